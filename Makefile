@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# GNU make. Sources are found by directory: a new file needs no change here. Everything is built in
+# the current directory: programs and libqsf.a beside config.mk, objects and tests below obj/.
+#
+#   make [V=1]               programs, libqsf.a, compile_commands.json
+#   make run [MODEL=FILE]    open the chat
+#   make check [SAN=1] [TESTS="t_err deps"]
+#   make check-unit check-kernels check-system check-ui bench fuzz
+#   make install install-strip uninstall [DESTDIR=DIR]
+#   make dist distcheck compdb clean distclean
+
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+srcdir ?= .
+unconfigured := clean distclean help
+-include config.mk
+ifndef CONFIGURE_ARGS
+ifeq ($(wildcard config.mk),)
+ifneq ($(filter-out $(unconfigured),$(or $(MAKECMDGOALS),all)),)
+$(error not configured: run $(srcdir)/configure first)
+endif
+endif
+endif
+
+S := $(srcdir)
+O := obj
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
+
+# ---- sources (paths relative to the source root)
+
+find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
+obj = $(patsubst %.c,$O/%.o,$1)
+
+lib_dirs := base format model text stream forward sample engine cli
+kernel_dirs_x86 := kernels/x86
+kernel_dirs_arm := kernels/arm
+kernel_src := $(call find,kernels/*.c kernels/ref/*.c $(addsuffix /*.c,$(kernel_dirs_$(ARCH))))
+lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs))) $(kernel_src)
+run_src := $(call find,src/run/*.c)
+convert_src := $(call find,src/convert/*.c)
+ui_src := $(call find,ui/*.c)
+harness_src := $(call find,tests/harness/*.c)
+unit_src := $(call find,tests/unit/t_*.c)
+uiunit_src := $(call find,tests/unit/ui_*.c)
+checkkern_src := $(call find,tests/kernels/*.c)
+fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
+all_src := $(lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(checkkern_src)
+
+system_tests := $(filter-out %/lib.sh,$(call find,tests/system/*.sh))
+ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
+
+# A program exists when it has its own main.c.
+programs := $(if $(filter src/run/main.c,$(run_src)),qsf-run) \
+            $(if $(filter ui/main.c,$(ui_src)),qsf-chat) \
+            $(if $(filter src/convert/main.c,$(convert_src)),qsf-convert)
+unit_bin := $(patsubst %.c,$O/%,$(unit_src))
+uiunit_bin := $(patsubst %.c,$O/%,$(uiunit_src))
+checkkern := $(if $(checkkern_src),checkkern)
+fuzz_bin := $(patsubst %.c,$O/%,$(fuzz_src))
+
+# ---- flags
+
+sse42_flags := -msse4.2
+avx2_flags := -mavx2 -mfma -mf16c
+avx512_flags := $(avx2_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+avx512vnni_flags := $(avx512_flags) -mavx512vnni
+neon_flags :=
+dotprod_flags := -march=armv8.2-a+dotprod
+arch_define_x86 := -DQK_ARCH_X86=1
+arch_define_arm := -DQK_ARCH_ARM=1
+
+# $(call src_flags,path without .c): what this file needs beyond the common flags.
+isa_of = $(filter sse42 avx2 avx512 avx512vnni neon dotprod,$(lastword $(subst _, ,$1)))
+src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
+            $(if $(filter ui/% tests/unit/ui_%,$1),$(UI_CFLAGS)) \
+            $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH)))
+common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S -I$S/include $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
+compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))
+link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
+
+# ---- build
+
+.PHONY: all check check-unit check-kernels check-system check-ui check-san bench run fuzz fuzz-programs tests
+.PHONY: install install-strip uninstall dist distcheck compdb clean distclean help
+
+all: $(programs) libqsf.a compile_commands.json
+
+$O/%.o: $S/%.c config.mk config.h
+	$(call say,CC,$*.c)
+	@mkdir -p $(@D)
+	$Q$(call compile,$*) -MMD -MP -c -o $@ $<
+
+libqsf.a: $(call obj,$(lib_src))
+	$(call say,AR,$@)
+	@rm -f $@
+	$Q$(AR) rc $@ $^ && $(RANLIB) $@
+
+qsf-run: $(call obj,$(run_src)) libqsf.a
+	$(call say,LINK,$@)
+	$Q$(link) -o $@ $^ $(LIB_LIBS)
+
+qsf-convert: $(call obj,$(convert_src)) libqsf.a
+	$(call say,LINK,$@)
+	$Q$(link) -o $@ $^ $(LIB_LIBS)
+
+qsf-chat: $(call obj,$(ui_src)) libqsf.a
+	$(call say,LINK,$@)
+	$Q$(link) -o $@ $^ $(UI_LIBS) $(LIB_LIBS)
+
+# The kernel checks link the kernels alone: they must not need the rest.
+checkkern: $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
+	$(call say,LINK,$@)
+	$Q$(link) -o $@ $^ -lm
+
+$(unit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
+	$(call say,LINK,$(@F))
+	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
+
+$(uiunit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(call obj,$(filter-out ui/main.c,$(ui_src))) libqsf.a
+	$(call say,LINK,$(@F))
+	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
+
+$(fuzz_bin): $O/%: $O/%.o libqsf.a
+	$(call say,LINK,$(@F))
+	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(LIB_LIBS)
+
+# config.mk keeps its time when a new run of configure finds the same things.
+config.mk config.h: config.stamp ; @:
+config.stamp: $S/configure $S/VERSION
+	@echo "configure or VERSION changed: configuring again"
+	@eval '$S/configure $(subst ','\'',$(CONFIGURE_ARGS))' >/dev/null
+
+-include $(patsubst %.o,%.d,$(call obj,$(all_src) $(fuzz_src)))
+
+# ---- compile_commands.json, one shell line per source so that no line grows too long
+
+compdb: compile_commands.json
+define newline
+
+
+endef
+compdb_entry = @printf '%s\n' '{"directory": "$(CURDIR)", "file": "$S/$1", "command": "$(subst ",\",$(call compile,$(basename $1))) -c $S/$1"}$2' >>$@.tmp$(newline)
+compile_commands.json: config.mk $S/Makefile $(addprefix $S/,$(sort $(dir $(all_src))))
+	$(call say,GEN,$@)
+	@echo '[' >$@.tmp
+	$(foreach s,$(all_src),$(call compdb_entry,$s,$(if $(filter $s,$(lastword $(all_src))),,$(comma))))
+	@echo ']' >>$@.tmp
+	@mv $@.tmp $@
+comma := ,
+
+# ---- tests: TESTS="name..." picks some by the last part of their name
+
+wanted = $(if $(TESTS),$(foreach t,$1,$(if $(filter $(TESTS),$(basename $(notdir $t))),$t)),$1)
+run_unit := $(call wanted,$(unit_bin) $(uiunit_bin))
+run_kern := $(call wanted,$(checkkern))
+run_system := $(call wanted,$(system_tests))
+run_ui := $(call wanted,$(ui_tests))
+runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_SAN='$(filter yes,$(SANITIZERS))' \
+         CC='$(CC)' MAKE='$(MAKE)' sh $S/tests/run.sh
+
+ifeq ($(HAVE_CMOCKA),no)
+tests check check-unit:
+	@echo "make check needs cmocka: install the package '$(CMOCKA_PACKAGE)' or run $S/configure --install-deps" >&2
+	@exit 1
+else ifneq ($(SAN),)
+# The same checks in a build of its own with the sanitizers.
+check check-unit check-kernels check-system check-ui: check-san
+check-san:
+	@mkdir -p san
+	@test -f san/config.mk || (cd san && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
+	+$Q$(MAKE) -C san SAN= $(or $(filter check%,$(MAKECMDGOALS)),check)
+else
+tests: all $(run_unit) $(run_kern)
+check: tests
+	$(runner) $(run_unit) $(run_kern) $(addprefix $S/,$(run_system) $(run_ui))
+check-unit: $(run_unit)
+	$(runner) $(run_unit)
+endif
+
+ifeq ($(SAN),)
+check-kernels: $(checkkern)
+	$(runner) $(checkkern)
+check-system: all
+	$(runner) $(addprefix $S/,$(run_system))
+check-ui: all
+	$(runner) $(addprefix $S/,$(run_ui))
+endif
+
+bench: all $(checkkern)
+	$(if $(checkkern),./checkkern --bench)
+	$(if $(MODEL),./qsf-run --bench $(MODEL),@echo "bench: give MODEL=FILE to measure a model too")
+
+run: all
+	@./qsf-chat $(MODEL)
+
+# libFuzzer needs clang and a library built for it.
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 30
+fuzz:
+	@mkdir -p fuzz
+	@test -f fuzz/config.mk || (cd fuzz && $(abs_srcdir)/configure --enable-sanitizers CC=$(FUZZ_CC) CFLAGS='-O1 -g -fsanitize=fuzzer-no-link')
+	+$Q$(MAKE) -C fuzz fuzz-programs FUZZ_SECONDS=$(FUZZ_SECONDS)
+fuzz-programs: $(fuzz_bin)
+	@set -e; for f in $(fuzz_bin); do echo "fuzz $$f"; mkdir -p corpus/$${f##*/}; \
+	    ./$$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 corpus/$${f##*/} $(wildcard $S/tests/fuzz/corpus); done
+
+# ---- install
+
+INSTALL ?= install
+man_pages := $(call find,man/*.[15])
+templates := $(call find,templates/*)
+headers := $(call find,include/qsf.h include/qsf_engine.h)
+D = $(DESTDIR)
+install_to = $(if $2,$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
+
+install: all
+	$(call install_to,755,$(programs),$(bindir))
+	$(call install_to,644,libqsf.a,$(libdir))
+	$(call install_to,644,qsf.pc,$(libdir)/pkgconfig)
+	$(call install_to,644,$(addprefix $S/,$(headers)),$(includedir))
+	$(call install_to,644,$(addprefix $S/,$(filter %.1,$(man_pages))),$(mandir)/man1)
+	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)
+	$(call install_to,644,$(addprefix $S/,$(templates)),$(datadir)/qsf/templates)
+
+install-strip: install
+	$(if $(programs),$(STRIP) $(addprefix $D$(bindir)/,$(programs)))
+
+uninstall:
+	rm -f $(addprefix $D$(bindir)/,$(programs)) $D$(libdir)/libqsf.a $D$(libdir)/pkgconfig/qsf.pc \
+	    $(addprefix $D$(includedir)/,$(notdir $(headers))) \
+	    $(foreach p,$(man_pages),$D$(mandir)/man$(patsubst .%,%,$(suffix $p))/$(notdir $p)) \
+	    $(addprefix $D$(datadir)/qsf/,$(templates))
+	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf 2>/dev/null || true
+
+# ---- dist
+
+dist_name = qsf-$(VERSION)
+# In a checkout git knows the files; in an unpacked archive MANIFEST does.
+dist:
+	@rm -rf $(dist_name) && mkdir $(dist_name)
+	@if git -C $S rev-parse --is-inside-work-tree >/dev/null 2>&1; then git -C $S ls-files; else cat $S/MANIFEST; fi \
+	    | grep -v '^MANIFEST$$' | while read -r f; do test ! -f $S/$$f || echo $$f; done >$(dist_name)/MANIFEST
+	@(cd $S && tar cf - -T $(CURDIR)/$(dist_name)/MANIFEST) | (cd $(dist_name) && tar xf -)
+	@tar cf - $(dist_name) | gzip -9 >$(dist_name).tar.gz
+	@rm -rf $(dist_name)
+	@echo $(dist_name).tar.gz
+
+distcheck: dist
+	@rm -rf distcheck && mkdir -p distcheck/build
+	cd distcheck && gzip -dc ../$(dist_name).tar.gz | tar xf -
+	chmod -R a-w distcheck/$(dist_name)
+	cd distcheck/build && ../$(dist_name)/configure --prefix=/usr CC='$(CC)'
+	+$(MAKE) -C distcheck/build
+	+QSF_TEST_DATA=$${QSF_TEST_DATA:-$(abspath $S/../shared)} $(MAKE) -C distcheck/build check
+	+$(MAKE) -C distcheck/build install DESTDIR=$(CURDIR)/distcheck/root
+	+$(MAKE) -C distcheck/build uninstall DESTDIR=$(CURDIR)/distcheck/root
+	@test -z "$$(find distcheck/root -type f)" || { echo "left behind:"; find distcheck/root -type f; exit 1; }
+	+$(MAKE) -C distcheck/build dist
+	@chmod -R u+w distcheck && rm -rf distcheck
+	@echo "$(dist_name).tar.gz is good"
+
+clean:
+	rm -rf $O san fuzz qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json
+
+distclean: clean
+	@chmod -R u+w distcheck 2>/dev/null || true
+	rm -rf distcheck corpus config.mk config.h config.log config.stamp qsf.pc qsf-*.tar.gz
+	@test '$S' = . || { test ! -L templates || rm -f templates; rm -f Makefile; }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bump allocator over ledger-charged pages. */
+#include "src/base/arena.h"
+
+#include <string.h>
+
+#include "src/base/checked.h"
+
+#define PAGE 4096u
+#define DEFAULT_BLOCK (64u * 1024)
+#define MAX_BLOCK (1024u * 1024)
+
+struct QsfArenaBlock {
+    QsfArenaBlock *next;
+    size_t bytes; /* whole mapping, this header included */
+    size_t used;  /* offset of the next free byte */
+};
+
+void qsf_arena_init(QsfArena *a, QsfLedger *ledger, QsfMemCat cat, const char *name, size_t block_bytes) {
+    uint64_t rounded;
+    if (block_bytes == 0) block_bytes = DEFAULT_BLOCK;
+    if (!qsf_align_up_u64(block_bytes, PAGE, &rounded)) rounded = MAX_BLOCK;
+    *a = (QsfArena){.ledger = ledger, .cat = cat, .name = name, .block_bytes = (size_t)rounded};
+}
+
+/* Where size bytes would start in b, or 0 when they do not fit (0 is the header's place). */
+static size_t fit(const QsfArenaBlock *b, size_t size, size_t align) {
+    if (b == NULL) return 0;
+    uint64_t start;
+    if (!qsf_align_up_u64(b->used, align, &start) || !qsf_range_ok(start, size, b->bytes)) return 0;
+    return (size_t)start; /* blocks are page-aligned, so offsets align like addresses */
+}
+
+static QsfArenaBlock *new_block(QsfArena *a, size_t size, size_t align, QsfErr *err) {
+    uint64_t need;
+    if (!qsf_add_u64(size, sizeof(QsfArenaBlock) + align, &need) || !qsf_align_up_u64(need, PAGE, &need)) {
+        qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %zu bytes at once", a->name, size);
+        return NULL;
+    }
+    bool ordinary = need <= a->block_bytes;
+    if (ordinary) need = a->block_bytes;
+    void *p;
+    if (qsf_mem_map(a->ledger, a->cat, need, a->name, &p, err) != QSF_OK) return NULL;
+    QsfArenaBlock *b = p;
+    b->bytes = (size_t)need;
+    b->used = sizeof *b;
+    a->reserved += b->bytes;
+    if (ordinary || a->head == NULL) {
+        b->next = a->head;
+        a->head = b;
+        if (ordinary && a->block_bytes < MAX_BLOCK) a->block_bytes *= 2;
+    } else { /* an outsized block goes behind the head, which still has room for small ones */
+        b->next = a->head->next;
+        a->head->next = b;
+    }
+    return b;
+}
+
+void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err) {
+    if (a->frozen) {
+        qsf_err_set(err, QSF_E_RUNTIME, "internal: %s is frozen, nothing may be allocated (%zu bytes asked for)",
+                    a->name, size);
+        return NULL;
+    }
+    if (size == 0) size = 1;
+    QsfArenaBlock *b = a->head;
+    size_t start = fit(b, size, align);
+    if (start == 0) {
+        b = new_block(a, size, align, err);
+        if (b == NULL) return NULL;
+        start = fit(b, size, align);
+    }
+    b->used = start + size;
+    a->used += size;
+    return (char *)b + start;
+}
+
+char *qsf_arena_strdup(QsfArena *a, const char *s, size_t len, QsfErr *err) {
+    if (len == SIZE_MAX) {
+        qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", a->name);
+        return NULL;
+    }
+    char *p = qsf_arena_alloc(a, len + 1, 1, err);
+    if (p != NULL && len > 0) memcpy(p, s, len);
+    return p;
+}
+
+void qsf_arena_freeze(QsfArena *a, bool frozen) { a->frozen = frozen; }
+
+static void free_blocks(QsfArena *a, QsfArenaBlock *b) {
+    while (b != NULL) {
+        QsfArenaBlock *next = b->next;
+        a->reserved -= b->bytes;
+        qsf_mem_unmap(a->ledger, a->cat, b, b->bytes);
+        b = next;
+    }
+}
+
+void qsf_arena_reset(QsfArena *a) {
+    if (a->head == NULL) return;
+    free_blocks(a, a->head->next);
+    a->head->next = NULL;
+    memset(a->head + 1, 0, a->head->used - sizeof *a->head);
+    a->head->used = sizeof *a->head;
+    a->used = 0;
+}
+
+void qsf_arena_destroy(QsfArena *a) {
+    free_blocks(a, a->head);
+    a->head = NULL;
+    a->used = 0;
+}

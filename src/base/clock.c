@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Time, resident set, CPUs and available memory, cgroup limits included. Facts of the files:
+ * proc(5), cgroups(7), Linux Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst. */
+#include "src/base/clock.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TEXT_MAX 8192
+
+uint64_t qsf_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whole small file as a string; false when it cannot be read. */
+static bool read_text(const char *path, char out[TEXT_MAX]) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    size_t len = 0;
+    while (len < TEXT_MAX - 1) {
+        ssize_t n = read(fd, out + len, TEXT_MAX - 1 - len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        len += (size_t)n;
+    }
+    close(fd);
+    out[len] = '\0';
+    return len > 0;
+}
+
+/* Number after `key` at the start of a line. */
+static bool line_number(const char *text, const char *key, uint64_t *out) {
+    size_t n = strlen(key);
+    for (const char *p = text; p != NULL && *p != '\0'; p = strchr(p, '\n')) {
+        if (*p == '\n') p++;
+        if (strncmp(p, key, n) != 0) continue;
+        p += n;
+        while (*p == ' ' || *p == '\t') p++;
+        if (!isdigit((unsigned char)*p)) return false;
+        *out = strtoull(p, NULL, 10);
+        return true;
+    }
+    return false;
+}
+
+static uint64_t proc_kib(const char *path, const char *key) {
+    char text[TEXT_MAX];
+    uint64_t v = 0;
+    return read_text(path, text) && line_number(text, key, &v) ? v * 1024 : 0;
+}
+
+uint64_t qsf_rss_bytes(void) { return proc_kib("/proc/self/status", "VmRSS:"); }
+
+uint64_t qsf_peak_rss_bytes(void) {
+    uint64_t v = proc_kib("/proc/self/status", "VmHWM:");
+    struct rusage ru;
+    if (v == 0 && getrusage(RUSAGE_SELF, &ru) == 0) v = (uint64_t)ru.ru_maxrss * 1024;
+    return v;
+}
+
+/* Number in DIR/name; false for "max", -1 and absent files. */
+static bool cgroup_number(const char *dir, const char *name, uint64_t *out) {
+    char path[PATH_MAX], text[TEXT_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    return n > 0 && (size_t)n < sizeof path && read_text(path, text) && line_number(text, "", out);
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* What the memory cgroup at dir still allows: limit - usage + what it can drop at once (inactive
+ * page cache). UINT64_MAX when it has no limit. */
+static uint64_t cgroup_left(const char *dir, bool v2) {
+    uint64_t limit = UINT64_MAX, high = UINT64_MAX, usage = 0, inactive = 0;
+    if (v2) {
+        if (!cgroup_number(dir, "memory.max", &limit)) limit = UINT64_MAX;
+        if (cgroup_number(dir, "memory.high", &high)) limit = min_u64(limit, high);
+        cgroup_number(dir, "memory.current", &usage);
+    } else {
+        if (!cgroup_number(dir, "memory.limit_in_bytes", &limit)) limit = UINT64_MAX;
+        cgroup_number(dir, "memory.usage_in_bytes", &usage);
+    }
+    if (limit >= INT64_MAX / 2) return UINT64_MAX; /* v1 writes "no limit" as a huge number */
+    char path[PATH_MAX], text[TEXT_MAX];
+    int n = snprintf(path, sizeof path, "%s/memory.stat", dir);
+    if (n > 0 && (size_t)n < sizeof path && read_text(path, text))
+        line_number(text, v2 ? "inactive_file " : "total_inactive_file ", &inactive);
+    usage -= min_u64(usage, inactive);
+    return limit - min_u64(limit, usage);
+}
+
+/* Path of this process below the mount of a controller: the line "N:...,name,...:PATH" of
+ * /proc/self/cgroup, or "0::PATH" with name NULL. "" when there is no such line. */
+static void cgroup_path(const char *name, char out[PATH_MAX]) {
+    char text[TEXT_MAX];
+    out[0] = '\0';
+    if (!read_text("/proc/self/cgroup", text)) return;
+    char *save;
+    for (char *line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+        char *list = strchr(line, ':');
+        char *path = list == NULL ? NULL : strchr(list + 1, ':');
+        if (path == NULL) continue;
+        *path++ = '\0';
+        list++;
+        size_t n = name == NULL ? 0 : strlen(name);
+        const char *hit = name == NULL ? list : strstr(list, name);
+        bool match = name == NULL ? *list == '\0'
+                                  : hit != NULL && (hit == list || hit[-1] == ',') && (hit[n] == '\0' || hit[n] == ',');
+        if (!match) continue;
+        snprintf(out, PATH_MAX, "%s", path);
+        return;
+    }
+}
+
+typedef uint64_t (*CgroupFn)(const char *dir, bool v2);
+
+/* Smallest value of fn over the process's cgroup and all its ancestors. Inside a container the
+ * path may not exist below the mount; its existing ancestors (at least the mount) still count. */
+static uint64_t cgroup_min(const char *mount, const char *controller, bool v2, CgroupFn fn) {
+    char path[PATH_MAX], dir[PATH_MAX];
+    cgroup_path(controller, path);
+    if (strstr(path, "..") != NULL) path[0] = '\0'; /* outside our namespace: only the mount is visible */
+    uint64_t best = UINT64_MAX;
+    for (;;) {
+        int n = snprintf(dir, sizeof dir, "%s%s", mount, path);
+        if (n > 0 && (size_t)n < sizeof dir) best = min_u64(best, fn(dir, v2));
+        char *slash = strrchr(path, '/');
+        if (slash == NULL) return best;
+        *slash = '\0';
+    }
+}
+
+uint64_t qsf_available_bytes(void) {
+    uint64_t v = proc_kib("/proc/meminfo", "MemAvailable:");
+    if (v == 0) {
+        long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+        v = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+    }
+    v = min_u64(v, cgroup_min("/sys/fs/cgroup", NULL, true, cgroup_left));
+    v = min_u64(v, cgroup_min("/sys/fs/cgroup/unified", NULL, true, cgroup_left));
+    return min_u64(v, cgroup_min("/sys/fs/cgroup/memory", "memory", false, cgroup_left));
+}
+
+/* CPUs that the quota of the cgroup at dir pays for, rounded up; UINT64_MAX without a quota. */
+static uint64_t cgroup_cpus(const char *dir, bool v2) {
+    char path[PATH_MAX], text[TEXT_MAX];
+    uint64_t quota, period = 0;
+    if (v2) {
+        int n = snprintf(path, sizeof path, "%s/cpu.max", dir);
+        char *end;
+        if (n < 0 || (size_t)n >= sizeof path || !read_text(path, text) || !isdigit((unsigned char)text[0]))
+            return UINT64_MAX;
+        quota = strtoull(text, &end, 10);
+        period = strtoull(end, NULL, 10);
+    } else if (!cgroup_number(dir, "cpu.cfs_quota_us", &quota) || !cgroup_number(dir, "cpu.cfs_period_us", &period)) {
+        return UINT64_MAX;
+    }
+    return period == 0 || quota == 0 ? UINT64_MAX : (quota - 1) / period + 1;
+}
+
+static uint64_t affinity_cpus(void) {
+    for (int n = 1024; n <= 1 << 20; n *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)n);
+        if (set == NULL) break;
+        size_t size = CPU_ALLOC_SIZE((size_t)n);
+        int rc = sched_getaffinity(0, size, set);
+        int count = rc == 0 ? CPU_COUNT_S(size, set) : 0;
+        CPU_FREE(set);
+        if (rc == 0) return count > 0 ? (uint64_t)count : 1;
+        if (errno != EINVAL) break;
+    }
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (uint64_t)online : 1;
+}
+
+int qsf_cpu_count(void) {
+    uint64_t n = affinity_cpus();
+    n = min_u64(n, cgroup_min("/sys/fs/cgroup", NULL, true, cgroup_cpus));
+    n = min_u64(n, cgroup_min("/sys/fs/cgroup/cpu", "cpu", false, cgroup_cpus));
+    return (int)n;
+}

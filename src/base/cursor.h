@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bounded little-endian reader over a window of a file, buffered. Every byte of a header is
+ * read through it, and every failure names the file and the byte offset. One thread. */
+#ifndef QSF_BASE_CURSOR_H
+#define QSF_BASE_CURSOR_H
+
+#include "src/base/file.h"
+
+#define QSF_CURSOR_BUF 65536
+
+typedef struct QsfCursor {
+    const QsfFile *file;
+    uint64_t pos, end;        /* next byte, first byte that may not be read */
+    uint64_t buf_off;         /* file offset of buf[0] */
+    size_t buf_len;
+    unsigned char *buf;       /* QSF_CURSOR_BUF bytes, owned */
+} QsfCursor;
+
+/* Window [off, off+len) of f; QSF_E_MODEL when outside the file, QSF_E_RUNTIME without memory. */
+int qsf_cursor_open(QsfCursor *c, const QsfFile *f, uint64_t off, uint64_t len, QsfErr *err);
+void qsf_cursor_close(QsfCursor *c);
+
+/* Bytes left in the window. */
+uint64_t qsf_cursor_left(const QsfCursor *c);
+/* Copies the next len bytes. QSF_E_MODEL "<path>: truncated: needs N bytes at offset M (what)". */
+int qsf_cursor_bytes(QsfCursor *c, void *dst, size_t len, const char *what, QsfErr *err);
+int qsf_cursor_skip(QsfCursor *c, uint64_t len, const char *what, QsfErr *err);
+int qsf_cursor_seek(QsfCursor *c, uint64_t off, QsfErr *err);
+int qsf_cursor_u8(QsfCursor *c, uint8_t *out, const char *what, QsfErr *err);
+int qsf_cursor_u16(QsfCursor *c, uint16_t *out, const char *what, QsfErr *err);
+int qsf_cursor_u32(QsfCursor *c, uint32_t *out, const char *what, QsfErr *err);
+int qsf_cursor_u64(QsfCursor *c, uint64_t *out, const char *what, QsfErr *err);
+
+#endif

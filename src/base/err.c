@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Error values: the first failure wins, messages are safe to print on a terminal. */
+#include "src/base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/utf8.h"
+
+/* Formats into out[cap], cut at a whole character, and cleans what the arguments brought in.
+ * Newlines survive only when the format itself has some. */
+static void format_clean(char *out, size_t cap, const char *fmt, va_list ap) {
+    int n = vsnprintf(out, cap, fmt, ap);
+    if (n < 0) {
+        snprintf(out, cap, "error message could not be formatted");
+        return;
+    }
+    size_t len = (size_t)n;
+    if (len >= cap) {
+        len = cap - 1;
+        len -= qsf_utf8_incomplete_tail(out, len);
+    }
+    len = qsf_utf8_clean(out, len, strchr(fmt, '\n') != NULL);
+    while (len > 0 && out[len - 1] == '\n') len--;
+    out[len] = '\0';
+}
+
+int qsf_err_setv(QsfErr *err, int code, const char *fmt, va_list ap) {
+    if (err == NULL || err->code != QSF_OK) return code;
+    err->code = code;
+    format_clean(err->msg, sizeof err->msg, fmt, ap);
+    return code;
+}
+
+int qsf_err_set(QsfErr *err, int code, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    qsf_err_setv(err, code, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int qsf_err_prefix(QsfErr *err, const char *fmt, ...) {
+    if (err == NULL) return QSF_OK;
+    if (err->code == QSF_OK) return QSF_OK;
+    char old[QSF_ERR_MSG_MAX];
+    memcpy(old, err->msg, sizeof old);
+    va_list ap;
+    va_start(ap, fmt);
+    format_clean(err->msg, sizeof err->msg, fmt, ap);
+    va_end(ap);
+    size_t len = strlen(err->msg);
+    snprintf(err->msg + len, sizeof err->msg - len, ": %s", old);
+    len = strlen(err->msg);
+    err->msg[len - qsf_utf8_incomplete_tail(err->msg, len)] = '\0';
+    return err->code;
+}
+
+void qsf_err_clear(QsfErr *err) {
+    if (err == NULL) return;
+    err->code = QSF_OK;
+    err->msg[0] = '\0';
+}

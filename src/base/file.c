@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read-only files whose size at open is the law. */
+#include "src/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/checked.h"
+
+static atomic_uint_least64_t fault_off = UINT64_MAX;
+static atomic_int fault_errno;
+
+void qsf_file_inject_fault(uint64_t off, int errno_value) {
+    atomic_store(&fault_errno, errno_value);
+    atomic_store(&fault_off, off);
+}
+
+static const char *kind_of(mode_t mode) {
+    if (S_ISDIR(mode)) return "a directory";
+    if (S_ISFIFO(mode)) return "a pipe";
+    if (S_ISSOCK(mode)) return "a socket";
+    return "a device";
+}
+
+int qsf_file_open(QsfFile *f, const char *path, QsfErr *err) {
+    *f = (QsfFile){.fd = -1};
+    /* O_NONBLOCK: opening a FIFO without a writer must not hang; it means nothing to regular files. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return qsf_err_set(err, QSF_E_MODEL, "%s: cannot open: %s", path, strerror(errno));
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        int e = errno;
+        close(fd);
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot stat: %s", path, strerror(e));
+    }
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: is %s, not a file", path, kind_of(st.st_mode));
+    }
+    f->path = strdup(path);
+    if (f->path == NULL) {
+        close(fd);
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path);
+    }
+    f->fd = fd;
+    f->size = (uint64_t)st.st_size;
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    f->mtime = st.st_mtim;
+    return QSF_OK;
+}
+
+void qsf_file_close(QsfFile *f) {
+    if (f->fd >= 0 && f->path != NULL) close(f->fd);
+    free(f->path);
+    *f = (QsfFile){.fd = -1};
+}
+
+/* pread, or the injected fault when [off, off+len) touches its byte. */
+static ssize_t read_some(const QsfFile *f, void *dst, size_t len, uint64_t off) {
+    uint64_t at = atomic_load_explicit(&fault_off, memory_order_relaxed);
+    if (at >= off && at - off < len) {
+        int e = atomic_load(&fault_errno);
+        if (e != 0) {
+            errno = e;
+            return -1;
+        }
+        len = (size_t)(at - off);
+        if (len == 0) return 0;
+    }
+    return pread(f->fd, dst, len, (off_t)off);
+}
+
+int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err) {
+    if (!qsf_range_ok(off, len, f->size))
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %zu bytes at byte offset %llu lie outside the file of %llu bytes",
+                           f->path, len, (unsigned long long)off, (unsigned long long)f->size);
+    char *p = dst;
+    while (len > 0) {
+        ssize_t n = read_some(f, p, len, off);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0)
+            return qsf_err_set(err, QSF_E_RUNTIME, "%s: read error at byte offset %llu: %s", f->path,
+                               (unsigned long long)off, strerror(errno));
+        if (n == 0)
+            return qsf_err_set(err, QSF_E_RUNTIME,
+                               "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened",
+                               f->path, (unsigned long long)off, (unsigned long long)f->size);
+        p += n;
+        len -= (size_t)n;
+        off += (uint64_t)n;
+    }
+    return QSF_OK;
+}
+
+int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {
+    struct stat st;
+    if (fstat(f->fd, &st) != 0)
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot stat: %s", f->path, strerror(errno));
+    if ((uint64_t)st.st_size != f->size)
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file changed: it was %llu bytes, now it is %lld", f->path,
+                           (unsigned long long)f->size, (long long)st.st_size);
+    if (st.st_mtim.tv_sec != f->mtime.tv_sec || st.st_mtim.tv_nsec != f->mtime.tv_nsec)
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file was modified since it was opened", f->path);
+    return QSF_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read-only model files. The size at open() is the law: a read past it or short of it is an
+ * error, never a signal. Positions and sizes are bytes. Reads may come from any thread. */
+#ifndef QSF_BASE_FILE_H
+#define QSF_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "src/base/err.h"
+
+typedef struct QsfFile {
+    int fd;
+    char *path;     /* owned copy, for messages */
+    uint64_t size;  /* at open */
+    dev_t dev;
+    ino_t ino;
+    struct timespec mtime;
+} QsfFile;
+
+/* Opens a regular file. QSF_E_MODEL with the path and the reason when it is missing, a directory,
+ * a FIFO or device (opened without blocking), or unreadable. */
+int qsf_file_open(QsfFile *f, const char *path, QsfErr *err);
+void qsf_file_close(QsfFile *f);
+
+/* Reads exactly len bytes at off into dst, restarting on EINTR and partial reads. QSF_E_MODEL when
+ * [off, off+len) is not inside the size at open ("<path>: ... byte offset ..."), QSF_E_RUNTIME on
+ * an I/O error or when the file has become shorter. */
+int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err);
+
+/* QSF_E_RUNTIME when size or mtime of the open file differ from what they were at open. */
+int qsf_file_unchanged(const QsfFile *f, QsfErr *err);
+
+/* Test hook: the next reads that touch byte `off` fail with errno_value (0 = a short read, as if
+ * the file ended there). off UINT64_MAX clears it. Every reader of model bytes sees it. */
+void qsf_file_inject_fault(uint64_t off, int errno_value);
+
+#endif

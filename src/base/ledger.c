@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The RAM ledger and the page-granular memory that is charged to it. */
+#include "src/base/ledger.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MIB 1048576.0
+
+static const char *const cat_names[QSF_MEM_N] = {
+    [QSF_MEM_PINNED] = "pinned weights",   [QSF_MEM_SLOTS] = "layer slots",
+    [QSF_MEM_KV] = "KV cache",             [QSF_MEM_ACTIVATIONS] = "activations",
+    [QSF_MEM_LOGITS] = "logits",           [QSF_MEM_EMBED] = "embedding",
+    [QSF_MEM_TOKENIZER] = "tokenizer",     [QSF_MEM_META] = "metadata",
+    [QSF_MEM_TRANSCRIPT] = "transcript",   [QSF_MEM_STACKS] = "thread stacks",
+    [QSF_MEM_CODE] = "code and libraries", [QSF_MEM_KERNEL] = "kernel",
+};
+
+const char *qsf_mem_cat_name(QsfMemCat cat) {
+    return (unsigned)cat < QSF_MEM_N ? cat_names[cat] : "unknown";
+}
+
+void qsf_ledger_init(QsfLedger *l, uint64_t limit) {
+    memset(l, 0, sizeof *l);
+    l->limit = limit == 0 ? UINT64_MAX : limit;
+    pthread_mutex_init(&l->lock, NULL);
+}
+
+void qsf_ledger_destroy(QsfLedger *l) { pthread_mutex_destroy(&l->lock); }
+
+void qsf_ledger_set_limit(QsfLedger *l, uint64_t limit) {
+    pthread_mutex_lock(&l->lock);
+    l->limit = limit == 0 ? UINT64_MAX : limit;
+    pthread_mutex_unlock(&l->lock);
+}
+
+int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
+    pthread_mutex_lock(&l->lock);
+    uint64_t total = l->total, limit = l->limit;
+    bool fits = total <= limit && bytes <= limit - total;
+    if (fits) {
+        l->total += bytes;
+        l->used[cat] += bytes;
+        if (l->used[cat] > l->peak[cat]) l->peak[cat] = l->used[cat];
+        if (l->total > l->total_peak) l->total_peak = l->total;
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (fits) return QSF_OK;
+    return qsf_err_set(err, QSF_E_BUDGET,
+                       "RAM budget exceeded: %s (%s) needs %.2f MB (%llu bytes), %.2f MB are in use of %.2f MB",
+                       what, qsf_mem_cat_name(cat), (double)bytes / MIB, (unsigned long long)bytes,
+                       (double)total / MIB, (double)limit / MIB);
+}
+
+void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes) {
+    pthread_mutex_lock(&l->lock);
+    /* A release beyond what is charged is a bug of the caller; clamping keeps the sum consistent. */
+    if (bytes > l->used[cat]) bytes = l->used[cat];
+    l->used[cat] -= bytes;
+    l->total -= bytes;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void qsf_ledger_snapshot(QsfLedger *l, QsfLedger *out) {
+    pthread_mutex_lock(&l->lock);
+    out->limit = l->limit;
+    memcpy(out->used, l->used, sizeof out->used);
+    memcpy(out->peak, l->peak, sizeof out->peak);
+    out->total = l->total;
+    out->total_peak = l->total_peak;
+    pthread_mutex_unlock(&l->lock);
+}
+
+int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err) {
+    *out = NULL;
+    if (bytes == 0) return QSF_OK;
+    int rc = qsf_ledger_reserve(l, cat, bytes, what, err);
+    if (rc != QSF_OK) return rc;
+    /* Half the address space is more than any machine has; the kernel refuses the rest. */
+    void *p = bytes > SIZE_MAX / 2 ? MAP_FAILED
+                                   : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        qsf_ledger_release(l, cat, bytes);
+        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %.2f MB: %s", what, (double)bytes / MIB,
+                           strerror(ENOMEM));
+    }
+    *out = p;
+    return QSF_OK;
+}
+
+void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes) {
+    if (p == NULL || bytes == 0) return;
+    munmap(p, (size_t)bytes);
+    qsf_ledger_release(l, cat, bytes);
+}

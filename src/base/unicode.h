@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The only door to utf8proc: grapheme clusters, their width in terminal cells, normalization and
+ * categories. Input is untrusted bytes. Any thread; no state. */
+#ifndef QSF_BASE_UNICODE_H
+#define QSF_BASE_UNICODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the first grapheme cluster of s[0..len) (UAX #29), 0 when len is 0; *cells (may be NULL)
+ * its width in terminal cells: 0 for control characters and lone combining marks, 1, 2 for wide
+ * and emoji, more where a cluster has spacing marks. An ill-formed byte is a cluster of its own,
+ * 1 cell wide (it is shown as U+FFFD). */
+size_t qsf_grapheme_next(const char *s, size_t len, int *cells);
+/* Sum of the widths of all clusters. */
+size_t qsf_text_cells(const char *s, size_t len);
+
+/* NFC form of s[0..len), NUL-terminated, *out_len (may be NULL) its length; the caller frees it.
+ * NULL when s is not UTF-8 or without memory. NULs inside are kept. */
+char *qsf_nfc(const char *s, size_t len, size_t *out_len);
+
+/* Two-letter general category ("Lu", "Nd", "Zs", ...), "Cn" for what is no character. Static. */
+const char *qsf_unicode_category(uint32_t cp);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Conversations on disk: append-only JSON Lines under $XDG_DATA_HOME/qsf/sessions/NAME.jsonl, each record
+ * written as it happens, so that a killed program loses nothing that was shown as finished. A record
+ * that is damaged (torn last line, NUL block, not JSON) is skipped, counted and never deleted.
+ * Shared by the programs; not installed. One thread. */
+#ifndef QSF_CHATLOG_H
+#define QSF_CHATLOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One event of a conversation. Which fields count depends on kind. */
+typedef enum QSFLogKind {
+    QSF_LOG_MESSAGE,   /* role, text; for answers: stop, seed, tokens */
+    QSF_LOG_PART,      /* text: more of an answer that is still being written */
+    QSF_LOG_UNDO,      /* n: the last n messages no longer count */
+    QSF_LOG_CLEAR,     /* all messages so far no longer count */
+    QSF_LOG_SYSTEM,    /* text: the system prompt from here on ("" = none) */
+    QSF_LOG_SET,       /* name, text: a setting changed (also in the middle of an answer) */
+    QSF_LOG_MODEL      /* text: path of the model from here on */
+} QSFLogKind;
+
+typedef struct QSFLogRecord {
+    QSFLogKind kind;
+    const char *role;     /* "user", "assistant" */
+    const char *name;
+    const char *text;     /* (len) bytes */
+    size_t len;
+    const char *stop;     /* "eos", ... or NULL */
+    uint64_t seed;
+    uint32_t tokens;
+    uint32_t n;
+    double time;          /* seconds since 1970; 0 = now when writing */
+} QSFLogRecord;
+
+typedef struct QSFChatLog QSFChatLog;
+
+/* NAME must not be empty, hold '/' or control characters or begin with '.'. */
+bool qsf_chatlog_name_ok(const char *name);
+/* Opens (creating folder and file as needed) for appending and takes a lock, so that a second program
+ * on the same conversation is told. NULL with a sentence naming the file in err. */
+QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap);
+void qsf_chatlog_close(QSFChatLog *l); /* NULL allowed */
+const char *qsf_chatlog_name(const QSFChatLog *l);
+/* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk
+ * full ...): nothing of the record stays in the file, and a later append works again when there is space. */
+bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
+
+/* Reads NAME front to back, calling fn for each intact record (pointers valid during the call). PART
+ * records that no MESSAGE followed (the program was killed) are given at the end as one assistant MESSAGE
+ * with stop "interrupted". *damaged counts skipped lines. false with err when the file cannot be read; a
+ * missing file is no record and true. */
+bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg, uint32_t *damaged,
+                      char *err, size_t cap);
+
+typedef struct QSFLogInfo {
+    char name[128];
+    double mtime;         /* seconds since 1970 */
+    uint64_t bytes;
+} QSFLogInfo;
+/* Newest first; malloc'ed array (free()), *n its length; NULL when there is none. */
+QSFLogInfo *qsf_chatlog_list(size_t *n);
+/* Copies NAME to a new conversation NAME2 (an existing one is refused). */
+bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap);
+/* $XDG_STATE_HOME/qsf/history, its folder made; malloc'ed or NULL. */
+char *qsf_history_path(void);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* qsf_engine.h: the background engine. One thread of its own loads models and generates; the
+ * caller submits, cancels, changes parameters and reads events, and never waits for a token.
+ *
+ * Functions of one worker are called from one thread (the owner) unless a comment says "any
+ * thread". Sizes are bytes, times nanoseconds, counts tokens. */
+#ifndef QSF_ENGINE_H
+#define QSF_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- settings: one table for options, /set, help and man pages -------------------------------- */
+
+/* Read once per token: a change acts on the very next one. */
+typedef struct QSFParams {
+    float temperature;     /* 0 = argmax */
+    float top_p;           /* (0, 1], 1 = off */
+    float min_p;           /* [0, 1], 0 = off */
+    float repeat_penalty;  /* 1 = off */
+    int32_t top_k;         /* 0 = off */
+    int32_t repeat_last_n; /* tokens the penalty looks back on; -1 = all */
+    int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
+    bool ignore_eos;
+    bool seed_set;         /* false: each request draws its own seed and reports it */
+    uint64_t seed;
+} QSFParams;
+
+#define QSF_SETTING_TEXT 256
+
+typedef struct QSFSettings {
+    QSFParams params;
+    uint64_t ram_budget;    /* 0 = auto */
+    uint32_t ram_percent;   /* 1..100: of available memory instead of ram_budget; 0 = not used */
+    uint64_t pin;           /* most bytes to pin; UINT64_MAX = no cap */
+    uint32_t ctx;           /* 0 = min(model, 4096), may be lowered to fit */
+    uint32_t batch;         /* prefill chunk; 0 = chosen */
+    int32_t threads;        /* 0 = one per CPU */
+    char kv[8];             /* "auto", "f16", "f32" */
+    char cpu_mask[16];      /* "" = best */
+    char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
+    bool allow_special;     /* special tokens in message text are recognised */
+} QSFSettings;
+
+enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2 }; /* acts on the next token; when a model is (re)loaded */
+
+typedef struct QSFSetting {
+    const char *name;     /* "top-p": also the long option */
+    const char *aliases;  /* "top_p,topp" or "" */
+    char short_name;      /* 'n', or 0 */
+    const char *arg;      /* "F", "N", "SIZE", "NAME"; NULL for a switch */
+    unsigned flags;       /* QSF_SETTING_* */
+    const char *help;     /* one line, with range and default */
+    double min, max, step;/* numbers: range, and the step of a live key (0 = none) */
+} QSFSetting;
+
+/* program defaults of design §12; max_tokens is 0 (the chat's). Any thread. */
+void qsf_settings_default(QSFSettings *s);
+size_t qsf_setting_count(void);
+const QSFSetting *qsf_setting_at(size_t i);
+/* By name or alias ('_' and '-' are the same), NULL when unknown. */
+const QSFSetting *qsf_setting_find(const char *name);
+/* Parses and checks value. 0, or 2 with a sentence that names the setting and its range in err. */
+int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
+/* Current value as text that qsf_setting_set reads back. */
+void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
+/* "200", "200M", "1.5G", "64K", "25%" (percent: *bytes 0, *percent set), "auto" (both 0). Bare
+ * numbers are MB; all units are powers of 1024. false when malformed or out of range. */
+bool qsf_parse_size(const char *text, uint64_t *bytes, uint32_t *percent);
+
+/* ---- the worker ------------------------------------------------------------------------------- */
+
+typedef struct QSFWorker QSFWorker;
+
+/* Starts the thread, with no model. base settings are copied. NULL with a sentence in err. */
+QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap);
+/* Cancels what runs, stops and joins the thread, frees all. Returns within about 100 ms of the next
+ * cancellation point (between layers, between reads). NULL allowed. */
+void qsf_worker_stop(QSFWorker *w);
+
+/* Becomes readable when events are waiting; owned by the worker; drained by qsf_worker_next. */
+int qsf_worker_fd(const QSFWorker *w);
+
+typedef struct QSFMessage {
+    const char *role;    /* "system", "user", "assistant" */
+    const char *content;
+    size_t len;
+} QSFMessage;
+
+typedef struct QSFRequest {
+    const QSFMessage *messages; /* (n_messages), deep-copied */
+    size_t n_messages;
+    bool continue_last;         /* go on with the last (assistant) message */
+    const char *const *stop;    /* (n_stop) strings that end the answer and are not part of it */
+    size_t n_stop;
+} QSFRequest;
+
+/* All three return a request id > 0, or 0 when a request is still running (the typed text stays
+ * with the caller). Loading replaces the model; when it fails the old one is gone unless the file could not
+ * even be opened. settings: as the caller wants them from now on (copied). */
+uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s);
+uint64_t qsf_worker_unload(QSFWorker *w);
+uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r);
+/* Stops the running request, if any; its text so far is kept in the KV cache. Any thread, and
+ * async-signal-safe. */
+void qsf_worker_cancel(QSFWorker *w);
+bool qsf_worker_busy(const QSFWorker *w); /* any thread */
+
+/* Live parameters. Any thread; never blocks on a token. */
+void qsf_worker_set_params(QSFWorker *w, const QSFParams *p);
+void qsf_worker_get_params(QSFWorker *w, QSFParams *p);
+
+typedef enum QSFEventType {
+    QSF_EVENT_NONE,
+    QSF_EVENT_LOADED,   /* text: the model's name */
+    QSF_EVENT_NOTICE,   /* text: one sentence (what the plan lowered, which template was taken, ...) */
+    QSF_EVENT_TEXT,     /* text: more of the answer, whole UTF-8 sequences */
+    QSF_EVENT_DONE,     /* the request ended; stop, tokens, prompt_tokens, seed */
+    QSF_EVENT_ERROR     /* the request ended; code, text; what was delivered stays valid */
+} QSFEventType;
+
+typedef enum QSFStop { QSF_STOP_EOS, QSF_STOP_STRING, QSF_STOP_LENGTH, QSF_STOP_CONTEXT, QSF_STOP_INTERRUPTED } QSFStop;
+
+typedef struct QSFEvent {
+    QSFEventType type;
+    uint64_t request;
+    const char *text;      /* NUL-terminated, text_len bytes; valid until the next qsf_worker_next */
+    size_t text_len;
+    int code;              /* ERROR: exit-code number */
+    QSFStop stop;          /* DONE */
+    uint32_t tokens;       /* DONE: generated; TEXT: tokens behind this text */
+    uint32_t prompt_tokens;/* DONE: of the whole prompt, reused ones included */
+    uint32_t reused_tokens;/* DONE: of them, found in the KV cache */
+    uint64_t seed;         /* DONE: the seed that was used */
+} QSFEvent;
+
+/* Takes the oldest event; false when there is none. Text of one request is merged when the reader
+ * is slow: nothing is ever dropped. */
+bool qsf_worker_next(QSFWorker *w, QSFEvent *e);
+/* "eos", "stop", "length", "context", "interrupted". */
+const char *qsf_stop_name(QSFStop s);
+
+/* ---- what the engine is doing ----------------------------------------------------------------- */
+
+#define QSF_STATS_MEM 12
+
+typedef enum QSFState { QSF_STATE_EMPTY, QSF_STATE_LOADING, QSF_STATE_IDLE, QSF_STATE_PREFILL, QSF_STATE_DECODE } QSFState;
+
+typedef struct QSFMemRow {
+    const char *name;  /* static */
+    uint64_t used, planned;
+} QSFMemRow;
+
+typedef struct QSFStats {
+    QSFState state;
+    uint64_t elapsed_ns;            /* in this state */
+    uint64_t load_done, load_total; /* bytes while loading */
+    char model_name[128];           /* clean UTF-8; file name when the model has no name */
+    char model_path[512];
+    char model_desc[128];           /* "llama 1.1B Q4_0" */
+    char template_name[64];         /* "model", "chatml", "none" */
+    char backend[16];               /* ISA level */
+    char plan_note[256];
+    uint32_t n_layers, layer;       /* layer being computed */
+    uint32_t threads;
+    uint32_t ctx_used, ctx_size;
+    uint32_t prefill_done, prefill_total;
+    uint32_t out_tokens, max_tokens;/* of the running or last answer; max 0 = none */
+    double prefill_tps, decode_tps; /* of the running or last request; 0 = not known yet */
+    double ttft_ms;                 /* time to the first token of the last request */
+    double token_p, token_entropy;  /* of the last token: probability after the filters, entropy in bits before them */
+    uint64_t budget, rss, peak_rss;
+    QSFMemRow mem[QSF_STATS_MEM];
+    uint32_t n_mem;
+    uint64_t pinned_bytes, streamed_bytes;  /* weights in RAM; weights read per token */
+    uint64_t bytes_read;            /* since the request began */
+    double bytes_per_token, io_gbps, stall; /* stall: fraction of the time waiting for the disk */
+    double wait_ms;                 /* of the running or last request */
+} QSFStats;
+
+/* A consistent snapshot by value. Any thread; cheap enough for 20 calls a second. */
+void qsf_worker_stats(QSFWorker *w, QSFStats *out);
+
+/* Model facts for /show: newline-terminated text, malloc'ed; what is "model", "template" or
+ * "plan". NULL when no model is loaded or without memory. */
+char *qsf_worker_describe(QSFWorker *w, const char *what);
+/* Names of the template files, sorted, NUL-separated, ended by an empty name; free() it. */
+char *qsf_template_names(void);
+const char *qsf_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

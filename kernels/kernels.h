@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kernel table: one pointer per operation, filled for an ISA level by qk_table_init. The
+ * shipped table is what the tests test. Kernels know libc only: no threads, no allocation, no
+ * globals. Pointers named x/w are read, y/dst are written and never overlap their inputs unless
+ * "in place" is said. Float buffers are at least 4-byte aligned, packed rows may be unaligned.
+ *
+ * Determinism (design §4): a matmul's output element depends on its weight row, its activation
+ * column and the level only. One accumulation order per format: the same for one column as for
+ * many, for any row range. */
+#ifndef QSF_KERNELS_KERNELS_H
+#define QSF_KERNELS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/blocks.h"
+#include "kernels/cpu.h"
+
+/* How a weight type wants its activation columns. */
+typedef enum qk_act {
+    QK_ACT_F32,  /* k floats */
+    QK_ACT_Q8,   /* int8 in blocks of 32 with a float scale and sums each */
+    QK_ACT_Q8K,  /* int8 in blocks of 256 with a float scale, and sums of 16 */
+    QK_ACT_N
+} qk_act;
+
+/* y[c * y_stride + r] = sum_i w[r][i] * x[c][i]   for rows r, columns c. */
+typedef struct qk_mm {
+    const void *w;      /* row r at w + r * row_bytes */
+    size_t row_bytes;
+    const void *x;      /* column c at x + c * x_stride bytes, in the form ops->act; 64-byte aligned */
+    size_t x_stride;    /* multiple of 64 */
+    float *y;
+    size_t y_stride;    /* floats */
+    size_t k;           /* elements per row: a multiple of the weight type's block */
+    size_t n_cols;
+} qk_mm;
+
+typedef struct qk_weight_ops {
+    const char *name;   /* "q4_0_avx512vnni": the function behind matmul, for receipts */
+    qk_act act;
+    /* Rows [row0, row1) of m, all columns. */
+    void (*matmul)(const qk_mm *m, size_t row0, size_t row1);
+    /* One row to k floats. */
+    void (*dequant)(const void *w, float *dst, size_t k);
+} qk_weight_ops;
+
+typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_N } qk_kv;
+
+/* Rows of K or V of one KV head, one row per cached position, as stored. */
+typedef struct qk_kv_ops {
+    const char *name;                                  /* "f16" */
+    size_t (*row_bytes)(size_t head_dim);
+    void (*store)(void *dst, const float *x, size_t head_dim);
+    /* s[p] = scale * dot(q, row p) for p in [0, n); row p at base + p * stride bytes. */
+    void (*scores)(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim, float scale);
+    /* y[i] = sum_p s[p] * row_p[i], summed over p in ascending order. */
+    void (*mix)(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
+} qk_kv_ops;
+
+typedef struct qk_table {
+    qk_level level;     /* highest level used */
+    qk_weight_ops weight[QK_TYPE_N];
+    qk_kv_ops kv[QK_KV_N];
+
+    /* k floats -> one activation column of the kind (k a multiple of 32, for Q8K of 256). */
+    void (*quantize[QK_ACT_N])(void *dst, const float *x, size_t k);
+    /* y[r + c*y_stride] as matmul, but w rows are floats prepared by dequant and x columns are
+     * floats: for --exact. Sums in double. */
+    void (*matmul_exact)(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops, float *row_scratch);
+
+    /* y = x / sqrt(mean(x^2) + eps) * w */
+    void (*rms_norm)(float *y, const float *x, const float *w, size_t n, float eps);
+    /* y = (x - mean) / sqrt(var + eps) * w + b; b may be NULL */
+    void (*layer_norm)(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
+    /* Rotates pairs of x in place: cs holds n_rot/2 (cos, sin) pairs. pairs: (2i, 2i+1);
+     * halves: (i, i + n_rot/2). Elements past n_rot stay. */
+    void (*rope_pairs)(float *x, const float *cs, size_t n_rot);
+    void (*rope_halves)(float *x, const float *cs, size_t n_rot);
+    /* In place, stable (maximum subtracted). n >= 1. */
+    void (*softmax)(float *x, size_t n);
+    /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. gelu is the tanh form. */
+    void (*silu_mul)(float *gate, const float *up, size_t n);
+    void (*gelu_mul)(float *gate, const float *up, size_t n);
+    void (*relu2_mul)(float *gate, const float *up, size_t n);
+    void (*add)(float *y, const float *x, size_t n);      /* y += x */
+    void (*mul)(float *y, const float *x, size_t n);      /* y *= x */
+    void (*scale)(float *y, float a, size_t n);           /* y *= a */
+    float (*dot)(const float *a, const float *b, size_t n);
+    /* Index of the largest element, the lowest on a tie; NaN never wins; n >= 1. */
+    size_t (*argmax)(const float *x, size_t n);
+    void (*f16_to_f32)(float *y, const uint16_t *x, size_t n);
+    void (*f32_to_f16)(uint16_t *y, const float *x, size_t n);  /* round to nearest even */
+} qk_table;
+
+/* Fills the table: reference first, then every level up to `level` overlays what it has. level
+ * must be one this CPU has (qk_cpu_has). */
+void qk_table_init(qk_table *t, qk_level level);
+
+/* Bytes of one activation column of k elements, a multiple of 64. */
+size_t qk_act_bytes(qk_act act, size_t k);
+
+/* Scalar half-float conversions, exact; for places that are not hot. */
+float qk_f16_to_f32(uint16_t h);
+uint16_t qk_f32_to_f16(float f);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The forward pass over one timeline of tokens: ids in, logits out, K/V kept. Owns the pinned
+ * weights, the slots with their loader thread, the KV cache and all buffers; after creation it
+ * allocates nothing. One thread at a time, except where stated. */
+#ifndef QSF_FORWARD_FORWARD_H
+#define QSF_FORWARD_FORWARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/pool.h"
+#include "src/stream/plan.h"
+
+typedef struct QsfForward QsfForward;
+
+typedef struct QsfForwardOptions {
+    const QsfModel *model;      /* must outlive the forward pass */
+    const QsfPlan *plan;        /* copied where needed */
+    const qk_table *table;      /* must outlive it */
+    QsfPool *pool;
+    QsfLedger *ledger;
+    const atomic_int *cancel;   /* non-zero asks to stop; polled between layers and between reads; may be NULL */
+    /* Called while weights are pinned, from the calling thread; may be NULL. Bytes. */
+    void (*progress)(void *arg, uint64_t done, uint64_t total);
+    void *progress_arg;
+} QsfForwardOptions;
+
+/* Reads what is pinned (this takes as long as the disk does) and starts the loader. QSF_E_BUDGET,
+ * QSF_E_RUNTIME (I/O, memory), QSF_E_MODEL (damaged), QSF_E_INTERRUPTED (cancelled). */
+int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err);
+void qsf_forward_destroy(QsfForward *f); /* NULL allowed */
+
+/* Called for a position whose logits were asked for; logits (n_vocab), valid during the call. */
+typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
+
+/* Appends ids[0..n) at positions n_past.. and computes. With all != NULL it is called for every
+ * position in order; otherwise only the last position's logits are computed (qsf_forward_logits).
+ * Works in chunks of plan->batch. QSF_E_CONTEXT when n_past + n > ctx (nothing is done), QSF_E_MODEL for
+ * an id outside the vocabulary (nothing is done), QSF_E_INTERRUPTED when cancelled (whole chunks done
+ * stay: n_past says how many), QSF_E_RUNTIME when a read fails (names file and offset; the pass can be
+ * tried again) or the logits are not finite ("the model produced invalid numbers"). */
+int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
+
+/* Logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
+float *qsf_forward_logits(QsfForward *f);
+uint32_t qsf_forward_n_past(const QsfForward *f);
+uint32_t qsf_forward_ctx(const QsfForward *f);
+/* Forgets positions n.. ; n <= n_past. */
+void qsf_forward_truncate(QsfForward *f, uint32_t n);
+
+/* Counters since creation or the last reset; any thread may read them. */
+typedef struct QsfForwardStats {
+    uint64_t bytes_read;       /* weights and embedding rows read from disk */
+    uint64_t read_ns;          /* time the loader spent reading */
+    uint64_t wait_ns;          /* time compute waited for the loader */
+    uint64_t compute_ns;       /* time in the layers and head, waits not counted */
+    uint64_t passes;           /* passes over the layers */
+    uint64_t prefill_tokens;   /* tokens evaluated in calls with n > 1 */
+    uint64_t decode_tokens;    /* tokens evaluated one at a time */
+    uint64_t prefill_ns, decode_ns;
+    uint32_t layer;            /* layer being computed now, n_layers during the head */
+    uint32_t chunk_done, chunk_total; /* tokens of the running eval that are done, and in all */
+} QsfForwardStats;
+void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out);
+void qsf_forward_stats_reset(QsfForward *f);
+
+/* Names of the kernels that ran so far, separated by commas, for receipts; at most cap bytes. */
+void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From options and a model to a memory plan, before a single weight is read: what is pinned, how big
+ * the slots are, how long the context and how big a prefill chunk may be; or a refusal that says what
+ * to lower (design §4). Pure: it allocates only the plan itself. All sizes are bytes. */
+#ifndef QSF_STREAM_PLAN_H
+#define QSF_STREAM_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+#include "src/base/ledger.h"
+#include "src/model/model.h"
+
+#define QSF_CTX_DEFAULT 4096u
+#define QSF_CTX_MIN 128u
+#define QSF_BUDGET_DEFAULT (200ull << 20)
+
+typedef struct QsfPlanOptions {
+    uint64_t budget;          /* whole process; 0 = auto: what the model needs up to half of available */
+    uint64_t available;       /* bytes that auto may look at (qsf_available_bytes) */
+    uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set it: never changed */
+    int kv;                   /* qk_kv, -1 = default f16; otherwise never changed */
+    uint64_t pin_cap;         /* most bytes to pin; UINT64_MAX = no cap, 0 = stream every layer */
+    uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
+    int threads;              /* compute threads, >= 1 */
+    bool exact;               /* float activations (bigger scratch) */
+    uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
+    uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
+    uint64_t meta_bytes;      /* charged to META so far and to come */
+    uint64_t transcript_bytes;/* reserved for messages, event queue, ids */
+} QsfPlanOptions;
+
+typedef struct QsfPlan {
+    uint64_t rows[QSF_MEM_N]; /* planned bytes per category */
+    uint64_t total, budget;   /* total <= budget */
+    uint32_t ctx;
+    qk_kv kv;
+    uint32_t batch;           /* prefill chunk, tokens */
+    int threads;
+    bool exact;
+    uint32_t n_slots;         /* 0 when everything is pinned */
+    uint64_t slot_bytes;
+    uint32_t n_units;         /* weight units: 4 per layer (QKV, O, gate+up, down), then the head */
+    uint8_t *pinned;          /* (n_units) 1 = pinned; owned by the plan */
+    bool embed_resident;      /* the embedding table is in RAM (pinned head of a tied model counts) */
+    uint64_t pinned_bytes;
+    uint64_t streamed_bytes;  /* read from disk for every pass over the layers */
+    uint64_t weight_bytes;    /* pinned + streamed */
+    char note[256];           /* what was lowered, for stderr and the pane; "" when nothing */
+} QsfPlan;
+
+/* Fills *p. QSF_E_BUDGET when it cannot be met: the message has one line per category with its
+ * bytes, the sum, what to lower, and as its last line exactly "smallest budget that works: NNN MB"
+ * with an NNN that works. The caller frees the plan with qsf_plan_free. */
+int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
+void qsf_plan_free(QsfPlan *p);
+
+/* Smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these options. */
+uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
+
+/* The plan as a table for people (--plan, --verbose), newline-terminated; malloc'ed, NULL without
+ * memory. */
+char *qsf_plan_text(const QsfPlan *p);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Text to token ids and back, exactly as the model was trained. Built once from a model file,
+ * immutable afterwards: any thread may use it. Its tables are compact (one blob of bytes, 32-bit
+ * offsets) because they count in the RAM budget. */
+#ifndef QSF_TEXT_TOKENIZER_H
+#define QSF_TEXT_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/ledger.h"
+#include "src/format/source.h"
+
+/* Token attributes, numbered as tokenizer.ggml.token_type. */
+typedef enum QsfTokenType {
+    QSF_TOKEN_NORMAL = 1, QSF_TOKEN_UNKNOWN, QSF_TOKEN_CONTROL, QSF_TOKEN_USER, QSF_TOKEN_UNUSED, QSF_TOKEN_BYTE
+} QsfTokenType;
+
+typedef struct QsfTokenizer QsfTokenizer;
+
+/* Growable list of token ids on the libc heap. */
+typedef struct QsfIds {
+    int32_t *data;
+    size_t n, cap;
+} QsfIds;
+int qsf_ids_push(QsfIds *ids, int32_t id, QsfErr *err);          /* QSF_E_RUNTIME without memory */
+int qsf_ids_append(QsfIds *ids, const int32_t *src, size_t n, QsfErr *err);
+void qsf_ids_free(QsfIds *ids);
+
+/* Upper bound of the bytes that opening will charge to QSF_MEM_TOKENIZER, from the metadata alone. */
+uint64_t qsf_tokenizer_estimate(const QsfSource *src);
+
+/* Builds the tokenizer of src (tokenizer.ggml.model llama or gpt2). Unknown pre-tokenizer names
+ * warn (see qsf_tokenizer_warning) and use the default. QSF_E_MODEL names the key; QSF_E_BUDGET.
+ * src may be closed afterwards. */
+int qsf_tokenizer_open(QsfTokenizer **out, const QsfSource *src, QsfLedger *ledger, QsfErr *err);
+void qsf_tokenizer_close(QsfTokenizer *t);
+/* One sentence about what was guessed, or NULL. */
+const char *qsf_tokenizer_warning(const QsfTokenizer *t);
+
+enum {
+    QSF_TOK_BOS = 1,      /* add BOS where the vocabulary says so */
+    QSF_TOK_EOS = 2,      /* add EOS where the vocabulary says so */
+    QSF_TOK_SPECIAL = 4,  /* text that spells a control or user-defined token becomes it */
+    QSF_TOK_NO_PREFIX = 8 /* this text continues earlier text: no space prefix of SentencePiece */
+};
+
+/* Appends the ids of text[0..len). Never fails on content: ill-formed UTF-8 is tokenized byte by
+ * byte. QSF_E_RUNTIME without memory. */
+int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, unsigned flags, QsfIds *out, QsfErr *err);
+
+uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);
+/* Special ids, -1 when the vocabulary has none. */
+int32_t qsf_tokenizer_bos(const QsfTokenizer *t);
+int32_t qsf_tokenizer_eos(const QsfTokenizer *t);
+int32_t qsf_tokenizer_eot(const QsfTokenizer *t);
+bool qsf_tokenizer_adds_bos(const QsfTokenizer *t);
+bool qsf_tokenizer_adds_eos(const QsfTokenizer *t);
+/* Does this id end a generation (EOS, EOT, <|im_end|>, <end_of_turn>, ...)? */
+bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
+QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id);
+/* Id of a token by its exact stored text, -1 when absent. */
+int32_t qsf_tokenizer_find(const QsfTokenizer *t, const char *text, size_t len);
+
+/* Stored (raw) text of the token, not NUL-terminated; valid as long as t. */
+const char *qsf_tokenizer_raw(const QsfTokenizer *t, int32_t id, size_t *len);
+/* The bytes that the token stands for in text, at most cap of them, into dst; returns their full
+ * number. SentencePiece's U+2581 becomes a space, byte-level BPE is mapped back, byte tokens give their
+ * byte. Control tokens give nothing unless show_special. Ids outside the vocabulary give nothing. */
+size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special, char *dst, size_t cap);
+#define QSF_PIECE_MAX 65536 /* no token's piece is longer; opening refuses longer ones */
+
+/* Streaming detokenizer: emits only whole UTF-8 sequences, holding back an incomplete tail. The
+ * space that a SentencePiece vocabulary puts before the first word is removed at the start of a
+ * text, as the reference does. Ill-formed sequences are emitted as they are once they can no longer be
+ * completed. */
+typedef struct QsfDetok {
+    const QsfTokenizer *t;
+    bool show_special;
+    bool at_start;     /* the next piece begins the text */
+    char tail[8];      /* held-back bytes */
+    unsigned n_tail;
+} QsfDetok;
+
+/* continues: the text goes on after earlier text (the answer after a prompt): no space is removed. */
+void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues);
+/* Text that became complete with this id, in dst (cap >= QSF_PIECE_MAX + 8); returns its bytes. */
+size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap);
+/* What is still held back at the end; returns its bytes. */
+size_t qsf_detok_flush(QsfDetok *d, char *dst, size_t cap);
+
+#endif

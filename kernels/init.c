@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fills the kernel table: the reference everywhere, then the overlay of this architecture. */
+#include "kernels/kernels.h"
+#include "kernels/ref/ref.h"
+
+#if defined(__x86_64__)
+#include "kernels/x86/x86.h"
+#endif
+
+#define REF_WEIGHT(fmt, act) { #fmt "_ref", act, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref }
+
+static const qk_table ref_table = {
+    .level = QK_LEVEL_REF,
+    .weight = {
+        [QK_F32] = REF_WEIGHT(f32, QK_ACT_F32),
+        [QK_F16] = REF_WEIGHT(f16, QK_ACT_F32),
+        [QK_BF16] = REF_WEIGHT(bf16, QK_ACT_F32),
+        [QK_Q8_0] = REF_WEIGHT(q8_0, QK_ACT_Q8),
+        [QK_Q4_0] = REF_WEIGHT(q4_0, QK_ACT_Q8),
+        [QK_Q4_1] = REF_WEIGHT(q4_1, QK_ACT_Q8),
+        [QK_Q5_0] = REF_WEIGHT(q5_0, QK_ACT_Q8),
+        [QK_Q5_1] = REF_WEIGHT(q5_1, QK_ACT_Q8),
+        [QK_Q4_K] = REF_WEIGHT(q4_k, QK_ACT_Q8K),
+        [QK_Q5_K] = REF_WEIGHT(q5_k, QK_ACT_Q8K),
+        [QK_Q6_K] = REF_WEIGHT(q6_k, QK_ACT_Q8K),
+    },
+    .kv = {
+        [QK_KV_F32] = { "f32", qk_kv_f32_row_bytes, qk_kv_f32_store_ref, qk_kv_f32_scores_ref, qk_kv_f32_mix_ref },
+        [QK_KV_F16] = { "f16", qk_kv_f16_row_bytes, qk_kv_f16_store_ref, qk_kv_f16_scores_ref, qk_kv_f16_mix_ref },
+    },
+    .quantize = {
+        [QK_ACT_F32] = qk_quantize_f32_ref,
+        [QK_ACT_Q8] = qk_quantize_q8_ref,
+        [QK_ACT_Q8K] = qk_quantize_q8k_ref,
+    },
+    .matmul_exact = qk_matmul_exact_ref,
+    .rms_norm = qk_rms_norm_ref,
+    .layer_norm = qk_layer_norm_ref,
+    .rope_pairs = qk_rope_pairs_ref,
+    .rope_halves = qk_rope_halves_ref,
+    .softmax = qk_softmax_ref,
+    .silu_mul = qk_silu_mul_ref,
+    .gelu_mul = qk_gelu_mul_ref,
+    .relu2_mul = qk_relu2_mul_ref,
+    .add = qk_add_ref,
+    .mul = qk_mul_ref,
+    .scale = qk_scale_ref,
+    .dot = qk_dot_ref,
+    .argmax = qk_argmax_ref,
+    .f16_to_f32 = qk_f16_to_f32_ref,
+    .f32_to_f16 = qk_f32_to_f16_ref,
+};
+
+void qk_table_init(qk_table *t, qk_level level)
+{
+    *t = ref_table;
+#if defined(__x86_64__)
+    qk_init_x86(t, level);
+#else
+    (void)level; /* no overlay for this architecture: the level stays ref */
+#endif
+}

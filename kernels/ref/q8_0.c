@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Q8_0 weights: blocks of 32, x = d * q. */
+#include <string.h>
+
+#include "kernels/act.h"
+#include "kernels/load.h"
+#include "kernels/ref/ref.h"
+
+static qk_q8_0 block_at(const uint8_t *w, size_t b)
+{
+    qk_q8_0 blk;
+    memcpy(&blk, w + b * sizeof blk, sizeof blk);
+    return blk;
+}
+
+static void unpack(const qk_q8_0 *blk, int *q)
+{
+    for (int i = 0; i < QK_BLOCK; i++)
+        q[i] = blk->qs[i];
+}
+
+static float row_dot(const uint8_t *w, const void *x, size_t k)
+{
+    const qk_col_q8 c = qk_col_q8_at(x, k);
+    float acc = 0;
+    for (size_t b = 0; b < k / QK_BLOCK; b++) {
+        const qk_q8_0 blk = block_at(w, b);
+        int q[QK_BLOCK], isum = 0;
+        unpack(&blk, q);
+        for (int i = 0; i < QK_BLOCK; i++)
+            isum += q[i] * c.q[b * QK_BLOCK + (size_t)i];
+        acc += qk_f16_to_f32(blk.d) * c.d[b] * (float)isum;
+    }
+    return acc;
+}
+
+void qk_mm_q8_0_ref(const qk_mm *m, size_t row0, size_t row1)
+{
+    qk_ref_matmul(m, row0, row1, row_dot);
+}
+
+void qk_dequant_q8_0_ref(const void *w, float *dst, size_t k)
+{
+    for (size_t b = 0; b < k / QK_BLOCK; b++) {
+        const qk_q8_0 blk = block_at(w, b);
+        const float d = qk_f16_to_f32(blk.d);
+        int q[QK_BLOCK];
+        unpack(&blk, q);
+        for (int i = 0; i < QK_BLOCK; i++)
+            *dst++ = d * (float)q[i];
+    }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The scalar reference kernels. Contracts: kernels/kernels.h. */
+#ifndef QSF_KERNELS_REF_REF_H
+#define QSF_KERNELS_REF_REF_H
+
+#include "kernels/kernels.h"
+
+#define QK_REF_WEIGHT(fmt)                                                     \
+    void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);          \
+    void qk_dequant_##fmt##_ref(const void *w, float *dst, size_t k);
+
+QK_REF_WEIGHT(f32)
+QK_REF_WEIGHT(f16)
+QK_REF_WEIGHT(bf16)
+QK_REF_WEIGHT(q8_0)
+QK_REF_WEIGHT(q4_0)
+QK_REF_WEIGHT(q4_1)
+QK_REF_WEIGHT(q5_0)
+QK_REF_WEIGHT(q5_1)
+QK_REF_WEIGHT(q4_k)
+QK_REF_WEIGHT(q5_k)
+QK_REF_WEIGHT(q6_k)
+
+void qk_quantize_f32_ref(void *dst, const float *x, size_t k);
+void qk_quantize_q8_ref(void *dst, const float *x, size_t k);
+void qk_quantize_q8k_ref(void *dst, const float *x, size_t k);
+void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops, float *row_scratch);
+
+size_t qk_kv_f32_row_bytes(size_t head_dim);
+void qk_kv_f32_store_ref(void *dst, const float *x, size_t head_dim);
+void qk_kv_f32_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
+                          float scale);
+void qk_kv_f32_mix_ref(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
+size_t qk_kv_f16_row_bytes(size_t head_dim);
+void qk_kv_f16_store_ref(void *dst, const float *x, size_t head_dim);
+void qk_kv_f16_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
+                          float scale);
+void qk_kv_f16_mix_ref(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
+
+void qk_rms_norm_ref(float *y, const float *x, const float *w, size_t n, float eps);
+void qk_layer_norm_ref(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
+void qk_rope_pairs_ref(float *x, const float *cs, size_t n_rot);
+void qk_rope_halves_ref(float *x, const float *cs, size_t n_rot);
+void qk_softmax_ref(float *x, size_t n);
+void qk_silu_mul_ref(float *gate, const float *up, size_t n);
+void qk_gelu_mul_ref(float *gate, const float *up, size_t n);
+void qk_relu2_mul_ref(float *gate, const float *up, size_t n);
+void qk_add_ref(float *y, const float *x, size_t n);
+void qk_mul_ref(float *y, const float *x, size_t n);
+void qk_scale_ref(float *y, float a, size_t n);
+float qk_dot_ref(const float *a, const float *b, size_t n);
+size_t qk_argmax_ref(const float *x, size_t n);
+void qk_f16_to_f32_ref(float *y, const uint16_t *x, size_t n);
+void qk_f32_to_f16_ref(uint16_t *y, const float *x, size_t n);
+
+/* Dot product of one packed row with one activation column of the row's kind. */
+typedef float (*qk_row_dot)(const uint8_t *w, const void *x, size_t k);
+
+static inline void qk_ref_matmul(const qk_mm *m, size_t row0, size_t row1, qk_row_dot dot)
+{
+    for (size_t c = 0; c < m->n_cols; c++) {
+        const void *x = (const char *)m->x + c * m->x_stride;
+        for (size_t r = row0; r < row1; r++)
+            m->y[c * m->y_stride + r] = dot((const uint8_t *)m->w + r * m->row_bytes, x, m->k);
+    }
+}
+
+#endif

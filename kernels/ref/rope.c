@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rotary position embedding of one head, in place, by precomputed cosines and sines. */
+#include "kernels/ref/ref.h"
+
+static void rotate(float *a, float *b, float c, float s)
+{
+    const float x = *a, y = *b;
+    *a = x * c - y * s;
+    *b = x * s + y * c;
+}
+
+void qk_rope_pairs_ref(float *x, const float *cs, size_t n_rot)
+{
+    for (size_t i = 0; i < n_rot / 2; i++)
+        rotate(&x[2 * i], &x[2 * i + 1], cs[2 * i], cs[2 * i + 1]);
+}
+
+void qk_rope_halves_ref(float *x, const float *cs, size_t n_rot)
+{
+    for (size_t i = 0; i < n_rot / 2; i++)
+        rotate(&x[i], &x[i + n_rot / 2], cs[2 * i], cs[2 * i + 1]);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Plain vector operations. */
+#include <math.h>
+
+#include "kernels/ref/ref.h"
+
+void qk_add_ref(float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+void qk_mul_ref(float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] *= x[i];
+}
+
+void qk_scale_ref(float *y, float a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] *= a;
+}
+
+float qk_dot_ref(const float *a, const float *b, size_t n)
+{
+    double s = 0;
+    for (size_t i = 0; i < n; i++)
+        s += (double)a[i] * (double)b[i];
+    return (float)s;
+}
+
+size_t qk_argmax_ref(const float *x, size_t n)
+{
+    float best = -INFINITY;
+    size_t at = n;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] > best || (at == n && x[i] == best)) { /* the second: a vector of minus infinities */
+            best = x[i];
+            at = i;
+        }
+    return at == n ? 0 : at; /* nothing but NaN */
+}

@@ -46,6 +46,8 @@ const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
 uint64_t qsf_source_n_tensors(const QsfSource *s);
 const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i);
 const QsfTensor *qsf_source_find_tensor(const QsfSource *s, const char *name); /* NULL when absent */
+/* Static name of a metadata type ("u32", "string", ...). */
+const char *qsf_meta_type_name(QsfMetaType type);
 
 /* --override-kv: "KEY=TYPE:VALUE" (str, int, float, bool) or "KEY=null" (as if absent). Call
  * before anything is built from the metadata. QSF_E_USAGE when malformed. */

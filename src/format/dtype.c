@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Table of GGML tensor types. Numbers and block sizes: ggml-org/ggml include/ggml.h and
+ * src/ggml-common.h; I2_S: microsoft/BitNet src/ggml-bitnet-mad.cpp (128 elements in 32 bytes, one
+ * float in 32 bytes after the tensor). Numbers missing here were withdrawn by their owners. */
+#include "src/format/dtype.h"
+
+#include <stddef.h>
+
+#include "src/base/checked.h"
+
+static const QsfDtype table[] = {
+    {0, "F32", 1, 4, 0, true},         {1, "F16", 1, 2, 0, true},         {2, "Q4_0", 32, 18, 0, true},
+    {3, "Q4_1", 32, 20, 0, true},      {6, "Q5_0", 32, 22, 0, true},      {7, "Q5_1", 32, 24, 0, true},
+    {8, "Q8_0", 32, 34, 0, true},      {9, "Q8_1", 32, 36, 0, false},     {10, "Q2_K", 256, 84, 0, false},
+    {11, "Q3_K", 256, 110, 0, false},  {12, "Q4_K", 256, 144, 0, true},   {13, "Q5_K", 256, 176, 0, true},
+    {14, "Q6_K", 256, 210, 0, true},   {15, "Q8_K", 256, 292, 0, false},  {16, "IQ2_XXS", 256, 66, 0, false},
+    {17, "IQ2_XS", 256, 74, 0, false}, {18, "IQ3_XXS", 256, 98, 0, false}, {19, "IQ1_S", 256, 50, 0, false},
+    {20, "IQ4_NL", 32, 18, 0, false},  {21, "IQ3_S", 256, 110, 0, false}, {22, "IQ2_S", 256, 82, 0, false},
+    {23, "IQ4_XS", 256, 136, 0, false}, {24, "I8", 1, 1, 0, false},       {25, "I16", 1, 2, 0, false},
+    {26, "I32", 1, 4, 0, false},       {27, "I64", 1, 8, 0, false},       {28, "F64", 1, 8, 0, false},
+    {29, "IQ1_M", 256, 56, 0, false},  {30, "BF16", 1, 2, 0, true},       {34, "TQ1_0", 256, 54, 0, false},
+    {35, "TQ2_0", 256, 66, 0, false},  {36, "I2_S", 128, 32, 32, false},  {39, "MXFP4", 32, 17, 0, false},
+};
+
+const QsfDtype *qsf_dtype(uint32_t id) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].id == id) return &table[i];
+    return NULL;
+}
+
+bool qsf_dtype_row_bytes(const QsfDtype *t, uint64_t k, uint64_t *out) {
+    return k % t->block_elems == 0 && qsf_mul_u64(k / t->block_elems, t->block_bytes, out);
+}
+
+bool qsf_dtype_tensor_bytes(const QsfDtype *t, const uint64_t ne[4], uint64_t *out) {
+    uint64_t bytes;
+    if (!qsf_dtype_row_bytes(t, ne[0], &bytes)) return false;
+    for (int i = 1; i < 4; i++)
+        if (!qsf_mul_u64(bytes, ne[i], &bytes)) return false;
+    return qsf_add_u64(bytes, t->tail_bytes, out);
+}

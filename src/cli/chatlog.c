@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writing conversations: implements the appending half of qsf_chatlog.h. One record is one line, one
+ * write(); what could not be written whole is cut off again. */
+#include "qsf_chatlog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/base/json.h"
+#include "src/base/paths.h"
+#include "src/base/strbuf.h"
+#include "src/cli/chatlog_path.h"
+
+struct QSFChatLog {
+    int fd;
+    char *name, *path;
+    bool torn;  /* the file may end in the middle of a line: begin the next record on a new one */
+};
+
+static const char *const kind_names[] = {"message", "part", "undo", "clear", "system", "set", "model"};
+
+const char *qsf_chatlog_kind_name(QSFLogKind k) {
+    return kind_names[k];
+}
+
+bool qsf_chatlog_name_ok(const char *name) {
+    if (!*name || *name == '.' || strlen(name) > 100) return false;
+    for (const char *c = name; *c; c++)
+        if (*c == '/' || (unsigned char)*c < 0x20 || *c == 0x7F) return false;
+    return true;
+}
+
+static char *join(const char *dir, const char *mid, const char *name, const char *suffix) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_strbuf_addf(&b, "%s%s%s%s", dir, mid, name, suffix);
+    return qsf_strbuf_take(&b, NULL);
+}
+
+char *qsf_chatlog_dir(void) {
+    char *home = qsf_path_data_home();
+    char *dir = home ? join(home, "/", "sessions", "") : NULL;
+    free(home);
+    return dir;
+}
+
+char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
+    if (!qsf_chatlog_name_ok(name)) {
+        snprintf(err, cap, "session name \"%s\": must not be empty, contain '/' or control characters, or begin with '.'", name);
+        return NULL;
+    }
+    char *dir = qsf_chatlog_dir();
+    char *path = dir ? join(dir, "/", name, ".jsonl") : NULL;
+    if (!path) snprintf(err, cap, "session %s: no home directory for session files (set HOME or XDG_DATA_HOME)", name);
+    free(dir);
+    return path;
+}
+
+static bool make_dir(char *err, size_t cap) {
+    QsfErr e = {0};
+    char *dir = qsf_chatlog_dir();
+    int rc = dir ? qsf_path_make_dirs(dir, &e) : QSF_E_RUNTIME;
+    if (rc) snprintf(err, cap, "%s", dir ? e.msg : "no home directory for session files (set HOME or XDG_DATA_HOME)");
+    free(dir);
+    return rc == QSF_OK;
+}
+
+/* Does a non-empty file end without a newline (a writer was killed)? */
+static bool ends_torn(int fd) {
+    struct stat st;
+    char last;
+    if (fstat(fd, &st) || st.st_size == 0) return false;
+    return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
+
+QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
+    char *path = qsf_chatlog_path(name, err, cap);
+    if (!path) return NULL;
+    int fd = make_dir(err, cap) ? open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -2;
+    if (fd == -1) snprintf(err, cap, "%s: cannot open the session: %s", path, strerror(errno));
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        snprintf(err, cap, "%s: the session is in use by another program", path);
+        close(fd);
+        fd = -1;
+    }
+    QSFChatLog *l = fd >= 0 ? calloc(1, sizeof *l) : NULL;
+    if (!l) {
+        if (fd >= 0) snprintf(err, cap, "%s: out of memory", path), close(fd);
+        free(path);
+        return NULL;
+    }
+    *l = (QSFChatLog){.fd = fd, .name = strdup(name), .path = path, .torn = ends_torn(fd)};
+    return l;
+}
+
+void qsf_chatlog_close(QSFChatLog *l) {
+    if (!l) return;
+    close(l->fd);
+    free(l->name);
+    free(l->path);
+    free(l);
+}
+
+const char *qsf_chatlog_name(const QSFChatLog *l) {
+    return l->name ? l->name : "";
+}
+
+static double now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (double)ts.tv_sec + (double)(ts.tv_nsec / 1000000) / 1e3;
+}
+
+static void put_field(QsfStrbuf *b, const char *key, const char *s, size_t len) {
+    qsf_strbuf_addf(b, ",\"%s\":", key);
+    qsf_json_put_string(b, s, len);
+}
+
+static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
+    qsf_strbuf_addf(b, "{\"kind\":\"%s\",\"time\":%.3f", kind_names[r->kind], r->time > 0 ? r->time : now());
+    if (r->role) put_field(b, "role", r->role, strlen(r->role));
+    if (r->name) put_field(b, "name", r->name, strlen(r->name));
+    if (r->text) put_field(b, "text", r->text, r->len);
+    if (r->stop) {
+        put_field(b, "stop", r->stop, strlen(r->stop));
+        /* A string: readers that keep numbers as doubles would round a 64-bit seed. */
+        qsf_strbuf_addf(b, ",\"seed\":\"%llu\",\"tokens\":%u", (unsigned long long)r->seed, r->tokens);
+    }
+    if (r->kind == QSF_LOG_UNDO) qsf_strbuf_addf(b, ",\"n\":%u", r->n);
+    qsf_strbuf_adds(b, "}\n");
+}
+
+static bool write_all(int fd, const char *s, size_t len) {
+    while (len) {
+        ssize_t n = write(fd, s, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        s += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    if (l->torn) qsf_strbuf_addc(&b, '\n');
+    put_record(&b, r);
+    struct stat st;
+    bool ok = qsf_strbuf_ok(&b) && !fstat(l->fd, &st);
+    if (!ok) snprintf(err, cap, "%s: cannot save: %s", l->path, qsf_strbuf_ok(&b) ? strerror(errno) : "out of memory");
+    if (ok && !write_all(l->fd, b.data, b.len)) {
+        snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
+        ok = false;
+        l->torn = ftruncate(l->fd, st.st_size) != 0 || l->torn;
+    } else if (ok) {
+        l->torn = false;
+        if (r->kind != QSF_LOG_PART && fdatasync(l->fd) && errno != EINVAL && errno != EROFS) {
+            snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
+            ok = false;
+        }
+    }
+    qsf_strbuf_free(&b);
+    return ok;
+}
+
+/* Copies bytes until the end; false with errno set. */
+static bool copy_bytes(int from, int to) {
+    char buf[16384];
+    ssize_t n;
+    while ((n = read(from, buf, sizeof buf)) != 0) {
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 || !write_all(to, buf, (size_t)n)) return false;
+    }
+    return fsync(to) == 0;
+}
+
+bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap) {
+    char *src = qsf_chatlog_path(name, err, cap), *dst = src ? qsf_chatlog_path(name2, err, cap) : NULL;
+    bool ok = false;
+    if (dst && make_dir(err, cap)) {
+        int from = open(src, O_RDONLY | O_CLOEXEC);
+        int to = from >= 0 ? open(dst, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+        ok = to >= 0 && copy_bytes(from, to);
+        if (!ok) snprintf(err, cap, "%s: %s", from < 0 ? src : dst, to < 0 && errno == EEXIST ? "a session of this name exists" : strerror(errno));
+        if (!ok && to >= 0) unlink(dst);
+        if (from >= 0) close(from);
+        if (to >= 0) close(to);
+    }
+    free(src);
+    free(dst);
+    return ok;
+}

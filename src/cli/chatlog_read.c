@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reading conversations back: implements the reading half of qsf_chatlog.h. The file may have been cut
+ * anywhere or damaged: every intact line counts, the rest is counted. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/base/json.h"
+#include "src/base/paths.h"
+#include "src/base/strbuf.h"
+#include "src/cli/chatlog_path.h"
+
+#define LINE_MAX_BYTES ((size_t)64 << 20) /* a longer line is damage, not a message */
+
+typedef struct Reader {
+    void (*fn)(void *arg, const QSFLogRecord *r);
+    void *arg;
+    uint32_t damaged;
+    QsfStrbuf part;  /* text of PART records since the last whole message */
+} Reader;
+
+static const char *string_of(const QsfJson *v, const char *key, size_t *len) {
+    return qsf_json_string(qsf_json_get(v, key), len);
+}
+
+/* Fills r from one parsed line; false when it is no record of ours. */
+static bool record_of(const QsfJson *v, QSFLogRecord *r) {
+    size_t len;
+    const char *kind = string_of(v, "kind", &len);
+    *r = (QSFLogRecord){0};
+    if (!kind) return false;
+    int k = 0;
+    while (k <= QSF_LOG_MODEL && strcmp(kind, qsf_chatlog_kind_name((QSFLogKind)k))) k++;
+    if (k > QSF_LOG_MODEL) return false;
+    r->kind = (QSFLogKind)k;
+    r->role = string_of(v, "role", &len);
+    r->name = string_of(v, "name", &len);
+    r->text = string_of(v, "text", &r->len);
+    r->stop = string_of(v, "stop", &len);
+    const char *seed = string_of(v, "seed", &len);
+    r->seed = seed ? strtoull(seed, NULL, 10) : 0;
+    r->tokens = (uint32_t)qsf_json_int(qsf_json_get(v, "tokens"), 0);
+    r->n = (uint32_t)qsf_json_int(qsf_json_get(v, "n"), 0);
+    r->time = qsf_json_real(qsf_json_get(v, "time"), 0);
+    bool needs_text = k == QSF_LOG_MESSAGE || k == QSF_LOG_PART || k == QSF_LOG_SYSTEM;
+    if (needs_text && !r->text) return false;
+    return k != QSF_LOG_MESSAGE || (r->role && *r->role);
+}
+
+/* The writer was killed in the middle of an answer: what it had written is one. */
+static void flush_part(Reader *rd) {
+    if (!rd->part.len) return;
+    QSFLogRecord r = {.kind = QSF_LOG_MESSAGE, .role = "assistant", .stop = "interrupted"};
+    r.text = qsf_strbuf_str(&rd->part);
+    r.len = rd->part.len;
+    rd->fn(rd->arg, &r);
+    qsf_strbuf_clear(&rd->part);
+}
+
+static void take_line(Reader *rd, const char *line, size_t len) {
+    QsfErr e = {0};
+    QSFLogRecord r;
+    if (!len) return;
+    QsfJson *v = memchr(line, '\0', len) ? NULL : qsf_json_parse(line, len, &e);
+    if (!v || !record_of(v, &r)) {
+        rd->damaged++;
+    } else if (r.kind == QSF_LOG_PART) {
+        qsf_strbuf_add(&rd->part, r.text, r.len);
+    } else {
+        bool answer = r.kind == QSF_LOG_MESSAGE && !strcmp(r.role, "assistant");
+        if (answer) qsf_strbuf_clear(&rd->part); /* the whole message repeats its parts */
+        else if (r.kind != QSF_LOG_SET) flush_part(rd);
+        rd->fn(rd->arg, &r);
+    }
+    qsf_json_free(v);
+}
+
+/* Collects one line without its newline; false at the end of the file. */
+static bool next_line(FILE *f, QsfStrbuf *line) {
+    int c;
+    qsf_strbuf_clear(line);
+    while ((c = getc_unlocked(f)) != EOF && c != '\n')
+        if (line->len < LINE_MAX_BYTES) qsf_strbuf_addc(line, (char)c);
+    return c != EOF || line->len;
+}
+
+bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg, uint32_t *damaged,
+                      char *err, size_t cap) {
+    *damaged = 0;
+    char *path = qsf_chatlog_path(name, err, cap);
+    if (!path) return false;
+    FILE *f = fopen(path, "re");
+    bool ok = f || errno == ENOENT;
+    if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, strerror(errno));
+    if (f) {
+        Reader rd = {.fn = fn, .arg = arg};
+        QsfStrbuf line = QSF_STRBUF_INIT;
+        while (next_line(f, &line)) take_line(&rd, qsf_strbuf_str(&line), line.len);
+        flush_part(&rd);
+        ok = !ferror(f);
+        if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, strerror(errno));
+        *damaged = rd.damaged;
+        qsf_strbuf_free(&line);
+        qsf_strbuf_free(&rd.part);
+        fclose(f);
+    }
+    free(path);
+    return ok;
+}
+
+static int newest_first(const void *a, const void *b) {
+    const QSFLogInfo *x = a, *y = b;
+    if (x->mtime != y->mtime) return x->mtime < y->mtime ? 1 : -1;
+    return strcmp(y->name, x->name);
+}
+
+/* One folder entry into *info; false when it is no session. */
+static bool info_of(DIR *d, const char *file, QSFLogInfo *info) {
+    size_t len = strlen(file);
+    struct stat st;
+    if (len < 7 || len - 6 >= sizeof info->name || strcmp(file + len - 6, ".jsonl")) return false;
+    memcpy(info->name, file, len - 6);
+    info->name[len - 6] = '\0';
+    if (!qsf_chatlog_name_ok(info->name) || fstatat(dirfd(d), file, &st, 0) || !S_ISREG(st.st_mode)) return false;
+    info->mtime = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9;
+    info->bytes = (uint64_t)st.st_size;
+    return true;
+}
+
+QSFLogInfo *qsf_chatlog_list(size_t *n) {
+    char *dir = qsf_chatlog_dir();
+    DIR *d = dir ? opendir(dir) : NULL;
+    QSFLogInfo *list = NULL;
+    size_t cap = 0;
+    *n = 0;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        QSFLogInfo info;
+        if (!info_of(d, e->d_name, &info)) continue;
+        if (*n == cap) {
+            QSFLogInfo *more = realloc(list, (cap = cap ? cap * 2 : 16) * sizeof *list);
+            if (!more) break;
+            list = more;
+        }
+        list[(*n)++] = info;
+    }
+    if (d) closedir(d);
+    free(dir);
+    if (*n) qsort(list, *n, sizeof *list, newest_first);
+    return list;
+}
+
+char *qsf_history_path(void) {
+    QsfErr e = {0};
+    char *home = qsf_path_state_home();
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    if (home && qsf_path_make_dirs(home, &e) == QSF_OK) qsf_strbuf_addf(&b, "%s/history", home);
+    free(home);
+    return qsf_strbuf_take(&b, NULL);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The command line of every program: implements qsf_cli.h. One lookup over two tables, the
+ * program's options and the engine's settings. */
+#include "qsf_cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_text.h"
+
+/* What a word on the command line stands for: exactly one of the two is set. */
+typedef struct Found {
+    const QSFCliOption *own;
+    const QSFSetting *setting;
+} Found;
+
+static const QSFCliOption builtin[] = {
+    {"help", "", 'h', NULL, "print this help and exit", -1},
+    {"version", "", 'V', NULL, "print the version and exit", -2},
+};
+enum { N_BUILTIN = sizeof builtin / sizeof *builtin };
+
+/* Is word (n bytes) the name or one of the comma-separated aliases? */
+static bool name_matches(const char *name, const char *aliases, const char *word, size_t n) {
+    if (strlen(name) == n && !strncmp(name, word, n)) return true;
+    for (const char *a = aliases; a && *a;) {
+        size_t len = strcspn(a, ",");
+        if (len == n && !strncmp(a, word, n)) return true;
+        a += len + (a[len] == ',');
+    }
+    return false;
+}
+
+static const QSFCliOption *own_at(const QSFCli *cli, size_t i) {
+    if (i < cli->n_options) return &cli->options[i];
+    return i - cli->n_options < N_BUILTIN ? &builtin[i - cli->n_options] : NULL;
+}
+
+static Found find_long(const QSFCli *cli, const char *word, size_t n) {
+    const QSFCliOption *o;
+    for (size_t i = 0; (o = own_at(cli, i)); i++)
+        if (name_matches(o->name, o->aliases, word, n)) return (Found){.own = o};
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        if (name_matches(row->name, row->aliases, word, n)) return (Found){.setting = row};
+    }
+    return (Found){0};
+}
+
+static Found find_short(const QSFCli *cli, char c) {
+    const QSFCliOption *o;
+    for (size_t i = 0; (o = own_at(cli, i)); i++)
+        if (o->short_name == c) return (Found){.own = o};
+    for (size_t i = 0; i < qsf_setting_count(); i++)
+        if (qsf_setting_at(i)->short_name == c) return (Found){.setting = qsf_setting_at(i)};
+    return (Found){0};
+}
+
+static bool takes_value(Found f) {
+    return f.own ? f.own->arg != NULL : f.setting->arg != NULL;
+}
+
+static size_t min3(size_t a, size_t b, size_t c) {
+    size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Levenshtein distance, words of at most 63 bytes (others are "far"). */
+static size_t edit_distance(const char *a, const char *b) {
+    size_t la = strlen(a), lb = strlen(b), row[64];
+    if (la > 63 || lb > 63) return 64;
+    for (size_t j = 0; j <= lb; j++) row[j] = j;
+    for (size_t i = 1; i <= la; i++) {
+        size_t diag = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= lb; j++) {
+            size_t up = row[j];
+            row[j] = min3(row[j - 1] + 1, up + 1, diag + (a[i - 1] != b[j - 1]));
+            diag = up;
+        }
+    }
+    return row[lb];
+}
+
+const char *qsf_nearest(const char *word, const char *const *names, size_t n) {
+    const char *best = NULL;
+    size_t best_d = 4, len = strlen(word);
+    for (size_t i = 0; i < n; i++) {
+        size_t d = edit_distance(word, names[i]);
+        if (d < best_d && d * 2 <= len + 1) best = names[i], best_d = d;
+    }
+    return best;
+}
+
+static int unknown_option(const QSFCli *cli, const char *word, char *err, size_t cap) {
+    const char *names[256];
+    size_t n = 0;
+    const QSFCliOption *o;
+    for (size_t i = 0; (o = own_at(cli, i)) && n < 256; i++) names[n++] = o->name;
+    for (size_t i = 0; i < qsf_setting_count() && n < 256; i++) names[n++] = qsf_setting_at(i)->name;
+    const char *near = qsf_nearest(word, names, n);
+    if (near) snprintf(err, cap, "unknown option --%s (did you mean --%s?)", word, near);
+    else snprintf(err, cap, "unknown option --%s (see --help)", word);
+    return QSF_EXIT_USAGE;
+}
+
+typedef struct Parser {
+    const QSFCli *cli;
+    QSFSettings *settings;
+    QSFCliHandler fn;
+    void *arg;
+    QSFCliResult *out;
+    char *err;
+    size_t cap;
+} Parser;
+
+/* Puts "--name: " in front of a handler's message that does not name the option itself. */
+static int name_in_error(Parser *p, const char *name) {
+    char text[512];
+    if (strstr(p->err, name)) return QSF_EXIT_USAGE;
+    snprintf(text, sizeof text, "--%s: %s", name, p->err);
+    snprintf(p->err, p->cap, "%s", text);
+    return QSF_EXIT_USAGE;
+}
+
+static int apply(Parser *p, Found f, const char *value) {
+    p->err[0] = '\0';
+    if (f.setting) {
+        if (qsf_setting_set(p->settings, f.setting, value ? value : "on", p->err, p->cap))
+            return name_in_error(p, f.setting->name);
+        return QSF_EXIT_OK;
+    }
+    if (f.own == &builtin[0]) {
+        qsf_cli_help(p->cli, stdout);
+        p->out->done = true;
+        return QSF_EXIT_OK;
+    }
+    if (f.own == &builtin[1]) {
+        printf("%s %s\n", p->cli->program, qsf_version());
+        p->out->done = true;
+        return QSF_EXIT_OK;
+    }
+    return p->fn(p->arg, f.own->id, value, p->err, p->cap) ? name_in_error(p, f.own->name) : QSF_EXIT_OK;
+}
+
+/* argv[*i] is "--word" or "--word=value"; may take argv[*i + 1]. */
+static int parse_long(Parser *p, int argc, char **argv, int *i) {
+    const char *word = argv[*i] + 2, *eq = strchr(word, '=');
+    size_t n = eq ? (size_t)(eq - word) : strlen(word);
+    Found f = find_long(p->cli, word, n);
+    if (!f.own && !f.setting) {
+        char *name = strndup(word, n);
+        int rc = unknown_option(p->cli, name ? name : word, p->err, p->cap);
+        free(name);
+        return rc;
+    }
+    if (!takes_value(f)) {
+        if (eq) {
+            snprintf(p->err, p->cap, "option --%.*s takes no value", (int)n, word);
+            return QSF_EXIT_USAGE;
+        }
+        return apply(p, f, NULL);
+    }
+    if (eq) return apply(p, f, eq + 1);
+    if (*i + 1 >= argc) {
+        snprintf(p->err, p->cap, "option --%.*s needs a value (%s)", (int)n, word, f.own ? f.own->arg : f.setting->arg);
+        return QSF_EXIT_USAGE;
+    }
+    return apply(p, f, argv[++*i]);
+}
+
+/* argv[*i] is "-abc": switches, the last may take the rest or the next word as its value. */
+static int parse_short(Parser *p, int argc, char **argv, int *i) {
+    for (const char *c = argv[*i] + 1; *c; c++) {
+        Found f = find_short(p->cli, *c);
+        if (!f.own && !f.setting) {
+            snprintf(p->err, p->cap, "unknown option -%c (see --help)", *c);
+            return QSF_EXIT_USAGE;
+        }
+        if (!takes_value(f)) {
+            int rc = apply(p, f, NULL);
+            if (rc || p->out->done) return rc;
+            continue;
+        }
+        if (c[1]) return apply(p, f, c + 1);
+        if (*i + 1 < argc) return apply(p, f, argv[++*i]);
+        snprintf(p->err, p->cap, "option -%c needs a value (%s)", *c, f.own ? f.own->arg : f.setting->arg);
+        return QSF_EXIT_USAGE;
+    }
+    return QSF_EXIT_OK;
+}
+
+int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
+                  QSFCliResult *out, char *err, size_t cap) {
+    Parser p = {cli, s, fn, arg, out, err, cap};
+    *out = (QSFCliResult){.positional = argv + 1};
+    err[0] = '\0';
+    for (int i = 1; i < argc && !out->done; i++) {
+        if (!strcmp(argv[i], "--")) {
+            while (++i < argc) out->positional[out->n_positional++] = argv[i];
+            break;
+        }
+        int rc = QSF_EXIT_OK;
+        if (!strncmp(argv[i], "--", 2)) rc = parse_long(&p, argc, argv, &i);
+        else if (argv[i][0] == '-' && argv[i][1]) rc = parse_short(&p, argc, argv, &i);
+        else out->positional[out->n_positional++] = argv[i]; /* never ahead of i: values are skipped */
+        if (rc) return rc;
+    }
+    return QSF_EXIT_OK;
+}
+
+static void help_row(FILE *to, char short_name, const char *name, const char *aliases, const char *arg, const char *help) {
+    char left[96];
+    int n = snprintf(left, sizeof left, "  ");
+    if (short_name) n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", short_name);
+    else n += snprintf(left + n, sizeof left - (size_t)n, "    ");
+    snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", name, arg ? " " : "", arg ? arg : "");
+    fprintf(to, "%-28s%s%s", left, strlen(left) >= 28 ? "\n                            " : "", help);
+    if (aliases && *aliases) {
+        fputs(" (also", to);
+        for (const char *a = aliases; *a;) {
+            size_t len = strcspn(a, ",");
+            fprintf(to, " --%.*s", (int)len, a);
+            a += len + (a[len] == ',');
+        }
+        fputc(')', to);
+    }
+    fputc('\n', to);
+}
+
+void qsf_cli_help(const QSFCli *cli, FILE *to) {
+    fprintf(to, "%s\n%s\n\nOptions:\n", cli->usage, cli->summary);
+    const QSFCliOption *o;
+    for (size_t i = 0; (o = own_at(cli, i)); i++) help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
+    fputs("\nModel, memory and sampling:\n", to);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *r = qsf_setting_at(i);
+        help_row(to, r->short_name, r->name, r->aliases, r->arg, r->help);
+    }
+    if (cli->epilogue) fprintf(to, "\n%s", cli->epilogue);
+}
+
+void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) {
+    char text[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    char *clean = qsf_clean_dup(text, strlen(text), false);
+    fprintf(stderr, "%s: %s\n", cli->program, clean ? clean : "out of memory");
+    free(clean);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Widths and cleaning of text for terminals: implements qsf_text.h. Stateful over calls because a
+ * model's bytes arrive in pieces that end anywhere. */
+#include "qsf_text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/unicode.h"
+#include "src/base/utf8.h"
+
+size_t qsf_text_grapheme(const char *s, size_t len, int *cells) {
+    return qsf_grapheme_next(s, len, cells);
+}
+
+size_t qsf_text_width(const char *s, size_t len) {
+    return qsf_text_cells(s, len);
+}
+
+/* Code points that change what others look like or hide: shown as <U+XXXX>. */
+static bool is_hidden(uint32_t cp) {
+    static const struct { uint32_t first, last; } ranges[] = {
+        {0x061C, 0x061C},   {0x200E, 0x200F},   {0x2028, 0x202E}, {0x2060, 0x2060},
+        {0x2066, 0x206F},   {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (cp >= ranges[i].first && cp <= ranges[i].last) return true;
+    return false;
+}
+
+/* The visible form of one code point that may not pass raw; "" when it may. At most 10 bytes. */
+static size_t mark_of(uint32_t cp, char *dst) {
+    if (cp < 0x20 && cp != '\n' && cp != '\t') {
+        dst[0] = '^';
+        dst[1] = (char)(cp + 0x40);
+        return 2;
+    }
+    if (cp == 0x7F) return (size_t)sprintf(dst, "^?");
+    if (cp >= 0x80 && cp < 0xA0) return (size_t)sprintf(dst, "\\x%02x", (unsigned)cp);
+    if (is_hidden(cp)) return (size_t)sprintf(dst, "<U+%04X>", (unsigned)cp);
+    return 0;
+}
+
+/* Puts one decoded unit (n bytes at s, cp 0xFFFFFFFF = ill-formed byte) into dst. */
+static size_t put_clean(const QSFClean *c, const char *s, size_t n, uint32_t cp, char *dst) {
+    if (cp == 0xFFFFFFFFu) return (size_t)sprintf(dst, "\\x%02x", (unsigned)(unsigned char)s[0]);
+    size_t m = mark_of(cp, dst);
+    if (m) return m;
+    if (c->ascii && cp >= 0x80) {
+        *dst = '?';
+        return 1;
+    }
+    memcpy(dst, s, n);
+    return n;
+}
+
+/* A CR is dropped in front of LF and shown as ^M anywhere else. */
+static size_t put_unit(QSFClean *c, const char *s, size_t n, uint32_t cp, char *dst) {
+    size_t out = 0;
+    if (c->cr) {
+        c->cr = false;
+        if (cp != '\n') out = (size_t)sprintf(dst, "^M");
+    }
+    if (cp == '\r') {
+        c->cr = true;
+        return out;
+    }
+    return out + put_clean(c, s, n, cp, dst + out);
+}
+
+/* Cleans the whole units of s[0..len); returns the bytes used up. An incomplete tail stays unless end. */
+static size_t clean_run(QSFClean *c, const char *s, size_t len, bool end, char *dst, size_t *out) {
+    size_t keep = end ? 0 : qsf_utf8_incomplete_tail(s, len);
+    size_t i = 0;
+    while (i < len - keep) {
+        uint32_t cp;
+        size_t n = qsf_utf8_next(s + i, len - i, &cp);
+        *out += put_unit(c, s + i, n, cp, dst + *out);
+        i += n;
+    }
+    return i;
+}
+
+size_t qsf_clean(QSFClean *c, const char *s, size_t len, bool end, char *dst) {
+    size_t out = 0, pos = 0;
+    while (c->n_tail && pos < len) { /* finish the held-back sequence byte by byte */
+        char joined[8];
+        memcpy(joined, c->tail, c->n_tail);
+        size_t n = c->n_tail;
+        joined[n++] = s[pos++];
+        c->n_tail = 0;
+        size_t used = clean_run(c, joined, n, false, dst, &out);
+        c->n_tail = (unsigned)(n - used);
+        memmove(c->tail, joined + used, n - used);
+    }
+    if (pos < len) {
+        size_t used = clean_run(c, s + pos, len - pos, false, dst, &out);
+        c->n_tail = (unsigned)(len - pos - used);
+        memcpy(c->tail, s + pos + used, c->n_tail);
+    }
+    if (!end) return out;
+    char tail[4];
+    unsigned n = c->n_tail;
+    memcpy(tail, c->tail, n);
+    c->n_tail = 0;
+    clean_run(c, tail, n, true, dst, &out);
+    if (c->cr) out += (size_t)sprintf(dst + out, "^M");
+    c->cr = false;
+    return out;
+}
+
+char *qsf_clean_dup(const char *s, size_t len, bool one_line) {
+    if (len > SIZE_MAX / 16) return NULL;
+    char *dst = malloc(QSF_CLEAN_MAX(len) + 1);
+    if (!dst) return NULL;
+    QSFClean c = {0};
+    size_t n = qsf_clean(&c, s, len, true, dst);
+    dst[n] = '\0';
+    if (one_line)
+        for (size_t i = 0; i < n; i++)
+            if (dst[i] == '\n' || dst[i] == '\t') dst[i] = ' ';
+    char *fit = realloc(dst, n + 1); /* the bound is ten times too big for ordinary text */
+    return fit ? fit : dst;
+}

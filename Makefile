@@ -97,7 +97,7 @@ $O/%.o: $S/%.c config.mk config.h
 libqsf.a: $(call obj,$(lib_src))
 	$(call say,AR,$@)
 	@rm -f $@
-	$Q$(AR) rc $@ $^ && $(RANLIB) $@
+	$Q$(AR) qc $@ $^ && $(RANLIB) $@
 
 qsf-run: $(call obj,$(run_src)) libqsf.a
 	$(call say,LINK,$@)
@@ -215,12 +215,14 @@ man_pages := $(call find,man/*.[15])
 templates := $(call find,templates/*)
 headers := $(call find,include/qsf.h include/qsf_engine.h)
 D = $(DESTDIR)
-install_to = $(if $2,$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
+install_to = $(if $(strip $2),$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
 
 install: all
 	$(call install_to,755,$(programs),$(bindir))
 	$(call install_to,644,libqsf.a,$(libdir))
 	$(call install_to,644,qsf.pc,$(libdir)/pkgconfig)
+	@sed 's|^prefix=.*|prefix=$(prefix)|; s|^libdir=.*|libdir=$(libdir)|; s|^includedir=.*|includedir=$(includedir)|' \
+	    qsf.pc >$D$(libdir)/pkgconfig/qsf.pc
 	$(call install_to,644,$(addprefix $S/,$(headers)),$(includedir))
 	$(call install_to,644,$(addprefix $S/,$(filter %.1,$(man_pages))),$(mandir)/man1)
 	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)

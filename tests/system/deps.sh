@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The direction of dependency, the one door of each library, and no exit() below a main().
+. "$(dirname "$0")/lib.sh"
+cd "$QSF_SRCDIR" || exit 1
+
+# Who may include what, by the path written in #include "...". "api" is include/.
+allowed() {
+    case $1 in
+    kernels/*) echo 'kernels/*' ;;
+    include/*) echo 'api' ;;
+    src/base/*) echo 'src/base/*' ;;
+    src/format/*) echo 'src/base/* src/format/* kernels/blocks.h' ;;
+    src/model/*) echo 'src/base/* src/model/* src/format/* kernels/blocks.h' ;;
+    src/stream/*) echo 'src/base/* src/stream/* src/model/* src/format/* kernels/*' ;;
+    src/text/*) echo 'src/base/* src/text/* src/format/* api' ;;
+    src/forward/*) echo 'src/base/* src/forward/* src/stream/* src/model/* src/format/* kernels/*' ;;
+    src/sample/*) echo 'src/base/* src/sample/* kernels/* api' ;;
+    src/cli/*) echo 'src/base/* src/cli/* api' ;;
+    src/convert/*) echo 'src/base/* src/convert/* src/cli/* src/text/* src/model/* src/format/* kernels/* api' ;;
+    src/engine/* | src/run/*) echo 'src/* kernels/* api' ;;
+    ui/*) echo 'ui/* api' ;;
+    esac
+}
+
+may_include() {
+    set -f
+    for pattern in $(allowed "$1"); do
+        # shellcheck disable=SC2254  # a pattern is wanted
+        case $2 in
+        $pattern) set +f; return 0 ;;
+        */*) ;;
+        *) if [ "$pattern" = api ] && [ -f "include/$2" ]; then set +f; return 0; fi ;;
+        esac
+    done
+    set +f
+    return 1
+}
+
+# Third-party headers and the one file each may appear in.
+door() {
+    case $1 in
+    *curses.h | term.h | panel.h) echo ui/term_curses.c ;;
+    readline/*) echo ui/input.c ;;
+    utf8proc.h) echo src/base/unicode.c ;;
+    pcre2*.h) echo src/text/regex.c ;;
+    jansson.h) echo src/base/json.c ;;
+    esac
+}
+
+# Kernels see the language, the instruction sets and nothing that allocates, locks or asks the system,
+# apart from cpu.c, which reads what the CPU can do.
+kernel_header() {
+    case $2 in
+    assert.h | float.h | limits.h | math.h | stdbool.h | stdalign.h | stddef.h | stdint.h | string.h) ;;
+    immintrin.h | smmintrin.h | nmmintrin.h | tmmintrin.h | arm_neon.h) ;;
+    cpuid.h | stdatomic.h | stdlib.h | sys/auxv.h | asm/hwcap.h) [ "$1" = kernels/cpu.c ] ;;
+    *) return 1 ;;
+    esac
+}
+
+find src ui kernels include -name '*.[ch]' | sort >"$work/files"
+[ -s "$work/files" ] || fail "no sources found below $QSF_SRCDIR"
+
+while read -r file; do
+    sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\([<"][^>"]*[>"]\).*/\1/p' "$file" >"$work/includes"
+    while read -r inc; do
+        name=${inc#?}
+        name=${name%?}
+        case $inc in
+        \"*)
+            [ "$name" = config.h ] || may_include "$file" "$name" || fail "$file must not include $inc"
+            ;;
+        \<*)
+            where=$(door "$name")
+            [ -z "$where" ] || [ "$where" = "$file" ] || fail "$file includes $inc, whose one door is $where"
+            case $file in
+            kernels/*) kernel_header "$file" "$name" || fail "$file must not include $inc: kernels know the language only" ;;
+            esac
+            ;;
+        esac
+    done <"$work/includes"
+done <"$work/files"
+
+# Comments and strings are blanked before looking for the calls.
+while read -r file; do
+    case $file in
+    */main.c | *.h) continue ;;
+    esac
+    awk '{
+        out = ""; line = $0
+        while (line != "") {
+            if (comment) {
+                at = index(line, "*/")
+                if (!at) break
+                line = substr(line, at + 2); comment = 0
+            } else if (match(line, /\/\*|\/\/|"([^"\\]|\\.)*"/)) {
+                out = out substr(line, 1, RSTART - 1); tok = substr(line, RSTART, 2)
+                line = substr(line, RSTART + RLENGTH)
+                if (tok == "//") break
+                if (tok == "/*") comment = 1
+            } else { out = out line; break }
+        }
+        if (out ~ /(^|[^A-Za-z0-9_])(_?exit|_Exit|quick_exit|abort)[ ]*\(/) print FILENAME ":" FNR ": " $0
+    }' "$file"
+done <"$work/files" >"$work/exits"
+[ ! -s "$work/exits" ] || { cat "$work/exits"; fail "exit or abort below main: errors travel as values"; }
+
+finish

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What make install puts where, that it works from there, and that make uninstall takes all of it away.
+. "$(dirname "$0")/lib.sh"
+cd "$QSF_BUILDDIR" || exit 1
+have "$MAKE" || skip "no make"
+
+root=$work/root
+# Every directory on its own, none of them below another.
+set -- DESTDIR="$root" bindir=/o/b libdir=/o/l includedir=/o/i mandir=/o/m datadir=/o/d
+"$MAKE" install "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "make install"; finish; }
+find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
+
+{
+    for p in run chat convert; do
+        [ ! -f "$QSF_SRCDIR/src/$p/main.c" ] || echo "/o/b/qsf-$p"
+    done
+    [ ! -f "$QSF_SRCDIR/ui/main.c" ] || echo /o/b/qsf-chat
+    printf '%s\n' /o/l/libqsf.a /o/l/pkgconfig/qsf.pc /o/i/qsf.h /o/i/qsf_engine.h
+    for f in "$QSF_SRCDIR"/man/*.[15]; do
+        [ ! -f "$f" ] || echo "/o/m/man${f##*.}/${f##*/}"
+    done
+    for f in "$QSF_SRCDIR"/templates/*; do
+        [ ! -f "$f" ] || echo "/o/d/qsf/templates/${f##*/}"
+    done
+} | sort >"$work/want"
+diff "$work/want" "$work/got" || fail "installed files differ from the list above (< wanted, > installed)"
+
+for f in "$root"/o/b/*; do
+    [ -f "$f" ] || continue
+    [ -x "$f" ] || fail "$f is not executable"
+    (cd / && "$f" --version) >"$work/out" 2>&1 || { cat "$work/out"; fail "$f --version"; }
+done
+
+# A program of somebody else, built with nothing but what was installed.
+pc="$(config PKG_CONFIG)"
+if [ -n "$pc" ] && have "$pc"; then
+    cat >"$work/hello.c" <<EOF
+#include <qsf.h>
+#include <qsf_engine.h>
+#include <stdio.h>
+int main(void)
+{
+    const char *why = qsf_error();
+    puts(why ? why : "no error");
+    return 0;
+}
+EOF
+    PKG_CONFIG_PATH=$root/o/l/pkgconfig
+    export PKG_CONFIG_PATH
+    # The same sanitizers as the library; the rest is qsf.pc's business.
+    san=$(config EXTRA_CFLAGS | tr ' ' '\n' | grep '^-fsanitize' | tr '\n' ' ')
+    flags=$("$pc" --define-variable=libdir="$root/o/l" --define-variable=includedir="$root/o/i" --cflags --libs qsf) ||
+        fail "pkg-config does not accept qsf.pc"
+    for dir in libdir:/o/l includedir:/o/i; do
+        [ "$("$pc" --variable="${dir%%:*}" qsf)" = "${dir#*:}" ] || fail "qsf.pc names another ${dir%%:*}"
+    done
+    # shellcheck disable=SC2046,SC2086
+    $CC -std=c11 -Wall -Werror $san $(config LDFLAGS) -o "$work/hello" "$work/hello.c" $flags >"$work/log" 2>&1 ||
+        { cat "$work/log"; fail "a program against qsf.pc does not build"; }
+    if [ -x "$work/hello" ]; then "$work/hello" >"$work/out" 2>&1 || { cat "$work/out"; fail "that program does not run"; }; fi
+else
+    echo "skip: no pkg-config: qsf.pc was not tried"
+fi
+
+touch "$root/o/b/somebody-elses"
+"$MAKE" uninstall "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "make uninstall"; }
+left=$(find "$root" -type f | sed "s|^$root||")
+[ "$left" = /o/b/somebody-elses ] || fail "after make uninstall there is: $left"
+[ ! -d "$root/o/d/qsf" ] || fail "make uninstall leaves /o/d/qsf"
+finish

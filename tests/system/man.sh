@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every option of --help is in the manual page, and the other way round.
+. "$(dirname "$0")/lib.sh"
+
+# The options an option list defines: long and short words at the start of an indented line.
+help_options() {
+    "$1" --help 2>&1 | sed -n 's/^ \{1,8\}\(-.*\)/\1/p' | sed 's/   *.*//' | grep -oE -- '(^|[ ,/])--?[A-Za-z0-9][A-Za-z0-9-]*' |
+        tr -d ' ,/' | sort -u
+}
+
+# In a page: what the tag lines of its lists define (".It Fl", or the line after ".TP", or ".IP").
+man_options() {
+    awk '
+        /^\.TP/ { tag = 1; next }
+        /^\.TQ/ { tag = 1; next }
+        tag || /^\.IP/ || /^\.It/ { print; tag = 0 }
+    ' "$1" | sed 's/\\-/-/g; s/\\f[A-Z]//g; s/\\fR//g; s/Fl  *-\{0,1\}\([A-Za-z0-9]\)/&/g' |
+        sed 's/Fl  *-\([A-Za-z0-9]\)/ --\1/g; s/Fl  *\([A-Za-z0-9]\)/ -\1/g' |
+        grep -oE -- '(^|[ ",/])--?[A-Za-z0-9][A-Za-z0-9-]*' | tr -d ' ",/' | sort -u
+}
+
+tried=0
+for program in qsf-run qsf-chat qsf-convert; do
+    page=$QSF_SRCDIR/man/$program.1
+    exe=$QSF_BUILDDIR/$program
+    if [ ! -x "$exe" ] && [ ! -f "$page" ]; then continue; fi
+    tried=1
+    [ -f "$page" ] || { fail "$program has no manual page man/$program.1"; continue; }
+    [ -x "$exe" ] || { fail "man/$program.1 describes a program that was not built"; continue; }
+    help_options "$exe" >"$work/help"
+    man_options "$page" >"$work/man"
+    [ "$(wc -l <"$work/help")" -gt 5 ] || { cat "$work/help"; fail "$program --help shows no list of options"; }
+    comm -23 "$work/help" "$work/man" >"$work/only_help"
+    comm -13 "$work/help" "$work/man" >"$work/only_man"
+    [ ! -s "$work/only_help" ] || fail "$program: in --help but not in the page:" "$(tr '\n' ' ' <"$work/only_help")"
+    [ ! -s "$work/only_man" ] || fail "$program: in the page but not in --help:" "$(tr '\n' ' ' <"$work/only_man")"
+done
+[ $tried = 1 ] || skip "neither programs nor pages yet"
+
+if have mandoc; then
+    for page in "$QSF_SRCDIR"/man/*.[15]; do
+        [ -f "$page" ] || continue
+        mandoc -T lint -W error "$page" >"$work/lint" 2>&1 || { cat "$work/lint"; fail "$page has errors"; }
+    done
+fi
+finish

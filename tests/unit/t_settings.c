@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The settings table: every row reads back what it prints, and refuses what is outside its range with a
+ * sentence that names it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "qsf_engine.h"
+#include "src/engine/number.h"
+
+static int set(QSFSettings *s, const char *name, const char *value, char *err) {
+    const QSFSetting *row = qsf_setting_find(name);
+    assert_non_null(row);
+    err[0] = '\0';
+    return qsf_setting_set(s, row, value, err, 256);
+}
+
+static void defaults_are_the_documented_ones(void **state) {
+    (void)state;
+    QSFSettings s;
+    qsf_settings_default(&s);
+    assert_true(s.params.temperature == 0.7f && s.params.top_p == 0.9f && s.params.min_p == 0.0f);
+    assert_true(s.params.repeat_penalty == 1.0f);
+    assert_int_equal(s.params.top_k, 40);
+    assert_int_equal(s.params.repeat_last_n, 64);
+    assert_int_equal(s.params.max_tokens, 0);
+    assert_false(s.params.seed_set);
+    assert_int_equal(s.ram_budget, 200u << 20);
+    assert_true(s.pin == UINT64_MAX);
+    assert_string_equal(s.kv, "auto");
+}
+
+static void every_row_reads_back_its_text(void **state) {
+    (void)state;
+    char text[QSF_SETTING_TEXT], again[QSF_SETTING_TEXT], err[256];
+    QSFSettings s, t;
+    qsf_settings_default(&s);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        assert_true(row->help[0] != '\0' && (row->flags == QSF_SETTING_LIVE || row->flags == QSF_SETTING_RELOAD));
+        assert_ptr_equal(qsf_setting_find(row->name), row);
+        qsf_setting_get(&s, row, text, sizeof text);
+        qsf_settings_default(&t);
+        assert_int_equal(qsf_setting_set(&t, row, text, err, sizeof err), 0);
+        qsf_setting_get(&t, row, again, sizeof again);
+        assert_string_equal(text, again);
+    }
+    assert_null(qsf_setting_at(qsf_setting_count()));
+}
+
+static void names_and_aliases(void **state) {
+    (void)state;
+    assert_string_equal(qsf_setting_find("top_p")->name, "top-p");
+    assert_string_equal(qsf_setting_find("topp")->name, "top-p");
+    assert_string_equal(qsf_setting_find("n-predict")->name, "max-tokens");
+    assert_string_equal(qsf_setting_find("tokens")->name, "max-tokens");
+    assert_string_equal(qsf_setting_find("ctx_size")->name, "ctx");
+    assert_string_equal(qsf_setting_find("temp")->name, "temperature");
+    assert_null(qsf_setting_find("tempe"));
+    assert_null(qsf_setting_find("top-pp"));
+    assert_null(qsf_setting_find("predict,n-predict"));
+    assert_null(qsf_setting_find(""));
+}
+
+typedef struct Case { const char *name, *value, *reads; } Case; /* reads NULL: refused */
+
+static void values(void **state) {
+    (void)state;
+    static const Case cases[] = {
+        {"temperature", "0", "0"}, {"temperature", "1.5", "1.5"}, {"temperature", "5", "5"},
+        {"temperature", ".25", "0.25"}, {"temperature", "2e-1", "0.2"}, {"temperature", "5.1", NULL},
+        {"temperature", "-0.1", NULL}, {"temperature", "nan", NULL}, {"temperature", "inf", NULL},
+        {"temperature", "0,7", NULL}, {"temperature", "", NULL}, {"temperature", "1x", NULL},
+        {"temperature", " 1", NULL}, {"temperature", "1e400", NULL}, {"temperature", "0x1", NULL},
+        {"top-p", "1", "1"}, {"top-p", "0", NULL}, {"top-p", "0.0001", "0.0001"}, {"top-p", "1.01", NULL},
+        {"min-p", "0", "0"}, {"min-p", "0.05", "0.05"}, {"min-p", "2", NULL},
+        {"repeat-penalty", "1.1", "1.1"}, {"repeat-penalty", "0", NULL}, {"repeat-penalty", "10.5", NULL},
+        {"top-k", "0", "0"}, {"top-k", "1000000", "1000000"}, {"top-k", "1000001", NULL}, {"top-k", "-1", NULL},
+        {"top-k", "4.5", NULL}, {"top-k", "99999999999999999999", NULL},
+        {"repeat-last-n", "-1", "-1"}, {"repeat-last-n", "-2", NULL},
+        {"seed", "18446744073709551615", "18446744073709551615"}, {"seed", "18446744073709551616", NULL},
+        {"seed", "random", "random"}, {"seed", "-1", NULL}, {"seed", "7", "7"},
+        {"max-tokens", "256", "256"}, {"max-tokens", "-1", NULL},
+        {"ignore-eos", "on", "on"}, {"ignore-eos", "off", "off"}, {"ignore-eos", "perhaps", NULL},
+        {"ram-budget", "200", "200M"}, {"ram-budget", "1.5G", "1536M"}, {"ram-budget", "64K", "64K"},
+        {"ram-budget", "25%", "25%"}, {"ram-budget", "auto", "auto"}, {"ram-budget", "2G", "2G"},
+        {"ram-budget", "0", NULL}, {"ram-budget", "101%", NULL}, {"ram-budget", "-5", NULL},
+        {"ram-budget", "lots", NULL}, {"ram-budget", "1e30G", NULL}, {"ram-budget", "5Q", NULL},
+        {"pin", "0", "0"}, {"pin", "auto", "auto"}, {"pin", "10M", "10M"}, {"pin", "10%", NULL},
+        {"ctx", "2048", "2048"}, {"ctx", "auto", "auto"}, {"ctx", "-5", NULL}, {"ctx", "99999999", NULL},
+        {"threads", "2", "2"}, {"threads", "auto", "auto"}, {"threads", "300", NULL},
+        {"kv-type", "f16", "f16"}, {"kv-type", "F32", "f32"}, {"kv-type", "q4", NULL},
+        {"cpu-mask", "avx2", "avx2"}, {"cpu-mask", "best", "best"}, {"cpu-mask", "mmx", NULL},
+        {"template", "chatml", "chatml"}, {"template", "model", "model"}, {"template", "a\nb", NULL},
+    };
+    char text[QSF_SETTING_TEXT], err[256];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const Case *c = &cases[i];
+        QSFSettings s, before;
+        memset(&s, 0, sizeof s);
+        qsf_settings_default(&s);
+        before = s;
+        int rc = set(&s, c->name, c->value, err);
+        if (c->reads == NULL) {
+            if (rc != 2) fail_msg("%s accepted '%s'", c->name, c->value);
+            assert_non_null(strstr(err, c->name));
+            assert_memory_equal(&s, &before, sizeof s);
+            continue;
+        }
+        if (rc != 0) fail_msg("%s", err);
+        qsf_setting_get(&s, qsf_setting_find(c->name), text, sizeof text);
+        assert_string_equal(text, c->reads);
+    }
+}
+
+static void refusals_name_the_range(void **state) {
+    (void)state;
+    QSFSettings s;
+    char err[256];
+    qsf_settings_default(&s);
+    assert_int_equal(set(&s, "temp", "9", err), 2);
+    assert_string_equal(err, "temperature takes a number from 0 to 5, not '9'");
+    assert_int_equal(set(&s, "top-k", "x", err), 2);
+    assert_string_equal(err, "top-k takes a whole number from 0 to 1000000, not 'x'");
+    assert_int_equal(set(&s, "ctx", "x", err), 2);
+    assert_string_equal(err, "ctx takes a whole number from 1 to 16777216, or auto, not 'x'");
+    assert_int_equal(set(&s, "temperature", "\033[2J", err), 2);
+    assert_null(strchr(err, '\033'));
+    assert_int_equal(set(&s, "ignore-eos", NULL, err), 0); /* the option without a value */
+    assert_true(s.params.ignore_eos);
+}
+
+static void percent_and_size_exclude_each_other(void **state) {
+    (void)state;
+    QSFSettings s;
+    char err[256];
+    qsf_settings_default(&s);
+    assert_int_equal(set(&s, "ram-budget", "25%", err), 0);
+    assert_int_equal(s.ram_percent, 25);
+    assert_int_equal(s.ram_budget, 0);
+    assert_int_equal(set(&s, "ram-budget", "300", err), 0);
+    assert_int_equal(s.ram_percent, 0);
+    assert_int_equal(s.ram_budget, 300u << 20);
+}
+
+static void floats_print_shortest(void **state) {
+    (void)state;
+    static const float probes[] = {0.0f, 0.1f, 0.7f, 0.95f, 1.0f, 1.1f, 3.14159274f, 1e-5f, 123456.0f};
+    for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
+        char text[64];
+        const char *end;
+        double v;
+        qsf_number_print(probes[i], text, sizeof text);
+        assert_true(qsf_number_parse(text, &v, &end) && *end == '\0');
+        assert_true((float)v == probes[i]);
+        assert_true(strlen(text) <= 10);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_the_documented_ones), cmocka_unit_test(every_row_reads_back_its_text),
+        cmocka_unit_test(names_and_aliases), cmocka_unit_test(values),
+        cmocka_unit_test(refusals_name_the_range), cmocka_unit_test(percent_and_size_exclude_each_other),
+        cmocka_unit_test(floats_print_shortest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --bench: prefill of -p tokens and decode of -n, -r times; medians. The token ids are arbitrary:
+ * speed does not depend on them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/run/run.h"
+
+typedef struct Bench {
+    int64_t n_prompt, n_gen, repeats;
+} Bench;
+
+static bool parse_count(const char *text, const char *option, int64_t min, int64_t max, int64_t *out) {
+    char *end;
+    if (!text) return true;
+    long long v = strtoll(text, &end, 10);
+    if (end == text || *end || v < min || v > max) {
+        qsf_cli_error(&run_cli, "%s: \"%s\" is not a number from %lld to %lld", option, text, (long long)min, (long long)max);
+        return false;
+    }
+    *out = v;
+    return true;
+}
+
+static int compare_double(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *v, size_t n) {
+    qsort(v, n, sizeof *v, compare_double);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* The same ids in every run and on every machine, spread over the vocabulary. */
+static void fill_ids(int32_t *ids, size_t n, uint32_t n_vocab) {
+    uint32_t x = 1;
+    for (size_t i = 0; i < n; i++) {
+        x = x * 1664525u + 1013904223u;
+        ids[i] = (int32_t)((x >> 8) % n_vocab);
+    }
+}
+
+/* One repeat; *f gets its figures. */
+static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunFigures *f, QsfErr *err) {
+    QsfForwardStats s;
+    qsf_forward_truncate(rt->fwd, 0);
+    uint64_t t0 = qsf_now_ns();
+    if (b->n_prompt && qsf_forward_eval(rt->fwd, ids, (size_t)b->n_prompt, NULL, NULL, err)) return err->code;
+    uint64_t t1 = qsf_now_ns();
+    qsf_forward_stats_reset(rt->fwd); /* bytes per token and waits are those of decoding */
+    for (int64_t i = 0; i < b->n_gen; i++)
+        if (qsf_forward_eval(rt->fwd, ids + b->n_prompt + i, 1, NULL, NULL, err)) return err->code;
+    uint64_t t2 = qsf_now_ns();
+    qsf_forward_stats(rt->fwd, &s);
+    QsfGenerated g = {.prompt_tokens = (uint32_t)b->n_prompt, .tokens = (uint32_t)b->n_gen + 1,
+                      .prefill_ns = t1 - t0, .decode_ns = t2 - t1, .ttft_ns = t1 - t0};
+    *f = run_figures(&s, &g);
+    return QSF_OK;
+}
+
+static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunFigures *f) {
+    QsfStrbuf out = QSF_STRBUF_INIT;
+    if (o->json) {
+        qsf_strbuf_addf(&out, "{\"prompt_tokens\": %lld, \"tokens\": %lld, \"repeats\": %lld", (long long)b->n_prompt,
+                        (long long)b->n_gen, (long long)b->repeats);
+        run_put_figures(&out, f, rt);
+        qsf_strbuf_adds(&out, "}\n");
+    } else {
+        qsf_strbuf_addf(&out, "prefill  %6lld tokens  %9.2f tok/s\n", (long long)b->n_prompt, f->prefill_tps);
+        qsf_strbuf_addf(&out, "decode   %6lld tokens  %9.2f tok/s\n", (long long)b->n_gen, f->decode_tps);
+        qsf_strbuf_addf(&out, "streamed %.1f MB a token, %.2f GB/s, waited %.0f ms\n", f->bytes_per_token / 1048576, f->io_gbps, f->wait_ms);
+        qsf_strbuf_addf(&out, "peak RSS %.1f of %.1f MB, %d threads, %s; medians of %lld\n", (double)qsf_peak_rss_bytes() / 1048576,
+                        (double)rt->budget / 1048576, rt->threads, qk_level_name(rt->table.level), (long long)b->repeats);
+    }
+    int rc = run_write_raw(qsf_strbuf_str(&out), out.len);
+    qsf_strbuf_free(&out);
+    return rc;
+}
+
+/* Each figure's median over the repeats. */
+static RunFigures medians(RunFigures *all, size_t n) {
+    RunFigures m;
+    double v[1000];
+    double *const dst = (double *)&m;
+    _Static_assert(sizeof(RunFigures) % sizeof(double) == 0, "RunFigures holds doubles only");
+    for (size_t k = 0; k < sizeof m / sizeof(double); k++) {
+        for (size_t i = 0; i < n; i++) memcpy(&v[i], (const char *)&all[i] + k * sizeof(double), sizeof(double));
+        dst[k] = median(v, n);
+    }
+    return m;
+}
+
+static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
+    size_t n_ids = (size_t)(b->n_prompt + b->n_gen);
+    int32_t *ids = calloc(n_ids + 1, sizeof *ids);
+    RunFigures *all = calloc((size_t)b->repeats, sizeof *all);
+    QsfErr err = {0};
+    int rc = ids && all ? QSF_OK : qsf_err_set(&err, QSF_E_RUNTIME, "--bench: out of memory");
+    if (!rc) fill_ids(ids, n_ids, rt->model.hp.n_vocab);
+    for (int64_t i = 0; !rc && i < b->repeats; i++) rc = measure(rt, b, ids, &all[i], &err);
+    if (rc) {
+        rc = run_fail(&err);
+    } else {
+        RunFigures m = medians(all, (size_t)b->repeats);
+        rc = report(o, b, rt, &m);
+    }
+    free(ids);
+    free(all);
+    return rc;
+}
+
+int run_bench(const RunOptions *o) {
+    Bench b = {.n_prompt = 256, .n_gen = o->settings.params.max_tokens >= 0 ? o->settings.params.max_tokens : 64, .repeats = 3};
+    if (!parse_count(o->prompt, "--prompt (with --bench a number of tokens)", 0, 1 << 24, &b.n_prompt)) return QSF_EXIT_USAGE;
+    if (!parse_count(o->repeats, "--repeats", 1, 1000, &b.repeats)) return QSF_EXIT_USAGE;
+    if (b.n_prompt + b.n_gen == 0) {
+        qsf_cli_error(&run_cli, "--bench: nothing to measure: both -p and -n are 0");
+        return QSF_EXIT_USAGE;
+    }
+    QsfRuntime rt;
+    QsfRuntimeOptions ro = run_runtime_options(o);
+    int rc = run_open(&rt, o, &ro);
+    if (rc) return rc;
+    if (b.n_prompt + b.n_gen > (int64_t)qsf_forward_ctx(rt.fwd)) {
+        qsf_cli_error(&run_cli, "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (--ctx N makes it longer)",
+                      (long long)b.n_prompt, (long long)b.n_gen, qsf_forward_ctx(rt.fwd));
+        rc = QSF_EXIT_CONTEXT;
+    } else {
+        rc = repeat(&rt, o, &b);
+    }
+    qsf_runtime_close(&rt);
+    return rc;
+}

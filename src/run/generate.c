@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The main mode: a prompt from -p and stdin, one answer on stdout. */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/json.h"
+#include "src/run/run.h"
+
+#define DEFAULT_MAX_TOKENS 256
+
+typedef struct Answer {
+    const RunOptions *o;
+    QSFParams params;
+    QsfStrbuf text;   /* --json: the whole answer */
+    char last;        /* last byte written */
+    int rc;           /* a failed write */
+} Answer;
+
+/* A terminal is no prompt, and a closed or null stdin has none; pipes and files have. */
+static bool stdin_has_text(void) {
+    struct stat st;
+    return !fstat(STDIN_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+static int read_prompt(const RunOptions *o, QsfStrbuf *b) {
+    if (o->prompt) qsf_strbuf_adds(b, o->prompt);
+    if (!o->prompt || stdin_has_text()) {
+        if (!o->prompt && isatty(STDIN_FILENO)) {
+            qsf_cli_error(&run_cli, "no prompt: use -p TEXT, pipe text in, or --interactive");
+            return QSF_EXIT_USAGE;
+        }
+        QsfStrbuf in = QSF_STRBUF_INIT;
+        int rc = run_read_stdin(&in);
+        if (!rc && in.len && o->prompt) qsf_strbuf_adds(b, "\n\n");
+        if (!rc) qsf_strbuf_add(b, qsf_strbuf_str(&in), in.len);
+        qsf_strbuf_free(&in);
+        if (rc) return rc;
+    }
+    if (b->len && qsf_strbuf_ok(b)) return QSF_EXIT_OK;
+    qsf_cli_error(&run_cli, qsf_strbuf_ok(b) ? "the prompt is empty" : "prompt: out of memory");
+    return qsf_strbuf_ok(b) ? QSF_EXIT_USAGE : QSF_EXIT_RUNTIME;
+}
+
+/* With a template one user turn (after --system), without one the text itself. */
+static int encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids, QsfErr *err) {
+    QsfMsg msgs[2];
+    size_t n = 0;
+    if (o->system) msgs[n++] = (QsfMsg){"system", o->system, strlen(o->system)};
+    msgs[n++] = (QsfMsg){"user", qsf_strbuf_str(prompt), prompt->len};
+    return qsf_chat_encode(rt->tmpl, rt->tok, msgs, n, true, false, ids, err);
+}
+
+static void on_params(void *arg, QSFParams *out) {
+    *out = ((Answer *)arg)->params;
+}
+
+static int on_text(void *arg, int32_t id, const char *text, size_t len) {
+    Answer *a = arg;
+    (void)id;
+    if (!len) return 0;
+    a->last = text[len - 1];
+    if (a->o->json) qsf_strbuf_add(&a->text, text, len);
+    else a->rc = run_write(text, len);
+    return a->rc;
+}
+
+static int finish_text(Answer *a) {
+    if (a->o->json || a->rc) return a->rc;
+    a->rc = run_write_end();
+    if (!a->rc && a->last && a->last != '\n') a->rc = run_write_raw("\n", 1);
+    return a->rc;
+}
+
+static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g, const QsfForwardStats *s) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    RunFigures f = run_figures(s, g);
+    qsf_strbuf_adds(&b, "{\"text\": ");
+    qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
+    qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu", g->prompt_tokens,
+                    g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
+    run_put_figures(&b, &f, rt);
+    qsf_strbuf_adds(&b, "}\n");
+    int rc = run_write_raw(qsf_strbuf_str(&b), b.len);
+    qsf_strbuf_free(&b);
+    return rc;
+}
+
+static void print_timings(const QsfGenerated *g, const QsfForwardStats *s) {
+    RunFigures f = run_figures(s, g);
+    fprintf(stderr, "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; seed %llu\n",
+            g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
+            (unsigned long long)g->seed);
+    if (s->bytes_read)
+        fprintf(stderr, "read %.1f MB, %.2f GB/s, waited %.0f ms\n", (double)s->bytes_read / 1048576, f.io_gbps, f.wait_ms);
+}
+
+static int exit_code(const Answer *a, const QsfGenerated *g) {
+    int sig = atomic_load(&run_cancel);
+    if (g->stop == QSF_STOP_INTERRUPTED && sig) return 128 + sig;
+    if (g->stop == QSF_STOP_CONTEXT) {
+        qsf_cli_error(&run_cli, "the context is full after %u prompt and %u answer tokens (--ctx N makes it longer)",
+                      g->prompt_tokens, g->tokens);
+        return QSF_EXIT_CONTEXT;
+    }
+    return g->stop == QSF_STOP_LENGTH && a->o->fail_on_length ? QSF_EXIT_LENGTH : QSF_EXIT_OK;
+}
+
+static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const QsfIds *ids) {
+    Answer a = {.o = o, .params = o->settings.params};
+    if (a.params.max_tokens < 0) a.params.max_tokens = DEFAULT_MAX_TOKENS;
+    QsfGenerate g = {.prompt = ids->data, .n_prompt = ids->n, .continues = rt->tmpl == NULL, .stop = o->stop,
+                     .n_stop = o->n_stop, .params = on_params, .text = on_text, .arg = &a};
+    QsfGenerated out = {0};
+    QsfErr err = {0};
+    QsfForwardStats s;
+    int rc = qsf_timeline_generate(t, &g, &out, &err);
+    qsf_forward_stats(rt->fwd, &s);
+    if (!rc) {
+        rc = finish_text(&a);
+        if (!rc && o->json) rc = finish_json(&a, rt, &out, &s);
+        if (!rc && !o->settings.params.seed_set && out.tokens && !o->json && a.params.temperature > 0)
+            fprintf(stderr, "seed %llu\n", (unsigned long long)out.seed);
+        if (o->verbose) print_timings(&out, &s);
+        if (!rc) rc = exit_code(&a, &out);
+    } else {
+        finish_text(&a);
+        rc = run_fail(&err);
+    }
+    qsf_strbuf_free(&a.text);
+    return rc;
+}
+
+int run_generate(const RunOptions *o) {
+    QsfRuntime rt;
+    QsfErr err = {0};
+    QsfStrbuf prompt = QSF_STRBUF_INIT;
+    QsfRuntimeOptions ro = run_runtime_options(o);
+    int rc = read_prompt(o, &prompt);
+    if (rc || (rc = run_open(&rt, o, &ro))) {
+        qsf_strbuf_free(&prompt);
+        return rc;
+    }
+    QsfIds ids = {0};
+    QsfTimeline t = {0};
+    if (encode_prompt(&rt, o, &prompt, &ids, &err) || qsf_timeline_init(&t, &rt, &err)) rc = run_fail(&err);
+    else rc = generate(&rt, &t, o, &ids);
+    qsf_timeline_free(&t);
+    qsf_ids_free(&ids);
+    qsf_strbuf_free(&prompt);
+    qsf_runtime_close(&rt);
+    return rc;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --inspect: what a model file holds, as tables or as one JSON object, for any file that can be read,
+ * whether the engine can run it or not. --plan: the memory plan without loading. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_text.h"
+#include "src/base/json.h"
+#include "src/format/dtype.h"
+#include "src/run/run.h"
+
+#define SHOWN_TEXT 72 /* bytes of a metadata string in the table */
+
+static const char *const type_names[] = {"u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str", "array", "u64", "i64", "f64"};
+
+static const char *dtype_name(uint32_t id, char *buf, size_t cap) {
+    const QsfDtype *t = qsf_dtype(id);
+    if (!t) snprintf(buf, cap, "type %u", id);
+    return t ? t->name : buf;
+}
+
+static void put_string_value(QsfStrbuf *b, const char *s, size_t len, bool json) {
+    if (json) {
+        qsf_json_put_string(b, s, len);
+        return;
+    }
+    size_t n = len < SHOWN_TEXT ? len : SHOWN_TEXT;
+    char *clean = qsf_clean_dup(s, n, true);
+    qsf_strbuf_adds(b, clean ? clean : "");
+    if (n < len) qsf_strbuf_addf(b, "... (%zu bytes)", len);
+    free(clean);
+}
+
+/* One scalar value as text; unreadable ones show why. */
+static void put_value(QsfStrbuf *b, const QsfSource *s, const char *key, QsfMetaType type, bool json) {
+    QsfErr err = {0};
+    const char *text = NULL;
+    size_t len = 0;
+    int64_t i = 0;
+    float f = 0;
+    bool flag = false;
+    switch (type) {
+    case QSF_META_STRING:
+        if (!qsf_meta_str(s, key, &text, &len, &err) && text) put_string_value(b, text, len, json);
+        break;
+    case QSF_META_BOOL:
+        if (!qsf_meta_bool(s, key, false, &flag, &err)) qsf_strbuf_adds(b, flag ? "true" : "false");
+        break;
+    case QSF_META_F32:
+    case QSF_META_F64:
+        if (!qsf_meta_f32(s, key, 0, &f, &err)) qsf_json_put_real(b, (double)f);
+        break;
+    default:
+        if (!qsf_meta_i64(s, key, 0, &i, &err)) qsf_strbuf_addf(b, "%lld", (long long)i);
+        break;
+    }
+    if (err.code || (type == QSF_META_STRING && !text)) put_string_value(b, err.code ? err.msg : "", err.code ? strlen(err.msg) : 0, json);
+}
+
+static void put_metadata(QsfStrbuf *b, const QsfSource *s, bool json) {
+    for (size_t i = 0; i < qsf_meta_count(s); i++) {
+        QsfMetaType type, elem;
+        uint64_t count;
+        const char *key = qsf_meta_at(s, i, &type, &elem, &count);
+        if (json) {
+            qsf_strbuf_adds(b, i ? ", " : "");
+            qsf_json_put_string(b, key, strlen(key));
+            qsf_strbuf_adds(b, ": ");
+        } else {
+            char *clean = qsf_clean_dup(key, strlen(key), true);
+            qsf_strbuf_addf(b, "  %-44s %-6s ", clean ? clean : "", type_names[type]);
+            free(clean);
+        }
+        if (type == QSF_META_ARRAY) qsf_strbuf_addf(b, json ? "{\"type\": \"%s\", \"count\": %llu}" : "%s x %llu", type_names[elem], (unsigned long long)count);
+        else put_value(b, s, key, type, json);
+        if (!json) qsf_strbuf_addc(b, '\n');
+    }
+}
+
+static void put_shape(QsfStrbuf *b, const QsfTensor *t, const char *sep) {
+    for (uint32_t d = 0; d < t->n_dims; d++) qsf_strbuf_addf(b, "%s%llu", d ? sep : "", (unsigned long long)t->ne[d]);
+}
+
+static void put_tensors(QsfStrbuf *b, const QsfSource *s, bool json) {
+    char buf[24];
+    for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++) {
+        const QsfTensor *t = qsf_source_tensor(s, i);
+        const char *type = dtype_name(t->dtype, buf, sizeof buf);
+        if (json) {
+            qsf_strbuf_adds(b, i ? ", {\"name\": " : "{\"name\": ");
+            qsf_json_put_string(b, t->name, strlen(t->name));
+            qsf_strbuf_addf(b, ", \"type\": \"%s\", \"shape\": [", type);
+            put_shape(b, t, ", ");
+            qsf_strbuf_addf(b, "], \"file\": %u, \"offset\": %llu, \"bytes\": %llu}", t->file, (unsigned long long)t->offset, (unsigned long long)t->bytes);
+        } else {
+            char *clean = qsf_clean_dup(t->name, strlen(t->name), true);
+            QsfStrbuf shape = QSF_STRBUF_INIT;
+            put_shape(&shape, t, " x ");
+            qsf_strbuf_addf(b, "  %-36s %-8s %-18s %12llu bytes at %llu\n", clean ? clean : "", type, qsf_strbuf_str(&shape),
+                            (unsigned long long)t->bytes, (unsigned long long)t->offset);
+            qsf_strbuf_free(&shape);
+            free(clean);
+        }
+    }
+}
+
+static uint64_t count_params(const QsfSource *s) {
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++) {
+        const QsfTensor *t = qsf_source_tensor(s, i);
+        n += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+    }
+    return n;
+}
+
+/* Tensors and bytes per weight type: "Q4_K 133 tensors 520.1 MB". */
+static void put_type_sums(QsfStrbuf *b, const QsfSource *s, bool json) {
+    char buf[24];
+    int shown = 0;
+    for (uint32_t id = 0; id < 256; id++) {
+        uint64_t n = 0, bytes = 0;
+        for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++)
+            if (qsf_source_tensor(s, i)->dtype == id) n++, bytes += qsf_source_tensor(s, i)->bytes;
+        if (!n) continue;
+        if (json) qsf_strbuf_addf(b, "%s\"%s\": {\"tensors\": %llu, \"bytes\": %llu}", shown++ ? ", " : "", dtype_name(id, buf, sizeof buf), (unsigned long long)n, (unsigned long long)bytes);
+        else qsf_strbuf_addf(b, "  %-8s %5llu tensors %10.1f MB\n", dtype_name(id, buf, sizeof buf), (unsigned long long)n, (double)bytes / 1048576);
+    }
+}
+
+static void put_text(QsfStrbuf *b, const QsfSource *s, const char *path) {
+    char *clean = qsf_clean_dup(path, strlen(path), true);
+    qsf_strbuf_addf(b, "%s: %s, %.1f MB in %u file%s, %llu tensors, %llu parameters\n", clean ? clean : "", qsf_source_format(s),
+                    (double)qsf_source_bytes(s) / 1048576, qsf_source_n_files(s), qsf_source_n_files(s) == 1 ? "" : "s",
+                    (unsigned long long)qsf_source_n_tensors(s), (unsigned long long)count_params(s));
+    free(clean);
+    qsf_strbuf_adds(b, "\nmetadata\n");
+    put_metadata(b, s, false);
+    if (!qsf_source_n_tensors(s)) return;
+    qsf_strbuf_adds(b, "\nweight types\n");
+    put_type_sums(b, s, false);
+    qsf_strbuf_adds(b, "\ntensors\n");
+    put_tensors(b, s, false);
+}
+
+static void put_json(QsfStrbuf *b, const QsfSource *s, const char *path) {
+    qsf_strbuf_adds(b, "{\"path\": ");
+    qsf_json_put_string(b, path, strlen(path));
+    qsf_strbuf_addf(b, ", \"format\": \"%s\", \"bytes\": %llu, \"files\": %u, \"parameters\": %llu, \"types\": {", qsf_source_format(s),
+                    (unsigned long long)qsf_source_bytes(s), qsf_source_n_files(s), (unsigned long long)count_params(s));
+    put_type_sums(b, s, true);
+    qsf_strbuf_adds(b, "}, \"metadata\": {");
+    put_metadata(b, s, true);
+    qsf_strbuf_adds(b, "}, \"tensors\": [");
+    put_tensors(b, s, true);
+    qsf_strbuf_adds(b, "]}\n");
+}
+
+static int write_buf(QsfStrbuf *b) {
+    int rc = QSF_EXIT_RUNTIME;
+    if (qsf_strbuf_ok(b)) rc = run_write_raw(qsf_strbuf_str(b), b->len);
+    else qsf_cli_error(&run_cli, "out of memory");
+    qsf_strbuf_free(b);
+    return rc;
+}
+
+int run_inspect(const RunOptions *o) {
+    QsfLedger ledger;
+    QsfSource *s;
+    QsfErr err = {0};
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_ledger_init(&ledger, 0);
+    int rc = qsf_source_open(&s, o->model, &ledger, &err);
+    for (size_t i = 0; !rc && i < o->n_overrides; i++)
+        if ((rc = qsf_source_override(s, o->overrides[i], &err))) qsf_source_close(s);
+    if (rc) {
+        rc = run_fail(&err);
+    } else {
+        if (o->json) put_json(&b, s, o->model);
+        else put_text(&b, s, o->model);
+        qsf_source_close(s);
+        rc = write_buf(&b);
+    }
+    qsf_ledger_destroy(&ledger);
+    return rc;
+}
+
+static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
+    qsf_strbuf_addf(b, "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"batch\": %u, \"threads\": %d",
+                    (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, p->kv == QK_KV_F32 ? "f32" : "f16", p->batch, p->threads);
+    qsf_strbuf_addf(b, ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"memory\": {",
+                    p->n_slots, (unsigned long long)p->slot_bytes, (unsigned long long)p->pinned_bytes, (unsigned long long)p->streamed_bytes);
+    for (int c = 0; c < QSF_MEM_N; c++)
+        qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c), (unsigned long long)p->rows[c]);
+    qsf_strbuf_adds(b, "}, \"note\": ");
+    qsf_json_put_string(b, p->note, strlen(p->note));
+    qsf_strbuf_adds(b, "}\n");
+}
+
+int run_plan(const RunOptions *o) {
+    QsfRuntime rt;
+    QsfRuntimeOptions ro = run_runtime_options(o);
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    ro.plan_only = true;
+    int rc = run_open(&rt, o, &ro);
+    if (rc) return rc;
+    if (o->json) {
+        put_plan_json(&b, &rt.plan);
+    } else {
+        char *text = qsf_plan_text(&rt.plan);
+        qsf_strbuf_adds(&b, text ? text : "");
+        free(text);
+    }
+    qsf_runtime_close(&rt);
+    return write_buf(&b);
+}

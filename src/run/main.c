@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* qsf-run: one prompt in, one answer out, and the measuring modes. Options and dispatch only. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/run/run.h"
+
+enum {
+    OPT_PROMPT, OPT_MODEL, OPT_SYSTEM, OPT_STOP, OPT_JSON, OPT_VERBOSE, OPT_FAIL_ON_LENGTH, OPT_INTERACTIVE,
+    OPT_BENCH, OPT_REPEATS, OPT_INSPECT, OPT_PLAN, OPT_TOKENIZE, OPT_DETOKENIZE, OPT_JSONL, OPT_NO_BOS,
+    OPT_NO_SPECIAL, OPT_OVERRIDE_KV, OPT_PARITY, OPT_MAX_KL, OPT_EXACT
+};
+
+static const QSFCliOption options[] = {
+    {"prompt", "", 'p', "TEXT", "the prompt; text on stdin follows it after a blank line (with --bench: prompt tokens, 256)", OPT_PROMPT},
+    {"model", "", 'm', "FILE", "the model, instead of the last argument", OPT_MODEL},
+    {"system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM},
+    {"stop", "", 0, "TEXT", "end the answer before this text (repeatable)", OPT_STOP},
+    {"json", "", 0, NULL, "print one JSON object instead of text", OPT_JSON},
+    {"verbose", "", 'v', NULL, "memory map, kernels and timings on stderr", OPT_VERBOSE},
+    {"fail-on-length", "", 0, NULL, "exit 6 when the answer was cut by --max-tokens", OPT_FAIL_ON_LENGTH},
+    {"interactive", "", 'i', NULL, "chat line by line: runs qsf-chat --plain", OPT_INTERACTIVE},
+    {"bench", "", 0, NULL, "measure prefill and decode (-p, -n, -r are numbers)", OPT_BENCH},
+    {"repeats", "", 'r', "N", "repeats of --bench (default 3)", OPT_REPEATS},
+    {"inspect", "", 0, NULL, "print what the model file holds", OPT_INSPECT},
+    {"plan", "", 0, NULL, "print the memory plan without loading", OPT_PLAN},
+    {"tokenize", "", 0, NULL, "text on stdin to token ids", OPT_TOKENIZE},
+    {"detokenize", "", 0, NULL, "token ids on stdin, a list a line, to JSON strings", OPT_DETOKENIZE},
+    {"jsonl", "", 0, NULL, "with --tokenize: a JSON string a line in, a JSON array a line out", OPT_JSONL},
+    {"no-bos", "", 0, NULL, "with --tokenize: add neither BOS nor EOS", OPT_NO_BOS},
+    {"no-special", "", 0, NULL, "with --tokenize: special tokens in the text are text; with --detokenize: hide them", OPT_NO_SPECIAL},
+    {"override-kv", "", 0, "KEY=TYPE:VALUE", "replace a metadata value (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV},
+    {"parity", "", 0, "DIR", "compare logits with DIR/logits.f32 for DIR/tokens.txt; prints a JSON receipt", OPT_PARITY},
+    {"max-kl", "", 0, "F", "with --parity: largest mean KL divergence that passes (default 0.002)", OPT_MAX_KL},
+    {"exact", "", 0, NULL, "float activations and f32 KV cache: judges weights and graph alone", OPT_EXACT},
+};
+
+const QSFCli run_cli = {
+    .program = "qsf-run",
+    .usage = "Usage: qsf-run [options] MODEL\n"
+             "       qsf-run --parity DIR [MODEL]\n",
+    .summary = "Answers one prompt with a model that may be bigger than the RAM it is given. The answer goes\n"
+               "to stdout, everything else to stderr.",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .epilogue = "SIZE is 200 (MB), 200M, 1.5G, 25% (of available memory) or auto.\n"
+                "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met,\n"
+                "5 context full, 6 cut by --max-tokens (--fail-on-length), 130 interrupted, 143 terminated.\n",
+};
+
+static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
+    if (o->mode_set && o->mode != mode) {
+        snprintf(err, cap, "only one of --bench, --parity, --tokenize, --detokenize, --inspect, --plan, --interactive");
+        return QSF_EXIT_USAGE;
+    }
+    o->mode = mode;
+    o->mode_set = true;
+    return QSF_EXIT_OK;
+}
+
+static int add_to(const char **list, size_t *n, const char *value, char *err, size_t cap) {
+    if (*n == RUN_MAX_LIST) {
+        snprintf(err, cap, "given more than %d times", RUN_MAX_LIST);
+        return QSF_EXIT_USAGE;
+    }
+    list[(*n)++] = value;
+    return QSF_EXIT_OK;
+}
+
+static int parse_max_kl(RunOptions *o, const char *value, char *err, size_t cap) {
+    char *end;
+    o->max_kl = strtod(value, &end);
+    if (end != value && !*end && isfinite(o->max_kl) && o->max_kl >= 0) return QSF_EXIT_OK;
+    snprintf(err, cap, "--max-kl: \"%s\" is not a number of 0 or more", value);
+    return QSF_EXIT_USAGE;
+}
+
+static int on_option(void *arg, int id, const char *value, char *err, size_t cap) {
+    RunOptions *o = arg;
+    switch (id) {
+    case OPT_PROMPT: o->prompt = value; return 0;
+    case OPT_MODEL: o->model = value; return 0;
+    case OPT_SYSTEM: o->system = value; return 0;
+    case OPT_STOP:
+        if (*value) return add_to(o->stop, &o->n_stop, value, err, cap);
+        snprintf(err, cap, "--stop: the text is empty");
+        return QSF_EXIT_USAGE;
+    case OPT_JSON: o->json = true; return 0;
+    case OPT_VERBOSE: o->verbose = true; return 0;
+    case OPT_FAIL_ON_LENGTH: o->fail_on_length = true; return 0;
+    case OPT_INTERACTIVE: return set_mode(o, RUN_INTERACTIVE, err, cap);
+    case OPT_BENCH: return set_mode(o, RUN_BENCH, err, cap);
+    case OPT_REPEATS: o->repeats = value; return 0;
+    case OPT_INSPECT: return set_mode(o, RUN_INSPECT, err, cap);
+    case OPT_PLAN: return set_mode(o, RUN_PLAN, err, cap);
+    case OPT_TOKENIZE: return set_mode(o, RUN_TOKENIZE, err, cap);
+    case OPT_DETOKENIZE: return set_mode(o, RUN_DETOKENIZE, err, cap);
+    case OPT_JSONL: o->jsonl = true; return 0;
+    case OPT_NO_BOS: o->no_bos = true; return 0;
+    case OPT_NO_SPECIAL: o->no_special = true; return 0;
+    case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
+    case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
+    case OPT_MAX_KL: return parse_max_kl(o, value, err, cap);
+    case OPT_EXACT: o->exact = true; return 0;
+    default: return QSF_EXIT_USAGE;
+    }
+}
+
+/* An option that means nothing in this mode is an error, never ignored. */
+static int check_combination(const RunOptions *o) {
+    const struct { bool bad; const char *what; } rules[] = {
+        {o->jsonl && o->mode != RUN_TOKENIZE, "--jsonl goes with --tokenize"},
+        {o->no_bos && o->mode != RUN_TOKENIZE, "--no-bos goes with --tokenize"},
+        {o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE, "--no-special goes with --tokenize and --detokenize"},
+        {o->repeats && o->mode != RUN_BENCH, "--repeats goes with --bench"},
+        {o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl goes with --parity"},
+        {o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length goes with a prompt"},
+        {o->n_stop && o->mode != RUN_GENERATE, "--stop goes with a prompt"},
+        {o->system && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--system goes with a prompt"},
+        {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--prompt goes with neither --parity, --tokenize, --detokenize, --inspect, --plan nor --interactive"},
+        {o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_INTERACTIVE), "--exact needs a mode that computes"},
+        {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_INTERACTIVE), "--json goes with a prompt, --bench, --inspect or --plan (--tokenize has --jsonl)"},
+        {o->n_overrides && o->mode == RUN_INTERACTIVE, "--override-kv does not go with --interactive"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].bad) {
+            qsf_cli_error(&run_cli, "%s", rules[i].what);
+            return QSF_EXIT_USAGE;
+        }
+    return QSF_EXIT_OK;
+}
+
+/* qsf-chat beside this program, else on PATH, with the same arguments less --interactive. */
+static int run_interactive(int argc, char **argv) {
+    char self[4096], chat[4200] = "qsf-chat";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
+    if (slash) {
+        snprintf(chat, sizeof chat, "%.*s/qsf-chat", (int)(slash - self), self);
+        if (access(chat, X_OK)) snprintf(chat, sizeof chat, "qsf-chat");
+    }
+    char **args = calloc((size_t)argc + 2, sizeof *args);
+    if (!args) return QSF_EXIT_RUNTIME;
+    int k = 0;
+    args[k++] = chat;
+    args[k++] = (char[]){"--plain"};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--interactive") && strcmp(argv[i], "-i")) args[k++] = argv[i];
+    execvp(chat, args);
+    qsf_cli_error(&run_cli, "--interactive: cannot run %s", chat);
+    free(args);
+    return QSF_EXIT_RUNTIME;
+}
+
+static int check_model(RunOptions *o, const QSFCliResult *r, char *parity_model, size_t cap) {
+    int extra = o->model ? 0 : 1;
+    if (r->n_positional > extra) {
+        qsf_cli_error(&run_cli, "unexpected argument \"%s\": one MODEL is enough (a prompt goes with -p)", r->positional[extra]);
+        return QSF_EXIT_USAGE;
+    }
+    if (r->n_positional) o->model = r->positional[0];
+    if (!o->model && o->mode == RUN_PARITY) {
+        snprintf(parity_model, cap, "%s/model.gguf", o->parity_dir);
+        o->model = parity_model;
+    }
+    if (o->model || o->mode == RUN_INTERACTIVE) return QSF_EXIT_OK;
+    qsf_cli_error(&run_cli, "no MODEL given (see --help)");
+    return QSF_EXIT_USAGE;
+}
+
+static int dispatch(const RunOptions *o, int argc, char **argv) {
+    switch (o->mode) {
+    case RUN_GENERATE: return run_generate(o);
+    case RUN_BENCH: return run_bench(o);
+    case RUN_PARITY: return run_parity(o);
+    case RUN_TOKENIZE: return run_tokenize(o);
+    case RUN_DETOKENIZE: return run_detokenize(o);
+    case RUN_INSPECT: return run_inspect(o);
+    case RUN_PLAN: return run_plan(o);
+    case RUN_INTERACTIVE: return run_interactive(argc, argv);
+    }
+    return QSF_EXIT_RUNTIME;
+}
+
+int main(int argc, char **argv) {
+    RunOptions o = {.max_kl = -1};
+    QSFCliResult res;
+    char err[1024], parity_model[4096];
+    qsf_settings_default(&o.settings);
+    o.settings.params.max_tokens = -1; /* not given: each mode has its own default */
+    run_signals_init();
+    char **args = calloc((size_t)argc + 1, sizeof *args); /* the parser permutes; --interactive wants the original */
+    if (!args) return QSF_EXIT_RUNTIME;
+    memcpy(args, argv, (size_t)argc * sizeof *args);
+    int rc = qsf_cli_parse(&run_cli, argc, args, &o.settings, on_option, &o, &res, err, sizeof err);
+    if (rc) qsf_cli_error(&run_cli, "%s", err);
+    else if (res.done) rc = fflush(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
+    else if (!(rc = check_combination(&o)) && !(rc = check_model(&o, &res, parity_model, sizeof parity_model)))
+        rc = dispatch(&o, argc, argv);
+    free(args);
+    return rc;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* stdin and stdout of qsf-run. A reader that went away is no news; a full disk is. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "qsf_text.h"
+#include "src/run/run.h"
+
+static QSFClean cleaner;
+static int write_failed; /* one message is enough */
+
+int run_write_raw(const char *s, size_t len) {
+    while (len) {
+        ssize_t n = write(STDOUT_FILENO, s, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            if (errno != EPIPE && !write_failed) qsf_cli_error(&run_cli, "stdout: %s", strerror(errno));
+            write_failed = 1;
+            return QSF_EXIT_RUNTIME;
+        }
+        s += n;
+        len -= (size_t)n;
+    }
+    return QSF_EXIT_OK;
+}
+
+static int write_clean(const char *s, size_t len, bool end) {
+    char out[QSF_CLEAN_MAX(256)];
+    do {
+        size_t n = len < 256 ? len : 256;
+        size_t got = qsf_clean(&cleaner, s, n, end && n == len, out);
+        int rc = run_write_raw(out, got);
+        if (rc) return rc;
+        s += n;
+        len -= n;
+    } while (len);
+    return QSF_EXIT_OK;
+}
+
+int run_write(const char *s, size_t len) {
+    return isatty(STDOUT_FILENO) ? write_clean(s, len, false) : run_write_raw(s, len);
+}
+
+int run_write_end(void) {
+    return isatty(STDOUT_FILENO) ? write_clean("", 0, true) : QSF_EXIT_OK;
+}
+
+int run_read_stdin(QsfStrbuf *b) {
+    char buf[16384];
+    for (;;) {
+        ssize_t n = read(STDIN_FILENO, buf, sizeof buf);
+        if (n < 0 && errno == EINTR) {
+            int sig = atomic_load(&run_cancel);
+            if (sig) return 128 + sig;
+            continue;
+        }
+        if (n < 0) {
+            qsf_cli_error(&run_cli, "stdin: %s", strerror(errno));
+            return QSF_EXIT_RUNTIME;
+        }
+        if (n == 0) break;
+        qsf_strbuf_add(b, buf, (size_t)n);
+    }
+    if (qsf_strbuf_ok(b)) return QSF_EXIT_OK;
+    qsf_cli_error(&run_cli, "stdin: out of memory");
+    return QSF_EXIT_RUNTIME;
+}

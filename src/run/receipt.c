@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Opening with messages, and the figures that --json of a generation and --bench share (design §12). */
+#include <stdlib.h>
+
+#include "src/base/clock.h"
+#include "src/base/json.h"
+#include "src/run/run.h"
+
+QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
+    return (QsfRuntimeOptions){
+        .settings = o->settings,
+        .overrides = o->n_overrides ? o->overrides : NULL,
+        .exact = o->exact,
+        .cancel = &run_cancel,
+    };
+}
+
+int run_fail(const QsfErr *err) {
+    int sig = atomic_load(&run_cancel);
+    if (err->code == QSF_E_INTERRUPTED && sig) return 128 + sig;
+    qsf_cli_error(&run_cli, "%s", err->msg);
+    return err->code;
+}
+
+static void print_verbose(const QsfRuntime *rt) {
+    char *text = qsf_plan_text(&rt->plan);
+    if (text) fputs(text, stderr);
+    free(text);
+    fprintf(stderr, "kernels: level %s, %d threads\n", qk_level_name(rt->table.level), rt->threads);
+}
+
+int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
+    QsfErr err = {0};
+    if (qsf_runtime_open(rt, o->model, ro, &err)) return run_fail(&err);
+    const char *warning = rt->tok ? qsf_tokenizer_warning(rt->tok) : NULL;
+    if (warning) qsf_cli_error(&run_cli, "%s", warning);
+    if (ro->text_only) return QSF_EXIT_OK;
+    if (rt->tmpl_notice[0] && o->mode == RUN_GENERATE) qsf_cli_error(&run_cli, "%s", rt->tmpl_notice);
+    if (rt->plan.note[0] && o->mode != RUN_PLAN) qsf_cli_error(&run_cli, "%s", rt->plan.note);
+    if (o->verbose && !ro->plan_only) print_verbose(rt);
+    return QSF_EXIT_OK;
+}
+
+static void put_real(QsfStrbuf *b, const char *key, double v) {
+    qsf_strbuf_addf(b, ", \"%s\": ", key);
+    qsf_json_put_real(b, v);
+}
+
+/* Two digits behind the point are all that the kernel's page counts are worth. */
+static double mb(uint64_t bytes) {
+    return (double)(uint64_t)((double)bytes / 1048576.0 * 100 + 0.5) / 100;
+}
+
+void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
+    put_real(b, "prefill_tps", f->prefill_tps);
+    put_real(b, "decode_tps", f->decode_tps);
+    put_real(b, "ttft_ms", f->ttft_ms);
+    put_real(b, "bytes_per_token", f->bytes_per_token);
+    put_real(b, "io_gbps", f->io_gbps);
+    put_real(b, "wait_ms", f->wait_ms);
+    put_real(b, "peak_rss_mb", mb(qsf_peak_rss_bytes()));
+    put_real(b, "budget_mb", mb(rt->budget));
+    qsf_strbuf_addf(b, ", \"threads\": %d, \"backend\": ", rt->threads);
+    qsf_json_put_string(b, qk_level_name(rt->table.level), __builtin_strlen(qk_level_name(rt->table.level)));
+}
+
+static double per_second(uint64_t n, uint64_t ns) {
+    return ns ? (double)n * 1e9 / (double)ns : 0;
+}
+
+RunFigures run_figures(const QsfForwardStats *s, const QsfGenerated *g) {
+    uint32_t fresh = g->prompt_tokens - g->reused_tokens;
+    uint32_t decoded = g->tokens ? g->tokens - 1 : 0; /* the first token's logits come with the prefill */
+    return (RunFigures){
+        .prefill_tps = per_second(fresh, g->prefill_ns),
+        .decode_tps = per_second(decoded, g->decode_ns),
+        .ttft_ms = (double)g->ttft_ns / 1e6,
+        .bytes_per_token = s->passes ? (double)s->bytes_read / (double)s->passes : 0,
+        .io_gbps = per_second(s->bytes_read, s->read_ns) / 1e9,
+        .wait_ms = (double)s->wait_ns / 1e6,
+    };
+}

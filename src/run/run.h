@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* qsf-run's own types: its options, and one function per mode. */
+#ifndef QSF_RUN_RUN_H
+#define QSF_RUN_RUN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "qsf_cli.h"
+#include "src/base/err.h"
+#include "src/base/strbuf.h"
+#include "src/engine/runtime.h"
+#include "src/engine/timeline.h"
+
+#define RUN_MAX_LIST 64
+
+typedef enum RunMode {
+    RUN_GENERATE, RUN_BENCH, RUN_PARITY, RUN_TOKENIZE, RUN_DETOKENIZE, RUN_INSPECT, RUN_PLAN, RUN_INTERACTIVE
+} RunMode;
+
+typedef struct RunOptions {
+    QSFSettings settings;
+    bool max_tokens_set;
+    RunMode mode;
+    bool mode_set;
+    const char *model;
+    const char *prompt;            /* -p; NULL = not given. With --bench: prompt tokens */
+    const char *system;
+    const char *parity_dir;
+    const char *stop[RUN_MAX_LIST];
+    size_t n_stop;
+    const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
+    size_t n_overrides;
+    const char *repeats;           /* --bench -r */
+    bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length;
+    double max_kl;
+} RunOptions;
+
+extern const QSFCli run_cli;
+
+/* Each returns an exit code and has printed its message. r is open as far as the mode asked for. */
+int run_generate(const RunOptions *o);
+int run_bench(const RunOptions *o);
+int run_parity(const RunOptions *o);
+int run_tokenize(const RunOptions *o);
+int run_detokenize(const RunOptions *o);
+int run_inspect(const RunOptions *o);
+int run_plan(const RunOptions *o);
+
+/* Fills the runtime options that every mode shares. */
+QsfRuntimeOptions run_runtime_options(const RunOptions *o);
+/* Opens o->model and, with --verbose, prints plan and kernels. Exit code; message printed. */
+int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro);
+/* "qsf-run: message"; returns the exit code of err (130 or 143 when a signal was the cause). */
+int run_fail(const QsfErr *err);
+
+/* --- signals.c: SIGINT and SIGTERM ask for cancellation; SIGPIPE is ignored --- */
+extern atomic_int run_cancel;      /* the signal's number, 0 = none */
+void run_signals_init(void);
+
+/* --- output.c: stdout, with the errors of design §12 --- */
+/* 0, or exit code 1: EPIPE without a message, anything else with one. Cleans the text when stdout is a
+ * terminal. */
+int run_write(const char *s, size_t len);
+int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
+int run_write_end(void);                      /* what the cleaner still holds */
+/* All of stdin appended to b. */
+int run_read_stdin(QsfStrbuf *b);
+
+/* --- receipt.c: the figures that --json of a generation and --bench share --- */
+typedef struct RunFigures {
+    double prefill_tps, decode_tps, ttft_ms, bytes_per_token, io_gbps, wait_ms;
+} RunFigures;
+void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
+/* From the forward counters and the generation's times. */
+RunFigures run_figures(const QsfForwardStats *s, const QsfGenerated *g);
+
+#endif

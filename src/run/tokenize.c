@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --tokenize and --detokenize: text to ids and back, for people and for tests (design §12). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/json.h"
+#include "src/base/utf8.h"
+#include "src/run/run.h"
+
+#define OUT_FLUSH 65536
+
+/* Output gathered and written in big pieces. */
+static int flush_at(QsfStrbuf *out, size_t limit) {
+    if (out->len < limit) return QSF_EXIT_OK;
+    int rc = run_write_raw(qsf_strbuf_str(out), out->len);
+    qsf_strbuf_clear(out);
+    return rc;
+}
+
+static unsigned encode_flags(const RunOptions *o) {
+    return (o->no_bos ? 0u : (unsigned)(QSF_TOK_BOS | QSF_TOK_EOS)) | (o->no_special ? 0u : (unsigned)QSF_TOK_SPECIAL);
+}
+
+static void put_ids(QsfStrbuf *out, const QsfIds *ids, const char *open, const char *sep, const char *close) {
+    qsf_strbuf_adds(out, open);
+    for (size_t i = 0; i < ids->n; i++) qsf_strbuf_addf(out, "%s%d", i ? sep : "", ids->data[i]);
+    qsf_strbuf_adds(out, close);
+}
+
+static int tokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len, size_t number, QsfStrbuf *out) {
+    QsfErr err = {0};
+    QsfIds ids = {0};
+    size_t n;
+    QsfJson *v = qsf_json_parse(line, len, &err);
+    const char *text = v ? qsf_json_string(v, &n) : NULL;
+    int rc = QSF_OK;
+    if (!text) rc = qsf_err_set(&err, QSF_E_RUNTIME, "not a JSON string");
+    else rc = qsf_tokenizer_encode(rt->tok, text, n, encode_flags(o), &ids, &err);
+    if (rc) {
+        qsf_err_prefix(&err, "stdin line %zu", number);
+        rc = run_fail(&err);
+    } else {
+        put_ids(out, &ids, "[", ",", "]\n");
+    }
+    qsf_json_free(v);
+    qsf_ids_free(&ids);
+    return rc;
+}
+
+static int tokenize_text(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, QsfStrbuf *out) {
+    QsfErr err = {0};
+    QsfIds ids = {0};
+    int rc = qsf_tokenizer_encode(rt->tok, qsf_strbuf_str(in), in->len, encode_flags(o), &ids, &err);
+    if (rc) rc = run_fail(&err);
+    else put_ids(out, &ids, "", " ", "\n");
+    qsf_ids_free(&ids);
+    return rc;
+}
+
+/* Ids of one line as a JSON string, or {"hex": ...} where the bytes are not UTF-8. */
+static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len, size_t number, QsfStrbuf *out) {
+    static char piece[QSF_PIECE_MAX + 8];
+    QsfDetok d;
+    QsfStrbuf text = QSF_STRBUF_INIT;
+    QsfErr err = {0};
+    char *copy = strndup(line, len);
+    int rc = copy ? QSF_OK : qsf_err_set(&err, QSF_E_RUNTIME, "out of memory");
+    qsf_detok_init(&d, rt->tok, !o->no_special, false);
+    for (char *s = copy, *end; !rc && *(s += strspn(s, " \t\r,[]")); s = end) {
+        long v = strtol(s, &end, 10);
+        if (end == s || v < 0 || v >= (long)qsf_tokenizer_n_vocab(rt->tok))
+            rc = qsf_err_set(&err, QSF_E_RUNTIME, "no token id of this vocabulary (0 to %u) at column %lld",
+                             qsf_tokenizer_n_vocab(rt->tok) - 1, (long long)(s - copy) + 1);
+        else qsf_strbuf_add(&text, piece, qsf_detok_feed(&d, (int32_t)v, piece, sizeof piece));
+    }
+    qsf_strbuf_add(&text, piece, qsf_detok_flush(&d, piece, sizeof piece));
+    if (rc) {
+        qsf_err_prefix(&err, "stdin line %zu", number);
+        rc = run_fail(&err);
+    } else if (qsf_utf8_valid(qsf_strbuf_str(&text), text.len)) {
+        qsf_json_put_string(out, qsf_strbuf_str(&text), text.len);
+        qsf_strbuf_addc(out, '\n');
+    } else {
+        qsf_strbuf_adds(out, "{\"hex\": \"");
+        for (size_t i = 0; i < text.len; i++) qsf_strbuf_addf(out, "%02x", (unsigned)(unsigned char)text.data[i]);
+        qsf_strbuf_adds(out, "\"}\n");
+    }
+    free(copy);
+    qsf_strbuf_free(&text);
+    return rc;
+}
+
+typedef int (*LineFn)(const QsfRuntime *, const RunOptions *, const char *, size_t, size_t, QsfStrbuf *);
+
+/* A bad line is reported and ends the run: output lines must stay those of the input lines. */
+static int each_line(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, LineFn fn, QsfStrbuf *out) {
+    const char *s = qsf_strbuf_str(in), *end = s + in->len;
+    int rc = QSF_EXIT_OK;
+    for (size_t number = 1; !rc && s < end; number++) {
+        const char *nl = memchr(s, '\n', (size_t)(end - s));
+        size_t len = nl ? (size_t)(nl - s) : (size_t)(end - s);
+        rc = fn(rt, o, s, len, number, out);
+        if (!rc) rc = flush_at(out, OUT_FLUSH);
+        s += len + (nl != NULL);
+    }
+    return rc;
+}
+
+static int with_stdin(const RunOptions *o, LineFn fn) {
+    QsfRuntime rt;
+    QsfRuntimeOptions ro = run_runtime_options(o);
+    QsfStrbuf in = QSF_STRBUF_INIT, out = QSF_STRBUF_INIT;
+    ro.text_only = true;
+    int rc = run_open(&rt, o, &ro);
+    if (rc) return rc;
+    rc = run_read_stdin(&in);
+    if (!rc) rc = fn ? each_line(&rt, o, &in, fn, &out) : tokenize_text(&rt, o, &in, &out);
+    int written = flush_at(&out, 1);
+    qsf_strbuf_free(&in);
+    qsf_strbuf_free(&out);
+    qsf_runtime_close(&rt);
+    return rc ? rc : written;
+}
+
+int run_tokenize(const RunOptions *o) {
+    return with_stdin(o, o->jsonl ? tokenize_line : NULL);
+}
+
+int run_detokenize(const RunOptions *o) {
+    return with_stdin(o, detokenize_line);
+}

@@ -172,7 +172,7 @@ check check-unit check-kernels check-system check-ui: check-san
 check-san:
 	@mkdir -p san
 	@test -f san/config.mk || (cd san && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
-	+$Q$(MAKE) -C san SAN= $(or $(filter check%,$(MAKECMDGOALS)),check)
+	+$Q$(MAKE) --no-print-directory -C san SAN= $(or $(filter check%,$(MAKECMDGOALS)),check)
 else
 tests: all $(run_unit) $(run_kern)
 check: tests

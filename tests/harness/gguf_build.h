@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writes GGUF files for tests: any metadata and tensors, right or wrong, and tiny complete llama
+ * models with random weights. Linked into every unit test. */
+#ifndef QSF_TESTS_GGUF_BUILD_H
+#define QSF_TESTS_GGUF_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/strbuf.h"
+#include "src/format/source.h"
+
+typedef struct QsfGgufBuild {
+    QsfStrbuf meta, table, data;
+    uint64_t n_pairs, n_tensors;
+    uint32_t version, alignment;
+} QsfGgufBuild;
+
+/* Start: zero-initialised is version 3 with alignment 32 (no general.alignment key written). */
+void qsf_gb_u32(QsfGgufBuild *b, const char *key, uint32_t v);
+void qsf_gb_u64(QsfGgufBuild *b, const char *key, uint64_t v);
+void qsf_gb_f32(QsfGgufBuild *b, const char *key, float v);
+void qsf_gb_bool(QsfGgufBuild *b, const char *key, bool v);
+void qsf_gb_str(QsfGgufBuild *b, const char *key, const char *v);
+/* Any scalar: len little-endian bytes of the value as they stand in the file. */
+void qsf_gb_raw(QsfGgufBuild *b, const char *key, QsfMetaType type, const void *bytes, size_t len);
+void qsf_gb_strings(QsfGgufBuild *b, const char *key, const char *const *v, uint64_t n);
+/* Array of n elements given as their bytes. */
+void qsf_gb_array(QsfGgufBuild *b, const char *key, QsfMetaType elem, uint64_t n, const void *bytes, size_t len);
+
+/* Appends a tensor; its data is padded to the alignment. ne has n_dims entries. */
+void qsf_gb_tensor(QsfGgufBuild *b, const char *name, uint32_t dtype, uint32_t n_dims, const uint64_t *ne,
+                   const void *data, size_t len);
+/* Table row only, at an offset of your choice. */
+void qsf_gb_tensor_row(QsfGgufBuild *b, const char *name, uint32_t dtype, uint32_t n_dims, const uint64_t *ne,
+                       uint64_t offset);
+
+/* The file's bytes; the caller frees them. NULL without memory. */
+unsigned char *qsf_gb_bytes(const QsfGgufBuild *b, size_t *len);
+/* 0, or -1 when the file cannot be written. */
+int qsf_gb_write(const QsfGgufBuild *b, const char *path);
+void qsf_gb_free(QsfGgufBuild *b);
+/* Writes bytes to path: 0 or -1. */
+int qsf_test_write_file(const char *path, const void *bytes, size_t len);
+
+/* A tiny llama; 0 means the default in brackets. */
+typedef struct QsfTinySpec {
+    uint32_t layers;    /* [2] */
+    uint32_t hidden;    /* [64] multiple of 32 for block types */
+    uint32_t heads;     /* [4] */
+    uint32_t kv_heads;  /* [2] */
+    uint32_t head_dim;  /* [hidden / heads] */
+    uint32_t ffn;       /* [128] */
+    uint32_t vocab;     /* [300] at least 260: <unk> <s> </s>, 256 bytes, U+2581, letters, words */
+    uint32_t ctx;       /* [256] */
+    uint64_t seed;      /* [1] */
+    bool tied;          /* no output.weight */
+    bool biases;        /* attention and output projections get one */
+    bool rope_freqs;    /* rope_freqs.weight is there */
+    uint32_t wtype;     /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0 */
+    const char *chat_template; /* NULL = none */
+} QsfTinySpec;
+
+/* spec NULL = all defaults. The same spec gives the same bytes. 0, or -1 (bad spec, I/O). */
+int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec);
+/* The vocabulary part alone (SentencePiece style, n >= 260 entries). */
+void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tiny complete llama models with random weights and a small SentencePiece vocabulary. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/gguf_build.h"
+
+enum { TYPE_F32 = 0, TYPE_F16 = 1, TYPE_Q4_0 = 2, TYPE_Q8_0 = 8 };
+enum { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_BYTE = 6 };
+
+#define FIRST_PIECE 259u
+
+/* splitmix64 (Steele, Lea, Flood 2014): uniform in [-1, 1). */
+static float random_unit(uint64_t *state) {
+    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    return (float)(int64_t)(z >> 40) / 8388608.0f - 1.0f;
+}
+
+/* IEEE binary16 of a small finite number, rounded to nearest even. */
+static uint16_t half_bits(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    uint32_t sign = u >> 16 & 0x8000, mag = u & 0x7FFFFFFF;
+    if (mag < 0x38800000) { /* below 2^-14: subnormal, counted in units of 2^-24 */
+        float scaled = fabsf(x) * 16777216.0f;
+        return (uint16_t)(sign | (uint32_t)lrintf(scaled));
+    }
+    mag += 0xFFF + (mag >> 13 & 1);
+    return (uint16_t)(sign | ((mag - 0x38000000) >> 13));
+}
+
+static void put16(QsfStrbuf *out, uint16_t v) {
+    qsf_strbuf_addc(out, (char)(v & 0xFF));
+    qsf_strbuf_addc(out, (char)(v >> 8));
+}
+
+static float block_max(const float *x, unsigned n) {
+    float m = 0.0f;
+    for (unsigned i = 0; i < n; i++) m = fabsf(x[i]) > m ? fabsf(x[i]) : m;
+    return m;
+}
+
+static int quant(float x, float d, int lo, int hi) {
+    long q = d > 0.0f ? lrintf(x / d) : 0;
+    return q < lo ? lo : q > hi ? hi : (int)q;
+}
+
+/* Appends n values (a multiple of 32 for block types) in the given type. */
+static void encode(QsfStrbuf *out, uint32_t type, const float *x, size_t n) {
+    if (type == TYPE_F32) qsf_strbuf_add(out, x, n * sizeof *x);
+    if (type == TYPE_F16)
+        for (size_t i = 0; i < n; i++) put16(out, half_bits(x[i]));
+    if (type != TYPE_Q8_0 && type != TYPE_Q4_0) return;
+    for (const float *b = x; b < x + n; b += 32) {
+        float d = block_max(b, 32) / (type == TYPE_Q8_0 ? 127.0f : 7.0f);
+        put16(out, half_bits(d));
+        for (int i = 0; type == TYPE_Q8_0 && i < 32; i++) qsf_strbuf_addc(out, (char)quant(b[i], d, -127, 127));
+        for (int i = 0; type == TYPE_Q4_0 && i < 16; i++)
+            qsf_strbuf_addc(out, (char)((quant(b[i], d, -8, 7) + 8) | (quant(b[i + 16], d, -8, 7) + 8) << 4));
+    }
+}
+
+/* A tensor of random values: mean + scale * u; rows 0 = a vector in F32. */
+static void add_random(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows, float mean,
+                       float scale, uint64_t *state) {
+    uint64_t ne[2] = {cols, rows}, n = rows == 0 ? cols : cols * rows;
+    float *x = malloc((size_t)n * sizeof *x);
+    QsfStrbuf bytes = QSF_STRBUF_INIT;
+    if (x == NULL) return;
+    for (uint64_t i = 0; i < n; i++) x[i] = mean + scale * random_unit(state);
+    encode(&bytes, rows == 0 ? TYPE_F32 : type, x, (size_t)n);
+    qsf_gb_tensor(b, name, rows == 0 ? TYPE_F32 : type, rows == 0 ? 1 : 2, ne, bytes.data, bytes.len);
+    qsf_strbuf_free(&bytes);
+    free(x);
+}
+
+/* Text of vocabulary entry i: bytes, then U+2581, 26 letters, U+2581 + letter, pairs of letters, numbered words. */
+static void piece_text(uint32_t i, char out[32]) {
+    static const char *const special[] = {"<unk>", "<s>", "</s>"};
+    uint32_t p = i - FIRST_PIECE;
+    if (i < 3) snprintf(out, 32, "%s", special[i]);
+    else if (i < FIRST_PIECE) snprintf(out, 32, "<0x%02X>", i - 3);
+    else if (p == 0) snprintf(out, 32, "\xE2\x96\x81");
+    else if (p < 27) snprintf(out, 32, "%c", (char)('a' + (int)(p - 1)));
+    else if (p < 53) snprintf(out, 32, "\xE2\x96\x81%c", (char)('a' + (int)(p - 27)));
+    else if (p < 53 + 676) snprintf(out, 32, "%c%c", (char)('a' + (int)((p - 53) / 26)), (char)('a' + (int)((p - 53) % 26)));
+    else snprintf(out, 32, "\xE2\x96\x81w%u", p);
+}
+
+static int32_t piece_type(uint32_t i) {
+    if (i == 0) return TOKEN_UNKNOWN;
+    if (i < 3) return TOKEN_CONTROL;
+    return i < FIRST_PIECE ? TOKEN_BYTE : TOKEN_NORMAL;
+}
+
+void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n) {
+    char (*text)[32] = calloc(n, sizeof *text);
+    const char **ptr = calloc(n, sizeof *ptr);
+    float *scores = calloc(n, sizeof *scores);
+    int32_t *types = calloc(n, sizeof *types);
+    for (uint32_t i = 0; text != NULL && ptr != NULL && scores != NULL && types != NULL && i < n; i++) {
+        piece_text(i, text[i]);
+        ptr[i] = text[i];
+        scores[i] = i < FIRST_PIECE ? 0.0f : -(float)(i - FIRST_PIECE);
+        types[i] = piece_type(i);
+    }
+    qsf_gb_str(b, "tokenizer.ggml.model", "llama");
+    qsf_gb_strings(b, "tokenizer.ggml.tokens", ptr, n);
+    qsf_gb_array(b, "tokenizer.ggml.scores", QSF_META_F32, n, scores, n * sizeof *scores);
+    qsf_gb_array(b, "tokenizer.ggml.token_type", QSF_META_I32, n, types, n * sizeof *types);
+    qsf_gb_u32(b, "tokenizer.ggml.bos_token_id", 1);
+    qsf_gb_u32(b, "tokenizer.ggml.eos_token_id", 2);
+    qsf_gb_u32(b, "tokenizer.ggml.unknown_token_id", 0);
+    free(text);
+    free(ptr);
+    free(scores);
+    free(types);
+}
+
+static void with_default(uint32_t *v, uint32_t fallback) {
+    if (*v == 0) *v = fallback;
+}
+
+static QsfTinySpec completed(const QsfTinySpec *spec) {
+    QsfTinySpec s = spec != NULL ? *spec : (QsfTinySpec){0};
+    with_default(&s.layers, 2);
+    with_default(&s.hidden, 64);
+    with_default(&s.heads, 4);
+    with_default(&s.kv_heads, 2);
+    with_default(&s.head_dim, s.hidden / s.heads);
+    with_default(&s.ffn, 128);
+    with_default(&s.vocab, 300);
+    with_default(&s.ctx, 256);
+    if (s.seed == 0) s.seed = 1;
+    return s;
+}
+
+static bool spec_ok(const QsfTinySpec *s) {
+    bool blocks = s->wtype == TYPE_Q4_0 || s->wtype == TYPE_Q8_0;
+    if (s->vocab < FIRST_PIECE + 1 || s->heads % s->kv_heads != 0) return false;
+    if (blocks && (s->hidden % 32 != 0 || s->ffn % 32 != 0 || s->heads * s->head_dim % 32 != 0)) return false;
+    return blocks || s->wtype == TYPE_F32 || s->wtype == TYPE_F16;
+}
+
+static void add_hparams(QsfGgufBuild *b, const QsfTinySpec *s) {
+    qsf_gb_str(b, "general.architecture", "llama");
+    qsf_gb_str(b, "general.name", "tiny random llama");
+    qsf_gb_u32(b, "llama.block_count", s->layers);
+    qsf_gb_u32(b, "llama.embedding_length", s->hidden);
+    qsf_gb_u32(b, "llama.feed_forward_length", s->ffn);
+    qsf_gb_u32(b, "llama.context_length", s->ctx);
+    qsf_gb_u32(b, "llama.attention.head_count", s->heads);
+    qsf_gb_u32(b, "llama.attention.head_count_kv", s->kv_heads);
+    qsf_gb_u32(b, "llama.attention.key_length", s->head_dim);
+    qsf_gb_u32(b, "llama.attention.value_length", s->head_dim);
+    qsf_gb_f32(b, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    qsf_gb_u32(b, "llama.rope.dimension_count", s->head_dim);
+    qsf_gb_u32(b, "llama.vocab_size", s->vocab);
+    if (s->chat_template != NULL) qsf_gb_str(b, "tokenizer.chat_template", s->chat_template);
+}
+
+static void add_layer(QsfGgufBuild *b, const QsfTinySpec *s, uint32_t layer, uint64_t *state) {
+    uint64_t q = (uint64_t)s->heads * s->head_dim, kv = (uint64_t)s->kv_heads * s->head_dim, h = s->hidden, f = s->ffn;
+    const struct { const char *name; uint64_t cols, rows; } mats[] = {
+        {"attn_q", h, q}, {"attn_k", h, kv}, {"attn_v", h, kv}, {"attn_output", q, h},
+        {"ffn_gate", h, f}, {"ffn_up", h, f}, {"ffn_down", f, h}};
+    char name[64];
+    snprintf(name, sizeof name, "blk.%u.attn_norm.weight", layer);
+    add_random(b, name, TYPE_F32, h, 0, 1.0f, 0.1f, state);
+    snprintf(name, sizeof name, "blk.%u.ffn_norm.weight", layer);
+    add_random(b, name, TYPE_F32, h, 0, 1.0f, 0.1f, state);
+    for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
+        snprintf(name, sizeof name, "blk.%u.%s.weight", layer, mats[i].name);
+        add_random(b, name, s->wtype, mats[i].cols, mats[i].rows, 0.0f, 1.7f / sqrtf((float)mats[i].cols), state);
+        if (!s->biases || i > 3) continue;
+        snprintf(name, sizeof name, "blk.%u.%s.bias", layer, mats[i].name);
+        add_random(b, name, TYPE_F32, mats[i].rows, 0, 0.0f, 0.1f, state);
+    }
+}
+
+int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec) {
+    QsfTinySpec s = completed(spec);
+    QsfGgufBuild b = {0};
+    uint64_t state = s.seed;
+    if (!spec_ok(&s)) return -1;
+    add_hparams(&b, &s);
+    qsf_gb_tiny_vocab(&b, s.vocab);
+    add_random(&b, "token_embd.weight", s.wtype, s.hidden, s.vocab, 0.0f, 1.0f, &state);
+    if (s.rope_freqs) add_random(&b, "rope_freqs.weight", TYPE_F32, s.head_dim / 2, 0, 2.0f, 1.0f, &state);
+    for (uint32_t l = 0; l < s.layers; l++) add_layer(&b, &s, l, &state);
+    add_random(&b, "output_norm.weight", TYPE_F32, s.hidden, 0, 1.0f, 0.1f, &state);
+    if (!s.tied) add_random(&b, "output.weight", s.wtype, s.hidden, s.vocab, 0.0f, 4.0f / sqrtf((float)s.hidden), &state);
+    int rc = qsf_gb_write(&b, path);
+    qsf_gb_free(&b);
+    return rc;
+}

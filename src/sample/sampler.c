@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chain of sampler.h. The logits are copied once into a clean, finite form; the filters then narrow a
+ * candidate list, and only its members are ever exponentiated in double. */
+#include "src/sample/sampler.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "src/sample/rng.h"
+#include "src/sample/select.h"
+
+#define LOWEST (-1e30f)      /* stands for what may not be chosen; finite, so that differences are numbers */
+#define EXP_FLOOR (-200.0f)  /* exp of it and of anything below is 0 as a float */
+#define COLDEST 1e-6f        /* below it 1 / temperature would overflow; the choice is the best token long before */
+
+struct QsfSampler {
+    QsfLedger *ledger;
+    const qk_table *table;
+    QsfRng rng;
+    uint32_t n;
+    float max;           /* largest of x */
+    float *x;            /* (n) logits after the penalty */
+    float *p;            /* (n) scratch: probabilities */
+    QsfCandidate *cand;  /* (n) */
+};
+
+uint64_t qsf_sampler_bytes(uint32_t n_vocab) {
+    return (uint64_t)n_vocab * (2 * sizeof(float) + sizeof(QsfCandidate));
+}
+
+int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger, QsfErr *err) {
+    *out = NULL;
+    if (n_vocab == 0) return qsf_err_set(err, QSF_E_MODEL, "the vocabulary is empty: there is nothing to choose from");
+    QsfSampler *s = calloc(1, sizeof *s);
+    if (s == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the sampler");
+    void *mem;
+    int rc = qsf_mem_map(ledger, QSF_MEM_LOGITS, qsf_sampler_bytes(n_vocab), "the sampler's candidates", &mem, err);
+    if (rc != QSF_OK) {
+        free(s);
+        return rc;
+    }
+    s->ledger = ledger;
+    s->table = table;
+    s->n = n_vocab;
+    s->cand = mem;
+    s->x = (float *)(s->cand + n_vocab);
+    s->p = s->x + n_vocab;
+    qsf_rng_seed(&s->rng, 0);
+    *out = s;
+    return QSF_OK;
+}
+
+void qsf_sampler_destroy(QsfSampler *s) {
+    if (s == NULL) return;
+    qsf_mem_unmap(s->ledger, QSF_MEM_LOGITS, s->cand, qsf_sampler_bytes(s->n));
+    free(s);
+}
+
+void qsf_sampler_seed(QsfSampler *s, uint64_t seed) { qsf_rng_seed(&s->rng, seed); }
+
+/* NaN, which compares false with everything, becomes LOWEST. */
+static float clean(float v) {
+    if (!(v > LOWEST)) return LOWEST;
+    return v < -LOWEST ? v : -LOWEST;
+}
+
+/* Each id is weakened once however often it stood, because the new value is made from the logit that
+ * came in. */
+static void penalize(QsfSampler *s, const float *logits, float penalty, const int32_t *ids, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] < 0 || (uint32_t)ids[i] >= s->n) continue;
+        float v = logits[ids[i]];
+        s->x[ids[i]] = clean(v > 0 ? v / penalty : v * penalty);
+    }
+}
+
+static void prepare(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent, size_t n_recent,
+                    const int32_t *banned, size_t n_banned) {
+    for (uint32_t i = 0; i < s->n; i++) s->x[i] = clean(logits[i]);
+    size_t back = p->repeat_last_n < 0 || (size_t)p->repeat_last_n > n_recent ? n_recent : (size_t)p->repeat_last_n;
+    if (p->repeat_penalty > 0 && p->repeat_penalty != 1.0f)
+        penalize(s, logits, p->repeat_penalty, recent + (n_recent - back), back);
+    for (size_t i = 0; i < n_banned; i++)
+        if (banned[i] >= 0 && (uint32_t)banned[i] < s->n) s->x[banned[i]] = LOWEST;
+}
+
+/* p = softmax(x / temperature). */
+static void probabilities(QsfSampler *s, float temperature) {
+    float inv = 1.0f / temperature;
+    for (uint32_t i = 0; i < s->n; i++) {
+        float z = (s->x[i] - s->max) * inv;
+        s->p[i] = z > EXP_FLOOR ? z : EXP_FLOOR;
+    }
+    s->table->softmax(s->p, s->n);
+}
+
+/* Entropy of p in bits. With z = (x - max) / temperature and S = sum exp(z) it is log S - sum p z, and S is
+ * 1 / (largest p): no logarithm per token. Four sums, because one chain of additions would be the cost. */
+static float entropy_bits(const QsfSampler *s, float temperature) {
+    double sum[4] = {0};
+    float largest = 0, inv = 1.0f / temperature;
+    for (uint32_t i = 0; i < s->n; i++) {
+        float z = (s->x[i] - s->max) * inv;
+        sum[i % 4] += (double)(s->p[i] * (z > EXP_FLOOR ? z : EXP_FLOOR));
+        largest = s->p[i] > largest ? s->p[i] : largest;
+    }
+    double bits = (-log((double)largest) - (sum[0] + sum[1] + sum[2] + sum[3])) / log(2.0);
+    return bits > 0 ? (float)bits : 0.0f;
+}
+
+/* Draws from p over the whole vocabulary. */
+static void draw_dense(QsfSampler *s, double u, QsfSampled *out) {
+    double total = 0, sum = 0;
+    for (uint32_t i = 0; i < s->n; i++) total += (double)s->p[i];
+    double target = u * total;
+    uint32_t chosen = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (s->p[i] <= 0) continue;
+        chosen = i; /* rounding may leave sum just below target at the end: then it is the last one */
+        sum += (double)s->p[i];
+        if (sum > target) break;
+    }
+    out->id = (int32_t)chosen;
+    out->p = (float)((double)s->p[chosen] / total);
+    out->kept = s->n;
+}
+
+/* The fewest leading candidates (sorted) that have top_p of total, total being in units of exp(x - max). */
+static size_t cut_top_p(const QsfSampler *s, size_t n, double top_p, double total) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += exp((double)s->cand[i].x - (double)s->max);
+        if (sum >= top_p * total) return i + 1;
+    }
+    return n;
+}
+
+static double total_weight(const QsfSampler *s, size_t n) {
+    double total = 0;
+    for (size_t i = 0; i < n; i++) total += exp((double)s->cand[i].x - (double)s->max);
+    return total;
+}
+
+/* Applies top-k, top-p and min-p, at least one of which is on; returns the number of candidates. */
+static size_t filter(QsfSampler *s, const QSFParams *p) {
+    size_t n = 0;
+    float limit = p->min_p > 0 ? s->max + (float)log((double)p->min_p) : -INFINITY;
+    bool top_p = p->top_p < 1.0f;
+    if (p->top_k > 0 && (uint32_t)p->top_k < s->n) {
+        n = (size_t)p->top_k;
+        qsf_select_top_k(s->cand, n, s->x, s->n);
+        if (top_p) n = cut_top_p(s, n, (double)p->top_p, total_weight(s, n));
+    } else if (top_p) {
+        probabilities(s, 1.0f);
+        float largest = s->p[s->table->argmax(s->x, s->n)];
+        n = qsf_select_nucleus(s->cand, s->x, s->p, s->n, s->max, (double)p->top_p);
+        n = cut_top_p(s, n, (double)p->top_p, 1.0 / (double)largest);
+    } else if (p->min_p > 0) {
+        return qsf_select_at_least(s->cand, s->x, s->n, limit);
+    }
+    while (n > 1 && s->cand[n - 1].x < limit) n--; /* sorted: what min-p drops is at the end */
+    return n;
+}
+
+static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampled *out) {
+    double total = 0, sum = 0, w = 0;
+    for (size_t i = 0; i < n; i++) total += exp(((double)s->cand[i].x - (double)s->max) / temperature);
+    double target = u * total;
+    for (size_t i = 0; i < n; i++) {
+        double wi = exp(((double)s->cand[i].x - (double)s->max) / temperature);
+        if (!(wi > 0)) continue;
+        out->id = s->cand[i].id;
+        w = wi;
+        sum += wi;
+        if (sum > target) break;
+    }
+    out->p = (float)(w / total);
+    out->kept = (uint32_t)n;
+}
+
+void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent, size_t n_recent,
+                      const int32_t *banned, size_t n_banned, QsfSampled *out) {
+    prepare(s, logits, p, recent, n_recent, banned, n_banned);
+    size_t best = s->table->argmax(s->x, s->n);
+    *out = (QsfSampled){.id = (int32_t)best, .p = 1, .entropy = 0, .kept = 1};
+    if (!(p->temperature > 0)) return;
+
+    float temperature = p->temperature < COLDEST ? COLDEST : p->temperature;
+    s->max = s->x[best];
+    probabilities(s, temperature);
+    out->entropy = entropy_bits(s, temperature);
+    double u = qsf_rng_unit(&s->rng);
+    bool whole = (p->top_k <= 0 || (uint32_t)p->top_k >= s->n) && !(p->top_p < 1.0f) && !(p->min_p > 0);
+    if (whole) draw_dense(s, u, out);
+    else draw(s, filter(s, p), (double)temperature, u, out);
+}

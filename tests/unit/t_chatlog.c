@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Conversation files: what was written comes back, and damage anywhere loses only the damaged record. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "qsf_chatlog.h"
+
+static char home[256];
+
+static int setup(void **state) {
+    (void)state;
+    snprintf(home, sizeof home, "%s/qsf-chatlog-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(home)) return -1;
+    return setenv("XDG_DATA_HOME", home, 1);
+}
+
+static int teardown(void **state) {
+    (void)state;
+    char cmd[300];
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", home);
+    return system(cmd);
+}
+
+typedef struct Seen {
+    char log[4096];
+    int n;
+} Seen;
+
+/* Records as one line of text each: comparing text shows what differs. */
+static void on_record(void *arg, const QSFLogRecord *r) {
+    Seen *s = arg;
+    size_t used = strlen(s->log);
+    snprintf(s->log + used, sizeof s->log - used, "%d|%s|%s|%.*s|%s|%llu|%u;", (int)r->kind, r->role ? r->role : "-", r->name ? r->name : "-",
+             (int)r->len, r->text ? r->text : "", r->stop ? r->stop : "-", (unsigned long long)r->seed, r->n);
+    s->n++;
+}
+
+static Seen read_back(const char *name, uint32_t *damaged) {
+    Seen s = {{0}, 0};
+    char err[256] = "";
+    uint32_t d;
+    assert_true(qsf_chatlog_read(name, on_record, &s, damaged ? damaged : &d, err, sizeof err));
+    return s;
+}
+
+static void append(QSFChatLog *l, QSFLogRecord r) {
+    char err[256] = "";
+    if (r.text && !r.len) r.len = strlen(r.text);
+    if (!qsf_chatlog_append(l, &r, err, sizeof err)) fail_msg("%s", err);
+}
+
+static QSFChatLog *open_log(const char *name) {
+    char err[256] = "";
+    QSFChatLog *l = qsf_chatlog_open(name, err, sizeof err);
+    if (!l) fail_msg("%s", err);
+    return l;
+}
+
+static const QSFLogRecord question = {.kind = QSF_LOG_MESSAGE, .role = "user", .text = "why?\n\"quoted\" \\ \xc3\xa4"};
+static const QSFLogRecord answer = {.kind = QSF_LOG_MESSAGE, .role = "assistant", .text = "because", .stop = "eos", .seed = UINT64_MAX, .tokens = 3};
+
+static void round_trip(void **state) {
+    (void)state;
+    QSFChatLog *l = open_log("trip");
+    append(l, (QSFLogRecord){.kind = QSF_LOG_MODEL, .text = "m.gguf"});
+    append(l, question);
+    append(l, (QSFLogRecord){.kind = QSF_LOG_PART, .text = "beca"});
+    append(l, (QSFLogRecord){.kind = QSF_LOG_SET, .name = "temperature", .text = "0.5"});
+    append(l, answer);
+    append(l, (QSFLogRecord){.kind = QSF_LOG_UNDO, .n = 2});
+    append(l, (QSFLogRecord){.kind = QSF_LOG_CLEAR});
+    append(l, (QSFLogRecord){.kind = QSF_LOG_SYSTEM, .text = "be brief"});
+    qsf_chatlog_close(l);
+    uint32_t damaged;
+    Seen s = read_back("trip", &damaged);
+    assert_string_equal(s.log, "6|-|-|m.gguf|-|0|0;0|user|-|why?\n\"quoted\" \\ \xc3\xa4|-|0|0;5|-|temperature|0.5|-|0|0;"
+                               "0|assistant|-|because|eos|18446744073709551615|0;2|-|-||-|0|2;3|-|-||-|0|0;4|-|-|be brief|-|0|0;");
+    assert_int_equal(damaged, 0);
+}
+
+static void killed_while_answering(void **state) {
+    (void)state;
+    QSFChatLog *l = open_log("killed");
+    append(l, question);
+    append(l, (QSFLogRecord){.kind = QSF_LOG_PART, .text = "be"});
+    append(l, (QSFLogRecord){.kind = QSF_LOG_PART, .text = "cause"});
+    qsf_chatlog_close(l);
+    Seen s = read_back("killed", NULL);
+    assert_int_equal(s.n, 2);
+    assert_non_null(strstr(s.log, "0|assistant|-|because|interrupted|0|0;"));
+}
+
+static char *path_of(const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/qsf/sessions/%s.jsonl", home, name);
+    return path;
+}
+
+static size_t slurp(const char *name, char *buf, size_t cap) {
+    FILE *f = fopen(path_of(name), "rb");
+    assert_non_null(f);
+    size_t n = fread(buf, 1, cap, f);
+    fclose(f);
+    return n;
+}
+
+static void spill(const char *name, const char *buf, size_t n) {
+    FILE *f = fopen(path_of(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(buf, 1, n, f), n);
+    fclose(f);
+}
+
+/* Torn at every byte: whole lines before the cut stay, and appending afterwards begins a new line. */
+static void torn_at_every_byte(void **state) {
+    (void)state;
+    char buf[2048];
+    QSFChatLog *l = open_log("torn");
+    append(l, question);
+    append(l, answer);
+    qsf_chatlog_close(l);
+    size_t n = slurp("torn", buf, sizeof buf);
+    for (size_t cut = 0; cut <= n; cut++) {
+        int whole = 0;
+        for (size_t i = 0; i < cut; i++) whole += buf[i] == '\n';
+        /* a record that lacks only its newline is whole too */
+        whole += cut > 0 && cut < n && buf[cut] == '\n';
+        spill("torn", buf, cut);
+        l = open_log("torn");
+        append(l, question);
+        qsf_chatlog_close(l);
+        Seen s = read_back("torn", NULL);
+        assert_int_equal(s.n, whole + 1);
+    }
+}
+
+static void damaged_lines_are_counted(void **state) {
+    (void)state;
+    static const char text[] = "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"one\"}\n\0\0\0\0\nnot json\n{\"kind\":\"other\"}\n"
+                               "{\"kind\":\"message\",\"text\":\"no role\"}\n[1]\n\n{\"kind\":\"message\",\"role\":\"user\",\"text\":\"two\"}\n";
+    QSFChatLog *l = open_log("damaged");
+    qsf_chatlog_close(l);
+    spill("damaged", text, sizeof text - 1);
+    uint32_t damaged;
+    Seen s = read_back("damaged", &damaged);
+    assert_string_equal(s.log, "0|user|-|one|-|0|0;0|user|-|two|-|0|0;");
+    assert_int_equal(damaged, 5);
+}
+
+static void names_locks_and_copies(void **state) {
+    (void)state;
+    char err[256] = "";
+    assert_true(qsf_chatlog_name_ok("a b-1"));
+    assert_false(qsf_chatlog_name_ok(""));
+    assert_false(qsf_chatlog_name_ok(".hidden"));
+    assert_false(qsf_chatlog_name_ok("../up"));
+    assert_false(qsf_chatlog_name_ok("a\nb"));
+    assert_null(qsf_chatlog_open("../x", err, sizeof err));
+    QSFChatLog *l = open_log("one");
+    append(l, question);
+    assert_null(qsf_chatlog_open("one", err, sizeof err));
+    assert_non_null(strstr(err, "in use"));
+    qsf_chatlog_close(l);
+    assert_true(qsf_chatlog_copy("one", "two", err, sizeof err));
+    assert_false(qsf_chatlog_copy("one", "two", err, sizeof err));
+    assert_false(qsf_chatlog_copy("absent", "three", err, sizeof err));
+    size_t n;
+    QSFLogInfo *list = qsf_chatlog_list(&n);
+    assert_true(n >= 2);
+    assert_true(list[0].mtime >= list[n - 1].mtime);
+    free(list);
+    assert_int_equal(read_back("never written", NULL).n, 0);
+}
+
+/* A full disk, played by a file size limit: the record is refused whole, later ones work again. */
+static void full_disk_keeps_the_file_whole(void **state) {
+    (void)state;
+    struct rlimit old, tight;
+    char err[256] = "", big[4096];
+    memset(big, 'x', sizeof big);
+    QSFChatLog *l = open_log("full");
+    append(l, question);
+    getrlimit(RLIMIT_FSIZE, &old);
+    tight = old;
+    tight.rlim_cur = 1024;
+    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &tight);
+    QSFLogRecord r = {.kind = QSF_LOG_MESSAGE, .role = "user", .text = big, .len = sizeof big};
+    assert_false(qsf_chatlog_append(l, &r, err, sizeof err));
+    assert_non_null(strstr(err, "full.jsonl"));
+    setrlimit(RLIMIT_FSIZE, &old);
+    signal(SIGXFSZ, was);
+    append(l, answer);
+    qsf_chatlog_close(l);
+    uint32_t damaged;
+    assert_int_equal(read_back("full", &damaged).n, 2);
+    assert_int_equal(damaged, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(killed_while_answering),
+        cmocka_unit_test(torn_at_every_byte),
+        cmocka_unit_test(damaged_lines_are_counted),
+        cmocka_unit_test(names_locks_and_copies),
+        cmocka_unit_test(full_disk_keeps_the_file_whole),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

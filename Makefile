@@ -47,8 +47,9 @@ harness_src := $(call find,tests/harness/*.c)
 unit_src := $(call find,tests/unit/t_*.c)
 uiunit_src := $(call find,tests/unit/ui_*.c)
 checkkern_src := $(call find,tests/kernels/*.c)
+tool_src := $(call find,tests/tools/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
-all_src := $(lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(checkkern_src)
+all_src := $(lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(tool_src) $(checkkern_src)
 
 system_tests := $(filter-out %/lib.sh,$(call find,tests/system/*.sh))
 ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
@@ -60,6 +61,7 @@ programs := $(if $(filter src/run/main.c,$(run_src)),qsf-run) \
 unit_bin := $(patsubst %.c,$O/%,$(unit_src))
 uiunit_bin := $(patsubst %.c,$O/%,$(uiunit_src))
 checkkern := $(if $(checkkern_src),checkkern)
+tool_bin := $(patsubst %.c,$O/%,$(tool_src))
 fuzz_bin := $(patsubst %.c,$O/%,$(fuzz_src))
 
 # ---- flags
@@ -84,7 +86,7 @@ link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 # ---- build
 
-.PHONY: all check check-unit check-kernels check-system check-ui check-san bench run fuzz fuzz-programs tests
+.PHONY: all check check-unit check-kernels check-system check-ui check-san bench run fuzz fuzz-programs
 .PHONY: install install-strip uninstall dist distcheck compdb clean distclean help
 
 all: $(programs) libqsf.a compile_commands.json
@@ -117,6 +119,11 @@ checkkern: $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
 	$Q$(link) -o $@ $^ -lm
 
 $(unit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
+	$(call say,LINK,$(@F))
+	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
+
+# What scripts among the tests call, such as the maker of tiny models.
+$(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
 	$(call say,LINK,$(@F))
 	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
@@ -163,8 +170,9 @@ runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_SAN='$(filter 
          CC='$(CC)' MAKE='$(MAKE)' sh $S/tests/run.sh
 
 ifeq ($(HAVE_CMOCKA),no)
-tests check check-unit:
-	@echo "make check needs cmocka: install the package '$(CMOCKA_PACKAGE)' or run $S/configure --install-deps" >&2
+check check-unit:
+	@echo "make check needs cmocka$(if $(filter -static,$(LDFLAGS)); in this static build a .a file): install the package" \
+	    "'$(CMOCKA_PACKAGE)' or run $S/configure --install-deps" >&2
 	@exit 1
 else ifneq ($(SAN),)
 # The same checks in a build of its own with the sanitizers.
@@ -174,8 +182,7 @@ check-san:
 	@test -f san/config.mk || (cd san && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
 	+$Q$(MAKE) --no-print-directory -C san SAN= $(or $(filter check%,$(MAKECMDGOALS)),check)
 else
-tests: all $(run_unit) $(run_kern)
-check: tests
+check: all $(run_unit) $(run_kern)
 	$(runner) $(run_unit) $(run_kern) $(addprefix $S/,$(run_system) $(run_ui))
 check-unit: $(run_unit)
 	$(runner) $(run_unit)
@@ -184,9 +191,9 @@ endif
 ifeq ($(SAN),)
 check-kernels: $(checkkern)
 	$(runner) $(checkkern)
-check-system: all
+check-system: all $(tool_bin)
 	$(runner) $(addprefix $S/,$(run_system))
-check-ui: all
+check-ui: all $(tool_bin)
 	$(runner) $(addprefix $S/,$(run_ui))
 endif
 
@@ -244,7 +251,7 @@ dist_name = qsf-$(VERSION)
 # In a checkout git knows the files; in an unpacked archive MANIFEST does.
 dist:
 	@rm -rf $(dist_name) && mkdir $(dist_name)
-	@if git -C $S rev-parse --is-inside-work-tree >/dev/null 2>&1; then git -C $S ls-files; else cat $S/MANIFEST; fi \
+	@if test -e $S/.git; then git -C $S ls-files; else cat $S/MANIFEST; fi \
 	    | grep -v '^MANIFEST$$' | while read -r f; do test ! -f $S/$$f || echo $$f; done >$(dist_name)/MANIFEST
 	@(cd $S && tar cf - -T $(CURDIR)/$(dist_name)/MANIFEST) | (cd $(dist_name) && tar xf -)
 	@tar cf - $(dist_name) | gzip -9 >$(dist_name).tar.gz

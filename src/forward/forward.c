@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Ids to logits: the prompt in chunks, each one pass over all layers. */
+#include "src/base/clock.h"
+#include "src/forward/state.h"
+
+static void add_u64(atomic_uint_fast64_t *a, uint64_t v) { atomic_fetch_add_explicit(a, v, memory_order_relaxed); }
+static uint64_t get_u64(const atomic_uint_fast64_t *a) { return atomic_load_explicit(a, memory_order_relaxed); }
+
+static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
+    uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
+    if (n > f->kv.ctx - past) {
+        return qsf_err_set(err, QSF_E_CONTEXT, "the context of %u tokens is full: %u are in it, %zu more were to come",
+                           (unsigned)f->kv.ctx, (unsigned)past, n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] >= 0 && (uint32_t)ids[i] < n_vocab) continue;
+        return qsf_err_set(err, QSF_E_MODEL, "token id %ld is outside the model's vocabulary of %u", (long)ids[i],
+                           (unsigned)n_vocab);
+    }
+    return QSF_OK;
+}
+
+static int layers(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
+    uint32_t past = f->kv.n_past;
+    qsf_rope_angles(f, past, n);
+    int rc = qsf_embed_rows(f, ids, n, err);
+    for (uint32_t l = 0; rc == QSF_OK && l < f->model->hp.n_layers; l++) {
+        if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
+        rc = qsf_layer(f, l, past, n, err);
+    }
+    return rc;
+}
+
+/* One chunk: n <= l.n_cols columns. */
+static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg, QsfErr *err) {
+    uint64_t t0 = qsf_now_ns(), wait0 = get_u64(&f->n.io.wait_ns);
+    int rc = qsf_weights_begin_pass(f->weights, head, err);
+    if (rc != QSF_OK) return rc;
+    rc = layers(f, ids, n, err);
+    if (rc == QSF_OK && head) rc = qsf_head(f, f->kv.n_past, n, all, arg, err);
+    qsf_weights_end_pass(f->weights, rc == QSF_OK);
+    uint64_t ns = qsf_now_ns() - t0, waited = get_u64(&f->n.io.wait_ns) - wait0;
+    add_u64(&f->n.compute_ns, ns > waited ? ns - waited : 0);
+    add_u64(&f->n.passes, 1);
+    if (rc == QSF_OK) f->kv.n_past += n;
+    return rc;
+}
+
+/* Columns per pass: fewer when every position's logits are wanted and the head, which streams by once
+ * per pass, must serve them all. */
+static uint32_t chunk_cols(const QsfForward *f, bool all) {
+    bool head_streams = !qsf_weights_pinned(f->weights, qsf_weights_n_units(f->weights) - 1);
+    return all && head_streams ? qsf_head_cols(f) : f->l.n_cols;
+}
+
+static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+    uint32_t most = chunk_cols(f, all != NULL);
+    for (size_t done = 0; done < n;) {
+        uint32_t cols = n - done < most ? (uint32_t)(n - done) : most;
+        int rc = pass(f, ids + done, cols, all != NULL || done + cols == n, all, arg, err);
+        if (rc != QSF_OK) return rc;
+        done += cols;
+        atomic_store_explicit(&f->n.chunk_done, (uint32_t)done, memory_order_relaxed);
+    }
+    return QSF_OK;
+}
+
+int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+    QsfErr own = {0};
+    if (err == NULL) err = &own;
+    int rc = check(f, ids, n, err);
+    if (rc != QSF_OK || n == 0) return rc;
+    uint32_t past = f->kv.n_past;
+    uint64_t t0 = qsf_now_ns();
+    atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
+    atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
+    rc = eval_chunks(f, ids, n, all, arg, err);
+    add_u64(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
+    add_u64(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
+    return rc;
+}
+
+float *qsf_forward_logits(QsfForward *f) { return f->logits; }
+
+uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
+
+uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }
+
+void qsf_forward_truncate(QsfForward *f, uint32_t n) { qsf_kvcache_truncate(&f->kv, n); }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the forward pass share. Everything here belongs to the thread that evaluates,
+ * except the counters. */
+#ifndef QSF_FORWARD_STATE_H
+#define QSF_FORWARD_STATE_H
+
+#include "src/forward/forward.h"
+#include "src/forward/kvcache.h"
+#include "src/stream/layout.h"
+#include "src/stream/weights.h"
+
+typedef struct QsfCounters {
+    QsfStreamCounters io;
+    atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
+    atomic_uint_fast32_t layer, chunk_done, chunk_total;
+    atomic_uint_fast32_t types_used; /* bit t = weight type t was multiplied */
+} QsfCounters;
+
+/* Norms, biases and frequencies as floats. */
+typedef struct QsfParams {
+    float *mem;
+    uint64_t bytes;
+    const float **layer;     /* (n_layers, QSF_ROLE_LAYER_N), NULL = the model has none; META */
+    uint64_t layer_bytes;
+    const float *global[QSF_ROLE_N - QSF_ROLE_LAYER_N];
+    double *freq;            /* (n_rot / 2) radians per position, in mem */
+} QsfParams;
+
+struct QsfForward {
+    const QsfModel *model;
+    const qk_table *table;
+    QsfPool *pool;
+    QsfLedger *ledger;
+    const atomic_int *cancel;
+    bool exact;
+
+    QsfWeights *weights;
+    QsfParams params;
+    QsfKvCache kv;
+    uint8_t *embed;          /* resident table, EMBED; NULL = rows come from the pinned head or the file */
+    uint64_t embed_bytes;
+
+    QsfLayout l;
+    uint8_t *mem;            /* l.total */
+    float *x, *xn;           /* (n_cols, hidden) at stride l.x_stride */
+    float *q, *k, *v;        /* in work: (n_cols, n_heads, head_dim), (n_cols, n_kv_heads, head_dim) twice */
+    float *gate, *up;        /* in work, after attention: (n_cols, ffn) */
+    float *spare;            /* work as room for logits (l.work_floats) */
+    uint8_t *act[QK_ACT_N];  /* (n_cols) activation columns */
+    float *cs;               /* (n_cols, n_rot / 2) pairs cos, sin */
+    float *scores;           /* (threads, ctx) */
+    float *exact_row;        /* (threads, max_k) */
+    uint8_t *row;            /* one packed embedding row */
+    float *logits;           /* (n_vocab), LOGITS */
+    uint64_t logits_bytes;
+
+    QsfCounters n;
+};
+
+/* params.c: reads and dequantizes all small tensors. Errors as qsf_forward_create. */
+int qsf_params_load(QsfForward *f, QsfErr *err);
+void qsf_params_free(QsfForward *f);
+static inline const float *qsf_param(const QsfForward *f, QsfRole role, uint32_t layer) {
+    if (role >= QSF_ROLE_LAYER_N) return f->params.global[role - QSF_ROLE_LAYER_N];
+    return f->params.layer[(size_t)layer * QSF_ROLE_LAYER_N + role];
+}
+
+/* embed.c */
+int qsf_embed_load(QsfForward *f, bool resident, QsfErr *err);
+/* Rows of ids[0..n) into f->x. */
+int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
+
+/* project.c: what goes into the matrices of one unit. Columns [col0, col0 + n_cols) of src. */
+typedef struct QsfPrep {
+    uint32_t unit;
+    uint32_t col0, n_cols;
+    bool residual;           /* first x += xn (the output of the unit before) */
+    QsfRole norm;            /* then xn = norm(x): the role of its weight, its bias is the role after; QSF_ROLE_N = none */
+    uint32_t layer;
+    const float *src;        /* float columns at src_stride, to be quantized: xn when normed */
+    uint32_t src_stride;
+} QsfPrep;
+void qsf_prep(QsfForward *f, const QsfPrep *p);
+
+/* Multiplies the columns that qsf_prep made with all matrices of the unit. */
+typedef struct QsfProject {
+    const QsfPrep *in;
+    float *y[QSF_UNIT_TENSORS];        /* outputs, column 0 = col0; in the order of the unit's tensors */
+    uint32_t y_stride[QSF_UNIT_TENSORS];
+    void (*act)(float *gate, const float *up, size_t n); /* on the outputs: y[0] = act(y[0]) * y[1]; NULL = none */
+} QsfProject;
+int qsf_project(QsfForward *f, const QsfProject *p, QsfErr *err);
+
+/* attention.c: columns are positions past .. past + n_cols. */
+void qsf_rope_angles(QsfForward *f, uint32_t past, uint32_t n_cols);
+void qsf_attention(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols);
+
+/* layer.c: one transformer block on f->x; leaves its last output in f->xn, to be added by the next. */
+int qsf_layer(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols, QsfErr *err);
+
+/* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
+int qsf_head(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
+/* Most columns whose logits can be made in one pass over the head. */
+uint32_t qsf_head_cols(const QsfForward *f);
+
+static inline bool qsf_cancelled(const QsfForward *f) {
+    return f->cancel != NULL && atomic_load_explicit(f->cancel, memory_order_relaxed) != 0;
+}
+
+#endif

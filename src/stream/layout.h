@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sizes of everything the forward pass holds besides weights, from hyperparameters alone: the plan
+ * adds them up before loading, the forward pass allocates exactly that. Pure functions. */
+#ifndef QSF_STREAM_LAYOUT_H
+#define QSF_STREAM_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+#include "src/model/model.h"
+
+#define QSF_PAGE 4096u
+
+/* Matrices of units and the embedding table; all else is small and kept in RAM as floats. */
+bool qsf_role_is_matrix(QsfRole r);
+
+/* What one look over all tensors of a model yields; independent of any plan. */
+typedef struct QsfShape {
+    uint64_t act_stride[QK_ACT_N]; /* bytes of the longest activation column of a kind, 0 = not used; F32 always 0:
+                                      float columns are used where they lie */
+    uint64_t min_slot;             /* least slot that streams every unit */
+    uint64_t max_slot;             /* a slot that holds any unit whole */
+    uint64_t weight_bytes;         /* all units */
+    uint64_t pinned_units_bytes;   /* all units as they are held pinned, padding included */
+    uint64_t param_floats;         /* norms, biases, frequencies, each padded to 16 floats */
+    uint64_t embed_bytes, embed_row_bytes;
+    uint32_t max_k;                /* longest row of any matrix */
+    uint32_t n_units;
+} QsfShape;
+
+void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t);
+
+/* Bytes that a pinned unit occupies: whole pages. */
+uint64_t qsf_pinned_unit_bytes(const QsfModel *m, uint32_t unit);
+
+/* Buffers of one forward pass; offsets are bytes from a page-aligned start, multiples of 64; strides
+ * of float buffers are floats, multiples of 16. */
+typedef struct QsfLayout {
+    uint32_t n_cols;                  /* columns: tokens computed at a time */
+    uint32_t x_stride, q_stride, kv_stride, ffn_stride;
+    uint32_t score_stride;            /* floats per worker: ctx */
+    uint64_t act_stride[QK_ACT_N];    /* bytes */
+    uint64_t x;                       /* (n_cols, hidden) residual stream */
+    uint64_t xn;                      /* (n_cols, hidden) normed input, then the projected output */
+    uint64_t work;                    /* Q, K, V; later gate, up; later spare logits */
+    uint64_t work_floats;
+    uint64_t act[QK_ACT_N];           /* (n_cols) activation columns */
+    uint64_t cs;                      /* (n_cols, n_rot / 2) cos, sin */
+    uint64_t scores;                  /* (threads, ctx) */
+    uint64_t exact;                   /* (threads, max_k), 0 bytes unless exact */
+    uint64_t exact_stride;            /* floats */
+    uint64_t row;                     /* one packed embedding row */
+    uint64_t total;
+} QsfLayout;
+
+void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx, int threads,
+                     bool exact);
+
+/* Cache bytes for ctx positions. */
+uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx);
+
+/* v rounded up to whole pages. */
+static inline uint64_t qsf_pages(uint64_t v) { return (v + QSF_PAGE - 1) & ~(uint64_t)(QSF_PAGE - 1); }
+/* n floats padded to a multiple of 64 bytes. */
+static inline uint32_t qsf_pad16(uint32_t n) { return (n + 15u) & ~15u; }
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a configuration costs, category by category. Every row is an upper bound of what the process
+ * will touch for it: the sum is the promise that VmHWM is held to. */
+#include <string.h>
+
+#include "src/base/checked.h"
+#include "src/stream/plan_impl.h"
+#include "src/stream/units.h"
+
+#define STACK_BYTES (256u * 1024)
+/* Beyond what is resident before loading: libc heap and its per-thread arenas, code pages and library
+ * data that are first touched while computing. */
+#define CODE_SLACK (1536u * 1024)
+#define CODE_PER_THREAD (64u * 1024)
+#define SAMPLER_BYTES_PER_TOKEN 16u /* candidates of the sampler, beside 4 bytes of logit */
+#define SAMPLER_SLACK (64u * 1024)
+#define META_SLACK (64u * 1024)     /* structs of the forward pass, the loader and the plan */
+
+void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o) {
+    memset(s, 0, sizeof *s);
+    s->m = m;
+    s->o = o;
+    s->kv = o->kv >= 0 && o->kv < QK_KV_N ? (qk_kv)o->kv : o->exact ? QK_KV_F32 : QK_KV_F16;
+    qk_table_init(&s->table, QK_LEVEL_REF);
+    qsf_shape_make(&s->shape, m, &s->table);
+    s->budget = o->budget;
+}
+
+static uint64_t meta_bytes(const QsfPricing *s) {
+    /* The unit table, with some room for what its owner adds to a unit. */
+    return s->o->meta_bytes + qsf_pages(s->shape.n_units * (sizeof(QsfUnit) + 128)) + META_SLACK;
+}
+
+static uint64_t stack_bytes(const QsfPricing *s, const QsfConfig *c) {
+    /* Compute threads but the first, the loader, and the thread that drives the computation. */
+    uint64_t n = (uint64_t)(s->o->threads - 1) + (c->n_slots > 0 ? 1 : 0) + 1;
+    return n * STACK_BYTES;
+}
+
+uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
+    const QsfHparams *hp = &s->m->hp;
+    QsfLayout l;
+    qsf_layout_make(&l, s->m, &s->shape, c->batch, c->ctx, s->o->threads, s->o->exact);
+    rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + qsf_pages(4 * s->shape.param_floats);
+    rows[QSF_MEM_SLOTS] = c->n_slots * c->slot_bytes;
+    rows[QSF_MEM_KV] = qsf_kv_bytes(hp, &s->table.kv[s->kv], c->ctx);
+    rows[QSF_MEM_ACTIVATIONS] = l.total;
+    rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab + SAMPLER_SLACK;
+    rows[QSF_MEM_EMBED] = c->embed_resident ? qsf_pages(s->shape.embed_bytes) : 0;
+    rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
+    rows[QSF_MEM_META] = meta_bytes(s);
+    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes;
+    rows[QSF_MEM_STACKS] = stack_bytes(s, c);
+    rows[QSF_MEM_CODE] = s->o->base_bytes + CODE_SLACK + (uint64_t)s->o->threads * CODE_PER_THREAD;
+    rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < QSF_MEM_N; i++) {
+        if (!qsf_add_u64(sum, rows[i], &sum)) return UINT64_MAX;
+    }
+    return sum;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A ring of slots that weights stream through, and who may touch which (spec Phase 6.1):
+ *
+ *     EMPTY --begin_load--> LOADING --end_load(ok)--> READY --acquire--> IN_USE --release--> EMPTY
+ *                              \--end_load(failed)--> EMPTY
+ *
+ * Filled and used in the same order. Knows no threads: the loader calls it under its lock. A call that
+ * does not fit the state changes nothing and returns NULL or false. */
+#ifndef QSF_STREAM_SLOTS_H
+#define QSF_STREAM_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/stream/units.h"
+
+#define QSF_MAX_SLOTS 4
+
+typedef enum QsfSlotState { QSF_SLOT_EMPTY, QSF_SLOT_LOADING, QSF_SLOT_READY, QSF_SLOT_IN_USE } QsfSlotState;
+
+typedef struct QsfSlot {
+    QsfSlotState state;
+    uint8_t *data;    /* slot_bytes */
+    QsfChunk chunk;   /* what is, or is being, loaded */
+} QsfSlot;
+
+typedef struct QsfSlots {
+    QsfSlot slot[QSF_MAX_SLOTS];
+    uint32_t n;
+    uint32_t load, use; /* next to fill, next to use */
+} QsfSlots;
+
+/* n in 1..QSF_MAX_SLOTS; memory (n x slot_bytes) stays the caller's. */
+void qsf_slots_init(QsfSlots *s, uint32_t n, uint8_t *memory, uint64_t slot_bytes);
+
+/* Whether begin_load would succeed. */
+bool qsf_slots_can_load(const QsfSlots *s);
+QsfSlot *qsf_slots_begin_load(QsfSlots *s, const QsfChunk *c);
+bool qsf_slots_end_load(QsfSlots *s, bool ok);
+QsfSlot *qsf_slots_acquire(QsfSlots *s);
+bool qsf_slots_release(QsfSlots *s);
+/* All to EMPTY and the ring to its start; false while one is LOADING. */
+bool qsf_slots_reset(QsfSlots *s);
+
+#endif

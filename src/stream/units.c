@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which tensors form a unit, and how a range of its items lies in memory. */
+#include "src/stream/units.h"
+
+#include <string.h>
+
+typedef struct GroupRow {
+    unsigned n;
+    QsfRole role[QSF_UNIT_TENSORS];
+    bool paired;
+} GroupRow;
+
+static const GroupRow groups[] = {
+    [QSF_GROUP_QKV] = {3, {QSF_ROLE_Q, QSF_ROLE_K, QSF_ROLE_V}, false},
+    [QSF_GROUP_O] = {1, {QSF_ROLE_O}, false},
+    [QSF_GROUP_FFN_IN] = {2, {QSF_ROLE_GATE, QSF_ROLE_UP}, true},
+    [QSF_GROUP_FFN_OUT] = {1, {QSF_ROLE_DOWN}, false},
+    [QSF_GROUP_HEAD] = {1, {QSF_ROLE_HEAD}, false},
+};
+
+static uint64_t align_part(uint64_t v) { return (v + QSF_PART_ALIGN - 1) & ~(uint64_t)(QSF_PART_ALIGN - 1); }
+
+static uint32_t round_quantum(uint32_t v) { return (v + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM; }
+
+uint32_t qsf_unit_count(const QsfModel *m) { return m->hp.n_layers * QSF_UNITS_PER_LAYER + 1; }
+
+static void add_tensor(QsfUnit *u, QsfRole role, const QsfTensor *t) {
+    unsigned i = u->n++;
+    u->role[i] = role;
+    u->tensor[i] = t;
+    u->type[i] = qk_type_of(t->dtype);
+    u->rows[i] = (uint32_t)t->ne[1];
+    u->row_bytes[i] = t->bytes / t->ne[1];
+    u->k = (uint32_t)t->ne[0];
+    u->bytes += t->bytes;
+}
+
+void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
+    memset(u, 0, sizeof *u);
+    u->index = index;
+    u->layer = index / QSF_UNITS_PER_LAYER;
+    u->group = u->layer == m->hp.n_layers ? QSF_GROUP_HEAD : (QsfGroup)(index % QSF_UNITS_PER_LAYER);
+    const GroupRow *g = &groups[u->group];
+    for (unsigned i = 0; i < g->n; i++) {
+        const QsfTensor *t = qsf_model_tensor(m, g->role[i], u->layer);
+        if (t != NULL) add_tensor(u, g->role[i], t);
+    }
+    u->paired = g->paired && u->n > 1;
+    for (unsigned i = 0; i < u->n; i++) {
+        if (u->paired) u->items = u->rows[i];
+        else u->items += u->rows[i];
+    }
+}
+
+static void add_part(const QsfUnit *u, QsfChunk *c, unsigned tensor, uint32_t row0, uint32_t row1) {
+    c->part[c->n_parts++] = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .at = c->bytes};
+    c->bytes += align_part((row1 - row0) * u->row_bytes[tensor]);
+}
+
+void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *c) {
+    memset(c, 0, sizeof *c);
+    c->unit = u->index;
+    c->item0 = item0;
+    c->item1 = item1;
+    uint32_t base = 0; /* first item of tensor i */
+    for (unsigned i = 0; i < u->n; i++) {
+        uint32_t lo = item0 > base ? item0 - base : 0;
+        uint32_t hi = item1 > base ? item1 - base : 0;
+        if (hi > u->rows[i]) hi = u->rows[i];
+        if (lo < hi) add_part(u, c, i, lo, hi);
+        if (!u->paired) base += u->rows[i];
+    }
+}
+
+/* Bytes of the largest item. */
+static uint64_t item_bytes(const QsfUnit *u) {
+    uint64_t sum = 0, max = 0;
+    for (unsigned i = 0; i < u->n; i++) {
+        sum += u->row_bytes[i];
+        if (u->row_bytes[i] > max) max = u->row_bytes[i];
+    }
+    return u->paired ? sum : max;
+}
+
+uint64_t qsf_unit_min_slot(const QsfUnit *u) {
+    return QSF_ROW_QUANTUM * item_bytes(u) + (uint64_t)u->n * QSF_PART_ALIGN;
+}
+
+uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes) {
+    uint64_t pad = (uint64_t)u->n * QSF_PART_ALIGN;
+    if (slot_bytes < qsf_unit_min_slot(u)) return 0;
+    uint64_t fit = (slot_bytes - pad) / item_bytes(u) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
+    if (n_items == 0 || fit >= n_items) return n_items > 0 ? round_quantum(n_items) : QSF_ROW_QUANTUM;
+    uint64_t n_chunks = (n_items + fit - 1) / fit;
+    return round_quantum((uint32_t)((n_items + n_chunks - 1) / n_chunks));
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Weight units: the groups of matrices that the forward pass needs together, and their chunks.
+ * Unit 4*L+0..3 = Q,K,V | O | gate,up | down of layer L, the last unit is the head. A unit is a walk
+ * over items: the rows of its tensors one after the other, or, where two tensors are multiplied element
+ * by element afterwards (gate and up), pairs of rows. A chunk is a range of items as it lies in memory.
+ * Pure functions over an opened model. */
+#ifndef QSF_STREAM_UNITS_H
+#define QSF_STREAM_UNITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+#include "src/model/model.h"
+
+#define QSF_UNIT_TENSORS 3
+#define QSF_UNITS_PER_LAYER 4
+#define QSF_ROW_QUANTUM 16u /* chunks start at multiples of this many items */
+#define QSF_PART_ALIGN 64u  /* rows of each tensor start at multiples of this in a chunk */
+
+typedef enum QsfGroup { QSF_GROUP_QKV, QSF_GROUP_O, QSF_GROUP_FFN_IN, QSF_GROUP_FFN_OUT, QSF_GROUP_HEAD } QsfGroup;
+
+typedef struct QsfUnit {
+    uint32_t index, layer;                     /* layer == n_layers for the head */
+    QsfGroup group;
+    unsigned n;                                /* tensors */
+    QsfRole role[QSF_UNIT_TENSORS];
+    const QsfTensor *tensor[QSF_UNIT_TENSORS];
+    qk_type type[QSF_UNIT_TENSORS];
+    uint32_t rows[QSF_UNIT_TENSORS];
+    uint64_t row_bytes[QSF_UNIT_TENSORS];
+    uint32_t k;                                /* elements per row, the same for all */
+    bool paired;                               /* item i = row i of every tensor */
+    uint32_t items;
+    uint64_t bytes;                            /* of all tensors */
+} QsfUnit;
+
+typedef struct QsfPart {
+    unsigned tensor;      /* index into the unit's tensors */
+    uint32_t row0, row1;
+    uint64_t at;          /* offset of row0 in the chunk */
+} QsfPart;
+
+typedef struct QsfChunk {
+    uint32_t unit, item0, item1;
+    unsigned n_parts;
+    QsfPart part[QSF_UNIT_TENSORS];
+    uint64_t bytes;       /* with padding, a multiple of QSF_PART_ALIGN */
+} QsfChunk;
+
+uint32_t qsf_unit_count(const QsfModel *m);
+void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u);
+
+/* Items [item0, item1) of u. */
+void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *c);
+
+/* Least slot that can stream u: one quantum of its items. */
+uint64_t qsf_unit_min_slot(const QsfUnit *u);
+/* Items per chunk, a multiple of the quantum, so that each chunk fits a slot and all have about the
+ * same size; n_items are to be streamed. 0 when the slot is too small. */
+uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes);
+
+#endif

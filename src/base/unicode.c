@@ -30,11 +30,14 @@ static bool is_pictograph(uint32_t cp) {
            (cp >= '0' && cp <= '9') || cp == '#' || cp == '*';
 }
 
+/* Vowels and finals of conjoining jamo: they join the square of the leading consonant. */
+static bool is_jamo_tail(uint32_t cp) { return (cp >= 0x1160 && cp <= 0x11FF) || (cp >= 0xD7B0 && cp <= 0xD7FF); }
+
 static void add_char(Cluster *c, uint32_t cp, bool first) {
     if (first) c->pictograph = is_pictograph(cp);
     if (is_flag_half(cp)) c->n_flags++;
     if (!first && (cp == EMOJI_STYLE || cp == ZWJ || is_skin_tone(cp))) c->emoji_style = true;
-    c->sum += utf8proc_charwidth((utf8proc_int32_t)cp);
+    if (first || !is_jamo_tail(cp)) c->sum += utf8proc_charwidth((utf8proc_int32_t)cp);
 }
 
 static int cluster_cells(const Cluster *c) {
@@ -88,4 +91,12 @@ char *qsf_nfc(const char *s, size_t len, size_t *out_len) {
 
 const char *qsf_unicode_category(uint32_t cp) {
     return cp > 0x10FFFF ? "Cn" : utf8proc_category_string((utf8proc_int32_t)cp);
+}
+
+uint32_t qsf_unicode_upper(uint32_t cp) {
+    return cp > 0x10FFFF ? cp : (uint32_t)utf8proc_toupper((utf8proc_int32_t)cp);
+}
+
+uint32_t qsf_unicode_lower(uint32_t cp) {
+    return cp > 0x10FFFF ? cp : (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
 }

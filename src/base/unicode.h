@@ -22,4 +22,8 @@ char *qsf_nfc(const char *s, size_t len, size_t *out_len);
 /* Two-letter general category ("Lu", "Nd", "Zs", ...), "Cn" for what is no character. Static. */
 const char *qsf_unicode_category(uint32_t cp);
 
+/* Simple (one to one) case mappings; what has none, or is no character, comes back as it is. */
+uint32_t qsf_unicode_upper(uint32_t cp);
+uint32_t qsf_unicode_lower(uint32_t cp);
+
 #endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Helpers of the unit tests. */
+#include "tests/harness/qsf_test.h"
+
+#include <limits.h>
+
+const char *qsf_test_tmp(const char *name) {
+    static char paths[4][PATH_MAX];
+    static unsigned turn;
+    const char *dir = getenv("TMPDIR");
+    char *out = paths[turn++ % 4];
+    snprintf(out, PATH_MAX, "%s/qsf-%ld-%s", dir != NULL && *dir != '\0' ? dir : "/tmp", (long)getpid(), name);
+    return out;
+}
+
+const char *qsf_test_data(const char *relative) {
+    static char path[PATH_MAX];
+    const char *data = getenv("QSF_TEST_DATA"), *src = getenv("QSF_SRCDIR");
+    if (data != NULL && *data != '\0') snprintf(path, sizeof path, "%s/%s", data, relative);
+    else snprintf(path, sizeof path, "%s/../shared/%s", src != NULL && *src != '\0' ? src : ".", relative);
+    if (access(path, R_OK) == 0) return path;
+    printf("skip: test data %s is absent\n", path);
+    return NULL;
+}
+
+void qsf_test_expect_err(const QsfErr *err, int code, const char *part) {
+    if (err->code == code && strstr(err->msg, part) != NULL) return;
+    fail_msg("expected error %d with \"%s\", got %d \"%s\"", code, part, err->code, err->msg);
+}
+
+void qsf_test_expect_ok(int rc, const QsfErr *err) {
+    if (rc != QSF_OK || err->code != QSF_OK) fail_msg("error %d: %s", rc, err->msg);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What every unit test includes first: cmocka with its prerequisites, places for files. */
+#ifndef QSF_TESTS_QSF_TEST_H
+#define QSF_TESTS_QSF_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "src/base/err.h"
+
+/* Path of a scratch file of this process: $TMPDIR (or /tmp), the process id and name. Static
+ * storage, four paths in turn. The test removes the file. */
+const char *qsf_test_tmp(const char *name);
+/* Path below $QSF_TEST_DATA, else $QSF_SRCDIR/../shared; NULL (with a "skip:" line) when it is
+ * not there. Static storage, valid until the next call. */
+const char *qsf_test_data(const char *relative);
+/* Fails the test, showing the message, unless err holds code and its message contains part. */
+void qsf_test_expect_err(const QsfErr *err, int code, const char *part);
+/* Fails the test, showing the message, when rc is not QSF_OK. */
+void qsf_test_expect_ok(int rc, const QsfErr *err);
+
+#endif

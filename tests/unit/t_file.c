@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files whose size at open is the law, and the cursor over them. */
+#include "tests/harness/qsf_test.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "src/base/cursor.h"
+#include "tests/harness/gguf_build.h"
+
+static void test_open_refusals(void **state) {
+    QsfFile f;
+    QsfErr e = {0};
+    const char *fifo = qsf_test_tmp("fifo");
+    (void)state;
+    assert_int_equal(qsf_file_open(&f, "/nonexistent/x", &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "/nonexistent/x");
+    qsf_err_clear(&e);
+    qsf_file_open(&f, "/", &e);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "directory");
+    qsf_err_clear(&e);
+    qsf_file_open(&f, "/dev/null", &e);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "device");
+    qsf_err_clear(&e);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    qsf_file_open(&f, fifo, &e); /* nobody writes to it: must not hang */
+    qsf_test_expect_err(&e, QSF_E_MODEL, "pipe");
+    unlink(fifo);
+    qsf_file_close(&f);
+}
+
+static void test_pread(void **state) {
+    QsfFile f;
+    QsfErr e = {0};
+    char b[16];
+    const char *path = qsf_test_tmp("file");
+    (void)state;
+    assert_int_equal(qsf_test_write_file(path, "0123456789", 10), 0);
+    qsf_test_expect_ok(qsf_file_open(&f, path, &e), &e);
+    assert_int_equal(f.size, 10);
+    qsf_test_expect_ok(qsf_file_pread(&f, b, 4, 6, &e), &e);
+    assert_memory_equal(b, "6789", 4);
+    qsf_test_expect_ok(qsf_file_pread(&f, b, 0, 10, &e), &e);
+    qsf_file_pread(&f, b, 2, 9, &e);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "byte offset 9");
+    qsf_err_clear(&e);
+    qsf_file_pread(&f, b, 2, UINT64_MAX, &e);
+    qsf_test_expect_err(&e, QSF_E_MODEL, path);
+    qsf_err_clear(&e);
+
+    qsf_file_inject_fault(5, EIO);
+    qsf_test_expect_ok(qsf_file_pread(&f, b, 5, 0, &e), &e);
+    qsf_file_pread(&f, b, 6, 0, &e);
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, "byte offset 0: ");
+    qsf_err_clear(&e);
+    qsf_file_inject_fault(5, 0);
+    qsf_file_pread(&f, b, 6, 0, &e);
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, "ends at byte offset 5");
+    qsf_err_clear(&e);
+    qsf_file_inject_fault(UINT64_MAX, 0);
+    qsf_test_expect_ok(qsf_file_pread(&f, b, 6, 0, &e), &e);
+
+    qsf_test_expect_ok(qsf_file_unchanged(&f, &e), &e);
+    assert_int_equal(truncate(path, 3), 0);
+    assert_int_equal(qsf_file_unchanged(&f, &e), QSF_E_RUNTIME);
+    qsf_err_clear(&e);
+    assert_int_equal(qsf_file_pread(&f, b, 6, 0, &e), QSF_E_RUNTIME);
+    qsf_file_close(&f);
+    unlink(path);
+}
+
+static void test_cursor(void **state) {
+    enum { N = 3 * QSF_CURSOR_BUF + 17 };
+    unsigned char *data = malloc(N), *back = malloc(N);
+    QsfFile f;
+    QsfCursor c;
+    QsfErr e = {0};
+    uint8_t v8;
+    uint16_t v16;
+    uint32_t v32;
+    uint64_t v64;
+    const char *path = qsf_test_tmp("cursor");
+    (void)state;
+    assert_true(data != NULL && back != NULL);
+    for (size_t i = 0; i < N; i++) data[i] = (unsigned char)(i * 7 + i / 251);
+    assert_int_equal(qsf_test_write_file(path, data, N), 0);
+    qsf_test_expect_ok(qsf_file_open(&f, path, &e), &e);
+    assert_int_equal(qsf_cursor_open(&c, &f, N - 4, 5, &e), QSF_E_MODEL);
+    qsf_cursor_close(&c);
+    qsf_err_clear(&e);
+
+    qsf_test_expect_ok(qsf_cursor_open(&c, &f, 0, N, &e), &e);
+    for (size_t at = 0, step = 1; at < N; at += step, step = step * 3 % 10007 + 1) {
+        if (step > N - at) step = N - at;
+        qsf_test_expect_ok(qsf_cursor_bytes(&c, back + at, step, "bytes", &e), &e);
+    }
+    assert_memory_equal(data, back, N);
+    assert_int_equal(qsf_cursor_left(&c), 0);
+    assert_int_equal(qsf_cursor_u8(&c, &v8, "the end", &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "(the end)");
+    qsf_err_clear(&e);
+
+    qsf_test_expect_ok(qsf_cursor_seek(&c, 3, &e), &e);
+    qsf_test_expect_ok(qsf_cursor_bytes(&c, back, N - 3, "all", &e), &e);
+    assert_memory_equal(data + 3, back, N - 3);
+    assert_int_equal(qsf_cursor_seek(&c, N + 1, &e), QSF_E_MODEL);
+    qsf_err_clear(&e);
+    qsf_cursor_close(&c);
+
+    qsf_test_expect_ok(qsf_cursor_open(&c, &f, 1, 20, &e), &e);
+    qsf_test_expect_ok(qsf_cursor_u8(&c, &v8, "", &e), &e);
+    qsf_test_expect_ok(qsf_cursor_u16(&c, &v16, "", &e), &e);
+    qsf_test_expect_ok(qsf_cursor_u32(&c, &v32, "", &e), &e);
+    qsf_test_expect_ok(qsf_cursor_u64(&c, &v64, "", &e), &e);
+    assert_int_equal(v8, 7);
+    assert_int_equal(v16, 14 | 21 << 8);
+    assert_int_equal(v32, 28u | 35u << 8 | 42u << 16 | 49u << 24);
+    assert_true(v64 == (56u | 63u << 8 | 70u << 16 | 77u << 24 | (uint64_t)84 << 32 | (uint64_t)91 << 40 |
+                        (uint64_t)98 << 48 | (uint64_t)105 << 56));
+    qsf_test_expect_ok(qsf_cursor_skip(&c, 5, "", &e), &e);
+    assert_int_equal(qsf_cursor_skip(&c, 1, "past the window", &e), QSF_E_MODEL);
+    qsf_cursor_close(&c);
+    qsf_file_close(&f);
+    unlink(path);
+    free(data);
+    free(back);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_refusals), cmocka_unit_test(test_pread),
+                                       cmocka_unit_test(test_cursor)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* JSON reading and writing. */
+#include "tests/harness/qsf_test.h"
+
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+
+#include "src/base/json.h"
+
+static void test_read(void **state) {
+    static const char text[] = "{\"z\": [1, 2.5, true, null, \"a\\u0000b\"], \"a\": {\"x\": -7}, \"e\": 1e3}";
+    QsfErr e = {0};
+    QsfJson *v = qsf_json_parse(text, sizeof text - 1, &e);
+    const char *key;
+    size_t len;
+    (void)state;
+    assert_non_null(v);
+    assert_int_equal(qsf_json_type(v), QSF_JSON_OBJECT);
+    assert_int_equal(qsf_json_size(v), 3);
+    const QsfJson *z = qsf_json_get(v, "z");
+    assert_int_equal(qsf_json_size(z), 5);
+    assert_int_equal(qsf_json_int(qsf_json_at(z, 0), 0), 1);
+    assert_true(qsf_json_real(qsf_json_at(z, 1), 0) > 2.4);
+    assert_true(qsf_json_bool(qsf_json_at(z, 2), false));
+    assert_int_equal(qsf_json_type(qsf_json_at(z, 3)), QSF_JSON_NULL);
+    assert_memory_equal(qsf_json_string(qsf_json_at(z, 4), &len), "a\0b", 4);
+    assert_int_equal(len, 3);
+    assert_null(qsf_json_at(z, 5));
+    assert_null(qsf_json_get(v, "absent"));
+    assert_int_equal(qsf_json_int(qsf_json_get(qsf_json_get(v, "a"), "x"), 0), -7);
+    assert_int_equal(qsf_json_int(qsf_json_get(v, "e"), 0), 1000);
+    assert_int_equal(qsf_json_int(z, 42), 42);
+    assert_ptr_equal(qsf_json_member(v, 0, &key), z);
+    assert_string_equal(key, "z");
+    qsf_json_member(v, 2, &key);
+    assert_string_equal(key, "e");
+    assert_null(qsf_json_member(v, 3, &key));
+    const QsfJson *value;
+    int n = 0;
+    for (const void *it = NULL; (it = qsf_json_next(v, it, &key, &value)) != NULL;) n++;
+    assert_int_equal(n, 3);
+    qsf_json_free(v);
+    qsf_json_free(NULL);
+    assert_null(qsf_json_get(NULL, "x"));
+    assert_int_equal(qsf_json_size(NULL), 0);
+}
+
+static void test_refuse(void **state) {
+    static const char *const bad[] = {"", "{", "[1,]", "{\"a\":1}x", "\"\xff\"", "nul", "[1 2]", "{\"a\" 1}"};
+    QsfErr e = {0};
+    char *deep = malloc(200001);
+    (void)state;
+    assert_non_null(deep);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        qsf_err_clear(&e);
+        assert_null(qsf_json_parse(bad[i], strlen(bad[i]), &e));
+        qsf_test_expect_err(&e, QSF_E_RUNTIME, "line");
+    }
+    memset(deep, '[', 200000);
+    qsf_err_clear(&e);
+    assert_null(qsf_json_parse(deep, 200000, &e));
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, "deep");
+    free(deep);
+    QsfJson *v = qsf_json_parse("\"[[\\\"[\"", 7, NULL);
+    assert_non_null(v);
+    qsf_json_free(v);
+}
+
+static void expect_json_string(const char *s, size_t len, const char *want) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_json_put_string(&b, s, len);
+    assert_string_equal(qsf_strbuf_str(&b), want);
+    qsf_strbuf_free(&b);
+}
+
+static void test_write_string(void **state) {
+    (void)state;
+    expect_json_string("a\"\\/\b\f\n\r\t\x1b\x7f\0", 12, "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u001b\\u007f\\u0000\"");
+    expect_json_string("\xc3\xa4\xc2\x9b\xff\xf0\x9f\x98\x80", 9, "\"\xc3\xa4\\u009b\xef\xbf\xbd\xf0\x9f\x98\x80\"");
+    expect_json_string("", 0, "\"\"");
+}
+
+static void expect_json_real(double v, const char *want) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_json_put_real(&b, v);
+    assert_string_equal(qsf_strbuf_str(&b), want);
+    qsf_strbuf_free(&b);
+}
+
+static void test_write_real(void **state) {
+    (void)state;
+    expect_json_real(0.1, "0.1");
+    expect_json_real(1.0, "1");
+    expect_json_real(-2.5e-300, "-2.5e-300");
+    expect_json_real(1.0 / 3.0, "0.3333333333333333");
+    expect_json_real(DBL_MAX, "1.7976931348623157e+308");
+    expect_json_real((double)NAN, "null");
+    expect_json_real((double)INFINITY, "null");
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL) expect_json_real(0.5, "0.5");
+    setlocale(LC_NUMERIC, "C");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_read), cmocka_unit_test(test_refuse),
+                                       cmocka_unit_test(test_write_string), cmocka_unit_test(test_write_real)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

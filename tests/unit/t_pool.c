@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The worker pool: every item once, borders at multiples of the grain, no CPU when idle. */
+#include "tests/harness/qsf_test.h"
+
+#include <time.h>
+
+#include "src/base/clock.h"
+#include "src/base/pool.h"
+
+enum { MAX_ITEMS = 1000 };
+
+typedef struct Job {
+    unsigned char hits[MAX_ITEMS];
+    size_t grain, n;
+    int bad_border[64];
+} Job;
+
+static void count(void *arg, int worker, size_t begin, size_t end) {
+    Job *j = arg;
+    if (begin % j->grain != 0 || (end % j->grain != 0 && end != j->n) || end > j->n) j->bad_border[worker] = 1;
+    for (size_t i = begin; i < end && i < MAX_ITEMS; i++) j->hits[i]++;
+}
+
+static void check_run(QsfPool *p, size_t n, size_t grain) {
+    Job j = {.grain = grain, .n = n};
+    qsf_pool_run(p, count, &j, n, grain);
+    for (size_t i = 0; i < MAX_ITEMS; i++)
+        if (j.hits[i] != (i < n)) fail_msg("item %zu of %zu (grain %zu) ran %d times", i, n, grain, j.hits[i]);
+    for (int i = 0; i < 64; i++) assert_int_equal(j.bad_border[i], 0);
+}
+
+static void test_shares(void **state) {
+    static const size_t grains[] = {1, 3, 16, 1000, 5000};
+    QsfLedger l;
+    QsfErr e = {0};
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    for (int threads = 1; threads <= 5; threads++) {
+        QsfPool *p;
+        qsf_test_expect_ok(qsf_pool_create(&p, threads, &l, &e), &e);
+        assert_int_equal(qsf_pool_threads(p), threads);
+        assert_true(l.used[QSF_MEM_STACKS] >= (uint64_t)(threads - 1) * 256 * 1024);
+        for (size_t g = 0; g < sizeof grains / sizeof *grains; g++)
+            for (size_t n = 0; n <= MAX_ITEMS; n += n < 40 ? 1 : 97) check_run(p, n, grains[g]);
+        qsf_pool_destroy(p);
+        assert_int_equal(l.total, 0);
+    }
+    qsf_pool_destroy(NULL);
+    qsf_ledger_destroy(&l);
+}
+
+/* Many tiny jobs, with pauses long enough for workers to fall asleep in between. */
+static void test_many_jobs(void **state) {
+    QsfLedger l;
+    QsfErr e = {0};
+    QsfPool *p;
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    for (int threads = 2; threads <= 3; threads++) {
+        qsf_test_expect_ok(qsf_pool_create(&p, threads, &l, &e), &e);
+        for (int i = 0; i < 5000; i++) {
+            check_run(p, 64, 1);
+            if (i % 50 == 0) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+        }
+        qsf_pool_destroy(p);
+    }
+    qsf_ledger_destroy(&l);
+}
+
+static double cpu_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void test_idle_costs_nothing(void **state) {
+    QsfLedger l;
+    QsfErr e = {0};
+    QsfPool *p;
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    qsf_test_expect_ok(qsf_pool_create(&p, 2, &l, &e), &e);
+    check_run(p, 100, 1);
+    double before = cpu_seconds();
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    assert_true(cpu_seconds() - before < 0.03);
+    qsf_pool_destroy(p);
+    qsf_ledger_destroy(&l);
+}
+
+static void test_budget(void **state) {
+    QsfLedger l;
+    QsfErr e = {0};
+    QsfPool *p;
+    (void)state;
+    qsf_ledger_init(&l, 1000);
+    assert_int_equal(qsf_pool_create(&p, 4, &l, &e), QSF_E_BUDGET);
+    assert_null(p);
+    assert_int_equal(l.total, 0);
+    qsf_err_clear(&e);
+    qsf_test_expect_ok(qsf_pool_create(&p, 1, &l, &e), &e);
+    qsf_pool_destroy(p);
+    qsf_ledger_destroy(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shares), cmocka_unit_test(test_many_jobs),
+                                       cmocka_unit_test(test_idle_costs_nothing), cmocka_unit_test(test_budget)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -182,7 +182,7 @@ check-san:
 	@test -f san/config.mk || (cd san && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
 	+$Q$(MAKE) --no-print-directory -C san SAN= $(or $(filter check%,$(MAKECMDGOALS)),check)
 else
-check: all $(run_unit) $(run_kern)
+check: all $(run_unit) $(run_kern) $(tool_bin)
 	$(runner) $(run_unit) $(run_kern) $(addprefix $S/,$(run_system) $(run_ui))
 check-unit: $(run_unit)
 	$(runner) $(run_unit)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts among the tests.
+ * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, wtype,
+ * chat_template. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/gguf_build.h"
+
+static int set_key(QsfTinySpec *s, const char *key, const char *value) {
+    const struct { const char *name; uint32_t *field; } numbers[] = {
+        {"layers", &s->layers}, {"hidden", &s->hidden}, {"heads", &s->heads}, {"kv_heads", &s->kv_heads}, {"head_dim", &s->head_dim},
+        {"ffn", &s->ffn},       {"vocab", &s->vocab},   {"ctx", &s->ctx},     {"wtype", &s->wtype},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!strcmp(key, numbers[i].name)) return *numbers[i].field = (uint32_t)strtoul(value, NULL, 10), 0;
+    if (!strcmp(key, "seed")) return s->seed = strtoull(value, NULL, 10), 0;
+    if (!strcmp(key, "tied")) return s->tied = *value == '1', 0;
+    if (!strcmp(key, "chat_template")) return s->chat_template = value, 0;
+    return -1;
+}
+
+int main(int argc, char **argv) {
+    QsfTinySpec spec = {0};
+    for (int i = 2; i < argc; i++) {
+        char *eq = strchr(argv[i], '=');
+        if (eq) *eq = '\0';
+        if (!eq || set_key(&spec, argv[i], eq + 1)) return fprintf(stderr, "mktiny: unknown key %s\n", argv[i]), 2;
+    }
+    if (argc < 2 || qsf_test_write_tiny_llama(argv[1], &spec)) return fprintf(stderr, "mktiny: cannot write the model\n"), 1;
+    return 0;
+}

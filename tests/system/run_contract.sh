@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# qsf-run's contract with scripts: what stdout holds, prompts from -p and stdin, JSON, tokens, and the same
+# answer whatever the threads, budget, pinning, batch and (greedy) instruction set.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+greedy="--temperature 0 --ignore-eos -n 24"
+
+# shellcheck disable=SC2086
+{
+answer=$("$run" "$tiny" $greedy -p 'a the in' 2>"$work/err" </dev/null) || { cat "$work/err"; fail "no answer"; }
+same() {
+    got=$("$run" "$tiny" $greedy "$@" 2>"$work/err" </dev/null) || { cat "$work/err"; fail "failed: $*"; }
+    [ "$got" = "$answer" ] || fail "another answer with: $*"
+}
+same -p 'a the in' -t 1
+same -p 'a the in' -t 2
+same -p 'a the in' -t 3
+same -p 'a the in' --pin 0
+same -p 'a the in' --pin 0 -t 1
+same -p 'a the in' --pin 300K
+same -p 'a the in' --ram-budget auto
+same -p 'a the in' --batch 1
+same -p 'a the in' --batch 2 --pin 0
+same -p 'a the in' --seed 7
+for level in ref sse42 avx2 avx512 avx512vnni neon dotprod; do
+    "$run" "$tiny" --cpu-mask $level -n 1 -p a >/dev/null 2>&1 </dev/null && same -p 'a the in' --cpu-mask $level
+done
+
+# -p, stdin, both; only the answer is on stdout
+[ "$(printf 'a the in' | "$run" "$tiny" $greedy 2>/dev/null)" = "$answer" ] || fail "stdin as the prompt"
+both=$(printf 'x y' | "$run" "$tiny" $greedy -p 'a b' 2>/dev/null)
+[ "$both" = "$("$run" "$tiny" $greedy -p "$(printf 'a b\n\nx y')" 2>/dev/null </dev/null)" ] || fail "-p and stdin are not TEXT, blank line, stdin"
+expect 2 'prompt' "$run" "$tiny" -p ''
+
+# a seed repeats an answer; without one the seed is told and repeats it
+one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 -p a 2>/dev/null </dev/null)
+two=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 --pin 0 -t 1 -p a 2>/dev/null </dev/null)
+[ "$one" = "$two" ] || fail "the same seed gave two answers"
+one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 -p a 2>"$work/err" </dev/null)
+seed=$(sed -n 's/^seed \([0-9]*\)$/\1/p' "$work/err")
+[ -n "$seed" ] || fail "a random seed was not printed"
+[ "$one" = "$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed "$seed" -p a 2>/dev/null </dev/null)" ] || fail "the printed seed does not repeat the answer"
+}
+
+has() { grep -qE -- "$1" "$work/out" || { cat "$work/out"; fail "no /$1/ in the output"; }; }
+expect 0 '' "$run" "$tiny" -p a -n 5 --ignore-eos --json --seed 3
+for key in text prompt_tokens tokens stop seed prefill_tps decode_tps ttft_ms bytes_per_token io_gbps wait_ms peak_rss_mb budget_mb threads backend; do has "\"$key\": "; done
+has '"stop": "length"'
+has '"seed": 3[,}]'
+[ "$(wc -l <"$work/out")" = 1 ] || fail "--json is not one line"
+expect 0 '' "$run" --bench --json -p 8 -n 4 -r 2 "$tiny"
+for key in prefill_tps decode_tps ttft_ms bytes_per_token io_gbps wait_ms peak_rss_mb budget_mb threads backend; do has "\"$key\": "; done
+expect 0 '' "$run" --bench -p 8 -n 4 -r 1 "$tiny"
+has '^decode'
+expect 5 'context' "$run" --bench -p 5000 -n 4 "$tiny"
+expect 0 '' "$run" --plan "$tiny"
+has 'KV cache'
+expect 0 '' "$run" --plan --json "$tiny"
+has '"pinned_bytes": '
+expect 0 '' "$run" --inspect "$tiny"
+has 'token_embd.weight'
+expect 0 '' "$run" --inspect --json "$tiny"
+has '"general.architecture": "llama"'
+expect 0 '' "$run" --help
+has '^ +(-[a-z], )?.*--ram-budget'
+expect 0 '' "$run" --version
+has '^qsf-run [0-9]'
+
+# tokens there and back; a final newline is text
+printf 'the in\n' | "$run" --tokenize "$tiny" >"$work/ids" 2>/dev/null || fail "--tokenize"
+"$run" --detokenize --no-special "$tiny" <"$work/ids" >"$work/out" 2>/dev/null || fail "--detokenize"
+[ "$(cat "$work/out")" = '"the in\n"' ] || { cat "$work/ids" "$work/out"; fail "text to ids and back changed it"; }
+printf '"a"\n"\\u0000 x"\n""\n' | "$run" --tokenize --jsonl --no-bos "$tiny" >"$work/out" 2>/dev/null || fail "--jsonl"
+[ "$(wc -l <"$work/out")" = 3 ] || fail "--jsonl: not a line per line"
+[ "$(tail -n 1 "$work/out")" = '[]' ] || fail "--jsonl: the empty string is not []"
+printf '3 260 999999999\n' | "$run" --detokenize "$tiny" >"$work/out" 2>"$work/err" && fail "an id outside the vocabulary was accepted"
+grep -q 'line 1' "$work/err" || fail "a bad id does not name its line"
+
+# the real model: its greedy text, resident and streamed
+if [ -f "$stories" ]; then
+    want=$(cat "${stories%.gguf}.greedy.txt")
+    for opts in "" "--pin 0" "-t 1" "--cpu-mask ref" "--kv-type f32" "--exact"; do
+        # shellcheck disable=SC2086
+        got=$("$run" "$stories" --temperature 0 -n 75 -p 'Once upon a time' $opts 2>"$work/err" </dev/null) || { cat "$work/err"; fail "stories260K $opts"; }
+        case $want in
+        "Once upon a time$got"*) ;;
+        *) case "Once upon a time$got" in "$want"*) ;; *) echo "$got"; fail "stories260K: not the reference's greedy text ($opts)" ;; esac ;;
+        esac
+    done
+else
+    echo "skip: $stories is absent"
+fi
+finish

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# qsf-run and bad input: a message that names the file or option, and the exit code of the contract.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+
+expect 2 'MODEL' "$run"
+expect 2 'no-such-option' "$run" --no-such-option "$tiny"
+expect 2 'did you mean --temperature' "$run" --temprature 1 "$tiny"
+expect 2 'temperature' "$run" --temperature hot "$tiny" -p x
+expect 2 'top-p' "$run" --top-p 1.5 "$tiny" -p x
+expect 2 'ram-budget' "$run" --ram-budget 12q "$tiny" -p x
+expect 2 'cpu-mask' "$run" --cpu-mask fast "$tiny" -p x
+expect 2 'quality' "$run" --quality 0.5 "$tiny" -p x
+expect 2 'only one of' "$run" --bench --plan "$tiny"
+expect 2 'jsonl' "$run" --jsonl "$tiny" -p x
+expect 2 'repeats' "$run" --bench -r 0 "$tiny"
+expect 2 'prompt' "$run" --bench -p abc "$tiny"
+expect 2 'unexpected argument' "$run" "$tiny" "$tiny" -p x
+expect 2 'template' "$run" "$tiny" --template no-such-template -p x
+expect 1 '' env QSF_CPU_MASK=neon "$run" "$tiny" -p x
+case $(uname -m) in aarch64) ;; *) expect 1 'neon' "$run" --cpu-mask neon "$tiny" -p x ;; esac
+
+expect 3 'absent.gguf.*No such file' "$run" "$work/absent.gguf" -p x
+expect 3 "$work.*directory" "$run" "$work" -p x
+echo "this is a text file, not a model" >"$work/text.gguf"
+expect 3 'text.gguf' "$run" "$work/text.gguf" -p x
+: >"$work/empty.gguf"
+expect 3 'empty.gguf' "$run" "$work/empty.gguf" -p x
+mkfifo "$work/fifo.gguf"
+expect 3 'fifo.gguf' "$run" "$work/fifo.gguf" -p x
+printf 'model\033[31m' >"$work/$(printf 'esc\033]0;x.gguf')"
+expect 3 '' "$run" "$work/$(printf 'esc\033]0;x.gguf')" -p x
+grep -q "$(printf '\033')" "$work/err" && fail "an escape of a file name reached stderr"
+
+size=$(wc -c <"$tiny")
+for cut in 3 10 40 200 1000 $((size / 2)) $((size - 1)); do
+    head -c "$cut" "$tiny" >"$work/cut.gguf"
+    expect 3 'cut.gguf' "$run" "$work/cut.gguf" -p x
+done
+sed 's/llama/llamb/g' "$tiny" >"$work/arch.gguf"
+expect 3 'arch.gguf.*llamb' "$run" "$work/arch.gguf" -p x
+expect 3 'tokens.txt' "$run" --parity "$work/no-such-dir" "$tiny"
+
+expect 4 'smallest budget that works: [0-9]+ MB' "$run" --ram-budget 1 "$tiny" -p x
+[ ! -s "$work/out" ] || fail "a refusal wrote to stdout"
+least=$(tail -n 1 "$work/err" | sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p')
+[ -n "$least" ] || { cat "$work/err"; fail "the last line of the refusal is not the smallest budget"; }
+if [ -n "$least" ] && [ -z "${QSF_SAN:-}" ]; then
+    expect 0 '' "$run" --ram-budget "$least" "$tiny" -p x -n 4 --temperature 0
+    [ "$least" -le 1 ] || expect 4 'smallest budget' "$run" --ram-budget $((least - 1)) "$tiny" -p x -n 4
+    expect 4 'smallest budget' "$run" --ram-budget "$least" -c 500000 "$tiny" -p x -n 4
+fi
+
+long=$(awk 'BEGIN { for (i = 0; i < 700; i++) printf "zq " }')
+expect 5 'context|ctx' "$run" "$tiny" -p "$long"
+[ ! -s "$work/out" ] || fail "a prompt that does not fit gave an answer"
+expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
+[ -s "$work/out" ] || fail "what existed when the context was full was not printed"
+expect 6 '' "$run" "$tiny" -p a -n 3 --ignore-eos --fail-on-length
+expect 0 '' "$run" "$tiny" -p a -n 3 --ignore-eos
+
+# stdout: a full disk is said, a reader that went away is not.
+if [ -w /dev/full ]; then
+    "$run" "$tiny" -p a -n 5 --ignore-eos >/dev/full 2>"$work/err"
+    [ $? = 1 ] || fail "a full stdout did not exit with 1"
+    grep -q 'stdout' "$work/err" || fail "a full stdout gave no message"
+fi
+"$run" "$tiny" -p a -n 5 --ignore-eos >&- 2>"$work/err"
+[ $? = 1 ] || fail "a closed stdout did not exit with 1"
+( "$run" "$tiny" -p a -n 200 --ignore-eos 2>"$work/err"; echo $? >"$work/rc" ) | true
+[ "$(cat "$work/rc")" = 1 ] || fail "EPIPE did not exit with 1 but $(cat "$work/rc")"
+grep -v '^seed [0-9]*$' "$work/err" && fail "EPIPE gave a message"
+finish

@@ -81,9 +81,13 @@ typedef struct QsfDetok {
     bool at_start;     /* the next piece begins the text */
     char tail[8];      /* held-back bytes */
     unsigned n_tail;
+    bool clean;             /* tidy spaces before punctuation (see init) */
+    unsigned char hold[3];  /* what each of its filters holds back */
 } QsfDetok;
 
-/* continues: the text goes on after earlier text (the answer after a prompt): no space is removed. */
+/* continues: the text goes on after earlier text (the answer after a prompt): no space is removed.
+ * Otherwise it is a text of its own and comes out as the reference's detokenizer writes it: vocabularies
+ * with clean_up_tokenization_spaces also lose spaces before ?!., and contractions. */
 void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues);
 /* Text that became complete with this id, in dst (cap >= QSF_PIECE_MAX + 8); returns its bytes. */
 size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Pre-tokenizers of byte-level BPE: text is cut into pieces that merges never cross. A pre-tokenizer is a list
+ * of regular expressions; each one cuts every piece that the one before left: a match becomes a
+ * piece of its own, and so does the text between two matches. */
+#ifndef QSF_TEXT_PRETOK_H
+#define QSF_TEXT_PRETOK_H
+
+#include "src/text/regex.h"
+
+/* What comes with a value of tokenizer.ggml.pre besides its expressions. */
+enum {
+    QSF_PRETOK_CLEAN = 1,         /* detokenizing drops spaces before punctuation and contractions */
+    QSF_PRETOK_IGNORE_MERGES = 2, /* a piece that is a token is used whole, whatever the merges say */
+    QSF_PRETOK_BOS = 4            /* BOS is added unless the file says otherwise */
+};
+
+typedef struct QsfPretokSpec {
+    const char *name;           /* value of tokenizer.ggml.pre */
+    const char *const *passes;  /* expressions, ended by NULL */
+    unsigned flags;
+} QsfPretokSpec;
+
+#define QSF_PRETOK_PASSES 6
+#define QSF_PRETOK_DEFAULT "default"
+
+/* Row of the table, or NULL for a name we do not know. */
+const QsfPretokSpec *qsf_pretok_spec(const char *name, size_t len);
+/* Row i of the table, NULL past its end. */
+const QsfPretokSpec *qsf_pretok_spec_at(size_t i);
+
+/* Compiled expressions; immutable, any thread. */
+typedef struct QsfPretok {
+    QsfRegex *re[QSF_PRETOK_PASSES];
+    unsigned n;
+    size_t bytes;  /* held by the compiled expressions */
+} QsfPretok;
+
+/* QSF_E_RUNTIME. Close it in either case. */
+int qsf_pretok_open(QsfPretok *p, const QsfPretokSpec *spec, QsfErr *err);
+void qsf_pretok_close(QsfPretok *p);
+
+/* Receives the pieces in order; a result other than QSF_OK stops the splitting. */
+typedef int (*QsfPieceFn)(void *ctx, const char *piece, size_t len, QsfErr *err);
+
+/* Cuts text[0..len). The pieces, joined, are the text; none is empty. Bytes that are not UTF-8 stay
+ * together as pieces of their own. Returns what fn returned. */
+int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *text, size_t len, QsfPieceFn fn,
+                     void *ctx, QsfErr *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which tokens have a part to play: begin and end of a text, end of a turn, padding of fill-in-the-middle.
+ * From tokenizer.ggml.*_token_id, and where a key is missing from texts that are known. */
+#ifndef QSF_TEXT_ROLES_H
+#define QSF_TEXT_ROLES_H
+
+#include "src/text/vocab.h"
+
+typedef enum QsfRole {
+    QSF_ROLE_BOS, QSF_ROLE_EOS, QSF_ROLE_UNK, QSF_ROLE_EOT, QSF_ROLE_EOM, QSF_ROLE_FIM_PRE, QSF_ROLE_FIM_SUF,
+    QSF_ROLE_FIM_MID, QSF_ROLE_FIM_PAD, QSF_ROLE_FIM_REP, QSF_ROLE_FIM_SEP, QSF_ROLE_N
+} QsfRole;
+
+typedef struct QsfRoles {
+    int32_t id[QSF_ROLE_N];  /* -1 = the vocabulary has none */
+    const char *bad_key;     /* key of an id outside the vocabulary (it was ignored), or NULL */
+} QsfRoles;
+
+/* Reads the ids. spm: the vocabulary is a SentencePiece one, whose ids 0, 1, 2 are unknown, BOS, EOS unless
+ * said otherwise. QSF_E_MODEL names a key of the wrong type. */
+int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, bool spm, QsfErr *err);
+
+/* Fills missing roles from known texts, marks the tokens that end a generation (QSF_ATTR_EOG), and makes
+ * tokens with such texts control tokens whatever the file calls them. */
+void qsf_roles_complete(QsfRoles *r, QsfVocab *v);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The vocabulary: token id <-> stored text, with type and score. One blob and 32-bit offsets. */
+#ifndef QSF_TEXT_VOCAB_H
+#define QSF_TEXT_VOCAB_H
+
+#include "src/base/hashmap.h"
+#include "src/text/tokenizer.h"
+
+/* Longest stored text; leaves the detokenizer room for what it holds back. */
+#define QSF_TOKEN_TEXT_MAX (QSF_PIECE_MAX - 16)
+/* Merges pack three ids into 63 bits. */
+#define QSF_VOCAB_MAX ((1u << 21) - 1)
+
+/* Beside the type in QsfVocab.attr. */
+enum {
+    QSF_ATTR_TYPE = 0x07,   /* mask of QsfTokenType */
+    QSF_ATTR_EOG = 0x08,    /* ends a generation */
+    QSF_ATTR_LSTRIP = 0x10, /* white space before the token belongs to it */
+    QSF_ATTR_RSTRIP = 0x20  /* white space after it */
+};
+
+/* What the metadata says about sizes, before anything is allocated. */
+typedef struct QsfVocabShape {
+    uint32_t n;           /* tokens */
+    uint64_t text_bytes;  /* of all stored texts together */
+    uint32_t n_special;   /* tokens of type unknown, control or user-defined */
+    bool scores;          /* an array of scores is kept */
+} QsfVocabShape;
+
+typedef struct QsfVocab {
+    uint32_t n, max_len;  /* tokens; longest stored text */
+    char *blob;
+    uint32_t *off;        /* (n + 1) into blob */
+    uint8_t *attr;        /* (n) */
+    float *score;         /* (n), or NULL */
+    QsfHashmap map;       /* stored text -> id; the empty text is not in it */
+} QsfVocab;
+
+/* QSF_E_MODEL: no tokens, too many, arrays of different lengths or wrong types. */
+int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, QsfErr *err);
+/* Upper bound of what qsf_vocab_load takes from the arena. */
+uint64_t qsf_vocab_bytes(const QsfVocabShape *shape);
+/* v must not move afterwards. QSF_E_MODEL, QSF_E_BUDGET, QSF_E_RUNTIME. */
+int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena, QsfErr *err);
+
+/* Any id: -1 and ids beyond the end have an empty text. */
+const char *qsf_vocab_text(const QsfVocab *v, int32_t id, size_t *len);
+/* -1 when absent. */
+int32_t qsf_vocab_find(const QsfVocab *v, const char *text, size_t len);
+/* QSF_TOKEN_UNUSED for ids outside. */
+QsfTokenType qsf_vocab_type(const QsfVocab *v, int32_t id);
+void qsf_vocab_set_type(QsfVocab *v, int32_t id, QsfTokenType type);
+
+/* May merging of plain text end in this token? Control, unknown and byte tokens stand outside the text: what a
+ * user types never becomes one by merging (google/sentencepiece src/model_interface.cc keeps them apart too). */
+bool qsf_vocab_mergeable(const QsfVocab *v, int32_t id);
+
+#endif

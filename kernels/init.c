@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills the kernel table: the reference everywhere, then the overlay of this architecture. */
+/* Fills the kernel table: the reference everywhere, then the overlay of this architecture. The
+ * Makefile compiles one architecture directory and names it with QK_ARCH_X86 or QK_ARCH_ARM. */
 #include "kernels/kernels.h"
 #include "kernels/ref/ref.h"
 
-#if defined(__x86_64__)
+#if defined(QK_ARCH_X86)
 #include "kernels/x86/x86.h"
 #endif
 
@@ -54,7 +55,7 @@ static const qk_table ref_table = {
 void qk_table_init(qk_table *t, qk_level level)
 {
     *t = ref_table;
-#if defined(__x86_64__)
+#if defined(QK_ARCH_X86)
     qk_init_x86(t, level);
 #else
     (void)level; /* no overlay for this architecture: the level stays ref */

@@ -1,10 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The only file that maps x86 ISA levels to kernels: upward, with an early return at the level asked for. */
+#include "kernels/x86/q.h"
 #include "kernels/x86/x86.h"
+
+static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk_mm *, size_t, size_t))
+{
+    ops->name = name;
+    ops->matmul = matmul;
+}
+
+#define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
+
+static void set_avx512(qk_table *t)
+{
+    t->level = QK_LEVEL_AVX512;
+    SET_MM(t, QK_Q8_0, q8_0_avx512);
+    SET_MM(t, QK_Q4_0, q4_0_avx512);
+    SET_MM(t, QK_Q4_1, q4_1_avx512);
+    SET_MM(t, QK_Q5_0, q5_0_avx512);
+    SET_MM(t, QK_Q5_1, q5_1_avx512);
+    SET_MM(t, QK_Q4_K, q4_k_avx512);
+    SET_MM(t, QK_Q5_K, q5_k_avx512);
+    SET_MM(t, QK_Q6_K, q6_k_avx512);
+}
+
+static void set_avx512vnni(qk_table *t)
+{
+    t->level = QK_LEVEL_AVX512VNNI;
+    SET_MM(t, QK_Q8_0, q8_0_avx512vnni);
+    SET_MM(t, QK_Q4_0, q4_0_avx512vnni);
+    SET_MM(t, QK_Q4_1, q4_1_avx512vnni);
+    SET_MM(t, QK_Q5_0, q5_0_avx512vnni);
+    SET_MM(t, QK_Q5_1, q5_1_avx512vnni);
+    SET_MM(t, QK_Q4_K, q4_k_avx512vnni);
+    SET_MM(t, QK_Q5_K, q5_k_avx512vnni);
+    SET_MM(t, QK_Q6_K, q6_k_avx512vnni);
+}
 
 void qk_init_x86(qk_table *t, qk_level level)
 {
-    if (level < QK_LEVEL_SSE42)
+    if (level < QK_LEVEL_AVX512)
         return;
-    t->level = QK_LEVEL_REF;
+    set_avx512(t);
+    if (level < QK_LEVEL_AVX512VNNI)
+        return;
+    set_avx512vnni(t);
 }

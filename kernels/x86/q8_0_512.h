@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Q8_0 at AVX-512: how two blocks become 64 bytes. Included after one of the dot headers. */
+#ifndef QSF_KERNELS_X86_Q8_0_512_H
+#define QSF_KERNELS_X86_Q8_0_512_H
+
+enum { FMT_BYTES = sizeof(qk_q8_0), FMT_OFF = QK_SIGNED_OFFSET, FMT_MIN = 0 };
+
+QK_INLINE __m512i fmt_unpack(const uint8_t *a, const uint8_t *b)
+{
+    return qk_signed_weights(qk_load_32_32(a + 2, b + 2));
+}
+
+QK_INLINE __m512i fmt_dot(__m512i acc, __m512i w, __m512i x)
+{
+    return qk_dot_signed(acc, w, x);
+}
+
+#include "kernels/x86/mm_block_512.h"
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Frame of the kernel checks. A test hands every pointer of the shipped table to ck_check(); the
+ * same pointer under the same name is checked once, at the lowest level that has it. Every check
+ * compares with a float64 truth computed here, never with another kernel. */
+#ifndef QSF_TESTS_KERNELS_CHECKKERN_H
+#define QSF_TESTS_KERNELS_CHECKKERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kernels.h"
+
+#define CK_EPS 0x1p-24 /* unit roundoff of float */
+
+typedef void (*ck_fn)(void);
+
+typedef void (*ck_body)(const qk_table *t, int arg);
+
+/* Checks one pointer of the table, unless it was seen before under this name or is filtered out:
+ * reseeds the generator, runs body(t, arg) and prints a line. A signal in the body is a failure. */
+void ck_check(const char *name, ck_fn fn, ck_body body, const qk_table *t, int arg);
+/* The function being checked is wrong; the first few messages are printed. */
+void ck_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether it has failed often enough: no need to go on. */
+int ck_failed(void);
+
+/* Generator: the same sequence in every ck_check. */
+uint32_t ck_rand(void);
+size_t ck_below(size_t n);
+float ck_uniform(void);         /* [-1, 1) */
+float ck_normal(void);          /* bell-shaped, variance 1 */
+void ck_fill_bytes(void *p, size_t n);
+
+/* Memory that ends at an inaccessible page: buffer `slot` (0..CK_SLOTS-1), valid until the slot's next use.
+ * ck_tail: the n bytes directly before the page. ck_tail64: the same with a start aligned to 64. */
+enum { CK_SLOTS = 6 };
+void *ck_tail(int slot, size_t n);
+void *ck_tail64(int slot, size_t n);
+
+/* n floats followed by a guard band up to the inaccessible page; ck_dst_ok says whether the band is whole. */
+float *ck_dst(int slot, size_t n);
+void ck_dst_ok(int slot, size_t n);
+
+/* |got - want| <= bound, and NaN only where NaN is wanted. Reports `what` and index i. */
+void ck_near(const char *what, size_t i, double got, double want, double bound);
+
+/* Element i of a packed row in float64, from the format's definition; *mag: magnitudes added. */
+double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag);
+size_t ck_block_elems(qk_type t);
+size_t ck_block_bytes(qk_type t);
+/* Element i of an activation column in float64. */
+double ck_act_at(qk_act act, const void *col, size_t k, size_t i);
+double ck_half(uint16_t h);
+
+/* Fills n blocks. kind: CK_RANDOM or one of the adversarial ones. */
+typedef enum ck_kind { CK_RANDOM, CK_UNIT, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_HUGE, CK_ZERO, CK_KINDS } ck_kind;
+const char *ck_kind_name(ck_kind kind);
+void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind);
+void ck_fill_floats(float *x, size_t n, ck_kind kind);
+
+/* The tests, each over one table. */
+void ck_test_table(const qk_table *t);
+void ck_test_matmul(const qk_table *t);
+void ck_test_dequant(const qk_table *t);
+void ck_test_quantize(const qk_table *t);
+void ck_test_exact(const qk_table *t);
+void ck_test_vec(const qk_table *t);
+void ck_test_norm(const qk_table *t);
+void ck_test_act(const qk_table *t);
+void ck_test_kv(const qk_table *t);
+void ck_test_half(const qk_table *t);
+
+/* --bench: prints speeds of one level. */
+void ck_bench(const qk_table *t, const char *only_function);
+
+#endif

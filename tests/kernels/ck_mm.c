@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Matmul of every weight type: against float64, exact where the sums are exact, the same bits for
+ * any number of columns and any row range, and for packed formats the same bits at every level. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kernels/checkkern.h"
+
+enum { SLOT_W, SLOT_X, SLOT_Y, SLOT_ROW, Y_PAD = 3, MAX_ROWS = 40, MAX_COLS = 20 };
+
+/* One set of inputs. */
+typedef struct mm_case {
+    qk_type type;
+    const qk_weight_ops *ops;
+    qk_mm m;
+    size_t rows;
+    ck_kind kind;
+} mm_case;
+
+static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols, ck_kind kind)
+{
+    static const qk_table *ref;
+    static qk_table ref_table;
+    float *x = malloc(k * sizeof *x);
+    uint8_t *w;
+    if (!ref) {
+        qk_table_init(&ref_table, QK_LEVEL_REF);
+        ref = &ref_table;
+    }
+    c->type = type;
+    c->ops = &t->weight[type];
+    c->rows = rows;
+    c->kind = kind;
+    c->m.k = k;
+    c->m.n_cols = cols;
+    c->m.row_bytes = k / ck_block_elems(type) * ck_block_bytes(type);
+    c->m.x_stride = qk_act_bytes(c->ops->act, k);
+    c->m.y_stride = rows + Y_PAD;
+    w = ck_tail(SLOT_W, rows * c->m.row_bytes);
+    ck_fill_weights(type, w, rows * k, kind);
+    c->m.w = w;
+    c->m.x = ck_tail64(SLOT_X, cols * c->m.x_stride);
+    for (size_t i = 0; i < cols; i++) {
+        ck_fill_floats(x, k, kind);
+        ref->quantize[c->ops->act]((char *)ck_tail64(SLOT_X, cols * c->m.x_stride) + i * c->m.x_stride, x, k);
+    }
+    c->m.y = ck_dst(SLOT_Y, cols * c->m.y_stride);
+    free(x);
+}
+
+static const char *case_name(const mm_case *c)
+{
+    static char name[96];
+    snprintf(name, sizeof name, "%s k=%zu rows=%zu cols=%zu", ck_kind_name(c->kind), c->m.k, c->rows, c->m.n_cols);
+    return name;
+}
+
+static void run_rows(const mm_case *c, size_t row0, size_t row1)
+{
+    c->ops->matmul(&c->m, row0, row1);
+}
+
+/* The worst rounding of a sum of n terms one after another is n * eps * sum|terms|. */
+static void check_truth(const mm_case *c)
+{
+    const double terms = ck_block_elems(c->type) > 1 ? 2.0 * (double)(c->m.k / 32) + 8 : (double)c->m.k / 4 + 8;
+    const double factor = c->kind == CK_UNIT ? 0 : terms * CK_EPS;
+    for (size_t col = 0; col < c->m.n_cols && !ck_failed(); col++)
+        for (size_t r = 0; r < c->rows; r++) {
+            const uint8_t *w = (const uint8_t *)c->m.w + r * c->m.row_bytes;
+            const char *x = (const char *)c->m.x + col * c->m.x_stride;
+            double sum = 0, mags = 0;
+            for (size_t i = 0; i < c->m.k; i++) {
+                double mag;
+                const double a = ck_act_at(c->ops->act, x, c->m.k, i);
+                sum += ck_weight(c->type, w, i, &mag) * a;
+                mags += mag * fabs(a);
+            }
+            ck_near(case_name(c), col * c->rows + r, (double)c->m.y[col * c->m.y_stride + r], sum,
+                    factor * mags + 0x1p-126);
+        }
+}
+
+/* Nothing may be written between the rows of one column and the next, or behind the last. */
+static void check_padding(const mm_case *c)
+{
+    float untouched;
+    memset(&untouched, 0x7f, sizeof untouched);
+    for (size_t col = 0; col < c->m.n_cols; col++)
+        for (size_t i = c->rows; i < c->m.y_stride; i++)
+            if (memcmp(&c->m.y[col * c->m.y_stride + i], &untouched, sizeof untouched) != 0)
+                ck_error("%s: wrote behind the rows of column %zu", case_name(c), col);
+    ck_dst_ok(SLOT_Y, c->m.n_cols * c->m.y_stride);
+}
+
+/* Every element again, by itself: single columns, odd row ranges. */
+static void check_independence(const mm_case *c)
+{
+    mm_case one = *c;
+    float y[MAX_ROWS];
+    one.m.y = y;
+    one.m.n_cols = 1;
+    for (size_t col = 0; col < c->m.n_cols; col++) {
+        one.m.x = (const char *)c->m.x + col * c->m.x_stride;
+        memset(y, 0, sizeof y);
+        for (size_t r = 0; r < c->rows;) {
+            const size_t n = 1 + ck_below(c->rows - r);
+            run_rows(&one, r, r + n);
+            r += n;
+        }
+        if (memcmp(y, c->m.y + col * c->m.y_stride, c->rows * sizeof *y) != 0)
+            ck_error("%s: column %zu alone differs from column %zu among many", case_name(c), col, col);
+    }
+}
+
+/* The packed formats promise equal bits at every level. */
+static void check_equals_ref(const mm_case *c)
+{
+    float y[MAX_ROWS];
+    qk_table ref;
+    qk_mm m = c->m;
+    if (c->ops->act == QK_ACT_F32)
+        return;
+    qk_table_init(&ref, QK_LEVEL_REF);
+    m.y = y;
+    m.n_cols = 1;
+    for (size_t col = 0; col < c->m.n_cols; col++) {
+        m.x = (const char *)c->m.x + col * c->m.x_stride;
+        ref.weight[c->type].matmul(&m, 0, c->rows);
+        if (memcmp(y, c->m.y + col * c->m.y_stride, c->rows * sizeof *y) != 0)
+            ck_error("%s: column %zu differs from the reference", case_name(c), col);
+    }
+}
+
+static void one_case(const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols, ck_kind kind)
+{
+    mm_case c;
+    make_case(&c, t, type, k, rows, cols, kind);
+    run_rows(&c, 0, rows);
+    check_truth(&c);
+    check_padding(&c);
+    check_independence(&c);
+    check_equals_ref(&c);
+}
+
+/* A column with a NaN must show in its outputs and in no other column's. */
+static void nan_column(const qk_table *t, qk_type type)
+{
+    const size_t k = 512, rows = 5;
+    mm_case c;
+    float x[512];
+    make_case(&c, t, type, k, rows, 4, CK_RANDOM);
+    ck_fill_floats(x, k, CK_RANDOM);
+    x[300] = NAN;
+    t->quantize[c.ops->act]((char *)ck_tail64(SLOT_X, 4 * c.m.x_stride) + 2 * c.m.x_stride, x, k);
+    run_rows(&c, 0, rows);
+    for (size_t col = 0; col < 4; col++)
+        for (size_t r = 0; r < rows; r++)
+            if (!!isnan(c.m.y[col * c.m.y_stride + r]) != (col == 2))
+                ck_error("NaN in column 2: column %zu row %zu is %g", col, r, (double)c.m.y[col * c.m.y_stride + r]);
+}
+
+static void check_matmul(const qk_table *t, int arg)
+{
+    const qk_type type = (qk_type)arg;
+    static const size_t small[] = { 32, 64, 96, 160, 256, 288, 352, 544 };
+    static const size_t plain[] = { 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257 };
+    static const size_t super[] = { 256, 512, 768, 1280 };
+    static const size_t rows[] = { 1, 2, 3, 4, 5, 8, 15, 16, 17, 33 };
+    static const size_t cols[] = { 1, 2, 3, 4, 5, 7, 8, 9, 17 };
+    const size_t be = ck_block_elems(type);
+    const size_t *ks = be == 1 ? plain : be == 32 ? small : super;
+    const size_t nk = be == 1 ? sizeof plain / sizeof *plain : be == 32 ? sizeof small / sizeof *small : 4;
+    for (size_t i = 0; i < nk && !ck_failed(); i++)
+        for (size_t j = 0; j < 3; j++)
+            one_case(t, type, ks[i], rows[ck_below(10)], cols[ck_below(9)], CK_RANDOM);
+    for (size_t i = 0; i < 10 && !ck_failed(); i++)
+        one_case(t, type, ks[ck_below(nk)], rows[i], cols[i % 9], CK_RANDOM);
+    for (int kind = CK_UNIT; kind < CK_KINDS && !ck_failed(); kind++)
+        for (size_t j = 0; j < 3; j++)
+            one_case(t, type, kind == CK_UNIT && be > 1 ? 256 * (1 + ck_below(2)) : ks[ck_below(nk)], rows[3 + ck_below(7)],
+                     cols[ck_below(9)], (ck_kind)kind);
+    nan_column(t, type);
+}
+
+void ck_test_matmul(const qk_table *t)
+{
+    for (int type = 0; type < QK_TYPE_N; type++)
+        ck_check(t->weight[type].name, (ck_fn)t->weight[type].matmul, check_matmul, t, type);
+}
+
+static void check_dequant(const qk_table *t, int type)
+{
+    for (int kind = 0; kind < CK_KINDS; kind++)
+        for (size_t n = 1; n <= 5; n++) {
+            const size_t k = n * ck_block_elems((qk_type)type);
+            uint8_t *w = ck_tail(SLOT_W, n * ck_block_bytes((qk_type)type));
+            float *y = ck_dst(SLOT_Y, k);
+            ck_fill_weights((qk_type)type, w, k, (ck_kind)kind);
+            t->weight[type].dequant(w, y, k);
+            ck_dst_ok(SLOT_Y, k);
+            for (size_t i = 0; i < k; i++) {
+                double mag;
+                const double want = ck_weight((qk_type)type, w, i, &mag);
+                ck_near(ck_kind_name((ck_kind)kind), i, (double)y[i], want, 2 * CK_EPS * mag + 0x1p-149);
+            }
+        }
+}
+
+void ck_test_dequant(const qk_table *t)
+{
+    for (int type = 0; type < QK_TYPE_N; type++) {
+        char name[64];
+        const char *format = t->weight[type].name;
+        snprintf(name, sizeof name, "dequant_%.*s", (int)(strrchr(format, '_') - format), format);
+        ck_check(name, (ck_fn)t->weight[type].dequant, check_dequant, t, type);
+    }
+}
+
+static void check_exact(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int type = 0; type < QK_TYPE_N; type++) {
+        mm_case c;
+        const size_t k = 512;
+        float *scratch = ck_dst(SLOT_ROW, k);
+        qk_weight_ops floats = t->weight[type];
+        make_case(&c, t, (qk_type)type, k, 7, 3, CK_RANDOM);
+        floats.act = QK_ACT_F32;
+        c.ops = &floats;
+        c.m.x_stride = qk_act_bytes(QK_ACT_F32, k);
+        float *x = ck_tail64(SLOT_X, 3 * c.m.x_stride);
+        for (size_t col = 0; col < 3; col++)
+            ck_fill_floats((float *)(void *)((char *)x + col * c.m.x_stride), k, CK_RANDOM);
+        c.m.x = x;
+        t->matmul_exact(&c.m, 0, 7, &t->weight[type], scratch);
+        check_truth(&c);
+        check_padding(&c);
+        ck_dst_ok(SLOT_ROW, k);
+    }
+}
+
+void ck_test_exact(const qk_table *t)
+{
+    ck_check("matmul_exact", (ck_fn)t->matmul_exact, check_exact, t, 0);
+}

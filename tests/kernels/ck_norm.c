@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Norms, and the gated activations. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/checkkern.h"
+
+enum { SLOT_X, SLOT_W, SLOT_Y, SLOT_B, MAX_N = 2050 };
+
+static const size_t sizes[] = { 1, 2, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 2049 };
+enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+
+static const float eps = 1e-5f;
+
+static void check_rms_norm(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++) {
+        const size_t n = sizes[s];
+        float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w), *y = ck_dst(SLOT_Y, n);
+        double sum = 0;
+        ck_fill_floats(x, n, CK_RANDOM);
+        ck_fill_floats(w, n, CK_RANDOM);
+        for (size_t i = 0; i < n; i++)
+            sum += (double)x[i] * (double)x[i];
+        t->rms_norm(y, x, w, n, eps);
+        ck_dst_ok(SLOT_Y, n);
+        for (size_t i = 0; i < n; i++) {
+            const double want = (double)x[i] / sqrt(sum / (double)n + (double)eps) * (double)w[i];
+            ck_near("rms_norm", i, (double)y[i], want, fabs(want) * CK_EPS * (6 + (double)n / 32));
+        }
+    }
+}
+
+static void layer_norm_case(const qk_table *t, size_t n, int bias)
+{
+    float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w), *y = ck_dst(SLOT_Y, n);
+    float *b = ck_tail(SLOT_B, n * sizeof *b);
+    double mean = 0, var = 0, mags = 0;
+    ck_fill_floats(x, n, CK_RANDOM);
+    ck_fill_floats(w, n, CK_RANDOM);
+    ck_fill_floats(b, n, CK_RANDOM);
+    for (size_t i = 0; i < n; i++)
+        mean += (double)x[i] / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        var += ((double)x[i] - mean) * ((double)x[i] - mean) / (double)n;
+        mags += fabs((double)x[i]) / (double)n;
+    }
+    t->layer_norm(y, x, w, bias ? b : NULL, n, eps);
+    ck_dst_ok(SLOT_Y, n);
+    for (size_t i = 0; i < n; i++) {
+        const double r = 1 / sqrt(var + (double)eps), off = bias ? (double)b[i] : 0;
+        const double want = ((double)x[i] - mean) * r * (double)w[i] + off;
+        const double size = (fabs((double)x[i]) + mags) * r * fabs((double)w[i]) + fabs(off);
+        ck_near("layer_norm", i, (double)y[i], want, CK_EPS * (6 + (double)n / 32) * size);
+    }
+}
+
+static void check_layer_norm(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++)
+        for (int bias = 0; bias < 2; bias++)
+            layer_norm_case(t, sizes[s], bias);
+}
+
+void ck_test_norm(const qk_table *t)
+{
+    ck_check("rms_norm", (ck_fn)t->rms_norm, check_rms_norm, t, 0);
+    ck_check("layer_norm", (ck_fn)t->layer_norm, check_layer_norm, t, 0);
+}
+
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+static double gelu(double x)
+{
+    return x / (1 + exp(-2 * sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+}
+
+static double relu2(double x)
+{
+    return x > 0 ? x * x : 0;
+}
+
+enum { SILU, GELU, RELU2 };
+
+/* The argument u of exp rounds a few times: a relative error of |u| eps each. */
+static void gate_case(void (*fn)(float *, const float *, size_t), int which, size_t n, float spread, int with_up)
+{
+    static double (*const truth[])(double) = { silu, gelu, relu2 };
+    float before[MAX_N], *up = ck_tail(SLOT_W, n * sizeof *up), *x = ck_dst(SLOT_Y, n);
+    ck_fill_floats(up, n, CK_RANDOM);
+    for (size_t i = 0; i < n; i++)
+        before[i] = x[i] = i % 9 == 8 ? 0.0f : ck_normal() * spread;
+    fn(x, with_up ? up : NULL, n);
+    ck_dst_ok(SLOT_Y, n);
+    for (size_t i = 0; i < n; i++) {
+        const double g = (double)before[i], u = with_up ? (double)up[i] : 1.0;
+        const double arg = which == GELU ? 6 * fabs(g) * (1 + 0.045 * g * g) : fabs(g);
+        const double want = truth[which](g) * u;
+        ck_near("gate", i, (double)x[i], want, fabs(want) * CK_EPS * (8 + arg) + 0x1p-118 * (1 + fabs(u)));
+    }
+}
+
+static void check_gate(const qk_table *t, int which)
+{
+    static const float spread[] = { 1, 10, 100, 1e4f };
+    void (*const fn)(float *, const float *, size_t) =
+        which == SILU ? t->silu_mul : which == GELU ? t->gelu_mul : t->relu2_mul;
+    for (int s = 0; s < N_SIZES; s++)
+        for (int i = 0; i < 8; i++)
+            gate_case(fn, which, sizes[s], spread[i / 2], i % 2);
+}
+
+void ck_test_act(const qk_table *t)
+{
+    ck_check("silu_mul", (ck_fn)t->silu_mul, check_gate, t, SILU);
+    ck_check("gelu_mul", (ck_fn)t->gelu_mul, check_gate, t, GELU);
+    ck_check("relu2_mul", (ck_fn)t->relu2_mul, check_gate, t, RELU2);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Buffers with guard pages, random floats, comparison. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/kernels/checkkern.h"
+
+enum { PAGE = 65536, SLOT_BYTES = 4 << 20, GUARD_BAND = 192, GUARD_BYTE = 0xa5 }; /* PAGE: as large as any page size in use */
+
+static unsigned char *slots[CK_SLOTS];
+
+/* Start of the inaccessible page of a slot. */
+static unsigned char *slot_end(int slot)
+{
+    if (!slots[slot]) {
+        void *p = mmap(NULL, SLOT_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED || mprotect((char *)p + SLOT_BYTES, PAGE, PROT_NONE) != 0) {
+            perror("checkkern: mmap");
+            exit(1);
+        }
+        slots[slot] = p;
+    }
+    return slots[slot] + SLOT_BYTES;
+}
+
+void *ck_tail(int slot, size_t n)
+{
+    if (n > SLOT_BYTES) {
+        fprintf(stderr, "checkkern: %zu bytes do not fit a slot\n", n);
+        exit(1);
+    }
+    return slot_end(slot) - n;
+}
+
+void *ck_tail64(int slot, size_t n)
+{
+    return ck_tail(slot, (n + 63) & ~(size_t)63);
+}
+
+float *ck_dst(int slot, size_t n)
+{
+    unsigned char *p = ck_tail(slot, n * sizeof(float) + GUARD_BAND);
+    memset(p, 0x7f, n * sizeof(float)); /* a value nothing here computes: a missing write shows */
+    memset(p + n * sizeof(float), GUARD_BYTE, GUARD_BAND);
+    return (float *)(void *)p;
+}
+
+void ck_dst_ok(int slot, size_t n)
+{
+    const unsigned char *p = ck_tail(slot, n * sizeof(float) + GUARD_BAND);
+    for (size_t i = 0; i < GUARD_BAND; i++)
+        if (p[n * sizeof(float) + i] != GUARD_BYTE) {
+            ck_error("wrote %zu bytes behind the end of %zu elements", i + 1, n);
+            return;
+        }
+}
+
+float ck_uniform(void)
+{
+    return (float)((double)ck_rand() * 0x1p-31 - 1.0);
+}
+
+float ck_normal(void)
+{
+    float s = 0;
+    for (int i = 0; i < 6; i++)
+        s += ck_uniform();
+    return s * 0.70710678f;
+}
+
+void ck_fill_bytes(void *p, size_t n)
+{
+    unsigned char *b = p;
+    for (size_t i = 0; i < n; i++)
+        b[i] = (unsigned char)ck_rand();
+}
+
+void ck_near(const char *what, size_t i, double got, double want, double bound)
+{
+    if (isnan(want) ? isnan(got) : got == want || fabs(got - want) <= bound)
+        return;
+    ck_error("%s: element %zu is %.9g, should be %.9g (off by %.3g, bound %.3g)", what, i, got, want,
+             fabs(got - want), bound);
+}
+
+const char *ck_kind_name(ck_kind kind)
+{
+    static const char *const names[CK_KINDS] = { "random", "unit", "all-min", "all-max", "tiny", "huge", "zero" };
+    return names[kind];
+}
+
+void ck_fill_floats(float *x, size_t n, ck_kind kind)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float u = ck_normal();
+        switch (kind) {
+        case CK_UNIT: /* integers with one 127 in every 32: an activation scale of exactly 1 */
+            x[i] = i % 32 == 5 ? 127.0f : (float)((int)ck_below(255) - 127);
+            break;
+        case CK_ALL_MIN: x[i] = -1.0f; break;
+        case CK_ALL_MAX: x[i] = 1.0f; break;
+        case CK_TINY: x[i] = u * 0x1p-140f; break;
+        case CK_HUGE: x[i] = u * 0x1p40f; break;
+        case CK_ZERO: x[i] = i % 2 ? -0.0f : 0.0f; break;
+        default: x[i] = u; break;
+        }
+    }
+}

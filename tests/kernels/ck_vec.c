@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Plain vector operations, softmax and argmax, rotary embedding. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/checkkern.h"
+
+enum { SLOT_A, SLOT_B, SLOT_Y, MAX_N = 1030 };
+
+static const size_t sizes[] = { 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1029 };
+enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+
+typedef void (*binary_fn)(float *y, const float *x, size_t n);
+
+static double sum_of(double a, double b)
+{
+    return a + b;
+}
+
+static double product_of(double a, double b)
+{
+    return a * b;
+}
+
+/* One rounding each: the double result rounded to float is the only right one. */
+static void check_binary(binary_fn fn, double (*truth)(double, double))
+{
+    for (int s = 0; s < N_SIZES; s++)
+        for (int kind = 0; kind < CK_KINDS; kind++) {
+            const size_t n = sizes[s];
+            float before[MAX_N], *x = ck_tail(SLOT_A, n * sizeof *x), *y = ck_dst(SLOT_Y, n);
+            ck_fill_floats(x, n, (ck_kind)kind);
+            ck_fill_floats(y, n, (ck_kind)kind);
+            memcpy(before, y, n * sizeof *y);
+            fn(y, x, n);
+            ck_dst_ok(SLOT_Y, n);
+            for (size_t i = 0; i < n; i++)
+                ck_near(ck_kind_name((ck_kind)kind), i, (double)y[i], (double)(float)truth((double)before[i], (double)x[i]), 0);
+        }
+}
+
+static void check_add(const qk_table *t, int arg)
+{
+    (void)arg;
+    check_binary(t->add, sum_of);
+}
+
+static void check_mul(const qk_table *t, int arg)
+{
+    (void)arg;
+    check_binary(t->mul, product_of);
+}
+
+static void check_scale(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++) {
+        const size_t n = sizes[s];
+        const float a = ck_normal();
+        float before[MAX_N], *y = ck_dst(SLOT_Y, n);
+        ck_fill_floats(y, n, CK_RANDOM);
+        memcpy(before, y, n * sizeof *y);
+        t->scale(y, a, n);
+        ck_dst_ok(SLOT_Y, n);
+        for (size_t i = 0; i < n; i++)
+            ck_near("scale", i, (double)y[i], (double)(before[i] * a), 0);
+    }
+}
+
+static void check_dot(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++)
+        for (int kind = 0; kind < CK_KINDS; kind++) {
+            const size_t n = sizes[s];
+            float got = 0, *a = ck_tail(SLOT_A, n * sizeof *a), *b = ck_tail(SLOT_B, n * sizeof *b);
+            double want = 0, mags = 0;
+            ck_fill_floats(a, n, (ck_kind)kind);
+            ck_fill_floats(b, n, (ck_kind)kind);
+            for (size_t i = 0; i < n; i++) {
+                want += (double)a[i] * (double)b[i];
+                mags += fabs((double)a[i] * (double)b[i]);
+            }
+            got = t->dot(a, b, n);
+            ck_near(ck_kind_name((ck_kind)kind), n, (double)got, want,
+                    ((double)n / 4 + 8) * CK_EPS * mags + (double)n * 0x1p-149);
+        }
+}
+
+static void check_argmax_of(const qk_table *t, const float *x, size_t n, const char *what)
+{
+    size_t want = n, got = n;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(x[i]) && (want == n || x[i] > x[want]))
+            want = i;
+    if (want == n)
+        want = 0;
+    got = t->argmax(x, n);
+    if (got != want)
+        ck_error("%s: %zu of %zu, should be %zu", what, got, n, want);
+}
+
+static void check_argmax(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++)
+        for (int rep = 0; rep < 20; rep++) {
+            const size_t n = sizes[s];
+            float *x = ck_tail(SLOT_A, n * sizeof *x);
+            ck_fill_floats(x, n, CK_RANDOM);
+            check_argmax_of(t, x, n, "random");
+            for (size_t i = 0; i < n; i++)
+                x[i] = (float)ck_below(3);
+            check_argmax_of(t, x, n, "ties");
+            for (size_t i = 0; i < n; i++)
+                x[i] = ck_below(3) ? NAN : -(float)ck_below(5);
+            check_argmax_of(t, x, n, "NaN");
+            for (size_t i = 0; i < n; i++)
+                x[i] = ck_below(2) ? -INFINITY : NAN;
+            check_argmax_of(t, x, n, "-inf");
+        }
+}
+
+/* x - max rounds once, which exp turns into a relative error of eps * |x - max|. */
+static void check_softmax_of(const qk_table *t, size_t n, float spread)
+{
+    float before[MAX_N], max, *x = ck_dst(SLOT_Y, n);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        before[i] = x[i] = ck_normal() * spread;
+    if (n > 3)
+        before[3] = x[3] = -INFINITY;
+    max = x[0];
+    for (size_t i = 0; i < n; i++)
+        max = x[i] > max ? x[i] : max;
+    for (size_t i = 0; i < n; i++)
+        sum += exp((double)before[i] - (double)max);
+    t->softmax(x, n);
+    ck_dst_ok(SLOT_Y, n);
+    for (size_t i = 0; i < n; i++) {
+        const double want = exp((double)before[i] - (double)max) / sum;
+        const double away = isinf(before[i]) ? 0 : fabs((double)before[i] - (double)max);
+        ck_near("softmax", i, (double)x[i], want, want * CK_EPS * (8 + away + (double)n / 16) + 0x1p-125);
+    }
+}
+
+static void check_softmax(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++) {
+        check_softmax_of(t, sizes[s], 0.0f);
+        check_softmax_of(t, sizes[s], 1.0f);
+        check_softmax_of(t, sizes[s], 30.0f);
+        check_softmax_of(t, sizes[s], 1000.0f);
+    }
+}
+
+static void check_rope(const qk_table *t, int halves)
+{
+    for (size_t n = 2; n <= 256; n += n < 40 ? 2 : 24) {
+        float before[MAX_N], *cs = ck_tail(SLOT_A, n * sizeof *cs), *x = ck_dst(SLOT_Y, n);
+        ck_fill_floats(cs, n, CK_RANDOM);
+        ck_fill_floats(x, n, CK_RANDOM);
+        memcpy(before, x, n * sizeof *x);
+        (halves ? t->rope_halves : t->rope_pairs)(x, cs, n);
+        ck_dst_ok(SLOT_Y, n);
+        for (size_t i = 0; i < n / 2; i++) {
+            const size_t p = halves ? i : 2 * i, q = halves ? i + n / 2 : 2 * i + 1;
+            const double a = (double)before[p], b = (double)before[q], c = (double)cs[2 * i], s = (double)cs[2 * i + 1];
+            ck_near("rope", p, (double)x[p], a * c - b * s, 2 * CK_EPS * (fabs(a * c) + fabs(b * s)));
+            ck_near("rope", q, (double)x[q], a * s + b * c, 2 * CK_EPS * (fabs(a * s) + fabs(b * c)));
+        }
+    }
+}
+
+void ck_test_vec(const qk_table *t)
+{
+    ck_check("add", (ck_fn)t->add, check_add, t, 0);
+    ck_check("mul", (ck_fn)t->mul, check_mul, t, 0);
+    ck_check("scale", (ck_fn)t->scale, check_scale, t, 0);
+    ck_check("dot", (ck_fn)t->dot, check_dot, t, 0);
+    ck_check("argmax", (ck_fn)t->argmax, check_argmax, t, 0);
+    ck_check("softmax", (ck_fn)t->softmax, check_softmax, t, 0);
+    ck_check("rope_pairs", (ck_fn)t->rope_pairs, check_rope, t, 0);
+    ck_check("rope_halves", (ck_fn)t->rope_halves, check_rope, t, 1);
+}

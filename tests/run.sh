@@ -30,9 +30,10 @@ private_home() {
 }
 
 run_one() {
+    # Unit tests lie deep below the build directory: they take templates/ from the source tree.
     case $1 in
     *.sh) set -- sh "$1" ;;
-    */*) ;;
+    */*) set -- env QSF_DATADIR="$QSF_SRCDIR" "$1" ;;
     *) set -- "./$1" ;;
     esac
     if command -v timeout >/dev/null 2>&1; then set -- timeout -k 5 "$QSF_TEST_TIMEOUT" "$@"; fi

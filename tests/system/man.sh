@@ -15,7 +15,7 @@ man_options() {
         /^\.TP/ { tag = 1; next }
         /^\.TQ/ { tag = 1; next }
         tag || /^\.IP/ || /^\.It/ { print; tag = 0 }
-    ' "$1" | sed 's/\\-/-/g; s/\\f[A-Z]//g; s/\\fR//g; s/Fl  *-\{0,1\}\([A-Za-z0-9]\)/&/g' |
+    ' "$1" | sed 's/\\-/-/g; s/\\f[A-Z]//g; s/\\fR//g' |
         sed 's/Fl  *-\([A-Za-z0-9]\)/ --\1/g; s/Fl  *\([A-Za-z0-9]\)/ -\1/g' |
         grep -oE -- '(^|[ ",/])--?[A-Za-z0-9][A-Za-z0-9-]*' | tr -d ' ",/' | sort -u
 }

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What the documents name exists: files, make targets, options of configure, the README's two commands.
+. "$(dirname "$0")/lib.sh"
+cd "$QSF_SRCDIR" || exit 1
+
+for doc in README.md CONTRIBUTING.md docs/*.md; do
+    # Links to files, relative to the document.
+    grep -oE '\]\([^)#:]+\)' "$doc" | tr -d ']()' | while read -r to; do
+        [ -e "$(dirname "$doc")/$to" ] || echo "$doc: the link $to leads nowhere"
+    done
+    # shellcheck disable=SC2016
+    # Paths in code quotes; a name without extension is a pair of .c and .h, * and <> stand for something.
+    grep -oE '`[^` ]+`' "$doc" | tr -d '`' |
+        grep -E '^(src|kernels|ui|include|tests|docs|man|templates|tools|\.ci)/[^<*{]+$' | sort -u | while read -r path; do
+        case $path in
+        */x.c | */t_x.c | */ui_x.c) continue ;;   # examples
+        esac
+        [ -e "$path" ] || [ -e "$path.c" ] || [ -e "$path.h" ] || echo "$doc: there is no $path"
+    done
+    # shellcheck disable=SC2016
+    grep -oE '(`|&& |^ +|sudo )make( -j[0-9]+)? [a-z][a-z-]+' "$doc" | sed 's/.* //' | sort -u | while read -r target; do
+        grep -qE "^([a-z -]+ )?$target( [a-z -]+)?:" Makefile || echo "$doc: make has no target $target"
+    done
+    grep -oE 'configure( +[-A-Z][^` ]*)+' "$doc" | grep -oE -- '--[a-z-]+' | sort -u | while read -r option; do
+        grep -q -- "$option" configure || echo "$doc: configure has no option $option"
+    done
+done >"$work/wrong"
+[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "documents name what is not there"; }
+
+for command in './configure --install-deps && make run' './configure --install-deps && make check'; do
+    grep -qF "    $command" README.md || fail "README.md lacks the command: $command"
+done
+finish

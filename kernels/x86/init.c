@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The only file that maps x86 ISA levels to kernels: upward, with an early return at the level asked for. */
-#include "kernels/x86/q.h"
+#include "kernels/x86/mm.h"
+#include "kernels/x86/ops.h"
 #include "kernels/x86/x86.h"
 
 static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk_mm *, size_t, size_t))
@@ -11,9 +12,37 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
 
 #define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
 
+static void set_sse42(qk_table *t)
+{
+    t->level = QK_LEVEL_SSE42;
+    SET_MM(t, QK_F32, f32_sse42);
+    SET_MM(t, QK_Q8_0, q8_0_sse42);
+    SET_MM(t, QK_Q4_0, q4_0_sse42);
+    t->dot = qk_dot_sse42;
+}
+
+static void set_avx2(qk_table *t)
+{
+    t->level = QK_LEVEL_AVX2;
+    SET_MM(t, QK_F32, f32_avx2);
+    SET_MM(t, QK_F16, f16_avx2);
+    SET_MM(t, QK_BF16, bf16_avx2);
+    SET_MM(t, QK_Q8_0, q8_0_avx2);
+    SET_MM(t, QK_Q4_0, q4_0_avx2);
+    SET_MM(t, QK_Q4_1, q4_1_avx2);
+    SET_MM(t, QK_Q5_0, q5_0_avx2);
+    SET_MM(t, QK_Q5_1, q5_1_avx2);
+    SET_MM(t, QK_Q4_K, q4_k_avx2);
+    SET_MM(t, QK_Q5_K, q5_k_avx2);
+    SET_MM(t, QK_Q6_K, q6_k_avx2);
+}
+
 static void set_avx512(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512;
+    SET_MM(t, QK_F32, f32_avx512);
+    SET_MM(t, QK_F16, f16_avx512);
+    SET_MM(t, QK_BF16, bf16_avx512);
     SET_MM(t, QK_Q8_0, q8_0_avx512);
     SET_MM(t, QK_Q4_0, q4_0_avx512);
     SET_MM(t, QK_Q4_1, q4_1_avx512);
@@ -39,6 +68,12 @@ static void set_avx512vnni(qk_table *t)
 
 void qk_init_x86(qk_table *t, qk_level level)
 {
+    if (level < QK_LEVEL_SSE42)
+        return;
+    set_sse42(t);
+    if (level < QK_LEVEL_AVX2)
+        return;
+    set_avx2(t);
     if (level < QK_LEVEL_AVX512)
         return;
     set_avx512(t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Q4_1 matmul, AVX-512. */
 #include "kernels/x86/dot_avx512.h"
-#include "kernels/x86/q.h"
+#include "kernels/x86/mm.h"
 #include "kernels/x86/q4_1_512.h"
 
 void qk_mm_q4_1_avx512(const qk_mm *m, size_t row0, size_t row1)

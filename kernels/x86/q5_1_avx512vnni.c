@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Q5_1 matmul, AVX-512 with VNNI. */
 #include "kernels/x86/dot_avx512vnni.h"
-#include "kernels/x86/q.h"
+#include "kernels/x86/mm.h"
 #include "kernels/x86/q5_1_512.h"
 
 void qk_mm_q5_1_avx512vnni(const qk_mm *m, size_t row0, size_t row1)

@@ -167,7 +167,7 @@ run_kern := $(call wanted,$(checkkern))
 run_system := $(call wanted,$(system_tests))
 run_ui := $(call wanted,$(ui_tests))
 runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_SAN='$(filter yes,$(SANITIZERS))' \
-         CC='$(CC)' MAKE='$(MAKE)' sh $S/tests/run.sh
+         CC='$(CC)' MAKE='$(MAKE)' TESTS='$(TESTS)' sh $S/tests/run.sh
 
 ifeq ($(HAVE_CMOCKA),no)
 check check-unit:

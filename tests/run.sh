@@ -16,6 +16,10 @@ export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA
 export LC_ALL=C.UTF-8 TZ=UTC0
 unset MAKEFLAGS MFLAGS MAKELEVEL QSF_CPU_MASK QSF_DATADIR LINES COLUMNS NO_COLOR DESTDIR 2>/dev/null
 
+if [ $# = 0 ] && [ -n "${TESTS-}" ]; then
+    echo "no test is called $TESTS" >&2
+    exit 1
+fi
 passed=0 failed=0 skipped=0
 failures=''
 

@@ -72,8 +72,8 @@ avx512_flags := $(avx2_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 avx512vnni_flags := $(avx512_flags) -mavx512vnni
 neon_flags :=
 dotprod_flags := -march=armv8.2-a+dotprod
-arch_define_x86 := -DQK_ARCH_X86=1
-arch_define_arm := -DQK_ARCH_ARM=1
+arch_define_x86 := $(if $(wildcard $S/kernels/x86/init.c),-DQK_ARCH_X86=1)
+arch_define_arm := $(if $(wildcard $S/kernels/arm/init.c),-DQK_ARCH_ARM=1)
 
 # $(call src_flags,path without .c): what this file needs beyond the common flags.
 isa_of = $(filter sse42 avx2 avx512 avx512vnni neon dotprod,$(lastword $(subst _, ,$1)))

@@ -10,6 +10,28 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
     ops->matmul = matmul;
 }
 
+#define SET_OPS(t, isa)                                                                       \
+    do {                                                                                      \
+        (t)->quantize[QK_ACT_Q8] = qk_quantize_q8_##isa;                                      \
+        (t)->quantize[QK_ACT_Q8K] = qk_quantize_q8k_##isa;                                    \
+        (t)->kv[QK_KV_F32].scores = qk_kv_f32_scores_##isa;                                   \
+        (t)->kv[QK_KV_F32].mix = qk_kv_f32_mix_##isa;                                         \
+        (t)->kv[QK_KV_F16].store = qk_kv_f16_store_##isa;                                     \
+        (t)->kv[QK_KV_F16].scores = qk_kv_f16_scores_##isa;                                   \
+        (t)->kv[QK_KV_F16].mix = qk_kv_f16_mix_##isa;                                         \
+        (t)->rms_norm = qk_rms_norm_##isa;                                                    \
+        (t)->softmax = qk_softmax_##isa;                                                      \
+        (t)->silu_mul = qk_silu_mul_##isa;                                                    \
+        (t)->gelu_mul = qk_gelu_mul_##isa;                                                    \
+        (t)->add = qk_add_##isa;                                                              \
+        (t)->mul = qk_mul_##isa;                                                              \
+        (t)->scale = qk_scale_##isa;                                                          \
+        (t)->dot = qk_dot_##isa;                                                              \
+        (t)->argmax = qk_argmax_##isa;                                                        \
+        (t)->f16_to_f32 = qk_f16_to_f32_##isa;                                                \
+        (t)->f32_to_f16 = qk_f32_to_f16_##isa;                                                \
+    } while (0)
+
 #define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
 
 static void set_sse42(qk_table *t)
@@ -24,6 +46,7 @@ static void set_sse42(qk_table *t)
 static void set_avx2(qk_table *t)
 {
     t->level = QK_LEVEL_AVX2;
+    SET_OPS(t, avx2);
     SET_MM(t, QK_F32, f32_avx2);
     SET_MM(t, QK_F16, f16_avx2);
     SET_MM(t, QK_BF16, bf16_avx2);
@@ -40,6 +63,7 @@ static void set_avx2(qk_table *t)
 static void set_avx512(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512;
+    SET_OPS(t, avx512);
     SET_MM(t, QK_F32, f32_avx512);
     SET_MM(t, QK_F16, f16_avx512);
     SET_MM(t, QK_BF16, bf16_avx512);

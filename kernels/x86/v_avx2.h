@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A vector of floats at AVX2, under the names that ops_*.h are written in. */
+#ifndef QSF_KERNELS_X86_V_AVX2_H
+#define QSF_KERNELS_X86_V_AVX2_H
+
+#include "kernels/x86/common_avx2.h"
+#include "kernels/x86/ops.h"
+
+#define QK_FN(name) qk_##name##_avx2
+
+typedef __m256 vf;
+typedef __m256i vi;
+enum { V = 8 };
+
+/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+QK_INLINE vf v_load(const float *p) { return _mm256_loadu_ps(p); }
+QK_INLINE vf v_load_some(const float *p, size_t n) { return qk_load_some_ps(p, n); }
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
+{
+    return _mm256_blendv_ps(other, qk_load_some_ps(p, n), _mm256_castsi256_ps(qk_lanes(n)));
+}
+QK_INLINE void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+QK_INLINE void v_store_some(float *p, size_t n, vf v) { qk_store_some_ps(p, n, v); }
+QK_INLINE vf v_keep(vf v, size_t n) { return _mm256_and_ps(v, _mm256_castsi256_ps(qk_lanes(n))); }
+
+QK_INLINE vf v_load_half(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
+QK_INLINE vf v_load_half_some(const void *p, size_t n)
+{
+    _Alignas(16) uint16_t h[V] = { 0 };
+    memcpy(h, p, n * sizeof h[0]);
+    return v_load_half(h);
+}
+QK_INLINE void v_store_half(void *p, vf v) { _mm_storeu_si128(p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
+QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
+{
+    _Alignas(16) uint16_t h[V];
+    v_store_half(h, v);
+    memcpy(p, h, n * sizeof h[0]);
+}
+
+QK_INLINE vf v_set(float a) { return _mm256_set1_ps(a); }
+QK_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+QK_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+QK_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+QK_INLINE vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+QK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
+/* The second operand where either is NaN. */
+QK_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+QK_INLINE vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+QK_INLINE float v_sum(vf v) { return qk_sum_ps(v); }
+QK_INLINE float v_largest(vf v) { return qk_max_ps(v); }
+QK_INLINE unsigned v_equal(vf a, vf b) { return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
+
+QK_INLINE vf v_round(vf v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
+QK_INLINE vf v_ldexp(vf v, vf n)
+{
+    const vi whole = _mm256_cvtps_epi32(n), first = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
+    const vi second = _mm256_sub_epi32(whole, first);
+    v = _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(first, bias), 23)));
+    return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(second, bias), 23)));
+}
+
+QK_INLINE vi v_abs_bits(const float *p)
+{
+    return _mm256_and_si256(_mm256_loadu_si256((const void *)p), _mm256_set1_epi32(0x7fffffff));
+}
+QK_INLINE vi v_max_bits(vi a, vi b) { return _mm256_max_epi32(a, b); }
+QK_INLINE uint32_t v_largest_bits(vi v)
+{
+    __m128i s = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    s = _mm_max_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+}
+QK_INLINE int32_t v_sum_int(vi v)
+{
+    __m128i s = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+}
+/* Rounds to nearest even, stores V bytes, returns them as integers. */
+QK_INLINE vi v_store_bytes(int8_t *p, vf v)
+{
+    const vi q = _mm256_cvtps_epi32(v);
+    const __m128i h = _mm_packs_epi32(_mm256_castsi256_si128(q), _mm256_extracti128_si256(q, 1));
+    _mm_storel_epi64((void *)p, _mm_packs_epi16(h, h));
+    return q;
+}
+
+#endif

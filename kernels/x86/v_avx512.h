@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A vector of floats at AVX-512, under the names that ops_*.h are written in. */
+#ifndef QSF_KERNELS_X86_V_AVX512_H
+#define QSF_KERNELS_X86_V_AVX512_H
+
+#include <immintrin.h>
+
+#include "kernels/act.h"
+#include "kernels/load.h"
+#include "kernels/x86/ops.h"
+
+#define QK_FN(name) qk_##name##_avx512
+#define QK_INLINE static inline __attribute__((always_inline))
+
+typedef __m512 vf;
+typedef __m512i vi;
+enum { V = 16 };
+
+QK_INLINE __mmask16 v_lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
+
+/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+QK_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
+QK_INLINE vf v_load_some(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_lanes(n), p); }
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) { return _mm512_mask_loadu_ps(other, v_lanes(n), p); }
+QK_INLINE void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
+QK_INLINE void v_store_some(float *p, size_t n, vf v) { _mm512_mask_storeu_ps(p, v_lanes(n), v); }
+QK_INLINE vf v_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(v_lanes(n), v); }
+
+QK_INLINE vf v_load_half(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+QK_INLINE vf v_load_half_some(const void *p, size_t n)
+{
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(v_lanes(n), p));
+}
+QK_INLINE void v_store_half(void *p, vf v) { _mm256_storeu_si256(p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
+QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
+{
+    _mm256_mask_storeu_epi16(p, v_lanes(n), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+QK_INLINE vf v_set(float a) { return _mm512_set1_ps(a); }
+QK_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+QK_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+QK_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+QK_INLINE vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+QK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
+/* The second operand where either is NaN. */
+QK_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+QK_INLINE vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+QK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
+QK_INLINE float v_largest(vf v) { return _mm512_reduce_max_ps(v); }
+QK_INLINE unsigned v_equal(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+
+QK_INLINE vf v_round(vf v) { return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* v * 2^n for whole n in [-220, 190]. */
+QK_INLINE vf v_ldexp(vf v, vf n) { return _mm512_scalef_ps(v, n); }
+
+QK_INLINE vi v_abs_bits(const float *p) { return _mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi32(0x7fffffff)); }
+QK_INLINE vi v_max_bits(vi a, vi b) { return _mm512_max_epi32(a, b); }
+QK_INLINE uint32_t v_largest_bits(vi v) { return (uint32_t)_mm512_reduce_max_epi32(v); }
+QK_INLINE int32_t v_sum_int(vi v) { return _mm512_reduce_add_epi32(v); }
+/* Rounds to nearest even, stores V bytes, returns them as integers. */
+QK_INLINE vi v_store_bytes(int8_t *p, vf v)
+{
+    const vi q = _mm512_cvtps_epi32(v);
+    _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(q));
+    return q;
+}
+
+#endif

@@ -6,9 +6,9 @@
 
 #include "src/base/checked.h"
 
-#define PAGE 4096u
+#define PAGE          4096u
 #define DEFAULT_BLOCK (64u * 1024)
-#define MAX_BLOCK (1024u * 1024)
+#define MAX_BLOCK     (1024u * 1024)
 
 struct QsfArenaBlock {
     QsfArenaBlock *next;
@@ -20,7 +20,7 @@ void qsf_arena_init(QsfArena *a, QsfLedger *ledger, QsfMemCat cat, const char *n
     uint64_t rounded;
     if (block_bytes == 0) block_bytes = DEFAULT_BLOCK;
     if (!qsf_align_up_u64(block_bytes, PAGE, &rounded)) rounded = MAX_BLOCK;
-    *a = (QsfArena){.ledger = ledger, .cat = cat, .name = name, .block_bytes = (size_t)rounded};
+    *a = (QsfArena){ .ledger = ledger, .cat = cat, .name = name, .block_bytes = (size_t)rounded };
 }
 
 /* Where size bytes would start in b, or 0 when they do not fit (0 is the header's place). */
@@ -58,8 +58,8 @@ static QsfArenaBlock *new_block(QsfArena *a, size_t size, size_t align, QsfErr *
 
 void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err) {
     if (a->frozen) {
-        qsf_err_set(err, QSF_E_RUNTIME, "internal: %s is frozen, nothing may be allocated (%zu bytes asked for)",
-                    a->name, size);
+        qsf_err_set(err, QSF_E_RUNTIME,
+                    "internal: %s is frozen, nothing may be allocated (%zu bytes asked for)", a->name, size);
         return NULL;
     }
     if (size == 0) size = 1;

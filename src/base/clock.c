@@ -116,7 +116,8 @@ static void cgroup_path(const char *name, char out[PATH_MAX]) {
         size_t n = name == NULL ? 0 : strlen(name);
         const char *hit = name == NULL ? list : strstr(list, name);
         bool match = name == NULL ? *list == '\0'
-                                  : hit != NULL && (hit == list || hit[-1] == ',') && (hit[n] == '\0' || hit[n] == ',');
+                                  : hit != NULL && (hit == list || hit[-1] == ',') &&
+                                        (hit[n] == '\0' || hit[n] == ',');
         if (!match) continue;
         snprintf(out, PATH_MAX, "%s", path);
         return;
@@ -163,7 +164,8 @@ static uint64_t cgroup_cpus(const char *dir, bool v2) {
             return UINT64_MAX;
         quota = strtoull(text, &end, 10);
         period = strtoull(end, NULL, 10);
-    } else if (!cgroup_number(dir, "cpu.cfs_quota_us", &quota) || !cgroup_number(dir, "cpu.cfs_period_us", &period)) {
+    } else if (!cgroup_number(dir, "cpu.cfs_quota_us", &quota) ||
+               !cgroup_number(dir, "cpu.cfs_period_us", &period)) {
         return UINT64_MAX;
     }
     return period == 0 || quota == 0 ? UINT64_MAX : (quota - 1) / period + 1;

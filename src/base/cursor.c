@@ -8,10 +8,11 @@
 #include "src/base/checked.h"
 
 int qsf_cursor_open(QsfCursor *c, const QsfFile *f, uint64_t off, uint64_t len, QsfErr *err) {
-    *c = (QsfCursor){.file = f, .pos = off};
+    *c = (QsfCursor){ .file = f, .pos = off };
     if (!qsf_range_ok(off, len, f->size))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: needs %llu bytes at offset %llu, the file has %llu",
-                           f->path, (unsigned long long)len, (unsigned long long)off, (unsigned long long)f->size);
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: truncated: needs %llu bytes at offset %llu, the file has %llu", f->path,
+                           (unsigned long long)len, (unsigned long long)off, (unsigned long long)f->size);
     c->end = off + len;
     c->buf = malloc(QSF_CURSOR_BUF);
     if (c->buf == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", f->path);
@@ -20,7 +21,7 @@ int qsf_cursor_open(QsfCursor *c, const QsfFile *f, uint64_t off, uint64_t len, 
 
 void qsf_cursor_close(QsfCursor *c) {
     free(c->buf);
-    *c = (QsfCursor){0};
+    *c = (QsfCursor){ 0 };
 }
 
 uint64_t qsf_cursor_left(const QsfCursor *c) { return c->end - c->pos; }
@@ -76,8 +77,8 @@ int qsf_cursor_skip(QsfCursor *c, uint64_t len, const char *what, QsfErr *err) {
 
 int qsf_cursor_seek(QsfCursor *c, uint64_t off, QsfErr *err) {
     if (off > c->end)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: offset %llu lies past the end at %llu", c->file->path,
-                           (unsigned long long)off, (unsigned long long)c->end);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: offset %llu lies past the end at %llu",
+                           c->file->path, (unsigned long long)off, (unsigned long long)c->end);
     c->pos = off;
     return QSF_OK;
 }
@@ -111,4 +112,6 @@ int qsf_cursor_u32(QsfCursor *c, uint32_t *out, const char *what, QsfErr *err) {
     return rc;
 }
 
-int qsf_cursor_u64(QsfCursor *c, uint64_t *out, const char *what, QsfErr *err) { return read_le(c, 8, out, what, err); }
+int qsf_cursor_u64(QsfCursor *c, uint64_t *out, const char *what, QsfErr *err) {
+    return read_le(c, 8, out, what, err);
+}

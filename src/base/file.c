@@ -28,7 +28,7 @@ static const char *kind_of(mode_t mode) {
 }
 
 int qsf_file_open(QsfFile *f, const char *path, QsfErr *err) {
-    *f = (QsfFile){.fd = -1};
+    *f = (QsfFile){ .fd = -1 };
     /* O_NONBLOCK: opening a FIFO without a writer must not hang; it means nothing to regular files. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return qsf_err_set(err, QSF_E_MODEL, "%s: cannot open: %s", path, strerror(errno));
@@ -58,7 +58,7 @@ int qsf_file_open(QsfFile *f, const char *path, QsfErr *err) {
 void qsf_file_close(QsfFile *f) {
     if (f->fd >= 0 && f->path != NULL) close(f->fd);
     free(f->path);
-    *f = (QsfFile){.fd = -1};
+    *f = (QsfFile){ .fd = -1 };
 }
 
 /* pread, or the injected fault when [off, off+len) touches its byte. */
@@ -78,8 +78,9 @@ static ssize_t read_some(const QsfFile *f, void *dst, size_t len, uint64_t off) 
 
 int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err) {
     if (!qsf_range_ok(off, len, f->size))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %zu bytes at byte offset %llu lie outside the file of %llu bytes",
-                           f->path, len, (unsigned long long)off, (unsigned long long)f->size);
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: %zu bytes at byte offset %llu lie outside the file of %llu bytes", f->path,
+                           len, (unsigned long long)off, (unsigned long long)f->size);
     char *p = dst;
     while (len > 0) {
         ssize_t n = read_some(f, p, len, off);
@@ -88,9 +89,10 @@ int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr
             return qsf_err_set(err, QSF_E_RUNTIME, "%s: read error at byte offset %llu: %s", f->path,
                                (unsigned long long)off, strerror(errno));
         if (n == 0)
-            return qsf_err_set(err, QSF_E_RUNTIME,
-                               "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened",
-                               f->path, (unsigned long long)off, (unsigned long long)f->size);
+            return qsf_err_set(
+                err, QSF_E_RUNTIME,
+                "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened", f->path,
+                (unsigned long long)off, (unsigned long long)f->size);
         p += n;
         len -= (size_t)n;
         off += (uint64_t)n;
@@ -103,8 +105,8 @@ int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {
     if (fstat(f->fd, &st) != 0)
         return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot stat: %s", f->path, strerror(errno));
     if ((uint64_t)st.st_size != f->size)
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file changed: it was %llu bytes, now it is %lld", f->path,
-                           (unsigned long long)f->size, (long long)st.st_size);
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file changed: it was %llu bytes, now it is %lld",
+                           f->path, (unsigned long long)f->size, (long long)st.st_size);
     if (st.st_mtim.tv_sec != f->mtime.tv_sec || st.st_mtim.tv_nsec != f->mtime.tv_nsec)
         return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file was modified since it was opened", f->path);
     return QSF_OK;

@@ -25,8 +25,8 @@ static void process_key(uint64_t key[2]) {
 uint64_t qsf_hash_bytes(const void *p, size_t len) {
     uint64_t key[2], m;
     process_key(key);
-    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du, key[0] ^ 0x6c7967656e657261u,
-                     key[1] ^ 0x7465646279746573u};
+    uint64_t v[4] = { key[0] ^ 0x736f6d6570736575u, key[1] ^ 0x646f72616e646f6du,
+                      key[0] ^ 0x6c7967656e657261u, key[1] ^ 0x7465646279746573u };
     const unsigned char *s = p;
     size_t left = len;
     for (; left >= 8; left -= 8, s += 8) {
@@ -46,7 +46,7 @@ uint64_t qsf_hash_bytes(const void *p, size_t len) {
 }
 
 int qsf_hashmap_init(QsfHashmap *m, QsfArena *a, uint32_t n, QsfKeyFn key, const void *owner, QsfErr *err) {
-    *m = (QsfHashmap){.owner = owner, .key = key};
+    *m = (QsfHashmap){ .owner = owner, .key = key };
     if (n > INT32_MAX / 2) return qsf_err_set(err, QSF_E_RUNTIME, "hash table of %u entries is too large", n);
     uint32_t slots = 4;
     while (slots < n + n / 3 + 1) slots *= 2;

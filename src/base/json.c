@@ -10,7 +10,7 @@
 
 #include "src/base/utf8.h"
 
-#define TEXT_LIMIT ((size_t)256 << 20)
+#define TEXT_LIMIT  ((size_t)256 << 20)
 #define DEPTH_LIMIT 200 /* jansson's parser recurses: this keeps it well inside a 256 KiB stack */
 
 static const json_t *in(const QsfJson *v) { return (const json_t *)(const void *)v; }
@@ -65,7 +65,9 @@ QsfJsonType qsf_json_type(const QsfJson *v) {
     return v == NULL ? QSF_JSON_NULL : types[json_typeof(in(v))];
 }
 
-const QsfJson *qsf_json_get(const QsfJson *object, const char *key) { return outv(json_object_get(in(object), key)); }
+const QsfJson *qsf_json_get(const QsfJson *object, const char *key) {
+    return outv(json_object_get(in(object), key));
+}
 
 size_t qsf_json_size(const QsfJson *v) {
     return json_is_array(in(v)) ? json_array_size(in(v)) : json_object_size(in(v));
@@ -115,7 +117,7 @@ bool qsf_json_bool(const QsfJson *v, bool fallback) {
 /* One code point as it must stand inside a JSON string. Beyond what RFC 8259 asks for, DEL, C1 and
  * the line separators are escaped too: the text may be shown on a terminal. */
 static void put_code_point(QsfStrbuf *b, uint32_t cp) {
-    static const char letters[32] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    static const char letters[32] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
     if (cp == '"' || cp == '\\') {
         qsf_strbuf_addc(b, '\\');
         qsf_strbuf_addc(b, (char)cp);

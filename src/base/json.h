@@ -14,7 +14,8 @@
 typedef struct QsfJson QsfJson;
 
 typedef enum QsfJsonType {
-    QSF_JSON_NULL, QSF_JSON_BOOL, QSF_JSON_INT, QSF_JSON_REAL, QSF_JSON_STRING, QSF_JSON_ARRAY, QSF_JSON_OBJECT
+    QSF_JSON_NULL, QSF_JSON_BOOL, QSF_JSON_INT, QSF_JSON_REAL, QSF_JSON_STRING, QSF_JSON_ARRAY,
+    QSF_JSON_OBJECT
 } QsfJsonType;
 
 /* Parses one value; members keep their order; "\u0000" is allowed in strings. NULL with *err

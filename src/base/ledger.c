@@ -10,17 +10,21 @@
 #define MIB 1048576.0
 
 static const char *const cat_names[QSF_MEM_N] = {
-    [QSF_MEM_PINNED] = "pinned weights",   [QSF_MEM_SLOTS] = "layer slots",
-    [QSF_MEM_KV] = "KV cache",             [QSF_MEM_ACTIVATIONS] = "activations",
-    [QSF_MEM_LOGITS] = "logits",           [QSF_MEM_EMBED] = "embedding",
-    [QSF_MEM_TOKENIZER] = "tokenizer",     [QSF_MEM_META] = "metadata",
-    [QSF_MEM_TRANSCRIPT] = "transcript",   [QSF_MEM_STACKS] = "thread stacks",
-    [QSF_MEM_CODE] = "code and libraries", [QSF_MEM_KERNEL] = "kernel",
+    [QSF_MEM_PINNED] = "pinned weights",
+    [QSF_MEM_SLOTS] = "layer slots",
+    [QSF_MEM_KV] = "KV cache",
+    [QSF_MEM_ACTIVATIONS] = "activations",
+    [QSF_MEM_LOGITS] = "logits",
+    [QSF_MEM_EMBED] = "embedding",
+    [QSF_MEM_TOKENIZER] = "tokenizer",
+    [QSF_MEM_META] = "metadata",
+    [QSF_MEM_TRANSCRIPT] = "transcript",
+    [QSF_MEM_STACKS] = "thread stacks",
+    [QSF_MEM_CODE] = "code and libraries",
+    [QSF_MEM_KERNEL] = "kernel",
 };
 
-const char *qsf_mem_cat_name(QsfMemCat cat) {
-    return (unsigned)cat < QSF_MEM_N ? cat_names[cat] : "unknown";
-}
+const char *qsf_mem_cat_name(QsfMemCat cat) { return (unsigned)cat < QSF_MEM_N ? cat_names[cat] : "unknown"; }
 
 void qsf_ledger_init(QsfLedger *l, uint64_t limit) {
     memset(l, 0, sizeof *l);
@@ -48,10 +52,11 @@ int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *
     }
     pthread_mutex_unlock(&l->lock);
     if (fits) return QSF_OK;
-    return qsf_err_set(err, QSF_E_BUDGET,
-                       "RAM budget exceeded: %s (%s) needs %.2f MB (%llu bytes), %.2f MB are in use of %.2f MB",
-                       what, qsf_mem_cat_name(cat), (double)bytes / MIB, (unsigned long long)bytes,
-                       (double)total / MIB, (double)limit / MIB);
+    return qsf_err_set(
+        err, QSF_E_BUDGET,
+        "RAM budget exceeded: %s (%s) needs %.2f MB (%llu bytes), %.2f MB are in use of %.2f MB", what,
+        qsf_mem_cat_name(cat), (double)bytes / MIB, (unsigned long long)bytes, (double)total / MIB,
+        (double)limit / MIB);
 }
 
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes) {
@@ -79,12 +84,13 @@ int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, v
     int rc = qsf_ledger_reserve(l, cat, bytes, what, err);
     if (rc != QSF_OK) return rc;
     /* Half the address space is more than any machine has; the kernel refuses the rest. */
-    void *p = bytes > SIZE_MAX / 2 ? MAP_FAILED
-                                   : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = bytes > SIZE_MAX / 2
+                  ? MAP_FAILED
+                  : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes);
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %.2f MB: %s", what, (double)bytes / MIB,
-                           strerror(ENOMEM));
+        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %.2f MB: %s", what,
+                           (double)bytes / MIB, strerror(ENOMEM));
     }
     *out = p;
     return QSF_OK;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,14 +34,14 @@ char *qsf_path_state_home(void) { return xdg("XDG_STATE_HOME", "/.local/state");
 char *qsf_path_config_home(void) { return xdg("XDG_CONFIG_HOME", "/.config"); }
 
 /* Directory of the running program; false where the system does not say. */
-static int exe_dir(char out[PATH_MAX]) {
+static bool exe_dir(char out[PATH_MAX]) {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-    if (n <= 0) return 0;
+    if (n <= 0) return false;
     out[n] = '\0';
     char *slash = strrchr(out, '/');
-    if (slash == NULL) return 0;
+    if (slash == NULL) return false;
     *slash = '\0';
-    return 1;
+    return true;
 }
 
 /* base + middle + sub when that exists, else NULL. */

@@ -6,6 +6,7 @@
 #include "src/base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,9 +16,10 @@
 
 #include "src/base/clock.h"
 
-#define STACK_BYTES (256u * 1024)
-#define SPIN_NS 40000u     /* longer than the gap between two jobs of a token, shorter than a wake-up hurts */
-#define SPINS_PER_CHECK 64 /* pauses between two looks at the clock */
+#define STACK_BYTES     (256u * 1024)
+#define SPIN_NS         40000u /* longer than the gap between two jobs of a token */
+#define QUIET_NS        5000u /* from here on let others run: the thread waited for may need this CPU */
+#define SPINS_PER_CHECK 64    /* pauses between two looks at the clock */
 
 typedef struct Worker {
     QsfPool *pool;
@@ -27,10 +29,10 @@ typedef struct Worker {
 
 struct QsfPool {
     QsfLedger *ledger;
-    int n;          /* threads in all, the caller included */
-    int started;    /* worker threads that run */
-    size_t stack;   /* bytes charged per worker */
-    bool spin;      /* false when there are more threads than CPUs: spinning would steal the CPU it waits for */
+    int n;        /* threads in all, the caller included */
+    int started;  /* worker threads that run */
+    size_t stack; /* bytes charged per worker */
+    bool spin;    /* false when there are more threads than CPUs: spinning would steal the CPU it waits for */
     Worker *workers; /* (n - 1) */
 
     /* The job: written by the caller before it advances job, read by workers after they saw that. */
@@ -39,9 +41,9 @@ struct QsfPool {
     size_t n_items, grain;
     bool stop;
 
-    _Alignas(64) atomic_uint job;      /* generation */
-    _Alignas(64) atomic_int pending;   /* workers that have not finished it */
-    _Alignas(64) atomic_int sleepers;  /* workers in cond_wait on start */
+    _Alignas(64) atomic_uint job;     /* generation */
+    _Alignas(64) atomic_int pending;  /* workers that have not finished it */
+    _Alignas(64) atomic_int sleepers; /* workers in cond_wait on start */
     atomic_bool caller_sleeps;
     pthread_mutex_t lock;
     pthread_cond_t start, done;
@@ -84,13 +86,15 @@ static bool workers_done(QsfPool *p, unsigned unused) {
 static bool spin_until(QsfPool *p, bool (*cond)(QsfPool *, unsigned), unsigned arg) {
     if (cond(p, arg)) return true;
     if (!p->spin) return false;
-    uint64_t until = qsf_now_ns() + SPIN_NS;
+    uint64_t start = qsf_now_ns(), waited;
     do {
         for (int i = 0; i < SPINS_PER_CHECK; i++) {
             if (cond(p, arg)) return true;
             cpu_relax();
         }
-    } while (qsf_now_ns() < until);
+        waited = qsf_now_ns() - start;
+        if (waited > QUIET_NS) sched_yield();
+    } while (waited < SPIN_NS);
     return false;
 }
 
@@ -156,7 +160,7 @@ int qsf_pool_threads(const QsfPool *p) { return p->n; }
 /* Workers take no asynchronous signals: those belong to the thread that handles the terminal.
  * Signals of a fault stay open, a blocked one would kill the process without its handler. */
 static void block_signals(sigset_t *old) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     sigset_t set;
     sigfillset(&set);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&set, faults[i]);
@@ -171,14 +175,15 @@ static int start_workers(QsfPool *p, QsfErr *err) {
     pthread_attr_setstacksize(&attr, p->stack);
     block_signals(&old);
     for (int i = 0; rc == 0 && i < p->n - 1; i++) {
-        p->workers[i] = (Worker){.pool = p, .index = i + 1};
+        p->workers[i] = (Worker){ .pool = p, .index = i + 1 };
         rc = pthread_create(&p->workers[i].thread, &attr, worker_main, &p->workers[i]);
         if (rc == 0) p->started++;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (rc == 0) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "cannot start thread %d of %d: %s", p->started + 2, p->n, strerror(rc));
+    return qsf_err_set(err, QSF_E_RUNTIME, "cannot start thread %d of %d: %s", p->started + 2, p->n,
+                       strerror(rc));
 }
 
 static QsfPool *pool_alloc(int n_threads) {
@@ -208,7 +213,8 @@ int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err
     size_t stack = STACK_BYTES;
     long least = sysconf(_SC_THREAD_STACK_MIN);
     if (least > 0 && stack < (size_t)least) stack = (size_t)least;
-    int rc = qsf_ledger_reserve(ledger, QSF_MEM_STACKS, stack * (size_t)(n_threads - 1), "worker threads", err);
+    int rc =
+        qsf_ledger_reserve(ledger, QSF_MEM_STACKS, stack * (size_t)(n_threads - 1), "worker threads", err);
     if (rc != QSF_OK) return rc;
     QsfPool *p = pool_alloc(n_threads);
     if (p == NULL) {

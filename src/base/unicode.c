@@ -9,8 +9,8 @@
 
 #include "src/base/utf8.h"
 
-#define ILL_FORMED 0xFFFFFFFFu
-#define ZWJ 0x200Du
+#define ILL_FORMED  0xFFFFFFFFu
+#define ZWJ         0x200Du
 #define EMOJI_STYLE 0xFE0Fu /* variation selector 16 */
 
 /* What decides how wide a cluster is drawn. */
@@ -26,12 +26,15 @@ static bool is_skin_tone(uint32_t cp) { return cp >= 0x1F3FB && cp <= 0x1F3FF; }
 
 /* A keycap base (digit, # or *) becomes an emoji under VS16 like a pictograph does. */
 static bool is_pictograph(uint32_t cp) {
-    return utf8proc_get_property((utf8proc_int32_t)cp)->boundclass == UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC ||
+    return utf8proc_get_property((utf8proc_int32_t)cp)->boundclass ==
+               UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC ||
            (cp >= '0' && cp <= '9') || cp == '#' || cp == '*';
 }
 
 /* Vowels and finals of conjoining jamo: they join the square of the leading consonant. */
-static bool is_jamo_tail(uint32_t cp) { return (cp >= 0x1160 && cp <= 0x11FF) || (cp >= 0xD7B0 && cp <= 0xD7FF); }
+static bool is_jamo_tail(uint32_t cp) {
+    return (cp >= 0x1160 && cp <= 0x11FF) || (cp >= 0xD7B0 && cp <= 0xD7FF);
+}
 
 static void add_char(Cluster *c, uint32_t cp, bool first) {
     if (first) c->pictograph = is_pictograph(cp);
@@ -51,7 +54,7 @@ size_t qsf_grapheme_next(const char *s, size_t len, int *cells) {
     if (cells != NULL) *cells = 1;
     size_t at = qsf_utf8_next(s, len, &prev);
     if (at == 0 || prev == ILL_FORMED) return at;
-    Cluster c = {0};
+    Cluster c = { 0 };
     add_char(&c, prev, true);
     utf8proc_int32_t state = 0;
     while (at < len) {

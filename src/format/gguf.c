@@ -9,9 +9,9 @@
 #include "src/format/dtype.h"
 #include "src/format/source_impl.h"
 
-#define TENSOR_NAME_MAX 1024u
-#define MIN_PAIR_BYTES 14u   /* key length, one key byte, type, one value byte */
-#define MIN_TENSOR_BYTES 33u /* name length, one name byte, dimensions, one size, type, offset */
+#define TENSOR_NAME_MAX   1024u
+#define MIN_PAIR_BYTES    14u /* key length, one key byte, type, one value byte */
+#define MIN_TENSOR_BYTES  33u /* name length, one name byte, dimensions, one size, type, offset */
 #define DEFAULT_ALIGNMENT 32u
 
 typedef struct Reader {
@@ -30,8 +30,8 @@ static int read_string(Reader *r, uint64_t max, const char *what, const char **o
     if (rc != QSF_OK) return rc;
     if (n > max || n > qsf_cursor_left(&r->c))
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: %s at byte offset %" PRIu64 " claims a length of %" PRIu64 " (at most %" PRIu64
-                           ", %" PRIu64 " bytes are left)",
+                           "%s: %s at byte offset %" PRIu64 " claims a length of %" PRIu64
+                           " (at most %" PRIu64 ", %" PRIu64 " bytes are left)",
                            path_of(r), what, at, n, max, qsf_cursor_left(&r->c));
     char *p = qsf_source_alloc(r->s, n + 1, 1, r->err);
     if (p == NULL) return r->err->code;
@@ -46,8 +46,9 @@ static int read_name(Reader *r, uint64_t max, const char *what, const char **out
     int rc = read_string(r, max, what, out, len);
     if (rc != QSF_OK) return rc;
     if (*len == 0 || memchr(*out, '\0', (size_t)*len) != NULL)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: %s at byte offset %" PRIu64 " is empty or holds a NUL byte",
-                           path_of(r), what, at);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: %s at byte offset %" PRIu64 " is empty or holds a NUL byte", path_of(r), what,
+                           at);
     return QSF_OK;
 }
 
@@ -57,7 +58,8 @@ static int read_type(Reader *r, const char *key, QsfMetaType *out) {
     int rc = qsf_cursor_u32(&r->c, &t, "metadata type", r->err);
     if (rc != QSF_OK) return rc;
     if (t >= QSF_META_N)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' has unknown type %" PRIu32 " at byte offset %" PRIu64,
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' has unknown type %" PRIu32 " at byte offset %" PRIu64,
                            path_of(r), key, t, at);
     *out = (QsfMetaType)t;
     return QSF_OK;
@@ -66,7 +68,7 @@ static int read_type(Reader *r, const char *key, QsfMetaType *out) {
 static int read_scalar(Reader *r, QsfMetaEntry *e) {
     unsigned n = qsf_meta_type_bytes(e->type);
     uint64_t at = r->c.pos, v = 0;
-    unsigned char b[8] = {0};
+    unsigned char b[8] = { 0 };
     int rc = qsf_cursor_bytes(&r->c, b, n, "metadata value", r->err);
     if (rc != QSF_OK) return rc;
     for (unsigned i = n; i > 0; i--) v = v << 8 | b[i - 1];
@@ -84,8 +86,10 @@ static int read_scalar(Reader *r, QsfMetaEntry *e) {
     case QSF_META_F64: memcpy(&e->v.f, &v, sizeof e->v.f); break;
     case QSF_META_BOOL:
         if (v > 1)
-            return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' at byte offset %" PRIu64
-                               " is a bool with the value %" PRIu64, path_of(r), e->key, at, v);
+            return qsf_err_set(r->err, QSF_E_MODEL,
+                               "%s: metadata key '%s' at byte offset %" PRIu64
+                               " is a bool with the value %" PRIu64,
+                               path_of(r), e->key, at, v);
         e->v.u = v;
         break;
     default: e->v.u = v; break;
@@ -100,8 +104,10 @@ static int skip_strings(Reader *r, const QsfMetaEntry *e) {
         int rc = qsf_cursor_u64(&r->c, &n, "string in a metadata array", r->err);
         if (rc != QSF_OK) return rc;
         if (n > QSF_META_STR_MAX)
-            return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s': string %" PRIu64 " at byte offset %" PRIu64
-                               " claims a length of %" PRIu64 ", more than 1 MiB", path_of(r), e->key, i, at, n);
+            return qsf_err_set(r->err, QSF_E_MODEL,
+                               "%s: metadata key '%s': string %" PRIu64 " at byte offset %" PRIu64
+                               " claims a length of %" PRIu64 ", more than 1 MiB",
+                               path_of(r), e->key, i, at, n);
         rc = qsf_cursor_skip(&r->c, n, "string in a metadata array", r->err);
         if (rc != QSF_OK) return rc;
     }
@@ -114,16 +120,20 @@ static int read_array(Reader *r, QsfMetaEntry *e) {
     if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &e->v.arr.count, "metadata array length", r->err);
     if (rc != QSF_OK) return rc;
     if (e->elem == QSF_META_ARRAY)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' at byte offset %" PRIu64
-                           " is an array of arrays, which is not supported", path_of(r), e->key, at);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' at byte offset %" PRIu64
+                           " is an array of arrays, which is not supported",
+                           path_of(r), e->key, at);
     unsigned size = e->elem == QSF_META_STRING ? 8 : qsf_meta_type_bytes(e->elem);
     uint64_t least;
     if (!qsf_mul_u64(e->v.arr.count, size, &least) || least > qsf_cursor_left(&r->c))
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' at byte offset %" PRIu64 " claims %" PRIu64
-                           " elements, but only %" PRIu64 " bytes are left", path_of(r), e->key, at, e->v.arr.count,
-                           qsf_cursor_left(&r->c));
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' at byte offset %" PRIu64 " claims %" PRIu64
+                           " elements, but only %" PRIu64 " bytes are left",
+                           path_of(r), e->key, at, e->v.arr.count, qsf_cursor_left(&r->c));
     e->v.arr.off = r->c.pos;
-    rc = e->elem == QSF_META_STRING ? skip_strings(r, e) : qsf_cursor_skip(&r->c, least, "metadata array", r->err);
+    rc = e->elem == QSF_META_STRING ? skip_strings(r, e)
+                                    : qsf_cursor_skip(&r->c, least, "metadata array", r->err);
     e->v.arr.bytes = r->c.pos - e->v.arr.off;
     return rc;
 }
@@ -155,14 +165,17 @@ static int read_dims(Reader *r, QsfTensor *t) {
     int rc = qsf_cursor_u32(&r->c, &t->n_dims, "number of dimensions", r->err);
     if (rc != QSF_OK) return rc;
     if (t->n_dims < 1 || t->n_dims > 4)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' at byte offset %" PRIu64 " has %" PRIu32
-                           " dimensions, expected 1 to 4", path_of(r), t->name, at, t->n_dims);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' at byte offset %" PRIu64 " has %" PRIu32
+                           " dimensions, expected 1 to 4",
+                           path_of(r), t->name, at, t->n_dims);
     for (uint32_t d = 0; d < 4; d++) {
         t->ne[d] = 1;
         if (d < t->n_dims) rc = qsf_cursor_u64(&r->c, &t->ne[d], "tensor dimension", r->err);
         if (rc != QSF_OK) return rc;
         if (t->ne[d] == 0)
-            return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has a dimension of size 0", path_of(r), t->name);
+            return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has a dimension of size 0", path_of(r),
+                               t->name);
     }
     return QSF_OK;
 }
@@ -178,26 +191,32 @@ static int read_tensor(Reader *r, QsfTensor *t) {
     t->file = r->file;
     const QsfDtype *type = qsf_dtype(t->dtype);
     if (type == NULL)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has unknown type %" PRIu32, path_of(r), t->name, t->dtype);
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has unknown type %" PRIu32, path_of(r),
+                           t->name, t->dtype);
     uint64_t elems;
     if (!qsf_mul_u64(t->ne[0], t->ne[1], &elems) || !qsf_mul_u64(elems, t->ne[2], &elems) ||
         !qsf_mul_u64(elems, t->ne[3], &elems) || !qsf_dtype_tensor_bytes(type, t->ne, &t->bytes))
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' of type %s has an impossible shape (%" PRIu64
-                           " x %" PRIu64 " x %" PRIu64 " x %" PRIu64 "; blocks of %" PRIu32 ")", path_of(r), t->name,
-                           type->name, t->ne[0], t->ne[1], t->ne[2], t->ne[3], type->block_elems);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' of type %s has an impossible shape (%" PRIu64 " x %" PRIu64
+                           " x %" PRIu64 " x %" PRIu64 "; blocks of %" PRIu32 ")",
+                           path_of(r), t->name, type->name, t->ne[0], t->ne[1], t->ne[2], t->ne[3],
+                           type->block_elems);
     return QSF_OK;
 }
 
 /* Turns the relative offset into one of the file and checks that the tensor lies inside it. */
 static int place_tensor(const Reader *r, QsfTensor *t, uint64_t data, uint32_t alignment) {
     if (t->offset % alignment != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' starts at offset %" PRIu64
-                           " of the data, which is no multiple of the alignment %" PRIu32, path_of(r), t->name,
-                           t->offset, alignment);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%s' starts at offset %" PRIu64
+                           " of the data, which is no multiple of the alignment %" PRIu32,
+                           path_of(r), t->name, t->offset, alignment);
     uint64_t size = r->s->files[r->file].size, abs;
     if (!qsf_add_u64(t->offset, data, &abs) || !qsf_range_ok(abs, t->bytes, size))
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: truncated: tensor '%s' needs %" PRIu64 " bytes at byte offset %"
-                           PRIu64 ", the file has %" PRIu64, path_of(r), t->name, t->bytes, data + t->offset, size);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: truncated: tensor '%s' needs %" PRIu64 " bytes at byte offset %" PRIu64
+                           ", the file has %" PRIu64,
+                           path_of(r), t->name, t->bytes, data + t->offset, size);
     t->offset = abs;
     return QSF_OK;
 }
@@ -217,8 +236,8 @@ static int check_overlaps(const Reader *r, const QsfGgufPart *part) {
     for (size_t i = 1; rc == QSF_OK && i < n; i++) {
         const QsfTensor *a = order[i - 1], *b = order[i];
         if (b->offset - a->offset < a->bytes)
-            rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: tensors '%s' and '%s' overlap at byte offset %" PRIu64, path_of(r),
-                             a->name, b->name, b->offset);
+            rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: tensors '%s' and '%s' overlap at byte offset %" PRIu64,
+                             path_of(r), a->name, b->name, b->offset);
     }
     free(order);
     return rc;
@@ -226,17 +245,20 @@ static int check_overlaps(const Reader *r, const QsfGgufPart *part) {
 
 static int read_tensors(Reader *r, QsfGgufPart *part) {
     uint32_t alignment;
-    int rc = qsf_meta_table_u32(&part->meta, path_of(r), "general.alignment", DEFAULT_ALIGNMENT, &alignment, r->err);
+    int rc = qsf_meta_table_u32(&part->meta, path_of(r), "general.alignment", DEFAULT_ALIGNMENT, &alignment,
+                                r->err);
     if (rc != QSF_OK) return rc;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: general.alignment is %" PRIu32 ", expected a power of two",
-                           path_of(r), alignment);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: general.alignment is %" PRIu32 ", expected a power of two", path_of(r),
+                           alignment);
     part->tensors = qsf_source_alloc(r->s, part->n_tensors, sizeof *part->tensors, r->err);
     if (part->tensors == NULL) return r->err->code;
     for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++) rc = read_tensor(r, &part->tensors[i]);
     uint64_t data = 0;
     if (rc == QSF_OK && !qsf_align_up_u64(r->c.pos, alignment, &data))
-        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: general.alignment %" PRIu32 " is too large", path_of(r), alignment);
+        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: general.alignment %" PRIu32 " is too large", path_of(r),
+                         alignment);
     for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++)
         rc = place_tensor(r, &part->tensors[i], data, alignment);
     return rc == QSF_OK ? check_overlaps(r, part) : rc;
@@ -245,15 +267,19 @@ static int read_tensors(Reader *r, QsfGgufPart *part) {
 static int check_version(const Reader *r, uint32_t version) {
     if (version == 2 || version == 3) return QSF_OK;
     if ((version & 0xFFFF) == 0 && version != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: is a big-endian GGUF file, which is not supported", path_of(r));
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: is GGUF version %" PRIu32 ", which is not supported (2 and 3 are)",
-                       path_of(r), version);
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: is a big-endian GGUF file, which is not supported",
+                           path_of(r));
+    return qsf_err_set(r->err, QSF_E_MODEL,
+                       "%s: is GGUF version %" PRIu32 ", which is not supported (2 and 3 are)", path_of(r),
+                       version);
 }
 
 static int check_count(const Reader *r, uint64_t n, uint64_t least, const char *what) {
     if (n <= qsf_cursor_left(&r->c) / least) return QSF_OK;
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: truncated: the header announces %" PRIu64 " %s, but only %" PRIu64
-                       " bytes follow it", path_of(r), n, what, qsf_cursor_left(&r->c));
+    return qsf_err_set(r->err, QSF_E_MODEL,
+                       "%s: truncated: the header announces %" PRIu64 " %s, but only %" PRIu64
+                       " bytes follow it",
+                       path_of(r), n, what, qsf_cursor_left(&r->c));
 }
 
 static int read_all(Reader *r, QsfGgufPart *part) {
@@ -261,7 +287,8 @@ static int read_all(Reader *r, QsfGgufPart *part) {
     uint64_t n_pairs = 0;
     int rc = qsf_cursor_bytes(&r->c, magic, sizeof magic, "magic", r->err);
     if (rc == QSF_OK && memcmp(magic, "GGUF", 4) != 0)
-        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: is not a GGUF file (no magic at byte offset 0)", path_of(r));
+        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: is not a GGUF file (no magic at byte offset 0)",
+                         path_of(r));
     if (rc == QSF_OK) rc = qsf_cursor_u32(&r->c, &part->version, "version", r->err);
     if (rc == QSF_OK) rc = check_version(r, part->version);
     if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &part->n_tensors, "tensor count", r->err);
@@ -274,8 +301,8 @@ static int read_all(Reader *r, QsfGgufPart *part) {
 }
 
 int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err) {
-    Reader r = {.s = s, .err = err, .file = file};
-    *part = (QsfGgufPart){0};
+    Reader r = { .s = s, .err = err, .file = file };
+    *part = (QsfGgufPart){ 0 };
     int rc = qsf_cursor_open(&r.c, &s->files[file], 0, s->files[file].size, err);
     if (rc == QSF_OK) rc = read_all(&r, part);
     qsf_cursor_close(&r.c);

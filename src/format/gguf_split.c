@@ -19,8 +19,8 @@ static int index_tensors(QsfSource *s, QsfErr *err) {
     int rc = qsf_hashmap_init(&s->tensor_map, &s->arena, (uint32_t)s->n_tensors, tensor_key, s->tensors, err);
     for (uint64_t i = 0; rc == QSF_OK && i < s->n_tensors; i++)
         if (qsf_hashmap_put(&s->tensor_map, (int32_t)i) != (int32_t)i)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' appears twice", s->files[s->tensors[i].file].path,
-                             s->tensors[i].name);
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' appears twice",
+                             s->files[s->tensors[i].file].path, s->tensors[i].name);
     return rc;
 }
 
@@ -30,8 +30,9 @@ static char *part_path(const char *first, uint32_t i, uint32_t n, QsfErr *err) {
     size_t len = strlen(first);
     snprintf(suffix, sizeof suffix, "-%05u-of-%05u.gguf", 1u, n);
     if (len < SUFFIX_LEN || strlen(suffix) != SUFFIX_LEN || strcmp(first + len - SUFFIX_LEN, suffix) != 0) {
-        qsf_err_set(err, QSF_E_MODEL, "%s: is the first of %u parts, so its name must end with %s to find the others",
-                    first, n, suffix);
+        qsf_err_set(err, QSF_E_MODEL,
+                    "%s: is the first of %u parts, so its name must end with %s to find the others", first, n,
+                    suffix);
         return NULL;
     }
     char *path = strdup(first);
@@ -51,8 +52,9 @@ static int check_part(const QsfSource *s, const QsfGgufPart *part, uint32_t i, u
     int rc = qsf_meta_table_u32(&part->meta, path, "split.no", UINT32_MAX, &no, err);
     if (rc == QSF_OK) rc = qsf_meta_table_u32(&part->meta, path, "split.count", UINT32_MAX, &count, err);
     if (rc == QSF_OK && (no != i || count != n))
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: should be part %u of %u, but its split.no is %d and split.count %d", path,
-                         i, n, (int)no, (int)count);
+        rc = qsf_err_set(err, QSF_E_MODEL,
+                         "%s: should be part %u of %u, but its split.no is %d and split.count %d", path, i, n,
+                         (int)no, (int)count);
     return rc;
 }
 
@@ -75,10 +77,12 @@ static int join_tensors(QsfSource *s, const QsfGgufPart *parts, uint32_t n, QsfE
     uint64_t total = 0, at = 0;
     uint32_t expected;
     for (uint32_t i = 0; i < n; i++) total += parts[i].n_tensors;
-    int rc = qsf_meta_table_u32(&s->meta, s->files[0].path, "split.tensors.count", UINT32_MAX, &expected, err);
+    int rc =
+        qsf_meta_table_u32(&s->meta, s->files[0].path, "split.tensors.count", UINT32_MAX, &expected, err);
     if (rc != QSF_OK) return rc;
     if (expected != UINT32_MAX && expected != total)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: split.tensors.count is %u, but its %u parts hold %llu tensors",
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: split.tensors.count is %u, but its %u parts hold %llu tensors",
                            s->files[0].path, expected, n, (unsigned long long)total);
     s->tensors = qsf_source_alloc(s, total, sizeof *s->tensors, err);
     if (s->tensors == NULL) return err->code;
@@ -93,7 +97,8 @@ static int join_tensors(QsfSource *s, const QsfGgufPart *parts, uint32_t n, QsfE
 
 static int open_split(QsfSource *s, const QsfGgufPart *first, uint32_t n, QsfErr *err) {
     if (n > QSF_MAX_PARTS)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: split.count is %u, more than %u", s->files[0].path, n, QSF_MAX_PARTS);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: split.count is %u, more than %u", s->files[0].path, n,
+                           QSF_MAX_PARTS);
     QsfGgufPart *parts = qsf_source_alloc(s, n, sizeof *parts, err);
     QsfFile *files = qsf_source_alloc(s, n, sizeof *files, err);
     if (parts == NULL || files == NULL) return err->code;
@@ -114,8 +119,8 @@ int qsf_gguf_open(QsfSource *s, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_meta_table_u32(&first.meta, path, "split.count", 0, &count, err);
     if (rc != QSF_OK) return rc;
     if (count > 1 && no != 0)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: is part %u of %u of a split model: open its first part", path, no + 1,
-                           count);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: is part %u of %u of a split model: open its first part",
+                           path, no + 1, count);
     s->meta = first.meta;
     s->tensors = first.tensors;
     s->n_tensors = first.n_tensors;

@@ -10,14 +10,16 @@ typedef struct TypeInfo {
 } TypeInfo;
 
 static const TypeInfo types[QSF_META_N] = {
-    [QSF_META_U8] = {"u8", 1},    [QSF_META_I8] = {"i8", 1},     [QSF_META_U16] = {"u16", 2},
-    [QSF_META_I16] = {"i16", 2},  [QSF_META_U32] = {"u32", 4},   [QSF_META_I32] = {"i32", 4},
-    [QSF_META_F32] = {"f32", 4},  [QSF_META_BOOL] = {"bool", 1}, [QSF_META_STRING] = {"string", 0},
-    [QSF_META_ARRAY] = {"array", 0}, [QSF_META_U64] = {"u64", 8}, [QSF_META_I64] = {"i64", 8},
-    [QSF_META_F64] = {"f64", 8},
+    [QSF_META_U8] = { "u8", 1 },       [QSF_META_I8] = { "i8", 1 },     [QSF_META_U16] = { "u16", 2 },
+    [QSF_META_I16] = { "i16", 2 },     [QSF_META_U32] = { "u32", 4 },   [QSF_META_I32] = { "i32", 4 },
+    [QSF_META_F32] = { "f32", 4 },     [QSF_META_BOOL] = { "bool", 1 }, [QSF_META_STRING] = { "string", 0 },
+    [QSF_META_ARRAY] = { "array", 0 }, [QSF_META_U64] = { "u64", 8 },   [QSF_META_I64] = { "i64", 8 },
+    [QSF_META_F64] = { "f64", 8 },
 };
 
-const char *qsf_meta_type_name(QsfMetaType type) { return (unsigned)type < QSF_META_N ? types[type].name : "unknown"; }
+const char *qsf_meta_type_name(QsfMetaType type) {
+    return (unsigned)type < QSF_META_N ? types[type].name : "unknown";
+}
 
 unsigned qsf_meta_type_bytes(QsfMetaType type) { return types[type].bytes; }
 
@@ -28,7 +30,7 @@ static const char *entry_key(const void *owner, int32_t id, size_t *len) {
 }
 
 int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err) {
-    *t = (QsfMetaTable){0};
+    *t = (QsfMetaTable){ 0 };
     t->e = qsf_source_alloc(s, n + QSF_MAX_OVERRIDES, sizeof *t->e, err);
     if (t->e == NULL) return err->code;
     t->cap = (uint32_t)(n + QSF_MAX_OVERRIDES); /* fits: the allocation is capped */
@@ -38,7 +40,8 @@ int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err) 
 int qsf_meta_table_add(const QsfSource *s, QsfMetaTable *t, QsfErr *err) {
     int32_t id = (int32_t)t->n;
     if (qsf_hashmap_put(&t->map, id) != id)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' appears twice", s->files[0].path, t->e[id].key);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' appears twice", s->files[0].path,
+                           t->e[id].key);
     t->n++;
     return QSF_OK;
 }
@@ -82,21 +85,22 @@ static int wrong_type(const char *path, const QsfMetaEntry *e, const char *expec
 }
 
 /* The integer of e when it lies in [lo, hi] and hi <= INT64_MAX. */
-static int int_in_range(const char *path, const QsfMetaEntry *e, int64_t lo, int64_t hi, int64_t *out, QsfErr *err) {
+static int int_in_range(const char *path, const QsfMetaEntry *e, int64_t lo, int64_t hi, int64_t *out,
+                        QsfErr *err) {
     if (!is_signed(e->type) && !is_unsigned(e->type)) return wrong_type(path, e, "an integer", err);
     if (is_unsigned(e->type) && e->v.u > (uint64_t)hi)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is %llu, out of range (%lld to %lld)", path, e->key,
-                           (unsigned long long)e->v.u, (long long)lo, (long long)hi);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is %llu, out of range (%lld to %lld)",
+                           path, e->key, (unsigned long long)e->v.u, (long long)lo, (long long)hi);
     int64_t v = is_signed(e->type) ? e->v.i : (int64_t)e->v.u;
     if (v < lo || v > hi)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is %lld, out of range (%lld to %lld)", path, e->key,
-                           (long long)v, (long long)lo, (long long)hi);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is %lld, out of range (%lld to %lld)",
+                           path, e->key, (long long)v, (long long)lo, (long long)hi);
     *out = v;
     return QSF_OK;
 }
 
-int qsf_meta_table_u32(const QsfMetaTable *t, const char *path, const char *key, uint32_t fallback, uint32_t *out,
-                       QsfErr *err) {
+int qsf_meta_table_u32(const QsfMetaTable *t, const char *path, const char *key, uint32_t fallback,
+                       uint32_t *out, QsfErr *err) {
     const QsfMetaEntry *e = qsf_meta_find(t, key);
     int64_t v = 0;
     *out = fallback;

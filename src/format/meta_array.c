@@ -16,16 +16,16 @@ static bool converts(QsfMetaType have, QsfMetaType want) {
 int qsf_meta_array_open(const QsfSource *s, const char *key, QsfMetaType elem, QsfMetaArray *a, bool *present,
                         QsfErr *err) {
     const QsfMetaEntry *e = qsf_meta_find(&s->meta, key);
-    *a = (QsfMetaArray){0};
+    *a = (QsfMetaArray){ 0 };
     *present = false;
     if (e == NULL) return QSF_OK;
     const char *path = s->files[0].path;
     if (e->type != QSF_META_ARRAY)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is of type %s, expected an array", path, key,
-                           qsf_meta_type_name(e->type));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is of type %s, expected an array", path,
+                           key, qsf_meta_type_name(e->type));
     if (!converts(e->elem, elem))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is an array of %s, expected one of %s", path, key,
-                           qsf_meta_type_name(e->elem), qsf_meta_type_name(elem));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is an array of %s, expected one of %s",
+                           path, key, qsf_meta_type_name(e->elem), qsf_meta_type_name(elem));
     a->elem = e->elem;
     a->count = e->v.arr.count;
     a->bytes = e->v.arr.bytes;
@@ -42,7 +42,8 @@ int qsf_meta_array_open(const QsfSource *s, const char *key, QsfMetaType elem, Q
 /* Counts one element as read. */
 static int step(QsfMetaArray *a, bool right_kind, QsfErr *err) {
     if (!right_kind || a->next >= a->count)
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: array '%s' of %llu elements is read past its end or as another type",
+        return qsf_err_set(err, QSF_E_RUNTIME,
+                           "internal: array '%s' of %llu elements is read past its end or as another type",
                            a->key, (unsigned long long)a->count);
     a->next++;
     return QSF_OK;
@@ -54,7 +55,8 @@ int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err
     if (rc == QSF_OK) rc = qsf_cursor_u64(&a->cur, &n, a->key, err);
     if (rc != QSF_OK) return rc;
     if (n > QSF_META_STR_MAX || n > qsf_cursor_left(&a->cur)) /* was checked at open: the file has changed */
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file changed while '%s' was read", a->cur.file->path, a->key);
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file changed while '%s' was read", a->cur.file->path,
+                           a->key);
     if (n + 1 > a->tmp_cap) {
         size_t cap = (size_t)n + 1 < 256 ? 256 : ((size_t)n + 1) * 2;
         char *tmp = realloc(a->tmp, cap);
@@ -72,7 +74,7 @@ int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err
 
 /* The next fixed-size element as its raw little-endian bits. */
 static int next_bits(QsfMetaArray *a, bool right_kind, uint64_t *out, QsfErr *err) {
-    unsigned char b[8] = {0};
+    unsigned char b[8] = { 0 };
     unsigned n = qsf_meta_type_bytes(a->elem);
     int rc = step(a, right_kind, err);
     if (rc == QSF_OK) rc = qsf_cursor_bytes(&a->cur, b, n, a->key, err);
@@ -119,5 +121,5 @@ int qsf_meta_array_f32(QsfMetaArray *a, float *out, QsfErr *err) {
 void qsf_meta_array_close(QsfMetaArray *a) {
     qsf_cursor_close(&a->cur);
     free(a->tmp);
-    *a = (QsfMetaArray){0};
+    *a = (QsfMetaArray){ 0 };
 }

@@ -20,7 +20,8 @@ static int parse_int(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *er
     errno = 0;
     e->type = QSF_META_I64;
     e->v.i = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0) return qsf_err_set(err, QSF_E_USAGE, "'%s' is not an integer", text);
+    if (end == text || *end != '\0' || errno != 0)
+        return qsf_err_set(err, QSF_E_USAGE, "'%s' is not an integer", text);
     return QSF_OK;
 }
 
@@ -52,7 +53,8 @@ typedef struct ValueKind {
 } ValueKind;
 
 static const ValueKind kinds[] = {
-    {"str:", parse_str}, {"int:", parse_int}, {"float:", parse_float}, {"bool:", parse_bool}};
+    { "str:", parse_str }, { "int:", parse_int }, { "float:", parse_float }, { "bool:", parse_bool }
+};
 
 static int parse_value(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *err) {
     if (strcmp(text, "null") == 0) {
@@ -63,7 +65,8 @@ static int parse_value(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *
         size_t n = strlen(kinds[i].prefix);
         if (strncmp(text, kinds[i].prefix, n) == 0) return kinds[i].parse(s, text + n, e, err);
     }
-    return qsf_err_set(err, QSF_E_USAGE, "expected KEY=null or KEY=str:VALUE, int:VALUE, float:VALUE or bool:VALUE");
+    return qsf_err_set(err, QSF_E_USAGE,
+                       "expected KEY=null or KEY=str:VALUE, int:VALUE, float:VALUE or bool:VALUE");
 }
 
 /* Puts e over the entry of its key, or adds it. */
@@ -86,10 +89,10 @@ static int store(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
 }
 
 int qsf_source_override(QsfSource *s, const char *spec, QsfErr *err) {
-    QsfErr local = {0};
+    QsfErr local = { 0 };
     if (err == NULL) err = &local;
     const char *eq = strchr(spec, '=');
-    QsfMetaEntry e = {0};
+    QsfMetaEntry e = { 0 };
     int rc;
     if (eq == NULL || eq == spec) {
         rc = qsf_err_set(err, QSF_E_USAGE, "expected KEY=TYPE:VALUE or KEY=null");

@@ -28,18 +28,19 @@ typedef struct Magic {
 } Magic;
 
 static const Magic magics[] = {
-    {0, 4, "QSF1", "a QSF file, which this version cannot read"},
-    {0, 4, "FUGG", "a big-endian GGUF file, which is not supported"},
-    {0, 4, "lmgg", "a GGML file of the time before GGUF, which is not supported"},
-    {0, 4, "fmgg", "a GGML file of the time before GGUF, which is not supported"},
-    {0, 4, "tjgg", "a GGML file of the time before GGUF, which is not supported"},
-    {8, 2, "{\"", "a safetensors file, which this version cannot read"},
-    {0, 4, "PK\x03\x04", "a ZIP archive (a PyTorch checkpoint?), expected GGUF"},
-    {0, 2, "\x1f\x8b", "a gzip file: decompress it first"},
-    {0, 4, "\x28\xb5\x2f\xfd", "a zstd file: decompress it first"},
-    {0, 23, "version https://git-lfs", "a Git LFS pointer, not the model itself: fetch it with git lfs pull"},
-    {0, 14, "<!DOCTYPE html", "a web page, not a model (an unfinished download?)"},
-    {0, 14, "<!doctype html", "a web page, not a model (an unfinished download?)"},
+    { 0, 4, "QSF1", "a QSF file, which this version cannot read" },
+    { 0, 4, "FUGG", "a big-endian GGUF file, which is not supported" },
+    { 0, 4, "lmgg", "a GGML file of the time before GGUF, which is not supported" },
+    { 0, 4, "fmgg", "a GGML file of the time before GGUF, which is not supported" },
+    { 0, 4, "tjgg", "a GGML file of the time before GGUF, which is not supported" },
+    { 8, 2, "{\"", "a safetensors file, which this version cannot read" },
+    { 0, 4, "PK\x03\x04", "a ZIP archive (a PyTorch checkpoint?), expected GGUF" },
+    { 0, 2, "\x1f\x8b", "a gzip file: decompress it first" },
+    { 0, 4, "\x28\xb5\x2f\xfd", "a zstd file: decompress it first" },
+    { 0, 23, "version https://git-lfs",
+      "a Git LFS pointer, not the model itself: fetch it with git lfs pull" },
+    { 0, 14, "<!DOCTYPE html", "a web page, not a model (an unfinished download?)" },
+    { 0, 14, "<!doctype html", "a web page, not a model (an unfinished download?)" },
 };
 
 static bool looks_like_text(const unsigned char *p, size_t n) {
@@ -55,15 +56,17 @@ static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *er
         if (n >= m->off + m->len && memcmp(p + m->off, m->bytes, m->len) == 0)
             return qsf_err_set(err, QSF_E_MODEL, "%s: is %s", f->path, m->what);
     }
-    if (looks_like_text(p, n)) return qsf_err_set(err, QSF_E_MODEL, "%s: is a text file, not a model: expected GGUF", f->path);
+    if (looks_like_text(p, n))
+        return qsf_err_set(err, QSF_E_MODEL, "%s: is a text file, not a model: expected GGUF", f->path);
     if (n < 4) return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: has only %zu bytes", f->path, n);
-    return qsf_err_set(err, QSF_E_MODEL, "%s: is not a model file: expected GGUF, its first bytes are %02x %02x %02x %02x",
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: is not a model file: expected GGUF, its first bytes are %02x %02x %02x %02x",
                        f->path, p[0], p[1], p[2], p[3]);
 }
 
 static int sniff_and_read(QsfSource *s, QsfErr *err) {
     const QsfFile *f = &s->files[0];
-    unsigned char head[SNIFF_BYTES] = {0};
+    unsigned char head[SNIFF_BYTES] = { 0 };
     size_t n = f->size < sizeof head ? (size_t)f->size : sizeof head;
     if (n == 0) return qsf_err_set(err, QSF_E_MODEL, "%s: is empty", f->path);
     int rc = qsf_file_pread(f, head, n, 0, err);
@@ -73,7 +76,7 @@ static int sniff_and_read(QsfSource *s, QsfErr *err) {
 }
 
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
-    QsfErr local = {0};
+    QsfErr local = { 0 };
     if (err == NULL) err = &local; /* the readers look at the code in it */
     *out = NULL;
     QsfFile file;
@@ -121,9 +124,13 @@ uint64_t qsf_source_bytes(const QsfSource *s) {
     return sum;
 }
 
-const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i) { return i < s->n_files ? &s->files[i] : NULL; }
+const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i) {
+    return i < s->n_files ? &s->files[i] : NULL;
+}
 
-const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i) { return i < s->n_tensors ? &s->tensors[i] : NULL; }
+const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i) {
+    return i < s->n_tensors ? &s->tensors[i] : NULL;
+}
 
 const QsfTensor *qsf_source_find_tensor(const QsfSource *s, const char *name) {
     int32_t i = qsf_hashmap_get(&s->tensor_map, name, strlen(name));

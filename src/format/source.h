@@ -82,8 +82,10 @@ typedef struct QsfMetaArray {
 /* Returns false in *present when absent; QSF_E_MODEL when the key is not an array of `elem`
  * (integer element types convert among each other: pass QSF_META_I64 for "any integer"; pass
  * QSF_META_F32 for floats). Close what was opened. */
-int qsf_meta_array_open(const QsfSource *s, const char *key, QsfMetaType elem, QsfMetaArray *a, bool *present, QsfErr *err);
-int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err); /* valid until the next call */
+int qsf_meta_array_open(const QsfSource *s, const char *key, QsfMetaType elem, QsfMetaArray *a, bool *present,
+                        QsfErr *err);
+/* *s is valid until the next call. */
+int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err);
 int qsf_meta_array_i64(QsfMetaArray *a, int64_t *out, QsfErr *err);
 int qsf_meta_array_f32(QsfMetaArray *a, float *out, QsfErr *err);
 void qsf_meta_array_close(QsfMetaArray *a);

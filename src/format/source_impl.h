@@ -7,38 +7,43 @@
 #include "src/base/hashmap.h"
 #include "src/format/source.h"
 
-#define QSF_META_CAP ((size_t)64 << 20)     /* most memory that tables and strings of a file may take */
-#define QSF_META_STR_MAX ((uint64_t)1 << 20)
-#define QSF_META_KEY_MAX 65535u             /* ggml-org/ggml docs/gguf.md */
+#define QSF_META_CAP      ((size_t)64 << 20) /* most memory that tables and strings of a file may take */
+#define QSF_META_STR_MAX  ((uint64_t)1 << 20)
+#define QSF_META_KEY_MAX  65535u /* ggml-org/ggml docs/gguf.md */
 #define QSF_MAX_OVERRIDES 64u
-#define QSF_MAX_PARTS 1024u
+#define QSF_MAX_PARTS     1024u
 
 typedef struct QsfMetaEntry {
-    const char *key;   /* NUL-terminated */
+    const char *key; /* NUL-terminated */
     size_t key_len;
     QsfMetaType type;
-    QsfMetaType elem;  /* of an array */
-    bool hidden;       /* overridden with null */
+    QsfMetaType elem; /* of an array */
+    bool hidden;      /* overridden with null */
     union {
-        uint64_t u;    /* U8 U16 U32 U64 BOOL */
-        int64_t i;     /* I8 I16 I32 I64 */
-        double f;      /* F32 F64 */
-        struct { const char *s; uint64_t len; } str;
-        struct { uint64_t off, count, bytes; } arr; /* place in the first file */
+        uint64_t u; /* U8 U16 U32 U64 BOOL */
+        int64_t i;  /* I8 I16 I32 I64 */
+        double f;   /* F32 F64 */
+        struct {
+            const char *s;
+            uint64_t len;
+        } str;
+        struct {
+            uint64_t off, count, bytes;
+        } arr; /* place in the first file */
     } v;
 } QsfMetaEntry;
 
 typedef struct QsfMetaTable {
-    QsfMetaEntry *e;   /* (n), with room for QSF_MAX_OVERRIDES more */
+    QsfMetaEntry *e; /* (n), with room for QSF_MAX_OVERRIDES more */
     uint32_t n, cap, n_hidden;
-    QsfHashmap map;    /* key -> index */
+    QsfHashmap map; /* key -> index */
 } QsfMetaTable;
 
 struct QsfSource {
     QsfLedger *ledger;
     QsfArena arena;
     char format[16];
-    QsfFile *files;    /* (n_files) */
+    QsfFile *files; /* (n_files) */
     uint32_t n_files;
     QsfMetaTable meta; /* of the first file */
     QsfTensor *tensors;
@@ -55,8 +60,8 @@ int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err);
 int qsf_meta_table_add(const QsfSource *s, QsfMetaTable *t, QsfErr *err);
 const QsfMetaEntry *qsf_meta_find(const QsfMetaTable *t, const char *key);
 /* As qsf_meta_u32, on a table that is not yet part of a source; path for messages. */
-int qsf_meta_table_u32(const QsfMetaTable *t, const char *path, const char *key, uint32_t fallback, uint32_t *out,
-                       QsfErr *err);
+int qsf_meta_table_u32(const QsfMetaTable *t, const char *path, const char *key, uint32_t fallback,
+                       uint32_t *out, QsfErr *err);
 /* Bytes of a scalar in a file, 0 for strings and arrays. */
 unsigned qsf_meta_type_bytes(QsfMetaType type);
 

@@ -7,7 +7,7 @@
 
 static const QsfArch table[] = {
     /* name, norm, activation, RoPE, gated FFN, embedding scale power */
-    {"llama", QSF_NORM_RMS, QSF_ACT_SILU, QSF_ROPE_PAIRS, true, 0.0f},
+    { "llama", QSF_NORM_RMS, QSF_ACT_SILU, QSF_ROPE_PAIRS, true, 0.0f },
 };
 
 const QsfArch *qsf_arch_at(unsigned i) { return i < sizeof table / sizeof *table ? &table[i] : NULL; }

@@ -10,14 +10,14 @@
 #include "src/base/strbuf.h"
 #include "src/base/utf8.h"
 
-#define KEY_MAX 256
-#define MAX_HIDDEN (1u << 20)
-#define MAX_HEADS (1u << 14)
+#define KEY_MAX      256
+#define MAX_HIDDEN   (1u << 20)
+#define MAX_HEADS    (1u << 14)
 #define MAX_HEAD_DIM 4096u
-#define MAX_FFN (1u << 22)
-#define MAX_VOCAB (1u << 24)
-#define MAX_CTX (1u << 28)
-#define REQUIRED 0u /* as a fallback: every number below must be at least 1 */
+#define MAX_FFN      (1u << 22)
+#define MAX_VOCAB    (1u << 24)
+#define MAX_CTX      (1u << 28)
+#define REQUIRED     0u /* as a fallback: every number below must be at least 1 */
 
 typedef struct Reader {
     const QsfSource *src;
@@ -33,14 +33,15 @@ static const char *full_key(Reader *r, const char *name) {
 }
 
 static int bad(const Reader *r, const char *what) {
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' %s", qsf_source_path(r->src), r->key, what);
+    return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' %s", qsf_source_path(r->src), r->key,
+                       what);
 }
 
 static int check_u32(const Reader *r, uint32_t v, uint32_t max) {
     if (v >= 1 && v <= max) return QSF_OK;
     if (!qsf_meta_has(r->src, r->key)) return bad(r, "is missing");
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' is %u, expected 1 to %u", qsf_source_path(r->src),
-                       r->key, v, max);
+    return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' is %u, expected 1 to %u",
+                       qsf_source_path(r->src), r->key, v, max);
 }
 
 /* A number from 1 to max; fallback when the key is absent. */
@@ -52,7 +53,7 @@ static int get_u32(Reader *r, const char *name, uint32_t fallback, uint32_t max,
 static bool is_array(const Reader *r) {
     QsfMetaArray a;
     bool present = false;
-    QsfErr ignored = {0};
+    QsfErr ignored = { 0 };
     qsf_meta_array_open(r->src, r->key, QSF_META_I64, &a, &present, &ignored);
     if (present) qsf_meta_array_close(&a);
     return present;
@@ -98,7 +99,8 @@ static int read_vocab_size(Reader *r, QsfHparams *h) {
         return QSF_OK;
     }
     if (n > MAX_VOCAB)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tokenizer.ggml.tokens has %llu entries, at most %u are supported",
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tokenizer.ggml.tokens has %llu entries, at most %u are supported",
                            qsf_source_path(r->src), (unsigned long long)n, MAX_VOCAB);
     return get_u32(r, "vocab_size", REQUIRED, MAX_VOCAB, &h->n_vocab);
 }
@@ -118,16 +120,19 @@ static int read_heads(Reader *r, QsfHparams *h) {
         rc = get_per_layer(r, "attention.head_count_kv", h->n_layers, h->n_heads, MAX_HEADS, &h->n_kv_heads);
     if (rc != QSF_OK) return rc;
     if (h->n_heads % h->n_kv_heads != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' is %u, which does not divide the %u heads",
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' is %u, which does not divide the %u heads",
                            qsf_source_path(r->src), r->key, h->n_kv_heads, h->n_heads);
     full_key(r, "attention.key_length");
     if (!qsf_meta_has(r->src, r->key) && h->hidden % h->n_heads != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: embedding length %u is no multiple of the %u heads and '%s' is missing",
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: embedding length %u is no multiple of the %u heads and '%s' is missing",
                            qsf_source_path(r->src), h->hidden, h->n_heads, r->key);
     rc = get_u32(r, "attention.key_length", h->hidden / h->n_heads, MAX_HEAD_DIM, &h->head_dim);
     if (rc == QSF_OK && h->head_dim % 2 != 0) rc = bad(r, "(the size of a head) is odd");
     if (rc == QSF_OK) rc = get_u32(r, "attention.value_length", h->head_dim, MAX_HEAD_DIM, &v_dim);
-    if (rc == QSF_OK && v_dim != h->head_dim) rc = bad(r, "differs from attention.key_length, which is not supported");
+    if (rc == QSF_OK && v_dim != h->head_dim)
+        rc = bad(r, "differs from attention.key_length, which is not supported");
     if (rc == QSF_OK && (uint64_t)h->n_heads * h->head_dim > MAX_HIDDEN)
         rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: %u heads of %u elements are more than supported",
                          qsf_source_path(r->src), h->n_heads, h->head_dim);
@@ -143,31 +148,37 @@ static int read_rope_scale(Reader *r, QsfHparams *h) {
     if (rc != QSF_OK) return rc;
     if (type != NULL && strcmp(type, "none") == 0) return QSF_OK;
     if (type != NULL && strcmp(type, "linear") != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: RoPE scaling of type '%s' (%s) is not supported, only linear is",
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: RoPE scaling of type '%s' (%s) is not supported, only linear is",
                            qsf_source_path(r->src), type, r->key);
     const char *name = "rope.scaling.factor";
     if (!qsf_meta_has(r->src, full_key(r, name))) name = "rope.scale_linear"; /* of older files */
     rc = qsf_meta_f32(r->src, full_key(r, name), 1.0f, &h->rope_scale, r->err);
     if (rc != QSF_OK) return rc;
     if (fpclassify(h->rope_scale) == FP_ZERO) h->rope_scale = 1.0f; /* written for "none" */
-    if (!isfinite(h->rope_scale) || h->rope_scale < 1e-6f || h->rope_scale > 1e6f) return bad(r, "is out of range");
+    if (!isfinite(h->rope_scale) || h->rope_scale < 1e-6f || h->rope_scale > 1e6f)
+        return bad(r, "is out of range");
     return QSF_OK;
 }
 
 static int read_rope(Reader *r, QsfHparams *h) {
     int rc = get_u32(r, "rope.dimension_count", h->head_dim, h->head_dim, &h->n_rot);
     if (rc == QSF_OK && h->n_rot % 2 != 0) rc = bad(r, "is odd");
-    if (rc == QSF_OK) rc = qsf_meta_f32(r->src, full_key(r, "rope.freq_base"), 10000.0f, &h->rope_base, r->err);
-    if (rc == QSF_OK && (!isfinite(h->rope_base) || h->rope_base < 1.0f)) rc = bad(r, "is out of range, expected 1 or more");
+    if (rc == QSF_OK)
+        rc = qsf_meta_f32(r->src, full_key(r, "rope.freq_base"), 10000.0f, &h->rope_base, r->err);
+    if (rc == QSF_OK && (!isfinite(h->rope_base) || h->rope_base < 1.0f))
+        rc = bad(r, "is out of range, expected 1 or more");
     return rc == QSF_OK ? read_rope_scale(r, h) : rc;
 }
 
 static int read_norm(Reader *r, QsfHparams *h) {
-    const char *name = h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+    const char *name =
+        h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
     full_key(r, name);
     if (!qsf_meta_has(r->src, r->key)) return bad(r, "is missing");
     int rc = qsf_meta_f32(r->src, r->key, 0.0f, &h->norm_eps, r->err);
-    if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f)) rc = bad(r, "is out of range, expected 0 < epsilon < 1");
+    if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f))
+        rc = bad(r, "is out of range, expected 0 < epsilon < 1");
     return rc;
 }
 
@@ -189,7 +200,8 @@ static int unsupported_arch(const QsfSource *src, const char *name, QsfErr *err)
         if (i > 0) qsf_strbuf_adds(&list, ", ");
         qsf_strbuf_adds(&list, a->name);
     }
-    int rc = qsf_err_set(err, QSF_E_MODEL, "%s: model architecture '%s' (general.architecture) is not supported; supported: %s",
+    int rc = qsf_err_set(err, QSF_E_MODEL,
+                         "%s: model architecture '%s' (general.architecture) is not supported; supported: %s",
                          qsf_source_path(src), name, qsf_strbuf_str(&list));
     qsf_strbuf_free(&list);
     return rc;
@@ -211,7 +223,7 @@ static int read_name(QsfHparams *h, const QsfSource *src, QsfErr *err) {
 
 int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err) {
     const char *arch;
-    *h = (QsfHparams){0};
+    *h = (QsfHparams){ 0 };
     *vocab_only = qsf_source_n_tensors(src) == 0;
     int rc = qsf_meta_str(src, "general.architecture", &arch, NULL, err);
     if (rc == QSF_OK) rc = read_name(h, src, err);
@@ -219,9 +231,10 @@ int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfE
     h->arch = arch == NULL ? NULL : qsf_arch_find(arch);
     if (*vocab_only) return QSF_OK;
     if (arch == NULL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing", qsf_source_path(src));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing",
+                           qsf_source_path(src));
     if (h->arch == NULL) return unsupported_arch(src, arch, err);
-    Reader r = {.src = src, .arch = h->arch->name, .err = err};
+    Reader r = { .src = src, .arch = h->arch->name, .err = err };
     rc = read_sizes(&r, h);
     if (rc == QSF_OK) rc = read_heads(&r, h);
     if (rc == QSF_OK) rc = read_norm(&r, h);

@@ -20,9 +20,10 @@ static int check_shape(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfE
     uint64_t cols, rows;
     qsf_role_shape(role, &m->hp, &cols, &rows);
     if (t->ne[0] == cols && t->ne[1] == rows && t->ne[2] == 1 && t->ne[3] == 1) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' has the shape %" PRIu64 " x %" PRIu64 " x %" PRIu64 " x %"
-                       PRIu64 ", expected %" PRIu64 " x %" PRIu64, path_of(m), t->name, t->ne[0], t->ne[1], t->ne[2],
-                       t->ne[3], cols, rows);
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: tensor '%s' has the shape %" PRIu64 " x %" PRIu64 " x %" PRIu64 " x %" PRIu64
+                       ", expected %" PRIu64 " x %" PRIu64,
+                       path_of(m), t->name, t->ne[0], t->ne[1], t->ne[2], t->ne[3], cols, rows);
 }
 
 static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfErr *err) {
@@ -30,13 +31,14 @@ static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfEr
     QsfRoleKind kind = qsf_role_kind(role);
     bool plain = type->block_elems == 1;
     if (kind == QSF_KIND_MATRIX && !type->supported)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which is not supported", path_of(m), t->name,
-                           type->name);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which is not supported",
+                           path_of(m), t->name, type->name);
     if (kind == QSF_KIND_VECTOR && !(type->supported && plain))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32, F16 or BF16", path_of(m),
-                           t->name, type->name);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32, F16 or BF16",
+                           path_of(m), t->name, type->name);
     if (kind == QSF_KIND_F32 && strcmp(type->name, "F32") != 0)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32", path_of(m), t->name, type->name);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32", path_of(m),
+                           t->name, type->name);
     return QSF_OK;
 }
 
@@ -54,10 +56,13 @@ static int place_tensor(QsfModel *m, const QsfTensor *t, QsfErr *err) {
     QsfNameClass cls = qsf_role_of_name(t->name, &role, &layer);
     if (cls == QSF_NAME_IGNORED) return QSF_OK;
     if (cls == QSF_NAME_UNKNOWN || !role_fits_arch(role, m->hp.arch))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is not supported in a %s model, whose answers would be wrong without it",
-                           path_of(m), t->name, m->hp.arch->name);
+        return qsf_err_set(
+            err, QSF_E_MODEL,
+            "%s: tensor '%s' is not supported in a %s model, whose answers would be wrong without it",
+            path_of(m), t->name, m->hp.arch->name);
     if (role < QSF_ROLE_LAYER_N && layer >= m->hp.n_layers)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' belongs to layer %u, but the model has %u layers", path_of(m),
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: tensor '%s' belongs to layer %u, but the model has %u layers", path_of(m),
                            t->name, layer, m->hp.n_layers);
     int rc = check_shape(m, t, role, err);
     if (rc == QSF_OK) rc = check_type(m, t, role, err);
@@ -73,7 +78,8 @@ static bool role_required(QsfRole role, const QsfArch *a) {
 static int check_complete(QsfModel *m, QsfErr *err) {
     for (int r = QSF_ROLE_LAYER_N; r < QSF_ROLE_N; r++)
         if (role_required((QsfRole)r, m->hp.arch) && *slot_of(m, (QsfRole)r, 0) == NULL)
-            return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is missing", path_of(m), qsf_role_name((QsfRole)r));
+            return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is missing", path_of(m),
+                               qsf_role_name((QsfRole)r));
     for (uint32_t l = 0; l < m->hp.n_layers; l++)
         for (int r = 0; r < QSF_ROLE_LAYER_N; r++)
             if (role_required((QsfRole)r, m->hp.arch) && m->layers[l][r] == NULL)
@@ -92,7 +98,8 @@ static int check_rope_freqs(const QsfModel *m, QsfErr *err) {
         int rc = qsf_file_pread(qsf_source_file(m->src, t->file), &v, sizeof v, off, err);
         if (rc != QSF_OK) return rc;
         if (!isfinite(v) || v <= 0.0f)
-            return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' holds a factor that is not positive at byte offset %" PRIu64,
+            return qsf_err_set(err, QSF_E_MODEL,
+                               "%s: tensor '%s' holds a factor that is not positive at byte offset %" PRIu64,
                                path_of(m), t->name, off);
     }
     return QSF_OK;
@@ -109,10 +116,11 @@ static int assign_roles(QsfModel *m, QsfErr *err) {
     return rc == QSF_OK ? check_rope_freqs(m, err) : rc;
 }
 
-int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, QsfLedger *ledger, QsfErr *err) {
-    QsfErr local = {0};
+int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, QsfLedger *ledger,
+                   QsfErr *err) {
+    QsfErr local = { 0 };
     if (err == NULL) err = &local;
-    *m = (QsfModel){0};
+    *m = (QsfModel){ 0 };
     qsf_arena_init(&m->arena, ledger, QSF_MEM_META, "tensor roles", 4096);
     int rc = qsf_source_open(&m->src, path, ledger, err);
     for (size_t i = 0; rc == QSF_OK && overrides != NULL && overrides[i] != NULL; i++)
@@ -126,7 +134,7 @@ int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, 
 void qsf_model_close(QsfModel *m) {
     qsf_source_close(m->src);
     if (m->arena.ledger != NULL) qsf_arena_destroy(&m->arena);
-    *m = (QsfModel){0};
+    *m = (QsfModel){ 0 };
 }
 
 const QsfTensor *qsf_model_tensor(const QsfModel *m, QsfRole role, uint32_t layer) {

@@ -26,7 +26,7 @@ typedef struct QsfModel {
     QsfHparams hp;
     bool vocab_only;         /* no tensors: good for tokenizing only */
     bool tied_head;          /* the head is the embedding table */
-    const QsfTensor *(*layers)[QSF_ROLE_LAYER_N];  /* (n_layers, roles), NULL = the model has none */
+    const QsfTensor *(*layers)[QSF_ROLE_LAYER_N]; /* (n_layers, roles), NULL = the model has none */
     const QsfTensor *global[QSF_ROLE_N - QSF_ROLE_LAYER_N];
     QsfArena arena;          /* META */
 } QsfModel;
@@ -35,7 +35,8 @@ typedef struct QsfModel {
  * specs, may be NULL), checks everything: QSF_E_MODEL names file and tensor or key. A required
  * tensor that is missing, a shape or a type that does not fit, an unsupported architecture or
  * weight type are errors. On success *m must be closed. */
-int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, QsfLedger *ledger, QsfErr *err);
+int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, QsfLedger *ledger,
+                   QsfErr *err);
 void qsf_model_close(QsfModel *m);
 
 /* layer is ignored for whole-model roles; NULL when the model has no such tensor. With a tied head

@@ -15,36 +15,38 @@ typedef struct RoleRow {
 } RoleRow;
 
 static const RoleRow rows_of[QSF_ROLE_N] = {
-    [QSF_ROLE_ATTN_NORM] = {"attn_norm.weight", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_ALWAYS},
-    [QSF_ROLE_ATTN_NORM_B] = {"attn_norm.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_LAYER_NORM},
-    [QSF_ROLE_Q] = {"attn_q.weight", HIDDEN, Q, QSF_KIND_MATRIX, QSF_NEED_ALWAYS},
-    [QSF_ROLE_K] = {"attn_k.weight", HIDDEN, KV, QSF_KIND_MATRIX, QSF_NEED_ALWAYS},
-    [QSF_ROLE_V] = {"attn_v.weight", HIDDEN, KV, QSF_KIND_MATRIX, QSF_NEED_ALWAYS},
-    [QSF_ROLE_O] = {"attn_output.weight", Q, HIDDEN, QSF_KIND_MATRIX, QSF_NEED_ALWAYS},
-    [QSF_ROLE_Q_B] = {"attn_q.bias", Q, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE},
-    [QSF_ROLE_K_B] = {"attn_k.bias", KV, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE},
-    [QSF_ROLE_V_B] = {"attn_v.bias", KV, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE},
-    [QSF_ROLE_O_B] = {"attn_output.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE},
-    [QSF_ROLE_FFN_NORM] = {"ffn_norm.weight", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_ALWAYS},
-    [QSF_ROLE_FFN_NORM_B] = {"ffn_norm.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_LAYER_NORM},
-    [QSF_ROLE_GATE] = {"ffn_gate.weight", HIDDEN, FFN, QSF_KIND_MATRIX, QSF_NEED_GATED},
-    [QSF_ROLE_UP] = {"ffn_up.weight", HIDDEN, FFN, QSF_KIND_MATRIX, QSF_NEED_ALWAYS},
-    [QSF_ROLE_DOWN] = {"ffn_down.weight", FFN, HIDDEN, QSF_KIND_MATRIX, QSF_NEED_ALWAYS},
-    [QSF_ROLE_GATE_B] = {"ffn_gate.bias", FFN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE_GATED},
-    [QSF_ROLE_UP_B] = {"ffn_up.bias", FFN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE},
-    [QSF_ROLE_DOWN_B] = {"ffn_down.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE},
-    [QSF_ROLE_EMBED] = {"token_embd.weight", HIDDEN, VOCAB, QSF_KIND_MATRIX, QSF_NEED_ALWAYS},
-    [QSF_ROLE_FINAL_NORM] = {"output_norm.weight", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_ALWAYS},
-    [QSF_ROLE_FINAL_NORM_B] = {"output_norm.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_LAYER_NORM},
-    [QSF_ROLE_HEAD] = {"output.weight", HIDDEN, VOCAB, QSF_KIND_MATRIX, QSF_NEED_MAYBE},
-    [QSF_ROLE_HEAD_B] = {"output.bias", VOCAB, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE},
-    [QSF_ROLE_ROPE_FREQS] = {"rope_freqs.weight", FREQS, ONE, QSF_KIND_F32, QSF_NEED_MAYBE},
+    [QSF_ROLE_ATTN_NORM] = { "attn_norm.weight", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_ALWAYS },
+    [QSF_ROLE_ATTN_NORM_B] = { "attn_norm.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_LAYER_NORM },
+    [QSF_ROLE_Q] = { "attn_q.weight", HIDDEN, Q, QSF_KIND_MATRIX, QSF_NEED_ALWAYS },
+    [QSF_ROLE_K] = { "attn_k.weight", HIDDEN, KV, QSF_KIND_MATRIX, QSF_NEED_ALWAYS },
+    [QSF_ROLE_V] = { "attn_v.weight", HIDDEN, KV, QSF_KIND_MATRIX, QSF_NEED_ALWAYS },
+    [QSF_ROLE_O] = { "attn_output.weight", Q, HIDDEN, QSF_KIND_MATRIX, QSF_NEED_ALWAYS },
+    [QSF_ROLE_Q_B] = { "attn_q.bias", Q, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE },
+    [QSF_ROLE_K_B] = { "attn_k.bias", KV, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE },
+    [QSF_ROLE_V_B] = { "attn_v.bias", KV, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE },
+    [QSF_ROLE_O_B] = { "attn_output.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE },
+    [QSF_ROLE_FFN_NORM] = { "ffn_norm.weight", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_ALWAYS },
+    [QSF_ROLE_FFN_NORM_B] = { "ffn_norm.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_LAYER_NORM },
+    [QSF_ROLE_GATE] = { "ffn_gate.weight", HIDDEN, FFN, QSF_KIND_MATRIX, QSF_NEED_GATED },
+    [QSF_ROLE_UP] = { "ffn_up.weight", HIDDEN, FFN, QSF_KIND_MATRIX, QSF_NEED_ALWAYS },
+    [QSF_ROLE_DOWN] = { "ffn_down.weight", FFN, HIDDEN, QSF_KIND_MATRIX, QSF_NEED_ALWAYS },
+    [QSF_ROLE_GATE_B] = { "ffn_gate.bias", FFN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE_GATED },
+    [QSF_ROLE_UP_B] = { "ffn_up.bias", FFN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE },
+    [QSF_ROLE_DOWN_B] = { "ffn_down.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE },
+    [QSF_ROLE_EMBED] = { "token_embd.weight", HIDDEN, VOCAB, QSF_KIND_MATRIX, QSF_NEED_ALWAYS },
+    [QSF_ROLE_FINAL_NORM] = { "output_norm.weight", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_ALWAYS },
+    [QSF_ROLE_FINAL_NORM_B] = { "output_norm.bias", HIDDEN, ONE, QSF_KIND_VECTOR, QSF_NEED_LAYER_NORM },
+    [QSF_ROLE_HEAD] = { "output.weight", HIDDEN, VOCAB, QSF_KIND_MATRIX, QSF_NEED_MAYBE },
+    [QSF_ROLE_HEAD_B] = { "output.bias", VOCAB, ONE, QSF_KIND_VECTOR, QSF_NEED_MAYBE },
+    [QSF_ROLE_ROPE_FREQS] = { "rope_freqs.weight", FREQS, ONE, QSF_KIND_F32, QSF_NEED_MAYBE },
 };
 
 /* Tables that older converters wrote and that every reader computes itself. */
-static const char *const ignored[] = {"attn_rot_embd", "attn_rot_embd.weight", "attn.rotary_emb.inv_freq"};
+static const char *const ignored[] = { "attn_rot_embd", "attn_rot_embd.weight", "attn.rotary_emb.inv_freq" };
 
-const char *qsf_role_name(QsfRole role) { return (unsigned)role < QSF_ROLE_N ? rows_of[role].name : "unknown"; }
+const char *qsf_role_name(QsfRole role) {
+    return (unsigned)role < QSF_ROLE_N ? rows_of[role].name : "unknown";
+}
 QsfRoleKind qsf_role_kind(QsfRole role) { return rows_of[role].kind; }
 QsfNeed qsf_role_need(QsfRole role) { return rows_of[role].need; }
 

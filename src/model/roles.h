@@ -6,23 +6,23 @@
 #include "src/model/model.h"
 
 typedef enum QsfRoleKind {
-    QSF_KIND_MATRIX,   /* any weight type that has kernels */
-    QSF_KIND_VECTOR,   /* F32, F16 or BF16 */
-    QSF_KIND_F32       /* F32 only */
+    QSF_KIND_MATRIX, /* any weight type that has kernels */
+    QSF_KIND_VECTOR, /* F32, F16 or BF16 */
+    QSF_KIND_F32     /* F32 only */
 } QsfRoleKind;
 
 typedef enum QsfNeed {
     QSF_NEED_ALWAYS,
-    QSF_NEED_MAYBE,    /* used when the file has it */
-    QSF_NEED_GATED,    /* required with a gated FFN, wrong without */
+    QSF_NEED_MAYBE, /* used when the file has it */
+    QSF_NEED_GATED, /* required with a gated FFN, wrong without */
     QSF_NEED_MAYBE_GATED,
     QSF_NEED_LAYER_NORM /* optional bias of a LayerNorm; an RMS norm has none */
 } QsfNeed;
 
 /* Where a tensor name belongs. */
 typedef enum QsfNameClass {
-    QSF_NAME_ROLE,     /* *role, *layer say where */
-    QSF_NAME_IGNORED,  /* known to change nothing */
+    QSF_NAME_ROLE,    /* *role, *layer say where */
+    QSF_NAME_IGNORED, /* known to change nothing */
     QSF_NAME_UNKNOWN
 } QsfNameClass;
 

@@ -14,8 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_array(const QsfSource *s, const char *key, QsfMetaType elem) {
     QsfMetaArray a;
     bool present;
-    QsfErr e = {0};
-    QsfMetaType as = elem == QSF_META_STRING || elem == QSF_META_F32 || elem == QSF_META_F64 ? elem : QSF_META_I64;
+    QsfErr e = { 0 };
+    QsfMetaType as =
+        elem == QSF_META_STRING || elem == QSF_META_F32 || elem == QSF_META_F64 ? elem : QSF_META_I64;
     if (qsf_meta_array_open(s, key, as, &a, &present, &e) != QSF_OK || !present) return;
     for (uint64_t i = 0; i <= a.count && i < 100000; i++) {
         const char *str;
@@ -48,7 +49,8 @@ static void read_source(const QsfSource *s) {
     for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++) {
         const QsfTensor *t = qsf_source_tensor(s, i);
         uint64_t size = qsf_source_file(s, t->file)->size;
-        if (t->bytes > size || t->offset > size - t->bytes || qsf_source_find_tensor(s, t->name) != t) abort();
+        if (t->bytes > size || t->offset > size - t->bytes || qsf_source_find_tensor(s, t->name) != t)
+            abort();
     }
 }
 

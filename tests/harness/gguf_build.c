@@ -62,7 +62,8 @@ void qsf_gb_strings(QsfGgufBuild *b, const char *key, const char *const *v, uint
     for (uint64_t i = 0; i < n; i++) put_string(&b->meta, v[i]);
 }
 
-void qsf_gb_array(QsfGgufBuild *b, const char *key, QsfMetaType elem, uint64_t n, const void *bytes, size_t len) {
+void qsf_gb_array(QsfGgufBuild *b, const char *key, QsfMetaType elem, uint64_t n, const void *bytes,
+                  size_t len) {
     begin_pair(b, key, QSF_META_ARRAY);
     put_le(&b->meta, (uint64_t)elem, 4);
     put_le(&b->meta, n, 8);
@@ -123,5 +124,5 @@ void qsf_gb_free(QsfGgufBuild *b) {
     qsf_strbuf_free(&b->meta);
     qsf_strbuf_free(&b->table);
     qsf_strbuf_free(&b->data);
-    *b = (QsfGgufBuild){0};
+    *b = (QsfGgufBuild){ 0 };
 }

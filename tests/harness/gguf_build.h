@@ -27,7 +27,8 @@ void qsf_gb_str(QsfGgufBuild *b, const char *key, const char *v);
 void qsf_gb_raw(QsfGgufBuild *b, const char *key, QsfMetaType type, const void *bytes, size_t len);
 void qsf_gb_strings(QsfGgufBuild *b, const char *key, const char *const *v, uint64_t n);
 /* Array of n elements given as their bytes. */
-void qsf_gb_array(QsfGgufBuild *b, const char *key, QsfMetaType elem, uint64_t n, const void *bytes, size_t len);
+void qsf_gb_array(QsfGgufBuild *b, const char *key, QsfMetaType elem, uint64_t n, const void *bytes,
+                  size_t len);
 
 /* Appends a tensor; its data is padded to the alignment. ne has n_dims entries. */
 void qsf_gb_tensor(QsfGgufBuild *b, const char *name, uint32_t dtype, uint32_t n_dims, const uint64_t *ne,
@@ -46,19 +47,19 @@ int qsf_test_write_file(const char *path, const void *bytes, size_t len);
 
 /* A tiny llama; 0 means the default in brackets. */
 typedef struct QsfTinySpec {
-    uint32_t layers;    /* [2] */
-    uint32_t hidden;    /* [64] multiple of 32 for block types */
-    uint32_t heads;     /* [4] */
-    uint32_t kv_heads;  /* [2] */
-    uint32_t head_dim;  /* [hidden / heads] */
-    uint32_t ffn;       /* [128] */
-    uint32_t vocab;     /* [300] at least 260: <unk> <s> </s>, 256 bytes, U+2581, letters, words */
-    uint32_t ctx;       /* [256] */
-    uint64_t seed;      /* [1] */
-    bool tied;          /* no output.weight */
-    bool biases;        /* attention and output projections get one */
-    bool rope_freqs;    /* rope_freqs.weight is there */
-    uint32_t wtype;     /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0 */
+    uint32_t layers;           /* [2] */
+    uint32_t hidden;           /* [64] multiple of 32 for block types */
+    uint32_t heads;            /* [4] */
+    uint32_t kv_heads;         /* [2] */
+    uint32_t head_dim;         /* [hidden / heads] */
+    uint32_t ffn;              /* [128] */
+    uint32_t vocab;            /* [300] at least 260: <unk> <s> </s>, 256 bytes, U+2581, letters, words */
+    uint32_t ctx;              /* [256] */
+    uint64_t seed;             /* [1] */
+    bool tied;                 /* no output.weight */
+    bool biases;               /* attention and output projections get one */
+    bool rope_freqs;           /* rope_freqs.weight is there */
+    uint32_t wtype;            /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0 */
     const char *chat_template; /* NULL = none */
 } QsfTinySpec;
 

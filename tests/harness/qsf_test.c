@@ -9,15 +9,18 @@ const char *qsf_test_tmp(const char *name) {
     static unsigned turn;
     const char *dir = getenv("TMPDIR");
     char *out = paths[turn++ % 4];
-    snprintf(out, PATH_MAX, "%s/qsf-%ld-%s", dir != NULL && *dir != '\0' ? dir : "/tmp", (long)getpid(), name);
+    snprintf(out, PATH_MAX, "%s/qsf-%ld-%s", dir != NULL && *dir != '\0' ? dir : "/tmp", (long)getpid(),
+             name);
     return out;
 }
 
 const char *qsf_test_data(const char *relative) {
     static char path[PATH_MAX];
     const char *data = getenv("QSF_TEST_DATA"), *src = getenv("QSF_SRCDIR");
-    if (data != NULL && *data != '\0') snprintf(path, sizeof path, "%s/%s", data, relative);
-    else snprintf(path, sizeof path, "%s/../shared/%s", src != NULL && *src != '\0' ? src : ".", relative);
+    if (data != NULL && *data != '\0')
+        snprintf(path, sizeof path, "%s/%s", data, relative);
+    else
+        snprintf(path, sizeof path, "%s/../shared/%s", src != NULL && *src != '\0' ? src : ".", relative);
     if (access(path, R_OK) == 0) return path;
     printf("skip: test data %s is absent\n", path);
     return NULL;

@@ -59,16 +59,17 @@ static void encode(QsfStrbuf *out, uint32_t type, const float *x, size_t n) {
     for (const float *b = x; b < x + n; b += 32) {
         float d = block_max(b, 32) / (type == TYPE_Q8_0 ? 127.0f : 7.0f);
         put16(out, half_bits(d));
-        for (int i = 0; type == TYPE_Q8_0 && i < 32; i++) qsf_strbuf_addc(out, (char)quant(b[i], d, -127, 127));
+        for (int i = 0; type == TYPE_Q8_0 && i < 32; i++)
+            qsf_strbuf_addc(out, (char)quant(b[i], d, -127, 127));
         for (int i = 0; type == TYPE_Q4_0 && i < 16; i++)
             qsf_strbuf_addc(out, (char)((quant(b[i], d, -8, 7) + 8) | (quant(b[i + 16], d, -8, 7) + 8) << 4));
     }
 }
 
 /* A tensor of random values: mean + scale * u; rows 0 = a vector in F32. */
-static void add_random(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows, float mean,
-                       float scale, uint64_t *state) {
-    uint64_t ne[2] = {cols, rows}, n = rows == 0 ? cols : cols * rows;
+static void add_random(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows,
+                       float mean, float scale, uint64_t *state) {
+    uint64_t ne[2] = { cols, rows }, n = rows == 0 ? cols : cols * rows;
     float *x = malloc((size_t)n * sizeof *x);
     QsfStrbuf bytes = QSF_STRBUF_INIT;
     if (x == NULL) return;
@@ -79,17 +80,25 @@ static void add_random(QsfGgufBuild *b, const char *name, uint32_t type, uint64_
     free(x);
 }
 
-/* Text of vocabulary entry i: bytes, then U+2581, 26 letters, U+2581 + letter, pairs of letters, numbered words. */
+/* Text of vocabulary entry i: bytes, then U+2581, 26 letters, U+2581 + letter, pairs of letters, numbered
+ * words. */
 static void piece_text(uint32_t i, char out[32]) {
-    static const char *const special[] = {"<unk>", "<s>", "</s>"};
+    static const char *const special[] = { "<unk>", "<s>", "</s>" };
     uint32_t p = i - FIRST_PIECE;
-    if (i < 3) snprintf(out, 32, "%s", special[i]);
-    else if (i < FIRST_PIECE) snprintf(out, 32, "<0x%02X>", i - 3);
-    else if (p == 0) snprintf(out, 32, "\xE2\x96\x81");
-    else if (p < 27) snprintf(out, 32, "%c", (char)('a' + (int)(p - 1)));
-    else if (p < 53) snprintf(out, 32, "\xE2\x96\x81%c", (char)('a' + (int)(p - 27)));
-    else if (p < 53 + 676) snprintf(out, 32, "%c%c", (char)('a' + (int)((p - 53) / 26)), (char)('a' + (int)((p - 53) % 26)));
-    else snprintf(out, 32, "\xE2\x96\x81w%u", p);
+    if (i < 3)
+        snprintf(out, 32, "%s", special[i]);
+    else if (i < FIRST_PIECE)
+        snprintf(out, 32, "<0x%02X>", i - 3);
+    else if (p == 0)
+        snprintf(out, 32, "\xE2\x96\x81");
+    else if (p < 27)
+        snprintf(out, 32, "%c", (char)('a' + (int)(p - 1)));
+    else if (p < 53)
+        snprintf(out, 32, "\xE2\x96\x81%c", (char)('a' + (int)(p - 27)));
+    else if (p < 53 + 676)
+        snprintf(out, 32, "%c%c", (char)('a' + (int)((p - 53) / 26)), (char)('a' + (int)((p - 53) % 26)));
+    else
+        snprintf(out, 32, "\xE2\x96\x81w%u", p);
 }
 
 static int32_t piece_type(uint32_t i) {
@@ -99,7 +108,7 @@ static int32_t piece_type(uint32_t i) {
 }
 
 void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n) {
-    char (*text)[32] = calloc(n, sizeof *text);
+    char(*text)[32] = calloc(n, sizeof *text);
     const char **ptr = calloc(n, sizeof *ptr);
     float *scores = calloc(n, sizeof *scores);
     int32_t *types = calloc(n, sizeof *types);
@@ -127,7 +136,7 @@ static void with_default(uint32_t *v, uint32_t fallback) {
 }
 
 static QsfTinySpec completed(const QsfTinySpec *spec) {
-    QsfTinySpec s = spec != NULL ? *spec : (QsfTinySpec){0};
+    QsfTinySpec s = spec != NULL ? *spec : (QsfTinySpec){ 0 };
     with_default(&s.layers, 2);
     with_default(&s.hidden, 64);
     with_default(&s.heads, 4);
@@ -165,10 +174,13 @@ static void add_hparams(QsfGgufBuild *b, const QsfTinySpec *s) {
 }
 
 static void add_layer(QsfGgufBuild *b, const QsfTinySpec *s, uint32_t layer, uint64_t *state) {
-    uint64_t q = (uint64_t)s->heads * s->head_dim, kv = (uint64_t)s->kv_heads * s->head_dim, h = s->hidden, f = s->ffn;
-    const struct { const char *name; uint64_t cols, rows; } mats[] = {
-        {"attn_q", h, q}, {"attn_k", h, kv}, {"attn_v", h, kv}, {"attn_output", q, h},
-        {"ffn_gate", h, f}, {"ffn_up", h, f}, {"ffn_down", f, h}};
+    uint64_t q = (uint64_t)s->heads * s->head_dim, kv = (uint64_t)s->kv_heads * s->head_dim, h = s->hidden,
+             f = s->ffn;
+    const struct {
+        const char *name;
+        uint64_t cols, rows;
+    } mats[] = { { "attn_q", h, q },   { "attn_k", h, kv }, { "attn_v", h, kv }, { "attn_output", q, h },
+                 { "ffn_gate", h, f }, { "ffn_up", h, f },  { "ffn_down", f, h } };
     char name[64];
     snprintf(name, sizeof name, "blk.%u.attn_norm.weight", layer);
     add_random(b, name, TYPE_F32, h, 0, 1.0f, 0.1f, state);
@@ -176,7 +188,8 @@ static void add_layer(QsfGgufBuild *b, const QsfTinySpec *s, uint32_t layer, uin
     add_random(b, name, TYPE_F32, h, 0, 1.0f, 0.1f, state);
     for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, mats[i].name);
-        add_random(b, name, s->wtype, mats[i].cols, mats[i].rows, 0.0f, 1.7f / sqrtf((float)mats[i].cols), state);
+        add_random(b, name, s->wtype, mats[i].cols, mats[i].rows, 0.0f, 1.7f / sqrtf((float)mats[i].cols),
+                   state);
         if (!s->biases || i > 3) continue;
         snprintf(name, sizeof name, "blk.%u.%s.bias", layer, mats[i].name);
         add_random(b, name, TYPE_F32, mats[i].rows, 0, 0.0f, 0.1f, state);
@@ -185,7 +198,7 @@ static void add_layer(QsfGgufBuild *b, const QsfTinySpec *s, uint32_t layer, uin
 
 int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec) {
     QsfTinySpec s = completed(spec);
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     uint64_t state = s.seed;
     if (!spec_ok(&s)) return -1;
     add_hparams(&b, &s);
@@ -194,7 +207,9 @@ int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec) {
     if (s.rope_freqs) add_random(&b, "rope_freqs.weight", TYPE_F32, s.head_dim / 2, 0, 2.0f, 1.0f, &state);
     for (uint32_t l = 0; l < s.layers; l++) add_layer(&b, &s, l, &state);
     add_random(&b, "output_norm.weight", TYPE_F32, s.hidden, 0, 1.0f, 0.1f, &state);
-    if (!s.tied) add_random(&b, "output.weight", s.wtype, s.hidden, s.vocab, 0.0f, 4.0f / sqrtf((float)s.hidden), &state);
+    if (!s.tied)
+        add_random(&b, "output.weight", s.wtype, s.hidden, s.vocab, 0.0f, 4.0f / sqrtf((float)s.hidden),
+                   &state);
     int rc = qsf_gb_write(&b, path);
     qsf_gb_free(&b);
     return rc;

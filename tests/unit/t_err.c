@@ -3,7 +3,7 @@
 #include "tests/harness/qsf_test.h"
 
 static void test_first_wins(void **state) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     assert_int_equal(qsf_err_set(&e, QSF_E_MODEL, "%s: bad %d", "f", 7), QSF_E_MODEL);
     assert_int_equal(qsf_err_set(&e, QSF_E_BUDGET, "later"), QSF_E_BUDGET);
@@ -19,9 +19,11 @@ static void test_first_wins(void **state) {
 }
 
 static void test_cleaned(void **state) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
-    qsf_err_set(&e, QSF_E_MODEL, "%s", "a\x1b[31m\nb\x7f\xc2\x9b" "c\x9b\xe2\x80\xae\xc3\xa4");
+    qsf_err_set(&e, QSF_E_MODEL, "%s",
+                "a\x1b[31m\nb\x7f\xc2\x9b"
+                "c\x9b\xe2\x80\xae\xc3\xa4");
     assert_string_equal(e.msg, "a?[31m?b??c??\xc3\xa4");
     qsf_err_clear(&e);
     qsf_err_set(&e, QSF_E_MODEL, "one\ntwo %s\n", "\t");
@@ -30,7 +32,7 @@ static void test_cleaned(void **state) {
 
 static void test_cut_at_character(void **state) {
     char big[2000];
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     for (size_t i = 0; i + 3 < sizeof big; i += 2) memcpy(big + i, "\xc3\xa4", 3);
     qsf_err_set(&e, QSF_E_MODEL, "%s", big);
@@ -42,7 +44,7 @@ static void test_cut_at_character(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_wins), cmocka_unit_test(test_cleaned),
-                                       cmocka_unit_test(test_cut_at_character)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_first_wins), cmocka_unit_test(test_cleaned),
+                                        cmocka_unit_test(test_cut_at_character) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 static void test_open_refusals(void **state) {
     QsfFile f;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     const char *fifo = qsf_test_tmp("fifo");
     (void)state;
     assert_int_equal(qsf_file_open(&f, "/nonexistent/x", &e), QSF_E_MODEL);
@@ -31,7 +31,7 @@ static void test_open_refusals(void **state) {
 
 static void test_pread(void **state) {
     QsfFile f;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     char b[16];
     const char *path = qsf_test_tmp("file");
     (void)state;
@@ -74,7 +74,7 @@ static void test_cursor(void **state) {
     unsigned char *data = malloc(N), *back = malloc(N);
     QsfFile f;
     QsfCursor c;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     uint8_t v8;
     uint16_t v16;
     uint32_t v32;
@@ -127,7 +127,7 @@ static void test_cursor(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_refusals), cmocka_unit_test(test_pread),
-                                       cmocka_unit_test(test_cursor)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_open_refusals), cmocka_unit_test(test_pread),
+                                        cmocka_unit_test(test_cursor) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static QsfSource *open_build(QsfGgufBuild *b, QsfErr *e) {
 }
 
 static void expect_refused(QsfGgufBuild *b, const char *part) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     assert_null(open_build(b, &e));
     qsf_test_expect_err(&e, QSF_E_MODEL, part);
     assert_non_null(strstr(e.msg, "model.gguf"));
@@ -48,15 +48,15 @@ static void expect_refused(QsfGgufBuild *b, const char *part) {
 
 static void add_small_tensors(QsfGgufBuild *b) {
     static const float x[64];
-    const uint64_t ne[4] = {8, 4, 2, 1};
+    const uint64_t ne[4] = { 8, 4, 2, 1 };
     qsf_gb_tensor(b, "a", 0, 3, ne, x, 256);
     qsf_gb_tensor(b, "b", 1, 1, ne, x, 16);
 }
 
 static QsfGgufBuild small(uint32_t version) {
-    static const char *const words[] = {"x", "", "long word"};
-    static const int32_t ints[] = {1, -2, 3};
-    QsfGgufBuild b = {.version = version};
+    static const char *const words[] = { "x", "", "long word" };
+    static const int32_t ints[] = { 1, -2, 3 };
+    QsfGgufBuild b = { .version = version };
     qsf_gb_str(&b, "general.architecture", "llama");
     qsf_gb_u32(&b, "u", 7);
     qsf_gb_strings(&b, "words", words, 3);
@@ -69,7 +69,7 @@ static void test_whole_file(void **state) {
     (void)state;
     for (uint32_t version = 2; version <= 3; version++) {
         QsfGgufBuild b = small(version);
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         QsfSource *s = open_build(&b, &e);
         qsf_test_expect_ok(e.code, &e);
         assert_string_equal(qsf_source_format(s), version == 2 ? "GGUF v2" : "GGUF v3");
@@ -99,7 +99,7 @@ static void test_every_truncation(void **state) {
     unsigned char *bytes = qsf_gb_bytes(&b, &len);
     (void)state;
     for (size_t cut = 0; cut < len; cut++) {
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         if (open_bytes(bytes, cut, &e) != NULL) fail_msg("opened when cut at %zu of %zu", cut, len);
         assert_int_equal(e.code, QSF_E_MODEL);
     }
@@ -110,7 +110,9 @@ static void test_every_truncation(void **state) {
 /* Each aligned-or-not 8-byte field of the file set to huge and odd values: never a crash, and what
  * opens is consistent. */
 static void test_huge_fields(void **state) {
-    static const uint64_t values[] = {UINT64_MAX, INT64_MAX, (uint64_t)1 << 60, (uint64_t)1 << 32, 0xFFFFFFFF, 100000, 0};
+    static const uint64_t values[] = {
+        UINT64_MAX, INT64_MAX, (uint64_t)1 << 60, (uint64_t)1 << 32, 0xFFFFFFFF, 100000, 0
+    };
     QsfGgufBuild b = small(3);
     size_t len;
     unsigned char *bytes = qsf_gb_bytes(&b, &len);
@@ -118,7 +120,7 @@ static void test_huge_fields(void **state) {
     for (size_t at = 4; at + 8 <= len; at++) {
         for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
             unsigned char keep[8];
-            QsfErr e = {0};
+            QsfErr e = { 0 };
             memcpy(keep, bytes + at, 8);
             memcpy(bytes + at, &values[v], 8);
             QsfSource *s = open_bytes(bytes, len, &e);
@@ -155,7 +157,7 @@ static void test_counts(void **state) {
 }
 
 static void test_bad_metadata(void **state) {
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     (void)state;
     qsf_gb_array(&b, "nested", QSF_META_ARRAY, 0, "", 0);
     qsf_gb_str(&b, "filler", "so that the count of entries is plausible");
@@ -182,17 +184,18 @@ static void test_bad_metadata(void **state) {
     free(key);
 }
 
-static void expect_bad_tensor(uint32_t dtype, uint32_t n_dims, const uint64_t *ne, uint64_t offset, const char *part) {
+static void expect_bad_tensor(uint32_t dtype, uint32_t n_dims, const uint64_t *ne, uint64_t offset,
+                              const char *part) {
     static const char zeros[1024];
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     qsf_gb_tensor_row(&b, "t", dtype, n_dims, ne, offset);
     qsf_strbuf_add(&b.data, zeros, sizeof zeros);
     expect_refused(&b, part);
 }
 
 static void test_bad_tensors(void **state) {
-    static const uint64_t ok[5] = {32, 1, 1, 1, 1}, zero[4] = {32, 0, 1, 1}, row[4] = {33, 1, 1, 1},
-                          wrap[4] = {(uint64_t)1 << 32, (uint64_t)1 << 32, 2, 1}, big[4] = {300, 1, 1, 1};
+    static const uint64_t ok[5] = { 32, 1, 1, 1, 1 }, zero[4] = { 32, 0, 1, 1 }, row[4] = { 33, 1, 1, 1 },
+                          wrap[4] = { (uint64_t)1 << 32, (uint64_t)1 << 32, 2, 1 }, big[4] = { 300, 1, 1, 1 };
     (void)state;
     expect_bad_tensor(0, 0, ok, 0, "0 dimensions");
     expect_bad_tensor(0, 5, ok, 0, "5 dimensions");
@@ -213,8 +216,8 @@ static void test_bad_tensors(void **state) {
 }
 
 static void test_alignment(void **state) {
-    QsfGgufBuild b = {.alignment = 256};
-    QsfErr e = {0};
+    QsfGgufBuild b = { .alignment = 256 };
+    QsfErr e = { 0 };
     (void)state;
     qsf_gb_u32(&b, "general.alignment", 256);
     add_small_tensors(&b);
@@ -233,27 +236,29 @@ typedef struct Sniff {
 
 static void test_other_files(void **state) {
     static const Sniff files[] = {
-        {"", 0, "is empty"},
-        {"GG", 2, "text"},
-        {"Hello, world.\n", 14, "text file"},
-        {"QSF1\1\0\0\0", 8, "QSF file"},
-        {"\x40\0\0\0\0\0\0\0{\"a\": 1}", 17, "safetensors"},
-        {"GGUF\1\0\0\0\0\0\0\0\0\0\0\0", 16, "version 1"},
-        {"GGUF\0\0\0\3\0\0\0\0\0\0\0\0", 16, "big-endian"},
-        {"GGUF\4\0\0\0\0\0\0\0\0\0\0\0", 16, "version 4"},
-        {"GGUF", 4, "truncated"},
-        {"tjgg\1\0\0\0", 8, "before GGUF"},
-        {"PK\3\4zzzz", 8, "ZIP"},
-        {"version https://git-lfs.github.com/spec/v1\n", 43, "LFS"},
-        {"\x7f" "ELF\2\1", 6, "7f 45 4c 46"},
+        { "", 0, "is empty" },
+        { "GG", 2, "text" },
+        { "Hello, world.\n", 14, "text file" },
+        { "QSF1\1\0\0\0", 8, "QSF file" },
+        { "\x40\0\0\0\0\0\0\0{\"a\": 1}", 17, "safetensors" },
+        { "GGUF\1\0\0\0\0\0\0\0\0\0\0\0", 16, "version 1" },
+        { "GGUF\0\0\0\3\0\0\0\0\0\0\0\0", 16, "big-endian" },
+        { "GGUF\4\0\0\0\0\0\0\0\0\0\0\0", 16, "version 4" },
+        { "GGUF", 4, "truncated" },
+        { "tjgg\1\0\0\0", 8, "before GGUF" },
+        { "PK\3\4zzzz", 8, "ZIP" },
+        { "version https://git-lfs.github.com/spec/v1\n", 43, "LFS" },
+        { "\x7f"
+          "ELF\2\1",
+          6, "7f 45 4c 46" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         assert_null(open_bytes(files[i].bytes, files[i].len, &e));
         qsf_test_expect_err(&e, QSF_E_MODEL, files[i].says);
     }
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     assert_null(open_path("/", &e));
     qsf_test_expect_err(&e, QSF_E_MODEL, "directory");
     assert_null(open_path("/no/such.gguf", &e));
@@ -262,8 +267,8 @@ static void test_other_files(void **state) {
 
 static void write_part(const char *path, uint16_t no, uint16_t count, uint32_t total, const char *tensor) {
     static const float x[8];
-    const uint64_t ne[1] = {8};
-    QsfGgufBuild b = {0};
+    const uint64_t ne[1] = { 8 };
+    QsfGgufBuild b = { 0 };
     if (no == 0) qsf_gb_str(&b, "general.architecture", "llama");
     qsf_gb_raw(&b, "split.no", QSF_META_U16, &no, 2);
     qsf_gb_raw(&b, "split.count", QSF_META_U16, &count, 2);
@@ -275,7 +280,7 @@ static void write_part(const char *path, uint16_t no, uint16_t count, uint32_t t
 
 static void test_split(void **state) {
     const char *p1 = qsf_test_tmp("s-00001-of-00002.gguf"), *p2 = qsf_test_tmp("s-00002-of-00002.gguf");
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     write_part(p1, 0, 2, 2, "a");
     assert_null(open_path(p1, &e));
@@ -312,8 +317,8 @@ static void test_split(void **state) {
 }
 
 static void test_many_keys(void **state) {
-    QsfGgufBuild b = {0};
-    QsfErr e = {0};
+    QsfGgufBuild b = { 0 };
+    QsfErr e = { 0 };
     char key[32];
     (void)state;
     for (uint32_t i = 0; i < 100000; i++) {
@@ -334,7 +339,7 @@ static void test_many_keys(void **state) {
 }
 
 static void test_memory_cap(void **state) {
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     char key[16], *big = malloc(1 << 20);
     (void)state;
     memset(big, 'x', (1 << 20) - 1);
@@ -349,7 +354,7 @@ static void test_memory_cap(void **state) {
 
 static void test_budget(void **state) {
     QsfGgufBuild b = small(3);
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     qsf_ledger_set_limit(&ledger, 1000);
     assert_null(open_build(&b, &e));
@@ -358,7 +363,7 @@ static void test_budget(void **state) {
 }
 
 static void test_dtype(void **state) {
-    const uint64_t ne[4] = {256, 3, 1, 1};
+    const uint64_t ne[4] = { 256, 3, 1, 1 };
     uint64_t bytes;
     (void)state;
     assert_string_equal(qsf_dtype(12)->name, "Q4_K");
@@ -381,10 +386,13 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_file),  cmocka_unit_test(test_every_truncation), cmocka_unit_test(test_huge_fields),
-        cmocka_unit_test(test_counts),      cmocka_unit_test(test_bad_metadata),     cmocka_unit_test(test_bad_tensors),
-        cmocka_unit_test(test_alignment),   cmocka_unit_test(test_other_files),      cmocka_unit_test(test_split),
-        cmocka_unit_test(test_many_keys),   cmocka_unit_test(test_memory_cap),       cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_dtype)};
+        cmocka_unit_test(test_whole_file),   cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_huge_fields),  cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_bad_metadata), cmocka_unit_test(test_bad_tensors),
+        cmocka_unit_test(test_alignment),    cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_split),        cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_memory_cap),   cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_dtype)
+    };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

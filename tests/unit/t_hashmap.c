@@ -21,7 +21,7 @@ static void test_many(void **state) {
     QsfLedger l;
     QsfArena a;
     QsfHashmap m;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     Keys *k = malloc(sizeof *k);
     (void)state;
     assert_non_null(k);
@@ -48,7 +48,7 @@ static void test_empty(void **state) {
     QsfLedger l;
     QsfArena a;
     QsfHashmap m;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     qsf_ledger_init(&l, 4096);
     qsf_arena_init(&a, &l, QSF_MEM_META, "map", 0);
@@ -65,6 +65,6 @@ static void test_empty(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_many), cmocka_unit_test(test_empty)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many), cmocka_unit_test(test_empty) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 static void test_read(void **state) {
     static const char text[] = "{\"z\": [1, 2.5, true, null, \"a\\u0000b\"], \"a\": {\"x\": -7}, \"e\": 1e3}";
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfJson *v = qsf_json_parse(text, sizeof text - 1, &e);
     const char *key;
     size_t len;
@@ -47,8 +47,10 @@ static void test_read(void **state) {
 }
 
 static void test_refuse(void **state) {
-    static const char *const bad[] = {"", "{", "[1,]", "{\"a\":1}x", "\"\xff\"", "nul", "[1 2]", "{\"a\" 1}"};
-    QsfErr e = {0};
+    static const char *const bad[] = {
+        "", "{", "[1,]", "{\"a\":1}x", "\"\xff\"", "nul", "[1 2]", "{\"a\" 1}"
+    };
+    QsfErr e = { 0 };
     char *deep = malloc(200001);
     (void)state;
     assert_non_null(deep);
@@ -76,8 +78,10 @@ static void expect_json_string(const char *s, size_t len, const char *want) {
 
 static void test_write_string(void **state) {
     (void)state;
-    expect_json_string("a\"\\/\b\f\n\r\t\x1b\x7f\0", 12, "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u001b\\u007f\\u0000\"");
-    expect_json_string("\xc3\xa4\xc2\x9b\xff\xf0\x9f\x98\x80", 9, "\"\xc3\xa4\\u009b\xef\xbf\xbd\xf0\x9f\x98\x80\"");
+    expect_json_string("a\"\\/\b\f\n\r\t\x1b\x7f\0", 12,
+                       "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u001b\\u007f\\u0000\"");
+    expect_json_string("\xc3\xa4\xc2\x9b\xff\xf0\x9f\x98\x80", 9,
+                       "\"\xc3\xa4\\u009b\xef\xbf\xbd\xf0\x9f\x98\x80\"");
     expect_json_string("", 0, "\"\"");
 }
 
@@ -102,7 +106,8 @@ static void test_write_real(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_read), cmocka_unit_test(test_refuse),
-                                       cmocka_unit_test(test_write_string), cmocka_unit_test(test_write_real)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read), cmocka_unit_test(test_refuse),
+                                        cmocka_unit_test(test_write_string),
+                                        cmocka_unit_test(test_write_real) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

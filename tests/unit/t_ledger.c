@@ -8,7 +8,7 @@
 
 static void test_limit(void **state) {
     QsfLedger l, snap;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     qsf_ledger_init(&l, 1000);
     qsf_test_expect_ok(qsf_ledger_reserve(&l, QSF_MEM_KV, 600, "cache", &e), &e);
@@ -33,7 +33,7 @@ static void test_limit(void **state) {
 
 static void test_map(void **state) {
     QsfLedger l;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     void *p;
     (void)state;
     qsf_ledger_init(&l, (uint64_t)1 << 40);
@@ -59,7 +59,7 @@ static void test_map(void **state) {
 static void test_arena(void **state) {
     QsfLedger l;
     QsfArena a;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     qsf_ledger_init(&l, 1 << 20);
     qsf_arena_init(&a, &l, QSF_MEM_META, "test arena", 1);
@@ -107,7 +107,7 @@ static void test_clock(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_limit), cmocka_unit_test(test_map),
-                                       cmocka_unit_test(test_arena), cmocka_unit_test(test_clock)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_limit), cmocka_unit_test(test_map),
+                                        cmocka_unit_test(test_arena), cmocka_unit_test(test_clock) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

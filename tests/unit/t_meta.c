@@ -9,14 +9,14 @@ static QsfLedger ledger;
 static QsfSource *src;
 
 static int setup(void **state) {
-    static const char *const words[] = {"x", "", "long word"};
-    static const int8_t i8[] = {-1, 2};
-    static const uint16_t u16[] = {65535};
-    static const uint64_t u64[] = {1, UINT64_MAX};
-    static const float f32[] = {0.5f, -2.0f};
-    static const double f64[] = {0.25};
+    static const char *const words[] = { "x", "", "long word" };
+    static const int8_t i8[] = { -1, 2 };
+    static const uint16_t u16[] = { 65535 };
+    static const uint64_t u64[] = { 1, UINT64_MAX };
+    static const float f32[] = { 0.5f, -2.0f };
+    static const double f64[] = { 0.25 };
     const char *path = qsf_test_tmp("meta.gguf");
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     (void)state;
     qsf_gb_raw(&b, "u8", QSF_META_U8, "\xff", 1);
     qsf_gb_raw(&b, "i8", QSF_META_I8, "\xff", 1);
@@ -38,7 +38,7 @@ static int setup(void **state) {
     qsf_gb_array(&b, "af", QSF_META_F32, 2, f32, sizeof f32);
     qsf_gb_array(&b, "ad", QSF_META_F64, 1, f64, sizeof f64);
     qsf_gb_array(&b, "none", QSF_META_I32, 0, "", 0);
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     qsf_ledger_init(&ledger, 0);
     int rc = qsf_gb_write(&b, path);
     qsf_gb_free(&b);
@@ -54,14 +54,14 @@ static int teardown(void **state) {
 }
 
 static int64_t i64_of(const char *key) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     int64_t v = 12345;
     qsf_test_expect_ok(qsf_meta_i64(src, key, 12345, &v, &e), &e);
     return v;
 }
 
 static void expect_no_u32(const char *key, const char *part) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     uint32_t v;
     qsf_meta_u32(src, key, 9, &v, &e);
     qsf_test_expect_err(&e, QSF_E_MODEL, part);
@@ -78,7 +78,7 @@ static void test_integers(void **state) {
     assert_int_equal(i64_of("i32"), -3);
     assert_int_equal(i64_of("i64"), -4);
     assert_int_equal(i64_of("absent"), 12345);
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     int64_t v;
     assert_int_equal(qsf_meta_i64(src, "u64", 0, &v, &e), QSF_E_MODEL);
     expect_no_u32("u64", "out of range");
@@ -89,7 +89,7 @@ static void test_integers(void **state) {
 }
 
 static void test_others(void **state) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     float f;
     bool b;
     const char *s;
@@ -116,7 +116,7 @@ static void test_others(void **state) {
 }
 
 static void test_string_array(void **state) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfMetaArray a;
     bool present;
     const char *s;
@@ -145,7 +145,7 @@ static void test_string_array(void **state) {
 }
 
 static void expect_ints(const char *key, const int64_t *want, uint64_t n) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfMetaArray a;
     bool present;
     qsf_test_expect_ok(qsf_meta_array_open(src, key, QSF_META_I64, &a, &present, &e), &e);
@@ -159,8 +159,8 @@ static void expect_ints(const char *key, const int64_t *want, uint64_t n) {
 }
 
 static void test_number_arrays(void **state) {
-    static const int64_t a8[] = {-1, 2}, a16[] = {65535}, a64[] = {1};
-    QsfErr e = {0};
+    static const int64_t a8[] = { -1, 2 }, a16[] = { 65535 }, a64[] = { 1 };
+    QsfErr e = { 0 };
     QsfMetaArray a;
     bool present;
     int64_t v;
@@ -187,14 +187,14 @@ static void test_number_arrays(void **state) {
 }
 
 static void expect_bad_override(const char *spec, const char *part) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     assert_int_equal(qsf_source_override(src, spec, &e), QSF_E_USAGE);
     qsf_test_expect_err(&e, QSF_E_USAGE, part);
     assert_non_null(strstr(e.msg, "--override-kv"));
 }
 
 static void test_overrides(void **state) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     const char *s;
     size_t n = qsf_meta_count(src);
     float f;
@@ -235,8 +235,9 @@ static void test_overrides(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_others),
-                                       cmocka_unit_test(test_string_array), cmocka_unit_test(test_number_arrays),
-                                       cmocka_unit_test(test_overrides)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_integers), cmocka_unit_test(test_others),
+                                        cmocka_unit_test(test_string_array),
+                                        cmocka_unit_test(test_number_arrays),
+                                        cmocka_unit_test(test_overrides) };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

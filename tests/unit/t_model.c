@@ -2,7 +2,6 @@
 /* Hyperparameters, roles and shapes, on tiny models and, where present, real ones. */
 #include "tests/harness/qsf_test.h"
 
-
 #include "src/format/dtype.h"
 #include "src/model/model.h"
 #include "tests/harness/gguf_build.h"
@@ -20,12 +19,14 @@ static int open_tiny(QsfModel *m, const QsfTinySpec *spec, const char *const *ov
 }
 
 static void test_tiny(void **state) {
-    static const uint32_t types[] = {0, 1, 2, 8};
-    QsfErr e = {0};
+    static const uint32_t types[] = { 0, 1, 2, 8 };
+    QsfErr e = { 0 };
     QsfModel m;
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        const QsfTinySpec spec = {.layers = 3, .wtype = types[i], .tied = i % 2 == 1, .biases = i == 0, .rope_freqs = i == 0};
+        const QsfTinySpec spec = {
+            .layers = 3, .wtype = types[i], .tied = i % 2 == 1, .biases = i == 0, .rope_freqs = i == 0
+        };
         qsf_test_expect_ok(open_tiny(&m, &spec, NULL, &e), &e);
         assert_string_equal(m.hp.arch->name, "llama");
         assert_string_equal(m.hp.name, "tiny random llama");
@@ -54,7 +55,7 @@ static void test_tiny(void **state) {
 }
 
 static void test_sums(void **state) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfModel m;
     (void)state;
     qsf_test_expect_ok(open_tiny(&m, NULL, NULL, &e), &e);
@@ -70,50 +71,51 @@ typedef struct Wrong {
 
 static void test_wrong_hparams(void **state) {
     static const Wrong cases[] = {
-        {"general.architecture=str:mamba", "'mamba'"},
-        {"general.architecture=str:mamba", "supported: llama"},
-        {"general.architecture=null", "general.architecture"},
-        {"llama.block_count=int:0", "llama.block_count"},
-        {"llama.block_count=int:3", "blk.2.attn_norm.weight' is missing"},
-        {"llama.block_count=int:1", "belongs to layer 1"},
-        {"llama.block_count=int:2000", "1 to 1024"},
-        {"llama.block_count=null", "is missing"},
-        {"llama.embedding_length=int:32", "token_embd.weight"},
-        {"llama.embedding_length=int:2000000", "1 to 1048576"},
-        {"llama.attention.head_count=int:0", "head_count"},
-        {"llama.attention.head_count_kv=int:3", "does not divide"},
-        {"llama.attention.key_length=int:15", "odd"},
-        {"llama.attention.value_length=int:32", "value_length"},
-        {"llama.attention.key_length=int:32", "value_length"},
-        {"llama.feed_forward_length=int:64", "ffn_gate"},
-        {"llama.attention.layer_norm_rms_epsilon=null", "is missing"},
-        {"llama.attention.layer_norm_rms_epsilon=float:nan", "epsilon"},
-        {"llama.attention.layer_norm_rms_epsilon=float:0", "epsilon"},
-        {"llama.rope.dimension_count=int:18", "1 to 16"},
-        {"llama.rope.dimension_count=int:15", "odd"},
-        {"llama.rope.freq_base=float:inf", "freq_base"},
-        {"llama.rope.freq_base=float:-1", "freq_base"},
-        {"llama.rope.scaling.type=str:yarn", "'yarn'"},
-        {"llama.rope.scaling.factor=float:-2", "scaling.factor"},
-        {"llama.expert_count=int:8", "mixture-of-experts"},
-        {"llama.attention.causal=bool:false", "causal"},
-        {"llama.context_length=str:long", "of type string"},
-        {"bad", "--override-kv"},
+        { "general.architecture=str:mamba", "'mamba'" },
+        { "general.architecture=str:mamba", "supported: llama" },
+        { "general.architecture=null", "general.architecture" },
+        { "llama.block_count=int:0", "llama.block_count" },
+        { "llama.block_count=int:3", "blk.2.attn_norm.weight' is missing" },
+        { "llama.block_count=int:1", "belongs to layer 1" },
+        { "llama.block_count=int:2000", "1 to 1024" },
+        { "llama.block_count=null", "is missing" },
+        { "llama.embedding_length=int:32", "token_embd.weight" },
+        { "llama.embedding_length=int:2000000", "1 to 1048576" },
+        { "llama.attention.head_count=int:0", "head_count" },
+        { "llama.attention.head_count_kv=int:3", "does not divide" },
+        { "llama.attention.key_length=int:15", "odd" },
+        { "llama.attention.value_length=int:32", "value_length" },
+        { "llama.attention.key_length=int:32", "value_length" },
+        { "llama.feed_forward_length=int:64", "ffn_gate" },
+        { "llama.attention.layer_norm_rms_epsilon=null", "is missing" },
+        { "llama.attention.layer_norm_rms_epsilon=float:nan", "epsilon" },
+        { "llama.attention.layer_norm_rms_epsilon=float:0", "epsilon" },
+        { "llama.rope.dimension_count=int:18", "1 to 16" },
+        { "llama.rope.dimension_count=int:15", "odd" },
+        { "llama.rope.freq_base=float:inf", "freq_base" },
+        { "llama.rope.freq_base=float:-1", "freq_base" },
+        { "llama.rope.scaling.type=str:yarn", "'yarn'" },
+        { "llama.rope.scaling.factor=float:-2", "scaling.factor" },
+        { "llama.expert_count=int:8", "mixture-of-experts" },
+        { "llama.attention.causal=bool:false", "causal" },
+        { "llama.context_length=str:long", "of type string" },
+        { "bad", "--override-kv" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *const overrides[] = {cases[i].override, NULL};
-        QsfErr e = {0};
+        const char *const overrides[] = { cases[i].override, NULL };
+        QsfErr e = { 0 };
         QsfModel m;
         if (open_tiny(&m, NULL, overrides, &e) == QSF_OK) fail_msg("%s was accepted", cases[i].override);
-        qsf_test_expect_err(&e, i + 1 == sizeof cases / sizeof *cases ? QSF_E_USAGE : QSF_E_MODEL, cases[i].part);
+        qsf_test_expect_err(&e, i + 1 == sizeof cases / sizeof *cases ? QSF_E_USAGE : QSF_E_MODEL,
+                            cases[i].part);
         assert_int_equal(ledger.total, 0);
     }
 }
 
 static float rope_scale_with(const char *a, const char *b) {
-    const char *const overrides[] = {a, b, NULL};
-    QsfErr e = {0};
+    const char *const overrides[] = { a, b, NULL };
+    QsfErr e = { 0 };
     QsfModel m;
     qsf_test_expect_ok(open_tiny(&m, NULL, overrides, &e), &e);
     float v = m.hp.rope_scale;
@@ -128,8 +130,10 @@ static void expect_near(float got, float want) {
 static void test_rope_scale(void **state) {
     (void)state;
     expect_near(rope_scale_with(NULL, NULL), 1.0f);
-    expect_near(rope_scale_with("llama.rope.scaling.type=str:linear", "llama.rope.scaling.factor=float:4"), 4.0f);
-    expect_near(rope_scale_with("llama.rope.scaling.type=str:none", "llama.rope.scaling.factor=float:4"), 1.0f);
+    expect_near(rope_scale_with("llama.rope.scaling.type=str:linear", "llama.rope.scaling.factor=float:4"),
+                4.0f);
+    expect_near(rope_scale_with("llama.rope.scaling.type=str:none", "llama.rope.scaling.factor=float:4"),
+                1.0f);
     expect_near(rope_scale_with("llama.rope.scale_linear=float:2", NULL), 2.0f);
     expect_near(rope_scale_with("llama.rope.scaling.factor=float:0", NULL), 1.0f);
 }
@@ -137,12 +141,16 @@ static void test_rope_scale(void **state) {
 /* The smallest model that opens, with one thing replaced or added by the caller. */
 static void add_plain(QsfGgufBuild *b, const char *skip) {
     static const float zeros[64 * 64];
-    static const struct { const char *name; uint32_t n_dims; uint64_t ne[2]; } rows[] = {
-        {"token_embd.weight", 2, {8, 4}}, {"output_norm.weight", 1, {8, 1}},
-        {"blk.0.attn_norm.weight", 1, {8, 1}}, {"blk.0.ffn_norm.weight", 1, {8, 1}},
-        {"blk.0.attn_q.weight", 2, {8, 8}}, {"blk.0.attn_k.weight", 2, {8, 8}}, {"blk.0.attn_v.weight", 2, {8, 8}},
-        {"blk.0.attn_output.weight", 2, {8, 8}}, {"blk.0.ffn_gate.weight", 2, {8, 16}},
-        {"blk.0.ffn_up.weight", 2, {8, 16}}, {"blk.0.ffn_down.weight", 2, {16, 8}}};
+    static const struct {
+        const char *name;
+        uint32_t n_dims;
+        uint64_t ne[2];
+    } rows[] = { { "token_embd.weight", 2, { 8, 4 } },      { "output_norm.weight", 1, { 8, 1 } },
+                 { "blk.0.attn_norm.weight", 1, { 8, 1 } }, { "blk.0.ffn_norm.weight", 1, { 8, 1 } },
+                 { "blk.0.attn_q.weight", 2, { 8, 8 } },    { "blk.0.attn_k.weight", 2, { 8, 8 } },
+                 { "blk.0.attn_v.weight", 2, { 8, 8 } },    { "blk.0.attn_output.weight", 2, { 8, 8 } },
+                 { "blk.0.ffn_gate.weight", 2, { 8, 16 } }, { "blk.0.ffn_up.weight", 2, { 8, 16 } },
+                 { "blk.0.ffn_down.weight", 2, { 16, 8 } } };
     qsf_gb_str(b, "general.architecture", "llama");
     qsf_gb_u32(b, "llama.block_count", 1);
     qsf_gb_u32(b, "llama.embedding_length", 8);
@@ -170,12 +178,13 @@ static int open_build(QsfGgufBuild *b, QsfModel *m, QsfErr *e) {
     return rc;
 }
 
-static void expect_tensor_error(const char *name, uint32_t dtype, uint64_t cols, uint64_t rows, const char *part) {
+static void expect_tensor_error(const char *name, uint32_t dtype, uint64_t cols, uint64_t rows,
+                                const char *part) {
     static const float zeros[256];
-    const uint64_t ne[2] = {cols, rows};
+    const uint64_t ne[2] = { cols, rows };
     uint64_t bytes;
-    QsfGgufBuild b = {0};
-    QsfErr e = {0};
+    QsfGgufBuild b = { 0 };
+    QsfErr e = { 0 };
     QsfModel m;
     add_plain(&b, name);
     add_counts(&b);
@@ -188,13 +197,13 @@ static void expect_tensor_error(const char *name, uint32_t dtype, uint64_t cols,
 }
 
 static void test_tensors(void **state) {
-    QsfGgufBuild b = {0};
-    QsfErr e = {0};
+    QsfGgufBuild b = { 0 };
+    QsfErr e = { 0 };
     QsfModel m;
     (void)state;
     add_plain(&b, "");
     add_counts(&b);
-    qsf_gb_tensor(&b, "blk.0.attn_rot_embd", 0, 1, (const uint64_t[]){2}, "12345678", 8);
+    qsf_gb_tensor(&b, "blk.0.attn_rot_embd", 0, 1, (const uint64_t[]){ 2 }, "12345678", 8);
     qsf_test_expect_ok(open_build(&b, &m, &e), &e);
     assert_int_equal(m.hp.n_kv_heads, 2);
     assert_int_equal(m.hp.head_dim, 4);
@@ -221,9 +230,9 @@ static void test_tensors(void **state) {
 }
 
 static void test_per_layer_arrays(void **state) {
-    static const int32_t same[] = {2}, two[] = {2, 2}, ffn[] = {16};
-    QsfGgufBuild b = {0};
-    QsfErr e = {0};
+    static const int32_t same[] = { 2 }, two[] = { 2, 2 }, ffn[] = { 16 };
+    QsfGgufBuild b = { 0 };
+    QsfErr e = { 0 };
     QsfModel m;
     (void)state;
     add_plain(&b, "");
@@ -242,8 +251,8 @@ static void test_per_layer_arrays(void **state) {
 }
 
 static void test_vocab_only(void **state) {
-    QsfGgufBuild b = {0};
-    QsfErr e = {0};
+    QsfGgufBuild b = { 0 };
+    QsfErr e = { 0 };
     QsfModel m;
     (void)state;
     qsf_gb_str(&b, "general.architecture", "strange");
@@ -260,10 +269,10 @@ static void test_vocab_only(void **state) {
 }
 
 static void test_unlike_layers(void **state) {
-    static const int32_t kv[] = {2, 1};
+    static const int32_t kv[] = { 2, 1 };
     const char *path = qsf_test_tmp("unlike.gguf");
-    QsfGgufBuild b = {0};
-    QsfErr e = {0};
+    QsfGgufBuild b = { 0 };
+    QsfErr e = { 0 };
     QsfModel m;
     (void)state;
     add_plain(&b, "");
@@ -272,7 +281,7 @@ static void test_unlike_layers(void **state) {
     qsf_gb_array(&b, "llama.attention.head_count_kv", QSF_META_I32, 2, kv, sizeof kv);
     assert_int_equal(qsf_gb_write(&b, path), 0);
     qsf_gb_free(&b);
-    const char *const overrides[] = {"llama.block_count=int:2", NULL};
+    const char *const overrides[] = { "llama.block_count=int:2", NULL };
     assert_int_equal(qsf_model_open(&m, path, overrides, &ledger, &e), QSF_E_MODEL);
     qsf_test_expect_err(&e, QSF_E_MODEL, "differs from layer to layer");
     unlink(path);
@@ -280,7 +289,7 @@ static void test_unlike_layers(void **state) {
 
 static void test_real(void **state) {
     const char *path = qsf_test_data("models/stories260K.gguf");
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfModel m;
     (void)state;
     if (path == NULL) skip();
@@ -294,20 +303,22 @@ static void test_real(void **state) {
 
 /* Cases of architectures and types that this version has. */
 static void test_parity_cases(void **state) {
-    static const char *const names[] = {"llama", "llama3", "llama_linear", "quant_f16", "quant_bf16", "quant_q8_0",
-                                        "quant_q4_0", "quant_q4_1", "quant_q5_0", "quant_q5_1", "quant_q4_k_m",
-                                        "quant_q5_k_m", "quant_q6_k"};
+    static const char *const names[] = { "llama",      "llama3",     "llama_linear", "quant_f16",
+                                         "quant_bf16", "quant_q8_0", "quant_q4_0",   "quant_q4_1",
+                                         "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m",
+                                         "quant_q6_k" };
     int opened = 0;
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char relative[128];
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         QsfModel m;
         snprintf(relative, sizeof relative, "parity/%s/model.gguf", names[i]);
         const char *path = qsf_test_data(relative);
         if (path == NULL) continue;
         qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &e), &e);
-        assert_true((qsf_model_tensor(&m, QSF_ROLE_ROPE_FREQS, 0) != NULL) == (strcmp(names[i], "llama3") == 0));
+        assert_true((qsf_model_tensor(&m, QSF_ROLE_ROPE_FREQS, 0) != NULL) ==
+                    (strcmp(names[i], "llama3") == 0));
         if (strcmp(names[i], "llama_linear") == 0) expect_near(m.hp.rope_scale, 4.0f);
         qsf_model_close(&m);
         opened++;
@@ -324,10 +335,11 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tiny),         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_tiny),          cmocka_unit_test(test_sums),
         cmocka_unit_test(test_wrong_hparams), cmocka_unit_test(test_rope_scale),
-        cmocka_unit_test(test_tensors),      cmocka_unit_test(test_per_layer_arrays),
+        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_per_layer_arrays),
         cmocka_unit_test(test_unlike_layers), cmocka_unit_test(test_vocab_only),
-        cmocka_unit_test(test_real),         cmocka_unit_test(test_parity_cases)};
+        cmocka_unit_test(test_real),          cmocka_unit_test(test_parity_cases)
+    };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

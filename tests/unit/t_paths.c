@@ -33,7 +33,7 @@ static void test_xdg(void **state) {
 
 static void test_make_dirs(void **state) {
     char base[PATH_MAX], deep[PATH_MAX + 32], sub[PATH_MAX + 32];
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     struct stat st;
     (void)state;
     snprintf(base, sizeof base, "%s", qsf_test_tmp("dirs"));
@@ -68,6 +68,6 @@ static void test_make_dirs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_xdg), cmocka_unit_test(test_make_dirs)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_xdg), cmocka_unit_test(test_make_dirs) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,22 +17,24 @@ typedef struct Job {
 
 static void count(void *arg, int worker, size_t begin, size_t end) {
     Job *j = arg;
-    if (begin % j->grain != 0 || (end % j->grain != 0 && end != j->n) || end > j->n) j->bad_border[worker] = 1;
+    if (begin % j->grain != 0 || (end % j->grain != 0 && end != j->n) || end > j->n)
+        j->bad_border[worker] = 1;
     for (size_t i = begin; i < end && i < MAX_ITEMS; i++) j->hits[i]++;
 }
 
 static void check_run(QsfPool *p, size_t n, size_t grain) {
-    Job j = {.grain = grain, .n = n};
+    Job j = { .grain = grain, .n = n };
     qsf_pool_run(p, count, &j, n, grain);
     for (size_t i = 0; i < MAX_ITEMS; i++)
-        if (j.hits[i] != (i < n)) fail_msg("item %zu of %zu (grain %zu) ran %d times", i, n, grain, j.hits[i]);
+        if (j.hits[i] != (i < n))
+            fail_msg("item %zu of %zu (grain %zu) ran %d times", i, n, grain, j.hits[i]);
     for (int i = 0; i < 64; i++) assert_int_equal(j.bad_border[i], 0);
 }
 
 static void test_shares(void **state) {
-    static const size_t grains[] = {1, 3, 16, 1000, 5000};
+    static const size_t grains[] = { 1, 3, 16, 1000, 5000 };
     QsfLedger l;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     (void)state;
     qsf_ledger_init(&l, 0);
     for (int threads = 1; threads <= 5; threads++) {
@@ -52,7 +54,7 @@ static void test_shares(void **state) {
 /* Many tiny jobs, with pauses long enough for workers to fall asleep in between. */
 static void test_many_jobs(void **state) {
     QsfLedger l;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfPool *p;
     (void)state;
     qsf_ledger_init(&l, 0);
@@ -60,7 +62,7 @@ static void test_many_jobs(void **state) {
         qsf_test_expect_ok(qsf_pool_create(&p, threads, &l, &e), &e);
         for (int i = 0; i < 5000; i++) {
             check_run(p, 64, 1);
-            if (i % 50 == 0) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+            if (i % 50 == 0) nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
         }
         qsf_pool_destroy(p);
     }
@@ -75,14 +77,14 @@ static double cpu_seconds(void) {
 
 static void test_idle_costs_nothing(void **state) {
     QsfLedger l;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfPool *p;
     (void)state;
     qsf_ledger_init(&l, 0);
     qsf_test_expect_ok(qsf_pool_create(&p, 2, &l, &e), &e);
     check_run(p, 100, 1);
     double before = cpu_seconds();
-    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
     assert_true(cpu_seconds() - before < 0.03);
     qsf_pool_destroy(p);
     qsf_ledger_destroy(&l);
@@ -90,7 +92,7 @@ static void test_idle_costs_nothing(void **state) {
 
 static void test_budget(void **state) {
     QsfLedger l;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfPool *p;
     (void)state;
     qsf_ledger_init(&l, 1000);
@@ -104,7 +106,8 @@ static void test_budget(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shares), cmocka_unit_test(test_many_jobs),
-                                       cmocka_unit_test(test_idle_costs_nothing), cmocka_unit_test(test_budget)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares), cmocka_unit_test(test_many_jobs),
+                                        cmocka_unit_test(test_idle_costs_nothing),
+                                        cmocka_unit_test(test_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

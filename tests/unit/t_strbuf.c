@@ -13,7 +13,10 @@ static void test_append(void **state) {
     qsf_strbuf_addf(&b, "%d-%s", 42, "x");
     qsf_strbuf_add(&b, NULL, 0);
     assert_int_equal(b.len, 7);
-    assert_memory_equal(b.data, "ab\0" "42-x", 8);
+    assert_memory_equal(b.data,
+                        "ab\0"
+                        "42-x",
+                        8);
     for (int i = 0; i < 10000; i++) qsf_strbuf_addc(&b, 'z');
     assert_int_equal(b.len, 10007);
     assert_int_equal(b.data[10007], 0);
@@ -54,7 +57,7 @@ static void test_take_and_failure(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_append), cmocka_unit_test(test_utf8),
-                                       cmocka_unit_test(test_take_and_failure)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_append), cmocka_unit_test(test_utf8),
+                                        cmocka_unit_test(test_take_and_failure) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,24 +11,26 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    {"a", 1, 1},
-    {"ab", 1, 1},
-    {"\xc3\xa4", 2, 1},                                              /* a umlaut */
-    {"a\xcc\x88" "b", 3, 1},                                         /* a + combining diaeresis */
-    {"\xe4\xb8\xad\xe6\x96\x87", 3, 2},                              /* CJK */
-    {"\xef\xbd\xb1", 3, 1},                                          /* halfwidth katakana */
-    {"\xf0\x9f\x98\x80", 4, 2},                                      /* emoji */
-    {"\xe2\x9d\xa4", 3, 1},                                          /* heart, text style */
-    {"\xe2\x9d\xa4\xef\xb8\x8f", 6, 2},                              /* heart, emoji style */
-    {"1\xef\xb8\x8f\xe2\x83\xa3", 7, 2},                             /* keycap 1 */
-    {"\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd", 8, 2},                      /* thumbs up, tinted */
-    {"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80x", 11, 2},        /* woman + ZWJ + rocket */
-    {"\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa\xf0\x9f\x87\xab", 8, 2},      /* flag, then half a flag */
-    {"\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 9, 2},                  /* Hangul from three jamo */
-    {"\r\n", 2, 0},
-    {"\x1b[", 1, 0},
-    {"\xff\xfe", 1, 1},
-    {"a\xff", 1, 1},
+    { "a", 1, 1 },
+    { "ab", 1, 1 },
+    { "\xc3\xa4", 2, 1 }, /* a umlaut */
+    { "a\xcc\x88"
+      "b",
+      3, 1 },                                                     /* a + combining diaeresis */
+    { "\xe4\xb8\xad\xe6\x96\x87", 3, 2 },                         /* CJK */
+    { "\xef\xbd\xb1", 3, 1 },                                     /* halfwidth katakana */
+    { "\xf0\x9f\x98\x80", 4, 2 },                                 /* emoji */
+    { "\xe2\x9d\xa4", 3, 1 },                                     /* heart, text style */
+    { "\xe2\x9d\xa4\xef\xb8\x8f", 6, 2 },                         /* heart, emoji style */
+    { "1\xef\xb8\x8f\xe2\x83\xa3", 7, 2 },                        /* keycap 1 */
+    { "\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd", 8, 2 },                 /* thumbs up, tinted */
+    { "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x9a\x80x", 11, 2 },   /* woman + ZWJ + rocket */
+    { "\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa\xf0\x9f\x87\xab", 8, 2 }, /* flag, then half a flag */
+    { "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", 9, 2 },             /* Hangul from three jamo */
+    { "\r\n", 2, 0 },
+    { "\x1b[", 1, 0 },
+    { "\xff\xfe", 1, 1 },
+    { "a\xff", 1, 1 },
 };
 
 static void test_clusters(void **state) {
@@ -37,7 +39,8 @@ static void test_clusters(void **state) {
         int cells = -1;
         size_t n = qsf_grapheme_next(cases[i].text, strlen(cases[i].text), &cells);
         if (n != cases[i].first || cells != cases[i].cells)
-            fail_msg("case %zu: %zu bytes %d cells, expected %zu and %d", i, n, cells, cases[i].first, cases[i].cells);
+            fail_msg("case %zu: %zu bytes %d cells, expected %zu and %d", i, n, cells, cases[i].first,
+                     cases[i].cells);
     }
     assert_int_equal(qsf_grapheme_next("", 0, NULL), 0);
     assert_int_equal(qsf_text_cells("a\xe4\xb8\xad\xcc\x81 \xf0\x9f\x98\x80", 11), 6);
@@ -68,7 +71,7 @@ static void test_category(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clusters), cmocka_unit_test(test_nfc),
-                                       cmocka_unit_test(test_category)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_clusters), cmocka_unit_test(test_nfc),
+                                        cmocka_unit_test(test_category) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,21 @@ static void test_round_trip(void **state) {
 }
 
 static void test_ill_formed(void **state) {
-    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xed\xa0\x80",
-                                      "\xed\xbf\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
-                                      "\xf5\x80\x80\x80", "\xff", "\xc3(", "\xe2\x82(", "\xf0\x9f\x98("};
+    static const char *const bad[] = { "\x80",
+                                       "\xc0\x80",
+                                       "\xc1\xbf",
+                                       "\xe0\x80\x80",
+                                       "\xe0\x9f\xbf",
+                                       "\xed\xa0\x80",
+                                       "\xed\xbf\xbf",
+                                       "\xf0\x80\x80\x80",
+                                       "\xf0\x8f\xbf\xbf",
+                                       "\xf4\x90\x80\x80",
+                                       "\xf5\x80\x80\x80",
+                                       "\xff",
+                                       "\xc3(",
+                                       "\xe2\x82(",
+                                       "\xf0\x9f\x98(" };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint32_t cp = 0;
@@ -58,7 +70,7 @@ static void test_clean(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_ill_formed),
-                                       cmocka_unit_test(test_tail), cmocka_unit_test(test_clean)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_round_trip), cmocka_unit_test(test_ill_formed),
+                                        cmocka_unit_test(test_tail), cmocka_unit_test(test_clean) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chat without a screen: what a person sends, and requests to the engine. */
+#include "ui/app.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ui/app_internal.h"
+#include "ui/block.h"
+#include "ui/commands.h"
+
+double ui_now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings) {
+    *a = (UiApp){.engine = engine, .settings = *settings};
+    a->engine.set_params(a->engine.self, &a->settings.params);
+    a->engine.stats(a->engine.self, &a->stats);
+}
+
+void ui_app_free(UiApp *a) {
+    ui_session_close(&a->session);
+    ui_transcript_clear(&a->chat);
+    ui_buf_free(&a->system);
+    ui_buf_free(&a->queue);
+    free(a->model_path);
+    free(a->want_model);
+    *a = (UiApp){0};
+}
+
+void ui_app_print(UiApp *a, UiKind kind, const char *text) {
+    if (kind == UI_ERROR && a->exit_code == 0)
+        a->exit_code = 1;
+    if (a->full_screen)
+        ui_transcript_add(&a->chat, kind, text, strlen(text));
+    if (a->hooks.said)
+        a->hooks.said(a->hooks.arg, kind, text);
+}
+
+void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    ui_app_print(a, kind, text);
+}
+
+bool ui_app_busy(const UiApp *a) {
+    return a->running != UI_REQUEST_NONE;
+}
+
+static bool is_command(const char *text, size_t len) {
+    return len > 0 && text[0] == '/' && !(len > 1 && text[1] == '/') && !memchr(text, '\n', len);
+}
+
+static void trim(const char **text, size_t *len) {
+    while (*len > 0 && strchr(" \t\n", (*text)[*len - 1]) && (*text)[*len - 1])
+        (*len)--;
+    while (*len > 0 && strchr(" \t\n", **text) && **text) {
+        (*text)++;
+        (*len)--;
+    }
+}
+
+bool ui_app_can_take(const UiApp *a, const char *text, size_t len) {
+    trim(&text, &len);
+    if (len > UI_MESSAGE_MAX)
+        return false;
+    return len == 0 || is_command(text, len) || !(ui_app_busy(a) && a->has_queue);
+}
+
+/* The message joins the conversation and the model is asked. */
+static void send_message(UiApp *a, const char *text, size_t len) {
+    UiItem *it = ui_transcript_add(&a->chat, UI_USER, text, len);
+    if (!it) {
+        ui_app_say(a, UI_ERROR, "out of memory: the message was not sent");
+        return;
+    }
+    ui_app_save_message(a, it, 0);
+    if (!ui_app_ask(a, false))
+        ui_app_withdraw(a);
+}
+
+bool ui_app_submit(UiApp *a, const char *text, size_t len) {
+    trim(&text, &len);
+    if (len == 0)
+        return true;
+    if (!ui_app_can_take(a, text, len))
+        return false;
+    if (is_command(text, len)) {
+        ui_command_run(a, text, len);
+        return true;
+    }
+    ui_block_strip(&text, &len);
+    if (len > 0 && text[0] == '/' && len > 1 && text[1] == '/') {
+        text++;
+        len--;
+    }
+    if (ui_app_busy(a)) {
+        ui_buf_clear(&a->queue);
+        a->has_queue = ui_buf_add(&a->queue, text, len);
+        return a->has_queue;
+    }
+    if (!a->model_ready) {
+        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf file)");
+        return false;
+    }
+    send_message(a, text, len);
+    return true;
+}
+
+void ui_app_send_queued(UiApp *a) {
+    size_t len = 0;
+    if (ui_app_busy(a) || !a->has_queue || !a->model_ready)
+        return;
+    char *text = ui_app_unqueue(a, &len);
+    if (text)
+        send_message(a, text, len);
+    free(text);
+}
+
+char *ui_app_unqueue(UiApp *a, size_t *len) {
+    if (!a->has_queue)
+        return NULL;
+    char *text = ui_strdup_len(ui_buf_str(&a->queue), a->queue.len);
+    *len = a->queue.len;
+    if (text) {
+        a->has_queue = false;
+        ui_buf_clear(&a->queue);
+    }
+    return text;
+}
+
+bool ui_app_stop(UiApp *a) {
+    if (!ui_app_busy(a))
+        return false;
+    a->stopping = true;
+    a->engine.cancel(a->engine.self);
+    return true;
+}
+
+/* The system prompt and every message the model sees. Text stays owned by the transcript. */
+static QSFMessage *collect(const UiApp *a, size_t *n) {
+    size_t count = ui_transcript_count(&a->chat, NULL);
+    QSFMessage *m = calloc(count + 1, sizeof *m);
+    *n = 0;
+    if (m && a->system.len > 0)
+        m[(*n)++] = (QSFMessage){"system", ui_buf_str(&a->system), a->system.len};
+    for (size_t i = 0; m && i < a->chat.n; i++) {
+        const UiItem *it = a->chat.items[i];
+        if (it->in_context && it != a->answer)
+            m[(*n)++] =
+                (QSFMessage){it->kind == UI_USER ? "user" : "assistant", ui_buf_str(&it->raw), it->raw.len};
+    }
+    return m;
+}
+
+static bool submit(UiApp *a, bool go_on) {
+    size_t n = 0;
+    QSFMessage *messages = collect(a, &n);
+    if (!messages) {
+        ui_app_say(a, UI_ERROR, "out of memory: nothing was sent");
+        return false;
+    }
+    QSFRequest r = {.messages = messages, .n_messages = n, .continue_last = go_on};
+    a->request = a->engine.submit(a->engine.self, &r);
+    free(messages);
+    if (a->request == 0)
+        ui_app_say(a, UI_ERROR, "the engine is still busy: nothing was sent");
+    return a->request != 0;
+}
+
+bool ui_app_ask(UiApp *a, bool go_on) {
+    UiItem *last = ui_transcript_last(&a->chat);
+    if (!a->model_ready) {
+        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf file)");
+        return false;
+    }
+    if (!submit(a, go_on))
+        return false;
+    if (go_on) {
+        a->answer = last;
+    } else {
+        a->answer = ui_transcript_add(&a->chat, UI_ANSWER, "", 0);
+        if (a->answer)
+            (void)snprintf(a->answer->label, sizeof a->answer->label, "%s", a->stats.model_name);
+    }
+    a->running = UI_REQUEST_ANSWER;
+    a->stopping = false;
+    a->n_spark = 0;
+    a->session.parted = 0;
+    a->answer_from = a->answer ? a->answer->raw.len : 0;
+    if (a->answer) {
+        a->answer->open = true;
+        a->answer->stop[0] = '\0';
+    }
+    if (a->hooks.answer_begin)
+        a->hooks.answer_begin(a->hooks.arg);
+    return true;
+}
+
+void ui_app_withdraw(UiApp *a) {
+    UiItem *last = ui_transcript_last(&a->chat);
+    if (!last || last->kind != UI_USER)
+        return;
+    last->in_context = false;
+    last->version++;
+    a->chat.next_number = last->number - 1;
+    ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
+}
+
+void ui_app_load(UiApp *a, const char *path) {
+    if (path) {
+        char *copy = ui_strdup_len(path, strlen(path));
+        free(a->want_model);
+        a->want_model = copy;
+    } else if (a->model_path) {
+        a->want_reload = true;
+    }
+    if (ui_app_busy(a) && a->running == UI_REQUEST_LOAD)
+        ui_app_stop(a);
+    else if (ui_app_busy(a))
+        ui_app_say(a, UI_NOTICE, "takes effect when the answer is finished");
+    else
+        ui_app_start_load(a);
+}
+
+void ui_app_start_load(UiApp *a) {
+    if (ui_app_busy(a) || (!a->want_model && !a->want_reload))
+        return;
+    if (a->want_model) {
+        free(a->model_path);
+        a->model_path = a->want_model;
+        a->want_model = NULL;
+    }
+    a->want_reload = false;
+    a->request = a->engine.load(a->engine.self, a->model_path, &a->settings);
+    if (a->request == 0) {
+        ui_app_say(a, UI_ERROR, "the engine is still busy: %s was not loaded", a->model_path);
+        return;
+    }
+    a->running = UI_REQUEST_LOAD;
+    a->model_ready = false;
+    a->stopping = false;
+}

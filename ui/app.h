@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chat without a screen: the conversation, the engine's requests, the queue of one message, settings and the
+ * session file. The full screen and the line mode both drive it: submit a line, take engine events, read what is there.
+ * One thread; nothing here waits. */
+#ifndef QSF_UI_APP_H
+#define QSF_UI_APP_H
+
+#include "ui/engine.h"
+#include "ui/session.h"
+#include "ui/transcript.h"
+
+#define UI_SPARK 32
+#define UI_MESSAGE_MAX ((size_t)8 << 20) /* bytes of one message */
+
+typedef enum UiRequest { UI_REQUEST_NONE, UI_REQUEST_LOAD, UI_REQUEST_ANSWER } UiRequest;
+
+/* What the line mode wants to hear at once; the full screen draws the transcript instead. Any may be NULL. */
+typedef struct UiHooks {
+    void *arg;
+    void (*said)(void *arg, UiKind kind, const char *text);
+    void (*answer_begin)(void *arg);
+    void (*answer_text)(void *arg, const char *text, size_t len);
+    void (*answer_end)(void *arg);
+} UiHooks;
+
+typedef struct UiApp {
+    UiEngine engine;
+    UiHooks hooks;
+    QSFSettings settings;
+    UiTranscript chat;
+    UiSession session;
+    UiBuf system;         /* system prompt, empty = none */
+    char *model_path;     /* of the model that is loaded or being loaded; NULL = none */
+
+    UiRequest running;
+    uint64_t request;     /* id of it */
+    bool model_ready;     /* the last load succeeded */
+    UiItem *answer;       /* the answer being written */
+    size_t answer_from;   /* bytes that were in it before this request (/continue) */
+    bool stopping;        /* cancelled, its end not seen yet */
+
+    bool has_queue;
+    UiBuf queue;          /* the message to send when the answer is finished */
+    char *want_model;     /* to load when the answer is finished */
+    bool want_reload;     /* settings changed that need a load */
+
+    bool interactive;     /* a person types: prefixes of command names are understood */
+    bool full_screen;
+    bool verbose;         /* more is said about a model that was loaded */
+    unsigned knob;        /* index of the setting that the live keys change */
+    bool quit;
+    int exit_code;        /* of the program: the first failure, 0 = none */
+
+    QSFStats stats;       /* last snapshot */
+    double spark[UI_SPARK]; /* recent tokens per second, oldest first */
+    unsigned n_spark;
+    double spark_time;    /* monotonic seconds of the last one */
+    unsigned help_wanted; /* grows when a command asks for the help screen */
+} UiApp;
+
+/* settings are copied. The engine has no model yet. */
+void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings);
+void ui_app_free(UiApp *a);
+
+/* Says something: into the transcript on the full screen, to the hook otherwise. UI_ERROR counts as a
+ * failure with exit code 1. */
+void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same with text of any length, UI_OUTPUT mostly. */
+void ui_app_print(UiApp *a, UiKind kind, const char *text);
+
+bool ui_app_busy(const UiApp *a);
+
+/* What a person sends: a slash command, or a message; "//x" is the message "/x". false: it was not taken
+ * (one message is queued already) and should stay in the input line. */
+bool ui_app_submit(UiApp *a, const char *text, size_t len);
+/* Would ui_app_submit take a message? */
+bool ui_app_can_take(const UiApp *a, const char *text, size_t len);
+/* Stops the answer or the load that runs; true when there was one. */
+bool ui_app_stop(UiApp *a);
+/* Takes the queued message back: the caller frees it; NULL when there is none. */
+char *ui_app_unqueue(UiApp *a, size_t *len);
+
+/* Loads path (NULL = the model there is, with the settings there are), now or when the answer is finished. */
+void ui_app_load(UiApp *a, const char *path);
+/* Asks the model for an answer to the messages there are; more text of the last answer with go_on. false
+ * when that cannot be (said). */
+bool ui_app_ask(UiApp *a, bool go_on);
+/* Sets a setting; live ones act at once, others load the model anew. false when refused (said). quiet: says
+ * nothing about success. */
+bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet);
+/* The live keys: choose the next (+1) or previous (-1) setting with a step; change it by steps. */
+void ui_app_knob_choose(UiApp *a, int by);
+void ui_app_knob_turn(UiApp *a, int steps);
+
+/* Takes all engine events that wait; true when something changed. */
+bool ui_app_pump(UiApp *a);
+/* Takes a snapshot of the engine's numbers and saves the open answer now and then. */
+void ui_app_tick(UiApp *a, double now);
+/* Ends: what exists of an open answer is saved. */
+void ui_app_finish(UiApp *a);
+
+/* ---- conversations ---- */
+
+/* Forgets all messages (not the settings, not the file). */
+void ui_app_clear_messages(UiApp *a);
+/* Replays conversation `name` and goes on in it. false with a sentence said; code (may be NULL) an exit code. */
+bool ui_app_resume(UiApp *a, const char *name);
+/* Writes the whole conversation as it is to the session: for a file that has none of it or lost a part. */
+void ui_app_save_all(UiApp *a);
+/* Takes the last n messages away, in the file too. */
+void ui_app_drop(UiApp *a, uint32_t n);
+void ui_app_set_system(UiApp *a, const char *text);
+
+/* ---- small things shared by the commands ---- */
+
+/* Monotonic seconds. */
+double ui_now(void);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chat without a screen: what the engine reports. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app_internal.h"
+
+static void say_save_problem(UiApp *a) {
+    if (!a->session.problem[0])
+        return;
+    char text[sizeof a->session.problem];
+    memcpy(text, a->session.problem, sizeof text);
+    a->session.problem[0] = '\0';
+    ui_app_say(a, UI_ERROR, "%s", text);
+}
+
+static void answer_text(UiApp *a, const QSFEvent *e) {
+    if (a->answer && !ui_item_append(&a->chat, a->answer, e->text, e->text_len)) {
+        ui_app_say(a, UI_ERROR, "out of memory: the answer was stopped");
+        ui_app_stop(a);
+        return;
+    }
+    if (a->hooks.answer_text)
+        a->hooks.answer_text(a->hooks.arg, e->text, e->text_len);
+}
+
+/* The answer ends, whole or not: it is closed, kept and saved. Without a single character it goes, and
+ * its question leaves the context, so that the next one does not stand beside it. */
+static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
+    UiItem *it = a->answer;
+    a->answer = NULL;
+    if (!it)
+        return;
+    it->open = false;
+    ui_item_close(it);
+    (void)snprintf(it->stop, sizeof it->stop, "%s", stop);
+    if (e && e->type == QSF_EVENT_DONE) {
+        it->tokens += e->tokens;
+        it->seed = e->seed;
+        it->tps = a->stats.decode_tps;
+    }
+    bool finished = strcmp(stop, "eos") == 0 || strcmp(stop, "stop") == 0;
+    if (it->raw.len == 0 && !finished) {
+        a->chat.next_number = it->number - 1;
+        ui_transcript_remove(&a->chat, it);
+        ui_app_withdraw(a);
+    } else if (it->raw.len > a->answer_from || a->answer_from == 0) {
+        ui_app_save_message(a, it, a->answer_from);
+    }
+}
+
+static void answer_done(UiApp *a, const QSFEvent *e) {
+    a->engine.stats(a->engine.self, &a->stats);
+    close_answer(a, qsf_stop_name(e->stop), e);
+    if (e->stop == QSF_STOP_CONTEXT) {
+        if (a->exit_code == 0)
+            a->exit_code = 5;
+        ui_app_say(a, UI_NOTICE, "the context is full: /undo or /clear make room, /set ctx N makes it larger");
+    }
+    if (a->hooks.answer_end)
+        a->hooks.answer_end(a->hooks.arg);
+}
+
+static void answer_failed(UiApp *a, const QSFEvent *e) {
+    bool had_text = a->answer && a->answer->raw.len > 0;
+    if (a->exit_code == 0)
+        a->exit_code = e->code > 0 ? e->code : 1;
+    close_answer(a, "error", e);
+    if (had_text && a->hooks.answer_end)
+        a->hooks.answer_end(a->hooks.arg);
+    ui_app_say(a, UI_ERROR, "%s", e->text ? e->text : "the engine failed");
+}
+
+static void model_loaded(UiApp *a, const QSFEvent *e) {
+    char *path = a->model_path;
+    a->model_ready = true;
+    a->engine.stats(a->engine.self, &a->stats);
+    ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, path, 0);
+    if (a->full_screen || a->interactive)
+        ui_app_say(a, UI_NOTICE, "%s is ready: %s", e->text ? e->text : "the model", a->stats.model_desc);
+    char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
+    if (plan)
+        ui_app_print(a, UI_OUTPUT, plan);
+    free(plan);
+}
+
+static void load_failed(UiApp *a, const QSFEvent *e) {
+    bool cancelled = a->stopping && (a->want_model || a->want_reload);
+    a->engine.stats(a->engine.self, &a->stats);
+    /* A file that could not even be opened leaves the old model in place. */
+    a->model_ready = a->stats.state == QSF_STATE_IDLE;
+    if (a->model_ready && strcmp(a->stats.model_path, a->model_path) != 0) {
+        char *old = ui_strdup_len(a->stats.model_path, strlen(a->stats.model_path));
+        free(a->model_path);
+        a->model_path = old;
+    }
+    if (cancelled)
+        return;
+    if (a->exit_code == 0)
+        a->exit_code = e->code > 0 ? e->code : 1;
+    ui_app_say(a, UI_ERROR, "%s", e->text ? e->text : "the model could not be loaded");
+}
+
+static void request_ended(UiApp *a, const QSFEvent *e) {
+    UiRequest was = a->running;
+    a->running = UI_REQUEST_NONE;
+    if (was == UI_REQUEST_LOAD && e->type == QSF_EVENT_LOADED)
+        model_loaded(a, e);
+    else if (was == UI_REQUEST_LOAD)
+        load_failed(a, e);
+    else if (e->type == QSF_EVENT_DONE)
+        answer_done(a, e);
+    else
+        answer_failed(a, e);
+    a->stopping = false;
+    ui_app_start_load(a);
+    ui_app_send_queued(a);
+}
+
+static void take(UiApp *a, const QSFEvent *e) {
+    if (e->type == QSF_EVENT_NOTICE) {
+        ui_app_say(a, UI_NOTICE, "%s", e->text ? e->text : "");
+        return;
+    }
+    if (a->running == UI_REQUEST_NONE || e->request != a->request)
+        return;
+    if (e->type == QSF_EVENT_TEXT)
+        answer_text(a, e);
+    else if (e->type == QSF_EVENT_DONE || e->type == QSF_EVENT_ERROR || e->type == QSF_EVENT_LOADED)
+        request_ended(a, e);
+}
+
+bool ui_app_pump(UiApp *a) {
+    QSFEvent e;
+    bool any = false;
+    while (a->engine.next(a->engine.self, &e)) {
+        take(a, &e);
+        any = true;
+    }
+    say_save_problem(a);
+    return any;
+}
+
+static void spark_add(UiApp *a, double tps) {
+    if (a->n_spark == UI_SPARK) {
+        memmove(a->spark, a->spark + 1, (UI_SPARK - 1) * sizeof a->spark[0]);
+        a->n_spark--;
+    }
+    a->spark[a->n_spark++] = tps;
+}
+
+void ui_app_tick(UiApp *a, double now) {
+    a->engine.stats(a->engine.self, &a->stats);
+    if (a->stats.state == QSF_STATE_DECODE && now - a->spark_time >= 0.5) {
+        a->spark_time = now;
+        spark_add(a, a->stats.decode_tps);
+    }
+    if (a->answer)
+        ui_session_part(&a->session, ui_buf_str(&a->answer->raw) + a->answer_from,
+                        a->answer->raw.len - a->answer_from, now, false);
+    say_save_problem(a);
+}
+
+void ui_app_finish(UiApp *a) {
+    if (a->running == UI_REQUEST_ANSWER) {
+        ui_app_stop(a);
+        ui_app_pump(a);
+        if (a->answer)
+            close_answer(a, "interrupted", NULL);
+    }
+    a->running = UI_REQUEST_NONE;
+    ui_session_close(&a->session);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the app share with one another and with nobody else. */
+#ifndef QSF_UI_APP_INTERNAL_H
+#define QSF_UI_APP_INTERNAL_H
+
+#include "ui/app.h"
+
+/* Sends the queued message when nothing runs. */
+void ui_app_send_queued(UiApp *a);
+/* Starts the load that is wanted when nothing runs. */
+void ui_app_start_load(UiApp *a);
+/* The last message got no answer: it stays on the screen and leaves the context. */
+void ui_app_withdraw(UiApp *a);
+
+/* Saves a message that is in the transcript already, from byte `from` of its text on. Makes the file with the first
+ * one, and writes everything again when a record was lost before. */
+void ui_app_save_message(UiApp *a, const UiItem *it, size_t from);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chat without a screen: conversations on disk, replayed and rewritten. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app_internal.h"
+
+static void save_text(UiApp *a, const UiItem *it, size_t from) {
+    bool answer = it->kind == UI_ANSWER;
+    QSFLogRecord facts = {.seed = it->seed, .tokens = it->tokens};
+    facts.stop = it->stop[0] ? it->stop : NULL;
+    ui_session_message(&a->session, answer ? "assistant" : "user", ui_buf_str(&it->raw) + from, it->raw.len - from,
+                       answer ? &facts : NULL);
+}
+
+/* What holds for the whole conversation: model, system prompt and the settings that are not the defaults. */
+static void save_head(UiApp *a) {
+    QSFSettings defaults;
+    qsf_settings_default(&defaults);
+    if (a->model_path)
+        ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, a->model_path, 0);
+    if (a->system.len > 0)
+        ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT];
+        qsf_setting_get(&a->settings, row, is, sizeof is);
+        qsf_setting_get(&defaults, row, was, sizeof was);
+        if (strcmp(is, was) != 0)
+            ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
+    }
+}
+
+static void save_everything(UiApp *a) {
+    save_head(a);
+    for (size_t i = 0; i < a->chat.n; i++) {
+        const UiItem *it = a->chat.items[i];
+        if (it->in_context && it != a->answer)
+            save_text(a, it, 0);
+    }
+}
+
+void ui_app_save_all(UiApp *a) {
+    char err[300] = "";
+    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err))
+        return;
+    a->session.lost = false;
+    if (ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0))
+        save_everything(a);
+}
+
+void ui_app_save_message(UiApp *a, const UiItem *it, size_t from) {
+    char err[300] = "";
+    bool fresh = a->session.log == NULL;
+    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err))
+        return;
+    if (fresh)
+        save_everything(a);
+    else if (a->session.lost)
+        ui_app_save_all(a);
+    else
+        save_text(a, it, from);
+}
+
+void ui_app_clear_messages(UiApp *a) {
+    ui_transcript_clear(&a->chat);
+}
+
+void ui_app_drop(UiApp *a, uint32_t n) {
+    uint32_t dropped = ui_transcript_drop(&a->chat, n);
+    if (dropped > 0)
+        ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, dropped);
+}
+
+void ui_app_set_system(UiApp *a, const char *text) {
+    ui_buf_clear(&a->system);
+    ui_buf_puts(&a->system, text);
+    ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, text, 0);
+}
+
+/* ---- replay ---- */
+
+typedef struct Replay {
+    UiApp *app;
+    QSFSettings defaults;
+    char *model; /* the last one named */
+} Replay;
+
+/* A setting of the conversation holds where this run was not told another value. */
+static void replay_set(Replay *rp, const QSFLogRecord *r) {
+    UiApp *a = rp->app;
+    const QSFSetting *row = r->name ? qsf_setting_find(r->name) : NULL;
+    char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT], err[200];
+    if (!row || !r->text)
+        return;
+    qsf_setting_get(&a->settings, row, is, sizeof is);
+    qsf_setting_get(&rp->defaults, row, was, sizeof was);
+    if (strcmp(is, was) == 0 && qsf_setting_set(&a->settings, row, r->text, err, sizeof err) == 0)
+        (void)qsf_setting_set(&rp->defaults, row, r->text, err, sizeof err);
+}
+
+/* An answer behind an answer is what /continue added to it. */
+static void replay_message(UiApp *a, const QSFLogRecord *r) {
+    bool user = strcmp(r->role, "user") == 0;
+    UiItem *last = ui_transcript_last(&a->chat);
+    if (!user && last && last->kind == UI_ANSWER)
+        (void)ui_item_append(&a->chat, last, r->text, r->len);
+    else
+        last = ui_transcript_add(&a->chat, user ? UI_USER : UI_ANSWER, r->text, r->len);
+    if (!last)
+        return;
+    ui_item_close(last);
+    last->time = r->time;
+    last->seed = r->seed;
+    last->tokens += r->tokens;
+    (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
+}
+
+static void replay_record(void *arg, const QSFLogRecord *r) {
+    Replay *rp = arg;
+    UiApp *a = rp->app;
+    switch (r->kind) {
+    case QSF_LOG_MESSAGE: replay_message(a, r); break;
+    case QSF_LOG_PART: break;
+    case QSF_LOG_UNDO: (void)ui_transcript_drop(&a->chat, r->n); break;
+    case QSF_LOG_CLEAR: ui_transcript_clear(&a->chat); break;
+    case QSF_LOG_SYSTEM:
+        ui_buf_clear(&a->system);
+        ui_buf_add(&a->system, r->text, r->len);
+        break;
+    case QSF_LOG_SET: replay_set(rp, r); break;
+    case QSF_LOG_MODEL:
+        if (r->text) {
+            free(rp->model);
+            rp->model = ui_strdup_len(r->text, r->len);
+        }
+        break;
+    }
+}
+
+/* After the replay: the engine hears of it, and a question without an answer does not stay in the context. */
+static void settle(UiApp *a, const char *name, uint32_t damaged, char *model) {
+    a->engine.set_params(a->engine.self, &a->settings.params);
+    UiItem *last = ui_transcript_last(&a->chat);
+    if (last && last->kind == UI_USER) {
+        ui_app_withdraw(a);
+        ui_app_say(a, UI_NOTICE, "the last message had no answer yet: /retry sends it again");
+    }
+    if (damaged > 0)
+        ui_app_say(a, UI_NOTICE, "session %s: %u damaged lines were skipped", name, damaged);
+    if (model && model[0] && !a->model_path && !ui_app_busy(a))
+        ui_app_load(a, model);
+}
+
+bool ui_app_resume(UiApp *a, const char *name) {
+    char err[300] = "";
+    uint32_t damaged = 0;
+    Replay rp = {.app = a};
+    if (!qsf_chatlog_name_ok(name)) {
+        ui_app_say(a, UI_ERROR, "session '%s': a name must not be empty, hold '/' or begin with '.'", name);
+        return false;
+    }
+    /* The lock first: another program may be writing. */
+    UiSession next = {.on = true};
+    ui_session_use(&next, name);
+    if (!ui_session_open(&next, err, sizeof err)) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
+    ui_session_close(&a->session);
+    bool on = a->session.on;
+    a->session = next;
+    a->session.on = on;
+    ui_transcript_clear(&a->chat);
+    ui_buf_clear(&a->system);
+    qsf_settings_default(&rp.defaults);
+    bool ok = qsf_chatlog_read(name, replay_record, &rp, &damaged, err, sizeof err);
+    if (ok)
+        settle(a, name, damaged, rp.model);
+    else
+        ui_app_say(a, UI_ERROR, "%s", err);
+    free(rp.model);
+    return ok;
+}

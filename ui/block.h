@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Messages over several lines between """ and """. Pure functions and a small collector. */
+#ifndef QSF_UI_BLOCK_H
+#define QSF_UI_BLOCK_H
+
+#include "ui/buf.h"
+
+/* Does text begin a """ block that it does not end? */
+bool ui_block_open(const char *text, size_t len);
+/* Takes the quotes of a complete block, and one newline beside each, off. */
+void ui_block_strip(const char **text, size_t *len);
+
+/* Collects lines into messages. */
+typedef struct UiLines {
+    UiBuf text;
+    bool inside; /* a block is open */
+} UiLines;
+
+/* One line without its newline. true: text holds a whole message (quotes still on it, may be empty), which the
+ * next call forgets. */
+bool ui_lines_feed(UiLines *l, const char *line, size_t len);
+/* The input ended: true when an unfinished block holds a message. */
+bool ui_lines_end(UiLines *l);
+
+#endif

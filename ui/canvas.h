@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A screen in memory: what everything draws on and a terminal shows afterwards. Drawing outside of it is
+ * clipped, so that no caller needs to know how small a window is. One thread. */
+#ifndef QSF_UI_CANVAS_H
+#define QSF_UI_CANVAS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ui/buf.h"
+#include "ui/theme.h"
+
+#define UI_CELL_TEXT 20
+
+typedef struct UiCell {
+    char text[UI_CELL_TEXT]; /* one grapheme cluster, (len) bytes; len 0: right half of the cell before it */
+    unsigned char len, width, style;
+} UiCell;
+
+typedef struct UiCanvas {
+    UiCell *cells; /* (rows, cols) */
+    int rows, cols;
+    int cursor_row, cursor_col; /* row -1: hidden */
+    bool unicode;  /* boxes, bars and dots may be drawn with characters outside of ASCII */
+} UiCanvas;
+
+/* Sets the size and blanks it. false without memory: the canvas is then 0x0. */
+bool ui_canvas_resize(UiCanvas *c, int rows, int cols);
+void ui_canvas_clear(UiCanvas *c);
+void ui_canvas_free(UiCanvas *c);
+/* Draws cleaned text from (row, col) up to, not including, column end; returns the column behind it. '\n' ends
+ * it. Text that does not fit is cut. */
+int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s, size_t len);
+int ui_canvas_puts(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s);
+int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, const char *fmt, ...)
+    __attribute__((format(printf, 6, 7)));
+/* Cells [col, end) of one style, blank. */
+void ui_canvas_fill(UiCanvas *c, int row, int col, int end, UiStyle style);
+void ui_canvas_hline(UiCanvas *c, int row, int col, int end, UiStyle style);
+void ui_canvas_vline(UiCanvas *c, int row, int end_row, int col, UiStyle style);
+/* A bar of n cells that shows part (0..1), in brackets where there are no block characters. */
+void ui_canvas_bar(UiCanvas *c, int row, int col, int n, UiStyle style, double part);
+/* Appends row as text, without blanks at its end. For tests. */
+void ui_canvas_text(const UiCanvas *c, int row, UiBuf *out);
+
+#endif

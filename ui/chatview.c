@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The transcript as screen lines. */
+#include "ui/chatview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/format.h"
+
+/* Cells of the margin before the text. */
+static int margin(const UiChatView *v, UiKind kind) {
+    if (v->compact)
+        return kind == UI_USER || kind == UI_ANSWER ? 5 : 2;
+    return kind == UI_OUTPUT ? 1 : kind == UI_ANSWER ? 1 : 3;
+}
+
+static bool has_label(const UiChatView *v, UiKind kind) {
+    return !v->compact && (kind == UI_USER || kind == UI_ANSWER);
+}
+
+/* A blank line stands behind messages and printed lines; sentences of the program stay together. */
+static size_t block_rows(const UiChatView *v, const UiBlock *b, const UiItem *it, const UiItem *next) {
+    bool said = it->kind == UI_NOTICE || it->kind == UI_ERROR;
+    bool next_said = next && (next->kind == UI_NOTICE || next->kind == UI_ERROR);
+    bool blank = next && !v->compact && !(said && next_said);
+    return (has_label(v, it->kind) ? 1u : 0u) + b->n + (blank ? 1u : 0u);
+}
+
+static void block_drop(UiBlock *b) {
+    free(b->lines);
+    *b = (UiBlock){0};
+}
+
+static bool block_push(UiBlock *b, UiLine line) {
+    if (b->n == b->cap) {
+        size_t cap = b->cap ? b->cap * 2 : 4;
+        UiLine *p = realloc(b->lines, cap * sizeof *p);
+        if (!p)
+            return false;
+        b->lines = p;
+        b->cap = cap;
+    }
+    b->lines[b->n++] = line;
+    return true;
+}
+
+/* Wraps from the beginning of the last line on: greedy wrapping never changes the lines before it. */
+static void block_wrap(UiBlock *b, const UiItem *it, int width) {
+    size_t len = 0, off = 0;
+    const char *s = ui_item_shown(it, &len);
+    unsigned indent = 0;
+    while (len > 0 && s[len - 1] == '\n')
+        len--;
+    if (b->n > 0 && len >= b->text_len) {
+        b->n--;
+        off = b->lines[b->n].off;
+        indent = b->lines[b->n].indent;
+    } else {
+        b->n = 0;
+    }
+    do {
+        UiLine line;
+        unsigned next = 0;
+        size_t end = ui_wrap_next(s, len, off, indent, width, &line, &next);
+        if (!block_push(b, line))
+            return;
+        indent = next;
+        off = end;
+    } while (off < len);
+    b->id = it->id;
+    b->version = it->version;
+    b->text_len = len;
+}
+
+static bool make_blocks(UiChatView *v, size_t n) {
+    for (size_t i = n; i < v->n; i++)
+        block_drop(&v->blocks[i]);
+    if (n > v->cap) {
+        size_t cap = n + n / 2 + 16;
+        UiBlock *p = realloc(v->blocks, cap * sizeof *p);
+        if (!p)
+            return false;
+        v->blocks = p;
+        v->cap = cap;
+    }
+    if (n > v->n)
+        memset(v->blocks + v->n, 0, (n - v->n) * sizeof *v->blocks);
+    v->n = n;
+    return true;
+}
+
+static size_t bottom_top(const UiChatView *v) {
+    return v->total > (size_t)v->height ? v->total - (size_t)v->height : 0;
+}
+
+/* Where line `top` is in the text, so that it can be found again at another width. */
+static void find_anchor(const UiChatView *v, const UiTranscript *t, size_t *item, size_t *off) {
+    size_t line = v->top;
+    *item = *off = 0;
+    for (size_t i = 0; i < v->n && i < t->n; i++) {
+        size_t rows = block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
+        if (line < rows) {
+            size_t label = has_label(v, t->items[i]->kind);
+            size_t k = line > label ? line - label : 0;
+            *item = i;
+            *off = k < v->blocks[i].n ? v->blocks[i].lines[k].off : v->blocks[i].text_len;
+            return;
+        }
+        line -= rows;
+    }
+}
+
+static size_t line_of_anchor(const UiChatView *v, const UiTranscript *t, size_t item, size_t off) {
+    size_t line = 0;
+    for (size_t i = 0; i < item && i < v->n; i++)
+        line += block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
+    for (size_t k = 0; item < v->n && k + 1 < v->blocks[item].n && v->blocks[item].lines[k + 1].off <= off; k++)
+        line++;
+    return line;
+}
+
+void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int height) {
+    size_t anchor = 0, off = 0;
+    bool rewrap = v->width != width;
+    if (rewrap && !v->follow)
+        find_anchor(v, t, &anchor, &off);
+    v->width = width;
+    v->height = height > 0 ? height : 0;
+    if (!make_blocks(v, t->n))
+        return;
+    v->total = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const UiItem *it = t->items[i];
+        UiBlock *b = &v->blocks[i];
+        if (rewrap || b->id != it->id)
+            block_drop(b);
+        if (b->id == 0 || b->version != it->version)
+            block_wrap(b, it, width - margin(v, it->kind));
+        v->total += block_rows(v, b, it, i + 1 < t->n ? t->items[i + 1] : NULL);
+    }
+    if (rewrap && !v->follow)
+        v->top = line_of_anchor(v, t, anchor, off);
+    if (v->follow || v->top >= bottom_top(v))
+        ui_chatview_end(v);
+}
+
+void ui_chatview_scroll(UiChatView *v, long lines) {
+    size_t bottom = bottom_top(v);
+    size_t back = lines < 0 ? (size_t)-lines : 0;
+    if (lines < 0) {
+        v->top = v->top > back ? v->top - back : 0;
+        v->follow = bottom == 0;
+    } else {
+        v->top += (size_t)lines;
+        if (v->top >= bottom)
+            ui_chatview_end(v);
+    }
+}
+
+void ui_chatview_home(UiChatView *v) {
+    v->top = 0;
+    v->follow = bottom_top(v) == 0;
+}
+
+void ui_chatview_end(UiChatView *v) {
+    v->top = bottom_top(v);
+    v->follow = true;
+}
+
+size_t ui_chatview_below(const UiChatView *v) {
+    size_t bottom = bottom_top(v);
+    return bottom > v->top ? bottom - v->top : 0;
+}
+
+static void draw_label(const UiItem *it, UiCanvas *c, int row, int col, int end) {
+    char when[16];
+    ui_format_clock(it->time, when, sizeof when);
+    bool user = it->kind == UI_USER;
+    int at = ui_canvas_puts(c, row, col + 1, end, user ? UI_STYLE_USER : UI_STYLE_ANSWER,
+                            user ? "you" : it->label[0] ? it->label : "model");
+    at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  %s", when);
+    if (it->in_context)
+        at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  #%u", it->number);
+    else
+        at = ui_canvas_puts(c, row, at, end, UI_STYLE_NOTICE, "  not in the context");
+    char facts[96];
+    ui_format_answer(it, facts, sizeof facts);
+    int width = (int)qsf_text_width(facts, strlen(facts));
+    if (end - width - 1 > at + 1)
+        ui_canvas_puts(c, row, end - width - 1, end, UI_STYLE_DIM, facts);
+}
+
+static void draw_margin(const UiChatView *v, const UiItem *it, UiCanvas *c, int row, int col, bool first) {
+    int end = col + v->width;
+    if (v->compact && first && (it->kind == UI_USER || it->kind == UI_ANSWER))
+        ui_canvas_puts(c, row, col, end, it->kind == UI_USER ? UI_STYLE_USER : UI_STYLE_ANSWER,
+                       it->kind == UI_USER ? "you>" : "ai >");
+    else if (!v->compact && it->kind == UI_USER)
+        ui_canvas_puts(c, row, col + 1, end, UI_STYLE_USER, c->unicode ? "│" : "|");
+    else if (first && (it->kind == UI_NOTICE || it->kind == UI_ERROR))
+        ui_canvas_puts(c, row, col + (v->compact ? 0 : 1), end, it->kind == UI_ERROR ? UI_STYLE_ERROR : UI_STYLE_NOTICE,
+                       it->kind == UI_ERROR ? "!" : c->unicode ? "·" : "-");
+}
+
+static UiStyle text_style(const UiItem *it) {
+    switch (it->kind) {
+    case UI_NOTICE: return UI_STYLE_NOTICE;
+    case UI_ERROR: return UI_STYLE_ERROR;
+    default: return (it->kind == UI_USER || it->kind == UI_ANSWER) && !it->in_context ? UI_STYLE_DIM : UI_STYLE_TEXT;
+    }
+}
+
+/* Row k of an item. */
+static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, UiCanvas *c, int row, int col) {
+    const UiBlock *b = &v->blocks[i];
+    int end = col + v->width;
+    if (has_label(v, it->kind)) {
+        if (k == 0) {
+            draw_label(it, c, row, col, end);
+            return;
+        }
+        k--;
+    }
+    if (k >= b->n)
+        return;
+    const UiLine *line = &b->lines[k];
+    size_t len = 0;
+    const char *s = ui_item_shown(it, &len);
+    draw_margin(v, it, c, row, col, k == 0);
+    int at = col + margin(v, it->kind) + (int)line->indent;
+    if (line->off + line->len <= len)
+        at = ui_canvas_put(c, row, at, end, text_style(it), s + line->off, line->len);
+    if (it->open && k + 1 == b->n && at < end)
+        ui_canvas_puts(c, row, at, end, UI_STYLE_DIM, c->unicode ? "▌" : "_");
+}
+
+void ui_chatview_draw(const UiChatView *v, const UiTranscript *t, UiCanvas *c, int row, int col) {
+    size_t line = 0;
+    int drawn = 0;
+    for (size_t i = 0; i < v->n && i < t->n && drawn < v->height; i++) {
+        const UiItem *it = t->items[i];
+        size_t rows = block_rows(v, &v->blocks[i], it, i + 1 < t->n ? t->items[i + 1] : NULL);
+        for (size_t k = line < v->top ? v->top - line : 0; k < rows && drawn < v->height; k++)
+            draw_row(v, i, it, k, c, row + drawn++, col);
+        line += rows;
+    }
+}
+
+void ui_chatview_free(UiChatView *v) {
+    for (size_t i = 0; i < v->n; i++)
+        block_drop(&v->blocks[i]);
+    free(v->blocks);
+    *v = (UiChatView){.follow = true};
+}

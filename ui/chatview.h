@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The transcript as screen lines: wrapped once per change and width, scrolled, following its end. Holds no text, only
+ * places in it. One thread. */
+#ifndef QSF_UI_CHATVIEW_H
+#define QSF_UI_CHATVIEW_H
+
+#include "ui/canvas.h"
+#include "ui/transcript.h"
+#include "ui/wrap.h"
+
+/* Lines of one item. */
+typedef struct UiBlock {
+    uint32_t id, version;
+    UiLine *lines; /* (n) */
+    size_t n, cap;
+    size_t text_len; /* of the text they were made from */
+    unsigned next_indent;
+} UiBlock;
+
+typedef struct UiChatView {
+    UiBlock *blocks; /* (n), one per item of the transcript */
+    size_t n, cap;
+    int width, height;
+    bool compact;  /* labels before the text instead of above it */
+    bool follow;   /* the last line stays in view */
+    size_t top;    /* first line shown when it does not */
+    size_t total;  /* lines of all items with labels and blank lines */
+} UiChatView;
+
+/* Brings the lines up to date with the transcript and the size. Text added to an item costs only its last line.
+ * Without memory the item is shown as far as it was. */
+void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int height);
+/* Moves by lines (negative = back); reaching the end turns following on. */
+void ui_chatview_scroll(UiChatView *v, long lines);
+void ui_chatview_home(UiChatView *v);
+void ui_chatview_end(UiChatView *v);
+/* Lines below the last one shown. */
+size_t ui_chatview_below(const UiChatView *v);
+/* Draws it with its upper left corner at (row, col). */
+void ui_chatview_draw(const UiChatView *v, const UiTranscript *t, UiCanvas *c, int row, int col);
+void ui_chatview_free(UiChatView *v);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Commands about the conversation itself. What changes messages while an answer is being written stops
+ * that answer first or has to wait for it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app_internal.h"
+#include "ui/commands.h"
+
+bool ui_cmd_quit(UiApp *a, const char *name, const char *args) {
+    (void)name, (void)args;
+    a->quit = true;
+    return true;
+}
+
+bool ui_cmd_clear(UiApp *a, const char *name, const char *args) {
+    (void)args;
+    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name))
+        return false;
+    ui_app_clear_messages(a);
+    ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
+    ui_app_say(a, UI_NOTICE, "cleared: the model starts from nothing");
+    return true;
+}
+
+/* The last message of the user, sent or withdrawn, goes to the end and is asked again. */
+bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
+    (void)args;
+    if (ui_cmd_busy(a, name))
+        return false;
+    UiItem *user = ui_transcript_last_of(&a->chat, UI_USER);
+    UiItem *last = ui_transcript_last(&a->chat);
+    if (!user || (last && last->kind == UI_ANSWER && !user->in_context && last->id > user->id)) {
+        ui_app_say(a, UI_ERROR, "/%s: there is no message yet", name);
+        return false;
+    }
+    if (!a->model_ready)
+        return ui_app_ask(a, false);
+    if (user->in_context) {
+        if (last && last->kind == UI_ANSWER)
+            ui_app_drop(a, 1);
+    } else {
+        user->in_context = true;
+        user->number = ++a->chat.next_number;
+        user->version++;
+        ui_app_save_message(a, user, 0);
+    }
+    if (ui_app_ask(a, false))
+        return true;
+    ui_app_withdraw(a);
+    return false;
+}
+
+bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
+    char *end;
+    long n = *args ? strtol(args, &end, 10) : 1;
+    if (*args && (*end || n < 1 || n > 1000000)) {
+        ui_app_say(a, UI_ERROR, "/%s takes a number of exchanges from 1 on, not '%.40s'", name, args);
+        return false;
+    }
+    if (ui_cmd_busy(a, name))
+        return false;
+    uint32_t drop = 0;
+    long users = 0;
+    for (size_t i = a->chat.n; i > 0 && users < n; i--) {
+        const UiItem *it = a->chat.items[i - 1];
+        drop += it->in_context;
+        users += it->in_context && it->kind == UI_USER;
+    }
+    if (drop == 0) {
+        ui_app_say(a, UI_ERROR, "/%s: there is nothing to take away", name);
+        return false;
+    }
+    ui_app_drop(a, drop);
+    ui_app_say(a, UI_NOTICE, "took %ld exchange%s away", users, users == 1 ? "" : "s");
+    return true;
+}
+
+bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
+    (void)args;
+    if (ui_cmd_busy(a, name))
+        return false;
+    UiItem *last = ui_transcript_last(&a->chat);
+    if (!last || last->kind != UI_ANSWER) {
+        ui_app_say(a, UI_ERROR, "/%s: there is no answer to go on with", name);
+        return false;
+    }
+    return ui_app_ask(a, true);
+}
+
+bool ui_cmd_system(UiApp *a, const char *name, const char *args) {
+    (void)name;
+    if (!*args) {
+        ui_app_print(a, UI_OUTPUT, a->system.len ? ui_buf_str(&a->system) : "no system prompt");
+        return true;
+    }
+    ui_app_set_system(a, strcmp(args, "off") == 0 ? "" : args);
+    const char *when = a->running == UI_REQUEST_ANSWER ? ", from the next message on" : "";
+    if (a->system.len)
+        ui_app_say(a, UI_NOTICE, "system prompt set%s", when);
+    else
+        ui_app_say(a, UI_NOTICE, "no system prompt%s", when);
+    return true;
+}

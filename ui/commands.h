@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Slash commands: one table with name, aliases, arguments, help and completion; the same for the full screen
+ * and the line mode. One thread. */
+#ifndef QSF_UI_COMMANDS_H
+#define QSF_UI_COMMANDS_H
+
+#include "ui/app.h"
+
+/* What Tab offers for the argument. */
+typedef enum UiArgKind { UI_ARG_NONE, UI_ARG_COMMAND, UI_ARG_SETTING, UI_ARG_SHOW, UI_ARG_TEMPLATE, UI_ARG_FILE, UI_ARG_SESSION } UiArgKind;
+
+typedef struct UiCommand {
+    const char *name;     /* without the slash */
+    const char *aliases;  /* comma-separated, or "" */
+    const char *args;     /* as help shows them, or "" */
+    const char *help;     /* one line */
+    UiArgKind arg_kind;
+    /* args: what follows the name, trimmed, "" when nothing does. false: it failed, and said so. */
+    bool (*run)(UiApp *a, const char *name, const char *args);
+} UiCommand;
+
+size_t ui_command_count(void);
+const UiCommand *ui_command_at(size_t i);
+/* By name or alias, else NULL. */
+const UiCommand *ui_command_find(const char *name);
+/* The same, and with prefix also by a beginning that only one command or setting has. *setting is the row when the
+ * word is a setting's name ("/temp"), NULL otherwise. Both NULL: unknown or, with *ambiguous, several. */
+const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetting **setting, bool *ambiguous);
+/* The nearest name to word, or NULL. */
+const char *ui_command_nearest(const char *word);
+/* Runs "/name args". false: it failed, which was said. */
+bool ui_command_run(UiApp *a, const char *line, size_t len);
+
+/* cmd_chat.c */
+bool ui_cmd_clear(UiApp *a, const char *name, const char *args);
+bool ui_cmd_retry(UiApp *a, const char *name, const char *args);
+bool ui_cmd_undo(UiApp *a, const char *name, const char *args);
+bool ui_cmd_continue(UiApp *a, const char *name, const char *args);
+bool ui_cmd_system(UiApp *a, const char *name, const char *args);
+bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
+/* cmd_model.c */
+bool ui_cmd_model(UiApp *a, const char *name, const char *args);
+bool ui_cmd_template(UiApp *a, const char *name, const char *args);
+bool ui_cmd_budget(UiApp *a, const char *name, const char *args);
+bool ui_cmd_set(UiApp *a, const char *name, const char *args);
+/* cmd_info.c */
+bool ui_cmd_help(UiApp *a, const char *name, const char *args);
+bool ui_cmd_show(UiApp *a, const char *name, const char *args);
+bool ui_cmd_stats(UiApp *a, const char *name, const char *args);
+bool ui_cmd_mem(UiApp *a, const char *name, const char *args);
+/* cmd_session.c */
+bool ui_cmd_new(UiApp *a, const char *name, const char *args);
+bool ui_cmd_save(UiApp *a, const char *name, const char *args);
+bool ui_cmd_load(UiApp *a, const char *name, const char *args);
+bool ui_cmd_sessions(UiApp *a, const char *name, const char *args);
+bool ui_cmd_export(UiApp *a, const char *name, const char *args);
+
+/* Says that a command has to wait for the answer; true when one is being written. */
+bool ui_cmd_busy(UiApp *a, const char *name);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The full screen: where its parts stand and how they are drawn. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ui/format.h"
+#include "ui/screen.h"
+#include "ui/statuspane.h"
+
+/* Rows of each part from top to bottom; what a small window has no room for has 0. */
+typedef struct Layout {
+    int title, body, status_rule, status, rule, queue, input, menu, hint_rule, hints;
+    bool pane;
+} Layout;
+
+/* ---- title ---- */
+
+static int clip(const char *text, size_t max_cells) {
+    size_t len = strlen(text), i = 0, used = 0;
+    while (i < len) {
+        int cells = 0;
+        size_t n = qsf_text_grapheme(text + i, len - i, &cells);
+        if (n == 0 || used + (size_t)cells > max_cells)
+            break;
+        used += (size_t)cells;
+        i += n;
+    }
+    return (int)i;
+}
+
+static void draw_title(UiScreen *s, int row, int cols) {
+    UiCanvas *c = &s->canvas;
+    const UiApp *a = s->app;
+    const QSFStats *st = &a->stats;
+    char right[80] = "", when[16];
+    const char *template = st->state == QSF_STATE_EMPTY ? "" : st->template_name;
+    const char *model = a->model_path ? st->model_name : "no model";
+    ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
+    ui_format_clock((double)time(NULL), when, sizeof when);
+    if (cols >= 60)
+        (void)snprintf(right, sizeof right, "%u thread%s  %s ", st->threads, st->threads == 1 ? "" : "s", when);
+    int end = cols - (int)strlen(right);
+    size_t room = (size_t)cols / 3;
+    int at = ui_canvas_puts(c, row, cols >= 60 ? 1 : 0, end, UI_STYLE_TITLE, "qsf-chat");
+    if (a->session.on && a->session.name[0])
+        at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s%s",
+                              clip(a->session.name, room), a->session.name, a->session.failing ? " (not saved)" : "");
+    at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s", clip(model, room), model);
+    if (*template && cols >= 60)
+        ui_canvas_printf(c, row, at + 2, end - 1, UI_STYLE_TITLE, "%.*s", clip(template, room), template);
+    ui_canvas_puts(c, row, end, cols, UI_STYLE_TITLE, right);
+}
+
+/* ---- rules, queue, menu, hints ---- */
+
+static void draw_rule(UiScreen *s, int row, int cols) {
+    UiCanvas *c = &s->canvas;
+    size_t below = ui_chatview_below(&s->view);
+    ui_canvas_hline(c, row, 0, cols, UI_STYLE_DIM);
+    if (s->flash[0] && s->flash_until > ui_now())
+        ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
+    if (below > 0 && cols >= 30) {
+        char text[48];
+        (void)snprintf(text, sizeof text, " %zu line%s below ", below, below == 1 ? "" : "s");
+        ui_canvas_puts(c, row, cols - (int)strlen(text) - 1, cols, UI_STYLE_NOTICE, text);
+    }
+}
+
+static void draw_queue(UiScreen *s, int row, int cols) {
+    UiCanvas *c = &s->canvas;
+    const UiApp *a = s->app;
+    char *text = qsf_clean_dup(ui_buf_str(&a->queue), a->queue.len < 1024 ? a->queue.len : 1024, true);
+    int end = cols >= 60 ? cols - 20 : cols;
+    int at = ui_canvas_puts(c, row, 1, end, UI_STYLE_QUEUED, "queued: ");
+    ui_canvas_puts(c, row, at, end - 1, UI_STYLE_TEXT, text ? text : "");
+    if (cols >= 60)
+        ui_canvas_puts(c, row, end, cols, UI_STYLE_DIM, " Esc takes it back");
+    free(text);
+}
+
+static void draw_menu(UiScreen *s, const UiInputView *in, int row, int rows, int cols) {
+    UiCanvas *c = &s->canvas;
+    int wide = 0;
+    for (size_t i = 0; i < in->menu->n && i < (size_t)rows; i++) {
+        int w = (int)qsf_text_width(in->menu->choices[i].text, strlen(in->menu->choices[i].text));
+        wide = w > wide ? w : wide;
+    }
+    for (int i = 0; i < rows && (size_t)i < in->menu->n; i++) {
+        const UiChoice *o = &in->menu->choices[i];
+        if (i == rows - 1 && in->menu->n > (size_t)rows) {
+            ui_canvas_printf(c, row + i, 2, cols, UI_STYLE_DIM, "and %zu more: Tab", in->menu->n - (size_t)i);
+            return;
+        }
+        ui_canvas_puts(c, row + i, 2, cols, UI_STYLE_KEY, o->text);
+        if (wide + 4 < cols - 10)
+            ui_canvas_puts(c, row + i, wide + 4, cols, UI_STYLE_DIM, o->help);
+    }
+}
+
+static void draw_hints(UiScreen *s, int row, int cols) {
+    UiCanvas *c = &s->canvas;
+    bool busy = ui_app_busy(s->app);
+    const char *const hints[][2] = {
+        {"F1", "help"},          {"^C", busy ? "stop" : "clear"}, {"F2", "pane"},       {"PgUp/PgDn", "scroll"},
+        {"^R", "history"},       {"F5-F8", "sampling"},           {"Tab", "complete"},  {"Alt-Enter", "new line"},
+        {"^D", "quit"},
+    };
+    int col = 1;
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+        int need = (int)(strlen(hints[i][0]) + 1 + strlen(hints[i][1]));
+        if (col + need > cols)
+            continue;
+        col = ui_canvas_puts(c, row, col, cols, UI_STYLE_KEY, hints[i][0]);
+        col = ui_canvas_printf(c, row, col, cols, UI_STYLE_DIM, " %s", hints[i][1]) + 2;
+    }
+}
+
+/* ---- help ---- */
+
+static void draw_help(UiScreen *s, int row, int rows, int cols) {
+    UiCanvas *c = &s->canvas;
+    const char *text = ui_buf_str(&s->help_text);
+    size_t len = s->help_text.len, off = 0;
+    int n = 0;
+    /* Twice over the text: how many lines there are limits how far it scrolls. */
+    for (int pass = 0; pass < 2; pass++) {
+        unsigned indent = 0, next = 0;
+        int line_no = 0;
+        for (off = 0; off < len; line_no++, indent = next) {
+            UiLine line;
+            bool head = off == 0 || (text[off] != ' ' && text[off - 1] == '\n');
+            off = ui_wrap_next(text, len, off, indent, cols - 2, &line, &next);
+            int at = line_no - s->help_top;
+            if (pass == 1 && at >= 0 && at < rows - 1)
+                ui_canvas_put(c, row + at, 1 + (int)line.indent, cols, head ? UI_STYLE_HEAD : UI_STYLE_TEXT,
+                              text + line.off, line.len);
+        }
+        n = line_no;
+        int most = n > rows - 1 ? n - (rows - 1) : 0;
+        s->help_top = s->help_top < 0 ? 0 : s->help_top > most ? most : s->help_top;
+    }
+    ui_canvas_printf(c, row + rows - 1, 1, cols, UI_STYLE_NOTICE, "%s",
+                     n > rows - 1 ? "PgUp/PgDn scroll, any other key closes" : "any key closes");
+}
+
+/* ---- the whole ---- */
+
+static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int cols, int input_rows) {
+    Layout l = {0};
+    bool status = s->pane && rows >= 5 && cols >= 20;
+    int third = rows / 3 > 1 ? rows / 3 : 1;
+    l.input = input_rows < third ? input_rows : third;
+    l.title = rows >= 6;
+    l.pane = status && cols >= UI_PANE_FROM && rows >= 12;
+    l.status = !status || l.pane ? 0 : cols >= UI_STRIP_FROM && rows >= 8 ? 2 : 1;
+    l.status_rule = l.status > 0 && rows >= 8;
+    l.rule = rows >= 4;
+    l.queue = s->app->has_queue && rows >= 6;
+    l.hints = rows >= 16;
+    l.hint_rule = rows >= 20;
+    int most = rows >= 24 ? 6 : rows >= 12 ? 3 : 0;
+    l.menu = in->menu->n > 0 ? (in->menu->n < (size_t)most ? (int)in->menu->n : most) : 0;
+    if (in->menu_asked && rows >= 24 && in->menu->n > (size_t)l.menu)
+        l.menu = in->menu->n < (size_t)(rows / 2) ? (int)in->menu->n : rows / 2;
+    int used = l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule + l.hints;
+    l.body = rows - used;
+    if (l.body < 0)
+        l.body = 0;
+    return l;
+}
+
+static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int row, int cols) {
+    int width = l->pane ? cols - UI_PANE_WIDTH - 1 : cols;
+    if (s->help) {
+        draw_help(s, row, l->body, cols);
+        return;
+    }
+    s->view.compact = cols < UI_STRIP_FROM;
+    ui_chatview_sync(&s->view, &s->app->chat, width, l->body);
+    ui_chatview_draw(&s->view, &s->app->chat, &s->canvas, row, 0);
+    if (l->pane)
+        ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);
+}
+
+static int draw_status(UiScreen *s, const Layout *l, const UiStatus *status, int row, int cols) {
+    if (l->status_rule)
+        ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
+    if (l->status == 2)
+        ui_status_strip(&s->canvas, status, row, cols);
+    else if (l->status == 1)
+        ui_status_line(&s->canvas, status, row, cols);
+    return row + l->status;
+}
+
+static void draw_input(UiScreen *s, const UiInputView *in, const Layout *l, int row, int cols) {
+    int point_row, point_col;
+    (void)ui_input_rows(in, cols, &point_row, &point_col);
+    int first = point_row >= l->input ? point_row - l->input + 1 : 0;
+    ui_input_draw(in, &s->canvas, row, l->input, first, cols);
+}
+
+void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
+    UiApp *a = s->app;
+    if (!ui_canvas_resize(&s->canvas, rows, cols))
+        return;
+    UiStatus status = {&a->stats, &a->settings, a->spark, a->n_spark, a->knob, a->stopping};
+    int point_row, point_col;
+    int input_rows = ui_input_rows(in, cols, &point_row, &point_col);
+    Layout l = arrange(s, in, rows, cols, input_rows);
+    int row = 0;
+    if (l.title)
+        draw_title(s, row++, cols);
+    draw_body(s, &l, &status, row, cols);
+    row = draw_status(s, &l, &status, row + l.body, cols);
+    if (l.rule)
+        draw_rule(s, row++, cols);
+    if (l.queue)
+        draw_queue(s, row++, cols);
+    draw_input(s, in, &l, row, cols);
+    row += l.input;
+    draw_menu(s, in, row, l.menu, cols);
+    row += l.menu;
+    if (l.hint_rule)
+        ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
+    if (l.hints)
+        draw_hints(s, row, cols);
+    if (s->help)
+        s->canvas.cursor_row = -1;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The conversation as a file. */
+#include "ui/export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+static void iso_time(double t, char *dst, size_t cap) {
+    time_t when = (time_t)t;
+    struct tm tm;
+    dst[0] = '\0';
+    if (t > 0 && gmtime_r(&when, &tm))
+        (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* Length of the UTF-8 sequence at s, 0 when it is ill-formed: JSON must be UTF-8 whatever a model said. */
+static size_t sequence(const char *s, size_t len) {
+    unsigned char c = (unsigned char)s[0];
+    size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+    if (n == 0 || n > len)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    unsigned char d = n > 1 ? (unsigned char)s[1] : 0;
+    bool bad = (c == 0xe0 && d < 0xa0) || (c == 0xed && d >= 0xa0) || (c == 0xf0 && d < 0x90) || (c == 0xf4 && d >= 0x90);
+    return bad ? 0 : n;
+}
+
+static void json_string(UiBuf *b, const char *s, size_t len) {
+    ui_buf_puts(b, "\"");
+    while (len > 0) {
+        size_t n = sequence(s, len);
+        unsigned char c = (unsigned char)*s;
+        if (n == 0)
+            ui_buf_puts(b, "\\ufffd");
+        else if (c == '"' || c == '\\')
+            ui_buf_printf(b, "\\%c", c);
+        else if (c == '\n')
+            ui_buf_puts(b, "\\n");
+        else if (c < 0x20 || c == 0x7f)
+            ui_buf_printf(b, "\\u%04x", c);
+        else
+            ui_buf_add(b, s, n);
+        s += n ? n : 1;
+        len -= n ? n : 1;
+    }
+    ui_buf_puts(b, "\"");
+}
+
+static void json_field(UiBuf *b, const char *name, const char *value) {
+    ui_buf_printf(b, "\"%s\": ", name);
+    json_string(b, value, strlen(value));
+}
+
+static void as_json(const UiApp *a, UiBuf *b) {
+    ui_buf_puts(b, "{");
+    json_field(b, "model", a->stats.model_name);
+    ui_buf_puts(b, ", ");
+    json_field(b, "session", a->session.name);
+    ui_buf_puts(b, ", \"settings\": {");
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        char value[QSF_SETTING_TEXT];
+        qsf_setting_get(&a->settings, qsf_setting_at(i), value, sizeof value);
+        ui_buf_puts(b, i ? ", " : "");
+        json_field(b, qsf_setting_at(i)->name, value);
+    }
+    ui_buf_puts(b, "},\n \"messages\": [");
+    const char *sep = "\n";
+    if (a->system.len > 0) {
+        ui_buf_puts(b, "\n  {\"role\": \"system\", ");
+        json_field(b, "content", ui_buf_str(&a->system));
+        ui_buf_puts(b, "}");
+        sep = ",\n";
+    }
+    for (size_t i = 0; i < a->chat.n; i++) {
+        const UiItem *it = a->chat.items[i];
+        char when[32];
+        if (!it->in_context)
+            continue;
+        iso_time(it->time, when, sizeof when);
+        ui_buf_printf(b, "%s  {\"role\": \"%s\", \"time\": \"%s\", \"content\": ", sep,
+                      it->kind == UI_USER ? "user" : "assistant", when);
+        json_string(b, ui_buf_str(&it->raw), it->raw.len);
+        if (it->kind == UI_ANSWER)
+            ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", \"stop\": \"%s\"", it->tokens,
+                          (unsigned long long)it->seed, it->stop);
+        ui_buf_puts(b, "}");
+        sep = ",\n";
+    }
+    ui_buf_puts(b, "\n ]}\n");
+}
+
+static void as_text(const UiApp *a, UiBuf *b, bool markdown) {
+    const char *head = markdown ? "## " : "";
+    const char *tail = markdown ? "\n\n" : ":\n";
+    if (markdown)
+        ui_buf_printf(b, "# %s\n\n", a->session.name[0] ? a->session.name : "Conversation");
+    if (a->system.len > 0)
+        ui_buf_printf(b, "%sSystem%s%s\n\n", head, tail, ui_buf_str(&a->system));
+    for (size_t i = 0; i < a->chat.n; i++) {
+        const UiItem *it = a->chat.items[i];
+        if (!it->in_context)
+            continue;
+        ui_buf_printf(b, "%s%s%s", head, it->kind == UI_USER ? "You" : it->label[0] ? it->label : "Assistant", tail);
+        ui_buf_add(b, ui_buf_str(&it->raw), it->raw.len);
+        ui_buf_puts(b, "\n\n");
+    }
+    if (b->len > 1)
+        b->len--;
+}
+
+static bool write_file(const char *path, const UiBuf *b, int flags) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
+    size_t done = 0;
+    bool ok = fd >= 0;
+    while (ok && done < b->len) {
+        ssize_t n = write(fd, b->data + done, b->len - done);
+        ok = n > 0 || (n < 0 && errno == EINTR);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    errno = why;
+    return ok;
+}
+
+/* Beside it first, then over it. */
+static bool replace_file(const char *path, const UiBuf *b) {
+    UiBuf tmp = {0};
+    ui_buf_printf(&tmp, "%s.%ld.tmp", path, (long)getpid());
+    bool ok = !tmp.failed && write_file(ui_buf_str(&tmp), b, O_EXCL) && rename(ui_buf_str(&tmp), path) == 0;
+    int why = errno;
+    if (!ok && !tmp.failed && why != EEXIST)
+        unlink(ui_buf_str(&tmp));
+    ui_buf_free(&tmp);
+    errno = why;
+    return ok;
+}
+
+bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap) {
+    const char *dot = strrchr(path, '.');
+    UiBuf b = {0};
+    if (dot && strcasecmp(dot, ".json") == 0)
+        as_json(a, &b);
+    else if (dot && strcasecmp(dot, ".md") == 0)
+        as_text(a, &b, true);
+    else if (dot && strcasecmp(dot, ".txt") == 0)
+        as_text(a, &b, false);
+    else {
+        (void)snprintf(err, cap, "%s: the name must end in .md, .txt or .json", path);
+        return false;
+    }
+    errno = ENOMEM;
+    bool ok = !b.failed && (overwrite ? replace_file(path, &b) : write_file(path, &b, O_EXCL));
+    if (!ok && errno == EEXIST)
+        (void)snprintf(err, cap, "%s exists: /export! %s replaces it", path, path);
+    else if (!ok)
+        (void)snprintf(err, cap, "%s: cannot write: %s", path, strerror(errno));
+    ui_buf_free(&b);
+    return ok;
+}

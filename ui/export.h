@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The conversation as a file for other programs and people. */
+#ifndef QSF_UI_EXPORT_H
+#define QSF_UI_EXPORT_H
+
+#include "ui/app.h"
+
+/* Writes the messages to path as Markdown (.md), plain text (.txt) or JSON (.json) by its name. An existing file is
+ * only replaced with overwrite, and then at once: it is never half written. false with a sentence naming path. */
+bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap);
+
+#endif

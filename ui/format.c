@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numbers as people read them. */
+#include "ui/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MB 1048576.0
+
+void ui_format_clock(double t, char *dst, size_t cap) {
+    time_t when = (time_t)t;
+    struct tm tm;
+    dst[0] = '\0';
+    if (t > 0 && localtime_r(&when, &tm))
+        (void)strftime(dst, cap, "%H:%M", &tm);
+}
+
+void ui_format_elapsed(double seconds, char *dst, size_t cap) {
+    unsigned long s = seconds > 0 && seconds < 1e9 ? (unsigned long)seconds : 0;
+    (void)snprintf(dst, cap, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
+}
+
+void ui_format_span(double seconds, char *dst, size_t cap) {
+    if (!(seconds >= 0) || seconds > 1e6) {
+        (void)snprintf(dst, cap, "-");
+        return;
+    }
+    unsigned long s = (unsigned long)(seconds + 0.5);
+    if (seconds < 10)
+        (void)snprintf(dst, cap, "%.1fs", seconds);
+    else if (s < 60)
+        (void)snprintf(dst, cap, "%lus", s);
+    else if (s < 3600)
+        (void)snprintf(dst, cap, "%lum%02lus", s / 60, s % 60);
+    else
+        (void)snprintf(dst, cap, "%luh%02lum", s / 3600, s / 60 % 60);
+}
+
+void ui_format_tps(double tps, char *dst, size_t cap) {
+    if (!(tps > 0))
+        (void)snprintf(dst, cap, "-");
+    else
+        (void)snprintf(dst, cap, "%.*f", tps < 9.995 ? 2 : tps < 99.95 ? 1 : 0, tps);
+}
+
+void ui_format_bytes(uint64_t bytes, char *dst, size_t cap) {
+    double mb = (double)bytes / MB;
+    if (mb < 1000)
+        (void)snprintf(dst, cap, "%.1f MB", mb);
+    else
+        (void)snprintf(dst, cap, "%.2f GB", mb / 1024);
+}
+
+void ui_format_mb(uint64_t bytes, char *dst, size_t cap) {
+    double mb = (double)bytes / MB;
+    (void)snprintf(dst, cap, "%.*f", mb < 99.95 ? 1 : 0, mb);
+}
+
+void ui_format_answer(const UiItem *it, char *dst, size_t cap) {
+    UiBuf b = {0};
+    char tps[24];
+    ui_format_tps(it->tps, tps, sizeof tps);
+    if (it->tokens > 0)
+        ui_buf_printf(&b, "%u tok", it->tokens);
+    if (it->tokens > 0 && it->tps > 0)
+        ui_buf_printf(&b, "  %s t/s", tps);
+    if (it->seed != 0)
+        ui_buf_printf(&b, "  seed %llu", (unsigned long long)it->seed);
+    if (it->stop[0] && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0)
+        ui_buf_printf(&b, "  %s", strcmp(it->stop, "interrupted") == 0 ? "stopped" : it->stop);
+    (void)snprintf(dst, cap, "%s", ui_buf_str(&b));
+    ui_buf_free(&b);
+}
+
+void ui_format_knob(const char *value, char *dst, size_t cap) {
+    char *end;
+    double v = strtod(value, &end);
+    if (*value == '\0' || *end != '\0' || !strchr(value, '.')) {
+        (void)snprintf(dst, cap, "%s", value);
+        return;
+    }
+    char text[40];
+    (void)snprintf(text, sizeof text, "%.2f", v);
+    (void)snprintf(dst, cap, "%s", text[0] == '0' && text[1] == '.' ? text + 1 : text);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numbers as people read them, units always with them. Any thread. */
+#ifndef QSF_UI_FORMAT_H
+#define QSF_UI_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ui/transcript.h"
+
+/* "09:42" local time; "" for 0. */
+void ui_format_clock(double t, char *dst, size_t cap);
+/* "0:00:57" */
+void ui_format_elapsed(double seconds, char *dst, size_t cap);
+/* "4.4s", "1m33s", "2h05m" */
+void ui_format_span(double seconds, char *dst, size_t cap);
+/* Tokens per second in at most 4 digits: "0.42", "3.42", "41.0", "118"; "-" when not known. */
+void ui_format_tps(double tps, char *dst, size_t cap);
+/* "0.9 MB", "40.0 MB", "1.50 GB" */
+void ui_format_bytes(uint64_t bytes, char *dst, size_t cap);
+/* MB of 2^20 bytes without a unit: "0.9", "40.0", "187" */
+void ui_format_mb(uint64_t bytes, char *dst, size_t cap);
+/* What there is to say about an answer: "61 tok  3.42 t/s  seed 7  stopped". "" when nothing. */
+void ui_format_answer(const UiItem *it, char *dst, size_t cap);
+/* A setting's value for a narrow place: ".70", "40", "off". value as qsf_setting_get gave it. */
+void ui_format_knob(const char *value, char *dst, size_t cap);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Help texts, made from the tables of commands, settings and keys. */
+#ifndef QSF_UI_HELP_H
+#define QSF_UI_HELP_H
+
+#include "ui/buf.h"
+
+/* Keys (where there are any) and commands. */
+void ui_help_all(UiBuf *b, bool keys);
+/* One command or setting; false when there is none of that name. */
+bool ui_help_topic(const char *name, UiBuf *b);
+
+#endif

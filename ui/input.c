@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The input line, the only file that sees readline. How to run it inside a screen program (callback handler, own
+ * getc, own redisplay, output to nowhere) is known from profanity-im/profanity. */
+#include "ui/input.h"
+
+#include <stdio.h>
+#include <readline/history.h>
+#include <readline/readline.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_chatlog.h"
+#include "ui/block.h"
+#include "ui/buf.h"
+#include "ui/history.h"
+
+#define UI_PROMPT "> "
+
+static struct {
+    UiInputHooks hooks;
+    char *history_path;
+    FILE *nowhere;
+    const char *bytes;   /* fed and not read yet */
+    size_t n;
+    UiCompletion menu;
+    bool menu_asked;
+    bool ended;
+} input;
+
+/* ---- what readline calls ---- */
+
+/* Never waits: only called while bytes are there, and ^G (abort) ends what asks for more. */
+static int next_byte(FILE *f) {
+    (void)f;
+    if (input.n == 0)
+        return 7;
+    input.n--;
+    return (unsigned char)*input.bytes++;
+}
+
+static int bytes_waiting(void) {
+    return input.n > 0;
+}
+
+static void no_redisplay(void) {}
+
+static void no_prepare(int meta) {
+    (void)meta;
+}
+
+static void no_deprepare(void) {}
+
+static void remember(const char *line) {
+    HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
+    if (strspn(line, " \t\n") == strlen(line) || (last && strcmp(last->line, line) == 0))
+        return;
+    add_history(line);
+    if (input.history_path)
+        (void)ui_history_append(input.history_path, line);
+}
+
+/* Enter was taken, or the input ended. */
+static void on_line(char *line) {
+    if (!line) {
+        input.ended = true;
+        return;
+    }
+    remember(line);
+    free(line);
+}
+
+static void menu_forget(void) {
+    input.menu.n = 0;
+    input.menu_asked = false;
+}
+
+static int key_enter(int count, int key) {
+    menu_forget();
+    /* A backslash at the end of the line means that it goes on. */
+    if (rl_end > 0 && rl_point == rl_end && rl_line_buffer[rl_end - 1] == '\\') {
+        rl_delete_text(rl_end - 1, rl_end);
+        rl_point = rl_end;
+        rl_insert_text("\n");
+        return 0;
+    }
+    if (ui_block_open(rl_line_buffer, (size_t)rl_end)) {
+        rl_insert_text("\n");
+        return 0;
+    }
+    if (!input.hooks.enter(input.hooks.arg, rl_line_buffer, (size_t)rl_end))
+        return 0;
+    return rl_newline(count, key);
+}
+
+static int key_newline(int count, int key) {
+    (void)count, (void)key;
+    rl_insert_text("\n");
+    return 0;
+}
+
+static void replace_word(const char *text, size_t len) {
+    char *copy = ui_strdup_len(text, len);
+    if (!copy)
+        return;
+    rl_begin_undo_group();
+    rl_delete_text((int)input.menu.from, rl_point);
+    rl_point = (int)input.menu.from;
+    rl_insert_text(copy);
+    rl_end_undo_group();
+    free(copy);
+}
+
+static int key_tab(int count, int key) {
+    (void)count, (void)key;
+    if (!ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point)) {
+        menu_forget();
+        return 0;
+    }
+    size_t common = ui_complete_common(&input.menu);
+    if (common > (size_t)rl_point - input.menu.from || input.menu.n == 1)
+        replace_word(input.menu.choices[0].text, common);
+    input.menu_asked = input.menu.n > 1;
+    return 0;
+}
+
+/* In a message over several lines the arrows move between them before they leave it. */
+static int key_up(int count, int key) {
+    int start = rl_point;
+    while (start > 0 && rl_line_buffer[start - 1] != '\n')
+        start--;
+    if (start == 0)
+        return rl_get_previous_history(count, key);
+    int column = rl_point - start, line = start - 1;
+    while (line > 0 && rl_line_buffer[line - 1] != '\n')
+        line--;
+    rl_point = line + (column < start - 1 - line ? column : start - 1 - line);
+    return 0;
+}
+
+static int key_down(int count, int key) {
+    int start = rl_point, end = rl_point;
+    while (start > 0 && rl_line_buffer[start - 1] != '\n')
+        start--;
+    while (end < rl_end && rl_line_buffer[end] != '\n')
+        end++;
+    if (end == rl_end)
+        return rl_get_next_history(count, key);
+    int column = rl_point - start, next = end + 1, stop = next;
+    while (stop < rl_end && rl_line_buffer[stop] != '\n')
+        stop++;
+    rl_point = column < stop - next ? next + column : stop;
+    return 0;
+}
+
+/* ---- setting up ---- */
+
+static void bind_keys(void) {
+    Keymap maps[] = {rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert")};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        rl_bind_key_in_map('\r', key_enter, maps[i]);
+        rl_bind_key_in_map('\n', key_newline, maps[i]);
+        rl_bind_key_in_map('\t', key_tab, maps[i]);
+        rl_bind_keyseq_in_map("\\e[A", key_up, maps[i]);
+        rl_bind_keyseq_in_map("\\eOA", key_up, maps[i]);
+        rl_bind_keyseq_in_map("\\e[B", key_down, maps[i]);
+        rl_bind_keyseq_in_map("\\eOB", key_down, maps[i]);
+    }
+    rl_bind_key_in_map('\r', key_enter, rl_get_keymap_by_name("vi-command"));
+}
+
+static int set_variables(void) {
+    char off[] = "off";
+    /* readline takes both as changeable and does not change them. */
+    char paste[] = "enable-bracketed-paste", bell[] = "bell-style", none[] = "none", mode[] = "show-mode-in-prompt";
+    rl_variable_bind(paste, off);
+    rl_variable_bind(mode, off);
+    rl_variable_bind(bell, none);
+    bind_keys();
+    return 0;
+}
+
+static void old_entry(void *arg, const char *entry) {
+    (void)arg;
+    add_history(entry);
+}
+
+void ui_input_open(const UiInputHooks *hooks, const char *history) {
+    input.hooks = *hooks;
+    input.nowhere = fopen("/dev/null", "r+e");
+    rl_readline_name = "qsf-chat";
+    rl_instream = input.nowhere ? input.nowhere : stdin;
+    rl_outstream = input.nowhere ? input.nowhere : stderr;
+    rl_catch_signals = 0;
+    rl_catch_sigwinch = 0;
+    rl_change_environment = 0;
+    rl_getc_function = next_byte;
+    rl_input_available_hook = bytes_waiting;
+    rl_redisplay_function = no_redisplay;
+    rl_prep_term_function = no_prepare;
+    rl_deprep_term_function = no_deprepare;
+    rl_inhibit_completion = 0;
+    rl_startup_hook = set_variables;
+    using_history();
+    stifle_history(UI_HISTORY_MAX);
+    if (history) {
+        input.history_path = ui_strdup_len(history, strlen(history));
+        ui_history_read(history, old_entry, NULL);
+    }
+    rl_initialize();
+    (void)set_variables();
+    rl_callback_handler_install(UI_PROMPT, on_line);
+}
+
+void ui_input_close(void) {
+    if (!input.hooks.enter)
+        return;
+    rl_callback_handler_remove();
+    clear_history();
+    if (input.nowhere)
+        fclose(input.nowhere);
+    rl_instream = stdin;
+    rl_outstream = stdout;
+    free(input.history_path);
+    ui_complete_free(&input.menu);
+    memset(&input, 0, sizeof input);
+}
+
+/* While a command is typed its choices are shown without being asked for. */
+static void menu_update(void) {
+    bool asked = input.menu_asked;
+    if (rl_end > 1 && rl_line_buffer[0] == '/' && !RL_ISSTATE(RL_STATE_ISEARCH))
+        (void)ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point);
+    else
+        input.menu.n = 0;
+    input.menu_asked = asked && input.menu.n > 0;
+}
+
+void ui_input_feed(const char *bytes, size_t n) {
+    input.bytes = bytes;
+    input.n = n;
+    if (n > 0 && bytes[0] != '\t')
+        input.menu_asked = false;
+    while (input.n > 0 && !input.ended)
+        rl_callback_read_char();
+    input.n = 0;
+    if (input.ended) {
+        input.ended = false;
+        input.hooks.eof(input.hooks.arg);
+    }
+    menu_update();
+}
+
+void ui_input_insert(const char *text, size_t len) {
+    char *copy = ui_strdup_len(text, len);
+    if (!copy)
+        return;
+    size_t to = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (copy[i] == '\r') {
+            if (i + 1 < len && copy[i + 1] == '\n')
+                continue;
+            copy[to++] = '\n';
+        } else if (copy[i] != '\0') {
+            copy[to++] = copy[i];
+        }
+    }
+    copy[to] = '\0';
+    rl_insert_text(copy);
+    free(copy);
+    menu_update();
+}
+
+void ui_input_set(const char *text, size_t len) {
+    char *copy = ui_strdup_len(text, len);
+    if (!copy)
+        return;
+    /* Leaves searches and half-typed key sequences too. */
+    rl_callback_sigcleanup();
+    rl_clear_message();
+    rl_free_undo_list();
+    using_history();
+    rl_replace_line(copy, 1);
+    rl_point = rl_end;
+    rl_mark = 0;
+    free(copy);
+    menu_forget();
+}
+
+void ui_input_view(UiInputView *v) {
+    *v = (UiInputView){.prompt = UI_PROMPT, .text = rl_line_buffer ? rl_line_buffer : ""};
+    if (rl_display_prompt && *rl_display_prompt)
+        v->prompt = rl_display_prompt;
+    v->len = rl_end > 0 ? (size_t)rl_end : 0;
+    v->point = rl_point > 0 ? (size_t)rl_point : 0;
+    v->menu = &input.menu;
+    v->menu_asked = input.menu_asked;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The input line: GNU readline in callback mode, fed with the bytes of keys and never touching the terminal itself. One
+ * at a time; one thread. */
+#ifndef QSF_UI_INPUT_H
+#define QSF_UI_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ui/complete.h"
+
+typedef struct UiInputHooks {
+    void *arg;
+    /* Enter: false leaves the text where it is. */
+    bool (*enter)(void *arg, const char *text, size_t len);
+    /* ^D on an empty line. */
+    void (*eof)(void *arg);
+} UiInputHooks;
+
+/* history: path of the file of earlier inputs, or NULL. */
+void ui_input_open(const UiInputHooks *hooks, const char *history);
+void ui_input_close(void);
+/* Bytes of keys that belong to the line. */
+void ui_input_feed(const char *bytes, size_t n);
+/* Puts text in at the cursor: a paste, a new line. */
+void ui_input_insert(const char *text, size_t len);
+/* Replaces the whole line. */
+void ui_input_set(const char *text, size_t len);
+
+typedef struct UiInputView {
+    const char *prompt;  /* "> ", or what readline asks: "(reverse-i-search)`ab': " */
+    const char *text;
+    size_t len, point;   /* bytes; where the cursor is */
+    const UiCompletion *menu; /* what could stand here, n 0 = nothing */
+    bool menu_asked;     /* Tab asked for it */
+} UiInputView;
+
+void ui_input_view(UiInputView *v);
+
+#endif

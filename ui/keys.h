@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Keys: bytes of a terminal cut into key presses and pastes, and the table of what they do. Pure. */
+#ifndef QSF_UI_KEYS_H
+#define QSF_UI_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ui/buf.h"
+
+#define UI_KEY_BYTES 32
+#define UI_ESC_DELAY_MS 25    /* a lone ESC is the Esc key when nothing follows within this */
+#define UI_PASTE_DELAY_MS 2000 /* a paste whose end never comes is over after this silence */
+
+/* What a key does. UI_DO_EDIT: it belongs to the input line. */
+typedef enum UiAction {
+    UI_DO_EDIT,
+    UI_DO_STOP,       /* ^C */
+    UI_DO_SUSPEND,
+    UI_DO_REDRAW,
+    UI_DO_ESCAPE,
+    UI_DO_NEWLINE,
+    UI_DO_HELP,
+    UI_DO_PANE,
+    UI_DO_KNOB_PREV,
+    UI_DO_KNOB_NEXT,
+    UI_DO_KNOB_DOWN,
+    UI_DO_KNOB_UP,
+    UI_DO_PAGE_UP,
+    UI_DO_PAGE_DOWN,
+    UI_DO_LINE_UP,
+    UI_DO_LINE_DOWN,
+    UI_DO_HOME,
+    UI_DO_END
+} UiAction;
+
+typedef struct UiBinding {
+    UiAction action;
+    const char *names;      /* as people call the keys */
+    const char *help;       /* NULL: not listed */
+    const char *sequences;  /* what terminals send, separated by blanks; \e is ESC */
+} UiBinding;
+
+size_t ui_binding_count(void);
+const UiBinding *ui_binding_at(size_t i);
+
+typedef struct UiKey {
+    UiAction action;
+    bool paste;         /* the paste buffer of the parser holds a whole paste */
+    char bytes[UI_KEY_BYTES];
+    size_t n;
+} UiKey;
+
+typedef struct UiKeys {
+    char seq[UI_KEY_BYTES];  /* an escape sequence that is not complete */
+    size_t n;
+    bool pasting;
+    UiBuf paste;             /* text of the last paste, valid until the next one begins */
+} UiKeys;
+
+/* One byte; true when *out is a whole key. */
+bool ui_keys_feed(UiKeys *k, char byte, UiKey *out);
+/* Milliseconds until ui_keys_timeout should be called when no byte comes; -1 = never. */
+int ui_keys_wait_ms(const UiKeys *k);
+/* That time is over: what is there is a key; true when *out is one. */
+bool ui_keys_timeout(UiKeys *k, UiKey *out);
+void ui_keys_free(UiKeys *k);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The full-screen program's loop. */
+#include "ui/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ui/screen.h"
+#include "ui/signals.h"
+#include "ui/term.h"
+
+#define UI_FRAME_SECONDS (1.0 / 30)
+#define UI_TICK_SECONDS 0.125 /* numbers of a busy engine */
+
+typedef struct Loop {
+    UiApp *app;
+    UiScreen screen;
+    UiKeys keys;
+    bool dirty;          /* something to draw */
+    double drawn, ticked;
+    double key_time;     /* of the last byte, for a lone ESC */
+    int status;          /* exit status */
+    bool ended;
+} Loop;
+
+static void end(Loop *l, int status) {
+    l->ended = true;
+    l->status = status;
+}
+
+static bool on_enter(void *arg, const char *text, size_t len) {
+    Loop *l = arg;
+    return ui_screen_enter(&l->screen, text, len);
+}
+
+static void on_eof(void *arg) {
+    Loop *l = arg;
+    l->app->quit = true;
+}
+
+static void on_key(Loop *l, const UiKey *k) {
+    l->dirty = true;
+    if (k->paste)
+        ui_screen_paste(&l->screen, ui_buf_str(&l->keys.paste), l->keys.paste.len);
+    else
+        ui_screen_key(&l->screen, k);
+    if (l->screen.suspend) {
+        l->screen.suspend = false;
+        l->screen.again = true;
+        ui_term_suspend();
+    }
+}
+
+static void read_keys(Loop *l) {
+    char bytes[4096];
+    UiKey k;
+    long n = ui_term_read(bytes, sizeof bytes);
+    if (n < 0)
+        end(l, 128 + SIGHUP);
+    l->key_time = ui_now();
+    for (long i = 0; i < n && !l->app->quit; i++) {
+        if (ui_keys_feed(&l->keys, bytes[i], &k))
+            on_key(l, &k);
+    }
+}
+
+static void key_timeout(Loop *l, double now) {
+    UiKey k;
+    int wait = ui_keys_wait_ms(&l->keys);
+    if (wait >= 0 && (now - l->key_time) * 1000 >= wait && ui_keys_timeout(&l->keys, &k))
+        on_key(l, &k);
+}
+
+static void on_signal(Loop *l, int sig) {
+    static const UiKey stop = {.action = UI_DO_STOP};
+    l->dirty = true;
+    switch (sig) {
+    case SIGTERM: end(l, 143); break;
+    case SIGHUP: end(l, 128 + SIGHUP); break;
+    case SIGINT: ui_screen_key(&l->screen, &stop); break;
+    case SIGWINCH:
+        ui_term_resized();
+        l->screen.again = true;
+        break;
+    case SIGTSTP:
+        ui_term_suspend();
+        l->screen.again = true;
+        break;
+    case SIGCONT:
+        ui_term_continued();
+        l->screen.again = true;
+        break;
+    default: break;
+    }
+}
+
+static void draw(Loop *l, double now) {
+    UiInputView in;
+    int rows, cols;
+    ui_input_view(&in);
+    ui_term_size(&rows, &cols);
+    ui_screen_draw(&l->screen, &in, rows, cols);
+    ui_term_show(&l->screen.canvas, l->screen.again);
+    l->screen.again = false;
+    l->dirty = false;
+    l->drawn = now;
+}
+
+static double earlier(double a, double b) {
+    return a < b ? a : b;
+}
+
+/* Milliseconds to sleep at most. */
+static int wait_ms(const Loop *l, double now) {
+    double until = now + 60 - (double)(time(NULL) % 60) + 0.05; /* the clock in the title */
+    int key = ui_keys_wait_ms(&l->keys);
+    if (l->dirty)
+        until = l->drawn + UI_FRAME_SECONDS;
+    if (ui_app_busy(l->app))
+        until = earlier(until, l->ticked + UI_TICK_SECONDS);
+    if (key >= 0)
+        until = earlier(until, l->key_time + key / 1000.0);
+    if (l->screen.flash_until > now)
+        until = earlier(until, l->screen.flash_until);
+    double ms = (until - now) * 1000 + 0.999;
+    return ms <= 0 ? 0 : (int)ms;
+}
+
+static void wait(Loop *l) {
+    double now = ui_now();
+    struct pollfd fds[3] = {
+        {.fd = STDIN_FILENO, .events = POLLIN},
+        {.fd = ui_signals_fd(), .events = POLLIN},
+        {.fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN},
+    };
+    bool flash = l->screen.flash_until > now;
+    int n = poll(fds, 3, wait_ms(l, now));
+    now = ui_now();
+    if (n < 0 && errno != EINTR)
+        end(l, 1);
+    for (int sig; (sig = ui_signals_next()) != 0;)
+        on_signal(l, sig);
+    if (n > 0 && (fds[0].revents & POLLIN))
+        read_keys(l);
+    else if (n > 0 && (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
+        end(l, 128 + SIGHUP);
+    key_timeout(l, now);
+    if (ui_app_pump(l->app))
+        l->dirty = true;
+    /* Nothing happened: a clock turned over or a short message is over. */
+    if (n == 0 || (flash && l->screen.flash_until <= now))
+        l->dirty = true;
+}
+
+static void run(Loop *l) {
+    while (!l->ended && !l->app->quit) {
+        double now = ui_now();
+        if (now - l->ticked >= UI_TICK_SECONDS) {
+            bool busy = ui_app_busy(l->app);
+            ui_app_tick(l->app, now);
+            l->ticked = now;
+            l->dirty = l->dirty || busy;
+        }
+        if (l->dirty && now - l->drawn >= UI_FRAME_SECONDS)
+            draw(l, now);
+        wait(l);
+    }
+}
+
+int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
+    char notice[200];
+    Loop l = {.app = a, .dirty = true};
+    if (!ui_term_open(color, notice, err, cap))
+        return -1;
+    (void)ui_signals_open(true);
+    ui_screen_init(&l.screen, a, unicode);
+    if (notice[0])
+        ui_app_say(a, UI_NOTICE, "%s", notice);
+    char *history = qsf_history_path();
+    UiInputHooks hooks = {&l, on_enter, on_eof};
+    ui_input_open(&hooks, history);
+    free(history);
+    run(&l);
+    ui_app_finish(a);
+    ui_input_close();
+    ui_term_close();
+    ui_screen_free(&l.screen);
+    ui_keys_free(&l.keys);
+    return l.status;
+}

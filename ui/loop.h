@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The full-screen program: waits for keys, engine and signals, and draws at most 30 frames a second. */
+#ifndef QSF_UI_LOOP_H
+#define QSF_UI_LOOP_H
+
+#include "ui/app.h"
+
+/* Runs until the person leaves; the exit status of the program. -1 with a sentence in err when the terminal cannot
+ * show a screen: nothing has happened then. */
+int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* qsf-chat: chooses between the full screen and lines, and starts what both need. */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/app.h"
+#include "ui/line.h"
+#include "ui/loop.h"
+#include "ui/opts.h"
+#include "ui/signals.h"
+#include "ui/tail.h"
+
+static bool is_set(const char *name) {
+    const char *v = getenv(name);
+    return v && *v;
+}
+
+/* true when the terminal's characters are UTF-8. A locale of C says nothing about the terminal: C.UTF-8 then, in
+ * the environment too, where readline looks again. */
+static bool choose_locale(void) {
+    const char *name = setlocale(LC_CTYPE, "");
+    if (!name || strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0) {
+        if (setlocale(LC_CTYPE, "C.UTF-8") || setlocale(LC_CTYPE, "C.utf8")) {
+            setenv("LC_CTYPE", "C.UTF-8", 1);
+            unsetenv("LC_ALL");
+        }
+    }
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* Also for screen readers, which say so with ACCESSIBLE. */
+static bool wants_lines(const UiOptions *o) {
+    const char *term = getenv("TERM");
+    return o->plain || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || !*term ||
+           strcmp(term, "dumb") == 0;
+}
+
+static bool wants_color(const UiOptions *o) {
+    return o->color == UI_COLOR_ALWAYS || (o->color == UI_COLOR_AUTO && !is_set("NO_COLOR"));
+}
+
+/* The newest session's name; false when there is none. */
+static bool newest(char *dst, size_t cap) {
+    size_t n = 0;
+    QSFLogInfo *all = qsf_chatlog_list(&n);
+    if (all && n > 0)
+        (void)snprintf(dst, cap, "%s", all[0].name);
+    free(all);
+    return all != NULL && n > 0;
+}
+
+/* Opens the conversation that was asked for. false: it cannot be, which was said. */
+static bool begin_session(UiApp *a, const UiOptions *o) {
+    char name[sizeof a->session.name] = "";
+    a->session.on = !o->no_save && (a->full_screen || o->session || o->resume);
+    if (!a->session.on)
+        return true;
+    if (o->session)
+        (void)snprintf(name, sizeof name, "%s", o->session);
+    else if (o->resume && !newest(name, sizeof name)) {
+        ui_app_say(a, UI_NOTICE, "there is no session to continue: this is a new one");
+        a->session.on = true;
+    }
+    if (name[0])
+        return ui_app_resume(a, name);
+    ui_session_name_now(name, sizeof name);
+    ui_session_use(&a->session, name);
+    return true;
+}
+
+static void welcome(UiApp *a) {
+    if (a->model_path || a->want_model || !a->full_screen)
+        return;
+    ui_app_print(a, UI_OUTPUT, "No model is loaded yet.\n\n"
+                               "  /model FILE   opens a .gguf file; Tab completes its name\n\n"
+                               "Models as .gguf files are found at huggingface.co: search for a small instruct model with GGUF in "
+                               "its name, Q4_0 or Q4_K_M. F1 shows all keys and commands.");
+}
+
+/* Everything said before the screen or the lines began comes out on standard error. */
+static void early(void *arg, UiKind kind, const char *text) {
+    UiApp *a = arg;
+    if (kind == UI_ERROR || !a->full_screen)
+        ui_options_error(text);
+}
+
+static int chat(UiApp *a, UiOptions *o, bool unicode) {
+    char err[300] = "";
+    bool lines = wants_lines(o);
+    a->full_screen = a->interactive = !lines;
+    a->verbose = o->verbose;
+    a->chat.ascii = !unicode;
+    a->hooks = (UiHooks){.arg = a, .said = early};
+    if (o->model)
+        ui_app_load(a, o->model);
+    if (!begin_session(a, o))
+        return a->exit_code;
+    if (o->has_system)
+        ui_app_set_system(a, ui_buf_str(&o->system));
+    a->hooks = (UiHooks){0};
+    if (!lines) {
+        welcome(a);
+        int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);
+        if (status >= 0) {
+            ui_tail_print(a);
+            return status;
+        }
+        ui_options_error(err);
+        ui_options_error("reading lines instead of showing the full screen");
+        a->full_screen = false;
+    }
+    return ui_line_run(a);
+}
+
+int main(int argc, char **argv) {
+    UiOptions options;
+    UiApp app;
+    char err[400];
+    bool unicode = choose_locale();
+    int status = ui_options_parse(&options, argc, argv);
+    if (status >= 0) {
+        ui_options_free(&options);
+        return status;
+    }
+    QSFWorker *worker = qsf_worker_start(&options.settings, err, sizeof err);
+    if (!worker) {
+        ui_options_error(err);
+        ui_options_free(&options);
+        return QSF_EXIT_RUNTIME;
+    }
+    ui_app_init(&app, ui_engine_worker(worker), &options.settings);
+    status = chat(&app, &options, unicode);
+    qsf_worker_stop(worker);
+    ui_app_free(&app);
+    ui_options_free(&options);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The options of qsf-chat. */
+#ifndef QSF_UI_OPTS_H
+#define QSF_UI_OPTS_H
+
+#include "qsf_cli.h"
+#include "ui/buf.h"
+
+typedef enum UiColor { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER } UiColor;
+
+typedef struct UiOptions {
+    QSFSettings settings;
+    const char *model;    /* NULL = none given */
+    const char *session;  /* --session NAME, or NULL */
+    UiBuf system;
+    bool has_system;
+    bool resume;          /* --continue */
+    bool no_save, plain, verbose;
+    UiColor color;
+} UiOptions;
+
+/* Returns -1 to go on, or the exit status to end with (everything was said). */
+int ui_options_parse(UiOptions *o, int argc, char **argv);
+/* "qsf-chat: message" on standard error. */
+void ui_options_error(const char *text);
+void ui_options_free(UiOptions *o);
+
+#endif

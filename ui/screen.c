@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The full screen: what keys do. */
+#include "ui/screen.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/help.h"
+
+#define UI_FLASH_SECONDS 3.0
+#define UI_QUIT_SECONDS 2.0
+
+void ui_screen_init(UiScreen *s, UiApp *app, bool unicode) {
+    *s = (UiScreen){.app = app, .pane = true, .again = true, .stop_time = -1e9};
+    s->canvas.unicode = unicode;
+    s->view.follow = true;
+    app->chat.ascii = !unicode;
+}
+
+void ui_screen_free(UiScreen *s) {
+    ui_canvas_free(&s->canvas);
+    ui_chatview_free(&s->view);
+    ui_buf_free(&s->help_text);
+}
+
+void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(s->flash, sizeof s->flash, fmt, ap);
+    va_end(ap);
+    s->flash_until = ui_now() + UI_FLASH_SECONDS;
+}
+
+bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
+    UiApp *a = s->app;
+    if (!ui_app_submit(a, text, len)) {
+        if (ui_app_busy(a) && a->has_queue)
+            ui_screen_flash(s, "one message is queued already: Esc takes it back, ^C stops the answer");
+        else if (len > UI_MESSAGE_MAX)
+            ui_screen_flash(s, "longer than %zu MB: not sent", UI_MESSAGE_MAX >> 20);
+        return false;
+    }
+    ui_chatview_end(&s->view);
+    return true;
+}
+
+static void key_stop(UiScreen *s) {
+    UiInputView in;
+    double now = ui_now();
+    if (ui_app_stop(s->app)) {
+        ui_screen_flash(s, "stopping");
+        return;
+    }
+    ui_input_view(&in);
+    bool empty = in.len == 0;
+    if (empty && now - s->stop_time < UI_QUIT_SECONDS) {
+        s->app->quit = true;
+        return;
+    }
+    ui_input_set("", 0);
+    s->stop_time = now;
+    ui_screen_flash(s, "^C again, or ^D, leaves");
+}
+
+static void key_escape(UiScreen *s, const UiKey *k) {
+    size_t len = 0;
+    UiInputView in;
+    char *queued = ui_app_unqueue(s->app, &len);
+    if (queued) {
+        UiBuf both = {0};
+        ui_input_view(&in);
+        ui_buf_add(&both, queued, len);
+        if (in.len > 0) {
+            ui_buf_puts(&both, "\n");
+            ui_buf_add(&both, in.text, in.len);
+        }
+        ui_input_set(ui_buf_str(&both), both.len);
+        ui_buf_free(&both);
+        free(queued);
+    } else if (!s->view.follow) {
+        ui_chatview_end(&s->view);
+    } else {
+        ui_input_feed(k->bytes, k->n);
+    }
+}
+
+static void open_help(UiScreen *s) {
+    ui_buf_clear(&s->help_text);
+    ui_help_all(&s->help_text, true);
+    s->help = true;
+    s->help_top = 0;
+}
+
+/* While help is shown: arrows and pages scroll it, any other key closes it. */
+static void help_key(UiScreen *s, const UiKey *k) {
+    int page = s->canvas.rows > 8 ? s->canvas.rows - 6 : 2;
+    bool up = k->n == 3 && (memcmp(k->bytes, "\x1b[A", 3) == 0 || memcmp(k->bytes, "\x1bOA", 3) == 0);
+    bool down = k->n == 3 && (memcmp(k->bytes, "\x1b[B", 3) == 0 || memcmp(k->bytes, "\x1bOB", 3) == 0);
+    if (k->action == UI_DO_PAGE_UP || k->action == UI_DO_LINE_UP || up)
+        s->help_top -= k->action == UI_DO_PAGE_UP ? page : 1;
+    else if (k->action == UI_DO_PAGE_DOWN || k->action == UI_DO_LINE_DOWN || down)
+        s->help_top += k->action == UI_DO_PAGE_DOWN ? page : 1;
+    else if (k->action == UI_DO_HOME)
+        s->help_top = 0;
+    else if (k->action == UI_DO_REDRAW)
+        s->again = true;
+    else
+        s->help = false;
+    s->again = s->again || !s->help;
+}
+
+static void knob(UiScreen *s, int choose, int turn) {
+    char value[QSF_SETTING_TEXT];
+    if (choose)
+        ui_app_knob_choose(s->app, choose);
+    if (turn)
+        ui_app_knob_turn(s->app, turn);
+    const QSFSetting *row = qsf_setting_at(s->app->knob);
+    if (!row)
+        return;
+    qsf_setting_get(&s->app->settings, row, value, sizeof value);
+    ui_screen_flash(s, "%s %s", row->name, value);
+}
+
+static void scroll_page(UiScreen *s, int pages) {
+    long step = s->view.height > 2 ? s->view.height - 2 : 1;
+    ui_chatview_scroll(&s->view, pages * step);
+}
+
+void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
+    s->help = false;
+    ui_input_insert(text, len);
+}
+
+void ui_screen_key(UiScreen *s, const UiKey *k) {
+    if (s->help && k->action != UI_DO_SUSPEND) {
+        help_key(s, k);
+        return;
+    }
+    switch (k->action) {
+    case UI_DO_EDIT: ui_input_feed(k->bytes, k->n); break;
+    case UI_DO_STOP: key_stop(s); break;
+    case UI_DO_SUSPEND: s->suspend = true; break;
+    case UI_DO_REDRAW: s->again = true; break;
+    case UI_DO_ESCAPE: key_escape(s, k); break;
+    case UI_DO_NEWLINE: ui_input_insert("\n", 1); break;
+    case UI_DO_HELP: open_help(s); break;
+    case UI_DO_PANE: s->pane = !s->pane; break;
+    case UI_DO_KNOB_PREV: knob(s, -1, 0); break;
+    case UI_DO_KNOB_NEXT: knob(s, 1, 0); break;
+    case UI_DO_KNOB_DOWN: knob(s, 0, -1); break;
+    case UI_DO_KNOB_UP: knob(s, 0, 1); break;
+    case UI_DO_PAGE_UP: scroll_page(s, -1); break;
+    case UI_DO_PAGE_DOWN: scroll_page(s, 1); break;
+    case UI_DO_LINE_UP: ui_chatview_scroll(&s->view, -1); break;
+    case UI_DO_LINE_DOWN: ui_chatview_scroll(&s->view, 1); break;
+    case UI_DO_HOME: ui_chatview_home(&s->view); break;
+    case UI_DO_END: ui_chatview_end(&s->view); break;
+    }
+    if (s->app->help_wanted != s->help_seen) {
+        s->help_seen = s->app->help_wanted;
+        open_help(s);
+    }
+}

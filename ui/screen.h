@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The full screen: where its parts stand, how they are drawn, and what keys do. Knows canvas and input line, not the
+ * terminal. One thread. */
+#ifndef QSF_UI_SCREEN_H
+#define QSF_UI_SCREEN_H
+
+#include "ui/app.h"
+#include "ui/chatview.h"
+#include "ui/input.h"
+#include "ui/keys.h"
+
+typedef struct UiScreen {
+    UiApp *app;
+    UiCanvas canvas;
+    UiChatView view;
+    bool pane;            /* the status is shown */
+    bool help;            /* the help is shown over the transcript */
+    int help_top;         /* its first line */
+    UiBuf help_text;
+    unsigned help_seen;   /* requests of the app already answered */
+    char flash[160];      /* short message on the rule above the input */
+    double flash_until;
+    double stop_time;     /* of the last ^C with nothing to stop */
+    bool again;           /* draw everything, not only what changed */
+    bool suspend;         /* ^Z was pressed */
+} UiScreen;
+
+void ui_screen_init(UiScreen *s, UiApp *app, bool unicode);
+void ui_screen_free(UiScreen *s);
+/* A message for a few seconds. */
+void ui_screen_flash(UiScreen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Draws a frame of that size on the canvas. */
+void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols);
+/* What a key does; keys of the input line go to it. */
+void ui_screen_key(UiScreen *s, const UiKey *k);
+/* Pasted text goes into the input line as it is; Enter sends it. */
+void ui_screen_paste(UiScreen *s, const char *text, size_t len);
+/* Enter in the input line; false: it stays there. */
+bool ui_screen_enter(UiScreen *s, const char *text, size_t len);
+
+/* inputview.c. Rows that the input line needs when it is width cells wide; *point_row, *point_col: where its cursor
+ * is. */
+int ui_input_rows(const UiInputView *in, int width, int *point_row, int *point_col);
+/* Draws n_rows of them from row `first` on at `row`, and puts the cursor there. */
+void ui_input_draw(const UiInputView *in, UiCanvas *c, int row, int n_rows, int first, int width);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Signals as bytes in a pipe. */
+#include "ui/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+static int ends[2] = {-1, -1};
+
+static void on_signal(int sig) {
+    int saved = errno;
+    unsigned char byte = (unsigned char)sig;
+    ssize_t ignored = write(ends[1], &byte, 1);
+    (void)ignored;
+    errno = saved;
+}
+
+static void catch(int sig, void (*fn)(int)) {
+    struct sigaction sa = {.sa_handler = fn, .sa_flags = SA_RESTART};
+    sigemptyset(&sa.sa_mask);
+    sigaction(sig, &sa, NULL);
+}
+
+bool ui_signals_open(bool screen) {
+    if (ends[0] < 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    catch(SIGINT, on_signal);
+    catch(SIGTERM, on_signal);
+    catch(SIGHUP, on_signal);
+    catch(SIGPIPE, SIG_IGN);
+    if (screen) {
+        catch(SIGWINCH, on_signal);
+        catch(SIGTSTP, on_signal);
+        catch(SIGCONT, on_signal);
+    }
+    return true;
+}
+
+int ui_signals_fd(void) {
+    return ends[0];
+}
+
+int ui_signals_next(void) {
+    unsigned char byte;
+    return read(ends[0], &byte, 1) == 1 ? byte : 0;
+}
+
+void ui_signals_close(void) {
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        catch(all[i], SIG_DFL);
+    close(ends[0]);
+    close(ends[1]);
+    ends[0] = ends[1] = -1;
+}

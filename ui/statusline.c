@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The strip and the line: the same numbers in words of few cells, the first the most important. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "qsf_text.h"
+#include "ui/format.h"
+#include "ui/statuspane.h"
+
+#define UI_SEGMENTS 8
+
+/* Pieces of one line; what does not fit is left out from the end. */
+typedef struct Segments {
+    char text[UI_SEGMENTS][64];
+    bool warn[UI_SEGMENTS];
+    int n;
+} Segments;
+
+__attribute__((format(printf, 3, 4))) static void seg(Segments *g, bool warn, const char *fmt, ...) {
+    va_list ap;
+    if (g->n == UI_SEGMENTS)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(g->text[g->n], sizeof g->text[0], fmt, ap);
+    va_end(ap);
+    g->warn[g->n++] = warn;
+}
+
+static void draw(const Segments *g, UiCanvas *c, int row, int width, const char *sep, int margin) {
+    int col = margin;
+    for (int i = 0; i < g->n; i++) {
+        int need = (int)qsf_text_width(g->text[i], strlen(g->text[i]));
+        int gap = i > 0 ? (int)qsf_text_width(sep, strlen(sep)) : 0;
+        if (col + gap + need > width)
+            return;
+        if (i > 0)
+            col = ui_canvas_puts(c, row, col, width, UI_STYLE_DIM, sep);
+        col = ui_canvas_puts(c, row, col, width, g->warn[i] ? UI_STYLE_WARN : UI_STYLE_VALUE, g->text[i]);
+    }
+}
+
+static unsigned percent(double a, double b) {
+    double p = b > 0 ? a / b * 100 : 0;
+    return p < 0 ? 0 : p > 999 ? 999 : (unsigned)(p + 0.5);
+}
+
+static void knob_value(const UiStatus *s, const char *name, char *dst, size_t cap) {
+    const QSFSetting *row = qsf_setting_find(name);
+    char value[QSF_SETTING_TEXT] = "-";
+    if (row)
+        qsf_setting_get(s->settings, row, value, sizeof value);
+    ui_format_knob(value, dst, cap);
+}
+
+/* The knob that the keys turn is named with a star. */
+static void knobs(Segments *g, const UiStatus *s) {
+    static const char *const names[][2] = {{"temperature", "T"}, {"top-p", "p"}, {"top-k", "k"}};
+    char text[64];
+    size_t at = 0;
+    const QSFSetting *chosen = qsf_setting_at(s->knob);
+    for (size_t i = 0; i < 3; i++) {
+        char value[24];
+        bool star = chosen && strcmp(chosen->name, names[i][0]) == 0;
+        knob_value(s, names[i][0], value, sizeof value);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s %s", i ? " " : "", star ? "*" : "", names[i][1],
+                               value);
+    }
+    seg(g, false, "%s", text);
+    for (size_t i = 0; chosen && i < 3; i++) {
+        if (strcmp(chosen->name, names[i][0]) == 0)
+            return;
+    }
+    if (chosen && chosen->step > 0) {
+        char value[24];
+        knob_value(s, chosen->name, value, sizeof value);
+        seg(g, false, "*%s %s", chosen->name, value);
+    }
+}
+
+static void eta(const QSFStats *st, char *dst, size_t cap) {
+    double left = ui_status_eta(st);
+    char span[24];
+    dst[0] = '\0';
+    if (left < 0)
+        return;
+    ui_format_span(left, span, sizeof span);
+    (void)snprintf(dst, cap, " eta %s", span);
+}
+
+static void doing(Segments *g, const UiStatus *s) {
+    const QSFStats *st = s->stats;
+    char tps[24], left[40];
+    eta(st, left, sizeof left);
+    if (st->state == QSF_STATE_LOADING) {
+        seg(g, false, "%s %u%%%s", ui_status_word(s), percent((double)st->load_done, (double)st->load_total), left);
+    } else if (st->state == QSF_STATE_PREFILL) {
+        ui_format_tps(st->prefill_tps, tps, sizeof tps);
+        seg(g, false, "%s %s t/s  %u/%u%s", ui_status_word(s), tps, st->prefill_done, st->prefill_total, left);
+    } else {
+        ui_format_tps(st->decode_tps, tps, sizeof tps);
+        if (st->max_tokens > 0)
+            seg(g, false, "%s %s t/s  out %u/%u%s", ui_status_word(s), tps, st->out_tokens, st->max_tokens, left);
+        else
+            seg(g, false, "%s %s t/s  out %u", ui_status_word(s), tps, st->out_tokens);
+    }
+}
+
+static void ram(Segments *g, const UiStatus *s, const char *label, bool with_unit) {
+    const QSFStats *st = s->stats;
+    char used[24];
+    uint64_t sum = ui_status_used(st);
+    ui_format_mb(sum, used, sizeof used);
+    unsigned share = percent((double)sum, (double)st->budget);
+    if (with_unit && st->budget > 0)
+        seg(g, share >= 90, "%s%s/%.0f MB %u%%", label, used, (double)st->budget / 1048576.0, share);
+    else if (st->budget > 0)
+        seg(g, share >= 90, "%s%s/%.0f", label, used, (double)st->budget / 1048576.0);
+    else
+        seg(g, false, "%s%s MB", label, used);
+}
+
+void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
+    const QSFStats *st = s->stats;
+    const char *sep = c->unicode ? " │ " : " | ";
+    Segments first = {0}, second = {0};
+    unsigned ctx = percent(st->ctx_used, st->ctx_size);
+    char rss[24], peak[24];
+    doing(&first, s);
+    seg(&first, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx);
+    ram(&first, s, "RAM ", true);
+    draw(&first, c, row, width, sep, 1);
+    knobs(&second, s);
+    if (st->out_tokens > 0)
+        seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
+    if (st->streamed_bytes > 0)
+        seg(&second, st->stall >= 0.5, "L%02u/%u %.2f GB/s stall %.0f%%", st->layer + 1, st->n_layers, st->io_gbps,
+            st->stall * 100);
+    ui_format_mb(st->rss, rss, sizeof rss);
+    ui_format_mb(st->peak_rss, peak, sizeof peak);
+    seg(&second, false, "RSS %s peak %s MB", rss, peak);
+    if (st->state != QSF_STATE_PREFILL && st->prefill_tps > 0) {
+        char tps[24];
+        ui_format_tps(st->prefill_tps, tps, sizeof tps);
+        seg(&second, false, "prefill %s t/s", tps);
+    }
+    draw(&second, c, row + 1, width, sep, 1);
+}
+
+void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
+    const QSFStats *st = s->stats;
+    Segments g = {0};
+    char tps[24], temp[24];
+    unsigned ctx = percent(st->ctx_used, st->ctx_size);
+    if (st->state == QSF_STATE_LOADING) {
+        seg(&g, false, "loading %u%%", percent((double)st->load_done, (double)st->load_total));
+    } else if (st->state == QSF_STATE_PREFILL) {
+        seg(&g, false, "reading %u/%u", st->prefill_done, st->prefill_total);
+    } else if (st->state == QSF_STATE_EMPTY) {
+        seg(&g, false, "no model");
+    } else {
+        ui_format_tps(st->decode_tps, tps, sizeof tps);
+        seg(&g, false, "%st/s", tps);
+        if (st->max_tokens > 0)
+            seg(&g, false, "%u/%u", st->out_tokens, st->max_tokens);
+    }
+    seg(&g, ctx >= 90, "ctx%u%%", ctx);
+    ram(&g, s, "RAM", false);
+    knob_value(s, "temperature", temp, sizeof temp);
+    seg(&g, false, "T%s", temp);
+    draw(&g, c, row, width, " ", 0);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The wide pane: a table of meters, each drawing one or more rows. */
+#include "ui/statuspane.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/format.h"
+
+const char *ui_status_word(const UiStatus *s) {
+    static const char *const words[] = {"no model", "loading", "ready", "reading", "writing"};
+    unsigned state = (unsigned)s->stats->state;
+    if (s->stopping)
+        return "stopping";
+    return state < sizeof words / sizeof *words ? words[state] : "?";
+}
+
+double ui_status_eta(const QSFStats *s) {
+    double elapsed = (double)s->elapsed_ns * 1e-9;
+    if (s->state == QSF_STATE_LOADING && s->load_done > 0 && s->load_total >= s->load_done)
+        return elapsed * (double)(s->load_total - s->load_done) / (double)s->load_done;
+    if (s->state == QSF_STATE_PREFILL && s->prefill_tps > 0 && s->prefill_total >= s->prefill_done)
+        return (double)(s->prefill_total - s->prefill_done) / s->prefill_tps;
+    if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens && s->max_tokens > 0)
+        return (double)(s->max_tokens - s->out_tokens) / s->decode_tps;
+    return -1;
+}
+
+uint64_t ui_status_used(const QSFStats *s) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++)
+        sum += s->mem[i].used;
+    return sum;
+}
+
+static double part(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
+
+/* ---- meters ---- */
+
+typedef struct Pane {
+    UiCanvas *c;
+    const UiStatus *s;
+    int row, end_row, col, end;
+} Pane;
+
+/* The next free row, or -1. */
+static int next(Pane *p) {
+    return p->row < p->end_row ? p->row++ : -1;
+}
+
+static void rule(Pane *p) {
+    int row = next(p);
+    if (row < 0)
+        return;
+    ui_canvas_puts(p->c, row, p->col - 2, p->end, UI_STYLE_DIM, p->c->unicode ? "├" : "|");
+    ui_canvas_hline(p->c, row, p->col - 1, p->end, UI_STYLE_DIM);
+}
+
+/* "NAME    value" with the value from a fixed column on; returns the column behind it. */
+static int field(Pane *p, int row, const char *name, const char *value) {
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, name);
+    return ui_canvas_puts(p->c, row, p->col + 8, p->end, UI_STYLE_VALUE, value);
+}
+
+static void right(Pane *p, int row, UiStyle style, const char *text) {
+    int n = (int)strlen(text);
+    ui_canvas_puts(p->c, row, p->end - n, p->end, style, text);
+}
+
+/* A bar between what is left of it and a percentage. */
+static void bar_row(Pane *p, int row, int from, double share) {
+    char pct[16];
+    (void)snprintf(pct, sizeof pct, "%3.0f%%", share * 100 < 999 ? share * 100 : 999);
+    right(p, row, share >= 0.9 ? UI_STYLE_WARN : UI_STYLE_VALUE, pct);
+    if (p->end - 5 - from >= 4)
+        ui_canvas_bar(p->c, row, from, p->end - 5 - from, share >= 0.9 ? UI_STYLE_WARN : UI_STYLE_GOOD, share);
+}
+
+static void draw_spark(Pane *p, int row, int col) {
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char ascii[] = "_.:-=+*#";
+    double top = 0;
+    int n = (int)p->s->n_spark, room = p->end - col;
+    for (int i = 0; i < n; i++)
+        top = p->s->spark[i] > top ? p->s->spark[i] : top;
+    for (int i = n > room ? n - room : 0; i < n; i++, col++) {
+        int level = (int)(part(p->s->spark[i], top) * 7.999);
+        level = level < 0 ? 0 : level > 7 ? 7 : level;
+        char one[2] = {ascii[level], '\0'};
+        ui_canvas_puts(p->c, row, col, p->end, UI_STYLE_GOOD, p->c->unicode ? blocks[level] : one);
+    }
+}
+
+static void meter_state(Pane *p) {
+    char elapsed[32];
+    int row = next(p);
+    ui_format_elapsed((double)p->s->stats->elapsed_ns * 1e-9, elapsed, sizeof elapsed);
+    field(p, row, "STATE", ui_status_word(p->s));
+    right(p, row, UI_STYLE_DIM, elapsed);
+}
+
+static void meter_load(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    if (st->state != QSF_STATE_LOADING)
+        return;
+    char done[32], total[32], eta[24], text[96];
+    ui_format_mb(st->load_done, done, sizeof done);
+    ui_format_mb(st->load_total, total, sizeof total);
+    ui_format_span(ui_status_eta(st), eta, sizeof eta);
+    int row = next(p);
+    (void)snprintf(text, sizeof text, "%s/%s MB  eta %s", done, total, eta);
+    field(p, row, "load", text);
+    bar_row(p, next(p), p->col + 8, part((double)st->load_done, (double)st->load_total));
+}
+
+static void meter_decode(Pane *p) {
+    char tps[24], text[48];
+    ui_format_tps(p->s->stats->decode_tps, tps, sizeof tps);
+    (void)snprintf(text, sizeof text, "%5s t/s", tps);
+    int row = next(p);
+    draw_spark(p, row, field(p, row, "decode", text) + 2);
+}
+
+static void meter_prefill(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    char tps[24], text[64], more[48] = "", span[24];
+    ui_format_tps(st->prefill_tps, tps, sizeof tps);
+    if (st->state == QSF_STATE_PREFILL) {
+        ui_format_span(ui_status_eta(st), span, sizeof span);
+        (void)snprintf(more, sizeof more, "  eta %s", span);
+    } else if (st->prefill_total > 0) {
+        ui_format_span(part(st->prefill_total, st->prefill_tps), span, sizeof span);
+        (void)snprintf(more, sizeof more, "  %u in %s", st->prefill_total, span);
+    }
+    (void)snprintf(text, sizeof text, "%5s t/s%s", tps, more);
+    field(p, next(p), "prefill", text);
+    if (st->state == QSF_STATE_PREFILL) {
+        int row = next(p);
+        int at = ui_canvas_printf(p->c, row, p->col + 1, p->end, UI_STYLE_VALUE, "%u/%u ", st->prefill_done,
+                                  st->prefill_total);
+        bar_row(p, row, at, part(st->prefill_done, st->prefill_total));
+    }
+}
+
+static void meter_out(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    char text[64], eta[24];
+    if (st->max_tokens > 0)
+        (void)snprintf(text, sizeof text, "%5u/%u", st->out_tokens, st->max_tokens);
+    else
+        (void)snprintf(text, sizeof text, "%5u tok", st->out_tokens);
+    int row = next(p);
+    field(p, row, "out", text);
+    if (st->state == QSF_STATE_DECODE && ui_status_eta(st) >= 0) {
+        ui_format_span(ui_status_eta(st), eta, sizeof eta);
+        (void)snprintf(text, sizeof text, "eta %s", eta);
+        right(p, row, UI_STYLE_DIM, text);
+    }
+}
+
+static void meter_context(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    rule(p);
+    int row = next(p);
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "CTX");
+    int at = ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used, st->ctx_size);
+    bar_row(p, row, at, part(st->ctx_used, st->ctx_size));
+}
+
+static void meter_ram(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    char used[24], budget[24];
+    uint64_t sum = ui_status_used(st);
+    ui_format_mb(sum, used, sizeof used);
+    rule(p);
+    int row = next(p);
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "RAM");
+    if (st->budget == 0) {
+        ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s MB", used);
+        return;
+    }
+    (void)snprintf(budget, sizeof budget, "%.0f", (double)st->budget / 1048576.0);
+    int at = ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s/%s MB ", used, budget);
+    bar_row(p, row, at, part((double)sum, (double)st->budget));
+}
+
+static void meter_ram_rows(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    for (uint32_t i = 0; i < st->n_mem && i < QSF_STATS_MEM; i++) {
+        char used[24], text[64];
+        if (st->mem[i].used == 0)
+            continue;
+        ui_format_mb(st->mem[i].used, used, sizeof used);
+        (void)snprintf(text, sizeof text, "%-20.20s %7s", st->mem[i].name, used);
+        ui_canvas_puts(p->c, next(p), p->col + 1, p->end, UI_STYLE_DIM, text);
+    }
+}
+
+static void meter_rss(Pane *p) {
+    char rss[24], peak[24];
+    ui_format_mb(p->s->stats->rss, rss, sizeof rss);
+    ui_format_mb(p->s->stats->peak_rss, peak, sizeof peak);
+    int row = next(p);
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "RSS");
+    ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s  peak %s MB", rss, peak);
+}
+
+static void meter_io(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    if (st->streamed_bytes == 0)
+        return;
+    rule(p);
+    int row = next(p);
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "IO");
+    ui_canvas_printf(p->c, row, p->col + 4, p->end, st->stall >= 0.5 ? UI_STYLE_WARN : UI_STYLE_VALUE,
+                     "%.2f GB/s  stall %.0f%%", st->io_gbps, st->stall * 100);
+    if (st->n_layers > 0 && st->state >= QSF_STATE_PREFILL) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "L%02u/%u", st->layer + 1, st->n_layers);
+        right(p, row, UI_STYLE_DIM, text);
+    }
+}
+
+static void knob_cell(Pane *p, int row, int col, size_t i) {
+    const QSFSetting *set = qsf_setting_at(i);
+    char value[QSF_SETTING_TEXT], shown[24];
+    bool chosen = p->s->knob == i && set->step > 0;
+    qsf_setting_get(p->s->settings, set, value, sizeof value);
+    ui_format_knob(value, shown, sizeof shown);
+    /* A long name gives way so that the value is always seen. */
+    int room = 16 - 2 - (int)strlen(shown);
+    ui_canvas_printf(p->c, row, col, p->end, chosen ? UI_STYLE_KEY : UI_STYLE_VALUE, "%s%.*s %s", chosen ? "*" : " ",
+                     room > 3 ? room : 3, set->name, shown);
+}
+
+static void meter_sampling(Pane *p) {
+    rule(p);
+    int row = next(p), k = 0;
+    ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "SAMPLE");
+    right(p, row, UI_STYLE_DIM, "F5/F6 * F7/F8 -+");
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *set = qsf_setting_at(i);
+        if (!(set->flags & QSF_SETTING_LIVE) || (set->step <= 0 && strcmp(set->name, "seed") != 0))
+            continue;
+        if (k % 2 == 0)
+            row = next(p);
+        knob_cell(p, row, p->col + (k % 2) * 16, i);
+        k++;
+    }
+}
+
+static void meter_token(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    if (st->out_tokens == 0)
+        return;
+    ui_canvas_printf(p->c, next(p), p->col, p->end, UI_STYLE_VALUE, " entropy %.2f b  p(token) %.2f",
+                     st->token_entropy, st->token_p);
+}
+
+void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
+    static void (*const meters[])(Pane *) = {meter_state, meter_load,     meter_decode, meter_prefill,  meter_out,
+                                             meter_context, meter_ram,    meter_ram_rows, meter_rss,    meter_io,
+                                             meter_sampling, meter_token};
+    Pane p = {.c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width};
+    ui_canvas_vline(c, row, end_row, col, UI_STYLE_DIM);
+    for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++)
+        meters[i](&p);
+}

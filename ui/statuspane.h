@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the engine is doing, as a pane, a strip of two lines or one line. Draws only what it is given. */
+#ifndef QSF_UI_STATUSPANE_H
+#define QSF_UI_STATUSPANE_H
+
+#include "ui/canvas.h"
+#include "qsf_engine.h"
+
+#define UI_PANE_WIDTH 34
+#define UI_PANE_FROM 96   /* columns of a screen with the pane */
+#define UI_STRIP_FROM 60  /* with the strip; below: one line */
+
+typedef struct UiStatus {
+    const QSFStats *stats;
+    const QSFSettings *settings;
+    const double *spark;  /* (n_spark) tokens per second, oldest first */
+    unsigned n_spark;
+    unsigned knob;        /* index of the setting that the keys change */
+    bool stopping;
+} UiStatus;
+
+/* Rows [row, end_row) of columns [col, col + width). What does not fit is left out from the bottom. */
+void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width);
+/* Two lines. */
+void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width);
+void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width);
+
+/* "generating", "reading", ... */
+const char *ui_status_word(const UiStatus *s);
+/* Seconds until the running phase (load, prefill, an answer with a limit) ends, -1 when nobody knows. */
+double ui_status_eta(const QSFStats *s);
+/* Bytes of all categories together. */
+uint64_t ui_status_used(const QSFStats *s);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a full-screen chat leaves behind on the normal screen. */
+#ifndef QSF_UI_TAIL_H
+#define QSF_UI_TAIL_H
+
+#include "ui/app.h"
+
+/* The last exchange, and how to come back, to standard output. */
+void ui_tail_print(const UiApp *a);
+
+#endif

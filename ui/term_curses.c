@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The terminal through ncurses, the only file that sees it. */
+#include "ui/term.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define PASTE_ON "\x1b[?2004h"
+#define PASTE_OFF "\x1b[?2004l"
+
+static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+enum { N_FATAL = sizeof fatal_signals / sizeof *fatal_signals };
+
+static struct {
+    SCREEN *screen;
+    bool open, color;
+    struct termios saved;          /* as the terminal was found */
+    char restore[128];             /* what a fatal signal writes */
+    volatile sig_atomic_t n_restore;
+    struct sigaction old[N_FATAL];
+    attr_t attrs[UI_STYLE_COUNT];
+} term;
+
+static void write_raw(const char *s, size_t n) {
+    while (n > 0) {
+        ssize_t k = write(STDOUT_FILENO, s, n);
+        if (k <= 0 && errno != EINTR)
+            return;
+        if (k > 0) {
+            s += k;
+            n -= (size_t)k;
+        }
+    }
+}
+
+/* Only calls that POSIX allows in a handler. The signal then does what it would have done. */
+static void on_fatal(int sig) {
+    int n = term.n_restore;
+    term.n_restore = 0;
+    if (n > 0) {
+        ssize_t ignored = write(STDOUT_FILENO, term.restore, (size_t)n);
+        (void)ignored;
+        tcsetattr(STDIN_FILENO, TCSANOW, &term.saved);
+    }
+    for (size_t i = 0; i < N_FATAL; i++)
+        sigaction(fatal_signals[i], &term.old[i], NULL);
+    raise(sig);
+}
+
+static void catch_fatal(void) {
+    struct sigaction sa = {.sa_handler = on_fatal, .sa_flags = SA_NODEFER};
+    sigemptyset(&sa.sa_mask);
+    for (size_t i = 0; i < N_FATAL; i++)
+        sigaction(fatal_signals[i], &sa, &term.old[i]);
+}
+
+static void release_fatal(void) {
+    for (size_t i = 0; i < N_FATAL; i++)
+        sigaction(fatal_signals[i], &term.old[i], NULL);
+}
+
+static void append_cap(size_t *n, const char *s) {
+    size_t len = s && s != (const char *)-1 ? strlen(s) : 0;
+    if (*n + len < sizeof term.restore) {
+        memcpy(term.restore + *n, s ? s : "", len);
+        *n += len;
+    }
+}
+
+/* Terminfo's strings without their padding marks ($<5>), ready for write(). */
+static void prepare_restore(void) {
+    static const char *const names[] = {"sgr0", "cnorm", "rmcup"};
+    size_t n = 0;
+    append_cap(&n, PASTE_OFF);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "%s", names[i]);
+        char *cap = tigetstr(name);
+        if (cap && cap != (char *)-1 && !strstr(cap, "$<"))
+            append_cap(&n, cap);
+    }
+    append_cap(&n, "\r\n");
+    term.n_restore = (sig_atomic_t)n;
+}
+
+static void prepare_styles(void) {
+    for (int i = 0; i < UI_STYLE_COUNT; i++) {
+        const UiStyleRow *row = ui_theme((UiStyle)i);
+        unsigned want = term.color ? row->attrs : row->mono;
+        attr_t a = A_NORMAL;
+        a |= want & UI_ATTR_BOLD ? A_BOLD : 0;
+        a |= want & UI_ATTR_DIM ? A_DIM : 0;
+        a |= want & UI_ATTR_REVERSE ? A_REVERSE : 0;
+        a |= want & UI_ATTR_UNDERLINE ? A_UNDERLINE : 0;
+        if (term.color && row->color >= 0)
+            a |= (attr_t)COLOR_PAIR(row->color + 1);
+        term.attrs[i] = a;
+    }
+}
+
+static void prepare_colors(bool wanted) {
+    term.color = wanted && has_colors() && start_color() != ERR;
+    if (!term.color)
+        return;
+    short background = use_default_colors() == OK ? -1 : COLOR_BLACK;
+    for (short c = 0; c < 8; c++)
+        init_pair((short)(c + 1), c, background);
+}
+
+/* raw: ^C and ^Z come as keys; nonl: Enter and ^J are different keys. */
+static void set_modes(void) {
+    raw();
+    noecho();
+    nonl();
+    nodelay(stdscr, TRUE);
+    leaveok(stdscr, FALSE);
+    scrollok(stdscr, FALSE);
+}
+
+/* Debian's ncurses-base lacks kitty, alacritty, foot and others: all of them understand what xterm does. */
+static SCREEN *find_description(char *notice, size_t cap) {
+    const char *name = getenv("TERM");
+    SCREEN *s = newterm(NULL, stdout, stdin);
+    if (!s) {
+        char other[] = "xterm-256color";
+        s = newterm(other, stdout, stdin);
+        if (s)
+            (void)snprintf(notice, cap, "no description of terminal '%.40s': using xterm-256color", name ? name : "");
+    }
+    return s;
+}
+
+bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
+    notice[0] = '\0';
+    if (tcgetattr(STDIN_FILENO, &term.saved) != 0) {
+        (void)snprintf(err, cap, "standard input is no terminal: %s", strerror(errno));
+        return false;
+    }
+    term.screen = find_description(notice, cap);
+    if (!term.screen) {
+        const char *name = getenv("TERM");
+        (void)snprintf(err, cap, "no description of terminal '%.40s'", name ? name : "");
+        return false;
+    }
+    set_modes();
+    prepare_colors(color);
+    prepare_styles();
+    prepare_restore();
+    catch_fatal();
+    term.open = true;
+    write_raw(PASTE_ON, sizeof PASTE_ON - 1);
+    ui_term_resized();
+    return true;
+}
+
+void ui_term_close(void) {
+    if (!term.open)
+        return;
+    term.open = false;
+    write_raw(PASTE_OFF, sizeof PASTE_OFF - 1);
+    endwin();
+    term.n_restore = 0;
+    release_fatal();
+    delscreen(term.screen);
+    term.screen = NULL;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &term.saved);
+}
+
+void ui_term_size(int *rows, int *cols) {
+    struct winsize ws = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) != 0 || ws.ws_row == 0 || ws.ws_col == 0) {
+        ws.ws_row = 24;
+        ws.ws_col = 80;
+    }
+    *rows = ws.ws_row;
+    *cols = ws.ws_col;
+}
+
+void ui_term_resized(void) {
+    int rows, cols;
+    ui_term_size(&rows, &cols);
+    resizeterm(rows, cols);
+}
+
+/* A cluster whose width the C library sees otherwise would shift the rest of its line: its first character
+ * alone is shown then, or a question mark. */
+static void show_cell(const UiCell *cell, int row, int col) {
+    char text[UI_CELL_TEXT + 1];
+    wchar_t wide[UI_CELL_TEXT + 1];
+    memcpy(text, cell->text, cell->len);
+    text[cell->len] = '\0';
+    size_t n = mbstowcs(wide, text, UI_CELL_TEXT);
+    if (n == (size_t)-1 || n == 0) {
+        mvaddstr(row, col, "?");
+        return;
+    }
+    wide[n] = L'\0';
+    if (wcswidth(wide, n) != cell->width) {
+        n = 1;
+        wide[1] = L'\0';
+        int w = wcwidth(wide[0]);
+        if (w < 1 || w > cell->width)
+            wide[0] = L'?';
+    }
+    mvaddwstr(row, col, wide);
+}
+
+static void show_row(const UiCanvas *c, int row) {
+    const UiCell *cells = c->cells + (size_t)row * (size_t)c->cols;
+    move(row, 0);
+    for (int col = 0; col < c->cols;) {
+        char run[512];
+        size_t n = 0;
+        int start = col;
+        attrset((int)term.attrs[cells[col].style]);
+        /* Runs of ASCII in one style go at once. */
+        while (col < c->cols && n < sizeof run - 1 && cells[col].len == 1 && (unsigned char)cells[col].text[0] < 0x80 &&
+               cells[col].style == cells[start].style)
+            run[n++] = cells[col++].text[0];
+        if (n > 0) {
+            mvaddnstr(row, start, run, (int)n);
+            continue;
+        }
+        if (cells[col].width > 1)
+            mvaddnstr(row, col, "  ", 2);
+        if (cells[col].len > 0)
+            show_cell(&cells[col], row, col);
+        col += cells[col].width > 0 ? cells[col].width : 1;
+    }
+}
+
+void ui_term_show(const UiCanvas *c, bool again) {
+    if (!term.open)
+        return;
+    if (again)
+        clearok(curscr, TRUE);
+    for (int row = 0; row < c->rows && row < LINES; row++)
+        show_row(c, row);
+    attrset(A_NORMAL);
+    if (c->cursor_row >= 0 && c->cursor_row < LINES && c->cursor_col < COLS) {
+        move(c->cursor_row, c->cursor_col);
+        curs_set(1);
+    } else {
+        curs_set(0);
+    }
+    wnoutrefresh(stdscr);
+    doupdate();
+}
+
+long ui_term_read(char *buf, size_t cap) {
+    ssize_t n = read(STDIN_FILENO, buf, cap);
+    if (n > 0)
+        return (long)n;
+    return n < 0 && (errno == EINTR || errno == EAGAIN) ? 0 : -1;
+}
+
+static void take_again(void) {
+    reset_prog_mode();
+    write_raw(PASTE_ON, sizeof PASTE_ON - 1);
+    ui_term_resized();
+    clearok(curscr, TRUE);
+}
+
+void ui_term_suspend(void) {
+    struct sigaction dfl = {.sa_handler = SIG_DFL}, old;
+    if (!term.open)
+        return;
+    sigemptyset(&dfl.sa_mask);
+    write_raw(PASTE_OFF, sizeof PASTE_OFF - 1);
+    def_prog_mode();
+    endwin();
+    sigaction(SIGTSTP, &dfl, &old);
+    kill(0, SIGTSTP);
+    sigaction(SIGTSTP, &old, NULL);
+    take_again();
+}
+
+void ui_term_continued(void) {
+    if (term.open)
+        take_again();
+}
+
+void ui_term_beep(void) {
+    if (term.open)
+        beep();
+}

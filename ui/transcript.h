@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The conversation as data: messages, and what the program said in between. Text is kept as it came
+ * (for the model, the session and exports) and, only where cleaning changes it, once more as it may be shown.
+ * One thread. */
+#ifndef QSF_UI_TRANSCRIPT_H
+#define QSF_UI_TRANSCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qsf_text.h"
+#include "ui/buf.h"
+
+typedef enum UiKind {
+    UI_USER,
+    UI_ANSWER,
+    UI_NOTICE, /* a sentence of the program */
+    UI_ERROR,  /* the same, something failed */
+    UI_OUTPUT  /* lines a command printed */
+} UiKind;
+
+typedef struct UiItem {
+    UiKind kind;
+    bool in_context;   /* the model gets it with the next request */
+    bool open;         /* an answer still being written */
+    bool differs;      /* shown holds the text to show; otherwise raw is shown */
+    uint32_t id;       /* unique in the transcript, never 0 */
+    uint32_t version;  /* grows with every change of the text */
+    uint32_t number;   /* of the message in the conversation, 1...; 0 for notices */
+    uint32_t tokens;   /* generated, for answers */
+    uint64_t seed;
+    double time;       /* seconds since 1970 */
+    double tps;        /* tokens per second, 0 = unknown */
+    char label[64];    /* the model's name, for answers; for marks what they are about */
+    char stop[16];     /* why the answer ended, "" while it is open or unknown */
+    UiBuf raw, shown;
+    QSFClean clean;
+} UiItem;
+
+typedef struct UiTranscript {
+    UiItem **items; /* (n) */
+    size_t n, cap;
+    uint32_t next_id, next_number;
+    size_t n_said;  /* items that are no messages; the oldest go first when there are too many */
+    bool ascii;     /* the terminal cannot show UTF-8 */
+} UiTranscript;
+
+/* Adds an item with text; NULL without memory. */
+UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t len);
+/* More text at the end of it. */
+bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len);
+/* No more text follows: what was held back is shown now. */
+void ui_item_close(UiItem *it);
+/* What may be shown. */
+const char *ui_item_shown(const UiItem *it, size_t *len);
+
+void ui_transcript_remove(UiTranscript *t, UiItem *it);
+void ui_transcript_clear(UiTranscript *t);
+/* The last message that the model sees, or NULL. */
+UiItem *ui_transcript_last(const UiTranscript *t);
+/* The last item of that kind, or NULL. */
+UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind);
+/* Takes the last n messages that the model sees away; returns how many there were. */
+uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n);
+/* Number of messages that the model sees, and of them the user's. */
+size_t ui_transcript_count(const UiTranscript *t, size_t *of_user);
+
+#endif

@@ -44,6 +44,28 @@ static void test_many(void **state) {
     free(k);
 }
 
+/* Every key is a prefix of the others: in a full table probes meet keys that only differ in length. */
+static const char *prefix_of(const void *owner, int32_t id, size_t *len) {
+    *len = (size_t)id;
+    return owner;
+}
+
+static void test_prefixes(void **state) {
+    static const char zeros[190];
+    QsfLedger l;
+    QsfArena a;
+    QsfHashmap m;
+    QsfErr e = { 0 };
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    qsf_arena_init(&a, &l, QSF_MEM_META, "map", 0);
+    qsf_test_expect_ok(qsf_hashmap_init(&m, &a, 190, prefix_of, zeros, &e), &e);
+    for (int32_t i = 0; i < 190; i++) assert_int_equal(qsf_hashmap_put(&m, i), i);
+    for (int32_t i = 0; i < 190; i++) assert_int_equal(qsf_hashmap_get(&m, zeros, (size_t)i), i);
+    qsf_arena_destroy(&a);
+    qsf_ledger_destroy(&l);
+}
+
 static void test_empty(void **state) {
     QsfLedger l;
     QsfArena a;
@@ -65,6 +87,7 @@ static void test_empty(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many), cmocka_unit_test(test_empty) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_many), cmocka_unit_test(test_prefixes),
+                                        cmocka_unit_test(test_empty) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

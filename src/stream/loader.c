@@ -90,6 +90,7 @@ static void load_one(QsfLoader *l) {
     QsfErr err = {0};
     next_chunk(l, &c);
     QsfSlot *slot = qsf_slots_begin_load(&l->slots, &c);
+    uint64_t began = l->pass;
     l->loading = true;
     pthread_mutex_unlock(&l->lock);
     const QsfReadHooks hooks = {give_up, count, l};
@@ -99,7 +100,7 @@ static void load_one(QsfLoader *l) {
     qsf_slots_end_load(&l->slots, rc == QSF_OK);
     if (rc == QSF_OK) {
         l->load.item = c.item1;
-    } else if (rc != QSF_E_INTERRUPTED) {
+    } else if (rc != QSF_E_INTERRUPTED && l->pass == began) { /* a pass begun since then deserves a try of its own */
         l->failed = true;
         l->err = err;
     }

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Streaming: slot states, chunks of units, and a loader whose chunks hold the file's bytes in every
+ * order of events: passes with and without the head, aborts, cancels, read errors. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "src/base/clock.h"
+#include "src/base/file.h"
+#include "src/stream/layout.h"
+#include "src/stream/slots.h"
+#include "src/stream/weights.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_test.h"
+#include "tests/harness/rig.h"
+
+/* --- slots --- */
+
+static uint8_t memory[4][64];
+
+static QsfSlots ring(uint32_t n) {
+    QsfSlots s;
+    qsf_slots_init(&s, n, memory[0], sizeof memory[0]);
+    return s;
+}
+
+static void test_transitions(void **state) {
+    (void)state;
+    QsfChunk c = {.unit = 7};
+    QsfSlots s = ring(2);
+    /* EMPTY: nothing to end, use or give back. */
+    assert_false(qsf_slots_end_load(&s, true));
+    assert_null(qsf_slots_acquire(&s));
+    assert_false(qsf_slots_release(&s));
+    assert_true(qsf_slots_can_load(&s));
+    /* EMPTY -> LOADING: nobody else may have it. */
+    QsfSlot *a = qsf_slots_begin_load(&s, &c);
+    assert_ptr_equal(a, &s.slot[0]);
+    assert_int_equal(a->state, QSF_SLOT_LOADING);
+    assert_int_equal(a->chunk.unit, 7);
+    assert_ptr_equal(a->data, memory[0]);
+    assert_null(qsf_slots_begin_load(&s, &c));
+    assert_null(qsf_slots_acquire(&s));
+    assert_false(qsf_slots_release(&s));
+    assert_false(qsf_slots_reset(&s));
+    /* LOADING -> EMPTY on failure, then again. */
+    assert_true(qsf_slots_end_load(&s, false));
+    assert_int_equal(a->state, QSF_SLOT_EMPTY);
+    assert_ptr_equal(qsf_slots_begin_load(&s, &c), a);
+    /* LOADING -> READY */
+    assert_true(qsf_slots_end_load(&s, true));
+    assert_int_equal(a->state, QSF_SLOT_READY);
+    assert_false(qsf_slots_end_load(&s, true));
+    assert_false(qsf_slots_release(&s));
+    /* READY -> IN_USE */
+    assert_ptr_equal(qsf_slots_acquire(&s), a);
+    assert_int_equal(a->state, QSF_SLOT_IN_USE);
+    assert_null(qsf_slots_acquire(&s));
+    /* The other slot loads meanwhile; then the ring is full. */
+    assert_ptr_equal(qsf_slots_begin_load(&s, &c), &s.slot[1]);
+    assert_true(qsf_slots_end_load(&s, true));
+    assert_null(qsf_slots_begin_load(&s, &c));
+    assert_false(qsf_slots_can_load(&s));
+    /* IN_USE -> EMPTY */
+    assert_true(qsf_slots_release(&s));
+    assert_int_equal(a->state, QSF_SLOT_EMPTY);
+    assert_false(qsf_slots_release(&s));
+    assert_ptr_equal(qsf_slots_acquire(&s), &s.slot[1]);
+    /* READY and IN_USE -> EMPTY by a reset, and the ring starts over. */
+    assert_non_null(qsf_slots_begin_load(&s, &c));
+    assert_true(qsf_slots_end_load(&s, true));
+    assert_true(qsf_slots_reset(&s));
+    assert_int_equal(s.slot[0].state, QSF_SLOT_EMPTY);
+    assert_int_equal(s.slot[1].state, QSF_SLOT_EMPTY);
+    assert_ptr_equal(qsf_slots_begin_load(&s, &c), &s.slot[0]);
+}
+
+/* Filled and used in the same order, for every number of slots. */
+static void test_order(void **state) {
+    (void)state;
+    for (uint32_t n = 1; n <= QSF_MAX_SLOTS; n++) {
+        QsfSlots s = ring(n);
+        uint32_t loaded = 0, used = 0;
+        for (int step = 0; step < 100; step++) {
+            QsfChunk c = {.unit = loaded};
+            while (qsf_slots_begin_load(&s, &c) != NULL) {
+                qsf_slots_end_load(&s, true);
+                c.unit = ++loaded;
+            }
+            QsfSlot *t = qsf_slots_acquire(&s);
+            assert_non_null(t);
+            assert_int_equal(t->chunk.unit, used++);
+            assert_true(qsf_slots_release(&s));
+        }
+        assert_int_equal(loaded - used, n - 1);
+    }
+}
+
+/* --- chunks --- */
+
+/* Any cut of a unit covers each row once, in order, inside its slot. */
+static void test_chunks(void **state) {
+    (void)state;
+    QsfModel m;
+    const QsfShapeSpec spec = {1, 256, 4, 2, 700, 333, 64, false, 1};
+    qsf_shape_model(&m, &spec);
+    for (uint32_t i = 0; i < qsf_unit_count(&m); i++) {
+        QsfUnit u;
+        qsf_unit_at(&m, i, &u);
+        uint64_t least = qsf_unit_min_slot(&u);
+        assert_int_equal(qsf_unit_chunk_items(&u, u.items, least - 1), 0);
+        for (uint64_t slot = least; slot < least * 40; slot += least / 3) {
+            uint32_t step = qsf_unit_chunk_items(&u, u.items, slot), rows[QSF_UNIT_TENSORS] = {0};
+            assert_true(step > 0 && step % QSF_ROW_QUANTUM == 0);
+            for (uint32_t at = 0; at < u.items; at += step) {
+                QsfChunk c;
+                qsf_chunk_make(&u, at, at + step < u.items ? at + step : u.items, &c);
+                assert_true(c.bytes <= slot);
+                for (unsigned p = 0; p < c.n_parts; p++) {
+                    assert_int_equal(c.part[p].at % QSF_PART_ALIGN, 0);
+                    assert_int_equal(c.part[p].row0, rows[c.part[p].tensor]);
+                    rows[c.part[p].tensor] = c.part[p].row1;
+                }
+            }
+            for (unsigned t = 0; t < u.n; t++) assert_int_equal(rows[t], u.rows[t]);
+        }
+    }
+    qsf_shape_model_free(&m);
+}
+
+/* --- the loader, through the weights --- */
+
+typedef struct Bench {
+    QsfLedger ledger;
+    QsfModel model;
+    QsfPlan plan;
+    uint8_t pinned[64];
+    QsfStreamCounters counters;
+    atomic_int cancel;
+    QsfWeights *w;
+} Bench;
+
+static const char *path;
+
+static int write_model(void **state) {
+    (void)state;
+    static char own[512];
+    snprintf(own, sizeof own, "%s", qsf_test_tmp("stream.gguf"));
+    path = own;
+    const QsfTinySpec spec = {.layers = 3, .hidden = 96, .ffn = 200, .heads = 4, .kv_heads = 2, .head_dim = 24, .wtype = 1};
+    return qsf_test_write_tiny_llama(path, &spec);
+}
+
+static int remove_model(void **state) {
+    (void)state;
+    qsf_file_inject_fault(UINT64_MAX, 0);
+    return unlink(path);
+}
+
+/* every: pin every that many'th unit, 0 = none. slot 0 = the least that works. */
+static void open_bench(Bench *b, uint32_t every, uint32_t n_slots, uint64_t slot) {
+    QsfErr err = {0};
+    QsfShape s;
+    qk_table t;
+    memset(b, 0, sizeof *b);
+    qsf_ledger_init(&b->ledger, 0);
+    qsf_test_expect_ok(qsf_model_open(&b->model, path, NULL, &b->ledger, &err), &err);
+    qk_table_init(&t, QK_LEVEL_REF);
+    qsf_shape_make(&s, &b->model, &t);
+    b->plan = (QsfPlan){.n_units = s.n_units, .pinned = b->pinned, .n_slots = n_slots, .slot_bytes = slot != 0 ? slot : s.min_slot};
+    for (uint32_t i = 0; i < s.n_units; i++) b->pinned[i] = every != 0 && i % every == 0;
+    const QsfWeightsOptions o = {.model = &b->model, .plan = &b->plan, .ledger = &b->ledger, .cancel = &b->cancel,
+                                 .counters = &b->counters};
+    qsf_test_expect_ok(qsf_weights_create(&b->w, &o, &err), &err);
+}
+
+static void close_bench(Bench *b) {
+    qsf_weights_destroy(b->w);
+    qsf_model_close(&b->model);
+    assert_int_equal(b->ledger.total, 0);
+    qsf_ledger_destroy(&b->ledger);
+}
+
+/* The chunk's rows are those of the file, which is read here around the file layer and its injected faults. */
+static void check_bytes(const Bench *b, const QsfUnit *u, const QsfChunk *c, const uint8_t *data) {
+    static uint8_t want[1 << 20];
+    for (unsigned i = 0; i < c->n_parts; i++) {
+        const QsfPart *p = &c->part[i];
+        const QsfTensor *t = u->tensor[p->tensor];
+        size_t len = (size_t)((p->row1 - p->row0) * u->row_bytes[p->tensor]);
+        off_t off = (off_t)(t->offset + p->row0 * u->row_bytes[p->tensor]);
+        assert_true(len <= sizeof want);
+        assert_int_equal(pread(qsf_source_file(b->model.src, t->file)->fd, want, len, off), len);
+        assert_memory_equal(data + p->at, want, len);
+    }
+}
+
+/* Walks units [0, limit); returns the code of the first failure. */
+static int walk(Bench *b, uint32_t limit, QsfErr *err) {
+    for (uint32_t i = 0; i < limit; i++) {
+        const QsfUnit *u = qsf_weights_unit(b->w, i);
+        QsfChunk c;
+        for (uint32_t item = 0; item < u->items; item = c.item1) {
+            const uint8_t *data;
+            int rc = qsf_weights_acquire(b->w, i, item, &c, &data, err);
+            if (rc != QSF_OK) return rc;
+            assert_true(c.unit == i && c.item0 == item && c.item1 > item);
+            check_bytes(b, u, &c, data);
+            qsf_weights_release(b->w, &c);
+        }
+    }
+    return QSF_OK;
+}
+
+static int run_pass(Bench *b, bool head, QsfErr *err) {
+    int rc = qsf_weights_begin_pass(b->w, head, err);
+    if (rc != QSF_OK) return rc;
+    rc = walk(b, qsf_weights_n_units(b->w) - (head ? 0 : 1), err);
+    qsf_weights_end_pass(b->w, rc == QSF_OK);
+    return rc;
+}
+
+static void test_passes(void **state) {
+    (void)state;
+    const uint64_t slots[] = {0, 20000, 1 << 20};
+    for (uint32_t n = 1; n <= QSF_MAX_SLOTS; n++) {
+        for (size_t s = 0; s < 3; s++) {
+            for (uint32_t every = 0; every <= 4; every++) {
+                Bench b;
+                QsfErr err = {0};
+                open_bench(&b, every, n, slots[s]);
+                static const bool heads[] = {true, true, false, false, true, false, true};
+                for (size_t i = 0; i < sizeof heads; i++) qsf_test_expect_ok(run_pass(&b, heads[i], &err), &err);
+                close_bench(&b);
+            }
+        }
+    }
+}
+
+/* Only the head streams: nothing can be read ahead of a pass that may not want it. */
+static void test_only_head_streams(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    open_bench(&b, 1, 2, 0);
+    close_bench(&b);
+    open_bench(&b, 0, 2, 0);
+    QsfWeights *streams_all = b.w;
+    memset(b.pinned, 1, sizeof b.pinned);
+    b.pinned[b.plan.n_units - 1] = 0;
+    const QsfWeightsOptions o = {.model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters};
+    qsf_test_expect_ok(qsf_weights_create(&b.w, &o, &err), &err);
+    qsf_weights_destroy(streams_all);
+    for (int i = 0; i < 4; i++) qsf_test_expect_ok(run_pass(&b, i != 1, &err), &err);
+    close_bench(&b);
+}
+
+/* Each streamed byte is read once per pass. */
+static void test_bytes_per_pass(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    open_bench(&b, 3, 2, 20000);
+    uint64_t streamed = 0, ahead = 2 * 20000;
+    for (uint32_t i = 0; i < qsf_weights_n_units(b.w); i++) {
+        if (!qsf_weights_pinned(b.w, i)) streamed += qsf_weights_unit(b.w, i)->bytes;
+    }
+    uint64_t before = atomic_load(&b.counters.bytes_read);
+    for (int i = 0; i < 5; i++) qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+    uint64_t got = atomic_load(&b.counters.bytes_read) - before;
+    assert_true(got + ahead >= 5 * streamed && got <= 5 * streamed + ahead);
+    close_bench(&b);
+}
+
+/* A pass that breaks off anywhere starts over with the first chunk. */
+static void test_abort_anywhere(void **state) {
+    (void)state;
+    for (uint32_t n = 1; n <= 3; n++) {
+        Bench b;
+        QsfErr err = {0};
+        open_bench(&b, 3, n, 0);
+        for (uint32_t stop = 0; stop < qsf_weights_n_units(b.w); stop++) {
+            qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
+            qsf_test_expect_ok(walk(&b, stop, &err), &err);
+            QsfChunk c;
+            const uint8_t *data;
+            qsf_test_expect_ok(qsf_weights_acquire(b.w, stop, 0, &c, &data, &err), &err); /* and never released */
+            qsf_weights_end_pass(b.w, false);
+            qsf_test_expect_ok(run_pass(&b, stop % 2 == 0, &err), &err);
+        }
+        /* A pass that was begun and forgotten. */
+        qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
+        qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+        close_bench(&b);
+    }
+}
+
+static void test_wrong_order(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    QsfChunk c;
+    const uint8_t *data;
+    open_bench(&b, 0, 2, 0);
+    qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
+    assert_int_equal(qsf_weights_acquire(b.w, 3, 0, &c, &data, &err), QSF_E_RUNTIME);
+    qsf_weights_end_pass(b.w, false);
+    qsf_err_clear(&err);
+    qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+    close_bench(&b);
+}
+
+/* An error inside unit `at` comes when the pass gets there, names file and offset, and is over when the file is well. */
+static void test_faults(void **state) {
+    (void)state;
+    const int faults[] = {EIO, 0};
+    for (size_t i = 0; i < 2; i++) {
+        for (uint32_t at = 0; at < 13; at++) {
+            Bench b;
+            QsfErr err = {0};
+            open_bench(&b, 0, 2, 0);
+            const QsfTensor *t = qsf_weights_unit(b.w, at)->tensor[0];
+            qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+            qsf_file_inject_fault(t->offset + t->bytes / 2, faults[i]);
+            int rc = QSF_OK;
+            for (int tries = 0; tries < 2 && rc == QSF_OK; tries++) rc = run_pass(&b, true, &err);
+            assert_int_equal(rc, QSF_E_RUNTIME);
+            qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
+            qsf_test_expect_err(&err, QSF_E_RUNTIME, "offset");
+            qsf_file_inject_fault(UINT64_MAX, 0);
+            qsf_err_clear(&err);
+            for (int tries = 0; tries < 3; tries++) qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+            close_bench(&b);
+        }
+    }
+}
+
+static void test_fault_while_pinning(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    open_bench(&b, 0, 2, 0);
+    qsf_weights_destroy(b.w);
+    memset(b.pinned, 1, sizeof b.pinned);
+    QsfUnit u;
+    qsf_unit_at(&b.model, 5, &u);
+    qsf_file_inject_fault(u.tensor[0]->offset + 9, EIO);
+    const QsfWeightsOptions o = {.model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters};
+    assert_int_equal(qsf_weights_create(&b.w, &o, &err), QSF_E_RUNTIME);
+    qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
+    assert_null(b.w);
+    qsf_file_inject_fault(UINT64_MAX, 0);
+    close_bench(&b);
+}
+
+static void test_budget(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    open_bench(&b, 0, 2, 0);
+    qsf_weights_destroy(b.w);
+    qsf_ledger_set_limit(&b.ledger, b.ledger.total + 300 * 1024); /* the stack fits, the slots do not */
+    b.plan.slot_bytes = 1 << 20;
+    const QsfWeightsOptions o = {.model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters};
+    assert_int_equal(qsf_weights_create(&b.w, &o, &err), QSF_E_BUDGET);
+    qsf_test_expect_err(&err, QSF_E_BUDGET, "slots");
+    close_bench(&b);
+}
+
+static void *cancel_soon(void *arg) {
+    usleep(30000);
+    atomic_store((atomic_int *)arg, 1);
+    return NULL;
+}
+
+/* A consumer that waits for a chunk that never comes is let go. */
+static void test_cancel_while_waiting(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    QsfChunk c, c2;
+    const uint8_t *data;
+    pthread_t t;
+    open_bench(&b, 0, 1, 0);
+    qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
+    qsf_test_expect_ok(qsf_weights_acquire(b.w, 0, 0, &c, &data, &err), &err);
+    assert_int_equal(pthread_create(&t, NULL, cancel_soon, &b.cancel), 0);
+    uint64_t t0 = qsf_now_ns();
+    assert_int_equal(qsf_weights_acquire(b.w, 0, c.item1, &c2, &data, &err), QSF_E_INTERRUPTED); /* its one slot is in use */
+    assert_true(qsf_now_ns() - t0 < 2000000000u);
+    assert_true(atomic_load(&b.counters.wait_ns) > 0);
+    pthread_join(t, NULL);
+    qsf_weights_end_pass(b.w, false);
+    atomic_store(&b.cancel, 0);
+    qsf_err_clear(&err);
+    qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+    close_bench(&b);
+}
+
+static void test_changed_file(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    struct stat st;
+    open_bench(&b, 0, 2, 0);
+    qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+    assert_int_equal(stat(path, &st), 0);
+    const struct timespec later[2] = {st.st_atim, {st.st_mtim.tv_sec + 5, 0}}, back[2] = {st.st_atim, st.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);
+    assert_int_equal(run_pass(&b, true, &err), QSF_E_RUNTIME);
+    qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
+    assert_int_equal(utimensat(AT_FDCWD, path, back, 0), 0);
+    qsf_err_clear(&err);
+    qsf_test_expect_ok(run_pass(&b, true, &err), &err);
+    close_bench(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_transitions),     cmocka_unit_test(test_order),
+        cmocka_unit_test(test_chunks),          cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_only_head_streams), cmocka_unit_test(test_bytes_per_pass),
+        cmocka_unit_test(test_abort_anywhere),  cmocka_unit_test(test_wrong_order),
+        cmocka_unit_test(test_faults),          cmocka_unit_test(test_fault_while_pinning),
+        cmocka_unit_test(test_budget),          cmocka_unit_test(test_cancel_while_waiting),
+        cmocka_unit_test(test_changed_file),
+    };
+    return cmocka_run_group_tests(tests, write_model, remove_model);
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The forward pass: the same logits, bit for bit, however it is run; its errors leave it usable. */
+#include <errno.h>
+#include <math.h>
+#include <malloc.h>
+
+#include "src/base/file.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_test.h"
+#include "tests/harness/rig.h"
+
+enum { N_TOKENS = 70 };
+
+static const char *path; /* of the model that the test wrote */
+
+static void write_tiny(const QsfTinySpec *spec) {
+    static char own[512];
+    snprintf(own, sizeof own, "%s", qsf_test_tmp("forward.gguf"));
+    path = own;
+    assert_int_equal(qsf_test_write_tiny_llama(path, spec), 0);
+}
+
+static int clean(void **state) {
+    (void)state;
+    qsf_file_inject_fault(UINT64_MAX, 0);
+    if (path != NULL) unlink(path);
+    path = NULL;
+    return 0;
+}
+
+static void open_rig(QsfRig *r, const QsfRigOptions *o) {
+    QsfErr err = {0};
+    qsf_test_expect_ok(qsf_rig_open(r, o, &err), &err);
+}
+
+static void close_rig(QsfRig *r) {
+    qsf_rig_close(r);
+    assert_int_equal(qsf_rig_leak(r), 0);
+}
+
+/* Logits of all positions, one row after the other. */
+typedef struct Rows {
+    float *x;          /* (n, n_vocab) */
+    uint32_t n_vocab, n;
+} Rows;
+
+static void collect(void *arg, uint32_t pos, const float *logits) {
+    Rows *rows = arg;
+    assert_int_equal(pos, rows->n++);
+    memcpy(rows->x + (size_t)pos * rows->n_vocab, logits, rows->n_vocab * sizeof *logits);
+}
+
+static Rows new_rows(uint32_t n_vocab) {
+    Rows r = {.x = calloc((size_t)N_TOKENS * n_vocab, sizeof(float)), .n_vocab = n_vocab};
+    assert_non_null(r.x);
+    return r;
+}
+
+static const int32_t *ids_below(uint32_t n_vocab) {
+    static int32_t ids[N_TOKENS];
+    for (uint32_t i = 0; i < N_TOKENS; i++) ids[i] = (int32_t)((i * 7919u + 1) % n_vocab);
+    return ids;
+}
+
+/* Opens, evaluates all in one call, closes. */
+static Rows run_all(const QsfRigOptions *o) {
+    QsfRig r;
+    QsfErr err = {0};
+    open_rig(&r, o);
+    Rows rows = new_rows(r.model.hp.n_vocab);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(rows.n_vocab), N_TOKENS, collect, &rows, &err), &err);
+    assert_int_equal(rows.n, N_TOKENS);
+    assert_memory_equal(qsf_forward_logits(r.fwd), rows.x + (size_t)(N_TOKENS - 1) * rows.n_vocab, rows.n_vocab * sizeof(float));
+    close_rig(&r);
+    return rows;
+}
+
+static void same_rows(const Rows *a, const Rows *b) {
+    assert_memory_equal(a->x, b->x, (size_t)a->n * a->n_vocab * sizeof(float));
+}
+
+/* A prompt without logits of its own, then token by token. */
+static void check_steps(const QsfRigOptions *o, const Rows *want) {
+    QsfRig r;
+    QsfErr err = {0};
+    const uint32_t prompt = 23;
+    const int32_t *ids = ids_below(want->n_vocab);
+    open_rig(&r, o);
+    for (uint32_t done = 0, n = prompt; done < N_TOKENS; done += n, n = 1) {
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + done, n, NULL, NULL, &err), &err);
+        assert_memory_equal(qsf_forward_logits(r.fwd), want->x + (size_t)(done + n - 1) * want->n_vocab,
+                            want->n_vocab * sizeof(float));
+    }
+    assert_int_equal(qsf_forward_n_past(r.fwd), N_TOKENS);
+    close_rig(&r);
+}
+
+/* Threads, residency, slots and chunks of one model file, at the best level and at the reference. */
+static void check_ways(const char *file, bool exact) {
+    const qk_level levels[] = {QK_LEVEL_UNKNOWN, QK_LEVEL_REF};
+    static const QsfRigOptions ways[] = {
+        {.threads = 2, .batch = 64},
+        {.threads = 3, .batch = 7},
+        {.threads = 1, .batch = 1},
+        {.threads = 2, .stream = true},
+        {.threads = 2, .stream = true, .n_slots = 1},
+        {.threads = 1, .stream = true, .n_slots = 1, .slot_bytes = 1, .batch = 7},
+        {.threads = 3, .stream = true, .n_slots = 2, .slot_bytes = 1, .batch = 64},
+        {.threads = 2, .stream = true, .n_slots = 4, .slot_bytes = 1, .batch = 1},
+        {.threads = 2, .pin_cap = 60000, .n_slots = 2, .batch = 16},
+    };
+    for (size_t l = 0; l < 2; l++) {
+        const QsfRigOptions base = {.path = file, .threads = 1, .exact = exact, .level = levels[l]};
+        Rows want = run_all(&base);
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            QsfRigOptions o = ways[i];
+            o.path = file;
+            o.exact = exact;
+            o.level = levels[l];
+            Rows got = run_all(&o);
+            same_rows(&got, &want);
+            free(got.x);
+            if (i == 0 || i == 5 || i == 6) check_steps(&o, &want);
+        }
+        free(want.x);
+    }
+}
+
+static void test_same_bits_f32(void **state) {
+    (void)state;
+    write_tiny(&(QsfTinySpec){.tied = true, .biases = true, .rope_freqs = true, .wtype = 0, .ffn = 120, .layers = 3});
+    check_ways(path, false);
+    check_ways(path, true);
+}
+
+static void test_same_bits_f16(void **state) {
+    (void)state;
+    write_tiny(&(QsfTinySpec){.wtype = 1, .hidden = 72, .heads = 6, .kv_heads = 3, .head_dim = 12, .ffn = 100, .vocab = 333});
+    check_ways(path, false);
+}
+
+static void test_same_bits_q4_0(void **state) {
+    (void)state;
+    write_tiny(&(QsfTinySpec){.wtype = 2, .hidden = 128, .ffn = 352, .vocab = 1000, .biases = true});
+    check_ways(path, false);
+    check_ways(path, true);
+}
+
+static void test_same_bits_q8_0(void **state) {
+    (void)state;
+    write_tiny(&(QsfTinySpec){.wtype = 8, .tied = true, .heads = 4, .kv_heads = 4});
+    check_ways(path, false);
+}
+
+static void test_same_bits_files(void **state) {
+    (void)state;
+    static const char *const files[] = {"models/stories260K.gguf", "parity/quant_q4_k_m/model.gguf",
+                                        "parity/quant_q6_k/model.gguf", "parity/quant_q5_1/model.gguf"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *file = qsf_test_data(files[i]);
+        if (file == NULL) skip();
+        char copy[1024];
+        snprintf(copy, sizeof copy, "%s", file);
+        check_ways(copy, false);
+    }
+}
+
+static void test_truncate(void **state) {
+    (void)state;
+    QsfRig r;
+    QsfErr err = {0};
+    write_tiny(NULL);
+    open_rig(&r, &(QsfRigOptions){.path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN});
+    const int32_t *ids = ids_below(300);
+    size_t bytes = 300 * sizeof(float);
+    float want[300];
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 30, NULL, NULL, &err), &err);
+    memcpy(want, qsf_forward_logits(r.fwd), bytes);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + 5, 9, NULL, NULL, &err), &err);
+    assert_memory_not_equal(qsf_forward_logits(r.fwd), want, bytes);
+    qsf_forward_truncate(r.fwd, 12);
+    assert_int_equal(qsf_forward_n_past(r.fwd), 12);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + 12, 18, NULL, NULL, &err), &err);
+    assert_memory_equal(qsf_forward_logits(r.fwd), want, bytes);
+    close_rig(&r);
+}
+
+static void test_bad_calls(void **state) {
+    (void)state;
+    QsfRig r;
+    QsfErr err = {0};
+    write_tiny(NULL);
+    open_rig(&r, &(QsfRigOptions){.path = path, .ctx = 40});
+    const int32_t *ids = ids_below(300);
+    assert_int_equal(qsf_forward_ctx(r.fwd), 40);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 30, NULL, NULL, &err), &err);
+    assert_int_equal(qsf_forward_eval(r.fwd, ids, 11, NULL, NULL, &err), QSF_E_CONTEXT);
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "40");
+    qsf_err_clear(&err);
+    const int32_t outside[] = {5, 300}, negative[] = {-1};
+    assert_int_equal(qsf_forward_eval(r.fwd, outside, 2, NULL, NULL, &err), QSF_E_MODEL);
+    qsf_test_expect_err(&err, QSF_E_MODEL, "300");
+    assert_int_equal(qsf_forward_eval(r.fwd, negative, 1, NULL, NULL, NULL), QSF_E_MODEL);
+    assert_int_equal(qsf_forward_n_past(r.fwd), 30);
+    qsf_err_clear(&err);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 0, NULL, NULL, &err), &err);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 10, NULL, NULL, &err), &err);
+    assert_int_equal(qsf_forward_eval(r.fwd, ids, 1, NULL, NULL, NULL), QSF_E_CONTEXT);
+    close_rig(&r);
+}
+
+static void set_cancel(void *arg, uint32_t pos, const float *logits) {
+    (void)logits;
+    if (pos == 12) atomic_store((atomic_int *)arg, 1);
+}
+
+/* Whole chunks stay, the rest is as if it had never been asked for. */
+static void test_cancel(void **state) {
+    (void)state;
+    write_tiny(NULL);
+    for (int stream = 0; stream < 2; stream++) {
+        QsfRig r;
+        QsfErr err = {0};
+        const int32_t *ids = ids_below(300);
+        const QsfRigOptions o = {.path = path, .threads = 2, .batch = 5, .stream = stream == 1, .level = QK_LEVEL_UNKNOWN};
+        Rows want = run_all(&o);
+        open_rig(&r, &o);
+        assert_int_equal(qsf_forward_eval(r.fwd, ids, 30, set_cancel, &r.cancel, &err), QSF_E_INTERRUPTED);
+        assert_int_equal(err.code, QSF_E_INTERRUPTED);
+        uint32_t past = qsf_forward_n_past(r.fwd);
+        assert_true(past > 5 && past < 20 && past % (stream ? 4 : 5) == 0); /* 4: as many logits as a pass has room for */
+        assert_int_equal(qsf_forward_eval(r.fwd, ids, 1, NULL, NULL, NULL), QSF_E_INTERRUPTED);
+        assert_int_equal(qsf_forward_n_past(r.fwd), past);
+        atomic_store(&r.cancel, 0);
+        qsf_err_clear(&err);
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + past, 30 - past, NULL, NULL, &err), &err);
+        assert_memory_equal(qsf_forward_logits(r.fwd), want.x + 29 * 300, 300 * sizeof(float));
+        close_rig(&r);
+        free(want.x);
+    }
+}
+
+static void test_read_faults(void **state) {
+    (void)state;
+    static const struct { QsfRole role; uint32_t layer; } where[] = {
+        {QSF_ROLE_EMBED, 0}, {QSF_ROLE_Q, 0}, {QSF_ROLE_V, 1}, {QSF_ROLE_UP, 0}, {QSF_ROLE_DOWN, 1}, {QSF_ROLE_HEAD, 0}};
+    write_tiny(NULL);
+    const int32_t *ids = ids_below(300);
+    const QsfRigOptions o = {.path = path, .threads = 2, .stream = true, .n_slots = 2, .slot_bytes = 1, .batch = 8,
+                             .level = QK_LEVEL_UNKNOWN};
+    Rows want = run_all(&o);
+    for (size_t i = 0; i < 2 * sizeof where / sizeof *where; i++) {
+        QsfRig r;
+        QsfErr err = {0};
+        open_rig(&r, &o);
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 20, NULL, NULL, &err), &err);
+        const QsfTensor *t = qsf_model_tensor(&r.model, where[i / 2].role, where[i / 2].layer);
+        uint64_t row = where[i / 2].role == QSF_ROLE_EMBED ? (uint64_t)ids[25] : t->ne[1] / 2;
+        qsf_file_inject_fault(t->offset + t->bytes / t->ne[1] * row + 8, i % 2 == 0 ? EIO : 0);
+        assert_int_equal(qsf_forward_eval(r.fwd, ids + 20, 20, NULL, NULL, &err), QSF_E_RUNTIME);
+        qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
+        qsf_test_expect_err(&err, QSF_E_RUNTIME, "offset");
+        uint32_t past = qsf_forward_n_past(r.fwd); /* what was read ahead, or whole passes without the head, may be done */
+        assert_true(past < 40 && past % 8 == 4);
+        qsf_file_inject_fault(UINT64_MAX, 0);
+        qsf_err_clear(&err);
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + past, N_TOKENS - past, NULL, NULL, &err), &err);
+        assert_memory_equal(qsf_forward_logits(r.fwd), want.x + (size_t)(N_TOKENS - 1) * 300, 300 * sizeof(float));
+        close_rig(&r);
+    }
+    free(want.x);
+}
+
+/* A fault at any byte of the file while loading: an error or none, never a leak. */
+static void test_load_faults(void **state) {
+    (void)state;
+    QsfRig r;
+    QsfErr err = {0};
+    write_tiny(&(QsfTinySpec){.wtype = 8, .biases = true, .rope_freqs = true});
+    open_rig(&r, &(QsfRigOptions){.path = path});
+    uint64_t size = qsf_source_bytes(r.model.src), first = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->offset;
+    close_rig(&r);
+    for (uint64_t at = first; at < size; at += (size - first) / 60) {
+        qsf_err_clear(&err);
+        qsf_file_inject_fault(at, EIO);
+        int rc = qsf_rig_open(&r, &(QsfRigOptions){.path = path}, &err);
+        qsf_file_inject_fault(UINT64_MAX, 0);
+        if (rc == QSF_OK) close_rig(&r); /* alignment padding is never read */
+        else qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
+        assert_int_equal(qsf_rig_leak(&r), 0);
+    }
+}
+
+static void overwrite(uint64_t off, const void *bytes, size_t len) {
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)off, SEEK_SET), 0);
+    assert_int_equal(fwrite(bytes, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_invalid_numbers(void **state) {
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY, 3e38f};
+    for (size_t i = 0; i < 4; i++) {
+        QsfRig r;
+        QsfErr err = {0};
+        write_tiny(NULL);
+        open_rig(&r, &(QsfRigOptions){.path = path});
+        uint64_t off = qsf_model_tensor(&r.model, QSF_ROLE_FINAL_NORM, 0)->offset;
+        close_rig(&r);
+        overwrite(off + 12, &bad[i], sizeof bad[i]);
+        open_rig(&r, &(QsfRigOptions){.path = path, .level = QK_LEVEL_UNKNOWN});
+        int rc = qsf_forward_eval(r.fwd, ids_below(300), 10, NULL, NULL, &err);
+        if (i < 3 || rc != QSF_OK) { /* the last one is finite and may stay so */
+            assert_int_equal(rc, QSF_E_RUNTIME);
+            qsf_test_expect_err(&err, QSF_E_RUNTIME, "the model produced invalid numbers");
+        }
+        close_rig(&r);
+    }
+}
+
+static void test_counters(void **state) {
+    (void)state;
+    QsfRig r;
+    QsfErr err = {0};
+    QsfForwardStats s;
+    char names[256];
+    write_tiny(&(QsfTinySpec){.wtype = 8});
+    open_rig(&r, &(QsfRigOptions){.path = path, .threads = 2, .stream = true, .batch = 8, .level = QK_LEVEL_REF});
+    qsf_forward_kernels(r.fwd, names, sizeof names);
+    assert_string_equal(names, "");
+    qsf_forward_stats_reset(r.fwd);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300), 20, NULL, NULL, &err), &err);
+    for (int i = 0; i < 3; i++) qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300), 1, NULL, NULL, &err), &err);
+    qsf_forward_stats(r.fwd, &s);
+    assert_int_equal(s.prefill_tokens, 20);
+    assert_int_equal(s.decode_tokens, 3);
+    assert_int_equal(s.passes, 6);
+    assert_int_equal(s.layer, 2);
+    assert_true(s.chunk_done == 1 && s.chunk_total == 1);
+    assert_true(s.prefill_ns > 0 && s.decode_ns > 0 && s.compute_ns > 0 && s.read_ns > 0);
+    /* Six passes over the layers, four of them with the head, some of it read before the reset or ahead of need. */
+    uint64_t head = qsf_model_tensor(&r.model, QSF_ROLE_HEAD, 0)->bytes, body = r.plan.streamed_bytes - head;
+    assert_true(s.bytes_read <= 7 * body + 4 * head + 23 * 68);
+    assert_true(s.bytes_read + 2 * r.plan.slot_bytes >= 6 * body + 4 * head);
+    qsf_forward_kernels(r.fwd, names, sizeof names);
+    assert_string_equal(names, "q8_0_ref,f16");
+    char shorter[6];
+    qsf_forward_kernels(r.fwd, shorter, sizeof shorter);
+    assert_string_equal(shorter, "q8_0_");
+    close_rig(&r);
+}
+
+/* After creation neither the ledger nor the heap grows. */
+static void test_no_allocation(void **state) {
+    (void)state;
+    QsfRig r;
+    QsfErr err = {0};
+    write_tiny(&(QsfTinySpec){.wtype = 2});
+    open_rig(&r, &(QsfRigOptions){.path = path, .threads = 2, .stream = true, .level = QK_LEVEL_UNKNOWN});
+    const int32_t *ids = ids_below(300);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 10, NULL, NULL, &err), &err);
+    uint64_t charged = qsf_rig_leak(&r);
+    size_t heap = mallinfo2().uordblks;
+    for (int i = 0; i < 20; i++) (void)qsf_forward_eval(r.fwd, ids + i, i % 3 == 0 ? 7 : 1, NULL, NULL, &err);
+    size_t after = mallinfo2().uordblks;
+    qsf_test_expect_ok(err.code, &err);
+    assert_int_equal(after, heap);
+    assert_int_equal(qsf_rig_leak(&r), charged);
+    close_rig(&r);
+}
+
+/* --- parity with logits of another engine --- */
+
+typedef struct Judge {
+    const float *ref;
+    uint32_t n_vocab;
+    double kl;
+} Judge;
+
+static double log_sum(const float *x, uint32_t n, double max) {
+    double s = 0;
+    for (uint32_t i = 0; i < n; i++) s += exp(x[i] - max);
+    return max + log(s);
+}
+
+static double max_of(const float *x, uint32_t n) {
+    double m = x[0];
+    for (uint32_t i = 1; i < n; i++) m = x[i] > m ? x[i] : m;
+    return m;
+}
+
+/* Adds KL(softmax(ref) || softmax(ours)). */
+static void judge(void *arg, uint32_t pos, const float *y) {
+    Judge *j = arg;
+    const float *r = j->ref + (size_t)pos * j->n_vocab;
+    double zr = log_sum(r, j->n_vocab, max_of(r, j->n_vocab)), zy = log_sum(y, j->n_vocab, max_of(y, j->n_vocab));
+    for (uint32_t i = 0; i < j->n_vocab; i++) j->kl += exp(r[i] - zr) * ((r[i] - zr) - (y[i] - zy));
+}
+
+static uint32_t read_ids(const char *file, int32_t *ids, uint32_t most) {
+    FILE *f = fopen(file, "r");
+    uint32_t n = 0;
+    assert_non_null(f);
+    while (n < most && fscanf(f, "%d", &ids[n]) == 1) n++;
+    fclose(f);
+    return n;
+}
+
+static double mean_kl(const char *model, const char *tokens, const char *logits, bool exact, qk_level level) {
+    static int32_t ids[4096];
+    QsfRig r;
+    QsfErr err = {0};
+    uint32_t n = read_ids(tokens, ids, 4096);
+    open_rig(&r, &(QsfRigOptions){.path = model, .threads = 2, .exact = exact, .level = level});
+    Judge j = {.n_vocab = r.model.hp.n_vocab};
+    size_t count = (size_t)n * j.n_vocab;
+    float *ref = malloc(count * sizeof *ref);
+    FILE *f = fopen(logits, "rb");
+    assert_true(ref != NULL && f != NULL && fread(ref, sizeof *ref, count, f) == count);
+    fclose(f);
+    j.ref = ref;
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, n, judge, &j, &err), &err);
+    free(ref);
+    close_rig(&r);
+    return j.kl / n;
+}
+
+/* What the other engine reached with the same file; 1e-5 where it says nothing. */
+static double allowed(const char *about) {
+    char text[4096];
+    FILE *f = fopen(about, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    const char *other = strstr(text, "other_engine"), *kl = other != NULL ? strstr(other, "\"kl\":") : NULL;
+    return kl != NULL ? 1.5 * strtod(kl + 5, NULL) : 1e-5;
+}
+
+static void check_kl(const char *what, qk_level level, double kl, double most) {
+    if (!(kl <= most)) fail_msg("%s at level %d: mean KL %.3e, at most %.3e", what, (int)level, kl, most);
+}
+
+static void test_parity(void **state) {
+    (void)state;
+    static const char *const cases[] = {"llama", "llama3", "llama_linear", "quant_f16", "quant_bf16", "quant_q8_0", "quant_q4_0",
+                                        "quant_q4_1", "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m", "quant_q6_k"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char rel[64], model[1024], tokens[1024], logits[1024], about[1024];
+        snprintf(rel, sizeof rel, "parity/%s", cases[i]);
+        const char *dir = qsf_test_data(rel);
+        if (dir == NULL) skip();
+        snprintf(model, sizeof model, "%s/model.gguf", dir);
+        snprintf(tokens, sizeof tokens, "%s/tokens.txt", dir);
+        snprintf(logits, sizeof logits, "%s/logits.f32", dir);
+        snprintf(about, sizeof about, "%s/about.json", dir);
+        for (int level = QK_LEVEL_REF; level < QK_LEVEL_N; level++) {
+            if (!qk_cpu_has((qk_level)level)) continue;
+            check_kl(cases[i], (qk_level)level, mean_kl(model, tokens, logits, true, (qk_level)level), 1e-5);
+            check_kl(cases[i], (qk_level)level, mean_kl(model, tokens, logits, false, (qk_level)level), allowed(about));
+        }
+    }
+}
+
+static void test_real_model(void **state) {
+    (void)state;
+    char model[1024], tokens[1024], logits[1024];
+    const char *dir = qsf_test_data("models");
+    if (dir == NULL) skip();
+    snprintf(model, sizeof model, "%s/stories260K.gguf", dir);
+    snprintf(tokens, sizeof tokens, "%s/stories260K.tokens.txt", dir);
+    snprintf(logits, sizeof logits, "%s/stories260K.logits.f32", dir);
+    for (int level = QK_LEVEL_REF; level < QK_LEVEL_N; level++) {
+        if (qk_cpu_has((qk_level)level)) {
+            check_kl("stories260K", (qk_level)level, mean_kl(model, tokens, logits, false, (qk_level)level), 1e-5);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_same_bits_f32, clean),  cmocka_unit_test_teardown(test_same_bits_f16, clean),
+        cmocka_unit_test_teardown(test_same_bits_q4_0, clean), cmocka_unit_test_teardown(test_same_bits_q8_0, clean),
+        cmocka_unit_test(test_same_bits_files),                cmocka_unit_test_teardown(test_truncate, clean),
+        cmocka_unit_test_teardown(test_bad_calls, clean),      cmocka_unit_test_teardown(test_cancel, clean),
+        cmocka_unit_test_teardown(test_read_faults, clean),    cmocka_unit_test_teardown(test_load_faults, clean),
+        cmocka_unit_test_teardown(test_invalid_numbers, clean), cmocka_unit_test_teardown(test_counters, clean),
+        cmocka_unit_test_teardown(test_no_allocation, clean),  cmocka_unit_test(test_parity),
+        cmocka_unit_test(test_real_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -10,6 +10,9 @@
 #include "src/sample/sampler.h"
 #include "src/text/chat.h"
 
+#define QSF_EOG_MAX 64
+
+/* Its parts keep pointers into it: it must not be moved or copied. */
 typedef struct QsfRuntime {
     QsfLedger ledger;
     QsfModel model;
@@ -23,6 +26,10 @@ typedef struct QsfRuntime {
     QsfSampler *sampler;
     uint64_t budget;          /* resolved, bytes */
     int threads;
+    char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
+    int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
+    size_t n_eog;
+    const atomic_int *cancel; /* as in the options: generation stops when it becomes non-zero */
 } QsfRuntime;
 
 typedef struct QsfRuntimeOptions {
@@ -34,12 +41,24 @@ typedef struct QsfRuntimeOptions {
     const atomic_int *cancel;
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;
+    uint64_t stack_bytes;           /* stack of the thread that will generate, when it is not the main one */
+    uint64_t transcript_bytes;      /* that the caller will charge to TRANSCRIPT, besides a timeline */
 } QsfRuntimeOptions;
 
 /* Opens path. Order: source and metadata, plan (refusal before loading), tokenizer, template, pool,
  * weights. On failure everything is closed again. Every code of err.h is possible; a vocabulary-only file
- * is QSF_E_MODEL unless text_only. */
+ * is QSF_E_MODEL unless text_only (and then nothing of r->model but its source is filled).
+ * settings.cpu_mask "" means the environment's QSF_CPU_MASK, and without that the best level. */
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
-void qsf_runtime_close(QsfRuntime *r);
+void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
+
+/* Highest kernel level that settings and environment allow. QSF_E_USAGE: an unknown word; QSF_E_RUNTIME:
+ * this CPU does not have it. */
+int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err);
+
+/* "llama 1.1B Q4_0": architecture, parameters, the weight type that most bytes are in. */
+void qsf_model_summary(const QsfModel *m, char *dst, size_t cap);
+/* The model's facts for people, a line each; malloc'ed, NULL without memory. */
+char *qsf_model_text(const QsfModel *m);
 
 #endif

@@ -11,7 +11,11 @@ typedef struct QsfTimeline {
     QsfRuntime *rt;
     int32_t *ids;     /* (n_ids), the tokens whose K/V is in the cache; capacity ctx, TRANSCRIPT */
     uint32_t n_ids;
+    char *piece;      /* (QSF_PIECE_MAX + 8), text of one token */
 } QsfTimeline;
+
+/* What a timeline over a context of ctx tokens charges to TRANSCRIPT. */
+uint64_t qsf_timeline_bytes(uint32_t ctx);
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
 void qsf_timeline_free(QsfTimeline *t);
@@ -25,9 +29,10 @@ typedef struct QsfGenerate {
     /* Read before every token (live parameters). */
     void (*params)(void *arg, QSFParams *out);
     /* Whole UTF-8 text that can no longer become part of a stop string; may be called with len 0 for a token
-     * without text. Non-zero stops generation as interrupted. */
+     * without text, and with id -1 for text that the end of the answer released. May be NULL. Non-zero stops
+     * generation as interrupted. */
     int (*text)(void *arg, int32_t id, const char *text, size_t len);
-    /* After prefill and each token, for statistics; may be NULL. */
+    /* After prefill (s NULL) and after each token that was chosen, before its text; may be NULL. */
     void (*tick)(void *arg, const QsfSampled *s);
     void *arg;
 } QsfGenerate;
@@ -38,6 +43,11 @@ typedef struct QsfGenerated {
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;
 } QsfGenerated;
+
+/* Brings ids[0..n), n >= 1, into the cache: keeps the longest common prefix with what is there (at least
+ * one token is evaluated, for its logits) and evaluates the rest. *reused (may be NULL) says how many were kept.
+ * Codes of qsf_forward_eval; QSF_E_CONTEXT also says how to get a longer context. */
+int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err);
 
 /* Runs to the end. Prompt longer than the context: QSF_E_CONTEXT before anything is computed. Context
  * full while generating is not an error: stop = QSF_STOP_CONTEXT. Cancel: success with stop =

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prefill by common prefix, then the token loop. The loop allocates nothing: detokenizer and stop strings
+ * work in buffers made before it. */
+#include "src/engine/timeline.h"
+
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/engine/stopper.h"
+#include "src/sample/rng.h"
+
+#define PIECE_BYTES (QSF_PIECE_MAX + 8)
+#define PAGE 4096u
+
+/* One running generation. */
+typedef struct Run {
+    QsfTimeline *t;
+    const QsfGenerate *g;
+    QsfGenerated *out;
+    QsfDetok detok;
+    QsfStopper stopper;
+    QSFParams params;
+    uint64_t start_ns;
+    bool done;         /* out->stop says why */
+    bool refused;      /* the text callback wants no more */
+} Run;
+
+static uint64_t ids_bytes(uint32_t ctx) { return ((uint64_t)ctx * sizeof(int32_t) + PAGE - 1) / PAGE * PAGE; }
+
+uint64_t qsf_timeline_bytes(uint32_t ctx) { return ids_bytes(ctx) + PIECE_BYTES; }
+
+int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
+    void *p;
+    memset(t, 0, sizeof *t);
+    t->rt = rt;
+    uint32_t ctx = qsf_forward_ctx(rt->fwd);
+    int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, qsf_timeline_bytes(ctx), "token ids of the conversation", &p, err);
+    if (rc != QSF_OK) return rc;
+    t->ids = p;
+    t->piece = (char *)p + ids_bytes(ctx);
+    return QSF_OK;
+}
+
+void qsf_timeline_free(QsfTimeline *t) {
+    if (t->ids != NULL)
+        qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids, qsf_timeline_bytes(qsf_forward_ctx(t->rt->fwd)));
+    memset(t, 0, sizeof *t);
+}
+
+/* ids holds what the caller evaluated last; the forward pass knows how much of it really got into the cache. */
+static void take_evaluated(QsfTimeline *t, const int32_t *ids, uint32_t at) {
+    uint32_t past = qsf_forward_n_past(t->rt->fwd);
+    if (past > at) memcpy(t->ids + at, ids, (past - at) * sizeof *ids);
+    t->n_ids = past;
+}
+
+int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err) {
+    QsfForward *f = t->rt->fwd;
+    uint32_t ctx = qsf_forward_ctx(f), keep = 0;
+    if (reused != NULL) *reused = 0;
+    if (n == 0) return qsf_err_set(err, QSF_E_USAGE, "the prompt is empty");
+    if (n > ctx)
+        return qsf_err_set(err, QSF_E_CONTEXT,
+                           "the prompt has %zu tokens, more than the context of %u: shorten it or give a larger --ctx", n,
+                           (unsigned)ctx);
+    while (keep < t->n_ids && keep < n - 1 && t->ids[keep] == ids[keep]) keep++;
+    qsf_forward_truncate(f, keep);
+    t->n_ids = keep;
+    if (reused != NULL) *reused = keep;
+    int rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
+    take_evaluated(t, ids + keep, keep);
+    return rc;
+}
+
+static bool cancelled(const Run *r) {
+    const atomic_int *c = r->t->rt->cancel;
+    return c != NULL && atomic_load(c) != 0;
+}
+
+static void end(Run *r, QSFStop stop) {
+    if (r->done) return;
+    r->done = true;
+    r->out->stop = stop;
+}
+
+static void emit(Run *r, int32_t id, const char *text, size_t len) {
+    if (r->g->text == NULL || r->refused || r->g->text(r->g->arg, id, text, len) == 0) return;
+    r->refused = true;
+    end(r, QSF_STOP_INTERRUPTED);
+}
+
+/* The text of a token, as far as it is decided. */
+static void deliver(Run *r, int32_t id) {
+    size_t n = qsf_detok_feed(&r->detok, id, r->t->piece, PIECE_BYTES);
+    const char *text = qsf_stopper_feed(&r->stopper, r->t->piece, n, &n);
+    if (r->stopper.hit) end(r, QSF_STOP_STRING);
+    emit(r, id, text, n);
+}
+
+/* What detokenizer and stop strings still hold back; after a stop string nothing is wanted of it. */
+static void release(Run *r) {
+    if (r->stopper.hit) return;
+    size_t n = qsf_detok_flush(&r->detok, r->t->piece, PIECE_BYTES);
+    const char *text = qsf_stopper_feed(&r->stopper, r->t->piece, n, &n);
+    if (n > 0) emit(r, -1, text, n);
+    if (r->stopper.hit) {
+        r->out->stop = QSF_STOP_STRING;
+        return;
+    }
+    text = qsf_stopper_flush(&r->stopper, &n);
+    if (n > 0) emit(r, -1, text, n);
+}
+
+static int32_t choose(Run *r, QsfSampled *s) {
+    QsfTimeline *t = r->t;
+    QsfRuntime *rt = t->rt;
+    r->g->params(r->g->arg, &r->params);
+    qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &r->params, t->ids, t->n_ids, rt->eog,
+                     r->params.ignore_eos ? rt->n_eog : 0, s);
+    return s->id;
+}
+
+/* Chooses, delivers and evaluates one token. */
+static int step(Run *r, QsfErr *err) {
+    QsfTimeline *t = r->t;
+    QsfForward *f = t->rt->fwd;
+    QsfSampled s;
+    int32_t id = choose(r, &s);
+    if (r->out->tokens == 0) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
+    if (!r->params.ignore_eos && qsf_tokenizer_is_eog(t->rt->tok, id)) {
+        end(r, QSF_STOP_EOS);
+        return QSF_OK;
+    }
+    r->out->tokens++;
+    if (r->g->tick != NULL) r->g->tick(r->g->arg, &s);
+    deliver(r, id);
+    if (r->params.max_tokens > 0 && r->out->tokens >= (uint32_t)r->params.max_tokens) end(r, QSF_STOP_LENGTH);
+    if (qsf_forward_n_past(f) >= qsf_forward_ctx(f)) end(r, QSF_STOP_CONTEXT);
+    if (cancelled(r)) end(r, QSF_STOP_INTERRUPTED);
+    if (r->done) return QSF_OK;
+    int rc = qsf_forward_eval(f, &id, 1, NULL, NULL, err);
+    take_evaluated(t, &id, t->n_ids);
+    return rc;
+}
+
+static int loop(Run *r, QsfErr *err) {
+    int rc = QSF_OK;
+    uint64_t start = qsf_now_ns();
+    while (rc == QSF_OK && !r->done) rc = step(r, err);
+    r->out->decode_ns = qsf_now_ns() - start;
+    return rc;
+}
+
+static int run(Run *r, QsfErr *err) {
+    const QsfGenerate *g = r->g;
+    int rc = qsf_timeline_prefill(r->t, g->prompt, g->n_prompt, &r->out->reused_tokens, err);
+    r->out->prefill_ns = qsf_now_ns() - r->start_ns;
+    if (rc == QSF_OK && g->tick != NULL) g->tick(g->arg, NULL);
+    if (rc == QSF_OK) rc = loop(r, err);
+    if (rc == QSF_E_INTERRUPTED) {
+        qsf_err_clear(err);
+        end(r, QSF_STOP_INTERRUPTED);
+        rc = QSF_OK;
+    }
+    release(r);
+    return rc;
+}
+
+int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *out, QsfErr *err) {
+    QsfErr own = {0};
+    if (err == NULL) err = &own;
+    Run r = {.t = t, .g = g, .out = out, .start_ns = qsf_now_ns()};
+    memset(out, 0, sizeof *out);
+    out->prompt_tokens = (uint32_t)g->n_prompt;
+    int rc = qsf_stopper_open(&r.stopper, g->stop, g->n_stop, PIECE_BYTES, err);
+    if (rc != QSF_OK) return rc;
+    qsf_detok_init(&r.detok, t->rt->tok, false, g->continues);
+    g->params(g->arg, &r.params);
+    out->seed = r.params.seed_set ? r.params.seed : qsf_random_seed();
+    qsf_sampler_seed(t->rt->sampler, out->seed);
+    rc = run(&r, err);
+    qsf_stopper_close(&r.stopper);
+    return rc;
+}

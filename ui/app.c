@@ -190,7 +190,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     } else {
         a->answer = ui_transcript_add(&a->chat, UI_ANSWER, "", 0);
         if (a->answer)
-            (void)snprintf(a->answer->label, sizeof a->answer->label, "%s", a->stats.model_name);
+            (void)snprintf(a->answer->label, sizeof a->answer->label, "%.63s", a->stats.model_name);
     }
     a->running = UI_REQUEST_ANSWER;
     a->stopping = false;

@@ -100,8 +100,20 @@ static void replay_set(Replay *rp, const QSFLogRecord *r) {
         (void)qsf_setting_set(&rp->defaults, row, r->text, err, sizeof err);
 }
 
+/* The model's file name stands for its name, which the file of the conversation does not have. */
+static void label_from_path(UiItem *it, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t len = strlen(name);
+    if (len > 5 && strcmp(name + len - 5, ".gguf") == 0)
+        len -= 5;
+    char *clean = qsf_clean_dup(name, len, true);
+    (void)snprintf(it->label, sizeof it->label, "%s", clean ? clean : "");
+    free(clean);
+}
+
 /* An answer behind an answer is what /continue added to it. */
-static void replay_message(UiApp *a, const QSFLogRecord *r) {
+static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     bool user = strcmp(r->role, "user") == 0;
     UiItem *last = ui_transcript_last(&a->chat);
     if (!user && last && last->kind == UI_ANSWER)
@@ -111,6 +123,8 @@ static void replay_message(UiApp *a, const QSFLogRecord *r) {
     if (!last)
         return;
     ui_item_close(last);
+    if (!user && model)
+        label_from_path(last, model);
     last->time = r->time;
     last->seed = r->seed;
     last->tokens += r->tokens;
@@ -121,7 +135,7 @@ static void replay_record(void *arg, const QSFLogRecord *r) {
     Replay *rp = arg;
     UiApp *a = rp->app;
     switch (r->kind) {
-    case QSF_LOG_MESSAGE: replay_message(a, r); break;
+    case QSF_LOG_MESSAGE: replay_message(a, r, rp->model); break;
     case QSF_LOG_PART: break;
     case QSF_LOG_UNDO: (void)ui_transcript_drop(&a->chat, r->n); break;
     case QSF_LOG_CLEAR: ui_transcript_clear(&a->chat); break;

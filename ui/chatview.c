@@ -93,37 +93,47 @@ static size_t bottom_top(const UiChatView *v) {
     return v->total > (size_t)v->height ? v->total - (size_t)v->height : 0;
 }
 
-/* Where line `top` is in the text, so that it can be found again at another width. */
-static void find_anchor(const UiChatView *v, const UiTranscript *t, size_t *item, size_t *off) {
+/* A place in the text, so that it can be found again at another width. */
+typedef struct Anchor {
+    size_t item, off;
+    bool label; /* the label above the text */
+} Anchor;
+
+static Anchor find_anchor(const UiChatView *v, const UiTranscript *t) {
     size_t line = v->top;
-    *item = *off = 0;
     for (size_t i = 0; i < v->n && i < t->n; i++) {
-        size_t rows = block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
-        if (line < rows) {
-            size_t label = has_label(v, t->items[i]->kind);
-            size_t k = line > label ? line - label : 0;
-            *item = i;
-            *off = k < v->blocks[i].n ? v->blocks[i].lines[k].off : v->blocks[i].text_len;
-            return;
-        }
+        const UiBlock *b = &v->blocks[i];
+        size_t rows = block_rows(v, b, t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
+        size_t label = has_label(v, t->items[i]->kind);
+        if (line < label)
+            return (Anchor){i, 0, true};
+        if (line - label < b->n)
+            return (Anchor){i, b->lines[line - label].off, false};
+        if (line < rows)
+            return (Anchor){i + 1, 0, true};
         line -= rows;
     }
+    return (Anchor){0};
 }
 
-static size_t line_of_anchor(const UiChatView *v, const UiTranscript *t, size_t item, size_t off) {
+static size_t line_of_anchor(const UiChatView *v, const UiTranscript *t, Anchor a) {
     size_t line = 0;
-    for (size_t i = 0; i < item && i < v->n; i++)
+    for (size_t i = 0; i < a.item && i < v->n; i++)
         line += block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
-    for (size_t k = 0; item < v->n && k + 1 < v->blocks[item].n && v->blocks[item].lines[k + 1].off <= off; k++)
+    if (a.item >= v->n || a.label)
+        return line;
+    const UiBlock *b = &v->blocks[a.item];
+    line += has_label(v, t->items[a.item]->kind);
+    for (size_t k = 0; k + 1 < b->n && b->lines[k + 1].off <= a.off; k++)
         line++;
     return line;
 }
 
 void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int height) {
-    size_t anchor = 0, off = 0;
+    Anchor anchor = {0};
     bool rewrap = v->width != width;
     if (rewrap && !v->follow)
-        find_anchor(v, t, &anchor, &off);
+        anchor = find_anchor(v, t);
     v->width = width;
     v->height = height > 0 ? height : 0;
     if (!make_blocks(v, t->n))
@@ -139,7 +149,7 @@ void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int heigh
         v->total += block_rows(v, b, it, i + 1 < t->n ? t->items[i + 1] : NULL);
     }
     if (rewrap && !v->follow)
-        v->top = line_of_anchor(v, t, anchor, off);
+        v->top = line_of_anchor(v, t, anchor);
     if (v->follow || v->top >= bottom_top(v))
         ui_chatview_end(v);
 }

@@ -19,7 +19,7 @@ bool ui_cmd_help(UiApp *a, const char *name, const char *args) {
     } else if (a->full_screen) {
         a->help_wanted++;
     } else {
-        ui_help_all(&b, false);
+        ui_help_all(&b, false, 0);
     }
     if (b.len > 0)
         ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));

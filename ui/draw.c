@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "ui/format.h"
+#include "ui/help.h"
 #include "ui/screen.h"
 #include "ui/statuspane.h"
 
@@ -119,30 +120,28 @@ static void draw_hints(UiScreen *s, int row, int cols) {
 
 /* ---- help ---- */
 
+static int count_lines(const char *text) {
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
 static void draw_help(UiScreen *s, int row, int rows, int cols) {
     UiCanvas *c = &s->canvas;
+    ui_buf_clear(&s->help_text);
+    ui_help_all(&s->help_text, true, cols > 100 ? 100 : cols - 1);
     const char *text = ui_buf_str(&s->help_text);
-    size_t len = s->help_text.len, off = 0;
-    int n = 0;
-    /* Twice over the text: how many lines there are limits how far it scrolls. */
-    for (int pass = 0; pass < 2; pass++) {
-        unsigned indent = 0, next = 0;
-        int line_no = 0;
-        for (off = 0; off < len; line_no++, indent = next) {
-            UiLine line;
-            bool head = off == 0 || (text[off] != ' ' && text[off - 1] == '\n');
-            off = ui_wrap_next(text, len, off, indent, cols - 2, &line, &next);
-            int at = line_no - s->help_top;
-            if (pass == 1 && at >= 0 && at < rows - 1)
-                ui_canvas_put(c, row + at, 1 + (int)line.indent, cols, head ? UI_STYLE_HEAD : UI_STYLE_TEXT,
-                              text + line.off, line.len);
-        }
-        n = line_no;
-        int most = n > rows - 1 ? n - (rows - 1) : 0;
-        s->help_top = s->help_top < 0 ? 0 : s->help_top > most ? most : s->help_top;
+    int n = count_lines(text), shown = rows - 1, most = n > shown ? n - shown : 0;
+    s->help_top = s->help_top < 0 ? 0 : s->help_top > most ? most : s->help_top;
+    for (int i = 0; *text && i < s->help_top + shown; i++) {
+        size_t len = strcspn(text, "\n");
+        if (i >= s->help_top)
+            ui_canvas_put(c, row + i - s->help_top, 0, cols, *text == ' ' ? UI_STYLE_TEXT : UI_STYLE_HEAD, text, len);
+        text += len + (text[len] == '\n');
     }
-    ui_canvas_printf(c, row + rows - 1, 1, cols, UI_STYLE_NOTICE, "%s",
-                     n > rows - 1 ? "PgUp/PgDn scroll, any other key closes" : "any key closes");
+    ui_canvas_puts(c, row + rows - 1, 1, cols, UI_STYLE_NOTICE,
+                   most > 0 ? "PgUp/PgDn scroll, any other key closes" : "any key closes");
 }
 
 /* ---- the whole ---- */

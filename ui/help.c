@@ -2,52 +2,89 @@
 /* Help texts, made from the tables. */
 #include "ui/help.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ui/commands.h"
 #include "ui/keys.h"
 
-static void command_line(const UiCommand *c, UiBuf *b) {
-    size_t from = b->len;
-    ui_buf_printf(b, " /%s%s%s", c->name, c->args[0] ? " " : "", c->args);
-    while (!b->failed && b->len < from + 26)
+#define UI_HELP_COLUMN 27
+
+static void pad(UiBuf *b, size_t from, size_t cells) {
+    while (!b->failed && b->len < from + cells)
         ui_buf_add(b, " ", 1);
-    ui_buf_printf(b, " %s", c->help);
-    if (c->aliases[0]) {
-        ui_buf_puts(b, " (also ");
-        for (const char *p = c->aliases; *p;) {
-            size_t n = strcspn(p, ",");
-            ui_buf_printf(b, "%s/%.*s", p == c->aliases ? "" : " ", (int)n, p);
-            p += n + (p[n] == ',');
-        }
-        ui_buf_puts(b, ")");
-    }
-    ui_buf_puts(b, "\n");
 }
 
-void ui_help_all(UiBuf *b, bool keys) {
+/* Bytes of text (ASCII) that fit into room, up to a blank. */
+static size_t fit(const char *text, size_t room) {
+    size_t len = strlen(text);
+    if (len <= room || room == 0)
+        return len;
+    size_t n = room;
+    while (n > 0 && text[n] != ' ')
+        n--;
+    return n > 0 ? n : room;
+}
+
+/* What on the left, why on the right and, where that is too long, below itself; in a narrow window all of it
+ * stands below. */
+static void row(UiBuf *b, const char *left, const char *text, int width) {
+    bool narrow = width > 0 && width < 2 * UI_HELP_COLUMN;
+    size_t column = narrow ? 4 : UI_HELP_COLUMN;
+    size_t room = width > (int)column ? (size_t)width - column : 0;
+    size_t from = b->len;
+    ui_buf_printf(b, " %s", left);
+    if (b->len - from >= column) {
+        ui_buf_puts(b, "\n");
+        from = b->len;
+    }
+    for (size_t n; *text; text += n + (text[n] == ' ')) {
+        n = fit(text, room);
+        pad(b, from, column);
+        ui_buf_add(b, text, n);
+        ui_buf_puts(b, "\n");
+        from = b->len;
+    }
+}
+
+static void command_row(const UiCommand *c, UiBuf *b, int width) {
+    char left[100];
+    UiBuf text = {0};
+    (void)snprintf(left, sizeof left, "/%s%s%s", c->name, c->args[0] ? " " : "", c->args);
+    ui_buf_puts(&text, c->help);
+    for (const char *p = c->aliases; *p;) {
+        size_t n = strcspn(p, ",");
+        ui_buf_printf(&text, "%s/%.*s", p == c->aliases ? " (also " : " ", (int)n, p);
+        p += n + (p[n] == ',');
+    }
+    ui_buf_puts(&text, c->aliases[0] ? ")" : "");
+    row(b, left, ui_buf_str(&text), width);
+    ui_buf_free(&text);
+}
+
+void ui_help_all(UiBuf *b, bool keys, int width) {
     if (keys) {
         ui_buf_puts(b, "Keys\n");
         for (size_t i = 0; i < ui_binding_count(); i++) {
             const UiBinding *k = ui_binding_at(i);
             if (k->help)
-                ui_buf_printf(b, " %-25s %s\n", k->names, k->help);
+                row(b, k->names, k->help, width);
         }
         ui_buf_puts(b, "\n");
     }
     ui_buf_puts(b, "Commands\n");
     for (size_t i = 0; i < ui_command_count(); i++)
-        command_line(ui_command_at(i), b);
-    ui_buf_puts(b, " /SETTING VALUE            like /temp 0.7 or /seed 1; /set lists the settings\n");
-    ui_buf_puts(b, " //text                    a message that begins with a slash\n");
-    ui_buf_puts(b, " \"\"\" ... \"\"\"               a message over several lines");
+        command_row(ui_command_at(i), b, width);
+    row(b, "/SETTING VALUE", "like /temp 0.7 or /seed 1; /set lists the settings", width);
+    row(b, "//text", "a message that begins with a slash", width);
+    row(b, "\"\"\" ... \"\"\"", "a message over several lines", width);
 }
 
 bool ui_help_topic(const char *name, UiBuf *b) {
     const UiCommand *c = ui_command_find(name);
     const QSFSetting *row = c ? NULL : qsf_setting_find(name);
     if (c) {
-        command_line(c, b);
+        command_row(c, b, 0);
         return true;
     }
     if (!row)

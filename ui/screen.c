@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/help.h"
-
 #define UI_FLASH_SECONDS 3.0
 #define UI_QUIT_SECONDS 2.0
 
@@ -87,8 +85,6 @@ static void key_escape(UiScreen *s, const UiKey *k) {
 }
 
 static void open_help(UiScreen *s) {
-    ui_buf_clear(&s->help_text);
-    ui_help_all(&s->help_text, true);
     s->help = true;
     s->help_top = 0;
 }

@@ -27,11 +27,22 @@ __attribute__((format(printf, 3, 4))) static void seg(Segments *g, bool warn, co
     g->warn[g->n++] = warn;
 }
 
+static int cells_of(const char *text) {
+    return (int)qsf_text_width(text, strlen(text));
+}
+
+static int width_of(const Segments *g, const char *sep, int margin) {
+    int sum = margin;
+    for (int i = 0; i < g->n; i++)
+        sum += cells_of(g->text[i]) + (i > 0 ? cells_of(sep) : 0);
+    return sum;
+}
+
 static void draw(const Segments *g, UiCanvas *c, int row, int width, const char *sep, int margin) {
     int col = margin;
     for (int i = 0; i < g->n; i++) {
-        int need = (int)qsf_text_width(g->text[i], strlen(g->text[i]));
-        int gap = i > 0 ? (int)qsf_text_width(sep, strlen(sep)) : 0;
+        int need = cells_of(g->text[i]);
+        int gap = i > 0 ? cells_of(sep) : 0;
         if (col + gap + need > width)
             return;
         if (i > 0)
@@ -88,21 +99,24 @@ static void eta(const QSFStats *st, char *dst, size_t cap) {
     (void)snprintf(dst, cap, " eta %s", span);
 }
 
-static void doing(Segments *g, const UiStatus *s) {
+static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
-    char tps[24], left[40];
-    eta(st, left, sizeof left);
+    char tps[24], left[40] = "";
+    if (with_eta)
+        eta(st, left, sizeof left);
     if (st->state == QSF_STATE_LOADING) {
         seg(g, false, "%s %u%%%s", ui_status_word(s), percent((double)st->load_done, (double)st->load_total), left);
     } else if (st->state == QSF_STATE_PREFILL) {
         ui_format_tps(st->prefill_tps, tps, sizeof tps);
-        seg(g, false, "%s %s t/s  %u/%u%s", ui_status_word(s), tps, st->prefill_done, st->prefill_total, left);
+        seg(g, false, "%s %s t/s %u/%u%s", ui_status_word(s), tps, st->prefill_done, st->prefill_total, left);
+    } else if (st->decode_tps <= 0 && st->out_tokens == 0) {
+        seg(g, false, "%s", ui_status_word(s));
     } else {
         ui_format_tps(st->decode_tps, tps, sizeof tps);
         if (st->max_tokens > 0)
-            seg(g, false, "%s %s t/s  out %u/%u%s", ui_status_word(s), tps, st->out_tokens, st->max_tokens, left);
+            seg(g, false, "%s %s t/s out %u/%u%s", ui_status_word(s), tps, st->out_tokens, st->max_tokens, left);
         else
-            seg(g, false, "%s %s t/s  out %u", ui_status_word(s), tps, st->out_tokens);
+            seg(g, false, "%s %s t/s out %u", ui_status_word(s), tps, st->out_tokens);
     }
 }
 
@@ -120,15 +134,24 @@ static void ram(Segments *g, const UiStatus *s, const char *label, bool with_uni
         seg(g, false, "%s%s MB", label, used);
 }
 
+static Segments strip_first(const UiStatus *s, bool with_eta) {
+    const QSFStats *st = s->stats;
+    Segments g = {0};
+    unsigned ctx = percent(st->ctx_used, st->ctx_size);
+    doing(&g, s, with_eta);
+    seg(&g, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx);
+    ram(&g, s, "RAM ", true);
+    return g;
+}
+
 void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     const QSFStats *st = s->stats;
     const char *sep = c->unicode ? " │ " : " | ";
-    Segments first = {0}, second = {0};
-    unsigned ctx = percent(st->ctx_used, st->ctx_size);
+    Segments first = strip_first(s, true), second = {0};
     char rss[24], peak[24];
-    doing(&first, s);
-    seg(&first, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx);
-    ram(&first, s, "RAM ", true);
+    /* The end of the answer may be guessed; RAM and context are to be seen. */
+    if (width_of(&first, sep, 1) > width)
+        first = strip_first(s, false);
     draw(&first, c, row, width, sep, 1);
     knobs(&second, s);
     if (st->out_tokens > 0)
@@ -156,8 +179,8 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
         seg(&g, false, "loading %u%%", percent((double)st->load_done, (double)st->load_total));
     } else if (st->state == QSF_STATE_PREFILL) {
         seg(&g, false, "reading %u/%u", st->prefill_done, st->prefill_total);
-    } else if (st->state == QSF_STATE_EMPTY) {
-        seg(&g, false, "no model");
+    } else if (st->decode_tps <= 0 && st->out_tokens == 0) {
+        seg(&g, false, "%s", ui_status_word(s));
     } else {
         ui_format_tps(st->decode_tps, tps, sizeof tps);
         seg(&g, false, "%st/s", tps);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A scripted engine. */
+#include "tests/harness/fake_engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t fake_load(void *self, const char *path, const QSFSettings *s) {
+    FakeEngine *f = self;
+    if (f->busy)
+        return 0;
+    f->busy = true;
+    f->n_loads++;
+    f->settings = *s;
+    (void)snprintf(f->path, sizeof f->path, "%s", path);
+    return ++f->request;
+}
+
+static uint64_t fake_submit(void *self, const QSFRequest *r) {
+    FakeEngine *f = self;
+    if (f->busy)
+        return 0;
+    f->busy = true;
+    f->n_submits++;
+    f->go_on = r->continue_last;
+    memset(f->roles, 0, sizeof f->roles);
+    for (size_t i = 0; i < r->n_messages && i + 1 < sizeof f->roles; i++) {
+        f->roles[i] = r->messages[i].role[0];
+        (void)snprintf(f->last_content, sizeof f->last_content, "%s", r->messages[i].content);
+    }
+    return ++f->request;
+}
+
+static void fake_cancel(void *self) {
+    FakeEngine *f = self;
+    f->n_cancels++;
+}
+
+static void fake_set_params(void *self, const QSFParams *p) {
+    FakeEngine *f = self;
+    f->params = *p;
+    f->n_params++;
+}
+
+static bool fake_next(void *self, QSFEvent *e) {
+    FakeEngine *f = self;
+    if (f->taken == f->n_events)
+        return false;
+    const FakeEvent *v = &f->events[f->taken++];
+    *e = (QSFEvent){.type = v->type, .request = f->request, .text = v->text, .text_len = strlen(v->text)};
+    e->stop = v->stop;
+    e->code = v->code;
+    e->tokens = v->tokens;
+    e->seed = 7;
+    return true;
+}
+
+static void fake_stats(void *self, QSFStats *out) {
+    *out = ((FakeEngine *)self)->stats;
+}
+
+static char *fake_describe(void *self, const char *what) {
+    FakeEngine *f = self;
+    char text[80];
+    (void)snprintf(text, sizeof text, "%s of %.40s\n", what, f->path);
+    return f->stats.state == QSF_STATE_EMPTY ? NULL : strdup(text);
+}
+
+static int fake_fd(void *self) {
+    (void)self;
+    return -1;
+}
+
+UiEngine fake_engine(FakeEngine *f) {
+    *f = (FakeEngine){0};
+    return (UiEngine){f, fake_load, fake_submit, fake_cancel, fake_set_params, fake_next, fake_stats, fake_describe, fake_fd};
+}
+
+static void put(FakeEngine *f, FakeEvent e) {
+    if (f->n_events < (int)(sizeof f->events / sizeof f->events[0]))
+        f->events[f->n_events++] = e;
+}
+
+void fake_loaded(FakeEngine *f) {
+    FakeEvent e = {.type = QSF_EVENT_LOADED, .text = "tiny"};
+    f->busy = false;
+    f->stats.state = QSF_STATE_IDLE;
+    (void)snprintf(f->stats.model_name, sizeof f->stats.model_name, "tiny");
+    (void)snprintf(f->stats.model_path, sizeof f->stats.model_path, "%s", f->path);
+    put(f, e);
+}
+
+void fake_text(FakeEngine *f, const char *text) {
+    FakeEvent e = {.type = QSF_EVENT_TEXT, .tokens = 1};
+    (void)snprintf(e.text, sizeof e.text, "%s", text);
+    put(f, e);
+}
+
+void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens) {
+    FakeEvent e = {.type = QSF_EVENT_DONE, .stop = stop, .tokens = tokens};
+    f->busy = false;
+    put(f, e);
+}
+
+void fake_error(FakeEngine *f, int code, const char *text) {
+    FakeEvent e = {.type = QSF_EVENT_ERROR, .code = code};
+    (void)snprintf(e.text, sizeof e.text, "%s", text);
+    f->busy = false;
+    put(f, e);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A scripted engine behind ui/engine.h: records what it is asked and hands out the events a test puts in. */
+#ifndef QSF_TESTS_FAKE_ENGINE_H
+#define QSF_TESTS_FAKE_ENGINE_H
+
+#include "ui/engine.h"
+
+typedef struct FakeEvent {
+    QSFEventType type;
+    char text[200];
+    QSFStop stop;
+    int code;
+    uint32_t tokens;
+} FakeEvent;
+
+typedef struct FakeEngine {
+    bool busy;
+    uint64_t request;       /* id of the last one */
+    int n_loads, n_submits, n_cancels, n_params;
+    char path[200];         /* of the last load */
+    QSFSettings settings;   /* of the last load */
+    QSFParams params;
+    char roles[40];         /* of the last submit: one letter per message, s u a */
+    char last_content[200]; /* of its last message */
+    bool go_on;
+    QSFStats stats;
+    FakeEvent events[64];
+    int n_events, taken;
+} FakeEngine;
+
+/* f is zeroed first and must outlive the table. */
+UiEngine fake_engine(FakeEngine *f);
+void fake_loaded(FakeEngine *f);
+void fake_text(FakeEngine *f, const char *text);
+/* The request ends; the engine is idle again. */
+void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
+void fake_error(FakeEngine *f, int code, const char *text);
+
+#endif

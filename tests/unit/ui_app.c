@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chat without a screen, on a scripted engine: queue, stop, retry, undo, continue, settings, sessions. */
+#include "tests/harness/fake_engine.h"
+#include "tests/harness/qsf_test.h"
+#include "ui/app.h"
+
+typedef struct Fixture {
+    FakeEngine engine;
+    UiApp app;
+} Fixture;
+
+static void say(Fixture *x, const char *text) {
+    (void)ui_app_submit(&x->app, text, strlen(text));
+}
+
+static void answer(Fixture *x, const char *text) {
+    fake_text(&x->engine, text);
+    fake_done(&x->engine, QSF_STOP_EOS, 3);
+    ui_app_pump(&x->app);
+}
+
+static int setup(void **state) {
+    Fixture *x = calloc(1, sizeof *x);
+    QSFSettings s;
+    char dir[400];
+    (void)snprintf(dir, sizeof dir, "%s.XXXXXX", qsf_test_tmp("sessions"));
+    if (!x || !mkdtemp(dir))
+        return 1;
+    setenv("XDG_DATA_HOME", dir, 1);
+    qsf_settings_default(&s);
+    ui_app_init(&x->app, fake_engine(&x->engine), &s);
+    x->app.full_screen = x->app.interactive = true;
+    ui_app_load(&x->app, "tiny.gguf");
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    *state = x;
+    return 0;
+}
+
+static int teardown(void **state) {
+    Fixture *x = *state;
+    ui_app_free(&x->app);
+    free(x);
+    return 0;
+}
+
+static const char *last_text(const Fixture *x) {
+    const UiItem *it = ui_transcript_last(&x->app.chat);
+    return it ? ui_buf_str(&it->raw) : "";
+}
+
+static const char *last_said(const Fixture *x, UiKind kind) {
+    const UiItem *it = ui_transcript_last_of(&x->app.chat, kind);
+    return it ? ui_buf_str(&it->raw) : "";
+}
+
+static void test_turns(void **state) {
+    Fixture *x = *state;
+    assert_string_equal(x->engine.path, "tiny.gguf");
+    say(x, "hello");
+    assert_string_equal(x->engine.roles, "u");
+    assert_string_equal(x->engine.last_content, "hello");
+    answer(x, "hi there");
+    assert_string_equal(last_text(x), "hi there");
+    say(x, "  more \n");
+    assert_string_equal(x->engine.roles, "uau");
+    assert_string_equal(x->engine.last_content, "more");
+}
+
+static void test_queue(void **state) {
+    Fixture *x = *state;
+    size_t len;
+    say(x, "one");
+    assert_true(ui_app_submit(&x->app, "two", 3));
+    assert_true(x->app.has_queue);
+    assert_false(ui_app_submit(&x->app, "three", 5));
+    char *back = ui_app_unqueue(&x->app, &len);
+    assert_string_equal(back, "two");
+    free(back);
+    assert_true(ui_app_submit(&x->app, "four", 4));
+    assert_int_equal(x->engine.n_submits, 1);
+    answer(x, "first");
+    assert_int_equal(x->engine.n_submits, 2);
+    assert_string_equal(x->engine.roles, "uau");
+    assert_string_equal(x->engine.last_content, "four");
+    assert_false(x->app.has_queue);
+}
+
+static void test_stop_keeps(void **state) {
+    Fixture *x = *state;
+    assert_false(ui_app_stop(&x->app));
+    say(x, "one");
+    fake_text(&x->engine, "half an ans");
+    ui_app_pump(&x->app);
+    assert_true(ui_app_stop(&x->app));
+    assert_int_equal(x->engine.n_cancels, 1);
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 2);
+    ui_app_pump(&x->app);
+    assert_string_equal(last_text(x), "half an ans");
+    assert_string_equal(ui_transcript_last(&x->app.chat)->stop, "interrupted");
+    say(x, "/continue");
+    assert_true(x->engine.go_on);
+    assert_string_equal(x->engine.roles, "ua");
+    answer(x, "wer.");
+    assert_string_equal(last_text(x), "half an answer.");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+}
+
+static void test_stop_before_text(void **state) {
+    Fixture *x = *state;
+    say(x, "one");
+    ui_app_stop(&x->app);
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 0);
+    say(x, "two");
+    assert_string_equal(x->engine.roles, "u");
+    answer(x, "yes");
+    say(x, "/retry");
+    assert_string_equal(x->engine.roles, "u");
+    assert_string_equal(x->engine.last_content, "two");
+}
+
+static void test_retry_after_failure(void **state) {
+    Fixture *x = *state;
+    say(x, "one");
+    fake_error(&x->engine, 5, "prompt longer than the context");
+    ui_app_pump(&x->app);
+    assert_int_equal(x->app.exit_code, 5);
+    assert_string_equal(last_said(x, UI_ERROR), "prompt longer than the context");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 0);
+    say(x, "/retry");
+    assert_string_equal(x->engine.roles, "u");
+    assert_string_equal(x->engine.last_content, "one");
+    answer(x, "fine");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+}
+
+static void test_undo(void **state) {
+    Fixture *x = *state;
+    say(x, "one"), answer(x, "1");
+    say(x, "two"), answer(x, "2");
+    say(x, "three"), answer(x, "3");
+    say(x, "/undo");
+    assert_string_equal(last_text(x), "2");
+    say(x, "/undo 2");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 0);
+    x->app.exit_code = 0;
+    say(x, "/undo");
+    assert_int_equal(x->app.exit_code, 1);
+    say(x, "/undo x");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "not 'x'"));
+}
+
+static void test_settings(void **state) {
+    Fixture *x = *state;
+    say(x, "one");
+    say(x, "/temp .25");
+    assert_float_equal(x->engine.params.temperature, 0.25f, 1e-6);
+    say(x, "/set parameter top_k 7");
+    assert_int_equal(x->engine.params.top_k, 7);
+    assert_int_equal(x->engine.n_loads, 1);
+    say(x, "/set ctx 1024");
+    assert_int_equal(x->engine.n_loads, 1);
+    answer(x, "1");
+    assert_int_equal(x->engine.n_loads, 2);
+    assert_int_equal(x->engine.settings.ctx, 1024);
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    x->app.exit_code = 0;
+    say(x, "/set temperature 9");
+    assert_int_equal(x->app.exit_code, 1);
+    assert_float_equal(x->engine.params.temperature, 0.25f, 1e-6);
+}
+
+static void test_knobs(void **state) {
+    Fixture *x = *state;
+    assert_string_equal(qsf_setting_at(x->app.knob)->name, "temperature");
+    ui_app_knob_turn(&x->app, 1);
+    assert_float_equal(x->engine.params.temperature, 0.75f, 1e-6);
+    ui_app_knob_turn(&x->app, -3);
+    assert_float_equal(x->engine.params.temperature, 0.6f, 1e-6);
+    assert_string_equal(last_said(x, UI_NOTICE), "temperature 0.7 -> 0.6");
+    ui_app_knob_turn(&x->app, -100);
+    assert_float_equal(x->engine.params.temperature, 0, 0);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        ui_app_knob_choose(&x->app, 1);
+        assert_true(qsf_setting_at(x->app.knob)->step > 0);
+        ui_app_knob_turn(&x->app, -1000000);
+        ui_app_knob_turn(&x->app, 1);
+    }
+    assert_int_equal(x->app.exit_code, 0);
+}
+
+static void test_commands_are_not_messages(void **state) {
+    Fixture *x = *state;
+    say(x, "/nonsense");
+    assert_int_equal(x->engine.n_submits, 0);
+    say(x, "/retyr");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/retry"));
+    say(x, "//etc is a folder");
+    assert_int_equal(x->engine.n_submits, 1);
+    assert_string_equal(x->engine.last_content, "/etc is a folder");
+    answer(x, "it is");
+    say(x, "\"\"\"\n/a\n/b\n\"\"\"");
+    assert_string_equal(x->engine.last_content, "/a\n/b");
+}
+
+static void test_system(void **state) {
+    Fixture *x = *state;
+    say(x, "/system be brief");
+    say(x, "hello");
+    assert_string_equal(x->engine.roles, "su");
+    answer(x, "hi");
+    say(x, "/system off");
+    say(x, "again");
+    assert_string_equal(x->engine.roles, "uau");
+}
+
+static void test_model_switch(void **state) {
+    Fixture *x = *state;
+    say(x, "hello");
+    say(x, "/model other.gguf");
+    assert_int_equal(x->engine.n_loads, 1);
+    answer(x, "hi");
+    assert_int_equal(x->engine.n_loads, 2);
+    assert_string_equal(x->engine.path, "other.gguf");
+    say(x, "typed while it loads");
+    assert_true(x->app.has_queue);
+    x->engine.stats.state = QSF_STATE_IDLE;
+    fake_error(&x->engine, 3, "other.gguf: no such file");
+    ui_app_pump(&x->app);
+    /* The old model is still there and answers what was queued. */
+    assert_string_equal(x->app.model_path, "tiny.gguf");
+    assert_string_equal(x->engine.last_content, "typed while it loads");
+    assert_int_equal(x->app.exit_code, 3);
+}
+
+/* ---- sessions ---- */
+
+static Fixture *second(void) {
+    Fixture *y = calloc(1, sizeof *y);
+    QSFSettings s;
+    assert_non_null(y);
+    qsf_settings_default(&s);
+    ui_app_init(&y->app, fake_engine(&y->engine), &s);
+    y->app.full_screen = true;
+    return y;
+}
+
+static void second_free(Fixture *y) {
+    ui_app_free(&y->app);
+    free(y);
+}
+
+static void test_session_replay(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "one");
+    say(x, "/system be brief");
+    say(x, "/temp 0.3");
+    say(x, "a"), answer(x, "1");
+    say(x, "b"), answer(x, "2");
+    say(x, "/undo");
+    say(x, "c"), answer(x, "half");
+    say(x, "/continue"), answer(x, " and half");
+    say(x, "/retry"), answer(x, "whole");
+    say(x, "lost");
+    fake_error(&x->engine, 1, "read error");
+    ui_app_pump(&x->app);
+    ui_app_finish(&x->app);
+
+    Fixture *y = second();
+    y->app.session.on = true;
+    assert_true(ui_app_resume(&y->app, "one"));
+    assert_int_equal(ui_transcript_count(&y->app.chat, NULL), 4);
+    assert_string_equal(last_text(y), "whole");
+    assert_string_equal(ui_buf_str(&y->app.system), "be brief");
+    assert_float_equal(y->app.settings.params.temperature, 0.3f, 1e-6);
+    /* It names its model, and it is loaded. */
+    assert_string_equal(y->engine.path, "tiny.gguf");
+    fake_loaded(&y->engine);
+    ui_app_pump(&y->app);
+    say(y, "more");
+    assert_string_equal(y->engine.roles, "suauau");
+    second_free(y);
+}
+
+static void test_session_killed(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "killed");
+    say(x, "a");
+    fake_text(&x->engine, "half an");
+    ui_app_pump(&x->app);
+    ui_app_tick(&x->app, ui_now() + 10);
+    ui_session_close(&x->app.session);
+
+    Fixture *y = second();
+    assert_true(ui_app_resume(&y->app, "killed"));
+    assert_string_equal(last_text(y), "half an");
+    assert_string_equal(ui_transcript_last(&y->app.chat)->stop, "interrupted");
+    second_free(y);
+}
+
+static void test_session_stopped_program(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "term");
+    say(x, "a");
+    fake_text(&x->engine, "so far");
+    ui_app_pump(&x->app);
+    ui_app_finish(&x->app);
+    Fixture *y = second();
+    assert_true(ui_app_resume(&y->app, "term"));
+    assert_string_equal(last_text(y), "so far");
+    second_free(y);
+}
+
+static void test_save_load_new(void **state) {
+    Fixture *x = *state;
+    say(x, "a"), answer(x, "1");
+    say(x, "/save first");
+    assert_string_equal(x->app.session.name, "first");
+    say(x, "b"), answer(x, "2");
+    say(x, "/new second");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 0);
+    say(x, "c"), answer(x, "3");
+    say(x, "/load first");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 4);
+    assert_string_equal(last_text(x), "2");
+    assert_int_equal(x->app.exit_code, 0);
+    say(x, "/load nothing");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "no session nothing"));
+    say(x, "/save ../x");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "name"));
+    say(x, "/sessions");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "second"));
+}
+
+static void test_export(void **state) {
+    Fixture *x = *state;
+    char dir[400], cmd[500], text[400] = "";
+    (void)snprintf(dir, sizeof dir, "%s.XXXXXX", qsf_test_tmp("export"));
+    assert_non_null(mkdtemp(dir));
+    say(x, "say \"hi\"\n\\o/"), answer(x, "hi\x01");
+    (void)snprintf(cmd, sizeof cmd, "/export %s/a.json", dir);
+    say(x, cmd);
+    assert_int_equal(x->app.exit_code, 0);
+    FILE *f = fopen(cmd + 8, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    assert_non_null(strstr(text, "\"model\": \"tiny\""));
+    say(x, cmd);
+    assert_int_equal(x->app.exit_code, 1);
+    assert_non_null(strstr(last_said(x, UI_ERROR), "exists"));
+    x->app.exit_code = 0;
+    (void)snprintf(cmd, sizeof cmd, "/export! %s/a.json", dir);
+    say(x, cmd);
+    (void)snprintf(cmd, sizeof cmd, "/export %s/a.md", dir);
+    say(x, cmd);
+    assert_int_equal(x->app.exit_code, 0);
+    say(x, "/export x.doc");
+    assert_int_equal(x->app.exit_code, 1);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(test_turns),
+        T(test_queue),
+        T(test_stop_keeps),
+        T(test_stop_before_text),
+        T(test_retry_after_failure),
+        T(test_undo),
+        T(test_settings),
+        T(test_knobs),
+        T(test_commands_are_not_messages),
+        T(test_system),
+        T(test_model_switch),
+        T(test_session_replay),
+        T(test_session_killed),
+        T(test_session_stopped_program),
+        T(test_save_load_new),
+        T(test_export),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

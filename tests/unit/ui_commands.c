@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of commands: lookup, beginnings, the nearest name, completion; and keys, blocks, history. */
+#include "tests/harness/qsf_test.h"
+#include "ui/block.h"
+#include "ui/commands.h"
+#include "ui/complete.h"
+#include "ui/help.h"
+#include "ui/history.h"
+#include "ui/keys.h"
+
+static const char *looked_up(const char *word, bool prefix) {
+    const QSFSetting *row;
+    bool several;
+    const UiCommand *c = ui_command_lookup(word, prefix, &row, &several);
+    return c ? c->name : row ? row->name : several ? "several" : "none";
+}
+
+static void test_lookup(void **state) {
+    (void)state;
+    assert_string_equal(looked_up("help", false), "help");
+    assert_string_equal(looked_up("?", false), "help");
+    assert_string_equal(looked_up("bye", false), "quit");
+    assert_string_equal(looked_up("regen", false), "retry");
+    assert_string_equal(looked_up("temp", false), "temperature");
+    assert_string_equal(looked_up("top_p", false), "top-p");
+    assert_string_equal(looked_up("hel", false), "none");
+    assert_string_equal(looked_up("hel", true), "help");
+    assert_string_equal(looked_up("s", true), "several");
+    assert_string_equal(looked_up("sy", true), "system");
+    assert_string_equal(looked_up("tempe", true), "temperature");
+    assert_string_equal(looked_up("exitfoo", true), "none");
+    assert_string_equal(looked_up("", true), "none");
+}
+
+static void test_nearest(void **state) {
+    (void)state;
+    assert_string_equal(ui_command_nearest("retyr"), "retry");
+    assert_string_equal(ui_command_nearest("tempreature"), "temperature");
+    assert_null(ui_command_nearest("zzzzzzzzzzzzz"));
+}
+
+/* Every row is whole, and no name or alias stands twice. */
+static void test_table(void **state) {
+    (void)state;
+    for (size_t i = 0; i < ui_command_count(); i++) {
+        const UiCommand *c = ui_command_at(i);
+        assert_ptr_equal(ui_command_find(c->name), c);
+        assert_true(strlen(c->help) > 5);
+        assert_non_null(c->run);
+        char list[80];
+        (void)snprintf(list, sizeof list, "%s", c->aliases);
+        for (char *a = strtok(list, ","); a; a = strtok(NULL, ",")) {
+            assert_ptr_equal(ui_command_find(a), c);
+            assert_null(qsf_setting_find(a));
+        }
+    }
+    assert_null(ui_command_at(ui_command_count()));
+}
+
+static UiCompletion completion;
+
+static const char *completed(const char *line) {
+    static char common[300];
+    if (!ui_complete(&completion, line, strlen(line)))
+        return "";
+    size_t n = ui_complete_common(&completion);
+    (void)snprintf(common, sizeof common, "%.*s%.*s", (int)completion.from, line, (int)n, completion.choices[0].text);
+    return common;
+}
+
+static void test_complete(void **state) {
+    (void)state;
+    char line[400];
+    assert_string_equal(completed("/he"), "/help ");
+    assert_string_equal(completed("/se"), "/se");
+    assert_int_equal(completion.n, 3); /* set, seed and sessions */
+    assert_string_equal(completed("/set tempe"), "/set temperature ");
+    assert_string_equal(completed("/show pl"), "/show plan");
+    assert_string_equal(completed("/help qu"), "/help quit");
+    assert_string_equal(completed("hello /he"), "");
+    assert_string_equal(completed("//he"), "");
+    assert_string_equal(completed("/set temperature 0"), "");
+    (void)snprintf(line, sizeof line, "%s", qsf_test_tmp("uicomplete.gguf"));
+    FILE *f = fopen(line, "w");
+    assert_non_null(f);
+    fclose(f);
+    char want[500], typed[500];
+    (void)snprintf(want, sizeof want, "/model %s", line);
+    (void)snprintf(typed, sizeof typed, "/model %.*s", (int)strlen(line) - 6, line);
+    assert_string_equal(completed(typed), want);
+    remove(line);
+    ui_complete_free(&completion);
+}
+
+static void test_help_width(void **state) {
+    (void)state;
+    for (int width = 24; width < 120; width += 7) {
+        UiBuf b = {0};
+        ui_help_all(&b, true, width);
+        assert_non_null(strstr(ui_buf_str(&b), "/export"));
+        for (const char *p = ui_buf_str(&b); *p && width >= 50; p += strcspn(p, "\n"), p += *p == '\n')
+            assert_true(strcspn(p, "\n") <= (size_t)width || strchr(p, '|') != NULL);
+        ui_buf_free(&b);
+    }
+}
+
+/* ---- """ blocks ---- */
+
+static bool feed(UiLines *l, const char *line) {
+    return ui_lines_feed(l, line, strlen(line));
+}
+
+static void assert_block(const UiLines *l, const char *want) {
+    const char *text = ui_buf_str(&l->text);
+    size_t len = l->text.len;
+    ui_block_strip(&text, &len);
+    assert_int_equal(len, strlen(want));
+    assert_memory_equal(text, want, len);
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    UiLines l = {0};
+    assert_true(feed(&l, "plain \"\"\""));
+    assert_block(&l, "plain \"\"\"");
+    assert_true(feed(&l, "\"\"\"one line\"\"\""));
+    assert_block(&l, "one line");
+    assert_false(feed(&l, "\"\"\""));
+    assert_false(feed(&l, "a"));
+    assert_false(feed(&l, ""));
+    assert_true(feed(&l, "\"\"\""));
+    assert_block(&l, "a\n");
+    assert_false(feed(&l, "\"\"\"begin"));
+    assert_true(feed(&l, "end\"\"\""));
+    assert_block(&l, "begin\nend");
+    assert_true(feed(&l, "\"\"\"\"\"\""));
+    assert_block(&l, "");
+    assert_false(feed(&l, "\"\"\"never"));
+    assert_true(ui_lines_end(&l));
+    assert_block(&l, "never");
+    assert_false(ui_lines_end(&l));
+    ui_buf_free(&l.text);
+}
+
+/* ---- keys ---- */
+
+/* Names what the bytes are as keys: an action's number, or the bytes themselves for the input line. */
+static const char *keyed(const char *bytes) {
+    static char out[200];
+    UiKeys k = {0};
+    UiKey key;
+    size_t n = 0;
+    out[0] = '\0';
+    for (; *bytes; bytes++) {
+        if (!ui_keys_feed(&k, *bytes, &key))
+            continue;
+        if (key.paste)
+            n += (size_t)snprintf(out + n, sizeof out - n, "{%s}", ui_buf_str(&k.paste));
+        else if (key.action != UI_DO_EDIT)
+            n += (size_t)snprintf(out + n, sizeof out - n, "<%d>", (int)key.action);
+        else
+            n += (size_t)snprintf(out + n, sizeof out - n, "%.*s", (int)key.n, key.bytes);
+    }
+    if (ui_keys_wait_ms(&k) >= 0 && ui_keys_timeout(&k, &key))
+        n += (size_t)snprintf(out + n, sizeof out - n, "%s%d", key.paste ? "timeout paste " : "timeout ", (int)key.action);
+    ui_keys_free(&k);
+    return out;
+}
+
+static void test_keys(void **state) {
+    (void)state;
+    char want[40];
+    assert_string_equal(keyed("abc"), "abc");
+    assert_string_equal(keyed("\x1b[A"), "\x1b[A");
+    assert_string_equal(keyed("\x1b" "b"), "\x1b" "b");
+    (void)snprintf(want, sizeof want, "a<%d>b", UI_DO_PAGE_UP);
+    assert_string_equal(keyed("a\x1b[5~b"), want);
+    (void)snprintf(want, sizeof want, "<%d><%d><%d>", UI_DO_HELP, UI_DO_HELP, UI_DO_HELP);
+    assert_string_equal(keyed("\x1bOP\x1b[11~\x1b[[A"), want);
+    (void)snprintf(want, sizeof want, "<%d>", UI_DO_STOP);
+    assert_string_equal(keyed("\x03"), want);
+    (void)snprintf(want, sizeof want, "<%d>", UI_DO_NEWLINE);
+    assert_string_equal(keyed("\x1b\r"), want);
+    (void)snprintf(want, sizeof want, "x" "timeout %d", UI_DO_ESCAPE);
+    assert_string_equal(keyed("x\x1b"), want);
+    (void)snprintf(want, sizeof want, "<%d>", UI_DO_LINE_UP);
+    assert_string_equal(keyed("\x1b\x1b[A"), want);
+    assert_string_equal(keyed("\x1b[200~a\nb\x1b[A\x03\x1b[201~c"), "{a\nb\x1b[A\x03}c");
+    assert_string_equal(keyed("\x1b[200~lost"), "timeout paste 0");
+}
+
+/* Any bytes end in keys, none is too long. */
+static void test_key_noise(void **state) {
+    (void)state;
+    UiKeys k = {0};
+    UiKey key;
+    unsigned r = 1;
+    for (int i = 0; i < 200000; i++) {
+        r = r * 1103515245u + 12345u;
+        char c = (r >> 16) % 3 ? (char)(r >> 20) : "\x1b[O;~2"[(r >> 18) % 7];
+        if (ui_keys_feed(&k, c, &key) && !key.paste)
+            assert_in_range(key.n, 1, UI_KEY_BYTES);
+    }
+    ui_keys_free(&k);
+}
+
+/* ---- history ---- */
+
+static char seen[10][60];
+static int n_seen;
+
+static void see(void *arg, const char *entry) {
+    (void)arg;
+    if (n_seen < 10)
+        (void)snprintf(seen[n_seen++], sizeof seen[0], "%s", entry);
+}
+
+static void test_history(void **state) {
+    (void)state;
+    const char *path = qsf_test_tmp("history");
+    char copy[400];
+    (void)snprintf(copy, sizeof copy, "%s", path);
+    n_seen = 0;
+    ui_history_read(copy, see, NULL);
+    assert_int_equal(n_seen, 0);
+    assert_true(ui_history_append(copy, "one"));
+    assert_true(ui_history_append(copy, "two\nlines \\n \\"));
+    assert_true(ui_history_append(copy, "#123"));
+    ui_history_read(copy, see, NULL);
+    assert_int_equal(n_seen, 3);
+    assert_string_equal(seen[0], "one");
+    assert_string_equal(seen[1], "two\nlines \\n \\");
+    assert_string_equal(seen[2], "#123");
+    remove(copy);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lookup), cmocka_unit_test(test_nearest),   cmocka_unit_test(test_table),
+        cmocka_unit_test(test_complete), cmocka_unit_test(test_help_width), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_keys),   cmocka_unit_test(test_key_noise), cmocka_unit_test(test_history),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whole frames on a canvas at the sizes that matter, and at all small ones. */
+#include "tests/harness/fake_engine.h"
+#include "tests/harness/qsf_test.h"
+#include "ui/screen.h"
+#include "ui/statuspane.h"
+
+static FakeEngine engine;
+static UiApp app;
+static UiScreen screen;
+static const UiCompletion no_menu;
+
+static int setup(void **state) {
+    (void)state;
+    QSFSettings s;
+    qsf_settings_default(&s);
+    ui_app_init(&app, fake_engine(&engine), &s);
+    app.full_screen = app.interactive = true;
+    ui_screen_init(&screen, &app, true);
+    ui_app_load(&app, "tiny.gguf");
+    fake_loaded(&engine);
+    ui_app_pump(&app);
+    QSFStats *st = &engine.stats;
+    st->state = QSF_STATE_DECODE;
+    st->decode_tps = 3.42;
+    st->prefill_tps = 41;
+    st->prefill_total = st->prefill_done = 180;
+    st->out_tokens = 195;
+    st->max_tokens = 512;
+    st->ctx_used = 1311;
+    st->ctx_size = 4096;
+    st->budget = (uint64_t)200 << 20;
+    st->rss = (uint64_t)193 << 20;
+    st->peak_rss = (uint64_t)195 << 20;
+    st->mem[0] = (QSFMemRow){"weights", (uint64_t)127 << 20, (uint64_t)127 << 20};
+    st->mem[1] = (QSFMemRow){"KV cache", (uint64_t)60 << 20, (uint64_t)60 << 20};
+    st->mem[2] = (QSFMemRow){"logits", 0, 100};
+    st->n_mem = 3;
+    st->token_p = 0.62;
+    st->token_entropy = 1.83;
+    st->threads = 2;
+    (void)snprintf(st->template_name, sizeof st->template_name, "chatml");
+    ui_app_submit(&app, "why does a double buffer hide disk latency?", 43);
+    fake_text(&engine, "While layer 7 is computed from buffer A, the reader fills buffer B.");
+    ui_app_pump(&app);
+    ui_app_tick(&app, 1);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    ui_screen_free(&screen);
+    ui_app_free(&app);
+    return 0;
+}
+
+static UiBuf shot;
+
+/* The frame as text. */
+static const char *frame(const char *typed, int cols, int rows) {
+    UiInputView in = {.prompt = "> ", .text = typed, .len = strlen(typed), .point = strlen(typed), .menu = &no_menu};
+    ui_screen_draw(&screen, &in, rows, cols);
+    ui_buf_clear(&shot);
+    for (int row = 0; row < rows; row++) {
+        ui_canvas_text(&screen.canvas, row, &shot);
+        ui_buf_puts(&shot, "\n");
+    }
+    return ui_buf_str(&shot);
+}
+
+#define HAS(text, part) \
+    do { \
+        if (!strstr(text, part)) \
+            print_message("%s\n", text); \
+        assert_non_null(strstr(text, part)); \
+    } while (0)
+
+static void test_wide(void **state) {
+    (void)state;
+    const char *s = frame("next", 100, 30);
+    HAS(s, " qsf-chat  tiny  chatml");
+    HAS(s, "2 threads");
+    HAS(s, "STATE   writing");
+    HAS(s, "decode   3.42 t/s");
+    HAS(s, "prefill  41.0 t/s");
+    HAS(s, "195/512");
+    HAS(s, "eta 1m33s");
+    HAS(s, "CTX 1311/4096 ");
+    HAS(s, "32%");
+    HAS(s, "RAM 187/200 MB ");
+    HAS(s, "weights                  127");
+    HAS(s, "KV cache");
+    assert_null(strstr(s, "logits"));
+    HAS(s, "RSS 193  peak 195 MB");
+    HAS(s, "*temperature .70");
+    HAS(s, "entropy 1.83 b  p(token) 0.62");
+    HAS(s, "│ why does a double buffer hide");
+    HAS(s, "\n> next\n");
+    HAS(s, "F1 help");
+    assert_null(strstr(s, "IO  "));
+    engine.stats.streamed_bytes = 1000;
+    engine.stats.io_gbps = 2.2;
+    engine.stats.stall = 0.08;
+    ui_app_tick(&app, 2);
+    HAS(frame("", 100, 30), "IO  2.20 GB/s  stall 8%");
+}
+
+static void test_strip(void **state) {
+    (void)state;
+    const char *s = frame("", 80, 24);
+    HAS(s, " writing 3.42 t/s out 195/512 eta 1m33s │ ctx 1311/4096 32% │ RAM 187/200 MB 94%\n");
+    HAS(s, "*T .70 p .90 k 40 │ H 1.83b p 0.62");
+    HAS(s, "F1 help");
+    screen.pane = false;
+    assert_null(strstr(frame("", 80, 24), "RAM 187"));
+}
+
+static void test_line(void **state) {
+    (void)state;
+    const char *s = frame("and if", 40, 12);
+    HAS(s, "you> why does a double buffer hide disk\n     latency?\n");
+    HAS(s, "ai > While layer 7");
+    HAS(s, "\n3.42t/s 195/512 ctx32% RAM187/200 T.70\n");
+    HAS(s, "\n> and if\n");
+    assert_null(strstr(s, "F1 help"));
+}
+
+static void test_ascii(void **state) {
+    (void)state;
+    screen.canvas.unicode = false;
+    const char *s = frame("", 100, 30);
+    for (const char *p = s; *p; p++)
+        assert_true((unsigned char)*p < 0x80);
+    HAS(s, "[####");
+    HAS(s, "| why does");
+}
+
+/* No size crashes, and the cursor is always inside. */
+static void test_all_sizes(void **state) {
+    (void)state;
+    for (int rows = 1; rows < 34; rows++) {
+        for (int cols = 1; cols < 130; cols += cols < 24 ? 1 : 7) {
+            for (int help = 0; help < 2; help++) {
+                screen.help = help;
+                (void)frame("some text\nof two lines that is longer than most", cols, rows);
+                assert_true(screen.canvas.cursor_row < rows);
+                assert_true(screen.canvas.cursor_col <= cols);
+            }
+        }
+    }
+    screen.help = false;
+    HAS(frame("abc", 20, 5), "> abc");
+    HAS(frame("abc", 12, 3), "> abc");
+}
+
+static void test_queue_and_flash(void **state) {
+    (void)state;
+    ui_app_submit(&app, "and what if\nit is slow?", 23);
+    HAS(frame("", 80, 24), "queued: and what if it is slow?");
+    HAS(frame("", 80, 24), "Esc takes it back");
+    ui_screen_flash(&screen, "hello %d", 5);
+    HAS(frame("", 80, 24), "─ hello 5 ─");
+}
+
+static void test_input_rows(void **state) {
+    (void)state;
+    int row, col;
+    UiInputView in = {.prompt = "> ", .text = "abcdefgh", .len = 8, .point = 8, .menu = &no_menu};
+    assert_int_equal(ui_input_rows(&in, 20, &row, &col), 1);
+    assert_int_equal(col, 10);
+    /* A full row puts the cursor on the next. */
+    assert_int_equal(ui_input_rows(&in, 10, &row, &col), 2);
+    assert_int_equal(row, 1);
+    assert_int_equal(col, 0);
+    in.text = "a\nb";
+    in.len = in.point = 3;
+    assert_int_equal(ui_input_rows(&in, 10, &row, &col), 2);
+    assert_int_equal(row, 1);
+    assert_int_equal(col, 3);
+    in.text = "双\x1b[";
+    in.len = 5;
+    in.point = 3;
+    assert_int_equal(ui_input_rows(&in, 10, &row, &col), 1);
+    assert_int_equal(col, 4);
+    HAS(frame("a\x1b[31mb", 80, 24), "> a^[[31mb");
+    /* It grows up to a third of the screen. */
+    const char *s = frame("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12", 80, 24);
+    assert_null(strstr(s, "  4\n"));
+    HAS(s, "  5\n");
+    HAS(s, "  12\n");
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(test_wide),  T(test_strip),     T(test_line),            T(test_ascii),
+        T(test_all_sizes), T(test_queue_and_flash), T(test_input_rows),
+    };
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    ui_buf_free(&shot);
+    return rc;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The Jinja templates of chat models: compile once, render many times. The language is the part of
+ * Jinja 3.1 (pallets/jinja) that models use, set up as Hugging Face transformers does: trim_blocks and
+ * lstrip_blocks on, no autoescape, an immutable sandbox, break and continue, {% generation %}. A template is
+ * a program from a stranger: steps, nesting, memory and output are limited, integers are checked, nothing can
+ * be mutated but namespaces, and nothing outside of the variables can be reached.
+ *
+ * Every character of the output carries a tag that says where it comes from (QsfJTag). */
+#ifndef QSF_TEXT_JINJA_H
+#define QSF_TEXT_JINJA_H
+
+#include <time.h>
+
+#include "src/base/json.h"
+#include "src/text/jinja_value.h"
+
+typedef struct QsfJinjaLimits {
+    uint64_t steps; /* nodes evaluated, plus the bytes and elements that filters walk over */
+    size_t memory;  /* bytes of values alive in one rendering (and of one compiled template) */
+    size_t output;  /* bytes of text, macro and block texts under construction included */
+    unsigned depth; /* calls of the evaluator inside one another */
+} QsfJinjaLimits;
+/* 10^6 steps, 16 MiB, 4 MiB, 200 levels. The nesting of the source itself is always limited to 64. */
+extern const QsfJinjaLimits qsf_jinja_limits;
+
+typedef struct QsfJinja QsfJinja;
+
+/* Compiles source[0..len), which may be freed afterwards. limits NULL = the ones above. QSF_E_MODEL
+ * "line N: ..." for what is no Jinja or is not supported (the message then says "not supported"). The result
+ * is immutable: any thread may render from it. */
+int qsf_jinja_compile(QsfJinja **out, const char *source, size_t len, const QsfJinjaLimits *limits,
+                      QsfErr *err);
+void qsf_jinja_free(QsfJinja *t); /* NULL allowed */
+
+/* --- the variables of one rendering; one thread --- */
+typedef struct QsfJinjaVars QsfJinjaVars;
+/* NULL without memory. limits as for the rendering that will follow. */
+QsfJinjaVars *qsf_jinja_vars_new(const QsfJinjaLimits *limits);
+void qsf_jinja_vars_free(QsfJinjaVars *v); /* NULL allowed */
+/* Where the values below are made; they live as long as v. */
+QsfJMem *qsf_jinja_vars_mem(QsfJinjaVars *v);
+/* Binds a variable; the last value counts. Running out of memory here or in making a value is remembered and
+ * reported by the rendering. */
+void qsf_jinja_set(QsfJinjaVars *v, const char *name, QsfJVal val);
+/* A copy of j; all its text is tagged QSF_J_DATA. The tree may be freed afterwards. */
+QsfJVal qsf_jinja_from_json(QsfJMem *m, const QsfJson *j);
+/* The clock of strftime_now; without it the local time of the rendering. */
+void qsf_jinja_set_now(QsfJinjaVars *v, const struct tm *now);
+
+typedef struct QsfJinjaOut {
+    QsfStrbuf text;
+    QsfJRun *runs; /* (n_runs): text[runs[i-1].end .. runs[i].end) has runs[i].tag */
+    size_t n_runs, cap_runs;
+    bool raised; /* the template called raise_exception; text is its message */
+} QsfJinjaOut;
+void qsf_jinja_out_free(QsfJinjaOut *o);
+
+/* Renders t with v (once per v: its memory also holds the values of the rendering). *out must be
+ * zero-initialised. QSF_E_RUNTIME: "line N: ..." with the construct, or the message of raise_exception alone
+ * (then out->raised), or the limit that was hit. */
+int qsf_jinja_render(const QsfJinja *t, QsfJinjaVars *v, QsfJinjaOut *out, QsfErr *err);
+
+#endif

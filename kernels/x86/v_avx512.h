@@ -31,11 +31,10 @@ QK_INLINE vf v_load_half_some(const void *p, size_t n)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(v_lanes(n), p));
 }
-QK_INLINE void v_store_half(void *p, vf v) { _mm256_storeu_si256(p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
-QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
-{
-    _mm256_mask_storeu_epi16(p, v_lanes(n), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-}
+/* With an explicit mask: the plain form is a macro that warns in gcc without optimization. */
+QK_INLINE __m256i v_to_half(vf v) { return _mm512_maskz_cvtps_ph(v_lanes(V), v, _MM_FROUND_TO_NEAREST_INT); }
+QK_INLINE void v_store_half(void *p, vf v) { _mm256_storeu_si256(p, v_to_half(v)); }
+QK_INLINE void v_store_half_some(void *p, size_t n, vf v) { _mm256_mask_storeu_epi16(p, v_lanes(n), v_to_half(v)); }
 
 QK_INLINE vf v_set(float a) { return _mm512_set1_ps(a); }
 QK_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
@@ -51,7 +50,7 @@ QK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
 QK_INLINE float v_largest(vf v) { return _mm512_reduce_max_ps(v); }
 QK_INLINE unsigned v_equal(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 
-QK_INLINE vf v_round(vf v) { return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+QK_INLINE vf v_round(vf v) { return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)); } /* |v| < 2^31 */
 /* v * 2^n for whole n in [-220, 190]. */
 QK_INLINE vf v_ldexp(vf v, vf n) { return _mm512_scalef_ps(v, n); }
 

@@ -9,6 +9,8 @@
 #endif
 
 #define REF_WEIGHT(fmt, act) { #fmt "_ref", act, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref }
+#define REF_KV(fmt)                                                                             \
+    { #fmt, qk_kv_##fmt##_row_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_scores_ref, qk_kv_##fmt##_mix_ref }
 
 static const qk_table ref_table = {
     .level = QK_LEVEL_REF,
@@ -26,8 +28,8 @@ static const qk_table ref_table = {
         [QK_Q6_K] = REF_WEIGHT(q6_k, QK_ACT_Q8K),
     },
     .kv = {
-        [QK_KV_F32] = { "f32", qk_kv_f32_row_bytes, qk_kv_f32_store_ref, qk_kv_f32_scores_ref, qk_kv_f32_mix_ref },
-        [QK_KV_F16] = { "f16", qk_kv_f16_row_bytes, qk_kv_f16_store_ref, qk_kv_f16_scores_ref, qk_kv_f16_mix_ref },
+        [QK_KV_F32] = REF_KV(f32),
+        [QK_KV_F16] = REF_KV(f16),
     },
     .quantize = {
         [QK_ACT_F32] = qk_quantize_f32_ref,

@@ -53,7 +53,8 @@ typedef struct qk_kv_ops {
     size_t (*row_bytes)(size_t head_dim);
     void (*store)(void *dst, const float *x, size_t head_dim);
     /* s[p] = scale * dot(q, row p) for p in [0, n); row p at base + p * stride bytes. */
-    void (*scores)(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim, float scale);
+    void (*scores)(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
+                   float scale);
     /* y[i] = sum_p s[p] * row_p[i], summed over p in ascending order. */
     void (*mix)(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
 } qk_kv_ops;
@@ -67,7 +68,8 @@ typedef struct qk_table {
     void (*quantize[QK_ACT_N])(void *dst, const float *x, size_t k);
     /* y[r + c*y_stride] as matmul, but w rows are floats prepared by dequant and x columns are
      * floats: for --exact. Sums in double. */
-    void (*matmul_exact)(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops, float *row_scratch);
+    void (*matmul_exact)(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops,
+                         float *row_scratch);
 
     /* y = x / sqrt(mean(x^2) + eps) * w */
     void (*rms_norm)(float *y, const float *x, const float *w, size_t n, float eps);

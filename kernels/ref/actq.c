@@ -12,7 +12,8 @@ size_t qk_act_bytes(qk_act act, size_t k)
     if (act == QK_ACT_Q8)
         return qk_pad64(k) + 3 * qk_pad64(k / QK_BLOCK * sizeof(float));
     if (act == QK_ACT_Q8K)
-        return qk_pad64(k) + qk_pad64(k / QK_K * sizeof(float)) + qk_pad64(k / QK_K * 16) + qk_pad64(k / QK_K * 32);
+        return qk_pad64(k) + qk_pad64(k / QK_K * sizeof(float)) + qk_pad64(k / QK_K * 16) +
+               qk_pad64(k / QK_K * 32);
     return qk_pad64(k * sizeof(float));
 }
 

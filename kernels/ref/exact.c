@@ -3,7 +3,8 @@
 #include "kernels/act.h"
 #include "kernels/ref/ref.h"
 
-void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops, float *row_scratch)
+void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops,
+                         float *row_scratch)
 {
     for (size_t r = row0; r < row1; r++) {
         ops->dequant(qk_mm_row(m, r), row_scratch, m->k);

@@ -21,7 +21,8 @@ uint16_t qk_f32_to_f16(float f)
         return (uint16_t)(sign | 0x7e00u | (a >> 13 & 0x3ffu));
     if (a >= 0x477ff000u) /* 65520: half way to the first value that is too large */
         return (uint16_t)(sign | 0x7c00u);
-    if (a < 0x38800000u) /* below 2^-14: one unit of the result is 2^-24, as is that of 0.5 in single precision */
+    /* Below 2^-14 one unit of the result is 2^-24, as is that of 0.5 in single precision. */
+    if (a < 0x38800000u)
         return (uint16_t)(sign | (qk_bits_of(qk_float_of(a) + 0.5f) - 0x3f000000u));
     a -= 112u << 23;
     return (uint16_t)(sign | (a + 0xfffu + (a >> 13 & 1u)) >> 13);

@@ -17,8 +17,8 @@ static float at_f16(const char *row, size_t i)
 
 typedef float (*at_fn)(const char *row, size_t i);
 
-static inline void scores(float *s, const float *q, const char *base, size_t stride, size_t n, size_t head_dim,
-                          float scale, at_fn at)
+static inline void scores(float *s, const float *q, const char *base, size_t stride, size_t n,
+                          size_t head_dim, float scale, at_fn at)
 {
     for (size_t p = 0; p < n; p++) {
         double sum = 0;
@@ -28,7 +28,8 @@ static inline void scores(float *s, const float *q, const char *base, size_t str
     }
 }
 
-static inline void mix(float *y, const float *s, const char *base, size_t stride, size_t n, size_t head_dim, at_fn at)
+static inline void mix(float *y, const float *s, const char *base, size_t stride, size_t n, size_t head_dim,
+                       at_fn at)
 {
     memset(y, 0, head_dim * sizeof *y);
     for (size_t p = 0; p < n; p++)
@@ -59,14 +60,14 @@ void qk_kv_f16_store_ref(void *dst, const float *x, size_t head_dim)
     }
 }
 
-void qk_kv_f32_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
-                          float scale)
+void qk_kv_f32_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n,
+                          size_t head_dim, float scale)
 {
     scores(s, q, base, stride, n, head_dim, scale, at_f32);
 }
 
-void qk_kv_f16_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
-                          float scale)
+void qk_kv_f16_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n,
+                          size_t head_dim, float scale)
 {
     scores(s, q, base, stride, n, head_dim, scale, at_f16);
 }

@@ -64,7 +64,8 @@ void qk_dequant_q5_k_ref(const void *w, float *dst, size_t k)
         unpack(&blk, q);
         qk_kscale_unpack(blk.scales, &sc, &mn);
         for (size_t i = 0; i < QK_K; i++) {
-            const float scale = d * (float)(sc >> i / 32 * 8 & 63), min = dmin * (float)(mn >> i / 32 * 8 & 63);
+            const float scale = d * (float)(sc >> i / 32 * 8 & 63);
+            const float min = dmin * (float)(mn >> i / 32 * 8 & 63);
             *dst++ = scale * (float)q[i] - min;
         }
     }

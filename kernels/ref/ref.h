@@ -24,17 +24,18 @@ QK_REF_WEIGHT(q6_k)
 void qk_quantize_f32_ref(void *dst, const float *x, size_t k);
 void qk_quantize_q8_ref(void *dst, const float *x, size_t k);
 void qk_quantize_q8k_ref(void *dst, const float *x, size_t k);
-void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops, float *row_scratch);
+void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weight_ops *ops,
+                         float *row_scratch);
 
 size_t qk_kv_f32_row_bytes(size_t head_dim);
 void qk_kv_f32_store_ref(void *dst, const float *x, size_t head_dim);
-void qk_kv_f32_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
-                          float scale);
+void qk_kv_f32_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n,
+                          size_t head_dim, float scale);
 void qk_kv_f32_mix_ref(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
 size_t qk_kv_f16_row_bytes(size_t head_dim);
 void qk_kv_f16_store_ref(void *dst, const float *x, size_t head_dim);
-void qk_kv_f16_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
-                          float scale);
+void qk_kv_f16_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n,
+                          size_t head_dim, float scale);
 void qk_kv_f16_mix_ref(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
 
 void qk_rms_norm_ref(float *y, const float *x, const float *w, size_t n, float eps);

@@ -7,7 +7,8 @@ enum { FMT_BYTES = 2 };
 
 QK_INLINE __m256 fmt_load(const uint8_t *p)
 {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p)), 16));
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p)), 16));
 }
 
 #include "kernels/x86/float_avx2.h"

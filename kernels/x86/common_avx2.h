@@ -65,7 +65,8 @@ QK_INLINE float qk_max_ps(__m256 v)
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
-/* acc + sums of four products per 32-bit lane; w unsigned up to 127, x signed: the 16-bit pairs do not saturate. */
+/* acc + sums of four products per 32-bit lane; w unsigned up to 127, x signed: the 16-bit pairs do
+ * not saturate. */
 QK_INLINE __m256i qk_dot(__m256i acc, __m256i w, __m256i x)
 {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
@@ -77,10 +78,30 @@ QK_INLINE __m256i qk_dot_signed(__m256i acc, __m256i w, __m256i x)
     return qk_dot(acc, _mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w));
 }
 
-/* acc + scale * (sum of four products) per 32-bit lane; the 16-bit scale stands in both halves of the lane. */
+/* acc + scale * (sum of four products) per 32-bit lane; the 16-bit scale stands in both halves of
+ * the lane. */
 QK_INLINE __m256i qk_dot_scaled(__m256i acc, __m256i w, __m256i x, __m256i scale)
 {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), scale));
+}
+
+/* 16 packed bytes: low nibbles, then high ones. */
+QK_INLINE __m256i qk_nibbles(const uint8_t *p)
+{
+    const __m128i q = _mm_loadu_si128((const void *)p);
+    const __m256i z = _mm256_inserti128_si256(_mm256_castsi128_si256(q), _mm_srli_epi16(q, 4), 1);
+    return _mm256_and_si256(z, _mm256_set1_epi8(15));
+}
+
+/* Byte i is 16 where bit i of the four bytes at p is set: the shuffle puts the byte with bit i at
+ * byte i, the mask keeps the bit, the comparison spreads it. */
+QK_INLINE __m256i qk_fifth_bits(const uint8_t *p)
+{
+    const __m256i byte = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
+    const __m256i spread = _mm256_shuffle_epi8(_mm256_set1_epi32((int)qk_load_u32(p)), byte);
+    const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
+    return _mm256_and_si256(set, _mm256_set1_epi8(16));
 }
 
 /* acc + products of 16-bit pairs. */

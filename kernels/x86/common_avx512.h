@@ -42,8 +42,10 @@ QK_INLINE __m512i qk_sum4_epi32(__m512i a, __m512i b, __m512i c, __m512i d)
 /* t[i] = qk_sum4_epi32 of rows 4i..4i+3. *lo: per row the sum of the lower half, *hi: of the upper. */
 QK_INLINE void qk_sum16_halves(const __m512i t[4], __m512i *lo, __m512i *hi)
 {
-    const __m512i a = _mm512_add_epi32(_mm512_shuffle_i32x4(t[0], t[1], 0x88), _mm512_shuffle_i32x4(t[0], t[1], 0xdd));
-    const __m512i b = _mm512_add_epi32(_mm512_shuffle_i32x4(t[2], t[3], 0x88), _mm512_shuffle_i32x4(t[2], t[3], 0xdd));
+    const __m512i a =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(t[0], t[1], 0x88), _mm512_shuffle_i32x4(t[0], t[1], 0xdd));
+    const __m512i b =
+        _mm512_add_epi32(_mm512_shuffle_i32x4(t[2], t[3], 0x88), _mm512_shuffle_i32x4(t[2], t[3], 0xdd));
     *lo = _mm512_shuffle_i32x4(a, b, 0x88);
     *hi = _mm512_shuffle_i32x4(a, b, 0xdd);
 }
@@ -79,6 +81,20 @@ QK_INLINE __m512i qk_load_16_16(const uint8_t *lo, const uint8_t *hi)
 {
     const __m512i z = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)lo));
     return _mm512_mask_broadcast_i32x4(z, 0xff00, _mm_loadu_si128((const __m128i *)(const void *)hi));
+}
+
+/* The nibbles of two blocks in element order: each block's low nibbles, then its high ones. */
+QK_INLINE __m512i qk_nibbles_2(const uint8_t *a, const uint8_t *b)
+{
+    const __m512i shift = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
+    return _mm512_and_si512(_mm512_srlv_epi64(qk_load_16_16(a, b), shift), _mm512_set1_epi8(15));
+}
+
+/* z + 16 where bit i of the four bytes at a, and of those at b, is set. */
+QK_INLINE __m512i qk_add_fifth_bits(__m512i z, const uint8_t *a, const uint8_t *b)
+{
+    const uint64_t high = qk_load_u32(a) | (uint64_t)qk_load_u32(b) << 32;
+    return _mm512_mask_add_epi8(z, (__mmask64)high, z, _mm512_set1_epi8(16));
 }
 
 /* 32 bytes in the lower half, 32 others in the upper. */

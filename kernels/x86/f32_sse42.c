@@ -21,7 +21,8 @@ QK_INLINE void rows_dot(const uint8_t *const *w, const float *x, size_t k, int n
     for (size_t j = 0; j < whole; j += 4) {
         const __m128 xj = _mm_loadu_ps(x + j);
         for (int i = 0; i < n; i++)
-            acc[i] = _mm_add_ps(acc[i], _mm_mul_ps(_mm_loadu_ps((const void *)(w[i] + j * sizeof(float))), xj));
+            acc[i] =
+                _mm_add_ps(acc[i], _mm_mul_ps(_mm_loadu_ps((const void *)(w[i] + j * sizeof(float))), xj));
     }
     for (int i = 0; i < n; i++) {
         y[i] = sum_ps(acc[i]);

@@ -42,7 +42,8 @@ QK_INLINE __m512 half16(const uint16_t h[QK_GROUP])
 }
 
 /* acc plus block b's part for 16 rows; isum without the offset's share. */
-QK_INLINE __m512 add_block(__m512 acc, __m512i isum, const tile_scales *s, size_t i, const qk_col_q8 *x, size_t b)
+QK_INLINE __m512 add_block(__m512 acc, __m512i isum, const tile_scales *s, size_t i, const qk_col_q8 *x,
+                           size_t b)
 {
     const __m512 d = _mm512_mul_ps(half16(s->d[i]), _mm512_set1_ps(x->d[b]));
     acc = _mm512_add_ps(acc, _mm512_mul_ps(d, _mm512_cvtepi32_ps(isum)));
@@ -57,7 +58,8 @@ QK_INLINE __m512i offset_part(const qk_col_q8 *x, size_t b)
 }
 
 /* Blocks b and b+1 of 16 rows against one column: sums per row. */
-QK_INLINE void pair_sums(const qk_rows16 *g, size_t b, size_t step, const qk_col_q8 *x, __m512i *lo, __m512i *hi)
+QK_INLINE void pair_sums(const qk_rows16 *g, size_t b, size_t step, const qk_col_q8 *x, __m512i *lo,
+                         __m512i *hi)
 {
     const __m512i q = _mm512_load_si512((const void *)(x->q + b * QK_BLOCK));
     __m512i t[4];
@@ -123,7 +125,8 @@ QK_INLINE void tile_cols(const qk_mm *m, const qk_rows16 *g, size_t r, size_t c,
     qk_col_q8 x[TILE_COLS];
     for (int j = 0; j < nc; j++) {
         x[j] = qk_col_q8_at(qk_mm_col(m, c + (size_t)j), m->k);
-        acc[j] = b0 ? _mm512_maskz_loadu_ps(g->live, m->y + (c + (size_t)j) * m->y_stride + r) : _mm512_setzero_ps();
+        acc[j] = b0 ? _mm512_maskz_loadu_ps(g->live, m->y + (c + (size_t)j) * m->y_stride + r)
+                    : _mm512_setzero_ps();
     }
     for (size_t b = 0; b < n; b++) {
         __m512i isum[TILE_COLS];

@@ -42,7 +42,8 @@ QK_INLINE __m256 half8(const uint16_t h[QK_GROUP])
 }
 
 /* acc plus block b's part for 8 rows; isum without the offset's share. */
-QK_INLINE __m256 add_block(__m256 acc, __m256i isum, const tile_scales *s, size_t i, const qk_col_q8 *x, size_t b)
+QK_INLINE __m256 add_block(__m256 acc, __m256i isum, const tile_scales *s, size_t i, const qk_col_q8 *x,
+                           size_t b)
 {
     const __m256 d = _mm256_mul_ps(half8(s->d[i]), _mm256_set1_ps(x->d[b]));
     acc = _mm256_add_ps(acc, _mm256_mul_ps(d, _mm256_cvtepi32_ps(isum)));

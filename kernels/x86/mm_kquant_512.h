@@ -65,7 +65,8 @@ QK_INLINE __m512i row_super(const uint8_t *p, const kscales *s, int r, const qk_
     if (FMT_OFF) {
         const __m256i sum16 = _mm256_load_si256((const void *)(x->sum16 + b * 16));
         const __m256i over = _mm256_madd_epi16(_mm512_castsi512_si256(sc), sum16);
-        acc = _mm512_sub_epi32(acc, _mm512_mullo_epi32(_mm512_zextsi256_si512(over), _mm512_set1_epi32(FMT_OFF)));
+        acc = _mm512_sub_epi32(acc,
+                               _mm512_mullo_epi32(_mm512_zextsi256_si512(over), _mm512_set1_epi32(FMT_OFF)));
     }
     for (int j = 0; j < 4; j++) {
         const __m512i q = _mm512_load_si512((const void *)(x->q + b * QK_K + 64 * (size_t)j));

@@ -143,7 +143,8 @@ QK_INLINE void tile_cols(const qk_mm *m, size_t rows, size_t r, size_t c, const 
         block_sums sum = { acc[j], _mm256_setzero_si256() };
         for (int i = 0; FMT_MIN && i < 4; i++) {
             const uint32_t pair = qk_load_u32(x[j].sum32 + b * 8 + 2 * (size_t)i);
-            sum.mins = qk_dot16(sum.mins, _mm256_loadu_si256((const void *)t->mins[i]), _mm256_set1_epi32((int)pair));
+            sum.mins = qk_dot16(sum.mins, _mm256_loadu_si256((const void *)t->mins[i]),
+                                _mm256_set1_epi32((int)pair));
         }
         const __m256 before = b ? qk_load_some_ps(y, rows) : _mm256_setzero_ps();
         qk_store_some_ps(y, rows, add_super(before, sum, t->d, t->dmin, x[j].d[b]));

@@ -7,27 +7,29 @@
 
 float qk_dot_sse42(const float *a, const float *b, size_t n);
 
-#define QK_X86_OPS(isa)                                                                                           \
-    void qk_add_##isa(float *y, const float *x, size_t n);                                                        \
-    void qk_mul_##isa(float *y, const float *x, size_t n);                                                        \
-    void qk_scale_##isa(float *y, float a, size_t n);                                                             \
-    float qk_dot_##isa(const float *a, const float *b, size_t n);                                                 \
-    size_t qk_argmax_##isa(const float *x, size_t n);                                                             \
-    void qk_f16_to_f32_##isa(float *y, const uint16_t *x, size_t n);                                              \
-    void qk_f32_to_f16_##isa(uint16_t *y, const float *x, size_t n);                                              \
-    void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);                        \
-    void qk_softmax_##isa(float *x, size_t n);                                                                    \
-    void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                               \
-    void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                               \
-    void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                               \
-    void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);                                              \
-    void qk_kv_f16_store_##isa(void *dst, const float *x, size_t head_dim);                                       \
-    void qk_kv_f32_scores_##isa(float *s, const float *q, const void *base, size_t stride, size_t n,              \
-                                size_t head_dim, float scale);                                                    \
-    void qk_kv_f16_scores_##isa(float *s, const float *q, const void *base, size_t stride, size_t n,              \
-                                size_t head_dim, float scale);                                                    \
-    void qk_kv_f32_mix_##isa(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim); \
-    void qk_kv_f16_mix_##isa(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
+#define QK_X86_OPS(isa)                                                                              \
+    void qk_add_##isa(float *y, const float *x, size_t n);                                           \
+    void qk_mul_##isa(float *y, const float *x, size_t n);                                           \
+    void qk_scale_##isa(float *y, float a, size_t n);                                                \
+    float qk_dot_##isa(const float *a, const float *b, size_t n);                                    \
+    size_t qk_argmax_##isa(const float *x, size_t n);                                                \
+    void qk_f16_to_f32_##isa(float *y, const uint16_t *x, size_t n);                                 \
+    void qk_f32_to_f16_##isa(uint16_t *y, const float *x, size_t n);                                 \
+    void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);           \
+    void qk_softmax_##isa(float *x, size_t n);                                                       \
+    void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                  \
+    void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                  \
+    void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                  \
+    void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);                                 \
+    void qk_kv_f16_store_##isa(void *dst, const float *x, size_t head_dim);                          \
+    void qk_kv_f32_scores_##isa(float *s, const float *q, const void *base, size_t stride, size_t n, \
+                                size_t head_dim, float scale);                                       \
+    void qk_kv_f16_scores_##isa(float *s, const float *q, const void *base, size_t stride, size_t n, \
+                                size_t head_dim, float scale);                                       \
+    void qk_kv_f32_mix_##isa(float *y, const float *s, const void *base, size_t stride, size_t n,    \
+                             size_t head_dim);                                                       \
+    void qk_kv_f16_mix_##isa(float *y, const float *s, const void *base, size_t stride, size_t n,    \
+                             size_t head_dim);
 
 QK_X86_OPS(avx2)
 QK_X86_OPS(avx512)

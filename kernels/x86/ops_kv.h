@@ -24,8 +24,8 @@ static const row_type rows_f32 = { sizeof(float), load_f32, load_f32_some };
 static const row_type rows_f16 = { sizeof(uint16_t), v_load_half, v_load_half_some };
 
 /* Scores of nr rows; each has its own accumulator, so nr does not matter to the result. */
-QK_INLINE void score_rows(float *s, const float *q, const char *base, size_t stride, size_t dim, float scale, int nr,
-                          row_type t)
+QK_INLINE void score_rows(float *s, const float *q, const char *base, size_t stride, size_t dim, float scale,
+                          int nr, row_type t)
 {
     vf acc[4];
     size_t i = 0;
@@ -36,13 +36,14 @@ QK_INLINE void score_rows(float *s, const float *q, const char *base, size_t str
             acc[r] = v_fma(v_load(q + i), t.load(base + (size_t)r * stride + i * t.elem), acc[r]);
     if (i < dim)
         for (int r = 0; r < nr; r++)
-            acc[r] = v_fma(v_load_some(q + i, dim - i), t.load_some(base + (size_t)r * stride + i * t.elem, dim - i), acc[r]);
+            acc[r] = v_fma(v_load_some(q + i, dim - i),
+                           t.load_some(base + (size_t)r * stride + i * t.elem, dim - i), acc[r]);
     for (int r = 0; r < nr; r++)
         s[r] = scale * v_sum(acc[r]);
 }
 
-QK_INLINE void scores(float *s, const float *q, const char *base, size_t stride, size_t n, size_t dim, float scale,
-                      row_type t)
+QK_INLINE void scores(float *s, const float *q, const char *base, size_t stride, size_t n, size_t dim,
+                      float scale, row_type t)
 {
     size_t p = 0;
     for (; p + 4 <= n; p += 4)
@@ -52,7 +53,8 @@ QK_INLINE void scores(float *s, const float *q, const char *base, size_t stride,
 }
 
 /* nv vectors of y, from element i on. */
-QK_INLINE void mix_part(float *y, const float *s, const char *base, size_t stride, size_t n, size_t i, int nv, row_type t)
+QK_INLINE void mix_part(float *y, const float *s, const char *base, size_t stride, size_t n, size_t i, int nv,
+                        row_type t)
 {
     vf acc[8];
     for (int v = 0; v < nv; v++)
@@ -64,7 +66,8 @@ QK_INLINE void mix_part(float *y, const float *s, const char *base, size_t strid
         v_store(y + i + v * V, acc[v]);
 }
 
-QK_INLINE void mix(float *y, const float *s, const char *base, size_t stride, size_t n, size_t dim, row_type t)
+QK_INLINE void mix(float *y, const float *s, const char *base, size_t stride, size_t n, size_t dim,
+                   row_type t)
 {
     size_t i = 0;
     for (; i + 8 * V <= dim; i += 8 * V)
@@ -91,14 +94,14 @@ void QK_FN(kv_f16_store)(void *dst, const float *x, size_t head_dim)
         v_store_half_some(p + i * sizeof(uint16_t), head_dim - i, v_load_some(x + i, head_dim - i));
 }
 
-void QK_FN(kv_f32_scores)(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
-                          float scale)
+void QK_FN(kv_f32_scores)(float *s, const float *q, const void *base, size_t stride, size_t n,
+                          size_t head_dim, float scale)
 {
     scores(s, q, base, stride, n, head_dim, scale, rows_f32);
 }
 
-void QK_FN(kv_f16_scores)(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
-                          float scale)
+void QK_FN(kv_f16_scores)(float *s, const float *q, const void *base, size_t stride, size_t n,
+                          size_t head_dim, float scale)
 {
     scores(s, q, base, stride, n, head_dim, scale, rows_f16);
 }

@@ -7,9 +7,7 @@ enum { FMT_BYTES = sizeof(qk_q4_0), FMT_OFF = 8, FMT_MIN = 0 };
 
 QK_INLINE __m512i fmt_unpack(const uint8_t *a, const uint8_t *b)
 {
-    const __m512i z = qk_load_16_16(a + 2, b + 2);
-    const __m512i shift = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0); /* upper nibbles: elements 16-31 of each block */
-    return _mm512_and_si512(_mm512_srlv_epi64(z, shift), _mm512_set1_epi8(15));
+    return qk_nibbles_2(a + 2, b + 2);
 }
 
 QK_INLINE __m512i fmt_dot(__m512i acc, __m512i w, __m512i x)

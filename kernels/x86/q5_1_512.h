@@ -7,11 +7,7 @@ enum { FMT_BYTES = sizeof(qk_q5_1), FMT_OFF = 0, FMT_MIN = 1 };
 
 QK_INLINE __m512i fmt_unpack(const uint8_t *a, const uint8_t *b)
 {
-    const __m512i z = qk_load_16_16(a + 8, b + 8);
-    const __m512i shift = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0); /* upper nibbles: elements 16-31 of each block */
-    const __m512i q = _mm512_and_si512(_mm512_srlv_epi64(z, shift), _mm512_set1_epi8(15));
-    const uint64_t high = qk_load_u32(a + 4) | (uint64_t)qk_load_u32(b + 4) << 32;
-    return _mm512_mask_add_epi8(q, (__mmask64)high, q, _mm512_set1_epi8(16));
+    return qk_add_fifth_bits(qk_nibbles_2(a + 8, b + 8), a + 4, b + 4);
 }
 
 QK_INLINE __m512i fmt_dot(__m512i acc, __m512i w, __m512i x)

@@ -12,7 +12,8 @@ QK_INLINE __m512i fmt_unpack(const uint8_t *p, int j)
 {
     const __m512i q = nibbles_of(p + 48 + 32 * j);
     const __m512i high = _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(p + 16)));
-    const __m512i bit = _mm512_inserti64x4(_mm512_set1_epi8((char)(1 << 2 * j)), _mm256_set1_epi8((char)(2 << 2 * j)), 1);
+    const __m512i bit =
+        _mm512_inserti64x4(_mm512_set1_epi8((char)(1 << 2 * j)), _mm256_set1_epi8((char)(2 << 2 * j)), 1);
     return _mm512_mask_add_epi8(q, _mm512_test_epi8_mask(high, bit), q, _mm512_set1_epi8(16));
 }
 

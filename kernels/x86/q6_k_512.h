@@ -37,7 +37,8 @@ QK_INLINE __m512i fmt_unpack(const uint8_t *p, int j)
         _mm512_srlv_epi16(_mm512_loadu_si512((const void *)half), _mm512_set1_epi16(j % 2 ? 4 : 0));
     const __m512i high = _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(p + 128 + 32 * (j / 2))));
     /* Rotate the pair of bits to bits 4 and 5: left by 4 and 2, or by 0 and right by 2. */
-    const __m512i turn = j % 2 ? _mm512_set_epi64(62, 62, 62, 62, 0, 0, 0, 0) : _mm512_set_epi64(2, 2, 2, 2, 4, 4, 4, 4);
+    const __m512i turn =
+        j % 2 ? _mm512_set_epi64(62, 62, 62, 62, 0, 0, 0, 0) : _mm512_set_epi64(2, 2, 2, 2, 4, 4, 4, 4);
     return _mm512_or_si512(_mm512_and_si512(low, _mm512_set1_epi8(15)),
                            _mm512_and_si512(_mm512_rolv_epi64(high, turn), _mm512_set1_epi8(48)));
 }

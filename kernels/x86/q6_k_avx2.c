@@ -25,9 +25,11 @@ QK_INLINE __m256i row_scales(const kscales *s, const uint8_t *p, int r)
 /* Scale 2j in the lower half, 2j+1 in the upper. */
 QK_INLINE __m256i spread_scales(__m256i sc, int j)
 {
-    const __m256i near = j < 4 ? _mm256_permute2x128_si256(sc, sc, 0x00) : _mm256_permute2x128_si256(sc, sc, 0x11);
+    const __m256i near =
+        j < 4 ? _mm256_permute2x128_si256(sc, sc, 0x00) : _mm256_permute2x128_si256(sc, sc, 0x11);
     const int lo = 2 * (2 * j % 8), hi = lo + 2;
-    const __m128i ilo = _mm_set1_epi16((short)((lo + 1) << 8 | lo)), ihi = _mm_set1_epi16((short)((hi + 1) << 8 | hi));
+    const __m128i ilo = _mm_set1_epi16((short)((lo + 1) << 8 | lo)),
+                  ihi = _mm_set1_epi16((short)((hi + 1) << 8 | hi));
     return _mm256_shuffle_epi8(near, _mm256_inserti128_si256(_mm256_castsi128_si256(ilo), ihi, 1));
 }
 

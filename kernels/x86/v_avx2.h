@@ -30,7 +30,10 @@ QK_INLINE vf v_load_half_some(const void *p, size_t n)
     memcpy(h, p, n * sizeof h[0]);
     return v_load_half(h);
 }
-QK_INLINE void v_store_half(void *p, vf v) { _mm_storeu_si128(p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
+QK_INLINE void v_store_half(void *p, vf v)
+{
+    _mm_storeu_si128(p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
 QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
 {
     _Alignas(16) uint16_t h[V];
@@ -50,13 +53,17 @@ QK_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 QK_INLINE float v_sum(vf v) { return qk_sum_ps(v); }
 QK_INLINE float v_largest(vf v) { return qk_max_ps(v); }
-QK_INLINE unsigned v_equal(vf a, vf b) { return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
+QK_INLINE unsigned v_equal(vf a, vf b)
+{
+    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
+}
 
 QK_INLINE vf v_round(vf v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 /* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
 QK_INLINE vf v_ldexp(vf v, vf n)
 {
-    const vi whole = _mm256_cvtps_epi32(n), first = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
+    const vi whole = _mm256_cvtps_epi32(n), first = _mm256_srai_epi32(whole, 1),
+             bias = _mm256_set1_epi32(127);
     const vi second = _mm256_sub_epi32(whole, first);
     v = _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(first, bias), 23)));
     return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(second, bias), 23)));

@@ -21,7 +21,10 @@ QK_INLINE __mmask16 v_lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
 /* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 QK_INLINE vf v_load_some(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_lanes(n), p); }
-QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) { return _mm512_mask_loadu_ps(other, v_lanes(n), p); }
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
+{
+    return _mm512_mask_loadu_ps(other, v_lanes(n), p);
+}
 QK_INLINE void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
 QK_INLINE void v_store_some(float *p, size_t n, vf v) { _mm512_mask_storeu_ps(p, v_lanes(n), v); }
 QK_INLINE vf v_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(v_lanes(n), v); }
@@ -34,7 +37,10 @@ QK_INLINE vf v_load_half_some(const void *p, size_t n)
 /* With an explicit mask: the plain form is a macro that warns in gcc without optimization. */
 QK_INLINE __m256i v_to_half(vf v) { return _mm512_maskz_cvtps_ph(v_lanes(V), v, _MM_FROUND_TO_NEAREST_INT); }
 QK_INLINE void v_store_half(void *p, vf v) { _mm256_storeu_si256(p, v_to_half(v)); }
-QK_INLINE void v_store_half_some(void *p, size_t n, vf v) { _mm256_mask_storeu_epi16(p, v_lanes(n), v_to_half(v)); }
+QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
+{
+    _mm256_mask_storeu_epi16(p, v_lanes(n), v_to_half(v));
+}
 
 QK_INLINE vf v_set(float a) { return _mm512_set1_ps(a); }
 QK_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
@@ -54,7 +60,10 @@ QK_INLINE vf v_round(vf v) { return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)); }
 /* v * 2^n for whole n in [-220, 190]. */
 QK_INLINE vf v_ldexp(vf v, vf n) { return _mm512_scalef_ps(v, n); }
 
-QK_INLINE vi v_abs_bits(const float *p) { return _mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi32(0x7fffffff)); }
+QK_INLINE vi v_abs_bits(const float *p)
+{
+    return _mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi32(0x7fffffff));
+}
 QK_INLINE vi v_max_bits(vi a, vi b) { return _mm512_max_epi32(a, b); }
 QK_INLINE uint32_t v_largest_bits(vi v) { return (uint32_t)_mm512_reduce_max_epi32(v); }
 QK_INLINE int32_t v_sum_int(vi v) { return _mm512_reduce_add_epi32(v); }

@@ -159,7 +159,8 @@ static int parse(ck_options *o, int argc, char **argv)
         else {
             o->seed = (uint32_t)strtoul(a, &end, 0);
             if (end == a || *end) {
-                fprintf(stderr, "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--bench] [--list] [SEED]\n");
+                fprintf(stderr, "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--bench] "
+                                "[--list] [SEED]\n");
                 return 0;
             }
         }
@@ -189,7 +190,8 @@ int main(int argc, char **argv)
     if (!run.opt.list)
         printf("checkkern: seed %u, best level %s\n", run.opt.seed, qk_level_name(qk_cpu_best()));
     for (int l = 0; l < QK_LEVEL_N; l++)
-        if (qk_cpu_has((qk_level)l) && (!run.opt.level || strcmp(run.opt.level, qk_level_name((qk_level)l)) == 0))
+        if (qk_cpu_has((qk_level)l) &&
+            (!run.opt.level || strcmp(run.opt.level, qk_level_name((qk_level)l)) == 0))
             pass((qk_level)l);
     if (run.opt.bench || run.opt.list)
         return 0;

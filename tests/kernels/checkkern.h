@@ -53,7 +53,10 @@ double ck_act_at(qk_act act, const void *col, size_t k, size_t i);
 double ck_half(uint16_t h);
 
 /* Fills n blocks. kind: CK_RANDOM or one of the adversarial ones. */
-typedef enum ck_kind { CK_RANDOM, CK_UNIT, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_HUGE, CK_ZERO, CK_KINDS } ck_kind;
+typedef enum ck_kind {
+    CK_RANDOM, CK_UNIT, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_HUGE, CK_ZERO,
+    CK_KINDS
+} ck_kind;
 const char *ck_kind_name(ck_kind kind);
 void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind);
 void ck_fill_floats(float *x, size_t n, ck_kind kind);

@@ -11,7 +11,8 @@
 
 #include "tests/kernels/checkkern.h"
 
-enum { WEIGHT_MIB = 160, BENCH_K = 2048, MM_ROWS = 2048, MM_COLS = 128, MAX_THREADS = 16, REPEATS = 3, GRAIN = 16 };
+enum { WEIGHT_MIB = 160, BENCH_K = 2048, MM_ROWS = 2048, MM_COLS = 128 };
+enum { MAX_THREADS = 16, REPEATS = 3, GRAIN = 16 };
 
 typedef struct job {
     const qk_weight_ops *ops;
@@ -85,11 +86,16 @@ static void bench_type(const qk_table *t, qk_type type, uint8_t *w, int threads)
 {
     const qk_weight_ops *ops = &t->weight[type];
     const size_t row_bytes = BENCH_K / ck_block_elems(type) * ck_block_bytes(type);
-    const size_t rows = ((size_t)WEIGHT_MIB << 20) / row_bytes / GRAIN * GRAIN, x_bytes = qk_act_bytes(ops->act, BENCH_K);
+    const size_t rows = ((size_t)WEIGHT_MIB << 20) / row_bytes / GRAIN * GRAIN;
+    const size_t x_bytes = qk_act_bytes(ops->act, BENCH_K);
+    const size_t y_floats = rows > MM_ROWS * MM_COLS ? rows : MM_ROWS * MM_COLS;
     char *x = aligned(MM_COLS * x_bytes);
-    float *f = aligned(BENCH_K * sizeof *f), *y = aligned((rows > MM_ROWS * MM_COLS ? rows : MM_ROWS * MM_COLS) * sizeof *y);
-    qk_mm mv = { w, row_bytes, x, x_bytes, y, rows, BENCH_K, 1 }, mm = { w, row_bytes, x, x_bytes, y, MM_ROWS, BENCH_K, MM_COLS };
-    job read = { ops, NULL, w, 0, 0, row_bytes, 0 }, vec = { ops, &mv, w, 0, 0, row_bytes, 0 }, mat = { ops, &mm, w, 0, 0, row_bytes, 0 };
+    float *f = aligned(BENCH_K * sizeof *f), *y = aligned(y_floats * sizeof *y);
+    const qk_mm mv = { w, row_bytes, x, x_bytes, y, rows, BENCH_K, 1 };
+    const qk_mm mm = { w, row_bytes, x, x_bytes, y, MM_ROWS, BENCH_K, MM_COLS };
+    const job read = { ops, NULL, w, 0, 0, row_bytes, 0 };
+    const job vec = { ops, &mv, w, 0, 0, row_bytes, 0 };
+    const job mat = { ops, &mm, w, 0, 0, row_bytes, 0 };
     const double gb = (double)(rows * row_bytes) * 1e-9, gmac = (double)MM_ROWS * MM_COLS * BENCH_K * 1e-9;
     ck_fill_weights(type, w, 64 * BENCH_K, CK_RANDOM);
     for (size_t at = 64 * row_bytes; at < rows * row_bytes; at += 64 * row_bytes)

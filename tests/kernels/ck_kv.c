@@ -51,7 +51,8 @@ static void score_case(const qk_table *t, int kv, size_t dim, size_t n, size_t s
             sum += v;
             mags += fabs(v);
         }
-        ck_near("score", p, (double)s[p], sum * (double)scale, CK_EPS * ((double)dim / 4 + 8) * mags * (double)scale);
+        ck_near("score", p, (double)s[p], sum * (double)scale,
+                CK_EPS * ((double)dim / 4 + 8) * mags * (double)scale);
     }
 }
 
@@ -157,7 +158,8 @@ static void check_to_half(const qk_table *t, int arg)
             }
             t->f32_to_f16(y, x, n);
             for (size_t i = 0; i < n; i++)
-                ck_near("to half", i, ck_half(y[i]), isnan(x[i]) ? (double)NAN : nearest_half((double)x[i]), 0);
+                ck_near("to half", i, ck_half(y[i]), isnan(x[i]) ? (double)NAN : nearest_half((double)x[i]),
+                        0);
         }
 }
 
@@ -210,7 +212,8 @@ static void quantize_case(const qk_table *t, int act, size_t k, int kind)
         double max = 0;
         for (size_t j = i / group * group; j < (i / group + 1) * group; j++)
             max = fmax(max, fabs((double)x[j]));
-        ck_near("quantized", i, ck_act_at((qk_act)act, got, k, i), (double)x[i], max / 254 * (1 + 1e-4) + 0x1p-100);
+        ck_near("quantized", i, ck_act_at((qk_act)act, got, k, i), (double)x[i],
+                max / 254 * (1 + 1e-4) + 0x1p-100);
     }
 }
 

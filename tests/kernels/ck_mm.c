@@ -19,7 +19,8 @@ typedef struct mm_case {
     ck_kind kind;
 } mm_case;
 
-static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols, ck_kind kind)
+static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols,
+                      ck_kind kind)
 {
     static const qk_table *ref;
     static qk_table ref_table;
@@ -53,7 +54,8 @@ static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, siz
 static const char *case_name(const mm_case *c)
 {
     static char name[96];
-    snprintf(name, sizeof name, "%s k=%zu rows=%zu cols=%zu", ck_kind_name(c->kind), c->m.k, c->rows, c->m.n_cols);
+    snprintf(name, sizeof name, "%s k=%zu rows=%zu cols=%zu", ck_kind_name(c->kind), c->m.k, c->rows,
+             c->m.n_cols);
     return name;
 }
 
@@ -65,7 +67,8 @@ static void run_rows(const mm_case *c, size_t row0, size_t row1)
 /* The worst rounding of a sum of n terms one after another is n * eps * sum|terms|. */
 static void check_truth(const mm_case *c)
 {
-    const double terms = ck_block_elems(c->type) > 1 ? 2.0 * (double)(c->m.k / 32) + 8 : (double)c->m.k / 4 + 8;
+    const double terms =
+        ck_block_elems(c->type) > 1 ? 2.0 * (double)(c->m.k / 32) + 8 : (double)c->m.k / 4 + 8;
     const double factor = c->kind == CK_UNIT ? 0 : terms * CK_EPS;
     for (size_t col = 0; col < c->m.n_cols && !ck_failed(); col++)
         for (size_t r = 0; r < c->rows; r++) {
@@ -159,7 +162,8 @@ static void nan_column(const qk_table *t, qk_type type)
     for (size_t col = 0; col < 4; col++)
         for (size_t r = 0; r < rows; r++)
             if (!!isnan(c.m.y[col * c.m.y_stride + r]) != (col == 2))
-                ck_error("NaN in column 2: column %zu row %zu is %g", col, r, (double)c.m.y[col * c.m.y_stride + r]);
+                ck_error("NaN in column 2: column %zu row %zu is %g", col, r,
+                         (double)c.m.y[col * c.m.y_stride + r]);
 }
 
 static void check_matmul(const qk_table *t, int arg)
@@ -180,8 +184,8 @@ static void check_matmul(const qk_table *t, int arg)
         one_case(t, type, ks[ck_below(nk)], rows[i], cols[i % 9], CK_RANDOM);
     for (int kind = CK_UNIT; kind < CK_KINDS && !ck_failed(); kind++)
         for (size_t j = 0; j < 3; j++)
-            one_case(t, type, kind == CK_UNIT && be > 1 ? 256 * (1 + ck_below(2)) : ks[ck_below(nk)], rows[3 + ck_below(7)],
-                     cols[ck_below(9)], (ck_kind)kind);
+            one_case(t, type, kind == CK_UNIT && be > 1 ? 256 * (1 + ck_below(2)) : ks[ck_below(nk)],
+                     rows[3 + ck_below(7)], cols[ck_below(9)], (ck_kind)kind);
     nan_column(t, type);
 }
 

@@ -17,7 +17,8 @@ static void check_rms_norm(const qk_table *t, int arg)
     (void)arg;
     for (int s = 0; s < N_SIZES; s++) {
         const size_t n = sizes[s];
-        float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w), *y = ck_dst(SLOT_Y, n);
+        float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w),
+              *y = ck_dst(SLOT_Y, n);
         double sum = 0;
         ck_fill_floats(x, n, CK_RANDOM);
         ck_fill_floats(w, n, CK_RANDOM);
@@ -88,7 +89,8 @@ static double relu2(double x)
 enum { SILU, GELU, RELU2 };
 
 /* The argument u of exp rounds a few times: a relative error of |u| eps each. */
-static void gate_case(void (*fn)(float *, const float *, size_t), int which, size_t n, float spread, int with_up)
+static void gate_case(void (*fn)(float *, const float *, size_t), int which, size_t n, float spread,
+                      int with_up)
 {
     static double (*const truth[])(double) = { silu, gelu, relu2 };
     float before[MAX_N], *up = ck_tail(SLOT_W, n * sizeof *up), *x = ck_dst(SLOT_Y, n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table itself: complete at every level, honest names, type numbers and level words that map both ways. */
+/* The table itself: complete at every level, honest names, type numbers and level words that map
+ * both ways. */
 #include <stdio.h>
 #include <string.h>
 
@@ -48,9 +49,10 @@ static void check_weights(const qk_table *t)
 static void check_ops(const qk_table *t)
 {
     const ck_fn ops[] = {
-        (ck_fn)t->matmul_exact, (ck_fn)t->rms_norm, (ck_fn)t->layer_norm, (ck_fn)t->rope_pairs, (ck_fn)t->rope_halves,
-        (ck_fn)t->softmax, (ck_fn)t->silu_mul, (ck_fn)t->gelu_mul, (ck_fn)t->relu2_mul, (ck_fn)t->add, (ck_fn)t->mul,
-        (ck_fn)t->scale, (ck_fn)t->dot, (ck_fn)t->argmax, (ck_fn)t->f16_to_f32, (ck_fn)t->f32_to_f16,
+        (ck_fn)t->matmul_exact, (ck_fn)t->rms_norm, (ck_fn)t->layer_norm, (ck_fn)t->rope_pairs,
+        (ck_fn)t->rope_halves,  (ck_fn)t->softmax,  (ck_fn)t->silu_mul,   (ck_fn)t->gelu_mul,
+        (ck_fn)t->relu2_mul,    (ck_fn)t->add,      (ck_fn)t->mul,        (ck_fn)t->scale,
+        (ck_fn)t->dot,          (ck_fn)t->argmax,   (ck_fn)t->f16_to_f32, (ck_fn)t->f32_to_f16,
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         if (!ops[i])
@@ -78,7 +80,8 @@ static void check_table(const qk_table *t, int arg)
     for (int act = 0; act < QK_ACT_N; act++)
         for (size_t k = 256; k < 8192; k += 256)
             if (qk_act_bytes((qk_act)act, k) % 64 || qk_act_bytes((qk_act)act, k) < k)
-                ck_error("activation kind %d: %zu elements take %zu bytes", act, k, qk_act_bytes((qk_act)act, k));
+                ck_error("activation kind %d: %zu elements take %zu bytes", act, k,
+                         qk_act_bytes((qk_act)act, k));
 }
 
 void ck_test_table(const qk_table *t)

@@ -8,7 +8,8 @@
 
 #include "tests/kernels/checkkern.h"
 
-enum { PAGE = 65536, SLOT_BYTES = 4 << 20, GUARD_BAND = 192, GUARD_BYTE = 0xa5 }; /* PAGE: as large as any page size in use */
+/* PAGE: as large as any page size in use. */
+enum { PAGE = 65536, SLOT_BYTES = 4 << 20, GUARD_BAND = 192, GUARD_BYTE = 0xa5 };
 
 static unsigned char *slots[CK_SLOTS];
 
@@ -88,7 +89,8 @@ void ck_near(const char *what, size_t i, double got, double want, double bound)
 
 const char *ck_kind_name(ck_kind kind)
 {
-    static const char *const names[CK_KINDS] = { "random", "unit", "all-min", "all-max", "tiny", "huge", "zero" };
+    static const char *const names[CK_KINDS] = { "random", "unit", "all-min", "all-max",
+                                                 "tiny",   "huge", "zero" };
     return names[kind];
 }
 

@@ -35,7 +35,8 @@ static void check_binary(binary_fn fn, double (*truth)(double, double))
             fn(y, x, n);
             ck_dst_ok(SLOT_Y, n);
             for (size_t i = 0; i < n; i++)
-                ck_near(ck_kind_name((ck_kind)kind), i, (double)y[i], (double)(float)truth((double)before[i], (double)x[i]), 0);
+                ck_near(ck_kind_name((ck_kind)kind), i, (double)y[i],
+                        (double)(float)truth((double)before[i], (double)x[i]), 0);
         }
 }
 
@@ -166,7 +167,8 @@ static void check_rope(const qk_table *t, int halves)
         ck_dst_ok(SLOT_Y, n);
         for (size_t i = 0; i < n / 2; i++) {
             const size_t p = halves ? i : 2 * i, q = halves ? i + n / 2 : 2 * i + 1;
-            const double a = (double)before[p], b = (double)before[q], c = (double)cs[2 * i], s = (double)cs[2 * i + 1];
+            const double a = (double)before[p], b = (double)before[q];
+            const double c = (double)cs[2 * i], s = (double)cs[2 * i + 1];
             ck_near("rope", p, (double)x[p], a * c - b * s, 2 * CK_EPS * (fabs(a * c) + fabs(b * s)));
             ck_near("rope", q, (double)x[q], a * s + b * c, 2 * CK_EPS * (fabs(a * s) + fabs(b * c)));
         }

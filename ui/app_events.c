@@ -50,6 +50,12 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     }
 }
 
+/* The full screen shows it with the answer. */
+static void say_seed(UiApp *a, const QSFEvent *e) {
+    if (!a->full_screen && !a->settings.params.seed_set && a->settings.params.temperature > 0)
+        ui_app_say(a, UI_NOTICE, "seed %llu", (unsigned long long)e->seed);
+}
+
 static void answer_done(UiApp *a, const QSFEvent *e) {
     a->engine.stats(a->engine.self, &a->stats);
     close_answer(a, qsf_stop_name(e->stop), e);
@@ -60,6 +66,7 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
     }
     if (a->hooks.answer_end)
         a->hooks.answer_end(a->hooks.arg);
+    say_seed(a, e);
 }
 
 static void answer_failed(UiApp *a, const QSFEvent *e) {
@@ -73,10 +80,9 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
 }
 
 static void model_loaded(UiApp *a, const QSFEvent *e) {
-    char *path = a->model_path;
     a->model_ready = true;
     a->engine.stats(a->engine.self, &a->stats);
-    ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, path, 0);
+    ui_app_save_model(a);
     if (a->full_screen || a->interactive)
         ui_app_say(a, UI_NOTICE, "%s is ready: %s", e->text ? e->text : "the model", a->stats.model_desc);
     char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;

@@ -15,5 +15,7 @@ void ui_app_withdraw(UiApp *a);
 /* Saves a message that is in the transcript already, from byte `from` of its text on. Makes the file with the first
  * one, and writes everything again when a record was lost before. */
 void ui_app_save_message(UiApp *a, const UiItem *it, size_t from);
+/* Saves which model answers from here on. */
+void ui_app_save_model(UiApp *a);
 
 #endif

@@ -14,12 +14,19 @@ static void save_text(UiApp *a, const UiItem *it, size_t from) {
                        answer ? &facts : NULL);
 }
 
+/* Whole, so that the conversation finds its model from any folder. */
+void ui_app_save_model(UiApp *a) {
+    char *whole = a->model_path ? realpath(a->model_path, NULL) : NULL;
+    if (a->model_path)
+        ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, whole ? whole : a->model_path, 0);
+    free(whole);
+}
+
 /* What holds for the whole conversation: model, system prompt and the settings that are not the defaults. */
 static void save_head(UiApp *a) {
     QSFSettings defaults;
     qsf_settings_default(&defaults);
-    if (a->model_path)
-        ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, a->model_path, 0);
+    ui_app_save_model(a);
     if (a->system.len > 0)
         ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
     for (size_t i = 0; i < qsf_setting_count(); i++) {

@@ -40,8 +40,10 @@ static void draw_title(UiScreen *s, int row, int cols) {
     const char *model = a->model_path ? st->model_name : "no model";
     ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
     ui_format_clock((double)time(NULL), when, sizeof when);
-    if (cols >= 60)
+    if (cols >= 60 && st->threads > 0)
         (void)snprintf(right, sizeof right, "%u thread%s  %s ", st->threads, st->threads == 1 ? "" : "s", when);
+    else if (cols >= 60)
+        (void)snprintf(right, sizeof right, "%s ", when);
     int end = cols - (int)strlen(right);
     size_t room = (size_t)cols / 3;
     int at = ui_canvas_puts(c, row, cols >= 60 ? 1 : 0, end, UI_STYLE_TITLE, "qsf-chat");

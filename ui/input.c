@@ -232,6 +232,10 @@ static void menu_update(void) {
         (void)ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point);
     else
         input.menu.n = 0;
+    /* The word is complete: nothing left to choose. */
+    size_t typed = (size_t)rl_point > input.menu.from ? (size_t)rl_point - input.menu.from : 0;
+    if (input.menu.n == 1 && strlen(input.menu.choices[0].text) <= typed + 1)
+        input.menu.n = 0;
     input.menu_asked = asked && input.menu.n > 0;
 }
 

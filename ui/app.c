@@ -19,7 +19,7 @@ double ui_now(void) {
 }
 
 void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings) {
-    *a = (UiApp){.engine = engine, .settings = *settings};
+    *a = (UiApp){ .engine = engine, .settings = *settings };
     a->engine.set_params(a->engine.self, &a->settings.params);
     a->engine.stats(a->engine.self, &a->stats);
 }
@@ -31,16 +31,13 @@ void ui_app_free(UiApp *a) {
     ui_buf_free(&a->queue);
     free(a->model_path);
     free(a->want_model);
-    *a = (UiApp){0};
+    *a = (UiApp){ 0 };
 }
 
 void ui_app_print(UiApp *a, UiKind kind, const char *text) {
-    if (kind == UI_ERROR && a->exit_code == 0)
-        a->exit_code = 1;
-    if (a->full_screen)
-        ui_transcript_add(&a->chat, kind, text, strlen(text));
-    if (a->hooks.said)
-        a->hooks.said(a->hooks.arg, kind, text);
+    if (kind == UI_ERROR && a->exit_code == 0) a->exit_code = 1;
+    if (a->full_screen) ui_transcript_add(&a->chat, kind, text, strlen(text));
+    if (a->hooks.said) a->hooks.said(a->hooks.arg, kind, text);
 }
 
 void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) {
@@ -52,17 +49,14 @@ void ui_app_say(UiApp *a, UiKind kind, const char *fmt, ...) {
     ui_app_print(a, kind, text);
 }
 
-bool ui_app_busy(const UiApp *a) {
-    return a->running != UI_REQUEST_NONE;
-}
+bool ui_app_busy(const UiApp *a) { return a->running != UI_REQUEST_NONE; }
 
 static bool is_command(const char *text, size_t len) {
     return len > 0 && text[0] == '/' && !(len > 1 && text[1] == '/') && !memchr(text, '\n', len);
 }
 
 static void trim(const char **text, size_t *len) {
-    while (*len > 0 && strchr(" \t\n", (*text)[*len - 1]) && (*text)[*len - 1])
-        (*len)--;
+    while (*len > 0 && strchr(" \t\n", (*text)[*len - 1]) && (*text)[*len - 1]) (*len)--;
     while (*len > 0 && strchr(" \t\n", **text) && **text) {
         (*text)++;
         (*len)--;
@@ -71,8 +65,7 @@ static void trim(const char **text, size_t *len) {
 
 bool ui_app_can_take(const UiApp *a, const char *text, size_t len) {
     trim(&text, &len);
-    if (len > UI_MESSAGE_MAX)
-        return false;
+    if (len > UI_MESSAGE_MAX) return false;
     return len == 0 || is_command(text, len) || !(ui_app_busy(a) && a->has_queue);
 }
 
@@ -84,16 +77,13 @@ static void send_message(UiApp *a, const char *text, size_t len) {
         return;
     }
     ui_app_save_message(a, it, 0);
-    if (!ui_app_ask(a, false))
-        ui_app_withdraw(a);
+    if (!ui_app_ask(a, false)) ui_app_withdraw(a);
 }
 
 bool ui_app_submit(UiApp *a, const char *text, size_t len) {
     trim(&text, &len);
-    if (len == 0)
-        return true;
-    if (!ui_app_can_take(a, text, len))
-        return false;
+    if (len == 0) return true;
+    if (!ui_app_can_take(a, text, len)) return false;
     if (is_command(text, len)) {
         ui_command_run(a, text, len);
         return true;
@@ -118,17 +108,14 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
 
 void ui_app_send_queued(UiApp *a) {
     size_t len = 0;
-    if (ui_app_busy(a) || !a->has_queue || !a->model_ready)
-        return;
+    if (ui_app_busy(a) || !a->has_queue || !a->model_ready) return;
     char *text = ui_app_unqueue(a, &len);
-    if (text)
-        send_message(a, text, len);
+    if (text) send_message(a, text, len);
     free(text);
 }
 
 char *ui_app_unqueue(UiApp *a, size_t *len) {
-    if (!a->has_queue)
-        return NULL;
+    if (!a->has_queue) return NULL;
     char *text = ui_strdup_len(ui_buf_str(&a->queue), a->queue.len);
     *len = a->queue.len;
     if (text) {
@@ -139,8 +126,7 @@ char *ui_app_unqueue(UiApp *a, size_t *len) {
 }
 
 bool ui_app_stop(UiApp *a) {
-    if (!ui_app_busy(a))
-        return false;
+    if (!ui_app_busy(a)) return false;
     a->stopping = true;
     a->engine.cancel(a->engine.self);
     return true;
@@ -151,13 +137,12 @@ static QSFMessage *collect(const UiApp *a, size_t *n) {
     size_t count = ui_transcript_count(&a->chat, NULL);
     QSFMessage *m = calloc(count + 1, sizeof *m);
     *n = 0;
-    if (m && a->system.len > 0)
-        m[(*n)++] = (QSFMessage){"system", ui_buf_str(&a->system), a->system.len};
+    if (m && a->system.len > 0) m[(*n)++] = (QSFMessage){ "system", ui_buf_str(&a->system), a->system.len };
     for (size_t i = 0; m && i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
         if (it->in_context && it != a->answer)
             m[(*n)++] =
-                (QSFMessage){it->kind == UI_USER ? "user" : "assistant", ui_buf_str(&it->raw), it->raw.len};
+                (QSFMessage){ it->kind == UI_USER ? "user" : "assistant", ui_buf_str(&it->raw), it->raw.len };
     }
     return m;
 }
@@ -169,11 +154,10 @@ static bool submit(UiApp *a, bool go_on) {
         ui_app_say(a, UI_ERROR, "out of memory: nothing was sent");
         return false;
     }
-    QSFRequest r = {.messages = messages, .n_messages = n, .continue_last = go_on};
+    QSFRequest r = { .messages = messages, .n_messages = n, .continue_last = go_on };
     a->request = a->engine.submit(a->engine.self, &r);
     free(messages);
-    if (a->request == 0)
-        ui_app_say(a, UI_ERROR, "the engine is still busy: nothing was sent");
+    if (a->request == 0) ui_app_say(a, UI_ERROR, "the engine is still busy: nothing was sent");
     return a->request != 0;
 }
 
@@ -183,8 +167,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
         ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf file)");
         return false;
     }
-    if (!submit(a, go_on))
-        return false;
+    if (!submit(a, go_on)) return false;
     if (go_on) {
         a->answer = last;
     } else {
@@ -201,15 +184,13 @@ bool ui_app_ask(UiApp *a, bool go_on) {
         a->answer->open = true;
         a->answer->stop[0] = '\0';
     }
-    if (a->hooks.answer_begin)
-        a->hooks.answer_begin(a->hooks.arg);
+    if (a->hooks.answer_begin) a->hooks.answer_begin(a->hooks.arg);
     return true;
 }
 
 void ui_app_withdraw(UiApp *a) {
     UiItem *last = ui_transcript_last(&a->chat);
-    if (!last || last->kind != UI_USER)
-        return;
+    if (!last || last->kind != UI_USER) return;
     last->in_context = false;
     last->version++;
     a->chat.next_number = last->number - 1;
@@ -233,8 +214,7 @@ void ui_app_load(UiApp *a, const char *path) {
 }
 
 void ui_app_start_load(UiApp *a) {
-    if (ui_app_busy(a) || (!a->want_model && !a->want_reload))
-        return;
+    if (ui_app_busy(a) || (!a->want_model && !a->want_reload)) return;
     if (a->want_model) {
         free(a->model_path);
         a->model_path = a->want_model;

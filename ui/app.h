@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat without a screen: the conversation, the engine's requests, the queue of one message, settings and the
- * session file. The full screen and the line mode both drive it: submit a line, take engine events, read what is there.
- * One thread; nothing here waits. */
+/* The chat without a screen: the conversation, the engine's requests, the queue of one message, settings and
+ * the session file. The full screen and the line mode both drive it: submit a line, take engine events, read
+ * what is there. One thread; nothing here waits. */
 #ifndef QSF_UI_APP_H
 #define QSF_UI_APP_H
 
@@ -9,7 +9,7 @@
 #include "ui/session.h"
 #include "ui/transcript.h"
 
-#define UI_SPARK 32
+#define UI_SPARK       32
 #define UI_MESSAGE_MAX ((size_t)8 << 20) /* bytes of one message */
 
 typedef enum UiRequest { UI_REQUEST_NONE, UI_REQUEST_LOAD, UI_REQUEST_ANSWER } UiRequest;
@@ -29,29 +29,29 @@ typedef struct UiApp {
     QSFSettings settings;
     UiTranscript chat;
     UiSession session;
-    UiBuf system;         /* system prompt, empty = none */
-    char *model_path;     /* of the model that is loaded or being loaded; NULL = none */
+    UiBuf system;     /* system prompt, empty = none */
+    char *model_path; /* of the model that is loaded or being loaded; NULL = none */
 
     UiRequest running;
-    uint64_t request;     /* id of it */
-    bool model_ready;     /* the last load succeeded */
-    UiItem *answer;       /* the answer being written */
-    size_t answer_from;   /* bytes that were in it before this request (/continue) */
-    bool stopping;        /* cancelled, its end not seen yet */
+    uint64_t request;   /* id of it */
+    bool model_ready;   /* the last load succeeded */
+    UiItem *answer;     /* the answer being written */
+    size_t answer_from; /* bytes that were in it before this request (/continue) */
+    bool stopping;      /* cancelled, its end not seen yet */
 
     bool has_queue;
-    UiBuf queue;          /* the message to send when the answer is finished */
-    char *want_model;     /* to load when the answer is finished */
-    bool want_reload;     /* settings changed that need a load */
+    UiBuf queue;      /* the message to send when the answer is finished */
+    char *want_model; /* to load when the answer is finished */
+    bool want_reload; /* settings changed that need a load */
 
-    bool interactive;     /* a person types: prefixes of command names are understood */
+    bool interactive; /* a person types: prefixes of command names are understood */
     bool full_screen;
-    bool verbose;         /* more is said about a model that was loaded */
-    unsigned knob;        /* index of the setting that the live keys change */
+    bool verbose;  /* more is said about a model that was loaded */
+    unsigned knob; /* index of the setting that the live keys change */
     bool quit;
-    int exit_code;        /* of the program: the first failure, 0 = none */
+    int exit_code; /* of the program: the first failure, 0 = none */
 
-    QSFStats stats;       /* last snapshot */
+    QSFStats stats;         /* last snapshot */
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
     double spark_time;    /* monotonic seconds of the last one */
@@ -103,7 +103,8 @@ void ui_app_finish(UiApp *a);
 
 /* Forgets all messages (not the settings, not the file). */
 void ui_app_clear_messages(UiApp *a);
-/* Replays conversation `name` and goes on in it. false with a sentence said; code (may be NULL) an exit code. */
+/* Replays conversation `name` and goes on in it. false with a sentence said; code (may be NULL) an exit code.
+ */
 bool ui_app_resume(UiApp *a, const char *name);
 /* Writes the whole conversation as it is to the session: for a file that has none of it or lost a part. */
 void ui_app_save_all(UiApp *a);

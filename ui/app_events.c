@@ -7,8 +7,7 @@
 #include "ui/app_internal.h"
 
 static void say_save_problem(UiApp *a) {
-    if (!a->session.problem[0])
-        return;
+    if (!a->session.problem[0]) return;
     char text[sizeof a->session.problem];
     memcpy(text, a->session.problem, sizeof text);
     a->session.problem[0] = '\0';
@@ -21,8 +20,7 @@ static void answer_text(UiApp *a, const QSFEvent *e) {
         ui_app_stop(a);
         return;
     }
-    if (a->hooks.answer_text)
-        a->hooks.answer_text(a->hooks.arg, e->text, e->text_len);
+    if (a->hooks.answer_text) a->hooks.answer_text(a->hooks.arg, e->text, e->text_len);
 }
 
 /* The answer ends, whole or not: it is closed, kept and saved. Without a single character it goes, and
@@ -30,8 +28,7 @@ static void answer_text(UiApp *a, const QSFEvent *e) {
 static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     UiItem *it = a->answer;
     a->answer = NULL;
-    if (!it)
-        return;
+    if (!it) return;
     it->open = false;
     ui_item_close(it);
     (void)snprintf(it->stop, sizeof it->stop, "%s", stop);
@@ -60,22 +57,19 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
     a->engine.stats(a->engine.self, &a->stats);
     close_answer(a, qsf_stop_name(e->stop), e);
     if (e->stop == QSF_STOP_CONTEXT) {
-        if (a->exit_code == 0)
-            a->exit_code = 5;
-        ui_app_say(a, UI_NOTICE, "the context is full: /undo or /clear make room, /set ctx N makes it larger");
+        if (a->exit_code == 0) a->exit_code = 5;
+        ui_app_say(a, UI_NOTICE,
+                   "the context is full: /undo or /clear make room, /set ctx N makes it larger");
     }
-    if (a->hooks.answer_end)
-        a->hooks.answer_end(a->hooks.arg);
+    if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     say_seed(a, e);
 }
 
 static void answer_failed(UiApp *a, const QSFEvent *e) {
     bool had_text = a->answer && a->answer->raw.len > 0;
-    if (a->exit_code == 0)
-        a->exit_code = e->code > 0 ? e->code : 1;
+    if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
     close_answer(a, "error", e);
-    if (had_text && a->hooks.answer_end)
-        a->hooks.answer_end(a->hooks.arg);
+    if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     ui_app_say(a, UI_ERROR, "%s", e->text ? e->text : "the engine failed");
 }
 
@@ -86,8 +80,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     if (a->full_screen || a->interactive)
         ui_app_say(a, UI_NOTICE, "%s is ready: %s", e->text ? e->text : "the model", a->stats.model_desc);
     char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
-    if (plan)
-        ui_app_print(a, UI_OUTPUT, plan);
+    if (plan) ui_app_print(a, UI_OUTPUT, plan);
     free(plan);
 }
 
@@ -101,10 +94,8 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
         free(a->model_path);
         a->model_path = old;
     }
-    if (cancelled)
-        return;
-    if (a->exit_code == 0)
-        a->exit_code = e->code > 0 ? e->code : 1;
+    if (cancelled) return;
+    if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
     ui_app_say(a, UI_ERROR, "%s", e->text ? e->text : "the model could not be loaded");
 }
 
@@ -129,8 +120,7 @@ static void take(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "%s", e->text ? e->text : "");
         return;
     }
-    if (a->running == UI_REQUEST_NONE || e->request != a->request)
-        return;
+    if (a->running == UI_REQUEST_NONE || e->request != a->request) return;
     if (e->type == QSF_EVENT_TEXT)
         answer_text(a, e);
     else if (e->type == QSF_EVENT_DONE || e->type == QSF_EVENT_ERROR || e->type == QSF_EVENT_LOADED)
@@ -172,8 +162,7 @@ void ui_app_finish(UiApp *a) {
     if (a->running == UI_REQUEST_ANSWER) {
         ui_app_stop(a);
         ui_app_pump(a);
-        if (a->answer)
-            close_answer(a, "interrupted", NULL);
+        if (a->answer) close_answer(a, "interrupted", NULL);
     }
     a->running = UI_REQUEST_NONE;
     ui_session_close(&a->session);

@@ -12,8 +12,8 @@ void ui_app_start_load(UiApp *a);
 /* The last message got no answer: it stays on the screen and leaves the context. */
 void ui_app_withdraw(UiApp *a);
 
-/* Saves a message that is in the transcript already, from byte `from` of its text on. Makes the file with the first
- * one, and writes everything again when a record was lost before. */
+/* Saves a message that is in the transcript already, from byte `from` of its text on. Makes the file with the
+ * first one, and writes everything again when a record was lost before. */
 void ui_app_save_message(UiApp *a, const UiItem *it, size_t from);
 /* Saves which model answers from here on. */
 void ui_app_save_model(UiApp *a);

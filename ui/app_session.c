@@ -8,17 +8,16 @@
 
 static void save_text(UiApp *a, const UiItem *it, size_t from) {
     bool answer = it->kind == UI_ANSWER;
-    QSFLogRecord facts = {.seed = it->seed, .tokens = it->tokens};
+    QSFLogRecord facts = { .seed = it->seed, .tokens = it->tokens };
     facts.stop = it->stop[0] ? it->stop : NULL;
-    ui_session_message(&a->session, answer ? "assistant" : "user", ui_buf_str(&it->raw) + from, it->raw.len - from,
-                       answer ? &facts : NULL);
+    ui_session_message(&a->session, answer ? "assistant" : "user", ui_buf_str(&it->raw) + from,
+                       it->raw.len - from, answer ? &facts : NULL);
 }
 
 /* Whole, so that the conversation finds its model from any folder. */
 void ui_app_save_model(UiApp *a) {
     char *whole = a->model_path ? realpath(a->model_path, NULL) : NULL;
-    if (a->model_path)
-        ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, whole ? whole : a->model_path, 0);
+    if (a->model_path) ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, whole ? whole : a->model_path, 0);
     free(whole);
 }
 
@@ -27,15 +26,13 @@ static void save_head(UiApp *a) {
     QSFSettings defaults;
     qsf_settings_default(&defaults);
     ui_app_save_model(a);
-    if (a->system.len > 0)
-        ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
+    if (a->system.len > 0) ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT];
         qsf_setting_get(&a->settings, row, is, sizeof is);
         qsf_setting_get(&defaults, row, was, sizeof was);
-        if (strcmp(is, was) != 0)
-            ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
+        if (strcmp(is, was) != 0) ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
     }
 }
 
@@ -43,25 +40,21 @@ static void save_everything(UiApp *a) {
     save_head(a);
     for (size_t i = 0; i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
-        if (it->in_context && it != a->answer)
-            save_text(a, it, 0);
+        if (it->in_context && it != a->answer) save_text(a, it, 0);
     }
 }
 
 void ui_app_save_all(UiApp *a) {
     char err[300] = "";
-    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err))
-        return;
+    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err)) return;
     a->session.lost = false;
-    if (ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0))
-        save_everything(a);
+    if (ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0)) save_everything(a);
 }
 
 void ui_app_save_message(UiApp *a, const UiItem *it, size_t from) {
     char err[300] = "";
     bool fresh = a->session.log == NULL;
-    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err))
-        return;
+    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err)) return;
     if (fresh)
         save_everything(a);
     else if (a->session.lost)
@@ -70,14 +63,11 @@ void ui_app_save_message(UiApp *a, const UiItem *it, size_t from) {
         save_text(a, it, from);
 }
 
-void ui_app_clear_messages(UiApp *a) {
-    ui_transcript_clear(&a->chat);
-}
+void ui_app_clear_messages(UiApp *a) { ui_transcript_clear(&a->chat); }
 
 void ui_app_drop(UiApp *a, uint32_t n) {
     uint32_t dropped = ui_transcript_drop(&a->chat, n);
-    if (dropped > 0)
-        ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, dropped);
+    if (dropped > 0) ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, dropped);
 }
 
 void ui_app_set_system(UiApp *a, const char *text) {
@@ -99,8 +89,7 @@ static void replay_set(Replay *rp, const QSFLogRecord *r) {
     UiApp *a = rp->app;
     const QSFSetting *row = r->name ? qsf_setting_find(r->name) : NULL;
     char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT], err[200];
-    if (!row || !r->text)
-        return;
+    if (!row || !r->text) return;
     qsf_setting_get(&a->settings, row, is, sizeof is);
     qsf_setting_get(&rp->defaults, row, was, sizeof was);
     if (strcmp(is, was) == 0 && qsf_setting_set(&a->settings, row, r->text, err, sizeof err) == 0)
@@ -112,8 +101,7 @@ static void label_from_path(UiItem *it, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     size_t len = strlen(name);
-    if (len > 5 && strcmp(name + len - 5, ".gguf") == 0)
-        len -= 5;
+    if (len > 5 && strcmp(name + len - 5, ".gguf") == 0) len -= 5;
     char *clean = qsf_clean_dup(name, len, true);
     (void)snprintf(it->label, sizeof it->label, "%s", clean ? clean : "");
     free(clean);
@@ -127,11 +115,9 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
         (void)ui_item_append(&a->chat, last, r->text, r->len);
     else
         last = ui_transcript_add(&a->chat, user ? UI_USER : UI_ANSWER, r->text, r->len);
-    if (!last)
-        return;
+    if (!last) return;
     ui_item_close(last);
-    if (!user && model)
-        label_from_path(last, model);
+    if (!user && model) label_from_path(last, model);
     last->time = r->time;
     last->seed = r->seed;
     last->tokens += r->tokens;
@@ -168,22 +154,20 @@ static void settle(UiApp *a, const char *name, uint32_t damaged, char *model) {
         ui_app_withdraw(a);
         ui_app_say(a, UI_NOTICE, "the last message had no answer yet: /retry sends it again");
     }
-    if (damaged > 0)
-        ui_app_say(a, UI_NOTICE, "session %s: %u damaged lines were skipped", name, damaged);
-    if (model && model[0] && !a->model_path && !ui_app_busy(a))
-        ui_app_load(a, model);
+    if (damaged > 0) ui_app_say(a, UI_NOTICE, "session %s: %u damaged lines were skipped", name, damaged);
+    if (model && model[0] && !a->model_path && !ui_app_busy(a)) ui_app_load(a, model);
 }
 
 bool ui_app_resume(UiApp *a, const char *name) {
     char err[300] = "";
     uint32_t damaged = 0;
-    Replay rp = {.app = a};
+    Replay rp = { .app = a };
     if (!qsf_chatlog_name_ok(name)) {
         ui_app_say(a, UI_ERROR, "session '%s': a name must not be empty, hold '/' or begin with '.'", name);
         return false;
     }
     /* The lock first: another program may be writing. */
-    UiSession next = {.on = true};
+    UiSession next = { .on = true };
     ui_session_use(&next, name);
     if (!ui_session_open(&next, err, sizeof err)) {
         ui_app_say(a, UI_ERROR, "%s", err);

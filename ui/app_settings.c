@@ -20,7 +20,7 @@ static void mark_on_screen(UiApp *a, const QSFSetting *row, const char *from, co
     UiItem *last = a->chat.n > 0 ? a->chat.items[a->chat.n - 1] : NULL;
     if (last && last->kind == UI_NOTICE && strcmp(last->label, row->name) == 0) {
         const char *arrow = strstr(ui_buf_str(&last->raw), " -> ");
-        UiBuf text = {0};
+        UiBuf text = { 0 };
         ui_buf_add(&text, ui_buf_str(&last->raw), arrow ? (size_t)(arrow - ui_buf_str(&last->raw)) : 0);
         ui_buf_printf(&text, " -> %s", to);
         ui_buf_clear(&last->raw);
@@ -31,8 +31,7 @@ static void mark_on_screen(UiApp *a, const QSFSetting *row, const char *from, co
     char text[QSF_SETTING_TEXT * 2 + 80];
     int n = snprintf(text, sizeof text, "%s %s -> %s", row->name, from, to);
     UiItem *it = ui_transcript_add(&a->chat, UI_NOTICE, text, n > 0 ? (size_t)n : 0);
-    if (it)
-        (void)snprintf(it->label, sizeof it->label, "%s", row->name);
+    if (it) (void)snprintf(it->label, sizeof it->label, "%s", row->name);
 }
 
 static void said_change(UiApp *a, const QSFSetting *row, const char *from, const char *to) {
@@ -53,13 +52,11 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     qsf_setting_get(&next, row, to, sizeof to);
     a->settings = next;
     if (strcmp(from, to) == 0) {
-        if (!quiet)
-            ui_app_say(a, UI_NOTICE, "%s is %s", row->name, to);
+        if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s", row->name, to);
         return true;
     }
     mark(a, row, to);
-    if (!quiet)
-        said_change(a, row, from, to);
+    if (!quiet) said_change(a, row, from, to);
     if (row->flags & QSF_SETTING_LIVE)
         a->engine.set_params(a->engine.self, &a->settings.params);
     else
@@ -87,15 +84,13 @@ void ui_app_knob_choose(UiApp *a, int by) {
 void ui_app_knob_turn(UiApp *a, int steps) {
     const QSFSetting *row = qsf_setting_at(a->knob);
     char value[QSF_SETTING_TEXT], from[QSF_SETTING_TEXT];
-    if (!row || !is_knob(a->knob))
-        return;
+    if (!row || !is_knob(a->knob)) return;
     qsf_setting_get(&a->settings, row, from, sizeof from);
     double v = strtod(from, NULL) + steps * row->step;
     v = v < row->min ? row->min : v > row->max ? row->max : v;
     /* Steps land on round numbers; a limit of "above 0" stays above it. */
     v = round(v * 1e4) / 1e4;
-    if (v <= 0 && strcmp(row->name, "top-p") == 0)
-        v = row->step;
+    if (v <= 0 && strcmp(row->name, "top-p") == 0) v = row->step;
     (void)snprintf(value, sizeof value, "%.10g", v);
     (void)ui_app_set(a, row, value, !a->full_screen);
 }

@@ -6,21 +6,14 @@
 
 #define QUOTES "\"\"\""
 
-static bool starts(const char *text, size_t len) {
-    return len >= 3 && memcmp(text, QUOTES, 3) == 0;
-}
+static bool starts(const char *text, size_t len) { return len >= 3 && memcmp(text, QUOTES, 3) == 0; }
 
-static bool ends(const char *text, size_t len) {
-    return len >= 6 && memcmp(text + len - 3, QUOTES, 3) == 0;
-}
+static bool ends(const char *text, size_t len) { return len >= 6 && memcmp(text + len - 3, QUOTES, 3) == 0; }
 
-bool ui_block_open(const char *text, size_t len) {
-    return starts(text, len) && !ends(text, len);
-}
+bool ui_block_open(const char *text, size_t len) { return starts(text, len) && !ends(text, len); }
 
 void ui_block_strip(const char **text, size_t *len) {
-    if (!starts(*text, *len))
-        return;
+    if (!starts(*text, *len)) return;
     bool closed = ends(*text, *len);
     *text += 3;
     *len -= closed ? 6 : 3;
@@ -28,8 +21,7 @@ void ui_block_strip(const char **text, size_t *len) {
         (*text)++;
         (*len)--;
     }
-    if (closed && *len > 0 && (*text)[*len - 1] == '\n')
-        (*len)--;
+    if (closed && *len > 0 && (*text)[*len - 1] == '\n') (*len)--;
 }
 
 bool ui_lines_feed(UiLines *l, const char *line, size_t len) {

@@ -16,8 +16,8 @@ typedef struct UiLines {
     bool inside; /* a block is open */
 } UiLines;
 
-/* One line without its newline. true: text holds a whole message (quotes still on it, may be empty), which the
- * next call forgets. */
+/* One line without its newline. true: text holds a whole message (quotes still on it, may be empty), which
+ * the next call forgets. */
 bool ui_lines_feed(UiLines *l, const char *line, size_t len);
 /* The input ended: true when an unfinished block holds a message. */
 bool ui_lines_end(UiLines *l);

@@ -11,17 +11,13 @@
 #define UI_BUF_KEEP 65536
 
 static bool reserve(UiBuf *b, size_t more) {
-    if (more > SIZE_MAX / 2 - b->len - 1)
-        return false;
+    if (more > SIZE_MAX / 2 - b->len - 1) return false;
     size_t need = b->len + more + 1;
-    if (need <= b->cap)
-        return true;
+    if (need <= b->cap) return true;
     size_t cap = b->cap < 64 ? 64 : b->cap + b->cap / 2;
-    if (cap < need)
-        cap = need;
+    if (cap < need) cap = need;
     char *p = realloc(b->data, cap);
-    if (!p)
-        return false;
+    if (!p) return false;
     b->data = p;
     b->cap = cap;
     return true;
@@ -32,16 +28,13 @@ bool ui_buf_add(UiBuf *b, const char *s, size_t len) {
         b->failed = true;
         return false;
     }
-    if (len > 0)
-        memcpy(b->data + b->len, s, len);
+    if (len > 0) memcpy(b->data + b->len, s, len);
     b->len += len;
     b->data[b->len] = '\0';
     return true;
 }
 
-bool ui_buf_puts(UiBuf *b, const char *s) {
-    return ui_buf_add(b, s, strlen(s));
-}
+bool ui_buf_puts(UiBuf *b, const char *s) { return ui_buf_add(b, s, strlen(s)); }
 
 bool ui_buf_printf(UiBuf *b, const char *fmt, ...) {
     va_list ap, again;
@@ -60,9 +53,7 @@ bool ui_buf_printf(UiBuf *b, const char *fmt, ...) {
     return ok;
 }
 
-const char *ui_buf_str(const UiBuf *b) {
-    return b->data ? b->data : "";
-}
+const char *ui_buf_str(const UiBuf *b) { return b->data ? b->data : ""; }
 
 void ui_buf_clear(UiBuf *b) {
     if (b->cap > UI_BUF_KEEP) {
@@ -71,21 +62,18 @@ void ui_buf_clear(UiBuf *b) {
     }
     b->len = 0;
     b->failed = false;
-    if (b->data)
-        b->data[0] = '\0';
+    if (b->data) b->data[0] = '\0';
 }
 
 void ui_buf_free(UiBuf *b) {
     free(b->data);
-    *b = (UiBuf){0};
+    *b = (UiBuf){ 0 };
 }
 
 char *ui_strdup_len(const char *s, size_t len) {
     char *p = malloc(len + 1);
-    if (!p)
-        return NULL;
-    if (len > 0)
-        memcpy(p, s, len);
+    if (!p) return NULL;
+    if (len > 0) memcpy(p, s, len);
     p[len] = '\0';
     return p;
 }

@@ -10,14 +10,12 @@
 #include "ui/wrap.h"
 
 static UiCell *cell_at(UiCanvas *c, int row, int col) {
-    if (row < 0 || col < 0 || row >= c->rows || col >= c->cols)
-        return NULL;
+    if (row < 0 || col < 0 || row >= c->rows || col >= c->cols) return NULL;
     return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
 }
 
 static void cell_set(UiCell *cell, const char *s, size_t len, int width, UiStyle style) {
-    if (len > UI_CELL_TEXT)
-        len = UI_CELL_TEXT;
+    if (len > UI_CELL_TEXT) len = UI_CELL_TEXT;
     memcpy(cell->text, s, len);
     cell->len = (unsigned char)len;
     cell->width = (unsigned char)width;
@@ -25,15 +23,13 @@ static void cell_set(UiCell *cell, const char *s, size_t len, int width, UiStyle
 }
 
 void ui_canvas_clear(UiCanvas *c) {
-    for (int row = 0; row < c->rows; row++)
-        ui_canvas_fill(c, row, 0, c->cols, UI_STYLE_TEXT);
+    for (int row = 0; row < c->rows; row++) ui_canvas_fill(c, row, 0, c->cols, UI_STYLE_TEXT);
     c->cursor_row = -1;
     c->cursor_col = 0;
 }
 
 bool ui_canvas_resize(UiCanvas *c, int rows, int cols) {
-    if (rows < 1 || cols < 1 || rows > 2000 || cols > 2000)
-        rows = cols = 1;
+    if (rows < 1 || cols < 1 || rows > 2000 || cols > 2000) rows = cols = 1;
     if (rows != c->rows || cols != c->cols) {
         free(c->cells);
         c->cells = calloc((size_t)rows * (size_t)cols, sizeof *c->cells);
@@ -46,14 +42,13 @@ bool ui_canvas_resize(UiCanvas *c, int rows, int cols) {
 
 void ui_canvas_free(UiCanvas *c) {
     free(c->cells);
-    *c = (UiCanvas){.unicode = c->unicode};
+    *c = (UiCanvas){ .unicode = c->unicode };
 }
 
 /* A mark that combines with what was drawn before joins its cell when there is room. */
 static void combine(UiCanvas *c, int row, int col, const char *s, size_t len) {
     UiCell *cell = cell_at(c, row, col - 1);
-    if (cell && cell->len == 0)
-        cell = cell_at(c, row, col - 2);
+    if (cell && cell->len == 0) cell = cell_at(c, row, col - 2);
     if (cell && cell->len + len <= UI_CELL_TEXT) {
         memcpy(cell->text + cell->len, s, len);
         cell->len = (unsigned char)(cell->len + len);
@@ -62,31 +57,26 @@ static void combine(UiCanvas *c, int row, int col, const char *s, size_t len) {
 
 /* The longest beginning of a cluster that a cell can hold, whole characters only. */
 static size_t fit(const char *s, size_t len) {
-    if (len <= UI_CELL_TEXT)
-        return len;
+    if (len <= UI_CELL_TEXT) return len;
     size_t n = UI_CELL_TEXT;
-    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
-        n--;
+    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80) n--;
     return n;
 }
 
 int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s, size_t len) {
     int start = col;
-    if (end > c->cols)
-        end = c->cols;
+    if (end > c->cols) end = c->cols;
     while (len > 0 && *s != '\n') {
         int cells = 0;
         size_t n = ui_wrap_step(s, len, col - start, &cells);
-        if (n == 0 || col + cells > end)
-            break;
+        if (n == 0 || col + cells > end) break;
         if (*s == '\t') {
             ui_canvas_fill(c, row, col, col + cells, style);
         } else if (cells == 0) {
             combine(c, row, col, s, n);
         } else {
             UiCell *cell = cell_at(c, row, col);
-            if (cell)
-                cell_set(cell, s, fit(s, n), cells, style);
+            if (cell) cell_set(cell, s, fit(s, n), cells, style);
             for (int k = 1; k < cells && (cell = cell_at(c, row, col + k)) != NULL; k++)
                 cell_set(cell, "", 0, 0, style);
         }
@@ -113,8 +103,7 @@ int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, cons
 void ui_canvas_fill(UiCanvas *c, int row, int col, int end, UiStyle style) {
     for (; col < end; col++) {
         UiCell *cell = cell_at(c, row, col);
-        if (cell)
-            cell_set(cell, " ", 1, 1, style);
+        if (cell) cell_set(cell, " ", 1, 1, style);
     }
 }
 
@@ -129,7 +118,7 @@ void ui_canvas_vline(UiCanvas *c, int row, int end_row, int col, UiStyle style) 
 }
 
 void ui_canvas_bar(UiCanvas *c, int row, int col, int n, UiStyle style, double part) {
-    static const char *const eighths[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    static const char *const eighths[] = { " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
     part = part > 0 ? part < 1 ? part : 1 : 0; /* NaN becomes 0 */
     if (!c->unicode) {
         ui_canvas_puts(c, row, col, c->cols, UI_STYLE_DIM, "[");
@@ -153,10 +142,8 @@ void ui_canvas_text(const UiCanvas *c, int row, UiBuf *out) {
     for (int col = 0; row >= 0 && row < c->rows && col < c->cols; col++) {
         const UiCell *cell = &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
         ui_buf_add(out, cell->text, cell->len);
-        if (cell->len != 1 || cell->text[0] != ' ')
-            keep = out->len;
+        if (cell->len != 1 || cell->text[0] != ' ') keep = out->len;
     }
     out->len = keep;
-    if (out->data)
-        out->data[keep] = '\0';
+    if (out->data) out->data[keep] = '\0';
 }

@@ -21,15 +21,15 @@ typedef struct UiCanvas {
     UiCell *cells; /* (rows, cols) */
     int rows, cols;
     int cursor_row, cursor_col; /* row -1: hidden */
-    bool unicode;  /* boxes, bars and dots may be drawn with characters outside of ASCII */
+    bool unicode;               /* boxes, bars and dots may be drawn with characters outside of ASCII */
 } UiCanvas;
 
 /* Sets the size and blanks it. false without memory: the canvas is then 0x0. */
 bool ui_canvas_resize(UiCanvas *c, int rows, int cols);
 void ui_canvas_clear(UiCanvas *c);
 void ui_canvas_free(UiCanvas *c);
-/* Draws cleaned text from (row, col) up to, not including, column end; returns the column behind it. '\n' ends
- * it. Text that does not fit is cut. */
+/* Draws cleaned text from (row, col) up to, not including, column end; returns the column behind it. '\n'
+ * ends it. Text that does not fit is cut. */
 int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s, size_t len);
 int ui_canvas_puts(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s);
 int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, const char *fmt, ...)

@@ -9,8 +9,7 @@
 
 /* Cells of the margin before the text. */
 static int margin(const UiChatView *v, UiKind kind) {
-    if (v->compact)
-        return kind == UI_USER || kind == UI_ANSWER ? 5 : 2;
+    if (v->compact) return kind == UI_USER || kind == UI_ANSWER ? 5 : 2;
     return kind == UI_OUTPUT ? 1 : kind == UI_ANSWER ? 1 : 3;
 }
 
@@ -28,15 +27,14 @@ static size_t block_rows(const UiChatView *v, const UiBlock *b, const UiItem *it
 
 static void block_drop(UiBlock *b) {
     free(b->lines);
-    *b = (UiBlock){0};
+    *b = (UiBlock){ 0 };
 }
 
 static bool block_push(UiBlock *b, UiLine line) {
     if (b->n == b->cap) {
         size_t cap = b->cap ? b->cap * 2 : 4;
         UiLine *p = realloc(b->lines, cap * sizeof *p);
-        if (!p)
-            return false;
+        if (!p) return false;
         b->lines = p;
         b->cap = cap;
     }
@@ -49,8 +47,7 @@ static void block_wrap(UiBlock *b, const UiItem *it, int width) {
     size_t len = 0, off = 0;
     const char *s = ui_item_shown(it, &len);
     unsigned indent = 0;
-    while (len > 0 && s[len - 1] == '\n')
-        len--;
+    while (len > 0 && s[len - 1] == '\n') len--;
     if (b->n > 0 && len >= b->text_len) {
         b->n--;
         off = b->lines[b->n].off;
@@ -62,8 +59,7 @@ static void block_wrap(UiBlock *b, const UiItem *it, int width) {
         UiLine line;
         unsigned next = 0;
         size_t end = ui_wrap_next(s, len, off, indent, width, &line, &next);
-        if (!block_push(b, line))
-            return;
+        if (!block_push(b, line)) return;
         indent = next;
         off = end;
     } while (off < len);
@@ -73,18 +69,15 @@ static void block_wrap(UiBlock *b, const UiItem *it, int width) {
 }
 
 static bool make_blocks(UiChatView *v, size_t n) {
-    for (size_t i = n; i < v->n; i++)
-        block_drop(&v->blocks[i]);
+    for (size_t i = n; i < v->n; i++) block_drop(&v->blocks[i]);
     if (n > v->cap) {
         size_t cap = n + n / 2 + 16;
         UiBlock *p = realloc(v->blocks, cap * sizeof *p);
-        if (!p)
-            return false;
+        if (!p) return false;
         v->blocks = p;
         v->cap = cap;
     }
-    if (n > v->n)
-        memset(v->blocks + v->n, 0, (n - v->n) * sizeof *v->blocks);
+    if (n > v->n) memset(v->blocks + v->n, 0, (n - v->n) * sizeof *v->blocks);
     v->n = n;
     return true;
 }
@@ -105,53 +98,42 @@ static Anchor find_anchor(const UiChatView *v, const UiTranscript *t) {
         const UiBlock *b = &v->blocks[i];
         size_t rows = block_rows(v, b, t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
         size_t label = has_label(v, t->items[i]->kind);
-        if (line < label)
-            return (Anchor){i, 0, true};
-        if (line - label < b->n)
-            return (Anchor){i, b->lines[line - label].off, false};
-        if (line < rows)
-            return (Anchor){i + 1, 0, true};
+        if (line < label) return (Anchor){ i, 0, true };
+        if (line - label < b->n) return (Anchor){ i, b->lines[line - label].off, false };
+        if (line < rows) return (Anchor){ i + 1, 0, true };
         line -= rows;
     }
-    return (Anchor){0};
+    return (Anchor){ 0 };
 }
 
 static size_t line_of_anchor(const UiChatView *v, const UiTranscript *t, Anchor a) {
     size_t line = 0;
     for (size_t i = 0; i < a.item && i < v->n; i++)
         line += block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
-    if (a.item >= v->n || a.label)
-        return line;
+    if (a.item >= v->n || a.label) return line;
     const UiBlock *b = &v->blocks[a.item];
     line += has_label(v, t->items[a.item]->kind);
-    for (size_t k = 0; k + 1 < b->n && b->lines[k + 1].off <= a.off; k++)
-        line++;
+    for (size_t k = 0; k + 1 < b->n && b->lines[k + 1].off <= a.off; k++) line++;
     return line;
 }
 
 void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int height) {
-    Anchor anchor = {0};
+    Anchor anchor = { 0 };
     bool rewrap = v->width != width;
-    if (rewrap && !v->follow)
-        anchor = find_anchor(v, t);
+    if (rewrap && !v->follow) anchor = find_anchor(v, t);
     v->width = width;
     v->height = height > 0 ? height : 0;
-    if (!make_blocks(v, t->n))
-        return;
+    if (!make_blocks(v, t->n)) return;
     v->total = 0;
     for (size_t i = 0; i < t->n; i++) {
         const UiItem *it = t->items[i];
         UiBlock *b = &v->blocks[i];
-        if (rewrap || b->id != it->id)
-            block_drop(b);
-        if (b->id == 0 || b->version != it->version)
-            block_wrap(b, it, width - margin(v, it->kind));
+        if (rewrap || b->id != it->id) block_drop(b);
+        if (b->id == 0 || b->version != it->version) block_wrap(b, it, width - margin(v, it->kind));
         v->total += block_rows(v, b, it, i + 1 < t->n ? t->items[i + 1] : NULL);
     }
-    if (rewrap && !v->follow)
-        v->top = line_of_anchor(v, t, anchor);
-    if (v->follow || v->top >= bottom_top(v))
-        ui_chatview_end(v);
+    if (rewrap && !v->follow) v->top = line_of_anchor(v, t, anchor);
+    if (v->follow || v->top >= bottom_top(v)) ui_chatview_end(v);
 }
 
 void ui_chatview_scroll(UiChatView *v, long lines) {
@@ -162,8 +144,7 @@ void ui_chatview_scroll(UiChatView *v, long lines) {
         v->follow = bottom == 0;
     } else {
         v->top += (size_t)lines;
-        if (v->top >= bottom)
-            ui_chatview_end(v);
+        if (v->top >= bottom) ui_chatview_end(v);
     }
 }
 
@@ -187,7 +168,9 @@ static void draw_label(const UiItem *it, UiCanvas *c, int row, int col, int end)
     ui_format_clock(it->time, when, sizeof when);
     bool user = it->kind == UI_USER;
     int at = ui_canvas_puts(c, row, col + 1, end, user ? UI_STYLE_USER : UI_STYLE_ANSWER,
-                            user ? "you" : it->label[0] ? it->label : "model");
+                            user           ? "you"
+                            : it->label[0] ? it->label
+                                           : "model");
     at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  %s", when);
     if (it->in_context)
         at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "  #%u", it->number);
@@ -196,8 +179,7 @@ static void draw_label(const UiItem *it, UiCanvas *c, int row, int col, int end)
     char facts[96];
     ui_format_answer(it, facts, sizeof facts);
     int width = (int)qsf_text_width(facts, strlen(facts));
-    if (end - width - 1 > at + 1)
-        ui_canvas_puts(c, row, end - width - 1, end, UI_STYLE_DIM, facts);
+    if (end - width - 1 > at + 1) ui_canvas_puts(c, row, end - width - 1, end, UI_STYLE_DIM, facts);
 }
 
 static void draw_margin(const UiChatView *v, const UiItem *it, UiCanvas *c, int row, int col, bool first) {
@@ -208,20 +190,26 @@ static void draw_margin(const UiChatView *v, const UiItem *it, UiCanvas *c, int 
     else if (!v->compact && it->kind == UI_USER)
         ui_canvas_puts(c, row, col + 1, end, UI_STYLE_USER, c->unicode ? "│" : "|");
     else if (first && (it->kind == UI_NOTICE || it->kind == UI_ERROR))
-        ui_canvas_puts(c, row, col + (v->compact ? 0 : 1), end, it->kind == UI_ERROR ? UI_STYLE_ERROR : UI_STYLE_NOTICE,
-                       it->kind == UI_ERROR ? "!" : c->unicode ? "·" : "-");
+        ui_canvas_puts(c, row, col + (v->compact ? 0 : 1), end,
+                       it->kind == UI_ERROR ? UI_STYLE_ERROR : UI_STYLE_NOTICE,
+                       it->kind == UI_ERROR ? "!"
+                       : c->unicode         ? "·"
+                                            : "-");
 }
 
 static UiStyle text_style(const UiItem *it) {
     switch (it->kind) {
     case UI_NOTICE: return UI_STYLE_NOTICE;
     case UI_ERROR: return UI_STYLE_ERROR;
-    default: return (it->kind == UI_USER || it->kind == UI_ANSWER) && !it->in_context ? UI_STYLE_DIM : UI_STYLE_TEXT;
+    default:
+        return (it->kind == UI_USER || it->kind == UI_ANSWER) && !it->in_context ? UI_STYLE_DIM
+                                                                                 : UI_STYLE_TEXT;
     }
 }
 
 /* Row k of an item. */
-static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, UiCanvas *c, int row, int col) {
+static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, UiCanvas *c, int row,
+                     int col) {
     const UiBlock *b = &v->blocks[i];
     int end = col + v->width;
     if (has_label(v, it->kind)) {
@@ -231,8 +219,7 @@ static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, 
         }
         k--;
     }
-    if (k >= b->n)
-        return;
+    if (k >= b->n) return;
     const UiLine *line = &b->lines[k];
     size_t len = 0;
     const char *s = ui_item_shown(it, &len);
@@ -257,8 +244,7 @@ void ui_chatview_draw(const UiChatView *v, const UiTranscript *t, UiCanvas *c, i
 }
 
 void ui_chatview_free(UiChatView *v) {
-    for (size_t i = 0; i < v->n; i++)
-        block_drop(&v->blocks[i]);
+    for (size_t i = 0; i < v->n; i++) block_drop(&v->blocks[i]);
     free(v->blocks);
-    *v = (UiChatView){.follow = true};
+    *v = (UiChatView){ .follow = true };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The transcript as screen lines: wrapped once per change and width, scrolled, following its end. Holds no text, only
- * places in it. One thread. */
+/* The transcript as screen lines: wrapped once per change and width, scrolled, following its end. Holds no
+ * text, only places in it. One thread. */
 #ifndef QSF_UI_CHATVIEW_H
 #define QSF_UI_CHATVIEW_H
 
@@ -21,14 +21,14 @@ typedef struct UiChatView {
     UiBlock *blocks; /* (n), one per item of the transcript */
     size_t n, cap;
     int width, height;
-    bool compact;  /* labels before the text instead of above it */
-    bool follow;   /* the last line stays in view */
-    size_t top;    /* first line shown when it does not */
-    size_t total;  /* lines of all items with labels and blank lines */
+    bool compact; /* labels before the text instead of above it */
+    bool follow;  /* the last line stays in view */
+    size_t top;   /* first line shown when it does not */
+    size_t total; /* lines of all items with labels and blank lines */
 } UiChatView;
 
-/* Brings the lines up to date with the transcript and the size. Text added to an item costs only its last line.
- * Without memory the item is shown as far as it was. */
+/* Brings the lines up to date with the transcript and the size. Text added to an item costs only its last
+ * line. Without memory the item is shown as far as it was. */
 void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int height);
 /* Moves by lines (negative = back); reaching the end turns following on. */
 void ui_chatview_scroll(UiChatView *v, long lines);

@@ -16,8 +16,7 @@ bool ui_cmd_quit(UiApp *a, const char *name, const char *args) {
 
 bool ui_cmd_clear(UiApp *a, const char *name, const char *args) {
     (void)args;
-    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name))
-        return false;
+    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name)) return false;
     ui_app_clear_messages(a);
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
     ui_app_say(a, UI_NOTICE, "cleared: the model starts from nothing");
@@ -27,27 +26,23 @@ bool ui_cmd_clear(UiApp *a, const char *name, const char *args) {
 /* The last message of the user, sent or withdrawn, goes to the end and is asked again. */
 bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     (void)args;
-    if (ui_cmd_busy(a, name))
-        return false;
+    if (ui_cmd_busy(a, name)) return false;
     UiItem *user = ui_transcript_last_of(&a->chat, UI_USER);
     UiItem *last = ui_transcript_last(&a->chat);
     if (!user || (last && last->kind == UI_ANSWER && !user->in_context && last->id > user->id)) {
         ui_app_say(a, UI_ERROR, "/%s: there is no message yet", name);
         return false;
     }
-    if (!a->model_ready)
-        return ui_app_ask(a, false);
+    if (!a->model_ready) return ui_app_ask(a, false);
     if (user->in_context) {
-        if (last && last->kind == UI_ANSWER)
-            ui_app_drop(a, 1);
+        if (last && last->kind == UI_ANSWER) ui_app_drop(a, 1);
     } else {
         user->in_context = true;
         user->number = ++a->chat.next_number;
         user->version++;
         ui_app_save_message(a, user, 0);
     }
-    if (ui_app_ask(a, false))
-        return true;
+    if (ui_app_ask(a, false)) return true;
     ui_app_withdraw(a);
     return false;
 }
@@ -59,8 +54,7 @@ bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "/%s takes a number of exchanges from 1 on, not '%.40s'", name, args);
         return false;
     }
-    if (ui_cmd_busy(a, name))
-        return false;
+    if (ui_cmd_busy(a, name)) return false;
     uint32_t drop = 0;
     long users = 0;
     for (size_t i = a->chat.n; i > 0 && users < n; i--) {
@@ -79,8 +73,7 @@ bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
 
 bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
     (void)args;
-    if (ui_cmd_busy(a, name))
-        return false;
+    if (ui_cmd_busy(a, name)) return false;
     UiItem *last = ui_transcript_last(&a->chat);
     if (!last || last->kind != UI_ANSWER) {
         ui_app_say(a, UI_ERROR, "/%s: there is no answer to go on with", name);

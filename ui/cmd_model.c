@@ -19,24 +19,24 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
         if (!a->model_path)
             ui_app_print(a, UI_OUTPUT, "no model is loaded: /model FILE opens a .gguf file");
         else
-            ui_app_say(a, UI_OUTPUT, "%s\n%s\n%s", a->stats.model_name[0] ? a->stats.model_name : "(not loaded)",
-                       a->stats.model_desc, a->model_path);
+            ui_app_say(a, UI_OUTPUT, "%s\n%s\n%s",
+                       a->stats.model_name[0] ? a->stats.model_name : "(not loaded)", a->stats.model_desc,
+                       a->model_path);
         return true;
     }
     char *path = ui_path_expand(args);
-    if (!path)
-        return false;
+    if (!path) return false;
     ui_app_load(a, path);
     free(path);
     return true;
 }
 
 static void list_templates(UiApp *a) {
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     char *names = qsf_template_names();
-    ui_buf_printf(&b, "template: %s\navailable:", a->stats.template_name[0] ? a->stats.template_name : "none");
-    for (const char *p = names; p && *p; p += strlen(p) + 1)
-        ui_buf_printf(&b, " %s", p);
+    ui_buf_printf(&b,
+                  "template: %s\navailable:", a->stats.template_name[0] ? a->stats.template_name : "none");
+    for (const char *p = names; p && *p; p += strlen(p) + 1) ui_buf_printf(&b, " %s", p);
     ui_buf_puts(&b, "\nmodel = the model's own, off = plain continuation, or a FILE");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
@@ -49,8 +49,7 @@ bool ui_cmd_template(UiApp *a, const char *name, const char *args) {
         list_templates(a);
         return true;
     }
-    if (strcmp(args, "off") == 0)
-        return set_by_name(a, "template", "raw");
+    if (strcmp(args, "off") == 0) return set_by_name(a, "template", "raw");
     char *path = strchr(args, '/') ? ui_path_expand(args) : ui_strdup_len(args, strlen(args));
     bool ok = path && set_by_name(a, "template", path);
     free(path);
@@ -58,13 +57,12 @@ bool ui_cmd_template(UiApp *a, const char *name, const char *args) {
 }
 
 bool ui_cmd_budget(UiApp *a, const char *name, const char *args) {
-    if (!*args)
-        return ui_cmd_mem(a, name, args);
+    if (!*args) return ui_cmd_mem(a, name, args);
     return set_by_name(a, "ram-budget", args);
 }
 
 static void list_settings(UiApp *a) {
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char value[QSF_SETTING_TEXT];
@@ -80,8 +78,7 @@ static void list_settings(UiApp *a) {
 static char *word_of(char **p) {
     char *word = *p;
     *p += strcspn(*p, " \t=");
-    while (**p == ' ' || **p == '\t' || **p == '=')
-        *(*p)++ = '\0';
+    while (**p == ' ' || **p == '\t' || **p == '=') *(*p)++ = '\0';
     return word;
 }
 
@@ -90,11 +87,9 @@ static const QSFSetting *by_beginning(const char *word, bool *several) {
     const QSFSetting *found = NULL;
     for (size_t i = 0; *word && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (strncmp(row->name, word, strlen(word)) != 0)
-            continue;
+        if (strncmp(row->name, word, strlen(word)) != 0) continue;
         *several = found != NULL;
-        if (*several)
-            return NULL;
+        if (*several) return NULL;
         found = row;
     }
     return found;
@@ -104,10 +99,11 @@ static const QSFSetting *by_beginning(const char *word, bool *several) {
 static const QSFSetting *find_setting(UiApp *a, const char *word) {
     bool several = false;
     const QSFSetting *row = qsf_setting_find(word);
-    if (!row && a->interactive)
-        row = by_beginning(word, &several);
+    if (!row && a->interactive) row = by_beginning(word, &several);
     if (!row)
-        ui_app_say(a, UI_ERROR, several ? "/set: several settings begin with '%.40s'" : "/set: no setting '%.40s'; /set lists them",
+        ui_app_say(a, UI_ERROR,
+                   several ? "/set: several settings begin with '%.40s'"
+                           : "/set: no setting '%.40s'; /set lists them",
                    word);
     return row;
 }
@@ -115,15 +111,11 @@ static const QSFSetting *find_setting(UiApp *a, const char *word) {
 static bool set_words(UiApp *a, char *rest) {
     char *word = word_of(&rest);
     /* As other chats spell it: /set parameter temperature 0.7, /set system TEXT. */
-    if (strcmp(word, "parameter") == 0 && *rest)
-        word = word_of(&rest);
-    if (strcmp(word, "system") == 0)
-        return ui_cmd_system(a, "system", rest);
+    if (strcmp(word, "parameter") == 0 && *rest) word = word_of(&rest);
+    if (strcmp(word, "system") == 0) return ui_cmd_system(a, "system", rest);
     const QSFSetting *row = find_setting(a, word);
-    if (!row)
-        return false;
-    if (*rest || !row->arg)
-        return ui_app_set(a, row, rest, false);
+    if (!row) return false;
+    if (*rest || !row->arg) return ui_app_set(a, row, rest, false);
     char value[QSF_SETTING_TEXT];
     qsf_setting_get(&a->settings, row, value, sizeof value);
     ui_app_say(a, UI_OUTPUT, "%s %s\n%s", row->name, value, row->help);

@@ -13,8 +13,7 @@
 #include "ui/path.h"
 
 static bool name_fits(UiApp *a, const char *name) {
-    if (qsf_chatlog_name_ok(name) && strlen(name) < sizeof a->session.name)
-        return true;
+    if (qsf_chatlog_name_ok(name) && strlen(name) < sizeof a->session.name) return true;
     ui_app_say(a, UI_ERROR, "session '%.60s': a name must not be empty, hold '/' or begin with '.'", name);
     return false;
 }
@@ -23,40 +22,37 @@ static bool exists(const char *name) {
     size_t n = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
     bool found = false;
-    for (size_t i = 0; all && i < n; i++)
-        found = found || strcmp(all[i].name, name) == 0;
+    for (size_t i = 0; all && i < n; i++) found = found || strcmp(all[i].name, name) == 0;
     free(all);
     return found;
 }
 
 bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
     char fresh[sizeof a->session.name];
-    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name))
-        return false;
-    if (*args && !name_fits(a, args))
-        return false;
+    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name)) return false;
+    if (*args && !name_fits(a, args)) return false;
     if (*args && exists(args)) {
         ui_app_say(a, UI_ERROR, "session %s exists: /load %s resumes it", args, args);
         return false;
     }
     ui_session_name_now(fresh, sizeof fresh);
     ui_session_use(&a->session, *args ? args : fresh);
-    if (*args)
-        a->session.on = true;
+    if (*args) a->session.on = true;
     ui_app_clear_messages(a);
-    ui_app_say(a, UI_NOTICE, "new session%s%s", a->session.on ? " " : "", a->session.on ? a->session.name : "");
+    ui_app_say(a, UI_NOTICE, "new session%s%s", a->session.on ? " " : "",
+               a->session.on ? a->session.name : "");
     return true;
 }
 
 /* A conversation with a file goes on in a copy of that name; one without gets the file now. */
 bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
     char err[300] = "", fresh[sizeof a->session.name];
-    if (a->running == UI_REQUEST_ANSWER && *args && ui_cmd_busy(a, name))
-        return false;
-    if (*args && !name_fits(a, args))
-        return false;
+    if (a->running == UI_REQUEST_ANSWER && *args && ui_cmd_busy(a, name)) return false;
+    if (*args && !name_fits(a, args)) return false;
     if (!*args && a->session.on) {
-        ui_app_say(a, UI_NOTICE, a->session.log ? "saved as it happens, as %s" : "will be saved as %s with the first message",
+        ui_app_say(a, UI_NOTICE,
+                   a->session.log ? "saved as it happens, as %s"
+                                  : "will be saved as %s with the first message",
                    a->session.name);
         return true;
     }
@@ -77,8 +73,7 @@ bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_ERROR, "%s", err);
         return false;
     }
-    if (!copy)
-        ui_app_save_all(a);
+    if (!copy) ui_app_save_all(a);
     ui_app_say(a, UI_NOTICE, "saved as %s", a->session.name);
     return true;
 }
@@ -91,15 +86,11 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     char *path = ui_path_expand(args);
     size_t len = path ? strlen(path) : 0;
     bool is_model = path && ((len > 5 && strcmp(path + len - 5, ".gguf") == 0) || strchr(path, '/'));
-    if (is_model)
-        ui_app_load(a, path);
+    if (is_model) ui_app_load(a, path);
     free(path);
-    if (is_model)
-        return true;
-    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name))
-        return false;
-    if (!name_fits(a, args))
-        return false;
+    if (is_model) return true;
+    if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name)) return false;
+    if (!name_fits(a, args)) return false;
     if (!exists(args)) {
         ui_app_say(a, UI_ERROR, "there is no session %s; /sessions lists them", args);
         return false;
@@ -108,10 +99,10 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
         ui_app_say(a, UI_NOTICE, "this is session %s", args);
         return true;
     }
-    if (!ui_app_resume(a, args))
-        return false;
+    if (!ui_app_resume(a, args)) return false;
     a->session.on = true;
-    ui_app_say(a, UI_NOTICE, "session %s, %zu messages", a->session.name, ui_transcript_count(&a->chat, NULL));
+    ui_app_say(a, UI_NOTICE, "session %s, %zu messages", a->session.name,
+               ui_transcript_count(&a->chat, NULL));
     return true;
 }
 
@@ -119,19 +110,17 @@ bool ui_cmd_sessions(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
     size_t n = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     for (size_t i = 0; all && i < n && i < 50; i++) {
         char when[32] = "", size[32];
         time_t t = (time_t)all[i].mtime;
         struct tm tm;
-        if (localtime_r(&t, &tm))
-            (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+        if (localtime_r(&t, &tm)) (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
         ui_format_bytes(all[i].bytes, size, sizeof size);
-        ui_buf_printf(&b, "%s%s %-24s %s  %s", i ? "\n" : "", strcmp(all[i].name, a->session.name) == 0 ? "*" : " ",
-                      all[i].name, when, size);
+        ui_buf_printf(&b, "%s%s %-24s %s  %s", i ? "\n" : "",
+                      strcmp(all[i].name, a->session.name) == 0 ? "*" : " ", all[i].name, when, size);
     }
-    if (n > 50)
-        ui_buf_printf(&b, "\n  and %zu older ones", n - 50);
+    if (n > 50) ui_buf_printf(&b, "\n  and %zu older ones", n - 50);
     ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "no sessions yet");
     ui_buf_free(&b);
     free(all);

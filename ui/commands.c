@@ -9,45 +9,41 @@
 #include "qsf_cli.h"
 
 static const UiCommand table[] = {
-    {"help", "?", "[COMMAND]", "keys and commands, or one command", UI_ARG_COMMAND, ui_cmd_help},
-    {"quit", "exit,bye,q", "", "leave; the conversation is kept", UI_ARG_NONE, ui_cmd_quit},
-    {"clear", "", "", "forget the messages, keep the settings and the session", UI_ARG_NONE, ui_cmd_clear},
-    {"new", "", "[NAME]", "begin another session", UI_ARG_NONE, ui_cmd_new},
-    {"set", "", "[NAME [VALUE]]", "show or change settings; sampling acts on the next token", UI_ARG_SETTING,
-     ui_cmd_set},
-    {"show", "info", "[settings|model|system|template|license|plan]", "show what is in force", UI_ARG_SHOW,
-     ui_cmd_show},
-    {"system", "", "[TEXT|off]", "show, set or remove the system prompt", UI_ARG_NONE, ui_cmd_system},
-    {"template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
-     UI_ARG_TEMPLATE, ui_cmd_template},
-    {"model", "", "[FILE]", "show or load a model", UI_ARG_FILE, ui_cmd_model},
-    {"retry", "regen,regenerate", "", "answer the last message again", UI_ARG_NONE, ui_cmd_retry},
-    {"undo", "", "[N]", "take the last N exchanges away (1)", UI_ARG_NONE, ui_cmd_undo},
-    {"continue", "", "", "go on with the last answer", UI_ARG_NONE, ui_cmd_continue},
-    {"stats", "", "", "speed and size of the last answer", UI_ARG_NONE, ui_cmd_stats},
-    {"mem", "ram", "", "RAM by owner, next to what the kernel counts", UI_ARG_NONE, ui_cmd_mem},
-    {"budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", UI_ARG_NONE, ui_cmd_budget},
-    {"save", "", "[NAME]", "say where the session is kept, or keep it as NAME", UI_ARG_NONE, ui_cmd_save},
-    {"load", "", "NAME", "resume another session (or load a model file)", UI_ARG_SESSION, ui_cmd_load},
-    {"sessions", "list", "", "list the sessions, newest first", UI_ARG_NONE, ui_cmd_sessions},
-    {"export", "export!", "FILE", "write the conversation to FILE (.md .txt .json); /export! overwrites",
-     UI_ARG_FILE, ui_cmd_export},
+    { "help", "?", "[COMMAND]", "keys and commands, or one command", UI_ARG_COMMAND, ui_cmd_help },
+    { "quit", "exit,bye,q", "", "leave; the conversation is kept", UI_ARG_NONE, ui_cmd_quit },
+    { "clear", "", "", "forget the messages, keep the settings and the session", UI_ARG_NONE, ui_cmd_clear },
+    { "new", "", "[NAME]", "begin another session", UI_ARG_NONE, ui_cmd_new },
+    { "set", "", "[NAME [VALUE]]", "show or change settings; sampling acts on the next token", UI_ARG_SETTING,
+      ui_cmd_set },
+    { "show", "info", "[settings|model|system|template|license|plan]", "show what is in force", UI_ARG_SHOW,
+      ui_cmd_show },
+    { "system", "", "[TEXT|off]", "show, set or remove the system prompt", UI_ARG_NONE, ui_cmd_system },
+    { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
+      UI_ARG_TEMPLATE, ui_cmd_template },
+    { "model", "", "[FILE]", "show or load a model", UI_ARG_FILE, ui_cmd_model },
+    { "retry", "regen,regenerate", "", "answer the last message again", UI_ARG_NONE, ui_cmd_retry },
+    { "undo", "", "[N]", "take the last N exchanges away (1)", UI_ARG_NONE, ui_cmd_undo },
+    { "continue", "", "", "go on with the last answer", UI_ARG_NONE, ui_cmd_continue },
+    { "stats", "", "", "speed and size of the last answer", UI_ARG_NONE, ui_cmd_stats },
+    { "mem", "ram", "", "RAM by owner, next to what the kernel counts", UI_ARG_NONE, ui_cmd_mem },
+    { "budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", UI_ARG_NONE,
+      ui_cmd_budget },
+    { "save", "", "[NAME]", "say where the session is kept, or keep it as NAME", UI_ARG_NONE, ui_cmd_save },
+    { "load", "", "NAME", "resume another session (or load a model file)", UI_ARG_SESSION, ui_cmd_load },
+    { "sessions", "list", "", "list the sessions, newest first", UI_ARG_NONE, ui_cmd_sessions },
+    { "export", "export!", "FILE", "write the conversation to FILE (.md .txt .json); /export! overwrites",
+      UI_ARG_FILE, ui_cmd_export },
 };
 
-size_t ui_command_count(void) {
-    return sizeof table / sizeof *table;
-}
+size_t ui_command_count(void) { return sizeof table / sizeof *table; }
 
-const UiCommand *ui_command_at(size_t i) {
-    return i < ui_command_count() ? &table[i] : NULL;
-}
+const UiCommand *ui_command_at(size_t i) { return i < ui_command_count() ? &table[i] : NULL; }
 
 static bool in_list(const char *list, const char *word) {
     size_t len = strlen(word);
     while (*list) {
         size_t n = strcspn(list, ",");
-        if (n == len && memcmp(list, word, n) == 0)
-            return true;
+        if (n == len && memcmp(list, word, n) == 0) return true;
         list += n + (list[n] == ',');
     }
     return false;
@@ -55,38 +51,33 @@ static bool in_list(const char *list, const char *word) {
 
 const UiCommand *ui_command_find(const char *name) {
     for (size_t i = 0; i < ui_command_count(); i++) {
-        if (strcmp(table[i].name, name) == 0 || in_list(table[i].aliases, name))
-            return &table[i];
+        if (strcmp(table[i].name, name) == 0 || in_list(table[i].aliases, name)) return &table[i];
     }
     return NULL;
 }
 
 static bool has_prefix(const UiCommand *c, const char *word, size_t len) {
-    if (strncmp(c->name, word, len) == 0)
-        return true;
+    if (strncmp(c->name, word, len) == 0) return true;
     for (const char *p = c->aliases; *p; p += strcspn(p, ","), p += *p == ',') {
-        if (strncmp(p, word, len) == 0)
-            return true;
+        if (strncmp(p, word, len) == 0) return true;
     }
     return false;
 }
 
-/* Settings only compete when no command has the beginning: /t is /template although there is a temperature. */
+/* Settings only compete when no command has the beginning: /t is /template although there is a temperature.
+ */
 static const UiCommand *by_prefix(const char *word, const QSFSetting **setting, bool *ambiguous) {
     size_t len = strlen(word);
     const UiCommand *found = NULL;
     for (size_t i = 0; i < ui_command_count(); i++) {
-        if (!has_prefix(&table[i], word, len))
-            continue;
+        if (!has_prefix(&table[i], word, len)) continue;
         *ambiguous = found != NULL;
-        if (*ambiguous)
-            return NULL;
+        if (*ambiguous) return NULL;
         found = &table[i];
     }
     for (size_t i = 0; !found && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (strncmp(row->name, word, len) != 0)
-            continue;
+        if (strncmp(row->name, word, len) != 0) continue;
         *ambiguous = *setting != NULL;
         if (*ambiguous) {
             *setting = NULL;
@@ -97,27 +88,23 @@ static const UiCommand *by_prefix(const char *word, const QSFSetting **setting, 
     return found;
 }
 
-const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetting **setting, bool *ambiguous) {
+const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetting **setting,
+                                   bool *ambiguous) {
     *setting = NULL;
     *ambiguous = false;
     const UiCommand *c = ui_command_find(word);
-    if (c || !*word)
-        return c;
+    if (c || !*word) return c;
     *setting = qsf_setting_find(word);
-    if (*setting || !prefix)
-        return NULL;
+    if (*setting || !prefix) return NULL;
     return by_prefix(word, setting, ambiguous);
 }
 
 const char *ui_command_nearest(const char *word) {
     size_t n_settings = qsf_setting_count(), n = ui_command_count();
     const char **names = calloc(n + n_settings, sizeof *names);
-    if (!names)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        names[i] = table[i].name;
-    for (size_t i = 0; i < n_settings; i++)
-        names[n + i] = qsf_setting_at(i)->name;
+    if (!names) return NULL;
+    for (size_t i = 0; i < n; i++) names[i] = table[i].name;
+    for (size_t i = 0; i < n_settings; i++) names[n + i] = qsf_setting_at(i)->name;
     const char *near = qsf_nearest(word, names, n + n_settings);
     free(names);
     return near;
@@ -129,11 +116,11 @@ static bool unknown(UiApp *a, const char *word, bool ambiguous) {
     if (ambiguous)
         ui_app_say(a, UI_ERROR, "/%s: several commands begin so; Tab lists them", clean ? clean : "");
     else if (near)
-        ui_app_say(a, UI_ERROR, "/%s: no such command; did you mean /%s? (//%s sends it as text)", clean ? clean : "",
-                   near, clean ? clean : "");
+        ui_app_say(a, UI_ERROR, "/%s: no such command; did you mean /%s? (//%s sends it as text)",
+                   clean ? clean : "", near, clean ? clean : "");
     else
-        ui_app_say(a, UI_ERROR, "/%s: no such command; /help lists them (//%s sends it as text)", clean ? clean : "",
-                   clean ? clean : "");
+        ui_app_say(a, UI_ERROR, "/%s: no such command; /help lists them (//%s sends it as text)",
+                   clean ? clean : "", clean ? clean : "");
     free(clean);
     return false;
 }
@@ -143,12 +130,9 @@ static bool run(UiApp *a, const char *word, const char *args) {
     const QSFSetting *setting = NULL;
     bool ambiguous = false;
     const UiCommand *c = ui_command_lookup(word, a->interactive, &setting, &ambiguous);
-    if (c)
-        return c->run(a, word, args);
-    if (setting && *args)
-        return ui_app_set(a, setting, args, false);
-    if (setting)
-        return ui_cmd_set(a, "set", setting->name);
+    if (c) return c->run(a, word, args);
+    if (setting && *args) return ui_app_set(a, setting, args, false);
+    if (setting) return ui_cmd_set(a, "set", setting->name);
     return unknown(a, word, ambiguous);
 }
 
@@ -160,20 +144,17 @@ bool ui_command_run(UiApp *a, const char *line, size_t len) {
     }
     char *word = copy + (copy[0] == '/');
     char *args = word + strcspn(word, " \t");
-    while (*args == ' ' || *args == '\t')
-        *args++ = '\0';
+    while (*args == ' ' || *args == '\t') *args++ = '\0';
     for (size_t n = strlen(args); n > 0 && (args[n - 1] == ' ' || args[n - 1] == '\t'); n--)
         args[n - 1] = '\0';
     bool ok = run(a, word, args);
-    if (!ok && a->exit_code == 0)
-        a->exit_code = 1;
+    if (!ok && a->exit_code == 0) a->exit_code = 1;
     free(copy);
     return ok;
 }
 
 bool ui_cmd_busy(UiApp *a, const char *name) {
-    if (a->running == UI_REQUEST_NONE)
-        return false;
+    if (a->running == UI_REQUEST_NONE) return false;
     ui_app_say(a, UI_ERROR, "/%s has to wait: %s (^C stops it)", name,
                a->running == UI_REQUEST_LOAD ? "a model is being loaded" : "an answer is being written");
     return true;

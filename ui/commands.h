@@ -7,13 +7,21 @@
 #include "ui/app.h"
 
 /* What Tab offers for the argument. */
-typedef enum UiArgKind { UI_ARG_NONE, UI_ARG_COMMAND, UI_ARG_SETTING, UI_ARG_SHOW, UI_ARG_TEMPLATE, UI_ARG_FILE, UI_ARG_SESSION } UiArgKind;
+typedef enum UiArgKind {
+    UI_ARG_NONE,
+    UI_ARG_COMMAND,
+    UI_ARG_SETTING,
+    UI_ARG_SHOW,
+    UI_ARG_TEMPLATE,
+    UI_ARG_FILE,
+    UI_ARG_SESSION
+} UiArgKind;
 
 typedef struct UiCommand {
-    const char *name;     /* without the slash */
-    const char *aliases;  /* comma-separated, or "" */
-    const char *args;     /* as help shows them, or "" */
-    const char *help;     /* one line */
+    const char *name;    /* without the slash */
+    const char *aliases; /* comma-separated, or "" */
+    const char *args;    /* as help shows them, or "" */
+    const char *help;    /* one line */
     UiArgKind arg_kind;
     /* args: what follows the name, trimmed, "" when nothing does. false: it failed, and said so. */
     bool (*run)(UiApp *a, const char *name, const char *args);
@@ -23,9 +31,11 @@ size_t ui_command_count(void);
 const UiCommand *ui_command_at(size_t i);
 /* By name or alias, else NULL. */
 const UiCommand *ui_command_find(const char *name);
-/* The same, and with prefix also by a beginning that only one command or setting has. *setting is the row when the
- * word is a setting's name ("/temp"), NULL otherwise. Both NULL: unknown or, with *ambiguous, several. */
-const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetting **setting, bool *ambiguous);
+/* The same, and with prefix also by a beginning that only one command or setting has. *setting is the row
+ * when the word is a setting's name ("/temp"), NULL otherwise. Both NULL: unknown or, with *ambiguous,
+ * several. */
+const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetting **setting,
+                                   bool *ambiguous);
 /* The nearest name to word, or NULL. */
 const char *ui_command_nearest(const char *word);
 /* Runs "/name args". false: it failed, which was said. */

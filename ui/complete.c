@@ -12,22 +12,18 @@
 /* A file name with control characters cannot be typed: it is not offered. */
 static bool typeable(const char *text) {
     for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            return false;
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) return false;
     }
     return true;
 }
 
 static void add(UiCompletion *c, const char *text, const char *after, const char *help) {
-    if (!typeable(text))
-        return;
-    if (c->n == UI_CHOICES || strlen(text) + strlen(after) >= sizeof c->choices->text)
-        return;
+    if (!typeable(text)) return;
+    if (c->n == UI_CHOICES || strlen(text) + strlen(after) >= sizeof c->choices->text) return;
     if (c->n == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 16;
         UiChoice *p = realloc(c->choices, cap * sizeof *p);
-        if (!p)
-            return;
+        if (!p) return;
         c->choices = p;
         c->cap = cap;
     }
@@ -36,24 +32,20 @@ static void add(UiCompletion *c, const char *text, const char *after, const char
     (void)snprintf(o->help, sizeof o->help, "%s", help);
 }
 
-static bool begins(const char *name, const char *word, size_t len) {
-    return strncmp(name, word, len) == 0;
-}
+static bool begins(const char *name, const char *word, size_t len) { return strncmp(name, word, len) == 0; }
 
 /* Command names, and with a letter typed also the settings that work as commands. */
 static void commands(UiCompletion *c, const char *word, size_t len, const char *slash, bool settings) {
     char text[80];
     for (size_t i = 0; i < ui_command_count(); i++) {
         const UiCommand *cmd = ui_command_at(i);
-        if (!begins(cmd->name, word, len))
-            continue;
+        if (!begins(cmd->name, word, len)) continue;
         (void)snprintf(text, sizeof text, "%s%s", slash, cmd->name);
         add(c, text, cmd->args[0] ? " " : "", cmd->help);
     }
     for (size_t i = 0; settings && len > 0 && i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (!begins(row->name, word, len) || ui_command_find(row->name))
-            continue;
+        if (!begins(row->name, word, len) || ui_command_find(row->name)) continue;
         (void)snprintf(text, sizeof text, "%s%s", slash, row->name);
         add(c, text, " ", row->help);
     }
@@ -69,37 +61,30 @@ static void settings(UiCompletion *c, const char *word, size_t len) {
 static void templates(UiCompletion *c, const char *word, size_t len) {
     char *names = qsf_template_names();
     for (const char *p = names; p && *p; p += strlen(p) + 1) {
-        if (begins(p, word, len))
-            add(c, p, "", "");
+        if (begins(p, word, len)) add(c, p, "", "");
     }
     free(names);
-    if (begins("model", word, len))
-        add(c, "model", "", "the model's own");
-    if (begins("off", word, len))
-        add(c, "off", "", "plain continuation");
+    if (begins("model", word, len)) add(c, "model", "", "the model's own");
+    if (begins("off", word, len)) add(c, "off", "", "plain continuation");
 }
 
 static void sessions(UiCompletion *c, const char *word, size_t len) {
     size_t n = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
     for (size_t i = 0; all && i < n; i++) {
-        if (begins(all[i].name, word, len))
-            add(c, all[i].name, "", "");
+        if (begins(all[i].name, word, len)) add(c, all[i].name, "", "");
     }
     free(all);
 }
 
 static void shows(UiCompletion *c, const char *word, size_t len) {
-    static const char *const names[] = {"settings", "model", "system", "template", "license", "plan"};
+    static const char *const names[] = { "settings", "model", "system", "template", "license", "plan" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (begins(names[i], word, len))
-            add(c, names[i], "", "");
+        if (begins(names[i], word, len)) add(c, names[i], "", "");
     }
 }
 
-static void add_file(void *arg, const char *name, bool is_dir) {
-    add(arg, name, is_dir ? "/" : "", "");
-}
+static void add_file(void *arg, const char *name, bool is_dir) { add(arg, name, is_dir ? "/" : "", ""); }
 
 /* The argument of a command, from `word` on. */
 static void argument(UiCompletion *c, const UiCommand *cmd, const char *word, size_t len) {
@@ -115,8 +100,7 @@ static void argument(UiCompletion *c, const UiCommand *cmd, const char *word, si
     bool files = cmd->arg_kind == UI_ARG_FILE || (cmd->arg_kind == UI_ARG_SESSION && len > 0) ||
                  (cmd->arg_kind == UI_ARG_TEMPLATE && memchr(word, '/', len));
     char *typed = files ? ui_strdup_len(word, len) : NULL;
-    if (typed)
-        ui_path_match(typed, add_file, c, UI_CHOICES);
+    if (typed) ui_path_match(typed, add_file, c, UI_CHOICES);
     free(typed);
 }
 
@@ -138,8 +122,7 @@ bool ui_complete(UiCompletion *c, const char *line, size_t point) {
         bool several = false;
         const UiCommand *cmd = name ? ui_command_lookup(name, true, &row, &several) : NULL;
         c->from = name_end + strspn(line + name_end, " ");
-        if (c->from > point)
-            c->from = point;
+        if (c->from > point) c->from = point;
         /* A file name may hold blanks; anything else is one word. */
         bool one_word = cmd && cmd->arg_kind != UI_ARG_FILE && memchr(line + c->from, ' ', point - c->from);
         if (cmd && !one_word)
@@ -148,8 +131,7 @@ bool ui_complete(UiCompletion *c, const char *line, size_t point) {
             templates(c, line + c->from, point - c->from);
         free(name);
     }
-    if (c->n > 1)
-        qsort(c->choices, c->n, sizeof *c->choices, by_text);
+    if (c->n > 1) qsort(c->choices, c->n, sizeof *c->choices, by_text);
     return c->n > 0;
 }
 
@@ -157,16 +139,14 @@ size_t ui_complete_common(const UiCompletion *c) {
     size_t n = c->n ? strlen(c->choices[0].text) : 0;
     for (size_t i = 1; i < c->n; i++) {
         size_t k = 0;
-        while (k < n && c->choices[i].text[k] == c->choices[0].text[k])
-            k++;
+        while (k < n && c->choices[i].text[k] == c->choices[0].text[k]) k++;
         n = k;
     }
-    while (n > 0 && c->n > 1 && ((unsigned char)c->choices[0].text[n] & 0xc0) == 0x80)
-        n--;
+    while (n > 0 && c->n > 1 && ((unsigned char)c->choices[0].text[n] & 0xc0) == 0x80) n--;
     return n;
 }
 
 void ui_complete_free(UiCompletion *c) {
     free(c->choices);
-    *c = (UiCompletion){0};
+    *c = (UiCompletion){ 0 };
 }

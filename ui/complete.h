@@ -9,14 +9,14 @@
 #define UI_CHOICES 64
 
 typedef struct UiChoice {
-    char text[240];  /* replaces the word, with what usually follows it ("/set ", "models/") */
-    char help[120];  /* one line about it, or "" */
+    char text[240]; /* replaces the word, with what usually follows it ("/set ", "models/") */
+    char help[120]; /* one line about it, or "" */
 } UiChoice;
 
 typedef struct UiCompletion {
     UiChoice *choices; /* (n), sorted */
     size_t n, cap;
-    size_t from;       /* byte of the line where the word begins */
+    size_t from; /* byte of the line where the word begins */
 } UiCompletion;
 
 /* Choices for the word that ends at line[point]. A zeroed UiCompletion is an empty one; the last result is

@@ -23,8 +23,7 @@ static int clip(const char *text, size_t max_cells) {
     while (i < len) {
         int cells = 0;
         size_t n = qsf_text_grapheme(text + i, len - i, &cells);
-        if (n == 0 || used + (size_t)cells > max_cells)
-            break;
+        if (n == 0 || used + (size_t)cells > max_cells) break;
         used += (size_t)cells;
         i += n;
     }
@@ -41,7 +40,8 @@ static void draw_title(UiScreen *s, int row, int cols) {
     ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
     ui_format_clock((double)time(NULL), when, sizeof when);
     if (cols >= 60 && st->threads > 0)
-        (void)snprintf(right, sizeof right, "%u thread%s  %s ", st->threads, st->threads == 1 ? "" : "s", when);
+        (void)snprintf(right, sizeof right, "%u thread%s  %s ", st->threads, st->threads == 1 ? "" : "s",
+                       when);
     else if (cols >= 60)
         (void)snprintf(right, sizeof right, "%s ", when);
     int end = cols - (int)strlen(right);
@@ -49,8 +49,10 @@ static void draw_title(UiScreen *s, int row, int cols) {
     int at = ui_canvas_puts(c, row, cols >= 60 ? 1 : 0, end, UI_STYLE_TITLE, "qsf-chat");
     if (a->session.on && a->session.name[0])
         at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s%s",
-                              clip(a->session.name, room), a->session.name, a->session.failing ? " (not saved)" : "");
-    at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s", clip(model, room), model);
+                              clip(a->session.name, room), a->session.name,
+                              a->session.failing ? " (not saved)" : "");
+    at = ui_canvas_printf(c, row, at + (cols >= 60 ? 2 : 1), end - 1, UI_STYLE_TITLE, "%.*s",
+                          clip(model, room), model);
     if (*template && cols >= 60)
         ui_canvas_printf(c, row, at + 2, end - 1, UI_STYLE_TITLE, "%.*s", clip(template, room), template);
     ui_canvas_puts(c, row, end, cols, UI_STYLE_TITLE, right);
@@ -78,8 +80,7 @@ static void draw_queue(UiScreen *s, int row, int cols) {
     int end = cols >= 60 ? cols - 20 : cols;
     int at = ui_canvas_puts(c, row, 1, end, UI_STYLE_QUEUED, "queued: ");
     ui_canvas_puts(c, row, at, end - 1, UI_STYLE_TEXT, text ? text : "");
-    if (cols >= 60)
-        ui_canvas_puts(c, row, end, cols, UI_STYLE_DIM, " Esc takes it back");
+    if (cols >= 60) ui_canvas_puts(c, row, end, cols, UI_STYLE_DIM, " Esc takes it back");
     free(text);
 }
 
@@ -97,8 +98,7 @@ static void draw_menu(UiScreen *s, const UiInputView *in, int row, int rows, int
             return;
         }
         ui_canvas_puts(c, row + i, 2, cols, UI_STYLE_KEY, o->text);
-        if (wide + 4 < cols - 10)
-            ui_canvas_puts(c, row + i, wide + 4, cols, UI_STYLE_DIM, o->help);
+        if (wide + 4 < cols - 10) ui_canvas_puts(c, row + i, wide + 4, cols, UI_STYLE_DIM, o->help);
     }
 }
 
@@ -106,15 +106,16 @@ static void draw_hints(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     bool busy = ui_app_busy(s->app);
     const char *const hints[][2] = {
-        {"F1", "help"},          {"^C", busy ? "stop" : "clear"}, {"F2", "pane"},       {"PgUp/PgDn", "scroll"},
-        {"^R", "history"},       {"F5-F8", "sampling"},           {"Tab", "complete"},  {"Alt-Enter", "new line"},
-        {"^D", "quit"},
+        { "F1", "help" },      { "^C", busy ? "stop" : "clear" },
+        { "F2", "pane" },      { "PgUp/PgDn", "scroll" },
+        { "^R", "history" },   { "F5-F8", "sampling" },
+        { "Tab", "complete" }, { "Alt-Enter", "new line" },
+        { "^D", "quit" },
     };
     int col = 1;
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
         int need = (int)(strlen(hints[i][0]) + 1 + strlen(hints[i][1]));
-        if (col + need > cols)
-            continue;
+        if (col + need > cols) continue;
         col = ui_canvas_puts(c, row, col, cols, UI_STYLE_KEY, hints[i][0]);
         col = ui_canvas_printf(c, row, col, cols, UI_STYLE_DIM, " %s", hints[i][1]) + 2;
     }
@@ -124,8 +125,7 @@ static void draw_hints(UiScreen *s, int row, int cols) {
 
 static int count_lines(const char *text) {
     int n = 0;
-    for (; *text; text++)
-        n += *text == '\n';
+    for (; *text; text++) n += *text == '\n';
     return n;
 }
 
@@ -139,7 +139,8 @@ static void draw_help(UiScreen *s, int row, int rows, int cols) {
     for (int i = 0; *text && i < s->help_top + shown; i++) {
         size_t len = strcspn(text, "\n");
         if (i >= s->help_top)
-            ui_canvas_put(c, row + i - s->help_top, 0, cols, *text == ' ' ? UI_STYLE_TEXT : UI_STYLE_HEAD, text, len);
+            ui_canvas_put(c, row + i - s->help_top, 0, cols, *text == ' ' ? UI_STYLE_TEXT : UI_STYLE_HEAD,
+                          text, len);
         text += len + (text[len] == '\n');
     }
     ui_canvas_puts(c, row + rows - 1, 1, cols, UI_STYLE_NOTICE,
@@ -149,7 +150,7 @@ static void draw_help(UiScreen *s, int row, int rows, int cols) {
 /* ---- the whole ---- */
 
 static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int cols, int input_rows) {
-    Layout l = {0};
+    Layout l = { 0 };
     bool status = s->pane && rows >= 5 && cols >= 20;
     int third = rows / 3 > 1 ? rows / 3 : 1;
     l.input = input_rows < third ? input_rows : third;
@@ -165,10 +166,10 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
     l.menu = in->menu->n > 0 ? (in->menu->n < (size_t)most ? (int)in->menu->n : most) : 0;
     if (in->menu_asked && rows >= 24 && in->menu->n > (size_t)l.menu)
         l.menu = in->menu->n < (size_t)(rows / 2) ? (int)in->menu->n : rows / 2;
-    int used = l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule + l.hints;
+    int used =
+        l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule + l.hints;
     l.body = rows - used;
-    if (l.body < 0)
-        l.body = 0;
+    if (l.body < 0) l.body = 0;
     return l;
 }
 
@@ -181,13 +182,11 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
     s->view.compact = cols < UI_STRIP_FROM;
     ui_chatview_sync(&s->view, &s->app->chat, width, l->body);
     ui_chatview_draw(&s->view, &s->app->chat, &s->canvas, row, 0);
-    if (l->pane)
-        ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);
+    if (l->pane) ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);
 }
 
 static int draw_status(UiScreen *s, const Layout *l, const UiStatus *status, int row, int cols) {
-    if (l->status_rule)
-        ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
+    if (l->status_rule) ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
     if (l->status == 2)
         ui_status_strip(&s->canvas, status, row, cols);
     else if (l->status == 1)
@@ -204,29 +203,22 @@ static void draw_input(UiScreen *s, const UiInputView *in, const Layout *l, int 
 
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     UiApp *a = s->app;
-    if (!ui_canvas_resize(&s->canvas, rows, cols))
-        return;
-    UiStatus status = {&a->stats, &a->settings, a->spark, a->n_spark, a->knob, a->stopping};
+    if (!ui_canvas_resize(&s->canvas, rows, cols)) return;
+    UiStatus status = { &a->stats, &a->settings, a->spark, a->n_spark, a->knob, a->stopping };
     int point_row, point_col;
     int input_rows = ui_input_rows(in, cols, &point_row, &point_col);
     Layout l = arrange(s, in, rows, cols, input_rows);
     int row = 0;
-    if (l.title)
-        draw_title(s, row++, cols);
+    if (l.title) draw_title(s, row++, cols);
     draw_body(s, &l, &status, row, cols);
     row = draw_status(s, &l, &status, row + l.body, cols);
-    if (l.rule)
-        draw_rule(s, row++, cols);
-    if (l.queue)
-        draw_queue(s, row++, cols);
+    if (l.rule) draw_rule(s, row++, cols);
+    if (l.queue) draw_queue(s, row++, cols);
     draw_input(s, in, &l, row, cols);
     row += l.input;
     draw_menu(s, in, row, l.menu, cols);
     row += l.menu;
-    if (l.hint_rule)
-        ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
-    if (l.hints)
-        draw_hints(s, row, cols);
-    if (s->help)
-        s->canvas.cursor_row = -1;
+    if (l.hint_rule) ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
+    if (l.hints) draw_hints(s, row, cols);
+    if (s->help) s->canvas.cursor_row = -1;
 }

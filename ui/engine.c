@@ -6,33 +6,19 @@ static uint64_t worker_load(void *self, const char *path, const QSFSettings *s) 
     return qsf_worker_load(self, path, s);
 }
 
-static uint64_t worker_submit(void *self, const QSFRequest *r) {
-    return qsf_worker_submit(self, r);
-}
+static uint64_t worker_submit(void *self, const QSFRequest *r) { return qsf_worker_submit(self, r); }
 
-static void worker_cancel(void *self) {
-    qsf_worker_cancel(self);
-}
+static void worker_cancel(void *self) { qsf_worker_cancel(self); }
 
-static void worker_set_params(void *self, const QSFParams *p) {
-    qsf_worker_set_params(self, p);
-}
+static void worker_set_params(void *self, const QSFParams *p) { qsf_worker_set_params(self, p); }
 
-static bool worker_next(void *self, QSFEvent *e) {
-    return qsf_worker_next(self, e);
-}
+static bool worker_next(void *self, QSFEvent *e) { return qsf_worker_next(self, e); }
 
-static void worker_stats(void *self, QSFStats *out) {
-    qsf_worker_stats(self, out);
-}
+static void worker_stats(void *self, QSFStats *out) { qsf_worker_stats(self, out); }
 
-static char *worker_describe(void *self, const char *what) {
-    return qsf_worker_describe(self, what);
-}
+static char *worker_describe(void *self, const char *what) { return qsf_worker_describe(self, what); }
 
-static int worker_fd(void *self) {
-    return qsf_worker_fd(self);
-}
+static int worker_fd(void *self) { return qsf_worker_fd(self); }
 
 UiEngine ui_engine_worker(QSFWorker *w) {
     return (UiEngine){

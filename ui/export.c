@@ -15,22 +15,24 @@ static void iso_time(double t, char *dst, size_t cap) {
     time_t when = (time_t)t;
     struct tm tm;
     dst[0] = '\0';
-    if (t > 0 && gmtime_r(&when, &tm))
-        (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (t > 0 && gmtime_r(&when, &tm)) (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
 /* Length of the UTF-8 sequence at s, 0 when it is ill-formed: JSON must be UTF-8 whatever a model said. */
 static size_t sequence(const char *s, size_t len) {
     unsigned char c = (unsigned char)s[0];
-    size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-    if (n == 0 || n > len)
-        return 0;
+    size_t n = c < 0x80                ? 1
+               : c >= 0xc2 && c < 0xe0 ? 2
+               : (c & 0xf0) == 0xe0    ? 3
+               : c >= 0xf0 && c < 0xf5 ? 4
+                                       : 0;
+    if (n == 0 || n > len) return 0;
     for (size_t i = 1; i < n; i++) {
-        if (((unsigned char)s[i] & 0xc0) != 0x80)
-            return 0;
+        if (((unsigned char)s[i] & 0xc0) != 0x80) return 0;
     }
     unsigned char d = n > 1 ? (unsigned char)s[1] : 0;
-    bool bad = (c == 0xe0 && d < 0xa0) || (c == 0xed && d >= 0xa0) || (c == 0xf0 && d < 0x90) || (c == 0xf4 && d >= 0x90);
+    bool bad = (c == 0xe0 && d < 0xa0) || (c == 0xed && d >= 0xa0) || (c == 0xf0 && d < 0x90) ||
+               (c == 0xf4 && d >= 0x90);
     return bad ? 0 : n;
 }
 
@@ -83,8 +85,7 @@ static void as_json(const UiApp *a, UiBuf *b) {
     for (size_t i = 0; i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
         char when[32];
-        if (!it->in_context)
-            continue;
+        if (!it->in_context) continue;
         iso_time(it->time, when, sizeof when);
         ui_buf_printf(b, "%s  {\"role\": \"%s\", \"time\": \"%s\", \"content\": ", sep,
                       it->kind == UI_USER ? "user" : "assistant", when);
@@ -101,20 +102,20 @@ static void as_json(const UiApp *a, UiBuf *b) {
 static void as_text(const UiApp *a, UiBuf *b, bool markdown) {
     const char *head = markdown ? "## " : "";
     const char *tail = markdown ? "\n\n" : ":\n";
-    if (markdown)
-        ui_buf_printf(b, "# %s\n\n", a->session.name[0] ? a->session.name : "Conversation");
-    if (a->system.len > 0)
-        ui_buf_printf(b, "%sSystem%s%s\n\n", head, tail, ui_buf_str(&a->system));
+    if (markdown) ui_buf_printf(b, "# %s\n\n", a->session.name[0] ? a->session.name : "Conversation");
+    if (a->system.len > 0) ui_buf_printf(b, "%sSystem%s%s\n\n", head, tail, ui_buf_str(&a->system));
     for (size_t i = 0; i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
-        if (!it->in_context)
-            continue;
-        ui_buf_printf(b, "%s%s%s", head, it->kind == UI_USER ? "You" : it->label[0] ? it->label : "Assistant", tail);
+        if (!it->in_context) continue;
+        ui_buf_printf(b, "%s%s%s", head,
+                      it->kind == UI_USER ? "You"
+                      : it->label[0]      ? it->label
+                                          : "Assistant",
+                      tail);
         ui_buf_add(b, ui_buf_str(&it->raw), it->raw.len);
         ui_buf_puts(b, "\n\n");
     }
-    if (b->len > 1)
-        b->len--;
+    if (b->len > 1) b->len--;
 }
 
 static bool write_file(const char *path, const UiBuf *b, int flags) {
@@ -137,12 +138,11 @@ static bool write_file(const char *path, const UiBuf *b, int flags) {
 
 /* Beside it first, then over it. */
 static bool replace_file(const char *path, const UiBuf *b) {
-    UiBuf tmp = {0};
+    UiBuf tmp = { 0 };
     ui_buf_printf(&tmp, "%s.%ld.tmp", path, (long)getpid());
     bool ok = !tmp.failed && write_file(ui_buf_str(&tmp), b, O_EXCL) && rename(ui_buf_str(&tmp), path) == 0;
     int why = errno;
-    if (!ok && !tmp.failed && why != EEXIST)
-        unlink(ui_buf_str(&tmp));
+    if (!ok && !tmp.failed && why != EEXIST) unlink(ui_buf_str(&tmp));
     ui_buf_free(&tmp);
     errno = why;
     return ok;
@@ -150,7 +150,7 @@ static bool replace_file(const char *path, const UiBuf *b) {
 
 bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap) {
     const char *dot = strrchr(path, '.');
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     if (dot && strcasecmp(dot, ".json") == 0)
         as_json(a, &b);
     else if (dot && strcasecmp(dot, ".md") == 0)

@@ -5,8 +5,9 @@
 
 #include "ui/app.h"
 
-/* Writes the messages to path as Markdown (.md), plain text (.txt) or JSON (.json) by its name. An existing file is
- * only replaced with overwrite, and then at once: it is never half written. false with a sentence naming path. */
+/* Writes the messages to path as Markdown (.md), plain text (.txt) or JSON (.json) by its name. An existing
+ * file is only replaced with overwrite, and then at once: it is never half written. false with a sentence
+ * naming path. */
 bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap);
 
 #endif

@@ -14,8 +14,7 @@ void ui_format_clock(double t, char *dst, size_t cap) {
     time_t when = (time_t)t;
     struct tm tm;
     dst[0] = '\0';
-    if (t > 0 && localtime_r(&when, &tm))
-        (void)strftime(dst, cap, "%H:%M", &tm);
+    if (t > 0 && localtime_r(&when, &tm)) (void)strftime(dst, cap, "%H:%M", &tm);
 }
 
 void ui_format_elapsed(double seconds, char *dst, size_t cap) {
@@ -60,15 +59,12 @@ void ui_format_mb(uint64_t bytes, char *dst, size_t cap) {
 }
 
 void ui_format_answer(const UiItem *it, char *dst, size_t cap) {
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     char tps[24];
     ui_format_tps(it->tps, tps, sizeof tps);
-    if (it->tokens > 0)
-        ui_buf_printf(&b, "%u tok", it->tokens);
-    if (it->tokens > 0 && it->tps > 0)
-        ui_buf_printf(&b, "  %s t/s", tps);
-    if (it->seed != 0)
-        ui_buf_printf(&b, "  seed %llu", (unsigned long long)it->seed);
+    if (it->tokens > 0) ui_buf_printf(&b, "%u tok", it->tokens);
+    if (it->tokens > 0 && it->tps > 0) ui_buf_printf(&b, "  %s t/s", tps);
+    if (it->seed != 0) ui_buf_printf(&b, "  seed %llu", (unsigned long long)it->seed);
     if (it->stop[0] && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0)
         ui_buf_printf(&b, "  %s", strcmp(it->stop, "interrupted") == 0 ? "stopped" : it->stop);
     (void)snprintf(dst, cap, "%s", ui_buf_str(&b));

@@ -11,18 +11,15 @@
 #define UI_HELP_COLUMN 27
 
 static void pad(UiBuf *b, size_t from, size_t cells) {
-    while (!b->failed && b->len < from + cells)
-        ui_buf_add(b, " ", 1);
+    while (!b->failed && b->len < from + cells) ui_buf_add(b, " ", 1);
 }
 
 /* Bytes of text (ASCII) that fit into room, up to a blank. */
 static size_t fit(const char *text, size_t room) {
     size_t len = strlen(text);
-    if (len <= room || room == 0)
-        return len;
+    if (len <= room || room == 0) return len;
     size_t n = room;
-    while (n > 0 && text[n] != ' ')
-        n--;
+    while (n > 0 && text[n] != ' ') n--;
     return n > 0 ? n : room;
 }
 
@@ -49,7 +46,7 @@ static void row(UiBuf *b, const char *left, const char *text, int width) {
 
 static void command_row(const UiCommand *c, UiBuf *b, int width) {
     char left[100];
-    UiBuf text = {0};
+    UiBuf text = { 0 };
     (void)snprintf(left, sizeof left, "/%s%s%s", c->name, c->args[0] ? " " : "", c->args);
     ui_buf_puts(&text, c->help);
     for (const char *p = c->aliases; *p;) {
@@ -67,14 +64,12 @@ void ui_help_all(UiBuf *b, bool keys, int width) {
         ui_buf_puts(b, "Keys\n");
         for (size_t i = 0; i < ui_binding_count(); i++) {
             const UiBinding *k = ui_binding_at(i);
-            if (k->help)
-                row(b, k->names, k->help, width);
+            if (k->help) row(b, k->names, k->help, width);
         }
         ui_buf_puts(b, "\n");
     }
     ui_buf_puts(b, "Commands\n");
-    for (size_t i = 0; i < ui_command_count(); i++)
-        command_row(ui_command_at(i), b, width);
+    for (size_t i = 0; i < ui_command_count(); i++) command_row(ui_command_at(i), b, width);
     row(b, "/SETTING VALUE", "like /temp 0.7 or /seed 1; /set lists the settings", width);
     row(b, "//text", "a message that begins with a slash", width);
     row(b, "\"\"\" ... \"\"\"", "a message over several lines", width);
@@ -87,9 +82,9 @@ bool ui_help_topic(const char *name, UiBuf *b) {
         command_row(c, b, 0);
         return true;
     }
-    if (!row)
-        return false;
+    if (!row) return false;
     ui_buf_printf(b, " /%s %s  %s\n", row->name, row->arg ? row->arg : "[on|off]", row->help);
-    ui_buf_printf(b, " %s", row->flags & QSF_SETTING_LIVE ? "acts on the next token" : "loads the model anew");
+    ui_buf_printf(b, " %s",
+                  row->flags & QSF_SETTING_LIVE ? "acts on the next token" : "loads the model anew");
     return true;
 }

@@ -5,7 +5,8 @@
 
 #include "ui/buf.h"
 
-/* Keys (where there are any) and commands, in two columns of width cells together; 0 = lines of any length. */
+/* Keys (where there are any) and commands, in two columns of width cells together; 0 = lines of any length.
+ */
 void ui_help_all(UiBuf *b, bool keys, int width);
 /* One command or setting; false when there is none of that name. */
 bool ui_help_topic(const char *name, UiBuf *b);

@@ -43,63 +43,54 @@ static void decode(char *s) {
 static char *read_end(const char *path) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
+    if (fd < 0) return NULL;
     char *text = NULL;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
         off_t from = st.st_size > UI_HISTORY_FILE_MAX ? st.st_size - UI_HISTORY_FILE_MAX : 0;
         size_t len = (size_t)(st.st_size - from);
         text = malloc(len + 1);
         ssize_t n = text ? pread(fd, text, len, from) : 0;
-        if (text)
-            text[n > 0 ? n : 0] = '\0';
+        if (text) text[n > 0 ? n : 0] = '\0';
     }
     close(fd);
     return text;
 }
 
 static void rewrite(const char *path, const char *text) {
-    UiBuf tmp = {0};
+    UiBuf tmp = { 0 };
     ui_buf_printf(&tmp, "%s.%ld", path, (long)getpid());
     int fd = open(ui_buf_str(&tmp), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
         size_t len = strlen(text);
         bool ok = write(fd, text, len) == (ssize_t)len;
         ok = close(fd) == 0 && ok;
-        if (!ok || rename(ui_buf_str(&tmp), path) != 0)
-            unlink(ui_buf_str(&tmp));
+        if (!ok || rename(ui_buf_str(&tmp), path) != 0) unlink(ui_buf_str(&tmp));
     }
     ui_buf_free(&tmp);
 }
 
 void ui_history_read(const char *path, void (*fn)(void *arg, const char *entry), void *arg) {
     char *text = read_end(path);
-    if (!text)
-        return;
+    if (!text) return;
     size_t n = 0;
-    for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++)
-        n++;
+    for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++) n++;
     char *p = text;
-    for (size_t skip = n > UI_HISTORY_MAX ? n - UI_HISTORY_MAX : 0; skip > 0; skip--)
-        p = strchr(p, '\n') + 1;
-    if (n > 2 * UI_HISTORY_MAX)
-        rewrite(path, p);
+    for (size_t skip = n > UI_HISTORY_MAX ? n - UI_HISTORY_MAX : 0; skip > 0; skip--) p = strchr(p, '\n') + 1;
+    if (n > 2 * UI_HISTORY_MAX) rewrite(path, p);
     for (char *end; (end = strchr(p, '\n')) != NULL; p = end + 1) {
         *end = '\0';
         decode(p);
-        if (*p)
-            fn(arg, p);
+        if (*p) fn(arg, p);
     }
     free(text);
 }
 
 bool ui_history_append(const char *path, const char *entry) {
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     encode(&b, entry);
     int fd = b.failed ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     bool ok = fd >= 0 && write(fd, b.data, b.len) == (ssize_t)b.len;
-    if (fd >= 0)
-        ok = close(fd) == 0 && ok;
+    if (fd >= 0) ok = close(fd) == 0 && ok;
     ui_buf_free(&b);
     return ok;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of earlier inputs: one per line, newlines written as \n and backslashes as \\, so that messages over several
- * lines come back whole. Mode 0600. One thread. */
+/* The file of earlier inputs: one per line, newlines written as \n and backslashes as \\, so that messages
+ * over several lines come back whole. Mode 0600. One thread. */
 #ifndef QSF_UI_HISTORY_H
 #define QSF_UI_HISTORY_H
 

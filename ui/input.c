@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input line, the only file that sees readline. How to run it inside a screen program (callback handler, own
- * getc, own redisplay, output to nowhere) is known from profanity-im/profanity. */
+/* The input line, the only file that sees readline. How to run it inside a screen program (callback handler,
+ * own getc, own redisplay, output to nowhere) is known from profanity-im/profanity. */
 #include "ui/input.h"
 
-#include <stdio.h>
 #include <readline/history.h>
 #include <readline/readline.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static struct {
     UiInputHooks hooks;
     char *history_path;
     FILE *nowhere;
-    const char *bytes;   /* fed and not read yet */
+    const char *bytes; /* fed and not read yet */
     size_t n;
     UiCompletion menu;
     bool menu_asked;
@@ -32,31 +32,24 @@ static struct {
 /* Never waits: only called while bytes are there, and ^G (abort) ends what asks for more. */
 static int next_byte(FILE *f) {
     (void)f;
-    if (input.n == 0)
-        return 7;
+    if (input.n == 0) return 7;
     input.n--;
     return (unsigned char)*input.bytes++;
 }
 
-static int bytes_waiting(void) {
-    return input.n > 0;
-}
+static int bytes_waiting(void) { return input.n > 0; }
 
 static void no_redisplay(void) {}
 
-static void no_prepare(int meta) {
-    (void)meta;
-}
+static void no_prepare(int meta) { (void)meta; }
 
 static void no_deprepare(void) {}
 
 static void remember(const char *line) {
     HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
-    if (strspn(line, " \t\n") == strlen(line) || (last && strcmp(last->line, line) == 0))
-        return;
+    if (strspn(line, " \t\n") == strlen(line) || (last && strcmp(last->line, line) == 0)) return;
     add_history(line);
-    if (input.history_path)
-        (void)ui_history_append(input.history_path, line);
+    if (input.history_path) (void)ui_history_append(input.history_path, line);
 }
 
 /* Enter was taken, or the input ended. */
@@ -87,8 +80,7 @@ static int key_enter(int count, int key) {
         rl_insert_text("\n");
         return 0;
     }
-    if (!input.hooks.enter(input.hooks.arg, rl_line_buffer, (size_t)rl_end))
-        return 0;
+    if (!input.hooks.enter(input.hooks.arg, rl_line_buffer, (size_t)rl_end)) return 0;
     return rl_newline(count, key);
 }
 
@@ -100,8 +92,7 @@ static int key_newline(int count, int key) {
 
 static void replace_word(const char *text, size_t len) {
     char *copy = ui_strdup_len(text, len);
-    if (!copy)
-        return;
+    if (!copy) return;
     rl_begin_undo_group();
     rl_delete_text((int)input.menu.from, rl_point);
     rl_point = (int)input.menu.from;
@@ -126,28 +117,21 @@ static int key_tab(int count, int key) {
 /* In a message over several lines the arrows move between them before they leave it. */
 static int key_up(int count, int key) {
     int start = rl_point;
-    while (start > 0 && rl_line_buffer[start - 1] != '\n')
-        start--;
-    if (start == 0)
-        return rl_get_previous_history(count, key);
+    while (start > 0 && rl_line_buffer[start - 1] != '\n') start--;
+    if (start == 0) return rl_get_previous_history(count, key);
     int column = rl_point - start, line = start - 1;
-    while (line > 0 && rl_line_buffer[line - 1] != '\n')
-        line--;
+    while (line > 0 && rl_line_buffer[line - 1] != '\n') line--;
     rl_point = line + (column < start - 1 - line ? column : start - 1 - line);
     return 0;
 }
 
 static int key_down(int count, int key) {
     int start = rl_point, end = rl_point;
-    while (start > 0 && rl_line_buffer[start - 1] != '\n')
-        start--;
-    while (end < rl_end && rl_line_buffer[end] != '\n')
-        end++;
-    if (end == rl_end)
-        return rl_get_next_history(count, key);
+    while (start > 0 && rl_line_buffer[start - 1] != '\n') start--;
+    while (end < rl_end && rl_line_buffer[end] != '\n') end++;
+    if (end == rl_end) return rl_get_next_history(count, key);
     int column = rl_point - start, next = end + 1, stop = next;
-    while (stop < rl_end && rl_line_buffer[stop] != '\n')
-        stop++;
+    while (stop < rl_end && rl_line_buffer[stop] != '\n') stop++;
     rl_point = column < stop - next ? next + column : stop;
     return 0;
 }
@@ -155,7 +139,7 @@ static int key_down(int count, int key) {
 /* ---- setting up ---- */
 
 static void bind_keys(void) {
-    Keymap maps[] = {rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert")};
+    Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
         rl_bind_key_in_map('\r', key_enter, maps[i]);
         rl_bind_key_in_map('\n', key_newline, maps[i]);
@@ -171,7 +155,8 @@ static void bind_keys(void) {
 static int set_variables(void) {
     char off[] = "off";
     /* readline takes both as changeable and does not change them. */
-    char paste[] = "enable-bracketed-paste", bell[] = "bell-style", none[] = "none", mode[] = "show-mode-in-prompt";
+    char paste[] = "enable-bracketed-paste", bell[] = "bell-style", none[] = "none",
+         mode[] = "show-mode-in-prompt";
     rl_variable_bind(paste, off);
     rl_variable_bind(mode, off);
     rl_variable_bind(bell, none);
@@ -212,12 +197,10 @@ void ui_input_open(const UiInputHooks *hooks, const char *history) {
 }
 
 void ui_input_close(void) {
-    if (!input.hooks.enter)
-        return;
+    if (!input.hooks.enter) return;
     rl_callback_handler_remove();
     clear_history();
-    if (input.nowhere)
-        fclose(input.nowhere);
+    if (input.nowhere) fclose(input.nowhere);
     rl_instream = stdin;
     rl_outstream = stdout;
     free(input.history_path);
@@ -234,18 +217,15 @@ static void menu_update(void) {
         input.menu.n = 0;
     /* The word is complete: nothing left to choose. */
     size_t typed = (size_t)rl_point > input.menu.from ? (size_t)rl_point - input.menu.from : 0;
-    if (input.menu.n == 1 && strlen(input.menu.choices[0].text) <= typed + 1)
-        input.menu.n = 0;
+    if (input.menu.n == 1 && strlen(input.menu.choices[0].text) <= typed + 1) input.menu.n = 0;
     input.menu_asked = asked && input.menu.n > 0;
 }
 
 void ui_input_feed(const char *bytes, size_t n) {
     input.bytes = bytes;
     input.n = n;
-    if (n > 0 && bytes[0] != '\t')
-        input.menu_asked = false;
-    while (input.n > 0 && !input.ended)
-        rl_callback_read_char();
+    if (n > 0 && bytes[0] != '\t') input.menu_asked = false;
+    while (input.n > 0 && !input.ended) rl_callback_read_char();
     input.n = 0;
     if (input.ended) {
         input.ended = false;
@@ -256,13 +236,11 @@ void ui_input_feed(const char *bytes, size_t n) {
 
 void ui_input_insert(const char *text, size_t len) {
     char *copy = ui_strdup_len(text, len);
-    if (!copy)
-        return;
+    if (!copy) return;
     size_t to = 0;
     for (size_t i = 0; i < len; i++) {
         if (copy[i] == '\r') {
-            if (i + 1 < len && copy[i + 1] == '\n')
-                continue;
+            if (i + 1 < len && copy[i + 1] == '\n') continue;
             copy[to++] = '\n';
         } else if (copy[i] != '\0') {
             copy[to++] = copy[i];
@@ -276,8 +254,7 @@ void ui_input_insert(const char *text, size_t len) {
 
 void ui_input_set(const char *text, size_t len) {
     char *copy = ui_strdup_len(text, len);
-    if (!copy)
-        return;
+    if (!copy) return;
     /* Leaves searches and half-typed key sequences too. */
     rl_callback_sigcleanup();
     rl_clear_message();
@@ -291,9 +268,8 @@ void ui_input_set(const char *text, size_t len) {
 }
 
 void ui_input_view(UiInputView *v) {
-    *v = (UiInputView){.prompt = UI_PROMPT, .text = rl_line_buffer ? rl_line_buffer : ""};
-    if (rl_display_prompt && *rl_display_prompt)
-        v->prompt = rl_display_prompt;
+    *v = (UiInputView){ .prompt = UI_PROMPT, .text = rl_line_buffer ? rl_line_buffer : "" };
+    if (rl_display_prompt && *rl_display_prompt) v->prompt = rl_display_prompt;
     v->len = rl_end > 0 ? (size_t)rl_end : 0;
     v->point = rl_point > 0 ? (size_t)rl_point : 0;
     v->menu = &input.menu;

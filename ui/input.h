@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input line: GNU readline in callback mode, fed with the bytes of keys and never touching the terminal itself. One
- * at a time; one thread. */
+/* The input line: GNU readline in callback mode, fed with the bytes of keys and never touching the terminal
+ * itself. One at a time; one thread. */
 #ifndef QSF_UI_INPUT_H
 #define QSF_UI_INPUT_H
 
@@ -28,11 +28,11 @@ void ui_input_insert(const char *text, size_t len);
 void ui_input_set(const char *text, size_t len);
 
 typedef struct UiInputView {
-    const char *prompt;  /* "> ", or what readline asks: "(reverse-i-search)`ab': " */
+    const char *prompt; /* "> ", or what readline asks: "(reverse-i-search)`ab': " */
     const char *text;
-    size_t len, point;   /* bytes; where the cursor is */
+    size_t len, point;        /* bytes; where the cursor is */
     const UiCompletion *menu; /* what could stand here, n 0 = nothing */
-    bool menu_asked;     /* Tab asked for it */
+    bool menu_asked;          /* Tab asked for it */
 } UiInputView;
 
 void ui_input_view(UiInputView *v);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input line as screen rows: wrapped between graphemes, never between words, so that the cursor moves evenly. */
+/* The input line as screen rows: wrapped between graphemes, never between words, so that the cursor moves
+ * evenly. */
 #include <string.h>
 
 #include "qsf_text.h"
@@ -8,7 +9,7 @@
 
 /* Where the walk over the text stands. */
 typedef struct Walk {
-    UiCanvas *c;       /* NULL: only measure */
+    UiCanvas *c; /* NULL: only measure */
     int top, n_rows, first, width;
     int row, col;
 } Walk;
@@ -31,11 +32,10 @@ static void place_cluster(Walk *w, const char *s, size_t len) {
         return;
     }
     char clean[QSF_CLEAN_MAX(64)];
-    QSFClean state = {0};
+    QSFClean state = { 0 };
     size_t n = *s == '\t' ? 0 : qsf_clean(&state, s, len < 64 ? len : 64, true, clean);
     if (*s == '\t') {
-        for (int i = UI_TAB - w->col % UI_TAB; i > 0; i--)
-            place(w, " ", 1, 1, UI_STYLE_TEXT);
+        for (int i = UI_TAB - w->col % UI_TAB; i > 0; i--) place(w, " ", 1, 1, UI_STYLE_TEXT);
         return;
     }
     place(w, clean, n, (int)qsf_text_width(clean, n), UI_STYLE_TEXT);
@@ -46,8 +46,7 @@ static void walk(Walk *w, const UiInputView *in, int *point_row, int *point_col)
     for (size_t i = 0, n; i < prompt; i += n) {
         int cells;
         n = qsf_text_grapheme(in->prompt + i, prompt - i, &cells);
-        if (n == 0)
-            break;
+        if (n == 0) break;
         place(w, in->prompt + i, n, cells, UI_STYLE_USER);
     }
     int indent = w->col;
@@ -56,8 +55,7 @@ static void walk(Walk *w, const UiInputView *in, int *point_row, int *point_col)
             *point_row = w->col < w->width ? w->row : w->row + 1;
             *point_col = w->col < w->width ? w->col : 0;
         }
-        if (i == in->len)
-            return;
+        if (i == in->len) return;
         if (in->text[i] == '\n') {
             w->row++;
             w->col = indent < w->width ? indent : 0;
@@ -66,8 +64,7 @@ static void walk(Walk *w, const UiInputView *in, int *point_row, int *point_col)
         }
         int cells;
         n = qsf_text_grapheme(in->text + i, in->len - i, &cells);
-        if (n == 0)
-            return;
+        if (n == 0) return;
         if (in->point > i && in->point < i + n) {
             *point_row = w->row;
             *point_col = w->col;
@@ -77,14 +74,14 @@ static void walk(Walk *w, const UiInputView *in, int *point_row, int *point_col)
 }
 
 int ui_input_rows(const UiInputView *in, int width, int *point_row, int *point_col) {
-    Walk w = {.width = width > 0 ? width : 1};
+    Walk w = { .width = width > 0 ? width : 1 };
     *point_row = *point_col = 0;
     walk(&w, in, point_row, point_col);
     return (w.row > *point_row ? w.row : *point_row) + 1;
 }
 
 void ui_input_draw(const UiInputView *in, UiCanvas *c, int row, int n_rows, int first, int width) {
-    Walk w = {.c = c, .top = row, .n_rows = n_rows, .first = first, .width = width > 0 ? width : 1};
+    Walk w = { .c = c, .top = row, .n_rows = n_rows, .first = first, .width = width > 0 ? width : 1 };
     int point_row = 0, point_col = 0;
     walk(&w, in, &point_row, &point_col);
     c->cursor_row = row + point_row - first;

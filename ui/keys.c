@@ -8,36 +8,34 @@
 #define UI_PASTE_MAX ((size_t)4 << 20)
 
 static const UiBinding bindings[] = {
-    {UI_DO_EDIT, "Enter", "send; while an answer is written: queue one message", ""},
-    {UI_DO_NEWLINE, "Alt-Enter ^J \\Enter", "a new line in the message", "\\e\r \\e\n \n \\e[13;2u \\e[13;3u \\e[27;2;13~"},
-    {UI_DO_EDIT, "Tab", "complete commands, settings, templates, files, sessions", ""},
-    {UI_DO_EDIT, "Up Down ^R", "earlier messages; search in them", ""},
-    {UI_DO_STOP, "^C", "stop the answer and keep it; clear the line; twice: leave", "\x03"},
-    {UI_DO_ESCAPE, "Esc", "take the queued message back; back to the end", "\\e \\e\\e"},
-    {UI_DO_EDIT, "^D", "leave (on an empty line)", ""},
-    {UI_DO_PAGE_UP, "PgUp PgDn", "scroll by pages", "\\e[5~"},
-    {UI_DO_PAGE_DOWN, "PgDn", NULL, "\\e[6~"},
-    {UI_DO_LINE_UP, "Alt-Up Alt-Down", "scroll by lines", "\\e[1;3A \\e\\e[A"},
-    {UI_DO_LINE_DOWN, "Alt-Down", NULL, "\\e[1;3B \\e\\e[B"},
-    {UI_DO_HOME, "Alt-< Alt->", "first and last line (also ^Home, ^End)", "\\e< \\e[1;5H \\e[7^ \\e[5;5~"},
-    {UI_DO_END, "Alt->", NULL, "\\e> \\e[1;5F \\e[8^ \\e[6;5~"},
-    {UI_DO_HELP, "F1", "this help", "\\eOP \\e[11~ \\e[[A \\e[P"},
-    {UI_DO_PANE, "F2", "status on and off", "\\eOQ \\e[12~ \\e[[B \\e[Q"},
-    {UI_DO_KNOB_PREV, "F5 F6", "choose the sampling setting marked *", "\\e[15~ \\e[[E"},
-    {UI_DO_KNOB_NEXT, "F6", NULL, "\\e[17~"},
-    {UI_DO_KNOB_DOWN, "F7 F8", "lower, raise it (also ^Down, ^Up): acts on the next token", "\\e[18~ \\e[1;5B \\eOb"},
-    {UI_DO_KNOB_UP, "F8", NULL, "\\e[19~ \\e[1;5A \\eOa"},
-    {UI_DO_REDRAW, "^L", "draw the screen anew", "\x0c"},
-    {UI_DO_SUSPEND, "^Z", "suspend", "\x1a"},
+    { UI_DO_EDIT, "Enter", "send; while an answer is written: queue one message", "" },
+    { UI_DO_NEWLINE, "Alt-Enter ^J \\Enter", "a new line in the message",
+      "\\e\r \\e\n \n \\e[13;2u \\e[13;3u \\e[27;2;13~" },
+    { UI_DO_EDIT, "Tab", "complete commands, settings, templates, files, sessions", "" },
+    { UI_DO_EDIT, "Up Down ^R", "earlier messages; search in them", "" },
+    { UI_DO_STOP, "^C", "stop the answer and keep it; clear the line; twice: leave", "\x03" },
+    { UI_DO_ESCAPE, "Esc", "take the queued message back; back to the end", "\\e \\e\\e" },
+    { UI_DO_EDIT, "^D", "leave (on an empty line)", "" },
+    { UI_DO_PAGE_UP, "PgUp PgDn", "scroll by pages", "\\e[5~" },
+    { UI_DO_PAGE_DOWN, "PgDn", NULL, "\\e[6~" },
+    { UI_DO_LINE_UP, "Alt-Up Alt-Down", "scroll by lines", "\\e[1;3A \\e\\e[A" },
+    { UI_DO_LINE_DOWN, "Alt-Down", NULL, "\\e[1;3B \\e\\e[B" },
+    { UI_DO_HOME, "Alt-< Alt->", "first and last line (also ^Home, ^End)", "\\e< \\e[1;5H \\e[7^ \\e[5;5~" },
+    { UI_DO_END, "Alt->", NULL, "\\e> \\e[1;5F \\e[8^ \\e[6;5~" },
+    { UI_DO_HELP, "F1", "this help", "\\eOP \\e[11~ \\e[[A \\e[P" },
+    { UI_DO_PANE, "F2", "status on and off", "\\eOQ \\e[12~ \\e[[B \\e[Q" },
+    { UI_DO_KNOB_PREV, "F5 F6", "choose the sampling setting marked *", "\\e[15~ \\e[[E" },
+    { UI_DO_KNOB_NEXT, "F6", NULL, "\\e[17~" },
+    { UI_DO_KNOB_DOWN, "F7 F8", "lower, raise it (also ^Down, ^Up): acts on the next token",
+      "\\e[18~ \\e[1;5B \\eOb" },
+    { UI_DO_KNOB_UP, "F8", NULL, "\\e[19~ \\e[1;5A \\eOa" },
+    { UI_DO_REDRAW, "^L", "draw the screen anew", "\x0c" },
+    { UI_DO_SUSPEND, "^Z", "suspend", "\x1a" },
 };
 
-size_t ui_binding_count(void) {
-    return sizeof bindings / sizeof *bindings;
-}
+size_t ui_binding_count(void) { return sizeof bindings / sizeof *bindings; }
 
-const UiBinding *ui_binding_at(size_t i) {
-    return i < ui_binding_count() ? &bindings[i] : NULL;
-}
+const UiBinding *ui_binding_at(size_t i) { return i < ui_binding_count() ? &bindings[i] : NULL; }
 
 /* Is seq[0..n) the sequence that starts at *p? Moves *p behind it and its blank. */
 static bool sequence_is(const char **p, const char *seq, size_t n) {
@@ -53,23 +51,21 @@ static bool sequence_is(const char **p, const char *seq, size_t n) {
         i++;
         (*p)++;
     }
-    if (**p == ' ')
-        (*p)++;
+    if (**p == ' ') (*p)++;
     return same && i == n && n > 0;
 }
 
 static UiAction action_of(const char *seq, size_t n) {
     for (size_t i = 0; i < ui_binding_count(); i++) {
         for (const char *p = bindings[i].sequences; *p;) {
-            if (sequence_is(&p, seq, n))
-                return bindings[i].action;
+            if (sequence_is(&p, seq, n)) return bindings[i].action;
         }
     }
     return UI_DO_EDIT;
 }
 
 static void key_of(UiKey *out, const char *bytes, size_t n) {
-    *out = (UiKey){.action = action_of(bytes, n), .n = n};
+    *out = (UiKey){ .action = action_of(bytes, n), .n = n };
     memcpy(out->bytes, bytes, n);
 }
 
@@ -77,15 +73,11 @@ static void key_of(UiKey *out, const char *bytes, size_t n) {
  * takes one byte; the Linux console sends ESC [ [ A for F1.) */
 static bool complete(const char *seq, size_t n) {
     size_t i = seq[1] == '\x1b' ? 1 : 0; /* Alt with a key that sends a sequence */
-    if (n < i + 2)
-        return false;
+    if (n < i + 2) return false;
     char c = seq[n - 1];
-    if (seq[i + 1] == 'O')
-        return n == i + 3;
-    if (seq[i + 1] != '[')
-        return true;
-    if (n == i + 2 || (n == i + 3 && c == '['))
-        return false;
+    if (seq[i + 1] == 'O') return n == i + 3;
+    if (seq[i + 1] != '[') return true;
+    if (n == i + 2 || (n == i + 3 && c == '[')) return false;
     return n == i + 4 && seq[i + 2] == '[' ? true : c >= 0x40 && c <= 0x7e;
 }
 
@@ -96,16 +88,14 @@ static bool ends_with(const UiBuf *b, const char *end) {
 
 static bool paste_done(UiKeys *k, UiKey *out) {
     k->pasting = false;
-    *out = (UiKey){.paste = true};
+    *out = (UiKey){ .paste = true };
     return true;
 }
 
 static bool feed_paste(UiKeys *k, char byte, UiKey *out) {
     static const char end[] = "\x1b[201~";
-    if (k->paste.len < UI_PASTE_MAX)
-        ui_buf_add(&k->paste, &byte, 1);
-    if (byte != '~' || !ends_with(&k->paste, end))
-        return false;
+    if (k->paste.len < UI_PASTE_MAX) ui_buf_add(&k->paste, &byte, 1);
+    if (byte != '~' || !ends_with(&k->paste, end)) return false;
     k->paste.len -= sizeof end - 1;
     k->paste.data[k->paste.len] = '\0';
     return paste_done(k, out);
@@ -124,15 +114,13 @@ static bool sequence_done(UiKeys *k, UiKey *out) {
 }
 
 bool ui_keys_feed(UiKeys *k, char byte, UiKey *out) {
-    if (k->pasting)
-        return feed_paste(k, byte, out);
+    if (k->pasting) return feed_paste(k, byte, out);
     if (k->n == 0 && byte != '\x1b') {
         key_of(out, &byte, 1);
         return true;
     }
     k->seq[k->n++] = byte;
-    if (k->n == 1)
-        return false;
+    if (k->n == 1) return false;
     return complete(k->seq, k->n) || k->n == UI_KEY_BYTES ? sequence_done(k, out) : false;
 }
 
@@ -141,12 +129,11 @@ int ui_keys_wait_ms(const UiKeys *k) {
 }
 
 bool ui_keys_timeout(UiKeys *k, UiKey *out) {
-    if (k->pasting)
-        return paste_done(k, out);
+    if (k->pasting) return paste_done(k, out);
     return k->n > 0 && sequence_done(k, out);
 }
 
 void ui_keys_free(UiKeys *k) {
     ui_buf_free(&k->paste);
-    *k = (UiKeys){0};
+    *k = (UiKeys){ 0 };
 }

@@ -8,14 +8,14 @@
 
 #include "ui/buf.h"
 
-#define UI_KEY_BYTES 32
-#define UI_ESC_DELAY_MS 25    /* a lone ESC is the Esc key when nothing follows within this */
+#define UI_KEY_BYTES      32
+#define UI_ESC_DELAY_MS   25   /* a lone ESC is the Esc key when nothing follows within this */
 #define UI_PASTE_DELAY_MS 2000 /* a paste whose end never comes is over after this silence */
 
 /* What a key does. UI_DO_EDIT: it belongs to the input line. */
 typedef enum UiAction {
     UI_DO_EDIT,
-    UI_DO_STOP,       /* ^C */
+    UI_DO_STOP, /* ^C */
     UI_DO_SUSPEND,
     UI_DO_REDRAW,
     UI_DO_ESCAPE,
@@ -36,9 +36,9 @@ typedef enum UiAction {
 
 typedef struct UiBinding {
     UiAction action;
-    const char *names;      /* as people call the keys */
-    const char *help;       /* NULL: not listed */
-    const char *sequences;  /* what terminals send, separated by blanks; \e is ESC */
+    const char *names;     /* as people call the keys */
+    const char *help;      /* NULL: not listed */
+    const char *sequences; /* what terminals send, separated by blanks; \e is ESC */
 } UiBinding;
 
 size_t ui_binding_count(void);
@@ -46,16 +46,16 @@ const UiBinding *ui_binding_at(size_t i);
 
 typedef struct UiKey {
     UiAction action;
-    bool paste;         /* the paste buffer of the parser holds a whole paste */
+    bool paste; /* the paste buffer of the parser holds a whole paste */
     char bytes[UI_KEY_BYTES];
     size_t n;
 } UiKey;
 
 typedef struct UiKeys {
-    char seq[UI_KEY_BYTES];  /* an escape sequence that is not complete */
+    char seq[UI_KEY_BYTES]; /* an escape sequence that is not complete */
     size_t n;
     bool pasting;
-    UiBuf paste;             /* text of the last paste, valid until the next one begins */
+    UiBuf paste; /* text of the last paste, valid until the next one begins */
 } UiKeys;
 
 /* One byte; true when *out is a whole key. */

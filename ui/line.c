@@ -15,21 +15,20 @@
 
 typedef struct Line {
     UiApp *app;
-    UiBuf in;          /* read and not taken yet */
-    size_t taken;      /* bytes of it already handed out */
+    UiBuf in;     /* read and not taken yet */
+    size_t taken; /* bytes of it already handed out */
     bool eof, too_long;
     UiLines lines;
-    bool prompt;       /* a person sits there: prompts are shown */
-    bool clean;        /* standard output is a terminal */
+    bool prompt; /* a person sits there: prompts are shown */
+    bool clean;  /* standard output is a terminal */
     QSFClean cleaner;
-    size_t newlines;   /* held back at the end of the answer so far */
+    size_t newlines; /* held back at the end of the answer so far */
     bool ended;
     int status;
 } Line;
 
 static void end(Line *l, int status) {
-    if (!l->ended)
-        l->status = status;
+    if (!l->ended) l->status = status;
     l->ended = true;
 }
 
@@ -43,11 +42,10 @@ static void out(Line *l, const char *s, size_t len) {
             s += n;
             len -= (size_t)n;
         } else if (n < 0 && errno == EAGAIN) {
-            struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+            struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
             (void)poll(&p, 1, -1);
         } else if (n < 0 && errno != EINTR) {
-            if (errno != EPIPE)
-                fprintf(stderr, "qsf-chat: standard output: %s\n", strerror(errno));
+            if (errno != EPIPE) fprintf(stderr, "qsf-chat: standard output: %s\n", strerror(errno));
             end(l, 1);
         }
     }
@@ -57,15 +55,13 @@ static void out(Line *l, const char *s, size_t len) {
 static void out_text(Line *l, const char *s, size_t len) {
     while (len > 0 && !l->ended) {
         size_t n = 0;
-        while (n < len && s[n] == '\n')
-            n++;
+        while (n < len && s[n] == '\n') n++;
         l->newlines += n;
         s += n;
         len -= n;
         const char *nl = len > 0 ? memchr(s, '\n', len) : NULL;
         n = nl ? (size_t)(nl - s) : len;
-        for (; n > 0 && l->newlines > 0; l->newlines--)
-            out(l, "\n", 1);
+        for (; n > 0 && l->newlines > 0; l->newlines--) out(l, "\n", 1);
         out(l, s, n);
         s += n;
         len -= n;
@@ -74,8 +70,7 @@ static void out_text(Line *l, const char *s, size_t len) {
 
 static void out_clean(Line *l, const char *s, size_t len, bool last) {
     char *tmp = malloc(QSF_CLEAN_MAX(len));
-    if (!tmp)
-        return;
+    if (!tmp) return;
     out_text(l, tmp, qsf_clean(&l->cleaner, s, len, last, tmp));
     free(tmp);
 }
@@ -83,9 +78,8 @@ static void out_clean(Line *l, const char *s, size_t len, bool last) {
 static void answer_begin(void *arg) {
     Line *l = arg;
     l->newlines = 0;
-    l->cleaner = (QSFClean){.ascii = l->app->chat.ascii};
-    if (l->prompt)
-        fprintf(stderr, "%s: ", l->app->stats.model_name[0] ? l->app->stats.model_name : "model");
+    l->cleaner = (QSFClean){ .ascii = l->app->chat.ascii };
+    if (l->prompt) fprintf(stderr, "%s: ", l->app->stats.model_name[0] ? l->app->stats.model_name : "model");
 }
 
 static void answer_text(void *arg, const char *text, size_t len) {
@@ -98,19 +92,16 @@ static void answer_text(void *arg, const char *text, size_t len) {
 
 static void answer_end(void *arg) {
     Line *l = arg;
-    if (l->clean)
-        out_clean(l, "", 0, true);
+    if (l->clean) out_clean(l, "", 0, true);
     out(l, "\n", 1);
 }
 
 static void said(void *arg, UiKind kind, const char *text) {
     (void)arg;
     char *clean = qsf_clean_dup(text, strlen(text), false);
-    if (!clean)
-        return;
+    if (!clean) return;
     size_t len = strlen(clean);
-    while (len > 0 && clean[len - 1] == '\n')
-        len--;
+    while (len > 0 && clean[len - 1] == '\n') len--;
     fprintf(stderr, "%s%.*s\n", kind == UI_OUTPUT ? "" : "qsf-chat: ", (int)len, clean);
     free(clean);
 }
@@ -127,28 +118,25 @@ static void on_signal(Line *l, int sig) {
 }
 
 static void take_signals(Line *l) {
-    for (int sig; (sig = ui_signals_next()) != 0;)
-        on_signal(l, sig);
+    for (int sig; (sig = ui_signals_next()) != 0;) on_signal(l, sig);
 }
 
 /* Waits for input, the engine or a signal. */
 static void wait_for(Line *l, bool input) {
     bool busy = ui_app_busy(l->app);
     struct pollfd fds[3] = {
-        {.fd = ui_signals_fd(), .events = POLLIN},
-        {.fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN},
-        {.fd = input ? STDIN_FILENO : -1, .events = POLLIN},
+        { .fd = ui_signals_fd(), .events = POLLIN },
+        { .fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN },
+        { .fd = input ? STDIN_FILENO : -1, .events = POLLIN },
     };
     (void)poll(fds, 3, busy ? 250 : -1);
     take_signals(l);
     (void)ui_app_pump(l->app);
-    if (busy)
-        ui_app_tick(l->app, ui_now());
+    if (busy) ui_app_tick(l->app, ui_now());
 }
 
 static void finish_request(Line *l) {
-    while (ui_app_busy(l->app) && !l->ended)
-        wait_for(l, false);
+    while (ui_app_busy(l->app) && !l->ended) wait_for(l, false);
 }
 
 static void read_more(Line *l) {
@@ -179,19 +167,16 @@ static bool next_line(Line *l, const char **line, size_t *len) {
         l->taken = l->in.len;
         return false;
     }
-    if (!nl && !(l->eof && have > 0))
-        return false;
+    if (!nl && !(l->eof && have > 0)) return false;
     *line = s;
     *len = nl ? (size_t)(nl - s) : have;
     l->taken += *len + (nl ? 1 : 0);
-    if (*len > 0 && s[*len - 1] == '\r')
-        (*len)--;
+    if (*len > 0 && s[*len - 1] == '\r') (*len)--;
     return true;
 }
 
 static void show_prompt(const Line *l) {
-    if (l->prompt)
-        fputs(l->lines.inside ? ". " : "> ", stderr);
+    if (l->prompt) fputs(l->lines.inside ? ". " : "> ", stderr);
 }
 
 static void submit(Line *l) {
@@ -208,8 +193,7 @@ static void take_lines(Line *l) {
     const char *line;
     size_t len;
     while (!l->ended && !l->app->quit && next_line(l, &line, &len)) {
-        if (ui_lines_feed(&l->lines, line, len))
-            submit(l);
+        if (ui_lines_feed(&l->lines, line, len)) submit(l);
         show_prompt(l);
     }
 }
@@ -218,36 +202,30 @@ static void run(Line *l) {
     show_prompt(l);
     while (!l->ended && !l->app->quit) {
         take_lines(l);
-        if (l->eof || l->ended || l->app->quit)
-            break;
+        if (l->eof || l->ended || l->app->quit) break;
         wait_for(l, true);
-        struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-        if (!l->ended && poll(&p, 1, 0) > 0)
-            read_more(l);
+        struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+        if (!l->ended && poll(&p, 1, 0) > 0) read_more(l);
     }
     if (l->eof && !l->ended && !l->app->quit) {
         take_lines(l);
-        if (ui_lines_end(&l->lines))
-            submit(l);
-        if (l->prompt)
-            fputc('\n', stderr);
+        if (ui_lines_end(&l->lines)) submit(l);
+        if (l->prompt) fputc('\n', stderr);
     }
 }
 
 int ui_line_run(UiApp *a) {
-    Line l = {.app = a, .prompt = isatty(STDIN_FILENO) == 1, .clean = isatty(STDOUT_FILENO) == 1};
-    a->hooks = (UiHooks){&l, said, answer_begin, answer_text, answer_end};
+    Line l = { .app = a, .prompt = isatty(STDIN_FILENO) == 1, .clean = isatty(STDOUT_FILENO) == 1 };
+    a->hooks = (UiHooks){ &l, said, answer_begin, answer_text, answer_end };
     a->interactive = l.prompt;
     (void)ui_signals_open(false);
     bool loading = ui_app_busy(a);
     finish_request(&l);
-    if (loading && !a->model_ready && a->exit_code != 0)
-        end(&l, a->exit_code);
-    if (!l.ended)
-        run(&l);
+    if (loading && !a->model_ready && a->exit_code != 0) end(&l, a->exit_code);
+    if (!l.ended) run(&l);
     ui_app_finish(a);
     ui_buf_free(&l.in);
     ui_buf_free(&l.lines.text);
-    a->hooks = (UiHooks){0};
+    a->hooks = (UiHooks){ 0 };
     return l.ended ? l.status : a->exit_code;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat as lines: messages and commands from standard input, answers to standard output, all else to standard
- * error. Never opens the terminal. */
+/* The chat as lines: messages and commands from standard input, answers to standard output, all else to
+ * standard error. Never opens the terminal. */
 #ifndef QSF_UI_LINE_H
 #define QSF_UI_LINE_H
 
 #include "ui/app.h"
 
-/* Runs until the input ends; the exit status of the program. Waits for a load that was already started; one that
- * fails ends the run. */
+/* Runs until the input ends; the exit status of the program. Waits for a load that was already started; one
+ * that fails ends the run. */
 int ui_line_run(UiApp *a);
 
 #endif

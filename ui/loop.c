@@ -15,16 +15,16 @@
 #include "ui/term.h"
 
 #define UI_FRAME_SECONDS (1.0 / 30)
-#define UI_TICK_SECONDS 0.125 /* numbers of a busy engine */
+#define UI_TICK_SECONDS  0.125 /* numbers of a busy engine */
 
 typedef struct Loop {
     UiApp *app;
     UiScreen screen;
     UiKeys keys;
-    bool dirty;          /* something to draw */
+    bool dirty; /* something to draw */
     double drawn, ticked;
-    double key_time;     /* of the last byte, for a lone ESC */
-    int status;          /* exit status */
+    double key_time; /* of the last byte, for a lone ESC */
+    int status;      /* exit status */
     bool ended;
 } Loop;
 
@@ -60,24 +60,21 @@ static void read_keys(Loop *l) {
     char bytes[4096];
     UiKey k;
     long n = ui_term_read(bytes, sizeof bytes);
-    if (n < 0)
-        end(l, 128 + SIGHUP);
+    if (n < 0) end(l, 128 + SIGHUP);
     l->key_time = ui_now();
     for (long i = 0; i < n && !l->app->quit; i++) {
-        if (ui_keys_feed(&l->keys, bytes[i], &k))
-            on_key(l, &k);
+        if (ui_keys_feed(&l->keys, bytes[i], &k)) on_key(l, &k);
     }
 }
 
 static void key_timeout(Loop *l, double now) {
     UiKey k;
     int wait = ui_keys_wait_ms(&l->keys);
-    if (wait >= 0 && (now - l->key_time) * 1000 >= wait && ui_keys_timeout(&l->keys, &k))
-        on_key(l, &k);
+    if (wait >= 0 && (now - l->key_time) * 1000 >= wait && ui_keys_timeout(&l->keys, &k)) on_key(l, &k);
 }
 
 static void on_signal(Loop *l, int sig) {
-    static const UiKey stop = {.action = UI_DO_STOP};
+    static const UiKey stop = { .action = UI_DO_STOP };
     l->dirty = true;
     switch (sig) {
     case SIGTERM: end(l, 143); break;
@@ -111,22 +108,16 @@ static void draw(Loop *l, double now) {
     l->drawn = now;
 }
 
-static double earlier(double a, double b) {
-    return a < b ? a : b;
-}
+static double earlier(double a, double b) { return a < b ? a : b; }
 
 /* Milliseconds to sleep at most. */
 static int wait_ms(const Loop *l, double now) {
     double until = now + 60 - (double)(time(NULL) % 60) + 0.05; /* the clock in the title */
     int key = ui_keys_wait_ms(&l->keys);
-    if (l->dirty)
-        until = l->drawn + UI_FRAME_SECONDS;
-    if (ui_app_busy(l->app))
-        until = earlier(until, l->ticked + UI_TICK_SECONDS);
-    if (key >= 0)
-        until = earlier(until, l->key_time + key / 1000.0);
-    if (l->screen.flash_until > now)
-        until = earlier(until, l->screen.flash_until);
+    if (l->dirty) until = l->drawn + UI_FRAME_SECONDS;
+    if (ui_app_busy(l->app)) until = earlier(until, l->ticked + UI_TICK_SECONDS);
+    if (key >= 0) until = earlier(until, l->key_time + key / 1000.0);
+    if (l->screen.flash_until > now) until = earlier(until, l->screen.flash_until);
     double ms = (until - now) * 1000 + 0.999;
     return ms <= 0 ? 0 : (int)ms;
 }
@@ -134,27 +125,23 @@ static int wait_ms(const Loop *l, double now) {
 static void wait(Loop *l) {
     double now = ui_now();
     struct pollfd fds[3] = {
-        {.fd = STDIN_FILENO, .events = POLLIN},
-        {.fd = ui_signals_fd(), .events = POLLIN},
-        {.fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN},
+        { .fd = STDIN_FILENO, .events = POLLIN },
+        { .fd = ui_signals_fd(), .events = POLLIN },
+        { .fd = l->app->engine.fd(l->app->engine.self), .events = POLLIN },
     };
     bool flash = l->screen.flash_until > now;
     int n = poll(fds, 3, wait_ms(l, now));
     now = ui_now();
-    if (n < 0 && errno != EINTR)
-        end(l, 1);
-    for (int sig; (sig = ui_signals_next()) != 0;)
-        on_signal(l, sig);
+    if (n < 0 && errno != EINTR) end(l, 1);
+    for (int sig; (sig = ui_signals_next()) != 0;) on_signal(l, sig);
     if (n > 0 && (fds[0].revents & POLLIN))
         read_keys(l);
     else if (n > 0 && (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
         end(l, 128 + SIGHUP);
     key_timeout(l, now);
-    if (ui_app_pump(l->app))
-        l->dirty = true;
+    if (ui_app_pump(l->app)) l->dirty = true;
     /* Nothing happened: a clock turned over or a short message is over. */
-    if (n == 0 || (flash && l->screen.flash_until <= now))
-        l->dirty = true;
+    if (n == 0 || (flash && l->screen.flash_until <= now)) l->dirty = true;
 }
 
 static void run(Loop *l) {
@@ -166,23 +153,20 @@ static void run(Loop *l) {
             l->ticked = now;
             l->dirty = l->dirty || busy;
         }
-        if (l->dirty && now - l->drawn >= UI_FRAME_SECONDS)
-            draw(l, now);
+        if (l->dirty && now - l->drawn >= UI_FRAME_SECONDS) draw(l, now);
         wait(l);
     }
 }
 
 int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     char notice[200];
-    Loop l = {.app = a, .dirty = true};
-    if (!ui_term_open(color, notice, err, cap))
-        return -1;
+    Loop l = { .app = a, .dirty = true };
+    if (!ui_term_open(color, notice, err, cap)) return -1;
     (void)ui_signals_open(true);
     ui_screen_init(&l.screen, a, unicode);
-    if (notice[0])
-        ui_app_say(a, UI_NOTICE, "%s", notice);
+    if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
     char *history = qsf_history_path();
-    UiInputHooks hooks = {&l, on_enter, on_eof};
+    UiInputHooks hooks = { &l, on_enter, on_eof };
     ui_input_open(&hooks, history);
     free(history);
     run(&l);

@@ -19,8 +19,8 @@ static bool is_set(const char *name) {
     return v && *v;
 }
 
-/* true when the terminal's characters are UTF-8. A locale of C says nothing about the terminal: C.UTF-8 then, in
- * the environment too, where readline looks again. */
+/* true when the terminal's characters are UTF-8. A locale of C says nothing about the terminal: C.UTF-8 then,
+ * in the environment too, where readline looks again. */
 static bool choose_locale(void) {
     const char *name = setlocale(LC_CTYPE, "");
     if (!name || strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0) {
@@ -35,8 +35,8 @@ static bool choose_locale(void) {
 /* Also for screen readers, which say so with ACCESSIBLE. */
 static bool wants_lines(const UiOptions *o) {
     const char *term = getenv("TERM");
-    return o->plain || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || !*term ||
-           strcmp(term, "dumb") == 0;
+    return o->plain || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term ||
+           !*term || strcmp(term, "dumb") == 0;
 }
 
 static bool wants_color(const UiOptions *o) {
@@ -47,8 +47,7 @@ static bool wants_color(const UiOptions *o) {
 static bool newest(char *dst, size_t cap) {
     size_t n = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
-    if (all && n > 0)
-        (void)snprintf(dst, cap, "%s", all[0].name);
+    if (all && n > 0) (void)snprintf(dst, cap, "%s", all[0].name);
     free(all);
     return all != NULL && n > 0;
 }
@@ -57,35 +56,33 @@ static bool newest(char *dst, size_t cap) {
 static bool begin_session(UiApp *a, const UiOptions *o) {
     char name[sizeof a->session.name] = "";
     a->session.on = !o->no_save && (a->full_screen || o->session || o->resume);
-    if (!a->session.on)
-        return true;
+    if (!a->session.on) return true;
     if (o->session)
         (void)snprintf(name, sizeof name, "%s", o->session);
     else if (o->resume && !newest(name, sizeof name)) {
         ui_app_say(a, UI_NOTICE, "there is no session to continue: this is a new one");
         a->session.on = true;
     }
-    if (name[0])
-        return ui_app_resume(a, name);
+    if (name[0]) return ui_app_resume(a, name);
     ui_session_name_now(name, sizeof name);
     ui_session_use(&a->session, name);
     return true;
 }
 
 static void welcome(UiApp *a) {
-    if (a->model_path || a->want_model || !a->full_screen)
-        return;
-    ui_app_print(a, UI_OUTPUT, "No model is loaded yet.\n\n"
-                               "  /model FILE   opens a .gguf file; Tab completes its name\n\n"
-                               "Models as .gguf files are found at huggingface.co: search for a small instruct model with GGUF in "
-                               "its name, Q4_0 or Q4_K_M. F1 shows all keys and commands.");
+    if (a->model_path || a->want_model || !a->full_screen) return;
+    ui_app_print(
+        a, UI_OUTPUT,
+        "No model is loaded yet.\n\n"
+        "  /model FILE   opens a .gguf file; Tab completes its name\n\n"
+        "Models as .gguf files are found at huggingface.co: search for a small instruct model with GGUF in "
+        "its name, Q4_0 or Q4_K_M. F1 shows all keys and commands.");
 }
 
 /* Everything said before the screen or the lines began comes out on standard error. */
 static void early(void *arg, UiKind kind, const char *text) {
     UiApp *a = arg;
-    if (kind == UI_ERROR || !a->full_screen)
-        ui_options_error(text);
+    if (kind == UI_ERROR || !a->full_screen) ui_options_error(text);
 }
 
 static int chat(UiApp *a, UiOptions *o, bool unicode) {
@@ -94,14 +91,11 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->full_screen = a->interactive = !lines;
     a->verbose = o->verbose;
     a->chat.ascii = !unicode;
-    a->hooks = (UiHooks){.arg = a, .said = early};
-    if (o->model)
-        ui_app_load(a, o->model);
-    if (!begin_session(a, o))
-        return a->exit_code;
-    if (o->has_system)
-        ui_app_set_system(a, ui_buf_str(&o->system));
-    a->hooks = (UiHooks){0};
+    a->hooks = (UiHooks){ .arg = a, .said = early };
+    if (o->model) ui_app_load(a, o->model);
+    if (!begin_session(a, o)) return a->exit_code;
+    if (o->has_system) ui_app_set_system(a, ui_buf_str(&o->system));
+    a->hooks = (UiHooks){ 0 };
     if (!lines) {
         welcome(a);
         int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);

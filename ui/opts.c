@@ -10,40 +10,53 @@
 
 #define UI_SYSTEM_MAX ((size_t)1 << 20)
 
-enum { OPT_MODEL, OPT_PLAIN, OPT_SESSION, OPT_CONTINUE, OPT_NO_SAVE, OPT_SYSTEM, OPT_SYSTEM_FILE, OPT_COLOR, OPT_NO_COLOR, OPT_VERBOSE };
+enum {
+    OPT_MODEL,
+    OPT_PLAIN,
+    OPT_SESSION,
+    OPT_CONTINUE,
+    OPT_NO_SAVE,
+    OPT_SYSTEM,
+    OPT_SYSTEM_FILE,
+    OPT_COLOR,
+    OPT_NO_COLOR,
+    OPT_VERBOSE
+};
 
 static const QSFCliOption options[] = {
-    {"model", "", 'm', "FILE", "the model to load, as MODEL", OPT_MODEL},
-    {"session", "", 0, "NAME", "save as NAME; resume it when it exists", OPT_SESSION},
-    {"continue", "", 0, NULL, "resume the newest session", OPT_CONTINUE},
-    {"no-save", "", 0, NULL, "save no session", OPT_NO_SAVE},
-    {"system", "sys", 0, "TEXT", "system prompt", OPT_SYSTEM},
-    {"system-file", "sysf", 0, "FILE", "system prompt from a file", OPT_SYSTEM_FILE},
-    {"plain", "simple-io", 0, NULL, "lines instead of the full screen", OPT_PLAIN},
-    {"color", "", 0, "WHEN", "auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR},
-    {"no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR},
-    {"verbose", "", 'v', NULL, "say what the engine chose after a model is loaded", OPT_VERBOSE},
+    { "model", "", 'm', "FILE", "the model to load, as MODEL", OPT_MODEL },
+    { "session", "", 0, "NAME", "save as NAME; resume it when it exists", OPT_SESSION },
+    { "continue", "", 0, NULL, "resume the newest session", OPT_CONTINUE },
+    { "no-save", "", 0, NULL, "save no session", OPT_NO_SAVE },
+    { "system", "sys", 0, "TEXT", "system prompt", OPT_SYSTEM },
+    { "system-file", "sysf", 0, "FILE", "system prompt from a file", OPT_SYSTEM_FILE },
+    { "plain", "simple-io", 0, NULL, "lines instead of the full screen", OPT_PLAIN },
+    { "color", "", 0, "WHEN", "auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
+    { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
+    { "verbose", "", 'v', NULL, "say what the engine chose after a model is loaded", OPT_VERBOSE },
 };
 
 static const QSFCli cli = {
     .program = "qsf-chat",
     .usage = "usage: qsf-chat [options] [MODEL]\n",
-    .summary = "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf file.",
+    .summary =
+        "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf file.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .epilogue = "Without a terminal on standard input and output, or with --plain, one message or slash command is\n"
-                "read per line, a message over several lines between \"\"\" and \"\"\"; only answers reach standard output.\n"
-                "\n"
-                "Exit status: 0 done, 1 runtime error or failed command, 2 usage, 3 bad model, 4 RAM budget cannot be\n"
-                "met, 5 context full, 130 interrupted, 143 terminated.\n",
+    .epilogue =
+        "Without a terminal on standard input and output, or with --plain, one message or slash command is\n"
+        "read per line, a message over several lines between \"\"\" and \"\"\"; only answers reach standard "
+        "output.\n"
+        "\n"
+        "Exit status: 0 done, 1 runtime error or failed command, 2 usage, 3 bad model, 4 RAM budget cannot "
+        "be\n"
+        "met, 5 context full, 130 interrupted, 143 terminated.\n",
 };
 
-void ui_options_error(const char *text) {
-    qsf_cli_error(&cli, "%s", text);
-}
+void ui_options_error(const char *text) { qsf_cli_error(&cli, "%s", text); }
 
 static int set_color(UiOptions *o, const char *value, char *err, size_t cap) {
-    static const char *const words[] = {"auto", "always", "never"};
+    static const char *const words[] = { "auto", "always", "never" };
     for (int i = 0; i < 3; i++) {
         if (strcmp(value, words[i]) == 0) {
             o->color = (UiColor)i;
@@ -69,7 +82,8 @@ static int read_system(UiOptions *o, const char *path, char *err, size_t cap) {
     int why = errno;
     (void)fclose(f);
     if (failed || o->system.len > UI_SYSTEM_MAX || o->system.failed) {
-        (void)snprintf(err, cap, "--system-file %.200s: %s", path, failed ? strerror(why) : "larger than 1 MB");
+        (void)snprintf(err, cap, "--system-file %.200s: %s", path,
+                       failed ? strerror(why) : "larger than 1 MB");
         return 2;
     }
     while (o->system.len > 0 && o->system.data[o->system.len - 1] == '\n')
@@ -96,7 +110,8 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
         break;
     case OPT_SESSION:
         if (!qsf_chatlog_name_ok(value)) {
-            (void)snprintf(err, cap, "--session '%.60s': a name must not be empty, hold '/' or begin with '.'", value);
+            (void)snprintf(err, cap,
+                           "--session '%.60s': a name must not be empty, hold '/' or begin with '.'", value);
             return 2;
         }
         o->session = value;
@@ -107,38 +122,30 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
 }
 
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
-    if (r->n_positional > 1)
-        return "one MODEL at a time";
-    if (r->n_positional == 1 && o->model)
-        return "the model was given twice: as MODEL and with --model";
-    if (o->no_save && (o->session || o->resume))
-        return "--no-save excludes --session and --continue";
-    if (o->session && o->resume)
-        return "--continue resumes the newest session: leave it out with --session";
+    if (r->n_positional > 1) return "one MODEL at a time";
+    if (r->n_positional == 1 && o->model) return "the model was given twice: as MODEL and with --model";
+    if (o->no_save && (o->session || o->resume)) return "--no-save excludes --session and --continue";
+    if (o->session && o->resume) return "--continue resumes the newest session: leave it out with --session";
     return NULL;
 }
 
 int ui_options_parse(UiOptions *o, int argc, char **argv) {
     char err[400] = "";
-    QSFCliResult r = {0};
-    *o = (UiOptions){0};
+    QSFCliResult r = { 0 };
+    *o = (UiOptions){ 0 };
     qsf_settings_default(&o->settings);
     if (qsf_cli_parse(&cli, argc, argv, &o->settings, handle, o, &r, err, sizeof err) != 0) {
         ui_options_error(err);
         return QSF_EXIT_USAGE;
     }
-    if (r.done)
-        return QSF_EXIT_OK;
+    if (r.done) return QSF_EXIT_OK;
     const char *wrong = contradiction(o, &r);
     if (wrong) {
         ui_options_error(wrong);
         return QSF_EXIT_USAGE;
     }
-    if (r.n_positional == 1)
-        o->model = r.positional[0];
+    if (r.n_positional == 1) o->model = r.positional[0];
     return -1;
 }
 
-void ui_options_free(UiOptions *o) {
-    ui_buf_free(&o->system);
-}
+void ui_options_free(UiOptions *o) { ui_buf_free(&o->system); }

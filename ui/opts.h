@@ -10,11 +10,11 @@ typedef enum UiColor { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER } UiColor;
 
 typedef struct UiOptions {
     QSFSettings settings;
-    const char *model;    /* NULL = none given */
-    const char *session;  /* --session NAME, or NULL */
+    const char *model;   /* NULL = none given */
+    const char *session; /* --session NAME, or NULL */
     UiBuf system;
     bool has_system;
-    bool resume;          /* --continue */
+    bool resume; /* --continue */
     bool no_save, plain, verbose;
     UiColor color;
 } UiOptions;

@@ -12,7 +12,7 @@
 
 char *ui_path_expand(const char *typed) {
     size_t len = strlen(typed);
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     if (len >= 2 && (typed[0] == '"' || typed[0] == '\'') && typed[len - 1] == typed[0])
         return ui_strdup_len(typed + 1, len - 2);
     const char *home = getenv("HOME");
@@ -21,17 +21,15 @@ char *ui_path_expand(const char *typed) {
         typed++;
     }
     for (; *typed; typed++) {
-        if (typed[0] == '\\' && typed[1] == ' ')
-            typed++;
+        if (typed[0] == '\\' && typed[1] == ' ') typed++;
         ui_buf_add(&b, typed, 1);
     }
-    if (!b.data)
-        ui_buf_puts(&b, "");
+    if (!b.data) ui_buf_puts(&b, "");
     return b.data;
 }
 
 static bool is_folder(const char *dir, const char *name) {
-    UiBuf b = {0};
+    UiBuf b = { 0 };
     struct stat st;
     ui_buf_printf(&b, "%s/%s", dir, name);
     bool yes = !b.failed && stat(ui_buf_str(&b), &st) == 0 && S_ISDIR(st.st_mode);
@@ -39,7 +37,8 @@ static bool is_folder(const char *dir, const char *name) {
     return yes;
 }
 
-void ui_path_match(const char *typed, void (*fn)(void *arg, const char *name, bool is_dir), void *arg, size_t max) {
+void ui_path_match(const char *typed, void (*fn)(void *arg, const char *name, bool is_dir), void *arg,
+                   size_t max) {
     const char *slash = strrchr(typed, '/');
     const char *part = slash ? slash + 1 : typed;
     char *folder = ui_strdup_len(typed, (size_t)(part - typed));
@@ -50,14 +49,13 @@ void ui_path_match(const char *typed, void (*fn)(void *arg, const char *name, bo
         if (strncmp(e->d_name, part, strlen(part)) != 0 || (e->d_name[0] == '.' && part[0] != '.') ||
             strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        UiBuf b = {0};
+        UiBuf b = { 0 };
         ui_buf_printf(&b, "%s%s", folder, e->d_name);
         fn(arg, ui_buf_str(&b), is_folder(expanded, e->d_name));
         ui_buf_free(&b);
         max--;
     }
-    if (d)
-        closedir(d);
+    if (d) closedir(d);
     free(expanded);
     free(folder);
 }

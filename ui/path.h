@@ -9,7 +9,9 @@
 /* malloc'ed: "~/" is the home folder, quotes around the whole name and "\ " are taken off. */
 char *ui_path_expand(const char *typed);
 /* Calls fn for the entries of the folder that begin like the last part of typed; is_dir tells folders.
- * name is the whole path as it would be typed. Hidden files only when the last part begins with a dot. At most max. */
-void ui_path_match(const char *typed, void (*fn)(void *arg, const char *name, bool is_dir), void *arg, size_t max);
+ * name is the whole path as it would be typed. Hidden files only when the last part begins with a dot. At
+ * most max. */
+void ui_path_match(const char *typed, void (*fn)(void *arg, const char *name, bool is_dir), void *arg,
+                   size_t max);
 
 #endif

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define UI_FLASH_SECONDS 3.0
-#define UI_QUIT_SECONDS 2.0
+#define UI_QUIT_SECONDS  2.0
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode) {
-    *s = (UiScreen){.app = app, .pane = true, .again = true, .stop_time = -1e9};
+    *s = (UiScreen){ .app = app, .pane = true, .again = true, .stop_time = -1e9 };
     s->canvas.unicode = unicode;
     s->view.follow = true;
     app->chat.ascii = !unicode;
@@ -67,7 +67,7 @@ static void key_escape(UiScreen *s, const UiKey *k) {
     UiInputView in;
     char *queued = ui_app_unqueue(s->app, &len);
     if (queued) {
-        UiBuf both = {0};
+        UiBuf both = { 0 };
         ui_input_view(&in);
         ui_buf_add(&both, queued, len);
         if (in.len > 0) {
@@ -109,13 +109,10 @@ static void help_key(UiScreen *s, const UiKey *k) {
 
 static void knob(UiScreen *s, int choose, int turn) {
     char value[QSF_SETTING_TEXT];
-    if (choose)
-        ui_app_knob_choose(s->app, choose);
-    if (turn)
-        ui_app_knob_turn(s->app, turn);
+    if (choose) ui_app_knob_choose(s->app, choose);
+    if (turn) ui_app_knob_turn(s->app, turn);
     const QSFSetting *row = qsf_setting_at(s->app->knob);
-    if (!row)
-        return;
+    if (!row) return;
     qsf_setting_get(&s->app->settings, row, value, sizeof value);
     ui_screen_flash(s, "%s %s", row->name, value);
 }

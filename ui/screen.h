@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The full screen: where its parts stand, how they are drawn, and what keys do. Knows canvas and input line, not the
- * terminal. One thread. */
+/* The full screen: where its parts stand, how they are drawn, and what keys do. Knows canvas and input line,
+ * not the terminal. One thread. */
 #ifndef QSF_UI_SCREEN_H
 #define QSF_UI_SCREEN_H
 
@@ -13,16 +13,16 @@ typedef struct UiScreen {
     UiApp *app;
     UiCanvas canvas;
     UiChatView view;
-    bool pane;            /* the status is shown */
-    bool help;            /* the help is shown over the transcript */
-    int help_top;         /* its first line */
+    bool pane;    /* the status is shown */
+    bool help;    /* the help is shown over the transcript */
+    int help_top; /* its first line */
     UiBuf help_text;
-    unsigned help_seen;   /* requests of the app already answered */
-    char flash[160];      /* short message on the rule above the input */
+    unsigned help_seen; /* requests of the app already answered */
+    char flash[160];    /* short message on the rule above the input */
     double flash_until;
-    double stop_time;     /* of the last ^C with nothing to stop */
-    bool again;           /* draw everything, not only what changed */
-    bool suspend;         /* ^Z was pressed */
+    double stop_time; /* of the last ^C with nothing to stop */
+    bool again;       /* draw everything, not only what changed */
+    bool suspend;     /* ^Z was pressed */
 } UiScreen;
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode);
@@ -38,8 +38,8 @@ void ui_screen_paste(UiScreen *s, const char *text, size_t len);
 /* Enter in the input line; false: it stays there. */
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len);
 
-/* inputview.c. Rows that the input line needs when it is width cells wide; *point_row, *point_col: where its cursor
- * is. */
+/* inputview.c. Rows that the input line needs when it is width cells wide; *point_row, *point_col: where its
+ * cursor is. */
 int ui_input_rows(const UiInputView *in, int width, int *point_row, int *point_col);
 /* Draws n_rows of them from row `first` on at `row`, and puts the cursor there. */
 void ui_input_draw(const UiInputView *in, UiCanvas *c, int row, int n_rows, int first, int width);

@@ -13,8 +13,7 @@ static bool name_taken(const char *name) {
     size_t n = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
     bool taken = false;
-    for (size_t i = 0; all && i < n; i++)
-        taken = taken || strcmp(all[i].name, name) == 0;
+    for (size_t i = 0; all && i < n; i++) taken = taken || strcmp(all[i].name, name) == 0;
     free(all);
     return taken;
 }
@@ -23,11 +22,9 @@ void ui_session_name_now(char *dst, size_t cap) {
     time_t now = time(NULL);
     struct tm tm;
     char base[40] = "chat";
-    if (localtime_r(&now, &tm))
-        (void)strftime(base, sizeof base, "%Y-%m-%d_%H-%M-%S", &tm);
+    if (localtime_r(&now, &tm)) (void)strftime(base, sizeof base, "%Y-%m-%d_%H-%M-%S", &tm);
     (void)snprintf(dst, cap, "%s", base);
-    for (int i = 2; i < 100 && name_taken(dst); i++)
-        (void)snprintf(dst, cap, "%s-%d", base, i);
+    for (int i = 2; i < 100 && name_taken(dst); i++) (void)snprintf(dst, cap, "%s-%d", base, i);
 }
 
 void ui_session_use(UiSession *s, const char *name) {
@@ -36,16 +33,13 @@ void ui_session_use(UiSession *s, const char *name) {
 }
 
 static void problem(UiSession *s, const char *err) {
-    if (!s->failing)
-        (void)snprintf(s->problem, sizeof s->problem, "not saved: %s", err);
+    if (!s->failing) (void)snprintf(s->problem, sizeof s->problem, "not saved: %s", err);
     s->failing = true;
 }
 
 bool ui_session_open(UiSession *s, char *err, size_t cap) {
-    if (!s->log && s->on && s->name[0])
-        s->log = qsf_chatlog_open(s->name, err, cap);
-    if (!s->log && s->on)
-        problem(s, err);
+    if (!s->log && s->on && s->name[0]) s->log = qsf_chatlog_open(s->name, err, cap);
+    if (!s->log && s->on) problem(s, err);
     return s->log != NULL;
 }
 
@@ -58,8 +52,7 @@ void ui_session_close(UiSession *s) {
 
 static bool append(UiSession *s, const QSFLogRecord *r) {
     char err[300] = "";
-    if (!s->log)
-        return false;
+    if (!s->log) return false;
     if (qsf_chatlog_append(s->log, r, err, sizeof err)) {
         s->failing = false;
         return true;
@@ -68,8 +61,9 @@ static bool append(UiSession *s, const QSFLogRecord *r) {
     return false;
 }
 
-bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len, const QSFLogRecord *facts) {
-    QSFLogRecord r = facts ? *facts : (QSFLogRecord){0};
+bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,
+                        const QSFLogRecord *facts) {
+    QSFLogRecord r = facts ? *facts : (QSFLogRecord){ 0 };
     r.kind = QSF_LOG_MESSAGE;
     r.role = role;
     r.text = text;
@@ -81,17 +75,15 @@ bool ui_session_message(UiSession *s, const char *role, const char *text, size_t
 }
 
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n) {
-    QSFLogRecord r = {.kind = kind, .name = name, .text = text, .len = text ? strlen(text) : 0, .n = n};
+    QSFLogRecord r = { .kind = kind, .name = name, .text = text, .len = text ? strlen(text) : 0, .n = n };
     bool ok = append(s, &r);
     s->lost = s->lost || (!ok && s->log && kind != QSF_LOG_SET && kind != QSF_LOG_MODEL);
     return ok;
 }
 
 void ui_session_part(UiSession *s, const char *text, size_t len, double now, bool force) {
-    if (len <= s->parted || (!force && now - s->part_time < UI_PART_SECONDS))
-        return;
-    QSFLogRecord r = {.kind = QSF_LOG_PART, .text = text + s->parted, .len = len - s->parted};
+    if (len <= s->parted || (!force && now - s->part_time < UI_PART_SECONDS)) return;
+    QSFLogRecord r = { .kind = QSF_LOG_PART, .text = text + s->parted, .len = len - s->parted };
     s->part_time = now;
-    if (append(s, &r))
-        s->parted = len;
+    if (append(s, &r)) s->parted = len;
 }

@@ -8,14 +8,14 @@
 #include "ui/buf.h"
 
 typedef struct UiSession {
-    bool on;          /* conversations are saved */
-    bool failing;     /* the last write failed and was said */
-    bool lost;        /* a message is missing in the file */
-    char name[128];   /* "" = none yet */
-    QSFChatLog *log;  /* NULL until the first record */
-    size_t parted;    /* bytes of the open answer already written as PART */
-    double part_time; /* monotonic seconds of the last PART */
-    char problem[400];/* sentence about a failed write, "" = none; the owner shows and clears it */
+    bool on;           /* conversations are saved */
+    bool failing;      /* the last write failed and was said */
+    bool lost;         /* a message is missing in the file */
+    char name[128];    /* "" = none yet */
+    QSFChatLog *log;   /* NULL until the first record */
+    size_t parted;     /* bytes of the open answer already written as PART */
+    double part_time;  /* monotonic seconds of the last PART */
+    char problem[400]; /* sentence about a failed write, "" = none; the owner shows and clears it */
 } UiSession;
 
 /* "2026-08-01_09-42-10": a name by the clock that no conversation has. */
@@ -27,9 +27,11 @@ bool ui_session_open(UiSession *s, char *err, size_t cap);
 void ui_session_close(UiSession *s);
 
 /* Each appends one record; nothing while no file is open. facts (may be NULL): stop, seed, tokens. */
-bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len, const QSFLogRecord *facts);
+bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,
+                        const QSFLogRecord *facts);
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n);
-/* An open answer, `text` all of it so far: writes what is new, about once a second or, with force, at once. */
+/* An open answer, `text` all of it so far: writes what is new, about once a second or, with force, at once.
+ */
 void ui_session_part(UiSession *s, const char *text, size_t len, double now, bool force);
 
 #endif

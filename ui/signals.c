@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int ends[2] = {-1, -1};
+static int ends[2] = { -1, -1 };
 
 static void on_signal(int sig) {
     int saved = errno;
@@ -19,30 +19,27 @@ static void on_signal(int sig) {
     errno = saved;
 }
 
-static void catch(int sig, void (*fn)(int)) {
-    struct sigaction sa = {.sa_handler = fn, .sa_flags = SA_RESTART};
+static void catch (int sig, void (*fn)(int)) {
+    struct sigaction sa = { .sa_handler = fn, .sa_flags = SA_RESTART };
     sigemptyset(&sa.sa_mask);
     sigaction(sig, &sa, NULL);
 }
 
 bool ui_signals_open(bool screen) {
-    if (ends[0] < 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        return false;
-    catch(SIGINT, on_signal);
-    catch(SIGTERM, on_signal);
-    catch(SIGHUP, on_signal);
-    catch(SIGPIPE, SIG_IGN);
+    if (ends[0] < 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+    catch (SIGINT, on_signal);
+    catch (SIGTERM, on_signal);
+    catch (SIGHUP, on_signal);
+    catch (SIGPIPE, SIG_IGN);
     if (screen) {
-        catch(SIGWINCH, on_signal);
-        catch(SIGTSTP, on_signal);
-        catch(SIGCONT, on_signal);
+        catch (SIGWINCH, on_signal);
+        catch (SIGTSTP, on_signal);
+        catch (SIGCONT, on_signal);
     }
     return true;
 }
 
-int ui_signals_fd(void) {
-    return ends[0];
-}
+int ui_signals_fd(void) { return ends[0]; }
 
 int ui_signals_next(void) {
     unsigned char byte;
@@ -50,9 +47,8 @@ int ui_signals_next(void) {
 }
 
 void ui_signals_close(void) {
-    static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        catch(all[i], SIG_DFL);
+    static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) catch (all[i], SIG_DFL);
     close(ends[0]);
     close(ends[1]);
     ends[0] = ends[1] = -1;

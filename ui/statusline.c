@@ -19,22 +19,18 @@ typedef struct Segments {
 
 __attribute__((format(printf, 3, 4))) static void seg(Segments *g, bool warn, const char *fmt, ...) {
     va_list ap;
-    if (g->n == UI_SEGMENTS)
-        return;
+    if (g->n == UI_SEGMENTS) return;
     va_start(ap, fmt);
     (void)vsnprintf(g->text[g->n], sizeof g->text[0], fmt, ap);
     va_end(ap);
     g->warn[g->n++] = warn;
 }
 
-static int cells_of(const char *text) {
-    return (int)qsf_text_width(text, strlen(text));
-}
+static int cells_of(const char *text) { return (int)qsf_text_width(text, strlen(text)); }
 
 static int width_of(const Segments *g, const char *sep, int margin) {
     int sum = margin;
-    for (int i = 0; i < g->n; i++)
-        sum += cells_of(g->text[i]) + (i > 0 ? cells_of(sep) : 0);
+    for (int i = 0; i < g->n; i++) sum += cells_of(g->text[i]) + (i > 0 ? cells_of(sep) : 0);
     return sum;
 }
 
@@ -43,10 +39,8 @@ static void draw(const Segments *g, UiCanvas *c, int row, int width, const char 
     for (int i = 0; i < g->n; i++) {
         int need = cells_of(g->text[i]);
         int gap = i > 0 ? cells_of(sep) : 0;
-        if (col + gap + need > width)
-            return;
-        if (i > 0)
-            col = ui_canvas_puts(c, row, col, width, UI_STYLE_DIM, sep);
+        if (col + gap + need > width) return;
+        if (i > 0) col = ui_canvas_puts(c, row, col, width, UI_STYLE_DIM, sep);
         col = ui_canvas_puts(c, row, col, width, g->warn[i] ? UI_STYLE_WARN : UI_STYLE_VALUE, g->text[i]);
     }
 }
@@ -59,14 +53,13 @@ static unsigned percent(double a, double b) {
 static void knob_value(const UiStatus *s, const char *name, char *dst, size_t cap) {
     const QSFSetting *row = qsf_setting_find(name);
     char value[QSF_SETTING_TEXT] = "-";
-    if (row)
-        qsf_setting_get(s->settings, row, value, sizeof value);
+    if (row) qsf_setting_get(s->settings, row, value, sizeof value);
     ui_format_knob(value, dst, cap);
 }
 
 /* The knob that the keys turn is named with a star. */
 static void knobs(Segments *g, const UiStatus *s) {
-    static const char *const names[][2] = {{"temperature", "T"}, {"top-p", "p"}, {"top-k", "k"}};
+    static const char *const names[][2] = { { "temperature", "T" }, { "top-p", "p" }, { "top-k", "k" } };
     char text[64];
     size_t at = 0;
     const QSFSetting *chosen = qsf_setting_at(s->knob);
@@ -74,13 +67,12 @@ static void knobs(Segments *g, const UiStatus *s) {
         char value[24];
         bool star = chosen && strcmp(chosen->name, names[i][0]) == 0;
         knob_value(s, names[i][0], value, sizeof value);
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s %s", i ? " " : "", star ? "*" : "", names[i][1],
-                               value);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s %s", i ? " " : "", star ? "*" : "",
+                               names[i][1], value);
     }
     seg(g, false, "%s", text);
     for (size_t i = 0; chosen && i < 3; i++) {
-        if (strcmp(chosen->name, names[i][0]) == 0)
-            return;
+        if (strcmp(chosen->name, names[i][0]) == 0) return;
     }
     if (chosen && chosen->step > 0) {
         char value[24];
@@ -93,8 +85,7 @@ static void eta(const QSFStats *st, char *dst, size_t cap) {
     double left = ui_status_eta(st);
     char span[24];
     dst[0] = '\0';
-    if (left < 0)
-        return;
+    if (left < 0) return;
     ui_format_span(left, span, sizeof span);
     (void)snprintf(dst, cap, " eta %s", span);
 }
@@ -102,10 +93,10 @@ static void eta(const QSFStats *st, char *dst, size_t cap) {
 static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
     char tps[24], left[40] = "";
-    if (with_eta)
-        eta(st, left, sizeof left);
+    if (with_eta) eta(st, left, sizeof left);
     if (st->state == QSF_STATE_LOADING) {
-        seg(g, false, "%s %u%%%s", ui_status_word(s), percent((double)st->load_done, (double)st->load_total), left);
+        seg(g, false, "%s %u%%%s", ui_status_word(s), percent((double)st->load_done, (double)st->load_total),
+            left);
     } else if (st->state == QSF_STATE_PREFILL) {
         ui_format_tps(st->prefill_tps, tps, sizeof tps);
         seg(g, false, "%s %s t/s %u/%u%s", ui_status_word(s), tps, st->prefill_done, st->prefill_total, left);
@@ -114,7 +105,8 @@ static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     } else {
         ui_format_tps(st->decode_tps, tps, sizeof tps);
         if (st->max_tokens > 0)
-            seg(g, false, "%s %s t/s out %u/%u%s", ui_status_word(s), tps, st->out_tokens, st->max_tokens, left);
+            seg(g, false, "%s %s t/s out %u/%u%s", ui_status_word(s), tps, st->out_tokens, st->max_tokens,
+                left);
         else
             seg(g, false, "%s %s t/s out %u", ui_status_word(s), tps, st->out_tokens);
     }
@@ -136,7 +128,7 @@ static void ram(Segments *g, const UiStatus *s, const char *label, bool with_uni
 
 static Segments strip_first(const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
-    Segments g = {0};
+    Segments g = { 0 };
     unsigned ctx = percent(st->ctx_used, st->ctx_size);
     doing(&g, s, with_eta);
     seg(&g, ctx >= 90, "ctx %u/%u %u%%", st->ctx_used, st->ctx_size, ctx);
@@ -147,18 +139,16 @@ static Segments strip_first(const UiStatus *s, bool with_eta) {
 void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     const QSFStats *st = s->stats;
     const char *sep = c->unicode ? " │ " : " | ";
-    Segments first = strip_first(s, true), second = {0};
+    Segments first = strip_first(s, true), second = { 0 };
     char rss[24], peak[24];
     /* The end of the answer may be guessed; RAM and context are to be seen. */
-    if (width_of(&first, sep, 1) > width)
-        first = strip_first(s, false);
+    if (width_of(&first, sep, 1) > width) first = strip_first(s, false);
     draw(&first, c, row, width, sep, 1);
     knobs(&second, s);
-    if (st->out_tokens > 0)
-        seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
+    if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
     if (st->streamed_bytes > 0)
-        seg(&second, st->stall >= 0.5, "L%02u/%u %.2f GB/s stall %.0f%%", st->layer + 1, st->n_layers, st->io_gbps,
-            st->stall * 100);
+        seg(&second, st->stall >= 0.5, "L%02u/%u %.2f GB/s stall %.0f%%", st->layer + 1, st->n_layers,
+            st->io_gbps, st->stall * 100);
     ui_format_mb(st->rss, rss, sizeof rss);
     ui_format_mb(st->peak_rss, peak, sizeof peak);
     seg(&second, false, "RSS %s peak %s MB", rss, peak);
@@ -172,7 +162,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
 
 void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     const QSFStats *st = s->stats;
-    Segments g = {0};
+    Segments g = { 0 };
     char tps[24], temp[24];
     unsigned ctx = percent(st->ctx_used, st->ctx_size);
     if (st->state == QSF_STATE_LOADING) {
@@ -184,8 +174,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     } else {
         ui_format_tps(st->decode_tps, tps, sizeof tps);
         seg(&g, false, "%st/s", tps);
-        if (st->max_tokens > 0)
-            seg(&g, false, "%u/%u", st->out_tokens, st->max_tokens);
+        if (st->max_tokens > 0) seg(&g, false, "%u/%u", st->out_tokens, st->max_tokens);
     }
     seg(&g, ctx >= 90, "ctx%u%%", ctx);
     ram(&g, s, "RAM", false);

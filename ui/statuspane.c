@@ -8,10 +8,9 @@
 #include "ui/format.h"
 
 const char *ui_status_word(const UiStatus *s) {
-    static const char *const words[] = {"no model", "loading", "ready", "reading", "writing"};
+    static const char *const words[] = { "no model", "loading", "ready", "reading", "writing" };
     unsigned state = (unsigned)s->stats->state;
-    if (s->stopping)
-        return "stopping";
+    if (s->stopping) return "stopping";
     return state < sizeof words / sizeof *words ? words[state] : "?";
 }
 
@@ -21,21 +20,19 @@ double ui_status_eta(const QSFStats *s) {
         return elapsed * (double)(s->load_total - s->load_done) / (double)s->load_done;
     if (s->state == QSF_STATE_PREFILL && s->prefill_tps > 0 && s->prefill_total >= s->prefill_done)
         return (double)(s->prefill_total - s->prefill_done) / s->prefill_tps;
-    if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens && s->max_tokens > 0)
+    if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens &&
+        s->max_tokens > 0)
         return (double)(s->max_tokens - s->out_tokens) / s->decode_tps;
     return -1;
 }
 
 uint64_t ui_status_used(const QSFStats *s) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++)
-        sum += s->mem[i].used;
+    for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++) sum += s->mem[i].used;
     return sum;
 }
 
-static double part(double a, double b) {
-    return b > 0 ? a / b : 0;
-}
+static double part(double a, double b) { return b > 0 ? a / b : 0; }
 
 /* ---- meters ---- */
 
@@ -46,14 +43,11 @@ typedef struct Pane {
 } Pane;
 
 /* The next free row, or -1. */
-static int next(Pane *p) {
-    return p->row < p->end_row ? p->row++ : -1;
-}
+static int next(Pane *p) { return p->row < p->end_row ? p->row++ : -1; }
 
 static void rule(Pane *p) {
     int row = next(p);
-    if (row < 0)
-        return;
+    if (row < 0) return;
     ui_canvas_puts(p->c, row, p->col - 2, p->end, UI_STYLE_DIM, p->c->unicode ? "├" : "|");
     ui_canvas_hline(p->c, row, p->col - 1, p->end, UI_STYLE_DIM);
 }
@@ -75,20 +69,20 @@ static void bar_row(Pane *p, int row, int from, double share) {
     (void)snprintf(pct, sizeof pct, "%3.0f%%", share * 100 < 999 ? share * 100 : 999);
     right(p, row, share >= 0.9 ? UI_STYLE_WARN : UI_STYLE_VALUE, pct);
     if (p->end - 5 - from >= 4)
-        ui_canvas_bar(p->c, row, from, p->end - 5 - from, share >= 0.9 ? UI_STYLE_WARN : UI_STYLE_GOOD, share);
+        ui_canvas_bar(p->c, row, from, p->end - 5 - from, share >= 0.9 ? UI_STYLE_WARN : UI_STYLE_GOOD,
+                      share);
 }
 
 static void draw_spark(Pane *p, int row, int col) {
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
     static const char ascii[] = "_.:-=+*#";
     double top = 0;
     int n = (int)p->s->n_spark, room = p->end - col;
-    for (int i = 0; i < n; i++)
-        top = p->s->spark[i] > top ? p->s->spark[i] : top;
+    for (int i = 0; i < n; i++) top = p->s->spark[i] > top ? p->s->spark[i] : top;
     for (int i = n > room ? n - room : 0; i < n; i++, col++) {
         int level = (int)(part(p->s->spark[i], top) * 7.999);
         level = level < 0 ? 0 : level > 7 ? 7 : level;
-        char one[2] = {ascii[level], '\0'};
+        char one[2] = { ascii[level], '\0' };
         ui_canvas_puts(p->c, row, col, p->end, UI_STYLE_GOOD, p->c->unicode ? blocks[level] : one);
     }
 }
@@ -103,8 +97,7 @@ static void meter_state(Pane *p) {
 
 static void meter_load(Pane *p) {
     const QSFStats *st = p->s->stats;
-    if (st->state != QSF_STATE_LOADING)
-        return;
+    if (st->state != QSF_STATE_LOADING) return;
     char done[32], total[32], eta[24], text[96];
     ui_format_mb(st->load_done, done, sizeof done);
     ui_format_mb(st->load_total, total, sizeof total);
@@ -165,7 +158,8 @@ static void meter_context(Pane *p) {
     rule(p);
     int row = next(p);
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "CTX");
-    int at = ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used, st->ctx_size);
+    int at =
+        ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used, st->ctx_size);
     bar_row(p, row, at, part(st->ctx_used, st->ctx_size));
 }
 
@@ -190,8 +184,7 @@ static void meter_ram_rows(Pane *p) {
     const QSFStats *st = p->s->stats;
     for (uint32_t i = 0; i < st->n_mem && i < QSF_STATS_MEM; i++) {
         char used[24], text[64];
-        if (st->mem[i].used == 0)
-            continue;
+        if (st->mem[i].used == 0) continue;
         ui_format_mb(st->mem[i].used, used, sizeof used);
         (void)snprintf(text, sizeof text, "%-20.20s %7s", st->mem[i].name, used);
         ui_canvas_puts(p->c, next(p), p->col + 1, p->end, UI_STYLE_DIM, text);
@@ -209,8 +202,7 @@ static void meter_rss(Pane *p) {
 
 static void meter_io(Pane *p) {
     const QSFStats *st = p->s->stats;
-    if (st->streamed_bytes == 0)
-        return;
+    if (st->streamed_bytes == 0) return;
     rule(p);
     int row = next(p);
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "IO");
@@ -231,8 +223,8 @@ static void knob_cell(Pane *p, int row, int col, size_t i) {
     ui_format_knob(value, shown, sizeof shown);
     /* A long name gives way so that the value is always seen. */
     int room = 16 - 2 - (int)strlen(shown);
-    ui_canvas_printf(p->c, row, col, p->end, chosen ? UI_STYLE_KEY : UI_STYLE_VALUE, "%s%.*s %s", chosen ? "*" : " ",
-                     room > 3 ? room : 3, set->name, shown);
+    ui_canvas_printf(p->c, row, col, p->end, chosen ? UI_STYLE_KEY : UI_STYLE_VALUE, "%s%.*s %s",
+                     chosen ? "*" : " ", room > 3 ? room : 3, set->name, shown);
 }
 
 static void meter_sampling(Pane *p) {
@@ -242,10 +234,8 @@ static void meter_sampling(Pane *p) {
     right(p, row, UI_STYLE_DIM, "F5/F6 * F7/F8 -+");
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *set = qsf_setting_at(i);
-        if (!(set->flags & QSF_SETTING_LIVE) || (set->step <= 0 && strcmp(set->name, "seed") != 0))
-            continue;
-        if (k % 2 == 0)
-            row = next(p);
+        if (!(set->flags & QSF_SETTING_LIVE) || (set->step <= 0 && strcmp(set->name, "seed") != 0)) continue;
+        if (k % 2 == 0) row = next(p);
         knob_cell(p, row, p->col + (k % 2) * 16, i);
         k++;
     }
@@ -253,18 +243,16 @@ static void meter_sampling(Pane *p) {
 
 static void meter_token(Pane *p) {
     const QSFStats *st = p->s->stats;
-    if (st->out_tokens == 0)
-        return;
+    if (st->out_tokens == 0) return;
     ui_canvas_printf(p->c, next(p), p->col, p->end, UI_STYLE_VALUE, " entropy %.2f b  p(token) %.2f",
                      st->token_entropy, st->token_p);
 }
 
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
-    static void (*const meters[])(Pane *) = {meter_state, meter_load,     meter_decode, meter_prefill,  meter_out,
-                                             meter_context, meter_ram,    meter_ram_rows, meter_rss,    meter_io,
-                                             meter_sampling, meter_token};
-    Pane p = {.c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width};
+    static void (*const meters[])(Pane *) = { meter_state, meter_load,    meter_decode,   meter_prefill,
+                                              meter_out,   meter_context, meter_ram,      meter_ram_rows,
+                                              meter_rss,   meter_io,      meter_sampling, meter_token };
+    Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };
     ui_canvas_vline(c, row, end_row, col, UI_STYLE_DIM);
-    for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++)
-        meters[i](&p);
+    for (size_t i = 0; i < sizeof meters / sizeof *meters && p.row < end_row; i++) meters[i](&p);
 }

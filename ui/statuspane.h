@@ -3,19 +3,19 @@
 #ifndef QSF_UI_STATUSPANE_H
 #define QSF_UI_STATUSPANE_H
 
-#include "ui/canvas.h"
 #include "qsf_engine.h"
+#include "ui/canvas.h"
 
 #define UI_PANE_WIDTH 34
-#define UI_PANE_FROM 96   /* columns of a screen with the pane */
-#define UI_STRIP_FROM 60  /* with the strip; below: one line */
+#define UI_PANE_FROM  96 /* columns of a screen with the pane */
+#define UI_STRIP_FROM 60 /* with the strip; below: one line */
 
 typedef struct UiStatus {
     const QSFStats *stats;
     const QSFSettings *settings;
-    const double *spark;  /* (n_spark) tokens per second, oldest first */
+    const double *spark; /* (n_spark) tokens per second, oldest first */
     unsigned n_spark;
-    unsigned knob;        /* index of the setting that the keys change */
+    unsigned knob; /* index of the setting that the keys change */
     bool stopping;
 } UiStatus;
 

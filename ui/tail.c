@@ -9,8 +9,7 @@ static void print_item(const UiItem *it) {
     const char *s = ui_item_shown(it, &len);
     printf("%s: ", it->kind == UI_USER ? "you" : it->label[0] ? it->label : "model");
     (void)fwrite(s, 1, len, stdout);
-    if (len == 0 || s[len - 1] != '\n')
-        printf("\n");
+    if (len == 0 || s[len - 1] != '\n') printf("\n");
 }
 
 void ui_tail_print(const UiApp *a) {
@@ -22,8 +21,7 @@ void ui_tail_print(const UiApp *a) {
             break;
         }
     }
-    if (last)
-        print_item(last);
+    if (last) print_item(last);
     if (last && a->session.on && a->session.name[0])
         printf("\nsession %s: qsf-chat --session %s goes on with it\n", a->session.name, a->session.name);
     (void)fflush(stdout);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The terminal: shows a canvas, hands out the bytes of keys, and is put back as it was whatever happens. One at a
- * time; one thread (the fatal-signal path needs none). */
+/* The terminal: shows a canvas, hands out the bytes of keys, and is put back as it was whatever happens. One
+ * at a time; one thread (the fatal-signal path needs none). */
 #ifndef QSF_UI_TERM_H
 #define QSF_UI_TERM_H
 
@@ -10,7 +10,8 @@
 #include "ui/canvas.h"
 
 /* Takes the terminal of standard input and output over. color: styles may use colours. false with a
- * sentence in err when no description of this kind of terminal exists: nothing was changed then. notice (cap bytes,
+ * sentence in err when no description of this kind of terminal exists: nothing was changed then. notice (cap
+ * bytes,
  * "" = none) tells of a description that stands in. */
 bool ui_term_open(bool color, char *notice, char *err, size_t cap);
 /* Restores it. Harmless when not open. */
@@ -23,7 +24,8 @@ void ui_term_resized(void);
 void ui_term_show(const UiCanvas *c, bool again);
 /* Bytes of keys that wait, at most cap; 0 when none do, -1 when the terminal is gone. */
 long ui_term_read(char *buf, size_t cap);
-/* Gives the terminal back and stops the program's process group, as ^Z does; returns after it was continued. */
+/* Gives the terminal back and stops the program's process group, as ^Z does; returns after it was continued.
+ */
 void ui_term_suspend(void);
 /* Takes the terminal again after something else stopped and continued the program. */
 void ui_term_continued(void);

@@ -14,17 +14,17 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define PASTE_ON "\x1b[?2004h"
+#define PASTE_ON  "\x1b[?2004h"
 #define PASTE_OFF "\x1b[?2004l"
 
-static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+static const int fatal_signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 enum { N_FATAL = sizeof fatal_signals / sizeof *fatal_signals };
 
 static struct {
     SCREEN *screen;
     bool open, color;
-    struct termios saved;          /* as the terminal was found */
-    char restore[128];             /* what a fatal signal writes */
+    struct termios saved; /* as the terminal was found */
+    char restore[128];    /* what a fatal signal writes */
     volatile sig_atomic_t n_restore;
     struct sigaction old[N_FATAL];
     attr_t attrs[UI_STYLE_COUNT];
@@ -33,8 +33,7 @@ static struct {
 static void write_raw(const char *s, size_t n) {
     while (n > 0) {
         ssize_t k = write(STDOUT_FILENO, s, n);
-        if (k <= 0 && errno != EINTR)
-            return;
+        if (k <= 0 && errno != EINTR) return;
         if (k > 0) {
             s += k;
             n -= (size_t)k;
@@ -51,21 +50,18 @@ static void on_fatal(int sig) {
         (void)ignored;
         tcsetattr(STDIN_FILENO, TCSANOW, &term.saved);
     }
-    for (size_t i = 0; i < N_FATAL; i++)
-        sigaction(fatal_signals[i], &term.old[i], NULL);
+    for (size_t i = 0; i < N_FATAL; i++) sigaction(fatal_signals[i], &term.old[i], NULL);
     raise(sig);
 }
 
 static void catch_fatal(void) {
-    struct sigaction sa = {.sa_handler = on_fatal, .sa_flags = SA_NODEFER};
+    struct sigaction sa = { .sa_handler = on_fatal, .sa_flags = SA_NODEFER };
     sigemptyset(&sa.sa_mask);
-    for (size_t i = 0; i < N_FATAL; i++)
-        sigaction(fatal_signals[i], &sa, &term.old[i]);
+    for (size_t i = 0; i < N_FATAL; i++) sigaction(fatal_signals[i], &sa, &term.old[i]);
 }
 
 static void release_fatal(void) {
-    for (size_t i = 0; i < N_FATAL; i++)
-        sigaction(fatal_signals[i], &term.old[i], NULL);
+    for (size_t i = 0; i < N_FATAL; i++) sigaction(fatal_signals[i], &term.old[i], NULL);
 }
 
 static void append_cap(size_t *n, const char *s) {
@@ -78,15 +74,14 @@ static void append_cap(size_t *n, const char *s) {
 
 /* Terminfo's strings without their padding marks ($<5>), ready for write(). */
 static void prepare_restore(void) {
-    static const char *const names[] = {"sgr0", "cnorm", "rmcup"};
+    static const char *const names[] = { "sgr0", "cnorm", "rmcup" };
     size_t n = 0;
     append_cap(&n, PASTE_OFF);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "%s", names[i]);
         char *cap = tigetstr(name);
-        if (cap && cap != (char *)-1 && !strstr(cap, "$<"))
-            append_cap(&n, cap);
+        if (cap && cap != (char *)-1 && !strstr(cap, "$<")) append_cap(&n, cap);
     }
     append_cap(&n, "\r\n");
     term.n_restore = (sig_atomic_t)n;
@@ -101,19 +96,16 @@ static void prepare_styles(void) {
         a |= want & UI_ATTR_DIM ? A_DIM : 0;
         a |= want & UI_ATTR_REVERSE ? A_REVERSE : 0;
         a |= want & UI_ATTR_UNDERLINE ? A_UNDERLINE : 0;
-        if (term.color && row->color >= 0)
-            a |= (attr_t)COLOR_PAIR(row->color + 1);
+        if (term.color && row->color >= 0) a |= (attr_t)COLOR_PAIR(row->color + 1);
         term.attrs[i] = a;
     }
 }
 
 static void prepare_colors(bool wanted) {
     term.color = wanted && has_colors() && start_color() != ERR;
-    if (!term.color)
-        return;
+    if (!term.color) return;
     short background = use_default_colors() == OK ? -1 : COLOR_BLACK;
-    for (short c = 0; c < 8; c++)
-        init_pair((short)(c + 1), c, background);
+    for (short c = 0; c < 8; c++) init_pair((short)(c + 1), c, background);
 }
 
 /* raw: ^C and ^Z come as keys; nonl: Enter and ^J are different keys. */
@@ -134,7 +126,8 @@ static SCREEN *find_description(char *notice, size_t cap) {
         char other[] = "xterm-256color";
         s = newterm(other, stdout, stdin);
         if (s)
-            (void)snprintf(notice, cap, "no description of terminal '%.40s': using xterm-256color", name ? name : "");
+            (void)snprintf(notice, cap, "no description of terminal '%.40s': using xterm-256color",
+                           name ? name : "");
     }
     return s;
 }
@@ -163,8 +156,7 @@ bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
 }
 
 void ui_term_close(void) {
-    if (!term.open)
-        return;
+    if (!term.open) return;
     term.open = false;
     write_raw(PASTE_OFF, sizeof PASTE_OFF - 1);
     endwin();
@@ -176,7 +168,7 @@ void ui_term_close(void) {
 }
 
 void ui_term_size(int *rows, int *cols) {
-    struct winsize ws = {0};
+    struct winsize ws = { 0 };
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) != 0 || ws.ws_row == 0 || ws.ws_col == 0) {
         ws.ws_row = 24;
         ws.ws_col = 80;
@@ -208,8 +200,7 @@ static void show_cell(const UiCell *cell, int row, int col) {
         n = 1;
         wide[1] = L'\0';
         int w = wcwidth(wide[0]);
-        if (w < 1 || w > cell->width)
-            wide[0] = L'?';
+        if (w < 1 || w > cell->width) wide[0] = L'?';
     }
     mvaddwstr(row, col, wide);
 }
@@ -223,28 +214,23 @@ static void show_row(const UiCanvas *c, int row) {
         int start = col;
         attrset((int)term.attrs[cells[col].style]);
         /* Runs of ASCII in one style go at once. */
-        while (col < c->cols && n < sizeof run - 1 && cells[col].len == 1 && (unsigned char)cells[col].text[0] < 0x80 &&
-               cells[col].style == cells[start].style)
+        while (col < c->cols && n < sizeof run - 1 && cells[col].len == 1 &&
+               (unsigned char)cells[col].text[0] < 0x80 && cells[col].style == cells[start].style)
             run[n++] = cells[col++].text[0];
         if (n > 0) {
             mvaddnstr(row, start, run, (int)n);
             continue;
         }
-        if (cells[col].width > 1)
-            mvaddnstr(row, col, "  ", 2);
-        if (cells[col].len > 0)
-            show_cell(&cells[col], row, col);
+        if (cells[col].width > 1) mvaddnstr(row, col, "  ", 2);
+        if (cells[col].len > 0) show_cell(&cells[col], row, col);
         col += cells[col].width > 0 ? cells[col].width : 1;
     }
 }
 
 void ui_term_show(const UiCanvas *c, bool again) {
-    if (!term.open)
-        return;
-    if (again)
-        clearok(curscr, TRUE);
-    for (int row = 0; row < c->rows && row < LINES; row++)
-        show_row(c, row);
+    if (!term.open) return;
+    if (again) clearok(curscr, TRUE);
+    for (int row = 0; row < c->rows && row < LINES; row++) show_row(c, row);
     attrset(A_NORMAL);
     if (c->cursor_row >= 0 && c->cursor_row < LINES && c->cursor_col < COLS) {
         move(c->cursor_row, c->cursor_col);
@@ -258,8 +244,7 @@ void ui_term_show(const UiCanvas *c, bool again) {
 
 long ui_term_read(char *buf, size_t cap) {
     ssize_t n = read(STDIN_FILENO, buf, cap);
-    if (n > 0)
-        return (long)n;
+    if (n > 0) return (long)n;
     return n < 0 && (errno == EINTR || errno == EAGAIN) ? 0 : -1;
 }
 
@@ -271,9 +256,8 @@ static void take_again(void) {
 }
 
 void ui_term_suspend(void) {
-    struct sigaction dfl = {.sa_handler = SIG_DFL}, old;
-    if (!term.open)
-        return;
+    struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
+    if (!term.open) return;
     sigemptyset(&dfl.sa_mask);
     write_raw(PASTE_OFF, sizeof PASTE_OFF - 1);
     def_prog_mode();
@@ -285,11 +269,9 @@ void ui_term_suspend(void) {
 }
 
 void ui_term_continued(void) {
-    if (term.open)
-        take_again();
+    if (term.open) take_again();
 }
 
 void ui_term_beep(void) {
-    if (term.open)
-        beep();
+    if (term.open) beep();
 }

@@ -5,17 +5,17 @@
 
 typedef enum UiStyle {
     UI_STYLE_TEXT,
-    UI_STYLE_TITLE,    /* the first line */
-    UI_STYLE_USER,     /* label and margin of what the user wrote */
-    UI_STYLE_ANSWER,   /* label of an answer */
-    UI_STYLE_DIM,      /* rules, times, hints */
+    UI_STYLE_TITLE,  /* the first line */
+    UI_STYLE_USER,   /* label and margin of what the user wrote */
+    UI_STYLE_ANSWER, /* label of an answer */
+    UI_STYLE_DIM,    /* rules, times, hints */
     UI_STYLE_NOTICE,
     UI_STYLE_ERROR,
-    UI_STYLE_HEAD,     /* names in the status pane */
-    UI_STYLE_VALUE,    /* numbers in it */
-    UI_STYLE_GOOD,     /* bars */
-    UI_STYLE_WARN,     /* bars from 90 % on */
-    UI_STYLE_KEY,      /* names of keys */
+    UI_STYLE_HEAD,  /* names in the status pane */
+    UI_STYLE_VALUE, /* numbers in it */
+    UI_STYLE_GOOD,  /* bars */
+    UI_STYLE_WARN,  /* bars from 90 % on */
+    UI_STYLE_KEY,   /* names of keys */
     UI_STYLE_QUEUED,
     UI_STYLE_COUNT
 } UiStyle;
@@ -23,9 +23,9 @@ typedef enum UiStyle {
 enum { UI_ATTR_BOLD = 1, UI_ATTR_DIM = 2, UI_ATTR_REVERSE = 4, UI_ATTR_UNDERLINE = 8 };
 
 typedef struct UiStyleRow {
-    short color;     /* 0..7 as ANSI numbers them, -1 = the terminal's own */
-    unsigned attrs;  /* with colours */
-    unsigned mono;   /* without */
+    short color;    /* 0..7 as ANSI numbers them, -1 = the terminal's own */
+    unsigned attrs; /* with colours */
+    unsigned mono;  /* without */
 } UiStyleRow;
 
 /* Only the eight basic colours on the terminal's own background: readable on dark and light. */

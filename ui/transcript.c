@@ -9,9 +9,7 @@
 /* Messages are bounded by the model's context; what the program said is bounded here. */
 #define UI_SAID_MAX 200
 
-static bool is_message(UiKind kind) {
-    return kind == UI_USER || kind == UI_ANSWER;
-}
+static bool is_message(UiKind kind) { return kind == UI_USER || kind == UI_ANSWER; }
 
 static double now_realtime(void) {
     struct timespec ts;
@@ -26,12 +24,10 @@ static void item_free(UiItem *it) {
 }
 
 static bool make_room(UiTranscript *t) {
-    if (t->n < t->cap)
-        return true;
+    if (t->n < t->cap) return true;
     size_t cap = t->cap ? t->cap * 2 : 32;
     UiItem **p = realloc(t->items, cap * sizeof *p);
-    if (!p)
-        return false;
+    if (!p) return false;
     t->items = p;
     t->cap = cap;
     return true;
@@ -47,11 +43,9 @@ static void forget_oldest_said(UiTranscript *t) {
 }
 
 UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t len) {
-    if (!is_message(kind) && t->n_said >= UI_SAID_MAX)
-        forget_oldest_said(t);
+    if (!is_message(kind) && t->n_said >= UI_SAID_MAX) forget_oldest_said(t);
     UiItem *it = make_room(t) ? calloc(1, sizeof *it) : NULL;
-    if (!it)
-        return NULL;
+    if (!it) return NULL;
     it->kind = kind;
     it->id = ++t->next_id;
     it->time = now_realtime();
@@ -66,33 +60,28 @@ UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t
         ui_transcript_remove(t, it);
         return NULL;
     }
-    if (kind != UI_ANSWER)
-        ui_item_close(it);
+    if (kind != UI_ANSWER) ui_item_close(it);
     return it;
 }
 
 /* From here on the shown text is another one than the raw text. */
 static bool part_ways(UiItem *it, size_t common) {
-    if (it->differs)
-        return true;
+    if (it->differs) return true;
     it->differs = true;
     return ui_buf_add(&it->shown, ui_buf_str(&it->raw), common);
 }
 
 bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len) {
     size_t before = it->raw.len;
-    if (!ui_buf_add(&it->raw, text, len))
-        return false;
+    if (!ui_buf_add(&it->raw, text, len)) return false;
     it->version++;
     it->clean.ascii = t->ascii;
     char *tmp = malloc(QSF_CLEAN_MAX(len));
-    if (!tmp)
-        return false;
+    if (!tmp) return false;
     size_t n = qsf_clean(&it->clean, text, len, false, tmp);
     bool same = n == len && memcmp(tmp, text, len) == 0;
     bool ok = true;
-    if (it->differs || !same)
-        ok = part_ways(it, before) && ui_buf_add(&it->shown, tmp, n);
+    if (it->differs || !same) ok = part_ways(it, before) && ui_buf_add(&it->shown, tmp, n);
     free(tmp);
     return ok;
 }
@@ -100,8 +89,7 @@ bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len) {
 void ui_item_close(UiItem *it) {
     char rest[QSF_CLEAN_MAX(0)];
     size_t n = qsf_clean(&it->clean, "", 0, true, rest);
-    if (n > 0 && part_ways(it, it->raw.len))
-        ui_buf_add(&it->shown, rest, n);
+    if (n > 0 && part_ways(it, it->raw.len)) ui_buf_add(&it->shown, rest, n);
     it->version++;
 }
 
@@ -112,8 +100,7 @@ const char *ui_item_shown(const UiItem *it, size_t *len) {
 }
 
 static void remove_at(UiTranscript *t, size_t i) {
-    if (!is_message(t->items[i]->kind))
-        t->n_said--;
+    if (!is_message(t->items[i]->kind)) t->n_said--;
     item_free(t->items[i]);
     memmove(t->items + i, t->items + i + 1, (t->n - i - 1) * sizeof *t->items);
     t->n--;
@@ -129,24 +116,21 @@ void ui_transcript_remove(UiTranscript *t, UiItem *it) {
 }
 
 void ui_transcript_clear(UiTranscript *t) {
-    for (size_t i = 0; i < t->n; i++)
-        item_free(t->items[i]);
+    for (size_t i = 0; i < t->n; i++) item_free(t->items[i]);
     free(t->items);
-    *t = (UiTranscript){.ascii = t->ascii, .next_id = t->next_id};
+    *t = (UiTranscript){ .ascii = t->ascii, .next_id = t->next_id };
 }
 
 UiItem *ui_transcript_last(const UiTranscript *t) {
     for (size_t i = t->n; i > 0; i--) {
-        if (t->items[i - 1]->in_context)
-            return t->items[i - 1];
+        if (t->items[i - 1]->in_context) return t->items[i - 1];
     }
     return NULL;
 }
 
 UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind) {
     for (size_t i = t->n; i > 0; i--) {
-        if (t->items[i - 1]->kind == kind)
-            return t->items[i - 1];
+        if (t->items[i - 1]->kind == kind) return t->items[i - 1];
     }
     return NULL;
 }
@@ -154,8 +138,7 @@ UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind) {
 uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n) {
     uint32_t dropped = 0;
     for (size_t i = t->n; i > 0 && dropped < n; i--) {
-        if (!t->items[i - 1]->in_context)
-            continue;
+        if (!t->items[i - 1]->in_context) continue;
         t->next_number = t->items[i - 1]->number - 1;
         remove_at(t, i - 1);
         dropped++;
@@ -169,7 +152,6 @@ size_t ui_transcript_count(const UiTranscript *t, size_t *of_user) {
         n += t->items[i]->in_context;
         user += t->items[i]->in_context && t->items[i]->kind == UI_USER;
     }
-    if (of_user)
-        *of_user = user;
+    if (of_user) *of_user = user;
     return n;
 }

@@ -21,18 +21,18 @@ typedef enum UiKind {
 
 typedef struct UiItem {
     UiKind kind;
-    bool in_context;   /* the model gets it with the next request */
-    bool open;         /* an answer still being written */
-    bool differs;      /* shown holds the text to show; otherwise raw is shown */
-    uint32_t id;       /* unique in the transcript, never 0 */
-    uint32_t version;  /* grows with every change of the text */
-    uint32_t number;   /* of the message in the conversation, 1...; 0 for notices */
-    uint32_t tokens;   /* generated, for answers */
+    bool in_context;  /* the model gets it with the next request */
+    bool open;        /* an answer still being written */
+    bool differs;     /* shown holds the text to show; otherwise raw is shown */
+    uint32_t id;      /* unique in the transcript, never 0 */
+    uint32_t version; /* grows with every change of the text */
+    uint32_t number;  /* of the message in the conversation, 1...; 0 for notices */
+    uint32_t tokens;  /* generated, for answers */
     uint64_t seed;
-    double time;       /* seconds since 1970 */
-    double tps;        /* tokens per second, 0 = unknown */
-    char label[64];    /* the model's name, for answers; for marks what they are about */
-    char stop[16];     /* why the answer ended, "" while it is open or unknown */
+    double time;    /* seconds since 1970 */
+    double tps;     /* tokens per second, 0 = unknown */
+    char label[64]; /* the model's name, for answers; for marks what they are about */
+    char stop[16];  /* why the answer ended, "" while it is open or unknown */
     UiBuf raw, shown;
     QSFClean clean;
 } UiItem;
@@ -41,8 +41,8 @@ typedef struct UiTranscript {
     UiItem **items; /* (n) */
     size_t n, cap;
     uint32_t next_id, next_number;
-    size_t n_said;  /* items that are no messages; the oldest go first when there are too many */
-    bool ascii;     /* the terminal cannot show UTF-8 */
+    size_t n_said; /* items that are no messages; the oldest go first when there are too many */
+    bool ascii;    /* the terminal cannot show UTF-8 */
 } UiTranscript;
 
 /* Adds an item with text; NULL without memory. */

@@ -8,8 +8,7 @@
 
 static uint64_t fake_load(void *self, const char *path, const QSFSettings *s) {
     FakeEngine *f = self;
-    if (f->busy)
-        return 0;
+    if (f->busy) return 0;
     f->busy = true;
     f->n_loads++;
     f->settings = *s;
@@ -19,8 +18,7 @@ static uint64_t fake_load(void *self, const char *path, const QSFSettings *s) {
 
 static uint64_t fake_submit(void *self, const QSFRequest *r) {
     FakeEngine *f = self;
-    if (f->busy)
-        return 0;
+    if (f->busy) return 0;
     f->busy = true;
     f->n_submits++;
     f->go_on = r->continue_last;
@@ -45,10 +43,9 @@ static void fake_set_params(void *self, const QSFParams *p) {
 
 static bool fake_next(void *self, QSFEvent *e) {
     FakeEngine *f = self;
-    if (f->taken == f->n_events)
-        return false;
+    if (f->taken == f->n_events) return false;
     const FakeEvent *v = &f->events[f->taken++];
-    *e = (QSFEvent){.type = v->type, .request = f->request, .text = v->text, .text_len = strlen(v->text)};
+    *e = (QSFEvent){ .type = v->type, .request = f->request, .text = v->text, .text_len = strlen(v->text) };
     e->stop = v->stop;
     e->code = v->code;
     e->tokens = v->tokens;
@@ -56,9 +53,7 @@ static bool fake_next(void *self, QSFEvent *e) {
     return true;
 }
 
-static void fake_stats(void *self, QSFStats *out) {
-    *out = ((FakeEngine *)self)->stats;
-}
+static void fake_stats(void *self, QSFStats *out) { *out = ((FakeEngine *)self)->stats; }
 
 static char *fake_describe(void *self, const char *what) {
     FakeEngine *f = self;
@@ -73,17 +68,17 @@ static int fake_fd(void *self) {
 }
 
 UiEngine fake_engine(FakeEngine *f) {
-    *f = (FakeEngine){0};
-    return (UiEngine){f, fake_load, fake_submit, fake_cancel, fake_set_params, fake_next, fake_stats, fake_describe, fake_fd};
+    *f = (FakeEngine){ 0 };
+    return (UiEngine){ f,         fake_load,  fake_submit,   fake_cancel, fake_set_params,
+                       fake_next, fake_stats, fake_describe, fake_fd };
 }
 
 static void put(FakeEngine *f, FakeEvent e) {
-    if (f->n_events < (int)(sizeof f->events / sizeof f->events[0]))
-        f->events[f->n_events++] = e;
+    if (f->n_events < (int)(sizeof f->events / sizeof f->events[0])) f->events[f->n_events++] = e;
 }
 
 void fake_loaded(FakeEngine *f) {
-    FakeEvent e = {.type = QSF_EVENT_LOADED, .text = "tiny"};
+    FakeEvent e = { .type = QSF_EVENT_LOADED, .text = "tiny" };
     f->busy = false;
     f->stats.state = QSF_STATE_IDLE;
     (void)snprintf(f->stats.model_name, sizeof f->stats.model_name, "tiny");
@@ -92,19 +87,19 @@ void fake_loaded(FakeEngine *f) {
 }
 
 void fake_text(FakeEngine *f, const char *text) {
-    FakeEvent e = {.type = QSF_EVENT_TEXT, .tokens = 1};
+    FakeEvent e = { .type = QSF_EVENT_TEXT, .tokens = 1 };
     (void)snprintf(e.text, sizeof e.text, "%s", text);
     put(f, e);
 }
 
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens) {
-    FakeEvent e = {.type = QSF_EVENT_DONE, .stop = stop, .tokens = tokens};
+    FakeEvent e = { .type = QSF_EVENT_DONE, .stop = stop, .tokens = tokens };
     f->busy = false;
     put(f, e);
 }
 
 void fake_error(FakeEngine *f, int code, const char *text) {
-    FakeEvent e = {.type = QSF_EVENT_ERROR, .code = code};
+    FakeEvent e = { .type = QSF_EVENT_ERROR, .code = code };
     (void)snprintf(e.text, sizeof e.text, "%s", text);
     f->busy = false;
     put(f, e);

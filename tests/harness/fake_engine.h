@@ -15,10 +15,10 @@ typedef struct FakeEvent {
 
 typedef struct FakeEngine {
     bool busy;
-    uint64_t request;       /* id of the last one */
+    uint64_t request; /* id of the last one */
     int n_loads, n_submits, n_cancels, n_params;
-    char path[200];         /* of the last load */
-    QSFSettings settings;   /* of the last load */
+    char path[200];       /* of the last load */
+    QSFSettings settings; /* of the last load */
     QSFParams params;
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */

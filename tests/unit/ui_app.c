@@ -9,9 +9,7 @@ typedef struct Fixture {
     UiApp app;
 } Fixture;
 
-static void say(Fixture *x, const char *text) {
-    (void)ui_app_submit(&x->app, text, strlen(text));
-}
+static void say(Fixture *x, const char *text) { (void)ui_app_submit(&x->app, text, strlen(text)); }
 
 static void answer(Fixture *x, const char *text) {
     fake_text(&x->engine, text);
@@ -24,8 +22,7 @@ static int setup(void **state) {
     QSFSettings s;
     char dir[400];
     (void)snprintf(dir, sizeof dir, "%s.XXXXXX", qsf_test_tmp("sessions"));
-    if (!x || !mkdtemp(dir))
-        return 1;
+    if (!x || !mkdtemp(dir)) return 1;
     setenv("XDG_DATA_HOME", dir, 1);
     qsf_settings_default(&s);
     ui_app_init(&x->app, fake_engine(&x->engine), &s);

@@ -61,10 +61,10 @@ static UiCompletion completion;
 
 static const char *completed(const char *line) {
     static char common[300];
-    if (!ui_complete(&completion, line, strlen(line)))
-        return "";
+    if (!ui_complete(&completion, line, strlen(line))) return "";
     size_t n = ui_complete_common(&completion);
-    (void)snprintf(common, sizeof common, "%.*s%.*s", (int)completion.from, line, (int)n, completion.choices[0].text);
+    (void)snprintf(common, sizeof common, "%.*s%.*s", (int)completion.from, line, (int)n,
+                   completion.choices[0].text);
     return common;
 }
 
@@ -95,7 +95,7 @@ static void test_complete(void **state) {
 static void test_help_width(void **state) {
     (void)state;
     for (int width = 24; width < 120; width += 7) {
-        UiBuf b = {0};
+        UiBuf b = { 0 };
         ui_help_all(&b, true, width);
         assert_non_null(strstr(ui_buf_str(&b), "/export"));
         for (const char *p = ui_buf_str(&b); *p && width >= 50; p += strcspn(p, "\n"), p += *p == '\n')
@@ -106,9 +106,7 @@ static void test_help_width(void **state) {
 
 /* ---- """ blocks ---- */
 
-static bool feed(UiLines *l, const char *line) {
-    return ui_lines_feed(l, line, strlen(line));
-}
+static bool feed(UiLines *l, const char *line) { return ui_lines_feed(l, line, strlen(line)); }
 
 static void assert_block(const UiLines *l, const char *want) {
     const char *text = ui_buf_str(&l->text);
@@ -120,7 +118,7 @@ static void assert_block(const UiLines *l, const char *want) {
 
 static void test_blocks(void **state) {
     (void)state;
-    UiLines l = {0};
+    UiLines l = { 0 };
     assert_true(feed(&l, "plain \"\"\""));
     assert_block(&l, "plain \"\"\"");
     assert_true(feed(&l, "\"\"\"one line\"\"\""));
@@ -147,13 +145,12 @@ static void test_blocks(void **state) {
 /* Names what the bytes are as keys: an action's number, or the bytes themselves for the input line. */
 static const char *keyed(const char *bytes) {
     static char out[200];
-    UiKeys k = {0};
+    UiKeys k = { 0 };
     UiKey key;
     size_t n = 0;
     out[0] = '\0';
     for (; *bytes; bytes++) {
-        if (!ui_keys_feed(&k, *bytes, &key))
-            continue;
+        if (!ui_keys_feed(&k, *bytes, &key)) continue;
         if (key.paste)
             n += (size_t)snprintf(out + n, sizeof out - n, "{%s}", ui_buf_str(&k.paste));
         else if (key.action != UI_DO_EDIT)
@@ -162,7 +159,8 @@ static const char *keyed(const char *bytes) {
             n += (size_t)snprintf(out + n, sizeof out - n, "%.*s", (int)key.n, key.bytes);
     }
     if (ui_keys_wait_ms(&k) >= 0 && ui_keys_timeout(&k, &key))
-        n += (size_t)snprintf(out + n, sizeof out - n, "%s%d", key.paste ? "timeout paste " : "timeout ", (int)key.action);
+        n += (size_t)snprintf(out + n, sizeof out - n, "%s%d", key.paste ? "timeout paste " : "timeout ",
+                              (int)key.action);
     ui_keys_free(&k);
     return out;
 }
@@ -172,7 +170,10 @@ static void test_keys(void **state) {
     char want[40];
     assert_string_equal(keyed("abc"), "abc");
     assert_string_equal(keyed("\x1b[A"), "\x1b[A");
-    assert_string_equal(keyed("\x1b" "b"), "\x1b" "b");
+    assert_string_equal(keyed("\x1b"
+                              "b"),
+                        "\x1b"
+                        "b");
     (void)snprintf(want, sizeof want, "a<%d>b", UI_DO_PAGE_UP);
     assert_string_equal(keyed("a\x1b[5~b"), want);
     (void)snprintf(want, sizeof want, "<%d><%d><%d>", UI_DO_HELP, UI_DO_HELP, UI_DO_HELP);
@@ -181,7 +182,10 @@ static void test_keys(void **state) {
     assert_string_equal(keyed("\x03"), want);
     (void)snprintf(want, sizeof want, "<%d>", UI_DO_NEWLINE);
     assert_string_equal(keyed("\x1b\r"), want);
-    (void)snprintf(want, sizeof want, "x" "timeout %d", UI_DO_ESCAPE);
+    (void)snprintf(want, sizeof want,
+                   "x"
+                   "timeout %d",
+                   UI_DO_ESCAPE);
     assert_string_equal(keyed("x\x1b"), want);
     (void)snprintf(want, sizeof want, "<%d>", UI_DO_LINE_UP);
     assert_string_equal(keyed("\x1b\x1b[A"), want);
@@ -192,14 +196,13 @@ static void test_keys(void **state) {
 /* Any bytes end in keys, none is too long. */
 static void test_key_noise(void **state) {
     (void)state;
-    UiKeys k = {0};
+    UiKeys k = { 0 };
     UiKey key;
     unsigned r = 1;
     for (int i = 0; i < 200000; i++) {
         r = r * 1103515245u + 12345u;
         char c = (r >> 16) % 3 ? (char)(r >> 20) : "\x1b[O;~2"[(r >> 18) % 7];
-        if (ui_keys_feed(&k, c, &key) && !key.paste)
-            assert_in_range(key.n, 1, UI_KEY_BYTES);
+        if (ui_keys_feed(&k, c, &key) && !key.paste) assert_in_range(key.n, 1, UI_KEY_BYTES);
     }
     ui_keys_free(&k);
 }
@@ -211,8 +214,7 @@ static int n_seen;
 
 static void see(void *arg, const char *entry) {
     (void)arg;
-    if (n_seen < 10)
-        (void)snprintf(seen[n_seen++], sizeof seen[0], "%s", entry);
+    if (n_seen < 10) (void)snprintf(seen[n_seen++], sizeof seen[0], "%s", entry);
 }
 
 static void test_history(void **state) {
@@ -236,9 +238,9 @@ static void test_history(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lookup), cmocka_unit_test(test_nearest),   cmocka_unit_test(test_table),
+        cmocka_unit_test(test_lookup),   cmocka_unit_test(test_nearest),    cmocka_unit_test(test_table),
         cmocka_unit_test(test_complete), cmocka_unit_test(test_help_width), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_keys),   cmocka_unit_test(test_key_noise), cmocka_unit_test(test_history),
+        cmocka_unit_test(test_keys),     cmocka_unit_test(test_key_noise),  cmocka_unit_test(test_history),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

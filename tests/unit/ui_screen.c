@@ -32,9 +32,9 @@ static int setup(void **state) {
     st->budget = (uint64_t)200 << 20;
     st->rss = (uint64_t)193 << 20;
     st->peak_rss = (uint64_t)195 << 20;
-    st->mem[0] = (QSFMemRow){"weights", (uint64_t)127 << 20, (uint64_t)127 << 20};
-    st->mem[1] = (QSFMemRow){"KV cache", (uint64_t)60 << 20, (uint64_t)60 << 20};
-    st->mem[2] = (QSFMemRow){"logits", 0, 100};
+    st->mem[0] = (QSFMemRow){ "weights", (uint64_t)127 << 20, (uint64_t)127 << 20 };
+    st->mem[1] = (QSFMemRow){ "KV cache", (uint64_t)60 << 20, (uint64_t)60 << 20 };
+    st->mem[2] = (QSFMemRow){ "logits", 0, 100 };
     st->n_mem = 3;
     st->token_p = 0.62;
     st->token_entropy = 1.83;
@@ -58,7 +58,9 @@ static UiBuf shot;
 
 /* The frame as text. */
 static const char *frame(const char *typed, int cols, int rows) {
-    UiInputView in = {.prompt = "> ", .text = typed, .len = strlen(typed), .point = strlen(typed), .menu = &no_menu};
+    UiInputView in = {
+        .prompt = "> ", .text = typed, .len = strlen(typed), .point = strlen(typed), .menu = &no_menu
+    };
     ui_screen_draw(&screen, &in, rows, cols);
     ui_buf_clear(&shot);
     for (int row = 0; row < rows; row++) {
@@ -68,11 +70,10 @@ static const char *frame(const char *typed, int cols, int rows) {
     return ui_buf_str(&shot);
 }
 
-#define HAS(text, part) \
-    do { \
-        if (!strstr(text, part)) \
-            print_message("%s\n", text); \
-        assert_non_null(strstr(text, part)); \
+#define HAS(text, part)                                       \
+    do {                                                      \
+        if (!strstr(text, part)) print_message("%s\n", text); \
+        assert_non_null(strstr(text, part));                  \
     } while (0)
 
 static void test_wide(void **state) {
@@ -129,8 +130,7 @@ static void test_ascii(void **state) {
     (void)state;
     screen.canvas.unicode = false;
     const char *s = frame("", 100, 30);
-    for (const char *p = s; *p; p++)
-        assert_true((unsigned char)*p < 0x80);
+    for (const char *p = s; *p; p++) assert_true((unsigned char)*p < 0x80);
     HAS(s, "[####");
     HAS(s, "| why does");
 }
@@ -165,7 +165,7 @@ static void test_queue_and_flash(void **state) {
 static void test_input_rows(void **state) {
     (void)state;
     int row, col;
-    UiInputView in = {.prompt = "> ", .text = "abcdefgh", .len = 8, .point = 8, .menu = &no_menu};
+    UiInputView in = { .prompt = "> ", .text = "abcdefgh", .len = 8, .point = 8, .menu = &no_menu };
     assert_int_equal(ui_input_rows(&in, 20, &row, &col), 1);
     assert_int_equal(col, 10);
     /* A full row puts the cursor on the next. */
@@ -194,7 +194,7 @@ static void test_input_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_wide),  T(test_strip),     T(test_line),            T(test_ascii),
+        T(test_wide),      T(test_strip),           T(test_line),       T(test_ascii),
         T(test_all_sizes), T(test_queue_and_flash), T(test_input_rows),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,8 @@ static const char *wrapped(const char *s, int width) {
     while (off < len) {
         UiLine line;
         off = ui_wrap_next(s, len, off, indent, width, &line, &next);
-        n += (size_t)snprintf(out + n, sizeof out - n, "%s%.*s%.*s", n ? "|" : "", (int)line.indent, "........",
-                              (int)line.len, s + line.off);
+        n += (size_t)snprintf(out + n, sizeof out - n, "%s%.*s%.*s", n ? "|" : "", (int)line.indent,
+                              "........", (int)line.len, s + line.off);
         indent = next;
     }
     return out;
@@ -57,7 +57,8 @@ static void test_wide(void **state) {
 /* Every byte of the text is in a line, or a blank or newline between two. */
 static void test_nothing_lost(void **state) {
     (void)state;
-    static const char text[] = "The  quick - brown\n  fox \xff\xfe jumps 双缓冲 over\tthe lazy \xf0\x9f\x98\x80 dog\n\n- x y z w\n";
+    static const char text[] =
+        "The  quick - brown\n  fox \xff\xfe jumps 双缓冲 over\tthe lazy \xf0\x9f\x98\x80 dog\n\n- x y z w\n";
     for (int width = 1; width < 40; width++) {
         size_t off = 0, end = 0;
         unsigned indent = 0, next = 0;
@@ -65,14 +66,12 @@ static void test_nothing_lost(void **state) {
             UiLine line;
             size_t to = ui_wrap_next(text, sizeof text - 1, off, indent, width, &line, &next);
             assert_true(to > off);
-            for (size_t i = end; i < line.off; i++)
-                assert_true(strchr(" \t\n", text[i]));
+            for (size_t i = end; i < line.off; i++) assert_true(strchr(" \t\n", text[i]));
             end = line.off + line.len;
             off = to;
             indent = next;
         }
-        for (size_t i = end; i < sizeof text - 1; i++)
-            assert_true(strchr(" \t\n", text[i]));
+        for (size_t i = end; i < sizeof text - 1; i++) assert_true(strchr(" \t\n", text[i]));
     }
 }
 
@@ -88,7 +87,7 @@ static void fill(UiTranscript *t, int n) {
 
 static const char *screen_row(const UiChatView *v, const UiTranscript *t, int width, int height, int row) {
     static UiBuf text;
-    UiCanvas c = {0};
+    UiCanvas c = { 0 };
     ui_canvas_resize(&c, height, width);
     ui_chatview_draw(v, t, &c, 0, 0);
     ui_buf_clear(&text);
@@ -99,8 +98,8 @@ static const char *screen_row(const UiChatView *v, const UiTranscript *t, int wi
 
 static void test_follow(void **state) {
     (void)state;
-    UiTranscript t = {0};
-    UiChatView v = {.follow = true};
+    UiTranscript t = { 0 };
+    UiChatView v = { .follow = true };
     fill(&t, 20);
     ui_chatview_sync(&v, &t, 60, 10);
     assert_int_equal(ui_chatview_below(&v), 0);
@@ -125,10 +124,11 @@ static void test_follow(void **state) {
 /* Streaming wraps only the last line anew, with the same result as wrapping all of it. */
 static void test_streaming(void **state) {
     (void)state;
-    static const char text[] = "- The quick brown fox jumps over\nthe lazy dog\n\n12. and 双缓冲 again e\u0301 until\n";
+    static const char text[] =
+        "- The quick brown fox jumps over\nthe lazy dog\n\n12. and 双缓冲 again e\u0301 until\n";
     for (int width = 4; width < 50; width += 3) {
-        UiTranscript t = {0};
-        UiChatView v = {.follow = true}, whole = {.follow = true};
+        UiTranscript t = { 0 };
+        UiChatView v = { .follow = true }, whole = { .follow = true };
         UiItem *it = ui_transcript_add(&t, UI_ANSWER, "", 0);
         for (size_t i = 0; i < sizeof text - 1; i++) {
             assert_true(ui_item_append(&t, it, text + i, 1));
@@ -151,8 +151,8 @@ static void test_streaming(void **state) {
 /* A resize keeps the place that was read. */
 static void test_resize_anchor(void **state) {
     (void)state;
-    UiTranscript t = {0};
-    UiChatView v = {.follow = true};
+    UiTranscript t = { 0 };
+    UiChatView v = { .follow = true };
     fill(&t, 60);
     ui_chatview_sync(&v, &t, 60, 10);
     ui_chatview_scroll(&v, -41);
@@ -174,8 +174,8 @@ static void test_resize_anchor(void **state) {
 
 static void test_escapes_are_shown(void **state) {
     (void)state;
-    UiTranscript t = {0};
-    UiChatView v = {.follow = true};
+    UiTranscript t = { 0 };
+    UiChatView v = { .follow = true };
     UiItem *it = ui_transcript_add(&t, UI_ANSWER, "", 0);
     ui_item_append(&t, it, "plain ", 6);
     ui_item_append(&t, it, "\x1b]0;title\x07 \xc2\x9b", 12);

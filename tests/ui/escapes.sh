@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Other terminals and locales, and text that tries to be more than text.
+. "$(dirname "$0")/lib.sh"
+need_tmux
+[ -f "$stories" ] || skip "no $stories"
+
+# A session with escape sequences in its messages shows them, and executes none.
+mkdir -p "$XDG_DATA_HOME/qsf/sessions"
+cat >"$XDG_DATA_HOME/qsf/sessions/evil.jsonl" <<'EOF'
+{"kind":"message","time":1,"role":"user","text":"show me"}
+{"kind":"message","time":2,"role":"assistant","text":"\u001b]0;owned\u0007a\u001b[2Jb\u001b[31mred \u009b5mc \u202eback","stop":"eos","seed":"1","tokens":3}
+not json
+EOF
+start 80 24 "'$chat' '$stories' --session evil"
+see 'is ready'
+see '\^\[\]0;owned\^G'
+see '\^\[\[2Jb'
+see '202E'
+see '1 damaged line'
+see '│ show me'
+[ "$(tm display-message -p -t t '#{pane_title}')" != owned ] || fail "the title was set"
+keys C-d
+see '^rc=0'
+see '\^\[\[2Jb'
+
+# No colours, no UTF-8, no description of the terminal.
+start 80 24 "env NO_COLOR=1 '$chat' '$stories' --no-save"
+see 'is ready'
+tm capture-pane -p -e -t t | grep -q "$(printf '\033')\[3[0-7]m" && fail "NO_COLOR: colours"
+keys C-d
+see '^rc=0'
+start 80 24 "env LC_ALL=C '$chat' '$stories' --no-save"
+see 'is ready'
+keys 'é' Enter
+see '│ é'
+keys C-d
+see '^rc=0'
+start 80 24 "env TERM=no-such-terminal '$chat' '$stories' --no-save"
+see 'no-such-terminal'
+keys C-d
+see '^rc=0'
+
+# Lines where a screen cannot be: dumb terminals, on request.
+for how in "env TERM=dumb '$chat'" "'$chat' --plain" "env ACCESSIBLE=1 '$chat'" "'$chat' --simple-io"; do
+    start 80 24 "$how '$stories' --no-save -n 5"
+    see '^> '
+    keys 'Once' Enter
+    see '^[^ ]+: '
+    keys C-d
+    see '^rc=0'
+done
+finish

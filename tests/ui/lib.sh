@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Shared by the scripts beside it; sourced, never run. Drives qsf-chat in a tmux of its own and looks at its screen.
+# shellcheck shell=sh
+
+: "${QSF_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
+: "${QSF_TEST_DATA:=$QSF_SRCDIR/../shared}"
+bad=0
+skip() { echo "skip: $*"; exit 77; }
+fail() { echo "FAIL: $*"; bad=1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+chat=$QSF_BUILDDIR/qsf-chat
+[ -x "$chat" ] || skip "qsf-chat is not built"
+stories=$QSF_TEST_DATA/models/stories260K.gguf
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/qsfui.XXXXXX") || exit 1
+# Sessions and history of this script alone.
+export XDG_DATA_HOME="$work/data" XDG_STATE_HOME="$work/state" XDG_CONFIG_HOME="$work/config"
+export LC_ALL=C.UTF-8 HOME="$work"
+unset NO_COLOR ACCESSIBLE TMUX QSF_CPU_MASK
+socket=qsfui$$
+
+end() {
+    tmux -L "$socket" kill-server 2>/dev/null
+    rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 130' INT TERM
+
+finish() { exit $bad; }
+
+# ---- lines
+
+# chat_lines CODE ARGS...: stdin to qsf-chat; stdout in $work/out, stderr in $work/err.
+chat_lines() {
+    want=$1
+    shift
+    "$chat" "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    [ $got = "$want" ] || { cat "$work/err"; fail "exit $got instead of $want: qsf-chat $*"; }
+    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: qsf-chat $*"; fi
+}
+err_has() { grep -qE -- "$1" "$work/err" || { cat "$work/err"; fail "no /$1/ on stderr"; }; }
+out_has() { grep -qE -- "$1" "$work/out" || { cat "$work/out"; fail "no /$1/ on stdout"; }; }
+
+# ---- screens
+
+need_tmux() { have tmux || skip "tmux is not installed"; }
+tm() { tmux -L "$socket" "$@"; }
+# start COLUMNS ROWS COMMAND: a shell command line in a fresh window of that size.
+start() {
+    tm kill-server 2>/dev/null
+    tm -f /dev/null new-session -d -s t -x "$1" -y "$2" "$3; echo rc=\$?; exec sleep 600" || skip "tmux cannot start"
+}
+# Without tmux: TERM of the window's programs is tmux's own choice (screen or tmux-256color).
+screen() { tm capture-pane -p -t t; }
+keys() { tm send-keys -t t "$@"; }
+size() { tm resize-window -t t -x "$1" -y "$2"; }
+# see EXPRESSION [SECONDS]: waits until a line of the screen matches.
+see() {
+    tries=$((${2:-15} * 10))
+    while [ $tries -gt 0 ]; do
+        screen | grep -qE -- "$1" && return 0
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+    echo "---- the screen:"
+    screen
+    fail "no /$1/ on the screen"
+    return 1
+}
+not_see() { if screen | grep -qE -- "$1"; then screen; fail "/$1/ on the screen"; fi; }
+# wide_enough COLUMNS: no line is longer than the window.
+wide_enough() {
+    screen | awk -v w="$1" '{ n = gsub(/./, "&") } n > w { print; bad = 1 } END { exit bad }' || fail "lines longer than $1"
+}

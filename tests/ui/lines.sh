@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The chat as lines: what reaches stdout, what does not, commands, exit codes, signals, a closed and a full output.
+. "$(dirname "$0")/lib.sh"
+[ -f "$stories" ] || skip "no $stories"
+
+printf 'Once upon a time\n' | chat_lines 0 "$stories" --temperature 0 -n 20
+[ -s "$work/out" ] || fail "no answer"
+[ "$(tail -c 1 "$work/out" | od -An -c | tr -d ' ')" = '\n' ] || fail "the answer does not end with a newline"
+[ "$(tail -c 2 "$work/out" | od -An -c | tr -d ' ')" != '\n\n' ] || fail "the answer ends with two newlines"
+cp "$work/out" "$work/first"
+
+# The same message as a block, after commands, through a long pipe: the same answer.
+printf '/temp 0\n/set max-tokens 20\n"""\nOnce upon a time"""\n' | chat_lines 0 "$stories"
+cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "a block gives another answer"; }
+err_has 'temperature 0'
+
+# Two turns, two answers; nothing but answers on stdout.
+printf '/stats\nOne day\n/mem\n/show settings\n/help\nand then\n/quit\nnever\n' | chat_lines 0 "$stories" --temperature 0 -n 8
+err_has 'RSS'
+err_has '/export'
+[ "$(grep -c 'RSS\|/export\|decode' "$work/out")" = 0 ] || fail "command output on stdout"
+
+# A failed command does not stop the run, and counts.
+printf '/nonsense\n/sho\nhello\n' | chat_lines 1 "$stories" -n 4
+err_has '/nonsense: no such command'
+err_has 'did you mean /show'
+[ -s "$work/out" ] || fail "no answer after a failed command"
+printf '/retyr\n' | chat_lines 1 "$stories"
+err_has 'did you mean /retry'
+printf '/temp 99\n' | chat_lines 1 "$stories"
+err_has 'temperature takes'
+
+# Usage, missing and bad models.
+chat_lines 2 --frobnicate </dev/null
+err_has 'unknown option --frobnicate'
+chat_lines 2 --session ../x </dev/null
+chat_lines 2 --no-save --continue </dev/null
+echo hello | chat_lines 3 "$work/missing.gguf"
+err_has 'missing.gguf'
+echo text >"$work/text.gguf"
+echo hello | chat_lines 3 "$work/text.gguf"
+err_has 'text.gguf'
+echo hello | chat_lines 4 --ram-budget 1 "$stories"
+err_has 'smallest budget that works'
+echo hello | chat_lines 1
+err_has '/model FILE'
+chat_lines 0 "$stories" </dev/null
+[ ! -s "$work/out" ] || fail "an empty input gives output"
+
+# Another model can be loaded, a bad one leaves the chat alive.
+printf '/model %s\n/model %s\nhello\n' "$work/missing.gguf" "$stories" | chat_lines 3 -n 3
+[ -s "$work/out" ] || fail "no answer after a failed and a good /model"
+
+# Outputs that go away.
+echo hello | "$chat" "$stories" -n 200 --ignore-eos 2>"$work/err" | head -c 1 >/dev/null
+[ ! -s "$work/err" ] || ! grep -qi 'pipe' "$work/err" || fail "a closed pipe is no error to speak of"
+if [ -w /dev/full ]; then
+    echo hello | "$chat" "$stories" -n 5 >/dev/full 2>"$work/err"
+    [ $? = 1 ] || fail "a full output is not exit 1"
+    err_has 'standard output'
+fi
+
+# ^C: at the prompt it ends with 130; TERM ends with 143.
+for pair in INT:130 TERM:143; do
+    mkfifo "$work/in"
+    "$chat" "$stories" <"$work/in" >"$work/out" 2>"$work/err" &
+    pid=$!
+    exec 3>"$work/in"
+    echo hello >&3
+    tries=100
+    while [ ! -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    printf '/stats\n' >&3
+    tries=100
+    while ! grep -q decode "$work/err" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    # Background jobs of a plain shell ignore INT: a program sets its own handler all the same.
+    kill -"${pair%:*}" $pid
+    wait $pid
+    got=$?
+    exec 3>&-
+    [ $got = "${pair#*:}" ] || fail "${pair%:*} ends with $got"
+    rm -f "$work/in"
+done
+
+# ^C during an answer keeps it, and the run goes on.
+mkfifo "$work/in"
+"$chat" "$stories" --session stopped --ignore-eos -c 2048 --cpu-mask ref --threads 1 <"$work/in" >"$work/out" 2>"$work/err" &
+pid=$!
+exec 3>"$work/in"
+echo 'Once upon a time' >&3
+tries=200
+while [ ! -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.02; tries=$((tries - 1)); done
+kill -INT $pid
+printf '/set max-tokens 5\nmore\n' >&3
+exec 3>&-
+wait $pid
+got=$?
+case $got in
+0 | 5) ;;
+*) cat "$work/err"; fail "a stopped answer ends the run with $got" ;;
+esac
+grep -q '"stop":"interrupted"\|"stop":"context"' "$XDG_DATA_HOME/qsf/sessions/stopped.jsonl" || fail "the stopped answer was not saved"
+
+# Sessions only when asked; a resumed one knows what was said.
+rm -rf "$XDG_DATA_HOME"
+echo hello | chat_lines 0 "$stories" -n 3
+[ ! -d "$XDG_DATA_HOME/qsf" ] || fail "line mode saved a session unasked"
+printf '/system be brief\nhello\n' | chat_lines 0 "$stories" -n 3 --session one --temp 0
+printf '/export %s\n' "$work/one.json" | chat_lines 0 --continue
+grep -q '"content": "hello"' "$work/one.json" || fail "--continue lost the message"
+grep -q 'be brief' "$work/one.json" || fail "--continue lost the system prompt"
+grep -q '"temperature": "0"' "$work/one.json" || fail "--continue lost a setting"
+printf '/export %s\n' "$work/one.json" | chat_lines 1 --continue
+err_has 'exists'
+
+# A full disk for the session: said once, the chat goes on.
+if [ -w /dev/full ]; then
+    mkdir -p "$XDG_DATA_HOME/qsf/sessions"
+    ln -s /dev/full "$XDG_DATA_HOME/qsf/sessions/full.jsonl"
+    printf 'hello\nagain\n' | "$chat" "$stories" -n 3 --session full >"$work/out" 2>"$work/err"
+    err_has 'not saved'
+    [ "$(grep -c 'not saved' "$work/err")" = 1 ] || fail "a full disk is said more than once"
+    [ -s "$work/out" ] || fail "a full disk stops the chat"
+fi
+
+# Names and state that a terminal would need are not needed: a closed stdin, no TERM.
+env -u TERM "$chat" "$stories" -n 2 </dev/null >"$work/out" 2>"$work/err" || fail "without TERM: exit $?"
+finish

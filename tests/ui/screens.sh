@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The full screen at its three sizes, resized at will, with help, commands and their completion.
+. "$(dirname "$0")/lib.sh"
+need_tmux
+[ -f "$stories" ] || skip "no $stories"
+
+start 100 30 "'$chat' '$stories' --session big --temp 0 -n 60"
+see 'is ready'
+see 'STATE   ready'
+keys 'Once upon a time' Enter
+see '^ you  [0-9:]+  #1'
+see '│ Once upon a time'
+see '60 tok .* t/s'
+for part in 'decode +[0-9.]+ t/s' 'prefill +[0-9.]+ t/s' 'CTX [0-9]+/[0-9]+' 'RAM [0-9.]+/200 MB' 'RSS [0-9.]+ +peak' \
+    'temperature 0' 'entropy' ' qsf-chat  big  ' '[12] thread' 'F1 help'; do
+    see "$part" 3
+done
+wide_enough 100
+[ "$(screen | grep -c '')" = 30 ] || fail "not 30 lines"
+
+size 80 24
+see '^ ready [0-9.]+ t/s out 60/60'
+see 'ctx [0-9]+/[0-9]+ [0-9]+%'
+not_see 'STATE'
+wide_enough 80
+
+size 40 12
+see '^you> Once upon a time'
+see '^ai > '
+see '^[0-9.]+t/s 60/60 ctx[0-9]+% RAM'
+not_see 'F1 help'
+wide_enough 40
+
+for wh in '20 5' '19 4' '1 1' '3 2' '200 50' '2 40' '120 3' '80 24'; do
+    # shellcheck disable=SC2086
+    size $wh
+    sleep 0.2
+done
+see '│ Once upon a time'
+
+# Help scrolls and closes; the pane goes and comes.
+keys F1
+see '^Keys'
+see 'any other key closes'
+keys NPage
+sleep 0.2
+keys x
+see '│ Once upon a time'
+not_see '^> x'
+keys F2
+sleep 0.3
+not_see 'ctx [0-9]+/'
+keys F2
+see 'ctx [0-9]+/'
+
+# Commands: completion, direct settings, unknown names.
+keys /se
+see '/sessions'
+keys C-c
+keys /temp Tab
+see '^> /temperature $|^> /temperature$'
+keys .5 Enter
+see 'temperature 0 -> 0.5'
+keys F8
+see 'temperature 0 -> 0.55'
+keys F6 F7
+see 'top-k 40 -> 35'
+keys /nonsense Enter
+see '/nonsense: no such command'
+keys '/set ctx 256' Enter
+see 'ctx auto -> 256'
+see 'ctx [0-9]+/256'
+
+# A message over several lines, from keys and from a paste.
+keys 'one\' Enter two M-Enter three
+see '^  three'
+keys C-c
+printf 'first\nsecond\n/quit\nthird' >"$work/paste"
+tm load-buffer "$work/paste"
+tm paste-buffer -p -t t
+see '^  third'
+keys Enter
+see '│ second'
+see '│ third'
+
+# History: Up, and search.
+keys Up
+see '^> first'
+keys C-c
+keys C-r Once
+see 'reverse-i-search.*Once upon a time'
+keys C-g
+keys /quit Enter
+see '^rc=0'
+see '^session big: qsf-chat --session big'
+[ "$(stat -c %a "$XDG_STATE_HOME/qsf/history")" = 600 ] || fail "the history is readable by others"
+grep -qF 'one\ntwo' "$XDG_STATE_HOME/qsf/history" && fail "a line that was cleared is in the history"
+grep -qF 'first\nsecond\n/quit\nthird' "$XDG_STATE_HOME/qsf/history" || fail "the history split a message"
+
+# Resumed, with everything on the screen; the earlier input is there.
+start 80 24 "'$chat' --continue"
+see 'is ready'
+see '│ third'
+keys Up Up
+see '^> first'
+keys C-c C-c
+see '^rc=0'
+
+# Without a model.
+start 80 24 "'$chat' --no-save"
+see '/model FILE   opens a .gguf file'
+keys hello Enter
+see 'no model is loaded'
+keys C-c
+keys "/model $work/none.gguf" Enter
+see 'none.gguf'
+keys "/model $stories" Enter
+see 'is ready'
+keys C-d
+see '^rc=0'
+finish

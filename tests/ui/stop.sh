@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# While it answers: typing, the queue, live settings, ^C, ^Z, signals; and a terminal left sane every time.
+. "$(dirname "$0")/lib.sh"
+need_tmux
+[ -f "$stories" ] || skip "no $stories"
+# Slow enough to be met in the middle of an answer.
+slow="'$chat' '$stories' --ignore-eos --cpu-mask ref --threads 1 -c 2048 --seed 1"
+
+sane() {
+    start 80 24 "$1; stty -a | tr ';' '\n' | tr -s ' ' | tr '\n' ' '"
+}
+is_sane() {
+    see ' icanon '
+    see ' echo '
+}
+
+sane "$slow --session run"
+see 'is ready'
+keys 'Once upon a time' Enter
+see '^ writing'
+keys 'and then' Enter
+see 'queued: and then'
+keys 'a third' Enter
+see '^> a third'
+keys C-u
+keys Escape
+see '^> and then'
+not_see 'queued:'
+keys Enter
+see 'queued: and then'
+keys '/temp 0.9' Enter
+see 'temperature 0.7 -> 0.9'
+keys PPage
+see 'lines? below'
+keys Escape
+see '^> and then'
+keys C-u
+keys Escape
+sleep 0.2
+keys C-c
+see 'stopped|context' 20
+see '^ ready'
+keys '/continue' Enter
+see '^ writing'
+keys C-c
+see '^ ready'
+keys '/set max-tokens 5' Enter
+keys '/retry' Enter
+see ' 5 tok '
+keys '/undo' Enter
+see 'took 1 exchange away'
+keys C-d
+see '^rc=0'
+is_sane
+grep -q '"kind":"set".*"name":"temperature"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" || fail "a live setting is not in the session"
+grep -q '"stop":"interrupted"\|"stop":"context"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" || fail "the stopped answer is not in the session"
+
+# TERM in the middle of an answer: everything saved, 143, a sane terminal.
+for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
+    sig=${pair%:*}
+    sane "$slow --session sig$sig"
+    see 'is ready'
+    keys 'Once upon a time' Enter
+    see '^ writing'
+    sleep 1.5
+    pid=$(tm list-panes -t t -F '#{pane_pid}')
+    child=$(ps -o pid= --ppid "$pid" 2>/dev/null | head -1)
+    [ -n "$child" ] || { fail "no process found"; continue; }
+    kill -"$sig" "$child"
+    case $sig:${QSF_SAN:+yes} in
+    SEGV:yes | ABRT:yes) see '^rc=' ;;
+    *) see "rc=${pair#*:}" ;;
+    esac
+    is_sane
+    grep -q '"role":"user"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the message was not saved"
+    grep -q '"kind":"part"\|"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the answer was not saved"
+done
+
+# ^Z gives the terminal back, fg takes it again, in the middle of an answer.
+tm kill-server 2>/dev/null
+tm -f /dev/null new-session -d -s t -x 80 -y 24 "env PS1='shell> ' sh -i" || skip "tmux cannot start"
+keys "$slow --no-save" Enter
+see 'is ready'
+keys 'Once upon a time' Enter
+see '^ writing'
+keys C-z
+see '^shell> *$|Stopped'
+keys 'stty -a' Enter
+see ' icanon '
+keys 'fg' Enter
+see '│ Once upon a time'
+keys C-c
+see '^ ready' 20
+keys C-d
+see '^shell> *$'
+finish

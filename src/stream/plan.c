@@ -14,6 +14,7 @@
 #define CTX_COMFORT 512u
 #define BATCH_MAX 512u
 #define BATCH_STREAM 128u      /* columns per pass over streamed weights: beyond, reading hides behind computing */
+#define BASE_JITTER (256u * 1024) /* between the resident sets of two runs of one program */
 #define SLOT_PREFERRED (4 * QSF_MIB)
 
 typedef enum SlotSize { SLOT_NONE, SLOT_WIDE, SLOT_MIB, SLOT_SMALL, SLOT_LEAST } SlotSize;
@@ -250,7 +251,9 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     if (o->budget == 0) s.budget = auto_budget(o);
     if (!search(&s, &c)) {
         c = least_config(&s);
-        qsf_plan_refuse(&s, &c, qsf_plan_smallest(m, o), err);
+        QsfPlanOptions next = *o; /* the next run must be able to take the advice */
+        next.base_bytes += BASE_JITTER;
+        qsf_plan_refuse(&s, &c, qsf_plan_smallest(m, &next), err);
         return QSF_E_BUDGET;
     }
     int rc = write_plan(&s, &c, p, err);

@@ -8,9 +8,9 @@
 #include "src/stream/units.h"
 
 #define STACK_BYTES (256u * 1024)
-/* Beyond what is resident before loading: libc heap and its per-thread arenas, code pages and library
- * data that are first touched while computing. */
-#define CODE_SLACK (1536u * 1024)
+/* Beyond what is resident before loading: code pages and data of the forward pass that are first touched
+ * while computing, and libc's per-thread arenas. */
+#define CODE_SLACK (512u * 1024)
 #define CODE_PER_THREAD (64u * 1024)
 #define SAMPLER_BYTES_PER_TOKEN 16u /* candidates of the sampler, beside 4 bytes of logit */
 #define SAMPLER_SLACK (64u * 1024)
@@ -29,6 +29,12 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 static uint64_t meta_bytes(const QsfPricing *s) {
     /* The unit table, with some room for what its owner adds to a unit. */
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * (sizeof(QsfUnit) + 128)) + META_SLACK;
+}
+
+/* In whole MiB: the resident set before loading differs by some pages from run to run, the plan should not. */
+static uint64_t code_bytes(const QsfPricing *s) {
+    uint64_t base = (s->o->base_bytes + QSF_MIB - 1) / QSF_MIB * QSF_MIB;
+    return base + CODE_SLACK + (uint64_t)s->o->threads * CODE_PER_THREAD;
 }
 
 static uint64_t stack_bytes(const QsfPricing *s, const QsfConfig *c) {
@@ -51,7 +57,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_META] = meta_bytes(s);
     rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes;
     rows[QSF_MEM_STACKS] = stack_bytes(s, c);
-    rows[QSF_MEM_CODE] = s->o->base_bytes + CODE_SLACK + (uint64_t)s->o->threads * CODE_PER_THREAD;
+    rows[QSF_MEM_CODE] = code_bytes(s);
     rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;
     uint64_t sum = 0;
     for (unsigned i = 0; i < QSF_MEM_N; i++) {

@@ -68,7 +68,7 @@ expect 0 '' "$run" --version
 has '^qsf-run [0-9]'
 
 # tokens there and back; a final newline is text
-printf 'the in\n' | "$run" --tokenize "$tiny" >"$work/ids" 2>/dev/null || fail "--tokenize"
+printf 'the in\n' | "$run" --tokenize --no-bos "$tiny" >"$work/ids" 2>/dev/null || fail "--tokenize"
 "$run" --detokenize --no-special "$tiny" <"$work/ids" >"$work/out" 2>/dev/null || fail "--detokenize"
 [ "$(cat "$work/out")" = '"the in\n"' ] || { cat "$work/ids" "$work/out"; fail "text to ids and back changed it"; }
 printf '"a"\n"\\u0000 x"\n""\n' | "$run" --tokenize --jsonl --no-bos "$tiny" >"$work/out" 2>/dev/null || fail "--jsonl"

@@ -73,6 +73,7 @@ const char *qsf_stopper_feed(QsfStopper *s, const char *text, size_t len, size_t
     if (len > s->cap - s->len) len = s->cap - s->len; /* cannot happen: less than one stop string is held back */
     memcpy(s->buf + s->len, text, len);
     s->len += len;
+    s->buf[s->len] = '\0';
     size_t at = find_stop(s);
     s->hit = at < s->len;
     s->out = s->hit ? at : find_beginning(s);
@@ -83,6 +84,7 @@ const char *qsf_stopper_feed(QsfStopper *s, const char *text, size_t len, size_t
 
 const char *qsf_stopper_flush(QsfStopper *s, size_t *n) {
     drop_out(s);
+    s->buf[s->len] = '\0';
     *n = s->len;
     s->out = s->len;
     return s->buf;

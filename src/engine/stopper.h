@@ -27,7 +27,7 @@ void qsf_stopper_close(QsfStopper *s); /* a zeroed one is allowed */
 
 /* Adds text (at most piece_max bytes) and returns what can no longer become part of a stop string, *n
  * bytes, valid until the next call. The stop string that is complete first ends the text: s->hit is set,
- * and nothing may be fed after that. */
+ * and nothing may be fed after that. The text is followed by a NUL where nothing is held back. */
 const char *qsf_stopper_feed(QsfStopper *s, const char *text, size_t len, size_t *n);
 /* The text has ended without a stop string: what is still held back. */
 const char *qsf_stopper_flush(QsfStopper *s, size_t *n);

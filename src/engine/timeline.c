@@ -54,16 +54,22 @@ static void take_evaluated(QsfTimeline *t, const int32_t *ids, uint32_t at) {
     t->n_ids = past;
 }
 
+uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t n) {
+    uint32_t keep = 0;
+    while (keep < t->n_ids && (size_t)keep + 1 < n && t->ids[keep] == ids[keep]) keep++;
+    return keep;
+}
+
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err) {
     QsfForward *f = t->rt->fwd;
-    uint32_t ctx = qsf_forward_ctx(f), keep = 0;
+    uint32_t ctx = qsf_forward_ctx(f);
     if (reused != NULL) *reused = 0;
     if (n == 0) return qsf_err_set(err, QSF_E_USAGE, "the prompt is empty");
     if (n > ctx)
         return qsf_err_set(err, QSF_E_CONTEXT,
                            "the prompt has %zu tokens, more than the context of %u: shorten it or give a larger --ctx", n,
                            (unsigned)ctx);
-    while (keep < t->n_ids && keep < n - 1 && t->ids[keep] == ids[keep]) keep++;
+    uint32_t keep = qsf_timeline_reusable(t, ids, n);
     qsf_forward_truncate(f, keep);
     t->n_ids = keep;
     if (reused != NULL) *reused = keep;

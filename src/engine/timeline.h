@@ -29,8 +29,8 @@ typedef struct QsfGenerate {
     /* Read before every token (live parameters). */
     void (*params)(void *arg, QSFParams *out);
     /* Whole UTF-8 text that can no longer become part of a stop string; may be called with len 0 for a token
-     * without text, and with id -1 for text that the end of the answer released. May be NULL. Non-zero stops
-     * generation as interrupted. */
+     * without text, and with id -1 for text that the end of the answer released. Without stop strings a NUL
+     * follows it. May be NULL. Non-zero stops generation as interrupted. */
     int (*text)(void *arg, int32_t id, const char *text, size_t len);
     /* After prefill (s NULL) and after each token that was chosen, before its text; may be NULL. */
     void (*tick)(void *arg, const QsfSampled *s);
@@ -43,6 +43,9 @@ typedef struct QsfGenerated {
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;
 } QsfGenerated;
+
+/* How many of ids[0..n) a prefill would find in the cache. */
+uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t n);
 
 /* Brings ids[0..n), n >= 1, into the cache: keeps the longest common prefix with what is there (at least
  * one token is evaluated, for its logits) and evaluates the rest. *reused (may be NULL) says how many were kept.

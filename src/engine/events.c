@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The event logs of events.h. */
+#include "src/engine/events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_NS 20000000 /* cancel is only a store, so a waiting engine looks at it from time to time */
+
+/* A record: the event, its text and a NUL, padded to the event's alignment. */
+static size_t record_bytes(size_t text_len) {
+    size_t n = sizeof(QSFEvent) + text_len + 1, a = alignof(QSFEvent);
+    return (n + a - 1) / a * a;
+}
+
+static int set_flags(int fd) {
+    int fl = fcntl(fd, F_GETFL);
+    if (fl < 0 || fcntl(fd, F_SETFL, fl | O_NONBLOCK) < 0) return -1;
+    return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err) {
+    memset(q, 0, sizeof *q);
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&q->room, &attr);
+    pthread_condattr_destroy(&attr);
+    q->cancel = cancel;
+    q->fd[0] = q->fd[1] = -1;
+    q->fill.bytes = malloc(QSF_EVENTS_HARD);
+    q->drain.bytes = malloc(QSF_EVENTS_HARD);
+    if (q->fill.bytes == NULL || q->drain.bytes == NULL) {
+        qsf_events_free(q);
+        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the event queue");
+    }
+    if (pipe(q->fd) != 0 || set_flags(q->fd[0]) != 0 || set_flags(q->fd[1]) != 0) {
+        int e = errno;
+        qsf_events_free(q);
+        return qsf_err_set(err, QSF_E_RUNTIME, "no pipe for the event queue: %s", strerror(e));
+    }
+    return QSF_OK;
+}
+
+void qsf_events_free(QsfEvents *q) {
+    if (q->cancel == NULL) return;
+    for (int i = 0; i < 2; i++)
+        if (q->fd[i] >= 0) close(q->fd[i]);
+    free(q->fill.bytes);
+    free(q->drain.bytes);
+    pthread_cond_destroy(&q->room);
+    pthread_mutex_destroy(&q->lock);
+    memset(q, 0, sizeof *q);
+}
+
+static void wait_for_room(QsfEvents *q, size_t need) {
+    while (q->fill.len + need > QSF_EVENTS_SOFT && q->fill.len > 0 && atomic_load(q->cancel) == 0) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_nsec += POLL_NS;
+        if (t.tv_nsec >= 1000000000) {
+            t.tv_nsec -= 1000000000;
+            t.tv_sec++;
+        }
+        pthread_cond_timedwait(&q->room, &q->lock, &t);
+    }
+}
+
+/* Grows the newest record when it is text of the same request. */
+static bool merge(QsfEventLog *l, const QSFEvent *e, size_t len) {
+    if (e->type != QSF_EVENT_TEXT || l->len == 0) return false;
+    QSFEvent *last = (QSFEvent *)(void *)(l->bytes + l->last);
+    if (last->type != QSF_EVENT_TEXT || last->request != e->request) return false;
+    size_t total = last->text_len + len;
+    if (l->last + record_bytes(total) > QSF_EVENTS_HARD) return false;
+    char *text = (char *)(last + 1);
+    memcpy(text + last->text_len, e->text, len);
+    text[total] = '\0';
+    last->text_len = total;
+    last->tokens += e->tokens;
+    l->len = l->last + record_bytes(total);
+    return true;
+}
+
+/* A full log after a cancellation takes no second record of 72 KB; the text is cut then rather than the
+ * event that ends the request. */
+static void append(QsfEventLog *l, const QSFEvent *e, size_t len) {
+    size_t room = QSF_EVENTS_HARD - l->len;
+    if (record_bytes(len) > room) {
+        if (record_bytes(0) > room) return;
+        len = room - record_bytes(0);
+    }
+    QSFEvent *r = (QSFEvent *)(void *)(l->bytes + l->len);
+    *r = *e;
+    r->text_len = len;
+    char *text = (char *)(r + 1);
+    if (len > 0) memcpy(text, e->text, len);
+    text[len] = '\0';
+    l->last = l->len;
+    l->len += record_bytes(len);
+}
+
+void qsf_events_push(QsfEvents *q, const QSFEvent *e, atomic_bool *busy) {
+    size_t len = e->text == NULL ? 0 : e->text_len;
+    if (len > QSF_EVENT_TEXT_MAX) len = QSF_EVENT_TEXT_MAX;
+    pthread_mutex_lock(&q->lock);
+    wait_for_room(q, record_bytes(len));
+    if (!merge(&q->fill, e, len)) append(&q->fill, e, len);
+    if (busy != NULL) atomic_store(busy, false);
+    bool wake = !q->signalled;
+    q->signalled = true;
+    if (wake) {
+        ssize_t n;
+        do n = write(q->fd[1], "", 1);
+        while (n < 0 && errno == EINTR);
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* Takes what the engine has written. The pipe is emptied only when there is nothing at all, so that an
+ * owner who takes one event and then polls is woken again. */
+static bool refill(QsfEvents *q) {
+    pthread_mutex_lock(&q->lock);
+    bool any = q->fill.len > 0;
+    if (any) {
+        QsfEventLog empty = q->drain;
+        q->drain = q->fill;
+        q->fill = empty;
+        q->fill.len = q->fill.last = 0;
+        q->at = 0;
+        pthread_cond_signal(&q->room);
+    } else if (q->signalled) {
+        char c[8];
+        while (read(q->fd[0], c, sizeof c) > 0) {}
+        q->signalled = false;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return any;
+}
+
+bool qsf_events_next(QsfEvents *q, QSFEvent *e) {
+    if (q->at >= q->drain.len && !refill(q)) return false;
+    const QSFEvent *r = (const QSFEvent *)(const void *)(q->drain.bytes + q->at);
+    *e = *r;
+    e->text = (const char *)(r + 1);
+    q->at += record_bytes(r->text_len);
+    return true;
+}
+
+bool qsf_events_full(QsfEvents *q) {
+    pthread_mutex_lock(&q->lock);
+    bool full = q->fill.len >= QSF_EVENTS_SOFT;
+    pthread_mutex_unlock(&q->lock);
+    return full;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Events from the engine thread to its owner: two byte logs that change places. The engine appends to
+ * one under the lock; the owner reads the other without it. Text of a request that was not read yet grows in
+ * place, so that a slow reader costs no more than the text itself, and nothing is dropped: the engine waits
+ * when the log is full, until the owner reads or cancels. A pipe wakes the owner; it is written only
+ * when it is empty. */
+#ifndef QSF_ENGINE_EVENTS_H
+#define QSF_ENGINE_EVENTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "qsf_engine.h"
+#include "src/base/err.h"
+
+/* Unread bytes at which the engine waits, and room above them for what is said after a cancellation. */
+#define QSF_EVENTS_SOFT (128u << 10)
+#define QSF_EVENTS_HARD (288u << 10)
+#define QSF_EVENT_TEXT_MAX (72u << 10) /* longest text of one push */
+
+typedef struct QsfEventLog {
+    unsigned char *bytes; /* (QSF_EVENTS_HARD) records, one after another */
+    size_t len;
+    size_t last;          /* where the newest record begins; len when there is none */
+} QsfEventLog;
+
+typedef struct QsfEvents {
+    pthread_mutex_t lock;
+    pthread_cond_t room;
+    QsfEventLog fill;     /* engine side, under the lock */
+    QsfEventLog drain;    /* owner side */
+    size_t at;            /* next record of drain */
+    int fd[2];            /* pipe: owner's end, engine's end */
+    bool signalled;       /* under the lock: a byte is in the pipe */
+    const atomic_int *cancel; /* non-zero: a full log is no reason to wait */
+} QsfEvents;
+
+/* QSF_E_RUNTIME without memory or file descriptors. */
+int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err);
+void qsf_events_free(QsfEvents *q); /* a zeroed one is allowed */
+/* Engine thread. Copies e->text (at most QSF_EVENT_TEXT_MAX bytes count). busy, when not NULL, becomes
+ * false in the same moment in which the event can be read: who has read it may submit again. */
+void qsf_events_push(QsfEvents *q, const QSFEvent *e, atomic_bool *busy);
+/* Owner. As qsf_worker_next. */
+bool qsf_events_next(QsfEvents *q, QSFEvent *e);
+/* Any thread: so much is unread that a new request has to wait. */
+bool qsf_events_full(QsfEvents *q);
+
+#endif

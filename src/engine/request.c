@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Deep copies of requests. */
+#include "src/engine/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t block_bytes(const QSFRequest *r) {
+    size_t n = sizeof(QsfRequestCopy) + r->n_messages * sizeof(QsfMsg) + r->n_stop * sizeof(char *);
+    for (size_t i = 0; i < r->n_messages; i++) n += strlen(r->messages[i].role) + 1 + r->messages[i].len + 1;
+    for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
+    return n;
+}
+
+/* Copies len bytes and a NUL to *at and moves it on. */
+static const char *put(char **at, const char *s, size_t len) {
+    char *dst = *at;
+    if (len > 0) memcpy(dst, s, len);
+    dst[len] = '\0';
+    *at = dst + len + 1;
+    return dst;
+}
+
+QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
+    QsfRequestCopy *c = malloc(block_bytes(r));
+    if (c == NULL) return NULL;
+    *c = (QsfRequestCopy){.n_messages = r->n_messages, .n_stop = r->n_stop, .continue_last = r->continue_last};
+    c->messages = (QsfMsg *)(c + 1);
+    c->stop = (const char **)(c->messages + r->n_messages);
+    char *at = (char *)(c->stop + r->n_stop);
+    for (size_t i = 0; i < r->n_messages; i++) {
+        const QSFMessage *m = &r->messages[i];
+        const char *role = put(&at, m->role, strlen(m->role));
+        c->messages[i] = (QsfMsg){role, put(&at, m->content, m->len), m->len};
+        c->text_bytes += m->len;
+    }
+    for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
+    return c;
+}

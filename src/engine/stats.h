@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the engine is doing, behind one lock: the engine thread writes a few numbers per token, anybody
+ * copies the whole. Counters that move within a token come live from the forward pass. */
+#ifndef QSF_ENGINE_STATS_H
+#define QSF_ENGINE_STATS_H
+
+#include <pthread.h>
+
+#include "src/engine/timeline.h"
+
+typedef struct QsfBoard {
+    pthread_mutex_t lock;
+    QSFStats s;               /* as of the last token */
+    uint64_t state_ns;        /* when s.state began */
+    uint64_t request_ns;      /* when the request began */
+    uint64_t first_ns;        /* when the first token of the answer was there */
+    uint64_t first_read;      /* bytes read until then */
+    uint32_t reused;          /* prompt tokens that needed no prefill */
+    QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */
+    pthread_mutex_t rss_lock; /* reading /proc must not keep the engine waiting */
+    uint64_t rss_ns;          /* when rss was read; 0 = never */
+    uint64_t rss, peak_rss;
+} QsfBoard;
+
+void qsf_board_init(QsfBoard *b, const QSFSettings *s);
+void qsf_board_free(QsfBoard *b);
+
+/* Engine thread. */
+void qsf_board_state(QsfBoard *b, QSFState state);
+void qsf_board_load(QsfBoard *b, uint64_t done, uint64_t total);
+/* Publishes a loaded model; with rt NULL takes it back: no other thread looks at it after the return. */
+void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s);
+void qsf_board_template(QsfBoard *b);
+/* A request begins with the prefill of n tokens, reused of which are in the cache. */
+void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tokens);
+void qsf_board_decode(QsfBoard *b, uint32_t ctx_used);
+void qsf_board_token(QsfBoard *b, const QsfSampled *s, uint32_t ctx_used, int32_t max_tokens);
+void qsf_board_done(QsfBoard *b, uint32_t ctx_used);
+
+/* Any thread. */
+void qsf_board_snapshot(QsfBoard *b, QSFStats *out);
+
+#endif

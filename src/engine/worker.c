@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The owner's side of qsf_engine.h, and the loop of the engine thread. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/engine/worker_impl.h"
+
+/* ---- engine thread ---- */
+
+void qsf_worker_say(QSFWorker *w, QSFEventType type, const char *text) {
+    QSFEvent e = {.type = type, .request = w->running, .text = text, .text_len = strlen(text)};
+    qsf_events_push(&w->events, &e, NULL);
+}
+
+void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state) {
+    e->request = w->running;
+    qsf_board_state(&w->board, state);
+    qsf_events_push(&w->events, e, &w->busy);
+}
+
+void qsf_worker_fail(QSFWorker *w, const QsfErr *err) {
+    QSFEvent e = {.type = QSF_EVENT_ERROR, .code = err->code, .text = err->msg, .text_len = strlen(err->msg)};
+    qsf_worker_end(w, &e, w->loaded ? QSF_STATE_IDLE : QSF_STATE_EMPTY);
+}
+
+static void command_free(QsfCommand *c) {
+    free(c->path);
+    free(c->request);
+    memset(c, 0, sizeof *c);
+}
+
+/* Waits for the next command; false when the worker is to end. */
+static bool take_command(QSFWorker *w, QsfCommand *c) {
+    pthread_mutex_lock(&w->lock);
+    while (!w->quit && w->command.kind == QSF_COMMAND_NONE) pthread_cond_wait(&w->wake, &w->lock);
+    bool go = !w->quit;
+    *c = w->command;
+    memset(&w->command, 0, sizeof w->command);
+    pthread_mutex_unlock(&w->lock);
+    return go;
+}
+
+static void run_command(QSFWorker *w, const QsfCommand *c) {
+    w->running = c->id;
+    switch (c->kind) {
+    case QSF_COMMAND_LOAD: qsf_worker_do_load(w, c); break;
+    case QSF_COMMAND_UNLOAD: qsf_worker_do_unload(w); break;
+    case QSF_COMMAND_SUBMIT: qsf_worker_do_submit(w, c); break;
+    case QSF_COMMAND_NONE: break;
+    }
+}
+
+static void *engine(void *arg) {
+    QSFWorker *w = arg;
+    QsfCommand c;
+    while (take_command(w, &c)) {
+        run_command(w, &c);
+        command_free(&c);
+    }
+    command_free(&c);
+    qsf_worker_drop_model(w);
+    return NULL;
+}
+
+/* ---- owner ---- */
+
+/* Signals stay with the owner's threads: they would interrupt the screen's poll, not a computation. */
+static int start_thread(QSFWorker *w) {
+    sigset_t all, old;
+    pthread_attr_t attr;
+    int rc = pthread_attr_init(&attr);
+    if (rc != 0) return rc;
+    pthread_attr_setstacksize(&attr, QSF_ENGINE_STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    rc = pthread_create(&w->thread, &attr, engine, w);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return rc;
+}
+
+static void worker_free(QSFWorker *w) {
+    qsf_events_free(&w->events);
+    qsf_board_free(&w->board);
+    pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
+    QsfErr e = {0};
+    QSFWorker *w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        snprintf(err, cap, "out of memory for the engine");
+        return NULL;
+    }
+    if (s != NULL) w->settings = *s;
+    else qsf_settings_default(&w->settings);
+    w->params = w->settings.params;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->wake, NULL);
+    qsf_board_init(&w->board, &w->settings);
+    int rc = qsf_events_init(&w->events, &w->cancel, &e);
+    if (rc == QSF_OK) {
+        int t = start_thread(w);
+        if (t != 0) rc = qsf_err_set(&e, QSF_E_RUNTIME, "the engine thread does not start: %s", strerror(t));
+    }
+    if (rc == QSF_OK) return w;
+    snprintf(err, cap, "%s", e.msg);
+    worker_free(w);
+    return NULL;
+}
+
+void qsf_worker_stop(QSFWorker *w) {
+    if (w == NULL) return;
+    pthread_mutex_lock(&w->lock);
+    w->quit = true;
+    atomic_store(&w->cancel, 1);
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    worker_free(w);
+}
+
+int qsf_worker_fd(const QSFWorker *w) { return w->events.fd[0]; }
+
+/* Hands c over (and owns it then). A cancellation counts from here on: earlier ones were for earlier
+ * requests. 0 when the worker is busy, and c is freed. */
+static uint64_t hand_over(QSFWorker *w, QsfCommand *c) {
+    if (atomic_load(&w->busy) || qsf_events_full(&w->events)) {
+        command_free(c);
+        return 0;
+    }
+    c->id = ++w->last_id;
+    atomic_store(&w->cancel, 0);
+    atomic_store(&w->busy, true);
+    pthread_mutex_lock(&w->lock);
+    w->command = *c;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    return w->last_id;
+}
+
+uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s) {
+    if (atomic_load(&w->busy)) return 0;
+    QsfCommand c = {.kind = QSF_COMMAND_LOAD, .path = strdup(path), .settings = *s};
+    if (c.path == NULL) return 0;
+    qsf_worker_set_params(w, &s->params);
+    return hand_over(w, &c);
+}
+
+uint64_t qsf_worker_unload(QSFWorker *w) {
+    QsfCommand c = {.kind = QSF_COMMAND_UNLOAD};
+    return hand_over(w, &c);
+}
+
+uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r) {
+    if (atomic_load(&w->busy)) return 0;
+    QsfCommand c = {.kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r)};
+    return c.request != NULL ? hand_over(w, &c) : 0;
+}
+
+void qsf_worker_cancel(QSFWorker *w) { atomic_store(&w->cancel, 1); }
+
+bool qsf_worker_busy(const QSFWorker *w) { return atomic_load(&w->busy); }
+
+void qsf_worker_set_params(QSFWorker *w, const QSFParams *p) {
+    pthread_mutex_lock(&w->lock);
+    w->params = *p;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_get_params(QSFWorker *w, QSFParams *p) {
+    pthread_mutex_lock(&w->lock);
+    *p = w->params;
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool qsf_worker_next(QSFWorker *w, QSFEvent *e) { return qsf_events_next(&w->events, e); }
+
+void qsf_worker_stats(QSFWorker *w, QSFStats *out) { qsf_board_snapshot(&w->board, out); }
+
+char *qsf_worker_describe(QSFWorker *w, const char *what) {
+    pthread_mutex_lock(&w->lock);
+    const char *text = strcmp(what, "model") == 0      ? w->text_model
+                       : strcmp(what, "plan") == 0     ? w->text_plan
+                       : strcmp(what, "template") == 0 ? w->text_template
+                                                       : NULL;
+    char *copy = text != NULL ? strdup(text) : NULL;
+    pthread_mutex_unlock(&w->lock);
+    return copy;
+}
+
+const char *qsf_stop_name(QSFStop s) {
+    static const char *const names[] = {
+        [QSF_STOP_EOS] = "eos",         [QSF_STOP_STRING] = "stop",           [QSF_STOP_LENGTH] = "length",
+        [QSF_STOP_CONTEXT] = "context", [QSF_STOP_INTERRUPTED] = "interrupted",
+    };
+    return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
+}
+
+char *qsf_template_names(void) { return qsf_chat_template_list(); }
+
+const char *qsf_version(void) { return QSF_VERSION; }

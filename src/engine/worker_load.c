@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Loading and unloading, on the engine thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/engine/worker_impl.h"
+
+static void set_text(QSFWorker *w, char **slot, char *text) {
+    pthread_mutex_lock(&w->lock);
+    char *old = *slot;
+    *slot = text;
+    pthread_mutex_unlock(&w->lock);
+    free(old);
+}
+
+static char *template_text(const QsfRuntime *rt) {
+    return rt->tmpl != NULL ? strdup(qsf_chat_template_source(rt->tmpl)) : strdup("");
+}
+
+void qsf_worker_drop_model(QSFWorker *w) {
+    qsf_board_model(&w->board, NULL, NULL, &w->settings);
+    set_text(w, &w->text_model, NULL);
+    set_text(w, &w->text_plan, NULL);
+    set_text(w, &w->text_template, NULL);
+    free(w->path);
+    w->path = NULL;
+    if (!w->loaded) return;
+    w->loaded = false;
+    qsf_timeline_free(&w->timeline);
+    qsf_runtime_close(&w->rt);
+}
+
+/* Can the file be opened at all? Asked before a loaded model is given up for it. */
+static int probe(const QsfCommand *c, QsfErr *err) {
+    QsfLedger ledger;
+    QsfModel m;
+    qk_level level;
+    int rc = qsf_runtime_level(&c->settings, &level, err);
+    if (rc != QSF_OK) return rc;
+    qsf_ledger_init(&ledger, 0);
+    rc = qsf_model_open(&m, c->path, NULL, &ledger, err);
+    if (rc == QSF_OK) {
+        if (m.vocab_only)
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize", c->path);
+        qsf_model_close(&m);
+    }
+    qsf_ledger_destroy(&ledger);
+    return rc;
+}
+
+static void on_progress(void *arg, uint64_t done, uint64_t total) {
+    QSFWorker *w = arg;
+    qsf_board_load(&w->board, done, total);
+}
+
+static int load(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
+    QsfRuntimeOptions o = {
+        .settings = c->settings,
+        .cancel = &w->cancel,
+        .progress = on_progress,
+        .progress_arg = w,
+        .stack_bytes = QSF_ENGINE_STACK,
+        .transcript_bytes = 2 * QSF_EVENTS_HARD,
+    };
+    int rc = qsf_runtime_open(&w->rt, c->path, &o, err);
+    if (rc != QSF_OK) return rc;
+    rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, 2 * QSF_EVENTS_HARD, "event queue", err);
+    if (rc == QSF_OK) rc = qsf_timeline_init(&w->timeline, &w->rt, err);
+    if (rc != QSF_OK) qsf_runtime_close(&w->rt);
+    return rc;
+}
+
+static void say_notices(QSFWorker *w) {
+    const char *warning = qsf_tokenizer_warning(w->rt.tok);
+    const char *notes[] = {w->rt.plan.note, w->rt.stream_notice, w->rt.tmpl_notice, warning != NULL ? warning : ""};
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        if (notes[i][0] != '\0') qsf_worker_say(w, QSF_EVENT_NOTICE, notes[i]);
+}
+
+static void end_loaded(QSFWorker *w) {
+    QSFStats s;
+    qsf_board_snapshot(&w->board, &s);
+    QSFEvent e = {.type = QSF_EVENT_LOADED, .text = s.model_name, .text_len = strlen(s.model_name)};
+    qsf_worker_end(w, &e, QSF_STATE_IDLE);
+}
+
+/* Nothing that a plan or the weights depend on differs: only the template has to be opened again. */
+static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
+    const QSFSettings *a = &w->settings, *b = &c->settings;
+    return w->loaded && w->path != NULL && strcmp(w->path, c->path) == 0 && strcmp(a->chat_template, b->chat_template) != 0 &&
+           a->ram_budget == b->ram_budget && a->ram_percent == b->ram_percent && a->pin == b->pin && a->ctx == b->ctx &&
+           a->batch == b->batch && a->threads == b->threads && strcmp(a->kv, b->kv) == 0 &&
+           strcmp(a->cpu_mask, b->cpu_mask) == 0;
+}
+
+static void change_template(QSFWorker *w, const QsfCommand *c) {
+    QsfChatTemplate *t;
+    QsfErr err = {0};
+    QsfRuntime *rt = &w->rt;
+    const char *name = c->settings.chat_template;
+    if (qsf_chat_template_open(&t, rt->model.src, rt->tok, *name != '\0' ? name : NULL, rt->tmpl_notice,
+                               sizeof rt->tmpl_notice, &err) != QSF_OK) {
+        qsf_worker_fail(w, &err);
+        return;
+    }
+    qsf_chat_template_close(rt->tmpl);
+    rt->tmpl = t;
+    w->settings = c->settings;
+    qsf_board_template(&w->board);
+    set_text(w, &w->text_template, template_text(rt));
+    if (rt->tmpl_notice[0] != '\0') qsf_worker_say(w, QSF_EVENT_NOTICE, rt->tmpl_notice);
+    end_loaded(w);
+}
+
+static void publish(QSFWorker *w, const QsfCommand *c) {
+    w->loaded = true;
+    w->path = strdup(c->path);
+    qsf_board_model(&w->board, &w->rt, c->path, &w->settings);
+    set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
+    set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
+    set_text(w, &w->text_template, template_text(&w->rt));
+}
+
+void qsf_worker_do_load(QSFWorker *w, const QsfCommand *c) {
+    QsfErr err = {0};
+    if (only_template_differs(w, c)) {
+        change_template(w, c);
+        return;
+    }
+    if (w->loaded && probe(c, &err) != QSF_OK) {
+        qsf_worker_fail(w, &err);
+        return;
+    }
+    w->settings = c->settings;
+    qsf_worker_drop_model(w);
+    qsf_board_state(&w->board, QSF_STATE_LOADING);
+    int rc = load(w, c, &err);
+    if (rc == QSF_E_INTERRUPTED) {
+        qsf_err_clear(&err);
+        qsf_err_set(&err, QSF_E_INTERRUPTED, "loading was cancelled");
+    }
+    if (rc != QSF_OK) {
+        qsf_worker_fail(w, &err);
+        return;
+    }
+    publish(w, c);
+    say_notices(w);
+    end_loaded(w);
+}
+
+void qsf_worker_do_unload(QSFWorker *w) {
+    QSFEvent e = {.type = QSF_EVENT_DONE};
+    qsf_worker_drop_model(w);
+    qsf_worker_end(w, &e, QSF_STATE_EMPTY);
+}

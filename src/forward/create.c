@@ -40,19 +40,26 @@ static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {
 static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     const QsfPlan *p = o->plan;
     int rc = map_buffers(f, p, err);
-    if (rc == QSF_OK) rc = qsf_kvcache_init(&f->kv, &f->model->hp, &f->table->kv[p->kv], p->ctx, f->ledger, err);
+    if (rc == QSF_OK)
+        rc = qsf_kvcache_init(&f->kv, &f->model->hp, &f->table->kv[p->kv], p->ctx, f->ledger, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
     if (rc == QSF_OK) rc = qsf_embed_load(f, p->embed_resident, err);
     if (rc != QSF_OK) return rc;
-    const QsfWeightsOptions wo = {.model = o->model, .plan = p, .ledger = o->ledger, .cancel = o->cancel,
-                                  .counters = &f->n.io, .progress = o->progress, .progress_arg = o->progress_arg};
+    const QsfWeightsOptions wo = { .model = o->model,
+                                   .plan = p,
+                                   .ledger = o->ledger,
+                                   .cancel = o->cancel,
+                                   .counters = &f->n.io,
+                                   .progress = o->progress,
+                                   .progress_arg = o->progress_arg };
     return qsf_weights_create(&f->weights, &wo, err);
 }
 
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err) {
     *out = NULL;
     if (o->model->vocab_only || o->plan->ctx == 0 || o->plan->batch == 0) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: there are no weights to compute with", qsf_source_path(o->model->src));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: there are no weights to compute with",
+                           qsf_source_path(o->model->src));
     }
     QsfForward *f = calloc(1, sizeof *f);
     if (f == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: forward pass");

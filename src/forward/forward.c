@@ -3,19 +3,24 @@
 #include "src/base/clock.h"
 #include "src/forward/state.h"
 
-static void add_u64(atomic_uint_fast64_t *a, uint64_t v) { atomic_fetch_add_explicit(a, v, memory_order_relaxed); }
-static uint64_t get_u64(const atomic_uint_fast64_t *a) { return atomic_load_explicit(a, memory_order_relaxed); }
+static void add_u64(atomic_uint_fast64_t *a, uint64_t v) {
+    atomic_fetch_add_explicit(a, v, memory_order_relaxed);
+}
+static uint64_t get_u64(const atomic_uint_fast64_t *a) {
+    return atomic_load_explicit(a, memory_order_relaxed);
+}
 
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
     uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
     if (n > f->kv.ctx - past) {
-        return qsf_err_set(err, QSF_E_CONTEXT, "the context of %u tokens is full: %u are in it, %zu more were to come",
+        return qsf_err_set(err, QSF_E_CONTEXT,
+                           "the context of %u tokens is full: %u are in it, %zu more were to come",
                            (unsigned)f->kv.ctx, (unsigned)past, n);
     }
     for (size_t i = 0; i < n; i++) {
         if (ids[i] >= 0 && (uint32_t)ids[i] < n_vocab) continue;
-        return qsf_err_set(err, QSF_E_MODEL, "token id %ld is outside the model's vocabulary of %u", (long)ids[i],
-                           (unsigned)n_vocab);
+        return qsf_err_set(err, QSF_E_MODEL, "token id %ld is outside the model's vocabulary of %u",
+                           (long)ids[i], (unsigned)n_vocab);
     }
     return QSF_OK;
 }
@@ -32,7 +37,8 @@ static int layers(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
 }
 
 /* One chunk: n <= l.n_cols columns. */
-static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg, QsfErr *err) {
+static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
+                QsfErr *err) {
     uint64_t t0 = qsf_now_ns(), wait0 = get_u64(&f->n.io.wait_ns);
     int rc = qsf_weights_begin_pass(f->weights, head, err);
     if (rc != QSF_OK) return rc;

@@ -23,8 +23,13 @@ static bool finite(const float *x, size_t n) {
 /* Logits of columns [col0, col0 + n_cols) to y. */
 static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfErr *err) {
     uint32_t n_vocab = f->model->hp.n_vocab, stride = qsf_pad16(n_vocab);
-    const QsfPrep in = {.unit = qsf_weights_n_units(f->weights) - 1, .col0 = col0, .n_cols = n_cols, .residual = true,
-                        .norm = QSF_ROLE_FINAL_NORM, .src = f->xn, .src_stride = f->l.x_stride};
+    const QsfPrep in = { .unit = qsf_weights_n_units(f->weights) - 1,
+                         .col0 = col0,
+                         .n_cols = n_cols,
+                         .residual = true,
+                         .norm = QSF_ROLE_FINAL_NORM,
+                         .src = f->xn,
+                         .src_stride = f->l.x_stride };
     const QsfProject head = {&in, {y}, {stride}, NULL};
     qsf_prep(f, &in);
     int rc = qsf_project(f, &head, err);
@@ -36,7 +41,8 @@ static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfE
     return rc;
 }
 
-static int all_columns(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err) {
+static int all_columns(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg,
+                       QsfErr *err) {
     uint32_t n_vocab = f->model->hp.n_vocab, most = qsf_head_cols(f);
     for (uint32_t c0 = 0; c0 < n_cols; c0 += most) {
         uint32_t n = n_cols - c0 < most ? n_cols - c0 : most;
@@ -51,5 +57,6 @@ static int all_columns(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsF
 
 int qsf_head(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err) {
     atomic_store_explicit(&f->n.layer, f->model->hp.n_layers, memory_order_relaxed);
-    return all != NULL ? all_columns(f, past, n_cols, all, arg, err) : columns(f, n_cols - 1, 1, f->logits, err);
+    return all != NULL ? all_columns(f, past, n_cols, all, arg, err)
+                       : columns(f, n_cols - 1, 1, f->logits, err);
 }

@@ -6,15 +6,22 @@
 
 #include "src/stream/layout.h"
 
-int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx, QsfLedger *ledger,
-                     QsfErr *err) {
+int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx,
+                     QsfLedger *ledger, QsfErr *err) {
     void *mem;
     memset(c, 0, sizeof *c);
     uint64_t bytes = qsf_kv_bytes(hp, ops, ctx);
     int rc = qsf_mem_map(ledger, QSF_MEM_KV, bytes, "KV cache", &mem, err);
     if (rc != QSF_OK) return rc;
-    *c = (QsfKvCache){.ops = ops, .mem = mem, .bytes = bytes, .n_layers = hp->n_layers, .n_kv_heads = hp->n_kv_heads,
-                      .head_dim = hp->head_dim, .ctx = ctx, .row = ops->row_bytes(hp->head_dim), .ledger = ledger};
+    *c = (QsfKvCache){ .ops = ops,
+                       .mem = mem,
+                       .bytes = bytes,
+                       .n_layers = hp->n_layers,
+                       .n_kv_heads = hp->n_kv_heads,
+                       .head_dim = hp->head_dim,
+                       .ctx = ctx,
+                       .row = ops->row_bytes(hp->head_dim),
+                       .ledger = ledger };
     return QSF_OK;
 }
 
@@ -37,9 +44,13 @@ void qsf_kvcache_store(QsfKvCache *c, uint32_t layer, uint32_t pos, const float 
     }
 }
 
-const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t layer, uint32_t head) { return rows(c, layer, 0, head); }
+const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t layer, uint32_t head) {
+    return rows(c, layer, 0, head);
+}
 
-const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t layer, uint32_t head) { return rows(c, layer, 1, head); }
+const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t layer, uint32_t head) {
+    return rows(c, layer, 1, head);
+}
 
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (n < c->n_past) c->n_past = n;

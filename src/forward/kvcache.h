@@ -23,8 +23,8 @@ typedef struct QsfKvCache {
 } QsfKvCache;
 
 /* Charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
-int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx, QsfLedger *ledger,
-                     QsfErr *err);
+int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx,
+                     QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
 /* Stores position pos < ctx of one layer; k and v are (n_kv_heads, head_dim). Different positions may be

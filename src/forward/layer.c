@@ -5,8 +5,13 @@
 
 static int attention_block(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols, QsfErr *err) {
     uint32_t unit = layer * QSF_UNITS_PER_LAYER;
-    const QsfPrep in = {.unit = unit + QSF_GROUP_QKV, .n_cols = n_cols, .residual = layer > 0,
-                        .norm = QSF_ROLE_ATTN_NORM, .layer = layer, .src = f->xn, .src_stride = f->l.x_stride};
+    const QsfPrep in = { .unit = unit + QSF_GROUP_QKV,
+                         .n_cols = n_cols,
+                         .residual = layer > 0,
+                         .norm = QSF_ROLE_ATTN_NORM,
+                         .layer = layer,
+                         .src = f->xn,
+                         .src_stride = f->l.x_stride };
     const QsfProject qkv = {&in, {f->q, f->k, f->v}, {f->l.q_stride, f->l.kv_stride, f->l.kv_stride}, NULL};
     qsf_prep(f, &in);
     int rc = qsf_project(f, &qkv, err);
@@ -20,17 +25,27 @@ static int attention_block(QsfForward *f, uint32_t layer, uint32_t past, uint32_
 }
 
 static int ffn_block(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err) {
-    void (*const acts[])(float *, const float *, size_t) = {
-        [QSF_ACT_SILU] = f->table->silu_mul, [QSF_ACT_GELU] = f->table->gelu_mul, [QSF_ACT_RELU2] = f->table->relu2_mul};
+    void (*const acts[])(float *, const float *, size_t) = { [QSF_ACT_SILU] = f->table->silu_mul,
+                                                             [QSF_ACT_GELU] = f->table->gelu_mul,
+                                                             [QSF_ACT_RELU2] = f->table->relu2_mul };
     uint32_t unit = layer * QSF_UNITS_PER_LAYER, stride = f->l.ffn_stride;
-    const QsfPrep in = {.unit = unit + QSF_GROUP_FFN_IN, .n_cols = n_cols, .residual = true, .norm = QSF_ROLE_FFN_NORM,
-                        .layer = layer, .src = f->xn, .src_stride = f->l.x_stride};
+    const QsfPrep in = { .unit = unit + QSF_GROUP_FFN_IN,
+                         .n_cols = n_cols,
+                         .residual = true,
+                         .norm = QSF_ROLE_FFN_NORM,
+                         .layer = layer,
+                         .src = f->xn,
+                         .src_stride = f->l.x_stride };
     const QsfProject up = {&in, {f->gate, f->up}, {stride, stride}, acts[f->model->hp.arch->act]};
     qsf_prep(f, &in);
     int rc = qsf_project(f, &up, err);
     if (rc != QSF_OK) return rc;
-    const QsfPrep mid = {.unit = unit + QSF_GROUP_FFN_OUT, .n_cols = n_cols, .norm = QSF_ROLE_N, .layer = layer,
-                         .src = f->gate, .src_stride = stride};
+    const QsfPrep mid = { .unit = unit + QSF_GROUP_FFN_OUT,
+                          .n_cols = n_cols,
+                          .norm = QSF_ROLE_N,
+                          .layer = layer,
+                          .src = f->gate,
+                          .src_stride = stride };
     const QsfProject down = {&mid, {f->xn}, {f->l.x_stride}, NULL};
     qsf_prep(f, &mid);
     return qsf_project(f, &down, err);

@@ -26,7 +26,8 @@ static int read_floats(QsfForward *f, const QsfTensor *t, float *dst, QsfErr *er
     return QSF_OK;
 }
 
-static int load_role(QsfForward *f, QsfRole role, uint32_t layer, float **at, const float **slot, QsfErr *err) {
+static int load_role(QsfForward *f, QsfRole role, uint32_t layer, float **at, const float **slot,
+                     QsfErr *err) {
     const QsfTensor *t = qsf_model_tensor(f->model, role, layer);
     if (t == NULL || qsf_role_is_matrix(role)) return QSF_OK;
     *slot = *at;

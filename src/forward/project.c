@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Columns times the matrices of one unit, wherever the unit's weights are. One pool job per chunk: a
- * thread takes a range of rows of all tensors in it, adds biases and applies the activation to its own rows. */
+ * thread takes a range of rows of all tensors in it, adds biases and applies the activation to its rows. */
 #include "src/forward/state.h"
 
 /* --- columns --- */
@@ -36,7 +36,8 @@ static void prep_columns(void *arg, int worker, size_t begin, size_t end) {
         if (p->residual) f->table->add(x, xn, f->model->hp.hidden);
         if (p->norm != QSF_ROLE_N) norm_column(f, p, xn, x);
         for (unsigned a = 0; a < QK_ACT_N; a++) {
-            if (j->acts >> a & 1) f->table->quantize[a](f->act[a] + c * f->l.act_stride[a], p->src + c * p->src_stride, k);
+            if (j->acts >> a & 1)
+                f->table->quantize[a](f->act[a] + c * f->l.act_stride[a], p->src + c * p->src_stride, k);
         }
     }
 }
@@ -93,7 +94,8 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
     if (f->exact) f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
     else ops->matmul(mm, lo, hi);
     if (j->bias[i] == NULL) return;
-    for (size_t c = 0; c < mm->n_cols; c++) f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
+    for (size_t c = 0; c < mm->n_cols; c++)
+        f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
 }
 
 /* Rows [lo, hi) of the unit's outputs. Borders are multiples of 16, so that an element's place in a

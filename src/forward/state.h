@@ -75,7 +75,7 @@ typedef struct QsfPrep {
     uint32_t unit;
     uint32_t col0, n_cols;
     bool residual;           /* first x += xn (the output of the unit before) */
-    QsfRole norm;            /* then xn = norm(x): the role of its weight, its bias is the role after; QSF_ROLE_N = none */
+    QsfRole norm;            /* then xn = norm(x): its weight's role, the bias is the next; QSF_ROLE_N = none */
     uint32_t layer;
     const float *src;        /* float columns at src_stride, to be quantized: xn when normed */
     uint32_t src_stride;
@@ -87,7 +87,8 @@ typedef struct QsfProject {
     const QsfPrep *in;
     float *y[QSF_UNIT_TENSORS];        /* outputs, column 0 = col0; in the order of the unit's tensors */
     uint32_t y_stride[QSF_UNIT_TENSORS];
-    void (*act)(float *gate, const float *up, size_t n); /* on the outputs: y[0] = act(y[0]) * y[1]; NULL = none */
+    /* On the outputs: y[0] = act(y[0]) * y[1]; NULL = none. */
+    void (*act)(float *gate, const float *up, size_t n);
 } QsfProject;
 int qsf_project(QsfForward *f, const QsfProject *p, QsfErr *err);
 

@@ -7,7 +7,9 @@
 
 static uint64_t get(const atomic_uint_fast64_t *a) { return atomic_load_explicit(a, memory_order_relaxed); }
 static void zero(atomic_uint_fast64_t *a) { atomic_store_explicit(a, 0, memory_order_relaxed); }
-static uint32_t get32(const atomic_uint_fast32_t *a) { return (uint32_t)atomic_load_explicit(a, memory_order_relaxed); }
+static uint32_t get32(const atomic_uint_fast32_t *a) {
+    return (uint32_t)atomic_load_explicit(a, memory_order_relaxed);
+}
 
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
     const QsfCounters *n = &f->n;
@@ -29,8 +31,9 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
 
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
-    atomic_uint_fast64_t *all[] = {&n->io.bytes_read, &n->io.read_ns,     &n->io.wait_ns,     &n->compute_ns, &n->passes,
-                                   &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns, &n->decode_ns};
+    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns, &n->io.wait_ns,
+                                    &n->compute_ns,    &n->passes,     &n->prefill_tokens,
+                                    &n->decode_tokens, &n->prefill_ns, &n->decode_ns };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
 }
 

@@ -72,8 +72,8 @@ static uint64_t place(QsfLayout *l, uint64_t bytes) {
     return at;
 }
 
-void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx, int threads,
-                     bool exact) {
+void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
+                     int threads, bool exact) {
     const QsfHparams *hp = &m->hp;
     memset(l, 0, sizeof *l);
     l->n_cols = n_cols;
@@ -82,7 +82,8 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->kv_stride = qsf_pad16(hp->n_kv_heads * hp->head_dim);
     l->ffn_stride = qsf_pad16(hp->ffn);
     l->score_stride = qsf_pad16(ctx);
-    l->work_floats = n_cols * max_u64((uint64_t)l->q_stride + 2 * (uint64_t)l->kv_stride, 2 * (uint64_t)l->ffn_stride);
+    l->work_floats =
+        n_cols * max_u64((uint64_t)l->q_stride + 2 * (uint64_t)l->kv_stride, 2 * (uint64_t)l->ffn_stride);
     l->x = place(l, 4ull * n_cols * l->x_stride);
     l->xn = place(l, 4ull * n_cols * l->x_stride);
     l->work = place(l, 4ull * l->work_floats);

@@ -18,8 +18,8 @@ bool qsf_role_is_matrix(QsfRole r);
 
 /* What one look over all tensors of a model yields; independent of any plan. */
 typedef struct QsfShape {
-    uint64_t act_stride[QK_ACT_N]; /* bytes of the longest activation column of a kind, 0 = not used; F32 always 0:
-                                      float columns are used where they lie */
+    uint64_t act_stride[QK_ACT_N]; /* bytes of the longest activation column of a kind, 0 = not used; F32
+                                      always 0: float columns are used where they lie */
     uint64_t min_slot;             /* least slot that streams every unit */
     uint64_t max_slot;             /* a slot that holds any unit whole */
     uint64_t weight_bytes;         /* all units */
@@ -55,8 +55,8 @@ typedef struct QsfLayout {
     uint64_t total;
 } QsfLayout;
 
-void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx, int threads,
-                     bool exact);
+void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
+                     int threads, bool exact);
 
 /* Cache bytes for ctx positions. */
 uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx);

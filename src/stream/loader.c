@@ -44,7 +44,8 @@ struct QsfLoader {
 
 static bool give_up(void *arg) {
     QsfLoader *l = arg;
-    return atomic_load_explicit(&l->stop, memory_order_relaxed) || atomic_load_explicit(&l->drop, memory_order_relaxed);
+    return atomic_load_explicit(&l->stop, memory_order_relaxed) ||
+           atomic_load_explicit(&l->drop, memory_order_relaxed);
 }
 
 static void count(void *arg, uint64_t bytes, uint64_t ns) {
@@ -100,7 +101,7 @@ static void load_one(QsfLoader *l) {
     qsf_slots_end_load(&l->slots, rc == QSF_OK);
     if (rc == QSF_OK) {
         l->load.item = c.item1;
-    } else if (rc != QSF_E_INTERRUPTED && l->pass == began) { /* a pass begun since then deserves a try of its own */
+    } else if (rc != QSF_E_INTERRUPTED && l->pass == began) { /* a pass begun since then gets its own try */
         l->failed = true;
         l->err = err;
     }
@@ -176,7 +177,8 @@ static QsfSlot *wait_ready(QsfLoader *l, QsfErr *err) {
     return slot;
 }
 
-int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data, QsfErr *err) {
+int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
+                       QsfErr *err) {
     pthread_mutex_lock(&l->lock);
     QsfSlot *slot = qsf_slots_acquire(&l->slots);
     if (slot == NULL) {

@@ -46,14 +46,16 @@ void qsf_loader_destroy(QsfLoader *l); /* NULL allowed */
 
 /* A pass over all units, or over all but the head. An unfinished or failed pass before it is dropped. */
 void qsf_loader_begin_pass(QsfLoader *l, bool head);
-/* Waits for the next chunk, which must be the one of `unit` from `item` on. *data (c->bytes) stays valid until
- * the release. The loader's error when a read failed (what was read before it comes first), QSF_E_INTERRUPTED when
- * cancelled. */
-int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data, QsfErr *err);
+/* Waits for the next chunk, which must be the one of `unit` from `item` on. *data (c->bytes) stays valid
+ * until the release. The loader's error when a read failed (what was read before it comes first),
+ * QSF_E_INTERRUPTED when cancelled. */
+int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
+                       QsfErr *err);
 void qsf_loader_release(QsfLoader *l);
 /* All chunks of the pass were used. */
 void qsf_loader_end_pass(QsfLoader *l);
-/* Gives up the running pass: stops the read under way, empties the slots and starts over with the first chunk. */
+/* Gives up the running pass: stops the read under way, empties the slots and starts over with the first
+ * chunk. */
 void qsf_loader_abort(QsfLoader *l);
 
 #endif

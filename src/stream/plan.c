@@ -13,7 +13,8 @@
 #define CTX_STEP 32u
 #define CTX_COMFORT 512u
 #define BATCH_MAX 512u
-#define BATCH_STREAM 128u      /* columns per pass over streamed weights: beyond, reading hides behind computing */
+/* Columns per pass over streamed weights: with more, reading hides behind computing anyway. */
+#define BATCH_STREAM 128u
 #define BASE_JITTER (256u * 1024) /* between the resident sets of two runs of one program */
 #define SLOT_PREFERRED (4 * QSF_MIB)
 
@@ -52,7 +53,9 @@ static uint32_t wanted_ctx(const QsfPricing *s) {
 }
 
 static uint64_t slot_bytes(const QsfPricing *s, SlotSize size) {
-    static const uint64_t want[] = {[SLOT_WIDE] = SLOT_PREFERRED, [SLOT_MIB] = QSF_MIB, [SLOT_SMALL] = QSF_MIB / 4};
+    static const uint64_t want[] = {
+        [SLOT_WIDE] = SLOT_PREFERRED, [SLOT_MIB] = QSF_MIB, [SLOT_SMALL] = QSF_MIB / 4
+    };
     if (size == SLOT_NONE) return 0;
     uint64_t b = size == SLOT_LEAST ? 0 : want[size];
     if (size == SLOT_WIDE) b = max_u64(min_u64(b, qsf_pages(s->budget / 48)), QSF_MIB);
@@ -125,7 +128,8 @@ static void grow_batch(const QsfPricing *s, QsfConfig *c) {
     while (s->o->batch == 0 && c->batch >= 16 && c->batch < BATCH_STREAM) {
         QsfConfig next = *c;
         next.batch *= 2;
-        if (qsf_pricing_rows(s, &next, rows) > s->budget || rows[QSF_MEM_ACTIVATIONS] > s->budget / 16) return;
+        if (qsf_pricing_rows(s, &next, rows) > s->budget || rows[QSF_MEM_ACTIVATIONS] > s->budget / 16)
+            return;
         *c = next;
     }
 }
@@ -149,7 +153,7 @@ static bool pin(const QsfPricing *s, QsfPlan *p, uint32_t unit, Pinning *z) {
 }
 
 /* Spreads pinned units evenly between streamed ones, so that their computation hides reads: an
- * error-diffusing walk pins every unit at which the running share is due, a second walk fills what is left. */
+ * error-diffusing walk pins every unit at which the running share is due, a second fills the rest. */
 static void pin_spread(const QsfPricing *s, QsfPlan *p, Pinning *z) {
     double due = 0, share = (double)min_u64(z->left, z->cap) / (double)s->shape.pinned_units_bytes;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
@@ -170,11 +174,12 @@ static void write_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
         at = (size_t)snprintf(p->note, sizeof p->note, "context lowered from %u to %u tokens", want, c->ctx);
     }
     if (c->n_slots > 0 && c->slot_bytes < min_u64(QSF_MIB, s->shape.max_slot)) {
-        snprintf(p->note + at, sizeof p->note - at, "%s%u layer slot%s of %llu KB", at > 0 ? ", " : "", c->n_slots,
-                 c->n_slots == 1 ? "" : "s", (unsigned long long)(c->slot_bytes >> 10));
+        snprintf(p->note + at, sizeof p->note - at, "%s%u layer slot%s of %llu KB", at > 0 ? ", " : "",
+                 c->n_slots, c->n_slots == 1 ? "" : "s", (unsigned long long)(c->slot_bytes >> 10));
         at = strlen(p->note);
     }
-    if (at > 0) snprintf(p->note + at, sizeof p->note - at, " to fit %llu MB", (unsigned long long)(s->budget >> 20));
+    if (at > 0)
+        snprintf(p->note + at, sizeof p->note - at, " to fit %llu MB", (unsigned long long)(s->budget >> 20));
 }
 
 static int write_plan(const QsfPricing *s, QsfConfig *c, QsfPlan *p, QsfErr *err) {
@@ -245,7 +250,8 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     QsfConfig c;
     memset(p, 0, sizeof *p);
     if (m->vocab_only) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary only, no weights", qsf_source_path(m->src));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary only, no weights",
+                           qsf_source_path(m->src));
     }
     qsf_pricing_init(&s, m, o);
     if (o->budget == 0) s.budget = auto_budget(o);

@@ -16,11 +16,11 @@ char *qsf_plan_text(const QsfPlan *p) {
         qsf_strbuf_addf(&b, "%-20s %9.2f MB\n", qsf_mem_cat_name((QsfMemCat)i), mb(p->rows[i]));
     }
     qsf_strbuf_addf(&b, "%-20s %9.2f MB\n%-20s %9.2f MB\n", "sum", mb(p->total), "budget", mb(p->budget));
-    qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " tokens\n%-20s %9" PRIu32 " tokens\n", "context", p->ctx, "prefill chunk",
-                    p->batch);
+    qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " tokens\n%-20s %9" PRIu32 " tokens\n", "context", p->ctx,
+                    "prefill chunk", p->batch);
     qsf_strbuf_addf(&b, "%-20s %9d\n", "threads", p->threads);
-    qsf_strbuf_addf(&b, "%-20s %9.2f MB, %.2f MB pinned, %.2f MB streamed per pass\n", "weights", mb(p->weight_bytes),
-                    mb(p->pinned_bytes), mb(p->streamed_bytes));
+    qsf_strbuf_addf(&b, "%-20s %9.2f MB, %.2f MB pinned, %.2f MB streamed per pass\n", "weights",
+                    mb(p->weight_bytes), mb(p->pinned_bytes), mb(p->streamed_bytes));
     if (p->n_slots > 0) {
         qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " of %.2f MB\n", "slots", p->n_slots, mb(p->slot_bytes));
     }

@@ -31,7 +31,7 @@ static uint64_t meta_bytes(const QsfPricing *s) {
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * (sizeof(QsfUnit) + 128)) + META_SLACK;
 }
 
-/* In whole MiB: the resident set before loading differs by some pages from run to run, the plan should not. */
+/* In whole MiB: the resident set before loading differs by some pages from run to run, a plan should not. */
 static uint64_t code_bytes(const QsfPricing *s) {
     uint64_t base = (s->o->base_bytes + QSF_MIB - 1) / QSF_MIB * QSF_MIB;
     return base + CODE_SLACK + (uint64_t)s->o->threads * CODE_PER_THREAD;
@@ -51,7 +51,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_SLOTS] = c->n_slots * c->slot_bytes;
     rows[QSF_MEM_KV] = qsf_kv_bytes(hp, &s->table.kv[s->kv], c->ctx);
     rows[QSF_MEM_ACTIVATIONS] = l.total;
-    rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab + SAMPLER_SLACK;
+    rows[QSF_MEM_LOGITS] =
+        qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab + SAMPLER_SLACK;
     rows[QSF_MEM_EMBED] = c->embed_resident ? qsf_pages(s->shape.embed_bytes) : 0;
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
     rows[QSF_MEM_META] = meta_bytes(s);

@@ -5,7 +5,8 @@
 #include "src/base/clock.h"
 #include "src/base/file.h"
 
-static int read_range(const QsfFile *f, uint8_t *dst, uint64_t len, uint64_t off, const QsfReadHooks *h, QsfErr *err) {
+static int read_range(const QsfFile *f, uint8_t *dst, uint64_t len, uint64_t off, const QsfReadHooks *h,
+                      QsfErr *err) {
     while (len > 0) {
         size_t n = len < QSF_READ_PIECE ? (size_t)len : QSF_READ_PIECE;
         if (h->stop(h->arg)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
@@ -20,8 +21,8 @@ static int read_range(const QsfFile *f, uint8_t *dst, uint64_t len, uint64_t off
     return QSF_OK;
 }
 
-int qsf_read_chunk(const QsfSource *src, const QsfUnit *u, const QsfChunk *c, uint8_t *dst, const QsfReadHooks *h,
-                   QsfErr *err) {
+int qsf_read_chunk(const QsfSource *src, const QsfUnit *u, const QsfChunk *c, uint8_t *dst,
+                   const QsfReadHooks *h, QsfErr *err) {
     for (unsigned i = 0; i < c->n_parts; i++) {
         const QsfPart *p = &c->part[i];
         const QsfTensor *t = u->tensor[p->tensor];

@@ -21,8 +21,8 @@ typedef struct QsfReadHooks {
 
 /* Fills dst (c->bytes) with the chunk's rows; the padding between parts is left alone. QSF_E_RUNTIME names
  * file and offset, QSF_E_INTERRUPTED when stopped. Any thread. */
-int qsf_read_chunk(const QsfSource *src, const QsfUnit *u, const QsfChunk *c, uint8_t *dst, const QsfReadHooks *h,
-                   QsfErr *err);
+int qsf_read_chunk(const QsfSource *src, const QsfUnit *u, const QsfChunk *c, uint8_t *dst,
+                   const QsfReadHooks *h, QsfErr *err);
 
 /* QSF_E_RUNTIME when a file of the model has changed since it was opened. */
 int qsf_source_check_unchanged(const QsfSource *src, QsfErr *err);

@@ -20,7 +20,9 @@ static const GroupRow groups[] = {
 
 static uint64_t align_part(uint64_t v) { return (v + QSF_PART_ALIGN - 1) & ~(uint64_t)(QSF_PART_ALIGN - 1); }
 
-static uint32_t round_quantum(uint32_t v) { return (v + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM; }
+static uint32_t round_quantum(uint32_t v) {
+    return (v + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
+}
 
 uint32_t qsf_unit_count(const QsfModel *m) { return m->hp.n_layers * QSF_UNITS_PER_LAYER + 1; }
 

@@ -18,7 +18,13 @@
 #define QSF_ROW_QUANTUM 16u /* chunks start at multiples of this many items */
 #define QSF_PART_ALIGN 64u  /* rows of each tensor start at multiples of this in a chunk */
 
-typedef enum QsfGroup { QSF_GROUP_QKV, QSF_GROUP_O, QSF_GROUP_FFN_IN, QSF_GROUP_FFN_OUT, QSF_GROUP_HEAD } QsfGroup;
+typedef enum QsfGroup {
+    QSF_GROUP_QKV,
+    QSF_GROUP_O,
+    QSF_GROUP_FFN_IN,
+    QSF_GROUP_FFN_OUT,
+    QSF_GROUP_HEAD
+} QsfGroup;
 
 typedef struct QsfUnit {
     uint32_t index, layer;                     /* layer == n_layers for the head */

@@ -64,7 +64,8 @@ static int make_units(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
         if (u->pinned_items == u->u.items) continue;
         u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
         if (p->n_slots == 0 || u->chunk_items == 0) {
-            return qsf_err_set(err, QSF_E_RUNTIME, "the plan has no slot that holds rows of %s", u->u.tensor[0]->name);
+            return qsf_err_set(err, QSF_E_RUNTIME, "the plan has no slot that holds rows of %s",
+                               u->u.tensor[0]->name);
         }
     }
     return QSF_OK;
@@ -113,7 +114,9 @@ uint32_t qsf_weights_n_units(const QsfWeights *w) { return w->n_units; }
 
 const QsfUnit *qsf_weights_unit(const QsfWeights *w, uint32_t i) { return &w->units[i].u; }
 
-bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) { return w->units[i].pinned_items == w->units[i].u.items; }
+bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) {
+    return w->units[i].pinned_items == w->units[i].u.items;
+}
 
 const uint8_t *qsf_weights_pinned_data(const QsfWeights *w, uint32_t i, uint32_t *n_items) {
     *n_items = w->units[i].pinned_items;
@@ -127,7 +130,8 @@ int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err) {
     return rc;
 }
 
-int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data, QsfErr *err) {
+int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
+                        QsfErr *err) {
     const QsfWeightUnit *u = &w->units[unit];
     if (item < u->pinned_items) {
         qsf_chunk_make(&u->u, 0, u->pinned_items, c);

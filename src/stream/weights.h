@@ -34,7 +34,8 @@ const uint8_t *qsf_weights_pinned_data(const QsfWeights *w, uint32_t i, uint32_t
  * weights stream and a model file has changed. */
 int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err);
 /* The chunk of `unit` that starts at `item`: from 0 on, then from the end of the one before. */
-int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data, QsfErr *err);
+int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
+                        QsfErr *err);
 void qsf_weights_release(QsfWeights *w, const QsfChunk *c);
 /* ok false: the pass broke off; the next one starts from the first unit. */
 void qsf_weights_end_pass(QsfWeights *w, bool ok);

@@ -65,16 +65,28 @@ static const QsfTensor *tensor(uint32_t dtype, uint64_t cols, uint64_t rows) {
     QsfTensor *t = calloc(1, sizeof *t);
     uint64_t row = 0;
     if (t == NULL || !qsf_dtype_row_bytes(qsf_dtype(dtype), cols, &row)) abort();
-    *t = (QsfTensor){.name = "shape", .dtype = dtype, .n_dims = 2, .ne = {cols, rows, 1, 1}, .bytes = row * rows};
+    *t = (QsfTensor){
+        .name = "shape", .dtype = dtype, .n_dims = 2, .ne = { cols, rows, 1, 1 }, .bytes = row * rows
+    };
     return t;
 }
 
 void qsf_shape_model(QsfModel *m, const QsfShapeSpec *s) {
     uint64_t h = s->hidden, hd = s->hidden / s->heads, kv = hd * s->kv_heads;
     memset(m, 0, sizeof *m);
-    m->hp = (QsfHparams){.arch = qsf_arch_find("llama"), .n_layers = s->layers, .hidden = s->hidden, .n_heads = s->heads,
-                         .n_kv_heads = s->kv_heads, .head_dim = (uint32_t)hd, .ffn = s->ffn, .n_vocab = s->vocab,
-                         .n_ctx_train = s->ctx, .norm_eps = 1e-5f, .n_rot = (uint32_t)hd, .rope_base = 10000, .rope_scale = 1};
+    m->hp = (QsfHparams){ .arch = qsf_arch_find("llama"),
+                          .n_layers = s->layers,
+                          .hidden = s->hidden,
+                          .n_heads = s->heads,
+                          .n_kv_heads = s->kv_heads,
+                          .head_dim = (uint32_t)hd,
+                          .ffn = s->ffn,
+                          .n_vocab = s->vocab,
+                          .n_ctx_train = s->ctx,
+                          .norm_eps = 1e-5f,
+                          .n_rot = (uint32_t)hd,
+                          .rope_base = 10000,
+                          .rope_scale = 1 };
     m->tied_head = s->tied;
     m->layers = calloc(s->layers, sizeof *m->layers);
     if (m->layers == NULL) abort();

@@ -33,8 +33,8 @@ void qsf_rig_close(QsfRig *r);
 /* Bytes that the ledger still holds: 0 after a close. */
 uint64_t qsf_rig_leak(QsfRig *r);
 
-/* A model that exists only as shapes: for plans. Matrices of GGML type `dtype`, with an untied head unless tied.
- * No source: m->src is NULL. Free with qsf_shape_model_free. */
+/* A model that exists only as shapes: for plans. Matrices of GGML type `dtype`, with an untied head unless
+ * tied. No source: m->src is NULL. Free with qsf_shape_model_free. */
 typedef struct QsfShapeSpec {
     uint32_t layers, hidden, heads, kv_heads, ffn, vocab, ctx;
     bool tied;

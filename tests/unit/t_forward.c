@@ -68,9 +68,11 @@ static Rows run_all(const QsfRigOptions *o) {
     QsfErr err = {0};
     open_rig(&r, o);
     Rows rows = new_rows(r.model.hp.n_vocab);
-    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(rows.n_vocab), N_TOKENS, collect, &rows, &err), &err);
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(rows.n_vocab), N_TOKENS, collect, &rows, &err),
+                       &err);
     assert_int_equal(rows.n, N_TOKENS);
-    assert_memory_equal(qsf_forward_logits(r.fwd), rows.x + (size_t)(N_TOKENS - 1) * rows.n_vocab, rows.n_vocab * sizeof(float));
+    assert_memory_equal(qsf_forward_logits(r.fwd), rows.x + (size_t)(N_TOKENS - 1) * rows.n_vocab,
+                        rows.n_vocab * sizeof(float));
     close_rig(&r);
     return rows;
 }
@@ -128,14 +130,16 @@ static void check_ways(const char *file, bool exact) {
 
 static void test_same_bits_f32(void **state) {
     (void)state;
-    write_tiny(&(QsfTinySpec){.tied = true, .biases = true, .rope_freqs = true, .wtype = 0, .ffn = 120, .layers = 3});
+    write_tiny(&(QsfTinySpec){
+        .tied = true, .biases = true, .rope_freqs = true, .wtype = 0, .ffn = 120, .layers = 3 });
     check_ways(path, false);
     check_ways(path, true);
 }
 
 static void test_same_bits_f16(void **state) {
     (void)state;
-    write_tiny(&(QsfTinySpec){.wtype = 1, .hidden = 72, .heads = 6, .kv_heads = 3, .head_dim = 12, .ffn = 100, .vocab = 333});
+    write_tiny(&(QsfTinySpec){
+        .wtype = 1, .hidden = 72, .heads = 6, .kv_heads = 3, .head_dim = 12, .ffn = 100, .vocab = 333 });
     check_ways(path, false);
 }
 
@@ -222,13 +226,16 @@ static void test_cancel(void **state) {
         QsfRig r;
         QsfErr err = {0};
         const int32_t *ids = ids_below(300);
-        const QsfRigOptions o = {.path = path, .threads = 2, .batch = 5, .stream = stream == 1, .level = QK_LEVEL_UNKNOWN};
+        const QsfRigOptions o = {
+            .path = path, .threads = 2, .batch = 5, .stream = stream == 1, .level = QK_LEVEL_UNKNOWN
+        };
         Rows want = run_all(&o);
         open_rig(&r, &o);
         assert_int_equal(qsf_forward_eval(r.fwd, ids, 30, set_cancel, &r.cancel, &err), QSF_E_INTERRUPTED);
         assert_int_equal(err.code, QSF_E_INTERRUPTED);
         uint32_t past = qsf_forward_n_past(r.fwd);
-        assert_true(past > 5 && past < 20 && past % (stream ? 4 : 5) == 0); /* 4: as many logits as a pass has room for */
+        assert_true(past > 5 && past < 20 &&
+                    past % (stream ? 4 : 5) == 0); /* 4: as many logits as a pass has room for */
         assert_int_equal(qsf_forward_eval(r.fwd, ids, 1, NULL, NULL, NULL), QSF_E_INTERRUPTED);
         assert_int_equal(qsf_forward_n_past(r.fwd), past);
         atomic_store(&r.cancel, 0);
@@ -242,12 +249,18 @@ static void test_cancel(void **state) {
 
 static void test_read_faults(void **state) {
     (void)state;
-    static const struct { QsfRole role; uint32_t layer; } where[] = {
-        {QSF_ROLE_EMBED, 0}, {QSF_ROLE_Q, 0}, {QSF_ROLE_V, 1}, {QSF_ROLE_UP, 0}, {QSF_ROLE_DOWN, 1}, {QSF_ROLE_HEAD, 0}};
+    static const struct { QsfRole role; uint32_t layer;
+    } where[] = { { QSF_ROLE_EMBED, 0 }, { QSF_ROLE_Q, 0 },    { QSF_ROLE_V, 1 },
+                  { QSF_ROLE_UP, 0 },    { QSF_ROLE_DOWN, 1 }, { QSF_ROLE_HEAD, 0 } };
     write_tiny(NULL);
     const int32_t *ids = ids_below(300);
-    const QsfRigOptions o = {.path = path, .threads = 2, .stream = true, .n_slots = 2, .slot_bytes = 1, .batch = 8,
-                             .level = QK_LEVEL_UNKNOWN};
+    const QsfRigOptions o = { .path = path,
+                              .threads = 2,
+                              .stream = true,
+                              .n_slots = 2,
+                              .slot_bytes = 1,
+                              .batch = 8,
+                              .level = QK_LEVEL_UNKNOWN };
     Rows want = run_all(&o);
     for (size_t i = 0; i < 2 * sizeof where / sizeof *where; i++) {
         QsfRig r;
@@ -260,12 +273,14 @@ static void test_read_faults(void **state) {
         assert_int_equal(qsf_forward_eval(r.fwd, ids + 20, 20, NULL, NULL, &err), QSF_E_RUNTIME);
         qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
         qsf_test_expect_err(&err, QSF_E_RUNTIME, "offset");
-        uint32_t past = qsf_forward_n_past(r.fwd); /* what was read ahead, or whole passes without the head, may be done */
+        uint32_t past = qsf_forward_n_past(
+            r.fwd); /* what was read ahead, or whole passes without the head, may be done */
         assert_true(past < 40 && past % 8 == 4);
         qsf_file_inject_fault(UINT64_MAX, 0);
         qsf_err_clear(&err);
         qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + past, N_TOKENS - past, NULL, NULL, &err), &err);
-        assert_memory_equal(qsf_forward_logits(r.fwd), want.x + (size_t)(N_TOKENS - 1) * 300, 300 * sizeof(float));
+        assert_memory_equal(qsf_forward_logits(r.fwd), want.x + (size_t)(N_TOKENS - 1) * 300,
+                            300 * sizeof(float));
         close_rig(&r);
     }
     free(want.x);
@@ -278,7 +293,8 @@ static void test_load_faults(void **state) {
     QsfErr err = {0};
     write_tiny(&(QsfTinySpec){.wtype = 8, .biases = true, .rope_freqs = true});
     open_rig(&r, &(QsfRigOptions){.path = path});
-    uint64_t size = qsf_source_bytes(r.model.src), first = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->offset;
+    uint64_t size = qsf_source_bytes(r.model.src),
+             first = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->offset;
     close_rig(&r);
     for (uint64_t at = first; at < size; at += (size - first) / 60) {
         qsf_err_clear(&err);
@@ -327,12 +343,14 @@ static void test_counters(void **state) {
     QsfForwardStats s;
     char names[256];
     write_tiny(&(QsfTinySpec){.wtype = 8});
-    open_rig(&r, &(QsfRigOptions){.path = path, .threads = 2, .stream = true, .batch = 8, .level = QK_LEVEL_REF});
+    open_rig(&r, &(QsfRigOptions){
+                     .path = path, .threads = 2, .stream = true, .batch = 8, .level = QK_LEVEL_REF });
     qsf_forward_kernels(r.fwd, names, sizeof names);
     assert_string_equal(names, "");
     qsf_forward_stats_reset(r.fwd);
     qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300), 20, NULL, NULL, &err), &err);
-    for (int i = 0; i < 3; i++) qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300), 1, NULL, NULL, &err), &err);
+    for (int i = 0; i < 3; i++)
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300), 1, NULL, NULL, &err), &err);
     qsf_forward_stats(r.fwd, &s);
     assert_int_equal(s.prefill_tokens, 20);
     assert_int_equal(s.decode_tokens, 3);
@@ -340,7 +358,8 @@ static void test_counters(void **state) {
     assert_int_equal(s.layer, 2);
     assert_true(s.chunk_done == 1 && s.chunk_total == 1);
     assert_true(s.prefill_ns > 0 && s.decode_ns > 0 && s.compute_ns > 0 && s.read_ns > 0);
-    /* Six passes over the layers, four of them with the head, some of it read before the reset or ahead of need. */
+    /* Six passes over the layers, four of them with the head, some of it read before the reset or ahead of
+     * need. */
     uint64_t head = qsf_model_tensor(&r.model, QSF_ROLE_HEAD, 0)->bytes, body = r.plan.streamed_bytes - head;
     assert_true(s.bytes_read <= 7 * body + 4 * head + 23 * 68);
     assert_true(s.bytes_read + 2 * r.plan.slot_bytes >= 6 * body + 4 * head);
@@ -395,7 +414,8 @@ static double max_of(const float *x, uint32_t n) {
 static void judge(void *arg, uint32_t pos, const float *y) {
     Judge *j = arg;
     const float *r = j->ref + (size_t)pos * j->n_vocab;
-    double zr = log_sum(r, j->n_vocab, max_of(r, j->n_vocab)), zy = log_sum(y, j->n_vocab, max_of(y, j->n_vocab));
+    double zr = log_sum(r, j->n_vocab, max_of(r, j->n_vocab)),
+           zy = log_sum(y, j->n_vocab, max_of(y, j->n_vocab));
     for (uint32_t i = 0; i < j->n_vocab; i++) j->kl += exp(r[i] - zr) * ((r[i] - zr) - (y[i] - zy));
 }
 
@@ -444,8 +464,10 @@ static void check_kl(const char *what, qk_level level, double kl, double most) {
 
 static void test_parity(void **state) {
     (void)state;
-    static const char *const cases[] = {"llama", "llama3", "llama_linear", "quant_f16", "quant_bf16", "quant_q8_0", "quant_q4_0",
-                                        "quant_q4_1", "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m", "quant_q6_k"};
+    static const char *const cases[] = { "llama",      "llama3",     "llama_linear", "quant_f16",
+                                         "quant_bf16", "quant_q8_0", "quant_q4_0",   "quant_q4_1",
+                                         "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m",
+                                         "quant_q6_k" };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char rel[64], model[1024], tokens[1024], logits[1024], about[1024];
         snprintf(rel, sizeof rel, "parity/%s", cases[i]);
@@ -458,7 +480,8 @@ static void test_parity(void **state) {
         for (int level = QK_LEVEL_REF; level < QK_LEVEL_N; level++) {
             if (!qk_cpu_has((qk_level)level)) continue;
             check_kl(cases[i], (qk_level)level, mean_kl(model, tokens, logits, true, (qk_level)level), 1e-5);
-            check_kl(cases[i], (qk_level)level, mean_kl(model, tokens, logits, false, (qk_level)level), allowed(about));
+            check_kl(cases[i], (qk_level)level, mean_kl(model, tokens, logits, false, (qk_level)level),
+                     allowed(about));
         }
     }
 }
@@ -473,20 +496,28 @@ static void test_real_model(void **state) {
     snprintf(logits, sizeof logits, "%s/stories260K.logits.f32", dir);
     for (int level = QK_LEVEL_REF; level < QK_LEVEL_N; level++) {
         if (qk_cpu_has((qk_level)level)) {
-            check_kl("stories260K", (qk_level)level, mean_kl(model, tokens, logits, false, (qk_level)level), 1e-5);
+            check_kl("stories260K", (qk_level)level, mean_kl(model, tokens, logits, false, (qk_level)level),
+                     1e-5);
         }
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_same_bits_f32, clean),  cmocka_unit_test_teardown(test_same_bits_f16, clean),
-        cmocka_unit_test_teardown(test_same_bits_q4_0, clean), cmocka_unit_test_teardown(test_same_bits_q8_0, clean),
-        cmocka_unit_test(test_same_bits_files),                cmocka_unit_test_teardown(test_truncate, clean),
-        cmocka_unit_test_teardown(test_bad_calls, clean),      cmocka_unit_test_teardown(test_cancel, clean),
-        cmocka_unit_test_teardown(test_read_faults, clean),    cmocka_unit_test_teardown(test_load_faults, clean),
-        cmocka_unit_test_teardown(test_invalid_numbers, clean), cmocka_unit_test_teardown(test_counters, clean),
-        cmocka_unit_test_teardown(test_no_allocation, clean),  cmocka_unit_test(test_parity),
+        cmocka_unit_test_teardown(test_same_bits_f32, clean),
+        cmocka_unit_test_teardown(test_same_bits_f16, clean),
+        cmocka_unit_test_teardown(test_same_bits_q4_0, clean),
+        cmocka_unit_test_teardown(test_same_bits_q8_0, clean),
+        cmocka_unit_test(test_same_bits_files),
+        cmocka_unit_test_teardown(test_truncate, clean),
+        cmocka_unit_test_teardown(test_bad_calls, clean),
+        cmocka_unit_test_teardown(test_cancel, clean),
+        cmocka_unit_test_teardown(test_read_faults, clean),
+        cmocka_unit_test_teardown(test_load_faults, clean),
+        cmocka_unit_test_teardown(test_invalid_numbers, clean),
+        cmocka_unit_test_teardown(test_counters, clean),
+        cmocka_unit_test_teardown(test_no_allocation, clean),
+        cmocka_unit_test(test_parity),
         cmocka_unit_test(test_real_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,15 +10,23 @@ enum { Q4_0 = 2, F32 = 0 };
 
 static const QsfShapeSpec small = {22, 2048, 32, 4, 5632, 32000, 2048, false, Q4_0};  /* 1.1B */
 static const QsfShapeSpec big = {32, 4096, 32, 32, 11008, 32000, 4096, false, Q4_0};  /* 7B */
-static const QsfShapeSpec tied = {16, 2048, 32, 8, 8192, 128256, 131072, true, Q4_0}; /* 1B, large vocabulary */
+static const QsfShapeSpec tied = {
+    16, 2048, 32, 8, 8192, 128256, 131072, true, Q4_0
+}; /* 1B, large vocabulary */
 static const QsfShapeSpec tiny = {5, 64, 8, 4, 172, 512, 512, true, F32};             /* 260K */
 static const QsfShapeSpec *const shapes[] = {&small, &big, &tied, &tiny};
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
 static QsfPlanOptions options(uint64_t budget) {
-    return (QsfPlanOptions){.budget = budget, .available = 16384 * MIB, .kv = -1, .pin_cap = UINT64_MAX, .threads = 2,
-                            .base_bytes = 6 * MIB, .tokenizer_bytes = 3 * MIB, .meta_bytes = MIB / 4,
-                            .transcript_bytes = MIB / 2};
+    return (QsfPlanOptions){ .budget = budget,
+                             .available = 16384 * MIB,
+                             .kv = -1,
+                             .pin_cap = UINT64_MAX,
+                             .threads = 2,
+                             .base_bytes = 6 * MIB,
+                             .tokenizer_bytes = 3 * MIB,
+                             .meta_bytes = MIB / 4,
+                             .transcript_bytes = MIB / 2 };
 }
 
 static uint64_t sum_of(const uint64_t *rows) {
@@ -76,7 +84,8 @@ static uint64_t advised(const QsfErr *err) {
     const char *last = strrchr(err->msg, '\n');
     unsigned long long mb = 0;
     int end = 0;
-    if (last == NULL || sscanf(last, "\nsmallest budget that works: %llu MB%n", &mb, &end) != 1 || last[end] != '\0') {
+    if (last == NULL || sscanf(last, "\nsmallest budget that works: %llu MB%n", &mb, &end) != 1 ||
+        last[end] != '\0') {
         fail_msg("no advice at the end of: %s", err->msg);
     }
     return mb * MIB;
@@ -184,7 +193,8 @@ static void test_all_fits(void **state) {
     QsfPlanOptions o = options(900 * MIB);
     qsf_test_expect_ok(qsf_plan_make(&p, &m, &o, &err), &err);
     check_plan(&m, &p, &o);
-    assert_true(p.n_slots == 0 && p.streamed_bytes == 0 && p.embed_resident && p.batch == 512 && p.ctx == 2048);
+    assert_true(p.n_slots == 0 && p.streamed_bytes == 0 && p.embed_resident && p.batch == 512 &&
+                p.ctx == 2048);
     assert_string_equal(p.note, "");
     qsf_plan_free(&p);
     qsf_shape_model_free(&m);
@@ -274,10 +284,11 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forty_budgets), cmocka_unit_test(test_smallest), cmocka_unit_test(test_refusal_text),
-        cmocka_unit_test(test_user_values_stay), cmocka_unit_test(test_pin_cap), cmocka_unit_test(test_all_fits),
-        cmocka_unit_test(test_auto), cmocka_unit_test(test_spread), cmocka_unit_test(test_7b_in_200),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_forty_budgets), cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_refusal_text),  cmocka_unit_test(test_user_values_stay),
+        cmocka_unit_test(test_pin_cap),       cmocka_unit_test(test_all_fits),
+        cmocka_unit_test(test_auto),          cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_7b_in_200),     cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,7 +148,9 @@ static int write_model(void **state) {
     static char own[512];
     snprintf(own, sizeof own, "%s", qsf_test_tmp("stream.gguf"));
     path = own;
-    const QsfTinySpec spec = {.layers = 3, .hidden = 96, .ffn = 200, .heads = 4, .kv_heads = 2, .head_dim = 24, .wtype = 1};
+    const QsfTinySpec spec = {
+        .layers = 3, .hidden = 96, .ffn = 200, .heads = 4, .kv_heads = 2, .head_dim = 24, .wtype = 1
+    };
     return qsf_test_write_tiny_llama(path, &spec);
 }
 
@@ -168,10 +170,16 @@ static void open_bench(Bench *b, uint32_t every, uint32_t n_slots, uint64_t slot
     qsf_test_expect_ok(qsf_model_open(&b->model, path, NULL, &b->ledger, &err), &err);
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_shape_make(&s, &b->model, &t);
-    b->plan = (QsfPlan){.n_units = s.n_units, .pinned = b->pinned, .n_slots = n_slots, .slot_bytes = slot != 0 ? slot : s.min_slot};
+    b->plan = (QsfPlan){ .n_units = s.n_units,
+                         .pinned = b->pinned,
+                         .n_slots = n_slots,
+                         .slot_bytes = slot != 0 ? slot : s.min_slot };
     for (uint32_t i = 0; i < s.n_units; i++) b->pinned[i] = every != 0 && i % every == 0;
-    const QsfWeightsOptions o = {.model = &b->model, .plan = &b->plan, .ledger = &b->ledger, .cancel = &b->cancel,
-                                 .counters = &b->counters};
+    const QsfWeightsOptions o = { .model = &b->model,
+                                  .plan = &b->plan,
+                                  .ledger = &b->ledger,
+                                  .cancel = &b->cancel,
+                                  .counters = &b->counters };
     qsf_test_expect_ok(qsf_weights_create(&b->w, &o, &err), &err);
 }
 
@@ -182,7 +190,8 @@ static void close_bench(Bench *b) {
     qsf_ledger_destroy(&b->ledger);
 }
 
-/* The chunk's rows are those of the file, which is read here around the file layer and its injected faults. */
+/* The chunk's rows are those of the file, which is read here around the file layer and its injected faults.
+ */
 static void check_bytes(const Bench *b, const QsfUnit *u, const QsfChunk *c, const uint8_t *data) {
     static uint8_t want[1 << 20];
     for (unsigned i = 0; i < c->n_parts; i++) {
@@ -231,7 +240,8 @@ static void test_passes(void **state) {
                 QsfErr err = {0};
                 open_bench(&b, every, n, slots[s]);
                 static const bool heads[] = {true, true, false, false, true, false, true};
-                for (size_t i = 0; i < sizeof heads; i++) qsf_test_expect_ok(run_pass(&b, heads[i], &err), &err);
+                for (size_t i = 0; i < sizeof heads; i++)
+                    qsf_test_expect_ok(run_pass(&b, heads[i], &err), &err);
                 close_bench(&b);
             }
         }
@@ -249,7 +259,9 @@ static void test_only_head_streams(void **state) {
     QsfWeights *streams_all = b.w;
     memset(b.pinned, 1, sizeof b.pinned);
     b.pinned[b.plan.n_units - 1] = 0;
-    const QsfWeightsOptions o = {.model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters};
+    const QsfWeightsOptions o = {
+        .model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters
+    };
     qsf_test_expect_ok(qsf_weights_create(&b.w, &o, &err), &err);
     qsf_weights_destroy(streams_all);
     for (int i = 0; i < 4; i++) qsf_test_expect_ok(run_pass(&b, i != 1, &err), &err);
@@ -285,7 +297,8 @@ static void test_abort_anywhere(void **state) {
             qsf_test_expect_ok(walk(&b, stop, &err), &err);
             QsfChunk c;
             const uint8_t *data;
-            qsf_test_expect_ok(qsf_weights_acquire(b.w, stop, 0, &c, &data, &err), &err); /* and never released */
+            qsf_test_expect_ok(qsf_weights_acquire(b.w, stop, 0, &c, &data, &err),
+                               &err); /* and never released */
             qsf_weights_end_pass(b.w, false);
             qsf_test_expect_ok(run_pass(&b, stop % 2 == 0, &err), &err);
         }
@@ -311,7 +324,8 @@ static void test_wrong_order(void **state) {
     close_bench(&b);
 }
 
-/* An error inside unit `at` comes when the pass gets there, names file and offset, and is over when the file is well. */
+/* An error inside unit `at` comes when the pass gets there, names file and offset, and is over when the file
+ * is well. */
 static void test_faults(void **state) {
     (void)state;
     const int faults[] = {EIO, 0};
@@ -346,7 +360,9 @@ static void test_fault_while_pinning(void **state) {
     QsfUnit u;
     qsf_unit_at(&b.model, 5, &u);
     qsf_file_inject_fault(u.tensor[0]->offset + 9, EIO);
-    const QsfWeightsOptions o = {.model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters};
+    const QsfWeightsOptions o = {
+        .model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters
+    };
     assert_int_equal(qsf_weights_create(&b.w, &o, &err), QSF_E_RUNTIME);
     qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
     assert_null(b.w);
@@ -362,7 +378,9 @@ static void test_budget(void **state) {
     qsf_weights_destroy(b.w);
     qsf_ledger_set_limit(&b.ledger, b.ledger.total + 300 * 1024); /* the stack fits, the slots do not */
     b.plan.slot_bytes = 1 << 20;
-    const QsfWeightsOptions o = {.model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters};
+    const QsfWeightsOptions o = {
+        .model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters
+    };
     assert_int_equal(qsf_weights_create(&b.w, &o, &err), QSF_E_BUDGET);
     qsf_test_expect_err(&err, QSF_E_BUDGET, "slots");
     close_bench(&b);
@@ -387,7 +405,8 @@ static void test_cancel_while_waiting(void **state) {
     qsf_test_expect_ok(qsf_weights_acquire(b.w, 0, 0, &c, &data, &err), &err);
     assert_int_equal(pthread_create(&t, NULL, cancel_soon, &b.cancel), 0);
     uint64_t t0 = qsf_now_ns();
-    assert_int_equal(qsf_weights_acquire(b.w, 0, c.item1, &c2, &data, &err), QSF_E_INTERRUPTED); /* its one slot is in use */
+    assert_int_equal(qsf_weights_acquire(b.w, 0, c.item1, &c2, &data, &err),
+                     QSF_E_INTERRUPTED); /* its one slot is in use */
     assert_true(qsf_now_ns() - t0 < 2000000000u);
     assert_true(atomic_load(&b.counters.wait_ns) > 0);
     pthread_join(t, NULL);
@@ -406,7 +425,8 @@ static void test_changed_file(void **state) {
     open_bench(&b, 0, 2, 0);
     qsf_test_expect_ok(run_pass(&b, true, &err), &err);
     assert_int_equal(stat(path, &st), 0);
-    const struct timespec later[2] = {st.st_atim, {st.st_mtim.tv_sec + 5, 0}}, back[2] = {st.st_atim, st.st_mtim};
+    const struct timespec later[2] = { st.st_atim, { st.st_mtim.tv_sec + 5, 0 } },
+                          back[2] = { st.st_atim, st.st_mtim };
     assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);
     assert_int_equal(run_pass(&b, true, &err), QSF_E_RUNTIME);
     qsf_test_expect_err(&err, QSF_E_RUNTIME, path);

@@ -101,6 +101,7 @@ typedef struct Search {
     const char *text;
     size_t len;
     bool control;
+    const uint8_t *trusted; /* (len), NULL = all of it */
     Match *heap;          /* (n) */
     size_t n, cap;
     unsigned char *taken; /* (len) inside a token, or stripped by one; NULL while nothing matched */
@@ -108,11 +109,42 @@ typedef struct Search {
     size_t n_frag, cap_frag;
 } Search;
 
-/* From token index i along its prefixes to the first that may be used; -1 = none. */
-static int32_t usable(const Search *q, int32_t i) {
-    while (i >= 0 && !q->control && qsf_vocab_type(q->s->vocab, (int32_t)q->s->id[i]) != QSF_TOKEN_USER) {
-        i = q->s->shorter[i];
+static bool has_affixes(const char *t, size_t len, const char *head, const char *tail) {
+    size_t h = strlen(head), e = strlen(tail);
+    return len > h + e && memcmp(t, head, h) == 0 && memcmp(t + len - e, tail, e) == 0;
+}
+
+/* Does a user-defined token structure a chat? Many files give <|user|> or [INST] that type, which it shares with
+ * runs of spaces and HTML tags, and those must stay tokens in what people write. */
+static bool is_structural(const char *t, size_t len) {
+    static const char *const affixes[][2] = {
+        {"<|", "|>"}, {"<\xEF\xBD\x9C", "\xEF\xBD\x9C>"}, {"<start_of_", ">"}, {"<end_of_", ">"}, {"<|", ">"}};
+    for (size_t i = 0; i < sizeof affixes / sizeof affixes[0]; i++) {
+        if (has_affixes(t, len, affixes[i][0], affixes[i][1])) return true;
     }
+    if (!has_affixes(t, len, "[", "]")) return false;
+    for (size_t i = 1; i + 1 < len; i++) {
+        if (!(t[i] >= 'A' && t[i] <= 'Z') && t[i] != '_' && t[i] != '/') return false;
+    }
+    return true;
+}
+
+static bool all_trusted(const Search *q, size_t pos, size_t len) {
+    return q->trusted == NULL || memchr(q->trusted + pos, 0, len) == NULL;
+}
+
+/* May the token with index i be taken at pos? */
+static bool may_take(const Search *q, int32_t i, size_t pos) {
+    size_t len;
+    int32_t id = (int32_t)q->s->id[i];
+    const char *t = qsf_vocab_text(q->s->vocab, id, &len);
+    if (qsf_vocab_type(q->s->vocab, id) != QSF_TOKEN_USER) return q->control && all_trusted(q, pos, len);
+    return q->trusted == NULL || !is_structural(t, len) || all_trusted(q, pos, len);
+}
+
+/* From token index i along its prefixes to the first that may be used at pos; -1 = none. */
+static int32_t usable(const Search *q, int32_t i, size_t pos) {
+    while (i >= 0 && !may_take(q, i, pos)) i = q->s->shorter[i];
     return i;
 }
 
@@ -189,7 +221,7 @@ static int find_matches(Search *q, QsfErr *err) {
     for (size_t pos = 0; pos < q->len; pos++) {
         unsigned char b = (unsigned char)q->text[pos];
         if (q->s->first[b] == q->s->first[b + 1]) continue;
-        int32_t i = usable(q, longest_at(q->s, q->text + pos, q->len - pos));
+        int32_t i = usable(q, longest_at(q->s, q->text + pos, q->len - pos), pos);
         if (i < 0) continue;
         Match *heap = room(q->heap, q->n, &q->cap, sizeof *heap, err);
         if (heap == NULL) return QSF_E_RUNTIME;
@@ -229,7 +261,7 @@ static int take_by_length(Search *q, QsfErr *err) {
             int rc = take(q, &m, err);
             if (rc != QSF_OK) return rc;
         }
-        int32_t i = q->taken[m.pos] ? -1 : usable(q, q->s->shorter[m.token]);
+        int32_t i = q->taken[m.pos] ? -1 : usable(q, q->s->shorter[m.token], m.pos);
         if (i >= 0) {
             q->heap[0] = (Match){.pos = m.pos, .len = token_len(q->s, i), .token = (uint32_t)i};
         } else {
@@ -268,9 +300,9 @@ static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
     return QSF_OK;
 }
 
-int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool control, QsfFragment **out,
-                       size_t *n, QsfErr *err) {
-    Search q = {.s = s, .text = text, .len = len, .control = control};
+int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
+                              const uint8_t *trusted, QsfFragment **out, size_t *n, QsfErr *err) {
+    Search q = {.s = s, .text = text, .len = len, .control = control, .trusted = trusted};
     *out = NULL;
     *n = 0;
     int rc = s->n > 0 && (control || s->n_user > 0) ? find_matches(&q, err) : QSF_OK;
@@ -283,4 +315,9 @@ int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool 
     free(q.taken);
     free(q.frag);
     return rc;
+}
+
+int qsf_specials_split(const QsfSpecials *s, const char *text, size_t len, bool control, QsfFragment **out,
+                       size_t *n, QsfErr *err) {
+    return qsf_specials_split_marked(s, text, len, control, NULL, out, n, err);
 }

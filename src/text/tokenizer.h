@@ -50,6 +50,11 @@ enum {
  * byte. QSF_E_RUNTIME without memory. */
 int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, unsigned flags, QsfIds *out, QsfErr *err);
 
+/* The same for a rendered prompt: trusted (len) is 1 for the bytes of the template itself. Special tokens are
+ * found only there; apart from that the text is tokenized as one, across the borders of its parts. */
+int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
+                                unsigned flags, QsfIds *out, QsfErr *err);
+
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);
 /* Special ids, -1 when the vocabulary has none. */
 int32_t qsf_tokenizer_bos(const QsfTokenizer *t);

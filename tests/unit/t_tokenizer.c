@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Opening tokenizers: what is refused, what is guessed, memory, special ids, use from many threads. */
+#include "tests/harness/tiny_vocab.h"
+
+#include <pthread.h>
+
+#include "tests/harness/qsf_test.h"
+
+static QsfLedger ledger;
+
+static int setup(void **state) {
+    (void)state;
+    qsf_ledger_init(&ledger, 0);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    uint64_t left = ledger.total;
+    qsf_ledger_destroy(&ledger);
+    return left == 0 ? 0 : -1;
+}
+
+static void expect_refused(QsfTestVocab *v, const char *model, const char *part) {
+    QsfErr e = {0};
+    assert_null(qsf_tv_open(v, model, &ledger, &e));
+    qsf_test_expect_err(&e, QSF_E_MODEL, part);
+    qsf_tv_free(v);
+}
+
+static void test_unsupported(void **state) {
+    static const char *const kinds[] = {"bert", "t5", "rwkv", "none", "no_vocab", "plamo2", ""};
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        QsfTestVocab v = {0};
+        char quoted[32];
+        qsf_tv_spm(&v);
+        snprintf(quoted, sizeof quoted, "\"%s\"", kinds[i]);
+        expect_refused(&v, kinds[i], quoted);
+    }
+}
+
+static void test_bad_tokens(void **state) {
+    (void)state;
+    QsfTestVocab v = {0};
+    expect_refused(&v, "llama", "tokenizer.ggml.tokens is missing");
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", NULL, 0);
+    expect_refused(&v, "llama", "empty");
+    qsf_gb_array(&v.gb, "tokenizer.ggml.tokens", QSF_META_I32, 1, "\1\0\0\0", 4);
+    expect_refused(&v, "llama", "tokenizer.ggml.tokens");
+    qsf_gb_u32(&v.gb, "tokenizer.ggml.tokens", 7);
+    expect_refused(&v, "gpt2", "tokenizer.ggml.tokens");
+    static char longest[QSF_PIECE_MAX + 1];
+    memset(longest, 'x', QSF_PIECE_MAX);
+    qsf_tv_spm(&v);
+    qsf_tv_add(&v, longest, 0, QSF_TOKEN_NORMAL);
+    expect_refused(&v, "llama", "token 259");
+}
+
+static void test_bad_arrays(void **state) {
+    static const char *const two[] = {"a", "b"};
+    static const float scores[] = {1, 2, 3};
+    (void)state;
+    QsfTestVocab v = {0};
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", two, 2);
+    qsf_gb_array(&v.gb, "tokenizer.ggml.scores", QSF_META_F32, 3, scores, sizeof scores);
+    expect_refused(&v, "llama", "tokenizer.ggml.scores has 3 elements for 2 tokens");
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", two, 2);
+    qsf_gb_array(&v.gb, "tokenizer.ggml.token_type", QSF_META_I32, 1, "\1\0\0\0", 4);
+    expect_refused(&v, "llama", "tokenizer.ggml.token_type has 1 elements");
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", two, 2);
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.scores", two, 2);
+    expect_refused(&v, "llama", "tokenizer.ggml.scores");
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", two, 2);
+    qsf_gb_array(&v.gb, "tokenizer.ggml.token_type", QSF_META_F32, 2, scores, 8);
+    expect_refused(&v, "llama", "tokenizer.ggml.token_type");
+    qsf_tv_bpe(&v);
+    qsf_gb_array(&v.gb, "tokenizer.ggml.merges", QSF_META_U32, 1, "\1\0\0\0", 4);
+    expect_refused(&v, "gpt2", "tokenizer.ggml.merges");
+    qsf_tv_spm(&v);
+    qsf_gb_str(&v.gb, "tokenizer.ggml.add_bos_token", "yes");
+    expect_refused(&v, "llama", "tokenizer.ggml.add_bos_token");
+    qsf_tv_spm(&v);
+    qsf_gb_str(&v.gb, "tokenizer.ggml.eos_token_id", "2");
+    expect_refused(&v, "llama", "tokenizer.ggml.eos_token_id");
+}
+
+static void test_no_merges(void **state) {
+    static const char *const two[] = {"a", "b"};
+    (void)state;
+    QsfErr e = {0};
+    QsfSource *src = NULL;
+    QsfTokenizer *t;
+    QsfGgufBuild b = {0};
+    const char *path = qsf_test_tmp("nomerges.gguf");
+    qsf_gb_str(&b, "tokenizer.ggml.model", "gpt2");
+    qsf_gb_strings(&b, "tokenizer.ggml.tokens", two, 2);
+    assert_int_equal(qsf_gb_write(&b, path), 0);
+    qsf_test_expect_ok(qsf_source_open(&src, path, &ledger, &e), &e);
+    assert_int_equal(qsf_tokenizer_open(&t, src, &ledger, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "tokenizer.ggml.merges");
+    assert_null(t);
+    assert_int_equal(qsf_tokenizer_estimate(src), 0);
+    qsf_source_close(src);
+    qsf_gb_free(&b);
+    unlink(path);
+}
+
+/* Odd but harmless: an empty token, one with a NUL inside, one listed twice, a type that is no type. */
+static void test_odd_tokens(void **state) {
+    static const char three[] = "\0\0\0\0\0\0\0\0" "\3\0\0\0\0\0\0\0a\0b" "\1\0\0\0\0\0\0\0c" "\1\0\0\0\0\0\0\0c" "\1\0\0\0\0\0\0\0d";
+    static const int32_t types[] = {1, 1, 1, 1, 77};
+    (void)state;
+    QsfErr e = {0};
+    QsfTestVocab v = {0};
+    char piece[8];
+    size_t len;
+    qsf_gb_array(&v.gb, "tokenizer.ggml.tokens", QSF_META_STRING, 5, three, sizeof three - 1);
+    qsf_gb_array(&v.gb, "tokenizer.ggml.token_type", QSF_META_I32, 5, types, sizeof types);
+    QsfTokenizer *t = qsf_tv_open(&v, "llama", &ledger, &e);
+    qsf_test_expect_ok(e.code, &e);
+    assert_int_equal(qsf_tokenizer_find(t, "", 0), -1);
+    assert_int_equal(qsf_tokenizer_find(t, "a\0b", 3), 1);
+    assert_int_equal(qsf_tokenizer_find(t, "c", 1), 2);
+    assert_int_equal(qsf_tokenizer_piece(t, 1, false, piece, sizeof piece), 3);
+    assert_memory_equal(piece, "a\0b", 3);
+    assert_int_equal(qsf_tokenizer_piece(t, 4, true, piece, sizeof piece), 0);
+    assert_int_equal(qsf_tokenizer_piece(t, -1, true, piece, sizeof piece), 0);
+    assert_int_equal(qsf_tokenizer_piece(t, 5, true, piece, sizeof piece), 0);
+    assert_int_equal(qsf_tokenizer_type(t, INT32_MAX), QSF_TOKEN_UNUSED);
+    assert_false(qsf_tokenizer_is_eog(t, INT32_MIN));
+    qsf_tokenizer_raw(t, 99, &len);
+    assert_int_equal(len, 0);
+    qsf_tokenizer_close(t);
+    qsf_tokenizer_close(NULL);
+    qsf_tv_free(&v);
+}
+
+static void test_warnings(void **state) {
+    static const struct {
+        const char *pre, *part;
+    } cases[] = {{NULL, "tokenizer.ggml.pre"}, {"who-knows", "\"who-knows\""}, {"qwen2", NULL}, {"llama3", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        QsfErr e = {0};
+        QsfTestVocab v = {0};
+        qsf_tv_bpe(&v);
+        if (cases[i].pre != NULL) qsf_gb_str(&v.gb, "tokenizer.ggml.pre", cases[i].pre);
+        QsfTokenizer *t = qsf_tv_open(&v, "gpt2", &ledger, &e);
+        qsf_test_expect_ok(e.code, &e);
+        const char *warning = qsf_tokenizer_warning(t);
+        if (cases[i].part == NULL) assert_null(warning);
+        if (cases[i].part != NULL) assert_non_null(warning != NULL ? strstr(warning, cases[i].part) : NULL);
+        qsf_tokenizer_close(t);
+        qsf_tv_free(&v);
+    }
+}
+
+static void test_special_ids(void **state) {
+    (void)state;
+    QsfErr e = {0};
+    QsfTestVocab v = {0};
+    qsf_tv_bpe(&v);
+    int32_t end = qsf_tv_add(&v, "<|im_end|>", 0, QSF_TOKEN_NORMAL);
+    int32_t text_end = qsf_tv_add(&v, "<|endoftext|>", 0, QSF_TOKEN_CONTROL);
+    int32_t bos = qsf_tv_add(&v, "<bos>", 0, QSF_TOKEN_CONTROL);
+    qsf_gb_u32(&v.gb, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
+    qsf_gb_u32(&v.gb, "tokenizer.ggml.eos_token_id", 4000000);
+    qsf_gb_str(&v.gb, "tokenizer.ggml.pre", "llama-bpe");
+    QsfTokenizer *t = qsf_tv_open(&v, "gpt2", &ledger, &e);
+    qsf_test_expect_ok(e.code, &e);
+    assert_int_equal(qsf_tokenizer_bos(t), bos);
+    assert_int_equal(qsf_tokenizer_eos(t), -1);
+    assert_non_null(strstr(qsf_tokenizer_warning(t), "tokenizer.ggml.eos_token_id"));
+    assert_int_equal(qsf_tokenizer_eot(t), end);
+    assert_true(qsf_tokenizer_is_eog(t, end));
+    assert_true(qsf_tokenizer_is_eog(t, text_end));
+    assert_false(qsf_tokenizer_is_eog(t, bos));
+    assert_int_equal(qsf_tokenizer_type(t, end), QSF_TOKEN_CONTROL);
+    assert_true(qsf_tokenizer_adds_bos(t));
+    QSF_TV_EXPECT(t, "a", QSF_TOK_BOS | QSF_TOK_EOS, bos, 'a');
+    QSF_TV_EXPECT(t, "", QSF_TOK_BOS, bos);
+    qsf_tokenizer_close(t);
+    qsf_tv_free(&v);
+}
+
+static void test_budget(void **state) {
+    (void)state;
+    QsfErr e = {0};
+    QsfTestVocab v = {0};
+    qsf_tv_bpe(&v);
+    qsf_tv_merge(&v, "a b");
+    QsfSource *src = qsf_tv_source(&v, "gpt2", &ledger, &e);
+    QsfTokenizer *t;
+    assert_non_null(src);
+    uint64_t estimate = qsf_tokenizer_estimate(src);
+    for (uint64_t limit = 1; limit < estimate; limit += estimate / 16) {
+        QsfLedger small;
+        qsf_ledger_init(&small, limit);
+        qsf_err_clear(&e);
+        int rc = qsf_tokenizer_open(&t, src, &small, &e);
+        if (rc == QSF_OK) qsf_tokenizer_close(t);
+        if (rc != QSF_OK) assert_int_equal(rc, QSF_E_BUDGET);
+        assert_int_equal(small.total, 0);
+        qsf_ledger_destroy(&small);
+    }
+    QsfLedger exact;
+    qsf_ledger_init(&exact, estimate);
+    qsf_err_clear(&e);
+    qsf_test_expect_ok(qsf_tokenizer_open(&t, src, &exact, &e), &e);
+    qsf_tokenizer_close(t);
+    qsf_ledger_destroy(&exact);
+    qsf_source_close(src);
+    qsf_tv_free(&v);
+}
+
+static void test_ids(void **state) {
+    (void)state;
+    QsfIds ids = {0};
+    QsfErr e = {0};
+    for (int32_t i = 0; i < 1000; i++) qsf_test_expect_ok(qsf_ids_push(&ids, i, &e), &e);
+    qsf_test_expect_ok(qsf_ids_append(&ids, (const int32_t[]){7, 8}, 2, &e), &e);
+    qsf_test_expect_ok(qsf_ids_append(&ids, NULL, 0, &e), &e);
+    assert_int_equal(ids.n, 1002);
+    assert_int_equal(ids.data[999], 999);
+    assert_int_equal(ids.data[1001], 8);
+    qsf_ids_free(&ids);
+    assert_null(ids.data);
+}
+
+static void *encode_often(void *arg) {
+    static const char text[] = "abab cdcd <x> aabb 12345";
+    const QsfTokenizer *t = arg;
+    QsfIds first = {0};
+    bool same = qsf_tokenizer_encode(t, text, sizeof text - 1, QSF_TOK_SPECIAL, &first, NULL) == QSF_OK;
+    for (int i = 0; i < 500 && same; i++) {
+        QsfIds ids = {0};
+        same = qsf_tokenizer_encode(t, text, sizeof text - 1, QSF_TOK_SPECIAL, &ids, NULL) == QSF_OK && ids.n == first.n
+               && memcmp(ids.data, first.data, ids.n * sizeof *ids.data) == 0;
+        qsf_ids_free(&ids);
+    }
+    qsf_ids_free(&first);
+    return same ? arg : NULL;
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    QsfErr e = {0};
+    QsfTestVocab v = {0};
+    pthread_t threads[4];
+    qsf_tv_bpe(&v);
+    qsf_tv_add(&v, "ab", 0, QSF_TOKEN_NORMAL);
+    qsf_tv_add(&v, "<x>", 0, QSF_TOKEN_CONTROL);
+    qsf_tv_merge(&v, "a b");
+    QsfTokenizer *t = qsf_tv_open(&v, "gpt2", &ledger, &e);
+    qsf_test_expect_ok(e.code, &e);
+    for (size_t i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, encode_often, t), 0);
+    for (size_t i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, t);
+    }
+    qsf_tokenizer_close(t);
+    qsf_tv_free(&v);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_unsupported, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bad_tokens, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bad_arrays, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_merges, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_odd_tokens, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_special_ids, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_budget, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
+        cmocka_unit_test(test_ids),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -146,8 +146,11 @@ char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens) {
     QsfDetok d;
     char *piece = e->timeline.piece;
     qsf_detok_init(&d, e->rt.tok, false, false);
-    for (int i = 0; i < num_tokens; i++) qsf_strbuf_add(&b, piece, qsf_detok_feed(&d, tokens[i], piece, QSF_PIECE_MAX + 8));
-    qsf_strbuf_add(&b, piece, qsf_detok_flush(&d, piece, QSF_PIECE_MAX + 8));
+    /* Behind a BOS a text still begins: so qsf_tokenize's ids give back its text. */
+    int begins = num_tokens > 0 && tokens[0] >= 0 && tokens[0] == qsf_tokenizer_bos(e->rt.tok);
+    for (int i = begins; i < num_tokens; i++)
+        qsf_strbuf_add(&b, piece, qsf_detok_feed(&d, tokens[i], piece, QSF_TIMELINE_PIECE));
+    qsf_strbuf_add(&b, piece, qsf_detok_flush(&d, piece, QSF_TIMELINE_PIECE));
     char *out = qsf_strbuf_take(&b, NULL);
     if (out == NULL) qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
     return out;

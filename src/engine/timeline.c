@@ -9,7 +9,6 @@
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"
 
-#define PIECE_BYTES (QSF_PIECE_MAX + 8)
 #define PAGE 4096u
 
 /* One running generation. */
@@ -27,7 +26,7 @@ typedef struct Run {
 
 static uint64_t ids_bytes(uint32_t ctx) { return ((uint64_t)ctx * sizeof(int32_t) + PAGE - 1) / PAGE * PAGE; }
 
-uint64_t qsf_timeline_bytes(uint32_t ctx) { return ids_bytes(ctx) + PIECE_BYTES; }
+uint64_t qsf_timeline_bytes(uint32_t ctx) { return ids_bytes(ctx) + QSF_TIMELINE_PIECE; }
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
@@ -97,7 +96,7 @@ static void emit(Run *r, int32_t id, const char *text, size_t len) {
 
 /* The text of a token, as far as it is decided. */
 static void deliver(Run *r, int32_t id) {
-    size_t n = qsf_detok_feed(&r->detok, id, r->t->piece, PIECE_BYTES);
+    size_t n = qsf_detok_feed(&r->detok, id, r->t->piece, QSF_TIMELINE_PIECE);
     const char *text = qsf_stopper_feed(&r->stopper, r->t->piece, n, &n);
     if (r->stopper.hit) end(r, QSF_STOP_STRING);
     emit(r, id, text, n);
@@ -106,7 +105,7 @@ static void deliver(Run *r, int32_t id) {
 /* What detokenizer and stop strings still hold back; after a stop string nothing is wanted of it. */
 static void release(Run *r) {
     if (r->stopper.hit) return;
-    size_t n = qsf_detok_flush(&r->detok, r->t->piece, PIECE_BYTES);
+    size_t n = qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE);
     const char *text = qsf_stopper_feed(&r->stopper, r->t->piece, n, &n);
     if (n > 0) emit(r, -1, text, n);
     if (r->stopper.hit) {
@@ -178,7 +177,7 @@ int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *ou
     Run r = {.t = t, .g = g, .out = out, .start_ns = qsf_now_ns()};
     memset(out, 0, sizeof *out);
     out->prompt_tokens = (uint32_t)g->n_prompt;
-    int rc = qsf_stopper_open(&r.stopper, g->stop, g->n_stop, PIECE_BYTES, err);
+    int rc = qsf_stopper_open(&r.stopper, g->stop, g->n_stop, QSF_TIMELINE_PIECE, err);
     if (rc != QSF_OK) return rc;
     qsf_detok_init(&r.detok, t->rt->tok, false, g->continues);
     g->params(g->arg, &r.params);

@@ -11,8 +11,11 @@ typedef struct QsfTimeline {
     QsfRuntime *rt;
     int32_t *ids;     /* (n_ids), the tokens whose K/V is in the cache; capacity ctx, TRANSCRIPT */
     uint32_t n_ids;
-    char *piece;      /* (QSF_PIECE_MAX + 8), text of one token */
+    char *piece;      /* (QSF_TIMELINE_PIECE), text of one token */
 } QsfTimeline;
+
+/* A longest token with all that a detokenizer may hold back. */
+#define QSF_TIMELINE_PIECE (QSF_PIECE_MAX + 64)
 
 /* What a timeline over a context of ctx tokens charges to TRANSCRIPT. */
 uint64_t qsf_timeline_bytes(uint32_t ctx);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The synchronous interface of qsf.h, used as a stranger would. */
+#include "tests/harness/qsf_test.h"
+
+#include <math.h>
+#include <pthread.h>
+
+#include "qsf.h"
+#include "tests/harness/gguf_build.h"
+
+static char tiny[256];
+
+typedef struct Heard {
+    char text[4096];
+    size_t len;
+    int calls;
+} Heard;
+
+static void hear(int token_id, const char *text, void *user_data) {
+    Heard *h = user_data;
+    size_t n = strlen(text);
+    assert_true(token_id >= -1 && h->len + n < sizeof h->text);
+    memcpy(h->text + h->len, text, n + 1);
+    h->len += n;
+    h->calls += token_id >= 0;
+}
+
+static QSFEngine *load(const char *path) {
+    QSFConfig *c = qsf_config_default();
+    assert_non_null(c);
+    qsf_config_set_threads(c, 2);
+    qsf_config_set_max_seq_len(c, 128);
+    QSFEngine *e = qsf_load(path, c);
+    qsf_config_free(c);
+    if (e == NULL) fail_msg("%s", qsf_error());
+    assert_string_equal(qsf_error(), "");
+    return e;
+}
+
+static void loading_fails_with_a_reason(void **state) {
+    (void)state;
+    assert_null(qsf_load("/nonexistent.gguf", NULL));
+    assert_non_null(strstr(qsf_error(), "/nonexistent.gguf"));
+    assert_null(qsf_load(NULL, NULL));
+    QSFConfig *c = qsf_config_default();
+    qsf_config_set_quality(c, 0.5f);
+    assert_null(qsf_load(tiny, c));
+    assert_non_null(strstr(qsf_error(), "quality"));
+    qsf_config_set_quality(c, 1.0f);
+    qsf_config_set_ram_budget(c, 1);
+    assert_null(qsf_load(tiny, c));
+    assert_non_null(strstr(qsf_error(), "smallest budget that works"));
+    qsf_config_free(c);
+    qsf_config_free(NULL);
+    qsf_free(NULL);
+}
+
+static void text_and_tokens(void **state) {
+    (void)state;
+    int n = -1;
+    QSFEngine *e = load(tiny);
+    int *ids = qsf_tokenize(e, "hello world", &n);
+    assert_non_null(ids);
+    assert_true(n > 1);
+    char *text = qsf_detokenize(e, ids, n);
+    assert_string_equal(text, "hello world");
+    free(text);
+    free(ids);
+    text = qsf_detokenize(e, NULL, 0);
+    assert_string_equal(text, "");
+    free(text);
+    assert_null(qsf_tokenize(e, NULL, &n));
+    assert_true(qsf_error()[0] != '\0');
+    assert_null(qsf_detokenize(e, NULL, 3));
+    qsf_free(e);
+}
+
+static void generate_delivers_and_says_how_it_ended(void **state) {
+    (void)state;
+    Heard a = {0}, b = {0}, c = {0};
+    QSFEngine *e = load(tiny);
+    assert_int_equal(qsf_generate(e, "hello", 20, 0, 1, hear, &a), 0);
+    assert_true(a.calls <= 20);
+    assert_int_equal(qsf_generate(e, "hello", 20, 0, 1, hear, &b), 0);
+    assert_int_equal(a.calls, b.calls);
+    assert_string_equal(a.text, b.text);
+    assert_int_equal(qsf_generate(e, "hello", 0, 0, 1, hear, &c), 0);
+    assert_int_equal(c.calls, 0);
+    assert_int_equal(qsf_generate(e, "hello", 5, 0.7f, 0.9f, NULL, NULL), 0);
+    assert_int_equal(qsf_generate(e, "hello", -1, 0, 1, hear, &c), 2);
+    assert_int_equal(qsf_generate(e, "hello", 5, NAN, 1, hear, &c), 2);
+    assert_non_null(strstr(qsf_error(), "temperature"));
+    assert_int_equal(qsf_generate(e, "hello", 5, 1, 0, hear, &c), 2);
+    assert_non_null(strstr(qsf_error(), "top_p"));
+    assert_int_equal(qsf_generate(e, NULL, 5, 1, 1, hear, &c), 2);
+    assert_int_equal(qsf_generate(NULL, "x", 5, 1, 1, hear, &c), 2);
+    char longer[1024];
+    memset(longer, 'q', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_int_equal(qsf_generate(e, longer, 5, 0, 1, hear, &c), 5);
+    assert_non_null(strstr(qsf_error(), "128"));
+    qsf_print_stats(e);
+    qsf_free(e);
+}
+
+static void forward_gives_the_last_logits(void **state) {
+    (void)state;
+    static const int ids[] = {1, 270, 280, 290, 265, 266};
+    float kept[300];
+    QSFEngine *e = load(tiny);
+    float *l = qsf_forward(e, ids, 6);
+    assert_non_null(l);
+    memcpy(kept, l, sizeof kept);
+    assert_non_null(qsf_forward(e, ids, 3));
+    assert_memory_not_equal(qsf_forward(e, ids, 3), kept, sizeof kept);
+    l = qsf_forward(e, ids, 6); /* a suffix now, the same bits */
+    assert_memory_equal(l, kept, sizeof kept);
+    int best = qsf_sample(l, 300, 0, 1);
+    for (int i = 0; i < 300; i++) assert_true(l[i] <= l[best]);
+    static const int bad[] = {1, 100000};
+    assert_null(qsf_forward(e, bad, 2));
+    assert_true(qsf_error()[0] != '\0');
+    assert_null(qsf_forward(e, ids, 0));
+    qsf_free(e);
+}
+
+static void sample_follows_the_logits(void **state) {
+    (void)state;
+    static const float logits[4] = {0, 2, 1, 2};
+    int count[4] = {0};
+    assert_int_equal(qsf_sample(logits, 4, 0, 1), 1);
+    for (int i = 0; i < 400; i++) count[qsf_sample(logits, 4, 1, 0.7f)]++;
+    assert_int_equal(count[0] + count[2], 0); /* the two best have 0.77 together */
+    assert_true(count[1] > 100 && count[3] > 100);
+    assert_int_equal(qsf_sample(logits, 0, 1, 1), -1);
+    assert_int_equal(qsf_sample(NULL, 4, 1, 1), -1);
+}
+
+static void *fail_elsewhere(void *arg) {
+    (void)arg;
+    qsf_load("/nowhere.gguf", NULL);
+    return NULL;
+}
+
+static void errors_belong_to_their_thread(void **state) {
+    (void)state;
+    pthread_t t;
+    qsf_load("/mine.gguf", NULL);
+    assert_int_equal(pthread_create(&t, NULL, fail_elsewhere, NULL), 0);
+    pthread_join(t, NULL);
+    assert_non_null(strstr(qsf_error(), "/mine.gguf"));
+}
+
+static void the_real_model_tells_its_story(void **state) {
+    (void)state;
+    char path[1024], want[1024] = "";
+    const char *found = qsf_test_data("models/stories260K.gguf");
+    if (found == NULL) skip();
+    snprintf(path, sizeof path, "%s", found);
+    const char *text = qsf_test_data("models/stories260K.greedy.txt");
+    if (text == NULL) skip();
+    FILE *f = fopen(text, "rb");
+    assert_non_null(f);
+    want[fread(want, 1, sizeof want - 1, f)] = '\0';
+    fclose(f);
+    Heard h = {0};
+    QSFEngine *e = qsf_load(path, NULL);
+    assert_non_null(e);
+    assert_int_equal(qsf_generate(e, "Once upon a time", 80, 0, 1, hear, &h), 0);
+    assert_string_equal(h.text, want + strlen("Once upon a time"));
+    assert_int_equal(h.calls, 80);
+    qsf_free(e);
+}
+
+static int setup(void **state) {
+    (void)state;
+    unsetenv("QSF_CPU_MASK");
+    snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("api.gguf"));
+    return qsf_test_write_tiny_llama(tiny, NULL);
+}
+
+static int teardown(void **state) {
+    (void)state;
+    return unlink(tiny);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loading_fails_with_a_reason), cmocka_unit_test(text_and_tokens),
+        cmocka_unit_test(generate_delivers_and_says_how_it_ended), cmocka_unit_test(forward_gives_the_last_logits),
+        cmocka_unit_test(sample_follows_the_logits), cmocka_unit_test(errors_belong_to_their_thread),
+        cmocka_unit_test(the_real_model_tells_its_story),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The background engine as its owner sees it: events, cancellation in every phase, live parameters, failed
+ * loads, statistics from another thread. */
+#include "tests/harness/qsf_test.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "qsf_cli.h"
+#include "qsf_engine.h"
+#include "src/base/clock.h"
+#include "tests/harness/gguf_build.h"
+
+static char tiny[256], big[256]; /* the big one computes long enough to be interrupted */
+
+/* What one request said. */
+typedef struct Seen {
+    QSFEvent end;        /* LOADED, DONE or ERROR; text is not valid */
+    char end_text[1024];
+    char text[65536];
+    size_t len;
+    uint32_t tokens, text_events, notices;
+    char notice[512];
+} Seen;
+
+static bool wait_event(QSFWorker *w, QSFEvent *e) {
+    while (!qsf_worker_next(w, e)) {
+        struct pollfd p = {.fd = qsf_worker_fd(w), .events = POLLIN};
+        if (poll(&p, 1, 60000) != 1) return false;
+    }
+    return true;
+}
+
+/* Takes one event of the request into s; false at its end. */
+static bool take(QSFWorker *w, uint64_t id, Seen *s) {
+    QSFEvent e;
+    assert_true(wait_event(w, &e));
+    assert_int_equal(e.request, id);
+    assert_int_equal(e.text[e.text_len], 0); /* a model may say NUL bytes, too */
+    if (e.type == QSF_EVENT_TEXT) {
+        memcpy(s->text + s->len, e.text, e.text_len + 1);
+        s->len += e.text_len;
+        s->tokens += e.tokens;
+        s->text_events++;
+        return true;
+    }
+    if (e.type == QSF_EVENT_NOTICE) {
+        s->notices++;
+        snprintf(s->notice, sizeof s->notice, "%s", e.text);
+        return true;
+    }
+    s->end = e;
+    snprintf(s->end_text, sizeof s->end_text, "%s", e.text);
+    return false;
+}
+
+static Seen *finish(QSFWorker *w, uint64_t id) {
+    static Seen seen;
+    assert_true(id > 0);
+    memset(&seen, 0, sizeof seen);
+    while (take(w, id, &seen)) {}
+    return &seen;
+}
+
+static QSFSettings settings(void) {
+    QSFSettings s;
+    qsf_settings_default(&s);
+    s.threads = 2;
+    s.params.temperature = 0;
+    s.params.ignore_eos = true;
+    return s;
+}
+
+static QSFWorker *start(void) {
+    char err[256] = "";
+    QSFSettings s = settings();
+    QSFWorker *w = qsf_worker_start(&s, err, sizeof err);
+    if (w == NULL) fail_msg("%s", err);
+    return w;
+}
+
+static void load_as(QSFWorker *w, const char *path, const QSFSettings *s) {
+    Seen *seen = finish(w, qsf_worker_load(w, path, s));
+    if (seen->end.type != QSF_EVENT_LOADED) fail_msg("%s", seen->end_text);
+}
+
+static QSFWorker *start_with(const char *path, int32_t max_tokens) {
+    QSFSettings s = settings();
+    s.params.max_tokens = max_tokens;
+    QSFWorker *w = start();
+    load_as(w, path, &s);
+    return w;
+}
+
+static uint64_t submit(QSFWorker *w, const char *text) {
+    QSFMessage m = {"user", text, strlen(text)};
+    QSFRequest r = {.messages = &m, .n_messages = 1};
+    return qsf_worker_submit(w, &r);
+}
+
+static void set_max(QSFWorker *w, int32_t n) {
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    p.max_tokens = n;
+    qsf_worker_set_params(w, &p);
+}
+
+static void without_a_model(void **state) {
+    (void)state;
+    QSFStats st;
+    QSFWorker *w = start();
+    Seen *s = finish(w, submit(w, "hello"));
+    assert_int_equal(s->end.type, QSF_EVENT_ERROR);
+    assert_int_equal(s->end.code, QSF_EXIT_MODEL);
+    assert_string_equal(s->end_text, "no model is loaded: /model FILE");
+    qsf_worker_stats(w, &st);
+    assert_int_equal(st.state, QSF_STATE_EMPTY);
+    assert_true(st.budget == 200u << 20 && st.rss > 0 && st.peak_rss >= st.rss);
+    assert_null(qsf_worker_describe(w, "model"));
+    s = finish(w, qsf_worker_unload(w));
+    assert_int_equal(s->end.type, QSF_EVENT_DONE);
+    qsf_worker_stop(w);
+    qsf_worker_stop(NULL);
+}
+
+static void it_answers_and_reuses_the_prefix(void **state) {
+    (void)state;
+    QSFStats st;
+    static char first[sizeof(((Seen *)0)->text)];
+    QSFWorker *w = start_with(tiny, 30);
+    Seen *s = finish(w, submit(w, "hello there"));
+    assert_int_equal(s->end.type, QSF_EVENT_DONE);
+    assert_int_equal(s->end.stop, QSF_STOP_LENGTH);
+    assert_int_equal(s->end.tokens, 30);
+    assert_true(s->tokens <= 30 && s->len > 0);
+    assert_int_equal(s->end.reused_tokens, 0);
+    uint32_t prompt = s->end.prompt_tokens;
+    size_t first_len = s->len;
+    memcpy(first, s->text, s->len + 1);
+    qsf_worker_stats(w, &st);
+    assert_int_equal(st.state, QSF_STATE_IDLE);
+    assert_int_equal(st.out_tokens, 30);
+    assert_int_equal(st.max_tokens, 30);
+    assert_int_equal(st.prefill_total, prompt);
+    assert_int_equal(st.ctx_used, prompt + 29);
+    assert_true(st.decode_tps > 0 && st.prefill_tps > 0 && st.ttft_ms > 0);
+    assert_true(st.token_p == 1.0);
+    s = finish(w, submit(w, "hello there"));
+    assert_int_equal(s->end.reused_tokens, prompt - 1);
+    assert_int_equal(s->len, first_len);
+    assert_memory_equal(s->text, first, first_len);
+
+    /* The conversation goes on: the answer is found in the cache too. */
+    QSFMessage m[] = {{"user", "hello there", 11}, {"assistant", first, first_len}};
+    QSFRequest r = {.messages = m, .n_messages = 2, .continue_last = true};
+    s = finish(w, qsf_worker_submit(w, &r));
+    assert_int_equal(s->end.type, QSF_EVENT_DONE);
+    assert_true(s->end.reused_tokens >= prompt);
+    qsf_worker_stop(w);
+}
+
+static void statistics_and_descriptions(void **state) {
+    (void)state;
+    QSFStats st;
+    uint64_t used = 0;
+    QSFWorker *w = start_with(tiny, 10);
+    finish(w, submit(w, "a"));
+    qsf_worker_stats(w, &st);
+    assert_string_equal(st.model_path, tiny);
+    assert_true(st.model_name[0] != '\0');
+    assert_memory_equal(st.model_desc, "llama", 5);
+    assert_string_equal(st.template_name, "none");
+    assert_int_equal(st.n_layers, 2);
+    assert_int_equal(st.threads, 2);
+    assert_true(st.backend[0] != '\0' && st.ctx_size > 0);
+    assert_int_equal(st.budget, 200u << 20);
+    assert_int_equal(st.n_mem, QSF_STATS_MEM);
+    for (uint32_t i = 0; i < st.n_mem; i++) {
+        assert_non_null(st.mem[i].name);
+        used += st.mem[i].used;
+    }
+    assert_true(used > 0 && used <= st.budget);
+    assert_true(st.pinned_bytes > 0 && st.streamed_bytes == 0);
+    static const char *const whats[] = {"model", "plan", "template"};
+    for (size_t i = 0; i < 3; i++) {
+        char *text = qsf_worker_describe(w, whats[i]);
+        assert_non_null(text);
+        if (i < 2) assert_true(text[0] != '\0' && text[strlen(text) - 1] == '\n');
+        free(text);
+    }
+    assert_null(qsf_worker_describe(w, "weather"));
+    finish(w, qsf_worker_unload(w));
+    assert_null(qsf_worker_describe(w, "model"));
+    qsf_worker_stats(w, &st);
+    assert_int_equal(st.state, QSF_STATE_EMPTY);
+    qsf_worker_stop(w);
+}
+
+static void a_second_request_is_refused_while_one_runs(void **state) {
+    (void)state;
+    QSFSettings s = settings();
+    QSFWorker *w = start_with(big, 0);
+    uint64_t id = submit(w, "one");
+    assert_true(id > 0 && qsf_worker_busy(w));
+    assert_int_equal(submit(w, "two"), 0);
+    assert_int_equal(qsf_worker_load(w, tiny, &s), 0);
+    assert_int_equal(qsf_worker_unload(w), 0);
+    qsf_worker_cancel(w);
+    Seen *seen = finish(w, id);
+    assert_int_equal(seen->end.stop, QSF_STOP_INTERRUPTED);
+    assert_false(qsf_worker_busy(w)); /* free in the moment in which DONE can be read */
+    set_max(w, 3);
+    seen = finish(w, submit(w, "two"));
+    assert_int_equal(seen->end.tokens, 3);
+    qsf_worker_stop(w);
+}
+
+static void cancel_while_decoding_keeps_the_text(void **state) {
+    (void)state;
+    QSFStats st;
+    Seen seen = {0};
+    QSFWorker *w = start_with(big, 0);
+    uint64_t id = submit(w, "tell me");
+    while (seen.text_events == 0) assert_true(take(w, id, &seen));
+    qsf_worker_stats(w, &st);
+    assert_int_equal(st.state, QSF_STATE_DECODE);
+    uint64_t t = qsf_now_ns();
+    qsf_worker_cancel(w);
+    while (take(w, id, &seen)) {}
+    assert_true(qsf_now_ns() - t < 2000000000u);
+    assert_int_equal(seen.end.type, QSF_EVENT_DONE);
+    assert_int_equal(seen.end.stop, QSF_STOP_INTERRUPTED);
+    assert_true(seen.end.tokens > 0 && seen.len > 0);
+    uint32_t prompt = seen.end.prompt_tokens;
+    set_max(w, 2);
+    Seen *again = finish(w, submit(w, "tell me"));
+    assert_int_equal(again->end.reused_tokens, prompt - 1);
+    qsf_worker_stop(w);
+}
+
+static void cancel_while_reading_the_prompt(void **state) {
+    (void)state;
+    char text[801];
+    QSFWorker *w = start_with(big, 0);
+    memset(text, 'k', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    uint64_t id = submit(w, text);
+    qsf_worker_cancel(w);
+    Seen *seen = finish(w, id);
+    assert_int_equal(seen->end.type, QSF_EVENT_DONE);
+    assert_int_equal(seen->end.stop, QSF_STOP_INTERRUPTED);
+    qsf_worker_stop(w);
+}
+
+static void cancel_while_loading(void **state) {
+    (void)state;
+    QSFStats st;
+    QSFSettings s = settings();
+    QSFWorker *w = start();
+    uint64_t id = qsf_worker_load(w, big, &s);
+    qsf_worker_cancel(w);
+    Seen *seen = finish(w, id);
+    assert_int_equal(seen->end.type, QSF_EVENT_ERROR);
+    assert_int_equal(seen->end.code, QSF_EXIT_INT);
+    assert_string_equal(seen->end_text, "loading was cancelled");
+    qsf_worker_stats(w, &st);
+    assert_int_equal(st.state, QSF_STATE_EMPTY);
+    load_as(w, tiny, &s); /* an old cancellation does not reach a new request */
+    qsf_worker_stop(w);
+}
+
+static void parameters_change_in_the_middle_of_an_answer(void **state) {
+    (void)state;
+    Seen seen = {0};
+    QSFWorker *w = start_with(big, 0);
+    uint64_t id = submit(w, "on and on");
+    while (seen.text_events == 0) assert_true(take(w, id, &seen));
+    set_max(w, 1);
+    while (take(w, id, &seen)) {}
+    assert_int_equal(seen.end.stop, QSF_STOP_LENGTH);
+    assert_true(seen.end.tokens >= 1 && seen.end.tokens < 200);
+    qsf_worker_stop(w);
+}
+
+static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
+    (void)state;
+    QSFWorker *w = start_with(tiny, 60);
+    uint64_t id = submit(w, "hello");
+    while (qsf_worker_busy(w)) {
+        struct timespec nap = {.tv_nsec = 2000000};
+        nanosleep(&nap, NULL);
+    }
+    Seen *s = finish(w, id);
+    assert_int_equal(s->text_events, 1);
+    assert_true(s->tokens > 0 && s->end.tokens == 60);
+    qsf_worker_stop(w);
+}
+
+static void a_failed_load_keeps_what_can_be_kept(void **state) {
+    (void)state;
+    QSFStats st;
+    QSFSettings s = settings();
+    QSFWorker *w = start_with(tiny, 5);
+    Seen *seen = finish(w, qsf_worker_load(w, "/nonexistent.gguf", &s));
+    assert_int_equal(seen->end.type, QSF_EVENT_ERROR);
+    assert_int_equal(seen->end.code, QSF_EXIT_MODEL);
+    assert_non_null(strstr(seen->end_text, "/nonexistent.gguf"));
+    s.params.max_tokens = 5;
+    qsf_worker_set_params(w, &s.params);
+    seen = finish(w, submit(w, "still there"));
+    assert_int_equal(seen->end.tokens, 5);
+    s.ram_budget = 1u << 20;
+    seen = finish(w, qsf_worker_load(w, big, &s));
+    assert_int_equal(seen->end.code, QSF_EXIT_BUDGET);
+    assert_non_null(strstr(seen->end_text, "smallest budget that works: "));
+    qsf_worker_stats(w, &st);
+    assert_int_equal(st.state, QSF_STATE_EMPTY);
+    qsf_worker_stop(w);
+}
+
+static void a_vocabulary_answers_nothing(void **state) {
+    (void)state;
+    QsfGgufBuild b = {0};
+    QSFSettings s = settings();
+    const char *path = qsf_test_tmp("worker_vocab.gguf");
+    qsf_gb_str(&b, "general.architecture", "llama");
+    qsf_gb_tiny_vocab(&b, 300);
+    assert_int_equal(qsf_gb_write(&b, path), 0);
+    qsf_gb_free(&b);
+    QSFWorker *w = start();
+    Seen *seen = finish(w, qsf_worker_load(w, path, &s));
+    assert_int_equal(seen->end.code, QSF_EXIT_MODEL);
+    assert_non_null(strstr(seen->end_text, "it can only tokenize"));
+    qsf_worker_stop(w);
+    unlink(path);
+}
+
+static void a_template_is_changed_without_reading_the_weights_again(void **state) {
+    (void)state;
+    QSFSettings s = settings();
+    QSFWorker *w = start_with(tiny, 5);
+    finish(w, submit(w, "hello"));
+    snprintf(s.chat_template, sizeof s.chat_template, "raw");
+    load_as(w, tiny, &s);
+    set_max(w, 5);
+    Seen *seen = finish(w, submit(w, "hello"));
+    assert_true(seen->end.reused_tokens > 0); /* the cache is still there */
+    s.ctx = 128;
+    load_as(w, tiny, &s);
+    set_max(w, 5);
+    seen = finish(w, submit(w, "hello"));
+    assert_int_equal(seen->end.reused_tokens, 0);
+    qsf_worker_stop(w);
+}
+
+static void streaming_with_free_memory_is_told(void **state) {
+    (void)state;
+    QSFSettings s = settings();
+    QSFWorker *w = start();
+    Seen *seen = finish(w, qsf_worker_load(w, big, &s));
+    assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
+    assert_int_equal(seen->notices, 0); /* all of it is pinned */
+    s.pin = 0; /* asked for: no notice */
+    seen = finish(w, qsf_worker_load(w, big, &s));
+    assert_int_equal(seen->notices, 0);
+    QSFStats st;
+    qsf_worker_stats(w, &st);
+    assert_true(st.streamed_bytes > 0 && st.pinned_bytes == 0);
+    set_max(w, 5);
+    seen = finish(w, submit(w, "hello"));
+    qsf_worker_stats(w, &st);
+    assert_true(st.bytes_read > 0 && st.io_gbps > 0 && st.stall >= 0 && st.stall <= 1);
+    assert_true(st.bytes_per_token > 0);
+    qsf_worker_stop(w);
+}
+
+typedef struct Watch {
+    QSFWorker *w;
+    atomic_bool stop;
+    unsigned states; /* bit per state seen */
+} Watch;
+
+static void *watch(void *arg) {
+    Watch *v = arg;
+    QSFStats st;
+    QSFParams p;
+    while (!atomic_load(&v->stop)) {
+        qsf_worker_stats(v->w, &st);
+        v->states |= 1u << st.state;
+        if (st.ctx_size > 0 && st.ctx_used > st.ctx_size) v->states |= 1u << 31;
+        qsf_worker_get_params(v->w, &p);
+        qsf_worker_busy(v->w);
+        free(qsf_worker_describe(v->w, "model"));
+    }
+    return NULL;
+}
+
+static void another_thread_may_look_at_any_time(void **state) {
+    (void)state;
+    QSFSettings s = settings();
+    QSFWorker *w = start();
+    Watch v = {.w = w};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, watch, &v), 0);
+    for (int i = 0; i < 3; i++) {
+        s.params.max_tokens = 20;
+        load_as(w, i == 1 ? tiny : big, &s);
+        finish(w, submit(w, "hello there, what do you see"));
+        finish(w, qsf_worker_unload(w));
+    }
+    atomic_store(&v.stop, true);
+    pthread_join(thread, NULL);
+    assert_true((v.states & 1u << QSF_STATE_DECODE) != 0 && v.states >> 31 == 0);
+    qsf_worker_stop(w);
+}
+
+static void stop_does_not_wait_for_the_answer(void **state) {
+    (void)state;
+    QSFWorker *w = start_with(big, 0);
+    assert_true(submit(w, "an endless story") > 0);
+    uint64_t t = qsf_now_ns();
+    qsf_worker_stop(w);
+    assert_true(qsf_now_ns() - t < 2000000000u);
+    QSFSettings s = settings();
+    w = start();
+    assert_true(qsf_worker_load(w, big, &s) > 0);
+    qsf_worker_stop(w);
+}
+
+static void the_real_model_tells_its_story(void **state) {
+    (void)state;
+    char path[1024], want[1024] = "";
+    const char *found = qsf_test_data("models/stories260K.gguf");
+    if (found == NULL) skip();
+    snprintf(path, sizeof path, "%s", found);
+    const char *text = qsf_test_data("models/stories260K.greedy.txt");
+    if (text == NULL) skip();
+    FILE *f = fopen(text, "rb");
+    assert_non_null(f);
+    want[fread(want, 1, sizeof want - 1, f)] = '\0';
+    fclose(f);
+    QSFWorker *w = start_with(path, 80);
+    Seen *s = finish(w, submit(w, "Once upon a time"));
+    assert_string_equal(s->text, want + strlen("Once upon a time"));
+
+    /* A stop string is found wherever the tokens cut it. */
+    static const char *const stop[] = {"red ball"};
+    QSFMessage m = {"user", "Once upon a time", 16};
+    QSFRequest r = {.messages = &m, .n_messages = 1, .stop = stop, .n_stop = 1};
+    s = finish(w, qsf_worker_submit(w, &r));
+    assert_int_equal(s->end.stop, QSF_STOP_STRING);
+    assert_int_equal(s->len, (size_t)(strstr(want, "red ball") - want) - 16);
+    QSFStats st;
+    qsf_worker_stats(w, &st);
+    printf("stories260K: decode %.0f tok/s, peak %.1f MB of %.1f MB\n", st.decode_tps, (double)st.peak_rss / 1048576,
+           (double)st.budget / 1048576);
+    qsf_worker_stop(w);
+}
+
+static void names(void **state) {
+    (void)state;
+    assert_string_equal(qsf_stop_name(QSF_STOP_EOS), "eos");
+    assert_string_equal(qsf_stop_name(QSF_STOP_STRING), "stop");
+    assert_string_equal(qsf_stop_name(QSF_STOP_INTERRUPTED), "interrupted");
+    assert_true(qsf_version()[0] >= '0' && qsf_version()[0] <= '9');
+}
+
+static int setup(void **state) {
+    (void)state;
+    unsetenv("QSF_CPU_MASK");
+    snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("worker_tiny.gguf"));
+    snprintf(big, sizeof big, "%s", qsf_test_tmp("worker_big.gguf"));
+    const QsfTinySpec spec = {.layers = 6, .hidden = 256, .heads = 8, .kv_heads = 4, .ffn = 1024, .ctx = 1024, .vocab = 2000};
+    return qsf_test_write_tiny_llama(tiny, NULL) != 0 || qsf_test_write_tiny_llama(big, &spec) != 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    return unlink(tiny) | unlink(big);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_model),
+        cmocka_unit_test(it_answers_and_reuses_the_prefix),
+        cmocka_unit_test(statistics_and_descriptions),
+        cmocka_unit_test(a_second_request_is_refused_while_one_runs),
+        cmocka_unit_test(cancel_while_decoding_keeps_the_text),
+        cmocka_unit_test(cancel_while_reading_the_prompt),
+        cmocka_unit_test(cancel_while_loading),
+        cmocka_unit_test(parameters_change_in_the_middle_of_an_answer),
+        cmocka_unit_test(a_reader_who_sleeps_gets_everything_at_once),
+        cmocka_unit_test(a_failed_load_keeps_what_can_be_kept),
+        cmocka_unit_test(a_vocabulary_answers_nothing),
+        cmocka_unit_test(a_template_is_changed_without_reading_the_weights_again),
+        cmocka_unit_test(streaming_with_free_memory_is_told),
+        cmocka_unit_test(another_thread_may_look_at_any_time),
+        cmocka_unit_test(stop_does_not_wait_for_the_answer),
+        cmocka_unit_test(the_real_model_tells_its_story),
+        cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

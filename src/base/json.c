@@ -141,16 +141,23 @@ void qsf_json_put_string(QsfStrbuf *b, const char *s, size_t len) {
     qsf_strbuf_addc(b, '"');
 }
 
+/* The fewest digits that read back as v; without an exponent where people would write none. */
+static void shortest_real(char *text, size_t cap, double v) {
+    int digits = 1;
+    do {
+        snprintf(text, cap, "%.*e", digits - 1, v);
+    } while ((strtod(text, NULL) < v || strtod(text, NULL) > v) && ++digits <= 17);
+    int exponent = atoi(strchr(text, 'e') + 1), decimals = digits - 1 - exponent;
+    if (exponent >= -5 && exponent < 15) snprintf(text, cap, "%.*f", decimals > 0 ? decimals : 0, v);
+}
+
 void qsf_json_put_real(QsfStrbuf *b, double v) {
     char text[64];
     if (!isfinite(v)) {
         qsf_strbuf_adds(b, "null");
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (!(strtod(text, NULL) < v || strtod(text, NULL) > v)) break;
-    }
+    shortest_real(text, sizeof text, v);
     bool point = false; /* the decimal point of the locale may be any bytes; JSON's is '.' */
     for (const char *p = text; *p != '\0'; p++) {
         if (strchr("0123456789+-e", *p) != NULL) {

@@ -96,6 +96,11 @@ static void test_write_real(void **state) {
     (void)state;
     expect_json_real(0.1, "0.1");
     expect_json_real(1.0, "1");
+    expect_json_real(60.0, "60");
+    expect_json_real(-1234500.0, "-1234500");
+    expect_json_real(0.00025, "0.00025");
+    expect_json_real(1e15, "1e+15");
+    expect_json_real(0.0, "0");
     expect_json_real(-2.5e-300, "-2.5e-300");
     expect_json_real(1.0 / 3.0, "0.3333333333333333");
     expect_json_real(DBL_MAX, "1.7976931348623157e+308");

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Messages to text with segments, with the ways around templates that refuse a system message or cannot
+ * leave the last message open. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/text/chat_impl.h"
+
+void qsf_rendered_free(QsfRendered *r) {
+    qsf_strbuf_free(&r->text);
+    free(r->segs);
+    *r = (QsfRendered){ 0 };
+}
+
+/* Appends a segment, or lengthens the last one. */
+static int add_segment(QsfRendered *r, size_t len, bool trusted, QsfErr *err) {
+    size_t off = r->n_segs == 0 ? 0 : r->segs[r->n_segs - 1].off + r->segs[r->n_segs - 1].len;
+    if (len == 0) return QSF_OK;
+    if (r->n_segs > 0 && r->segs[r->n_segs - 1].trusted == trusted) {
+        r->segs[r->n_segs - 1].len += len;
+        return QSF_OK;
+    }
+    if (r->n_segs == r->cap_segs) {
+        size_t cap = r->cap_segs < 16 ? 16 : r->cap_segs * 2;
+        QsfSegment *segs = realloc(r->segs, cap * sizeof *segs);
+        if (segs == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+        r->segs = segs;
+        r->cap_segs = cap;
+    }
+    r->segs[r->n_segs++] = (QsfSegment){ off, len, trusted };
+    return QSF_OK;
+}
+
+/* Up to the end of the last run with tag QSF_J_LAST (0 when there is none), or all of it. */
+static size_t text_end(const QsfJinjaOut *o, bool open_end) {
+    if (!open_end) return o->text.len;
+    for (size_t i = o->n_runs; i-- > 0;)
+        if (o->runs[i].tag == QSF_J_LAST) return o->runs[i].end;
+    return 0;
+}
+
+/* Moves the text into *out and turns runs into segments. */
+static int take_output(QsfJinjaOut *o, bool open_end, QsfRendered *out, QsfErr *err) {
+    size_t end = text_end(o, open_end), at = 0;
+    int rc = QSF_OK;
+    qsf_strbuf_clear(&out->text);
+    out->n_segs = 0;
+    qsf_strbuf_add(&out->text, qsf_strbuf_str(&o->text), end);
+    if (!qsf_strbuf_ok(&out->text))
+        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+    for (size_t i = 0; i < o->n_runs && at < end && rc == QSF_OK; i++) {
+        size_t stop = o->runs[i].end < end ? o->runs[i].end : end;
+        rc = add_segment(out, stop - at, o->runs[i].tag == QSF_J_TEXT, err);
+        at = stop;
+    }
+    return rc;
+}
+
+/* --- variables --- */
+
+/* Roles are part of the format (templates build <|role|> from them), so the known ones count as the
+ * template's own text; any other is data. */
+static QsfJTag role_tag(const char *role) {
+    static const char *const known[] = { "system", "user", "assistant", "tool", "developer" };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(role, known[i]) == 0) return QSF_J_TEXT;
+    return QSF_J_DATA;
+}
+
+static QsfJVal text_value(QsfJMem *m, const char *s) { return qsf_j_str(m, s, strlen(s), QSF_J_TEXT); }
+
+static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, bool last) {
+    QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 2);
+    if (d.type != QSF_J_DICT) return d;
+    const char *content = msg->content == NULL ? "" : msg->content;
+    qsf_j_dict_add(m, d.u.d, text_value(m, "role"),
+                   qsf_j_str(m, msg->role, strlen(msg->role), role_tag(msg->role)));
+    qsf_j_dict_add(m, d.u.d, text_value(m, "content"),
+                   qsf_j_str(m, content, msg->len, last ? QSF_J_LAST : QSF_J_DATA));
+    return d;
+}
+
+static void set_variables(const QsfChatTemplate *t, QsfJinjaVars *v, const QsfMsg *msgs, size_t n,
+                          bool generation, bool open_end) {
+    QsfJMem *m = qsf_jinja_vars_mem(v);
+    QsfJVal list = qsf_j_list(m, QSF_J_LIST, n);
+    for (size_t i = 0; i < n && list.type == QSF_J_LIST; i++)
+        qsf_j_append(m, list.u.l, message_value(m, &msgs[i], open_end && i + 1 == n));
+    qsf_jinja_set(v, "messages", list);
+    qsf_jinja_set(v, "tools", qsf_j_none());
+    qsf_jinja_set(v, "documents", qsf_j_none());
+    qsf_jinja_set(v, "add_generation_prompt", qsf_j_bool(generation));
+    qsf_jinja_set(v, "bos_token", text_value(m, t->bos));
+    qsf_jinja_set(v, "eos_token", text_value(m, t->eos));
+}
+
+/* --- one rendering --- */
+
+typedef struct Request {
+    const QsfChatTemplate *t;
+    const QsfMsg *msgs; /* (n) */
+    size_t n;
+    bool generation; /* add_generation_prompt */
+    bool open_end;   /* end behind the content of the last message */
+} Request;
+
+/* What came of a rendering that did not fail, and why one did. */
+typedef struct Outcome {
+    bool found;   /* it went well, and an open end was found where one was asked for */
+    bool raised;  /* the template called raise_exception */
+} Outcome;
+
+static int render_once(const Request *q, QsfRendered *out, Outcome *oc, QsfErr *err) {
+    QsfJinjaOut o = { 0 };
+    QsfErr e = { 0 };
+    QsfJinjaVars *v = qsf_jinja_vars_new(NULL);
+    *oc = (Outcome){ false, false };
+    if (v == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+    set_variables(q->t, v, q->msgs, q->n, q->generation, q->open_end);
+    int rc = qsf_jinja_render(q->t->jinja, v, &o, &e);
+    if (rc != QSF_OK && !o.raised) qsf_err_prefix(&e, "chat template %s", q->t->name);
+    oc->found = rc == QSF_OK && (!q->open_end || text_end(&o, true) > 0);
+    oc->raised = o.raised;
+    rc = rc == QSF_OK ? take_output(&o, q->open_end, out, err) : qsf_err_set(err, rc, "%s", e.msg);
+    qsf_jinja_out_free(&o);
+    qsf_jinja_vars_free(v);
+    return rc;
+}
+
+/* Without an open end in the template's own text: a fresh assistant turn and the content behind it. */
+static int append_last(const Request *q, QsfRendered *out, QsfErr *err) {
+    Request before = *q;
+    Outcome oc;
+    before.n--;
+    before.generation = true;
+    before.open_end = false;
+    int rc = render_once(&before, out, &oc, err);
+    if (rc != QSF_OK) return rc;
+    const QsfMsg *last = &q->msgs[q->n - 1];
+    if (last->len > 0) qsf_strbuf_add(&out->text, last->content, last->len);
+    if (!qsf_strbuf_ok(&out->text))
+        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+    return add_segment(out, last->len, false, err);
+}
+
+static int render_request(const Request *q, QsfRendered *out, QsfErr *err) {
+    Outcome oc;
+    QsfErr e = { 0 };
+    int rc = render_once(q, out, &oc, &e);
+    if (oc.found) return rc;
+    if (q->open_end && append_last(q, out, NULL) == QSF_OK) return QSF_OK;
+    return qsf_err_set(err, rc == QSF_OK ? QSF_E_RUNTIME : rc, "%s",
+                       rc == QSF_OK ? "the chat template leaves out the message to continue" : e.msg);
+}
+
+int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err) {
+    static const QsfMsg hello = { "user", "Hello", 5 };
+    Request q = { t, &hello, 1, true, false };
+    QsfRendered r = { 0 };
+    Outcome oc;
+    int rc = render_once(&q, &r, &oc, err);
+    *raised = oc.raised;
+    qsf_rendered_free(&r);
+    return rc;
+}
+
+/* --- templates without a system message --- */
+
+static bool blank(const QsfMsg *m) {
+    for (size_t i = 0; i < m->len; i++)
+        if (strchr(" \t\r\n", m->content[i]) == NULL || m->content[i] == '\0') return false;
+    return true;
+}
+
+/* Did the first line of m get into the text? */
+static bool shows(const QsfRendered *r, const QsfMsg *m) {
+    size_t from = 0, to;
+    while (from < m->len && strchr(" \t\r\n", m->content[from]) != NULL) from++;
+    for (to = from; to < m->len && to - from < 64 && m->content[to] != '\n' && m->content[to] != '\r';) to++;
+    while (to > from && m->content[to - 1] == ' ') to--;
+    return to == from ||
+           (r->text.len > 0 && memmem(r->text.data, r->text.len, m->content + from, to - from) != NULL);
+}
+
+/* The system message in front of the first user message, in a copy of the messages. */
+static int render_merged(const Request *q, QsfRendered *out, QsfErr *err) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfMsg *msgs = malloc(q->n * sizeof *msgs);
+    size_t user = 1;
+    while (user < q->n && strcmp(q->msgs[user].role, "user") != 0) user++;
+    if (msgs == NULL || user == q->n) {
+        free(msgs);
+        return qsf_err_set(err, QSF_E_RUNTIME, "no user message to put the system message in front of");
+    }
+    qsf_strbuf_add(&b, q->msgs[0].content, q->msgs[0].len);
+    qsf_strbuf_adds(&b, "\n\n");
+    qsf_strbuf_add(&b, q->msgs[user].content, q->msgs[user].len);
+    memcpy(msgs, q->msgs + 1, (q->n - 1) * sizeof *msgs);
+    msgs[user - 1] = (QsfMsg){ "user", qsf_strbuf_str(&b), b.len };
+    Request merged = *q;
+    merged.msgs = msgs;
+    merged.n--;
+    int rc = qsf_strbuf_ok(&b) ? render_request(&merged, out, err)
+                               : qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+    qsf_strbuf_free(&b);
+    free(msgs);
+    return rc;
+}
+
+int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, bool add_generation_prompt,
+                    bool continue_last, QsfRendered *out, QsfErr *err) {
+    bool open_end = continue_last && n > 0 && strcmp(msgs[n - 1].role, "assistant") == 0;
+    Request q = { t, msgs, n, add_generation_prompt && !open_end, open_end };
+    QsfErr first = { 0 }, again = { 0 };
+    int rc = render_request(&q, out, &first);
+    bool system = n > 1 && strcmp(msgs[0].role, "system") == 0 && !blank(&msgs[0]);
+    if (!system || (rc == QSF_OK && shows(out, &msgs[0])))
+        return rc == QSF_OK ? rc : qsf_err_set(err, rc, "%s", first.msg);
+    QsfRendered merged = { 0 };
+    int rc2 = render_merged(&q, &merged, &again);
+    if (rc2 != QSF_OK) {
+        qsf_rendered_free(&merged);
+        return rc == QSF_OK ? rc : qsf_err_set(err, rc, "%s", first.msg);
+    }
+    qsf_rendered_free(out);
+    *out = merged;
+    return QSF_OK;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Chat templates: the files of templates/, choosing one, messages to prompts whose special tokens come from
+ * the template alone. */
+#include "tests/harness/qsf_test.h"
+
+#include "src/format/source.h"
+#include "src/text/chat.h"
+
+typedef struct Rig {
+    QsfLedger ledger;
+    QsfSource *src;
+    QsfTokenizer *tok;
+} Rig;
+
+/* A vocabulary of the oracle with another template (NULL: as it is); false (with a "skip:" line) without the
+ * data. */
+static bool rig_open(Rig *r, const char *vocabulary, const char *template) {
+    char relative[200];
+    QsfErr e = { 0 };
+    snprintf(relative, sizeof relative, "oracle/tokenizers/vocab/ggml-vocab-%s.gguf", vocabulary);
+    const char *path = qsf_test_data(relative);
+    if (path == NULL) return false;
+    qsf_ledger_init(&r->ledger, 0);
+    qsf_test_expect_ok(qsf_source_open(&r->src, path, &r->ledger, &e), &e);
+    if (template != NULL) {
+        QsfStrbuf spec = QSF_STRBUF_INIT;
+        qsf_strbuf_addf(&spec, "tokenizer.chat_template=str:%s", template);
+        qsf_test_expect_ok(qsf_source_override(r->src, qsf_strbuf_str(&spec), &e), &e);
+        qsf_strbuf_free(&spec);
+    }
+    qsf_test_expect_ok(qsf_tokenizer_open(&r->tok, r->src, &r->ledger, &e), &e);
+    return true;
+}
+
+static void rig_close(Rig *r) {
+    qsf_tokenizer_close(r->tok);
+    qsf_source_close(r->src);
+    qsf_ledger_destroy(&r->ledger);
+}
+
+static QsfChatTemplate *open_template(const Rig *r, const char *name) {
+    QsfChatTemplate *t;
+    QsfErr e = { 0 };
+    char notice[200] = "x";
+    qsf_test_expect_ok(qsf_chat_template_open(&t, r->src, r->tok, name, notice, sizeof notice, &e), &e);
+    assert_string_equal(notice, "");
+    return t;
+}
+
+#define MSG(role, text) \
+    { role, text, sizeof(text) - 1 }
+
+/* --- the files --- */
+
+static void test_files(void **state) {
+    static const QsfMsg msgs[] = { MSG("system", "Be kind."), MSG("user", "Hi"), MSG("assistant", "Yo."),
+                                   MSG("user", "Bye") };
+    static const struct {
+        const char *name, *text;
+    } files[] = {
+        { "chatml",
+          "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+          "Yo.<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n" },
+        { "llama2", "<s>[INST] <<SYS>>\nBe kind.\n<</SYS>>\n\nHi [/INST] Yo. </s><s>[INST] Bye [/INST]" },
+        { "llama3.jinja",
+          "<s><|start_header_id|>system<|end_header_id|>\n\nBe kind.<|eot_id|><|start_header_id|>user"
+          "<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nYo.<|eot_id|>"
+          "<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|>"
+          "<|start_header_id|>assistant<|end_header_id|>\n\n" },
+        { "mistral", "<s>[INST] Be kind.\n\nHi [/INST] Yo.</s>[INST] Bye [/INST]" },
+        { "gemma",
+          "<s><start_of_turn>user\nBe kind.\n\nHi<end_of_turn>\n<start_of_turn>model\nYo.<end_of_turn>\n"
+          "<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n" },
+        { "phi3", "<|system|>\nBe "
+                  "kind.<|end|>\n<|user|>\nHi<|end|>\n<|assistant|>\nYo.<|end|>\n<|user|>\nBye<|end|>\n"
+                  "<|assistant|>\n" },
+        { "zephyr",
+          "<|system|>\nBe "
+          "kind.</s>\n<|user|>\nHi</s>\n<|assistant|>\nYo.</s>\n<|user|>\nBye</s>\n<|assistant|>\n" },
+        { "alpaca", "Be kind.\n\n### Instruction:\nHi\n\n### Response:\nYo.</s>\n\n### "
+                    "Instruction:\nBye\n\n### Response:\n" },
+        { "../templates/raw.jinja", "Be kind.\nHi\nYo.\nBye" },
+    };
+    Rig r;
+    (void)state;
+    if (!rig_open(&r, "llama-spm", NULL)) skip();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[1000];
+        QsfRendered out = { 0 };
+        QsfErr e = { 0 };
+        bool by_path = files[i].name[0] == '.';
+        snprintf(path, sizeof path, "%s/%s", getenv("QSF_DATADIR"), files[i].name + 3);
+        QsfChatTemplate *t = open_template(&r, by_path ? path : files[i].name);
+        assert_true(strncmp(qsf_chat_template_source(t), "{# ", 3) == 0);
+        assert_null(strchr(qsf_chat_template_name(t), '.'));
+        qsf_test_expect_ok(qsf_chat_render(t, msgs, 4, true, false, &out, &e), &e);
+        assert_string_equal(qsf_strbuf_str(&out.text), files[i].text);
+        qsf_rendered_free(&out);
+        qsf_chat_template_close(t);
+    }
+    rig_close(&r);
+}
+
+static void test_list(void **state) {
+    static const char names[] = "alpaca\0chatml\0gemma\0llama2\0llama3\0mistral\0phi3\0raw\0zephyr\0";
+    char *list = qsf_chat_template_list();
+    (void)state;
+    assert_non_null(list);
+    assert_memory_equal(list, names, sizeof names);
+    free(list);
+}
+
+/* --- choosing --- */
+
+static void test_choice(void **state) {
+    Rig r;
+    QsfErr e = { 0 };
+    QsfChatTemplate *t = (QsfChatTemplate *)&r;
+    char notice[300];
+    (void)state;
+    if (!rig_open(&r, "llama-spm", NULL)) skip();
+    qsf_test_expect_ok(qsf_chat_template_open(&t, r.src, r.tok, NULL, notice, sizeof notice, &e), &e);
+    assert_null(t); /* a base model */
+    assert_null(open_template(&r, "raw"));
+    assert_int_equal(qsf_chat_template_open(&t, r.src, r.tok, "nonsense", NULL, 0, &e), QSF_E_USAGE);
+    qsf_test_expect_err(&e, QSF_E_USAGE, "alpaca, chatml, gemma");
+    assert_null(t);
+    qsf_err_clear(&e);
+    assert_int_equal(qsf_chat_template_open(&t, r.src, r.tok, "/", NULL, 0, &e), QSF_E_MODEL);
+    qsf_chat_template_close(NULL);
+    rig_close(&r);
+}
+
+static void test_model_template(void **state) {
+    Rig r;
+    (void)state;
+    if (!rig_open(&r, "llama-spm", "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"))
+        skip();
+    QsfChatTemplate *t = open_template(&r, NULL);
+    assert_string_equal(qsf_chat_template_name(t), "model");
+    assert_true(strncmp(qsf_chat_template_source(t), "{% for", 6) == 0);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+}
+
+/* What cannot be compiled, or breaks when it runs, is replaced by the file of its family. */
+static void test_replacement(void **state) {
+    static const struct {
+        const char *vocabulary, *template, *file;
+    } cases[] = {
+        { "llama-spm", "{% include 'x' %}<|im_start|>", "chatml" },
+        { "llama-spm", "{{ messages|nope }} [INST]", "mistral" },
+        { "llama-spm", "{{ messages.x.y }}<start_of_turn>", "gemma" },
+        { "llama-bpe", "{% trans %}", "llama3" },
+        { "phi-3", "{{ 1 // 0 }}", "phi3" },
+        { "llama-spm", "{% trans %}", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Rig r;
+        QsfChatTemplate *t;
+        QsfErr e = { 0 };
+        char notice[300];
+        if (!rig_open(&r, cases[i].vocabulary, cases[i].template)) skip();
+        int rc = qsf_chat_template_open(&t, r.src, r.tok, NULL, notice, sizeof notice, &e);
+        if (cases[i].file == NULL) {
+            qsf_test_expect_err(&e, QSF_E_MODEL, "line 1: not supported: tag 'trans'");
+            assert_int_equal(rc, QSF_E_MODEL);
+            assert_null(t);
+        } else {
+            qsf_test_expect_ok(rc, &e);
+            assert_string_equal(qsf_chat_template_name(t), cases[i].file);
+            assert_non_null(strstr(notice, cases[i].file));
+            assert_non_null(strstr(notice, "line 1: "));
+        }
+        qsf_chat_template_close(t);
+        rig_close(&r);
+    }
+}
+
+/* --- rendering --- */
+
+static void expect_render(const char *template, const QsfMsg *msgs, size_t n, bool continue_last,
+                          const char *text) {
+    Rig r;
+    QsfRendered out = { 0 };
+    QsfErr e = { 0 };
+    if (!rig_open(&r, "llama-spm", template)) skip();
+    QsfChatTemplate *t = open_template(&r, NULL);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, n, true, continue_last, &out, &e), &e);
+    assert_string_equal(qsf_strbuf_str(&out.text), text);
+    size_t end = 0;
+    for (size_t i = 0; i < out.n_segs; end += out.segs[i++].len) {
+        assert_int_equal(out.segs[i].off, end);
+        assert_true(i == 0 || out.segs[i].trusted != out.segs[i - 1].trusted);
+    }
+    assert_int_equal(end, out.text.len);
+    qsf_rendered_free(&out);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+}
+
+#define SIMPLE                                                                                        \
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>{% endfor %}{% if add_generation_prompt " \
+    "%}<assistant>{% endif %}"
+#define TRIMS                                                                                              \
+    "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}</>{% endfor %}{% if add_generation_prompt " \
+    "%}<assistant>{% endif %}"
+#define NO_SYSTEM "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" SIMPLE
+#define IGNORES_SYSTEM \
+    "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}</>{% endfor %}<assistant>"
+#define ONLY_USERS \
+    "{% for m in messages if m.role == 'user' %}<{{ m.role }}>{{ m.content }}</>{% endfor %}<assistant>"
+
+static void test_continue(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "Hi"), MSG("assistant", " Hi Hi ") };
+    static const QsfMsg empty[] = { MSG("user", "Hi"), MSG("assistant", "") };
+    (void)state;
+    expect_render(SIMPLE, msgs, 2, true, "<user>Hi</><assistant> Hi Hi ");
+    expect_render(TRIMS, msgs, 2, true, "<user>Hi</><assistant>Hi Hi");
+    expect_render(SIMPLE, msgs, 2, false, "<user>Hi</><assistant> Hi Hi </><assistant>");
+    expect_render(SIMPLE, msgs, 1, true, "<user>Hi</><assistant>"); /* the last one is the user's */
+    expect_render(SIMPLE, empty, 2, true, "<user>Hi</><assistant>");
+    expect_render(ONLY_USERS, msgs, 2, true, "<user>Hi</><assistant> Hi Hi ");
+}
+
+static void test_system_refused(void **state) {
+    static const QsfMsg msgs[] = { MSG("system", "Be kind."), MSG("user", "Hi") };
+    static const QsfMsg blank[] = { MSG("system", " "), MSG("user", "Hi") };
+    (void)state;
+    expect_render(NO_SYSTEM, msgs, 2, false, "<user>Be kind.\n\nHi</><assistant>");
+    expect_render(IGNORES_SYSTEM, msgs, 2, false, "<user>Be kind.\n\nHi</><assistant>");
+    expect_render(IGNORES_SYSTEM, blank, 2, false, "<user>Hi</><assistant>");
+    expect_render(SIMPLE, msgs, 2, false, "<system>Be kind.</><user>Hi</><assistant>");
+}
+
+static void test_raise(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "Hi"), MSG("user", "Ho") };
+    Rig r;
+    QsfRendered out = { 0 };
+    QsfErr e = { 0 };
+    (void)state;
+    if (!rig_open(&r, "llama-spm",
+                  "{% if messages|length > 1 %}{{ raise_exception('roles must alternate') }}{% endif %}x"))
+        skip();
+    QsfChatTemplate *t = open_template(&r, NULL);
+    assert_int_equal(qsf_chat_render(t, msgs, 2, true, false, &out, &e), QSF_E_RUNTIME);
+    assert_string_equal(e.msg, "roles must alternate");
+    qsf_rendered_free(&out);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+}
+
+/* --- token ids --- */
+
+/* Vocabularies and a file of their kind. */
+static const struct {
+    const char *vocabulary, *file;
+} kinds[] = { { "llama-spm", "llama2" }, { "llama-bpe", "llama3" }, { "phi-3", "phi3" },
+              { "llama-bpe", "chatml" }, { "llama-spm", "zephyr" }, { "llama-spm", "alpaca" },
+              { "phi-3", "mistral" } };
+
+static QsfIds encode(const Rig *r, const QsfChatTemplate *t, const QsfMsg *msgs, size_t n,
+                     bool continue_last) {
+    QsfIds ids = { 0 };
+    QsfErr e = { 0 };
+    qsf_test_expect_ok(qsf_chat_encode(t, r->tok, msgs, n, true, continue_last, &ids, &e), &e);
+    return ids;
+}
+
+/* Contents without special tokens: the same ids as the whole text at once, and one BOS. */
+static void test_whole_text(void **state) {
+    static const QsfMsg msgs[] = { MSG("system", "Be kind,\n be short."),
+                                   MSG("user", " Don't  say \xF0\x9F\x98\x80 caf\xC3\xA9"),
+                                   MSG("assistant", "Hello  there\n\n"),
+                                   MSG("user", "12345 <b> | [x] \xE4\xBD\xA0") };
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        Rig r;
+        QsfRendered text = { 0 };
+        QsfErr e = { 0 };
+        if (!rig_open(&r, kinds[i].vocabulary, NULL)) skip();
+        QsfChatTemplate *t = open_template(&r, kinds[i].file);
+        QsfIds ids = encode(&r, t, msgs, 4, false), whole = { 0 };
+        qsf_test_expect_ok(qsf_chat_render(t, msgs, 4, true, false, &text, &e), &e);
+        size_t bos_len;
+        int32_t bos = qsf_tokenizer_bos(r.tok);
+        const char *bos_text = qsf_tokenizer_raw(r.tok, bos, &bos_len);
+        bool has_bos = strncmp(qsf_strbuf_str(&text.text), bos_text, bos_len) == 0;
+        qsf_test_expect_ok(qsf_tokenizer_encode(r.tok, qsf_strbuf_str(&text.text), text.text.len,
+                                                QSF_TOK_SPECIAL | (has_bos ? 0 : QSF_TOK_BOS), &whole, &e),
+                           &e);
+        assert_int_equal(ids.n, whole.n);
+        assert_memory_equal(ids.data, whole.data, ids.n * sizeof *ids.data);
+        assert_int_equal(ids.data[0], bos);
+        assert_int_not_equal(ids.data[1], bos);
+        qsf_ids_free(&ids);
+        qsf_ids_free(&whole);
+        qsf_rendered_free(&text);
+        qsf_chat_template_close(t);
+        rig_close(&r);
+    }
+}
+
+static size_t count_control(const Rig *r, const QsfIds *ids) {
+    size_t n = 0;
+    for (size_t i = 0; i < ids->n; i++) {
+        QsfTokenType type = qsf_tokenizer_type(r->tok, ids->data[i]);
+        n += type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_UNKNOWN ||
+             qsf_tokenizer_is_eog(r->tok, ids->data[i]);
+    }
+    return n;
+}
+
+/* Every control token typed by the user, alone and inside other text: no more control tokens than without. */
+static void test_typed_tokens(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        Rig r;
+        if (!rig_open(&r, kinds[i].vocabulary, NULL)) skip();
+        QsfChatTemplate *t = open_template(&r, kinds[i].file);
+        QsfMsg plain = MSG("user", "Hi");
+        QsfIds ids = encode(&r, t, &plain, 1, false);
+        size_t want = count_control(&r, &ids), tried = 0;
+        qsf_ids_free(&ids);
+        for (uint32_t id = 0; id < qsf_tokenizer_n_vocab(r.tok); id++) {
+            size_t len;
+            if (qsf_tokenizer_type(r.tok, (int32_t)id) != QSF_TOKEN_CONTROL) continue;
+            const char *raw = qsf_tokenizer_raw(r.tok, (int32_t)id, &len);
+            QsfStrbuf b = QSF_STRBUF_INIT;
+            qsf_strbuf_add(&b, raw, len);
+            qsf_strbuf_adds(&b, tried % 2 == 0 ? "" : " and ");
+            if (tried % 2 != 0) qsf_strbuf_add(&b, raw, len);
+            QsfMsg msg = { "user", qsf_strbuf_str(&b), b.len };
+            ids = encode(&r, t, &msg, 1, false);
+            if (count_control(&r, &ids) != want)
+                fail_msg("%s: '%.*s' became a token", kinds[i].vocabulary, (int)len, raw);
+            qsf_ids_free(&ids);
+            qsf_strbuf_free(&b);
+            tried++;
+        }
+        printf("%s with %s: %zu control tokens typed\n", kinds[i].vocabulary, kinds[i].file, tried);
+        assert_true(tried > 0);
+        qsf_chat_template_close(t);
+        rig_close(&r);
+    }
+}
+
+/* Halves of a token on both sides of a border do not make one; a role cannot smuggle one in. */
+static void test_borders(void **state) {
+    static const QsfMsg half[] = { MSG("user", "_start|>"), MSG("user", "<|eot") },
+                        role[] = { MSG("<|eot_id|>", "x") };
+    Rig r;
+    (void)state;
+    if (!rig_open(&r, "llama-bpe", "{% for m in messages %}<|im{{ m.content }}_id|>{{ m.role }}{% endfor %}"))
+        skip();
+    QsfChatTemplate *t = open_template(&r, NULL);
+    QsfIds ids = encode(&r, t, half, 2, false);
+    assert_int_equal(count_control(&r, &ids), 1); /* BOS */
+    qsf_ids_free(&ids);
+    ids = encode(&r, t, role, 1, false);
+    assert_int_equal(count_control(&r, &ids), 1);
+    qsf_ids_free(&ids);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+}
+
+/* The ids of a conversation continue those of its beginning (what lies in the KV cache stays useful). */
+static void test_prefix(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "Hi"), MSG("assistant", "Hello there"), MSG("user", "Bye") };
+    Rig r;
+    (void)state;
+    if (!rig_open(&r, "llama-bpe", NULL)) skip();
+    QsfChatTemplate *t = open_template(&r, "llama3");
+    QsfIds open = encode(&r, t, msgs, 2, true), all = encode(&r, t, msgs, 3, false);
+    assert_true(open.n < all.n);
+    assert_memory_equal(open.data, all.data, open.n * sizeof *open.data);
+    qsf_ids_free(&open);
+    qsf_ids_free(&all);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+}
+
+static void test_without_template(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "Once <s>"), MSG("assistant", "upon") };
+    Rig r;
+    QsfErr e = { 0 };
+    QsfIds want = { 0 };
+    (void)state;
+    if (!rig_open(&r, "llama-spm", NULL)) skip();
+    QsfIds ids = encode(&r, NULL, msgs, 2, false);
+    qsf_test_expect_ok(qsf_tokenizer_encode(r.tok, "Once <s>\nupon", 13, QSF_TOK_BOS, &want, &e), &e);
+    assert_int_equal(ids.n, want.n);
+    assert_memory_equal(ids.data, want.data, ids.n * sizeof *ids.data);
+    assert_int_equal(count_control(&r, &ids), 1);
+    qsf_ids_free(&ids);
+    qsf_ids_free(&want);
+    rig_close(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_model_template),
+        cmocka_unit_test(test_replacement),
+        cmocka_unit_test(test_continue),
+        cmocka_unit_test(test_system_refused),
+        cmocka_unit_test(test_raise),
+        cmocka_unit_test(test_whole_text),
+        cmocka_unit_test(test_typed_tokens),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_without_template),
+    };
+    const char *dir = getenv("QSF_SRCDIR");
+    setenv("QSF_DATADIR", dir == NULL ? "." : dir, 0);
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no templates of whoever runs this */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,6 +13,8 @@
 #include "src/base/clock.h"
 #include "tests/harness/gguf_build.h"
 
+#define BUDGET (2048ull << 20) /* roomy: sanitizers keep freed memory resident */
+
 static char tiny[256], big[256]; /* the big one computes long enough to be interrupted */
 
 /* What one request said. */
@@ -68,6 +70,7 @@ static QSFSettings settings(void) {
     QSFSettings s;
     qsf_settings_default(&s);
     s.threads = 2;
+    s.ram_budget = BUDGET;
     s.params.temperature = 0;
     s.params.ignore_eos = true;
     return s;
@@ -117,7 +120,7 @@ static void without_a_model(void **state) {
     assert_string_equal(s->end_text, "no model is loaded: /model FILE");
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_EMPTY);
-    assert_true(st.budget == 200u << 20 && st.rss > 0 && st.peak_rss >= st.rss);
+    assert_true(st.budget == BUDGET && st.rss > 0 && st.peak_rss >= st.rss);
     assert_null(qsf_worker_describe(w, "model"));
     s = finish(w, qsf_worker_unload(w));
     assert_int_equal(s->end.type, QSF_EVENT_DONE);
@@ -175,7 +178,7 @@ static void statistics_and_descriptions(void **state) {
     assert_int_equal(st.n_layers, 2);
     assert_int_equal(st.threads, 2);
     assert_true(st.backend[0] != '\0' && st.ctx_size > 0);
-    assert_int_equal(st.budget, 200u << 20);
+    assert_int_equal(st.budget, BUDGET);
     assert_int_equal(st.n_mem, QSF_STATS_MEM);
     for (uint32_t i = 0; i < st.n_mem; i++) {
         assert_non_null(st.mem[i].name);
@@ -373,6 +376,27 @@ static void streaming_with_free_memory_is_told(void **state) {
     qsf_worker_stats(w, &st);
     assert_true(st.bytes_read > 0 && st.io_gbps > 0 && st.stall >= 0 && st.stall <= 1);
     assert_true(st.bytes_per_token > 0);
+
+    /* A little more than the least budget: the notice names one that pins everything. */
+    static const char least[] = "smallest budget that works: ";
+    s = settings();
+    s.ram_budget = 1u << 20;
+    seen = finish(w, qsf_worker_load(w, big, &s));
+    assert_int_equal(seen->end.code, QSF_EXIT_BUDGET);
+    const char *at = strstr(seen->end_text, least);
+    assert_non_null(at);
+    s.ram_budget = (strtoull(at + strlen(least), NULL, 10) + 8) << 20;
+    seen = finish(w, qsf_worker_load(w, big, &s));
+    assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
+    qsf_worker_stats(w, &st);
+    assert_true(st.streamed_bytes > 0);
+    at = strstr(seen->notice, "--ram-budget ");
+    assert_non_null(at);
+    s.ram_budget = strtoull(at + strlen("--ram-budget "), NULL, 10) << 20;
+    seen = finish(w, qsf_worker_load(w, big, &s));
+    assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
+    qsf_worker_stats(w, &st);
+    assert_true(st.streamed_bytes == 0);
     qsf_worker_stop(w);
 }
 

@@ -44,7 +44,7 @@ static bool range_count(QsfJCtx *c, int64_t start, int64_t stop, int64_t step, u
 
 static bool g_range(QsfJCtx *c, QsfJArgs *a, QsfJVal *out) {
     int64_t v[3];
-    uint64_t n;
+    uint64_t n = 0;
     for (uint32_t i = 0; i < 3; i++)
         if (!qsf_j_arg_int(c, a, i, i == 2, &v[i])) return false;
     if (!qsf_j_given(a, 0)) return qsf_j_fail(c, "range() needs a number");

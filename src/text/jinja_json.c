@@ -135,7 +135,7 @@ static bool key_order(QsfJCtx *c, const Style *st, const QsfJDict *d, uint32_t *
 }
 
 static bool put_json_dict(QsfJCtx *c, Style *st, const QsfJDict *d) {
-    uint32_t *order;
+    uint32_t *order = NULL;
     if (d->n == 0) return qsf_j_puts(c, "{}");
     if (!key_order(c, st, d, &order) || !qsf_j_puts(c, "{")) return false;
     st->level++;

@@ -17,7 +17,7 @@
 #define MIB (1ull << 20)
 /* What grows after the measurement of the resident set without being charged to anything: code and library
  * pages touched for the first time, small allocations of libc, jansson and PCRE2, one frame of a screen. */
-#define BASE_SLACK (4 * MIB)
+#define BASE_SLACK (2 * MIB)
 #define META_SLACK (64u << 10)
 #define MESSAGE_BYTES (1 * MIB) /* copies, rendered text and ids of an ordinary prompt */
 #define THREADS_MAX 256
@@ -102,12 +102,13 @@ static void note_streaming(QsfRuntime *r, const QsfPlanOptions *o) {
 
 /* The categories that are planned but belong to no allocation of ours. */
 static int charge_base(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
-    uint64_t code = r->plan.rows[QSF_MEM_CODE];
-    code -= o->stack_bytes < code ? o->stack_bytes : code;
+    uint64_t *rows = r->plan.rows;
+    rows[QSF_MEM_CODE] -= o->stack_bytes; /* planned as part of what is there before loading */
+    rows[QSF_MEM_STACKS] += o->stack_bytes;
     qsf_ledger_set_limit(&r->ledger, r->plan.budget);
-    int rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_CODE, code, "code and libraries", err);
+    int rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_CODE, rows[QSF_MEM_CODE], "code and libraries", err);
     if (rc == QSF_OK) rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_STACKS, o->stack_bytes, "engine stack", err);
-    if (rc == QSF_OK) rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_KERNEL, r->plan.rows[QSF_MEM_KERNEL], "kernel", err);
+    if (rc == QSF_OK) rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_KERNEL, rows[QSF_MEM_KERNEL], "kernel", err);
     return rc;
 }
 

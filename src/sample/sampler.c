@@ -126,14 +126,22 @@ static void draw_dense(QsfSampler *s, double u, QsfSampled *out) {
     out->kept = s->n;
 }
 
-/* The fewest leading candidates (sorted) that have top_p of total, total being in units of exp(x - max). */
-static size_t cut_top_p(const QsfSampler *s, size_t n, double top_p, double total) {
+/* The fewest leading candidates that have top_p of total, total being in units of exp(x - max); they are sorted
+ * from `sure` on, and all before that count. */
+static size_t cut_top_p(const QsfSampler *s, size_t sure, size_t n, double top_p, double total) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         sum += exp((double)s->cand[i].x - (double)s->max);
-        if (sum >= top_p * total) return i + 1;
+        if (i >= sure && sum >= top_p * total) return i + 1;
     }
     return n;
+}
+
+static size_t cut_min_p(QsfSampler *s, size_t n, float limit) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (s->cand[i].x >= limit) s->cand[kept++] = s->cand[i];
+    return kept;
 }
 
 static double total_weight(const QsfSampler *s, size_t n) {
@@ -150,17 +158,17 @@ static size_t filter(QsfSampler *s, const QSFParams *p) {
     if (p->top_k > 0 && (uint32_t)p->top_k < s->n) {
         n = (size_t)p->top_k;
         qsf_select_top_k(s->cand, n, s->x, s->n);
-        if (top_p) n = cut_top_p(s, n, (double)p->top_p, total_weight(s, n));
+        if (top_p) n = cut_top_p(s, 0, n, (double)p->top_p, total_weight(s, n));
     } else if (top_p) {
         probabilities(s, 1.0f);
         float largest = s->p[s->table->argmax(s->x, s->n)];
-        n = qsf_select_nucleus(s->cand, s->x, s->p, s->n, s->max, (double)p->top_p);
-        n = cut_top_p(s, n, (double)p->top_p, 1.0 / (double)largest);
+        size_t sure;
+        n = qsf_select_nucleus(s->cand, s->x, s->p, s->n, s->max, (double)p->top_p, &sure);
+        n = cut_top_p(s, sure, n, (double)p->top_p, 1.0 / (double)largest);
     } else if (p->min_p > 0) {
         return qsf_select_at_least(s->cand, s->x, s->n, limit);
     }
-    while (n > 1 && s->cand[n - 1].x < limit) n--; /* sorted: what min-p drops is at the end */
-    return n;
+    return p->min_p > 0 ? cut_min_p(s, n, limit) : n;
 }
 
 static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampled *out) {

@@ -58,19 +58,31 @@ static size_t bucket_of(float x, float max) {
     return d < (float)BUCKETS ? (size_t)d : BUCKETS;
 }
 
-size_t qsf_select_nucleus(QsfCandidate *cand, const float *x, const float *p, size_t n, float max, double top_p) {
-    double mass[BUCKETS + 1] = {0}, total = 0, sum = 0;
-    for (size_t i = 0; i < n; i++) mass[bucket_of(x[i], max)] += (double)p[i];
+/* First bucket with which the sum of the masses reaches top_p of them all. */
+static size_t last_bucket(const double *mass, double top_p) {
+    double total = 0, sum = 0;
+    size_t last = 0;
     for (size_t b = 0; b <= BUCKETS; b++) total += mass[b];
-    size_t last = 0, kept = 0;
     for (; last < BUCKETS; last++) {
         sum += mass[last];
         if (sum >= top_p * total) break;
     }
+    return last;
+}
+
+size_t qsf_select_nucleus(QsfCandidate *cand, const float *x, const float *p, size_t n, float max, double top_p,
+                          size_t *sure) {
+    double mass[BUCKETS + 1] = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) mass[bucket_of(x[i], max)] += (double)p[i];
+    size_t last = last_bucket(mass, top_p);
     for (size_t i = 0; i < n; i++)
-        if (bucket_of(x[i], max) <= last) cand[kept++] = (QsfCandidate){x[i], (int32_t)i};
-    heapify(cand, kept);
-    unheap(cand, kept);
+        if (bucket_of(x[i], max) < last) cand[kept++] = (QsfCandidate){x[i], (int32_t)i};
+    *sure = kept;
+    for (size_t i = 0; i < n; i++)
+        if (bucket_of(x[i], max) == last) cand[kept++] = (QsfCandidate){x[i], (int32_t)i};
+    heapify(cand + *sure, kept - *sure);
+    unheap(cand + *sure, kept - *sure);
     return kept;
 }
 

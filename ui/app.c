@@ -30,6 +30,7 @@ void ui_app_free(UiApp *a) {
     ui_buf_free(&a->system);
     ui_buf_free(&a->queue);
     free(a->model_path);
+    free(a->good_path);
     free(a->want_model);
     *a = (UiApp){ 0 };
 }

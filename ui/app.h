@@ -33,7 +33,9 @@ typedef struct UiApp {
     char *model_path; /* of the model that is loaded or being loaded; NULL = none */
 
     UiRequest running;
-    uint64_t request;   /* id of it */
+    uint64_t request; /* id of it */
+    char *good_path;  /* what was loaded last, with good_settings: a load that fails goes back to it */
+    QSFSettings good_settings;
     bool model_ready;   /* the last load succeeded */
     UiItem *answer;     /* the answer being written */
     size_t answer_from; /* bytes that were in it before this request (/continue) */

@@ -34,7 +34,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     (void)snprintf(it->stop, sizeof it->stop, "%s", stop);
     if (e && e->type == QSF_EVENT_DONE) {
         it->tokens += e->tokens;
-        it->seed = e->seed;
+        it->seed = a->settings.params.temperature > 0 ? e->seed : 0;
         it->tps = a->stats.decode_tps;
     }
     bool finished = strcmp(stop, "eos") == 0 || strcmp(stop, "stop") == 0;
@@ -75,6 +75,9 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
 
 static void model_loaded(UiApp *a, const QSFEvent *e) {
     a->model_ready = true;
+    free(a->good_path);
+    a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
+    a->good_settings = a->settings;
     a->engine.stats(a->engine.self, &a->stats);
     ui_app_save_model(a);
     if (a->full_screen || a->interactive)
@@ -84,19 +87,39 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     free(plan);
 }
 
-static void load_failed(UiApp *a, const QSFEvent *e) {
-    bool cancelled = a->stopping && (a->want_model || a->want_reload);
-    a->engine.stats(a->engine.self, &a->stats);
-    /* A file that could not even be opened leaves the old model in place. */
-    a->model_ready = a->stats.state == QSF_STATE_IDLE;
-    if (a->model_ready && strcmp(a->stats.model_path, a->model_path) != 0) {
-        char *old = ui_strdup_len(a->stats.model_path, strlen(a->stats.model_path));
-        free(a->model_path);
-        a->model_path = old;
+/* What was loaded before the load that failed: its file and its settings, but the sampling of now. */
+static void go_back(UiApp *a) {
+    QSFSettings failed = a->settings;
+    free(a->model_path);
+    a->model_path = ui_strdup_len(a->good_path, strlen(a->good_path));
+    a->settings = a->good_settings;
+    a->settings.params = failed.params;
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT];
+        qsf_setting_get(&failed, row, was, sizeof was);
+        qsf_setting_get(&a->settings, row, is, sizeof is);
+        if (strcmp(is, was) == 0) continue;
+        ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
+        ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, is);
     }
-    if (cancelled) return;
+}
+
+static void load_failed(UiApp *a, const QSFEvent *e) {
+    bool replaced = a->stopping && (a->want_model || a->want_reload);
+    a->engine.stats(a->engine.self, &a->stats);
+    if (replaced) return;
     if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
-    ui_app_say(a, UI_ERROR, "%s", e->text ? e->text : "the model could not be loaded");
+    ui_app_say(a, UI_ERROR, "%s", e->text && *e->text ? e->text : "the model was not loaded");
+    /* A file that could not even be opened left the old model in place. */
+    a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
+    if (!a->good_path) return;
+    go_back(a);
+    if (a->model_ready) return;
+    /* Once: when this fails too there is nothing left to go back to. */
+    a->want_reload = true;
+    free(a->good_path);
+    a->good_path = NULL;
 }
 
 static void request_ended(UiApp *a, const QSFEvent *e) {

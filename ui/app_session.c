@@ -78,22 +78,49 @@ void ui_app_set_system(UiApp *a, const char *text) {
 
 /* ---- replay ---- */
 
+#define UI_SETTINGS_MAX 64
+
 typedef struct Replay {
     UiApp *app;
-    QSFSettings defaults;
-    char *model; /* the last one named */
+    QSFSettings file;            /* as the conversation has them */
+    bool given[UI_SETTINGS_MAX]; /* this run was told a value */
+    char *model;                 /* the last one named */
 } Replay;
+
+static bool differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
+    char a[QSF_SETTING_TEXT], b[QSF_SETTING_TEXT];
+    qsf_setting_get(x, row, a, sizeof a);
+    qsf_setting_get(y, row, b, sizeof b);
+    return strcmp(a, b) != 0;
+}
+
+static void begin_replay(Replay *rp) {
+    qsf_settings_default(&rp->file);
+    for (size_t i = 0; i < qsf_setting_count() && i < UI_SETTINGS_MAX; i++)
+        rp->given[i] = differs(&rp->app->settings, &rp->file, qsf_setting_at(i));
+}
 
 /* A setting of the conversation holds where this run was not told another value. */
 static void replay_set(Replay *rp, const QSFLogRecord *r) {
+    const QSFSetting *row = r->name && r->text ? qsf_setting_find(r->name) : NULL;
+    char err[200];
+    if (!row || qsf_setting_set(&rp->file, row, r->text, err, sizeof err) != 0) return;
+    for (size_t i = 0; i < qsf_setting_count() && i < UI_SETTINGS_MAX; i++) {
+        if (qsf_setting_at(i) == row && !rp->given[i])
+            (void)qsf_setting_set(&rp->app->settings, row, r->text, err, sizeof err);
+    }
+}
+
+/* What this run was told is part of the conversation from here on. */
+static void save_given(const Replay *rp) {
     UiApp *a = rp->app;
-    const QSFSetting *row = r->name ? qsf_setting_find(r->name) : NULL;
-    char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT], err[200];
-    if (!row || !r->text) return;
-    qsf_setting_get(&a->settings, row, is, sizeof is);
-    qsf_setting_get(&rp->defaults, row, was, sizeof was);
-    if (strcmp(is, was) == 0 && qsf_setting_set(&a->settings, row, r->text, err, sizeof err) == 0)
-        (void)qsf_setting_set(&rp->defaults, row, r->text, err, sizeof err);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char value[QSF_SETTING_TEXT];
+        if (!differs(&a->settings, &rp->file, row)) continue;
+        qsf_setting_get(&a->settings, row, value, sizeof value);
+        ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
+    }
 }
 
 /* The model's file name stands for its name, which the file of the conversation does not have. */
@@ -179,12 +206,14 @@ bool ui_app_resume(UiApp *a, const char *name) {
     a->session.on = on;
     ui_transcript_clear(&a->chat);
     ui_buf_clear(&a->system);
-    qsf_settings_default(&rp.defaults);
+    begin_replay(&rp);
     bool ok = qsf_chatlog_read(name, replay_record, &rp, &damaged, err, sizeof err);
-    if (ok)
+    if (ok) {
+        save_given(&rp);
         settle(a, name, damaged, rp.model);
-    else
+    } else {
         ui_app_say(a, UI_ERROR, "%s", err);
+    }
     free(rp.model);
     return ok;
 }

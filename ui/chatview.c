@@ -177,7 +177,7 @@ static void draw_label(const UiItem *it, UiCanvas *c, int row, int col, int end)
     else
         at = ui_canvas_puts(c, row, at, end, UI_STYLE_NOTICE, "  not in the context");
     char facts[96];
-    ui_format_answer(it, facts, sizeof facts);
+    ui_format_answer(it, end - at - 3, facts, sizeof facts);
     int width = (int)qsf_text_width(facts, strlen(facts));
     if (end - width - 1 > at + 1) ui_canvas_puts(c, row, end - width - 1, end, UI_STYLE_DIM, facts);
 }

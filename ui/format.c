@@ -58,17 +58,27 @@ void ui_format_mb(uint64_t bytes, char *dst, size_t cap) {
     (void)snprintf(dst, cap, "%.*f", mb < 99.95 ? 1 : 0, mb);
 }
 
-void ui_format_answer(const UiItem *it, char *dst, size_t cap) {
-    UiBuf b = { 0 };
+/* detail 0: why it ended; 1: and the tokens; 2: and their speed; 3: and the seed. */
+static void answer_facts(const UiItem *it, int detail, UiBuf *b) {
     char tps[24];
+    bool early = it->stop[0] && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0;
     ui_format_tps(it->tps, tps, sizeof tps);
-    if (it->tokens > 0) ui_buf_printf(&b, "%u tok", it->tokens);
-    if (it->tokens > 0 && it->tps > 0) ui_buf_printf(&b, "  %s t/s", tps);
-    if (it->seed != 0) ui_buf_printf(&b, "  seed %llu", (unsigned long long)it->seed);
-    if (it->stop[0] && strcmp(it->stop, "eos") != 0 && strcmp(it->stop, "stop") != 0)
-        ui_buf_printf(&b, "  %s", strcmp(it->stop, "interrupted") == 0 ? "stopped" : it->stop);
-    (void)snprintf(dst, cap, "%s", ui_buf_str(&b));
-    ui_buf_free(&b);
+    if (detail > 0 && it->tokens > 0) ui_buf_printf(b, "  %u tok", it->tokens);
+    if (detail > 1 && it->tokens > 0 && it->tps > 0) ui_buf_printf(b, "  %s t/s", tps);
+    if (detail > 2 && it->seed != 0) ui_buf_printf(b, "  seed %llu", (unsigned long long)it->seed);
+    if (early) ui_buf_printf(b, "  %s", strcmp(it->stop, "interrupted") == 0 ? "stopped" : it->stop);
+}
+
+void ui_format_answer(const UiItem *it, int room, char *dst, size_t cap) {
+    dst[0] = '\0';
+    for (int detail = 3; detail >= 0; detail--) {
+        UiBuf b = { 0 };
+        answer_facts(it, detail, &b);
+        bool fits = b.len <= (size_t)(room > 0 ? room : 0) + 2;
+        if (fits && b.len > 2) (void)snprintf(dst, cap, "%s", ui_buf_str(&b) + 2);
+        ui_buf_free(&b);
+        if (fits) return;
+    }
 }
 
 void ui_format_knob(const char *value, char *dst, size_t cap) {

@@ -234,6 +234,11 @@ void ui_input_feed(const char *bytes, size_t n) {
     menu_update();
 }
 
+/* In Emacs mode readline would take it for the Meta prefix of the next key. */
+void ui_input_escape(void) {
+    if (rl_editing_mode == 0 || RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH)) ui_input_feed("\x1b", 1);
+}
+
 void ui_input_insert(const char *text, size_t len) {
     char *copy = ui_strdup_len(text, len);
     if (!copy) return;

@@ -22,6 +22,8 @@ void ui_input_open(const UiInputHooks *hooks, const char *history);
 void ui_input_close(void);
 /* Bytes of keys that belong to the line. */
 void ui_input_feed(const char *bytes, size_t n);
+/* The Esc key by itself. */
+void ui_input_escape(void);
 /* Puts text in at the cursor: a paste, a new line. */
 void ui_input_insert(const char *text, size_t len);
 /* Replaces the whole line. */

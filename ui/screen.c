@@ -62,7 +62,7 @@ static void key_stop(UiScreen *s) {
     ui_screen_flash(s, "^C again, or ^D, leaves");
 }
 
-static void key_escape(UiScreen *s, const UiKey *k) {
+static void key_escape(UiScreen *s) {
     size_t len = 0;
     UiInputView in;
     char *queued = ui_app_unqueue(s->app, &len);
@@ -80,7 +80,7 @@ static void key_escape(UiScreen *s, const UiKey *k) {
     } else if (!s->view.follow) {
         ui_chatview_end(&s->view);
     } else {
-        ui_input_feed(k->bytes, k->n);
+        ui_input_escape();
     }
 }
 
@@ -137,7 +137,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_STOP: key_stop(s); break;
     case UI_DO_SUSPEND: s->suspend = true; break;
     case UI_DO_REDRAW: s->again = true; break;
-    case UI_DO_ESCAPE: key_escape(s, k); break;
+    case UI_DO_ESCAPE: key_escape(s); break;
     case UI_DO_NEWLINE: ui_input_insert("\n", 1); break;
     case UI_DO_HELP: open_help(s); break;
     case UI_DO_PANE: s->pane = !s->pane; break;

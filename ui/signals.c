@@ -19,7 +19,7 @@ static void on_signal(int sig) {
     errno = saved;
 }
 
-static void catch (int sig, void (*fn)(int)) {
+static void handle(int sig, void (*fn)(int)) {
     struct sigaction sa = { .sa_handler = fn, .sa_flags = SA_RESTART };
     sigemptyset(&sa.sa_mask);
     sigaction(sig, &sa, NULL);
@@ -27,14 +27,15 @@ static void catch (int sig, void (*fn)(int)) {
 
 bool ui_signals_open(bool screen) {
     if (ends[0] < 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
-    catch (SIGINT, on_signal);
-    catch (SIGTERM, on_signal);
-    catch (SIGHUP, on_signal);
-    catch (SIGPIPE, SIG_IGN);
+    handle(SIGINT, on_signal);
+    handle(SIGTERM, on_signal);
+    handle(SIGHUP, on_signal);
+    handle(SIGPIPE, SIG_IGN);
+    handle(SIGXFSZ, SIG_IGN); /* a session at the size limit is a full disk */
     if (screen) {
-        catch (SIGWINCH, on_signal);
-        catch (SIGTSTP, on_signal);
-        catch (SIGCONT, on_signal);
+        handle(SIGWINCH, on_signal);
+        handle(SIGTSTP, on_signal);
+        handle(SIGCONT, on_signal);
     }
     return true;
 }
@@ -48,7 +49,7 @@ int ui_signals_next(void) {
 
 void ui_signals_close(void) {
     static const int all[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) catch (all[i], SIG_DFL);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) handle(all[i], SIG_DFL);
     close(ends[0]);
     close(ends[1]);
     ends[0] = ends[1] = -1;

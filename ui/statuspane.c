@@ -221,10 +221,11 @@ static void knob_cell(Pane *p, int row, int col, size_t i) {
     bool chosen = p->s->knob == i && set->step > 0;
     qsf_setting_get(p->s->settings, set, value, sizeof value);
     ui_format_knob(value, shown, sizeof shown);
-    /* A long name gives way so that the value is always seen. */
-    int room = 16 - 2 - (int)strlen(shown);
+    /* A long name gives way to its first word so that the value is always seen. */
+    size_t len = strlen(set->name);
+    if (len + strlen(shown) > 14) len = strcspn(set->name, "-");
     ui_canvas_printf(p->c, row, col, p->end, chosen ? UI_STYLE_KEY : UI_STYLE_VALUE, "%s%.*s %s",
-                     chosen ? "*" : " ", room > 3 ? room : 3, set->name, shown);
+                     chosen ? "*" : " ", (int)len, set->name, shown);
 }
 
 static void meter_sampling(Pane *p) {

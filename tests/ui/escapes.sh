@@ -44,7 +44,7 @@ see '^rc=0'
 # Lines where a screen cannot be: dumb terminals, on request.
 for how in "env TERM=dumb '$chat'" "'$chat' --plain" "env ACCESSIBLE=1 '$chat'" "'$chat' --simple-io"; do
     start 80 24 "$how '$stories' --no-save -n 5"
-    see '^> '
+    see '^>'
     keys 'Once' Enter
     see '^[^ ]+: '
     keys C-d

@@ -18,7 +18,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/qsfui.XXXXXX") || exit 1
 export XDG_DATA_HOME="$work/data" XDG_STATE_HOME="$work/state" XDG_CONFIG_HOME="$work/config"
 export LC_ALL=C.UTF-8 HOME="$work"
 unset NO_COLOR ACCESSIBLE TMUX QSF_CPU_MASK
-socket=qsfui$$
+socket=qsfui$$ windows=0
 
 end() {
     tmux -L "$socket" kill-server 2>/dev/null
@@ -28,6 +28,13 @@ trap end EXIT
 trap 'exit 130' INT TERM
 
 finish() { exit $bad; }
+
+# A model with random weights that is big enough to be met in the middle of an answer: $slow.
+make_slow() {
+    slow=$work/slow.gguf
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$slow" layers=8 hidden=256 heads=4 kv_heads=4 ffn=768 ctx=8192 ||
+        skip "mktiny is not built"
+}
 
 # ---- lines
 
@@ -50,9 +57,11 @@ tm() { tmux -L "$socket" "$@"; }
 # start COLUMNS ROWS COMMAND: a shell command line in a fresh window of that size.
 start() {
     tm kill-server 2>/dev/null
+    # A server that is going away refuses sessions: the next one has its own socket.
+    windows=$((windows + 1))
+    socket=qsfui$$.$windows
     tm -f /dev/null new-session -d -s t -x "$1" -y "$2" "$3; echo rc=\$?; exec sleep 600" || skip "tmux cannot start"
 }
-# Without tmux: TERM of the window's programs is tmux's own choice (screen or tmux-256color).
 screen() { tm capture-pane -p -t t; }
 keys() { tm send-keys -t t "$@"; }
 size() { tm resize-window -t t -x "$1" -y "$2"; }
@@ -72,5 +81,5 @@ see() {
 not_see() { if screen | grep -qE -- "$1"; then screen; fail "/$1/ on the screen"; fi; }
 # wide_enough COLUMNS: no line is longer than the window.
 wide_enough() {
-    screen | awk -v w="$1" '{ n = gsub(/./, "&") } n > w { print; bad = 1 } END { exit bad }' || fail "lines longer than $1"
+    screen | sed 's/./x/g' | awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }' || fail "lines longer than $1"
 }

@@ -58,7 +58,7 @@ see 'ctx [0-9]+/'
 keys /se
 see '/sessions'
 keys C-c
-keys /temp Tab
+keys /tempe Tab
 see '^> /temperature $|^> /temperature$'
 keys .5 Enter
 see 'temperature 0 -> 0.5'

@@ -3,16 +3,16 @@
 # While it answers: typing, the queue, live settings, ^C, ^Z, signals; and a terminal left sane every time.
 . "$(dirname "$0")/lib.sh"
 need_tmux
-[ -f "$stories" ] || skip "no $stories"
-# Slow enough to be met in the middle of an answer.
-slow="'$chat' '$stories' --ignore-eos --cpu-mask ref --threads 1 -c 2048 --seed 1"
+make_slow
+slow="'$chat' '$slow' --ignore-eos --cpu-mask ref --threads 1 -c 8192 --ram-budget auto --seed 1"
 
 sane() {
-    start 80 24 "$1; stty -a | tr ';' '\n' | tr -s ' ' | tr '\n' ' '"
+    start 80 24 "$1; echo rc=\$?; stty -a | tr -s ' ;' '\n\n' | grep -x -e '-*icanon' -e '-*echo' -e '-*isig'"
 }
 is_sane() {
-    see ' icanon '
-    see ' echo '
+    see '^icanon$'
+    see '^echo$'
+    see '^isig$'
 }
 
 sane "$slow --session run"
@@ -31,6 +31,7 @@ keys Enter
 see 'queued: and then'
 keys '/temp 0.9' Enter
 see 'temperature 0.7 -> 0.9'
+see ' out ([4-9][0-9]{2}|[0-9]{4})' 60
 keys PPage
 see 'lines? below'
 keys Escape
@@ -39,10 +40,9 @@ keys C-u
 keys Escape
 sleep 0.2
 keys C-c
-see 'stopped|context' 20
-see '^ ready'
+see '^ ready' 20
 keys '/continue' Enter
-see '^ writing'
+see '^ writing' 90
 keys C-c
 see '^ ready'
 keys '/set max-tokens 5' Enter
@@ -70,7 +70,7 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     kill -"$sig" "$child"
     case $sig:${QSF_SAN:+yes} in
     SEGV:yes | ABRT:yes) see '^rc=' ;;
-    *) see "rc=${pair#*:}" ;;
+    *) see "^rc=${pair#*:}" ;;
     esac
     is_sane
     grep -q '"role":"user"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the message was not saved"
@@ -78,16 +78,15 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
 done
 
 # ^Z gives the terminal back, fg takes it again, in the middle of an answer.
-tm kill-server 2>/dev/null
-tm -f /dev/null new-session -d -s t -x 80 -y 24 "env PS1='shell> ' sh -i" || skip "tmux cannot start"
+start 80 24 "env PS1='shell> ' sh -i"
 keys "$slow --no-save" Enter
 see 'is ready'
 keys 'Once upon a time' Enter
 see '^ writing'
 keys C-z
 see '^shell> *$|Stopped'
-keys 'stty -a' Enter
-see ' icanon '
+keys 'stty -a | grep -c " icanon"' Enter
+see '^1$'
 keys 'fg' Enter
 see '│ Once upon a time'
 keys C-c

@@ -233,6 +233,36 @@ static void test_model_switch(void **state) {
     assert_int_equal(x->app.exit_code, 3);
 }
 
+/* A budget that cannot be met: the engine has given the model up, and gets it again as it was. */
+static void test_reload_fails(void **state) {
+    Fixture *x = *state;
+    say(x, "/temp 0.2");
+    say(x, "/budget 5M");
+    assert_int_equal(x->engine.n_loads, 2);
+    say(x, "meanwhile");
+    x->engine.stats.state = QSF_STATE_EMPTY;
+    fake_error(&x->engine, 4, "smallest budget that works: 50 MB");
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.n_loads, 3);
+    assert_string_equal(x->engine.path, "tiny.gguf");
+    assert_int_equal(x->engine.settings.ram_budget, (uint64_t)200 << 20);
+    assert_float_equal(x->engine.settings.params.temperature, 0.2f, 1e-6);
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    assert_string_equal(x->engine.last_content, "meanwhile");
+    /* Failing again does not go round in circles. */
+    fake_done(&x->engine, QSF_STOP_EOS, 0);
+    ui_app_pump(&x->app);
+    say(x, "/budget 6M");
+    for (int i = 0; i < 2; i++) {
+        x->engine.stats.state = QSF_STATE_EMPTY;
+        fake_error(&x->engine, 3, "the file is gone");
+        ui_app_pump(&x->app);
+    }
+    assert_int_equal(x->engine.n_loads, 5);
+    assert_false(ui_app_busy(&x->app));
+}
+
 /* ---- sessions ---- */
 
 static Fixture *second(void) {
@@ -377,6 +407,7 @@ int main(void) {
         T(test_commands_are_not_messages),
         T(test_system),
         T(test_model_switch),
+        T(test_reload_fails),
         T(test_session_replay),
         T(test_session_killed),
         T(test_session_stopped_program),

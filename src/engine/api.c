@@ -12,8 +12,8 @@
 #include "src/sample/rng.h"
 
 #define THREADS_MAX 256
-#define CTX_MAX (1 << 24)
-#define MIB 1048576.0
+#define CTX_MAX     (1 << 24)
+#define MIB         1048576.0
 
 struct QSFConfig {
     QSFSettings settings;
@@ -60,7 +60,9 @@ void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes) {
     c->settings.ram_percent = 0;
 }
 
-void qsf_config_set_threads(QSFConfig *c, int n) { c->settings.threads = n <= 0 ? 0 : n < THREADS_MAX ? n : THREADS_MAX; }
+void qsf_config_set_threads(QSFConfig *c, int n) {
+    c->settings.threads = n <= 0 ? 0 : n < THREADS_MAX ? n : THREADS_MAX;
+}
 
 void qsf_config_set_max_seq_len(QSFConfig *c, int n) {
     c->settings.ctx = n <= 0 ? 0 : n < CTX_MAX ? (uint32_t)n : (uint32_t)CTX_MAX;
@@ -74,8 +76,9 @@ void qsf_config_free(QSFConfig *c) { free(c); }
 
 static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfErr *err) {
     if (!(c->quality == 1.0f))
-        return qsf_err_set(err, QSF_E_USAGE, "quality %.2f: 1.0 is the only quality there is yet", (double)c->quality);
-    QsfRuntimeOptions o = {.settings = c->settings};
+        return qsf_err_set(err, QSF_E_USAGE, "quality %.2f: 1.0 is the only quality there is yet",
+                           (double)c->quality);
+    QsfRuntimeOptions o = { .settings = c->settings };
     int rc = qsf_runtime_open(&e->rt, path, &o, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_timeline_init(&e->timeline, &e->rt, err);
@@ -118,7 +121,7 @@ static int encode(QSFEngine *e, const char *text, QsfIds *ids, QsfErr *err) {
 
 int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens) {
     QsfErr *err = begin();
-    QsfIds ids = {0};
+    QsfIds ids = { 0 };
     if (num_tokens == NULL) {
         qsf_err_set(err, QSF_E_USAGE, "num_tokens is NULL");
         return NULL;
@@ -129,8 +132,10 @@ int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens) {
         return NULL;
     }
     int *out = malloc((ids.n + 1) * sizeof *out);
-    if (out == NULL) qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
-    else if (ids.n > 0) memcpy(out, ids.data, ids.n * sizeof *out);
+    if (out == NULL)
+        qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+    else if (ids.n > 0)
+        memcpy(out, ids.data, ids.n * sizeof *out);
     *num_tokens = out != NULL ? (int)ids.n : 0;
     qsf_ids_free(&ids);
     return out;
@@ -176,30 +181,37 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
 static int check_sampling(float temperature, float top_p, QsfErr *err) {
     if (!(temperature >= 0 && isfinite(temperature)))
         return qsf_err_set(err, QSF_E_USAGE, "temperature %g: it must be 0 or more", (double)temperature);
-    if (!(top_p > 0 && top_p <= 1)) return qsf_err_set(err, QSF_E_USAGE, "top_p %g: it must be above 0 and at most 1", (double)top_p);
+    if (!(top_p > 0 && top_p <= 1))
+        return qsf_err_set(err, QSF_E_USAGE, "top_p %g: it must be above 0 and at most 1", (double)top_p);
     return QSF_OK;
 }
 
 static QSFParams sampling(float temperature, float top_p) {
-    return (QSFParams){.temperature = temperature, .top_p = top_p, .repeat_penalty = 1};
+    return (QSFParams){ .temperature = temperature, .top_p = top_p, .repeat_penalty = 1 };
 }
 
 int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float temperature, float top_p,
                  QSFTokenCallback callback, void *user_data) {
     QsfErr *err = begin();
-    QsfIds ids = {0};
-    if (max_tokens < 0) return qsf_err_set(err, QSF_E_USAGE, "max_tokens %d: it must not be negative", max_tokens);
+    QsfIds ids = { 0 };
+    if (max_tokens < 0)
+        return qsf_err_set(err, QSF_E_USAGE, "max_tokens %d: it must not be negative", max_tokens);
     int rc = check_sampling(temperature, top_p, err);
     if (rc == QSF_OK) rc = encode(e, prompt, &ids, err);
     if (rc == QSF_OK && max_tokens > 0) {
-        Call c = {.params = sampling(temperature, top_p), .callback = callback, .user_data = user_data};
+        Call c = { .params = sampling(temperature, top_p), .callback = callback, .user_data = user_data };
         c.params.max_tokens = max_tokens;
-        QsfGenerate g = {.prompt = ids.data, .n_prompt = ids.n, .continues = true, .params = on_params, .text = on_text,
-                         .arg = &c};
+        QsfGenerate g = { .prompt = ids.data,
+                          .n_prompt = ids.n,
+                          .continues = true,
+                          .params = on_params,
+                          .text = on_text,
+                          .arg = &c };
         QsfGenerated out;
         rc = qsf_timeline_generate(&e->timeline, &g, &out, err);
         if (rc == QSF_OK && out.stop == QSF_STOP_CONTEXT)
-            rc = qsf_err_set(err, QSF_E_CONTEXT, "the context of %u tokens is full", (unsigned)qsf_forward_ctx(e->rt.fwd));
+            rc = qsf_err_set(err, QSF_E_CONTEXT, "the context of %u tokens is full",
+                             (unsigned)qsf_forward_ctx(e->rt.fwd));
     }
     qsf_ids_free(&ids);
     return rc;
@@ -222,7 +234,7 @@ int qsf_sample(const float *logits, int vocab_size, float temperature, float top
     QsfLedger ledger;
     qk_table table;
     QsfSampler *s;
-    QsfSampled out = {.id = -1};
+    QsfSampled out = { .id = -1 };
     if (logits == NULL || vocab_size < 1) {
         qsf_err_set(err, QSF_E_USAGE, "there are no logits to sample from");
         return -1;
@@ -255,7 +267,8 @@ void qsf_print_stats(QSFEngine *e) {
     qsf_forward_stats(e->rt.fwd, &f);
     for (unsigned i = 0; i < QSF_MEM_N; i++)
         fprintf(stderr, "%-20s %10.2f MB\n", qsf_mem_cat_name((QsfMemCat)i), (double)l.used[i] / MIB);
-    fprintf(stderr, "%-20s %10.2f MB of %.2f MB\n", "in all", (double)l.total / MIB, (double)e->rt.budget / MIB);
+    fprintf(stderr, "%-20s %10.2f MB of %.2f MB\n", "in all", (double)l.total / MIB,
+            (double)e->rt.budget / MIB);
     fprintf(stderr, "%-20s %10.2f MB, at most %.2f MB\n", "resident", (double)qsf_rss_bytes() / MIB,
             (double)qsf_peak_rss_bytes() / MIB);
     fprintf(stderr, "%-20s %10.2f tok/s (%llu tokens)\n", "prefill", rate(f.prefill_tokens, f.prefill_ns),

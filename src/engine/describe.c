@@ -34,7 +34,7 @@ static void print_count(uint64_t n, char *dst, size_t cap) {
     static const struct {
         double unit;
         char name;
-    } units[] = {{1e9, 'B'}, {1e6, 'M'}, {1e3, 'K'}};
+    } units[] = { { 1e9, 'B' }, { 1e6, 'M' }, { 1e3, 'K' } };
     for (size_t i = 0; i < 3; i++) {
         double v = (double)n / units[i].unit;
         if (v < 0.9995) continue;
@@ -60,7 +60,7 @@ static void put_meta(QsfStrbuf *b, const QsfModel *m, const char *key, const cha
     const char *s;
     size_t len;
     char text[256];
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     if (qsf_meta_str(m->src, key, &s, &len, &err) != QSF_OK || s == NULL || len == 0) return;
     if (len > sizeof text) len = sizeof text;
     memcpy(text, s, len);
@@ -75,8 +75,8 @@ static void put_types(QsfStrbuf *b, const QsfModel *m) {
     qsf_strbuf_addf(b, "%-16s", "weight types");
     for (uint32_t i = 0; i < TYPES_MAX; i++) {
         if (counts[i].tensors == 0) continue;
-        qsf_strbuf_addf(b, "%s%s (%llu tensors, %.1f MB)", sep, type_name(i), (unsigned long long)counts[i].tensors,
-                        (double)counts[i].bytes / 1048576);
+        qsf_strbuf_addf(b, "%s%s (%llu tensors, %.1f MB)", sep, type_name(i),
+                        (unsigned long long)counts[i].tensors, (double)counts[i].bytes / 1048576);
         sep = ", ";
     }
     qsf_strbuf_adds(b, "\n");
@@ -91,9 +91,10 @@ char *qsf_model_text(const QsfModel *m) {
     qsf_strbuf_addf(&b, "%-16s%s\n", "architecture", h->arch != NULL ? h->arch->name : "?");
     qsf_strbuf_addf(&b, "%-16s%s (%llu)\n", "parameters", params, (unsigned long long)qsf_model_n_params(m));
     qsf_strbuf_addf(&b, "%-16s%u\n%-16s%u\n", "layers", h->n_layers, "hidden", h->hidden);
-    qsf_strbuf_addf(&b, "%-16s%u of %u dimensions, %u for keys and values\n", "heads", h->n_heads, h->head_dim, h->n_kv_heads);
-    qsf_strbuf_addf(&b, "%-16s%u\n%-16s%u tokens\n%-16s%u tokens\n", "feed-forward", h->ffn, "vocabulary", h->n_vocab,
-                    "context", h->n_ctx_train);
+    qsf_strbuf_addf(&b, "%-16s%u of %u dimensions, %u for keys and values\n", "heads", h->n_heads,
+                    h->head_dim, h->n_kv_heads);
+    qsf_strbuf_addf(&b, "%-16s%u\n%-16s%u tokens\n%-16s%u tokens\n", "feed-forward", h->ffn, "vocabulary",
+                    h->n_vocab, "context", h->n_ctx_train);
     put_types(&b, m);
     put_meta(&b, m, "general.license", "licence");
     snprintf(path, sizeof path, "%s", qsf_source_path(m->src));

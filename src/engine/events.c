@@ -137,7 +137,8 @@ static bool refill(QsfEvents *q) {
         pthread_cond_signal(&q->room);
     } else if (q->signalled) {
         char c[8];
-        while (read(q->fd[0], c, sizeof c) > 0) {}
+        while (read(q->fd[0], c, sizeof c) > 0) {
+        }
         q->signalled = false;
     }
     pthread_mutex_unlock(&q->lock);

@@ -15,24 +15,24 @@
 #include "src/base/err.h"
 
 /* Unread bytes at which the engine waits, and room above them for what is said after a cancellation. */
-#define QSF_EVENTS_SOFT (128u << 10)
-#define QSF_EVENTS_HARD (288u << 10)
+#define QSF_EVENTS_SOFT    (128u << 10)
+#define QSF_EVENTS_HARD    (288u << 10)
 #define QSF_EVENT_TEXT_MAX (72u << 10) /* longest text of one push */
 
 typedef struct QsfEventLog {
     unsigned char *bytes; /* (QSF_EVENTS_HARD) records, one after another */
     size_t len;
-    size_t last;          /* where the newest record begins; len when there is none */
+    size_t last; /* where the newest record begins; len when there is none */
 } QsfEventLog;
 
 typedef struct QsfEvents {
     pthread_mutex_t lock;
     pthread_cond_t room;
-    QsfEventLog fill;     /* engine side, under the lock */
-    QsfEventLog drain;    /* owner side */
-    size_t at;            /* next record of drain */
-    int fd[2];            /* pipe: owner's end, engine's end */
-    bool signalled;       /* under the lock: a byte is in the pipe */
+    QsfEventLog fill;         /* engine side, under the lock */
+    QsfEventLog drain;        /* owner side */
+    size_t at;                /* next record of drain */
+    int fd[2];                /* pipe: owner's end, engine's end */
+    bool signalled;           /* under the lock: a byte is in the pipe */
     const atomic_int *cancel; /* non-zero: a full log is no reason to wait */
 } QsfEvents;
 

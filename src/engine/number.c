@@ -10,10 +10,10 @@
 #include "qsf_engine.h"
 #include "src/base/checked.h"
 
-#define MANTISSA_DIGITS 18   /* more digits than a double holds change nothing and would overflow */
-#define EXPONENT_MAX 400
-#define MIB ((double)(1u << 20))
-#define SIZE_LIMIT 0x1p60    /* an exabyte: any bound that keeps sums of sizes far from overflow */
+#define MANTISSA_DIGITS 18 /* more digits than a double holds change nothing and would overflow */
+#define EXPONENT_MAX    400
+#define MIB             ((double)(1u << 20))
+#define SIZE_LIMIT      0x1p60 /* an exabyte: any bound that keeps sums of sizes far from overflow */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -85,17 +85,31 @@ void qsf_number_print(float v, char *dst, size_t cap) {
     }
     unsigned long long n = (unsigned long long)nearbyint(a * ten), unit = (unsigned long long)ten;
     const char *sign = v < 0 ? "-" : "";
-    if (places == 0) snprintf(dst, cap, "%s%llu", sign, n);
-    else snprintf(dst, cap, "%s%llu.%0*llu", sign, n / unit, places, n % unit);
+    if (places == 0)
+        snprintf(dst, cap, "%s%llu", sign, n);
+    else
+        snprintf(dst, cap, "%s%llu.%0*llu", sign, n / unit, places, n % unit);
 }
 
 /* Units are powers of 1024 however they are spelled; a bare number is MB. */
-static const struct { const char *name; double bytes; } units[] = {
-    {"", MIB},           {"B", 1},
-    {"K", 1024},         {"KB", 1024},         {"KiB", 1024},
-    {"M", MIB},          {"MB", MIB},          {"MiB", MIB},
-    {"G", MIB * 1024},   {"GB", MIB * 1024},   {"GiB", MIB * 1024},
-    {"T", MIB * 0x1p20}, {"TB", MIB * 0x1p20}, {"TiB", MIB * 0x1p20},
+static const struct {
+    const char *name;
+    double bytes;
+} units[] = {
+    { "", MIB },
+    { "B", 1 },
+    { "K", 1024 },
+    { "KB", 1024 },
+    { "KiB", 1024 },
+    { "M", MIB },
+    { "MB", MIB },
+    { "MiB", MIB },
+    { "G", MIB * 1024 },
+    { "GB", MIB * 1024 },
+    { "GiB", MIB * 1024 },
+    { "T", MIB * 0x1p20 },
+    { "TB", MIB * 0x1p20 },
+    { "TiB", MIB * 0x1p20 },
 };
 
 bool qsf_parse_size(const char *text, uint64_t *bytes, uint32_t *percent) {

@@ -24,14 +24,16 @@ static const char *put(char **at, const char *s, size_t len) {
 QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
     QsfRequestCopy *c = malloc(block_bytes(r));
     if (c == NULL) return NULL;
-    *c = (QsfRequestCopy){.n_messages = r->n_messages, .n_stop = r->n_stop, .continue_last = r->continue_last};
+    *c = (QsfRequestCopy){ .n_messages = r->n_messages,
+                           .n_stop = r->n_stop,
+                           .continue_last = r->continue_last };
     c->messages = (QsfMsg *)(c + 1);
     c->stop = (const char **)(c->messages + r->n_messages);
     char *at = (char *)(c->stop + r->n_stop);
     for (size_t i = 0; i < r->n_messages; i++) {
         const QSFMessage *m = &r->messages[i];
         const char *role = put(&at, m->role, strlen(m->role));
-        c->messages[i] = (QsfMsg){role, put(&at, m->content, m->len), m->len};
+        c->messages[i] = (QsfMsg){ role, put(&at, m->content, m->len), m->len };
         c->text_bytes += m->len;
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));

@@ -7,11 +7,11 @@
 #include "src/text/chat.h"
 
 typedef struct QsfRequestCopy {
-    QsfMsg *messages;         /* (n_messages) */
+    QsfMsg *messages; /* (n_messages) */
     size_t n_messages;
-    const char **stop;        /* (n_stop) */
+    const char **stop; /* (n_stop) */
     size_t n_stop;
-    size_t text_bytes;        /* of all messages */
+    size_t text_bytes; /* of all messages */
     bool continue_last;
 } QsfRequestCopy;
 

@@ -17,10 +17,10 @@
 #define MIB (1ull << 20)
 /* What grows after the measurement of the resident set without being charged to anything: code and library
  * pages touched for the first time, small allocations of libc, jansson and PCRE2, one frame of a screen. */
-#define BASE_SLACK (2 * MIB)
-#define META_SLACK (64u << 10)
+#define BASE_SLACK    (2 * MIB)
+#define META_SLACK    (64u << 10)
 #define MESSAGE_BYTES (1 * MIB) /* copies, rendered text and ids of an ordinary prompt */
-#define THREADS_MAX 256
+#define THREADS_MAX   256
 
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     const char *word = s->cpu_mask, *from = "cpu-mask";
@@ -34,8 +34,8 @@ int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     if (level == QK_LEVEL_UNKNOWN)
         return qsf_err_set(err, QSF_E_USAGE, "%s: unknown level '%.40s'", from, word);
     if (!qk_cpu_has(level))
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: this CPU has no %s, its best level is %s", from, qk_level_name(level),
-                           qk_level_name(*out));
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: this CPU has no %s, its best level is %s", from,
+                           qk_level_name(level), qk_level_name(*out));
     *out = level;
     return QSF_OK;
 }
@@ -59,7 +59,9 @@ static int kv_of(const QsfRuntimeOptions *o) {
 
 static QsfPlanOptions plan_options(QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t base) {
     const QSFSettings *s = &o->settings;
-    uint32_t ctx = s->ctx != 0 ? s->ctx : r->model.hp.n_ctx_train < QSF_CTX_DEFAULT ? r->model.hp.n_ctx_train : QSF_CTX_DEFAULT;
+    uint32_t train = r->model.hp.n_ctx_train;
+    uint32_t most = train < QSF_CTX_DEFAULT ? train : QSF_CTX_DEFAULT;
+    uint32_t ctx = s->ctx != 0 ? s->ctx : most;
     QsfPlanOptions p = {
         .available = qsf_available_bytes(),
         .ctx = s->ctx,
@@ -85,7 +87,7 @@ static void note_streaming(QsfRuntime *r, const QsfPlanOptions *o) {
     uint64_t missing = r->plan.streamed_bytes;
     for (int round = 0; round < 8 && missing != 0; round++) {
         QsfPlan plan;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         need = (need + missing + MIB) / MIB * MIB;
         if (need > o->available / 10 * 9) return;
         more.budget = need;
@@ -95,7 +97,8 @@ static void note_streaming(QsfRuntime *r, const QsfPlanOptions *o) {
     }
     if (missing != 0) return;
     snprintf(r->stream_notice, sizeof r->stream_notice,
-             "%llu MB of weights stream from disk although %llu MB of RAM are free: --ram-budget %llu keeps them in RAM",
+             "%llu MB of weights stream from disk although %llu MB of RAM are free: --ram-budget %llu keeps "
+             "them in RAM",
              (unsigned long long)(r->plan.streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
              (unsigned long long)(need / MIB));
 }
@@ -107,8 +110,10 @@ static int charge_base(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     rows[QSF_MEM_STACKS] += o->stack_bytes;
     qsf_ledger_set_limit(&r->ledger, r->plan.budget);
     int rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_CODE, rows[QSF_MEM_CODE], "code and libraries", err);
-    if (rc == QSF_OK) rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_STACKS, o->stack_bytes, "engine stack", err);
-    if (rc == QSF_OK) rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_KERNEL, rows[QSF_MEM_KERNEL], "kernel", err);
+    if (rc == QSF_OK)
+        rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_STACKS, o->stack_bytes, "engine stack", err);
+    if (rc == QSF_OK)
+        rc = qsf_ledger_reserve(&r->ledger, QSF_MEM_KERNEL, rows[QSF_MEM_KERNEL], "kernel", err);
     return rc;
 }
 
@@ -120,13 +125,15 @@ static int open_source(QsfRuntime *r, const char *path, const QsfRuntimeOptions 
     return rc;
 }
 
-static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base, QsfErr *err) {
+static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base,
+                     QsfErr *err) {
     qk_level level;
     int rc = qsf_runtime_level(&o->settings, &level, err);
     if (rc == QSF_OK) rc = qsf_model_open(&r->model, path, o->overrides, &r->ledger, err);
     if (rc != QSF_OK) return rc;
     if (r->model.vocab_only)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize", path);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
+                           path);
     qk_table_init(&r->table, level);
     QsfPlanOptions po = plan_options(r, o, base);
     rc = qsf_plan_make(&r->plan, &r->model, &po, err);
@@ -151,14 +158,21 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
     int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
     if (rc != QSF_OK) return rc;
     QsfForwardOptions fo = {
-        .model = &r->model, .plan = &r->plan, .table = &r->table, .pool = r->pool, .ledger = &r->ledger,
-        .cancel = o->cancel, .progress = o->progress, .progress_arg = o->progress_arg,
+        .model = &r->model,
+        .plan = &r->plan,
+        .table = &r->table,
+        .pool = r->pool,
+        .ledger = &r->ledger,
+        .cancel = o->cancel,
+        .progress = o->progress,
+        .progress_arg = o->progress_arg,
     };
     rc = qsf_forward_create(&r->fwd, &fo, err);
     if (rc != QSF_OK) return rc;
     /* Ids that the tokenizer does not know have logits in some models (padding), but no text. */
     uint32_t n = qsf_tokenizer_n_vocab(r->tok);
-    return qsf_sampler_create(&r->sampler, n < r->model.hp.n_vocab ? n : r->model.hp.n_vocab, &r->table, &r->ledger, err);
+    return qsf_sampler_create(&r->sampler, n < r->model.hp.n_vocab ? n : r->model.hp.n_vocab, &r->table,
+                              &r->ledger, err);
 }
 
 static int open_all(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base, QsfErr *err) {

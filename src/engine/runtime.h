@@ -17,14 +17,14 @@ typedef struct QsfRuntime {
     QsfLedger ledger;
     QsfModel model;
     QsfTokenizer *tok;
-    QsfChatTemplate *tmpl;    /* NULL: text is continued as it is */
+    QsfChatTemplate *tmpl; /* NULL: text is continued as it is */
     char tmpl_notice[256];
     QsfPlan plan;
     qk_table table;
-    QsfPool *pool;            /* NULL until loaded */
-    QsfForward *fwd;          /* NULL until loaded */
+    QsfPool *pool;   /* NULL until loaded */
+    QsfForward *fwd; /* NULL until loaded */
     QsfSampler *sampler;
-    uint64_t budget;          /* resolved, bytes */
+    uint64_t budget; /* resolved, bytes */
     int threads;
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
@@ -34,15 +34,15 @@ typedef struct QsfRuntime {
 
 typedef struct QsfRuntimeOptions {
     QSFSettings settings;
-    const char *const *overrides;   /* NULL-terminated, or NULL */
-    bool exact;                     /* --exact: float activations, f32 KV */
-    bool text_only;                 /* model metadata and tokenizer only: --tokenize, --detokenize */
-    bool plan_only;                 /* stop after the plan: --plan, --inspect */
+    const char *const *overrides; /* NULL-terminated, or NULL */
+    bool exact;                   /* --exact: float activations, f32 KV */
+    bool text_only;               /* model metadata and tokenizer only: --tokenize, --detokenize */
+    bool plan_only;               /* stop after the plan: --plan, --inspect */
     const atomic_int *cancel;
     void (*progress)(void *arg, uint64_t done, uint64_t total);
     void *progress_arg;
-    uint64_t stack_bytes;           /* stack of the thread that will generate, when it is not the main one */
-    uint64_t transcript_bytes;      /* that the caller will charge to TRANSCRIPT, besides a timeline */
+    uint64_t stack_bytes;      /* stack of the thread that will generate, when it is not the main one */
+    uint64_t transcript_bytes; /* that the caller will charge to TRANSCRIPT, besides a timeline */
 } QsfRuntimeOptions;
 
 /* Opens path. Order: source and metadata, plan (refusal before loading), tokenizer, template, pool,

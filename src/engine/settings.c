@@ -27,7 +27,7 @@ typedef struct Kind {
 struct Row {
     QSFSetting pub;
     const Kind *kind;
-    size_t offset;     /* of the member in QSFSettings */
+    size_t offset; /* of the member in QSFSettings */
 };
 
 static bool set_float(const Row *r, QSFSettings *s, void *p, const char *value) {
@@ -71,8 +71,10 @@ static bool set_int_auto(const Row *r, QSFSettings *s, void *p, const char *valu
     return set_int(r, s, p, strcasecmp(value, "auto") == 0 ? "0" : value);
 }
 static void get_int_auto(const QSFSettings *s, const void *p, char *dst, size_t cap) {
-    if (*(const int32_t *)p == 0) snprintf(dst, cap, "auto");
-    else get_int(s, p, dst, cap);
+    if (*(const int32_t *)p == 0)
+        snprintf(dst, cap, "auto");
+    else
+        get_int(s, p, dst, cap);
 }
 
 static bool word_in(const char *const *words, const char *value) {
@@ -82,8 +84,8 @@ static bool word_in(const char *const *words, const char *value) {
 }
 
 static bool set_switch(const Row *r, QSFSettings *s, void *p, const char *value) {
-    static const char *const on[] = {"", "on", "true", "yes", "1", NULL};
-    static const char *const off[] = {"off", "false", "no", "0", NULL};
+    static const char *const on[] = { "", "on", "true", "yes", "1", NULL };
+    static const char *const off[] = { "off", "false", "no", "0", NULL };
     (void)r;
     (void)s;
     bool yes = word_in(on, value);
@@ -106,19 +108,23 @@ static bool set_seed(const Row *r, QSFSettings *s, void *p, const char *value) {
     return true;
 }
 static void get_seed(const QSFSettings *s, const void *p, char *dst, size_t cap) {
-    if (s->params.seed_set) snprintf(dst, cap, "%llu", (unsigned long long)*(const uint64_t *)p);
-    else snprintf(dst, cap, "random");
+    if (s->params.seed_set)
+        snprintf(dst, cap, "%llu", (unsigned long long)*(const uint64_t *)p);
+    else
+        snprintf(dst, cap, "random");
 }
 
 static void print_size(uint64_t bytes, char *dst, size_t cap) {
     static const struct {
         uint64_t unit;
         char name;
-    } units[] = {{1u << 30, 'G'}, {1u << 20, 'M'}, {1u << 10, 'K'}};
+    } units[] = { { 1u << 30, 'G' }, { 1u << 20, 'M' }, { 1u << 10, 'K' } };
     size_t i = 0;
     while (i < 3 && bytes % units[i].unit != 0) i++;
-    if (i < 3) snprintf(dst, cap, "%llu%c", (unsigned long long)(bytes / units[i].unit), units[i].name);
-    else snprintf(dst, cap, "%lluB", (unsigned long long)bytes);
+    if (i < 3)
+        snprintf(dst, cap, "%llu%c", (unsigned long long)(bytes / units[i].unit), units[i].name);
+    else
+        snprintf(dst, cap, "%lluB", (unsigned long long)bytes);
 }
 
 /* Bytes in one member and percent in another; both 0 = auto, so that a budget of 0 is refused. */
@@ -134,9 +140,12 @@ static bool set_budget(const Row *r, QSFSettings *s, void *p, const char *value)
 }
 static void get_budget(const QSFSettings *s, const void *p, char *dst, size_t cap) {
     uint64_t bytes = *(const uint64_t *)p;
-    if (s->ram_percent != 0) snprintf(dst, cap, "%lu%%", (unsigned long)s->ram_percent);
-    else if (bytes == 0) snprintf(dst, cap, "auto");
-    else print_size(bytes, dst, cap);
+    if (s->ram_percent != 0)
+        snprintf(dst, cap, "%lu%%", (unsigned long)s->ram_percent);
+    else if (bytes == 0)
+        snprintf(dst, cap, "auto");
+    else
+        print_size(bytes, dst, cap);
 }
 
 static bool set_pin(const Row *r, QSFSettings *s, void *p, const char *value) {
@@ -151,18 +160,22 @@ static bool set_pin(const Row *r, QSFSettings *s, void *p, const char *value) {
 static void get_pin(const QSFSettings *s, const void *p, char *dst, size_t cap) {
     uint64_t bytes = *(const uint64_t *)p;
     (void)s;
-    if (bytes == UINT64_MAX) snprintf(dst, cap, "auto");
-    else if (bytes == 0) snprintf(dst, cap, "0");
-    else print_size(bytes, dst, cap);
+    if (bytes == UINT64_MAX)
+        snprintf(dst, cap, "auto");
+    else if (bytes == 0)
+        snprintf(dst, cap, "0");
+    else
+        print_size(bytes, dst, cap);
 }
 
 static bool set_kv(const Row *r, QSFSettings *s, void *p, const char *value) {
-    static const char *const words[] = {"auto", "f16", "f32", NULL};
+    static const char *const words[] = { "auto", "f16", "f32", NULL };
     (void)r;
     if (!word_in(words, value)) return false;
     char *dst = p;
     memset(dst, 0, sizeof s->kv);
-    for (size_t i = 0; value[i] != '\0'; i++) dst[i] = (char)(value[i] | 0x20); /* lower case; digits have the bit */
+    for (size_t i = 0; value[i] != '\0'; i++)
+        dst[i] = (char)(value[i] | 0x20); /* lower case; digits have the bit */
     return true;
 }
 static bool set_mask(const Row *r, QSFSettings *s, void *p, const char *value) {
@@ -196,23 +209,27 @@ static void get_template(const QSFSettings *s, const void *p, char *dst, size_t 
     snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "model" : (const char *)p);
 }
 
-static const Kind kind_float = {set_float, get_float, NULL};
-static const Kind kind_positive = {set_positive, get_float, "a number above 0 and at most 1"};
-static const Kind kind_int = {set_int, get_int, NULL};
-static const Kind kind_auto = {set_int_auto, get_int_auto, NULL};
-static const Kind kind_switch = {set_switch, get_switch, "on or off"};
-static const Kind kind_seed = {set_seed, get_seed, "a whole number from 0 to 18446744073709551615, or random"};
-static const Kind kind_budget = {set_budget, get_budget, "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto"};
-static const Kind kind_pin = {set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto"};
-static const Kind kind_kv = {set_kv, get_text, "auto, f16 or f32"};
-static const Kind kind_mask = {set_mask, get_mask,
-                               "one of ref, sse42, avx2, avx512, avx512vnni, neon, dotprod, or best"};
-static const Kind kind_template = {set_template, get_template, "a template name or file of at most 255 bytes"};
+static const Kind kind_float = { set_float, get_float, NULL };
+static const Kind kind_positive = { set_positive, get_float, "a number above 0 and at most 1" };
+static const Kind kind_int = { set_int, get_int, NULL };
+static const Kind kind_auto = { set_int_auto, get_int_auto, NULL };
+static const Kind kind_switch = { set_switch, get_switch, "on or off" };
+static const Kind kind_seed = { set_seed, get_seed,
+                                "a whole number from 0 to 18446744073709551615, or random" };
+static const Kind kind_budget = { set_budget, get_budget,
+                                  "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto" };
+static const Kind kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto" };
+static const Kind kind_kv = { set_kv, get_text, "auto, f16 or f32" };
+static const Kind kind_mask = { set_mask, get_mask,
+                                "one of ref, sse42, avx2, avx512, avx512vnni, neon, dotprod, or best" };
+static const Kind kind_template = { set_template, get_template,
+                                    "a template name or file of at most 255 bytes" };
 
 #define AT(member) offsetof(QSFSettings, member)
-#define LIVE QSF_SETTING_LIVE
-#define RELOAD QSF_SETTING_RELOAD
+#define LIVE       QSF_SETTING_LIVE
+#define RELOAD     QSF_SETTING_RELOAD
 
+/* clang-format off */
 static const Row rows[] = {
     /* name, aliases, short, argument, flags, help, min, max, step */
     {{"temperature", "temp", 0, "F", LIVE,
@@ -267,11 +284,16 @@ static const Row rows[] = {
       "chat template: a name, a file, raw, or model: the model's own (default model)",
       0, 0, 0}, &kind_template, AT(chat_template)},
 };
+/* clang-format on */
 
 /* Spec Phase 14.2 and design §12; 64 is what repetition penalties look back on in llama.cpp. */
 void qsf_settings_default(QSFSettings *s) {
     *s = (QSFSettings){
-        .params = {.temperature = 0.7f, .top_p = 0.9f, .repeat_penalty = 1.0f, .top_k = 40, .repeat_last_n = 64},
+        .params = { .temperature = 0.7f,
+                    .top_p = 0.9f,
+                    .repeat_penalty = 1.0f,
+                    .top_k = 40,
+                    .repeat_last_n = 64 },
         .ram_budget = QSF_BUDGET_DEFAULT,
         .pin = UINT64_MAX,
         .kv = "auto",
@@ -311,7 +333,7 @@ const QSFSetting *qsf_setting_find(const char *name) {
 static const Row *row_of(const QSFSetting *pub) { return (const Row *)(const void *)pub; }
 
 static void refuse(const Row *r, const char *value, char *err, size_t cap) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     const char *name = r->pub.name;
     if (r->kind->takes != NULL) {
         qsf_err_set(&e, QSF_E_USAGE, "%s takes %s, not '%.60s'", name, r->kind->takes, value);
@@ -321,7 +343,8 @@ static void refuse(const Row *r, const char *value, char *err, size_t cap) {
         qsf_number_print((float)(none ? 1 : r->pub.min), lo, sizeof lo);
         qsf_number_print((float)r->pub.max, hi, sizeof hi);
         qsf_err_set(&e, QSF_E_USAGE, "%s takes a %s from %s to %s%s, not '%.60s'", name,
-                    r->kind == &kind_float ? "number" : "whole number", lo, hi, none ? ", or auto" : "", value);
+                    r->kind == &kind_float ? "number" : "whole number", lo, hi, none ? ", or auto" : "",
+                    value);
     }
     size_t n = qsf_utf8_clean(e.msg, strlen(e.msg), false);
     snprintf(err, cap, "%.*s", (int)n, e.msg);

@@ -56,7 +56,8 @@ static const char *base_name(const char *path) {
 }
 
 static void fill_template(QSFStats *s, const QsfRuntime *rt) {
-    copy_clean(s->template_name, sizeof s->template_name, rt->tmpl != NULL ? qsf_chat_template_name(rt->tmpl) : "none");
+    copy_clean(s->template_name, sizeof s->template_name,
+               rt->tmpl != NULL ? qsf_chat_template_name(rt->tmpl) : "none");
 }
 
 static void fill_model(QSFStats *s, QsfRuntime *rt, const char *path) {

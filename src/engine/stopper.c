@@ -14,8 +14,10 @@ int qsf_stopper_open(QsfStopper *s, const char *const *stop, size_t n_stop, size
         size_t len = strlen(stop[i]);
         if (len == 0) return qsf_err_set(err, QSF_E_USAGE, "stop string %zu is empty", i + 1);
         if (len > QSF_STOP_MAX)
-            return qsf_err_set(err, QSF_E_USAGE, "stop string %zu has %zu bytes, %d is the most", i + 1, len, QSF_STOP_MAX);
-        if (!qsf_utf8_valid(stop[i], len)) return qsf_err_set(err, QSF_E_USAGE, "stop string %zu is not UTF-8", i + 1);
+            return qsf_err_set(err, QSF_E_USAGE, "stop string %zu has %zu bytes, %d is the most", i + 1, len,
+                               QSF_STOP_MAX);
+        if (!qsf_utf8_valid(stop[i], len))
+            return qsf_err_set(err, QSF_E_USAGE, "stop string %zu is not UTF-8", i + 1);
         if (len > longest) longest = len;
     }
     s->cap = longest + piece_max;
@@ -70,7 +72,8 @@ static void drop_out(QsfStopper *s) {
 
 const char *qsf_stopper_feed(QsfStopper *s, const char *text, size_t len, size_t *n) {
     drop_out(s);
-    if (len > s->cap - s->len) len = s->cap - s->len; /* cannot happen: less than one stop string is held back */
+    if (len > s->cap - s->len)
+        len = s->cap - s->len; /* cannot happen: less than one stop string is held back */
     memcpy(s->buf + s->len, text, len);
     s->len += len;
     s->buf[s->len] = '\0';

@@ -14,9 +14,9 @@
 typedef struct QsfStopper {
     const char *const *stop; /* (n_stop), borrowed */
     size_t n_stop;
-    char *buf;               /* (cap): the text that is not decided yet */
+    char *buf; /* (cap): the text that is not decided yet */
     size_t len, cap;
-    size_t out;              /* leading bytes of buf that were handed out by the last call */
+    size_t out; /* leading bytes of buf that were handed out by the last call */
     bool hit;
 } QsfStopper;
 

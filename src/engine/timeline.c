@@ -20,8 +20,8 @@ typedef struct Run {
     QsfStopper stopper;
     QSFParams params;
     uint64_t start_ns;
-    bool done;         /* out->stop says why */
-    bool refused;      /* the text callback wants no more */
+    bool done;    /* out->stop says why */
+    bool refused; /* the text callback wants no more */
 } Run;
 
 static uint64_t ids_bytes(uint32_t ctx) { return ((uint64_t)ctx * sizeof(int32_t) + PAGE - 1) / PAGE * PAGE; }
@@ -33,7 +33,8 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     memset(t, 0, sizeof *t);
     t->rt = rt;
     uint32_t ctx = qsf_forward_ctx(rt->fwd);
-    int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, qsf_timeline_bytes(ctx), "token ids of the conversation", &p, err);
+    int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, qsf_timeline_bytes(ctx),
+                         "token ids of the conversation", &p, err);
     if (rc != QSF_OK) return rc;
     t->ids = p;
     t->piece = (char *)p + ids_bytes(ctx);
@@ -42,11 +43,13 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
 
 void qsf_timeline_free(QsfTimeline *t) {
     if (t->ids != NULL)
-        qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids, qsf_timeline_bytes(qsf_forward_ctx(t->rt->fwd)));
+        qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids,
+                      qsf_timeline_bytes(qsf_forward_ctx(t->rt->fwd)));
     memset(t, 0, sizeof *t);
 }
 
-/* ids holds what the caller evaluated last; the forward pass knows how much of it really got into the cache. */
+/* ids holds what the caller evaluated last; the forward pass knows how much of it really got into the cache.
+ */
 static void take_evaluated(QsfTimeline *t, const int32_t *ids, uint32_t at) {
     uint32_t past = qsf_forward_n_past(t->rt->fwd);
     if (past > at) memcpy(t->ids + at, ids, (past - at) * sizeof *ids);
@@ -65,9 +68,10 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     if (reused != NULL) *reused = 0;
     if (n == 0) return qsf_err_set(err, QSF_E_USAGE, "the prompt is empty");
     if (n > ctx)
-        return qsf_err_set(err, QSF_E_CONTEXT,
-                           "the prompt has %zu tokens, more than the context of %u: shorten it or give a larger --ctx", n,
-                           (unsigned)ctx);
+        return qsf_err_set(
+            err, QSF_E_CONTEXT,
+            "the prompt has %zu tokens, more than the context of %u: shorten it or give a larger --ctx", n,
+            (unsigned)ctx);
     uint32_t keep = qsf_timeline_reusable(t, ids, n);
     qsf_forward_truncate(f, keep);
     t->n_ids = keep;
@@ -172,9 +176,9 @@ static int run(Run *r, QsfErr *err) {
 }
 
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *out, QsfErr *err) {
-    QsfErr own = {0};
+    QsfErr own = { 0 };
     if (err == NULL) err = &own;
-    Run r = {.t = t, .g = g, .out = out, .start_ns = qsf_now_ns()};
+    Run r = { .t = t, .g = g, .out = out, .start_ns = qsf_now_ns() };
     memset(out, 0, sizeof *out);
     out->prompt_tokens = (uint32_t)g->n_prompt;
     int rc = qsf_stopper_open(&r.stopper, g->stop, g->n_stop, QSF_TIMELINE_PIECE, err);

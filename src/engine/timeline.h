@@ -9,9 +9,9 @@
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
-    int32_t *ids;     /* (n_ids), the tokens whose K/V is in the cache; capacity ctx, TRANSCRIPT */
+    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; capacity ctx, TRANSCRIPT */
     uint32_t n_ids;
-    char *piece;      /* (QSF_TIMELINE_PIECE), text of one token */
+    char *piece; /* (QSF_TIMELINE_PIECE), text of one token */
 } QsfTimeline;
 
 /* A longest token with all that a detokenizer may hold back. */
@@ -24,9 +24,9 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
 void qsf_timeline_free(QsfTimeline *t);
 
 typedef struct QsfGenerate {
-    const int32_t *prompt;      /* (n_prompt) >= 1 */
+    const int32_t *prompt; /* (n_prompt) >= 1 */
     size_t n_prompt;
-    bool continues;             /* the answer continues text that the reader sees (base model, continue_last) */
+    bool continues; /* the answer continues text that the reader sees (base model, continue_last) */
     const char *const *stop;
     size_t n_stop;
     /* Read before every token (live parameters). */
@@ -51,14 +51,14 @@ typedef struct QsfGenerated {
 uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t n);
 
 /* Brings ids[0..n), n >= 1, into the cache: keeps the longest common prefix with what is there (at least
- * one token is evaluated, for its logits) and evaluates the rest. *reused (may be NULL) says how many were kept.
- * Codes of qsf_forward_eval; QSF_E_CONTEXT also says how to get a longer context. */
+ * one token is evaluated, for its logits) and evaluates the rest. *reused (may be NULL) says how many were
+ * kept. Codes of qsf_forward_eval; QSF_E_CONTEXT also says how to get a longer context. */
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err);
 
 /* Runs to the end. Prompt longer than the context: QSF_E_CONTEXT before anything is computed. Context
  * full while generating is not an error: stop = QSF_STOP_CONTEXT. Cancel: success with stop =
- * QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: what was delivered is valid, and the same
- * prompt may be submitted again. The id that ended the answer (EOS) is not shown and not kept. */
+ * QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: what was delivered is valid, and
+ * the same prompt may be submitted again. The id that ended the answer (EOS) is not shown and not kept. */
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *out, QsfErr *err);
 
 #endif

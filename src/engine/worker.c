@@ -10,7 +10,7 @@
 /* ---- engine thread ---- */
 
 void qsf_worker_say(QSFWorker *w, QSFEventType type, const char *text) {
-    QSFEvent e = {.type = type, .request = w->running, .text = text, .text_len = strlen(text)};
+    QSFEvent e = { .type = type, .request = w->running, .text = text, .text_len = strlen(text) };
     qsf_events_push(&w->events, &e, NULL);
 }
 
@@ -21,7 +21,9 @@ void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state) {
 }
 
 void qsf_worker_fail(QSFWorker *w, const QsfErr *err) {
-    QSFEvent e = {.type = QSF_EVENT_ERROR, .code = err->code, .text = err->msg, .text_len = strlen(err->msg)};
+    QSFEvent e = {
+        .type = QSF_EVENT_ERROR, .code = err->code, .text = err->msg, .text_len = strlen(err->msg)
+    };
     qsf_worker_end(w, &e, w->loaded ? QSF_STATE_IDLE : QSF_STATE_EMPTY);
 }
 
@@ -90,14 +92,16 @@ static void worker_free(QSFWorker *w) {
 }
 
 QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QSFWorker *w = calloc(1, sizeof *w);
     if (w == NULL) {
         snprintf(err, cap, "out of memory for the engine");
         return NULL;
     }
-    if (s != NULL) w->settings = *s;
-    else qsf_settings_default(&w->settings);
+    if (s != NULL)
+        w->settings = *s;
+    else
+        qsf_settings_default(&w->settings);
     w->params = w->settings.params;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
@@ -145,20 +149,20 @@ static uint64_t hand_over(QSFWorker *w, QsfCommand *c) {
 
 uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s) {
     if (atomic_load(&w->busy)) return 0;
-    QsfCommand c = {.kind = QSF_COMMAND_LOAD, .path = strdup(path), .settings = *s};
+    QsfCommand c = { .kind = QSF_COMMAND_LOAD, .path = strdup(path), .settings = *s };
     if (c.path == NULL) return 0;
     qsf_worker_set_params(w, &s->params);
     return hand_over(w, &c);
 }
 
 uint64_t qsf_worker_unload(QSFWorker *w) {
-    QsfCommand c = {.kind = QSF_COMMAND_UNLOAD};
+    QsfCommand c = { .kind = QSF_COMMAND_UNLOAD };
     return hand_over(w, &c);
 }
 
 uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r) {
     if (atomic_load(&w->busy)) return 0;
-    QsfCommand c = {.kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r)};
+    QsfCommand c = { .kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r) };
     return c.request != NULL ? hand_over(w, &c) : 0;
 }
 
@@ -195,8 +199,11 @@ char *qsf_worker_describe(QSFWorker *w, const char *what) {
 
 const char *qsf_stop_name(QSFStop s) {
     static const char *const names[] = {
-        [QSF_STOP_EOS] = "eos",         [QSF_STOP_STRING] = "stop",           [QSF_STOP_LENGTH] = "length",
-        [QSF_STOP_CONTEXT] = "context", [QSF_STOP_INTERRUPTED] = "interrupted",
+        [QSF_STOP_EOS] = "eos",
+        [QSF_STOP_STRING] = "stop",
+        [QSF_STOP_LENGTH] = "length",
+        [QSF_STOP_CONTEXT] = "context",
+        [QSF_STOP_INTERRUPTED] = "interrupted",
     };
     return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
 }

@@ -6,15 +6,15 @@
  * doubling. */
 #define BYTES_PER_TEXT_BYTE 6u
 
-static void on_params(void *arg, QSFParams *out) {
-    qsf_worker_get_params(arg, out);
-}
+static void on_params(void *arg, QSFParams *out) { qsf_worker_get_params(arg, out); }
 
 static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     QSFWorker *w = arg;
     if (id >= 0) w->unsaid++;
     if (len == 0) return 0;
-    QSFEvent e = {.type = QSF_EVENT_TEXT, .request = w->running, .text = text, .text_len = len, .tokens = w->unsaid};
+    QSFEvent e = {
+        .type = QSF_EVENT_TEXT, .request = w->running, .text = text, .text_len = len, .tokens = w->unsaid
+    };
     w->unsaid = 0;
     qsf_events_push(&w->events, &e, NULL);
     return 0;
@@ -33,26 +33,34 @@ static void on_tick(void *arg, const QsfSampled *s) {
 
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfErr *err) {
     uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
-    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
+    int rc =
+        qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
     if (rc != QSF_OK) return rc;
-    rc = qsf_chat_encode(w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, !r->continue_last, r->continue_last, ids, err);
+    rc = qsf_chat_encode(w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, !r->continue_last,
+                         r->continue_last, ids, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;
 }
 
 static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
     QsfGenerate g = {
-        .prompt = ids->data, .n_prompt = ids->n,
+        .prompt = ids->data,
+        .n_prompt = ids->n,
         .continues = w->rt.tmpl == NULL || r->continue_last,
-        .stop = r->stop, .n_stop = r->n_stop,
-        .params = on_params, .text = on_text, .tick = on_tick, .arg = w,
+        .stop = r->stop,
+        .n_stop = r->n_stop,
+        .params = on_params,
+        .text = on_text,
+        .tick = on_tick,
+        .arg = w,
     };
     QsfGenerated out;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QSFParams p;
     qsf_worker_get_params(w, &p);
     qsf_forward_stats_reset(w->rt.fwd);
-    qsf_board_prefill(&w->board, (uint32_t)ids->n, qsf_timeline_reusable(&w->timeline, ids->data, ids->n), p.max_tokens);
+    qsf_board_prefill(&w->board, (uint32_t)ids->n, qsf_timeline_reusable(&w->timeline, ids->data, ids->n),
+                      p.max_tokens);
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     qsf_board_done(&w->board, w->timeline.n_ids);
     if (rc != QSF_OK) {
@@ -60,22 +68,28 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
         return;
     }
     QSFEvent e = {
-        .type = QSF_EVENT_DONE, .stop = out.stop, .tokens = out.tokens, .prompt_tokens = out.prompt_tokens,
-        .reused_tokens = out.reused_tokens, .seed = out.seed,
+        .type = QSF_EVENT_DONE,
+        .stop = out.stop,
+        .tokens = out.tokens,
+        .prompt_tokens = out.prompt_tokens,
+        .reused_tokens = out.reused_tokens,
+        .seed = out.seed,
     };
     qsf_worker_end(w, &e, QSF_STATE_IDLE);
 }
 
 void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c) {
-    QsfErr err = {0};
-    QsfIds ids = {0};
+    QsfErr err = { 0 };
+    QsfIds ids = { 0 };
     w->unsaid = 0;
     if (!w->loaded) {
         qsf_err_set(&err, QSF_E_MODEL, "no model is loaded: /model FILE");
         qsf_worker_fail(w, &err);
         return;
     }
-    if (encode(w, c->request, &ids, &err) == QSF_OK) answer(w, c->request, &ids);
-    else qsf_worker_fail(w, &err);
+    if (encode(w, c->request, &ids, &err) == QSF_OK)
+        answer(w, c->request, &ids);
+    else
+        qsf_worker_fail(w, &err);
     qsf_ids_free(&ids);
 }

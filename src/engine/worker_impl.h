@@ -10,7 +10,12 @@
 
 #define QSF_ENGINE_STACK (512u << 10) /* bytes; templates and expressions of strangers run on it */
 
-typedef enum QsfCommandKind { QSF_COMMAND_NONE, QSF_COMMAND_LOAD, QSF_COMMAND_UNLOAD, QSF_COMMAND_SUBMIT } QsfCommandKind;
+typedef enum QsfCommandKind {
+    QSF_COMMAND_NONE,
+    QSF_COMMAND_LOAD,
+    QSF_COMMAND_UNLOAD,
+    QSF_COMMAND_SUBMIT
+} QsfCommandKind;
 
 /* At most one waits or runs: a second is refused while the worker is busy. */
 typedef struct QsfCommand {
@@ -23,13 +28,13 @@ typedef struct QsfCommand {
 
 struct QSFWorker {
     pthread_t thread;
-    pthread_mutex_t lock;    /* command, quit, params, texts; held for copies only */
+    pthread_mutex_t lock; /* command, quit, params, texts; held for copies only */
     pthread_cond_t wake;
     QsfCommand command;
     bool quit;
     QSFParams params;
     char *text_model, *text_plan, *text_template; /* answers of qsf_worker_describe, or NULL */
-    uint64_t last_id;        /* owner */
+    uint64_t last_id;                             /* owner */
 
     atomic_int cancel;
     atomic_bool busy;
@@ -40,10 +45,10 @@ struct QSFWorker {
     bool loaded;
     QsfRuntime rt;
     QsfTimeline timeline;
-    QSFSettings settings;    /* that the model was loaded with */
+    QSFSettings settings; /* that the model was loaded with */
     char *path;
-    uint64_t running;        /* id of the request */
-    uint32_t unsaid;         /* tokens since the last text event */
+    uint64_t running; /* id of the request */
+    uint32_t unsaid;  /* tokens since the last text event */
 };
 
 /* Each ends its request with exactly one LOADED, DONE or ERROR event. */

@@ -41,7 +41,8 @@ static int probe(const QsfCommand *c, QsfErr *err) {
     rc = qsf_model_open(&m, c->path, NULL, &ledger, err);
     if (rc == QSF_OK) {
         if (m.vocab_only)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize", c->path);
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
+                             c->path);
         qsf_model_close(&m);
     }
     qsf_ledger_destroy(&ledger);
@@ -72,7 +73,8 @@ static int load(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
 
 static void say_notices(QSFWorker *w) {
     const char *warning = qsf_tokenizer_warning(w->rt.tok);
-    const char *notes[] = {w->rt.plan.note, w->rt.stream_notice, w->rt.tmpl_notice, warning != NULL ? warning : ""};
+    const char *notes[] = { w->rt.plan.note, w->rt.stream_notice, w->rt.tmpl_notice,
+                            warning != NULL ? warning : "" };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
         if (notes[i][0] != '\0') qsf_worker_say(w, QSF_EVENT_NOTICE, notes[i]);
 }
@@ -80,22 +82,22 @@ static void say_notices(QSFWorker *w) {
 static void end_loaded(QSFWorker *w) {
     QSFStats s;
     qsf_board_snapshot(&w->board, &s);
-    QSFEvent e = {.type = QSF_EVENT_LOADED, .text = s.model_name, .text_len = strlen(s.model_name)};
+    QSFEvent e = { .type = QSF_EVENT_LOADED, .text = s.model_name, .text_len = strlen(s.model_name) };
     qsf_worker_end(w, &e, QSF_STATE_IDLE);
 }
 
 /* Nothing that a plan or the weights depend on differs: only the template has to be opened again. */
 static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
     const QSFSettings *a = &w->settings, *b = &c->settings;
-    return w->loaded && w->path != NULL && strcmp(w->path, c->path) == 0 && strcmp(a->chat_template, b->chat_template) != 0 &&
-           a->ram_budget == b->ram_budget && a->ram_percent == b->ram_percent && a->pin == b->pin && a->ctx == b->ctx &&
-           a->batch == b->batch && a->threads == b->threads && strcmp(a->kv, b->kv) == 0 &&
-           strcmp(a->cpu_mask, b->cpu_mask) == 0;
+    return w->loaded && w->path != NULL && strcmp(w->path, c->path) == 0 &&
+           strcmp(a->chat_template, b->chat_template) != 0 && a->ram_budget == b->ram_budget &&
+           a->ram_percent == b->ram_percent && a->pin == b->pin && a->ctx == b->ctx && a->batch == b->batch &&
+           a->threads == b->threads && strcmp(a->kv, b->kv) == 0 && strcmp(a->cpu_mask, b->cpu_mask) == 0;
 }
 
 static void change_template(QSFWorker *w, const QsfCommand *c) {
     QsfChatTemplate *t;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfRuntime *rt = &w->rt;
     const char *name = c->settings.chat_template;
     if (qsf_chat_template_open(&t, rt->model.src, rt->tok, *name != '\0' ? name : NULL, rt->tmpl_notice,
@@ -122,7 +124,7 @@ static void publish(QSFWorker *w, const QsfCommand *c) {
 }
 
 void qsf_worker_do_load(QSFWorker *w, const QsfCommand *c) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     if (only_template_differs(w, c)) {
         change_template(w, c);
         return;
@@ -149,7 +151,7 @@ void qsf_worker_do_load(QSFWorker *w, const QsfCommand *c) {
 }
 
 void qsf_worker_do_unload(QSFWorker *w) {
-    QSFEvent e = {.type = QSF_EVENT_DONE};
+    QSFEvent e = { .type = QSF_EVENT_DONE };
     qsf_worker_drop_model(w);
     qsf_worker_end(w, &e, QSF_STATE_EMPTY);
 }

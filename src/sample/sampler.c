@@ -10,32 +10,36 @@
 #include "src/sample/rng.h"
 #include "src/sample/select.h"
 
-#define LOWEST (-1e30f)      /* stands for what may not be chosen; finite, so that differences are numbers */
-#define EXP_FLOOR (-200.0f)  /* exp of it and of anything below is 0 as a float */
-#define COLDEST 1e-6f        /* below it 1 / temperature would overflow; the choice is the best token long before */
+#define LOWEST    (-1e30f)  /* stands for what may not be chosen; finite, so that differences are numbers */
+#define EXP_FLOOR (-200.0f) /* exp of it and of anything below is 0 as a float */
+#define COLDEST   1e-6f /* below it 1 / temperature would overflow; the choice is the best token long before \
+                         */
 
 struct QsfSampler {
     QsfLedger *ledger;
     const qk_table *table;
     QsfRng rng;
     uint32_t n;
-    float max;           /* largest of x */
-    float *x;            /* (n) logits after the penalty */
-    float *p;            /* (n) scratch: probabilities */
-    QsfCandidate *cand;  /* (n) */
+    float max;          /* largest of x */
+    float *x;           /* (n) logits after the penalty */
+    float *p;           /* (n) scratch: probabilities */
+    QsfCandidate *cand; /* (n) */
 };
 
 uint64_t qsf_sampler_bytes(uint32_t n_vocab) {
     return (uint64_t)n_vocab * (2 * sizeof(float) + sizeof(QsfCandidate));
 }
 
-int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger, QsfErr *err) {
+int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger,
+                       QsfErr *err) {
     *out = NULL;
-    if (n_vocab == 0) return qsf_err_set(err, QSF_E_MODEL, "the vocabulary is empty: there is nothing to choose from");
+    if (n_vocab == 0)
+        return qsf_err_set(err, QSF_E_MODEL, "the vocabulary is empty: there is nothing to choose from");
     QsfSampler *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the sampler");
     void *mem;
-    int rc = qsf_mem_map(ledger, QSF_MEM_LOGITS, qsf_sampler_bytes(n_vocab), "the sampler's candidates", &mem, err);
+    int rc = qsf_mem_map(ledger, QSF_MEM_LOGITS, qsf_sampler_bytes(n_vocab), "the sampler's candidates", &mem,
+                         err);
     if (rc != QSF_OK) {
         free(s);
         return rc;
@@ -75,10 +79,11 @@ static void penalize(QsfSampler *s, const float *logits, float penalty, const in
     }
 }
 
-static void prepare(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent, size_t n_recent,
-                    const int32_t *banned, size_t n_banned) {
+static void prepare(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
+                    size_t n_recent, const int32_t *banned, size_t n_banned) {
     for (uint32_t i = 0; i < s->n; i++) s->x[i] = clean(logits[i]);
-    size_t back = p->repeat_last_n < 0 || (size_t)p->repeat_last_n > n_recent ? n_recent : (size_t)p->repeat_last_n;
+    size_t back =
+        p->repeat_last_n < 0 || (size_t)p->repeat_last_n > n_recent ? n_recent : (size_t)p->repeat_last_n;
     if (p->repeat_penalty > 0 && p->repeat_penalty != 1.0f)
         penalize(s, logits, p->repeat_penalty, recent + (n_recent - back), back);
     for (size_t i = 0; i < n_banned; i++)
@@ -98,7 +103,7 @@ static void probabilities(QsfSampler *s, float temperature) {
 /* Entropy of p in bits. With z = (x - max) / temperature and S = sum exp(z) it is log S - sum p z, and S is
  * 1 / (largest p): no logarithm per token. Four sums, because one chain of additions would be the cost. */
 static float entropy_bits(const QsfSampler *s, float temperature) {
-    double sum[4] = {0};
+    double sum[4] = { 0 };
     float largest = 0, inv = 1.0f / temperature;
     for (uint32_t i = 0; i < s->n; i++) {
         float z = (s->x[i] - s->max) * inv;
@@ -126,8 +131,8 @@ static void draw_dense(QsfSampler *s, double u, QsfSampled *out) {
     out->kept = s->n;
 }
 
-/* The fewest leading candidates that have top_p of total, total being in units of exp(x - max); they are sorted
- * from `sure` on, and all before that count. */
+/* The fewest leading candidates that have top_p of total, total being in units of exp(x - max); they are
+ * sorted from `sure` on, and all before that count. */
 static size_t cut_top_p(const QsfSampler *s, size_t sure, size_t n, double top_p, double total) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -187,11 +192,11 @@ static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampl
     out->kept = (uint32_t)n;
 }
 
-void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent, size_t n_recent,
-                      const int32_t *banned, size_t n_banned, QsfSampled *out) {
+void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
+                      size_t n_recent, const int32_t *banned, size_t n_banned, QsfSampled *out) {
     prepare(s, logits, p, recent, n_recent, banned, n_banned);
     size_t best = s->table->argmax(s->x, s->n);
-    *out = (QsfSampled){.id = (int32_t)best, .p = 1, .entropy = 0, .kept = 1};
+    *out = (QsfSampled){ .id = (int32_t)best, .p = 1, .entropy = 0, .kept = 1 };
     if (!(p->temperature > 0)) return;
 
     float temperature = p->temperature < COLDEST ? COLDEST : p->temperature;
@@ -200,6 +205,8 @@ void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, co
     out->entropy = entropy_bits(s, temperature);
     double u = qsf_rng_unit(&s->rng);
     bool whole = (p->top_k <= 0 || (uint32_t)p->top_k >= s->n) && !(p->top_p < 1.0f) && !(p->min_p > 0);
-    if (whole) draw_dense(s, u, out);
-    else draw(s, filter(s, p), (double)temperature, u, out);
+    if (whole)
+        draw_dense(s, u, out);
+    else
+        draw(s, filter(s, p), (double)temperature, u, out);
 }

@@ -13,7 +13,8 @@
 typedef struct QsfSampler QsfSampler;
 
 /* Buffers for n_vocab candidates, charged to LOGITS (qsf_sampler_bytes says how many). */
-int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger, QsfErr *err);
+int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger,
+                       QsfErr *err);
 void qsf_sampler_destroy(QsfSampler *s);
 uint64_t qsf_sampler_bytes(uint32_t n_vocab);
 
@@ -23,16 +24,16 @@ void qsf_sampler_seed(QsfSampler *s, uint64_t seed);
 
 typedef struct QsfSampled {
     int32_t id;
-    float p;        /* probability of id after the filters */
-    float entropy;  /* of the distribution after temperature, before the filters, in bits */
-    uint32_t kept;  /* candidates that survived all filters */
+    float p;       /* probability of id after the filters */
+    float entropy; /* of the distribution after temperature, before the filters, in bits */
+    uint32_t kept; /* candidates that survived all filters */
 } QsfSampled;
 
 /* Order of the chain: repetition penalty over the last p->repeat_last_n of recent[0..n_recent)
- * (logit > 0 divided, < 0 multiplied by it: Keskar et al. 2019, CTRL), top-k, top-p, min-p, temperature, draw.
- * temperature 0: argmax after the penalty, the lowest id on a tie. banned[0..n_banned) are ids that may not
- * be chosen (ignore_eos). logits (n_vocab) are not changed. */
-void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent, size_t n_recent,
-                      const int32_t *banned, size_t n_banned, QsfSampled *out);
+ * (logit > 0 divided, < 0 multiplied by it: Keskar et al. 2019, CTRL), top-k, top-p, min-p, temperature,
+ * draw. temperature 0: argmax after the penalty, the lowest id on a tie. banned[0..n_banned) are ids that may
+ * not be chosen (ignore_eos). logits (n_vocab) are not changed. */
+void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
+                      size_t n_recent, const int32_t *banned, size_t n_banned, QsfSampled *out);
 
 #endif

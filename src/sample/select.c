@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Buckets of the nucleus search: a sixteenth of a nat each, down to 32 nats (1e-14) below the best. */
-#define BUCKETS 512
+#define BUCKETS         512
 #define BUCKETS_PER_NAT 16.0f
 
 static bool worse(QsfCandidate a, QsfCandidate b) { return a.x < b.x || (a.x == b.x && a.id > b.id); }
@@ -40,13 +40,13 @@ static void unheap(QsfCandidate *h, size_t n) {
 
 void qsf_select_top_k(QsfCandidate *cand, size_t k, const float *x, size_t n) {
     if (k == 0) return;
-    for (size_t i = 0; i < k; i++) cand[i] = (QsfCandidate){x[i], (int32_t)i};
+    for (size_t i = 0; i < k; i++) cand[i] = (QsfCandidate){ x[i], (int32_t)i };
     heapify(cand, k);
     float worst = cand[0].x;
     /* An equal logit with a higher id is worse, so ">" is the whole order here. */
     for (size_t i = k; i < n; i++) {
         if (!(x[i] > worst)) continue;
-        cand[0] = (QsfCandidate){x[i], (int32_t)i};
+        cand[0] = (QsfCandidate){ x[i], (int32_t)i };
         sift_down(cand, k, 0);
         worst = cand[0].x;
     }
@@ -70,17 +70,17 @@ static size_t last_bucket(const double *mass, double top_p) {
     return last;
 }
 
-size_t qsf_select_nucleus(QsfCandidate *cand, const float *x, const float *p, size_t n, float max, double top_p,
-                          size_t *sure) {
-    double mass[BUCKETS + 1] = {0};
+size_t qsf_select_nucleus(QsfCandidate *cand, const float *x, const float *p, size_t n, float max,
+                          double top_p, size_t *sure) {
+    double mass[BUCKETS + 1] = { 0 };
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) mass[bucket_of(x[i], max)] += (double)p[i];
     size_t last = last_bucket(mass, top_p);
     for (size_t i = 0; i < n; i++)
-        if (bucket_of(x[i], max) < last) cand[kept++] = (QsfCandidate){x[i], (int32_t)i};
+        if (bucket_of(x[i], max) < last) cand[kept++] = (QsfCandidate){ x[i], (int32_t)i };
     *sure = kept;
     for (size_t i = 0; i < n; i++)
-        if (bucket_of(x[i], max) == last) cand[kept++] = (QsfCandidate){x[i], (int32_t)i};
+        if (bucket_of(x[i], max) == last) cand[kept++] = (QsfCandidate){ x[i], (int32_t)i };
     heapify(cand + *sure, kept - *sure);
     unheap(cand + *sure, kept - *sure);
     return kept;
@@ -89,6 +89,6 @@ size_t qsf_select_nucleus(QsfCandidate *cand, const float *x, const float *p, si
 size_t qsf_select_at_least(QsfCandidate *cand, const float *x, size_t n, float limit) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (x[i] >= limit) cand[kept++] = (QsfCandidate){x[i], (int32_t)i};
+        if (x[i] >= limit) cand[kept++] = (QsfCandidate){ x[i], (int32_t)i };
     return kept;
 }

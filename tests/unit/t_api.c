@@ -77,7 +77,7 @@ static void text_and_tokens(void **state) {
 
 static void generate_delivers_and_says_how_it_ended(void **state) {
     (void)state;
-    Heard a = {0}, b = {0}, c = {0};
+    Heard a = { 0 }, b = { 0 }, c = { 0 };
     QSFEngine *e = load(tiny);
     assert_int_equal(qsf_generate(e, "hello", 20, 0, 1, hear, &a), 0);
     assert_true(a.calls <= 20);
@@ -105,7 +105,7 @@ static void generate_delivers_and_says_how_it_ended(void **state) {
 
 static void forward_gives_the_last_logits(void **state) {
     (void)state;
-    static const int ids[] = {1, 270, 280, 290, 265, 266};
+    static const int ids[] = { 1, 270, 280, 290, 265, 266 };
     float kept[300];
     QSFEngine *e = load(tiny);
     float *l = qsf_forward(e, ids, 6);
@@ -117,7 +117,7 @@ static void forward_gives_the_last_logits(void **state) {
     assert_memory_equal(l, kept, sizeof kept);
     int best = qsf_sample(l, 300, 0, 1);
     for (int i = 0; i < 300; i++) assert_true(l[i] <= l[best]);
-    static const int bad[] = {1, 100000};
+    static const int bad[] = { 1, 100000 };
     assert_null(qsf_forward(e, bad, 2));
     assert_true(qsf_error()[0] != '\0');
     assert_null(qsf_forward(e, ids, 0));
@@ -126,8 +126,8 @@ static void forward_gives_the_last_logits(void **state) {
 
 static void sample_follows_the_logits(void **state) {
     (void)state;
-    static const float logits[4] = {0, 2, 1, 2};
-    int count[4] = {0};
+    static const float logits[4] = { 0, 2, 1, 2 };
+    int count[4] = { 0 };
     assert_int_equal(qsf_sample(logits, 4, 0, 1), 1);
     for (int i = 0; i < 400; i++) count[qsf_sample(logits, 4, 1, 0.7f)]++;
     assert_int_equal(count[0] + count[2], 0); /* the two best have 0.77 together */
@@ -163,7 +163,7 @@ static void the_real_model_tells_its_story(void **state) {
     assert_non_null(f);
     want[fread(want, 1, sizeof want - 1, f)] = '\0';
     fclose(f);
-    Heard h = {0};
+    Heard h = { 0 };
     QSFEngine *e = qsf_load(path, NULL);
     assert_non_null(e);
     assert_int_equal(qsf_generate(e, "Once upon a time", 80, 0, 1, hear, &h), 0);
@@ -186,9 +186,12 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loading_fails_with_a_reason), cmocka_unit_test(text_and_tokens),
-        cmocka_unit_test(generate_delivers_and_says_how_it_ended), cmocka_unit_test(forward_gives_the_last_logits),
-        cmocka_unit_test(sample_follows_the_logits), cmocka_unit_test(errors_belong_to_their_thread),
+        cmocka_unit_test(loading_fails_with_a_reason),
+        cmocka_unit_test(text_and_tokens),
+        cmocka_unit_test(generate_delivers_and_says_how_it_ended),
+        cmocka_unit_test(forward_gives_the_last_logits),
+        cmocka_unit_test(sample_follows_the_logits),
+        cmocka_unit_test(errors_belong_to_their_thread),
         cmocka_unit_test(the_real_model_tells_its_story),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

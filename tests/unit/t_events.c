@@ -10,23 +10,23 @@
 static atomic_int cancel;
 
 static void open_queue(QsfEvents *q) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     atomic_store(&cancel, 0);
     qsf_test_expect_ok(qsf_events_init(q, &cancel, &err), &err);
 }
 
 static void push_text(QsfEvents *q, uint64_t request, const char *text, size_t len) {
-    QSFEvent e = {.type = QSF_EVENT_TEXT, .request = request, .text = text, .text_len = len, .tokens = 1};
+    QSFEvent e = { .type = QSF_EVENT_TEXT, .request = request, .text = text, .text_len = len, .tokens = 1 };
     qsf_events_push(q, &e, NULL);
 }
 
 static void push_done(QsfEvents *q, uint64_t request, atomic_bool *busy) {
-    QSFEvent e = {.type = QSF_EVENT_DONE, .request = request, .stop = QSF_STOP_LENGTH, .seed = 99};
+    QSFEvent e = { .type = QSF_EVENT_DONE, .request = request, .stop = QSF_STOP_LENGTH, .seed = 99 };
     qsf_events_push(q, &e, busy);
 }
 
 static bool readable(const QsfEvents *q) {
-    struct pollfd p = {.fd = q->fd[0], .events = POLLIN};
+    struct pollfd p = { .fd = q->fd[0], .events = POLLIN };
     return poll(&p, 1, 0) == 1;
 }
 
@@ -89,17 +89,18 @@ static void a_slow_reader_loses_nothing(void **state) {
     (void)state;
     QsfEvents q;
     pthread_t thread;
-    QSFEvent e = {0};
+    QSFEvent e = { 0 };
     size_t got = 0, tokens = 0;
     open_queue(&q);
     assert_int_equal(pthread_create(&thread, NULL, produce, &q), 0);
     while (e.type != QSF_EVENT_DONE) {
-        struct timespec nap = {.tv_nsec = 3000000};
+        struct timespec nap = { .tv_nsec = 3000000 };
         nanosleep(&nap, NULL);
         if (!qsf_events_next(&q, &e) || e.type != QSF_EVENT_TEXT) continue;
         assert_true(e.text_len <= QSF_EVENTS_SOFT);
         for (size_t i = 0; i < e.text_len; i++, got++)
-            if (e.text[i] != 'a' + (char)((got / PIECE + got % PIECE) % 26)) fail_msg("byte %zu is wrong", got);
+            if (e.text[i] != 'a' + (char)((got / PIECE + got % PIECE) % 26))
+                fail_msg("byte %zu is wrong", got);
         tokens += e.tokens;
     }
     assert_int_equal(got, (size_t)PIECE * PIECES);
@@ -122,15 +123,16 @@ static void a_cancellation_ends_the_wait_for_a_reader(void **state) {
     (void)state;
     QsfEvents q;
     pthread_t thread;
-    QSFEvent e = {0};
-    struct timespec nap = {.tv_nsec = 100000000};
+    QSFEvent e = { 0 };
+    struct timespec nap = { .tv_nsec = 100000000 };
     open_queue(&q);
     assert_int_equal(pthread_create(&thread, NULL, produce_forever, &q), 0);
     nanosleep(&nap, NULL);
     atomic_store(&cancel, 1);
     pthread_join(thread, NULL); /* hangs when the engine still waits */
     assert_true(q.fill.len > QSF_EVENTS_SOFT - 2 * PIECE && q.fill.len <= QSF_EVENTS_HARD);
-    while (qsf_events_next(&q, &e)) {}
+    while (qsf_events_next(&q, &e)) {
+    }
     assert_int_equal(e.type, QSF_EVENT_DONE);
     qsf_events_free(&q);
 }
@@ -152,8 +154,10 @@ static void the_end_fits_into_a_full_log(void **state) {
     push_done(&q, 1, &busy);
     assert_false(atomic_load(&busy));
     while (qsf_events_next(&q, &e)) {
-        if (e.type == QSF_EVENT_TEXT) text += e.text_len;
-        else assert_int_equal(e.type, QSF_EVENT_DONE);
+        if (e.type == QSF_EVENT_TEXT)
+            text += e.text_len;
+        else
+            assert_int_equal(e.type, QSF_EVENT_DONE);
     }
     assert_int_equal(text, 2 * sizeof big + 8192);
     assert_int_equal(e.type, QSF_EVENT_DONE);
@@ -162,8 +166,10 @@ static void the_end_fits_into_a_full_log(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_of_one_request_merges), cmocka_unit_test(the_pipe_wakes_until_all_is_read),
-        cmocka_unit_test(a_slow_reader_loses_nothing), cmocka_unit_test(a_cancellation_ends_the_wait_for_a_reader),
+        cmocka_unit_test(text_of_one_request_merges),
+        cmocka_unit_test(the_pipe_wakes_until_all_is_read),
+        cmocka_unit_test(a_slow_reader_loses_nothing),
+        cmocka_unit_test(a_cancellation_ends_the_wait_for_a_reader),
         cmocka_unit_test(the_end_fits_into_a_full_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,10 @@
 static qk_table table;
 static QsfLedger ledger;
 
-typedef struct Plain { double x, p; int32_t id; } Plain;
+typedef struct Plain {
+    double x, p;
+    int32_t id;
+} Plain;
 
 static int best_first(const void *a, const void *b) {
     const Plain *p = a, *q = b;
@@ -30,7 +33,7 @@ static int best_first(const void *a, const void *b) {
 
 /* Survivors of the chain with their probabilities, best first; returns their number. */
 static size_t plain_chain(Plain *c, const float *logits, size_t n, const QSFParams *p) {
-    for (size_t i = 0; i < n; i++) c[i] = (Plain){(double)logits[i], 0, (int32_t)i};
+    for (size_t i = 0; i < n; i++) c[i] = (Plain){ (double)logits[i], 0, (int32_t)i };
     qsort(c, n, sizeof *c, best_first);
     if (p->top_k > 0 && (size_t)p->top_k < n) n = (size_t)p->top_k;
     double total = 0, sum = 0;
@@ -49,7 +52,7 @@ static size_t plain_chain(Plain *c, const float *logits, size_t n, const QSFPara
 
 static QsfSampler *make(uint32_t n) {
     QsfSampler *s;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     assert_int_equal(qsf_sampler_create(&s, n, &table, &ledger, &err), QSF_OK);
     return s;
 }
@@ -65,15 +68,19 @@ static void random_logits(float *x, size_t n, uint64_t seed, double spread) {
 }
 
 static QSFParams params(float temperature, int32_t k, float top_p, float min_p) {
-    return (QSFParams){.temperature = temperature, .top_p = top_p, .min_p = min_p, .repeat_penalty = 1, .top_k = k,
-                       .repeat_last_n = 64};
+    return (QSFParams){ .temperature = temperature,
+                        .top_p = top_p,
+                        .min_p = min_p,
+                        .repeat_penalty = 1,
+                        .top_k = k,
+                        .repeat_last_n = 64 };
 }
 
 static void the_chain_keeps_what_the_plain_one_keeps(void **state) {
     (void)state;
-    static const float temps[] = {0.1f, 0.7f, 1.0f, 2.5f};
-    static const int32_t ks[] = {0, 1, 2, 40, 999, 1000, 5000};
-    static const float ps[] = {1.0f, 0.9f, 0.5f, 0.05f, 0.999f}, ms[] = {0.0f, 0.05f, 0.5f, 1.0f};
+    static const float temps[] = { 0.1f, 0.7f, 1.0f, 2.5f };
+    static const int32_t ks[] = { 0, 1, 2, 40, 999, 1000, 5000 };
+    static const float ps[] = { 1.0f, 0.9f, 0.5f, 0.05f, 0.999f }, ms[] = { 0.0f, 0.05f, 0.5f, 1.0f };
     float x[N];
     Plain plain[N];
     QsfSampler *s = make(N);
@@ -100,10 +107,10 @@ static void the_chain_keeps_what_the_plain_one_keeps(void **state) {
 static void draws_follow_the_distribution(void **state) {
     (void)state;
     static const QSFParams variants[] = {
-        {.temperature = 0.8f, .top_p = 0.95f, .repeat_penalty = 1, .top_k = 10},
-        {.temperature = 1.3f, .top_p = 0.8f, .repeat_penalty = 1},
-        {.temperature = 1.0f, .top_p = 1, .repeat_penalty = 1},
-        {.temperature = 1.0f, .top_p = 1, .min_p = 0.1f, .repeat_penalty = 1},
+        { .temperature = 0.8f, .top_p = 0.95f, .repeat_penalty = 1, .top_k = 10 },
+        { .temperature = 1.3f, .top_p = 0.8f, .repeat_penalty = 1 },
+        { .temperature = 1.0f, .top_p = 1, .repeat_penalty = 1 },
+        { .temperature = 1.0f, .top_p = 1, .min_p = 0.1f, .repeat_penalty = 1 },
     };
     enum { SMALL = 20, DRAWS = 50000 };
     float x[SMALL];
@@ -111,7 +118,7 @@ static void draws_follow_the_distribution(void **state) {
     QsfSampler *s = make(SMALL);
     random_logits(x, SMALL, 5, 1.2);
     for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
-        size_t count[SMALL] = {0};
+        size_t count[SMALL] = { 0 };
         double chi2 = 0;
         size_t n = plain_chain(plain, x, SMALL, &variants[v]);
         qsf_sampler_seed(s, 42);
@@ -145,8 +152,10 @@ static void equal_seeds_give_equal_draws(void **state) {
         for (int i = 0; i < 100; i++) {
             QsfSampled got;
             qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
-            if (round == 0) first[i] = got.id;
-            else same += first[i] == got.id;
+            if (round == 0)
+                first[i] = got.id;
+            else
+                same += first[i] == got.id;
         }
         if (round == 1) assert_int_equal(same, 100);
         if (round == 2) assert_true(same < 50);
@@ -157,7 +166,7 @@ static void equal_seeds_give_equal_draws(void **state) {
 /* First outputs of xoshiro256** behind splitmix64 of seed 0, computed from the published algorithms. */
 static void the_generator_is_the_published_one(void **state) {
     (void)state;
-    static const uint64_t want[] = {0x99ec5f36cb75f2b4u, 0xbf6e1f784956452au, 0x1a5f849d4933e6e0u};
+    static const uint64_t want[] = { 0x99ec5f36cb75f2b4u, 0xbf6e1f784956452au, 0x1a5f849d4933e6e0u };
     QsfRng r;
     qsf_rng_seed(&r, 0);
     for (size_t i = 0; i < 3; i++) assert_true(qsf_rng_next(&r) == want[i]);
@@ -169,8 +178,8 @@ static void the_generator_is_the_published_one(void **state) {
 
 static void argmax_ties_nan_and_bans(void **state) {
     (void)state;
-    float x[6] = {NAN, 2, 5, 5, -INFINITY, 1};
-    int32_t banned[] = {2, 3, 77, -1};
+    float x[6] = { NAN, 2, 5, 5, -INFINITY, 1 };
+    int32_t banned[] = { 2, 3, 77, -1 };
     QSFParams cold = params(0, 40, 0.9f, 0), hot = params(5, 0, 1, 0);
     QsfSampled got;
     QsfSampler *s = make(6);
@@ -190,9 +199,9 @@ static void argmax_ties_nan_and_bans(void **state) {
 
 static void the_penalty_weakens_once_and_looks_back(void **state) {
     (void)state;
-    float x[4] = {4, 3, -1, -2};
+    float x[4] = { 4, 3, -1, -2 };
     float before[4];
-    int32_t recent[] = {3, 0, 0, 0, 2};
+    int32_t recent[] = { 3, 0, 0, 0, 2 };
     QSFParams p = params(0, 0, 1, 0);
     QsfSampled got;
     QsfSampler *s = make(4);
@@ -211,8 +220,8 @@ static void the_penalty_weakens_once_and_looks_back(void **state) {
     assert_int_equal(got.id, 1);
     /* A negative logit is multiplied: id 3 falls from -2 to -20, so id 2 is next. */
     p.repeat_penalty = 10;
-    int32_t tail[] = {3}, banned[] = {0, 1};
-    float y[4] = {4, 3, -3, -2};
+    int32_t tail[] = { 3 }, banned[] = { 0, 1 };
+    float y[4] = { 4, 3, -3, -2 };
     qsf_sampler_next(s, y, &p, tail, 1, banned, 2, &got);
     assert_int_equal(got.id, 2);
     assert_memory_equal(before, x, sizeof x);
@@ -245,7 +254,7 @@ static void entropy_is_that_of_the_distribution(void **state) {
 static void memory_is_charged(void **state) {
     (void)state;
     QsfLedger small;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfSampler *s;
     qsf_ledger_init(&small, 1000);
     assert_int_equal(qsf_sampler_create(&s, N, &table, &small, &err), QSF_E_BUDGET);
@@ -265,9 +274,10 @@ static void a_large_vocabulary_is_cheap(void **state) {
     enum { BIG = 32000, ROUNDS = 50 };
     float *x = malloc(BIG * sizeof *x);
     QsfSampler *s = make(BIG);
-    const QSFParams kinds[] = {params(0, 40, 0.9f, 0), params(0.7f, 40, 0.9f, 0), params(0.7f, 0, 0.9f, 0),
-                               params(0.7f, 0, 1, 0.05f), params(0.7f, 0, 1, 0)};
-    static const char *const names[] = {"greedy", "top-k 40, top-p", "top-p alone", "min-p alone", "no filter"};
+    const QSFParams kinds[] = { params(0, 40, 0.9f, 0), params(0.7f, 40, 0.9f, 0), params(0.7f, 0, 0.9f, 0),
+                                params(0.7f, 0, 1, 0.05f), params(0.7f, 0, 1, 0) };
+    static const char *const names[] = { "greedy", "top-k 40, top-p", "top-p alone", "min-p alone",
+                                         "no filter" };
     assert_non_null(x);
     random_logits(x, BIG, 1, 3);
     for (size_t k = 0; k < 5; k++) {
@@ -291,10 +301,14 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_chain_keeps_what_the_plain_one_keeps), cmocka_unit_test(draws_follow_the_distribution),
-        cmocka_unit_test(equal_seeds_give_equal_draws), cmocka_unit_test(the_generator_is_the_published_one),
-        cmocka_unit_test(argmax_ties_nan_and_bans), cmocka_unit_test(the_penalty_weakens_once_and_looks_back),
-        cmocka_unit_test(entropy_is_that_of_the_distribution), cmocka_unit_test(memory_is_charged),
+        cmocka_unit_test(the_chain_keeps_what_the_plain_one_keeps),
+        cmocka_unit_test(draws_follow_the_distribution),
+        cmocka_unit_test(equal_seeds_give_equal_draws),
+        cmocka_unit_test(the_generator_is_the_published_one),
+        cmocka_unit_test(argmax_ties_nan_and_bans),
+        cmocka_unit_test(the_penalty_weakens_once_and_looks_back),
+        cmocka_unit_test(entropy_is_that_of_the_distribution),
+        cmocka_unit_test(memory_is_charged),
         cmocka_unit_test(a_large_vocabulary_is_cheap),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

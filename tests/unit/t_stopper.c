@@ -17,16 +17,16 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    {{"END"}, "one END two", "one ", true},
-    {{"END"}, "one EN", "one EN", false},
-    {{"END"}, "ENENDx", "EN", true},
-    {{"aab"}, "aaab", "a", true},
-    {{"\n\nUser:", "###"}, "text\n\nUse it\n\nUser: x", "text\n\nUse it", true},
-    {{"bc", "abcd"}, "xabcd", "xa", true},
-    {{"abcd", "c"}, "xabcd", "xab", true},
-    {{"\xe2\x82\xac"}, "5 \xe2\x82\xac", "5 ", true},
-    {{"x"}, "", "", false},
-    {{NULL}, "nothing to stop at", "nothing to stop at", false},
+    { { "END" }, "one END two", "one ", true },
+    { { "END" }, "one EN", "one EN", false },
+    { { "END" }, "ENENDx", "EN", true },
+    { { "aab" }, "aaab", "a", true },
+    { { "\n\nUser:", "###" }, "text\n\nUse it\n\nUser: x", "text\n\nUse it", true },
+    { { "bc", "abcd" }, "xabcd", "xa", true },
+    { { "abcd", "c" }, "xabcd", "xab", true },
+    { { "\xe2\x82\xac" }, "5 \xe2\x82\xac", "5 ", true },
+    { { "x" }, "", "", false },
+    { { NULL }, "nothing to stop at", "nothing to stop at", false },
 };
 
 static size_t count(const Case *c) {
@@ -38,7 +38,7 @@ static size_t count(const Case *c) {
 /* Feeds in pieces of `step` bytes. */
 static void run(const Case *c, size_t step) {
     QsfStopper s;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     char got[256] = "";
     size_t n, len = strlen(c->text), used = 0;
     assert_int_equal(qsf_stopper_open(&s, c->stop, count(c), 64, &err), QSF_OK);
@@ -66,9 +66,9 @@ static void any_cut_gives_the_same(void **state) {
 
 static void text_that_is_decided_is_not_held_back(void **state) {
     (void)state;
-    static const char *const stop[] = {"</s>"};
+    static const char *const stop[] = { "</s>" };
     QsfStopper s;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     size_t n;
     assert_int_equal(qsf_stopper_open(&s, stop, 1, 64, &err), QSF_OK);
     qsf_stopper_feed(&s, "hello <", 7, &n);
@@ -84,9 +84,9 @@ static void text_that_is_decided_is_not_held_back(void **state) {
 
 static void bad_strings_are_refused(void **state) {
     (void)state;
-    static const char *const empty[] = {"a", ""}, *const bad[] = {"\x80"};
+    static const char *const empty[] = { "a", "" }, *const bad[] = { "\x80" };
     QsfStopper s;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     assert_int_equal(qsf_stopper_open(&s, empty, 2, 64, &err), QSF_E_USAGE);
     assert_non_null(strstr(err.msg, "stop string 2"));
     qsf_stopper_close(&s);

@@ -15,11 +15,11 @@ typedef struct Answer {
     size_t len;
     int32_t ids[MOST];
     uint32_t n;
-    uint32_t asked;      /* how often parameters were read */
+    uint32_t asked; /* how often parameters were read */
     uint32_t ticks;
-    atomic_int *cancel;  /* set at token cancel_at */
+    atomic_int *cancel; /* set at token cancel_at */
     uint32_t cancel_at, refuse_at;
-    uint32_t colder_at;  /* temperature becomes 0 there */
+    uint32_t colder_at; /* temperature becomes 0 there */
 } Answer;
 
 static const char *model_path;
@@ -47,7 +47,7 @@ static void on_tick(void *arg, const QsfSampled *s) {
 }
 
 static QsfRuntimeOptions options(uint32_t ctx, uint64_t pin, int threads) {
-    QsfRuntimeOptions o = {.cancel = &cancel};
+    QsfRuntimeOptions o = { .cancel = &cancel };
     qsf_settings_default(&o.settings);
     o.settings.ctx = ctx;
     o.settings.pin = pin;
@@ -56,7 +56,7 @@ static QsfRuntimeOptions options(uint32_t ctx, uint64_t pin, int threads) {
 }
 
 static void open_at(QsfRuntime *rt, QsfTimeline *t, const char *path, const QsfRuntimeOptions *o) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     atomic_store(&cancel, 0);
     qsf_test_expect_ok(qsf_runtime_open(rt, path, o, &err), &err);
     qsf_test_expect_ok(qsf_timeline_init(t, rt, &err), &err);
@@ -73,23 +73,36 @@ static void close_both(QsfRuntime *rt, QsfTimeline *t) {
 }
 
 static Answer asking(float temperature, uint64_t seed, int32_t max_tokens) {
-    Answer a = {.cancel = &cancel};
-    a.params = (QSFParams){.temperature = temperature, .top_p = 1, .repeat_penalty = 1, .repeat_last_n = 64,
-                           .max_tokens = max_tokens, .seed_set = true, .seed = seed, .ignore_eos = true};
+    Answer a = { .cancel = &cancel };
+    a.params = (QSFParams){ .temperature = temperature,
+                            .top_p = 1,
+                            .repeat_penalty = 1,
+                            .repeat_last_n = 64,
+                            .max_tokens = max_tokens,
+                            .seed_set = true,
+                            .seed = seed,
+                            .ignore_eos = true };
     return a;
 }
 
-static int generate_stop(QsfTimeline *t, const int32_t *prompt, size_t n, const char *const *stop, size_t n_stop,
-                         Answer *a, QsfGenerated *out, QsfErr *err) {
-    QsfGenerate g = {.prompt = prompt, .n_prompt = n, .continues = true, .stop = stop, .n_stop = n_stop,
-                     .params = on_params, .text = on_text, .tick = on_tick, .arg = a};
+static int generate_stop(QsfTimeline *t, const int32_t *prompt, size_t n, const char *const *stop,
+                         size_t n_stop, Answer *a, QsfGenerated *out, QsfErr *err) {
+    QsfGenerate g = { .prompt = prompt,
+                      .n_prompt = n,
+                      .continues = true,
+                      .stop = stop,
+                      .n_stop = n_stop,
+                      .params = on_params,
+                      .text = on_text,
+                      .tick = on_tick,
+                      .arg = a };
     atomic_store(&cancel, 0);
     return qsf_timeline_generate(t, &g, out, err);
 }
 
 static QsfGenerated generate(QsfTimeline *t, const int32_t *prompt, size_t n, Answer *a) {
     QsfGenerated out;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     qsf_test_expect_ok(generate_stop(t, prompt, n, NULL, 0, a, &out, &err), &err);
     assert_int_equal(out.prompt_tokens, n);
     assert_int_equal(out.tokens, a->n);
@@ -97,7 +110,7 @@ static QsfGenerated generate(QsfTimeline *t, const int32_t *prompt, size_t n, An
     return out;
 }
 
-static const int32_t prompt[] = {1, 270, 271, 280, 265, 290, 299, 277, 262, 261, 288, 295};
+static const int32_t prompt[] = { 1, 270, 271, 280, 265, 290, 299, 277, 262, 261, 288, 295 };
 #define N_PROMPT (sizeof prompt / sizeof prompt[0])
 
 static void the_prefix_is_reused_and_changes_nothing(void **state) {
@@ -154,7 +167,7 @@ static void the_context_ends_it(void **state) {
     (void)state;
     QsfRuntime rt;
     QsfTimeline t;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfGenerated out;
     int32_t many[MOST];
     open_tiny(&rt, &t, 128, UINT64_MAX);
@@ -200,7 +213,8 @@ static void a_stopped_answer_stays_in_the_cache(void **state) {
     QsfTimeline t;
     int32_t joined[MOST];
     open_tiny(&rt, &t, 128, 0);
-    Answer whole = asking(1, 3, 30), part = asking(1, 3, 30), rest = asking(0, 3, 5), refused = asking(1, 3, 30);
+    Answer whole = asking(1, 3, 30), part = asking(1, 3, 30), rest = asking(0, 3, 5),
+           refused = asking(1, 3, 30);
     generate(&t, prompt, N_PROMPT, &whole);
     part.cancel_at = 12;
     QsfGenerated g = generate(&t, prompt, N_PROMPT, &part);
@@ -222,11 +236,13 @@ static void cancelling_the_prefill_keeps_whole_chunks(void **state) {
     (void)state;
     QsfRuntime rt;
     QsfTimeline t;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfGenerated out;
     open_tiny(&rt, &t, 128, UINT64_MAX);
     Answer a = asking(0, 1, 5), b = asking(0, 1, 5);
-    QsfGenerate g = {.prompt = prompt, .n_prompt = N_PROMPT, .params = on_params, .text = on_text, .arg = &a};
+    QsfGenerate g = {
+        .prompt = prompt, .n_prompt = N_PROMPT, .params = on_params, .text = on_text, .arg = &a
+    };
     atomic_store(&cancel, 1);
     qsf_test_expect_ok(qsf_timeline_generate(&t, &g, &out, &err), &err);
     assert_int_equal(out.stop, QSF_STOP_INTERRUPTED);
@@ -247,11 +263,11 @@ static void stop_strings_lie_across_tokens(void **state) {
     generate(&t, prompt, N_PROMPT, &whole);
     unsigned tried = 0;
     for (size_t at = 1; at + 6 < whole.len; at++) {
-        char word[8] = {0};
-        const char *stop[] = {"never in it \x7f", word};
+        char word[8] = { 0 };
+        const char *stop[] = { "never in it \x7f", word };
         size_t n = 3 + at % 4;
         memcpy(word, whole.text + at, n);
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         QsfGenerated out;
         Answer cut = asking(1, 3, 40);
         int rc = generate_stop(&t, prompt, N_PROMPT, stop, 2, &cut, &out, &err);
@@ -292,7 +308,7 @@ static void a_read_fault_is_an_error_and_can_be_tried_again(void **state) {
     (void)state;
     QsfRuntime rt;
     QsfTimeline t;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfGenerated out;
     open_tiny(&rt, &t, 128, 0);
     Answer whole = asking(1, 3, 10), broken = asking(1, 3, 10), again = asking(1, 3, 10);
@@ -324,8 +340,8 @@ static void the_real_model_tells_its_story(void **state) {
     for (int way = 0; way < 3; way++) {
         QsfRuntime rt;
         QsfTimeline t;
-        QsfErr err = {0};
-        QsfIds ids = {0};
+        QsfErr err = { 0 };
+        QsfIds ids = { 0 };
         QsfRuntimeOptions o = options(0, way == 2 ? 0 : UINT64_MAX, way == 1 ? 2 : 1);
         open_at(&rt, &t, path, &o);
         const char *start = "Once upon a time";
@@ -340,7 +356,7 @@ static void the_real_model_tells_its_story(void **state) {
 
 static void expect_refusal(const char *path, const QsfRuntimeOptions *o, int code, const char *part) {
     QsfRuntime rt;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     assert_int_equal(qsf_runtime_open(&rt, path, o, &err), code);
     qsf_test_expect_err(&err, code, part);
     assert_null(rt.model.src);
@@ -357,7 +373,8 @@ static void refusals(void **state) {
     o.settings.ram_budget = 200u << 20;
     setenv("QSF_CPU_MASK", "mmx", 1);
     expect_refusal(model_path, &o, QSF_E_USAGE, "QSF_CPU_MASK");
-    snprintf(o.settings.cpu_mask, sizeof o.settings.cpu_mask, "%s", qk_cpu_has(QK_LEVEL_SSE42) ? "neon" : "avx2");
+    snprintf(o.settings.cpu_mask, sizeof o.settings.cpu_mask, "%s",
+             qk_cpu_has(QK_LEVEL_SSE42) ? "neon" : "avx2");
     expect_refusal(model_path, &o, QSF_E_RUNTIME, "cpu-mask");
     unsetenv("QSF_CPU_MASK");
     o.settings.cpu_mask[0] = '\0';
@@ -365,7 +382,7 @@ static void refusals(void **state) {
     expect_refusal(model_path, &o, QSF_E_INTERRUPTED, "cancelled");
     atomic_store(&cancel, 0);
 
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     const char *vocab = qsf_test_tmp("vocab.gguf");
     qsf_gb_str(&b, "general.architecture", "llama");
     qsf_gb_tiny_vocab(&b, 300);
@@ -373,7 +390,7 @@ static void refusals(void **state) {
     qsf_gb_free(&b);
     expect_refusal(vocab, &o, QSF_E_MODEL, "it can only tokenize");
     QsfRuntime rt;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     o.text_only = true;
     qsf_test_expect_ok(qsf_runtime_open(&rt, vocab, &o, &err), &err);
     assert_int_equal(qsf_tokenizer_n_vocab(rt.tok), 300);
@@ -385,7 +402,7 @@ static void refusals(void **state) {
 static void the_named_budget_works(void **state) {
     (void)state;
     QsfRuntime rt;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfRuntimeOptions o = options(128, UINT64_MAX, 1);
     setenv("QSF_CPU_MASK", "ref", 1);
     o.settings.ram_budget = 1u << 20;

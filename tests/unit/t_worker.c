@@ -19,7 +19,7 @@ static char tiny[256], big[256]; /* the big one computes long enough to be inter
 
 /* What one request said. */
 typedef struct Seen {
-    QSFEvent end;        /* LOADED, DONE or ERROR; text is not valid */
+    QSFEvent end; /* LOADED, DONE or ERROR; text is not valid */
     char end_text[1024];
     char text[65536];
     size_t len;
@@ -29,7 +29,7 @@ typedef struct Seen {
 
 static bool wait_event(QSFWorker *w, QSFEvent *e) {
     while (!qsf_worker_next(w, e)) {
-        struct pollfd p = {.fd = qsf_worker_fd(w), .events = POLLIN};
+        struct pollfd p = { .fd = qsf_worker_fd(w), .events = POLLIN };
         if (poll(&p, 1, 60000) != 1) return false;
     }
     return true;
@@ -62,7 +62,8 @@ static Seen *finish(QSFWorker *w, uint64_t id) {
     static Seen seen;
     assert_true(id > 0);
     memset(&seen, 0, sizeof seen);
-    while (take(w, id, &seen)) {}
+    while (take(w, id, &seen)) {
+    }
     return &seen;
 }
 
@@ -98,8 +99,8 @@ static QSFWorker *start_with(const char *path, int32_t max_tokens) {
 }
 
 static uint64_t submit(QSFWorker *w, const char *text) {
-    QSFMessage m = {"user", text, strlen(text)};
-    QSFRequest r = {.messages = &m, .n_messages = 1};
+    QSFMessage m = { "user", text, strlen(text) };
+    QSFRequest r = { .messages = &m, .n_messages = 1 };
     return qsf_worker_submit(w, &r);
 }
 
@@ -156,8 +157,8 @@ static void it_answers_and_reuses_the_prefix(void **state) {
     assert_memory_equal(s->text, first, first_len);
 
     /* The conversation goes on: the answer is found in the cache too. */
-    QSFMessage m[] = {{"user", "hello there", 11}, {"assistant", first, first_len}};
-    QSFRequest r = {.messages = m, .n_messages = 2, .continue_last = true};
+    QSFMessage m[] = { { "user", "hello there", 11 }, { "assistant", first, first_len } };
+    QSFRequest r = { .messages = m, .n_messages = 2, .continue_last = true };
     s = finish(w, qsf_worker_submit(w, &r));
     assert_int_equal(s->end.type, QSF_EVENT_DONE);
     assert_true(s->end.reused_tokens >= prompt);
@@ -186,7 +187,7 @@ static void statistics_and_descriptions(void **state) {
     }
     assert_true(used > 0 && used <= st.budget);
     assert_true(st.pinned_bytes > 0 && st.streamed_bytes == 0);
-    static const char *const whats[] = {"model", "plan", "template"};
+    static const char *const whats[] = { "model", "plan", "template" };
     for (size_t i = 0; i < 3; i++) {
         char *text = qsf_worker_describe(w, whats[i]);
         assert_non_null(text);
@@ -223,7 +224,7 @@ static void a_second_request_is_refused_while_one_runs(void **state) {
 static void cancel_while_decoding_keeps_the_text(void **state) {
     (void)state;
     QSFStats st;
-    Seen seen = {0};
+    Seen seen = { 0 };
     QSFWorker *w = start_with(big, 0);
     uint64_t id = submit(w, "tell me");
     while (seen.text_events == 0) assert_true(take(w, id, &seen));
@@ -231,7 +232,8 @@ static void cancel_while_decoding_keeps_the_text(void **state) {
     assert_int_equal(st.state, QSF_STATE_DECODE);
     uint64_t t = qsf_now_ns();
     qsf_worker_cancel(w);
-    while (take(w, id, &seen)) {}
+    while (take(w, id, &seen)) {
+    }
     assert_true(qsf_now_ns() - t < 2000000000u);
     assert_int_equal(seen.end.type, QSF_EVENT_DONE);
     assert_int_equal(seen.end.stop, QSF_STOP_INTERRUPTED);
@@ -276,12 +278,13 @@ static void cancel_while_loading(void **state) {
 
 static void parameters_change_in_the_middle_of_an_answer(void **state) {
     (void)state;
-    Seen seen = {0};
+    Seen seen = { 0 };
     QSFWorker *w = start_with(big, 0);
     uint64_t id = submit(w, "on and on");
     while (seen.text_events == 0) assert_true(take(w, id, &seen));
     set_max(w, 1);
-    while (take(w, id, &seen)) {}
+    while (take(w, id, &seen)) {
+    }
     assert_int_equal(seen.end.stop, QSF_STOP_LENGTH);
     assert_true(seen.end.tokens >= 1 && seen.end.tokens < 200);
     qsf_worker_stop(w);
@@ -292,7 +295,7 @@ static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
     QSFWorker *w = start_with(tiny, 60);
     uint64_t id = submit(w, "hello");
     while (qsf_worker_busy(w)) {
-        struct timespec nap = {.tv_nsec = 2000000};
+        struct timespec nap = { .tv_nsec = 2000000 };
         nanosleep(&nap, NULL);
     }
     Seen *s = finish(w, id);
@@ -325,7 +328,7 @@ static void a_failed_load_keeps_what_can_be_kept(void **state) {
 
 static void a_vocabulary_answers_nothing(void **state) {
     (void)state;
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     QSFSettings s = settings();
     const char *path = qsf_test_tmp("worker_vocab.gguf");
     qsf_gb_str(&b, "general.architecture", "llama");
@@ -365,7 +368,7 @@ static void streaming_with_free_memory_is_told(void **state) {
     Seen *seen = finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
     assert_int_equal(seen->notices, 0); /* all of it is pinned */
-    s.pin = 0; /* asked for: no notice */
+    s.pin = 0;                          /* asked for: no notice */
     seen = finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->notices, 0);
     QSFStats st;
@@ -425,7 +428,7 @@ static void another_thread_may_look_at_any_time(void **state) {
     (void)state;
     QSFSettings s = settings();
     QSFWorker *w = start();
-    Watch v = {.w = w};
+    Watch v = { .w = w };
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, watch, &v), 0);
     for (int i = 0; i < 3; i++) {
@@ -470,16 +473,16 @@ static void the_real_model_tells_its_story(void **state) {
     assert_string_equal(s->text, want + strlen("Once upon a time"));
 
     /* A stop string is found wherever the tokens cut it. */
-    static const char *const stop[] = {"red ball"};
-    QSFMessage m = {"user", "Once upon a time", 16};
-    QSFRequest r = {.messages = &m, .n_messages = 1, .stop = stop, .n_stop = 1};
+    static const char *const stop[] = { "red ball" };
+    QSFMessage m = { "user", "Once upon a time", 16 };
+    QSFRequest r = { .messages = &m, .n_messages = 1, .stop = stop, .n_stop = 1 };
     s = finish(w, qsf_worker_submit(w, &r));
     assert_int_equal(s->end.stop, QSF_STOP_STRING);
     assert_int_equal(s->len, (size_t)(strstr(want, "red ball") - want) - 16);
     QSFStats st;
     qsf_worker_stats(w, &st);
-    printf("stories260K: decode %.0f tok/s, peak %.1f MB of %.1f MB\n", st.decode_tps, (double)st.peak_rss / 1048576,
-           (double)st.budget / 1048576);
+    printf("stories260K: decode %.0f tok/s, peak %.1f MB of %.1f MB\n", st.decode_tps,
+           (double)st.peak_rss / 1048576, (double)st.budget / 1048576);
     qsf_worker_stop(w);
 }
 
@@ -496,7 +499,9 @@ static int setup(void **state) {
     unsetenv("QSF_CPU_MASK");
     snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("worker_tiny.gguf"));
     snprintf(big, sizeof big, "%s", qsf_test_tmp("worker_big.gguf"));
-    const QsfTinySpec spec = {.layers = 6, .hidden = 256, .heads = 8, .kv_heads = 4, .ffn = 1024, .ctx = 1024, .vocab = 2000};
+    const QsfTinySpec spec = {
+        .layers = 6, .hidden = 256, .heads = 8, .kv_heads = 4, .ffn = 1024, .ctx = 1024, .vocab = 2000
+    };
     return qsf_test_write_tiny_llama(tiny, NULL) != 0 || qsf_test_write_tiny_llama(big, &spec) != 0;
 }
 

@@ -37,6 +37,7 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     if (ro->text_only) return QSF_EXIT_OK;
     if (rt->tmpl_notice[0] && o->mode == RUN_GENERATE) qsf_cli_error(&run_cli, "%s", rt->tmpl_notice);
     if (rt->plan.note[0] && o->mode != RUN_PLAN) qsf_cli_error(&run_cli, "%s", rt->plan.note);
+    if (rt->stream_notice[0] && o->mode == RUN_GENERATE) qsf_cli_error(&run_cli, "%s", rt->stream_notice);
     if (o->verbose && !ro->plan_only) print_verbose(rt);
     return QSF_EXIT_OK;
 }

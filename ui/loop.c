@@ -159,7 +159,7 @@ static void run(Loop *l) {
 }
 
 int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
-    char notice[200];
+    char notice[400]; /* at least cap */
     Loop l = { .app = a, .dirty = true };
     if (!ui_term_open(color, notice, err, cap)) return -1;
     (void)ui_signals_open(true);

@@ -118,18 +118,20 @@ static void set_modes(void) {
     scrollok(stdscr, FALSE);
 }
 
+static bool described(const char *name) {
+    int why;
+    if (!name || setupterm(name, STDOUT_FILENO, &why) != OK) return false;
+    del_curterm(cur_term);
+    return true;
+}
+
 /* Debian's ncurses-base lacks kitty, alacritty, foot and others: all of them understand what xterm does. */
-static SCREEN *find_description(char *notice, size_t cap) {
+static SCREEN *open_screen(char *notice, size_t cap) {
     const char *name = getenv("TERM");
-    SCREEN *s = newterm(NULL, stdout, stdin);
-    if (!s) {
-        char other[] = "xterm-256color";
-        s = newterm(other, stdout, stdin);
-        if (s)
-            (void)snprintf(notice, cap, "no description of terminal '%.40s': using xterm-256color",
-                           name ? name : "");
-    }
-    return s;
+    if (described(name)) return newterm(name, stdout, stdin);
+    if (!described("xterm-256color")) return NULL;
+    (void)snprintf(notice, cap, "no description of terminal '%.40s': using xterm-256color", name ? name : "");
+    return newterm("xterm-256color", stdout, stdin);
 }
 
 bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
@@ -138,7 +140,7 @@ bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
         (void)snprintf(err, cap, "standard input is no terminal: %s", strerror(errno));
         return false;
     }
-    term.screen = find_description(notice, cap);
+    term.screen = open_screen(notice, cap);
     if (!term.screen) {
         const char *name = getenv("TERM");
         (void)snprintf(err, cap, "no description of terminal '%.40s'", name ? name : "");

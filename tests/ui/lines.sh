@@ -64,15 +64,16 @@ fi
 # ^C: at the prompt it ends with 130; TERM ends with 143.
 for pair in INT:130 TERM:143; do
     mkfifo "$work/in"
+    rm -f "$work/out" "$work/err"
     "$chat" "$stories" <"$work/in" >"$work/out" 2>"$work/err" &
     pid=$!
     exec 3>"$work/in"
     echo hello >&3
     tries=100
-    while [ ! -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    while ! [ -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
     printf '/stats\n' >&3
     tries=100
-    while ! grep -q decode "$work/err" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+    while ! grep -qs decode "$work/err" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
     # Background jobs of a plain shell ignore INT: a program sets its own handler all the same.
     kill -"${pair%:*}" $pid
     wait $pid
@@ -85,12 +86,13 @@ done
 # ^C during an answer keeps it, and the run goes on.
 mkfifo "$work/in"
 make_slow
+rm -f "$work/out" "$work/err"
 "$chat" "$slow" --session stopped --ignore-eos -c 8192 --cpu-mask ref --threads 1 --ram-budget auto <"$work/in" >"$work/out" 2>"$work/err" &
 pid=$!
 exec 3>"$work/in"
 echo 'Once upon a time' >&3
 tries=200
-while [ ! -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.02; tries=$((tries - 1)); done
+while ! [ -s "$work/out" ] && [ $tries -gt 0 ]; do sleep 0.02; tries=$((tries - 1)); done
 kill -INT $pid
 printf '/set max-tokens 5\nmore\n' >&3
 exec 3>&-

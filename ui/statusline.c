@@ -146,9 +146,11 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     draw(&first, c, row, width, sep, 1);
     knobs(&second, s);
     if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
-    if (st->streamed_bytes > 0)
-        seg(&second, st->stall >= 0.5, "L%02u/%u %.2f GB/s stall %.0f%%", st->layer + 1, st->n_layers,
+    if (st->streamed_bytes > 0 && st->state >= QSF_STATE_PREFILL)
+        seg(&second, st->stall >= 0.5, "L%02u/%u %.2f GB/s stall %.0f%%", ui_status_layer(st), st->n_layers,
             st->io_gbps, st->stall * 100);
+    else if (st->streamed_bytes > 0)
+        seg(&second, st->stall >= 0.5, "%.2f GB/s stall %.0f%%", st->io_gbps, st->stall * 100);
     ui_format_mb(st->rss, rss, sizeof rss);
     ui_format_mb(st->peak_rss, peak, sizeof peak);
     seg(&second, false, "RSS %s peak %s MB", rss, peak);

@@ -7,6 +7,8 @@
 
 #include "ui/format.h"
 
+#define UI_SMALL_BYTES 52429 /* shown as 0.0 MB */
+
 const char *ui_status_word(const UiStatus *s) {
     static const char *const words[] = { "no model", "loading", "ready", "reading", "writing" };
     unsigned state = (unsigned)s->stats->state;
@@ -26,10 +28,17 @@ double ui_status_eta(const QSFStats *s) {
     return -1;
 }
 
+uint32_t ui_status_layer(const QSFStats *s) { return s->layer < s->n_layers ? s->layer + 1 : s->n_layers; }
+
 uint64_t ui_status_used(const QSFStats *s) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++) sum += s->mem[i].used;
     return sum;
+}
+
+/* Settings that the live keys change, and the seed beside them. */
+static bool is_knob(const QSFSetting *row) {
+    return (row->flags & QSF_SETTING_LIVE) && (row->step > 0 || strcmp(row->name, "seed") == 0);
 }
 
 static double part(double a, double b) { return b > 0 ? a / b : 0; }
@@ -92,7 +101,8 @@ static void meter_state(Pane *p) {
     int row = next(p);
     ui_format_elapsed((double)p->s->stats->elapsed_ns * 1e-9, elapsed, sizeof elapsed);
     field(p, row, "STATE", ui_status_word(p->s));
-    right(p, row, UI_STYLE_DIM, elapsed);
+    if (p->s->stats->state != QSF_STATE_IDLE && p->s->stats->state != QSF_STATE_EMPTY)
+        right(p, row, UI_STYLE_DIM, elapsed);
 }
 
 static void meter_load(Pane *p) {
@@ -180,15 +190,38 @@ static void meter_ram(Pane *p) {
     bar_row(p, row, at, part((double)sum, (double)st->budget));
 }
 
+/* Rows that the meters below need: RSS, disk, sampling and the last token. */
+static int rows_below(const UiStatus *s) {
+    int knobs = 0;
+    for (size_t i = 0; i < qsf_setting_count(); i++) knobs += is_knob(qsf_setting_at(i));
+    return 1 + (s->stats->streamed_bytes > 0 ? 2 : 0) + 2 + (knobs + 1) / 2 + (s->stats->out_tokens > 0);
+}
+
+static void ram_row(Pane *p, const char *name, uint64_t bytes) {
+    char used[24];
+    ui_format_mb(bytes, used, sizeof used);
+    ui_canvas_printf(p->c, next(p), p->col + 1, p->end, UI_STYLE_DIM, "%-20.20s %7s", name, used);
+}
+
+/* The largest owners as far as there is room, in the order of the engine; the others together. */
 static void meter_ram_rows(Pane *p) {
     const QSFStats *st = p->s->stats;
-    for (uint32_t i = 0; i < st->n_mem && i < QSF_STATS_MEM; i++) {
-        char used[24], text[64];
-        if (st->mem[i].used == 0) continue;
-        ui_format_mb(st->mem[i].used, used, sizeof used);
-        (void)snprintf(text, sizeof text, "%-20.20s %7s", st->mem[i].name, used);
-        ui_canvas_puts(p->c, next(p), p->col + 1, p->end, UI_STYLE_DIM, text);
+    int room = p->end_row - p->row - rows_below(p->s);
+    uint64_t others = 0;
+    uint32_t n = st->n_mem < QSF_STATS_MEM ? st->n_mem : QSF_STATS_MEM;
+    for (uint32_t i = 0; i < n; i++) {
+        int larger = 0, seen = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            seen += st->mem[k].used >= UI_SMALL_BYTES;
+            larger += st->mem[k].used > st->mem[i].used || (st->mem[k].used == st->mem[i].used && k < i);
+        }
+        int most = seen + 1 > room ? room - 1 : seen;
+        if (st->mem[i].used < UI_SMALL_BYTES || larger >= most)
+            others += st->mem[i].used;
+        else
+            ram_row(p, st->mem[i].name, st->mem[i].used);
     }
+    if (others > 0 && room > 0) ram_row(p, "others", others);
 }
 
 static void meter_rss(Pane *p) {
@@ -210,7 +243,7 @@ static void meter_io(Pane *p) {
                      "%.2f GB/s  stall %.0f%%", st->io_gbps, st->stall * 100);
     if (st->n_layers > 0 && st->state >= QSF_STATE_PREFILL) {
         char text[32];
-        (void)snprintf(text, sizeof text, "L%02u/%u", st->layer + 1, st->n_layers);
+        (void)snprintf(text, sizeof text, "L%02u/%u", ui_status_layer(st), st->n_layers);
         right(p, row, UI_STYLE_DIM, text);
     }
 }
@@ -235,7 +268,7 @@ static void meter_sampling(Pane *p) {
     right(p, row, UI_STYLE_DIM, "F5/F6 * F7/F8 -+");
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *set = qsf_setting_at(i);
-        if (!(set->flags & QSF_SETTING_LIVE) || (set->step <= 0 && strcmp(set->name, "seed") != 0)) continue;
+        if (!is_knob(set)) continue;
         if (k % 2 == 0) row = next(p);
         knob_cell(p, row, p->col + (k % 2) * 16, i);
         k++;

@@ -29,6 +29,8 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width);
 const char *ui_status_word(const UiStatus *s);
 /* Seconds until the running phase (load, prefill, an answer with a limit) ends, -1 when nobody knows. */
 double ui_status_eta(const QSFStats *s);
+/* Number of the layer being computed, from 1; the last one while the head is. */
+uint32_t ui_status_layer(const QSFStats *s);
 /* Bytes of all categories together. */
 uint64_t ui_status_used(const QSFStats *s);
 

@@ -103,7 +103,18 @@ static void test_wide(void **state) {
     engine.stats.io_gbps = 2.2;
     engine.stats.stall = 0.08;
     ui_app_tick(&app, 2);
-    HAS(frame("", 100, 30), "IO  2.20 GB/s  stall 8%");
+    s = frame("", 100, 30);
+    HAS(s, "IO  2.20 GB/s  stall 8%");
+    /* Many owners never push the sampling out: the small ones go together. */
+    for (uint32_t i = 0; i < QSF_STATS_MEM; i++)
+        engine.stats.mem[i] = (QSFMemRow){ i == 7 ? "great" : "small", (uint64_t)(i == 7 ? 90 : 1) << 20, 0 };
+    engine.stats.n_mem = QSF_STATS_MEM;
+    ui_app_tick(&app, 3);
+    s = frame("", 100, 30);
+    HAS(s, "great                   90.0");
+    HAS(s, "others");
+    HAS(s, "seed random");
+    HAS(s, "p(token) 0.62");
 }
 
 static void test_strip(void **state) {

@@ -131,9 +131,9 @@ $(uiunit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(call obj,$(filter-out u
 	$(call say,LINK,$(@F))
 	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
 
-$(fuzz_bin): $O/%: $O/%.o libqsf.a
+$(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
 	$(call say,LINK,$(@F))
-	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(LIB_LIBS)
+	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
 # config.mk keeps its time when a new run of configure finds the same things.
 config.mk config.h: config.stamp ; @:

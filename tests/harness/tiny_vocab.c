@@ -10,7 +10,7 @@ int32_t qsf_tv_add(QsfTestVocab *v, const char *text, float score, QsfTokenType 
     assert_true(v->n < QSF_TV_MAX);
     v->tokens[v->n] = text;
     v->scores[v->n] = score;
-    v->types[v->n] = type;
+    v->types[v->n] = (int32_t)type;
     return (int32_t)v->n++;
 }
 

@@ -128,7 +128,7 @@ static void meter_decode(Pane *p) {
 
 static void meter_prefill(Pane *p) {
     const QSFStats *st = p->s->stats;
-    char tps[24], text[64], more[48] = "", span[24];
+    char tps[24], text[96], more[48] = "", span[24];
     ui_format_tps(st->prefill_tps, tps, sizeof tps);
     if (st->state == QSF_STATE_PREFILL) {
         ui_format_span(ui_status_eta(st), span, sizeof span);

@@ -85,6 +85,8 @@ keys 'Once upon a time' Enter
 see '^ writing'
 keys C-z
 see '^shell> *$|Stopped'
+# What is typed before the shell has the terminal again may be lost.
+sleep 1
 keys 'stty -a | grep -c " icanon"' Enter
 see '^1$'
 keys 'fg' Enter

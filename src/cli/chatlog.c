@@ -79,23 +79,33 @@ static bool ends_torn(int fd) {
     return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
+/* A locked descriptor of a regular file, or -1 with a sentence in err. */
+static int open_locked(const char *path, char *err, size_t cap) {
+    struct stat st;
+    const char *why = NULL;
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0) why = strerror(errno);
+    else if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "not a regular file";
+    else if (flock(fd, LOCK_EX | LOCK_NB)) why = "the session is in use by another program";
+    if (!why) return fd;
+    snprintf(err, cap, "%s: cannot open the session: %s", path, why);
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
 QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
-    char *path = qsf_chatlog_path(name, err, cap);
-    if (!path) return NULL;
-    int fd = make_dir(err, cap) ? open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -2;
-    if (fd == -1) snprintf(err, cap, "%s: cannot open the session: %s", path, strerror(errno));
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-        snprintf(err, cap, "%s: the session is in use by another program", path);
-        close(fd);
-        fd = -1;
-    }
-    QSFChatLog *l = fd >= 0 ? calloc(1, sizeof *l) : NULL;
-    if (!l) {
-        if (fd >= 0) snprintf(err, cap, "%s: out of memory", path), close(fd);
+    char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
+    QSFChatLog *l = calloc(1, sizeof *l);
+    int fd = -1;
+    if (path && (!l || !copy)) snprintf(err, cap, "%s: out of memory", path);
+    else if (path && make_dir(err, cap)) fd = open_locked(path, err, cap);
+    if (fd < 0) {
         free(path);
+        free(copy);
+        free(l);
         return NULL;
     }
-    *l = (QSFChatLog){.fd = fd, .name = strdup(name), .path = path, .torn = ends_torn(fd)};
+    *l = (QSFChatLog){.fd = fd, .name = copy, .path = path, .torn = ends_torn(fd)};
     return l;
 }
 
@@ -108,7 +118,7 @@ void qsf_chatlog_close(QSFChatLog *l) {
 }
 
 const char *qsf_chatlog_name(const QSFChatLog *l) {
-    return l->name ? l->name : "";
+    return l->name;
 }
 
 static double now(void) {

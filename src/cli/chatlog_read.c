@@ -3,10 +3,12 @@
  * anywhere or damaged: every intact line counts, the rest is counted. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/base/json.h"
 #include "src/base/paths.h"
@@ -87,14 +89,27 @@ static bool next_line(FILE *f, QsfStrbuf *line) {
     return c != EOF || line->len;
 }
 
+/* Only regular files end: a link to a device or a pipe would be read for ever. NULL with errno. */
+static FILE *open_regular(const char *path) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    FILE *f = !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!f) {
+        close(fd);
+        errno = EINVAL;
+    }
+    return f;
+}
+
 bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg, uint32_t *damaged,
                       char *err, size_t cap) {
     *damaged = 0;
     char *path = qsf_chatlog_path(name, err, cap);
     if (!path) return false;
-    FILE *f = fopen(path, "re");
+    FILE *f = open_regular(path);
     bool ok = f || errno == ENOENT;
-    if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, strerror(errno));
+    if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, errno == EINVAL ? "not a regular file" : strerror(errno));
     if (f) {
         Reader rd = {.fn = fn, .arg = arg};
         QsfStrbuf line = QSF_STRBUF_INIT;

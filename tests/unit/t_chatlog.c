@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -182,6 +183,24 @@ static void names_locks_and_copies(void **state) {
     assert_int_equal(read_back("never written", NULL).n, 0);
 }
 
+/* A link to a device or a pipe would be read, or waited for, for ever. */
+static void only_regular_files(void **state) {
+    (void)state;
+    char err[512] = "";
+    uint32_t damaged;
+    Seen s = {{0}, 0};
+    assert_int_equal(symlink("/dev/zero", path_of("device")), 0);
+    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+    const char *const names[] = {"device", "pipe"};
+    for (int i = 0; i < 2; i++) {
+        assert_false(qsf_chatlog_read(names[i], on_record, &s, &damaged, err, sizeof err));
+        assert_non_null(strstr(err, "not a regular file"));
+        err[0] = '\0';
+        assert_null(qsf_chatlog_open(names[i], err, sizeof err));
+        assert_non_null(strstr(err, "not a regular file"));
+    }
+}
+
 /* A full disk, played by a file size limit: the record is refused whole, later ones work again. */
 static void full_disk_keeps_the_file_whole(void **state) {
     (void)state;
@@ -214,6 +233,7 @@ int main(void) {
         cmocka_unit_test(torn_at_every_byte),
         cmocka_unit_test(damaged_lines_are_counted),
         cmocka_unit_test(names_locks_and_copies),
+        cmocka_unit_test(only_regular_files),
         cmocka_unit_test(full_disk_keeps_the_file_whole),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -52,6 +52,7 @@ typedef struct UiApp {
     unsigned knob; /* index of the setting that the live keys change */
     bool quit;
     int exit_code; /* of the program: the first failure, 0 = none */
+    bool started;  /* past the start: a load that fails from here on is a failed command */
 
     QSFStats stats;         /* last snapshot */
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */

@@ -109,7 +109,7 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
     bool replaced = a->stopping && (a->want_model || a->want_reload);
     a->engine.stats(a->engine.self, &a->stats);
     if (replaced) return;
-    if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
+    if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
     ui_app_say(a, UI_ERROR, "%s", e->text && *e->text ? e->text : "the model was not loaded");
     /* A file that could not even be opened left the old model in place. */
     a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;

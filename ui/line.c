@@ -222,6 +222,7 @@ int ui_line_run(UiApp *a) {
     bool loading = ui_app_busy(a);
     finish_request(&l);
     if (loading && !a->model_ready && a->exit_code != 0) end(&l, a->exit_code);
+    a->started = true;
     if (!l.ended) run(&l);
     ui_app_finish(a);
     ui_buf_free(&l.in);

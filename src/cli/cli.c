@@ -88,7 +88,7 @@ const char *qsf_nearest(const char *word, const char *const *names, size_t n) {
     size_t best_d = 4, len = strlen(word);
     for (size_t i = 0; i < n; i++) {
         size_t d = edit_distance(word, names[i]);
-        if (d < best_d && d * 2 <= len + 1) best = names[i], best_d = d;
+        if (d < best_d && d * 2 <= len) best = names[i], best_d = d;
     }
     return best;
 }

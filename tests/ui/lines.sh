@@ -49,7 +49,7 @@ chat_lines 0 "$stories" </dev/null
 [ ! -s "$work/out" ] || fail "an empty input gives output"
 
 # Another model can be loaded, a bad one leaves the chat alive.
-printf '/model %s\n/model %s\nhello\n' "$work/missing.gguf" "$stories" | chat_lines 3 -n 3
+printf '/model %s\n/model %s\nhello\n' "$work/missing.gguf" "$stories" | chat_lines 1 -n 3
 [ -s "$work/out" ] || fail "no answer after a failed and a good /model"
 
 # Outputs that go away.

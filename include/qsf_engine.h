@@ -44,7 +44,6 @@ typedef struct QSFSettings {
     char kv[8];             /* "auto", "f16", "f32" */
     char cpu_mask[16];      /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
-    bool allow_special;     /* special tokens in message text are recognised */
 } QSFSettings;
 
 enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2 }; /* acts on the next token; when a model is (re)loaded */

@@ -14,7 +14,8 @@ void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v) {
     }
 }
 
-static bool join(const void *ctx, const QsfSymbol *left, const QsfSymbol *right, uint32_t *rank, int32_t *id) {
+static bool join(const void *ctx, const QsfSymbol *left, const QsfSymbol *right, uint32_t *rank,
+                 int32_t *id) {
     return qsf_ranks_find(ctx, left->id, right->id, rank, id);
 }
 

@@ -141,8 +141,8 @@ static size_t hold_tail(QsfDetok *d, const char *dst, size_t n) {
 }
 
 size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap) {
-    /* The piece goes behind room for all that can be held back (3 bytes of a character, 6 of the filters), so that the
-     * output never catches up with it. */
+    /* The piece goes behind room for all that can be held back (3 bytes of a character, 6 of the filters), so
+     * that the output never catches up with it. */
     enum { ROOM = 12 };
     if (cap < ROOM) return 0;
     char *piece = dst + ROOM;

@@ -40,11 +40,12 @@ static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bo
     return rc;
 }
 
-static int encode_text(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted, unsigned flags,
-                       QsfIds *out, QsfErr *err) {
+static int encode_text(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
+                       unsigned flags, QsfIds *out, QsfErr *err) {
     Work w = {0};
     bool prefix = t->add_space_prefix && !(flags & QSF_TOK_NO_PREFIX);
-    int rc = qsf_specials_split_marked(&t->specials, text, len, flags & QSF_TOK_SPECIAL, trusted, &w.frag, &w.n_frag, err);
+    int rc = qsf_specials_split_marked(&t->specials, text, len, flags & QSF_TOK_SPECIAL, trusted, &w.frag,
+                                       &w.n_frag, err);
     if (rc == QSF_OK && t->is_bpe) {
         w.scratch = qsf_regex_scratch_new();
         if (w.scratch == NULL) rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
@@ -60,7 +61,8 @@ int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t 
     int rc = QSF_OK;
     if ((flags & QSF_TOK_BOS) && t->add_bos) rc = qsf_ids_push(out, t->roles.id[QSF_ROLE_BOS], err);
     if (rc == QSF_OK && len > 0) rc = encode_text(t, text, len, trusted, flags, out, err);
-    if (rc == QSF_OK && (flags & QSF_TOK_EOS) && t->add_eos) rc = qsf_ids_push(out, t->roles.id[QSF_ROLE_EOS], err);
+    bool eos = (flags & QSF_TOK_EOS) && t->add_eos;
+    if (rc == QSF_OK && eos) rc = qsf_ids_push(out, t->roles.id[QSF_ROLE_EOS], err);
     if (rc != QSF_OK) out->n = before; /* all or nothing */
     return rc;
 }

@@ -33,7 +33,8 @@ static void *grow(void *p, size_t *cap, size_t elem, QsfErr *err) {
 int qsf_merger_add(QsfMerger *m, size_t len, int32_t id, QsfErr *err) {
     uint32_t off = 0;
     if (m->n_syms > 0) off = m->syms[m->n_syms - 1].off + m->syms[m->n_syms - 1].len;
-    if (len > MAX_TEXT - off) return qsf_err_set(err, QSF_E_RUNTIME, "text too long to tokenize: more than 1 GiB");
+    if (len > MAX_TEXT - off)
+        return qsf_err_set(err, QSF_E_RUNTIME, "text too long to tokenize: more than 1 GiB");
     if (m->n_syms == m->cap_syms) {
         QsfSymbol *p = grow(m->syms, &m->cap_syms, sizeof *p, err);
         if (p == NULL) return QSF_E_RUNTIME;
@@ -101,7 +102,8 @@ int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err) {
         QsfSymbol *l = &m->syms[p.left];
         if (l->len == 0 || l->next < 0) continue;
         QsfSymbol *r = &m->syms[l->next];
-        if (l->len + r->len != p.len) continue; /* symbols only grow, so an equal length means both are as they were */
+        /* symbols only grow, so an equal length means that both are as they were */
+        if (l->len + r->len != p.len) continue;
         l->len = p.len;
         l->id = p.id;
         l->next = r->next;

@@ -69,8 +69,8 @@ static size_t run_length(const char *s, size_t len, bool *ok) {
     return n;
 }
 
-int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *text, size_t len, QsfPieceFn fn,
-                     void *ctx, QsfErr *err) {
+int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *text, size_t len,
+                     QsfPieceFn fn, void *ctx, QsfErr *err) {
     Split s = {.p = p, .scratch = scratch, .fn = fn, .ctx = ctx, .err = err};
     while (len > 0) {
         bool ok;

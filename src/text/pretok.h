@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pre-tokenizers of byte-level BPE: text is cut into pieces that merges never cross. A pre-tokenizer is a list
- * of regular expressions; each one cuts every piece that the one before left: a match becomes a
- * piece of its own, and so does the text between two matches. */
+/* Pre-tokenizers of byte-level BPE: text is cut into pieces that merges never cross. A pre-tokenizer is a
+ * list of regular expressions; each one cuts every piece that the one before left: a match becomes a piece of
+ * its own, and so does the text between two matches. */
 #ifndef QSF_TEXT_PRETOK_H
 #define QSF_TEXT_PRETOK_H
 
@@ -44,7 +44,7 @@ typedef int (*QsfPieceFn)(void *ctx, const char *piece, size_t len, QsfErr *err)
 
 /* Cuts text[0..len). The pieces, joined, are the text; none is empty. Bytes that are not UTF-8 stay
  * together as pieces of their own. Returns what fn returned. */
-int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *text, size_t len, QsfPieceFn fn,
-                     void *ctx, QsfErr *err);
+int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *text, size_t len,
+                     QsfPieceFn fn, void *ctx, QsfErr *err);
 
 #endif

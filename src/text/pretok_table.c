@@ -34,7 +34,13 @@ static const char *const MINICPM5[] = {"\\p{N}{1,3}", CL100K("\\p{N}+"), NULL};
 static const char *const LAGUNA[] = {"[^\\n]+|[\\n]+", CL100K("\\p{N}"), NULL};
 
 static const char *const CHAMELEON[] = {
-    "<sentinel:[0-9]+>", "IMGIMG[A-I]{1,4}Z", "[\\t\\n]|    |  ", "\\p{N}", "[\\p{P}!-/:-@\\[-`{-~]", GPT2, NULL,
+    "<sentinel:[0-9]+>",
+    "IMGIMG[A-I]{1,4}Z",
+    "[\\t\\n]|    |  ",
+    "\\p{N}",
+    "[\\p{P}!-/:-@\\[-`{-~]",
+    GPT2,
+    NULL,
 };
 
 static const char *const DEEPSEEK_CODER[] = {
@@ -76,8 +82,9 @@ static const char *const DEEPSEEK_V3[] = {
 };
 
 static const char *const YOUTU[] = {
-    "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}"
-    "\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|" CJK,
+    "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}"
+    "\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|"
+    CJK,
     O200K(ANY_CASE_SUFFIX "?", "\\p{N}"),
     NULL,
 };
@@ -105,9 +112,9 @@ static const char *const EXAONE_MOE[] = {
 };
 
 static const char *const JAIS_2[] = {
-    ANY_CASE_SUFFIX "|" LEAD "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s{512}(?!\\S)"
-    "|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)"
-    "|\\s{1,2}(?!\\S)|\\s",
+    ANY_CASE_SUFFIX "|" LEAD "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
+    "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!\\S)"
+    "|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s",
     NULL,
 };
 
@@ -115,7 +122,11 @@ static const char *const JAIS_2[] = {
  * number, which is quadratic. The same cuts in linear time: isolate the number, take the odd digits off
  * its front, cut the rest into threes. */
 static const char *const TINY_AYA[] = {
-    "(?<!\\d)\\d++\\b", "^\\d{1,2}(?=(?:\\d{3})++$)", "\\d{3}", O200K(ANY_CASE_SUFFIX "?", "\\p{N}{1,3}"), NULL,
+    "(?<!\\d)\\d++\\b",
+    "^\\d{1,2}(?=(?:\\d{3})++$)",
+    "\\d{3}",
+    O200K(ANY_CASE_SUFFIX "?", "\\p{N}{1,3}"),
+    NULL,
 };
 
 enum { CLEAN = QSF_PRETOK_CLEAN, WHOLE = QSF_PRETOK_IGNORE_MERGES, BOS = QSF_PRETOK_BOS };

@@ -25,8 +25,8 @@ int qsf_ranks_count(const QsfSource *src, uint32_t *n, QsfErr *err) {
     uint64_t count = a.count;
     qsf_meta_array_close(&a);
     if (count > MAX_MERGES) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s has %llu merges, more than the limit of %u", path, KEY_MERGES,
-                           (unsigned long long)count, MAX_MERGES);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s has %llu merges, more than the limit of %u", path,
+                           KEY_MERGES, (unsigned long long)count, MAX_MERGES);
     }
     *n = (uint32_t)count;
     return QSF_OK;
@@ -43,7 +43,8 @@ static uint32_t home(const QsfRanks *r, uint32_t left, uint32_t right) {
 /* Slot of the pair, or the empty one where it belongs. */
 static QsfRank *find_slot(const QsfRanks *r, uint32_t left, uint32_t right) {
     uint32_t i = home(r, left, right);
-    while (r->slot[i].rank != EMPTY && ((r->slot[i].a & ID_MASK) != left || (r->slot[i].b & ID_MASK) != right)) {
+    while (r->slot[i].rank != EMPTY &&
+           ((r->slot[i].a & ID_MASK) != left || (r->slot[i].b & ID_MASK) != right)) {
         if (++i == r->n_slots) i = 0;
     }
     return &r->slot[i];
@@ -80,7 +81,8 @@ static void add_merge(QsfRanks *r, const QsfVocab *v, const char *s, size_t len,
     r->n++;
 }
 
-int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_t n, QsfArena *arena, QsfErr *err) {
+int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_t n, QsfArena *arena,
+                   QsfErr *err) {
     *r = (QsfRanks){.n_slots = slots_for(n), .key = qsf_hash_bytes(KEY_MERGES, sizeof KEY_MERGES)};
     r->slot = qsf_arena_alloc(arena, (size_t)r->n_slots * sizeof *r->slot, sizeof(uint32_t), err);
     if (r->slot == NULL) return err->code;

@@ -22,9 +22,10 @@ typedef struct QsfRanks {
 int qsf_ranks_count(const QsfSource *src, uint32_t *n, QsfErr *err);
 /* Upper bound of what qsf_ranks_load takes from the arena for n merges. */
 uint64_t qsf_ranks_bytes(uint32_t n);
-/* Reads tokenizer.ggml.merges ("left right"). A merge whose parts or whole are not tokens, or whose whole plain text must
- * not become, can never apply to ids and is skipped. */
-int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_t n, QsfArena *arena, QsfErr *err);
+/* Reads tokenizer.ggml.merges ("left right"). A merge whose parts or whole are not tokens, or whose whole
+ * plain text must not become, can never apply to ids and is skipped. */
+int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_t n, QsfArena *arena,
+                   QsfErr *err);
 /* False when the two do not merge. */
 bool qsf_ranks_find(const QsfRanks *r, int32_t left, int32_t right, uint32_t *rank, int32_t *merged);
 

@@ -64,7 +64,8 @@ static pcre2_code *compile(const char *pattern, size_t len, QsfErr *err) {
     if (re == NULL) {
         PCRE2_UCHAR msg[128];
         if (pcre2_get_error_message(code, msg, sizeof msg) < 0) msg[0] = '\0';
-        qsf_err_set(err, QSF_E_RUNTIME, "regular expression: %s at offset %zu", (const char *)msg, (size_t)at);
+        qsf_err_set(err, QSF_E_RUNTIME, "regular expression: %s at offset %zu", (const char *)msg,
+                    (size_t)at);
     }
     return re;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Special tokens in a text. One pass finds the longest token at every place; a heap then takes them by length. A
- * place whose token is blocked by one already taken tries its next shorter token. */
+/* Special tokens in a text. One pass finds the longest token at every place; a heap then takes them by
+ * length. A place whose token is blocked by one already taken tries its next shorter token. */
 #include "src/text/special.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t qsf_specials_bytes(uint32_t n) { return (uint64_t)n * (sizeof(uint32_t) + sizeof(int32_t)) + 2 * 16; }
+uint64_t qsf_specials_bytes(uint32_t n) {
+    return (uint64_t)n * (sizeof(uint32_t) + sizeof(int32_t)) + 2 * 16;
+}
 
 static bool is_special(const QsfVocab *v, int32_t id) {
     size_t len;
@@ -114,11 +116,12 @@ static bool has_affixes(const char *t, size_t len, const char *head, const char 
     return len > h + e && memcmp(t, head, h) == 0 && memcmp(t + len - e, tail, e) == 0;
 }
 
-/* Does a user-defined token structure a chat? Many files give <|user|> or [INST] that type, which it shares with
- * runs of spaces and HTML tags, and those must stay tokens in what people write. */
+/* Does a user-defined token structure a chat? Many files give <|user|> or [INST] that type, which it shares
+ * with runs of spaces and HTML tags, and those must stay tokens in what people write. */
 static bool is_structural(const char *t, size_t len) {
     static const char *const affixes[][2] = {
-        {"<|", "|>"}, {"<\xEF\xBD\x9C", "\xEF\xBD\x9C>"}, {"<start_of_", ">"}, {"<end_of_", ">"}, {"<|", ">"}};
+        {"<|", "|>"}, {"<\xEF\xBD\x9C", "\xEF\xBD\x9C>"}, {"<start_of_", ">"}, {"<end_of_", ">"}, {"<|", ">"},
+    };
     for (size_t i = 0; i < sizeof affixes / sizeof affixes[0]; i++) {
         if (has_affixes(t, len, affixes[i][0], affixes[i][1])) return true;
     }
@@ -248,7 +251,8 @@ static int take(Search *q, const Match *m, QsfErr *err) {
         while (end < q->len && !q->taken[end] && is_space(q->text[end])) q->taken[end++] = 1;
     }
     if (attr & QSF_ATTR_LSTRIP) {
-        for (size_t i = m->pos; i > 0 && !q->taken[i - 1] && is_space(q->text[i - 1]); i--) q->taken[i - 1] = 1;
+        for (size_t i = m->pos; i > 0 && !q->taken[i - 1] && is_space(q->text[i - 1]); i--)
+            q->taken[i - 1] = 1;
     }
     return QSF_OK;
 }
@@ -308,7 +312,8 @@ int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len
     int rc = s->n > 0 && (control || s->n_user > 0) ? find_matches(&q, err) : QSF_OK;
     if (rc == QSF_OK && q.n > 0) {
         q.taken = calloc(len, 1);
-        rc = q.taken != NULL ? take_by_length(&q, err) : qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
+        rc = q.taken != NULL ? take_by_length(&q, err)
+                             : qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
     }
     if (rc == QSF_OK) rc = assemble(&q, out, n, err);
     free(q.heap);

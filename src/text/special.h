@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds the special tokens that a text spells, before anything else looks at it: user-defined ones
  * always, control and unknown ones on request. Longer tokens win over shorter ones wherever they
- * overlap, then lower ids, then the leftmost (what comes out of searching the text for one token after another,
- * longest first, as ggml-org/llama.cpp does). */
+ * overlap, then lower ids, then the leftmost (what comes out of searching the text for one token after
+ * another, longest first, as ggml-org/llama.cpp does). */
 #ifndef QSF_TEXT_SPECIAL_H
 #define QSF_TEXT_SPECIAL_H
 
@@ -29,9 +29,9 @@ uint64_t qsf_specials_bytes(uint32_t n);
 int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr *err);
 
 /* Cuts text into fragments, in order. White space that a token strips belongs to no fragment.
- * trusted: NULL, or (len) bytes, 1 where the text is the template's own: then control tokens, and user-defined
- * ones that look like markup of a chat (<|...|>, [INST], <end_of_turn>, ...), are found only where all their
- * bytes are trusted. *out holds *n, free() it. QSF_E_RUNTIME without memory. */
+ * trusted: NULL, or (len) bytes, 1 where the text is the template's own: then control tokens, and
+ * user-defined ones that look like markup of a chat (<|...|>, [INST], <end_of_turn>, ...), are found only
+ * where all their bytes are trusted. *out holds *n, free() it. QSF_E_RUNTIME without memory. */
 int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
                               const uint8_t *trusted, QsfFragment **out, size_t *n, QsfErr *err);
 /* With all of it trusted. */

@@ -61,7 +61,8 @@ typedef struct PairCtx {
     const char *text;
 } PairCtx;
 
-static bool join(const void *ctx, const QsfSymbol *left, const QsfSymbol *right, uint32_t *rank, int32_t *id) {
+static bool join(const void *ctx, const QsfSymbol *left, const QsfSymbol *right, uint32_t *rank,
+                 int32_t *id) {
     const PairCtx *c = ctx;
     *id = qsf_vocab_find(c->vocab, c->text + left->off, (size_t)left->len + right->len);
     if (!qsf_vocab_mergeable(c->vocab, *id)) return false;
@@ -79,7 +80,8 @@ static int push_bytes(const QsfSpm *m, const char *s, size_t len, QsfIds *out, Q
 }
 
 /* Merges one word, its spaces already written as U+2581. */
-static int encode_word(const QsfSpm *m, QsfMerger *merger, const char *s, size_t len, QsfIds *out, QsfErr *err) {
+static int encode_word(const QsfSpm *m, QsfMerger *merger, const char *s, size_t len, QsfIds *out,
+                       QsfErr *err) {
     PairCtx ctx = {.vocab = m->vocab, .text = s};
     qsf_merger_clear(merger);
     for (size_t i = 0; i < len;) {
@@ -101,7 +103,8 @@ static int encode_word(const QsfSpm *m, QsfMerger *merger, const char *s, size_t
 /* Bytes of the space (or U+2581 itself) at s, 0 when there is none. */
 static size_t space_at(const char *s, size_t len) {
     if (len > 0 && s[0] == ' ') return 1;
-    return len >= QSF_SPM_SPACE_LEN && memcmp(s, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN) == 0 ? QSF_SPM_SPACE_LEN : 0;
+    bool marked = len >= QSF_SPM_SPACE_LEN && memcmp(s, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN) == 0;
+    return marked ? QSF_SPM_SPACE_LEN : 0;
 }
 
 /* Appends the next word of s to the buffer: its leading spaces, then all up to the next space (or to the
@@ -119,8 +122,8 @@ static size_t take_word(const char *s, size_t len, bool whole, QsfStrbuf *word) 
     return i;
 }
 
-int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const char *text, size_t len, bool prefix,
-                   QsfIds *out, QsfErr *err) {
+int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const char *text, size_t len,
+                   bool prefix, QsfIds *out, QsfErr *err) {
     while (len > 0) {
         qsf_strbuf_clear(word);
         if (prefix) qsf_strbuf_adds(word, QSF_SPM_SPACE);

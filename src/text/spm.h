@@ -23,7 +23,7 @@ void qsf_spm_init(QsfSpm *m, const QsfVocab *v, int32_t unknown);
 int qsf_spm_byte_value(const char *text, size_t len);
 
 /* Appends the ids of text[0..len), with a space in front when prefix is set. word is scratch. */
-int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const char *text, size_t len, bool prefix,
-                   QsfIds *out, QsfErr *err);
+int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const char *text, size_t len,
+                   bool prefix, QsfIds *out, QsfErr *err);
 
 #endif

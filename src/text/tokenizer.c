@@ -28,11 +28,13 @@ static int read_kind(Plan *plan, const QsfSource *src, QsfErr *err) {
     const char *model, *path = qsf_source_path(src);
     int rc = qsf_meta_str(src, KEY_MODEL, &model, NULL, err);
     if (rc != QSF_OK) return rc;
-    if (model == NULL) return qsf_err_set(err, QSF_E_MODEL, "%s: no tokenizer (%s is missing)", path, KEY_MODEL);
+    if (model == NULL)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: no tokenizer (%s is missing)", path, KEY_MODEL);
     plan->is_bpe = strcmp(model, "gpt2") == 0;
     if (plan->is_bpe || strcmp(model, "llama") == 0) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: tokenizers of kind \"%.64s\" (%s) are not supported, only llama and gpt2",
-                       path, model, KEY_MODEL);
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: tokenizers of kind \"%.64s\" (%s) are not supported, only llama and gpt2", path,
+                       model, KEY_MODEL);
 }
 
 static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
@@ -42,7 +44,8 @@ static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
     if (rc == QSF_OK && plan->is_bpe) rc = qsf_ranks_count(src, &plan->n_merges, err);
     if (rc != QSF_OK) return rc;
     uint32_t n_special = plan->shape.n_special + EXTRA_SPECIAL;
-    plan->arena_bytes = sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) + qsf_specials_bytes(n_special) + 256;
+    plan->arena_bytes =
+        sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) + qsf_specials_bytes(n_special) + 256;
     if (plan->is_bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
     return QSF_OK;
 }
@@ -67,11 +70,11 @@ static int choose_pretok(QsfTokenizer *t, const QsfSource *src, const QsfPretokS
     if (*spec != NULL) return QSF_OK;
     *spec = qsf_pretok_spec(QSF_PRETOK_DEFAULT, strlen(QSF_PRETOK_DEFAULT));
     if (pre == NULL) {
-        snprintf(t->warning, sizeof t->warning, "the model does not name its pre-tokenizer (%s): using \"%s\"", KEY_PRE,
-                 QSF_PRETOK_DEFAULT);
+        snprintf(t->warning, sizeof t->warning,
+                 "the model does not name its pre-tokenizer (%s): using \"%s\"", KEY_PRE, QSF_PRETOK_DEFAULT);
     } else {
-        snprintf(t->warning, sizeof t->warning, "the model's pre-tokenizer \"%.64s\" is not known: using \"%s\"", pre,
-                 QSF_PRETOK_DEFAULT);
+        snprintf(t->warning, sizeof t->warning,
+                 "the model's pre-tokenizer \"%.64s\" is not known: using \"%s\"", pre, QSF_PRETOK_DEFAULT);
     }
     return QSF_OK;
 }
@@ -109,7 +112,8 @@ static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err)
         set_attr(&t->vocab, "<mask>", QSF_ATTR_LSTRIP, true);
         return QSF_OK;
     }
-    if (name == NULL || (strcasestr(name, "phi-3") == NULL && strcasestr(name, "phi3") == NULL)) return QSF_OK;
+    if (name == NULL || (strcasestr(name, "phi-3") == NULL && strcasestr(name, "phi3") == NULL))
+        return QSF_OK;
     for (uint32_t i = 0; i < t->specials.n; i++) t->vocab.attr[t->specials.id[i]] |= QSF_ATTR_RSTRIP;
     set_attr(&t->vocab, "<unk>", QSF_ATTR_RSTRIP, false);
     set_attr(&t->vocab, "<s>", QSF_ATTR_RSTRIP, false);
@@ -122,7 +126,8 @@ static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     int rc = qsf_meta_bool(src, "tokenizer.ggml.add_bos_token", t->add_bos, &t->add_bos, err);
     if (rc == QSF_OK) rc = qsf_meta_bool(src, "tokenizer.ggml.add_eos_token", t->add_eos, &t->add_eos, err);
     if (rc == QSF_OK) {
-        rc = qsf_meta_bool(src, "tokenizer.ggml.add_space_prefix", t->add_space_prefix, &t->add_space_prefix, err);
+        rc = qsf_meta_bool(src, "tokenizer.ggml.add_space_prefix", t->add_space_prefix, &t->add_space_prefix,
+                           err);
     }
     t->add_bos = t->add_bos && t->roles.id[QSF_ROLE_BOS] >= 0;
     t->add_eos = t->add_eos && t->roles.id[QSF_ROLE_EOS] >= 0;

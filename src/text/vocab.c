@@ -62,8 +62,8 @@ int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, Qsf
     qsf_meta_array_close(&a);
     if (count == 0) return qsf_err_set(err, QSF_E_MODEL, "%s: %s is empty", path, KEY_TOKENS);
     if (count > QSF_VOCAB_MAX) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s has %llu tokens, more than the limit of %u", path, KEY_TOKENS,
-                           (unsigned long long)count, QSF_VOCAB_MAX);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s has %llu tokens, more than the limit of %u", path,
+                           KEY_TOKENS, (unsigned long long)count, QSF_VOCAB_MAX);
     }
     /* each string carries 8 bytes of length in the file */
     if (bytes < 8 * count || bytes - 8 * count > UINT32_MAX) {
@@ -83,16 +83,19 @@ uint64_t qsf_vocab_bytes(const QsfVocabShape *shape) {
     return shape->text_bytes + n * per_token + slots * sizeof(int32_t) + 5 * 16;
 }
 
-static const char *map_key(const void *owner, int32_t id, size_t *len) { return qsf_vocab_text(owner, id, len); }
+static const char *map_key(const void *owner, int32_t id, size_t *len) {
+    return qsf_vocab_text(owner, id, len);
+}
 
-static int load_token(QsfVocab *v, QsfMetaArray *a, uint64_t room, uint32_t i, const char *path, QsfErr *err) {
+static int load_token(QsfVocab *v, QsfMetaArray *a, uint64_t room, uint32_t i, const char *path,
+                      QsfErr *err) {
     const char *s;
     size_t len;
     int rc = qsf_meta_array_str(a, &s, &len, err);
     if (rc != QSF_OK) return rc;
     if (len > QSF_TOKEN_TEXT_MAX) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: token %u is %zu bytes long, more than the limit of %d", path,
-                           KEY_TOKENS, i, len, QSF_TOKEN_TEXT_MAX);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: token %u is %zu bytes long, more than the limit of %d",
+                           path, KEY_TOKENS, i, len, QSF_TOKEN_TEXT_MAX);
     }
     if (!qsf_range_ok(v->off[i], len, room)) {
         return qsf_err_set(err, QSF_E_MODEL, "%s: %s is longer than its size in the file", path, KEY_TOKENS);
@@ -142,7 +145,8 @@ static int load_types(QsfVocab *v, const QsfSource *src, QsfErr *err) {
     return rc;
 }
 
-int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena, QsfErr *err) {
+int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena,
+                   QsfErr *err) {
     size_t n = shape->n;
     *v = (QsfVocab){.n = shape->n};
     v->blob = qsf_arena_alloc(arena, shape->text_bytes, 1, err);

@@ -41,7 +41,8 @@ int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, Qsf
 /* Upper bound of what qsf_vocab_load takes from the arena. */
 uint64_t qsf_vocab_bytes(const QsfVocabShape *shape);
 /* v must not move afterwards. QSF_E_MODEL, QSF_E_BUDGET, QSF_E_RUNTIME. */
-int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena, QsfErr *err);
+int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena,
+                   QsfErr *err);
 
 /* Any id: -1 and ids beyond the end have an empty text. */
 const char *qsf_vocab_text(const QsfVocab *v, int32_t id, size_t *len);
@@ -51,8 +52,9 @@ int32_t qsf_vocab_find(const QsfVocab *v, const char *text, size_t len);
 QsfTokenType qsf_vocab_type(const QsfVocab *v, int32_t id);
 void qsf_vocab_set_type(QsfVocab *v, int32_t id, QsfTokenType type);
 
-/* May merging of plain text end in this token? Control, unknown and byte tokens stand outside the text: what a
- * user types never becomes one by merging (google/sentencepiece src/model_interface.cc keeps them apart too). */
+/* May merging of plain text end in this token? Control, unknown and byte tokens stand outside the text: what
+ * a user types never becomes one by merging (google/sentencepiece src/model_interface.cc keeps them apart
+ * too). */
 bool qsf_vocab_mergeable(const QsfVocab *v, int32_t id);
 
 #endif

@@ -44,8 +44,10 @@ QsfSource *qsf_tv_source(QsfTestVocab *v, const char *model, QsfLedger *ledger, 
     qsf_gb_str(&v->gb, "tokenizer.ggml.model", model);
     if (v->n > 0) {
         qsf_gb_strings(&v->gb, "tokenizer.ggml.tokens", v->tokens, v->n);
-        qsf_gb_array(&v->gb, "tokenizer.ggml.scores", QSF_META_F32, v->n, v->scores, v->n * sizeof *v->scores);
-        qsf_gb_array(&v->gb, "tokenizer.ggml.token_type", QSF_META_I32, v->n, v->types, v->n * sizeof *v->types);
+        qsf_gb_array(&v->gb, "tokenizer.ggml.scores", QSF_META_F32, v->n, v->scores,
+                     v->n * sizeof *v->scores);
+        qsf_gb_array(&v->gb, "tokenizer.ggml.token_type", QSF_META_I32, v->n, v->types,
+                     v->n * sizeof *v->types);
     }
     if (strcmp(model, "gpt2") == 0) qsf_gb_strings(&v->gb, "tokenizer.ggml.merges", v->merges, v->n_merges);
     assert_int_equal(qsf_gb_write(&v->gb, path), 0);
@@ -86,7 +88,8 @@ void qsf_tv_expect(const QsfTokenizer *t, const char *text, unsigned flags, cons
     qsf_ids_free(&got);
 }
 
-char *qsf_tv_detok(const QsfTokenizer *t, const int32_t *ids, size_t n, bool show_special, bool continues, size_t *len) {
+char *qsf_tv_detok(const QsfTokenizer *t, const int32_t *ids, size_t n, bool show_special, bool continues,
+                   size_t *len) {
     QsfDetok d;
     QsfStrbuf out = QSF_STRBUF_INIT;
     char *buf = malloc(QSF_PIECE_MAX + 8);

@@ -127,7 +127,8 @@ static void test_bytemap(void **state) {
     assert_int_equal(qsf_bytemap_cp(0x7F), 0x121);
     assert_int_equal(qsf_bytemap_cp(0xAD), 0x143);
     char out[8];
-    assert_int_equal(qsf_bytemap_decode("\xE4\xB8\x80", 3, out, sizeof out), 3); /* stands for no byte: stays */
+    /* stands for no byte: stays as it is */
+    assert_int_equal(qsf_bytemap_decode("\xE4\xB8\x80", 3, out, sizeof out), 3);
     assert_memory_equal(out, "\xE4\xB8\x80", 3);
 }
 
@@ -138,7 +139,9 @@ static uint32_t next_random(uint64_t *s) {
 
 static void test_round_trip(void **state) {
     (void)state;
-    static const char *const pres[] = {"default", "gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "tiny_aya", "youtu"};
+    static const char *const pres[] = {
+        "default", "gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "tiny_aya", "youtu",
+    };
     for (size_t p = 0; p < sizeof pres / sizeof *pres; p++) {
         QsfTestVocab v = {0};
         fill(&v, pres[p]);
@@ -192,8 +195,9 @@ static void test_long_pieces(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_merges),  cmocka_unit_test(test_whole_pieces), cmocka_unit_test(test_special),
-        cmocka_unit_test(test_missing_bytes), cmocka_unit_test(test_bytemap), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_merges),      cmocka_unit_test(test_whole_pieces),
+        cmocka_unit_test(test_special),     cmocka_unit_test(test_missing_bytes),
+        cmocka_unit_test(test_bytemap),     cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_long_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

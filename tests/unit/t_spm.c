@@ -76,7 +76,8 @@ static void test_bytes(void **state) {
     QSF_TV_EXPECT(t, "a\xC3\xA9", QSF_TOK_NO_PREFIX, A, BYTE(0xC3), BYTE(0xA9));
     QSF_TV_EXPECT(t, "\n", QSF_TOK_NO_PREFIX, BYTE('\n'));
     QSF_TV_EXPECT(t, "\xE2\x82", QSF_TOK_NO_PREFIX, BYTE(0xE2), BYTE(0x82)); /* cut short */
-    QSF_TV_EXPECT(t, "<0x41>", QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, BYTE('<'), BYTE('0'), X, BYTE('4'), BYTE('1'), BYTE('>'));
+    QSF_TV_EXPECT(t, "<0x41>", QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, BYTE('<'), BYTE('0'), X, BYTE('4'),
+                  BYTE('1'), BYTE('>'));
     close_vocab(t, &v);
     /* without byte tokens: the byte as a token, else the unknown token */
     qsf_tv_add(&v, "<unk>", 0, QSF_TOKEN_UNKNOWN);
@@ -182,11 +183,13 @@ static uint32_t next_random(uint64_t *s) {
     return (uint32_t)(*s >> 33);
 }
 
-/* Any bytes come back, U+2581 apart, which turns into a space, and user-defined tokens, after which the reference
- * puts a space that it does not take away again. */
+/* Any bytes come back, U+2581 apart, which turns into a space, and user-defined tokens, after which the
+ * reference puts a space that it does not take away again. */
 static void test_round_trip(void **state) {
     (void)state;
-    static const char *const parts[] = {"a", "b", "c", "ab", " ", "  ", "\n", "y", "\xE2\x82\xAC", "\xC3\xA9", "\xFF", "\xE2\x82", "[x]", "'"};
+    static const char *const parts[] = {
+        "a", "b", "c", "ab", " ", "  ", "\n", "y", "\xE2\x82\xAC", "\xC3\xA9", "\xFF", "\xE2\x82", "[x]", "'"
+    };
     QsfTestVocab v = {0};
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
@@ -221,7 +224,8 @@ static void test_long_word(void **state) {
     memset(text, 'a', N);
     uint64_t start = qsf_now_ns();
     assert_int_equal(qsf_tokenizer_encode(t, text, N, QSF_TOK_NO_PREFIX, &ids, NULL), QSF_OK);
-    assert_true(qsf_now_ns() - start < 20000000000u); /* quadratic work takes minutes, even this bound is generous */
+    /* quadratic work would take minutes */
+    assert_true(qsf_now_ns() - start < 20000000000u);
     assert_int_equal(ids.n, N / 2);
     qsf_ids_free(&ids);
     free(text);
@@ -230,9 +234,9 @@ static void test_long_word(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_merges),     cmocka_unit_test(test_bytes),      cmocka_unit_test(test_special),
-        cmocka_unit_test(test_overlap),    cmocka_unit_test(test_phi3_strip), cmocka_unit_test(test_multiword),
-        cmocka_unit_test(test_flags),      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_long_word),
+        cmocka_unit_test(test_merges),  cmocka_unit_test(test_bytes),      cmocka_unit_test(test_special),
+        cmocka_unit_test(test_overlap), cmocka_unit_test(test_phi3_strip), cmocka_unit_test(test_multiword),
+        cmocka_unit_test(test_flags),   cmocka_unit_test(test_round_trip), cmocka_unit_test(test_long_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

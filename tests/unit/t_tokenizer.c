@@ -108,7 +108,11 @@ static void test_no_merges(void **state) {
 
 /* Odd but harmless: an empty token, one with a NUL inside, one listed twice, a type that is no type. */
 static void test_odd_tokens(void **state) {
-    static const char three[] = "\0\0\0\0\0\0\0\0" "\3\0\0\0\0\0\0\0a\0b" "\1\0\0\0\0\0\0\0c" "\1\0\0\0\0\0\0\0c" "\1\0\0\0\0\0\0\0d";
+    static const char three[] = "\0\0\0\0\0\0\0\0"
+                                "\3\0\0\0\0\0\0\0a\0b"
+                                "\1\0\0\0\0\0\0\0c"
+                                "\1\0\0\0\0\0\0\0c"
+                                "\1\0\0\0\0\0\0\0d";
     static const int32_t types[] = {1, 1, 1, 1, 77};
     (void)state;
     QsfErr e = {0};
@@ -139,7 +143,12 @@ static void test_odd_tokens(void **state) {
 static void test_warnings(void **state) {
     static const struct {
         const char *pre, *part;
-    } cases[] = {{NULL, "tokenizer.ggml.pre"}, {"who-knows", "\"who-knows\""}, {"qwen2", NULL}, {"llama3", NULL}};
+    } cases[] = {
+        {NULL, "tokenizer.ggml.pre"},
+        {"who-knows", "\"who-knows\""},
+        {"qwen2", NULL},
+        {"llama3", NULL},
+    };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         QsfErr e = {0};
@@ -235,8 +244,8 @@ static void *encode_often(void *arg) {
     bool same = qsf_tokenizer_encode(t, text, sizeof text - 1, QSF_TOK_SPECIAL, &first, NULL) == QSF_OK;
     for (int i = 0; i < 500 && same; i++) {
         QsfIds ids = {0};
-        same = qsf_tokenizer_encode(t, text, sizeof text - 1, QSF_TOK_SPECIAL, &ids, NULL) == QSF_OK && ids.n == first.n
-               && memcmp(ids.data, first.data, ids.n * sizeof *ids.data) == 0;
+        same = qsf_tokenizer_encode(t, text, sizeof text - 1, QSF_TOK_SPECIAL, &ids, NULL) == QSF_OK &&
+               ids.n == first.n && memcmp(ids.data, first.data, ids.n * sizeof *ids.data) == 0;
         qsf_ids_free(&ids);
     }
     qsf_ids_free(&first);

@@ -35,7 +35,7 @@ static void sha_block(Sha *s) {
     uint32_t w[64], v[8];
     memcpy(v, s->h, sizeof v);
     for (unsigned i = 0; i < 64; i++) {
-        const unsigned char *p = s->block + 4 * i;
+        const unsigned char *p = s->block + 4 * (i % 16);
         if (i < 16) {
             w[i] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
         } else {

@@ -18,19 +18,29 @@ typedef struct QSFConfig QSFConfig;
 
 /* Default configuration, or NULL without memory. The caller frees it. */
 QSFConfig *qsf_config_default(void);
-/* Whole-process budget in MB of 2^20 bytes; 0 = auto. Default 200. */
+/* Whole-process budget in MB of 2^20 bytes; 0 = auto. Default 200. Engines that were loaded with this
+ * configuration follow: they plan their memory anew between two tokens, or before the next call, and go on with
+ * the same tokens; a budget that cannot be met leaves the old one in force, and qsf_ram_budget says which. This
+ * and the next function may be called from any thread while such an engine generates. */
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes);
-/* Compute threads; 0 or less = one per CPU. Default 0. */
+/* Compute threads; 0 or less = one per CPU. Default 0. Followed like the budget. */
 void qsf_config_set_threads(QSFConfig *c, int num_threads);
 /* Context length in tokens; 0 or less = min(model, 4096), lowered when the budget asks for it. */
 void qsf_config_set_max_seq_len(QSFConfig *c, int max_seq_len);
 /* 1.0 = full quality, the only value there is yet: any other makes qsf_load fail (qsf_error says so). */
 void qsf_config_set_quality(QSFConfig *c, float quality);
-void qsf_config_free(QSFConfig *c); /* NULL allowed */
+/* NULL allowed; engines that follow it live on with what was set last. */
+void qsf_config_free(QSFConfig *c);
 
-/* Opens a model; config NULL = defaults; it is copied. NULL on failure: qsf_error() says why. */
+/* Opens a model; config NULL = defaults. Budget and threads stay tied to config. NULL on failure: qsf_error() says why. */
 QSFEngine *qsf_load(const char *model_path, QSFConfig *config);
 void qsf_free(QSFEngine *e); /* NULL allowed */
+
+/* Sets the budget of one loaded engine at once; not from within a callback. 0, or 4 when it cannot be met (qsf_error
+ * ends with the smallest that works now) or 1: then the old budget stays in force. */
+int qsf_set_ram_budget(QSFEngine *e, size_t megabytes);
+/* The budget in force, in MB. */
+size_t qsf_ram_budget(const QSFEngine *e);
 
 /* One piece of the answer: the id, and the text that became complete with it (UTF-8, may be ""),
  * valid during the call. */

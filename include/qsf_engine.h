@@ -41,12 +41,17 @@ typedef struct QSFSettings {
     uint32_t ctx;           /* 0 = min(model, 4096), may be lowered to fit */
     uint32_t batch;         /* prefill chunk; 0 = chosen */
     int32_t threads;        /* 0 = one per CPU */
+    uint32_t slots;         /* buffers that weights stream through, 1..4; 0 = chosen */
+    char io[8];             /* "auto", "uring", "pread", "mmap" */
+    char direct[8];         /* "auto", "on", "off": O_DIRECT */
     char kv[8];             /* "auto", "f16", "f32" */
     char cpu_mask[16];      /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
 } QSFSettings;
 
-enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2 }; /* acts on the next token; when a model is (re)loaded */
+/* LIVE: acts on the next token. REPLAN: acts between two tokens too, memory is planned anew, the same tokens follow.
+ * RELOAD: acts when a model is (re)loaded. */
+enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2, QSF_SETTING_REPLAN = 4 };
 
 typedef struct QSFSetting {
     const char *name;     /* "top-p": also the long option */
@@ -114,13 +119,22 @@ bool qsf_worker_busy(const QSFWorker *w); /* any thread */
 void qsf_worker_set_params(QSFWorker *w, const QSFParams *p);
 void qsf_worker_get_params(QSFWorker *w, QSFParams *p);
 
+/* Takes over all QSF_SETTING_REPLAN settings of s without loading anew, also in the middle of an answer: between two
+ * tokens, or at once when idle. A later call replaces one that has not been taken yet. Each taken call ends in one
+ * QSF_EVENT_PLAN; without a model nothing happens but the event. Any state; never blocks on a token. */
+void qsf_worker_replan(QSFWorker *w, const QSFSettings *s);
+/* The settings in force now. */
+void qsf_worker_settings(QSFWorker *w, QSFSettings *s);
+
 typedef enum QSFEventType {
     QSF_EVENT_NONE,
     QSF_EVENT_LOADED,   /* text: the model's name */
     QSF_EVENT_NOTICE,   /* text: one sentence (what the plan lowered, which template was taken, ...) */
     QSF_EVENT_TEXT,     /* text: more of the answer, whole UTF-8 sequences */
     QSF_EVENT_DONE,     /* the request ended; stop, tokens, prompt_tokens, seed */
-    QSF_EVENT_ERROR     /* the request ended; code, text; what was delivered stays valid */
+    QSF_EVENT_ERROR,    /* the request ended; code, text; what was delivered stays valid */
+    QSF_EVENT_PLAN      /* qsf_worker_replan was taken: code 0 and a sentence about what holds now, or the exit-code
+                           number and why nothing changed (qsf_worker_settings has what is in force); ends nothing */
 } QSFEventType;
 
 typedef enum QSFStop { QSF_STOP_EOS, QSF_STOP_STRING, QSF_STOP_LENGTH, QSF_STOP_CONTEXT, QSF_STOP_INTERRUPTED } QSFStop;
@@ -158,7 +172,8 @@ typedef struct QSFMemRow {
 typedef struct QSFStats {
     QSFState state;
     uint64_t elapsed_ns;            /* in this state */
-    uint64_t load_done, load_total; /* bytes while loading */
+    uint64_t pin_done, pin_total;   /* bytes of weights in RAM, and planned to be: pinning goes on behind typing and
+                                       answering */
     char model_name[128];           /* clean UTF-8; file name when the model has no name */
     char model_path[512];
     char model_desc[128];           /* "llama 1.1B Q4_0" */
@@ -179,14 +194,25 @@ typedef struct QSFStats {
     uint64_t pinned_bytes, streamed_bytes;  /* weights in RAM; weights read per token */
     uint64_t bytes_read;            /* since the request began */
     double bytes_per_token, io_gbps, stall; /* stall: fraction of the time waiting for the disk */
-    double wait_ms;                 /* of the running or last request */
+    double wait_ms, compute_ms;     /* of the running or last request */
+    char io_name[32];               /* "io_uring, direct"; "" when nothing is read */
+    char io_notice[160];            /* why it is not what was asked for, or "" */
+    uint64_t embed_hits, embed_misses; /* of the embedding row cache */
 } QSFStats;
+
+/* One layer, for the heat strip and tables; the last one is the head. Of the running or last request. */
+typedef struct QSFLayerStats {
+    uint64_t weight_bytes, pinned_bytes;
+    uint64_t read_bytes, wait_ns, compute_ns;
+} QSFLayerStats;
 
 /* A consistent snapshot by value. Any thread; cheap enough for 20 calls a second. */
 void qsf_worker_stats(QSFWorker *w, QSFStats *out);
+/* Fills out[0..min(n, max)) and returns n, the number of layers and one for the head; 0 without a model. Any thread. */
+uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
-/* Model facts for /show: newline-terminated text, malloc'ed; what is "model", "template" or
- * "plan". NULL when no model is loaded or without memory. */
+/* Model facts for /show: newline-terminated text, malloc'ed; what is "model", "template",
+ * "plan" or "memory" (the ledger's categories and regions, now). NULL when no model is loaded or without memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
 /* Names of the template files, sorted, NUL-separated, ended by an empty name; free() it. */
 char *qsf_template_names(void);

@@ -31,8 +31,21 @@ void qsf_file_close(QsfFile *f);
  * an I/O error or when the file has become shorter. */
 int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err);
 
-/* QSF_E_RUNTIME when size or mtime of the open file differ from what they were at open. */
+/* QSF_E_RUNTIME when size or mtime of the open file differ from what they were at open, or when another file
+ * stands at its path now. A path at which nothing stands any more is fine: the open file lives on. */
 int qsf_file_unchanged(const QsfFile *f, QsfErr *err);
+
+/* A second descriptor of the same file for O_DIRECT reads; the caller closes it. -1 with errno where the file
+ * system has none. */
+int qsf_file_open_direct(const QsfFile *f);
+
+/* For back ends that read by themselves. got: bytes of a read of len bytes at off, or -errno; returns the same, or
+ * what an injected fault makes of it. Every back end passes every result through here, so that all see the same
+ * faults. */
+int64_t qsf_file_filter(const QsfFile *f, uint64_t off, uint64_t len, int64_t got);
+/* The error of a read that stopped at byte off: got is -errno, or 0 for an end before the size at open. Sets *err
+ * and returns QSF_E_RUNTIME. */
+int qsf_file_read_error(const QsfFile *f, uint64_t off, int64_t got, QsfErr *err);
 
 /* Test hook: the next reads that touch byte `off` fail with errno_value (0 = a short read, as if
  * the file ended there). off UINT64_MAX clears it. Every reader of model bytes sees it. */

@@ -27,12 +27,26 @@ typedef enum QsfMemCat {
     QSF_MEM_N
 } QsfMemCat;
 
+#define QSF_LEDGER_REGIONS 40
+
+/* What one name holds: the sub-arenas of spec Phase 2.1, for reports. */
+typedef struct QsfRegion {
+    const char *name;  /* static storage: as given to qsf_mem_map or an arena */
+    QsfMemCat cat;
+    uint32_t count;    /* mappings */
+    uint64_t bytes;
+} QsfRegion;
+
 typedef struct QsfLedger {
     pthread_mutex_t lock;
     uint64_t limit;             /* budget; UINT64_MAX = none */
     uint64_t used[QSF_MEM_N];
     uint64_t peak[QSF_MEM_N];
     uint64_t total, total_peak;
+    QsfRegion region[QSF_LEDGER_REGIONS]; /* (n_regions) what is mapped, by name; more names share the last one */
+    uint32_t n_regions;
+    uint32_t frozen;            /* > 0: nothing may be charged or mapped (the token loop) */
+    uint64_t refused_frozen;    /* attempts while frozen: a defect when not 0 */
 } QsfLedger;
 
 /* limit 0 means no limit. Never fails. */
@@ -48,6 +62,19 @@ void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes);
 /* A consistent copy of the counters (the lock member of *out is meaningless). */
 void qsf_ledger_snapshot(QsfLedger *l, QsfLedger *out);
 
+/* Between the two nothing may be charged or mapped: the token loop allocates nothing. An attempt fails with
+ * QSF_E_RUNTIME ("internal: ... is frozen") and is counted. Calls nest. Releasing stays allowed. */
+void qsf_ledger_freeze(QsfLedger *l);
+void qsf_ledger_thaw(QsfLedger *l);
+
+/* The categories with used and peak, and below them the named regions, as a table for people (--verbose,
+ * /mem); newline-terminated, malloc'ed, NULL without memory. */
+char *qsf_ledger_text(QsfLedger *l);
+
+/* Test hook: the n-th qsf_mem_map or qsf_mem_resize from now on (1 = the next) fails as if the machine had no
+ * memory; 0 clears it. */
+void qsf_mem_inject_failure(uint64_t n);
+
 /* "pinned weights", "KV cache", ... static storage. */
 const char *qsf_mem_cat_name(QsfMemCat cat);
 
@@ -55,7 +82,13 @@ const char *qsf_mem_cat_name(QsfMemCat cat);
  * kernel), 64-byte aligned and more, charged to cat before it is mapped. *out = NULL on failure
  * (QSF_E_BUDGET or QSF_E_RUNTIME). bytes 0 gives *out = NULL and success. */
 int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err);
-/* bytes and cat as given to qsf_mem_map; p NULL is allowed. */
+/* bytes and cat as given to qsf_mem_map; p NULL is allowed. what: as given too, or NULL (the region of the
+ * category that has these bytes). */
 void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes);
+/* Grows (the memory may move, its contents stay, the rest is zero) or shrinks (the tail goes back to the kernel)
+ * a mapping; *p NULL with old 0 maps, bytes 0 unmaps and sets *p NULL. Sizes are multiples of the page. On failure
+ * *p is as before. */
+int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what, void **p,
+                   QsfErr *err);
 
 #endif

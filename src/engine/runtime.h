@@ -8,6 +8,7 @@
 #include "qsf_engine.h"
 #include "src/forward/forward.h"
 #include "src/sample/sampler.h"
+#include "src/stream/predict.h"
 #include "src/text/chat.h"
 
 #define QSF_EOG_MAX 64
@@ -26,6 +27,9 @@ typedef struct QsfRuntime {
     QsfSampler *sampler;
     uint64_t budget; /* resolved, bytes */
     int threads;
+    QSFSettings settings;     /* in force */
+    QsfPlanOptions plan_options; /* that the plan was made from; for the next one */
+    QsfPrediction prediction; /* zero until asked for (predict) */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
     size_t n_eog;
@@ -39,8 +43,7 @@ typedef struct QsfRuntimeOptions {
     bool text_only;               /* model metadata and tokenizer only: --tokenize, --detokenize */
     bool plan_only;               /* stop after the plan: --plan, --inspect */
     const atomic_int *cancel;
-    void (*progress)(void *arg, uint64_t done, uint64_t total);
-    void *progress_arg;
+    bool predict;                 /* measure disk and kernels for a prediction (--plan, --verbose) */
     uint64_t stack_bytes;      /* stack of the thread that will generate, when it is not the main one */
     uint64_t transcript_bytes; /* that the caller will charge to TRANSCRIPT, besides a timeline */
 } QsfRuntimeOptions;
@@ -51,6 +54,13 @@ typedef struct QsfRuntimeOptions {
  * settings.cpu_mask "" means the environment's QSF_CPU_MASK, and without that the best level. */
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
+
+/* Goes on under other settings without loading anew: everything with QSF_SETTING_REPLAN is taken from s. Between two
+ * tokens only. The next tokens are the same as without it. On success *note (cap bytes) says in a sentence what holds
+ * now. QSF_E_BUDGET (the message ends with the smallest budget that works now), QSF_E_RUNTIME: nothing changed, and
+ * generation goes on as before; only when even the old plan cannot be brought back does every later eval fail. After
+ * a shrink the resident set is below the new budget and the peak is reset. */
+int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
 
 /* Highest kernel level that settings and environment allow. QSF_E_USAGE: an unknown word; QSF_E_RUNTIME:
  * this CPU does not have it. */

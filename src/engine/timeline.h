@@ -37,6 +37,8 @@ typedef struct QsfGenerate {
     int (*text)(void *arg, int32_t id, const char *text, size_t len);
     /* After prefill (s NULL) and after each token that was chosen, before its text; may be NULL. */
     void (*tick)(void *arg, const QsfSampled *s);
+    /* Between two tokens, when nothing is computed: the plan may be changed here. May be NULL. */
+    void (*between)(void *arg);
     void *arg;
 } QsfGenerate;
 

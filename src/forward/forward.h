@@ -22,15 +22,29 @@ typedef struct QsfForwardOptions {
     QsfPool *pool;
     QsfLedger *ledger;
     const atomic_int *cancel;   /* non-zero asks to stop; polled between layers and between reads; may be NULL */
-    /* Called while weights are pinned, from the calling thread; may be NULL. Bytes. */
-    void (*progress)(void *arg, uint64_t done, uint64_t total);
-    void *progress_arg;
 } QsfForwardOptions;
 
-/* Reads what is pinned (this takes as long as the disk does) and starts the loader. QSF_E_BUDGET,
+/* Reads small tensors and starts the loader, which pins weights behind whatever comes next. QSF_E_BUDGET,
  * QSF_E_RUNTIME (I/O, memory), QSF_E_MODEL (damaged), QSF_E_INTERRUPTED (cancelled). */
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err);
 void qsf_forward_destroy(QsfForward *f); /* NULL allowed */
+
+/* Waits until all that is to be pinned is in RAM: for benchmarks. progress (bytes) may be NULL. Errors of
+ * qsf_weights_settle. */
+int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
+                       QsfErr *err);
+
+/* Between two evals: goes on under another plan for the same model, KV type and `exact`, with the thread pool
+ * given (whose number of threads is the plan's). Context (plan->ctx >= n_past), batch, pinned items, slots, row cache
+ * and back end may differ; positions in the cache and the logits stay. What the new plan does not hold is returned
+ * to the kernel before anything new is mapped. QSF_E_RUNTIME or QSF_E_BUDGET when memory fails: then every eval
+ * fails until a replan succeeds (the old plan may be tried). */
+int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *err);
+
+/* The model's files are not what was opened any more: only loading anew helps. */
+bool qsf_forward_stale(const QsfForward *f);
+/* Name and notice of the running I/O back end, "" when there is none. Any thread. */
+void qsf_forward_io(QsfForward *f, char *name, size_t name_cap, char *notice, size_t notice_cap);
 
 /* Called for a position whose logits were asked for; logits (n_vocab), valid during the call. */
 typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
@@ -52,8 +66,8 @@ void qsf_forward_truncate(QsfForward *f, uint32_t n);
 
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {
-    uint64_t bytes_read;       /* weights and embedding rows read from disk */
-    uint64_t read_ns;          /* time the loader spent reading */
+    uint64_t bytes_read;       /* streamed weights and embedding rows read from disk; not what gets pinned */
+    uint64_t read_ns;          /* time in which at least one read was in flight */
     uint64_t wait_ns;          /* time compute waited for the loader */
     uint64_t compute_ns;       /* time in the layers and head, waits not counted */
     uint64_t passes;           /* passes over the layers */
@@ -62,7 +76,18 @@ typedef struct QsfForwardStats {
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;            /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval that are done, and in all */
+    uint64_t pin_done, pin_total; /* bytes of weights that are in RAM, and that the plan wants there; no reset */
+    uint64_t pin_read;         /* bytes read to be pinned */
+    uint64_t embed_hits, embed_misses; /* of the embedding row cache */
 } QsfForwardStats;
+
+/* One layer; index n_layers is the head. Counters since creation or the last reset. */
+typedef struct QsfLayerStats {
+    uint64_t weight_bytes, pinned_bytes;
+    uint64_t read_bytes, wait_ns, compute_ns;
+} QsfLayerStats;
+/* Fills out[0..min(n_layers + 1, max)) and returns n_layers + 1. Any thread. */
+uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t max);
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out);
 void qsf_forward_stats_reset(QsfForward *f);
 

@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
 #include "src/model/model.h"
+#include "src/stream/io.h"
 
 #define QSF_CTX_DEFAULT 4096u
 #define QSF_CTX_MIN 128u
@@ -21,7 +22,11 @@ typedef struct QsfPlanOptions {
     uint64_t available;       /* bytes that auto may look at (qsf_available_bytes) */
     uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set it: never changed */
     int kv;                   /* qk_kv, -1 = default f16; otherwise never changed */
+    uint32_t ctx_floor;       /* never below this: positions that are already in the cache, and one more */
     uint64_t pin_cap;         /* most bytes to pin; UINT64_MAX = no cap, 0 = stream every layer */
+    uint32_t slots;           /* 1..4, 0 = chosen */
+    QsfIoKind io;
+    QsfIoDirect direct;
     uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
     int threads;              /* compute threads, >= 1 */
     bool exact;               /* float activations (bigger scratch) */
@@ -42,10 +47,15 @@ typedef struct QsfPlan {
     uint32_t n_slots;         /* 0 when everything is pinned */
     uint64_t slot_bytes;
     uint32_t n_units;         /* weight units: 4 per layer (QKV, O, gate+up, down), then the head */
-    uint8_t *pinned;          /* (n_units) 1 = pinned; owned by the plan */
+    uint32_t *pinned_items;   /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple of
+                                 QSF_ROW_QUANTUM or all; owned by the plan */
     bool embed_resident;      /* the embedding table is in RAM (pinned head of a tied model counts) */
-    uint64_t pinned_bytes;
-    uint64_t streamed_bytes;  /* read from disk for every pass over the layers */
+    uint32_t embed_rows;      /* rows of the embedding row cache; 0 = none (or resident) */
+    QsfIoKind io;
+    QsfIoDirect direct;
+    bool keep_cached;         /* QsfIoOptions.keep_cached */
+    uint64_t pinned_bytes;    /* weights, without padding */
+    uint64_t streamed_bytes;  /* weights read from disk for every pass over the layers */
     uint64_t weight_bytes;    /* pinned + streamed */
     char note[256];           /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;

@@ -4,8 +4,9 @@
  *     EMPTY --begin_load--> LOADING --end_load(ok)--> READY --acquire--> IN_USE --release--> EMPTY
  *                              \--end_load(failed)--> EMPTY
  *
- * Filled and used in the same order. Knows no threads: the loader calls it under its lock. A call that
- * does not fit the state changes nothing and returns NULL or false. */
+ * Several may be LOADING at once; they are begun, ended and used in the same order. Knows no threads: the
+ * loader calls it under its lock. A call that does not fit the state changes nothing and returns NULL or
+ * false. After a failed load the ring takes nothing new until it is reset. */
 #ifndef QSF_STREAM_SLOTS_H
 #define QSF_STREAM_SLOTS_H
 
@@ -26,16 +27,18 @@ typedef struct QsfSlot {
 
 typedef struct QsfSlots {
     QsfSlot slot[QSF_MAX_SLOTS];
-    uint32_t n;
-    uint32_t load, use; /* next to fill, next to use */
+    uint32_t n;                /* 0: nothing streams */
+    uint32_t load, done, use;  /* next to fill, next whose load ends, next to use */
+    bool broken;               /* a load failed */
 } QsfSlots;
 
-/* n in 1..QSF_MAX_SLOTS; memory (n x slot_bytes) stays the caller's. */
+/* n in 0..QSF_MAX_SLOTS; memory (n x slot_bytes) stays the caller's. */
 void qsf_slots_init(QsfSlots *s, uint32_t n, uint8_t *memory, uint64_t slot_bytes);
 
 /* Whether begin_load would succeed. */
 bool qsf_slots_can_load(const QsfSlots *s);
 QsfSlot *qsf_slots_begin_load(QsfSlots *s, const QsfChunk *c);
+/* Of the oldest slot that is LOADING. */
 bool qsf_slots_end_load(QsfSlots *s, bool ok);
 QsfSlot *qsf_slots_acquire(QsfSlots *s);
 bool qsf_slots_release(QsfSlots *s);

@@ -2,8 +2,9 @@
 /* Weight units: the groups of matrices that the forward pass needs together, and their chunks.
  * Unit 4*L+0..3 = Q,K,V | O | gate,up | down of layer L, the last unit is the head. A unit is a walk
  * over items: the rows of its tensors one after the other, or, where two tensors are multiplied element
- * by element afterwards (gate and up), pairs of rows. A chunk is a range of items as it lies in memory.
- * Pure functions over an opened model. */
+ * by element afterwards (gate and up), pairs of rows. A chunk is a range of items as it lies in memory: for
+ * each tensor the 4 KiB windows of the file that hold its rows, so that O_DIRECT reads go straight to where
+ * the kernels find them. Pure functions over an opened model. */
 #ifndef QSF_STREAM_UNITS_H
 #define QSF_STREAM_UNITS_H
 
@@ -16,7 +17,7 @@
 #define QSF_UNIT_TENSORS 3
 #define QSF_UNITS_PER_LAYER 4
 #define QSF_ROW_QUANTUM 16u /* chunks start at multiples of this many items */
-#define QSF_PART_ALIGN 64u  /* rows of each tensor start at multiples of this in a chunk */
+#define QSF_WINDOW 4096u    /* = QSF_IO_WINDOW */
 
 typedef enum QsfGroup {
     QSF_GROUP_QKV,
@@ -41,17 +42,21 @@ typedef struct QsfUnit {
     uint64_t bytes;                            /* of all tensors */
 } QsfUnit;
 
+/* Rows [row0, row1) of one tensor. */
 typedef struct QsfPart {
-    unsigned tensor;      /* index into the unit's tensors */
+    unsigned tensor;       /* index into the unit's tensors */
     uint32_t row0, row1;
-    uint64_t at;          /* offset of row0 in the chunk */
+    uint64_t file_off;     /* of the window: a multiple of QSF_WINDOW */
+    uint64_t window;       /* offset of the window in the chunk's memory, a multiple of QSF_WINDOW */
+    uint64_t window_bytes; /* a multiple of QSF_WINDOW */
+    uint64_t at;           /* offset of row0 in the chunk's memory */
 } QsfPart;
 
 typedef struct QsfChunk {
     uint32_t unit, item0, item1;
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];
-    uint64_t bytes;       /* with padding, a multiple of QSF_PART_ALIGN */
+    uint64_t bytes;        /* of all windows */
 } QsfChunk;
 
 uint32_t qsf_unit_count(const QsfModel *m);
@@ -59,6 +64,17 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u);
 
 /* Items [item0, item1) of u. */
 void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *c);
+
+/* Rows of tensor t (index in u) among items [item0, item1): [*row0, *row1). */
+void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0, uint32_t *row1);
+
+/* Bytes of items [item0, item1), without windows. */
+uint64_t qsf_unit_item_bytes(const QsfUnit *u, uint32_t item0, uint32_t item1);
+
+/* Memory that the first n_items take when pinned: per tensor the windows of its rows. 0 items take none. */
+uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items);
+/* The same for one tensor and its first rows. */
+uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows);
 
 /* Least slot that can stream u: one quantum of its items. */
 uint64_t qsf_unit_min_slot(const QsfUnit *u);

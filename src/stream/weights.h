@@ -1,43 +1,90 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All weights of the units, wherever they are: pinned in RAM or streamed through slots. The forward
- * pass walks each unit chunk by chunk and never knows the difference. One consumer. */
+/* All weights of the units, wherever they are: pinned in RAM, still on their way there, or streamed through
+ * slots. The forward pass walks each unit view by view and never knows the difference. One consumer; the
+ * loader thread reads behind it. */
 #ifndef QSF_STREAM_WEIGHTS_H
 #define QSF_STREAM_WEIGHTS_H
 
-#include "src/stream/loader.h"
+#include <stdatomic.h>
+
+#include "src/stream/io.h"
 #include "src/stream/plan.h"
+#include "src/stream/units.h"
+
+/* Of one layer (index n_layers: the head). Written by the loader and its consumer, read by any thread. */
+typedef struct QsfLayerCounters {
+    atomic_uint_fast64_t read_bytes; /* streamed */
+    atomic_uint_fast64_t wait_ns;    /* the consumer waited for these */
+    atomic_uint_fast64_t compute_ns; /* the forward pass's */
+} QsfLayerCounters;
+
+/* The same for all layers together. */
+typedef struct QsfStreamCounters {
+    atomic_uint_fast64_t bytes_read;  /* streamed weights, and embedding rows from the file */
+    atomic_uint_fast64_t read_ns;     /* time in which at least one read was in flight */
+    atomic_uint_fast64_t wait_ns;     /* un-hidden: the consumer had to wait */
+    atomic_uint_fast64_t pin_read;    /* bytes read to be pinned */
+    atomic_uint_fast64_t pin_done, pin_total; /* bytes of weights in place, and planned */
+    QsfLayerCounters *layer;          /* (n_layers + 1) */
+} QsfStreamCounters;
 
 typedef struct QsfWeights QsfWeights;
 
 typedef struct QsfWeightsOptions {
     const QsfModel *model;
-    const QsfPlan *plan;          /* read during creation only */
+    const QsfPlan *plan;          /* read during the call only */
     QsfLedger *ledger;
     const atomic_int *cancel;     /* may be NULL */
     QsfStreamCounters *counters;
-    void (*progress)(void *arg, uint64_t done, uint64_t total); /* bytes pinned; may be NULL */
-    void *progress_arg;
 } QsfWeightsOptions;
 
-/* Reads the pinned units and starts the loader. Errors as qsf_forward_create. */
+/* Maps memory and starts the loader, which begins to read what is to be pinned; returns at once. QSF_E_BUDGET,
+ * QSF_E_RUNTIME. */
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err);
 void qsf_weights_destroy(QsfWeights *w); /* NULL allowed */
 
+/* Between passes: other pinned items, slots or back end. What is pinned under both plans stays where it is;
+ * what is no longer pinned is returned to the kernel at once; what is newly pinned is read behind the
+ * computation. Two steps, so that a caller can free before it allocates: park stops the loader and frees slots
+ * and surplus pinned rows; resume maps the rest and starts the loader again. After a failed resume the weights
+ * cannot be used until a resume succeeds. */
+void qsf_weights_park(QsfWeights *w, const QsfPlan *p);
+int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err);
+
+/* Waits until all that is planned to be pinned is there (benchmarks, tests). progress may be NULL. QSF_E_RUNTIME
+ * when a read failed, QSF_E_INTERRUPTED when cancelled. */
+int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
+                       QsfErr *err);
+
 uint32_t qsf_weights_n_units(const QsfWeights *w);
 const QsfUnit *qsf_weights_unit(const QsfWeights *w, uint32_t i);
-/* Whether all of unit i is in RAM. */
+/* Whether all of unit i is, or will be, in RAM. */
 bool qsf_weights_pinned(const QsfWeights *w, uint32_t i);
-/* The pinned items of unit i (from item 0) and how many they are; NULL when none. */
-const uint8_t *qsf_weights_pinned_data(const QsfWeights *w, uint32_t i, uint32_t *n_items);
+/* Row `row` of tensor t of unit i if it is in RAM now, else NULL. */
+const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row);
+
+/* Some items of a unit, ready to be multiplied. */
+typedef struct QsfWeightView {
+    uint32_t unit, item0, item1;
+    unsigned n_parts;
+    QsfPart part[QSF_UNIT_TENSORS];            /* tensor, row0, row1 are valid */
+    const uint8_t *rows[QSF_UNIT_TENSORS];     /* of part i: its row0 */
+    bool streamed;
+} QsfWeightView;
 
 /* Units must then be walked in order, up to the head or to the unit before it. QSF_E_RUNTIME when
- * weights stream and a model file has changed. */
+ * a model file has changed (QSF_E_RUNTIME with qsf_weights_stale then true). */
 int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err);
-/* The chunk of `unit` that starts at `item`: from 0 on, then from the end of the one before. */
-int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
-                        QsfErr *err);
-void qsf_weights_release(QsfWeights *w, const QsfChunk *c);
+/* The items of `unit` from `item` on: from 0, then from the end of the view before. Waits for them.
+ * QSF_E_RUNTIME: the read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
+int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err);
+void qsf_weights_release(QsfWeights *w, const QsfWeightView *v);
 /* ok false: the pass broke off; the next one starts from the first unit. */
 void qsf_weights_end_pass(QsfWeights *w, bool ok);
+
+/* The files are no longer what was opened: only loading anew helps. */
+bool qsf_weights_stale(const QsfWeights *w);
+/* qsf_io_name and qsf_io_notice of the running back end; copies, "" when there is none. */
+void qsf_weights_io(QsfWeights *w, char *name, size_t name_cap, char *notice, size_t notice_cap);
 
 #endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Asynchronous reads of model files behind one interface (spec Phase 6.2): io_uring, pread threads or mmap,
+ * past the page cache (O_DIRECT) or through it. A back end only moves bytes: who reads what and when is the
+ * loader's business. All functions of one QsfIo are called from one thread (the loader). */
+#ifndef QSF_STREAM_IO_H
+#define QSF_STREAM_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/ledger.h"
+#include "src/format/source.h"
+
+#define QSF_IO_WINDOW 4096u /* windows start, end and lie in memory at multiples of this */
+#define QSF_IO_DEPTH 16u    /* most reads in flight */
+
+typedef enum QsfIoKind { QSF_IO_AUTO, QSF_IO_URING, QSF_IO_PREAD, QSF_IO_MMAP, QSF_IO_N } QsfIoKind;
+typedef enum QsfIoDirect { QSF_DIRECT_AUTO, QSF_DIRECT_ON, QSF_DIRECT_OFF, QSF_DIRECT_N } QsfIoDirect;
+
+/* One read, owned by the caller, who keeps it and dst in place until it is done. */
+typedef struct QsfIoRead {
+    uint32_t file;     /* part of the source */
+    uint64_t off;      /* multiple of QSF_IO_WINDOW, inside the file */
+    uint64_t len;      /* multiple of QSF_IO_WINDOW, > 0; the last window of a file may reach past its end:
+                          what lies there is not read and not written */
+    uint8_t *dst;      /* (len), aligned to QSF_IO_WINDOW */
+    /* The back end's: */
+    uint64_t got;      /* bytes that are there */
+    int error;         /* errno value, 0 = none */
+    bool busy;         /* started and not done */
+    uint64_t start_ns, ns; /* when it was started; how long it took */
+} QsfIoRead;
+
+typedef struct QsfIoOptions {
+    const QsfSource *src;   /* outlives the back end */
+    QsfIoKind kind;         /* AUTO: io_uring where it is built in and allowed, else pread threads */
+    QsfIoDirect direct;     /* AUTO: O_DIRECT unless the page cache already holds most of the source, or
+                               keep_cached */
+    bool keep_cached;       /* AUTO only: memory is plenty and nothing will stream: read through the page cache
+                               and leave it there, so that the next start is quick */
+    uint8_t *buffers;       /* memory that most reads go to, registered where allowed; may be NULL */
+    uint64_t buffer_bytes;
+    QsfLedger *ledger;      /* STACKS for threads, KERNEL is planned for rings */
+} QsfIoOptions;
+
+typedef struct QsfIo QsfIo;
+
+/* What was asked for by name and cannot be had falls back (uring -> pread, direct -> buffered, mmap -> pread)
+ * and qsf_io_notice says so. QSF_E_RUNTIME: not even pread threads can be had; QSF_E_BUDGET. */
+int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err);
+/* Waits for reads in flight first. NULL allowed. */
+void qsf_io_destroy(QsfIo *io);
+
+/* Starts r (async_read_start). At most QSF_IO_DEPTH may be in flight. Never fails: an error is the wait's. */
+void qsf_io_start(QsfIo *io, QsfIoRead *r);
+/* Whether r is done (async_read_poll). Does not block. */
+bool qsf_io_poll(QsfIo *io, QsfIoRead *r);
+/* Blocks until r is done (async_read_wait). QSF_E_RUNTIME names file and byte offset: an I/O error, or the
+ * file ended before the size it had when it was opened; all faults of the file layer are seen here. Short
+ * reads before that are continued. Restarts on EINTR. */
+int qsf_io_wait(QsfIo *io, QsfIoRead *r, QsfErr *err);
+
+/* "io_uring, direct", "pread, buffered", "mmap": for --verbose, the pane and receipts. Static. */
+const char *qsf_io_name(const QsfIo *io);
+/* Why it is not what was asked for, or ""; a sentence. Owned by io. */
+const char *qsf_io_notice(const QsfIo *io);
+
+/* Bytes of stacks that a back end of this kind charges, for the plan. */
+uint64_t qsf_io_stack_bytes(QsfIoKind kind);
+/* "auto", "uring", "pread", "mmap" / "auto", "on", "off"; parse returns _N when unknown. */
+const char *qsf_io_kind_name(QsfIoKind k);
+QsfIoKind qsf_io_kind_parse(const char *word);
+const char *qsf_io_direct_name(QsfIoDirect d);
+QsfIoDirect qsf_io_direct_parse(const char *word);
+
+/* --- io_probe.c: what a file and its disk are like --- */
+
+/* Share of the source's bytes that the page cache holds, from samples spread over it (preadv2 with
+ * RWF_NOWAIT, which mincore's rules do not blind); 1 where a file system keeps files in memory (tmpfs), 0
+ * where it cannot be told. Reads nothing from the disk. */
+double qsf_io_cached_share(const QsfSource *src);
+
+/* Bytes per second of large reads, several in flight, at places spread over the source, as qsf_io_create with
+ * these options would read: at most max_ns and 64 MiB. buffers must hold at least 2 MiB (page-aligned). 0
+ * when it cannot be measured. */
+double qsf_io_measure(const QsfIoOptions *o, uint64_t max_ns);
+
+#endif

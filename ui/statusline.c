@@ -95,7 +95,7 @@ static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     char tps[24], left[40] = "";
     if (with_eta) eta(st, left, sizeof left);
     if (st->state == QSF_STATE_LOADING) {
-        seg(g, false, "%s %u%%%s", ui_status_word(s), percent((double)st->load_done, (double)st->load_total),
+        seg(g, false, "%s %u%%%s", ui_status_word(s), percent((double)st->pin_done, (double)st->pin_total),
             left);
     } else if (st->state == QSF_STATE_PREFILL) {
         ui_format_tps(st->prefill_tps, tps, sizeof tps);
@@ -168,7 +168,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     char tps[24], temp[24];
     unsigned ctx = percent(st->ctx_used, st->ctx_size);
     if (st->state == QSF_STATE_LOADING) {
-        seg(&g, false, "loading %u%%", percent((double)st->load_done, (double)st->load_total));
+        seg(&g, false, "loading %u%%", percent((double)st->pin_done, (double)st->pin_total));
     } else if (st->state == QSF_STATE_PREFILL) {
         seg(&g, false, "reading %u/%u", st->prefill_done, st->prefill_total);
     } else if (st->decode_tps <= 0 && st->out_tokens == 0) {

@@ -18,8 +18,8 @@ const char *ui_status_word(const UiStatus *s) {
 
 double ui_status_eta(const QSFStats *s) {
     double elapsed = (double)s->elapsed_ns * 1e-9;
-    if (s->state == QSF_STATE_LOADING && s->load_done > 0 && s->load_total >= s->load_done)
-        return elapsed * (double)(s->load_total - s->load_done) / (double)s->load_done;
+    if (s->state == QSF_STATE_LOADING && s->pin_done > 0 && s->pin_total >= s->pin_done)
+        return elapsed * (double)(s->pin_total - s->pin_done) / (double)s->pin_done;
     if (s->state == QSF_STATE_PREFILL && s->prefill_tps > 0 && s->prefill_total >= s->prefill_done)
         return (double)(s->prefill_total - s->prefill_done) / s->prefill_tps;
     if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens &&
@@ -109,13 +109,13 @@ static void meter_load(Pane *p) {
     const QSFStats *st = p->s->stats;
     if (st->state != QSF_STATE_LOADING) return;
     char done[32], total[32], eta[24], text[96];
-    ui_format_mb(st->load_done, done, sizeof done);
-    ui_format_mb(st->load_total, total, sizeof total);
+    ui_format_mb(st->pin_done, done, sizeof done);
+    ui_format_mb(st->pin_total, total, sizeof total);
     ui_format_span(ui_status_eta(st), eta, sizeof eta);
     int row = next(p);
     (void)snprintf(text, sizeof text, "%s/%s MB  eta %s", done, total, eta);
     field(p, row, "load", text);
-    bar_row(p, next(p), p->col + 8, part((double)st->load_done, (double)st->load_total));
+    bar_row(p, next(p), p->col + 8, part((double)st->pin_done, (double)st->pin_total));
 }
 
 static void meter_decode(Pane *p) {

@@ -101,3 +101,24 @@ void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes) {
     munmap(p, (size_t)bytes);
     qsf_ledger_release(l, cat, bytes);
 }
+
+int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what, void **p,
+                   QsfErr *err) {
+    if (bytes == old) return QSF_OK;
+    if (bytes < old) {
+        munmap((char *)*p + bytes, (size_t)(old - bytes));
+        qsf_ledger_release(l, cat, old - bytes);
+        if (bytes == 0) *p = NULL;
+        return QSF_OK;
+    }
+    if (old == 0) return qsf_mem_map(l, cat, bytes, what, p, err);
+    int rc = qsf_ledger_reserve(l, cat, bytes - old, what, err);
+    if (rc != QSF_OK) return rc;
+    void *q = mremap(*p, (size_t)old, (size_t)bytes, MREMAP_MAYMOVE);
+    if (q == MAP_FAILED) {
+        qsf_ledger_release(l, cat, bytes - old);
+        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", what);
+    }
+    *p = q;
+    return QSF_OK;
+}

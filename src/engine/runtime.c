@@ -164,8 +164,6 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
         .pool = r->pool,
         .ledger = &r->ledger,
         .cancel = o->cancel,
-        .progress = o->progress,
-        .progress_arg = o->progress_arg,
     };
     rc = qsf_forward_create(&r->fwd, &fo, err);
     if (rc != QSF_OK) return rc;

@@ -40,8 +40,8 @@ void qsf_board_state(QsfBoard *b, QSFState state) {
 
 void qsf_board_load(QsfBoard *b, uint64_t done, uint64_t total) {
     pthread_mutex_lock(&b->lock);
-    b->s.load_done = done;
-    b->s.load_total = total;
+    b->s.pin_done = done;
+    b->s.pin_total = total;
     pthread_mutex_unlock(&b->lock);
 }
 

@@ -49,17 +49,10 @@ static int probe(const QsfCommand *c, QsfErr *err) {
     return rc;
 }
 
-static void on_progress(void *arg, uint64_t done, uint64_t total) {
-    QSFWorker *w = arg;
-    qsf_board_load(&w->board, done, total);
-}
-
 static int load(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
     QsfRuntimeOptions o = {
         .settings = c->settings,
         .cancel = &w->cancel,
-        .progress = on_progress,
-        .progress_arg = w,
         .stack_bytes = QSF_ENGINE_STACK,
         .transcript_bytes = 2 * QSF_EVENTS_HARD,
     };

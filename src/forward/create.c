@@ -49,9 +49,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
                                    .plan = p,
                                    .ledger = o->ledger,
                                    .cancel = o->cancel,
-                                   .counters = &f->n.io,
-                                   .progress = o->progress,
-                                   .progress_arg = o->progress_arg };
+                                   .counters = &f->n.io };
     return qsf_weights_create(&f->weights, &wo, err);
 }
 

@@ -5,7 +5,8 @@
 #include "src/base/clock.h"
 #include "src/base/file.h"
 #include "src/forward/state.h"
-#include "src/stream/reader.h"
+
+#define QSF_READ_PIECE (1u << 20)
 
 static void count(QsfForward *f, uint64_t bytes, uint64_t t0) {
     atomic_fetch_add_explicit(&f->n.io.bytes_read, bytes, memory_order_relaxed);
@@ -37,16 +38,12 @@ int qsf_embed_load(QsfForward *f, bool resident, QsfErr *err) {
 
 static int packed_row(QsfForward *f, const QsfTensor *t, uint32_t id, const void **row, QsfErr *err) {
     uint64_t bytes = t->bytes / t->ne[1];
-    uint32_t n_pinned = 0;
-    const uint8_t *table = f->embed;
-    if (table == NULL && f->model->tied_head) {
-        table = qsf_weights_pinned_data(f->weights, qsf_weights_n_units(f->weights) - 1, &n_pinned);
-        if (id >= n_pinned) table = NULL;
-    }
+    if (f->embed != NULL) *row = f->embed + id * bytes;
+    else if (f->model->tied_head) *row = qsf_weights_pinned_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
+    else *row = NULL;
+    if (*row != NULL) return QSF_OK;
     *row = f->row;
-    if (table == NULL) return read_at(f, t, id * bytes, f->row, (size_t)bytes, err);
-    *row = table + id * bytes;
-    return QSF_OK;
+    return read_at(f, t, id * bytes, f->row, (size_t)bytes, err);
 }
 
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {

@@ -54,7 +54,7 @@ typedef struct RowsJob {
     const QsfForward *f;
     const QsfProject *p;
     const QsfUnit *u;
-    QsfChunk c;
+    QsfWeightView v;
     qk_mm mm[QSF_UNIT_TENSORS];          /* per part */
     const float *bias[QSF_UNIT_TENSORS]; /* per part, at its row0; NULL = none */
 } RowsJob;
@@ -65,16 +65,16 @@ static const QsfRole bias_role[QSF_ROLE_N] = {
     [QSF_ROLE_DOWN] = QSF_ROLE_DOWN_B, [QSF_ROLE_HEAD] = QSF_ROLE_HEAD_B,
 };
 
-static void set_part(RowsJob *j, unsigned i, const uint8_t *data) {
+static void set_part(RowsJob *j, unsigned i) {
     const QsfForward *f = j->f;
     const QsfPrep *in = j->p->in;
-    const QsfPart *part = &j->c.part[i];
+    const QsfPart *part = &j->v.part[i];
     unsigned t = part->tensor;
     qk_act act = f->exact ? QK_ACT_F32 : f->table->weight[j->u->type[t]].act;
     const float *bias = qsf_param(f, bias_role[j->u->role[t]], in->layer);
     j->bias[i] = bias != NULL ? bias + part->row0 : NULL;
     j->mm[i] = (qk_mm){
-        .w = data + part->at,
+        .w = j->v.rows[i],
         .row_bytes = (size_t)j->u->row_bytes[t],
         .x = act == QK_ACT_F32 ? (const void *)(in->src + (size_t)in->col0 * in->src_stride)
                                : (const void *)(f->act[act] + in->col0 * f->l.act_stride[act]),
@@ -90,7 +90,7 @@ static void set_part(RowsJob *j, unsigned i, const uint8_t *data) {
 static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int worker) {
     const QsfForward *f = j->f;
     const qk_mm *mm = &j->mm[i];
-    const qk_weight_ops *ops = &f->table->weight[j->u->type[j->c.part[i].tensor]];
+    const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
     if (f->exact) f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
     else ops->matmul(mm, lo, hi);
     if (j->bias[i] == NULL) return;
@@ -111,14 +111,14 @@ static void activate(const RowsJob *j, size_t lo, size_t hi) {
 static void run_rows(void *arg, int worker, size_t begin, size_t end) {
     const RowsJob *j = arg;
     size_t base = 0; /* item of part i's first row, counted from the chunk's first */
-    for (unsigned i = 0; i < j->c.n_parts; i++) {
-        size_t rows = j->c.part[i].row1 - j->c.part[i].row0;
+    for (unsigned i = 0; i < j->v.n_parts; i++) {
+        size_t rows = j->v.part[i].row1 - j->v.part[i].row0;
         size_t lo = begin > base ? begin - base : 0, hi = end > base ? end - base : 0;
         if (hi > rows) hi = rows;
         if (lo < hi) part_rows(j, i, lo, hi, worker);
         if (!j->u->paired) base += rows;
     }
-    if (j->p->act != NULL) activate(j, j->c.item0 + begin, j->c.item0 + end);
+    if (j->p->act != NULL) activate(j, j->v.item0 + begin, j->v.item0 + end);
 }
 
 static void note_types(QsfForward *f, const QsfUnit *u) {
@@ -131,14 +131,13 @@ static void note_types(QsfForward *f, const QsfUnit *u) {
 int qsf_project(QsfForward *f, const QsfProject *p, QsfErr *err) {
     RowsJob j = {.f = f, .p = p, .u = qsf_weights_unit(f->weights, p->in->unit)};
     note_types(f, j.u);
-    for (uint32_t item = 0; item < j.u->items; item = j.c.item1) {
-        const uint8_t *data;
+    for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        int rc = qsf_weights_acquire(f->weights, p->in->unit, item, &j.c, &data, err);
+        int rc = qsf_weights_acquire(f->weights, p->in->unit, item, &j.v, err);
         if (rc != QSF_OK) return rc;
-        for (unsigned i = 0; i < j.c.n_parts; i++) set_part(&j, i, data);
-        qsf_pool_run(f->pool, run_rows, &j, j.c.item1 - item, QSF_ROW_QUANTUM);
-        qsf_weights_release(f->weights, &j.c);
+        for (unsigned i = 0; i < j.v.n_parts; i++) set_part(&j, i);
+        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, QSF_ROW_QUANTUM);
+        qsf_weights_release(f->weights, &j.v);
     }
     return QSF_OK;
 }

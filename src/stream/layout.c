@@ -30,25 +30,13 @@ static uint64_t param_floats(const QsfModel *m) {
     return sum;
 }
 
-static uint64_t unit_pinned_bytes(const QsfUnit *u) {
-    QsfChunk c;
-    qsf_chunk_make(u, 0, u->items, &c);
-    return qsf_pages(c.bytes);
-}
-
-uint64_t qsf_pinned_unit_bytes(const QsfModel *m, uint32_t unit) {
-    QsfUnit u;
-    qsf_unit_at(m, unit, &u);
-    return unit_pinned_bytes(&u);
-}
-
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     memset(s, 0, sizeof *s);
     s->n_units = qsf_unit_count(m);
     for (uint32_t i = 0; i < s->n_units; i++) {
         QsfUnit u;
         qsf_unit_at(m, i, &u);
-        uint64_t whole = unit_pinned_bytes(&u);
+        uint64_t whole = qsf_unit_pinned_bytes(&u, u.items);
         s->weight_bytes += u.bytes;
         s->pinned_units_bytes += whole;
         s->max_slot = max_u64(s->max_slot, max_u64(whole, qsf_pages(qsf_unit_min_slot(&u))));

@@ -23,7 +23,7 @@ typedef struct QsfShape {
     uint64_t min_slot;             /* least slot that streams every unit */
     uint64_t max_slot;             /* a slot that holds any unit whole */
     uint64_t weight_bytes;         /* all units */
-    uint64_t pinned_units_bytes;   /* all units as they are held pinned, padding included */
+    uint64_t pinned_units_bytes;   /* all units as they are held pinned, windows included */
     uint64_t param_floats;         /* norms, biases, frequencies, each padded to 16 floats */
     uint64_t embed_bytes, embed_row_bytes;
     uint32_t max_k;                /* longest row of any matrix */
@@ -31,9 +31,6 @@ typedef struct QsfShape {
 } QsfShape;
 
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t);
-
-/* Bytes that a pinned unit occupies: whole pages. */
-uint64_t qsf_pinned_unit_bytes(const QsfModel *m, uint32_t unit);
 
 /* Buffers of one forward pass; offsets are bytes from a page-aligned start, multiples of 64; strides
  * of float buffers are floats, multiples of 16. */

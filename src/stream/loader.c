@@ -1,142 +1,98 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loader thread. Position and slots change under one lock; the read itself runs without it. The
- * loader may be one pass ahead of its consumer, but not past the body of that pass: whether the head is
- * wanted is known only when the pass begins. */
+/* The loader thread and its consumer's side. Position, slots and the ring of jobs change under one lock; reads are
+ * begun and waited for without it. */
 #include "src/stream/loader.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "src/base/clock.h"
-#include "src/stream/reader.h"
-#include "src/stream/slots.h"
+#include "src/stream/loader_impl.h"
 
 #define STACK_BYTES (256u * 1024)
 #define CANCEL_POLL_NS 20000000L
 
-typedef struct Position {
-    uint32_t unit, item;
-} Position;
-
-struct QsfLoader {
-    QsfLoaderOptions o;
-    QsfSlots slots;
-    void *memory;
-    uint64_t memory_bytes, stack_bytes;
-    pthread_t thread;
-    bool started;
-
-    pthread_mutex_t lock;
-    pthread_cond_t work;    /* for the loader: there may be something to read */
-    pthread_cond_t ready;   /* for the consumer: a slot is READY, or the loader failed or stopped */
-
-    Position load;          /* next chunk to read */
-    uint64_t load_pass, pass; /* pass that `load` belongs to, pass being computed */
-    uint32_t limit;         /* units of the pass being computed */
-    bool in_pass, loading, failed;
-    QsfErr err;             /* why, when failed */
-    atomic_bool stop, drop; /* end the thread; give up the read under way */
-};
-
-static bool give_up(void *arg) {
-    QsfLoader *l = arg;
-    return atomic_load_explicit(&l->stop, memory_order_relaxed) ||
-           atomic_load_explicit(&l->drop, memory_order_relaxed);
-}
-
-static void count(void *arg, uint64_t bytes, uint64_t ns) {
-    QsfStreamCounters *c = ((QsfLoader *)arg)->o.counters;
-    atomic_fetch_add_explicit(&c->bytes_read, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->read_ns, ns, memory_order_relaxed);
-}
-
-static Position first_of(const QsfLoader *l, uint32_t unit) {
-    return (Position){unit, unit < l->o.n_units ? l->o.units[unit].pinned_items : 0};
-}
-
-static void skip_pinned(const QsfLoader *l, Position *p, uint32_t limit) {
-    while (p->unit < limit && p->item >= l->o.units[p->unit].u.items) *p = first_of(l, p->unit + 1);
-}
-
-/* Moves the position over the border between passes where it may; false when nothing can be read. */
-static bool settle(QsfLoader *l) {
-    if (l->load_pass == l->pass) {
-        skip_pinned(l, &l->load, l->limit);
-        if (l->load.unit < l->limit) return true;
-        l->load_pass++;
-        l->load = first_of(l, 0);
-    }
-    uint32_t body = l->o.n_units - 1;
-    skip_pinned(l, &l->load, body);
-    return l->load.unit < body;
-}
-
-static bool can_load(QsfLoader *l) {
-    return !l->failed && !atomic_load(&l->drop) && qsf_slots_can_load(&l->slots) && settle(l);
-}
-
-static void next_chunk(const QsfLoader *l, QsfChunk *c) {
-    const QsfWeightUnit *w = &l->o.units[l->load.unit];
-    uint32_t left = w->u.items - l->load.item;
-    qsf_chunk_make(&w->u, l->load.item, l->load.item + (left < w->chunk_items ? left : w->chunk_items), c);
-}
+/* ---- the thread ---- */
 
 /* Called and returns with the lock held. */
-static void load_one(QsfLoader *l) {
-    QsfChunk c;
-    QsfErr err = {0};
-    next_chunk(l, &c);
-    QsfSlot *slot = qsf_slots_begin_load(&l->slots, &c);
-    uint64_t began = l->pass;
-    l->loading = true;
+static void begin_job(QsfLoader *l, QsfJob *j) {
     pthread_mutex_unlock(&l->lock);
-    const QsfReadHooks hooks = {give_up, count, l};
-    int rc = qsf_read_chunk(l->o.src, &l->o.units[c.unit].u, &c, slot->data, &hooks, &err);
+    for (unsigned i = 0; i < j->n_reads; i++) qsf_io_start(l->io, &j->read[i]);
     pthread_mutex_lock(&l->lock);
-    l->loading = false;
-    qsf_slots_end_load(&l->slots, rc == QSF_OK);
-    if (rc == QSF_OK) {
-        l->load.item = c.item1;
-    } else if (rc != QSF_E_INTERRUPTED && l->pass == began) { /* a pass begun since then gets its own try */
-        l->failed = true;
-        l->err = err;
+}
+
+static void end_oldest(QsfLoader *l) {
+    QsfJob *j = &l->job[l->first_job];
+    QsfErr err = {0}, first = {0};
+    int rc = QSF_OK;
+    pthread_mutex_unlock(&l->lock);
+    for (unsigned i = 0; i < j->n_reads; i++) { /* all of them, whatever fails: their memory is in use */
+        int one = qsf_io_wait(l->io, &j->read[i], rc == QSF_OK ? &first : &err);
+        if (rc == QSF_OK) rc = one;
     }
+    pthread_mutex_lock(&l->lock);
+    qsf_job_done(l, rc, &first);
     pthread_cond_broadcast(&l->ready);
+}
+
+static void forget(QsfLoader *l) {
+    qsf_slots_reset(&l->slots);
+    for (uint32_t i = 0; i < l->o.n_units; i++) {
+        QsfWeightUnit *w = &l->o.units[i];
+        w->started_items = atomic_load_explicit(&w->have_items, memory_order_relaxed);
+    }
+    l->pin_unit = 0;
+    l->drop = false;
+    pthread_cond_broadcast(&l->ready);
+}
+
+/* Nothing will ever be read again: threads and rings of the back end go back. */
+static void close_io(QsfLoader *l) {
+    QsfIo *io = l->io;
+    l->io = NULL;
+    pthread_mutex_unlock(&l->lock);
+    qsf_io_destroy(io);
+    pthread_mutex_lock(&l->lock);
 }
 
 static void *loader_main(void *arg) {
     QsfLoader *l = arg;
     pthread_mutex_lock(&l->lock);
-    while (!atomic_load(&l->stop)) {
-        if (can_load(l)) load_one(l);
-        else pthread_cond_wait(&l->work, &l->lock);
+    while (!l->stop) {
+        QsfJob *j;
+        while (!l->stop && (j = qsf_job_next(l)) != NULL) begin_job(l, j);
+        if (l->n_jobs > 0) end_oldest(l);
+        else if (l->drop) forget(l);
+        else if (l->io != NULL && qsf_loader_finished(l)) close_io(l);
+        else if (!l->stop) pthread_cond_wait(&l->work, &l->lock);
     }
+    while (l->n_jobs > 0) end_oldest(l);
     pthread_mutex_unlock(&l->lock);
     return NULL;
 }
 
+/* ---- the consumer ---- */
+
 /* With the lock held: everything to the start of the pass after this one. */
 static void restart(QsfLoader *l) {
-    atomic_store(&l->drop, true);
-    while (l->loading) pthread_cond_wait(&l->ready, &l->lock);
-    qsf_slots_reset(&l->slots);
+    l->drop = true;
     l->failed = false;
     qsf_err_clear(&l->err);
     l->load_pass = l->pass + 1;
-    l->load = first_of(l, 0);
+    l->load = qsf_loader_first(l, 0);
     l->in_pass = false;
-    atomic_store(&l->drop, false);
     pthread_cond_signal(&l->work);
 }
 
 void qsf_loader_begin_pass(QsfLoader *l, bool head) {
     pthread_mutex_lock(&l->lock);
     if (l->in_pass || l->failed) restart(l);
-    settle(l); /* the loader may not have looked since it read the last chunk: over the border first */
+    /* The loader may not have looked since it read the last chunk: over the border first. */
+    if (l->streams) qsf_loader_settle(l);
+    else l->load_pass = l->pass + 1;
     l->pass++;
     l->limit = head ? l->o.n_units : l->o.n_units - 1;
     l->in_pass = true;
@@ -159,35 +115,52 @@ static bool cancelled(const QsfLoader *l) {
     return l->o.cancel != NULL && atomic_load_explicit(l->o.cancel, memory_order_relaxed) != 0;
 }
 
-/* With the lock held. NULL with *err set when it cannot be had. */
-static QsfSlot *wait_ready(QsfLoader *l, QsfErr *err) {
-    QsfSlot *slot;
-    while ((slot = qsf_slots_acquire(&l->slots)) == NULL) {
-        if (l->failed) {
-            qsf_err_set(err, l->err.code, "%s", l->err.msg);
-            return NULL;
-        }
-        if (cancelled(l)) {
-            qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-            return NULL;
-        }
-        struct timespec t = soon();
-        pthread_cond_timedwait(&l->ready, &l->lock, &t);
-    }
-    return slot;
+/* Sleeps until something happened. An error when nothing good will. */
+static int wait_more(QsfLoader *l, QsfErr *err) {
+    if (l->failed) return qsf_err_set(err, l->err.code, "%s", l->err.msg);
+    if (cancelled(l)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
+    struct timespec t = soon();
+    pthread_cond_timedwait(&l->ready, &l->lock, &t);
+    return QSF_OK;
 }
+
+static void count_wait(const QsfLoader *l, uint32_t unit, uint64_t since) {
+    QsfStreamCounters *n = l->o.counters;
+    uint64_t ns = qsf_now_ns() - since;
+    atomic_fetch_add_explicit(&n->wait_ns, ns, memory_order_relaxed);
+    if (n->layer != NULL)
+        atomic_fetch_add_explicit(&n->layer[l->o.units[unit].u.layer].wait_ns, ns, memory_order_relaxed);
+}
+
+static bool has(const QsfLoader *l, uint32_t unit, uint32_t item) {
+    return atomic_load_explicit(&l->o.units[unit].have_items, memory_order_acquire) > item;
+}
+
+int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *err) {
+    uint64_t t0 = qsf_now_ns();
+    int rc = QSF_OK;
+    pthread_mutex_lock(&l->lock);
+    while (rc == QSF_OK && !has(l, unit, item)) rc = wait_more(l, err);
+    pthread_mutex_unlock(&l->lock);
+    count_wait(l, unit, t0);
+    return rc;
+}
+
+/* Slots that hold what a dropped pass wanted are not for this one. */
+static QsfSlot *take(QsfLoader *l) { return l->drop ? NULL : qsf_slots_acquire(&l->slots); }
 
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
                        QsfErr *err) {
+    int rc = QSF_OK;
     pthread_mutex_lock(&l->lock);
-    QsfSlot *slot = qsf_slots_acquire(&l->slots);
+    QsfSlot *slot = take(l);
     if (slot == NULL) {
         uint64_t t0 = qsf_now_ns();
-        slot = wait_ready(l, err);
-        atomic_fetch_add_explicit(&l->o.counters->wait_ns, qsf_now_ns() - t0, memory_order_relaxed);
+        while (rc == QSF_OK && (slot = take(l)) == NULL) rc = wait_more(l, err);
+        count_wait(l, unit, t0);
     }
     pthread_mutex_unlock(&l->lock);
-    if (slot == NULL) return err != NULL ? err->code : QSF_E_RUNTIME;
+    if (slot == NULL) return rc;
     if (slot->chunk.unit != unit || slot->chunk.item0 != item) {
         return qsf_err_set(err, QSF_E_RUNTIME, "weight unit %u was asked for, unit %u is next in the stream",
                            (unsigned)unit, (unsigned)slot->chunk.unit);
@@ -215,6 +188,11 @@ void qsf_loader_abort(QsfLoader *l) {
     restart(l);
     pthread_mutex_unlock(&l->lock);
 }
+
+const char *qsf_loader_io_name(const QsfLoader *l) { return l->io_name; }
+const char *qsf_loader_io_notice(const QsfLoader *l) { return l->io_notice; }
+
+/* ---- life ---- */
 
 static void init_sync(QsfLoader *l) {
     pthread_condattr_t attr;
@@ -246,6 +224,22 @@ static int start_thread(QsfLoader *l, QsfErr *err) {
     return QSF_OK;
 }
 
+static int open_io(QsfLoader *l, QsfErr *err) {
+    const QsfLoaderOptions *o = &l->o;
+    const QsfIoOptions io = {.src = o->src,
+                             .kind = o->io,
+                             .direct = o->direct,
+                             .keep_cached = o->keep_cached,
+                             .buffers = l->memory,
+                             .buffer_bytes = l->memory_bytes,
+                             .ledger = o->ledger};
+    int rc = qsf_io_create(&l->io, &io, err);
+    if (rc != QSF_OK) return rc;
+    snprintf(l->io_name, sizeof l->io_name, "%s", qsf_io_name(l->io));
+    snprintf(l->io_notice, sizeof l->io_notice, "%s", qsf_io_notice(l->io));
+    return QSF_OK;
+}
+
 static int set_up(QsfLoader *l, QsfErr *err) {
     const QsfLoaderOptions *o = &l->o;
     int rc = qsf_ledger_reserve(o->ledger, QSF_MEM_STACKS, STACK_BYTES, "loader thread", err);
@@ -256,9 +250,11 @@ static int set_up(QsfLoader *l, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     l->memory_bytes = bytes;
     qsf_slots_init(&l->slots, o->n_slots, l->memory, o->slot_bytes);
-    l->load = first_of(l, 0);
+    for (uint32_t i = 0; i < o->n_units; i++) l->streams |= o->units[i].pinned_items < o->units[i].u.items;
+    l->load = qsf_loader_first(l, 0);
     l->load_pass = 1; /* reading ahead of the first pass */
-    return start_thread(l, err);
+    rc = open_io(l, err);
+    return rc == QSF_OK ? start_thread(l, err) : rc;
 }
 
 int qsf_loader_create(QsfLoader **out, const QsfLoaderOptions *o, QsfErr *err) {
@@ -266,8 +262,6 @@ int qsf_loader_create(QsfLoader **out, const QsfLoaderOptions *o, QsfErr *err) {
     QsfLoader *l = calloc(1, sizeof *l);
     if (l == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: loader");
     l->o = *o;
-    atomic_init(&l->stop, false);
-    atomic_init(&l->drop, false);
     init_sync(l);
     int rc = set_up(l, err);
     if (rc != QSF_OK) {
@@ -282,11 +276,12 @@ void qsf_loader_destroy(QsfLoader *l) {
     if (l == NULL) return;
     if (l->started) {
         pthread_mutex_lock(&l->lock);
-        atomic_store(&l->stop, true);
+        l->stop = true;
         pthread_cond_broadcast(&l->work);
         pthread_mutex_unlock(&l->lock);
         pthread_join(l->thread, NULL);
     }
+    qsf_io_destroy(l->io);
     qsf_mem_unmap(l->o.ledger, QSF_MEM_SLOTS, l->memory, l->memory_bytes);
     qsf_ledger_release(l->o.ledger, QSF_MEM_STACKS, l->stack_bytes);
     pthread_cond_destroy(&l->work);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The one I/O thread. It walks the streamed chunks of all units in the order in which the forward pass
- * uses them, again and again, and keeps the slots filled ahead of the computation, across the border
- * between two passes. One consumer. */
+/* The one I/O thread. It reads what is to be pinned, once, and walks the streamed chunks of all units in the
+ * order in which the forward pass uses them, again and again, keeping the slots filled ahead of the computation,
+ * across the border between two passes. Several reads are in flight; they end in the order in which they were
+ * begun. One consumer. */
 #ifndef QSF_STREAM_LOADER_H
 #define QSF_STREAM_LOADER_H
 
@@ -9,29 +10,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/base/ledger.h"
-#include "src/stream/units.h"
+#include "src/stream/slots.h"
+#include "src/stream/weights.h"
+
+#define QSF_PIN_PIECE (1u << 20) /* about as many bytes are pinned by one job */
 
 /* A unit with what the plan decided about it. */
 typedef struct QsfWeightUnit {
     QsfUnit u;
-    uint32_t pinned_items;  /* items [0, pinned_items) are in RAM, the rest streams */
-    uint32_t chunk_items;   /* of a streamed chunk */
-    uint8_t *pinned;        /* the pinned items as one chunk */
-    uint64_t pinned_bytes;  /* whole pages */
+    uint32_t pinned_items;            /* items [0, pinned_items) are or will be in RAM, the rest streams */
+    uint32_t started_items;           /* reads are begun, or over, up to here; the loader's */
+    _Atomic uint32_t have_items;      /* in RAM; grows while the loader runs */
+    uint32_t chunk_items;             /* of a streamed chunk */
+    uint32_t piece_items;             /* of a job that pins */
+    uint8_t *pin[QSF_UNIT_TENSORS];   /* starts with the window that holds row 0 */
+    uint64_t pin_bytes[QSF_UNIT_TENSORS];
 } QsfWeightUnit;
-
-/* Written by the loader and its consumer, read by any thread. */
-typedef struct QsfStreamCounters {
-    atomic_uint_fast64_t bytes_read, read_ns, wait_ns;
-} QsfStreamCounters;
 
 typedef struct QsfLoaderOptions {
     const QsfSource *src;
-    const QsfWeightUnit *units;  /* (n_units), the last one is the head; outlive the loader */
+    QsfWeightUnit *units;        /* (n_units), the last one is the head; outlive the loader */
     uint32_t n_units;
-    uint32_t n_slots;            /* 1..QSF_MAX_SLOTS */
+    uint32_t n_slots;            /* 0..QSF_MAX_SLOTS; 0 when nothing streams */
     uint64_t slot_bytes;         /* whole pages; every chunk fits */
+    QsfIoKind io;
+    QsfIoDirect direct;
+    bool keep_cached;
     QsfLedger *ledger;
     const atomic_int *cancel;    /* polled while the consumer waits; may be NULL */
     QsfStreamCounters *counters;
@@ -42,10 +46,17 @@ typedef struct QsfLoader QsfLoader;
 /* Starts reading at once. Slots are charged to SLOTS, the thread's 256 KiB stack to STACKS.
  * QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_loader_create(QsfLoader **out, const QsfLoaderOptions *o, QsfErr *err);
-void qsf_loader_destroy(QsfLoader *l); /* NULL allowed */
+/* Ends the reads in flight; units keep what they have. NULL allowed. */
+void qsf_loader_destroy(QsfLoader *l);
+
+/* qsf_io_name and qsf_io_notice of its back end, as they were at creation. */
+const char *qsf_loader_io_name(const QsfLoader *l);
+const char *qsf_loader_io_notice(const QsfLoader *l);
 
 /* A pass over all units, or over all but the head. An unfinished or failed pass before it is dropped. */
 void qsf_loader_begin_pass(QsfLoader *l, bool head);
+/* Waits for items that are to be pinned: until have_items of the unit is above item. Errors as for acquire. */
+int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *err);
 /* Waits for the next chunk, which must be the one of `unit` from `item` on. *data (c->bytes) stays valid
  * until the release. The loader's error when a read failed (what was read before it comes first),
  * QSF_E_INTERRUPTED when cancelled. */
@@ -54,8 +65,8 @@ int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, 
 void qsf_loader_release(QsfLoader *l);
 /* All chunks of the pass were used. */
 void qsf_loader_end_pass(QsfLoader *l);
-/* Gives up the running pass: stops the read under way, empties the slots and starts over with the first
- * chunk. */
+/* Gives up the running pass: what is read for it is dropped, and reading starts over with the first chunk. Does not
+ * wait. */
 void qsf_loader_abort(QsfLoader *l);
 
 #endif

@@ -142,9 +142,9 @@ typedef struct Pinning {
 static bool pin(const QsfPricing *s, QsfPlan *p, uint32_t unit, Pinning *z) {
     QsfUnit u;
     qsf_unit_at(s->m, unit, &u);
-    uint64_t whole = qsf_pinned_unit_bytes(s->m, unit);
+    uint64_t whole = qsf_unit_pinned_bytes(&u, u.items);
     if (whole > z->left || u.bytes > z->cap) return false;
-    p->pinned[unit] = 1;
+    p->pinned_items[unit] = u.items;
     z->left -= whole;
     z->cap -= u.bytes;
     z->weight += u.bytes;
@@ -163,7 +163,7 @@ static void pin_spread(const QsfPricing *s, QsfPlan *p, Pinning *z) {
         if (due >= (double)u.bytes / 2 && pin(s, p, i, z)) due -= (double)u.bytes;
     }
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
-        if (!p->pinned[i]) pin(s, p, i, z);
+        if (p->pinned_items[i] == 0) pin(s, p, i, z);
     }
 }
 
@@ -183,12 +183,12 @@ static void write_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
 }
 
 static int write_plan(const QsfPricing *s, QsfConfig *c, QsfPlan *p, QsfErr *err) {
-    p->pinned = calloc(s->shape.n_units, 1);
-    if (p->pinned == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: plan");
+    p->pinned_items = calloc(s->shape.n_units, sizeof *p->pinned_items);
+    if (p->pinned_items == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: plan");
     p->n_units = s->shape.n_units;
     p->weight_bytes = p->pinned_bytes = s->shape.weight_bytes;
     if (c->n_slots == 0) {
-        memset(p->pinned, 1, p->n_units);
+        for (uint32_t i = 0; i < p->n_units; i++) p->pinned_items[i] = UINT32_MAX;
     } else {
         grow_batch(s, c);
         Pinning z = {.left = s->budget - qsf_pricing_rows(s, c, p->rows), .cap = s->o->pin_cap};
@@ -203,10 +203,12 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, QsfPlan *p, QsfErr *err
     p->kv = s->kv;
     p->batch = c->batch;
     p->threads = s->o->threads;
+    p->io = s->o->io;
+    p->direct = s->o->direct;
     p->exact = s->o->exact;
     p->n_slots = c->n_slots;
     p->slot_bytes = c->slot_bytes;
-    p->embed_resident = c->embed_resident || (s->m->tied_head && p->pinned[p->n_units - 1]);
+    p->embed_resident = c->embed_resident || (s->m->tied_head && p->pinned_items[p->n_units - 1] > 0);
     write_note(s, c, p);
     return QSF_OK;
 }
@@ -268,6 +270,6 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
 }
 
 void qsf_plan_free(QsfPlan *p) {
-    free(p->pinned);
-    p->pinned = NULL;
+    free(p->pinned_items);
+    p->pinned_items = NULL;
 }

@@ -10,21 +10,26 @@ void qsf_slots_init(QsfSlots *s, uint32_t n, uint8_t *memory, uint64_t slot_byte
     for (uint32_t i = 0; i < n; i++) s->slot[i].data = memory + i * slot_bytes;
 }
 
-bool qsf_slots_can_load(const QsfSlots *s) { return s->slot[s->load].state == QSF_SLOT_EMPTY; }
+bool qsf_slots_can_load(const QsfSlots *s) {
+    return s->n > 0 && !s->broken && s->slot[s->load].state == QSF_SLOT_EMPTY;
+}
 
 QsfSlot *qsf_slots_begin_load(QsfSlots *s, const QsfChunk *c) {
+    if (!qsf_slots_can_load(s)) return NULL;
     QsfSlot *t = &s->slot[s->load];
-    if (t->state != QSF_SLOT_EMPTY) return NULL;
     t->state = QSF_SLOT_LOADING;
     t->chunk = *c;
+    s->load = (s->load + 1) % s->n;
     return t;
 }
 
 bool qsf_slots_end_load(QsfSlots *s, bool ok) {
-    QsfSlot *t = &s->slot[s->load];
+    QsfSlot *t = &s->slot[s->done];
     if (t->state != QSF_SLOT_LOADING) return false;
-    t->state = ok ? QSF_SLOT_READY : QSF_SLOT_EMPTY;
-    if (ok) s->load = (s->load + 1) % s->n;
+    /* Behind a hole nothing can be used in order any more. */
+    s->broken = s->broken || !ok;
+    t->state = s->broken ? QSF_SLOT_EMPTY : QSF_SLOT_READY;
+    s->done = (s->done + 1) % s->n;
     return true;
 }
 
@@ -48,6 +53,7 @@ bool qsf_slots_reset(QsfSlots *s) {
         if (s->slot[i].state == QSF_SLOT_LOADING) return false;
     }
     for (uint32_t i = 0; i < s->n; i++) s->slot[i].state = QSF_SLOT_EMPTY;
-    s->load = s->use = 0;
+    s->load = s->done = s->use = 0;
+    s->broken = false;
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which tensors form a unit, and how a range of its items lies in memory. */
+/* Which tensors form a unit, and where the windows of a range of its items lie in file and memory. */
 #include "src/stream/units.h"
 
 #include <string.h>
@@ -18,7 +18,8 @@ static const GroupRow groups[] = {
     [QSF_GROUP_HEAD] = {1, {QSF_ROLE_HEAD}, false},
 };
 
-static uint64_t align_part(uint64_t v) { return (v + QSF_PART_ALIGN - 1) & ~(uint64_t)(QSF_PART_ALIGN - 1); }
+static uint64_t window_down(uint64_t v) { return v & ~(uint64_t)(QSF_WINDOW - 1); }
+static uint64_t window_up(uint64_t v) { return window_down(v + QSF_WINDOW - 1); }
 
 static uint32_t round_quantum(uint32_t v) {
     return (v + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
@@ -54,9 +55,24 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
     }
 }
 
+void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0, uint32_t *row1) {
+    uint32_t base = 0; /* first item of tensor t */
+    for (unsigned i = 0; i < t && !u->paired; i++) base += u->rows[i];
+    uint32_t lo = item0 > base ? item0 - base : 0, hi = item1 > base ? item1 - base : 0;
+    if (hi > u->rows[t]) hi = u->rows[t];
+    if (lo > hi) lo = hi;
+    *row0 = lo;
+    *row1 = hi;
+}
+
 static void add_part(const QsfUnit *u, QsfChunk *c, unsigned tensor, uint32_t row0, uint32_t row1) {
-    c->part[c->n_parts++] = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .at = c->bytes};
-    c->bytes += align_part((row1 - row0) * u->row_bytes[tensor]);
+    uint64_t from = u->tensor[tensor]->offset + row0 * u->row_bytes[tensor];
+    uint64_t to = u->tensor[tensor]->offset + row1 * u->row_bytes[tensor];
+    QsfPart *p = &c->part[c->n_parts++];
+    *p = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .file_off = window_down(from), .window = c->bytes};
+    p->window_bytes = window_up(to) - p->file_off;
+    p->at = p->window + (from - p->file_off);
+    c->bytes += p->window_bytes;
 }
 
 void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *c) {
@@ -64,14 +80,36 @@ void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *
     c->unit = u->index;
     c->item0 = item0;
     c->item1 = item1;
-    uint32_t base = 0; /* first item of tensor i */
     for (unsigned i = 0; i < u->n; i++) {
-        uint32_t lo = item0 > base ? item0 - base : 0;
-        uint32_t hi = item1 > base ? item1 - base : 0;
-        if (hi > u->rows[i]) hi = u->rows[i];
+        uint32_t lo, hi;
+        qsf_unit_rows(u, item0, item1, i, &lo, &hi);
         if (lo < hi) add_part(u, c, i, lo, hi);
-        if (!u->paired) base += u->rows[i];
     }
+}
+
+uint64_t qsf_unit_item_bytes(const QsfUnit *u, uint32_t item0, uint32_t item1) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < u->n; i++) {
+        uint32_t lo, hi;
+        qsf_unit_rows(u, item0, item1, i, &lo, &hi);
+        sum += (hi - lo) * u->row_bytes[i];
+    }
+    return sum;
+}
+
+uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows) {
+    uint64_t off = u->tensor[t]->offset;
+    return rows == 0 ? 0 : window_up(off - window_down(off) + rows * u->row_bytes[t]);
+}
+
+uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < u->n; i++) {
+        uint32_t lo, hi;
+        qsf_unit_rows(u, 0, n_items, i, &lo, &hi);
+        sum += qsf_tensor_pinned_bytes(u, i, hi);
+    }
+    return sum;
 }
 
 /* Bytes of the largest item. */
@@ -84,14 +122,14 @@ static uint64_t item_bytes(const QsfUnit *u) {
     return u->paired ? sum : max;
 }
 
-uint64_t qsf_unit_min_slot(const QsfUnit *u) {
-    return QSF_ROW_QUANTUM * item_bytes(u) + (uint64_t)u->n * QSF_PART_ALIGN;
-}
+/* What windows may add to the rows of a chunk: a part of a page at either end of each part. */
+static uint64_t window_pad(const QsfUnit *u) { return 2ull * QSF_WINDOW * u->n; }
+
+uint64_t qsf_unit_min_slot(const QsfUnit *u) { return QSF_ROW_QUANTUM * item_bytes(u) + window_pad(u); }
 
 uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes) {
-    uint64_t pad = (uint64_t)u->n * QSF_PART_ALIGN;
     if (slot_bytes < qsf_unit_min_slot(u)) return 0;
-    uint64_t fit = (slot_bytes - pad) / item_bytes(u) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
+    uint64_t fit = (slot_bytes - window_pad(u)) / item_bytes(u) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (n_items == 0 || fit >= n_items) return n_items > 0 ? round_quantum(n_items) : QSF_ROW_QUANTUM;
     uint64_t n_chunks = (n_items + fit - 1) / fit;
     return round_quantum((uint32_t)((n_items + n_chunks - 1) / n_chunks));

@@ -1,53 +1,136 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The unit table, the pinned weights, and the door to the loader. */
+/* The unit table, the memory of pinned rows, and the door to the loader. */
 #include "src/stream/weights.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/stream/layout.h"
-#include "src/stream/reader.h"
+#include "src/stream/loader.h"
+#include "src/stream/changed.h"
+
+#define PIN_NAME "pinned weights"
 
 struct QsfWeights {
     const QsfModel *model;
     QsfLedger *ledger;
+    const atomic_int *cancel;
+    QsfStreamCounters *counters;
     QsfWeightUnit *units;   /* (n_units), META */
     uint64_t units_bytes;
     uint32_t n_units;
-    QsfLoader *loader;      /* NULL when nothing streams */
+    QsfLoader *loader;      /* NULL while parked */
+    bool streams;
+    atomic_bool stale;
+    pthread_mutex_t io_lock; /* the two below, which anybody may ask for */
+    char io_name[32], io_notice[160];
 };
 
-/* What is passed on while pinned weights are read. */
-typedef struct PinRun {
-    const QsfWeightsOptions *o;
-    uint64_t done;
-} PinRun;
+/* ---- the plan, unit by unit ---- */
 
-static bool pin_stop(void *arg) {
-    const PinRun *r = arg;
-    return r->o->cancel != NULL && atomic_load_explicit(r->o->cancel, memory_order_relaxed) != 0;
+static uint32_t piece_items(const QsfUnit *u) {
+    uint64_t per_quantum = u->bytes / u->items * QSF_ROW_QUANTUM, n = per_quantum > 0 ? QSF_PIN_PIECE / per_quantum : 1;
+    if (n < 1) n = 1;
+    return n * QSF_ROW_QUANTUM < u->items ? (uint32_t)n * QSF_ROW_QUANTUM : u->items;
 }
 
-static void pin_did(void *arg, uint64_t bytes, uint64_t ns) {
-    PinRun *r = arg;
-    atomic_fetch_add_explicit(&r->o->counters->bytes_read, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&r->o->counters->read_ns, ns, memory_order_relaxed);
-    r->done += bytes;
-    if (r->o->progress != NULL) r->o->progress(r->o->progress_arg, r->done, r->o->plan->pinned_bytes);
+static uint32_t have(const QsfWeightUnit *u) { return atomic_load_explicit(&u->have_items, memory_order_acquire); }
+
+static uint32_t pinned_rows(const QsfWeightUnit *u, unsigned t) {
+    uint32_t lo, hi;
+    qsf_unit_rows(&u->u, 0, u->pinned_items, t, &lo, &hi);
+    return hi;
 }
 
-static int pin_unit(QsfWeights *w, QsfWeightUnit *u, PinRun *run, QsfErr *err) {
-    QsfChunk c;
-    void *p;
-    if (u->pinned_items == 0) return QSF_OK;
-    qsf_chunk_make(&u->u, 0, u->pinned_items, &c);
-    int rc = qsf_mem_map(w->ledger, QSF_MEM_PINNED, qsf_pages(c.bytes), "pinned weights", &p, err);
+/* Gives the memory of pinned rows the size of the plan; only what shrinks, or all. */
+static int size_pins(QsfWeights *w, QsfWeightUnit *u, bool shrink_only, QsfErr *err) {
+    for (unsigned t = 0; t < u->u.n; t++) {
+        uint64_t want = qsf_tensor_pinned_bytes(&u->u, t, pinned_rows(u, t));
+        void *p = u->pin[t];
+        if (want == u->pin_bytes[t] || (shrink_only && want > u->pin_bytes[t])) continue;
+        int rc = qsf_mem_resize(w->ledger, QSF_MEM_PINNED, u->pin_bytes[t], want, PIN_NAME, &p, err);
+        if (rc != QSF_OK) return rc;
+        u->pin[t] = p;
+        u->pin_bytes[t] = want;
+    }
+    return QSF_OK;
+}
+
+static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *err) {
+    u->chunk_items = QSF_ROW_QUANTUM;
+    u->piece_items = piece_items(&u->u);
+    if (u->pinned_items == u->u.items) return QSF_OK;
+    w->streams = true;
+    u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
+    if (p->n_slots > 0 && u->chunk_items > 0) return QSF_OK;
+    return qsf_err_set(err, QSF_E_RUNTIME, "the plan has no slot that holds rows of %s", u->u.tensor[0]->name);
+}
+
+/* What is there stays as far as the plan pins it. */
+static void take_plan(QsfWeights *w, const QsfPlan *p) {
+    for (uint32_t i = 0; i < w->n_units; i++) {
+        QsfWeightUnit *u = &w->units[i];
+        u->pinned_items = p->pinned_items[i] < u->u.items ? p->pinned_items[i] : u->u.items;
+        if (have(u) > u->pinned_items) atomic_store(&u->have_items, u->pinned_items);
+        u->started_items = have(u);
+    }
+}
+
+static void count_pins(QsfWeights *w) {
+    uint64_t done = 0, total = 0;
+    for (uint32_t i = 0; i < w->n_units; i++) {
+        done += qsf_unit_item_bytes(&w->units[i].u, 0, have(&w->units[i]));
+        total += qsf_unit_item_bytes(&w->units[i].u, 0, w->units[i].pinned_items);
+    }
+    atomic_store(&w->counters->pin_done, done);
+    atomic_store(&w->counters->pin_total, total);
+}
+
+static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
+    const QsfLoaderOptions lo = {.src = w->model->src,
+                                 .units = w->units,
+                                 .n_units = w->n_units,
+                                 .n_slots = w->streams ? p->n_slots : 0,
+                                 .slot_bytes = p->slot_bytes,
+                                 .io = p->io,
+                                 .direct = p->direct,
+                                 .keep_cached = p->keep_cached,
+                                 .ledger = w->ledger,
+                                 .cancel = w->cancel,
+                                 .counters = w->counters};
+    int rc = qsf_loader_create(&w->loader, &lo, err);
     if (rc != QSF_OK) return rc;
-    u->pinned = p;
-    u->pinned_bytes = qsf_pages(c.bytes);
-    const QsfReadHooks hooks = {pin_stop, pin_did, run};
-    return qsf_read_chunk(w->model->src, &u->u, &c, u->pinned, &hooks, err);
+    pthread_mutex_lock(&w->io_lock);
+    snprintf(w->io_name, sizeof w->io_name, "%s", qsf_loader_io_name(w->loader));
+    snprintf(w->io_notice, sizeof w->io_notice, "%s", qsf_loader_io_notice(w->loader));
+    pthread_mutex_unlock(&w->io_lock);
+    return QSF_OK;
 }
+
+void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
+    QsfErr none = {0};
+    qsf_loader_destroy(w->loader);
+    w->loader = NULL;
+    take_plan(w, p);
+    for (uint32_t i = 0; i < w->n_units; i++) size_pins(w, &w->units[i], true, &none); /* shrinking cannot fail */
+}
+
+int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
+    int rc = QSF_OK;
+    qsf_loader_destroy(w->loader);
+    w->loader = NULL;
+    take_plan(w, p);
+    w->streams = false;
+    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
+    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = size_pins(w, &w->units[i], false, err);
+    if (rc != QSF_OK) return rc;
+    count_pins(w);
+    return start_loader(w, p, err);
+}
+
+/* ---- life ---- */
 
 static int make_units(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     void *mem;
@@ -56,29 +139,8 @@ static int make_units(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     int rc = qsf_mem_map(w->ledger, QSF_MEM_META, w->units_bytes, "weight units", &mem, err);
     if (rc != QSF_OK) return rc;
     w->units = mem;
-    for (uint32_t i = 0; i < w->n_units; i++) {
-        QsfWeightUnit *u = &w->units[i];
-        qsf_unit_at(w->model, i, &u->u);
-        u->pinned_items = p->pinned[i] ? u->u.items : 0;
-        u->chunk_items = QSF_ROW_QUANTUM;
-        if (u->pinned_items == u->u.items) continue;
-        u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
-        if (p->n_slots == 0 || u->chunk_items == 0) {
-            return qsf_err_set(err, QSF_E_RUNTIME, "the plan has no slot that holds rows of %s",
-                               u->u.tensor[0]->name);
-        }
-    }
+    for (uint32_t i = 0; i < w->n_units; i++) qsf_unit_at(w->model, i, &w->units[i].u);
     return QSF_OK;
-}
-
-static int start_loader(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
-    bool streams = false;
-    for (uint32_t i = 0; i < w->n_units; i++) streams |= !qsf_weights_pinned(w, i);
-    if (!streams) return QSF_OK;
-    const QsfLoaderOptions lo = {.src = w->model->src, .units = w->units, .n_units = w->n_units,
-                                 .n_slots = o->plan->n_slots, .slot_bytes = o->plan->slot_bytes,
-                                 .ledger = w->ledger, .cancel = o->cancel, .counters = o->counters};
-    return qsf_loader_create(&w->loader, &lo, err);
 }
 
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err) {
@@ -87,11 +149,11 @@ int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err
     if (w == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: weights");
     w->model = o->model;
     w->ledger = o->ledger;
-    PinRun run = {.o = o};
+    w->cancel = o->cancel;
+    w->counters = o->counters;
+    pthread_mutex_init(&w->io_lock, NULL);
     int rc = make_units(w, o->plan, err);
-    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = pin_unit(w, &w->units[i], &run, err);
-    if (rc == QSF_OK) rc = qsf_source_check_unchanged(w->model->src, err);
-    if (rc == QSF_OK) rc = start_loader(w, o, err);
+    if (rc == QSF_OK) rc = qsf_weights_resume(w, o->plan, err);
     if (rc != QSF_OK) {
         qsf_weights_destroy(w);
         return rc;
@@ -104,11 +166,15 @@ void qsf_weights_destroy(QsfWeights *w) {
     if (w == NULL) return;
     qsf_loader_destroy(w->loader);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
-        qsf_mem_unmap(w->ledger, QSF_MEM_PINNED, w->units[i].pinned, w->units[i].pinned_bytes);
+        for (unsigned t = 0; t < w->units[i].u.n; t++)
+            qsf_mem_unmap(w->ledger, QSF_MEM_PINNED, w->units[i].pin[t], w->units[i].pin_bytes[t]);
     }
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
+    pthread_mutex_destroy(&w->io_lock);
     free(w);
 }
+
+/* ---- what is where ---- */
 
 uint32_t qsf_weights_n_units(const QsfWeights *w) { return w->n_units; }
 
@@ -118,35 +184,111 @@ bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) {
     return w->units[i].pinned_items == w->units[i].u.items;
 }
 
-const uint8_t *qsf_weights_pinned_data(const QsfWeights *w, uint32_t i, uint32_t *n_items) {
-    *n_items = w->units[i].pinned_items;
-    return w->units[i].pinned;
+/* Row of tensor t where it is pinned. */
+static const uint8_t *pinned_at(const QsfWeightUnit *u, unsigned t, uint32_t row) {
+    uint64_t skew = u->u.tensor[t]->offset & (QSF_WINDOW - 1);
+    return u->pin[t] + skew + row * u->u.row_bytes[t];
+}
+
+const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row) {
+    const QsfWeightUnit *u = &w->units[i];
+    uint32_t lo, hi;
+    qsf_unit_rows(&u->u, 0, have(u), t, &lo, &hi);
+    return row < hi ? pinned_at(u, t, row) : NULL;
+}
+
+bool qsf_weights_stale(const QsfWeights *w) { return atomic_load(&w->stale); }
+
+void qsf_weights_io(QsfWeights *w, char *name, size_t name_cap, char *notice, size_t notice_cap) {
+    pthread_mutex_lock(&w->io_lock);
+    snprintf(name, name_cap, "%s", w->io_name);
+    snprintf(notice, notice_cap, "%s", w->io_notice);
+    pthread_mutex_unlock(&w->io_lock);
+}
+
+/* ---- passes ---- */
+
+/* Nothing is read any more: then nothing that happens to the files matters. */
+static bool all_in_ram(const QsfWeights *w) {
+    return !w->streams && atomic_load_explicit(&w->counters->pin_done, memory_order_relaxed) ==
+                              atomic_load_explicit(&w->counters->pin_total, memory_order_relaxed);
+}
+
+static int check_files(QsfWeights *w, QsfErr *err) {
+    int rc = qsf_source_check_unchanged(w->model->src, err);
+    if (rc != QSF_OK) atomic_store(&w->stale, true);
+    return rc;
 }
 
 int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err) {
-    if (w->loader == NULL) return QSF_OK;
-    int rc = qsf_source_check_unchanged(w->model->src, err);
+    if (w->loader == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "internal: the weights are parked");
+    if (all_in_ram(w)) return QSF_OK;
+    int rc = check_files(w, err);
     if (rc == QSF_OK) qsf_loader_begin_pass(w->loader, head);
     return rc;
 }
 
-int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
-                        QsfErr *err) {
-    const QsfWeightUnit *u = &w->units[unit];
-    if (item < u->pinned_items) {
-        qsf_chunk_make(&u->u, 0, u->pinned_items, c);
-        *data = u->pinned;
-        return QSF_OK;
-    }
-    return qsf_loader_acquire(w->loader, unit, item, c, data, err);
+/* A read that failed may have failed because the file is another one now; its own words are the better ones. */
+static int read_failed(QsfWeights *w, int rc) {
+    QsfErr ignored = {0};
+    if (rc == QSF_E_RUNTIME) check_files(w, &ignored);
+    return rc;
 }
 
-void qsf_weights_release(QsfWeights *w, const QsfChunk *c) {
-    if (c->item0 >= w->units[c->unit].pinned_items) qsf_loader_release(w->loader);
+static void view_of(QsfWeightView *v, const QsfChunk *c, bool streamed) {
+    v->unit = c->unit;
+    v->item0 = c->item0;
+    v->item1 = c->item1;
+    v->n_parts = c->n_parts;
+    v->streamed = streamed;
+    memcpy(v->part, c->part, sizeof v->part);
+}
+
+static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, QsfWeightView *v, QsfErr *err) {
+    QsfChunk c;
+    if (have(u) <= item) {
+        int rc = qsf_loader_wait_pinned(w->loader, u->u.index, item, err);
+        if (rc != QSF_OK) return read_failed(w, rc);
+    }
+    qsf_chunk_make(&u->u, item, have(u), &c);
+    view_of(v, &c, false);
+    for (unsigned i = 0; i < v->n_parts; i++) v->rows[i] = pinned_at(u, v->part[i].tensor, v->part[i].row0);
+    return QSF_OK;
+}
+
+int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err) {
+    const QsfWeightUnit *u = &w->units[unit];
+    const uint8_t *data;
+    QsfChunk c;
+    if (item < u->pinned_items) return acquire_pinned(w, u, item, v, err);
+    int rc = qsf_loader_acquire(w->loader, unit, item, &c, &data, err);
+    if (rc != QSF_OK) return read_failed(w, rc);
+    view_of(v, &c, true);
+    for (unsigned i = 0; i < v->n_parts; i++) v->rows[i] = data + v->part[i].at;
+    return QSF_OK;
+}
+
+void qsf_weights_release(QsfWeights *w, const QsfWeightView *v) {
+    if (v->streamed) qsf_loader_release(w->loader);
 }
 
 void qsf_weights_end_pass(QsfWeights *w, bool ok) {
     if (w->loader == NULL) return;
     if (ok) qsf_loader_end_pass(w->loader);
     else qsf_loader_abort(w->loader);
+}
+
+int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
+                       QsfErr *err) {
+    if (w->loader == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "internal: the weights are parked");
+    for (uint32_t i = 0; i < w->n_units; i++) {
+        QsfWeightUnit *u = &w->units[i];
+        uint32_t n;
+        while ((n = have(u)) < u->pinned_items) {
+            int rc = qsf_loader_wait_pinned(w->loader, i, n, err);
+            if (rc != QSF_OK) return read_failed(w, rc);
+            if (progress != NULL) progress(arg, atomic_load(&w->counters->pin_done), atomic_load(&w->counters->pin_total));
+        }
+    }
+    return QSF_OK;
 }

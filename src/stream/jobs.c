@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order of reads. What the running pass needs next comes first: pins of the units up to the next streamed
+ * chunk, then that chunk; when the slots are full, further pins. The loader may be one pass ahead of its consumer,
+ * but not past the body of that pass: whether the head is wanted is known only when the pass begins. */
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/stream/loader_impl.h"
+
+QsfPosition qsf_loader_first(const QsfLoader *l, uint32_t unit) {
+    return (QsfPosition){unit, unit < l->o.n_units ? l->o.units[unit].pinned_items : 0};
+}
+
+static void skip_pinned(const QsfLoader *l, QsfPosition *p, uint32_t limit) {
+    while (p->unit < limit && p->item >= l->o.units[p->unit].u.items) *p = qsf_loader_first(l, p->unit + 1);
+}
+
+bool qsf_loader_settle(QsfLoader *l) {
+    if (l->load_pass == l->pass) {
+        skip_pinned(l, &l->load, l->limit);
+        if (l->load.unit < l->limit) return true;
+        l->load_pass++;
+        l->load = qsf_loader_first(l, 0);
+    }
+    uint32_t body = l->o.n_units - 1;
+    skip_pinned(l, &l->load, body);
+    return l->load.unit < body;
+}
+
+/* First unit that lacks the start of a pin, n_units when none does. */
+static uint32_t next_pin(QsfLoader *l) {
+    while (l->pin_unit < l->o.n_units &&
+           l->o.units[l->pin_unit].started_items >= l->o.units[l->pin_unit].pinned_items) {
+        l->pin_unit++;
+    }
+    return l->pin_unit;
+}
+
+bool qsf_loader_finished(const QsfLoader *l) {
+    if (l->streams) return false;
+    for (uint32_t i = 0; i < l->o.n_units; i++) {
+        const QsfWeightUnit *w = &l->o.units[i];
+        if (atomic_load_explicit(&w->have_items, memory_order_relaxed) < w->pinned_items) return false;
+    }
+    return true;
+}
+
+static void add_read(QsfJob *j, uint32_t file, uint64_t off, uint64_t len, uint8_t *dst) {
+    j->read[j->n_reads++] = (QsfIoRead){.file = file, .off = off, .len = len, .dst = dst};
+}
+
+/* Windows of a chunk into its slot. */
+static void stream_reads(const QsfUnit *u, const QsfChunk *c, uint8_t *data, QsfJob *j) {
+    for (unsigned i = 0; i < c->n_parts; i++) {
+        const QsfPart *p = &c->part[i];
+        add_read(j, u->tensor[p->tensor]->file, p->file_off, p->window_bytes, data + p->window);
+    }
+}
+
+/* Windows of a chunk to where its rows stay. A window that is cut by the chunk's start was read with the rows before
+ * it, and may be in use. */
+static void pin_reads(const QsfWeightUnit *w, const QsfChunk *c, QsfJob *j) {
+    for (unsigned i = 0; i < c->n_parts; i++) {
+        const QsfPart *p = &c->part[i];
+        const QsfTensor *t = w->u.tensor[p->tensor];
+        uint64_t base = t->offset & ~(uint64_t)(QSF_WINDOW - 1), off = p->file_off, end = off + p->window_bytes;
+        if (p->row0 > 0 && p->at != p->window) off += QSF_WINDOW;
+        if (off < end) add_read(j, t->file, off, end - off, w->pin[p->tensor] + (off - base));
+    }
+}
+
+static QsfJob *push(QsfLoader *l, uint32_t unit, uint32_t item0, uint32_t item1, QsfSlot *slot) {
+    QsfJob *j = &l->job[(l->first_job + l->n_jobs) % QSF_MAX_JOBS];
+    *j = (QsfJob){.unit = unit, .item0 = item0, .item1 = item1, .slot = slot};
+    if (l->n_jobs++ == 0) l->busy_since = qsf_now_ns();
+    return j;
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+static QsfJob *pin_job(QsfLoader *l, uint32_t unit) {
+    QsfWeightUnit *w = &l->o.units[unit];
+    QsfChunk c;
+    uint32_t from = w->started_items;
+    w->started_items = from + min_u32(w->piece_items, w->pinned_items - from);
+    qsf_chunk_make(&w->u, from, w->started_items, &c);
+    QsfJob *j = push(l, unit, from, w->started_items, NULL);
+    pin_reads(w, &c, j);
+    return j;
+}
+
+static QsfJob *stream_job(QsfLoader *l) {
+    const QsfWeightUnit *w = &l->o.units[l->load.unit];
+    QsfChunk c;
+    uint32_t from = l->load.item;
+    l->load.item = from + min_u32(w->chunk_items, w->u.items - from);
+    qsf_chunk_make(&w->u, from, l->load.item, &c);
+    QsfSlot *slot = qsf_slots_begin_load(&l->slots, &c);
+    QsfJob *j = push(l, c.unit, from, c.item1, slot);
+    stream_reads(&w->u, &c, slot->data, j);
+    return j;
+}
+
+QsfJob *qsf_job_next(QsfLoader *l) {
+    if (l->failed || l->drop || l->n_jobs == QSF_MAX_JOBS) return NULL;
+    bool more = l->streams && qsf_loader_settle(l), slot = more && qsf_slots_can_load(&l->slots);
+    uint32_t pin = next_pin(l);
+    if (pin < l->o.n_units && (!slot || pin <= l->load.unit)) return pin_job(l, pin);
+    return slot ? stream_job(l) : NULL;
+}
+
+static void count(QsfLoader *l, const QsfJob *j, uint64_t bytes) {
+    QsfStreamCounters *n = l->o.counters;
+    const QsfUnit *u = &l->o.units[j->unit].u;
+    if (j->slot == NULL) {
+        atomic_fetch_add_explicit(&n->pin_read, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&n->pin_done, qsf_unit_item_bytes(u, j->item0, j->item1), memory_order_relaxed);
+        return;
+    }
+    atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
+    if (n->layer != NULL) atomic_fetch_add_explicit(&n->layer[u->layer].read_bytes, bytes, memory_order_relaxed);
+}
+
+static void count_time(QsfLoader *l) {
+    uint64_t now = qsf_now_ns();
+    atomic_fetch_add_explicit(&l->o.counters->read_ns, now - l->busy_since, memory_order_relaxed);
+    l->busy_since = now;
+}
+
+void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err) {
+    const QsfJob *j = &l->job[l->first_job];
+    QsfWeightUnit *w = &l->o.units[j->unit];
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < j->n_reads; i++) bytes += j->read[i].got;
+    count_time(l);
+    /* Rows are pinned in order: behind a piece that failed nothing counts. */
+    bool next = j->slot != NULL || atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
+    bool ok = rc == QSF_OK && next;
+    if (ok) count(l, j, bytes);
+    if (j->slot != NULL) qsf_slots_end_load(&l->slots, ok && !l->failed);
+    else if (ok) atomic_store_explicit(&w->have_items, j->item1, memory_order_release);
+    if (rc != QSF_OK && !l->failed && !l->drop) {
+        l->failed = true;
+        l->err = *err;
+    }
+    l->first_job = (l->first_job + 1) % QSF_MAX_JOBS;
+    l->n_jobs--;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the loader share: loader.c is the thread and the consumer's side, jobs.c decides what is read
+ * next and what becomes of it. */
+#ifndef QSF_STREAM_LOADER_IMPL_H
+#define QSF_STREAM_LOADER_IMPL_H
+
+#include <pthread.h>
+
+#include "src/stream/loader.h"
+
+#define QSF_MAX_JOBS 5 /* x QSF_UNIT_TENSORS reads stay below QSF_IO_DEPTH */
+
+/* Items of one unit on their way to a slot, or to where they stay (slot NULL). */
+typedef struct QsfJob {
+    uint32_t unit, item0, item1;
+    QsfSlot *slot;
+    unsigned n_reads;
+    QsfIoRead read[QSF_UNIT_TENSORS];
+} QsfJob;
+
+typedef struct QsfPosition {
+    uint32_t unit, item;
+} QsfPosition;
+
+struct QsfLoader {
+    QsfLoaderOptions o;
+    QsfIo *io;                /* NULL once nothing is left to read, ever */
+    char io_name[32], io_notice[160];
+    QsfSlots slots;
+    void *memory;
+    uint64_t memory_bytes, stack_bytes;
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t lock;     /* everything below */
+    pthread_cond_t work;      /* for the loader: there may be something to read */
+    pthread_cond_t ready;     /* for the consumer: something arrived, or the loader failed */
+
+    QsfJob job[QSF_MAX_JOBS]; /* ring of what is in flight, oldest first; the entries belong to the loader */
+    uint32_t first_job, n_jobs;
+    uint64_t busy_since;      /* since when something has been in flight, or was last counted */
+
+    QsfPosition load;         /* next chunk to stream */
+    uint64_t load_pass, pass; /* pass that `load` belongs to, pass being computed */
+    uint32_t limit;           /* units of the pass being computed */
+    uint32_t pin_unit;        /* no unit before it lacks the start of a pin */
+    bool in_pass, streams;
+    bool drop;                /* what was read is not wanted: empty the slots when nothing is in flight */
+    bool failed;
+    QsfErr err;               /* why, when failed */
+    bool stop;
+};
+
+/* All with the lock held. */
+QsfPosition qsf_loader_first(const QsfLoader *l, uint32_t unit);
+/* Moves the position over the border between passes where it may; false when nothing can be streamed. */
+bool qsf_loader_settle(QsfLoader *l);
+/* Takes the next job into the ring, without starting its reads; NULL when there is none, or no room. */
+QsfJob *qsf_job_next(QsfLoader *l);
+/* The oldest job's reads are over, with this result. */
+void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err);
+/* Whether nothing is left to read, now and later. */
+bool qsf_loader_finished(const QsfLoader *l);
+
+#endif

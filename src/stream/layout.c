@@ -91,3 +91,10 @@ uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx) 
     uint64_t per_head = (uint64_t)ctx * ops->row_bytes(hp->head_dim);
     return qsf_pages(2ull * hp->n_layers * hp->n_kv_heads * per_head);
 }
+
+uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes) {
+    uint64_t index = 1;
+    if (rows == 0) return 0;
+    while (index < 2ull * rows) index *= 2;
+    return qsf_pages(rows * (((row_bytes + 63) & ~63ull) + QSF_ROWCACHE_ENTRY) + 4 * index);
+}

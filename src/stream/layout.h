@@ -12,6 +12,7 @@
 #include "src/model/model.h"
 
 #define QSF_PAGE 4096u
+#define QSF_ROWCACHE_ENTRY 32u /* bytes that a row of the embedding row cache costs beside itself */
 
 /* Matrices of units and the embedding table; all else is small and kept in RAM as floats. */
 bool qsf_role_is_matrix(QsfRole r);
@@ -57,6 +58,9 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 
 /* Cache bytes for ctx positions. */
 uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx);
+
+/* A cache of n rows of row_bytes each, with its list and its index: whole pages. 0 rows take none. */
+uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes);
 
 /* v rounded up to whole pages. */
 static inline uint64_t qsf_pages(uint64_t v) { return (v + QSF_PAGE - 1) & ~(uint64_t)(QSF_PAGE - 1); }

@@ -248,9 +248,9 @@ static int read_tensors(Reader *r, QsfGgufPart *part) {
     int rc = qsf_meta_table_u32(&part->meta, path_of(r), "general.alignment", DEFAULT_ALIGNMENT, &alignment,
                                 r->err);
     if (rc != QSF_OK) return rc;
-    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
+    if (alignment < 8 || (alignment & (alignment - 1)) != 0) /* docs/gguf.md: a multiple of 8 */
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: general.alignment is %" PRIu32 ", expected a power of two", path_of(r),
+                           "%s: general.alignment is %" PRIu32 ", expected a power of two from 8 on", path_of(r),
                            alignment);
     part->tensors = qsf_source_alloc(r->s, part->n_tensors, sizeof *part->tensors, r->err);
     if (part->tensors == NULL) return r->err->code;

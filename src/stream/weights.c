@@ -216,7 +216,7 @@ static bool all_in_ram(const QsfWeights *w) {
 
 static int check_files(QsfWeights *w, QsfErr *err) {
     int rc = qsf_source_check_unchanged(w->model->src, err);
-    if (rc != QSF_OK) atomic_store(&w->stale, true);
+    atomic_store(&w->stale, rc != QSF_OK);
     return rc;
 }
 

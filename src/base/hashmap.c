@@ -3,6 +3,7 @@
  * (SipHash-1-3, Aumasson and Bernstein): a crafted vocabulary cannot make every key collide. */
 #include "src/base/hashmap.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -17,7 +18,12 @@ static void sip_round(uint64_t v[4]) {
 
 /* 16 random bytes that the kernel gives every process; zeros where it does not. */
 static void process_key(uint64_t key[2]) {
-    const void *r = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+    static _Atomic(const void *) where; /* a vocabulary asks a million times */
+    const void *r = atomic_load_explicit(&where, memory_order_relaxed);
+    if (r == NULL) {
+        r = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+        atomic_store_explicit(&where, r, memory_order_relaxed);
+    }
     key[0] = key[1] = 0;
     if (r != NULL) memcpy(key, r, 16);
 }

@@ -1,36 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building and tearing down a forward pass: the only place where it allocates. */
+/* Building and tearing down a forward pass: besides replans the only place where it allocates. */
 #include <stdlib.h>
 
 #include "src/forward/state.h"
 
-static void place_buffers(QsfForward *f) {
-    const QsfLayout *l = &f->l;
-    float *work = (float *)(void *)(f->mem + l->work);
-    f->x = (float *)(void *)(f->mem + l->x);
-    f->xn = (float *)(void *)(f->mem + l->xn);
-    f->spare = work;
-    f->q = work;
-    f->k = f->q + (size_t)l->n_cols * l->q_stride;
-    f->v = f->k + (size_t)l->n_cols * l->kv_stride;
-    f->gate = work;
-    f->up = work + (size_t)l->n_cols * l->ffn_stride;
-    for (unsigned a = 0; a < QK_ACT_N; a++) f->act[a] = f->mem + l->act[a];
-    f->cs = (float *)(void *)(f->mem + l->cs);
-    f->scores = (float *)(void *)(f->mem + l->scores);
-    f->exact_row = (float *)(void *)(f->mem + l->exact);
-    f->row = f->mem + l->row;
-}
-
 static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {
-    QsfShape s;
+    QsfLayout l;
     void *mem;
-    qsf_shape_make(&s, f->model, f->table);
-    qsf_layout_make(&f->l, f->model, &s, p->batch, p->ctx, qsf_pool_threads(f->pool), p->exact);
-    int rc = qsf_mem_map(f->ledger, QSF_MEM_ACTIVATIONS, f->l.total, "activations", &mem, err);
+    qsf_shape_make(&f->shape, f->model, f->table);
+    qsf_buffers_layout(f, p, &l);
+    int rc = qsf_buffers_set(f, &l, err);
     if (rc != QSF_OK) return rc;
-    f->mem = mem;
-    place_buffers(f);
     f->logits_bytes = qsf_pages(sizeof(float) * (uint64_t)qsf_pad16(f->model->hp.n_vocab));
     rc = qsf_mem_map(f->ledger, QSF_MEM_LOGITS, f->logits_bytes, "logits", &mem, err);
     f->logits = mem;
@@ -42,15 +22,18 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     int rc = map_buffers(f, p, err);
     if (rc == QSF_OK)
         rc = qsf_kvcache_init(&f->kv, &f->model->hp, &f->table->kv[p->kv], p->ctx, f->ledger, err);
+    if (rc == QSF_OK) rc = qsf_counters_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
-    if (rc == QSF_OK) rc = qsf_embed_load(f, p->embed_resident, err);
+    if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     if (rc != QSF_OK) return rc;
     const QsfWeightsOptions wo = { .model = o->model,
                                    .plan = p,
                                    .ledger = o->ledger,
                                    .cancel = o->cancel,
                                    .counters = &f->n.io };
-    return qsf_weights_create(&f->weights, &wo, err);
+    rc = qsf_weights_create(&f->weights, &wo, err);
+    if (rc == QSF_OK) qsf_counters_plan(f, p);
+    return rc;
 }
 
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err) {
@@ -72,18 +55,30 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
         qsf_forward_destroy(f);
         return rc;
     }
-    qsf_forward_stats_reset(f);
     *out = f;
     return QSF_OK;
 }
 
 void qsf_forward_destroy(QsfForward *f) {
     if (f == NULL) return;
-    qsf_weights_destroy(f->weights);
+    qsf_weights_destroy(f->weights); /* its loader writes counters */
     qsf_params_free(f);
     qsf_kvcache_free(&f->kv);
-    qsf_mem_unmap(f->ledger, QSF_MEM_EMBED, f->embed, f->embed_bytes);
+    qsf_embed_close(f, NULL);
+    qsf_counters_close(f);
     qsf_mem_unmap(f->ledger, QSF_MEM_LOGITS, f->logits, f->logits_bytes);
     qsf_mem_unmap(f->ledger, QSF_MEM_ACTIVATIONS, f->mem, f->l.total);
     free(f);
+}
+
+int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
+                       QsfErr *err) {
+    int rc = qsf_weights_settle(f->weights, progress, arg, err);
+    return rc == QSF_OK ? qsf_embed_fill(f, UINT64_MAX, err) : rc;
+}
+
+bool qsf_forward_stale(const QsfForward *f) { return atomic_load(&f->stale) || qsf_weights_stale(f->weights); }
+
+void qsf_forward_io(QsfForward *f, char *name, size_t name_cap, char *notice, size_t notice_cap) {
+    qsf_weights_io(f->weights, name, name_cap, notice, notice_cap);
 }

@@ -1,61 +1,126 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Token ids to rows: from a resident table, from the pinned head of a tied model, or one read per row. */
+/* Token ids to rows: from a resident table, from the pinned head of a tied model, from the cache of rows used last, or
+ * one read per row (spec Phase 8). A resident table is filled from its start, a piece behind every evaluation: the model is
+ * ready before it is complete. */
 #include <math.h>
 
 #include "src/base/clock.h"
 #include "src/base/file.h"
 #include "src/forward/state.h"
+#include "src/stream/changed.h"
 
-#define QSF_READ_PIECE (1u << 20)
+#define FILL_PIECE (1u << 20)
 
-static void count(QsfForward *f, uint64_t bytes, uint64_t t0) {
-    atomic_fetch_add_explicit(&f->n.io.bytes_read, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&f->n.io.read_ns, qsf_now_ns() - t0, memory_order_relaxed);
+static const QsfTensor *table_of(const QsfForward *f) { return qsf_model_tensor(f->model, QSF_ROLE_EMBED, 0); }
+
+/* A pinned tied head is the table. */
+static bool wants_table(const QsfForward *f, const QsfPlan *p) {
+    return p != NULL && p->embed_resident && !f->model->tied_head;
 }
 
-static int read_at(QsfForward *f, const QsfTensor *t, uint64_t off, void *dst, size_t len, QsfErr *err) {
-    uint64_t t0 = qsf_now_ns();
-    int rc = qsf_file_pread(qsf_source_file(f->model->src, t->file), dst, len, t->offset + off, err);
-    if (rc == QSF_OK) count(f, len, t0);
+static uint32_t wanted_rows(const QsfPlan *p) { return p == NULL || p->embed_resident ? 0 : p->embed_rows; }
+
+void qsf_embed_close(QsfForward *f, const QsfPlan *p) {
+    if (!wants_table(f, p)) {
+        qsf_mem_unmap(f->ledger, QSF_MEM_EMBED, f->embed, f->embed_bytes);
+        f->embed = NULL;
+        f->embed_filled = 0;
+    }
+    if (wanted_rows(p) != f->rows.rows) qsf_rowcache_free(&f->rows);
+}
+
+int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err) {
+    int rc = QSF_OK;
+    if (wants_table(f, p) && f->embed == NULL) {
+        void *mem;
+        f->embed_bytes = qsf_pages(f->shape.embed_bytes);
+        rc = qsf_mem_map(f->ledger, QSF_MEM_EMBED, f->embed_bytes, "embedding table", &mem, err);
+        f->embed = mem;
+    }
+    if (rc == QSF_OK && wanted_rows(p) != f->rows.rows)
+        rc = qsf_rowcache_init(&f->rows, wanted_rows(p), f->shape.embed_row_bytes, f->ledger, err);
     return rc;
 }
 
-int qsf_embed_load(QsfForward *f, bool resident, QsfErr *err) {
-    const QsfTensor *t = qsf_model_tensor(f->model, QSF_ROLE_EMBED, 0);
-    void *mem;
-    if (!resident || f->model->tied_head) return QSF_OK; /* a pinned tied head is the table */
-    int rc = qsf_mem_map(f->ledger, QSF_MEM_EMBED, qsf_pages(t->bytes), "embedding table", &mem, err);
-    if (rc != QSF_OK) return rc;
-    f->embed = mem;
-    f->embed_bytes = qsf_pages(t->bytes);
-    for (uint64_t at = 0; rc == QSF_OK && at < t->bytes; at += QSF_READ_PIECE) {
-        uint64_t left = t->bytes - at;
+/* --- the file --- */
+
+/* Before the first read of a pass: the weights look for themselves only while they read, too. */
+static int check_file(QsfForward *f, QsfErr *err) {
+    int rc = qsf_source_check_unchanged(f->model->src, err);
+    if (rc != QSF_OK) atomic_store(&f->stale, true);
+    return rc;
+}
+
+/* Rows [row, row + n) to dst. */
+static int read_rows(QsfForward *f, uint32_t row, uint32_t n, void *dst, QsfErr *err) {
+    const QsfTensor *t = table_of(f);
+    uint64_t bytes = f->shape.embed_row_bytes;
+    return qsf_file_pread(qsf_source_file(f->model->src, t->file), dst, (size_t)(n * bytes), t->offset + row * bytes,
+                          err);
+}
+
+int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
+    uint64_t bytes = f->shape.embed_row_bytes, piece = FILL_PIECE / bytes > 0 ? FILL_PIECE / bytes : 1;
+    uint32_t n_rows = f->model->hp.n_vocab;
+    if (f->embed == NULL || f->embed_filled == n_rows) return QSF_OK;
+    int rc = check_file(f, err);
+    for (uint64_t done = 0; rc == QSF_OK && f->embed_filled < n_rows && done < max_bytes;) {
+        uint32_t left = n_rows - f->embed_filled, n = left < piece ? left : (uint32_t)piece;
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        rc = read_at(f, t, at, f->embed + at, left < QSF_READ_PIECE ? (size_t)left : QSF_READ_PIECE, err);
+        rc = read_rows(f, f->embed_filled, n, f->embed + f->embed_filled * bytes, err);
+        if (rc != QSF_OK) return rc;
+        f->embed_filled += n;
+        done += n * bytes;
+        qsf_count(&f->n.io.pin_read, n * bytes);
     }
     return rc;
 }
 
-static int packed_row(QsfForward *f, const QsfTensor *t, uint32_t id, const void **row, QsfErr *err) {
-    uint64_t bytes = t->bytes / t->ne[1];
-    if (f->embed != NULL) *row = f->embed + id * bytes;
-    else if (f->model->tied_head) *row = qsf_weights_pinned_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
-    else *row = NULL;
+/* --- rows --- */
+
+/* NULL when it is in the file only. */
+static const void *resident_row(QsfForward *f, uint32_t id) {
+    if (id < f->embed_filled) return f->embed + id * f->shape.embed_row_bytes;
+    if (!f->model->tied_head) return NULL;
+    return qsf_weights_pinned_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
+}
+
+static int fetch_row(QsfForward *f, uint32_t id, QsfErr *err) {
+    uint64_t t0 = qsf_now_ns();
+    int rc = read_rows(f, id, 1, f->row, err);
+    if (rc != QSF_OK) return rc;
+    qsf_count(&f->n.io.bytes_read, f->shape.embed_row_bytes);
+    qsf_count(&f->n.io.read_ns, qsf_now_ns() - t0);
+    qsf_count(&f->n.embed_misses, 1);
+    qsf_rowcache_put(&f->rows, id, f->row);
+    return QSF_OK;
+}
+
+static int packed_row(QsfForward *f, uint32_t id, const void **row, bool *checked, QsfErr *err) {
+    *row = resident_row(f, id);
     if (*row != NULL) return QSF_OK;
+    *row = qsf_rowcache_find(&f->rows, id);
+    if (*row != NULL) {
+        qsf_count(&f->n.embed_hits, 1);
+        return QSF_OK;
+    }
     *row = f->row;
-    return read_at(f, t, id * bytes, f->row, (size_t)bytes, err);
+    int rc = *checked ? QSF_OK : check_file(f, err);
+    *checked = true;
+    return rc == QSF_OK ? fetch_row(f, id, err) : rc;
 }
 
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     const QsfHparams *hp = &f->model->hp;
-    const QsfTensor *t = qsf_model_tensor(f->model, QSF_ROLE_EMBED, 0);
+    const qk_weight_ops *ops = &f->table->weight[qk_type_of(table_of(f)->dtype)];
     float power = hp->arch->embed_scale_pow;
+    bool checked = false;
     for (uint32_t c = 0; c < n; c++) {
         const void *row;
         float *x = f->x + (size_t)c * f->l.x_stride;
-        int rc = packed_row(f, t, (uint32_t)ids[c], &row, err);
+        int rc = packed_row(f, (uint32_t)ids[c], &row, &checked, err);
         if (rc != QSF_OK) return rc;
-        f->table->weight[qk_type_of(t->dtype)].dequant(row, x, hp->hidden);
+        ops->dequant(row, x, hp->hidden);
         if (power != 0) f->table->scale(x, powf((float)hp->hidden, power), hp->hidden);
     }
     return QSF_OK;

@@ -3,15 +3,14 @@
 #include "src/base/clock.h"
 #include "src/forward/state.h"
 
-static void add_u64(atomic_uint_fast64_t *a, uint64_t v) {
-    atomic_fetch_add_explicit(a, v, memory_order_relaxed);
-}
-static uint64_t get_u64(const atomic_uint_fast64_t *a) {
-    return atomic_load_explicit(a, memory_order_relaxed);
-}
+/* Behind an evaluation, once the weights are in place: so much of a resident embedding table. */
+#define FILL_BYTES (1u << 20)
 
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
     uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
+    if (f->broken) {
+        return qsf_err_set(err, QSF_E_RUNTIME, "the memory plan could not be changed: %s", f->broken_why.msg);
+    }
     if (n > f->kv.ctx - past) {
         return qsf_err_set(err, QSF_E_CONTEXT,
                            "the context of %u tokens is full: %u are in it, %zu more were to come",
@@ -25,29 +24,46 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
     return QSF_OK;
 }
 
+/* Time since t0 that layer l did not wait for weights. */
+static void count_compute(QsfForward *f, uint32_t l, uint64_t t0, uint64_t waited0) {
+    QsfLayerCounters *c = &f->n.io.layer[l];
+    uint64_t ns = qsf_now_ns() - t0, waited = qsf_counted(&c->wait_ns) - waited0;
+    if (ns <= waited) return; /* or somebody reset the counters meanwhile */
+    qsf_count(&c->compute_ns, ns - waited);
+    qsf_count(&f->n.compute_ns, ns - waited);
+}
+
 static int layers(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     uint32_t past = f->kv.n_past;
     qsf_rope_angles(f, past, n);
     int rc = qsf_embed_rows(f, ids, n, err);
     for (uint32_t l = 0; rc == QSF_OK && l < f->model->hp.n_layers; l++) {
+        uint64_t t0 = qsf_now_ns(), waited = qsf_counted(&f->n.io.layer[l].wait_ns);
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
         rc = qsf_layer(f, l, past, n, err);
+        count_compute(f, l, t0, waited);
     }
     return rc;
 }
 
-/* One chunk: n <= l.n_cols columns. */
+static int timed_head(QsfForward *f, uint32_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
+    uint32_t l = f->model->hp.n_layers;
+    uint64_t t0 = qsf_now_ns(), waited = qsf_counted(&f->n.io.layer[l].wait_ns);
+    int rc = qsf_head(f, f->kv.n_past, n, all, arg, err);
+    count_compute(f, l, t0, waited);
+    return rc;
+}
+
+/* One chunk: n <= l.n_cols columns. A pass that fails leaves nothing but rows behind n_past, which the next one
+ * writes anew. */
 static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
                 QsfErr *err) {
-    uint64_t t0 = qsf_now_ns(), wait0 = get_u64(&f->n.io.wait_ns);
     int rc = qsf_weights_begin_pass(f->weights, head, err);
     if (rc != QSF_OK) return rc;
     rc = layers(f, ids, n, err);
-    if (rc == QSF_OK && head) rc = qsf_head(f, f->kv.n_past, n, all, arg, err);
+    if (rc == QSF_OK && head) rc = timed_head(f, n, all, arg, err);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
-    uint64_t ns = qsf_now_ns() - t0, waited = get_u64(&f->n.io.wait_ns) - wait0;
-    add_u64(&f->n.compute_ns, ns > waited ? ns - waited : 0);
-    add_u64(&f->n.passes, 1);
+    qsf_count(&f->n.passes, 1);
     if (rc == QSF_OK) f->kv.n_past += n;
     return rc;
 }
@@ -71,6 +87,12 @@ static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn 
     return QSF_OK;
 }
 
+/* A row that cannot be read yet is reported when it is needed. */
+static void fill_embedding(QsfForward *f) {
+    QsfErr later = { 0 };
+    if (qsf_counted(&f->n.io.pin_done) == qsf_counted(&f->n.io.pin_total)) qsf_embed_fill(f, FILL_BYTES, &later);
+}
+
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
     QsfErr own = {0};
     if (err == NULL) err = &own;
@@ -81,8 +103,9 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
     rc = eval_chunks(f, ids, n, all, arg, err);
-    add_u64(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
-    add_u64(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
+    qsf_count(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
+    qsf_count(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
+    if (rc == QSF_OK) fill_embedding(f);
     return rc;
 }
 

@@ -6,11 +6,20 @@
 
 #include "src/forward/forward.h"
 #include "src/forward/kvcache.h"
+#include "src/forward/rowcache.h"
 #include "src/stream/layout.h"
 #include "src/stream/weights.h"
 
+/* Of one layer, or the head. Written by replans, read by any thread. */
+typedef struct QsfLayerBytes {
+    atomic_uint_fast64_t weight, pinned;
+} QsfLayerBytes;
+
 typedef struct QsfCounters {
-    QsfStreamCounters io;
+    QsfStreamCounters io;    /* io.layer: META */
+    QsfLayerBytes *bytes;    /* (n_layers + 1), behind io.layer */
+    uint64_t layer_bytes;    /* of the mapping that holds both */
+    atomic_uint_fast64_t embed_hits, embed_misses;
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
     atomic_uint_fast32_t types_used; /* bit t = weight type t was multiplied */
@@ -37,9 +46,16 @@ struct QsfForward {
     QsfWeights *weights;
     QsfParams params;
     QsfKvCache kv;
-    uint8_t *embed;          /* resident table, EMBED; NULL = rows come from the pinned head or the file */
-    uint64_t embed_bytes;
+    bool broken;             /* a replan failed: nothing may be computed until one succeeds */
+    QsfErr broken_why;
+    atomic_bool stale;       /* the file of the embedding is not what was opened any more */
 
+    uint8_t *embed;          /* resident table, EMBED; NULL = rows come from the pinned head, a cache or the file */
+    uint64_t embed_bytes;
+    uint32_t embed_filled;   /* its rows [0, n) are there */
+    QsfRowCache rows;
+
+    QsfShape shape;
     QsfLayout l;
     uint8_t *mem;            /* l.total */
     float *x, *xn;           /* (n_cols, hidden) at stride l.x_stride */
@@ -65,10 +81,23 @@ static inline const float *qsf_param(const QsfForward *f, QsfRole role, uint32_t
     return f->params.layer[(size_t)layer * QSF_ROLE_LAYER_N + role];
 }
 
-/* embed.c */
-int qsf_embed_load(QsfForward *f, bool resident, QsfErr *err);
+/* buffers.c: gives the scratch memory the sizes of l; its contents are lost. On failure (QSF_E_BUDGET, QSF_E_RUNTIME)
+ * everything is as before. */
+void qsf_buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l);
+int qsf_buffers_set(QsfForward *f, const QsfLayout *l, QsfErr *err);
+
+/* embed.c: drops what the plan does not hold (NULL = everything) / maps what it holds and is not there. */
+void qsf_embed_close(QsfForward *f, const QsfPlan *p);
+int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
+/* Reads on at the resident table, at most about max_bytes. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err);
 /* Rows of ids[0..n) into f->x. */
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
+
+/* stats.c: the counters of layers. */
+int qsf_counters_open(QsfForward *f, QsfErr *err);
+void qsf_counters_close(QsfForward *f);
+void qsf_counters_plan(QsfForward *f, const QsfPlan *p);
 
 /* project.c: what goes into the matrices of one unit. Columns [col0, col0 + n_cols) of src. */
 typedef struct QsfPrep {
@@ -103,6 +132,13 @@ int qsf_layer(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols, Qsf
 int qsf_head(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
 /* Most columns whose logits can be made in one pass over the head. */
 uint32_t qsf_head_cols(const QsfForward *f);
+
+static inline void qsf_count(atomic_uint_fast64_t *a, uint64_t v) {
+    atomic_fetch_add_explicit(a, v, memory_order_relaxed);
+}
+static inline uint64_t qsf_counted(const atomic_uint_fast64_t *a) {
+    return atomic_load_explicit(a, memory_order_relaxed);
+}
 
 static inline bool qsf_cancelled(const QsfForward *f) {
     return f->cancel != NULL && atomic_load_explicit(f->cancel, memory_order_relaxed) != 0;

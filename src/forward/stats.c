@@ -5,36 +5,92 @@
 
 #include "src/forward/state.h"
 
-static uint64_t get(const atomic_uint_fast64_t *a) { return atomic_load_explicit(a, memory_order_relaxed); }
 static void zero(atomic_uint_fast64_t *a) { atomic_store_explicit(a, 0, memory_order_relaxed); }
 static uint32_t get32(const atomic_uint_fast32_t *a) {
     return (uint32_t)atomic_load_explicit(a, memory_order_relaxed);
 }
 
+/* --- layers --- */
+
+int qsf_counters_open(QsfForward *f, QsfErr *err) {
+    size_t n = f->model->hp.n_layers + 1u;
+    uint64_t bytes = qsf_pages(n * (sizeof *f->n.io.layer + sizeof *f->n.bytes));
+    void *mem;
+    int rc = qsf_mem_map(f->ledger, QSF_MEM_META, bytes, "layer counters", &mem, err);
+    if (rc != QSF_OK) return rc;
+    f->n.layer_bytes = bytes;
+    f->n.io.layer = mem;
+    f->n.bytes = (QsfLayerBytes *)(void *)(f->n.io.layer + n);
+    return QSF_OK;
+}
+
+void qsf_counters_close(QsfForward *f) {
+    qsf_mem_unmap(f->ledger, QSF_MEM_META, f->n.io.layer, f->n.layer_bytes);
+}
+
+void qsf_counters_plan(QsfForward *f, const QsfPlan *p) {
+    for (uint32_t i = 0; i < p->n_units;) {
+        uint32_t layer = qsf_weights_unit(f->weights, i)->layer;
+        uint64_t weight = 0, pinned = 0;
+        for (; i < p->n_units && qsf_weights_unit(f->weights, i)->layer == layer; i++) {
+            const QsfUnit *u = qsf_weights_unit(f->weights, i);
+            weight += u->bytes;
+            pinned += qsf_unit_item_bytes(u, 0, p->pinned_items[i] < u->items ? p->pinned_items[i] : u->items);
+        }
+        atomic_store_explicit(&f->n.bytes[layer].weight, weight, memory_order_relaxed);
+        atomic_store_explicit(&f->n.bytes[layer].pinned, pinned, memory_order_relaxed);
+    }
+}
+
+uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t max) {
+    uint32_t n = f->model->hp.n_layers + 1;
+    for (uint32_t i = 0; i < n && i < max; i++) {
+        const QsfLayerCounters *c = &f->n.io.layer[i];
+        out[i] = (QsfLayerStats){ .weight_bytes = qsf_counted(&f->n.bytes[i].weight),
+                                  .pinned_bytes = qsf_counted(&f->n.bytes[i].pinned),
+                                  .read_bytes = qsf_counted(&c->read_bytes),
+                                  .wait_ns = qsf_counted(&c->wait_ns),
+                                  .compute_ns = qsf_counted(&c->compute_ns) };
+    }
+    return n;
+}
+
+/* --- all together --- */
+
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
     const QsfCounters *n = &f->n;
     *out = (QsfForwardStats){
-        .bytes_read = get(&n->io.bytes_read),
-        .read_ns = get(&n->io.read_ns),
-        .wait_ns = get(&n->io.wait_ns),
-        .compute_ns = get(&n->compute_ns),
-        .passes = get(&n->passes),
-        .prefill_tokens = get(&n->prefill_tokens),
-        .decode_tokens = get(&n->decode_tokens),
-        .prefill_ns = get(&n->prefill_ns),
-        .decode_ns = get(&n->decode_ns),
+        .bytes_read = qsf_counted(&n->io.bytes_read),
+        .read_ns = qsf_counted(&n->io.read_ns),
+        .wait_ns = qsf_counted(&n->io.wait_ns),
+        .compute_ns = qsf_counted(&n->compute_ns),
+        .passes = qsf_counted(&n->passes),
+        .prefill_tokens = qsf_counted(&n->prefill_tokens),
+        .decode_tokens = qsf_counted(&n->decode_tokens),
+        .prefill_ns = qsf_counted(&n->prefill_ns),
+        .decode_ns = qsf_counted(&n->decode_ns),
         .layer = get32(&n->layer),
         .chunk_done = get32(&n->chunk_done),
         .chunk_total = get32(&n->chunk_total),
+        .pin_done = qsf_counted(&n->io.pin_done),
+        .pin_total = qsf_counted(&n->io.pin_total),
+        .pin_read = qsf_counted(&n->io.pin_read),
+        .embed_hits = qsf_counted(&n->embed_hits),
+        .embed_misses = qsf_counted(&n->embed_misses),
     };
 }
 
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
-    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns, &n->io.wait_ns,
-                                    &n->compute_ns,    &n->passes,     &n->prefill_tokens,
-                                    &n->decode_tokens, &n->prefill_ns, &n->decode_ns };
+    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns,    &n->io.wait_ns,     &n->io.pin_read,
+                                    &n->compute_ns,    &n->passes,        &n->prefill_tokens, &n->decode_tokens,
+                                    &n->prefill_ns,    &n->decode_ns,     &n->embed_hits,     &n->embed_misses };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
+    for (uint32_t l = 0; l <= f->model->hp.n_layers; l++) {
+        zero(&n->io.layer[l].read_bytes);
+        zero(&n->io.layer[l].wait_ns);
+        zero(&n->io.layer[l].compute_ns);
+    }
 }
 
 static void append(char *dst, size_t cap, const char *name) {

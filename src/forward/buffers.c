@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where the scratch buffers of a pass lie in their one mapping. */
+#include "src/forward/state.h"
+
+static void place_buffers(QsfForward *f) {
+    const QsfLayout *l = &f->l;
+    float *work = (float *)(void *)(f->mem + l->work);
+    f->x = (float *)(void *)(f->mem + l->x);
+    f->xn = (float *)(void *)(f->mem + l->xn);
+    f->spare = work;
+    f->q = work;
+    f->k = f->q + (size_t)l->n_cols * l->q_stride;
+    f->v = f->k + (size_t)l->n_cols * l->kv_stride;
+    f->gate = work;
+    f->up = work + (size_t)l->n_cols * l->ffn_stride;
+    for (unsigned a = 0; a < QK_ACT_N; a++) f->act[a] = f->mem + l->act[a];
+    f->cs = (float *)(void *)(f->mem + l->cs);
+    f->scores = (float *)(void *)(f->mem + l->scores);
+    f->exact_row = (float *)(void *)(f->mem + l->exact);
+    f->row = f->mem + l->row;
+}
+
+void qsf_buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l) {
+    qsf_layout_make(l, f->model, &f->shape, p->batch, p->ctx, qsf_pool_threads(f->pool), p->exact);
+}
+
+int qsf_buffers_set(QsfForward *f, const QsfLayout *l, QsfErr *err) {
+    void *mem = f->mem;
+    int rc = qsf_mem_resize(f->ledger, QSF_MEM_ACTIVATIONS, f->l.total, l->total, "activations", &mem, err);
+    if (rc != QSF_OK) return rc;
+    f->mem = mem;
+    f->l = *l;
+    place_buffers(f);
+    return QSF_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Another plan under a conversation that goes on: first everything that the new plan does not hold is given back, then
+ * the rest is mapped. Positions and logits stay. */
+#include "src/base/discard.h"
+#include "src/forward/state.h"
+
+static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
+    if (p->ctx < f->kv.n_past || p->ctx == 0) {
+        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it", (unsigned)p->ctx,
+                           (unsigned)f->kv.n_past);
+    }
+    if (&f->table->kv[p->kv] != f->kv.ops || p->exact != f->exact || p->batch == 0 ||
+        p->n_units != qsf_weights_n_units(f->weights)) {
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan is one of another model or KV type");
+    }
+    return QSF_OK;
+}
+
+static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
+    qsf_weights_park(f->weights, p);
+    qsf_embed_close(f, p);
+    qsf_mem_discard(f->mem, f->l.total); /* scratch: what was big once need not stay touched */
+    int rc = l->total < f->l.total ? qsf_buffers_set(f, l, err) : QSF_OK;
+    if (rc == QSF_OK && p->ctx <= f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
+    return rc;
+}
+
+static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
+    int rc = qsf_buffers_set(f, l, err);
+    if (rc == QSF_OK && p->ctx > f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
+    if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
+    if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, err);
+    return rc;
+}
+
+int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *err) {
+    QsfLayout l;
+    QsfErr why = { 0 };
+    int rc = check(f, p, err);
+    if (rc != QSF_OK) return rc;
+    f->pool = pool;
+    qsf_buffers_layout(f, p, &l);
+    rc = shrink(f, p, &l, &why);
+    if (rc == QSF_OK) rc = grow(f, p, &l, &why);
+    f->broken = rc != QSF_OK;
+    f->broken_why = why;
+    if (rc != QSF_OK) return qsf_err_set(err, rc, "%s", why.msg);
+    qsf_counters_plan(f, p);
+    return QSF_OK;
+}

@@ -3,6 +3,7 @@
 #include "src/base/ledger.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -78,19 +79,33 @@ void qsf_ledger_snapshot(QsfLedger *l, QsfLedger *out) {
     pthread_mutex_unlock(&l->lock);
 }
 
+static atomic_uint_fast64_t fail_in; /* mappings from now on until one fails; 0 = none will */
+
+void qsf_mem_inject_failure(uint64_t n) { atomic_store(&fail_in, n); }
+
+static bool fails_now(void) {
+    uint_fast64_t n = atomic_load_explicit(&fail_in, memory_order_relaxed);
+    while (n > 0 && !atomic_compare_exchange_weak(&fail_in, &n, n - 1)) {}
+    return n == 1;
+}
+
+static int no_memory(const char *what, uint64_t bytes, QsfErr *err) {
+    return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %.2f MB: %s", what, (double)bytes / MIB,
+                       strerror(ENOMEM));
+}
+
 int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err) {
     *out = NULL;
     if (bytes == 0) return QSF_OK;
     int rc = qsf_ledger_reserve(l, cat, bytes, what, err);
     if (rc != QSF_OK) return rc;
     /* Half the address space is more than any machine has; the kernel refuses the rest. */
-    void *p = bytes > SIZE_MAX / 2
+    void *p = bytes > SIZE_MAX / 2 || fails_now()
                   ? MAP_FAILED
                   : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes);
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %.2f MB: %s", what,
-                           (double)bytes / MIB, strerror(ENOMEM));
+        return no_memory(what, bytes, err);
     }
     *out = p;
     return QSF_OK;
@@ -105,6 +120,7 @@ void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes) {
 int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what, void **p,
                    QsfErr *err) {
     if (bytes == old) return QSF_OK;
+    if (old != 0 && bytes != 0 && fails_now()) return no_memory(what, bytes, err);
     if (bytes < old) {
         munmap((char *)*p + bytes, (size_t)(old - bytes));
         qsf_ledger_release(l, cat, old - bytes);
@@ -117,7 +133,7 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     void *q = mremap(*p, (size_t)old, (size_t)bytes, MREMAP_MAYMOVE);
     if (q == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes - old);
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", what);
+        return no_memory(what, bytes, err);
     }
     *p = q;
     return QSF_OK;

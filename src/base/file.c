@@ -100,6 +100,10 @@ int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr
     return QSF_OK;
 }
 
+void qsf_file_will_need(const QsfFile *f, uint64_t off, uint64_t len) {
+    if (qsf_range_ok(off, len, f->size)) posix_fadvise(f->fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
+}
+
 int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {
     struct stat st;
     if (fstat(f->fd, &st) != 0)

@@ -31,6 +31,9 @@ void qsf_file_close(QsfFile *f);
  * an I/O error or when the file has become shorter. */
 int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err);
 
+/* Asks the kernel to fetch [off, off+len) into the page cache, and no more; returns before it is there. A hint. */
+void qsf_file_will_need(const QsfFile *f, uint64_t off, uint64_t len);
+
 /* QSF_E_RUNTIME when size or mtime of the open file differ from what they were at open, or when another file
  * stands at its path now. A path at which nothing stands any more is fine: the open file lives on. */
 int qsf_file_unchanged(const QsfFile *f, QsfErr *err);

@@ -25,6 +25,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_counters_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
+    if (rc == QSF_OK && qsf_cancelled(f)) rc = qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
     if (rc != QSF_OK) return rc;
     const QsfWeightsOptions wo = { .model = o->model,
                                    .plan = p,
@@ -73,7 +74,8 @@ void qsf_forward_destroy(QsfForward *f) {
 
 int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err) {
-    int rc = qsf_weights_settle(f->weights, progress, arg, err);
+    int rc = qsf_forward_usable(f, err);
+    if (rc == QSF_OK) rc = qsf_weights_settle(f->weights, progress, arg, err);
     return rc == QSF_OK ? qsf_embed_fill(f, UINT64_MAX, err) : rc;
 }
 

@@ -8,9 +8,6 @@
 
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
     uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
-    if (f->broken) {
-        return qsf_err_set(err, QSF_E_RUNTIME, "the memory plan could not be changed: %s", f->broken_why.msg);
-    }
     if (n > f->kv.ctx - past) {
         return qsf_err_set(err, QSF_E_CONTEXT,
                            "the context of %u tokens is full: %u are in it, %zu more were to come",
@@ -96,7 +93,8 @@ static void fill_embedding(QsfForward *f) {
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
     QsfErr own = {0};
     if (err == NULL) err = &own;
-    int rc = check(f, ids, n, err);
+    int rc = qsf_forward_usable(f, err);
+    if (rc == QSF_OK) rc = check(f, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
     uint32_t past = f->kv.n_past;
     uint64_t t0 = qsf_now_ns();

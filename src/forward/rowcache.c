@@ -79,6 +79,8 @@ static void free_place(QsfRowCache *c, uint32_t gap) {
     c->index[gap] = 0;
 }
 
+bool qsf_rowcache_has(const QsfRowCache *c, uint32_t id) { return c->rows > 0 && c->index[place_of(c, id)] != 0; }
+
 const uint8_t *qsf_rowcache_find(QsfRowCache *c, uint32_t id) {
     if (c->rows == 0) return NULL;
     uint32_t e = c->index[place_of(c, id)];

@@ -4,6 +4,7 @@
 #ifndef QSF_FORWARD_ROWCACHE_H
 #define QSF_FORWARD_ROWCACHE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "src/base/ledger.h"
@@ -32,6 +33,8 @@ void qsf_rowcache_free(QsfRowCache *c); /* zero-initialised is allowed */
 
 /* The row of a token, which becomes the newest, or NULL. Valid until the next put. */
 const uint8_t *qsf_rowcache_find(QsfRowCache *c, uint32_t id);
+/* Whether find would have it; changes no order. */
+bool qsf_rowcache_has(const QsfRowCache *c, uint32_t id);
 /* Copies row (row_bytes) as the newest; the token must not be in it. */
 void qsf_rowcache_put(QsfRowCache *c, uint32_t id, const void *row);
 

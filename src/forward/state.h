@@ -81,6 +81,12 @@ static inline const float *qsf_param(const QsfForward *f, QsfRole role, uint32_t
     return f->params.layer[(size_t)layer * QSF_ROLE_LAYER_N + role];
 }
 
+/* QSF_E_RUNTIME after a replan that failed. */
+static inline int qsf_forward_usable(const QsfForward *f, QsfErr *err) {
+    if (!f->broken) return QSF_OK;
+    return qsf_err_set(err, QSF_E_RUNTIME, "the memory plan could not be changed: %s", f->broken_why.msg);
+}
+
 /* buffers.c: gives the scratch memory the sizes of l; its contents are lost. On failure (QSF_E_BUDGET, QSF_E_RUNTIME)
  * everything is as before. */
 void qsf_buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* KV cache: every (layer, head, position) has its own row, sizes are charged, truncation forgets. */
+/* KV cache: every (layer, head, position) has its own row, sizes are charged, truncation forgets, another
+ * context length keeps what is there and touches no page more. */
+#include <sys/mman.h>
+
 #include "src/forward/kvcache.h"
 #include "tests/harness/qsf_test.h"
 
@@ -95,11 +98,175 @@ static void test_budget(void **state) {
     qsf_ledger_destroy(&ledger);
 }
 
+/* --- another context length --- */
+
+typedef struct Shape {
+    uint32_t layers, heads, dim;
+} Shape;
+
+/* A number that f16 holds exactly, for one element of one position. */
+static float mark(uint32_t layer, uint32_t pos, unsigned which, size_t i) {
+    return (float)((layer * 977 + pos * 131 + which * 59 + i * 7) % 2048);
+}
+
+static void store_position(QsfKvCache *c, uint32_t pos) {
+    float k[64], v[64];
+    size_t n = (size_t)c->n_kv_heads * c->head_dim;
+    assert_true(n <= 64 && pos < c->ctx);
+    for (uint32_t l = 0; l < c->n_layers; l++) {
+        for (size_t i = 0; i < n; i++) {
+            k[i] = mark(l, pos, 0, i);
+            v[i] = mark(l, pos, 1, i);
+        }
+        qsf_kvcache_store(c, l, pos, k, v);
+    }
+}
+
+static float any_element(const QsfKvCache *c, const uint8_t *row, size_t i) {
+    if (c->row == c->head_dim * sizeof(float)) {
+        float x;
+        memcpy(&x, row + i * sizeof x, sizeof x);
+        return x;
+    }
+    uint16_t h;
+    memcpy(&h, row + i * sizeof h, sizeof h);
+    return qk_f16_to_f32(h);
+}
+
+static void check_positions(const QsfKvCache *c) {
+    for (uint32_t l = 0; l < c->n_layers; l++) {
+        for (uint32_t p = 0; p < c->n_past; p++) {
+            for (size_t i = 0; i < (size_t)c->n_kv_heads * c->head_dim; i++) {
+                uint32_t h = (uint32_t)(i / c->head_dim), d = (uint32_t)(i % c->head_dim);
+                assert_true(any_element(c, qsf_kvcache_k(c, l, h) + p * c->row, d) == mark(l, p, 0, i));
+                assert_true(any_element(c, qsf_kvcache_v(c, l, h) + p * c->row, d) == mark(l, p, 1, i));
+            }
+        }
+    }
+}
+
+static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
+
+/* Random steps: positions come, are forgotten, the context grows and shrinks. */
+static void random_resizes(const QsfHparams *shape, const qk_kv_ops *ops, uint32_t seed) {
+    QsfLedger ledger;
+    QsfKvCache c;
+    QsfErr err = { 0 };
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, ops, 1 + seed % 50, &ledger, &err), &err);
+    for (int step = 0; step < 40; step++) {
+        uint32_t more = next_random(&seed) % 40;
+        while (more-- > 0 && c.n_past < c.ctx) store_position(&c, c.n_past++);
+        if (next_random(&seed) % 4 == 0) qsf_kvcache_truncate(&c, next_random(&seed) % (c.n_past + 1));
+        uint32_t ctx = c.n_past + next_random(&seed) % (step % 3 == 0 ? 600 : 30);
+        if (ctx == 0) ctx = 1;
+        qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, &err), &err);
+        assert_int_equal(c.ctx, ctx);
+        assert_int_equal(ledger.used[QSF_MEM_KV], c.bytes);
+        assert_true(c.bytes >= 2ull * c.n_layers * c.n_kv_heads * ctx * c.row && c.bytes % 4096 == 0);
+        check_positions(&c);
+    }
+    qsf_kvcache_free(&c);
+    assert_int_equal(ledger.total, 0);
+    qsf_ledger_destroy(&ledger);
+}
+
+static void test_resize(void **state) {
+    (void)state;
+    static const Shape shapes[] = { { 1, 1, 2 }, { 3, 2, 10 }, { 2, 4, 16 }, { 5, 1, 64 }, { 1, 8, 6 } };
+    qk_table t;
+    qk_table_init(&t, QK_LEVEL_REF);
+    for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes * QK_KV_N; i++) {
+        const Shape *s = &shapes[i / QK_KV_N];
+        const QsfHparams shape = { .n_layers = s->layers, .n_kv_heads = s->heads, .head_dim = s->dim };
+        for (uint32_t seed = 1; seed <= 8; seed++) random_resizes(&shape, &t.kv[i % QK_KV_N], seed * 77 + i);
+    }
+}
+
+static size_t resident_pages(const QsfKvCache *c) {
+    static unsigned char in[1 << 16];
+    size_t pages = c->bytes / 4096, n = 0;
+    assert_true(pages <= sizeof in);
+    assert_int_equal(mincore(c->mem, c->bytes, in), 0);
+    for (size_t i = 0; i < pages; i++) n += in[i] & 1;
+    return n;
+}
+
+/* What holds no position holds no page, whichever way the context went. */
+static void test_untouched(void **state) {
+    (void)state;
+    static const uint32_t ctxs[] = { 8192, 500, 4096, 100, 101, 3000, 8192, 128 };
+    const QsfHparams shape = { .n_layers = 3, .n_kv_heads = 1, .head_dim = 64 };
+    if (sysconf(_SC_PAGESIZE) != 4096) skip();
+    qk_table t;
+    QsfLedger ledger;
+    QsfKvCache c;
+    QsfErr err = { 0 };
+    qk_table_init(&t, QK_LEVEL_REF);
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, &shape, &t.kv[QK_KV_F16], 4096, &ledger, &err), &err);
+    madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);
+    assert_int_equal(resident_pages(&c), 0);
+    for (c.n_past = 0; c.n_past < 100; c.n_past++) store_position(&c, c.n_past);
+    const size_t runs = 6, most = runs * (100 * c.row / 4096 + 2);
+    for (size_t i = 0; i < sizeof ctxs / sizeof *ctxs; i++) {
+        qsf_test_expect_ok(qsf_kvcache_resize(&c, ctxs[i], &err), &err);
+        madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);
+        assert_true(resident_pages(&c) <= most);
+        check_positions(&c);
+    }
+    qsf_kvcache_truncate(&c, 0);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 4096, &err), &err);
+    assert_int_equal(resident_pages(&c), 0);
+    qsf_kvcache_free(&c);
+    qsf_ledger_destroy(&ledger);
+}
+
+/* Too little room: nothing is lost, and the old length can be had again. */
+static void test_resize_refused(void **state) {
+    (void)state;
+    qk_table t;
+    QsfLedger ledger;
+    QsfKvCache c;
+    QsfErr err = { 0 };
+    qk_table_init(&t, QK_LEVEL_REF);
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, &hp, &t.kv[QK_KV_F32], 50, &ledger, &err), &err);
+    for (c.n_past = 0; c.n_past < 50; c.n_past++) store_position(&c, c.n_past);
+    assert_int_equal(qsf_kvcache_resize(&c, 49, &err), QSF_E_CONTEXT);
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "50 are in it");
+    qsf_err_clear(&err);
+    qsf_ledger_set_limit(&ledger, ledger.total + 4096);
+    assert_int_equal(qsf_kvcache_resize(&c, 5000, &err), QSF_E_BUDGET);
+    qsf_test_expect_err(&err, QSF_E_BUDGET, "KV cache");
+    qsf_err_clear(&err);
+    assert_int_equal(c.ctx, 50);
+    check_positions(&c);
+    qsf_ledger_set_limit(&ledger, 0);
+    for (int grow = 0; grow < 2; grow++) {
+        qsf_mem_inject_failure(1);
+        int rc = qsf_kvcache_resize(&c, grow ? 900 : 20 + c.n_past, &err);
+        qsf_mem_inject_failure(0);
+        qsf_err_clear(&err);
+        assert_true(rc != QSF_OK || !grow);
+        check_positions(&c);
+        qsf_kvcache_truncate(&c, 30);
+        qsf_test_expect_ok(qsf_kvcache_resize(&c, 400, &err), &err);
+        check_positions(&c);
+    }
+    qsf_kvcache_free(&c);
+    assert_int_equal(ledger.total, 0);
+    qsf_ledger_destroy(&ledger);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_untouched),
+        cmocka_unit_test(test_resize_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Other plans between two tokens: the same logits, bit for bit, as if nothing had happened; memory really goes back; a
- * plan that fails leaves a conversation that another plan can go on with. */
+ * plan that fails, or a cancelled answer, leaves a conversation that another plan can go on with. */
+#include <pthread.h>
+
 #include "src/base/clock.h"
 #include "src/base/file.h"
 #include "src/stream/layout.h"
@@ -309,6 +311,59 @@ static void test_over_budget(void **state) {
     free(want);
 }
 
+/* --- cancelled at any moment: while weights are being pinned, streamed, computed with --- */
+
+typedef struct Canceller {
+    atomic_int *cancel;
+    unsigned after_us;
+    uint64_t at; /* when it happened */
+} Canceller;
+
+static void *cancel_later(void *arg) {
+    Canceller *c = arg;
+    usleep(c->after_us);
+    c->at = qsf_now_ns();
+    atomic_store(c->cancel, 1);
+    return NULL;
+}
+
+static void test_cancel_any_time(void **state) {
+    (void)state;
+    uint32_t seed = 5, interrupted = 0;
+    write_model(&(QsfTinySpec){ .wtype = 0, .hidden = 256, .ffn = 512, .layers = 3 });
+    const QsfRigOptions o = { .path = path, .ctx = 128, .batch = 4, .threads = 2, .level = QK_LEVEL_UNKNOWN };
+    float *want = undisturbed(&o);
+    for (uint32_t i = 0; i < 24; i++) {
+        QsfRig r;
+        QsfErr err = { 0 };
+        pthread_t t;
+        qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+        Way w = random_way(&seed, 0);
+        qsf_test_expect_ok(replan(&r, &w, &err), &err);
+        Canceller c = { &r.cancel, i * i * 30, 0 };
+        assert_int_equal(pthread_create(&t, NULL, cancel_later, &c), 0);
+        int rc = qsf_forward_eval(r.fwd, ids_below(300), N_TOKENS, NULL, NULL, &err);
+        uint64_t back = qsf_now_ns();
+        pthread_join(t, NULL);
+        atomic_store(&r.cancel, 0);
+        if (rc != QSF_OK) {
+            qsf_test_expect_err(&err, QSF_E_INTERRUPTED, "interrupted");
+            assert_true(back < c.at + 2000000000u);
+            qsf_err_clear(&err);
+            interrupted++;
+        }
+        uint32_t past = qsf_forward_n_past(r.fwd);
+        w = random_way(&seed, past);
+        if (i % 2 == 0) qsf_test_expect_ok(replan(&r, &w, &err), &err);
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300) + past, N_TOKENS - past, NULL, NULL, &err), &err);
+        check_logits(&r, want);
+        qsf_rig_close(&r);
+        assert_int_equal(qsf_rig_leak(&r), 0);
+    }
+    assert_true(interrupted > 0);
+    free(want);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_same_logits, clean),
@@ -316,6 +371,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_memory_returns, clean),
         cmocka_unit_test_teardown(test_memory_fails, clean),
         cmocka_unit_test_teardown(test_over_budget, clean),
+        cmocka_unit_test_teardown(test_cancel_any_time, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

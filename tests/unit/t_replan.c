@@ -289,6 +289,26 @@ static void test_memory_fails(void **state) {
     free(want);
 }
 
+/* The same while the model is opened: an error, and nothing is left. */
+static void test_memory_fails_at_first(void **state) {
+    (void)state;
+    uint32_t failed = 0;
+    write_model(&(QsfTinySpec){ .wtype = 8 });
+    const QsfRigOptions o = { .path = path, .ctx = 128, .pin_cap = 40000, .n_slots = 2, .level = QK_LEVEL_UNKNOWN };
+    for (uint64_t n = 1; n <= 60; n++) {
+        QsfRig r;
+        QsfErr err = { 0 };
+        qsf_mem_inject_failure(n);
+        int rc = qsf_rig_open(&r, &o, &err);
+        qsf_mem_inject_failure(0);
+        if (rc == QSF_OK) qsf_rig_close(&r);
+        else qsf_test_expect_err(&err, QSF_E_RUNTIME, "memory");
+        failed += rc != QSF_OK;
+        assert_int_equal(qsf_rig_leak(&r), 0);
+    }
+    assert_true(failed >= 10 && failed < 60);
+}
+
 /* No budget for the new plan: the same as memory that fails. */
 static void test_over_budget(void **state) {
     (void)state;
@@ -370,6 +390,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_bad_plans, clean),
         cmocka_unit_test_teardown(test_memory_returns, clean),
         cmocka_unit_test_teardown(test_memory_fails, clean),
+        cmocka_unit_test_teardown(test_memory_fails_at_first, clean),
         cmocka_unit_test_teardown(test_over_budget, clean),
         cmocka_unit_test_teardown(test_cancel_any_time, clean),
     };

@@ -8,6 +8,7 @@
 #define PAGE ((uintptr_t)4096) /* the mappings' own granularity (ledger.h) */
 
 void qsf_mem_discard(void *p, uint64_t bytes) {
-    uintptr_t from = ((uintptr_t)p + PAGE - 1) & ~(PAGE - 1), to = ((uintptr_t)p + (uintptr_t)bytes) & ~(PAGE - 1);
+    uintptr_t from = ((uintptr_t)p + PAGE - 1) & ~(PAGE - 1),
+              to = ((uintptr_t)p + (uintptr_t)bytes) & ~(PAGE - 1);
     if (p != NULL && from < to) madvise((void *)from, to - from, MADV_DONTNEED);
 }

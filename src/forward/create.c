@@ -27,11 +27,9 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     if (rc == QSF_OK && qsf_cancelled(f)) rc = qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
     if (rc != QSF_OK) return rc;
-    const QsfWeightsOptions wo = { .model = o->model,
-                                   .plan = p,
-                                   .ledger = o->ledger,
-                                   .cancel = o->cancel,
-                                   .counters = &f->n.io };
+    const QsfWeightsOptions wo = {
+        .model = o->model, .plan = p, .ledger = o->ledger, .cancel = o->cancel, .counters = &f->n.io
+    };
     rc = qsf_weights_create(&f->weights, &wo, err);
     if (rc == QSF_OK) qsf_counters_plan(f, p);
     return rc;
@@ -79,7 +77,9 @@ int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done,
     return rc == QSF_OK ? qsf_embed_fill(f, UINT64_MAX, err) : rc;
 }
 
-bool qsf_forward_stale(const QsfForward *f) { return atomic_load(&f->stale) || qsf_weights_stale(f->weights); }
+bool qsf_forward_stale(const QsfForward *f) {
+    return atomic_load(&f->stale) || qsf_weights_stale(f->weights);
+}
 
 void qsf_forward_io(QsfForward *f, char *name, size_t name_cap, char *notice, size_t notice_cap) {
     qsf_weights_io(f->weights, name, name_cap, notice, notice_cap);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Token ids to rows: from a resident table, from the pinned head of a tied model, from the cache of rows used last, or
- * one read per row (spec Phase 8). A resident table is filled from its start, a piece behind every evaluation: the
- * model is ready before it is complete. */
+/* Token ids to rows: from a resident table, from the pinned head of a tied model, from the cache of rows used
+ * last, or one read per row (spec Phase 8). A resident table is filled from its start, a piece behind every
+ * evaluation: the model is ready before it is complete. */
 #include <math.h>
 
 #include "src/base/clock.h"
@@ -11,7 +11,9 @@
 
 #define FILL_PIECE (1u << 20)
 
-static const QsfTensor *table_of(const QsfForward *f) { return qsf_model_tensor(f->model, QSF_ROLE_EMBED, 0); }
+static const QsfTensor *table_of(const QsfForward *f) {
+    return qsf_model_tensor(f->model, QSF_ROLE_EMBED, 0);
+}
 
 /* A pinned tied head is the table. */
 static bool wants_table(const QsfForward *f, const QsfPlan *p) {
@@ -55,8 +57,8 @@ static int check_file(QsfForward *f, QsfErr *err) {
 static int read_rows(QsfForward *f, uint32_t row, uint32_t n, void *dst, QsfErr *err) {
     const QsfTensor *t = table_of(f);
     uint64_t bytes = f->shape.embed_row_bytes;
-    return qsf_file_pread(qsf_source_file(f->model->src, t->file), dst, (size_t)(n * bytes), t->offset + row * bytes,
-                          err);
+    return qsf_file_pread(qsf_source_file(f->model->src, t->file), dst, (size_t)(n * bytes),
+                          t->offset + row * bytes, err);
 }
 
 int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
@@ -96,8 +98,8 @@ static int fetch_row(QsfForward *f, uint32_t id, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Rows of a prompt that must be read: announced together they cost one wait for the disk, not one each (100 rows of a
- * cold file: 1.4 ms instead of 6.2). */
+/* Rows of a prompt that must be read: announced together they cost one wait for the disk, not one each (100
+ * rows of a cold file: 1.4 ms instead of 6.2). */
 static void announce_rows(const QsfForward *f, const int32_t *ids, uint32_t n) {
     const QsfTensor *t = table_of(f);
     const QsfFile *file = qsf_source_file(f->model->src, t->file);

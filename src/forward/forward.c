@@ -51,8 +51,8 @@ static int timed_head(QsfForward *f, uint32_t n, QsfLogitsFn all, void *arg, Qsf
     return rc;
 }
 
-/* One chunk: n <= l.n_cols columns. A pass that fails leaves nothing but rows behind n_past, which the next one
- * writes anew. */
+/* One chunk: n <= l.n_cols columns. A pass that fails leaves nothing but rows behind n_past, which the next
+ * one writes anew. */
 static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
                 QsfErr *err) {
     int rc = qsf_weights_begin_pass(f->weights, head, err);
@@ -87,11 +87,12 @@ static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn 
 /* A row that cannot be read yet is reported when it is needed. */
 static void fill_embedding(QsfForward *f) {
     QsfErr later = { 0 };
-    if (qsf_counted(&f->n.io.pin_done) == qsf_counted(&f->n.io.pin_total)) qsf_embed_fill(f, FILL_BYTES, &later);
+    if (qsf_counted(&f->n.io.pin_done) == qsf_counted(&f->n.io.pin_total))
+        qsf_embed_fill(f, FILL_BYTES, &later);
 }
 
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
-    QsfErr own = {0};
+    QsfErr own = { 0 };
     if (err == NULL) err = &own;
     int rc = qsf_forward_usable(f, err);
     if (rc == QSF_OK) rc = check(f, ids, n, err);

@@ -21,7 +21,7 @@ typedef struct QsfForwardOptions {
     const qk_table *table;      /* must outlive it */
     QsfPool *pool;
     QsfLedger *ledger;
-    const atomic_int *cancel;   /* non-zero asks to stop; polled between layers and between reads; may be NULL */
+    const atomic_int *cancel;   /* non-zero asks to stop; polled between layers and reads; may be NULL */
 } QsfForwardOptions;
 
 /* Reads small tensors and starts the loader, which pins weights behind whatever comes next. QSF_E_BUDGET,
@@ -35,10 +35,11 @@ int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done,
                        QsfErr *err);
 
 /* Between two evals: goes on under another plan for the same model, KV type and `exact`, with the thread pool
- * given (whose number of threads is the plan's). Context (plan->ctx >= n_past), batch, pinned items, slots, row cache
- * and back end may differ; positions in the cache and the logits stay. What the new plan does not hold is returned
- * to the kernel before anything new is mapped. QSF_E_RUNTIME or QSF_E_BUDGET when memory fails: then every eval
- * fails until a replan succeeds (the old plan may be tried). */
+ * given (whose number of threads is the plan's). Context (plan->ctx >= n_past), batch, pinned items, slots, row
+ * cache and back end may differ; positions in the cache and the logits stay. What the new plan does not hold is
+ * returned to the kernel before anything new is mapped. QSF_E_CONTEXT when plan->ctx is too short: nothing
+ * changed. QSF_E_RUNTIME or QSF_E_BUDGET when memory fails: then every eval fails until a replan succeeds (the
+ * old plan may be tried); the pool given is the one that is kept. */
 int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *err);
 
 /* The model's files are not what was opened any more: only loading anew helps. */
@@ -76,8 +77,8 @@ typedef struct QsfForwardStats {
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;            /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total; /* tokens of the running eval that are done, and in all */
-    uint64_t pin_done, pin_total; /* bytes of weights that are in RAM, and that the plan wants there; no reset */
-    uint64_t pin_read;         /* bytes read to be pinned */
+    uint64_t pin_done, pin_total; /* bytes of weights in RAM, and that the plan wants there; no reset */
+    uint64_t pin_read;         /* bytes read to be pinned, or for the resident embedding table */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */
 } QsfForwardStats;
 

@@ -64,8 +64,8 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
 /* Runs of rows, one per layer, K or V, and head. */
 static size_t n_runs(const QsfKvCache *c) { return (size_t)c->n_layers * 2 * c->n_kv_heads; }
 
-/* The rows in use, from runs that are c->ctx positions apart to runs that are ctx apart. Towards the start the first
- * run moves first, away from it the last one: no run lands on another that has yet to move. */
+/* The rows in use, from runs that are c->ctx positions apart to runs that are ctx apart. Towards the start
+ * the first run moves first, away from it the last one: no run lands on another that has yet to move. */
 static void move_runs(QsfKvCache *c, uint32_t ctx) {
     size_t n = n_runs(c), used = c->n_past * c->row;
     for (size_t i = 1; i < n && used > 0; i++) {
@@ -75,7 +75,8 @@ static void move_runs(QsfKvCache *c, uint32_t ctx) {
     c->ctx = ctx;
 }
 
-/* Between the rows in use of one run and the next run nothing is worth its pages; beyond `touched` there are none. */
+/* Between the rows in use of one run and the next run nothing is worth its pages; beyond `touched` there are
+ * none. */
 static void discard_gaps(QsfKvCache *c, uint64_t touched) {
     size_t n = n_runs(c), run_bytes = c->ctx * c->row, used = c->n_past * c->row;
     for (size_t i = 0; i < n; i++) {
@@ -97,8 +98,8 @@ static int resize_memory(QsfKvCache *c, uint64_t bytes, QsfErr *err) {
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err) {
     uint64_t need = qsf_pages(n_runs(c) * (uint64_t)ctx * c->row), touched = c->bytes;
     if (ctx < c->n_past) {
-        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it", (unsigned)ctx,
-                           (unsigned)c->n_past);
+        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it",
+                           (unsigned)ctx, (unsigned)c->n_past);
     }
     if (ctx <= c->ctx) {
         if (ctx < c->ctx) move_runs(c, ctx);

@@ -14,11 +14,11 @@
 
 typedef struct QsfKvCache {
     const qk_kv_ops *ops;
-    uint8_t *mem;        /* (n_layers, 2, n_kv_heads, ctx, row) */
-    uint64_t bytes;      /* mapped: enough for ctx */
+    uint8_t *mem;   /* (n_layers, 2, n_kv_heads, ctx, row) */
+    uint64_t bytes; /* mapped: enough for ctx */
     uint32_t n_layers, n_kv_heads, head_dim, ctx;
-    size_t row;          /* bytes of one row */
-    uint32_t n_past;     /* positions that hold something */
+    size_t row;      /* bytes of one row */
+    uint32_t n_past; /* positions that hold something */
     QsfLedger *ledger;
 } QsfKvCache;
 
@@ -38,9 +38,9 @@ const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t layer, uint32_t head)
 /* Forgets positions n.. ; n <= n_past. */
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 
-/* Room for ctx >= n_past positions from now on, in place; positions below n_past keep their contents, and memory
- * that they do not need goes back to the kernel. On an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are there all
- * the same, and the cache has room for the smaller one of both contexts. */
+/* Room for ctx >= n_past positions from now on, in place; positions below n_past keep their contents, and
+ * memory that they do not need goes back to the kernel. On an error (QSF_E_BUDGET, QSF_E_RUNTIME) the
+ * positions are there all the same, and the cache has room for the smaller one of both contexts. */
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Another plan under a conversation that goes on: first everything that the new plan does not hold is given back, then
- * the rest is mapped. Positions and logits stay. */
+/* Another plan under a conversation that goes on: first everything that the new plan does not hold is given
+ * back, then the rest is mapped. Positions and logits stay. */
 #include "src/base/discard.h"
 #include "src/forward/state.h"
 
 static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
     if (p->ctx < f->kv.n_past || p->ctx == 0) {
-        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it", (unsigned)p->ctx,
-                           (unsigned)f->kv.n_past);
+        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it",
+                           (unsigned)p->ctx, (unsigned)f->kv.n_past);
     }
     if (&f->table->kv[p->kv] != f->kv.ops || p->exact != f->exact || p->batch == 0 ||
         p->n_units != qsf_weights_n_units(f->weights)) {

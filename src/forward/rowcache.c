@@ -38,24 +38,31 @@ void qsf_rowcache_free(QsfRowCache *c) {
 
 static void unlink_entry(QsfRowCache *c, uint32_t e) {
     QsfRowEntry *x = &c->entry[e - 1];
-    if (x->newer != 0) c->entry[x->newer - 1].older = x->older;
-    else c->newest = x->older;
-    if (x->older != 0) c->entry[x->older - 1].newer = x->newer;
-    else c->oldest = x->newer;
+    if (x->newer != 0)
+        c->entry[x->newer - 1].older = x->older;
+    else
+        c->newest = x->older;
+    if (x->older != 0)
+        c->entry[x->older - 1].newer = x->newer;
+    else
+        c->oldest = x->newer;
 }
 
 static void link_newest(QsfRowCache *c, uint32_t e) {
     QsfRowEntry *x = &c->entry[e - 1];
     x->newer = 0;
     x->older = c->newest;
-    if (c->newest != 0) c->entry[c->newest - 1].newer = e;
-    else c->oldest = e;
+    if (c->newest != 0)
+        c->entry[c->newest - 1].newer = e;
+    else
+        c->oldest = e;
     c->newest = e;
 }
 
 /* --- index --- */
 
-/* Where a search for the id begins: multiplied by 2^32 / golden ratio, neighbours spread (Knuth, TAOCP 6.4). */
+/* Where a search for the id begins: multiplied by 2^32 / golden ratio, neighbours spread (Knuth, TAOCP 6.4).
+ */
 static uint32_t home(const QsfRowCache *c, uint32_t id) {
     uint32_t h = id * 2654435769u;
     return (h ^ h >> 16) & c->mask;
@@ -79,7 +86,9 @@ static void free_place(QsfRowCache *c, uint32_t gap) {
     c->index[gap] = 0;
 }
 
-bool qsf_rowcache_has(const QsfRowCache *c, uint32_t id) { return c->rows > 0 && c->index[place_of(c, id)] != 0; }
+bool qsf_rowcache_has(const QsfRowCache *c, uint32_t id) {
+    return c->rows > 0 && c->index[place_of(c, id)] != 0;
+}
 
 const uint8_t *qsf_rowcache_find(QsfRowCache *c, uint32_t id) {
     if (c->rows == 0) return NULL;

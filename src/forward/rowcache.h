@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The embedding rows used last, as they are packed in the file: the newest take the place of those unused for longest
- * (spec Phase 8, strategy B). One mapping, nothing is allocated afterwards. One thread at a time. */
+/* The embedding rows used last, as they are packed in the file: the newest take the place of those unused for
+ * longest (spec Phase 8, strategy B). One mapping, nothing is allocated afterwards. One thread at a time. */
 #ifndef QSF_FORWARD_ROWCACHE_H
 #define QSF_FORWARD_ROWCACHE_H
 
@@ -10,18 +10,18 @@
 #include "src/base/ledger.h"
 
 typedef struct QsfRowEntry {
-    uint32_t id;            /* token */
-    uint32_t newer, older;  /* neighbours in the order of use, as entry + 1; 0 = none */
+    uint32_t id;           /* token */
+    uint32_t newer, older; /* neighbours in the order of use, as entry + 1; 0 = none */
 } QsfRowEntry;
 
 typedef struct QsfRowCache {
     void *mem;
     uint64_t bytes;
-    uint32_t rows, used;     /* room for, and rows in it */
+    uint32_t rows, used; /* room for, and rows in it */
     uint64_t row_bytes, stride;
-    uint8_t *data;           /* (rows, stride) */
-    QsfRowEntry *entry;      /* (rows) */
-    uint32_t *index;         /* (mask + 1) entry + 1 by hash of the id, 0 = free; collisions go to the next place */
+    uint8_t *data;      /* (rows, stride) */
+    QsfRowEntry *entry; /* (rows) */
+    uint32_t *index; /* (mask + 1) entry + 1 by hash of the id, 0 = free; collisions go to the next place */
     uint32_t mask;
     uint32_t newest, oldest; /* entry + 1, 0 = none */
     QsfLedger *ledger;

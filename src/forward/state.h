@@ -50,7 +50,7 @@ struct QsfForward {
     QsfErr broken_why;
     atomic_bool stale;       /* the file of the embedding is not what was opened any more */
 
-    uint8_t *embed;          /* resident table, EMBED; NULL = rows come from the pinned head, a cache or the file */
+    uint8_t *embed;          /* resident table, EMBED; NULL = rows: pinned head, cache or file */
     uint64_t embed_bytes;
     uint32_t embed_filled;   /* its rows [0, n) are there */
     QsfRowCache rows;
@@ -87,8 +87,8 @@ static inline int qsf_forward_usable(const QsfForward *f, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "the memory plan could not be changed: %s", f->broken_why.msg);
 }
 
-/* buffers.c: gives the scratch memory the sizes of l; its contents are lost. On failure (QSF_E_BUDGET, QSF_E_RUNTIME)
- * everything is as before. */
+/* buffers.c: gives the scratch memory the sizes of l; its contents are lost. On failure (QSF_E_BUDGET,
+ * QSF_E_RUNTIME) everything is as before. */
 void qsf_buffers_layout(const QsfForward *f, const QsfPlan *p, QsfLayout *l);
 int qsf_buffers_set(QsfForward *f, const QsfLayout *l, QsfErr *err);
 
@@ -110,7 +110,7 @@ typedef struct QsfPrep {
     uint32_t unit;
     uint32_t col0, n_cols;
     bool residual;           /* first x += xn (the output of the unit before) */
-    QsfRole norm;            /* then xn = norm(x): its weight's role, the bias is the next; QSF_ROLE_N = none */
+    QsfRole norm;            /* then xn = norm(x): its weight's role, the bias is next; QSF_ROLE_N = none */
     uint32_t layer;
     const float *src;        /* float columns at src_stride, to be quantized: xn when normed */
     uint32_t src_stride;

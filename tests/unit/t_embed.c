@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where embedding rows come from: a table that fills behind the computation, the pinned head of a tied model, the cache
- * of rows used last, the file; the counters of each; files that change. */
+/* Where embedding rows come from: a table that fills behind the computation, the pinned head of a tied model,
+ * the cache of rows used last, the file; the counters of each; files that change. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -122,7 +122,8 @@ static void test_table(void **state) {
     QsfRig r;
     static const int32_t last[] = { VOCAB - 1, VOCAB - 2 };
     float want[VOCAB];
-    open_model(&r, &(QsfTinySpec){ .wtype = 0, .hidden = 1024, .layers = 1 }, &(QsfRigOptions){ .threads = 2 });
+    open_model(&r, &(QsfTinySpec){ .wtype = 0, .hidden = 1024, .layers = 1 },
+               &(QsfRigOptions){ .threads = 2 });
     assert_true(r.plan.embed_resident);
     uint64_t bytes = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->bytes;
     assert_int_equal(charged(&r), qsf_pages(bytes));
@@ -151,7 +152,8 @@ static void test_table_fills(void **state) {
     (void)state;
     QsfRig r;
     static const int32_t last[] = { VOCAB - 1 };
-    open_model(&r, &(QsfTinySpec){ .wtype = 0, .hidden = 1024, .layers = 1 }, &(QsfRigOptions){ .threads = 2 });
+    open_model(&r, &(QsfTinySpec){ .wtype = 0, .hidden = 1024, .layers = 1 },
+               &(QsfRigOptions){ .threads = 2 });
     for (int i = 0; i < 6; i++) eval(&r, last, 1);
     assert_true(stats(&r).embed_misses < 6);
     qsf_forward_stats_reset(r.fwd);
@@ -249,7 +251,8 @@ static void test_layers(void **state) {
         if (stream == 0) { /* a running loader counts on */
             qsf_forward_stats_reset(r.fwd);
             qsf_forward_layers(r.fwd, l, 8);
-            for (int i = 0; i < 4; i++) assert_true(l[i].compute_ns == 0 && l[i].wait_ns == 0 && l[i].read_bytes == 0);
+            for (int i = 0; i < 4; i++)
+                assert_true(l[i].compute_ns == 0 && l[i].wait_ns == 0 && l[i].read_bytes == 0);
         }
         if (stream == 1) {
             pin_all(&r, true);
@@ -278,7 +281,8 @@ static void test_settle(void **state) {
     QsfErr err = { 0 };
     Progress p = { 0 };
     char name[64], notice[256];
-    open_model(&r, &(QsfTinySpec){ .wtype = 8, .layers = 4, .hidden = 256 }, &(QsfRigOptions){ .threads = 1 });
+    open_model(&r, &(QsfTinySpec){ .wtype = 8, .layers = 4, .hidden = 256 },
+               &(QsfRigOptions){ .threads = 1 });
     qsf_test_expect_ok(qsf_forward_settle(r.fwd, progress, &p, &err), &err);
     QsfForwardStats s = stats(&r);
     assert_int_equal(s.pin_done, s.pin_total);
@@ -334,10 +338,13 @@ static void test_changed_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_row_cache, clean), cmocka_unit_test_teardown(test_table, clean),
+        cmocka_unit_test_teardown(test_row_cache, clean),
+        cmocka_unit_test_teardown(test_table, clean),
         cmocka_unit_test_teardown(test_table_fills, clean),
-        cmocka_unit_test_teardown(test_table_fault, clean), cmocka_unit_test_teardown(test_tied, clean),
-        cmocka_unit_test_teardown(test_layers, clean), cmocka_unit_test_teardown(test_settle, clean),
+        cmocka_unit_test_teardown(test_table_fault, clean),
+        cmocka_unit_test_teardown(test_tied, clean),
+        cmocka_unit_test_teardown(test_layers, clean),
+        cmocka_unit_test_teardown(test_settle, clean),
         cmocka_unit_test_teardown(test_changed_file, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 enum { LAYERS = 3, HEADS = 2, DIM = 10, CTX = 7 };
 
-static const QsfHparams hp = {.n_layers = LAYERS, .n_kv_heads = HEADS, .head_dim = DIM};
+static const QsfHparams hp = { .n_layers = LAYERS, .n_kv_heads = HEADS, .head_dim = DIM };
 
 /* A number that f16 holds exactly and no other place shares. */
 static float value(uint32_t layer, uint32_t pos, unsigned which, size_t i) {
@@ -58,7 +58,7 @@ static void test_rows(void **state) {
     for (int kind = 0; kind < QK_KV_N; kind++) {
         QsfLedger ledger;
         QsfKvCache c;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         qsf_ledger_init(&ledger, 0);
         qsf_test_expect_ok(qsf_kvcache_init(&c, &hp, &t.kv[kind], CTX, &ledger, &err), &err);
         assert_int_equal(c.row, t.kv[kind].row_bytes(DIM));
@@ -73,7 +73,7 @@ static void test_rows(void **state) {
 
 static void test_truncate(void **state) {
     (void)state;
-    QsfKvCache c = {.n_past = 5};
+    QsfKvCache c = { .n_past = 5 };
     qsf_kvcache_truncate(&c, 9);
     assert_int_equal(c.n_past, 5);
     qsf_kvcache_truncate(&c, 2);
@@ -88,7 +88,7 @@ static void test_budget(void **state) {
     qk_table t;
     QsfLedger ledger;
     QsfKvCache c;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 100);
     assert_int_equal(qsf_kvcache_init(&c, &hp, &t.kv[QK_KV_F16], CTX, &ledger, &err), QSF_E_BUDGET);
@@ -261,12 +261,9 @@ static void test_resize_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_truncate),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_untouched),
-        cmocka_unit_test(test_resize_refused),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_truncate),
+        cmocka_unit_test(test_budget),    cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_untouched), cmocka_unit_test(test_resize_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Other plans between two tokens: the same logits, bit for bit, as if nothing had happened; memory really goes back; a
- * plan that fails, or a cancelled answer, leaves a conversation that another plan can go on with. */
+/* Other plans between two tokens: the same logits, bit for bit, as if nothing had happened; memory really
+ * goes back; a plan that fails, or a cancelled answer, leaves a conversation that another plan can go on
+ * with. */
 #include <pthread.h>
 
 #include "src/base/clock.h"
@@ -33,7 +34,8 @@ static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525
 
 static const int32_t *ids_below(uint32_t n_vocab) {
     static int32_t ids[N_TOKENS];
-    for (uint32_t i = 0; i < N_TOKENS; i++) ids[i] = (int32_t)((i % 13 * i * 7919u + 1) % n_vocab); /* some again */
+    for (uint32_t i = 0; i < N_TOKENS; i++)
+        ids[i] = (int32_t)((i % 13 * i * 7919u + 1) % n_vocab); /* some again */
     return ids;
 }
 
@@ -56,11 +58,11 @@ static float *undisturbed(const QsfRigOptions *o) {
 
 /* What a plan says to the forward pass. */
 typedef struct Way {
-    unsigned pinned;      /* per cent of each unit's items */
+    unsigned pinned; /* per cent of each unit's items */
     uint32_t n_slots, slot_factor, batch, ctx;
     int threads;
-    bool table;           /* resident embedding */
-    uint32_t rows;        /* else: of its row cache */
+    bool table;    /* resident embedding */
+    uint32_t rows; /* else: of its row cache */
     QsfIoKind io;
     QsfIoDirect direct;
 } Way;
@@ -149,7 +151,8 @@ static void run_through_plans(const QsfRigOptions *o, const float *want, uint32_
             assert_int_equal(qsf_forward_ctx(r.fwd), w.ctx);
             check_logits(&r, want);
         }
-        if (next_random(&seed) % 4 == 0) qsf_test_expect_ok(qsf_forward_settle(r.fwd, NULL, NULL, &err), &err);
+        if (next_random(&seed) % 4 == 0)
+            qsf_test_expect_ok(qsf_forward_settle(r.fwd, NULL, NULL, &err), &err);
         qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + past, n, NULL, NULL, &err), &err);
         assert_int_equal(qsf_forward_n_past(r.fwd), past + n);
         check_logits(&r, want);
@@ -160,10 +163,11 @@ static void run_through_plans(const QsfRigOptions *o, const float *want, uint32_
 
 static void test_same_logits(void **state) {
     (void)state;
-    static const QsfTinySpec specs[] = { { .wtype = 2, .layers = 3, .tied = true },
-                                         { .wtype = 8, .biases = true, .ctx = 4096 },
-                                         { .wtype = 0, .hidden = 72, .heads = 6, .kv_heads = 3, .head_dim = 12,
-                                           .ffn = 100 } };
+    static const QsfTinySpec specs[] = {
+        { .wtype = 2, .layers = 3, .tied = true },
+        { .wtype = 8, .biases = true, .ctx = 4096 },
+        { .wtype = 0, .hidden = 72, .heads = 6, .kv_heads = 3, .head_dim = 12, .ffn = 100 }
+    };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         write_model(&specs[i]);
         const QsfRigOptions o = { .path = path, .ctx = 128, .level = QK_LEVEL_UNKNOWN, .exact = i == 2 };
@@ -242,8 +246,8 @@ static void test_memory_returns(void **state) {
 static void test_memory_fails(void **state) {
     (void)state;
     static const Way ways[] = {
-        { 0, 3, 2, 3, 100, 1, false, 20, QSF_IO_AUTO, QSF_DIRECT_AUTO },     /* everything shrinks */
-        { 100, 0, 1, 64, 3000, 3, true, 0, QSF_IO_AUTO, QSF_DIRECT_AUTO },   /* everything grows */
+        { 0, 3, 2, 3, 100, 1, false, 20, QSF_IO_AUTO, QSF_DIRECT_AUTO },   /* everything shrinks */
+        { 100, 0, 1, 64, 3000, 3, true, 0, QSF_IO_AUTO, QSF_DIRECT_AUTO }, /* everything grows */
         { 60, 2, 1, 64, 95, 2, false, 40, QSF_IO_PREAD, QSF_DIRECT_OFF },
     };
     uint32_t failed = 0;
@@ -294,15 +298,19 @@ static void test_memory_fails_at_first(void **state) {
     (void)state;
     uint32_t failed = 0;
     write_model(&(QsfTinySpec){ .wtype = 8 });
-    const QsfRigOptions o = { .path = path, .ctx = 128, .pin_cap = 40000, .n_slots = 2, .level = QK_LEVEL_UNKNOWN };
+    const QsfRigOptions o = {
+        .path = path, .ctx = 128, .pin_cap = 40000, .n_slots = 2, .level = QK_LEVEL_UNKNOWN
+    };
     for (uint64_t n = 1; n <= 60; n++) {
         QsfRig r;
         QsfErr err = { 0 };
         qsf_mem_inject_failure(n);
         int rc = qsf_rig_open(&r, &o, &err);
         qsf_mem_inject_failure(0);
-        if (rc == QSF_OK) qsf_rig_close(&r);
-        else qsf_test_expect_err(&err, QSF_E_RUNTIME, "memory");
+        if (rc == QSF_OK)
+            qsf_rig_close(&r);
+        else
+            qsf_test_expect_err(&err, QSF_E_RUNTIME, "memory");
         failed += rc != QSF_OK;
         assert_int_equal(qsf_rig_leak(&r), 0);
     }
@@ -375,7 +383,8 @@ static void test_cancel_any_time(void **state) {
         uint32_t past = qsf_forward_n_past(r.fwd);
         w = random_way(&seed, past);
         if (i % 2 == 0) qsf_test_expect_ok(replan(&r, &w, &err), &err);
-        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300) + past, N_TOKENS - past, NULL, NULL, &err), &err);
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300) + past, N_TOKENS - past, NULL, NULL, &err),
+                           &err);
         check_logits(&r, want);
         qsf_rig_close(&r);
         assert_int_equal(qsf_rig_leak(&r), 0);

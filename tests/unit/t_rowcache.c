@@ -50,7 +50,8 @@ static void random_uses(uint32_t rows, uint32_t ids, uint32_t stride, uint32_t s
     uint64_t charged = ledger.total;
     for (int step = 0; step < 3000; step++) {
         uint32_t id = next_random(&seed) % ids * stride;
-        if (next_random(&seed) % 3 == 0) id = next_random(&seed) % (ids / 4 + 1) * stride; /* some come often */
+        if (next_random(&seed) % 3 == 0)
+            id = next_random(&seed) % (ids / 4 + 1) * stride; /* some come often */
         const uint8_t *got = qsf_rowcache_find(&c, id);
         assert_true((got != NULL) == model_find(&m, id));
         make_row(row, id);
@@ -78,7 +79,7 @@ static void test_order(void **state) {
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         random_uses(rows[i], rows[i] + 1, 1, i + 1);
         random_uses(rows[i], 3 * rows[i] + 2, 1, i + 50);
-        random_uses(rows[i], 2 * rows[i] + 5, 4096, i + 100);       /* alike in their low bits */
+        random_uses(rows[i], 2 * rows[i] + 5, 4096, i + 100);  /* alike in their low bits */
         random_uses(rows[i], 300, 0xFFFFFFFFu / 300, i + 200); /* over the whole range */
     }
 }
@@ -101,7 +102,8 @@ static void test_size(void **state) {
         }
     }
     assert_int_equal(qsf_rowcache_bytes(0, 100), 0);
-    assert_int_equal(qsf_rowcache_bytes(64, 1152), 64 * (1152 + 32) + 4 * 128 + (4096 - (64 * 1184 + 512) % 4096));
+    assert_int_equal(qsf_rowcache_bytes(64, 1152),
+                     64 * (1152 + 32) + 4 * 128 + (4096 - (64 * 1184 + 512) % 4096));
 }
 
 static void test_budget(void **state) {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,19 +62,22 @@ void qsf_file_close(QsfFile *f) {
     *f = (QsfFile){ .fd = -1 };
 }
 
-/* pread, or the injected fault when [off, off+len) touches its byte. */
-static ssize_t read_some(const QsfFile *f, void *dst, size_t len, uint64_t off) {
+int64_t qsf_file_filter(const QsfFile *f, uint64_t off, uint64_t len, int64_t got) {
     uint64_t at = atomic_load_explicit(&fault_off, memory_order_relaxed);
-    if (at >= off && at - off < len) {
-        int e = atomic_load(&fault_errno);
-        if (e != 0) {
-            errno = e;
-            return -1;
-        }
-        len = (size_t)(at - off);
-        if (len == 0) return 0;
-    }
-    return pread(f->fd, dst, len, (off_t)off);
+    (void)f;
+    if (at < off || at - off >= len) return got;
+    int e = atomic_load(&fault_errno);
+    if (e != 0) return -e;
+    return got > 0 && (uint64_t)got > at - off ? (int64_t)(at - off) : got;
+}
+
+int qsf_file_read_error(const QsfFile *f, uint64_t off, int64_t got, QsfErr *err) {
+    if (got < 0)
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: read error at byte offset %llu: %s", f->path,
+                           (unsigned long long)off, strerror((int)-got));
+    return qsf_err_set(err, QSF_E_RUNTIME,
+                       "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened",
+                       f->path, (unsigned long long)off, (unsigned long long)f->size);
 }
 
 int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err) {
@@ -83,21 +87,34 @@ int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr
                            len, (unsigned long long)off, (unsigned long long)f->size);
     char *p = dst;
     while (len > 0) {
-        ssize_t n = read_some(f, p, len, off);
+        ssize_t n = pread(f->fd, p, len, (off_t)off);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0)
-            return qsf_err_set(err, QSF_E_RUNTIME, "%s: read error at byte offset %llu: %s", f->path,
-                               (unsigned long long)off, strerror(errno));
-        if (n == 0)
-            return qsf_err_set(
-                err, QSF_E_RUNTIME,
-                "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened", f->path,
-                (unsigned long long)off, (unsigned long long)f->size);
-        p += n;
-        len -= (size_t)n;
-        off += (uint64_t)n;
+        int64_t got = qsf_file_filter(f, off, len, n < 0 ? -errno : n);
+        if (got <= 0) return qsf_file_read_error(f, off, got, err);
+        p += got;
+        len -= (size_t)got;
+        off += (uint64_t)got;
     }
     return QSF_OK;
+}
+
+int qsf_file_open_direct(const QsfFile *f) {
+#ifdef O_DIRECT
+    char self[64];
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_DIRECT;
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd); /* the same file, wherever its path leads now */
+    int fd = open(self, flags), e = errno;
+    if (fd < 0 && e == ENOENT) fd = open(f->path, flags); /* no /proc */
+    struct stat st;
+    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino)) return fd;
+    close(fd);
+    errno = ESTALE;
+    return -1;
+#else
+    (void)f;
+    errno = EINVAL;
+    return -1;
+#endif
 }
 
 void qsf_file_will_need(const QsfFile *f, uint64_t off, uint64_t len) {
@@ -113,5 +130,9 @@ int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {
                            f->path, (unsigned long long)f->size, (long long)st.st_size);
     if (st.st_mtim.tv_sec != f->mtime.tv_sec || st.st_mtim.tv_nsec != f->mtime.tv_nsec)
         return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file was modified since it was opened", f->path);
+    /* What was deleted lives on in the open descriptor; another file in its place is another model. */
+    if (stat(f->path, &st) == 0 && (st.st_dev != f->dev || st.st_ino != f->ino))
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file was replaced by another one since it was opened",
+                           f->path);
     return QSF_OK;
 }

@@ -1,47 +1,196 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads at the moment they are started. */
+/* Which back end reads, and how one read goes on until it is whole. */
 #include "src/stream/io.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
-struct QsfIo {
-    const QsfSource *src;
+#include "src/base/clock.h"
+#include "src/stream/io_impl.h"
+#include "src/stream/io_threads.h"
+
+#define CACHED_ENOUGH 0.75
+#define N_BACKENDS 2
+
+static const char *const kind_names[QSF_IO_N] = {"auto", "uring", "pread", "mmap"};
+static const char *const direct_names[QSF_DIRECT_N] = {"auto", "on", "off"};
+
+/* What is tried for each kind; another than the first of a kind that was named is worth a notice. */
+static const QsfIoBackend *const choices[QSF_IO_N][N_BACKENDS] = {
+    [QSF_IO_AUTO] = {&qsf_io_uring, &qsf_io_pread},
+    [QSF_IO_URING] = {&qsf_io_uring, &qsf_io_pread},
+    [QSF_IO_PREAD] = {&qsf_io_pread, NULL},
+    [QSF_IO_MMAP] = {&qsf_io_mmap, &qsf_io_pread},
 };
 
-int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: I/O");
-    (*out)->src = o->src;
-    return QSF_OK;
+const char *qsf_io_kind_name(QsfIoKind k) { return (unsigned)k < QSF_IO_N ? kind_names[k] : "unknown"; }
+const char *qsf_io_direct_name(QsfIoDirect d) { return (unsigned)d < QSF_DIRECT_N ? direct_names[d] : "unknown"; }
+
+static unsigned find_word(const char *const *names, unsigned n, const char *word) {
+    unsigned i = 0;
+    while (i < n && strcasecmp(names[i], word) != 0) i++;
+    return i;
 }
 
-void qsf_io_destroy(QsfIo *io) { free(io); }
+QsfIoKind qsf_io_kind_parse(const char *word) { return (QsfIoKind)find_word(kind_names, QSF_IO_N, word); }
+QsfIoDirect qsf_io_direct_parse(const char *word) { return (QsfIoDirect)find_word(direct_names, QSF_DIRECT_N, word); }
+
+uint64_t qsf_io_stack_bytes(QsfIoKind kind) {
+    return QSF_IO_THREADS * QSF_IO_THREAD_STACK + (kind == QSF_IO_MMAP ? QSF_IO_THREADS * QSF_IO_MAP_BYTES : 0);
+}
+
+/* ---- one read ---- */
+
+static uint64_t wanted(const QsfIo *io, const QsfIoRead *r) {
+    uint64_t left = io->file[r->file].f->size - r->off;
+    return r->len < left ? r->len : left;
+}
+
+QsfIoStep qsf_io_step(const QsfIo *io, const QsfIoRead *r) {
+    const QsfIoFile *f = &io->file[r->file];
+    bool direct = atomic_load_explicit(&f->direct, memory_order_relaxed);
+    uint64_t from = direct ? r->got & ~(uint64_t)(QSF_IO_WINDOW - 1) : r->got;
+    return (QsfIoStep){.fd = direct ? f->direct_fd : f->f->fd,
+                       .off = r->off + from,
+                       .len = (direct ? r->len : wanted(io, r)) - from,
+                       .dst = r->dst + from};
+}
+
+static bool finish(QsfIoRead *r, int error) {
+    r->error = error;
+    r->ns = qsf_now_ns() - r->start_ns;
+    return true;
+}
+
+bool qsf_io_take(QsfIo *io, QsfIoRead *r, const QsfIoStep *s, int64_t result) {
+    QsfIoFile *f = &io->file[r->file];
+    uint64_t want = wanted(io, r), from = s->off - r->off;
+    if (result == -EINTR || result == -EAGAIN) return false;
+    bool direct = atomic_load_explicit(&f->direct, memory_order_relaxed);
+    if (direct && (result == -EINVAL || result == -EOPNOTSUPP)) { /* a stricter device: without O_DIRECT then */
+        atomic_store_explicit(&f->direct, false, memory_order_relaxed);
+        return false;
+    }
+    int64_t n = qsf_file_filter(f->f, s->off, s->len, result);
+    if (n < 0) return finish(r, (int)-n);
+    uint64_t got = from + (uint64_t)n < want ? from + (uint64_t)n : want;
+    bool grew = got > r->got;
+    if (grew) r->got = got;
+    if (r->got == want) {
+        if (io->drop && !direct) posix_fadvise(f->f->fd, (off_t)r->off, (off_t)r->len, POSIX_FADV_DONTNEED);
+        return finish(r, 0);
+    }
+    return grew ? false : finish(r, 0); /* shorter than it was: the wait says so */
+}
 
 void qsf_io_start(QsfIo *io, QsfIoRead *r) {
-    (void)io;
+    r->got = 0;
+    r->error = 0;
+    r->ns = 0;
+    r->start_ns = qsf_now_ns();
     r->busy = true;
+    io->be->start(io, r);
 }
 
 bool qsf_io_poll(QsfIo *io, QsfIoRead *r) {
-    (void)io;
-    return !r->busy;
+    io->be->poll(io, r);
+    return !io->be->busy(io, r);
 }
 
 int qsf_io_wait(QsfIo *io, QsfIoRead *r, QsfErr *err) {
-    const QsfFile *f = qsf_source_file(io->src, r->file);
-    uint64_t n = r->off + r->len < f->size ? r->len : f->size - r->off;
-    int rc = qsf_file_pread(f, r->dst, (size_t)n, r->off, err);
-    r->busy = false;
-    r->got = rc == QSF_OK ? n : 0;
-    return rc;
+    io->be->wait(io, r);
+    const QsfFile *f = io->file[r->file].f;
+    if (r->error != 0) return qsf_file_read_error(f, r->off + r->got, -r->error, err);
+    return r->got == wanted(io, r) ? QSF_OK : qsf_file_read_error(f, r->off + r->got, 0, err);
 }
 
-const char *qsf_io_name(const QsfIo *io) {
-    (void)io;
-    return "pread, buffered";
+/* ---- choosing ---- */
+
+const char *qsf_io_name(const QsfIo *io) { return io->name; }
+const char *qsf_io_notice(const QsfIo *io) { return io->notice; }
+
+static void add_notice(QsfIo *io, const char *what, const char *why) {
+    size_t at = strlen(io->notice);
+    (void)snprintf(io->notice + at, sizeof io->notice - at, "%s%s: %s", at > 0 ? "; " : "", what, why);
 }
 
-const char *qsf_io_notice(const QsfIo *io) {
-    (void)io;
-    return "";
+/* Opens a file past the page cache and tries it with one window. */
+static bool open_direct(QsfIo *io, QsfIoFile *f, uint8_t *window) {
+    f->direct_fd = qsf_file_open_direct(f->f);
+    ssize_t n = f->direct_fd < 0 ? -1 : pread(f->direct_fd, window, QSF_IO_WINDOW, 0);
+    atomic_store(&f->direct, n >= 0);
+    if (n < 0) add_notice(io, "no O_DIRECT here", strerror(errno));
+    return n >= 0;
+}
+
+static bool choose_direct(QsfIo *io, bool *cached) {
+    const QsfIoOptions *o = &io->o;
+    *cached = o->direct != QSF_DIRECT_ON && qsf_io_cached_share(o->src) >= CACHED_ENOUGH;
+    if (o->direct != QSF_DIRECT_AUTO) return o->direct == QSF_DIRECT_ON;
+    return !*cached && !o->keep_cached;
+}
+
+static int open_files(QsfIo *io, QsfErr *err) {
+    bool cached = false, direct = io->o.kind != QSF_IO_MMAP && choose_direct(io, &cached);
+    io->n_files = qsf_source_n_files(io->o.src);
+    io->file = calloc(io->n_files, sizeof *io->file);
+    uint8_t *window = aligned_alloc(QSF_IO_WINDOW, QSF_IO_WINDOW);
+    for (uint32_t i = 0; io->file != NULL && i < io->n_files; i++) {
+        io->file[i].f = qsf_source_file(io->o.src, i);
+        io->file[i].direct_fd = -1;
+    }
+    bool ok = io->file != NULL && window != NULL;
+    for (uint32_t i = 0; ok && direct && i < io->n_files; i++) direct = open_direct(io, &io->file[i], window);
+    free(window);
+    if (!ok) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: I/O");
+    if (direct || io->o.kind == QSF_IO_MMAP) return QSF_OK;
+    /* A cache that was there is not ours to empty, and one that fits beside everything serves the next pass. */
+    io->drop = !cached && !io->o.keep_cached && qsf_available_bytes() < qsf_source_bytes(io->o.src);
+    return QSF_OK;
+}
+
+static int open_backend(QsfIo *io, QsfErr *err) {
+    const char *why = "";
+    for (int i = 0; i < N_BACKENDS && choices[io->o.kind][i] != NULL; i++) {
+        io->be = choices[io->o.kind][i];
+        why = "";
+        if (io->be->open(io, &why) == QSF_OK) return QSF_OK;
+        if (io->o.kind != QSF_IO_AUTO || strcmp(why, "not built in") != 0) add_notice(io, io->be->name, why);
+    }
+    io->be = NULL;
+    return qsf_err_set(err, QSF_E_RUNTIME, "reading cannot be started: %s", why);
+}
+
+int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {
+    *out = NULL;
+    QsfIo *io = calloc(1, sizeof *io);
+    if (io == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: I/O");
+    io->o = *o;
+    if ((unsigned)io->o.kind >= QSF_IO_N) io->o.kind = QSF_IO_AUTO;
+    int rc = open_files(io, err);
+    if (rc == QSF_OK) rc = open_backend(io, err);
+    if (rc != QSF_OK) {
+        qsf_io_destroy(io);
+        return rc;
+    }
+    bool direct = io->n_files > 0 && atomic_load(&io->file[0].direct);
+    if (io->be->kind == QSF_IO_MMAP) (void)snprintf(io->name, sizeof io->name, "%s", io->be->name);
+    else (void)snprintf(io->name, sizeof io->name, "%s, %s", io->be->name, direct ? "direct" : "buffered");
+    *out = io;
+    return QSF_OK;
+}
+
+void qsf_io_destroy(QsfIo *io) {
+    if (io == NULL) return;
+    if (io->be != NULL) io->be->close(io);
+    for (uint32_t i = 0; io->file != NULL && i < io->n_files; i++) {
+        if (io->file[i].direct_fd >= 0) close(io->file[i].direct_fd);
+    }
+    free(io->file);
+    free(io);
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mmap, a stretch at a time: mapped, copied to where it is wanted and unmapped, so that the resident set stays what
+ * the plan says. A file that became shorter under a mapping raises SIGBUS where it is touched: that happens in one
+ * place here, and becomes an error. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "src/stream/io_threads.h"
+
+static _Thread_local sigjmp_buf *landing; /* where a SIGBUS of this thread is expected; NULL = nowhere */
+
+static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned installed;
+static struct sigaction before;
+
+static void on_sigbus(int sig, siginfo_t *info, void *context) {
+    if (landing != NULL) siglongjmp(*landing, 1);
+    /* Not ours: as if this handler were not there. */
+    if (before.sa_flags & SA_SIGINFO) {
+        before.sa_sigaction(sig, info, context);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(sig);
+    } else {
+        signal(sig, SIG_DFL); /* the instruction runs again, and the default takes its course */
+    }
+}
+
+static void install(void) {
+    struct sigaction a = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+    sigemptyset(&a.sa_mask);
+    pthread_mutex_lock(&install_lock);
+    if (installed++ == 0) sigaction(SIGBUS, &a, &before);
+    pthread_mutex_unlock(&install_lock);
+}
+
+static void uninstall(void) {
+    pthread_mutex_lock(&install_lock);
+    if (--installed == 0) sigaction(SIGBUS, &before, NULL);
+    pthread_mutex_unlock(&install_lock);
+}
+
+/* Copies what can be touched; the function that may come back twice holds nothing else. */
+static bool guarded_copy(uint8_t *dst, const uint8_t *src, size_t len) {
+    sigjmp_buf here;
+    if (sigsetjmp(here, 1) != 0) {
+        landing = NULL;
+        return false;
+    }
+    landing = &here;
+    memcpy(dst, src, len);
+    landing = NULL;
+    return true;
+}
+
+/* Bytes of the file from off on, as it is now: what a SIGBUS was about. */
+static int64_t what_is_left(const QsfFile *f, uint64_t off) {
+    struct stat st;
+    if (fstat(f->fd, &st) != 0) return -errno;
+    if ((uint64_t)st.st_size >= f->size) return -EIO;
+    return (uint64_t)st.st_size > off ? (int64_t)((uint64_t)st.st_size - off) : 0;
+}
+
+static int64_t map_step(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s) {
+    const QsfFile *f = io->file[r->file].f;
+    uint64_t skip = s->off & (QSF_IO_WINDOW - 1), len = s->len;
+    if (len > QSF_IO_MAP_BYTES - skip) len = QSF_IO_MAP_BYTES - skip;
+    void *p = mmap(NULL, (size_t)(skip + len), PROT_READ, MAP_SHARED, f->fd, (off_t)(s->off - skip));
+    if (p == MAP_FAILED) return -errno;
+    (void)madvise(p, (size_t)(skip + len), MADV_SEQUENTIAL);
+    (void)madvise(p, (size_t)(skip + len), MADV_WILLNEED);
+    int64_t n = (int64_t)len;
+    if (!guarded_copy(s->dst, (const uint8_t *)p + skip, (size_t)len)) {
+        n = what_is_left(f, s->off);
+        if (n > (int64_t)len) n = -EIO;
+        if (n > 0 && !guarded_copy(s->dst, (const uint8_t *)p + skip, (size_t)n)) n = -EIO;
+    }
+    munmap(p, (size_t)(skip + len));
+    return n;
+}
+
+static int open_mmap(QsfIo *io, const char **why) {
+    int rc = qsf_io_threads_open(io, map_step, why);
+    if (rc == QSF_OK) install();
+    return rc;
+}
+
+static void close_mmap(QsfIo *io) {
+    if (io->state == NULL) return;
+    qsf_io_threads_close(io);
+    uninstall();
+}
+
+const QsfIoBackend qsf_io_mmap = {
+    .kind = QSF_IO_MMAP,
+    .name = "mmap",
+    .open = open_mmap,
+    .close = close_mmap,
+    .start = qsf_io_threads_start,
+    .poll = qsf_io_threads_poll,
+    .wait = qsf_io_threads_wait,
+    .busy = qsf_io_threads_busy,
+};

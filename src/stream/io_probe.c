@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a file and its disk are like, asked before anything is read in earnest. */
+#include <errno.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+
+#include "src/base/clock.h"
+#include "src/stream/io.h"
+
+#define SAMPLES 96u
+#define PIECE (1u << 20)
+#define MEASURE_MAX (64u << 20)
+#define IN_FLIGHT_MAX 8u
+
+/* linux/magic.h: file systems whose files are memory. */
+static bool in_memory(int fd) {
+    struct statfs s;
+    if (fstatfs(fd, &s) != 0) return false;
+    unsigned long type = (unsigned long)s.f_type & 0xFFFFFFFFu;
+    return type == 0x01021994u || type == 0x858458F6u; /* tmpfs, ramfs */
+}
+
+/* Whether the byte can be had without waiting for a disk. */
+static bool cached_at(int fd, uint64_t off) {
+#ifdef RWF_NOWAIT
+    char byte;
+    struct iovec v = {&byte, 1};
+    return preadv2(fd, &v, 1, (off_t)off, RWF_NOWAIT) == 1;
+#else
+    (void)fd;
+    (void)off;
+    return false;
+#endif
+}
+
+/* Byte i of n evenly spread over all files of the source. */
+static const QsfFile *spread(const QsfSource *src, uint64_t i, uint64_t n, uint64_t *off) {
+    uint64_t all = 0;
+    for (uint32_t f = 0; f < qsf_source_n_files(src); f++) all += qsf_source_file(src, f)->size;
+    uint64_t at = (uint64_t)((double)all * ((double)i + 0.5) / (double)n);
+    for (uint32_t f = 0; f < qsf_source_n_files(src); f++) {
+        const QsfFile *file = qsf_source_file(src, f);
+        *off = at;
+        if (at < file->size) return file;
+        at -= file->size;
+    }
+    return NULL;
+}
+
+double qsf_io_cached_share(const QsfSource *src) {
+    unsigned hits = 0, asked = 0;
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        uint64_t off;
+        const QsfFile *f = spread(src, i, SAMPLES, &off);
+        if (f == NULL) continue;
+        asked++;
+        hits += in_memory(f->fd) || cached_at(f->fd, off);
+    }
+    return asked > 0 ? (double)hits / asked : 0;
+}
+
+/* Window i of n, at evenly spread places; the part of the source that holds it. */
+static bool place(const QsfSource *src, unsigned i, unsigned n, QsfIoRead *r) {
+    uint64_t off;
+    const QsfFile *f = spread(src, i, n, &off);
+    if (f == NULL || f->size < PIECE) return false;
+    if (off > f->size - PIECE) off = f->size - PIECE;
+    r->off = off & ~(uint64_t)(QSF_IO_WINDOW - 1);
+    r->len = PIECE;
+    for (r->file = 0; qsf_source_file(src, r->file) != f;) r->file++;
+    return true;
+}
+
+double qsf_io_measure(const QsfIoOptions *o, uint64_t max_ns) {
+    QsfErr err = {0};
+    QsfIo *io;
+    QsfIoRead read[IN_FLIGHT_MAX] = {{0}};
+    unsigned most = (unsigned)(o->buffer_bytes / PIECE), n = MEASURE_MAX / PIECE, begun = 0, ended = 0;
+    uint64_t bytes = 0;
+    if (most > IN_FLIGHT_MAX) most = IN_FLIGHT_MAX;
+    if (o->buffers == NULL || most == 0 || qsf_io_create(&io, o, &err) != QSF_OK) return 0;
+    uint64_t t0 = qsf_now_ns();
+    while (ended < n) {
+        while (begun < n && begun - ended < most && qsf_now_ns() - t0 < max_ns) {
+            QsfIoRead *r = &read[begun % most];
+            *r = (QsfIoRead){.dst = o->buffers + (size_t)(begun % most) * PIECE};
+            if (!place(o->src, begun, n, r)) break;
+            qsf_io_start(io, r);
+            begun++;
+        }
+        if (ended == begun) break;
+        if (qsf_io_wait(io, &read[ended % most], &err) == QSF_OK) bytes += read[ended % most].got;
+        ended++;
+    }
+    uint64_t ns = qsf_now_ns() - t0;
+    qsf_io_destroy(io);
+    return ns > 0 ? (double)bytes * 1e9 / (double)ns : 0;
+}

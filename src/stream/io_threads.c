@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The queue and its threads. */
+#include "src/stream/io_threads.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sanitizers put red zones around everything on a stack. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_FACTOR 4u
+#else
+#define STACK_FACTOR 1u
+#endif
+
+typedef struct Threads {
+    QsfIo *io;
+    QsfIoStepFn fn;
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    QsfIoRead *queue[QSF_IO_DEPTH]; /* ring */
+    uint32_t first, n;
+    bool stop;
+    pthread_t thread[QSF_IO_THREADS];
+    uint32_t n_threads;
+} Threads;
+
+static void read_whole(Threads *t, QsfIoRead *r) {
+    for (bool done = false; !done;) {
+        QsfIoStep s = qsf_io_step(t->io, r);
+        done = qsf_io_take(t->io, r, &s, t->fn(t->io, r, &s));
+    }
+}
+
+static void *thread_main(void *arg) {
+    Threads *t = arg;
+    pthread_mutex_lock(&t->lock);
+    for (;;) {
+        while (t->n == 0 && !t->stop) pthread_cond_wait(&t->work, &t->lock);
+        if (t->n == 0) break; /* what was started is always finished */
+        QsfIoRead *r = t->queue[t->first];
+        t->first = (t->first + 1) % QSF_IO_DEPTH;
+        t->n--;
+        pthread_mutex_unlock(&t->lock);
+        read_whole(t, r);
+        pthread_mutex_lock(&t->lock);
+        r->busy = false;
+        pthread_cond_broadcast(&t->done);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+/* Signals belong to the thread that owns the terminal; those of a fault stay open. */
+static int start_threads(Threads *t) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    pthread_attr_t attr;
+    sigset_t set, old;
+    int rc = pthread_attr_init(&attr);
+    if (rc != 0) return rc;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&set, faults[i]);
+    size_t least = (size_t)PTHREAD_STACK_MIN, stack = QSF_IO_THREAD_STACK * STACK_FACTOR;
+    pthread_attr_setstacksize(&attr, stack > least ? stack : least);
+    pthread_sigmask(SIG_SETMASK, &set, &old);
+    while (rc == 0 && t->n_threads < QSF_IO_THREADS) {
+        rc = pthread_create(&t->thread[t->n_threads], &attr, thread_main, t);
+        if (rc == 0) t->n_threads++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return t->n_threads > 0 ? 0 : rc; /* fewer will do */
+}
+
+int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
+    QsfErr err = {0};
+    Threads *t = calloc(1, sizeof *t);
+    *why = "out of memory";
+    if (t == NULL) return QSF_E_RUNTIME;
+    if (qsf_ledger_reserve(io->o.ledger, QSF_MEM_STACKS, QSF_IO_THREADS * QSF_IO_THREAD_STACK, "I/O threads", &err)) {
+        *why = "no budget for its threads";
+        free(t);
+        return QSF_E_BUDGET;
+    }
+    t->io = io;
+    t->fn = fn;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->work, NULL);
+    pthread_cond_init(&t->done, NULL);
+    io->state = t;
+    int rc = start_threads(t);
+    if (rc == 0) return QSF_OK;
+    *why = strerror(rc);
+    qsf_io_threads_close(io);
+    return QSF_E_RUNTIME;
+}
+
+void qsf_io_threads_close(QsfIo *io) {
+    Threads *t = io->state;
+    if (t == NULL) return;
+    pthread_mutex_lock(&t->lock);
+    t->stop = true;
+    pthread_cond_broadcast(&t->work);
+    pthread_mutex_unlock(&t->lock);
+    for (uint32_t i = 0; i < t->n_threads; i++) pthread_join(t->thread[i], NULL);
+    qsf_ledger_release(io->o.ledger, QSF_MEM_STACKS, QSF_IO_THREADS * QSF_IO_THREAD_STACK);
+    pthread_cond_destroy(&t->work);
+    pthread_cond_destroy(&t->done);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+    io->state = NULL;
+}
+
+void qsf_io_threads_start(QsfIo *io, QsfIoRead *r) {
+    Threads *t = io->state;
+    pthread_mutex_lock(&t->lock);
+    t->queue[(t->first + t->n++) % QSF_IO_DEPTH] = r;
+    pthread_cond_signal(&t->work);
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool qsf_io_threads_busy(QsfIo *io, const QsfIoRead *r) {
+    Threads *t = io->state;
+    pthread_mutex_lock(&t->lock);
+    bool busy = r->busy;
+    pthread_mutex_unlock(&t->lock);
+    return busy;
+}
+
+void qsf_io_threads_poll(QsfIo *io, QsfIoRead *r) {
+    (void)io;
+    (void)r;
+}
+
+void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r) {
+    Threads *t = io->state;
+    pthread_mutex_lock(&t->lock);
+    while (r->busy) pthread_cond_wait(&t->done, &t->lock);
+    pthread_mutex_unlock(&t->lock);
+}

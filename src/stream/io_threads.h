@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A few threads that take reads from a queue: the machinery of the pread and mmap back ends. */
+#ifndef QSF_STREAM_IO_THREADS_H
+#define QSF_STREAM_IO_THREADS_H
+
+#include "src/stream/io_impl.h"
+
+#define QSF_IO_THREADS 4u
+#define QSF_IO_THREAD_STACK (64u << 10)
+#define QSF_IO_MAP_BYTES (256u << 10) /* mapped at a time by a thread of the mmap back end */
+
+/* Does one attempt; bytes, or -errno. */
+typedef int64_t (*QsfIoStepFn)(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s);
+
+/* Back-end functions; fn is what the threads do. */
+int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why);
+void qsf_io_threads_close(QsfIo *io);
+void qsf_io_threads_start(QsfIo *io, QsfIoRead *r);
+void qsf_io_threads_poll(QsfIo *io, QsfIoRead *r);
+void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r);
+bool qsf_io_threads_busy(QsfIo *io, const QsfIoRead *r);
+
+#endif

@@ -70,6 +70,16 @@ uint64_t qsf_peak_rss_bytes(void) {
     return v;
 }
 
+bool qsf_peak_rss_reset(void) {
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t n;
+    do n = write(fd, "5", 1);
+    while (n < 0 && errno == EINTR);
+    close(fd);
+    return n == 1;
+}
+
 /* Number in DIR/name; false for "max", -1 and absent files. */
 static bool cgroup_number(const char *dir, const char *name, uint64_t *out) {
     char path[PATH_MAX], text[TEXT_MAX];

@@ -12,7 +12,13 @@
 #include "src/base/err.h"
 #include "src/base/utf8.h"
 #include "src/engine/number.h"
+#include "src/engine/settings.h"
 #include "src/stream/plan.h"
+
+#define WORD_MAX 8 /* members for a word of a short list */
+_Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
+                   sizeof((QSFSettings *)0)->direct == WORD_MAX,
+               "words have one size");
 
 typedef struct Row Row;
 
@@ -168,14 +174,36 @@ static void get_pin(const QSFSettings *s, const void *p, char *dst, size_t cap) 
         print_size(bytes, dst, cap);
 }
 
+/* A word of at most WORD_MAX - 1 bytes in lower case; false when it is longer. */
+static bool lower_word(const char *value, char dst[WORD_MAX]) {
+    size_t len = strlen(value);
+    if (len >= WORD_MAX) return false;
+    memset(dst, 0, WORD_MAX);
+    for (size_t i = 0; i < len; i++)
+        dst[i] = (char)(value[i] >= 'A' && value[i] <= 'Z' ? value[i] | 0x20 : value[i]);
+    return true;
+}
+
 static bool set_kv(const Row *r, QSFSettings *s, void *p, const char *value) {
     static const char *const words[] = { "auto", "f16", "f32", NULL };
     (void)r;
-    if (!word_in(words, value)) return false;
-    char *dst = p;
-    memset(dst, 0, sizeof s->kv);
-    for (size_t i = 0; value[i] != '\0'; i++)
-        dst[i] = (char)(value[i] | 0x20); /* lower case; digits have the bit */
+    (void)s;
+    return word_in(words, value) && lower_word(value, p);
+}
+static bool set_io(const Row *r, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
+    (void)r;
+    (void)s;
+    if (!lower_word(value, word) || qsf_io_kind_parse(word) == QSF_IO_N) return false;
+    memcpy(p, word, sizeof word);
+    return true;
+}
+static bool set_direct(const Row *r, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
+    (void)r;
+    (void)s;
+    if (!lower_word(value, word) || qsf_io_direct_parse(word) == QSF_DIRECT_N) return false;
+    memcpy(p, word, sizeof word);
     return true;
 }
 static bool set_mask(const Row *r, QSFSettings *s, void *p, const char *value) {
@@ -220,6 +248,8 @@ static const Kind kind_budget = { set_budget, get_budget,
                                   "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto" };
 static const Kind kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto" };
 static const Kind kind_kv = { set_kv, get_text, "auto, f16 or f32" };
+static const Kind kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
+static const Kind kind_direct = { set_direct, get_text, "auto, on or off" };
 static const Kind kind_mask = { set_mask, get_mask,
                                 "one of ref, sse42, avx2, avx512, avx512vnni, neon, dotprod, or best" };
 static const Kind kind_template = { set_template, get_template,
@@ -228,6 +258,7 @@ static const Kind kind_template = { set_template, get_template,
 #define AT(member) offsetof(QSFSettings, member)
 #define LIVE       QSF_SETTING_LIVE
 #define RELOAD     QSF_SETTING_RELOAD
+#define REPLAN     QSF_SETTING_REPLAN
 
 /* clang-format off */
 static const Row rows[] = {
@@ -259,19 +290,28 @@ static const Row rows[] = {
     {{"ignore-eos", "", 0, NULL, LIVE,
       "go on past the end of the answer, until another limit",
       0, 1, 0}, &kind_switch, AT(params.ignore_eos)},
-    {{"ram-budget", "", 0, "SIZE", RELOAD,
+    {{"ram-budget", "", 0, "SIZE", REPLAN,
       "RAM of the whole process: 200, 200M, 1.5G, 25% of what is free, or auto (default 200M)",
       0, 0, 0}, &kind_budget, AT(ram_budget)},
-    {{"pin", "", 0, "SIZE", RELOAD,
+    {{"pin", "", 0, "SIZE", REPLAN,
       "most bytes of weights kept in RAM, 0 = stream every layer, or auto (default auto)",
       0, 0, 0}, &kind_pin, AT(pin)},
+    {{"slots", "", 0, "N", REPLAN,
+      "buffers that weights stream through, 1 to 4, or auto (default auto)",
+      0, 4, 0}, &kind_auto, AT(slots)},
+    {{"io", "", 0, "NAME", REPLAN,
+      "how weights are read: uring, pread, mmap or auto: uring where it is allowed (default auto)",
+      0, 0, 0}, &kind_io, AT(io)},
+    {{"direct", "", 0, "WHEN", REPLAN,
+      "read past the page cache: on, off or auto: unless the file is in it already (default auto)",
+      0, 0, 0}, &kind_direct, AT(direct)},
     {{"ctx", "ctx-size,context,max-seq-len", 'c', "N", RELOAD,
       "context in tokens, 1 to 16777216, or auto: the model's, at most 4096 (default auto)",
       0, 16777216, 0}, &kind_auto, AT(ctx)},
     {{"batch", "batch-size", 0, "N", RELOAD,
       "prompt tokens computed at once, 1 to 65536, or auto (default auto)",
       0, 65536, 0}, &kind_auto, AT(batch)},
-    {{"threads", "", 't', "N", RELOAD,
+    {{"threads", "", 't', "N", REPLAN,
       "compute threads, 1 to 256, or auto: one per CPU (default auto)",
       0, 256, 0}, &kind_auto, AT(threads)},
     {{"kv-type", "kv", 0, "TYPE", RELOAD,
@@ -296,6 +336,8 @@ void qsf_settings_default(QSFSettings *s) {
                     .repeat_last_n = 64 },
         .ram_budget = QSF_BUDGET_DEFAULT,
         .pin = UINT64_MAX,
+        .io = "auto",
+        .direct = "auto",
         .kv = "auto",
     };
 }
@@ -361,4 +403,15 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap) {
     const Row *r = row_of(row);
     r->kind->get(s, (const char *)s + r->offset, dst, cap);
+}
+
+/* Through the text that reads back exactly, so that a new row needs no second list. */
+void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags) {
+    char text[QSF_SETTING_TEXT], err[256];
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = &rows[i].pub;
+        if ((row->flags & flags) == 0) continue;
+        qsf_setting_get(src, row, text, sizeof text);
+        qsf_setting_set(dst, row, text, err, sizeof err);
+    }
 }

@@ -11,6 +11,7 @@
 
 #include "qsf_engine.h"
 #include "src/engine/number.h"
+#include "src/engine/settings.h"
 
 static int set(QSFSettings *s, const char *name, const char *value, char *err) {
     const QSFSetting *row = qsf_setting_find(name);
@@ -32,6 +33,36 @@ static void defaults_are_the_documented_ones(void **state) {
     assert_int_equal(s.ram_budget, 200u << 20);
     assert_true(s.pin == UINT64_MAX);
     assert_string_equal(s.kv, "auto");
+    assert_string_equal(s.io, "auto");
+    assert_string_equal(s.direct, "auto");
+    assert_int_equal(s.slots, 0);
+}
+
+/* What can change between two tokens is exactly this, and is copied without the rest. */
+static void live_plans(void **state) {
+    (void)state;
+    static const char *const replan[][2] = { { "ram-budget", "25%" }, { "pin", "3M" },   { "threads", "3" },
+                                             { "slots", "4" },        { "io", "pread" }, { "direct", "off" } };
+    static const char *const other[][2] = { { "ctx", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
+    char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];
+    size_t n = 0;
+    QSFSettings from, to, defaults;
+    qsf_settings_default(&from);
+    qsf_settings_default(&to);
+    qsf_settings_default(&defaults);
+    for (size_t i = 0; i < qsf_setting_count(); i++) n += qsf_setting_at(i)->flags == QSF_SETTING_REPLAN;
+    assert_int_equal(n, sizeof replan / sizeof replan[0]);
+    for (size_t i = 0; i < n; i++) assert_int_equal(set(&from, replan[i][0], replan[i][1], err), 0);
+    for (size_t i = 0; i < 3; i++) assert_int_equal(set(&from, other[i][0], other[i][1], err), 0);
+    from.pin++; /* no whole kilobytes */
+    qsf_settings_take(&to, &from, QSF_SETTING_REPLAN);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        qsf_setting_get(&to, row, text, sizeof text);
+        qsf_setting_get(row->flags == QSF_SETTING_REPLAN ? &from : &defaults, row, want, sizeof want);
+        assert_string_equal(text, want);
+    }
+    assert_true(to.pin == (3u << 20) + 1 && to.ram_percent == 25 && to.ram_budget == 0);
 }
 
 static void every_row_reads_back_its_text(void **state) {
@@ -41,7 +72,9 @@ static void every_row_reads_back_its_text(void **state) {
     qsf_settings_default(&s);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        assert_true(row->help[0] != '\0' && (row->flags == QSF_SETTING_LIVE || row->flags == QSF_SETTING_RELOAD));
+        assert_true(row->help[0] != '\0');
+        assert_true(row->flags == QSF_SETTING_LIVE || row->flags == QSF_SETTING_RELOAD ||
+                    row->flags == QSF_SETTING_REPLAN);
         assert_ptr_equal(qsf_setting_find(row->name), row);
         qsf_setting_get(&s, row, text, sizeof text);
         qsf_settings_default(&t);
@@ -94,6 +127,10 @@ static void values(void **state) {
         {"ctx", "2048", "2048"}, {"ctx", "auto", "auto"}, {"ctx", "-5", NULL}, {"ctx", "99999999", NULL},
         {"threads", "2", "2"}, {"threads", "auto", "auto"}, {"threads", "300", NULL},
         {"kv-type", "f16", "f16"}, {"kv-type", "F32", "f32"}, {"kv-type", "q4", NULL},
+        {"slots", "1", "1"}, {"slots", "4", "4"}, {"slots", "auto", "auto"}, {"slots", "5", NULL}, {"slots", "-1", NULL},
+        {"io", "uring", "uring"}, {"io", "PREAD", "pread"}, {"io", "mmap", "mmap"}, {"io", "auto", "auto"},
+        {"io", "aio", NULL}, {"io", "", NULL}, {"io", "uringuring", NULL},
+        {"direct", "on", "on"}, {"direct", "Off", "off"}, {"direct", "auto", "auto"}, {"direct", "yes", NULL},
         {"cpu-mask", "avx2", "avx2"}, {"cpu-mask", "best", "best"}, {"cpu-mask", "mmx", NULL},
         {"template", "chatml", "chatml"}, {"template", "model", "model"}, {"template", "a\nb", NULL},
     };
@@ -132,6 +169,10 @@ static void refusals_name_the_range(void **state) {
     assert_null(strchr(err, '\033'));
     assert_int_equal(set(&s, "ignore-eos", NULL, err), 0); /* the option without a value */
     assert_true(s.params.ignore_eos);
+    assert_int_equal(set(&s, "io", "aio", err), 2);
+    assert_string_equal(err, "io takes auto, uring, pread or mmap, not 'aio'");
+    assert_int_equal(set(&s, "slots", "9", err), 2);
+    assert_string_equal(err, "slots takes a whole number from 1 to 4, or auto, not '9'");
 }
 
 static void percent_and_size_exclude_each_other(void **state) {
@@ -166,7 +207,7 @@ int main(void) {
         cmocka_unit_test(defaults_are_the_documented_ones), cmocka_unit_test(every_row_reads_back_its_text),
         cmocka_unit_test(names_and_aliases), cmocka_unit_test(values),
         cmocka_unit_test(refusals_name_the_range), cmocka_unit_test(percent_and_size_exclude_each_other),
-        cmocka_unit_test(floats_print_shortest),
+        cmocka_unit_test(floats_print_shortest), cmocka_unit_test(live_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

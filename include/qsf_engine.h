@@ -134,7 +134,8 @@ typedef enum QSFEventType {
     QSF_EVENT_DONE,     /* the request ended; stop, tokens, prompt_tokens, seed */
     QSF_EVENT_ERROR,    /* the request ended; code, text; what was delivered stays valid */
     QSF_EVENT_PLAN      /* qsf_worker_replan was taken: code 0 and a sentence about what holds now, or the exit-code
-                           number and why nothing changed (qsf_worker_settings has what is in force); ends nothing */
+                           number and why nothing changed (qsf_worker_settings has what is in force); ends nothing.
+                           request: the running one, 0 when idle */
 } QSFEventType;
 
 typedef enum QSFStop { QSF_STOP_EOS, QSF_STOP_STRING, QSF_STOP_LENGTH, QSF_STOP_CONTEXT, QSF_STOP_INTERRUPTED } QSFStop;

@@ -28,6 +28,7 @@ typedef struct QsfRuntime {
     uint64_t budget; /* resolved, bytes */
     int threads;
     QSFSettings settings;     /* in force */
+    uint64_t stack_bytes;     /* of the options */
     QsfPlanOptions plan_options; /* that the plan was made from; for the next one */
     QsfPrediction prediction; /* zero until asked for (predict) */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
@@ -56,11 +57,14 @@ int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
 
 /* Goes on under other settings without loading anew: everything with QSF_SETTING_REPLAN is taken from s. Between two
- * tokens only. The next tokens are the same as without it. On success *note (cap bytes) says in a sentence what holds
+ * tokens only. The next tokens are the same as without it. On success note (cap bytes) says in a sentence what holds
  * now. QSF_E_BUDGET (the message ends with the smallest budget that works now), QSF_E_RUNTIME: nothing changed, and
  * generation goes on as before; only when even the old plan cannot be brought back does every later eval fail. After
  * a shrink the resident set is below the new budget and the peak is reset. */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
+
+/* The longest context that any plan of r may have: what the settings ask for, or what they leave to the plan. */
+uint32_t qsf_runtime_longest_ctx(const QsfRuntime *r);
 
 /* Highest kernel level that settings and environment allow. QSF_E_USAGE: an unknown word; QSF_E_RUNTIME:
  * this CPU does not have it. */

@@ -10,6 +10,7 @@
 #include "src/sample/rng.h"
 
 #define PAGE 4096u
+#define NAME "token ids of the conversation"
 
 /* One running generation. */
 typedef struct Run {
@@ -32,10 +33,11 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
     memset(t, 0, sizeof *t);
     t->rt = rt;
-    uint32_t ctx = qsf_forward_ctx(rt->fwd);
-    int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, qsf_timeline_bytes(ctx),
-                         "token ids of the conversation", &p, err);
+    uint32_t ctx = qsf_runtime_longest_ctx(rt);
+    uint64_t bytes = qsf_timeline_bytes(ctx);
+    int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, NAME, &p, err);
     if (rc != QSF_OK) return rc;
+    t->bytes = bytes;
     t->ids = p;
     t->piece = (char *)p + ids_bytes(ctx);
     return QSF_OK;
@@ -43,8 +45,7 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
 
 void qsf_timeline_free(QsfTimeline *t) {
     if (t->ids != NULL)
-        qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids,
-                      qsf_timeline_bytes(qsf_forward_ctx(t->rt->fwd)));
+        qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids, t->bytes);
     memset(t, 0, sizeof *t);
 }
 
@@ -155,7 +156,10 @@ static int step(Run *r, QsfErr *err) {
 static int loop(Run *r, QsfErr *err) {
     int rc = QSF_OK;
     uint64_t start = qsf_now_ns();
-    while (rc == QSF_OK && !r->done) rc = step(r, err);
+    while (rc == QSF_OK && !r->done) {
+        if (r->g->between != NULL) r->g->between(r->g->arg);
+        rc = step(r, err);
+    }
     r->out->decode_ns = qsf_now_ns() - start;
     return rc;
 }

@@ -9,8 +9,10 @@
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
-    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; capacity ctx, TRANSCRIPT */
+    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; room for the longest context that a plan of
+                     this runtime may have, TRANSCRIPT */
     uint32_t n_ids;
+    uint64_t bytes; /* of the mapping that ids and piece are in */
     char *piece; /* (QSF_TIMELINE_PIECE), text of one token */
 } QsfTimeline;
 
@@ -37,7 +39,8 @@ typedef struct QsfGenerate {
     int (*text)(void *arg, int32_t id, const char *text, size_t len);
     /* After prefill (s NULL) and after each token that was chosen, before its text; may be NULL. */
     void (*tick)(void *arg, const QsfSampled *s);
-    /* Between two tokens, when nothing is computed: the plan may be changed here. May be NULL. */
+    /* Before each token is chosen, when nothing is computed: the plan may be changed here. May be NULL. The
+     * ledger is frozen at all other times of the token loop. */
     void (*between)(void *arg);
     void *arg;
 } QsfGenerate;

@@ -282,6 +282,138 @@ static void stop_strings_lie_across_tokens(void **state) {
     close_both(&rt, &t);
 }
 
+/* ---- between two tokens ---- */
+
+typedef struct Between {
+    Answer answer;
+    QsfTimeline *t;
+    uint32_t calls, frozen, replans;
+    uint32_t every; /* a new plan at each n-th call; 0 = none */
+} Between;
+
+static void between_params(void *arg, QSFParams *out) { on_params(&((Between *)arg)->answer, out); }
+static int between_text(void *arg, int32_t id, const char *text, size_t len) {
+    Between *b = arg;
+    void *p;
+    QsfErr err = { 0 };
+    /* The token loop may not take memory. */
+    int rc = qsf_mem_map(&b->t->rt->ledger, QSF_MEM_META, 4096, "a test", &p, &err);
+    if (rc != QSF_OK) b->frozen++;
+    else qsf_mem_unmap(&b->t->rt->ledger, QSF_MEM_META, p, 4096);
+    return on_text(&b->answer, id, text, len);
+}
+
+static void on_between(void *arg) {
+    Between *b = arg;
+    QsfRuntime *rt = b->t->rt;
+    QSFSettings s = rt->settings;
+    QsfErr err = { 0 };
+    char note[512];
+    void *p;
+    qsf_test_expect_ok(qsf_mem_map(&rt->ledger, QSF_MEM_META, 4096, "a test", &p, &err), &err);
+    qsf_mem_unmap(&rt->ledger, QSF_MEM_META, p, 4096);
+    if (b->every == 0 || ++b->calls % b->every != 0) return;
+    s.pin = b->replans % 2 == 0 ? 0 : UINT64_MAX;
+    s.threads = 1 + (int32_t)b->replans % 3;
+    s.slots = 1 + b->replans % 4;
+    qsf_test_expect_ok(qsf_runtime_replan(rt, &s, note, sizeof note, &err), &err);
+    assert_true(rt->settings.pin == s.pin && rt->threads == s.threads);
+    assert_true(rt->ledger.limit == rt->budget && rt->ledger.total <= rt->budget);
+    b->replans++;
+}
+
+static Between run_between(QsfTimeline *t, uint32_t every) {
+    Between b = { .answer = asking(0.9f, 7, 40), .t = t, .every = every };
+    QsfGenerate g = { .prompt = prompt,
+                      .n_prompt = N_PROMPT,
+                      .continues = true,
+                      .params = between_params,
+                      .text = between_text,
+                      .between = on_between,
+                      .arg = &b };
+    QsfGenerated out;
+    QsfErr err = { 0 };
+    qsf_test_expect_ok(qsf_timeline_generate(t, &g, &out, &err), &err);
+    assert_int_equal(out.tokens, 40);
+    return b;
+}
+
+static void plans_change_between_tokens(void **state) {
+    (void)state;
+    QsfRuntime rt;
+    QsfTimeline t;
+    open_tiny(&rt, &t, 128, UINT64_MAX);
+    Between calm = run_between(&t, 0), busy = run_between(&t, 3);
+    assert_int_equal(busy.replans, 13);
+    assert_memory_equal(calm.answer.ids, busy.answer.ids, sizeof calm.answer.ids);
+    assert_int_equal(rt.ledger.frozen, 0);
+    close_both(&rt, &t);
+}
+
+/* The context follows the budget, but never below what is in it. */
+static void the_context_follows_the_budget(void **state) {
+    (void)state;
+    QsfRuntime rt;
+    QsfTimeline t;
+    QsfErr err = { 0 };
+    char note[512];
+    open_tiny(&rt, &t, 0, UINT64_MAX);
+    uint32_t ctx = qsf_forward_ctx(rt.fwd);
+    assert_int_equal(ctx, qsf_runtime_longest_ctx(&rt));
+    Answer whole = asking(0.9f, 7, 150), first = asking(0.9f, 7, 150), more = asking(0, 1, 1);
+    generate(&t, prompt, N_PROMPT, &whole);
+    QSFSettings s = rt.settings;
+    s.ram_budget = 1u << 20;
+    assert_int_equal(qsf_runtime_replan(&rt, &s, note, sizeof note, &err), QSF_E_BUDGET);
+    assert_int_equal(qsf_forward_ctx(rt.fwd), ctx);
+    const char *at = strstr(err.msg, "smallest budget that works: ");
+    assert_non_null(at);
+    s.ram_budget = strtoull(at + strlen("smallest budget that works: "), NULL, 10) << 20;
+    qsf_err_clear(&err);
+    qsf_test_expect_ok(qsf_runtime_replan(&rt, &s, note, sizeof note, &err), &err);
+    assert_true(qsf_forward_ctx(rt.fwd) >= t.n_ids + 1);
+    s.ram_budget = 200u << 20;
+    qsf_test_expect_ok(qsf_runtime_replan(&rt, &s, note, sizeof note, &err), &err);
+    assert_int_equal(qsf_forward_ctx(rt.fwd), ctx);
+    generate(&t, prompt, N_PROMPT, &first);
+    assert_memory_equal(whole.ids, first.ids, sizeof whole.ids);
+    QsfGenerated g = generate(&t, t.ids, t.n_ids, &more); /* the cache is still good */
+    assert_int_equal(g.reused_tokens, g.prompt_tokens - 1);
+    close_both(&rt, &t);
+}
+
+/* Memory that cannot be had: nothing changed, and the answer goes on. */
+static void a_failed_change_changes_nothing(void **state) {
+    (void)state;
+    QsfRuntime rt;
+    QsfTimeline t;
+    char note[512];
+    open_tiny(&rt, &t, 128, 0);
+    Answer whole = asking(0.9f, 7, 20);
+    generate(&t, prompt, N_PROMPT, &whole);
+    uint64_t total = rt.ledger.total;
+    unsigned failed = 0;
+    for (uint64_t n = 1; n < 200; n++) {
+        QSFSettings s = rt.settings;
+        QsfErr err = { 0 };
+        Answer again = asking(0.9f, 7, 20);
+        s.pin = UINT64_MAX;
+        s.threads = 2;
+        qsf_mem_inject_failure(n);
+        int rc = qsf_runtime_replan(&rt, &s, note, sizeof note, &err);
+        qsf_mem_inject_failure(0);
+        if (rc == QSF_OK) break;
+        failed++;
+        assert_int_equal(rc, QSF_E_RUNTIME);
+        assert_true(rt.settings.pin == 0 && rt.threads == 1);
+        assert_true(rt.ledger.limit == rt.budget && rt.ledger.total == total);
+        generate(&t, prompt, N_PROMPT, &again);
+        assert_memory_equal(whole.ids, again.ids, sizeof whole.ids);
+    }
+    assert_true(failed > 0 && rt.settings.pin == UINT64_MAX && rt.threads == 2);
+    close_both(&rt, &t);
+}
+
 static void eos_ends_it_unless_ignored(void **state) {
     (void)state;
     QsfRuntime rt;
@@ -460,6 +592,9 @@ int main(void) {
         cmocka_unit_test(a_stopped_answer_stays_in_the_cache),
         cmocka_unit_test(cancelling_the_prefill_keeps_whole_chunks),
         cmocka_unit_test(stop_strings_lie_across_tokens),
+        cmocka_unit_test(plans_change_between_tokens),
+        cmocka_unit_test(the_context_follows_the_budget),
+        cmocka_unit_test(a_failed_change_changes_nothing),
         cmocka_unit_test(eos_ends_it_unless_ignored),
         cmocka_unit_test(a_read_fault_is_an_error_and_can_be_tried_again),
         cmocka_unit_test(the_real_model_tells_its_story),

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Another plan for a running model: what the new one lacks is freed before anything new is allocated, and when that
+ * fails the old plan comes back. */
+#include <stdio.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "src/engine/planning.h"
+#include "src/engine/settings.h"
+
+#define MIB (1ull << 20)
+
+static void trim_heap(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+/* Room in the ledger for the bigger one of both plans, and for the threads of both pools while there are two. */
+static void widen(QsfRuntime *r, const QsfPlan *p) {
+    uint64_t most = p->budget > r->budget ? p->budget : r->budget;
+    qsf_ledger_set_limit(&r->ledger, most + p->rows[QSF_MEM_STACKS]);
+}
+
+/* From now on p is the plan, and its budget the law. p's memory is taken over. */
+static void adopt(QsfRuntime *r, const QsfPlan *p) {
+    QsfErr none = { 0 };
+    qsf_planning_uncharge(r);
+    qsf_plan_free(&r->plan);
+    r->plan = *p;
+    r->budget = p->budget;
+    r->threads = p->threads;
+    qsf_ledger_set_limit(&r->ledger, 0); /* rows of a plan that fits: they cannot be refused */
+    qsf_planning_charge(r, &none);
+    qsf_ledger_set_limit(&r->ledger, r->budget);
+}
+
+/* The forward pass may be between two plans. */
+static void go_back(QsfRuntime *r, QsfErr *err) {
+    QsfErr second = { 0 };
+    if (qsf_forward_replan(r->fwd, &r->plan, r->pool, &second) != QSF_OK)
+        qsf_err_prefix(err, "the memory plan is lost, load the model again");
+    qsf_ledger_set_limit(&r->ledger, r->budget);
+}
+
+static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
+    QsfPool *pool = r->pool;
+    int rc = QSF_OK;
+    widen(r, p);
+    if (p->threads != r->threads) rc = qsf_pool_create(&pool, p->threads, &r->ledger, err);
+    if (rc != QSF_OK) {
+        qsf_ledger_set_limit(&r->ledger, r->budget);
+        return rc;
+    }
+    rc = qsf_forward_replan(r->fwd, p, pool, err);
+    if (rc != QSF_OK) go_back(r, err);
+    QsfPool *idle = rc == QSF_OK ? r->pool : pool;
+    if (pool != r->pool) qsf_pool_destroy(idle);
+    if (rc != QSF_OK) return rc;
+    r->pool = pool;
+    adopt(r, p);
+    return QSF_OK;
+}
+
+static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((bytes + MIB / 2) / MIB); }
+
+static void write_note(const QsfRuntime *r, char *note, size_t cap) {
+    const QsfPlan *p = &r->plan;
+    char io[32], reason[160];
+    size_t at = (size_t)snprintf(note, cap, "%llu MB: ", mb(p->budget));
+    if (at >= cap) return;
+    if (p->streamed_bytes == 0)
+        snprintf(note + at, cap - at, "all %llu MB of weights pinned, %d thread%s%s%s", mb(p->weight_bytes),
+                 p->threads, p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
+    else {
+        qsf_forward_io(r->fwd, io, sizeof io, reason, sizeof reason);
+        snprintf(note + at, cap - at, "%llu MB of %llu MB weights pinned, %llu MB a token from disk (%s), %d thread%s%s%s",
+                 mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io, p->threads,
+                 p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
+    }
+}
+
+int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {
+    QsfErr own = { 0 };
+    QsfPlanOptions next;
+    QsfPlan plan;
+    if (err == NULL) err = &own;
+    qsf_planning_next(r, s, &next);
+    int rc = qsf_plan_make(&plan, &r->model, &next, err);
+    if (rc != QSF_OK) return rc;
+    qsf_planning_move_stack(r, &plan);
+    rc = change(r, &plan, err);
+    trim_heap();
+    if (rc != QSF_OK) {
+        qsf_plan_free(&plan);
+        return rc;
+    }
+    r->plan_options = next;
+    qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
+    qsf_planning_note(r);
+    qsf_planning_settle_peak(r);
+    write_note(r, note, cap);
+    return QSF_OK;
+}

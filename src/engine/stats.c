@@ -3,6 +3,7 @@
 #include "src/engine/stats.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/clock.h"
@@ -38,13 +39,6 @@ void qsf_board_state(QsfBoard *b, QSFState state) {
     pthread_mutex_unlock(&b->lock);
 }
 
-void qsf_board_load(QsfBoard *b, uint64_t done, uint64_t total) {
-    pthread_mutex_lock(&b->lock);
-    b->s.pin_done = done;
-    b->s.pin_total = total;
-    pthread_mutex_unlock(&b->lock);
-}
-
 static void copy_clean(char *dst, size_t cap, const char *s) {
     snprintf(dst, cap, "%s", s);
     dst[qsf_utf8_clean(dst, strlen(dst), false)] = '\0';
@@ -60,25 +54,30 @@ static void fill_template(QSFStats *s, const QsfRuntime *rt) {
                rt->tmpl != NULL ? qsf_chat_template_name(rt->tmpl) : "none");
 }
 
-static void fill_model(QSFStats *s, QsfRuntime *rt, const char *path) {
+static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
+    const QsfPlan *p = &rt->plan;
+    copy_clean(s->plan_note, sizeof s->plan_note, p->note);
+    s->threads = (uint32_t)rt->threads;
+    s->ctx_size = p->ctx;
+    s->budget = rt->budget;
+    s->pinned_bytes = p->pinned_bytes;
+    s->streamed_bytes = p->streamed_bytes;
+    s->n_mem = QSF_MEM_N;
+    for (unsigned i = 0; i < QSF_MEM_N; i++) {
+        s->mem[i].name = qsf_mem_cat_name((QsfMemCat)i);
+        s->mem[i].planned = p->rows[i];
+    }
+}
+
+static void fill_model(QSFStats *s, const QsfRuntime *rt, const char *path) {
     const char *name = rt->model.hp.name;
     copy_clean(s->model_name, sizeof s->model_name, name[0] != '\0' ? name : base_name(path));
     snprintf(s->model_path, sizeof s->model_path, "%s", path);
     qsf_model_summary(&rt->model, s->model_desc, sizeof s->model_desc);
     fill_template(s, rt);
     snprintf(s->backend, sizeof s->backend, "%s", qk_level_name(rt->table.level));
-    copy_clean(s->plan_note, sizeof s->plan_note, rt->plan.note);
     s->n_layers = rt->model.hp.n_layers;
-    s->threads = (uint32_t)rt->threads;
-    s->ctx_size = rt->plan.ctx;
-    s->budget = rt->budget;
-    s->pinned_bytes = rt->plan.pinned_bytes;
-    s->streamed_bytes = rt->plan.streamed_bytes;
-    s->n_mem = QSF_MEM_N;
-    for (unsigned i = 0; i < QSF_MEM_N; i++) {
-        s->mem[i].name = qsf_mem_cat_name((QsfMemCat)i);
-        s->mem[i].planned = rt->plan.rows[i];
-    }
+    fill_plan(s, rt);
 }
 
 void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s) {
@@ -94,6 +93,28 @@ void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSet
 void qsf_board_template(QsfBoard *b) {
     pthread_mutex_lock(&b->lock);
     if (b->rt != NULL) fill_template(&b->s, b->rt);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* What is resident is another, too. */
+void qsf_board_plan(QsfBoard *b) {
+    pthread_mutex_lock(&b->lock);
+    if (b->rt != NULL) {
+        QsfForwardStats f;
+        qsf_forward_stats(b->rt->fwd, &f);
+        fill_plan(&b->s, b->rt);
+        b->read_from = f.bytes_read; /* bytes per token are those of this plan */
+        b->read_tokens = b->s.out_tokens;
+    }
+    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_lock(&b->rss_lock);
+    b->rss_ns = 0;
+    pthread_mutex_unlock(&b->rss_lock);
+}
+
+void qsf_board_budget(QsfBoard *b, const QSFSettings *s) {
+    pthread_mutex_lock(&b->lock);
+    b->s.budget = s->ram_budget;
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -131,12 +152,13 @@ void qsf_board_token(QsfBoard *b, const QsfSampled *t, uint32_t ctx_used, int32_
     QSFStats *s = &b->s;
     if (s->out_tokens++ == 0) {
         b->first_ns = now;
-        b->first_read = f.bytes_read;
+        b->read_from = f.bytes_read;
+        b->read_tokens = 1;
         s->ttft_ms = (double)(now - b->request_ns) / 1e6;
     } else {
-        uint32_t n = s->out_tokens - 1;
-        s->decode_tps = per_second(n, now - b->first_ns);
-        s->bytes_per_token = (double)(f.bytes_read - b->first_read) / n;
+        uint32_t n = s->out_tokens - b->read_tokens;
+        s->decode_tps = per_second(s->out_tokens - 1, now - b->first_ns);
+        s->bytes_per_token = n > 0 ? (double)(f.bytes_read - b->read_from) / n : 0;
     }
     s->max_tokens = max_tokens > 0 ? (uint32_t)max_tokens : 0;
     s->ctx_used = ctx_used;
@@ -159,9 +181,15 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     qsf_ledger_snapshot(&b->rt->ledger, &l);
     for (unsigned i = 0; i < QSF_MEM_N; i++) s->mem[i].used = l.used[i];
     s->layer = f.layer;
+    s->pin_done = f.pin_done;
+    s->pin_total = f.pin_total;
+    s->embed_hits = f.embed_hits;
+    s->embed_misses = f.embed_misses;
+    qsf_forward_io(b->rt->fwd, s->io_name, sizeof s->io_name, s->io_notice, sizeof s->io_notice);
     s->bytes_read = f.bytes_read;
     s->io_gbps = per_second((double)f.bytes_read, f.read_ns) / 1e9;
     s->wait_ms = (double)f.wait_ns / 1e6;
+    s->compute_ms = (double)f.compute_ns / 1e6;
     uint64_t busy = f.wait_ns + f.compute_ns;
     s->stall = busy > 0 ? (double)f.wait_ns / (double)busy : 0;
     if (s->state != QSF_STATE_PREFILL) return;
@@ -190,4 +218,28 @@ void qsf_board_snapshot(QsfBoard *b, QSFStats *out) {
     if (b->rt != NULL) add_live(b, out);
     pthread_mutex_unlock(&b->lock);
     add_rss(b, out);
+}
+
+uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max) {
+    QsfLayerStats *l = max > 0 ? malloc(max * sizeof *l) : NULL;
+    uint32_t n = 0;
+    pthread_mutex_lock(&b->lock);
+    if (b->rt != NULL) n = qsf_forward_layers(b->rt->fwd, l, l != NULL ? max : 0);
+    pthread_mutex_unlock(&b->lock);
+    for (uint32_t i = 0; l != NULL && i < n && i < max; i++)
+        out[i] = (QSFLayerStats){ .weight_bytes = l[i].weight_bytes,
+                                  .pinned_bytes = l[i].pinned_bytes,
+                                  .read_bytes = l[i].read_bytes,
+                                  .wait_ns = l[i].wait_ns,
+                                  .compute_ns = l[i].compute_ns };
+    if (l == NULL && max > 0) n = 0;
+    free(l);
+    return n;
+}
+
+char *qsf_board_memory(QsfBoard *b) {
+    pthread_mutex_lock(&b->lock);
+    char *text = b->rt != NULL ? qsf_plan_text(&b->rt->plan) : NULL;
+    pthread_mutex_unlock(&b->lock);
+    return text;
 }

@@ -14,7 +14,8 @@ typedef struct QsfBoard {
     uint64_t state_ns;        /* when s.state began */
     uint64_t request_ns;      /* when the request began */
     uint64_t first_ns;        /* when the first token of the answer was there */
-    uint64_t first_read;      /* bytes read until then */
+    uint64_t read_from;       /* bytes read until then, or until the plan changed */
+    uint32_t read_tokens;     /* tokens out until then */
     uint32_t reused;          /* prompt tokens that needed no prefill */
     QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */
     pthread_mutex_t rss_lock; /* reading /proc must not keep the engine waiting */
@@ -27,10 +28,13 @@ void qsf_board_free(QsfBoard *b);
 
 /* Engine thread. */
 void qsf_board_state(QsfBoard *b, QSFState state);
-void qsf_board_load(QsfBoard *b, uint64_t done, uint64_t total);
 /* Publishes a loaded model; with rt NULL takes it back: no other thread looks at it after the return. */
 void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s);
 void qsf_board_template(QsfBoard *b);
+/* The model's plan is another now. */
+void qsf_board_plan(QsfBoard *b);
+/* Without a model: the budget that the next one will get. */
+void qsf_board_budget(QsfBoard *b, const QSFSettings *s);
 /* A request begins with the prefill of n tokens, reused of which are in the cache. */
 void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tokens);
 void qsf_board_decode(QsfBoard *b, uint32_t ctx_used);
@@ -39,5 +43,8 @@ void qsf_board_done(QsfBoard *b, uint32_t ctx_used);
 
 /* Any thread. */
 void qsf_board_snapshot(QsfBoard *b, QSFStats *out);
+/* As qsf_worker_layers, and the ledger of the model (malloc'ed); 0 and NULL without one. */
+uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max);
+char *qsf_board_memory(QsfBoard *b);
 
 #endif

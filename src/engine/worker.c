@@ -33,13 +33,33 @@ static void command_free(QsfCommand *c) {
     memset(c, 0, sizeof *c);
 }
 
-/* Waits for the next command; false when the worker is to end. */
+static bool nothing_to_do(const QSFWorker *w) {
+    return !w->quit && !w->replan.waits && w->command.kind == QSF_COMMAND_NONE;
+}
+
+/* In the order in which the owner asked. A cancellation that is left from an earlier request is not meant for a
+ * change of the plan. */
+static bool replan_is_next(QSFWorker *w) {
+    bool idle = w->command.kind == QSF_COMMAND_NONE;
+    if (!w->replan.waits || (!idle && !w->replan.first)) return false;
+    if (idle && !atomic_load(&w->busy)) atomic_store(&w->cancel, 0);
+    w->replan.waits = false;
+    return true;
+}
+
+/* Waits for the next command, or settings to plan with; false when the worker is to end. */
 static bool take_command(QSFWorker *w, QsfCommand *c) {
+    memset(c, 0, sizeof *c);
     pthread_mutex_lock(&w->lock);
-    while (!w->quit && w->command.kind == QSF_COMMAND_NONE) pthread_cond_wait(&w->wake, &w->lock);
+    while (nothing_to_do(w)) pthread_cond_wait(&w->wake, &w->lock);
     bool go = !w->quit;
-    *c = w->command;
-    memset(&w->command, 0, sizeof w->command);
+    if (go && replan_is_next(w)) {
+        c->kind = QSF_COMMAND_REPLAN;
+        c->settings = w->replan.settings;
+    } else {
+        *c = w->command;
+        memset(&w->command, 0, sizeof w->command);
+    }
     pthread_mutex_unlock(&w->lock);
     return go;
 }
@@ -50,8 +70,10 @@ static void run_command(QSFWorker *w, const QsfCommand *c) {
     case QSF_COMMAND_LOAD: qsf_worker_do_load(w, c); break;
     case QSF_COMMAND_UNLOAD: qsf_worker_do_unload(w); break;
     case QSF_COMMAND_SUBMIT: qsf_worker_do_submit(w, c); break;
+    case QSF_COMMAND_REPLAN: qsf_worker_do_replan(w, &c->settings); break;
     case QSF_COMMAND_NONE: break;
     }
+    w->running = 0;
 }
 
 static void *engine(void *arg) {
@@ -63,6 +85,7 @@ static void *engine(void *arg) {
     }
     command_free(&c);
     qsf_worker_drop_model(w);
+    free(w->stale);
     return NULL;
 }
 
@@ -186,7 +209,12 @@ bool qsf_worker_next(QSFWorker *w, QSFEvent *e) { return qsf_events_next(&w->eve
 
 void qsf_worker_stats(QSFWorker *w, QSFStats *out) { qsf_board_snapshot(&w->board, out); }
 
+uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
+    return qsf_board_layers(&w->board, out, max);
+}
+
 char *qsf_worker_describe(QSFWorker *w, const char *what) {
+    if (strcmp(what, "memory") == 0) return qsf_board_memory(&w->board);
     pthread_mutex_lock(&w->lock);
     const char *text = strcmp(what, "model") == 0      ? w->text_model
                        : strcmp(what, "plan") == 0     ? w->text_plan

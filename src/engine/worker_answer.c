@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answering a request, on the engine thread: render, tokenize, generate, report. */
+#include <string.h>
+
 #include "src/engine/worker_impl.h"
 
 /* What a request takes besides itself while its prompt is made: rendered text and ids, both of which grow by
@@ -31,6 +33,8 @@ static void on_tick(void *arg, const QsfSampled *s) {
     qsf_board_token(&w->board, s, w->timeline.n_ids, p.max_tokens);
 }
 
+static void on_between(void *arg) { qsf_worker_take_replan(arg); }
+
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfErr *err) {
     uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
     int rc =
@@ -52,6 +56,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
         .params = on_params,
         .text = on_text,
         .tick = on_tick,
+        .between = on_between,
         .arg = w,
     };
     QsfGenerated out;
@@ -64,6 +69,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     qsf_board_done(&w->board, w->timeline.n_ids);
     if (rc != QSF_OK) {
+        if (w->stale == NULL && qsf_forward_stale(w->rt.fwd) && w->path != NULL) w->stale = strdup(w->path);
         qsf_worker_fail(w, &err);
         return;
     }
@@ -82,6 +88,10 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c) {
     QsfErr err = { 0 };
     QsfIds ids = { 0 };
     w->unsaid = 0;
+    if (w->stale != NULL && qsf_worker_load_anew(w, &err) != QSF_OK) {
+        qsf_worker_fail(w, &err);
+        return;
+    }
     if (!w->loaded) {
         qsf_err_set(&err, QSF_E_MODEL, "no model is loaded: /model FILE");
         qsf_worker_fail(w, &err);

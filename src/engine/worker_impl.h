@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the worker share: worker.c is the owner's side, worker_load.c and worker_answer.c
- * are what the engine thread does. */
+/* What the files of the worker share: worker.c is the owner's side; worker_load.c, worker_answer.c and
+ * worker_plan.c are what the engine thread does. */
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 
@@ -14,7 +14,8 @@ typedef enum QsfCommandKind {
     QSF_COMMAND_NONE,
     QSF_COMMAND_LOAD,
     QSF_COMMAND_UNLOAD,
-    QSF_COMMAND_SUBMIT
+    QSF_COMMAND_SUBMIT,
+    QSF_COMMAND_REPLAN
 } QsfCommandKind;
 
 /* At most one waits or runs: a second is refused while the worker is busy. */
@@ -22,17 +23,26 @@ typedef struct QsfCommand {
     QsfCommandKind kind;
     uint64_t id;
     char *path;              /* LOAD; owned */
-    QSFSettings settings;    /* LOAD */
+    QSFSettings settings;    /* LOAD, REPLAN */
     QsfRequestCopy *request; /* SUBMIT; owned */
 } QsfCommand;
 
+/* What qsf_worker_replan asked for and the engine has not taken yet. */
+typedef struct QsfReplan {
+    bool waits;
+    bool first; /* it came before the command that waits, if one does */
+    QSFSettings settings;
+} QsfReplan;
+
 struct QSFWorker {
     pthread_t thread;
-    pthread_mutex_t lock; /* command, quit, params, texts; held for copies only */
+    pthread_mutex_t lock; /* command, replan, quit, params, settings, texts; held for copies only */
     pthread_cond_t wake;
     QsfCommand command;
+    QsfReplan replan;
     bool quit;
     QSFParams params;
+    QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */
     char *text_model, *text_plan, *text_template; /* answers of qsf_worker_describe, or NULL */
     uint64_t last_id;                             /* owner */
 
@@ -45,9 +55,9 @@ struct QSFWorker {
     bool loaded;
     QsfRuntime rt;
     QsfTimeline timeline;
-    QSFSettings settings; /* that the model was loaded with */
     char *path;
-    uint64_t running; /* id of the request */
+    char *stale;      /* the model of this path has to be loaded anew before the next answer; NULL = none */
+    uint64_t running; /* id of the request; 0 = none */
     uint32_t unsaid;  /* tokens since the last text event */
 };
 
@@ -57,6 +67,18 @@ void qsf_worker_do_unload(QSFWorker *w);
 void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c);
 /* Frees the model without an event. */
 void qsf_worker_drop_model(QSFWorker *w);
+/* Loads the model at w->stale again; then nothing is stale any more. */
+int qsf_worker_load_anew(QSFWorker *w, QsfErr *err);
+
+/* Takes what qsf_worker_replan asked for, if anything, between two tokens. */
+void qsf_worker_take_replan(QSFWorker *w);
+/* The same for settings that were taken out already. Ends in a QSF_EVENT_PLAN. */
+void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *s);
+void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s);
+/* The plan that holds now, for qsf_worker_describe. */
+void qsf_worker_describe_plan(QSFWorker *w);
+/* Replaces one of the texts; text is taken over. */
+void qsf_worker_set_text(QSFWorker *w, char **slot, char *text);
 
 /* Events of the running request; an end makes the worker free for the next. */
 void qsf_worker_say(QSFWorker *w, QSFEventType type, const char *text);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Loading and unloading, on the engine thread. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/utf8.h"
 #include "src/engine/worker_impl.h"
 
-static void set_text(QSFWorker *w, char **slot, char *text) {
+#define PROBE_BYTES (1u << 20) /* of the slack that every plan has for code and small allocations */
+
+void qsf_worker_set_text(QSFWorker *w, char **slot, char *text) {
     pthread_mutex_lock(&w->lock);
     char *old = *slot;
     *slot = text;
@@ -19,9 +23,9 @@ static char *template_text(const QsfRuntime *rt) {
 
 void qsf_worker_drop_model(QSFWorker *w) {
     qsf_board_model(&w->board, NULL, NULL, &w->settings);
-    set_text(w, &w->text_model, NULL);
-    set_text(w, &w->text_plan, NULL);
-    set_text(w, &w->text_template, NULL);
+    qsf_worker_set_text(w, &w->text_model, NULL);
+    qsf_worker_set_text(w, &w->text_plan, NULL);
+    qsf_worker_set_text(w, &w->text_template, NULL);
     free(w->path);
     w->path = NULL;
     if (!w->loaded) return;
@@ -30,14 +34,23 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_runtime_close(&w->rt);
 }
 
-/* Can the file be opened at all? Asked before a loaded model is given up for it. */
-static int probe(const QsfCommand *c, QsfErr *err) {
+/* What the loaded model leaves of its budget, and what may be opened beside it. */
+static uint64_t spare_bytes(QSFWorker *w) {
+    QsfLedger l;
+    qsf_ledger_snapshot(&w->rt.ledger, &l);
+    uint64_t left = l.limit > l.total ? l.limit - l.total : 0;
+    return left > PROBE_BYTES ? left : PROBE_BYTES;
+}
+
+/* Can the file be opened at all? Asked before a loaded model is given up for it. One whose metadata does not fit
+ * beside the loaded model is opened when that is gone. */
+static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
     QsfLedger ledger;
     QsfModel m;
     qk_level level;
     int rc = qsf_runtime_level(&c->settings, &level, err);
     if (rc != QSF_OK) return rc;
-    qsf_ledger_init(&ledger, 0);
+    qsf_ledger_init(&ledger, spare_bytes(w));
     rc = qsf_model_open(&m, c->path, NULL, &ledger, err);
     if (rc == QSF_OK) {
         if (m.vocab_only)
@@ -46,17 +59,19 @@ static int probe(const QsfCommand *c, QsfErr *err) {
         qsf_model_close(&m);
     }
     qsf_ledger_destroy(&ledger);
-    return rc;
+    if (rc != QSF_E_BUDGET) return rc;
+    qsf_err_clear(err);
+    return QSF_OK;
 }
 
-static int load(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
+static int load(QSFWorker *w, const char *path, QsfErr *err) {
     QsfRuntimeOptions o = {
-        .settings = c->settings,
+        .settings = w->settings,
         .cancel = &w->cancel,
         .stack_bytes = QSF_ENGINE_STACK,
         .transcript_bytes = 2 * QSF_EVENTS_HARD,
     };
-    int rc = qsf_runtime_open(&w->rt, c->path, &o, err);
+    int rc = qsf_runtime_open(&w->rt, path, &o, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, 2 * QSF_EVENTS_HARD, "event queue", err);
     if (rc == QSF_OK) rc = qsf_timeline_init(&w->timeline, &w->rt, err);
@@ -85,7 +100,8 @@ static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
     return w->loaded && w->path != NULL && strcmp(w->path, c->path) == 0 &&
            strcmp(a->chat_template, b->chat_template) != 0 && a->ram_budget == b->ram_budget &&
            a->ram_percent == b->ram_percent && a->pin == b->pin && a->ctx == b->ctx && a->batch == b->batch &&
-           a->threads == b->threads && strcmp(a->kv, b->kv) == 0 && strcmp(a->cpu_mask, b->cpu_mask) == 0;
+           a->threads == b->threads && a->slots == b->slots && strcmp(a->io, b->io) == 0 &&
+           strcmp(a->direct, b->direct) == 0 && strcmp(a->kv, b->kv) == 0 && strcmp(a->cpu_mask, b->cpu_mask) == 0;
 }
 
 static void change_template(QSFWorker *w, const QsfCommand *c) {
@@ -100,51 +116,74 @@ static void change_template(QSFWorker *w, const QsfCommand *c) {
     }
     qsf_chat_template_close(rt->tmpl);
     rt->tmpl = t;
-    w->settings = c->settings;
+    qsf_worker_set_settings(w, &c->settings);
     qsf_board_template(&w->board);
-    set_text(w, &w->text_template, template_text(rt));
+    qsf_worker_set_text(w, &w->text_template, template_text(rt));
     if (rt->tmpl_notice[0] != '\0') qsf_worker_say(w, QSF_EVENT_NOTICE, rt->tmpl_notice);
     end_loaded(w);
 }
 
-static void publish(QSFWorker *w, const QsfCommand *c) {
+static void publish(QSFWorker *w, const char *path) {
     w->loaded = true;
-    w->path = strdup(c->path);
-    qsf_board_model(&w->board, &w->rt, c->path, &w->settings);
-    set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
-    set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
-    set_text(w, &w->text_template, template_text(&w->rt));
+    w->path = strdup(path);
+    qsf_board_model(&w->board, &w->rt, path, &w->settings);
+    qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
+    qsf_worker_describe_plan(w);
+    qsf_worker_set_text(w, &w->text_template, template_text(&w->rt));
+}
+
+/* Gives up the loaded model, if any, for the one at path, with the settings in force. */
+static int replace(QSFWorker *w, const char *path, QsfErr *err) {
+    qsf_worker_drop_model(w);
+    qsf_board_state(&w->board, QSF_STATE_LOADING);
+    int rc = load(w, path, err);
+    if (rc == QSF_E_INTERRUPTED) {
+        qsf_err_clear(err);
+        qsf_err_set(err, QSF_E_INTERRUPTED, "loading was cancelled");
+    }
+    if (rc != QSF_OK) return rc;
+    publish(w, path);
+    say_notices(w);
+    return QSF_OK;
+}
+
+static void forget_stale(QSFWorker *w) {
+    free(w->stale);
+    w->stale = NULL;
+}
+
+int qsf_worker_load_anew(QSFWorker *w, QsfErr *err) {
+    char text[QSF_ERR_MSG_MAX];
+    int rc = replace(w, w->stale, err);
+    if (rc != QSF_OK) return rc;
+    snprintf(text, sizeof text, "%.*s has changed: it was loaded anew", QSF_ERR_MSG_MAX - 64, w->stale);
+    text[qsf_utf8_clean(text, strlen(text), false)] = '\0';
+    qsf_worker_say(w, QSF_EVENT_NOTICE, text);
+    forget_stale(w);
+    return QSF_OK;
 }
 
 void qsf_worker_do_load(QSFWorker *w, const QsfCommand *c) {
     QsfErr err = { 0 };
-    if (only_template_differs(w, c)) {
+    if (w->stale == NULL && only_template_differs(w, c)) {
         change_template(w, c);
         return;
     }
-    if (w->loaded && probe(c, &err) != QSF_OK) {
+    if (w->loaded && probe(w, c, &err) != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;
     }
-    w->settings = c->settings;
-    qsf_worker_drop_model(w);
-    qsf_board_state(&w->board, QSF_STATE_LOADING);
-    int rc = load(w, c, &err);
-    if (rc == QSF_E_INTERRUPTED) {
-        qsf_err_clear(&err);
-        qsf_err_set(&err, QSF_E_INTERRUPTED, "loading was cancelled");
-    }
-    if (rc != QSF_OK) {
+    forget_stale(w);
+    qsf_worker_set_settings(w, &c->settings);
+    if (replace(w, c->path, &err) == QSF_OK)
+        end_loaded(w);
+    else
         qsf_worker_fail(w, &err);
-        return;
-    }
-    publish(w, c);
-    say_notices(w);
-    end_loaded(w);
 }
 
 void qsf_worker_do_unload(QSFWorker *w) {
     QSFEvent e = { .type = QSF_EVENT_DONE };
+    forget_stale(w);
     qsf_worker_drop_model(w);
     qsf_worker_end(w, &e, QSF_STATE_EMPTY);
 }

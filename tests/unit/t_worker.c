@@ -3,127 +3,30 @@
  * loads, statistics from another thread. */
 #include "tests/harness/qsf_test.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "qsf_cli.h"
-#include "qsf_engine.h"
 #include "src/base/clock.h"
 #include "tests/harness/gguf_build.h"
-
-#define BUDGET (2048ull << 20) /* roomy: sanitizers keep freed memory resident */
+#include "tests/harness/worker_rig.h"
 
 static char tiny[256], big[256]; /* the big one computes long enough to be interrupted */
-
-/* What one request said. */
-typedef struct Seen {
-    QSFEvent end; /* LOADED, DONE or ERROR; text is not valid */
-    char end_text[1024];
-    char text[65536];
-    size_t len;
-    uint32_t tokens, text_events, notices;
-    char notice[512];
-} Seen;
-
-static bool wait_event(QSFWorker *w, QSFEvent *e) {
-    while (!qsf_worker_next(w, e)) {
-        struct pollfd p = { .fd = qsf_worker_fd(w), .events = POLLIN };
-        if (poll(&p, 1, 60000) != 1) return false;
-    }
-    return true;
-}
-
-/* Takes one event of the request into s; false at its end. */
-static bool take(QSFWorker *w, uint64_t id, Seen *s) {
-    QSFEvent e;
-    assert_true(wait_event(w, &e));
-    assert_int_equal(e.request, id);
-    assert_int_equal(e.text[e.text_len], 0); /* a model may say NUL bytes, too */
-    if (e.type == QSF_EVENT_TEXT) {
-        memcpy(s->text + s->len, e.text, e.text_len + 1);
-        s->len += e.text_len;
-        s->tokens += e.tokens;
-        s->text_events++;
-        return true;
-    }
-    if (e.type == QSF_EVENT_NOTICE) {
-        s->notices++;
-        snprintf(s->notice, sizeof s->notice, "%s", e.text);
-        return true;
-    }
-    s->end = e;
-    snprintf(s->end_text, sizeof s->end_text, "%s", e.text);
-    return false;
-}
-
-static Seen *finish(QSFWorker *w, uint64_t id) {
-    static Seen seen;
-    assert_true(id > 0);
-    memset(&seen, 0, sizeof seen);
-    while (take(w, id, &seen)) {
-    }
-    return &seen;
-}
-
-static QSFSettings settings(void) {
-    QSFSettings s;
-    qsf_settings_default(&s);
-    s.threads = 2;
-    s.ram_budget = BUDGET;
-    s.params.temperature = 0;
-    s.params.ignore_eos = true;
-    return s;
-}
-
-static QSFWorker *start(void) {
-    char err[256] = "";
-    QSFSettings s = settings();
-    QSFWorker *w = qsf_worker_start(&s, err, sizeof err);
-    if (w == NULL) fail_msg("%s", err);
-    return w;
-}
-
-static void load_as(QSFWorker *w, const char *path, const QSFSettings *s) {
-    Seen *seen = finish(w, qsf_worker_load(w, path, s));
-    if (seen->end.type != QSF_EVENT_LOADED) fail_msg("%s", seen->end_text);
-}
-
-static QSFWorker *start_with(const char *path, int32_t max_tokens) {
-    QSFSettings s = settings();
-    s.params.max_tokens = max_tokens;
-    QSFWorker *w = start();
-    load_as(w, path, &s);
-    return w;
-}
-
-static uint64_t submit(QSFWorker *w, const char *text) {
-    QSFMessage m = { "user", text, strlen(text) };
-    QSFRequest r = { .messages = &m, .n_messages = 1 };
-    return qsf_worker_submit(w, &r);
-}
-
-static void set_max(QSFWorker *w, int32_t n) {
-    QSFParams p;
-    qsf_worker_get_params(w, &p);
-    p.max_tokens = n;
-    qsf_worker_set_params(w, &p);
-}
 
 static void without_a_model(void **state) {
     (void)state;
     QSFStats st;
-    QSFWorker *w = start();
-    Seen *s = finish(w, submit(w, "hello"));
+    QSFWorker *w = qsf_rig_worker();
+    QsfSeen *s = qsf_rig_finish(w, qsf_rig_submit(w, "hello"));
     assert_int_equal(s->end.type, QSF_EVENT_ERROR);
     assert_int_equal(s->end.code, QSF_EXIT_MODEL);
     assert_string_equal(s->end_text, "no model is loaded: /model FILE");
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_EMPTY);
-    assert_true(st.budget == BUDGET && st.rss > 0 && st.peak_rss >= st.rss);
+    assert_true(st.budget == QSF_RIG_BUDGET && st.rss > 0 && st.peak_rss >= st.rss);
     assert_null(qsf_worker_describe(w, "model"));
-    s = finish(w, qsf_worker_unload(w));
+    s = qsf_rig_finish(w, qsf_worker_unload(w));
     assert_int_equal(s->end.type, QSF_EVENT_DONE);
     qsf_worker_stop(w);
     qsf_worker_stop(NULL);
@@ -132,9 +35,9 @@ static void without_a_model(void **state) {
 static void it_answers_and_reuses_the_prefix(void **state) {
     (void)state;
     QSFStats st;
-    static char first[sizeof(((Seen *)0)->text)];
-    QSFWorker *w = start_with(tiny, 30);
-    Seen *s = finish(w, submit(w, "hello there"));
+    static char first[sizeof(((QsfSeen *)0)->text)];
+    QSFWorker *w = qsf_rig_worker_with(tiny, 30);
+    QsfSeen *s = qsf_rig_finish(w, qsf_rig_submit(w, "hello there"));
     assert_int_equal(s->end.type, QSF_EVENT_DONE);
     assert_int_equal(s->end.stop, QSF_STOP_LENGTH);
     assert_int_equal(s->end.tokens, 30);
@@ -151,7 +54,7 @@ static void it_answers_and_reuses_the_prefix(void **state) {
     assert_int_equal(st.ctx_used, prompt + 29);
     assert_true(st.decode_tps > 0 && st.prefill_tps > 0 && st.ttft_ms > 0);
     assert_true(st.token_p == 1.0);
-    s = finish(w, submit(w, "hello there"));
+    s = qsf_rig_finish(w, qsf_rig_submit(w, "hello there"));
     assert_int_equal(s->end.reused_tokens, prompt - 1);
     assert_int_equal(s->len, first_len);
     assert_memory_equal(s->text, first, first_len);
@@ -159,7 +62,7 @@ static void it_answers_and_reuses_the_prefix(void **state) {
     /* The conversation goes on: the answer is found in the cache too. */
     QSFMessage m[] = { { "user", "hello there", 11 }, { "assistant", first, first_len } };
     QSFRequest r = { .messages = m, .n_messages = 2, .continue_last = true };
-    s = finish(w, qsf_worker_submit(w, &r));
+    s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
     assert_int_equal(s->end.type, QSF_EVENT_DONE);
     assert_true(s->end.reused_tokens >= prompt);
     qsf_worker_stop(w);
@@ -169,8 +72,8 @@ static void statistics_and_descriptions(void **state) {
     (void)state;
     QSFStats st;
     uint64_t used = 0;
-    QSFWorker *w = start_with(tiny, 10);
-    finish(w, submit(w, "a"));
+    QSFWorker *w = qsf_rig_worker_with(tiny, 10);
+    qsf_rig_finish(w, qsf_rig_submit(w, "a"));
     qsf_worker_stats(w, &st);
     assert_string_equal(st.model_path, tiny);
     assert_true(st.model_name[0] != '\0');
@@ -179,7 +82,7 @@ static void statistics_and_descriptions(void **state) {
     assert_int_equal(st.n_layers, 2);
     assert_int_equal(st.threads, 2);
     assert_true(st.backend[0] != '\0' && st.ctx_size > 0);
-    assert_int_equal(st.budget, BUDGET);
+    assert_int_equal(st.budget, QSF_RIG_BUDGET);
     assert_int_equal(st.n_mem, QSF_STATS_MEM);
     for (uint32_t i = 0; i < st.n_mem; i++) {
         assert_non_null(st.mem[i].name);
@@ -195,7 +98,7 @@ static void statistics_and_descriptions(void **state) {
         free(text);
     }
     assert_null(qsf_worker_describe(w, "weather"));
-    finish(w, qsf_worker_unload(w));
+    qsf_rig_finish(w, qsf_worker_unload(w));
     assert_null(qsf_worker_describe(w, "model"));
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_EMPTY);
@@ -204,19 +107,19 @@ static void statistics_and_descriptions(void **state) {
 
 static void a_second_request_is_refused_while_one_runs(void **state) {
     (void)state;
-    QSFSettings s = settings();
-    QSFWorker *w = start_with(big, 0);
-    uint64_t id = submit(w, "one");
+    QSFSettings s = qsf_rig_settings();
+    QSFWorker *w = qsf_rig_worker_with(big, 0);
+    uint64_t id = qsf_rig_submit(w, "one");
     assert_true(id > 0 && qsf_worker_busy(w));
-    assert_int_equal(submit(w, "two"), 0);
+    assert_int_equal(qsf_rig_submit(w, "two"), 0);
     assert_int_equal(qsf_worker_load(w, tiny, &s), 0);
     assert_int_equal(qsf_worker_unload(w), 0);
     qsf_worker_cancel(w);
-    Seen *seen = finish(w, id);
+    QsfSeen *seen = qsf_rig_finish(w, id);
     assert_int_equal(seen->end.stop, QSF_STOP_INTERRUPTED);
     assert_false(qsf_worker_busy(w)); /* free in the moment in which DONE can be read */
-    set_max(w, 3);
-    seen = finish(w, submit(w, "two"));
+    qsf_rig_set_max(w, 3);
+    seen = qsf_rig_finish(w, qsf_rig_submit(w, "two"));
     assert_int_equal(seen->end.tokens, 3);
     qsf_worker_stop(w);
 }
@@ -224,23 +127,23 @@ static void a_second_request_is_refused_while_one_runs(void **state) {
 static void cancel_while_decoding_keeps_the_text(void **state) {
     (void)state;
     QSFStats st;
-    Seen seen = { 0 };
-    QSFWorker *w = start_with(big, 0);
-    uint64_t id = submit(w, "tell me");
-    while (seen.text_events == 0) assert_true(take(w, id, &seen));
+    QsfSeen seen = { 0 };
+    QSFWorker *w = qsf_rig_worker_with(big, 0);
+    uint64_t id = qsf_rig_submit(w, "tell me");
+    while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_DECODE);
     uint64_t t = qsf_now_ns();
     qsf_worker_cancel(w);
-    while (take(w, id, &seen)) {
+    while (qsf_rig_take(w, id, &seen)) {
     }
     assert_true(qsf_now_ns() - t < 2000000000u);
     assert_int_equal(seen.end.type, QSF_EVENT_DONE);
     assert_int_equal(seen.end.stop, QSF_STOP_INTERRUPTED);
     assert_true(seen.end.tokens > 0 && seen.len > 0);
     uint32_t prompt = seen.end.prompt_tokens;
-    set_max(w, 2);
-    Seen *again = finish(w, submit(w, "tell me"));
+    qsf_rig_set_max(w, 2);
+    QsfSeen *again = qsf_rig_finish(w, qsf_rig_submit(w, "tell me"));
     assert_int_equal(again->end.reused_tokens, prompt - 1);
     qsf_worker_stop(w);
 }
@@ -248,12 +151,12 @@ static void cancel_while_decoding_keeps_the_text(void **state) {
 static void cancel_while_reading_the_prompt(void **state) {
     (void)state;
     char text[801];
-    QSFWorker *w = start_with(big, 0);
+    QSFWorker *w = qsf_rig_worker_with(big, 0);
     memset(text, 'k', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    uint64_t id = submit(w, text);
+    uint64_t id = qsf_rig_submit(w, text);
     qsf_worker_cancel(w);
-    Seen *seen = finish(w, id);
+    QsfSeen *seen = qsf_rig_finish(w, id);
     assert_int_equal(seen->end.type, QSF_EVENT_DONE);
     assert_int_equal(seen->end.stop, QSF_STOP_INTERRUPTED);
     qsf_worker_stop(w);
@@ -262,28 +165,28 @@ static void cancel_while_reading_the_prompt(void **state) {
 static void cancel_while_loading(void **state) {
     (void)state;
     QSFStats st;
-    QSFSettings s = settings();
-    QSFWorker *w = start();
+    QSFSettings s = qsf_rig_settings();
+    QSFWorker *w = qsf_rig_worker();
     uint64_t id = qsf_worker_load(w, big, &s);
     qsf_worker_cancel(w);
-    Seen *seen = finish(w, id);
+    QsfSeen *seen = qsf_rig_finish(w, id);
     assert_int_equal(seen->end.type, QSF_EVENT_ERROR);
     assert_int_equal(seen->end.code, QSF_EXIT_INT);
     assert_string_equal(seen->end_text, "loading was cancelled");
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_EMPTY);
-    load_as(w, tiny, &s); /* an old cancellation does not reach a new request */
+    qsf_rig_load(w, tiny, &s); /* an old cancellation does not reach a new request */
     qsf_worker_stop(w);
 }
 
 static void parameters_change_in_the_middle_of_an_answer(void **state) {
     (void)state;
-    Seen seen = { 0 };
-    QSFWorker *w = start_with(big, 0);
-    uint64_t id = submit(w, "on and on");
-    while (seen.text_events == 0) assert_true(take(w, id, &seen));
-    set_max(w, 1);
-    while (take(w, id, &seen)) {
+    QsfSeen seen = { 0 };
+    QSFWorker *w = qsf_rig_worker_with(big, 0);
+    uint64_t id = qsf_rig_submit(w, "on and on");
+    while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
+    qsf_rig_set_max(w, 1);
+    while (qsf_rig_take(w, id, &seen)) {
     }
     assert_int_equal(seen.end.stop, QSF_STOP_LENGTH);
     assert_true(seen.end.tokens >= 1 && seen.end.tokens < 200);
@@ -292,13 +195,13 @@ static void parameters_change_in_the_middle_of_an_answer(void **state) {
 
 static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
     (void)state;
-    QSFWorker *w = start_with(tiny, 60);
-    uint64_t id = submit(w, "hello");
+    QSFWorker *w = qsf_rig_worker_with(tiny, 60);
+    uint64_t id = qsf_rig_submit(w, "hello");
     while (qsf_worker_busy(w)) {
         struct timespec nap = { .tv_nsec = 2000000 };
         nanosleep(&nap, NULL);
     }
-    Seen *s = finish(w, id);
+    QsfSeen *s = qsf_rig_finish(w, id);
     assert_int_equal(s->text_events, 1);
     assert_true(s->tokens > 0 && s->end.tokens == 60);
     qsf_worker_stop(w);
@@ -307,18 +210,18 @@ static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
 static void a_failed_load_keeps_what_can_be_kept(void **state) {
     (void)state;
     QSFStats st;
-    QSFSettings s = settings();
-    QSFWorker *w = start_with(tiny, 5);
-    Seen *seen = finish(w, qsf_worker_load(w, "/nonexistent.gguf", &s));
+    QSFSettings s = qsf_rig_settings();
+    QSFWorker *w = qsf_rig_worker_with(tiny, 5);
+    QsfSeen *seen = qsf_rig_finish(w, qsf_worker_load(w, "/nonexistent.gguf", &s));
     assert_int_equal(seen->end.type, QSF_EVENT_ERROR);
     assert_int_equal(seen->end.code, QSF_EXIT_MODEL);
     assert_non_null(strstr(seen->end_text, "/nonexistent.gguf"));
     s.params.max_tokens = 5;
     qsf_worker_set_params(w, &s.params);
-    seen = finish(w, submit(w, "still there"));
+    seen = qsf_rig_finish(w, qsf_rig_submit(w, "still there"));
     assert_int_equal(seen->end.tokens, 5);
     s.ram_budget = 1u << 20;
-    seen = finish(w, qsf_worker_load(w, big, &s));
+    seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.code, QSF_EXIT_BUDGET);
     assert_non_null(strstr(seen->end_text, "smallest budget that works: "));
     qsf_worker_stats(w, &st);
@@ -329,14 +232,14 @@ static void a_failed_load_keeps_what_can_be_kept(void **state) {
 static void a_vocabulary_answers_nothing(void **state) {
     (void)state;
     QsfGgufBuild b = { 0 };
-    QSFSettings s = settings();
+    QSFSettings s = qsf_rig_settings();
     const char *path = qsf_test_tmp("worker_vocab.gguf");
     qsf_gb_str(&b, "general.architecture", "llama");
     qsf_gb_tiny_vocab(&b, 300);
     assert_int_equal(qsf_gb_write(&b, path), 0);
     qsf_gb_free(&b);
-    QSFWorker *w = start();
-    Seen *seen = finish(w, qsf_worker_load(w, path, &s));
+    QSFWorker *w = qsf_rig_worker();
+    QsfSeen *seen = qsf_rig_finish(w, qsf_worker_load(w, path, &s));
     assert_int_equal(seen->end.code, QSF_EXIT_MODEL);
     assert_non_null(strstr(seen->end_text, "it can only tokenize"));
     qsf_worker_stop(w);
@@ -345,58 +248,58 @@ static void a_vocabulary_answers_nothing(void **state) {
 
 static void a_template_is_changed_without_reading_the_weights_again(void **state) {
     (void)state;
-    QSFSettings s = settings();
-    QSFWorker *w = start_with(tiny, 5);
-    finish(w, submit(w, "hello"));
+    QSFSettings s = qsf_rig_settings();
+    QSFWorker *w = qsf_rig_worker_with(tiny, 5);
+    qsf_rig_finish(w, qsf_rig_submit(w, "hello"));
     snprintf(s.chat_template, sizeof s.chat_template, "raw");
-    load_as(w, tiny, &s);
-    set_max(w, 5);
-    Seen *seen = finish(w, submit(w, "hello"));
+    qsf_rig_load(w, tiny, &s);
+    qsf_rig_set_max(w, 5);
+    QsfSeen *seen = qsf_rig_finish(w, qsf_rig_submit(w, "hello"));
     assert_true(seen->end.reused_tokens > 0); /* the cache is still there */
     s.ctx = 128;
-    load_as(w, tiny, &s);
-    set_max(w, 5);
-    seen = finish(w, submit(w, "hello"));
+    qsf_rig_load(w, tiny, &s);
+    qsf_rig_set_max(w, 5);
+    seen = qsf_rig_finish(w, qsf_rig_submit(w, "hello"));
     assert_int_equal(seen->end.reused_tokens, 0);
     qsf_worker_stop(w);
 }
 
 static void streaming_with_free_memory_is_told(void **state) {
     (void)state;
-    QSFSettings s = settings();
-    QSFWorker *w = start();
-    Seen *seen = finish(w, qsf_worker_load(w, big, &s));
+    QSFSettings s = qsf_rig_settings();
+    QSFWorker *w = qsf_rig_worker();
+    QsfSeen *seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
     assert_int_equal(seen->notices, 0); /* all of it is pinned */
     s.pin = 0;                          /* asked for: no notice */
-    seen = finish(w, qsf_worker_load(w, big, &s));
+    seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->notices, 0);
     QSFStats st;
     qsf_worker_stats(w, &st);
     assert_true(st.streamed_bytes > 0 && st.pinned_bytes == 0);
-    set_max(w, 5);
-    seen = finish(w, submit(w, "hello"));
+    qsf_rig_set_max(w, 5);
+    seen = qsf_rig_finish(w, qsf_rig_submit(w, "hello"));
     qsf_worker_stats(w, &st);
     assert_true(st.bytes_read > 0 && st.io_gbps > 0 && st.stall >= 0 && st.stall <= 1);
     assert_true(st.bytes_per_token > 0);
 
     /* A little more than the least budget: the notice names one that pins everything. */
     static const char least[] = "smallest budget that works: ";
-    s = settings();
+    s = qsf_rig_settings();
     s.ram_budget = 1u << 20;
-    seen = finish(w, qsf_worker_load(w, big, &s));
+    seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.code, QSF_EXIT_BUDGET);
     const char *at = strstr(seen->end_text, least);
     assert_non_null(at);
     s.ram_budget = (strtoull(at + strlen(least), NULL, 10) + 8) << 20;
-    seen = finish(w, qsf_worker_load(w, big, &s));
+    seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
     qsf_worker_stats(w, &st);
     assert_true(st.streamed_bytes > 0);
     at = strstr(seen->notice, "--ram-budget ");
     assert_non_null(at);
     s.ram_budget = strtoull(at + strlen("--ram-budget "), NULL, 10) << 20;
-    seen = finish(w, qsf_worker_load(w, big, &s));
+    seen = qsf_rig_finish(w, qsf_worker_load(w, big, &s));
     assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
     qsf_worker_stats(w, &st);
     assert_true(st.streamed_bytes == 0);
@@ -426,16 +329,16 @@ static void *watch(void *arg) {
 
 static void another_thread_may_look_at_any_time(void **state) {
     (void)state;
-    QSFSettings s = settings();
-    QSFWorker *w = start();
+    QSFSettings s = qsf_rig_settings();
+    QSFWorker *w = qsf_rig_worker();
     Watch v = { .w = w };
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, watch, &v), 0);
     for (int i = 0; i < 3; i++) {
         s.params.max_tokens = 20;
-        load_as(w, i == 1 ? tiny : big, &s);
-        finish(w, submit(w, "hello there, what do you see"));
-        finish(w, qsf_worker_unload(w));
+        qsf_rig_load(w, i == 1 ? tiny : big, &s);
+        qsf_rig_finish(w, qsf_rig_submit(w, "hello there, what do you see"));
+        qsf_rig_finish(w, qsf_worker_unload(w));
     }
     atomic_store(&v.stop, true);
     pthread_join(thread, NULL);
@@ -445,13 +348,13 @@ static void another_thread_may_look_at_any_time(void **state) {
 
 static void stop_does_not_wait_for_the_answer(void **state) {
     (void)state;
-    QSFWorker *w = start_with(big, 0);
-    assert_true(submit(w, "an endless story") > 0);
+    QSFWorker *w = qsf_rig_worker_with(big, 0);
+    assert_true(qsf_rig_submit(w, "an endless story") > 0);
     uint64_t t = qsf_now_ns();
     qsf_worker_stop(w);
     assert_true(qsf_now_ns() - t < 2000000000u);
-    QSFSettings s = settings();
-    w = start();
+    QSFSettings s = qsf_rig_settings();
+    w = qsf_rig_worker();
     assert_true(qsf_worker_load(w, big, &s) > 0);
     qsf_worker_stop(w);
 }
@@ -468,15 +371,15 @@ static void the_real_model_tells_its_story(void **state) {
     assert_non_null(f);
     want[fread(want, 1, sizeof want - 1, f)] = '\0';
     fclose(f);
-    QSFWorker *w = start_with(path, 80);
-    Seen *s = finish(w, submit(w, "Once upon a time"));
+    QSFWorker *w = qsf_rig_worker_with(path, 80);
+    QsfSeen *s = qsf_rig_finish(w, qsf_rig_submit(w, "Once upon a time"));
     assert_string_equal(s->text, want + strlen("Once upon a time"));
 
     /* A stop string is found wherever the tokens cut it. */
     static const char *const stop[] = { "red ball" };
     QSFMessage m = { "user", "Once upon a time", 16 };
     QSFRequest r = { .messages = &m, .n_messages = 1, .stop = stop, .n_stop = 1 };
-    s = finish(w, qsf_worker_submit(w, &r));
+    s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
     assert_int_equal(s->end.stop, QSF_STOP_STRING);
     assert_int_equal(s->len, (size_t)(strstr(want, "red ball") - want) - 16);
     QSFStats st;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Live plans, on the engine thread: between two tokens, or when there is nothing else to do. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/engine/settings.h"
+#include "src/engine/worker_impl.h"
+
+#define NOTE_MAX 512
+
+void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s) {
+    pthread_mutex_lock(&w->lock);
+    w->settings = *s;
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_describe_plan(QSFWorker *w) {
+    qsf_worker_set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
+}
+
+static void tell(QSFWorker *w, int code, const char *text) {
+    QSFEvent e = { .type = QSF_EVENT_PLAN,
+                   .request = w->running,
+                   .code = code,
+                   .text = text,
+                   .text_len = strlen(text) };
+    qsf_events_push(&w->events, &e, NULL);
+}
+
+/* There is nothing to plan yet: the next model gets it. */
+static void keep_for_later(QSFWorker *w, const QSFSettings *s) {
+    qsf_worker_set_settings(w, s);
+    qsf_board_budget(&w->board, s);
+    tell(w, QSF_OK, "no model is loaded: the next one gets it");
+}
+
+void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
+    char note[NOTE_MAX];
+    QsfErr err = { 0 };
+    QSFSettings s = w->settings; /* nobody else writes it */
+    qsf_settings_take(&s, wanted, QSF_SETTING_REPLAN);
+    if (!w->loaded) {
+        keep_for_later(w, &s);
+        return;
+    }
+    int rc = qsf_runtime_replan(&w->rt, &s, note, sizeof note, &err);
+    if (rc != QSF_OK) {
+        tell(w, err.code, err.msg);
+        return;
+    }
+    qsf_worker_set_settings(w, &s);
+    qsf_board_plan(&w->board);
+    qsf_worker_describe_plan(w);
+    tell(w, QSF_OK, note);
+}
+
+void qsf_worker_take_replan(QSFWorker *w) {
+    QSFSettings s;
+    pthread_mutex_lock(&w->lock);
+    bool waits = w->replan.waits && atomic_load(&w->cancel) == 0; /* else after the answer, which ends now */
+    if (waits) s = w->replan.settings;
+    if (waits) w->replan.waits = false;
+    pthread_mutex_unlock(&w->lock);
+    if (waits) qsf_worker_do_replan(w, &s);
+}
+
+void qsf_worker_replan(QSFWorker *w, const QSFSettings *s) {
+    pthread_mutex_lock(&w->lock);
+    w->replan = (QsfReplan){ .waits = true, .first = w->command.kind == QSF_COMMAND_NONE, .settings = *s };
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_settings(QSFWorker *w, QSFSettings *s) {
+    pthread_mutex_lock(&w->lock);
+    *s = w->settings;
+    s->params = w->params;
+    pthread_mutex_unlock(&w->lock);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Plans that change while the background engine lives: in the middle of an answer, while loading, idle, without a
+ * model, and refused. Whatever happens, the tokens stay the same. */
+#include "tests/harness/qsf_test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "qsf_cli.h"
+#include "src/base/clock.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/worker_rig.h"
+
+#define CTX    512
+#define PROMPT "on and on"
+
+static char big[256];
+static char whole[65536]; /* the answer to PROMPT until the context is full, undisturbed */
+
+static QSFSettings settings(void) {
+    QSFSettings s = qsf_rig_settings();
+    s.ctx = CTX;
+    return s;
+}
+
+static QSFWorker *start(void) {
+    QSFSettings s = settings();
+    QSFWorker *w = qsf_rig_worker();
+    qsf_rig_load(w, big, &s);
+    return w;
+}
+
+static void set(QSFSettings *s, const char *name, const char *value) {
+    char err[256];
+    assert_int_equal(qsf_setting_set(s, qsf_setting_find(name), value, err, sizeof err), 0);
+}
+
+/* The smallest budget in MB that a refusal names. */
+static uint64_t smallest(const char *text) {
+    static const char last[] = "smallest budget that works: ";
+    const char *at = strstr(text, last);
+    if (at == NULL) fail_msg("no budget in: %s", text);
+    return strtoull(at + strlen(last), NULL, 10);
+}
+
+/* What the worker would need now. */
+static uint64_t least_mb(QSFWorker *w, const QSFSettings *s) {
+    QSFSettings tight = *s;
+    tight.ram_budget = 1u << 20;
+    qsf_worker_replan(w, &tight);
+    QsfSeen *seen = qsf_rig_plan(w);
+    assert_int_equal(seen->plan_code, QSF_EXIT_BUDGET);
+    return smallest(seen->plan_text);
+}
+
+typedef struct Step {
+    const char *name, *value;
+} Step;
+
+/* Each is asked for when the one before was taken, in one answer. */
+static const Step steps[] = {
+    { "pin", "0" },       { "threads", "1" },  { "slots", "1" }, { "slots", "4" },     { "io", "pread" },
+    { "direct", "on" },   { "direct", "off" }, { "io", "mmap" }, { "ram-budget", "" }, { "pin", "auto" },
+    { "ram-budget", "2G" }, { "threads", "3" }, { "pin", "3M" }, { "io", "auto" },
+};
+enum { N_STEPS = sizeof steps / sizeof steps[0] };
+
+static void next_step(QSFWorker *w, QSFSettings *s, uint32_t i, uint64_t least) {
+    char value[32];
+    snprintf(value, sizeof value, "%llu", (unsigned long long)least + 1);
+    set(s, steps[i].name, steps[i].value[0] != '\0' ? steps[i].value : value);
+    qsf_worker_replan(w, s);
+}
+
+static void the_same_tokens_under_any_plan(void **state) {
+    (void)state;
+    static QsfSeen seen;
+    QSFSettings s = settings();
+    QSFStats st;
+    QSFWorker *w = start();
+    uint64_t least = least_mb(w, &s);
+    memset(&seen, 0, sizeof seen);
+    uint64_t id = qsf_rig_submit(w, PROMPT);
+    while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
+    for (uint32_t i = 0; i < N_STEPS; i++) {
+        next_step(w, &s, i, least);
+        while (seen.plans <= i) assert_true(qsf_rig_take(w, id, &seen));
+        if (seen.plan_code != 0) fail_msg("%s %s: %s", steps[i].name, steps[i].value, seen.plan_text);
+        assert_non_null(strstr(seen.plan_text, " MB"));
+        qsf_worker_stats(w, &st);
+        uint64_t sum = 0;
+        for (uint32_t k = 0; k < st.n_mem; k++) sum += st.mem[k].used;
+        assert_true(sum <= st.budget);
+    }
+    qsf_rig_set_max(w, 1);
+    while (qsf_rig_take(w, id, &seen)) {
+    }
+    assert_int_equal(seen.end.type, QSF_EVENT_DONE);
+    assert_int_equal(seen.end.stop, QSF_STOP_LENGTH);
+    assert_memory_equal(seen.text, whole, seen.len);
+    assert_int_equal(st.threads, 3);
+    assert_true(st.streamed_bytes > 0);
+    qsf_worker_stop(w);
+}
+
+static void refused_and_the_answer_goes_on(void **state) {
+    (void)state;
+    static QsfSeen seen;
+    QSFSettings s = settings(), now;
+    QSFWorker *w = start();
+    memset(&seen, 0, sizeof seen);
+    uint64_t id = qsf_rig_submit(w, PROMPT);
+    while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
+    s.ram_budget = 1u << 20;
+    qsf_worker_replan(w, &s);
+    while (seen.plans == 0) assert_true(qsf_rig_take(w, id, &seen));
+    assert_int_equal(seen.plan_code, QSF_EXIT_BUDGET);
+    uint64_t mb = smallest(seen.plan_text);
+    qsf_worker_settings(w, &now);
+    assert_true(now.ram_budget == QSF_RIG_BUDGET);
+    s.ram_budget = mb << 20; /* what the refusal names, works */
+    qsf_worker_replan(w, &s);
+    while (seen.plans == 1) assert_true(qsf_rig_take(w, id, &seen));
+    if (seen.plan_code != 0) fail_msg("%s", seen.plan_text);
+    qsf_worker_settings(w, &now);
+    assert_true(now.ram_budget == mb << 20);
+    while (qsf_rig_take(w, id, &seen)) {
+    }
+    assert_int_equal(seen.end.stop, QSF_STOP_CONTEXT);
+    assert_string_equal(seen.text, whole);
+    qsf_worker_stop(w);
+}
+
+static void without_a_model_the_next_one_gets_it(void **state) {
+    (void)state;
+    QSFSettings s = settings(), now;
+    QSFStats st;
+    QSFWorker *w = qsf_rig_worker();
+    s.ram_budget = 300u << 20;
+    s.threads = 1;
+    s.ctx = 99; /* no matter of plans */
+    qsf_worker_replan(w, &s);
+    assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
+    qsf_worker_settings(w, &now);
+    assert_true(now.ram_budget == 300u << 20 && now.threads == 1 && now.ctx == 0);
+    qsf_worker_stats(w, &st);
+    assert_int_equal(st.state, QSF_STATE_EMPTY);
+    assert_true(st.budget == 300u << 20);
+    qsf_worker_stop(w);
+}
+
+static void while_loading_it_comes_right_after(void **state) {
+    (void)state;
+    QSFSettings s = settings();
+    QSFStats st;
+    QSFWorker *w = qsf_rig_worker();
+    uint64_t id = qsf_worker_load(w, big, &s);
+    s.pin = 0;
+    s.threads = 1;
+    qsf_worker_replan(w, &s);
+    QsfSeen *seen = qsf_rig_finish(w, id);
+    assert_int_equal(seen->end.type, QSF_EVENT_LOADED);
+    seen = qsf_rig_plan(w);
+    if (seen->plan_code != 0) fail_msg("%s", seen->plan_text);
+    qsf_worker_stats(w, &st);
+    assert_true(st.threads == 1 && st.pinned_bytes == 0 && st.streamed_bytes > 0);
+    qsf_rig_set_max(w, 20);
+    seen = qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    assert_memory_equal(seen->text, whole, seen->len);
+    qsf_worker_stop(w);
+}
+
+static void idle_after_a_cancelled_answer(void **state) {
+    (void)state;
+    QSFSettings s = settings();
+    QSFWorker *w = start();
+    uint64_t id = qsf_rig_submit(w, PROMPT);
+    qsf_worker_cancel(w);
+    qsf_rig_finish(w, id);
+    s.pin = 0;
+    qsf_worker_replan(w, &s);
+    QsfSeen *seen = qsf_rig_plan(w);
+    if (seen->plan_code != 0) fail_msg("%s", seen->plan_text);
+    s.pin = UINT64_MAX;
+    qsf_worker_replan(w, &s);
+    seen = qsf_rig_plan(w);
+    if (seen->plan_code != 0) fail_msg("%s", seen->plan_text);
+    seen = qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    assert_string_equal(seen->text, whole);
+    qsf_worker_stop(w);
+}
+
+static void memory_really_goes_back(void **state) {
+    (void)state;
+    if (getenv("QSF_SAN") != NULL && strcmp(getenv("QSF_SAN"), "yes") == 0) {
+        printf("skip: sanitizers keep freed memory\n");
+        skip();
+    }
+    QSFSettings s = settings();
+    QSFStats st;
+    QSFWorker *w = start();
+    qsf_rig_set_max(w, 10);
+    qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    uint64_t before = qsf_rss_bytes(), least = least_mb(w, &s);
+    s.ram_budget = (least + 2) << 20;
+    qsf_worker_replan(w, &s);
+    QsfSeen *seen = qsf_rig_plan(w);
+    if (seen->plan_code != 0) fail_msg("%s", seen->plan_text);
+    qsf_worker_stats(w, &st);
+    printf("%.1f MB, then %.1f MB, at most %.1f of %.1f MB\n", (double)before / 1048576, (double)st.rss / 1048576,
+           (double)st.peak_rss / 1048576, (double)st.budget / 1048576);
+    assert_true(st.budget == s.ram_budget && st.streamed_bytes > 0);
+    assert_true(before > st.budget && st.rss <= st.budget);
+    assert_true(st.peak_rss <= st.budget);
+    seen = qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    assert_memory_equal(seen->text, whole, seen->len);
+    assert_true(qsf_peak_rss_bytes() <= st.budget);
+    qsf_worker_stop(w);
+}
+
+static void figures_of_layers_and_of_memory(void **state) {
+    (void)state;
+    QSFLayerStats l[16];
+    QSFSettings s = settings();
+    QSFStats st;
+    QSFWorker *w = qsf_rig_worker();
+    assert_int_equal(qsf_worker_layers(w, l, 16), 0);
+    assert_null(qsf_worker_describe(w, "memory"));
+    s.pin = 8u << 20;
+    qsf_rig_load(w, big, &s);
+    qsf_rig_set_max(w, 10);
+    qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    qsf_worker_stats(w, &st);
+    assert_int_equal(qsf_worker_layers(w, NULL, 0), st.n_layers + 1);
+    assert_int_equal(qsf_worker_layers(w, l, 16), st.n_layers + 1);
+    uint64_t weights = 0, pinned = 0, read = 0;
+    for (uint32_t i = 0; i <= st.n_layers; i++) {
+        weights += l[i].weight_bytes;
+        pinned += l[i].pinned_bytes;
+        read += l[i].read_bytes;
+        assert_true(l[i].compute_ns > 0);
+    }
+    assert_true(weights == st.pinned_bytes + st.streamed_bytes && pinned == st.pinned_bytes);
+    assert_true(pinned > 0 && pinned <= 8u << 20 && read > 0);
+    assert_true(st.pin_done == st.pin_total && st.pin_done == st.pinned_bytes);
+    assert_true(st.compute_ms > 0 && st.io_name[0] != '\0');
+    assert_true(st.bytes_per_token > 0.9 * (double)st.streamed_bytes);
+    assert_true(st.bytes_per_token < 1.1 * (double)st.streamed_bytes);
+    char *text = qsf_worker_describe(w, "memory");
+    assert_non_null(text);
+    assert_non_null(strstr(text, "pinned weights"));
+    assert_true(text[strlen(text) - 1] == '\n');
+    free(text);
+    qsf_worker_stop(w);
+}
+
+static void another_model_while_weights_are_still_read(void **state) {
+    (void)state;
+    QSFSettings s = settings();
+    QSFStats st;
+    QSFWorker *w = qsf_rig_worker();
+    for (int i = 0; i < 4; i++) {
+        qsf_rig_load(w, big, &s);
+        qsf_worker_stats(w, &st);
+        assert_true(st.pin_done <= st.pin_total && st.pin_total > 0);
+    }
+    qsf_rig_set_max(w, 10);
+    QsfSeen *seen = qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    assert_memory_equal(seen->text, whole, seen->len);
+    qsf_worker_stop(w);
+}
+
+typedef struct Watch {
+    QSFWorker *w;
+    atomic_bool stop;
+} Watch;
+
+static void *watch(void *arg) {
+    Watch *v = arg;
+    QSFLayerStats l[16];
+    QSFSettings s;
+    QSFStats st;
+    while (!atomic_load(&v->stop)) {
+        qsf_worker_stats(v->w, &st);
+        qsf_worker_layers(v->w, l, 16);
+        qsf_worker_settings(v->w, &s);
+        free(qsf_worker_describe(v->w, "memory"));
+        free(qsf_worker_describe(v->w, "plan"));
+    }
+    return NULL;
+}
+
+static void another_thread_may_look_meanwhile(void **state) {
+    (void)state;
+    static QsfSeen seen;
+    QSFSettings s = settings();
+    QSFWorker *w = start();
+    Watch v = { .w = w };
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, watch, &v), 0);
+    memset(&seen, 0, sizeof seen);
+    uint64_t id = qsf_rig_submit(w, PROMPT);
+    while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
+    for (uint32_t i = 0; i < 6; i++) {
+        s.pin = i % 2 == 0 ? 0 : UINT64_MAX;
+        s.threads = 1 + (int32_t)i % 3;
+        qsf_worker_replan(w, &s);
+        while (seen.plans <= i) assert_true(qsf_rig_take(w, id, &seen));
+    }
+    qsf_worker_cancel(w);
+    while (qsf_rig_take(w, id, &seen)) {
+    }
+    atomic_store(&v.stop, true);
+    pthread_join(thread, NULL);
+    assert_memory_equal(seen.text, whole, seen.len);
+    qsf_worker_stop(w);
+}
+
+static int setup(void **state) {
+    (void)state;
+    unsetenv("QSF_CPU_MASK");
+    snprintf(big, sizeof big, "%s", qsf_test_tmp("plan_big.gguf"));
+    const QsfTinySpec spec = {
+        .layers = 6, .hidden = 256, .heads = 8, .kv_heads = 4, .ffn = 1024, .ctx = 1024, .vocab = 2000
+    };
+    if (qsf_test_write_tiny_llama(big, &spec) != 0) return -1;
+    QSFWorker *w = start();
+    snprintf(whole, sizeof whole, "%s", qsf_rig_finish(w, qsf_rig_submit(w, PROMPT))->text);
+    qsf_worker_stop(w);
+    return whole[0] == '\0';
+}
+
+static int teardown(void **state) {
+    (void)state;
+    return unlink(big);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_tokens_under_any_plan),
+        cmocka_unit_test(refused_and_the_answer_goes_on),
+        cmocka_unit_test(without_a_model_the_next_one_gets_it),
+        cmocka_unit_test(while_loading_it_comes_right_after),
+        cmocka_unit_test(idle_after_a_cancelled_answer),
+        cmocka_unit_test(memory_really_goes_back),
+        cmocka_unit_test(figures_of_layers_and_of_memory),
+        cmocka_unit_test(another_model_while_weights_are_still_read),
+        cmocka_unit_test(another_thread_may_look_meanwhile),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/engine/live.h"
 #include "src/engine/timeline.h"
 #include "src/sample/rng.h"
 
@@ -16,13 +17,16 @@
 #define MIB         1048576.0
 
 struct QSFConfig {
-    QSFSettings settings;
+    QsfLive *live;        /* budget and threads, shared with engines */
+    QSFSettings settings; /* the rest */
     float quality;
 };
 
 struct QSFEngine {
     QsfRuntime rt;
     QsfTimeline timeline;
+    QsfFollower follower;
+    bool generating;
 };
 
 _Static_assert(sizeof(int) == sizeof(int32_t), "token ids of the public functions are int");
@@ -45,23 +49,26 @@ static void config_init(QSFConfig *c) {
 }
 
 QSFConfig *qsf_config_default(void) {
-    QSFConfig *c = malloc(sizeof *c);
-    if (c == NULL) {
-        qsf_err_set(begin(), QSF_E_RUNTIME, "out of memory");
-        return NULL;
-    }
-    config_init(c);
-    return c;
+    QSFConfig *c = calloc(1, sizeof *c);
+    if (c != NULL) config_init(c);
+    if (c != NULL) c->live = qsf_live_new(&c->settings);
+    if (c != NULL && c->live != NULL) return c;
+    free(c);
+    qsf_err_set(begin(), QSF_E_RUNTIME, "out of memory");
+    return NULL;
+}
+
+static uint64_t budget_bytes(size_t megabytes) {
+    const size_t most = SIZE_MAX >> 24; /* an exabyte: sums of sizes stay far from overflow */
+    return (uint64_t)(megabytes < most ? megabytes : most) << 20;
 }
 
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes) {
-    const size_t most = SIZE_MAX >> 24; /* an exabyte: sums of sizes stay far from overflow */
-    c->settings.ram_budget = (uint64_t)(megabytes < most ? megabytes : most) << 20;
-    c->settings.ram_percent = 0;
+    qsf_live_set_budget(c->live, budget_bytes(megabytes));
 }
 
 void qsf_config_set_threads(QSFConfig *c, int n) {
-    c->settings.threads = n <= 0 ? 0 : n < THREADS_MAX ? n : THREADS_MAX;
+    qsf_live_set_threads(c->live, n <= 0 ? 0 : n < THREADS_MAX ? n : THREADS_MAX);
 }
 
 void qsf_config_set_max_seq_len(QSFConfig *c, int n) {
@@ -70,7 +77,11 @@ void qsf_config_set_max_seq_len(QSFConfig *c, int n) {
 
 void qsf_config_set_quality(QSFConfig *c, float quality) { c->quality = quality; }
 
-void qsf_config_free(QSFConfig *c) { free(c); }
+void qsf_config_free(QSFConfig *c) {
+    if (c == NULL) return;
+    qsf_live_release(c->live);
+    free(c);
+}
 
 /* ---- engine ---- */
 
@@ -79,6 +90,7 @@ static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfEr
         return qsf_err_set(err, QSF_E_USAGE, "quality %.2f: 1.0 is the only quality there is yet",
                            (double)c->quality);
     QsfRuntimeOptions o = { .settings = c->settings };
+    qsf_follower_init(&e->follower, c->live, &o.settings);
     int rc = qsf_runtime_open(&e->rt, path, &o, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_timeline_init(&e->timeline, &e->rt, err);
@@ -88,7 +100,7 @@ static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfEr
 
 QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
     QsfErr *err = begin();
-    QSFConfig c;
+    QSFConfig c = { 0 };
     if (model_path == NULL) {
         qsf_err_set(err, QSF_E_USAGE, "no model path was given");
         return NULL;
@@ -101,6 +113,7 @@ QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
         return NULL;
     }
     if (open_engine(e, model_path, &c, err) == QSF_OK) return e;
+    qsf_follower_end(&e->follower);
     free(e);
     return NULL;
 }
@@ -109,8 +122,32 @@ void qsf_free(QSFEngine *e) {
     if (e == NULL) return;
     qsf_timeline_free(&e->timeline);
     qsf_runtime_close(&e->rt);
+    qsf_follower_end(&e->follower);
     free(e);
 }
+
+/* ---- the budget, live ---- */
+
+/* Takes over what was set in the configuration meanwhile. What cannot be met is left alone: the old plan goes on. */
+static void follow(QSFEngine *e) {
+    QSFSettings s = e->rt.settings;
+    char note[512];
+    if (qsf_follower_take(&e->follower, &s)) qsf_runtime_replan(&e->rt, &s, note, sizeof note, NULL);
+}
+
+int qsf_set_ram_budget(QSFEngine *e, size_t megabytes) {
+    QsfErr *err = begin();
+    char note[512];
+    if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "engine is NULL");
+    if (e->generating)
+        return qsf_err_set(err, QSF_E_RUNTIME, "a callback cannot change its engine: use qsf_config_set_ram_budget");
+    QSFSettings s = e->rt.settings;
+    s.ram_budget = budget_bytes(megabytes);
+    s.ram_percent = 0;
+    return qsf_runtime_replan(&e->rt, &s, note, sizeof note, err);
+}
+
+size_t qsf_ram_budget(const QSFEngine *e) { return e != NULL ? (size_t)(e->rt.budget >> 20) : 0; }
 
 /* ---- text ---- */
 
@@ -167,6 +204,7 @@ typedef struct Call {
     QSFParams params;
     QSFTokenCallback callback;
     void *user_data;
+    QSFEngine *engine;
 } Call;
 
 static void on_params(void *arg, QSFParams *out) { *out = ((const Call *)arg)->params; }
@@ -177,6 +215,8 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     if (c->callback != NULL) c->callback(id, text, c->user_data);
     return 0;
 }
+
+static void on_between(void *arg) { follow(((const Call *)arg)->engine); }
 
 static int check_sampling(float temperature, float top_p, QsfErr *err) {
     if (!(temperature >= 0 && isfinite(temperature)))
@@ -199,16 +239,20 @@ int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float tempera
     int rc = check_sampling(temperature, top_p, err);
     if (rc == QSF_OK) rc = encode(e, prompt, &ids, err);
     if (rc == QSF_OK && max_tokens > 0) {
-        Call c = { .params = sampling(temperature, top_p), .callback = callback, .user_data = user_data };
+        Call c = { sampling(temperature, top_p), callback, user_data, e };
+        follow(e);
         c.params.max_tokens = max_tokens;
         QsfGenerate g = { .prompt = ids.data,
                           .n_prompt = ids.n,
                           .continues = true,
                           .params = on_params,
                           .text = on_text,
+                          .between = on_between,
                           .arg = &c };
         QsfGenerated out;
+        e->generating = true;
         rc = qsf_timeline_generate(&e->timeline, &g, &out, err);
+        e->generating = false;
         if (rc == QSF_OK && out.stop == QSF_STOP_CONTEXT)
             rc = qsf_err_set(err, QSF_E_CONTEXT, "the context of %u tokens is full",
                              (unsigned)qsf_forward_ctx(e->rt.fwd));
@@ -223,6 +267,7 @@ float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens) {
         qsf_err_set(err, QSF_E_USAGE, "engine or tokens are NULL, or there is no token");
         return NULL;
     }
+    follow(e);
     if (qsf_timeline_prefill(&e->timeline, tokens, (size_t)num_tokens, NULL, err) != QSF_OK) return NULL;
     return qsf_forward_logits(e->rt.fwd);
 }

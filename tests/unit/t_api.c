@@ -103,6 +103,103 @@ static void generate_delivers_and_says_how_it_ended(void **state) {
     qsf_free(e);
 }
 
+typedef struct Live {
+    Heard heard;
+    QSFConfig *config;
+    QSFEngine *engine;
+    int refused; /* what qsf_set_ram_budget said within the callback */
+} Live;
+
+/* Every few tokens something else, from within the callback. */
+static void change_and_hear(int token_id, const char *text, void *user_data) {
+    Live *l = user_data;
+    hear(token_id, text, &l->heard);
+    if (token_id < 0) return;
+    if (l->heard.calls == 5) qsf_config_set_ram_budget(l->config, 300);
+    if (l->heard.calls == 8) qsf_config_set_threads(l->config, 1);
+    if (l->heard.calls == 10) qsf_config_set_ram_budget(l->config, 1); /* cannot be met: the old one stays */
+    if (l->heard.calls == 12) l->refused = qsf_set_ram_budget(l->engine, 400);
+    if (l->heard.calls == 15) qsf_config_set_threads(l->config, 3);
+}
+
+static void a_configuration_is_followed_live(void **state) {
+    (void)state;
+    Live l = { .config = qsf_config_default() };
+    Heard calm = { 0 };
+    assert_non_null(l.config);
+    qsf_config_set_ram_budget(l.config, 500);
+    qsf_config_set_max_seq_len(l.config, 128);
+    l.engine = qsf_load(tiny, l.config);
+    if (l.engine == NULL) fail_msg("%s", qsf_error());
+    assert_int_equal(qsf_ram_budget(l.engine), 500);
+    assert_int_equal(qsf_generate(l.engine, "hello", 40, 0, 1, hear, &calm), 0);
+    assert_int_equal(qsf_generate(l.engine, "hello", 40, 0, 1, change_and_hear, &l), 0);
+    assert_string_equal(l.heard.text, calm.text);
+    assert_int_equal(qsf_ram_budget(l.engine), 300);
+    if (l.heard.calls >= 12) assert_int_equal(l.refused, 1);
+
+    /* Before the next call, and after the configuration is gone, too. */
+    qsf_config_set_ram_budget(l.config, 600);
+    assert_int_equal(qsf_ram_budget(l.engine), 300);
+    qsf_config_free(l.config);
+    Heard again = { 0 };
+    assert_int_equal(qsf_generate(l.engine, "hello", 40, 0, 1, hear, &again), 0);
+    assert_string_equal(again.text, calm.text);
+    assert_int_equal(qsf_ram_budget(l.engine), 600);
+    qsf_free(l.engine);
+}
+
+static void a_budget_is_set_at_once_or_refused(void **state) {
+    (void)state;
+    static const char least[] = "smallest budget that works: ";
+    QSFEngine *e = load(tiny);
+    assert_int_equal(qsf_ram_budget(e), 200);
+    assert_int_equal(qsf_set_ram_budget(e, 1), 4);
+    const char *at = strstr(qsf_error(), least);
+    assert_non_null(at);
+    size_t mb = strtoul(at + strlen(least), NULL, 10);
+    assert_int_equal(qsf_ram_budget(e), 200);
+    assert_int_equal(qsf_set_ram_budget(e, mb), 0);
+    assert_string_equal(qsf_error(), "");
+    assert_int_equal(qsf_ram_budget(e), mb);
+    assert_int_equal(qsf_generate(e, "hello", 5, 0, 1, NULL, NULL), 0);
+    assert_int_equal(qsf_set_ram_budget(e, 0), 0); /* auto */
+    assert_true(qsf_ram_budget(e) > 0);
+    assert_int_equal(qsf_set_ram_budget(NULL, 100), 2);
+    assert_int_equal(qsf_ram_budget(NULL), 0);
+    qsf_free(e);
+}
+
+static void *turn_the_knobs(void *arg) {
+    Live *l = arg;
+    for (int i = 0; i < 200; i++) {
+        qsf_config_set_ram_budget(l->config, 200 + (size_t)i % 3 * 50);
+        qsf_config_set_threads(l->config, 1 + i % 2);
+        usleep(500);
+    }
+    return NULL;
+}
+
+static void another_thread_turns_the_knobs(void **state) {
+    (void)state;
+    Live l = { .config = qsf_config_default() };
+    Heard calm = { 0 };
+    pthread_t t;
+    qsf_config_set_max_seq_len(l.config, 128);
+    l.engine = qsf_load(tiny, l.config);
+    assert_non_null(l.engine);
+    assert_int_equal(qsf_generate(l.engine, "hello", 60, 0, 1, hear, &calm), 0);
+    assert_int_equal(pthread_create(&t, NULL, turn_the_knobs, &l), 0);
+    for (int i = 0; i < 10; i++) {
+        Heard h = { 0 };
+        assert_int_equal(qsf_generate(l.engine, "hello", 60, 0, 1, hear, &h), 0);
+        assert_string_equal(h.text, calm.text);
+    }
+    pthread_join(t, NULL);
+    qsf_free(l.engine);
+    qsf_config_free(l.config);
+}
+
 static void forward_gives_the_last_logits(void **state) {
     (void)state;
     static const int ids[] = { 1, 270, 280, 290, 265, 266 };
@@ -189,6 +286,9 @@ int main(void) {
         cmocka_unit_test(loading_fails_with_a_reason),
         cmocka_unit_test(text_and_tokens),
         cmocka_unit_test(generate_delivers_and_says_how_it_ended),
+        cmocka_unit_test(a_configuration_is_followed_live),
+        cmocka_unit_test(a_budget_is_set_at_once_or_refused),
+        cmocka_unit_test(another_thread_turns_the_knobs),
         cmocka_unit_test(forward_gives_the_last_logits),
         cmocka_unit_test(sample_follows_the_logits),
         cmocka_unit_test(errors_belong_to_their_thread),

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A value is stored before its number goes up, so that who sees the new number sees that value or a later one. */
+#include "src/engine/live.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct QsfLive {
+    atomic_int refs;
+    atomic_uint_fast64_t budget;
+    atomic_int threads;
+    atomic_uint budget_n, threads_n; /* how often each was set */
+};
+
+QsfLive *qsf_live_new(const QSFSettings *s) {
+    QsfLive *l = calloc(1, sizeof *l);
+    if (l == NULL) return NULL;
+    atomic_init(&l->refs, 1);
+    atomic_init(&l->budget, s->ram_budget);
+    atomic_init(&l->threads, s->threads);
+    return l;
+}
+
+void qsf_live_release(QsfLive *l) {
+    if (l != NULL && atomic_fetch_sub(&l->refs, 1) == 1) free(l);
+}
+
+void qsf_live_set_budget(QsfLive *l, uint64_t bytes) {
+    atomic_store(&l->budget, bytes);
+    atomic_fetch_add(&l->budget_n, 1);
+}
+
+void qsf_live_set_threads(QsfLive *l, int32_t threads) {
+    atomic_store(&l->threads, threads);
+    atomic_fetch_add(&l->threads_n, 1);
+}
+
+static bool take_budget(QsfFollower *f, QSFSettings *s) {
+    unsigned n = atomic_load(&f->live->budget_n);
+    if (n == f->budget_seen) return false;
+    f->budget_seen = n;
+    s->ram_budget = atomic_load(&f->live->budget);
+    s->ram_percent = 0;
+    return true;
+}
+
+static bool take_threads(QsfFollower *f, QSFSettings *s) {
+    unsigned n = atomic_load(&f->live->threads_n);
+    if (n == f->threads_seen) return false;
+    f->threads_seen = n;
+    s->threads = atomic_load(&f->live->threads);
+    return true;
+}
+
+void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s) {
+    *f = (QsfFollower){ .live = l };
+    if (l == NULL) return;
+    atomic_fetch_add(&l->refs, 1);
+    qsf_follower_take(f, s);
+}
+
+void qsf_follower_end(QsfFollower *f) {
+    qsf_live_release(f->live);
+    f->live = NULL;
+}
+
+bool qsf_follower_take(QsfFollower *f, QSFSettings *s) {
+    if (f->live == NULL) return false;
+    bool budget = take_budget(f, s), threads = take_threads(f, s);
+    return budget || threads;
+}

@@ -43,39 +43,43 @@ static void fill_ids(int32_t *ids, size_t n, uint32_t n_vocab) {
 }
 
 /* One repeat; *f gets its figures. */
-static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunFigures *f, QsfErr *err) {
-    QsfForwardStats s;
+static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter *m, RunFigures *f, QsfErr *err) {
+    QsfForwardStats before = m->s;
     qsf_forward_truncate(rt->fwd, 0);
     uint64_t t0 = qsf_now_ns();
     if (b->n_prompt && qsf_forward_eval(rt->fwd, ids, (size_t)b->n_prompt, NULL, NULL, err)) return err->code;
     uint64_t t1 = qsf_now_ns();
-    qsf_forward_stats_reset(rt->fwd); /* bytes per token and waits are those of decoding */
+    run_meter_begin(m);
     for (int64_t i = 0; i < b->n_gen; i++)
         if (qsf_forward_eval(rt->fwd, ids + b->n_prompt + i, 1, NULL, NULL, err)) return err->code;
     uint64_t t2 = qsf_now_ns();
-    qsf_forward_stats(rt->fwd, &s);
+    run_meter_end(m);
+    QsfForwardStats s = run_meter_since(m, &before);
     QsfGenerated g = {.prompt_tokens = (uint32_t)b->n_prompt, .tokens = (uint32_t)b->n_gen + 1,
                       .prefill_ns = t1 - t0, .decode_ns = t2 - t1, .ttft_ns = t1 - t0};
     *f = run_figures(&s, &g);
     return QSF_OK;
 }
 
-static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunFigures *f) {
+static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunMeter *m, const RunFigures *f) {
     QsfStrbuf out = QSF_STRBUF_INIT;
     if (o->json) {
         qsf_strbuf_addf(&out, "{\"prompt_tokens\": %lld, \"tokens\": %lld, \"repeats\": %lld", (long long)b->n_prompt,
                         (long long)b->n_gen, (long long)b->repeats);
         run_put_figures(&out, f, rt);
+        run_put_layers(&out, m);
         qsf_strbuf_adds(&out, "}\n");
     } else {
         qsf_strbuf_addf(&out, "prefill  %6lld tokens  %9.2f tok/s\n", (long long)b->n_prompt, f->prefill_tps);
         qsf_strbuf_addf(&out, "decode   %6lld tokens  %9.2f tok/s\n", (long long)b->n_gen, f->decode_tps);
-        qsf_strbuf_addf(&out, "streamed %.1f MB a token, %.2f GB/s, waited %.0f ms\n", f->bytes_per_token / 1048576, f->io_gbps, f->wait_ms);
+        qsf_strbuf_addf(&out, "streamed %.1f MB a token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f->bytes_per_token / 1048576,
+                        f->io_gbps, f->wait_ms, 100 * f->stall);
         qsf_strbuf_addf(&out, "peak RSS %.1f of %.1f MB, %d threads, %s; medians of %lld\n", (double)qsf_peak_rss_bytes() / 1048576,
                         (double)rt->budget / 1048576, rt->threads, qk_level_name(rt->table.level), (long long)b->repeats);
     }
     int rc = run_write_raw(qsf_strbuf_str(&out), out.len);
     qsf_strbuf_free(&out);
+    if (!rc && o->stats) run_print_stats(m);
     return rc;
 }
 
@@ -96,16 +100,20 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
     size_t n_ids = (size_t)(b->n_prompt + b->n_gen);
     int32_t *ids = calloc(n_ids + 1, sizeof *ids);
     RunFigures *all = calloc((size_t)b->repeats, sizeof *all);
+    RunMeter meter = {0};
     QsfErr err = {0};
     int rc = ids && all ? QSF_OK : qsf_err_set(&err, QSF_E_RUNTIME, "--bench: out of memory");
+    if (!rc) rc = run_meter_init(&meter, rt, &err);
+    if (!rc) rc = qsf_forward_settle(rt->fwd, NULL, NULL, &err); /* weights on their way to RAM are not measured */
     if (!rc) fill_ids(ids, n_ids, rt->model.hp.n_vocab);
-    for (int64_t i = 0; !rc && i < b->repeats; i++) rc = measure(rt, b, ids, &all[i], &err);
+    for (int64_t i = 0; !rc && i < b->repeats; i++) rc = measure(rt, b, ids, &meter, &all[i], &err);
     if (rc) {
         rc = run_fail(&err);
     } else {
         RunFigures m = medians(all, (size_t)b->repeats);
-        rc = report(o, b, rt, &m);
+        rc = report(o, b, rt, &meter, &m);
     }
+    run_meter_free(&meter);
     free(ids);
     free(all);
     return rc;
@@ -130,6 +138,6 @@ int run_bench(const RunOptions *o) {
     } else {
         rc = repeat(&rt, o, &b);
     }
-    qsf_runtime_close(&rt);
+    run_close(&rt, o);
     return rc;
 }

@@ -12,6 +12,7 @@
 typedef struct Answer {
     const RunOptions *o;
     QSFParams params;
+    RunMeter meter;
     QsfStrbuf text;   /* --json: the whole answer */
     char last;        /* last byte written */
     int rc;           /* a failed write */
@@ -55,6 +56,11 @@ static void on_params(void *arg, QSFParams *out) {
     *out = ((Answer *)arg)->params;
 }
 
+/* The prompt is read: decoding begins. */
+static void on_tick(void *arg, const QsfSampled *s) {
+    if (!s) run_meter_begin(&((Answer *)arg)->meter);
+}
+
 static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     Answer *a = arg;
     (void)id;
@@ -72,9 +78,9 @@ static int finish_text(Answer *a) {
     return a->rc;
 }
 
-static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g, const QsfForwardStats *s) {
+static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g) {
     QsfStrbuf b = QSF_STRBUF_INIT;
-    RunFigures f = run_figures(s, g);
+    RunFigures f = run_figures(&a->meter.s, g);
     qsf_strbuf_adds(&b, "{\"text\": ");
     qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
     qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu", g->prompt_tokens,
@@ -86,13 +92,14 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g, c
     return rc;
 }
 
-static void print_timings(const QsfGenerated *g, const QsfForwardStats *s) {
-    RunFigures f = run_figures(s, g);
+static void print_timings(const QsfGenerated *g, const RunMeter *m) {
+    RunFigures f = run_figures(&m->s, g);
     fprintf(stderr, "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; seed %llu\n",
             g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
             (unsigned long long)g->seed);
-    if (s->bytes_read)
-        fprintf(stderr, "read %.1f MB, %.2f GB/s, waited %.0f ms\n", (double)s->bytes_read / 1048576, f.io_gbps, f.wait_ms);
+    if (m->s.bytes_read)
+        fprintf(stderr, "read %.1f MB a token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f.bytes_per_token / 1048576,
+                f.io_gbps, f.wait_ms, 100 * f.stall);
 }
 
 static int exit_code(const Answer *a, const QsfGenerated *g) {
@@ -106,27 +113,36 @@ static int exit_code(const Answer *a, const QsfGenerated *g) {
     return g->stop == QSF_STOP_LENGTH && a->o->fail_on_length ? QSF_EXIT_LENGTH : QSF_EXIT_OK;
 }
 
+/* What is said about an answer that came to its end. */
+static int report(Answer *a, const QsfRuntime *rt, const QsfGenerated *out) {
+    const RunOptions *o = a->o;
+    int rc = finish_text(a);
+    if (!rc && o->json) rc = finish_json(a, rt, out);
+    if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
+        fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
+    if (o->verbose) print_timings(out, &a->meter);
+    if (o->stats) run_print_stats(&a->meter);
+    return rc ? rc : exit_code(a, out);
+}
+
 static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const QsfIds *ids) {
     Answer a = {.o = o, .params = o->settings.params};
     if (a.params.max_tokens < 0) a.params.max_tokens = DEFAULT_MAX_TOKENS;
     QsfGenerate g = {.prompt = ids->data, .n_prompt = ids->n, .continues = rt->tmpl == NULL, .stop = o->stop,
-                     .n_stop = o->n_stop, .params = on_params, .text = on_text, .arg = &a};
+                     .n_stop = o->n_stop, .params = on_params, .text = on_text, .tick = on_tick,
+                     .arg = &a};
     QsfGenerated out = {0};
     QsfErr err = {0};
-    QsfForwardStats s;
-    int rc = qsf_timeline_generate(t, &g, &out, &err);
-    qsf_forward_stats(rt->fwd, &s);
+    int rc = run_meter_init(&a.meter, rt, &err);
+    if (!rc) rc = qsf_timeline_generate(t, &g, &out, &err);
+    if (out.tokens > 0) run_meter_end(&a.meter);
     if (!rc) {
-        rc = finish_text(&a);
-        if (!rc && o->json) rc = finish_json(&a, rt, &out, &s);
-        if (!rc && !o->settings.params.seed_set && out.tokens && !o->json && a.params.temperature > 0)
-            fprintf(stderr, "seed %llu\n", (unsigned long long)out.seed);
-        if (o->verbose) print_timings(&out, &s);
-        if (!rc) rc = exit_code(&a, &out);
+        rc = report(&a, rt, &out);
     } else {
         finish_text(&a);
         rc = run_fail(&err);
     }
+    run_meter_free(&a.meter);
     qsf_strbuf_free(&a.text);
     return rc;
 }
@@ -148,6 +164,6 @@ int run_generate(const RunOptions *o) {
     qsf_timeline_free(&t);
     qsf_ids_free(&ids);
     qsf_strbuf_free(&prompt);
-    qsf_runtime_close(&rt);
+    run_close(&rt, o);
     return rc;
 }

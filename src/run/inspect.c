@@ -193,6 +193,16 @@ static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
         qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c), (unsigned long long)p->rows[c]);
     qsf_strbuf_adds(b, "}, \"note\": ");
     qsf_json_put_string(b, p->note, strlen(p->note));
+}
+
+static void put_prediction_json(QsfStrbuf *b, const QsfPrediction *p) {
+    const struct { const char *key; double value; } row[] = {
+        {"disk_gbps", p->disk_bps / 1e9}, {"disk_tps", p->disk_tps}, {"compute_tps", p->compute_tps}, {"predicted_tps", p->tps},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        qsf_strbuf_addf(b, ", \"%s\": ", row[i].key);
+        qsf_json_put_real(b, row[i].value);
+    }
     qsf_strbuf_adds(b, "}\n");
 }
 
@@ -205,10 +215,12 @@ int run_plan(const RunOptions *o) {
     if (rc) return rc;
     if (o->json) {
         put_plan_json(&b, &rt.plan);
+        put_prediction_json(&b, &rt.prediction);
     } else {
         char *text = qsf_plan_text(&rt.plan);
         qsf_strbuf_adds(&b, text ? text : "");
         free(text);
+        run_put_prediction(&b, &rt);
     }
     qsf_runtime_close(&rt);
     return write_buf(&b);

@@ -10,7 +10,7 @@
 
 enum {
     OPT_PROMPT, OPT_MODEL, OPT_SYSTEM, OPT_STOP, OPT_JSON, OPT_VERBOSE, OPT_FAIL_ON_LENGTH, OPT_INTERACTIVE,
-    OPT_BENCH, OPT_REPEATS, OPT_INSPECT, OPT_PLAN, OPT_TOKENIZE, OPT_DETOKENIZE, OPT_JSONL, OPT_NO_BOS,
+    OPT_STATS, OPT_BENCH, OPT_REPEATS, OPT_INSPECT, OPT_PLAN, OPT_TOKENIZE, OPT_DETOKENIZE, OPT_JSONL, OPT_NO_BOS,
     OPT_NO_SPECIAL, OPT_OVERRIDE_KV, OPT_PARITY, OPT_MAX_KL, OPT_EXACT
 };
 
@@ -20,7 +20,8 @@ static const QSFCliOption options[] = {
     {"system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM},
     {"stop", "", 0, "TEXT", "end the answer before this text (repeatable)", OPT_STOP},
     {"json", "", 0, NULL, "print one JSON object instead of text", OPT_JSON},
-    {"verbose", "", 'v', NULL, "memory map, kernels and timings on stderr", OPT_VERBOSE},
+    {"verbose", "", 'v', NULL, "plan, kernels, I/O, timings and memory map on stderr", OPT_VERBOSE},
+    {"stats", "", 0, NULL, "what a token cost, layer by layer, on stderr", OPT_STATS},
     {"fail-on-length", "", 0, NULL, "exit 6 when the answer was cut by --max-tokens", OPT_FAIL_ON_LENGTH},
     {"interactive", "", 'i', NULL, "chat line by line: runs qsf-chat --plain", OPT_INTERACTIVE},
     {"bench", "", 0, NULL, "measure prefill and decode (-p, -n, -r are numbers)", OPT_BENCH},
@@ -90,6 +91,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
         return QSF_EXIT_USAGE;
     case OPT_JSON: o->json = true; return 0;
     case OPT_VERBOSE: o->verbose = true; return 0;
+    case OPT_STATS: o->stats = true; return 0;
     case OPT_FAIL_ON_LENGTH: o->fail_on_length = true; return 0;
     case OPT_INTERACTIVE: return set_mode(o, RUN_INTERACTIVE, err, cap);
     case OPT_BENCH: return set_mode(o, RUN_BENCH, err, cap);
@@ -118,6 +120,7 @@ static int check_combination(const RunOptions *o) {
         {o->repeats && o->mode != RUN_BENCH, "--repeats goes with --bench"},
         {o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl goes with --parity"},
         {o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length goes with a prompt"},
+        {o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats goes with a prompt or --bench"},
         {o->n_stop && o->mode != RUN_GENERATE, "--stop goes with a prompt"},
         {o->system && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--system goes with a prompt"},
         {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--prompt goes with neither --parity, --tokenize, --detokenize, --inspect, --plan nor --interactive"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Opening with messages, and the figures that --json of a generation and --bench share (design §12). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/clock.h"
 #include "src/base/json.h"
@@ -12,6 +13,7 @@ QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
         .overrides = o->n_overrides ? o->overrides : NULL,
         .exact = o->exact,
         .cancel = &run_cancel,
+        .predict = o->mode == RUN_PLAN || (o->verbose && (o->mode == RUN_GENERATE || o->mode == RUN_BENCH)),
     };
 }
 
@@ -22,11 +24,30 @@ int run_fail(const QsfErr *err) {
     return err->code;
 }
 
+void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt) {
+    const QsfPrediction *p = &rt->prediction;
+    if (p->disk_bps > 0) qsf_strbuf_addf(b, "%-20s %9.2f GB/s, measured\n", "disk", p->disk_bps / 1e9);
+    if (p->tps > 0) qsf_strbuf_addf(b, "%-20s %9.2f tok/s", "predicted", p->tps);
+    if (p->tps > 0 && p->disk_tps > 0) qsf_strbuf_addf(b, " (disk %.2f, computing %.2f)", p->disk_tps, p->compute_tps);
+    if (p->tps > 0) qsf_strbuf_adds(b, "\n");
+}
+
 static void print_verbose(const QsfRuntime *rt) {
-    char *text = qsf_plan_text(&rt->plan);
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    char *text = qsf_plan_text(&rt->plan), io[64] = "", notice[256] = "";
     if (text) fputs(text, stderr);
     free(text);
+    run_put_prediction(&b, rt);
+    fputs(qsf_strbuf_str(&b), stderr);
+    qsf_strbuf_free(&b);
     fprintf(stderr, "kernels: level %s, %d threads\n", qk_level_name(rt->table.level), rt->threads);
+    qsf_forward_io(rt->fwd, io, sizeof io, notice, sizeof notice);
+    fprintf(stderr, "io: %s%s%s\n", io[0] ? io : "nothing to read", notice[0] ? "; " : "", notice);
+}
+
+void run_close(QsfRuntime *rt, const RunOptions *o) {
+    (void)o;
+    qsf_runtime_close(rt);
 }
 
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
@@ -53,16 +74,24 @@ static double mb(uint64_t bytes) {
 }
 
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
+    char io[64] = "", notice[256];
     put_real(b, "prefill_tps", f->prefill_tps);
     put_real(b, "decode_tps", f->decode_tps);
     put_real(b, "ttft_ms", f->ttft_ms);
     put_real(b, "bytes_per_token", f->bytes_per_token);
     put_real(b, "io_gbps", f->io_gbps);
     put_real(b, "wait_ms", f->wait_ms);
+    put_real(b, "compute_ms", f->compute_ms);
+    put_real(b, "stall", f->stall);
+    put_real(b, "pinned_mb", mb(rt->plan.pinned_bytes));
+    put_real(b, "streamed_mb", mb(rt->plan.streamed_bytes));
+    qsf_forward_io(rt->fwd, io, sizeof io, notice, sizeof notice);
+    qsf_strbuf_adds(b, ", \"io\": ");
+    qsf_json_put_string(b, io, strlen(io));
     put_real(b, "peak_rss_mb", mb(qsf_peak_rss_bytes()));
     put_real(b, "budget_mb", mb(rt->budget));
     qsf_strbuf_addf(b, ", \"threads\": %d, \"backend\": ", rt->threads);
-    qsf_json_put_string(b, qk_level_name(rt->table.level), __builtin_strlen(qk_level_name(rt->table.level)));
+    qsf_json_put_string(b, qk_level_name(rt->table.level), strlen(qk_level_name(rt->table.level)));
 }
 
 static double per_second(uint64_t n, uint64_t ns) {
@@ -72,12 +101,15 @@ static double per_second(uint64_t n, uint64_t ns) {
 RunFigures run_figures(const QsfForwardStats *s, const QsfGenerated *g) {
     uint32_t fresh = g->prompt_tokens - g->reused_tokens;
     uint32_t decoded = g->tokens ? g->tokens - 1 : 0; /* the first token's logits come with the prefill */
+    uint64_t busy = s->wait_ns + s->compute_ns;
     return (RunFigures){
         .prefill_tps = per_second(fresh, g->prefill_ns),
         .decode_tps = per_second(decoded, g->decode_ns),
         .ttft_ms = (double)g->ttft_ns / 1e6,
-        .bytes_per_token = s->passes ? (double)s->bytes_read / (double)s->passes : 0,
+        .bytes_per_token = s->decode_tokens ? (double)s->bytes_read / (double)s->decode_tokens : 0,
         .io_gbps = per_second(s->bytes_read, s->read_ns) / 1e9,
         .wait_ms = (double)s->wait_ns / 1e6,
+        .compute_ms = (double)s->compute_ns / 1e6,
+        .stall = busy ? (double)s->wait_ns / (double)busy : 0,
     };
 }

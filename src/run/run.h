@@ -32,7 +32,7 @@ typedef struct RunOptions {
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
     const char *repeats;           /* --bench -r */
-    bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length;
+    bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length, stats;
     double max_kl;
 } RunOptions;
 
@@ -49,8 +49,12 @@ int run_plan(const RunOptions *o);
 
 /* Fills the runtime options that every mode shares. */
 QsfRuntimeOptions run_runtime_options(const RunOptions *o);
-/* Opens o->model and, with --verbose, prints plan and kernels. Exit code; message printed. */
+/* Opens o->model and, with --verbose, prints plan, kernels, I/O and a prediction. Exit code; message printed. */
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro);
+/* With --verbose prints what the memory was used for; closes rt. */
+void run_close(QsfRuntime *rt, const RunOptions *o);
+/* The prediction of a plan as lines for people; nothing when nothing was measured. */
+void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt);
 /* "qsf-run: message"; returns the exit code of err (130 or 143 when a signal was the cause). */
 int run_fail(const QsfErr *err);
 
@@ -67,12 +71,32 @@ int run_write_end(void);                      /* what the cleaner still holds */
 /* All of stdin appended to b. */
 int run_read_stdin(QsfStrbuf *b);
 
+/* --- meter.c: what decoding cost, in all and layer by layer --- */
+typedef struct RunMeter {
+    const QsfForward *fwd;
+    uint32_t n;                    /* layers, and one for the head */
+    QsfForwardStats s, s0;         /* sum of the stretches; when the last one began */
+    QsfLayerStats *sum, *from, *to;/* (n) each: the sum, the last one's begin and end */
+} RunMeter;
+/* QSF_E_RUNTIME without memory. */
+int run_meter_init(RunMeter *m, const QsfRuntime *rt, QsfErr *err);
+void run_meter_free(RunMeter *m);      /* a zeroed one is allowed */
+/* A stretch of decoding. */
+void run_meter_begin(RunMeter *m);
+void run_meter_end(RunMeter *m);
+/* What the sum has grown by since it was *before. */
+QsfForwardStats run_meter_since(const RunMeter *m, const QsfForwardStats *before);
+/* ", "layers": [...]" for --json; a table for --stats. Both per token. */
+void run_put_layers(QsfStrbuf *b, const RunMeter *m);
+void run_print_stats(const RunMeter *m);
+
 /* --- receipt.c: the figures that --json of a generation and --bench share --- */
 typedef struct RunFigures {
-    double prefill_tps, decode_tps, ttft_ms, bytes_per_token, io_gbps, wait_ms;
+    double prefill_tps, decode_tps, ttft_ms; /* of the whole run */
+    double bytes_per_token, io_gbps, wait_ms, compute_ms, stall; /* of decoding */
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
-/* From the forward counters and the generation's times. */
+/* s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGenerated *g);
 
 #endif

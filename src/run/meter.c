@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Counters of the forward pass between two moments, for --json and --stats. Reading the prompt does not count:
+ * what a token costs is what decoding costs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/base/json.h"
+#include "src/run/run.h"
+
+#define MIB 1048576.0
+
+int run_meter_init(RunMeter *m, const QsfRuntime *rt, QsfErr *err) {
+    *m = (RunMeter){.fwd = rt->fwd, .n = rt->model.hp.n_layers + 1};
+    m->sum = calloc(m->n, sizeof *m->sum);
+    m->from = calloc(m->n, sizeof *m->from);
+    m->to = calloc(m->n, sizeof *m->to);
+    if (m->sum && m->from && m->to) return QSF_OK;
+    run_meter_free(m);
+    return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the statistics of the layers");
+}
+
+void run_meter_free(RunMeter *m) {
+    free(m->sum);
+    free(m->from);
+    free(m->to);
+    *m = (RunMeter){0};
+}
+
+void run_meter_begin(RunMeter *m) {
+    qsf_forward_stats(m->fwd, &m->s0);
+    qsf_forward_layers(m->fwd, m->from, m->n);
+}
+
+static void add_layers(RunMeter *m) {
+    qsf_forward_layers(m->fwd, m->to, m->n);
+    for (uint32_t i = 0; i < m->n; i++) {
+        m->sum[i].weight_bytes = m->to[i].weight_bytes;
+        m->sum[i].pinned_bytes = m->to[i].pinned_bytes;
+        m->sum[i].read_bytes += m->to[i].read_bytes - m->from[i].read_bytes;
+        m->sum[i].wait_ns += m->to[i].wait_ns - m->from[i].wait_ns;
+        m->sum[i].compute_ns += m->to[i].compute_ns - m->from[i].compute_ns;
+    }
+}
+
+/* a - b, in the members that a sum has. */
+static QsfForwardStats difference(const QsfForwardStats *a, const QsfForwardStats *b) {
+    return (QsfForwardStats){.bytes_read = a->bytes_read - b->bytes_read,
+                             .read_ns = a->read_ns - b->read_ns,
+                             .wait_ns = a->wait_ns - b->wait_ns,
+                             .compute_ns = a->compute_ns - b->compute_ns,
+                             .decode_tokens = a->decode_tokens - b->decode_tokens};
+}
+
+void run_meter_end(RunMeter *m) {
+    QsfForwardStats now;
+    qsf_forward_stats(m->fwd, &now);
+    QsfForwardStats d = difference(&now, &m->s0);
+    m->s.bytes_read += d.bytes_read;
+    m->s.read_ns += d.read_ns;
+    m->s.wait_ns += d.wait_ns;
+    m->s.compute_ns += d.compute_ns;
+    m->s.decode_tokens += d.decode_tokens;
+    add_layers(m);
+}
+
+QsfForwardStats run_meter_since(const RunMeter *m, const QsfForwardStats *before) { return difference(&m->s, before); }
+
+static double per_token(uint64_t v, double unit, const RunMeter *m) {
+    return m->s.decode_tokens ? (double)v / unit / (double)m->s.decode_tokens : 0;
+}
+
+void run_put_layers(QsfStrbuf *b, const RunMeter *m) {
+    qsf_strbuf_adds(b, ", \"layers\": [");
+    for (uint32_t i = 0; i < m->n; i++) {
+        const QsfLayerStats *l = &m->sum[i];
+        const struct { const char *key; double value; } row[] = {
+            {"weight_mb", (double)l->weight_bytes / MIB},      {"pinned_mb", (double)l->pinned_bytes / MIB},
+            {"read_mb", per_token(l->read_bytes, MIB, m)},     {"wait_ms", per_token(l->wait_ns, 1e6, m)},
+            {"compute_ms", per_token(l->compute_ns, 1e6, m)},
+        };
+        qsf_strbuf_addf(b, "%s{\"layer\": %u", i ? ", " : "", (unsigned)i);
+        for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+            qsf_strbuf_addf(b, ", \"%s\": ", row[k].key);
+            qsf_json_put_real(b, row[k].value);
+        }
+        qsf_strbuf_adds(b, "}");
+    }
+    qsf_strbuf_adds(b, "]");
+}
+
+static void print_layer(const RunMeter *m, uint32_t i) {
+    const QsfLayerStats *l = &m->sum[i];
+    char name[16];
+    if (i + 1 < m->n) snprintf(name, sizeof name, "%u", (unsigned)i);
+    else snprintf(name, sizeof name, "head");
+    fprintf(stderr, "%5s %10.2f %10.2f %10.2f %10.2f %10.2f\n", name, (double)l->weight_bytes / MIB,
+            (double)l->pinned_bytes / MIB, per_token(l->read_bytes, MIB, m), per_token(l->wait_ns, 1e6, m),
+            per_token(l->compute_ns, 1e6, m));
+}
+
+void run_print_stats(const RunMeter *m) {
+    const QsfForwardStats *s = &m->s;
+    uint64_t busy = s->wait_ns + s->compute_ns;
+    fprintf(stderr, "layer  weight MB  pinned MB    read MB    wait ms compute ms   (a token, of %llu)\n",
+            (unsigned long long)s->decode_tokens);
+    for (uint32_t i = 0; i < m->n; i++) print_layer(m, i);
+    fprintf(stderr, "read %.2f MB a token, %.2f GB/s; waited %.2f ms, computed %.2f ms a token; stall %.1f %%\n",
+            per_token(s->bytes_read, MIB, m), s->read_ns ? (double)s->bytes_read / (double)s->read_ns : 0,
+            per_token(s->wait_ns, 1e6, m), per_token(s->compute_ns, 1e6, m),
+            busy ? 100.0 * (double)s->wait_ns / (double)busy : 0);
+}

@@ -12,7 +12,7 @@
 
 #include "src/stream/io_threads.h"
 
-static _Thread_local sigjmp_buf *landing; /* where a SIGBUS of this thread is expected; NULL = nowhere */
+static _Thread_local sigjmp_buf *volatile landing; /* where a SIGBUS of this thread is expected; NULL = nowhere */
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned installed;
@@ -52,17 +52,20 @@ static bool guarded_copy(uint8_t *dst, const uint8_t *src, size_t len) {
         return false;
     }
     landing = &here;
+    atomic_signal_fence(memory_order_seq_cst); /* the handler runs between any two of these */
     memcpy(dst, src, len);
+    atomic_signal_fence(memory_order_seq_cst);
     landing = NULL;
     return true;
 }
 
-/* Bytes of the file from off on, as it is now: what a SIGBUS was about. */
-static int64_t what_is_left(const QsfFile *f, uint64_t off) {
+/* How many of n bytes from off on the file has now. A mapping shows zeros behind the end, up to its page's end, and
+ * raises SIGBUS beyond that. */
+static int64_t what_is_left(const QsfFile *f, uint64_t off, int64_t n) {
     struct stat st;
     if (fstat(f->fd, &st) != 0) return -errno;
-    if ((uint64_t)st.st_size >= f->size) return -EIO;
-    return (uint64_t)st.st_size > off ? (int64_t)((uint64_t)st.st_size - off) : 0;
+    int64_t left = (uint64_t)st.st_size > off ? (int64_t)((uint64_t)st.st_size - off) : 0;
+    return left < n ? left : n;
 }
 
 static int64_t map_step(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s) {
@@ -73,12 +76,11 @@ static int64_t map_step(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s) {
     if (p == MAP_FAILED) return -errno;
     (void)madvise(p, (size_t)(skip + len), MADV_SEQUENTIAL);
     (void)madvise(p, (size_t)(skip + len), MADV_WILLNEED);
-    int64_t n = (int64_t)len;
-    if (!guarded_copy(s->dst, (const uint8_t *)p + skip, (size_t)len)) {
-        n = what_is_left(f, s->off);
-        if (n > (int64_t)len) n = -EIO;
-        if (n > 0 && !guarded_copy(s->dst, (const uint8_t *)p + skip, (size_t)n)) n = -EIO;
-    }
+    const uint8_t *from = (const uint8_t *)p + skip;
+    bool whole = guarded_copy(s->dst, from, (size_t)len);
+    int64_t n = what_is_left(f, s->off, (int64_t)len);
+    if (!whole && n == (int64_t)len) n = -EIO; /* it is all there, and cannot be read */
+    if (!whole && n > 0 && !guarded_copy(s->dst, from, (size_t)n)) n = -EIO;
     munmap(p, (size_t)(skip + len));
     return n;
 }

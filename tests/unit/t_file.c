@@ -3,6 +3,7 @@
 #include "tests/harness/qsf_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "src/base/cursor.h"
@@ -126,8 +127,83 @@ static void test_cursor(void **state) {
     free(back);
 }
 
+static void expect_changed(const QsfFile *f, const char *how) {
+    QsfErr e = { 0 };
+    assert_int_equal(qsf_file_unchanged(f, &e), QSF_E_RUNTIME);
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, f->path);
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, how);
+}
+
+/* Shorter, longer, written to, replaced; a deleted file is still the one that was opened. */
+static void test_unchanged(void **state) {
+    QsfFile f;
+    QsfErr e = { 0 };
+    char path[512], other[512];
+    (void)state;
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("changing"));
+    snprintf(other, sizeof other, "%s", qsf_test_tmp("other"));
+    assert_int_equal(qsf_test_write_file(path, "0123456789", 10), 0);
+    qsf_test_expect_ok(qsf_file_open(&f, path, &e), &e);
+    qsf_test_expect_ok(qsf_file_unchanged(&f, &e), &e);
+    assert_int_equal(truncate(path, 5), 0);
+    expect_changed(&f, "was 10 bytes, now it is 5");
+    assert_int_equal(truncate(path, 10), 0);
+    const struct timespec later[2] = { { 0, UTIME_OMIT }, { f.mtime.tv_sec + 7, 0 } };
+    assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);
+    expect_changed(&f, "modified");
+    const struct timespec back[2] = { { 0, UTIME_OMIT }, f.mtime };
+    assert_int_equal(utimensat(AT_FDCWD, path, back, 0), 0);
+    qsf_test_expect_ok(qsf_file_unchanged(&f, &e), &e);
+    assert_int_equal(unlink(path), 0);
+    qsf_test_expect_ok(qsf_file_unchanged(&f, &e), &e);
+    assert_int_equal(qsf_test_write_file(other, "0123456789", 10), 0);
+    assert_int_equal(utimensat(AT_FDCWD, other, back, 0), 0);
+    assert_int_equal(rename(other, path), 0);
+    expect_changed(&f, "replaced");
+    qsf_file_close(&f);
+    unlink(path);
+}
+
+/* A second descriptor leads to the same file, wherever its path leads. */
+static void test_direct(void **state) {
+    QsfFile f;
+    QsfErr e = { 0 };
+    struct stat st;
+    const char *path = qsf_test_tmp("direct");
+    (void)state;
+    assert_int_equal(qsf_test_write_file(path, "0123456789", 10), 0);
+    qsf_test_expect_ok(qsf_file_open(&f, path, &e), &e);
+    unlink(path);
+    int fd = qsf_file_open_direct(&f);
+    if (fd < 0) print_message("skip: no O_DIRECT here\n");
+    if (fd >= 0) {
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_true(st.st_ino == f.ino && st.st_dev == f.dev);
+        close(fd);
+    }
+    qsf_file_close(&f);
+}
+
+static void test_filter(void **state) {
+    QsfFile f = { .fd = -1 };
+    (void)state;
+    assert_int_equal(qsf_file_filter(&f, 100, 50, 50), 50);
+    qsf_file_inject_fault(120, EIO);
+    assert_int_equal(qsf_file_filter(&f, 100, 50, 50), -EIO);
+    assert_int_equal(qsf_file_filter(&f, 121, 50, 50), 50);
+    assert_int_equal(qsf_file_filter(&f, 70, 50, 50), 50);
+    qsf_file_inject_fault(120, 0);
+    assert_int_equal(qsf_file_filter(&f, 100, 50, 50), 20);
+    assert_int_equal(qsf_file_filter(&f, 120, 50, 50), 0);
+    assert_int_equal(qsf_file_filter(&f, 100, 50, 10), 10);
+    assert_int_equal(qsf_file_filter(&f, 100, 50, -ENOMEM), -ENOMEM);
+    qsf_file_inject_fault(UINT64_MAX, 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_open_refusals), cmocka_unit_test(test_pread),
-                                        cmocka_unit_test(test_cursor) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_refusals), cmocka_unit_test(test_pread),  cmocka_unit_test(test_cursor),
+        cmocka_unit_test(test_unchanged),     cmocka_unit_test(test_direct), cmocka_unit_test(test_filter),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,7 @@ door() {
     utf8proc.h) echo src/base/unicode.c ;;
     pcre2*.h) echo src/text/regex.c ;;
     jansson.h) echo src/base/json.c ;;
+    liburing.h | liburing/* | linux/io_uring.h) echo src/stream/uring.c ;;
     esac
 }
 

@@ -39,8 +39,8 @@ static void adopt(QsfRuntime *r, const QsfPlan *p) {
 /* The forward pass may be between two plans. */
 static void go_back(QsfRuntime *r, QsfErr *err) {
     QsfErr second = { 0 };
-    if (qsf_forward_replan(r->fwd, &r->plan, r->pool, &second) != QSF_OK)
-        qsf_err_prefix(err, "the memory plan is lost, load the model again");
+    r->lost = qsf_forward_replan(r->fwd, &r->plan, r->pool, &second) != QSF_OK;
+    if (r->lost) qsf_err_prefix(err, "the model has to be loaded anew");
     qsf_ledger_set_limit(&r->ledger, r->budget);
 }
 
@@ -59,6 +59,7 @@ static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
     if (pool != r->pool) qsf_pool_destroy(idle);
     if (rc != QSF_OK) return rc;
     r->pool = pool;
+    r->lost = false;
     adopt(r, p);
     return QSF_OK;
 }

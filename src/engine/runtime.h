@@ -31,6 +31,7 @@ typedef struct QsfRuntime {
     uint64_t stack_bytes;     /* of the options */
     QsfPlanOptions plan_options; /* that the plan was made from; for the next one */
     QsfPrediction prediction; /* zero until asked for (predict) */
+    bool lost;                /* neither a new plan nor the old one could be had: only opening anew helps */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
     size_t n_eog;
@@ -59,7 +60,7 @@ void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a ze
 /* Goes on under other settings without loading anew: everything with QSF_SETTING_REPLAN is taken from s. Between two
  * tokens only. The next tokens are the same as without it. On success note (cap bytes) says in a sentence what holds
  * now. QSF_E_BUDGET (the message ends with the smallest budget that works now), QSF_E_RUNTIME: nothing changed, and
- * generation goes on as before; only when even the old plan cannot be brought back does every later eval fail. After
+ * generation goes on as before; only when even the old plan cannot be brought back (r->lost) does every later eval fail. After
  * a shrink the resident set is below the new budget and the peak is reset. */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answering a request, on the engine thread: render, tokenize, generate, report. */
-#include <string.h>
-
 #include "src/engine/worker_impl.h"
 
 /* What a request takes besides itself while its prompt is made: rendered text and ids, both of which grow by
@@ -69,7 +67,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     qsf_board_done(&w->board, w->timeline.n_ids);
     if (rc != QSF_OK) {
-        if (w->stale == NULL && qsf_forward_stale(w->rt.fwd) && w->path != NULL) w->stale = strdup(w->path);
+        qsf_worker_look_stale(w);
         qsf_worker_fail(w, &err);
         return;
     }

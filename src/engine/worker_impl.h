@@ -67,6 +67,8 @@ void qsf_worker_do_unload(QSFWorker *w);
 void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c);
 /* Frees the model without an event. */
 void qsf_worker_drop_model(QSFWorker *w);
+/* After a failure: whether the model has to be loaded anew before the next answer. */
+void qsf_worker_look_stale(QSFWorker *w);
 /* Loads the model at w->stale again; then nothing is stale any more. */
 int qsf_worker_load_anew(QSFWorker *w, QsfErr *err);
 

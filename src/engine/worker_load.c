@@ -152,11 +152,16 @@ static void forget_stale(QSFWorker *w) {
     w->stale = NULL;
 }
 
+void qsf_worker_look_stale(QSFWorker *w) {
+    bool gone = w->rt.lost || qsf_forward_stale(w->rt.fwd);
+    if (gone && w->stale == NULL && w->path != NULL) w->stale = strdup(w->path);
+}
+
 int qsf_worker_load_anew(QSFWorker *w, QsfErr *err) {
     char text[QSF_ERR_MSG_MAX];
     int rc = replace(w, w->stale, err);
     if (rc != QSF_OK) return rc;
-    snprintf(text, sizeof text, "%.*s has changed: it was loaded anew", QSF_ERR_MSG_MAX - 64, w->stale);
+    snprintf(text, sizeof text, "%.*s was loaded anew", QSF_ERR_MSG_MAX - 64, w->stale);
     text[qsf_utf8_clean(text, strlen(text), false)] = '\0';
     qsf_worker_say(w, QSF_EVENT_NOTICE, text);
     forget_stale(w);

@@ -124,8 +124,11 @@ static void refused_and_the_answer_goes_on(void **state) {
     if (seen.plan_code != 0) fail_msg("%s", seen.plan_text);
     qsf_worker_settings(w, &now);
     assert_true(now.ram_budget == mb << 20);
+    s.ram_budget = QSF_RIG_BUDGET; /* or it takes long: many small reads */
+    qsf_worker_replan(w, &s);
     while (qsf_rig_take(w, id, &seen)) {
     }
+    assert_int_equal(seen.plans, 3);
     assert_int_equal(seen.end.stop, QSF_STOP_CONTEXT);
     assert_string_equal(seen.text, whole);
     qsf_worker_stop(w);

@@ -17,3 +17,53 @@ trap 'rm -rf "$work"' EXIT
 
 # One variable of this build's config.mk.
 config() { sed -n "s/^$1 = //p" "$QSF_BUILDDIR/config.mk"; }
+
+# ---- memory cgroups, version 1 or 2: one group at a time, $cg while it is there
+
+# cgroup_open MB: makes a group with that limit and no swap; false where none can be made.
+cgroup_open() {
+    cg=
+    cg_v1=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts)
+    cg_v2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+    cg_root=${cg_v1:-$cg_v2}
+    [ -n "$cg_root" ] || return 1
+    [ -n "$cg_v1" ] || (echo +memory >"$cg_root/cgroup.subtree_control") 2>/dev/null
+    mkdir "$cg_root/qsf.$$" 2>/dev/null || return 1
+    cg=$cg_root/qsf.$$
+    if [ -n "$cg_v1" ]; then cgroup_limits $(($1 * 1048576)) memory.limit_in_bytes $(($1 * 1048576)) memory.memsw.limit_in_bytes
+    else cgroup_limits $(($1 * 1048576)) memory.max 0 memory.swap.max
+    fi || { cgroup_close; return 1; }
+}
+cgroup_limits() { # BYTES FILE SWAP_BYTES FILE: a kernel without swap accounting has no second file
+    (echo "$1" >"$cg/$2") 2>/dev/null || return 1
+    [ ! -e "$cg/$4" ] || (echo "$3" >"$cg/$4") 2>/dev/null
+}
+# cgroup_run COMMAND...: in the group.
+# shellcheck disable=SC2016
+cgroup_enter='echo $$ >"$0/cgroup.procs" && exec "$@"'
+cgroup_run() { sh -c "$cgroup_enter" "$cg" "$@"; }
+# Processes that the kernel killed for memory; the most memory charged, in MB, the page cache included; MB in swap;
+# bytes read from disks.
+cgroup_kills() { cat "$cg/memory.oom_control" "$cg/memory.events" 2>/dev/null | awk '$1 == "oom_kill" { n = $2 } END { print n + 0 }'; }
+cgroup_peak() { cat "$cg/memory.max_usage_in_bytes" "$cg/memory.peak" 2>/dev/null | awk '{ m = $1 } END { printf "%.1f\n", m / 1048576 }'; }
+cgroup_swap() {
+    { cat "$cg/memory.swap.peak" "$cg/memory.swap.current"; awk '$1 == "swap" { print $2 }' "$cg/memory.stat"; } 2>/dev/null |
+        awk '$1 > m { m = $1 } END { printf "%.1f\n", m / 1048576 }'
+}
+cgroup_close() {
+    [ -z "$cg" ] || rmdir "$cg" 2>/dev/null || { sleep 0.2; rmdir "$cg"; }
+    cg=
+}
+
+# count_reads FILE COMMAND...: runs it and writes to FILE how many bytes it read from disks, whatever way it did
+# (the kernel adds those of ended children to their parent's account).
+# shellcheck disable=SC2016
+count_reads() { sh -c 'f=$0; "$@"; rc=$?; sed -n "s/^read_bytes: //p" /proc/$$/io >"$f"; exit $rc' "$@"; }
+count_reads_cgroup() { f=$1 && shift && count_reads "$f" sh -c "$cgroup_enter" "$cg" "$@"; }
+# forget FILE...: drops their pages from the page cache, and nobody else's.
+forget() {
+    for f; do
+        sync "$f"
+        dd if="$f" iflag=nocache count=0 2>/dev/null || return 1
+    done
+}

@@ -128,7 +128,8 @@ void qsf_free(QSFEngine *e) {
 
 /* ---- the budget, live ---- */
 
-/* Takes over what was set in the configuration meanwhile. What cannot be met is left alone: the old plan goes on. */
+/* Takes over what was set in the configuration meanwhile. What cannot be met is left alone: the old plan goes
+ * on. */
 static void follow(QSFEngine *e) {
     QSFSettings s = e->rt.settings;
     char note[512];
@@ -140,7 +141,8 @@ int qsf_set_ram_budget(QSFEngine *e, size_t megabytes) {
     char note[512];
     if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "engine is NULL");
     if (e->generating)
-        return qsf_err_set(err, QSF_E_RUNTIME, "a callback cannot change its engine: use qsf_config_set_ram_budget");
+        return qsf_err_set(err, QSF_E_RUNTIME,
+                           "a callback cannot change its engine: use qsf_config_set_ram_budget");
     QSFSettings s = e->rt.settings;
     s.ram_budget = budget_bytes(megabytes);
     s.ram_percent = 0;

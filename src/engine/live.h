@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a configuration of qsf.h and the engines that were loaded with it share: the budget and the threads that
- * were set last. Set from any thread, and taken by each engine when it is between two tokens. */
+/* What a configuration of qsf.h and the engines that were loaded with it share: the budget and the threads
+ * that were set last. Set from any thread, and taken by each engine when it is between two tokens. */
 #ifndef QSF_ENGINE_LIVE_H
 #define QSF_ENGINE_LIVE_H
 

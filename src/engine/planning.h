@@ -8,8 +8,8 @@
 
 /* Fills r->plan_options for a first plan. base: the resident set before anything was opened. */
 void qsf_planning_first(QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t base);
-/* Options of the next plan: r's own, with everything that QSF_SETTING_REPLAN settings decide taken from s. What
- * is in the cache, its type and the tokenizer stay as they are. */
+/* Options of the next plan: r's own, with everything that QSF_SETTING_REPLAN settings decide taken from s.
+ * What is in the cache, its type and the tokenizer stay as they are. */
 void qsf_planning_next(const QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *o);
 
 /* The engine thread's stack was measured as part of what is resident before loading; its row is another. */
@@ -20,8 +20,8 @@ void qsf_planning_uncharge(QsfRuntime *r);
 
 /* Writes r->stream_notice: weights stream although memory is free, and the budget that would keep them. */
 void qsf_planning_note(QsfRuntime *r);
-/* After a switch to a smaller budget: the peak that the kernel reports begins anew, once no more is resident than
- * the budget allows. */
+/* After a switch to a smaller budget: the peak that the kernel reports begins anew, once no more is resident
+ * than the budget allows. */
 void qsf_planning_settle_peak(const QsfRuntime *r);
 
 #endif

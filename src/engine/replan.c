@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Another plan for a running model: what the new one lacks is freed before anything new is allocated, and when that
- * fails the old plan comes back. */
+/* Another plan for a running model: what the new one lacks is freed before anything new is allocated, and
+ * when that fails the old plan comes back. */
 #include <stdio.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -17,7 +17,8 @@ static void trim_heap(void) {
 #endif
 }
 
-/* Room in the ledger for the bigger one of both plans, and for the threads of both pools while there are two. */
+/* Room in the ledger for the bigger one of both plans, and for the threads of both pools while there are two.
+ */
 static void widen(QsfRuntime *r, const QsfPlan *p) {
     uint64_t most = p->budget > r->budget ? p->budget : r->budget;
     qsf_ledger_set_limit(&r->ledger, most + p->rows[QSF_MEM_STACKS]);
@@ -68,18 +69,15 @@ static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((byte
 
 static void write_note(const QsfRuntime *r, char *note, size_t cap) {
     const QsfPlan *p = &r->plan;
-    char io[32], reason[160];
-    size_t at = (size_t)snprintf(note, cap, "%llu MB: ", mb(p->budget));
-    if (at >= cap) return;
+    char weights[128], io[32], reason[160];
+    qsf_forward_io(r->fwd, io, sizeof io, reason, sizeof reason);
     if (p->streamed_bytes == 0)
-        snprintf(note + at, cap - at, "all %llu MB of weights pinned, %d thread%s%s%s", mb(p->weight_bytes),
-                 p->threads, p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
-    else {
-        qsf_forward_io(r->fwd, io, sizeof io, reason, sizeof reason);
-        snprintf(note + at, cap - at, "%llu MB of %llu MB weights pinned, %llu MB a token from disk (%s), %d thread%s%s%s",
-                 mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io, p->threads,
-                 p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
-    }
+        snprintf(weights, sizeof weights, "all %llu MB of weights pinned", mb(p->weight_bytes));
+    else
+        snprintf(weights, sizeof weights, "%llu MB of %llu MB weights pinned, %llu MB a token from disk (%s)",
+                 mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
+    snprintf(note, cap, "%llu MB: %s, %d thread%s%s%s", mb(p->budget), weights, p->threads,
+             p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
 }
 
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {

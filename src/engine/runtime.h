@@ -27,10 +27,10 @@ typedef struct QsfRuntime {
     QsfSampler *sampler;
     uint64_t budget; /* resolved, bytes */
     int threads;
-    QSFSettings settings;     /* in force */
-    uint64_t stack_bytes;     /* of the options */
+    QSFSettings settings;        /* in force */
+    uint64_t stack_bytes;        /* of the options */
     QsfPlanOptions plan_options; /* that the plan was made from; for the next one */
-    QsfPrediction prediction; /* zero until asked for (predict) */
+    QsfPrediction prediction;    /* zero until asked for (predict) */
     bool lost;                /* neither a new plan nor the old one could be had: only opening anew helps */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
@@ -45,7 +45,7 @@ typedef struct QsfRuntimeOptions {
     bool text_only;               /* model metadata and tokenizer only: --tokenize, --detokenize */
     bool plan_only;               /* stop after the plan: --plan, --inspect */
     const atomic_int *cancel;
-    bool predict;                 /* measure disk and kernels for a prediction (--plan, --verbose) */
+    bool predict;              /* measure disk and kernels for a prediction (--plan, --verbose) */
     uint64_t stack_bytes;      /* stack of the thread that will generate, when it is not the main one */
     uint64_t transcript_bytes; /* that the caller will charge to TRANSCRIPT, besides a timeline */
 } QsfRuntimeOptions;
@@ -57,14 +57,16 @@ typedef struct QsfRuntimeOptions {
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
 
-/* Goes on under other settings without loading anew: everything with QSF_SETTING_REPLAN is taken from s. Between two
- * tokens only. The next tokens are the same as without it. On success note (cap bytes) says in a sentence what holds
- * now. QSF_E_BUDGET (the message ends with the smallest budget that works now), QSF_E_RUNTIME: nothing changed, and
- * generation goes on as before; only when even the old plan cannot be brought back (r->lost) does every later eval fail. After
- * a shrink the resident set is below the new budget and the peak is reset. */
+/* Goes on under other settings without loading anew: everything with QSF_SETTING_REPLAN is taken from s.
+ * Between two tokens only. The next tokens are the same as without it. On success note (cap bytes) says in a
+ * sentence what holds now. QSF_E_BUDGET (the message ends with the smallest budget that works now),
+ * QSF_E_RUNTIME: nothing changed, and generation goes on as before; only when even the old plan cannot be
+ * brought back (r->lost) does every later eval fail. After a shrink the resident set is below the new budget
+ * and the peak is reset. */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
 
-/* The longest context that any plan of r may have: what the settings ask for, or what they leave to the plan. */
+/* The longest context that any plan of r may have: what the settings ask for, or what they leave to the plan.
+ */
 uint32_t qsf_runtime_longest_ctx(const QsfRuntime *r);
 
 /* Highest kernel level that settings and environment allow. QSF_E_USAGE: an unknown word; QSF_E_RUNTIME:

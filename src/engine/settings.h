@@ -5,8 +5,8 @@
 
 #include "qsf_engine.h"
 
-/* Copies the settings whose row has one of flags (QSF_SETTING_*) from src to dst. A value that the table would
- * refuse leaves dst's. */
+/* Copies the settings whose row has one of flags (QSF_SETTING_*) from src to dst. A value that the table
+ * would refuse leaves dst's. */
 void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags);
 
 #endif

@@ -247,6 +247,7 @@ char *qsf_board_memory(QsfBoard *b) {
     pthread_mutex_unlock(&b->lock);
     if (!any) return NULL;
     for (unsigned i = 0; i < QSF_MEM_N; i++)
-        qsf_strbuf_addf(&text, "%-20s %10.2f MB\n", qsf_mem_cat_name((QsfMemCat)i), (double)l.used[i] / 1048576);
+        qsf_strbuf_addf(&text, "%-20s %10.2f MB\n", qsf_mem_cat_name((QsfMemCat)i),
+                        (double)l.used[i] / 1048576);
     return qsf_strbuf_take(&text, NULL);
 }

@@ -44,8 +44,7 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
 }
 
 void qsf_timeline_free(QsfTimeline *t) {
-    if (t->ids != NULL)
-        qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids, t->bytes);
+    if (t->ids != NULL) qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids, t->bytes);
     memset(t, 0, sizeof *t);
 }
 

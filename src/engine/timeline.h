@@ -9,11 +9,11 @@
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
-    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; room for the longest context that a plan of
-                     this runtime may have, TRANSCRIPT */
+    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; room for the longest context that a plan
+                     of this runtime may have, TRANSCRIPT */
     uint32_t n_ids;
     uint64_t bytes; /* of the mapping that ids and piece are in */
-    char *piece; /* (QSF_TIMELINE_PIECE), text of one token */
+    char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
 } QsfTimeline;
 
 /* A longest token with all that a detokenizer may hold back. */

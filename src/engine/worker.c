@@ -37,8 +37,8 @@ static bool nothing_to_do(const QSFWorker *w) {
     return !w->quit && !w->replan.waits && w->command.kind == QSF_COMMAND_NONE;
 }
 
-/* In the order in which the owner asked. A cancellation that is left from an earlier request is not meant for a
- * change of the plan. */
+/* In the order in which the owner asked. A cancellation that is left from an earlier request is not meant for
+ * a change of the plan. */
 static bool replan_is_next(QSFWorker *w) {
     bool idle = w->command.kind == QSF_COMMAND_NONE;
     if (!w->replan.waits || (!idle && !w->replan.first)) return false;

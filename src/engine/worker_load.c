@@ -42,8 +42,8 @@ static uint64_t spare_bytes(QSFWorker *w) {
     return left > PROBE_BYTES ? left : PROBE_BYTES;
 }
 
-/* Can the file be opened at all? Asked before a loaded model is given up for it. One whose metadata does not fit
- * beside the loaded model is opened when that is gone. */
+/* Can the file be opened at all? Asked before a loaded model is given up for it. One whose metadata does not
+ * fit beside the loaded model is opened when that is gone. */
 static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
     QsfLedger ledger;
     QsfModel m;
@@ -101,7 +101,8 @@ static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
            strcmp(a->chat_template, b->chat_template) != 0 && a->ram_budget == b->ram_budget &&
            a->ram_percent == b->ram_percent && a->pin == b->pin && a->ctx == b->ctx && a->batch == b->batch &&
            a->threads == b->threads && a->slots == b->slots && strcmp(a->io, b->io) == 0 &&
-           strcmp(a->direct, b->direct) == 0 && strcmp(a->kv, b->kv) == 0 && strcmp(a->cpu_mask, b->cpu_mask) == 0;
+           strcmp(a->direct, b->direct) == 0 && strcmp(a->kv, b->kv) == 0 &&
+           strcmp(a->cpu_mask, b->cpu_mask) == 0;
 }
 
 static void change_template(QSFWorker *w, const QsfCommand *c) {

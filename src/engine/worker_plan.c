@@ -19,11 +19,9 @@ void qsf_worker_describe_plan(QSFWorker *w) {
 }
 
 static void tell(QSFWorker *w, int code, const char *text) {
-    QSFEvent e = { .type = QSF_EVENT_PLAN,
-                   .request = w->running,
-                   .code = code,
-                   .text = text,
-                   .text_len = strlen(text) };
+    QSFEvent e = {
+        .type = QSF_EVENT_PLAN, .request = w->running, .code = code, .text = text, .text_len = strlen(text)
+    };
     qsf_events_push(&w->events, &e, NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Counters of the forward pass between two moments, for --json and --stats. Reading the prompt does not count:
- * what a token costs is what decoding costs. */
+/* Counters of the forward pass between two moments, for --json and --stats. Reading the prompt does not
+ * count: what a token costs is what decoding costs. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #define MIB 1048576.0
 
 int run_meter_init(RunMeter *m, const QsfRuntime *rt, QsfErr *err) {
-    *m = (RunMeter){.fwd = rt->fwd, .n = rt->model.hp.n_layers + 1};
+    *m = (RunMeter){ .fwd = rt->fwd, .n = rt->model.hp.n_layers + 1 };
     m->sum = calloc(m->n, sizeof *m->sum);
     m->from = calloc(m->n, sizeof *m->from);
     m->to = calloc(m->n, sizeof *m->to);
@@ -23,7 +23,7 @@ void run_meter_free(RunMeter *m) {
     free(m->sum);
     free(m->from);
     free(m->to);
-    *m = (RunMeter){0};
+    *m = (RunMeter){ 0 };
 }
 
 void run_meter_begin(RunMeter *m) {
@@ -44,11 +44,11 @@ static void add_layers(RunMeter *m) {
 
 /* a - b, in the members that a sum has. */
 static QsfForwardStats difference(const QsfForwardStats *a, const QsfForwardStats *b) {
-    return (QsfForwardStats){.bytes_read = a->bytes_read - b->bytes_read,
-                             .read_ns = a->read_ns - b->read_ns,
-                             .wait_ns = a->wait_ns - b->wait_ns,
-                             .compute_ns = a->compute_ns - b->compute_ns,
-                             .decode_tokens = a->decode_tokens - b->decode_tokens};
+    return (QsfForwardStats){ .bytes_read = a->bytes_read - b->bytes_read,
+                              .read_ns = a->read_ns - b->read_ns,
+                              .wait_ns = a->wait_ns - b->wait_ns,
+                              .compute_ns = a->compute_ns - b->compute_ns,
+                              .decode_tokens = a->decode_tokens - b->decode_tokens };
 }
 
 void run_meter_end(RunMeter *m) {
@@ -63,7 +63,9 @@ void run_meter_end(RunMeter *m) {
     add_layers(m);
 }
 
-QsfForwardStats run_meter_since(const RunMeter *m, const QsfForwardStats *before) { return difference(&m->s, before); }
+QsfForwardStats run_meter_since(const RunMeter *m, const QsfForwardStats *before) {
+    return difference(&m->s, before);
+}
 
 static double per_token(uint64_t v, double unit, const RunMeter *m) {
     return m->s.decode_tokens ? (double)v / unit / (double)m->s.decode_tokens : 0;
@@ -73,10 +75,15 @@ void run_put_layers(QsfStrbuf *b, const RunMeter *m) {
     qsf_strbuf_adds(b, ", \"layers\": [");
     for (uint32_t i = 0; i < m->n; i++) {
         const QsfLayerStats *l = &m->sum[i];
-        const struct { const char *key; double value; } row[] = {
-            {"weight_mb", (double)l->weight_bytes / MIB},      {"pinned_mb", (double)l->pinned_bytes / MIB},
-            {"read_mb", per_token(l->read_bytes, MIB, m)},     {"wait_ms", per_token(l->wait_ns, 1e6, m)},
-            {"compute_ms", per_token(l->compute_ns, 1e6, m)},
+        const struct {
+            const char *key;
+            double value;
+        } row[] = {
+            { "weight_mb", (double)l->weight_bytes / MIB },
+            { "pinned_mb", (double)l->pinned_bytes / MIB },
+            { "read_mb", per_token(l->read_bytes, MIB, m) },
+            { "wait_ms", per_token(l->wait_ns, 1e6, m) },
+            { "compute_ms", per_token(l->compute_ns, 1e6, m) },
         };
         qsf_strbuf_addf(b, "%s{\"layer\": %u", i ? ", " : "", (unsigned)i);
         for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
@@ -91,8 +98,10 @@ void run_put_layers(QsfStrbuf *b, const RunMeter *m) {
 static void print_layer(const RunMeter *m, uint32_t i) {
     const QsfLayerStats *l = &m->sum[i];
     char name[16];
-    if (i + 1 < m->n) snprintf(name, sizeof name, "%u", (unsigned)i);
-    else snprintf(name, sizeof name, "head");
+    if (i + 1 < m->n)
+        snprintf(name, sizeof name, "%u", (unsigned)i);
+    else
+        snprintf(name, sizeof name, "head");
     fprintf(stderr, "%5s %10.2f %10.2f %10.2f %10.2f %10.2f\n", name, (double)l->weight_bytes / MIB,
             (double)l->pinned_bytes / MIB, per_token(l->read_bytes, MIB, m), per_token(l->wait_ns, 1e6, m),
             per_token(l->compute_ns, 1e6, m));
@@ -104,7 +113,8 @@ void run_print_stats(const RunMeter *m) {
     fprintf(stderr, "layer  weight MB  pinned MB    read MB    wait ms compute ms   (a token, of %llu)\n",
             (unsigned long long)s->decode_tokens);
     for (uint32_t i = 0; i < m->n; i++) print_layer(m, i);
-    fprintf(stderr, "read %.2f MB a token, %.2f GB/s; waited %.2f ms, computed %.2f ms a token; stall %.1f %%\n",
+    fprintf(stderr,
+            "read %.2f MB a token, %.2f GB/s; waited %.2f ms, computed %.2f ms a token; stall %.1f %%\n",
             per_token(s->bytes_read, MIB, m), s->read_ns ? (double)s->bytes_read / (double)s->read_ns : 0,
             per_token(s->wait_ns, 1e6, m), per_token(s->compute_ns, 1e6, m),
             busy ? 100.0 * (double)s->wait_ns / (double)busy : 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that fail or change under a streaming engine: the answer ends with an error that names file and offset,
- * and the next request goes on, from the file as it is then. */
+/* Files that fail or change under a streaming engine: the answer ends with an error that names file and
+ * offset, and the next request goes on, from the file as it is then. */
 #include "tests/harness/qsf_test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans that change while the background engine lives: in the middle of an answer, while loading, idle, without a
- * model, and refused. Whatever happens, the tokens stay the same. */
+/* Plans that change while the background engine lives: in the middle of an answer, while loading, idle,
+ * without a model, and refused. Whatever happens, the tokens stay the same. */
 #include "tests/harness/qsf_test.h"
 
 #include <pthread.h>
@@ -59,9 +59,9 @@ typedef struct Step {
 
 /* Each is asked for when the one before was taken, in one answer. */
 static const Step steps[] = {
-    { "pin", "0" },       { "threads", "1" },  { "slots", "1" }, { "slots", "4" },     { "io", "pread" },
-    { "direct", "on" },   { "direct", "off" }, { "io", "mmap" }, { "ram-budget", "" }, { "pin", "auto" },
-    { "ram-budget", "2G" }, { "threads", "3" }, { "pin", "3M" }, { "io", "auto" },
+    { "pin", "0" },         { "threads", "1" },  { "slots", "1" }, { "slots", "4" },     { "io", "pread" },
+    { "direct", "on" },     { "direct", "off" }, { "io", "mmap" }, { "ram-budget", "" }, { "pin", "auto" },
+    { "ram-budget", "2G" }, { "threads", "3" },  { "pin", "3M" },  { "io", "auto" },
 };
 enum { N_STEPS = sizeof steps / sizeof steps[0] };
 
@@ -210,8 +210,8 @@ static void memory_really_goes_back(void **state) {
     QsfSeen *seen = qsf_rig_plan(w);
     if (seen->plan_code != 0) fail_msg("%s", seen->plan_text);
     qsf_worker_stats(w, &st);
-    printf("%.1f MB, then %.1f MB, at most %.1f of %.1f MB\n", (double)before / 1048576, (double)st.rss / 1048576,
-           (double)st.peak_rss / 1048576, (double)st.budget / 1048576);
+    printf("%.1f MB, then %.1f MB, at most %.1f of %.1f MB\n", (double)before / 1048576,
+           (double)st.rss / 1048576, (double)st.peak_rss / 1048576, (double)st.budget / 1048576);
     assert_true(st.budget == s.ram_budget && st.streamed_bytes > 0);
     assert_true(before > st.budget && st.rss <= st.budget);
     assert_true(st.peak_rss <= st.budget);

@@ -10,31 +10,49 @@
 
 static double mb(uint64_t bytes) { return (double)bytes / (double)QSF_MIB; }
 
+static void line(QsfStrbuf *b, const char *name, double value, const char *unit) {
+    qsf_strbuf_addf(b, "%-20s %9.2f %s", name, value, unit);
+}
+
+/* Bytes and their share of all weights. */
+static void share(QsfStrbuf *b, const QsfPlan *p, const char *name, uint64_t bytes) {
+    double percent = p->weight_bytes > 0 ? 100.0 * (double)bytes / (double)p->weight_bytes : 0;
+    line(b, name, mb(bytes), "MB");
+    qsf_strbuf_addf(b, ", %.1f %%\n", percent);
+}
+
+static void streaming(QsfStrbuf *b, const QsfPlan *p) {
+    if (p->n_slots == 0) {
+        qsf_strbuf_addf(b, "%-20s %9s\n", "slots", "none");
+        return;
+    }
+    qsf_strbuf_addf(b, "%-20s %9" PRIu32 " of %.2f MB\n", "slots", p->n_slots, mb(p->slot_bytes));
+}
+
+static void embedding(QsfStrbuf *b, const QsfPlan *p) {
+    qsf_strbuf_addf(b, "%-20s ", "embedding rows");
+    if (p->embed_resident) qsf_strbuf_addf(b, "all in RAM\n");
+    else if (p->embed_rows == 0) qsf_strbuf_addf(b, "each read from the file\n");
+    else qsf_strbuf_addf(b, "read from the file, the last %" PRIu32 " kept\n", p->embed_rows);
+}
+
 char *qsf_plan_text(const QsfPlan *p) {
     QsfStrbuf b = QSF_STRBUF_INIT;
-    for (unsigned i = 0; i < QSF_MEM_N; i++) {
-        qsf_strbuf_addf(&b, "%-20s %9.2f MB\n", qsf_mem_cat_name((QsfMemCat)i), mb(p->rows[i]));
-    }
-    qsf_strbuf_addf(&b, "%-20s %9.2f MB\n%-20s %9.2f MB\n", "sum", mb(p->total), "budget", mb(p->budget));
+    for (unsigned i = 0; i < QSF_MEM_N; i++) line(&b, qsf_mem_cat_name((QsfMemCat)i), mb(p->rows[i]), "MB\n");
+    line(&b, "sum", mb(p->total), "MB\n");
+    line(&b, "budget", mb(p->budget), "MB\n");
     qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " tokens\n%-20s %9" PRIu32 " tokens\n", "context", p->ctx,
                     "prefill chunk", p->batch);
     qsf_strbuf_addf(&b, "%-20s %9d\n", "threads", p->threads);
-    qsf_strbuf_addf(&b, "%-20s %9.2f MB, %.2f MB pinned, %.2f MB streamed per pass\n", "weights",
-                    mb(p->weight_bytes), mb(p->pinned_bytes), mb(p->streamed_bytes));
-    if (p->n_slots > 0) {
-        qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " of %.2f MB\n", "slots", p->n_slots, mb(p->slot_bytes));
-    }
-    qsf_strbuf_addf(&b, "%-20s %s\n", "embedding", p->embed_resident ? "in RAM" : "row by row from the file");
+    line(&b, "weights", mb(p->weight_bytes), "MB\n");
+    share(&b, p, "pinned", p->pinned_bytes);
+    share(&b, p, "streamed per token", p->streamed_bytes);
+    streaming(&b, p);
+    embedding(&b, p);
+    qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->io), qsf_io_direct_name(p->direct),
+                    p->keep_cached ? ", the page cache may keep the file" : "");
     if (p->note[0] != '\0') qsf_strbuf_addf(&b, "%-20s %s\n", "note", p->note);
     return qsf_strbuf_take(&b, NULL);
-}
-
-/* What the user could change, as set by the user. */
-static const char *advice(const QsfPlanOptions *o) {
-    if (o->ctx > QSF_CTX_MIN && o->batch > 1) return "lower --ctx or --batch, or raise --ram-budget";
-    if (o->ctx > QSF_CTX_MIN) return "lower --ctx or raise --ram-budget";
-    if (o->batch > 1) return "lower --batch or raise --ram-budget";
-    return "raise --ram-budget or take a smaller model";
 }
 
 typedef struct Text {
@@ -50,6 +68,43 @@ static void add(Text *t, const char *fmt, ...) {
     va_end(ap);
     if (n < 0) return;
     t->len += (size_t)n < t->cap - t->len ? (size_t)n : t->cap - t->len - 1;
+}
+
+/* ---- what was lowered ---- */
+
+static void comma(Text *t) {
+    if (t->len > 0) add(t, ", ");
+}
+
+void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
+    Text t = {p->note, sizeof p->note, 0};
+    QsfConfig want = qsf_plan_comfort(s);
+    if (c->ctx < want.ctx) add(&t, "context lowered from %" PRIu32 " to %" PRIu32 " tokens", want.ctx, c->ctx);
+    if (!p->embed_resident && c->embed_rows < want.embed_rows) {
+        comma(&t);
+        if (c->embed_rows == 0) add(&t, "no embedding rows kept");
+        else add(&t, "%" PRIu32 " instead of %" PRIu32 " embedding rows kept", c->embed_rows, want.embed_rows);
+    }
+    if (c->n_slots > 0 && (c->n_slots < want.n_slots || c->slot_bytes < want.slot_bytes)) {
+        comma(&t);
+        add(&t, "%" PRIu32 " layer slot%s of %" PRIu64 " KB instead of %" PRIu32 " of %" PRIu64 " KB", c->n_slots,
+            c->n_slots == 1 ? "" : "s", c->slot_bytes >> 10, want.n_slots, want.slot_bytes >> 10);
+    }
+    if (c->batch < want.batch) {
+        comma(&t);
+        add(&t, "prefill chunk of %" PRIu32 " token%s", c->batch, c->batch == 1 ? "" : "s");
+    }
+    if (t.len > 0) add(&t, " to fit %" PRIu64 " MB", s->budget >> 20);
+}
+
+/* ---- refusals ---- */
+
+/* What the user could change, as set by the user. */
+static const char *advice(const QsfPlanOptions *o) {
+    if (o->ctx > QSF_CTX_MIN && o->batch > 1) return "lower --ctx or --batch, or raise --ram-budget";
+    if (o->ctx > QSF_CTX_MIN) return "lower --ctx or raise --ram-budget";
+    if (o->batch > 1) return "lower --batch or raise --ram-budget";
+    return "raise --ram-budget or take a smaller model";
 }
 
 /* The end of the path, without control characters: newlines of this message are all our own. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/stream/loader.h"
 #include "src/stream/plan_impl.h"
 #include "src/stream/units.h"
 
@@ -27,8 +28,11 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 }
 
 static uint64_t meta_bytes(const QsfPricing *s) {
-    /* The unit table, with some room for what its owner adds to a unit. */
-    return s->o->meta_bytes + qsf_pages(s->shape.n_units * (sizeof(QsfUnit) + 128)) + META_SLACK;
+    uint64_t layers = s->m->hp.n_layers;
+    /* Units; counters per layer; pointers to the small tensors of each layer. */
+    return s->o->meta_bytes + qsf_pages(s->shape.n_units * sizeof(QsfWeightUnit)) +
+           qsf_pages((layers + 1) * (sizeof(QsfLayerCounters) + 2 * sizeof(uint64_t))) +
+           qsf_pages(layers * QSF_ROLE_LAYER_N * sizeof(void *)) + META_SLACK;
 }
 
 /* In whole MiB: the resident set before loading differs by some pages from run to run, a plan should not. */
@@ -37,10 +41,10 @@ static uint64_t code_bytes(const QsfPricing *s) {
     return base + CODE_SLACK + (uint64_t)s->o->threads * CODE_PER_THREAD;
 }
 
-static uint64_t stack_bytes(const QsfPricing *s, const QsfConfig *c) {
+static uint64_t stack_bytes(const QsfPricing *s) {
     /* Compute threads but the first, the loader, and the thread that drives the computation. */
-    uint64_t n = (uint64_t)(s->o->threads - 1) + (c->n_slots > 0 ? 1 : 0) + 1;
-    return n * STACK_BYTES;
+    uint64_t n = (uint64_t)(s->o->threads - 1) + 1 + 1;
+    return n * STACK_BYTES + qsf_io_stack_bytes(s->o->io);
 }
 
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
@@ -53,11 +57,13 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_ACTIVATIONS] = l.total;
     rows[QSF_MEM_LOGITS] =
         qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab + SAMPLER_SLACK;
-    rows[QSF_MEM_EMBED] = c->embed_resident ? qsf_pages(s->shape.embed_bytes) : 0;
+    rows[QSF_MEM_EMBED] =
+        c->embed_resident ? qsf_pages(s->shape.embed_bytes)
+                          : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
     rows[QSF_MEM_META] = meta_bytes(s);
     rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes;
-    rows[QSF_MEM_STACKS] = stack_bytes(s, c);
+    rows[QSF_MEM_STACKS] = stack_bytes(s);
     rows[QSF_MEM_CODE] = code_bytes(s);
     rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;
     uint64_t sum = 0;

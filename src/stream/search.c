@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search for a configuration that fits: everything resident if that is possible; otherwise streaming in
+ * comfort, and then a table of knobs, turned down one after the other as little as is enough. */
+#include "src/stream/plan_impl.h"
+
+#define CTX_COMFORT 512u
+#define CTX_STEP 32u
+#define CTX_STEP_BYTES (2 * QSF_MIB)
+#define BATCH_RESIDENT 512u
+#define BATCH_TABLE 64u /* before the prefill chunk becomes smaller than this, the embedding table gives way */
+#define ROWS_MAX 1024u
+#define SLOT_STEP (64u * 1024)
+
+typedef enum Knob { KNOB_CTX, KNOB_EMBED, KNOB_SLOT_SIZE, KNOB_SLOTS, KNOB_BATCH } Knob;
+
+/* least: how far the knob may be turned down here. */
+typedef struct Turn {
+    Knob knob;
+    uint64_t least;
+} Turn;
+
+#define SLOT_USEFUL UINT64_MAX /* a 256th of the budget: smaller reads cost more time than they give memory */
+
+/* design §4, "plan order". */
+static const Turn order[] = {
+    {KNOB_CTX, CTX_COMFORT},
+    /* KV types of fewer bits go here, one line each. */
+    {KNOB_EMBED, 0},
+    {KNOB_SLOT_SIZE, SLOT_USEFUL},
+    {KNOB_SLOTS, 1},
+    {KNOB_CTX, QSF_CTX_MIN},
+    /* What follows saves some hundred kilobytes: better than to refuse. */
+    {KNOB_SLOT_SIZE, 0},
+    {KNOB_BATCH, 1},
+};
+#define N_TURNS (sizeof order / sizeof *order)
+
+/* What is left when the last knob is turned goes to these, in this order. */
+static const Knob spare[] = {KNOB_BATCH, KNOB_SLOTS, KNOB_SLOT_SIZE, KNOB_EMBED};
+
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* ---- comfort ---- */
+
+uint32_t qsf_plan_wanted_ctx(const QsfPricing *s) {
+    uint32_t ctx = s->o->ctx, train = s->m->hp.n_ctx_train;
+    if (ctx == 0) ctx = train != 0 && train < QSF_CTX_DEFAULT ? train : QSF_CTX_DEFAULT;
+    return ctx > s->o->ctx_floor ? ctx : s->o->ctx_floor;
+}
+
+/* Reads of a megabyte and more are as fast as reads get; with more memory, fewer and bigger ones. */
+static uint64_t comfortable_slot(const QsfPricing *s) {
+    uint64_t b = min_u64(max_u64(qsf_pages(s->budget / 400), QSF_MIB), 4 * QSF_MIB);
+    return max_u64(min_u64(b, s->shape.max_slot), s->shape.min_slot);
+}
+
+static uint32_t comfortable_rows(const QsfPricing *s) {
+    uint64_t row = ((s->shape.embed_row_bytes + 63) & ~63ull) + QSF_ROWCACHE_ENTRY + 16; /* 16: its share of the index */
+    return (uint32_t)min_u64(min_u64(ROWS_MAX, s->m->hp.n_vocab), s->budget / 64 / row);
+}
+
+QsfConfig qsf_plan_comfort(const QsfPricing *s) {
+    return (QsfConfig){
+        .ctx = qsf_plan_wanted_ctx(s),
+        .batch = s->o->batch != 0 ? s->o->batch : QSF_BATCH_LEAST,
+        .n_slots = s->o->slots != 0 ? s->o->slots : 4,
+        .slot_bytes = comfortable_slot(s),
+        .embed_rows = comfortable_rows(s),
+    };
+}
+
+static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
+    QsfConfig c = qsf_plan_comfort(s);
+    c.n_slots = 0;
+    c.slot_bytes = 0;
+    c.batch = s->o->batch != 0 ? s->o->batch : batch;
+    c.embed_resident = table && !s->m->tied_head;
+    if (table || s->m->tied_head) c.embed_rows = 0;
+    c.pinned_unit_bytes = s->shape.pinned_units_bytes;
+    return c;
+}
+
+/* ---- knobs ---- */
+
+static uint64_t get(const QsfConfig *c, Knob k) {
+    const uint64_t v[] = {
+        [KNOB_CTX] = c->ctx,         [KNOB_EMBED] = c->embed_rows, [KNOB_SLOT_SIZE] = c->slot_bytes,
+        [KNOB_SLOTS] = c->n_slots, [KNOB_BATCH] = c->batch,
+    };
+    return v[k];
+}
+
+static void set(QsfConfig *c, Knob k, uint64_t v) {
+    if (k == KNOB_SLOT_SIZE) {
+        c->slot_bytes = v;
+        return;
+    }
+    uint32_t *at[] = {
+        [KNOB_CTX] = &c->ctx,     [KNOB_EMBED] = &c->embed_rows, [KNOB_SLOT_SIZE] = NULL,
+        [KNOB_SLOTS] = &c->n_slots, [KNOB_BATCH] = &c->batch,
+    };
+    *at[k] = (uint32_t)v;
+}
+
+/* Context lengths look better round; but where a token costs much, a step may not cost more than a piece of
+ * weights, unless the context is short anyway. */
+static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
+    uint32_t step = CTX_STEP;
+    while (least >= CTX_COMFORT && step > 1 && qsf_kv_bytes(&s->m->hp, &s->table.kv[s->kv], step) > CTX_STEP_BYTES)
+        step /= 2;
+    return step;
+}
+
+static uint64_t step_of(const QsfPricing *s, Knob k, uint64_t least) {
+    static const uint32_t step[] = {[KNOB_EMBED] = 16, [KNOB_SLOT_SIZE] = SLOT_STEP, [KNOB_SLOTS] = 1, [KNOB_BATCH] = 1};
+    return k == KNOB_CTX ? ctx_step(s, least) : step[k];
+}
+
+static bool set_by_user(const QsfPricing *s, Knob k) {
+    return (k == KNOB_CTX && s->o->ctx != 0) || (k == KNOB_SLOTS && s->o->slots != 0) ||
+           (k == KNOB_BATCH && s->o->batch != 0);
+}
+
+/* How far a turn may go from c. */
+static uint64_t least_of(const QsfPricing *s, const Turn *t, const QsfConfig *c) {
+    uint64_t now = get(c, t->knob), least = t->least;
+    if (set_by_user(s, t->knob)) return now;
+    if (t->knob == KNOB_CTX) least = max_u64(least, s->o->ctx_floor);
+    if (t->knob == KNOB_SLOT_SIZE) {
+        if (least == SLOT_USEFUL) least = qsf_pages(s->budget / 256);
+        least = max_u64(least, s->shape.min_slot);
+    }
+    return min_u64(now, least);
+}
+
+static bool fits(const QsfPricing *s, const QsfConfig *c) {
+    uint64_t rows[QSF_MEM_N];
+    return qsf_pricing_rows(s, c, rows) <= s->budget;
+}
+
+/* Sets a knob to the largest of least, least + step, ... below most that fits; to least when none does. */
+static bool largest(const QsfPricing *s, QsfConfig *c, Knob k, uint64_t least, uint64_t step, uint64_t most) {
+    uint64_t lo = 0, hi = most > least ? (most - least + step - 1) / step : 0; /* in steps; hi is out of reach */
+    set(c, k, least);
+    if (!fits(s, c)) return false;
+    while (hi - lo > 1) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        set(c, k, least + mid * step);
+        if (fits(s, c)) lo = mid;
+        else hi = mid;
+    }
+    set(c, k, least + lo * step);
+    return true;
+}
+
+static bool turn(const QsfPricing *s, QsfConfig *c, const Turn *t) {
+    uint64_t now = get(c, t->knob), least = least_of(s, t, c);
+    if (least >= now) return false;
+    return largest(s, c, t->knob, least, step_of(s, t->knob, least), now);
+}
+
+/* ---- the search ---- */
+
+static void give_spare(const QsfPricing *s, const QsfConfig *comfort, QsfConfig *c) {
+    for (size_t i = 0; i < sizeof spare / sizeof *spare; i++) {
+        uint64_t now = get(c, spare[i]), most = get(comfort, spare[i]);
+        if (now >= most) continue;
+        set(c, spare[i], most);
+        if (!fits(s, c)) largest(s, c, spare[i], now, step_of(s, spare[i], now), most);
+    }
+}
+
+/* Turns the knobs of c, which is comfortable, down in order. */
+static bool lower(const QsfPricing *s, QsfConfig *c, bool *lowered) {
+    const QsfConfig comfort = *c;
+    *lowered = false;
+    if (fits(s, c)) return true;
+    *lowered = true;
+    for (size_t i = 0; i < N_TURNS; i++) {
+        if (!turn(s, c, &order[i])) continue;
+        give_spare(s, &comfort, c);
+        return true;
+    }
+    return false;
+}
+
+/* All knobs at their least. */
+static void bottom(const QsfPricing *s, QsfConfig *c) {
+    for (size_t i = 0; i < N_TURNS; i++) set(c, order[i].knob, least_of(s, &order[i], c));
+}
+
+static bool may_pin_all(const QsfPricing *s) { return s->shape.weight_bytes <= s->o->pin_cap; }
+
+/* Weights no bigger than the slots that they would stream through. */
+static bool is_small(const QsfPricing *s) {
+    QsfConfig c = qsf_plan_comfort(s);
+    return may_pin_all(s) && s->shape.pinned_units_bytes <= c.n_slots * c.slot_bytes;
+}
+
+/* Everything in RAM at the full context, with the biggest prefill chunk that fits. */
+static bool search_resident(const QsfPricing *s, QsfConfig *out) {
+    static const struct {
+        bool table;
+        uint32_t batch_least;
+    } tries[] = {{true, BATCH_TABLE}, {false, QSF_BATCH_LEAST}};
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        *out = resident(s, tries[i].table, BATCH_RESIDENT);
+        if (fits(s, out)) return true;
+        if (s->o->batch == 0 &&
+            largest(s, out, KNOB_BATCH, tries[i].batch_least, QSF_BATCH_LEAST, BATCH_RESIDENT))
+            return true;
+    }
+    return false;
+}
+
+bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
+    *lowered = false;
+    if (may_pin_all(s) && search_resident(s, out)) return true;
+    if (is_small(s)) {
+        *out = resident(s, false, QSF_BATCH_LEAST);
+        if (lower(s, out, lowered)) return true;
+    }
+    *out = qsf_plan_comfort(s);
+    return lower(s, out, lowered);
+}
+
+QsfConfig qsf_plan_least(const QsfPricing *s) {
+    uint64_t rows[QSF_MEM_N];
+    QsfConfig stream = qsf_plan_comfort(s), whole = resident(s, false, QSF_BATCH_LEAST);
+    bottom(s, &stream);
+    if (!may_pin_all(s)) return stream;
+    bottom(s, &whole);
+    return qsf_pricing_rows(s, &whole, rows) < qsf_pricing_rows(s, &stream, rows) ? whole : stream;
+}

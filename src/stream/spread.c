@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which rows stream. The streamed share of the weights is diffused over the units: each adds its part to what is
+ * due, and a unit pays, with a tail of its rows, as soon as a piece worth reading is due. So pieces lie evenly
+ * between pinned rows, whose computation hides their reads, and no unit reads slivers. */
+#include "src/stream/plan_impl.h"
+#include "src/stream/units.h"
+
+#define PIECE QSF_MIB           /* below this a read costs more than its bytes */
+#define GRAIN (16u * 1024)      /* precision of the search */
+
+static uint32_t down16(uint64_t v) { return (uint32_t)(v / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM); }
+
+/* Most items of a chunk that fills a slot. */
+static uint32_t full_chunk(const QsfUnit *u, uint64_t slot_bytes) {
+    uint32_t n = qsf_unit_chunk_items(u, UINT32_MAX - QSF_ROW_QUANTUM, slot_bytes);
+    return n < u->items ? n : u->items;
+}
+
+/* Items that u pays when `due` bytes are due: whole chunks, as many as are due, or everything; 0 until a piece is
+ * due. */
+static uint32_t payment(const QsfUnit *u, uint64_t slot_bytes, double due) {
+    if (due >= (double)u->bytes) return u->items;
+    double per_item = (double)u->bytes / u->items;
+    uint32_t chunk = full_chunk(u, slot_bytes);
+    uint32_t piece = chunk * (uint32_t)(1 + (PIECE - 1) / (uint64_t)(per_item * chunk + QSF_WINDOW));
+    uint32_t n = (uint32_t)(due / per_item) / chunk * chunk;
+    return n >= piece ? n : 0;
+}
+
+/* First items of u that stay pinned when n of them are paid; a multiple of the quantum, or all. */
+static uint32_t keep(const QsfUnit *u, uint32_t n) {
+    if (n == 0) return u->items;
+    uint32_t rest = u->items - n;
+    uint32_t up = down16(rest + QSF_ROW_QUANTUM - 1);
+    return up < u->items ? up : u->items;
+}
+
+/* The last unit pays what is left over. */
+static uint32_t keep_rest(const QsfUnit *u, double due) {
+    if (due <= 0) return u->items;
+    if (due >= (double)u->bytes) return 0;
+    double n = due / ((double)u->bytes / u->items);
+    return down16(u->items - 1 - (uint32_t)n);
+}
+
+static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {
+    QsfSpread r = {0, 0};
+    double due = 0, share = (double)stream / (double)s->shape.weight_bytes;
+    for (uint32_t i = 0; i < s->shape.n_units; i++) {
+        QsfUnit u;
+        qsf_unit_at(s->m, i, &u);
+        due += share * (double)u.bytes;
+        bool last = i + 1 == s->shape.n_units;
+        pinned[i] = last ? keep_rest(&u, due) : keep(&u, payment(&u, slot_bytes, due));
+        uint64_t weight = qsf_unit_item_bytes(&u, 0, pinned[i]);
+        due -= (double)(u.bytes - weight);
+        r.weight += weight;
+        r.held += qsf_unit_pinned_bytes(&u, pinned[i]);
+    }
+    return r;
+}
+
+QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned) {
+    uint64_t all = s->shape.weight_bytes, lo = 0, hi = (all + GRAIN - 1) / GRAIN; /* in grains: hi is enough */
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo) / 2, stream = mid * GRAIN < all ? mid * GRAIN : all;
+        QsfSpread r = diffuse(s, slot_bytes, stream, pinned);
+        if (r.held <= room && r.weight <= s->o->pin_cap) hi = mid;
+        else lo = mid + 1;
+    }
+    return diffuse(s, slot_bytes, hi * GRAIN < all ? hi * GRAIN : all, pinned);
+}

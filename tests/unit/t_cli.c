@@ -66,11 +66,14 @@ static void forms(void **state) {
 
 static void settings_and_positionals(void **state) {
     (void)state;
-    Run r = parse("one --temperature 0.25 two --ram-budget=1.5G --ignore-eos -- --three");
+    Run r = parse("one --temperature 0.25 two --ram-budget=1.5G --ignore-eos --io mmap --direct=off --slots 2 -- --x");
     assert_int_equal(r.rc, 0);
     assert_true(r.settings.params.temperature == 0.25f);
     assert_true(r.settings.ram_budget == (uint64_t)3 << 29);
     assert_true(r.settings.params.ignore_eos);
+    assert_string_equal(r.settings.io, "mmap");
+    assert_string_equal(r.settings.direct, "off");
+    assert_int_equal(r.settings.slots, 2);
     assert_int_equal(r.res.n_positional, 3);
 }
 
@@ -80,7 +83,7 @@ static void errors_name_the_option(void **state) {
         {"--nmae x", "--name"},          {"--zzzzzzzzzz", "--zzzzzzzzzz"}, {"-z", "-z"},
         {"--name", "--name"},            {"-N", "-N"},                     {"--flag=1", "--flag"},
         {"--name bad", "--name"},        {"--temperature hot", "temperature"}, {"--top-p 2", "top-p"},
-        {"--ram-budget 12x", "ram-budget"}, {"--nam x", "--nam"},          {"--temperature", "--temperature"},
+        {"--ram-budget 12x", "ram-budget"}, {"--io disk", "io"}, {"--slots 5", "slots"}, {"--nam x", "--nam"},          {"--temperature", "--temperature"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         Run r = parse(bad[i].line);

@@ -59,18 +59,39 @@ static void put_back(void) { assert_int_equal(qsf_test_write_file(path, bytes, n
 static void a_read_error_ends_the_answer_only(void **state) {
     (void)state;
     static QsfSeen seen;
-    char offset[64];
     QSFWorker *w = qsf_rig_worker();
     uint64_t id = stream(w, &seen);
     qsf_file_inject_fault(down_offset + 5000, EIO);
     expect_error(w, id, &seen);
     assert_int_equal(seen.end.code, QSF_EXIT_RUNTIME);
-    snprintf(offset, sizeof offset, "byte offset ");
-    assert_non_null(strstr(seen.end_text, offset));
+    const char *at = strstr(seen.end_text, "byte offset ");
+    assert_non_null(at);
+    uint64_t off = strtoull(at + strlen("byte offset "), NULL, 10);
+    assert_true(off <= down_offset + 5000 && off + (8u << 20) > down_offset); /* of the read that failed */
     QsfSeen *again = ask(w); /* the disk is still bad */
     assert_int_equal(again->end.type, QSF_EVENT_ERROR);
     qsf_file_inject_fault(UINT64_MAX, 0);
     expect_answer(w, 0);
+    qsf_worker_stop(w);
+}
+
+/* So weights are read to be pinned behind LOADED: one that cannot be read is the first answer's error. */
+static void a_model_is_ready_before_its_weights(void **state) {
+    (void)state;
+    QSFStats st;
+    QSFSettings s = qsf_rig_settings();
+    QSFWorker *w = qsf_rig_worker();
+    qsf_file_inject_fault(down_offset + 5000, EIO);
+    qsf_rig_load(w, path, &s);
+    qsf_worker_stats(w, &st);
+    assert_true(st.state == QSF_STATE_IDLE && st.streamed_bytes == 0 && st.pin_done < st.pin_total);
+    QsfSeen *seen = ask(w);
+    assert_int_equal(seen->end.type, QSF_EVENT_ERROR);
+    assert_non_null(strstr(seen->end_text, path));
+    qsf_file_inject_fault(UINT64_MAX, 0);
+    expect_answer(w, 0);
+    qsf_worker_stats(w, &st);
+    assert_true(st.pin_done == st.pin_total);
     qsf_worker_stop(w);
 }
 
@@ -187,6 +208,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_read_error_ends_the_answer_only),
+        cmocka_unit_test(a_model_is_ready_before_its_weights),
         cmocka_unit_test(a_truncated_file_comes_back),
         cmocka_unit_test(another_file_takes_its_place),
         cmocka_unit_test(a_plan_change_finds_another_file),

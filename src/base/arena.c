@@ -7,11 +7,12 @@
 #include "src/base/checked.h"
 
 #define PAGE          4096u
+#define LINE          64u
 #define DEFAULT_BLOCK (64u * 1024)
 #define MAX_BLOCK     (1024u * 1024)
 
 struct QsfArenaBlock {
-    QsfArenaBlock *next;
+    _Alignas(LINE) QsfArenaBlock *next; /* what follows the header starts a line */
     size_t bytes; /* whole mapping, this header included */
     size_t used;  /* offset of the next free byte */
 };
@@ -63,6 +64,7 @@ void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err) {
         return NULL;
     }
     if (size == 0) size = 1;
+    if (align == 0) align = LINE;
     QsfArenaBlock *b = a->head;
     size_t start = fit(b, size, align);
     if (start == 0) {
@@ -91,7 +93,7 @@ static void free_blocks(QsfArena *a, QsfArenaBlock *b) {
     while (b != NULL) {
         QsfArenaBlock *next = b->next;
         a->reserved -= b->bytes;
-        qsf_mem_unmap(a->ledger, a->cat, b, b->bytes);
+        qsf_mem_unmap_named(a->ledger, a->cat, b, b->bytes, a->name);
         b = next;
     }
 }

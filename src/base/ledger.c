@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The RAM ledger and the page-granular memory that is charged to it. */
+/* The RAM ledger and the page-granular memory that is charged to it; ledger_text.c describes it. */
 #include "src/base/ledger.h"
 
 #include <errno.h>
@@ -41,23 +41,48 @@ void qsf_ledger_set_limit(QsfLedger *l, uint64_t limit) {
     pthread_mutex_unlock(&l->lock);
 }
 
-int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
+void qsf_ledger_freeze(QsfLedger *l) {
     pthread_mutex_lock(&l->lock);
-    uint64_t total = l->total, limit = l->limit;
-    bool fits = total <= limit && bytes <= limit - total;
-    if (fits) {
-        l->total += bytes;
-        l->used[cat] += bytes;
-        if (l->used[cat] > l->peak[cat]) l->peak[cat] = l->used[cat];
-        if (l->total > l->total_peak) l->total_peak = l->total;
-    }
+    l->frozen++;
     pthread_mutex_unlock(&l->lock);
-    if (fits) return QSF_OK;
+}
+
+void qsf_ledger_thaw(QsfLedger *l) {
+    pthread_mutex_lock(&l->lock);
+    if (l->frozen > 0) l->frozen--;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static int refuse_frozen(QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: memory is frozen, %s (%s) may not take %llu bytes now", what,
+                       qsf_mem_cat_name(cat), (unsigned long long)bytes);
+}
+
+static int refuse_budget(const QsfLedger *seen, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
     return qsf_err_set(
         err, QSF_E_BUDGET,
         "RAM budget exceeded: %s (%s) needs %.2f MB (%llu bytes), %.2f MB are in use of %.2f MB", what,
-        qsf_mem_cat_name(cat), (double)bytes / MIB, (unsigned long long)bytes, (double)total / MIB,
-        (double)limit / MIB);
+        qsf_mem_cat_name(cat), (double)bytes / MIB, (unsigned long long)bytes, (double)seen->total / MIB,
+        (double)seen->limit / MIB);
+}
+
+/* With the lock held. */
+static void charge(QsfLedger *l, QsfMemCat cat, uint64_t bytes) {
+    l->total += bytes;
+    l->used[cat] += bytes;
+    if (l->used[cat] > l->peak[cat]) l->peak[cat] = l->used[cat];
+    if (l->total > l->total_peak) l->total_peak = l->total;
+}
+
+int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
+    pthread_mutex_lock(&l->lock);
+    const QsfLedger seen = { .limit = l->limit, .total = l->total };
+    bool frozen = l->frozen > 0, fits = l->total <= l->limit && bytes <= l->limit - l->total;
+    if (frozen) l->refused_frozen++;
+    else if (fits) charge(l, cat, bytes);
+    pthread_mutex_unlock(&l->lock);
+    if (frozen) return refuse_frozen(cat, bytes, what, err);
+    return fits ? QSF_OK : refuse_budget(&seen, cat, bytes, what, err);
 }
 
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes) {
@@ -76,8 +101,76 @@ void qsf_ledger_snapshot(QsfLedger *l, QsfLedger *out) {
     memcpy(out->peak, l->peak, sizeof out->peak);
     out->total = l->total;
     out->total_peak = l->total_peak;
+    memcpy(out->region, l->region, sizeof out->region);
+    out->n_regions = l->n_regions;
+    out->frozen = l->frozen;
+    out->refused_frozen = l->refused_frozen;
     pthread_mutex_unlock(&l->lock);
 }
+
+/* ---- regions: all with the lock held ---- */
+
+static QsfRegion *region_named(QsfLedger *l, QsfMemCat cat, const char *what) {
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        QsfRegion *r = &l->region[i];
+        if (r->count > 0 && r->cat == cat && strcmp(r->name, what) == 0) return r;
+    }
+    return l->n_regions == QSF_LEDGER_REGIONS ? &l->region[QSF_LEDGER_REGIONS - 1] : NULL;
+}
+
+/* An entry that holds nothing any more, or a new one. Names beyond the table share its last entry. */
+static QsfRegion *region_begin(QsfLedger *l, QsfMemCat cat, const char *what) {
+    const uint32_t last = QSF_LEDGER_REGIONS - 1;
+    uint32_t i = 0;
+    while (i < l->n_regions && l->region[i].count > 0) i++;
+    if (i > last) return &l->region[last];
+    if (i == l->n_regions) l->n_regions++;
+    l->region[i] = (QsfRegion){ .name = i == last ? "others" : what, .cat = cat };
+    return &l->region[i];
+}
+
+static QsfRegion *region_for(QsfLedger *l, QsfMemCat cat, const char *what) {
+    QsfRegion *r = region_named(l, cat, what);
+    bool shared = r == &l->region[QSF_LEDGER_REGIONS - 1];
+    return r == NULL || shared ? region_begin(l, cat, what) : r;
+}
+
+/* Whose mapping p is, when nobody says: the newest one of a region tells itself, the others belong to the region
+ * with the most mappings. */
+static QsfRegion *region_at(QsfLedger *l, QsfMemCat cat, const void *p) {
+    QsfRegion *most = NULL;
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        QsfRegion *r = &l->region[i];
+        if (r->count == 0) continue;
+        if (r->at == p) return r;
+        if (r->cat == cat && (most == NULL || r->count > most->count)) most = r;
+    }
+    return most;
+}
+
+static void region_add(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t bytes) {
+    pthread_mutex_lock(&l->lock);
+    QsfRegion *r = region_for(l, cat, what);
+    r->count++;
+    r->bytes += bytes;
+    r->at = p;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* A mapping of `old` bytes at p has become one of `bytes` at q; 0 bytes = it is gone. what may be NULL. */
+static void region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t old, const void *q,
+                          uint64_t bytes) {
+    pthread_mutex_lock(&l->lock);
+    QsfRegion *r = what != NULL ? region_named(l, cat, what) : region_at(l, cat, p);
+    if (r != NULL && r->count > 0) {
+        r->bytes = r->bytes + bytes > old ? r->bytes + bytes - old : 0;
+        if (bytes == 0) r->count--;
+        if (r->at == p) r->at = bytes == 0 ? NULL : q;
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- mapped memory ---- */
 
 static atomic_uint_fast64_t fail_in; /* mappings from now on until one fails; 0 = none will */
 
@@ -107,14 +200,20 @@ int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, v
         qsf_ledger_release(l, cat, bytes);
         return no_memory(what, bytes, err);
     }
+    region_add(l, cat, what, p, bytes);
     *out = p;
     return QSF_OK;
 }
 
-void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes) {
+void qsf_mem_unmap_named(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes, const char *what) {
     if (p == NULL || bytes == 0) return;
+    region_change(l, cat, what, p, bytes, NULL, 0);
     munmap(p, (size_t)bytes);
     qsf_ledger_release(l, cat, bytes);
+}
+
+void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes) {
+    qsf_mem_unmap_named(l, cat, p, bytes, NULL);
 }
 
 int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what, void **p,
@@ -122,6 +221,7 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     if (bytes == old) return QSF_OK;
     if (old != 0 && bytes != 0 && fails_now()) return no_memory(what, bytes, err);
     if (bytes < old) {
+        region_change(l, cat, what, *p, old, *p, bytes);
         munmap((char *)*p + bytes, (size_t)(old - bytes));
         qsf_ledger_release(l, cat, old - bytes);
         if (bytes == 0) *p = NULL;
@@ -135,6 +235,7 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
         qsf_ledger_release(l, cat, bytes - old);
         return no_memory(what, bytes, err);
     }
+    region_change(l, cat, what, *p, old, q, bytes);
     *p = q;
     return QSF_OK;
 }

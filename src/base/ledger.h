@@ -35,6 +35,7 @@ typedef struct QsfRegion {
     QsfMemCat cat;
     uint32_t count;    /* mappings */
     uint64_t bytes;
+    const void *at;    /* the newest of them, to tell which region a mapping belongs to */
 } QsfRegion;
 
 typedef struct QsfLedger {
@@ -43,7 +44,7 @@ typedef struct QsfLedger {
     uint64_t used[QSF_MEM_N];
     uint64_t peak[QSF_MEM_N];
     uint64_t total, total_peak;
-    QsfRegion region[QSF_LEDGER_REGIONS]; /* (n_regions) what is mapped, by name; more names share the last one */
+    QsfRegion region[QSF_LEDGER_REGIONS]; /* (n_regions) what is mapped, by name; names beyond share the last one */
     uint32_t n_regions;
     uint32_t frozen;            /* > 0: nothing may be charged or mapped (the token loop) */
     uint64_t refused_frozen;    /* attempts while frozen: a defect when not 0 */
@@ -82,9 +83,10 @@ const char *qsf_mem_cat_name(QsfMemCat cat);
  * kernel), 64-byte aligned and more, charged to cat before it is mapped. *out = NULL on failure
  * (QSF_E_BUDGET or QSF_E_RUNTIME). bytes 0 gives *out = NULL and success. */
 int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err);
-/* bytes and cat as given to qsf_mem_map; p NULL is allowed. what: as given too, or NULL (the region of the
- * category that has these bytes). */
+/* bytes and cat as given to qsf_mem_map; p NULL is allowed. */
 void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes);
+/* The same for one of several mappings under one name, `what`, so that the report of regions stays right. */
+void qsf_mem_unmap_named(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes, const char *what);
 /* Grows (the memory may move, its contents stay, the rest is zero) or shrinks (the tail goes back to the kernel)
  * a mapping; *p NULL with old 0 maps, bytes 0 unmaps and sets *p NULL. Sizes are multiples of the page. On failure
  * *p is as before. */

@@ -65,6 +65,8 @@ static void test_arena(void **state) {
     qsf_arena_init(&a, &l, QSF_MEM_META, "test arena", 1);
     assert_int_equal(l.total, 0);
     char *first = qsf_arena_alloc(&a, 10, 1, &e);
+    assert_int_equal((uintptr_t)first % 64, 0);
+    assert_int_equal((uintptr_t)qsf_arena_alloc(&a, 3, 0, &e) % 64, 0);
     for (size_t align = 1; align <= 4096; align *= 2) {
         char *p = qsf_arena_alloc(&a, 100, align, &e);
         assert_non_null(p);
@@ -96,6 +98,168 @@ static void test_arena(void **state) {
     qsf_ledger_destroy(&l);
 }
 
+/* --- regions --- */
+
+static const QsfRegion *region(QsfLedger *l, const char *name) {
+    static QsfLedger now;
+    qsf_ledger_snapshot(l, &now);
+    for (uint32_t i = 0; i < now.n_regions; i++) {
+        if (now.region[i].count > 0 && strcmp(now.region[i].name, name) == 0) return &now.region[i];
+    }
+    return NULL;
+}
+
+static void expect_region(QsfLedger *l, const char *name, uint32_t count, uint64_t bytes) {
+    const QsfRegion *r = region(l, name);
+    if (r == NULL) fail_msg("no region %s", name);
+    if (r->count != count || r->bytes != bytes)
+        fail_msg("%s: %u mappings of %llu bytes", name, (unsigned)r->count, (unsigned long long)r->bytes);
+}
+
+static void *map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what) {
+    QsfErr e = { 0 };
+    void *p;
+    qsf_test_expect_ok(qsf_mem_map(l, cat, bytes, what, &p, &e), &e);
+    return p;
+}
+
+static void test_regions(void **state) {
+    QsfLedger l;
+    QsfErr e = { 0 };
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    void *norm = map(&l, QSF_MEM_PINNED, 4096, "norms");
+    void *one = map(&l, QSF_MEM_PINNED, 8192, "weights"), *two = map(&l, QSF_MEM_PINNED, 4096, "weights");
+    void *three = map(&l, QSF_MEM_PINNED, 4096, "weights"), *table = map(&l, QSF_MEM_META, 4096, "table");
+    expect_region(&l, "weights", 3, 16384);
+    expect_region(&l, "norms", 1, 4096);
+    qsf_test_expect_ok(qsf_mem_resize(&l, QSF_MEM_PINNED, 8192, 1 << 20, "weights", &one, &e), &e);
+    expect_region(&l, "weights", 3, (1 << 20) + 8192);
+    qsf_test_expect_ok(qsf_mem_resize(&l, QSF_MEM_PINNED, 1 << 20, 4096, "weights", &one, &e), &e);
+    expect_region(&l, "weights", 3, 3 * 4096);
+    qsf_test_expect_ok(qsf_mem_resize(&l, QSF_MEM_PINNED, 4096, 0, "weights", &one, &e), &e);
+    assert_null(one);
+    expect_region(&l, "weights", 2, 2 * 4096);
+    qsf_mem_unmap(&l, QSF_MEM_PINNED, norm, 4096); /* told by its address */
+    assert_null(region(&l, "norms"));
+    expect_region(&l, "weights", 2, 2 * 4096);
+    qsf_mem_unmap(&l, QSF_MEM_PINNED, two, 4096);
+    qsf_mem_unmap_named(&l, QSF_MEM_PINNED, three, 4096, "weights");
+    assert_null(region(&l, "weights"));
+    expect_region(&l, "table", 1, 4096);
+    qsf_mem_unmap(&l, QSF_MEM_META, table, 4096);
+    assert_int_equal(l.total, 0);
+    qsf_ledger_destroy(&l);
+}
+
+/* More names than the table has lines: the sum is right all the same, and lines are used again. */
+static void test_many_regions(void **state) {
+    static char name[2 * QSF_LEDGER_REGIONS][16];
+    void *p[2 * QSF_LEDGER_REGIONS];
+    QsfLedger l;
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    for (int round = 0; round < 2; round++) {
+        uint64_t sum = 0;
+        for (int i = 0; i < 2 * QSF_LEDGER_REGIONS; i++) {
+            snprintf(name[i], sizeof name[i], "region %d", i + round);
+            p[i] = map(&l, QSF_MEM_META, 4096, name[i]);
+        }
+        assert_int_equal(l.n_regions, QSF_LEDGER_REGIONS);
+        for (uint32_t i = 0; i < l.n_regions; i++) sum += l.region[i].bytes;
+        assert_int_equal(sum, 2 * QSF_LEDGER_REGIONS * 4096);
+        expect_region(&l, "others", QSF_LEDGER_REGIONS + 1, (QSF_LEDGER_REGIONS + 1) * 4096);
+        for (int i = 0; i < 2 * QSF_LEDGER_REGIONS; i++) qsf_mem_unmap_named(&l, QSF_MEM_META, p[i], 4096, name[i]);
+        for (uint32_t i = 0; i < l.n_regions; i++) assert_int_equal(l.region[i].count, 0);
+    }
+    qsf_ledger_destroy(&l);
+}
+
+static void test_freeze(void **state) {
+    QsfLedger l;
+    QsfArena a;
+    QsfErr e = { 0 };
+    void *p = NULL, *kept;
+    (void)state;
+    qsf_ledger_init(&l, 1 << 20);
+    qsf_arena_init(&a, &l, QSF_MEM_META, "an arena", 4096);
+    kept = map(&l, QSF_MEM_KV, 8192, "cache");
+    qsf_ledger_freeze(&l);
+    qsf_ledger_freeze(&l);
+    assert_int_equal(qsf_ledger_reserve(&l, QSF_MEM_KV, 1, "one byte", &e), QSF_E_RUNTIME);
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, "one byte");
+    qsf_err_clear(&e);
+    qsf_ledger_thaw(&l);
+    assert_int_equal(qsf_mem_map(&l, QSF_MEM_KV, 4096, "page", &p, &e), QSF_E_RUNTIME);
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, "frozen");
+    assert_null(p);
+    assert_null(qsf_arena_alloc(&a, 1, 1, NULL));
+    assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 16384, "cache", &kept, NULL), QSF_E_RUNTIME);
+    assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 4096, "cache", &kept, NULL), QSF_OK); /* giving back is fine */
+    assert_int_equal(l.used[QSF_MEM_KV], 4096);
+    assert_int_equal(l.refused_frozen, 4);
+    qsf_ledger_thaw(&l);
+    qsf_ledger_thaw(&l); /* one too many */
+    assert_non_null(qsf_arena_alloc(&a, 1, 1, NULL));
+    expect_region(&l, "an arena", 1, a.reserved);
+    assert_non_null(qsf_arena_alloc(&a, 100000, 1, NULL));
+    expect_region(&l, "an arena", 2, a.reserved);
+    qsf_arena_destroy(&a);
+    assert_null(region(&l, "an arena"));
+    qsf_mem_unmap(&l, QSF_MEM_KV, kept, 4096);
+    assert_int_equal(l.total, 0);
+    qsf_ledger_destroy(&l);
+}
+
+static void test_resize(void **state) {
+    QsfLedger l;
+    QsfErr e = { 0 };
+    void *p = NULL;
+    (void)state;
+    qsf_ledger_init(&l, 1 << 20);
+    qsf_test_expect_ok(qsf_mem_resize(&l, QSF_MEM_KV, 0, 8192, "cache", &p, &e), &e);
+    memset(p, 7, 8192);
+    qsf_test_expect_ok(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 65536, "cache", &p, &e), &e);
+    assert_true(((char *)p)[8191] == 7 && ((char *)p)[8192] == 0);
+    void *before = p;
+    assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 65536, 2 << 20, "cache", &p, &e), QSF_E_BUDGET);
+    qsf_err_clear(&e);
+    qsf_mem_inject_failure(1);
+    assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 65536, 131072, "cache", &p, &e), QSF_E_RUNTIME);
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, "out of memory: cache");
+    assert_ptr_equal(p, before);
+    expect_region(&l, "cache", 1, 65536);
+    assert_int_equal(l.used[QSF_MEM_KV], 65536);
+    qsf_err_clear(&e);
+    qsf_mem_inject_failure(2);
+    void *q = map(&l, QSF_MEM_KV, 4096, "first");
+    assert_int_equal(qsf_mem_map(&l, QSF_MEM_KV, 4096, "second", &before, &e), QSF_E_RUNTIME);
+    assert_null(region(&l, "second"));
+    qsf_mem_unmap(&l, QSF_MEM_KV, q, 4096);
+    qsf_mem_unmap(&l, QSF_MEM_KV, p, 65536);
+    assert_int_equal(l.total, 0);
+    qsf_ledger_destroy(&l);
+}
+
+static void test_text(void **state) {
+    QsfLedger l;
+    (void)state;
+    qsf_ledger_init(&l, 64 << 20);
+    void *p = map(&l, QSF_MEM_KV, 3 << 20, "the cache"), *q = map(&l, QSF_MEM_PINNED, 1 << 20, "rows");
+    qsf_mem_unmap(&l, QSF_MEM_PINNED, q, 1 << 20);
+    char *text = qsf_ledger_text(&l);
+    assert_non_null(text);
+    for (int i = 0; i < QSF_MEM_N; i++) assert_non_null(strstr(text, qsf_mem_cat_name((QsfMemCat)i)));
+    assert_non_null(strstr(text, "the cache                    3.00 MB   in KV cache\n"));
+    assert_null(strstr(text, "rows"));
+    assert_non_null(strstr(text, "sum                            3.00 MB   peak       4.00 MB\n"));
+    assert_non_null(strstr(text, "budget                        64.00 MB\n"));
+    assert_int_equal(text[strlen(text) - 1], '\n');
+    free(text);
+    qsf_mem_unmap(&l, QSF_MEM_KV, p, 3 << 20);
+    qsf_ledger_destroy(&l);
+}
+
 static void test_clock(void **state) {
     (void)state;
     uint64_t t = qsf_now_ns();
@@ -107,7 +271,10 @@ static void test_clock(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_limit), cmocka_unit_test(test_map),
-                                        cmocka_unit_test(test_arena), cmocka_unit_test(test_clock) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limit),        cmocka_unit_test(test_map),    cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_regions),      cmocka_unit_test(test_freeze), cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_many_regions), cmocka_unit_test(test_text),   cmocka_unit_test(test_clock),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

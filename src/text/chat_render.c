@@ -108,19 +108,21 @@ typedef struct Request {
 typedef struct Outcome {
     bool found;   /* it went well, and an open end was found where one was asked for */
     bool raised;  /* the template called raise_exception */
+    bool memory;  /* memory ran out: that is not the template's fault, and no other rendering may stand in for it */
 } Outcome;
 
 static int render_once(const Request *q, QsfRendered *out, Outcome *oc, QsfErr *err) {
     QsfJinjaOut o = { 0 };
     QsfErr e = { 0 };
     QsfJinjaVars *v = qsf_jinja_vars_new(NULL);
-    *oc = (Outcome){ false, false };
+    *oc = (Outcome){ .memory = v == NULL };
     if (v == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
     set_variables(q->t, v, q->msgs, q->n, q->generation, q->open_end);
     int rc = qsf_jinja_render(q->t->jinja, v, &o, &e);
     if (rc != QSF_OK && !o.raised) qsf_err_prefix(&e, "chat template %s", q->t->name);
     oc->found = rc == QSF_OK && (!q->open_end || text_end(&o, true) > 0);
     oc->raised = o.raised;
+    oc->memory = qsf_jinja_vars_mem(v)->failed || !qsf_strbuf_ok(&o.text) || strstr(e.msg, "out of memory") != NULL;
     rc = rc == QSF_OK ? take_output(&o, q->open_end, out, err) : qsf_err_set(err, rc, "%s", e.msg);
     qsf_jinja_out_free(&o);
     qsf_jinja_vars_free(v);
@@ -143,10 +145,13 @@ static int append_last(const Request *q, QsfRendered *out, QsfErr *err) {
     return add_segment(out, last->len, false, err);
 }
 
-static int render_request(const Request *q, QsfRendered *out, QsfErr *err) {
+/* *memory: whether it failed for want of memory. */
+static int render_request(const Request *q, QsfRendered *out, bool *memory, QsfErr *err) {
     Outcome oc;
     QsfErr e = { 0 };
     int rc = render_once(q, out, &oc, &e);
+    *memory = oc.memory || (oc.found && rc != QSF_OK);
+    if (rc != QSF_OK && *memory) return qsf_err_set(err, rc, "%s", e.msg);
     if (oc.found) return rc;
     if (q->open_end && append_last(q, out, NULL) == QSF_OK) return QSF_OK;
     return qsf_err_set(err, rc == QSF_OK ? QSF_E_RUNTIME : rc, "%s",
@@ -200,7 +205,8 @@ static int render_merged(const Request *q, QsfRendered *out, QsfErr *err) {
     Request merged = *q;
     merged.msgs = msgs;
     merged.n--;
-    int rc = qsf_strbuf_ok(&b) ? render_request(&merged, out, err)
+    bool memory;
+    int rc = qsf_strbuf_ok(&b) ? render_request(&merged, out, &memory, err)
                                : qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
     qsf_strbuf_free(&b);
     free(msgs);
@@ -212,8 +218,9 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, bool
     bool open_end = continue_last && n > 0 && strcmp(msgs[n - 1].role, "assistant") == 0;
     Request q = { t, msgs, n, add_generation_prompt && !open_end, open_end };
     QsfErr first = { 0 }, again = { 0 };
-    int rc = render_request(&q, out, &first);
-    bool system = n > 1 && strcmp(msgs[0].role, "system") == 0 && !blank(&msgs[0]);
+    bool memory;
+    int rc = render_request(&q, out, &memory, &first);
+    bool system = !memory && n > 1 && strcmp(msgs[0].role, "system") == 0 && !blank(&msgs[0]);
     if (!system || (rc == QSF_OK && shows(out, &msgs[0])))
         return rc == QSF_OK ? rc : qsf_err_set(err, rc, "%s", first.msg);
     QsfRendered merged = { 0 };

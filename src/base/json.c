@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,18 @@ static size_t depth_of(const char *text, size_t len) {
     return deepest;
 }
 
+/* jansson's scanner goes on when its buffer cannot grow, and leaves bytes of a string out: whoever sees memory
+ * fail must not believe what came of it. */
+static _Thread_local bool memory_failed;
+
+static void *watched_malloc(size_t bytes) {
+    void *p = malloc(bytes);
+    if (p == NULL) memory_failed = true;
+    return p;
+}
+
+static void watch_memory(void) { json_set_alloc_funcs(watched_malloc, free); }
+
 QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     json_error_t je;
     if (len > TEXT_LIMIT) {
@@ -46,7 +59,15 @@ QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
         qsf_err_set(err, QSF_E_RUNTIME, "JSON: nested deeper than %d levels", DEPTH_LIMIT);
         return NULL;
     }
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    pthread_once(&watched, watch_memory);
+    memory_failed = false;
     json_t *v = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &je);
+    if (memory_failed) {
+        json_decref(v);
+        qsf_err_set(err, QSF_E_RUNTIME, "JSON: out of memory");
+        return NULL;
+    }
     if (v == NULL) {
         qsf_err_set(err, QSF_E_RUNTIME, "JSON: line %d, column %d: %s", je.line, je.column, je.text);
         return NULL;

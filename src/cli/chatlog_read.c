@@ -113,10 +113,11 @@ bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord
     if (f) {
         Reader rd = {.fn = fn, .arg = arg};
         QsfStrbuf line = QSF_STRBUF_INIT;
-        while (next_line(f, &line)) take_line(&rd, qsf_strbuf_str(&line), line.len);
-        flush_part(&rd);
-        ok = !ferror(f);
-        if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, strerror(errno));
+        while (next_line(f, &line) && qsf_strbuf_ok(&line)) take_line(&rd, qsf_strbuf_str(&line), line.len);
+        bool memory = qsf_strbuf_ok(&line) && qsf_strbuf_ok(&rd.part);
+        if (memory) flush_part(&rd);
+        ok = memory && !ferror(f);
+        if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, memory ? strerror(errno) : "out of memory");
         *damaged = rd.damaged;
         qsf_strbuf_free(&line);
         qsf_strbuf_free(&rd.part);

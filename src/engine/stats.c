@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/base/clock.h"
-#include "src/base/strbuf.h"
 #include "src/base/utf8.h"
 
 #define RSS_NS 100000000u /* the resident set is read at most ten times a second */
@@ -239,15 +238,8 @@ uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max) {
 }
 
 char *qsf_board_memory(QsfBoard *b) {
-    QsfLedger l;
-    QsfStrbuf text = QSF_STRBUF_INIT;
     pthread_mutex_lock(&b->lock);
-    bool any = b->rt != NULL;
-    if (any) qsf_ledger_snapshot(&b->rt->ledger, &l);
+    char *text = b->rt != NULL ? qsf_ledger_text(&b->rt->ledger) : NULL;
     pthread_mutex_unlock(&b->lock);
-    if (!any) return NULL;
-    for (unsigned i = 0; i < QSF_MEM_N; i++)
-        qsf_strbuf_addf(&text, "%-20s %10.2f MB\n", qsf_mem_cat_name((QsfMemCat)i),
-                        (double)l.used[i] / 1048576);
-    return qsf_strbuf_take(&text, NULL);
+    return text;
 }

@@ -76,7 +76,9 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     qsf_forward_truncate(f, keep);
     t->n_ids = keep;
     if (reused != NULL) *reused = keep;
+    qsf_ledger_freeze(&t->rt->ledger);
     int rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
+    qsf_ledger_thaw(&t->rt->ledger);
     take_evaluated(t, ids + keep, keep);
     return rc;
 }
@@ -152,13 +154,24 @@ static int step(Run *r, QsfErr *err) {
     return rc;
 }
 
+static void between(const Run *r) {
+    QsfLedger *l = &r->t->rt->ledger;
+    if (r->g->between == NULL) return;
+    qsf_ledger_thaw(l);
+    r->g->between(r->g->arg);
+    qsf_ledger_freeze(l);
+}
+
 static int loop(Run *r, QsfErr *err) {
+    QsfLedger *l = &r->t->rt->ledger;
     int rc = QSF_OK;
     uint64_t start = qsf_now_ns();
+    qsf_ledger_freeze(l);
     while (rc == QSF_OK && !r->done) {
-        if (r->g->between != NULL) r->g->between(r->g->arg);
+        between(r);
         rc = step(r, err);
     }
+    qsf_ledger_thaw(l);
     r->out->decode_ns = qsf_now_ns() - start;
     return rc;
 }

@@ -46,7 +46,9 @@ static void print_verbose(const QsfRuntime *rt) {
 }
 
 void run_close(QsfRuntime *rt, const RunOptions *o) {
-    (void)o;
+    char *text = o->verbose ? qsf_ledger_text(&rt->ledger) : NULL;
+    if (text) fputs(text, stderr);
+    free(text);
     qsf_runtime_close(rt);
 }
 

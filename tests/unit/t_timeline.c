@@ -107,6 +107,7 @@ static QsfGenerated generate(QsfTimeline *t, const int32_t *prompt, size_t n, An
     assert_int_equal(out.prompt_tokens, n);
     assert_int_equal(out.tokens, a->n);
     assert_int_equal(a->ticks, a->n);
+    assert_int_equal(t->rt->ledger.refused_frozen, 0);
     return out;
 }
 
@@ -346,6 +347,8 @@ static void plans_change_between_tokens(void **state) {
     Between calm = run_between(&t, 0), busy = run_between(&t, 3);
     assert_int_equal(busy.replans, 13);
     assert_memory_equal(calm.answer.ids, busy.answer.ids, sizeof calm.answer.ids);
+    assert_int_equal(calm.frozen, 40);
+    assert_int_equal(busy.frozen, 40);
     assert_int_equal(rt.ledger.frozen, 0);
     close_both(&rt, &t);
 }

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Two short measurements and a division: how fast the disk gives pieces of the file, and how fast the matrix
+ * kernels get through some of its rows. Decoding can be no faster than the slower of the two. */
+#include "src/stream/predict.h"
+
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/stream/layout.h"
+#include "src/stream/units.h"
+
+#define ROOM_MAX (8u << 20) /* for what is read to be measured; at most an eighth of the budget */
+#define DISK_NS 200000000u
+#define KERNEL_NS 40000000u /* for each of the types that most bytes are in */
+#define TYPES_MAX 3
+#define KERNEL_MIN_ROWS 64u
+
+/* ---- kernels ---- */
+
+/* Bytes of one weight type in all units, and a unit and tensor that has many of them. */
+typedef struct TypeShare {
+    qk_type type;
+    uint64_t bytes, largest;
+    uint32_t unit;
+    unsigned tensor;
+} TypeShare;
+
+static void add_share(TypeShare *all, const QsfUnit *u, unsigned t) {
+    TypeShare *s = &all[u->type[t]];
+    uint64_t bytes = u->rows[t] * u->row_bytes[t];
+    s->type = u->type[t];
+    s->bytes += bytes;
+    if (bytes <= s->largest) return;
+    s->largest = bytes;
+    s->unit = u->index;
+    s->tensor = t;
+}
+
+/* The types with most bytes, first the most; returns how many. */
+static unsigned main_types(const QsfModel *m, TypeShare *out) {
+    TypeShare all[QK_TYPE_N] = {{0}};
+    unsigned n = 0;
+    for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
+        QsfUnit u;
+        qsf_unit_at(m, i, &u);
+        for (unsigned t = 0; t < u.n; t++) add_share(all, &u, t);
+    }
+    while (n < TYPES_MAX) {
+        unsigned best = 0;
+        for (unsigned t = 1; t < QK_TYPE_N; t++) {
+            if (all[t].bytes > all[best].bytes) best = t;
+        }
+        if (all[best].bytes == 0) break;
+        out[n++] = all[best];
+        all[best].bytes = 0;
+    }
+    return n;
+}
+
+typedef struct Bench {
+    const qk_weight_ops *ops;
+    qk_mm mm;
+} Bench;
+
+static void run_rows(void *arg, int worker, size_t begin, size_t end) {
+    const Bench *b = arg;
+    (void)worker;
+    b->ops->matmul(&b->mm, begin, end);
+}
+
+/* Products of n_rows with one column, again and again; bytes a second. */
+static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
+    uint64_t t0 = 0, now = 0, rounds = 0;
+    for (int warm = 0; warm < 2; warm++) { /* the first round brings code and threads up */
+        rounds = 0;
+        t0 = qsf_now_ns();
+        do {
+            if (pool != NULL) qsf_pool_run(pool, run_rows, b, n_rows, QSF_ROW_QUANTUM);
+            else run_rows(b, 0, 0, n_rows);
+            rounds++;
+            now = qsf_now_ns();
+        } while (warm == 1 && now - t0 < KERNEL_NS);
+    }
+    return now > t0 ? (double)(rounds * n_rows * b->mm.row_bytes) * 1e9 / (double)(now - t0) : 0;
+}
+
+typedef struct Room {
+    uint8_t *mem;
+    uint64_t bytes;
+} Room;
+
+static uint64_t line(uint64_t bytes) { return (bytes + 63) & ~63ull; }
+
+/* Where the parts of a measurement lie in the room: column as floats, column as the kernel wants it, results, rows. */
+static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table *t, QsfPool *pool, const Room *room) {
+    QsfUnit u;
+    QsfErr err = {0};
+    qsf_unit_at(m, s->unit, &u);
+    const QsfTensor *w = u.tensor[s->tensor];
+    Bench b = {.ops = &t->weight[s->type]};
+    uint64_t act = line(qk_act_bytes(b.ops->act, u.k)), x = line(4ull * u.k), row = u.row_bytes[s->tensor];
+    if (room->bytes < act + x + 64 + KERNEL_MIN_ROWS * (row + 4)) return 0;
+    uint64_t n = (room->bytes - act - x - 64) / (row + 4);
+    if (n > u.rows[s->tensor]) n = u.rows[s->tensor];
+    uint8_t *rows = room->mem + act + x + line(4 * n);
+    if (m->src == NULL ||
+        qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row), w->offset, &err) != QSF_OK)
+        return 0;
+    float *col = (float *)(void *)(room->mem + act);
+    for (uint32_t i = 0; i < u.k; i++) col[i] = (float)(i % 17) - 8;
+    if (b.ops->act != QK_ACT_F32) t->quantize[b.ops->act](room->mem, col, u.k);
+    b.mm = (qk_mm){.w = rows,
+                   .row_bytes = (size_t)row,
+                   .x = b.ops->act == QK_ACT_F32 ? (const void *)col : room->mem,
+                   .x_stride = (size_t)(b.ops->act == QK_ACT_F32 ? x : act),
+                   .y = (float *)(void *)(room->mem + act + x),
+                   .y_stride = (size_t)n,
+                   .k = u.k,
+                   .n_cols = 1};
+    return time_rows(&b, pool, (size_t)n);
+}
+
+/* Bytes a second over all weights, from those of the types that most of them have. */
+static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *pool, const Room *room) {
+    TypeShare type[TYPES_MAX];
+    unsigned n = main_types(m, type);
+    double bytes = 0, seconds = 0;
+    for (unsigned i = 0; i < n; i++) {
+        double bps = measure_type(&type[i], m, t, pool, room);
+        if (bps <= 0) continue;
+        bytes += (double)type[i].bytes;
+        seconds += (double)type[i].bytes / bps;
+    }
+    return seconds > 0 ? bytes / seconds : 0;
+}
+
+/* ---- both ---- */
+
+static double measure_disk(const QsfPlan *p, const QsfModel *m, QsfLedger *ledger, const Room *room) {
+    const QsfIoOptions o = {.src = m->src,
+                            .kind = p->io,
+                            .direct = p->direct,
+                            .keep_cached = p->keep_cached,
+                            .buffers = room->mem,
+                            .buffer_bytes = room->bytes,
+                            .ledger = ledger};
+    return m->src != NULL ? qsf_io_measure(&o, DISK_NS) : 0;
+}
+
+void qsf_predict_from(QsfPrediction *out, uint64_t streamed_bytes, uint64_t weight_bytes, double disk_bps,
+                      double compute_bps) {
+    *out = (QsfPrediction){.disk_bps = streamed_bytes > 0 ? disk_bps : 0, .compute_bps = compute_bps};
+    if (streamed_bytes > 0) out->disk_tps = disk_bps / (double)streamed_bytes;
+    if (weight_bytes > 0) out->compute_tps = compute_bps / (double)weight_bytes;
+    bool disk_is_slower = streamed_bytes > 0 && out->disk_tps < out->compute_tps;
+    out->tps = disk_is_slower ? out->disk_tps : out->compute_tps;
+}
+
+void qsf_predict(QsfPrediction *out, const QsfPlan *p, const QsfModel *m, const qk_table *t, QsfPool *pool) {
+    QsfLedger ledger; /* what is measured with is gone before anything is loaded */
+    QsfErr err = {0};
+    uint64_t bytes = p->budget / 8 < ROOM_MAX ? p->budget / 8 / QSF_PAGE * QSF_PAGE : ROOM_MAX;
+    void *mem;
+    double disk = 0, compute = 0;
+    qsf_ledger_init(&ledger, 0);
+    if (qsf_mem_map(&ledger, QSF_MEM_SLOTS, bytes, "measurement", &mem, &err) == QSF_OK && mem != NULL) {
+        const Room room = {mem, bytes};
+        if (p->streamed_bytes > 0) disk = measure_disk(p, m, &ledger, &room);
+        if (!p->exact) compute = measure_kernels(m, t, pool, &room);
+        qsf_mem_unmap(&ledger, QSF_MEM_SLOTS, mem, bytes);
+    }
+    qsf_ledger_destroy(&ledger);
+    qsf_predict_from(out, p->streamed_bytes, p->weight_bytes, disk, compute);
+}

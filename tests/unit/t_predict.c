@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Predictions: the arithmetic, and that measuring a real file gives sane figures within its time and memory. */
+#include <math.h>
+#include <unistd.h>
+
+#include "src/base/clock.h"
+#include "src/stream/predict.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_test.h"
+#include "tests/harness/rig.h"
+
+#define MIB (1ull << 20)
+
+static void test_arithmetic(void **state) {
+    (void)state;
+    QsfPrediction p;
+    qsf_predict_from(&p, 100, 400, 1000, 8000); /* the disk allows 10, computing 20 */
+    assert_true(p.disk_bps == 1000 && p.compute_bps == 8000);
+    assert_true(p.disk_tps == 10 && p.compute_tps == 20 && p.tps == 10);
+    qsf_predict_from(&p, 100, 400, 4000, 8000);
+    assert_true(p.disk_tps == 40 && p.tps == 20);
+    qsf_predict_from(&p, 0, 400, 1000, 8000); /* nothing streams: the disk is no limit */
+    assert_true(p.disk_bps == 0 && p.disk_tps == 0 && p.tps == 20);
+    qsf_predict_from(&p, 100, 400, 0, 8000); /* not measurable */
+    assert_true(p.disk_tps == 0 && p.tps == 0);
+    qsf_predict_from(&p, 100, 400, 1000, 0);
+    assert_true(p.compute_tps == 0 && p.tps == 0);
+    qsf_predict_from(&p, 0, 0, 0, 0);
+    assert_true(p.tps == 0);
+}
+
+static void test_shapes_only(void **state) {
+    (void)state;
+    const QsfShapeSpec spec = {2, 256, 4, 2, 704, 333, 64, false, 2};
+    QsfModel m;
+    qk_table t;
+    QsfPrediction out;
+    qk_table_init(&t, QK_LEVEL_REF);
+    qsf_shape_model(&m, &spec);
+    const QsfPlan p = {.budget = 64 * MIB, .streamed_bytes = 1, .weight_bytes = 2};
+    qsf_predict(&out, &p, &m, &t, NULL); /* no file to read from */
+    assert_true(out.tps == 0 && out.disk_bps == 0 && out.compute_bps == 0);
+    qsf_shape_model_free(&m);
+}
+
+static void check(const QsfRig *r, const QsfPlan *p, QsfPool *pool) {
+    QsfPrediction out;
+    uint64_t t0 = qsf_now_ns();
+    qsf_predict(&out, p, &r->model, &r->table, pool);
+    assert_true(qsf_now_ns() - t0 < 5000000000u); /* 0.4 s on a machine that is not busy */
+    assert_true(out.compute_bps > 1e5 && out.compute_bps < 1e13);
+    assert_true(fabs(out.compute_tps * (double)p->weight_bytes / out.compute_bps - 1) < 1e-9);
+    assert_true(out.disk_bps >= 0 && (p->streamed_bytes > 0 || out.disk_bps == 0));
+    if (p->streamed_bytes == 0) assert_true(out.tps == out.compute_tps);
+}
+
+static void test_real_file(void **state) {
+    (void)state;
+    const char *path = qsf_test_data("models/stories260K.gguf");
+    QsfErr err = {0};
+    QsfRig r;
+    if (path == NULL) skip();
+    const QsfRigOptions o = {.path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN};
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+    QsfPlan p = r.plan;
+    check(&r, &p, r.pool);
+    check(&r, &p, NULL);
+    p.streamed_bytes = p.weight_bytes / 2;
+    check(&r, &p, r.pool);
+    p.budget = 8 * MIB; /* a smaller buffer */
+    check(&r, &p, r.pool);
+    QsfPrediction out;
+    p.exact = true; /* other kernels: not measured */
+    qsf_predict(&out, &p, &r.model, &r.table, r.pool);
+    assert_true(out.compute_bps == 0 && out.tps == 0);
+    p.exact = false;
+    p.budget = 1000; /* not even a page */
+    qsf_predict(&out, &p, &r.model, &r.table, r.pool);
+    assert_true(out.compute_bps == 0 && out.disk_bps == 0 && out.tps == 0);
+    qsf_rig_close(&r);
+    assert_int_equal(qsf_rig_leak(&r), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_shapes_only),
+                                       cmocka_unit_test(test_real_file)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

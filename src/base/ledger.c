@@ -54,11 +54,12 @@ void qsf_ledger_thaw(QsfLedger *l) {
 }
 
 static int refuse_frozen(QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "internal: memory is frozen, %s (%s) may not take %llu bytes now", what,
-                       qsf_mem_cat_name(cat), (unsigned long long)bytes);
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: memory is frozen, %s (%s) may not take %llu bytes now",
+                       what, qsf_mem_cat_name(cat), (unsigned long long)bytes);
 }
 
-static int refuse_budget(const QsfLedger *seen, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
+static int refuse_budget(const QsfLedger *seen, QsfMemCat cat, uint64_t bytes, const char *what,
+                         QsfErr *err) {
     return qsf_err_set(
         err, QSF_E_BUDGET,
         "RAM budget exceeded: %s (%s) needs %.2f MB (%llu bytes), %.2f MB are in use of %.2f MB", what,
@@ -78,8 +79,10 @@ int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *
     pthread_mutex_lock(&l->lock);
     const QsfLedger seen = { .limit = l->limit, .total = l->total };
     bool frozen = l->frozen > 0, fits = l->total <= l->limit && bytes <= l->limit - l->total;
-    if (frozen) l->refused_frozen++;
-    else if (fits) charge(l, cat, bytes);
+    if (frozen)
+        l->refused_frozen++;
+    else if (fits)
+        charge(l, cat, bytes);
     pthread_mutex_unlock(&l->lock);
     if (frozen) return refuse_frozen(cat, bytes, what, err);
     return fits ? QSF_OK : refuse_budget(&seen, cat, bytes, what, err);
@@ -135,8 +138,8 @@ static QsfRegion *region_for(QsfLedger *l, QsfMemCat cat, const char *what) {
     return r == NULL || shared ? region_begin(l, cat, what) : r;
 }
 
-/* Whose mapping p is, when nobody says: the newest one of a region tells itself, the others belong to the region
- * with the most mappings. */
+/* Whose mapping p is, when nobody says: the newest one of a region tells itself, the others belong to the
+ * region with the most mappings. */
 static QsfRegion *region_at(QsfLedger *l, QsfMemCat cat, const void *p) {
     QsfRegion *most = NULL;
     for (uint32_t i = 0; i < l->n_regions; i++) {
@@ -158,8 +161,8 @@ static void region_add(QsfLedger *l, QsfMemCat cat, const char *what, const void
 }
 
 /* A mapping of `old` bytes at p has become one of `bytes` at q; 0 bytes = it is gone. what may be NULL. */
-static void region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t old, const void *q,
-                          uint64_t bytes) {
+static void region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t old,
+                          const void *q, uint64_t bytes) {
     pthread_mutex_lock(&l->lock);
     QsfRegion *r = what != NULL ? region_named(l, cat, what) : region_at(l, cat, p);
     if (r != NULL && r->count > 0) {
@@ -178,7 +181,8 @@ void qsf_mem_inject_failure(uint64_t n) { atomic_store(&fail_in, n); }
 
 static bool fails_now(void) {
     uint_fast64_t n = atomic_load_explicit(&fail_in, memory_order_relaxed);
-    while (n > 0 && !atomic_compare_exchange_weak(&fail_in, &n, n - 1)) {}
+    while (n > 0 && !atomic_compare_exchange_weak(&fail_in, &n, n - 1)) {
+    }
     return n == 1;
 }
 

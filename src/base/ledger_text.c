@@ -13,7 +13,8 @@ static void regions(QsfStrbuf *b, const QsfLedger *l) {
     for (uint32_t i = 0; i < l->n_regions; i++) {
         const QsfRegion *r = &l->region[i];
         if (r->count == 0) continue;
-        qsf_strbuf_addf(b, "  %-22s %10.2f MB   in %s", r->name, (double)r->bytes / MIB, qsf_mem_cat_name(r->cat));
+        qsf_strbuf_addf(b, "  %-22s %10.2f MB   in %s", r->name, (double)r->bytes / MIB,
+                        qsf_mem_cat_name(r->cat));
         if (r->count > 1) qsf_strbuf_addf(b, ", %lu mappings", (unsigned long)r->count);
         qsf_strbuf_addf(b, "\n");
     }
@@ -23,12 +24,14 @@ char *qsf_ledger_text(QsfLedger *l) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfLedger now;
     qsf_ledger_snapshot(l, &now);
-    for (unsigned i = 0; i < QSF_MEM_N; i++) row(&b, qsf_mem_cat_name((QsfMemCat)i), now.used[i], now.peak[i]);
+    for (unsigned i = 0; i < QSF_MEM_N; i++)
+        row(&b, qsf_mem_cat_name((QsfMemCat)i), now.used[i], now.peak[i]);
     row(&b, "sum", now.total, now.total_peak);
     if (now.limit != UINT64_MAX) qsf_strbuf_addf(&b, "%-24s %10.2f MB\n", "budget", (double)now.limit / MIB);
     regions(&b, &now);
     if (now.refused_frozen > 0)
-        qsf_strbuf_addf(&b, "%llu allocations were refused while nothing may be allocated: please report this\n",
+        qsf_strbuf_addf(&b,
+                        "%llu allocations were refused while nothing may be allocated: please report this\n",
                         (unsigned long long)now.refused_frozen);
     return qsf_strbuf_take(&b, NULL);
 }

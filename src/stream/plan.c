@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a configuration that fits to a plan: what is left of the budget goes to a bigger prefill chunk and to pinned
- * rows. */
+/* From a configuration that fits to a plan: what is left of the budget goes to a bigger prefill chunk and to
+ * pinned rows. */
 #include "src/stream/plan.h"
 
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "src/stream/plan_impl.h"
 #include "src/stream/units.h"
 
-#define BASE_JITTER (256u * 1024) /* between the resident sets of two runs of one program */
-#define BATCH_STEP 4u
-#define BATCH_MOST 128u  /* with more, reading hides behind computing anyway */
-#define BATCH_ENOUGH 64u /* where little streams */
+#define BASE_JITTER  (256u * 1024) /* between the resident sets of two runs of one program */
+#define BATCH_STEP   4u
+#define BATCH_MOST   128u /* with more, reading hides behind computing anyway */
+#define BATCH_ENOUGH 64u  /* where little streams */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -24,8 +24,8 @@ static uint64_t activations(const QsfPricing *s, const QsfConfig *c, uint32_t ba
     return rows[QSF_MEM_ACTIVATIONS];
 }
 
-/* Columns that hide the reads of a chunk behind its computation: with less to read, fewer are enough, and what they
- * do not take is pinned. */
+/* Columns that hide the reads of a chunk behind its computation: with less to read, fewer are enough, and
+ * what they do not take is pinned. */
 static uint32_t useful_batch(const QsfPricing *s, uint64_t left) {
     uint64_t all = s->shape.weight_bytes, stream = left < all ? all - left : 0;
     if (stream >= all / 4) return BATCH_MOST;
@@ -33,8 +33,9 @@ static uint32_t useful_batch(const QsfPricing *s, uint64_t left) {
     return n > BATCH_ENOUGH ? (uint32_t)n : BATCH_ENOUGH;
 }
 
-/* A bigger chunk reads streamed weights less often during prefill; it may take a sixteenth of the budget. Returns
- * what is left for pins: all of the sixteenth is set aside, so that more memory never means fewer pins. */
+/* A bigger chunk reads streamed weights less often during prefill; it may take a sixteenth of the budget.
+ * Returns what is left for pins: all of the sixteenth is set aside, so that more memory never means fewer
+ * pins. */
 static uint64_t grow_batch(const QsfPricing *s, QsfConfig *c, uint64_t left) {
     uint64_t now = activations(s, c, c->batch), share = s->budget / 16 > now ? s->budget / 16 - now : 0;
     uint32_t most = useful_batch(s, left);
@@ -89,8 +90,10 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     if (p->pinned_items == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: plan");
     p->n_units = s->shape.n_units;
     p->weight_bytes = s->shape.weight_bytes;
-    if (c->n_slots == 0) pin_all(s, p);
-    else pin_some(s, c, lowered, p);
+    if (c->n_slots == 0)
+        pin_all(s, p);
+    else
+        pin_some(s, c, lowered, p);
     p->embed_resident = c->embed_resident || head_is_table(s, p);
     if (p->embed_resident) c->embed_rows = 0;
     take_config(s, c, p);
@@ -111,7 +114,8 @@ static void trim_budget(QsfPlan *p) {
 
 /* Whether the page cache can hold the file beside us: then the next start reads nothing from the disk. */
 static bool cache_has_room(const QsfPricing *s, const QsfPlan *p) {
-    uint64_t file = s->m->src != NULL ? qsf_source_bytes(s->m->src) : s->shape.weight_bytes + s->shape.embed_bytes;
+    uint64_t file =
+        s->m->src != NULL ? qsf_source_bytes(s->m->src) : s->shape.weight_bytes + s->shape.embed_bytes;
     return p->streamed_bytes == 0 && s->o->available > p->budget && s->o->available - p->budget >= file;
 }
 
@@ -121,15 +125,18 @@ uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o) {
     bool lowered;
     qsf_pricing_init(&s, m, o);
     uint64_t lo = 1, hi = 1; /* MiB */
-    for (s.budget = QSF_MIB; !qsf_plan_search(&s, &c, &lowered) && hi < (1ull << 40); s.budget = hi * QSF_MIB) {
+    for (s.budget = QSF_MIB; !qsf_plan_search(&s, &c, &lowered) && hi < (1ull << 40);
+         s.budget = hi * QSF_MIB) {
         lo = hi + 1;
         hi *= 2;
     }
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2;
         s.budget = mid * QSF_MIB;
-        if (qsf_plan_search(&s, &c, &lowered)) hi = mid;
-        else lo = mid + 1;
+        if (qsf_plan_search(&s, &c, &lowered))
+            hi = mid;
+        else
+            lo = mid + 1;
     }
     return hi * QSF_MIB;
 }

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the plan share: pricing.c adds up, search.c chooses a configuration, spread.c says which rows
- * are pinned, plan.c joins them, plan_text.c puts it into words. */
+/* What the files of the plan share: pricing.c adds up, search.c chooses a configuration, spread.c says which
+ * rows are pinned, plan.c joins them, plan_text.c puts it into words. */
 #ifndef QSF_STREAM_PLAN_IMPL_H
 #define QSF_STREAM_PLAN_IMPL_H
 
 #include "src/stream/layout.h"
 #include "src/stream/plan.h"
 
-#define QSF_MIB (1ull << 20)
-#define QSF_BATCH_LEAST 16u   /* columns of a prefill chunk that are not given up but at the very end */
+#define QSF_MIB         (1ull << 20)
+#define QSF_BATCH_LEAST 16u /* columns of a prefill chunk that are not given up but at the very end */
 
 /* One way to run the model, to be priced. */
 typedef struct QsfConfig {
     uint32_t ctx, batch, n_slots;
     uint64_t slot_bytes;
-    uint32_t embed_rows;         /* of the row cache */
-    bool embed_resident;         /* as a table of its own; a pinned tied head needs none */
-    uint64_t pinned_unit_bytes;  /* whole windows */
+    uint32_t embed_rows;        /* of the row cache */
+    bool embed_resident;        /* as a table of its own; a pinned tied head needs none */
+    uint64_t pinned_unit_bytes; /* whole windows */
 } QsfConfig;
 
 /* Everything known before the search. */
 typedef struct QsfPricing {
     const QsfModel *m;
     const QsfPlanOptions *o;
-    qk_table table;              /* reference: forms of activations and cache rows, which no level changes */
+    qk_table table; /* reference: forms of activations and cache rows, which no level changes */
     QsfShape shape;
     qk_kv kv;
     uint64_t budget;
@@ -37,19 +37,19 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
 uint32_t qsf_plan_wanted_ctx(const QsfPricing *s);
 /* Streaming with nothing lowered. */
 QsfConfig qsf_plan_comfort(const QsfPricing *s);
-/* The first configuration that fits, in the order of design §4. *lowered: something had to give way, so that nothing
- * is pinned while units stream. false: none fits. */
+/* The first configuration that fits, in the order of design §4. *lowered: something had to give way, so that
+ * nothing is pinned while units stream. false: none fits. */
 bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);
 /* The cheapest configuration of all, for a refusal. */
 QsfConfig qsf_plan_least(const QsfPricing *s);
 
 typedef struct QsfSpread {
-    uint64_t held;    /* memory of what is pinned */
-    uint64_t weight;  /* bytes of weights among it */
+    uint64_t held;   /* memory of what is pinned */
+    uint64_t weight; /* bytes of weights among it */
 } QsfSpread;
 
-/* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned, and what
- * streams through slots of slot_bytes lies evenly over the pass. */
+/* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned,
+ * and what streams through slots of slot_bytes lies evenly over the pass. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
 /* What was lowered, into p->note. */

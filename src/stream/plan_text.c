@@ -31,9 +31,12 @@ static void streaming(QsfStrbuf *b, const QsfPlan *p) {
 
 static void embedding(QsfStrbuf *b, const QsfPlan *p) {
     qsf_strbuf_addf(b, "%-20s ", "embedding rows");
-    if (p->embed_resident) qsf_strbuf_addf(b, "all in RAM\n");
-    else if (p->embed_rows == 0) qsf_strbuf_addf(b, "each read from the file\n");
-    else qsf_strbuf_addf(b, "read from the file, the last %" PRIu32 " kept\n", p->embed_rows);
+    if (p->embed_resident)
+        qsf_strbuf_addf(b, "all in RAM\n");
+    else if (p->embed_rows == 0)
+        qsf_strbuf_addf(b, "each read from the file\n");
+    else
+        qsf_strbuf_addf(b, "read from the file, the last %" PRIu32 " kept\n", p->embed_rows);
 }
 
 char *qsf_plan_text(const QsfPlan *p) {
@@ -49,7 +52,8 @@ char *qsf_plan_text(const QsfPlan *p) {
     share(&b, p, "streamed per token", p->streamed_bytes);
     streaming(&b, p);
     embedding(&b, p);
-    qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->io), qsf_io_direct_name(p->direct),
+    qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->io),
+                    qsf_io_direct_name(p->direct),
                     p->keep_cached ? ", the page cache may keep the file" : "");
     if (p->note[0] != '\0') qsf_strbuf_addf(&b, "%-20s %s\n", "note", p->note);
     return qsf_strbuf_take(&b, NULL);
@@ -77,18 +81,21 @@ static void comma(Text *t) {
 }
 
 void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
-    Text t = {p->note, sizeof p->note, 0};
+    Text t = { p->note, sizeof p->note, 0 };
     QsfConfig want = qsf_plan_comfort(s);
-    if (c->ctx < want.ctx) add(&t, "context lowered from %" PRIu32 " to %" PRIu32 " tokens", want.ctx, c->ctx);
+    if (c->ctx < want.ctx)
+        add(&t, "context lowered from %" PRIu32 " to %" PRIu32 " tokens", want.ctx, c->ctx);
     if (!p->embed_resident && c->embed_rows < want.embed_rows) {
         comma(&t);
-        if (c->embed_rows == 0) add(&t, "no embedding rows kept");
-        else add(&t, "%" PRIu32 " instead of %" PRIu32 " embedding rows kept", c->embed_rows, want.embed_rows);
+        if (c->embed_rows == 0)
+            add(&t, "no embedding rows kept");
+        else
+            add(&t, "%" PRIu32 " instead of %" PRIu32 " embedding rows kept", c->embed_rows, want.embed_rows);
     }
     if (c->n_slots > 0 && (c->n_slots < want.n_slots || c->slot_bytes < want.slot_bytes)) {
         comma(&t);
-        add(&t, "%" PRIu32 " layer slot%s of %" PRIu64 " KB instead of %" PRIu32 " of %" PRIu64 " KB", c->n_slots,
-            c->n_slots == 1 ? "" : "s", c->slot_bytes >> 10, want.n_slots, want.slot_bytes >> 10);
+        add(&t, "%" PRIu32 " layer slot%s of %" PRIu64 " KB instead of %" PRIu32 " of %" PRIu64 " KB",
+            c->n_slots, c->n_slots == 1 ? "" : "s", c->slot_bytes >> 10, want.n_slots, want.slot_bytes >> 10);
     }
     if (c->batch < want.batch) {
         comma(&t);
@@ -123,7 +130,7 @@ static void add_model(Text *t, const QsfModel *m) {
 void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t smallest, QsfErr *err) {
     char buf[QSF_ERR_MSG_MAX - 64]; /* the last line must stay whole */
     uint64_t rows[QSF_MEM_N];
-    Text t = {buf, sizeof buf, 0};
+    Text t = { buf, sizeof buf, 0 };
     uint64_t sum = qsf_pricing_rows(s, least, rows);
     add(&t, "%.5g MB is too little for ", mb(s->budget));
     add_model(&t, s->m);

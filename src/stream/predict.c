@@ -9,10 +9,10 @@
 #include "src/stream/layout.h"
 #include "src/stream/units.h"
 
-#define ROOM_MAX (8u << 20) /* for what is read to be measured; at most an eighth of the budget */
-#define DISK_NS 200000000u
-#define KERNEL_NS 40000000u /* for each of the types that most bytes are in */
-#define TYPES_MAX 3
+#define ROOM_MAX        (8u << 20) /* for what is read to be measured; at most an eighth of the budget */
+#define DISK_NS         200000000u
+#define KERNEL_NS       40000000u /* for each of the types that most bytes are in */
+#define TYPES_MAX       3
 #define KERNEL_MIN_ROWS 64u
 
 /* ---- kernels ---- */
@@ -38,7 +38,7 @@ static void add_share(TypeShare *all, const QsfUnit *u, unsigned t) {
 
 /* The types with most bytes, first the most; returns how many. */
 static unsigned main_types(const QsfModel *m, TypeShare *out) {
-    TypeShare all[QK_TYPE_N] = {{0}};
+    TypeShare all[QK_TYPE_N] = { { 0 } };
     unsigned n = 0;
     for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
         QsfUnit u;
@@ -75,8 +75,10 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
         rounds = 0;
         t0 = qsf_now_ns();
         do {
-            if (pool != NULL) qsf_pool_run(pool, run_rows, b, n_rows, QSF_ROW_QUANTUM);
-            else run_rows(b, 0, 0, n_rows);
+            if (pool != NULL)
+                qsf_pool_run(pool, run_rows, b, n_rows, QSF_ROW_QUANTUM);
+            else
+                run_rows(b, 0, 0, n_rows);
             rounds++;
             now = qsf_now_ns();
         } while (warm == 1 && now - t0 < KERNEL_NS);
@@ -91,13 +93,15 @@ typedef struct Room {
 
 static uint64_t line(uint64_t bytes) { return (bytes + 63) & ~63ull; }
 
-/* Where the parts of a measurement lie in the room: column as floats, column as the kernel wants it, results, rows. */
-static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table *t, QsfPool *pool, const Room *room) {
+/* Where the parts of a measurement lie in the room: column as floats, column as the kernel wants it, results,
+ * rows. */
+static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table *t, QsfPool *pool,
+                           const Room *room) {
     QsfUnit u;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     qsf_unit_at(m, s->unit, &u);
     const QsfTensor *w = u.tensor[s->tensor];
-    Bench b = {.ops = &t->weight[s->type]};
+    Bench b = { .ops = &t->weight[s->type] };
     uint64_t act = line(qk_act_bytes(b.ops->act, u.k)), x = line(4ull * u.k), row = u.row_bytes[s->tensor];
     if (room->bytes < act + x + 64 + KERNEL_MIN_ROWS * (row + 4)) return 0;
     uint64_t n = (room->bytes - act - x - 64) / (row + 4);
@@ -109,14 +113,14 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     float *col = (float *)(void *)(room->mem + act);
     for (uint32_t i = 0; i < u.k; i++) col[i] = (float)(i % 17) - 8;
     if (b.ops->act != QK_ACT_F32) t->quantize[b.ops->act](room->mem, col, u.k);
-    b.mm = (qk_mm){.w = rows,
-                   .row_bytes = (size_t)row,
-                   .x = b.ops->act == QK_ACT_F32 ? (const void *)col : room->mem,
-                   .x_stride = (size_t)(b.ops->act == QK_ACT_F32 ? x : act),
-                   .y = (float *)(void *)(room->mem + act + x),
-                   .y_stride = (size_t)n,
-                   .k = u.k,
-                   .n_cols = 1};
+    b.mm = (qk_mm){ .w = rows,
+                    .row_bytes = (size_t)row,
+                    .x = b.ops->act == QK_ACT_F32 ? (const void *)col : room->mem,
+                    .x_stride = (size_t)(b.ops->act == QK_ACT_F32 ? x : act),
+                    .y = (float *)(void *)(room->mem + act + x),
+                    .y_stride = (size_t)n,
+                    .k = u.k,
+                    .n_cols = 1 };
     return time_rows(&b, pool, (size_t)n);
 }
 
@@ -137,19 +141,19 @@ static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *poo
 /* ---- both ---- */
 
 static double measure_disk(const QsfPlan *p, const QsfModel *m, QsfLedger *ledger, const Room *room) {
-    const QsfIoOptions o = {.src = m->src,
-                            .kind = p->io,
-                            .direct = p->direct,
-                            .keep_cached = p->keep_cached,
-                            .buffers = room->mem,
-                            .buffer_bytes = room->bytes,
-                            .ledger = ledger};
+    const QsfIoOptions o = { .src = m->src,
+                             .kind = p->io,
+                             .direct = p->direct,
+                             .keep_cached = p->keep_cached,
+                             .buffers = room->mem,
+                             .buffer_bytes = room->bytes,
+                             .ledger = ledger };
     return m->src != NULL ? qsf_io_measure(&o, DISK_NS) : 0;
 }
 
 void qsf_predict_from(QsfPrediction *out, uint64_t streamed_bytes, uint64_t weight_bytes, double disk_bps,
                       double compute_bps) {
-    *out = (QsfPrediction){.disk_bps = streamed_bytes > 0 ? disk_bps : 0, .compute_bps = compute_bps};
+    *out = (QsfPrediction){ .disk_bps = streamed_bytes > 0 ? disk_bps : 0, .compute_bps = compute_bps };
     if (streamed_bytes > 0) out->disk_tps = disk_bps / (double)streamed_bytes;
     if (weight_bytes > 0) out->compute_tps = compute_bps / (double)weight_bytes;
     bool disk_is_slower = streamed_bytes > 0 && out->disk_tps < out->compute_tps;
@@ -158,13 +162,13 @@ void qsf_predict_from(QsfPrediction *out, uint64_t streamed_bytes, uint64_t weig
 
 void qsf_predict(QsfPrediction *out, const QsfPlan *p, const QsfModel *m, const qk_table *t, QsfPool *pool) {
     QsfLedger ledger; /* what is measured with is gone before anything is loaded */
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     uint64_t bytes = p->budget / 8 < ROOM_MAX ? p->budget / 8 / QSF_PAGE * QSF_PAGE : ROOM_MAX;
     void *mem;
     double disk = 0, compute = 0;
     qsf_ledger_init(&ledger, 0);
     if (qsf_mem_map(&ledger, QSF_MEM_SLOTS, bytes, "measurement", &mem, &err) == QSF_OK && mem != NULL) {
-        const Room room = {mem, bytes};
+        const Room room = { mem, bytes };
         if (p->streamed_bytes > 0) disk = measure_disk(p, m, &ledger, &room);
         if (!p->exact) compute = measure_kernels(m, t, pool, &room);
         qsf_mem_unmap(&ledger, QSF_MEM_SLOTS, mem, bytes);

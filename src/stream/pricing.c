@@ -11,11 +11,11 @@
 #define STACK_BYTES (256u * 1024)
 /* Beyond what is resident before loading: code pages and data of the forward pass that are first touched
  * while computing, and libc's per-thread arenas. */
-#define CODE_SLACK (512u * 1024)
-#define CODE_PER_THREAD (64u * 1024)
+#define CODE_SLACK              (512u * 1024)
+#define CODE_PER_THREAD         (64u * 1024)
 #define SAMPLER_BYTES_PER_TOKEN 16u /* candidates of the sampler, beside 4 bytes of logit */
-#define SAMPLER_SLACK (64u * 1024)
-#define META_SLACK (64u * 1024)     /* structs of the forward pass, the loader and the plan */
+#define SAMPLER_SLACK           (64u * 1024)
+#define META_SLACK              (64u * 1024) /* structs of the forward pass, the loader and the plan */
 
 void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o) {
     memset(s, 0, sizeof *s);
@@ -57,9 +57,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_ACTIVATIONS] = l.total;
     rows[QSF_MEM_LOGITS] =
         qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab + SAMPLER_SLACK;
-    rows[QSF_MEM_EMBED] =
-        c->embed_resident ? qsf_pages(s->shape.embed_bytes)
-                          : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
+    rows[QSF_MEM_EMBED] = c->embed_resident ? qsf_pages(s->shape.embed_bytes)
+                                            : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
     rows[QSF_MEM_META] = meta_bytes(s);
     rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes;

@@ -3,13 +3,13 @@
  * comfort, and then a table of knobs, turned down one after the other as little as is enough. */
 #include "src/stream/plan_impl.h"
 
-#define CTX_COMFORT 512u
-#define CTX_STEP 32u
+#define CTX_COMFORT    512u
+#define CTX_STEP       32u
 #define CTX_STEP_BYTES (2 * QSF_MIB)
 #define BATCH_RESIDENT 512u
-#define BATCH_TABLE 64u /* before the prefill chunk becomes smaller than this, the embedding table gives way */
-#define ROWS_MAX 1024u
-#define SLOT_STEP (64u * 1024)
+#define BATCH_TABLE    64u /* before the prefill chunk gets smaller than this, the embedding table gives way */
+#define ROWS_MAX       1024u
+#define SLOT_STEP      (64u * 1024)
 
 typedef enum Knob { KNOB_CTX, KNOB_EMBED, KNOB_SLOT_SIZE, KNOB_SLOTS, KNOB_BATCH } Knob;
 
@@ -19,24 +19,25 @@ typedef struct Turn {
     uint64_t least;
 } Turn;
 
-#define SLOT_USEFUL UINT64_MAX /* a 256th of the budget: smaller reads cost more time than they give memory */
+/* A 256th of the budget: smaller reads cost more time than they give memory. */
+#define SLOT_USEFUL UINT64_MAX
 
 /* design §4, "plan order". */
 static const Turn order[] = {
-    {KNOB_CTX, CTX_COMFORT},
+    { KNOB_CTX, CTX_COMFORT },
     /* KV types of fewer bits go here, one line each. */
-    {KNOB_EMBED, 0},
-    {KNOB_SLOT_SIZE, SLOT_USEFUL},
-    {KNOB_SLOTS, 1},
-    {KNOB_CTX, QSF_CTX_MIN},
+    { KNOB_EMBED, 0 },
+    { KNOB_SLOT_SIZE, SLOT_USEFUL },
+    { KNOB_SLOTS, 1 },
+    { KNOB_CTX, QSF_CTX_MIN },
     /* What follows saves some hundred kilobytes: better than to refuse. */
-    {KNOB_SLOT_SIZE, 0},
-    {KNOB_BATCH, 1},
+    { KNOB_SLOT_SIZE, 0 },
+    { KNOB_BATCH, 1 },
 };
 #define N_TURNS (sizeof order / sizeof *order)
 
 /* What is left when the last knob is turned goes to these, in this order. */
-static const Knob spare[] = {KNOB_BATCH, KNOB_SLOTS, KNOB_SLOT_SIZE, KNOB_EMBED};
+static const Knob spare[] = { KNOB_BATCH, KNOB_SLOTS, KNOB_SLOT_SIZE, KNOB_EMBED };
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -56,7 +57,8 @@ static uint64_t comfortable_slot(const QsfPricing *s) {
 }
 
 static uint32_t comfortable_rows(const QsfPricing *s) {
-    uint64_t row = ((s->shape.embed_row_bytes + 63) & ~63ull) + QSF_ROWCACHE_ENTRY + 16; /* 16: its share of the index */
+    /* 16: its share of the index */
+    uint64_t row = ((s->shape.embed_row_bytes + 63) & ~63ull) + QSF_ROWCACHE_ENTRY + 16;
     return (uint32_t)min_u64(min_u64(ROWS_MAX, s->m->hp.n_vocab), s->budget / 64 / row);
 }
 
@@ -85,7 +87,7 @@ static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
 
 static uint64_t get(const QsfConfig *c, Knob k) {
     const uint64_t v[] = {
-        [KNOB_CTX] = c->ctx,         [KNOB_EMBED] = c->embed_rows, [KNOB_SLOT_SIZE] = c->slot_bytes,
+        [KNOB_CTX] = c->ctx,       [KNOB_EMBED] = c->embed_rows, [KNOB_SLOT_SIZE] = c->slot_bytes,
         [KNOB_SLOTS] = c->n_slots, [KNOB_BATCH] = c->batch,
     };
     return v[k];
@@ -97,7 +99,7 @@ static void set(QsfConfig *c, Knob k, uint64_t v) {
         return;
     }
     uint32_t *at[] = {
-        [KNOB_CTX] = &c->ctx,     [KNOB_EMBED] = &c->embed_rows, [KNOB_SLOT_SIZE] = NULL,
+        [KNOB_CTX] = &c->ctx,       [KNOB_EMBED] = &c->embed_rows, [KNOB_SLOT_SIZE] = NULL,
         [KNOB_SLOTS] = &c->n_slots, [KNOB_BATCH] = &c->batch,
     };
     *at[k] = (uint32_t)v;
@@ -107,13 +109,16 @@ static void set(QsfConfig *c, Knob k, uint64_t v) {
  * weights, unless the context is short anyway. */
 static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
     uint32_t step = CTX_STEP;
-    while (least >= CTX_COMFORT && step > 1 && qsf_kv_bytes(&s->m->hp, &s->table.kv[s->kv], step) > CTX_STEP_BYTES)
+    while (least >= CTX_COMFORT && step > 1 &&
+           qsf_kv_bytes(&s->m->hp, &s->table.kv[s->kv], step) > CTX_STEP_BYTES)
         step /= 2;
     return step;
 }
 
 static uint64_t step_of(const QsfPricing *s, Knob k, uint64_t least) {
-    static const uint32_t step[] = {[KNOB_EMBED] = 16, [KNOB_SLOT_SIZE] = SLOT_STEP, [KNOB_SLOTS] = 1, [KNOB_BATCH] = 1};
+    static const uint32_t step[] = {
+        [KNOB_EMBED] = 16, [KNOB_SLOT_SIZE] = SLOT_STEP, [KNOB_SLOTS] = 1, [KNOB_BATCH] = 1
+    };
     return k == KNOB_CTX ? ctx_step(s, least) : step[k];
 }
 
@@ -141,14 +146,16 @@ static bool fits(const QsfPricing *s, const QsfConfig *c) {
 
 /* Sets a knob to the largest of least, least + step, ... below most that fits; to least when none does. */
 static bool largest(const QsfPricing *s, QsfConfig *c, Knob k, uint64_t least, uint64_t step, uint64_t most) {
-    uint64_t lo = 0, hi = most > least ? (most - least + step - 1) / step : 0; /* in steps; hi is out of reach */
+    uint64_t lo = 0, hi = most > least ? (most - least + step - 1) / step : 0; /* in steps; hi is too much */
     set(c, k, least);
     if (!fits(s, c)) return false;
     while (hi - lo > 1) {
         uint64_t mid = lo + (hi - lo) / 2;
         set(c, k, least + mid * step);
-        if (fits(s, c)) lo = mid;
-        else hi = mid;
+        if (fits(s, c))
+            lo = mid;
+        else
+            hi = mid;
     }
     set(c, k, least + lo * step);
     return true;
@@ -203,7 +210,7 @@ static bool search_resident(const QsfPricing *s, QsfConfig *out) {
     static const struct {
         bool table;
         uint32_t batch_least;
-    } tries[] = {{true, BATCH_TABLE}, {false, QSF_BATCH_LEAST}};
+    } tries[] = { { true, BATCH_TABLE }, { false, QSF_BATCH_LEAST } };
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         *out = resident(s, tries[i].table, BATCH_RESIDENT);
         if (fits(s, out)) return true;

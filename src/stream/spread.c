@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which rows stream. The streamed share of the weights is diffused over the units: each adds its part to what is
- * due, and a unit pays, with a tail of its rows, as soon as a piece worth reading is due. So pieces lie evenly
- * between pinned rows, whose computation hides their reads, and no unit reads slivers. */
+/* Which rows stream. The streamed share of the weights is diffused over the units: each adds its part to what
+ * is due, and a unit pays, with a tail of its rows, as soon as a piece worth reading is due. So pieces lie
+ * evenly between pinned rows, whose computation hides their reads, and no unit reads slivers. */
 #include "src/stream/plan_impl.h"
 #include "src/stream/units.h"
 
-#define PIECE QSF_MIB           /* below this a read costs more than its bytes */
-#define GRAIN (16u * 1024)      /* precision of the search */
+#define PIECE QSF_MIB      /* below this a read costs more than its bytes */
+#define GRAIN (16u * 1024) /* precision of the search */
 
 static uint32_t down16(uint64_t v) { return (uint32_t)(v / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM); }
 
@@ -16,8 +16,8 @@ static uint32_t full_chunk(const QsfUnit *u, uint64_t slot_bytes) {
     return n < u->items ? n : u->items;
 }
 
-/* Items that u pays when `due` bytes are due: whole chunks, as many as are due, or everything; 0 until a piece is
- * due. */
+/* Items that u pays when `due` bytes are due: whole chunks, as many as are due, or everything; 0 until a
+ * piece is due. */
 static uint32_t payment(const QsfUnit *u, uint64_t slot_bytes, double due) {
     if (due >= (double)u->bytes) return u->items;
     double per_item = (double)u->bytes / u->items;
@@ -44,7 +44,7 @@ static uint32_t keep_rest(const QsfUnit *u, double due) {
 }
 
 static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {
-    QsfSpread r = {0, 0};
+    QsfSpread r = { 0, 0 };
     double due = 0, share = (double)stream / (double)s->shape.weight_bytes;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
@@ -61,12 +61,15 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
 }
 
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned) {
-    uint64_t all = s->shape.weight_bytes, lo = 0, hi = (all + GRAIN - 1) / GRAIN; /* in grains: hi is enough */
+    uint64_t all = s->shape.weight_bytes;
+    uint64_t lo = 0, hi = (all + GRAIN - 1) / GRAIN; /* in grains; hi is enough */
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2, stream = mid * GRAIN < all ? mid * GRAIN : all;
         QsfSpread r = diffuse(s, slot_bytes, stream, pinned);
-        if (r.held <= room && r.weight <= s->o->pin_cap) hi = mid;
-        else lo = mid + 1;
+        if (r.held <= room && r.weight <= s->o->pin_cap)
+            hi = mid;
+        else
+            lo = mid + 1;
     }
     return diffuse(s, slot_bytes, hi * GRAIN < all ? hi * GRAIN : all, pinned);
 }

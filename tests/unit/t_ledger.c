@@ -169,7 +169,8 @@ static void test_many_regions(void **state) {
         for (uint32_t i = 0; i < l.n_regions; i++) sum += l.region[i].bytes;
         assert_int_equal(sum, 2 * QSF_LEDGER_REGIONS * 4096);
         expect_region(&l, "others", QSF_LEDGER_REGIONS + 1, (QSF_LEDGER_REGIONS + 1) * 4096);
-        for (int i = 0; i < 2 * QSF_LEDGER_REGIONS; i++) qsf_mem_unmap_named(&l, QSF_MEM_META, p[i], 4096, name[i]);
+        for (int i = 0; i < 2 * QSF_LEDGER_REGIONS; i++)
+            qsf_mem_unmap_named(&l, QSF_MEM_META, p[i], 4096, name[i]);
         for (uint32_t i = 0; i < l.n_regions; i++) assert_int_equal(l.region[i].count, 0);
     }
     qsf_ledger_destroy(&l);
@@ -195,7 +196,8 @@ static void test_freeze(void **state) {
     assert_null(p);
     assert_null(qsf_arena_alloc(&a, 1, 1, NULL));
     assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 16384, "cache", &kept, NULL), QSF_E_RUNTIME);
-    assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 4096, "cache", &kept, NULL), QSF_OK); /* giving back is fine */
+    assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 4096, "cache", &kept, NULL),
+                     QSF_OK); /* giving back is fine */
     assert_int_equal(l.used[QSF_MEM_KV], 4096);
     assert_int_equal(l.refused_frozen, 4);
     qsf_ledger_thaw(&l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The memory plan: sums hold, the order of giving way holds, what streams lies evenly, refusals tell the truth. */
+/* The memory plan: sums hold, the order of giving way holds, what streams lies evenly, refusals tell the
+ * truth. */
 #include "src/stream/plan.h"
 #include "src/stream/units.h"
 #include "tests/harness/qsf_test.h"
@@ -8,12 +9,16 @@
 #define MIB (1ull << 20)
 enum { F32 = 0, Q4_0 = 2, Q4_K = 12 };
 
-static const QsfShapeSpec small = {22, 2048, 32, 4, 5632, 32000, 2048, false, Q4_K};  /* 1.1B, grouped queries */
-static const QsfShapeSpec big = {32, 4096, 32, 32, 11008, 32000, 4096, false, Q4_0};  /* 7B */
-static const QsfShapeSpec tied = {16, 2048, 32, 8, 8192, 128256, 131072, true, Q4_0}; /* 1B, large vocabulary */
-static const QsfShapeSpec tiny = {5, 64, 8, 4, 172, 512, 512, true, F32};             /* 260K */
-static const QsfShapeSpec huge = {80, 8192, 64, 8, 28672, 32003, 8192, false, Q4_K};  /* 70B in many files */
-static const QsfShapeSpec *const shapes[] = {&small, &big, &tied, &tiny, &huge};
+static const QsfShapeSpec small = {
+    22, 2048, 32, 4, 5632, 32000, 2048, false, Q4_K
+}; /* 1.1B, grouped queries */
+static const QsfShapeSpec big = { 32, 4096, 32, 32, 11008, 32000, 4096, false, Q4_0 }; /* 7B */
+static const QsfShapeSpec tied = {
+    16, 2048, 32, 8, 8192, 128256, 131072, true, Q4_0
+};                                                                          /* 1B, large vocabulary */
+static const QsfShapeSpec tiny = { 5, 64, 8, 4, 172, 512, 512, true, F32 }; /* 260K */
+static const QsfShapeSpec huge = { 80, 8192, 64, 8, 28672, 32003, 8192, false, Q4_K }; /* 70B in many files */
+static const QsfShapeSpec *const shapes[] = { &small, &big, &tied, &tiny, &huge };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
 /* Places for the tensors of a shape, as a file has them: at multiples of 32 bytes, in files of 4 GiB. */
@@ -23,7 +28,8 @@ static void lay_out(QsfModel *m) {
     for (uint32_t l = 0; l <= m->hp.n_layers; l++) {
         for (unsigned r = 0; r < QSF_ROLE_N; r++) {
             bool whole = r >= QSF_ROLE_LAYER_N;
-            QsfTensor *t = (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r, l < m->hp.n_layers ? l : 0);
+            QsfTensor *t =
+                (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r, l < m->hp.n_layers ? l : 0);
             if (t == NULL || whole != (l == m->hp.n_layers)) continue;
             if (at + t->bytes > 4096 * MIB) file++, at = 4000;
             t->file = file;
@@ -51,7 +57,7 @@ static QsfPlanOptions options(uint64_t budget) {
 }
 
 static void make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     qsf_test_expect_ok(qsf_plan_make(p, m, o, &err), &err);
 }
 
@@ -113,15 +119,18 @@ static void check_plan(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions
     assert_true(p->rows[QSF_MEM_KERNEL] >= MIB + p->budget / 1000 * 3);
     assert_true(p->embed_rows <= 1024 && (!p->embed_resident || p->embed_rows == 0));
     if (!p->embed_resident)
-        assert_true(p->rows[QSF_MEM_EMBED] >= p->embed_rows * (qsf_model_tensor(m, QSF_ROLE_EMBED, 0)->bytes / m->hp.n_vocab));
+        assert_true(p->rows[QSF_MEM_EMBED] >=
+                    p->embed_rows * (qsf_model_tensor(m, QSF_ROLE_EMBED, 0)->bytes / m->hp.n_vocab));
     if (o->slots != 0 && p->n_slots != 0) assert_int_equal(p->n_slots, o->slots);
 }
 
 /* A piece, its rounding, and what is set aside for a few more columns of prefill. */
-static uint64_t tolerance(const QsfPlan *p) { return p->slot_bytes + MIB + p->rows[QSF_MEM_ACTIVATIONS] / p->batch * 4; }
+static uint64_t tolerance(const QsfPlan *p) {
+    return p->slot_bytes + MIB + p->rows[QSF_MEM_ACTIVATIONS] / p->batch * 4;
+}
 
-/* Budgets from the smallest to twice of what holds everything: all hold, more memory never pins less and never
- * shortens the context, and the budget is used. */
+/* Budgets from the smallest to twice of what holds everything: all hold, more memory never pins less and
+ * never shortens the context, and the budget is used. */
 static void sweep(const QsfModel *m, QsfPlanOptions o) {
     uint64_t least = qsf_plan_smallest(m, &o), last = 0, most;
     uint32_t last_ctx = 0;
@@ -199,7 +208,7 @@ static uint64_t advised(const QsfErr *err) {
  * starts out a little bigger the next time, and at most one MiB more than the smallest. */
 static void check_smallest(const QsfModel *m, QsfPlanOptions o, uint64_t jitter) {
     QsfPlan p;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     uint64_t smallest = o.budget = qsf_plan_smallest(m, &o);
     assert_int_equal(o.budget % MIB, 0);
     make(&p, m, &o);
@@ -235,7 +244,7 @@ static void test_refusal_text(void **state) {
     (void)state;
     QsfModel m;
     QsfPlan p;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_shape(&m, &small);
     QsfPlanOptions o = options(5 * MIB);
     o.ctx = 2048;
@@ -278,7 +287,7 @@ static void test_ctx_floor(void **state) {
     (void)state;
     QsfModel m;
     QsfPlan p;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_shape(&m, &big);
     QsfPlanOptions o = options(0);
     o.ctx_floor = 777;
@@ -301,7 +310,8 @@ static void test_ctx_floor(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* What gives way, and in which order: context down to 512, kept embedding rows, slots, context down to 128. */
+/* What gives way, and in which order: context down to 512, kept embedding rows, slots, context down to 128.
+ */
 static void test_order(void **state) {
     (void)state;
     QsfModel m;
@@ -309,7 +319,7 @@ static void test_order(void **state) {
     open_shape(&m, &small);
     QsfPlanOptions o = options(0);
     uint64_t least = qsf_plan_smallest(&m, &o);
-    bool saw[4] = {false};
+    bool saw[4] = { false };
     for (o.budget = least; o.budget < least + 80 * MIB; o.budget += MIB / 4) {
         make(&p, &m, &o);
         bool rows = p.embed_rows < 300 && p.rows[QSF_MEM_EMBED] + 2 * QSF_WINDOW + 20 * 1200 < o.budget / 64;
@@ -360,7 +370,8 @@ static void test_all_fits(void **state) {
     o.direct = QSF_DIRECT_ON;
     make(&p, &m, &o);
     check_plan(&m, &p, &o);
-    assert_true(p.n_slots == 0 && p.streamed_bytes == 0 && p.embed_resident && p.batch == 512 && p.ctx == 2048);
+    assert_true(p.n_slots == 0 && p.streamed_bytes == 0 && p.embed_resident && p.batch == 512 &&
+                p.ctx == 2048);
     assert_string_equal(p.note, "");
     assert_true(p.io == QSF_IO_PREAD && p.direct == QSF_DIRECT_ON);
     assert_true(p.keep_cached);
@@ -391,8 +402,9 @@ static void test_auto(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* The streamed bytes up to any unit are the streamed share of the weights up to there, but for one piece; pieces
- * are of a megabyte or more, or a whole unit; between two of them lies no more than their distance and one unit. */
+/* The streamed bytes up to any unit are the streamed share of the weights up to there, but for one piece;
+ * pieces are of a megabyte or more, or a whole unit; between two of them lies no more than their distance and
+ * one unit. */
 static void check_spread(const QsfModel *m, const QsfPlan *p) {
     double share = (double)p->streamed_bytes / (double)p->weight_bytes, due = 0, gap = 0;
     double piece = (double)(p->slot_bytes > MIB ? p->slot_bytes : 2 * MIB), widest = 0, n = 0;
@@ -415,7 +427,7 @@ static void check_spread(const QsfModel *m, const QsfPlan *p) {
 
 static void test_spread(void **state) {
     (void)state;
-    static const unsigned percent[] = {3, 10, 20, 35, 50, 65, 79, 85, 92, 97};
+    static const unsigned percent[] = { 3, 10, 20, 35, 50, 65, 79, 85, 92, 97 };
     for (size_t s = 0; s < N_SHAPES; s++) {
         QsfModel m;
         if (shapes[s] == &tiny) continue;
@@ -439,7 +451,8 @@ static void test_spread(void **state) {
     }
 }
 
-/* At 92 % of a 1.1B file some 50 MB stream, in pieces of one slot; everything but pinned weights takes 45 MB. */
+/* At 92 % of a 1.1B file some 50 MB stream, in pieces of one slot; everything but pinned weights takes 45 MB.
+ */
 static void test_small_at_560(void **state) {
     (void)state;
     QsfModel m;
@@ -490,8 +503,11 @@ static void test_text(void **state) {
     open_shape(&m, &small);
     QsfPlanOptions o = options(200 * MIB);
     o.io = QSF_IO_URING;
-    static const char *const words[] = {"200.00 MB\n", "\npinned ", " %\nstreamed per token ", "\nslots ", " 4 of 1.00 MB\n",
-                                        "\nembedding rows ", "the last 1024 kept\n", "\nio ", " uring, direct auto\n"};
+    static const char *const words[] = {
+        "200.00 MB\n",          "\npinned ",         " %\nstreamed per token ", "\nslots ",
+        " 4 of 1.00 MB\n",      "\nembedding rows ", "the last 1024 kept\n",    "\nio ",
+        " uring, direct auto\n"
+    };
     make(&p, &m, &o);
     char *text = qsf_plan_text(&p);
     assert_non_null(text);
@@ -507,13 +523,20 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sweep),            cmocka_unit_test(test_every_megabyte),
-        cmocka_unit_test(test_smallest),         cmocka_unit_test(test_refusal_text),
-        cmocka_unit_test(test_user_values_stay), cmocka_unit_test(test_ctx_floor),
-        cmocka_unit_test(test_order),            cmocka_unit_test(test_pin_cap),
-        cmocka_unit_test(test_all_fits),         cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_spread),           cmocka_unit_test(test_small_at_560),
-        cmocka_unit_test(test_7b_in_200),        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_every_megabyte),
+        cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_refusal_text),
+        cmocka_unit_test(test_user_values_stay),
+        cmocka_unit_test(test_ctx_floor),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_pin_cap),
+        cmocka_unit_test(test_all_fits),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_small_at_560),
+        cmocka_unit_test(test_7b_in_200),
+        cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Predictions: the arithmetic, and that measuring a real file gives sane figures within its time and memory. */
+/* Predictions: the arithmetic, and that measuring a real file gives sane figures within its time and memory.
+ */
 #include <math.h>
 #include <unistd.h>
 
@@ -31,13 +32,13 @@ static void test_arithmetic(void **state) {
 
 static void test_shapes_only(void **state) {
     (void)state;
-    const QsfShapeSpec spec = {2, 256, 4, 2, 704, 333, 64, false, 2};
+    const QsfShapeSpec spec = { 2, 256, 4, 2, 704, 333, 64, false, 2 };
     QsfModel m;
     qk_table t;
     QsfPrediction out;
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_shape_model(&m, &spec);
-    const QsfPlan p = {.budget = 64 * MIB, .streamed_bytes = 1, .weight_bytes = 2};
+    const QsfPlan p = { .budget = 64 * MIB, .streamed_bytes = 1, .weight_bytes = 2 };
     qsf_predict(&out, &p, &m, &t, NULL); /* no file to read from */
     assert_true(out.tps == 0 && out.disk_bps == 0 && out.compute_bps == 0);
     qsf_shape_model_free(&m);
@@ -57,10 +58,10 @@ static void check(const QsfRig *r, const QsfPlan *p, QsfPool *pool) {
 static void test_real_file(void **state) {
     (void)state;
     const char *path = qsf_test_data("models/stories260K.gguf");
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfRig r;
     if (path == NULL) skip();
-    const QsfRigOptions o = {.path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN};
+    const QsfRigOptions o = { .path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN };
     qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
     QsfPlan p = r.plan;
     check(&r, &p, r.pool);
@@ -82,7 +83,7 @@ static void test_real_file(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_shapes_only),
-                                       cmocka_unit_test(test_real_file)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_shapes_only),
+                                        cmocka_unit_test(test_real_file) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

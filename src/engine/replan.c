@@ -99,6 +99,9 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
     qsf_planning_note(r);
     qsf_planning_settle_peak(r);
+    if (r->prediction.compute_bps > 0)
+        qsf_predict_from(&r->prediction, plan.streamed_bytes, plan.weight_bytes, r->prediction.disk_bps,
+                         r->prediction.compute_bps);
     write_note(r, note, cap);
     return QSF_OK;
 }

@@ -77,8 +77,9 @@ static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
 
 /* Before weights are there: the disk is idle, and the memory they will take is free. */
 static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
-    (void)o;
-    return qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
+    int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
+    if (rc == QSF_OK && o->predict) qsf_predict(&r->prediction, &r->plan, &r->model, &r->table, r->pool);
+    return rc;
 }
 
 static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {

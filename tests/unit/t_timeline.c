@@ -572,6 +572,32 @@ static void model_facts(void **state) {
     close_both(&rt, &t);
 }
 
+/* Measured when asked for; a new plan only divides again. */
+static void a_prediction_follows_the_plan(void **state) {
+    (void)state;
+    QsfRuntime rt;
+    QsfTimeline t;
+    QsfErr err = { 0 };
+    char note[512];
+    QsfRuntimeOptions o = options(128, 0, 1);
+    open_at(&rt, &t, model_path, &o);
+    assert_true(rt.prediction.tps == 0);
+    close_both(&rt, &t);
+    o.predict = true;
+    open_at(&rt, &t, model_path, &o);
+    QsfPrediction p = rt.prediction;
+    assert_true(p.compute_bps > 0 && p.tps > 0 && p.tps <= p.compute_tps); /* too small to measure a disk */
+    QSFSettings s = rt.settings;
+    s.pin = UINT64_MAX;
+    qsf_test_expect_ok(qsf_runtime_replan(&rt, &s, note, sizeof note, &err), &err);
+    assert_true(rt.prediction.compute_bps == p.compute_bps && rt.prediction.tps == p.compute_tps);
+    close_both(&rt, &t);
+    o.plan_only = true;
+    qsf_test_expect_ok(qsf_runtime_open(&rt, model_path, &o, &err), &err);
+    assert_true(rt.prediction.tps > 0 && rt.fwd == NULL);
+    qsf_runtime_close(&rt);
+}
+
 static int setup(void **state) {
     static char path[256];
     (void)state;
@@ -604,6 +630,7 @@ int main(void) {
         cmocka_unit_test(refusals),
         cmocka_unit_test(the_named_budget_works),
         cmocka_unit_test(model_facts),
+        cmocka_unit_test(a_prediction_follows_the_plan),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -13,10 +13,10 @@
 
 typedef enum Knob { KNOB_CTX, KNOB_EMBED, KNOB_SLOT_SIZE, KNOB_SLOTS, KNOB_BATCH } Knob;
 
-/* least: how far the knob may be turned down here. */
+/* How far the knob may be turned here: down, or up again. */
 typedef struct Turn {
     Knob knob;
-    uint64_t least;
+    uint64_t to;
 } Turn;
 
 /* A 256th of the budget: smaller reads cost more time than they give memory. */
@@ -27,6 +27,8 @@ static const Turn order[] = {
     { KNOB_CTX, CTX_COMFORT },
     /* KV types of fewer bits go here, one line each. */
     { KNOB_EMBED, 0 },
+    { KNOB_SLOT_SIZE, QSF_MIB / 2 },
+    { KNOB_SLOTS, 2 },
     { KNOB_SLOT_SIZE, SLOT_USEFUL },
     { KNOB_SLOTS, 1 },
     { KNOB_CTX, QSF_CTX_MIN },
@@ -36,8 +38,11 @@ static const Turn order[] = {
 };
 #define N_TURNS (sizeof order / sizeof *order)
 
-/* What is left when the last knob is turned goes to these, in this order. */
-static const Knob spare[] = { KNOB_BATCH, KNOB_SLOTS, KNOB_SLOT_SIZE, KNOB_EMBED };
+/* What is left when the last knob is turned goes to these, in this order, but not beyond comfort. */
+static const Turn spare[] = {
+    { KNOB_BATCH, UINT64_MAX }, { KNOB_SLOTS, 2 },          { KNOB_SLOT_SIZE, UINT64_MAX },
+    { KNOB_SLOTS, UINT64_MAX }, { KNOB_EMBED, UINT64_MAX },
+};
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -129,7 +134,7 @@ static bool set_by_user(const QsfPricing *s, Knob k) {
 
 /* How far a turn may go from c. */
 static uint64_t least_of(const QsfPricing *s, const Turn *t, const QsfConfig *c) {
-    uint64_t now = get(c, t->knob), least = t->least;
+    uint64_t now = get(c, t->knob), least = t->to;
     if (set_by_user(s, t->knob)) return now;
     if (t->knob == KNOB_CTX) least = max_u64(least, s->o->ctx_floor);
     if (t->knob == KNOB_SLOT_SIZE) {
@@ -171,10 +176,11 @@ static bool turn(const QsfPricing *s, QsfConfig *c, const Turn *t) {
 
 static void give_spare(const QsfPricing *s, const QsfConfig *comfort, QsfConfig *c) {
     for (size_t i = 0; i < sizeof spare / sizeof *spare; i++) {
-        uint64_t now = get(c, spare[i]), most = get(comfort, spare[i]);
+        Knob k = spare[i].knob;
+        uint64_t now = get(c, k), most = min_u64(get(comfort, k), spare[i].to);
         if (now >= most) continue;
-        set(c, spare[i], most);
-        if (!fits(s, c)) largest(s, c, spare[i], now, step_of(s, spare[i], now), most);
+        set(c, k, most);
+        if (!fits(s, c)) largest(s, c, k, now, step_of(s, k, now), most);
     }
 }
 

@@ -89,20 +89,35 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
 
 /* What was loaded before the load that failed: its file and its settings, but the sampling of now. */
 static void go_back(UiApp *a) {
-    QSFSettings failed = a->settings;
     free(a->model_path);
     a->model_path = ui_strdup_len(a->good_path, strlen(a->good_path));
-    a->settings = a->good_settings;
-    a->settings.params = failed.params;
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
-        const QSFSetting *row = qsf_setting_at(i);
-        char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT];
-        qsf_setting_get(&failed, row, was, sizeof was);
-        qsf_setting_get(&a->settings, row, is, sizeof is);
-        if (strcmp(is, was) == 0) continue;
-        ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
-        ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, is);
-    }
+    ui_app_take_back(a, &a->good_settings, QSF_SETTING_REPLAN | QSF_SETTING_RELOAD, true);
+}
+
+/* Of a refusal with a table in it the sentence and the last line, which says what would work: in the middle of a
+ * talk the table is in the way. */
+static void say_refused(UiApp *a, const char *text) {
+    const char *first = strchr(text, '\n'), *last = strrchr(text, '\n');
+    size_t n = first ? strcspn(text, ";\n") : 0;
+    if (first == last || n == 0)
+        ui_app_say(a, UI_ERROR, "%s", text);
+    else
+        ui_app_say(a, UI_ERROR, "%.*s; %s", (int)n, text, last + 1);
+}
+
+/* Another plan was taken or refused: what the chat shows is what is in force. */
+static void plan_taken(UiApp *a, const QSFEvent *e) {
+    QSFSettings now;
+    a->engine.settings(a->engine.self, &now);
+    a->engine.stats(a->engine.self, &a->stats);
+    if (e->code)
+        say_refused(a, e->text ? e->text : "the settings were refused");
+    else
+        ui_app_say(a, UI_NOTICE, "%s", e->text ? e->text : "");
+    /* It was asked for before the load, which knows better. */
+    if (a->running == UI_REQUEST_LOAD) return;
+    ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
+    ui_settings_copy(&a->good_settings, &now, QSF_SETTING_REPLAN);
 }
 
 static void load_failed(UiApp *a, const QSFEvent *e) {
@@ -141,6 +156,10 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
 static void take(UiApp *a, const QSFEvent *e) {
     if (e->type == QSF_EVENT_NOTICE) {
         ui_app_say(a, UI_NOTICE, "%s", e->text ? e->text : "");
+        return;
+    }
+    if (e->type == QSF_EVENT_PLAN) {
+        plan_taken(a, e);
         return;
     }
     if (a->running == UI_REQUEST_NONE || e->request != a->request) return;

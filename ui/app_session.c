@@ -29,10 +29,10 @@ static void save_head(UiApp *a) {
     if (a->system.len > 0) ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        char is[QSF_SETTING_TEXT], was[QSF_SETTING_TEXT];
+        char is[QSF_SETTING_TEXT];
+        if (!ui_settings_differ(&a->settings, &defaults, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
-        qsf_setting_get(&defaults, row, was, sizeof was);
-        if (strcmp(is, was) != 0) ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
+        ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
     }
 }
 
@@ -82,22 +82,17 @@ void ui_app_set_system(UiApp *a, const char *text) {
 
 typedef struct Replay {
     UiApp *app;
+    QSFSettings before;          /* what the engine knows of */
     QSFSettings file;            /* as the conversation has them */
     bool given[UI_SETTINGS_MAX]; /* this run was told a value */
     char *model;                 /* the last one named */
 } Replay;
 
-static bool differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
-    char a[QSF_SETTING_TEXT], b[QSF_SETTING_TEXT];
-    qsf_setting_get(x, row, a, sizeof a);
-    qsf_setting_get(y, row, b, sizeof b);
-    return strcmp(a, b) != 0;
-}
-
 static void begin_replay(Replay *rp) {
     qsf_settings_default(&rp->file);
+    rp->before = rp->app->settings;
     for (size_t i = 0; i < qsf_setting_count() && i < UI_SETTINGS_MAX; i++)
-        rp->given[i] = differs(&rp->app->settings, &rp->file, qsf_setting_at(i));
+        rp->given[i] = ui_settings_differ(&rp->app->settings, &rp->file, qsf_setting_at(i));
 }
 
 /* A setting of the conversation holds where this run was not told another value. */
@@ -117,7 +112,7 @@ static void save_given(const Replay *rp) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char value[QSF_SETTING_TEXT];
-        if (!differs(&a->settings, &rp->file, row)) continue;
+        if (!ui_settings_differ(&a->settings, &rp->file, row)) continue;
         qsf_setting_get(&a->settings, row, value, sizeof value);
         ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
     }
@@ -174,15 +169,17 @@ static void replay_record(void *arg, const QSFLogRecord *r) {
 }
 
 /* After the replay: the engine hears of it, and a question without an answer does not stay in the context. */
-static void settle(UiApp *a, const char *name, uint32_t damaged, char *model) {
-    a->engine.set_params(a->engine.self, &a->settings.params);
+static void settle(Replay *rp, const char *name, uint32_t damaged) {
+    UiApp *a = rp->app;
+    const char *model = rp->model;
+    ui_app_apply(a, &rp->before);
     UiItem *last = ui_transcript_last(&a->chat);
     if (last && last->kind == UI_USER) {
         ui_app_withdraw(a);
         ui_app_say(a, UI_NOTICE, "the last message had no answer yet: /retry sends it again");
     }
     if (damaged > 0) ui_app_say(a, UI_NOTICE, "session %s: %u damaged lines were skipped", name, damaged);
-    if (model && model[0] && !a->model_path && !ui_app_busy(a)) ui_app_load(a, model);
+    if (model && model[0] && !a->model_path && !a->want_model && !ui_app_busy(a)) ui_app_load(a, model);
 }
 
 bool ui_app_resume(UiApp *a, const char *name) {
@@ -210,7 +207,7 @@ bool ui_app_resume(UiApp *a, const char *name) {
     bool ok = qsf_chatlog_read(name, replay_record, &rp, &damaged, err, sizeof err);
     if (ok) {
         save_given(&rp);
-        settle(a, name, damaged, rp.model);
+        settle(&rp, name, damaged);
     } else {
         ui_app_say(a, UI_ERROR, "%s", err);
     }

@@ -41,6 +41,25 @@ static void said_change(UiApp *a, const QSFSetting *row, const char *from, const
         ui_app_say(a, UI_NOTICE, "%s %s", row->name, to);
 }
 
+/* Hands the change over to the engine. One that needs another plan acts at once; a model that is not there yet
+ * because its load failed is tried again with it. */
+static void act(UiApp *a, const QSFSetting *row) {
+    bool failed = !a->model_ready && a->model_path && !ui_app_busy(a);
+    if (row->flags & QSF_SETTING_LIVE)
+        a->engine.set_params(a->engine.self, &a->settings.params);
+    else if ((row->flags & QSF_SETTING_REPLAN) && !failed)
+        a->engine.replan(a->engine.self, &a->settings);
+    else
+        ui_app_load(a, NULL);
+}
+
+bool ui_settings_differ(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
+    char a[QSF_SETTING_TEXT], b[QSF_SETTING_TEXT];
+    qsf_setting_get(x, row, a, sizeof a);
+    qsf_setting_get(y, row, b, sizeof b);
+    return strcmp(a, b) != 0;
+}
+
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
     char err[300], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT];
     QSFSettings next = a->settings;
@@ -57,11 +76,43 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     }
     mark(a, row, to);
     if (!quiet) said_change(a, row, from, to);
-    if (row->flags & QSF_SETTING_LIVE)
-        a->engine.set_params(a->engine.self, &a->settings.params);
-    else
-        ui_app_load(a, NULL);
+    act(a, row);
     return true;
+}
+
+void ui_settings_copy(QSFSettings *dst, const QSFSettings *src, unsigned flags) {
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char value[QSF_SETTING_TEXT], err[300];
+        qsf_setting_get(src, row, value, sizeof value);
+        if (row->flags & flags) (void)qsf_setting_set(dst, row, value, err, sizeof err);
+    }
+}
+
+void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) {
+    QSFSettings before = a->settings;
+    ui_settings_copy(&a->settings, s, flags);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char is[QSF_SETTING_TEXT];
+        if (!ui_settings_differ(&a->settings, &before, row)) continue;
+        qsf_setting_get(&a->settings, row, is, sizeof is);
+        mark(a, row, is);
+        if (say) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, is);
+    }
+}
+
+void ui_app_apply(UiApp *a, const QSFSettings *before) {
+    unsigned changed = 0;
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        if (ui_settings_differ(&a->settings, before, qsf_setting_at(i))) changed |= qsf_setting_at(i)->flags;
+    }
+    if (changed & QSF_SETTING_LIVE) a->engine.set_params(a->engine.self, &a->settings.params);
+    if (!a->model_path) return; /* the first load gets all of them */
+    if (changed & QSF_SETTING_RELOAD)
+        ui_app_load(a, NULL);
+    else if (changed & QSF_SETTING_REPLAN)
+        a->engine.replan(a->engine.self, &a->settings);
 }
 
 static bool is_knob(size_t i) {

@@ -61,14 +61,43 @@ bool ui_cmd_budget(UiApp *a, const char *name, const char *args) {
     return set_by_name(a, "ram-budget", args);
 }
 
+static void show_io(UiApp *a) {
+    UiBuf b = { 0 };
+    a->engine.stats(a->engine.self, &a->stats);
+    const QSFStats *s = &a->stats;
+    ui_buf_printf(&b, "io %s, direct %s\n", a->settings.io, a->settings.direct);
+    ui_buf_printf(&b, "weights are read by %s", s->io_name[0] ? s->io_name : "nothing now");
+    if (s->io_notice[0]) ui_buf_printf(&b, "\n%s", s->io_notice);
+    ui_buf_puts(&b, "\n/io auto|uring|pread|mmap and /io direct on|off|auto change it");
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+}
+
+bool ui_cmd_io(UiApp *a, const char *name, const char *args) {
+    (void)name;
+    size_t n = strcspn(args, " \t");
+    const char *value = args + n + strspn(args + n, " \t");
+    bool direct = n == strlen("direct") && strncmp(args, "direct", n) == 0;
+    if (!*args || (direct && !*value))
+        show_io(a);
+    else
+        return set_by_name(a, direct ? "direct" : "io", direct ? value : args);
+    return true;
+}
+
+static const char *short_when(const QSFSetting *row) {
+    return row->flags & QSF_SETTING_LIVE     ? "next token"
+           : row->flags & QSF_SETTING_REPLAN ? "next token, same text"
+                                             : "loads the model anew";
+}
+
 static void list_settings(UiApp *a) {
     UiBuf b = { 0 };
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char value[QSF_SETTING_TEXT];
         qsf_setting_get(&a->settings, row, value, sizeof value);
-        ui_buf_printf(&b, "%s%-15s %-9s %s", i ? "\n" : "", row->name, value,
-                      row->flags & QSF_SETTING_LIVE ? "next token" : "loads the model anew");
+        ui_buf_printf(&b, "%s%-15s %-9s %s", i ? "\n" : "", row->name, value, short_when(row));
     }
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);

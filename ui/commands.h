@@ -11,6 +11,8 @@ typedef enum UiArgKind {
     UI_ARG_NONE,
     UI_ARG_COMMAND,
     UI_ARG_SETTING,
+    UI_ARG_IO,
+    UI_ARG_BUDGET,
     UI_ARG_SHOW,
     UI_ARG_TEMPLATE,
     UI_ARG_FILE,
@@ -52,6 +54,7 @@ bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
 bool ui_cmd_model(UiApp *a, const char *name, const char *args);
 bool ui_cmd_template(UiApp *a, const char *name, const char *args);
 bool ui_cmd_budget(UiApp *a, const char *name, const char *args);
+bool ui_cmd_io(UiApp *a, const char *name, const char *args);
 bool ui_cmd_set(UiApp *a, const char *name, const char *args);
 /* cmd_info.c */
 bool ui_cmd_help(UiApp *a, const char *name, const char *args);

@@ -84,6 +84,36 @@ static void shows(UiCompletion *c, const char *word, size_t len) {
     }
 }
 
+/* Values of settings that are words; the test asks the settings whether they take them. */
+static const char *const values[][2] = {
+    { "ram-budget", "auto 25% 50%" },
+    { "pin", "auto 0" },
+    { "threads", "auto" },
+    { "slots", "auto 1 2 3 4" },
+    { "io", "auto uring pread mmap" },
+    { "direct", "auto on off" },
+    { "ctx", "auto" },
+    { "batch", "auto" },
+    { "kv-type", "auto f16 f32" },
+    { "cpu-mask", "best ref sse42 avx2 avx512 avx512vnni neon dotprod" },
+    { "seed", "random" },
+    { "ignore-eos", "on off" },
+};
+
+static void words(UiCompletion *c, const char *list, const char *word, size_t len) {
+    for (char one[40]; *list; list += strcspn(list, " "), list += *list == ' ') {
+        (void)snprintf(one, sizeof one, "%.*s", (int)strcspn(list, " "), list);
+        if (begins(one, word, len)) add(c, one, "", "");
+    }
+}
+
+static void setting_values(UiCompletion *c, const char *setting, const char *word, size_t len) {
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (strcmp(values[i][0], setting) == 0) words(c, values[i][1], word, len);
+    }
+    if (strcmp(setting, "template") == 0) templates(c, word, len);
+}
+
 static void add_file(void *arg, const char *name, bool is_dir) { add(arg, name, is_dir ? "/" : "", ""); }
 
 /* The argument of a command, from `word` on. */
@@ -92,6 +122,11 @@ static void argument(UiCompletion *c, const UiCommand *cmd, const char *word, si
     case UI_ARG_NONE: break;
     case UI_ARG_COMMAND: commands(c, word, len, "", true); break;
     case UI_ARG_SETTING: settings(c, word, len); break;
+    case UI_ARG_BUDGET: setting_values(c, "ram-budget", word, len); break;
+    case UI_ARG_IO:
+        setting_values(c, "io", word, len);
+        if (begins("direct", word, len)) add(c, "direct", " ", "on, off or auto: read past the page cache");
+        break;
     case UI_ARG_SHOW: shows(c, word, len); break;
     case UI_ARG_TEMPLATE: templates(c, word, len); break;
     case UI_ARG_SESSION: sessions(c, word, len); break;
@@ -108,29 +143,48 @@ static int by_text(const void *a, const void *b) {
     return strcmp(((const UiChoice *)a)->text, ((const UiChoice *)b)->text);
 }
 
+/* Behind "/set NAME " and "/io direct " stands the value of a setting: its row, and *at moves to it. */
+static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t *at, size_t point) {
+    size_t end = *at + strcspn(line + *at, " ");
+    bool names = cmd->arg_kind == UI_ARG_SETTING || cmd->arg_kind == UI_ARG_IO;
+    if (!names || end >= point) return NULL;
+    char *name = ui_strdup_len(line + *at, end - *at);
+    const QSFSetting *row = name ? qsf_setting_find(name) : NULL;
+    if (cmd->arg_kind == UI_ARG_IO && row && strcmp(row->name, "direct") != 0) row = NULL;
+    free(name);
+    *at = end + strspn(line + end, " ");
+    if (*at > point) *at = point;
+    return row;
+}
+
+static void arguments(UiCompletion *c, const char *line, size_t name_end, size_t point) {
+    char *name = ui_strdup_len(line + 1, name_end - 1);
+    const QSFSetting *row = NULL;
+    bool several = false;
+    const UiCommand *cmd = name ? ui_command_lookup(name, true, &row, &several) : NULL;
+    free(name);
+    c->from = name_end + strspn(line + name_end, " ");
+    if (c->from > point) c->from = point;
+    /* A file name may hold blanks; anything else is one word. */
+    bool more = cmd && cmd->arg_kind != UI_ARG_FILE && memchr(line + c->from, ' ', point - c->from);
+    if (more) row = value_of(cmd, line, &c->from, point);
+    if (memchr(line + c->from, ' ', point - c->from) && row) return;
+    if (row)
+        setting_values(c, row->name, line + c->from, point - c->from);
+    else if (cmd && !more)
+        argument(c, cmd, line + c->from, point - c->from);
+}
+
 bool ui_complete(UiCompletion *c, const char *line, size_t point) {
     c->n = 0;
     c->from = 0;
     if (point == 0 || line[0] != '/' || (point > 1 && line[1] == '/') || memchr(line, '\n', point))
         return false;
     size_t name_end = 1 + strcspn(line + 1, " ");
-    if (point <= name_end) {
+    if (point <= name_end)
         commands(c, line + 1, point - 1, "/", true);
-    } else {
-        char *name = ui_strdup_len(line + 1, name_end - 1);
-        const QSFSetting *row = NULL;
-        bool several = false;
-        const UiCommand *cmd = name ? ui_command_lookup(name, true, &row, &several) : NULL;
-        c->from = name_end + strspn(line + name_end, " ");
-        if (c->from > point) c->from = point;
-        /* A file name may hold blanks; anything else is one word. */
-        bool one_word = cmd && cmd->arg_kind != UI_ARG_FILE && memchr(line + c->from, ' ', point - c->from);
-        if (cmd && !one_word)
-            argument(c, cmd, line + c->from, point - c->from);
-        else if (row && strcmp(row->name, "template") == 0)
-            templates(c, line + c->from, point - c->from);
-        free(name);
-    }
+    else
+        arguments(c, line, name_end, point);
     if (c->n > 1) qsort(c->choices, c->n, sizeof *c->choices, by_text);
     return c->n > 0;
 }

@@ -14,7 +14,15 @@ static void worker_set_params(void *self, const QSFParams *p) { qsf_worker_set_p
 
 static bool worker_next(void *self, QSFEvent *e) { return qsf_worker_next(self, e); }
 
+static void worker_replan(void *self, const QSFSettings *s) { qsf_worker_replan(self, s); }
+
+static void worker_settings(void *self, QSFSettings *out) { qsf_worker_settings(self, out); }
+
 static void worker_stats(void *self, QSFStats *out) { qsf_worker_stats(self, out); }
+
+static uint32_t worker_layers(void *self, QSFLayerStats *out, uint32_t max) {
+    return qsf_worker_layers(self, out, max);
+}
 
 static char *worker_describe(void *self, const char *what) { return qsf_worker_describe(self, what); }
 
@@ -28,7 +36,10 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .cancel = worker_cancel,
         .set_params = worker_set_params,
         .next = worker_next,
+        .replan = worker_replan,
+        .settings = worker_settings,
         .stats = worker_stats,
+        .layers = worker_layers,
         .describe = worker_describe,
         .fd = worker_fd,
     };

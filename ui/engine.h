@@ -14,7 +14,10 @@ typedef struct UiEngine {
     void (*cancel)(void *self);
     void (*set_params)(void *self, const QSFParams *p);
     bool (*next)(void *self, QSFEvent *e);
+    void (*replan)(void *self, const QSFSettings *s);
+    void (*settings)(void *self, QSFSettings *out);
     void (*stats)(void *self, QSFStats *out);
+    uint32_t (*layers)(void *self, QSFLayerStats *out, uint32_t max);
     char *(*describe)(void *self, const char *what);
     int (*fd)(void *self);
 } UiEngine;

@@ -3,6 +3,7 @@
 #ifndef QSF_UI_HELP_H
 #define QSF_UI_HELP_H
 
+#include "qsf_engine.h"
 #include "ui/buf.h"
 
 /* Keys (where there are any) and commands, in two columns of width cells together; 0 = lines of any length.
@@ -10,5 +11,7 @@
 void ui_help_all(UiBuf *b, bool keys, int width);
 /* One command or setting; false when there is none of that name. */
 bool ui_help_topic(const char *name, UiBuf *b);
+/* When a change of it acts, as a part of a sentence. */
+const char *ui_setting_when(const QSFSetting *row);
 
 #endif

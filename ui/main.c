@@ -92,8 +92,10 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->verbose = o->verbose;
     a->chat.ascii = !unicode;
     a->hooks = (UiHooks){ .arg = a, .said = early };
-    if (o->model) ui_app_load(a, o->model);
+    /* The conversation first: it may hold settings that the model is to be loaded with. */
+    if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
     if (!begin_session(a, o)) return a->exit_code;
+    if (o->model) ui_app_load(a, o->model);
     if (o->has_system) ui_app_set_system(a, ui_buf_str(&o->system));
     a->hooks = (UiHooks){ 0 };
     if (!lines) {

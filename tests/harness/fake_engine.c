@@ -11,7 +11,7 @@ static uint64_t fake_load(void *self, const char *path, const QSFSettings *s) {
     if (f->busy) return 0;
     f->busy = true;
     f->n_loads++;
-    f->settings = *s;
+    f->settings = f->in_force = *s;
     (void)snprintf(f->path, sizeof f->path, "%s", path);
     return ++f->request;
 }
@@ -45,12 +45,27 @@ static bool fake_next(void *self, QSFEvent *e) {
     FakeEngine *f = self;
     if (f->taken == f->n_events) return false;
     const FakeEvent *v = &f->events[f->taken++];
-    *e = (QSFEvent){ .type = v->type, .request = f->request, .text = v->text, .text_len = strlen(v->text) };
+    uint64_t request = v->type == QSF_EVENT_PLAN && !f->busy ? 0 : f->request;
+    *e = (QSFEvent){ .type = v->type, .request = request, .text = v->text, .text_len = strlen(v->text) };
     e->stop = v->stop;
     e->code = v->code;
     e->tokens = v->tokens;
     e->seed = 7;
     return true;
+}
+
+static void fake_replan(void *self, const QSFSettings *s) {
+    FakeEngine *f = self;
+    f->n_replans++;
+    f->wanted = *s;
+}
+
+static void fake_settings(void *self, QSFSettings *out) { *out = ((FakeEngine *)self)->in_force; }
+
+static uint32_t fake_layers(void *self, QSFLayerStats *out, uint32_t max) {
+    FakeEngine *f = self;
+    for (uint32_t i = 0; i < f->n_layers && i < max; i++) out[i] = f->layers[i];
+    return f->n_layers;
 }
 
 static void fake_stats(void *self, QSFStats *out) { *out = ((FakeEngine *)self)->stats; }
@@ -69,8 +84,19 @@ static int fake_fd(void *self) {
 
 UiEngine fake_engine(FakeEngine *f) {
     *f = (FakeEngine){ 0 };
-    return (UiEngine){ f,         fake_load,  fake_submit,   fake_cancel, fake_set_params,
-                       fake_next, fake_stats, fake_describe, fake_fd };
+    qsf_settings_default(&f->in_force);
+    return (UiEngine){ .self = f,
+                       .load = fake_load,
+                       .submit = fake_submit,
+                       .cancel = fake_cancel,
+                       .set_params = fake_set_params,
+                       .next = fake_next,
+                       .replan = fake_replan,
+                       .settings = fake_settings,
+                       .stats = fake_stats,
+                       .layers = fake_layers,
+                       .describe = fake_describe,
+                       .fd = fake_fd };
 }
 
 static void put(FakeEngine *f, FakeEvent e) {
@@ -102,5 +128,12 @@ void fake_error(FakeEngine *f, int code, const char *text) {
     FakeEvent e = { .type = QSF_EVENT_ERROR, .code = code };
     (void)snprintf(e.text, sizeof e.text, "%s", text);
     f->busy = false;
+    put(f, e);
+}
+
+void fake_plan(FakeEngine *f, int code, const char *text) {
+    FakeEvent e = { .type = QSF_EVENT_PLAN, .code = code };
+    (void)snprintf(e.text, sizeof e.text, "%s", text);
+    if (code == 0) f->in_force = f->wanted;
     put(f, e);
 }

@@ -16,14 +16,18 @@ typedef struct FakeEvent {
 typedef struct FakeEngine {
     bool busy;
     uint64_t request; /* id of the last one */
-    int n_loads, n_submits, n_cancels, n_params;
+    int n_loads, n_submits, n_cancels, n_params, n_replans;
     char path[200];       /* of the last load */
     QSFSettings settings; /* of the last load */
+    QSFSettings wanted;   /* of the last replan */
+    QSFSettings in_force;
     QSFParams params;
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */
     bool go_on;
     QSFStats stats;
+    QSFLayerStats layers[80];
+    uint32_t n_layers;
     FakeEvent events[64];
     int n_events, taken;
 } FakeEngine;
@@ -35,5 +39,7 @@ void fake_text(FakeEngine *f, const char *text);
 /* The request ends; the engine is idle again. */
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
 void fake_error(FakeEngine *f, int code, const char *text);
+/* A replan is taken; with code 0 what was wanted is in force. */
+void fake_plan(FakeEngine *f, int code, const char *text);
 
 #endif

@@ -233,11 +233,85 @@ static void test_model_switch(void **state) {
     assert_int_equal(x->app.exit_code, 3);
 }
 
-/* A budget that cannot be met: the engine has given the model up, and gets it again as it was. */
+/* Budget, threads and I/O act in the middle of an answer; what was refused is taken back, in the file too. */
+static void test_replan(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "replan");
+    say(x, "one");
+    say(x, "/budget 400");
+    say(x, "/threads 1");
+    say(x, "/io pread");
+    say(x, "/io direct off");
+    assert_int_equal(x->engine.n_loads, 1);
+    assert_int_equal(x->engine.n_replans, 4);
+    assert_int_equal(x->engine.wanted.ram_budget, (uint64_t)400 << 20);
+    assert_int_equal(x->engine.wanted.threads, 1);
+    assert_string_equal(x->engine.wanted.io, "pread");
+    assert_string_equal(x->engine.wanted.direct, "off");
+    fake_plan(&x->engine, 0, "400 MB: all 90 MB of weights pinned");
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_NOTICE), "400 MB: all 90 MB of weights pinned");
+    say(x, "/budget 5");
+    fake_plan(&x->engine, 4, "5 MB is too little; the least:\nKV 44\nsum 49\nsmallest budget that works: 50 MB");
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_ERROR), "5 MB is too little; smallest budget that works: 50 MB");
+    assert_string_equal(last_said(x, UI_NOTICE), "ram-budget is 400M again");
+    assert_int_equal(x->app.settings.ram_budget, (uint64_t)400 << 20);
+    assert_true(ui_app_busy(&x->app));
+    answer(x, "1");
+    assert_string_equal(last_text(x), "1");
+    /* A load that fails goes back to the plan of before, another model keeps it. */
+    say(x, "/model other.gguf");
+    assert_int_equal(x->engine.settings.ram_budget, (uint64_t)400 << 20);
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    say(x, "/set ctx 9999");
+    x->engine.stats.state = QSF_STATE_EMPTY;
+    fake_error(&x->engine, 4, "does not fit");
+    ui_app_pump(&x->app);
+    assert_int_equal(x->engine.settings.ram_budget, (uint64_t)400 << 20);
+    ui_app_finish(&x->app);
+    char text[8000] = "", path[500];
+    (void)snprintf(path, sizeof path, "%s/qsf/sessions/replan.jsonl", getenv("XDG_DATA_HOME"));
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    const char *refused = strstr(text, "\"5M\"");
+    assert_non_null(refused);
+    assert_non_null(strstr(refused, "\"400M\""));
+}
+
+/* Without a model settings wait for it; one that could not be loaded is tried again with them. */
+static void test_replan_without_model(void **state) {
+    (void)state;
+    FakeEngine e;
+    UiApp a;
+    QSFSettings s;
+    qsf_settings_default(&s);
+    ui_app_init(&a, fake_engine(&e), &s);
+    a.full_screen = true;
+    (void)ui_app_submit(&a, "/budget 300", 11);
+    assert_int_equal(e.n_loads, 0);
+    assert_int_equal(e.n_replans, 1);
+    fake_plan(&e, 0, "no model is loaded: the next one gets it");
+    ui_app_pump(&a);
+    ui_app_load(&a, "big.gguf");
+    assert_int_equal(e.settings.ram_budget, (uint64_t)300 << 20);
+    fake_error(&e, 4, "too small");
+    ui_app_pump(&a);
+    (void)ui_app_submit(&a, "/budget 600", 11);
+    assert_int_equal(e.n_loads, 2);
+    assert_int_equal(e.settings.ram_budget, (uint64_t)600 << 20);
+    ui_app_free(&a);
+}
+
+/* A context that cannot be met: the engine has given the model up, and gets it again as it was. */
 static void test_reload_fails(void **state) {
     Fixture *x = *state;
     say(x, "/temp 0.2");
-    say(x, "/budget 5M");
+    say(x, "/set ctx 100000");
     assert_int_equal(x->engine.n_loads, 2);
     say(x, "meanwhile");
     x->engine.stats.state = QSF_STATE_EMPTY;
@@ -245,7 +319,7 @@ static void test_reload_fails(void **state) {
     ui_app_pump(&x->app);
     assert_int_equal(x->engine.n_loads, 3);
     assert_string_equal(x->engine.path, "tiny.gguf");
-    assert_int_equal(x->engine.settings.ram_budget, (uint64_t)200 << 20);
+    assert_int_equal(x->engine.settings.ctx, 0);
     assert_float_equal(x->engine.settings.params.temperature, 0.2f, 1e-6);
     fake_loaded(&x->engine);
     ui_app_pump(&x->app);
@@ -253,7 +327,7 @@ static void test_reload_fails(void **state) {
     /* Failing again does not go round in circles. */
     fake_done(&x->engine, QSF_STOP_EOS, 0);
     ui_app_pump(&x->app);
-    say(x, "/budget 6M");
+    say(x, "/set ctx 200000");
     for (int i = 0; i < 2; i++) {
         x->engine.stats.state = QSF_STATE_EMPTY;
         fake_error(&x->engine, 3, "the file is gone");
@@ -407,6 +481,8 @@ int main(void) {
         T(test_commands_are_not_messages),
         T(test_system),
         T(test_model_switch),
+        T(test_replan),
+        T(test_replan_without_model),
         T(test_reload_fails),
         T(test_session_replay),
         T(test_session_killed),

@@ -77,6 +77,14 @@ static void test_complete(void **state) {
     assert_string_equal(completed("/set tempe"), "/set temperature ");
     assert_string_equal(completed("/show pl"), "/show plan");
     assert_string_equal(completed("/help qu"), "/help quit");
+    assert_string_equal(completed("/io u"), "/io uring");
+    assert_string_equal(completed("/io d"), "/io direct ");
+    assert_string_equal(completed("/io direct of"), "/io direct off");
+    assert_string_equal(completed("/io pread of"), "");
+    assert_string_equal(completed("/budget a"), "/budget auto");
+    assert_string_equal(completed("/threads a"), "/threads auto");
+    assert_string_equal(completed("/set io p"), "/set io pread");
+    assert_string_equal(completed("/set io pread x"), "");
     assert_string_equal(completed("hello /he"), "");
     assert_string_equal(completed("//he"), "");
     assert_string_equal(completed("/set temperature 0"), "");
@@ -89,6 +97,25 @@ static void test_complete(void **state) {
     (void)snprintf(typed, sizeof typed, "/model %.*s", (int)strlen(line) - 6, line);
     assert_string_equal(completed(typed), want);
     remove(line);
+    ui_complete_free(&completion);
+}
+
+/* A word that Tab offers is one that the setting takes. */
+static void test_values(void **state) {
+    (void)state;
+    char line[80], err[300];
+    int n = 0;
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        (void)snprintf(line, sizeof line, "/set %s ", row->name);
+        if (strcmp(row->name, "template") == 0 || !ui_complete(&completion, line, strlen(line))) continue;
+        for (size_t k = 0; k < completion.n; k++, n++) {
+            QSFSettings s;
+            qsf_settings_default(&s);
+            assert_int_equal(qsf_setting_set(&s, row, completion.choices[k].text, err, sizeof err), 0);
+        }
+    }
+    assert_true(n > 20);
     ui_complete_free(&completion);
 }
 
@@ -241,6 +268,7 @@ int main(void) {
         cmocka_unit_test(test_lookup),   cmocka_unit_test(test_nearest),    cmocka_unit_test(test_table),
         cmocka_unit_test(test_complete), cmocka_unit_test(test_help_width), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_keys),     cmocka_unit_test(test_key_noise),  cmocka_unit_test(test_history),
+        cmocka_unit_test(test_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

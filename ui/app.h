@@ -45,6 +45,7 @@ typedef struct UiApp {
     UiBuf queue;      /* the message to send when the answer is finished */
     char *want_model; /* to load when the answer is finished */
     bool want_reload; /* settings changed that need a load */
+    bool replanning;  /* the engine was asked for another plan and has not said yet what came of it */
 
     bool interactive; /* a person types: prefixes of command names are understood */
     bool full_screen;

@@ -108,6 +108,7 @@ static void say_refused(UiApp *a, const char *text) {
 /* Another plan was taken or refused: what the chat shows is what is in force. */
 static void plan_taken(UiApp *a, const QSFEvent *e) {
     QSFSettings now;
+    a->replanning = false;
     a->engine.settings(a->engine.self, &now);
     a->engine.stats(a->engine.self, &a->stats);
     if (e->code)

@@ -41,6 +41,11 @@ static void said_change(UiApp *a, const QSFSetting *row, const char *from, const
         ui_app_say(a, UI_NOTICE, "%s %s", row->name, to);
 }
 
+static void replan(UiApp *a) {
+    a->replanning = true;
+    a->engine.replan(a->engine.self, &a->settings);
+}
+
 /* Hands the change over to the engine. One that needs another plan acts at once; a model that is not there yet
  * because its load failed is tried again with it. */
 static void act(UiApp *a, const QSFSetting *row) {
@@ -48,7 +53,7 @@ static void act(UiApp *a, const QSFSetting *row) {
     if (row->flags & QSF_SETTING_LIVE)
         a->engine.set_params(a->engine.self, &a->settings.params);
     else if ((row->flags & QSF_SETTING_REPLAN) && !failed)
-        a->engine.replan(a->engine.self, &a->settings);
+        replan(a);
     else
         ui_app_load(a, NULL);
 }
@@ -112,7 +117,7 @@ void ui_app_apply(UiApp *a, const QSFSettings *before) {
     if (changed & QSF_SETTING_RELOAD)
         ui_app_load(a, NULL);
     else if (changed & QSF_SETTING_REPLAN)
-        a->engine.replan(a->engine.self, &a->settings);
+        replan(a);
 }
 
 static bool is_knob(size_t i) {

@@ -136,7 +136,7 @@ static void wait_for(Line *l, bool input) {
 }
 
 static void finish_request(Line *l) {
-    while (ui_app_busy(l->app) && !l->ended) wait_for(l, false);
+    while ((ui_app_busy(l->app) || l->app->replanning) && !l->ended) wait_for(l, false);
 }
 
 static void read_more(Line *l) {

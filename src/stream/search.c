@@ -10,6 +10,7 @@
 #define BATCH_TABLE    64u /* before the prefill chunk gets smaller than this, the embedding table gives way */
 #define ROWS_MAX       1024u
 #define SLOT_STEP      (64u * 1024)
+#define KV_SHARE       4u  /* while weights stream, a context that nobody asked for takes at most a quarter */
 
 typedef enum Knob { KNOB_CTX, KNOB_EMBED, KNOB_SLOT_SIZE, KNOB_SLOTS, KNOB_BATCH } Knob;
 
@@ -227,14 +228,40 @@ static bool search_resident(const QsfPricing *s, QsfConfig *out) {
     return false;
 }
 
+/* The context that streaming begins with: what is reserved for tokens that may never come is not there for
+ * weights that are read for every token. */
+static uint32_t fair_ctx(const QsfPricing *s) {
+    uint64_t wanted = qsf_plan_wanted_ctx(s), least = max_u64(CTX_COMFORT, s->o->ctx_floor);
+    if (s->o->ctx != 0 || wanted <= least) return (uint32_t)wanted;
+    uint64_t step = ctx_step(s, least), lo = 0, hi = (wanted - least) / step + 1; /* in steps; hi is too much */
+    while (hi - lo > 1) {
+        uint64_t mid = lo + (hi - lo) / 2, ctx = least + mid * step;
+        if (qsf_kv_bytes(&s->m->hp, &s->table.kv[s->kv], (uint32_t)ctx) <= s->budget / KV_SHARE)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return (uint32_t)(least + lo * step);
+}
+
+/* Everything in RAM with a shorter context, but not shorter than it would be if weights streamed. */
+static bool search_shorter(const QsfPricing *s, uint32_t fair, QsfConfig *out) {
+    uint32_t wanted = qsf_plan_wanted_ctx(s);
+    if (fair >= wanted) return false;
+    *out = resident(s, false, BATCH_TABLE);
+    return largest(s, out, KNOB_CTX, fair, ctx_step(s, fair), wanted);
+}
+
 bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
+    uint32_t fair = fair_ctx(s);
     *lowered = false;
-    if (may_pin_all(s) && search_resident(s, out)) return true;
+    if (may_pin_all(s) && (search_resident(s, out) || search_shorter(s, fair, out))) return true;
     if (is_small(s)) {
         *out = resident(s, false, QSF_BATCH_LEAST);
         if (lower(s, out, lowered)) return true;
     }
     *out = qsf_plan_comfort(s);
+    out->ctx = fair;
     return lower(s, out, lowered);
 }
 

@@ -23,6 +23,13 @@ typedef struct UiHooks {
     void (*answer_end)(void *arg);
 } UiHooks;
 
+/* How fast weights are read into RAM behind everything else. */
+typedef struct UiPinning {
+    uint64_t done, total; /* at the last look */
+    double time;          /* of it, monotonic seconds */
+    double rate;          /* bytes a second, 0 = not known yet */
+} UiPinning;
+
 typedef struct UiApp {
     UiEngine engine;
     UiHooks hooks;
@@ -56,6 +63,7 @@ typedef struct UiApp {
     bool started;  /* past the start: a load that fails from here on is a failed command */
 
     QSFStats stats;         /* last snapshot */
+    UiPinning pinning;
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
     double spark_time;    /* monotonic seconds of the last one */
@@ -100,6 +108,10 @@ void ui_app_knob_turn(UiApp *a, int steps);
 bool ui_app_pump(UiApp *a);
 /* Takes a snapshot of the engine's numbers and saves the open answer now and then. */
 void ui_app_tick(UiApp *a, double now);
+/* Weights are still being read into RAM. */
+bool ui_app_pinning(const UiApp *a);
+/* Seconds that it will take, -1 when nobody knows. */
+double ui_app_pin_left(const UiApp *a);
 /* Ends: what exists of an open answer is saved. */
 void ui_app_finish(UiApp *a);
 

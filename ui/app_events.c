@@ -6,6 +6,8 @@
 
 #include "ui/app_internal.h"
 
+#define UI_PIN_SECONDS 0.4 /* between two looks at how much is pinned */
+
 static void say_save_problem(UiApp *a) {
     if (!a->session.problem[0]) return;
     char text[sizeof a->session.problem];
@@ -189,8 +191,30 @@ static void spark_add(UiApp *a, double tps) {
     a->spark[a->n_spark++] = tps;
 }
 
+bool ui_app_pinning(const UiApp *a) { return a->stats.pin_done < a->stats.pin_total; }
+
+double ui_app_pin_left(const UiApp *a) {
+    if (!ui_app_pinning(a) || !(a->pinning.rate > 0)) return -1;
+    return (double)(a->stats.pin_total - a->stats.pin_done) / a->pinning.rate;
+}
+
+/* Speed of the last seconds: an answer in between takes most of the disk for itself. */
+static void watch_pinning(UiApp *a, double now) {
+    UiPinning *p = &a->pinning;
+    const QSFStats *s = &a->stats;
+    if (!ui_app_pinning(a) || s->pin_total != p->total || s->pin_done < p->done) {
+        *p = (UiPinning){ .done = s->pin_done, .total = s->pin_total, .time = now };
+    } else if (now - p->time >= UI_PIN_SECONDS) {
+        double rate = (double)(s->pin_done - p->done) / (now - p->time);
+        p->rate = p->rate > 0 ? p->rate * 0.7 + rate * 0.3 : rate;
+        p->done = s->pin_done;
+        p->time = now;
+    }
+}
+
 void ui_app_tick(UiApp *a, double now) {
     a->engine.stats(a->engine.self, &a->stats);
+    watch_pinning(a, now);
     if (a->stats.state == QSF_STATE_DECODE && now - a->spark_time >= 0.5) {
         a->spark_time = now;
         spark_add(a, a->stats.decode_tps);

@@ -30,13 +30,19 @@ static int clip(const char *text, size_t max_cells) {
     return (int)i;
 }
 
+/* While it is being loaded, or when that failed, the file's name stands for the model's. */
+static const char *file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static void draw_title(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     const UiApp *a = s->app;
     const QSFStats *st = &a->stats;
     char right[80] = "", when[16];
     const char *template = st->state == QSF_STATE_EMPTY ? "" : st->template_name;
-    const char *model = a->model_path ? st->model_name : "no model";
+    const char *model = !a->model_path ? "no model" : st->model_name[0] ? st->model_name : file_name(a->model_path);
     ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
     ui_format_clock((double)time(NULL), when, sizeof when);
     if (cols >= 60 && st->threads > 0)
@@ -204,7 +210,7 @@ static void draw_input(UiScreen *s, const UiInputView *in, const Layout *l, int 
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     UiApp *a = s->app;
     if (!ui_canvas_resize(&s->canvas, rows, cols)) return;
-    UiStatus status = { &a->stats, &a->settings, a->spark, a->n_spark, a->knob, a->stopping };
+    UiStatus status = { &a->stats, &a->settings, a->spark, a->n_spark, a->knob, a->stopping, ui_app_pin_left(a) };
     int point_row, point_col;
     int input_rows = ui_input_rows(in, cols, &point_row, &point_col);
     Layout l = arrange(s, in, rows, cols, input_rows);

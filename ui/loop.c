@@ -16,6 +16,7 @@
 
 #define UI_FRAME_SECONDS (1.0 / 30)
 #define UI_TICK_SECONDS  0.125 /* numbers of a busy engine */
+#define UI_CALM_SECONDS  1.5   /* they change that long after its last event: memory goes back to the kernel */
 
 typedef struct Loop {
     UiApp *app;
@@ -23,6 +24,7 @@ typedef struct Loop {
     UiKeys keys;
     bool dirty; /* something to draw */
     double drawn, ticked;
+    double calm; /* from then on nothing moves by itself */
     double key_time; /* of the last byte, for a lone ESC */
     int status;      /* exit status */
     bool ended;
@@ -110,12 +112,17 @@ static void draw(Loop *l, double now) {
 
 static double earlier(double a, double b) { return a < b ? a : b; }
 
+/* Numbers change although nothing happens here. */
+static bool moves(const Loop *l, double now) {
+    return ui_app_busy(l->app) || ui_app_pinning(l->app) || now < l->calm;
+}
+
 /* Milliseconds to sleep at most. */
 static int wait_ms(const Loop *l, double now) {
     double until = now + 60 - (double)(time(NULL) % 60) + 0.05; /* the clock in the title */
     int key = ui_keys_wait_ms(&l->keys);
     if (l->dirty) until = l->drawn + UI_FRAME_SECONDS;
-    if (ui_app_busy(l->app)) until = earlier(until, l->ticked + UI_TICK_SECONDS);
+    if (moves(l, now)) until = earlier(until, l->ticked + UI_TICK_SECONDS);
     if (key >= 0) until = earlier(until, l->key_time + key / 1000.0);
     if (l->screen.flash_until > now) until = earlier(until, l->screen.flash_until);
     double ms = (until - now) * 1000 + 0.999;
@@ -139,7 +146,10 @@ static void wait(Loop *l) {
     else if (n > 0 && (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
         end(l, 128 + SIGHUP);
     key_timeout(l, now);
-    if (ui_app_pump(l->app)) l->dirty = true;
+    if (ui_app_pump(l->app)) {
+        l->dirty = true;
+        l->calm = now + UI_CALM_SECONDS;
+    }
     /* Nothing happened: a clock turned over or a short message is over. */
     if (n == 0 || (flash && l->screen.flash_until <= now)) l->dirty = true;
 }
@@ -148,10 +158,9 @@ static void run(Loop *l) {
     while (!l->ended && !l->app->quit) {
         double now = ui_now();
         if (now - l->ticked >= UI_TICK_SECONDS) {
-            bool busy = ui_app_busy(l->app);
+            l->dirty = moves(l, now) || l->dirty;
             ui_app_tick(l->app, now);
             l->ticked = now;
-            l->dirty = l->dirty || busy;
         }
         if (l->dirty && now - l->drawn >= UI_FRAME_SECONDS) draw(l, now);
         wait(l);

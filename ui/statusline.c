@@ -9,6 +9,7 @@
 #include "ui/statuspane.h"
 
 #define UI_SEGMENTS 8
+#define MB          1048576.0
 
 /* Pieces of one line; what does not fit is left out from the end. */
 typedef struct Segments {
@@ -94,13 +95,12 @@ static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     const QSFStats *st = s->stats;
     char tps[24], left[40] = "";
     if (with_eta) eta(st, left, sizeof left);
-    if (st->state == QSF_STATE_LOADING) {
-        seg(g, false, "%s %u%%%s", ui_status_word(s), percent((double)st->pin_done, (double)st->pin_total),
-            left);
-    } else if (st->state == QSF_STATE_PREFILL) {
+    if (st->state == QSF_STATE_PREFILL) {
         ui_format_tps(st->prefill_tps, tps, sizeof tps);
-        seg(g, false, "%s %s t/s %u/%u%s", ui_status_word(s), tps, st->prefill_done, st->prefill_total, left);
-    } else if (st->decode_tps <= 0 && st->out_tokens == 0) {
+        bool known = st->prefill_tps > 0;
+        seg(g, false, "%s %s%s%u/%u%s", ui_status_word(s), known ? tps : "", known ? " t/s " : "",
+            st->prefill_done, st->prefill_total, left);
+    } else if (st->decode_tps <= 0) {
         seg(g, false, "%s", ui_status_word(s));
     } else {
         ui_format_tps(st->decode_tps, tps, sizeof tps);
@@ -112,6 +112,16 @@ static void doing(Segments *g, const UiStatus *s, bool with_eta) {
     }
 }
 
+/* "pinning 120/515 MB 4.2s" */
+static void pinning(Segments *g, const UiStatus *s, bool with_left) {
+    const QSFStats *st = s->stats;
+    char left[24] = "";
+    if (!ui_status_pinning(st)) return;
+    if (with_left && s->pin_left >= 0) ui_format_span(s->pin_left, left, sizeof left);
+    seg(g, false, "pinning %.0f/%.0f MB%s%s", (double)st->pin_done / MB, (double)st->pin_total / MB,
+        left[0] ? " " : "", left);
+}
+
 static void ram(Segments *g, const UiStatus *s, const char *label, bool with_unit) {
     const QSFStats *st = s->stats;
     char used[24];
@@ -119,9 +129,9 @@ static void ram(Segments *g, const UiStatus *s, const char *label, bool with_uni
     ui_format_mb(sum, used, sizeof used);
     unsigned share = percent((double)sum, (double)st->budget);
     if (with_unit && st->budget > 0)
-        seg(g, share >= 90, "%s%s/%.0f MB %u%%", label, used, (double)st->budget / 1048576.0, share);
+        seg(g, ui_status_over(st), "%s%s/%.0f MB %u%%", label, used, (double)st->budget / MB, share);
     else if (st->budget > 0)
-        seg(g, share >= 90, "%s%s/%.0f", label, used, (double)st->budget / 1048576.0);
+        seg(g, ui_status_over(st), "%s%s/%.0f", label, used, (double)st->budget / MB);
     else
         seg(g, false, "%s%s MB", label, used);
 }
@@ -144,6 +154,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     /* The end of the answer may be guessed; RAM and context are to be seen. */
     if (width_of(&first, sep, 1) > width) first = strip_first(s, false);
     draw(&first, c, row, width, sep, 1);
+    pinning(&second, s, true);
     knobs(&second, s);
     if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
     if (st->streamed_bytes > 0 && st->state >= QSF_STATE_PREFILL)
@@ -167,9 +178,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
     Segments g = { 0 };
     char tps[24], temp[24];
     unsigned ctx = percent(st->ctx_used, st->ctx_size);
-    if (st->state == QSF_STATE_LOADING) {
-        seg(&g, false, "loading %u%%", percent((double)st->pin_done, (double)st->pin_total));
-    } else if (st->state == QSF_STATE_PREFILL) {
+    if (st->state == QSF_STATE_PREFILL) {
         seg(&g, false, "reading %u/%u", st->prefill_done, st->prefill_total);
     } else if (st->decode_tps <= 0 && st->out_tokens == 0) {
         seg(&g, false, "%s", ui_status_word(s));
@@ -178,6 +187,8 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
         seg(&g, false, "%st/s", tps);
         if (st->max_tokens > 0) seg(&g, false, "%u/%u", st->out_tokens, st->max_tokens);
     }
+    if (ui_status_pinning(st) && st->state == QSF_STATE_IDLE) g.n = 0; /* ready, as one may type */
+    pinning(&g, s, false);
     seg(&g, ctx >= 90, "ctx%u%%", ctx);
     ram(&g, s, "RAM", false);
     knob_value(s, "temperature", temp, sizeof temp);

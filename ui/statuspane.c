@@ -17,9 +17,6 @@ const char *ui_status_word(const UiStatus *s) {
 }
 
 double ui_status_eta(const QSFStats *s) {
-    double elapsed = (double)s->elapsed_ns * 1e-9;
-    if (s->state == QSF_STATE_LOADING && s->pin_done > 0 && s->pin_total >= s->pin_done)
-        return elapsed * (double)(s->pin_total - s->pin_done) / (double)s->pin_done;
     if (s->state == QSF_STATE_PREFILL && s->prefill_tps > 0 && s->prefill_total >= s->prefill_done)
         return (double)(s->prefill_total - s->prefill_done) / s->prefill_tps;
     if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens &&
@@ -28,12 +25,19 @@ double ui_status_eta(const QSFStats *s) {
     return -1;
 }
 
+bool ui_status_pinning(const QSFStats *s) { return s->pin_done < s->pin_total; }
+
 uint32_t ui_status_layer(const QSFStats *s) { return s->layer < s->n_layers ? s->layer + 1 : s->n_layers; }
 
 uint64_t ui_status_used(const QSFStats *s) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++) sum += s->mem[i].used;
     return sum;
+}
+
+/* A plan fills its budget: that is no reason to worry, more than it is. */
+bool ui_status_over(const QSFStats *s) {
+    return s->budget > 0 && (ui_status_used(s) > s->budget || s->rss > s->budget);
 }
 
 /* Settings that the live keys change, and the seed beside them. */
@@ -73,13 +77,12 @@ static void right(Pane *p, int row, UiStyle style, const char *text) {
 }
 
 /* A bar between what is left of it and a percentage. */
-static void bar_row(Pane *p, int row, int from, double share) {
+static void part_row(Pane *p, int row, int from, double share, bool warn) {
     char pct[16];
     (void)snprintf(pct, sizeof pct, "%3.0f%%", share * 100 < 999 ? share * 100 : 999);
-    right(p, row, share >= 0.9 ? UI_STYLE_WARN : UI_STYLE_VALUE, pct);
+    right(p, row, warn ? UI_STYLE_WARN : UI_STYLE_VALUE, pct);
     if (p->end - 5 - from >= 4)
-        ui_canvas_bar(p->c, row, from, p->end - 5 - from, share >= 0.9 ? UI_STYLE_WARN : UI_STYLE_GOOD,
-                      share);
+        ui_canvas_bar(p->c, row, from, p->end - 5 - from, warn ? UI_STYLE_WARN : UI_STYLE_GOOD, share);
 }
 
 static void draw_spark(Pane *p, int row, int col) {
@@ -105,17 +108,19 @@ static void meter_state(Pane *p) {
         right(p, row, UI_STYLE_DIM, elapsed);
 }
 
-static void meter_load(Pane *p) {
+static void meter_pinning(Pane *p) {
     const QSFStats *st = p->s->stats;
-    if (st->state != QSF_STATE_LOADING) return;
-    char done[32], total[32], eta[24], text[96];
+    if (!ui_status_pinning(st)) return;
+    char done[32], total[32], left[24] = "", text[96];
     ui_format_mb(st->pin_done, done, sizeof done);
     ui_format_mb(st->pin_total, total, sizeof total);
-    ui_format_span(ui_status_eta(st), eta, sizeof eta);
+    if (p->s->pin_left >= 0) ui_format_span(p->s->pin_left, left, sizeof left);
     int row = next(p);
-    (void)snprintf(text, sizeof text, "%s/%s MB  eta %s", done, total, eta);
-    field(p, row, "load", text);
-    bar_row(p, next(p), p->col + 8, part((double)st->pin_done, (double)st->pin_total));
+    (void)snprintf(text, sizeof text, "%s/%s MB", done, total);
+    field(p, row, "pinning", text);
+    right(p, row, UI_STYLE_DIM, left);
+    row = next(p);
+    if (row >= 0) part_row(p, row, p->col + 8, part((double)st->pin_done, (double)st->pin_total), false);
 }
 
 static void meter_decode(Pane *p) {
@@ -130,10 +135,10 @@ static void meter_prefill(Pane *p) {
     const QSFStats *st = p->s->stats;
     char tps[24], text[96], more[48] = "", span[24];
     ui_format_tps(st->prefill_tps, tps, sizeof tps);
-    if (st->state == QSF_STATE_PREFILL) {
+    if (st->state == QSF_STATE_PREFILL && ui_status_eta(st) >= 0) {
         ui_format_span(ui_status_eta(st), span, sizeof span);
         (void)snprintf(more, sizeof more, "  eta %s", span);
-    } else if (st->prefill_total > 0) {
+    } else if (st->prefill_tps > 0 && st->prefill_total > 0) {
         ui_format_span(part(st->prefill_total, st->prefill_tps), span, sizeof span);
         (void)snprintf(more, sizeof more, "  %u in %s", st->prefill_total, span);
     }
@@ -143,7 +148,7 @@ static void meter_prefill(Pane *p) {
         int row = next(p);
         int at = ui_canvas_printf(p->c, row, p->col + 1, p->end, UI_STYLE_VALUE, "%u/%u ", st->prefill_done,
                                   st->prefill_total);
-        bar_row(p, row, at, part(st->prefill_done, st->prefill_total));
+        part_row(p, row, at, part(st->prefill_done, st->prefill_total), false);
     }
 }
 
@@ -170,7 +175,8 @@ static void meter_context(Pane *p) {
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "CTX");
     int at =
         ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used, st->ctx_size);
-    bar_row(p, row, at, part(st->ctx_used, st->ctx_size));
+    double used = part(st->ctx_used, st->ctx_size);
+    part_row(p, row, at, used, used >= 0.9);
 }
 
 static void meter_ram(Pane *p) {
@@ -187,7 +193,7 @@ static void meter_ram(Pane *p) {
     }
     (void)snprintf(budget, sizeof budget, "%.0f", (double)st->budget / 1048576.0);
     int at = ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s/%s MB ", used, budget);
-    bar_row(p, row, at, part((double)sum, (double)st->budget));
+    part_row(p, row, at, part((double)sum, (double)st->budget), ui_status_over(st));
 }
 
 /* Rows that the meters below need: RSS, disk, sampling and the last token. */
@@ -283,7 +289,7 @@ static void meter_token(Pane *p) {
 }
 
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
-    static void (*const meters[])(Pane *) = { meter_state, meter_load,    meter_decode,   meter_prefill,
+    static void (*const meters[])(Pane *) = { meter_state, meter_pinning,   meter_decode,   meter_prefill,
                                               meter_out,   meter_context, meter_ram,      meter_ram_rows,
                                               meter_rss,   meter_io,      meter_sampling, meter_token };
     Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };

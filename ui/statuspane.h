@@ -17,6 +17,7 @@ typedef struct UiStatus {
     unsigned n_spark;
     unsigned knob; /* index of the setting that the keys change */
     bool stopping;
+    double pin_left; /* seconds until all weights that are to be in RAM are there, -1 = not known */
 } UiStatus;
 
 /* Rows [row, end_row) of columns [col, col + width). What does not fit is left out from the bottom. */
@@ -27,11 +28,15 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width);
 
 /* "generating", "reading", ... */
 const char *ui_status_word(const UiStatus *s);
-/* Seconds until the running phase (load, prefill, an answer with a limit) ends, -1 when nobody knows. */
+/* Weights are still being read into RAM. */
+bool ui_status_pinning(const QSFStats *s);
+/* Seconds until the running phase (prefill, an answer with a limit) ends, -1 when nobody knows. */
 double ui_status_eta(const QSFStats *s);
 /* Number of the layer being computed, from 1; the last one while the head is. */
 uint32_t ui_status_layer(const QSFStats *s);
 /* Bytes of all categories together. */
 uint64_t ui_status_used(const QSFStats *s);
+/* More RAM is in use than the budget allows. */
+bool ui_status_over(const QSFStats *s);
 
 #endif

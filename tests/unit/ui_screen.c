@@ -137,6 +137,38 @@ static void test_line(void **state) {
     assert_null(strstr(s, "F1 help"));
 }
 
+/* The model answers while weights are still being read into RAM. */
+static void test_pinning(void **state) {
+    (void)state;
+    QSFStats *st = &engine.stats;
+    st->pin_done = (uint64_t)60 << 20;
+    st->pin_total = (uint64_t)515 << 20;
+    ui_app_tick(&app, 10);
+    assert_true(ui_app_pinning(&app));
+    assert_true(ui_app_pin_left(&app) < 0);
+    st->pin_done = (uint64_t)120 << 20;
+    ui_app_tick(&app, 12);
+    const char *s = frame("", 100, 30);
+    HAS(s, "STATE   writing");
+    HAS(s, "pinning 120/515 MB           13s");
+    HAS(s, "23%");
+    HAS(s, "seed random");
+    HAS(frame("", 80, 24), " pinning 120/515 MB 13s │ *T .70");
+    HAS(frame("", 40, 12), "\n3.42t/s 195/512 pinning 120/515 MB");
+    st->state = QSF_STATE_IDLE;
+    ui_app_tick(&app, 12.1);
+    HAS(frame("", 40, 12), "\npinning 120/515 MB ctx32% RAM187/200\n");
+    st->pin_done = st->pin_total;
+    ui_app_tick(&app, 13);
+    assert_false(ui_app_pinning(&app));
+    assert_null(strstr(frame("", 100, 30), "pinning"));
+    /* The engine's whole progress counts, that of an earlier plan does not. */
+    st->pin_done = (uint64_t)10 << 20;
+    st->pin_total = (uint64_t)20 << 20;
+    ui_app_tick(&app, 14);
+    assert_true(ui_app_pin_left(&app) < 0);
+}
+
 static void test_ascii(void **state) {
     (void)state;
     screen.canvas.unicode = false;
@@ -205,7 +237,7 @@ static void test_input_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_wide),      T(test_strip),           T(test_line),       T(test_ascii),
+        T(test_wide),      T(test_strip),           T(test_line),       T(test_pinning), T(test_ascii),
         T(test_all_sizes), T(test_queue_and_flash), T(test_input_rows),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* The search for a configuration that fits: everything resident if that is possible; otherwise streaming in
  * comfort, and then a table of knobs, turned down one after the other as little as is enough. */
 #include "src/stream/plan_impl.h"
+#include "src/stream/slots.h"
 
 #define CTX_COMFORT    512u
 #define CTX_STEP       32u
@@ -72,7 +73,7 @@ QsfConfig qsf_plan_comfort(const QsfPricing *s) {
     return (QsfConfig){
         .ctx = qsf_plan_wanted_ctx(s),
         .batch = s->o->batch != 0 ? s->o->batch : QSF_BATCH_LEAST,
-        .n_slots = s->o->slots != 0 ? s->o->slots : 4,
+        .n_slots = s->o->slots != 0 && s->o->slots < QSF_MAX_SLOTS ? s->o->slots : QSF_MAX_SLOTS,
         .slot_bytes = comfortable_slot(s),
         .embed_rows = comfortable_rows(s),
     };

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shapes for plans, and the checks of plans. */
+#include "tests/harness/plans.h"
+
+#include "src/stream/units.h"
+#include "tests/harness/qsf_test.h"
+
+static const QsfShapeSpec shapes[QSF_SHAPE_COUNT] = {
+    [QSF_SHAPE_SMALL] = { 22, 2048, 32, 4, 5632, 32000, 2048, false, QSF_SHAPE_Q4_K },
+    [QSF_SHAPE_BIG] = { 32, 4096, 32, 32, 11008, 32000, 4096, false, QSF_SHAPE_Q4_0 },
+    [QSF_SHAPE_TIED] = { 16, 2048, 32, 8, 8192, 128256, 131072, true, QSF_SHAPE_Q4_0 },
+    [QSF_SHAPE_TINY] = { 5, 64, 8, 4, 172, 512, 512, true, QSF_SHAPE_F32 },
+    [QSF_SHAPE_HUGE] = { 80, 8192, 64, 8, 28672, 32003, 8192, false, QSF_SHAPE_Q4_K },
+};
+
+/* Places for the tensors of a shape, as a file has them: at multiples of 32 bytes, in files of 4 GiB. */
+static void lay_out(QsfModel *m) {
+    uint64_t at = 927232;
+    uint32_t file = 0;
+    for (uint32_t l = 0; l <= m->hp.n_layers; l++) {
+        for (unsigned r = 0; r < QSF_ROLE_N; r++) {
+            bool whole = r >= QSF_ROLE_LAYER_N;
+            QsfTensor *t =
+                (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r, l < m->hp.n_layers ? l : 0);
+            if (t == NULL || whole != (l == m->hp.n_layers)) continue;
+            if (at + t->bytes > 4096 * MIB) file++, at = 4000;
+            t->file = file;
+            t->offset = at;
+            at = (at + t->bytes + 31) / 32 * 32;
+        }
+    }
+}
+
+void qsf_plans_open(QsfModel *m, const QsfShapeSpec *s) {
+    qsf_shape_model(m, s);
+    lay_out(m);
+}
+
+void qsf_plans_open_shape(QsfModel *m, QsfPlanShape shape) { qsf_plans_open(m, &shapes[shape]); }
+
+QsfPlanOptions qsf_plans_options(uint64_t budget) {
+    return (QsfPlanOptions){ .budget = budget,
+                             .available = 16384 * MIB,
+                             .kv = -1,
+                             .pin_cap = UINT64_MAX,
+                             .threads = 2,
+                             .base_bytes = 6 * MIB,
+                             .tokenizer_bytes = 3 * MIB,
+                             .meta_bytes = MIB / 4,
+                             .transcript_bytes = MIB / 2 };
+}
+
+void qsf_plans_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o) {
+    QsfErr err = { 0 };
+    qsf_test_expect_ok(qsf_plan_make(p, m, o, &err), &err);
+}
+
+static uint64_t sum_of(const uint64_t *rows) {
+    uint64_t sum = 0;
+    for (int i = 0; i < QSF_MEM_N; i++) sum += rows[i];
+    return sum;
+}
+
+/* Bytes that one pass reads, windows and all. */
+static uint64_t read_per_pass(const QsfModel *m, const QsfPlan *p) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->n_units; i++) {
+        QsfUnit u;
+        QsfChunk c;
+        qsf_unit_at(m, i, &u);
+        uint32_t at = p->pinned_items[i], step = qsf_unit_chunk_items(&u, u.items - at, p->slot_bytes);
+        for (; at < u.items; at += step) {
+            assert_true(step > 0);
+            qsf_chunk_make(&u, at, at + step < u.items ? at + step : u.items, &c);
+            assert_true(c.bytes <= p->slot_bytes);
+            sum += c.bytes;
+        }
+    }
+    return sum;
+}
+
+static void check_pins(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *o) {
+    uint64_t pinned = 0, held = 0, all = 0;
+    for (uint32_t i = 0; i < p->n_units; i++) {
+        QsfUnit u;
+        qsf_unit_at(m, i, &u);
+        uint32_t n = p->pinned_items[i];
+        assert_true(n == u.items || (n < u.items && n % QSF_ROW_QUANTUM == 0));
+        pinned += qsf_unit_item_bytes(&u, 0, n);
+        held += qsf_unit_pinned_bytes(&u, n);
+        all += u.bytes;
+    }
+    assert_int_equal(pinned, p->pinned_bytes);
+    assert_int_equal(all, p->weight_bytes);
+    assert_int_equal(all - pinned, p->streamed_bytes);
+    assert_true(p->rows[QSF_MEM_PINNED] >= held);
+    assert_true(pinned <= o->pin_cap);
+}
+
+/* Windows cost at most 2 % of what is not pinned, where slots and matrices are of a useful size. */
+static void check_windows(const QsfModel *m, const QsfPlan *p) {
+    uint64_t windows = read_per_pass(m, p) - p->streamed_bytes;
+    if (p->slot_bytes >= MIB && m->hp.hidden >= 1024)
+        assert_true(windows <= p->streamed_bytes / 50 + 6 * QSF_WINDOW);
+}
+
+/* What must be true of every plan. */
+void qsf_plans_check(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *o) {
+    assert_int_equal(sum_of(p->rows), p->total);
+    assert_true(p->total <= p->budget);
+    assert_int_equal(p->n_units, qsf_unit_count(m));
+    check_pins(m, p, o);
+    check_windows(m, p);
+    assert_true(p->n_slots <= 4 && p->rows[QSF_MEM_SLOTS] == p->n_slots * p->slot_bytes);
+    assert_int_equal(p->slot_bytes % QSF_WINDOW, 0);
+    assert_true(p->streamed_bytes == 0 || p->n_slots > 0);
+    assert_true(p->ctx >= 1 && p->ctx >= o->ctx_floor && p->batch >= 1 && p->batch <= 512);
+    assert_true(p->rows[QSF_MEM_KERNEL] >= MIB + p->budget / 1000 * 3);
+    assert_true(p->embed_rows <= 1024 && (!p->embed_resident || p->embed_rows == 0));
+    if (!p->embed_resident)
+        assert_true(p->rows[QSF_MEM_EMBED] >=
+                    p->embed_rows * (qsf_model_tensor(m, QSF_ROLE_EMBED, 0)->bytes / m->hp.n_vocab));
+    if (o->slots != 0 && p->n_slots != 0) assert_int_equal(p->n_slots, o->slots < 4 ? o->slots : 4);
+}
+
+/* The streamed bytes up to any unit are the streamed share of the weights up to there, but for one piece;
+ * pieces are of a megabyte or more, or a whole unit; between two of them lies no more than their distance and
+ * one unit. */
+void qsf_plans_check_spread(const QsfModel *m, const QsfPlan *p) {
+    double share = (double)p->streamed_bytes / (double)p->weight_bytes, due = 0, gap = 0;
+    double piece = (double)(p->slot_bytes > MIB ? p->slot_bytes : 2 * MIB), widest = 0, n = 0;
+    for (uint32_t i = 0; i + 1 < p->n_units; i++) {
+        QsfUnit u;
+        qsf_unit_at(m, i, &u);
+        double streamed = (double)qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
+        due += share * (double)u.bytes - streamed;
+        assert_true(due > -piece && due < piece + share * 64 * 1024);
+        gap += (double)u.bytes - streamed;
+        if (streamed == 0) continue;
+        assert_true(streamed > 0.95 * MIB || streamed == (double)u.bytes);
+        assert_true(gap <= piece / share + (double)u.bytes + piece);
+        if (gap > widest) widest = gap;
+        gap = 0;
+        n++;
+    }
+    if (p->streamed_bytes > 16 * MIB) assert_true(n >= 4);
+}
+
+uint64_t qsf_plans_advised(const QsfErr *err) {
+    const char *last = strrchr(err->msg, '\n');
+    unsigned long long mb = 0;
+    int end = 0;
+    if (last == NULL || sscanf(last, "\nsmallest budget that works: %llu MB%n", &mb, &end) != 1 ||
+        last[end] != '\0') {
+        fail_msg("no advice at the end of: %s", err->msg);
+    }
+    return mb * MIB;
+}

@@ -252,10 +252,10 @@ static void test_text(void **state) {
     char *text = qsf_ledger_text(&l);
     assert_non_null(text);
     for (int i = 0; i < QSF_MEM_N; i++) assert_non_null(strstr(text, qsf_mem_cat_name((QsfMemCat)i)));
-    assert_non_null(strstr(text, "the cache                    3.00 MB   in KV cache\n"));
+    assert_non_null(strstr(text, "the cache                        3.00 MB   in KV cache\n"));
     assert_null(strstr(text, "rows"));
-    assert_non_null(strstr(text, "sum                            3.00 MB   peak       4.00 MB\n"));
-    assert_non_null(strstr(text, "budget                        64.00 MB\n"));
+    assert_non_null(strstr(text, "sum                                3.00 MB   peak       4.00 MB\n"));
+    assert_non_null(strstr(text, "budget                            64.00 MB\n"));
     assert_int_equal(text[strlen(text) - 1], '\n');
     free(text);
     qsf_mem_unmap(&l, QSF_MEM_KV, p, 3 << 20);

@@ -32,6 +32,7 @@ void ui_app_free(UiApp *a) {
     free(a->model_path);
     free(a->good_path);
     free(a->want_model);
+    free(a->layers);
     *a = (UiApp){ 0 };
 }
 

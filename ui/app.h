@@ -63,6 +63,8 @@ typedef struct UiApp {
     bool started;  /* past the start: a load that fails from here on is a failed command */
 
     QSFStats stats;         /* last snapshot */
+    QSFLayerStats *layers; /* (n_layers) of it, the last one is the head */
+    uint32_t n_layers, layers_cap;
     UiPinning pinning;
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
@@ -106,7 +108,9 @@ void ui_app_knob_turn(UiApp *a, int steps);
 
 /* Takes all engine events that wait; true when something changed. */
 bool ui_app_pump(UiApp *a);
-/* Takes a snapshot of the engine's numbers and saves the open answer now and then. */
+/* Takes a snapshot of the engine's numbers. */
+void ui_app_look(UiApp *a);
+/* The same, and saves the open answer now and then. */
 void ui_app_tick(UiApp *a, double now);
 /* Weights are still being read into RAM. */
 bool ui_app_pinning(const UiApp *a);

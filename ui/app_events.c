@@ -212,8 +212,24 @@ static void watch_pinning(UiApp *a, double now) {
     }
 }
 
-void ui_app_tick(UiApp *a, double now) {
+static void look_at_layers(UiApp *a) {
+    uint32_t n = a->engine.layers(a->engine.self, a->layers, a->layers_cap);
+    QSFLayerStats *more = n > a->layers_cap ? realloc(a->layers, n * sizeof *more) : NULL;
+    if (more) {
+        a->layers = more;
+        a->layers_cap = n;
+        n = a->engine.layers(a->engine.self, a->layers, a->layers_cap);
+    }
+    a->n_layers = n < a->layers_cap ? n : a->layers_cap;
+}
+
+void ui_app_look(UiApp *a) {
     a->engine.stats(a->engine.self, &a->stats);
+    look_at_layers(a);
+}
+
+void ui_app_tick(UiApp *a, double now) {
+    ui_app_look(a);
     watch_pinning(a, now);
     if (a->stats.state == QSF_STATE_DECODE && now - a->spark_time >= 0.5) {
         a->spark_time = now;

@@ -210,7 +210,17 @@ static void draw_input(UiScreen *s, const UiInputView *in, const Layout *l, int 
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     UiApp *a = s->app;
     if (!ui_canvas_resize(&s->canvas, rows, cols)) return;
-    UiStatus status = { &a->stats, &a->settings, a->spark, a->n_spark, a->knob, a->stopping, ui_app_pin_left(a) };
+    UiStatus status = {
+        .stats = &a->stats,
+        .settings = &a->settings,
+        .layers = a->layers,
+        .n_layers = a->n_layers,
+        .spark = a->spark,
+        .n_spark = a->n_spark,
+        .knob = a->knob,
+        .stopping = a->stopping,
+        .pin_left = ui_app_pin_left(a),
+    };
     int point_row, point_col;
     int input_rows = ui_input_rows(in, cols, &point_row, &point_col);
     Layout l = arrange(s, in, rows, cols, input_rows);

@@ -146,6 +146,15 @@ static Segments strip_first(const UiStatus *s, bool with_eta) {
     return g;
 }
 
+/* The layer only while one is being computed. */
+static void disk(Segments *g, const QSFStats *st) {
+    char layer[24] = "";
+    if (st->streamed_bytes == 0 || (st->state < QSF_STATE_PREFILL && st->out_tokens == 0)) return;
+    if (st->state >= QSF_STATE_PREFILL)
+        (void)snprintf(layer, sizeof layer, "L%02u/%u ", ui_status_layer(st), st->n_layers);
+    seg(g, st->stall >= 0.5, "%s%.2f GB/s stall %.0f%%", layer, st->io_gbps, st->stall * 100);
+}
+
 void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     const QSFStats *st = s->stats;
     const char *sep = c->unicode ? " │ " : " | ";
@@ -156,12 +165,8 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     draw(&first, c, row, width, sep, 1);
     pinning(&second, s, true);
     knobs(&second, s);
+    disk(&second, st);
     if (st->out_tokens > 0) seg(&second, false, "H %.2fb p %.2f", st->token_entropy, st->token_p);
-    if (st->streamed_bytes > 0 && st->state >= QSF_STATE_PREFILL)
-        seg(&second, st->stall >= 0.5, "L%02u/%u %.2f GB/s stall %.0f%%", ui_status_layer(st), st->n_layers,
-            st->io_gbps, st->stall * 100);
-    else if (st->streamed_bytes > 0)
-        seg(&second, st->stall >= 0.5, "%.2f GB/s stall %.0f%%", st->io_gbps, st->stall * 100);
     ui_format_mb(st->rss, rss, sizeof rss);
     ui_format_mb(st->peak_rss, peak, sizeof peak);
     seg(&second, false, "RSS %s peak %s MB", rss, peak);

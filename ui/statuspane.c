@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/format.h"
+#include "ui/heat.h"
 
 #define UI_SMALL_BYTES 52429 /* shown as 0.0 MB */
 
@@ -196,11 +197,16 @@ static void meter_ram(Pane *p) {
     part_row(p, row, at, part((double)sum, (double)st->budget), ui_status_over(st));
 }
 
-/* Rows that the meters below need: RSS, disk, sampling and the last token. */
-static int rows_below(const UiStatus *s) {
+static int sampling_rows(void) {
     int knobs = 0;
     for (size_t i = 0; i < qsf_setting_count(); i++) knobs += is_knob(qsf_setting_at(i));
-    return 1 + (s->stats->streamed_bytes > 0 ? 2 : 0) + 2 + (knobs + 1) / 2 + (s->stats->out_tokens > 0);
+    return 2 + (knobs + 1) / 2;
+}
+
+/* Rows that the meters below need: RSS, disk, sampling and the last token. */
+static int rows_below(const UiStatus *s) {
+    int io = s->stats->streamed_bytes == 0 ? 0 : 3 + (s->n_layers > 0 ? UI_HEAT_ROWS : 0);
+    return 1 + io + sampling_rows() + (s->stats->out_tokens > 0);
 }
 
 static void ram_row(Pane *p, const char *name, uint64_t bytes) {
@@ -239,19 +245,43 @@ static void meter_rss(Pane *p) {
     ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s  peak %s MB", rss, peak);
 }
 
+/* "341 MB/token", as read or, before the first token, as planned. */
+static void token_bytes(const QSFStats *st, char *dst, size_t cap) {
+    double bytes = st->bytes_per_token > 0 ? st->bytes_per_token : (double)st->streamed_bytes;
+    char mb[24];
+    ui_format_mb((uint64_t)bytes, mb, sizeof mb);
+    (void)snprintf(dst, cap, "%s MB/token", mb);
+}
+
+static void heat(Pane *p) {
+    const QSFStats *st = p->s->stats;
+    UiHeat h = { p->s->layers, p->s->n_layers, st->layer, st->state >= QSF_STATE_PREFILL };
+    if (h.n == 0 || p->end_row - p->row < UI_HEAT_ROWS + sampling_rows()) return;
+    ui_heat_draw(p->c, p->row, p->col + 1, p->end, &h);
+    p->row += UI_HEAT_ROWS;
+}
+
 static void meter_io(Pane *p) {
     const QSFStats *st = p->s->stats;
+    char text[48];
     if (st->streamed_bytes == 0) return;
     rule(p);
     int row = next(p);
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "IO");
-    ui_canvas_printf(p->c, row, p->col + 4, p->end, st->stall >= 0.5 ? UI_STYLE_WARN : UI_STYLE_VALUE,
-                     "%.2f GB/s  stall %.0f%%", st->io_gbps, st->stall * 100);
+    if (st->state >= QSF_STATE_PREFILL || st->out_tokens > 0)
+        ui_canvas_printf(p->c, row, p->col + 4, p->end, st->stall >= 0.5 ? UI_STYLE_HOT : UI_STYLE_VALUE,
+                         "%.2f GB/s  stall %.0f%%", st->io_gbps, st->stall * 100);
+    else
+        ui_canvas_puts(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "- GB/s");
     if (st->n_layers > 0 && st->state >= QSF_STATE_PREFILL) {
-        char text[32];
         (void)snprintf(text, sizeof text, "L%02u/%u", ui_status_layer(st), st->n_layers);
         right(p, row, UI_STYLE_DIM, text);
     }
+    row = next(p);
+    token_bytes(st, text, sizeof text);
+    int at = ui_canvas_puts(p->c, row, p->col + 1, p->end, UI_STYLE_VALUE, text);
+    ui_canvas_puts(p->c, row, at + 2, p->end, UI_STYLE_DIM, st->io_name);
+    heat(p);
 }
 
 static void knob_cell(Pane *p, int row, int col, size_t i) {

@@ -13,6 +13,8 @@
 typedef struct UiStatus {
     const QSFStats *stats;
     const QSFSettings *settings;
+    const QSFLayerStats *layers; /* (n_layers), the last one is the head */
+    uint32_t n_layers;
     const double *spark; /* (n_spark) tokens per second, oldest first */
     unsigned n_spark;
     unsigned knob; /* index of the setting that the keys change */

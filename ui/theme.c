@@ -14,6 +14,7 @@ static const UiStyleRow rows[UI_STYLE_COUNT] = {
     [UI_STYLE_VALUE] = { -1, 0, 0 },
     [UI_STYLE_GOOD] = { 2, 0, 0 },
     [UI_STYLE_WARN] = { 1, UI_ATTR_BOLD, UI_ATTR_REVERSE },
+    [UI_STYLE_HOT] = { 1, UI_ATTR_BOLD, UI_ATTR_BOLD },
     [UI_STYLE_KEY] = { -1, UI_ATTR_BOLD, UI_ATTR_BOLD },
     [UI_STYLE_QUEUED] = { 5, 0, UI_ATTR_UNDERLINE },
 };

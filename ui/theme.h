@@ -15,6 +15,7 @@ typedef enum UiStyle {
     UI_STYLE_VALUE, /* numbers in it */
     UI_STYLE_GOOD,  /* bars */
     UI_STYLE_WARN,  /* bars from 90 % on */
+    UI_STYLE_HOT,   /* layers that were waited for; their marks tell it without colours */
     UI_STYLE_KEY,   /* names of keys */
     UI_STYLE_QUEUED,
     UI_STYLE_COUNT

@@ -72,8 +72,8 @@ static void fake_stats(void *self, QSFStats *out) { *out = ((FakeEngine *)self)-
 
 static char *fake_describe(void *self, const char *what) {
     FakeEngine *f = self;
-    char text[80];
-    (void)snprintf(text, sizeof text, "%s of %.40s\n", what, f->path);
+    char text[160];
+    (void)snprintf(text, sizeof text, "%s of %.40s\n  a region of %.40s\n", what, f->path, f->path);
     return f->stats.state == QSF_STATE_EMPTY ? NULL : strdup(text);
 }
 

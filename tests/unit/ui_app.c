@@ -283,6 +283,40 @@ static void test_replan(void **state) {
     assert_non_null(strstr(refused, "\"400M\""));
 }
 
+static void test_numbers(void **state) {
+    Fixture *x = *state;
+    QSFStats *s = &x->engine.stats;
+    x->engine.n_layers = 3;
+    x->engine.layers[1] = (QSFLayerStats){ 2 << 20, 1 << 20, 3 << 20, 5000000, 7000000 };
+    x->engine.layers[2] = (QSFLayerStats){ 2 << 20, 2 << 20, 0, 1000000, 1000000 };
+    s->streamed_bytes = 341u << 20;
+    s->pinned_bytes = 100u << 20;
+    s->pin_done = 40u << 20;
+    s->pin_total = 100u << 20;
+    s->bytes_read = 682u << 20;
+    s->bytes_per_token = 341u << 20;
+    s->embed_hits = 9;
+    s->embed_misses = 2;
+    s->mem[0] = (QSFMemRow){ "KV cache", 1 << 20, 2 << 20 };
+    s->n_mem = 1;
+    (void)snprintf(s->io_name, sizeof s->io_name, "pread, buffered");
+    (void)snprintf(s->io_notice, sizeof s->io_notice, "io_uring is not allowed");
+    say(x, "/stats");
+    const char *said = last_said(x, UI_OUTPUT);
+    assert_non_null(strstr(said, "682.0 MB read at 0.00 GB/s by pread, buffered\n"));
+    assert_non_null(strstr(said, "341.0 MB a token, 341.0 MB planned\n"));
+    assert_non_null(strstr(said, "slowest  layer 2: waited 5 ms, computed 7 ms; 3.0 MB read, 50 % pinned\n"));
+    assert_non_null(strstr(said, "         head: waited 1 ms"));
+    assert_non_null(strstr(said, "io_uring is not allowed\n"));
+    say(x, "/budget");
+    said = last_said(x, UI_OUTPUT);
+    assert_non_null(strstr(said, "KV cache                 1.0 MB of     2.0 MB\n"));
+    assert_non_null(strstr(said, "100.0 MB pinned (40.0 MB so far), 341.0 MB a token from disk\n"));
+    assert_non_null(strstr(said, "9 from RAM, 2 from disk\n"));
+    assert_non_null(strstr(said, "  a region of tiny.gguf\n"));
+    assert_null(strstr(said, "memory of"));
+}
+
 /* Without a model settings wait for it; one that could not be loaded is tried again with them. */
 static void test_replan_without_model(void **state) {
     (void)state;
@@ -483,6 +517,7 @@ int main(void) {
         T(test_model_switch),
         T(test_replan),
         T(test_replan_without_model),
+        T(test_numbers),
         T(test_reload_fails),
         T(test_session_replay),
         T(test_session_killed),

@@ -2,6 +2,7 @@
 /* Whole frames on a canvas at the sizes that matter, and at all small ones. */
 #include "tests/harness/fake_engine.h"
 #include "tests/harness/qsf_test.h"
+#include "ui/heat.h"
 #include "ui/screen.h"
 #include "ui/statuspane.h"
 
@@ -102,9 +103,12 @@ static void test_wide(void **state) {
     engine.stats.streamed_bytes = 1000;
     engine.stats.io_gbps = 2.2;
     engine.stats.stall = 0.08;
+    engine.stats.bytes_per_token = 341 * 1048576.0;
+    (void)snprintf(engine.stats.io_name, sizeof engine.stats.io_name, "io_uring, direct");
     ui_app_tick(&app, 2);
     s = frame("", 100, 30);
     HAS(s, "IO  2.20 GB/s  stall 8%");
+    HAS(s, "341 MB/token  io_uring, direct");
     /* Many owners never push the sampling out: the small ones go together. */
     for (uint32_t i = 0; i < QSF_STATS_MEM; i++)
         engine.stats.mem[i] = (QSFMemRow){ i == 7 ? "great" : "small", (uint64_t)(i == 7 ? 90 : 1) << 20, 0 };
@@ -169,6 +173,48 @@ static void test_pinning(void **state) {
     assert_true(ui_app_pin_left(&app) < 0);
 }
 
+/* n layers and the head, of which every second streams and the third was waited for. */
+static void streams(uint32_t n) {
+    engine.n_layers = n + 1;
+    for (uint32_t i = 0; i <= n; i++)
+        engine.layers[i] = (QSFLayerStats){ .weight_bytes = 1000,
+                                            .pinned_bytes = i % 2 ? 500 : 1000,
+                                            .compute_ns = 900,
+                                            .wait_ns = i == 3 ? 800 : i == 5 ? 100 : 5 };
+    engine.stats.n_layers = n;
+    engine.stats.layer = 5;
+    engine.stats.streamed_bytes = 1000;
+    ui_app_tick(&app, 20);
+}
+
+static void test_heat(void **state) {
+    (void)state;
+    uint32_t worst[2];
+    streams(8);
+    const char *s = frame("", 100, 30);
+    HAS(s, "│  █▄█▄█▄█▄█ pinned");
+    HAS(s, "│     ! ▲    ! waited");
+    HAS(s, "seed random");
+    assert_int_equal(ui_heat_worst(engine.layers, 9, worst, 2), 2);
+    assert_int_equal(worst[0], 3);
+    assert_int_equal(worst[1], 5);
+    assert_int_equal(ui_heat_worst(engine.layers, 0, worst, 2), 0);
+    /* More layers than cells: three to a cell. */
+    streams(70);
+    s = frame("", 100, 30);
+    HAS(s, "│  ▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▆ pinned");
+    /* The lower half of a small window belongs to the settings. */
+    s = frame("", 100, 20);
+    assert_null(strstr(s, "pinned"));
+    HAS(s, "SAMPLE");
+    screen.canvas.unicode = false;
+    streams(8);
+    s = frame("", 100, 30);
+    HAS(s, "|  #=#=#=#=# pinned");
+    HAS(s, "|     ! ^    ! waited");
+    for (const char *p = s; *p; p++) assert_true((unsigned char)*p < 0x80);
+}
+
 static void test_ascii(void **state) {
     (void)state;
     screen.canvas.unicode = false;
@@ -181,6 +227,8 @@ static void test_ascii(void **state) {
 /* No size crashes, and the cursor is always inside. */
 static void test_all_sizes(void **state) {
     (void)state;
+    engine.stats.pin_total = 100;
+    streams(32);
     for (int rows = 1; rows < 34; rows++) {
         for (int cols = 1; cols < 130; cols += cols < 24 ? 1 : 7) {
             for (int help = 0; help < 2; help++) {
@@ -237,7 +285,7 @@ static void test_input_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_wide),      T(test_strip),           T(test_line),       T(test_pinning), T(test_ascii),
+        T(test_wide),      T(test_strip),           T(test_line),       T(test_pinning), T(test_heat), T(test_ascii),
         T(test_all_sizes), T(test_queue_and_flash), T(test_input_rows),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

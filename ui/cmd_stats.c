@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* /stats and /mem: what the engine counted, in numbers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app_internal.h"
+#include "ui/commands.h"
+#include "ui/format.h"
+#include "ui/heat.h"
+
+#define UI_WORST 4 /* layers that are named */
+
+static void stats_speed(const QSFStats *s, UiBuf *b) {
+    char decode[24], prefill[24], ttft[24];
+    ui_format_tps(s->decode_tps, decode, sizeof decode);
+    ui_format_tps(s->prefill_tps, prefill, sizeof prefill);
+    ui_format_span(s->ttft_ms / 1000, ttft, sizeof ttft);
+    ui_buf_printf(b, "decode   %s t/s, %u tokens\n", decode, s->out_tokens);
+    ui_buf_printf(b, "prefill  %s t/s, %u tokens; first token after %s\n", prefill, s->prefill_total, ttft);
+    ui_buf_printf(b, "context  %u of %u tokens\n", s->ctx_used, s->ctx_size);
+}
+
+static void stats_io(const QSFStats *s, UiBuf *b) {
+    char read[32], token[32], planned[32];
+    ui_format_bytes(s->bytes_read, read, sizeof read);
+    ui_format_bytes((uint64_t)(s->bytes_per_token > 0 ? s->bytes_per_token : 0), token, sizeof token);
+    ui_format_bytes(s->streamed_bytes, planned, sizeof planned);
+    ui_buf_printf(b, "disk     %s read at %.2f GB/s%s%s\n", read, s->io_gbps,
+                  s->io_name[0] ? " by " : "", s->io_name);
+    ui_buf_printf(b, "         %s a token, %s planned\n", token, planned);
+    ui_buf_printf(b, "time     computing %.0f ms, waiting for the disk %.0f ms (%.0f %%)\n", s->compute_ms,
+                  s->wait_ms, s->stall * 100);
+}
+
+static void worst_layers(const UiApp *a, UiBuf *b) {
+    uint32_t worst[UI_WORST];
+    uint32_t n = ui_heat_worst(a->layers, a->n_layers, worst, UI_WORST);
+    for (uint32_t i = 0; i < n; i++) {
+        const QSFLayerStats *l = &a->layers[worst[i]];
+        char name[24] = "head", read[32];
+        if (worst[i] + 1 < a->n_layers) (void)snprintf(name, sizeof name, "layer %u", worst[i] + 1);
+        ui_format_bytes(l->read_bytes, read, sizeof read);
+        ui_buf_printf(b, "%-9s%s: waited %.0f ms, computed %.0f ms; %s read, %.0f %% pinned\n",
+                      i ? "" : "slowest", name, (double)l->wait_ns / 1e6, (double)l->compute_ns / 1e6, read,
+                      l->weight_bytes ? (double)l->pinned_bytes / (double)l->weight_bytes * 100 : 0);
+    }
+}
+
+bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
+    (void)name, (void)args;
+    UiBuf b = { 0 };
+    ui_app_look(a);
+    const QSFStats *s = &a->stats;
+    stats_speed(s, &b);
+    if (s->streamed_bytes > 0 || s->bytes_read > 0) stats_io(s, &b);
+    worst_layers(a, &b);
+    if (s->io_notice[0]) ui_buf_printf(&b, "         %s\n", s->io_notice);
+    ui_buf_printf(&b, "engine   %s, %u thread%s, %s", s->backend[0] ? s->backend : "-", s->threads,
+                  s->threads == 1 ? "" : "s", s->model_desc[0] ? s->model_desc : "no model");
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+    return true;
+}
+
+/* ---- /mem ---- */
+
+static void mem_row(UiBuf *b, const char *name, uint64_t used, uint64_t of) {
+    char u[32], o[32];
+    ui_format_bytes(used, u, sizeof u);
+    ui_format_bytes(of, o, sizeof o);
+    ui_buf_printf(b, "%-20s %10s of %10s\n", name, u, o);
+}
+
+static void mem_table(const QSFStats *s, UiBuf *b) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++) {
+        sum += s->mem[i].used;
+        if (s->mem[i].used > 0 || s->mem[i].planned > 0)
+            mem_row(b, s->mem[i].name, s->mem[i].used, s->mem[i].planned);
+    }
+    mem_row(b, "sum, budget", sum, s->budget);
+    char rss[32], peak[32];
+    ui_format_bytes(s->rss, rss, sizeof rss);
+    ui_format_bytes(s->peak_rss, peak, sizeof peak);
+    ui_buf_printf(b, "%-20s %10s, peak %s\n", "kernel: RSS", rss, peak);
+}
+
+static void mem_weights(const QSFStats *s, UiBuf *b) {
+    char pinned[32], streamed[32], done[32];
+    if (s->pinned_bytes == 0 && s->streamed_bytes == 0) return;
+    ui_format_bytes(s->pinned_bytes, pinned, sizeof pinned);
+    ui_format_bytes(s->streamed_bytes, streamed, sizeof streamed);
+    ui_buf_printf(b, "%-20s %10s pinned", "weights", pinned);
+    if (s->pin_done < s->pin_total) {
+        ui_format_bytes(s->pin_done, done, sizeof done);
+        ui_buf_printf(b, " (%s so far)", done);
+    }
+    if (s->streamed_bytes > 0) ui_buf_printf(b, ", %s a token from disk", streamed);
+    ui_buf_puts(b, "\n");
+    if (s->embed_hits + s->embed_misses > 0)
+        ui_buf_printf(b, "%-20s %10llu from RAM, %llu from disk\n", "embedding rows",
+                      (unsigned long long)s->embed_hits, (unsigned long long)s->embed_misses);
+}
+
+/* The lines of the engine's table that are set in: what is mapped, by name. */
+static void mem_regions(UiApp *a, UiBuf *b) {
+    char *text = a->engine.describe(a->engine.self, "memory");
+    for (const char *line = text; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (*line == ' ') ui_buf_printf(b, "%.*s\n", (int)strcspn(line, "\n"), line);
+    }
+    free(text);
+}
+
+bool ui_cmd_mem(UiApp *a, const char *name, const char *args) {
+    (void)name, (void)args;
+    UiBuf b = { 0 };
+    ui_app_look(a);
+    mem_table(&a->stats, &b);
+    mem_weights(&a->stats, &b);
+    mem_regions(a, &b);
+    if (a->stats.plan_note[0]) ui_buf_printf(&b, "%s\n", a->stats.plan_note);
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+    return true;
+}

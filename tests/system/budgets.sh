@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every budget holds, and changes no word of the answer: 40 of them from the smallest that works to twice the file,
+# then long prompts, and other ways to read and to compute.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+big_model
+steps=40 long=2000
+if [ -n "${QSF_SAN-}" ]; then
+    echo "skip: peak memory is not compared in a sanitizer build"
+    steps=4 long=100
+fi
+
+# ask BUDGET PROMPT OPTIONS...: a greedy answer; its text is $whole, when that is set, and its peak below the budget.
+ask() {
+    budget=$1 prompt=$2
+    shift 2
+    "$run" --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    got=$?
+    [ $got = 0 ] || { cat "$work/err"; fail "exit $got at $budget MB: $*"; return; }
+    grep -q 'Sanitizer\|runtime error:' "$work/err" && { cat "$work/err"; fail "sanitizer report at $budget MB: $*"; }
+    [ "$(answer_text)" = "${whole-}" ] || [ -z "${whole-}" ] || fail "another text at $budget MB: $*"
+    [ -n "${QSF_SAN-}" ] || at_most "$(number peak_rss_mb)" "$budget" || fail "peak of $(number peak_rss_mb) MB at $budget MB: $*"
+}
+# resident PROMPT OPTIONS...: sets $whole, with everything in RAM and one thread.
+resident() {
+    whole=''
+    ask $((2 * big_mb + 200)) "$@" -t 1
+    whole=$(answer_text)
+    [ -n "$whole" ] || fail "no answer with everything resident"
+}
+
+short=$(words 12)
+resident "$short"
+least=$(least_budget "$big") || fail "1 MB was not refused with exit 4"
+[ -n "$least" ] || { cat "$work/err"; fail "the refusal does not end with the smallest budget"; finish; }
+ask "$least" "$short"
+expect 4 'smallest budget that works' "$run" -n 1 -p a --ram-budget $((least - 1)) "$big"
+for i in $(seq 0 $((steps - 1))); do
+    ask "$(awk -v a="$least" -v b=$((2 * big_mb)) -v t="$i" -v n=$((steps - 1)) 'BEGIN { printf "%.0f", a * (b / a) ^ (t / n) }')" "$short"
+done
+
+# Other ways, at a budget that pins some.
+middle=$((big_mb * 45 / 100))
+for way in "--io uring --direct on" "--io uring --direct off" "--io pread --direct on --slots 1" "--io pread --direct off --slots 2" \
+    "--io mmap --slots 3" "--slots 4 -t 3" "--pin 0 -t 1" "--pin 0 --slots 1 -t 2" "--batch 3" "-t 3 --pin 40M"; do
+    # shellcheck disable=SC2086
+    ask $middle "$short" $way
+done
+# shellcheck disable=SC2086
+for way in "--io uring --slots 1" "--io pread --slots 4" "--io mmap --pin 0" "-t 3"; do
+    tight=$(least_budget $way "$big")
+    ask "${tight:-1}" "$short" $way
+done
+
+# A long prompt; its context is given, so it is not lowered.
+text=$(words $long)
+ctx=$((long + 100))
+resident "$text" -c $ctx
+[ "$(number prompt_tokens)" -ge $long ] || fail "the long prompt has $(number prompt_tokens) tokens"
+tight=$(least_budget -c $ctx "$big")
+for budget in "${tight:-1}" $((big_mb * 60 / 100)); do
+    ask "$budget" "$text" -c $ctx
+done
+finish

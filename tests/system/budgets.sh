@@ -15,7 +15,7 @@ fi
 ask() {
     budget=$1 prompt=$2
     shift 2
-    "$run" --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    "$run" --json --temperature 0 --ignore-eos -n 3 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     [ $got = 0 ] || { cat "$work/err"; fail "exit $got at $budget MB: $*"; return; }
     grep -q 'Sanitizer\|runtime error:' "$work/err" && { cat "$work/err"; fail "sanitizer report at $budget MB: $*"; }

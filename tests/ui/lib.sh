@@ -11,7 +11,6 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 chat=$QSF_BUILDDIR/qsf-chat
 [ -x "$chat" ] || skip "qsf-chat is not built"
-stories=$QSF_TEST_DATA/models/stories260K.gguf
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/qsfui.XXXXXX") || exit 1
 # Sessions and history of this script alone.
@@ -28,6 +27,13 @@ trap end EXIT
 trap 'exit 130' INT TERM
 
 finish() { exit $bad; }
+
+# A small model that answers: the shared one, else one with random weights.
+stories=$QSF_TEST_DATA/models/stories260K.gguf
+if ! [ -f "$stories" ]; then
+    stories=$work/stories.gguf
+    "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$stories" layers=3 vocab=512 ctx=2048 || skip "mktiny is not built"
+fi
 
 # A model with random weights that is big enough to be met in the middle of an answer: $slow.
 make_slow() {

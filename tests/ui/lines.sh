@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The chat as lines: what reaches stdout, what does not, commands, exit codes, signals, a closed and a full output.
 . "$(dirname "$0")/lib.sh"
-[ -f "$stories" ] || skip "no $stories"
 
 printf 'Once upon a time\n' | chat_lines 0 "$stories" --temperature 0 -n 20
 [ -s "$work/out" ] || fail "no answer"
@@ -113,13 +112,14 @@ grep -q '"temperature": "0"' "$work/one.json" || fail "--continue lost a setting
 printf '/export %s\n' "$work/one.json" | chat_lines 1 --continue
 err_has 'exists'
 
-# A session that cannot grow (as on a full disk): said once, the chat goes on.
+# A session that cannot grow (as on a full disk): said, not with every record (a short one may still fit, and the
+# next failure is said again), and the chat goes on.
 (
     ulimit -f 1
     printf '/system %0300d\nhello\nagain\n' 7 | "$chat" "$stories" -n 3 --session full 2>&1 >&3 | cat >&4
 ) 3>"$work/out" 4>"$work/err"
 err_has 'not saved'
-[ "$(grep -c 'not saved' "$work/err")" = 1 ] || { cat "$work/err"; fail "a full disk is said more than once"; }
+[ "$(grep -c 'not saved' "$work/err")" -le 3 ] || { cat "$work/err"; fail "a full disk is said with every record"; }
 [ "$(grep -c '' "$work/out")" -ge 2 ] || fail "a full disk stops the chat"
 
 # Names and state that a terminal would need are not needed: a closed stdin, no TERM.

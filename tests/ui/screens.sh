@@ -3,7 +3,6 @@
 # The full screen at its three sizes, resized at will, with help, commands and their completion.
 . "$(dirname "$0")/lib.sh"
 need_tmux
-[ -f "$stories" ] || skip "no $stories"
 
 start 100 30 "'$chat' '$stories' --session big --temp 0 -n 60"
 see 'is ready'

@@ -28,6 +28,7 @@ static struct {
     volatile sig_atomic_t n_restore;
     struct sigaction old[N_FATAL];
     attr_t attrs[UI_STYLE_COUNT];
+    long typed_ahead; /* bytes not read yet that came while the terminal was not ours */
 } term;
 
 static void write_raw(const char *s, size_t n) {
@@ -118,6 +119,12 @@ static void set_modes(void) {
     scrollok(stdscr, FALSE);
 }
 
+/* What was typed before the terminal was taken over waits with newlines where Enter was pressed. */
+static void look_for_typed(void) {
+    int n = 0;
+    term.typed_ahead = ioctl(STDIN_FILENO, FIONREAD, &n) == 0 ? n : 0;
+}
+
 static bool described(const char *name) {
     int why;
     if (!name || setupterm(name, STDOUT_FILENO, &why) != OK) return false;
@@ -147,6 +154,7 @@ bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
         return false;
     }
     set_modes();
+    look_for_typed();
     prepare_colors(color);
     prepare_styles();
     prepare_restore();
@@ -246,12 +254,16 @@ void ui_term_show(const UiCanvas *c, bool again) {
 
 long ui_term_read(char *buf, size_t cap) {
     ssize_t n = read(STDIN_FILENO, buf, cap);
+    for (ssize_t i = 0; i < n && term.typed_ahead > 0; i++, term.typed_ahead--) {
+        if (buf[i] == '\n') buf[i] = '\r';
+    }
     if (n > 0) return (long)n;
     return n < 0 && (errno == EINTR || errno == EAGAIN) ? 0 : -1;
 }
 
 static void take_again(void) {
     reset_prog_mode();
+    look_for_typed();
     write_raw(PASTE_ON, sizeof PASTE_ON - 1);
     ui_term_resized();
     clearok(curscr, TRUE);

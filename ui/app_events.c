@@ -8,6 +8,19 @@
 
 #define UI_PIN_SECONDS 0.4 /* between two looks at how much is pinned */
 
+/* The engine speaks of options; a person in the chat has commands for them. */
+static void say_engine(UiApp *a, UiKind kind, const char *text) {
+    static const char option[] = "--ram-budget";
+    UiBuf b = { 0 };
+    for (const char *at; a->interactive && (at = strstr(text, option)) != NULL; text = at + strlen(option)) {
+        ui_buf_add(&b, text, (size_t)(at - text));
+        ui_buf_puts(&b, "/budget");
+    }
+    ui_buf_puts(&b, text);
+    ui_app_print(a, kind, ui_buf_str(&b));
+    ui_buf_free(&b);
+}
+
 static void say_save_problem(UiApp *a) {
     if (!a->session.problem[0]) return;
     char text[sizeof a->session.problem];
@@ -34,6 +47,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     it->open = false;
     ui_item_close(it);
     (void)snprintf(it->stop, sizeof it->stop, "%s", stop);
+    if (!it->label[0]) (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);
     if (e && e->type == QSF_EVENT_DONE) {
         it->tokens += e->tokens;
         it->seed = a->settings.params.temperature > 0 ? e->seed : 0;
@@ -67,12 +81,20 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
     say_seed(a, e);
 }
 
+/* A model file that could not be read: the engine tries it again with the next request. */
+static void hint_retry(UiApp *a, const char *text) {
+    if (a->interactive && a->model_path && strstr(text, a->model_path))
+        ui_app_say(a, UI_NOTICE, "the chat goes on: /retry asks again when the file can be read");
+}
+
 static void answer_failed(UiApp *a, const QSFEvent *e) {
     bool had_text = a->answer && a->answer->raw.len > 0;
     if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
     close_answer(a, "error", e);
     if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
-    ui_app_say(a, UI_ERROR, "%s", e->text ? e->text : "the engine failed");
+    const char *text = e->text ? e->text : "the engine failed";
+    say_engine(a, UI_ERROR, text);
+    hint_retry(a, text);
 }
 
 static void model_loaded(UiApp *a, const QSFEvent *e) {
@@ -102,7 +124,7 @@ static void say_refused(UiApp *a, const char *text) {
     const char *first = strchr(text, '\n'), *last = strrchr(text, '\n');
     size_t n = first ? strcspn(text, ";\n") : 0;
     if (first == last || n == 0)
-        ui_app_say(a, UI_ERROR, "%s", text);
+        say_engine(a, UI_ERROR, text);
     else
         ui_app_say(a, UI_ERROR, "%.*s; %s", (int)n, text, last + 1);
 }
@@ -116,7 +138,7 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     if (e->code)
         say_refused(a, e->text ? e->text : "the settings were refused");
     else
-        ui_app_say(a, UI_NOTICE, "%s", e->text ? e->text : "");
+        say_engine(a, UI_NOTICE, e->text ? e->text : "");
     /* It was asked for before the load, which knows better. */
     if (a->running == UI_REQUEST_LOAD) return;
     ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
@@ -128,7 +150,7 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
     a->engine.stats(a->engine.self, &a->stats);
     if (replaced) return;
     if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
-    ui_app_say(a, UI_ERROR, "%s", e->text && *e->text ? e->text : "the model was not loaded");
+    say_engine(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
     /* A file that could not even be opened left the old model in place. */
     a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
     if (!a->good_path) return;
@@ -158,7 +180,7 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
 
 static void take(UiApp *a, const QSFEvent *e) {
     if (e->type == QSF_EVENT_NOTICE) {
-        ui_app_say(a, UI_NOTICE, "%s", e->text ? e->text : "");
+        say_engine(a, UI_NOTICE, e->text ? e->text : "");
         return;
     }
     if (e->type == QSF_EVENT_PLAN) {

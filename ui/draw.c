@@ -70,7 +70,8 @@ static void draw_rule(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     size_t below = ui_chatview_below(&s->view);
     ui_canvas_hline(c, row, 0, cols, UI_STYLE_DIM);
-    if (s->flash[0] && s->flash_until > ui_now())
+    bool stopped = s->flash_stops && !s->app->stopping;
+    if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
     if (below > 0 && cols >= 30) {
         char text[48];

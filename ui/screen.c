@@ -29,6 +29,7 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     (void)vsnprintf(s->flash, sizeof s->flash, fmt, ap);
     va_end(ap);
     s->flash_until = ui_now() + UI_FLASH_SECONDS;
+    s->flash_stops = false;
 }
 
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
@@ -49,6 +50,7 @@ static void key_stop(UiScreen *s) {
     double now = ui_now();
     if (ui_app_stop(s->app)) {
         ui_screen_flash(s, "stopping");
+        s->flash_stops = true;
         return;
     }
     ui_input_view(&in);

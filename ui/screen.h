@@ -20,6 +20,7 @@ typedef struct UiScreen {
     unsigned help_seen; /* requests of the app already answered */
     char flash[160];    /* short message on the rule above the input */
     double flash_until;
+    bool flash_stops; /* it says that something is being stopped: no longer than that */
     double stop_time; /* of the last ^C with nothing to stop */
     bool again;       /* draw everything, not only what changed */
     bool suspend;     /* ^Z was pressed */

@@ -152,7 +152,8 @@ static void disk(Segments *g, const QSFStats *st) {
     if (st->streamed_bytes == 0 || (st->state < QSF_STATE_PREFILL && st->out_tokens == 0)) return;
     if (st->state >= QSF_STATE_PREFILL)
         (void)snprintf(layer, sizeof layer, "L%02u/%u ", ui_status_layer(st), st->n_layers);
-    seg(g, st->stall >= 0.5, "%s%.2f GB/s stall %.0f%%", layer, st->io_gbps, st->stall * 100);
+    seg(g, st->stall >= 0.5, "%s%.2f GB/s stall %.0f%% %.0f MB/tok", layer, st->io_gbps, st->stall * 100,
+        (st->bytes_per_token > 0 ? st->bytes_per_token : (double)st->streamed_bytes) / MB);
 }
 
 void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {

@@ -283,6 +283,30 @@ static void test_replan(void **state) {
     assert_non_null(strstr(refused, "\"400M\""));
 }
 
+/* A model file that cannot be read ends the answer, not the chat. */
+static void test_read_error(void **state) {
+    Fixture *x = *state;
+    say(x, "one");
+    fake_text(&x->engine, "so f");
+    fake_error(&x->engine, 1, "tiny.gguf: read error at byte offset 4096: Input/output error");
+    ui_app_pump(&x->app);
+    assert_string_equal(last_text(x), "so f");
+    assert_string_equal(ui_transcript_last(&x->app.chat)->stop, "error");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "offset 4096"));
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "/retry"));
+    /* The engine lost the model: the next request is what brings it back. */
+    x->engine.stats.state = QSF_STATE_EMPTY;
+    say(x, "/retry");
+    assert_string_equal(x->engine.roles, "u");
+    answer(x, "so far");
+    assert_string_equal(last_text(x), "so far");
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+    say(x, "two");
+    fake_error(&x->engine, 5, "the prompt is longer than the context: raise --ram-budget");
+    ui_app_pump(&x->app);
+    assert_non_null(strstr(last_said(x, UI_ERROR), "raise /budget"));
+}
+
 static void test_numbers(void **state) {
     Fixture *x = *state;
     QSFStats *s = &x->engine.stats;
@@ -517,6 +541,7 @@ int main(void) {
         T(test_model_switch),
         T(test_replan),
         T(test_replan_without_model),
+        T(test_read_error),
         T(test_numbers),
         T(test_reload_fails),
         T(test_session_replay),

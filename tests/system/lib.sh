@@ -38,6 +38,14 @@ cgroup_limits() { # BYTES FILE SWAP_BYTES FILE: a kernel without swap accounting
     (echo "$1" >"$cg/$2") 2>/dev/null || return 1
     [ ! -e "$cg/$4" ] || (echo "$3" >"$cg/$4") 2>/dev/null
 }
+# cgroup_resize MB: another limit for what runs in it; false when the kernel could not make room.
+cgroup_resize() {
+    if [ -n "$cg_v1" ]; then # the limit with swap is never below the one without
+        cgroup_limits $(($1 * 1048576)) memory.limit_in_bytes $(($1 * 1048576)) memory.memsw.limit_in_bytes ||
+            { cgroup_limits $(($1 * 1048576)) memory.memsw.limit_in_bytes $(($1 * 1048576)) memory.limit_in_bytes; }
+    else (echo $(($1 * 1048576)) >"$cg/memory.max") 2>/dev/null
+    fi
+}
 # cgroup_run COMMAND...: in the group.
 # shellcheck disable=SC2016
 cgroup_enter='echo $$ >"$0/cgroup.procs" && exec "$@"'

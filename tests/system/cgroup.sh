@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# In a memory cgroup limited to the budget nothing is ever killed, swapped or short of memory: the smallest budget,
+# some in between and one above the file, cold and warm, a long prompt; and a chat that changes its budget, its model
+# and its session while the limit follows.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+[ -z "${QSF_SAN-}" ] || skip "a sanitizer build does not keep to a budget"
+cgroup_open 64 || skip "no writable memory cgroup"
+cgroup_close
+trap '[ -z "${cg-}" ] || cgroup_close; rm -rf "$work"' EXIT
+big_model
+chat=$QSF_BUILDDIR/qsf-chat
+
+# ask BUDGET PROMPT OPTIONS...: one answer in a group of that size; its text is $whole.
+ask() {
+    budget=$1 prompt=$2
+    shift 2
+    cgroup_open "$budget" || { fail "no group of $budget MB"; return; }
+    cgroup_run "$run" --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    got=$?
+    well "$got" "at $budget MB: $*"
+    [ "$(answer_text)" = "$whole" ] || fail "another text at $budget MB: $*"
+    at_most "$(number peak_rss_mb)" "$budget" || fail "peak of $(number peak_rss_mb) MB at $budget MB: $*"
+    cgroup_close
+}
+# well STATUS WHAT: the group's program ended as it should.
+well() {
+    [ "$1" = 0 ] || { cat "$work/err"; fail "exit $1 $2"; }
+    [ "$(cgroup_kills)" = 0 ] || fail "killed $2"
+    [ "$(cgroup_swap)" = 0.0 ] || fail "$(cgroup_swap) MB in swap $2"
+}
+# resident PROMPT OPTIONS...
+resident() {
+    prompt=$1
+    shift
+    "$run" --json --temperature 0 --ignore-eos -n 4 -p "$prompt" --ram-budget $((2 * big_mb + 200)) "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    whole=$(answer_text)
+}
+
+short=$(words 12)
+resident "$short"
+least=$(least_budget "$big")
+for budget in "${least:-1}" $((big_mb * 60 / 100)) "$big_mb" $((big_mb * 3 / 2)); do
+    forget "$big" && ask "$budget" "$short"
+    cat "$big" >/dev/null
+    ask "$budget" "$short"
+done
+ask $((big_mb * 60 / 100)) "$short" --io pread --direct off
+ask $((big_mb * 60 / 100)) "$short" --io mmap
+text=$(words 2000)
+resident "$text" -c 2100
+least=$(least_budget -c 2100 "$big")
+forget "$big" && ask "${least:-1}" "$text" -c 2100
+ask $((big_mb * 60 / 100)) "$text" -c 2100
+
+# ---- a chat: the group's limit follows the budget down and goes before it up
+[ -x "$chat" ] || skip "qsf-chat is not built"
+small=$work/small.gguf
+"$QSF_BUILDDIR/obj/tests/tools/mkbig" "$small" layers=3 || fail "mkbig"
+mkfifo "$work/in"
+
+# say LINE: to the chat. answered N: waits for N lines of answers. peak_is BUDGET: /mem tells no higher peak.
+say() { printf '%s\n' "$1" >&3; }
+lines_of() { if [ -s "$1" ]; then grep -c "$2" "$1"; else echo 0; fi; }
+await() {
+    tries=600
+    while [ "$(lines_of "$work/$1" "$2")" -lt "$3" ] && [ $tries -gt 0 ] && kill -0 $pid 2>/dev/null; do
+        sleep 0.05
+        tries=$((tries - 1))
+    done
+    [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] || { cat "$work/err"; fail "waited for $3 of /$2/ in vain"; }
+}
+answers=0 mems=0 plans=0
+turn() { say "$1"; answers=$((answers + 1)); await out '' $answers; }
+peak_is() {
+    say /mem
+    mems=$((mems + 1))
+    await err '^kernel: RSS' $mems
+    peak=$(sed -n 's/^kernel: RSS.* peak *\([0-9.]*\) MB.*/\1/p' "$work/err" | tail -n 1)
+    at_most "$peak" "$1" || fail "the chat's peak is $peak MB at a budget of $1 MB"
+}
+budget() { say "/budget $1"; plans=$((plans + 1)); await err 'MB weights pinned\|all .* MB of weights' $plans; }
+
+# talk OPTIONS...: the chat in the group, or without one, reading from the pipe.
+talk() {
+    : >"$work/out"
+    : >"$work/err"
+    answers=0 mems=0 plans=0
+    if [ -n "${cg-}" ]; then cgroup_run "$chat" --plain --temperature 0 --ignore-eos -n 4 -c 512 "$@" <"$work/in" >"$work/out" 2>"$work/err" &
+    else "$chat" --plain --temperature 0 --ignore-eos -n 4 -c 512 "$@" <"$work/in" >"$work/out" 2>"$work/err" &
+    fi
+    pid=$!
+    exec 3>"$work/in"
+}
+hang_up() {
+    exec 3>&-
+    wait $pid
+    got=$?
+}
+
+# The same words without any limit.
+talk --ram-budget 400 "$big"
+turn 'a b c'; turn 'd e f'; turn 'g h i'
+say "/model $small"
+turn 'j k'
+hang_up
+cp "$work/out" "$work/whole"
+
+cgroup_open 80 || skip "no writable memory cgroup"
+talk --ram-budget 80 --session kept "$big"
+turn 'a b c'
+peak_is 80
+budget 40
+turn 'd e f'
+peak_is 40
+cgroup_resize 40 || fail "the kernel cannot take back what /budget 40 gave up"
+cgroup_resize 120 || fail "the group does not grow"
+budget 120
+turn 'g h i'
+say "/model $small"
+turn 'j k'
+peak_is 120
+hang_up
+well $got 'in the chat'
+cgroup_close
+cmp -s "$work/out" "$work/whole" || { cat "$work/whole" "$work/out"; fail "a limit changes what the chat says"; }
+
+# The session again, in another program and a small group.
+cgroup_open 60 || skip "no writable memory cgroup"
+talk --ram-budget 60 --session kept
+turn 'and then'
+peak_is 60
+hang_up
+well $got 'in the resumed session'
+cgroup_close
+finish

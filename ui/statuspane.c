@@ -245,12 +245,11 @@ static void meter_rss(Pane *p) {
     ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s  peak %s MB", rss, peak);
 }
 
-/* "341 MB/token", as read or, before the first token, as planned. */
+/* "341 MB/tok", as read or, before the first token, as planned; the name of the back end fits beside it. */
 static void token_bytes(const QSFStats *st, char *dst, size_t cap) {
     double bytes = st->bytes_per_token > 0 ? st->bytes_per_token : (double)st->streamed_bytes;
-    char mb[24];
-    ui_format_mb((uint64_t)bytes, mb, sizeof mb);
-    (void)snprintf(dst, cap, "%s MB/token", mb);
+    double mb = bytes / 1048576.0;
+    (void)snprintf(dst, cap, "%.*f MB/tok", mb < 9.95 ? 1 : 0, mb);
 }
 
 static void heat(Pane *p) {

@@ -108,7 +108,7 @@ static void test_wide(void **state) {
     ui_app_tick(&app, 2);
     s = frame("", 100, 30);
     HAS(s, "IO  2.20 GB/s  stall 8%");
-    HAS(s, "341 MB/token  io_uring, direct");
+    HAS(s, "341 MB/tok  io_uring, direct");
     /* Many owners never push the sampling out: the small ones go together. */
     for (uint32_t i = 0; i < QSF_STATS_MEM; i++)
         engine.stats.mem[i] = (QSFMemRow){ i == 7 ? "great" : "small", (uint64_t)(i == 7 ? 90 : 1) << 20, 0 };

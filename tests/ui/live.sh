@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A model larger than its budget: typing before it is there, pinning and layers on the screen, budget, threads and I/O
+# changed in the middle of an answer, a file that goes away and comes back.
+. "$(dirname "$0")/lib.sh"
+
+big=$work/big.gguf
+"$QSF_BUILDDIR/obj/tests/tools/mkbig" "$big" || skip "mkbig is not built, or there is no room for its model"
+cp "$big" "$work/again.gguf" || skip "no room for a second model"
+model="'$big' --ignore-eos --threads 1 --cpu-mask ref -c 2048 --seed 1"
+
+# ---- lines: nothing waits for weights; what was refused is taken back and counts
+
+printf '/budget 5\n/budget 110\nhello\n/threads 2\n/io pread\n/io direct off\n/io\n/stats\n/mem\n' |
+    chat_lines 1 "$big" --ram-budget 100 -n 3
+err_has '5 MB is too little for .*; smallest budget that works: [0-9]+ MB'
+err_has 'ram-budget is 100M again'
+err_has '110 MB: [0-9]+ MB of [0-9]+ MB weights pinned'
+err_has 'weights are read by pread.*, buffered'
+err_has 'MB a token, .* planned'
+err_has '^weights .* pinned.*, .* a token from disk'
+[ -s "$work/out" ] || fail "no answer between changes of the plan"
+
+# The budget of a conversation is what its model is loaded with.
+printf 'hello\n/budget 110\n' | chat_lines 0 "$big" --ram-budget 100 -n 2 --session kept
+printf '/set ram-budget\n/mem\n' | chat_lines 0 --session kept
+err_has '^ram-budget 110M'
+err_has '^sum, budget .* 110.0 MB'
+
+# ---- the screen
+
+need_tmux
+# Typed before the program has the terminal: Enter is Enter.
+start 100 30 "sleep 1; '$chat' $model --ram-budget 100 --session live"
+keys 'typed early' Enter
+see '^ │ typed early'
+see 'STATE   writing' 60
+see 'IO  [0-9.]+ GB/s  stall [0-9]+%'
+see ' [0-9.]+ MB/tok  '
+see '[▁▂▃▄▅▆▇█·]+ pinned'
+see '▲'
+wide_enough 100
+keys '/budget 110' Enter
+see 'ram-budget 100M -> 110M'
+see '110 MB: [0-9]+ MB of'
+see 'RAM [0-9.]+/110 MB'
+keys '/budget 5' Enter
+see 'budget that works: [0-9]+ MB'
+see 'ram-budget is 110M again'
+keys '/io pread' Enter
+see 'MB/tok  pread'
+see 'STATE   writing'
+size 80 24
+see 'GB/s stall [0-9]+%'
+wide_enough 80
+size 40 12
+see 'RAM[0-9.]+/110'
+wide_enough 40
+size 100 30
+
+# The file shrinks: the answer ends, the chat does not; with the file back it goes on.
+: >"$big"
+see 'the chat goes on: /retry' 30
+see 'STATE   (ready|no model)'
+keys '/retry' Enter
+see 'STATE   no model' 20
+cp "$work/again.gguf" "$big"
+keys '/retry' Enter
+see 'was loaded anew' 20
+see 'STATE   writing' 60
+keys C-c
+see 'STATE   ready' 20
+keys C-d
+see '^rc=0'
+grep -q '"name":"ram-budget","text":"110M"' "$XDG_DATA_HOME/qsf/sessions/live.jsonl" || fail "the budget is not in the session"
+finish

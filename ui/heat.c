@@ -38,7 +38,7 @@ static const char *fill(const Group *g, bool unicode) {
 
 /* What the row and the marks below it mean, where there is room behind them. */
 static void legend(UiCanvas *c, int row, int col, int end, bool any_waited) {
-    static const char pinned[] = "pinned", waits[] = "! waited";
+    static const char pinned[] = "pinned", waits[] = "! = waited";
     if (col + (int)strlen(pinned) <= end) ui_canvas_puts(c, row, col, end, UI_STYLE_DIM, pinned);
     if (any_waited && col + (int)strlen(waits) <= end)
         ui_canvas_puts(c, row + 1, col, end, UI_STYLE_DIM, waits);

@@ -193,7 +193,7 @@ static void test_heat(void **state) {
     streams(8);
     const char *s = frame("", 100, 30);
     HAS(s, "│  █▄█▄█▄█▄█ pinned");
-    HAS(s, "│     ! ▲    ! waited");
+    HAS(s, "│     ! ▲    ! = waited");
     HAS(s, "seed random");
     assert_int_equal(ui_heat_worst(engine.layers, 9, worst, 2), 2);
     assert_int_equal(worst[0], 3);
@@ -211,7 +211,7 @@ static void test_heat(void **state) {
     streams(8);
     s = frame("", 100, 30);
     HAS(s, "|  #=#=#=#=# pinned");
-    HAS(s, "|     ! ^    ! waited");
+    HAS(s, "|     ! ^    ! = waited");
     for (const char *p = s; *p; p++) assert_true((unsigned char)*p < 0x80);
 }
 

@@ -11,11 +11,11 @@ if [ -n "${QSF_SAN-}" ]; then
     steps=4 long=100
 fi
 
-# ask BUDGET PROMPT OPTIONS...: a greedy answer; its text is $whole, when that is set, and its peak below the budget.
+# ask BUDGET PROMPT OPTIONS...: a greedy answer of $file; its text is $whole, when that is set, and its peak below the budget.
 ask() {
     budget=$1 prompt=$2
     shift 2
-    "$run" --json --temperature 0 --ignore-eos -n 3 -p "$prompt" --ram-budget "$budget" "$@" "$big" >"$work/out" 2>"$work/err" </dev/null
+    "$run" --json --temperature 0 --ignore-eos -n 3 -p "$prompt" --ram-budget "$budget" "$@" "$file" >"$work/out" 2>"$work/err" </dev/null
     got=$?
     [ $got = 0 ] || { cat "$work/err"; fail "exit $got at $budget MB: $*"; return; }
     grep -q 'Sanitizer\|runtime error:' "$work/err" && { cat "$work/err"; fail "sanitizer report at $budget MB: $*"; }
@@ -30,7 +30,7 @@ resident() {
     [ -n "$whole" ] || fail "no answer with everything resident"
 }
 
-short=$(words 12)
+file=$big short=$(words 12)
 resident "$short"
 least=$(least_budget "$big") || fail "1 MB was not refused with exit 4"
 [ -n "$least" ] || { cat "$work/err"; fail "the refusal does not end with the smallest budget"; finish; }
@@ -61,5 +61,16 @@ resident "$text" -c $ctx
 tight=$(least_budget -c $ctx "$big")
 for budget in "${tight:-1}" $((big_mb * 60 / 100)); do
     ask "$budget" "$text" -c $ctx
+done
+
+# Embedding and head in one table, other formats.
+for keys in "tied=1 type=q4_k layers=4" "tied=1 type=f16 layers=1 vocab=16000" "type=q4_0 layers=5 hidden=512 heads=8 ffn=1536"; do
+    file=$work/other.gguf
+    # shellcheck disable=SC2086
+    "$maker" "$file" $keys || fail "mkbig $keys"
+    mb=$(($(wc -c <"$file") / 1048576 + 1))
+    resident "$short"
+    tight=$(least_budget "$file")
+    for budget in "${tight:-1}" $(((${tight:-1} + mb) / 2)) "$mb" $((mb + 20)); do ask "$budget" "$short"; done
 done
 finish

@@ -2,7 +2,12 @@
 /* Persistent workers. A job is published by advancing a generation number; a worker that waits
  * spins on that number for a moment and then sleeps. Sleeper counts and the generation are
  * sequentially consistent, so a worker that goes to sleep and a caller that publishes cannot
- * both miss each other. */
+ * both miss each other.
+ *
+ * A job is cut into some shares per thread. A thread takes its own shares first and then those that nobody has
+ * begun, so a worker whose CPU is taken away, by the loader or by another program, holds up the others by one
+ * share at most. A share is taken by moving its claim forward to the job's generation; whoever succeeds may read
+ * the job, since it cannot end before that share does. */
 #include "src/base/pool.h"
 
 #include <pthread.h>
@@ -20,6 +25,7 @@
 #define SPIN_NS         40000u /* longer than the gap between two jobs of a token */
 #define QUIET_NS        5000u /* from here on let others run: the thread waited for may need this CPU */
 #define SPINS_PER_CHECK 64    /* pauses between two looks at the clock */
+#define SHARES_EACH     4     /* per thread */
 
 typedef struct Worker {
     QsfPool *pool;
@@ -35,14 +41,16 @@ struct QsfPool {
     bool spin;    /* false when there are more threads than CPUs: spinning would steal the CPU it waits for */
     Worker *workers; /* (n - 1) */
 
-    /* The job: written by the caller before it advances job, read by workers after they saw that. */
+    /* The job: written by the caller before it advances job, read by who has claimed a share of it. */
     QsfPoolFn fn;
     void *arg;
     size_t n_items, grain;
-    bool stop;
+    atomic_bool stop;
+    atomic_uint *claim;  /* (n_shares) newest generation of which the share is taken */
+    int n_shares;
 
     _Alignas(64) atomic_uint job;     /* generation */
-    _Alignas(64) atomic_int pending;  /* workers that have not finished it */
+    _Alignas(64) atomic_int pending;  /* shares that are not finished */
     _Alignas(64) atomic_int sleepers; /* workers in cond_wait on start */
     atomic_bool caller_sleeps;
     pthread_mutex_t lock;
@@ -67,10 +75,31 @@ static void share(size_t n_items, size_t grain, int n, int w, size_t *begin, siz
     *end = last < units ? last * grain : n_items;
 }
 
-static void run_share(QsfPool *p, int w) {
+static void run_share(QsfPool *p, int i, int worker) {
     size_t begin, end;
-    share(p->n_items, p->grain, p->n, w, &begin, &end);
-    if (begin < end) p->fn(p->arg, w, begin, end);
+    share(p->n_items, p->grain, p->n_shares, i, &begin, &end);
+    if (begin < end) p->fn(p->arg, worker, begin, end);
+}
+
+/* Generations only grow (and wrap around): one that was overtaken claims nothing. */
+static bool claim(QsfPool *p, int i, unsigned job) {
+    unsigned last = atomic_load_explicit(&p->claim[i], memory_order_relaxed);
+    if ((int)(job - last) <= 0) return false;
+    return atomic_compare_exchange_strong_explicit(&p->claim[i], &last, job, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* All shares that this thread gets: its own from their first on, then those of the others from the last on. Returns
+ * their number. */
+static int take_shares(QsfPool *p, unsigned job, int worker) {
+    int own = worker * SHARES_EACH, n = 0;
+    for (int k = 0; k < p->n_shares; k++) {
+        int i = k < SHARES_EACH ? own + k : (own + p->n_shares + SHARES_EACH - 1 - k) % p->n_shares;
+        if (!claim(p, i, job)) continue;
+        run_share(p, i, worker);
+        n++;
+    }
+    return n;
 }
 
 static bool job_is_new(QsfPool *p, unsigned seen) {
@@ -108,7 +137,7 @@ static void wait_for_job(QsfPool *p, unsigned seen) {
 }
 
 static void publish(QsfPool *p) {
-    atomic_store_explicit(&p->pending, p->started, memory_order_relaxed);
+    atomic_store_explicit(&p->pending, p->n_shares, memory_order_relaxed);
     atomic_fetch_add(&p->job, 1);
     if (atomic_load(&p->sleepers) == 0) return;
     pthread_mutex_lock(&p->lock);
@@ -116,8 +145,8 @@ static void publish(QsfPool *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
-static void finish_share(QsfPool *p) {
-    if (atomic_fetch_sub(&p->pending, 1) != 1 || !atomic_load(&p->caller_sleeps)) return;
+static void finish_shares(QsfPool *p, int n) {
+    if (n == 0 || atomic_fetch_sub(&p->pending, n) != n || !atomic_load(&p->caller_sleeps)) return;
     pthread_mutex_lock(&p->lock);
     pthread_cond_signal(&p->done);
     pthread_mutex_unlock(&p->lock);
@@ -126,11 +155,11 @@ static void finish_share(QsfPool *p) {
 static void *worker_main(void *arg) {
     Worker *w = arg;
     QsfPool *p = w->pool;
-    for (unsigned seen = 0;; seen++) { /* the generation advances by one while this worker is pending */
+    for (unsigned seen = 0;;) {
         wait_for_job(p, seen);
-        if (p->stop) return NULL;
-        run_share(p, w->index);
-        finish_share(p);
+        if (atomic_load(&p->stop)) return NULL;
+        seen = atomic_load(&p->job); /* it may have advanced by more than one */
+        finish_shares(p, take_shares(p, seen, w->index));
     }
 }
 
@@ -146,7 +175,7 @@ void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t gr
     p->n_items = n_items;
     p->grain = grain;
     publish(p);
-    run_share(p, 0);
+    finish_shares(p, take_shares(p, atomic_load_explicit(&p->job, memory_order_relaxed), 0));
     if (spin_until(p, workers_done, 0)) return;
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->caller_sleeps, true);
@@ -190,12 +219,16 @@ static QsfPool *pool_alloc(int n_threads) {
     QsfPool *p = aligned_alloc(_Alignof(QsfPool), sizeof *p);
     if (p == NULL) return NULL;
     memset(p, 0, sizeof *p);
+    p->n = n_threads;
+    p->n_shares = n_threads * SHARES_EACH;
     p->workers = calloc((size_t)n_threads, sizeof *p->workers);
-    if (p->workers == NULL) {
+    p->claim = calloc((size_t)p->n_shares, sizeof *p->claim);
+    if (p->workers == NULL || p->claim == NULL) {
+        free(p->workers);
+        free(p->claim);
         free(p);
         return NULL;
     }
-    p->n = n_threads;
     p->spin = n_threads <= qsf_cpu_count();
     atomic_init(&p->job, 0);
     atomic_init(&p->pending, 0);
@@ -234,7 +267,7 @@ int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err
 
 void qsf_pool_destroy(QsfPool *p) {
     if (p == NULL) return;
-    p->stop = true;
+    atomic_store(&p->stop, true);
     publish(p);
     for (int i = 0; i < p->started; i++) pthread_join(p->workers[i].thread, NULL);
     qsf_ledger_release(p->ledger, QSF_MEM_STACKS, p->stack * (size_t)(p->n - 1));
@@ -242,5 +275,6 @@ void qsf_pool_destroy(QsfPool *p) {
     pthread_cond_destroy(&p->done);
     pthread_mutex_destroy(&p->lock);
     free(p->workers);
+    free(p->claim);
     free(p);
 }

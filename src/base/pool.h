@@ -18,9 +18,10 @@ typedef void (*QsfPoolFn)(void *arg, int worker, size_t begin, size_t end);
  * *out is freed by qsf_pool_destroy. QSF_E_RUNTIME / QSF_E_BUDGET. */
 int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err);
 int qsf_pool_threads(const QsfPool *p);
-/* Splits n_items into contiguous shares whose borders are multiples of grain (the last one ends at
- * n_items) and returns when all are done. Only one thread at a time may call it. The split never
- * changes a result: an item's value may not depend on its share. */
+/* Splits n_items into contiguous shares, some per thread, whose borders are multiples of grain (the last one ends at
+ * n_items), and returns when all are done. A thread that is held up loses its shares to the others; worker says who
+ * runs one. Only one thread at a time may call it. The split never changes a result: an item's value may not depend
+ * on its share or its worker. */
 void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain);
 /* p NULL is allowed. */
 void qsf_pool_destroy(QsfPool *p);

@@ -2,7 +2,9 @@
 /* The worker pool: every item once, borders at multiples of the grain, no CPU when idle. */
 #include "tests/harness/qsf_test.h"
 
+#include <stdatomic.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "src/base/clock.h"
 #include "src/base/pool.h"
@@ -48,6 +50,37 @@ static void test_shares(void **state) {
         assert_int_equal(l.total, 0);
     }
     qsf_pool_destroy(NULL);
+    qsf_ledger_destroy(&l);
+}
+
+typedef struct Slow {
+    atomic_int by_others, all;
+} Slow;
+
+/* Everybody but the caller is slow, as if its CPU were taken away. */
+static void slow_worker(void *arg, int worker, size_t begin, size_t end) {
+    Slow *s = arg;
+    atomic_fetch_add(&s->all, (int)(end - begin));
+    if (worker == 0) return;
+    atomic_fetch_add(&s->by_others, (int)(end - begin));
+    usleep(30000);
+}
+
+/* A thread that is held up holds up the job by what it has begun, not by all that would be its part. */
+static void test_held_up(void **state) {
+    QsfLedger l;
+    QsfErr e = { 0 };
+    QsfPool *p;
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    qsf_test_expect_ok(qsf_pool_create(&p, 2, &l, &e), &e);
+    for (int round = 0; round < 20; round++) {
+        Slow s = { 0 };
+        qsf_pool_run(p, slow_worker, &s, 800, 1);
+        assert_int_equal(atomic_load(&s.all), 800);
+        assert_true(atomic_load(&s.by_others) <= 100); /* of the 400 that are its own */
+    }
+    qsf_pool_destroy(p);
     qsf_ledger_destroy(&l);
 }
 
@@ -106,7 +139,7 @@ static void test_budget(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares), cmocka_unit_test(test_many_jobs),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares), cmocka_unit_test(test_held_up), cmocka_unit_test(test_many_jobs),
                                         cmocka_unit_test(test_idle_costs_nothing),
                                         cmocka_unit_test(test_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,8 @@ keys Enter
 see '│ second'
 see '│ third'
 
-# History: Up, and search.
+# History: Up, and search. ^C clears the line when nothing is there to be stopped.
+see '^ ready'
 keys Up
 see '^> first'
 keys C-c

@@ -54,8 +54,8 @@ bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     const QSFStats *s = &a->stats;
     stats_speed(s, &b);
     if (s->streamed_bytes > 0 || s->bytes_read > 0) stats_io(s, &b);
+    if (s->io_notice[0]) ui_buf_printf(&b, "note     %s\n", s->io_notice);
     worst_layers(a, &b);
-    if (s->io_notice[0]) ui_buf_printf(&b, "         %s\n", s->io_notice);
     ui_buf_printf(&b, "engine   %s, %u thread%s, %s", s->backend[0] ? s->backend : "-", s->threads,
                   s->threads == 1 ? "" : "s", s->model_desc[0] ? s->model_desc : "no model");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));

@@ -62,7 +62,7 @@ typedef struct UiApp {
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* past the start: a load that fails from here on is a failed command */
 
-    QSFStats stats;         /* last snapshot */
+    QSFStats stats;        /* last snapshot */
     QSFLayerStats *layers; /* (n_layers) of it, the last one is the head */
     uint32_t n_layers, layers_cap;
     UiPinning pinning;
@@ -99,8 +99,8 @@ void ui_app_load(UiApp *a, const char *path);
 /* Asks the model for an answer to the messages there are; more text of the last answer with go_on. false
  * when that cannot be (said). */
 bool ui_app_ask(UiApp *a, bool go_on);
-/* Sets a setting; live ones and those that only need another plan act at once, others load the model anew. false when refused (said). quiet: says
- * nothing about success. */
+/* Sets a setting; live ones and those that only need another plan act at once, others load the model anew.
+ * false when refused (said). quiet: says nothing about success. */
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet);
 /* The live keys: choose the next (+1) or previous (-1) setting with a step; change it by steps. */
 void ui_app_knob_choose(UiApp *a, int by);

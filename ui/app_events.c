@@ -118,8 +118,8 @@ static void go_back(UiApp *a) {
     ui_app_take_back(a, &a->good_settings, QSF_SETTING_REPLAN | QSF_SETTING_RELOAD, true);
 }
 
-/* Of a refusal with a table in it the sentence and the last line, which says what would work: in the middle of a
- * talk the table is in the way. */
+/* Of a refusal with a table in it the sentence and the last line, which says what would work: in the middle
+ * of a talk the table is in the way. */
 static void say_refused(UiApp *a, const char *text) {
     const char *first = strchr(text, '\n'), *last = strrchr(text, '\n');
     size_t n = first ? strcspn(text, ";\n") : 0;

@@ -13,7 +13,8 @@ void ui_app_start_load(UiApp *a);
 bool ui_settings_differ(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row);
 /* The rows of these kinds (QSF_SETTING_*) from src to dst. */
 void ui_settings_copy(QSFSettings *dst, const QSFSettings *src, unsigned flags);
-/* What the rows of these kinds (QSF_SETTING_*) are in s holds again, in the session's file too; say: tells. */
+/* What the rows of these kinds (QSF_SETTING_*) are in s holds again, in the session's file too; say: tells.
+ */
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
 /* Settings changed without ui_app_set, before tells from what: the engine hears of it. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);

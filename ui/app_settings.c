@@ -46,8 +46,8 @@ static void replan(UiApp *a) {
     a->engine.replan(a->engine.self, &a->settings);
 }
 
-/* Hands the change over to the engine. One that needs another plan acts at once; a model that is not there yet
- * because its load failed is tried again with it. */
+/* Hands the change over to the engine. One that needs another plan acts at once; a model that is not there
+ * yet because its load failed is tried again with it. */
 static void act(UiApp *a, const QSFSetting *row) {
     bool failed = !a->model_ready && a->model_path && !ui_app_busy(a);
     if (row->flags & QSF_SETTING_LIVE)

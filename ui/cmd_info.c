@@ -54,10 +54,12 @@ bool ui_cmd_show(UiApp *a, const char *name, const char *args) {
     if (!*args || strcmp(args, "settings") == 0 || strcmp(args, "parameters") == 0)
         return ui_cmd_set(a, "set", "");
     if (strcmp(args, "model") == 0 || strcmp(args, "info") == 0) return show_described(a, "model");
-    if (strcmp(args, "template") == 0 || strcmp(args, "plan") == 0 || strcmp(args, "memory") == 0) return show_described(a, args);
+    if (strcmp(args, "template") == 0 || strcmp(args, "plan") == 0 || strcmp(args, "memory") == 0)
+        return show_described(a, args);
     if (strcmp(args, "system") == 0) return ui_cmd_system(a, "system", "");
     if (strcmp(args, "license") == 0 || strcmp(args, "licence") == 0) return show_license(a);
-    ui_app_say(a, UI_ERROR, "/%s takes settings, model, system, template, license, plan or memory, not '%.40s'", name,
+    ui_app_say(a, UI_ERROR,
+               "/%s takes settings, model, system, template, license, plan or memory, not '%.40s'", name,
                args);
     return false;
 }

@@ -26,8 +26,8 @@ static void stats_io(const QSFStats *s, UiBuf *b) {
     ui_format_bytes(s->bytes_read, read, sizeof read);
     ui_format_bytes((uint64_t)(s->bytes_per_token > 0 ? s->bytes_per_token : 0), token, sizeof token);
     ui_format_bytes(s->streamed_bytes, planned, sizeof planned);
-    ui_buf_printf(b, "disk     %s read at %.2f GB/s%s%s\n", read, s->io_gbps,
-                  s->io_name[0] ? " by " : "", s->io_name);
+    ui_buf_printf(b, "disk     %s read at %.2f GB/s%s%s\n", read, s->io_gbps, s->io_name[0] ? " by " : "",
+                  s->io_name);
     ui_buf_printf(b, "         %s a token, %s planned\n", token, planned);
     ui_buf_printf(b, "time     computing %.0f ms, waiting for the disk %.0f ms (%.0f %%)\n", s->compute_ms,
                   s->wait_ms, s->stall * 100);

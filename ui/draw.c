@@ -42,7 +42,9 @@ static void draw_title(UiScreen *s, int row, int cols) {
     const QSFStats *st = &a->stats;
     char right[80] = "", when[16];
     const char *template = st->state == QSF_STATE_EMPTY ? "" : st->template_name;
-    const char *model = !a->model_path ? "no model" : st->model_name[0] ? st->model_name : file_name(a->model_path);
+    const char *model = !a->model_path      ? "no model"
+                        : st->model_name[0] ? st->model_name
+                                            : file_name(a->model_path);
     ui_canvas_fill(c, row, 0, cols, UI_STYLE_TITLE);
     ui_format_clock((double)time(NULL), when, sizeof when);
     if (cols >= 60 && st->threads > 0)

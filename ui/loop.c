@@ -16,7 +16,7 @@
 
 #define UI_FRAME_SECONDS (1.0 / 30)
 #define UI_TICK_SECONDS  0.125 /* numbers of a busy engine */
-#define UI_CALM_SECONDS  1.5   /* they change that long after its last event: memory goes back to the kernel */
+#define UI_CALM_SECONDS  1.5 /* they change that long after its last event: memory goes back to the kernel */
 
 typedef struct Loop {
     UiApp *app;
@@ -24,7 +24,7 @@ typedef struct Loop {
     UiKeys keys;
     bool dirty; /* something to draw */
     double drawn, ticked;
-    double calm; /* from then on nothing moves by itself */
+    double calm;     /* from then on nothing moves by itself */
     double key_time; /* of the last byte, for a lone ESC */
     int status;      /* exit status */
     bool ended;

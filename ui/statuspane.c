@@ -10,37 +10,6 @@
 
 #define UI_SMALL_BYTES 52429 /* shown as 0.0 MB */
 
-const char *ui_status_word(const UiStatus *s) {
-    static const char *const words[] = { "no model", "loading", "ready", "reading", "writing" };
-    unsigned state = (unsigned)s->stats->state;
-    if (s->stopping) return "stopping";
-    return state < sizeof words / sizeof *words ? words[state] : "?";
-}
-
-double ui_status_eta(const QSFStats *s) {
-    if (s->state == QSF_STATE_PREFILL && s->prefill_tps > 0 && s->prefill_total >= s->prefill_done)
-        return (double)(s->prefill_total - s->prefill_done) / s->prefill_tps;
-    if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens &&
-        s->max_tokens > 0)
-        return (double)(s->max_tokens - s->out_tokens) / s->decode_tps;
-    return -1;
-}
-
-bool ui_status_pinning(const QSFStats *s) { return s->pin_done < s->pin_total; }
-
-uint32_t ui_status_layer(const QSFStats *s) { return s->layer < s->n_layers ? s->layer + 1 : s->n_layers; }
-
-uint64_t ui_status_used(const QSFStats *s) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++) sum += s->mem[i].used;
-    return sum;
-}
-
-/* A plan fills its budget: that is no reason to worry, more than it is. */
-bool ui_status_over(const QSFStats *s) {
-    return s->budget > 0 && (ui_status_used(s) > s->budget || s->rss > s->budget);
-}
-
 /* Settings that the live keys change, and the seed beside them. */
 static bool is_knob(const QSFSetting *row) {
     return (row->flags & QSF_SETTING_LIVE) && (row->step > 0 || strcmp(row->name, "seed") == 0);
@@ -318,7 +287,7 @@ static void meter_token(Pane *p) {
 }
 
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width) {
-    static void (*const meters[])(Pane *) = { meter_state, meter_pinning,   meter_decode,   meter_prefill,
+    static void (*const meters[])(Pane *) = { meter_state, meter_pinning, meter_decode,   meter_prefill,
                                               meter_out,   meter_context, meter_ram,      meter_ram_rows,
                                               meter_rss,   meter_io,      meter_sampling, meter_token };
     Pane p = { .c = c, .s = s, .row = row, .end_row = end_row, .col = col + 2, .end = col + width };

@@ -253,7 +253,8 @@ static void test_replan(void **state) {
     ui_app_pump(&x->app);
     assert_string_equal(last_said(x, UI_NOTICE), "400 MB: all 90 MB of weights pinned");
     say(x, "/budget 5");
-    fake_plan(&x->engine, 4, "5 MB is too little; the least:\nKV 44\nsum 49\nsmallest budget that works: 50 MB");
+    fake_plan(&x->engine, 4,
+              "5 MB is too little; the least:\nKV 44\nsum 49\nsmallest budget that works: 50 MB");
     ui_app_pump(&x->app);
     assert_string_equal(last_said(x, UI_ERROR), "5 MB is too little; smallest budget that works: 50 MB");
     assert_string_equal(last_said(x, UI_NOTICE), "ram-budget is 400M again");

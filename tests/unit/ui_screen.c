@@ -180,7 +180,9 @@ static void streams(uint32_t n) {
         engine.layers[i] = (QSFLayerStats){ .weight_bytes = 1000,
                                             .pinned_bytes = i % 2 ? 500 : 1000,
                                             .compute_ns = 900,
-                                            .wait_ns = i == 3 ? 800 : i == 5 ? 100 : 5 };
+                                            .wait_ns = i == 3   ? 800
+                                                       : i == 5 ? 100
+                                                                : 5 };
     engine.stats.n_layers = n;
     engine.stats.layer = 5;
     engine.stats.streamed_bytes = 1000;
@@ -285,8 +287,9 @@ static void test_input_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_wide),      T(test_strip),           T(test_line),       T(test_pinning), T(test_heat), T(test_ascii),
-        T(test_all_sizes), T(test_queue_and_flash), T(test_input_rows),
+        T(test_wide),       T(test_strip), T(test_line),      T(test_pinning),
+        T(test_heat),       T(test_ascii), T(test_all_sizes), T(test_queue_and_flash),
+        T(test_input_rows),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     ui_buf_free(&shot);

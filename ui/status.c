@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the pane, the strip and the line all say, from the engine's numbers. */
+#include "ui/statuspane.h"
+
+const char *ui_status_word(const UiStatus *s) {
+    static const char *const words[] = { "no model", "loading", "ready", "reading", "writing" };
+    unsigned state = (unsigned)s->stats->state;
+    if (s->stopping) return "stopping";
+    return state < sizeof words / sizeof *words ? words[state] : "?";
+}
+
+double ui_status_eta(const QSFStats *s) {
+    if (s->state == QSF_STATE_PREFILL && s->prefill_tps > 0 && s->prefill_total >= s->prefill_done)
+        return (double)(s->prefill_total - s->prefill_done) / s->prefill_tps;
+    if (s->state == QSF_STATE_DECODE && s->decode_tps > 0 && s->max_tokens >= s->out_tokens &&
+        s->max_tokens > 0)
+        return (double)(s->max_tokens - s->out_tokens) / s->decode_tps;
+    return -1;
+}
+
+bool ui_status_pinning(const QSFStats *s) { return s->pin_done < s->pin_total; }
+
+uint32_t ui_status_layer(const QSFStats *s) { return s->layer < s->n_layers ? s->layer + 1 : s->n_layers; }
+
+uint64_t ui_status_used(const QSFStats *s) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->n_mem && i < QSF_STATS_MEM; i++) sum += s->mem[i].used;
+    return sum;
+}
+
+/* A plan fills its budget: that is no reason to worry, more than it is. */
+bool ui_status_over(const QSFStats *s) {
+    return s->budget > 0 && (ui_status_used(s) > s->budget || s->rss > s->budget);
+}

@@ -71,7 +71,7 @@ static void pin_reads(const QsfWeightUnit *w, const QsfChunk *c, QsfJob *j) {
 
 static QsfJob *push(QsfLoader *l, uint32_t unit, uint32_t item0, uint32_t item1, QsfSlot *slot) {
     QsfJob *j = &l->job[(l->first_job + l->n_jobs) % QSF_MAX_JOBS];
-    *j = (QsfJob){.unit = unit, .item0 = item0, .item1 = item1, .slot = slot};
+    *j = (QsfJob){.unit = unit, .item0 = item0, .item1 = item1, .slot = slot, .pass = l->pass};
     if (l->n_jobs++ == 0) l->busy_since = qsf_now_ns();
     return j;
 }

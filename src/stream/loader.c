@@ -24,17 +24,36 @@ static void begin_job(QsfLoader *l, QsfJob *j) {
     pthread_mutex_lock(&l->lock);
 }
 
-static void end_oldest(QsfLoader *l) {
-    QsfJob *j = &l->job[l->first_job];
-    QsfErr err = {0}, first = {0};
+static int wait_reads(QsfLoader *l, QsfJob *j, QsfErr *first) {
+    QsfErr err = {0};
     int rc = QSF_OK;
-    pthread_mutex_unlock(&l->lock);
     for (unsigned i = 0; i < j->n_reads; i++) { /* all of them, whatever fails: their memory is in use */
-        int one = qsf_io_wait(l->io, &j->read[i], rc == QSF_OK ? &first : &err);
+        int one = qsf_io_wait(l->io, &j->read[i], rc == QSF_OK ? first : &err);
         if (rc == QSF_OK) rc = one;
     }
+    return rc;
+}
+
+/* A read that was begun before the running pass may have failed for a reason that is over: the pass gets its own. */
+static bool is_outdated(const QsfLoader *l, const QsfJob *j) {
+    return j->pass != l->pass && !l->drop && !l->failed && !l->stop;
+}
+
+static void end_oldest(QsfLoader *l) {
+    QsfJob *j = &l->job[l->first_job];
+    QsfErr err = {0};
+    pthread_mutex_unlock(&l->lock);
+    int rc = wait_reads(l, j, &err);
     pthread_mutex_lock(&l->lock);
-    qsf_job_done(l, rc, &first);
+    if (rc != QSF_OK && is_outdated(l, j)) {
+        j->pass = l->pass;
+        qsf_err_clear(&err);
+        begin_job(l, j);
+        pthread_mutex_unlock(&l->lock);
+        rc = wait_reads(l, j, &err);
+        pthread_mutex_lock(&l->lock);
+    }
+    qsf_job_done(l, rc, &err);
     pthread_cond_broadcast(&l->ready);
 }
 

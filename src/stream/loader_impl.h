@@ -14,6 +14,7 @@
 typedef struct QsfJob {
     uint32_t unit, item0, item1;
     QsfSlot *slot;
+    uint64_t pass;         /* the running one when this was begun */
     unsigned n_reads;
     QsfIoRead read[QSF_UNIT_TENSORS];
 } QsfJob;

@@ -66,7 +66,7 @@ keys '/retry' Enter
 see 'STATE   no model' 20
 cp "$work/again.gguf" "$big"
 keys '/retry' Enter
-see 'was loaded' 20
+see 'anew' 20
 see 'STATE   writing' 60
 keys C-c
 see 'STATE   ready' 20

@@ -78,7 +78,7 @@ QsfIoDirect qsf_io_direct_parse(const char *word);
 
 /* Share of the source's bytes that the page cache holds, from samples spread over it (preadv2 with
  * RWF_NOWAIT, which mincore's rules do not blind); 1 where a file system keeps files in memory (tmpfs), 0
- * where it cannot be told. Reads nothing from the disk. */
+ * where it cannot be told. Costs the disk at most a page per sample; asking again looks at other places. */
 double qsf_io_cached_share(const QsfSource *src);
 
 /* Bytes per second of large reads, several in flight, at places spread over the source, as qsf_io_create with

@@ -33,11 +33,11 @@ static bool cached_at(int fd, uint64_t off) {
 #endif
 }
 
-/* Byte i of n evenly spread over all files of the source. */
-static const QsfFile *spread(const QsfSource *src, uint64_t i, uint64_t n, uint64_t *off) {
+/* Byte i of n evenly spread over all files of the source; phase in [0,1) says where in its n-th part. */
+static const QsfFile *spread(const QsfSource *src, uint64_t i, uint64_t n, double phase, uint64_t *off) {
     uint64_t all = 0;
     for (uint32_t f = 0; f < qsf_source_n_files(src); f++) all += qsf_source_file(src, f)->size;
-    uint64_t at = (uint64_t)((double)all * ((double)i + 0.5) / (double)n);
+    uint64_t at = (uint64_t)((double)all * ((double)i + phase) / (double)n);
     for (uint32_t f = 0; f < qsf_source_n_files(src); f++) {
         const QsfFile *file = qsf_source_file(src, f);
         *off = at;
@@ -47,11 +47,21 @@ static const QsfFile *spread(const QsfSource *src, uint64_t i, uint64_t n, uint6
     return NULL;
 }
 
+/* Linux answers "would wait" only after it has asked the disk for the page, so whoever asks twice at the same places
+ * finds the pages of its own first question. Each question therefore looks elsewhere (splitmix64 of the time). */
+static double fresh_phase(void) {
+    uint64_t z = qsf_now_ns() + 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
 double qsf_io_cached_share(const QsfSource *src) {
     unsigned hits = 0, asked = 0;
+    double phase = fresh_phase();
     for (unsigned i = 0; i < SAMPLES; i++) {
         uint64_t off;
-        const QsfFile *f = spread(src, i, SAMPLES, &off);
+        const QsfFile *f = spread(src, i, SAMPLES, phase, &off);
         if (f == NULL) continue;
         asked++;
         hits += in_memory(f->fd) || cached_at(f->fd, off);
@@ -62,7 +72,7 @@ double qsf_io_cached_share(const QsfSource *src) {
 /* Window i of n, at evenly spread places; the part of the source that holds it. */
 static bool place(const QsfSource *src, unsigned i, unsigned n, QsfIoRead *r) {
     uint64_t off;
-    const QsfFile *f = spread(src, i, n, &off);
+    const QsfFile *f = spread(src, i, n, 0.5, &off);
     if (f == NULL || f->size < PIECE) return false;
     if (off > f->size - PIECE) off = f->size - PIECE;
     r->off = off & ~(uint64_t)(QSF_IO_WINDOW - 1);

@@ -335,6 +335,30 @@ static void test_probe(void **state) {
     close_rig(&r);
 }
 
+/* Asking does not make it so: the pages that one question brings in are not the next one's answer. */
+static void test_probe_again(void **state) {
+    (void)state;
+    Rig r;
+    char path[512];
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("cold.gguf"));
+    const QsfTinySpec spec = {.layers = 2, .hidden = 512, .ffn = 1024, .heads = 8, .kv_heads = 8};
+    assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
+    open_source(&r, path);
+    int fd = open(path, O_RDONLY);
+    assert_int_equal(fsync(fd), 0);
+    assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+    close(fd);
+    if (qsf_io_cached_share(r.src) > 0.5) {
+        print_message("skip: this file system does not let go of its pages\n");
+    } else {
+        usleep(20000); /* the pages that were asked for have come in */
+        assert_true(qsf_io_cached_share(r.src) < 0.5);
+        usleep(20000);
+        assert_true(qsf_io_cached_share(r.src) < 0.5);
+    }
+    close_rig(&r);
+}
+
 /* A file of some megabytes: the figure is that of bytes that were really read. */
 static void test_measure(void **state) {
     (void)state;
@@ -362,6 +386,7 @@ int main(void) {
         cmocka_unit_test(test_bytes),     cmocka_unit_test(test_in_flight), cmocka_unit_test(test_faults),
         cmocka_unit_test(test_truncated), cmocka_unit_test(test_names),     cmocka_unit_test(test_words),
         cmocka_unit_test(test_tmpfs),     cmocka_unit_test(test_forbidden), cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_probe_again),
         cmocka_unit_test(test_measure),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

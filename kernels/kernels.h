@@ -34,6 +34,7 @@ typedef struct qk_mm {
     size_t y_stride;    /* floats */
     size_t k;           /* elements per row: a multiple of the weight type's block */
     size_t n_cols;
+    float scale;        /* of the whole tensor: I2_S; other types ignore it */
 } qk_mm;
 
 typedef struct qk_weight_ops {
@@ -41,8 +42,17 @@ typedef struct qk_weight_ops {
     qk_act act;
     /* Rows [row0, row1) of m, all columns. */
     void (*matmul)(const qk_mm *m, size_t row0, size_t row1);
-    /* One row to k floats. */
+    /* One row to k floats; I2_S without the scale of the tensor. */
     void (*dequant)(const void *w, float *dst, size_t k);
+
+    /* Sixteen rows interleaved (kernels/x16/x16.h): as many bytes as the rows, another order. NULL for the float
+     * types, which stay rows. */
+    /* Rows at src, row_bytes apart, to the group at dst; they do not overlap. */
+    void (*pack)(void *dst, const void *src, size_t row_bytes, size_t k);
+    /* Row r < 16 of a group, as it lay in the file. */
+    void (*unpack_row)(void *dst, const void *group, unsigned r, size_t k);
+    /* The same bits as matmul; w holds groups, group g at w + g * 16 * row_bytes; row0 and row1 are multiples of 16. */
+    void (*matmul16)(const qk_mm *m, size_t row0, size_t row1);
 } qk_weight_ops;
 
 typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_N } qk_kv;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lanes: the vectors that mm_block.h and mm_super.h are written in. A lane is 32 bits wide: four bytes of one weight
+ * row, or an int32, or a float of it. A lanes_<isa>.h includes this file first and then defines, all QK_INLINE:
+ *
+ *   enum { L }                      lanes of a vector: 4, 8 or 16
+ *   enum { L_COLS }                 columns that a register block of the matmul holds (L_COLS * 16 / L accumulators)
+ *   enum { L_BIAS }                 what l_biased adds to signed bytes: 128 where the dot product wants unsigned ones, else 0
+ *   li, lf                          vectors of integers, of floats
+ *   li l_load(p), l_store(p, v)     L dwords, unaligned
+ *   li l_dup(p)                     the unaligned dword at p in every lane
+ *   li l_set(int32_t), l_bytes(int) every lane, every byte
+ *   l_and l_or l_xor l_add l_sub l_mul           32-bit; l_mul keeps the low half
+ *   l_shl(v, n) l_shr(v, n) l_sar(v, n)          of 32-bit lanes, n a constant
+ *   l_add8 l_sub8 l_subs8 l_min8                 bytes; l_subs8 saturates at 0, both unsigned
+ *   li l_lookup(table, i)           table[i] for 16 bytes at table and bytes i below 16
+ *   li l_dot(acc, w, x)             acc + sum of four products; w unsigned up to 63, x signed and not -128
+ *   li l_biased(w)                  signed bytes as l_dot_signed wants them
+ *   li l_dot_signed(acc, w, x)      w from l_biased; the result holds L_BIAS * (sum of x) too much
+ *   li l_dot16(acc, a, b)           acc + sum of both products of int16
+ *   lf l_float(v)  li l_int(f)      conversions; l_int of whole numbers only
+ *   lf l_setf(a) l_zerof() l_addf l_subf l_mulf  each rounded by itself
+ *   lf l_fma(a, b, c)               a * b + c where product and sum are exact: fused or not
+ *   lf l_loadf(p) l_storef(p, v)    L floats, unaligned
+ *   lf l_halves(p)                  L float16 at p, exact
+ *   l_planes4(dst, row, at)         16 bytes at row[r] + at of 16 rows -> 4 planes at dst
+ *   l_prefetch(p)
+ */
+#ifndef QSF_KERNELS_X16_LANES_H
+#define QSF_KERNELS_X16_LANES_H
+
+#include "kernels/act.h"
+#include "kernels/load.h"
+#include "kernels/x16/x16.h"
+
+#define QK_INLINE static inline __attribute__((always_inline))
+
+#endif

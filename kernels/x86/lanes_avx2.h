@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lanes at AVX2 (kernels/x16/lanes.h). */
+#ifndef QSF_KERNELS_X86_LANES_AVX2_H
+#define QSF_KERNELS_X86_LANES_AVX2_H
+
+#include <immintrin.h>
+
+#include "kernels/x16/lanes.h"
+
+typedef __m256i li;
+typedef __m256 lf;
+enum { L = 8, L_COLS = 4, L_BIAS = 0 };
+
+QK_INLINE li l_load(const void *p) { return _mm256_loadu_si256(p); }
+QK_INLINE void l_store(void *p, li v) { _mm256_storeu_si256(p, v); }
+QK_INLINE li l_dup(const void *p) { return _mm256_set1_epi32((int)qk_load_u32(p)); }
+QK_INLINE li l_set(int32_t a) { return _mm256_set1_epi32(a); }
+QK_INLINE li l_bytes(int a) { return _mm256_set1_epi8((char)a); }
+QK_INLINE li l_and(li a, li b) { return _mm256_and_si256(a, b); }
+QK_INLINE li l_or(li a, li b) { return _mm256_or_si256(a, b); }
+QK_INLINE li l_xor(li a, li b) { return _mm256_xor_si256(a, b); }
+QK_INLINE li l_add(li a, li b) { return _mm256_add_epi32(a, b); }
+QK_INLINE li l_sub(li a, li b) { return _mm256_sub_epi32(a, b); }
+QK_INLINE li l_mul(li a, li b) { return _mm256_mullo_epi32(a, b); }
+QK_INLINE li l_shl(li v, int n) { return _mm256_slli_epi32(v, n); }
+QK_INLINE li l_shr(li v, int n) { return _mm256_srli_epi32(v, n); }
+QK_INLINE li l_sar(li v, int n) { return _mm256_srai_epi32(v, n); }
+QK_INLINE li l_add8(li a, li b) { return _mm256_add_epi8(a, b); }
+QK_INLINE li l_sub8(li a, li b) { return _mm256_sub_epi8(a, b); }
+QK_INLINE li l_subs8(li a, li b) { return _mm256_subs_epu8(a, b); }
+QK_INLINE li l_min8(li a, li b) { return _mm256_min_epu8(a, b); }
+QK_INLINE li l_lookup(const void *table, li i)
+{
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(table)), i);
+}
+
+/* The pairs of vpmaddubsw do not saturate: 2 * 128 * 127. */
+QK_INLINE li l_dot(li acc, li w, li x)
+{
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
+}
+QK_INLINE li l_biased(li w) { return w; }
+/* The sign moves to x. */
+QK_INLINE li l_dot_signed(li acc, li w, li x)
+{
+    return l_dot(acc, _mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w));
+}
+QK_INLINE li l_dot16(li acc, li a, li b) { return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b)); }
+
+QK_INLINE lf l_float(li v) { return _mm256_cvtepi32_ps(v); }
+QK_INLINE li l_int(lf v) { return _mm256_cvtps_epi32(v); }
+QK_INLINE lf l_setf(float a) { return _mm256_set1_ps(a); }
+QK_INLINE lf l_zerof(void) { return _mm256_setzero_ps(); }
+QK_INLINE lf l_addf(lf a, lf b) { return _mm256_add_ps(a, b); }
+QK_INLINE lf l_subf(lf a, lf b) { return _mm256_sub_ps(a, b); }
+QK_INLINE lf l_mulf(lf a, lf b) { return _mm256_mul_ps(a, b); }
+QK_INLINE lf l_fma(lf a, lf b, lf c) { return _mm256_fmadd_ps(a, b, c); }
+QK_INLINE lf l_loadf(const float *p) { return _mm256_loadu_ps(p); }
+QK_INLINE void l_storef(float *p, lf v) { _mm256_storeu_ps(p, v); }
+QK_INLINE lf l_halves(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
+QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+
+/* Rows r and r + 4, one 128-bit lane each. */
+QK_INLINE __m256i l_two_rows(const uint8_t *const row[QK_GROUP], size_t at, int r)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(row[r] + at))),
+                                   _mm_loadu_si128((const void *)(row[r + 4] + at)), 1);
+}
+
+QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
+{
+    for (int v = 0; v < 2; v++, dst += 32) {
+        const __m256i a = l_two_rows(row, at, 8 * v), b = l_two_rows(row, at, 8 * v + 1),
+                      c = l_two_rows(row, at, 8 * v + 2), d = l_two_rows(row, at, 8 * v + 3);
+        const __m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
+        const __m256i cd0 = _mm256_unpacklo_epi32(c, d), cd1 = _mm256_unpackhi_epi32(c, d);
+        l_store(dst, _mm256_unpacklo_epi64(ab0, cd0));
+        l_store(dst + QK_PLANE, _mm256_unpackhi_epi64(ab0, cd0));
+        l_store(dst + 2 * QK_PLANE, _mm256_unpacklo_epi64(ab1, cd1));
+        l_store(dst + 3 * QK_PLANE, _mm256_unpackhi_epi64(ab1, cd1));
+    }
+}
+
+#endif

@@ -48,6 +48,7 @@ struct QsfPool {
     atomic_bool stop;
     atomic_uint *claim;  /* (n_shares) newest generation of which the share is taken */
     int n_shares;
+    uint64_t waited_ns;  /* the caller's */
 
     _Alignas(64) atomic_uint job;     /* generation */
     _Alignas(64) atomic_int pending;  /* shares that are not finished */
@@ -163,6 +164,15 @@ static void *worker_main(void *arg) {
     }
 }
 
+static void wait_for_shares(QsfPool *p) {
+    if (spin_until(p, workers_done, 0)) return;
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->caller_sleeps, true);
+    while (atomic_load(&p->pending) != 0) pthread_cond_wait(&p->done, &p->lock);
+    atomic_store(&p->caller_sleeps, false);
+    pthread_mutex_unlock(&p->lock);
+}
+
 void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain) {
     if (n_items == 0) return;
     if (grain == 0) grain = 1;
@@ -176,13 +186,13 @@ void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t gr
     p->grain = grain;
     publish(p);
     finish_shares(p, take_shares(p, atomic_load_explicit(&p->job, memory_order_relaxed), 0));
-    if (spin_until(p, workers_done, 0)) return;
-    pthread_mutex_lock(&p->lock);
-    atomic_store(&p->caller_sleeps, true);
-    while (atomic_load(&p->pending) != 0) pthread_cond_wait(&p->done, &p->lock);
-    atomic_store(&p->caller_sleeps, false);
-    pthread_mutex_unlock(&p->lock);
+    if (workers_done(p, 0)) return;
+    uint64_t t0 = qsf_now_ns();
+    wait_for_shares(p);
+    p->waited_ns += qsf_now_ns() - t0;
 }
+
+uint64_t qsf_pool_waited_ns(const QsfPool *p) { return p->waited_ns; }
 
 int qsf_pool_threads(const QsfPool *p) { return p->n; }
 

@@ -23,6 +23,9 @@ int qsf_pool_threads(const QsfPool *p);
  * runs one. Only one thread at a time may call it. The split never changes a result: an item's value may not depend
  * on its share or its worker. */
 void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain);
+/* Time that callers of qsf_pool_run have spent with nothing left to do but to wait for the other threads, since the
+ * creation. For the thread that calls qsf_pool_run. */
+uint64_t qsf_pool_waited_ns(const QsfPool *p);
 /* p NULL is allowed. */
 void qsf_pool_destroy(QsfPool *p);
 

@@ -12,6 +12,7 @@
 
 #include "src/base/pool.h"
 #include "src/stream/plan.h"
+#include "src/stream/units.h"
 
 typedef struct QsfForward QsfForward;
 
@@ -71,6 +72,12 @@ typedef struct QsfForwardStats {
     uint64_t read_ns;          /* time in which at least one read was in flight */
     uint64_t wait_ns;          /* time compute waited for the loader */
     uint64_t compute_ns;       /* time in the layers and head, waits not counted */
+    /* Parts of compute_ns, without each other; the rest of it is small change. */
+    uint64_t matmul_ns[QSF_GROUP_N]; /* multiplying with the matrices of a kind of unit (QsfGroup), biases and
+                                        activation functions included */
+    uint64_t attention_ns;     /* rotation, storing keys and values, scores, softmax, mixing */
+    uint64_t prep_ns;          /* residuals, norms, quantizing the inputs of matrices */
+    uint64_t sync_ns;          /* the thread that evaluates waited for the others at the end of a job */
     uint64_t passes;           /* passes over the layers */
     uint64_t prefill_tokens;   /* tokens evaluated in calls with n > 1 */
     uint64_t decode_tokens;    /* tokens evaluated one at a time */

@@ -16,7 +16,9 @@ static int attention_block(QsfForward *f, uint32_t layer, uint32_t past, uint32_
     qsf_prep(f, &in);
     int rc = qsf_project(f, &qkv, err);
     if (rc != QSF_OK) return rc;
+    QsfSpan s = qsf_span_begin(f);
     qsf_attention(f, layer, past, n_cols);
+    qsf_span_end(f, &s, &f->n.attention_ns);
     const QsfPrep mixed = {.unit = unit + QSF_GROUP_O, .n_cols = n_cols, .norm = QSF_ROLE_N, .layer = layer,
                            .src = f->q, .src_stride = f->l.q_stride};
     const QsfProject o = {&mixed, {f->xn}, {f->l.x_stride}, NULL};

@@ -45,7 +45,9 @@ static void prep_columns(void *arg, int worker, size_t begin, size_t end) {
 void qsf_prep(QsfForward *f, const QsfPrep *p) {
     PrepJob j = {f, p, acts_of(f, p->unit)};
     if (j.acts == 0 && !p->residual && p->norm == QSF_ROLE_N) return;
+    QsfSpan s = qsf_span_begin(f);
     qsf_pool_run(f->pool, prep_columns, &j, p->n_cols, 1);
+    qsf_span_end(f, &s, &f->n.prep_ns);
 }
 
 /* --- rows --- */
@@ -136,7 +138,9 @@ int qsf_project(QsfForward *f, const QsfProject *p, QsfErr *err) {
         int rc = qsf_weights_acquire(f->weights, p->in->unit, item, &j.v, err);
         if (rc != QSF_OK) return rc;
         for (unsigned i = 0; i < j.v.n_parts; i++) set_part(&j, i);
+        QsfSpan s = qsf_span_begin(f);
         qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, QSF_ROW_QUANTUM);
+        qsf_span_end(f, &s, &f->n.matmul_ns[j.u->group]);
         qsf_weights_release(f->weights, &j.v);
     }
     return QSF_OK;

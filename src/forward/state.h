@@ -4,6 +4,7 @@
 #ifndef QSF_FORWARD_STATE_H
 #define QSF_FORWARD_STATE_H
 
+#include "src/base/clock.h"
 #include "src/forward/forward.h"
 #include "src/forward/kvcache.h"
 #include "src/forward/rowcache.h"
@@ -20,6 +21,7 @@ typedef struct QsfCounters {
     QsfLayerBytes *bytes;    /* (n_layers + 1), behind io.layer */
     uint64_t layer_bytes;    /* of the mapping that holds both */
     atomic_uint_fast64_t embed_hits, embed_misses;
+    atomic_uint_fast64_t matmul_ns[QSF_GROUP_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
     atomic_uint_fast32_t types_used; /* bit t = weight type t was multiplied */
@@ -144,6 +146,19 @@ static inline void qsf_count(atomic_uint_fast64_t *a, uint64_t v) {
 }
 static inline uint64_t qsf_counted(const atomic_uint_fast64_t *a) {
     return atomic_load_explicit(a, memory_order_relaxed);
+}
+
+/* A stretch of computing, split into what the evaluating thread did and its waiting for the others. */
+typedef struct QsfSpan {
+    uint64_t begun_ns, waited_ns;
+} QsfSpan;
+static inline QsfSpan qsf_span_begin(const QsfForward *f) {
+    return (QsfSpan){qsf_now_ns(), qsf_pool_waited_ns(f->pool)};
+}
+static inline void qsf_span_end(QsfForward *f, const QsfSpan *s, atomic_uint_fast64_t *counter) {
+    uint64_t waited = qsf_pool_waited_ns(f->pool) - s->waited_ns;
+    qsf_count(counter, qsf_now_ns() - s->begun_ns - waited);
+    qsf_count(&f->n.sync_ns, waited);
 }
 
 static inline bool qsf_cancelled(const QsfForward *f) {

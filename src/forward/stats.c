@@ -65,6 +65,9 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .read_ns = qsf_counted(&n->io.read_ns),
         .wait_ns = qsf_counted(&n->io.wait_ns),
         .compute_ns = qsf_counted(&n->compute_ns),
+        .attention_ns = qsf_counted(&n->attention_ns),
+        .prep_ns = qsf_counted(&n->prep_ns),
+        .sync_ns = qsf_counted(&n->sync_ns),
         .passes = qsf_counted(&n->passes),
         .prefill_tokens = qsf_counted(&n->prefill_tokens),
         .decode_tokens = qsf_counted(&n->decode_tokens),
@@ -79,14 +82,17 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .embed_hits = qsf_counted(&n->embed_hits),
         .embed_misses = qsf_counted(&n->embed_misses),
     };
+    for (unsigned g = 0; g < QSF_GROUP_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
 }
 
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
-    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns, &n->io.wait_ns,     &n->io.pin_read,
-                                    &n->compute_ns,    &n->passes,     &n->prefill_tokens, &n->decode_tokens,
-                                    &n->prefill_ns,    &n->decode_ns,  &n->embed_hits,     &n->embed_misses };
+    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns,    &n->io.wait_ns,     &n->io.pin_read,
+                                    &n->compute_ns,    &n->attention_ns,  &n->prep_ns,        &n->sync_ns,
+                                    &n->passes,        &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns,
+                                    &n->decode_ns,     &n->embed_hits,    &n->embed_misses };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
+    for (unsigned g = 0; g < QSF_GROUP_N; g++) zero(&n->matmul_ns[g]);
     for (uint32_t l = 0; l <= f->model->hp.n_layers; l++) {
         zero(&n->io.layer[l].read_bytes);
         zero(&n->io.layer[l].wait_ns);

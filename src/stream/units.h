@@ -24,7 +24,8 @@ typedef enum QsfGroup {
     QSF_GROUP_O,
     QSF_GROUP_FFN_IN,
     QSF_GROUP_FFN_OUT,
-    QSF_GROUP_HEAD
+    QSF_GROUP_HEAD,
+    QSF_GROUP_N
 } QsfGroup;
 
 typedef struct QsfUnit {

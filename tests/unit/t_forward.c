@@ -373,6 +373,12 @@ static void test_counters(void **state) {
     assert_int_equal(s.layer, 2);
     assert_true(s.chunk_done == 1 && s.chunk_total == 1);
     assert_true(s.prefill_ns > 0 && s.decode_ns > 0 && s.compute_ns > 0 && s.read_ns > 0);
+    uint64_t parts = s.attention_ns + s.prep_ns + s.sync_ns;
+    for (unsigned g = 0; g < QSF_GROUP_N; g++) {
+        assert_true(s.matmul_ns[g] > 0);
+        parts += s.matmul_ns[g];
+    }
+    assert_true(s.attention_ns > 0 && s.prep_ns > 0 && parts <= s.compute_ns);
     /* Six passes over the layers, four of them with the head, some of it read before the reset or ahead of
      * need; two windows too much at most for each of 8 tensors. */
     uint64_t head = qsf_model_tensor(&r.model, QSF_ROLE_HEAD, 0)->bytes, body = r.plan.streamed_bytes - head;

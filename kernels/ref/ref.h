@@ -20,6 +20,17 @@ QK_REF_WEIGHT(q5_1)
 QK_REF_WEIGHT(q4_k)
 QK_REF_WEIGHT(q5_k)
 QK_REF_WEIGHT(q6_k)
+QK_REF_WEIGHT(q2_k)
+QK_REF_WEIGHT(q3_k)
+QK_REF_WEIGHT(iq4_nl)
+QK_REF_WEIGHT(iq4_xs)
+QK_REF_WEIGHT(tq1_0)
+QK_REF_WEIGHT(tq2_0)
+QK_REF_WEIGHT(i2_s)
+QK_REF_WEIGHT(qsf2)
+QK_REF_WEIGHT(qsf3)
+QK_REF_WEIGHT(qsf4)
+QK_REF_WEIGHT(qsft)
 
 void qk_quantize_f32_ref(void *dst, const float *x, size_t k);
 void qk_quantize_q8_ref(void *dst, const float *x, size_t k);
@@ -64,6 +75,22 @@ static inline void qk_ref_matmul(const qk_mm *m, size_t row0, size_t row1, qk_ro
         for (size_t r = row0; r < row1; r++)
             m->y[c * m->y_stride + r] = dot((const uint8_t *)m->w + r * m->row_bytes, x, m->k);
     }
+}
+
+/* acc plus the product of one block w of a row with block b of an activation column of k elements. */
+typedef float (*qk_add_block)(float acc, const uint8_t *w, const void *col, size_t k, size_t b);
+
+static inline void qk_ref_rows(const qk_mm *m, size_t row0, size_t row1, qk_type type, qk_add_block add)
+{
+    const size_t blocks = m->k / qk_type_elems(type), bytes = qk_type_bytes(type);
+    for (size_t c = 0; c < m->n_cols; c++)
+        for (size_t r = row0; r < row1; r++) {
+            const uint8_t *w = (const uint8_t *)m->w + r * m->row_bytes;
+            float acc = 0;
+            for (size_t b = 0; b < blocks; b++)
+                acc = add(acc, w + b * bytes, (const char *)m->x + c * m->x_stride, m->k, b);
+            m->y[c * m->y_stride + r] = acc;
+        }
 }
 
 #endif

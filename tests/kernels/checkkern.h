@@ -44,10 +44,8 @@ void ck_dst_ok(int slot, size_t n);
 /* |got - want| <= bound, and NaN only where NaN is wanted. Reports `what` and index i. */
 void ck_near(const char *what, size_t i, double got, double want, double bound);
 
-/* Element i of a packed row in float64, from the format's definition; *mag: magnitudes added. */
+/* Element i of a packed row in float64 (I2_S: without the scale of the tensor), from the format's definition; *mag: magnitudes added. */
 double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag);
-size_t ck_block_elems(qk_type t);
-size_t ck_block_bytes(qk_type t);
 /* Element i of an activation column in float64. */
 double ck_act_at(qk_act act, const void *col, size_t k, size_t i);
 double ck_half(uint16_t h);
@@ -60,6 +58,8 @@ typedef enum ck_kind {
 const char *ck_kind_name(ck_kind kind);
 void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind);
 void ck_fill_floats(float *x, size_t n, ck_kind kind);
+/* A scale for qk_mm.scale. */
+float ck_tensor_scale(ck_kind kind);
 
 /* The tests, each over one table. */
 void ck_test_table(const qk_table *t);

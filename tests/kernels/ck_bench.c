@@ -85,14 +85,14 @@ static void *aligned(size_t n)
 static void bench_type(const qk_table *t, qk_type type, uint8_t *w, int threads)
 {
     const qk_weight_ops *ops = &t->weight[type];
-    const size_t row_bytes = BENCH_K / ck_block_elems(type) * ck_block_bytes(type);
+    const size_t row_bytes = BENCH_K / qk_type_elems(type) * qk_type_bytes(type);
     const size_t rows = ((size_t)WEIGHT_MIB << 20) / row_bytes / GRAIN * GRAIN;
     const size_t x_bytes = qk_act_bytes(ops->act, BENCH_K);
     const size_t y_floats = rows > MM_ROWS * MM_COLS ? rows : MM_ROWS * MM_COLS;
     char *x = aligned(MM_COLS * x_bytes);
     float *f = aligned(BENCH_K * sizeof *f), *y = aligned(y_floats * sizeof *y);
-    const qk_mm mv = { w, row_bytes, x, x_bytes, y, rows, BENCH_K, 1 };
-    const qk_mm mm = { w, row_bytes, x, x_bytes, y, MM_ROWS, BENCH_K, MM_COLS };
+    const qk_mm mv = { w, row_bytes, x, x_bytes, y, rows, BENCH_K, 1, 1.0f };
+    const qk_mm mm = { w, row_bytes, x, x_bytes, y, MM_ROWS, BENCH_K, MM_COLS, 1.0f };
     const job read = { ops, NULL, w, 0, 0, row_bytes, 0 };
     const job vec = { ops, &mv, w, 0, 0, row_bytes, 0 };
     const job mat = { ops, &mm, w, 0, 0, row_bytes, 0 };

@@ -1,39 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The weight formats once more, element by element in float64, and their random fillings. */
+/* The weight formats once more, element by element in float64, from the definitions in kernels/blocks.h. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/act.h"
 #include "tests/kernels/checkkern.h"
 
-typedef struct layout {
-    size_t elems, bytes, d, m, high, q; /* offsets; m and high only where the format has them */
-    int bits, offset, has_min;
-} layout;
+/* Integer q, its scale and what is added: x = scale * (q - zero) + min. */
+typedef struct element {
+    double scale, min;
+    int q, zero;
+} element;
 
-static const layout layouts[QK_TYPE_N] = {
-    [QK_F32] = { 1, 4, 0, 0, 0, 0, 32, 0, 0 },
-    [QK_F16] = { 1, 2, 0, 0, 0, 0, 16, 0, 0 },
-    [QK_BF16] = { 1, 2, 0, 0, 0, 0, 16, 0, 0 },
-    [QK_Q8_0] = { 32, 34, 0, 0, 0, 2, 8, 0, 0 },
-    [QK_Q4_0] = { 32, 18, 0, 0, 0, 2, 4, 8, 0 },
-    [QK_Q4_1] = { 32, 20, 0, 2, 0, 4, 4, 0, 1 },
-    [QK_Q5_0] = { 32, 22, 0, 0, 2, 6, 5, 16, 0 },
-    [QK_Q5_1] = { 32, 24, 0, 2, 4, 8, 5, 0, 1 },
-    [QK_Q4_K] = { 256, 144, 0, 2, 0, 16, 4, 0, 1 },
-    [QK_Q5_K] = { 256, 176, 0, 2, 16, 48, 5, 0, 1 },
-    [QK_Q6_K] = { 256, 210, 208, 0, 128, 0, 6, 32, 0 },
-};
-
-size_t ck_block_elems(qk_type t)
-{
-    return layouts[t].elems;
-}
-
-size_t ck_block_bytes(qk_type t)
-{
-    return layouts[t].bytes;
-}
+typedef element (*element_at)(const uint8_t *p, size_t i);
 
 double ck_half(uint16_t h)
 {
@@ -49,33 +29,81 @@ static double half_at(const uint8_t *p)
     return ck_half((uint16_t)(p[0] | p[1] << 8));
 }
 
-static double plain_at(qk_type t, const uint8_t *p)
+static int bit_at(const uint8_t *p, size_t i)
 {
-    float f;
-    uint32_t bits;
-    if (t == QK_F16)
-        return half_at(p);
-    memcpy(&bits, p, t == QK_F32 ? 4 : 2);
-    if (t == QK_BF16)
-        bits = (uint32_t)(p[0] | p[1] << 8) << 16;
-    memcpy(&f, &bits, sizeof f);
-    return (double)f;
+    return p[i / 8] >> i % 8 & 1;
 }
 
-/* Element i of a block of 32. */
-static double small_at(const layout *l, const uint8_t *p, size_t i, double *mag)
+/* n bits at bit position `at` of a little-endian stream. */
+static int bits_at(const uint8_t *p, size_t at, int n)
 {
-    const double d = half_at(p + l->d), m = l->has_min ? half_at(p + l->m) : 0.0;
-    int q;
-    if (l->bits == 8) {
-        q = (int8_t)p[l->q + i];
-    } else {
-        q = p[l->q + i % 16] >> (i / 16 * 4) & 15;
-        if (l->bits == 5)
-            q |= (p[l->high + i / 8] >> i % 8 & 1) << 4;
-    }
-    *mag = fabs(d * q) + fabs(m) + fabs(d * l->offset);
-    return d * (q - l->offset) + m;
+    int v = 0;
+    for (int i = 0; i < n; i++)
+        v |= bit_at(p, at + (size_t)i) << i;
+    return v;
+}
+
+/* Element i of 32 nibbles: sixteen low ones, then sixteen high ones. */
+static int nibble_at(const uint8_t *p, size_t i)
+{
+    return p[i % 16] >> (i / 16 * 4) & 15;
+}
+
+/* Element i of 256 bit pairs: 32 bytes hold four times 32 elements. */
+static int pair_at(const uint8_t *p, size_t i)
+{
+    return p[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3;
+}
+
+static int iq4_at(const uint8_t *p, size_t i)
+{
+    static const int values[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+    return values[nibble_at(p, i)];
+}
+
+static element f32_at(const uint8_t *p, size_t i)
+{
+    float f;
+    (void)i;
+    memcpy(&f, p, sizeof f);
+    return (element){ (double)f, 0, 1, 0 };
+}
+
+static element f16_at(const uint8_t *p, size_t i)
+{
+    (void)i;
+    return (element){ half_at(p), 0, 1, 0 };
+}
+
+static element bf16_at(const uint8_t *p, size_t i)
+{
+    const uint8_t wide[4] = { 0, 0, p[0], p[1] };
+    return f32_at(wide, i);
+}
+
+static element q8_0_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), 0, (int8_t)p[2 + i], 0 };
+}
+
+static element q4_0_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), 0, nibble_at(p + 2, i), 8 };
+}
+
+static element q4_1_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), half_at(p + 2), nibble_at(p + 4, i), 0 };
+}
+
+static element q5_0_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), 0, nibble_at(p + 6, i) | bit_at(p + 2, i) << 4, 16 };
+}
+
+static element q5_1_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), half_at(p + 2), nibble_at(p + 8, i) | bit_at(p + 4, i) << 4, 0 };
 }
 
 /* Scale (which = 0) or minimum (1) number s of the 12 packed bytes. */
@@ -86,42 +114,115 @@ static int six_bits(const uint8_t *p, size_t s, int which)
     return (p[s + 4] >> 4 * which & 15) | (p[s - 4 + 4 * (size_t)which] >> 6) << 4;
 }
 
-static double k45_at(const layout *l, const uint8_t *p, size_t i, double *mag)
+static element q4_k_at(const uint8_t *p, size_t i)
 {
-    const size_t s = i / 32, j = i / 64;
-    const double scale = half_at(p) * six_bits(p + 4, s, 0), min = half_at(p + 2) * six_bits(p + 4, s, 1);
-    int q = p[l->q + j * 32 + i % 32] >> s % 2 * 4 & 15;
-    if (l->bits == 5)
-        q |= (p[l->high + i % 32] >> s & 1) << 4;
-    *mag = fabs(scale * q) + fabs(min);
-    return scale * q - min;
+    const int q = p[16 + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15;
+    return (element){ half_at(p) * six_bits(p + 4, i / 32, 0), -half_at(p + 2) * six_bits(p + 4, i / 32, 1), q, 0 };
 }
 
-static double k6_at(const layout *l, const uint8_t *p, size_t i, double *mag)
+static element q5_k_at(const uint8_t *p, size_t i)
+{
+    const int q = p[48 + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15, high = p[16 + i % 32] >> i / 32 & 1;
+    return (element){ half_at(p) * six_bits(p + 4, i / 32, 0), -half_at(p + 2) * six_bits(p + 4, i / 32, 1),
+                      q | high << 4, 0 };
+}
+
+static element q6_k_at(const uint8_t *p, size_t i)
 {
     const size_t half = i / 128, group = i % 128 / 32, e = i % 32;
     const int low = p[half * 64 + group % 2 * 32 + e] >> group / 2 * 4 & 15;
-    const int high = p[l->high + half * 32 + e] >> 2 * group & 3;
-    const double scale = half_at(p + l->d) * (int8_t)p[192 + i / 16];
-    *mag = fabs(scale) * 64;
-    return scale * ((low | high << 4) - 32);
+    const int high = p[128 + half * 32 + e] >> 2 * group & 3;
+    return (element){ half_at(p + 208) * (int8_t)p[192 + i / 16], 0, low | high << 4, 32 };
 }
+
+static element q2_k_at(const uint8_t *p, size_t i)
+{
+    const int s = p[i / 16];
+    return (element){ half_at(p + 80) * (s & 15), -half_at(p + 82) * (s >> 4), pair_at(p + 16, i), 0 };
+}
+
+/* Bits of a scale: the low four are nibble s of bytes 0-7 (low nibbles first), the high two pair s of bytes 8-11. */
+static element q3_k_at(const uint8_t *p, size_t i)
+{
+    const size_t s = i / 16;
+    const int low = p[96 + s % 8] >> (s < 8 ? 0 : 4) & 15, high = p[104 + s % 4] >> 2 * (s / 4) & 3;
+    const int top = p[i % 32] >> i / 32 & 1;
+    return (element){ half_at(p + 108) * (low + 16 * high - 32), 0, pair_at(p + 32, i) + 4 * top, 4 };
+}
+
+static element iq4_nl_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), 0, iq4_at(p + 2, i), 0 };
+}
+
+static element iq4_xs_at(const uint8_t *p, size_t i)
+{
+    const size_t s = i / 32;
+    const int scale = bits_at(p + 4, 4 * s, 4) + 16 * bits_at(p + 2, 2 * s, 2) - 32;
+    return (element){ half_at(p) * scale, 0, iq4_at(p + 8 + s * 16, i % 32), 0 };
+}
+
+/* Digit n behind the point of byte / 256 in base three. */
+static int digit_at(uint8_t byte, size_t n)
+{
+    return (int)fmod(floor(byte / 256.0 * pow(3, (double)n + 1)), 3);
+}
+
+static element tq1_0_at(const uint8_t *p, size_t i)
+{
+    const int q = i < 160 ? digit_at(p[i % 32], i / 32)
+                  : i < 240 ? digit_at(p[32 + (i - 160) % 16], (i - 160) / 16)
+                            : digit_at(p[48 + (i - 240) % 4], (i - 240) / 4);
+    return (element){ half_at(p + 52), 0, q, 1 };
+}
+
+static element tq2_0_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p + 64), 0, pair_at(p, i), 1 };
+}
+
+/* The first 32 elements in the top bits. */
+static element i2_s_at(const uint8_t *p, size_t i)
+{
+    return (element){ 1, 0, p[i % 32] >> 2 * (3 - i / 32) & 3, 1 };
+}
+
+static element qsf2_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), half_at(p + 2), bits_at(p + 4, 2 * i, 2), 0 };
+}
+
+static element qsf3_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), half_at(p + 2), bits_at(p + 4, 3 * i, 3), 0 };
+}
+
+static element qsf4_at(const uint8_t *p, size_t i)
+{
+    return (element){ half_at(p), half_at(p + 2), bits_at(p + 4, 4 * i, 4), 0 };
+}
+
+static element qsft_at(const uint8_t *p, size_t i)
+{
+    const int sign = bit_at(p + 2, i) ? -1 : 1;
+    return (element){ half_at(p), 0, bit_at(p + 10, i) ? 0 : sign, 0 };
+}
+
+static const element_at elements[QK_TYPE_N] = {
+    [QK_F32] = f32_at,       [QK_F16] = f16_at,       [QK_BF16] = bf16_at,   [QK_Q8_0] = q8_0_at,
+    [QK_Q4_0] = q4_0_at,     [QK_Q4_1] = q4_1_at,     [QK_Q5_0] = q5_0_at,   [QK_Q5_1] = q5_1_at,
+    [QK_Q4_K] = q4_k_at,     [QK_Q5_K] = q5_k_at,     [QK_Q6_K] = q6_k_at,   [QK_Q2_K] = q2_k_at,
+    [QK_Q3_K] = q3_k_at,     [QK_IQ4_NL] = iq4_nl_at, [QK_IQ4_XS] = iq4_xs_at, [QK_TQ1_0] = tq1_0_at,
+    [QK_TQ2_0] = tq2_0_at,   [QK_I2_S] = i2_s_at,     [QK_QSF2] = qsf2_at,   [QK_QSF3] = qsf3_at,
+    [QK_QSF4] = qsf4_at,     [QK_QSFT] = qsft_at,
+};
 
 double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag)
 {
-    const layout *l = &layouts[t];
-    const uint8_t *p = row + i / l->elems * l->bytes;
-    double v;
-    i %= l->elems;
-    if (l->elems == 32)
-        return small_at(l, p, i, mag);
-    if (t == QK_Q6_K)
-        return k6_at(l, p, i, mag);
-    if (l->elems == 256)
-        return k45_at(l, p, i, mag);
-    v = plain_at(t, p);
-    *mag = fabs(v);
-    return v;
+    const size_t elems = qk_type_elems(t);
+    const element e = elements[t](row + i / elems * qk_type_bytes(t), i % elems);
+    *mag = fabs(e.scale) * (abs(e.q) + abs(e.zero)) + fabs(e.min);
+    return e.scale * (e.q - e.zero) + e.min;
 }
 
 double ck_act_at(qk_act act, const void *col, size_t k, size_t i)
@@ -135,56 +236,4 @@ double ck_act_at(qk_act act, const void *col, size_t k, size_t i)
         return (double)x.d[i / 256] * x.q[i];
     }
     return (double)((const float *)col)[i];
-}
-
-static uint16_t scale_of(ck_kind kind)
-{
-    switch (kind) {
-    case CK_UNIT: return 0x3c00;                                       /* 1 */
-    case CK_TINY: return (uint16_t)(ck_below(0x3ff) | (ck_rand() & 0x8000)); /* denormal */
-    case CK_HUGE: return 0x7bff;                                       /* 65504 */
-    case CK_ZERO: return ck_rand() & 1 ? 0x8000 : 0;
-    default: return (uint16_t)(0x2000 + ck_below(0x1000) + (ck_rand() & 0x8000));
-    }
-}
-
-static void fill_block(qk_type t, uint8_t *p, ck_kind kind)
-{
-    const layout *l = &layouts[t];
-    uint16_t d;
-    ck_fill_bytes(p, l->bytes);
-    if (kind == CK_ALL_MIN || kind == CK_ALL_MAX)
-        memset(p, kind == CK_ALL_MAX ? 0xff : 0, l->bytes);
-    if (t == QK_Q8_0 && (kind == CK_ALL_MIN || kind == CK_ALL_MAX))
-        memset(p, kind == CK_ALL_MAX ? 0x7f : 0x80, l->bytes);
-    if (kind == CK_UNIT && t == QK_Q6_K)
-        for (int i = 0; i < 16; i++)
-            p[192 + i] = (uint8_t)((int)ck_below(7) - 3);
-    if (kind == CK_UNIT && (t == QK_Q4_K || t == QK_Q5_K))
-        for (int i = 0; i < 12; i++)
-            p[4 + i] &= i < 8 ? 0x03 : 0x33;
-    d = scale_of(kind);
-    memcpy(p + l->d, &d, sizeof d);
-    d = scale_of(kind);
-    if (l->has_min)
-        memcpy(p + l->m, &d, sizeof d);
-}
-
-void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind)
-{
-    const layout *l = &layouts[t];
-    for (size_t i = 0; i < n_elems / l->elems; i++, p += l->bytes) {
-        float f;
-        uint16_t h;
-        uint32_t bits;
-        if (l->elems > 1) {
-            fill_block(t, p, kind);
-            continue;
-        }
-        ck_fill_floats(&f, 1, kind == CK_UNIT ? CK_RANDOM : kind);
-        f = kind == CK_UNIT ? (float)((int)ck_below(31) - 15) : f;
-        memcpy(&bits, &f, sizeof bits);
-        h = t == QK_F16 ? qk_f32_to_f16(kind == CK_HUGE ? f * 0x1p-28f : f) : (uint16_t)(bits >> 16);
-        memcpy(p, t == QK_F32 ? (const void *)&f : (const void *)&h, l->bytes);
-    }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buffers with guard pages, random floats, comparison. */
+/* Buffers with guard pages, random numbers, comparison. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,29 +85,4 @@ void ck_near(const char *what, size_t i, double got, double want, double bound)
         return;
     ck_error("%s: element %zu is %.9g, should be %.9g (off by %.3g, bound %.3g)", what, i, got, want,
              fabs(got - want), bound);
-}
-
-const char *ck_kind_name(ck_kind kind)
-{
-    static const char *const names[CK_KINDS] = { "random", "unit", "all-min", "all-max",
-                                                 "tiny",   "huge", "zero" };
-    return names[kind];
-}
-
-void ck_fill_floats(float *x, size_t n, ck_kind kind)
-{
-    for (size_t i = 0; i < n; i++) {
-        const float u = ck_normal();
-        switch (kind) {
-        case CK_UNIT: /* integers with one 127 in every 32: an activation scale of exactly 1 */
-            x[i] = i % 32 == 5 ? 127.0f : (float)((int)ck_below(255) - 127);
-            break;
-        case CK_ALL_MIN: x[i] = -1.0f; break;
-        case CK_ALL_MAX: x[i] = 1.0f; break;
-        case CK_TINY: x[i] = u * 0x1p-140f; break;
-        case CK_HUGE: x[i] = u * 0x1p40f; break;
-        case CK_ZERO: x[i] = i % 2 ? -0.0f : 0.0f; break;
-        default: x[i] = u; break;
-        }
-    }
 }

@@ -17,6 +17,17 @@ static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     return rc;
 }
 
+/* Types for which the level of the table brings a kernel that multiplies packed rows; --exact wants rows. */
+static uint32_t packed_types(const QsfForward *f) {
+    qk_table plain;
+    uint32_t types = 0;
+    qk_table_init(&plain, QK_LEVEL_REF);
+    for (unsigned t = 0; t < QK_TYPE_N && !f->exact; t++) {
+        if (f->table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1u << t;
+    }
+    return types;
+}
+
 static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     const QsfPlan *p = o->plan;
     int rc = map_buffers(f, p, err);
@@ -28,7 +39,13 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK && qsf_cancelled(f)) rc = qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
     if (rc != QSF_OK) return rc;
     const QsfWeightsOptions wo = {
-        .model = o->model, .plan = p, .ledger = o->ledger, .cancel = o->cancel, .counters = &f->n.io
+        .model = o->model,
+        .plan = p,
+        .table = f->table,
+        .pack_types = packed_types(f),
+        .ledger = o->ledger,
+        .cancel = o->cancel,
+        .counters = &f->n.io,
     };
     rc = qsf_weights_create(&f->weights, &wo, err);
     if (rc == QSF_OK) qsf_counters_plan(f, p);

@@ -80,11 +80,18 @@ int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
 
 /* --- rows --- */
 
-/* NULL when it is in the file only. */
+/* Or in the file only. */
+static bool is_resident(const QsfForward *f, uint32_t id) {
+    if (id < f->embed_filled) return true;
+    return f->model->tied_head &&
+           qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
+}
+
+/* In its table, or unpacked to f->row; NULL when it is in the file only. */
 static const void *resident_row(const QsfForward *f, uint32_t id) {
     if (id < f->embed_filled) return f->embed + id * f->shape.embed_row_bytes;
     if (!f->model->tied_head) return NULL;
-    return qsf_weights_pinned_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
+    return qsf_weights_pinned_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id, f->row);
 }
 
 static int fetch_row(QsfForward *f, uint32_t id, QsfErr *err) {
@@ -106,7 +113,7 @@ static void announce_rows(const QsfForward *f, const int32_t *ids, uint32_t n) {
     uint64_t bytes = f->shape.embed_row_bytes;
     for (uint32_t c = 0; n > 1 && c < n; c++) {
         uint32_t id = (uint32_t)ids[c];
-        if (resident_row(f, id) == NULL && !qsf_rowcache_has(&f->rows, id))
+        if (!is_resident(f, id) && !qsf_rowcache_has(&f->rows, id))
             qsf_file_will_need(file, t->offset + id * bytes, bytes);
     }
 }

@@ -88,13 +88,21 @@ static void set_part(RowsJob *j, unsigned i) {
     };
 }
 
+/* Groups first, then what lies as rows. lo is a multiple of 16. */
+static void multiply(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
+    size_t mid = hi < packed ? hi : packed;
+    if (lo < mid) ops->matmul16(mm, lo, mid);
+    else mid = lo;
+    if (mid < hi) ops->matmul(mm, mid, hi);
+}
+
 /* Rows [lo, hi) of part i, counted from its row0. */
 static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int worker) {
     const QsfForward *f = j->f;
     const qk_mm *mm = &j->mm[i];
     const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
     if (f->exact) f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
-    else ops->matmul(mm, lo, hi);
+    else multiply(ops, mm, j->v.packed[i], lo, hi);
     if (j->bias[i] == NULL) return;
     for (size_t c = 0; c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "src/stream/packed.h"
 #include "src/stream/units.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -41,6 +42,7 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
         s->pinned_units_bytes += whole;
         s->max_slot = max_u64(s->max_slot, max_u64(whole, qsf_pages(qsf_unit_min_slot(&u))));
         s->min_slot = max_u64(s->min_slot, qsf_pages(qsf_unit_min_slot(&u)));
+        s->group_bytes = max_u64(s->group_bytes, qsf_pages(qsf_packed_group_bytes(&u, t)));
         if (u.k > s->max_k) s->max_k = u.k;
         for (unsigned j = 0; j < u.n; j++) {
             qk_act act = t->weight[u.type[j]].act;

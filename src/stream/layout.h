@@ -25,6 +25,7 @@ typedef struct QsfShape {
     uint64_t max_slot;             /* a slot that holds any unit whole */
     uint64_t weight_bytes;         /* all units */
     uint64_t pinned_units_bytes;   /* all units as they are held pinned, windows included */
+    uint64_t group_bytes;          /* scratch for packing pinned rows, whole pages */
     uint64_t param_floats;         /* norms, biases, frequencies, each padded to 16 floats */
     uint64_t embed_bytes, embed_row_bytes;
     uint32_t max_k;                /* longest row of any matrix */

@@ -11,6 +11,7 @@
 
 #include "src/base/clock.h"
 #include "src/stream/loader_impl.h"
+#include "src/stream/packed.h"
 
 #define STACK_BYTES (256u * 1024)
 #define CANCEL_POLL_NS 20000000L
@@ -39,19 +40,26 @@ static bool is_outdated(const QsfLoader *l, const QsfJob *j) {
     return j->pass != l->pass && !l->drop && !l->failed && !l->stop;
 }
 
+/* Rows that stay are packed before anybody sees them; behind a piece that failed they do not count (qsf_job_done). */
+static int arrive(QsfLoader *l, QsfJob *j, QsfErr *err) {
+    const QsfWeightUnit *w = &l->o.units[j->unit];
+    pthread_mutex_unlock(&l->lock);
+    int rc = wait_reads(l, j, err);
+    bool stays = j->slot == NULL && atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
+    if (rc == QSF_OK && stays) qsf_packed_make(w, j->item0, j->item1, l->o.group);
+    pthread_mutex_lock(&l->lock);
+    return rc;
+}
+
 static void end_oldest(QsfLoader *l) {
     QsfJob *j = &l->job[l->first_job];
     QsfErr err = {0};
-    pthread_mutex_unlock(&l->lock);
-    int rc = wait_reads(l, j, &err);
-    pthread_mutex_lock(&l->lock);
+    int rc = arrive(l, j, &err);
     if (rc != QSF_OK && is_outdated(l, j)) {
         j->pass = l->pass;
         qsf_err_clear(&err);
         begin_job(l, j);
-        pthread_mutex_unlock(&l->lock);
-        rc = wait_reads(l, j, &err);
-        pthread_mutex_lock(&l->lock);
+        rc = arrive(l, j, &err);
     }
     qsf_job_done(l, rc, &err);
     pthread_cond_broadcast(&l->ready);

@@ -23,6 +23,7 @@ typedef struct QsfWeightUnit {
     _Atomic uint32_t have_items;      /* in RAM; grows while the loader runs */
     uint32_t chunk_items;             /* of a streamed chunk */
     uint32_t piece_items;             /* of a job that pins */
+    const qk_weight_ops *pack[QSF_UNIT_TENSORS]; /* how pinned rows are interleaved (packed.h); NULL: not at all */
     uint8_t *pin[QSF_UNIT_TENSORS];   /* starts with the window that holds row 0 */
     uint64_t pin_bytes[QSF_UNIT_TENSORS];
 } QsfWeightUnit;
@@ -36,6 +37,7 @@ typedef struct QsfLoaderOptions {
     QsfIoKind io;
     QsfIoDirect direct;
     bool keep_cached;
+    uint8_t *group;              /* scratch for a group of packed rows; outlives the loader */
     QsfLedger *ledger;
     const atomic_int *cancel;    /* polled while the consumer waits; may be NULL */
     QsfStreamCounters *counters;

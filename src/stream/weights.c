@@ -10,6 +10,7 @@
 #include "src/stream/layout.h"
 #include "src/stream/loader.h"
 #include "src/stream/changed.h"
+#include "src/stream/packed.h"
 
 #define PIN_NAME "pinned weights"
 
@@ -21,6 +22,8 @@ struct QsfWeights {
     QsfWeightUnit *units;   /* (n_units), META */
     uint64_t units_bytes;
     uint32_t n_units;
+    uint8_t *group;         /* scratch for a group of packed rows; PINNED */
+    uint64_t group_bytes;
     QsfLoader *loader;      /* NULL while parked */
     bool streams;
     atomic_bool stale;
@@ -73,7 +76,10 @@ static void take_plan(QsfWeights *w, const QsfPlan *p) {
     for (uint32_t i = 0; i < w->n_units; i++) {
         QsfWeightUnit *u = &w->units[i];
         u->pinned_items = p->pinned_items[i] < u->u.items ? p->pinned_items[i] : u->u.items;
-        if (have(u) > u->pinned_items) atomic_store(&u->have_items, u->pinned_items);
+        if (have(u) > u->pinned_items) {
+            qsf_packed_cut(u, u->pinned_items, have(u), w->group);
+            atomic_store(&u->have_items, u->pinned_items);
+        }
         u->started_items = have(u);
     }
 }
@@ -97,6 +103,7 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                  .io = p->io,
                                  .direct = p->direct,
                                  .keep_cached = p->keep_cached,
+                                 .group = w->group,
                                  .ledger = w->ledger,
                                  .cancel = w->cancel,
                                  .counters = w->counters};
@@ -132,15 +139,31 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
 
 /* ---- life ---- */
 
-static int make_units(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
+static int map_group(QsfWeights *w, const qk_table *table, QsfErr *err) {
     void *mem;
-    w->n_units = p->n_units;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < w->n_units; i++) {
+        uint64_t group = qsf_packed_group_bytes(&w->units[i].u, table);
+        if (group > bytes) bytes = group;
+    }
+    w->group_bytes = qsf_pages(bytes);
+    int rc = qsf_mem_map(w->ledger, QSF_MEM_PINNED, w->group_bytes, "group of rows", &mem, err);
+    w->group = mem;
+    return rc;
+}
+
+static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
+    void *mem;
+    w->n_units = o->plan->n_units;
     w->units_bytes = qsf_pages(w->n_units * sizeof *w->units);
     int rc = qsf_mem_map(w->ledger, QSF_MEM_META, w->units_bytes, "weight units", &mem, err);
     if (rc != QSF_OK) return rc;
     w->units = mem;
-    for (uint32_t i = 0; i < w->n_units; i++) qsf_unit_at(w->model, i, &w->units[i].u);
-    return QSF_OK;
+    for (uint32_t i = 0; i < w->n_units; i++) {
+        qsf_unit_at(w->model, i, &w->units[i].u);
+        if (o->table != NULL) qsf_packed_choose(&w->units[i], o->table, o->pack_types);
+    }
+    return o->table != NULL && o->pack_types != 0 ? map_group(w, o->table, err) : QSF_OK;
 }
 
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err) {
@@ -152,7 +175,7 @@ int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err
     w->cancel = o->cancel;
     w->counters = o->counters;
     pthread_mutex_init(&w->io_lock, NULL);
-    int rc = make_units(w, o->plan, err);
+    int rc = make_units(w, o, err);
     if (rc == QSF_OK) rc = qsf_weights_resume(w, o->plan, err);
     if (rc != QSF_OK) {
         qsf_weights_destroy(w);
@@ -169,6 +192,7 @@ void qsf_weights_destroy(QsfWeights *w) {
         for (unsigned t = 0; t < w->units[i].u.n; t++)
             qsf_mem_unmap(w->ledger, QSF_MEM_PINNED, w->units[i].pin[t], w->units[i].pin_bytes[t]);
     }
+    qsf_mem_unmap_named(w->ledger, QSF_MEM_PINNED, w->group, w->group_bytes, "group of rows");
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
     pthread_mutex_destroy(&w->io_lock);
     free(w);
@@ -184,17 +208,20 @@ bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) {
     return w->units[i].pinned_items == w->units[i].u.items;
 }
 
-/* Row of tensor t where it is pinned. */
-static const uint8_t *pinned_at(const QsfWeightUnit *u, unsigned t, uint32_t row) {
-    uint64_t skew = u->u.tensor[t]->offset & (QSF_WINDOW - 1);
-    return u->pin[t] + skew + row * u->u.row_bytes[t];
-}
-
-const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row) {
+bool qsf_weights_has_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row) {
     const QsfWeightUnit *u = &w->units[i];
     uint32_t lo, hi;
     qsf_unit_rows(&u->u, 0, have(u), t, &lo, &hi);
-    return row < hi ? pinned_at(u, t, row) : NULL;
+    return row < hi;
+}
+
+const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row, uint8_t *buf) {
+    const QsfWeightUnit *u = &w->units[i];
+    uint32_t group = row / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
+    if (!qsf_weights_has_row(w, i, t, row)) return NULL;
+    if (qsf_packed_rows(u, t, u->u.rows[t]) <= row) return qsf_pinned_at(u, t, row);
+    u->pack[t]->unpack_row(buf, qsf_pinned_at(u, t, group), row - group, u->u.k);
+    return buf;
 }
 
 bool qsf_weights_stale(const QsfWeights *w) { return atomic_load(&w->stale); }
@@ -242,6 +269,7 @@ static void view_of(QsfWeightView *v, const QsfChunk *c, bool streamed) {
     v->n_parts = c->n_parts;
     v->streamed = streamed;
     memcpy(v->part, c->part, sizeof v->part);
+    memset(v->packed, 0, sizeof v->packed);
 }
 
 static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, QsfWeightView *v, QsfErr *err) {
@@ -252,7 +280,11 @@ static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, 
     }
     qsf_chunk_make(&u->u, item, have(u), &c);
     view_of(v, &c, false);
-    for (unsigned i = 0; i < v->n_parts; i++) v->rows[i] = pinned_at(u, v->part[i].tensor, v->part[i].row0);
+    for (unsigned i = 0; i < v->n_parts; i++) {
+        const QsfPart *p = &v->part[i];
+        v->rows[i] = qsf_pinned_at(u, p->tensor, p->row0);
+        v->packed[i] = qsf_packed_rows(u, p->tensor, p->row1 - p->row0);
+    }
     return QSF_OK;
 }
 

@@ -33,6 +33,8 @@ typedef struct QsfWeights QsfWeights;
 typedef struct QsfWeightsOptions {
     const QsfModel *model;
     const QsfPlan *plan;          /* read during the call only */
+    const qk_table *table;        /* how rows are packed; must outlive the weights; NULL: they are not */
+    uint32_t pack_types;          /* bit t: rows of weight type t are packed when they are pinned (packed.h) */
     QsfLedger *ledger;
     const atomic_int *cancel;     /* may be NULL */
     QsfStreamCounters *counters;
@@ -60,8 +62,10 @@ uint32_t qsf_weights_n_units(const QsfWeights *w);
 const QsfUnit *qsf_weights_unit(const QsfWeights *w, uint32_t i);
 /* Whether all of unit i is, or will be, in RAM. */
 bool qsf_weights_pinned(const QsfWeights *w, uint32_t i);
-/* Row `row` of tensor t of unit i if it is in RAM now, else NULL. */
-const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row);
+/* Whether row `row` of tensor t of unit i is in RAM now. */
+bool qsf_weights_has_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row);
+/* That row as it lies in the file, in place or in buf, which has room for it; NULL when it is not in RAM. */
+const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row, uint8_t *buf);
 
 /* Some items of a unit, ready to be multiplied. */
 typedef struct QsfWeightView {
@@ -69,6 +73,7 @@ typedef struct QsfWeightView {
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];            /* tensor, row0, row1 are valid */
     const uint8_t *rows[QSF_UNIT_TENSORS];     /* of part i: its row0 */
+    uint32_t packed[QSF_UNIT_TENSORS];         /* of part i: so many rows, from row0 on, are groups of 16 (packed.h) */
     bool streamed;
 } QsfWeightView;
 

@@ -175,8 +175,30 @@ typedef struct Bench {
 
 static const char *path;
 
+/* Packing that a row survives only when it is undone: a group back to front. */
+static void pack_reversed(void *dst, const void *src, size_t row_bytes, size_t k) {
+    (void)k;
+    for (size_t i = 0; i < 16 * row_bytes; i++) ((uint8_t *)dst)[i] = ((const uint8_t *)src)[16 * row_bytes - 1 - i];
+}
+
+static void unpack_reversed(void *dst, const void *group, unsigned r, size_t k) {
+    size_t bytes = 2 * k, end = (16 - r) * bytes;
+    for (size_t i = 0; i < bytes; i++) ((uint8_t *)dst)[i] = ((const uint8_t *)group)[end - 1 - i];
+}
+
+static uint32_t pack_types; /* of every bench */
+
+static const qk_table *table(void) {
+    static qk_table t;
+    qk_table_init(&t, QK_LEVEL_REF);
+    t.weight[QK_F16].pack = pack_reversed;
+    t.weight[QK_F16].unpack_row = unpack_reversed;
+    return &t;
+}
+
 static int write_model(void **state) {
     (void)state;
+    pack_types = 0;
     static char own[512];
     snprintf(own, sizeof own, "%s", qsf_test_tmp("stream.gguf"));
     path = own;
@@ -184,6 +206,12 @@ static int write_model(void **state) {
         .layers = 3, .hidden = 96, .ffn = 200, .heads = 4, .kv_heads = 2, .head_dim = 24, .wtype = 1
     };
     return qsf_test_write_tiny_llama(path, &spec);
+}
+
+static int with_packing(void **state) {
+    int rc = write_model(state);
+    pack_types = 1u << QK_F16;
+    return rc;
 }
 
 static int remove_model(void **state) {
@@ -196,12 +224,10 @@ static int remove_model(void **state) {
 static void open_bench(Bench *b, uint32_t every, uint32_t n_slots, uint64_t slot) {
     QsfErr err = {0};
     QsfShape s;
-    qk_table t;
     memset(b, 0, sizeof *b);
     qsf_ledger_init(&b->ledger, 0);
     qsf_test_expect_ok(qsf_model_open(&b->model, path, NULL, &b->ledger, &err), &err);
-    qk_table_init(&t, QK_LEVEL_REF);
-    qsf_shape_make(&s, &b->model, &t);
+    qsf_shape_make(&s, &b->model, table());
     b->plan = (QsfPlan){ .n_units = s.n_units,
                          .pinned_items = b->pinned,
                          .n_slots = n_slots,
@@ -209,6 +235,8 @@ static void open_bench(Bench *b, uint32_t every, uint32_t n_slots, uint64_t slot
     for (uint32_t i = 0; i < s.n_units; i++) b->pinned[i] = every != 0 && i % every == 0 ? UINT32_MAX : 0;
     const QsfWeightsOptions o = { .model = &b->model,
                                   .plan = &b->plan,
+                                  .table = table(),
+                                  .pack_types = pack_types,
                                   .ledger = &b->ledger,
                                   .cancel = &b->cancel,
                                   .counters = &b->counters };
@@ -222,7 +250,20 @@ static void close_bench(Bench *b) {
     qsf_ledger_destroy(&b->ledger);
 }
 
-/* The rows are those of the file, which is read here around the file layer and its injected faults. */
+/* The rows of a view, whichever way they lie. */
+static void check_rows(const QsfUnit *u, const QsfWeightView *v, unsigned i, const uint8_t *want) {
+    static uint8_t row[1 << 16];
+    const QsfPart *p = &v->part[i];
+    size_t bytes = (size_t)u->row_bytes[p->tensor];
+    for (uint32_t r = 0; r < v->packed[i]; r++) {
+        unpack_reversed(row, v->rows[i] + r / 16 * 16 * bytes, r % 16, u->k);
+        assert_memory_equal(row, want + r * bytes, bytes);
+    }
+    size_t from = v->packed[i] * bytes;
+    assert_memory_equal(v->rows[i] + from, want + from, (p->row1 - p->row0) * bytes - from);
+}
+
+/* They are those of the file, which is read here around the file layer and its injected faults. */
 static void check_bytes(const Bench *b, const QsfUnit *u, const QsfWeightView *v) {
     static uint8_t want[1 << 20];
     for (unsigned i = 0; i < v->n_parts; i++) {
@@ -232,7 +273,8 @@ static void check_bytes(const Bench *b, const QsfUnit *u, const QsfWeightView *v
         off_t off = (off_t)(t->offset + p->row0 * u->row_bytes[p->tensor]);
         assert_true(len <= sizeof want);
         assert_int_equal(pread(qsf_source_file(b->model.src, t->file)->fd, want, len, off), len);
-        assert_memory_equal(v->rows[i], want, len);
+        assert_int_equal(v->packed[i], v->streamed || pack_types == 0 ? 0 : (p->row1 - p->row0) / 16 * 16);
+        check_rows(u, v, i, want);
     }
 }
 
@@ -277,7 +319,7 @@ static void replan(Bench *b, uint32_t part) {
 /* What is pinned changes between passes, settled or not, and the ledger follows at once. */
 static void test_replan(void **state) {
     (void)state;
-    static const uint32_t parts[] = {2, 1, 3, 0, 5, 1, 1, 2, 0, 1};
+    static const uint32_t parts[] = {2, 1, 3, 2, 0, 5, 1, 4, 1, 1, 2, 0, 1};
     for (int settle = 0; settle < 2; settle++) {
         Bench b;
         QsfErr err = {0};
@@ -286,7 +328,7 @@ static void test_replan(void **state) {
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
             b.plan.n_slots = 1 + (uint32_t)i % QSF_MAX_SLOTS;
             replan(&b, parts[i]);
-            uint64_t want = 0;
+            uint64_t want = before;
             for (uint32_t u = 0; u < b.plan.n_units; u++)
                 want += qsf_unit_pinned_bytes(qsf_weights_unit(b.w, u), b.pinned[u]);
             assert_int_equal(b.ledger.used[QSF_MEM_PINNED], want);
@@ -354,7 +396,8 @@ static void test_only_head_streams(void **state) {
     memset(b.pinned, 0xFF, sizeof b.pinned);
     b.pinned[b.plan.n_units - 1] = 0;
     const QsfWeightsOptions o = {
-        .model = &b.model, .plan = &b.plan, .ledger = &b.ledger, .counters = &b.counters
+        .model = &b.model, .plan = &b.plan, .table = table(), .pack_types = pack_types, .ledger = &b.ledger,
+        .counters = &b.counters
     };
     qsf_test_expect_ok(qsf_weights_create(&b.w, &o, &err), &err);
     qsf_weights_destroy(streams_all);
@@ -468,6 +511,66 @@ static void test_fault_while_pinning(void **state) {
     }
 }
 
+/* Rows by number, in place or unpacked, and only those that are there. */
+static void test_single_rows(void **state) {
+    (void)state;
+    Bench b;
+    QsfErr err = {0};
+    uint8_t buf[1024], want[1024];
+    open_bench(&b, 0, 2, 0);
+    replan(&b, 2);
+    qsf_test_expect_ok(qsf_weights_settle(b.w, NULL, NULL, &err), &err);
+    for (uint32_t i = 0; i < b.plan.n_units; i++) {
+        const QsfUnit *u = qsf_weights_unit(b.w, i);
+        for (unsigned t = 0; t < u->n; t++) {
+            uint32_t none, rows;
+            qsf_unit_rows(u, 0, b.pinned[i], t, &none, &rows);
+            for (uint32_t r = 0; r < u->rows[t]; r++) {
+                size_t bytes = (size_t)u->row_bytes[t];
+                const uint8_t *row = qsf_weights_pinned_row(b.w, i, t, r, buf);
+                assert_int_equal(row != NULL, r < rows);
+                assert_int_equal(qsf_weights_has_row(b.w, i, t, r), r < rows);
+                if (row == NULL) continue;
+                off_t off = (off_t)(u->tensor[t]->offset + r * bytes);
+                assert_true(bytes <= sizeof want);
+                assert_int_equal(pread(qsf_source_file(b.model.src, u->tensor[t]->file)->fd, want, bytes, off), bytes);
+                assert_memory_equal(row, want, bytes);
+            }
+        }
+    }
+    close_bench(&b);
+}
+
+/* Where a tensor of a unit does not begin at a group, the unit stays in rows; the other units do not. */
+static void test_cut_groups(void **state) {
+    (void)state;
+    char own[512];
+    const char *usual = path;
+    snprintf(own, sizeof own, "%s", qsf_test_tmp("stream24.gguf"));
+    const QsfTinySpec spec = {
+        .layers = 2, .hidden = 96, .ffn = 200, .heads = 4, .kv_heads = 1, .head_dim = 24, .wtype = 1
+    };
+    assert_int_equal(qsf_test_write_tiny_llama(own, &spec), 0);
+    path = own;
+    Bench b;
+    QsfErr err = {0};
+    open_bench(&b, 1, 0, 0);
+    qsf_test_expect_ok(qsf_weights_settle(b.w, NULL, NULL, &err), &err);
+    qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
+    for (uint32_t i = 0; i < b.plan.n_units; i++) {
+        QsfWeightView v;
+        bool qkv = qsf_weights_unit(b.w, i)->group == QSF_GROUP_QKV;
+        qsf_test_expect_ok(qsf_weights_acquire(b.w, i, 0, &v, &err), &err);
+        assert_int_equal(v.packed[0] != 0, pack_types != 0 && !qkv);
+        if (!qkv) check_bytes(&b, qsf_weights_unit(b.w, i), &v);
+        qsf_weights_release(b.w, &v);
+    }
+    qsf_weights_end_pass(b.w, true);
+    close_bench(&b);
+    unlink(own);
+    path = usual;
+}
+
 static void test_budget(void **state) {
     (void)state;
     Bench b;
@@ -543,7 +646,9 @@ int main(void) {
         cmocka_unit_test(test_abort_anywhere),  cmocka_unit_test(test_wrong_order),
         cmocka_unit_test(test_faults),          cmocka_unit_test(test_fault_while_pinning),
         cmocka_unit_test(test_budget),          cmocka_unit_test(test_cancel_while_waiting),
-        cmocka_unit_test(test_changed_file),
+        cmocka_unit_test(test_changed_file),    cmocka_unit_test(test_single_rows),
+        cmocka_unit_test(test_cut_groups),
     };
-    return cmocka_run_group_tests(tests, write_model, remove_model);
+    int failed = cmocka_run_group_tests_name("rows", tests, write_model, remove_model);
+    return failed + cmocka_run_group_tests_name("packed", tests, with_packing, remove_model);
 }

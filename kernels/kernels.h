@@ -15,6 +15,7 @@
 
 #include "kernels/blocks.h"
 #include "kernels/cpu.h"
+#include "kernels/kv.h"
 
 /* How a weight type wants its activation columns. */
 typedef enum qk_act {
@@ -55,18 +56,23 @@ typedef struct qk_weight_ops {
     void (*matmul16)(const qk_mm *m, size_t row0, size_t row1);
 } qk_weight_ops;
 
-typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_N } qk_kv;
+typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
 
-/* Rows of K or V of one KV head, one row per cached position, as stored. */
+/* K or V of one KV head (kernels/kv.h), stored as name says: q8 is int8 with a half-float scale per position. Where
+ * `which` is asked for, 0 = K, 1 = V; tiles is tile 0. */
 typedef struct qk_kv_ops {
     const char *name;                                  /* "f16" */
-    size_t (*row_bytes)(size_t head_dim);
-    void (*store)(void *dst, const float *x, size_t head_dim);
-    /* s[p] = scale * dot(q, row p) for p in [0, n); row p at base + p * stride bytes. */
-    void (*scores)(float *s, const float *q, const void *base, size_t stride, size_t n, size_t head_dim,
-                   float scale);
-    /* y[i] = sum_p s[p] * row_p[i], summed over p in ascending order. */
-    void (*mix)(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim);
+    size_t (*tile_bytes)(size_t head_dim);             /* of K, and as much of V; a multiple of 16 */
+    void (*store)(void *tiles, int which, size_t pos, const float *x, size_t head_dim);
+    void (*load)(float *x, const void *tiles, int which, size_t pos, size_t head_dim);
+    /* y = softmax(scale * q K^T) V for every query of a. */
+    void (*attend)(const qk_attn *a);
+    /* Positions [span * QK_KV_SPAN, (span + 1) * QK_KV_SPAN) alone; query i = c * n_heads + h leaves its part at
+     * part + i * part_stride floats (aligned to 64 bytes). y is not touched. */
+    void (*attend_span)(const qk_attn *a, size_t span, float *part, size_t part_stride);
+    /* y (head_dim) from the n parts of one query, in ascending order, part_stride floats apart: the same bits as
+     * attend. The parts are lost. */
+    void (*merge)(float *y, float *part, size_t n, size_t part_stride, size_t head_dim);
 } qk_kv_ops;
 
 typedef struct qk_table {

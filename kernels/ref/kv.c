@@ -1,83 +1,83 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention over cached K and V rows in f32 and f16. */
+/* K and V tiles in f32, f16 and q8: storing and loading one position. */
+#include "kernels/ref/kv.h"
+
+#include <math.h>
 #include <string.h>
 
 #include "kernels/load.h"
 #include "kernels/ref/ref.h"
 
-static float at_f32(const char *row, size_t i)
+/* --- f32 --- */
+
+size_t qk_kv_f32_tile_bytes(size_t dim)
 {
-    return qk_load_f32(row + i * sizeof(float));
+    return QK_KV_TILE * dim * sizeof(float);
 }
 
-static float at_f16(const char *row, size_t i)
+void qk_kv_f32_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim)
 {
-    return qk_f16_to_f32(qk_load_u16(row + i * sizeof(uint16_t)));
+    for (size_t i = 0; i < dim; i++)
+        memcpy((char *)tiles + sizeof *x * qk_kv_place(which, pos, i, dim), &x[i], sizeof *x);
 }
 
-typedef float (*at_fn)(const char *row, size_t i);
-
-static inline void scores(float *s, const float *q, const char *base, size_t stride, size_t n,
-                          size_t head_dim, float scale, at_fn at)
+void qk_kv_f32_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim)
 {
-    for (size_t p = 0; p < n; p++) {
-        double sum = 0;
-        for (size_t i = 0; i < head_dim; i++)
-            sum += (double)q[i] * (double)at(base + p * stride, i);
-        s[p] = scale * (float)sum;
-    }
+    for (size_t i = 0; i < dim; i++)
+        memcpy(&x[i], (const char *)tiles + sizeof *x * qk_kv_place(which, pos, i, dim), sizeof *x);
 }
 
-static inline void mix(float *y, const float *s, const char *base, size_t stride, size_t n, size_t head_dim,
-                       at_fn at)
+/* --- f16 --- */
+
+size_t qk_kv_f16_tile_bytes(size_t dim)
 {
-    memset(y, 0, head_dim * sizeof *y);
-    for (size_t p = 0; p < n; p++)
-        for (size_t i = 0; i < head_dim; i++)
-            y[i] += s[p] * at(base + p * stride, i);
+    return QK_KV_TILE * dim * sizeof(uint16_t);
 }
 
-size_t qk_kv_f32_row_bytes(size_t head_dim)
+void qk_kv_f16_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim)
 {
-    return head_dim * sizeof(float);
-}
-
-size_t qk_kv_f16_row_bytes(size_t head_dim)
-{
-    return head_dim * sizeof(uint16_t);
-}
-
-void qk_kv_f32_store_ref(void *dst, const float *x, size_t head_dim)
-{
-    memcpy(dst, x, head_dim * sizeof *x);
-}
-
-void qk_kv_f16_store_ref(void *dst, const float *x, size_t head_dim)
-{
-    for (size_t i = 0; i < head_dim; i++) {
+    for (size_t i = 0; i < dim; i++) {
         const uint16_t h = qk_f32_to_f16(x[i]);
-        memcpy((char *)dst + i * sizeof h, &h, sizeof h);
+        memcpy((char *)tiles + sizeof h * qk_kv_place(which, pos, i, dim), &h, sizeof h);
     }
 }
 
-void qk_kv_f32_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n,
-                          size_t head_dim, float scale)
+void qk_kv_f16_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim)
 {
-    scores(s, q, base, stride, n, head_dim, scale, at_f32);
+    for (size_t i = 0; i < dim; i++)
+        x[i] = qk_f16_to_f32(qk_load_u16((const char *)tiles + 2 * qk_kv_place(which, pos, i, dim)));
 }
 
-void qk_kv_f16_scores_ref(float *s, const float *q, const void *base, size_t stride, size_t n,
-                          size_t head_dim, float scale)
+/* --- q8: a tile is 16 * dim bytes as above, then 16 scales --- */
+
+size_t qk_kv_q8_tile_bytes(size_t dim)
 {
-    scores(s, q, base, stride, n, head_dim, scale, at_f16);
+    return QK_KV_TILE * dim + QK_KV_TILE * sizeof(uint16_t);
 }
 
-void qk_kv_f32_mix_ref(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim)
+void qk_kv_q8_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim)
 {
-    mix(y, s, base, stride, n, head_dim, at_f32);
+    char *tile = (char *)tiles + pos / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
+    const size_t in = pos % QK_KV_TILE;
+    uint32_t max = 0;
+    for (size_t i = 0; i < dim; i++) {
+        const uint32_t bits = qk_bits_of(x[i]) & 0x7fffffffu; /* ordered like the magnitudes, NaN last */
+        max = bits > max ? bits : max;
+    }
+    const uint16_t h = qk_kv_q8_scale(qk_float_of(max));
+    const float d = qk_f16_to_f32(h), inv = d > 0 ? 1.0f / d : 0;
+    for (size_t i = 0; i < dim; i++) {
+        const float q = fminf(127.0f, fmaxf(-127.0f, nearbyintf(x[i] * inv)));
+        tile[qk_kv_place(which, in, i, dim)] = (char)(int8_t)q;
+    }
+    memcpy(tile + QK_KV_TILE * dim + in * sizeof h, &h, sizeof h);
 }
 
-void qk_kv_f16_mix_ref(float *y, const float *s, const void *base, size_t stride, size_t n, size_t head_dim)
+void qk_kv_q8_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim)
 {
-    mix(y, s, base, stride, n, head_dim, at_f16);
+    const char *tile = (const char *)tiles + pos / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
+    const size_t in = pos % QK_KV_TILE;
+    const float d = qk_f16_to_f32(qk_load_u16(tile + QK_KV_TILE * dim + in * sizeof(uint16_t)));
+    for (size_t i = 0; i < dim; i++)
+        x[i] = d * (float)(int8_t)tile[qk_kv_place(which, in, i, dim)];
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The only file that maps x86 ISA levels to kernels: upward, with an early return at the level asked for. */
+#include "kernels/generic/kv.h"
 #include "kernels/x86/mm.h"
 #include "kernels/x86/ops.h"
 #include "kernels/x86/x86.h"
@@ -10,15 +11,25 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
     ops->matmul = matmul;
 }
 
+#define SET_KV(t, isa)                                                                        \
+    do {                                                                                      \
+        for (int i = 0; i < QK_KV_N; i++)                                                     \
+            (t)->kv[i].merge = qk_kv_merge_##isa;                                             \
+        (t)->kv[QK_KV_F32].attend = qk_kv_f32_attend_##isa;                                   \
+        (t)->kv[QK_KV_F32].attend_span = qk_kv_f32_attend_span_##isa;                         \
+        (t)->kv[QK_KV_F16].store = qk_kv_f16_store_##isa;                                     \
+        (t)->kv[QK_KV_F16].attend = qk_kv_f16_attend_##isa;                                   \
+        (t)->kv[QK_KV_F16].attend_span = qk_kv_f16_attend_span_##isa;                         \
+        (t)->kv[QK_KV_Q8].store = qk_kv_q8_store_##isa;                                       \
+        (t)->kv[QK_KV_Q8].attend = qk_kv_q8_attend_##isa;                                     \
+        (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;                           \
+    } while (0)
+
 #define SET_OPS(t, isa)                                                                       \
     do {                                                                                      \
         (t)->quantize[QK_ACT_Q8] = qk_quantize_q8_##isa;                                      \
         (t)->quantize[QK_ACT_Q8K] = qk_quantize_q8k_##isa;                                    \
-        (t)->kv[QK_KV_F32].scores = qk_kv_f32_scores_##isa;                                   \
-        (t)->kv[QK_KV_F32].mix = qk_kv_f32_mix_##isa;                                         \
-        (t)->kv[QK_KV_F16].store = qk_kv_f16_store_##isa;                                     \
-        (t)->kv[QK_KV_F16].scores = qk_kv_f16_scores_##isa;                                   \
-        (t)->kv[QK_KV_F16].mix = qk_kv_f16_mix_##isa;                                         \
+        SET_KV(t, isa);                                                                       \
         (t)->rms_norm = qk_rms_norm_##isa;                                                    \
         (t)->softmax = qk_softmax_##isa;                                                      \
         (t)->silu_mul = qk_silu_mul_##isa;                                                    \

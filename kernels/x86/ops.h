@@ -20,16 +20,7 @@ float qk_dot_sse42(const float *a, const float *b, size_t n);
     void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                  \
     void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                  \
     void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                  \
-    void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);                                 \
-    void qk_kv_f16_store_##isa(void *dst, const float *x, size_t head_dim);                          \
-    void qk_kv_f32_scores_##isa(float *s, const float *q, const void *base, size_t stride, size_t n, \
-                                size_t head_dim, float scale);                                       \
-    void qk_kv_f16_scores_##isa(float *s, const float *q, const void *base, size_t stride, size_t n, \
-                                size_t head_dim, float scale);                                       \
-    void qk_kv_f32_mix_##isa(float *y, const float *s, const void *base, size_t stride, size_t n,    \
-                             size_t head_dim);                                                       \
-    void qk_kv_f16_mix_##isa(float *y, const float *s, const void *base, size_t stride, size_t n,    \
-                             size_t head_dim);
+    void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);
 
 QK_X86_OPS(avx2)
 QK_X86_OPS(avx512)

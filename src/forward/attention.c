@@ -4,9 +4,13 @@
 
 #include "src/forward/state.h"
 
+/* What one call of a kernel takes: `heads` query heads of one KV head, `cols` columns. */
 typedef struct AttnJob {
     QsfForward *f;
     uint32_t layer, past, n_cols;
+    uint32_t group, heads, pieces; /* query heads of a KV head, in that many pieces */
+    uint32_t cols, blocks;         /* blocks of columns */
+    uint32_t spans;
 } AttnJob;
 
 /* In double, rounded once: large positions times small frequencies lose nothing. */
@@ -23,46 +27,93 @@ void qsf_rope_angles(QsfForward *f, uint32_t past, uint32_t n_cols) {
     }
 }
 
-static void rotate_and_store(void *arg, int worker, size_t begin, size_t end) {
-    const AttnJob *j = arg;
+static void rotate_and_store_column(const AttnJob *j, uint32_t c) {
     QsfForward *f = j->f;
     const QsfHparams *hp = &f->model->hp;
     void (*rope)(float *, const float *, size_t) =
         hp->arch->rope == QSF_ROPE_PAIRS ? f->table->rope_pairs : f->table->rope_halves;
+    float *q = f->q + (size_t)c * f->l.q_stride, *k = f->k + (size_t)c * f->l.kv_stride;
+    const float *cs = f->cs + (size_t)c * hp->n_rot;
+    if (hp->arch->rope != QSF_ROPE_NONE) {
+        for (size_t h = 0; h < hp->n_heads; h++) rope(q + h * hp->head_dim, cs, hp->n_rot);
+        for (size_t h = 0; h < hp->n_kv_heads; h++) rope(k + h * hp->head_dim, cs, hp->n_rot);
+    }
+    qsf_kvcache_store(&f->kv, j->layer, j->past + c, k, f->v + (size_t)c * f->l.kv_stride);
+}
+
+/* Items are tiles of the cache: positions of one share cache lines. */
+static void rotate_and_store(void *arg, int worker, size_t begin, size_t end) {
+    const AttnJob *j = arg;
+    uint32_t first = j->past / QK_KV_TILE * QK_KV_TILE;
     (void)worker;
-    for (size_t c = begin; c < end; c++) {
-        float *q = f->q + c * f->l.q_stride, *k = f->k + c * f->l.kv_stride, *v = f->v + c * f->l.kv_stride;
-        const float *cs = f->cs + c * hp->n_rot;
-        if (hp->arch->rope != QSF_ROPE_NONE) {
-            for (size_t h = 0; h < hp->n_heads; h++) rope(q + h * hp->head_dim, cs, hp->n_rot);
-            for (size_t h = 0; h < hp->n_kv_heads; h++) rope(k + h * hp->head_dim, cs, hp->n_rot);
-        }
-        qsf_kvcache_store(&f->kv, j->layer, j->past + (uint32_t)c, k, v);
+    for (uint32_t c = 0; c < j->n_cols; c++) {
+        size_t tile = (j->past + c - first) / QK_KV_TILE;
+        if (tile >= begin && tile < end) rotate_and_store_column(j, c);
     }
 }
 
-/* Items are (head, column), columns fastest: one thread walks the same cached rows again and again. The
- * output takes the place of its query. */
+/* Columns from col on, piece `piece` of all heads. The output takes the place of its query. */
+static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piece) {
+    QsfForward *f = j->f;
+    uint32_t kv_head = piece / j->pieces, from = piece % j->pieces * j->heads, dim = f->model->hp.head_dim;
+    float *q = f->q + (size_t)col * f->l.q_stride + ((size_t)kv_head * j->group + from) * dim;
+    return (qk_attn){ .k = qsf_kvcache_k(&f->kv, j->layer, kv_head),
+                      .v = qsf_kvcache_v(&f->kv, j->layer, kv_head),
+                      .q = q,
+                      .y = q,
+                      .q_stride = f->l.q_stride,
+                      .y_stride = f->l.q_stride,
+                      .head_dim = dim,
+                      .n_cols = j->n_cols - col < j->cols ? j->n_cols - col : j->cols,
+                      .n_heads = j->group - from < j->heads ? j->group - from : j->heads,
+                      .pos = j->past + col,
+                      .scale = 1.0f / sqrtf((float)dim),
+                      .scratch = f->mem + f->l.attn + (size_t)worker * f->l.attn_stride };
+}
+
+/* Items are (piece of heads, block of columns). */
 static void attend(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
-    QsfForward *f = j->f;
-    const QsfHparams *hp = &f->model->hp;
-    const QsfKvCache *kv = &f->kv;
-    float *s = f->scores + (size_t)worker * f->l.score_stride;
-    float scale = 1.0f / sqrtf((float)hp->head_dim);
-    uint32_t group = hp->n_heads / hp->n_kv_heads;
     for (size_t i = begin; i < end; i++) {
-        uint32_t h = (uint32_t)(i / j->n_cols), c = (uint32_t)(i % j->n_cols);
-        size_t n = (size_t)j->past + c + 1;
-        float *q = f->q + c * (size_t)f->l.q_stride + h * (size_t)hp->head_dim;
-        kv->ops->scores(s, q, qsf_kvcache_k(kv, j->layer, h / group), kv->row, n, hp->head_dim, scale);
-        f->table->softmax(s, n);
-        kv->ops->mix(q, s, qsf_kvcache_v(kv, j->layer, h / group), kv->row, n, hp->head_dim);
+        qk_attn a = queries(j, worker, (uint32_t)(i % j->blocks) * j->cols, (uint32_t)(i / j->blocks));
+        j->f->kv.ops->attend(&a);
     }
+}
+
+/* One column, whose positions are many: items are (piece of heads, span). */
+static void attend_span(void *arg, int worker, size_t begin, size_t end) {
+    const AttnJob *j = arg;
+    size_t part = qk_attn_part(j->f->model->hp.head_dim);
+    for (size_t i = begin; i < end; i++) {
+        uint32_t piece = (uint32_t)(i / j->spans), span = (uint32_t)(i % j->spans);
+        size_t head = (size_t)(piece / j->pieces) * j->group + piece % j->pieces * j->heads;
+        qk_attn a = queries(j, worker, 0, piece);
+        j->f->kv.ops->attend_span(&a, span, j->f->parts + (head * j->spans + span) * part, j->spans * part);
+    }
+}
+
+static void attend_one_column(AttnJob *j, uint32_t items) {
+    QsfForward *f = j->f;
+    size_t dim = f->model->hp.head_dim, part = qk_attn_part(dim);
+    qsf_pool_run(f->pool, attend_span, j, (size_t)items * j->spans, 1);
+    for (size_t h = 0; h < f->model->hp.n_heads; h++)
+        f->kv.ops->merge(f->q + h * dim, f->parts + h * j->spans * part, j->spans, part, dim);
 }
 
 void qsf_attention(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols) {
-    AttnJob j = {f, layer, past, n_cols};
-    qsf_pool_run(f->pool, rotate_and_store, &j, n_cols, 1);
-    qsf_pool_run(f->pool, attend, &j, (size_t)n_cols * f->model->hp.n_heads, 1);
+    const QsfHparams *hp = &f->model->hp;
+    AttnJob j = { .f = f, .layer = layer, .past = past, .n_cols = n_cols, .group = hp->n_heads / hp->n_kv_heads };
+    uint32_t most = (uint32_t)qk_attn_queries(hp->head_dim);
+    j.heads = j.group < most ? j.group : most;
+    j.pieces = (j.group + j.heads - 1) / j.heads;
+    j.cols = most / j.heads;
+    j.blocks = (n_cols + j.cols - 1) / j.cols;
+    j.spans = (uint32_t)qk_kv_spans((size_t)past + n_cols);
+    uint32_t items = hp->n_kv_heads * j.pieces;
+    qsf_pool_run(f->pool, rotate_and_store, &j, (past % QK_KV_TILE + (size_t)n_cols + QK_KV_TILE - 1) / QK_KV_TILE, 1);
+    if (n_cols == 1 && j.spans > 1) {
+        attend_one_column(&j, items);
+    } else {
+        qsf_pool_run(f->pool, attend, &j, (size_t)items * j.blocks, 1);
+    }
 }

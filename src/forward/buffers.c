@@ -15,7 +15,7 @@ static void place_buffers(QsfForward *f) {
     f->up = work + (size_t)l->n_cols * l->ffn_stride;
     for (unsigned a = 0; a < QK_ACT_N; a++) f->act[a] = f->mem + l->act[a];
     f->cs = (float *)(void *)(f->mem + l->cs);
-    f->scores = (float *)(void *)(f->mem + l->scores);
+    f->parts = (float *)(void *)(f->mem + l->parts);
     f->exact_row = (float *)(void *)(f->mem + l->exact);
     f->row = f->mem + l->row;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* K/V rows by layer, head and position. */
+/* K/V tiles by layer, head and position. */
 #include "src/forward/kvcache.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, 
                        .n_kv_heads = hp->n_kv_heads,
                        .head_dim = hp->head_dim,
                        .ctx = ctx,
-                       .row = ops->row_bytes(hp->head_dim),
+                       .tile = ops->tile_bytes(hp->head_dim),
                        .ledger = ledger };
     return QSF_OK;
 }
@@ -33,26 +33,28 @@ void qsf_kvcache_free(QsfKvCache *c) {
     c->mem = NULL;
 }
 
+/* A run: the tiles of one layer, K or V, and head; of n positions. */
+static size_t run_bytes(const QsfKvCache *c, size_t n) { return qk_kv_tiles(n) * c->tile; }
+
 /* which: 0 = K, 1 = V. */
-static uint8_t *rows(const QsfKvCache *c, uint32_t layer, unsigned which, uint32_t head) {
+static uint8_t *tiles(const QsfKvCache *c, uint32_t layer, unsigned which, uint32_t head) {
     size_t index = ((size_t)layer * 2 + which) * c->n_kv_heads + head;
-    return c->mem + index * c->ctx * c->row;
+    return c->mem + index * run_bytes(c, c->ctx);
 }
 
 void qsf_kvcache_store(QsfKvCache *c, uint32_t layer, uint32_t pos, const float *k, const float *v) {
     for (uint32_t h = 0; h < c->n_kv_heads; h++) {
-        size_t at = (size_t)pos * c->row;
-        c->ops->store(rows(c, layer, 0, h) + at, k + (size_t)h * c->head_dim, c->head_dim);
-        c->ops->store(rows(c, layer, 1, h) + at, v + (size_t)h * c->head_dim, c->head_dim);
+        c->ops->store(tiles(c, layer, 0, h), 0, pos, k + (size_t)h * c->head_dim, c->head_dim);
+        c->ops->store(tiles(c, layer, 1, h), 1, pos, v + (size_t)h * c->head_dim, c->head_dim);
     }
 }
 
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t layer, uint32_t head) {
-    return rows(c, layer, 0, head);
+    return tiles(c, layer, 0, head);
 }
 
 const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t layer, uint32_t head) {
-    return rows(c, layer, 1, head);
+    return tiles(c, layer, 1, head);
 }
 
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
@@ -61,26 +63,24 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
 
 /* --- another context length --- */
 
-/* Runs of rows, one per layer, K or V, and head. */
 static size_t n_runs(const QsfKvCache *c) { return (size_t)c->n_layers * 2 * c->n_kv_heads; }
 
-/* The rows in use, from runs that are c->ctx positions apart to runs that are ctx apart. Towards the start
- * the first run moves first, away from it the last one: no run lands on another that has yet to move. */
+/* The tiles in use, from runs for c->ctx positions to runs for ctx. Towards the start the first run moves first, away from it the last one: no run lands on another that has yet to move. */
 static void move_runs(QsfKvCache *c, uint32_t ctx) {
-    size_t n = n_runs(c), used = c->n_past * c->row;
-    for (size_t i = 1; i < n && used > 0; i++) {
-        size_t run = ctx < c->ctx ? i : n - i;
-        memmove(c->mem + run * ctx * c->row, c->mem + run * c->ctx * c->row, used);
+    size_t n = n_runs(c), used = run_bytes(c, c->n_past), old = run_bytes(c, c->ctx), now = run_bytes(c, ctx);
+    for (size_t i = 1; i < n && used > 0 && now != old; i++) {
+        size_t run = now < old ? i : n - i;
+        memmove(c->mem + run * now, c->mem + run * old, used);
     }
     c->ctx = ctx;
 }
 
-/* Between the rows in use of one run and the next run nothing is worth its pages; beyond `touched` there are
+/* Between the tiles in use of one run and the next run nothing is worth its pages; beyond `touched` there are
  * none. */
 static void discard_gaps(QsfKvCache *c, uint64_t touched) {
-    size_t n = n_runs(c), run_bytes = c->ctx * c->row, used = c->n_past * c->row;
+    size_t n = n_runs(c), run = run_bytes(c, c->ctx), used = run_bytes(c, c->n_past);
     for (size_t i = 0; i < n; i++) {
-        uint64_t from = i * run_bytes + used, to = (i + 1) * run_bytes;
+        uint64_t from = i * run + used, to = (i + 1) * run;
         if (from >= touched) return;
         qsf_mem_discard(c->mem + from, to - from);
     }
@@ -96,7 +96,7 @@ static int resize_memory(QsfKvCache *c, uint64_t bytes, QsfErr *err) {
 }
 
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err) {
-    uint64_t need = qsf_pages(n_runs(c) * (uint64_t)ctx * c->row), touched = c->bytes;
+    uint64_t need = qsf_pages(n_runs(c) * (uint64_t)run_bytes(c, ctx)), touched = c->bytes;
     if (ctx < c->n_past) {
         return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it",
                            (unsigned)ctx, (unsigned)c->n_past);

@@ -66,7 +66,7 @@ struct QsfForward {
     float *spare;            /* work as room for logits (l.work_floats) */
     uint8_t *act[QK_ACT_N];  /* (n_cols) activation columns */
     float *cs;               /* (n_cols, n_rot / 2) pairs cos, sin */
-    float *scores;           /* (threads, ctx) */
+    float *parts;            /* (n_heads, spans of ctx) what attention leaves of one column */
     float *exact_row;        /* (threads, max_k) */
     uint8_t *row;            /* one packed embedding row */
     float *logits;           /* (n_vocab), LOGITS */

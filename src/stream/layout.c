@@ -71,7 +71,8 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->q_stride = qsf_pad16(hp->n_heads * hp->head_dim);
     l->kv_stride = qsf_pad16(hp->n_kv_heads * hp->head_dim);
     l->ffn_stride = qsf_pad16(hp->ffn);
-    l->score_stride = qsf_pad16(ctx);
+    l->attn_stride = (qk_attn_scratch(hp->head_dim) + 63) & ~(uint64_t)63;
+    uint64_t spans = ctx > QK_KV_SPAN ? qk_kv_spans(ctx) : 0;
     l->work_floats =
         n_cols * max_u64((uint64_t)l->q_stride + 2 * (uint64_t)l->kv_stride, 2 * (uint64_t)l->ffn_stride);
     l->x = place(l, 4ull * n_cols * l->x_stride);
@@ -82,7 +83,8 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
         l->act[a] = place(l, n_cols * l->act_stride[a]);
     }
     l->cs = place(l, 4ull * n_cols * hp->n_rot);
-    l->scores = place(l, 4u * (uint64_t)threads * l->score_stride);
+    l->attn = place(l, (uint64_t)threads * l->attn_stride);
+    l->parts = place(l, 4u * spans * hp->n_heads * qk_attn_part(hp->head_dim));
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);
     l->row = place(l, s->embed_row_bytes);
@@ -90,7 +92,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 }
 
 uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx) {
-    uint64_t per_head = (uint64_t)ctx * ops->row_bytes(hp->head_dim);
+    uint64_t per_head = (uint64_t)qk_kv_tiles(ctx) * ops->tile_bytes(hp->head_dim);
     return qsf_pages(2ull * hp->n_layers * hp->n_kv_heads * per_head);
 }
 

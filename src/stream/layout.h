@@ -39,7 +39,6 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t);
 typedef struct QsfLayout {
     uint32_t n_cols;                  /* columns: tokens computed at a time */
     uint32_t x_stride, q_stride, kv_stride, ffn_stride;
-    uint32_t score_stride;            /* floats per worker: ctx */
     uint64_t act_stride[QK_ACT_N];    /* bytes */
     uint64_t x;                       /* (n_cols, hidden) residual stream */
     uint64_t xn;                      /* (n_cols, hidden) normed input, then the projected output */
@@ -47,7 +46,9 @@ typedef struct QsfLayout {
     uint64_t work_floats;
     uint64_t act[QK_ACT_N];           /* (n_cols) activation columns */
     uint64_t cs;                      /* (n_cols, n_rot / 2) cos, sin */
-    uint64_t scores;                  /* (threads, ctx) */
+    uint64_t attn;                    /* (threads) scratch of the attention kernels */
+    uint64_t attn_stride;             /* bytes */
+    uint64_t parts;                   /* (n_heads, spans of ctx) parts of one column, if there is more than one */
     uint64_t exact;                   /* (threads, max_k), 0 bytes unless exact */
     uint64_t exact_stride;            /* floats */
     uint64_t row;                     /* one packed embedding row */

@@ -1,127 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* KV rows, half-float conversions, quantization of activations. */
+/* Half-float conversions, quantization of activations. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kernels/act.h"
 #include "tests/kernels/checkkern.h"
 
-enum { SLOT_ROWS, SLOT_Q, SLOT_Y, SLOT_S, MAX_N = 70 };
-
-static const size_t dims[] = { 1, 4, 8, 15, 16, 17, 32, 48, 64, 80, 96, 128, 160, 256 };
-static const size_t counts[] = { 1, 2, 3, 4, 5, 7, 8, 9, 33, 64 };
-
-/* n rows as the reference stores them, the last one ending at the guard page. */
-static char *make_rows(const qk_table *t, int kv, size_t dim, size_t n, size_t stride)
-{
-    float x[256];
-    char *base = ck_tail(SLOT_ROWS, (n - 1) * stride + t->kv[kv].row_bytes(dim));
-    for (size_t p = 0; p < n; p++) {
-        ck_fill_floats(x, dim, CK_RANDOM);
-        t->kv[kv].store(base + p * stride, x, dim);
-    }
-    return base;
-}
-
-static double row_at(int kv, const char *row, size_t i)
-{
-    float f;
-    uint16_t h;
-    if (kv == QK_KV_F16) {
-        memcpy(&h, row + 2 * i, sizeof h);
-        return ck_half(h);
-    }
-    memcpy(&f, row + 4 * i, sizeof f);
-    return (double)f;
-}
-
-static void score_case(const qk_table *t, int kv, size_t dim, size_t n, size_t stride)
-{
-    char *base = make_rows(t, kv, dim, n, stride);
-    float *q = ck_tail(SLOT_Q, dim * sizeof *q), *s = ck_dst(SLOT_Y, n);
-    const float scale = 0.125f + ck_uniform() * 0.1f;
-    ck_fill_floats(q, dim, CK_RANDOM);
-    t->kv[kv].scores(s, q, base, stride, n, dim, scale);
-    ck_dst_ok(SLOT_Y, n);
-    for (size_t p = 0; p < n; p++) {
-        double sum = 0, mags = 0;
-        for (size_t i = 0; i < dim; i++) {
-            const double v = (double)q[i] * row_at(kv, base + p * stride, i);
-            sum += v;
-            mags += fabs(v);
-        }
-        ck_near("score", p, (double)s[p], sum * (double)scale,
-                CK_EPS * ((double)dim / 4 + 8) * mags * (double)scale);
-    }
-}
-
-static void mix_case(const qk_table *t, int kv, size_t dim, size_t n, size_t stride)
-{
-    char *base = make_rows(t, kv, dim, n, stride);
-    float *s = ck_tail(SLOT_S, n * sizeof *s), *y = ck_dst(SLOT_Y, dim);
-    ck_fill_floats(s, n, CK_RANDOM);
-    t->kv[kv].mix(y, s, base, stride, n, dim);
-    ck_dst_ok(SLOT_Y, dim);
-    for (size_t i = 0; i < dim; i++) {
-        double sum = 0, mags = 0;
-        for (size_t p = 0; p < n; p++) {
-            const double v = (double)s[p] * row_at(kv, base + p * stride, i);
-            sum += v;
-            mags += fabs(v);
-        }
-        ck_near("mix", i, (double)y[i], sum, CK_EPS * ((double)n + 8) * mags);
-    }
-}
-
-typedef void (*kv_case)(const qk_table *t, int kv, size_t dim, size_t n, size_t stride);
-
-static void over_shapes(const qk_table *t, int kv, kv_case one)
-{
-    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
-        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-            const size_t row = t->kv[kv].row_bytes(dims[d]);
-            one(t, kv, dims[d], counts[c], c % 2 ? row : row * 3);
-        }
-}
-
-static void check_scores(const qk_table *t, int kv)
-{
-    over_shapes(t, kv, score_case);
-}
-
-static void check_mix(const qk_table *t, int kv)
-{
-    over_shapes(t, kv, mix_case);
-}
-
-static void check_store(const qk_table *t, int kv)
-{
-    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
-        float *x = ck_tail(SLOT_Q, dims[d] * sizeof *x);
-        char *row = ck_tail(SLOT_ROWS, t->kv[kv].row_bytes(dims[d]));
-        ck_fill_floats(x, dims[d], d % 2 ? CK_TINY : CK_RANDOM);
-        t->kv[kv].store(row, x, dims[d]);
-        for (size_t i = 0; i < dims[d]; i++) {
-            const double want = kv == QK_KV_F16 ? ck_half(qk_f32_to_f16(x[i])) : (double)x[i];
-            ck_near("store", i, row_at(kv, row, i), want, 0);
-        }
-    }
-}
-
-void ck_test_kv(const qk_table *t)
-{
-    for (int kv = 0; kv < QK_KV_N; kv++) {
-        const qk_kv_ops *ops = &t->kv[kv];
-        char name[32];
-        snprintf(name, sizeof name, "kv_%s_store", ops->name);
-        ck_check(name, (ck_fn)ops->store, check_store, t, kv);
-        snprintf(name, sizeof name, "kv_%s_scores", ops->name);
-        ck_check(name, (ck_fn)ops->scores, check_scores, t, kv);
-        snprintf(name, sizeof name, "kv_%s_mix", ops->name);
-        ck_check(name, (ck_fn)ops->mix, check_mix, t, kv);
-    }
-}
+enum { SLOT_ROWS, SLOT_Q, SLOT_Y };
 
 /* Nearest half of a double, ties to even, by search: slow and independent. */
 static double nearest_half(double x)

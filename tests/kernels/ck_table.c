@@ -62,7 +62,7 @@ static void check_ops(const qk_table *t)
             ck_error("quantize %d is missing", i);
     for (int i = 0; i < QK_KV_N; i++) {
         const qk_kv_ops *kv = &t->kv[i];
-        if (!kv->name || !kv->row_bytes || !kv->store || !kv->scores || !kv->mix)
+        if (!kv->name || !kv->tile_bytes || !kv->store || !kv->load || !kv->attend || !kv->attend_span || !kv->merge)
             ck_error("KV format %d is incomplete", i);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* KV cache: every (layer, head, position) has its own row, sizes are charged, truncation forgets, another
+/* KV cache: every (layer, head, position) has its own place, sizes are charged, truncation forgets, another
  * context length keeps what is there and touches no page more. */
+#include <math.h>
 #include <sys/mman.h>
 
 #include "src/forward/kvcache.h"
@@ -28,24 +29,24 @@ static void fill(QsfKvCache *c) {
     }
 }
 
-static float element(const QsfKvCache *c, const uint8_t *row, size_t i) {
-    if (c->row == DIM * sizeof(float)) {
-        float x;
-        memcpy(&x, row + i * sizeof x, sizeof x);
-        return x;
+static bool is_q8(const QsfKvCache *c) { return strcmp(c->ops->name, "q8") == 0; }
+
+/* Position pos of K (which 0) or V holds want, q8 within half a step of the largest number here. */
+static void expect(const QsfKvCache *c, uint32_t l, uint32_t h, uint32_t pos, unsigned which, const float *want) {
+    float got[64];
+    c->ops->load(got, which == 0 ? qsf_kvcache_k(c, l, h) : qsf_kvcache_v(c, l, h), (int)which, pos, c->head_dim);
+    for (uint32_t i = 0; i < c->head_dim; i++) {
+        assert_true(is_q8(c) ? fabsf(got[i] - want[i]) <= 2047.0f / 253 : got[i] == want[i]);
     }
-    uint16_t h;
-    memcpy(&h, row + i * sizeof h, sizeof h);
-    return qk_f16_to_f32(h);
 }
 
 static void check_rows(const QsfKvCache *c) {
     for (uint32_t l = 0; l < LAYERS; l++) {
         for (uint32_t p = 0; p < CTX; p++) {
-            for (size_t i = 0; i < HEADS * DIM; i++) {
-                uint32_t h = (uint32_t)(i / DIM);
-                assert_true(element(c, qsf_kvcache_k(c, l, h) + p * c->row, i % DIM) == value(l, p, 0, i));
-                assert_true(element(c, qsf_kvcache_v(c, l, h) + p * c->row, i % DIM) == value(l, p, 1, i));
+            for (unsigned i = 0; i < HEADS * 2; i++) {
+                float want[DIM];
+                for (size_t d = 0; d < DIM; d++) want[d] = value(l, p, i % 2, i / 2 * DIM + d);
+                expect(c, l, i / 2, p, i % 2, want);
             }
         }
     }
@@ -61,8 +62,8 @@ static void test_rows(void **state) {
         QsfErr err = { 0 };
         qsf_ledger_init(&ledger, 0);
         qsf_test_expect_ok(qsf_kvcache_init(&c, &hp, &t.kv[kind], CTX, &ledger, &err), &err);
-        assert_int_equal(c.row, t.kv[kind].row_bytes(DIM));
-        assert_true(ledger.used[QSF_MEM_KV] >= 2ull * LAYERS * HEADS * CTX * c.row);
+        assert_int_equal(c.tile, t.kv[kind].tile_bytes(DIM));
+        assert_true(ledger.used[QSF_MEM_KV] >= 2ull * LAYERS * HEADS * c.tile * ((CTX + 15) / 16));
         fill(&c);
         check_rows(&c);
         qsf_kvcache_free(&c);
@@ -122,24 +123,13 @@ static void store_position(QsfKvCache *c, uint32_t pos) {
     }
 }
 
-static float any_element(const QsfKvCache *c, const uint8_t *row, size_t i) {
-    if (c->row == c->head_dim * sizeof(float)) {
-        float x;
-        memcpy(&x, row + i * sizeof x, sizeof x);
-        return x;
-    }
-    uint16_t h;
-    memcpy(&h, row + i * sizeof h, sizeof h);
-    return qk_f16_to_f32(h);
-}
-
 static void check_positions(const QsfKvCache *c) {
     for (uint32_t l = 0; l < c->n_layers; l++) {
         for (uint32_t p = 0; p < c->n_past; p++) {
-            for (size_t i = 0; i < (size_t)c->n_kv_heads * c->head_dim; i++) {
-                uint32_t h = (uint32_t)(i / c->head_dim), d = (uint32_t)(i % c->head_dim);
-                assert_true(any_element(c, qsf_kvcache_k(c, l, h) + p * c->row, d) == mark(l, p, 0, i));
-                assert_true(any_element(c, qsf_kvcache_v(c, l, h) + p * c->row, d) == mark(l, p, 1, i));
+            for (unsigned i = 0; i < c->n_kv_heads * 2; i++) {
+                float want[64];
+                for (size_t d = 0; d < c->head_dim; d++) want[d] = mark(l, p, i % 2, i / 2 * c->head_dim + d);
+                expect(c, l, i / 2, p, i % 2, want);
             }
         }
     }
@@ -163,7 +153,7 @@ static void random_resizes(const QsfHparams *shape, const qk_kv_ops *ops, uint32
         qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, &err), &err);
         assert_int_equal(c.ctx, ctx);
         assert_int_equal(ledger.used[QSF_MEM_KV], c.bytes);
-        assert_true(c.bytes >= 2ull * c.n_layers * c.n_kv_heads * ctx * c.row && c.bytes % 4096 == 0);
+        assert_true(c.bytes >= 2ull * c.n_layers * c.n_kv_heads * c.tile * ((ctx + 15) / 16) && c.bytes % 4096 == 0);
         check_positions(&c);
     }
     qsf_kvcache_free(&c);
@@ -208,7 +198,7 @@ static void test_untouched(void **state) {
     madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);
     assert_int_equal(resident_pages(&c), 0);
     for (c.n_past = 0; c.n_past < 100; c.n_past++) store_position(&c, c.n_past);
-    const size_t runs = 6, most = runs * (100 * c.row / 4096 + 2);
+    const size_t runs = 6, most = runs * (7 * c.tile / 4096 + 2);
     for (size_t i = 0; i < sizeof ctxs / sizeof *ctxs; i++) {
         qsf_test_expect_ok(qsf_kvcache_resize(&c, ctxs[i], &err), &err);
         madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Powers of two for any vector of v_<isa>.h: what attention weighs its positions with. */
+#ifndef QSF_KERNELS_GENERIC_KV_EXP_H
+#define QSF_KERNELS_GENERIC_KV_EXP_H
+
+#define KV_LOG2E 1.44269504f
+
+/* 2^x for x <= 0 within about one unit in the last place; 2^0 is 1; below 2^-149 it is 0; keeps NaN. x = n + r with
+ * |r| <= 1/2: 2^r by the polynomial of degree 6 with the least largest relative error (2.6e-9) among those that are
+ * 1 at 0, times 2^n. The same bits wherever v_fma rounds once. */
+QK_INLINE vf kv_exp2(vf x)
+{
+    static const float series[] = { 0x1.5f7276p-10f, 0x1.3b270ep-7f, 0x1.c6ae72p-5f, 0x1.ebfbe2p-3f,
+                                    0x1.62e432p-1f, 1.0f };
+    const vf round = v_set(0x1.8p23f); /* adding it leaves no bits behind the point */
+    x = v_max(v_set(-200.0f), x);
+    const vf n = v_sub(v_add(x, round), round), r = v_sub(x, n);
+    vf p = v_set(0x1.470b4ap-13f);
+    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++)
+        p = v_fma(p, r, v_set(series[i]));
+    return v_ldexp(p, n);
+}
+
+QK_INLINE float kv_exp2_one(float x)
+{
+    float lanes[V];
+    v_store(lanes, kv_exp2(v_set(x)));
+    return lanes[0];
+}
+
+#endif

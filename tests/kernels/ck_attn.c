@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cached K and V: what is stored comes back; attention against softmax in float64, alone and together, whole and in
+ * spans, causal and in a window, with nonsense behind the last position. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/kernels/checkkern.h"
+
+enum { SLOT_K, SLOT_V, SLOT_Q, SLOT_Y, SLOT_SCRATCH, SLOT_PART, MAX_DIM = 256, MAX_N = 2400 };
+
+static const size_t dims[] = { 1, 7, 8, 15, 16, 17, 32, 33, 64, 72, 80, 96, 128, 256 };
+
+typedef struct shape {
+    size_t dim, cols, heads, pos, window;
+} shape;
+
+/* --- store --- */
+
+static void check_position(const qk_table *t, int kv, int which, const float *x, size_t pos, size_t dim, char *tiles)
+{
+    float got[MAX_DIM], max = 0;
+    t->kv[kv].store(tiles, which, pos, x, dim);
+    t->kv[kv].load(got, tiles, which, pos, dim);
+    for (size_t i = 0; i < dim; i++)
+        max = fmaxf(max, fabsf(x[i]));
+    for (size_t i = 0; i < dim; i++) {
+        const double want = kv == QK_KV_F16 ? ck_half(qk_f32_to_f16(x[i])) : (double)x[i];
+        /* q8: half a step, whose size is a half, rounded up. */
+        ck_near("store", i, (double)got[i], want,
+                kv == QK_KV_Q8 ? (double)max / 254 * (1 + 0x1p-10) + 0x1p-25 : 0);
+    }
+}
+
+/* Every position of two tiles, in any order: none may disturb another. */
+static void check_store(const qk_table *t, int kv)
+{
+    static float x[32][MAX_DIM];
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+        for (int which = 0; which < 2; which++) {
+            const size_t dim = dims[d], bytes = 2 * t->kv[kv].tile_bytes(dim);
+            char *tiles = ck_tail(SLOT_K, bytes);
+            float *row = ck_tail(SLOT_Q, dim * sizeof *row);
+            memset(tiles, 0xff, bytes);
+            if (bytes % 32)
+                ck_error("a tile of %zu bytes", bytes / 2);
+            for (size_t p = 0; p < 32; p++) {
+                ck_fill_floats(x[p], dim, d % 3 == 1 ? CK_TINY : CK_RANDOM);
+                memcpy(row, x[p], dim * sizeof *row);
+                t->kv[kv].store(tiles, which, p * 13 % 32, row, dim);
+            }
+            for (size_t p = 0; p < 32; p++)
+                check_position(t, kv, which, x[p], p * 13 % 32, dim, tiles);
+        }
+}
+
+/* --- attention --- */
+
+/* Positions [0, n), the rest of the last tile full of NaN. A few keys are large: the maximum moves. */
+static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k, char *v, size_t bytes)
+{
+    float x[MAX_DIM];
+    memset(k, 0xff, bytes);
+    memset(v, 0xff, bytes);
+    for (size_t p = 0; p < n; p++) {
+        ck_fill_floats(x, dim, CK_RANDOM);
+        for (size_t i = 0; ck_below(16) == 0 && i < dim; i++)
+            x[i] *= 4;
+        t->kv[kv].store(k, 0, p, x, dim);
+        ck_fill_floats(x, dim, CK_RANDOM);
+        t->kv[kv].store(v, 1, p, x, dim);
+    }
+}
+
+/* Position range of column c. */
+static size_t range(const shape *s, size_t c, size_t *end)
+{
+    *end = s->pos + c + 1;
+    return s->window && *end > s->window ? *end - s->window : 0;
+}
+
+static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h)
+{
+    static double s[MAX_N], y[MAX_DIM], mag[MAX_DIM];
+    const float *q = a->q + c * a->q_stride + h * sh->dim, *got = a->y + c * a->y_stride + h * sh->dim;
+    float x[MAX_DIM];
+    size_t end;
+    const size_t start = range(sh, c, &end);
+    double m = -INFINITY, worst = 0, sum = 0;
+    for (size_t p = start; p < end; p++) {
+        double mags = 0;
+        s[p] = 0;
+        t->kv[kv].load(x, a->k, 0, p, sh->dim);
+        for (size_t i = 0; i < sh->dim; i++) {
+            s[p] += (double)q[i] * (double)x[i] * (double)a->scale;
+            mags += fabs((double)q[i] * (double)x[i] * (double)a->scale);
+        }
+        worst = fmax(worst, mags * (double)(sh->dim + 8) + 2 * fabs(s[p]));
+        m = fmax(m, s[p]);
+    }
+    memset(y, 0, sizeof y);
+    memset(mag, 0, sizeof mag);
+    for (size_t p = start; p < end; p++) {
+        const double w = exp(s[p] - m);
+        sum += w;
+        t->kv[kv].load(x, a->v, 1, p, sh->dim);
+        for (size_t i = 0; i < sh->dim; i++) {
+            y[i] += w * (double)x[i];
+            mag[i] += w * fabs((double)x[i]);
+        }
+    }
+    for (size_t i = 0; i < sh->dim; i++)
+        ck_near("attention", i, (double)got[i], y[i] / sum,
+                CK_EPS * (2 * worst + (double)(end - start) + 32) * mag[i] / sum);
+}
+
+static void same_bits(const char *what, const float *got, const float *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&got[i], &want[i], sizeof *got) != 0) {
+            ck_error("%s: element %zu is %.9g, was %.9g", what, i, (double)got[i], (double)want[i]);
+            return;
+        }
+}
+
+/* One query by itself, and from its spans. */
+static void check_alone(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h)
+{
+    const qk_kv_ops *ops = &t->kv[kv];
+    const float *want = a->y + c * a->y_stride + h * sh->dim;
+    const size_t spans = qk_kv_spans(sh->pos + c + 1), stride = qk_attn_part(sh->dim) + 16;
+    float y[MAX_DIM], *part = ck_tail64(SLOT_PART, spans * stride * sizeof *part);
+    qk_attn one = *a;
+    one.q = a->q + c * a->q_stride + h * sh->dim;
+    one.y = y;
+    one.n_cols = one.n_heads = 1;
+    one.pos = sh->pos + c;
+    ops->attend(&one);
+    same_bits("alone", y, want, sh->dim);
+    one.y = NULL;
+    for (size_t s = spans; s-- > 0;)
+        ops->attend_span(&one, s, part + s * stride, stride);
+    ops->merge(y, part, spans, stride, sh->dim);
+    same_bits("spans", y, want, sh->dim);
+}
+
+/* AVX2 and all above it give the same bits. */
+static void check_level(const qk_table *t, int kv, const qk_attn *a, size_t floats)
+{
+    qk_table low;
+    if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI)
+        return;
+    float *y = malloc(floats * sizeof *y);
+    qk_attn b = *a;
+    if (!y)
+        exit(1);
+    memcpy(y, a->y, floats * sizeof *y);
+    b.y = y;
+    qk_table_init(&low, QK_LEVEL_AVX2);
+    low.kv[kv].attend(&b);
+    same_bits("avx2", y, a->y, floats);
+    free(y);
+}
+
+static void attend_case(const qk_table *t, int kv, shape sh)
+{
+    const size_t n = sh.pos + sh.cols, bytes = qk_kv_tiles(n) * t->kv[kv].tile_bytes(sh.dim);
+    const size_t row = sh.heads * sh.dim, floats = (sh.cols - 1) * (row + 3) + row;
+    float *q = ck_tail(SLOT_Q, floats * sizeof *q), *y = ck_dst(SLOT_Y, floats);
+    char *k = ck_tail(SLOT_K, bytes), *v = ck_tail(SLOT_V, bytes);
+    const qk_attn a = { .k = k, .v = v, .q = q, .y = y,
+                        .q_stride = row + 3, .y_stride = row + 3, .head_dim = sh.dim, .n_cols = sh.cols,
+                        .n_heads = sh.heads, .pos = sh.pos, .window = sh.window,
+                        .scale = 1.0f / sqrtf((float)sh.dim),
+                        .scratch = ck_tail64(SLOT_SCRATCH, qk_attn_scratch(sh.dim)) };
+    make_cache(t, kv, sh.dim, n, k, v, bytes);
+    ck_fill_floats(q, floats, CK_RANDOM);
+    memset(a.scratch, 0xff, qk_attn_scratch(sh.dim));
+    t->kv[kv].attend(&a);
+    ck_dst_ok(SLOT_Y, floats);
+    for (size_t c = 0; c < sh.cols; c++)
+        for (size_t h = 0; h < sh.heads; h++) {
+            check_truth(t, kv, &a, &sh, c, h);
+            if ((c + h) % 3 == 0)
+                check_alone(t, kv, &a, &sh, c, h);
+        }
+    check_level(t, kv, &a, floats);
+    if (ck_failed())
+        ck_error("dim %zu, %zu columns, %zu heads, position %zu, window %zu", sh.dim, sh.cols, sh.heads, sh.pos,
+                 sh.window);
+}
+
+static void check_attend(const qk_table *t, int kv)
+{
+    static const shape far[] = { { 8, 3, 2, 1022, 0 }, { 64, 1, 8, 2200, 0 }, { 64, 5, 1, 2046, 1025 },
+                                 { 17, 8, 8, 1100, 100 }, { 32, 9, 7, 2040, 1016 }, { 80, 2, 1, 1500, 1 } };
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+        for (int rep = 0; rep < 12 && !ck_failed(); rep++) {
+            shape s = { .dim = dims[d] };
+            const size_t most = qk_attn_queries(s.dim) < 24 ? qk_attn_queries(s.dim) : 24;
+            s.heads = 1 + ck_below(rep % 3 == 0 ? 2 : most);
+            s.cols = 1 + ck_below(most / s.heads);
+            s.pos = rep < 4 ? ck_below(20) : ck_below(rep < 10 ? 130 : 300);
+            s.window = rep % 4 == 3 ? 1 + ck_below(100) : 0;
+            attend_case(t, kv, s);
+        }
+    for (size_t i = 0; i < sizeof far / sizeof *far && !ck_failed(); i++)
+        attend_case(t, kv, far[i]);
+}
+
+/* A query, a key or a value that is no number shows where it is seen, and nowhere else. */
+static void check_nan(const qk_table *t, int kv)
+{
+    enum { DIM = 24, COLS = 20, BAD = 11 };
+    const size_t bytes = qk_kv_tiles(COLS) * t->kv[kv].tile_bytes(DIM);
+    float q[COLS * DIM], y[COLS * DIM], x[DIM];
+    char *k = ck_tail(SLOT_K, bytes), *v = ck_tail(SLOT_V, bytes);
+    for (int which = 0; which < 3; which++) {
+        const qk_attn a = { .k = k, .v = v, .q = q, .y = y, .q_stride = DIM, .y_stride = DIM, .head_dim = DIM,
+                            .n_cols = COLS, .n_heads = 1, .scale = 1,
+                            .scratch = ck_tail64(SLOT_SCRATCH, qk_attn_scratch(DIM)) };
+        make_cache(t, kv, DIM, COLS, k, v, bytes);
+        ck_fill_floats(q, COLS * DIM, CK_RANDOM);
+        for (size_t i = 0; i < DIM; i++)
+            x[i] = i == 3 ? NAN : 1;
+        if (which < 2)
+            t->kv[kv].store(which == 0 ? k : v, which, BAD, x, DIM);
+        else
+            memcpy(q + BAD * DIM, x, sizeof x);
+        t->kv[kv].attend(&a);
+        for (size_t c = 0; c < COLS; c++)
+            if ((isnan(y[c * DIM + 3]) != 0) != (which < 2 ? c >= BAD : c == BAD))
+                ck_error("NaN in %d: column %zu is %g", which, c, (double)y[c * DIM + 3]);
+    }
+}
+
+static void check_attend_all(const qk_table *t, int kv)
+{
+    check_attend(t, kv);
+    check_nan(t, kv);
+}
+
+void ck_test_kv(const qk_table *t)
+{
+    for (int kv = 0; kv < QK_KV_N; kv++) {
+        const qk_kv_ops *ops = &t->kv[kv];
+        char name[32];
+        snprintf(name, sizeof name, "kv_%s_store", ops->name);
+        ck_check(name, (ck_fn)ops->store, check_store, t, kv);
+        snprintf(name, sizeof name, "kv_%s_attend", ops->name);
+        ck_check(name, (ck_fn)ops->attend, check_attend_all, t, kv);
+    }
+}

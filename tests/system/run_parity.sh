@@ -7,7 +7,8 @@ cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/parity
 [ -d "$cases" ] || skip "$cases is absent"
 
 value() { sed -n "s/.*\"$2\": *\([-0-9.e]*\).*/\1/p" "$1" | head -n 1; }
-for c in llama llama3 llama_linear quant_f16 quant_bf16 quant_q8_0 quant_q4_0 quant_q4_1 quant_q5_0 quant_q5_1 quant_q4_k_m quant_q5_k_m quant_q6_k; do
+for c in llama llama3 llama_linear quant_f16 quant_bf16 quant_q8_0 quant_q4_0 quant_q4_1 quant_q5_0 quant_q5_1 \
+    quant_q4_k_m quant_q5_k_m quant_q6_k quant_q2_k quant_q3_k_m quant_iq4_nl quant_iq4_xs quant_tq1_0 quant_tq2_0; do
     dir=$cases/$c
     [ -f "$dir/model.gguf" ] || { echo "skip: $dir is absent"; continue; }
     expect 0 '' "$run" --parity "$dir" --exact --max-kl 1e-5

@@ -159,7 +159,10 @@ static void test_same_bits_q8_0(void **state) {
 static void test_same_bits_files(void **state) {
     (void)state;
     static const char *const files[] = {"models/stories260K.gguf", "parity/quant_q4_k_m/model.gguf",
-                                        "parity/quant_q6_k/model.gguf", "parity/quant_q5_1/model.gguf"};
+                                        "parity/quant_q6_k/model.gguf", "parity/quant_q5_1/model.gguf",
+                                        "parity/quant_q2_k/model.gguf", "parity/quant_q3_k_m/model.gguf",
+                                        "parity/quant_iq4_nl/model.gguf", "parity/quant_iq4_xs/model.gguf",
+                                        "parity/quant_tq1_0/model.gguf", "parity/quant_tq2_0/model.gguf"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *file = qsf_test_data(files[i]);
         if (file == NULL) skip();
@@ -488,7 +491,9 @@ static void test_parity(void **state) {
     static const char *const cases[] = { "llama",      "llama3",     "llama_linear", "quant_f16",
                                          "quant_bf16", "quant_q8_0", "quant_q4_0",   "quant_q4_1",
                                          "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m",
-                                         "quant_q6_k" };
+                                         "quant_q6_k", "quant_q2_k", "quant_q3_k_m",
+                                         "quant_iq4_nl", "quant_iq4_xs", "quant_tq1_0",
+                                         "quant_tq2_0" };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char rel[64], model[1024], tokens[1024], logits[1024], about[1024];
         snprintf(rel, sizeof rel, "parity/%s", cases[i]);

@@ -306,7 +306,9 @@ static void test_parity_cases(void **state) {
     static const char *const names[] = { "llama",      "llama3",     "llama_linear", "quant_f16",
                                          "quant_bf16", "quant_q8_0", "quant_q4_0",   "quant_q4_1",
                                          "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m",
-                                         "quant_q6_k" };
+                                         "quant_q6_k", "quant_q2_k", "quant_q3_k_m",
+                                         "quant_iq4_nl", "quant_iq4_xs", "quant_tq1_0",
+                                         "quant_tq2_0" };
     int opened = 0;
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

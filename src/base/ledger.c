@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "src/base/ledger_impl.h"
+
 #define MIB 1048576.0
 
 static const char *const cat_names[QSF_MEM_N] = {
@@ -151,7 +153,7 @@ static QsfRegion *region_at(QsfLedger *l, QsfMemCat cat, const void *p) {
     return most;
 }
 
-static void region_add(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t bytes) {
+void qsf_region_add(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t bytes) {
     pthread_mutex_lock(&l->lock);
     QsfRegion *r = region_for(l, cat, what);
     r->count++;
@@ -160,9 +162,8 @@ static void region_add(QsfLedger *l, QsfMemCat cat, const char *what, const void
     pthread_mutex_unlock(&l->lock);
 }
 
-/* A mapping of `old` bytes at p has become one of `bytes` at q; 0 bytes = it is gone. what may be NULL. */
-static void region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t old,
-                          const void *q, uint64_t bytes) {
+void qsf_region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t old,
+                       const void *q, uint64_t bytes) {
     pthread_mutex_lock(&l->lock);
     QsfRegion *r = what != NULL ? region_named(l, cat, what) : region_at(l, cat, p);
     if (r != NULL && r->count > 0) {
@@ -179,14 +180,14 @@ static atomic_uint_fast64_t fail_in; /* mappings from now on until one fails; 0 
 
 void qsf_mem_inject_failure(uint64_t n) { atomic_store(&fail_in, n); }
 
-static bool fails_now(void) {
+bool qsf_mem_fails_now(void) {
     uint_fast64_t n = atomic_load_explicit(&fail_in, memory_order_relaxed);
     while (n > 0 && !atomic_compare_exchange_weak(&fail_in, &n, n - 1)) {
     }
     return n == 1;
 }
 
-static int no_memory(const char *what, uint64_t bytes, QsfErr *err) {
+int qsf_mem_none(const char *what, uint64_t bytes, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %.2f MB: %s", what, (double)bytes / MIB,
                        strerror(ENOMEM));
 }
@@ -197,21 +198,21 @@ int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, v
     int rc = qsf_ledger_reserve(l, cat, bytes, what, err);
     if (rc != QSF_OK) return rc;
     /* Half the address space is more than any machine has; the kernel refuses the rest. */
-    void *p = bytes > SIZE_MAX / 2 || fails_now()
+    void *p = bytes > SIZE_MAX / 2 || qsf_mem_fails_now()
                   ? MAP_FAILED
                   : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes);
-        return no_memory(what, bytes, err);
+        return qsf_mem_none(what, bytes, err);
     }
-    region_add(l, cat, what, p, bytes);
+    qsf_region_add(l, cat, what, p, bytes);
     *out = p;
     return QSF_OK;
 }
 
 void qsf_mem_unmap_named(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes, const char *what) {
     if (p == NULL || bytes == 0) return;
-    region_change(l, cat, what, p, bytes, NULL, 0);
+    qsf_region_change(l, cat, what, p, bytes, NULL, 0);
     munmap(p, (size_t)bytes);
     qsf_ledger_release(l, cat, bytes);
 }
@@ -223,9 +224,9 @@ void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes) {
 int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what, void **p,
                    QsfErr *err) {
     if (bytes == old) return QSF_OK;
-    if (old != 0 && bytes != 0 && fails_now()) return no_memory(what, bytes, err);
+    if (old != 0 && bytes != 0 && qsf_mem_fails_now()) return qsf_mem_none(what, bytes, err);
     if (bytes < old) {
-        region_change(l, cat, what, *p, old, *p, bytes);
+        qsf_region_change(l, cat, what, *p, old, *p, bytes);
         munmap((char *)*p + bytes, (size_t)(old - bytes));
         qsf_ledger_release(l, cat, old - bytes);
         if (bytes == 0) *p = NULL;
@@ -237,9 +238,9 @@ int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, co
     void *q = mremap(*p, (size_t)old, (size_t)bytes, MREMAP_MAYMOVE);
     if (q == MAP_FAILED) {
         qsf_ledger_release(l, cat, bytes - old);
-        return no_memory(what, bytes, err);
+        return qsf_mem_none(what, bytes, err);
     }
-    region_change(l, cat, what, *p, old, q, bytes);
+    qsf_region_change(l, cat, what, *p, old, q, bytes);
     *p = q;
     return QSF_OK;
 }

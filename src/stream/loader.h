@@ -24,8 +24,8 @@ typedef struct QsfWeightUnit {
     uint32_t chunk_items;             /* of a streamed chunk */
     uint32_t piece_items;             /* of a job that pins */
     const qk_weight_ops *pack[QSF_UNIT_TENSORS]; /* how pinned rows are interleaved (packed.h); NULL: not at all */
-    uint8_t *pin[QSF_UNIT_TENSORS];   /* starts with the window that holds row 0 */
-    uint64_t pin_bytes[QSF_UNIT_TENSORS];
+    uint8_t *pin[QSF_UNIT_TENSORS];   /* its place, which starts with the window that holds row 0 */
+    uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that is there */
 } QsfWeightUnit;
 
 typedef struct QsfLoaderOptions {

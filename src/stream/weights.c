@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/space.h"
 #include "src/stream/layout.h"
 #include "src/stream/loader.h"
 #include "src/stream/changed.h"
@@ -22,6 +23,7 @@ struct QsfWeights {
     QsfWeightUnit *units;   /* (n_units), META */
     uint64_t units_bytes;
     uint32_t n_units;
+    QsfSpace pins;          /* a place for every tensor, side by side */
     uint8_t *group;         /* scratch for a group of packed rows; PINNED */
     uint64_t group_bytes;
     QsfLoader *loader;      /* NULL while parked */
@@ -51,11 +53,9 @@ static uint32_t pinned_rows(const QsfWeightUnit *u, unsigned t) {
 static int size_pins(QsfWeights *w, QsfWeightUnit *u, bool shrink_only, QsfErr *err) {
     for (unsigned t = 0; t < u->u.n; t++) {
         uint64_t want = qsf_tensor_pinned_bytes(&u->u, t, pinned_rows(u, t));
-        void *p = u->pin[t];
-        if (want == u->pin_bytes[t] || (shrink_only && want > u->pin_bytes[t])) continue;
-        int rc = qsf_mem_resize(w->ledger, QSF_MEM_PINNED, u->pin_bytes[t], want, PIN_NAME, &p, err);
+        if (shrink_only && want > u->pin_bytes[t]) continue;
+        int rc = qsf_space_resize(w->ledger, QSF_MEM_PINNED, PIN_NAME, u->pin[t], u->pin_bytes[t], want, err);
         if (rc != QSF_OK) return rc;
-        u->pin[t] = p;
         u->pin_bytes[t] = want;
     }
     return QSF_OK;
@@ -152,6 +152,22 @@ static int map_group(QsfWeights *w, const qk_table *table, QsfErr *err) {
     return rc;
 }
 
+/* Places of whole tensors in the order of their use, with the skew of the file's windows. */
+static int place_pins(QsfWeights *w, QsfErr *err) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < w->n_units; i++) bytes += qsf_unit_pinned_bytes(&w->units[i].u, w->units[i].u.items);
+    int rc = qsf_space_open(&w->pins, bytes, PIN_NAME, err);
+    uint8_t *p = w->pins.base;
+    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) {
+        QsfWeightUnit *u = &w->units[i];
+        for (unsigned t = 0; t < u->u.n; t++) {
+            u->pin[t] = p;
+            p += qsf_tensor_pinned_bytes(&u->u, t, u->u.rows[t]);
+        }
+    }
+    return rc;
+}
+
 static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
     void *mem;
     w->n_units = o->plan->n_units;
@@ -163,7 +179,8 @@ static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
         qsf_unit_at(w->model, i, &w->units[i].u);
         if (o->table != NULL) qsf_packed_choose(&w->units[i], o->table, o->pack_types);
     }
-    return o->table != NULL && o->pack_types != 0 ? map_group(w, o->table, err) : QSF_OK;
+    rc = place_pins(w, err);
+    return rc == QSF_OK && o->table != NULL && o->pack_types != 0 ? map_group(w, o->table, err) : rc;
 }
 
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err) {
@@ -186,12 +203,14 @@ int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err
 }
 
 void qsf_weights_destroy(QsfWeights *w) {
+    QsfErr none = {0};
     if (w == NULL) return;
     qsf_loader_destroy(w->loader);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
-        for (unsigned t = 0; t < w->units[i].u.n; t++)
-            qsf_mem_unmap(w->ledger, QSF_MEM_PINNED, w->units[i].pin[t], w->units[i].pin_bytes[t]);
+        w->units[i].pinned_items = 0;
+        size_pins(w, &w->units[i], true, &none);
     }
+    qsf_space_close(&w->pins);
     qsf_mem_unmap_named(w->ledger, QSF_MEM_PINNED, w->group, w->group_bytes, "group of rows");
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
     pthread_mutex_destroy(&w->io_lock);

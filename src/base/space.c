@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reserved addresses are an inaccessible mapping; memory comes and goes by changing its protection. Neighbouring parts
+ * then are one mapping for the kernel, and huge pages cross their borders. */
+#include "src/base/space.h"
+
+#include <sys/mman.h>
+
+#include "src/base/ledger_impl.h"
+
+#define HUGE ((uint64_t)2 << 20)
+
+static void ask_for_huge(void *p, uint64_t bytes) {
+#ifdef MADV_HUGEPAGE
+    madvise(p, (size_t)bytes, MADV_HUGEPAGE); /* where there are none, small ones do */
+#else
+    (void)p;
+    (void)bytes;
+#endif
+}
+
+/* A huge page that is cut is given back as a whole or not at all, unless it was split before. Calling a part of it cold
+ * splits it and does nothing else of note. */
+static void split_huge(uint8_t *cut) {
+#ifdef MADV_COLD
+    uint64_t head = (uintptr_t)cut % HUGE;
+    if (head != 0) madvise(cut - head, (size_t)head, MADV_COLD);
+#else
+    (void)cut;
+#endif
+}
+
+int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err) {
+    *s = (QsfSpace){ .map_bytes = bytes == 0 ? 0 : bytes + HUGE };
+    if (bytes == 0) return QSF_OK;
+    void *p = bytes > SIZE_MAX / 2 || qsf_mem_fails_now()
+                  ? MAP_FAILED
+                  : mmap(NULL, (size_t)s->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return qsf_mem_none(what, bytes, err);
+    s->map = p;
+    s->base = (uint8_t *)p + (HUGE - (uintptr_t)p % HUGE) % HUGE;
+    ask_for_huge(s->base, bytes);
+    return QSF_OK;
+}
+
+void qsf_space_close(QsfSpace *s) {
+    if (s->map != NULL) munmap(s->map, (size_t)s->map_bytes);
+    *s = (QsfSpace){ 0 };
+}
+
+static void shrink(uint8_t *from, uint64_t bytes) {
+    split_huge(from);
+    split_huge(from + bytes);
+    void *p = mmap(from, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (p == MAP_FAILED) madvise(from, (size_t)bytes, MADV_DONTNEED);
+    else ask_for_huge(from, bytes);
+}
+
+static void note_region(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old, uint64_t bytes) {
+    if (old == 0) qsf_region_add(l, cat, what, p, bytes);
+    else qsf_region_change(l, cat, what, p, old, p, bytes);
+}
+
+int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old, uint64_t bytes,
+                     QsfErr *err) {
+    if (bytes == old) return QSF_OK;
+    if (bytes < old) {
+        shrink(p + bytes, old - bytes);
+        qsf_ledger_release(l, cat, old - bytes);
+    } else {
+        if (qsf_mem_fails_now()) return qsf_mem_none(what, bytes - old, err);
+        int rc = qsf_ledger_reserve(l, cat, bytes - old, what, err);
+        if (rc != QSF_OK) return rc;
+        if (mprotect(p + old, (size_t)(bytes - old), PROT_READ | PROT_WRITE) != 0) {
+            qsf_ledger_release(l, cat, bytes - old);
+            return qsf_mem_none(what, bytes - old, err);
+        }
+    }
+    note_region(l, cat, what, p, old, bytes);
+    return QSF_OK;
+}

@@ -9,7 +9,10 @@
 #include "kernels/x86/x86.h"
 #endif
 
-#define REF_WEIGHT(fmt, act) { #fmt "_ref", act, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref }
+#define REF_FLOAT(fmt) { #fmt "_ref", QK_ACT_F32, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref, NULL, NULL, NULL }
+#define REF_WEIGHT(fmt, act)                                                                    \
+    { #fmt "_ref", act, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref, qk_pack_##fmt, qk_unpack_row_##fmt, \
+      qk_mm16_##fmt##_ref }
 #define REF_KV(fmt)                                                                                          \
     { #fmt, qk_kv_##fmt##_tile_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_load_ref,                       \
       qk_kv_##fmt##_attend_ref, qk_kv_##fmt##_attend_span_ref, qk_kv_merge_ref }
@@ -17,9 +20,9 @@
 static const qk_table ref_table = {
     .level = QK_LEVEL_REF,
     .weight = {
-        [QK_F32] = REF_WEIGHT(f32, QK_ACT_F32),
-        [QK_F16] = REF_WEIGHT(f16, QK_ACT_F32),
-        [QK_BF16] = REF_WEIGHT(bf16, QK_ACT_F32),
+        [QK_F32] = REF_FLOAT(f32),
+        [QK_F16] = REF_FLOAT(f16),
+        [QK_BF16] = REF_FLOAT(bf16),
         [QK_Q8_0] = REF_WEIGHT(q8_0, QK_ACT_Q8),
         [QK_Q4_0] = REF_WEIGHT(q4_0, QK_ACT_Q8),
         [QK_Q4_1] = REF_WEIGHT(q4_1, QK_ACT_Q8),

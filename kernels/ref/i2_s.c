@@ -47,6 +47,12 @@ void qk_mm_i2_s_ref(const qk_mm *m, size_t row0, size_t row1)
     apply_scale(m, row0, row1);
 }
 
+void qk_mm16_i2_s_ref(const qk_mm *m, size_t row0, size_t row1)
+{
+    qk_ref_groups(m, row0, row1, QK_I2_S, add_block, qk_unpack_row_i2_s);
+    apply_scale(m, row0, row1);
+}
+
 void qk_dequant_i2_s_ref(const void *w, float *dst, size_t k)
 {
     for (size_t b = 0; b < k / QK_I2S_BLOCK; b++) {

@@ -32,10 +32,7 @@ static float add_block(float acc, const uint8_t *w, const void *col, size_t k, s
     return acc + qk_f16_to_f32(blk.d) * c.d[b] * (float)isum;
 }
 
-void qk_mm_iq4_nl_ref(const qk_mm *m, size_t row0, size_t row1)
-{
-    qk_ref_rows(m, row0, row1, QK_IQ4_NL, add_block);
-}
+QK_REF_MATMULS(iq4_nl, QK_IQ4_NL, add_block)
 
 void qk_dequant_iq4_nl_ref(const void *w, float *dst, size_t k)
 {

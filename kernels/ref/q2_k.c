@@ -37,10 +37,7 @@ static float add_block(float acc, const uint8_t *w, const void *col, size_t k, s
     return acc - qk_f16_to_f32(blk.dmin) * c.d[b] * (float)msum;
 }
 
-void qk_mm_q2_k_ref(const qk_mm *m, size_t row0, size_t row1)
-{
-    qk_ref_rows(m, row0, row1, QK_Q2_K, add_block);
-}
+QK_REF_MATMULS(q2_k, QK_Q2_K, add_block)
 
 void qk_dequant_q2_k_ref(const void *w, float *dst, size_t k)
 {

@@ -21,25 +21,18 @@ static void unpack(const qk_q4_0 *blk, int *q)
     }
 }
 
-static float row_dot(const uint8_t *w, const void *x, size_t k)
+static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b)
 {
-    const qk_col_q8 c = qk_col_q8_at(x, k);
-    float acc = 0;
-    for (size_t b = 0; b < k / QK_BLOCK; b++) {
-        const qk_q4_0 blk = block_at(w, b);
-        int q[QK_BLOCK], isum = 0;
-        unpack(&blk, q);
-        for (int i = 0; i < QK_BLOCK; i++)
-            isum += q[i] * c.q[b * QK_BLOCK + (size_t)i];
-        acc += qk_f16_to_f32(blk.d) * c.d[b] * (float)(isum - 8 * c.sum[b]);
-    }
-    return acc;
+    const qk_col_q8 c = qk_col_q8_at(col, k);
+    const qk_q4_0 blk = block_at(w, 0);
+    int q[QK_BLOCK], isum = 0;
+    unpack(&blk, q);
+    for (int i = 0; i < QK_BLOCK; i++)
+        isum += q[i] * c.q[b * QK_BLOCK + (size_t)i];
+    return acc + qk_f16_to_f32(blk.d) * c.d[b] * (float)(isum - 8 * c.sum[b]);
 }
 
-void qk_mm_q4_0_ref(const qk_mm *m, size_t row0, size_t row1)
-{
-    qk_ref_matmul(m, row0, row1, row_dot);
-}
+QK_REF_MATMULS(q4_0, QK_Q4_0, add_block)
 
 void qk_dequant_q4_0_ref(const void *w, float *dst, size_t k)
 {

@@ -24,34 +24,27 @@ static void unpack(const qk_q4_k *blk, uint8_t *q)
         }
 }
 
-static float row_dot(const uint8_t *w, const void *x, size_t k)
+static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b)
 {
-    const qk_col_q8k c = qk_col_q8k_at(x, k);
-    float acc = 0;
-    for (size_t b = 0; b < k / QK_K; b++) {
-        const qk_q4_k blk = block_at(w, b);
-        uint64_t sc, mn;
-        uint8_t q[QK_K];
-        int isum = 0, msum = 0;
-        unpack(&blk, q);
-        qk_kscale_unpack(blk.scales, &sc, &mn);
-        for (size_t s = 0; s < 8; s++) {
-            int sub = 0;
-            for (size_t i = s * 32; i < s * 32 + 32; i++)
-                sub += q[i] * c.q[b * QK_K + i];
-            isum += sub * (int)(sc >> 8 * s & 63);
-            msum += c.sum32[b * 8 + s] * (int)(mn >> 8 * s & 63);
-        }
-        acc += qk_f16_to_f32(blk.d) * c.d[b] * (float)isum;
-        acc -= qk_f16_to_f32(blk.dmin) * c.d[b] * (float)msum;
+    const qk_col_q8k c = qk_col_q8k_at(col, k);
+    const qk_q4_k blk = block_at(w, 0);
+    uint64_t sc, mn;
+    uint8_t q[QK_K];
+    int isum = 0, msum = 0;
+    unpack(&blk, q);
+    qk_kscale_unpack(blk.scales, &sc, &mn);
+    for (size_t s = 0; s < 8; s++) {
+        int sub = 0;
+        for (size_t i = s * 32; i < s * 32 + 32; i++)
+            sub += q[i] * c.q[b * QK_K + i];
+        isum += sub * (int)(sc >> 8 * s & 63);
+        msum += c.sum32[b * 8 + s] * (int)(mn >> 8 * s & 63);
     }
-    return acc;
+    acc += qk_f16_to_f32(blk.d) * c.d[b] * (float)isum;
+    return acc - qk_f16_to_f32(blk.dmin) * c.d[b] * (float)msum;
 }
 
-void qk_mm_q4_k_ref(const qk_mm *m, size_t row0, size_t row1)
-{
-    qk_ref_matmul(m, row0, row1, row_dot);
-}
+QK_REF_MATMULS(q4_k, QK_Q4_K, add_block)
 
 void qk_dequant_q4_k_ref(const void *w, float *dst, size_t k)
 {

@@ -27,29 +27,22 @@ static void unpack(const qk_q6_k *blk, int *q)
         }
 }
 
-static float row_dot(const uint8_t *w, const void *x, size_t k)
+static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b)
 {
-    const qk_col_q8k c = qk_col_q8k_at(x, k);
-    float acc = 0;
-    for (size_t b = 0; b < k / QK_K; b++) {
-        const qk_q6_k blk = block_at(w, b);
-        int q[QK_K], isum = 0;
-        unpack(&blk, q);
-        for (size_t s = 0; s < 16; s++) {
-            int sub = 0;
-            for (size_t i = s * 16; i < s * 16 + 16; i++)
-                sub += (q[i] - 32) * c.q[b * QK_K + i];
-            isum += sub * blk.scales[s];
-        }
-        acc += qk_f16_to_f32(blk.d) * c.d[b] * (float)isum;
+    const qk_col_q8k c = qk_col_q8k_at(col, k);
+    const qk_q6_k blk = block_at(w, 0);
+    int q[QK_K], isum = 0;
+    unpack(&blk, q);
+    for (size_t s = 0; s < 16; s++) {
+        int sub = 0;
+        for (size_t i = s * 16; i < s * 16 + 16; i++)
+            sub += (q[i] - 32) * c.q[b * QK_K + i];
+        isum += sub * blk.scales[s];
     }
-    return acc;
+    return acc + qk_f16_to_f32(blk.d) * c.d[b] * (float)isum;
 }
 
-void qk_mm_q6_k_ref(const qk_mm *m, size_t row0, size_t row1)
-{
-    qk_ref_matmul(m, row0, row1, row_dot);
-}
+QK_REF_MATMULS(q6_k, QK_Q6_K, add_block)
 
 void qk_dequant_q6_k_ref(const void *w, float *dst, size_t k)
 {

@@ -37,10 +37,7 @@ static float add_block(float acc, const uint8_t *w, const void *col, size_t k, s
     return acc;
 }
 
-void qk_mm_qsft_ref(const qk_mm *m, size_t row0, size_t row1)
-{
-    qk_ref_rows(m, row0, row1, QK_QSFT, add_block);
-}
+QK_REF_MATMULS(qsft, QK_QSFT, add_block)
 
 void qk_dequant_qsft_ref(const void *w, float *dst, size_t k)
 {

@@ -4,14 +4,19 @@
 #define QSF_KERNELS_REF_REF_H
 
 #include "kernels/kernels.h"
+#include "kernels/x16/pack.h"
+#include "kernels/x16/x16.h"
 
-#define QK_REF_WEIGHT(fmt)                                                     \
+#define QK_REF_FLOAT(fmt)                                                      \
     void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);          \
     void qk_dequant_##fmt##_ref(const void *w, float *dst, size_t k);
+#define QK_REF_WEIGHT(fmt)                                                     \
+    QK_REF_FLOAT(fmt)                                                          \
+    void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);
 
-QK_REF_WEIGHT(f32)
-QK_REF_WEIGHT(f16)
-QK_REF_WEIGHT(bf16)
+QK_REF_FLOAT(f32)
+QK_REF_FLOAT(f16)
+QK_REF_FLOAT(bf16)
 QK_REF_WEIGHT(q8_0)
 QK_REF_WEIGHT(q4_0)
 QK_REF_WEIGHT(q4_1)
@@ -54,7 +59,7 @@ size_t qk_argmax_ref(const float *x, size_t n);
 void qk_f16_to_f32_ref(float *y, const uint16_t *x, size_t n);
 void qk_f32_to_f16_ref(uint16_t *y, const float *x, size_t n);
 
-/* Dot product of one packed row with one activation column of the row's kind. */
+/* Dot product of one row of floats with one activation column. */
 typedef float (*qk_row_dot)(const uint8_t *w, const void *x, size_t k);
 
 static inline void qk_ref_matmul(const qk_mm *m, size_t row0, size_t row1, qk_row_dot dot)
@@ -68,6 +73,9 @@ static inline void qk_ref_matmul(const qk_mm *m, size_t row0, size_t row1, qk_ro
 
 /* acc plus the product of one block w of a row with block b of an activation column of k elements. */
 typedef float (*qk_add_block)(float acc, const uint8_t *w, const void *col, size_t k, size_t b);
+typedef void (*qk_unpack_row)(void *dst, const void *group, unsigned r, size_t k);
+
+enum { QK_REF_BLOCK_MAX = sizeof(qk_q6_k) };
 
 static inline void qk_ref_rows(const qk_mm *m, size_t row0, size_t row1, qk_type type, qk_add_block add)
 {
@@ -81,5 +89,34 @@ static inline void qk_ref_rows(const qk_mm *m, size_t row0, size_t row1, qk_type
             m->y[c * m->y_stride + r] = acc;
         }
 }
+
+/* The same, of groups (x16.h): one block of a group is itself a group, of so many elements. */
+static inline void qk_ref_groups(const qk_mm *m, size_t row0, size_t row1, qk_type type, qk_add_block add,
+                                 qk_unpack_row unpack)
+{
+    const size_t elems = qk_type_elems(type), blocks = m->k / elems, bytes = qk_type_bytes(type);
+    for (size_t c = 0; c < m->n_cols; c++)
+        for (size_t r = row0; r < row1; r++) {
+            const uint8_t *group = (const uint8_t *)m->w + r / QK_GROUP * QK_GROUP * m->row_bytes;
+            float acc = 0;
+            for (size_t b = 0; b < blocks; b++) {
+                uint8_t w[QK_REF_BLOCK_MAX];
+                unpack(w, group + b * QK_GROUP * bytes, (unsigned)(r % QK_GROUP), elems);
+                acc = add(acc, w, (const char *)m->x + c * m->x_stride, m->k, b);
+            }
+            m->y[c * m->y_stride + r] = acc;
+        }
+}
+
+/* Both matmuls of a format. */
+#define QK_REF_MATMULS(fmt, type, add)                                           \
+    void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1)             \
+    {                                                                            \
+        qk_ref_rows(m, row0, row1, type, add);                                   \
+    }                                                                            \
+    void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1)           \
+    {                                                                            \
+        qk_ref_groups(m, row0, row1, type, add, qk_unpack_row_##fmt);            \
+    }
 
 #endif

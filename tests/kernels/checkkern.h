@@ -64,6 +64,7 @@ float ck_tensor_scale(ck_kind kind);
 /* The tests, each over one table. */
 void ck_test_table(const qk_table *t);
 void ck_test_matmul(const qk_table *t);
+void ck_test_x16(const qk_table *t);
 void ck_test_dequant(const qk_table *t);
 void ck_test_quantize(const qk_table *t);
 void ck_test_exact(const qk_table *t);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sixteen rows interleaved: the bytes of a group by the table in kernels/x16/x16.h, the way back, and the matmul of
+ * groups, which must give the bits of the reference's matmul of rows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/x16/x16.h"
+#include "tests/kernels/checkkern.h"
+
+enum { SLOT_ROWS, SLOT_GROUP, SLOT_X, SLOT_Y, MAX_ROWS = 256, FRONT = 64, Y_PAD = 3 };
+
+/* A run of dwords of the block that are planes as they are. */
+typedef struct span {
+    uint8_t at, n;
+} span;
+
+/* Plane p of a format whose bits move, from the block. */
+typedef uint32_t (*plane_of)(const uint8_t *block, size_t p);
+
+static uint32_t bits_at(const uint8_t *p, size_t at, int n)
+{
+    uint32_t v = 0;
+    for (int i = 0; i < n; i++, at++)
+        v |= (uint32_t)(p[at / 8] >> at % 8 & 1) << i;
+    return v;
+}
+
+static uint32_t fifths(const uint8_t *qh)
+{
+    uint32_t v = 0;
+    for (size_t s = 0; s < 8; s++)
+        for (size_t i = 0; i < 4; i++)
+            v |= bits_at(qh, 4 * s + i, 1) << (8 * i + s);
+    return v;
+}
+
+static uint32_t q5_0_plane(const uint8_t *block, size_t p)
+{
+    return p == 0 ? fifths(block + 2) : bits_at(block + 6, 32 * (p - 1), 32);
+}
+
+static uint32_t q5_1_plane(const uint8_t *block, size_t p)
+{
+    return p == 0 ? fifths(block + 4) : bits_at(block + 8, 32 * (p - 1), 32);
+}
+
+/* Code of n bits of element i of a block, at bit n * i behind the halves. */
+static uint32_t qsf2_plane(const uint8_t *block, size_t p)
+{
+    uint32_t v = 0;
+    for (size_t s = 0; s < 4; s++)
+        for (size_t i = 0; i < 4; i++)
+            v |= bits_at(block + 4, 2 * (16 * p + 4 * s + i), 2) << (8 * i + 2 * s);
+    return v;
+}
+
+static uint32_t qsf3_plane(const uint8_t *block, size_t p)
+{
+    uint32_t v = 0;
+    for (size_t s = 0; s < (p < 4 ? 4 : 8); s++)
+        for (size_t i = 0; i < 4; i++)
+            if (p < 4)
+                v |= (bits_at(block + 4, 3 * (16 * p + 4 * s + i), 3) & 3) << (8 * i + 2 * s);
+            else
+                v |= (bits_at(block + 4, 3 * (32 * (p - 4) + 4 * s + i), 3) >> 2) << (8 * i + s);
+    return v;
+}
+
+static uint32_t qsf4_plane(const uint8_t *block, size_t p)
+{
+    uint32_t v = 0;
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < 4; i++)
+            v |= bits_at(block + 4, 4 * (8 * p + 4 * s + i), 4) << (8 * i + 4 * s);
+    return v;
+}
+
+static uint32_t qsft_plane(const uint8_t *block, size_t p)
+{
+    uint32_t v = 0;
+    for (size_t s = 0; s < 4; s++)
+        for (size_t i = 0; i < 4; i++) {
+            const size_t e = 16 * p + 4 * s + i;
+            const uint32_t sign = bits_at(block + 2, e, 1), zero = bits_at(block + 10, e, 1);
+            v |= (zero ? 1u : sign ? 0u : 2u) << (8 * i + 2 * s);
+        }
+    return v;
+}
+
+static const struct {
+    span spans[3];      /* planes in their order, or */
+    plane_of plane;     /* n_planes of these */
+    uint8_t n_planes;
+    uint8_t halves[2];  /* offsets in the block, plus one */
+} forms[QK_TYPE_N] = {
+    [QK_Q8_0] = { { { 2, 8 } }, NULL, 0, { 1, 0 } },
+    [QK_Q4_0] = { { { 2, 4 } }, NULL, 0, { 1, 0 } },
+    [QK_Q4_1] = { { { 4, 4 } }, NULL, 0, { 1, 3 } },
+    [QK_Q5_0] = { { { 0, 0 } }, q5_0_plane, 5, { 1, 0 } },
+    [QK_Q5_1] = { { { 0, 0 } }, q5_1_plane, 5, { 1, 3 } },
+    [QK_Q4_K] = { { { 4, 3 }, { 16, 32 } }, NULL, 0, { 1, 3 } },
+    [QK_Q5_K] = { { { 4, 3 }, { 16, 8 }, { 48, 32 } }, NULL, 0, { 1, 3 } },
+    [QK_Q6_K] = { { { 0, 32 }, { 128, 16 }, { 192, 4 } }, NULL, 0, { 209, 0 } },
+    [QK_Q2_K] = { { { 0, 4 }, { 16, 16 } }, NULL, 0, { 81, 83 } },
+    [QK_Q3_K] = { { { 0, 8 }, { 32, 16 }, { 96, 3 } }, NULL, 0, { 109, 0 } },
+    [QK_IQ4_NL] = { { { 2, 4 } }, NULL, 0, { 1, 0 } },
+    [QK_IQ4_XS] = { { { 4, 1 }, { 8, 32 } }, NULL, 0, { 1, 3 } },
+    [QK_TQ1_0] = { { { 0, 12 }, { 48, 1 } }, NULL, 0, { 53, 0 } },
+    [QK_TQ2_0] = { { { 0, 16 } }, NULL, 0, { 65, 0 } },
+    [QK_I2_S] = { { { 0, 8 } }, NULL, 0, { 0, 0 } },
+    [QK_QSF2] = { { { 0, 0 } }, qsf2_plane, 4, { 1, 3 } },
+    [QK_QSF3] = { { { 0, 0 } }, qsf3_plane, 6, { 1, 3 } },
+    [QK_QSF4] = { { { 0, 0 } }, qsf4_plane, 8, { 1, 3 } },
+    [QK_QSFT] = { { { 0, 0 } }, qsft_plane, 4, { 1, 0 } },
+};
+
+/* What row r's block puts into the group at dst. */
+static void put_block(qk_type t, uint8_t *dst, const uint8_t *block, size_t r)
+{
+    for (size_t s = 0; s < 3; s++)
+        for (size_t p = 0; p < forms[t].spans[s].n; p++, dst += QK_PLANE)
+            memcpy(dst + 4 * r, block + forms[t].spans[s].at + 4 * p, 4);
+    for (size_t p = 0; p < forms[t].n_planes; p++, dst += QK_PLANE) {
+        const uint32_t v = forms[t].plane(block, p);
+        memcpy(dst + 4 * r, &v, sizeof v);
+    }
+    for (size_t h = 0; h < 2 && forms[t].halves[h]; h++, dst += QK_HALF)
+        memcpy(dst + 2 * r, block + forms[t].halves[h] - 1, 2);
+}
+
+/* What comes back of a row: the sign bit of a zero is dropped. */
+static void canonical(qk_type t, uint8_t *row, size_t blocks)
+{
+    for (size_t b = 0; t == QK_QSFT && b < blocks; b++)
+        for (size_t i = 0; i < 8; i++)
+            row[b * sizeof(qk_qsft) + 2 + i] &= (uint8_t)~row[b * sizeof(qk_qsft) + 10 + i];
+}
+
+static void check_bytes(qk_type t, const uint8_t *group, const uint8_t *rows, size_t row_bytes, size_t blocks)
+{
+    const size_t bytes = qk_type_bytes(t);
+    uint8_t want[QK_GROUP * 256];
+    for (size_t b = 0; b < blocks; b++) {
+        memset(want, 0, sizeof want);
+        for (size_t r = 0; r < QK_GROUP; r++)
+            put_block(t, want, rows + r * row_bytes + b * bytes, r);
+        for (size_t i = 0; i < QK_GROUP * bytes; i++)
+            if (group[b * QK_GROUP * bytes + i] != want[i]) {
+                ck_error("block %zu of %zu: byte %zu is %02x, should be %02x", b, blocks, i,
+                         group[b * QK_GROUP * bytes + i], want[i]);
+                return;
+            }
+    }
+}
+
+static void check_back(const qk_weight_ops *ops, qk_type t, const uint8_t *group, uint8_t *rows, size_t row_bytes,
+                       size_t blocks)
+{
+    const size_t n = blocks * qk_type_bytes(t);
+    for (unsigned r = 0; r < QK_GROUP; r++) {
+        uint8_t *back = (uint8_t *)ck_tail(SLOT_Y, n + FRONT) + FRONT;
+        memset(back - FRONT, 0xa5, n + FRONT);
+        ops->unpack_row(back, group, r, blocks * qk_type_elems(t));
+        canonical(t, rows + r * row_bytes, blocks);
+        if (memcmp(back, rows + r * row_bytes, n) != 0)
+            ck_error("row %u of %zu blocks does not come back", r, blocks);
+        for (size_t i = 1; i <= FRONT; i++)
+            if (back[-(ptrdiff_t)i] != 0xa5)
+                ck_error("unpack_row wrote %zu bytes before its row", i);
+    }
+}
+
+/* Rows with something between them, the last ending at the inaccessible page; a group at any address. */
+static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t gap, ck_kind kind)
+{
+    const size_t n = blocks * qk_type_bytes(t), row_bytes = n + gap;
+    uint8_t *rows = ck_tail(SLOT_ROWS, (QK_GROUP - 1) * row_bytes + n);
+    uint8_t *group = (uint8_t *)ck_tail(SLOT_GROUP, QK_GROUP * n + FRONT) + FRONT - ck_below(2);
+    for (size_t r = 0; r < QK_GROUP; r++)
+        ck_fill_weights(t, rows + r * row_bytes, blocks * qk_type_elems(t), kind);
+    memset(group - FRONT + 1, 0xa5, FRONT - 1);
+    ops->pack(group, rows, row_bytes, blocks * qk_type_elems(t));
+    for (size_t i = 1; i < FRONT; i++)
+        if (group[-(ptrdiff_t)i] != 0xa5)
+            ck_error("pack wrote %zu bytes before its group", i);
+    check_bytes(t, group, rows, row_bytes, blocks);
+    check_back(ops, t, group, rows, row_bytes, blocks);
+}
+
+static void check_pack(const qk_table *t, int arg)
+{
+    const qk_type type = (qk_type)arg;
+    for (size_t blocks = 1; blocks <= 9 && !ck_failed(); blocks++)
+        for (int kind = 0; kind < CK_KINDS; kind++)
+            pack_case(&t->weight[type], type, blocks, ck_below(3) * ck_below(70), (ck_kind)kind);
+}
+
+typedef struct x16_case {
+    qk_type type;
+    const qk_weight_ops *ops, *ref;
+    qk_mm rows, groups;
+    size_t n;           /* rows: a multiple of 16 */
+} x16_case;
+
+static void fill_case(x16_case *c, const qk_table *ref, ck_kind kind, ck_kind xkind)
+{
+    const size_t k = c->rows.k, cols = c->rows.n_cols, bytes = c->n * c->rows.row_bytes;
+    uint8_t *w = ck_tail(SLOT_ROWS, bytes), *g = (uint8_t *)ck_tail(SLOT_GROUP, bytes + 16) + ck_below(17);
+    char *x = ck_tail64(SLOT_X, cols * c->rows.x_stride);
+    float *f = malloc(k * sizeof *f);
+    ck_fill_weights(c->type, w, c->n * k, kind);
+    for (size_t r = 0; r < c->n; r += QK_GROUP)
+        c->ops->pack(g + r * c->rows.row_bytes, w + r * c->rows.row_bytes, c->rows.row_bytes, k);
+    for (size_t col = 0; col < cols; col++) {
+        ck_fill_floats(f, k, xkind);
+        ref->quantize[c->ops->act](x + col * c->rows.x_stride, f, k);
+    }
+    free(f);
+    c->rows.w = w;
+    c->rows.x = x;
+    c->groups = c->rows;
+    c->groups.w = g;
+}
+
+/* Rows [row0, n) of the groups against the reference's rows, column by column. */
+static void compare(const x16_case *c, size_t row0)
+{
+    float want[MAX_ROWS];
+    for (size_t col = 0; col < c->rows.n_cols; col++) {
+        const float *y = c->groups.y + col * c->groups.y_stride;
+        qk_mm one = c->rows;
+        one.x = (const char *)c->rows.x + col * c->rows.x_stride;
+        one.n_cols = 1;
+        one.y = want;
+        c->ref->matmul(&one, row0, c->n);
+        if (memcmp(want + row0, y + row0, (c->n - row0) * sizeof *y) != 0)
+            ck_error("k=%zu rows=%zu cols=%zu: column %zu of the groups differs from the rows", c->rows.k, c->n,
+                     c->rows.n_cols, col);
+        for (size_t i = 0; i < c->groups.y_stride; i++) {
+            static const unsigned char untouched[4] = { 0x7f, 0x7f, 0x7f, 0x7f };
+            if ((i < row0 || i >= c->n) && memcmp(y + i, untouched, 4) != 0)
+                ck_error("column %zu: wrote row %zu, outside of %zu..%zu", col, i, row0, c->n);
+        }
+    }
+    ck_dst_ok(SLOT_Y, c->rows.n_cols * c->groups.y_stride);
+}
+
+static void matmul_case(const qk_table *t, qk_type type, size_t k, size_t groups, size_t cols, ck_kind kind)
+{
+    static qk_table ref;
+    const ck_kind xkind = kind != CK_UNIT && (ck_rand() & 1) ? CK_RANDOM : kind;
+    x16_case c = { .type = type, .ops = &t->weight[type], .n = groups * QK_GROUP };
+    qk_table_init(&ref, QK_LEVEL_REF);
+    c.ref = &ref.weight[type];
+    c.rows.k = k;
+    c.rows.n_cols = cols;
+    c.rows.row_bytes = k / qk_type_elems(type) * qk_type_bytes(type);
+    c.rows.x_stride = qk_act_bytes(c.ops->act, k);
+    c.rows.y_stride = c.n + Y_PAD;
+    c.rows.scale = ck_tensor_scale(kind);
+    fill_case(&c, &ref, kind, xkind);
+    for (size_t row0 = 0; row0 < c.n; row0 += 2 * QK_GROUP) {
+        c.groups.y = ck_dst(SLOT_Y, cols * c.rows.y_stride);
+        c.ops->matmul16(&c.groups, row0, c.n);
+        compare(&c, row0);
+    }
+}
+
+static void check_matmul16(const qk_table *t, int arg)
+{
+    static const size_t blocks[] = { 1, 2, 3, 5, 7 }, cols[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 16, 17 };
+    const qk_type type = (qk_type)arg;
+    const size_t be = qk_type_elems(type);
+    for (size_t i = 0; i < 12 && !ck_failed(); i++)
+        for (size_t j = 0; j < 3; j++)
+            matmul_case(t, type, blocks[ck_below(5)] * be, 1 + ck_below(4), cols[i], CK_RANDOM);
+    for (size_t n = 1; n <= 5 && !ck_failed(); n++)
+        matmul_case(t, type, n * be, n, cols[ck_below(12)], CK_RANDOM);
+    for (int kind = CK_UNIT; kind < CK_KINDS && !ck_failed(); kind++)
+        for (size_t j = 0; j < 4; j++)
+            matmul_case(t, type, blocks[ck_below(5)] * be, 1 + ck_below(3), cols[ck_below(12)], (ck_kind)kind);
+}
+
+void ck_test_x16(const qk_table *t)
+{
+    for (int type = 0; type < QK_TYPE_N; type++) {
+        const qk_weight_ops *w = &t->weight[type];
+        char name[64];
+        if (!w->pack)
+            continue;
+        snprintf(name, sizeof name, "pack_%.*s", (int)(strrchr(w->name, '_') - w->name), w->name);
+        ck_check(name, (ck_fn)w->pack, check_pack, t, type);
+        snprintf(name, sizeof name, "x16_%s", w->name);
+        ck_check(name, (ck_fn)w->matmul16, check_matmul16, t, type);
+    }
+}

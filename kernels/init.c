@@ -7,6 +7,8 @@
 
 #if defined(QK_ARCH_X86)
 #include "kernels/x86/x86.h"
+#elif defined(QK_ARCH_ARM)
+#include "kernels/arm/arm.h"
 #endif
 
 #define REF_FLOAT(fmt) { #fmt "_ref", QK_ACT_F32, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref, NULL, NULL, NULL }
@@ -76,6 +78,8 @@ void qk_table_init(qk_table *t, qk_level level)
     *t = ref_table;
 #if defined(QK_ARCH_X86)
     qk_init_x86(t, level);
+#elif defined(QK_ARCH_ARM)
+    qk_init_arm(t, level);
 #else
     (void)level; /* no overlay for this architecture: the level stays ref */
 #endif

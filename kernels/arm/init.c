@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The only file that maps ARM ISA levels to kernels: upward, with an early return at the level asked for. */
+#include "kernels/arm/arm.h"
+#include "kernels/arm/mm.h"
+#include "kernels/arm/ops.h"
+#include "kernels/generic/kv.h"
+
+static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk_mm *, size_t, size_t))
+{
+    ops->name = name;
+    ops->matmul = matmul;
+}
+
+#define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
+
+static void set_kv(qk_table *t)
+{
+    for (int i = 0; i < QK_KV_N; i++)
+        t->kv[i].merge = qk_kv_merge_neon;
+    t->kv[QK_KV_F32].attend = qk_kv_f32_attend_neon;
+    t->kv[QK_KV_F32].attend_span = qk_kv_f32_attend_span_neon;
+    t->kv[QK_KV_F16].store = qk_kv_f16_store_neon;
+    t->kv[QK_KV_F16].attend = qk_kv_f16_attend_neon;
+    t->kv[QK_KV_F16].attend_span = qk_kv_f16_attend_span_neon;
+    t->kv[QK_KV_Q8].store = qk_kv_q8_store_neon;
+    t->kv[QK_KV_Q8].attend = qk_kv_q8_attend_neon;
+    t->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_neon;
+}
+
+static void set_ops(qk_table *t)
+{
+    t->quantize[QK_ACT_Q8] = qk_quantize_q8_neon;
+    t->quantize[QK_ACT_Q8K] = qk_quantize_q8k_neon;
+    t->rms_norm = qk_rms_norm_neon;
+    t->softmax = qk_softmax_neon;
+    t->silu_mul = qk_silu_mul_neon;
+    t->gelu_mul = qk_gelu_mul_neon;
+    t->add = qk_add_neon;
+    t->mul = qk_mul_neon;
+    t->scale = qk_scale_neon;
+    t->dot = qk_dot_neon;
+    t->argmax = qk_argmax_neon;
+    t->f16_to_f32 = qk_f16_to_f32_neon;
+    t->f32_to_f16 = qk_f32_to_f16_neon;
+}
+
+static void set_neon(qk_table *t)
+{
+    t->level = QK_LEVEL_NEON;
+    set_ops(t);
+    set_kv(t);
+    SET_MM(t, QK_F32, f32_neon);
+    SET_MM(t, QK_F16, f16_neon);
+    SET_MM(t, QK_BF16, bf16_neon);
+}
+
+void qk_init_arm(qk_table *t, qk_level level)
+{
+    if (level < QK_LEVEL_NEON)
+        return;
+    set_neon(t);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lanes at NEON (kernels/x16/lanes.h). What the dot product instructions do better is chosen by L_DOTPROD, which
+ * lanes_dotprod.h defines. */
+#ifndef QSF_KERNELS_ARM_LANES_NEON_H
+#define QSF_KERNELS_ARM_LANES_NEON_H
+
+#include <arm_neon.h>
+
+#include "kernels/x16/lanes.h"
+
+typedef int32x4_t li;
+typedef float32x4_t lf;
+enum { L = 4, L_COLS = 8, L_BIAS = 0 };
+
+/* The bytes, signed and unsigned, and the dwords without sign that stand in lanes. */
+QK_INLINE int8x16_t l_s8(li v) { return vreinterpretq_s8_s32(v); }
+QK_INLINE uint8x16_t l_u8(li v) { return vreinterpretq_u8_s32(v); }
+QK_INLINE uint32x4_t l_u32(li v) { return vreinterpretq_u32_s32(v); }
+QK_INLINE li l_of_u8(uint8x16_t v) { return vreinterpretq_s32_u8(v); }
+QK_INLINE li l_of_u32(uint32x4_t v) { return vreinterpretq_s32_u32(v); }
+
+QK_INLINE li l_load(const void *p) { return l_of_u8(vld1q_u8(p)); }
+QK_INLINE void l_store(void *p, li v) { vst1q_u8(p, l_u8(v)); }
+QK_INLINE li l_dup(const void *p) { return vdupq_n_s32((int32_t)qk_load_u32(p)); }
+QK_INLINE li l_set(int32_t a) { return vdupq_n_s32(a); }
+QK_INLINE li l_bytes(int a) { return l_of_u8(vdupq_n_u8((uint8_t)a)); }
+QK_INLINE li l_and(li a, li b) { return vandq_s32(a, b); }
+QK_INLINE li l_or(li a, li b) { return vorrq_s32(a, b); }
+QK_INLINE li l_xor(li a, li b) { return veorq_s32(a, b); }
+QK_INLINE li l_add(li a, li b) { return vaddq_s32(a, b); }
+QK_INLINE li l_sub(li a, li b) { return vsubq_s32(a, b); }
+QK_INLINE li l_mul(li a, li b) { return vmulq_s32(a, b); }
+/* By operators: the intrinsics want a constant even where nothing is inlined. */
+QK_INLINE li l_shl(li v, int n) { return l_of_u32(l_u32(v) << vdupq_n_u32((uint32_t)n)); }
+QK_INLINE li l_shr(li v, int n) { return l_of_u32(l_u32(v) >> vdupq_n_u32((uint32_t)n)); }
+QK_INLINE li l_sar(li v, int n) { return v >> vdupq_n_s32(n); }
+QK_INLINE li l_add8(li a, li b) { return l_of_u8(vaddq_u8(l_u8(a), l_u8(b))); }
+QK_INLINE li l_sub8(li a, li b) { return l_of_u8(vsubq_u8(l_u8(a), l_u8(b))); }
+QK_INLINE li l_subs8(li a, li b) { return l_of_u8(vqsubq_u8(l_u8(a), l_u8(b))); }
+QK_INLINE li l_min8(li a, li b) { return l_of_u8(vminq_u8(l_u8(a), l_u8(b))); }
+QK_INLINE li l_lookup(const void *table, li i) { return l_of_u8(vqtbl1q_u8(vld1q_u8(table), l_u8(i))); }
+
+#ifdef L_DOTPROD
+QK_INLINE li l_dot(li acc, li w, li x) { return vdotq_s32(acc, l_s8(w), l_s8(x)); }
+#else
+/* Two products fit 16 bits: 2 * 128 * 127. */
+QK_INLINE li l_dot(li acc, li w, li x)
+{
+    const int16x8_t low = vmull_s8(vget_low_s8(l_s8(w)), vget_low_s8(l_s8(x)));
+    const int16x8_t high = vmull_high_s8(l_s8(w), l_s8(x));
+    return vpadalq_s16(acc, vpaddq_s16(low, high));
+}
+#endif
+QK_INLINE li l_biased(li w) { return w; }
+QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot(acc, w, x); }
+QK_INLINE li l_dot16(li acc, li a, li b)
+{
+    const int16x8_t p = vreinterpretq_s16_s32(a), q = vreinterpretq_s16_s32(b);
+    return vaddq_s32(acc, vpaddq_s32(vmull_s16(vget_low_s16(p), vget_low_s16(q)), vmull_high_s16(p, q)));
+}
+
+QK_INLINE lf l_float(li v) { return vcvtq_f32_s32(v); }
+QK_INLINE li l_int(lf v) { return vcvtq_s32_f32(v); }
+QK_INLINE lf l_setf(float a) { return vdupq_n_f32(a); }
+QK_INLINE lf l_zerof(void) { return vdupq_n_f32(0); }
+QK_INLINE lf l_addf(lf a, lf b) { return vaddq_f32(a, b); }
+QK_INLINE lf l_subf(lf a, lf b) { return vsubq_f32(a, b); }
+QK_INLINE lf l_mulf(lf a, lf b) { return vmulq_f32(a, b); }
+QK_INLINE lf l_fma(lf a, lf b, lf c) { return vfmaq_f32(c, a, b); }
+QK_INLINE lf l_loadf(const float *p) { return vld1q_f32(p); }
+QK_INLINE void l_storef(float *p, lf v) { vst1q_f32(p, v); }
+QK_INLINE lf l_halves(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
+QK_INLINE void l_prefetch(const void *p) { __builtin_prefetch(p); }
+
+QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
+{
+    for (int v = 0; v < 4; v++, dst += 16) {
+        const li a = l_load(row[4 * v] + at), b = l_load(row[4 * v + 1] + at), c = l_load(row[4 * v + 2] + at),
+                 d = l_load(row[4 * v + 3] + at);
+        const int64x2_t ab0 = vreinterpretq_s64_s32(vzip1q_s32(a, b)), ab1 = vreinterpretq_s64_s32(vzip2q_s32(a, b));
+        const int64x2_t cd0 = vreinterpretq_s64_s32(vzip1q_s32(c, d)), cd1 = vreinterpretq_s64_s32(vzip2q_s32(c, d));
+        l_store(dst, vreinterpretq_s32_s64(vzip1q_s64(ab0, cd0)));
+        l_store(dst + QK_PLANE, vreinterpretq_s32_s64(vzip2q_s64(ab0, cd0)));
+        l_store(dst + 2 * QK_PLANE, vreinterpretq_s32_s64(vzip1q_s64(ab1, cd1)));
+        l_store(dst + 3 * QK_PLANE, vreinterpretq_s32_s64(vzip2q_s64(ab1, cd1)));
+    }
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A vector of floats at NEON, under the names that ops_*.h are written in. */
+#ifndef QSF_KERNELS_ARM_V_NEON_H
+#define QSF_KERNELS_ARM_V_NEON_H
+
+#include <arm_neon.h>
+
+#include "kernels/act.h"
+#include "kernels/arm/ops.h"
+#include "kernels/load.h"
+
+#define QK_INLINE static inline __attribute__((always_inline))
+#define QK_FN(name) qk_##name##_neon
+
+typedef float32x4_t vf;
+typedef int32x4_t vi;
+enum { V = 4 };
+
+/* All bits set in the first n (0..4) lanes. */
+QK_INLINE uint32x4_t v_lanes(size_t n)
+{
+    static const uint32_t number[V] = { 0, 1, 2, 3 };
+    return vcltq_u32(vld1q_u32(number), vdupq_n_u32((uint32_t)n));
+}
+
+/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+QK_INLINE vf v_load(const float *p) { return vld1q_f32(p); }
+QK_INLINE vf v_load_some(const float *p, size_t n)
+{
+    float all[V] = { 0 };
+    memcpy(all, p, n * sizeof all[0]);
+    return v_load(all);
+}
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
+{
+    return vbslq_f32(v_lanes(n), v_load_some(p, n), other);
+}
+QK_INLINE void v_store(float *p, vf v) { vst1q_f32(p, v); }
+QK_INLINE void v_store_some(float *p, size_t n, vf v)
+{
+    float all[V];
+    v_store(all, v);
+    memcpy(p, all, n * sizeof all[0]);
+}
+QK_INLINE vf v_keep(vf v, size_t n)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), v_lanes(n)));
+}
+
+QK_INLINE vf v_load_half(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
+QK_INLINE vf v_load_half_some(const void *p, size_t n)
+{
+    uint16_t h[V] = { 0 };
+    memcpy(h, p, n * sizeof h[0]);
+    return v_load_half(h);
+}
+QK_INLINE void v_store_half(void *p, vf v) { vst1_u8(p, vreinterpret_u8_f16(vcvt_f16_f32(v))); }
+QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
+{
+    uint16_t h[V];
+    v_store_half(h, v);
+    memcpy(p, h, n * sizeof h[0]);
+}
+
+QK_INLINE vf v_set(float a) { return vdupq_n_f32(a); }
+QK_INLINE vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
+QK_INLINE vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
+QK_INLINE vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+QK_INLINE vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
+QK_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
+QK_INLINE vf v_fnma(vf a, vf b, vf c) { return vfmsq_f32(c, a, b); }
+/* The second operand where either is NaN: fmax would give NaN. */
+QK_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+QK_INLINE vf v_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+QK_INLINE float v_sum(vf v) { return vaddvq_f32(v); }
+QK_INLINE float v_largest(vf v) { return vmaxvq_f32(v); }
+QK_INLINE unsigned v_equal(vf a, vf b)
+{
+    static const uint32_t bit[V] = { 1, 2, 4, 8 };
+    return vaddvq_u32(vandq_u32(vceqq_f32(a, b), vld1q_u32(bit)));
+}
+
+QK_INLINE vf v_round(vf v) { return vrndnq_f32(v); }
+/* 2^n for n in [-126, 127]. */
+QK_INLINE vf v_power(vi n)
+{
+    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23));
+}
+/* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
+QK_INLINE vf v_ldexp(vf v, vf n)
+{
+    const vi whole = vcvtq_s32_f32(n), first = vshrq_n_s32(whole, 1);
+    return vmulq_f32(vmulq_f32(v, v_power(first)), v_power(vsubq_s32(whole, first)));
+}
+
+QK_INLINE vi v_abs_bits(const float *p)
+{
+    return vandq_s32(vreinterpretq_s32_f32(v_load(p)), vdupq_n_s32(0x7fffffff));
+}
+QK_INLINE vi v_max_bits(vi a, vi b) { return vmaxq_s32(a, b); }
+QK_INLINE uint32_t v_largest_bits(vi v) { return (uint32_t)vmaxvq_s32(v); }
+QK_INLINE int32_t v_sum_int(vi v) { return vaddvq_s32(v); }
+/* Rounds to nearest even, stores V bytes, returns them as integers. */
+QK_INLINE vi v_store_bytes(int8_t *p, vf v)
+{
+    const vi q = vcvtnq_s32_f32(v);
+    const int16x4_t h = vqmovn_s32(q);
+    const uint32_t bytes = vget_lane_u32(vreinterpret_u32_s8(vqmovn_s16(vcombine_s16(h, h))), 0);
+    memcpy(p, &bytes, sizeof bytes);
+    return q;
+}
+
+#endif

@@ -6,6 +6,7 @@
 #   make run [MODEL=FILE]    open the chat
 #   make check [SAN=1] [TESTS="t_err deps"]
 #   make check-unit check-kernels check-system check-ui bench fuzz
+#   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
 #   make install install-strip uninstall [DESTDIR=DIR]
 #   make dist distcheck compdb clean distclean
 
@@ -86,7 +87,7 @@ link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 # ---- build
 
-.PHONY: all check check-unit check-kernels check-system check-ui check-san bench run fuzz fuzz-programs
+.PHONY: all check check-unit check-kernels check-system check-ui check-san check-arm bench run fuzz fuzz-programs
 .PHONY: install install-strip uninstall dist distcheck compdb clean distclean help
 
 all: $(programs) libqsf.a compile_commands.json
@@ -114,7 +115,7 @@ qsf-chat: $(call obj,$(ui_src)) libqsf.a
 	$Q$(link) -o $@ $^ $(UI_LIBS) $(LIB_LIBS)
 
 # The kernel checks link the kernels alone: they must not need the rest.
-checkkern: $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
+$(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
 	$(call say,LINK,$@)
 	$Q$(link) -o $@ $^ -lm
 
@@ -197,6 +198,27 @@ check-ui: all $(tool_bin)
 	$(runner) $(addprefix $S/,$(run_ui))
 endif
 
+# The same files for another machine: its own compiler, flags and objects, run in an emulator. Linked statically, but
+# for the sanitizers, which need a dynamic loader, and cannot look for leaks there.
+ARM_CC ?= aarch64-linux-gnu-gcc
+ARM_CFLAGS ?= $(if $(SAN),-O1 -g -fsanitize=address$(comma)undefined -fno-sanitize-recover=all,-O2 -g)
+ARM_LDFLAGS ?= $(if $(SAN),,-static)
+ARM_QEMU ?= qemu-aarch64-static
+arm_dir := $(if $(SAN),arm/san,arm)
+arm_build = checkkern=$(arm_dir)/checkkern O=$(arm_dir)/obj ARCH=arm CC='$(ARM_CC)' CFLAGS='$(ARM_CFLAGS)' \
+            LDFLAGS='$(ARM_LDFLAGS)' CPPFLAGS= EXTRA_CFLAGS= EXTRA_LDFLAGS= LIB_CFLAGS= CMOCKA_CFLAGS= \
+            KERNEL_OPT=$(if $(SAN),,-O3) SAN=
+arm_lacks = $(shell command -v $(ARM_QEMU) >/dev/null || echo '$(ARM_QEMU)'; \
+    echo 'int main(void) { return 0; }' | $(ARM_CC) $(ARM_LDFLAGS) -x c -o /dev/null - 2>/dev/null || echo '$(ARM_CC)')
+check-arm: export ARM_QEMU := $(ARM_QEMU)
+check-arm: export ARM_CHECKKERN = $(CURDIR)/$(arm_dir)/checkkern
+check-arm: export ARM_LACKS = $(arm_lacks)
+check-arm: export ASAN_OPTIONS = detect_leaks=0
+check-arm: export QEMU_LD_PREFIX = $(dir $(shell $(ARM_CC) -print-file-name=libc.so.6 2>/dev/null))..
+check-arm:
+	+$(if $(arm_lacks),,$Q$(MAKE) --no-print-directory $(arm_build) $(arm_dir)/checkkern)
+	$(runner) $S/tests/kernels/arm.sh
+
 bench: all $(checkkern)
 	$(if $(checkkern),./checkkern --bench)
 	$(if $(MODEL),./qsf-run --bench $(MODEL),@echo "bench: give MODEL=FILE to measure a model too")
@@ -273,7 +295,7 @@ distcheck: dist
 	@echo "$(dist_name).tar.gz is good"
 
 clean:
-	rm -rf $O san fuzz qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json
+	rm -rf $O san fuzz arm qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

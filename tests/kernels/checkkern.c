@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--bench] [--list] [SEED]
+/* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--list] [SEED]
  * Checks every pointer of the kernel table at every level this CPU has, lowest first. */
 #include "tests/kernels/checkkern.h"
 
@@ -26,7 +26,7 @@ enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES =
 
 typedef struct ck_options {
     const char *test, *function, *level;
-    int bench, list;
+    int small, bench, list;
     uint32_t seed;
 } ck_options;
 
@@ -104,6 +104,11 @@ void ck_error(const char *format, ...)
     putchar('\n');
 }
 
+size_t ck_some(size_t n)
+{
+    return !run.opt.small ? n : n > 3 ? n / 3 : 1;
+}
+
 int ck_failed(void)
 {
     return run.errors >= MAX_MESSAGES;
@@ -152,6 +157,8 @@ static int parse(ck_options *o, int argc, char **argv)
             o->function = a + 11;
         else if (strncmp(a, "--level=", 8) == 0)
             o->level = a + 8;
+        else if (strcmp(a, "--small") == 0)
+            o->small = 1;
         else if (strcmp(a, "--bench") == 0)
             o->bench = 1;
         else if (strcmp(a, "--list") == 0)
@@ -159,8 +166,8 @@ static int parse(ck_options *o, int argc, char **argv)
         else {
             o->seed = (uint32_t)strtoul(a, &end, 0);
             if (end == a || *end) {
-                fprintf(stderr, "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--bench] "
-                                "[--list] [SEED]\n");
+                fprintf(stderr, "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] "
+                                "[--bench] [--list] [SEED]\n");
                 return 0;
             }
         }

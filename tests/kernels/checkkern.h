@@ -23,6 +23,8 @@ void ck_check(const char *name, ck_fn fn, ck_body body, const qk_table *t, int a
 void ck_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether it has failed often enough: no need to go on. */
 int ck_failed(void);
+/* How many of n similar cases to try: all, or with --small a third (for an emulator). */
+size_t ck_some(size_t n);
 
 /* Generator: the same sequence in every ck_check. */
 uint32_t ck_rand(void);

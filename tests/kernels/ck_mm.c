@@ -188,12 +188,12 @@ static void check_matmul(const qk_table *t, int arg)
     const size_t *ks;
     const size_t nk = pick_sizes(type, &ks);
     for (size_t i = 0; i < nk && !ck_failed(); i++)
-        for (size_t j = 0; j < 3; j++)
+        for (size_t j = 0; j < ck_some(3); j++)
             one_case(t, type, ks[i] * be, rows[ck_below(10)], cols[ck_below(9)], CK_RANDOM);
     for (size_t i = 0; i < 10 && !ck_failed(); i++)
         one_case(t, type, ks[ck_below(nk)] * be, rows[i], cols[i % 9], CK_RANDOM);
     for (int kind = CK_UNIT; kind < CK_KINDS && !ck_failed(); kind++)
-        for (size_t j = 0; j < 3; j++)
+        for (size_t j = 0; j < ck_some(3); j++)
             one_case(t, type, kind == CK_UNIT && be > 1 ? 256 * (1 + ck_below(2)) : ks[ck_below(nk)] * be,
                      rows[3 + ck_below(7)], cols[ck_below(9)], (ck_kind)kind);
     nan_column(t, type);

@@ -19,7 +19,7 @@ static const ck_test tests[] = {
     { "table", ck_test_table },       { "matmul", ck_test_matmul }, { "x16", ck_test_x16 },
     { "dequant", ck_test_dequant },   { "quantize", ck_test_quantize }, { "exact", ck_test_exact },
     { "vec", ck_test_vec },           { "norm", ck_test_norm },     { "act", ck_test_act },
-    { "kv", ck_test_kv },             { "half", ck_test_half },
+    { "kv", ck_test_kv },             { "half", ck_test_half },         { "grid", ck_test_grid },
 };
 
 enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES = 4 };
@@ -36,8 +36,8 @@ static struct {
     char name[64];          /* function begun */
     int errors;             /* of it */
     int passed, failed;
-    struct { char name[64]; ck_fn fn; } seen[MAX_SEEN];
-    int n_seen;
+    struct { char name[64]; ck_fn fn; int done; } seen[MAX_SEEN];
+    int n_seen, current;    /* current: the function begun */
     uint64_t rng;
     sigjmp_buf jump;
     volatile int armed, signal;
@@ -80,16 +80,32 @@ size_t ck_below(size_t n)
     return ck_rand() % n;
 }
 
-static int seen_before(const char *name, ck_fn fn)
+static int find_seen(const char *name, ck_fn fn)
 {
     for (int i = 0; i < run.n_seen; i++)
         if (run.seen[i].fn == fn && strcmp(run.seen[i].name, name) == 0)
-            return 1;
-    if (run.n_seen < MAX_SEEN) {
-        snprintf(run.seen[run.n_seen].name, sizeof run.seen[0].name, "%s", name);
-        run.seen[run.n_seen++].fn = fn;
+            return i;
+    return -1;
+}
+
+static int seen_before(const char *name, ck_fn fn)
+{
+    if (find_seen(name, fn) >= 0)
+        return 1;
+    if (run.n_seen == MAX_SEEN) {
+        fprintf(stderr, "checkkern: more than %d functions\n", MAX_SEEN);
+        exit(1);
     }
+    snprintf(run.seen[run.n_seen].name, sizeof run.seen[0].name, "%s", name);
+    run.seen[run.n_seen].fn = fn;
+    run.current = run.n_seen++;
     return 0;
+}
+
+int ck_compared(const char *name, ck_fn fn)
+{
+    const int i = find_seen(name, fn);
+    return run.opt.test || run.opt.function || (i >= 0 && run.seen[i].done);
 }
 
 void ck_error(const char *format, ...)
@@ -120,6 +136,7 @@ static void run_body(ck_body body, const qk_table *t, int arg)
         run.armed = 1;
         body(t, arg);
         run.armed = 0;
+        run.seen[run.current].done = 1;
     } else {
         ck_error("signal %d", run.signal);
     }

@@ -21,6 +21,9 @@ typedef void (*ck_body)(const qk_table *t, int arg);
 void ck_check(const char *name, ck_fn fn, ck_body body, const qk_table *t, int arg);
 /* The function being checked is wrong; the first few messages are printed. */
 void ck_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether fn was checked under this name, to the end, at this level or a lower one; always when only some tests or
+ * functions were asked for. */
+int ck_compared(const char *name, ck_fn fn);
 /* Whether it has failed often enough: no need to go on. */
 int ck_failed(void);
 /* How many of n similar cases to try: all, or with --small a third (for an emulator). */
@@ -54,7 +57,8 @@ double ck_half(uint16_t h);
 
 /* Fills n blocks. kind: CK_RANDOM or one of the adversarial ones. */
 typedef enum ck_kind {
-    CK_RANDOM, CK_UNIT, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_HUGE, CK_ZERO,
+    CK_RANDOM, CK_UNIT, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_SMALL, CK_HUGE, CK_ZERO,
+    CK_MIXED, /* another of these for every block, or 32 floats */
     CK_KINDS
 } ck_kind;
 const char *ck_kind_name(ck_kind kind);
@@ -75,6 +79,7 @@ void ck_test_norm(const qk_table *t);
 void ck_test_act(const qk_table *t);
 void ck_test_kv(const qk_table *t);
 void ck_test_half(const qk_table *t);
+void ck_test_grid(const qk_table *t);
 
 /* --bench: prints speeds of one level. */
 void ck_bench(const qk_table *t, const char *only_function);

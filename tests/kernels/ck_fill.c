@@ -18,26 +18,40 @@ static const struct {
 
 const char *ck_kind_name(ck_kind kind)
 {
-    static const char *const names[CK_KINDS] = { "random", "unit", "all-min", "all-max",
-                                                 "tiny",   "huge", "zero" };
+    static const char *const names[CK_KINDS] = { "random", "unit", "all-min", "all-max", "tiny",
+                                                 "small",  "huge", "zero",    "mixed" };
     return names[kind];
+}
+
+static ck_kind any_kind(void)
+{
+    static const ck_kind kinds[] = { CK_RANDOM, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_SMALL, CK_HUGE, CK_ZERO };
+    return kinds[ck_below(sizeof kinds / sizeof kinds[0])];
+}
+
+static float one_float(size_t i, ck_kind kind)
+{
+    const float u = ck_normal();
+    switch (kind) {
+    case CK_UNIT: /* integers with one 127 in every 32: an activation scale of exactly 1 */
+        return i % 32 == 5 ? 127.0f : (float)((int)ck_below(255) - 127);
+    case CK_ALL_MIN: return -1.0f;
+    case CK_ALL_MAX: return 1.0f;
+    case CK_TINY: return u * 0x1p-140f;
+    case CK_SMALL: return u * 0x1p-96f; /* not yet zero as a block, but its scale times a small one is denormal */
+    case CK_HUGE: return u * 0x1p40f;
+    case CK_ZERO: return i % 2 ? -0.0f : 0.0f;
+    default: return u;
+    }
 }
 
 void ck_fill_floats(float *x, size_t n, ck_kind kind)
 {
+    ck_kind now = kind;
     for (size_t i = 0; i < n; i++) {
-        const float u = ck_normal();
-        switch (kind) {
-        case CK_UNIT: /* integers with one 127 in every 32: an activation scale of exactly 1 */
-            x[i] = i % 32 == 5 ? 127.0f : (float)((int)ck_below(255) - 127);
-            break;
-        case CK_ALL_MIN: x[i] = -1.0f; break;
-        case CK_ALL_MAX: x[i] = 1.0f; break;
-        case CK_TINY: x[i] = u * 0x1p-140f; break;
-        case CK_HUGE: x[i] = u * 0x1p40f; break;
-        case CK_ZERO: x[i] = i % 2 ? -0.0f : 0.0f; break;
-        default: x[i] = u; break;
-        }
+        if (kind == CK_MIXED && i % 32 == 0)
+            now = any_kind();
+        x[i] = one_float(i, now);
     }
 }
 
@@ -47,6 +61,7 @@ static void put_half(uint8_t *p, ck_kind kind)
     switch (kind) {
     case CK_UNIT: h = 0x3c00; break;                                              /* 1 */
     case CK_TINY: h = (uint16_t)(ck_below(0x3ff) | (ck_rand() & 0x8000)); break;  /* denormal */
+    case CK_SMALL: h = (uint16_t)(1 + ck_below(4)); break;                        /* smallest denormals */
     case CK_HUGE: h = 0x7bff; break;                                              /* 65504 */
     case CK_ZERO: h = ck_rand() & 1 ? 0x8000 : 0; break;
     default: h = (uint16_t)(0x2000 + ck_below(0x1000) + (ck_rand() & 0x8000)); break;
@@ -105,10 +120,11 @@ void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind)
 {
     const size_t elems = qk_type_elems(t), bytes = qk_type_bytes(t);
     for (size_t i = 0; i < n_elems / elems; i++, p += bytes) {
+        const ck_kind now = kind == CK_MIXED ? any_kind() : kind;
         if (elems > 1)
-            fill_block(t, p, kind);
+            fill_block(t, p, now);
         else
-            fill_float(t, p, kind);
+            fill_float(t, p, now);
     }
 }
 

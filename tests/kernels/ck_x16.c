@@ -273,12 +273,12 @@ static void check_matmul16(const qk_table *t, int arg)
     const qk_type type = (qk_type)arg;
     const size_t be = qk_type_elems(type);
     for (size_t i = 0; i < 12 && !ck_failed(); i++)
-        for (size_t j = 0; j < 3; j++)
+        for (size_t j = 0; j < ck_some(3); j++)
             matmul_case(t, type, blocks[ck_below(5)] * be, 1 + ck_below(4), cols[i], CK_RANDOM);
     for (size_t n = 1; n <= 5 && !ck_failed(); n++)
         matmul_case(t, type, n * be, n, cols[ck_below(12)], CK_RANDOM);
     for (int kind = CK_UNIT; kind < CK_KINDS && !ck_failed(); kind++)
-        for (size_t j = 0; j < 4; j++)
+        for (size_t j = 0; j < ck_some(4); j++)
             matmul_case(t, type, blocks[ck_below(5)] * be, 1 + ck_below(3), cols[ck_below(12)], (ck_kind)kind);
 }
 

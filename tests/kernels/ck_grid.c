@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The grid: which format has a kernel of its own at which ISA level. A promised cell must be in the shipped table of
+ * its level under its own name, differ from the one below it, and have been compared with the truth in this run (packed
+ * formats: also with the reference, bit by bit); a cell that is not promised must not be there. A kernel that is added
+ * is added here. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/kernels/checkkern.h"
+
+enum {
+    SSE42 = 1 << QK_LEVEL_SSE42, AVX2 = 1 << QK_LEVEL_AVX2, AVX512 = 1 << QK_LEVEL_AVX512,
+    VNNI = 1 << QK_LEVEL_AVX512VNNI, NEON = 1 << QK_LEVEL_NEON, DOTPROD = 1 << QK_LEVEL_DOTPROD,
+    FLOATS = AVX2 | AVX512 | NEON,
+    OLD = AVX2 | AVX512 | VNNI
+};
+
+/* Levels with a kernel of their own: for rows, and for groups of sixteen. */
+static const struct {
+    const char *format;
+    int rows, x16;
+} weights[QK_TYPE_N] = {
+    [QK_F32] = { "f32", SSE42 | FLOATS, 0 },
+    [QK_F16] = { "f16", FLOATS, 0 },
+    [QK_BF16] = { "bf16", FLOATS, 0 },
+    [QK_Q8_0] = { "q8_0", SSE42 | OLD, 0 }, /* also the QSF formats of 8 bits */
+    [QK_Q4_0] = { "q4_0", SSE42 | OLD, 0 },
+    [QK_Q4_1] = { "q4_1", OLD, 0 },
+    [QK_Q5_0] = { "q5_0", OLD, 0 },
+    [QK_Q5_1] = { "q5_1", OLD, 0 },
+    [QK_Q4_K] = { "q4_k", OLD, 0 },
+    [QK_Q5_K] = { "q5_k", OLD, 0 },
+    [QK_Q6_K] = { "q6_k", OLD, 0 },
+    [QK_Q2_K] = { "q2_k", 0, 0 },
+    [QK_Q3_K] = { "q3_k", 0, 0 },
+    [QK_IQ4_NL] = { "iq4_nl", 0, 0 },
+    [QK_IQ4_XS] = { "iq4_xs", 0, 0 },
+    [QK_TQ1_0] = { "tq1_0", 0, 0 },
+    [QK_TQ2_0] = { "tq2_0", 0, 0 },
+    [QK_I2_S] = { "i2_s", 0, 0 },
+    [QK_QSF2] = { "qsf2", 0, 0 }, /* symmetric and not */
+    [QK_QSF3] = { "qsf3", 0, 0 },
+    [QK_QSF4] = { "qsf4", 0, 0 },
+    [QK_QSFT] = { "qsft", 0, 0 },
+};
+
+/* The operations, each under the name that its check prints. */
+#define OP(name, member, levels) { name, offsetof(qk_table, member), levels }
+static const struct {
+    const char *name;
+    size_t at;
+    int levels;
+} ops[] = {
+    OP("quantize_f32", quantize[QK_ACT_F32], 0),
+    OP("quantize_q8", quantize[QK_ACT_Q8], FLOATS),
+    OP("quantize_q8k", quantize[QK_ACT_Q8K], FLOATS),
+    OP("matmul_exact", matmul_exact, 0),
+    OP("rms_norm", rms_norm, FLOATS),
+    OP("layer_norm", layer_norm, 0),
+    OP("rope_pairs", rope_pairs, 0),
+    OP("rope_halves", rope_halves, 0),
+    OP("softmax", softmax, FLOATS),
+    OP("silu_mul", silu_mul, FLOATS),
+    OP("gelu_mul", gelu_mul, FLOATS),
+    OP("relu2_mul", relu2_mul, 0),
+    OP("add", add, FLOATS),
+    OP("mul", mul, FLOATS),
+    OP("scale", scale, FLOATS),
+    OP("dot", dot, SSE42 | FLOATS),
+    OP("argmax", argmax, FLOATS),
+    OP("f16_to_f32", f16_to_f32, FLOATS),
+    OP("f32_to_f16", f32_to_f16, FLOATS),
+    OP("kv_f32_store", kv[QK_KV_F32].store, 0),
+    OP("kv_f16_store", kv[QK_KV_F16].store, FLOATS),
+    OP("kv_q8_store", kv[QK_KV_Q8].store, FLOATS),
+    OP("kv_f32_attend", kv[QK_KV_F32].attend, FLOATS),
+    OP("kv_f16_attend", kv[QK_KV_F16].attend, FLOATS),
+    OP("kv_q8_attend", kv[QK_KV_Q8].attend, FLOATS),
+};
+
+enum { N_OPS = sizeof ops / sizeof ops[0] };
+
+/* differs: from the cell of the level below. */
+static void check_cell(const char *what, int promised, int differs, int compared)
+{
+    if (promised && !differs)
+        ck_error("%s is promised, but is that of a lower level", what);
+    if (!promised && differs)
+        ck_error("%s is there, but ck_grid.c does not promise it", what);
+    if (promised && differs && !compared)
+        ck_error("%s was never compared with the truth", what);
+}
+
+static void check_weight(const qk_table *t, const qk_table *below, int type)
+{
+    const qk_weight_ops *w = &t->weight[type], *b = &below->weight[type];
+    const int rows = weights[type].rows >> t->level & 1, x16 = weights[type].x16 >> t->level & 1;
+    char name[64], group[72];
+    snprintf(name, sizeof name, "%s_%s", weights[type].format, qk_level_name(t->level));
+    if (rows != (strcmp(w->name, name) == 0))
+        ck_error("%s is %s, but the kernel is %s", name, rows ? "promised" : "not promised", w->name);
+    check_cell(name, rows, w->matmul != b->matmul, ck_compared(w->name, (ck_fn)w->matmul));
+    snprintf(group, sizeof group, "x16_%s", w->name);
+    check_cell(group, x16, w->matmul16 != b->matmul16, ck_compared(group, (ck_fn)w->matmul16));
+}
+
+static ck_fn op_of(const qk_table *t, int i)
+{
+    ck_fn fn;
+    memcpy(&fn, (const char *)t + ops[i].at, sizeof fn);
+    return fn;
+}
+
+/* Every pointer behind the weights and the KV formats must have its row. */
+static void check_ops_known(void)
+{
+    for (size_t at = offsetof(qk_table, quantize); at < sizeof(qk_table); at += sizeof(ck_fn)) {
+        int known = 0;
+        for (int i = 0; i < N_OPS; i++)
+            known |= ops[i].at == at;
+        if (!known)
+            ck_error("operation %zu behind quantize is not in ck_grid.c",
+                     (at - offsetof(qk_table, quantize)) / sizeof(ck_fn));
+    }
+}
+
+/* The level that climbs to this one. */
+static qk_level level_below(qk_level level)
+{
+    return level == QK_LEVEL_SSE42 || level == QK_LEVEL_NEON ? QK_LEVEL_REF : (qk_level)(level - 1);
+}
+
+static void check_grid(const qk_table *t, int arg)
+{
+    qk_table below;
+    (void)arg;
+    qk_table_init(&below, level_below(t->level));
+    for (int type = 0; type < QK_TYPE_N; type++)
+        check_weight(t, &below, type);
+    for (int i = 0; i < N_OPS; i++)
+        check_cell(ops[i].name, ops[i].levels >> t->level & 1, op_of(t, i) != op_of(&below, i),
+                   ck_compared(ops[i].name, op_of(t, i)));
+}
+
+/* The reference's cells: all of them, always. */
+static void check_reference(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int type = 0; type < QK_TYPE_N; type++) {
+        const qk_weight_ops *w = &t->weight[type];
+        char name[64], group[72];
+        snprintf(name, sizeof name, "%s_ref", weights[type].format);
+        snprintf(group, sizeof group, "x16_%s", name);
+        if (strcmp(w->name, name) != 0 || !ck_compared(name, (ck_fn)w->matmul))
+            ck_error("%s is missing or was never compared with the truth", name);
+        if (w->act != QK_ACT_F32 && !ck_compared(group, (ck_fn)w->matmul16))
+            ck_error("%s is missing or was never compared", group);
+    }
+    for (int i = 0; i < N_OPS; i++)
+        if (!ck_compared(ops[i].name, op_of(t, i)))
+            ck_error("%s was never compared with the truth", ops[i].name);
+    check_ops_known();
+}
+
+/* Last of the tests: it asks what the others did. */
+void ck_test_grid(const qk_table *t)
+{
+    char name[32];
+    snprintf(name, sizeof name, "grid_%s", qk_level_name(t->level));
+    ck_check(name, NULL, t->level == QK_LEVEL_REF ? check_reference : check_grid, t, 0);
+}

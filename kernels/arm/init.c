@@ -2,7 +2,7 @@
 /* The only file that maps ARM ISA levels to kernels: upward, with an early return at the level asked for. */
 #include "kernels/arm/arm.h"
 #include "kernels/arm/mm.h"
-#include "kernels/arm/ops.h"
+#include "kernels/generic/ops.h"
 #include "kernels/generic/kv.h"
 
 static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk_mm *, size_t, size_t))
@@ -27,27 +27,10 @@ static void set_kv(qk_table *t)
     t->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_neon;
 }
 
-static void set_ops(qk_table *t)
-{
-    t->quantize[QK_ACT_Q8] = qk_quantize_q8_neon;
-    t->quantize[QK_ACT_Q8K] = qk_quantize_q8k_neon;
-    t->rms_norm = qk_rms_norm_neon;
-    t->softmax = qk_softmax_neon;
-    t->silu_mul = qk_silu_mul_neon;
-    t->gelu_mul = qk_gelu_mul_neon;
-    t->add = qk_add_neon;
-    t->mul = qk_mul_neon;
-    t->scale = qk_scale_neon;
-    t->dot = qk_dot_neon;
-    t->argmax = qk_argmax_neon;
-    t->f16_to_f32 = qk_f16_to_f32_neon;
-    t->f32_to_f16 = qk_f32_to_f16_neon;
-}
-
 static void set_neon(qk_table *t)
 {
     t->level = QK_LEVEL_NEON;
-    set_ops(t);
+    QK_SET_OPS(t, neon);
     set_kv(t);
     SET_MM(t, QK_F32, f32_neon);
     SET_MM(t, QK_F16, f16_neon);

@@ -6,7 +6,7 @@
 #include <arm_neon.h>
 
 #include "kernels/act.h"
-#include "kernels/arm/ops.h"
+#include "kernels/generic/ops.h"
 #include "kernels/load.h"
 
 #define QK_INLINE static inline __attribute__((always_inline))

@@ -2,4 +2,4 @@
 /* Plain vector operations, NEON. The order of the includes is the point: first the vector, then what is
  * written in terms of it. */
 #include "kernels/arm/v_neon.h"
-#include "kernels/x86/ops_vec.h"
+#include "kernels/generic/ops_vec.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Single-precision matmul and dot product, SSE4.2. One output element has one accumulator of four
+/* Single-precision matmul, SSE4.2. One output element has one accumulator of four
  * lanes, fed in ascending order; the up to three elements left over are added last, one by one. */
 #include "kernels/x86/common_sse42.h"
 #include "kernels/x86/mm.h"
-#include "kernels/x86/ops.h"
 
 QK_INLINE float sum_ps(__m128 v)
 {
@@ -48,12 +47,4 @@ void qk_mm_f32_sse42(const qk_mm *m, size_t row0, size_t row1)
             rows_dot(&w, x, m->k, 1, y + r);
         }
     }
-}
-
-float qk_dot_sse42(const float *a, const float *b, size_t n)
-{
-    const uint8_t *w = (const uint8_t *)a;
-    float y;
-    rows_dot(&w, b, n, 1, &y);
-    return y;
 }

@@ -2,7 +2,7 @@
 /* The only file that maps x86 ISA levels to kernels: upward, with an early return at the level asked for. */
 #include "kernels/generic/kv.h"
 #include "kernels/x86/mm.h"
-#include "kernels/x86/ops.h"
+#include "kernels/generic/ops.h"
 #include "kernels/x86/x86.h"
 
 static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk_mm *, size_t, size_t))
@@ -25,39 +25,22 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
         (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;                           \
     } while (0)
 
-#define SET_OPS(t, isa)                                                                       \
-    do {                                                                                      \
-        (t)->quantize[QK_ACT_Q8] = qk_quantize_q8_##isa;                                      \
-        (t)->quantize[QK_ACT_Q8K] = qk_quantize_q8k_##isa;                                    \
-        SET_KV(t, isa);                                                                       \
-        (t)->rms_norm = qk_rms_norm_##isa;                                                    \
-        (t)->softmax = qk_softmax_##isa;                                                      \
-        (t)->silu_mul = qk_silu_mul_##isa;                                                    \
-        (t)->gelu_mul = qk_gelu_mul_##isa;                                                    \
-        (t)->add = qk_add_##isa;                                                              \
-        (t)->mul = qk_mul_##isa;                                                              \
-        (t)->scale = qk_scale_##isa;                                                          \
-        (t)->dot = qk_dot_##isa;                                                              \
-        (t)->argmax = qk_argmax_##isa;                                                        \
-        (t)->f16_to_f32 = qk_f16_to_f32_##isa;                                                \
-        (t)->f32_to_f16 = qk_f32_to_f16_##isa;                                                \
-    } while (0)
-
 #define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
 
 static void set_sse42(qk_table *t)
 {
     t->level = QK_LEVEL_SSE42;
+    QK_SET_OPS(t, sse42);
     SET_MM(t, QK_F32, f32_sse42);
     SET_MM(t, QK_Q8_0, q8_0_sse42);
     SET_MM(t, QK_Q4_0, q4_0_sse42);
-    t->dot = qk_dot_sse42;
 }
 
 static void set_avx2(qk_table *t)
 {
     t->level = QK_LEVEL_AVX2;
-    SET_OPS(t, avx2);
+    QK_SET_OPS(t, avx2);
+    SET_KV(t, avx2);
     SET_MM(t, QK_F32, f32_avx2);
     SET_MM(t, QK_F16, f16_avx2);
     SET_MM(t, QK_BF16, bf16_avx2);
@@ -74,7 +57,8 @@ static void set_avx2(qk_table *t)
 static void set_avx512(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512;
-    SET_OPS(t, avx512);
+    QK_SET_OPS(t, avx512);
+    SET_KV(t, avx512);
     SET_MM(t, QK_F32, f32_avx512);
     SET_MM(t, QK_F16, f16_avx512);
     SET_MM(t, QK_BF16, bf16_avx512);

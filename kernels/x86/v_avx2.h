@@ -4,7 +4,7 @@
 #define QSF_KERNELS_X86_V_AVX2_H
 
 #include "kernels/x86/common_avx2.h"
-#include "kernels/x86/ops.h"
+#include "kernels/generic/ops.h"
 
 #define QK_FN(name) qk_##name##_avx2
 

@@ -7,7 +7,7 @@
 
 #include "kernels/act.h"
 #include "kernels/load.h"
-#include "kernels/x86/ops.h"
+#include "kernels/generic/ops.h"
 
 #define QK_FN(name) qk_##name##_avx512
 #define QK_INLINE static inline __attribute__((always_inline))

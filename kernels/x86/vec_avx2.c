@@ -2,4 +2,4 @@
 /* Plain vector operations, AVX2. The order of the includes is the point: first the vector, then what is
  * written in terms of it. */
 #include "kernels/x86/v_avx2.h"
-#include "kernels/x86/ops_vec.h"
+#include "kernels/generic/ops_vec.h"

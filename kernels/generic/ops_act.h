@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* RMS norm, softmax and gated activations for any vector of v_<isa>.h. */
-#ifndef QSF_KERNELS_X86_OPS_ACT_H
-#define QSF_KERNELS_X86_OPS_ACT_H
+#ifndef QSF_KERNELS_GENERIC_OPS_ACT_H
+#define QSF_KERNELS_GENERIC_OPS_ACT_H
 
 /* exp within about one unit in the last place: x = n ln2 + r with |r| <= ln2 / 2, the power series
  * of exp(r) up to r^7 / 7! (the rest is below 6e-9), times 2^n. Overflows to infinity, goes to

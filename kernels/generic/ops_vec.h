@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plain vector operations for any vector of v_<isa>.h. */
-#ifndef QSF_KERNELS_X86_OPS_VEC_H
-#define QSF_KERNELS_X86_OPS_VEC_H
+#ifndef QSF_KERNELS_GENERIC_OPS_VEC_H
+#define QSF_KERNELS_GENERIC_OPS_VEC_H
 
 void QK_FN(add)(float *y, const float *x, size_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Quantization of activation columns for any vector of v_<isa>.h; rules in kernels/act.h. The
  * same single operations as in ref/actq.c, so the same bytes. */
-#ifndef QSF_KERNELS_X86_OPS_ACTQ_H
-#define QSF_KERNELS_X86_OPS_ACTQ_H
+#ifndef QSF_KERNELS_GENERIC_OPS_ACTQ_H
+#define QSF_KERNELS_GENERIC_OPS_ACTQ_H
 
 /* Largest magnitude of n elements, a multiple of V; by bits, as in the reference. */
 QK_INLINE float abs_max(const float *x, size_t n)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A vector of floats at SSE4.2, under the names that ops_*.h are written in. No FMA: v_fma rounds twice. No
+ * half-float instructions: by bits, as in ref/half.c. */
+#ifndef QSF_KERNELS_X86_V_SSE42_H
+#define QSF_KERNELS_X86_V_SSE42_H
+
+#include <nmmintrin.h>
+
+#include "kernels/act.h"
+#include "kernels/generic/ops.h"
+#include "kernels/load.h"
+
+#define QK_INLINE static inline __attribute__((always_inline))
+#define QK_FN(name) qk_##name##_sse42
+
+typedef __m128 vf;
+typedef __m128i vi;
+enum { V = 4 };
+
+QK_INLINE vi v_int(uint32_t a) { return _mm_set1_epi32((int)a); }
+QK_INLINE vi v_bits(vf v) { return _mm_castps_si128(v); }
+QK_INLINE vf v_floats(vi v) { return _mm_castsi128_ps(v); }
+
+/* All bits set in the first n (0..4) lanes. */
+QK_INLINE vf v_lanes(size_t n)
+{
+    return v_floats(_mm_cmpgt_epi32(v_int((uint32_t)n), _mm_setr_epi32(0, 1, 2, 3)));
+}
+
+/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+QK_INLINE vf v_load(const float *p) { return _mm_loadu_ps(p); }
+QK_INLINE vf v_load_some(const float *p, size_t n)
+{
+    float all[V] = { 0 };
+    for (size_t i = 0; i < n && i < V; i++)
+        all[i] = p[i];
+    return v_load(all);
+}
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
+{
+    return _mm_blendv_ps(other, v_load_some(p, n), v_lanes(n));
+}
+QK_INLINE void v_store(float *p, vf v) { _mm_storeu_ps(p, v); }
+QK_INLINE void v_store_some(float *p, size_t n, vf v)
+{
+    float all[V];
+    v_store(all, v);
+    for (size_t i = 0; i < n && i < V; i++)
+        p[i] = all[i];
+}
+QK_INLINE vf v_keep(vf v, size_t n) { return _mm_and_ps(v, v_lanes(n)); }
+
+QK_INLINE vf v_select(vi mask, vf yes, vf no) { return _mm_blendv_ps(no, yes, v_floats(mask)); }
+
+/* Four halves in the low parts of four lanes. Denormals are whole multiples of 2^-24; a NaN turns quiet. */
+QK_INLINE vf v_of_halves(vi h)
+{
+    const vi a = _mm_and_si128(h, v_int(0x7fff)), shifted = _mm_slli_epi32(a, 13);
+    const vi odd = _mm_cmpgt_epi32(a, v_int(0x7bff)), nan = _mm_cmpgt_epi32(a, v_int(0x7c00));
+    vi bits = _mm_add_epi32(shifted, v_int(112u << 23));
+    bits = _mm_add_epi32(bits, _mm_and_si128(odd, v_int(112u << 23)));
+    bits = _mm_or_si128(bits, _mm_and_si128(nan, v_int(0x400000)));
+    const vf small = _mm_mul_ps(_mm_cvtepi32_ps(a), _mm_set1_ps(0x1p-24f));
+    const vf size = v_select(_mm_cmplt_epi32(a, v_int(0x400)), small, v_floats(bits));
+    return _mm_or_ps(size, v_floats(_mm_slli_epi32(_mm_xor_si128(h, a), 16)));
+}
+QK_INLINE vf v_load_half(const void *p)
+{
+    return v_of_halves(_mm_cvtepu16_epi32(_mm_loadl_epi64(p)));
+}
+QK_INLINE vf v_load_half_some(const void *p, size_t n)
+{
+    uint16_t h[V] = { 0 };
+    memcpy(h, p, n * sizeof h[0]);
+    return v_load_half(h);
+}
+/* See qk_f32_to_f16. */
+QK_INLINE vi v_to_halves(vf v)
+{
+    const vi bits = v_bits(v), a = _mm_and_si128(bits, v_int(0x7fffffff)), b = _mm_sub_epi32(a, v_int(112u << 23));
+    const vi even = _mm_and_si128(_mm_srli_epi32(a, 13), v_int(1));
+    const vi usual = _mm_srli_epi32(_mm_add_epi32(_mm_add_epi32(b, v_int(0xfff)), even), 13);
+    const vi small = _mm_sub_epi32(v_bits(_mm_add_ps(v_floats(a), _mm_set1_ps(0.5f))), v_int(0x3f000000));
+    const vi nan = _mm_or_si128(v_int(0x7e00), _mm_and_si128(_mm_srli_epi32(a, 13), v_int(0x3ff)));
+    vi h = _mm_blendv_epi8(usual, small, _mm_cmplt_epi32(a, v_int(0x38800000)));
+    h = _mm_blendv_epi8(h, v_int(0x7c00), _mm_cmpgt_epi32(a, v_int(0x477fefff)));
+    h = _mm_blendv_epi8(h, nan, _mm_cmpgt_epi32(a, v_int(0x7f800000)));
+    return _mm_or_si128(h, _mm_and_si128(_mm_srli_epi32(bits, 16), v_int(0x8000)));
+}
+QK_INLINE void v_store_half(void *p, vf v)
+{
+    const vi h = v_to_halves(v);
+    _mm_storel_epi64(p, _mm_packus_epi32(h, h));
+}
+QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
+{
+    uint16_t h[V];
+    v_store_half(h, v);
+    memcpy(p, h, n * sizeof h[0]);
+}
+
+QK_INLINE vf v_set(float a) { return _mm_set1_ps(a); }
+QK_INLINE vf v_add(vf a, vf b) { return _mm_add_ps(a, b); }
+QK_INLINE vf v_sub(vf a, vf b) { return _mm_sub_ps(a, b); }
+QK_INLINE vf v_mul(vf a, vf b) { return _mm_mul_ps(a, b); }
+QK_INLINE vf v_div(vf a, vf b) { return _mm_div_ps(a, b); }
+QK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
+QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm_sub_ps(c, _mm_mul_ps(a, b)); }
+/* The second operand where either is NaN. */
+QK_INLINE vf v_max(vf a, vf b) { return _mm_max_ps(a, b); }
+QK_INLINE vf v_min(vf a, vf b) { return _mm_min_ps(a, b); }
+QK_INLINE float v_sum(vf v)
+{
+    v = _mm_add_ps(v, _mm_movehl_ps(v, v));
+    return _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)));
+}
+QK_INLINE float v_largest(vf v)
+{
+    v = _mm_max_ps(v, _mm_movehl_ps(v, v));
+    return _mm_cvtss_f32(_mm_max_ss(v, _mm_movehdup_ps(v)));
+}
+QK_INLINE unsigned v_equal(vf a, vf b) { return (unsigned)_mm_movemask_ps(_mm_cmpeq_ps(a, b)); }
+
+QK_INLINE vf v_round(vf v) { return _mm_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* 2^n for n in [-126, 127]. */
+QK_INLINE vf v_power(vi n) { return v_floats(_mm_slli_epi32(_mm_add_epi32(n, v_int(127)), 23)); }
+/* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
+QK_INLINE vf v_ldexp(vf v, vf n)
+{
+    const vi whole = _mm_cvtps_epi32(n), first = _mm_srai_epi32(whole, 1);
+    return _mm_mul_ps(_mm_mul_ps(v, v_power(first)), v_power(_mm_sub_epi32(whole, first)));
+}
+
+QK_INLINE vi v_abs_bits(const float *p) { return _mm_and_si128(v_bits(v_load(p)), v_int(0x7fffffff)); }
+QK_INLINE vi v_max_bits(vi a, vi b) { return _mm_max_epi32(a, b); }
+QK_INLINE uint32_t v_largest_bits(vi v)
+{
+    v = _mm_max_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
+}
+QK_INLINE int32_t v_sum_int(vi v)
+{
+    v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
+}
+/* Rounds to nearest even, stores V bytes, returns them as integers. */
+QK_INLINE vi v_store_bytes(int8_t *p, vf v)
+{
+    const vi q = _mm_cvtps_epi32(v), h = _mm_packs_epi32(q, q);
+    const int32_t bytes = _mm_cvtsi128_si32(_mm_packs_epi16(h, h));
+    memcpy(p, &bytes, sizeof bytes);
+    return q;
+}
+
+#endif

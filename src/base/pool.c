@@ -4,10 +4,12 @@
  * sequentially consistent, so a worker that goes to sleep and a caller that publishes cannot
  * both miss each other.
  *
- * A job is cut into some shares per thread. A thread takes its own shares first and then those that nobody has
- * begun, so a worker whose CPU is taken away, by the loader or by another program, holds up the others by one
- * share at most. A share is taken by moving its claim forward to the job's generation; whoever succeeds may read
- * the job, since it cannot end before that share does. */
+ * A job is cut into units of a grain, and every thread has a range of them. It takes a quarter of what is left of its
+ * range at a time; when nothing is, it takes over half of what is left to another. So pieces are long at first and
+ * short at last, all threads end within a unit of each other, and one whose CPU is taken away, by the loader or by
+ * another program, holds up no more than it has begun. Whoever succeeds in taking units may read the job, since it
+ * cannot end before they are done; a range carries the job's generation, so a worker that is late takes nothing of the
+ * next job while that is being set up. */
 #include "src/base/pool.h"
 
 #include <pthread.h>
@@ -22,10 +24,16 @@
 #include "src/base/clock.h"
 
 #define STACK_BYTES     (256u * 1024)
-#define SPIN_NS         40000u /* longer than the gap between two jobs of a token */
-#define QUIET_NS        5000u /* from here on let others run: the thread waited for may need this CPU */
-#define SPINS_PER_CHECK 64    /* pauses between two looks at the clock */
-#define SHARES_EACH     4     /* per thread */
+#define SPIN_NS         2000000u /* longer than what lies between two tokens; an idle program sleeps after it */
+#define QUIET_NS        5000u    /* from here on let others run: the thread waited for may need this CPU */
+#define SPINS_PER_CHECK 64       /* pauses between two looks at the clock */
+
+/* Units [begin, end) that nobody has taken, and the generation of their job: 24, 24 and 16 bits. */
+#define UNIT_BITS 24
+#define UNIT_MASK ((1u << UNIT_BITS) - 1)
+typedef struct Range {
+    _Alignas(64) atomic_uint_fast64_t left;
+} Range;
 
 typedef struct Worker {
     QsfPool *pool;
@@ -41,17 +49,16 @@ struct QsfPool {
     bool spin;    /* false when there are more threads than CPUs: spinning would steal the CPU it waits for */
     Worker *workers; /* (n - 1) */
 
-    /* The job: written by the caller before it advances job, read by who has claimed a share of it. */
+    /* The job: written by the caller before it fills the ranges, read by who has taken units of it. */
     QsfPoolFn fn;
     void *arg;
     size_t n_items, grain;
     atomic_bool stop;
-    atomic_uint *claim;  /* (n_shares) newest generation of which the share is taken */
-    int n_shares;
+    Range *range;        /* (n) */
     uint64_t waited_ns;  /* the caller's */
 
     _Alignas(64) atomic_uint job;     /* generation */
-    _Alignas(64) atomic_int pending;  /* shares that are not finished */
+    _Alignas(64) atomic_uint pending; /* units that are not finished */
     _Alignas(64) atomic_int sleepers; /* workers in cond_wait on start */
     atomic_bool caller_sleeps;
     pthread_mutex_t lock;
@@ -66,42 +73,59 @@ static void cpu_relax(void) {
 #endif
 }
 
-/* [*begin, *end) of share w: whole grains, spread evenly, the first shares take the remainder. */
-static void share(size_t n_items, size_t grain, int n, int w, size_t *begin, size_t *end) {
-    size_t units = n_items / grain + (n_items % grain != 0);
-    size_t per = units / (size_t)n, rest = units % (size_t)n, i = (size_t)w;
-    size_t first = i * per + (i < rest ? i : rest);
-    size_t last = first + per + (i < rest ? 1 : 0);
-    *begin = first < units ? first * grain : n_items;
-    *end = last < units ? last * grain : n_items;
+/* ---- units ---- */
+
+static uint64_t pack(unsigned job, uint32_t begin, uint32_t end) {
+    return (uint64_t)(job & 0xFFFF) << 2 * UNIT_BITS | (uint64_t)end << UNIT_BITS | begin;
 }
 
-static void run_share(QsfPool *p, int i, int worker) {
-    size_t begin, end;
-    share(p->n_items, p->grain, p->n_shares, i, &begin, &end);
-    if (begin < end) p->fn(p->arg, worker, begin, end);
-}
-
-/* Generations only grow (and wrap around): one that was overtaken claims nothing. */
-static bool claim(QsfPool *p, int i, unsigned job) {
-    unsigned last = atomic_load_explicit(&p->claim[i], memory_order_relaxed);
-    if ((int)(job - last) <= 0) return false;
-    return atomic_compare_exchange_strong_explicit(&p->claim[i], &last, job, memory_order_acquire,
-                                                   memory_order_relaxed);
-}
-
-/* All shares that this thread gets: its own from their first on, then those of the others from the last on. Returns
- * their number. */
-static int take_shares(QsfPool *p, unsigned job, int worker) {
-    int own = worker * SHARES_EACH, n = 0;
-    for (int k = 0; k < p->n_shares; k++) {
-        int i = k < SHARES_EACH ? own + k : (own + p->n_shares + SHARES_EACH - 1 - k) % p->n_shares;
-        if (!claim(p, i, job)) continue;
-        run_share(p, i, worker);
-        n++;
+/* A part of the range's first units, or, for others than its thread, of its last ones. */
+static bool take(Range *r, unsigned job, bool own, uint32_t *begin, uint32_t *end) {
+    uint64_t v = atomic_load_explicit(&r->left, memory_order_relaxed);
+    for (;;) {
+        uint32_t b = v & UNIT_MASK, e = v >> UNIT_BITS & UNIT_MASK;
+        if (b >= e || v >> 2 * UNIT_BITS != (job & 0xFFFF)) return false;
+        uint32_t mid = own ? b + (e - b + 3) / 4 : e - (e - b + 1) / 2;
+        *begin = own ? b : mid;
+        *end = own ? mid : e;
+        if (atomic_compare_exchange_weak_explicit(&r->left, &v, own ? pack(job, mid, e) : pack(job, b, mid),
+                                                  memory_order_acquire, memory_order_relaxed))
+            return true;
     }
+}
+
+/* Makes units of another thread those of this one, whose range is empty. */
+static bool take_over(QsfPool *p, unsigned job, int worker) {
+    uint32_t begin, end;
+    for (int k = 1; k < p->n; k++) {
+        if (!take(&p->range[(worker + k) % p->n], job, false, &begin, &end)) continue;
+        atomic_store_explicit(&p->range[worker].left, pack(job, begin, end), memory_order_release);
+        return true;
+    }
+    return false;
+}
+
+/* All units that this thread gets. Returns their number. */
+static uint32_t work(QsfPool *p, unsigned job, int worker) {
+    uint32_t begin, end, n = 0;
+    do {
+        while (take(&p->range[worker], job, true, &begin, &end)) {
+            size_t last = (size_t)end * p->grain;
+            p->fn(p->arg, worker, (size_t)begin * p->grain, last < p->n_items ? last : p->n_items);
+            n += end - begin;
+        }
+    } while (take_over(p, job, worker));
     return n;
 }
+
+static void finish(QsfPool *p, uint32_t n) {
+    if (n == 0 || atomic_fetch_sub(&p->pending, n) != n || !atomic_load(&p->caller_sleeps)) return;
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- waiting ---- */
 
 static bool job_is_new(QsfPool *p, unsigned seen) {
     return atomic_load_explicit(&p->job, memory_order_acquire) != seen;
@@ -138,18 +162,10 @@ static void wait_for_job(QsfPool *p, unsigned seen) {
 }
 
 static void publish(QsfPool *p) {
-    atomic_store_explicit(&p->pending, p->n_shares, memory_order_relaxed);
     atomic_fetch_add(&p->job, 1);
     if (atomic_load(&p->sleepers) == 0) return;
     pthread_mutex_lock(&p->lock);
     pthread_cond_broadcast(&p->start);
-    pthread_mutex_unlock(&p->lock);
-}
-
-static void finish_shares(QsfPool *p, int n) {
-    if (n == 0 || atomic_fetch_sub(&p->pending, n) != n || !atomic_load(&p->caller_sleeps)) return;
-    pthread_mutex_lock(&p->lock);
-    pthread_cond_signal(&p->done);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -160,17 +176,33 @@ static void *worker_main(void *arg) {
         wait_for_job(p, seen);
         if (atomic_load(&p->stop)) return NULL;
         seen = atomic_load(&p->job); /* it may have advanced by more than one */
-        finish_shares(p, take_shares(p, seen, w->index));
+        finish(p, work(p, seen, w->index));
     }
 }
 
-static void wait_for_shares(QsfPool *p) {
+static void wait_for_workers(QsfPool *p) {
     if (spin_until(p, workers_done, 0)) return;
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->caller_sleeps, true);
     while (atomic_load(&p->pending) != 0) pthread_cond_wait(&p->done, &p->lock);
     atomic_store(&p->caller_sleeps, false);
     pthread_mutex_unlock(&p->lock);
+}
+
+static void set_job(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain) {
+    while (n_items / grain >= UNIT_MASK) grain *= 2;
+    unsigned job = atomic_load_explicit(&p->job, memory_order_relaxed) + 1;
+    uint32_t units = (uint32_t)(n_items / grain + (n_items % grain != 0)), n = (uint32_t)p->n;
+    p->fn = fn;
+    p->arg = arg;
+    p->n_items = n_items;
+    p->grain = grain;
+    atomic_store_explicit(&p->pending, units, memory_order_relaxed);
+    for (uint32_t i = 0, begin = 0; i < n; i++) {
+        uint32_t end = begin + units / n + (i < units % n ? 1 : 0);
+        atomic_store_explicit(&p->range[i].left, pack(job, begin, end), memory_order_release);
+        begin = end;
+    }
 }
 
 void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain) {
@@ -180,15 +212,12 @@ void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t gr
         fn(arg, 0, 0, n_items);
         return;
     }
-    p->fn = fn;
-    p->arg = arg;
-    p->n_items = n_items;
-    p->grain = grain;
+    set_job(p, fn, arg, n_items, grain);
     publish(p);
-    finish_shares(p, take_shares(p, atomic_load_explicit(&p->job, memory_order_relaxed), 0));
+    finish(p, work(p, atomic_load_explicit(&p->job, memory_order_relaxed), 0));
     if (workers_done(p, 0)) return;
     uint64_t t0 = qsf_now_ns();
-    wait_for_shares(p);
+    wait_for_workers(p);
     p->waited_ns += qsf_now_ns() - t0;
 }
 
@@ -230,15 +259,15 @@ static QsfPool *pool_alloc(int n_threads) {
     if (p == NULL) return NULL;
     memset(p, 0, sizeof *p);
     p->n = n_threads;
-    p->n_shares = n_threads * SHARES_EACH;
     p->workers = calloc((size_t)n_threads, sizeof *p->workers);
-    p->claim = calloc((size_t)p->n_shares, sizeof *p->claim);
-    if (p->workers == NULL || p->claim == NULL) {
+    p->range = aligned_alloc(_Alignof(Range), (size_t)n_threads * sizeof *p->range);
+    if (p->workers == NULL || p->range == NULL) {
         free(p->workers);
-        free(p->claim);
+        free(p->range);
         free(p);
         return NULL;
     }
+    for (int i = 0; i < n_threads; i++) atomic_init(&p->range[i].left, 0);
     p->spin = n_threads <= qsf_cpu_count();
     atomic_init(&p->job, 0);
     atomic_init(&p->pending, 0);
@@ -285,6 +314,6 @@ void qsf_pool_destroy(QsfPool *p) {
     pthread_cond_destroy(&p->done);
     pthread_mutex_destroy(&p->lock);
     free(p->workers);
-    free(p->claim);
+    free(p->range);
     free(p);
 }

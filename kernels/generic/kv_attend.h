@@ -7,7 +7,10 @@
 /* How tiles become floats: K as tiles of (dim, 16), V as rows of pad floats. scale (n tiles of 16) is NULL for
  * formats without. */
 typedef struct kv_format {
+    size_t elem;        /* bytes */
     size_t (*tile_bytes)(size_t dim);
+    kv_score_fn score;  /* on tiles as they are */
+    kv_mix_fn mix;
     void (*open_k)(float *dst, const char *tiles, size_t n, size_t dim);
     void (*open_v)(float *dst, const char *tiles, size_t n, size_t dim, size_t pad);
     void (*open_scale)(float *dst, const char *tiles, size_t n, size_t dim);
@@ -20,6 +23,7 @@ typedef struct kv_work {
     float *block, *scale, *q, *s, *lanes;
     float *part;        /* of query i at i * stride: maximum, sum, .., sums from 16 on */
     size_t stride;
+    size_t end[64];     /* first position behind what query i sees */
 } kv_work;
 
 static kv_work kv_work_at(const qk_attn *a, const kv_format *f)
@@ -32,6 +36,8 @@ static kv_work kv_work_at(const qk_attn *a, const kv_format *f)
     w.q = w.lanes + most * 16;
     w.part = w.q + most * pad;
     w.stride = qk_attn_part(a->head_dim);
+    for (size_t i = 0; i < w.n; i++)
+        w.end[i] = a->pos + i / a->n_heads + 1;
     return w;
 }
 
@@ -59,14 +65,26 @@ static void kv_pack(const kv_work *w)
     }
 }
 
-/* What query i sees of the 64 positions from b on. */
+static const kv_range kv_all = { 0, QK_KV_BLOCK };
+
+/* Whether every query sees all of the 64 positions from b on. */
+static int kv_sees_all(const kv_work *w, size_t b)
+{
+    const size_t last = w->end[w->n - 1];
+    return b + QK_KV_BLOCK <= w->end[0] && (w->a->window == 0 || last <= w->a->window || last - w->a->window <= b);
+}
+
+/* What query i sees of them. */
 static kv_range kv_range_of(const kv_work *w, size_t i, size_t b)
 {
-    const qk_attn *a = w->a;
-    const size_t end = a->pos + i / a->n_heads + 1, start = a->window && end > a->window ? end - a->window : 0;
+    const size_t end = w->end[i], window = w->a->window, start = window && end > window ? end - window : 0;
     const kv_range r = { start > b ? start - b : 0, end > b ? end - b : 0 };
     return (kv_range){ r.lo < QK_KV_BLOCK ? r.lo : QK_KV_BLOCK, r.hi < QK_KV_BLOCK ? r.hi : QK_KV_BLOCK };
 }
+
+/* Weights may be as large as 2^8 before the maximum follows: it does so once or twice in a span, not at every
+ * position that beats it by a little, so that weights need not wait for the maximum. */
+#define KV_SLACK 8.0f
 
 static void kv_rescale(float *acc, size_t n, float by)
 {
@@ -74,70 +92,136 @@ static void kv_rescale(float *acc, size_t n, float by)
         v_store(acc + i, v_mul(v_load(acc + i), v_set(by)));
 }
 
-/* Scores times c, in base 2, and times the scales of K; -inf at what is not seen. Returns the maximum of them and m. */
-QK_INLINE float kv_scale_scores(float *s, const float *scale, kv_range r, float c, float m)
+/* What a query has added up so far, relative to the new maximum m. */
+static void kv_raise(const kv_work *w, float *lanes, float *part, float m)
 {
-    const size_t from = r.lo / V * V, to = (r.hi + V - 1) / V * V;
-    vf best = v_set(m);
-    for (size_t j = from; j < to; j += V) {
-        const vf x = v_load(s + j);
-        v_store(s + j, v_mul(scale ? v_mul(x, v_load(scale + j)) : x, v_set(c)));
-    }
-    for (size_t j = from; j < r.lo; j++)
-        s[j] = -INFINITY;
-    for (size_t j = r.hi; j < to; j++)
-        s[j] = -INFINITY;
-    for (size_t j = from; j < to; j += V)
-        best = v_max(v_load(s + j), best); /* in this order a NaN leaves best as it is */
-    return v_largest(best);
+    const float by = kv_exp2_one(part[0] - m);
+    const int first = part[0] == -INFINITY; /* nothing there */
+    part[0] = m;
+    if (first)
+        return;
+    kv_rescale(lanes, 16, by);
+    kv_rescale(part + 16, w->pad, by);
 }
 
-/* Scores of one query become weights; its maximum, sums and what it has added up so far follow the new maximum. */
-static void kv_weigh(const kv_work *w, size_t i, kv_range r, float c)
+/* -inf at the positions of a block that a query does not see: they weigh nothing. */
+static void kv_hide(float *s, kv_range r)
+{
+    for (size_t j = 0; j < r.lo; j++)
+        s[j] = -INFINITY;
+    for (size_t j = r.hi; j < QK_KV_BLOCK; j++)
+        s[j] = -INFINITY;
+}
+
+/* Scores of query i become weights; its maximum, sums and what it has added up so far follow the new maximum. All
+ * in base 2: c is scale * log2 e, the maximum is one of c * s. */
+QK_INLINE void kv_weigh(const kv_work *w, size_t i, kv_range r, float c, const float *scale)
 {
     float *s = w->s + i * QK_KV_BLOCK, *lanes = w->lanes + i * 16, *part = w->part + i * w->stride;
-    if (r.lo >= r.hi)
-        return;
-    const float m = kv_scale_scores(s, w->f->open_scale ? w->scale : NULL, r, c, part[0]);
-    if (m != part[0]) {
-        const float by = kv_exp2_one(part[0] - m);
-        part[0] = m;
-        kv_rescale(lanes, 16, by);
-        kv_rescale(part + 16, w->pad, by);
+    vf x[QK_KV_BLOCK / V], best = v_set(-INFINITY);
+    for (int j = 0; scale && j < QK_KV_BLOCK / V; j++)
+        v_store(s + j * V, v_mul(v_load(s + j * V), v_load(scale + j * V)));
+    if (r.lo > 0 || r.hi < QK_KV_BLOCK)
+        kv_hide(s, r);
+    for (int j = 0; j < QK_KV_BLOCK / V; j++) {
+        x[j] = v_load(s + j * V);
+        best = v_max(x[j], best); /* in this order a NaN leaves best as it is */
     }
-    for (size_t j = r.lo / V * V; j < r.hi; j += V) {
-        const vf p = kv_exp2(v_sub(v_load(s + j), v_set(m)));
-        v_store(s + j, p);
-        v_store(lanes + j % 16, v_add(v_load(lanes + j % 16), p));
+    const float here = c * v_largest(best);
+    if (!(here <= part[0] + KV_SLACK))
+        kv_raise(w, lanes, part, here);
+    const vf minus_m = v_set(-part[0]);
+    for (int j = 0; j < QK_KV_BLOCK / V; j++) {
+        x[j] = kv_exp2(v_fma(x[j], v_set(c), minus_m));
+        v_store(s + j * V, x[j]);
+    }
+    for (int j = 0; j < 16; j += V) {
+        vf sum = v_load(lanes + j);
+        for (int k = j / V; k < QK_KV_BLOCK / V; k += 16 / V)
+            sum = v_add(sum, x[k]);
+        v_store(lanes + j, sum);
     }
 }
 
-/* Positions from b on; tiles: how many of the block hold positions of the set. */
+/* Where the queries find a block, and what reads it: opened to floats, or, for a single group of queries, the tiles
+ * as they are. A whole block may then be read. */
+typedef struct kv_view {
+    kv_tiles k, v;
+    kv_score_fn score;
+    kv_mix_fn mix;
+    size_t tiles;       /* that hold positions of the set */
+    int all, opened;
+} kv_view;
+
+static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles)
+{
+    const kv_format *f = w->f;
+    const size_t bytes = f->tile_bytes(w->dim), at = b / QK_KV_TILE * bytes, pad = w->pad * sizeof(float);
+    const char *k = (const char *)w->a->k + at, *v = (const char *)w->a->v + at;
+    const char *next = k + QK_KV_BLOCK / QK_KV_TILE * bytes;
+    kv_view x = { { k, v, bytes, 0 }, { v, next, bytes, w->dim * f->elem }, f->score, f->mix, tiles, 0, 0 };
+    x.all = kv_sees_all(w, b);
+    x.opened = w->n > KV_GROUP || w->pad != w->dim || tiles < QK_KV_BLOCK / QK_KV_TILE;
+    if (x.opened) {
+        x.k = (kv_tiles){ (const char *)w->block, v, QK_KV_TILE * w->dim * sizeof(float), 0 };
+        x.v = (kv_tiles){ (const char *)w->block, next, QK_KV_TILE * pad, pad };
+        x.score = kv_score_4;
+        x.mix = kv_mix_4;
+    }
+    return x;
+}
+
+/* Scores and weights of the group that starts at i. */
+static void kv_weigh_group(const kv_work *w, const kv_view *x, size_t i, size_t b)
+{
+    const float c = w->a->scale * KV_LOG2E, *scale = w->f->open_scale ? w->scale : NULL;
+    const size_t nq = (size_t)kv_group(w, i);
+    x->score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, x->k, w->dim, x->tiles * QK_KV_TILE, (int)nq);
+    for (size_t q = i; q < i + nq; q++) {
+        const kv_range r = x->all ? kv_all : kv_range_of(w, q, b);
+        if (r.lo < r.hi)
+            kv_weigh(w, q, r, c, scale);
+    }
+}
+
+/* Weighted rows of the group that starts at i. */
+static void kv_mix_group(const kv_work *w, const kv_view *x, size_t i, size_t b)
+{
+    const int nq = kv_group(w, i);
+    float *acc = w->part + i * w->stride + 16;
+    const float *s = w->s + i * QK_KV_BLOCK;
+    kv_range r[KV_GROUP] = { kv_all };
+    if (x->all) {
+        x->mix(acc, w->stride, s, x->v, w->pad, kv_all, nq);
+        return;
+    }
+    for (int q = 0; q < nq; q++)
+        r[q] = kv_range_of(w, i + (size_t)q, b);
+    kv_mix_ranges(acc, w->stride, s, x->v, w->pad, r, nq, x->mix);
+}
+
+/* Positions from b on. */
 static void kv_block(const kv_work *w, size_t b, size_t tiles)
 {
-    const size_t bytes = w->f->tile_bytes(w->dim), at = b / QK_KV_TILE * bytes, n = tiles * QK_KV_TILE;
-    const float c = w->a->scale * KV_LOG2E;
-    kv_range r[KV_GROUP];
-    w->f->open_k(w->block, (const char *)w->a->k + at, tiles, w->dim);
-    if (w->f->open_scale)
-        w->f->open_scale(w->scale, (const char *)w->a->k + at, tiles, w->dim);
+    const kv_format *f = w->f;
+    const size_t at = b / QK_KV_TILE * f->tile_bytes(w->dim);
+    const char *k = (const char *)w->a->k + at, *v = (const char *)w->a->v + at;
+    const kv_view x = kv_view_at(w, b, tiles);
+    if (x.opened)
+        f->open_k(w->block, k, tiles, w->dim);
+    if (f->open_scale)
+        f->open_scale(w->scale, k, tiles, w->dim);
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i))
-        kv_score_n(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, w->block, w->dim, n, kv_group(w, i));
-    for (size_t i = 0; i < w->n; i++)
-        kv_weigh(w, i, kv_range_of(w, i, b), c);
-    w->f->open_v(w->block, (const char *)w->a->v + at, tiles, w->dim, w->pad);
-    if (w->f->open_scale) {
-        w->f->open_scale(w->scale, (const char *)w->a->v + at, tiles, w->dim);
+        kv_weigh_group(w, &x, i, b);
+    if (x.opened)
+        f->open_v(w->block, v, tiles, w->dim, w->pad);
+    if (f->open_scale) {
+        f->open_scale(w->scale, v, tiles, w->dim);
         for (size_t i = 0; i < w->n * QK_KV_BLOCK; i += V)
             v_store(w->s + i, v_mul(v_load(w->s + i), v_load(w->scale + i % QK_KV_BLOCK)));
     }
-    for (size_t i = 0; i < w->n;) {
-        const int nq = kv_group(w, i);
-        for (int q = 0; q < nq; q++)
-            r[q] = kv_range_of(w, i + (size_t)q, b);
-        kv_mix_ranges(w->part + i * w->stride + 16, w->stride, w->s + i * QK_KV_BLOCK, w->block, w->pad, r, nq);
-        i += (size_t)nq;
-    }
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i))
+        kv_mix_group(w, &x, i, b);
 }
 
 /* Sixteen lane sums, halves added to halves. */

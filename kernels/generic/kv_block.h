@@ -19,21 +19,47 @@ QK_INLINE int kv_wide(int nq)
     return n > 4 ? 4 : n;
 }
 
-/* s[r][p] = sum_i q[i][r] k[i][p], ascending i, for the positions of nv vectors from at on; k in tiles. */
-QK_INLINE void kv_score_part(float *s, const float *q, const float *k, size_t dim, size_t at, int nq, int nv)
+/* A block of K or V: tiles, and inside a tile of V rows, that many bytes apart; elements of 4 bytes are floats, of 2
+ * halves, of 1 integers. What is needed next lies at `ahead`. */
+typedef struct kv_tiles {
+    const char *p, *ahead;
+    size_t tile, row;
+} kv_tiles;
+
+QK_INLINE vf kv_take(const char *p, int elem)
+{
+    return elem == 4 ? v_load((const float *)(const void *)p) : elem == 2 ? v_load_half(p) : v_load_bytes(p);
+}
+
+/* Asks for n bytes, at most 256. Where floats were made of halves, n is what they took. */
+QK_INLINE void kv_ahead(const char *p, size_t n)
+{
+    __builtin_prefetch(p);
+    for (size_t i = 64; i < n; i += 64)
+        __builtin_prefetch(p + i);
+}
+
+QK_INLINE size_t kv_pace(int nv, int elem)
+{
+    return (size_t)(nv * V * (elem == 4 ? 2 : elem));
+}
+
+/* s[r][p] = sum_i q[i][r] k[i][p], ascending i, for the positions of nv vectors from at on. */
+QK_INLINE void kv_score_part(float *s, const float *q, kv_tiles k, size_t dim, size_t at, int nq, int nv, int elem)
 {
     vf acc[KV_GROUP][4];
-    const float *col[4];
+    const char *col[4], *ahead = k.ahead + at / (size_t)(nv * V) * dim * kv_pace(nv, elem);
     for (int j = 0; j < nv; j++) {
         const size_t p = at + (size_t)j * V;
-        col[j] = k + p / QK_KV_TILE * QK_KV_TILE * dim + p % QK_KV_TILE;
+        col[j] = k.p + p / QK_KV_TILE * k.tile + p % QK_KV_TILE * (size_t)elem;
         for (int r = 0; r < nq; r++)
             acc[r][j] = v_set(0);
     }
     for (size_t i = 0; i < dim; i++) {
         vf x[4];
+        kv_ahead(ahead + i * kv_pace(nv, elem), kv_pace(nv, elem));
         for (int j = 0; j < nv; j++)
-            x[j] = v_load(col[j] + i * QK_KV_TILE);
+            x[j] = kv_take(col[j] + i * (size_t)(QK_KV_TILE * elem), elem);
         for (int r = 0; r < nq; r++)
             for (int j = 0; j < nv; j++)
                 acc[r][j] = v_fma(v_set(q[i * (size_t)nq + (size_t)r]), x[j], acc[r][j]);
@@ -43,69 +69,111 @@ QK_INLINE void kv_score_part(float *s, const float *q, const float *k, size_t di
             v_store(s + (size_t)r * QK_KV_BLOCK + at + (size_t)j * V, acc[r][j]);
 }
 
-QK_INLINE void kv_score(float *s, const float *q, const float *k, size_t dim, size_t n, int nq)
+QK_INLINE void kv_score(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem)
 {
     for (size_t at = 0; at < n; at += (size_t)kv_wide(nq) * V)
-        kv_score_part(s, q, k, dim, at, nq, kv_wide(nq));
+        kv_score_part(s, q, k, dim, at, nq, kv_wide(nq), elem);
 }
 
-/* acc[r] += sum of p[r][j] v[j] over positions [r0, r1), ascending, for nv vectors of dimensions. */
-QK_INLINE void kv_mix_part(float *acc, size_t stride, const float *p, const float *v, size_t pad, kv_range r, int nq,
-                           int nv)
+/* acc[r] += sum of p[r][j] v[j] over positions r, ascending, for nv vectors of dimensions. */
+QK_INLINE void kv_mix_part(float *acc, size_t stride, const float *p, kv_tiles v, kv_range r, int nq, int nv, int elem)
 {
     vf sum[KV_GROUP][4];
     for (int q = 0; q < nq; q++)
         for (int j = 0; j < nv; j++)
             sum[q][j] = v_load(acc + (size_t)q * stride + (size_t)j * V);
-    for (size_t at = r.lo; at < r.hi; at++) {
-        vf x[4];
-        for (int j = 0; j < nv; j++)
-            x[j] = v_load(v + at * pad + (size_t)j * V);
-        for (int q = 0; q < nq; q++)
+    for (size_t at = r.lo, stop; at < r.hi; at = stop) {
+        const size_t end = (at / QK_KV_TILE + 1) * QK_KV_TILE;
+        const char *row = v.p + at / QK_KV_TILE * v.tile + at % QK_KV_TILE * v.row;
+        stop = elem > 1 || end > r.hi ? r.hi : end; /* between tiles of integers lie their scales */
+        for (; at < stop; at++, row += v.row) {
+            vf x[4];
+            kv_ahead(v.ahead + at * kv_pace(nv, elem), kv_pace(nv, elem));
             for (int j = 0; j < nv; j++)
-                sum[q][j] = v_fma(v_set(p[(size_t)q * QK_KV_BLOCK + at]), x[j], sum[q][j]);
+                x[j] = kv_take(row + j * V * elem, elem);
+            for (int q = 0; q < nq; q++)
+                for (int j = 0; j < nv; j++)
+                    sum[q][j] = v_fma(v_set(p[(size_t)q * QK_KV_BLOCK + at]), x[j], sum[q][j]);
+        }
     }
     for (int q = 0; q < nq; q++)
         for (int j = 0; j < nv; j++)
             v_store(acc + (size_t)q * stride + (size_t)j * V, sum[q][j]);
 }
 
-QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, const float *v, size_t pad, kv_range r, int nq)
+QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq, int elem)
 {
     const size_t step = (size_t)kv_wide(nq) * V;
     size_t i = 0;
-    for (; i + step <= pad; i += step)
-        kv_mix_part(acc + i, stride, p, v + i, pad, r, nq, kv_wide(nq));
-    for (; i < pad; i += V)
-        kv_mix_part(acc + i, stride, p, v + i, pad, r, nq, 1);
+    for (; i + step <= pad; i += step) {
+        kv_mix_part(acc + i, stride, p, v, r, nq, kv_wide(nq), elem);
+        v.p += step * (size_t)elem;
+        v.ahead += QK_KV_BLOCK * kv_pace(kv_wide(nq), elem);
+    }
+    for (; i < pad; i += V) {
+        kv_mix_part(acc + i, stride, p, v, r, nq, 1, elem);
+        v.p += V * elem;
+    }
 }
 
 /* The groups that occur, each a function of its own. */
-static void kv_score_n(float *s, const float *q, const float *k, size_t dim, size_t n, int nq)
+QK_INLINE void kv_score_n(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem)
 {
     switch (nq) {
-    case 1: kv_score(s, q, k, dim, n, 1); break;
-    case 2: kv_score(s, q, k, dim, n, 2); break;
-    case 4: kv_score(s, q, k, dim, n, 4); break;
-    default: kv_score(s, q, k, dim, n, KV_GROUP); break;
+    case 1: kv_score(s, q, k, dim, n, 1, elem); break;
+    case 2: kv_score(s, q, k, dim, n, 2, elem); break;
+    case 4: kv_score(s, q, k, dim, n, 4, elem); break;
+    default: kv_score(s, q, k, dim, n, KV_GROUP, elem); break;
     }
 }
 
-static void kv_mix_n(float *acc, size_t stride, const float *p, const float *v, size_t pad, kv_range r, int nq)
+QK_INLINE void kv_mix_n(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq, int elem)
 {
-    if (r.lo >= r.hi)
-        return;
     switch (nq) {
-    case 1: kv_mix(acc, stride, p, v, pad, r, 1); break;
-    case 2: kv_mix(acc, stride, p, v, pad, r, 2); break;
-    case 4: kv_mix(acc, stride, p, v, pad, r, 4); break;
-    default: kv_mix(acc, stride, p, v, pad, r, KV_GROUP); break;
+    case 1: kv_mix(acc, stride, p, v, pad, r, 1, elem); break;
+    case 2: kv_mix(acc, stride, p, v, pad, r, 2, elem); break;
+    case 4: kv_mix(acc, stride, p, v, pad, r, 4, elem); break;
+    default: kv_mix(acc, stride, p, v, pad, r, KV_GROUP, elem); break;
     }
 }
+
+/* The three kinds of elements. */
+static void kv_score_4(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq)
+{
+    kv_score_n(s, q, k, dim, n, nq, 4);
+}
+
+static void kv_score_2(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq)
+{
+    kv_score_n(s, q, k, dim, n, nq, 2);
+}
+
+static void kv_score_1(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq)
+{
+    kv_score_n(s, q, k, dim, n, nq, 1);
+}
+
+static void kv_mix_4(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq)
+{
+    kv_mix_n(acc, stride, p, v, pad, r, nq, 4);
+}
+
+static void kv_mix_2(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq)
+{
+    kv_mix_n(acc, stride, p, v, pad, r, nq, 2);
+}
+
+static void kv_mix_1(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq)
+{
+    kv_mix_n(acc, stride, p, v, pad, r, nq, 1);
+}
+
+typedef void (*kv_score_fn)(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq);
+typedef void (*kv_mix_fn)(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq);
 
 /* Queries whose ranges differ: what all see in one go, before and behind it each by itself. */
-static void kv_mix_ranges(float *acc, size_t stride, const float *p, const float *v, size_t pad, const kv_range *r,
-                          int nq)
+static void kv_mix_ranges(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, const kv_range *r, int nq,
+                          kv_mix_fn mix)
 {
     kv_range all = r[0];
     for (int q = 1; q < nq; q++) {
@@ -116,12 +184,15 @@ static void kv_mix_ranges(float *acc, size_t stride, const float *p, const float
         all.lo = all.hi = QK_KV_BLOCK;
     for (int q = 0; q < nq; q++) {
         const kv_range before = { r[q].lo, r[q].hi < all.lo ? r[q].hi : all.lo };
-        kv_mix_n(acc + (size_t)q * stride, stride, p + q * QK_KV_BLOCK, v, pad, before, 1);
+        if (before.lo < before.hi)
+            mix(acc + (size_t)q * stride, stride, p + q * QK_KV_BLOCK, v, pad, before, 1);
     }
-    kv_mix_n(acc, stride, p, v, pad, all, nq);
+    if (all.lo < all.hi)
+        mix(acc, stride, p, v, pad, all, nq);
     for (int q = 0; q < nq; q++) {
         const kv_range behind = { r[q].lo > all.hi ? r[q].lo : all.hi, r[q].hi };
-        kv_mix_n(acc + (size_t)q * stride, stride, p + q * QK_KV_BLOCK, v, pad, behind, 1);
+        if (behind.lo < behind.hi)
+            mix(acc + (size_t)q * stride, stride, p + q * QK_KV_BLOCK, v, pad, behind, 1);
     }
 }
 

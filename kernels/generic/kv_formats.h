@@ -21,7 +21,8 @@ static void kv_f32_open_v(float *dst, const char *tiles, size_t n, size_t dim, s
     }
 }
 
-static const kv_format kv_f32 = { qk_kv_f32_tile_bytes, kv_f32_open_k, kv_f32_open_v, NULL };
+static const kv_format kv_f32 = { 4, qk_kv_f32_tile_bytes, kv_score_4, kv_mix_4,
+                                  kv_f32_open_k, kv_f32_open_v, NULL };
 
 /* --- f16 --- */
 
@@ -43,7 +44,8 @@ static void kv_f16_open_v(float *dst, const char *tiles, size_t n, size_t dim, s
     }
 }
 
-static const kv_format kv_f16 = { qk_kv_f16_tile_bytes, kv_f16_open_k, kv_f16_open_v, NULL };
+static const kv_format kv_f16 = { 2, qk_kv_f16_tile_bytes, kv_score_2, kv_mix_2,
+                                  kv_f16_open_k, kv_f16_open_v, NULL };
 
 void QK_FN(kv_f16_store)(void *tiles, int which, size_t pos, const float *x, size_t dim)
 {
@@ -88,7 +90,8 @@ static void kv_q8_open_scale(float *dst, const char *tiles, size_t n, size_t dim
                                      i % QK_KV_TILE * sizeof(uint16_t)));
 }
 
-static const kv_format kv_q8 = { qk_kv_q8_tile_bytes, kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale };
+static const kv_format kv_q8 = { 1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1,
+                                 kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale };
 
 void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size_t dim)
 {

@@ -24,6 +24,8 @@ QK_INLINE void v_store_some(float *p, size_t n, vf v) { qk_store_some_ps(p, n, v
 QK_INLINE vf v_keep(vf v, size_t n) { return _mm256_and_ps(v, _mm256_castsi256_ps(qk_lanes(n))); }
 
 QK_INLINE vf v_load_half(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
+/* V signed bytes. */
+QK_INLINE vf v_load_bytes(const void *p) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p))); }
 QK_INLINE vf v_load_half_some(const void *p, size_t n)
 {
     _Alignas(16) uint16_t h[V] = { 0 };

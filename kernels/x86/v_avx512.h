@@ -30,6 +30,8 @@ QK_INLINE void v_store_some(float *p, size_t n, vf v) { _mm512_mask_storeu_ps(p,
 QK_INLINE vf v_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(v_lanes(n), v); }
 
 QK_INLINE vf v_load_half(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+/* V signed bytes. */
+QK_INLINE vf v_load_bytes(const void *p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p))); }
 QK_INLINE vf v_load_half_some(const void *p, size_t n)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(v_lanes(n), p));

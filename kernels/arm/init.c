@@ -13,25 +13,11 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
 
 #define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
 
-static void set_kv(qk_table *t)
-{
-    for (int i = 0; i < QK_KV_N; i++)
-        t->kv[i].merge = qk_kv_merge_neon;
-    t->kv[QK_KV_F32].attend = qk_kv_f32_attend_neon;
-    t->kv[QK_KV_F32].attend_span = qk_kv_f32_attend_span_neon;
-    t->kv[QK_KV_F16].store = qk_kv_f16_store_neon;
-    t->kv[QK_KV_F16].attend = qk_kv_f16_attend_neon;
-    t->kv[QK_KV_F16].attend_span = qk_kv_f16_attend_span_neon;
-    t->kv[QK_KV_Q8].store = qk_kv_q8_store_neon;
-    t->kv[QK_KV_Q8].attend = qk_kv_q8_attend_neon;
-    t->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_neon;
-}
-
 static void set_neon(qk_table *t)
 {
     t->level = QK_LEVEL_NEON;
     QK_SET_OPS(t, neon);
-    set_kv(t);
+    QK_SET_KV(t, neon);
     SET_MM(t, QK_F32, f32_neon);
     SET_MM(t, QK_F16, f16_neon);
     SET_MM(t, QK_BF16, bf16_neon);

@@ -48,6 +48,14 @@ QK_INLINE vf v_keep(vf v, size_t n)
 }
 
 QK_INLINE vf v_load_half(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
+/* V signed bytes. */
+QK_INLINE vf v_load_bytes(const void *p)
+{
+    uint32_t bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    const int16x8_t h = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(bytes)));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(h)));
+}
 QK_INLINE vf v_load_half_some(const void *p, size_t n)
 {
     uint16_t h[V] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prototypes of the KV functions that kv_formats.h makes for an ISA level; contracts: kernels/kernels.h. */
+/* Prototypes of the KV functions that kv_formats.h makes for an ISA level, and the lines that put them into the table; contracts: kernels/kernels.h. */
 #ifndef QSF_KERNELS_GENERIC_KV_H
 #define QSF_KERNELS_GENERIC_KV_H
 
@@ -16,6 +16,21 @@
     void qk_kv_f16_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);              \
     void qk_kv_q8_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);               \
     void qk_kv_merge_##isa(float *y, float *part, size_t n, size_t part_stride, size_t dim);
+
+/* Puts them into the table. */
+#define QK_SET_KV(t, isa)                                                                                    \
+    do {                                                                                                     \
+        for (int i = 0; i < QK_KV_N; i++)                                                                    \
+            (t)->kv[i].merge = qk_kv_merge_##isa;                                                            \
+        (t)->kv[QK_KV_F32].attend = qk_kv_f32_attend_##isa;                                                  \
+        (t)->kv[QK_KV_F32].attend_span = qk_kv_f32_attend_span_##isa;                                        \
+        (t)->kv[QK_KV_F16].store = qk_kv_f16_store_##isa;                                                    \
+        (t)->kv[QK_KV_F16].attend = qk_kv_f16_attend_##isa;                                                  \
+        (t)->kv[QK_KV_F16].attend_span = qk_kv_f16_attend_span_##isa;                                        \
+        (t)->kv[QK_KV_Q8].store = qk_kv_q8_store_##isa;                                                      \
+        (t)->kv[QK_KV_Q8].attend = qk_kv_q8_attend_##isa;                                                    \
+        (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;                                          \
+    } while (0)
 
 QK_KV_OPS(sse42)
 QK_KV_OPS(avx2)

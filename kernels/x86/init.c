@@ -11,26 +11,13 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
     ops->matmul = matmul;
 }
 
-#define SET_KV(t, isa)                                                                        \
-    do {                                                                                      \
-        for (int i = 0; i < QK_KV_N; i++)                                                     \
-            (t)->kv[i].merge = qk_kv_merge_##isa;                                             \
-        (t)->kv[QK_KV_F32].attend = qk_kv_f32_attend_##isa;                                   \
-        (t)->kv[QK_KV_F32].attend_span = qk_kv_f32_attend_span_##isa;                         \
-        (t)->kv[QK_KV_F16].store = qk_kv_f16_store_##isa;                                     \
-        (t)->kv[QK_KV_F16].attend = qk_kv_f16_attend_##isa;                                   \
-        (t)->kv[QK_KV_F16].attend_span = qk_kv_f16_attend_span_##isa;                         \
-        (t)->kv[QK_KV_Q8].store = qk_kv_q8_store_##isa;                                       \
-        (t)->kv[QK_KV_Q8].attend = qk_kv_q8_attend_##isa;                                     \
-        (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;                           \
-    } while (0)
-
 #define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
 
 static void set_sse42(qk_table *t)
 {
     t->level = QK_LEVEL_SSE42;
     QK_SET_OPS(t, sse42);
+    QK_SET_KV(t, sse42);
     SET_MM(t, QK_F32, f32_sse42);
     SET_MM(t, QK_Q8_0, q8_0_sse42);
     SET_MM(t, QK_Q4_0, q4_0_sse42);
@@ -40,7 +27,7 @@ static void set_avx2(qk_table *t)
 {
     t->level = QK_LEVEL_AVX2;
     QK_SET_OPS(t, avx2);
-    SET_KV(t, avx2);
+    QK_SET_KV(t, avx2);
     SET_MM(t, QK_F32, f32_avx2);
     SET_MM(t, QK_F16, f16_avx2);
     SET_MM(t, QK_BF16, bf16_avx2);
@@ -58,7 +45,7 @@ static void set_avx512(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512;
     QK_SET_OPS(t, avx512);
-    SET_KV(t, avx512);
+    QK_SET_KV(t, avx512);
     SET_MM(t, QK_F32, f32_avx512);
     SET_MM(t, QK_F16, f16_avx512);
     SET_MM(t, QK_BF16, bf16_avx512);

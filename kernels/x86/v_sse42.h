@@ -68,6 +68,13 @@ QK_INLINE vf v_load_half(const void *p)
 {
     return v_of_halves(_mm_cvtepu16_epi32(_mm_loadl_epi64(p)));
 }
+/* V signed bytes. */
+QK_INLINE vf v_load_bytes(const void *p)
+{
+    int32_t bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return _mm_cvtepi32_ps(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bytes)));
+}
 QK_INLINE vf v_load_half_some(const void *p, size_t n)
 {
     uint16_t h[V] = { 0 };

@@ -72,11 +72,11 @@ static const struct {
     OP("f16_to_f32", f16_to_f32, ALL),
     OP("f32_to_f16", f32_to_f16, ALL),
     OP("kv_f32_store", kv[QK_KV_F32].store, 0),
-    OP("kv_f16_store", kv[QK_KV_F16].store, FLOATS),
-    OP("kv_q8_store", kv[QK_KV_Q8].store, FLOATS),
-    OP("kv_f32_attend", kv[QK_KV_F32].attend, FLOATS),
-    OP("kv_f16_attend", kv[QK_KV_F16].attend, FLOATS),
-    OP("kv_q8_attend", kv[QK_KV_Q8].attend, FLOATS),
+    OP("kv_f16_store", kv[QK_KV_F16].store, ALL),
+    OP("kv_q8_store", kv[QK_KV_Q8].store, ALL),
+    OP("kv_f32_attend", kv[QK_KV_F32].attend, ALL),
+    OP("kv_f16_attend", kv[QK_KV_F16].attend, ALL),
+    OP("kv_q8_attend", kv[QK_KV_Q8].attend, ALL),
 };
 
 enum { N_OPS = sizeof ops / sizeof ops[0] };

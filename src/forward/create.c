@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "src/forward/state.h"
+#include "src/stream/packed.h"
 
 static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     QsfLayout l;
@@ -15,17 +16,6 @@ static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     rc = qsf_mem_map(f->ledger, QSF_MEM_LOGITS, f->logits_bytes, "logits", &mem, err);
     f->logits = mem;
     return rc;
-}
-
-/* Types for which the level of the table brings a kernel that multiplies packed rows; --exact wants rows. */
-static uint32_t packed_types(const QsfForward *f) {
-    qk_table plain;
-    uint32_t types = 0;
-    qk_table_init(&plain, QK_LEVEL_REF);
-    for (unsigned t = 0; t < QK_TYPE_N && !f->exact; t++) {
-        if (f->table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1u << t;
-    }
-    return types;
 }
 
 static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
@@ -42,7 +32,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .model = o->model,
         .plan = p,
         .table = f->table,
-        .pack_types = packed_types(f),
+        .pack_types = f->exact ? 0 : qsf_packed_types(f->table), /* --exact wants rows */
         .ledger = o->ledger,
         .cancel = o->cancel,
         .counters = &f->n.io,

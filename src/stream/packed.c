@@ -6,6 +6,16 @@
 
 #define GROUP QSF_ROW_QUANTUM
 
+uint32_t qsf_packed_types(const qk_table *table) {
+    qk_table plain;
+    uint32_t types = 0;
+    qk_table_init(&plain, QK_LEVEL_REF);
+    for (unsigned t = 0; t < QK_TYPE_N; t++) {
+        if (table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1u << t;
+    }
+    return types;
+}
+
 /* Whether groups begin where items do. */
 static bool aligned(const QsfUnit *u) {
     for (unsigned t = 0; t + 1 < u->n && !u->paired; t++) {

@@ -10,6 +10,9 @@
 
 #include "src/stream/loader.h"
 
+/* Weight types, one bit each, for which the level of the table brings a kernel that multiplies packed rows. */
+uint32_t qsf_packed_types(const qk_table *table);
+
 /* Which tensors of u are packed when pinned: fills u->pack. Bit t of types allows weight type t. */
 void qsf_packed_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types);
 

@@ -7,6 +7,7 @@
 
 #include "src/base/clock.h"
 #include "src/stream/layout.h"
+#include "src/stream/packed.h"
 #include "src/stream/units.h"
 
 #define ROOM_MAX        (8u << 20) /* for what is read to be measured; at most an eighth of the budget */
@@ -61,13 +62,14 @@ static unsigned main_types(const QsfModel *m, TypeShare *out) {
 
 typedef struct Bench {
     const qk_weight_ops *ops;
+    void (*matmul)(const qk_mm *m, size_t row0, size_t row1);
     qk_mm mm;
 } Bench;
 
 static void run_rows(void *arg, int worker, size_t begin, size_t end) {
     const Bench *b = arg;
     (void)worker;
-    b->ops->matmul(&b->mm, begin, end);
+    b->matmul(&b->mm, begin, end);
 }
 
 /* Out of all caches: a pass over a model finds its weights in memory, not where they were a moment ago. */
@@ -105,6 +107,21 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
     return ns > 0 ? (double)(rounds * n_rows * b->mm.row_bytes) * 1e9 / (double)ns : 0;
 }
 
+/* n rows, a multiple of 16, as they will lie when pinned; the last group is given up for the way there. Returns how
+ * many are left. */
+static uint64_t pack_rows(Bench *b, const qk_table *t, qk_type type, uint8_t *rows, uint64_t n) {
+    size_t group = QSF_ROW_QUANTUM * b->mm.row_bytes;
+    uint8_t *spare = rows + (n - QSF_ROW_QUANTUM) * b->mm.row_bytes;
+    b->matmul = b->ops->matmul;
+    if ((qsf_packed_types(t) >> type & 1) == 0) return n;
+    for (uint8_t *at = rows; at < spare; at += group) {
+        memcpy(spare, at, group);
+        b->ops->pack(at, spare, b->mm.row_bytes, b->mm.k);
+    }
+    b->matmul = b->ops->matmul16;
+    return n - QSF_ROW_QUANTUM;
+}
+
 typedef struct Room {
     uint8_t *mem;
     uint64_t bytes;
@@ -125,7 +142,8 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     if (room->bytes < act + x + 64 + KERNEL_MIN_ROWS * (row + 4)) return 0;
     uint64_t n = (room->bytes - act - x - 64) / (row + 4);
     if (n > u.rows[s->tensor]) n = u.rows[s->tensor];
-    if (n < AWAKE_ROWS) return 0;
+    n = n / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
+    if (n < AWAKE_ROWS + QSF_ROW_QUANTUM) return 0;
     uint8_t *rows = room->mem + act + x + line(4 * n);
     if (m->src == NULL ||
         qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row), w->offset, &err) != QSF_OK)
@@ -141,7 +159,7 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
                     .y_stride = (size_t)n,
                     .k = u.k,
                     .n_cols = 1 };
-    return time_rows(&b, pool, (size_t)n);
+    return time_rows(&b, pool, (size_t)pack_rows(&b, t, s->type, rows, n));
 }
 
 /* Bytes a second over all weights, from those of the types that most of them have. */

@@ -12,7 +12,7 @@ size_t ui_wrap_step(const char *s, size_t len, int col, int *cells) {
         return 1;
     }
     /* Most text is ASCII: no need to ask for grapheme clusters when nothing can combine with it. */
-    if (len > 1 && *s >= 0x20 && *s < 0x7f && s[1] >= 0) {
+    if (len > 1 && *s >= 0x20 && *s < 0x7f && (unsigned char)s[1] < 0x80) {
         *cells = 1;
         return 1;
     }

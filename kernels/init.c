@@ -60,9 +60,15 @@ static const qk_table ref_table = {
     .layer_norm = qk_layer_norm_ref,
     .rope_pairs = qk_rope_pairs_ref,
     .rope_halves = qk_rope_halves_ref,
+    .rope_pairs_batch = qk_rope_pairs_batch_ref,
+    .rope_halves_batch = qk_rope_halves_batch_ref,
     .softmax = qk_softmax_ref,
+    .softmax_t = qk_softmax_t_ref,
+    .causal_mask = qk_causal_mask_ref,
     .silu_mul = qk_silu_mul_ref,
     .gelu_mul = qk_gelu_mul_ref,
+    .gelu_erf_mul = qk_gelu_erf_mul_ref,
+    .gelu_fast_mul = qk_gelu_fast_mul_ref,
     .relu2_mul = qk_relu2_mul_ref,
     .add = qk_add_ref,
     .mul = qk_mul_ref,
@@ -71,6 +77,9 @@ static const qk_table ref_table = {
     .argmax = qk_argmax_ref,
     .f16_to_f32 = qk_f16_to_f32_ref,
     .f32_to_f16 = qk_f32_to_f16_ref,
+    .bf16_to_f32 = qk_bf16_to_f32_ref,
+    .clamp = qk_clamp_ref,
+    .fill = qk_fill_ref,
 };
 
 void qk_table_init(qk_table *t, qk_level level)

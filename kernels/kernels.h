@@ -56,6 +56,8 @@ typedef struct qk_weight_ops {
     void (*matmul16)(const qk_mm *m, size_t row0, size_t row1);
 } qk_weight_ops;
 
+#define QK_GELU_FAST_ERROR 2.5e-5 /* absolute, of the activation alone */
+
 typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
 
 /* K or V of one KV head (kernels/kv.h), stored as name says: q8 is int8 with a half-float scale per position. Where
@@ -74,6 +76,14 @@ typedef struct qk_kv_ops {
      * attend. The parts are lost. */
     void (*merge)(float *y, float *part, size_t n, size_t part_stride, size_t head_dim);
 } qk_kv_ops;
+
+/* Rotation of several heads of several positions: head h of position p at x + p * pos_stride + h * head_stride
+ * floats, its n_rot/2 (cos, sin) pairs at cs + p * n_rot. */
+typedef struct qk_rope {
+    float *x;
+    const float *cs;
+    size_t n_rot, n_heads, head_stride, n_pos, pos_stride;
+} qk_rope;
 
 typedef struct qk_table {
     qk_level level;     /* highest level used */
@@ -95,11 +105,20 @@ typedef struct qk_table {
      * halves: (i, i + n_rot/2). Elements past n_rot stay. */
     void (*rope_pairs)(float *x, const float *cs, size_t n_rot);
     void (*rope_halves)(float *x, const float *cs, size_t n_rot);
+    void (*rope_pairs_batch)(const qk_rope *r);
+    void (*rope_halves_batch)(const qk_rope *r);
     /* In place, stable (maximum subtracted). n >= 1. */
     void (*softmax)(float *x, size_t n);
-    /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. gelu is the tanh form. */
+    /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats. */
+    float (*softmax_t)(float *y, const float *x, size_t n, float temperature);
+    /* Row i of n_rows (stride floats apart, n long) is position pos + i: what lies behind it becomes -infinity. */
+    void (*causal_mask)(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos);
+    /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. gelu is the tanh form, gelu_erf the
+     * exact one; gelu_fast is the tanh form within QK_GELU_FAST_ERROR, by interpolation in a table. */
     void (*silu_mul)(float *gate, const float *up, size_t n);
     void (*gelu_mul)(float *gate, const float *up, size_t n);
+    void (*gelu_erf_mul)(float *gate, const float *up, size_t n);
+    void (*gelu_fast_mul)(float *gate, const float *up, size_t n);
     void (*relu2_mul)(float *gate, const float *up, size_t n);
     void (*add)(float *y, const float *x, size_t n);      /* y += x */
     void (*mul)(float *y, const float *x, size_t n);      /* y *= x */
@@ -109,6 +128,10 @@ typedef struct qk_table {
     size_t (*argmax)(const float *x, size_t n);
     void (*f16_to_f32)(float *y, const uint16_t *x, size_t n);
     void (*f32_to_f16)(uint16_t *y, const float *x, size_t n);  /* round to nearest even */
+    void (*bf16_to_f32)(float *y, const uint16_t *x, size_t n);
+    void (*clamp)(float *y, const float *x, size_t n, float low, float high); /* NaN becomes low; y may be x */
+    /* n bytes of a pattern of `size` bytes (1, 2, 4, 8 or 16) over and over; the last may be cut. */
+    void (*fill)(void *dst, const void *pattern, size_t size, size_t n);
 } qk_table;
 
 /* Fills the table: reference first, then every level up to `level` overlays what it has. level

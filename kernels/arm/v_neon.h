@@ -118,4 +118,40 @@ QK_INLINE vi v_store_bytes(int8_t *p, vf v)
     return q;
 }
 
+/* Neighbours: (0, 0, 2, 2), (1, 1, 3, 3), (1, 0, 3, 2); a - b in even lanes and a + b in odd ones. */
+QK_INLINE vf v_dup_even(vf v) { return vtrn1q_f32(v, v); }
+QK_INLINE vf v_dup_odd(vf v) { return vtrn2q_f32(v, v); }
+QK_INLINE vf v_swap(vf v) { return vrev64q_f32(v); }
+QK_INLINE vf v_addsub(vf a, vf b)
+{
+    const uint32x4_t even = vreinterpretq_u32_u64(vdupq_n_u64(0x80000000u));
+    return vaddq_f32(a, vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(b), even)));
+}
+/* Every other lane of a, then of b. */
+QK_INLINE vf v_evens(vf a, vf b) { return vuzp1q_f32(a, b); }
+QK_INLINE vf v_odds(vf a, vf b) { return vuzp2q_f32(a, b); }
+
+QK_INLINE vf v_load_bf16(const void *p)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
+}
+QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
+{
+    uint16_t h[V] = { 0 };
+    memcpy(h, p, n * sizeof h[0]);
+    return v_load_bf16(h);
+}
+QK_INLINE vi v_whole(vf v) { return vcvtq_s32_f32(v); } /* cut off, not rounded */
+QK_INLINE vf v_of_whole(vi v) { return vcvtq_f32_s32(v); }
+QK_INLINE vf v_gather(const float *p, vi at)
+{
+    int32_t i[V];
+    vst1q_s32(i, at);
+    const float lanes[V] = { p[i[0]], p[i[1]], p[i[2]], p[i[3]] };
+    return v_load(lanes);
+}
+QK_INLINE vf v_abs(vf v) { return vabsq_f32(v); }
+/* a < b ? yes : no */
+QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return vbslq_f32(vcltq_f32(a, b), yes, no); }
+
 #endif

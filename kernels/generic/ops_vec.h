@@ -84,4 +84,37 @@ void QK_FN(f32_to_f16)(uint16_t *y, const float *x, size_t n)
         v_store_half_some(y + i, n - i, v_load_some(x + i, n - i));
 }
 
+void QK_FN(bf16_to_f32)(float *y, const uint16_t *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + V <= n; i += V)
+        v_store(y + i, v_load_bf16(x + i));
+    if (i < n)
+        v_store_some(y + i, n - i, v_load_bf16_some(x + i, n - i));
+}
+
+void QK_FN(clamp)(float *y, const float *x, size_t n, float low, float high)
+{
+    const vf lo = v_set(low), hi = v_set(high);
+    size_t i = 0;
+    for (; i + V <= n; i += V)
+        v_store(y + i, v_min(v_max(v_load(x + i), lo), hi));
+    if (i < n)
+        v_store_some(y + i, n - i, v_min(v_max(v_load_some(x + i, n - i), lo), hi));
+}
+
+/* A vector is a multiple of every size. */
+void QK_FN(fill)(void *dst, const void *pattern, size_t size, size_t n)
+{
+    _Alignas(64) char block[V * sizeof(float)];
+    char *p = dst;
+    size_t i = 0;
+    for (; i < sizeof block; i += size)
+        memcpy(block + i, pattern, size);
+    const vf v = v_load((const float *)(const void *)block);
+    for (i = 0; i + sizeof block <= n; i += sizeof block)
+        v_store((float *)(void *)(p + i), v);
+    memcpy(p + i, block, n - i);
+}
+
 #endif

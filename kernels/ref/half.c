@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IEEE 754 half precision, by bits: exact in both directions, round to nearest even. */
+/* IEEE 754 half precision, by bits: exact in both directions, round to nearest even; bfloat16, the upper half of a
+ * float. */
 #include "kernels/load.h"
 #include "kernels/ref/ref.h"
 
@@ -38,4 +39,10 @@ void qk_f32_to_f16_ref(uint16_t *y, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = qk_f32_to_f16(x[i]);
+}
+
+void qk_bf16_to_f32_ref(float *y, const uint16_t *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = qk_float_of((uint32_t)x[i] << 16);
 }

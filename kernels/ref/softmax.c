@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Softmax with the maximum subtracted. */
+/* Softmax with the maximum subtracted, also with a temperature; the causal mask. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -17,4 +17,32 @@ void qk_softmax_ref(float *x, size_t n)
     const float r = (float)(1.0 / sum);
     for (size_t i = 0; i < n; i++)
         x[i] *= r;
+}
+
+/* With z = (x - max) / t and S the sum of exp(z) the entropy is log S - sum(exp(z) z) / S: no logarithm per element.
+ * Where exp(z) is 0 as a float, z may be an infinity and must not be multiplied with it. */
+float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature)
+{
+    const float inv = 1.0f / temperature;
+    float max = x[0];
+    double sum = 0, weighted = 0;
+    for (size_t i = 1; i < n; i++)
+        max = x[i] > max ? x[i] : max;
+    for (size_t i = 0; i < n; i++) {
+        const float z = (x[i] - max) * inv;
+        y[i] = expf(z);
+        sum += (double)y[i];
+        weighted += (double)(y[i] * (z < -150.0f ? -150.0f : z));
+    }
+    const float r = (float)(1.0 / sum);
+    for (size_t i = 0; i < n; i++)
+        y[i] *= r;
+    return (float)(log(sum) - weighted / sum);
+}
+
+void qk_causal_mask_ref(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos)
+{
+    for (size_t r = 0; r < n_rows; r++)
+        for (size_t i = pos + r + 1; i < n; i++)
+            scores[r * stride + i] = -INFINITY;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plain vector operations. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/ref/ref.h"
 
@@ -40,4 +41,19 @@ size_t qk_argmax_ref(const float *x, size_t n)
             at = i;
         }
     return at == n ? 0 : at; /* nothing but NaN */
+}
+
+void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float v = x[i] > low ? x[i] : low;
+        y[i] = v < high ? v : high;
+    }
+}
+
+void qk_fill_ref(void *dst, const void *pattern, size_t size, size_t n)
+{
+    char *p = dst;
+    for (size_t i = 0; i < n; i += size)
+        memcpy(p + i, pattern, n - i < size ? n - i : size);
 }

@@ -97,4 +97,31 @@ QK_INLINE vi v_store_bytes(int8_t *p, vf v)
     return q;
 }
 
+/* Neighbours: (0, 0, 2, 2 ...), (1, 1, 3, 3 ...), (1, 0, 3, 2 ...); a - b in even lanes and a + b in odd ones. */
+QK_INLINE vf v_dup_even(vf v) { return _mm256_moveldup_ps(v); }
+QK_INLINE vf v_dup_odd(vf v) { return _mm256_movehdup_ps(v); }
+QK_INLINE vf v_swap(vf v) { return _mm256_permute_ps(v, 0xb1); }
+QK_INLINE vf v_addsub(vf a, vf b) { return _mm256_addsub_ps(a, b); }
+/* Every other lane of a, then of b. */
+QK_INLINE vf v_halves_of(__m256 v) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), 0xd8)); }
+QK_INLINE vf v_evens(vf a, vf b) { return v_halves_of(_mm256_shuffle_ps(a, b, 0x88)); }
+QK_INLINE vf v_odds(vf a, vf b) { return v_halves_of(_mm256_shuffle_ps(a, b, 0xdd)); }
+
+QK_INLINE vf v_load_bf16(const void *p)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16));
+}
+QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
+{
+    uint16_t h[V] = { 0 };
+    memcpy(h, p, n * sizeof h[0]);
+    return v_load_bf16(h);
+}
+QK_INLINE vi v_whole(vf v) { return _mm256_cvttps_epi32(v); } /* cut off, not rounded */
+QK_INLINE vf v_of_whole(vi v) { return _mm256_cvtepi32_ps(v); }
+QK_INLINE vf v_gather(const float *p, vi at) { return _mm256_i32gather_ps(p, at, 4); }
+QK_INLINE vf v_abs(vf v) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v); }
+/* a < b ? yes : no */
+QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
+
 #endif

@@ -77,4 +77,43 @@ QK_INLINE vi v_store_bytes(int8_t *p, vf v)
     return q;
 }
 
+/* Neighbours: (0, 0, 2, 2 ...), (1, 1, 3, 3 ...), (1, 0, 3, 2 ...); a - b in even lanes and a + b in odd ones. */
+QK_INLINE vf v_dup_even(vf v) { return _mm512_moveldup_ps(v); }
+QK_INLINE vf v_dup_odd(vf v) { return _mm512_movehdup_ps(v); }
+QK_INLINE vf v_swap(vf v) { return _mm512_permute_ps(v, 0xb1); }
+QK_INLINE vf v_addsub(vf a, vf b) { return _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0x5555, a, b); }
+/* Every other lane of a, then of b. */
+QK_INLINE vi v_twos(void)
+{
+    return _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+QK_INLINE vf v_evens(vf a, vf b) { return _mm512_permutex2var_ps(a, v_twos(), b); }
+QK_INLINE vf v_odds(vf a, vf b)
+{
+    return _mm512_permutex2var_ps(a, _mm512_add_epi32(v_twos(), _mm512_set1_epi32(1)), b);
+}
+
+QK_INLINE vf v_load_bf16(const void *p)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
+}
+QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
+{
+    uint16_t h[V] = { 0 };
+    memcpy(h, p, n * sizeof h[0]);
+    return v_load_bf16(h);
+}
+QK_INLINE vi v_whole(vf v) { return _mm512_cvttps_epi32(v); } /* cut off, not rounded */
+QK_INLINE vf v_of_whole(vi v) { return _mm512_cvtepi32_ps(v); }
+QK_INLINE vf v_gather(const float *p, vi at)
+{
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), v_lanes(V), at, p, 4);
+}
+QK_INLINE vf v_abs(vf v) { return _mm512_abs_ps(v); }
+/* a < b ? yes : no */
+QK_INLINE vf v_below(vf a, vf b, vf yes, vf no)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+}
+
 #endif

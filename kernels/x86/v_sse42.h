@@ -159,4 +159,34 @@ QK_INLINE vi v_store_bytes(int8_t *p, vf v)
     return q;
 }
 
+/* Neighbours: (0, 0, 2, 2), (1, 1, 3, 3), (1, 0, 3, 2); a - b in even lanes and a + b in odd ones. */
+QK_INLINE vf v_dup_even(vf v) { return _mm_moveldup_ps(v); }
+QK_INLINE vf v_dup_odd(vf v) { return _mm_movehdup_ps(v); }
+QK_INLINE vf v_swap(vf v) { return _mm_shuffle_ps(v, v, 0xb1); }
+QK_INLINE vf v_addsub(vf a, vf b) { return _mm_addsub_ps(a, b); }
+/* Every other lane of a, then of b. */
+QK_INLINE vf v_evens(vf a, vf b) { return _mm_shuffle_ps(a, b, 0x88); }
+QK_INLINE vf v_odds(vf a, vf b) { return _mm_shuffle_ps(a, b, 0xdd); }
+
+QK_INLINE vf v_load_bf16(const void *p)
+{
+    return v_floats(_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64(p)));
+}
+QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
+{
+    uint16_t h[V] = { 0 };
+    memcpy(h, p, n * sizeof h[0]);
+    return v_load_bf16(h);
+}
+QK_INLINE vi v_whole(vf v) { return _mm_cvttps_epi32(v); } /* cut off, not rounded */
+QK_INLINE vf v_of_whole(vi v) { return _mm_cvtepi32_ps(v); }
+QK_INLINE vf v_gather(const float *p, vi at)
+{
+    return _mm_setr_ps(p[_mm_cvtsi128_si32(at)], p[_mm_extract_epi32(at, 1)], p[_mm_extract_epi32(at, 2)],
+                       p[_mm_extract_epi32(at, 3)]);
+}
+QK_INLINE vf v_abs(vf v) { return _mm_andnot_ps(_mm_set1_ps(-0.0f), v); }
+/* a < b ? yes : no */
+QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return _mm_blendv_ps(no, yes, _mm_cmplt_ps(a, b)); }
+
 #endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Softmax and the causal mask for any vector of v_<isa>.h; needs exp.h. */
+#ifndef QSF_KERNELS_GENERIC_OPS_SOFTMAX_H
+#define QSF_KERNELS_GENERIC_OPS_SOFTMAX_H
+
+/* Without the NaN, unless x[0] is one. */
+QK_INLINE float greatest(const float *x, size_t n)
+{
+    vf max = v_set(x[0]);
+    size_t i = 0;
+    for (; i + V <= n; i += V)
+        max = v_max(v_load(x + i), max);
+    if (i < n)
+        max = v_max(v_load_some_or(x + i, n - i, max), max);
+    return v_largest(max);
+}
+
+void QK_FN(softmax)(float *x, size_t n)
+{
+    const vf max = v_set(greatest(x, n));
+    vf sum = v_set(0);
+    size_t i = 0;
+    for (; i + V <= n; i += V) {
+        const vf e = v_exp(v_sub(v_load(x + i), max));
+        v_store(x + i, e);
+        sum = v_add(sum, e);
+    }
+    if (i < n) {
+        const vf e = v_exp(v_sub(v_load_some(x + i, n - i), max));
+        v_store_some(x + i, n - i, e);
+        sum = v_add(sum, v_keep(e, n - i));
+    }
+    QK_FN(scale)(x, 1.0f / v_sum(sum), n);
+}
+
+/* See ref/softmax.c for the entropy. Below -150 v_exp is 0. */
+float QK_FN(softmax_t)(float *y, const float *x, size_t n, float temperature)
+{
+    const vf max = v_set(greatest(x, n)), inv = v_set(1.0f / temperature), low = v_set(-150.0f);
+    vf sum = v_set(0), weighted = v_set(0);
+    size_t i = 0;
+    for (; i + V <= n; i += V) {
+        const vf z = v_max(low, v_mul(v_sub(v_load(x + i), max), inv)), e = v_exp(z);
+        v_store(y + i, e);
+        sum = v_add(sum, e);
+        weighted = v_fma(e, z, weighted);
+    }
+    if (i < n) {
+        const vf z = v_max(low, v_mul(v_sub(v_load_some(x + i, n - i), max), inv)), e = v_keep(v_exp(z), n - i);
+        v_store_some(y + i, n - i, e);
+        sum = v_add(sum, e);
+        weighted = v_fma(e, v_keep(z, n - i), weighted);
+    }
+    const float s = v_sum(sum);
+    QK_FN(scale)(y, 1.0f / s, n);
+    return (float)(log((double)s) - (double)v_sum(weighted) / (double)s);
+}
+
+void QK_FN(causal_mask)(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos)
+{
+    const vf hidden = v_set(-INFINITY);
+    for (size_t r = 0; r < n_rows; r++) {
+        float *row = scores + r * stride;
+        size_t i = pos + r + 1;
+        for (; i + V <= n; i += V)
+            v_store(row + i, hidden);
+        if (i < n)
+            v_store_some(row + i, n - i, hidden);
+    }
+}
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Batched rotation, softmax with a temperature, causal mask, bfloat16, clamp, fill. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/checkkern.h"
+
+enum { SLOT_A, SLOT_B, SLOT_Y, MAX_N = 8192 };
+
+static const size_t sizes[] = { 1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1029 };
+enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+
+/* --- rope --- */
+
+/* The pair that element e of a head belongs to, and which of it. */
+static void rope_element(const qk_rope *r, const float *before, const float *after, size_t at, size_t e,
+                         const float *cs, int halves)
+{
+    const size_t half = r->n_rot / 2, i = halves ? e % half : e / 2, second = halves ? e / half : e % 2;
+    const size_t first = at + (halves ? i : 2 * i), other = first + (halves ? half : 1);
+    const double a = (double)before[first], b = (double)before[other];
+    const double c = (double)cs[2 * i], s = (double)cs[2 * i + 1];
+    const double want = second ? a * s + b * c : a * c - b * s;
+    const double size = second ? fabs(a * s) + fabs(b * c) : fabs(a * c) + fabs(b * s);
+    ck_near("rope", at + e, (double)after[at + e], want, 2 * CK_EPS * size);
+}
+
+static void rope_case(const qk_table *t, int halves, size_t n_rot, size_t n_heads, size_t gap, size_t n_pos)
+{
+    static float before[MAX_N];
+    const size_t head = n_rot + gap, pos = n_heads * head + gap, n = n_pos * pos;
+    float *cs = ck_tail(SLOT_A, n_pos * n_rot * sizeof *cs), *x = ck_dst(SLOT_Y, n);
+    const qk_rope r = { x, cs, n_rot, n_heads, head, n_pos, pos };
+    ck_fill_floats(cs, n_pos * n_rot, CK_RANDOM);
+    ck_fill_floats(x, n, CK_RANDOM);
+    memcpy(before, x, n * sizeof *x);
+    (halves ? t->rope_halves_batch : t->rope_pairs_batch)(&r);
+    ck_dst_ok(SLOT_Y, n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t p = i / pos, in_pos = i % pos, h = in_pos / head, e = in_pos % head;
+        if (h < n_heads && e < n_rot)
+            rope_element(&r, before, x, p * pos + h * head, e, cs + p * n_rot, halves);
+        else
+            ck_near("between heads", i, (double)x[i], (double)before[i], 0);
+    }
+}
+
+static void check_rope_batch(const qk_table *t, int halves)
+{
+    static const size_t rots[] = { 2, 4, 6, 8, 14, 16, 18, 30, 32, 34, 62, 64, 66, 128 };
+    for (size_t i = 0; i < sizeof rots / sizeof rots[0]; i++)
+        for (size_t heads = 1; heads <= 5; heads += 2)
+            for (size_t gap = 0; gap <= 7; gap += 7)
+                for (size_t n_pos = 1; n_pos <= 4; n_pos += 3)
+                    rope_case(t, halves, rots[i], heads, gap, n_pos);
+}
+
+/* --- softmax --- */
+
+/* z = (x - max) / t rounds three times, which exp turns into a relative error of 3 eps |z|. */
+static void softmax_case(const qk_table *t, size_t n, float spread, float temperature, int in_place)
+{
+    static double z[MAX_N];
+    float *x = in_place ? ck_dst(SLOT_Y, n) : ck_tail(SLOT_A, n * sizeof *x), *y = in_place ? x : ck_dst(SLOT_Y, n);
+    double max = -INFINITY, sum = 0, weighted = 0;
+    for (size_t i = 0; i < n; i++)
+        x[i] = n > 3 && i == 3 ? -INFINITY : ck_normal() * spread;
+    for (size_t i = 0; i < n; i++)
+        max = (double)x[i] > max ? (double)x[i] : max;
+    for (size_t i = 0; i < n; i++) {
+        z[i] = ((double)x[i] - max) / (double)temperature;
+        sum += exp(z[i]);
+        weighted += isinf(z[i]) ? 0 : exp(z[i]) * z[i];
+    }
+    const double got = (double)t->softmax_t(y, x, n, temperature), entropy = log(sum) - weighted / sum;
+    ck_dst_ok(SLOT_Y, n);
+    ck_near("entropy", n, got, entropy, CK_EPS * (16 + (double)n / 8) * (2 - 4 * weighted / sum + log((double)n)));
+    for (size_t i = 0; i < n; i++) {
+        const double want = exp(z[i]) / sum, away = isinf(z[i]) ? 0 : -3 * z[i];
+        ck_near("softmax_t", i, (double)y[i], want, want * CK_EPS * (8 + away + (double)n / 16) + 0x1p-125);
+    }
+}
+
+static void check_softmax_t(const qk_table *t, int arg)
+{
+    static const float temperatures[] = { 0.05f, 0.8f, 1.0f, 5.0f };
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++)
+        for (int i = 0; i < 4; i++)
+            for (int in_place = 0; in_place < 2; in_place++) {
+                softmax_case(t, sizes[s], 0.0f, temperatures[i], in_place);
+                softmax_case(t, sizes[s], 3.0f, temperatures[i], in_place);
+                softmax_case(t, sizes[s], 100.0f, temperatures[i], in_place);
+            }
+}
+
+static void mask_case(const qk_table *t, size_t n, size_t stride, size_t rows, size_t pos)
+{
+    const size_t all = (rows - 1) * stride + n;
+    float *x = ck_dst(SLOT_Y, all);
+    for (size_t i = 0; i < all; i++)
+        x[i] = (float)i;
+    t->causal_mask(x, stride, rows, n, pos);
+    ck_dst_ok(SLOT_Y, all);
+    for (size_t i = 0; i < all; i++) {
+        const size_t r = i / stride, c = i % stride;
+        ck_near("mask", i, (double)x[i], c < n && c > pos + r ? (double)-INFINITY : (double)i, 0);
+    }
+}
+
+static void check_causal_mask(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++)
+        for (size_t rows = 1; rows <= 7; rows += 3)
+            for (size_t pos = 0; pos < 70; pos += 23) {
+                mask_case(t, sizes[s], sizes[s], rows, pos);
+                mask_case(t, sizes[s], sizes[s] + 3, rows, pos);
+            }
+}
+
+/* --- memory --- */
+
+static void check_bf16(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (size_t s = 0; s < N_SIZES; s++)
+        for (size_t from = 0; from + sizes[s] <= 65536; from += 3 * sizes[s] + 36) {
+            const size_t n = sizes[s];
+            uint16_t *x = ck_tail(SLOT_A, n * sizeof *x);
+            float *y = ck_dst(SLOT_Y, n);
+            for (size_t i = 0; i < n; i++)
+                x[i] = (uint16_t)(from + i);
+            t->bf16_to_f32(y, x, n);
+            ck_dst_ok(SLOT_Y, n);
+            for (size_t i = 0; i < n; i++) {
+                uint32_t bits;
+                memcpy(&bits, &y[i], sizeof bits);
+                if (bits != (uint32_t)x[i] << 16)
+                    ck_error("%04x became %08x", (unsigned)x[i], (unsigned)bits);
+            }
+        }
+}
+
+static void check_clamp(const qk_table *t, int arg)
+{
+    static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f, 0x1p-140f, 3.0f, -2.0f, 2.9f };
+    (void)arg;
+    for (int s = 0; s < N_SIZES; s++) {
+        const size_t n = sizes[s];
+        float *x = ck_tail(SLOT_A, n * sizeof *x), *y = ck_dst(SLOT_Y, n);
+        for (size_t i = 0; i < n; i++)
+            x[i] = ck_below(2) ? odd[ck_below(8)] : 4 * ck_normal();
+        t->clamp(y, x, n, -2.0f, 3.0f);
+        ck_dst_ok(SLOT_Y, n);
+        for (size_t i = 0; i < n; i++)
+            ck_near("clamp", i, (double)y[i], isnan(x[i]) ? -2.0 : fmin(fmax((double)x[i], -2.0), 3.0), 0);
+    }
+}
+
+static void fill_case(const qk_table *t, size_t size, size_t n)
+{
+    unsigned char pattern[16], *p = ck_tail(SLOT_A, n + 16);
+    ck_fill_bytes(pattern, sizeof pattern);
+    memset(p, 0x55, n + 16);
+    t->fill(p + 8, pattern, size, n);
+    for (size_t i = 0; i < n + 16; i++) {
+        const int inside = i >= 8 && i < n + 8;
+        if (p[i] != (inside ? pattern[(i - 8) % size] : 0x55))
+            ck_error("fill of %zu bytes with %zu: byte %zu %s", n, size, i, inside ? "is wrong" : "was written");
+    }
+    unsigned char *end = ck_tail(SLOT_B, n);
+    t->fill(end, pattern, size, n);
+}
+
+static void check_fill(const qk_table *t, int arg)
+{
+    (void)arg;
+    for (size_t size = 1; size <= 16; size *= 2)
+        for (size_t n = 1; n < 300; n += n < 80 ? 1 : 7)
+            fill_case(t, size, n);
+}
+
+void ck_test_ops(const qk_table *t)
+{
+    ck_check("rope_pairs_batch", (ck_fn)t->rope_pairs_batch, check_rope_batch, t, 0);
+    ck_check("rope_halves_batch", (ck_fn)t->rope_halves_batch, check_rope_batch, t, 1);
+    ck_check("softmax_t", (ck_fn)t->softmax_t, check_softmax_t, t, 0);
+    ck_check("causal_mask", (ck_fn)t->causal_mask, check_causal_mask, t, 0);
+    ck_check("bf16_to_f32", (ck_fn)t->bf16_to_f32, check_bf16, t, 0);
+    ck_check("clamp", (ck_fn)t->clamp, check_clamp, t, 0);
+    ck_check("fill", (ck_fn)t->fill, check_fill, t, 0);
+}

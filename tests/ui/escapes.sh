@@ -29,7 +29,7 @@ see 'is ready'
 tm capture-pane -p -e -t t | grep -q "$(printf '\033')\[3[0-7]m" && fail "NO_COLOR: colours"
 keys C-d
 see '^rc=0'
-start 80 24 "env LC_ALL=C '$chat' '$stories' --no-save"
+start 80 24 "env LC_ALL=C '$chat' '$stories' --no-save -n 3"
 see 'is ready'
 keys 'é' Enter
 see '│ é'

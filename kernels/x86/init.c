@@ -16,26 +16,21 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
 static void set_sse42(qk_table *t)
 {
     t->level = QK_LEVEL_SSE42;
+    QK_SET_BLOCK_CELLS(t, sse42);
     QK_SET_OPS(t, sse42);
     QK_SET_KV(t, sse42);
     SET_MM(t, QK_F32, f32_sse42);
-    SET_MM(t, QK_Q8_0, q8_0_sse42);
-    SET_MM(t, QK_Q4_0, q4_0_sse42);
 }
 
 static void set_avx2(qk_table *t)
 {
     t->level = QK_LEVEL_AVX2;
+    QK_SET_BLOCK_CELLS(t, avx2);
     QK_SET_OPS(t, avx2);
     QK_SET_KV(t, avx2);
     SET_MM(t, QK_F32, f32_avx2);
     SET_MM(t, QK_F16, f16_avx2);
     SET_MM(t, QK_BF16, bf16_avx2);
-    SET_MM(t, QK_Q8_0, q8_0_avx2);
-    SET_MM(t, QK_Q4_0, q4_0_avx2);
-    SET_MM(t, QK_Q4_1, q4_1_avx2);
-    SET_MM(t, QK_Q5_0, q5_0_avx2);
-    SET_MM(t, QK_Q5_1, q5_1_avx2);
     SET_MM(t, QK_Q4_K, q4_k_avx2);
     SET_MM(t, QK_Q5_K, q5_k_avx2);
     SET_MM(t, QK_Q6_K, q6_k_avx2);
@@ -44,16 +39,12 @@ static void set_avx2(qk_table *t)
 static void set_avx512(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512;
+    QK_SET_BLOCK_CELLS(t, avx512);
     QK_SET_OPS(t, avx512);
     QK_SET_KV(t, avx512);
     SET_MM(t, QK_F32, f32_avx512);
     SET_MM(t, QK_F16, f16_avx512);
     SET_MM(t, QK_BF16, bf16_avx512);
-    SET_MM(t, QK_Q8_0, q8_0_avx512);
-    SET_MM(t, QK_Q4_0, q4_0_avx512);
-    SET_MM(t, QK_Q4_1, q4_1_avx512);
-    SET_MM(t, QK_Q5_0, q5_0_avx512);
-    SET_MM(t, QK_Q5_1, q5_1_avx512);
     SET_MM(t, QK_Q4_K, q4_k_avx512);
     SET_MM(t, QK_Q5_K, q5_k_avx512);
     SET_MM(t, QK_Q6_K, q6_k_avx512);
@@ -62,11 +53,7 @@ static void set_avx512(qk_table *t)
 static void set_avx512vnni(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512VNNI;
-    SET_MM(t, QK_Q8_0, q8_0_avx512vnni);
-    SET_MM(t, QK_Q4_0, q4_0_avx512vnni);
-    SET_MM(t, QK_Q4_1, q4_1_avx512vnni);
-    SET_MM(t, QK_Q5_0, q5_0_avx512vnni);
-    SET_MM(t, QK_Q5_1, q5_1_avx512vnni);
+    QK_SET_BLOCK_CELLS(t, avx512vnni);
     SET_MM(t, QK_Q4_K, q4_k_avx512vnni);
     SET_MM(t, QK_Q5_K, q5_k_avx512vnni);
     SET_MM(t, QK_Q6_K, q6_k_avx512vnni);

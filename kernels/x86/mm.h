@@ -3,7 +3,7 @@
 #ifndef QSF_KERNELS_X86_MM_H
 #define QSF_KERNELS_X86_MM_H
 
-#include "kernels/kernels.h"
+#include "kernels/x16/cells.h"
 
 #define QK_X86_MM(name) void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1);
 
@@ -14,23 +14,6 @@ QK_X86_MM(f16_avx2)
 QK_X86_MM(f16_avx512)
 QK_X86_MM(bf16_avx2)
 QK_X86_MM(bf16_avx512)
-QK_X86_MM(q8_0_sse42)
-QK_X86_MM(q8_0_avx2)
-QK_X86_MM(q8_0_avx512)
-QK_X86_MM(q8_0_avx512vnni)
-QK_X86_MM(q4_0_sse42)
-QK_X86_MM(q4_0_avx2)
-QK_X86_MM(q4_0_avx512)
-QK_X86_MM(q4_0_avx512vnni)
-QK_X86_MM(q4_1_avx2)
-QK_X86_MM(q4_1_avx512)
-QK_X86_MM(q4_1_avx512vnni)
-QK_X86_MM(q5_0_avx2)
-QK_X86_MM(q5_0_avx512)
-QK_X86_MM(q5_0_avx512vnni)
-QK_X86_MM(q5_1_avx2)
-QK_X86_MM(q5_1_avx512)
-QK_X86_MM(q5_1_avx512vnni)
 QK_X86_MM(q4_k_avx2)
 QK_X86_MM(q4_k_avx512)
 QK_X86_MM(q4_k_avx512vnni)
@@ -40,5 +23,9 @@ QK_X86_MM(q5_k_avx512vnni)
 QK_X86_MM(q6_k_avx2)
 QK_X86_MM(q6_k_avx512)
 QK_X86_MM(q6_k_avx512vnni)
+QK_BLOCK_CELLS(sse42)
+QK_BLOCK_CELLS(avx2)
+QK_BLOCK_CELLS(avx512)
+QK_BLOCK_CELLS(avx512vnni)
 
 #endif

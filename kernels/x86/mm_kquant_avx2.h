@@ -6,7 +6,7 @@
  *   kscales, stage_scales, row_scales, scale_at, min_at, mins_sum
  *                         the sub-block scales and minimums of 8 rows (kscale_avx2.h)
  *   FMT_MIN, FMT_OFF      x = d*sc*q - dmin*m with dmin after d; or x = d*sc*(q - FMT_OFF)
- * Two shapes as in mm_block_avx2.h: the sum of a super-block, sub-block scales included, is an exact
+ * Two shapes the sum of a super-block, sub-block scales included, is an exact
  * integer; then acc += (d * dx) * sum and acc -= (dmin * dx) * sum of minimums. */
 #ifndef QSF_KERNELS_X86_MM_KQUANT_AVX2_H
 #define QSF_KERNELS_X86_MM_KQUANT_AVX2_H

@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q4_1 matmul, AVX2. */
-#include "kernels/x86/common_avx2.h"
-#include "kernels/x86/mm.h"
+/* Q4_1, AVX2. The order of the includes is the point: lanes, format, core. */
+#include "kernels/x86/lanes_avx2.h"
 
-enum { FMT_BYTES = sizeof(qk_q4_1), FMT_OFF = 0, FMT_MIN = 1 };
+#include "kernels/x16/fmt_q4_1.h"
 
-QK_INLINE __m256i fmt_unpack(const uint8_t *p)
-{
-    return qk_nibbles(p + 4);
-}
+#include "kernels/x16/mm_block.h"
 
-QK_INLINE __m256i fmt_dot(__m256i acc, __m256i w, __m256i x)
-{
-    return qk_dot(acc, w, x);
-}
-
-#include "kernels/x86/mm_block_avx2.h"
-
-void qk_mm_q4_1_avx2(const qk_mm *m, size_t row0, size_t row1)
-{
-    mm_block(m, row0, row1);
-}
+QK_BLOCK_CELL(q4_1_avx2)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q8_0 matmul, AVX-512. */
-#include "kernels/x86/dot_avx512.h"
-#include "kernels/x86/mm.h"
-#include "kernels/x86/q8_0_512.h"
+/* Q8_0, AVX-512. The order of the includes is the point: lanes, format, core. */
+#include "kernels/x86/lanes_avx512.h"
 
-void qk_mm_q8_0_avx512(const qk_mm *m, size_t row0, size_t row1)
-{
-    mm_block(m, row0, row1);
-}
+#include "kernels/x16/fmt_q8_0.h"
+
+#include "kernels/x16/mm_block.h"
+
+QK_BLOCK_CELL(q8_0_avx512)

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* I2_S, SSE4.2. The order of the includes is the point: lanes, format, core. */
+#include "kernels/x86/lanes_sse42.h"
+
+#include "kernels/x16/fmt_i2_s.h"
+
+#include "kernels/x16/mm_block.h"
+
+QK_BLOCK_CELL(i2_s_sse42)

@@ -101,6 +101,12 @@ QK_INLINE vf v_ldexp(vf v, vf n)
     return vmulq_f32(vmulq_f32(v, v_power(first)), v_power(vsubq_s32(whole, first)));
 }
 
+/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+QK_INLINE vf v_exponent(vf v)
+{
+    return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(v), 23));
+}
+
 QK_INLINE vi v_abs_bits(const float *p)
 {
     return vandq_s32(vreinterpretq_s32_f32(v_load(p)), vdupq_n_s32(0x7fffffff));

@@ -246,7 +246,7 @@ static void kv_span(const kv_work *w, size_t span)
         b = first / QK_KV_BLOCK * QK_KV_BLOCK;
     for (size_t i = 0; i < w->n; i++) {
         float *part = w->part + i * w->stride;
-        memset(part, 0, w->stride * sizeof *part);
+        memset(part, 0, (16 + w->pad) * sizeof *part);
         memset(w->lanes + i * 16, 0, 16 * sizeof *w->lanes);
         part[0] = -INFINITY;
     }

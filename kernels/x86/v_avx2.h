@@ -71,6 +71,9 @@ QK_INLINE vf v_ldexp(vf v, vf n)
     return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(second, bias), 23)));
 }
 
+/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+QK_INLINE vf v_exponent(vf v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(v), 23)); }
+
 QK_INLINE vi v_abs_bits(const float *p)
 {
     return _mm256_and_si256(_mm256_loadu_si256((const void *)p), _mm256_set1_epi32(0x7fffffff));

@@ -62,6 +62,9 @@ QK_INLINE vf v_round(vf v) { return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)); }
 /* v * 2^n for whole n in [-220, 190]. */
 QK_INLINE vf v_ldexp(vf v, vf n) { return _mm512_scalef_ps(v, n); }
 
+/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+QK_INLINE vf v_exponent(vf v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(v), 23)); }
+
 QK_INLINE vi v_abs_bits(const float *p)
 {
     return _mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi32(0x7fffffff));

@@ -138,6 +138,9 @@ QK_INLINE vf v_ldexp(vf v, vf n)
     return _mm_mul_ps(_mm_mul_ps(v, v_power(first)), v_power(_mm_sub_epi32(whole, first)));
 }
 
+/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+QK_INLINE vf v_exponent(vf v) { return v_floats(_mm_slli_epi32(v_bits(v), 23)); }
+
 QK_INLINE vi v_abs_bits(const float *p) { return _mm_and_si128(v_bits(v_load(p)), v_int(0x7fffffff)); }
 QK_INLINE vi v_max_bits(vi a, vi b) { return _mm_max_epi32(a, b); }
 QK_INLINE uint32_t v_largest_bits(vi v)

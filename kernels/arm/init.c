@@ -16,6 +16,7 @@ static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk
 static void set_neon(qk_table *t)
 {
     t->level = QK_LEVEL_NEON;
+    QK_SET_BLOCK_CELLS(t, neon);
     QK_SET_OPS(t, neon);
     QK_SET_KV(t, neon);
     SET_MM(t, QK_F32, f32_neon);
@@ -23,9 +24,18 @@ static void set_neon(qk_table *t)
     SET_MM(t, QK_BF16, bf16_neon);
 }
 
+static void set_dotprod(qk_table *t)
+{
+    t->level = QK_LEVEL_DOTPROD;
+    QK_SET_BLOCK_CELLS(t, dotprod);
+}
+
 void qk_init_arm(qk_table *t, qk_level level)
 {
     if (level < QK_LEVEL_NEON)
         return;
     set_neon(t);
+    if (level < QK_LEVEL_DOTPROD)
+        return;
+    set_dotprod(t);
 }

@@ -13,7 +13,7 @@ enum {
     SSE42 = 1 << QK_LEVEL_SSE42, AVX2 = 1 << QK_LEVEL_AVX2, AVX512 = 1 << QK_LEVEL_AVX512,
     VNNI = 1 << QK_LEVEL_AVX512VNNI, NEON = 1 << QK_LEVEL_NEON, DOTPROD = 1 << QK_LEVEL_DOTPROD,
     FLOATS = AVX2 | AVX512 | NEON, ALL = SSE42 | FLOATS,
-    OLD = AVX2 | AVX512 | VNNI, X86 = SSE42 | AVX2 | AVX512 | VNNI
+    OLD = AVX2 | AVX512 | VNNI, X86 = SSE42 | AVX2 | AVX512 | VNNI, GRID = X86 | NEON | DOTPROD
 };
 
 /* Levels with a kernel of their own: for rows, and for groups of sixteen. */
@@ -24,25 +24,25 @@ static const struct {
     [QK_F32] = { "f32", SSE42 | FLOATS, 0 },
     [QK_F16] = { "f16", FLOATS, 0 },
     [QK_BF16] = { "bf16", FLOATS, 0 },
-    [QK_Q8_0] = { "q8_0", X86, X86 }, /* also the QSF formats of 8 bits */
-    [QK_Q4_0] = { "q4_0", X86, X86 },
-    [QK_Q4_1] = { "q4_1", X86, X86 },
-    [QK_Q5_0] = { "q5_0", X86, X86 },
-    [QK_Q5_1] = { "q5_1", X86, X86 },
+    [QK_Q8_0] = { "q8_0", GRID, GRID }, /* also the QSF formats of 8 bits */
+    [QK_Q4_0] = { "q4_0", GRID, GRID },
+    [QK_Q4_1] = { "q4_1", GRID, GRID },
+    [QK_Q5_0] = { "q5_0", GRID, GRID },
+    [QK_Q5_1] = { "q5_1", GRID, GRID },
     [QK_Q4_K] = { "q4_k", OLD, 0 },
     [QK_Q5_K] = { "q5_k", OLD, 0 },
     [QK_Q6_K] = { "q6_k", OLD, 0 },
     [QK_Q2_K] = { "q2_k", 0, 0 },
     [QK_Q3_K] = { "q3_k", 0, 0 },
-    [QK_IQ4_NL] = { "iq4_nl", X86, X86 },
+    [QK_IQ4_NL] = { "iq4_nl", GRID, GRID },
     [QK_IQ4_XS] = { "iq4_xs", 0, 0 },
     [QK_TQ1_0] = { "tq1_0", 0, 0 },
     [QK_TQ2_0] = { "tq2_0", 0, 0 },
-    [QK_I2_S] = { "i2_s", X86, X86 },
-    [QK_QSF2] = { "qsf2", X86, X86 }, /* symmetric and not */
-    [QK_QSF3] = { "qsf3", X86, X86 },
-    [QK_QSF4] = { "qsf4", X86, X86 },
-    [QK_QSFT] = { "qsft", X86, X86 },
+    [QK_I2_S] = { "i2_s", GRID, GRID },
+    [QK_QSF2] = { "qsf2", GRID, GRID }, /* symmetric and not */
+    [QK_QSF3] = { "qsf3", GRID, GRID },
+    [QK_QSF4] = { "qsf4", GRID, GRID },
+    [QK_QSFT] = { "qsft", GRID, GRID },
 };
 
 /* The operations, each under the name that its check prints. */

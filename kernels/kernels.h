@@ -85,6 +85,12 @@ typedef struct qk_rope {
     size_t n_rot, n_heads, head_stride, n_pos, pos_stride;
 } qk_rope;
 
+/* A token that may be chosen: its logit, its id. */
+typedef struct qk_pick {
+    float x;
+    int32_t id;
+} qk_pick;
+
 typedef struct qk_table {
     qk_level level;     /* highest level used */
     qk_weight_ops weight[QK_TYPE_N];
@@ -126,6 +132,15 @@ typedef struct qk_table {
     float (*dot)(const float *a, const float *b, size_t n);
     /* Index of the largest element, the lowest on a tie; NaN never wins; n >= 1. */
     size_t (*argmax)(const float *x, size_t n);
+    /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns how many: k, or fewer. */
+    size_t (*top_k)(qk_pick *out, const float *x, size_t n, size_t k);
+    /* Those of which the fewest best have p that reach top_p of all p, into out (n); returns how many. The first *sure,
+     * in the order of their ids, are all needed; behind them are, best first, those about as likely as the last one
+     * needed. max is the largest of x, which holds no NaN. */
+    size_t (*top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p, size_t *sure);
+    size_t (*at_least)(qk_pick *out, const float *x, size_t n, float limit); /* x >= limit, by id; how many */
+    /* The first token with which the sum of p passes u (in [0, 1)) of *total, the sum of them all; none with p = 0. */
+    size_t (*draw)(const float *p, size_t n, double u, double *total);
     void (*f16_to_f32)(float *y, const uint16_t *x, size_t n);
     void (*f32_to_f16)(uint16_t *y, const float *x, size_t n);  /* round to nearest even */
     void (*bf16_to_f32)(float *y, const uint16_t *x, size_t n);

@@ -82,11 +82,12 @@ QK_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 QK_INLINE float v_sum(vf v) { return vaddvq_f32(v); }
 QK_INLINE float v_largest(vf v) { return vmaxvq_f32(v); }
-QK_INLINE unsigned v_equal(vf a, vf b)
+QK_INLINE unsigned v_mask(uint32x4_t lanes)
 {
     static const uint32_t bit[V] = { 1, 2, 4, 8 };
-    return vaddvq_u32(vandq_u32(vceqq_f32(a, b), vld1q_u32(bit)));
+    return vaddvq_u32(vandq_u32(lanes, vld1q_u32(bit)));
 }
+QK_INLINE unsigned v_equal(vf a, vf b) { return v_mask(vceqq_f32(a, b)); }
 
 QK_INLINE vf v_round(vf v) { return vrndnq_f32(v); }
 /* 2^n for n in [-126, 127]. */
@@ -159,5 +160,9 @@ QK_INLINE vf v_gather(const float *p, vi at)
 QK_INLINE vf v_abs(vf v) { return vabsq_f32(v); }
 /* a < b ? yes : no */
 QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return vbslq_f32(vcltq_f32(a, b), yes, no); }
+
+/* A bit per lane: a > b; a >= b. */
+QK_INLINE unsigned v_above(vf a, vf b) { return v_mask(vcgtq_f32(a, b)); }
+QK_INLINE unsigned v_at_least(vf a, vf b) { return v_mask(vcgeq_f32(a, b)); }
 
 #endif

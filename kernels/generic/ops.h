@@ -31,6 +31,11 @@
     void qk_bf16_to_f32_##isa(float *y, const uint16_t *x, size_t n);                                \
     void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                  \
     void qk_fill_##isa(void *dst, const void *pattern, size_t size, size_t n);                       \
+    size_t qk_top_k_##isa(qk_pick *out, const float *x, size_t n, size_t k);                         \
+    size_t qk_top_p_##isa(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,\
+                        size_t *sure);                                                               \
+    size_t qk_at_least_##isa(qk_pick *out, const float *x, size_t n, float limit);                   \
+    size_t qk_draw_##isa(const float *p, size_t n, double u, double *total);                         \
     void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                  \
     void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);
 
@@ -67,6 +72,10 @@ QK_OPS(neon)
         (t)->bf16_to_f32 = qk_bf16_to_f32_##isa;                                                     \
         (t)->clamp = qk_clamp_##isa;                                                                 \
         (t)->fill = qk_fill_##isa;                                                                   \
+        (t)->top_k = qk_top_k_##isa;                                                                 \
+        (t)->top_p = qk_top_p_##isa;                                                                 \
+        (t)->at_least = qk_at_least_##isa;                                                           \
+        (t)->draw = qk_draw_##isa;                                                                   \
     } while (0)
 
 #endif

@@ -62,6 +62,11 @@ void qk_mul_ref(float *y, const float *x, size_t n);
 void qk_scale_ref(float *y, float a, size_t n);
 float qk_dot_ref(const float *a, const float *b, size_t n);
 size_t qk_argmax_ref(const float *x, size_t n);
+size_t qk_top_k_ref(qk_pick *out, const float *x, size_t n, size_t k);
+size_t qk_top_p_ref(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,
+                    size_t *sure);
+size_t qk_at_least_ref(qk_pick *out, const float *x, size_t n, float limit);
+size_t qk_draw_ref(const float *p, size_t n, double u, double *total);
 void qk_f16_to_f32_ref(float *y, const uint16_t *x, size_t n);
 void qk_f32_to_f16_ref(uint16_t *y, const float *x, size_t n);
 void qk_bf16_to_f32_ref(float *y, const uint16_t *x, size_t n);

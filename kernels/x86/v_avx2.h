@@ -127,4 +127,14 @@ QK_INLINE vf v_abs(vf v) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v); }
 /* a < b ? yes : no */
 QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 
+/* A bit per lane: a > b; a >= b. */
+QK_INLINE unsigned v_above(vf a, vf b)
+{
+    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ));
+}
+QK_INLINE unsigned v_at_least(vf a, vf b)
+{
+    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GE_OQ));
+}
+
 #endif

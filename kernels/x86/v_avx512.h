@@ -119,4 +119,8 @@ QK_INLINE vf v_below(vf a, vf b, vf yes, vf no)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
 }
 
+/* A bit per lane: a > b; a >= b. */
+QK_INLINE unsigned v_above(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+QK_INLINE unsigned v_at_least(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+
 #endif

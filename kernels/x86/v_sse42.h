@@ -192,4 +192,8 @@ QK_INLINE vf v_abs(vf v) { return _mm_andnot_ps(_mm_set1_ps(-0.0f), v); }
 /* a < b ? yes : no */
 QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return _mm_blendv_ps(no, yes, _mm_cmplt_ps(a, b)); }
 
+/* A bit per lane: a > b; a >= b. */
+QK_INLINE unsigned v_above(vf a, vf b) { return (unsigned)_mm_movemask_ps(_mm_cmpgt_ps(a, b)); }
+QK_INLINE unsigned v_at_least(vf a, vf b) { return (unsigned)_mm_movemask_ps(_mm_cmpge_ps(a, b)); }
+
 #endif

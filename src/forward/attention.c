@@ -27,29 +27,40 @@ void qsf_rope_angles(QsfForward *f, uint32_t past, uint32_t n_cols) {
     }
 }
 
-static void rotate_and_store_column(const AttnJob *j, uint32_t c) {
+/* Columns [c, c + n). */
+static void rotate(const AttnJob *j, uint32_t c, uint32_t n) {
     QsfForward *f = j->f;
     const QsfHparams *hp = &f->model->hp;
-    void (*rope)(float *, const float *, size_t) =
-        hp->arch->rope == QSF_ROPE_PAIRS ? f->table->rope_pairs : f->table->rope_halves;
-    float *q = f->q + (size_t)c * f->l.q_stride, *k = f->k + (size_t)c * f->l.kv_stride;
-    const float *cs = f->cs + (size_t)c * hp->n_rot;
-    if (hp->arch->rope != QSF_ROPE_NONE) {
-        for (size_t h = 0; h < hp->n_heads; h++) rope(q + h * hp->head_dim, cs, hp->n_rot);
-        for (size_t h = 0; h < hp->n_kv_heads; h++) rope(k + h * hp->head_dim, cs, hp->n_rot);
-    }
-    qsf_kvcache_store(&f->kv, j->layer, j->past + c, k, f->v + (size_t)c * f->l.kv_stride);
+    if (hp->arch->rope == QSF_ROPE_NONE) return;
+    void (*rope)(const qk_rope *) =
+        hp->arch->rope == QSF_ROPE_PAIRS ? f->table->rope_pairs_batch : f->table->rope_halves_batch;
+    qk_rope r = { .x = f->q + (size_t)c * f->l.q_stride,
+                  .cs = f->cs + (size_t)c * hp->n_rot,
+                  .n_rot = hp->n_rot,
+                  .n_heads = hp->n_heads,
+                  .head_stride = hp->head_dim,
+                  .n_pos = n,
+                  .pos_stride = f->l.q_stride };
+    rope(&r);
+    r.x = f->k + (size_t)c * f->l.kv_stride;
+    r.n_heads = hp->n_kv_heads;
+    r.pos_stride = f->l.kv_stride;
+    rope(&r);
 }
 
 /* Items are tiles of the cache: positions of one share cache lines. */
 static void rotate_and_store(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
-    uint32_t first = j->past / QK_KV_TILE * QK_KV_TILE;
+    QsfForward *f = j->f;
+    size_t first = j->past / QK_KV_TILE * QK_KV_TILE, from = first + begin * QK_KV_TILE,
+           to = first + end * QK_KV_TILE;
+    uint32_t c0 = from > j->past ? (uint32_t)(from - j->past) : 0,
+             c1 = to - j->past < j->n_cols ? (uint32_t)(to - j->past) : j->n_cols;
     (void)worker;
-    for (uint32_t c = 0; c < j->n_cols; c++) {
-        size_t tile = (j->past + c - first) / QK_KV_TILE;
-        if (tile >= begin && tile < end) rotate_and_store_column(j, c);
-    }
+    rotate(j, c0, c1 - c0);
+    for (uint32_t c = c0; c < c1; c++)
+        qsf_kvcache_store(&f->kv, j->layer, j->past + c, f->k + (size_t)c * f->l.kv_stride,
+                          f->v + (size_t)c * f->l.kv_stride);
 }
 
 /* Columns from col on, piece `piece` of all heads. The output takes the place of its query. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chain of sampler.h. The logits are copied once into a clean, finite form; the filters then narrow a
- * candidate list, and only its members are ever exponentiated in double. */
+/* The chain of sampler.h. The logits are copied once into a clean, finite form; the filters then narrow a list of
+ * candidates, and only its members are ever exponentiated in double. What passes over the whole vocabulary is a kernel. */
 #include "src/sample/sampler.h"
 
 #include <math.h>
@@ -8,10 +8,8 @@
 #include <stdlib.h>
 
 #include "src/sample/rng.h"
-#include "src/sample/select.h"
 
 #define LOWEST    (-1e30f)  /* stands for what may not be chosen; finite, so that differences are numbers */
-#define EXP_FLOOR (-200.0f) /* exp of it and of anything below is 0 as a float */
 #define COLDEST   1e-6f /* below it 1 / temperature would overflow; the choice is the best token long before \
                          */
 
@@ -20,14 +18,15 @@ struct QsfSampler {
     const qk_table *table;
     QsfRng rng;
     uint32_t n;
-    float max;          /* largest of x */
-    float *x;           /* (n) logits after the penalty */
-    float *p;           /* (n) scratch: probabilities */
-    QsfCandidate *cand; /* (n) */
+    float max;       /* largest of x */
+    size_t best;     /* where it stands */
+    float *x;        /* (n) logits after the penalty */
+    float *p;        /* (n) scratch: probabilities */
+    qk_pick *cand;   /* (n) */
 };
 
 uint64_t qsf_sampler_bytes(uint32_t n_vocab) {
-    return (uint64_t)n_vocab * (2 * sizeof(float) + sizeof(QsfCandidate));
+    return (uint64_t)n_vocab * (2 * sizeof(float) + sizeof(qk_pick));
 }
 
 int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger,
@@ -81,7 +80,7 @@ static void penalize(QsfSampler *s, const float *logits, float penalty, const in
 
 static void prepare(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
                     size_t n_recent, const int32_t *banned, size_t n_banned) {
-    for (uint32_t i = 0; i < s->n; i++) s->x[i] = clean(logits[i]);
+    s->table->clamp(s->x, logits, s->n, LOWEST, -LOWEST);
     size_t back =
         p->repeat_last_n < 0 || (size_t)p->repeat_last_n > n_recent ? n_recent : (size_t)p->repeat_last_n;
     if (p->repeat_penalty > 0 && p->repeat_penalty != 1.0f)
@@ -90,42 +89,10 @@ static void prepare(QsfSampler *s, const float *logits, const QSFParams *p, cons
         if (banned[i] >= 0 && (uint32_t)banned[i] < s->n) s->x[banned[i]] = LOWEST;
 }
 
-/* p = softmax(x / temperature). */
-static void probabilities(QsfSampler *s, float temperature) {
-    float inv = 1.0f / temperature;
-    for (uint32_t i = 0; i < s->n; i++) {
-        float z = (s->x[i] - s->max) * inv;
-        s->p[i] = z > EXP_FLOOR ? z : EXP_FLOOR;
-    }
-    s->table->softmax(s->p, s->n);
-}
-
-/* Entropy of p in bits. With z = (x - max) / temperature and S = sum exp(z) it is log S - sum p z, and S is
- * 1 / (largest p): no logarithm per token. Four sums, because one chain of additions would be the cost. */
-static float entropy_bits(const QsfSampler *s, float temperature) {
-    double sum[4] = { 0 };
-    float largest = 0, inv = 1.0f / temperature;
-    for (uint32_t i = 0; i < s->n; i++) {
-        float z = (s->x[i] - s->max) * inv;
-        sum[i % 4] += (double)(s->p[i] * (z > EXP_FLOOR ? z : EXP_FLOOR));
-        largest = s->p[i] > largest ? s->p[i] : largest;
-    }
-    double bits = (-log((double)largest) - (sum[0] + sum[1] + sum[2] + sum[3])) / log(2.0);
-    return bits > 0 ? (float)bits : 0.0f;
-}
-
 /* Draws from p over the whole vocabulary. */
 static void draw_dense(QsfSampler *s, double u, QsfSampled *out) {
-    double total = 0, sum = 0;
-    for (uint32_t i = 0; i < s->n; i++) total += (double)s->p[i];
-    double target = u * total;
-    uint32_t chosen = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (s->p[i] <= 0) continue;
-        chosen = i; /* rounding may leave sum just below target at the end: then it is the last one */
-        sum += (double)s->p[i];
-        if (sum > target) break;
-    }
+    double total;
+    size_t chosen = s->table->draw(s->p, s->n, u, &total);
     out->id = (int32_t)chosen;
     out->p = (float)((double)s->p[chosen] / total);
     out->kept = s->n;
@@ -155,23 +122,26 @@ static double total_weight(const QsfSampler *s, size_t n) {
     return total;
 }
 
+/* p is softmax(x / temperature). */
+static size_t nucleus(QsfSampler *s, double top_p, float temperature) {
+    size_t sure;
+    if (temperature != 1.0f) s->table->softmax_t(s->p, s->x, s->n, 1.0f);
+    size_t n = s->table->top_p(s->cand, s->x, s->p, s->n, s->max, top_p, &sure);
+    return cut_top_p(s, sure, n, top_p, 1.0 / (double)s->p[s->best]);
+}
+
 /* Applies top-k, top-p and min-p, at least one of which is on; returns the number of candidates. */
-static size_t filter(QsfSampler *s, const QSFParams *p) {
+static size_t filter(QsfSampler *s, const QSFParams *p, float temperature) {
     size_t n = 0;
     float limit = p->min_p > 0 ? s->max + (float)log((double)p->min_p) : -INFINITY;
     bool top_p = p->top_p < 1.0f;
     if (p->top_k > 0 && (uint32_t)p->top_k < s->n) {
-        n = (size_t)p->top_k;
-        qsf_select_top_k(s->cand, n, s->x, s->n);
+        n = s->table->top_k(s->cand, s->x, s->n, (size_t)p->top_k);
         if (top_p) n = cut_top_p(s, 0, n, (double)p->top_p, total_weight(s, n));
     } else if (top_p) {
-        probabilities(s, 1.0f);
-        float largest = s->p[s->table->argmax(s->x, s->n)];
-        size_t sure;
-        n = qsf_select_nucleus(s->cand, s->x, s->p, s->n, s->max, (double)p->top_p, &sure);
-        n = cut_top_p(s, sure, n, (double)p->top_p, 1.0 / (double)largest);
+        n = nucleus(s, (double)p->top_p, temperature);
     } else if (p->min_p > 0) {
-        return qsf_select_at_least(s->cand, s->x, s->n, limit);
+        return s->table->at_least(s->cand, s->x, s->n, limit);
     }
     return p->min_p > 0 ? cut_min_p(s, n, limit) : n;
 }
@@ -195,18 +165,18 @@ static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampl
 void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
                       size_t n_recent, const int32_t *banned, size_t n_banned, QsfSampled *out) {
     prepare(s, logits, p, recent, n_recent, banned, n_banned);
-    size_t best = s->table->argmax(s->x, s->n);
-    *out = (QsfSampled){ .id = (int32_t)best, .p = 1, .entropy = 0, .kept = 1 };
+    s->best = s->table->argmax(s->x, s->n);
+    *out = (QsfSampled){ .id = (int32_t)s->best, .p = 1, .entropy = 0, .kept = 1 };
     if (!(p->temperature > 0)) return;
 
     float temperature = p->temperature < COLDEST ? COLDEST : p->temperature;
-    s->max = s->x[best];
-    probabilities(s, temperature);
-    out->entropy = entropy_bits(s, temperature);
+    s->max = s->x[s->best];
+    float nats = s->table->softmax_t(s->p, s->x, s->n, temperature);
+    out->entropy = nats > 0 ? nats / 0.693147181f : 0.0f;
     double u = qsf_rng_unit(&s->rng);
     bool whole = (p->top_k <= 0 || (uint32_t)p->top_k >= s->n) && !(p->top_p < 1.0f) && !(p->min_p > 0);
     if (whole)
         draw_dense(s, u, out);
     else
-        draw(s, filter(s, p), (double)temperature, u, out);
+        draw(s, filter(s, p, temperature), (double)temperature, u, out);
 }

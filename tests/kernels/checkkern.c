@@ -200,6 +200,7 @@ static void pass(qk_level level)
     if (run.opt.bench) {
         ck_bench(&t, run.opt.function);
         ck_bench_kv(&t, run.opt.function);
+        ck_bench_ops(&t, run.opt.function);
         return;
     }
     for (int i = 0; i < N_TESTS; i++)

@@ -86,5 +86,6 @@ void ck_test_grid(const qk_table *t);
 /* --bench: prints speeds of one level. */
 void ck_bench(const qk_table *t, const char *only_function);
 void ck_bench_kv(const qk_table *t, const char *only_function);
+void ck_bench_ops(const qk_table *t, const char *only_function);
 
 #endif

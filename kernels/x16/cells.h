@@ -17,6 +17,11 @@
     QK_CELL(q8_0_##isa) QK_CELL(iq4_nl_##isa) QK_CELL(i2_s_##isa) QK_CELL(qsf2_##isa)              \
     QK_CELL(qsf3_##isa) QK_CELL(qsf4_##isa) QK_CELL(qsft_##isa)
 
+/* Formats with super-blocks of 256: kernels/x16/mm_super.h. */
+#define QK_SUPER_CELLS(isa)                                                                        \
+    QK_CELL(q4_k_##isa) QK_CELL(q5_k_##isa) QK_CELL(q6_k_##isa) QK_CELL(q2_k_##isa)                \
+    QK_CELL(q3_k_##isa) QK_CELL(iq4_xs_##isa) QK_CELL(tq1_0_##isa) QK_CELL(tq2_0_##isa)
+
 #define QK_SET_CELL(t, type, cell)                                                                \
     do {                                                                                          \
         qk_weight_ops *ops_ = &(t)->weight[type];                                                 \
@@ -39,6 +44,18 @@
         QK_SET_CELL(t, QK_QSF3, qsf3_##isa);        \
         QK_SET_CELL(t, QK_QSF4, qsf4_##isa);        \
         QK_SET_CELL(t, QK_QSFT, qsft_##isa);        \
+    } while (0)
+
+#define QK_SET_SUPER_CELLS(t, isa)                  \
+    do {                                            \
+        QK_SET_CELL(t, QK_Q4_K, q4_k_##isa);        \
+        QK_SET_CELL(t, QK_Q5_K, q5_k_##isa);        \
+        QK_SET_CELL(t, QK_Q6_K, q6_k_##isa);        \
+        QK_SET_CELL(t, QK_Q2_K, q2_k_##isa);        \
+        QK_SET_CELL(t, QK_Q3_K, q3_k_##isa);        \
+        QK_SET_CELL(t, QK_IQ4_XS, iq4_xs_##isa);    \
+        QK_SET_CELL(t, QK_TQ1_0, tq1_0_##isa);      \
+        QK_SET_CELL(t, QK_TQ2_0, tq2_0_##isa);      \
     } while (0)
 
 #endif

@@ -22,6 +22,7 @@
  *   lf l_fma(a, b, c)               a * b + c where product and sum are exact: fused or not
  *   lf l_loadf(p) l_storef(p, v)    L floats, unaligned
  *   lf l_halves(p)                  L float16 at p, exact
+ *   li l_words(p)                  L uint16 at p
  *   l_planes4(dst, row, at)         16 bytes at row[r] + at of 16 rows -> 4 planes at dst
  *   l_prefetch(p)
  */
@@ -33,5 +34,12 @@
 #include "kernels/x16/x16.h"
 
 #define QK_INLINE static inline __attribute__((always_inline))
+
+/* Before a loop whose count is a constant: its index must be one, in shifts and as the number of a register. */
+#ifdef __clang__
+#define QK_UNROLL _Pragma("unroll")
+#else
+#define QK_UNROLL _Pragma("GCC unroll 64")
+#endif
 
 #endif

@@ -17,6 +17,7 @@ static void set_sse42(qk_table *t)
 {
     t->level = QK_LEVEL_SSE42;
     QK_SET_BLOCK_CELLS(t, sse42);
+    QK_SET_SUPER_CELLS(t, sse42);
     QK_SET_OPS(t, sse42);
     QK_SET_KV(t, sse42);
     SET_MM(t, QK_F32, f32_sse42);
@@ -26,37 +27,31 @@ static void set_avx2(qk_table *t)
 {
     t->level = QK_LEVEL_AVX2;
     QK_SET_BLOCK_CELLS(t, avx2);
+    QK_SET_SUPER_CELLS(t, avx2);
     QK_SET_OPS(t, avx2);
     QK_SET_KV(t, avx2);
     SET_MM(t, QK_F32, f32_avx2);
     SET_MM(t, QK_F16, f16_avx2);
     SET_MM(t, QK_BF16, bf16_avx2);
-    SET_MM(t, QK_Q4_K, q4_k_avx2);
-    SET_MM(t, QK_Q5_K, q5_k_avx2);
-    SET_MM(t, QK_Q6_K, q6_k_avx2);
 }
 
 static void set_avx512(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512;
     QK_SET_BLOCK_CELLS(t, avx512);
+    QK_SET_SUPER_CELLS(t, avx512);
     QK_SET_OPS(t, avx512);
     QK_SET_KV(t, avx512);
     SET_MM(t, QK_F32, f32_avx512);
     SET_MM(t, QK_F16, f16_avx512);
     SET_MM(t, QK_BF16, bf16_avx512);
-    SET_MM(t, QK_Q4_K, q4_k_avx512);
-    SET_MM(t, QK_Q5_K, q5_k_avx512);
-    SET_MM(t, QK_Q6_K, q6_k_avx512);
 }
 
 static void set_avx512vnni(qk_table *t)
 {
     t->level = QK_LEVEL_AVX512VNNI;
     QK_SET_BLOCK_CELLS(t, avx512vnni);
-    SET_MM(t, QK_Q4_K, q4_k_avx512vnni);
-    SET_MM(t, QK_Q5_K, q5_k_avx512vnni);
-    SET_MM(t, QK_Q6_K, q6_k_avx512vnni);
+    QK_SET_SUPER_CELLS(t, avx512vnni);
 }
 
 void qk_init_x86(qk_table *t, qk_level level)

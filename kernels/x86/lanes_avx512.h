@@ -68,6 +68,7 @@ QK_INLINE lf l_fma(lf a, lf b, lf c) { return _mm512_fmadd_ps(a, b, c); }
 QK_INLINE lf l_loadf(const float *p) { return _mm512_loadu_ps(p); }
 QK_INLINE void l_storef(float *p, lf v) { _mm512_storeu_ps(p, v); }
 QK_INLINE lf l_halves(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+QK_INLINE li l_words(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /* 16 bytes of rows r, r + 4, r + 8 and r + 12, one 128-bit lane each. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q4_K matmul, AVX-512 with VNNI. */
-#include "kernels/x86/dot_avx512vnni.h"
-#include "kernels/x86/mm.h"
-#include "kernels/x86/q4_k_512.h"
+/* Q4_K, AVX-512 with VNNI. The order of the includes is the point: lanes, format, core. */
+#include "kernels/x86/lanes_avx512vnni.h"
 
-void qk_mm_q4_k_avx512vnni(const qk_mm *m, size_t row0, size_t row1)
-{
-    mm_kquant(m, row0, row1);
-}
+#include "kernels/x16/fmt_q4_k.h"
+
+#include "kernels/x16/mm_super.h"
+
+QK_SUPER_CELL(q4_k_avx512vnni)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Q3_K: x = d * scale * (q - 4). Low pairs of bits as in Q2_K; bit j of byte l of hmask is bit 2 of element 32j + l.
+ * Sixteen scales of 6 bits: the low nibbles in eight bytes, the upper pairs of bits in four. */
+#ifndef QSF_KERNELS_X16_FMT_Q3_K_H
+#define QSF_KERNELS_X16_FMT_Q3_K_H
+
+#include "kernels/x16/super.h"
+
+/* All sixteen sums of 16 * 4 * 127 times 32 stay below 2^24. */
+enum { FMT_PLANES = 27, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 108 };
+enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_OFF = 4, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 1, FMT_CENTER = 0 };
+
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
+{
+    return l_or(two_bits(p, 8, s, v), bit_to(plane(p, s % 8, v), s / 8, 2));
+}
+
+QK_INLINE li fmt_scale(const uint8_t *p, int j, int v)
+{
+    const int four = j / 4;
+    const li low = l_and(l_shr(plane(p, 24 + four % 2, v), four / 2 * 4), l_bytes(15));
+    const li top = plane(p, 26, v);
+    const li high = l_and(four < 2 ? l_shl(top, 4 - 2 * four) : l_shr(top, 2 * four - 4), l_bytes(48));
+    return l_sub(byte_of(l_or(low, high), j % 4), l_set(32));
+}
+
+QK_INLINE li fmt_mins(const uint8_t *p, int i, int v)
+{
+    (void)p, (void)i, (void)v;
+    return nothing();
+}
+
+#endif

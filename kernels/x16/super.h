@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the formats of mm_super.h are written with: planes of a group's super-block and the bytes of their lanes. The
+ * lanes are included before. A fmt_<format>.h defines
+ *   FMT_PLANES, FMT_PLANE_AT  dwords of a row's super-block that become planes; the byte where they begin in the file
+ *   FMT_HALVES, FMT_HALF_AT   16-bit fields and where they begin; the first is d, the second dmin
+ *   FMT_SUB                   elements of a sub-block: 16, 32 or 64
+ *   FMT_SCALED                whether a sub-block has a scale
+ *   FMT_OFF                   what each q is too large by
+ *   FMT_SIGNED                1: bytes of a step are signed, and come from l_biased
+ *   FMT_MINS                  minimums: 8 or 16, or 0
+ *   FMT_INT16                 1: the sum of a sub-block with FMT_OFF and FMT_CENTER taken from each q fits an int16,
+ *                             whatever the column: |q| < 128
+ *   FMT_CENTER                for formats with 8 scales and 8 minimums, otherwise 0
+ *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or l_biased)
+ *   li fmt_scale(p, j, v)     scale j, an int32
+ *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16
+ * for a super-block at p. s, j and i are constants wherever speed matters. */
+#ifndef QSF_KERNELS_X16_SUPER_H
+#define QSF_KERNELS_X16_SUPER_H
+
+#include "kernels/x16/lanes.h"
+
+QK_INLINE li plane(const uint8_t *p, int n, int v)
+{
+    return l_load(p + (size_t)n * QK_PLANE + (size_t)(v * L * 4));
+}
+
+/* Byte n of every lane. */
+QK_INLINE li byte_of(li x, int n)
+{
+    return l_and(l_shr(x, 8 * n), l_set(255));
+}
+
+QK_INLINE li signed_byte_of(li x, int n)
+{
+    return l_sar(l_shl(x, 24 - 8 * n), 24);
+}
+
+/* Bytes 0 and 1 (upper = 0) or 2 and 3 of every lane as a pair of int16. */
+QK_INLINE li pair_of(li x, int upper)
+{
+    const li low = upper ? l_shr(x, 16) : l_and(x, l_set(255));
+    const li high = upper ? l_shr(x, 8) : l_shl(x, 8);
+    return l_or(l_and(low, l_set(255)), l_and(high, l_set(255 << 16)));
+}
+
+/* Bit `from` of every byte to bit `to`, alone. */
+QK_INLINE li bit_to(li x, int from, int to)
+{
+    return l_and(from < to ? l_shl(x, to - from) : l_shr(x, from - to), l_bytes(1 << to));
+}
+
+/* Step s of elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l; planes from `first`. */
+QK_INLINE li two_bits(const uint8_t *p, int first, int s, int v)
+{
+    return l_and(l_shr(plane(p, first + s / 32 * 8 + s % 8, v), s / 8 % 4 * 2), l_bytes(3));
+}
+
+/* Stands for what a format does not have. */
+QK_INLINE li nothing(void)
+{
+    return l_set(0);
+}
+
+#endif

@@ -24,7 +24,7 @@
 #include "src/base/clock.h"
 
 #define STACK_BYTES     (256u * 1024)
-#define SPIN_NS         2000000u /* longer than what lies between two tokens; an idle program sleeps after it */
+#define SPIN_NS         500000u  /* longer than what lies between two tokens; an idle program sleeps after it */
 #define QUIET_NS        5000u    /* from here on let others run: the thread waited for may need this CPU */
 #define SPINS_PER_CHECK 64       /* pauses between two looks at the clock */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The unit table, the memory of pinned rows, and the door to the loader. */
+/* The unit table, and the door to pinned rows and the loader. */
 #include "src/stream/weights.h"
 
 #include <pthread.h>
@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/space.h"
 #include "src/stream/layout.h"
 #include "src/stream/loader.h"
 #include "src/stream/changed.h"
 #include "src/stream/packed.h"
-
-#define PIN_NAME "pinned weights"
+#include "src/stream/pins.h"
 
 struct QsfWeights {
     const QsfModel *model;
@@ -23,9 +21,7 @@ struct QsfWeights {
     QsfWeightUnit *units;   /* (n_units), META */
     uint64_t units_bytes;
     uint32_t n_units;
-    QsfSpace pins;          /* a place for every tensor, side by side */
-    uint8_t *group;         /* scratch for a group of packed rows; PINNED */
-    uint64_t group_bytes;
+    QsfPins pins;
     QsfLoader *loader;      /* NULL while parked */
     bool streams;
     atomic_bool stale;
@@ -43,24 +39,6 @@ static uint32_t piece_items(const QsfUnit *u) {
 
 static uint32_t have(const QsfWeightUnit *u) { return atomic_load_explicit(&u->have_items, memory_order_acquire); }
 
-static uint32_t pinned_rows(const QsfWeightUnit *u, unsigned t) {
-    uint32_t lo, hi;
-    qsf_unit_rows(&u->u, 0, u->pinned_items, t, &lo, &hi);
-    return hi;
-}
-
-/* Gives the memory of pinned rows the size of the plan; only what shrinks, or all. */
-static int size_pins(QsfWeights *w, QsfWeightUnit *u, bool shrink_only, QsfErr *err) {
-    for (unsigned t = 0; t < u->u.n; t++) {
-        uint64_t want = qsf_tensor_pinned_bytes(&u->u, t, pinned_rows(u, t));
-        if (shrink_only && want > u->pin_bytes[t]) continue;
-        int rc = qsf_space_resize(w->ledger, QSF_MEM_PINNED, PIN_NAME, u->pin[t], u->pin_bytes[t], want, err);
-        if (rc != QSF_OK) return rc;
-        u->pin_bytes[t] = want;
-    }
-    return QSF_OK;
-}
-
 static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *err) {
     u->chunk_items = QSF_ROW_QUANTUM;
     u->piece_items = piece_items(&u->u);
@@ -77,7 +55,7 @@ static void take_plan(QsfWeights *w, const QsfPlan *p) {
         QsfWeightUnit *u = &w->units[i];
         u->pinned_items = p->pinned_items[i] < u->u.items ? p->pinned_items[i] : u->u.items;
         if (have(u) > u->pinned_items) {
-            qsf_packed_cut(u, u->pinned_items, have(u), w->group);
+            qsf_packed_cut(u, u->pinned_items, have(u), w->pins.group);
             atomic_store(&u->have_items, u->pinned_items);
         }
         u->started_items = have(u);
@@ -103,7 +81,7 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                  .io = p->io,
                                  .direct = p->direct,
                                  .keep_cached = p->keep_cached,
-                                 .group = w->group,
+                                 .group = w->pins.group,
                                  .ledger = w->ledger,
                                  .cancel = w->cancel,
                                  .counters = w->counters};
@@ -121,7 +99,7 @@ void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
     take_plan(w, p);
-    for (uint32_t i = 0; i < w->n_units; i++) size_pins(w, &w->units[i], true, &none); /* shrinking cannot fail */
+    for (uint32_t i = 0; i < w->n_units; i++) qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking cannot fail */
 }
 
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
@@ -131,42 +109,13 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     take_plan(w, p);
     w->streams = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
-    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = size_pins(w, &w->units[i], false, err);
+    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
     if (rc != QSF_OK) return rc;
     count_pins(w);
     return start_loader(w, p, err);
 }
 
 /* ---- life ---- */
-
-static int map_group(QsfWeights *w, const qk_table *table, QsfErr *err) {
-    void *mem;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < w->n_units; i++) {
-        uint64_t group = qsf_packed_group_bytes(&w->units[i].u, table);
-        if (group > bytes) bytes = group;
-    }
-    w->group_bytes = qsf_pages(bytes);
-    int rc = qsf_mem_map(w->ledger, QSF_MEM_PINNED, w->group_bytes, "group of rows", &mem, err);
-    w->group = mem;
-    return rc;
-}
-
-/* Places of whole tensors in the order of their use, with the skew of the file's windows. */
-static int place_pins(QsfWeights *w, QsfErr *err) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < w->n_units; i++) bytes += qsf_unit_pinned_bytes(&w->units[i].u, w->units[i].u.items);
-    int rc = qsf_space_open(&w->pins, bytes, PIN_NAME, err);
-    uint8_t *p = w->pins.base;
-    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) {
-        QsfWeightUnit *u = &w->units[i];
-        for (unsigned t = 0; t < u->u.n; t++) {
-            u->pin[t] = p;
-            p += qsf_tensor_pinned_bytes(&u->u, t, u->u.rows[t]);
-        }
-    }
-    return rc;
-}
 
 static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
     void *mem;
@@ -179,8 +128,8 @@ static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
         qsf_unit_at(w->model, i, &w->units[i].u);
         if (o->table != NULL) qsf_packed_choose(&w->units[i], o->table, o->pack_types);
     }
-    rc = place_pins(w, err);
-    return rc == QSF_OK && o->table != NULL && o->pack_types != 0 ? map_group(w, o->table, err) : rc;
+    bool packs = o->table != NULL && o->pack_types != 0;
+    return qsf_pins_open(&w->pins, w->units, w->n_units, packs ? o->table : NULL, w->ledger, err);
 }
 
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err) {
@@ -208,10 +157,9 @@ void qsf_weights_destroy(QsfWeights *w) {
     qsf_loader_destroy(w->loader);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
         w->units[i].pinned_items = 0;
-        size_pins(w, &w->units[i], true, &none);
+        qsf_pins_size(w->ledger, &w->units[i], true, &none);
     }
-    qsf_space_close(&w->pins);
-    qsf_mem_unmap_named(w->ledger, QSF_MEM_PINNED, w->group, w->group_bytes, "group of rows");
+    qsf_pins_close(&w->pins, w->ledger);
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
     pthread_mutex_destroy(&w->io_lock);
     free(w);

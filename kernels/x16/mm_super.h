@@ -12,6 +12,11 @@
 #include "kernels/x16/cells.h"
 #include "kernels/x16/super.h"
 
+/* Keeps a vector in its register: loading it again for every product is what the load ports have no time for. */
+#ifndef L_HOLD
+#define L_HOLD(v) (void)(v)
+#endif
+
 enum {
     NV = (int)QK_GROUP / L,                          /* vectors that hold a lane of every row of a group */
     STEPS = QK_K / 4,
@@ -210,10 +215,13 @@ QK_INLINE void sub_sums(li sum[][COLS], const tile *t, int r, const columns *x, 
     QK_UNROLL for (int i = 0; i < SUB_STEPS; i++) {
         const int s = j * SUB_STEPS + i;
         li w[R];
-        QK_UNROLL for (int v = 0; v < R; v++)
+        QK_UNROLL for (int v = 0; v < R; v++) {
             w[v] = l_load(t->q[s][r + v * L]);
+            L_HOLD(w[v]);
+        }
         QK_UNROLL for (int c = 0; c < nc; c++) {
-            const li xs = l_dup(x->q[c] + 4 * s);
+            li xs = l_dup(x->q[c] + 4 * s);
+            L_HOLD(xs);
             QK_UNROLL for (int v = 0; v < R; v++)
                 sum[v][c] = byte_dot(sum[v][c], w[v], xs);
         }

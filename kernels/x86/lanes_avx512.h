@@ -11,6 +11,8 @@ typedef __m512i li;
 typedef __m512 lf;
 enum { L = 16, L_COLS = 8 };
 
+#define L_HOLD(v) __asm__("" : "+v"(v))
+
 QK_INLINE li l_load(const void *p) { return _mm512_loadu_si512(p); }
 QK_INLINE void l_store(void *p, li v) { _mm512_storeu_si512(p, v); }
 QK_INLINE li l_dup(const void *p) { return _mm512_set1_epi32((int)qk_load_u32(p)); }

@@ -57,6 +57,33 @@ static void layer_norm_case(const qk_table *t, size_t n, int bias)
     }
 }
 
+/* An element that is not a number makes all of them so; zeros stay zeros, whatever their sign. */
+static void norm_odd_case(const qk_table *t, size_t n, float odd, int layer)
+{
+    float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w), *y = ck_dst(SLOT_Y, n);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = i % 2 ? -0.0f : 0.0f;
+        w[i] = 1.0f;
+    }
+    x[ck_below(n)] = odd;
+    if (layer)
+        t->layer_norm(y, x, w, NULL, n, eps);
+    else
+        t->rms_norm(y, x, w, n, eps);
+    ck_dst_ok(SLOT_Y, n);
+    for (size_t i = 0; i < n; i++)
+        ck_near("odd", i, (double)y[i], isnan(odd) ? (double)NAN : 0, 0x1p-120);
+}
+
+static void check_norm_odd(const qk_table *t, int layer)
+{
+    for (int s = 0; s < N_SIZES; s++) {
+        norm_odd_case(t, sizes[s], NAN, layer);
+        norm_odd_case(t, sizes[s], 0x1p-149f, layer);
+        norm_odd_case(t, sizes[s], -0.0f, layer);
+    }
+}
+
 static void check_layer_norm(const qk_table *t, int arg)
 {
     (void)arg;
@@ -69,6 +96,8 @@ void ck_test_norm(const qk_table *t)
 {
     ck_check("rms_norm", (ck_fn)t->rms_norm, check_rms_norm, t, 0);
     ck_check("layer_norm", (ck_fn)t->layer_norm, check_layer_norm, t, 0);
+    ck_check("rms_norm_odd", (ck_fn)t->rms_norm, check_norm_odd, t, 0);
+    ck_check("layer_norm_odd", (ck_fn)t->layer_norm, check_norm_odd, t, 1);
 }
 
 static double silu(double x)

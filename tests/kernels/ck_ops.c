@@ -55,6 +55,64 @@ static void check_rope_batch(const qk_table *t, int halves)
                     rope_case(t, halves, rots[i], heads, gap, n_pos);
 }
 
+/* --- the same bits at every level --- */
+
+static void same_bits(const char *what, const float *got, const float *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t a, b;
+        memcpy(&a, &got[i], sizeof a);
+        memcpy(&b, &want[i], sizeof b);
+        if (a != b && !(isnan(got[i]) && isnan(want[i])))
+            ck_error("%s: element %zu of %zu is %08x, the reference has %08x", what, i, n, (unsigned)a, (unsigned)b);
+    }
+}
+
+/* What no rounding may change: infinities, denormals, both zeros, and the usual. */
+static void fill_odd(float *x, size_t n)
+{
+    static const float odd[] = { INFINITY, -INFINITY, -0.0f, 0.0f, 0x1p-140f, -0x1p-149f, 0x1p127f, NAN };
+    for (size_t i = 0; i < n; i++)
+        x[i] = ck_below(6) ? ck_normal() * 4 : odd[ck_below(8)];
+}
+
+enum { ADD, MUL, SCALE, ROPE_PAIRS, ROPE_HALVES, GELU_FAST, RELU2 };
+
+static void apply(const qk_table *t, int which, float *y, const float *x, size_t n)
+{
+    void (*const two[])(float *, const float *, size_t) = {
+        [ADD] = t->add, [MUL] = t->mul, [ROPE_PAIRS] = t->rope_pairs, [ROPE_HALVES] = t->rope_halves,
+        [GELU_FAST] = t->gelu_fast_mul, [RELU2] = t->relu2_mul, [SCALE] = NULL,
+    };
+    if (which == SCALE)
+        t->scale(y, x[0], n);
+    else
+        two[which](y, x, which == ROPE_PAIRS || which == ROPE_HALVES ? n & ~(size_t)1 : n);
+}
+
+static void check_same_bits(const qk_table *t, int which)
+{
+    static float want[MAX_N];
+    qk_table ref;
+    qk_table_init(&ref, QK_LEVEL_REF);
+    for (int s = 0; s < N_SIZES; s++)
+        for (int odd = 0; odd < 2; odd++) {
+            const size_t n = sizes[s];
+            float *x = ck_tail(SLOT_A, n * sizeof *x), *y = ck_dst(SLOT_Y, n);
+            ck_fill_floats(x, n, CK_RANDOM);
+            ck_fill_floats(y, n, CK_RANDOM);
+            if (odd) {
+                fill_odd(x, n);
+                fill_odd(y, n);
+            }
+            memcpy(want, y, n * sizeof *y);
+            apply(&ref, which, want, x, n);
+            apply(t, which, y, x, n);
+            ck_dst_ok(SLOT_Y, n);
+            same_bits("bits", y, want, n);
+        }
+}
+
 /* --- softmax --- */
 
 /* z = (x - max) / t rounds three times, which exp turns into a relative error of 3 eps |z|. */
@@ -185,6 +243,13 @@ void ck_test_ops(const qk_table *t)
 {
     ck_check("rope_pairs_batch", (ck_fn)t->rope_pairs_batch, check_rope_batch, t, 0);
     ck_check("rope_halves_batch", (ck_fn)t->rope_halves_batch, check_rope_batch, t, 1);
+    ck_check("add_bits", (ck_fn)t->add, check_same_bits, t, ADD);
+    ck_check("mul_bits", (ck_fn)t->mul, check_same_bits, t, MUL);
+    ck_check("scale_bits", (ck_fn)t->scale, check_same_bits, t, SCALE);
+    ck_check("rope_pairs_bits", (ck_fn)t->rope_pairs, check_same_bits, t, ROPE_PAIRS);
+    ck_check("rope_halves_bits", (ck_fn)t->rope_halves, check_same_bits, t, ROPE_HALVES);
+    ck_check("gelu_fast_bits", (ck_fn)t->gelu_fast_mul, check_same_bits, t, GELU_FAST);
+    ck_check("relu2_bits", (ck_fn)t->relu2_mul, check_same_bits, t, RELU2);
     ck_check("softmax_t", (ck_fn)t->softmax_t, check_softmax_t, t, 0);
     ck_check("causal_mask", (ck_fn)t->causal_mask, check_causal_mask, t, 0);
     ck_check("bf16_to_f32", (ck_fn)t->bf16_to_f32, check_bf16, t, 0);

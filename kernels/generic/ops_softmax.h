@@ -33,24 +33,36 @@ void QK_FN(softmax)(float *x, size_t n)
     QK_FN(scale)(x, 1.0f / v_sum(sum), n);
 }
 
-/* See ref/softmax.c for the entropy. Below -150 v_exp is 0. */
-float QK_FN(softmax_t)(float *y, const float *x, size_t n, float temperature)
+/* y = exp(z) with z = (x - max) * inv, not below -150, where v_exp is 0; adds up y and y z. */
+QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf *sum, vf *weighted)
 {
-    const vf max = v_set(greatest(x, n)), inv = v_set(1.0f / temperature), low = v_set(-150.0f);
-    vf sum = v_set(0), weighted = v_set(0);
+    const vf low = v_set(-150.0f);
+    vf s = v_set(0), w = v_set(0);
     size_t i = 0;
     for (; i + V <= n; i += V) {
         const vf z = v_max(low, v_mul(v_sub(v_load(x + i), max), inv)), e = v_exp(z);
         v_store(y + i, e);
-        sum = v_add(sum, e);
-        weighted = v_fma(e, z, weighted);
+        s = v_add(s, e);
+        w = v_fma(e, z, w);
     }
     if (i < n) {
         const vf z = v_max(low, v_mul(v_sub(v_load_some(x + i, n - i), max), inv)), e = v_keep(v_exp(z), n - i);
         v_store_some(y + i, n - i, e);
-        sum = v_add(sum, e);
-        weighted = v_fma(e, v_keep(z, n - i), weighted);
+        s = v_add(s, e);
+        w = v_fma(e, v_keep(z, n - i), w);
     }
+    *sum = v_add(*sum, s);
+    *weighted = v_add(*weighted, w);
+}
+
+/* See ref/softmax.c for the entropy. In blocks, because one sum over a vocabulary would lose three digits. */
+float QK_FN(softmax_t)(float *y, const float *x, size_t n, float temperature)
+{
+    enum { BLOCK = 64 * V };
+    const vf max = v_set(greatest(x, n)), inv = v_set(1.0f / temperature);
+    vf sum = v_set(0), weighted = v_set(0);
+    for (size_t i = 0; i < n; i += BLOCK)
+        exp_block(y + i, x + i, n - i < BLOCK ? n - i : BLOCK, max, inv, &sum, &weighted);
     const float s = v_sum(sum);
     QK_FN(scale)(y, 1.0f / s, n);
     return (float)(log((double)s) - (double)v_sum(weighted) / (double)s);

@@ -20,9 +20,9 @@ struct QsfSampler {
     uint32_t n;
     float max;       /* largest of x */
     size_t best;     /* where it stands */
-    float *x;        /* (n) logits after the penalty */
-    float *p;        /* (n) scratch: probabilities */
     qk_pick *cand;   /* (n) */
+    float *x;        /* (n) logits after the penalty; p lies behind them, 8 bytes for each token together */
+    float *p;        /* (n) scratch: probabilities */
 };
 
 uint64_t qsf_sampler_bytes(uint32_t n_vocab) {
@@ -146,16 +146,19 @@ static size_t filter(QsfSampler *s, const QSFParams *p, float temperature) {
     return p->min_p > 0 ? cut_min_p(s, n, limit) : n;
 }
 
+/* The weights take the place of the logits and probabilities, which nobody needs any more. */
 static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampled *out) {
-    double total = 0, sum = 0, w = 0;
-    for (size_t i = 0; i < n; i++) total += exp(((double)s->cand[i].x - (double)s->max) / temperature);
+    double total = 0, sum = 0, w = 0, *weight = (double *)(void *)s->x;
+    for (size_t i = 0; i < n; i++) {
+        weight[i] = exp(((double)s->cand[i].x - (double)s->max) / temperature);
+        total += weight[i];
+    }
     double target = u * total;
     for (size_t i = 0; i < n; i++) {
-        double wi = exp(((double)s->cand[i].x - (double)s->max) / temperature);
-        if (!(wi > 0)) continue;
+        if (!(weight[i] > 0)) continue;
         out->id = s->cand[i].id;
-        w = wi;
-        sum += wi;
+        w = weight[i];
+        sum += w;
         if (sum > target) break;
     }
     out->p = (float)(w / total);

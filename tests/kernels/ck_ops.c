@@ -139,6 +139,18 @@ static void softmax_case(const qk_table *t, size_t n, float spread, float temper
     }
 }
 
+/* A vocabulary of equally likely tokens: sums of many must not drift. */
+static void softmax_vocabulary(const qk_table *t)
+{
+    enum { N = 131071 };
+    float *y = ck_dst(SLOT_Y, N);
+    for (size_t i = 0; i < N; i++)
+        y[i] = i % 2 ? 1.0f : 1.1f;
+    const double a = exp(-0.1), sum = N / 2 * a + (N + 1) / 2, got = (double)t->softmax_t(y, y, N, 1.0f);
+    ck_near("entropy of many", N, got, log(sum) + N / 2 * a * 0.1 / sum, 1e-5);
+    ck_near("largest of many", 0, (double)y[0], 1 / sum, 4e-6 / sum);
+}
+
 static void check_softmax_t(const qk_table *t, int arg)
 {
     static const float temperatures[] = { 0.05f, 0.8f, 1.0f, 5.0f };
@@ -150,6 +162,7 @@ static void check_softmax_t(const qk_table *t, int arg)
                 softmax_case(t, sizes[s], 3.0f, temperatures[i], in_place);
                 softmax_case(t, sizes[s], 100.0f, temperatures[i], in_place);
             }
+    softmax_vocabulary(t);
 }
 
 static void mask_case(const qk_table *t, size_t n, size_t stride, size_t rows, size_t pos)

@@ -84,6 +84,8 @@ static const qk_table ref_table = {
     .bf16_to_f32 = qk_bf16_to_f32_ref,
     .clamp = qk_clamp_ref,
     .fill = qk_fill_ref,
+    .kv_quantize4 = qk_kv_quantize4_ref,
+    .kv_dequantize4 = qk_kv_dequantize4_ref,
 };
 
 void qk_table_init(qk_table *t, qk_level level)

@@ -147,6 +147,10 @@ typedef struct qk_table {
     void (*clamp)(float *y, const float *x, size_t n, float low, float high); /* NaN becomes low; y may be x */
     /* n bytes of a pattern of `size` bytes (1, 2, 4, 8 or 16) over and over; the last may be cut. */
     void (*fill)(void *dst, const void *pattern, size_t size, size_t n);
+    /* One head row in 4 bits: element i in byte i / 2, low nibble first; scale and min are halves. min NULL:
+     * x = (q - 8) * scale, else x = min + q * scale. */
+    void (*kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);
+    void (*kv_dequantize4)(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n);
 } qk_table;
 
 /* Fills the table: reference first, then every level up to `level` overlays what it has. level

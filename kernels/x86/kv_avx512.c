@@ -8,3 +8,4 @@
 #include "kernels/generic/kv_block.h"
 #include "kernels/generic/kv_attend.h"
 #include "kernels/generic/kv_formats.h"
+#include "kernels/generic/kv_quant4.h"

@@ -84,6 +84,8 @@ static const struct {
     OP("bf16_to_f32", bf16_to_f32, ALL),
     OP("clamp", clamp, ALL),
     OP("fill", fill, ALL),
+    OP("kv_quantize4", kv_quantize4, ALL),
+    OP("kv_dequantize4", kv_dequantize4, ALL),
     OP("kv_f32_store", kv[QK_KV_F32].store, 0),
     OP("kv_f16_store", kv[QK_KV_F16].store, ALL),
     OP("kv_q8_store", kv[QK_KV_Q8].store, ALL),

@@ -212,6 +212,7 @@ arm_lacks = $(shell command -v $(ARM_QEMU) >/dev/null || echo '$(ARM_QEMU)'; \
     echo 'int main(void) { return 0; }' | $(ARM_CC) $(ARM_LDFLAGS) -x c -o /dev/null - 2>/dev/null || echo '$(ARM_CC)')
 check-arm: export ARM_QEMU := $(ARM_QEMU)
 check-arm: export ARM_CHECKKERN = $(CURDIR)/$(arm_dir)/checkkern
+check-arm: export ARM_SAN = $(SAN)
 check-arm: export ARM_LACKS = $(arm_lacks)
 check-arm: export ASAN_OPTIONS = detect_leaks=0
 check-arm: export QEMU_LD_PREFIX = $(dir $(shell $(ARM_CC) -print-file-name=libc.so.6 2>/dev/null))..

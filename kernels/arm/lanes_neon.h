@@ -67,8 +67,8 @@ QK_INLINE lf l_addf(lf a, lf b) { return vaddq_f32(a, b); }
 QK_INLINE lf l_subf(lf a, lf b) { return vsubq_f32(a, b); }
 QK_INLINE lf l_mulf(lf a, lf b) { return vmulq_f32(a, b); }
 QK_INLINE lf l_fma(lf a, lf b, lf c) { return vfmaq_f32(c, a, b); }
-QK_INLINE lf l_loadf(const float *p) { return vld1q_f32(p); }
-QK_INLINE void l_storef(float *p, lf v) { vst1q_f32(p, v); }
+QK_INLINE lf l_loadf(const float *p) { return vreinterpretq_f32_u8(vld1q_u8((const void *)p)); }
+QK_INLINE void l_storef(float *p, lf v) { vst1q_u8((void *)p, vreinterpretq_u8_f32(v)); }
 QK_INLINE lf l_halves(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
 QK_INLINE li l_words(const void *p) { return l_of_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p)))); }
 QK_INLINE void l_prefetch(const void *p) { __builtin_prefetch(p); }

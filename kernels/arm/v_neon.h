@@ -23,8 +23,8 @@ QK_INLINE uint32x4_t v_lanes(size_t n)
     return vcltq_u32(vld1q_u32(number), vdupq_n_u32((uint32_t)n));
 }
 
-/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
-QK_INLINE vf v_load(const float *p) { return vld1q_f32(p); }
+/* As bytes, because addresses need no alignment. _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+QK_INLINE vf v_load(const float *p) { return vreinterpretq_f32_u8(vld1q_u8((const void *)p)); }
 QK_INLINE vf v_load_some(const float *p, size_t n)
 {
     float all[V] = { 0 };
@@ -35,7 +35,7 @@ QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
 {
     return vbslq_f32(v_lanes(n), v_load_some(p, n), other);
 }
-QK_INLINE void v_store(float *p, vf v) { vst1q_f32(p, v); }
+QK_INLINE void v_store(float *p, vf v) { vst1q_u8((void *)p, vreinterpretq_u8_f32(v)); }
 QK_INLINE void v_store_some(float *p, size_t n, vf v)
 {
     float all[V];

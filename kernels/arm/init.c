@@ -17,6 +17,7 @@ static void set_neon(qk_table *t)
 {
     t->level = QK_LEVEL_NEON;
     QK_SET_BLOCK_CELLS(t, neon);
+    QK_SET_SUPER_CELLS(t, neon);
     QK_SET_OPS(t, neon);
     QK_SET_KV(t, neon);
     SET_MM(t, QK_F32, f32_neon);
@@ -28,6 +29,7 @@ static void set_dotprod(qk_table *t)
 {
     t->level = QK_LEVEL_DOTPROD;
     QK_SET_BLOCK_CELLS(t, dotprod);
+    QK_SET_SUPER_CELLS(t, dotprod);
 }
 
 void qk_init_arm(qk_table *t, qk_level level)

@@ -12,5 +12,7 @@ QK_ARM_MM(f16_neon)
 QK_ARM_MM(bf16_neon)
 QK_BLOCK_CELLS(neon)
 QK_BLOCK_CELLS(dotprod)
+QK_SUPER_CELLS(neon)
+QK_SUPER_CELLS(dotprod)
 
 #endif

@@ -13,7 +13,7 @@ enum {
     SSE42 = 1 << QK_LEVEL_SSE42, AVX2 = 1 << QK_LEVEL_AVX2, AVX512 = 1 << QK_LEVEL_AVX512,
     VNNI = 1 << QK_LEVEL_AVX512VNNI, NEON = 1 << QK_LEVEL_NEON, DOTPROD = 1 << QK_LEVEL_DOTPROD,
     FLOATS = AVX2 | AVX512 | NEON, ALL = SSE42 | FLOATS,
-    X86 = SSE42 | AVX2 | AVX512 | VNNI, GRID = X86 | NEON | DOTPROD
+    GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD
 };
 
 /* Levels with a kernel of their own: for rows, and for groups of sixteen. */
@@ -29,15 +29,15 @@ static const struct {
     [QK_Q4_1] = { "q4_1", GRID, GRID },
     [QK_Q5_0] = { "q5_0", GRID, GRID },
     [QK_Q5_1] = { "q5_1", GRID, GRID },
-    [QK_Q4_K] = { "q4_k", X86, X86 },
-    [QK_Q5_K] = { "q5_k", X86, X86 },
-    [QK_Q6_K] = { "q6_k", X86, X86 },
-    [QK_Q2_K] = { "q2_k", X86, X86 },
-    [QK_Q3_K] = { "q3_k", X86, X86 },
+    [QK_Q4_K] = { "q4_k", GRID, GRID },
+    [QK_Q5_K] = { "q5_k", GRID, GRID },
+    [QK_Q6_K] = { "q6_k", GRID, GRID },
+    [QK_Q2_K] = { "q2_k", GRID, GRID },
+    [QK_Q3_K] = { "q3_k", GRID, GRID },
     [QK_IQ4_NL] = { "iq4_nl", GRID, GRID },
-    [QK_IQ4_XS] = { "iq4_xs", X86, X86 },
-    [QK_TQ1_0] = { "tq1_0", X86, X86 },
-    [QK_TQ2_0] = { "tq2_0", X86, X86 },
+    [QK_IQ4_XS] = { "iq4_xs", GRID, GRID },
+    [QK_TQ1_0] = { "tq1_0", GRID, GRID },
+    [QK_TQ2_0] = { "tq2_0", GRID, GRID },
     [QK_I2_S] = { "i2_s", GRID, GRID },
     [QK_QSF2] = { "qsf2", GRID, GRID }, /* symmetric and not */
     [QK_QSF3] = { "qsf3", GRID, GRID },

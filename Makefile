@@ -47,7 +47,7 @@ ui_src := $(call find,ui/*.c)
 harness_src := $(call find,tests/harness/*.c)
 unit_src := $(call find,tests/unit/t_*.c)
 uiunit_src := $(call find,tests/unit/ui_*.c)
-checkkern_src := $(call find,tests/kernels/*.c)
+checkkern_src := $(call find,tests/kernels/*.c $(patsubst %,tests/%/*.c,$(kernel_dirs_$(ARCH))))
 tool_src := $(call find,tests/tools/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
 all_src := $(lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(tool_src) $(checkkern_src)
@@ -79,6 +79,7 @@ arch_define_arm := $(if $(wildcard $S/kernels/arm/init.c),-DQK_ARCH_ARM=1)
 # $(call src_flags,path without .c): what this file needs beyond the common flags.
 isa_of = $(filter sse42 avx2 avx512 avx512vnni neon dotprod,$(lastword $(subst _, ,$1)))
 src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
+            $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $($(call isa_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui_%,$1),$(UI_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH)))
 common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S -I$S/include $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--list] [SEED]
- * Checks every pointer of the kernel table at every level this CPU has, lowest first. */
+/* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--limits] [--list] [SEED]
+ * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench and --limits measure
+ * at one level: the one given, that of QSF_CPU_MASK, or the best. */
 #include "tests/kernels/checkkern.h"
 
 #include <setjmp.h>
@@ -26,7 +27,7 @@ enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES =
 
 typedef struct ck_options {
     const char *test, *function, *level;
-    int small, bench, list;
+    int small, bench, limits, list;
     uint32_t seed;
 } ck_options;
 
@@ -178,13 +179,15 @@ static int parse(ck_options *o, int argc, char **argv)
             o->small = 1;
         else if (strcmp(a, "--bench") == 0)
             o->bench = 1;
+        else if (strcmp(a, "--limits") == 0)
+            o->limits = 1;
         else if (strcmp(a, "--list") == 0)
             o->list = 1;
         else {
             o->seed = (uint32_t)strtoul(a, &end, 0);
             if (end == a || *end) {
                 fprintf(stderr, "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] "
-                                "[--bench] [--list] [SEED]\n");
+                                "[--bench] [--limits] [--list] [SEED]\n");
                 return 0;
             }
         }
@@ -197,15 +200,37 @@ static void pass(qk_level level)
     qk_table t;
     qk_table_init(&t, level);
     run.level = qk_level_name(level);
-    if (run.opt.bench) {
-        ck_bench(&t, run.opt.function);
-        ck_bench_kv(&t, run.opt.function);
-        ck_bench_ops(&t, run.opt.function);
-        return;
-    }
     for (int i = 0; i < N_TESTS; i++)
         if (!run.opt.test || strcmp(run.opt.test, tests[i].name) == 0)
             tests[i].run(&t);
+}
+
+/* The level that is measured; QK_LEVEL_UNKNOWN: this CPU does not have it. */
+static qk_level measured_level(void)
+{
+    const char *mask = getenv("QSF_CPU_MASK");
+    const char *word = run.opt.level ? run.opt.level : mask;
+    const qk_level level = word && *word ? qk_level_parse(word) : qk_cpu_best();
+    return level != QK_LEVEL_UNKNOWN && qk_cpu_has(level) ? level : QK_LEVEL_UNKNOWN;
+}
+
+static int measure(void)
+{
+    const qk_level level = measured_level();
+    qk_table t;
+    if (level == QK_LEVEL_UNKNOWN) {
+        fprintf(stderr, "checkkern: this CPU has no such level\n");
+        return 2;
+    }
+    if (run.opt.limits) {
+        ck_bench_limits(level);
+        return 0;
+    }
+    qk_table_init(&t, level);
+    ck_bench(&t, run.opt.function);
+    ck_bench_kv(&t, run.opt.function);
+    ck_bench_ops(&t, run.opt.function);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -213,13 +238,15 @@ int main(int argc, char **argv)
     if (!parse(&run.opt, argc, argv))
         return 2;
     catch_signals();
+    if (run.opt.bench || run.opt.limits)
+        return measure();
     if (!run.opt.list)
         printf("checkkern: seed %u, best level %s\n", run.opt.seed, qk_level_name(qk_cpu_best()));
     for (int l = 0; l < QK_LEVEL_N; l++)
         if (qk_cpu_has((qk_level)l) &&
             (!run.opt.level || strcmp(run.opt.level, qk_level_name((qk_level)l)) == 0))
             pass((qk_level)l);
-    if (run.opt.bench || run.opt.list)
+    if (run.opt.list)
         return 0;
     printf("%d passed, %d failed\n", run.passed, run.failed);
     return run.failed || run.passed == 0;

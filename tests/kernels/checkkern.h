@@ -83,7 +83,8 @@ void ck_test_kv(const qk_table *t);
 void ck_test_half(const qk_table *t);
 void ck_test_grid(const qk_table *t);
 
-/* --bench: prints speeds of one level. */
+/* --bench: prints speeds of one level; --limits: those that the machine cannot exceed. */
+void ck_bench_limits(qk_level level);
 void ck_bench(const qk_table *t, const char *only_function);
 void ck_bench_kv(const qk_table *t, const char *only_function);
 void ck_bench_ops(const qk_table *t, const char *only_function);

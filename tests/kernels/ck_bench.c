@@ -1,125 +1,90 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkkern --bench: bytes per second of a matrix-vector product over weights larger than the
- * last-level cache, next to a plain read of the same bytes, and multiply-adds per second with 128
- * columns; one thread and all of them. Speeds of a shared machine: compare within one run. */
-#include <pthread.h>
+/* checkkern --bench: a table of weight formats by layout: matrix-vector products in bytes per second, products with
+ * 256 columns in multiply-adds per second, each with one thread and all, and as a part of the limit that was measured
+ * around it: reading the same memory, the level's dot product out of registers. Machines are noisy: parts mean
+ * something, and what the limits were at that time stands beside them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "tests/kernels/checkkern.h"
+#include "tests/kernels/ck_bench.h"
 
-enum { WEIGHT_MIB = 160, BENCH_K = 2048, MM_ROWS = 2048, MM_COLS = 128 };
-enum { MAX_THREADS = 16, REPEATS = 3, GRAIN = 16 };
+enum { WEIGHT_MIB = 160, LIMIT_ROUNDS = 5 };
 
-typedef struct job {
-    const qk_weight_ops *ops;
-    const qk_mm *m;         /* NULL: read the bytes only */
-    const uint8_t *bytes;
-    size_t row0, row1, row_bytes;
-    uint64_t sum;
-} job;
-
-static double now(void)
+static void print_head(const qk_table *t, const ck_reader *r)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+    printf("level %s, %d threads, %d MiB of weights, %d columns\n", qk_level_name(t->level), r->threads, WEIGHT_MIB, 256);
+    printf("%-20s %-6s | %-29s | %-31s | %s\n", "", "", "decode GB/s (of reading)", "prefill GMAC/s (of the dot product)",
+           "limits with all threads");
+    printf("%-20s %-6s | %14s %14s | %15s %15s | %9s %9s\n", "kernel", "layout", "1 thread", "all", "1 thread", "all", "read GB/s",
+           "dot GMAC/s");
 }
 
-static void *work(void *arg)
+/* A speed and, where there is a limit, the part of it. */
+static void print_speed(double v, double part, int width)
 {
-    job *j = arg;
-    if (j->m) {
-        j->ops->matmul(j->m, j->row0, j->row1);
-        return NULL;
-    }
-    const uint8_t *p = j->bytes + j->row0 * j->row_bytes, *end = j->bytes + j->row1 * j->row_bytes;
-    uint64_t s[4] = { 0 };
-    for (; p + 256 <= end; p += 256)
-        for (size_t i = 0; i < 4; i++) {
-            uint64_t v;
-            memcpy(&v, p + 64 * i, sizeof v);
-            s[i] += v;
-        }
-    j->sum = s[0] + s[1] + s[2] + s[3];
-    return NULL;
+    if (part > 0)
+        printf(" %*.2f (%3.0f %%)", width - 8, v, 100 * part);
+    else
+        printf(" %*.2f (  - )", width - 8, v);
 }
 
-/* Seconds of the best of REPEATS runs over all rows with n threads. */
-static double timed(const job *proto, size_t rows, int n)
+static void print_case(const ck_case *c)
 {
-    double best = 1e9;
-    for (int rep = 0; rep < REPEATS; rep++) {
-        pthread_t th[MAX_THREADS];
-        job jobs[MAX_THREADS];
-        const double start = now();
-        for (int i = 0; i < n; i++) {
-            jobs[i] = *proto;
-            jobs[i].row0 = rows / GRAIN * (size_t)i / (size_t)n * GRAIN;
-            jobs[i].row1 = i + 1 == n ? rows : rows / GRAIN * (size_t)(i + 1) / (size_t)n * GRAIN;
-            if (i > 0 && pthread_create(&th[i], NULL, work, &jobs[i]) != 0)
-                exit(1);
-        }
-        work(&jobs[0]);
-        for (int i = 1; i < n; i++)
-            pthread_join(th[i], NULL);
-        const double took = now() - start;
-        best = took < best ? took : best;
-    }
-    return best;
-}
-
-static void *aligned(size_t n)
-{
-    void *p = aligned_alloc(64, (n + 63) & ~(size_t)63);
-    if (!p) {
-        fprintf(stderr, "checkkern: no memory for the benchmark\n");
-        exit(1);
-    }
-    return p;
-}
-
-static void bench_type(const qk_table *t, qk_type type, uint8_t *w, int threads)
-{
-    const qk_weight_ops *ops = &t->weight[type];
-    const size_t row_bytes = BENCH_K / qk_type_elems(type) * qk_type_bytes(type);
-    const size_t rows = ((size_t)WEIGHT_MIB << 20) / row_bytes / GRAIN * GRAIN;
-    const size_t x_bytes = qk_act_bytes(ops->act, BENCH_K);
-    const size_t y_floats = rows > MM_ROWS * MM_COLS ? rows : MM_ROWS * MM_COLS;
-    char *x = aligned(MM_COLS * x_bytes);
-    float *f = aligned(BENCH_K * sizeof *f), *y = aligned(y_floats * sizeof *y);
-    const qk_mm mv = { w, row_bytes, x, x_bytes, y, rows, BENCH_K, 1, 1.0f };
-    const qk_mm mm = { w, row_bytes, x, x_bytes, y, MM_ROWS, BENCH_K, MM_COLS, 1.0f };
-    const job read = { ops, NULL, w, 0, 0, row_bytes, 0 };
-    const job vec = { ops, &mv, w, 0, 0, row_bytes, 0 };
-    const job mat = { ops, &mm, w, 0, 0, row_bytes, 0 };
-    const double gb = (double)(rows * row_bytes) * 1e-9, gmac = (double)MM_ROWS * MM_COLS * BENCH_K * 1e-9;
-    ck_fill_weights(type, w, 64 * BENCH_K, CK_RANDOM);
-    for (size_t at = 64 * row_bytes; at < rows * row_bytes; at += 64 * row_bytes)
-        memcpy(w + at, w, rows * row_bytes - at < 64 * row_bytes ? rows * row_bytes - at : 64 * row_bytes);
-    for (size_t c = 0; c < MM_COLS; c++) {
-        ck_fill_floats(f, BENCH_K, CK_RANDOM);
-        t->quantize[ops->act](x + c * x_bytes, f, BENCH_K);
-    }
-    for (int n = 1; n <= threads; n += threads > 1 ? threads - 1 : 1)
-        printf("%-20s %2d threads  read %6.2f GB/s  matvec %6.2f GB/s  matmul %7.2f GMAC/s\n", ops->name, n,
-               gb / timed(&read, rows, n), gb / timed(&vec, rows, n), gmac / timed(&mat, MM_ROWS, n));
+    const ck_speeds s = ck_bench_case(c);
+    printf("%-20s %-6s |", c->table->weight[c->type].name, c->groups ? "groups" : "rows");
+    for (int all = 0; all < 2; all++)
+        print_speed(s.gbs[all], s.read_part[all], 14);
+    printf(" |");
+    for (int all = 0; all < 2; all++)
+        print_speed(s.gmacs[all], s.dot_part[all], 15);
+    printf(" | %9.2f %9.1f\n", s.read_part[1] > 0 ? s.gbs[1] / s.read_part[1] : 0,
+           s.dot_part[1] > 0 ? s.gmacs[1] / s.dot_part[1] : 0);
     fflush(stdout);
-    free(x);
-    free(f);
-    free(y);
+}
+
+static uint8_t *open_memory(ck_reader *r, qk_level level)
+{
+    const size_t n = (size_t)WEIGHT_MIB << 20;
+    uint8_t *w = ck_memory(n);
+    memset(w, 0x5a, n);
+    ck_pool_start(ck_cpus());
+    ck_reader_init(r, level, w, n, ck_cpus());
+    return w;
 }
 
 void ck_bench(const qk_table *t, const char *only_function)
 {
-    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    const int threads = cpus < 1 ? 1 : cpus > MAX_THREADS ? MAX_THREADS : (int)cpus;
-    uint8_t *w = aligned((size_t)WEIGHT_MIB << 20);
-    for (int type = 0; type < QK_TYPE_N; type++)
-        if (!only_function || strstr(t->weight[type].name, only_function))
-            bench_type(t, (qk_type)type, w, threads);
+    ck_reader reader;
+    ck_case c = { .table = t, .weight_bytes = (size_t)WEIGHT_MIB << 20, .reader = &reader };
+    c.w = open_memory(&reader, t->level);
+    print_head(t, &reader);
+    for (int type = 0; type < QK_TYPE_N; type++) {
+        c.type = (qk_type)type;
+        if (only_function && !strstr(t->weight[type].name, only_function))
+            continue;
+        for (c.groups = t->weight[type].pack != NULL; c.groups >= 0; c.groups--)
+            print_case(&c);
+    }
+    ck_pool_stop();
+    free(c.w);
+}
+
+/* The best of a few rounds, a number a line. */
+void ck_bench_limits(qk_level level)
+{
+    ck_reader r;
+    double read[2] = { 0 }, dot[2] = { 0 };
+    uint8_t *w = open_memory(&r, level);
+    for (int round = 0; round < LIMIT_ROUNDS; round++)
+        for (int all = 0; all < 2; all++) {
+            const double b = ck_read_speed(&r, all), d = ck_dot_speed(&r, all);
+            read[all] = b > read[all] ? b : read[all];
+            dot[all] = d > dot[all] ? d : dot[all];
+        }
+    for (int all = 0; all < 2; all++)
+        printf("{\"level\": \"%s\", \"threads\": %d, \"read_gbps\": %.3f, \"int8_gmacs\": %.2f}\n", qk_level_name(level),
+               all ? r.threads : 1, read[all] * 1e-9, dot[all] * 1e-9);
+    ck_pool_stop();
     free(w);
 }

@@ -99,6 +99,10 @@ uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t ma
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out);
 void qsf_forward_stats_reset(QsfForward *f);
 
+/* Bytes per second at which the threads of the pool read all weights and do nothing else: the fastest of a few ways, to
+ * hold decoding against. Between two evals. 0 where weights are streamed, or the budget has no page for the list. */
+double qsf_forward_read_speed(QsfForward *f);
+
 /* Names of the kernels that ran so far, separated by commas, for receipts; at most cap bytes. */
 void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap);
 

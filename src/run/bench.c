@@ -42,36 +42,61 @@ static void fill_ids(int32_t *ids, size_t n, uint32_t n_vocab) {
     }
 }
 
-/* One repeat; *f gets its figures. */
-static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter *m, RunFigures *f, QsfErr *err) {
+/* What is measured of a repeat: doubles only. */
+typedef struct BenchRow {
+    RunFigures f;
+    RunBreakdown b;
+} BenchRow;
+
+/* n_gen tokens one by one; *sampling_ns is the time of choosing what nobody takes. */
+static int decode(QsfRuntime *rt, const Bench *b, const int32_t *ids, uint64_t *sampling_ns, QsfErr *err) {
+    QsfSampled ignored;
+    for (int64_t i = 0; i < b->n_gen; i++) {
+        if (qsf_forward_eval(rt->fwd, ids + i, 1, NULL, NULL, err)) return err->code;
+        uint64_t t0 = qsf_now_ns();
+        qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &rt->settings.params, NULL, 0, NULL, 0, &ignored);
+        *sampling_ns += qsf_now_ns() - t0;
+    }
+    return QSF_OK;
+}
+
+/* One repeat; *row gets its figures. Reading memory is measured on both sides of decoding. */
+static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter *m, BenchRow *row, QsfErr *err) {
     QsfForwardStats before = m->s;
+    uint64_t sampling_ns = 0;
     qsf_forward_truncate(rt->fwd, 0);
     uint64_t t0 = qsf_now_ns();
     if (b->n_prompt && qsf_forward_eval(rt->fwd, ids, (size_t)b->n_prompt, NULL, NULL, err)) return err->code;
     uint64_t t1 = qsf_now_ns();
+    double read = qsf_forward_read_speed(rt->fwd);
     run_meter_begin(m);
-    for (int64_t i = 0; i < b->n_gen; i++)
-        if (qsf_forward_eval(rt->fwd, ids + b->n_prompt + i, 1, NULL, NULL, err)) return err->code;
     uint64_t t2 = qsf_now_ns();
+    if (decode(rt, b, ids + b->n_prompt, &sampling_ns, err)) return err->code;
+    uint64_t decode_ns = qsf_now_ns() - t2 - sampling_ns;
     run_meter_end(m);
+    if (read > 0) read = (read + qsf_forward_read_speed(rt->fwd)) / 2;
     QsfForwardStats s = run_meter_since(m, &before);
     QsfGenerated g = {.prompt_tokens = (uint32_t)b->n_prompt, .tokens = (uint32_t)b->n_gen + 1,
-                      .prefill_ns = t1 - t0, .decode_ns = t2 - t1, .ttft_ns = t1 - t0};
-    *f = run_figures(&s, &g);
+                      .prefill_ns = t1 - t0, .decode_ns = decode_ns, .ttft_ns = t1 - t0};
+    row->f = run_figures(&s, &g);
+    row->b = run_breakdown(m, &s, &row->f, read, sampling_ns, decode_ns);
     return QSF_OK;
 }
 
-static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunMeter *m, const RunFigures *f) {
+static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunMeter *m, const BenchRow *row) {
+    const RunFigures *f = &row->f;
     QsfStrbuf out = QSF_STRBUF_INIT;
     if (o->json) {
         qsf_strbuf_addf(&out, "{\"prompt_tokens\": %lld, \"tokens\": %lld, \"repeats\": %lld", (long long)b->n_prompt,
                         (long long)b->n_gen, (long long)b->repeats);
         run_put_figures(&out, f, rt);
+        run_put_breakdown(&out, &row->b);
         run_put_layers(&out, m);
         qsf_strbuf_adds(&out, "}\n");
     } else {
         qsf_strbuf_addf(&out, "prefill  %6lld tokens  %9.2f tok/s\n", (long long)b->n_prompt, f->prefill_tps);
         qsf_strbuf_addf(&out, "decode   %6lld tokens  %9.2f tok/s\n", (long long)b->n_gen, f->decode_tps);
+        run_print_breakdown(&out, &row->b);
         qsf_strbuf_addf(&out, "streamed %.1f MB a token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f->bytes_per_token / 1048576,
                         f->io_gbps, f->wait_ms, 100 * f->stall);
         qsf_strbuf_addf(&out, "peak RSS %.1f of %.1f MB, %d threads, %s; medians of %lld\n", (double)qsf_peak_rss_bytes() / 1048576,
@@ -84,14 +109,14 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
 }
 
 /* Each figure's median over the repeats. */
-static RunFigures medians(RunFigures *all, size_t n) {
-    RunFigures m;
+static BenchRow medians(const BenchRow *all, size_t n) {
+    BenchRow m;
     double v[1000];
-    double *const dst = (double *)&m;
-    _Static_assert(sizeof(RunFigures) % sizeof(double) == 0, "RunFigures holds doubles only");
+    _Static_assert(sizeof(BenchRow) % sizeof(double) == 0, "BenchRow holds doubles only");
     for (size_t k = 0; k < sizeof m / sizeof(double); k++) {
         for (size_t i = 0; i < n; i++) memcpy(&v[i], (const char *)&all[i] + k * sizeof(double), sizeof(double));
-        dst[k] = median(v, n);
+        double middle = median(v, n);
+        memcpy((char *)&m + k * sizeof(double), &middle, sizeof middle);
     }
     return m;
 }
@@ -99,18 +124,19 @@ static RunFigures medians(RunFigures *all, size_t n) {
 static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
     size_t n_ids = (size_t)(b->n_prompt + b->n_gen);
     int32_t *ids = calloc(n_ids + 1, sizeof *ids);
-    RunFigures *all = calloc((size_t)b->repeats, sizeof *all);
+    BenchRow *all = calloc((size_t)b->repeats, sizeof *all);
     RunMeter meter = {0};
     QsfErr err = {0};
     int rc = ids && all ? QSF_OK : qsf_err_set(&err, QSF_E_RUNTIME, "--bench: out of memory");
     if (!rc) rc = run_meter_init(&meter, rt, &err);
     if (!rc) rc = qsf_forward_settle(rt->fwd, NULL, NULL, &err); /* weights on their way to RAM are not measured */
     if (!rc) fill_ids(ids, n_ids, rt->model.hp.n_vocab);
+    if (!rc) rc = qsf_forward_eval(rt->fwd, ids, 1, NULL, NULL, &err); /* so that every page has been touched */
     for (int64_t i = 0; !rc && i < b->repeats; i++) rc = measure(rt, b, ids, &meter, &all[i], &err);
     if (rc) {
         rc = run_fail(&err);
     } else {
-        RunFigures m = medians(all, (size_t)b->repeats);
+        BenchRow m = medians(all, (size_t)b->repeats);
         rc = report(o, b, rt, &meter, &m);
     }
     run_meter_free(&meter);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Counters of the forward pass between two moments, for --json and --stats. Reading the prompt does not
  * count: what a token costs is what decoding costs. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@
 #define MIB 1048576.0
 
 int run_meter_init(RunMeter *m, const QsfRuntime *rt, QsfErr *err) {
-    *m = (RunMeter){ .fwd = rt->fwd, .n = rt->model.hp.n_layers + 1 };
+    *m = (RunMeter){ .fwd = rt->fwd, .model = &rt->model, .n = rt->model.hp.n_layers + 1 };
     m->sum = calloc(m->n, sizeof *m->sum);
     m->from = calloc(m->n, sizeof *m->from);
     m->to = calloc(m->n, sizeof *m->to);
@@ -42,24 +43,29 @@ static void add_layers(RunMeter *m) {
     }
 }
 
+/* The members that a sum has. */
+static const size_t summed[] = {
+    offsetof(QsfForwardStats, bytes_read),    offsetof(QsfForwardStats, read_ns), offsetof(QsfForwardStats, wait_ns),
+    offsetof(QsfForwardStats, compute_ns),    offsetof(QsfForwardStats, attention_ns), offsetof(QsfForwardStats, prep_ns),
+    offsetof(QsfForwardStats, sync_ns),       offsetof(QsfForwardStats, decode_tokens),
+};
+
+static uint64_t *member(QsfForwardStats *s, size_t i) { return (uint64_t *)(void *)((char *)s + summed[i]); }
+
 /* a - b, in the members that a sum has. */
 static QsfForwardStats difference(const QsfForwardStats *a, const QsfForwardStats *b) {
-    return (QsfForwardStats){ .bytes_read = a->bytes_read - b->bytes_read,
-                              .read_ns = a->read_ns - b->read_ns,
-                              .wait_ns = a->wait_ns - b->wait_ns,
-                              .compute_ns = a->compute_ns - b->compute_ns,
-                              .decode_tokens = a->decode_tokens - b->decode_tokens };
+    QsfForwardStats d = { 0 }, x = *a, y = *b;
+    for (size_t i = 0; i < sizeof summed / sizeof *summed; i++) *member(&d, i) = *member(&x, i) - *member(&y, i);
+    for (unsigned g = 0; g < QSF_GROUP_N; g++) d.matmul_ns[g] = a->matmul_ns[g] - b->matmul_ns[g];
+    return d;
 }
 
 void run_meter_end(RunMeter *m) {
     QsfForwardStats now;
     qsf_forward_stats(m->fwd, &now);
     QsfForwardStats d = difference(&now, &m->s0);
-    m->s.bytes_read += d.bytes_read;
-    m->s.read_ns += d.read_ns;
-    m->s.wait_ns += d.wait_ns;
-    m->s.compute_ns += d.compute_ns;
-    m->s.decode_tokens += d.decode_tokens;
+    for (size_t i = 0; i < sizeof summed / sizeof *summed; i++) *member(&m->s, i) += *member(&d, i);
+    for (unsigned g = 0; g < QSF_GROUP_N; g++) m->s.matmul_ns[g] += d.matmul_ns[g];
     add_layers(m);
 }
 

@@ -74,6 +74,7 @@ int run_read_stdin(QsfStrbuf *b);
 /* --- meter.c: what decoding cost, in all and layer by layer --- */
 typedef struct RunMeter {
     const QsfForward *fwd;
+    const QsfModel *model;
     uint32_t n;                    /* layers, and one for the head */
     QsfForwardStats s, s0;         /* sum of the stretches; when the last one began */
     QsfLayerStats *sum, *from, *to;/* (n) each: the sum, the last one's begin and end */
@@ -98,5 +99,19 @@ typedef struct RunFigures {
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 /* s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGenerated *g);
+
+/* --- breakdown.c: where the time of a decoded token goes (--bench) --- */
+typedef struct RunBreakdown {
+    double matvec_ms, attention_ms, prep_ms, sync_ms, disk_ms, other_ms; /* of a token */
+    double sampling_ms;            /* choosing the next one, not part of decode_tps */
+    double prefill_gmacs;          /* 10^9 multiply-adds per second in the matrices of the layers */
+    double decode_gbps;            /* weights multiplied, 10^9 bytes per second */
+    double read_gbps, bandwidth;   /* reading them alone, and the part that decoding makes of it; 0 = not measured */
+} RunBreakdown;
+/* s: the counters of decoding; decode_ns: its time, without sampling. */
+RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const RunFigures *f, double read_speed,
+                           uint64_t sampling_ns, uint64_t decode_ns);
+void run_put_breakdown(QsfStrbuf *out, const RunBreakdown *b); /* for --json */
+void run_print_breakdown(QsfStrbuf *out, const RunBreakdown *b);
 
 #endif

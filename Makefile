@@ -221,9 +221,12 @@ check-arm:
 	+$(if $(arm_lacks),,$Q$(MAKE) --no-print-directory $(arm_build) $(arm_dir)/checkkern)
 	$(runner) $S/tests/kernels/arm.sh
 
+# The table of kernels, and models with everything in RAM, beside another program (llama-bench) if one is given.
+bench_models = $(or $(MODELS),$(MODEL))
 bench: all $(checkkern)
-	$(if $(checkkern),./checkkern --bench)
-	$(if $(MODEL),./qsf-run --bench $(MODEL),@echo "bench: give MODEL=FILE to measure a model too")
+	$(if $(and $(PEER),$(bench_models)),,$(if $(checkkern),./checkkern --bench))
+	$(if $(bench_models),$S/tools/bench-peer -b . $(if $(PAIRS),-r $(PAIRS)) $(if $(PEER),-P '$(PEER)') $(bench_models),@echo \
+	    'bench: MODELS="FILE..." measures models too, PEER=LLAMA-BENCH another program beside them')
 
 run: all
 	@./qsf-chat $(MODEL)

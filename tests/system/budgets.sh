@@ -59,7 +59,8 @@ ctx=$((long + 100))
 resident "$text" -c $ctx
 [ "$(number prompt_tokens)" -ge $long ] || fail "the long prompt has $(number prompt_tokens) tokens"
 tight=$(least_budget -c $ctx "$big")
-for budget in "${tight:-1}" $((big_mb * 60 / 100)); do
+# At the very least budget one slot of some kilobytes serves every pass: a minute for such a prompt, so a MB more.
+for budget in $((${tight:-1} + 1)) $((big_mb * 60 / 100)); do
     ask "$budget" "$text" -c $ctx
 done
 

@@ -6,4 +6,4 @@
 
 #include "kernels/x16/mm_super.h"
 
-QK_SUPER_CELL(iq4_xs_dotprod)
+QK_X16_CELL(iq4_xs_dotprod)

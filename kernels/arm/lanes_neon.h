@@ -10,7 +10,7 @@
 
 typedef int32x4_t li;
 typedef float32x4_t lf;
-enum { L = 4, L_COLS = 8, L_BIAS = 0 };
+enum { L = 4, L_BIAS = 0 };
 
 /* The bytes, signed and unsigned, and the dwords without sign that stand in lanes. */
 QK_INLINE int8x16_t l_s8(li v) { return vreinterpretq_s8_s32(v); }

@@ -6,4 +6,4 @@
 
 #include "kernels/x16/mm_block.h"
 
-QK_BLOCK_CELL(q5_1_neon)
+QK_X16_CELL(q5_1_neon)

@@ -6,4 +6,4 @@
 
 #include "kernels/x16/mm_super.h"
 
-QK_SUPER_CELL(tq1_0_neon)
+QK_X16_CELL(tq1_0_neon)

@@ -3,7 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_I2_S_H
 #define QSF_KERNELS_X16_FMT_I2_S_H
 
-enum { FMT_ELEMS = 128, FMT_PLANES = 8, FMT_HALVES = 0, FMT_OFF = 1, FMT_MIN = 0, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 1 };
+enum { FMT_ELEMS = 128, FMT_PLANES = 8, FMT_HALVES = 0, FMT_MAX = 3,
+       FMT_OFF = 1, FMT_MIN = 0, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 1 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

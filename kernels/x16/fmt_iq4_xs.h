@@ -7,7 +7,8 @@
 
 /* One sum of 32 * 127 * 127 times 32 stays below 2^24. */
 enum { FMT_PLANES = 33, FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };
-enum { FMT_SUB = 32, FMT_SCALED = 1, FMT_OFF = 0, FMT_SIGNED = 1, FMT_MINS = 0, FMT_INT16 = 0, FMT_CENTER = 0 };
+enum { FMT_SUB = 32, FMT_SCALED = 1, FMT_MAX = 127,
+       FMT_OFF = 0, FMT_SIGNED = 1, FMT_MINS = 0, FMT_INT16 = 0, FMT_CENTER = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

@@ -7,7 +7,8 @@
 
 /* All sixteen sums of 16 * 3 * 127 times 15 stay below 2^24. */
 enum { FMT_PLANES = 20, FMT_PLANE_AT = 0, FMT_HALVES = 2, FMT_HALF_AT = 80 };
-enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_OFF = 0, FMT_SIGNED = 0, FMT_MINS = 16, FMT_INT16 = 1, FMT_CENTER = 0 };
+enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_MAX = 3,
+       FMT_OFF = 0, FMT_SIGNED = 0, FMT_MINS = 16, FMT_INT16 = 1, FMT_CENTER = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

@@ -8,7 +8,8 @@
 
 /* All sixteen sums of 16 * 4 * 127 times 32 stay below 2^24. */
 enum { FMT_PLANES = 27, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 108 };
-enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_OFF = 4, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 1, FMT_CENTER = 0 };
+enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_MAX = 7,
+       FMT_OFF = 4, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 1, FMT_CENTER = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

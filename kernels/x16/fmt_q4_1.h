@@ -3,7 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_Q4_1_H
 #define QSF_KERNELS_X16_FMT_Q4_1_H
 
-enum { FMT_ELEMS = 32, FMT_PLANES = 4, FMT_HALVES = 2, FMT_OFF = 0, FMT_MIN = 1, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
+enum { FMT_ELEMS = 32, FMT_PLANES = 4, FMT_HALVES = 2, FMT_MAX = 15,
+       FMT_OFF = 0, FMT_MIN = 1, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

@@ -8,7 +8,8 @@
 
 /* With the offset taken off, two sums of 16 * 32 * 127 times 128 stay below 2^24. */
 enum { FMT_PLANES = 52, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 208 };
-enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_OFF = 32, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 0, FMT_CENTER = 0 };
+enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_MAX = 63,
+       FMT_OFF = 32, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 0, FMT_CENTER = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

@@ -3,7 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_Q8_0_H
 #define QSF_KERNELS_X16_FMT_Q8_0_H
 
-enum { FMT_ELEMS = 32, FMT_PLANES = 8, FMT_HALVES = 1, FMT_OFF = 0, FMT_MIN = 0, FMT_SIGNED = 1, FMT_TENSOR_SCALE = 0 };
+enum { FMT_ELEMS = 32, FMT_PLANES = 8, FMT_HALVES = 1, FMT_MAX = 127,
+       FMT_OFF = 0, FMT_MIN = 0, FMT_SIGNED = 1, FMT_TENSOR_SCALE = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

@@ -5,7 +5,8 @@
 
 #include "kernels/x16/planes.h"
 
-enum { FMT_ELEMS = 64, FMT_PLANES = 6, FMT_HALVES = 2, FMT_OFF = 0, FMT_MIN = 1, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
+enum { FMT_ELEMS = 64, FMT_PLANES = 6, FMT_HALVES = 2, FMT_MAX = 7,
+       FMT_OFF = 0, FMT_MIN = 1, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

@@ -5,7 +5,8 @@
 
 #include "kernels/x16/planes.h"
 
-enum { FMT_ELEMS = 64, FMT_PLANES = 4, FMT_HALVES = 1, FMT_OFF = 1, FMT_MIN = 0, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
+enum { FMT_ELEMS = 64, FMT_PLANES = 4, FMT_HALVES = 1, FMT_MAX = 3,
+       FMT_OFF = 1, FMT_MIN = 0, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
 
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {

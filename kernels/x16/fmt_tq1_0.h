@@ -7,7 +7,8 @@
 #include "kernels/x16/super.h"
 
 enum { FMT_PLANES = 13, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 52 };
-enum { FMT_SUB = 64, FMT_SCALED = 0, FMT_OFF = 1, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 0, FMT_CENTER = 0 };
+enum { FMT_SUB = 64, FMT_SCALED = 0, FMT_MAX = 2,
+       FMT_OFF = 1, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 0, FMT_CENTER = 0 };
 
 /* 3q >> 8 is how many of 85 and 170 a byte exceeds. */
 QK_INLINE li first_trit(li q)

@@ -3,7 +3,6 @@
  * row, or an int32, or a float of it. A lanes_<isa>.h includes this file first and then defines, all QK_INLINE:
  *
  *   enum { L }                      lanes of a vector: 4, 8 or 16
- *   enum { L_COLS }                 columns that a register block of the matmul holds (L_COLS * 16 / L accumulators)
  *   enum { L_BIAS }                 what l_biased adds to signed bytes: 128 where the dot product wants unsigned ones, else 0
  *   li, lf                          vectors of integers, of floats
  *   li l_load(p), l_store(p, v)     L dwords, unaligned
@@ -17,6 +16,8 @@
  *   li l_biased(w)                  signed bytes as l_dot_signed wants them
  *   li l_dot_signed(acc, w, x)      w from l_biased; the result holds L_BIAS * (sum of x) too much
  *   li l_dot16(acc, a, b)           acc + sum of both products of int16
+ *   L_PAIRS, li l_pairs(acc, w, x)  1 where acc + w*x as sums of two products in int16 (w unsigned) is cheaper than l_dot
+ *   L_HOLD(v)                       keeps a vector in a register (optional)
  *   lf l_float(v)  li l_int(f)      conversions; l_int of whole numbers only
  *   lf l_setf(a) l_zerof() l_addf l_subf l_mulf  each rounded by itself
  *   lf l_fma(a, b, c)               a * b + c where product and sum are exact: fused or not

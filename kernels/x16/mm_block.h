@@ -4,6 +4,7 @@
  *
  *   FMT_ELEMS                  elements of a block: a multiple of 32, each 32 of which is a sub-block
  *   FMT_PLANES, FMT_HALVES     of a block; the halves are d, then m
+ *   FMT_MAX                    the largest byte of a step
  *   FMT_OFF, FMT_MIN           what the bytes of a step are too large by; whether x = d*q + m
  *   FMT_SIGNED                 bytes of a step are signed, and come from l_biased
  *   FMT_TENSOR_SCALE           no d: the scale of the tensor multiplies the result
@@ -12,319 +13,136 @@
  *   fmt_half_at(i)             byte offset of half i in a block of a row
  *
  * Two shapes, one result: the sum of a sub-block is exact, and acc += (d * dx) * sum runs over the sub-blocks in
- * order. Few columns: straight from the planes. Many: the bytes of a tile are unpacked once and meet all columns,
- * L_COLS at a time, several groups of rows for each load of the columns' bytes into L1. */
+ * order. Few columns: straight from the planes. Many: tiles are unpacked once and meet all columns. */
 #ifndef QSF_KERNELS_X16_MM_BLOCK_H
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
-#include "kernels/x16/cells.h"
-
-/* Keeps the compiler from turning a few bases and strides into one pointer per address, which no register file
- * holds. */
-#define HIDE(value) __asm__("" : "+r"(value))
+#include "kernels/x16/mm_tiles.h"
 
 enum {
-    NV = (int)QK_GROUP / L,                              /* vectors that hold a lane of every row of a group */
-    SUB = 32,                                            /* elements of a sub-block */
+    SUB = 32,                          /* elements of a sub-block */
     STEPS = SUB / 4,
-    SUBS = FMT_ELEMS / SUB,                              /* of a block */
-    BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2,       /* of one row */
-    GROUP_BLOCK = BLOCK_BYTES * (int)QK_GROUP,
-    OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
-    TILE_SUBS = 8,                                       /* 256 elements of 16 rows: 4 KiB of bytes */
-    TILE_BLOCKS = TILE_SUBS / SUBS,
-    TILE_GROUPS = 4,                                     /* groups of rows that share a pass over the columns */
-    TILE_FROM_COLS = 3,                                  /* from so many columns on a tile is worth its unpacking */
-    AHEAD = 3072                                         /* bytes from what is used to what is prefetched */
+    SUBS = FMT_ELEMS / SUB,            /* of a block */
+    BLOCK_STEPS = FMT_ELEMS / 4
 };
 
-/* Bytes of rows as they come to the core: groups, or rows that are packed piece by piece. */
-typedef struct source {
-    const uint8_t *group;              /* NULL: rows */
-    const uint8_t *row[QK_GROUP];      /* a short group repeats its last row */
-    unsigned n;                        /* rows that exist */
-} source;
-
-static source source_at(const qk_mm *m, size_t r, unsigned n, int packed)
+static void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
 {
-    source s = { .n = n };
-    if (packed)
-        s.group = qk_mm_row(m, r);
-    else
-        for (unsigned i = 0; i < QK_GROUP; i++)
-            s.row[i] = qk_mm_row(m, r + (i < n ? i : n - 1));
-    return s;
+    const size_t at = b * BLOCK_BYTES;
+    fmt_pack(dst, row, at);
+    for (int h = 0; h < FMT_HALVES; h++)
+        pack_halves(dst + HALVES + h * (int)QK_HALF, row, at + fmt_half_at(h));
 }
 
-/* ---- one sub-block ---- */
+/* A unit of a few columns: where its bytes are, and how many bytes behind them are its scales, sums, and their
+ * products. */
+typedef struct columns {
+    const char *q[COLS];
+    size_t d, sum, ds;
+} columns;
 
-QK_INLINE li byte_dot(li acc, li w, li x)
+QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc)
 {
-    return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x);
+    const qk_col_q8 col = qk_col_q8_at(qk_mm_col(m, c), m->k);
+    const char *q = (const char *)(col.q + u * UNIT);
+    columns x = { .d = (size_t)((const char *)(col.d + u * UNIT / SUB) - q),
+                  .sum = (size_t)((const char *)(col.sum + u * UNIT / SUB) - q),
+                  .ds = (size_t)((const char *)(col.ds + u * UNIT / SUB) - q) };
+    for (int i = 0; i < nc; i++)
+        x.q[i] = q + (size_t)i * m->x_stride;
+    return x;
 }
 
-/* Minus the offset's share of a sub-block's sum: -OFFSET * sum, as the product of its lower 16 bits. */
-QK_INLINE li offset_sum(const qk_col_q8 *x, size_t sb)
+QK_INLINE lf column_float(const columns *x, int c, size_t at)
 {
-    if (OFFSET == 0)
-        return l_set(0);
-    return l_dot16(l_set(0), l_set((int32_t)(uint16_t)-OFFSET), l_dup(x->sum + sb));
+    return l_setf(qk_load_f32(x->q[c] + at));
+}
+
+/* Minus the offset's share of the sum of sub-block sb: -OFFSET * sum, as the product of its lower 16 bits. */
+QK_INLINE li start_of(const columns *x, int c, size_t sb)
+{
+    const li off = l_set((int32_t)(uint16_t)-OFFSET);
+    return OFFSET ? l_dot16(l_set(0), off, l_dup(x->q[c] + x->sum + 4 * sb)) : l_set(0);
+}
+
+/* acc + (d * dx) * sum, and m * ds where there are minimums. */
+QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, const columns *x, int c, size_t sb)
+{
+    const lf dx = column_float(x, c, x->d + 4 * sb);
+    const lf scale = FMT_TENSOR_SCALE ? dx : l_mulf(d, dx);
+    acc = l_addf(acc, l_mulf(scale, l_float(sum)));
+    return FMT_MIN ? l_addf(acc, l_mulf(m, column_float(x, c, x->ds + 4 * sb))) : acc;
 }
 
 QK_INLINE lf scale_of(const uint8_t *block, int v)
 {
-    return FMT_TENSOR_SCALE ? l_setf(1) : l_halves(block + FMT_PLANES * QK_PLANE + v * L * 2);
+    return FMT_TENSOR_SCALE ? l_zerof() : l_halves(block + HALVES + v * L * 2);
 }
 
 QK_INLINE lf min_of(const uint8_t *block, int v)
 {
-    return l_halves(block + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2);
+    return FMT_MIN ? l_halves(block + HALVES + (int)QK_HALF + v * L * 2) : l_zerof();
 }
 
-QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, const qk_col_q8 *x, size_t sb)
-{
-    const lf scale = FMT_TENSOR_SCALE ? l_setf(x->d[sb]) : l_mulf(d, l_setf(x->d[sb]));
-    acc = l_addf(acc, l_mulf(scale, l_float(sum)));
-    return FMT_MIN ? l_addf(acc, l_mulf(m, l_setf(x->ds[sb]))) : acc;
-}
+/* ---- one column at a time ---- */
 
-/* ---- few columns ---- */
-
-/* Blocks [0, n) at p, which are the blocks from b0 on of the column. */
-QK_INLINE void mv_blocks(lf acc[NV], const uint8_t *p, const qk_col_q8 *x, size_t b0, size_t n)
+QK_INLINE void mv_unit(lf acc[NV], const uint8_t *p, const columns *x, size_t n)
 {
-    for (size_t b = b0; b < b0 + n; b++, p += GROUP_BLOCK) {
+    for (size_t b = 0; b < n; b++, p += GROUP_BLOCK) {
         for (int i = 0; i < GROUP_BLOCK; i += 64)
             l_prefetch(p + AHEAD + i);
         for (int v = 0; v < NV; v++)
             for (int j = 0; j < SUBS; j++) {
                 const size_t sb = b * SUBS + (size_t)j;
-                const int8_t *q = x->q + sb * SUB;
-                li sum = offset_sum(x, sb);
-                for (int s = 0; s < STEPS; s++)
-                    sum = byte_dot(sum, fmt_step(p, j * STEPS + s, v), l_dup(q + 4 * s));
-                acc[v] = add_sub(acc[v], sum, scale_of(p, v), FMT_MIN ? min_of(p, v) : l_zerof(), x, sb);
+                li sum = start_of(x, 0, sb);
+                QK_UNROLL for (int s = 0; s < STEPS; s++)
+                    sum = byte_dot(sum, fmt_step(p, j * STEPS + s, v), l_dup(x->q[0] + sb * SUB + 4 * (size_t)s));
+                acc[v] = add_sub(acc[v], sum, scale_of(p, v), min_of(p, v), x, 0, sb);
             }
     }
-}
-
-QK_INLINE void store_rows(float *y, const lf acc[NV], unsigned n, float scale)
-{
-    float all[QK_GROUP];
-    for (int v = 0; v < NV; v++)
-        l_storef(all + v * L, FMT_TENSOR_SCALE ? l_mulf(acc[v], l_setf(scale)) : acc[v]);
-    memcpy(y, all, n * sizeof *y);
-}
-
-QK_INLINE void pack_blocks(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b0, size_t n)
-{
-    for (size_t b = b0; b < b0 + n; b++, dst += GROUP_BLOCK) {
-        const size_t at = b * BLOCK_BYTES;
-        fmt_pack(dst, row, at);
-        for (int h = 0; h < FMT_HALVES; h++)
-            for (unsigned r = 0; r < QK_GROUP; r++)
-                memcpy(dst + FMT_PLANES * QK_PLANE + h * (int)QK_HALF + r * 2, row[r] + at + fmt_half_at(h), 2);
-    }
-}
-
-static void mv_group(const qk_mm *m, const source *s, size_t r, size_t c)
-{
-    const qk_col_q8 x = qk_col_q8_at(qk_mm_col(m, c), m->k);
-    const size_t nb = m->k / FMT_ELEMS;
-    lf acc[NV];
-    for (int v = 0; v < NV; v++)
-        acc[v] = l_zerof();
-    if (s->group) {
-        mv_blocks(acc, s->group, &x, 0, nb);
-    } else {
-        uint8_t piece[TILE_BLOCKS * GROUP_BLOCK];
-        for (size_t b = 0; b < nb; b += TILE_BLOCKS) {
-            const size_t n = nb - b < TILE_BLOCKS ? nb - b : TILE_BLOCKS;
-            pack_blocks(piece, s->row, b, n);
-            mv_blocks(acc, piece, &x, b, n);
-        }
-    }
-    store_rows(m->y + c * m->y_stride + r, acc, s->n, m->scale);
 }
 
 /* ---- many columns ---- */
 
 typedef struct tile {
-    _Alignas(64) uint8_t w[TILE_SUBS * STEPS][QK_PLANE];
-    float d[TILE_BLOCKS][QK_GROUP], m[TILE_BLOCKS][QK_GROUP];
+    _Alignas(64) uint8_t q[UNIT / 4][TILE_ROWS][4];
+    float d[UNIT_BLOCKS][TILE_ROWS], m[UNIT_BLOCKS][TILE_ROWS];
 } tile;
 
-/* L_COLS columns side by side, at the bytes of a sub-block: two bases and two strides reach eight of them, and the
- * offsets of the other parts from q are the same for all. */
-typedef struct columns {
-    const char *q, *q4;          /* of the first and of the fifth column */
-    size_t stride, stride3;      /* bytes to the next column, and three times that */
-    size_t d, sum, ds;           /* of the sub-block, counted from q */
-} columns;
-
-QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t sb)
-{
-    const char *q = qk_mm_col(m, c);
-    const qk_col_q8 x = qk_col_q8_at(q, m->k);
-    columns at = { .q = q + sb * SUB, .stride = m->x_stride, .stride3 = 3 * m->x_stride };
-    at.q4 = at.q + 4 * m->x_stride;
-    at.d = (size_t)((const char *)(x.d + sb) - at.q);
-    at.sum = (size_t)((const char *)(x.sum + sb) - at.q);
-    at.ds = (size_t)((const char *)(x.ds + sb) - at.q);
-    return at;
-}
-
-/* Byte `at` of column c < 8. */
-QK_INLINE const char *column(const columns *x, int c, size_t at)
-{
-    const char *base = c < 4 ? x->q : x->q4;
-    return base + at + (c % 4 == 3 ? x->stride3 : (size_t)(c % 4) * x->stride);
-}
-
-/* n blocks of a group at p. */
-QK_INLINE void fill_tile(tile *t, const uint8_t *p, size_t n)
+static void fill_tile(tile *t, const uint8_t *p, int r, size_t n)
 {
     for (size_t b = 0; b < n; b++, p += GROUP_BLOCK)
         for (int v = 0; v < NV; v++) {
-            for (int s = 0; s < SUBS * STEPS; s++)
-                l_store(t->w[(int)b * SUBS * STEPS + s] + v * L * 4, fmt_step(p, s, v));
-            l_storef(t->d[b] + v * L, scale_of(p, v));
+            QK_UNROLL for (int s = 0; s < BLOCK_STEPS; s++)
+                l_store(t->q[b * BLOCK_STEPS + (size_t)s][r + v * L], fmt_step(p, s, v));
+            l_storef(&t->d[b][r + v * L], scale_of(p, v));
             if (FMT_MIN)
-                l_storef(t->m[b] + v * L, min_of(p, v));
+                l_storef(&t->m[b][r + v * L], min_of(p, v));
         }
 }
 
-/* Sums of a sub-block for nc columns; w: its steps of the tile. */
-QK_INLINE void sub_sums(li sum[], const uint8_t *w, const columns *x, int nc)
+QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc)
 {
-    const li off = l_set((int32_t)(uint16_t)-OFFSET);
+    lf acc[R][COLS];
     for (int c = 0; c < nc; c++)
-        sum[c] = OFFSET ? l_dot16(l_set(0), off, l_dup(column(x, c, x->sum))) : l_set(0);
-    for (int s = 0; s < STEPS; s++) {
-        const li step = l_load(w + s * (int)QK_PLANE);
+        for (int v = 0; v < R; v++)
+            acc[v][c] = first ? l_zerof() : l_loadf(y + c * TILE_ROWS + v * L);
+    for (size_t sb = 0; sb < n * SUBS; sb++) {
+        li sum[R][COLS], start[COLS];
         for (int c = 0; c < nc; c++)
-            sum[c] = byte_dot(sum[c], step, l_dup(column(x, c, (size_t)s * 4)));
-    }
-}
-
-/* Vector v of a group's rows, nc columns: y gets the share of the tile's n sub-blocks. */
-QK_INLINE void tile_cols(float *y, size_t y_stride, const tile *t, int v, columns x, int nc, int first, int n)
-{
-    lf acc[L_COLS];
-    for (int c = 0; c < nc; c++)
-        acc[c] = first ? l_zerof() : l_loadf(y + (size_t)c * y_stride);
-    for (int j = 0; j < n; j++) {
-        li sum[L_COLS];
-        HIDE(x.q);
-        HIDE(x.q4);
-        HIDE(x.stride);
-        HIDE(x.stride3);
-        sub_sums(sum, t->w[j * STEPS] + v * L * 4, &x, nc);
-        const lf d = l_loadf(t->d[j / SUBS] + v * L), min = l_loadf((FMT_MIN ? t->m : t->d)[j / SUBS] + v * L);
-        for (int c = 0; c < nc; c++) {
-            const lf dx = l_setf(qk_load_f32(column(&x, c, x.d)));
-            const lf scale = FMT_TENSOR_SCALE ? dx : l_mulf(d, dx);
-            acc[c] = l_addf(acc[c], l_mulf(scale, l_float(sum[c])));
-            if (FMT_MIN)
-                acc[c] = l_addf(acc[c], l_mulf(min, l_setf(qk_load_f32(column(&x, c, x.ds)))));
+            start[c] = start_of(x, c, sb);
+        dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[sb * STEPS][r], x->q, sb * SUB, STEPS, start, nc);
+        for (int v = 0; v < R; v++) {
+            const lf d = l_loadf(&t->d[sb / SUBS][r + v * L]), m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r + v * L]) : d;
+            for (int c = 0; c < nc; c++)
+                acc[v][c] = add_sub(acc[v][c], sum[v][c], d, m, x, c, sb);
         }
-        x.q += SUB, x.q4 += SUB;
-        x.d += sizeof(float) - SUB, x.sum += sizeof(float) - SUB, x.ds += sizeof(float) - SUB;
     }
     for (int c = 0; c < nc; c++)
-        l_storef(y + (size_t)c * y_stride, acc[c]);
+        for (int v = 0; v < R; v++)
+            l_storef(y + c * TILE_ROWS + v * L, acc[v][c]);
 }
 
-static void tile_cols_many(float *y, size_t y_stride, const tile *t, const columns *x, int first, int n)
-{
-    for (int v = 0; v < NV; v++)
-        tile_cols(y + v * L, y_stride, t, v, *x, L_COLS, first, n);
-}
-
-static void tile_cols_one(float *y, const tile *t, const columns *x, int first, int n)
-{
-    for (int v = 0; v < NV; v++)
-        tile_cols(y + v * L, 0, t, v, *x, 1, first, n);
-}
-
-/* All columns against g tiles, whose rows begin at r. */
-static void tiles_cols(const qk_mm *m, const tile t[], size_t g, size_t r, size_t sb0, int n)
-{
-    size_t c = 0;
-    for (; c + L_COLS <= m->n_cols; c += L_COLS) {
-        const columns x = columns_at(m, c, sb0);
-        for (size_t i = 0; i < g; i++)
-            tile_cols_many(m->y + c * m->y_stride + r + i * QK_GROUP, m->y_stride, &t[i], &x, sb0 == 0, n);
-    }
-    for (; c < m->n_cols; c++) {
-        const columns x = columns_at(m, c, sb0);
-        for (size_t i = 0; i < g; i++)
-            tile_cols_one(m->y + c * m->y_stride + r + i * QK_GROUP, &t[i], &x, sb0 == 0, n);
-    }
-}
-
-static void scale_rows(const qk_mm *m, size_t r, size_t n)
-{
-    for (size_t c = 0; c < m->n_cols; c++)
-        for (size_t i = 0; i < n; i++)
-            m->y[c * m->y_stride + r + i] *= m->scale;
-}
-
-/* g whole groups from row r on. */
-static void mm_tiles(const qk_mm *m, size_t r, size_t g, int packed)
-{
-    const size_t nb = m->k / FMT_ELEMS;
-    uint8_t piece[TILE_BLOCKS * GROUP_BLOCK];
-    tile t[TILE_GROUPS];
-    for (size_t b = 0; b < nb; b += TILE_BLOCKS) {
-        const size_t n = nb - b < TILE_BLOCKS ? nb - b : TILE_BLOCKS;
-        for (size_t i = 0; i < g; i++) {
-            const source s = source_at(m, r + i * QK_GROUP, QK_GROUP, packed);
-            if (!packed)
-                pack_blocks(piece, s.row, b, n);
-            fill_tile(&t[i], packed ? s.group + b * GROUP_BLOCK : piece, n);
-        }
-        tiles_cols(m, t, g, r, b * SUBS, (int)n * SUBS);
-    }
-    if (FMT_TENSOR_SCALE)
-        scale_rows(m, r, g * QK_GROUP);
-}
-
-/* ---- rows of either kind ---- */
-
-QK_INLINE void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
-{
-    for (size_t r = row0, n; r < row1; r += n) {
-        size_t g = (row1 - r) / QK_GROUP;
-        if (g > 0 && m->n_cols >= TILE_FROM_COLS) {
-            g = g < TILE_GROUPS ? g : TILE_GROUPS;
-            n = g * QK_GROUP;
-            mm_tiles(m, r, g, packed);
-            continue;
-        }
-        n = g > 0 ? QK_GROUP : row1 - r;
-        const source s = source_at(m, r, (unsigned)n, packed);
-        for (size_t c = 0; c < m->n_cols; c++)
-            mv_group(m, &s, r, c);
-    }
-}
-
-/* The three functions of a cell. */
-#define QK_BLOCK_CELL(cell)                                                        \
-    QK_CELL(cell)                                                                  \
-    void qk_mm_##cell(const qk_mm *m, size_t row0, size_t row1)                    \
-    {                                                                              \
-        mm_run(m, row0, row1, 0);                                                  \
-    }                                                                              \
-    void qk_mm16_##cell(const qk_mm *m, size_t row0, size_t row1)                  \
-    {                                                                              \
-        mm_run(m, row0, row1, 1);                                                  \
-    }                                                                              \
-    void qk_pack_##cell(void *dst, const void *src, size_t row_bytes, size_t k)    \
-    {                                                                              \
-        const qk_mm rows = { .w = src, .row_bytes = row_bytes };                   \
-        const source s = source_at(&rows, 0, QK_GROUP, 0);                         \
-        pack_blocks(dst, s.row, 0, k / FMT_ELEMS);                                 \
-    }
+#include "kernels/x16/mm_run.h"
 
 #endif

@@ -5,6 +5,7 @@
  *   FMT_HALVES, FMT_HALF_AT   16-bit fields and where they begin; the first is d, the second dmin
  *   FMT_SUB                   elements of a sub-block: 16, 32 or 64
  *   FMT_SCALED                whether a sub-block has a scale
+ *   FMT_MAX                   the largest byte of a step, when unsigned
  *   FMT_OFF                   what each q is too large by
  *   FMT_SIGNED                1: bytes of a step are signed, and come from l_biased
  *   FMT_MINS                  minimums: 8 or 16, or 0
@@ -19,6 +20,8 @@
 #define QSF_KERNELS_X16_SUPER_H
 
 #include "kernels/x16/lanes.h"
+
+enum { FMT_ELEMS = QK_K, FMT_TENSOR_SCALE = 0 };
 
 QK_INLINE li plane(const uint8_t *p, int n, int v)
 {

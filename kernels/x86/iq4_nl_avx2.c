@@ -6,4 +6,4 @@
 
 #include "kernels/x16/mm_block.h"
 
-QK_BLOCK_CELL(iq4_nl_avx2)
+QK_X16_CELL(iq4_nl_avx2)

@@ -9,7 +9,9 @@
 
 typedef __m256i li;
 typedef __m256 lf;
-enum { L = 8, L_COLS = 4, L_BIAS = 0 };
+enum { L = 8, L_BIAS = 0 };
+
+#define L_HOLD(v) __asm__("" : "+x"(v))
 
 QK_INLINE li l_load(const void *p) { return _mm256_loadu_si256(p); }
 QK_INLINE void l_store(void *p, li v) { _mm256_storeu_si256(p, v); }
@@ -39,6 +41,8 @@ QK_INLINE li l_dot(li acc, li w, li x)
 {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
 }
+#define L_PAIRS 1
+QK_INLINE li l_pairs(li acc, li w, li x) { return _mm256_add_epi16(acc, _mm256_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
 /* The sign moves to x. */
 QK_INLINE li l_dot_signed(li acc, li w, li x)

@@ -9,7 +9,7 @@
 
 typedef __m512i li;
 typedef __m512 lf;
-enum { L = 16, L_COLS = 8 };
+enum { L = 16 };
 
 #define L_HOLD(v) __asm__("" : "+v"(v))
 
@@ -49,6 +49,8 @@ QK_INLINE li l_dot(li acc, li w, li x)
 {
     return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), _mm512_set1_epi16(1)));
 }
+#define L_PAIRS 1
+QK_INLINE li l_pairs(li acc, li w, li x) { return _mm512_add_epi16(acc, _mm512_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
 /* The sign moves to x. */
 QK_INLINE li l_dot_signed(li acc, li w, li x)

@@ -9,7 +9,9 @@
 
 typedef __m128i li;
 typedef __m128 lf;
-enum { L = 4, L_COLS = 2, L_BIAS = 0 };
+enum { L = 4, L_BIAS = 0 };
+
+#define L_HOLD(v) __asm__("" : "+x"(v))
 
 QK_INLINE li l_load(const void *p) { return _mm_loadu_si128(p); }
 QK_INLINE void l_store(void *p, li v) { _mm_storeu_si128(p, v); }
@@ -36,6 +38,8 @@ QK_INLINE li l_dot(li acc, li w, li x)
 {
     return _mm_add_epi32(acc, _mm_madd_epi16(_mm_maddubs_epi16(w, x), _mm_set1_epi16(1)));
 }
+#define L_PAIRS 1
+QK_INLINE li l_pairs(li acc, li w, li x) { return _mm_add_epi16(acc, _mm_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
 /* The sign moves to x. */
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot(acc, _mm_sign_epi8(w, w), _mm_sign_epi8(x, w)); }

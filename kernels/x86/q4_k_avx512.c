@@ -6,4 +6,4 @@
 
 #include "kernels/x16/mm_super.h"
 
-QK_SUPER_CELL(q4_k_avx512)
+QK_X16_CELL(q4_k_avx512)

@@ -6,4 +6,4 @@
 
 #include "kernels/x16/mm_block.h"
 
-QK_BLOCK_CELL(q8_0_avx2)
+QK_X16_CELL(q8_0_avx2)

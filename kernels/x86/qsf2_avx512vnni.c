@@ -6,4 +6,4 @@
 
 #include "kernels/x16/mm_block.h"
 
-QK_BLOCK_CELL(qsf2_avx512vnni)
+QK_X16_CELL(qsf2_avx512vnni)

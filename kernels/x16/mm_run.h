@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What mm_block.h and mm_super.h end with: all rows against all columns, and the three functions of a cell. The core
+ * defines
+ *   columns                                  units of a few columns, columns.q[c] the bytes of one
+ *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
+ *   mv_unit(acc, p, x, n)                    adds n blocks at p, NV vectors, with one column
+ *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
+ *   tile_cols(y, t, r, x, n, first, nc)      R vectors of rows from r on with nc columns of y, which are TILE_ROWS apart
+ */
+#ifndef QSF_KERNELS_X16_MM_RUN_H
+#define QSF_KERNELS_X16_MM_RUN_H
+
+enum {
+    TILE_FROM_COLS = 3, /* from so many columns on a tile is worth its unpacking */
+    PART_COLS = 128     /* columns of a pass: their results stay together, wherever y has its columns */
+};
+
+static size_t blocks_of(const qk_mm *m, size_t u)
+{
+    const size_t left = m->k / FMT_ELEMS - u * UNIT_BLOCKS;
+    return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;
+}
+
+/* One group of rows and one column. */
+static void mv_group(const qk_mm *m, const source *s, size_t r, size_t c)
+{
+    uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
+    float y[QK_GROUP];
+    lf acc[NV];
+    for (int v = 0; v < NV; v++)
+        acc[v] = l_zerof();
+    for (size_t u = 0; u * UNIT < m->k; u++) {
+        const size_t n = blocks_of(m, u);
+        const uint8_t *p = unit_at(s, u, n, scratch);
+        const columns x = columns_at(m, c, u, 1);
+        mv_unit(acc, p, &x, n);
+    }
+    for (int v = 0; v < NV; v++)
+        l_storef(y + v * L, FMT_TENSOR_SCALE ? l_mulf(acc[v], l_setf(m->scale)) : acc[v]);
+    memcpy(m->y + c * m->y_stride + r, y, s->n * sizeof *y);
+}
+
+typedef float part_col[TILE_ROWS];
+
+/* Unit u of a tile of n rows with the columns [c0, c1). */
+static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, size_t u, size_t c0, size_t c1)
+{
+    const size_t blocks = blocks_of(m, u);
+    columns x = columns_at(m, c0, u, c1 - c0 < COLS ? (int)(c1 - c0) : COLS);
+    for (; c0 + COLS <= c1; c0 += COLS, part += COLS) {
+        for (int r = 0; r < (int)n; r += R * L)
+            tile_cols(&part[0][r], t, r, &x, blocks, u == 0, COLS);
+        for (int i = 0; i < COLS; i++)
+            x.q[i] += COLS * m->x_stride;
+    }
+    for (; c0 < c1; c0++, part++, x.q[0] += m->x_stride)
+        for (int r = 0; r < (int)n; r += R * L)
+            tile_cols(&part[0][r], t, r, &x, blocks, u == 0, 1);
+}
+
+static void store_part(const qk_mm *m, const part_col *part, size_t r, size_t n, size_t c0, size_t c1)
+{
+    for (size_t c = c0; c < c1; c++) {
+        float *y = m->y + c * m->y_stride + r;
+        if (FMT_TENSOR_SCALE)
+            for (size_t i = 0; i < n; i++)
+                y[i] = part[c - c0][i] * m->scale;
+        else
+            memcpy(y, part[c - c0], n * sizeof *y);
+    }
+}
+
+/* n rows from r on, no more than a tile has, with the columns [c0, c1), no more than a pass has. */
+static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, int packed)
+{
+    uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
+    _Alignas(64) part_col part[PART_COLS];
+    tile t;
+    for (size_t u = 0; u * UNIT < m->k; u++) {
+        const size_t blocks = blocks_of(m, u);
+        for (size_t i = 0; i < n; i += QK_GROUP) {
+            const source s = source_at(m, r + i, r + n, packed);
+            fill_tile(&t, unit_at(&s, u, blocks, scratch), (int)i, blocks);
+        }
+        tile_all(part, m, &t, n, u, c0, c1);
+    }
+    store_part(m, part, r, n, c0, c1);
+}
+
+QK_INLINE void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
+{
+    const size_t step = m->n_cols < TILE_FROM_COLS ? QK_GROUP : TILE_ROWS;
+    for (size_t r = row0, n; r < row1; r += n) {
+        n = row1 - r < step ? row1 - r : step;
+        if (m->n_cols < TILE_FROM_COLS) {
+            const source s = source_at(m, r, row1, packed);
+            for (size_t c = 0; c < m->n_cols; c++)
+                mv_group(m, &s, r, c);
+            continue;
+        }
+        for (size_t c = 0; c < m->n_cols; c += PART_COLS)
+            mm_tile(m, r, n, c, m->n_cols - c < PART_COLS ? m->n_cols : c + PART_COLS, packed);
+    }
+}
+
+/* The three functions of a cell. */
+#define QK_X16_CELL(cell)                                                          \
+    QK_CELL(cell)                                                                  \
+    void qk_mm_##cell(const qk_mm *m, size_t row0, size_t row1)                    \
+    {                                                                              \
+        mm_run(m, row0, row1, 0);                                                  \
+    }                                                                              \
+    void qk_mm16_##cell(const qk_mm *m, size_t row0, size_t row1)                  \
+    {                                                                              \
+        mm_run(m, row0, row1, 1);                                                  \
+    }                                                                              \
+    void qk_pack_##cell(void *dst, const void *src, size_t row_bytes, size_t k)    \
+    {                                                                              \
+        const qk_mm rows = { .w = src, .row_bytes = row_bytes };                   \
+        const source s = source_at(&rows, 0, QK_GROUP, 0);                         \
+        for (size_t b = 0; b < k / FMT_ELEMS; b++)                                 \
+            pack_block((uint8_t *)dst + b * GROUP_BLOCK, s.row, b);                \
+    }
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What mm_block.h and mm_super.h begin with: rows as they come, and the register block of unpacked weights with
+ * several columns. Both work on units of 256 elements. A tile is one unit of 64 rows: R vectors of rows stand side by
+ * side with COLS columns, so that a load feeds several products: a core that starts two of those a cycle must not
+ * wait for its loads. */
+#ifndef QSF_KERNELS_X16_MM_TILES_H
+#define QSF_KERNELS_X16_MM_TILES_H
+
+#include "kernels/x16/cells.h"
+#include "kernels/x16/lanes.h"
+
+/* Keeps a vector in its register: loading it again for every product is what the load ports have no time for, and sums
+ * that the compiler puts together in another order need more registers than there are. */
+#ifndef L_HOLD
+#define L_HOLD(v) (void)(v)
+#endif
+
+/* Without sums of pairs in 16 bits that are cheaper than l_dot. */
+#ifndef L_PAIRS
+#define L_PAIRS 0
+QK_INLINE li l_pairs(li acc, li w, li x)
+{
+    return l_dot(acc, w, x);
+}
+#endif
+
+enum {
+    UNIT = 256,                                      /* elements */
+    UNIT_BLOCKS = UNIT / FMT_ELEMS,
+    NV = (int)QK_GROUP / L,                          /* vectors that hold a lane of every row of a group */
+    BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2,   /* of one row */
+    GROUP_BLOCK = BLOCK_BYTES * (int)QK_GROUP,
+    HALVES = FMT_PLANES * (int)QK_PLANE,             /* where they begin */
+    OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
+    PAIR_STEPS = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX) : 0, /* whose sums of pairs stay below 2^15 */
+    TILE_GROUPS = 4,                                 /* groups of rows that share a pass over the columns */
+    TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
+    COLS = 4, R = L == 16 ? 4 : 2,                   /* a register block: columns, vectors of rows */
+    AHEAD = 8192                                     /* bytes from what is used to what is prefetched */
+};
+
+/* ---- rows as they come ---- */
+
+/* Groups, or rows that are packed one unit at a time. */
+typedef struct source {
+    const uint8_t *group;              /* NULL: rows */
+    const uint8_t *row[QK_GROUP];      /* a short group repeats its last row */
+    size_t ahead;                      /* bytes from a row to that of the next group, to prefetch */
+    size_t n;                          /* rows that exist */
+} source;
+
+static source source_at(const qk_mm *m, size_t r, size_t row1, int packed)
+{
+    source s = { .n = row1 - r < QK_GROUP ? row1 - r : QK_GROUP, .ahead = QK_GROUP * m->row_bytes };
+    if (packed)
+        s.group = qk_mm_row(m, r);
+    else
+        for (size_t i = 0; i < QK_GROUP; i++)
+            s.row[i] = qk_mm_row(m, r + (i < s.n ? i : s.n - 1));
+    return s;
+}
+
+/* Block b of 16 rows, as x16.h orders it. */
+static void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b);
+
+static void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
+{
+    for (size_t r = 0; r < QK_GROUP; r++)
+        memcpy(dst + 2 * r, row[r] + at, 2);
+}
+
+/* The n blocks of unit u. */
+QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *scratch)
+{
+    const size_t b0 = u * UNIT_BLOCKS;
+    if (s->group)
+        return s->group + b0 * GROUP_BLOCK;
+    for (size_t r = 0; r < QK_GROUP; r++)
+        for (size_t i = 0; i < n * BLOCK_BYTES; i += 64)
+            l_prefetch(s->row[r] + s->ahead + b0 * BLOCK_BYTES + i);
+    for (size_t b = 0; b < n; b++)
+        pack_block(scratch + b * GROUP_BLOCK, s->row, b0 + b);
+    return scratch;
+}
+
+/* ---- products ---- */
+
+QK_INLINE li byte_dot(li acc, li w, li x)
+{
+    return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x);
+}
+
+/* Adds n steps to the sums of R vectors of rows with nc columns, as pairs where they stay below 2^15 so long.
+ * w: the steps of the tile at the first of those rows; x: of each column, the steps at x[c] + at. */
+QK_INLINE void dot_steps(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS], size_t at, int n,
+                         int nc, int pairs)
+{
+    QK_UNROLL for (int s = 0; s < n; s++) {
+        li ws[R];
+        QK_UNROLL for (int v = 0; v < R; v++) {
+            ws[v] = l_load(w[s][v * L]);
+            L_HOLD(ws[v]);
+        }
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            li xs = l_dup(x[c] + at + 4 * (size_t)s);
+            L_HOLD(xs);
+            QK_UNROLL for (int v = 0; v < R; v++) {
+                sum[v][c] = pairs ? l_pairs(sum[v][c], ws[v], xs) : byte_dot(sum[v][c], ws[v], xs);
+                L_HOLD(sum[v][c]);
+            }
+        }
+    }
+}
+
+/* The steps of a sub-block; `start`: what the sum of a column begins with. */
+QK_INLINE void dot_sub(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS], size_t at, int n,
+                       const li start[COLS], int nc)
+{
+    const int many = PAIR_STEPS >= n ? n : PAIR_STEPS;
+    for (int c = 0; c < nc; c++)
+        for (int v = 0; v < R; v++)
+            sum[v][c] = start[c];
+    if (many < 2) {
+        dot_steps(sum, w, x, at, n, nc, 0);
+        return;
+    }
+    QK_UNROLL for (int s = 0; s < n; s += many) {
+        li pairs[R][COLS];
+        for (int c = 0; c < nc; c++)
+            for (int v = 0; v < R; v++)
+                pairs[v][c] = l_set(0);
+        dot_steps(pairs, w + s, x, at + 4 * (size_t)s, many, nc, 1);
+        for (int c = 0; c < nc; c++)
+            for (int v = 0; v < R; v++)
+                sum[v][c] = l_dot16(sum[v][c], pairs[v][c], l_set(0x10001));
+    }
+}
+
+#endif

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads facts/*.txt: what the guide knows, as people edit it. README.md describes the format."""
+import re
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Intent:
+    id: str
+    where: str
+    answers: list = field(default_factory=list)
+    must: list = field(default_factory=list)     # each a list of alternatives
+    absent: list = field(default_factory=list)   # the fact holds only while none of these exists
+    covers: list = field(default_factory=list)   # rows of the tables that need no generated fact
+    weight: float = 1.0
+    q: list = field(default_factory=list)        # (kind, text, where): kind q, do or what
+    then: list = field(default_factory=list)     # (target, text, where)
+    derived: bool = False
+
+
+class FactError(Exception):
+    """The message begins with FILE:LINE."""
+
+
+_HEAD = re.compile(r'\[([a-z0-9][a-z0-9-]*)\]$')
+_FIELD = re.compile(r'(a|must|absent|covers|weight|q|do|what|then [a-z0-9-]+):\s*(.*)$')
+
+
+def _alternatives(text):
+    return [word.strip() for word in text.split(' | ')]
+
+
+def _store(intent, key, text, where):
+    if key == 'a':
+        intent.answers.append(text)
+    elif key == 'must':
+        intent.must.append(_alternatives(text))
+    elif key in ('absent', 'covers'):
+        getattr(intent, key).extend(text.split())
+    elif key == 'weight':
+        try:
+            intent.weight = float(text)
+        except ValueError:
+            raise FactError(f'{where}: weight is a number, not {text!r}') from None
+    elif key in ('q', 'do', 'what'):
+        intent.q.append((key, text, where))
+    else:
+        intent.then.append((key[5:], text, where))
+
+
+class _Reader:
+    """Lines of one file; an indented line continues the field above it: one more question, or more of the answer."""
+
+    def __init__(self, name):
+        self.name, self.intents, self.key = name, [], None
+
+    def line(self, text, number):
+        where = f'{self.name}:{number}'
+        bare = text.strip()
+        if not bare or bare.startswith('#'):
+            return
+        head = _HEAD.match(bare)
+        if head and text[0] == '[':
+            self.intents.append(Intent(head.group(1), where))
+            self.key = None
+        elif text[0] == ' ':
+            self._more(bare, where)
+        else:
+            self._field(bare, where)
+
+    def _field(self, text, where):
+        m = _FIELD.match(text)
+        if not m:
+            raise FactError(f'{where}: expected [intent], "field: text" or an indented line, not {text[:40]!r}')
+        if not self.intents:
+            raise FactError(f'{where}: a field before the first [intent]')
+        self.key = m.group(1)
+        if m.group(2):
+            _store(self.intents[-1], self.key, m.group(2), where)
+
+    def _more(self, text, where):
+        if self.key is None:
+            raise FactError(f'{where}: an indented line belongs to no field')
+        if self.key == 'a' and self.intents[-1].answers:
+            self.intents[-1].answers[-1] += ' ' + text
+        else:
+            _store(self.intents[-1], self.key, text, where)
+
+
+def read_facts(directory):
+    intents, seen = [], {}
+    for path in sorted(directory.glob('*.txt')):
+        reader = _Reader(f'{directory.name}/{path.name}')
+        for number, text in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+            reader.line(text, number)
+        intents += reader.intents
+    for intent in intents:
+        if intent.id in seen:
+            raise FactError(f'{intent.where}: [{intent.id}] stands at {seen[intent.id]} already')
+        seen[intent.id] = intent.where
+    return intents
+
+
+def read_lists(path):
+    """`list NAME: a|b|c` for <NAME> in questions, `say SETTING: a|b|c` for what people call a setting, and
+    `frame KIND: text with ~` for sentences around do: and what: phrases."""
+    lists, says, frames = {}, {}, {'do': [], 'what': []}
+    key = None
+    for number, text in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+        bare = text.strip()
+        if not bare or bare.startswith('#'):
+            continue
+        m = re.match(r'(list|say|frame) ([a-z0-9-]+):\s*(.*)$', text)
+        if m:
+            key, bare = (m.group(1), m.group(2)), m.group(3)
+        elif text[0] != ' ' or key is None:
+            raise FactError(f'{path.name}:{number}: expected list NAME:, say SETTING:, frame KIND: or an indented line')
+        if not bare:
+            continue
+        if key[0] == 'frame':
+            frames[key[1]].append(bare)
+        else:
+            target = lists if key[0] == 'list' else says
+            target.setdefault(key[1], []).extend(word.strip() for word in bare.split('|') if word.strip())
+    return lists, says, frames

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values that a user may write and an answer repeats: many and varied, so that copying is learnt, not a list."""
+
+_DIRS = ['', '', '', '~/', '~/models/', '~/Downloads/', '~/llm/', '/home/anna/', '/home/tom/models/', '/data/',
+         '/mnt/disk/models/', '/srv/gguf/', '../', './', '/opt/models/', '/media/usb/', '~/Documents/ai/', 'models/']
+_FAMILIES = ['llama', 'tinyllama', 'llama-2', 'llama-3', 'llama3.2', 'mistral', 'vicuna', 'zephyr', 'hermes', 'orca',
+             'model', 'story', 'smol', 'open', 'yi', 'solar', 'nous', 'dolphin', 'wizard', 'stories']
+_SIZES = ['', '-1b', '-3b', '-7b', '-8b', '-13b', '-1.1b', '-135m', '-360m', '-0.5b', '-70b']
+_KINDS = ['', '-chat', '-instruct', '-it', '-base', '-v0.3', '-v2']
+_QUANTS = ['', '-q4_0', '.Q4_K_M', '-q8_0', '-Q6_K', '.q5_k_m', '-f16', '.Q2_K', '-iq4_xs', '-q4_k_s']
+_SYLLABLES = ['ba', 'be', 'co', 'da', 'du', 'fe', 'ga', 'ho', 'ji', 'ka', 'lo', 'lu', 'ma', 'mi', 'na', 'no', 'pe', 'qua',
+              'ra', 'ri', 'sa', 'so', 'ta', 'ti', 'tor', 'ul', 'va', 'ven', 'wi', 'xan', 'yo', 'zu']
+_WORDS = ['work', 'notes', 'recipes', 'holiday', 'ideas', 'project', 'test', 'dragons', 'letters', 'physics', 'monday',
+          'garden', 'travel', 'draft', 'story', 'budget', 'music', 'french', 'exam', 'log', 'homework', 'novel', 'chat',
+          'talk', 'plan', 'trip', 'thesis', 'cats', 'report', 'diary', 'kitchen', 'paris', 'birthday', 'meeting']
+_PEOPLE = ['Anna', 'Tom', 'Maria', 'Ben', 'Lena', 'Paul', 'Sofia', 'Jack', 'Emma', 'Noah', 'Olga', 'Karim', 'Mei', 'Raj',
+           'Ines', 'Peter', 'Julia', 'Omar', 'Nina', 'Leo', 'Sam', 'Alex', 'Kim', 'Eva', 'Max', 'Ivan', 'Zoe', 'Lars']
+_SYSTEMS = ['You are a pirate', 'Answer briefly', 'You are a helpful teacher', 'Reply in French', 'Be polite',
+            'You are a cook', 'Answer in one sentence', 'Talk like a robot', 'You are a strict editor', 'Be concise',
+            'Only answer in JSON', 'You are Shakespeare', 'Explain everything simply', 'You are a travel guide',
+            'Never use lists', 'Answer with yes or no', 'You are a chess coach', 'Write like a child', 'Be funny']
+
+
+def _word(rng):
+    if rng.random() < 0.5:
+        return rng.choice(_WORDS)
+    return ''.join(rng.choice(_SYLLABLES) for _ in range(rng.randint(2, 3)))
+
+
+def _file(rng):
+    name = rng.choice(_FAMILIES) if rng.random() < 0.6 else _word(rng)
+    return rng.choice(_DIRS) + name + rng.choice(_SIZES) + rng.choice(_KINDS) + rng.choice(_QUANTS) + '.gguf'
+
+
+def _name(rng):
+    pick = rng.random()
+    if pick < 0.6:
+        return _word(rng)
+    return _word(rng) + (rng.choice('-_') + _word(rng) if pick < 0.8 else str(rng.randint(1, 99)))
+
+
+def _person(rng):
+    name = rng.choice(_PEOPLE) if rng.random() < 0.6 else ''.join(rng.choice(_SYLLABLES) for _ in range(2)).title()
+    return name.lower() if rng.random() < 0.3 else name
+
+
+def _size(rng):
+    pick = rng.random()
+    if pick < 0.4:
+        return str(rng.choice([100, 150, 250, 300, 400, 500, 512, 600, 700, 800, 900, 1000, 1024, 2000, 2048, 4000,
+                               rng.randint(60, 9000)]))
+    if pick < 0.6:
+        return f'{rng.randint(60, 990)}M'
+    if pick < 0.9:
+        return f'{rng.choice(["1", "1.5", "2", "2.5", "3", "3.5", "4", "5", "6", "8", "10", "12", "16"])}G'
+    return f'{rng.randint(2, 18) * 5}%'
+
+
+def _decimal(rng, low, high):
+    top = min(high, 2.0)
+    bottom = max(low, 0.05)
+    return f'{rng.uniform(bottom, top):.{rng.choice([1, 1, 2])}f}'
+
+
+def _whole(rng, low, high):
+    top = min(high or 2 ** 62, 9999)
+    if rng.random() < 0.3 and top >= 512:
+        return str(2 ** rng.randint(6, 13))
+    digits = rng.randint(1, len(str(int(top))))
+    return str(max(int(low), 1, min(int(top), rng.randint(1, 10 ** digits))))
+
+
+MAKERS = {
+    'file': _file,
+    'name': _name,
+    'word': _word,
+    'out': lambda rng: rng.choice(['', '', '', '~/', '/tmp/']) + _name(rng) + rng.choice(['.md', '.txt', '.json', '.md']),
+    'size': _size,
+    'n': lambda rng: str(rng.randint(2, 12)),
+    'gb': lambda rng: str(rng.choice([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128])),
+    'billion': lambda rng: str(rng.choice([1, 2, 3, 4, 7, 8, 9, 13, 14, 30, 34, 65, 70])),
+    'person': _person,
+    'persona': lambda rng: rng.choice(_SYSTEMS),
+    'fake': lambda rng: ''.join(rng.choice(_SYLLABLES) for _ in range(3)) + 'x',
+    'a': lambda rng: str(rng.randint(2, 999)),
+    'b': lambda rng: str(rng.randint(2, 99)),
+    'gibberish': lambda rng: ' '.join(''.join(rng.choice('asdfghjklqwertzuiopxcvbnm') for _ in range(rng.randint(3, 9)))
+                                      for _ in range(rng.randint(1, 3))),
+}
+
+
+def setting_value(item, rng):
+    """A value that the setting takes."""
+    if item.arg == 'SIZE':
+        return _size(rng) if item.name != 'pin' else _size(rng).replace('%', 'M')
+    if item.arg == 'F':
+        return _decimal(rng, item.low, item.high)
+    if item.arg == 'N':
+        return _whole(rng, item.low, item.high)
+    return rng.choice(item.words) if item.words else _name(rng)

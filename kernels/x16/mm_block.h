@@ -86,20 +86,30 @@ QK_INLINE lf min_of(const uint8_t *block, int v)
 
 /* ---- one column at a time ---- */
 
-QK_INLINE void mv_unit(lf acc[NV], const uint8_t *p, const columns *x, size_t n)
+QK_INLINE lf direct_block(lf acc, const uint8_t *p, const columns *x, size_t b, int v)
 {
-    for (size_t b = 0; b < n; b++, p += GROUP_BLOCK) {
-        for (int i = 0; i < GROUP_BLOCK; i += 64)
-            l_prefetch(p + AHEAD + i);
-        for (int v = 0; v < NV; v++)
-            for (int j = 0; j < SUBS; j++) {
-                const size_t sb = b * SUBS + (size_t)j;
-                li sum = start_of(x, 0, sb);
-                QK_UNROLL for (int s = 0; s < STEPS; s++)
-                    sum = byte_dot(sum, fmt_step(p, j * STEPS + s, v), l_dup(x->q[0] + sb * SUB + 4 * (size_t)s));
-                acc[v] = add_sub(acc[v], sum, scale_of(p, v), min_of(p, v), x, 0, sb);
-            }
+    QK_UNROLL for (int j = 0; j < SUBS; j++) {
+        const size_t sb = b * SUBS + (size_t)j;
+        li sum = start_of(x, 0, sb);
+        QK_UNROLL for (int s = 0; s < STEPS; s++)
+            sum = byte_dot(sum, fmt_step(p, j * STEPS + s, v), l_dup(x->q[0] + sb * SUB + 4 * (size_t)s));
+        acc = add_sub(acc, sum, scale_of(p, v), min_of(p, v), x, 0, sb);
     }
+    return acc;
+}
+
+QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n)
+{
+    columns col = *x;
+    for (size_t b = 0; b < n; b++)
+        for (size_t g = 0; g < w->n; g++) {
+            const uint8_t *p = w->p + g * w->stride + b * GROUP_BLOCK;
+            L_HIDE(col.q[0]);
+            for (int i = 0; i < GROUP_BLOCK; i += 64)
+                l_prefetch(p + w->ahead + i);
+            for (int v = 0; v < NV; v++)
+                acc[g][v] = direct_block(acc[g][v], p, &col, b, v);
+        }
 }
 
 /* ---- many columns ---- */

@@ -3,7 +3,7 @@
  * defines
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
- *   mv_unit(acc, p, x, n)                    adds n blocks at p, NV vectors, with one column
+ *   mv_unit(acc, w, x, n)                    adds n blocks of each group with one column
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
  *   tile_cols(y, t, r, x, n, first, nc)      R vectors of rows from r on with nc columns of y, which are TILE_ROWS apart
  */
@@ -21,23 +21,28 @@ static size_t blocks_of(const qk_mm *m, size_t u)
     return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;
 }
 
-/* One group of rows and one column. */
-static void mv_group(const qk_mm *m, const source *s, size_t r, size_t c)
+/* The n rows from r on, no more than MV_GROUPS groups, and one column. Rows that are no groups come one group at a
+ * time: they are sixteen runs already. */
+static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed)
 {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
-    float y[QK_GROUP];
-    lf acc[NV];
-    for (int v = 0; v < NV; v++)
-        acc[v] = l_zerof();
+    float y[MV_GROUPS * QK_GROUP];
+    lf acc[MV_GROUPS][NV];
+    const source s = source_at(m, r, r + n, packed);
+    groups w = { .n = (n + QK_GROUP - 1) / QK_GROUP, .stride = QK_GROUP * m->row_bytes, .ahead = packed ? AHEAD : 0 };
+    for (size_t g = 0; g < w.n; g++)
+        for (int v = 0; v < NV; v++)
+            acc[g][v] = l_zerof();
     for (size_t u = 0; u * UNIT < m->k; u++) {
-        const size_t n = blocks_of(m, u);
-        const uint8_t *p = unit_at(s, u, n, scratch);
         const columns x = columns_at(m, c, u, 1);
-        mv_unit(acc, p, &x, n);
+        w.p = unit_at(&s, u, blocks_of(m, u), scratch);
+        mv_unit(acc, &w, &x, blocks_of(m, u));
     }
-    for (int v = 0; v < NV; v++)
-        l_storef(y + v * L, FMT_TENSOR_SCALE ? l_mulf(acc[v], l_setf(m->scale)) : acc[v]);
-    memcpy(m->y + c * m->y_stride + r, y, s->n * sizeof *y);
+    for (size_t g = 0; g < w.n; g++)
+        for (int v = 0; v < NV; v++)
+            l_storef(y + g * QK_GROUP + (size_t)(v * L),
+                     FMT_TENSOR_SCALE ? l_mulf(acc[g][v], l_setf(m->scale)) : acc[g][v]);
+    memcpy(m->y + c * m->y_stride + r, y, n * sizeof *y);
 }
 
 typedef float part_col[TILE_ROWS];
@@ -89,13 +94,12 @@ static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, in
 
 QK_INLINE void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
 {
-    const size_t step = m->n_cols < TILE_FROM_COLS ? QK_GROUP : TILE_ROWS;
+    const size_t step = m->n_cols >= TILE_FROM_COLS ? TILE_ROWS : packed ? MV_GROUPS * QK_GROUP : QK_GROUP;
     for (size_t r = row0, n; r < row1; r += n) {
         n = row1 - r < step ? row1 - r : step;
         if (m->n_cols < TILE_FROM_COLS) {
-            const source s = source_at(m, r, row1, packed);
             for (size_t c = 0; c < m->n_cols; c++)
-                mv_group(m, &s, r, c);
+                mv_rows(m, r, n, c, packed);
             continue;
         }
         for (size_t c = 0; c < m->n_cols; c += PART_COLS)

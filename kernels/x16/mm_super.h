@@ -15,7 +15,9 @@
 enum {
     STEPS = QK_K / 4,
     SUBS = QK_K / FMT_SUB,
-    SUB_STEPS = FMT_SUB / 4
+    SUB_STEPS = FMT_SUB / 4,
+    PART_SUBS = 64 / FMT_SUB,          /* sub-blocks of a group between those of other groups */
+    PARTS = SUBS / PART_SUBS
 };
 
 /* The last planes come twice rather than reading further. */
@@ -83,28 +85,45 @@ QK_INLINE li direct_sub(const uint8_t *p, const columns *x, int j, int v)
     return FMT_SCALED ? l_mul(sum, fmt_scale(p, j, v)) : sum;
 }
 
-/* Vector v of the super-block at p, straight from its planes. */
-QK_INLINE lf direct_super(lf acc, const uint8_t *p, const columns *x, int v)
+/* The sums of a super-block with their scales to acc. */
+QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int v)
 {
     const uint8_t *half = p + HALVES + v * L * 2;
     const lf dx = scale_of(x, 0);
-    li sum = l_set(0), mins = l_set(0);
-    QK_UNROLL for (int j = 0; j < SUBS; j++) {
-        for (int i = GROUP_BLOCK / 64 * j / SUBS; v == 0 && i < GROUP_BLOCK / 64 * (j + 1) / SUBS; i++)
-            l_prefetch(p + AHEAD + 64 * i);
-        sum = l_add(sum, direct_sub(p, x, j, v));
-    }
+    li mins = l_set(0);
     acc = l_addf(acc, product(l_halves(half), dx, sum));
     QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++)
         mins = l_dot16(mins, fmt_mins(p, i, v), l_dup(x->q[0] + x->mins + 4 * i));
     return FMT_MINS ? l_subf(acc, product(l_halves(half + QK_HALF), dx, mins)) : acc;
 }
 
-QK_INLINE void mv_unit(lf acc[NV], const uint8_t *p, const columns *x, size_t n)
+/* Part i of a super-block of each group. */
+QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int i)
 {
+    columns col = *x;
+    for (size_t g = 0; g < w->n; g++) {
+        const uint8_t *p = w->p + g * w->stride;
+        L_HIDE(col.q[0]);
+        for (int at = GROUP_BLOCK / 64 * i / PARTS; at < GROUP_BLOCK / 64 * (i + 1) / PARTS; at++)
+            l_prefetch(p + w->ahead + 64 * at);
+        for (int v = 0; v < NV; v++) {
+            li part = i == 0 ? l_set(0) : sum[g][v];
+            QK_UNROLL for (int j = i * PART_SUBS; j < (i + 1) * PART_SUBS; j++)
+                part = l_add(part, direct_sub(p, &col, j, v));
+            sum[g][v] = part;
+        }
+    }
+}
+
+QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n)
+{
+    li sum[MV_GROUPS][NV];
     (void)n;
-    for (int v = 0; v < NV; v++)
-        acc[v] = direct_super(acc[v], p, x, v);
+    QK_UNROLL for (int i = 0; i < PARTS; i++)
+        direct_part(sum, w, x, i);
+    for (size_t g = 0; g < w->n; g++)
+        for (int v = 0; v < NV; v++)
+            acc[g][v] = direct_end(acc[g][v], sum[g][v], w->p + g * w->stride, x, v);
 }
 
 /* ---- many columns ---- */

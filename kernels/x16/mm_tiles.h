@@ -15,6 +15,10 @@
 #define L_HOLD(v) (void)(v)
 #endif
 
+/* Where several groups meet the same column, the compiler would keep the column's dwords in general registers, each of
+ * which then costs another instruction to spread; unknown again, they come as operands out of memory. */
+#define L_HIDE(pointer) __asm__("" : "+r"(pointer))
+
 /* Without sums of pairs in 16 bits that are cheaper than l_dot. */
 #ifndef L_PAIRS
 #define L_PAIRS 0
@@ -36,7 +40,8 @@ enum {
     TILE_GROUPS = 4,                                 /* groups of rows that share a pass over the columns */
     TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
     COLS = 4, R = L == 16 ? 4 : 2,                   /* a register block: columns, vectors of rows */
-    AHEAD = 8192                                     /* bytes from what is used to what is prefetched */
+    MV_GROUPS = 8,                                   /* groups of rows that are read side by side for one column */
+    AHEAD = 2048                                     /* bytes from what is used to what is prefetched */
 };
 
 /* ---- rows as they come ---- */
@@ -82,6 +87,14 @@ QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *s
         pack_block(scratch + b * GROUP_BLOCK, s->row, b0 + b);
     return scratch;
 }
+
+/* A unit of several groups for one column. They are read in turns, a few hundred bytes each: memory gives more when
+ * several runs are under way than when one is. */
+typedef struct groups {
+    const uint8_t *p;
+    size_t stride, n;                  /* bytes from one to the next, how many */
+    size_t ahead;                      /* bytes to what is prefetched */
+} groups;
 
 /* ---- products ---- */
 

@@ -33,8 +33,9 @@ _SET_Q = [
 _DEFAULT_Q = [
     'what is the default {@|value of @|for @}', '{default|standard} @', '@ default {value|}', 'what @ {is used|do i get} by default',
     'which @ does it start with', 'what {value does @|does @} have if i change nothing', "what's the normal @",
-    'what is @ set to at the start', 'how high is @ by default', 'what @ is used when i do not set one',
+    'what is @ set to at the start', 'what @ is used when i do not set one',
 ]
+_HIGH_Q = ['how high is @ by default', 'how {many|much} @ {is normal|by default}', 'what is a normal @']
 _WHEN_Q = [
     'can i change {the |}@ {while an answer is being written|during an answer|in the middle of an answer|during the chat|on the fly|live}',
     'do i {need|have} to {restart|reload|reload the model} {to change|after changing} {the |}@',
@@ -79,7 +80,7 @@ def _command(item):
         intent.q += _ask(_COMMAND_Q[:3], alias, item)
     clause = re.split(r'[;:(]', item.help)[0].strip()
     if len(clause) > 8:
-        intent.q += [('q', f'{{which command is|is there a command|command}} for {{this: |}}{clause}', item.where)]
+        intent.q += [('q', f'{{which command is|is there a command|command}} for this: {clause}', item.where)]
     return intent
 
 
@@ -114,7 +115,7 @@ def _setting_forms(item):
     return slash, option
 
 
-def _setting(item, says, commands):
+def _setting(item, says, asks, commands):
     slash, option = _setting_forms(item)
     intent = Intent(f'setting-{item.name}', item.where, derived=True, weight=0.9)
     # Where a command has the same name it is the one that the slash means.
@@ -125,7 +126,7 @@ def _setting(item, says, commands):
     if item.name not in commands:
         intent.q += _ask(_SETTING_Q, '{' + '|'.join([item.name, item.name, *item.aliases]) + '}', item)
     spoken = '{' + '|'.join([item.name, item.name.replace('-', ' '), *says.get(item.name, [])]) + '}'
-    made = [intent, _set(item, spoken), _when(item, spoken)]
+    made = [intent, _set(item, spoken, asks.get(item.name, [])), _when(item, spoken)]
     default = re.search(r'\(default ([^;)]+)', item.help)
     if default:
         made.append(_default(item, spoken, default.group(1)))
@@ -136,17 +137,21 @@ def _setting(item, says, commands):
         if default:
             one.then += [(f'default-{item.name}', p, item.where) for p in (
                 "what is the default", "what's the default of that", 'and by default', 'which value is normal',
-                'how do i get back to the default', 'what was it before i changed it', 'and the default value')]
+                'how do i get back to the default', 'and how do i reset it', 'and the default value')]
     return made
 
 
-def _set(item, spoken):
+def _set(item, spoken, more):
     intent = Intent(f'set-{item.name}', item.where, derived=True, weight=1.6)
     value = ' $value' if item.arg or item.words else ''
     option = f'--{item.name}' + (value if item.arg else '')
-    intent.answers = [f'Type `/{_set_command(item)}{value}`. When you start the program: `{option}`.']
-    intent.must = [[f'/{_set_command(item)}{value}', option, f'/set {item.name}{value}']]
-    intent.q = _ask(_SET_Q, spoken, item)
+    intent.answers = [f'Type `/{_set_command(item)}{value}`.']
+    intent.must = [[f'/{_set_command(item)}{value}', f'/set {item.name}{value}']]
+    if item.arg:  # a switch without a value is only there to turn it on
+        intent.answers[0] += f' When you start the program: `{option}`.'
+        intent.must[0].append(option)
+    # People's own ways count as much as the patterns that fit any setting.
+    intent.q = _ask(_SET_Q, spoken, item) + 2 * [('q', p, item.where) for p in more]
     return intent
 
 
@@ -157,9 +162,13 @@ def _set_command(item):
 def _default(item, spoken, value):
     intent = Intent(f'default-{item.name}', item.where, derived=True, weight=0.7)
     typed = value.split(':')[0]
+    # "... or auto: one per CPU (default auto)": what the word stands for says more than the word.
+    means = re.search(r'\b' + re.escape(typed) + r': ([^(;]+?) *\(default', item.help)
+    if means:
+        value = f'{typed}: {means.group(1)}'
     intent.answers = [f'The default of `{item.name}` is {value}. To go back to it: `/{_set_command(item)} {typed}`.']
     intent.must = [[typed]]
-    intent.q = _ask(_DEFAULT_Q, spoken, item)
+    intent.q = _ask(_DEFAULT_Q + (_HIGH_Q if item.arg in ('N', 'F', 'SIZE') else []), spoken, item)
     return intent
 
 
@@ -181,6 +190,8 @@ def key_spoken(name):
     long = {'PgUp': 'page up', 'PgDn': 'page down', 'Esc': 'escape', 'Up': 'up arrow', 'Down': 'down arrow'}
     if name in long:
         return f'{{{name}|{long[name]}|{name.lower()}}}'
+    if name in ('Alt-<', 'Alt->'):
+        return f'{{{name}|alt {name[-1]}|alt+{name[-1]}}}'
     if name.startswith('Alt-'):
         return f'{{{name}|{name.replace("-", "+")}|{name.lower().replace("-", " ")}}}'
     return f'{{{name}|{name.lower()}}}'
@@ -198,17 +209,16 @@ def _key(item):
     intent.answers = [_sentence(f'{key_written(", ".join(names))}: {key_written(item.help)}')]
     intent.must = [[key_written(names[0])]]
     for name in names:
-        if not name.startswith('Alt-<') and not name.startswith('Alt->'):
-            intent.q += _ask(_KEY_Q, key_spoken(name), item)
-    intent.q += [('q', f'which key is for {{this: |}}{key_written(re.split(r"[;:(]", item.help)[0]).strip()}', item.where)]
+        intent.q += _ask(_KEY_Q, key_spoken(name), item)
+    intent.q += [('q', f'which key is for this: {key_written(re.split(r"[;:(]", item.help)[0]).strip()}', item.where)]
     return intent
 
 
-def derive(tables, says, covered):
+def derive(tables, says, asks, covered):
     """All generated facts; covered: names of rows (/x, --x, key names) that hand-written facts replace."""
     commands = {c.name for c in tables.commands}
     made = [_command(c) for c in tables.commands if '/' + c.name not in covered]
-    made += [i for s in tables.settings for i in _setting(s, says, commands)
+    made += [i for s in tables.settings for i in _setting(s, says, asks, commands)
              if not (i.id.startswith('setting-') and '--' + s.name in covered)]
     names = list(dict.fromkeys(o.name for o in tables.options))
     made += [_option(n, [o for o in tables.options if o.name == n]) for n in names if '--' + n not in covered]

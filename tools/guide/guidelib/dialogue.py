@@ -12,9 +12,10 @@ _AGAIN = ['{say|repeat} that again', 'can you repeat that', 'repeat please', 'wh
 
 
 class Corpus:
-    def __init__(self, intents, lists, frames, settings, rng, excluded=frozenset(), pool_size=260):
+    def __init__(self, intents, lists, frames, settings, rng, excluded=frozenset(), pool_size=260,
+                 known=frozenset()):
         self.intents = {i.id: i for i in intents}
-        self.lists, self.rng, self.excluded = lists, rng, excluded
+        self.lists, self.rng, self.excluded, self.known = lists, rng, excluded, known
         self.settings = {s.name: s for s in settings}
         self.taken = set()  # questions of written facts, which generated ones do not claim
         self.asked = {i.id: self._pool(i, frames, pool_size) for i in sorted(intents, key=lambda i: i.derived)}
@@ -51,6 +52,8 @@ class Corpus:
                 values[name] = setting_value(self.settings[intent.id[4:]], self.rng)
             elif name not in values:
                 values[name] = MAKERS[name](self.rng)
+                while name == 'fake' and any(k.startswith(values[name]) for k in self.known):
+                    values[name] = MAKERS[name](self.rng)
         return values
 
     def _turn(self, intent, text, before):

@@ -103,23 +103,25 @@ def read_facts(directory):
 
 def read_lists(path):
     """`list NAME: a|b|c` for <NAME> in questions, `say SETTING: a|b|c` for what people call a setting, and
-    `frame KIND: text with ~` for sentences around do: and what: phrases."""
-    lists, says, frames = {}, {}, {'do': [], 'what': []}
+    `ask SETTING:` for more ways to ask for a value, `frame KIND:` for sentences around do: and what: phrases, ~ in them."""
+    lists, says, asks, frames = {}, {}, {}, {'do': [], 'what': []}
     key = None
     for number, text in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
         bare = text.strip()
         if not bare or bare.startswith('#'):
             continue
-        m = re.match(r'(list|say|frame) ([a-z0-9-]+):\s*(.*)$', text)
+        m = re.match(r'(list|say|ask|frame) ([a-z0-9-]+):\s*(.*)$', text)
         if m:
             key, bare = (m.group(1), m.group(2)), m.group(3)
         elif text[0] != ' ' or key is None:
-            raise FactError(f'{path.name}:{number}: expected list NAME:, say SETTING:, frame KIND: or an indented line')
+            raise FactError(f'{path.name}:{number}: expected list NAME:, say SETTING:, ask SETTING:, frame KIND: or an indented line')
         if not bare:
             continue
         if key[0] == 'frame':
             frames[key[1]].append(bare)
+        elif key[0] == 'ask':
+            asks.setdefault(key[1], []).append(bare)
         else:
             target = lists if key[0] == 'list' else says
             target.setdefault(key[1], []).extend(word.strip() for word in bare.split('|') if word.strip())
-    return lists, says, frames
+    return lists, says, asks, frames

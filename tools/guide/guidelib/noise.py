@@ -83,7 +83,7 @@ def dress(text, rng, level=1.0):
         text = _replace(text, _SHORT, rng)
     if rng.random() < 0.5:
         text = _replace(text, _BRITISH, rng)
-    if not fixed_start and len(text) < 90 and rng.random() < 0.12 * level:
+    if not fixed_start and not text.startswith('and ') and len(text) < 90 and rng.random() < 0.12 * level:
         text = rng.choice(_BEFORE) + text
     if '?' not in text and not _FIXED.search(text.split(' ')[-1]) and rng.random() < 0.08 * level:
         text += rng.choice(_AFTER)

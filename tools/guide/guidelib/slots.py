@@ -20,6 +20,16 @@ _SYSTEMS = ['You are a pirate', 'Answer briefly', 'You are a helpful teacher', '
             'Only answer in JSON', 'You are Shakespeare', 'Explain everything simply', 'You are a travel guide',
             'Never use lists', 'Answer with yes or no', 'You are a chess coach', 'Write like a child', 'Be funny']
 
+# What people try that is no command or option; one that exists by now is drawn again.
+_FAKES = ['download', 'pull', 'gpu', 'theme', 'copy', 'delete', 'config', 'search', 'image', 'rename', 'login', 'history',
+          'edit', 'print', 'pause', 'restart', 'reset', 'lang', 'voice', 'speed', 'quality', 'tools', 'web', 'file',
+          'attach', 'plugin', 'server', 'port', 'cache', 'think', 'summary', 'translate', 'persona', 'role', 'memory',
+          'remember', 'forget', 'branch', 'fork', 'mirostat', 'typical', 'grammar', 'lora', 'gpu-layers', 'n-gpu-layers',
+          'mlock', 'numa', 'color-scheme', 'font', 'mouse', 'sound', 'log', 'debug', 'update', 'upgrade', 'install', 'cd',
+          'ls', 'pwd', 'sudo', 'mode', 'chat', 'ask', 'guide', 'tutorial', 'settings', 'options', 'models', 'abort', 'halt',
+          'resume', 'merge', 'rate', 'like', 'share', 'upload', 'screenshot', 'zoom', 'lock', 'encrypt', 'password', 'user',
+          'stream', 'fast', 'turbo', 'boost', 'optimize', 'threads-batch', 'rope-scale', 'flash-attn', 'draft', 'embed']
+
 
 def _word(rng):
     if rng.random() < 0.5:
@@ -67,7 +77,7 @@ def _whole(rng, low, high):
     if rng.random() < 0.3 and top >= 512:
         return str(2 ** rng.randint(6, 13))
     digits = rng.randint(1, len(str(int(top))))
-    return str(max(int(low), 1, min(int(top), rng.randint(1, 10 ** digits))))
+    return str(rng.randint(max(int(low), 1), max(1, min(int(top), 10 ** digits))))
 
 
 MAKERS = {
@@ -77,11 +87,12 @@ MAKERS = {
     'out': lambda rng: rng.choice(['', '', '', '~/', '/tmp/']) + _name(rng) + rng.choice(['.md', '.txt', '.json', '.md']),
     'size': _size,
     'n': lambda rng: str(rng.randint(2, 12)),
+    'mb': lambda rng: str(rng.choice([100, 150, 200, 250, 300, 400, 500, 512, 600, 700, 750, 800, 900, rng.randint(50, 990)])),
     'gb': lambda rng: str(rng.choice([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128])),
     'billion': lambda rng: str(rng.choice([1, 2, 3, 4, 7, 8, 9, 13, 14, 30, 34, 65, 70])),
     'person': _person,
     'persona': lambda rng: rng.choice(_SYSTEMS),
-    'fake': lambda rng: ''.join(rng.choice(_SYLLABLES) for _ in range(3)) + 'x',
+    'fake': lambda rng: rng.choice(_FAKES) if rng.random() < 0.7 else ''.join(rng.choice(_SYLLABLES) for _ in range(3)),
     'a': lambda rng: str(rng.randint(2, 999)),
     'b': lambda rng: str(rng.randint(2, 99)),
     'gibberish': lambda rng: ' '.join(''.join(rng.choice('asdfghjklqwertzuiopxcvbnm') for _ in range(rng.randint(3, 9)))

@@ -104,6 +104,9 @@ class Tables:
             for item in self.settings:
                 if item.name == m.group(1):
                     item.words = m.group(2).split()
+        for item in self.settings:
+            if item.name == 'template':
+                item.words = [*self.templates, 'model']
 
     @cached_property
     def slash_names(self):

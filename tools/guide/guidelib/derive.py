@@ -73,7 +73,7 @@ def _command(item):
     intent = Intent(f'command-{item.name.rstrip("!")}', item.where, derived=True, weight=0.8)
     form = f'`/{item.name} {item.arg}`' if item.arg else f'`/{item.name}`'
     also = ', '.join(f'`/{a}`' for a in item.aliases if a.rstrip('!') != item.name)
-    intent.answers = [_sentence(f'{form}: {item.help}') + (f' {also} does the same.' if also else '')]
+    intent.answers = [_sentence(f'{form}: {item.help}') + (f' {also} {"do" if ", " in also else "does"} the same.' if also else '')]
     intent.must = [['/' + item.name]]
     intent.q = _ask(_COMMAND_Q, item.name, item)
     for alias in item.aliases:
@@ -110,7 +110,7 @@ def _option(name, items):
 
 
 def _setting_forms(item):
-    slash = f'/{short_command(item)}' + (f' {item.arg}' if item.arg else ' on')
+    slash = f'/{_set_command(item)}' + (f' {item.arg}' if item.arg else ' on')
     option = f'--{item.name}' + (f' {item.arg}' if item.arg else '')
     return slash, option
 
@@ -120,8 +120,9 @@ def _setting(item, says, asks, commands):
     intent = Intent(f'setting-{item.name}', item.where, derived=True, weight=0.9)
     # Where a command has the same name it is the one that the slash means.
     inside = '' if item.name in commands else f' In the chat: `{slash}`.'
-    intent.answers = [_sentence(f'`{option}`: {item.help}') + inside]
-    intent.must = [['--' + item.name, '/' + short_command(item)]]
+    short = f' Short: `-{item.short}`.' if item.short else ''
+    intent.answers = [_sentence(f'`{option}`: {item.help}') + short + inside]
+    intent.must = [['--' + item.name, '/' + short_command(item), '/' + _set_command(item)]]
     intent.q = _ask(_OPTION_Q, _spellings(item), item)
     if item.name not in commands:
         intent.q += _ask(_SETTING_Q, '{' + '|'.join([item.name, item.name, *item.aliases]) + '}', item)
@@ -156,6 +157,7 @@ def _set(item, spoken, more):
 
 
 def _set_command(item):
+    """The command people type for a setting: /budget is shorter than /ram-budget and in /help."""
     return {'ram-budget': 'budget'}.get(item.name, short_command(item))
 
 
@@ -167,7 +169,7 @@ def _default(item, spoken, value):
     if means:
         value = f'{typed}: {means.group(1)}'
     intent.answers = [f'The default of `{item.name}` is {value}. To go back to it: `/{_set_command(item)} {typed}`.']
-    intent.must = [[typed]]
+    intent.must = [[f'/{_set_command(item)} {typed}', f'is {typed}']]
     intent.q = _ask(_DEFAULT_Q + (_HIGH_Q if item.arg in ('N', 'F', 'SIZE') else []), spoken, item)
     return intent
 

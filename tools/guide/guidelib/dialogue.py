@@ -56,9 +56,9 @@ class Corpus:
                     values[name] = MAKERS[name](self.rng)
         return values
 
-    def _turn(self, intent, text, before):
+    def _turn(self, intent, text, before, follows):
         values = self._values(intent, text, before)
-        question = fill(dress(text, self.rng), values)
+        question = fill(dress(text, self.rng, follow=follows), values)
         return question, fill(self.rng.choice(intent.answers), values), values
 
     def _next(self, last):
@@ -79,13 +79,13 @@ class Corpus:
         for turn in range(self.rng.choice(_LENGTHS)):
             if last and self.rng.random() < 0.02:
                 text, answer = expand(self.rng.choice(_AGAIN), self.lists, self.rng), messages[-1]['content']
-                question, name = dress(text, self.rng), 'again'
+                question, name = dress(text, self.rng, follow=True), 'again'
             else:
                 if first:
                     intent, text, follows, first = self.intents[first], self._question(first), False, None
                 else:
                     intent, text, follows = self._next(last)
-                question, answer, values = self._turn(intent, text, values if follows else {})
+                question, answer, values = self._turn(intent, text, values if follows else {}, follows)
                 last, name = intent, intent.id
             if normal(question) in self.excluded:
                 self.dropped += 1

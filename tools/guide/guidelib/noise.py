@@ -15,6 +15,14 @@ _BEFORE = ['hey, ', 'hi, ', 'hello, ', 'please, ', 'ok, ', 'so ', 'um, ', 'quick
            'and ', 'well, ', 'hmm, ', 'one question: ', 'guide, ', 'right, ', 'now, ', 'just wondering, ', 'okay so ']
 _AFTER = [' please', ' thanks', ' pls', ' in qsf', ' here', ' in this program', ' in this chat', ' exactly', ', please',
           ' with qsf-chat', ' then', ' for me', ' again', ' actually']
+# Sentences around the question that say nothing to the point.
+_LEAD = ['i am new to this', 'i am new here', 'i just installed it', 'sorry for the simple question', 'first time here',
+         'i have a question', 'i looked everywhere', 'i read the manual but did not find it', 'i am not a programmer',
+         'i tried a few things', 'my friend told me about this program', 'i use it on my laptop', 'i need your help',
+         'good morning', 'i have used other programs before', 'this may be a stupid question', 'i am stuck', 'ok next question',
+         'one more thing', 'i almost have it', 'i am on linux', 'it is late and i am tired', 'help']
+_TAIL = ['any idea?', 'can you help?', 'i cannot find it.', 'thanks in advance.', 'i am lost.', 'please be short.', 'do you know?',
+         'i forgot.', 'tell me.', 'i hope you can help.', 'i am a beginner.', 'what do i type?', 'it is urgent.', 'just asking.']
 _MARKS = ['?', '?', '?', '', '', '', '??', '.', '...', ' ?', '!']
 
 # Words that must arrive as they are: commands, options, paths, values, keys.
@@ -76,7 +84,7 @@ def _proper(text):
     return re.sub(r"\bi(?=\b(?!/))", 'I', text)
 
 
-def dress(text, rng, level=1.0):
+def dress(text, rng, level=1.0, follow=False):
     """A question as somebody would type it; $slots are left as they are."""
     fixed_start = bool(_FIXED.search(text.split(' ')[0]))
     if rng.random() < 0.12 * level:
@@ -96,4 +104,13 @@ def dress(text, rng, level=1.0):
         text += rng.choice(_MARKS)
     elif rng.random() < 0.3:
         text = text.rstrip('?.!')
-    return text
+    return _wrap(text, rng) if len(text) < 90 and not follow and rng.random() < 0.07 * level else text
+
+
+def _wrap(text, rng):
+    """Another sentence before or behind the question."""
+    if rng.random() < 0.6:
+        lead = rng.choice(_LEAD)
+        lead = _proper(lead[0].upper() + lead[1:]) if text[0].isupper() else lead
+        return lead + rng.choice(['. ', ', ', '. ', ': ']) + text
+    return text + ('' if text[-1] in '?.!' else '.') + ' ' + rng.choice(_TAIL)

@@ -11,6 +11,7 @@ class Intent:
     answers: list = field(default_factory=list)
     must: list = field(default_factory=list)     # each a list of alternatives
     absent: list = field(default_factory=list)   # the fact holds only while none of these exists
+    present: list = field(default_factory=list)  # and from when on all of these do
     covers: list = field(default_factory=list)   # rows of the tables that need no generated fact
     weight: float = 1.0
     q: list = field(default_factory=list)        # (kind, text, where): kind q, do or what
@@ -23,7 +24,7 @@ class FactError(Exception):
 
 
 _HEAD = re.compile(r'\[([a-z0-9][a-z0-9-]*)\]$')
-_FIELD = re.compile(r'(a|must|absent|covers|weight|q|do|what|then [a-z0-9-]+):\s*(.*)$')
+_FIELD = re.compile(r'(a|must|absent|present|covers|weight|q|do|what|then [a-z0-9-]+):\s*(.*)$')
 
 
 def _alternatives(text):
@@ -35,7 +36,7 @@ def _store(intent, key, text, where):
         intent.answers.append(text)
     elif key == 'must':
         intent.must.append(_alternatives(text))
-    elif key in ('absent', 'covers'):
+    elif key in ('absent', 'present', 'covers'):
         getattr(intent, key).extend(text.split())
     elif key == 'weight':
         try:

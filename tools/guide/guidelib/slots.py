@@ -54,6 +54,14 @@ def _person(rng):
     return name.lower() if rng.random() < 0.3 else name
 
 
+def _other(rng):
+    """The name of an assistant that does not exist."""
+    name = ''.join(rng.choice(_SYLLABLES) for _ in range(rng.randint(2, 3)))
+    name = rng.choice(['{}', '{}', 'chat{}', '{}bot', '{} ai', '{}-4', '{} 3.5', '{} pro', 'open{}', '{}lm', 'the {} assistant'])\
+        .format(name)
+    return name.title() if rng.random() < 0.5 else name
+
+
 def _size(rng):
     pick = rng.random()
     if pick < 0.4:
@@ -91,6 +99,7 @@ MAKERS = {
     'gb': lambda rng: str(rng.choice([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128])),
     'billion': lambda rng: str(rng.choice([1, 2, 3, 4, 7, 8, 9, 13, 14, 30, 34, 65, 70])),
     'person': _person,
+    'other': _other,
     'persona': lambda rng: rng.choice(_SYSTEMS),
     'fake': lambda rng: rng.choice(_FAKES) if rng.random() < 0.7 else ''.join(rng.choice(_SYLLABLES) for _ in range(3)),
     'a': lambda rng: str(rng.randint(2, 999)),

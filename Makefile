@@ -88,7 +88,8 @@ link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
 
 # ---- build
 
-.PHONY: all check check-unit check-kernels check-system check-ui check-san check-arm bench run fuzz fuzz-programs
+.PHONY: all tests check check-unit check-kernels check-system check-ui check-san check-arm arm-checkkern bench run fuzz
+.PHONY: fuzz-programs
 .PHONY: install install-strip uninstall dist distcheck compdb clean distclean help
 
 all: $(programs) libqsf.a compile_commands.json
@@ -172,18 +173,19 @@ runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_SAN='$(filter 
          CC='$(CC)' MAKE='$(MAKE)' TESTS='$(TESTS)' sh $S/tests/run.sh
 
 ifeq ($(HAVE_CMOCKA),no)
-check check-unit:
+tests check check-unit:
 	@echo "make check needs cmocka$(if $(filter -static,$(LDFLAGS)); in this static build a .a file): install the package" \
 	    "'$(CMOCKA_PACKAGE)' or run $S/configure --install-deps" >&2
 	@exit 1
 else ifneq ($(SAN),)
 # The same checks in a build of its own with the sanitizers.
-check check-unit check-kernels check-system check-ui: check-san
+check check-unit check-kernels check-system check-ui tests: check-san
 check-san:
 	@mkdir -p san
 	@test -f san/config.mk || (cd san && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
-	+$Q$(MAKE) --no-print-directory -C san SAN= $(or $(filter check%,$(MAKECMDGOALS)),check)
+	+$Q$(MAKE) --no-print-directory -C san SAN= $(or $(filter check% tests,$(MAKECMDGOALS)),check)
 else
+tests: all $(unit_bin) $(uiunit_bin) $(checkkern) $(tool_bin)
 check: all $(run_unit) $(run_kern) $(tool_bin)
 	$(runner) $(run_unit) $(run_kern) $(addprefix $S/,$(run_system) $(run_ui))
 check-unit: $(run_unit)
@@ -217,8 +219,9 @@ check-arm: export ARM_SAN = $(SAN)
 check-arm: export ARM_LACKS = $(arm_lacks)
 check-arm: export ASAN_OPTIONS = detect_leaks=0
 check-arm: export QEMU_LD_PREFIX = $(dir $(shell $(ARM_CC) -print-file-name=libc.so.6 2>/dev/null))..
-check-arm:
+arm-checkkern:
 	+$(if $(arm_lacks),,$Q$(MAKE) --no-print-directory $(arm_build) $(arm_dir)/checkkern)
+check-arm: arm-checkkern
 	$(runner) $S/tests/kernels/arm.sh
 
 # The table of kernels, and models with everything in RAM, beside another program (llama-bench) if one is given.

@@ -92,8 +92,9 @@ static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, in
     store_part(m, part, r, n, c0, c1);
 }
 
-QK_INLINE void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
+static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
 {
+    L_HIDE(packed); /* or everything is compiled twice */
     const size_t step = m->n_cols >= TILE_FROM_COLS ? TILE_ROWS : packed ? MV_GROUPS * QK_GROUP : QK_GROUP;
     for (size_t r = row0, n; r < row1; r += n) {
         n = row1 - r < step ? row1 - r : step;

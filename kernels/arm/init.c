@@ -5,14 +5,6 @@
 #include "kernels/generic/ops.h"
 #include "kernels/generic/kv.h"
 
-static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk_mm *, size_t, size_t))
-{
-    ops->name = name;
-    ops->matmul = matmul;
-}
-
-#define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
-
 static void set_neon(qk_table *t)
 {
     t->level = QK_LEVEL_NEON;
@@ -20,9 +12,7 @@ static void set_neon(qk_table *t)
     QK_SET_SUPER_CELLS(t, neon);
     QK_SET_OPS(t, neon);
     QK_SET_KV(t, neon);
-    SET_MM(t, QK_F32, f32_neon);
-    SET_MM(t, QK_F16, f16_neon);
-    SET_MM(t, QK_BF16, bf16_neon);
+    QK_SET_FLOAT_CELLS(t, neon);
 }
 
 static void set_dotprod(qk_table *t)

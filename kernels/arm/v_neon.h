@@ -14,7 +14,7 @@
 
 typedef float32x4_t vf;
 typedef int32x4_t vi;
-enum { V = 4 };
+enum { V = 4, V_REGISTERS = 32 };
 
 /* All bits set in the first n (0..4) lanes. */
 QK_INLINE uint32x4_t v_lanes(size_t n)

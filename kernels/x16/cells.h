@@ -31,6 +31,20 @@
         ops_->pack = qk_pack_##cell;                                                              \
     } while (0)
 
+#define QK_SET_FLOAT_CELL(t, type, cell)          \
+    do {                                          \
+        (t)->weight[type].name = #cell;           \
+        (t)->weight[type].matmul = qk_mm_##cell;  \
+    } while (0)
+
+/* Formats whose rows stay as they are: kernels/generic/mm_float.h. */
+#define QK_SET_FLOAT_CELLS(t, isa)                  \
+    do {                                            \
+        QK_SET_FLOAT_CELL(t, QK_F32, f32_##isa);    \
+        QK_SET_FLOAT_CELL(t, QK_F16, f16_##isa);    \
+        QK_SET_FLOAT_CELL(t, QK_BF16, bf16_##isa);  \
+    } while (0)
+
 #define QK_SET_BLOCK_CELLS(t, isa)                  \
     do {                                            \
         QK_SET_CELL(t, QK_Q4_0, q4_0_##isa);        \

@@ -10,6 +10,13 @@ enum { FMT_PLANES = 20, FMT_PLANE_AT = 0, FMT_HALVES = 2, FMT_HALF_AT = 80 };
 enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_MAX = 3,
        FMT_OFF = 0, FMT_SIGNED = 0, FMT_MINS = 16, FMT_INT16 = 1, FMT_CENTER = 0 };
 
+#define FMT_SHIFT(s) two_bits_shift(s)
+
+QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v)
+{
+    return two_bits_in_place(p, 4, s, v);
+}
+
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
 {
     return two_bits(p, 4, s, v);

@@ -17,6 +17,7 @@
  *   li l_dot_signed(acc, w, x)      w from l_biased; the result holds L_BIAS * (sum of x) too much
  *   li l_dot16(acc, a, b)           acc + sum of both products of int16
  *   L_PAIRS, li l_pairs(acc, w, x)  1 where acc + w*x as sums of two products in int16 (w unsigned) is cheaper than l_dot
+ *   L_RAW                           1 where the w of l_dot may be any unsigned byte (optional)
  *   L_HOLD(v)                       keeps a vector in a register (optional)
  *   lf l_float(v)  li l_int(f)      conversions; l_int of whole numbers only
  *   lf l_setf(a) l_zerof() l_addf l_subf l_mulf  each rounded by itself

@@ -9,6 +9,7 @@
  *   FMT_SIGNED                 bytes of a step are signed, and come from l_biased
  *   FMT_TENSOR_SCALE           no d: the scale of the tensor multiplies the result
  *   fmt_step(planes, s, v)     bytes of elements 4s .. 4s+3 of lanes [v*L, v*L + L) of a block
+ *   FMT_SHIFT(s), fmt_in_place if the format can (mm_tiles.h)
  *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows
  *   fmt_half_at(i)             byte offset of half i in a block of a row
  *
@@ -90,9 +91,7 @@ QK_INLINE lf direct_block(lf acc, const uint8_t *p, const columns *x, size_t b, 
 {
     QK_UNROLL for (int j = 0; j < SUBS; j++) {
         const size_t sb = b * SUBS + (size_t)j;
-        li sum = start_of(x, 0, sb);
-        QK_UNROLL for (int s = 0; s < STEPS; s++)
-            sum = byte_dot(sum, fmt_step(p, j * STEPS + s, v), l_dup(x->q[0] + sb * SUB + 4 * (size_t)s));
+        const li sum = direct_steps(start_of(x, 0, sb), p, x->q[0] + sb * SUB, j * STEPS, STEPS, v);
         acc = add_sub(acc, sum, scale_of(p, v), min_of(p, v), x, 0, sb);
     }
     return acc;

@@ -16,6 +16,7 @@ enum {
     STEPS = QK_K / 4,
     SUBS = QK_K / FMT_SUB,
     SUB_STEPS = FMT_SUB / 4,
+    RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
     PART_SUBS = 64 / FMT_SUB,          /* sub-blocks of a group between those of other groups */
     PARTS = SUBS / PART_SUBS
 };
@@ -80,8 +81,8 @@ QK_INLINE lf product(lf d, lf dx, li sum)
 QK_INLINE li direct_sub(const uint8_t *p, const columns *x, int j, int v)
 {
     li sum = start_of(x, 0, j, OFFSET);
-    QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s++)
-        sum = byte_dot(sum, fmt_step(p, s, v), l_dup(x->q[0] + 4 * s));
+    QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
+        sum = direct_steps(sum, p, x->q[0] + 4 * s, s, RUN, v);
     return FMT_SCALED ? l_mul(sum, fmt_scale(p, j, v)) : sum;
 }
 

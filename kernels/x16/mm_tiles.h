@@ -28,6 +28,22 @@ QK_INLINE li l_pairs(li acc, li w, li x)
 }
 #endif
 
+/* Where products of any unsigned byte do (L_RAW), bits need not be moved to the lower end of their byte: a format whose
+ * steps of a sub-block all stand FMT_SHIFT(s) bits too high gives them so, and only the sum is shifted. */
+#ifndef L_RAW
+#define L_RAW 0
+#endif
+#ifdef FMT_SHIFT
+enum { IN_PLACE = L_RAW };
+#else
+#define FMT_SHIFT(s) 0
+enum { IN_PLACE = 0 };
+QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v)
+{
+    return fmt_step(p, s, v);
+}
+#endif
+
 enum {
     UNIT = 256,                                      /* elements */
     UNIT_BLOCKS = UNIT / FMT_ELEMS,
@@ -101,6 +117,16 @@ typedef struct groups {
 QK_INLINE li byte_dot(li acc, li w, li x)
 {
     return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x);
+}
+
+/* The sum of the n steps from s0 on, which are a sub-block, with the bytes at x of one column, straight from the planes. */
+QK_INLINE li direct_steps(li start, const uint8_t *p, const char *x, int s0, int n, int v)
+{
+    const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
+    li sum = shift ? l_set(0) : start;
+    QK_UNROLL for (int s = 0; s < n; s++)
+        sum = byte_dot(sum, shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
+    return shift ? l_add(l_sar(sum, shift), start) : sum;
 }
 
 /* Adds n steps to the sums of R vectors of rows with nc columns, as pairs where they stay below 2^15 so long.

@@ -13,6 +13,7 @@
  *                             whatever the column: |q| < 128
  *   FMT_CENTER                for formats with 8 scales and 8 minimums, otherwise 0
  *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or l_biased)
+ *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  if the format can (mm_tiles.h)
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16
  * for a super-block at p. s, j and i are constants wherever speed matters. */
@@ -54,9 +55,19 @@ QK_INLINE li bit_to(li x, int from, int to)
 }
 
 /* Step s of elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l; planes from `first`. */
+QK_INLINE int two_bits_shift(int s)
+{
+    return s / 8 % 4 * 2;
+}
+
+QK_INLINE li two_bits_in_place(const uint8_t *p, int first, int s, int v)
+{
+    return l_and(plane(p, first + s / 32 * 8 + s % 8, v), l_bytes(3 << two_bits_shift(s)));
+}
+
 QK_INLINE li two_bits(const uint8_t *p, int first, int s, int v)
 {
-    return l_and(l_shr(plane(p, first + s / 32 * 8 + s % 8, v), s / 8 % 4 * 2), l_bytes(3));
+    return l_and(l_shr(plane(p, first + s / 32 * 8 + s % 8, v), two_bits_shift(s)), l_bytes(3));
 }
 
 /* Stands for what a format does not have. */

@@ -5,14 +5,6 @@
 #include "kernels/generic/ops.h"
 #include "kernels/x86/x86.h"
 
-static void set_mm(qk_weight_ops *ops, const char *name, void (*matmul)(const qk_mm *, size_t, size_t))
-{
-    ops->name = name;
-    ops->matmul = matmul;
-}
-
-#define SET_MM(t, type, name) set_mm(&(t)->weight[type], #name, qk_mm_##name)
-
 static void set_sse42(qk_table *t)
 {
     t->level = QK_LEVEL_SSE42;
@@ -20,7 +12,7 @@ static void set_sse42(qk_table *t)
     QK_SET_SUPER_CELLS(t, sse42);
     QK_SET_OPS(t, sse42);
     QK_SET_KV(t, sse42);
-    SET_MM(t, QK_F32, f32_sse42);
+    QK_SET_FLOAT_CELLS(t, sse42);
 }
 
 static void set_avx2(qk_table *t)
@@ -30,9 +22,7 @@ static void set_avx2(qk_table *t)
     QK_SET_SUPER_CELLS(t, avx2);
     QK_SET_OPS(t, avx2);
     QK_SET_KV(t, avx2);
-    SET_MM(t, QK_F32, f32_avx2);
-    SET_MM(t, QK_F16, f16_avx2);
-    SET_MM(t, QK_BF16, bf16_avx2);
+    QK_SET_FLOAT_CELLS(t, avx2);
 }
 
 static void set_avx512(qk_table *t)
@@ -42,9 +32,7 @@ static void set_avx512(qk_table *t)
     QK_SET_SUPER_CELLS(t, avx512);
     QK_SET_OPS(t, avx512);
     QK_SET_KV(t, avx512);
-    SET_MM(t, QK_F32, f32_avx512);
-    SET_MM(t, QK_F16, f16_avx512);
-    SET_MM(t, QK_BF16, bf16_avx512);
+    QK_SET_FLOAT_CELLS(t, avx512);
 }
 
 static void set_avx512vnni(qk_table *t)

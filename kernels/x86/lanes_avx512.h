@@ -38,6 +38,7 @@ QK_INLINE li l_lookup(const void *table, li i)
 
 #ifdef L_VNNI
 enum { L_BIAS = 128 };
+#define L_RAW 1
 QK_INLINE li l_dot(li acc, li w, li x) { return _mm512_dpbusd_epi32(acc, w, x); }
 QK_INLINE li l_biased(li w) { return _mm512_xor_si512(w, _mm512_set1_epi8((char)-128)); }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return _mm512_dpbusd_epi32(acc, w, x); }

@@ -3,14 +3,49 @@
 #ifndef QSF_KERNELS_X86_V_AVX2_H
 #define QSF_KERNELS_X86_V_AVX2_H
 
-#include "kernels/x86/common_avx2.h"
-#include "kernels/generic/ops.h"
+#include <immintrin.h>
 
+#include "kernels/act.h"
+#include "kernels/generic/ops.h"
+#include "kernels/load.h"
+
+#define QK_INLINE static inline __attribute__((always_inline))
 #define QK_FN(name) qk_##name##_avx2
 
 typedef __m256 vf;
 typedef __m256i vi;
-enum { V = 8 };
+enum { V = 8, V_REGISTERS = 16 };
+
+/* All bits set in the first n (0..8) of 8 lanes. */
+QK_INLINE __m256i qk_lanes(size_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* The first n (0..8) floats, then zeros. */
+QK_INLINE __m256 qk_load_some_ps(const float *p, size_t n)
+{
+    return _mm256_maskload_ps(p, qk_lanes(n));
+}
+
+QK_INLINE void qk_store_some_ps(float *p, size_t n, __m256 v)
+{
+    _mm256_maskstore_ps(p, qk_lanes(n), v);
+}
+
+QK_INLINE float qk_sum_ps(__m256 v)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+QK_INLINE float qk_max_ps(__m256 v)
+{
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
 
 /* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return _mm256_loadu_ps(p); }

@@ -14,7 +14,7 @@
 
 typedef __m512 vf;
 typedef __m512i vi;
-enum { V = 16 };
+enum { V = 16, V_REGISTERS = 32 };
 
 QK_INLINE __mmask16 v_lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
 

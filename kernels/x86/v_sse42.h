@@ -15,7 +15,7 @@
 
 typedef __m128 vf;
 typedef __m128i vi;
-enum { V = 4 };
+enum { V = 4, V_REGISTERS = 16 };
 
 QK_INLINE vi v_int(uint32_t a) { return _mm_set1_epi32((int)a); }
 QK_INLINE vi v_bits(vf v) { return _mm_castps_si128(v); }

@@ -12,7 +12,7 @@
 enum {
     SSE42 = 1 << QK_LEVEL_SSE42, AVX2 = 1 << QK_LEVEL_AVX2, AVX512 = 1 << QK_LEVEL_AVX512,
     VNNI = 1 << QK_LEVEL_AVX512VNNI, NEON = 1 << QK_LEVEL_NEON, DOTPROD = 1 << QK_LEVEL_DOTPROD,
-    FLOATS = AVX2 | AVX512 | NEON, ALL = SSE42 | FLOATS,
+    FLOATS = SSE42 | AVX2 | AVX512 | NEON, ALL = FLOATS,
     GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD
 };
 
@@ -21,7 +21,7 @@ static const struct {
     const char *format;
     int rows, x16;
 } weights[QK_TYPE_N] = {
-    [QK_F32] = { "f32", SSE42 | FLOATS, 0 },
+    [QK_F32] = { "f32", FLOATS, 0 },
     [QK_F16] = { "f16", FLOATS, 0 },
     [QK_BF16] = { "bf16", FLOATS, 0 },
     [QK_Q8_0] = { "q8_0", GRID, GRID }, /* also the QSF formats of 8 bits */

@@ -6,46 +6,19 @@
 #include "kernels/load.h"
 #include "kernels/ref/ref.h"
 
-static qk_qsf2 block_at(const uint8_t *w, size_t b)
-{
-    qk_qsf2 blk;
-    memcpy(&blk, w + b * sizeof blk, sizeof blk);
-    return blk;
-}
+typedef qk_qsf2 qsf_block;
 
-static void unpack(const qk_qsf2 *blk, int *q)
+static void unpack(const qsf_block *blk, int *q)
 {
     for (size_t i = 0; i < QK_QSF_BLOCK; i++)
         q[i] = blk->qs[i / 4] >> i % 4 * 2 & 3;
 }
 
-static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b)
-{
-    const qk_col_q8 c = qk_col_q8_at(col, k);
-    const qk_qsf2 blk = block_at(w, 0);
-    const float d = qk_f16_to_f32(blk.d), m = qk_f16_to_f32(blk.m);
-    int q[QK_QSF_BLOCK];
-    unpack(&blk, q);
-    for (size_t s = 2 * b; s < 2 * b + 2; s++) {
-        int isum = 0;
-        for (size_t i = 0; i < QK_BLOCK; i++)
-            isum += q[s % 2 * QK_BLOCK + i] * c.q[s * QK_BLOCK + i];
-        acc += d * c.d[s] * (float)isum;
-        acc += m * c.ds[s];
-    }
-    return acc;
-}
+#include "kernels/ref/qsf_minimum.h"
 
 QK_REF_MATMULS(qsf2, QK_QSF2, add_block)
 
 void qk_dequant_qsf2_ref(const void *w, float *dst, size_t k)
 {
-    for (size_t b = 0; b < k / QK_QSF_BLOCK; b++) {
-        const qk_qsf2 blk = block_at(w, b);
-        const float d = qk_f16_to_f32(blk.d), m = qk_f16_to_f32(blk.m);
-        int q[QK_QSF_BLOCK];
-        unpack(&blk, q);
-        for (int i = 0; i < QK_QSF_BLOCK; i++)
-            *dst++ = d * (float)q[i] + m;
-    }
+    dequant(w, dst, k);
 }

@@ -30,6 +30,7 @@ slow='--temperature 0 --ignore-eos --pin 0 -t 1 -c 2048 --cpu-mask ref'
 # during WAY FAULT WORDS: qsf-run in the middle of a long answer.
 during() {
     cp "$whole" "$model"
+    : >"$work/out" # what the last run left there is no sign of this one
     # shellcheck disable=SC2086
     "$run" $slow --io "$1" -n 2000 -p 'a b c' "$model" >"$work/out" 2>"$work/err" </dev/null &
     pid=$!
@@ -48,6 +49,7 @@ done
 
 # Deleted: the answer goes on as if nothing had happened.
 cp "$whole" "$model"
+: >"$work/out"
 # shellcheck disable=SC2086
 "$run" $slow -n 40 -p 'a b c' "$whole" >"$work/undisturbed" 2>/dev/null </dev/null
 # shellcheck disable=SC2086

@@ -103,7 +103,7 @@ def dress(text, rng, level=1.0, follow=False):
     if text[-1] not in '?.!':
         text += rng.choice(_MARKS)
     elif rng.random() < 0.3:
-        text = text.rstrip('?.!')
+        text = text.rstrip('?.!') or text  # a lone "?" is a question too
     return _wrap(text, rng) if len(text) < 90 and not follow and rng.random() < 0.07 * level else text
 
 

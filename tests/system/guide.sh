@@ -25,6 +25,31 @@ sed -n '1,40s/.*"user", "content": "\([^"\\]*\)".*/\1/p' "$work/a.jsonl" | sort 
 "$generate" -n 300 -s 7 --exclude "$work/held" --check-overlap "$work/held" >"$work/overlap" ||
     { cat "$work/overlap"; fail "questions that were left out are there"; }
 
+# The questions it is judged by: well formed, each answered rightly by its own fact, none of them in the text to train on.
+held="$QSF_SRCDIR/tests/data/guide/heldout.jsonl"
+score="$QSF_SRCDIR/tools/guide/score.py"
+"$generate" --intents "$work/intents.jsonl" -n 10 >/dev/null
+"$score" --check "$work/intents.jsonl" >"$work/set" 2>&1 || { cat "$work/set"; fail "the held-out questions are not well formed"; }
+"$generate" -n 3000 --check-overlap "$held" >"$work/overlap" || { cat "$work/overlap"; fail "held-out questions are trained on"; }
+
+# A set that is wrong is found by line, and so are answers that are wrong or name what does not exist.
+sed 's/"must": \[\["Ctrl-C"\]\]/"must": [["Ctrl-C", "\/nosuch"]]/' "$held" >"$work/bad.jsonl"
+"$score" --held "$work/bad.jsonl" --check "$work/intents.jsonl" 2>"$work/set" && fail "a question that wants an invented command passed"
+grep -q '^bad.jsonl:[0-9]*: must: no command /nosuch' "$work/set" || { cat "$work/set"; fail "the invented command was not named"; }
+sed -n '2s/$/\n/p;2p' "$held" >"$work/bad.jsonl"
+"$score" --held "$work/bad.jsonl" --check "$work/intents.jsonl" 2>"$work/set" && fail "a question that stands twice passed"
+cat >"$work/answers" <<'EOF'
+{"id": "stop-answer.1", "answer": "Press ^C, and the answer stops."}
+{"id": "set-temperature.1", "answer": "Type `/set temp 0.35`."}
+{"id": "set-temperature.2", "answer": "Type `/temp 1.25`."}
+{"id": "save-chat.1", "answer": "Type `/save`, or `/archive --deep` and F9."}
+EOF
+"$score" "$work/answers" >"$work/out" && fail "a low score passed"
+grep -q '^stop-answer.1:\|^set-temperature.1:' "$work/out" && fail "right answers in other words were judged wrong"
+grep -q '^set-temperature.2: lacks /temp 1.2 ' "$work/out" || fail "a wrong value was judged right"
+grep -q '^save-chat.1: invents --deep; invents /archive; invents F9' "$work/out" || fail "invented names were not seen"
+grep -q ' right (2 of [0-9]*), 3 invented names' "$work/out" || { tail -1 "$work/out"; fail "the score is wrong"; }
+
 # A fact that is wrong, and a row without a word of help, are found by file and line.
 cp -R "$QSF_SRCDIR/tools/guide/facts" "$QSF_SRCDIR/tools/guide/lists.txt" "$work/"
 printf '\n[lie]\na: Type `/nosuch` or press F11.\nmust: /nosuch\n' >>"$work/facts/chat.txt"

@@ -14,7 +14,7 @@ _ELSEWHERE = {'Ctrl-A', 'Ctrl-E', 'Ctrl-W', 'Ctrl-Shift'}
 _SAMPLE = 20
 
 
-def _mentions(text, tables):
+def mentions(text, tables):
     """What a text names that the program does not have."""
     slash, options, keys = tables.slash_names, tables.option_names, tables.key_names
     for name in _COMMAND.findall(text):
@@ -43,7 +43,7 @@ def _answers(intent, tables):
         for name in slots(text):
             if name not in MAKERS and name != 'value':
                 yield f'no slot ${name}'
-        yield from _mentions(text, tables)
+        yield from mentions(text, tables)
         for words in intent.must:
             if not any(word.lower() in text.lower() for word in words):
                 yield f'must: {" | ".join(words)} is not in the answer {text[:50]!r}'
@@ -92,7 +92,7 @@ def check_facts(intents, tables, lists, rng, least=14):
         if intent.derived:
             continue
         for _, text, where in intent.q:
-            for wrong in _mentions(text.replace('/$', ''), tables):
+            for wrong in mentions(text.replace('/$', ''), tables):
                 yield f'{where}: [{intent.id}] {wrong}'
         if not intent.must:
             yield f'{intent.where}: [{intent.id}] no must: line, so nobody can judge an answer'

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files of whole distributions (qsf-run --kl-save, --kl-base; docs/QUANTIZATION.md): written front to back, read a piece of a row at a time,
+ * so that neither needs memory for more. Little-endian:
+ *
+ *   u32 rows, u32 vocabulary           rows = scored tokens
+ *   f32 log-probability [rows][vocabulary], natural logarithm
+ *   what they belong to (a file may end before it):
+ *   u8  magic[8] = "QSFDISTR", u32 version = 1, u32 tokens, u32 window, u32 stride, u32 flags, u32 name bytes
+ *   u8  name[name bytes]               of the model file
+ *   i32 id[tokens]                     the whole text, BOS included
+ *
+ * Every byte of a file that is read is untrusted. */
+#ifndef QSF_ENGINE_KLFILE_H
+#define QSF_ENGINE_KLFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/base/file.h"
+
+#define QSF_KL_HEAD  8u   /* bytes before the rows */
+#define QSF_KL_NAME  255u /* longest name */
+#define QSF_KL_PIECE 16384u /* floats handed out, or gathered, at once */
+
+enum { QSF_KL_BOS = 1 }; /* flags: every window begins with BOS */
+
+typedef struct QsfKlAbout {
+    uint32_t n_rows, n_vocab;
+    bool complete;      /* the file says what the rows belong to; else the rest is 0 */
+    uint32_t n_ids, window, stride, flags;
+    char name[QSF_KL_NAME + 1]; /* printable ASCII, whatever stood there */
+} QsfKlAbout;
+
+/* --- reading. One thread. --- */
+typedef struct QsfKlReader {
+    QsfFile file;
+    QsfKlAbout about;
+    uint64_t ids_at;    /* byte offset of the ids, when complete */
+} QsfKlReader;
+
+/* Checks every size against the file's. QSF_E_MODEL names file and byte offset. On failure nothing stays open. */
+int qsf_kl_open(QsfKlReader *r, const char *path, QsfErr *err);
+void qsf_kl_close(QsfKlReader *r); /* a zeroed one is allowed */
+/* Entries [first, first + n) of a row, which must lie in it, to dst. QSF_E_MODEL for what is no log-probability (not
+ * finite, or above 0), QSF_E_RUNTIME when reading fails; both name file and offset. */
+int qsf_kl_read(const QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float *dst, QsfErr *err);
+/* QSF_E_MODEL unless the file holds exactly these ids; fine when it holds none. */
+int qsf_kl_same_ids(const QsfKlReader *r, const int32_t *ids, size_t n, QsfErr *err);
+
+/* --- writing: into a new file beside path, which takes its place only when all is there. One thread. --- */
+typedef struct QsfKlWriter {
+    int fd;             /* -1 = closed */
+    const char *path;   /* the caller's */
+    char *temp;         /* name of the new file */
+    float *piece;       /* (QSF_KL_PIECE) waiting to be written */
+    size_t n;           /* floats in it */
+    uint32_t rows_left;
+    QsfKlAbout about;
+} QsfKlWriter;
+
+/* QSF_E_USAGE when something else than such a file (or an empty one) stands at path: it is not overwritten.
+ * QSF_E_RUNTIME names the file: it cannot be made, or the disk has no room for it. */
+int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, QsfErr *err);
+/* The next row: logits (n_vocab) and qsf_score_log_sum of them. Each entry is the difference in double, rounded to
+ * float32. QSF_E_RUNTIME. */
+int qsf_kl_write_row(QsfKlWriter *w, const float *logits, double log_sum, QsfErr *err);
+/* What the rows belong to, then the rename. about.n_rows rows have been written. QSF_E_RUNTIME: nothing is at path
+ * that was not there before. */
+int qsf_kl_finish(QsfKlWriter *w, const int32_t *ids, QsfErr *err);
+/* Frees all; without a finish the new file is removed. A zeroed one is not allowed, a failed create is. */
+void qsf_kl_discard(QsfKlWriter *w);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Constants that reader and writer of files of distributions share; klfile.h describes the layout. */
+#ifndef QSF_ENGINE_KLFORMAT_H
+#define QSF_ENGINE_KLFORMAT_H
+
+#define QSF_KL_MAGIC   "QSFDISTR"
+#define QSF_KL_VERSION 1u
+#define QSF_KL_ABOUT   32u /* bytes from the magic to the name */
+
+#endif

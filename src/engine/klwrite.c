@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writing a file of distributions: into a new file, which is renamed when it is whole. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "src/engine/klfile.h"
+#include "src/engine/klformat.h"
+
+static int failed(const QsfKlWriter *w, QsfErr *err) {
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", w->path, strerror(errno));
+}
+
+static int write_all(QsfKlWriter *w, const void *bytes, size_t len, QsfErr *err) {
+    for (const char *p = bytes; len > 0;) {
+        ssize_t n = write(w->fd, p, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return failed(w, err);
+        p += n;
+        len -= (size_t)n;
+    }
+    return QSF_OK;
+}
+
+static void put32(unsigned char *p, uint32_t v) {
+    for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> 8 * i);
+}
+
+/* A mistyped name must not cost anybody a model. */
+static int check_place(const char *path, QsfErr *err) {
+    struct stat st;
+    QsfKlReader old;
+    if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0)) return QSF_OK;
+    if (S_ISREG(st.st_mode) && qsf_kl_open(&old, path, NULL) == QSF_OK) {
+        bool ours = old.about.complete;
+        qsf_kl_close(&old);
+        if (ours) return QSF_OK;
+    }
+    return qsf_err_set(err, QSF_E_USAGE, "%s: exists and was not made by --kl-save: not overwritten", path);
+}
+
+static int check_room(const QsfKlWriter *w, QsfErr *err) {
+    struct statvfs v;
+    uint64_t need = QSF_KL_HEAD + (uint64_t)w->about.n_rows * w->about.n_vocab * sizeof(float);
+    if (fstatvfs(w->fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* a file system that does not say */
+    uint64_t room = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
+    if (need <= room) return QSF_OK;
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the distributions of %u tokens take %llu MB, and %llu MB are free there",
+                       w->path, (unsigned)w->about.n_rows, (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
+}
+
+static int make_temp(QsfKlWriter *w, QsfErr *err) {
+    size_t n = strlen(w->path) + sizeof ".XXXXXX";
+    w->temp = malloc(n);
+    w->piece = malloc(QSF_KL_PIECE * sizeof *w->piece);
+    if (w->temp == NULL || w->piece == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", w->path);
+    snprintf(w->temp, n, "%s.XXXXXX", w->path);
+    w->fd = mkstemp(w->temp);
+    if (w->fd < 0) return failed(w, err);
+    mode_t mask = umask(0);
+    umask(mask);
+    return fchmod(w->fd, 0666 & ~mask) == 0 ? QSF_OK : failed(w, err);
+}
+
+int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, QsfErr *err) {
+    unsigned char head[QSF_KL_HEAD];
+    *w = (QsfKlWriter){ .fd = -1, .path = path, .rows_left = about->n_rows, .about = *about };
+    put32(head, about->n_rows);
+    put32(head + 4, about->n_vocab);
+    int rc = check_place(path, err);
+    if (rc == QSF_OK) rc = make_temp(w, err);
+    if (rc == QSF_OK) rc = check_room(w, err);
+    return rc == QSF_OK ? write_all(w, head, sizeof head, err) : rc;
+}
+
+static int flush(QsfKlWriter *w, QsfErr *err) {
+    int rc = write_all(w, w->piece, w->n * sizeof *w->piece, err);
+    w->n = 0;
+    return rc;
+}
+
+int qsf_kl_write_row(QsfKlWriter *w, const float *logits, double log_sum, QsfErr *err) {
+    int rc = QSF_OK;
+    for (uint32_t i = 0; rc == QSF_OK && i < w->about.n_vocab; i++) {
+        w->piece[w->n++] = (float)((double)logits[i] - log_sum);
+        if (w->n == QSF_KL_PIECE) rc = flush(w, err);
+    }
+    w->rows_left--;
+    return rc;
+}
+
+static int write_about(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
+    unsigned char b[QSF_KL_ABOUT] = QSF_KL_MAGIC;
+    const QsfKlAbout *a = &w->about;
+    size_t n_name = strlen(a->name);
+    const uint32_t words[] = { QSF_KL_VERSION, a->n_ids, a->window, a->stride, a->flags, (uint32_t)n_name };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) put32(b + 8 + 4 * i, words[i]);
+    int rc = write_all(w, b, sizeof b, err);
+    if (rc == QSF_OK) rc = write_all(w, a->name, n_name, err);
+    return rc == QSF_OK ? write_all(w, ids, (size_t)a->n_ids * sizeof *ids, err) : rc;
+}
+
+int qsf_kl_finish(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
+    if (w->rows_left != 0)
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %u rows of %s are missing", (unsigned)w->rows_left, w->path);
+    int rc = flush(w, err);
+    if (rc == QSF_OK) rc = write_about(w, ids, err);
+    if (rc != QSF_OK) return rc;
+    int fd = w->fd;
+    w->fd = -1;
+    if (close(fd) != 0 || rename(w->temp, w->path) != 0) {
+        failed(w, err);
+        unlink(w->temp);
+        return QSF_E_RUNTIME;
+    }
+    free(w->temp);
+    w->temp = NULL;
+    return QSF_OK;
+}
+
+void qsf_kl_discard(QsfKlWriter *w) {
+    if (w->fd >= 0) {
+        close(w->fd);
+        unlink(w->temp);
+    }
+    free(w->temp);
+    free(w->piece);
+    *w = (QsfKlWriter){ .fd = -1 };
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Perplexity: how well a model predicts a text, and how far its distributions are from stored ones. */
+#ifndef QSF_ENGINE_PERPLEXITY_H
+#define QSF_ENGINE_PERPLEXITY_H
+
+#include "src/engine/klfile.h"
+#include "src/engine/runtime.h"
+#include "src/sample/score.h"
+
+typedef struct QsfPerplexityResult {
+    size_t n_scored, n_windows;
+    QsfMean nll;             /* -log p of the scored tokens, nats */
+    /* With a base: */
+    QsfMean base_nll, excess;/* the base's, and the difference token by token */
+    QsfMean kl;              /* KL(base || this) of each position, nats */
+    double kl_median, kl_p99, kl_max;
+    size_t same_top;         /* positions at which both find the same token most likely (the lowest id on a tie) */
+} QsfPerplexityResult;
+
+typedef struct QsfPerplexity {
+    QsfRuntime *rt;
+    int32_t *ids;            /* (n) the text; changed while it runs, afterwards as before */
+    size_t n;
+    uint32_t window, stride; /* 2 <= window <= context, 1 <= stride <= window */
+    int32_t bos;             /* stands in place of the first token of every window but the first; -1 = nothing does */
+    QsfKlWriter *save;       /* gets a row per scored token; may be NULL */
+    const QsfKlReader *base; /* rows = scored tokens, vocabulary = the model's; may be NULL */
+    float *kl;               /* (scored tokens) with a base; sorted afterwards */
+    /* After every scored token; window k of result->n_windows. May be NULL. */
+    void (*progress)(void *arg, const QsfPerplexityResult *result, size_t k);
+    void *arg;
+} QsfPerplexity;
+
+/* Forgets what is in the context. Needs memory for one piece of a row, nothing else, however long the text is. The
+ * result depends on the text, the window, the stride and the instruction set only. QSF_E_INTERRUPTED; errors of
+ * qsf_forward_eval, qsf_kl_read and qsf_kl_write_row; QSF_E_MODEL for a row of the base that is no distribution. */
+int qsf_perplexity_run(const QsfPerplexity *p, QsfPerplexityResult *out, QsfErr *err);
+
+#endif

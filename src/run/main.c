@@ -11,7 +11,8 @@
 enum {
     OPT_PROMPT, OPT_MODEL, OPT_SYSTEM, OPT_STOP, OPT_JSON, OPT_VERBOSE, OPT_FAIL_ON_LENGTH, OPT_INTERACTIVE,
     OPT_STATS, OPT_BENCH, OPT_REPEATS, OPT_INSPECT, OPT_PLAN, OPT_TOKENIZE, OPT_DETOKENIZE, OPT_JSONL, OPT_NO_BOS,
-    OPT_NO_SPECIAL, OPT_OVERRIDE_KV, OPT_PARITY, OPT_MAX_KL, OPT_EXACT
+    OPT_NO_SPECIAL, OPT_OVERRIDE_KV, OPT_PARITY, OPT_MAX_KL, OPT_EXACT,
+    OPT_PERPLEXITY, OPT_STRIDE, OPT_KL_SAVE, OPT_KL_BASE
 };
 
 static const QSFCliOption options[] = {
@@ -31,17 +32,22 @@ static const QSFCliOption options[] = {
     {"tokenize", "", 0, NULL, "text on stdin to token ids", OPT_TOKENIZE},
     {"detokenize", "", 0, NULL, "token ids on stdin, a list a line, to JSON strings", OPT_DETOKENIZE},
     {"jsonl", "", 0, NULL, "with --tokenize: a JSON string a line in, a JSON array a line out", OPT_JSONL},
-    {"no-bos", "", 0, NULL, "with --tokenize: add neither BOS nor EOS", OPT_NO_BOS},
-    {"no-special", "", 0, NULL, "with --tokenize: special tokens in the text are text; with --detokenize: hide them", OPT_NO_SPECIAL},
+    {"no-bos", "", 0, NULL, "with --tokenize: add neither BOS nor EOS; with --perplexity: no BOS", OPT_NO_BOS},
+    {"no-special", "", 0, NULL, "with --tokenize and --perplexity: special tokens in the text are text; with --detokenize: hide them", OPT_NO_SPECIAL},
     {"override-kv", "", 0, "KEY=TYPE:VALUE", "replace a metadata value (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV},
     {"parity", "", 0, "DIR", "compare logits with DIR/logits.f32 for DIR/tokens.txt; prints a JSON receipt", OPT_PARITY},
     {"max-kl", "", 0, "F", "with --parity: largest mean KL divergence that passes (default 0.002)", OPT_MAX_KL},
+    {"perplexity", "", 0, "FILE", "mean negative log likelihood and perplexity of a text (- for stdin); -c is the window (512)", OPT_PERPLEXITY},
+    {"stride", "", 0, "N", "with --perplexity: tokens from window to window (default half of it)", OPT_STRIDE},
+    {"kl-save", "", 0, "FILE", "with --perplexity: keep the distributions of all scored tokens in FILE", OPT_KL_SAVE},
+    {"kl-base", "", 0, "FILE", "with --perplexity: compare with the distributions that --kl-save kept in FILE", OPT_KL_BASE},
     {"exact", "", 0, NULL, "float activations and f32 KV cache: judges weights and graph alone", OPT_EXACT},
 };
 
 const QSFCli run_cli = {
     .program = "qsf-run",
     .usage = "Usage: qsf-run [options] MODEL\n"
+             "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
              "       qsf-run --parity DIR [MODEL]\n",
     .summary = "Answers one prompt with a model that may be bigger than the RAM it is given. The answer goes\n"
                "to stdout, everything else to stderr.",
@@ -54,7 +60,7 @@ const QSFCli run_cli = {
 
 static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
     if (o->mode_set && o->mode != mode) {
-        snprintf(err, cap, "only one of --bench, --parity, --tokenize, --detokenize, --inspect, --plan, --interactive");
+        snprintf(err, cap, "only one of --bench, --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --interactive");
         return QSF_EXIT_USAGE;
     }
     o->mode = mode;
@@ -105,6 +111,10 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_NO_SPECIAL: o->no_special = true; return 0;
     case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
     case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
+    case OPT_PERPLEXITY: o->perplexity = value; return set_mode(o, RUN_PERPLEXITY, err, cap);
+    case OPT_STRIDE: o->stride = value; return 0;
+    case OPT_KL_SAVE: o->kl_save = value; return 0;
+    case OPT_KL_BASE: o->kl_base = value; return 0;
     case OPT_MAX_KL: return parse_max_kl(o, value, err, cap);
     case OPT_EXACT: o->exact = true; return 0;
     default: return QSF_EXIT_USAGE;
@@ -115,17 +125,19 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
 static int check_combination(const RunOptions *o) {
     const struct { bool bad; const char *what; } rules[] = {
         {o->jsonl && o->mode != RUN_TOKENIZE, "--jsonl goes with --tokenize"},
-        {o->no_bos && o->mode != RUN_TOKENIZE, "--no-bos goes with --tokenize"},
-        {o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE, "--no-special goes with --tokenize and --detokenize"},
+        {o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos goes with --tokenize and --perplexity"},
+        {o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special goes with --tokenize, --detokenize and --perplexity"},
         {o->repeats && o->mode != RUN_BENCH, "--repeats goes with --bench"},
         {o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl goes with --parity"},
+        {(o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base go with --perplexity"},
+        {o->kl_save && o->kl_base, "--kl-save and --kl-base do not go together: save with one model, compare with another"},
         {o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length goes with a prompt"},
         {o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats goes with a prompt or --bench"},
         {o->n_stop && o->mode != RUN_GENERATE, "--stop goes with a prompt"},
         {o->system && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--system goes with a prompt"},
-        {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--prompt goes with neither --parity, --tokenize, --detokenize, --inspect, --plan nor --interactive"},
+        {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--prompt goes with neither --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan nor --interactive"},
         {o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_INTERACTIVE), "--exact needs a mode that computes"},
-        {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_INTERACTIVE), "--json goes with a prompt, --bench, --inspect or --plan (--tokenize has --jsonl)"},
+        {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_INTERACTIVE), "--json goes with a prompt, --bench, --perplexity, --inspect or --plan (--tokenize has --jsonl)"},
         {o->n_overrides && o->mode == RUN_INTERACTIVE, "--override-kv does not go with --interactive"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -179,6 +191,7 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
     case RUN_GENERATE: return run_generate(o);
     case RUN_BENCH: return run_bench(o);
     case RUN_PARITY: return run_parity(o);
+    case RUN_PERPLEXITY: return run_perplexity(o);
     case RUN_TOKENIZE: return run_tokenize(o);
     case RUN_DETOKENIZE: return run_detokenize(o);
     case RUN_INSPECT: return run_inspect(o);

@@ -15,7 +15,7 @@
 #define RUN_MAX_LIST 64
 
 typedef enum RunMode {
-    RUN_GENERATE, RUN_BENCH, RUN_PARITY, RUN_TOKENIZE, RUN_DETOKENIZE, RUN_INSPECT, RUN_PLAN, RUN_INTERACTIVE
+    RUN_GENERATE, RUN_BENCH, RUN_PARITY, RUN_PERPLEXITY, RUN_TOKENIZE, RUN_DETOKENIZE, RUN_INSPECT, RUN_PLAN, RUN_INTERACTIVE
 } RunMode;
 
 typedef struct RunOptions {
@@ -27,6 +27,8 @@ typedef struct RunOptions {
     const char *prompt;            /* -p; NULL = not given. With --bench: prompt tokens */
     const char *system;
     const char *parity_dir;
+    const char *perplexity;        /* the text; "-" = stdin */
+    const char *stride, *kl_save, *kl_base;
     const char *stop[RUN_MAX_LIST];
     size_t n_stop;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
@@ -42,6 +44,7 @@ extern const QSFCli run_cli;
 int run_generate(const RunOptions *o);
 int run_bench(const RunOptions *o);
 int run_parity(const RunOptions *o);
+int run_perplexity(const RunOptions *o);
 int run_tokenize(const RunOptions *o);
 int run_detokenize(const RunOptions *o);
 int run_inspect(const RunOptions *o);

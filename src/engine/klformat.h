@@ -5,6 +5,7 @@
 
 #define QSF_KL_MAGIC   "QSFDISTR"
 #define QSF_KL_VERSION 1u
+#define QSF_KL_WINDOW  16777216u /* longest context that --ctx takes */
 #define QSF_KL_ABOUT   32u /* bytes from the magic to the name */
 
 #endif

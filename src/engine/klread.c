@@ -58,7 +58,7 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     a->flags = le32(b + 24);
     uint32_t n_name = le32(b + 28);
     if (a->n_ids <= a->n_rows) return damaged(r, at + 12, "more scored tokens than the text can have", err);
-    if (a->window < 2 || a->window > INT32_MAX) return damaged(r, at + 16, "a window that cannot be", err);
+    if (a->window < 2 || a->window > QSF_KL_WINDOW) return damaged(r, at + 16, "a window that cannot be", err);
     if (a->stride < 1 || a->stride > a->window) return damaged(r, at + 20, "a stride that cannot be", err);
     if (n_name > QSF_KL_NAME) return damaged(r, at + 28, "a name that is too long", err);
     r->ids_at = at + sizeof b + n_name;

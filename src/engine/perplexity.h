@@ -21,7 +21,7 @@ typedef struct QsfPerplexity {
     QsfRuntime *rt;
     int32_t *ids;            /* (n) the text; changed while it runs, afterwards as before */
     size_t n;
-    uint32_t window, stride; /* 2 <= window <= context, 1 <= stride <= window */
+    uint32_t window, stride; /* 2 <= window, 1 <= stride <= window; min(window, n) <= context */
     int32_t bos;             /* stands in place of the first token of every window but the first; -1 = nothing does */
     QsfKlWriter *save;       /* gets a row per scored token; may be NULL */
     const QsfKlReader *base; /* rows = scored tokens, vocabulary = the model's; may be NULL */

@@ -74,7 +74,8 @@ static int check_windows(const RunPerplexity *m, QsfErr *err) {
 static int choose_windows(RunPerplexity *m, QsfErr *err) {
     uint32_t ctx = qsf_forward_ctx(m->rt.fwd), train = m->rt.model.hp.n_ctx_train;
     m->p.window = ctx;
-    if (!m->window_given && !m->reader.about.complete && train && train < ctx) m->p.window = train;
+    if (!m->window_given && m->reader.about.complete) m->p.window = m->reader.about.window;
+    else if (!m->window_given && train && train < ctx) m->p.window = train;
     m->p.stride = m->stride ? m->stride : m->reader.about.complete ? m->reader.about.stride : m->p.window / 2;
     bool bos = !m->o->no_bos && qsf_tokenizer_adds_bos(m->rt.tok);
     m->p.bos = bos ? qsf_tokenizer_bos(m->rt.tok) : -1;
@@ -144,8 +145,10 @@ static int with_text(RunPerplexity *m, QsfStrbuf *text) {
     QsfRuntimeOptions ro = run_runtime_options(m->o);
     const QsfKlAbout *a = &m->reader.about;
     m->window_given = ro.settings.ctx != 0;
-    /* The window is part of the result: it may not depend on what the budget leaves for a context. */
-    if (!m->window_given) ro.settings.ctx = a->complete ? a->window : DEFAULT_WINDOW;
+    /* The window is part of the result: it may not depend on what the budget leaves for a context. One that is longer
+     * than the text needs no more context than that, whatever a base says. */
+    uint32_t saved = a->window < a->n_ids ? a->window : a->n_ids;
+    if (!m->window_given) ro.settings.ctx = a->complete ? saved : DEFAULT_WINDOW;
     ro.transcript_bytes = (uint64_t)text->len * BYTES_PER_BYTE + OWN_BYTES;
     int rc = run_open(&m->rt, m->o, &ro);
     if (rc) return rc;

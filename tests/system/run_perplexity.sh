@@ -89,6 +89,12 @@ done
 grep -q '"base": "tiny.gguf"' "$work/out" || fail "the base has no name"
 expect 0 '' $ppl "$text" --kl-base "$base" "$tiny"
 grep -q '^mean KL ' "$work/out" || { cat "$work/out"; fail "no mean KL"; }
+# a window that is longer than the text asks for no memory, whatever the file says
+expect 0 '' $ppl "$text" -c 512 --exact --kl-save "$work/wide.kl" "$tiny"
+at=$(($(wc -c <"$work/wide.kl") - n * 4 - 9 - 16))
+{ head -c $at "$work/wide.kl"; printf '\000\000\000\001'; tail -c +$((at + 5)) "$work/wide.kl"; } >"$work/huge.kl"
+expect 0 '' $ppl "$text" --json --kl-base "$work/huge.kl" "$tiny"
+[ "$(number window) $(number tokens)" = "16777216 $((n - 1))" ] || { cat "$work/out"; fail "not the window of the file"; }
 cp "$base" "$work/first"
 expect 0 '' $ppl "$text" -c 64 --stride 24 --exact -t 1 --pin 0 --kl-save "$base" "$tiny"
 cmp -s "$base" "$work/first" || fail "the same distributions are not the same file"

@@ -29,14 +29,17 @@ static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed)
     float y[MV_GROUPS * QK_GROUP];
     lf acc[MV_GROUPS][NV];
     const source s = source_at(m, r, r + n, packed);
-    groups w = { .n = (n + QK_GROUP - 1) / QK_GROUP, .stride = QK_GROUP * m->row_bytes, .ahead = packed ? AHEAD : 0 };
+    groups w = { .n = (n + QK_GROUP - 1) / QK_GROUP, .stride = QK_GROUP * m->row_bytes };
     for (size_t g = 0; g < w.n; g++)
         for (int v = 0; v < NV; v++)
             acc[g][v] = l_zerof();
     for (size_t u = 0; u * UNIT < m->k; u++) {
         const columns x = columns_at(m, c, u, 1);
-        w.p = unit_at(&s, u, blocks_of(m, u), scratch);
-        mv_unit(acc, &w, &x, blocks_of(m, u));
+        const size_t blocks = blocks_of(m, u);
+        w.p = unit_at(&s, u, blocks, scratch);
+        if (packed) /* behind the last unit: the first one of the groups that come next */
+            w.ahead = (u + 1) * UNIT < m->k ? AHEAD : blocks * GROUP_BLOCK + (w.n - 1) * w.stride;
+        mv_unit(acc, &w, &x, blocks);
     }
     for (size_t g = 0; g < w.n; g++)
         for (int v = 0; v < NV; v++)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guide's network in PyTorch (1.13 or newer): what GGUF calls architecture llama, with tied embeddings."""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+EPS = 1e-5
+ROPE_BASE = 10000.0
+BLOCK = 128
+FUSED = hasattr(F, 'scaled_dot_product_attention')
+
+
+def rope_table(n, head):
+    """exp(i * position * frequency), (n, head / 2): element pairs (2j, 2j+1) are turned together, as GGUF's llama does."""
+    f = ROPE_BASE ** (-torch.arange(0, head, 2, dtype=torch.float64) / head)
+    angle = torch.outer(torch.arange(n, dtype=torch.float64), f)
+    return torch.polar(torch.ones_like(angle), angle).to(torch.complex64)
+
+
+def turn(x, table):
+    """RoPE; x: (batch, positions, heads, head)."""
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * table[:, None]).flatten(-2).to(x.dtype)
+
+
+class Norm(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        x = x.float()
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS) * self.weight
+
+
+class Layer(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        dim, self.heads, self.kv = shape['dim'], shape['heads'], shape['kv_heads']
+        self.head = dim // self.heads
+        self.attn_norm, self.ffn_norm = Norm(dim), Norm(dim)
+        self.qkv = nn.Linear(dim, dim + 2 * self.kv * self.head, bias=False)  # three matrices in one product
+        self.out = nn.Linear(dim, dim, bias=False)
+        self.gate_up = nn.Linear(dim, 2 * shape['ffn'], bias=False)
+        self.down = nn.Linear(shape['ffn'], dim, bias=False)
+
+    def attend(self, x, table, mask):
+        b, n, dim = x.shape
+        q, k, v = self.qkv(x).split((dim, self.kv * self.head, self.kv * self.head), -1)
+        q = turn(q.reshape(b, n, self.heads, self.head), table).transpose(1, 2)
+        k = turn(k.reshape(b, n, self.kv, self.head), table).transpose(1, 2)
+        v = v.reshape(b, n, self.kv, self.head).transpose(1, 2)
+        if FUSED and q.is_cuda:
+            k, v = (t.repeat_interleave(self.heads // self.kv, 1) for t in (k, v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            k = k.transpose(-1, -2) * (1 / math.sqrt(self.head))
+            # In blocks of positions, so that most of what lies behind a position is never computed.
+            y = torch.cat([self.block(q[:, :, i:i + BLOCK], k, v, mask, i) for i in range(0, n, BLOCK)], 2)
+        return self.out(y.transpose(1, 2).reshape(b, n, dim))
+
+    def block(self, q, k, v, mask, first):
+        """What the positions from first on see. Heads that share a key go through one product."""
+        b, _, n, _ = q.shape
+        share, end = self.heads // self.kv, first + n
+        score = q.reshape(b, self.kv, share * n, self.head) @ k[..., :end]
+        score = (score.view(b, self.kv, share, n, end) + mask[first:end, :end]).softmax(-1)
+        return (score.view(b, self.kv, share * n, end) @ v[:, :, :end]).view(b, self.heads, n, self.head)
+
+    def feed(self, x):
+        gate, up = self.gate_up(x).chunk(2, -1)
+        return self.down(F.silu(gate) * up)
+
+
+class Guide(nn.Module):
+    def __init__(self, shape, dropout=0.0):
+        super().__init__()
+        self.shape, self.dropout, self.pool = shape, dropout, None
+        self.embed = nn.Embedding(shape['vocab'], shape['dim'])
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape['layers']))
+        self.norm = Norm(shape['dim'])
+        n = shape['context']
+        self.register_buffer('table', rope_table(n, shape['dim'] // shape['heads']), persistent=False)
+        self.register_buffer('mask', torch.full((n, n), float('-inf')).triu(1), persistent=False)
+        for name, p in self.named_parameters():
+            if p.dim() > 1:  # what adds to the residual stream starts smaller, the more layers the smaller
+                deep = name.endswith(('out.weight', 'down.weight'))
+                nn.init.normal_(p, std=0.02 / (math.sqrt(2 * shape['layers']) if deep else 1))
+
+    def drop(self, x):
+        """Dropout. Random numbers are dear on a CPU: a pool is drawn once a step, and each use begins elsewhere in it."""
+        if not self.dropout or not self.training:
+            return x
+        size = x.numel()
+        if self.pool is None or self.pool.numel() < 2 * size:
+            self.pool = (torch.rand(2 * size, device=x.device) >= self.dropout).to(x.dtype) / (1 - self.dropout)
+        first = int(torch.randint(size, (1,)))
+        return x * self.pool[first:first + size].view_as(x)
+
+    def forward(self, ids):
+        """(batch, positions) -> hidden states behind the last norm."""
+        n = ids.shape[1]
+        table, mask = self.table[:n], self.mask[:n, :n]
+        self.pool = None
+        x = self.drop(self.embed(ids))
+        for layer in self.layers:
+            x = x + self.drop(layer.attend(layer.attn_norm(x), table, mask))
+            x = x + self.drop(layer.feed(layer.ffn_norm(x)))
+        return self.norm(x)
+
+    def logits(self, hidden):
+        return F.linear(hidden, self.embed.weight)
+
+    def tensor(self, name):
+        """The tensor that GGUF calls name."""
+        if name == 'token_embd.weight':
+            return self.embed.weight
+        if name == 'output_norm.weight':
+            return self.norm.weight
+        _, i, part, _ = name.split('.')
+        layer = self.layers[int(i)]
+        kv = layer.kv * layer.head
+        if part in ('attn_q', 'attn_k', 'attn_v'):
+            q, k, v = layer.qkv.weight.split((layer.qkv.weight.shape[1], kv, kv))
+            return {'attn_q': q, 'attn_k': k, 'attn_v': v}[part]
+        if part in ('ffn_gate', 'ffn_up'):
+            return layer.gate_up.weight.chunk(2)[part == 'ffn_up']
+        return {'attn_norm': layer.attn_norm, 'ffn_norm': layer.ffn_norm, 'attn_output': layer.out,
+                'ffn_down': layer.down}[part].weight
+
+
+@torch.no_grad()
+def greedy(model, ids, stop, most=256):
+    """The most likely answer to ids, token by token, without a cache: for checks, not for speed."""
+    out, dev = [], next(model.parameters()).device
+    while len(out) < most and len(ids) + len(out) < model.shape['context']:
+        hidden = model(torch.tensor([ids + out], device=dev))
+        best = int(model.logits(hidden[0, -1]).argmax())
+        if best == stop:
+            break
+        out.append(best)
+    return out

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What the guide's trainer writes is what the engine reads: the same ids for the same text, and files that load and
+# answer. Where PyTorch is, a few steps of training too: stopped and resumed, they end as if never stopped.
+. "$(dirname "$0")/lib.sh"
+have python3 || skip "no python3: the guide's trainer was not checked"
+tools="$QSF_SRCDIR/tools/guide"
+"$tools/generate" -n 300 -s 3 -o "$work/text.jsonl" || fail "no text to train on"
+
+# Vocabulary and random weights, Q8_0 and f16, without PyTorch.
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" "$QSF_BUILDDIR/qsf-run" <<'EOF' || fail "vocabulary or model file"
+import json, random, sys
+tools, work, program = sys.argv[1:]
+sys.path.insert(0, tools)
+from trainlib import bpe, engine, export, gguf
+rng = random.Random(1)
+dialogues = [json.loads(line)['messages'] for line in open(work + '/text.jsonl')]
+texts = [m['content'] for d in dialogues for m in d]
+merges = bpe.learn(texts, 768)
+assert merges == bpe.learn(texts, 768) and len(merges) == 768 - 256 - 3, len(merges)
+tok = bpe.Tokenizer(merges, 768)
+shape = dict(dim=256, layers=1, heads=4, kv_heads=2, ffn=256, vocab=768, context=256)
+size = {n: s[0] * (s[1] if len(s) > 1 else 1) for n, s in export.shapes(shape)}
+for name, kind in ('f16', gguf.F16), ('q8_0', gguf.Q8_0):
+    export.write(f'{work}/{name}.gguf', kind, shape, tok, lambda n: [rng.gauss(0, 0.1) for _ in range(size[n])])
+letters = [chr(c) for c in range(127)] + list(" \n\t'") * 12 + ["'s", "'LL", '<|im_end|>', '  ', '17', '/x']
+texts += [''.join(rng.choices(letters, k=rng.randrange(40))) for _ in range(2000)]
+for text, ids in zip(texts, engine.tokenize(program, work + '/f16.gguf', texts)):
+    assert ids == tok.encode(text), (text, ids, tok.encode(text))
+    assert tok.decode(ids) == text
+ids, said = tok.dialogue([{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'Hello.'}])
+written = [i for i, s in zip(ids, said) if s]
+assert tok.decode(written) == 'Hello.' and written[-1] == tok.special[bpe.STOP], written
+assert gguf.q8_0([1.0, -2.0] + [0.0] * 30)[2:5] == bytes([64, 129, 0])
+# A turn before the last one goes through the engine as through the trainer.
+plain = engine.answer(program, work + '/f16.gguf', dialogues[0][:1], 8)
+after = engine.answer(program, work + '/f16.gguf', [*dialogues[0][:2], dialogues[0][0]], 8)
+assert isinstance(plain, str) and isinstance(after, str)
+EOF
+for kind in f16 q8_0; do
+    "$QSF_BUILDDIR/qsf-run" --inspect "$work/$kind.gguf" >"$work/inspect" 2>&1 || { cat "$work/inspect"; fail "$kind does not open"; }
+    "$QSF_BUILDDIR/qsf-run" --temperature 0 -n 8 -p hello "$work/$kind.gguf" >/dev/null 2>"$work/err" ||
+        { cat "$work/err"; fail "$kind does not answer"; }
+done
+
+torch=
+for p in python3 /usr/bin/python3; do "$p" -c 'import torch' 2>/dev/null && torch=yes; done
+if [ -z "$torch" ]; then
+    echo "skip: no PyTorch: training itself was not checked"
+    [ $bad = 0 ] && exit 77
+    finish
+fi
+train() {
+    out=$1 && shift
+    "$tools/train" "$work/text.jsonl" -o "$work/$out" --threads 1 --device cpu --set shape.layers=1 --set shape.vocab=512 \
+        --set shape.ffn=256 --set batch_tokens=512 --set epochs=1 --set ema=0.9 --set validation=8 "$@" >"$work/log" 2>&1
+}
+# 16 dialogues are a handful of steps, even with the plainest BLAS.
+sed -n '1,16p' "$work/text.jsonl" >"$work/few" && mv "$work/few" "$work/text.jsonl"
+train whole || { cat "$work/log"; fail "training failed"; }
+train parts --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
+train parts --resume || { cat "$work/log"; fail "training did not go on"; }
+cmp "$work/whole/guide-f16.gguf" "$work/parts/guide-f16.gguf" || fail "a resumed run ends with other weights"
+sed -n '1,3p' "$work/text.jsonl" | sed 's/, {"role": "assistant".*/], "id": 1}/' >"$work/ask"
+"$tools/evaluate" "$work/whole/guide-f16.gguf" -b "$QSF_BUILDDIR" --questions "$work/ask" \
+    --parity "$work/whole/checkpoint.pt" -n 3 --most 12 >"$work/parity" 2>&1 || { cat "$work/parity"; fail "engine and PyTorch differ"; }
+finish

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PyTorch against the engine, for a checkpoint and the f16 file made of it: tokens, logits, greedy answers."""
+import json
+import tempfile
+from array import array
+from pathlib import Path
+
+import torch
+
+from . import bpe, engine, loop
+from .model import Guide, greedy
+
+
+def load(checkpoint):
+    """(model in float32, its weights those of the f16 file, tokenizer)."""
+    state = loop.load(checkpoint)
+    shape = state['recipe']['shape']
+    model = Guide(shape)
+    model.load_state_dict(state['model'])
+    with torch.no_grad():
+        for p, m in zip(model.parameters(), state['mean'] or model.parameters()):
+            p.copy_(m.half().float() if p.dim() > 1 else m)
+    return model.eval(), bpe.Tokenizer(state['merges'], shape['vocab'])
+
+
+@torch.no_grad()
+def logits(model, ids):
+    return model.logits(model(torch.tensor([ids]))[0])
+
+
+def compare(program, checkpoint, gguf, dialogues, most, out):
+    """Prints what differs; the number of dialogues whose answer does. The engine computes with float activations."""
+    model, tok = load(checkpoint)
+    texts = [m['content'] for d in dialogues for m in d]
+    same = [tok.encode(t) == ids for t, ids in zip(texts, engine.tokenize(program, gguf, texts))]
+    print(f'tokens: {sum(same)} of {len(same)} texts equal', file=out)
+    joined = [i for d in dialogues for i in tok.dialogue(d, ask=True)[0]][:model.shape['context']]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / 'tokens.txt').write_text(' '.join(map(str, joined)) + '\n')
+        (Path(folder) / 'logits.f32').write_bytes(array('f', logits(model, joined).flatten().tolist()).tobytes())
+        receipt = json.loads(engine.call([program, '--exact', '--max-kl', '1', '--parity', folder, str(gguf)]))
+    print('logits: ' + ', '.join(f'{k} {receipt[k]}' for k in ('tokens', 'min_cosine', 'mean_kl', 'argmax_match')), file=out)
+    wrong = 0
+    for d in dialogues:
+        ours = tok.decode(greedy(model, tok.dialogue(d, ask=True)[0], tok.special[bpe.STOP], most))
+        theirs = engine.answer(program, gguf, d, most, ['--exact'])
+        if ours.rstrip('\n') != theirs:
+            wrong += 1
+            print(f'differs: {d[-1]["content"]}\n  PyTorch: {ours}\n  engine:  {theirs}', file=out)
+    print(f'answers: {len(dialogues) - wrong} of {len(dialogues)} equal', file=out)
+    return wrong + len(same) - sum(same)

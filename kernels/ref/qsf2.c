@@ -14,7 +14,7 @@ static void unpack(const qsf_block *blk, int *q)
         q[i] = blk->qs[i / 4] >> i % 4 * 2 & 3;
 }
 
-#include "kernels/ref/qsf_minimum.h"
+#include "kernels/generic/qsf_minimum.h"
 
 QK_REF_MATMULS(qsf2, QK_QSF2, add_block)
 

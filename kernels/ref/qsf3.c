@@ -18,7 +18,7 @@ static void unpack(const qsf_block *blk, int *q)
     }
 }
 
-#include "kernels/ref/qsf_minimum.h"
+#include "kernels/generic/qsf_minimum.h"
 
 QK_REF_MATMULS(qsf3, QK_QSF3, add_block)
 

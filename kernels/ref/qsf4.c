@@ -14,7 +14,7 @@ static void unpack(const qsf_block *blk, int *q)
         q[i] = blk->qs[i / 2] >> i % 2 * 4 & 15;
 }
 
-#include "kernels/ref/qsf_minimum.h"
+#include "kernels/generic/qsf_minimum.h"
 
 QK_REF_MATMULS(qsf4, QK_QSF4, add_block)
 

@@ -2,8 +2,8 @@
 /* The QSF formats with x = d * q + m and blocks of 64. The including file has defined
  *   qsf_block                                  the struct of a block, with d and m
  *   void unpack(const qsf_block *, int q[QK_QSF_BLOCK]) */
-#ifndef QSF_KERNELS_REF_QSF_MINIMUM_H
-#define QSF_KERNELS_REF_QSF_MINIMUM_H
+#ifndef QSF_KERNELS_GENERIC_QSF_MINIMUM_H
+#define QSF_KERNELS_GENERIC_QSF_MINIMUM_H
 
 static qsf_block block_at(const uint8_t *w, size_t b)
 {

@@ -205,12 +205,13 @@ endif
 # for the sanitizers, which need a dynamic loader, and cannot look for leaks there.
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_CFLAGS ?= $(if $(SAN),-O1 -g -fsanitize=address$(comma)undefined -fno-sanitize-recover=all,-O2 -g)
+ARM_KERNEL_OPT ?= $(if $(SAN),,-O3)
 ARM_LDFLAGS ?= $(if $(SAN),,-static)
 ARM_QEMU ?= qemu-aarch64-static
 arm_dir := $(if $(SAN),arm/san,arm)
 arm_build = checkkern=$(arm_dir)/checkkern O=$(arm_dir)/obj ARCH=arm CC='$(ARM_CC)' CFLAGS='$(ARM_CFLAGS)' \
             LDFLAGS='$(ARM_LDFLAGS)' CPPFLAGS= EXTRA_CFLAGS= EXTRA_LDFLAGS= LIB_CFLAGS= CMOCKA_CFLAGS= \
-            KERNEL_OPT=$(if $(SAN),,-O3) SAN=
+            KERNEL_OPT='$(ARM_KERNEL_OPT)' SAN=
 arm_lacks = $(shell command -v $(ARM_QEMU) >/dev/null || echo '$(ARM_QEMU)'; \
     echo 'int main(void) { return 0; }' | $(ARM_CC) $(ARM_LDFLAGS) -x c -o /dev/null - 2>/dev/null || echo '$(ARM_CC)')
 check-arm: export ARM_QEMU := $(ARM_QEMU)

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/model.sh"
 big_model
 steps=40 long=2000 less=2 # what a process holds before it plans differs by a MB from run to run
+[ -z "${QSF_TEST_QUICK-}" ] || steps=6 long=200
 if [ -n "${QSF_SAN-}" ]; then
     echo "skip: peak memory is not compared in a sanitizer build"
     steps=4 long=100 less=8

@@ -4,6 +4,7 @@
 # be made from them: enough of it, the same for the same seed, without the questions it is judged by.
 . "$(dirname "$0")/lib.sh"
 have python3 || skip "no python3: the facts of the built-in guide were not checked"
+[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 [ -z "${QSF_SAN-}" ] || skip "Python alone: nothing here for the sanitizers"
 generate="$QSF_SRCDIR/tools/guide/generate"
 

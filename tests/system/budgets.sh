@@ -41,6 +41,11 @@ for i in $(seq 0 $((steps - 1))); do
     ask "$(awk -v a="$least" -v b=$((2 * big_mb)) -v t="$i" -v n=$((steps - 1)) 'BEGIN { printf "%.0f", a * (b / a) ^ (t / n) }')" "$short"
 done
 
+if [ -n "${QSF_SAN-}" ] && [ -n "${QSF_TEST_QUICK-}" ]; then
+    echo "skip: QSF_TEST_QUICK leaves out other ways and long prompts in a sanitizer build"
+    finish
+fi
+
 # Other ways, at a budget that pins some.
 middle=$((big_mb * 45 / 100))
 for way in "--io uring --direct on" "--io uring --direct off" "--io pread --direct on --slots 1" "--io pread --direct off --slots 2" \

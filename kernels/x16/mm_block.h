@@ -27,7 +27,7 @@ enum {
     BLOCK_STEPS = FMT_ELEMS / 4
 };
 
-static void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
+QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
 {
     const size_t at = b * BLOCK_BYTES;
     fmt_pack(dst, row, at);
@@ -104,7 +104,7 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
         for (size_t g = 0; g < w->n; g++) {
             const uint8_t *p = w->p + g * w->stride + b * GROUP_BLOCK;
             L_HIDE(col.q[0]);
-            for (int i = 0; i < GROUP_BLOCK; i += 64)
+            for (int i = 0; w->ahead && i < GROUP_BLOCK; i += 64)
                 l_prefetch(p + w->ahead + i);
             for (int v = 0; v < NV; v++)
                 acc[g][v] = direct_block(acc[g][v], p, &col, b, v);

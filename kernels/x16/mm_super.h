@@ -22,7 +22,7 @@ enum {
 };
 
 /* The last planes come twice rather than reading further. */
-static void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
+QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
 {
     const size_t at = b * BLOCK_BYTES;
     for (size_t n = 0; n < FMT_PLANES; n += 4) {
@@ -105,7 +105,7 @@ QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int
     for (size_t g = 0; g < w->n; g++) {
         const uint8_t *p = w->p + g * w->stride;
         L_HIDE(col.q[0]);
-        for (int at = GROUP_BLOCK / 64 * i / PARTS; at < GROUP_BLOCK / 64 * (i + 1) / PARTS; at++)
+        for (int at = GROUP_BLOCK / 64 * i / PARTS; w->ahead && at < GROUP_BLOCK / 64 * (i + 1) / PARTS; at++)
             l_prefetch(p + w->ahead + 64 * at);
         for (int v = 0; v < NV; v++) {
             li part = i == 0 ? l_set(0) : sum[g][v];

@@ -82,11 +82,11 @@ static source source_at(const qk_mm *m, size_t r, size_t row1, int packed)
 }
 
 /* Block b of 16 rows, as x16.h orders it. */
-static void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b);
+QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b);
 
-static void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
+QK_INLINE void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
 {
-    for (size_t r = 0; r < QK_GROUP; r++)
+    QK_UNROLL for (size_t r = 0; r < QK_GROUP; r++)
         memcpy(dst + 2 * r, row[r] + at, 2);
 }
 
@@ -109,7 +109,7 @@ QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *s
 typedef struct groups {
     const uint8_t *p;
     size_t stride, n;                  /* bytes from one to the next, how many */
-    size_t ahead;                      /* bytes to what is prefetched */
+    size_t ahead;                      /* bytes to what is prefetched; 0: nothing, as for rows just packed */
 } groups;
 
 /* ---- products ---- */

@@ -251,6 +251,7 @@ fuzz-programs: $(fuzz_bin)
 INSTALL ?= install
 man_pages := $(call find,man/*.[15])
 templates := $(call find,templates/*)
+models := $(call find,models/*.gguf)
 headers := $(call find,include/qsf.h include/qsf_engine.h)
 D = $(DESTDIR)
 install_to = $(if $(strip $2),$(INSTALL) -d $D$3 && $(INSTALL) -m $1 $2 $D$3)
@@ -265,6 +266,7 @@ install: all
 	$(call install_to,644,$(addprefix $S/,$(filter %.1,$(man_pages))),$(mandir)/man1)
 	$(call install_to,644,$(addprefix $S/,$(filter %.5,$(man_pages))),$(mandir)/man5)
 	$(call install_to,644,$(addprefix $S/,$(templates)),$(datadir)/qsf/templates)
+	$(call install_to,644,$(addprefix $S/,$(models)),$(datadir)/qsf/models)
 
 install-strip: install
 	$(if $(programs),$(STRIP) $(addprefix $D$(bindir)/,$(programs)))
@@ -273,8 +275,8 @@ uninstall:
 	rm -f $(addprefix $D$(bindir)/,$(programs)) $D$(libdir)/libqsf.a $D$(libdir)/pkgconfig/qsf.pc \
 	    $(addprefix $D$(includedir)/,$(notdir $(headers))) \
 	    $(foreach p,$(man_pages),$D$(mandir)/man$(patsubst .%,%,$(suffix $p))/$(notdir $p)) \
-	    $(addprefix $D$(datadir)/qsf/,$(templates))
-	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf 2>/dev/null || true
+	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models))
+	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
 
 # ---- dist
 
@@ -309,4 +311,4 @@ clean:
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true
 	rm -rf distcheck corpus config.mk config.h config.log config.stamp qsf.pc qsf-*.tar.gz
-	@test '$S' = . || { test ! -L templates || rm -f templates; rm -f Makefile; }
+	@test '$S' = . || { for d in templates models; do test ! -L $$d || rm -f $$d; done; rm -f Makefile; }

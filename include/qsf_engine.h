@@ -215,6 +215,11 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 /* Model facts for /show: newline-terminated text, malloc'ed; what is "model", "template",
  * "plan" or "memory" (the ledger's categories and regions, now). NULL when no model is loaded or without memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
+/* The model that is shipped with the programs, as a MODEL argument. */
+#define QSF_GUIDE "guide"
+/* The file that a MODEL argument means, malloc'ed: for QSF_GUIDE models/guide.gguf of the installed data (where it is, or
+ * else where it ought to be), for anything else itself ("./guide" is a file). NULL without memory. Any thread. */
+char *qsf_model_file(const char *name);
 /* Names of the template files, sorted, NUL-separated, ended by an empty name; free() it. */
 char *qsf_template_names(void);
 const char *qsf_version(void);

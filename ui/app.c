@@ -223,7 +223,9 @@ void ui_app_start_load(UiApp *a) {
         a->want_model = NULL;
     }
     a->want_reload = false;
-    a->request = a->engine.load(a->engine.self, a->model_path, &a->settings);
+    char *file = qsf_model_file(a->model_path);
+    a->request = file ? a->engine.load(a->engine.self, file, &a->settings) : 0;
+    free(file);
     if (a->request == 0) {
         ui_app_say(a, UI_ERROR, "the engine is still busy: %s was not loaded", a->model_path);
         return;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_cli.h"
 #include "ui/app_internal.h"
+#include "ui/guide.h"
 
 #define UI_PIN_SECONDS 0.4 /* between two looks at how much is pinned */
 
@@ -104,6 +106,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     a->good_settings = a->settings;
     a->engine.stats(a->engine.self, &a->stats);
     ui_app_save_model(a);
+    ui_guide_welcome(a);
     if (a->full_screen || a->interactive)
         ui_app_say(a, UI_NOTICE, "%s is ready: %s", e->text ? e->text : "the model", a->stats.model_desc);
     char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
@@ -151,6 +154,7 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
     if (replaced) return;
     if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
     say_engine(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
+    if (e->code == QSF_EXIT_MODEL && ui_guide_is(a->model_path)) ui_guide_failed(a);
     /* A file that could not even be opened left the old model in place. */
     a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
     if (!a->good_path) return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ui/app_internal.h"
+#include "ui/guide.h"
 
 static void save_text(UiApp *a, const UiItem *it, size_t from) {
     bool answer = it->kind == UI_ANSWER;
@@ -16,7 +17,7 @@ static void save_text(UiApp *a, const UiItem *it, size_t from) {
 
 /* Whole, so that the conversation finds its model from any folder. */
 void ui_app_save_model(UiApp *a) {
-    char *whole = a->model_path ? realpath(a->model_path, NULL) : NULL;
+    char *whole = a->model_path && !ui_guide_is(a->model_path) ? realpath(a->model_path, NULL) : NULL;
     if (a->model_path) ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, whole ? whole : a->model_path, 0);
     free(whole);
 }

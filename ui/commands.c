@@ -20,7 +20,7 @@ static const UiCommand table[] = {
     { "system", "", "[TEXT|off]", "show, set or remove the system prompt", UI_ARG_NONE, ui_cmd_system },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
       UI_ARG_TEMPLATE, ui_cmd_template },
-    { "model", "", "[FILE]", "show or load a model", UI_ARG_FILE, ui_cmd_model },
+    { "model", "", "[FILE]", "show or load a model; guide is the built-in one", UI_ARG_MODEL, ui_cmd_model },
     { "retry", "regen,regenerate", "", "answer the last message again", UI_ARG_NONE, ui_cmd_retry },
     { "undo", "", "[N]", "take the last N exchanges away (1)", UI_ARG_NONE, ui_cmd_undo },
     { "continue", "", "", "go on with the last answer", UI_ARG_NONE, ui_cmd_continue },

@@ -16,6 +16,7 @@ typedef enum UiArgKind {
     UI_ARG_SHOW,
     UI_ARG_TEMPLATE,
     UI_ARG_FILE,
+    UI_ARG_MODEL, /* a file, or guide */
     UI_ARG_SESSION
 } UiArgKind;
 

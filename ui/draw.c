@@ -6,13 +6,14 @@
 #include <time.h>
 
 #include "ui/format.h"
+#include "ui/guide.h"
 #include "ui/help.h"
 #include "ui/screen.h"
 #include "ui/statuspane.h"
 
 /* Rows of each part from top to bottom; what a small window has no room for has 0. */
 typedef struct Layout {
-    int title, body, status_rule, status, rule, queue, input, menu, hint_rule, hints;
+    int title, body, status_rule, status, rule, queue, input, menu, hint_rule, offer, hints;
     bool pane;
 } Layout;
 
@@ -111,6 +112,22 @@ static void draw_menu(UiScreen *s, const UiInputView *in, int row, int rows, int
     }
 }
 
+/* What a new user may ask, as much as fits, and the way to other models. */
+static void draw_offer(UiScreen *s, int row, int cols) {
+    static const char model[] = "/model PATH";
+    UiCanvas *c = &s->canvas;
+    const char *sep = c->unicode ? " · " : " | ";
+    int end = cols - (int)strlen(model) - 2;
+    int col = ui_canvas_puts(c, row, 1, cols, UI_STYLE_KEY, "Tab");
+    for (size_t i = 0; i < UI_GUIDE_QUESTIONS; i++) {
+        const char *text = ui_guide_question(i), *gap = i > 0 ? sep : " ";
+        if (col + (i > 0 ? 3 : 1) + (int)strlen(text) > end) break;
+        col = ui_canvas_puts(c, row, col, cols, UI_STYLE_DIM, gap);
+        col = ui_canvas_puts(c, row, col, cols, UI_STYLE_TEXT, text);
+    }
+    if (col <= end) ui_canvas_puts(c, row, col + 2, cols, UI_STYLE_KEY, model);
+}
+
 static void draw_hints(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     bool busy = ui_app_busy(s->app);
@@ -171,12 +188,14 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
     l.queue = s->app->has_queue && rows >= 6;
     l.hints = rows >= 16;
     l.hint_rule = rows >= 20;
+    l.offer = rows >= 12 && ui_guide_offers(s->app);
     int most = rows >= 24 ? 6 : rows >= 12 ? 3 : 0;
     l.menu = in->menu->n > 0 ? (in->menu->n < (size_t)most ? (int)in->menu->n : most) : 0;
     if (in->menu_asked && rows >= 24 && in->menu->n > (size_t)l.menu)
         l.menu = in->menu->n < (size_t)(rows / 2) ? (int)in->menu->n : rows / 2;
     int used =
-        l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule + l.hints;
+        l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule + l.offer +
+        l.hints;
     l.body = rows - used;
     if (l.body < 0) l.body = 0;
     return l;
@@ -238,6 +257,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     draw_menu(s, in, row, l.menu, cols);
     row += l.menu;
     if (l.hint_rule) ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
+    if (l.offer) draw_offer(s, row++, cols);
     if (l.hints) draw_hints(s, row, cols);
     if (s->help) s->canvas.cursor_row = -1;
 }

@@ -103,6 +103,13 @@ static void replace_word(const char *text, size_t len) {
 
 static int key_tab(int count, int key) {
     (void)count, (void)key;
+    const char *line = input.hooks.tab ? input.hooks.tab(input.hooks.arg, rl_line_buffer, (size_t)rl_end) : NULL;
+    if (line) {
+        rl_replace_line(line, 0);
+        rl_point = rl_end;
+        menu_forget();
+        return 0;
+    }
     if (!ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point)) {
         menu_forget();
         return 0;

@@ -15,6 +15,8 @@ typedef struct UiInputHooks {
     bool (*enter)(void *arg, const char *text, size_t len);
     /* ^D on an empty line. */
     void (*eof)(void *arg);
+    /* Tab: what the line becomes, or NULL: it completes the word. */
+    const char *(*tab)(void *arg, const char *text, size_t len);
 } UiInputHooks;
 
 /* history: path of the file of earlier inputs, or NULL. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ui/block.h"
+#include "ui/guide.h"
 #include "ui/signals.h"
 
 typedef struct Line {
@@ -221,7 +222,9 @@ int ui_line_run(UiApp *a) {
     (void)ui_signals_open(false);
     bool loading = ui_app_busy(a);
     finish_request(&l);
-    if (loading && !a->model_ready && a->exit_code != 0) end(&l, a->exit_code);
+    /* Without the model that was asked for nothing that follows makes sense; the guide nobody asks for. */
+    bool failed = loading && !a->model_ready && a->exit_code != 0;
+    if (failed && !ui_guide_is(a->model_path)) end(&l, a->exit_code);
     a->started = true;
     if (!l.ended) run(&l);
     ui_app_finish(a);

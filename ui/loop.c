@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ui/guide.h"
 #include "ui/screen.h"
 #include "ui/signals.h"
 #include "ui/term.h"
@@ -43,6 +44,11 @@ static bool on_enter(void *arg, const char *text, size_t len) {
 static void on_eof(void *arg) {
     Loop *l = arg;
     l->app->quit = true;
+}
+
+static const char *on_tab(void *arg, const char *text, size_t len) {
+    Loop *l = arg;
+    return ui_guide_next(l->app, text, len);
 }
 
 static void on_key(Loop *l, const UiKey *k) {
@@ -175,7 +181,7 @@ int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap) {
     ui_screen_init(&l.screen, a, unicode);
     if (notice[0]) ui_app_say(a, UI_NOTICE, "%s", notice);
     char *history = qsf_history_path();
-    UiInputHooks hooks = { &l, on_enter, on_eof };
+    UiInputHooks hooks = { &l, on_enter, on_eof, on_tab };
     ui_input_open(&hooks, history);
     free(history);
     run(&l);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ui/app.h"
+#include "ui/guide.h"
 #include "ui/line.h"
 #include "ui/loop.h"
 #include "ui/opts.h"
@@ -69,16 +70,6 @@ static bool begin_session(UiApp *a, const UiOptions *o) {
     return true;
 }
 
-static void welcome(UiApp *a) {
-    if (a->model_path || a->want_model || !a->full_screen) return;
-    ui_app_print(
-        a, UI_OUTPUT,
-        "No model is loaded yet.\n\n"
-        "  /model FILE   opens a .gguf file; Tab completes its name\n\n"
-        "Models as .gguf files are found at huggingface.co: search for a small instruct model with GGUF in "
-        "its name, Q4_0 or Q4_K_M. F1 shows all keys and commands.");
-}
-
 /* Everything said before the screen or the lines began comes out on standard error. */
 static void early(void *arg, UiKind kind, const char *text) {
     UiApp *a = arg;
@@ -95,11 +86,13 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     /* The conversation first: it may hold settings that the model is to be loaded with. */
     if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
     if (!begin_session(a, o)) return a->exit_code;
-    if (o->model) ui_app_load(a, o->model);
+    if (o->model)
+        ui_app_load(a, o->model);
+    else if (!a->model_path && !a->want_model)
+        ui_guide_open(a);
     if (o->has_system) ui_app_set_system(a, ui_buf_str(&o->system));
     a->hooks = (UiHooks){ 0 };
     if (!lines) {
-        welcome(a);
         int status = ui_loop_run(a, wants_color(o), unicode, err, sizeof err);
         if (status >= 0) {
             ui_tail_print(a);

@@ -170,7 +170,18 @@ static int run_interactive(int argc, char **argv) {
     return QSF_EXIT_RUNTIME;
 }
 
-static int check_model(RunOptions *o, const QSFCliResult *r, char *parity_model, size_t cap) {
+/* The built-in guide's file in the place of its name. */
+static int find_guide(RunOptions *o, char *buf, size_t cap) {
+    char *file = o->model && strcmp(o->model, QSF_GUIDE) == 0 ? qsf_model_file(o->model) : NULL;
+    if (!file) return QSF_EXIT_OK;
+    int n = snprintf(buf, cap, "%s", file);
+    if ((size_t)n >= cap) qsf_cli_error(&run_cli, "%s: the name is too long", file);
+    free(file);
+    o->model = buf;
+    return (size_t)n < cap ? QSF_EXIT_OK : QSF_EXIT_MODEL;
+}
+
+static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t cap) {
     int extra = o->model ? 0 : 1;
     if (r->n_positional > extra) {
         qsf_cli_error(&run_cli, "unexpected argument \"%s\": one MODEL is enough (a prompt goes with -p)", r->positional[extra]);
@@ -178,10 +189,10 @@ static int check_model(RunOptions *o, const QSFCliResult *r, char *parity_model,
     }
     if (r->n_positional) o->model = r->positional[0];
     if (!o->model && o->mode == RUN_PARITY) {
-        snprintf(parity_model, cap, "%s/model.gguf", o->parity_dir);
-        o->model = parity_model;
+        snprintf(buf, cap, "%s/model.gguf", o->parity_dir);
+        o->model = buf;
     }
-    if (o->model || o->mode == RUN_INTERACTIVE) return QSF_EXIT_OK;
+    if (o->model || o->mode == RUN_INTERACTIVE) return find_guide(o, buf, cap);
     qsf_cli_error(&run_cli, "no MODEL given (see --help)");
     return QSF_EXIT_USAGE;
 }
@@ -204,7 +215,7 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
 int main(int argc, char **argv) {
     RunOptions o = {.max_kl = -1};
     QSFCliResult res;
-    char err[1024], parity_model[4096];
+    char err[1024], model_file[4096];
     qsf_settings_default(&o.settings);
     o.settings.params.max_tokens = -1; /* not given: each mode has its own default */
     run_signals_init();
@@ -214,7 +225,7 @@ int main(int argc, char **argv) {
     int rc = qsf_cli_parse(&run_cli, argc, args, &o.settings, on_option, &o, &res, err, sizeof err);
     if (rc) qsf_cli_error(&run_cli, "%s", err);
     else if (res.done) rc = fflush(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
-    else if (!(rc = check_combination(&o)) && !(rc = check_model(&o, &res, parity_model, sizeof parity_model)))
+    else if (!(rc = check_combination(&o)) && !(rc = check_model(&o, &res, model_file, sizeof model_file)))
         rc = dispatch(&o, argc, argv);
     free(args);
     return rc;

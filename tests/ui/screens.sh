@@ -107,9 +107,9 @@ see '^> first'
 keys C-c C-c
 see '^rc=0'
 
-# Without a model.
-start 80 24 "'$chat' --no-save"
-see '/model FILE   opens a .gguf file'
+# A file that is none.
+start 80 24 "'$chat' --no-save '$work/none.gguf'"
+see 'none.gguf'
 keys hello Enter
 see 'no model is loaded'
 keys C-c

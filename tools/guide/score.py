@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True  # the source tree stays as it is
 here = Path(__file__).resolve().parent
 sys.path.insert(0, str(here))
 
-from guidelib.heldout import HeldOutError, Judge, complaints, read_items, read_rows  # noqa: E402
+from guidelib.heldout import HeldOutError, Judge, complaints, filled, read_items, read_rows  # noqa: E402
 from guidelib.tables import Tables  # noqa: E402
 
 LEAST_ITEMS = 300
@@ -27,9 +27,11 @@ def arguments():
     p.add_argument('--json', action='store_true', help='print one JSON object')
     p.add_argument('--check', type=Path, metavar='INTENTS', help='only hold the questions against the tables and the facts '
                    '(a file of generate --intents)')
+    p.add_argument('--text', type=Path, metavar='INTENTS', help='write the dialogues with the answers of the facts as ChatML: a text '
+                   'to measure perplexity with')
     args = p.parse_args()
-    if bool(args.answers) == bool(args.check):
-        p.error('give a file of answers, or --check INTENTS')
+    if sum(map(bool, (args.answers, args.check, args.text))) != 1:
+        p.error('give a file of answers, --check INTENTS or --text INTENTS')
     return args
 
 
@@ -44,6 +46,19 @@ def check(items, judge, path):
         several = sum(len(item['messages']) > 1 for item in items)
         print(f'{len(items)} questions, {several} of them after other turns, of {len({i["intent"] for i in items})} intents')
     return 1 if wrong else 0
+
+
+def write_text(items, judge, path):
+    """Every dialogue of the set, ended by the first answer of its intent that is right."""
+    intents = {row['intent']: row['answers'] for _, row in read_rows(path)}
+    for item in items:
+        answers = (text for a in intents.get(item['intent'], []) for text in filled(a, item) if not any(judge.faults(item, text)))
+        answer = next(answers, None)
+        if answer is None:
+            raise HeldOutError(f'{item["where"]}: no answer of [{item["intent"]}] is right')
+        for m in [*item['messages'], {'role': 'assistant', 'content': answer}]:
+            print(f'<|im_start|>{m["role"]}\n{m["content"]}<|im_end|>')
+    return 0
 
 
 def read_answers(path, items):
@@ -89,6 +104,8 @@ def main():
     items, judge = read_items(args.held), Judge(Tables(args.root))
     if args.check:
         return check(items, judge, args.check)
+    if args.text:
+        return write_text(items, judge, args.text)
     result = score(items, read_answers(args.answers, items), judge)
     if args.json:
         print(json.dumps(result))

@@ -5,7 +5,7 @@ from .noise import dress
 from .slots import MAKERS, setting_value
 
 # How many turns, out of 100 dialogues.
-_LENGTHS = [1] * 52 + [2] * 26 + [3] * 13 + [4] * 6 + [5] * 3
+_LENGTHS = [1] * 80 + [2] * 11 + [3] * 5 + [4] * 3 + [5]
 _FOLLOW = 0.55  # of later turns lean on the turn before where it has follow-ups
 _AGAIN = ['{say|repeat} that again', 'can you repeat that', 'repeat please', 'what did you say', 'once more please', 'pardon',
           'say again', 'come again', 'could you say that once more', 'again please', 'sorry, what was that', 'please repeat']

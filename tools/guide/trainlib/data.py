@@ -6,6 +6,9 @@ import random
 from array import array
 
 
+STEP = 16  # rows of one dialogue are filled up to a multiple of it, so that many have the same length
+
+
 class DataError(Exception):
     """A message for the user."""
 
@@ -31,10 +34,11 @@ def read(path):
 
 
 class Corpus:
-    """Token ids of dialogues, two bytes a token. Dialogue i is ids[at[i]:at[i+1]]; answer tells what is learnt."""
+    """Token ids of dialogues, two bytes a token. Dialogue i is ids[at[i]:at[i+1]], its last answer begins at last[i] of
+    them; answer tells what is learnt."""
 
     def __init__(self, dialogues, tok, longest):
-        self.ids, self.answer, self.at, self.skipped = array('H'), array('B'), [0], 0
+        self.ids, self.answer, self.at, self.last, self.skipped = array('H'), array('B'), [0], [], 0
         for messages in dialogues:
             ids, answer = tok.dialogue(messages)
             if len(ids) > longest:
@@ -43,28 +47,43 @@ class Corpus:
             self.ids.extend(ids)
             self.answer.extend(answer)
             self.at.append(len(self.ids))
+            self.last.append(max((j for j in range(1, len(answer)) if answer[j] > answer[j - 1]), default=len(answer)))
 
     def __len__(self):
         return len(self.at) - 1
 
     def row(self, members, length, pad):
-        """(ids, answer) of the dialogues one after another, filled up with pad. answer is 2 where nothing is: those
-        weigh nothing."""
+        """(ids, answer) of the dialogues, (number, tokens of it), one after another, filled up with pad. answer is 2 where
+        nothing is to be predicted: in what was filled up, and where a dialogue begins."""
         ids, answer = array('H'), array('B')
-        for i in members:
-            ids.extend(self.ids[self.at[i]:self.at[i + 1]])
-            answer.extend(self.answer[self.at[i]:self.at[i + 1]])
+        for i, size in members:
+            ids.extend(self.ids[self.at[i]:self.at[i] + size])
+            answer.append(2)
+            answer.extend(self.answer[self.at[i] + 1:self.at[i] + size])
         empty = length - len(ids)
         return ids + array('H', [pad]) * empty, answer + array('B', [2]) * empty
 
 
-def _fill(corpus, order, lengths, shares, rng, width=24):
+def sizes(corpus, recipe, rng):
+    """How many tokens of each dialogue are learnt in an epoch. What an answer is about shows in its first words, and the
+    rest is soon known by heart: most last answers are cut behind them, for more questions in the same time."""
+    least, most = recipe['opening']
+    out = []
+    for i in range(len(corpus)):
+        size = corpus.at[i + 1] - corpus.at[i]
+        if rng.random() < recipe['cut']:
+            size = min(size, corpus.last[i] + rng.randint(least, most))
+        out.append(size)
+    return out
+
+
+def _fill(order, sizes, lengths, shares, rng, width=24):
     """Dialogues dealt out to rows, by (length, members): each goes where the least room is left over among the open
     rows of a length drawn by its share."""
     open_rows = {n: [] for n in lengths}
     done = []
     for i in order:
-        size = corpus.at[i + 1] - corpus.at[i]
+        size = sizes[i]
         n = rng.choices(lengths, shares)[0]
         if size > n:
             n = min(m for m in lengths if m >= size)
@@ -80,27 +99,30 @@ def _fill(corpus, order, lengths, shares, rng, width=24):
             row = [n, []]
             rows.append(row)
         row[0] -= size
-        row[1].append(i)
+        row[1].append((i, size))
     for n in lengths:
         done += [(n, r[1]) for r in open_rows[n]]
     return done
 
 
 def epoch(corpus, recipe, number):
-    """The batches of an epoch, (row length, [members of a row, ...]) each, in the order of training. Several
-    dialogues in a row are one long chat in which the subject changes; the shorter rows are there for speed."""
+    """The batches of an epoch, (row length, [members of a row, ...]) each, in the order of training; a member is (dialogue,
+    tokens of it). Most dialogues have a row of their own: nothing in it distracts from the question, so that what to look at is
+    learnt in minutes. The others are joined to long chats in which the subject changes."""
     rng = random.Random(f"{recipe['seed']} {number}")
+    size = sizes(corpus, recipe, rng)
+    shares = [r[1] for r in recipe['joined']]
     order = list(range(len(corpus)))
     rng.shuffle(order)
-    lengths = [r[0] for r in recipe['rows']]
-    # A share counts tokens, a dialogue is dealt out by itself: the two agree as sizes do not depend on the row.
-    shares = [r[1] for r in recipe['rows']]
-    by_length = {n: [] for n in lengths}
-    for n, members in _fill(corpus, order, lengths, shares, rng):
+    joined = [i for i in order if rng.random() < sum(shares)]
+    by_length = {}
+    for n, members in _fill(joined, size, [r[0] for r in recipe['joined']], shares, rng):
         rng.shuffle(members)
-        by_length[n].append(members)
+        by_length.setdefault(n, []).append(members)
+    for i in set(order).difference(joined):
+        by_length.setdefault(-(-size[i] // STEP) * STEP, []).append([(i, size[i])])
     batches = []
-    for n, rows in by_length.items():
+    for n, rows in sorted(by_length.items()):
         rng.shuffle(rows)
         per = max(1, recipe['batch_tokens'] // n)
         batches += [(n, rows[i:i + per]) for i in range(0, len(rows), per)]

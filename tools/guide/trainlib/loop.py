@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from . import data
+from .muon import Muon
 from .model import Guide
 
 
@@ -43,23 +44,33 @@ class Training:
         torch.manual_seed(recipe['seed'])
         self.pad = tok.special['<|endoftext|>']
         self.model = Guide(recipe['shape'], recipe['dropout']).to(device)
-        matrices = [p for p in self.model.parameters() if p.dim() > 1]
-        vectors = [p for p in self.model.parameters() if p.dim() == 1]
-        self.adam = torch.optim.AdamW([{'params': matrices, 'weight_decay': recipe['weight_decay']},
-                                       {'params': vectors, 'weight_decay': 0.0}],
-                                      lr=recipe['learning_rate'], betas=tuple(recipe['betas']), foreach=True)
+        self.muon, self.adam = self.optimizers()
         self.mean = [p.detach().clone() for p in self.model.parameters()] if recipe['ema'] else None
         # Where the run is: epoch, batch in it, steps, share of the schedule, seconds and tokens so far.
         self.at = {'epoch': 0, 'batch': 0, 'step': 0, 'progress': 0.0, 'seconds': 0.0, 'tokens': 0}
         self.batches = data.epoch(corpus, recipe, 0)
 
-    def rate(self):
+    def optimizers(self):
+        """Muon for the matrices of the layers, AdamW for the embedding and the norms."""
+        r, heads = self.recipe, self.model.shape
+        kv = heads['kv_heads'] * heads['dim'] // heads['heads']
+        rows = {'qkv': [heads['dim'], kv, kv], 'gate_up': [heads['ffn']] * 2, 'out': [heads['dim']], 'down': [heads['dim']]}
+        layers = [(p, rows[name.split('.')[2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
+        vectors = [p for p in self.model.parameters() if p.dim() == 1]
+        muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'])
+        adam = torch.optim.AdamW([{'params': [self.model.embed.weight], 'weight_decay': r['weight_decay']},
+                                  {'params': vectors, 'weight_decay': 0.0}],
+                                 lr=r['learning_rate'], betas=tuple(r['betas']), foreach=True)
+        return muon, adam
+
+    def schedule(self):
+        """The part of the highest rates that holds now."""
         r, p = self.recipe, self.at['progress']
         if p < r['warmup']:
-            return r['learning_rate'] * (p / r['warmup'] + 1e-3)
+            return p / r['warmup'] + 1e-3
         part = min(1.0, (p - r['warmup']) / (1 - r['warmup']))
         low = r['final_rate']
-        return r['learning_rate'] * (low + (1 - low) * 0.5 * (1 + math.cos(math.pi * part)))
+        return low + (1 - low) * 0.5 * (1 + math.cos(math.pi * part))
 
     def advance(self):
         """The share of the schedule that is over: of the batches, or of the time where that runs out first."""
@@ -78,11 +89,13 @@ class Training:
         said = kind == 1
         weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
         total = (loss * weight).sum() / weight.sum()
-        for group in self.adam.param_groups:
-            group['lr'] = self.rate()
-        self.adam.zero_grad(set_to_none=True)
+        for optimizer, highest in ((self.muon, r['matrix_rate']), (self.adam, r['learning_rate'])):
+            optimizer.zero_grad(set_to_none=True)
+            for group in optimizer.param_groups:
+                group['lr'] = highest * self.schedule()
         total.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), r['clip'])
+        self.muon.step()
         self.adam.step()
         if self.mean:
             keep = min(r['ema'], (1 + a['step']) / (10 + a['step']))
@@ -123,7 +136,7 @@ class Training:
     def show(self, loss, speed, left, out):
         a = self.at
         line = (f"epoch {min(a['epoch'] + 1, self.recipe['epochs'])}/{self.recipe['epochs']}  step {a['step']}  {100 * a['progress']:5.1f} %  "
-                f"loss {loss:.4f}  rate {self.rate():.2e}  {speed:,.0f} tokens/s  {left / 60:.1f} min left")
+                f"loss {loss:.4f}  rate {self.schedule():.3f}  {speed:,.0f} tokens/s  {left / 60:.1f} min left")
         print(f'\r{line:<100}' if out.isatty() else line, end='' if out.isatty() else '\n', file=out, flush=True)
 
     def use_mean(self):
@@ -138,7 +151,7 @@ class Training:
         """(loss per answer token, share of answer tokens that are the most likely ones) of dialogues kept back."""
         self.model.eval()
         total = right = count = 0.0
-        for batch in data.epoch(self.validation, self.recipe, 0) if len(self.validation) else []:
+        for batch in data.epoch(self.validation, {**self.recipe, 'cut': 0}, 0) if len(self.validation) else []:
             ids, answer = to_tensors(self.validation, batch, self.pad, self.device)
             loss, kind, logits = losses(self.model, ids, answer)
             target = ids[:, 1:].reshape(-1)[(answer[:, 1:].reshape(-1) != 2)]
@@ -149,14 +162,15 @@ class Training:
         return (total / count, right / count) if count else (float('nan'), float('nan'))
 
     def state(self):
-        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(), 'adam': self.adam.state_dict(),
-             'mean': self.mean, 'at': self.at, 'random': torch.get_rng_state(), 'python': random.getstate()}
+        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(),
+             'muon': self.muon.state_dict(), 'adam': self.adam.state_dict(), 'mean': self.mean, 'at': self.at, 'random': torch.get_rng_state(), 'python': random.getstate()}
         if self.device == 'cuda':
             s['cuda'] = torch.cuda.get_rng_state()
         return s
 
     def restore(self, s):
         self.model.load_state_dict(s['model'])
+        self.muon.load_state_dict(s['muon'])
         self.adam.load_state_dict(s['adam'])
         if self.mean:
             self.mean = [m.to(self.device) for m in s['mean']]

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a MODEL argument means. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qsf_engine.h"
+#include "src/base/paths.h"
+
+#define GUIDE_FILE "models/guide.gguf"
+
+char *qsf_model_file(const char *name) {
+    if (strcmp(name, QSF_GUIDE) != 0) return strdup(name);
+    char *path = qsf_path_data(GUIDE_FILE);
+    return path != NULL ? path : strdup(QSF_DATADIR "/" GUIDE_FILE);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who names no model gets the built-in guide: found, offered, saved by name, and missing without harm. */
+#include "tests/harness/fake_engine.h"
+#include "tests/harness/qsf_test.h"
+#include "ui/guide.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Fixture {
+    FakeEngine engine;
+    UiApp app;
+    char data[400]; /* $QSF_DATADIR, with a guide in it */
+} Fixture;
+
+static int setup(void **state) {
+    Fixture *x = calloc(1, sizeof *x);
+    QSFSettings s;
+    char path[500];
+    if (!x) return 1;
+    (void)snprintf(x->data, sizeof x->data, "%s.XXXXXX", qsf_test_tmp("guide"));
+    if (!mkdtemp(x->data)) return 1;
+    (void)snprintf(path, sizeof path, "%s/models", x->data);
+    if (mkdir(path, 0700) != 0) return 1;
+    (void)snprintf(path, sizeof path, "%s/models/guide.gguf", x->data);
+    FILE *f = fopen(path, "w");
+    if (!f || fclose(f) != 0) return 1;
+    setenv("QSF_DATADIR", x->data, 1);
+    setenv("XDG_DATA_HOME", x->data, 1);
+    qsf_settings_default(&s);
+    ui_app_init(&x->app, fake_engine(&x->engine), &s);
+    x->app.full_screen = x->app.interactive = true;
+    *state = x;
+    return 0;
+}
+
+static int teardown(void **state) {
+    Fixture *x = *state;
+    ui_app_free(&x->app);
+    free(x);
+    return 0;
+}
+
+static void loaded(Fixture *x) {
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+}
+
+static const char *last_said(const Fixture *x, UiKind kind) {
+    const UiItem *it = ui_transcript_last_of(&x->app.chat, kind);
+    return it ? ui_buf_str(&it->raw) : "";
+}
+
+static void submit(Fixture *x, const char *text) { (void)ui_app_submit(&x->app, text, strlen(text)); }
+
+static const char *next(const Fixture *x, const char *line) {
+    return ui_guide_next(&x->app, line, strlen(line));
+}
+
+static void test_name(void **state) {
+    const Fixture *x = *state;
+    char want[500];
+    (void)snprintf(want, sizeof want, "%s/models/guide.gguf", x->data);
+    char *file = qsf_model_file("guide"), *other = qsf_model_file("./guide");
+    assert_string_equal(file, want);
+    assert_string_equal(other, "./guide");
+    free(file);
+    free(other);
+}
+
+static void test_welcome(void **state) {
+    Fixture *x = *state;
+    ui_guide_open(&x->app);
+    assert_false(ui_guide_offers(&x->app));
+    assert_non_null(strstr(x->engine.path, "/models/guide.gguf"));
+    assert_string_equal(x->app.model_path, "guide");
+    loaded(x);
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "built-in guide"));
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "/model FILE"));
+    assert_true(ui_guide_offers(&x->app));
+}
+
+/* Tab goes through the questions and back to the first; a line of one's own is left alone. */
+static void test_questions(void **state) {
+    Fixture *x = *state;
+    assert_null(next(x, ""));
+    ui_guide_open(&x->app);
+    loaded(x);
+    const char *line = "";
+    for (size_t i = 0; i < UI_GUIDE_QUESTIONS; i++) {
+        line = next(x, line);
+        assert_string_equal(line, ui_guide_question(i));
+    }
+    assert_string_equal(next(x, line), ui_guide_question(0));
+    assert_null(next(x, "How do"));
+    assert_null(next(x, "/mo"));
+    submit(x, ui_guide_question(0));
+    assert_false(ui_guide_offers(&x->app));
+    fake_text(&x->engine, "Type /model FILE.");
+    fake_done(&x->engine, QSF_STOP_EOS, 4);
+    ui_app_pump(&x->app);
+    assert_false(ui_guide_offers(&x->app));
+    assert_null(next(x, ""));
+}
+
+/* Another model offers nothing, and the guide can be called back; only its first screen says hello. */
+static void test_back(void **state) {
+    Fixture *x = *state;
+    submit(x, "/model tiny.gguf");
+    loaded(x);
+    assert_string_equal(x->engine.path, "tiny.gguf");
+    assert_false(ui_guide_offers(&x->app));
+    submit(x, "hello");
+    fake_text(&x->engine, "hi");
+    fake_done(&x->engine, QSF_STOP_EOS, 1);
+    ui_app_pump(&x->app);
+    submit(x, "/model guide");
+    loaded(x);
+    assert_non_null(strstr(x->engine.path, "/models/guide.gguf"));
+    assert_string_equal(last_said(x, UI_OUTPUT), "");
+}
+
+static void test_failed(void **state) {
+    Fixture *x = *state;
+    ui_guide_open(&x->app);
+    fake_error(&x->engine, 3, "guide.gguf: byte 0: not a model file");
+    ui_app_pump(&x->app);
+    assert_non_null(strstr(last_said(x, UI_ERROR), "not a model file"));
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "/model FILE"));
+    assert_int_equal(x->app.exit_code, 3);
+    assert_false(ui_guide_offers(&x->app));
+}
+
+/* A session remembers the guide by name, so that it is found wherever qsf is installed then. */
+static void test_session(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "talk");
+    ui_guide_open(&x->app);
+    loaded(x);
+    submit(x, "hello");
+    fake_text(&x->engine, "hi");
+    fake_done(&x->engine, QSF_STOP_EOS, 1);
+    ui_app_pump(&x->app);
+    ui_app_finish(&x->app);
+    x->engine.path[0] = '\0';
+    UiApp again;
+    QSFSettings s;
+    qsf_settings_default(&s);
+    ui_app_init(&again, x->app.engine, &s);
+    again.session.on = true;
+    assert_true(ui_app_resume(&again, "talk"));
+    assert_string_equal(again.model_path, "guide");
+    assert_non_null(strstr(x->engine.path, "/models/guide.gguf"));
+    ui_app_free(&again);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_welcome, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_questions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_session, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

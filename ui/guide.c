@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The built-in guide: the first screen of whoever has named no model. */
+#include "ui/guide.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Short, so that all stand in a line of 80 columns. */
+static const char *const questions[UI_GUIDE_QUESTIONS] = {
+    "How do I load a model?",
+    "Where are models?",
+    "What can you do?",
+};
+
+#define MODELS                                                                                              \
+    "  /model FILE   opens a .gguf file of your own; Tab completes its name\n\n"                            \
+    "Models as .gguf files are found at huggingface.co: search for a small instruct model with GGUF in its " \
+    "name, Q4_0 or Q4_K_M. F1 shows all keys and commands."
+
+/* What to do now comes last: a small window shows the end. */
+static const char welcome[] =
+    "I am the built-in guide: a very small model that knows this program and nothing else.\n\n"
+    "In the status (F2), decode is the speed in tokens per second, CTX the room for the conversation, RAM "
+    "what fills the budget, SAMPLE how words are chosen; F5 to F8 change that even while an answer is "
+    "written.\n\n" MODELS
+    "\n\nType a question, or press Tab for one, then Enter.";
+
+static const char without[] = "No model is loaded yet.\n\n" MODELS;
+
+bool ui_guide_is(const char *path) { return path && strcmp(path, QSF_GUIDE) == 0; }
+
+void ui_guide_open(UiApp *a) {
+    char *file = qsf_model_file(QSF_GUIDE);
+    if (file && access(file, F_OK) == 0) {
+        ui_app_load(a, QSF_GUIDE);
+    } else {
+        ui_app_say(a, UI_NOTICE, "%s: the built-in guide is not there; \"make install\" puts it there",
+                   file ? file : "out of memory");
+        if (a->full_screen) ui_app_print(a, UI_OUTPUT, without);
+    }
+    free(file);
+}
+
+void ui_guide_welcome(UiApp *a) {
+    if (ui_guide_offers(a) && a->full_screen) ui_app_print(a, UI_OUTPUT, welcome);
+}
+
+void ui_guide_failed(UiApp *a) {
+    ui_app_say(a, UI_NOTICE,
+               "the file of the built-in guide is damaged or missing: installing qsf again brings it back. "
+               "/model FILE opens a model of your own");
+}
+
+bool ui_guide_offers(const UiApp *a) {
+    return a->model_ready && ui_guide_is(a->model_path) && !ui_app_busy(a) && a->chat.next_number == 0;
+}
+
+const char *ui_guide_question(size_t i) { return questions[i]; }
+
+const char *ui_guide_next(const UiApp *a, const char *line, size_t len) {
+    if (!ui_guide_offers(a)) return NULL;
+    if (len == 0) return questions[0];
+    for (size_t i = 0; i < UI_GUIDE_QUESTIONS; i++) {
+        if (strlen(questions[i]) == len && memcmp(questions[i], line, len) == 0)
+            return questions[(i + 1) % UI_GUIDE_QUESTIONS];
+    }
+    return NULL;
+}

@@ -73,9 +73,9 @@ def _caps(text, rng):
     if pick < 0.5:
         return text[:1].upper() + text[1:]
     words = text.split(' ')
-    if pick < 0.53:
+    if pick < 0.515:
         return ' '.join(w if _FIXED.search(w) else w.upper() for w in words)
-    if pick < 0.57:
+    if pick < 0.53:
         return ' '.join(w if _FIXED.search(w) else w.title() if w.isalpha() else w for w in words)
     return text
 

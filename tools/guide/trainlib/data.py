@@ -6,7 +6,7 @@ import random
 from array import array
 
 
-STEP = 16  # rows of one dialogue are filled up to a multiple of it, so that many have the same length
+STEP = 4  # rows of one dialogue are filled up to a multiple of it, so that many have the same length
 
 
 class DataError(Exception):
@@ -14,7 +14,7 @@ class DataError(Exception):
 
 
 def read(path):
-    """(dialogues, sha256) of a file of JSON lines."""
+    """([(messages, intents of the answers), ...], sha256) of a file of JSON lines."""
     out, digest = [], hashlib.sha256()
     with open(path, 'rb') as f:
         for n, line in enumerate(f, 1):
@@ -22,24 +22,33 @@ def read(path):
             if line.startswith(b'#') or not line.strip():
                 continue
             try:
-                messages = json.loads(line)['messages']
+                row = json.loads(line)
+                messages, intents = row['messages'], row['intents']
                 if not all(m['content'].isascii() and m['role'] in ('system', 'user', 'assistant') for m in messages):
                     raise ValueError('a message is not ASCII, or its role is unknown')
+                if len(intents) != sum(m['role'] == 'assistant' for m in messages):
+                    raise ValueError('not one intent for each answer')
             except (ValueError, KeyError, TypeError, AttributeError) as e:
                 raise DataError(f'{path}:{n}: {e}') from None
-            out.append(messages)
+            out.append((messages, intents))
     if not out:
         raise DataError(f'{path}: no dialogues')
     return out, digest.hexdigest()
 
 
+def names(dialogues):
+    """{intent: number from 1 on}"""
+    return {name: i for i, name in enumerate(sorted({n for _, intents in dialogues for n in intents}), 1)}
+
+
 class Corpus:
     """Token ids of dialogues, two bytes a token. Dialogue i is ids[at[i]:at[i+1]], its last answer begins at last[i] of
-    them; answer tells what is learnt."""
+    them; answer tells what is learnt, topic has the number of the intent at the token before an answer, else 0."""
 
-    def __init__(self, dialogues, tok, longest):
-        self.ids, self.answer, self.at, self.last, self.skipped = array('H'), array('B'), [0], [], 0
-        for messages in dialogues:
+    def __init__(self, dialogues, tok, longest, numbers):
+        self.ids, self.answer, self.topic = array('H'), array('B'), array('H')
+        self.at, self.last, self.skipped = [0], [], 0
+        for messages, intents in dialogues:
             ids, answer = tok.dialogue(messages)
             if len(ids) > longest:
                 self.skipped += 1
@@ -47,21 +56,28 @@ class Corpus:
             self.ids.extend(ids)
             self.answer.extend(answer)
             self.at.append(len(self.ids))
-            self.last.append(max((j for j in range(1, len(answer)) if answer[j] > answer[j - 1]), default=len(answer)))
+            begins = [j for j in range(1, len(answer)) if answer[j] > answer[j - 1]]
+            self.last.append(begins[-1] if begins else len(answer))
+            topic = array('H', bytes(2 * len(ids)))
+            for j, name in zip(begins, intents):
+                topic[j - 1] = numbers.get(name, 0)
+            self.topic.extend(topic)
 
     def __len__(self):
         return len(self.at) - 1
 
     def row(self, members, length, pad):
-        """(ids, answer) of the dialogues, (number, tokens of it), one after another, filled up with pad. answer is 2 where
-        nothing is to be predicted: in what was filled up, and where a dialogue begins."""
-        ids, answer = array('H'), array('B')
+        """(ids, answer, topic) of the dialogues, (number, tokens of it), one after another, filled up with pad. answer is 2
+        where nothing is to be predicted: in what was filled up, and where a dialogue begins."""
+        ids, answer, topic = array('H'), array('B'), array('H')
         for i, size in members:
-            ids.extend(self.ids[self.at[i]:self.at[i] + size])
+            first, end = self.at[i], self.at[i] + size
+            ids.extend(self.ids[first:end])
             answer.append(2)
-            answer.extend(self.answer[self.at[i] + 1:self.at[i] + size])
+            answer.extend(self.answer[first + 1:end])
+            topic.extend(self.topic[first:end])
         empty = length - len(ids)
-        return ids + array('H', [pad]) * empty, answer + array('B', [2]) * empty
+        return ids + array('H', [pad]) * empty, answer + array('B', [2]) * empty, topic + array('H', [0]) * empty
 
 
 def sizes(corpus, recipe, rng):

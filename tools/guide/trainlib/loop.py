@@ -23,27 +23,29 @@ def bfloat16(device):
 def to_tensors(corpus, batch, pad, device):
     length, rows = batch
     got = [corpus.row(members, length, pad) for members in rows]
-    ids = torch.tensor([r[0].tolist() for r in got])
-    answer = torch.tensor([r[1].tolist() for r in got])
-    return ids.to(device), answer.to(device)
+    return [torch.tensor([r[part].tolist() for r in got]).to(device) for part in range(3)]
 
 
-def losses(model, ids, answer):
-    """(loss of every prediction, what is predicted: 1 an answer, 0 a question, 2 nothing), flat."""
-    hidden = model(ids)[:, :-1].reshape(-1, model.shape['dim'])
+def losses(model, hidden, ids, answer, prompts=True):
+    """(loss of every prediction, whether it is of an answer's token, right ones), flat; without prompts of answers alone."""
     target, kind = ids[:, 1:].reshape(-1), answer[:, 1:].reshape(-1)
-    keep = (kind != 2).nonzero().squeeze(1)  # no head for what is not there
-    logits = model.logits(hidden[keep]).float()
-    return F.cross_entropy(logits, target[keep], reduction='none'), kind[keep], logits
+    keep = (kind < 2 if prompts else kind == 1).nonzero().squeeze(1)  # no head for what is not asked
+    logits = model.logits(hidden[:, :-1].reshape(-1, model.shape['dim'])[keep]).float()
+    target = target[keep]
+    return F.cross_entropy(logits, target, reduction='none'), kind[keep] == 1, logits.detach().argmax(-1) == target
 
 
 class Training:
-    def __init__(self, recipe, corpus, validation, tok, device, minutes=0):
+    """topics: the number of intents. Half way through the network a head of its own, which is left out of the model in
+    the end, learns to tell the intent where an answer begins: the layers behind it find it there."""
+
+    def __init__(self, recipe, corpus, validation, tok, device, minutes=0, topics=0):
         self.recipe, self.corpus, self.validation, self.tok = recipe, corpus, validation, tok
         self.device, self.minutes = device, minutes
         torch.manual_seed(recipe['seed'])
         self.pad = tok.special['<|endoftext|>']
         self.model = Guide(recipe['shape'], recipe['dropout']).to(device)
+        self.topic = torch.nn.Linear(recipe['shape']['dim'], topics + 1).to(device)
         self.muon, self.adam = self.optimizers()
         self.mean = [p.detach().clone() for p in self.model.parameters()] if recipe['ema'] else None
         # Where the run is: epoch, batch in it, steps, share of the schedule, seconds and tokens so far.
@@ -56,7 +58,7 @@ class Training:
         kv = heads['kv_heads'] * heads['dim'] // heads['heads']
         rows = {'qkv': [heads['dim'], kv, kv], 'gate_up': [heads['ffn']] * 2, 'out': [heads['dim']], 'down': [heads['dim']]}
         layers = [(p, rows[name.split('.')[2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
-        vectors = [p for p in self.model.parameters() if p.dim() == 1]
+        vectors = [p for p in self.model.parameters() if p.dim() == 1] + list(self.topic.parameters())
         muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'])
         adam = torch.optim.AdamW([{'params': [self.model.embed.weight], 'weight_decay': r['weight_decay']},
                                   {'params': vectors, 'weight_decay': 0.0}],
@@ -82,13 +84,16 @@ class Training:
 
     def step(self):
         a, r = self.at, self.recipe
-        ids, answer = to_tensors(self.corpus, self.batches[a['batch']], self.pad, self.device)
+        ids, answer, topic = to_tensors(self.corpus, self.batches[a['batch']], self.pad, self.device)
         self.model.train()
+        prompts = a['step'] % r['prompt_every'] == 0
         with bfloat16(self.device):
-            loss, kind, _ = losses(self.model, ids, answer)
-        said = kind == 1
+            hidden, middle = self.model.both(ids)
+            loss, said, _ = losses(self.model, hidden, ids, answer, prompts)
+            place = topic.nonzero(as_tuple=True)
+            named = F.cross_entropy(self.topic(middle[place]).float(), topic[place])
         weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
-        total = (loss * weight).sum() / weight.sum()
+        total = (loss * weight).sum() / weight.sum() + r['topic_weight'] * named
         for optimizer, highest in ((self.muon, r['matrix_rate']), (self.adam, r['learning_rate'])):
             optimizer.zero_grad(set_to_none=True)
             for group in optimizer.param_groups:
@@ -104,7 +109,7 @@ class Training:
                 torch._foreach_add_(self.mean, list(self.model.parameters()), alpha=1 - keep)
         a['step'] += 1
         a['batch'] += 1
-        a['tokens'] += loss.numel()
+        a['tokens'] += ids.numel()
         if a['batch'] == len(self.batches):
             a['epoch'], a['batch'] = a['epoch'] + 1, 0
             self.batches = data.epoch(self.corpus, r, a['epoch'])
@@ -152,17 +157,15 @@ class Training:
         self.model.eval()
         total = right = count = 0.0
         for batch in data.epoch(self.validation, {**self.recipe, 'cut': 0}, 0) if len(self.validation) else []:
-            ids, answer = to_tensors(self.validation, batch, self.pad, self.device)
-            loss, kind, logits = losses(self.model, ids, answer)
-            target = ids[:, 1:].reshape(-1)[(answer[:, 1:].reshape(-1) != 2)]
-            said = kind == 1
-            total += float(loss[said].sum())
-            right += float((logits.argmax(-1) == target)[said].sum())
-            count += float(said.sum())
+            ids, answer, _ = to_tensors(self.validation, batch, self.pad, self.device)
+            loss, _, hits = losses(self.model, self.model(ids), ids, answer, prompts=False)
+            total += float(loss.sum())
+            right += float(hits.sum())
+            count += loss.numel()
         return (total / count, right / count) if count else (float('nan'), float('nan'))
 
     def state(self):
-        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(),
+        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(), 'topic': self.topic.state_dict(),
              'muon': self.muon.state_dict(), 'adam': self.adam.state_dict(), 'mean': self.mean, 'at': self.at, 'random': torch.get_rng_state(), 'python': random.getstate()}
         if self.device == 'cuda':
             s['cuda'] = torch.cuda.get_rng_state()
@@ -170,6 +173,7 @@ class Training:
 
     def restore(self, s):
         self.model.load_state_dict(s['model'])
+        self.topic.load_state_dict(s['topic'])
         self.muon.load_state_dict(s['muon'])
         self.adam.load_state_dict(s['adam'])
         if self.mean:
@@ -179,6 +183,16 @@ class Training:
         torch.set_rng_state(s['random'].cpu())
         if self.device == 'cuda' and 'cuda' in s:
             torch.cuda.set_rng_state(s['cuda'].cpu())
+
+
+def trained(state, device='cpu'):
+    """The model of a checkpoint, with the mean of its weights where that is kept."""
+    model = Guide(state['recipe']['shape']).to(device)
+    model.load_state_dict(state['model'])
+    with torch.no_grad():
+        for p, m in zip(model.parameters(), state['mean'] or model.parameters()):
+            p.copy_(m)
+    return model
 
 
 def save(path, state):

@@ -101,14 +101,20 @@ class Guide(nn.Module):
 
     def forward(self, ids):
         """(batch, positions) -> hidden states behind the last norm."""
+        return self.both(ids)[0]
+
+    def both(self, ids):
+        """The same, and the normalized ones in the middle of the layers."""
         n = ids.shape[1]
         table, mask = self.table[:n], self.mask[:n, :n]
         self.pool = None
         x = self.drop(self.embed(ids))
-        for layer in self.layers:
+        for i, layer in enumerate(self.layers):
+            if i == len(self.layers) // 2:
+                middle = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS)
             x = x + self.drop(layer.attend(layer.attn_norm(x), table, mask))
             x = x + self.drop(layer.feed(layer.ffn_norm(x)))
-        return self.norm(x)
+        return self.norm(x), middle
 
     def logits(self, hidden):
         return F.linear(hidden, self.embed.weight)

@@ -47,6 +47,7 @@ typedef struct QSFSettings {
     char kv[8];             /* "auto", "f16", "f32" */
     char cpu_mask[16];      /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
+    bool show_thinking;     /* of the programs: reasoning is shown, not folded or left out */
 } QSFSettings;
 
 /* LIVE: acts on the next token. REPLAN: acts between two tokens too, memory is planned anew, the same tokens follow.
@@ -94,13 +95,18 @@ typedef struct QSFMessage {
     const char *role;    /* "system", "user", "assistant" */
     const char *content;
     size_t len;
+    const char *reasoning; /* (reasoning_len) bytes: what QSF_EVENT_REASONING gave for this answer, all of it; NULL =
+                              none. Past answers' reaches the model only where the template asks for it; with
+                              continue_last the last answer goes on behind exactly this text */
+    size_t reasoning_len;
 } QSFMessage;
 
 typedef struct QSFRequest {
     const QSFMessage *messages; /* (n_messages), deep-copied */
     size_t n_messages;
     bool continue_last;         /* go on with the last (assistant) message */
-    const char *const *stop;    /* (n_stop) strings that end the answer and are not part of it */
+    const char *const *stop;    /* (n_stop) strings that end the answer and are not part of it; reasoning may hold
+                                   them */
     size_t n_stop;
 } QSFRequest;
 
@@ -133,9 +139,11 @@ typedef enum QSFEventType {
     QSF_EVENT_TEXT,     /* text: more of the answer, whole UTF-8 sequences */
     QSF_EVENT_DONE,     /* the request ended; stop, tokens, prompt_tokens, seed */
     QSF_EVENT_ERROR,    /* the request ended; code, text; what was delivered stays valid */
-    QSF_EVENT_PLAN      /* qsf_worker_replan was taken: code 0 and a sentence about what holds now, or the exit-code
+    QSF_EVENT_PLAN,     /* qsf_worker_replan was taken: code 0 and a sentence about what holds now, or the exit-code
                            number and why nothing changed (qsf_worker_settings has what is in force); ends nothing.
                            request: the running one, 0 when idle */
+    QSF_EVENT_REASONING /* text: more of what the model thinks before its answer, with the tags around it, whole UTF-8
+                           sequences; followed by the answer's own TEXT, if it comes to that */
 } QSFEventType;
 
 typedef enum QSFStop { QSF_STOP_EOS, QSF_STOP_STRING, QSF_STOP_LENGTH, QSF_STOP_CONTEXT, QSF_STOP_INTERRUPTED } QSFStop;
@@ -147,7 +155,8 @@ typedef struct QSFEvent {
     size_t text_len;
     int code;              /* ERROR: exit-code number */
     QSFStop stop;          /* DONE */
-    uint32_t tokens;       /* DONE: generated; TEXT: tokens behind this text */
+    uint32_t tokens;       /* DONE: generated; TEXT, REASONING: tokens behind this text */
+    uint32_t reasoning_tokens; /* DONE: of tokens, the reasoning's */
     uint32_t prompt_tokens;/* DONE: of the whole prompt, reused ones included */
     uint32_t reused_tokens;/* DONE: of them, found in the KV cache */
     uint64_t seed;         /* DONE: the seed that was used */
@@ -156,6 +165,9 @@ typedef struct QSFEvent {
 /* Takes the oldest event; false when there is none. Text of one request is merged when the reader
  * is slow: nothing is ever dropped. */
 bool qsf_worker_next(QSFWorker *w, QSFEvent *e);
+/* The part of an answer's reasoning that people want to read: without the tags and the white space around. Points into
+ * text. Any thread. */
+const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len);
 /* "eos", "stop", "length", "context", "interrupted". */
 const char *qsf_stop_name(QSFStop s);
 

@@ -72,11 +72,11 @@ static void wait_for_room(QsfEvents *q, size_t need) {
     }
 }
 
-/* Grows the newest record when it is text of the same request. */
+/* Grows the newest record when it is text of the same kind and request. */
 static bool merge(QsfEventLog *l, const QSFEvent *e, size_t len) {
-    if (e->type != QSF_EVENT_TEXT || l->len == 0) return false;
+    if ((e->type != QSF_EVENT_TEXT && e->type != QSF_EVENT_REASONING) || l->len == 0) return false;
     QSFEvent *last = (QSFEvent *)(void *)(l->bytes + l->last);
-    if (last->type != QSF_EVENT_TEXT || last->request != e->request) return false;
+    if (last->type != e->type || last->request != e->request) return false;
     size_t total = last->text_len + len;
     if (l->last + record_bytes(total) > QSF_EVENTS_HARD) return false;
     char *text = (char *)(last + 1);

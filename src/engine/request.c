@@ -7,7 +7,7 @@
 
 static size_t block_bytes(const QSFRequest *r) {
     size_t n = sizeof(QsfRequestCopy) + r->n_messages * sizeof(QsfMsg) + r->n_stop * sizeof(char *);
-    for (size_t i = 0; i < r->n_messages; i++) n += strlen(r->messages[i].role) + 1 + r->messages[i].len + 1;
+    for (size_t i = 0; i < r->n_messages; i++) n += strlen(r->messages[i].role) + 1 + r->messages[i].len + 1 + r->messages[i].reasoning_len + 1;
     for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
     return n;
 }
@@ -33,8 +33,10 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
     for (size_t i = 0; i < r->n_messages; i++) {
         const QSFMessage *m = &r->messages[i];
         const char *role = put(&at, m->role, strlen(m->role));
-        c->messages[i] = (QsfMsg){ role, put(&at, m->content, m->len), m->len };
-        c->text_bytes += m->len;
+        c->messages[i] = (QsfMsg){ .role = role, .len = m->len, .reasoning_len = m->reasoning_len };
+        c->messages[i].content = put(&at, m->content, m->len);
+        c->messages[i].reasoning = put(&at, m->reasoning, m->reasoning_len);
+        c->text_bytes += m->len + m->reasoning_len;
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
     return c;

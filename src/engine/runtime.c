@@ -64,15 +64,38 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     return qsf_planning_charge(r, err);
 }
 
-static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
-    const char *name = o->settings.chat_template;
-    int rc = qsf_tokenizer_open(&r->tok, r->model.src, &r->ledger, err);
-    if (rc != QSF_OK) return rc;
+bool qsf_runtime_ends(const QsfRuntime *r, int32_t id) {
+    for (size_t i = 0; i < r->n_eog; i++)
+        if (r->eog[i] == id) return true;
+    return false;
+}
+
+/* The vocabulary's own, and the one that the template ends an answer with. */
+static void collect_ends(QsfRuntime *r) {
     uint32_t n = qsf_tokenizer_n_vocab(r->tok);
-    for (uint32_t i = 0; i < n && r->n_eog < QSF_EOG_MAX; i++)
+    r->n_eog = 0;
+    for (uint32_t i = 0; i < n && r->n_eog < QSF_EOG_MAX - 1; i++)
         if (qsf_tokenizer_is_eog(r->tok, (int32_t)i)) r->eog[r->n_eog++] = (int32_t)i;
-    return qsf_chat_template_open(&r->tmpl, r->model.src, r->tok, *name != '\0' ? name : NULL, r->tmpl_notice,
-                                  sizeof r->tmpl_notice, err);
+    int32_t id = qsf_chat_turn_end(r->tmpl, r->tok);
+    if (id >= 0 && !qsf_runtime_ends(r, id)) r->eog[r->n_eog++] = id;
+}
+
+int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
+    QsfChatTemplate *t;
+    int rc = qsf_chat_template_open(&t, r->model.src, r->tok, *name != '\0' ? name : NULL, r->tmpl_notice,
+                                    sizeof r->tmpl_notice, err);
+    if (rc != QSF_OK) return rc;
+    qsf_chat_template_close(r->tmpl);
+    r->tmpl = t;
+    collect_ends(r);
+    const char *text = t != NULL ? qsf_chat_template_source(t) : NULL;
+    qsf_think_detect(&r->think, r->tok, text, text != NULL ? strlen(text) : 0);
+    return QSF_OK;
+}
+
+static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
+    int rc = qsf_tokenizer_open(&r->tok, r->model.src, &r->ledger, err);
+    return rc == QSF_OK ? qsf_runtime_template(r, o->settings.chat_template, err) : rc;
 }
 
 /* Before weights are there: the disk is idle, and the memory they will take is free. */

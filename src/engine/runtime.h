@@ -9,7 +9,7 @@
 #include "src/forward/forward.h"
 #include "src/sample/sampler.h"
 #include "src/stream/predict.h"
-#include "src/text/chat.h"
+#include "src/text/think.h"
 
 #define QSF_EOG_MAX 64
 
@@ -35,6 +35,7 @@ typedef struct QsfRuntime {
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
     size_t n_eog;
+    QsfThink think; /* how the model reasons, by template and vocabulary */
     const atomic_int *cancel; /* as in the options: generation stops when it becomes non-zero */
 } QsfRuntime;
 
@@ -64,6 +65,12 @@ void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a ze
  * brought back (r->lost) does every later eval fail. After a shrink the resident set is below the new budget
  * and the peak is reset. */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
+
+/* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok must be
+ * open. On failure (codes of qsf_chat_template_open) the old one stays. */
+int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err);
+/* Does this id end an answer, by the vocabulary or by the template? */
+bool qsf_runtime_ends(const QsfRuntime *r, int32_t id);
 
 /* The longest context that any plan of r may have: what the settings ask for, or what they leave to the plan.
  */

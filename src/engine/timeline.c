@@ -18,7 +18,9 @@ typedef struct Run {
     const QsfGenerate *g;
     QsfGenerated *out;
     QsfDetok detok;
+    QsfThinkSplit split; /* buf NULL: no reasoning */
     QsfStopper stopper;
+    int32_t id; /* the token whose text is handed out, -1 once it was */
     QSFParams params;
     uint64_t start_ns;
     bool done;    /* out->stop says why */
@@ -94,32 +96,65 @@ static void end(Run *r, QSFStop stop) {
     r->out->stop = stop;
 }
 
-static void emit(Run *r, int32_t id, const char *text, size_t len) {
-    if (r->g->text == NULL || r->refused || r->g->text(r->g->arg, id, text, len) == 0) return;
+/* Only the first text of a token carries its id. */
+static void emit(Run *r, bool reasoning, const char *text, size_t len) {
+    int (*to)(void *, int32_t, const char *, size_t) = reasoning ? r->g->reasoning : r->g->text;
+    int32_t id = r->id;
+    r->id = -1;
+    if (to == NULL || r->refused || (len == 0 && id < 0) || to(r->g->arg, id, text, len) == 0) return;
     r->refused = true;
     end(r, QSF_STOP_INTERRUPTED);
 }
 
-/* The text of a token, as far as it is decided. */
-static void deliver(Run *r, int32_t id) {
-    size_t n = qsf_detok_feed(&r->detok, id, r->t->piece, QSF_TIMELINE_PIECE);
-    const char *text = qsf_stopper_feed(&r->stopper, r->t->piece, n, &n);
+/* Text that is known to be one or the other. */
+static void take_part(void *arg, bool reasoning, const char *text, size_t len) {
+    Run *r = arg;
+    if (r->stopper.hit) return;
+    if (!reasoning) text = qsf_stopper_feed(&r->stopper, text, len, &len);
     if (r->stopper.hit) end(r, QSF_STOP_STRING);
-    emit(r, id, text, n);
+    if (len > 0) emit(r, reasoning, text, len);
 }
 
-/* What detokenizer and stop strings still hold back; after a stop string nothing is wanted of it. */
+static void take_text(Run *r, size_t len) {
+    if (r->split.buf != NULL)
+        qsf_think_feed(&r->split, r->t->piece, len, take_part, r);
+    else
+        take_part(r, false, r->t->piece, len);
+}
+
+static bool inside(const Run *r) { return r->split.buf != NULL && r->split.state == QSF_THINK_INSIDE; }
+
+/* The text of a token, as far as it is decided. The tags of the reasoning have one although they are hidden. */
+static void deliver(Run *r, int32_t id) {
+    QsfTimeline *t = r->t;
+    bool before = inside(r);
+    const char *tag = r->split.buf != NULL ? qsf_think_hidden(&t->rt->think, t->rt->tok, id) : NULL;
+    r->id = id;
+    if (tag != NULL) {
+        take_text(r, qsf_detok_flush(&r->detok, t->piece, QSF_TIMELINE_PIECE));
+        size_t n = strlen(tag);
+        memcpy(t->piece, tag, n);
+        take_text(r, n);
+    } else {
+        take_text(r, qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE));
+    }
+    r->out->reasoning_tokens += before || inside(r);
+    if (r->id >= 0) emit(r, false, "", 0);
+}
+
+/* What detokenizer, tags and stop strings still hold back; after a stop string nothing is wanted of it. */
 static void release(Run *r) {
+    size_t n;
+    r->id = -1;
     if (r->stopper.hit) return;
-    size_t n = qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE);
-    const char *text = qsf_stopper_feed(&r->stopper, r->t->piece, n, &n);
-    if (n > 0) emit(r, -1, text, n);
+    take_text(r, qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE));
+    if (r->split.buf != NULL) qsf_think_flush(&r->split, take_part, r);
     if (r->stopper.hit) {
         r->out->stop = QSF_STOP_STRING;
         return;
     }
-    text = qsf_stopper_flush(&r->stopper, &n);
-    if (n > 0) emit(r, -1, text, n);
+    const char *text = qsf_stopper_flush(&r->stopper, &n);
+    if (n > 0) emit(r, false, text, n);
 }
 
 static int32_t choose(Run *r, QsfSampled *s) {
@@ -138,7 +173,7 @@ static int step(Run *r, QsfErr *err) {
     QsfSampled s;
     int32_t id = choose(r, &s);
     if (r->out->tokens == 0) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
-    if (!r->params.ignore_eos && qsf_tokenizer_is_eog(t->rt->tok, id)) {
+    if (!r->params.ignore_eos && qsf_runtime_ends(t->rt, id)) {
         end(r, QSF_STOP_EOS);
         return QSF_OK;
     }
@@ -181,6 +216,8 @@ static int run(Run *r, QsfErr *err) {
     int rc = qsf_timeline_prefill(r->t, g->prompt, g->n_prompt, &r->out->reused_tokens, err);
     r->out->prefill_ns = qsf_now_ns() - r->start_ns;
     if (rc == QSF_OK && g->tick != NULL) g->tick(g->arg, NULL);
+    if (rc == QSF_OK && r->split.buf != NULL && g->think.opened[0] != '\0')
+        emit(r, true, g->think.opened, strlen(g->think.opened));
     if (rc == QSF_OK) rc = loop(r, err);
     if (rc == QSF_E_INTERRUPTED) {
         qsf_err_clear(err);
@@ -191,13 +228,25 @@ static int run(Run *r, QsfErr *err) {
     return rc;
 }
 
+/* A part of the output is at most a piece with what the split held back. */
+static int open_filters(Run *r, QsfErr *err) {
+    const QsfGenerate *g = r->g;
+    const QsfThink *think = &r->t->rt->think;
+    bool splits = g->reasoning != NULL && think->tags != NULL;
+    int rc = splits ? qsf_think_open(&r->split, think, g->think.state, QSF_TIMELINE_PIECE, err) : QSF_OK;
+    size_t longest = splits ? r->split.cap : QSF_TIMELINE_PIECE;
+    if (rc == QSF_OK) rc = qsf_stopper_open(&r->stopper, g->stop, g->n_stop, longest, err);
+    if (rc != QSF_OK) qsf_think_close(&r->split);
+    return rc;
+}
+
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *out, QsfErr *err) {
     QsfErr own = { 0 };
     if (err == NULL) err = &own;
-    Run r = { .t = t, .g = g, .out = out, .start_ns = qsf_now_ns() };
+    Run r = { .t = t, .g = g, .out = out, .id = -1, .start_ns = qsf_now_ns() };
     memset(out, 0, sizeof *out);
     out->prompt_tokens = (uint32_t)g->n_prompt;
-    int rc = qsf_stopper_open(&r.stopper, g->stop, g->n_stop, QSF_TIMELINE_PIECE, err);
+    int rc = open_filters(&r, err);
     if (rc != QSF_OK) return rc;
     qsf_detok_init(&r.detok, t->rt->tok, false, g->continues);
     g->params(g->arg, &r.params);
@@ -205,5 +254,6 @@ int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *ou
     qsf_sampler_seed(t->rt->sampler, out->seed);
     rc = run(&r, err);
     qsf_stopper_close(&r.stopper);
+    qsf_think_close(&r.split);
     return rc;
 }

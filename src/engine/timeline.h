@@ -42,12 +42,17 @@ typedef struct QsfGenerate {
     /* Before each token is chosen, when nothing is computed: the plan may be changed here. May be NULL. The
      * ledger is frozen at all other times of the token loop. */
     void (*between)(void *arg);
+    /* Text of the reasoning, as text() otherwise; stop strings do not look at it. NULL: nothing is taken for
+     * reasoning. Each token is given once, to one of the two. */
+    int (*reasoning)(void *arg, int32_t id, const char *text, size_t len);
+    QsfThinkPrompt think; /* where the answer begins, of qsf_think_encode */
     void *arg;
 } QsfGenerate;
 
 typedef struct QsfGenerated {
     QSFStop stop;
     uint32_t prompt_tokens, reused_tokens, tokens;
+    uint32_t reasoning_tokens; /* of tokens */
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;
 } QsfGenerated;

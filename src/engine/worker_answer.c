@@ -8,16 +8,21 @@
 
 static void on_params(void *arg, QSFParams *out) { qsf_worker_get_params(arg, out); }
 
-static int on_text(void *arg, int32_t id, const char *text, size_t len) {
-    QSFWorker *w = arg;
+static int say_text(QSFWorker *w, QSFEventType type, int32_t id, const char *text, size_t len) {
     if (id >= 0) w->unsaid++;
     if (len == 0) return 0;
-    QSFEvent e = {
-        .type = QSF_EVENT_TEXT, .request = w->running, .text = text, .text_len = len, .tokens = w->unsaid
-    };
+    QSFEvent e = { .type = type, .request = w->running, .text = text, .text_len = len, .tokens = w->unsaid };
     w->unsaid = 0;
     qsf_events_push(&w->events, &e, NULL);
     return 0;
+}
+
+static int on_text(void *arg, int32_t id, const char *text, size_t len) {
+    return say_text(arg, QSF_EVENT_TEXT, id, text, len);
+}
+
+static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
+    return say_text(arg, QSF_EVENT_REASONING, id, text, len);
 }
 
 static void on_tick(void *arg, const QsfSampled *s) {
@@ -33,18 +38,18 @@ static void on_tick(void *arg, const QsfSampled *s) {
 
 static void on_between(void *arg) { qsf_worker_take_replan(arg); }
 
-static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfErr *err) {
+static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
     uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
     int rc =
         qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
     if (rc != QSF_OK) return rc;
-    rc = qsf_chat_encode(w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, !r->continue_last,
-                         r->continue_last, ids, err);
+    rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, r->continue_last, ids,
+                          where, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;
 }
 
-static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
+static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, const QsfThinkPrompt *where) {
     QsfGenerate g = {
         .prompt = ids->data,
         .n_prompt = ids->n,
@@ -53,6 +58,8 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
         .n_stop = r->n_stop,
         .params = on_params,
         .text = on_text,
+        .reasoning = on_reasoning,
+        .think = *where,
         .tick = on_tick,
         .between = on_between,
         .arg = w,
@@ -75,6 +82,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
         .type = QSF_EVENT_DONE,
         .stop = out.stop,
         .tokens = out.tokens,
+        .reasoning_tokens = out.reasoning_tokens,
         .prompt_tokens = out.prompt_tokens,
         .reused_tokens = out.reused_tokens,
         .seed = out.seed,
@@ -85,6 +93,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids) {
 void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c) {
     QsfErr err = { 0 };
     QsfIds ids = { 0 };
+    QsfThinkPrompt where;
     w->unsaid = 0;
     if (w->stale != NULL && qsf_worker_load_anew(w, &err) != QSF_OK) {
         qsf_worker_fail(w, &err);
@@ -95,8 +104,8 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c) {
         qsf_worker_fail(w, &err);
         return;
     }
-    if (encode(w, c->request, &ids, &err) == QSF_OK)
-        answer(w, c->request, &ids);
+    if (encode(w, c->request, &ids, &where, &err) == QSF_OK)
+        answer(w, c->request, &ids, &where);
     else
         qsf_worker_fail(w, &err);
     qsf_ids_free(&ids);

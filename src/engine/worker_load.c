@@ -106,17 +106,12 @@ static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
 }
 
 static void change_template(QSFWorker *w, const QsfCommand *c) {
-    QsfChatTemplate *t;
     QsfErr err = { 0 };
     QsfRuntime *rt = &w->rt;
-    const char *name = c->settings.chat_template;
-    if (qsf_chat_template_open(&t, rt->model.src, rt->tok, *name != '\0' ? name : NULL, rt->tmpl_notice,
-                               sizeof rt->tmpl_notice, &err) != QSF_OK) {
+    if (qsf_runtime_template(rt, c->settings.chat_template, &err) != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;
     }
-    qsf_chat_template_close(rt->tmpl);
-    rt->tmpl = t;
     qsf_worker_set_settings(w, &c->settings);
     qsf_board_template(&w->board);
     qsf_worker_set_text(w, &w->text_template, template_text(rt));

@@ -14,6 +14,9 @@ typedef struct Answer {
     QSFParams params;
     RunMeter meter;
     QsfStrbuf text;   /* --json: the whole answer */
+    QsfStrbuf reasoning; /* --json: what came before it */
+    bool thought;     /* there is reasoning, shown or not */
+    bool answered;    /* there is an answer behind it */
     char last;        /* last byte written */
     int rc;           /* a failed write */
 } Answer;
@@ -44,12 +47,13 @@ static int read_prompt(const RunOptions *o, QsfStrbuf *b) {
 }
 
 /* With a template one user turn (after --system), without one the text itself. */
-static int encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids, QsfErr *err) {
+static int encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
+                         QsfThinkPrompt *where, QsfErr *err) {
     QsfMsg msgs[2];
     size_t n = 0;
-    if (o->system) msgs[n++] = (QsfMsg){"system", o->system, strlen(o->system)};
-    msgs[n++] = (QsfMsg){"user", qsf_strbuf_str(prompt), prompt->len};
-    return qsf_chat_encode(rt->tmpl, rt->tok, msgs, n, true, false, ids, err);
+    if (o->system) msgs[n++] = (QsfMsg){.role = "system", .content = o->system, .len = strlen(o->system)};
+    msgs[n++] = (QsfMsg){.role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len};
+    return qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, false, ids, where, err);
 }
 
 static void on_params(void *arg, QSFParams *out) {
@@ -65,9 +69,28 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     Answer *a = arg;
     (void)id;
     if (!len) return 0;
+    a->answered = true;
     a->last = text[len - 1];
     if (a->o->json) qsf_strbuf_add(&a->text, text, len);
     else a->rc = run_write(text, len);
+    return a->rc;
+}
+
+/* Left out unless asked for; somebody who looks on is told why nothing comes. */
+static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
+    Answer *a = arg;
+    bool first = !a->thought;
+    (void)id;
+    if (!len) return 0;
+    a->thought = true;
+    if (a->o->json) {
+        qsf_strbuf_add(&a->reasoning, text, len);
+    } else if (a->o->settings.show_thinking) {
+        a->last = text[len - 1];
+        a->rc = run_write(text, len);
+    } else if (first && isatty(STDERR_FILENO)) {
+        qsf_cli_error(&run_cli, "the model is thinking (--show-thinking shows it)");
+    }
     return a->rc;
 }
 
@@ -85,6 +108,13 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g) {
     qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
     qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu", g->prompt_tokens,
                     g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
+    if (a->thought) {
+        size_t len;
+        const char *body = qsf_reasoning_body(qsf_strbuf_str(&a->reasoning), a->reasoning.len, &len);
+        qsf_strbuf_adds(&b, ", \"reasoning\": ");
+        qsf_json_put_string(&b, body, len);
+        qsf_strbuf_addf(&b, ", \"reasoning_tokens\": %u", g->reasoning_tokens);
+    }
     run_put_figures(&b, &f, rt);
     qsf_strbuf_adds(&b, "}\n");
     int rc = run_write_raw(qsf_strbuf_str(&b), b.len);
@@ -120,17 +150,21 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGenerated *out) {
     if (!rc && o->json) rc = finish_json(a, rt, out);
     if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
+    if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
+        qsf_cli_error(&run_cli, "the model was still thinking after %u tokens (-n N gives it more, --show-thinking "
+                                "shows it)", out->tokens);
     if (o->verbose) print_timings(out, &a->meter);
     if (o->stats) run_print_stats(&a->meter);
     return rc ? rc : exit_code(a, out);
 }
 
-static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const QsfIds *ids) {
+static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const QsfIds *ids,
+                    const QsfThinkPrompt *where) {
     Answer a = {.o = o, .params = o->settings.params};
     if (a.params.max_tokens < 0) a.params.max_tokens = DEFAULT_MAX_TOKENS;
     QsfGenerate g = {.prompt = ids->data, .n_prompt = ids->n, .continues = rt->tmpl == NULL, .stop = o->stop,
-                     .n_stop = o->n_stop, .params = on_params, .text = on_text, .tick = on_tick,
-                     .arg = &a};
+                     .n_stop = o->n_stop, .params = on_params, .text = on_text, .reasoning = on_reasoning,
+                     .think = *where, .tick = on_tick, .arg = &a};
     QsfGenerated out = {0};
     QsfErr err = {0};
     int rc = run_meter_init(&a.meter, rt, &err);
@@ -144,6 +178,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
     }
     run_meter_free(&a.meter);
     qsf_strbuf_free(&a.text);
+    qsf_strbuf_free(&a.reasoning);
     return rc;
 }
 
@@ -159,8 +194,9 @@ int run_generate(const RunOptions *o) {
     }
     QsfIds ids = {0};
     QsfTimeline t = {0};
-    if (encode_prompt(&rt, o, &prompt, &ids, &err) || qsf_timeline_init(&t, &rt, &err)) rc = run_fail(&err);
-    else rc = generate(&rt, &t, o, &ids);
+    QsfThinkPrompt where;
+    if (encode_prompt(&rt, o, &prompt, &ids, &where, &err) || qsf_timeline_init(&t, &rt, &err)) rc = run_fail(&err);
+    else rc = generate(&rt, &t, o, &ids, &where);
     qsf_timeline_free(&t);
     qsf_ids_free(&ids);
     qsf_strbuf_free(&prompt);

@@ -13,6 +13,8 @@ typedef struct QsfMsg {
     const char *role;     /* "system", "user", "assistant" */
     const char *content;  /* bytes, any */
     size_t len;
+    const char *reasoning; /* (reasoning_len) of an answer, tags included (src/text/think.h); NULL = none */
+    size_t reasoning_len;
 } QsfMsg;
 
 /* A run of rendered text. trusted: written by the template itself. */
@@ -61,6 +63,10 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, bool
  * text, separated by a newline. */
 int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
                     bool add_generation_prompt, bool continue_last, QsfIds *out, QsfErr *err);
+
+/* The token that the template writes behind an answer, whether or not the metadata names it as an end; -1 when it
+ * writes none, or t is NULL. */
+int32_t qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok);
 
 /* Names of the files found in the template folders, sorted, NUL-separated, ended by an empty name;
  * free() it. */

@@ -15,7 +15,7 @@ static bool begins_with_bos(const QsfTokenizer *tok, const QsfRendered *r) {
            memcmp(r->text.data, text, len) == 0;
 }
 
-static int encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, QsfIds *out, QsfErr *err) {
+int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, QsfIds *out, QsfErr *err) {
     unsigned flags = QSF_TOK_SPECIAL | (begins_with_bos(tok, r) ? 0 : QSF_TOK_BOS);
     uint8_t *trusted = malloc(r->text.len + 1);
     if (trusted == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
@@ -43,7 +43,7 @@ int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const Qsf
     QsfRendered r = { 0 };
     if (t == NULL) return encode_plain(tok, msgs, n, out, err);
     int rc = qsf_chat_render(t, msgs, n, add_generation_prompt, continue_last, &r, err);
-    if (rc == QSF_OK) rc = encode_rendered(tok, &r, out, err);
+    if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, out, err);
     qsf_rendered_free(&r);
     return rc;
 }

@@ -23,4 +23,11 @@ int qsf_chat_file_read(const char *name, char **text, size_t *len, char **base, 
 /* Renders one message of a user to see whether the template runs. *raised: it refused by raise_exception. */
 int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err);
 
+/* Appends text to a rendering, as a segment or to the last one. QSF_E_RUNTIME without memory. */
+int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted, QsfErr *err);
+
+/* --- chat_encode.c --- */
+/* The second half of qsf_chat_encode. */
+int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, QsfIds *out, QsfErr *err);
+
 #endif

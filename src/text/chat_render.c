@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qsf_engine.h"
 #include "src/text/chat_impl.h"
+#include "src/text/think.h"
 
 void qsf_rendered_free(QsfRendered *r) {
     qsf_strbuf_free(&r->text);
@@ -29,6 +31,13 @@ static int add_segment(QsfRendered *r, size_t len, bool trusted, QsfErr *err) {
     }
     r->segs[r->n_segs++] = (QsfSegment){ off, len, trusted };
     return QSF_OK;
+}
+
+int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted, QsfErr *err) {
+    if (len > 0) qsf_strbuf_add(&r->text, text, len);
+    if (!qsf_strbuf_ok(&r->text))
+        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+    return add_segment(r, len, trusted, err);
 }
 
 /* Up to the end of the last run with tag QSF_J_LAST (0 when there is none), or all of it. */
@@ -69,14 +78,19 @@ static QsfJTag role_tag(const char *role) {
 
 static QsfJVal text_value(QsfJMem *m, const char *s) { return qsf_j_str(m, s, strlen(s), QSF_J_TEXT); }
 
-static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, bool last) {
-    QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 2);
+/* field: the name under which the template reads reasoning, or NULL. */
+static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, bool last, const char *field) {
+    QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 3);
     if (d.type != QSF_J_DICT) return d;
     const char *content = msg->content == NULL ? "" : msg->content;
     qsf_j_dict_add(m, d.u.d, text_value(m, "role"),
                    qsf_j_str(m, msg->role, strlen(msg->role), role_tag(msg->role)));
     qsf_j_dict_add(m, d.u.d, text_value(m, "content"),
                    qsf_j_str(m, content, msg->len, last ? QSF_J_LAST : QSF_J_DATA));
+    if (field == NULL || msg->reasoning_len == 0) return d;
+    size_t len;
+    const char *body = qsf_reasoning_body(msg->reasoning, msg->reasoning_len, &len);
+    qsf_j_dict_add(m, d.u.d, text_value(m, field), qsf_j_str(m, body, len, QSF_J_DATA));
     return d;
 }
 
@@ -84,8 +98,9 @@ static void set_variables(const QsfChatTemplate *t, QsfJinjaVars *v, const QsfMs
                           bool generation, bool open_end) {
     QsfJMem *m = qsf_jinja_vars_mem(v);
     QsfJVal list = qsf_j_list(m, QSF_J_LIST, n);
+    const char *field = qsf_think_field(t->source, t->source_len);
     for (size_t i = 0; i < n && list.type == QSF_J_LIST; i++)
-        qsf_j_append(m, list.u.l, message_value(m, &msgs[i], open_end && i + 1 == n));
+        qsf_j_append(m, list.u.l, message_value(m, &msgs[i], open_end && i + 1 == n, field));
     qsf_jinja_set(v, "messages", list);
     qsf_jinja_set(v, "tools", qsf_j_none());
     qsf_jinja_set(v, "documents", qsf_j_none());
@@ -139,10 +154,7 @@ static int append_last(const Request *q, QsfRendered *out, QsfErr *err) {
     int rc = render_once(&before, out, &oc, err);
     if (rc != QSF_OK) return rc;
     const QsfMsg *last = &q->msgs[q->n - 1];
-    if (last->len > 0) qsf_strbuf_add(&out->text, last->content, last->len);
-    if (!qsf_strbuf_ok(&out->text))
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
-    return add_segment(out, last->len, false, err);
+    return qsf_rendered_add(out, last->content, last->len, false, err);
 }
 
 /* *memory: whether it failed for want of memory. */
@@ -159,7 +171,7 @@ static int render_request(const Request *q, QsfRendered *out, bool *memory, QsfE
 }
 
 int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err) {
-    static const QsfMsg hello = { "user", "Hello", 5 };
+    static const QsfMsg hello = { .role = "user", .content = "Hello", .len = 5 };
     Request q = { t, &hello, 1, true, false };
     QsfRendered r = { 0 };
     Outcome oc;
@@ -201,7 +213,7 @@ static int render_merged(const Request *q, QsfRendered *out, QsfErr *err) {
     qsf_strbuf_adds(&b, "\n\n");
     qsf_strbuf_add(&b, q->msgs[user].content, q->msgs[user].len);
     memcpy(msgs, q->msgs + 1, (q->n - 1) * sizeof *msgs);
-    msgs[user - 1] = (QsfMsg){ "user", qsf_strbuf_str(&b), b.len };
+    msgs[user - 1] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(&b), .len = b.len };
     Request merged = *q;
     merged.msgs = msgs;
     merged.n--;

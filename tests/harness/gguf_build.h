@@ -65,7 +65,13 @@ typedef struct QsfTinySpec {
 
 /* spec NULL = all defaults. The same spec gives the same bytes. 0, or -1 (bad spec, I/O). */
 int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec);
+/* A llama (F32, context 512) that says a script, whatever it is asked, and then ends. Words are separated by blanks; each
+ * is a token, once: ordinary text ('_' is a space), user-defined where it begins with < or [, a control token behind '!';
+ * \n is the byte token of a newline. Behind '+' a word is only in the vocabulary. 0, or -1 (too long, I/O). */
+int qsf_test_write_script_llama(const char *path, const char *script, const char *chat_template);
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */
 void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n);
+/* The same and more tokens behind it, n_more of them. */
+void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n, const char *const *texts, const int32_t *types, uint32_t n_more);
 
 #endif

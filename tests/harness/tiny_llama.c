@@ -107,16 +107,20 @@ static int32_t piece_type(uint32_t i) {
     return i < FIRST_PIECE ? TOKEN_BYTE : TOKEN_NORMAL;
 }
 
-void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n) {
+void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n) { qsf_gb_tiny_vocab_with(b, n, NULL, NULL, 0); }
+
+void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n_base, const char *const *texts, const int32_t *more_types,
+                            uint32_t n_more) {
+    uint32_t n = n_base + n_more;
     char(*text)[32] = calloc(n, sizeof *text);
     const char **ptr = calloc(n, sizeof *ptr);
     float *scores = calloc(n, sizeof *scores);
     int32_t *types = calloc(n, sizeof *types);
     for (uint32_t i = 0; text != NULL && ptr != NULL && scores != NULL && types != NULL && i < n; i++) {
         piece_text(i, text[i]);
-        ptr[i] = text[i];
+        ptr[i] = i < n_base ? text[i] : texts[i - n_base];
         scores[i] = i < FIRST_PIECE ? 0.0f : -(float)(i - FIRST_PIECE);
-        types[i] = piece_type(i);
+        types[i] = i < n_base ? piece_type(i) : more_types[i - n_base];
     }
     qsf_gb_str(b, "tokenizer.ggml.model", "llama");
     qsf_gb_strings(b, "tokenizer.ggml.tokens", ptr, n);

@@ -98,7 +98,7 @@ QSFWorker *qsf_rig_worker_with(const char *path, int32_t max_tokens) {
 }
 
 uint64_t qsf_rig_submit(QSFWorker *w, const char *text) {
-    QSFMessage m = { "user", text, strlen(text) };
+    QSFMessage m = { .role = "user", .content = text, .len = strlen(text) };
     QSFRequest r = { .messages = &m, .n_messages = 1 };
     return qsf_worker_submit(w, &r);
 }

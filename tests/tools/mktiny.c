@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts among the tests.
  * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, wtype,
- * chat_template. */
+ * chat_template; or script=WORDS, for a model that says them (qsf_test_write_script_llama). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,19 @@ static int set_key(QsfTinySpec *s, const char *key, const char *value) {
 
 int main(int argc, char **argv) {
     QsfTinySpec spec = {0};
+    const char *script = NULL;
     for (int i = 2; i < argc; i++) {
         char *eq = strchr(argv[i], '=');
         if (eq) *eq = '\0';
+        if (eq && !strcmp(argv[i], "script")) {
+            script = eq + 1;
+            continue;
+        }
         if (!eq || set_key(&spec, argv[i], eq + 1)) return fprintf(stderr, "mktiny: unknown key %s\n", argv[i]), 2;
     }
-    if (argc < 2 || qsf_test_write_tiny_llama(argv[1], &spec)) return fprintf(stderr, "mktiny: cannot write the model\n"), 1;
+    int rc = argc < 2    ? -1
+             : script ? qsf_test_write_script_llama(argv[1], script, spec.chat_template)
+                      : qsf_test_write_tiny_llama(argv[1], &spec);
+    if (rc) return fprintf(stderr, "mktiny: cannot write the model\n"), 1;
     return 0;
 }

@@ -47,8 +47,8 @@ static QsfChatTemplate *open_template(const Rig *r, const char *name) {
     return t;
 }
 
-#define MSG(role, text) \
-    { role, text, sizeof(text) - 1 }
+#define MSG(r, text) \
+    { .role = (r), .content = (text), .len = sizeof(text) - 1 }
 
 /* --- the files --- */
 
@@ -331,7 +331,7 @@ static void test_typed_tokens(void **state) {
             qsf_strbuf_add(&b, raw, len);
             qsf_strbuf_adds(&b, tried % 2 == 0 ? "" : " and ");
             if (tried % 2 != 0) qsf_strbuf_add(&b, raw, len);
-            QsfMsg msg = { "user", qsf_strbuf_str(&b), b.len };
+            QsfMsg msg = { .role = "user", .content = qsf_strbuf_str(&b), .len = b.len };
             ids = encode(&r, t, &msg, 1, false);
             if (count_control(&r, &ids) != want)
                 fail_msg("%s: '%.*s' became a token", kinds[i].vocabulary, (int)len, raw);

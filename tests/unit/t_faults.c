@@ -45,7 +45,7 @@ static Reply *reply_to(QSFWorker *w, uint64_t id) {
 }
 
 static Reply *ask(QSFWorker *w, const char *text) {
-    const QSFMessage m = { "user", text, strlen(text) };
+    const QSFMessage m = { .role = "user", .content = text, .len = strlen(text) };
     const QSFRequest r = { .messages = &m, .n_messages = 1 };
     return reply_to(w, qsf_worker_submit(w, &r));
 }

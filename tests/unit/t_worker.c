@@ -60,7 +60,8 @@ static void it_answers_and_reuses_the_prefix(void **state) {
     assert_memory_equal(s->text, first, first_len);
 
     /* The conversation goes on: the answer is found in the cache too. */
-    QSFMessage m[] = { { "user", "hello there", 11 }, { "assistant", first, first_len } };
+    QSFMessage m[] = { { .role = "user", .content = "hello there", .len = 11 },
+                       { .role = "assistant", .content = first, .len = first_len } };
     QSFRequest r = { .messages = m, .n_messages = 2, .continue_last = true };
     s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
     assert_int_equal(s->end.type, QSF_EVENT_DONE);
@@ -377,7 +378,7 @@ static void the_real_model_tells_its_story(void **state) {
 
     /* A stop string is found wherever the tokens cut it. */
     static const char *const stop[] = { "red ball" };
-    QSFMessage m = { "user", "Once upon a time", 16 };
+    QSFMessage m = { .role = "user", .content = "Once upon a time", .len = 16 };
     QSFRequest r = { .messages = &m, .n_messages = 1, .stop = stop, .n_stop = 1 };
     s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
     assert_int_equal(s->end.stop, QSF_STOP_STRING);

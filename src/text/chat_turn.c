@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The end of a turn as the template writes it: some models end their answers with a token that the file's metadata
+ * names nowhere (tokenizer.ggml.eos_token_id and its like). What stands right behind an answer in the middle of a
+ * conversation is what the model was trained to end answers with. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/text/chat_impl.h"
+
+#define ANSWER "Zqxjk" /* no template says this by itself */
+#define BEHIND 128     /* bytes behind it that are looked at */
+
+static bool is_blank(const QsfTokenizer *tok, int32_t id) {
+    char text[8];
+    size_t n = qsf_tokenizer_piece(tok, id, true, text, sizeof text);
+    if (n > sizeof text) return false;
+    for (size_t i = 0; i < n; i++)
+        if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0') return false;
+    return true;
+}
+
+/* Is it a token that text alone never becomes? Begin-of-text separates turns in some templates, and no model writes
+ * it. */
+static bool ends_turn(const QsfTokenizer *tok, int32_t id) {
+    QsfTokenType type = qsf_tokenizer_type(tok, id);
+    if (id == qsf_tokenizer_bos(tok) && id != qsf_tokenizer_eos(tok)) return false;
+    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
+}
+
+static int32_t first_token(const QsfTokenizer *tok, const char *text, size_t len) {
+    QsfIds ids = { 0 };
+    QsfErr ignored = { 0 };
+    int32_t found = -1;
+    if (qsf_tokenizer_encode(tok, text, len, QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, &ids, &ignored) == QSF_OK) {
+        size_t i = 0;
+        while (i < ids.n && is_blank(tok, ids.data[i])) i++;
+        if (i < ids.n && ends_turn(tok, ids.data[i])) found = ids.data[i];
+    }
+    qsf_ids_free(&ids);
+    return found;
+}
+
+int32_t qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok) {
+    static const QsfMsg talk[] = { { .role = "user", .content = "Hello", .len = 5 },
+                                   { .role = "assistant", .content = ANSWER, .len = sizeof ANSWER - 1 },
+                                   { .role = "user", .content = "Bye", .len = 3 } };
+    QsfRendered r = { 0 };
+    QsfErr ignored = { 0 };
+    int32_t id = -1;
+    if (t == NULL) return id;
+    if (qsf_chat_render(t, talk, sizeof talk / sizeof *talk, true, false, &r, &ignored) == QSF_OK) {
+        const char *text = qsf_strbuf_str(&r.text), *at = memmem(text, r.text.len, ANSWER, sizeof ANSWER - 1);
+        size_t from = at == NULL ? r.text.len : (size_t)(at - text) + sizeof ANSWER - 1;
+        size_t len = r.text.len - from < BEHIND ? r.text.len - from : BEHIND;
+        id = first_token(tok, text + from, len);
+    }
+    qsf_rendered_free(&r);
+    return id;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prompts of models that reason: whether the template has opened a block already, and prompts that go on
+ * behind reasoning that was written before. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/text/chat_impl.h"
+#include "src/text/think.h"
+
+static bool blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Where the opening tag begins that stands at the end of the prompt, or its length. Only the template's own
+ * text counts. */
+static size_t opened_at(const QsfThink *think, const QsfRendered *r) {
+    size_t tag = strlen(think->tags->open), end = r->text.len;
+    while (end > 0 && blank(r->text.data[end - 1])) end--;
+    if (end < tag || memcmp(r->text.data + end - tag, think->tags->open, tag) != 0) return r->text.len;
+    const QsfSegment *last = &r->segs[r->n_segs - 1];
+    return last->trusted && last->off <= end - tag ? end - tag : r->text.len;
+}
+
+/* Takes what stands behind `at` away. */
+static void cut(QsfRendered *r, size_t at) {
+    while (r->n_segs > 0 && r->segs[r->n_segs - 1].off >= at) r->n_segs--;
+    if (r->n_segs > 0) r->segs[r->n_segs - 1].len = at - r->segs[r->n_segs - 1].off;
+    r->text.len = at;
+}
+
+/* Bytes of the opening tag with the white space before it, 0 when the reasoning does not begin so. */
+static size_t opening(const QsfThink *think, const QsfMsg *m) {
+    size_t tag = strlen(think->tags->open), at = 0;
+    while (at < m->reasoning_len && blank(m->reasoning[at])) at++;
+    bool there = m->reasoning_len - at >= tag && memcmp(m->reasoning + at, think->tags->open, tag) == 0;
+    return there ? at + tag : 0;
+}
+
+/* Where the closing tag begins that ends the reasoning, or its length. */
+static size_t closing(const QsfThink *think, const QsfMsg *m) {
+    size_t tag = strlen(think->tags->close), end = m->reasoning_len;
+    while (end > 0 && blank(m->reasoning[end - 1])) end--;
+    bool there = end >= tag && memcmp(m->reasoning + end - tag, think->tags->close, tag) == 0;
+    return there ? end - tag : m->reasoning_len;
+}
+
+/* The reasoning, whose tags are tokens, and what there is of the answer. */
+static int append_block(const QsfThink *think, const QsfMsg *m, QsfRendered *out, QsfErr *err) {
+    const char *text = m->reasoning;
+    size_t from = opening(think, m), to = closing(think, m);
+    int rc = qsf_rendered_add(out, text, from, true, err);
+    if (rc == QSF_OK) rc = qsf_rendered_add(out, text + from, to - from, false, err);
+    if (rc == QSF_OK) rc = qsf_rendered_add(out, text + to, m->reasoning_len - to, true, err);
+    if (rc == QSF_OK) rc = qsf_rendered_add(out, m->content, m->len, false, err);
+    return rc;
+}
+
+/* The state behind reasoning that is gone on with. */
+static QsfThinkState state_behind(const QsfThink *think, const QsfMsg *m) {
+    if (m->len > 0) return QSF_THINK_ANSWER;
+    return closing(think, m) < m->reasoning_len ? QSF_THINK_AFTER : QSF_THINK_INSIDE;
+}
+
+int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs,
+                     size_t n, bool continue_last, QsfIds *out, QsfThinkPrompt *where, QsfErr *err) {
+    bool behind = continue_last && n > 0 && msgs[n - 1].reasoning_len > 0;
+    *where = (QsfThinkPrompt){ .state = continue_last ? QSF_THINK_ANSWER : QSF_THINK_START };
+    if (t == NULL || think->tags == NULL || (continue_last && !behind))
+        return qsf_chat_encode(t, tok, msgs, n, !continue_last, continue_last, out, err);
+    QsfRendered r = { 0 };
+    int rc = qsf_chat_render(t, msgs, behind ? n - 1 : n, true, false, &r, err);
+    size_t at = rc == QSF_OK && r.n_segs > 0 ? opened_at(think, &r) : r.text.len;
+    if (rc == QSF_OK && behind) {
+        if (opening(think, &msgs[n - 1]) > 0) cut(&r, at);
+        where->state = state_behind(think, &msgs[n - 1]);
+        rc = append_block(think, &msgs[n - 1], &r, err);
+    } else if (rc == QSF_OK && at < r.text.len) {
+        where->state = QSF_THINK_INSIDE;
+        snprintf(where->opened, sizeof where->opened, "%.*s", (int)(r.text.len - at), r.text.data + at);
+    }
+    if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, out, err);
+    qsf_rendered_free(&r);
+    return rc;
+}

@@ -12,8 +12,8 @@
 
 /* One event of a conversation. Which fields count depends on kind. */
 typedef enum QSFLogKind {
-    QSF_LOG_MESSAGE,   /* role, text; for answers: stop, seed, tokens */
-    QSF_LOG_PART,      /* text: more of an answer that is still being written */
+    QSF_LOG_MESSAGE,   /* role, text; for answers: reasoning, stop, seed, tokens */
+    QSF_LOG_PART,      /* text, reasoning: more of an answer that is still being written */
     QSF_LOG_UNDO,      /* n: the last n messages no longer count */
     QSF_LOG_CLEAR,     /* all messages so far no longer count */
     QSF_LOG_SYSTEM,    /* text: the system prompt from here on ("" = none) */
@@ -27,6 +27,8 @@ typedef struct QSFLogRecord {
     const char *name;
     const char *text;     /* (len) bytes */
     size_t len;
+    const char *reasoning; /* (reasoning_len) bytes that came before the text, as QSF_EVENT_REASONING gives them; or NULL */
+    size_t reasoning_len;
     const char *stop;     /* "eos", ... or NULL */
     uint64_t seed;
     uint32_t tokens;

@@ -28,6 +28,7 @@ void ui_app_free(UiApp *a) {
     ui_session_close(&a->session);
     ui_transcript_clear(&a->chat);
     ui_buf_free(&a->system);
+    ui_stops_clear(&a->stops);
     ui_buf_free(&a->queue);
     free(a->model_path);
     free(a->good_path);
@@ -78,7 +79,7 @@ static void send_message(UiApp *a, const char *text, size_t len) {
         ui_app_say(a, UI_ERROR, "out of memory: the message was not sent");
         return;
     }
-    ui_app_save_message(a, it, 0);
+    ui_app_save_message(a, it, (UiPlace){ 0 });
     if (!ui_app_ask(a, false)) ui_app_withdraw(a);
 }
 
@@ -134,17 +135,26 @@ bool ui_app_stop(UiApp *a) {
     return true;
 }
 
+static QSFMessage message_of(const UiItem *it) {
+    QSFMessage m = { .role = it->kind == UI_USER ? "user" : "assistant",
+                     .content = ui_buf_str(&it->raw),
+                     .len = it->raw.len };
+    if (it->thought) {
+        m.reasoning = ui_buf_str(&it->thought->raw);
+        m.reasoning_len = it->thought->raw.len;
+    }
+    return m;
+}
+
 /* The system prompt and every message the model sees. Text stays owned by the transcript. */
 static QSFMessage *collect(const UiApp *a, size_t *n) {
     size_t count = ui_transcript_count(&a->chat, NULL);
     QSFMessage *m = calloc(count + 1, sizeof *m);
     *n = 0;
-    if (m && a->system.len > 0) m[(*n)++] = (QSFMessage){ "system", ui_buf_str(&a->system), a->system.len };
+    if (m && a->system.len > 0) m[(*n)++] = (QSFMessage){ .role = "system", .content = ui_buf_str(&a->system), .len = a->system.len };
     for (size_t i = 0; m && i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
-        if (it->in_context && it != a->answer)
-            m[(*n)++] =
-                (QSFMessage){ it->kind == UI_USER ? "user" : "assistant", ui_buf_str(&it->raw), it->raw.len };
+        if (it->in_context && it != a->answer) m[(*n)++] = message_of(it);
     }
     return m;
 }
@@ -157,6 +167,8 @@ static bool submit(UiApp *a, bool go_on) {
         return false;
     }
     QSFRequest r = { .messages = messages, .n_messages = n, .continue_last = go_on };
+    r.stop = (const char *const *)a->stops.text;
+    r.n_stop = a->stops.n;
     a->request = a->engine.submit(a->engine.self, &r);
     free(messages);
     if (a->request == 0) ui_app_say(a, UI_ERROR, "the engine is still busy: nothing was sent");
@@ -180,8 +192,8 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     a->running = UI_REQUEST_ANSWER;
     a->stopping = false;
     a->n_spark = 0;
-    a->session.parted = 0;
-    a->answer_from = a->answer ? a->answer->raw.len : 0;
+    a->session.parted = a->session.parted_reasoning = 0;
+    a->answer_from = a->answer ? ui_item_end(a->answer) : (UiPlace){ 0 };
     if (a->answer) {
         a->answer->open = true;
         a->answer->stop[0] = '\0';

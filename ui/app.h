@@ -7,6 +7,7 @@
 
 #include "ui/engine.h"
 #include "ui/session.h"
+#include "ui/stops.h"
 #include "ui/transcript.h"
 
 #define UI_SPARK       32
@@ -19,6 +20,7 @@ typedef struct UiHooks {
     void *arg;
     void (*said)(void *arg, UiKind kind, const char *text);
     void (*answer_begin)(void *arg);
+    void (*answer_thought)(void *arg, const char *text, size_t len); /* before its text, tags included */
     void (*answer_text)(void *arg, const char *text, size_t len);
     void (*answer_end)(void *arg);
 } UiHooks;
@@ -37,6 +39,7 @@ typedef struct UiApp {
     UiTranscript chat;
     UiSession session;
     UiBuf system;     /* system prompt, empty = none */
+    UiStops stops;    /* texts that end an answer */
     char *model_path; /* of the model that is loaded or being loaded; NULL = none */
 
     UiRequest running;
@@ -45,7 +48,7 @@ typedef struct UiApp {
     QSFSettings good_settings;
     bool model_ready;   /* the last load succeeded */
     UiItem *answer;     /* the answer being written */
-    size_t answer_from; /* bytes that were in it before this request (/continue) */
+    UiPlace answer_from; /* what was in it before this request (/continue) */
     bool stopping;      /* cancelled, its end not seen yet */
 
     bool has_queue;
@@ -102,6 +105,8 @@ bool ui_app_ask(UiApp *a, bool go_on);
 /* Sets a setting; live ones and those that only need another plan act at once, others load the model anew.
  * false when refused (said). quiet: says nothing about success. */
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet);
+/* Shows or folds what the model thinks before its answers. quiet: as of ui_app_set. */
+void ui_app_think(UiApp *a, bool show, bool quiet);
 /* The live keys: choose the next (+1) or previous (-1) setting with a step; change it by steps. */
 void ui_app_knob_choose(UiApp *a, int by);
 void ui_app_knob_turn(UiApp *a, int steps);

@@ -32,12 +32,24 @@ static void say_save_problem(UiApp *a) {
 }
 
 static void answer_text(UiApp *a, const QSFEvent *e) {
-    if (a->answer && !ui_item_append(&a->chat, a->answer, e->text, e->text_len)) {
+    UiItem *it = a->answer;
+    bool thought = e->type == QSF_EVENT_REASONING;
+    bool ok = !it || (thought ? ui_item_think(&a->chat, it, e->text, e->text_len, e->tokens)
+                              : ui_item_append(&a->chat, it, e->text, e->text_len));
+    if (!ok) {
         ui_app_say(a, UI_ERROR, "out of memory: the answer was stopped");
         ui_app_stop(a);
         return;
     }
-    if (a->hooks.answer_text) a->hooks.answer_text(a->hooks.arg, e->text, e->text_len);
+    if (it && it->thought) it->thought->open = thought;
+    void (*tell)(void *, const char *, size_t) = thought ? a->hooks.answer_thought : a->hooks.answer_text;
+    if (tell) tell(a->hooks.arg, e->text, e->text_len);
+}
+
+/* Did this request add to the answer, or begin one? */
+static bool has_more(const UiItem *it, UiPlace from) {
+    UiPlace end = ui_item_end(it);
+    return end.text > from.text || end.thought > from.thought || (from.text == 0 && from.thought == 0);
 }
 
 /* The answer ends, whole or not: it is closed, kept and saved. Without a single character it goes, and
@@ -56,11 +68,11 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
         it->tps = a->stats.decode_tps;
     }
     bool finished = strcmp(stop, "eos") == 0 || strcmp(stop, "stop") == 0;
-    if (it->raw.len == 0 && !finished) {
+    if (it->raw.len == 0 && !it->thought && !finished) {
         a->chat.next_number = it->number - 1;
         ui_transcript_remove(&a->chat, it);
         ui_app_withdraw(a);
-    } else if (it->raw.len > a->answer_from || a->answer_from == 0) {
+    } else if (has_more(it, a->answer_from)) {
         ui_app_save_message(a, it, a->answer_from);
     }
 }
@@ -71,9 +83,18 @@ static void say_seed(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "seed %llu", (unsigned long long)e->seed);
 }
 
+/* The answer has not begun: nothing of it is to be seen. */
+static void say_thinking(UiApp *a, const QSFEvent *e) {
+    const UiItem *last = ui_transcript_last(&a->chat);
+    if (!last || !last->thought || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
+    ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue goes on, /think shows it%s",
+               e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N gives it more" : "");
+}
+
 static void answer_done(UiApp *a, const QSFEvent *e) {
     a->engine.stats(a->engine.self, &a->stats);
     close_answer(a, qsf_stop_name(e->stop), e);
+    say_thinking(a, e);
     if (e->stop == QSF_STOP_CONTEXT) {
         if (a->exit_code == 0) a->exit_code = 5;
         ui_app_say(a, UI_NOTICE,
@@ -192,7 +213,7 @@ static void take(UiApp *a, const QSFEvent *e) {
         return;
     }
     if (a->running == UI_REQUEST_NONE || e->request != a->request) return;
-    if (e->type == QSF_EVENT_TEXT)
+    if (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING)
         answer_text(a, e);
     else if (e->type == QSF_EVENT_DONE || e->type == QSF_EVENT_ERROR || e->type == QSF_EVENT_LOADED)
         request_ended(a, e);
@@ -261,9 +282,10 @@ void ui_app_tick(UiApp *a, double now) {
         a->spark_time = now;
         spark_add(a, a->stats.decode_tps);
     }
-    if (a->answer)
-        ui_session_part(&a->session, ui_buf_str(&a->answer->raw) + a->answer_from,
-                        a->answer->raw.len - a->answer_from, now, false);
+    if (a->answer) {
+        QSFLogRecord all = ui_app_record(a->answer, a->answer_from);
+        ui_session_part(&a->session, &all, now, false);
+    }
     say_save_problem(a);
 }
 

@@ -21,9 +21,11 @@ void ui_app_apply(UiApp *a, const QSFSettings *before);
 /* The last message got no answer: it stays on the screen and leaves the context. */
 void ui_app_withdraw(UiApp *a);
 
-/* Saves a message that is in the transcript already, from byte `from` of its text on. Makes the file with the
+/* A record with the text and the thought of a message behind `from`; they stay the item's. */
+QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
+/* Saves a message that is in the transcript already, from there on. Makes the file with the
  * first one, and writes everything again when a record was lost before. */
-void ui_app_save_message(UiApp *a, const UiItem *it, size_t from);
+void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from);
 /* Saves which model answers from here on. */
 void ui_app_save_model(UiApp *a);
 

@@ -7,12 +7,22 @@
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
-static void save_text(UiApp *a, const UiItem *it, size_t from) {
+QSFLogRecord ui_app_record(const UiItem *it, UiPlace from) {
+    QSFLogRecord r = { .text = ui_buf_str(&it->raw) + from.text, .len = it->raw.len - from.text };
+    if (it->thought && it->thought->raw.len > from.thought) {
+        r.reasoning = ui_buf_str(&it->thought->raw) + from.thought;
+        r.reasoning_len = it->thought->raw.len - from.thought;
+    }
+    return r;
+}
+
+static void save_text(UiApp *a, const UiItem *it, UiPlace from) {
     bool answer = it->kind == UI_ANSWER;
-    QSFLogRecord facts = { .seed = it->seed, .tokens = it->tokens };
+    QSFLogRecord facts = ui_app_record(it, from);
+    facts.seed = it->seed;
+    facts.tokens = it->tokens;
     facts.stop = it->stop[0] ? it->stop : NULL;
-    ui_session_message(&a->session, answer ? "assistant" : "user", ui_buf_str(&it->raw) + from,
-                       it->raw.len - from, answer ? &facts : NULL);
+    ui_session_message(&a->session, answer ? "assistant" : "user", facts.text, facts.len, answer ? &facts : NULL);
 }
 
 /* Whole, so that the conversation finds its model from any folder. */
@@ -41,7 +51,7 @@ static void save_everything(UiApp *a) {
     save_head(a);
     for (size_t i = 0; i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
-        if (it->in_context && it != a->answer) save_text(a, it, 0);
+        if (it->in_context && it != a->answer) save_text(a, it, (UiPlace){ 0 });
     }
 }
 
@@ -52,7 +62,7 @@ void ui_app_save_all(UiApp *a) {
     if (ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0)) save_everything(a);
 }
 
-void ui_app_save_message(UiApp *a, const UiItem *it, size_t from) {
+void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
     char err[300] = "";
     bool fresh = a->session.log == NULL;
     if (!a->session.on || !ui_session_open(&a->session, err, sizeof err)) return;
@@ -139,6 +149,10 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     else
         last = ui_transcript_add(&a->chat, user ? UI_USER : UI_ANSWER, r->text, r->len);
     if (!last) return;
+    if (r->reasoning_len > 0) {
+        (void)ui_item_think(&a->chat, last, r->reasoning, r->reasoning_len, 0);
+        last->thought->seconds = 0;
+    }
     ui_item_close(last);
     if (!user && model) label_from_path(last, model);
     last->time = r->time;

@@ -9,9 +9,10 @@
 
 /* The file says where in the answer the change was: what is there of it comes first. */
 static void mark(UiApp *a, const QSFSetting *row, const char *value) {
-    if (a->answer)
-        ui_session_part(&a->session, ui_buf_str(&a->answer->raw) + a->answer_from,
-                        a->answer->raw.len - a->answer_from, ui_now(), true);
+    if (a->answer) {
+        QSFLogRecord all = ui_app_record(a->answer, a->answer_from);
+        ui_session_part(&a->session, &all, ui_now(), true);
+    }
     ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
 }
 
@@ -83,6 +84,11 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
     if (!quiet) said_change(a, row, from, to);
     act(a, row);
     return true;
+}
+
+void ui_app_think(UiApp *a, bool show, bool quiet) {
+    const QSFSetting *row = qsf_setting_find("show-thinking");
+    if (row) (void)ui_app_set(a, row, show ? "on" : "off", quiet);
 }
 
 void ui_settings_copy(QSFSettings *dst, const QSFSettings *src, unsigned flags) {

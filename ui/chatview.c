@@ -7,6 +7,8 @@
 
 #include "ui/format.h"
 
+#define THOUGHT_INDENT 2 /* cells, more than the answer's */
+
 /* Cells of the margin before the text. */
 static int margin(const UiChatView *v, UiKind kind) {
     if (v->compact) return kind == UI_USER || kind == UI_ANSWER ? 5 : 2;
@@ -17,33 +19,44 @@ static bool has_label(const UiChatView *v, UiKind kind) {
     return !v->compact && (kind == UI_USER || kind == UI_ANSWER);
 }
 
+/* Lines of the thought above the text: one that says it is there, and itself where it is unfolded. */
+static size_t thought_rows(const UiChatView *v, const UiBlock *b, const UiItem *it) {
+    return !ui_item_thought(it) ? 0 : v->unfold ? 1 + b->thought.n : 1;
+}
+
+/* Lines above the text. */
+static size_t head_rows(const UiChatView *v, const UiBlock *b, const UiItem *it) {
+    return (has_label(v, it->kind) ? 1u : 0u) + thought_rows(v, b, it);
+}
+
 /* A blank line stands behind messages and printed lines; sentences of the program stay together. */
 static size_t block_rows(const UiChatView *v, const UiBlock *b, const UiItem *it, const UiItem *next) {
     bool said = it->kind == UI_NOTICE || it->kind == UI_ERROR;
     bool next_said = next && (next->kind == UI_NOTICE || next->kind == UI_ERROR);
     bool blank = next && !v->compact && !(said && next_said);
-    return (has_label(v, it->kind) ? 1u : 0u) + b->n + (blank ? 1u : 0u);
+    return head_rows(v, b, it) + b->text.n + (blank ? 1u : 0u);
 }
 
 static void block_drop(UiBlock *b) {
-    free(b->lines);
+    free(b->text.lines);
+    free(b->thought.lines);
     *b = (UiBlock){ 0 };
 }
 
-static bool block_push(UiBlock *b, UiLine line) {
-    if (b->n == b->cap) {
-        size_t cap = b->cap ? b->cap * 2 : 4;
-        UiLine *p = realloc(b->lines, cap * sizeof *p);
+static bool push(UiWrapped *w, UiLine line) {
+    if (w->n == w->cap) {
+        size_t cap = w->cap ? w->cap * 2 : 4;
+        UiLine *p = realloc(w->lines, cap * sizeof *p);
         if (!p) return false;
-        b->lines = p;
-        b->cap = cap;
+        w->lines = p;
+        w->cap = cap;
     }
-    b->lines[b->n++] = line;
+    w->lines[w->n++] = line;
     return true;
 }
 
 /* Wraps from the beginning of the last line on: greedy wrapping never changes the lines before it. */
-static void block_wrap(UiBlock *b, const UiItem *it, int width) {
+static bool wrap_text(UiWrapped *b, const UiItem *it, int width) {
     size_t len = 0, off = 0;
     const char *s = ui_item_shown(it, &len);
     unsigned indent = 0;
@@ -59,13 +72,19 @@ static void block_wrap(UiBlock *b, const UiItem *it, int width) {
         UiLine line;
         unsigned next = 0;
         size_t end = ui_wrap_next(s, len, off, indent, width, &line, &next);
-        if (!block_push(b, line)) return;
+        if (!push(b, line)) return false;
         indent = next;
         off = end;
     } while (off < len);
+    b->text_len = len;
+    return true;
+}
+
+static void block_wrap(UiBlock *b, const UiItem *it, int width) {
+    if (it->thought && !wrap_text(&b->thought, it->thought, width - THOUGHT_INDENT)) return;
+    if (!wrap_text(&b->text, it, width)) return;
     b->id = it->id;
     b->version = it->version;
-    b->text_len = len;
 }
 
 static bool make_blocks(UiChatView *v, size_t n) {
@@ -89,7 +108,7 @@ static size_t bottom_top(const UiChatView *v) {
 /* A place in the text, so that it can be found again at another width. */
 typedef struct Anchor {
     size_t item, off;
-    bool label; /* the label above the text */
+    bool label; /* what stands above the text */
 } Anchor;
 
 static Anchor find_anchor(const UiChatView *v, const UiTranscript *t) {
@@ -97,9 +116,9 @@ static Anchor find_anchor(const UiChatView *v, const UiTranscript *t) {
     for (size_t i = 0; i < v->n && i < t->n; i++) {
         const UiBlock *b = &v->blocks[i];
         size_t rows = block_rows(v, b, t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
-        size_t label = has_label(v, t->items[i]->kind);
-        if (line < label) return (Anchor){ i, 0, true };
-        if (line - label < b->n) return (Anchor){ i, b->lines[line - label].off, false };
+        size_t head = head_rows(v, b, t->items[i]);
+        if (line < head) return (Anchor){ i, 0, true };
+        if (line - head < b->text.n) return (Anchor){ i, b->text.lines[line - head].off, false };
         if (line < rows) return (Anchor){ i + 1, 0, true };
         line -= rows;
     }
@@ -112,8 +131,8 @@ static size_t line_of_anchor(const UiChatView *v, const UiTranscript *t, Anchor 
         line += block_rows(v, &v->blocks[i], t->items[i], i + 1 < t->n ? t->items[i + 1] : NULL);
     if (a.item >= v->n || a.label) return line;
     const UiBlock *b = &v->blocks[a.item];
-    line += has_label(v, t->items[a.item]->kind);
-    for (size_t k = 0; k + 1 < b->n && b->lines[k + 1].off <= a.off; k++) line++;
+    line += head_rows(v, b, t->items[a.item]);
+    for (size_t k = 0; k + 1 < b->text.n && b->text.lines[k + 1].off <= a.off; k++) line++;
     return line;
 }
 
@@ -207,6 +226,34 @@ static UiStyle text_style(const UiItem *it) {
     }
 }
 
+/* The line that stands for a thought, or above it where it is unfolded. */
+static void draw_fold(const UiChatView *v, const UiItem *it, UiCanvas *c, int row, int col) {
+    char text[80];
+    const char *arrow = v->unfold ? (c->unicode ? "▾" : "v") : (c->unicode ? "▸" : ">");
+    int end = col + v->width, at = col + margin(v, it->kind);
+    ui_format_thought(it->thought, text, sizeof text);
+    at = ui_canvas_printf(c, row, at, end, UI_STYLE_DIM, "%s %s", arrow, text);
+    if (end - at > 6) ui_canvas_puts(c, row, end - 4, end, UI_STYLE_KEY, "^T");
+}
+
+static int draw_line(const UiItem *it, const UiLine *line, UiStyle style, UiCanvas *c, int row, int at, int end) {
+    size_t len = 0;
+    const char *s = ui_item_shown(it, &len);
+    at += (int)line->indent;
+    return line->off + line->len <= len ? ui_canvas_put(c, row, at, end, style, s + line->off, line->len) : at;
+}
+
+/* Row k of a thought; the first row of an item in a narrow window. */
+static void draw_thought(const UiChatView *v, const UiBlock *b, const UiItem *it, size_t k, UiCanvas *c, int row,
+                         int col) {
+    draw_margin(v, it, c, row, col, k == 0);
+    if (k == 0)
+        draw_fold(v, it, c, row, col);
+    else
+        (void)draw_line(it->thought, &b->thought.lines[k - 1], UI_STYLE_DIM, c, row,
+                        col + margin(v, it->kind) + THOUGHT_INDENT, col + v->width);
+}
+
 /* Row k of an item. */
 static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, UiCanvas *c, int row,
                      int col) {
@@ -219,15 +266,16 @@ static void draw_row(const UiChatView *v, size_t i, const UiItem *it, size_t k, 
         }
         k--;
     }
-    if (k >= b->n) return;
-    const UiLine *line = &b->lines[k];
-    size_t len = 0;
-    const char *s = ui_item_shown(it, &len);
-    draw_margin(v, it, c, row, col, k == 0);
-    int at = col + margin(v, it->kind) + (int)line->indent;
-    if (line->off + line->len <= len)
-        at = ui_canvas_put(c, row, at, end, text_style(it), s + line->off, line->len);
-    if (it->open && k + 1 == b->n && at < end)
+    size_t above = thought_rows(v, b, it);
+    if (k < above) {
+        draw_thought(v, b, it, k, c, row, col);
+        return;
+    }
+    k -= above;
+    if (k >= b->text.n) return;
+    draw_margin(v, it, c, row, col, k == 0 && above == 0);
+    int at = draw_line(it, &b->text.lines[k], text_style(it), c, row, col + margin(v, it->kind), end);
+    if (it->open && k + 1 == b->text.n && at < end)
         ui_canvas_puts(c, row, at, end, UI_STYLE_DIM, c->unicode ? "▌" : "_");
 }
 

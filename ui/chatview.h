@@ -8,13 +8,17 @@
 #include "ui/transcript.h"
 #include "ui/wrap.h"
 
-/* Lines of one item. */
-typedef struct UiBlock {
-    uint32_t id, version;
+/* Lines of one text. */
+typedef struct UiWrapped {
     UiLine *lines; /* (n) */
     size_t n, cap;
     size_t text_len; /* of the text they were made from */
-    unsigned next_indent;
+} UiWrapped;
+
+/* Lines of one item. */
+typedef struct UiBlock {
+    uint32_t id, version;
+    UiWrapped text, thought;
 } UiBlock;
 
 typedef struct UiChatView {
@@ -22,6 +26,7 @@ typedef struct UiChatView {
     size_t n, cap;
     int width, height;
     bool compact; /* labels before the text instead of above it */
+    bool unfold;  /* thoughts are shown, not only that there are some */
     bool follow;  /* the last line stays in view */
     size_t top;   /* first line shown when it does not */
     size_t total; /* lines of all items with labels and blank lines */

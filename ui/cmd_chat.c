@@ -40,7 +40,7 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
         user->in_context = true;
         user->number = ++a->chat.next_number;
         user->version++;
-        ui_app_save_message(a, user, 0);
+        ui_app_save_message(a, user, (UiPlace){ 0 });
     }
     if (ui_app_ask(a, false)) return true;
     ui_app_withdraw(a);
@@ -80,6 +80,47 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
         return false;
     }
     return ui_app_ask(a, true);
+}
+
+bool ui_cmd_think(UiApp *a, const char *name, const char *args) {
+    bool show = strcmp(args, "show") == 0;
+    if (*args && !show && strcmp(args, "hide") != 0) {
+        ui_app_say(a, UI_ERROR, "/%s takes show or hide, not '%.40s' (whether a model thinks is its own affair)", name,
+                   args);
+        return false;
+    }
+    ui_app_think(a, *args ? show : !a->settings.show_thinking, false);
+    return true;
+}
+
+static void list_stops(UiApp *a) {
+    UiBuf b = { 0 };
+    for (size_t i = 0; i < a->stops.n; i++) {
+        ui_stops_quote(a->stops.text[i], &b);
+        ui_buf_puts(&b, "\n");
+    }
+    ui_app_print(a, UI_OUTPUT, a->stops.n ? ui_buf_str(&b) : "no text ends an answer: the model does");
+    ui_buf_free(&b);
+}
+
+bool ui_cmd_stop(UiApp *a, const char *name, const char *args) {
+    char *text = NULL;
+    bool ok = true;
+    if (!*args) {
+        list_stops(a);
+        return true;
+    }
+    if (strcmp(args, "off") == 0) {
+        ui_stops_clear(&a->stops);
+    } else {
+        text = ui_stops_unquote(args);
+        const char *wrong = text ? ui_stops_add(&a->stops, text) : "out of memory";
+        if (wrong) ui_app_say(a, UI_ERROR, "/%s: %s", name, wrong);
+        ok = !wrong;
+    }
+    free(text);
+    if (ok && a->running == UI_REQUEST_ANSWER) ui_app_say(a, UI_NOTICE, "from the next answer on");
+    return ok;
 }
 
 bool ui_cmd_system(UiApp *a, const char *name, const char *args) {

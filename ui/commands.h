@@ -14,6 +14,7 @@ typedef enum UiArgKind {
     UI_ARG_IO,
     UI_ARG_BUDGET,
     UI_ARG_SHOW,
+    UI_ARG_THINK,
     UI_ARG_TEMPLATE,
     UI_ARG_FILE,
     UI_ARG_MODEL, /* a file, or guide */
@@ -50,6 +51,8 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args);
 bool ui_cmd_undo(UiApp *a, const char *name, const char *args);
 bool ui_cmd_continue(UiApp *a, const char *name, const char *args);
 bool ui_cmd_system(UiApp *a, const char *name, const char *args);
+bool ui_cmd_think(UiApp *a, const char *name, const char *args);
+bool ui_cmd_stop(UiApp *a, const char *name, const char *args);
 bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
 /* cmd_model.c */
 bool ui_cmd_model(UiApp *a, const char *name, const char *args);

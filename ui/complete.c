@@ -99,6 +99,7 @@ static const char *const values[][2] = {
     { "cpu-mask", "best ref sse42 avx2 avx512 avx512vnni neon dotprod" },
     { "seed", "random" },
     { "ignore-eos", "on off" },
+    { "show-thinking", "on off" },
 };
 
 static void words(UiCompletion *c, const char *list, const char *word, size_t len) {
@@ -129,6 +130,7 @@ static void argument(UiCompletion *c, const UiCommand *cmd, const char *word, si
         if (begins("direct", word, len)) add(c, "direct", " ", "on, off or auto: read past the page cache");
         break;
     case UI_ARG_SHOW: shows(c, word, len); break;
+    case UI_ARG_THINK: words(c, "show hide", word, len); break;
     case UI_ARG_TEMPLATE: templates(c, word, len); break;
     case UI_ARG_SESSION: sessions(c, word, len); break;
     case UI_ARG_MODEL:

@@ -128,6 +128,11 @@ static void draw_offer(UiScreen *s, int row, int cols) {
     if (col <= end) ui_canvas_puts(c, row, col + 2, cols, UI_STYLE_KEY, model);
 }
 
+static bool has_thought(const UiApp *a) {
+    const UiItem *last = ui_transcript_last_of(&a->chat, UI_ANSWER);
+    return last && ui_item_thought(last);
+}
+
 static void draw_hints(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     bool busy = ui_app_busy(s->app);
@@ -137,9 +142,11 @@ static void draw_hints(UiScreen *s, int row, int cols) {
         { "^R", "history" },   { "F5-F8", "sampling" },
         { "Tab", "complete" }, { "Alt-Enter", "new line" },
         { "^D", "quit" },
+        { "^T", "thinking" },
     };
+    size_t n = sizeof hints / sizeof *hints - (has_thought(s->app) ? 0 : 1);
     int col = 1;
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+    for (size_t i = 0; i < n; i++) {
         int need = (int)(strlen(hints[i][0]) + 1 + strlen(hints[i][1]));
         if (col + need > cols) continue;
         col = ui_canvas_puts(c, row, col, cols, UI_STYLE_KEY, hints[i][0]);
@@ -208,6 +215,7 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
         return;
     }
     s->view.compact = cols < UI_STRIP_FROM;
+    s->view.unfold = s->app->settings.show_thinking;
     ui_chatview_sync(&s->view, &s->app->chat, width, l->body);
     ui_chatview_draw(&s->view, &s->app->chat, &s->canvas, row, 0);
     if (l->pane) ui_status_pane(&s->canvas, status, row, row + l->body, cols - UI_PANE_WIDTH, UI_PANE_WIDTH);

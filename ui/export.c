@@ -90,6 +90,12 @@ static void as_json(const UiApp *a, UiBuf *b) {
         ui_buf_printf(b, "%s  {\"role\": \"%s\", \"time\": \"%s\", \"content\": ", sep,
                       it->kind == UI_USER ? "user" : "assistant", when);
         json_string(b, ui_buf_str(&it->raw), it->raw.len);
+        if (ui_item_thought(it)) {
+            size_t len;
+            const char *body = qsf_reasoning_body(ui_buf_str(&it->thought->raw), it->thought->raw.len, &len);
+            ui_buf_puts(b, ", \"reasoning\": ");
+            json_string(b, body, len);
+        }
         if (it->kind == UI_ANSWER)
             ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", \"stop\": \"%s\"", it->tokens,
                           (unsigned long long)it->seed, it->stop);
@@ -97,6 +103,15 @@ static void as_json(const UiApp *a, UiBuf *b) {
         sep = ",\n";
     }
     ui_buf_puts(b, "\n ]}\n");
+}
+
+/* Apart from the answer, and folded where a reader can fold. */
+static void put_thought(UiBuf *b, const UiItem *thought, bool markdown) {
+    size_t len;
+    const char *body = qsf_reasoning_body(ui_buf_str(&thought->raw), thought->raw.len, &len);
+    ui_buf_puts(b, markdown ? "<details><summary>Thinking</summary>\n\n" : "[thinking]\n");
+    ui_buf_add(b, body, len);
+    ui_buf_puts(b, markdown ? "\n\n</details>\n\n" : "\n[answer]\n");
 }
 
 static void as_text(const UiApp *a, UiBuf *b, bool markdown) {
@@ -112,6 +127,7 @@ static void as_text(const UiApp *a, UiBuf *b, bool markdown) {
                       : it->label[0]      ? it->label
                                           : "Assistant",
                       tail);
+        if (ui_item_thought(it)) put_thought(b, it->thought, markdown);
         ui_buf_add(b, ui_buf_str(&it->raw), it->raw.len);
         ui_buf_puts(b, "\n\n");
     }

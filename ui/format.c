@@ -81,6 +81,17 @@ void ui_format_answer(const UiItem *it, int room, char *dst, size_t cap) {
     }
 }
 
+void ui_format_thought(const UiItem *thought, char *dst, size_t cap) {
+    UiBuf b = { 0 };
+    char span[24];
+    ui_buf_puts(&b, thought->open ? "thinking" : "thought");
+    if (thought->tokens > 0) ui_buf_printf(&b, ", %u tok", thought->tokens);
+    ui_format_span(thought->seconds, span, sizeof span);
+    if (thought->seconds > 0) ui_buf_printf(&b, ", %s", span);
+    (void)snprintf(dst, cap, "%s", ui_buf_str(&b));
+    ui_buf_free(&b);
+}
+
 void ui_format_knob(const char *value, char *dst, size_t cap) {
     char *end;
     double v = strtod(value, &end);

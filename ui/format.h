@@ -23,6 +23,8 @@ void ui_format_mb(uint64_t bytes, char *dst, size_t cap);
 /* What there is to say about an answer in at most room cells, the most important last to go: "61 tok  3.42
  * t/s seed 7  stopped". "" when nothing. */
 void ui_format_answer(const UiItem *it, int room, char *dst, size_t cap);
+/* What there is to say about a thought: "thinking, 12 tok, 3.0s", "thought, 12 tok, 3.0s". */
+void ui_format_thought(const UiItem *thought, char *dst, size_t cap);
 /* A setting's value for a narrow place: ".70", "40", "off". value as qsf_setting_get gave it. */
 void ui_format_knob(const char *value, char *dst, size_t cap);
 

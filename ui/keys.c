@@ -24,6 +24,7 @@ static const UiBinding bindings[] = {
     { UI_DO_END, "Alt->", NULL, "\\e> \\e[1;5F \\e[8^ \\e[6;5~" },
     { UI_DO_HELP, "F1", "this help", "\\eOP \\e[11~ \\e[[A \\e[P" },
     { UI_DO_PANE, "F2", "status on and off", "\\eOQ \\e[12~ \\e[[B \\e[Q" },
+    { UI_DO_THINK, "^T", "show and fold what the model thinks before its answers", "\x14" },
     { UI_DO_KNOB_PREV, "F5 F6", "choose the sampling setting marked *", "\\e[15~ \\e[[E" },
     { UI_DO_KNOB_NEXT, "F6", NULL, "\\e[17~" },
     { UI_DO_KNOB_DOWN, "F7 F8", "lower, raise it (also ^Down, ^Up): acts on the next token",

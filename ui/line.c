@@ -24,6 +24,7 @@ typedef struct Line {
     bool clean;  /* standard output is a terminal */
     QSFClean cleaner;
     size_t newlines; /* held back at the end of the answer so far */
+    bool thinking; /* a thought that is not shown was announced */
     bool ended;
     int status;
 } Line;
@@ -79,6 +80,7 @@ static void out_clean(Line *l, const char *s, size_t len, bool last) {
 static void answer_begin(void *arg) {
     Line *l = arg;
     l->newlines = 0;
+    l->thinking = false;
     l->cleaner = (QSFClean){ .ascii = l->app->chat.ascii };
     if (l->prompt) fprintf(stderr, "%s: ", l->app->stats.model_name[0] ? l->app->stats.model_name : "model");
 }
@@ -89,6 +91,17 @@ static void answer_text(void *arg, const char *text, size_t len) {
         out_clean(l, text, len, false);
     else
         out_text(l, text, len);
+}
+
+/* Only on request; a person is told why nothing comes. */
+static void answer_thought(void *arg, const char *text, size_t len) {
+    Line *l = arg;
+    if (l->app->settings.show_thinking) {
+        answer_text(arg, text, len);
+    } else if (l->prompt && !l->thinking) {
+        fputs("(thinking)\n", stderr);
+        l->thinking = true;
+    }
 }
 
 static void answer_end(void *arg) {
@@ -217,7 +230,12 @@ static void run(Line *l) {
 
 int ui_line_run(UiApp *a) {
     Line l = { .app = a, .prompt = isatty(STDIN_FILENO) == 1, .clean = isatty(STDOUT_FILENO) == 1 };
-    a->hooks = (UiHooks){ &l, said, answer_begin, answer_text, answer_end };
+    a->hooks = (UiHooks){ .arg = &l,
+                          .said = said,
+                          .answer_begin = answer_begin,
+                          .answer_thought = answer_thought,
+                          .answer_text = answer_text,
+                          .answer_end = answer_end };
     a->interactive = l.prompt;
     (void)ui_signals_open(false);
     bool loading = ui_app_busy(a);

@@ -81,6 +81,8 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     bool lines = wants_lines(o);
     a->full_screen = a->interactive = !lines;
     a->verbose = o->verbose;
+    a->stops = o->stops; /* from here on the app's */
+    o->stops = (UiStops){ 0 };
     a->chat.ascii = !unicode;
     a->hooks = (UiHooks){ .arg = a, .said = early };
     /* The conversation first: it may hold settings that the model is to be loaded with. */

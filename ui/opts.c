@@ -18,6 +18,7 @@ enum {
     OPT_NO_SAVE,
     OPT_SYSTEM,
     OPT_SYSTEM_FILE,
+    OPT_STOP,
     OPT_COLOR,
     OPT_NO_COLOR,
     OPT_VERBOSE
@@ -30,6 +31,7 @@ static const QSFCliOption options[] = {
     { "no-save", "", 0, NULL, "save no session", OPT_NO_SAVE },
     { "system", "sys", 0, "TEXT", "system prompt", OPT_SYSTEM },
     { "system-file", "sysf", 0, "FILE", "system prompt from a file", OPT_SYSTEM_FILE },
+    { "stop", "", 0, "TEXT", "end answers before this text (repeatable)", OPT_STOP },
     { "plain", "simple-io", 0, NULL, "lines instead of the full screen", OPT_PLAIN },
     { "color", "", 0, "WHEN", "auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
@@ -93,6 +95,12 @@ static int read_system(UiOptions *o, const char *path, char *err, size_t cap) {
     return 0;
 }
 
+static int add_stop(UiOptions *o, const char *value, char *err, size_t cap) {
+    const char *wrong = ui_stops_add(&o->stops, value);
+    if (wrong) (void)snprintf(err, cap, "--stop: %s", wrong);
+    return wrong ? 2 : 0;
+}
+
 static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     UiOptions *o = arg;
     switch (id) {
@@ -102,6 +110,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_NO_SAVE: o->no_save = true; break;
     case OPT_NO_COLOR: o->color = UI_COLOR_NEVER; break;
     case OPT_VERBOSE: o->verbose = true; break;
+    case OPT_STOP: return add_stop(o, value, err, cap);
     case OPT_COLOR: return set_color(o, value, err, cap);
     case OPT_SYSTEM_FILE: return read_system(o, value, err, cap);
     case OPT_SYSTEM:
@@ -149,4 +158,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
     return -1;
 }
 
-void ui_options_free(UiOptions *o) { ui_buf_free(&o->system); }
+void ui_options_free(UiOptions *o) {
+    ui_buf_free(&o->system);
+    ui_stops_clear(&o->stops);
+}

@@ -4,7 +4,7 @@
 #define QSF_UI_OPTS_H
 
 #include "qsf_cli.h"
-#include "ui/buf.h"
+#include "ui/stops.h"
 
 typedef enum UiColor { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER } UiColor;
 
@@ -13,6 +13,7 @@ typedef struct UiOptions {
     const char *model;   /* NULL = none given */
     const char *session; /* --session NAME, or NULL */
     UiBuf system;
+    UiStops stops; /* --stop */
     bool has_system;
     bool resume; /* --continue */
     bool no_save, plain, verbose;

@@ -143,6 +143,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_NEWLINE: ui_input_insert("\n", 1); break;
     case UI_DO_HELP: open_help(s); break;
     case UI_DO_PANE: s->pane = !s->pane; break;
+    case UI_DO_THINK: ui_app_think(s->app, !s->app->settings.show_thinking, true); break;
     case UI_DO_KNOB_PREV: knob(s, -1, 0); break;
     case UI_DO_KNOB_NEXT: knob(s, 1, 0); break;
     case UI_DO_KNOB_DOWN: knob(s, 0, -1); break;

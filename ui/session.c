@@ -47,7 +47,7 @@ void ui_session_close(UiSession *s) {
     qsf_chatlog_close(s->log);
     s->log = NULL;
     s->failing = s->lost = false;
-    s->parted = 0;
+    s->parted = s->parted_reasoning = 0;
 }
 
 static bool append(UiSession *s, const QSFLogRecord *r) {
@@ -70,7 +70,7 @@ bool ui_session_message(UiSession *s, const char *role, const char *text, size_t
     r.len = len;
     bool ok = append(s, &r);
     s->lost = s->lost || !ok;
-    s->parted = 0;
+    s->parted = s->parted_reasoning = 0;
     return ok;
 }
 
@@ -81,9 +81,16 @@ bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const ch
     return ok;
 }
 
-void ui_session_part(UiSession *s, const char *text, size_t len, double now, bool force) {
-    if (len <= s->parted || (!force && now - s->part_time < UI_PART_SECONDS)) return;
-    QSFLogRecord r = { .kind = QSF_LOG_PART, .text = text + s->parted, .len = len - s->parted };
+void ui_session_part(UiSession *s, const QSFLogRecord *all, double now, bool force) {
+    bool more = all->len > s->parted || all->reasoning_len > s->parted_reasoning;
+    if (!more || (!force && now - s->part_time < UI_PART_SECONDS)) return;
+    QSFLogRecord r = { .kind = QSF_LOG_PART, .text = all->text + s->parted, .len = all->len - s->parted };
+    if (all->reasoning_len > s->parted_reasoning) {
+        r.reasoning = all->reasoning + s->parted_reasoning;
+        r.reasoning_len = all->reasoning_len - s->parted_reasoning;
+    }
     s->part_time = now;
-    if (append(s, &r)) s->parted = len;
+    if (!append(s, &r)) return;
+    s->parted = all->len;
+    s->parted_reasoning = all->reasoning_len;
 }

@@ -13,7 +13,7 @@ typedef struct UiSession {
     bool lost;         /* a message is missing in the file */
     char name[128];    /* "" = none yet */
     QSFChatLog *log;   /* NULL until the first record */
-    size_t parted;     /* bytes of the open answer already written as PART */
+    size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */
     double part_time;  /* monotonic seconds of the last PART */
     char problem[400]; /* sentence about a failed write, "" = none; the owner shows and clears it */
 } UiSession;
@@ -26,12 +26,12 @@ void ui_session_use(UiSession *s, const char *name);
 bool ui_session_open(UiSession *s, char *err, size_t cap);
 void ui_session_close(UiSession *s);
 
-/* Each appends one record; nothing while no file is open. facts (may be NULL): stop, seed, tokens. */
+/* Each appends one record; nothing while no file is open. facts (may be NULL): reasoning, stop, seed, tokens. */
 bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,
                         const QSFLogRecord *facts);
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n);
-/* An open answer, `text` all of it so far: writes what is new, about once a second or, with force, at once.
- */
-void ui_session_part(UiSession *s, const char *text, size_t len, double now, bool force);
+/* An open answer, text and reasoning all of it so far: writes what is new, about once a second or, with force, at
+ * once. */
+void ui_session_part(UiSession *s, const QSFLogRecord *all, double now, bool force);
 
 #endif

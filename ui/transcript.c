@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "qsf_engine.h"
+
 /* Messages are bounded by the model's context; what the program said is bounded here. */
 #define UI_SAID_MAX 200
 
@@ -18,6 +20,7 @@ static double now_realtime(void) {
 }
 
 static void item_free(UiItem *it) {
+    if (it->thought) item_free(it->thought);
     ui_buf_free(&it->raw);
     ui_buf_free(&it->shown);
     free(it);
@@ -86,7 +89,33 @@ bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len) {
     return ok;
 }
 
+bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, uint32_t tokens) {
+    if (!it->thought) {
+        it->thought = calloc(1, sizeof *it->thought);
+        if (!it->thought) return false;
+        *it->thought = (UiItem){ .kind = UI_THOUGHT, .open = true, .time = now_realtime() };
+    }
+    it->version++;
+    it->thought->tokens += tokens;
+    it->thought->seconds = now_realtime() - it->thought->time;
+    return ui_item_append(t, it->thought, text, len);
+}
+
+bool ui_item_thought(const UiItem *it) {
+    size_t len = 0;
+    if (it->thought) (void)ui_item_shown(it->thought, &len);
+    return len > 0 || (it->thought && it->thought->open);
+}
+
+UiPlace ui_item_end(const UiItem *it) {
+    return (UiPlace){ .thought = it->thought ? it->thought->raw.len : 0, .text = it->raw.len };
+}
+
 void ui_item_close(UiItem *it) {
+    if (it->thought && it->thought->open) {
+        it->thought->open = false;
+        ui_item_close(it->thought);
+    }
     char rest[QSF_CLEAN_MAX(0)];
     size_t n = qsf_clean(&it->clean, "", 0, true, rest);
     if (n > 0 && part_ways(it, it->raw.len)) ui_buf_add(&it->shown, rest, n);
@@ -95,6 +124,7 @@ void ui_item_close(UiItem *it) {
 
 const char *ui_item_shown(const UiItem *it, size_t *len) {
     const UiBuf *b = it->differs ? &it->shown : &it->raw;
+    if (it->kind == UI_THOUGHT) return qsf_reasoning_body(ui_buf_str(b), b->len, len);
     *len = b->len;
     return ui_buf_str(b);
 }

@@ -16,7 +16,8 @@ typedef enum UiKind {
     UI_ANSWER,
     UI_NOTICE, /* a sentence of the program */
     UI_ERROR,  /* the same, something failed */
-    UI_OUTPUT  /* lines a command printed */
+    UI_OUTPUT, /* lines a command printed */
+    UI_THOUGHT /* the reasoning in front of an answer: belongs to its item, never stands alone */
 } UiKind;
 
 typedef struct UiItem {
@@ -32,10 +33,17 @@ typedef struct UiItem {
     double time;    /* seconds since 1970 */
     double tps;     /* tokens per second, 0 = unknown */
     char label[64]; /* the model's name, for answers; for marks what they are about */
+    double seconds; /* that a thought took; 0 = unknown */
     char stop[16];  /* why the answer ended, "" while it is open or unknown */
+    struct UiItem *thought; /* of an answer: what came before it, tags included; NULL = nothing */
     UiBuf raw, shown;
     QSFClean clean;
 } UiItem;
+
+/* A place in an answer: bytes of its thought and of its text. */
+typedef struct UiPlace {
+    size_t thought, text;
+} UiPlace;
 
 typedef struct UiTranscript {
     UiItem **items; /* (n) */
@@ -49,9 +57,15 @@ typedef struct UiTranscript {
 UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t len);
 /* More text at the end of it. */
 bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len);
+/* More of the thought in front of an answer, tokens of it. */
+bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, uint32_t tokens);
+/* Is there a thought to speak of? Models that were told not to think leave an empty one. */
+bool ui_item_thought(const UiItem *it);
+/* Where it ends now. */
+UiPlace ui_item_end(const UiItem *it);
 /* No more text follows: what was held back is shown now. */
 void ui_item_close(UiItem *it);
-/* What may be shown. */
+/* What may be shown; of a thought what is between its tags. */
 const char *ui_item_shown(const UiItem *it, size_t *len);
 
 void ui_transcript_remove(UiTranscript *t, UiItem *it);

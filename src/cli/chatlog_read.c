@@ -21,7 +21,7 @@ typedef struct Reader {
     void (*fn)(void *arg, const QSFLogRecord *r);
     void *arg;
     uint32_t damaged;
-    QsfStrbuf part;  /* text of PART records since the last whole message */
+    QsfStrbuf part, part_reasoning;  /* of PART records since the last whole message */
 } Reader;
 
 static const char *string_of(const QsfJson *v, const char *key, size_t *len) {
@@ -41,6 +41,7 @@ static bool record_of(const QsfJson *v, QSFLogRecord *r) {
     r->role = string_of(v, "role", &len);
     r->name = string_of(v, "name", &len);
     r->text = string_of(v, "text", &r->len);
+    r->reasoning = string_of(v, "reasoning", &r->reasoning_len);
     r->stop = string_of(v, "stop", &len);
     const char *seed = string_of(v, "seed", &len);
     r->seed = seed ? strtoull(seed, NULL, 10) : 0;
@@ -52,14 +53,21 @@ static bool record_of(const QsfJson *v, QSFLogRecord *r) {
     return k != QSF_LOG_MESSAGE || (r->role && *r->role);
 }
 
+static void clear_part(Reader *rd) {
+    qsf_strbuf_clear(&rd->part);
+    qsf_strbuf_clear(&rd->part_reasoning);
+}
+
 /* The writer was killed in the middle of an answer: what it had written is one. */
 static void flush_part(Reader *rd) {
-    if (!rd->part.len) return;
+    if (!rd->part.len && !rd->part_reasoning.len) return;
     QSFLogRecord r = {.kind = QSF_LOG_MESSAGE, .role = "assistant", .stop = "interrupted"};
     r.text = qsf_strbuf_str(&rd->part);
     r.len = rd->part.len;
+    r.reasoning = qsf_strbuf_str(&rd->part_reasoning);
+    r.reasoning_len = rd->part_reasoning.len;
     rd->fn(rd->arg, &r);
-    qsf_strbuf_clear(&rd->part);
+    clear_part(rd);
 }
 
 static void take_line(Reader *rd, const char *line, size_t len) {
@@ -71,9 +79,10 @@ static void take_line(Reader *rd, const char *line, size_t len) {
         rd->damaged++;
     } else if (r.kind == QSF_LOG_PART) {
         qsf_strbuf_add(&rd->part, r.text, r.len);
+        if (r.reasoning_len) qsf_strbuf_add(&rd->part_reasoning, r.reasoning, r.reasoning_len);
     } else {
         bool answer = r.kind == QSF_LOG_MESSAGE && !strcmp(r.role, "assistant");
-        if (answer) qsf_strbuf_clear(&rd->part); /* the whole message repeats its parts */
+        if (answer) clear_part(rd); /* the whole message repeats its parts */
         else if (r.kind != QSF_LOG_SET) flush_part(rd);
         rd->fn(rd->arg, &r);
     }
@@ -114,13 +123,14 @@ bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord
         Reader rd = {.fn = fn, .arg = arg};
         QsfStrbuf line = QSF_STRBUF_INIT;
         while (next_line(f, &line) && qsf_strbuf_ok(&line)) take_line(&rd, qsf_strbuf_str(&line), line.len);
-        bool memory = qsf_strbuf_ok(&line) && qsf_strbuf_ok(&rd.part);
+        bool memory = qsf_strbuf_ok(&line) && qsf_strbuf_ok(&rd.part) && qsf_strbuf_ok(&rd.part_reasoning);
         if (memory) flush_part(&rd);
         ok = memory && !ferror(f);
         if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, memory ? strerror(errno) : "out of memory");
         *damaged = rd.damaged;
         qsf_strbuf_free(&line);
         qsf_strbuf_free(&rd.part);
+        qsf_strbuf_free(&rd.part_reasoning);
         fclose(f);
     }
     free(path);

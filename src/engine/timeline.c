@@ -132,6 +132,7 @@ static void deliver(Run *r, int32_t id) {
     r->id = id;
     if (tag != NULL) {
         take_text(r, qsf_detok_flush(&r->detok, t->piece, QSF_TIMELINE_PIECE));
+        (void)qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE); /* no text, but no beginning any more */
         size_t n = strlen(tag);
         memcpy(t->piece, tag, n);
         take_text(r, n);

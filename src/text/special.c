@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/text/think.h"
+
 uint64_t qsf_specials_bytes(uint32_t n) {
     return (uint64_t)n * (sizeof(uint32_t) + sizeof(int32_t)) + 2 * 16;
 }
@@ -125,6 +127,7 @@ static bool is_structural(const char *t, size_t len) {
     for (size_t i = 0; i < sizeof affixes / sizeof affixes[0]; i++) {
         if (has_affixes(t, len, affixes[i][0], affixes[i][1])) return true;
     }
+    if (qsf_think_is_tag(t, len)) return true;
     if (!has_affixes(t, len, "[", "]")) return false;
     for (size_t i = 1; i + 1 < len; i++) {
         if (!(t[i] >= 'A' && t[i] <= 'Z') && t[i] != '_' && t[i] != '/') return false;

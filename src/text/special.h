@@ -30,7 +30,7 @@ int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr
 
 /* Cuts text into fragments, in order. White space that a token strips belongs to no fragment.
  * trusted: NULL, or (len) bytes, 1 where the text is the template's own: then control tokens, and
- * user-defined ones that look like markup of a chat (<|...|>, [INST], <end_of_turn>, ...), are found only
+ * user-defined ones that look like markup of a chat (<|...|>, [INST], <end_of_turn>, <think>, ...), are found only
  * where all their bytes are trusted. *out holds *n, free() it. QSF_E_RUNTIME without memory. */
 int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
                               const uint8_t *trusted, QsfFragment **out, size_t *n, QsfErr *err);

@@ -30,6 +30,16 @@ static bool has(const char *text, size_t len, const char *part) {
     return memmem(text, len, part, strlen(part)) != NULL;
 }
 
+static bool same(const char *text, size_t len, const char *tag) {
+    return strlen(tag) == len && memcmp(text, tag, len) == 0;
+}
+
+bool qsf_think_is_tag(const char *text, size_t len) {
+    for (size_t i = 0; i < N_TAGS; i++)
+        if (same(text, len, tags[i].open) || same(text, len, tags[i].close)) return true;
+    return false;
+}
+
 /* Its id when the vocabulary keeps this text apart from ordinary text. */
 static int32_t tag_token(const QsfTokenizer *tok, const char *text) {
     int32_t id = qsf_tokenizer_find(tok, text, strlen(text));

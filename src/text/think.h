@@ -23,6 +23,8 @@ typedef struct QsfThink {
 /* By the text of the template (len bytes), or else by the tokens of the vocabulary. source NULL: no template, so
  * no reasoning: text that is continued is all answer. */
 void qsf_think_detect(QsfThink *t, const QsfTokenizer *tok, const char *source, size_t len);
+/* Is this the text of a tag, of any model? */
+bool qsf_think_is_tag(const char *text, size_t len);
 /* The text of id when it is a tag that the detokenizer hides (a control token), else NULL. */
 const char *qsf_think_hidden(const QsfThink *t, const QsfTokenizer *tok, int32_t id);
 

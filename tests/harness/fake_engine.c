@@ -23,9 +23,14 @@ static uint64_t fake_submit(void *self, const QSFRequest *r) {
     f->n_submits++;
     f->go_on = r->continue_last;
     memset(f->roles, 0, sizeof f->roles);
+    f->reasoning[0] = '\0';
+    f->n_stop = r->n_stop < 8 ? r->n_stop : 8;
+    for (size_t i = 0; i < f->n_stop; i++) f->stop[i] = r->stop[i];
     for (size_t i = 0; i < r->n_messages && i + 1 < sizeof f->roles; i++) {
         f->roles[i] = r->messages[i].role[0];
         (void)snprintf(f->last_content, sizeof f->last_content, "%s", r->messages[i].content);
+        if (r->messages[i].reasoning_len > 0)
+            (void)snprintf(f->reasoning, sizeof f->reasoning, "%s", r->messages[i].reasoning);
     }
     return ++f->request;
 }
@@ -114,6 +119,12 @@ void fake_loaded(FakeEngine *f) {
 
 void fake_text(FakeEngine *f, const char *text) {
     FakeEvent e = { .type = QSF_EVENT_TEXT, .tokens = 1 };
+    (void)snprintf(e.text, sizeof e.text, "%s", text);
+    put(f, e);
+}
+
+void fake_reasoning(FakeEngine *f, const char *text) {
+    FakeEvent e = { .type = QSF_EVENT_REASONING, .tokens = 1 };
     (void)snprintf(e.text, sizeof e.text, "%s", text);
     put(f, e);
 }

@@ -24,6 +24,9 @@ typedef struct FakeEngine {
     QSFParams params;
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */
+    char reasoning[200];    /* of the last message that had some */
+    const char *stop[8];    /* (n_stop) as it came: valid while the app leaves them alone */
+    size_t n_stop;
     bool go_on;
     QSFStats stats;
     QSFLayerStats layers[80];
@@ -36,6 +39,7 @@ typedef struct FakeEngine {
 UiEngine fake_engine(FakeEngine *f);
 void fake_loaded(FakeEngine *f);
 void fake_text(FakeEngine *f, const char *text);
+void fake_reasoning(FakeEngine *f, const char *text);
 /* The request ends; the engine is idle again. */
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
 void fake_error(FakeEngine *f, int code, const char *text);

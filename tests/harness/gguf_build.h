@@ -67,7 +67,8 @@ typedef struct QsfTinySpec {
 int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec);
 /* A llama (F32, context 512) that says a script, whatever it is asked, and then ends. Words are separated by blanks; each
  * is a token, once: ordinary text ('_' is a space), user-defined where it begins with < or [, a control token behind '!';
- * \n is the byte token of a newline. Behind '+' a word is only in the vocabulary. 0, or -1 (too long, I/O). */
+ * <0x0A> is a byte. Behind '+' a word is only in the vocabulary. Text that spells a word of the script is that token only
+ * where it is a special one: there the script goes on. 0, or -1 (too long, I/O). */
 int qsf_test_write_script_llama(const char *path, const char *script, const char *chat_template);
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */
 void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n);

@@ -7,7 +7,7 @@
 
 #include "tests/harness/gguf_build.h"
 
-enum { N_BASE = 300, N_WORDS = 60, HIDDEN = 64, NEWLINE = 3 + '\n', EOS = 2 };
+enum { N_BASE = 300, N_WORDS = 60, HIDDEN = 64, EOS = 2 };
 enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4 };
 
 #define LOUD 10.0f /* so that any temperature follows the script */
@@ -38,8 +38,8 @@ static int add_word(Script *s, const char *word, size_t len) {
     bool silent = *word == '+', control = word[silent] == '!';
     size_t skip = (size_t)silent + (size_t)control;
     if (s->n == N_WORDS || s->n_tokens == N_WORDS || len <= skip) return -1;
-    if (len == 2 && memcmp(word, "\\n", 2) == 0) {
-        s->say[s->n++] = NEWLINE;
+    if (len == 6 && memcmp(word, "<0x", 3) == 0) {
+        s->say[s->n++] = 3 + (uint32_t)strtoul(word + 3, NULL, 16);
         return 0;
     }
     set_text(s->text[s->n_tokens], word + skip, len - skip);

@@ -24,6 +24,13 @@ static void take_text(QsfSeen *s, const QSFEvent *e) {
     s->text_events++;
 }
 
+static void take_reasoning(QsfSeen *s, const QSFEvent *e) {
+    assert_true(s->reasoning_len + e->text_len < sizeof s->reasoning);
+    assert_int_equal(s->len, 0); /* it comes before the answer */
+    memcpy(s->reasoning + s->reasoning_len, e->text, e->text_len + 1);
+    s->reasoning_len += e->text_len;
+}
+
 static void take_plan(QsfSeen *s, const QSFEvent *e) {
     s->plans++;
     s->plan_code = e->code;
@@ -36,6 +43,7 @@ bool qsf_rig_take(QSFWorker *w, uint64_t id, QsfSeen *s) {
     assert_int_equal(e.request, id);
     switch (e.type) {
     case QSF_EVENT_TEXT: take_text(s, &e); return true;
+    case QSF_EVENT_REASONING: take_reasoning(s, &e); return true;
     case QSF_EVENT_PLAN: take_plan(s, &e); return true;
     case QSF_EVENT_NOTICE:
         s->notices++;

@@ -13,6 +13,8 @@ typedef struct QsfSeen {
     char end_text[1024];
     char text[65536];
     size_t len;
+    char reasoning[4096];
+    size_t reasoning_len;
     uint32_t tokens, text_events, notices;
     char notice[512]; /* the last one */
     uint32_t plans;   /* QSF_EVENT_PLAN among them */

@@ -25,6 +25,17 @@ static const Case cases[] = {
     { { "bc", "abcd" }, "xabcd", "xa", true },
     { { "abcd", "c" }, "xabcd", "xab", true },
     { { "\xe2\x82\xac" }, "5 \xe2\x82\xac", "5 ", true },
+    /* One is the beginning of another, the end of another, or in the middle of one. */
+    { { "ab", "abc" }, "xabc", "x", true },
+    { { "abc", "ab" }, "xabd", "x", true },
+    { { "abc", "bc" }, "xabc", "x", true },
+    { { "abcde", "cd" }, "abcd", "ab", true },
+    { { "aaa", "aab" }, "aaaab", "", true },
+    { { "abab", "baba" }, "xbababx", "x", true },
+    { { "###", "\n\n", "User:" }, "a\n# #\nUser: b", "a\n# #\n", true },
+    /* Characters that share their first bytes with a stop string. */
+    { { "\xf0\x9f\x98\x80" }, "\xf0\x9f\x98\x81\xf0\x9f\x98\x80", "\xf0\x9f\x98\x81", true },
+    { { "\xe2\x82\xac\xe2\x82\xac", "\xc3\xa9" }, "\xe2\x82\xac \xe2\x82\xa3\xc3\xa8", "\xe2\x82\xac \xe2\x82\xa3\xc3\xa8", false },
     { { "x" }, "", "", false },
     { { NULL }, "nothing to stop at", "nothing to stop at", false },
 };

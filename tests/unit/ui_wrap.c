@@ -136,11 +136,11 @@ static void test_streaming(void **state) {
         }
         ui_chatview_sync(&whole, &t, width, 10);
         assert_int_equal(v.total, whole.total);
-        assert_int_equal(v.blocks[0].n, whole.blocks[0].n);
-        for (size_t i = 0; i < v.blocks[0].n; i++) {
-            assert_int_equal(v.blocks[0].lines[i].off, whole.blocks[0].lines[i].off);
-            assert_int_equal(v.blocks[0].lines[i].len, whole.blocks[0].lines[i].len);
-            assert_int_equal(v.blocks[0].lines[i].indent, whole.blocks[0].lines[i].indent);
+        assert_int_equal(v.blocks[0].text.n, whole.blocks[0].text.n);
+        for (size_t i = 0; i < v.blocks[0].text.n; i++) {
+            assert_int_equal(v.blocks[0].text.lines[i].off, whole.blocks[0].text.lines[i].off);
+            assert_int_equal(v.blocks[0].text.lines[i].len, whole.blocks[0].text.lines[i].len);
+            assert_int_equal(v.blocks[0].text.lines[i].indent, whole.blocks[0].text.lines[i].indent);
         }
         ui_chatview_free(&v);
         ui_chatview_free(&whole);

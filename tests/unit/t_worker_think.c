@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reasoning, stop strings and ends of turns through the engine, with models that say a script. */
+#include "tests/harness/qsf_test.h"
+
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/worker_rig.h"
+
+#define TURNS "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}"
+#define OPEN  "{% if add_generation_prompt %}<|assistant|><think>{% endif %}"
+#define PLAIN "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+
+static char path[256];
+
+static QSFWorker *worker_with(const char *script, const char *template) {
+    snprintf(path, sizeof path, "%s", qsf_test_tmp("script.gguf"));
+    assert_int_equal(qsf_test_write_script_llama(path, script, template), 0);
+    QSFSettings s = qsf_rig_settings();
+    s.params.ignore_eos = false;
+    QSFWorker *w = qsf_rig_worker();
+    qsf_rig_load(w, path, &s);
+    return w;
+}
+
+static void done(QSFWorker *w) {
+    qsf_worker_stop(w);
+    unlink(path);
+}
+
+/* Submits "go" and, where there is some of it, an answer to go on with; max 0 = to the end. */
+static QsfSeen *ask(QSFWorker *w, const QSFMessage *last, int32_t max, const char *const *stop, size_t n_stop) {
+    QSFMessage m[2] = { { .role = "user", .content = "go", .len = 2 } };
+    QSFRequest r = { .messages = m, .n_messages = 1, .stop = stop, .n_stop = n_stop };
+    if (last != NULL) {
+        m[1] = *last;
+        r.n_messages = 2;
+        r.continue_last = true;
+    }
+    qsf_rig_set_max(w, max);
+    QsfSeen *s = qsf_rig_finish(w, qsf_worker_submit(w, &r));
+    if (s->end.type != QSF_EVENT_DONE) fail_msg("%s", s->end_text);
+    return s;
+}
+
+static void expect(const QsfSeen *s, const char *reasoning, const char *answer, QSFStop stop) {
+    assert_string_equal(s->reasoning, reasoning);
+    assert_string_equal(s->text, answer);
+    assert_int_equal(s->end.stop, stop);
+}
+
+static void a_channel_of_its_own(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("<think> _deep _thought </think> <0x0A> _Hello _world", TURNS PLAIN);
+    QsfSeen *s = ask(w, NULL, 0, NULL, 0);
+    expect(s, "<think> deep thought</think>\n ", "Hello world", QSF_STOP_EOS);
+    assert_int_equal(s->end.tokens, 7);
+    assert_int_equal(s->end.reasoning_tokens, 4);
+    done(w);
+    /* Tags that the detokenizer hides, and whose tokens are not named by the template. */
+    w = worker_with("![THINK] _deep ![/THINK] Hello", TURNS PLAIN);
+    expect(ask(w, NULL, 0, NULL, 0), "[THINK] deep[/THINK]", "Hello", QSF_STOP_EOS);
+    done(w);
+    /* Tags of several tokens, known by the template alone; the opening one stands in the prompt. */
+    w = worker_with("<b> _deep </ thi nk> Hello </think", "{# </think> #}" TURNS
+                    "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}");
+    expect(ask(w, NULL, 0, NULL, 0), "<think>\n<b> deep</think>", "Hello</think", QSF_STOP_EOS);
+    done(w);
+    /* Without a template text is continued as it is. */
+    w = worker_with("<think> deep </think> Hello", NULL);
+    expect(ask(w, NULL, 0, NULL, 0), "", "<think>deep</think>Hello", QSF_STOP_EOS);
+    done(w);
+}
+
+static void thinking_that_is_cut(void **state) {
+    (void)state;
+    QSFWorker *w = worker_with("deep thought </think> Hello +<think>", TURNS OPEN);
+    QsfSeen *s = ask(w, NULL, 1, NULL, 0);
+    expect(s, "<think>deep", "", QSF_STOP_LENGTH);
+    assert_int_equal(s->end.reasoning_tokens, 1);
+    expect(ask(w, NULL, 0, NULL, 0), "<think>deepthought</think>", "Hello", QSF_STOP_EOS);
+    done(w);
+}
+
+/* Cut anywhere and gone on with, the parts make the whole. Its words are special tokens, which text becomes again. */
+static void going_on(void **state) {
+    static const char *const templates[] = { TURNS PLAIN, TURNS OPEN };
+    static const char *const scripts[] = { "<think> <a> <b> </think> <c> <d>", "<a> <b> </think> <c> <d> +<think>" };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        QSFWorker *w = worker_with(scripts[i], templates[i]);
+        for (int32_t n = 1; n <= 5; n++) {
+            QsfStrbuf reasoning = QSF_STRBUF_INIT, text = QSF_STRBUF_INIT;
+            QsfSeen *s = ask(w, NULL, n, NULL, 0);
+            qsf_strbuf_adds(&reasoning, s->reasoning);
+            qsf_strbuf_adds(&text, s->text);
+            QSFMessage last = { .role = "assistant", .content = qsf_strbuf_str(&text), .len = text.len };
+            last.reasoning = qsf_strbuf_str(&reasoning);
+            last.reasoning_len = reasoning.len;
+            s = ask(w, &last, 0, NULL, 0);
+            qsf_strbuf_adds(&reasoning, s->reasoning);
+            qsf_strbuf_adds(&text, s->text);
+            assert_string_equal(qsf_strbuf_str(&reasoning), "<think><a><b></think>");
+            assert_string_equal(qsf_strbuf_str(&text), "<c><d>");
+            assert_int_equal(s->end.stop, QSF_STOP_EOS);
+            qsf_strbuf_free(&reasoning);
+            qsf_strbuf_free(&text);
+        }
+        done(w);
+    }
+}
+
+static void stop_strings_end_answers_not_thoughts(void **state) {
+    static const char *const stop[] = { "END", "\xF0\x9F\x98\x80", "EN" "DING" };
+    (void)state;
+    QSFWorker *w = worker_with("<think> END </think> one _E ND two", TURNS PLAIN);
+    QsfSeen *s = ask(w, NULL, 0, stop, 3);
+    expect(s, "<think>END</think>", "one ", QSF_STOP_STRING);
+    assert_int_equal(s->end.tokens, 6);
+    done(w);
+    /* A character over four tokens; the one before it shares three bytes with it. */
+    w = worker_with("a <0xF0> <0x9F> <0x98> <0x81> b", TURNS PLAIN);
+    expect(ask(w, NULL, 0, stop, 3), "", "a\xF0\x9F\x98\x81" "b", QSF_STOP_EOS);
+    done(w);
+    w = worker_with("a <0xF0> <0x9F> <0x98> <0x80> b", TURNS PLAIN);
+    s = ask(w, NULL, 0, stop, 3);
+    expect(s, "", "a", QSF_STOP_STRING);
+    assert_int_equal(s->end.tokens, 5);
+    done(w);
+}
+
+/* <end> is named by no metadata. ignore_eos goes past it too. */
+static void turns_end_as_the_template_ends_them(void **state) {
+    QSFParams p;
+    (void)state;
+    QSFWorker *w = worker_with("Hello <end> more", TURNS PLAIN);
+    expect(ask(w, NULL, 0, NULL, 0), "", "Hello", QSF_STOP_EOS);
+    qsf_worker_get_params(w, &p);
+    p.ignore_eos = true;
+    qsf_worker_set_params(w, &p);
+    QsfSeen *s = ask(w, NULL, 3, NULL, 0);
+    assert_int_equal(s->end.stop, QSF_STOP_LENGTH);
+    assert_null(strstr(s->text, "<end>"));
+    /* Under another template the token is one like any other, and no reasoning is known. */
+    QSFSettings raw;
+    qsf_worker_settings(w, &raw);
+    snprintf(raw.chat_template, sizeof raw.chat_template, "raw");
+    raw.params.ignore_eos = false;
+    qsf_rig_load(w, path, &raw);
+    p.ignore_eos = false;
+    qsf_worker_set_params(w, &p);
+    expect(ask(w, NULL, 0, NULL, 0), "", "Hello<end>more", QSF_STOP_EOS);
+    done(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_channel_of_its_own),
+        cmocka_unit_test(thinking_that_is_cut),
+        cmocka_unit_test(going_on),
+        cmocka_unit_test(stop_strings_end_answers_not_thoughts),
+        cmocka_unit_test(turns_end_as_the_template_ends_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a model thinks before its answer, and stop strings: in the chat, its files, and on the screen. */
+#include "tests/harness/fake_engine.h"
+#include "tests/harness/qsf_test.h"
+#include "ui/app.h"
+#include "ui/screen.h"
+
+typedef struct Fixture {
+    FakeEngine engine;
+    UiApp app;
+} Fixture;
+
+static void say(Fixture *x, const char *text) { (void)ui_app_submit(&x->app, text, strlen(text)); }
+
+static void answer(Fixture *x, const char *text) {
+    fake_text(&x->engine, text);
+    fake_done(&x->engine, QSF_STOP_EOS, 3);
+    ui_app_pump(&x->app);
+}
+
+static int setup(void **state) {
+    Fixture *x = calloc(1, sizeof *x);
+    QSFSettings s;
+    char dir[400];
+    (void)snprintf(dir, sizeof dir, "%s.XXXXXX", qsf_test_tmp("sessions"));
+    if (!x || !mkdtemp(dir)) return 1;
+    setenv("XDG_DATA_HOME", dir, 1);
+    qsf_settings_default(&s);
+    ui_app_init(&x->app, fake_engine(&x->engine), &s);
+    x->app.full_screen = x->app.interactive = true;
+    ui_app_load(&x->app, "tiny.gguf");
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    *state = x;
+    return 0;
+}
+
+static int teardown(void **state) {
+    Fixture *x = *state;
+    ui_app_free(&x->app);
+    free(x);
+    return 0;
+}
+
+static const char *last_text(const Fixture *x) {
+    const UiItem *it = ui_transcript_last(&x->app.chat);
+    return it ? ui_buf_str(&it->raw) : "";
+}
+
+static const char *last_said(const Fixture *x, UiKind kind) {
+    const UiItem *it = ui_transcript_last_of(&x->app.chat, kind);
+    return it ? ui_buf_str(&it->raw) : "";
+}
+
+/* ---- thinking, stop strings ---- */
+
+static void think(Fixture *x, const char *thought, const char *text, QSFStop stop) {
+    fake_reasoning(&x->engine, "<think>\n");
+    fake_reasoning(&x->engine, thought);
+    if (*text) fake_text(&x->engine, text);
+    fake_done(&x->engine, stop, 5);
+    ui_app_pump(&x->app);
+}
+
+static void test_thoughts_stand_apart(void **state) {
+    Fixture *x = *state;
+    size_t len;
+    say(x, "why");
+    fake_reasoning(&x->engine, "<think>\nso ");
+    ui_app_pump(&x->app);
+    assert_true(x->app.answer->thought->open);
+    fake_reasoning(&x->engine, "it is\n</think>\n");
+    fake_text(&x->engine, "because");
+    ui_app_pump(&x->app);
+    assert_false(x->app.answer->thought->open);
+    fake_done(&x->engine, QSF_STOP_EOS, 9);
+    ui_app_pump(&x->app);
+    const UiItem *it = ui_transcript_last(&x->app.chat);
+    assert_string_equal(ui_buf_str(&it->raw), "because");
+    assert_memory_equal(ui_item_shown(it->thought, &len), "so it is", 8);
+    assert_int_equal(len, 8);
+    assert_int_equal(it->thought->tokens, 2);
+    assert_int_equal(it->tokens, 9);
+    say(x, "more");
+    assert_string_equal(x->engine.roles, "uau"); /* the thought is no message */
+    assert_string_equal(x->engine.reasoning, "<think>\nso it is\n</think>\n");
+    answer(x, "x");
+    say(x, "/undo 2");
+    assert_null(ui_transcript_last(&x->app.chat));
+}
+
+/* Nothing but a thought: it is kept, said, and gone on with. */
+static void test_only_a_thought(void **state) {
+    Fixture *x = *state;
+    say(x, "why");
+    think(x, "hm", "", QSF_STOP_LENGTH);
+    const UiItem *it = ui_transcript_last(&x->app.chat);
+    assert_int_equal(it->kind, UI_ANSWER);
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "still thinking"));
+    say(x, "/continue");
+    assert_true(x->engine.go_on);
+    assert_string_equal(x->engine.reasoning, "<think>\nhm");
+    fake_reasoning(&x->engine, "m</think>");
+    fake_text(&x->engine, "so");
+    fake_done(&x->engine, QSF_STOP_EOS, 3);
+    ui_app_pump(&x->app);
+    assert_string_equal(ui_buf_str(&it->thought->raw), "<think>\nhmm</think>");
+    assert_string_equal(last_text(x), "so");
+    say(x, "/retry");
+    assert_string_equal(x->engine.roles, "u");
+    assert_string_equal(x->engine.reasoning, "");
+}
+
+static void test_thoughts_in_sessions(void **state) {
+    Fixture *x = *state;
+    size_t len;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "thoughts");
+    say(x, "why");
+    think(x, "a</think>", "one", QSF_STOP_LENGTH);
+    say(x, "/continue");
+    answer(x, " two");
+    say(x, "again");
+    think(x, "b", "", QSF_STOP_INTERRUPTED);
+    say(x, "/continue");
+    fake_reasoning(&x->engine, "c</think>");
+    fake_text(&x->engine, "three");
+    ui_app_pump(&x->app);
+    ui_app_tick(&x->app, 1e9); /* a part, and then the program is killed */
+    ui_session_close(&x->app.session);
+    x->app.running = UI_REQUEST_NONE;
+    x->app.answer = NULL;
+    x->engine.busy = false;
+    assert_true(ui_app_resume(&x->app, "thoughts"));
+    const UiItem *first = NULL, *last = ui_transcript_last(&x->app.chat);
+    for (size_t i = 0; i < x->app.chat.n && !first; i++)
+        if (x->app.chat.items[i]->kind == UI_ANSWER) first = x->app.chat.items[i];
+    assert_string_equal(ui_buf_str(&first->raw), "one two");
+    assert_string_equal(ui_buf_str(&first->thought->raw), "<think>\na</think>");
+    assert_string_equal(ui_buf_str(&last->raw), "three");
+    assert_string_equal(ui_buf_str(&last->thought->raw), "<think>\nbc</think>");
+    assert_memory_equal(ui_item_shown(last->thought, &len), "bc", 2);
+    assert_int_equal(len, 2);
+}
+
+static void read_file(const char *path, char *dst, size_t cap) {
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    dst[fread(dst, 1, cap - 1, f)] = '\0';
+    fclose(f);
+    unlink(path);
+}
+
+static void test_thoughts_in_exports(void **state) {
+    Fixture *x = *state;
+    static const struct {
+        const char *name, *has;
+    } rows[] = {
+        { "x.json", "\"content\": \"one\", \"reasoning\": \"deep\"" },
+        { "x.md", "<details><summary>Thinking</summary>\n\ndeep\n\n</details>\n\none\n" },
+        { "x.txt", "[thinking]\ndeep\n[answer]\none\n" },
+    };
+    char line[600], got[4096];
+    say(x, "why");
+    think(x, "deep\n</think>\n", "one", QSF_STOP_EOS);
+    say(x, "again");
+    think(x, "\n</think>\n", "two", QSF_STOP_EOS); /* an empty one is none */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[500];
+        (void)snprintf(path, sizeof path, "%s", qsf_test_tmp(rows[i].name));
+        (void)snprintf(line, sizeof line, "/export %s", path);
+        say(x, line);
+        read_file(path, got, sizeof got);
+        if (!strstr(got, rows[i].has)) fail_msg("%s:\n%s", rows[i].name, got);
+        assert_null(strstr(got, "<think>"));
+        assert_null(strstr(strstr(got, "again"), "hinking"));
+    }
+}
+
+static void test_think_command(void **state) {
+    Fixture *x = *state;
+    assert_false(x->app.settings.show_thinking);
+    say(x, "/think");
+    assert_true(x->app.settings.show_thinking);
+    say(x, "/think hide");
+    assert_false(x->app.settings.show_thinking);
+    say(x, "/think on");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "show or hide"));
+    say(x, "/set show-thinking on");
+    assert_true(x->app.settings.show_thinking);
+}
+
+static void test_stop_strings(void **state) {
+    Fixture *x = *state;
+    say(x, "/stop ###");
+    say(x, "/stop \\n\\nUser: \\\\ \\x");
+    say(x, "/stop ###");
+    say(x, "hi");
+    assert_int_equal(x->engine.n_stop, 2);
+    assert_string_equal(x->engine.stop[0], "###");
+    assert_string_equal(x->engine.stop[1], "\n\nUser: \\ \\x");
+    say(x, "/stop off");
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "next answer"));
+    answer(x, "a");
+    say(x, "/continue");
+    assert_int_equal(x->engine.n_stop, 0);
+    answer(x, "b");
+    say(x, "/stop");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "no text ends"));
+}
+
+/* ---- on the screen ---- */
+
+static const char *frame(UiScreen *s, int cols, int rows) {
+    static UiBuf shot;
+    static const UiCompletion no_menu;
+    UiInputView in = { .prompt = "> ", .text = "", .menu = &no_menu };
+    ui_screen_draw(s, &in, rows, cols);
+    ui_buf_clear(&shot);
+    for (int row = 0; row < rows; row++) {
+        ui_canvas_text(&s->canvas, row, &shot);
+        ui_buf_puts(&shot, "\n");
+    }
+    return ui_buf_str(&shot);
+}
+
+static void shows(UiScreen *s, int cols, int rows, const char *part, bool there) {
+    const char *text = frame(s, cols, rows);
+    if ((strstr(text, part) != NULL) != there) fail_msg("%s\"%s\" in\n%s", there ? "no " : "", part, text);
+}
+
+static void press(UiScreen *s, const char *bytes) {
+    UiKeys keys = { 0 };
+    UiKey k;
+    for (; *bytes; bytes++) {
+        if (ui_keys_feed(&keys, *bytes, &k)) ui_screen_key(s, &k);
+    }
+    ui_keys_free(&keys);
+}
+
+static void test_folded_on_the_screen(void **state) {
+    Fixture *x = *state;
+    UiScreen s;
+    ui_screen_init(&s, &x->app, true);
+    say(x, "why");
+    fake_reasoning(&x->engine, "<think>\nfirst the seven seas,\n");
+    ui_app_pump(&x->app);
+    shows(&s, 80, 24, " ▸ thinking, 1 tok", true);
+    shows(&s, 80, 24, "seven seas", false);
+    shows(&s, 80, 24, "^T thinking", true);
+    press(&s, "\x14");
+    shows(&s, 80, 24, " ▾ thinking, 1 tok", true);
+    shows(&s, 80, 24, "   first the seven seas,\n ▌", true);
+    fake_reasoning(&x->engine, "then\x1b[2J the sky\n</think>\n\n");
+    fake_text(&x->engine, "because");
+    fake_done(&x->engine, QSF_STOP_EOS, 5);
+    ui_app_pump(&x->app);
+    shows(&s, 80, 24, "   first the seven seas,\n   then^[[2J the sky\n because\n", true);
+    for (int cols = 3; cols < 50; cols += 2) (void)frame(&s, cols, 9);
+    press(&s, "\x14");
+    shows(&s, 80, 24, " ▸ thought, 2 tok", true);
+    shows(&s, 80, 24, "the sky", false);
+    shows(&s, 40, 12, "ai > ▸ thought, 2 tok", true);
+    shows(&s, 40, 12, "\n     because", true);
+    ui_screen_free(&s);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(test_thoughts_stand_apart),
+        T(test_only_a_thought),
+        T(test_thoughts_in_sessions),
+        T(test_thoughts_in_exports),
+        T(test_think_command),
+        T(test_stop_strings),
+        T(test_folded_on_the_screen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Texts that end an answer. */
+#include "ui/stops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the line spells, and what it means. */
+static const char spelled[] = "nt\\", meant[] = "\n\t\\";
+
+const char *ui_stops_add(UiStops *s, const char *text) {
+    if (!*text) return "the text is empty";
+    if (strlen(text) > UI_STOP_LEN) return "the text has more than 4096 bytes";
+    for (size_t i = 0; i < s->n; i++) {
+        if (strcmp(s->text[i], text) == 0) return NULL;
+    }
+    if (s->n == UI_STOPS_MAX) return "64 texts are the most";
+    s->text[s->n] = ui_strdup_len(text, strlen(text));
+    if (!s->text[s->n]) return "out of memory";
+    s->n++;
+    return NULL;
+}
+
+void ui_stops_clear(UiStops *s) {
+    for (size_t i = 0; i < s->n; i++) free(s->text[i]);
+    *s = (UiStops){ 0 };
+}
+
+char *ui_stops_unquote(const char *line) {
+    char *text = ui_strdup_len(line, strlen(line)), *to = text;
+    for (const char *p = line; text && *p; p++) {
+        const char *at = *p == '\\' && p[1] ? strchr(spelled, p[1]) : NULL;
+        *to++ = at ? meant[at - spelled] : *p;
+        p += at != NULL;
+    }
+    if (text) *to = '\0';
+    return text;
+}
+
+void ui_stops_quote(const char *text, UiBuf *out) {
+    for (const char *p = text; *p; p++) {
+        const char *at = strchr(meant, *p);
+        if (at) {
+            ui_buf_puts(out, "\\");
+            ui_buf_add(out, &spelled[at - meant], 1);
+        } else {
+            ui_buf_add(out, p, 1);
+        }
+    }
+}

@@ -138,15 +138,15 @@ static void draw_hints(UiScreen *s, int row, int cols) {
     bool busy = ui_app_busy(s->app);
     const char *const hints[][2] = {
         { "F1", "help" },      { "^C", busy ? "stop" : "clear" },
+        { "^T", has_thought(s->app) ? "thinking" : NULL },
         { "F2", "pane" },      { "PgUp/PgDn", "scroll" },
         { "^R", "history" },   { "F5-F8", "sampling" },
         { "Tab", "complete" }, { "Alt-Enter", "new line" },
         { "^D", "quit" },
-        { "^T", "thinking" },
     };
-    size_t n = sizeof hints / sizeof *hints - (has_thought(s->app) ? 0 : 1);
     int col = 1;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+        if (!hints[i][1]) continue;
         int need = (int)(strlen(hints[i][0]) + 1 + strlen(hints[i][1]));
         if (col + need > cols) continue;
         col = ui_canvas_puts(c, row, col, cols, UI_STYLE_KEY, hints[i][0]);

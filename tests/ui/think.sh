@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Models that think before they answer: left out of pipes, folded on the screen, kept apart in files; stop strings.
+. "$(dirname "$0")/lib.sh"
+run=$QSF_BUILDDIR/qsf-run
+mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
+turns='{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<end>{% endfor %}'
+asks='{% if add_generation_prompt %}<|assistant|>{% endif %}'
+
+[ -x "$mktiny" ] || skip "mktiny is not built"
+"$mktiny" "$work/closed.gguf" "script=<think> <0x0A> deep _thought </think> Hello _world <end> never" "chat_template=$turns$asks" || fail "mktiny"
+"$mktiny" "$work/open.gguf" "script=deep _thought </think> Hello _world +<think>" "chat_template=$turns${asks%\{%*}<think>{% endif %}" || fail "mktiny"
+thought='<think>
+deep thought</think>'
+
+# ---- qsf-run
+for model in closed open; do
+    "$run" "$work/$model.gguf" -p Hi </dev/null >"$work/out" 2>"$work/err" || fail "$model: exit $?"
+    [ "$(cat "$work/out")" = "Hello world" ] || { cat "$work/out"; fail "$model: the answer is not alone on stdout"; }
+    "$run" "$work/$model.gguf" -p Hi --json </dev/null >"$work/out" 2>"$work/err" || fail "$model --json: exit $?"
+    out_has '"text": "Hello world".*"reasoning": "deep thought", "reasoning_tokens": [35]'
+    "$run" "$work/$model.gguf" -p Hi --stop deep --stop wor </dev/null >"$work/out" 2>"$work/err"
+    [ "$(cat "$work/out")" = "Hello " ] || { cat "$work/out"; fail "$model: --stop"; }
+    "$run" "$work/$model.gguf" -p Hi -n 2 </dev/null >"$work/out" 2>"$work/err" || fail "$model -n 2: exit $?"
+    [ -s "$work/out" ] && fail "$model: a thought without an answer reached stdout"
+    err_has 'still thinking after 2 tokens'
+done
+"$run" "$work/closed.gguf" -p Hi --show-thinking </dev/null >"$work/out" 2>"$work/err"
+[ "$(cat "$work/out")" = "${thought}Hello world" ] || { cat "$work/out"; fail "--show-thinking"; }
+"$run" --tokenize --show-thinking "$work/open.gguf" </dev/null >/dev/null 2>"$work/err" && fail "--show-thinking without a prompt"
+err_has 'show-thinking goes with a prompt'
+
+# ---- lines
+printf 'Hi\n/think show\n/retry\n/stop \\n\n/stop wor\n/think hide\n/retry\n' |
+    chat_lines 0 "$work/closed.gguf" --session lines
+[ "$(cat "$work/out")" = "Hello world
+${thought}Hello world
+Hello " ] || { cat "$work/out"; fail "lines"; }
+grep -q '"text":"Hello world",.*"reasoning":"<think>\\ndeep thought</think>"' "$XDG_DATA_HOME/qsf/sessions/lines.jsonl" ||
+    fail "the session does not keep the thought apart"
+echo Hi | chat_lines 0 "$work/open.gguf" --stop ' '
+[ "$(cat "$work/out")" = Hello ] || { cat "$work/out"; fail "qsf-chat --stop"; }
+echo Hi | chat_lines 2 "$work/open.gguf" --stop ''
+err_has '--stop: the text is empty'
+
+# ---- the screen
+need_tmux
+start 80 24 "'$chat' '$work/closed.gguf' --session screen"
+see 'is ready'
+keys 'Hi' Enter
+see '^ ▸ thought, 5 tok'
+see '^ Hello world'
+see '\^T thinking'
+screen | grep -q 'deep thought' && fail "the thought is not folded"
+keys C-t
+see '^ ▾ thought'
+see '^   deep thought'
+keys '/think hide' Enter
+see '^ ▸ thought'
+not_see 'deep thought'
+keys C-d
+see 'rc=0'
+# Resumed, it is there still.
+start 80 24 "'$chat' '$work/closed.gguf' --session screen --show-thinking"
+see '^   deep thought'
+see '^ Hello world'
+keys C-d
+see 'rc=0'
+finish

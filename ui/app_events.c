@@ -68,7 +68,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
         it->tps = a->stats.decode_tps;
     }
     bool finished = strcmp(stop, "eos") == 0 || strcmp(stop, "stop") == 0;
-    if (it->raw.len == 0 && !it->thought && !finished) {
+    if (it->raw.len == 0 && !ui_item_thought(it) && !finished) {
         a->chat.next_number = it->number - 1;
         ui_transcript_remove(&a->chat, it);
         ui_app_withdraw(a);
@@ -111,7 +111,7 @@ static void hint_retry(UiApp *a, const char *text) {
 }
 
 static void answer_failed(UiApp *a, const QSFEvent *e) {
-    bool had_text = a->answer && a->answer->raw.len > 0;
+    bool had_text = a->answer && (a->answer->raw.len > 0 || (a->answer->thought && a->settings.show_thinking));
     if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
     close_answer(a, "error", e);
     if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);

@@ -65,6 +65,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
 }
 
 bool qsf_runtime_ends(const QsfRuntime *r, int32_t id) {
+    if (qsf_tokenizer_is_eog(r->tok, id)) return true;
     for (size_t i = 0; i < r->n_eog; i++)
         if (r->eog[i] == id) return true;
     return false;

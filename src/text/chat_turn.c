@@ -11,7 +11,7 @@
 #define BEHIND 128     /* bytes behind it that are looked at */
 
 static bool is_blank(const QsfTokenizer *tok, int32_t id) {
-    char text[8];
+    char text[64];
     size_t n = qsf_tokenizer_piece(tok, id, true, text, sizeof text);
     if (n > sizeof text) return false;
     for (size_t i = 0; i < n; i++)

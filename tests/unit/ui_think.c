@@ -109,6 +109,11 @@ static void test_only_a_thought(void **state) {
     say(x, "/retry");
     assert_string_equal(x->engine.roles, "u");
     assert_string_equal(x->engine.reasoning, "");
+    /* Stopped before the first word: as if it had not been asked. */
+    fake_reasoning(&x->engine, "<think>\n");
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+    assert_null(ui_transcript_last(&x->app.chat));
 }
 
 static void test_thoughts_in_sessions(void **state) {

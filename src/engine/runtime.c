@@ -71,24 +71,25 @@ bool qsf_runtime_ends(const QsfRuntime *r, int32_t id) {
     return false;
 }
 
-/* The vocabulary's own, and the one that the template ends an answer with. */
-static void collect_ends(QsfRuntime *r) {
+/* The vocabulary's own, and the one that the template ends an answer with (-1 = none). */
+static void collect_ends(QsfRuntime *r, int32_t turn_end) {
     uint32_t n = qsf_tokenizer_n_vocab(r->tok);
     r->n_eog = 0;
     for (uint32_t i = 0; i < n && r->n_eog < QSF_EOG_MAX - 1; i++)
         if (qsf_tokenizer_is_eog(r->tok, (int32_t)i)) r->eog[r->n_eog++] = (int32_t)i;
-    int32_t id = qsf_chat_turn_end(r->tmpl, r->tok);
-    if (id >= 0 && !qsf_runtime_ends(r, id)) r->eog[r->n_eog++] = id;
+    if (turn_end >= 0 && !qsf_runtime_ends(r, turn_end)) r->eog[r->n_eog++] = turn_end;
 }
 
 int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
     QsfChatTemplate *t;
+    int32_t turn_end = -1;
     int rc = qsf_chat_template_open(&t, r->model.src, r->tok, *name != '\0' ? name : NULL, r->tmpl_notice,
                                     sizeof r->tmpl_notice, err);
+    if (rc == QSF_OK && (rc = qsf_chat_turn_end(t, r->tok, &turn_end, err)) != QSF_OK) qsf_chat_template_close(t);
     if (rc != QSF_OK) return rc;
     qsf_chat_template_close(r->tmpl);
     r->tmpl = t;
-    collect_ends(r);
+    collect_ends(r, turn_end);
     const char *text = t != NULL ? qsf_chat_template_source(t) : NULL;
     qsf_think_detect(&r->think, r->tok, text, text != NULL ? strlen(text) : 0);
     return QSF_OK;

@@ -65,8 +65,8 @@ int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const Qsf
                     bool add_generation_prompt, bool continue_last, QsfIds *out, QsfErr *err);
 
 /* The token that the template writes behind an answer, whether or not the metadata names it as an end; -1 when it
- * writes none, or t is NULL. */
-int32_t qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok);
+ * writes none, cannot render a conversation, or is NULL. QSF_E_RUNTIME without memory. */
+int qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok, int32_t *id, QsfErr *err);
 
 /* Names of the files found in the template folders, sorted, NUL-separated, ended by an empty name;
  * free() it. */

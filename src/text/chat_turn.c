@@ -27,33 +27,38 @@ static bool ends_turn(const QsfTokenizer *tok, int32_t id) {
     return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
 }
 
-static int32_t first_token(const QsfTokenizer *tok, const char *text, size_t len) {
+/* The first token of the text that is more than white space, if it ends turns. */
+static int first_token(const QsfTokenizer *tok, const char *text, size_t len, int32_t *id, QsfErr *err) {
     QsfIds ids = { 0 };
-    QsfErr ignored = { 0 };
-    int32_t found = -1;
-    if (qsf_tokenizer_encode(tok, text, len, QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, &ids, &ignored) == QSF_OK) {
-        size_t i = 0;
-        while (i < ids.n && is_blank(tok, ids.data[i])) i++;
-        if (i < ids.n && ends_turn(tok, ids.data[i])) found = ids.data[i];
-    }
+    int rc = qsf_tokenizer_encode(tok, text, len, QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, &ids, err);
+    size_t i = 0;
+    while (i < ids.n && is_blank(tok, ids.data[i])) i++;
+    if (rc == QSF_OK && i < ids.n && ends_turn(tok, ids.data[i])) *id = ids.data[i];
     qsf_ids_free(&ids);
-    return found;
+    return rc;
 }
 
-int32_t qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok) {
+/* A template may refuse such a conversation; only want of memory is a failure. */
+static int without_end(const QsfErr *why, QsfErr *err) {
+    return strstr(why->msg, "out of memory") != NULL ? qsf_err_set(err, why->code, "%s", why->msg) : QSF_OK;
+}
+
+int qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok, int32_t *id, QsfErr *err) {
     static const QsfMsg talk[] = { { .role = "user", .content = "Hello", .len = 5 },
                                    { .role = "assistant", .content = ANSWER, .len = sizeof ANSWER - 1 },
                                    { .role = "user", .content = "Bye", .len = 3 } };
     QsfRendered r = { 0 };
-    QsfErr ignored = { 0 };
-    int32_t id = -1;
-    if (t == NULL) return id;
-    if (qsf_chat_render(t, talk, sizeof talk / sizeof *talk, true, false, &r, &ignored) == QSF_OK) {
+    QsfErr why = { 0 };
+    *id = -1;
+    if (t == NULL) return QSF_OK;
+    int rc = qsf_chat_render(t, talk, sizeof talk / sizeof *talk, true, false, &r, &why);
+    if (rc == QSF_OK) {
         const char *text = qsf_strbuf_str(&r.text), *at = memmem(text, r.text.len, ANSWER, sizeof ANSWER - 1);
         size_t from = at == NULL ? r.text.len : (size_t)(at - text) + sizeof ANSWER - 1;
-        size_t len = r.text.len - from < BEHIND ? r.text.len - from : BEHIND;
-        id = first_token(tok, text + from, len);
+        rc = first_token(tok, text + from, r.text.len - from < BEHIND ? r.text.len - from : BEHIND, id, err);
+    } else {
+        rc = without_end(&why, err);
     }
     qsf_rendered_free(&r);
-    return id;
+    return rc;
 }

@@ -371,7 +371,8 @@ static bool reply_to(QSFWorker *w, uint64_t id, Reply *r) {
 }
 
 static uint64_t submit(QSFWorker *w, const char *text) {
-    const QSFMessage m[] = { { "system", "be kind", 7 }, { "user", text, strlen(text) } };
+    const QSFMessage m[] = { { .role = "system", .content = "be kind", .len = 7 },
+                             { .role = "user", .content = text, .len = strlen(text) } };
     const QSFRequest r = { .messages = m, .n_messages = 2 };
     return qsf_worker_submit(w, &r);
 }

@@ -275,8 +275,11 @@ static void past_reasoning(void **state) {
 static int32_t turn_end(const char *template, const char *const *tokens) {
     Rig r;
     rig_open(&r, template, tokens);
-    int32_t id = qsf_chat_turn_end(r.tmpl, r.tok);
-    assert_int_equal(qsf_chat_turn_end(NULL, r.tok), -1);
+    int32_t id, none = 0;
+    QsfErr e = { 0 };
+    qsf_test_expect_ok(qsf_chat_turn_end(r.tmpl, r.tok, &id, &e), &e);
+    qsf_test_expect_ok(qsf_chat_turn_end(NULL, r.tok, &none, &e), &e);
+    assert_int_equal(none, -1);
     rig_close(&r);
     return id;
 }

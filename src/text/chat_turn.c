@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The end of a turn as the template writes it: some models end their answers with a token that the file's metadata
- * names nowhere (tokenizer.ggml.eos_token_id and its like). What stands right behind an answer in the middle of a
- * conversation is what the model was trained to end answers with. */
+/* The end of a turn as the template writes it: some models end their answers with a token that the file's
+ * metadata names nowhere (tokenizer.ggml.eos_token_id and its like). What stands right behind an answer in
+ * the middle of a conversation is what the model was trained to end answers with. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ static bool is_blank(const QsfTokenizer *tok, int32_t id) {
     return true;
 }
 
-/* Is it a token that text alone never becomes? Begin-of-text separates turns in some templates, and no model writes
- * it. */
+/* Is it a token that text alone never becomes? Begin-of-text separates turns in some templates, and no model
+ * writes it. */
 static bool ends_turn(const QsfTokenizer *tok, int32_t id) {
     QsfTokenType type = qsf_tokenizer_type(tok, id);
     if (id == qsf_tokenizer_bos(tok) && id != qsf_tokenizer_eos(tok)) return false;

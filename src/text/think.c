@@ -10,9 +10,9 @@
 /* White space in front of a block; more than this is an answer. */
 #define BLANK_MAX 64
 
-/* From the models' own templates: deepseek-ai and Qwen and most others, mistralai (Magistral, Ministral), CohereLabs
- * (command-a), swiss-ai (Apertus), ByteDance-Seed, tencent (Hy3), LGAI-EXAONE (Deep), google (gemma 4), moonshotai
- * (Kimi-VL). */
+/* From the models' own templates: deepseek-ai and Qwen and most others, mistralai (Magistral, Ministral),
+ * CohereLabs (command-a), swiss-ai (Apertus), ByteDance-Seed, tencent (Hy3), LGAI-EXAONE (Deep), google
+ * (gemma 4), moonshotai (Kimi-VL). */
 static const QsfThinkTags tags[] = {
     { "<think>", "</think>" },
     { "[THINK]", "[/THINK]" },
@@ -72,10 +72,14 @@ const char *qsf_think_hidden(const QsfThink *t, const QsfTokenizer *tok, int32_t
 
 const char *qsf_think_field(const char *source, size_t len) {
     static const char *const reads[][2] = {
-        { ".reasoning_content", "reasoning_content" }, { "'reasoning_content'", "reasoning_content" },
-        { "\"reasoning_content\"", "reasoning_content" }, { "message.reasoning", "reasoning" },
-        { "message['reasoning']", "reasoning" },          { "msg.reasoning", "reasoning" },
-        { "message.thinking", "thinking" },               { "msg.thinking", "thinking" },
+        { ".reasoning_content", "reasoning_content" },
+        { "'reasoning_content'", "reasoning_content" },
+        { "\"reasoning_content\"", "reasoning_content" },
+        { "message.reasoning", "reasoning" },
+        { "message['reasoning']", "reasoning" },
+        { "msg.reasoning", "reasoning" },
+        { "message.thinking", "thinking" },
+        { "msg.thinking", "thinking" },
     };
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
         if (has(source, len, reads[i][0])) return reads[i][1];

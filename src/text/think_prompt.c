@@ -59,8 +59,9 @@ static QsfThinkState state_behind(const QsfThink *think, const QsfMsg *m) {
     return closing(think, m) < m->reasoning_len ? QSF_THINK_AFTER : QSF_THINK_INSIDE;
 }
 
-int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs,
-                     size_t n, bool continue_last, QsfIds *out, QsfThinkPrompt *where, QsfErr *err) {
+int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
+                     const QsfMsg *msgs, size_t n, bool continue_last, QsfIds *out, QsfThinkPrompt *where,
+                     QsfErr *err) {
     bool behind = continue_last && n > 0 && msgs[n - 1].reasoning_len > 0;
     *where = (QsfThinkPrompt){ .state = continue_last ? QSF_THINK_ANSWER : QSF_THINK_START };
     if (t == NULL || think->tags == NULL || (continue_last && !behind))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model that says a script. Its layers are zero, so the last token alone decides: each word of the script is a
- * token with a direction of its own in the hidden state, and the head looks from there to the next word. */
+/* A model that says a script. Its layers are zero, so the last token alone decides: each word of the script
+ * is a token with a direction of its own in the hidden state, and the head looks from there to the next word.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@ enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4 };
 typedef struct Script {
     char text[N_WORDS][64];
     int32_t type[N_WORDS];
-    uint32_t n_tokens;      /* of the two above: they follow the base vocabulary */
-    uint32_t say[N_WORDS];  /* (n) ids, one after another */
+    uint32_t n_tokens;     /* of the two above: they follow the base vocabulary */
+    uint32_t say[N_WORDS]; /* (n) ids, one after another */
     uint32_t n;
 } Script;
 
@@ -67,7 +68,8 @@ static void add_zeros(QsfGgufBuild *b, const char *name, uint64_t cols, uint64_t
     free(x);
 }
 
-/* Embedding: any token means "begin", those of the script their place in it. Head: from a place to the next word. */
+/* Embedding: any token means "begin", those of the script their place in it. Head: from a place to the next
+ * word. */
 static void add_places(QsfGgufBuild *b, const Script *s) {
     uint64_t n = N_BASE + s->n_tokens, ne[2] = { HIDDEN, n };
     float *in = calloc(n * HIDDEN, sizeof *in), *out = calloc(n * HIDDEN, sizeof *out);
@@ -86,7 +88,8 @@ static void add_places(QsfGgufBuild *b, const Script *s) {
 }
 
 static void add_weights(QsfGgufBuild *b, const Script *s) {
-    static const char *const mats[] = { "attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down" };
+    static const char *const mats[] = { "attn_q",   "attn_k", "attn_v",  "attn_output",
+                                        "ffn_gate", "ffn_up", "ffn_down" };
     char name[64];
     add_places(b, s);
     for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
@@ -102,9 +105,14 @@ static void add_facts(QsfGgufBuild *b, const Script *s, const char *chat_templat
     const struct {
         const char *key;
         uint32_t value;
-    } facts[] = { { "block_count", 1 },          { "embedding_length", HIDDEN },   { "feed_forward_length", HIDDEN },
-                  { "context_length", 512 },     { "attention.head_count", 4 },    { "attention.head_count_kv", 4 },
-                  { "rope.dimension_count", 16 }, { "vocab_size", N_BASE + s->n_tokens } };
+    } facts[] = { { "block_count", 1 },
+                  { "embedding_length", HIDDEN },
+                  { "feed_forward_length", HIDDEN },
+                  { "context_length", 512 },
+                  { "attention.head_count", 4 },
+                  { "attention.head_count_kv", 4 },
+                  { "rope.dimension_count", 16 },
+                  { "vocab_size", N_BASE + s->n_tokens } };
     char key[64];
     qsf_gb_str(b, "general.architecture", "llama");
     qsf_gb_str(b, "general.name", "script");

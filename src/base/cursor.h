@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bounded little-endian reader over a window of a file, buffered. Every byte of a header is
+/* Bounded little-endian reader over a window of a file, buffered, or of memory. Every byte of a header is
  * read through it, and every failure names the file and the byte offset. One thread. */
 #ifndef QSF_BASE_CURSOR_H
 #define QSF_BASE_CURSOR_H
@@ -14,10 +14,13 @@ typedef struct QsfCursor {
     uint64_t buf_off;         /* file offset of buf[0] */
     size_t buf_len;
     unsigned char *buf;       /* QSF_CURSOR_BUF bytes, owned */
+    const unsigned char *mem; /* the window itself, borrowed, where it is not in the file */
 } QsfCursor;
 
 /* Window [off, off+len) of f; QSF_E_MODEL when outside the file, QSF_E_RUNTIME without memory. */
 int qsf_cursor_open(QsfCursor *c, const QsfFile *f, uint64_t off, uint64_t len, QsfErr *err);
+/* Over len bytes of memory instead, at offsets from 0 on; f is what messages name. Never fails. */
+void qsf_cursor_memory(QsfCursor *c, const QsfFile *f, const void *mem, uint64_t len);
 void qsf_cursor_close(QsfCursor *c);
 
 /* Bytes left in the window. */

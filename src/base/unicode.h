@@ -19,6 +19,10 @@ size_t qsf_text_cells(const char *s, size_t len);
  * NULL when s is not UTF-8 or without memory. NULs inside are kept. */
 char *qsf_nfc(const char *s, size_t len, size_t *out_len);
 
+typedef enum QsfNormalForm { QSF_NFC, QSF_NFD, QSF_NFKC, QSF_NFKD } QsfNormalForm;
+/* The same for any of the four forms. */
+char *qsf_normal_form(const char *s, size_t len, QsfNormalForm form, size_t *out_len);
+
 /* Two-letter general category ("Lu", "Nd", "Zs", ...), "Cn" for what is no character. Static. */
 const char *qsf_unicode_category(uint32_t cp);
 

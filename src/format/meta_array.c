@@ -30,7 +30,12 @@ int qsf_meta_array_open(const QsfSource *s, const char *key, QsfMetaType elem, Q
     a->count = e->v.arr.count;
     a->bytes = e->v.arr.bytes;
     a->key = e->key;
-    int rc = qsf_cursor_open(&a->cur, &s->files[0], e->v.arr.off, e->v.arr.bytes, err);
+    int rc = QSF_OK;
+    if (e->v.arr.mem != NULL) {
+        qsf_cursor_memory(&a->cur, &s->files[0], e->v.arr.mem, e->v.arr.bytes);
+    } else {
+        rc = qsf_cursor_open(&a->cur, &s->files[0], e->v.arr.off, e->v.arr.bytes, err);
+    }
     if (rc != QSF_OK) {
         qsf_meta_array_close(a);
         return rc;

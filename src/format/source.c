@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "src/base/checked.h"
 #include "src/format/source_impl.h"
@@ -64,6 +65,20 @@ static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *er
                        f->path, p[0], p[1], p[2], p[3]);
 }
 
+/* A JSON object: what a tokenizer.json is. A safetensors file has NULs before its first brace. */
+static bool looks_like_json(const unsigned char *p, size_t n) {
+    size_t i = 0;
+    while (i < n && memchr(" \t\r\n", p[i], 4) != NULL) i++;
+    if (i == n || p[i++] != '{' || memchr(p, 0, n) != NULL) return false;
+    while (i < n && memchr(" \t\r\n", p[i], 4) != NULL) i++;
+    return i == n || p[i] == '"' || p[i] == '}';
+}
+
+/* The first field of a SentencePiece model is a piece, whose first field is its text. */
+static bool looks_like_sentencepiece(const unsigned char *p, size_t n) {
+    return n >= 4 && p[0] == 0x0A && p[1] < 0x80 && p[2] == 0x0A && !looks_like_text(p, n);
+}
+
 static int sniff_and_read(QsfSource *s, QsfErr *err) {
     const QsfFile *f = &s->files[0];
     unsigned char head[SNIFF_BYTES] = { 0 };
@@ -72,7 +87,20 @@ static int sniff_and_read(QsfSource *s, QsfErr *err) {
     int rc = qsf_file_pread(f, head, n, 0, err);
     if (rc != QSF_OK) return rc;
     if (n >= 4 && memcmp(head, "GGUF", 4) == 0) return qsf_gguf_open(s, err);
+    if (looks_like_json(head, n)) return qsf_vocab_file_open(s, true, err);
+    if (looks_like_sentencepiece(head, n)) return qsf_vocab_file_open(s, false, err);
     return reject(f, head, n, err);
+}
+
+/* Opens path; for a directory the vocabulary file in it. */
+static int open_file(QsfFile *file, const char *path, QsfErr *err) {
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return qsf_file_open(file, path, err);
+    char *inside = qsf_vocab_file_in(path, err);
+    if (inside == NULL) return err->code;
+    int rc = qsf_file_open(file, inside, err);
+    free(inside);
+    return rc;
 }
 
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
@@ -80,7 +108,7 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
     if (err == NULL) err = &local; /* the readers look at the code in it */
     *out = NULL;
     QsfFile file;
-    int rc = qsf_file_open(&file, path, err);
+    int rc = open_file(&file, path, err);
     if (rc != QSF_OK) return rc;
     QsfSource *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -108,6 +136,7 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
 
 void qsf_source_close(QsfSource *s) {
     if (s == NULL) return;
+    qsf_meta_free_made(s);
     for (uint32_t i = 0; i < s->n_files; i++) qsf_file_close(&s->files[i]);
     qsf_arena_destroy(&s->arena);
     free(s);

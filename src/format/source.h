@@ -31,14 +31,16 @@ typedef struct QsfTensor {
 
 typedef struct QsfSource QsfSource;
 
-/* Sniffs the magic and opens path: GGUF v2/v3 (a first part -00001-of-0000N opens all parts).
+/* Sniffs the magic and opens path: GGUF v2/v3 (a first part -00001-of-0000N opens all parts); a tokenizer.json or
+ * a SentencePiece model, or a directory that holds one, becomes the metadata that a GGUF file of that vocabulary
+ * would have (tokenizer.ggml.*, the template, and the keys of vocab_keys.h), without tensors.
  * Charges its memory to QSF_MEM_META. QSF_E_MODEL with path, byte offset and what was expected
  * for anything that is not a whole, consistent file. The caller closes it. */
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
 const char *qsf_source_path(const QsfSource *s);
-const char *qsf_source_format(const QsfSource *s);          /* "GGUF v3", static or owned */
+const char *qsf_source_format(const QsfSource *s);          /* "GGUF v3", "tokenizer.json", ...; owned */
 uint64_t qsf_source_bytes(const QsfSource *s);              /* all parts */
 uint32_t qsf_source_n_files(const QsfSource *s);
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);

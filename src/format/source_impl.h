@@ -5,6 +5,7 @@
 
 #include "src/base/arena.h"
 #include "src/base/hashmap.h"
+#include "src/base/strbuf.h"
 #include "src/format/source.h"
 
 #define QSF_META_CAP      ((size_t)64 << 20) /* most memory that tables and strings of a file may take */
@@ -12,6 +13,8 @@
 #define QSF_META_KEY_MAX  65535u /* ggml-org/ggml docs/gguf.md */
 #define QSF_MAX_OVERRIDES 64u
 #define QSF_MAX_PARTS     1024u
+#define QSF_MADE_ARRAYS   16u
+#define QSF_MADE_MAX      ((uint64_t)256 << 20) /* bytes of one of them */
 
 typedef struct QsfMetaEntry {
     const char *key; /* NUL-terminated */
@@ -29,6 +32,7 @@ typedef struct QsfMetaEntry {
         } str;
         struct {
             uint64_t off, count, bytes;
+            const unsigned char *mem; /* its elements where it does not stand in a file, else NULL */
         } arr; /* place in the first file */
     } v;
 } QsfMetaEntry;
@@ -38,6 +42,12 @@ typedef struct QsfMetaTable {
     uint32_t n, cap, n_hidden;
     QsfHashmap map; /* key -> index */
 } QsfMetaTable;
+
+/* An array that was made, not read: on the libc heap, charged to QSF_MEM_META. */
+typedef struct QsfMadeArray {
+    void *data;
+    uint64_t bytes;
+} QsfMadeArray;
 
 struct QsfSource {
     QsfLedger *ledger;
@@ -49,6 +59,8 @@ struct QsfSource {
     QsfTensor *tensors;
     uint64_t n_tensors;
     QsfHashmap tensor_map;
+    QsfMadeArray made[QSF_MADE_ARRAYS]; /* (n_made) */
+    uint32_t n_made;
 };
 
 /* Arena memory under QSF_META_CAP; NULL with *err set (QSF_E_MODEL when the cap is passed). */
@@ -65,6 +77,21 @@ int qsf_meta_table_u32(const QsfMetaTable *t, const char *path, const char *key,
 /* Bytes of a scalar in a file, 0 for strings and arrays. */
 unsigned qsf_meta_type_bytes(QsfMetaType type);
 
+/* --- meta_make.c: metadata that a reader makes from a file of another format. s->meta was initialised;
+ * keys are static. QSF_E_MODEL when a key exists or the table is full, QSF_E_RUNTIME, QSF_E_BUDGET. --- */
+int qsf_meta_make_str(QsfSource *s, const char *key, const char *text, size_t len, QsfErr *err);
+int qsf_meta_make_u32(QsfSource *s, const char *key, uint32_t v, QsfErr *err);
+int qsf_meta_make_bool(QsfSource *s, const char *key, bool v, QsfErr *err);
+/* count elements as a GGUF file would hold them (strings: u64 length, then bytes). Takes what b holds and
+ * leaves it empty, on failure too. */
+int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_t count, QsfStrbuf *b,
+                        QsfErr *err);
+/* Appends the encoding of a string element. */
+void qsf_meta_put_str(QsfStrbuf *b, const char *text, size_t len);
+/* v in `bytes` bytes, the lowest first. */
+void qsf_meta_put_le(QsfStrbuf *b, uint64_t v, unsigned bytes);
+void qsf_meta_free_made(QsfSource *s);
+
 /* One file of a model: header, metadata and the table of its tensors. */
 typedef struct QsfGgufPart {
     QsfMetaTable meta;
@@ -77,5 +104,13 @@ typedef struct QsfGgufPart {
 int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err);
 /* Fills s from files[0] (already open) and the further parts that it announces. */
 int qsf_gguf_open(QsfSource *s, QsfErr *err);
+
+/* --- vocab_open.c: the vocabulary files of HuggingFace and SentencePiece --- */
+/* Fills s from files[0], a tokenizer.json or tokenizer.model, and from tokenizer_config.json and
+ * chat_template.jinja beside it: the same keys as a GGUF file, no tensors. */
+int qsf_vocab_file_open(QsfSource *s, bool json, QsfErr *err);
+/* Path of the vocabulary file in a directory, tokenizer.json before tokenizer.model; free() it. NULL with *err
+ * (QSF_E_MODEL) when there is none. */
+char *qsf_vocab_file_in(const char *dir, QsfErr *err);
 
 #endif

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Encoding with a byte-level BPE vocabulary, piece by piece. */
+/* Encoding with a BPE vocabulary, piece by piece. */
 #include "src/text/bpe.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "src/base/utf8.h"
 #include "src/text/bytemap.h"
 
-void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v) {
+void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v, bool chars, int32_t unknown) {
     b->vocab = v;
+    b->chars = chars;
+    b->unknown = unknown;
     for (unsigned i = 0; i < 256; i++) {
-        char byte = (char)i, text[2];
-        b->byte_id[i] = qsf_vocab_find(v, text, qsf_bytemap_encode(&byte, 1, text));
+        char byte = (char)i, text[8];
+        size_t len = chars ? (size_t)snprintf(text, sizeof text, "<0x%02X>", i) : qsf_bytemap_encode(&byte, 1, text);
+        b->byte_id[i] = qsf_vocab_find(v, text, len);
     }
 }
 
@@ -29,6 +34,10 @@ typedef struct Piece {
 static int32_t whole_token(const QsfBpe *b, const char *piece, size_t len) {
     char small[256], *text = small;
     if (len > b->vocab->max_len) return -1;
+    if (b->chars) {
+        int32_t id = qsf_vocab_find(b->vocab, piece, len);
+        return qsf_vocab_mergeable(b->vocab, id) ? id : -1;
+    }
     if (len > sizeof small / 2) text = malloc(2 * len);
     if (text == NULL) return -1; /* merging needs memory too and reports the lack of it */
     int32_t id = qsf_vocab_find(b->vocab, text, qsf_bytemap_encode(piece, len, text));
@@ -36,23 +45,59 @@ static int32_t whole_token(const QsfBpe *b, const char *piece, size_t len) {
     return qsf_vocab_mergeable(b->vocab, id) ? id : -1;
 }
 
+/* The parts that merging begins with. */
+static int add_parts(const QsfBpe *b, QsfMerger *merger, const char *piece, size_t len, QsfErr *err) {
+    int rc = QSF_OK;
+    for (size_t i = 0, n = 1; i < len && rc == QSF_OK; i += n) {
+        int32_t id = b->byte_id[(unsigned char)piece[i]];
+        if (b->chars) {
+            uint32_t cp;
+            n = qsf_utf8_next(piece + i, len - i, &cp);
+            id = qsf_vocab_find(b->vocab, piece + i, n);
+            if (!qsf_vocab_mergeable(b->vocab, id)) id = -1;
+        }
+        rc = qsf_merger_add(merger, n, id, err);
+    }
+    return rc;
+}
+
+/* A character without a token: its bytes, if all of them have one. */
+static int push_fallback(const QsfBpe *b, const char *s, size_t len, QsfIds *out, QsfErr *err) {
+    size_t before = out->n;
+    for (size_t i = 0; i < len; i++) {
+        int32_t id = b->byte_id[(unsigned char)s[i]];
+        int rc = id >= 0 ? qsf_ids_push(out, id, err) : QSF_OK;
+        if (rc != QSF_OK) return rc;
+        if (id >= 0) continue;
+        out->n = before;
+        return b->unknown >= 0 ? qsf_ids_push(out, b->unknown, err) : QSF_OK;
+    }
+    return QSF_OK;
+}
+
+static int push_symbol(const Piece *p, const QsfSymbol *sym, const char *piece, QsfErr *err) {
+    if (sym->id >= 0) return qsf_ids_push(p->out, sym->id, err);
+    return p->b->chars ? push_fallback(p->b, piece + sym->off, sym->len, p->out, err) : QSF_OK;
+}
+
+/* Runs of newlines are tokens of their own where the vocabulary has them (Gemma): no merge makes them. */
+static bool all_newlines(const char *s, size_t len) {
+    while (len > 0 && s[len - 1] == '\n') len--;
+    return len == 0;
+}
+
 static int encode_piece(void *ctx, const char *piece, size_t len, QsfErr *err) {
     const Piece *p = ctx;
     const QsfBpe *b = p->b;
-    if (b->ignore_merges) {
+    if (b->ignore_merges || (b->chars && all_newlines(piece, len))) {
         int32_t id = whole_token(b, piece, len);
         if (id >= 0) return qsf_ids_push(p->out, id, err);
     }
     qsf_merger_clear(p->merger);
-    for (size_t i = 0; i < len; i++) {
-        int rc = qsf_merger_add(p->merger, 1, b->byte_id[(unsigned char)piece[i]], err);
-        if (rc != QSF_OK) return rc;
-    }
-    int rc = qsf_merger_run(p->merger, join, &b->ranks, err);
-    for (int32_t i = 0; i >= 0 && rc == QSF_OK; i = p->merger->syms[i].next) {
-        int32_t id = p->merger->syms[i].id;
-        if (id >= 0) rc = qsf_ids_push(p->out, id, err);
-    }
+    int rc = add_parts(b, p->merger, piece, len, err);
+    if (rc == QSF_OK) rc = qsf_merger_run(p->merger, join, &b->ranks, err);
+    for (int32_t i = 0; i >= 0 && rc == QSF_OK; i = p->merger->syms[i].next)
+        rc = push_symbol(p, &p->merger->syms[i], piece, err);
     return rc;
 }
 

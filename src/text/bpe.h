@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Byte-level BPE (openai/gpt-2 src/encoder.py): the pre-tokenizer cuts pieces, the bytes of a piece are
- * merged by rank. */
+/* BPE: the pre-tokenizer cuts pieces, the parts of a piece are merged by rank. The parts are bytes written as
+ * characters (openai/gpt-2 src/encoder.py), or the characters themselves (SentencePiece vocabularies of
+ * huggingface/tokenizers, Gemma 4), where what has no token falls back to its bytes. */
 #ifndef QSF_TEXT_BPE_H
 #define QSF_TEXT_BPE_H
 
@@ -13,11 +14,13 @@ typedef struct QsfBpe {
     QsfRanks ranks;
     QsfPretok pretok;
     bool ignore_merges;    /* a piece that is a token is used whole */
-    int32_t byte_id[256];  /* token of each byte, -1 when the vocabulary lacks it */
+    bool chars;            /* parts are characters */
+    int32_t unknown;       /* where chars: id of a character that neither it nor its bytes have a token for, or -1 */
+    int32_t byte_id[256];  /* token of each byte (chars: <0xXX>), -1 when the vocabulary lacks it */
 } QsfBpe;
 
-/* Fills byte_id; the other members are the caller's. */
-void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v);
+/* Fills vocab, chars, unknown and byte_id; the other members are the caller's. */
+void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v, bool chars, int32_t unknown);
 
 /* Appends the ids of text[0..len). Bytes without a token give nothing, as in the reference. */
 int qsf_bpe_encode(const QsfBpe *b, QsfMerger *merger, QsfRegexScratch *scratch, const char *text, size_t len,

@@ -36,7 +36,7 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
     }
     switch (type) {
     case QSF_TOKEN_NORMAL:
-        return t->is_bpe ? qsf_bytemap_decode(s, len, dst, cap) : unescape_spaces(s, len, dst, cap);
+        return t->bytes ? qsf_bytemap_decode(s, len, dst, cap) : unescape_spaces(s, len, dst, cap);
     case QSF_TOKEN_USER: return copy(s, len, dst, cap);
     case QSF_TOKEN_CONTROL:
     case QSF_TOKEN_UNKNOWN: return show_special ? copy(s, len, dst, cap) : 0;

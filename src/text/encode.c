@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Text to ids: special tokens are cut out first, the vocabulary's own algorithm does the rest. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "src/base/unicode.h"
 #include "src/text/tokenizer_impl.h"
 
 /* Working memory of one call. */
 typedef struct Work {
     QsfMerger merger;
-    QsfStrbuf word;            /* SentencePiece */
+    QsfStrbuf word;            /* text as the algorithm wants it */
     QsfRegexScratch *scratch;  /* BPE */
+    QsfLattice lattice;        /* unigram */
     QsfFragment *frag;         /* (n_frag) */
     size_t n_frag;
 } Work;
@@ -17,7 +20,85 @@ static void work_free(Work *w) {
     qsf_merger_free(&w->merger);
     qsf_strbuf_free(&w->word);
     qsf_regex_scratch_free(w->scratch);
+    free(w->lattice.best);
     free(w->frag);
+}
+
+static int word_ready(const Work *w, QsfErr *err) {
+    return qsf_strbuf_ok(&w->word) ? QSF_OK : qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
+}
+
+/* --- plain text, by algorithm; prefix: a space is to stand in front --- */
+
+/* Spaces as U+2581, or as they are. */
+static void escape_spaces(const char *text, size_t len, bool escape, bool prefix, QsfStrbuf *out) {
+    if (prefix) qsf_strbuf_adds(out, escape ? QSF_SPM_SPACE : " ");
+    while (len > 0) {
+        const char *space = escape ? memchr(text, ' ', len) : NULL;
+        size_t n = space != NULL ? (size_t)(space - text) : len;
+        qsf_strbuf_add(out, text, n);
+        if (space != NULL) qsf_strbuf_adds(out, QSF_SPM_SPACE);
+        text += n + (space != NULL);
+        len -= n + (space != NULL);
+    }
+}
+
+static int plain_bpe(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                     QsfErr *err) {
+    prefix = prefix && t->bpe_prefix;
+    if (t->escape || prefix) {
+        qsf_strbuf_clear(&w->word);
+        escape_spaces(text, len, t->escape, prefix, &w->word);
+        int rc = word_ready(w, err);
+        if (rc != QSF_OK) return rc;
+        text = qsf_strbuf_str(&w->word);
+        len = w->word.len;
+    }
+    return qsf_bpe_encode(&t->bpe, &w->merger, w->scratch, text, len, out, err);
+}
+
+static int normalize(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfErr *err) {
+    qsf_strbuf_clear(&w->word);
+    qsf_charsmap_apply(&t->charsmap, text, len, prefix, &w->word);
+    return word_ready(w, err);
+}
+
+static int plain_spm(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                     QsfErr *err) {
+    if (!qsf_charsmap_active(&t->charsmap))
+        return qsf_spm_encode(&t->spm, &w->merger, &w->word, text, len, prefix, out, err);
+    QsfStrbuf word = QSF_STRBUF_INIT;
+    int rc = normalize(t, w, text, len, prefix, err);
+    if (rc == QSF_OK)
+        rc = qsf_spm_encode(&t->spm, &w->merger, &word, qsf_strbuf_str(&w->word), w->word.len, false, out, err);
+    qsf_strbuf_free(&word);
+    return rc;
+}
+
+static int plain_unigram(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                         QsfErr *err) {
+    int rc = normalize(t, w, text, len, prefix, err);
+    if (rc != QSF_OK) return rc;
+    return qsf_unigram_encode(&t->unigram, &w->lattice, qsf_strbuf_str(&w->word), w->word.len, out, err);
+}
+
+static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, bool, QsfIds *, QsfErr *) = {
+    [QSF_ALG_SPM] = plain_spm,
+    [QSF_ALG_BPE] = plain_bpe,
+    [QSF_ALG_UNIGRAM] = plain_unigram,
+};
+
+/* In the normal form the vocabulary was made for. Text that is not UTF-8 has none and stays as it is. */
+static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
+                        QsfErr *err) {
+    size_t n;
+    if (prefix && t->prefix_missing && (*text == ' ' || memcmp(text, QSF_SPM_SPACE, len < 3 ? len : 3) == 0))
+        prefix = false;
+    char *form = t->normal_form >= 0 ? qsf_normal_form(text, len, (QsfNormalForm)t->normal_form, &n) : NULL;
+    if (form == NULL) return PLAIN[t->kind->algorithm](t, w, text, len, prefix, out, err);
+    int rc = PLAIN[t->kind->algorithm](t, w, form, n, prefix, out, err);
+    free(form);
+    return rc;
 }
 
 /* SentencePiece puts a space in front of a text and, as ggml-org/llama.cpp does, in front of what follows a
@@ -29,11 +110,9 @@ static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bo
         const QsfFragment *f = &w->frag[i];
         if (f->id >= 0) {
             rc = qsf_ids_push(out, f->id, err);
-            prefix = t->add_space_prefix;
-        } else if (t->is_bpe) {
-            rc = qsf_bpe_encode(&t->bpe, &w->merger, w->scratch, text + f->off, f->len, out, err);
+            prefix = t->add_space_prefix && !t->prefix_first;
         } else {
-            rc = qsf_spm_encode(&t->spm, &w->merger, &w->word, text + f->off, f->len, prefix, out, err);
+            rc = encode_plain(t, w, text + f->off, f->len, prefix, out, err);
             prefix = false;
         }
     }
@@ -46,7 +125,7 @@ static int encode_text(const QsfTokenizer *t, const char *text, size_t len, cons
     bool prefix = t->add_space_prefix && !(flags & QSF_TOK_NO_PREFIX);
     int rc = qsf_specials_split_marked(&t->specials, text, len, flags & QSF_TOK_SPECIAL, trusted, &w.frag,
                                        &w.n_frag, err);
-    if (rc == QSF_OK && t->is_bpe) {
+    if (rc == QSF_OK && t->kind->algorithm == QSF_ALG_BPE) {
         w.scratch = qsf_regex_scratch_new();
         if (w.scratch == NULL) rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
     }

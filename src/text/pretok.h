@@ -11,7 +11,9 @@
 enum {
     QSF_PRETOK_CLEAN = 1,         /* detokenizing drops spaces before punctuation and contractions */
     QSF_PRETOK_IGNORE_MERGES = 2, /* a piece that is a token is used whole, whatever the merges say */
-    QSF_PRETOK_BOS = 4            /* BOS is added unless the file says otherwise */
+    QSF_PRETOK_BOS = 4,           /* BOS is added unless the file says otherwise */
+    QSF_PRETOK_CHARS = 8,         /* tokens are written as text, not byte by byte: merging begins with characters */
+    QSF_PRETOK_ESCAPE = 16        /* spaces are U+2581 before anything is cut */
 };
 
 typedef struct QsfPretokSpec {
@@ -20,7 +22,7 @@ typedef struct QsfPretokSpec {
     unsigned flags;
 } QsfPretokSpec;
 
-#define QSF_PRETOK_PASSES 6
+#define QSF_PRETOK_PASSES 8
 #define QSF_PRETOK_DEFAULT "default"
 
 /* Row of the table, or NULL for a name we do not know. */

@@ -18,6 +18,9 @@
     "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" SPACES
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)"
 #define CJK "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
+#define DEEPSEEK_WORDS                                                                                      \
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"   \
+    "| ?[\\p{P}\\p{S}]+[\\r\\n]*" SPACES
 #define NOT_SEPARATOR " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+"
 
 static const char *const DEFAULT[] = {"[\\p{P}\\$\\+<=>\\^~\\|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]", NULL};
@@ -76,8 +79,7 @@ static const char *const DEEPSEEK_LLM[] = {
 static const char *const DEEPSEEK_V3[] = {
     "\\p{N}{1,3}",
     CJK,
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
-    "| ?[\\p{P}\\p{S}]+[\\r\\n]*" SPACES,
+    DEEPSEEK_WORDS,
     NULL,
 };
 
@@ -93,6 +95,33 @@ static const char *const QWEN35[] = {
     ANY_CASE_SUFFIX "|" LEAD "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" SPACES,
     NULL,
 };
+
+/* Digits in threes from the right, the linear way (see TINY_AYA below); where digits stand beside other
+ * numbers ("2" raised), the published expression keeps the two together. */
+static const char *const SUPERBPE[] = {"\\p{N}+", "\\d++", "^\\d{1,2}(?=(?:\\d{3})++$)", "\\d{3}", NULL};
+
+/* tokenization_kimi.py of moonshotai/Kimi-K2-Instruct: o200k without Han in its words. */
+#define NOT_HAN(class) "(?:(?!\\p{Han})" class ")"
+static const char *const KIMI_K2[] = {
+    "\\p{Han}+|" LEAD NOT_HAN(UPPER) "*" NOT_HAN(LOWER) "+" ANY_CASE_SUFFIX "?|" LEAD NOT_HAN(UPPER) "+"
+    NOT_HAN(LOWER) "*" ANY_CASE_SUFFIX "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" SPACES,
+    NULL,
+};
+
+static const char *const AFMOE[] = {
+    "\\p{N}+",
+    "^\\p{N}{1,2}(?=(?:\\p{N}{3})++$)",
+    "\\p{N}{3}",
+    "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{8C48}-\\x{FAFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}"
+    "\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}\\x{E80}-\\x{EFF}\\x{1780}-\\x{17FF}"
+    "\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+",
+    DEEPSEEK_WORDS,
+    NULL,
+};
+
+/* Words are not cut at all: merges reach over spaces. */
+static const char *const LINES[] = {"[^\\n]+|[\\n]+", NULL};
+static const char *const WORDS[] = {"\\S+", NULL};
 
 static const char *const BAILING[] = {
     "'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|" LEAD "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
@@ -120,16 +149,20 @@ static const char *const JAIS_2[] = {
 
 /* The published first expression, \d{1,3}(?=(?:\d{3})*\b), looks from every group to the end of the
  * number, which is quadratic. The same cuts in linear time: isolate the number, take the odd digits off
- * its front, cut the rest into threes. */
+ * its front, cut the rest into threes (\G: not digits in the middle of a piece, which touch letters and so were no
+ * number). */
 static const char *const TINY_AYA[] = {
     "(?<!\\d)\\d++\\b",
     "^\\d{1,2}(?=(?:\\d{3})++$)",
-    "\\d{3}",
+    "\\G\\d{3}",
     O200K(ANY_CASE_SUFFIX "?", "\\p{N}{1,3}"),
     NULL,
 };
 
-enum { CLEAN = QSF_PRETOK_CLEAN, WHOLE = QSF_PRETOK_IGNORE_MERGES, BOS = QSF_PRETOK_BOS };
+enum {
+    CLEAN = QSF_PRETOK_CLEAN, WHOLE = QSF_PRETOK_IGNORE_MERGES, BOS = QSF_PRETOK_BOS,
+    CHARS = QSF_PRETOK_CHARS, ESCAPE = QSF_PRETOK_ESCAPE
+};
 
 static const QsfPretokSpec SPECS[] = {
     {"default", DEFAULT, CLEAN},
@@ -143,6 +176,7 @@ static const QsfPretokSpec SPECS[] = {
     {"lfm2", LLAMA3, CLEAN | WHOLE | BOS},
     {"jina-v5-nano", LLAMA3, CLEAN | WHOLE | BOS},
     {"dbrx", LLAMA3, CLEAN},
+    {"phi-4", LLAMA3, CLEAN},
     {"smaug-bpe", LLAMA3, CLEAN},
     {"chatglm-bpe", LLAMA3, CLEAN},
     {"glm4", LLAMA3, CLEAN},
@@ -212,6 +246,14 @@ static const QsfPretokSpec SPECS[] = {
     {"jais-2", JAIS_2, CLEAN},
     {"tiny_aya", TINY_AYA, 0},
     {"cohere2moe", TINY_AYA, 0},
+    {"superbpe", SUPERBPE, 0},
+    {"kimi-k2", KIMI_K2, 0},
+    {"afmoe", AFMOE, 0},
+    {"granite-embed-multi-97m", GPT_4O, WHOLE},
+    {"gemma4", LINES, CLEAN | CHARS | ESCAPE},
+    {"granite-embed-multi-311m", LINES, CLEAN | CHARS | ESCAPE},
+    {"sarvam-moe", LINES, CHARS | ESCAPE},
+    {"whitespace", WORDS, CLEAN | CHARS},
 };
 
 const QsfPretokSpec *qsf_pretok_spec_at(size_t i) {

@@ -61,17 +61,18 @@ bool qsf_ranks_find(const QsfRanks *r, int32_t left, int32_t right, uint32_t *ra
 
 /* One merge: the space that parts it is the first one after the first character. */
 static void add_merge(QsfRanks *r, const QsfVocab *v, const char *s, size_t len, uint32_t rank) {
-    if (len < 3 || len - 1 > v->max_len) return;
-    const char *space = memchr(s + 1, ' ', len - 1);
+    const char *space = len < 3 || len - 1 > v->max_len ? NULL : memchr(s + 1, ' ', len - 1);
+    r->n_lost++; /* until all three are found */
     if (space == NULL) return;
     size_t n_left = (size_t)(space - s), n_right = len - n_left - 1;
     char joined[QSF_TOKEN_TEXT_MAX];
     memcpy(joined, s, n_left);
     memcpy(joined + n_left, space + 1, n_right);
     int32_t merged = qsf_vocab_find(v, joined, len - 1);
-    if (!qsf_vocab_mergeable(v, merged)) return;
     int32_t left = qsf_vocab_find(v, s, n_left), right = qsf_vocab_find(v, space + 1, n_right);
-    if (left < 0 || right < 0) return;
+    if (merged < 0 || left < 0 || right < 0) return;
+    r->n_lost--;
+    if (!qsf_vocab_mergeable(v, merged)) return;
     QsfRank *slot = find_slot(r, (uint32_t)left, (uint32_t)right);
     if (slot->rank != EMPTY) return; /* listed twice: the first one counts */
     uint32_t m = (uint32_t)merged;

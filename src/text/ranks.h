@@ -15,6 +15,7 @@ typedef struct QsfRank {
 typedef struct QsfRanks {
     QsfRank *slot;     /* (n_slots) */
     uint32_t n_slots, n;
+    uint32_t n_lost;   /* merges that name no token, or make none */
     uint64_t key;      /* secret of this process: a crafted file cannot make the pairs collide */
 } QsfRanks;
 
@@ -22,8 +23,8 @@ typedef struct QsfRanks {
 int qsf_ranks_count(const QsfSource *src, uint32_t *n, QsfErr *err);
 /* Upper bound of what qsf_ranks_load takes from the arena for n merges. */
 uint64_t qsf_ranks_bytes(uint32_t n);
-/* Reads tokenizer.ggml.merges ("left right"). A merge whose parts or whole are not tokens, or whose whole
- * plain text must not become, can never apply to ids and is skipped. */
+/* Reads tokenizer.ggml.merges ("left right"). A merge whose parts or whole are not tokens (they
+ * are counted), or whose whole plain text must not become, can never apply to ids and is skipped. */
 int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_t n, QsfArena *arena,
                    QsfErr *err);
 /* False when the two do not merge. */

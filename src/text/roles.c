@@ -77,14 +77,12 @@ static const QsfRole ENDS[] = {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, bool spm, QsfErr *err) {
+int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, const int32_t fallback[3], QsfErr *err) {
+    static const QsfRole named[3] = {QSF_ROLE_BOS, QSF_ROLE_EOS, QSF_ROLE_UNK};
     *r = (QsfRoles){0};
     for (size_t i = 0; i < QSF_ROLE_N; i++) r->id[i] = -1;
-    if (spm) {
-        r->id[QSF_ROLE_UNK] = 0;
-        if (v->n > 1) r->id[QSF_ROLE_BOS] = 1;
-        if (v->n > 2) r->id[QSF_ROLE_EOS] = 2;
-    }
+    for (size_t i = 0; i < 3; i++)
+        if (fallback[i] < (int32_t)v->n) r->id[named[i]] = fallback[i];
     for (size_t i = 0; i < COUNT(KEYS); i++) {
         int64_t id;
         if (!qsf_meta_has(src, KEYS[i].key)) continue;

@@ -16,9 +16,9 @@ typedef struct QsfRoles {
     const char *bad_key;     /* key of an id outside the vocabulary (it was ignored), or NULL */
 } QsfRoles;
 
-/* Reads the ids. spm: the vocabulary is a SentencePiece one, whose ids 0, 1, 2 are unknown, BOS, EOS unless
- * said otherwise. QSF_E_MODEL names a key of the wrong type. */
-int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, bool spm, QsfErr *err);
+/* Reads the ids. fallback: those of BOS, EOS and the unknown token where the file does not say, -1 = none.
+ * QSF_E_MODEL names a key of the wrong type. */
+int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, const int32_t fallback[3], QsfErr *err);
 
 /* Fills missing roles from known texts, marks the tokens that end a generation (QSF_ATTR_EOG), and makes
  * tokens with such texts control tokens whatever the file calls them. */

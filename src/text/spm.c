@@ -8,8 +8,7 @@
 
 #include "src/base/utf8.h"
 
-/* Does any token that merging can make hold U+2581 behind another character? */
-static bool spaces_only_lead(const QsfVocab *v) {
+bool qsf_spm_spaces_lead(const QsfVocab *v) {
     for (uint32_t i = 0; i < v->n; i++) {
         size_t len, lead = 0;
         const char *s = qsf_vocab_text(v, (int32_t)i, &len);
@@ -23,7 +22,7 @@ static bool spaces_only_lead(const QsfVocab *v) {
 }
 
 void qsf_spm_init(QsfSpm *m, const QsfVocab *v, int32_t unknown) {
-    *m = (QsfSpm){.vocab = v, .by_word = spaces_only_lead(v)};
+    *m = (QsfSpm){.vocab = v, .by_word = qsf_spm_spaces_lead(v)};
     for (unsigned b = 0; b < 256; b++) {
         char text[8];
         int len = snprintf(text, sizeof text, "<0x%02X>", b);

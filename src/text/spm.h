@@ -17,6 +17,9 @@ typedef struct QsfSpm {
     bool by_word;          /* no token goes on after a space inside it: words may be merged one by one */
 } QsfSpm;
 
+/* Does no token that merging can make hold U+2581 behind another character? Then a text may be tokenized word by
+ * word. */
+bool qsf_spm_spaces_lead(const QsfVocab *v);
 /* unknown: id for bytes without a token, or -1. */
 void qsf_spm_init(QsfSpm *m, const QsfVocab *v, int32_t unknown);
 /* Value of a byte token by its text ("<0x0A>"), or -1. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/format/vocab_keys.h"
 #include "src/text/tokenizer_impl.h"
 
 #define KEY_MODEL "tokenizer.ggml.model"
@@ -16,9 +17,16 @@
 /* Tokens that their text alone makes special, beyond those whose type says so. */
 #define EXTRA_SPECIAL 64
 
+static const QsfTokenizerKind KINDS[] = {
+    {"llama", QSF_ALG_SPM, NULL, true, false, true, {1, 2, 0}},
+    {"gpt2", QSF_ALG_BPE, NULL, false, false, false, {-1, -1, -1}},
+    {"gemma4", QSF_ALG_BPE, "gemma4", true, false, false, {-1, -1, -1}},
+    {"t5", QSF_ALG_UNIGRAM, NULL, false, true, true, {-1, 1, 2}},
+};
+
 /* What will be built, known before anything is allocated. */
 typedef struct Plan {
-    bool is_bpe;
+    const QsfTokenizerKind *kind;
     QsfVocabShape shape;
     uint32_t n_merges;
     uint64_t arena_bytes;
@@ -30,23 +38,29 @@ static int read_kind(Plan *plan, const QsfSource *src, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     if (model == NULL)
         return qsf_err_set(err, QSF_E_MODEL, "%s: no tokenizer (%s is missing)", path, KEY_MODEL);
-    plan->is_bpe = strcmp(model, "gpt2") == 0;
-    if (plan->is_bpe || strcmp(model, "llama") == 0) return QSF_OK;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (strcmp(KINDS[i].model, model) == 0) plan->kind = &KINDS[i];
+    if (plan->kind != NULL) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: tokenizers of kind \"%.64s\" (%s) are not supported, only llama and gpt2", path,
-                       model, KEY_MODEL);
+                       "%s: tokenizers of kind \"%.64s\" (%s) are not supported, only llama, gpt2, gemma4 and t5",
+                       path, model, KEY_MODEL);
 }
 
 static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
+    uint64_t charsmap = 0;
     *plan = (Plan){0};
     int rc = read_kind(plan, src, err);
-    if (rc == QSF_OK) rc = qsf_vocab_shape(&plan->shape, src, !plan->is_bpe, err);
-    if (rc == QSF_OK && plan->is_bpe) rc = qsf_ranks_count(src, &plan->n_merges, err);
+    if (rc != QSF_OK) return rc;
+    bool bpe = plan->kind->algorithm == QSF_ALG_BPE, unigram = plan->kind->algorithm == QSF_ALG_UNIGRAM;
+    rc = qsf_vocab_shape(&plan->shape, src, !bpe, err);
+    if (rc == QSF_OK && bpe) rc = qsf_ranks_count(src, &plan->n_merges, err);
+    if (rc == QSF_OK && !bpe) rc = qsf_charsmap_bytes(src, &charsmap, err);
     if (rc != QSF_OK) return rc;
     uint32_t n_special = plan->shape.n_special + EXTRA_SPECIAL;
-    plan->arena_bytes =
-        sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) + qsf_specials_bytes(n_special) + 256;
-    if (plan->is_bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
+    plan->arena_bytes = sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) + qsf_specials_bytes(n_special) +
+                        charsmap + 256;
+    if (bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
+    if (unigram) plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes);
     return QSF_OK;
 }
 
@@ -55,44 +69,41 @@ uint64_t qsf_tokenizer_estimate(const QsfSource *src) {
     Plan plan;
     QsfErr err = {0};
     if (make_plan(&plan, src, &err) != QSF_OK) return 0; /* opening will say why */
-    return (plan.arena_bytes / page + 1) * page + (plan.is_bpe ? PATTERN_ROOM : 0);
+    return (plan.arena_bytes / page + 1) * page + (plan.kind->algorithm == QSF_ALG_BPE ? PATTERN_ROOM : 0);
 }
 
-/* --- byte-level BPE --- */
-
-/* The row for this file; guesses with a warning. */
-static int choose_pretok(QsfTokenizer *t, const QsfSource *src, const QsfPretokSpec **spec, QsfErr *err) {
-    const char *pre;
-    size_t len = 0;
-    int rc = qsf_meta_str(src, KEY_PRE, &pre, &len, err);
-    if (rc != QSF_OK) return rc;
-    *spec = pre != NULL ? qsf_pretok_spec(pre, len) : NULL;
-    if (*spec != NULL) return QSF_OK;
-    *spec = qsf_pretok_spec(QSF_PRETOK_DEFAULT, strlen(QSF_PRETOK_DEFAULT));
-    if (pre == NULL) {
-        snprintf(t->warning, sizeof t->warning,
-                 "the model does not name its pre-tokenizer (%s): using \"%s\"", KEY_PRE, QSF_PRETOK_DEFAULT);
-    } else {
-        snprintf(t->warning, sizeof t->warning,
-                 "the model's pre-tokenizer \"%.64s\" is not known: using \"%s\"", pre, QSF_PRETOK_DEFAULT);
-    }
-    return QSF_OK;
-}
+/* --- by algorithm --- */
 
 static int open_bpe(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
-    const QsfPretokSpec *spec;
-    int rc = choose_pretok(t, src, &spec, err);
-    if (rc == QSF_OK) rc = qsf_pretok_open(&t->bpe.pretok, spec, err);
-    if (rc == QSF_OK) rc = qsf_ledger_reserve(t->arena.ledger, QSF_MEM_TOKENIZER, t->bpe.pretok.bytes,
-                                              "pre-tokenizer expressions", err);
+    int rc = qsf_tokenizer_open_pretok(t, src, err);
     if (rc != QSF_OK) return rc;
-    t->pattern_bytes = t->bpe.pretok.bytes;
-    t->bpe.ignore_merges = spec->flags & QSF_PRETOK_IGNORE_MERGES;
-    t->clean_spaces = spec->flags & QSF_PRETOK_CLEAN;
-    t->add_bos = spec->flags & QSF_PRETOK_BOS;
-    qsf_bpe_init_bytes(&t->bpe, &t->vocab);
-    return qsf_ranks_load(&t->bpe.ranks, src, &t->vocab, plan->n_merges, &t->arena, err);
+    qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, t->roles.id[QSF_ROLE_UNK]);
+    rc = qsf_ranks_load(&t->bpe.ranks, src, &t->vocab, plan->n_merges, &t->arena, err);
+    if (rc == QSF_OK && t->bpe.ranks.n_lost > 0 && t->warning[0] == '\0') {
+        snprintf(t->warning, sizeof t->warning, "%u of the vocabulary's %u merges name tokens that it does not have",
+                 t->bpe.ranks.n_lost, plan->n_merges);
+    }
+    return rc;
 }
+
+static int open_spm(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
+    (void)plan;
+    qsf_spm_init(&t->spm, &t->vocab, t->roles.id[QSF_ROLE_UNK]);
+    return qsf_charsmap_load(&t->charsmap, src, &t->arena, err);
+}
+
+static int open_unigram(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
+    (void)plan;
+    int rc = qsf_charsmap_load(&t->charsmap, src, &t->arena, err);
+    if (rc != QSF_OK) return rc;
+    return qsf_unigram_init(&t->unigram, &t->vocab, t->roles.id[QSF_ROLE_UNK], &t->arena, err);
+}
+
+static int (*const OPEN[])(QsfTokenizer *, const QsfSource *, const Plan *, QsfErr *) = {
+    [QSF_ALG_SPM] = open_spm,
+    [QSF_ALG_BPE] = open_bpe,
+    [QSF_ALG_UNIGRAM] = open_unigram,
+};
 
 /* --- rules that hang on names (ggml-org/llama.cpp src/llama-vocab.cpp) --- */
 
@@ -102,11 +113,28 @@ static void set_attr(QsfVocab *v, const char *text, uint8_t attr, bool on) {
     v->attr[id] = (uint8_t)(on ? v->attr[id] | attr : v->attr[id] & ~(unsigned)attr);
 }
 
+/* What a file says itself: ids in an array. */
+static int read_strips(QsfTokenizer *t, const QsfSource *src, const char *key, uint8_t attr, QsfErr *err) {
+    QsfMetaArray a;
+    bool present;
+    int rc = qsf_meta_array_open(src, key, QSF_META_I64, &a, &present, err);
+    if (rc != QSF_OK || !present) return rc;
+    for (uint64_t i = 0; i < a.count && rc == QSF_OK; i++) {
+        int64_t id = -1;
+        rc = qsf_meta_array_i64(&a, &id, err);
+        if (id >= 0 && id < (int64_t)t->vocab.n) t->vocab.attr[id] |= attr;
+    }
+    qsf_meta_array_close(&a);
+    return rc;
+}
+
 /* Phi-3's special tokens swallow the white space behind them, Jina's mask the one before it. */
 static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     const char *name, *pre;
     int rc = qsf_meta_str(src, "general.name", &name, NULL, err);
     if (rc == QSF_OK) rc = qsf_meta_str(src, KEY_PRE, &pre, NULL, err);
+    if (rc == QSF_OK) rc = read_strips(t, src, QSF_KEY_LSTRIP, QSF_ATTR_LSTRIP, err);
+    if (rc == QSF_OK) rc = read_strips(t, src, QSF_KEY_RSTRIP, QSF_ATTR_RSTRIP, err);
     if (rc != QSF_OK) return rc;
     if (pre != NULL && strstr(pre, "jina-v2-") != NULL) {
         set_attr(&t->vocab, "<mask>", QSF_ATTR_LSTRIP, true);
@@ -123,27 +151,37 @@ static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err)
 
 /* The flags that a file may set over the defaults of its kind. */
 static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
-    int rc = qsf_meta_bool(src, "tokenizer.ggml.add_bos_token", t->add_bos, &t->add_bos, err);
-    if (rc == QSF_OK) rc = qsf_meta_bool(src, "tokenizer.ggml.add_eos_token", t->add_eos, &t->add_eos, err);
-    if (rc == QSF_OK) {
-        rc = qsf_meta_bool(src, "tokenizer.ggml.add_space_prefix", t->add_space_prefix, &t->add_space_prefix,
-                           err);
-    }
+    const struct {
+        const char *key;
+        bool *flag;
+    } flags[] = {
+        {"tokenizer.ggml.add_bos_token", &t->add_bos},
+        {"tokenizer.ggml.add_eos_token", &t->add_eos},
+        {"tokenizer.ggml.add_space_prefix", &t->add_space_prefix},
+        {QSF_KEY_CLEAN_SPACES, &t->clean_spaces},
+        {QSF_KEY_PREFIX_FIRST, &t->prefix_first},
+        {QSF_KEY_PREFIX_MISSING, &t->prefix_missing},
+    };
+    int rc = QSF_OK;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags && rc == QSF_OK; i++)
+        rc = qsf_meta_bool(src, flags[i].key, *flags[i].flag, flags[i].flag, err);
     t->add_bos = t->add_bos && t->roles.id[QSF_ROLE_BOS] >= 0;
     t->add_eos = t->add_eos && t->roles.id[QSF_ROLE_EOS] >= 0;
     return rc;
 }
 
 static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
-    t->is_bpe = plan->is_bpe;
-    t->add_bos = t->add_space_prefix = !plan->is_bpe;
+    const QsfTokenizerKind *kind = t->kind = plan->kind;
+    t->add_bos = kind->add_bos;
+    t->add_eos = kind->add_eos;
+    t->add_space_prefix = kind->space_prefix;
+    t->normal_form = -1;
     int rc = qsf_vocab_load(&t->vocab, src, &plan->shape, &t->arena, err);
-    if (rc == QSF_OK) rc = qsf_roles_read(&t->roles, src, &t->vocab, !plan->is_bpe, err);
+    if (rc == QSF_OK) rc = qsf_roles_read(&t->roles, src, &t->vocab, kind->fallback, err);
     if (rc != QSF_OK) return rc;
     qsf_roles_complete(&t->roles, &t->vocab);
     rc = qsf_specials_init(&t->specials, &t->vocab, &t->arena, err);
-    if (rc == QSF_OK && plan->is_bpe) rc = open_bpe(t, src, plan, err);
-    if (rc == QSF_OK && !plan->is_bpe) qsf_spm_init(&t->spm, &t->vocab, t->roles.id[QSF_ROLE_UNK]);
+    if (rc == QSF_OK) rc = OPEN[kind->algorithm](t, src, plan, err);
     if (rc == QSF_OK) rc = read_flags(t, src, err);
     if (rc == QSF_OK) rc = apply_strip_rules(t, src, err);
     if (rc == QSF_OK && t->roles.bad_key != NULL && t->warning[0] == '\0') {

@@ -31,7 +31,7 @@ void qsf_ids_free(QsfIds *ids);
 /* Upper bound of the bytes that opening will charge to QSF_MEM_TOKENIZER, from the metadata alone. */
 uint64_t qsf_tokenizer_estimate(const QsfSource *src);
 
-/* Builds the tokenizer of src (tokenizer.ggml.model llama or gpt2). Unknown pre-tokenizer names
+/* Builds the tokenizer of src (tokenizer.ggml.model llama, gpt2, gemma4 or t5). Unknown pre-tokenizer names
  * warn (see qsf_tokenizer_warning) and use the default. QSF_E_MODEL names the key; QSF_E_BUDGET.
  * src may be closed afterwards. */
 int qsf_tokenizer_open(QsfTokenizer **out, const QsfSource *src, QsfLedger *ledger, QsfErr *err);

@@ -5,9 +5,22 @@
 
 #include "src/base/arena.h"
 #include "src/text/bpe.h"
+#include "src/text/charsmap.h"
 #include "src/text/roles.h"
 #include "src/text/special.h"
 #include "src/text/spm.h"
+#include "src/text/unigram.h"
+
+typedef enum QsfAlgorithm { QSF_ALG_SPM, QSF_ALG_BPE, QSF_ALG_UNIGRAM } QsfAlgorithm;
+
+/* What a value of tokenizer.ggml.model means, and holds where the file does not say otherwise. */
+typedef struct QsfTokenizerKind {
+    const char *model;
+    QsfAlgorithm algorithm;
+    const char *pre;      /* tokenizer.ggml.pre that goes without saying, or NULL */
+    bool add_bos, add_eos, space_prefix;
+    int32_t fallback[3];  /* ids of BOS, EOS and the unknown token */
+} QsfTokenizerKind;
 
 struct QsfTokenizer {
     QsfArena arena;           /* holds this struct and all its tables */
@@ -15,13 +28,26 @@ struct QsfTokenizer {
     QsfVocab vocab;
     QsfSpecials specials;
     QsfRoles roles;
-    bool is_bpe;
-    QsfSpm spm;               /* where !is_bpe */
-    QsfBpe bpe;               /* where is_bpe */
+    const QsfTokenizerKind *kind;
+    QsfSpm spm;               /* QSF_ALG_SPM */
+    QsfBpe bpe;               /* QSF_ALG_BPE */
+    QsfUnigram unigram;       /* QSF_ALG_UNIGRAM */
+    QsfCharsmap charsmap;     /* the two SentencePiece kinds; may do nothing */
+    int normal_form;          /* QsfNormalForm that text is brought into first, -1 = none */
+    bool bytes;               /* tokens are bytes written as characters */
+    bool escape;              /* BPE: spaces become U+2581 first */
+    bool bpe_prefix;          /* BPE: the space prefix is put in front of text, not only taken off again */
+    bool prefix_first;        /* the prefix stands before the text only, not after special tokens */
+    bool prefix_missing;      /* ... and not before a space */
     bool add_bos, add_eos;
     bool add_space_prefix;    /* a space in front of a text and after special tokens */
     bool clean_spaces;        /* detokenizing a whole text tidies spaces before punctuation */
     char warning[256];
 };
+
+/* --- open_bpe.c --- */
+/* Chooses the pre-tokenizer and compiles it; sets what comes with it. QSF_E_MODEL for expressions of the file that
+ * do not compile. */
+int qsf_tokenizer_open_pretok(QsfTokenizer *t, const QsfSource *src, QsfErr *err);
 
 #endif

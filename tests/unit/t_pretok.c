@@ -2,6 +2,7 @@
 /* Regular expressions and the pre-tokenizers made of them. */
 #include "src/text/pretok.h"
 
+#include "src/base/json.h"
 #include "src/base/strbuf.h"
 #include "tests/harness/qsf_test.h"
 
@@ -47,6 +48,13 @@ static void test_pieces(void **state) {
         {"tekken", "HelloWorld don't 12", "Hello/World/ don/'t/ /1/2"},
         {"tiny_aya", "x1234567 12 123 123abc 1234abc", "x/1/234/567/ /12/ /123/ /123/abc/ /123/4/abc"},
         {"chameleon", "<sentinel:12>IMGIMGABZ    x", "</sentinel/:/1/2/>/IMGIMGABZ/    /x"},
+        {"tiny_aya", "a \xE3\x80\x80" "5552x", "a/ /\xE3\x80\x80/555/2/x"},
+        {"superbpe", "x1234567 12 1a", "x/1/234/567/ /12/ /1/a"},
+        {"afmoe", "ab1234567 \xE4\xB8\xAD\xEA\xB0\x80 12", "ab/1/234/567/ /\xE4\xB8\xAD\xEA\xB0\x80/ /12"},
+        {"kimi-k2", "getUserName \xE4\xBD\xA0\xE5\xA5\xBD" "a I'll 1234", "get/User/Name/ /\xE4\xBD\xA0\xE5\xA5\xBD/a/ I'll/ /123/4"},
+        {"gemma4", "a b\n\nc d", "a b/\n\n/c d"},
+        {"whitespace", "a b  c", "a/ /b/  /c"},
+        {"phi-4", "It'S 12345", "It/'S/ /123/45"},
         {"gpt-2", "", ""},
         /* U+180E is no white space, U+3000 is */
         {"gpt-2", "a\xE1\xA0\x8E" "b", "a/\xE1\xA0\x8E/b"},
@@ -96,6 +104,130 @@ static void test_table(void **state) {
     assert_null(qsf_pretok_spec("llama", 5));
     assert_null(qsf_pretok_spec("gpt-2\0x", 7));
     qsf_regex_scratch_free(scratch);
+}
+
+/* --- every name that the reference knows --- */
+
+#define ORACLE "oracle/tokenizers/"
+
+static char *read_all(const char *relative, size_t *len) {
+    const char *path = qsf_test_data(relative);
+    FILE *f = path != NULL ? fopen(path, "rb") : NULL;
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    char part[4096];
+    size_t n;
+    if (f == NULL) return NULL;
+    while ((n = fread(part, 1, sizeof part, f)) > 0) qsf_strbuf_add(&b, part, n);
+    fclose(f);
+    return qsf_strbuf_take(&b, len);
+}
+
+/* Pieces of text, each ended by a NUL. */
+static void pieces(const QsfPretokSpec *spec, QsfRegexScratch *scratch, const QsfJson *texts, QsfStrbuf *out) {
+    QsfPretok p;
+    QsfErr e = {0};
+    qsf_strbuf_clear(out);
+    qsf_test_expect_ok(qsf_pretok_open(&p, spec, &e), &e);
+    for (size_t i = 0; i < qsf_json_size(texts); i++) {
+        size_t len;
+        const char *text = qsf_json_string(qsf_json_at(texts, i), &len);
+        qsf_test_expect_ok(qsf_pretok_split(&p, scratch, text, len, collect, out, &e), &e);
+        qsf_strbuf_addc(out, '\0');
+    }
+    qsf_pretok_close(&p);
+}
+
+/* Where the reference only comes near the models' own expressions, or has code instead of one. */
+static bool has_own_expressions(const char *name) {
+    static const char *const own[] = {
+        "tekken", "gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2", "granite-embed-multi-97m", "kimi-k2",
+        "afmoe", "superbpe", "youtu",
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(own[i], name) == 0) return true;
+    return false;
+}
+
+static void check_flag(const char *name, const QsfJson *row, const char *key, unsigned flags, unsigned flag) {
+    bool want = qsf_json_bool(qsf_json_get(row, key), false);
+    if (want == ((flags & flag) != 0)) return;
+    printf("%s: %s should be %d\n", name, key, want);
+    fail();
+}
+
+static void check_name(const char *name, const QsfJson *row, QsfRegexScratch *scratch, const QsfJson *texts) {
+    const char *passes[QSF_PRETOK_PASSES + 1] = {NULL};
+    const QsfJson *regexes = qsf_json_get(row, "regexes");
+    const QsfPretokSpec *spec = qsf_pretok_spec(name, strlen(name));
+    if (spec == NULL) printf("%s is not in the table\n", name);
+    assert_non_null(spec);
+    check_flag(name, row, "clean_spaces", spec->flags, QSF_PRETOK_CLEAN);
+    check_flag(name, row, "ignore_merges", spec->flags, QSF_PRETOK_IGNORE_MERGES);
+    check_flag(name, row, "add_bos", spec->flags, QSF_PRETOK_BOS);
+    if (has_own_expressions(name)) return;
+    for (size_t i = 0; i < qsf_json_size(regexes); i++) passes[i] = qsf_json_string(qsf_json_at(regexes, i), NULL);
+    QsfPretokSpec theirs = {.name = name, .passes = passes};
+    QsfStrbuf want = QSF_STRBUF_INIT, got = QSF_STRBUF_INIT;
+    pieces(&theirs, scratch, texts, &want);
+    pieces(spec, scratch, texts, &got);
+    if (want.len != got.len || memcmp(want.data, got.data, want.len) != 0) printf("%s cuts otherwise\n", name);
+    assert_int_equal(want.len, got.len);
+    assert_memory_equal(want.data, got.data, want.len);
+    qsf_strbuf_free(&want);
+    qsf_strbuf_free(&got);
+}
+
+/* The texts of the oracle as one JSON array. */
+static QsfJson *oracle_texts(void) {
+    size_t len;
+    QsfErr e = {0};
+    char *lines = read_all(ORACLE "ids/gpt-2.jsonl", &len);
+    if (lines == NULL) return NULL;
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    for (size_t at = 0; at < len;) {
+        const char *end = memchr(lines + at, '\n', len - at);
+        size_t n = end != NULL ? (size_t)(end - lines) - at : len - at, text_len;
+        QsfJson *row = qsf_json_parse(lines + at, n, &e);
+        const char *text = qsf_json_string(qsf_json_get(row, "text"), &text_len);
+        qsf_strbuf_adds(&b, b.len == 0 ? "[" : ",");
+        qsf_json_put_string(&b, text, text_len);
+        qsf_json_free(row);
+        at += n + 1;
+    }
+    qsf_strbuf_adds(&b, "]");
+    QsfJson *texts = qsf_json_parse(qsf_strbuf_str(&b), b.len, &e);
+    assert_non_null(texts);
+    qsf_strbuf_free(&b);
+    free(lines);
+    return texts;
+}
+
+static void test_names(void **state) {
+    static const char *const groups[] = {"reference", "newer_values_without_oracle_answers"};
+    (void)state;
+    size_t len, n = 0;
+    QsfErr e = {0};
+    QsfJson *texts = oracle_texts();
+    char *text = texts != NULL ? read_all(ORACLE "pre_tokenizers.json", &len) : NULL;
+    if (text == NULL) {
+        qsf_json_free(texts);
+        skip();
+    }
+    QsfJson *all = qsf_json_parse(text, len, &e);
+    QsfRegexScratch *scratch = qsf_regex_scratch_new();
+    assert_non_null(all);
+    assert_non_null(scratch);
+    for (size_t g = 0; g < 2; g++) {
+        const char *name;
+        const QsfJson *row, *rows = qsf_json_get(qsf_json_get(all, groups[g]), "pre");
+        for (const void *it = NULL; (it = qsf_json_next(rows, it, &name, &row)) != NULL; n++)
+            check_name(strcmp(name, "(key absent)") == 0 ? "default" : name, row, scratch, texts);
+    }
+    assert_true(n > 80);
+    qsf_regex_scratch_free(scratch);
+    qsf_json_free(all);
+    qsf_json_free(texts);
+    free(text);
 }
 
 static int stop_at_second(void *ctx, const char *piece, size_t len, QsfErr *err) {
@@ -175,7 +307,8 @@ static void test_deep_groups(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces), cmocka_unit_test(test_table),       cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_pieces), cmocka_unit_test(test_table), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_stops),
         cmocka_unit_test(test_regex),  cmocka_unit_test(test_deep_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A vocabulary on its way from a tokenizer.json or a SentencePiece model to the metadata of a source. The readers
+ * fill it; qsf_draft_finish writes what GGUF calls tokenizer.ggml.* (and the keys of vocab_keys.h). */
+#ifndef QSF_FORMAT_VOCAB_DRAFT_H
+#define QSF_FORMAT_VOCAB_DRAFT_H
+
+#include "src/base/json.h"
+#include "src/format/source_impl.h"
+
+#define QSF_DRAFT_MAX ((1u << 21) - 1) /* tokens; as many as a tokenizer can hold */
+
+/* As QsfTokenType; 0 = no token has this id yet. */
+enum { QSF_DRAFT_NORMAL = 1, QSF_DRAFT_UNKNOWN, QSF_DRAFT_CONTROL, QSF_DRAFT_USER, QSF_DRAFT_UNUSED, QSF_DRAFT_BYTE };
+
+typedef struct QsfDraftToken {
+    uint32_t off, len;     /* of its text */
+    float score;
+    uint8_t type;
+    bool lstrip, rstrip;
+} QsfDraftToken;
+
+typedef struct QsfVocabDraft {
+    QsfSource *s;
+    QsfDraftToken *tok;    /* (n) by id */
+    uint32_t n, cap;
+    QsfStrbuf text;
+    QsfStrbuf merges, passes;        /* encoded as elements of arrays */
+    uint64_t n_merges, n_passes;
+    QsfStrbuf charsmap;              /* precompiled normalizer of SentencePiece; empty = none */
+    const char *model;               /* tokenizer.ggml.model */
+    const char *normal_form;         /* or NULL */
+    int32_t bos, eos, unk, pad;      /* -1 = not said */
+    int add_bos, add_eos;            /* -1 = not said */
+    bool scores;                     /* are written */
+    bool bpe, bytes, escape, ignore_merges, byte_fallback;
+    bool space_prefix, prefix_first, prefix_missing, suffix;
+    bool remove_extra;               /* white space at both ends and beyond one between words */
+    int clean_spaces;                /* -1 = not said */
+} QsfVocabDraft;
+
+void qsf_draft_init(QsfVocabDraft *d, QsfSource *s);
+void qsf_draft_free(QsfVocabDraft *d);
+/* Gives a token its text. QSF_E_MODEL: the id is too high, or another token has it. */
+int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, float score, int type, QsfErr *err);
+/* Lowest id with this text, or -1; looks at all of them. */
+int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
+/* One expression of the pre-tokenizer. */
+void qsf_draft_add_pass(QsfVocabDraft *d, const char *expression);
+int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err);
+
+/* --- hf_steps.c: null is allowed. QSF_E_MODEL names what is not supported --- */
+int qsf_hf_normalizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
+int qsf_hf_pre_tokenizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
+
+/* --- hf_added.c --- */
+/* One object of added_tokens or added_tokens_decoder. */
+int qsf_hf_added_token(QsfVocabDraft *d, uint64_t id, const QsfJson *v, QsfErr *err);
+/* What a post-processor puts around a text; after all tokens are known. */
+void qsf_hf_post_processor(QsfVocabDraft *d, const QsfJson *v);
+/* tokenizer_config.json: named tokens, flags, tokens added later, chat templates. */
+int qsf_hf_config(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
+
+/* The readers: text[0..len) is the whole file. */
+int qsf_hf_tokenizer_read(QsfVocabDraft *d, const char *text, size_t len, QsfErr *err);
+int qsf_spm_model_read(QsfVocabDraft *d, const char *bytes, size_t len, QsfErr *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* All tokens that a text begins with, byte by byte. 8 bytes per node; the children of a node stand side by side in
+ * the order of their bytes. */
+#ifndef QSF_TEXT_TRIE_H
+#define QSF_TEXT_TRIE_H
+
+#include "src/text/vocab.h"
+
+typedef struct QsfTrieNode {
+    uint32_t child;  /* index of the first child, 0 = none */
+    uint32_t word;   /* bits 0-7 the byte that leads here, bit 8 the last of its siblings, from bit 9 id + 1, 0 = no
+                        token ends here */
+} QsfTrieNode;
+
+typedef struct QsfTrie {
+    QsfTrieNode *node;    /* (n); node 0 is the root */
+    uint32_t n;
+    uint32_t first[256];  /* child of the root for each byte, 0 = none */
+} QsfTrie;
+
+/* May this token stand in the trie? */
+typedef bool (*QsfTrieFilter)(const QsfVocab *v, int32_t id);
+
+/* Upper bound of what qsf_trie_init takes from the arena for texts of that many bytes. */
+uint64_t qsf_trie_bytes(uint64_t text_bytes);
+/* The tokens that keep lets in; of two with the same text the lower id. QSF_E_RUNTIME, QSF_E_BUDGET. */
+int qsf_trie_init(QsfTrie *t, const QsfVocab *v, QsfTrieFilter keep, QsfArena *arena, QsfErr *err);
+/* The child of a node for a byte, 0 when there is none. Begin with node 0. */
+uint32_t qsf_trie_step(const QsfTrie *t, uint32_t node, unsigned char byte);
+/* The token that ends at a node, or -1. */
+int32_t qsf_trie_token(const QsfTrie *t, uint32_t node);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Viterbi's algorithm over the places of a word. */
+#include "src/text/unigram.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/utf8.h"
+#include "src/text/spm.h"
+
+#define UNKNOWN_PENALTY 10.0f /* google/sentencepiece src/unigram_model.cc, kUnkPenalty */
+#define MAX_WORD (256u << 20)
+
+static bool in_trie(const QsfVocab *v, int32_t id) { return qsf_vocab_mergeable(v, id); }
+
+/* A file may hold any bits; sums of these stay finite. */
+static double score_of(const QsfVocab *v, int32_t id) {
+    if (v->score == NULL || qsf_vocab_type(v, id) == QSF_TOKEN_USER) return 0;
+    float s = v->score[id];
+    if (isnan(s) || s < -1e30f) return -1e30;
+    return s > 1e30f ? 1e30 : (double)s;
+}
+
+static float lowest_score(const QsfVocab *v) {
+    double lowest = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < v->n; i++) {
+        if (qsf_vocab_type(v, (int32_t)i) != QSF_TOKEN_NORMAL) continue;
+        double s = score_of(v, (int32_t)i);
+        if (!any || s < lowest) lowest = s;
+        any = true;
+    }
+    return (float)lowest;
+}
+
+static void find_bytes(QsfUnigram *u) {
+    u->fallback = true;
+    for (unsigned b = 0; b < 256; b++) {
+        char text[8];
+        int len = snprintf(text, sizeof text, "<0x%02X>", b);
+        u->byte_id[b] = qsf_vocab_find(u->vocab, text, (size_t)len);
+        u->fallback = u->fallback && qsf_vocab_type(u->vocab, u->byte_id[b]) == QSF_TOKEN_BYTE;
+    }
+}
+
+int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena *arena, QsfErr *err) {
+    *u = (QsfUnigram){.vocab = v, .unknown = unknown, .by_word = qsf_spm_spaces_lead(v)};
+    u->unknown_score = lowest_score(v) - UNKNOWN_PENALTY;
+    find_bytes(u);
+    return qsf_trie_init(&u->trie, v, in_trie, arena, err);
+}
+
+static void offer(QsfBest *to, double score, size_t from, int32_t id) {
+    if (score > to->score) *to = (QsfBest){.score = score, .from = (uint32_t)from, .id = id};
+}
+
+/* Offers all tokens that begin at place `at`, and the unknown one where none writes the character there. */
+static size_t offer_tokens(const QsfUnigram *u, QsfBest *best, const char *s, size_t len, size_t at) {
+    uint32_t cp;
+    size_t step = qsf_utf8_next(s + at, len - at, &cp);
+    double so_far = best[at].score;
+    bool single = false;
+    uint32_t node = 0;
+    for (size_t i = at; i < len; i++) {
+        node = qsf_trie_step(&u->trie, node, (unsigned char)s[i]);
+        if (node == 0) break;
+        int32_t id = qsf_trie_token(&u->trie, node);
+        if (id < 0) continue;
+        single = single || i + 1 - at == step;
+        offer(&best[i + 1], so_far + score_of(u->vocab, id), at, id);
+    }
+    if (!single) offer(&best[at + step], so_far + (double)u->unknown_score, at, -1);
+    return step;
+}
+
+/* The tokens of a character without one, last first. */
+static int push_unknown(const QsfUnigram *u, const char *s, size_t len, QsfIds *out, QsfErr *err) {
+    int rc = QSF_OK;
+    if (u->fallback) {
+        while (len > 0 && rc == QSF_OK) rc = qsf_ids_push(out, u->byte_id[(unsigned char)s[--len]], err);
+        return rc;
+    }
+    return u->unknown >= 0 ? qsf_ids_push(out, u->unknown, err) : QSF_OK;
+}
+
+/* Follows the best way back from the end. Runs of unknown characters are one token, also where one ended the word
+ * before (*unknown). */
+static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, size_t len, bool *unknown, QsfIds *out,
+                     QsfErr *err) {
+    size_t first = out->n;
+    bool ends_unknown = best[len].id < 0;
+    int rc = QSF_OK;
+    for (size_t at = len; at > 0 && rc == QSF_OK; at = best[at].from) {
+        const QsfBest *b = &best[at];
+        bool run = b->id < 0 && !u->fallback && (b->from > 0 ? best[b->from].id < 0 : *unknown);
+        if (b->id >= 0) {
+            rc = qsf_ids_push(out, b->id, err);
+        } else if (!run) {
+            rc = push_unknown(u, s + b->from, at - b->from, out, err);
+        }
+    }
+    *unknown = ends_unknown;
+    for (size_t i = first, k = out->n; i + 1 < k; i++) {
+        int32_t swap = out->data[i];
+        out->data[i] = out->data[--k];
+        out->data[k] = swap;
+    }
+    return rc;
+}
+
+static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t len, bool *unknown, QsfIds *out,
+                       QsfErr *err) {
+    if (len > MAX_WORD) return qsf_err_set(err, QSF_E_RUNTIME, "a word of %zu bytes is too long to tokenize", len);
+    if (len + 1 > l->cap) {
+        size_t cap = len + 1 < 256 ? 256 : len + 1 + len / 2;
+        QsfBest *best = realloc(l->best, cap * sizeof *best);
+        if (best == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for a word of %zu bytes", len);
+        l->best = best;
+        l->cap = cap;
+    }
+    for (size_t i = 0; i <= len; i++) l->best[i] = (QsfBest){.score = -INFINITY, .id = -1};
+    l->best[0].score = 0;
+    for (size_t at = 0; at < len;) at += offer_tokens(u, l->best, s, len, at);
+    return push_path(u, l->best, s, len, unknown, out, err);
+}
+
+static bool mark_at(const char *s, size_t len) {
+    return len >= QSF_SPM_SPACE_LEN && memcmp(s, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN) == 0;
+}
+
+/* Bytes of the first word: leading spaces, then all up to the next one. */
+static size_t word_length(const char *s, size_t len) {
+    size_t i = 0;
+    while (mark_at(s + i, len - i)) i += QSF_SPM_SPACE_LEN;
+    while (i < len && !mark_at(s + i, len - i)) i++;
+    return i;
+}
+
+int qsf_unigram_encode(const QsfUnigram *u, QsfLattice *lattice, const char *text, size_t len, QsfIds *out,
+                       QsfErr *err) {
+    bool unknown = false;
+    int rc = QSF_OK;
+    while (len > 0 && rc == QSF_OK) {
+        size_t n = u->by_word ? word_length(text, len) : len;
+        rc = encode_word(u, lattice, text, n, &unknown, out, err);
+        text += n;
+        len -= n;
+    }
+    return rc;
+}

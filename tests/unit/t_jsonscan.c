@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Walking through JSON without a tree: values, escapes, ends, and everything that is no JSON. */
+#include "src/base/jsonscan.h"
+
+#include <math.h>
+
+#include "tests/harness/qsf_test.h"
+
+static QsfJsonScan scan(const char *text) {
+    QsfJsonScan s;
+    qsf_jscan_init(&s, text, strlen(text));
+    return s;
+}
+
+static void test_strings(void **state) {
+    static const struct {
+        const char *text, *want;
+        size_t len;
+    } good[] = {
+        {"\"\"", "", 0},
+        {"  \"a\\n\\t\\\"\\\\\\/\\b\\f\\r\"", "a\n\t\"\\/\b\f\r", 9},
+        {"\"\\u00e9\\u2581\"", "\xC3\xA9\xE2\x96\x81", 5},
+        {"\"\\ud83d\\uDE00\"", "\xF0\x9F\x98\x80", 4},
+        {"\"\\ud800\\udc00\"", "\xF0\x90\x80\x80", 4},
+        {"\"x\\u0000y\"", "x\0y", 3},
+        {"\"\xC3\xA9\"", "\xC3\xA9", 2},
+    };
+    static const struct {
+        const char *text, *part;
+    } bad[] = {
+        {"", "byte 0"},
+        {"7", "a string"},
+        {"\"abc", "the end of a string"},
+        {"\"a\\", "an escape"},
+        {"\"\\x41\"", "byte 2: expected an escape"},
+        {"\"\\u12g4\"", "hexadecimal"},
+        {"\"\\u12", "hexadecimal"},
+        {"\"\\ud83d\"", "surrogate"},
+        {"\"\\ud83d\\u0041\"", "surrogate"},
+        {"\"\\ude00\"", "lone surrogate"},
+        {"\"a\nb\"", "control character"},
+        {"\"a\xFF\"", "byte 2: expected valid UTF-8"},
+        {"\"\xC3", "valid UTF-8"},
+        {"\"\xED\xA0\x80\"", "valid UTF-8"},
+    };
+    (void)state;
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        QsfErr e = {0};
+        QsfJsonScan s = scan(good[i].text);
+        qsf_test_expect_ok(qsf_jscan_string(&s, &b, &e), &e);
+        assert_int_equal(b.len, good[i].len);
+        if (b.len > 0) assert_memory_equal(b.data, good[i].want, b.len);
+        qsf_test_expect_ok(qsf_jscan_end(&s, &e), &e);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        QsfErr e = {0};
+        QsfJsonScan s = scan(bad[i].text);
+        assert_int_equal(qsf_jscan_string(&s, &b, &e), QSF_E_MODEL);
+        qsf_test_expect_err(&e, QSF_E_MODEL, bad[i].part);
+    }
+    qsf_strbuf_free(&b);
+}
+
+static void test_numbers(void **state) {
+    static const struct {
+        const char *text;
+        double want;
+    } good[] = {
+        {"0", 0},           {"-7", -7},         {"12.5", 12.5},  {"-2.0122928619384766", -2.0122928619384766},
+        {"1e3", 1000},      {"25E-2", 0.25},    {"1e-400", 0},   {"123456789012345678901234567890", 1.2345678901234568e29},
+        {"-0.0", 0},        {"0.000001", 1e-6},
+    };
+    static const char *const bad[] = {"", "-", "x", ".5", "1.", "1e", "1e+", "-e1"};
+    (void)state;
+    double v;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        QsfErr e = {0};
+        QsfJsonScan s = scan(good[i].text);
+        qsf_test_expect_ok(qsf_jscan_number(&s, &v, &e), &e);
+        assert_true(fabs(v - good[i].want) <= 4e-16 * fabs(good[i].want));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        QsfErr e = {0};
+        QsfJsonScan s = scan(bad[i]);
+        assert_int_equal(qsf_jscan_number(&s, &v, &e), QSF_E_MODEL);
+    }
+}
+
+static void test_walk(void **state) {
+    (void)state;
+    QsfErr e = {0};
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfJsonScan s = scan(" { \"a\" : [1, 2 ,3], \"b\":{\"x]\": \"}\\\"{\"} ,\"c\" :null}\n");
+    bool first = true, more;
+    static const char *const keys[] = {"a", "b", "c"}, *const values[] = {"[1, 2 ,3]", "{\"x]\": \"}\\\"{\"}", "null"};
+    qsf_test_expect_ok(qsf_jscan_enter(&s, '{', &e), &e);
+    for (size_t i = 0; i < 3; i++) {
+        size_t begin, end;
+        qsf_test_expect_ok(qsf_jscan_next(&s, '}', &first, &more, &e), &e);
+        assert_true(more);
+        qsf_test_expect_ok(qsf_jscan_key(&s, &b, &e), &e);
+        assert_string_equal(qsf_strbuf_str(&b), keys[i]);
+        qsf_test_expect_ok(qsf_jscan_skip(&s, &begin, &end, &e), &e);
+        assert_int_equal(end - begin, strlen(values[i]));
+        assert_memory_equal(s.text + begin, values[i], end - begin);
+    }
+    qsf_test_expect_ok(qsf_jscan_next(&s, '}', &first, &more, &e), &e);
+    assert_false(more);
+    qsf_test_expect_ok(qsf_jscan_end(&s, &e), &e);
+    qsf_strbuf_free(&b);
+}
+
+static void test_broken(void **state) {
+    static const char *const skips[] = {"", "]", "[", "[1", "{\"a\":[}", "[1}", "\"abc", "[\"a\\", ","};
+    (void)state;
+    size_t begin, end;
+    for (size_t i = 0; i < sizeof skips / sizeof *skips; i++) {
+        QsfErr e = {0};
+        QsfJsonScan s = scan(skips[i]);
+        assert_int_equal(qsf_jscan_skip(&s, &begin, &end, &e), QSF_E_MODEL);
+        qsf_test_expect_err(&e, QSF_E_MODEL, "JSON");
+    }
+    char deep[512];
+    QsfErr e = {0};
+    memset(deep, '[', sizeof deep);
+    QsfJsonScan s;
+    qsf_jscan_init(&s, deep, sizeof deep);
+    assert_int_equal(qsf_jscan_skip(&s, &begin, &end, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "nesting");
+    bool first = false, more;
+    s = scan("1 2]");
+    double v;
+    qsf_err_clear(&e);
+    qsf_test_expect_ok(qsf_jscan_number(&s, &v, &e), &e);
+    assert_int_equal(qsf_jscan_next(&s, ']', &first, &more, &e), QSF_E_MODEL);
+    s = scan("x");
+    qsf_err_clear(&e);
+    assert_int_equal(qsf_jscan_end(&s, &e), QSF_E_MODEL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strings), cmocka_unit_test(test_numbers), cmocka_unit_test(test_walk),
+        cmocka_unit_test(test_broken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

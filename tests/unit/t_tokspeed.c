@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How fast text becomes ids: English prose, and a line of a megabyte without a space, with every vocabulary of the
+ * oracle. The bounds are generous: they find what is quadratic, not what is slow. */
+#include "tests/harness/qsf_test.h"
+
+#include "src/base/clock.h"
+#include "src/text/tokenizer.h"
+
+#define MIB (1u << 20)
+
+static const char PROSE[] =
+    "It was a bright cold day in spring, and the clocks of the little town were striking one after another, never quite "
+    "together. \"You're late,\" said the woman at the counter, without looking up from her 14 ledgers; \"the train left at "
+    "12:45.\" He put down his suitcase and thought about what could be done. There wasn't much: a bus in the evening, a "
+    "room above the bakery, or a walk of some thirty miles along the river.\n\nNobody had told him that the mountains would "
+    "be so near. They stood behind the last houses, white and sharp, as if somebody had cut them out of paper.\n";
+
+static char *prose(size_t n) {
+    char *s = malloc(n);
+    assert_non_null(s);
+    for (size_t i = 0; i < n; i++) s[i] = PROSE[i % (sizeof PROSE - 1)];
+    return s;
+}
+
+/* Letters in no order that words have. */
+static char *one_line(size_t n) {
+    char *s = malloc(n);
+    uint32_t x = 1;
+    assert_non_null(s);
+    for (size_t i = 0; i < n; i++) s[i] = (char)('a' + ((x = x * 1664525u + 1013904223u) >> 24) % 26);
+    return s;
+}
+
+/* Seconds of the fastest of three. */
+static double seconds(const QsfTokenizer *t, const char *text, size_t len) {
+    double best = 1e9;
+    for (unsigned i = 0; i < 3; i++) {
+        QsfErr e = {0};
+        QsfIds ids = {0};
+        uint64_t start = qsf_now_ns();
+        qsf_test_expect_ok(qsf_tokenizer_encode(t, text, len, 0, &ids, &e), &e);
+        double s = (double)(qsf_now_ns() - start) / 1e9;
+        if (s < best) best = s;
+        qsf_ids_free(&ids);
+    }
+    return best;
+}
+
+static void check(const char *name, const char *english, const char *line) {
+    char path[128];
+    QsfErr e = {0};
+    QsfLedger ledger;
+    QsfSource *src;
+    QsfTokenizer *t;
+    snprintf(path, sizeof path, "oracle/tokenizers/vocab/ggml-vocab-%s.gguf", name);
+    const char *file = qsf_test_data(path);
+    if (file == NULL) return;
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_source_open(&src, file, &ledger, &e), &e);
+    qsf_test_expect_ok(qsf_tokenizer_open(&t, src, &ledger, &e), &e);
+    qsf_source_close(src);
+    double en = seconds(t, english, MIB), part = seconds(t, line, MIB / 8), whole = seconds(t, line, MIB);
+    printf("%-14s English %.1f MB/s, a line without spaces: 128 KiB %.1f MB/s, 1 MiB %.1f MB/s\n", name,
+           1.048576 / en, 0.131072 / part, 1.048576 / whole);
+    bool slow = getenv("QSF_SAN") != NULL && strcmp(getenv("QSF_SAN"), "yes") == 0;
+    assert_true(slow || en < 1.048576 / 0.5);  /* half a megabyte a second, however busy the machine */
+    assert_true(whole < 8 * 6 * part + 0.5);   /* eight times the text: not sixty-four times the time */
+    qsf_tokenizer_close(t);
+    qsf_ledger_destroy(&ledger);
+}
+
+static void test_speed(void **state) {
+    static const char *const names[] = {"gpt-2", "llama-bpe", "deepseek-llm", "llama-spm", "phi-3"};
+    (void)state;
+    if (qsf_test_data("oracle/tokenizers/vocab/ggml-vocab-gpt-2.gguf") == NULL) skip();
+    char *english = prose(MIB), *line = one_line(MIB);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check(names[i], english, line);
+    free(english);
+    free(line);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_speed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -73,6 +73,7 @@ static Wire inside(const Wire *w, const Field *f) {
 typedef struct Spec {
     uint64_t model_type;
     bool dummy_prefix, remove_extra, escape, suffix;
+    bool whole;            /* the trainer's spec, which stands behind the pieces, was there */
     uint64_t ids[4];       /* unk, bos, eos, pad: int32, so -1 is 2^64 - 1 */
 } Spec;
 
@@ -138,6 +139,8 @@ static int read_normalizer(QsfVocabDraft *d, Spec *s, Wire w, QsfErr *err) {
 static int apply(QsfVocabDraft *d, const Spec *s, const char *path, QsfErr *err) {
     static const char *const kinds[] = { "", "UNIGRAM", "BPE", "WORD", "CHAR" };
     int32_t *const to[] = { &d->unk, &d->bos, &d->eos, &d->pad };
+    if (!s->whole) /* every model has it: a file cut between two pieces looks whole otherwise */
+        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: no trainer_spec behind its %u pieces", path, d->n);
     if (s->model_type != 1 && s->model_type != 2)
         return qsf_err_set(err, QSF_E_MODEL, "%s: SentencePiece models of type %s are not supported", path,
                            s->model_type < 5 ? kinds[s->model_type] : "?");
@@ -165,6 +168,7 @@ int qsf_spm_model_read(QsfVocabDraft *d, const char *bytes, size_t len, QsfErr *
         if (rc != QSF_OK || f.type != 2) continue;
         if (f.number == 1) rc = read_piece(d, inside(&w, &f), err);
         if (f.number == 2) rc = read_trainer(&s, inside(&w, &f), err);
+        s.whole = s.whole || f.number == 2;
         if (f.number == 3) rc = read_normalizer(d, &s, inside(&w, &f), err);
     }
     return rc == QSF_OK ? apply(d, &s, w.path, err) : rc;

@@ -205,7 +205,7 @@ static QsfJson *oracle_texts(void) {
 static void test_names(void **state) {
     static const char *const groups[] = {"reference", "newer_values_without_oracle_answers"};
     (void)state;
-    size_t len, n = 0;
+    size_t len = 0, n = 0;
     QsfErr e = {0};
     QsfJson *texts = oracle_texts();
     char *text = texts != NULL ? read_all(ORACLE "pre_tokenizers.json", &len) : NULL;

@@ -199,7 +199,7 @@ int qsf_jscan_skip(QsfJsonScan *s, size_t *begin, size_t *end, QsfErr *err) {
     unsigned depth = 0;
     int rc = QSF_OK;
     (void)qsf_jscan_peek(s);
-    *begin = s->at;
+    *begin = *end = s->at;
     do {
         char c = qsf_jscan_peek(s);
         if (c == '"') {

@@ -32,7 +32,7 @@ for name in $names; do
         { fail "$name: cannot be written"; continue; }
     same "$gguf" "$out/json" "$out/texts.jsonl"
     [ ! -d "$out/model" ] || same "$gguf" "$out/model/tokenizer.model" "$out/texts.jsonl"
-    [ -f "$out/unigram.gguf" ] || { last=$out; continue; }
+    [ -f "$out/unigram.gguf" ] || continue
     same "$out/unigram.gguf" "$out/unigram-json" "$out/texts.jsonl"
     same "$out/unigram.gguf" "$out/unigram-model" "$out/texts.jsonl"
     "$run" --tokenize --jsonl --no-bos --no-special "$out/unigram.gguf" <"$out/texts.jsonl" >"$work/got" 2>/dev/null

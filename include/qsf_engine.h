@@ -27,6 +27,7 @@ typedef struct QSFParams {
     int32_t repeat_last_n; /* tokens the penalty looks back on; -1 = all */
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
     bool ignore_eos;
+    bool allow_special;    /* messages that spell special tokens become them; read once per prompt */
     bool seed_set;         /* false: each request draws its own seed and reports it */
     uint64_t seed;
 } QSFParams;

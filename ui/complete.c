@@ -100,6 +100,7 @@ static const char *const values[][2] = {
     { "seed", "random" },
     { "ignore-eos", "on off" },
     { "show-thinking", "on off" },
+    { "allow-special", "on off" },
 };
 
 static void words(UiCompletion *c, const char *list, const char *word, size_t len) {

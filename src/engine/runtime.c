@@ -39,7 +39,7 @@ static int open_source(QsfRuntime *r, const char *path, const QsfRuntimeOptions 
     for (size_t i = 0; rc == QSF_OK && o->overrides != NULL && o->overrides[i] != NULL; i++)
         rc = qsf_source_override(r->model.src, o->overrides[i], err);
     if (rc == QSF_OK) rc = qsf_tokenizer_open(&r->tok, r->model.src, &r->ledger, err);
-    return rc;
+    return rc == QSF_OK && o->with_template ? qsf_runtime_template(r, o->settings.chat_template, err) : rc;
 }
 
 static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base,

@@ -44,6 +44,7 @@ typedef struct QsfRuntimeOptions {
     const char *const *overrides; /* NULL-terminated, or NULL */
     bool exact;                   /* --exact: float activations, f32 KV */
     bool text_only;               /* model metadata and tokenizer only: --tokenize, --detokenize */
+    bool with_template;           /* with text_only the chat template too: --show-prompt */
     bool plan_only;               /* stop after the plan: --plan, --inspect */
     const atomic_int *cancel;
     bool predict;              /* measure disk and kernels for a prediction (--plan, --verbose) */

@@ -290,6 +290,9 @@ static const Row rows[] = {
     {{"ignore-eos", "", 0, NULL, LIVE,
       "go on past the end of the answer, until another limit",
       0, 1, 0}, &kind_switch, AT(params.ignore_eos)},
+    {{"allow-special", "", 0, NULL, LIVE,
+      "text of messages that spells a special token becomes it (default off: it stays text)",
+      0, 1, 0}, &kind_switch, AT(params.allow_special)},
     {{"ram-budget", "", 0, "SIZE", REPLAN,
       "RAM of the whole process: 200, 200M, 1.5G, 25% of what is free, or auto (default 200M)",
       0, 0, 0}, &kind_budget, AT(ram_budget)},
@@ -324,7 +327,7 @@ static const Row rows[] = {
       "show what the model thinks before its answer; else it is folded, and left out of pipes (default off)",
       0, 1, 0}, &kind_switch, AT(show_thinking)},
     {{"template", "chat-template", 0, "NAME", RELOAD,
-      "chat template: a name, a file, raw, or model: the model's own (default model)",
+      "chat template: a name, a file, raw, model: the model's own, or model:NAME: a named one of it (default model)",
       0, 0, 0}, &kind_template, AT(chat_template)},
 };
 /* clang-format on */

@@ -27,7 +27,7 @@ static bool stdin_has_text(void) {
     return !fstat(STDIN_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
-static int read_prompt(const RunOptions *o, QsfStrbuf *b) {
+int run_read_prompt(const RunOptions *o, QsfStrbuf *b) {
     if (o->prompt) qsf_strbuf_adds(b, o->prompt);
     if (!o->prompt || stdin_has_text()) {
         if (!o->prompt && isatty(STDIN_FILENO)) {
@@ -47,13 +47,14 @@ static int read_prompt(const RunOptions *o, QsfStrbuf *b) {
 }
 
 /* With a template one user turn (after --system), without one the text itself. */
-static int encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
-                         QsfThinkPrompt *where, QsfErr *err) {
+int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
+                      QsfThinkPrompt *where, QsfErr *err) {
     QsfMsg msgs[2];
+    unsigned flags = QSF_CHAT_GENERATE | (o->settings.params.allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0);
     size_t n = 0;
     if (o->system) msgs[n++] = (QsfMsg){.role = "system", .content = o->system, .len = strlen(o->system)};
     msgs[n++] = (QsfMsg){.role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len};
-    return qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, false, ids, where, err);
+    return qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, flags, ids, where, err);
 }
 
 static void on_params(void *arg, QSFParams *out) {
@@ -187,7 +188,7 @@ int run_generate(const RunOptions *o) {
     QsfErr err = {0};
     QsfStrbuf prompt = QSF_STRBUF_INIT;
     QsfRuntimeOptions ro = run_runtime_options(o);
-    int rc = read_prompt(o, &prompt);
+    int rc = run_read_prompt(o, &prompt);
     if (rc || (rc = run_open(&rt, o, &ro))) {
         qsf_strbuf_free(&prompt);
         return rc;
@@ -195,7 +196,7 @@ int run_generate(const RunOptions *o) {
     QsfIds ids = {0};
     QsfTimeline t = {0};
     QsfThinkPrompt where;
-    if (encode_prompt(&rt, o, &prompt, &ids, &where, &err) || qsf_timeline_init(&t, &rt, &err)) rc = run_fail(&err);
+    if (run_encode_prompt(&rt, o, &prompt, &ids, &where, &err) || qsf_timeline_init(&t, &rt, &err)) rc = run_fail(&err);
     else rc = generate(&rt, &t, o, &ids, &where);
     qsf_timeline_free(&t);
     qsf_ids_free(&ids);

@@ -12,7 +12,7 @@ enum {
     OPT_PROMPT, OPT_MODEL, OPT_SYSTEM, OPT_STOP, OPT_JSON, OPT_VERBOSE, OPT_FAIL_ON_LENGTH, OPT_INTERACTIVE,
     OPT_STATS, OPT_BENCH, OPT_REPEATS, OPT_INSPECT, OPT_PLAN, OPT_TOKENIZE, OPT_DETOKENIZE, OPT_JSONL, OPT_NO_BOS,
     OPT_NO_SPECIAL, OPT_OVERRIDE_KV, OPT_PARITY, OPT_MAX_KL, OPT_EXACT,
-    OPT_PERPLEXITY, OPT_STRIDE, OPT_KL_SAVE, OPT_KL_BASE
+    OPT_PERPLEXITY, OPT_STRIDE, OPT_KL_SAVE, OPT_KL_BASE, OPT_SHOW_PROMPT, OPT_RENDER, OPT_NOW
 };
 
 static const QSFCliOption options[] = {
@@ -29,6 +29,9 @@ static const QSFCliOption options[] = {
     {"repeats", "", 'r', "N", "repeats of --bench (default 3)", OPT_REPEATS},
     {"inspect", "", 0, NULL, "print what the model file holds", OPT_INSPECT},
     {"plan", "", 0, NULL, "print the memory plan without loading", OPT_PLAN},
+    {"show-prompt", "", 0, NULL, "print the prompt as the model would get it, special tokens marked, without loading", OPT_SHOW_PROMPT},
+    {"render", "", 0, "FILE.jinja", "render a chat template: a JSON object of variables a line in, a JSON string a line out", OPT_RENDER},
+    {"now", "", 0, "TIME", "with --render: the time that templates see, as 2026-01-31T12:00:00", OPT_NOW},
     {"tokenize", "", 0, NULL, "text on stdin to token ids", OPT_TOKENIZE},
     {"detokenize", "", 0, NULL, "token ids on stdin, a list a line, to JSON strings", OPT_DETOKENIZE},
     {"jsonl", "", 0, NULL, "with --tokenize: a JSON string a line in, a JSON array a line out", OPT_JSONL},
@@ -48,7 +51,8 @@ const QSFCli run_cli = {
     .program = "qsf-run",
     .usage = "Usage: qsf-run [options] MODEL\n"
              "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
-             "       qsf-run --parity DIR [MODEL]\n",
+             "       qsf-run --parity DIR [MODEL]\n"
+             "       qsf-run --render FILE.jinja [--now TIME]\n",
     .summary = "Answers one prompt with a model that may be bigger than the RAM it is given. The answer goes\n"
                "to stdout, everything else to stderr.",
     .options = options,
@@ -60,7 +64,7 @@ const QSFCli run_cli = {
 
 static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
     if (o->mode_set && o->mode != mode) {
-        snprintf(err, cap, "only one of --bench, --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --interactive");
+        snprintf(err, cap, "only one of --bench, --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
         return QSF_EXIT_USAGE;
     }
     o->mode = mode;
@@ -104,6 +108,9 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_REPEATS: o->repeats = value; return 0;
     case OPT_INSPECT: return set_mode(o, RUN_INSPECT, err, cap);
     case OPT_PLAN: return set_mode(o, RUN_PLAN, err, cap);
+    case OPT_SHOW_PROMPT: return set_mode(o, RUN_SHOW_PROMPT, err, cap);
+    case OPT_RENDER: o->render = value; return set_mode(o, RUN_RENDER, err, cap);
+    case OPT_NOW: o->now = value; return 0;
     case OPT_TOKENIZE: return set_mode(o, RUN_TOKENIZE, err, cap);
     case OPT_DETOKENIZE: return set_mode(o, RUN_DETOKENIZE, err, cap);
     case OPT_JSONL: o->jsonl = true; return 0;
@@ -135,10 +142,12 @@ static int check_combination(const RunOptions *o) {
         {o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats goes with a prompt or --bench"},
         {o->n_stop && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--stop goes with a prompt"},
         {o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking goes with a prompt"},
-        {o->system && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--system goes with a prompt"},
-        {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--prompt goes with neither --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan nor --interactive"},
-        {o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_INTERACTIVE), "--exact needs a mode that computes"},
-        {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_INTERACTIVE), "--json goes with a prompt, --bench, --perplexity, --inspect or --plan (--tokenize has --jsonl)"},
+        {o->now && o->mode != RUN_RENDER, "--now goes with --render"},
+        {o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system goes with a prompt"},
+        {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt goes with neither --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --render nor --interactive"},
+        {o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that computes"},
+        {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json goes with a prompt, --show-prompt, --bench, --perplexity, --inspect or --plan (--tokenize has --jsonl)"},
+        {o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none"},
         {o->n_overrides && o->mode == RUN_INTERACTIVE, "--override-kv does not go with --interactive"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -183,6 +192,11 @@ static int find_guide(RunOptions *o, char *buf, size_t cap) {
 }
 
 static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t cap) {
+    if (o->mode == RUN_RENDER) {
+        if (!o->model && !r->n_positional) return QSF_EXIT_OK;
+        qsf_cli_error(&run_cli, "--render takes no MODEL: its variables are on stdin");
+        return QSF_EXIT_USAGE;
+    }
     int extra = o->model ? 0 : 1;
     if (r->n_positional > extra) {
         qsf_cli_error(&run_cli, "unexpected argument \"%s\": one MODEL is enough (a prompt goes with -p)", r->positional[extra]);
@@ -208,6 +222,8 @@ static int dispatch(const RunOptions *o, int argc, char **argv) {
     case RUN_DETOKENIZE: return run_detokenize(o);
     case RUN_INSPECT: return run_inspect(o);
     case RUN_PLAN: return run_plan(o);
+    case RUN_SHOW_PROMPT: return run_show_prompt(o);
+    case RUN_RENDER: return run_render(o);
     case RUN_INTERACTIVE: return run_interactive(argc, argv);
     }
     return QSF_EXIT_RUNTIME;

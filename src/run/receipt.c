@@ -57,8 +57,9 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     if (qsf_runtime_open(rt, o->model, ro, &err)) return run_fail(&err);
     const char *warning = rt->tok ? qsf_tokenizer_warning(rt->tok) : NULL;
     if (warning) qsf_cli_error(&run_cli, "%s", warning);
+    bool prompted = o->mode == RUN_GENERATE || o->mode == RUN_SHOW_PROMPT;
+    if (rt->tmpl_notice[0] && prompted) qsf_cli_error(&run_cli, "%s", rt->tmpl_notice);
     if (ro->text_only) return QSF_EXIT_OK;
-    if (rt->tmpl_notice[0] && o->mode == RUN_GENERATE) qsf_cli_error(&run_cli, "%s", rt->tmpl_notice);
     if (rt->plan.note[0] && o->mode != RUN_PLAN) qsf_cli_error(&run_cli, "%s", rt->plan.note);
     if (rt->stream_notice[0] && o->mode == RUN_GENERATE) qsf_cli_error(&run_cli, "%s", rt->stream_notice);
     if (o->verbose && !ro->plan_only) print_verbose(rt);

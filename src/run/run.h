@@ -15,7 +15,8 @@
 #define RUN_MAX_LIST 64
 
 typedef enum RunMode {
-    RUN_GENERATE, RUN_BENCH, RUN_PARITY, RUN_PERPLEXITY, RUN_TOKENIZE, RUN_DETOKENIZE, RUN_INSPECT, RUN_PLAN, RUN_INTERACTIVE
+    RUN_GENERATE, RUN_BENCH, RUN_PARITY, RUN_PERPLEXITY, RUN_TOKENIZE, RUN_DETOKENIZE, RUN_INSPECT, RUN_PLAN,
+    RUN_SHOW_PROMPT, RUN_RENDER, RUN_INTERACTIVE
 } RunMode;
 
 typedef struct RunOptions {
@@ -34,6 +35,7 @@ typedef struct RunOptions {
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
     const char *repeats;           /* --bench -r */
+    const char *render, *now;      /* --render, and the clock that its templates see */
     bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length, stats;
     double max_kl;
 } RunOptions;
@@ -49,6 +51,14 @@ int run_tokenize(const RunOptions *o);
 int run_detokenize(const RunOptions *o);
 int run_inspect(const RunOptions *o);
 int run_plan(const RunOptions *o);
+int run_show_prompt(const RunOptions *o);
+int run_render(const RunOptions *o);
+
+/* The text of -p and stdin (design §12) appended to b. Exit code; message printed. */
+int run_read_prompt(const RunOptions *o, QsfStrbuf *b);
+/* Appends its ids: with a template one user turn (after --system), without one the text itself. */
+int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
+                      QsfThinkPrompt *where, QsfErr *err);
 
 /* Fills the runtime options that every mode shares. */
 QsfRuntimeOptions run_runtime_options(const RunOptions *o);

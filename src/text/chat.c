@@ -8,34 +8,25 @@
 #include "src/text/chat_impl.h"
 
 #define KEY_TEMPLATE "tokenizer.chat_template"
+#define MODEL        "model:" /* in front of the name of a model's own template */
 
-/* The stored text of a token as a string of its own. */
-static char *token_text(const QsfTokenizer *tok, int32_t id) {
-    size_t len = 0;
-    const char *p = id < 0 ? "" : qsf_tokenizer_raw(tok, id, &len);
-    return strndup(p, len);
-}
-
-/* Compiles; takes text and name, also when it fails. where names the template in messages. */
-static int make(QsfChatTemplate **out, const QsfTokenizer *tok, char *text, size_t len, char *name,
+/* Compiles; takes what file holds, also when it fails. where names the template in messages. */
+static int make(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, QsfChatFile *file,
                 const char *where, QsfErr *err) {
     QsfChatTemplate *t = calloc(1, sizeof *t);
-    *out = NULL;
-    if (t == NULL) {
-        free(text);
-        free(name);
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: chat template");
-    }
-    *t = (QsfChatTemplate){ .name = name,
-                            .source = text,
-                            .source_len = len,
-                            .bos = token_text(tok, qsf_tokenizer_bos(tok)),
-                            .eos = token_text(tok, qsf_tokenizer_eos(tok)) };
     int rc = QSF_OK;
-    if (text == NULL || name == NULL || t->bos == NULL || t->eos == NULL)
+    *out = NULL;
+    if (t != NULL) {
+        *t = (QsfChatTemplate){ .name = file->name, .source = file->text, .source_len = file->len };
+        file->name = file->text = NULL;
+    }
+    if (t == NULL || t->source == NULL || t->name == NULL)
         rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: chat template");
-    else if ((rc = qsf_jinja_compile(&t->jinja, text, len, NULL, err)) != QSF_OK)
+    else
+        rc = qsf_chat_vars_init(t, src, tok, file->config, err);
+    if (rc == QSF_OK && (rc = qsf_jinja_compile(&t->jinja, t->source, t->source_len, NULL, err)) != QSF_OK)
         qsf_err_prefix(err, "chat template %s", where);
+    qsf_chat_file_free(file);
     if (rc == QSF_OK)
         *out = t;
     else
@@ -46,46 +37,23 @@ static int make(QsfChatTemplate **out, const QsfTokenizer *tok, char *text, size
 void qsf_chat_template_close(QsfChatTemplate *t) {
     if (t == NULL) return;
     qsf_jinja_free(t->jinja);
+    qsf_chat_vars_free(t);
     free(t->name);
     free(t->source);
-    free(t->bos);
-    free(t->eos);
     free(t);
 }
 
 const char *qsf_chat_template_name(const QsfChatTemplate *t) { return t->name; }
 const char *qsf_chat_template_source(const QsfChatTemplate *t) { return t->source; }
 
-static int open_file(QsfChatTemplate **out, const QsfTokenizer *tok, const char *name, QsfErr *err) {
-    char *text, *base;
-    size_t len;
-    int rc = qsf_chat_file_read(name, &text, &len, &base, err);
-    return rc != QSF_OK ? rc : make(out, tok, text, len, base, name, err);
+static int open_file(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *name,
+                     QsfErr *err) {
+    QsfChatFile file;
+    int rc = qsf_chat_file_read(name, &file, err);
+    return rc != QSF_OK ? rc : make(out, src, tok, &file, name, err);
 }
 
 /* --- a file in place of the model's template --- */
-
-/* What a family of templates cannot do without, the most telling ones first. */
-static const struct {
-    const char *mark, *file;
-    bool token; /* the mark is one token of the vocabularies of that family */
-} families[] = {
-    { "<|im_start|>", "chatml", true },   { "<|start_header_id|>", "llama3", true },
-    { "<start_of_turn>", "gemma", true }, { "<|end|>", "phi3", true },
-    { "<|user|>", "zephyr", false },      { "<<SYS>>", "llama2", false },
-    { "[INST]", "mistral", true },        { "### Instruction", "alpaca", false },
-};
-
-/* The file for a template with this text (NULL: only by the vocabulary), or NULL. */
-static const char *family_of(const char *text, size_t len, const QsfTokenizer *tok) {
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        const char *mark = families[i].mark;
-        if (text != NULL && memmem(text, len, mark, strlen(mark)) != NULL) return families[i].file;
-        if (text == NULL && families[i].token && qsf_tokenizer_find(tok, mark, strlen(mark)) >= 0)
-            return families[i].file;
-    }
-    return NULL;
-}
 
 /* Does it render at all? A template may refuse (raise) what we try, but not break. */
 static int try_out(const QsfChatTemplate *t, QsfErr *err) {
@@ -95,43 +63,135 @@ static int try_out(const QsfChatTemplate *t, QsfErr *err) {
     return rc == QSF_OK || raised ? QSF_OK : qsf_err_set(err, QSF_E_MODEL, "%s", e.msg);
 }
 
-static int open_replacement(QsfChatTemplate **out, const QsfTokenizer *tok, const char *text, size_t len,
-                            const QsfErr *why, char *notice, size_t notice_cap, QsfErr *err) {
-    const char *file = family_of(text, len, tok);
+static void say(char *notice, size_t cap, const char *why, const char *file) {
+    if (notice != NULL && cap > 0)
+        snprintf(notice, cap, "The model's chat template cannot be used (%s): using %s instead.", why, file);
+}
+
+static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *text,
+                            size_t len, const QsfErr *why, char *notice, size_t notice_cap, QsfErr *err) {
+    const char *file = qsf_chat_family(src, tok, text, len);
     QsfErr ignored = { 0 };
-    if (file == NULL) file = family_of(NULL, 0, tok);
-    if (file == NULL || open_file(out, tok, file, &ignored) != QSF_OK)
+    if (file == NULL) file = qsf_chat_family(src, tok, NULL, 0);
+    if (file == NULL || open_file(out, src, tok, file, &ignored) != QSF_OK)
         return qsf_err_set(err, QSF_E_MODEL, "%s; choose another one with --template", why->msg);
-    if (notice != NULL && notice_cap > 0)
-        snprintf(notice, notice_cap, "The model's chat template cannot be used (%s): using %s instead.",
-                 why->msg, file);
+    say(notice, notice_cap, why->msg, file);
     return QSF_OK;
 }
 
-static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, char *notice,
-                      size_t notice_cap, QsfErr *err) {
-    const char *text;
+/* --- the model's own --- */
+
+/* The name in a key "tokenizer.chat_template.NAME" of a string, else NULL. */
+static const char *variant_at(const QsfSource *src, size_t i) {
+    QsfMetaType type, elem;
+    uint64_t count;
+    const char *key = qsf_meta_at(src, i, &type, &elem, &count);
+    size_t n = strlen(KEY_TEMPLATE ".");
+    return type == QSF_META_STRING && strncmp(key, KEY_TEMPLATE ".", n) == 0 && key[n] != '\0' ? key + n : NULL;
+}
+
+char *qsf_chat_template_variants(const QsfSource *src) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    for (size_t i = 0; i < qsf_meta_count(src); i++) {
+        const char *name = variant_at(src, i);
+        if (name == NULL) continue;
+        qsf_strbuf_adds(&b, MODEL);
+        qsf_strbuf_add(&b, name, strlen(name) + 1);
+    }
+    qsf_strbuf_addc(&b, '\0');
+    return qsf_strbuf_take(&b, NULL);
+}
+
+/* Text of the template named variant; NULL: the plain one, or the named one that stands for it. *text is NULL
+ * when there is none. */
+static int model_text(const QsfSource *src, const char *variant, const char **text, size_t *len, QsfErr *err) {
+    QsfStrbuf key = QSF_STRBUF_INIT;
+    qsf_strbuf_addf(&key, KEY_TEMPLATE "%s%s", variant != NULL ? "." : "", variant != NULL ? variant : "");
+    int rc = qsf_strbuf_ok(&key) ? qsf_meta_str(src, qsf_strbuf_str(&key), text, len, err)
+                                 : qsf_err_set(err, QSF_E_RUNTIME, "out of memory: chat template");
+    qsf_strbuf_free(&key);
+    if (rc != QSF_OK || (*text != NULL && *len > 0)) return rc;
+    *text = NULL;
+    if (variant != NULL && strcmp(variant, "default") == 0) return qsf_meta_str(src, KEY_TEMPLATE, text, len, err);
+    const char *first = NULL;
+    for (size_t i = 0; variant == NULL && i < qsf_meta_count(src); i++) {
+        const char *name = variant_at(src, i);
+        if (name != NULL && (first == NULL || strcmp(name, "default") == 0)) first = name;
+    }
+    return first != NULL ? model_text(src, first, text, len, err) : QSF_OK;
+}
+
+static int no_variant(const QsfSource *src, const char *variant, QsfErr *err) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    char *list = qsf_chat_template_variants(src);
+    for (const char *p = list; p != NULL && *p != '\0'; p += strlen(p) + 1)
+        qsf_strbuf_addf(&b, "%s%s", p == list ? "" : ", ", p);
+    free(list);
+    qsf_err_set(err, QSF_E_USAGE, "the model has no chat template \"%s\"; named ones: %s", variant,
+                b.len > 0 ? qsf_strbuf_str(&b) : "none");
+    qsf_strbuf_free(&b);
+    return QSF_E_USAGE;
+}
+
+static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *text, size_t len,
+                    const char *variant, QsfErr *err) {
+    QsfChatFile file = { .text = malloc(len + 1), .len = len };
+    QsfStrbuf name = QSF_STRBUF_INIT;
+    if (file.text != NULL) {
+        memcpy(file.text, text, len);
+        file.text[len] = '\0';
+    }
+    qsf_strbuf_adds(&name, variant != NULL ? MODEL : "model");
+    qsf_strbuf_adds(&name, variant != NULL ? variant : "");
+    file.name = qsf_strbuf_take(&name, NULL);
+    int rc = make(out, src, tok, &file, "of the model", err);
+    if (rc == QSF_OK && (rc = try_out(*out, err)) != QSF_OK) {
+        qsf_chat_template_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* variant NULL: what the model is used with unless somebody asks. */
+static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *variant,
+                      char *notice, size_t notice_cap, QsfErr *err) {
+    const char *text, *file = NULL;
     size_t len;
     QsfErr why = { 0 };
-    int rc = qsf_meta_str(src, KEY_TEMPLATE, &text, &len, err);
+    int rc = model_text(src, variant, &text, &len, err);
+    if (rc == QSF_OK && text == NULL && variant != NULL) return no_variant(src, variant, err);
     if (rc != QSF_OK || text == NULL || len == 0) return rc; /* a base model: *out stays NULL */
-    char *copy = malloc(len + 1);
-    if (copy == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: chat template");
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    rc = make(out, tok, copy, len, strdup("model"), "of the model", &why);
-    if (rc == QSF_OK && try_out(*out, &why) == QSF_OK) return QSF_OK;
-    qsf_chat_template_close(*out);
-    *out = NULL;
+    const char *stand_in = variant == NULL ? qsf_chat_placeholder(text, len, &file) : NULL;
+    if (stand_in != NULL && open_file(out, src, tok, file, &why) == QSF_OK) {
+        say(notice, notice_cap, stand_in, file);
+        return QSF_OK;
+    }
+    qsf_err_clear(&why);
+    if (open_own(out, src, tok, text, len, variant, &why) == QSF_OK) return QSF_OK;
     if (why.code == QSF_E_RUNTIME) return qsf_err_set(err, QSF_E_RUNTIME, "%s", why.msg);
-    return open_replacement(out, tok, text, len, &why, notice, notice_cap, err);
+    return open_replacement(out, src, tok, text, len, &why, notice, notice_cap, err);
+}
+
+/* A file of that name, else a named template of the model. */
+static int open_named(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *name,
+                      char *notice, size_t notice_cap, QsfErr *err) {
+    QsfErr e = { 0 };
+    int rc = open_file(out, src, tok, name, &e);
+    for (size_t i = 0; rc == QSF_E_USAGE && i < qsf_meta_count(src); i++) {
+        const char *variant = variant_at(src, i);
+        if (variant != NULL && strcmp(variant, name) == 0)
+            return open_model(out, src, tok, variant, notice, notice_cap, err);
+    }
+    return rc == QSF_OK ? rc : qsf_err_set(err, rc, "%s", e.msg);
 }
 
 int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
                            const char *name, char *notice, size_t notice_cap, QsfErr *err) {
+    size_t n = strlen(MODEL);
     *out = NULL;
     if (notice != NULL && notice_cap > 0) notice[0] = '\0';
-    if (name == NULL) return open_model(out, src, tok, notice, notice_cap, err);
+    if (name == NULL) return open_model(out, src, tok, NULL, notice, notice_cap, err);
     if (strcmp(name, "raw") == 0 || strcmp(name, "raw.jinja") == 0) return QSF_OK;
-    return open_file(out, tok, name, err);
+    if (strncmp(name, MODEL, n) == 0) return open_model(out, src, tok, name + n, notice, notice_cap, err);
+    return open_named(out, src, tok, name, notice, notice_cap, err);
 }

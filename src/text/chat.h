@@ -6,6 +6,7 @@
 #ifndef QSF_TEXT_CHAT_H
 #define QSF_TEXT_CHAT_H
 
+#include "src/base/json.h"
 #include "src/base/strbuf.h"
 #include "src/text/tokenizer.h"
 
@@ -33,20 +34,22 @@ void qsf_rendered_free(QsfRendered *r);
 typedef struct QsfChatTemplate QsfChatTemplate;
 
 /* Chooses and compiles a template.
- *   name NULL     the one in the model's metadata (tokenizer.chat_template); none: *out = NULL and
- *                 success, the model is a base model and text is continued as it is
+ *   name NULL     the one in the model's metadata (tokenizer.chat_template; only named ones there: "default", or
+ *                 else the first); none: *out = NULL and success, the model is a base model and text is continued
+ *                 as it is
+ *   "model:NAME"  the model's tokenizer.chat_template.NAME ("model:default": the plain one, whatever we think of it)
  *   name "raw"    *out = NULL and success
- *   name          a file of the template folders (chatml, llama3, ...; with or without .jinja), or a
- *                 path to a file
- * A model's template that uses a construct we do not have falls back to a file of templates/ that
- * makes the same special tokens, with a notice; where none fits, to the closest by the special tokens of the
- * vocabulary (ChatML where <|im_start|> exists, ...).
+ *   name          as for qsf_chat_file_read; else a named one of the model
+ * A model's template that uses a construct we do not have, or breaks when it runs, falls back to a file of
+ * templates/ that makes the same special tokens, with a notice that names line and construct; where none fits, to
+ * the closest by the special tokens of the vocabulary (ChatML where <|im_start|> exists, ...). So does a template
+ * that is known as a converter's stand-in.
  * notice gets one sentence for the user or "" (may be NULL). QSF_E_MODEL / QSF_E_USAGE (unknown name:
  * lists the known ones). */
 int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *name,
                            char *notice, size_t notice_cap, QsfErr *err);
 void qsf_chat_template_close(QsfChatTemplate *t); /* NULL allowed */
-/* "model" or the name of the file that is used. */
+/* "model", "model:NAME" or the name of the file that is used. */
 const char *qsf_chat_template_name(const QsfChatTemplate *t);
 /* Its source text, for /show template. */
 const char *qsf_chat_template_source(const QsfChatTemplate *t);
@@ -58,11 +61,25 @@ const char *qsf_chat_template_source(const QsfChatTemplate *t);
 int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, bool add_generation_prompt,
                     bool continue_last, QsfRendered *out, QsfErr *err);
 
-/* Renders and tokenizes segment by segment (special tokens only in trusted ones); adds BOS where the vocabulary
- * wants it and the text does not begin with it already. t NULL: the contents one after another, as plain
- * text, separated by a newline. */
-int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
-                    bool add_generation_prompt, bool continue_last, QsfIds *out, QsfErr *err);
+enum {
+    QSF_CHAT_GENERATE = 1,     /* open the assistant's turn */
+    QSF_CHAT_CONTINUE = 2,     /* go on with the last message, the assistant's */
+    QSF_CHAT_ALLOW_SPECIAL = 4 /* contents that spell special tokens become them too */
+};
+
+/* Renders and tokenizes segment by segment (special tokens only in trusted ones, unless allowed); adds BOS where
+ * the vocabulary wants it and the text does not begin with it already. t NULL: the contents one after another, as
+ * plain text, separated by a newline. flags: QSF_CHAT_*. */
+int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, unsigned flags,
+                    QsfIds *out, QsfErr *err);
+
+/* What stands around a special token in qsf_chat_show: U+27E6 and U+27E7. */
+#define QSF_CHAT_MARK_OPEN  "\xE2\x9F\xA6"
+#define QSF_CHAT_MARK_CLOSE "\xE2\x9F\xA7"
+/* Appends a prompt for people to read: the text that the ids stand for, special tokens by their names between the
+ * marks (user-defined ones too, unless they are white space). *n_special (may be NULL) is how many were marked.
+ * QSF_E_RUNTIME without memory. */
+int qsf_chat_show(const QsfTokenizer *tok, const QsfIds *ids, QsfStrbuf *out, size_t *n_special, QsfErr *err);
 
 /* The token that the template writes behind an answer, whether or not the metadata names it as an end; -1 when it
  * writes none, cannot render a conversation, or is NULL. QSF_E_RUNTIME without memory. */
@@ -71,5 +88,20 @@ int qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok, int32_t
 /* Names of the files found in the template folders, sorted, NUL-separated, ended by an empty name;
  * free() it. */
 char *qsf_chat_template_list(void);
+/* The same for the named templates of a model, as "model:NAME", in the order of the file. */
+char *qsf_chat_template_variants(const QsfSource *src);
+
+/* The text of a template from a file. */
+typedef struct QsfChatFile {
+    char *text; /* (len), and a NUL */
+    size_t len;
+    char *name;      /* to show */
+    QsfJson *config; /* the tokenizer_config.json it came with, or NULL */
+} QsfChatFile;
+/* name: a file of the template folders (chatml, llama3, ...; with or without .jinja), the path of a file, or the
+ * path of a tokenizer_config.json or of the folder it is in; a named template of one is PATH:NAME. QSF_E_USAGE
+ * names what there is, QSF_E_MODEL when a file cannot be read. */
+int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err);
+void qsf_chat_file_free(QsfChatFile *f); /* a zeroed one is allowed */
 
 #endif

@@ -6,44 +6,84 @@
 
 #include "src/text/chat_impl.h"
 
-/* Does the template itself begin the text with BOS? */
-static bool begins_with_bos(const QsfTokenizer *tok, const QsfRendered *r) {
-    size_t len = 0;
+/* Does the text begin with BOS, and may it? */
+static bool begins_with_bos(const QsfTokenizer *tok, const char *text, size_t len, size_t trusted) {
+    size_t n = 0;
     int32_t bos = qsf_tokenizer_bos(tok);
-    const char *text = bos < 0 ? NULL : qsf_tokenizer_raw(tok, bos, &len);
-    return len > 0 && r->n_segs > 0 && r->segs[0].trusted && r->segs[0].len >= len &&
-           memcmp(r->text.data, text, len) == 0;
+    const char *name = bos < 0 ? NULL : qsf_tokenizer_raw(tok, bos, &n);
+    return n > 0 && trusted >= n && len >= n && memcmp(text, name, n) == 0;
 }
 
-int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, QsfIds *out, QsfErr *err) {
-    unsigned flags = QSF_TOK_SPECIAL | (begins_with_bos(tok, r) ? 0 : QSF_TOK_BOS);
+int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool allow, QsfIds *out, QsfErr *err) {
+    const char *text = qsf_strbuf_str(&r->text);
+    size_t first = allow ? r->text.len : r->n_segs > 0 && r->segs[0].trusted ? r->segs[0].len : 0;
+    unsigned flags = QSF_TOK_SPECIAL | (begins_with_bos(tok, text, r->text.len, first) ? 0 : QSF_TOK_BOS);
+    if (allow) return qsf_tokenizer_encode(tok, text, r->text.len, flags, out, err);
     uint8_t *trusted = malloc(r->text.len + 1);
     if (trusted == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
     for (size_t i = 0; i < r->n_segs; i++) memset(trusted + r->segs[i].off, r->segs[i].trusted, r->segs[i].len);
-    int rc = qsf_tokenizer_encode_marked(tok, qsf_strbuf_str(&r->text), r->text.len, trusted, flags, out, err);
+    int rc = qsf_tokenizer_encode_marked(tok, text, r->text.len, trusted, flags, out, err);
     free(trusted);
     return rc;
 }
 
 /* Without a template: the contents one after another. */
-static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, QsfIds *out, QsfErr *err) {
+static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, bool allow, QsfIds *out, QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     for (size_t i = 0; i < n; i++) {
         if (i > 0) qsf_strbuf_addc(&b, '\n');
         if (msgs[i].len > 0) qsf_strbuf_add(&b, msgs[i].content, msgs[i].len);
     }
-    int rc = qsf_strbuf_ok(&b) ? qsf_tokenizer_encode(tok, qsf_strbuf_str(&b), b.len, QSF_TOK_BOS, out, err)
-                               : qsf_err_set(err, QSF_E_RUNTIME, "out of memory: messages");
+    int rc = QSF_OK;
+    if (!qsf_strbuf_ok(&b)) {
+        rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: messages");
+    } else {
+        const char *text = qsf_strbuf_str(&b);
+        unsigned flags = allow ? QSF_TOK_SPECIAL : 0;
+        if (!begins_with_bos(tok, text, b.len, allow ? b.len : 0)) flags |= QSF_TOK_BOS;
+        rc = qsf_tokenizer_encode(tok, text, b.len, flags, out, err);
+    }
     qsf_strbuf_free(&b);
     return rc;
 }
 
-int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
-                    bool add_generation_prompt, bool continue_last, QsfIds *out, QsfErr *err) {
+int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, unsigned flags,
+                    QsfIds *out, QsfErr *err) {
     QsfRendered r = { 0 };
-    if (t == NULL) return encode_plain(tok, msgs, n, out, err);
-    int rc = qsf_chat_render(t, msgs, n, add_generation_prompt, continue_last, &r, err);
-    if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, out, err);
+    bool allow = flags & QSF_CHAT_ALLOW_SPECIAL;
+    if (t == NULL) return encode_plain(tok, msgs, n, allow, out, err);
+    int rc = qsf_chat_render(t, msgs, n, flags & QSF_CHAT_GENERATE, flags & QSF_CHAT_CONTINUE, &r, err);
+    if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, allow, out, err);
     qsf_rendered_free(&r);
     return rc;
+}
+
+/* --- for people --- */
+
+static bool blank(const char *s, size_t len) {
+    while (len > 0 && strchr(" \t\r\n", s[len - 1]) != NULL && s[len - 1] != '\0') len--;
+    return len == 0;
+}
+
+/* Runs of spaces are user-defined tokens of some vocabularies: those are text to whoever reads. */
+static bool is_marked(const QsfTokenizer *tok, int32_t id, const char *text, size_t len) {
+    QsfTokenType type = qsf_tokenizer_type(tok, id);
+    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_UNKNOWN || (type == QSF_TOKEN_USER && !blank(text, len));
+}
+
+int qsf_chat_show(const QsfTokenizer *tok, const QsfIds *ids, QsfStrbuf *out, size_t *n_special, QsfErr *err) {
+    char *piece = malloc(QSF_PIECE_MAX);
+    size_t count = 0;
+    for (size_t i = 0; i < ids->n && piece != NULL; i++) {
+        size_t len = qsf_tokenizer_piece(tok, ids->data[i], true, piece, QSF_PIECE_MAX);
+        bool mark = is_marked(tok, ids->data[i], piece, len);
+        if (mark) qsf_strbuf_adds(out, QSF_CHAT_MARK_OPEN);
+        qsf_strbuf_add(out, piece, len);
+        if (mark) qsf_strbuf_adds(out, QSF_CHAT_MARK_CLOSE);
+        count += mark;
+    }
+    if (n_special != NULL) *n_special = count;
+    bool ok = piece != NULL && qsf_strbuf_ok(out);
+    free(piece);
+    return ok ? QSF_OK : qsf_err_set(err, QSF_E_RUNTIME, "out of memory: the prompt as text");
 }

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/file.h"
@@ -11,8 +12,11 @@
 #include "src/text/chat_impl.h"
 
 #define ENDING    ".jinja"
-#define MAX_BYTES (1u << 20)
+#define MAX_BYTES ((size_t)1 << 20)
 #define MAX_NAMES 1000
+
+/* Names that stand for another file. */
+static const char *const aliases[][2] = { { "mistral", "mistral-v1" } };
 
 /* The folders that exist, in the order of search; free() each. */
 static void folders(char *out[2]) {
@@ -99,23 +103,47 @@ static char *find(const char *name) {
         free(dirs[i]);
     }
     if (path == NULL && access(name, F_OK) == 0) path = strdup(name);
+    for (size_t i = 0; path == NULL && i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(aliases[i][0], name) == 0) path = find(aliases[i][1]);
     return path;
 }
 
-/* The last part of path without its ending. */
-static char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/'), *last = slash == NULL ? path : slash + 1;
-    size_t len = stem(last);
-    return strndup(last, len > 0 ? len : strlen(last));
+/* The same for FILE:NAME too; *variant is then NAME, else NULL. */
+static char *locate(const char *name, const char **variant) {
+    char *path = find(name);
+    const char *colon = strrchr(name, ':');
+    *variant = NULL;
+    if (path != NULL || colon == NULL || colon == name || colon[1] == '\0') return path;
+    char *before = strndup(name, (size_t)(colon - name));
+    path = before == NULL ? NULL : find(before);
+    free(before);
+    *variant = colon + 1;
+    return path;
 }
 
-static int read_path(const char *path, char **text, size_t *len, QsfErr *err) {
+/* The last part of path without its ending, and behind it the variant. */
+static char *base_name(const char *path, const char *variant) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') end--;
+    size_t from = end;
+    while (from > 0 && path[from - 1] != '/') from--;
+    char *last = strndup(path + from, end - from);
+    if (last == NULL) return NULL;
+    size_t len = stem(last);
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_strbuf_addf(&b, "%.*s%s%s", (int)(len > 0 ? len : strlen(last)), last, variant != NULL ? ":" : "",
+                    variant != NULL ? variant : "");
+    free(last);
+    return qsf_strbuf_take(&b, NULL);
+}
+
+int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, QsfErr *err) {
     QsfFile f;
+    *text = NULL;
     int rc = qsf_file_open(&f, path, err);
     if (rc != QSF_OK) return rc;
-    *text = NULL;
-    if (f.size > MAX_BYTES)
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: more than %u bytes are no chat template", path, MAX_BYTES);
+    if (f.size > max)
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: more than %zu bytes are no chat template", path, max);
     else if ((*text = malloc(f.size + 1)) == NULL)
         rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", path);
     else
@@ -125,18 +153,41 @@ static int read_path(const char *path, char **text, size_t *len, QsfErr *err) {
         (*text)[f.size] = '\0';
     } else {
         free(*text);
+        *text = NULL;
     }
     qsf_file_close(&f);
     return rc;
 }
 
-int qsf_chat_file_read(const char *name, char **text, size_t *len, char **base, QsfErr *err) {
-    char *path = find(name);
+/* A folder or a .json file is a model's configuration. */
+static bool is_config(const char *path) {
+    struct stat st;
+    size_t len = strlen(path), end = strlen(".json");
+    return (len > end && strcmp(path + len - end, ".json") == 0) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+void qsf_chat_file_free(QsfChatFile *f) {
+    free(f->text);
+    free(f->name);
+    qsf_json_free(f->config);
+    *f = (QsfChatFile){ 0 };
+}
+
+int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err) {
+    const char *variant;
+    int rc;
+    *out = (QsfChatFile){ 0 };
+    char *path = locate(name, &variant);
     if (path == NULL) return unknown_name(name, err);
-    int rc = read_path(path, text, len, err);
-    *base = rc == QSF_OK ? base_name(path) : NULL;
+    if (is_config(path))
+        rc = qsf_chat_config_read(path, variant, out, err);
+    else if (variant != NULL)
+        rc = qsf_err_set(err, QSF_E_USAGE, "%s: holds one template, none is named \"%s\"", path, variant);
+    else
+        rc = qsf_chat_read_path(path, MAX_BYTES, &out->text, &out->len, err);
+    if (rc == QSF_OK && (out->name = base_name(path, variant)) == NULL)
+        rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", name);
     free(path);
-    if (rc != QSF_OK || *base != NULL) return rc;
-    free(*text);
-    return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", name);
+    if (rc != QSF_OK) qsf_chat_file_free(out);
+    return rc;
 }

@@ -3,31 +3,60 @@
 #ifndef QSF_TEXT_CHAT_IMPL_H
 #define QSF_TEXT_CHAT_IMPL_H
 
+#include "src/base/json.h"
 #include "src/text/chat.h"
 #include "src/text/jinja.h"
 
+#define QSF_CHAT_VARS 32  /* special token variables of a template */
+#define QSF_CHAT_MORE 256 /* additional_special_tokens */
+
+/* A special token that the template may name: bos_token, ... */
+typedef struct QsfChatVar {
+    char *name, *text;
+} QsfChatVar;
+
 struct QsfChatTemplate {
     QsfJinja *jinja;
-    char *name; /* "model" or a file name without its ending */
+    char *name; /* "model", "model:NAME" or a file name without its ending */
     char *source;
     size_t source_len;
-    char *bos, *eos; /* texts of the tokens, "" when the vocabulary has none */
+    QsfChatVar vars[QSF_CHAT_VARS]; /* (n_vars) */
+    size_t n_vars;
+    char *more[QSF_CHAT_MORE]; /* (n_more) */
+    size_t n_more;
 };
 
 /* --- chat_files.c: the template folders --- */
-/* Text of the template `name` of the folders, or of the file at that path; malloc'ed. *base is the name to
- * show, malloc'ed. QSF_E_USAGE names what there is, QSF_E_MODEL when a file cannot be read. */
-int qsf_chat_file_read(const char *name, char **text, size_t *len, char **base, QsfErr *err);
+/* All of the file at path and a NUL, malloc'ed. QSF_E_MODEL, also when it has more than max bytes. */
+int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, QsfErr *err);
+
+/* --- chat_config.c: templates as Hugging Face keeps them --- */
+/* Reads tokenizer_config.json, chat_template.json, or the folder that holds them (or chat_template.jinja).
+ * variant NULL: the default one. out->name is left alone. QSF_E_MODEL, QSF_E_USAGE (no such variant). */
+int qsf_chat_config_read(const char *path, const char *variant, QsfChatFile *out, QsfErr *err);
+
+/* --- chat_vars.c: the special tokens that a template sees --- */
+/* From the vocabulary and its metadata, and over them from a tokenizer_config.json (config, may be NULL). */
+int qsf_chat_vars_init(QsfChatTemplate *t, const QsfSource *src, const QsfTokenizer *tok, const QsfJson *config,
+                       QsfErr *err);
+void qsf_chat_vars_free(QsfChatTemplate *t);
+void qsf_chat_vars_bind(const QsfChatTemplate *t, QsfJinjaVars *v);
+
+/* --- chat_family.c: files in the place of templates that cannot be used --- */
+/* The file that belongs to a template with this text, or to the vocabulary alone (text NULL), or NULL. */
+const char *qsf_chat_family(const QsfSource *src, const QsfTokenizer *tok, const char *text, size_t len);
+/* Why a model's own template is known not to be the one it was trained with (*file is), or NULL. */
+const char *qsf_chat_placeholder(const char *text, size_t len, const char **file);
 
 /* --- chat_render.c --- */
-/* Renders one message of a user to see whether the template runs. *raised: it refused by raise_exception. */
+/* Renders short conversations to see whether the template runs. *raised: it refused one by raise_exception. */
 int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err);
 
 /* Appends text to a rendering, as a segment or to the last one. QSF_E_RUNTIME without memory. */
 int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted, QsfErr *err);
 
 /* --- chat_encode.c --- */
-/* The second half of qsf_chat_encode. */
-int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, QsfIds *out, QsfErr *err);
+/* The second half of qsf_chat_encode; allow: QSF_CHAT_ALLOW_SPECIAL. */
+int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool allow, QsfIds *out, QsfErr *err);
 
 #endif

@@ -105,8 +105,7 @@ static void set_variables(const QsfChatTemplate *t, QsfJinjaVars *v, const QsfMs
     qsf_jinja_set(v, "tools", qsf_j_none());
     qsf_jinja_set(v, "documents", qsf_j_none());
     qsf_jinja_set(v, "add_generation_prompt", qsf_j_bool(generation));
-    qsf_jinja_set(v, "bos_token", text_value(m, t->bos));
-    qsf_jinja_set(v, "eos_token", text_value(m, t->eos));
+    qsf_chat_vars_bind(t, v);
 }
 
 /* --- one rendering --- */
@@ -126,10 +125,17 @@ typedef struct Outcome {
     bool memory;  /* memory ran out: that is not the template's fault, and no other rendering may stand in for it */
 } Outcome;
 
+static size_t content_bytes(const Request *q) {
+    size_t n = 0;
+    for (size_t i = 0; i < q->n; i++) n += q->msgs[i].len;
+    return n;
+}
+
 static int render_once(const Request *q, QsfRendered *out, Outcome *oc, QsfErr *err) {
     QsfJinjaOut o = { 0 };
     QsfErr e = { 0 };
-    QsfJinjaVars *v = qsf_jinja_vars_new(NULL);
+    QsfJinjaLimits limits = qsf_jinja_limits_for(content_bytes(q));
+    QsfJinjaVars *v = qsf_jinja_vars_new(&limits);
     *oc = (Outcome){ .memory = v == NULL };
     if (v == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
     set_variables(q->t, v, q->msgs, q->n, q->generation, q->open_end);
@@ -170,14 +176,21 @@ static int render_request(const Request *q, QsfRendered *out, bool *memory, QsfE
                        rc == QSF_OK ? "the chat template leaves out the message to continue" : e.msg);
 }
 
+/* One message, and an exchange with another one behind it: templates treat earlier answers apart. */
 int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err) {
-    static const QsfMsg hello = { .role = "user", .content = "Hello", .len = 5 };
-    Request q = { t, &hello, 1, true, false };
-    QsfRendered r = { 0 };
-    Outcome oc;
-    int rc = render_once(&q, &r, &oc, err);
-    *raised = oc.raised;
-    qsf_rendered_free(&r);
+    static const QsfMsg hello[] = { { .role = "user", .content = "Hello", .len = 5 },
+                                    { .role = "assistant", .content = "Hi", .len = 2 },
+                                    { .role = "user", .content = "Bye", .len = 3 } };
+    int rc = QSF_OK;
+    *raised = false;
+    for (size_t n = 1; n <= 3 && rc == QSF_OK && !*raised; n += 2) {
+        Request q = { t, hello, n, true, false };
+        QsfRendered r = { 0 };
+        Outcome oc;
+        rc = render_once(&q, &r, &oc, err);
+        *raised = oc.raised;
+        qsf_rendered_free(&r);
+    }
     return rc;
 }
 

@@ -22,6 +22,9 @@ typedef struct QsfJinjaLimits {
 } QsfJinjaLimits;
 /* 10^6 steps, 16 MiB, 4 MiB, 200 levels. The nesting of the source itself is always limited to 64. */
 extern const QsfJinjaLimits qsf_jinja_limits;
+/* The same, and more for a rendering whose variables hold that many bytes of text: they are no loop of the
+ * template's, and a few passes over them and copies of them are what templates do. */
+QsfJinjaLimits qsf_jinja_limits_for(size_t data_bytes);
 
 typedef struct QsfJinja QsfJinja;
 
@@ -34,7 +37,7 @@ void qsf_jinja_free(QsfJinja *t); /* NULL allowed */
 
 /* --- the variables of one rendering; one thread --- */
 typedef struct QsfJinjaVars QsfJinjaVars;
-/* NULL without memory. limits as for the rendering that will follow. */
+/* NULL without memory. limits: of the rendering that will follow; NULL = qsf_jinja_limits. */
 QsfJinjaVars *qsf_jinja_vars_new(const QsfJinjaLimits *limits);
 void qsf_jinja_vars_free(QsfJinjaVars *v); /* NULL allowed */
 /* Where the values below are made; they live as long as v. */

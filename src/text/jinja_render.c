@@ -13,8 +13,19 @@ const QsfJinjaLimits qsf_jinja_limits = {
     .steps = 1000000, .memory = 16u << 20, .output = 4u << 20, .depth = 200
 };
 
+QsfJinjaLimits qsf_jinja_limits_for(size_t data_bytes) {
+    QsfJinjaLimits l = qsf_jinja_limits;
+    /* lengths of texts are 32 bits */
+    size_t data = data_bytes < ((size_t)1 << 29) ? data_bytes : (size_t)1 << 29;
+    l.steps += data / 4; /* 16 passes */
+    l.memory += 4 * data;
+    l.output += 2 * data;
+    return l;
+}
+
 struct QsfJinjaVars {
     QsfJMem mem;
+    QsfJinjaLimits limits;
     QsfJVal names; /* dictionary of the variables */
     bool has_now;
     struct tm now;
@@ -23,7 +34,8 @@ struct QsfJinjaVars {
 QsfJinjaVars *qsf_jinja_vars_new(const QsfJinjaLimits *limits) {
     QsfJinjaVars *v = calloc(1, sizeof *v);
     if (v == NULL) return NULL;
-    qsf_j_mem_init(&v->mem, limits == NULL ? qsf_jinja_limits.memory : limits->memory);
+    v->limits = limits == NULL ? qsf_jinja_limits : *limits;
+    qsf_j_mem_init(&v->mem, v->limits.memory);
     v->names = qsf_j_dict(&v->mem, QSF_J_DICT, 16);
     return v;
 }
@@ -156,8 +168,7 @@ static bool bind_variables(QsfJCtx *c, const QsfJinjaVars *v) {
 
 int qsf_jinja_render(const QsfJinja *t, QsfJinjaVars *v, QsfJinjaOut *out, QsfErr *err) {
     QsfErr local = { 0 };
-    QsfJCtx c = { .t = t, .mem = &v->mem, .out = out, .err = &local, .limits = t->limits, .line = 1 };
-    c.limits.memory = v->mem.limit;
+    QsfJCtx c = { .t = t, .mem = &v->mem, .out = out, .err = &local, .limits = v->limits, .line = 1 };
     time_t clock = time(NULL);
     if (v->has_now)
         c.now = v->now;

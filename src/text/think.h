@@ -63,10 +63,10 @@ typedef struct QsfThinkPrompt {
     char opened[64]; /* the prompt's own opening tag with what stands behind it: the reasoning's first text; or "" */
 } QsfThinkPrompt;
 
-/* As qsf_chat_encode. With continue_last and a last message that has reasoning, the prompt goes on behind exactly
+/* As qsf_chat_encode. With QSF_CHAT_CONTINUE and a last message that has reasoning, the prompt goes on behind exactly
  * that text: inside the block when there is no answer yet. */
 int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs,
-                     size_t n, bool continue_last, QsfIds *out, QsfThinkPrompt *where, QsfErr *err);
+                     size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where, QsfErr *err);
 
 /* Name under which a template with this text reads the reasoning of earlier answers, or NULL: it does not. */
 const char *qsf_think_field(const char *source, size_t len);

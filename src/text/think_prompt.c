@@ -59,13 +59,13 @@ static QsfThinkState state_behind(const QsfThink *think, const QsfMsg *m) {
     return closing(think, m) < m->reasoning_len ? QSF_THINK_AFTER : QSF_THINK_INSIDE;
 }
 
-int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
-                     const QsfMsg *msgs, size_t n, bool continue_last, QsfIds *out, QsfThinkPrompt *where,
-                     QsfErr *err) {
+int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs,
+                     size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where, QsfErr *err) {
+    bool continue_last = flags & QSF_CHAT_CONTINUE;
     bool behind = continue_last && n > 0 && msgs[n - 1].reasoning_len > 0;
     *where = (QsfThinkPrompt){ .state = continue_last ? QSF_THINK_ANSWER : QSF_THINK_START };
     if (t == NULL || think->tags == NULL || (continue_last && !behind))
-        return qsf_chat_encode(t, tok, msgs, n, !continue_last, continue_last, out, err);
+        return qsf_chat_encode(t, tok, msgs, n, flags, out, err);
     QsfRendered r = { 0 };
     int rc = qsf_chat_render(t, msgs, behind ? n - 1 : n, true, false, &r, err);
     size_t at = rc == QSF_OK && r.n_segs > 0 ? opened_at(think, &r) : r.text.len;
@@ -77,7 +77,7 @@ int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfT
         where->state = QSF_THINK_INSIDE;
         snprintf(where->opened, sizeof where->opened, "%.*s", (int)(r.text.len - at), r.text.data + at);
     }
-    if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, out, err);
+    if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, flags & QSF_CHAT_ALLOW_SPECIAL, out, err);
     qsf_rendered_free(&r);
     return rc;
 }

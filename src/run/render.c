@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --render: a template with the variables of each line of stdin, one line out per line in (design §12). */
+#include <string.h>
+#include <time.h>
+
+#include "src/run/run.h"
+#include "src/text/chat.h"
+#include "src/text/jinja.h"
+
+#define OUT_FLUSH 65536
+
+typedef struct Renderer {
+    QsfJinja *jinja;  /* NULL: broken says why */
+    QsfErr broken;
+    struct tm now;
+    bool has_now;
+} Renderer;
+
+/* YYYY-MM-DDTHH:MM:SS, a date that exists. */
+static bool parse_now(const char *text, struct tm *now) {
+    struct tm t = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
+    if (!end || *end || strlen(text) != strlen("2026-01-31T12:00:00")) return false;
+    struct tm same = t;
+    timegm(&same); /* puts the 31st of February right, and finds the day of the week */
+    if (same.tm_mday != t.tm_mday || same.tm_sec != t.tm_sec) return false;
+    *now = same;
+    return true;
+}
+
+static void put_error(QsfStrbuf *out, const char *text, size_t len) {
+    qsf_strbuf_adds(out, "{\"error\": ");
+    qsf_json_put_string(out, text, len);
+    qsf_strbuf_adds(out, "}\n");
+}
+
+static int render(const Renderer *r, const QsfJson *vars, size_t bytes, QsfJinjaOut *o, QsfErr *err) {
+    QsfJinjaLimits limits = qsf_jinja_limits_for(bytes);
+    QsfJinjaVars *v = qsf_jinja_vars_new(&limits);
+    const char *key;
+    const QsfJson *value;
+    if (v == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+    for (const void *it = NULL; (it = qsf_json_next(vars, it, &key, &value)) != NULL;)
+        qsf_jinja_set(v, key, qsf_jinja_from_json(qsf_jinja_vars_mem(v), value));
+    if (r->has_now) qsf_jinja_set_now(v, &r->now);
+    int rc = qsf_jinja_render(r->jinja, v, o, err);
+    qsf_jinja_vars_free(v);
+    return rc;
+}
+
+/* Whatever is wrong with a line is its answer: line N of the output belongs to line N of the input. */
+static void render_line(const Renderer *r, const char *line, size_t len, QsfStrbuf *out) {
+    QsfErr err = r->broken;
+    QsfJinjaOut o = {0};
+    QsfJson *vars = err.code ? NULL : qsf_json_parse(line, len, &err);
+    if (vars && qsf_json_type(vars) != QSF_JSON_OBJECT) qsf_err_set(&err, QSF_E_RUNTIME, "not a JSON object");
+    if (!err.code && !render(r, vars, len, &o, &err)) {
+        qsf_json_put_string(out, qsf_strbuf_str(&o.text), o.text.len);
+        qsf_strbuf_addc(out, '\n');
+    } else if (o.raised) {
+        put_error(out, qsf_strbuf_str(&o.text), o.text.len);
+    } else {
+        put_error(out, err.msg, strlen(err.msg));
+    }
+    qsf_json_free(vars);
+    qsf_jinja_out_free(&o);
+}
+
+static int flush(QsfStrbuf *out, size_t limit) {
+    if (!qsf_strbuf_ok(out)) {
+        qsf_cli_error(&run_cli, "--render: out of memory");
+        return QSF_EXIT_RUNTIME;
+    }
+    if (out->len < limit) return QSF_EXIT_OK;
+    int rc = run_write_raw(qsf_strbuf_str(out), out->len);
+    qsf_strbuf_clear(out);
+    return rc;
+}
+
+static int each_line(const Renderer *r, const QsfStrbuf *in) {
+    QsfStrbuf out = QSF_STRBUF_INIT;
+    const char *s = qsf_strbuf_str(in), *end = s + in->len;
+    int rc = QSF_EXIT_OK;
+    while (!rc && s < end && !atomic_load(&run_cancel)) {
+        const char *nl = memchr(s, '\n', (size_t)(end - s));
+        size_t len = nl ? (size_t)(nl - s) : (size_t)(end - s);
+        render_line(r, s, len, &out);
+        rc = flush(&out, OUT_FLUSH);
+        s += len + (nl != NULL);
+    }
+    if (!rc) rc = flush(&out, 1);
+    qsf_strbuf_free(&out);
+    int sig = atomic_load(&run_cancel);
+    return !rc && sig ? 128 + sig : rc;
+}
+
+int run_render(const RunOptions *o) {
+    Renderer r = {.has_now = o->now != NULL};
+    QsfChatFile file;
+    QsfErr err = {0};
+    QsfStrbuf in = QSF_STRBUF_INIT;
+    if (o->now && !parse_now(o->now, &r.now)) {
+        qsf_cli_error(&run_cli, "--now: \"%.40s\" is no time like 2026-01-31T12:00:00", o->now);
+        return QSF_EXIT_USAGE;
+    }
+    if (qsf_chat_file_read(o->render, &file, &err)) {
+        qsf_err_prefix(&err, "--render");
+        return run_fail(&err);
+    }
+    if (qsf_jinja_compile(&r.jinja, file.text, file.len, NULL, &r.broken)) qsf_err_prefix(&r.broken, "%s", o->render);
+    int rc = run_read_stdin(&in);
+    if (!rc) rc = each_line(&r, &in);
+    qsf_strbuf_free(&in);
+    qsf_jinja_free(r.jinja);
+    qsf_chat_file_free(&file);
+    return rc;
+}

@@ -89,6 +89,10 @@ QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap);
  * cancellation point (between layers, between reads). NULL allowed. */
 void qsf_worker_stop(QSFWorker *w);
 
+/* Metadata to replace in every model that is loaded from now on: "KEY=TYPE:VALUE" (str, int, float, bool) or
+ * "KEY=null" (as if absent), NULL-terminated; borrowed until the worker stops. A malformed one fails the load. */
+void qsf_worker_override(QSFWorker *w, const char *const *specs);
+
 /* Becomes readable when events are waiting; owned by the worker; drained by qsf_worker_next. */
 int qsf_worker_fd(const QSFWorker *w);
 
@@ -228,6 +232,12 @@ uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 /* Model facts for /show: newline-terminated text, malloc'ed; what is "model", "template",
  * "plan" or "memory" (the ledger's categories and regions, now). NULL when no model is loaded or without memory. */
 char *qsf_worker_describe(QSFWorker *w, const char *what);
+/* The prompt that a request would be answered from, as people read it: each special token stands between U+27E6 and
+ * U+27E7; the last line says how many tokens it has. malloc'ed; NULL with a sentence in err (no model, the template
+ * refuses, too long to be shown now). Also while an answer is being written. */
+char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap);
+/* Names of the loaded model's own named templates, as qsf_template_names: values of the setting template. */
+char *qsf_worker_templates(QSFWorker *w);
 /* The model that is shipped with the programs, as a MODEL argument. */
 #define QSF_GUIDE "guide"
 /* The file that a MODEL argument means, malloc'ed: for QSF_GUIDE models/guide.gguf of the installed data (where it is, or

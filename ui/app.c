@@ -146,10 +146,9 @@ static QSFMessage message_of(const UiItem *it) {
     return m;
 }
 
-/* The system prompt and every message the model sees. Text stays owned by the transcript. */
-static QSFMessage *collect(const UiApp *a, size_t *n) {
+QSFMessage *ui_app_messages(const UiApp *a, size_t *n) {
     size_t count = ui_transcript_count(&a->chat, NULL);
-    QSFMessage *m = calloc(count + 1, sizeof *m);
+    QSFMessage *m = calloc(count + 2, sizeof *m);
     *n = 0;
     if (m && a->system.len > 0) m[(*n)++] = (QSFMessage){ .role = "system", .content = ui_buf_str(&a->system), .len = a->system.len };
     for (size_t i = 0; m && i < a->chat.n; i++) {
@@ -161,7 +160,7 @@ static QSFMessage *collect(const UiApp *a, size_t *n) {
 
 static bool submit(UiApp *a, bool go_on) {
     size_t n = 0;
-    QSFMessage *messages = collect(a, &n);
+    QSFMessage *messages = ui_app_messages(a, &n);
     if (!messages) {
         ui_app_say(a, UI_ERROR, "out of memory: nothing was sent");
         return false;

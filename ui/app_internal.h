@@ -5,6 +5,9 @@
 
 #include "ui/app.h"
 
+/* The system prompt and every message the model sees, with room for one more; free() it. Text stays owned by the
+ * transcript. NULL without memory. */
+QSFMessage *ui_app_messages(const UiApp *a, size_t *n);
 /* Sends the queued message when nothing runs. */
 void ui_app_send_queued(UiApp *a);
 /* Starts the load that is wanted when nothing runs. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/format.h"
 #include "ui/help.h"
@@ -50,16 +51,37 @@ static bool show_license(UiApp *a) {
     return true;
 }
 
+/* The exact prompt of what was said so far, or of that and text as the next message. */
+static bool show_prompt(UiApp *a, const char *text) {
+    char err[400] = "";
+    size_t n = 0;
+    QSFMessage *m = ui_app_messages(a, &n);
+    if (m && *text) m[n++] = (QSFMessage){ .role = "user", .content = text, .len = strlen(text) };
+    bool answered = n > 0 && strcmp(m[n - 1].role, "assistant") == 0;
+    QSFRequest r = { .messages = m, .n_messages = n, .continue_last = answered };
+    char *prompt = m && n > 0 ? a->engine.prompt(a->engine.self, &r, err, sizeof err) : NULL;
+    if (prompt)
+        ui_app_print(a, UI_OUTPUT, prompt);
+    else
+        ui_app_say(a, UI_ERROR, "/show prompt: %s",
+                   !m ? "out of memory" : n == 0 ? "nothing was said yet; /show prompt TEXT shows it for a message" : err);
+    bool ok = prompt != NULL;
+    free(prompt);
+    free(m);
+    return ok;
+}
+
 bool ui_cmd_show(UiApp *a, const char *name, const char *args) {
     if (!*args || strcmp(args, "settings") == 0 || strcmp(args, "parameters") == 0)
         return ui_cmd_set(a, "set", "");
     if (strcmp(args, "model") == 0 || strcmp(args, "info") == 0) return show_described(a, "model");
     if (strcmp(args, "template") == 0 || strcmp(args, "plan") == 0 || strcmp(args, "memory") == 0)
         return show_described(a, args);
+    if (strncmp(args, "prompt", 6) == 0 && strchr(" \t", args[6])) return show_prompt(a, args + 6 + strspn(args + 6, " \t"));
     if (strcmp(args, "system") == 0) return ui_cmd_system(a, "system", "");
     if (strcmp(args, "license") == 0 || strcmp(args, "licence") == 0) return show_license(a);
     ui_app_say(a, UI_ERROR,
-               "/%s takes settings, model, system, template, license, plan or memory, not '%.40s'", name,
+               "/%s takes settings, model, system, template, prompt, license, plan or memory, not '%.40s'", name,
                args);
     return false;
 }

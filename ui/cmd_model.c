@@ -31,16 +31,23 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+static void put_names(UiBuf *b, const char *names) {
+    for (const char *p = names; p && *p; p += strlen(p) + 1) ui_buf_printf(b, " %s", p);
+}
+
 static void list_templates(UiApp *a) {
     UiBuf b = { 0 };
-    char *names = qsf_template_names();
+    char *names = qsf_template_names(), *own = a->engine.templates(a->engine.self);
     ui_buf_printf(&b,
                   "template: %s\navailable:", a->stats.template_name[0] ? a->stats.template_name : "none");
-    for (const char *p = names; p && *p; p += strlen(p) + 1) ui_buf_printf(&b, " %s", p);
+    put_names(&b, names);
+    if (own && *own) ui_buf_puts(&b, "\nof the model:");
+    put_names(&b, own);
     ui_buf_puts(&b, "\nmodel = the model's own, off = plain continuation, or a FILE");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
     free(names);
+    free(own);
 }
 
 bool ui_cmd_template(UiApp *a, const char *name, const char *args) {

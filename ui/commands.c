@@ -15,7 +15,7 @@ static const UiCommand table[] = {
     { "new", "", "[NAME]", "begin another session", UI_ARG_NONE, ui_cmd_new },
     { "set", "", "[NAME [VALUE]]", "show or change settings; sampling acts on the next token", UI_ARG_SETTING,
       ui_cmd_set },
-    { "show", "info", "[settings|model|system|template|license|plan|memory]", "show what is in force",
+    { "show", "info", "[settings|model|system|template|prompt [TEXT]|license|plan|memory]", "show what is in force",
       UI_ARG_SHOW, ui_cmd_show },
     { "system", "", "[TEXT|off]", "show, set or remove the system prompt", UI_ARG_NONE, ui_cmd_system },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",

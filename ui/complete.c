@@ -78,8 +78,8 @@ static void sessions(UiCompletion *c, const char *word, size_t len) {
 }
 
 static void shows(UiCompletion *c, const char *word, size_t len) {
-    static const char *const names[] = { "settings", "model", "system", "template",
-                                         "license",  "plan",  "memory" };
+    static const char *const names[] = { "settings", "model",   "system", "template",
+                                         "prompt",   "license", "plan",   "memory" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (begins(names[i], word, len)) add(c, names[i], "", "");
     }

@@ -26,6 +26,12 @@ static uint32_t worker_layers(void *self, QSFLayerStats *out, uint32_t max) {
 
 static char *worker_describe(void *self, const char *what) { return qsf_worker_describe(self, what); }
 
+static char *worker_prompt(void *self, const QSFRequest *r, char *err, size_t cap) {
+    return qsf_worker_prompt(self, r, err, cap);
+}
+
+static char *worker_templates(void *self) { return qsf_worker_templates(self); }
+
 static int worker_fd(void *self) { return qsf_worker_fd(self); }
 
 UiEngine ui_engine_worker(QSFWorker *w) {
@@ -41,6 +47,8 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .stats = worker_stats,
         .layers = worker_layers,
         .describe = worker_describe,
+        .prompt = worker_prompt,
+        .templates = worker_templates,
         .fd = worker_fd,
     };
 }

@@ -19,6 +19,8 @@ typedef struct UiEngine {
     void (*stats)(void *self, QSFStats *out);
     uint32_t (*layers)(void *self, QSFLayerStats *out, uint32_t max);
     char *(*describe)(void *self, const char *what);
+    char *(*prompt)(void *self, const QSFRequest *r, char *err, size_t cap);
+    char *(*templates)(void *self);
     int (*fd)(void *self);
 } UiEngine;
 

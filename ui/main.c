@@ -123,6 +123,7 @@ int main(int argc, char **argv) {
         ui_options_free(&options);
         return QSF_EXIT_RUNTIME;
     }
+    qsf_worker_override(worker, options.overrides);
     ui_app_init(&app, ui_engine_worker(worker), &options.settings);
     status = chat(&app, &options, unicode);
     qsf_worker_stop(worker);

@@ -21,7 +21,8 @@ enum {
     OPT_STOP,
     OPT_COLOR,
     OPT_NO_COLOR,
-    OPT_VERBOSE
+    OPT_VERBOSE,
+    OPT_OVERRIDE_KV
 };
 
 static const QSFCliOption options[] = {
@@ -36,6 +37,8 @@ static const QSFCliOption options[] = {
     { "color", "", 0, "WHEN", "auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
     { "verbose", "", 'v', NULL, "say what the engine chose after a model is loaded", OPT_VERBOSE },
+    { "override-kv", "", 0, "KEY=TYPE:VALUE",
+      "replace a metadata value of models (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
 };
 
 static const QSFCli cli = {
@@ -117,6 +120,13 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
         ui_buf_clear(&o->system);
         ui_buf_puts(&o->system, value);
         o->has_system = true;
+        break;
+    case OPT_OVERRIDE_KV:
+        if (o->n_overrides == UI_OVERRIDES) {
+            (void)snprintf(err, cap, "--override-kv: given more than %d times", UI_OVERRIDES);
+            return 2;
+        }
+        o->overrides[o->n_overrides++] = value;
         break;
     case OPT_SESSION:
         if (!qsf_chatlog_name_ok(value)) {

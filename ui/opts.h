@@ -6,6 +6,8 @@
 #include "qsf_cli.h"
 #include "ui/stops.h"
 
+#define UI_OVERRIDES 64
+
 typedef enum UiColor { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER } UiColor;
 
 typedef struct UiOptions {
@@ -17,6 +19,8 @@ typedef struct UiOptions {
     bool has_system;
     bool resume; /* --continue */
     bool no_save, plain, verbose;
+    const char *overrides[UI_OVERRIDES + 1]; /* (n_overrides), then NULL */
+    size_t n_overrides;
     UiColor color;
 } UiOptions;
 

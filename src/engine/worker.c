@@ -110,6 +110,7 @@ static void worker_free(QSFWorker *w) {
     qsf_events_free(&w->events);
     qsf_board_free(&w->board);
     pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->text_lock);
     pthread_mutex_destroy(&w->lock);
     free(w);
 }
@@ -127,6 +128,7 @@ QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
         qsf_settings_default(&w->settings);
     w->params = w->settings.params;
     pthread_mutex_init(&w->lock, NULL);
+    pthread_mutex_init(&w->text_lock, NULL);
     pthread_cond_init(&w->wake, NULL);
     qsf_board_init(&w->board, &w->settings);
     int rc = qsf_events_init(&w->events, &w->cancel, &e);
@@ -150,6 +152,8 @@ void qsf_worker_stop(QSFWorker *w) {
     pthread_join(w->thread, NULL);
     worker_free(w);
 }
+
+void qsf_worker_override(QSFWorker *w, const char *const *specs) { w->overrides = specs; }
 
 int qsf_worker_fd(const QSFWorker *w) { return w->events.fd[0]; }
 

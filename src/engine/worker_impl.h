@@ -45,11 +45,16 @@ struct QSFWorker {
     QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */
     char *text_model, *text_plan, *text_template; /* answers of qsf_worker_describe, or NULL */
     uint64_t last_id;                             /* owner */
+    const char *const *overrides;                 /* set by the owner while no load waits or runs */
 
     atomic_int cancel;
     atomic_bool busy;
     QsfEvents events;
     QsfBoard board;
+
+    /* Held while rt.tok and rt.tmpl are used by the owner, or replaced; they are there when text_ready. */
+    pthread_mutex_t text_lock;
+    bool text_ready;
 
     /* Engine thread only. */
     bool loaded;
@@ -81,6 +86,8 @@ void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s);
 void qsf_worker_describe_plan(QSFWorker *w);
 /* Replaces one of the texts; text is taken over. */
 void qsf_worker_set_text(QSFWorker *w, char **slot, char *text);
+/* From here on the owner may use tokenizer and template; or may not any more, and does not. */
+void qsf_worker_lend_text(QSFWorker *w, bool ready);
 
 /* Events of the running request; an end makes the worker free for the next. */
 void qsf_worker_say(QSFWorker *w, QSFEventType type, const char *text);

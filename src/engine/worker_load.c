@@ -18,10 +18,12 @@ void qsf_worker_set_text(QSFWorker *w, char **slot, char *text) {
 }
 
 static char *template_text(const QsfRuntime *rt) {
-    return rt->tmpl != NULL ? strdup(qsf_chat_template_source(rt->tmpl)) : strdup("");
+    return strdup(rt->tmpl != NULL ? qsf_chat_template_source(rt->tmpl)
+                                   : "no chat template: the messages are continued as they are");
 }
 
 void qsf_worker_drop_model(QSFWorker *w) {
+    qsf_worker_lend_text(w, false);
     qsf_board_model(&w->board, NULL, NULL, &w->settings);
     qsf_worker_set_text(w, &w->text_model, NULL);
     qsf_worker_set_text(w, &w->text_plan, NULL);
@@ -51,7 +53,7 @@ static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
     int rc = qsf_runtime_level(&c->settings, &level, err);
     if (rc != QSF_OK) return rc;
     qsf_ledger_init(&ledger, spare_bytes(w));
-    rc = qsf_model_open(&m, c->path, NULL, &ledger, err);
+    rc = qsf_model_open(&m, c->path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
         if (m.vocab_only)
             rc = qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
@@ -67,6 +69,7 @@ static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
 static int load(QSFWorker *w, const char *path, QsfErr *err) {
     QsfRuntimeOptions o = {
         .settings = w->settings,
+        .overrides = w->overrides,
         .cancel = &w->cancel,
         .stack_bytes = QSF_ENGINE_STACK,
         .transcript_bytes = 2 * QSF_EVENTS_HARD,
@@ -108,7 +111,10 @@ static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
 static void change_template(QSFWorker *w, const QsfCommand *c) {
     QsfErr err = { 0 };
     QsfRuntime *rt = &w->rt;
-    if (qsf_runtime_template(rt, c->settings.chat_template, &err) != QSF_OK) {
+    pthread_mutex_lock(&w->text_lock);
+    int rc = qsf_runtime_template(rt, c->settings.chat_template, &err);
+    pthread_mutex_unlock(&w->text_lock);
+    if (rc != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;
     }
@@ -126,6 +132,7 @@ static void publish(QSFWorker *w, const char *path) {
     qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
     qsf_worker_describe_plan(w);
     qsf_worker_set_text(w, &w->text_template, template_text(&w->rt));
+    qsf_worker_lend_text(w, true);
 }
 
 /* Gives up the loaded model, if any, for the one at path, with the settings in force. */

@@ -148,7 +148,6 @@ static int check_combination(const RunOptions *o) {
         {o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that computes"},
         {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json goes with a prompt, --show-prompt, --bench, --perplexity, --inspect or --plan (--tokenize has --jsonl)"},
         {o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none"},
-        {o->n_overrides && o->mode == RUN_INTERACTIVE, "--override-kv does not go with --interactive"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].bad) {

@@ -82,6 +82,32 @@ static char *fake_describe(void *self, const char *what) {
     return f->stats.state == QSF_STATE_EMPTY ? NULL : strdup(text);
 }
 
+/* "role: content" of each message, and whether the last one is gone on with. */
+static char *fake_prompt(void *self, const QSFRequest *r, char *err, size_t cap) {
+    FakeEngine *f = self;
+    char text[1000] = "";
+    if (f->stats.state == QSF_STATE_EMPTY) {
+        (void)snprintf(err, cap, "no model");
+        return NULL;
+    }
+    for (size_t i = 0; i < r->n_messages; i++) {
+        size_t at = strlen(text);
+        (void)snprintf(text + at, sizeof text - at, "%s: %.*s\n", r->messages[i].role, (int)r->messages[i].len,
+                       r->messages[i].content);
+    }
+    size_t at = strlen(text);
+    (void)snprintf(text + at, sizeof text - at, r->continue_last ? "open" : "asked");
+    return strdup(text);
+}
+
+static char *fake_templates(void *self) {
+    (void)self;
+    static const char names[] = "model:rag\0";
+    char *copy = malloc(sizeof names);
+    if (copy) memcpy(copy, names, sizeof names);
+    return copy;
+}
+
 static int fake_fd(void *self) {
     (void)self;
     return -1;
@@ -101,6 +127,8 @@ UiEngine fake_engine(FakeEngine *f) {
                        .stats = fake_stats,
                        .layers = fake_layers,
                        .describe = fake_describe,
+                       .prompt = fake_prompt,
+                       .templates = fake_templates,
                        .fd = fake_fd };
 }
 

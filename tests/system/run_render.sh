@@ -63,11 +63,10 @@ refuses 2 'only one of' --render chatml --tokenize model.gguf
 # templates that mean harm end with an error, and soon
 harm() { # TEMPLATE
     printf '%s' "$1" >"$work/t.jinja"
-    printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 20; ulimit -v 2000000; exec "$run" --render "$work/t.jinja") >"$work/out" 2>"$work/err" ||
+    printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 20; [ -n "${QSF_SAN-}" ] || ulimit -v 2000000; exec "$run" --render "$work/t.jinja") >"$work/out" 2>"$work/err" ||
         { cat "$work/err"; fail "a template ended the program: $(head -c 80 "$work/t.jinja")"; }
     grep -q '^{"error": "' "$work/out" || { head -c 300 "$work/out"; fail "rendered: $(head -c 80 "$work/t.jinja")"; }
 }
-[ -z "${QSF_SAN-}" ] || [ "$QSF_SAN" = no ] || harm() { :; } # sanitizers need address space; the unit test has the same shapes
 harm '{% for i in range(10**9) %}x{% endfor %}'
 harm '{{ range(10**9)|list|length }}'
 harm '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'

@@ -50,6 +50,9 @@ static QsfChatTemplate *open_template(const Rig *r, const char *name) {
 #define MSG(r, text) \
     { .role = (r), .content = (text), .len = sizeof(text) - 1 }
 
+#define BAR "\xEF\xBD\x9C" /* of DeepSeek's tokens */
+#define LOW "\xE2\x96\x81"
+
 /* --- the files --- */
 
 static void test_files(void **state) {
@@ -67,7 +70,9 @@ static void test_files(void **state) {
           "<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nYo.<|eot_id|>"
           "<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|>"
           "<|start_header_id|>assistant<|end_header_id|>\n\n" },
-        { "mistral", "<s>[INST] Be kind.\n\nHi [/INST] Yo.</s>[INST] Bye [/INST]" },
+        { "mistral-v1", "<s>[INST] Be kind.\n\nHi [/INST] Yo.</s>[INST] Bye [/INST]" },
+        { "mistral-v3", "<s>[INST] Hi[/INST] Yo.</s>[INST] Be kind.\n\nBye[/INST]" },
+        { "mistral-tekken", "<s>[INST]Hi[/INST]Yo.</s>[INST]Be kind.\n\nBye[/INST]" },
         { "gemma",
           "<s><start_of_turn>user\nBe kind.\n\nHi<end_of_turn>\n<start_of_turn>model\nYo.<end_of_turn>\n"
           "<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n" },
@@ -79,6 +84,24 @@ static void test_files(void **state) {
           "kind.</s>\n<|user|>\nHi</s>\n<|assistant|>\nYo.</s>\n<|user|>\nBye</s>\n<|assistant|>\n" },
         { "alpaca", "Be kind.\n\n### Instruction:\nHi\n\n### Response:\nYo.</s>\n\n### "
                     "Instruction:\nBye\n\n### Response:\n" },
+        { "phi4", "<|im_start|>system<|im_sep|>Be kind.<|im_end|><|im_start|>user<|im_sep|>Hi<|im_end|>"
+                  "<|im_start|>assistant<|im_sep|>Yo.<|im_end|><|im_start|>user<|im_sep|>Bye<|im_end|>"
+                  "<|im_start|>assistant<|im_sep|>" },
+        { "vicuna", "Be kind.\n\nUSER: Hi\nASSISTANT: Yo.</s>\nUSER: Bye\nASSISTANT:" },
+        { "deepseek", "<s>Be kind.<" BAR "User" BAR ">Hi<" BAR "Assistant" BAR ">Yo.<" BAR "end" LOW "of" LOW "sentence" BAR
+                      "><" BAR "User" BAR ">Bye<" BAR "Assistant" BAR ">" },
+        { "granite", "<|start_of_role|>system<|end_of_role|>Be kind.<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Hi"
+                     "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>Yo.<|end_of_text|>\n<|start_of_role|>user"
+                     "<|end_of_role|>Bye<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>" },
+        { "command-r", "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>Be kind.<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|>"
+                       "<|USER_TOKEN|>Hi<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Yo."
+                       "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Bye<|END_OF_TURN_TOKEN|>"
+                       "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>" },
+        { "falcon", "System: Be kind.\nUser: Hi\nFalcon: Yo.\nUser: Bye\nFalcon:" },
+        { "bitnet", "System: Be kind.<|eot_id|>User: Hi<|eot_id|>Assistant: Yo.<|eot_id|>User: Bye<|eot_id|>Assistant: " },
+        { "guide",
+          "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+          "Yo.<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n" },
         { "../templates/raw.jinja", "Be kind.\nHi\nYo.\nBye" },
     };
     Rig r;
@@ -102,7 +125,9 @@ static void test_files(void **state) {
 }
 
 static void test_list(void **state) {
-    static const char names[] = "alpaca\0chatml\0gemma\0llama2\0llama3\0mistral\0phi3\0raw\0zephyr\0";
+    static const char names[] = "alpaca\0bitnet\0chatml\0command-r\0deepseek\0falcon\0gemma\0granite\0guide\0"
+                                "llama2\0llama3\0mistral-tekken\0mistral-v1\0mistral-v3\0phi3\0phi4\0raw\0vicuna\0"
+                                "zephyr\0";
     char *list = qsf_chat_template_list();
     (void)state;
     assert_non_null(list);
@@ -123,7 +148,7 @@ static void test_choice(void **state) {
     assert_null(t); /* a base model */
     assert_null(open_template(&r, "raw"));
     assert_int_equal(qsf_chat_template_open(&t, r.src, r.tok, "nonsense", NULL, 0, &e), QSF_E_USAGE);
-    qsf_test_expect_err(&e, QSF_E_USAGE, "alpaca, chatml, gemma");
+    qsf_test_expect_err(&e, QSF_E_USAGE, "alpaca, bitnet, chatml");
     assert_null(t);
     qsf_err_clear(&e);
     assert_int_equal(qsf_chat_template_open(&t, r.src, r.tok, "/", NULL, 0, &e), QSF_E_MODEL);
@@ -149,7 +174,20 @@ static void test_replacement(void **state) {
         const char *vocabulary, *template, *file;
     } cases[] = {
         { "llama-spm", "{% include 'x' %}<|im_start|>", "chatml" },
-        { "llama-spm", "{{ messages|nope }} [INST]", "mistral" },
+        { "llama-spm", "{{ messages|nope }} [INST]", "mistral-v1" },
+        { "mistral-v3", "{{ messages|nope }} [INST]", "mistral-v3" },
+        { "qwen2", "{{ messages|nope }} [INST]", "mistral-v1" },
+        { "llama-spm", "{{ 1 // 0 }}<" BAR "User" BAR ">", "deepseek" },
+        { "llama-spm", "{{ 1 // 0 }}<|START_OF_TURN_TOKEN|>", "command-r" },
+        { "llama-spm", "{{ 1 // 0 }}<|start_of_role|>", "granite" },
+        { "llama-spm", "{{ 1 // 0 }}<|im_start|>user<|im_sep|>", "phi4" },
+        { "llama-spm", "{{ 1 // 0 }}ASSISTANT:", "vicuna" },
+        { "llama-spm", "{{ 1 // 0 }}Falcon:", "falcon" },
+        { "llama-spm", "{{ 1 // 0 }}<|eot_id|>", "bitnet" },
+        /* what breaks only when an answer came before */
+        { "llama-spm", "{% if messages|length > 1 %}{{ 1 // 0 }}{% endif %}<|im_start|>", "chatml" },
+        { "qwen2", "{% trans %}", "chatml" },
+        { "mistral-v3", "{% trans %}", "mistral-v3" },
         { "llama-spm", "{{ messages.x.y }}<start_of_turn>", "gemma" },
         { "llama-bpe", "{% trans %}", "llama3" },
         { "phi-3", "{{ 1 // 0 }}", "phi3" },
@@ -161,7 +199,7 @@ static void test_replacement(void **state) {
         QsfChatTemplate *t;
         QsfErr e = { 0 };
         char notice[300];
-        if (!rig_open(&r, cases[i].vocabulary, cases[i].template)) skip();
+        if (!rig_open(&r, cases[i].vocabulary, cases[i].template)) continue;
         int rc = qsf_chat_template_open(&t, r.src, r.tok, NULL, notice, sizeof notice, &e);
         if (cases[i].file == NULL) {
             qsf_test_expect_err(&e, QSF_E_MODEL, "line 1: not supported: tag 'trans'");
@@ -176,6 +214,101 @@ static void test_replacement(void **state) {
         qsf_chat_template_close(t);
         rig_close(&r);
     }
+}
+
+/* A converter's stand-in is not used, unless it is asked for. */
+static void test_stand_in(void **state) {
+    static const char text[] = "{% for m in messages %}Human: {{ m.content }}\n\nBITNETAssistant: {% endfor %}";
+    Rig r;
+    QsfChatTemplate *t;
+    QsfErr e = { 0 };
+    char notice[300];
+    (void)state;
+    if (!rig_open(&r, "llama-bpe", text)) skip();
+    qsf_test_expect_ok(qsf_chat_template_open(&t, r.src, r.tok, NULL, notice, sizeof notice, &e), &e);
+    assert_string_equal(qsf_chat_template_name(t), "bitnet");
+    assert_non_null(strstr(notice, "stand-in"));
+    qsf_chat_template_close(t);
+    t = open_template(&r, "model:default");
+    assert_string_equal(qsf_chat_template_source(t), text);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+}
+
+static void override(const Rig *r, const char *spec) {
+    QsfErr e = { 0 };
+    qsf_test_expect_ok(qsf_source_override(r->src, spec, &e), &e);
+}
+
+/* tokenizer.chat_template.NAME: by name, and in the place of a plain one that is missing. */
+static void test_variants(void **state) {
+    static const char list[] = "model:rag\0model:default\0";
+    Rig r;
+    QsfErr e = { 0 };
+    QsfChatTemplate *t;
+    (void)state;
+    if (!rig_open(&r, "llama-spm", NULL)) skip();
+    override(&r, "tokenizer.chat_template.rag=str:rag {{ messages[0].content }}");
+    t = open_template(&r, NULL);
+    assert_string_equal(qsf_chat_template_source(t), "rag {{ messages[0].content }}");
+    qsf_chat_template_close(t);
+    override(&r, "tokenizer.chat_template.default=str:plain");
+    char *names = qsf_chat_template_variants(r.src);
+    assert_memory_equal(names, list, sizeof list);
+    free(names);
+    static const char *const asked[][3] = { { NULL, "model", "plain" }, { "model:default", "model:default", "plain" },
+                                            { "model:rag", "model:rag", "rag {{ messages[0].content }}" },
+                                            { "rag", "model:rag", "rag {{ messages[0].content }}" } };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        t = open_template(&r, asked[i][0]);
+        assert_string_equal(qsf_chat_template_name(t), asked[i][1]);
+        assert_string_equal(qsf_chat_template_source(t), asked[i][2]);
+        qsf_chat_template_close(t);
+    }
+    assert_int_equal(qsf_chat_template_open(&t, r.src, r.tok, "model:tools", NULL, 0, &e), QSF_E_USAGE);
+    qsf_test_expect_err(&e, QSF_E_USAGE, "model:rag, model:default");
+    rig_close(&r);
+}
+
+static void write_file(const char *path, const char *text) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Special tokens as variables: from the vocabulary, and from the configuration that the template came with. */
+static void test_special_variables(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "Hi") };
+    static const char source[] = "{{ bos_token }}|{{ eos_token }}|{{ unk_token }}|{{ pad_token is defined }}|"
+                                 "{{ additional_special_tokens is defined }}";
+    Rig r;
+    QsfErr e = { 0 };
+    QsfRendered out = { 0 };
+    (void)state;
+    if (!rig_open(&r, "llama-spm", source)) skip();
+    QsfChatTemplate *t = open_template(&r, NULL);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    assert_string_equal(qsf_strbuf_str(&out.text), "<s>|</s>|<unk>|False|False");
+    assert_int_equal(out.n_segs, 1); /* all of it is the template's */
+    qsf_chat_template_close(t);
+    override(&r, "tokenizer.ggml.padding_token_id=int:2");
+    t = open_template(&r, NULL);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    assert_string_equal(qsf_strbuf_str(&out.text), "<s>|</s>|<unk>|True|False");
+    qsf_chat_template_close(t);
+    const char *path = qsf_test_tmp("config.json");
+    write_file(path, "{\"eos_token\": {\"content\": \"<end>\"}, \"pad_token\": null, \"add_bos_token\": true,"
+                     "\"additional_special_tokens\": [\"<a>\", {\"content\": \"<b>\"}],"
+                     "\"chat_template\": \"{{ bos_token }}{{ eos_token }}{{ additional_special_tokens|join }}\"}");
+    t = open_template(&r, path);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    assert_string_equal(qsf_strbuf_str(&out.text), "<s><end><a><b>");
+    assert_int_equal(out.n_segs, 1);
+    qsf_chat_template_close(t);
+    remove(path);
+    qsf_rendered_free(&out);
+    rig_close(&r);
 }
 
 /* --- rendering --- */
@@ -258,13 +391,15 @@ static const struct {
     const char *vocabulary, *file;
 } kinds[] = { { "llama-spm", "llama2" }, { "llama-bpe", "llama3" }, { "phi-3", "phi3" },
               { "llama-bpe", "chatml" }, { "llama-spm", "zephyr" }, { "llama-spm", "alpaca" },
-              { "phi-3", "mistral" } };
+              { "phi-3", "mistral" },      { "qwen2", "chatml" },     { "mistral-v1", "mistral-v1" },
+              { "mistral-v3", "mistral-v3" }, { "deepseek-llm", "deepseek" }, { "gpt-2", "vicuna" } };
 
 static QsfIds encode(const Rig *r, const QsfChatTemplate *t, const QsfMsg *msgs, size_t n,
                      bool continue_last) {
     QsfIds ids = { 0 };
     QsfErr e = { 0 };
-    qsf_test_expect_ok(qsf_chat_encode(t, r->tok, msgs, n, true, continue_last, &ids, &e), &e);
+    unsigned flags = continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE;
+    qsf_test_expect_ok(qsf_chat_encode(t, r->tok, msgs, n, flags, &ids, &e), &e);
     return ids;
 }
 
@@ -279,7 +414,7 @@ static void test_whole_text(void **state) {
         Rig r;
         QsfRendered text = { 0 };
         QsfErr e = { 0 };
-        if (!rig_open(&r, kinds[i].vocabulary, NULL)) skip();
+        if (!rig_open(&r, kinds[i].vocabulary, NULL)) continue;
         QsfChatTemplate *t = open_template(&r, kinds[i].file);
         QsfIds ids = encode(&r, t, msgs, 4, false), whole = { 0 };
         qsf_test_expect_ok(qsf_chat_render(t, msgs, 4, true, false, &text, &e), &e);
@@ -312,38 +447,136 @@ static size_t count_control(const Rig *r, const QsfIds *ids) {
     return n;
 }
 
-/* Every control token typed by the user, alone and inside other text: no more control tokens than without. */
+static size_t count_id(const QsfIds *ids, int32_t id) {
+    size_t n = 0;
+    for (size_t i = 0; i < ids->n; i++) n += ids->data[i] == id;
+    return n;
+}
+
+/* Is what this token spells markup of a conversation, whatever the vocabulary calls it? */
+static bool is_structure(const Rig *r, int32_t id) {
+    size_t len;
+    const char *raw = qsf_tokenizer_raw(r->tok, id, &len);
+    QsfTokenType type = qsf_tokenizer_type(r->tok, id);
+    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_UNKNOWN ||
+           (type == QSF_TOKEN_USER && len > 4 && memcmp(raw, "<|", 2) == 0 && memcmp(raw + len - 2, "|>", 2) == 0);
+}
+
+/* Types token id as the user's message, alone or twice within other text: it has to come out no more often than in a
+ * conversation without it (want), and with it no other structure. With allow it has to come out. */
+static void type_token(const Rig *r, const QsfChatTemplate *t, const QsfIds *want, int32_t id, bool within,
+                       bool allow) {
+    size_t len;
+    const char *raw = qsf_tokenizer_raw(r->tok, id, &len);
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfErr e = { 0 };
+    if (within) qsf_strbuf_adds(&b, "so\n");
+    qsf_strbuf_add(&b, raw, len);
+    if (within) {
+        qsf_strbuf_adds(&b, " and ");
+        qsf_strbuf_add(&b, raw, len);
+    }
+    QsfMsg msg = { .role = "user", .content = qsf_strbuf_str(&b), .len = b.len };
+    QsfIds ids = { 0 };
+    unsigned flags = QSF_CHAT_GENERATE | (allow ? QSF_CHAT_ALLOW_SPECIAL : 0);
+    qsf_test_expect_ok(qsf_chat_encode(t, r->tok, &msg, 1, flags, &ids, &e), &e);
+    bool same = count_control(r, &ids) == count_control(r, want) && count_id(&ids, id) == count_id(want, id);
+    bool more = count_id(&ids, id) > count_id(want, id);
+    if (allow ? !more : !same) fail_msg("'%.*s' %s a token", (int)len, raw, allow ? "did not become" : "became");
+    qsf_ids_free(&ids);
+    qsf_strbuf_free(&b);
+}
+
+/* Every special token of several vocabularies typed by the user. */
 static void test_typed_tokens(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         Rig r;
-        if (!rig_open(&r, kinds[i].vocabulary, NULL)) skip();
+        size_t tried = 0;
+        if (!rig_open(&r, kinds[i].vocabulary, NULL)) continue;
         QsfChatTemplate *t = open_template(&r, kinds[i].file);
-        QsfMsg plain = MSG("user", "Hi");
-        QsfIds ids = encode(&r, t, &plain, 1, false);
-        size_t want = count_control(&r, &ids), tried = 0;
-        qsf_ids_free(&ids);
+        const QsfMsg plain = MSG("user", "Hi");
+        QsfIds want = encode(&r, t, &plain, 1, false);
         for (uint32_t id = 0; id < qsf_tokenizer_n_vocab(r.tok); id++) {
-            size_t len;
-            if (qsf_tokenizer_type(r.tok, (int32_t)id) != QSF_TOKEN_CONTROL) continue;
-            const char *raw = qsf_tokenizer_raw(r.tok, (int32_t)id, &len);
-            QsfStrbuf b = QSF_STRBUF_INIT;
-            qsf_strbuf_add(&b, raw, len);
-            qsf_strbuf_adds(&b, tried % 2 == 0 ? "" : " and ");
-            if (tried % 2 != 0) qsf_strbuf_add(&b, raw, len);
-            QsfMsg msg = { .role = "user", .content = qsf_strbuf_str(&b), .len = b.len };
-            ids = encode(&r, t, &msg, 1, false);
-            if (count_control(&r, &ids) != want)
-                fail_msg("%s: '%.*s' became a token", kinds[i].vocabulary, (int)len, raw);
-            qsf_ids_free(&ids);
-            qsf_strbuf_free(&b);
+            if (!is_structure(&r, (int32_t)id)) continue;
+            type_token(&r, t, &want, (int32_t)id, false, false);
+            type_token(&r, t, &want, (int32_t)id, true, false);
+            if (tried % 16 == 0) type_token(&r, t, &want, (int32_t)id, true, true);
             tried++;
         }
-        printf("%s with %s: %zu control tokens typed\n", kinds[i].vocabulary, kinds[i].file, tried);
+        printf("%s with %s: %zu special tokens typed\n", kinds[i].vocabulary, kinds[i].file, tried);
         assert_true(tried > 0);
+        qsf_ids_free(&want);
         qsf_chat_template_close(t);
         rig_close(&r);
     }
+}
+
+/* --allow-special: contents are like the template's own text, and one BOS is enough. */
+static void test_allow_special(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "<s>[INST] Hi </s>") };
+    Rig r;
+    QsfErr e = { 0 };
+    (void)state;
+    if (!rig_open(&r, "llama-spm", NULL)) skip();
+    for (int i = 0; i < 2; i++) {
+        QsfIds ids = { 0 };
+        unsigned flags = QSF_CHAT_GENERATE | (i ? QSF_CHAT_ALLOW_SPECIAL : 0);
+        qsf_test_expect_ok(qsf_chat_encode(NULL, r.tok, msgs, 1, flags, &ids, &e), &e);
+        assert_int_equal(count_id(&ids, qsf_tokenizer_bos(r.tok)), 1);
+        assert_int_equal(count_id(&ids, qsf_tokenizer_eos(r.tok)), i);
+        qsf_ids_free(&ids);
+    }
+    rig_close(&r);
+}
+
+/* A prompt for people: tokens of the template are marked, the same text in a message is not. */
+static void test_show(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "Hi <|eot_id|> \xF0\x9F\x98\x80 caf\xC3\xA9") };
+    Rig r;
+    QsfErr e = { 0 };
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    size_t special;
+    (void)state;
+    if (!rig_open(&r, "llama-bpe", NULL)) skip();
+    QsfChatTemplate *t = open_template(&r, "llama3");
+    QsfIds ids = encode(&r, t, msgs, 1, false);
+    qsf_test_expect_ok(qsf_chat_show(r.tok, &ids, &b, &special, &e), &e);
+    assert_string_equal(qsf_strbuf_str(&b), "\u27e6<|begin_of_text|>\u27e7\u27e6<|start_header_id|>\u27e7user"
+                                            "\u27e6<|end_header_id|>\u27e7\n\nHi <|eot_id|> \xF0\x9F\x98\x80 caf\xC3\xA9"
+                                            "\u27e6<|eot_id|>\u27e7\u27e6<|start_header_id|>\u27e7assistant"
+                                            "\u27e6<|end_header_id|>\u27e7\n\n");
+    assert_int_equal(special, 7);
+    qsf_strbuf_free(&b);
+    qsf_ids_free(&ids);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+}
+
+/* 10 MB in one message: more than a template may make of nothing, but it makes it of the message. */
+static void test_big_message(void **state) {
+    size_t len = (size_t)10 << 20;
+    char *big = malloc(len);
+    Rig r;
+    QsfErr e = { 0 };
+    QsfRendered out = { 0 };
+    (void)state;
+    assert_non_null(big);
+    memset(big, 'x', len);
+    big[len / 2] = '\0';
+    const QsfMsg msgs[] = { { .role = "user", .content = big, .len = len } };
+    if (!rig_open(&r, "llama-spm", NULL)) {
+        free(big);
+        skip();
+    }
+    QsfChatTemplate *t = open_template(&r, "llama3");
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    assert_true(out.text.len > len);
+    assert_non_null(memmem(out.text.data, out.text.len, big + len / 2 - 100, 200));
+    qsf_rendered_free(&out);
+    qsf_chat_template_close(t);
+    rig_close(&r);
+    free(big);
 }
 
 /* Halves of a token on both sides of a border do not make one; a role cannot smuggle one in. */
@@ -405,11 +638,17 @@ int main(void) {
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_model_template),
         cmocka_unit_test(test_replacement),
+        cmocka_unit_test(test_stand_in),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_special_variables),
         cmocka_unit_test(test_continue),
         cmocka_unit_test(test_system_refused),
         cmocka_unit_test(test_raise),
         cmocka_unit_test(test_whole_text),
         cmocka_unit_test(test_typed_tokens),
+        cmocka_unit_test(test_allow_special),
+        cmocka_unit_test(test_show),
+        cmocka_unit_test(test_big_message),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_without_template),

@@ -199,7 +199,8 @@ static char *encode(const Rig *r, const QsfMsg *msgs, size_t n, bool go_on, QsfT
     QsfErr e = { 0 };
     static char text[1024];
     size_t len = 0;
-    qsf_test_expect_ok(qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, go_on, &ids, where, &e), &e);
+    qsf_test_expect_ok(qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, go_on ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE, &ids,
+                                        where, &e), &e);
     for (size_t i = 0; i < ids.n; i++)
         len +=
             (size_t)snprintf(text + len, sizeof text - len, ids.data[i] < 256 ? "%c" : "{%d}", ids.data[i]);

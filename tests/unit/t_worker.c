@@ -106,6 +106,67 @@ static void statistics_and_descriptions(void **state) {
     qsf_worker_stop(w);
 }
 
+static void the_prompt_is_shown_at_any_time(void **state) {
+    (void)state;
+    char err[300] = "", *text;
+    QSFMessage m = { .role = "user", .content = "a <s> b", .len = 7 };
+    QSFRequest r = { .messages = &m, .n_messages = 1 };
+    QSFWorker *w = qsf_rig_worker();
+    assert_null(qsf_worker_prompt(w, &r, err, sizeof err));
+    assert_non_null(strstr(err, "no model is loaded"));
+    qsf_worker_stop(w);
+    w = qsf_rig_worker_with(big, 0);
+    text = qsf_worker_prompt(w, &r, err, sizeof err);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\u27e6<s>\u27e7"));      /* BOS is marked */
+    assert_non_null(strstr(text, "a <s> b\n"));            /* what was typed is not */
+    assert_non_null(strstr(text, " tokens, 1 of them special"));
+    free(text);
+    uint64_t id = qsf_rig_submit(w, "one");
+    text = qsf_worker_prompt(w, &r, err, sizeof err);
+    assert_non_null(text);
+    free(text);
+    char *many = malloc(100000);
+    assert_non_null(many);
+    memset(many, 'a', 100000);
+    m = (QSFMessage){ .role = "user", .content = many, .len = 100000 };
+    assert_null(qsf_worker_prompt(w, &r, err, sizeof err));
+    assert_non_null(strstr(err, "too long to be shown while"));
+    qsf_worker_cancel(w);
+    qsf_rig_finish(w, id);
+    text = qsf_worker_prompt(w, &r, err, sizeof err);
+    assert_non_null(text);
+    free(text);
+    free(many);
+    qsf_worker_stop(w);
+}
+
+/* Metadata that the owner replaces, and the switch that makes structure of text. */
+static void overrides_and_special_text(void **state) {
+    (void)state;
+    static const char *const specs[] = { "tokenizer.chat_template.rag=str:{{ messages[0].content }}!", NULL };
+    char err[300] = "", *text;
+    QSFMessage m = { .role = "user", .content = "a <s> b", .len = 7 };
+    QSFRequest r = { .messages = &m, .n_messages = 1 };
+    QSFSettings s = qsf_rig_settings();
+    QSFParams p;
+    QSFWorker *w = qsf_rig_worker();
+    qsf_worker_override(w, specs);
+    qsf_rig_load(w, tiny, &s);
+    text = qsf_worker_templates(w);
+    assert_string_equal(text, "model:rag");
+    free(text);
+    qsf_worker_get_params(w, &p);
+    p.allow_special = true;
+    qsf_worker_set_params(w, &p);
+    text = qsf_worker_prompt(w, &r, err, sizeof err);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "b!\n"));
+    assert_non_null(strstr(text, ", 2 of them special"));
+    free(text);
+    qsf_worker_stop(w);
+}
+
 static void a_second_request_is_refused_while_one_runs(void **state) {
     (void)state;
     QSFSettings s = qsf_rig_settings();
@@ -419,6 +480,8 @@ int main(void) {
         cmocka_unit_test(without_a_model),
         cmocka_unit_test(it_answers_and_reuses_the_prefix),
         cmocka_unit_test(statistics_and_descriptions),
+        cmocka_unit_test(the_prompt_is_shown_at_any_time),
+        cmocka_unit_test(overrides_and_special_text),
         cmocka_unit_test(a_second_request_is_refused_while_one_runs),
         cmocka_unit_test(cancel_while_decoding_keeps_the_text),
         cmocka_unit_test(cancel_while_reading_the_prompt),

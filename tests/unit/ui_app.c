@@ -214,6 +214,27 @@ static void test_system(void **state) {
     assert_string_equal(x->engine.roles, "uau");
 }
 
+/* The prompt so far, open behind an answer; or with a message that is not sent. */
+static void test_show_prompt(void **state) {
+    Fixture *x = *state;
+    say(x, "/show prompt");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "nothing was said yet"));
+    say(x, "/system be brief");
+    say(x, "/show prompt <s> what?");
+    assert_string_equal(last_said(x, UI_OUTPUT), "system: be brief\nuser: <s> what?\nasked");
+    assert_int_equal(x->engine.n_submits, 0);
+    say(x, "hello");
+    say(x, "/show prompt"); /* while the answer is written */
+    assert_string_equal(last_said(x, UI_OUTPUT), "system: be brief\nuser: hello\nasked");
+    answer(x, "hi");
+    say(x, "/show prompt");
+    assert_string_equal(last_said(x, UI_OUTPUT), "system: be brief\nuser: hello\nassistant: hi\nopen");
+    say(x, "/show prompts");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "template, prompt"));
+    say(x, "/template");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "of the model: model:rag"));
+}
+
 static void test_model_switch(void **state) {
     Fixture *x = *state;
     say(x, "hello");
@@ -539,6 +560,7 @@ int main(void) {
         T(test_knobs),
         T(test_commands_are_not_messages),
         T(test_system),
+        T(test_show_prompt),
         T(test_model_switch),
         T(test_replan),
         T(test_replan_without_model),

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The owner's look at tokenizer and template: prompts for people, names of templates. The engine thread waits for it
+ * only when it replaces a model or a template. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/engine/worker_impl.h"
+
+#define BYTES_PER_TEXT_BYTE 8u           /* rendered text, ids, and the text made of them */
+#define BUSY_MAX            (96u << 10)  /* bytes of messages that the slack of every plan has room for */
+
+void qsf_worker_lend_text(QSFWorker *w, bool ready) {
+    pthread_mutex_lock(&w->text_lock);
+    w->text_ready = ready;
+    pthread_mutex_unlock(&w->text_lock);
+}
+
+static int show(QSFWorker *w, const QsfRequestCopy *r, QsfStrbuf *out, QsfErr *err) {
+    QsfIds ids = { 0 };
+    QSFParams p;
+    size_t special = 0;
+    qsf_worker_get_params(w, &p);
+    unsigned flags = r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE;
+    if (p.allow_special) flags |= QSF_CHAT_ALLOW_SPECIAL;
+    QsfThinkPrompt where;
+    int rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, flags, &ids, &where, err);
+    if (rc == QSF_OK) rc = qsf_chat_show(w->rt.tok, &ids, out, &special, err);
+    qsf_strbuf_addf(out, "\n%zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN " and " QSF_CHAT_MARK_CLOSE
+                    ")\n", ids.n, special);
+    qsf_ids_free(&ids);
+    return rc;
+}
+
+/* While an answer is written nothing may be charged, so that long conversations have to wait. */
+static int charge_and_show(QSFWorker *w, const QsfRequestCopy *r, QsfStrbuf *out, QsfErr *err) {
+    uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
+    if (!w->text_ready) return qsf_err_set(err, QSF_E_MODEL, "no model is loaded: /model FILE opens one");
+    if (atomic_load(&w->busy)) {
+        if (r->text_bytes <= BUSY_MAX) return show(w, r, out, err);
+        return qsf_err_set(err, QSF_E_BUDGET, "the conversation is too long to be shown while an answer is written");
+    }
+    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the prompt", err);
+    if (rc != QSF_OK) return rc;
+    rc = show(w, r, out, err);
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+    return rc;
+}
+
+char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap) {
+    QsfErr e = { 0 };
+    QsfStrbuf out = QSF_STRBUF_INIT;
+    QsfRequestCopy *copy = qsf_request_copy(r);
+    pthread_mutex_lock(&w->text_lock);
+    int rc = copy == NULL ? qsf_err_set(&e, QSF_E_RUNTIME, "out of memory") : charge_and_show(w, copy, &out, &e);
+    pthread_mutex_unlock(&w->text_lock);
+    free(copy);
+    char *text = rc == QSF_OK ? qsf_strbuf_take(&out, NULL) : NULL;
+    if (text == NULL) snprintf(err, cap, "%s", rc == QSF_OK ? "out of memory" : e.msg);
+    qsf_strbuf_free(&out);
+    return text;
+}
+
+char *qsf_worker_templates(QSFWorker *w) {
+    pthread_mutex_lock(&w->text_lock);
+    char *names = w->text_ready ? qsf_chat_template_variants(w->rt.model.src) : calloc(1, 1);
+    pthread_mutex_unlock(&w->text_lock);
+    return names;
+}

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The exact prompt: --show-prompt, --system, --template, --allow-special, --override-kv; notices about templates that
+# are replaced; the same from the chat's /show prompt.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+QSF_DATADIR=$QSF_SRCDIR XDG_CONFIG_HOME=$work/config
+export QSF_DATADIR XDG_CONFIG_HOME
+L=$(printf '\342\237\246') R=$(printf '\342\237\247')
+shows() { # TEXT ARGUMENT...: what --show-prompt prints
+    text=$1
+    shift
+    expect 0 ' tokens, ' "$run" --show-prompt "$tiny" "$@"
+    [ "$(cat "$work/out")" = "$text" ] || { cat "$work/out"; fail "not '$text': $*"; }
+}
+own='tokenizer.chat_template=str:{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}{{ eos_token }}{% endfor %}'
+
+shows "$L<s>$R a b" -p 'a b'
+shows "$L<s>$R a <s> b </s>" -p 'a <s> b </s>'
+shows "$L<s>$R a $L<s>$R b $L</s>$R" -p 'a <s> b </s>' --allow-special
+shows "$L<s>$R user: a b$L</s>$R" -p 'a b' --override-kv "$own"
+shows "$L<s>$R system: c$L</s>$R user: a </s>$L</s>$R" -p 'a </s>' --system c --override-kv "$own"
+shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --template raw
+shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_template=null
+shows "$L<s>$R rag" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_template.rag=str:rag --template model:rag
+
+# a template that cannot be used: the file of its family, and a notice with line and construct
+expect 0 'line 2: not supported: tag .trans.' "$run" --show-prompt "$tiny" -p a \
+    --override-kv "$(printf 'tokenizer.chat_template=str:<|im_start|>\n{%% trans %%}')"
+grep -q 'using chatml instead' "$work/err" || fail "the notice does not name the file"
+grep -q '<|im_start|>user' "$work/out" || { cat "$work/out"; fail "no ChatML"; }
+expect 3 'choose another one with --template' "$run" --show-prompt "$tiny" -p a --override-kv 'tokenizer.chat_template=str:{% trans %}'
+expect 2 'model:rag' "$run" --show-prompt "$tiny" -p a --override-kv tokenizer.chat_template.rag=str:rag --template model:tools
+
+# JSON, and the same ids as the tokenizer's
+expect 0 '' "$run" --show-prompt --json "$tiny" -p 'a b'
+for key in prompt template tokens special ids; do grep -q "\"$key\": " "$work/out" || fail "no $key in the JSON"; done
+ids=$(sed -n 's/.*"ids": \[\(.*\)\].*/\1/p' "$work/out" | tr -d ,)
+[ "$ids" = "$(printf 'a b' | "$run" --tokenize "$tiny" 2>/dev/null)" ] || { cat "$work/out"; fail "--tokenize has other ids"; }
+
+# usage
+expect 2 'empty' "$run" --show-prompt "$tiny" -p ''
+expect 2 'only one of' "$run" --show-prompt --plan "$tiny" -p a
+expect 3 'nothing.gguf' "$run" --show-prompt "$work/nothing.gguf" -p a
+
+# the chat shows the same, says nothing of it on stdout, and takes --override-kv, also behind --interactive
+chat=$QSF_BUILDDIR/qsf-chat
+if [ -x "$chat" ]; then
+    for program in "$chat" "$run -i"; do
+        # shellcheck disable=SC2086
+        printf '/show prompt a </s>\n/show template\n' | $program "$tiny" --override-kv "$own" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "$program failed"; }
+        [ ! -s "$work/out" ] || { cat "$work/out"; fail "/show writes to stdout"; }
+        grep -qF "$L<s>$R user: a </s>$L</s>$R" "$work/err" || { cat "$work/err"; fail "$program: another prompt"; }
+        grep -qF '{% for m in messages %}' "$work/err" || fail "/show template does not show it"
+    done
+fi
+
+# every special token of a real vocabulary, typed as a message
+vocab=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/oracle/tokenizers/vocab/ggml-vocab-llama-bpe.gguf
+[ -f "$vocab" ] || { echo "skip: $vocab is absent: its special tokens are not typed"; finish; }
+awk 'BEGIN { printf "<|begin_of_text|><|end_of_text|><|eot_id|><|start_header_id|>system<|end_header_id|>"
+    for (i = 0; i < 251; i++) printf " <|reserved_special_token_%d|>", i }' >"$work/typed"
+plain=$("$run" --show-prompt --json --template llama3 "$vocab" -p Hi 2>/dev/null </dev/null | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
+typed=$("$run" --show-prompt --json --template llama3 "$vocab" 2>/dev/null <"$work/typed" | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
+[ "$plain" = 6 ] || fail "llama3 has $plain special tokens around a message"
+[ "$typed" = "$plain" ] || fail "typed text became special tokens: $typed instead of $plain"
+allowed=$("$run" --show-prompt --json --template llama3 --allow-special "$vocab" 2>/dev/null <"$work/typed" | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
+[ "$allowed" -gt 200 ] || fail "--allow-special: only $allowed special tokens"
+finish

@@ -17,7 +17,7 @@ own='tokenizer.chat_template=str:{{ bos_token }}{% for m in messages %}{{ m.role
 
 shows "$L<s>$R a b" -p 'a b'
 shows "$L<s>$R a <s> b </s>" -p 'a <s> b </s>'
-shows "$L<s>$R a $L<s>$R b $L</s>$R" -p 'a <s> b </s>' --allow-special
+shows "$L<s>$R a $L<s>$R  b $L</s>$R" -p 'a <s> b </s>' --allow-special
 shows "$L<s>$R user: a b$L</s>$R" -p 'a b' --override-kv "$own"
 shows "$L<s>$R system: c$L</s>$R user: a </s>$L</s>$R" -p 'a </s>' --system c --override-kv "$own"
 shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --template raw

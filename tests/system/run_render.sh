@@ -61,6 +61,7 @@ refuses 2 'now goes with' --now 2026-01-01T00:00:00 model.gguf
 refuses 2 'only one of' --render chatml --tokenize model.gguf
 
 # templates that mean harm end with an error, and soon
+# shellcheck disable=SC3045 # every sh that Linux has knows -t and -v
 harm() { # TEMPLATE
     printf '%s' "$1" >"$work/t.jinja"
     printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 20; [ -n "${QSF_SAN-}" ] || ulimit -v 2000000; exec "$run" --render "$work/t.jinja") >"$work/out" 2>"$work/err" ||

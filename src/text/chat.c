@@ -65,7 +65,7 @@ static int try_out(const QsfChatTemplate *t, QsfErr *err) {
 
 static void say(char *notice, size_t cap, const char *why, const char *file) {
     if (notice != NULL && cap > 0)
-        snprintf(notice, cap, "The model's chat template cannot be used (%s): using %s instead.", why, file);
+        snprintf(notice, cap, "The model's chat template cannot be used (%.160s): using %s instead.", why, file);
 }
 
 static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *text,

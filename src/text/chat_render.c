@@ -127,7 +127,7 @@ typedef struct Outcome {
 
 static size_t content_bytes(const Request *q) {
     size_t n = 0;
-    for (size_t i = 0; i < q->n; i++) n += q->msgs[i].len;
+    for (size_t i = 0; i < q->n; i++) n += q->msgs[i].len + q->msgs[i].reasoning_len;
     return n;
 }
 

@@ -163,6 +163,25 @@ for i, case in enumerate(snippets):
     path = work / 'snippet.jinja'
     path.write_bytes(case['template'].encode('utf-8', 'surrogatepass'))
     wrong += compare(path, [case], [case['vars']])
+
+# Our own files against a real template of the same format, where that does nothing else: on plain conversations, but
+# those in brackets, in which it adds a system message of its own, trims contents, or leaves the end open another way.
+OURS = {
+    'chatml': ('webui-ChatML', ['whitespace']), 'guide': ('webui-ChatML', ['whitespace']), 'llama2': ('gguf-llama2-7b', []),
+    'llama3': ('gguf-llama3-8b', []), 'mistral-v3': ('axolotl-mistral_v2v3', ['whitespace']),
+    'mistral-tekken': ('axolotl-mistral_v3_tekken', []), 'gemma': ('axolotl-gemma3', []), 'zephyr': ('gguf-tinyllama-1.1b', []),
+    'phi4': ('axolotl-phi_4', ['user', 'whitespace', 'think', 'assistant_last', 'two_users', 'long']),
+    'vicuna': ('eachadea-vicuna-13b-1.1', []), 'deepseek': ('gguf-deepseek-r1-8b', []), 'granite': ('gguf-granite3-dense-2b', []),
+    'command-r': ('gguf-command-r-plus-104b', []), 'falcon': ('ollama-index-34-falcon-instruct', []),
+    'bitnet': ('microsoft-bitnet-b1.58-2B-4T', []),
+}
+plain = {'add_generation_prompt', 'bos_token', 'eos_token'}
+for name, (real, but) in OURS.items():
+    cases = [c for c in by_template[real] if c['group'] == 'core' and 'expected' in c and c['conversation'] not in but
+             and set(c['vars']) <= plain]
+    given = [{'messages': conversations[c['conversation']]['messages'], 'bos_token': '', 'eos_token': '', **c['vars']} for c in cases]
+    assert len(cases) >= 4, f'{name}: {len(cases)} cases of {real}'
+    wrong += compare(name, cases, given)
 print(f'{n} renderings of {len(by_template)} templates and {len(snippets)} snippets, {wrong} differ')
 sys.exit(wrong > 0)
 PY

@@ -245,7 +245,7 @@ static void test_own_vocabularies(void **state) {
         qsf_test_expect_ok(qsf_tokenizer_open(&r.tok, r.src, &r.ledger, &e), &e);
         qsf_test_expect_ok(qsf_chat_template_open(&t, r.src, r.tok, NULL, NULL, 0, &e), &e);
         assert_string_equal(qsf_chat_template_name(t), cases[i / 2].file);
-        const QsfMsg msg = { "user", token, strlen(token) };
+        const QsfMsg msg = { .role = "user", .content = token, .len = strlen(token) };
         for (unsigned allow = 0; allow <= QSF_CHAT_ALLOW_SPECIAL; allow += QSF_CHAT_ALLOW_SPECIAL) {
             size_t want = strcmp(token, "[INST]") == 0 ? 1 : 2, n = 0; /* the template's own */
             ids.n = 0;

@@ -163,7 +163,7 @@ int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err) {
         rc = qsf_meta_make_array(s, "tokenizer.ggml.merges", QSF_META_STRING, d->n_merges, &d->merges, err);
     if (rc == QSF_OK && d->bpe)
         rc = qsf_meta_make_array(s, QSF_KEY_PRE_EXPRESSIONS, QSF_META_STRING, d->n_passes, &d->passes, err);
-    if (rc == QSF_OK && d->charsmap.len > 0)
+    if (rc == QSF_OK && (d->charsmap.len > 0 || !qsf_strbuf_ok(&d->charsmap)))
         rc = qsf_meta_make_array(s, "tokenizer.ggml.precompiled_charsmap", QSF_META_U8, d->charsmap.len,
                                  &d->charsmap, err);
     if (rc == QSF_OK && d->normal_form != NULL)

@@ -62,10 +62,11 @@ int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_
     char *exact = realloc(data, len + 1); /* growing left room behind it */
     if (exact != NULL) data = exact;
     int rc = keep(s, data, len + 1, err);
+    if (rc != QSF_OK) return rc;
     e.v.arr.mem = (const unsigned char *)data;
     e.v.arr.count = count;
     e.v.arr.bytes = len;
-    return rc == QSF_OK ? add(s, &e, err) : rc;
+    return add(s, &e, err);
 }
 
 void qsf_meta_put_le(QsfStrbuf *b, uint64_t v, unsigned bytes) {

@@ -24,7 +24,9 @@ n=$(number parameters)
 ask() { "$run" --temperature 0 -n 80 "$@" guide -p 'how can I stop an answer?' 2>"$work/err" || { cat "$work/err"; fail "no answer: $*"; }; }
 ask >"$work/first"
 grep -q 'C' "$work/first" || { cat "$work/first"; fail "no key to stop an answer"; }
-for how in '--pin 0' '-t 1' '--threads 3 --ram-budget auto' '--ram-budget 20M --io pread' '--cpu-mask ref'; do
+small=20M
+[ -z "${QSF_SAN-}" ] || small=80M # the program itself is larger
+for how in '--pin 0' '-t 1' '--threads 3 --ram-budget auto' "--ram-budget $small --io pread" '--cpu-mask ref'; do
     # shellcheck disable=SC2086
     ask $how >"$work/again"
     cmp -s "$work/first" "$work/again" || { cat "$work/first" "$work/again"; fail "another answer with $how"; }

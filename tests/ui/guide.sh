@@ -82,7 +82,7 @@ keys C-c
 keys "/model $stories" Enter
 see 'is ready: llama 260K'
 keys "/model guide" Enter
-see 'QSF guide is ready'
+see '^ qsf-chat  first  QSF guide' # the notice of the first load is still there
 keys C-d
 see '^rc=0'
 grep -q '"model".*"guide"' "$XDG_DATA_HOME/qsf/sessions/first.jsonl" || { cat "$XDG_DATA_HOME/qsf/sessions/first.jsonl"; fail "the session does not name the guide"; }

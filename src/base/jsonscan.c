@@ -56,7 +56,7 @@ static int hex4(const QsfJsonScan *s, size_t at, uint32_t *out) {
     return 0;
 }
 
-/* The character of an escape \uXXXX whose digits begin at s->at: two of them for a surrogate pair. */
+/* The character of a \u escape whose four hex digits begin at s->at: two escapes for a surrogate pair. */
 static int unicode_escape(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
     uint32_t hi, lo;
     if (hex4(s, s->at, &hi) != 0) return expected(s, "four hexadecimal digits", err);

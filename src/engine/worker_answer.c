@@ -38,7 +38,7 @@ static void on_tick(void *arg, const QsfSampled *s) {
 
 static void on_between(void *arg) { qsf_worker_take_replan(arg); }
 
-static unsigned chat_flags(QSFWorker *w, const QsfRequestCopy *r) {
+unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r) {
     QSFParams p;
     qsf_worker_get_params(w, &p);
     return (r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE) | (p.allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0);
@@ -49,7 +49,7 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     int rc =
         qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
     if (rc != QSF_OK) return rc;
-    rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, chat_flags(w, r), ids,
+    rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, qsf_worker_chat_flags(w, r), ids,
                           where, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;

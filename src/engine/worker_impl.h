@@ -89,6 +89,9 @@ void qsf_worker_set_text(QSFWorker *w, char **slot, char *text);
 /* From here on the owner may use tokenizer and template; or may not any more, and does not. */
 void qsf_worker_lend_text(QSFWorker *w, bool ready);
 
+/* How the template is to render the request, QSF_CHAT_*. Any thread. */
+unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r);
+
 /* Events of the running request; an end makes the worker free for the next. */
 void qsf_worker_say(QSFWorker *w, QSFEventType type, const char *text);
 void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state);

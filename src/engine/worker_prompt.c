@@ -17,13 +17,10 @@ void qsf_worker_lend_text(QSFWorker *w, bool ready) {
 
 static int show(QSFWorker *w, const QsfRequestCopy *r, QsfStrbuf *out, QsfErr *err) {
     QsfIds ids = { 0 };
-    QSFParams p;
     size_t special = 0;
-    qsf_worker_get_params(w, &p);
-    unsigned flags = r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE;
-    if (p.allow_special) flags |= QSF_CHAT_ALLOW_SPECIAL;
     QsfThinkPrompt where;
-    int rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, flags, &ids, &where, err);
+    int rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, qsf_worker_chat_flags(w, r),
+                              &ids, &where, err);
     if (rc == QSF_OK) rc = qsf_chat_show(w->rt.tok, &ids, out, &special, err);
     qsf_strbuf_addf(out, "\n%zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN " and " QSF_CHAT_MARK_CLOSE
                     ")\n", ids.n, special);

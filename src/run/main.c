@@ -54,7 +54,7 @@ const QSFCli run_cli = {
              "       qsf-run --parity DIR [MODEL]\n"
              "       qsf-run --render FILE.jinja [--now TIME]\n",
     .summary = "Answers one prompt with a model that may be bigger than the RAM it is given. The answer goes\n"
-               "to stdout, everything else to stderr.",
+               "to stdout, everything else to stderr. MODEL is a .gguf file, or \"guide\": the one that comes with the program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .epilogue = "SIZE is 200 (MB), 200M, 1.5G, 25% (of available memory) or auto.\n"

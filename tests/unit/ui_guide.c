@@ -1,43 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who names no model gets the built-in guide: found, offered, saved by name, and missing without harm. */
-#include "tests/harness/fake_engine.h"
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/app_rig.h"
 #include "ui/guide.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct Fixture {
-    FakeEngine engine;
-    UiApp app;
-    char data[400]; /* $QSF_DATADIR, with a guide in it */
-} Fixture;
+static char data[400]; /* $QSF_DATADIR, with a guide in it */
 
-static int setup(void **state) {
+/* Unlike the rig's: no model is loaded yet. */
+static int begin(void **state) {
     Fixture *x = calloc(1, sizeof *x);
     QSFSettings s;
     char path[500];
     if (!x) return 1;
-    (void)snprintf(x->data, sizeof x->data, "%s.XXXXXX", qsf_test_tmp("guide"));
-    if (!mkdtemp(x->data)) return 1;
-    (void)snprintf(path, sizeof path, "%s/models", x->data);
+    (void)snprintf(data, sizeof data, "%s.XXXXXX", qsf_test_tmp("guide"));
+    if (!mkdtemp(data)) return 1;
+    (void)snprintf(path, sizeof path, "%s/models", data);
     if (mkdir(path, 0700) != 0) return 1;
-    (void)snprintf(path, sizeof path, "%s/models/guide.gguf", x->data);
+    (void)snprintf(path, sizeof path, "%s/models/guide.gguf", data);
     FILE *f = fopen(path, "w");
     if (!f || fclose(f) != 0) return 1;
-    setenv("QSF_DATADIR", x->data, 1);
-    setenv("XDG_DATA_HOME", x->data, 1);
+    setenv("QSF_DATADIR", data, 1);
+    setenv("XDG_DATA_HOME", data, 1);
     qsf_settings_default(&s);
     ui_app_init(&x->app, fake_engine(&x->engine), &s);
     x->app.full_screen = x->app.interactive = true;
     *state = x;
-    return 0;
-}
-
-static int teardown(void **state) {
-    Fixture *x = *state;
-    ui_app_free(&x->app);
-    free(x);
     return 0;
 }
 
@@ -46,21 +35,14 @@ static void loaded(Fixture *x) {
     ui_app_pump(&x->app);
 }
 
-static const char *last_said(const Fixture *x, UiKind kind) {
-    const UiItem *it = ui_transcript_last_of(&x->app.chat, kind);
-    return it ? ui_buf_str(&it->raw) : "";
-}
-
-static void submit(Fixture *x, const char *text) { (void)ui_app_submit(&x->app, text, strlen(text)); }
-
 static const char *next(const Fixture *x, const char *line) {
     return ui_guide_next(&x->app, line, strlen(line));
 }
 
 static void test_name(void **state) {
-    const Fixture *x = *state;
+    (void)state;
     char want[500];
-    (void)snprintf(want, sizeof want, "%s/models/guide.gguf", x->data);
+    (void)snprintf(want, sizeof want, "%s/models/guide.gguf", data);
     char *file = qsf_model_file("guide"), *other = qsf_model_file("./guide");
     assert_string_equal(file, want);
     assert_string_equal(other, "./guide");
@@ -94,11 +76,9 @@ static void test_questions(void **state) {
     assert_string_equal(next(x, line), ui_guide_question(0));
     assert_null(next(x, "How do"));
     assert_null(next(x, "/mo"));
-    submit(x, ui_guide_question(0));
+    say(x, ui_guide_question(0));
     assert_false(ui_guide_offers(&x->app));
-    fake_text(&x->engine, "Type /model FILE.");
-    fake_done(&x->engine, QSF_STOP_EOS, 4);
-    ui_app_pump(&x->app);
+    answer(x, "Type /model FILE.");
     assert_false(ui_guide_offers(&x->app));
     assert_null(next(x, ""));
 }
@@ -106,15 +86,13 @@ static void test_questions(void **state) {
 /* Another model offers nothing, and the guide can be called back; only its first screen says hello. */
 static void test_back(void **state) {
     Fixture *x = *state;
-    submit(x, "/model tiny.gguf");
+    say(x, "/model tiny.gguf");
     loaded(x);
     assert_string_equal(x->engine.path, "tiny.gguf");
     assert_false(ui_guide_offers(&x->app));
-    submit(x, "hello");
-    fake_text(&x->engine, "hi");
-    fake_done(&x->engine, QSF_STOP_EOS, 1);
-    ui_app_pump(&x->app);
-    submit(x, "/model guide");
+    say(x, "hello");
+    answer(x, "hi");
+    say(x, "/model guide");
     loaded(x);
     assert_non_null(strstr(x->engine.path, "/models/guide.gguf"));
     assert_string_equal(last_said(x, UI_OUTPUT), "");
@@ -138,10 +116,8 @@ static void test_session(void **state) {
     ui_session_use(&x->app.session, "talk");
     ui_guide_open(&x->app);
     loaded(x);
-    submit(x, "hello");
-    fake_text(&x->engine, "hi");
-    fake_done(&x->engine, QSF_STOP_EOS, 1);
-    ui_app_pump(&x->app);
+    say(x, "hello");
+    answer(x, "hi");
     ui_app_finish(&x->app);
     x->engine.path[0] = '\0';
     UiApp again;
@@ -157,12 +133,12 @@ static void test_session(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_name, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_welcome, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_questions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_session, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_name, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_welcome, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_questions, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_back, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_failed, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_session, begin, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Packed weight blocks as they lie in files. Layouts are those of ggml-org/ggml (src/ggml-common.h), of
- * microsoft/BitNet (src/ggml-bitnet-mad.cpp) for I2_S, and of QSF v1 for the last four: facts of the formats. All
+ * microsoft/BitNet (src/ggml-bitnet-mad.cpp) for I2_S, and of QSF v1 for the last seven: facts of the formats. All
  * little-endian, unaligned in memory. */
 #ifndef QSF_KERNELS_BLOCKS_H
 #define QSF_KERNELS_BLOCKS_H
@@ -12,6 +12,7 @@ typedef enum qk_type {
     QK_F32, QK_F16, QK_BF16, QK_Q8_0, QK_Q4_0, QK_Q4_1, QK_Q5_0, QK_Q5_1, QK_Q4_K, QK_Q5_K, QK_Q6_K,
     QK_Q2_K, QK_Q3_K, QK_IQ4_NL, QK_IQ4_XS, QK_TQ1_0, QK_TQ2_0, QK_I2_S,
     QK_QSF2, QK_QSF3, QK_QSF4, QK_QSFT, /* QSF codes 0 and 1, 2, 3, 4 with blocks of 64; code 6 is Q8_0 */
+    QK_QSB2, QK_QSB3, QK_QSB4,          /* QSF codes 10, 11, 12: codebooks */
     QK_TYPE_N,
     QK_NONE = -1
 } qk_type;
@@ -45,6 +46,10 @@ typedef struct { uint16_t d, m; uint8_t qs[QK_QSF_BLOCK / 4]; } qk_qsf2;        
 typedef struct { uint16_t d, m; uint8_t qs[QK_QSF_BLOCK / 8 * 3]; } qk_qsf3;       /* little-endian bit stream */
 typedef struct { uint16_t d, m; uint8_t qs[QK_QSF_BLOCK / 2]; } qk_qsf4;           /* byte i/2, low nibble first */
 typedef struct { uint16_t d; uint8_t sign[QK_QSF_BLOCK / 8], zero[QK_QSF_BLOCK / 8]; } qk_qsft; /* bit i%8 of byte i/8: 1 = negative, 1 = zero */
+/* Sixteen words of 7 bits, one for 16 elements, and the codes, both little-endian bit streams: kernels/books.h. */
+typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 4]; } qk_qsb2;
+typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 8 * 3]; } qk_qsb3;
+typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 2]; } qk_qsb4;
 
 /* What the nibbles of IQ4_NL and IQ4_XS stand for. */
 extern const int8_t qk_iq4_values[16];
@@ -68,6 +73,9 @@ _Static_assert(sizeof(qk_qsf2) == 20, "QSF 2-bit block");
 _Static_assert(sizeof(qk_qsf3) == 28, "QSF 3-bit block");
 _Static_assert(sizeof(qk_qsf4) == 36, "QSF 4-bit block");
 _Static_assert(sizeof(qk_qsft) == 18, "QSF ternary block");
+_Static_assert(sizeof(qk_qsb2) == 80, "QSF 2-bit block with books");
+_Static_assert(sizeof(qk_qsb3) == 112, "QSF 3-bit block with books");
+_Static_assert(sizeof(qk_qsb4) == 144, "QSF 4-bit block with books");
 
 /* Elements and bytes of one block; 1 element for the float types. */
 unsigned qk_type_elems(qk_type t);

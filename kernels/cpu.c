@@ -2,6 +2,7 @@
 /* Detects the ISA level: CPUID leaves 1 and 7 together with XCR0 on x86 (the operating system must
  * save the wide registers too), the auxiliary vector on ARM. */
 #include "kernels/cpu.h"
+#include "kernels/built.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -87,13 +88,20 @@ static uint32_t detect(void)
 
 #endif
 
+static uint32_t levels_built(void)
+{
+    return 1u << QK_LEVEL_REF | (uint32_t)QK_BUILT_SSE42 << QK_LEVEL_SSE42 | (uint32_t)QK_BUILT_AVX2 << QK_LEVEL_AVX2 |
+           (uint32_t)QK_BUILT_AVX512 << QK_LEVEL_AVX512 | (uint32_t)QK_BUILT_AVX512VNNI << QK_LEVEL_AVX512VNNI |
+           (uint32_t)QK_BUILT_NEON << QK_LEVEL_NEON | (uint32_t)QK_BUILT_DOTPROD << QK_LEVEL_DOTPROD;
+}
+
 static uint32_t levels_of_machine(void)
 {
     /* Racing threads find the same value, so the order of the stores does not matter. */
     static _Atomic uint32_t cached;
     uint32_t levels = atomic_load_explicit(&cached, memory_order_relaxed);
     if (!levels) {
-        levels = detect();
+        levels = detect() & levels_built();
         atomic_store_explicit(&cached, levels, memory_order_relaxed);
     }
     return levels;

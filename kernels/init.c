@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fills the kernel table: the reference everywhere, then the overlay of this architecture. The
  * Makefile compiles one architecture directory and names it with QK_ARCH_X86 or QK_ARCH_ARM. */
+#include "kernels/built.h"
 #include "kernels/kernels.h"
 #include "kernels/ref/kv.h"
 #include "kernels/ref/ref.h"
@@ -44,6 +45,9 @@ static const qk_table ref_table = {
         [QK_QSF3] = REF_WEIGHT(qsf3, QK_ACT_Q8),
         [QK_QSF4] = REF_WEIGHT(qsf4, QK_ACT_Q8),
         [QK_QSFT] = REF_WEIGHT(qsft, QK_ACT_Q8),
+        [QK_QSB2] = REF_WEIGHT(qsb2, QK_ACT_Q8K),
+        [QK_QSB3] = REF_WEIGHT(qsb3, QK_ACT_Q8K),
+        [QK_QSB4] = REF_WEIGHT(qsb4, QK_ACT_Q8K),
     },
     .kv = {
         [QK_KV_F32] = REF_KV(f32),

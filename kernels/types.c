@@ -8,6 +8,7 @@ static const uint32_t ggml_of[QK_TYPE_N] = {
     [QK_Q2_K] = 10, [QK_Q3_K] = 11, [QK_IQ4_NL] = 20, [QK_IQ4_XS] = 23, [QK_TQ1_0] = 34, [QK_TQ2_0] = 35,
     [QK_I2_S] = 36, /* microsoft/BitNet */
     [QK_QSF2] = QK_GGML_QSF + 1, [QK_QSF3] = QK_GGML_QSF + 2, [QK_QSF4] = QK_GGML_QSF + 3, [QK_QSFT] = QK_GGML_QSF + 4,
+    [QK_QSB2] = QK_GGML_QSF + 5, [QK_QSB3] = QK_GGML_QSF + 6, [QK_QSB4] = QK_GGML_QSF + 7,
 };
 
 static const struct {
@@ -35,6 +36,9 @@ static const struct {
     [QK_QSF3] = { QK_QSF_BLOCK, sizeof(qk_qsf3) },
     [QK_QSF4] = { QK_QSF_BLOCK, sizeof(qk_qsf4) },
     [QK_QSFT] = { QK_QSF_BLOCK, sizeof(qk_qsft) },
+    [QK_QSB2] = { QK_K, sizeof(qk_qsb2) },
+    [QK_QSB3] = { QK_K, sizeof(qk_qsb3) },
+    [QK_QSB4] = { QK_K, sizeof(qk_qsb4) },
 };
 
 /* ggml-org/ggml, src/ggml-common.h. */

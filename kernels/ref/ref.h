@@ -36,6 +36,9 @@ QK_REF_WEIGHT(qsf2)
 QK_REF_WEIGHT(qsf3)
 QK_REF_WEIGHT(qsf4)
 QK_REF_WEIGHT(qsft)
+QK_REF_WEIGHT(qsb2)
+QK_REF_WEIGHT(qsb3)
+QK_REF_WEIGHT(qsb4)
 
 void qk_quantize_f32_ref(void *dst, const float *x, size_t k);
 void qk_quantize_q8_ref(void *dst, const float *x, size_t k);

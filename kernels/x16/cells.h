@@ -20,7 +20,8 @@
 /* Formats with super-blocks of 256: kernels/x16/mm_super.h. */
 #define QK_SUPER_CELLS(isa)                                                                        \
     QK_CELL(q4_k_##isa) QK_CELL(q5_k_##isa) QK_CELL(q6_k_##isa) QK_CELL(q2_k_##isa)                \
-    QK_CELL(q3_k_##isa) QK_CELL(iq4_xs_##isa) QK_CELL(tq1_0_##isa) QK_CELL(tq2_0_##isa)
+    QK_CELL(q3_k_##isa) QK_CELL(iq4_xs_##isa) QK_CELL(tq1_0_##isa) QK_CELL(tq2_0_##isa)    \
+    QK_CELL(qsb2_##isa) QK_CELL(qsb3_##isa) QK_CELL(qsb4_##isa)
 
 #define QK_SET_CELL(t, type, cell)                                                                \
     do {                                                                                          \
@@ -70,6 +71,9 @@
         QK_SET_CELL(t, QK_IQ4_XS, iq4_xs_##isa);    \
         QK_SET_CELL(t, QK_TQ1_0, tq1_0_##isa);      \
         QK_SET_CELL(t, QK_TQ2_0, tq2_0_##isa);      \
+        QK_SET_CELL(t, QK_QSB2, qsb2_##isa);        \
+        QK_SET_CELL(t, QK_QSB3, qsb3_##isa);        \
+        QK_SET_CELL(t, QK_QSB4, qsb4_##isa);        \
     } while (0)
 
 #endif

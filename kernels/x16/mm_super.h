@@ -21,6 +21,21 @@ enum {
     PARTS = SUBS / PART_SUBS
 };
 
+/* What a format may leave out. */
+#ifndef FMT_FIX
+#define FMT_FIX(dst, row, at) (void)0
+#endif
+#ifndef FMT_UNIT
+#define FMT_UNIT 1.0f
+#endif
+
+/* d of the rows of vector v of the group at p. */
+QK_INLINE lf d_of(const uint8_t *p, int v)
+{
+    const lf d = l_halves(p + HALVES + v * L * 2);
+    return FMT_UNIT != 1.0f ? l_mulf(d, l_setf(FMT_UNIT)) : d;
+}
+
 /* The last planes come twice rather than reading further. */
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
 {
@@ -31,6 +46,7 @@ QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size
     }
     for (size_t h = 0; h < FMT_HALVES; h++)
         pack_halves(dst + HALVES + h * QK_HALF, row, at + FMT_HALF_AT + 2 * h);
+    FMT_FIX(dst, row, at);
 }
 
 /* One super-block of a few columns: where its bytes are, and how many bytes behind them are its scale, the sums of the
@@ -92,7 +108,7 @@ QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int 
     const uint8_t *half = p + HALVES + v * L * 2;
     const lf dx = scale_of(x, 0);
     li mins = l_set(0);
-    acc = l_addf(acc, product(l_halves(half), dx, sum));
+    acc = l_addf(acc, product(d_of(p, v), dx, sum));
     QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++)
         mins = l_dot16(mins, fmt_mins(p, i, v), l_dup(x->q[0] + x->mins + 4 * i));
     return FMT_MINS ? l_subf(acc, product(l_halves(half + QK_HALF), dx, mins)) : acc;
@@ -160,7 +176,7 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n)
             if (FMT_CENTER)
                 l_store(&t->centre[i][r], l_or(centre_of(p, 2 * i, v), l_shl(centre_of(p, 2 * i + 1, v), 16)));
         }
-        l_storef(&t->d[r], l_halves(p + HALVES + v * L * 2));
+        l_storef(&t->d[r], d_of(p, v));
         if (FMT_MINS)
             l_storef(&t->dmin[r], l_halves(p + HALVES + QK_HALF + v * L * 2));
     }

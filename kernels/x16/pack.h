@@ -28,6 +28,9 @@ QK_PACK(qsf2)
 QK_PACK(qsf3)
 QK_PACK(qsf4)
 QK_PACK(qsft)
+QK_PACK(qsb2)
+QK_PACK(qsb3)
+QK_PACK(qsb4)
 
 #undef QK_PACK
 

@@ -178,4 +178,35 @@ static inline void qk_unfix_qsf3(uint32_t *w)
     memcpy(w, stream, 24);
 }
 
+/* The formats with books: three dwords of words, which stay, then codes like four of the blocks above. */
+static inline void qk_fix_qsb2(uint32_t *w)
+{
+    for (int i = 0; i < 4; i++)
+        qk_fix_qsf2(w + 3 + 4 * i);
+}
+
+static inline void qk_fix_qsb3(uint32_t *w)
+{
+    for (int i = 0; i < 4; i++)
+        qk_fix_qsf3(w + 3 + 6 * i);
+}
+
+static inline void qk_unfix_qsb3(uint32_t *w)
+{
+    for (int i = 0; i < 4; i++)
+        qk_unfix_qsf3(w + 3 + 6 * i);
+}
+
+static inline void qk_fix_qsb4(uint32_t *w)
+{
+    for (int i = 0; i < 4; i++)
+        qk_fix_qsf4(w + 3 + 8 * i);
+}
+
+static inline void qk_unfix_qsb4(uint32_t *w)
+{
+    for (int i = 0; i < 4; i++)
+        qk_unfix_qsf4(w + 3 + 8 * i);
+}
+
 #endif

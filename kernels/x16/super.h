@@ -14,6 +14,8 @@
  *   FMT_CENTER                for formats with 8 scales and 8 minimums, otherwise 0
  *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or l_biased)
  *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  if the format can (mm_tiles.h)
+ *   FMT_FIX(dst, row, at)     if bits move on the way into the group at dst, when its planes are there
+ *   FMT_UNIT                  if d is to be multiplied by it: a power of two
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16
  * for a super-block at p. s, j and i are constants wherever speed matters. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/act.h"
+#include "kernels/books.h"
 #include "tests/kernels/checkkern.h"
 
 /* Integer q, its scale and what is added: x = scale * (q - zero) + min. */
@@ -208,13 +209,40 @@ static element qsft_at(const uint8_t *p, size_t i)
     return (element){ half_at(p), 0, bit_at(p + 10, i) ? 0 : sign, 0 };
 }
 
+/* By the letter of kernels/books.h. */
+static element book_at(const uint8_t *p, size_t i, int bits, const int8_t *levels)
+{
+    const int scale_bits = bits + 1;
+    const size_t word = 7 * (i / 16);
+    const int scale = bits_at(p + 2, word, scale_bits), sign = bit_at(p + 2, word + (size_t)scale_bits) ? -1 : 1;
+    const int book = bits_at(p + 2, word + (size_t)scale_bits + 1, 6 - scale_bits);
+    const int code = bits_at(p + 16, (size_t)bits * i, bits);
+    return (element){ half_at(p) / 128 * scale, 0, sign * levels[(book << bits) + code], 0 };
+}
+
+static element qsb2_at(const uint8_t *p, size_t i)
+{
+    return book_at(p, i, 2, qk_books2);
+}
+
+static element qsb3_at(const uint8_t *p, size_t i)
+{
+    return book_at(p, i, 3, qk_books3);
+}
+
+static element qsb4_at(const uint8_t *p, size_t i)
+{
+    return book_at(p, i, 4, qk_books4);
+}
+
 static const element_at elements[QK_TYPE_N] = {
     [QK_F32] = f32_at,       [QK_F16] = f16_at,       [QK_BF16] = bf16_at,   [QK_Q8_0] = q8_0_at,
     [QK_Q4_0] = q4_0_at,     [QK_Q4_1] = q4_1_at,     [QK_Q5_0] = q5_0_at,   [QK_Q5_1] = q5_1_at,
     [QK_Q4_K] = q4_k_at,     [QK_Q5_K] = q5_k_at,     [QK_Q6_K] = q6_k_at,   [QK_Q2_K] = q2_k_at,
     [QK_Q3_K] = q3_k_at,     [QK_IQ4_NL] = iq4_nl_at, [QK_IQ4_XS] = iq4_xs_at, [QK_TQ1_0] = tq1_0_at,
     [QK_TQ2_0] = tq2_0_at,   [QK_I2_S] = i2_s_at,     [QK_QSF2] = qsf2_at,   [QK_QSF3] = qsf3_at,
-    [QK_QSF4] = qsf4_at,     [QK_QSFT] = qsft_at,
+    [QK_QSF4] = qsf4_at,     [QK_QSFT] = qsft_at,     [QK_QSB2] = qsb2_at,   [QK_QSB3] = qsb3_at,
+    [QK_QSB4] = qsb4_at,
 };
 
 double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag)

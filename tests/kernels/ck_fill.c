@@ -13,7 +13,8 @@ static const struct {
     [QK_Q5_1] = { 1, 3 },  [QK_Q4_K] = { 1, 3 },    [QK_Q5_K] = { 1, 3 },   [QK_Q6_K] = { 209, 0 },
     [QK_Q2_K] = { 81, 83 }, [QK_Q3_K] = { 109, 0 }, [QK_IQ4_NL] = { 1, 0 }, [QK_IQ4_XS] = { 1, 0 },
     [QK_TQ1_0] = { 53, 0 }, [QK_TQ2_0] = { 65, 0 }, [QK_QSF2] = { 1, 3 },   [QK_QSF3] = { 1, 3 },
-    [QK_QSF4] = { 1, 3 },  [QK_QSFT] = { 1, 0 },
+    [QK_QSF4] = { 1, 3 },  [QK_QSFT] = { 1, 0 },   [QK_QSB2] = { 1, 0 },   [QK_QSB3] = { 1, 0 },
+    [QK_QSB4] = { 1, 0 },
 };
 
 const char *ck_kind_name(ck_kind kind)
@@ -78,6 +79,9 @@ static void tame_scales(qk_type t, uint8_t *p)
     if (t == QK_Q4_K || t == QK_Q5_K)
         for (int i = 0; i < 12; i++)
             p[4 + i] &= i < 8 ? 0x03 : 0x33;
+    for (size_t g = 0; t >= QK_QSB2 && t <= QK_QSB4 && g < 16; g++) /* a group's scale becomes 0 or 1 */
+        for (size_t i = 1; i < (t == QK_QSB2 ? 3u : t == QK_QSB3 ? 4u : 5u); i++)
+            p[2 + (7 * g + i) / 8] &= (uint8_t)~(1u << (7 * g + i) % 8);
     if (t == QK_IQ4_XS) { /* -4 .. 3: the top two bits and the one below say 32 + small or 31 - small */
         const int high = ck_rand() & 1;
         memset(p + 2, high ? 0xaa : 0x55, 2);

@@ -43,6 +43,9 @@ static const struct {
     [QK_QSF3] = { "qsf3", GRID, GRID },
     [QK_QSF4] = { "qsf4", GRID, GRID },
     [QK_QSFT] = { "qsft", GRID, GRID },
+    [QK_QSB2] = { "qsb2", GRID, GRID },
+    [QK_QSB3] = { "qsb3", GRID, GRID },
+    [QK_QSB4] = { "qsb4", GRID, GRID },
 };
 
 /* The operations, each under the name that its check prints. */

@@ -88,6 +88,27 @@ static uint32_t qsft_plane(const uint8_t *block, size_t p)
     return v;
 }
 
+/* Three dwords of words as they are, then codes, like those of blocks of 64 of the same bits. */
+static uint32_t book_plane(const uint8_t *block, size_t p, size_t planes, plane_of codes)
+{
+    return p < 3 ? bits_at(block + 4, 32 * p, 32) : codes(block + 12 + (p - 3) / planes * planes * 4, (p - 3) % planes);
+}
+
+static uint32_t qsb2_plane(const uint8_t *block, size_t p)
+{
+    return book_plane(block, p, 4, qsf2_plane);
+}
+
+static uint32_t qsb3_plane(const uint8_t *block, size_t p)
+{
+    return book_plane(block, p, 6, qsf3_plane);
+}
+
+static uint32_t qsb4_plane(const uint8_t *block, size_t p)
+{
+    return book_plane(block, p, 8, qsf4_plane);
+}
+
 static const struct {
     span spans[3];      /* planes in their order, or */
     plane_of plane;     /* n_planes of these */
@@ -113,6 +134,9 @@ static const struct {
     [QK_QSF3] = { { { 0, 0 } }, qsf3_plane, 6, { 1, 3 } },
     [QK_QSF4] = { { { 0, 0 } }, qsf4_plane, 8, { 1, 3 } },
     [QK_QSFT] = { { { 0, 0 } }, qsft_plane, 4, { 1, 0 } },
+    [QK_QSB2] = { { { 0, 0 } }, qsb2_plane, 19, { 1, 3 } },
+    [QK_QSB3] = { { { 0, 0 } }, qsb3_plane, 27, { 1, 3 } },
+    [QK_QSB4] = { { { 0, 0 } }, qsb4_plane, 35, { 1, 3 } },
 };
 
 /* What row r's block puts into the group at dst. */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Encoders and decoders of one block, inside of src/quant. Pure functions, any thread. */
+#ifndef QSF_QUANT_BLOCKS_H
+#define QSF_QUANT_BLOCKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* n values, finite and not beyond +-65504, and as many weights, not negative and not all zero. */
+typedef struct QsfBlockIn {
+    size_t n;
+    const float *x, *w;
+} QsfBlockIn;
+
+/* Writes a whole block. */
+typedef void (*qsf_block_encode)(const QsfBlockIn *b, uint8_t *out);
+/* n values of a block to x. */
+typedef void (*qsf_block_decode)(const uint8_t *in, size_t n, float *x);
+
+/* A layout with its two rules. */
+typedef struct QsfBlockOps {
+    qsf_block_encode search, minmax;
+    qsf_block_decode decode;
+} QsfBlockOps;
+
+extern const QsfBlockOps qsf_block_2bit, qsf_block_2bit_asym, qsf_block_3bit, qsf_block_4bit; /* blocks_affine.c */
+extern const QsfBlockOps qsf_block_ternary;                                                   /* blocks_ternary.c */
+extern const QsfBlockOps qsf_block_q8_0, qsf_block_q4_0, qsf_block_f16;                       /* blocks_scale.c */
+extern const QsfBlockOps qsf_block_q2_k, qsf_block_q4_k;                                      /* blocks_k_min.c */
+extern const QsfBlockOps qsf_block_q3_k, qsf_block_q6_k;                                      /* blocks_k_scale.c */
+extern const QsfBlockOps qsf_block_2bit_book, qsf_block_3bit_book, qsf_block_4bit_book;      /* books.c */
+
+#endif

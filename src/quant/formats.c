@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of formats, and rows as blocks of them. */
+#include "src/quant/formats.h"
+
+#include <string.h>
+
+#include "src/base/checked.h"
+#include "src/quant/blocks.h"
+#include "src/quant/fit.h"
+#include "src/quant/half.h"
+
+enum { GGML = 64, BLOCK_DEFAULT = 64, STEP_MAX = QSF_FIT_MAX };
+
+typedef struct Row {
+    QsfQuantFormat format;
+    const QsfBlockOps *ops;
+} Row;
+
+/* name, code, bits, head, elements, pads. Numbers of GGML types: ggml-org/ggml include/ggml.h. */
+static const Row table[] = {
+    { { "2bit", 0, 2, 4, 0, true }, &qsf_block_2bit },
+    { { "2bit-asym", 1, 2, 4, 0, true }, &qsf_block_2bit_asym },
+    { { "3bit", 2, 3, 4, 0, true }, &qsf_block_3bit },
+    { { "4bit", 3, 4, 4, 0, true }, &qsf_block_4bit },
+    { { "ternary", 4, 2, 2, 0, true }, &qsf_block_ternary },
+    { { "8bit", 6, 8, 2, 32, true }, &qsf_block_q8_0 },
+    { { "f16", 7, 16, 0, 1, true }, &qsf_block_f16 },
+    { { "2bit-book", 10, 2, 16, 256, true }, &qsf_block_2bit_book },
+    { { "3bit-book", 11, 3, 16, 256, true }, &qsf_block_3bit_book },
+    { { "4bit-book", 12, 4, 16, 256, true }, &qsf_block_4bit_book },
+    { { "q4_0", GGML + 2, 4, 2, 32, false }, &qsf_block_q4_0 },
+    { { "q8_0", GGML + 8, 8, 2, 32, false }, &qsf_block_q8_0 },
+    { { "q2_k", GGML + 10, 2, 20, 256, false }, &qsf_block_q2_k },
+    { { "q3_k", GGML + 11, 3, 14, 256, false }, &qsf_block_q3_k },
+    { { "q4_k", GGML + 12, 4, 16, 256, false }, &qsf_block_q4_k },
+    { { "q6_k", GGML + 14, 6, 18, 256, false }, &qsf_block_q6_k },
+};
+enum { N_FORMATS = sizeof table / sizeof *table };
+
+const QsfQuantFormat *qsf_quant_format(size_t i) { return i < N_FORMATS ? &table[i].format : NULL; }
+
+const QsfQuantFormat *qsf_quant_format_named(const char *name) {
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (!strcmp(table[i].format.name, name)) return &table[i].format;
+    return NULL;
+}
+
+const QsfQuantFormat *qsf_quant_format_of(uint8_t code) {
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (table[i].format.code == code) return &table[i].format;
+    return NULL;
+}
+
+static const QsfBlockOps *ops_of(const QsfQuantFormat *format) {
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (&table[i].format == format) return table[i].ops;
+    return NULL;
+}
+
+/* Elements of a block of this file. */
+static uint32_t elems_of(const QsfQuant *q) {
+    return q->format->elems ? q->format->elems : q->block ? q->block : BLOCK_DEFAULT;
+}
+
+static uint64_t block_bytes(const QsfQuantFormat *format, uint64_t elems) {
+    return format->head + elems * format->bits / 8;
+}
+
+int qsf_quant_row_bytes(const QsfQuant *q, uint64_t cols, uint64_t *bytes, QsfErr *err) {
+    const uint32_t elems = elems_of(q);
+    uint64_t padded;
+    if (!q->format->elems && elems != 64 && elems != 128 && elems != 256)
+        return qsf_err_set(err, QSF_E_USAGE, "quantization blocks have 64, 128 or 256 elements, not %u", elems);
+    if (cols == 0) return qsf_err_set(err, QSF_E_USAGE, "%s: a row without elements", q->format->name);
+    if (!q->format->pads && cols % elems)
+        return qsf_err_set(err, QSF_E_USAGE, "%s: rows of %llu elements are no multiple of its block of %u",
+                           q->format->name, (unsigned long long)cols, elems);
+    if (!qsf_add_u64(cols, elems - 1, &padded) ||
+        !qsf_mul_u64(padded / elems, block_bytes(q->format, elems), bytes) || *bytes > SIZE_MAX)
+        return qsf_err_set(err, QSF_E_USAGE, "%s: rows of %llu elements are too long", q->format->name,
+                           (unsigned long long)cols);
+    return QSF_OK;
+}
+
+/* Elements that are done at once: a block, or many where one element is a block. */
+static size_t step_of(const QsfQuant *q) {
+    const uint32_t elems = elems_of(q);
+    return elems == 1 ? STEP_MAX : elems;
+}
+
+/* Weights of n elements and of what pads them; all equal where there is no importance in them. */
+static void weights_at(const QsfQuantRows *rows, size_t c, size_t n, size_t padded, float *w) {
+    float any = 0;
+    for (size_t i = 0; i < n; i++) {
+        w[i] = rows->importance ? rows->importance[c + i] : 1;
+        any += w[i];
+    }
+    for (size_t i = 0; i < padded; i++)
+        if (i >= n) w[i] = 0;
+        else if (!(any > 0)) w[i] = 1;
+}
+
+static uint8_t *encode_row(const QsfQuant *q, const QsfBlockOps *ops, const QsfQuantRows *rows, size_t r, uint8_t *out) {
+    const size_t step = step_of(q), elems = elems_of(q);
+    float x[STEP_MAX], w[STEP_MAX];
+    for (size_t c = 0; c < rows->cols; c += step) {
+        const size_t n = rows->cols - c < step ? rows->cols - c : step, padded = (n + elems - 1) / elems * elems;
+        const QsfBlockIn block = { padded, x, w };
+        memcpy(x, rows->x + r * rows->cols + c, n * sizeof *x);
+        memset(x + n, 0, (padded - n) * sizeof *x);
+        weights_at(rows, c, n, padded, w);
+        (q->rule == QSF_RULE_MINMAX ? ops->minmax : ops->search)(&block, out);
+        out += padded / elems * block_bytes(q->format, elems);
+    }
+    return out;
+}
+
+int qsf_quant_encode(const QsfQuant *q, const QsfQuantRows *rows, uint8_t *out, QsfErr *err) {
+    const QsfBlockOps *ops = ops_of(q->format);
+    uint64_t bytes;
+    int rc = qsf_quant_row_bytes(q, rows->cols, &bytes, err);
+    if (!rc) rc = qsf_quant_check(rows, err);
+    if (rc) return rc;
+    for (size_t r = 0; r < rows->n_rows; r++) out = encode_row(q, ops, rows, r, out);
+    return QSF_OK;
+}
+
+int qsf_quant_decode(const QsfQuant *q, const uint8_t *in, size_t n_rows, size_t cols, float *out, QsfErr *err) {
+    const QsfBlockOps *ops = ops_of(q->format);
+    const size_t step = step_of(q), elems = elems_of(q);
+    float x[STEP_MAX];
+    uint64_t bytes;
+    const int rc = qsf_quant_row_bytes(q, cols, &bytes, err);
+    if (rc) return rc;
+    for (size_t r = 0; r < n_rows; r++)
+        for (size_t c = 0; c < cols; c += step) {
+            const size_t n = cols - c < step ? cols - c : step, padded = (n + elems - 1) / elems * elems;
+            ops->decode(in, padded, x);
+            memcpy(out + r * cols + c, x, n * sizeof *x);
+            in += padded / elems * block_bytes(q->format, elems);
+        }
+    return QSF_OK;
+}

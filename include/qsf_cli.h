@@ -31,6 +31,7 @@ typedef struct QSFCli {
     const QSFCliOption *options;   /* (n_options); -h/--help and -V/--version are added by the parser */
     size_t n_options;
     const char *epilogue;          /* text after the options (exit status ...), or NULL */
+    bool no_settings;              /* the engine's settings are no options of it */
 } QSFCli;
 
 /* Called once per own option in order; value NULL for switches. Non-zero = usage error with a
@@ -45,7 +46,7 @@ typedef struct QSFCliResult {
 
 /* Parses argv (permuting it); "--" ends options; "--name=value" and "--name value"; short options
  * bundle. Unknown, ambiguous or incomplete options: returns 2, with the message (naming the option, and
- * the nearest name) in err. 0 = fine. Abbreviations of long options are not accepted. */
+ * the nearest name) in err. 0 = fine. Abbreviations of long options are not accepted. s: NULL where there are no settings. */
 int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
                   QSFCliResult *out, char *err, size_t cap);
 void qsf_cli_help(const QSFCli *cli, FILE *to);

@@ -28,6 +28,7 @@ typedef struct QSFParams {
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
     bool ignore_eos;
     bool allow_special;    /* messages that spell special tokens become them; read once per prompt */
+    uint8_t reasoning;     /* of the setting of that name: 0 = as the template has it; read once per prompt */
     bool seed_set;         /* false: each request draws its own seed and reports it */
     uint64_t seed;
 } QSFParams;

@@ -35,7 +35,7 @@ static size_t fit(const QsfArenaBlock *b, size_t size, size_t align) {
 static QsfArenaBlock *new_block(QsfArena *a, size_t size, size_t align, QsfErr *err) {
     uint64_t need;
     if (!qsf_add_u64(size, sizeof(QsfArenaBlock) + align, &need) || !qsf_align_up_u64(need, PAGE, &need)) {
-        qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %zu bytes at once", a->name, size);
+        qsf_err_memory(err, "%s needs %zu bytes at once", a->name, size);
         return NULL;
     }
     bool ordinary = need <= a->block_bytes;
@@ -79,7 +79,7 @@ void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err) {
 
 char *qsf_arena_strdup(QsfArena *a, const char *s, size_t len, QsfErr *err) {
     if (len == SIZE_MAX) {
-        qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", a->name);
+        qsf_err_memory(err, "%s", a->name);
         return NULL;
     }
     char *p = qsf_arena_alloc(a, len + 1, 1, err);

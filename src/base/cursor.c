@@ -15,7 +15,7 @@ int qsf_cursor_open(QsfCursor *c, const QsfFile *f, uint64_t off, uint64_t len, 
                            (unsigned long long)len, (unsigned long long)off, (unsigned long long)f->size);
     c->end = off + len;
     c->buf = malloc(QSF_CURSOR_BUF);
-    if (c->buf == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", f->path);
+    if (c->buf == NULL) return qsf_err_memory(err, "%s", f->path);
     return QSF_OK;
 }
 

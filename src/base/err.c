@@ -40,6 +40,22 @@ int qsf_err_set(QsfErr *err, int code, const char *fmt, ...) {
     return code;
 }
 
+int qsf_err_memory(QsfErr *err, const char *fmt, ...) {
+    if (err == NULL || err->code != QSF_OK) return QSF_E_RUNTIME;
+    va_list ap;
+    va_start(ap, fmt);
+    qsf_err_setv(err, QSF_E_RUNTIME, fmt, ap);
+    va_end(ap);
+    err->memory = true;
+    qsf_err_prefix(err, "out of memory");
+    return QSF_E_RUNTIME;
+}
+
+int qsf_err_pass(QsfErr *err, const QsfErr *why) {
+    if (err != NULL && err->code == QSF_OK) *err = *why;
+    return why->code;
+}
+
 int qsf_err_prefix(QsfErr *err, const char *fmt, ...) {
     if (err == NULL) return QSF_OK;
     if (err->code == QSF_OK) return QSF_OK;
@@ -59,5 +75,6 @@ int qsf_err_prefix(QsfErr *err, const char *fmt, ...) {
 void qsf_err_clear(QsfErr *err) {
     if (err == NULL) return;
     err->code = QSF_OK;
+    err->memory = false;
     err->msg[0] = '\0';
 }

@@ -6,6 +6,7 @@
 #define QSF_BASE_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 enum {
     QSF_OK = 0,
@@ -21,6 +22,7 @@ enum {
 
 typedef struct QsfErr {
     int code;                  /* QSF_OK or one of the above */
+    bool memory;               /* for want of memory: nobody's input is at fault, and asked again it may work */
     char msg[QSF_ERR_MSG_MAX]; /* one sentence, UTF-8, no newline at the end; "" when QSF_OK */
 } QsfErr;
 
@@ -30,6 +32,11 @@ typedef struct QsfErr {
  * end with `return qsf_err_set(err, ...)`. Any thread. */
 int qsf_err_set(QsfErr *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int qsf_err_setv(QsfErr *err, int code, const char *fmt, va_list ap);
+
+/* The same for want of memory: QSF_E_RUNTIME, "out of memory: " and what it was for, err->memory. */
+int qsf_err_memory(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Records what another one holds; nothing where that holds no failure. Returns why->code. */
+int qsf_err_pass(QsfErr *err, const QsfErr *why);
 
 /* Puts "prefix: " in front of a recorded failure; does nothing on success. Returns err->code. */
 int qsf_err_prefix(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

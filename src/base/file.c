@@ -46,7 +46,7 @@ int qsf_file_open(QsfFile *f, const char *path, QsfErr *err) {
     f->path = strdup(path);
     if (f->path == NULL) {
         close(fd);
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path);
+        return qsf_err_memory(err, "%s", path);
     }
     f->fd = fd;
     f->size = (uint64_t)st.st_size;

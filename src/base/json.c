@@ -2,6 +2,8 @@
 /* The only file that includes jansson. QsfJson is jansson's json_t under another name. */
 #include "src/base/json.h"
 
+#ifndef QSF_WITHOUT_JANSSON
+
 #include <jansson.h>
 #include <math.h>
 #include <pthread.h>
@@ -37,17 +39,71 @@ static size_t depth_of(const char *text, size_t len) {
     return deepest;
 }
 
-/* jansson's scanner goes on when its buffer cannot grow, and leaves bytes of a string out: whoever sees memory
- * fail must not believe what came of it. */
-static _Thread_local bool memory_failed;
+/* jansson's scanner does not look whether its buffer could grow (2.14, src/load.c: lex_save): it leaves a character out
+ * and, where that was the closing quote, reads on behind the buffer. So memory never fails before its eyes: what
+ * the heap refuses comes from a reserve that was taken before, the text ends at the next piece, and what came of it is
+ * thrown away. */
+#define PIECE         256u /* bytes of text at a time */
+#define RESERVE_EXTRA ((size_t)128 << 10) /* for what is made of one piece; the rest is for one long string */
+
+static _Thread_local struct {
+    char *p; /* NULL: nobody parses */
+    size_t size, used;
+    bool tapped;
+} reserve;
 
 static void *watched_malloc(size_t bytes) {
     void *p = malloc(bytes);
-    if (p == NULL) memory_failed = true;
-    return p;
+    if (p != NULL || reserve.p == NULL) return p;
+    reserve.tapped = true;
+    size_t left = reserve.size - reserve.used, rounded = (bytes | 15) + 1;
+    if (bytes >= left || rounded > left) return NULL;
+    reserve.used += rounded;
+    return reserve.p + reserve.used - rounded;
 }
 
-static void watch_memory(void) { json_set_alloc_funcs(watched_malloc, free); }
+static void watched_free(void *p) {
+    if (reserve.p != NULL && (uintptr_t)p - (uintptr_t)reserve.p < reserve.size) return;
+    free(p);
+}
+
+static void watch_memory(void) { json_set_alloc_funcs(watched_malloc, watched_free); }
+
+typedef struct Input {
+    const char *text;
+    size_t left;
+} Input;
+
+static size_t feed(void *to, size_t cap, void *data) {
+    Input *from = data;
+    size_t n = from->left < cap ? from->left : cap;
+    if (reserve.tapped) return 0;
+    if (n > PIECE) n = PIECE;
+    memcpy(to, from->text, n);
+    from->text += n;
+    from->left -= n;
+    return n;
+}
+
+/* NULL with *memory when it failed for want of it, else with *je. */
+static json_t *load(const char *text, size_t len, bool *memory, json_error_t *je) {
+    Input input = { text, len };
+    reserve.size = 4 * len + RESERVE_EXTRA;
+    reserve.used = 0;
+    reserve.tapped = false;
+    reserve.p = malloc(reserve.size); /* not touched as long as all is well */
+    *memory = reserve.p == NULL;
+    if (*memory) return NULL;
+    json_t *v = json_load_callback(feed, &input, JSON_DECODE_ANY | JSON_ALLOW_NUL, je);
+    *memory = reserve.tapped;
+    if (*memory) {
+        json_decref(v);
+        v = NULL;
+    }
+    free(reserve.p);
+    reserve.p = NULL;
+    return v;
+}
 
 QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     json_error_t je;
@@ -61,11 +117,10 @@ QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     }
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     pthread_once(&watched, watch_memory);
-    memory_failed = false;
-    json_t *v = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &je);
-    if (memory_failed) {
-        json_decref(v);
-        qsf_err_set(err, QSF_E_RUNTIME, "JSON: out of memory");
+    bool memory;
+    json_t *v = load(text, len, &memory, &je);
+    if (memory) {
+        qsf_err_memory(err, "JSON");
         return NULL;
     }
     if (v == NULL) {
@@ -135,57 +190,4 @@ bool qsf_json_bool(const QsfJson *v, bool fallback) {
     return json_is_boolean(in(v)) ? json_is_true(in(v)) : fallback;
 }
 
-/* One code point as it must stand inside a JSON string. Beyond what RFC 8259 asks for, DEL, C1 and
- * the line separators are escaped too: the text may be shown on a terminal. */
-static void put_code_point(QsfStrbuf *b, uint32_t cp) {
-    static const char letters[32] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
-    if (cp == '"' || cp == '\\') {
-        qsf_strbuf_addc(b, '\\');
-        qsf_strbuf_addc(b, (char)cp);
-    } else if (cp < 32 && letters[cp] != 0) {
-        qsf_strbuf_addc(b, '\\');
-        qsf_strbuf_addc(b, letters[cp]);
-    } else if (cp < 32 || (cp >= 0x7F && cp <= 0x9F) || cp == 0x2028 || cp == 0x2029) {
-        qsf_strbuf_addf(b, "\\u%04x", (unsigned)cp);
-    } else {
-        qsf_strbuf_add_utf8(b, cp == 0xFFFFFFFFu ? 0xFFFD : cp);
-    }
-}
-
-void qsf_json_put_string(QsfStrbuf *b, const char *s, size_t len) {
-    qsf_strbuf_addc(b, '"');
-    for (size_t i = 0; i < len;) {
-        uint32_t cp;
-        i += qsf_utf8_next(s + i, len - i, &cp);
-        put_code_point(b, cp);
-    }
-    qsf_strbuf_addc(b, '"');
-}
-
-/* The fewest digits that read back as v; without an exponent where people would write none. */
-static void shortest_real(char *text, size_t cap, double v) {
-    int digits = 1;
-    do {
-        snprintf(text, cap, "%.*e", digits - 1, v);
-    } while ((strtod(text, NULL) < v || strtod(text, NULL) > v) && ++digits <= 17);
-    int exponent = atoi(strchr(text, 'e') + 1), decimals = digits - 1 - exponent;
-    if (exponent >= -5 && exponent < 15) snprintf(text, cap, "%.*f", decimals > 0 ? decimals : 0, v);
-}
-
-void qsf_json_put_real(QsfStrbuf *b, double v) {
-    char text[64];
-    if (!isfinite(v)) {
-        qsf_strbuf_adds(b, "null");
-        return;
-    }
-    shortest_real(text, sizeof text, v);
-    bool point = false; /* the decimal point of the locale may be any bytes; JSON's is '.' */
-    for (const char *p = text; *p != '\0'; p++) {
-        if (strchr("0123456789+-e", *p) != NULL) {
-            qsf_strbuf_addc(b, *p);
-        } else if (!point) {
-            qsf_strbuf_addc(b, '.');
-            point = true;
-        }
-    }
-}
+#endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The only door to jansson. Values are reference-counted trees; see each function for who owns.
- * Input is untrusted: depth and size are limited. Any thread, one tree in one thread at a time. */
+/* The only door to jansson (json_none.c where a build leaves that out: then nothing is read). Values are
+ * reference-counted trees; see each function for who owns. Input is untrusted: depth and size are limited.
+ * Any thread, one tree in one thread at a time. */
 #ifndef QSF_BASE_JSON_H
 #define QSF_BASE_JSON_H
 
@@ -19,7 +20,8 @@ typedef enum QsfJsonType {
 } QsfJsonType;
 
 /* Parses one value; members keep their order; "\u0000" is allowed in strings. NULL with *err
- * (QSF_E_RUNTIME, line and column) when it is not JSON. The caller frees the root. */
+ * (QSF_E_RUNTIME, line and column) when it is not JSON, or there is no jansson in this build. The caller frees the
+ * root. */
 QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err);
 void qsf_json_free(QsfJson *root);
 

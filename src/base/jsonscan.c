@@ -3,9 +3,9 @@
 #include "src/base/jsonscan.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "src/base/checked.h"
 #include "src/base/utf8.h"
 
 #define MAX_DEPTH 100
@@ -117,7 +117,7 @@ int qsf_jscan_string(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
     }
     if (rc != QSF_OK) return rc;
     s->at++;
-    return qsf_strbuf_ok(out) ? QSF_OK : qsf_err_set(err, QSF_E_RUNTIME, "JSON: out of memory");
+    return qsf_strbuf_ok(out) ? QSF_OK : qsf_err_memory(err, "JSON");
 }
 
 int qsf_jscan_key(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
@@ -174,6 +174,20 @@ int qsf_jscan_number(QsfJsonScan *s, double *out, QsfErr *err) {
     long double v = d.exponent < 0 ? (long double)d.digits / scale : (long double)d.digits * scale;
     *out = d.digits == 0 ? 0 : (double)(negative ? -v : v);
     return rc;
+}
+
+int qsf_jscan_u64(QsfJsonScan *s, uint64_t *out, QsfErr *err) {
+    char first = qsf_jscan_peek(s);
+    size_t begin = s->at;
+    uint64_t v = 0;
+    for (; s->at < s->len && s->text[s->at] >= '0' && s->text[s->at] <= '9'; s->at++)
+        if (!qsf_mul_u64(v, 10, &v) || !qsf_add_u64(v, (uint64_t)(s->text[s->at] - '0'), &v))
+            return expected(s, "a whole number below 2^64", err);
+    bool whole = s->at > begin && (first != '0' || s->at == begin + 1);
+    if (s->at < s->len && strchr(".eE", s->text[s->at]) != NULL && s->text[s->at] != '\0') whole = false;
+    if (!whole) return expected(s, "a whole number that is not negative", err);
+    *out = v;
+    return QSF_OK;
 }
 
 /* --- whole values --- */

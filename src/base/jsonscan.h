@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "src/base/err.h"
 #include "src/base/strbuf.h"
@@ -31,6 +32,8 @@ int qsf_jscan_string(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err);
 /* A key and its colon. */
 int qsf_jscan_key(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err);
 int qsf_jscan_number(QsfJsonScan *s, double *out, QsfErr *err);
+/* A whole number from 0 to 2^64 - 1, exactly, written as digits alone (no sign, point or exponent). */
+int qsf_jscan_u64(QsfJsonScan *s, uint64_t *out, QsfErr *err);
 /* Any value, whose bytes are text[*begin..*end). Brackets match and are not nested deeper than 100 levels; what
  * else is in it was not looked at. */
 int qsf_jscan_skip(QsfJsonScan *s, size_t *begin, size_t *end, QsfErr *err);

@@ -188,7 +188,7 @@ bool qsf_mem_fails_now(void) {
 }
 
 int qsf_mem_none(const char *what, uint64_t bytes, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s needs %.2f MB: %s", what, (double)bytes / MIB,
+    return qsf_err_memory(err, "%s needs %.2f MB: %s", what, (double)bytes / MIB,
                        strerror(ENOMEM));
 }
 

@@ -74,7 +74,7 @@ static int cannot_make(const char *path, int reason, QsfErr *err) {
 int qsf_path_make_dirs(const char *path, QsfErr *err) {
     struct stat st;
     char *part = strdup(path);
-    if (part == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path);
+    if (part == NULL) return qsf_err_memory(err, "%s", path);
     int failed = 0;
     for (char *p = part + (*part == '/'); failed == 0 && *p != '\0'; p++) {
         if (*p != '/') continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Persistent workers. A job is published by advancing a generation number; a worker that waits
- * spins on that number for a moment and then sleeps. Sleeper counts and the generation are
- * sequentially consistent, so a worker that goes to sleep and a caller that publishes cannot
- * both miss each other.
+ * spins on that number for a moment and then sleeps on it. Sleeper counts, the generation and what is pending are
+ * sequentially consistent, and the kernel looks at the number again before it lets a thread sleep, so one that goes to
+ * sleep and one that changes the number cannot both miss each other.
  *
  * A job is cut into units of a grain, and every thread has a range of them. It takes a quarter of what is left of its
  * range at a time; when nothing is, it takes over half of what is left to another. So pieces are long at first and
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/base/sleep.h"
 
 #define STACK_BYTES     (256u * 1024)
 #define SPIN_NS         500000u  /* longer than what lies between two tokens; an idle program sleeps after it */
@@ -59,10 +60,8 @@ struct QsfPool {
 
     _Alignas(64) atomic_uint job;     /* generation */
     _Alignas(64) atomic_uint pending; /* units that are not finished */
-    _Alignas(64) atomic_int sleepers; /* workers in cond_wait on start */
+    _Alignas(64) atomic_int sleepers; /* workers that sleep, or are about to */
     atomic_bool caller_sleeps;
-    pthread_mutex_t lock;
-    pthread_cond_t start, done;
 };
 
 static void cpu_relax(void) {
@@ -120,9 +119,7 @@ static uint32_t work(QsfPool *p, unsigned job, int worker) {
 
 static void finish(QsfPool *p, uint32_t n) {
     if (n == 0 || atomic_fetch_sub(&p->pending, n) != n || !atomic_load(&p->caller_sleeps)) return;
-    pthread_mutex_lock(&p->lock);
-    pthread_cond_signal(&p->done);
-    pthread_mutex_unlock(&p->lock);
+    qsf_wake_all(&p->pending);
 }
 
 /* ---- waiting ---- */
@@ -154,19 +151,14 @@ static bool spin_until(QsfPool *p, bool (*cond)(QsfPool *, unsigned), unsigned a
 
 static void wait_for_job(QsfPool *p, unsigned seen) {
     if (spin_until(p, job_is_new, seen)) return;
-    pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleepers, 1);
-    while (atomic_load(&p->job) == seen) pthread_cond_wait(&p->start, &p->lock);
+    while (atomic_load(&p->job) == seen) qsf_sleep_while(&p->job, seen);
     atomic_fetch_sub(&p->sleepers, 1);
-    pthread_mutex_unlock(&p->lock);
 }
 
 static void publish(QsfPool *p) {
     atomic_fetch_add(&p->job, 1);
-    if (atomic_load(&p->sleepers) == 0) return;
-    pthread_mutex_lock(&p->lock);
-    pthread_cond_broadcast(&p->start);
-    pthread_mutex_unlock(&p->lock);
+    if (atomic_load(&p->sleepers) > 0) qsf_wake_all(&p->job);
 }
 
 static void *worker_main(void *arg) {
@@ -182,11 +174,10 @@ static void *worker_main(void *arg) {
 
 static void wait_for_workers(QsfPool *p) {
     if (spin_until(p, workers_done, 0)) return;
-    pthread_mutex_lock(&p->lock);
+    unsigned left;
     atomic_store(&p->caller_sleeps, true);
-    while (atomic_load(&p->pending) != 0) pthread_cond_wait(&p->done, &p->lock);
+    while ((left = atomic_load(&p->pending)) != 0) qsf_sleep_while(&p->pending, left);
     atomic_store(&p->caller_sleeps, false);
-    pthread_mutex_unlock(&p->lock);
 }
 
 static void set_job(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain) {
@@ -273,9 +264,6 @@ static QsfPool *pool_alloc(int n_threads) {
     atomic_init(&p->pending, 0);
     atomic_init(&p->sleepers, 0);
     atomic_init(&p->caller_sleeps, false);
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->start, NULL);
-    pthread_cond_init(&p->done, NULL);
     return p;
 }
 
@@ -291,7 +279,7 @@ int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err
     QsfPool *p = pool_alloc(n_threads);
     if (p == NULL) {
         qsf_ledger_release(ledger, QSF_MEM_STACKS, stack * (size_t)(n_threads - 1));
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %d threads", n_threads);
+        return qsf_err_memory(err, "%d threads", n_threads);
     }
     p->ledger = ledger;
     p->stack = stack;
@@ -310,9 +298,6 @@ void qsf_pool_destroy(QsfPool *p) {
     publish(p);
     for (int i = 0; i < p->started; i++) pthread_join(p->workers[i].thread, NULL);
     qsf_ledger_release(p->ledger, QSF_MEM_STACKS, p->stack * (size_t)(p->n - 1));
-    pthread_cond_destroy(&p->start);
-    pthread_cond_destroy(&p->done);
-    pthread_mutex_destroy(&p->lock);
     free(p->workers);
     free(p->range);
     free(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Persistent workers for parallel row ranges. The caller is worker 0; the others spin for a short
- * time between jobs and then sleep on a futex/condition variable, so that the many small jobs of
+ * time between jobs and then sleep on a futex, so that the many small jobs of
  * a token cost no wake-up each and an idle program costs nothing. */
 #ifndef QSF_BASE_POOL_H
 #define QSF_BASE_POOL_H

@@ -2,7 +2,8 @@
 /* Grapheme clusters and cell widths over utf8proc's tables. */
 #include "src/base/unicode.h"
 
-#include <stdbool.h>
+#ifndef QSF_WITHOUT_UTF8PROC
+
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -12,6 +13,10 @@
 #define ILL_FORMED  0xFFFFFFFFu
 #define ZWJ         0x200Du
 #define EMOJI_STYLE 0xFE0Fu /* variation selector 16 */
+
+bool qsf_unicode_has_forms(void) { return true; }
+
+bool qsf_unicode_guessed(void) { return false; }
 
 /* What decides how wide a cluster is drawn. */
 typedef struct Cluster {
@@ -111,3 +116,5 @@ uint32_t qsf_unicode_upper(uint32_t cp) {
 uint32_t qsf_unicode_lower(uint32_t cp) {
     return cp > 0x10FFFF ? cp : (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
 }
+
+#endif

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The only door to utf8proc: grapheme clusters, their width in terminal cells, normalization and
- * categories. Input is untrusted bytes. Any thread; no state. */
+ * categories. Input is untrusted bytes. Any thread; no state. Where a build leaves utf8proc out
+ * (unicode_none.c), only ASCII is known: two functions say what came of that. */
 #ifndef QSF_BASE_UNICODE_H
 #define QSF_BASE_UNICODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Whether this build knows normal forms; without them qsf_normal_form gives NULL. */
+bool qsf_unicode_has_forms(void);
+/* Whether this thread has asked, since it last called this, for the category or the case of a character that this
+ * build knows nothing of, so that what came of it is wrong. Never with utf8proc. */
+bool qsf_unicode_guessed(void);
 
 /* Bytes of the first grapheme cluster of s[0..len) (UAX #29), 0 when len is 0; *cells (may be NULL)
  * its width in terminal cells: 0 for control characters and lone combining marks, 1, 2 for wide

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Table of GGML tensor types. Numbers and block sizes: ggml-org/ggml include/ggml.h and
+/* Table of GGML and QSF tensor types. Numbers and block sizes: ggml-org/ggml include/ggml.h and
  * src/ggml-common.h; I2_S: microsoft/BitNet src/ggml-bitnet-mad.cpp (128 elements in 32 bytes, one
  * float in 32 bytes after the tensor). Numbers missing here were withdrawn by their owners. */
 #include "src/format/dtype.h"
@@ -26,13 +26,36 @@ static const QsfDtype table[] = {
     { 30, "BF16", 1, 2, 0, true },        { 34, "TQ1_0", 256, 54, 0, true },
     { 35, "TQ2_0", 256, 66, 0, true },    { 36, "I2_S", 128, 32, 32, false },
     { 39, "MXFP4", 32, 17, 0, false },
+    /* QSF v1 (man/qsf-format.5): scale and minimum or scale alone in fp16, then 2, 3, 4 or 2 x 1 bits per element */
+    { QSF_DTYPE_QSF2, "QSF2", 64, 20, 0, true },
+    { QSF_DTYPE_QSF3, "QSF3", 64, 28, 0, true },
+    { QSF_DTYPE_QSF4, "QSF4", 64, 36, 0, true },
+    { QSF_DTYPE_QSFT, "QSFT", 64, 18, 0, true },
+    { QSF_DTYPE_QSB2, "QSB2", 256, 80, 0, true },
+    { QSF_DTYPE_QSB3, "QSB3", 256, 112, 0, true },
+    { QSF_DTYPE_QSB4, "QSB4", 256, 144, 0, true },
+    { QSF_DTYPE_QSF2 + QSF_DTYPE_OF_128, "QSF2_128", 128, 36, 0, false },
+    { QSF_DTYPE_QSF3 + QSF_DTYPE_OF_128, "QSF3_128", 128, 52, 0, false },
+    { QSF_DTYPE_QSF4 + QSF_DTYPE_OF_128, "QSF4_128", 128, 68, 0, false },
+    { QSF_DTYPE_QSFT + QSF_DTYPE_OF_128, "QSFT_128", 128, 34, 0, false },
+    { QSF_DTYPE_QSF2 + QSF_DTYPE_OF_256, "QSF2_256", 256, 68, 0, false },
+    { QSF_DTYPE_QSF3 + QSF_DTYPE_OF_256, "QSF3_256", 256, 100, 0, false },
+    { QSF_DTYPE_QSF4 + QSF_DTYPE_OF_256, "QSF4_256", 256, 132, 0, false },
+    { QSF_DTYPE_QSFT + QSF_DTYPE_OF_256, "QSFT_256", 256, 66, 0, false },
 };
 
-const QsfDtype *qsf_dtype(uint32_t id) {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].id == id) return &table[i];
-    return NULL;
+enum { N_TYPES = sizeof table / sizeof *table };
+_Static_assert(N_TYPES <= QSF_DTYPES_MAX, "an index for each type");
+
+const QsfDtype *qsf_dtype_at(uint32_t i) { return i < N_TYPES ? &table[i] : NULL; }
+
+uint32_t qsf_dtype_index(uint32_t id) {
+    for (uint32_t i = 0; i < N_TYPES; i++)
+        if (table[i].id == id) return i;
+    return QSF_DTYPES_MAX;
 }
+
+const QsfDtype *qsf_dtype(uint32_t id) { return qsf_dtype_at(qsf_dtype_index(id)); }
 
 bool qsf_dtype_row_bytes(const QsfDtype *t, uint64_t k, uint64_t *out) {
     return k % t->block_elems == 0 && qsf_mul_u64(k / t->block_elems, t->block_bytes, out);

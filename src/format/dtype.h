@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weight types by their GGML type number (ggml-org/ggml include/ggml.h enum ggml_type): one table. */
+/* Weight types by their GGML type number (ggml-org/ggml include/ggml.h enum ggml_type), and those of QSF files, which
+ * GGML has no numbers for, by those that the kernels use: one table. */
 #ifndef QSF_FORMAT_DTYPE_H
 #define QSF_FORMAT_DTYPE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/blocks.h"
+
+/* Blocks of 64 elements; the same with 128 and 256, which no kernel computes with, at a distance. */
+#define QSF_DTYPE_QSF2   (QK_GGML_QSF + 1u)
+#define QSF_DTYPE_QSF3   (QK_GGML_QSF + 2u)
+#define QSF_DTYPE_QSF4   (QK_GGML_QSF + 3u)
+#define QSF_DTYPE_QSFT   (QK_GGML_QSF + 4u)
+/* Codebooks. */
+#define QSF_DTYPE_QSB2   (QK_GGML_QSF + 5u)
+#define QSF_DTYPE_QSB3   (QK_GGML_QSF + 6u)
+#define QSF_DTYPE_QSB4   (QK_GGML_QSF + 7u)
+#define QSF_DTYPE_OF_128 0x100u
+#define QSF_DTYPE_OF_256 0x200u
+
 typedef struct QsfDtype {
-    uint32_t id;           /* GGML type number */
+    uint32_t id;           /* GGML type number, or one of the above */
     const char *name;      /* "Q4_K" */
     uint32_t block_elems;  /* elements per block */
     uint32_t block_bytes;
@@ -17,6 +32,11 @@ typedef struct QsfDtype {
 
 /* NULL for a number nobody knows. */
 const QsfDtype *qsf_dtype(uint32_t id);
+/* Type i of all there are, to count by; NULL after the last, at most QSF_DTYPES_MAX. */
+#define QSF_DTYPES_MAX 64u
+const QsfDtype *qsf_dtype_at(uint32_t i);
+/* The other way round; QSF_DTYPES_MAX for a number nobody knows. */
+uint32_t qsf_dtype_index(uint32_t id);
 /* Bytes of one row of k elements; false when k is no multiple of the block or on overflow. */
 bool qsf_dtype_row_bytes(const QsfDtype *t, uint64_t k, uint64_t *out);
 /* Bytes of a tensor with these dimensions, tail included; false as above. */

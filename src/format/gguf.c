@@ -151,8 +151,9 @@ static int read_pair(Reader *r, QsfMetaEntry *e) {
     return read_scalar(r, e);
 }
 
-static int read_metadata(Reader *r, uint64_t n, QsfMetaTable *t) {
-    int rc = qsf_meta_table_init(r->s, t, n, r->err);
+/* n pairs, into a table with room for more. */
+static int read_metadata(Reader *r, uint64_t n, uint32_t more, QsfMetaTable *t) {
+    int rc = qsf_meta_table_init(r->s, t, n + more, r->err);
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
         rc = read_pair(r, &t->e[t->n]);
         if (rc == QSF_OK) rc = qsf_meta_table_add(r->s, t, r->err);
@@ -189,7 +190,7 @@ static int read_tensor(Reader *r, QsfTensor *t) {
     if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &t->offset, "tensor offset", r->err);
     if (rc != QSF_OK) return rc;
     t->file = r->file;
-    const QsfDtype *type = qsf_dtype(t->dtype);
+    const QsfDtype *type = t->dtype < QK_GGML_QSF ? qsf_dtype(t->dtype) : NULL; /* QSF's are our own numbers */
     if (type == NULL)
         return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has unknown type %" PRIu32, path_of(r),
                            t->name, t->dtype);
@@ -229,7 +230,7 @@ static int by_offset(const void *a, const void *b) {
 static int check_overlaps(const Reader *r, const QsfGgufPart *part) {
     size_t n = (size_t)part->n_tensors;
     const QsfTensor **order = malloc((n + 1) * sizeof *order);
-    if (order == NULL) return qsf_err_set(r->err, QSF_E_RUNTIME, "%s: out of memory", path_of(r));
+    if (order == NULL) return qsf_err_memory(r->err, "%s", path_of(r));
     for (size_t i = 0; i < n; i++) order[i] = &part->tensors[i];
     qsort(order, n, sizeof *order, by_offset);
     int rc = QSF_OK;
@@ -295,7 +296,7 @@ static int read_all(Reader *r, QsfGgufPart *part) {
     if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &n_pairs, "metadata count", r->err);
     if (rc == QSF_OK) rc = check_count(r, n_pairs, MIN_PAIR_BYTES, "metadata entries");
     if (rc == QSF_OK) rc = check_count(r, part->n_tensors, MIN_TENSOR_BYTES, "tensors");
-    if (rc == QSF_OK) rc = read_metadata(r, n_pairs, &part->meta);
+    if (rc == QSF_OK) rc = read_metadata(r, n_pairs, 0, &part->meta);
     if (rc == QSF_OK) rc = read_tensors(r, part);
     return rc;
 }
@@ -306,5 +307,15 @@ int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *e
     int rc = qsf_cursor_open(&r.c, &s->files[file], 0, s->files[file].size, err);
     if (rc == QSF_OK) rc = read_all(&r, part);
     qsf_cursor_close(&r.c);
+    return rc;
+}
+
+int qsf_gguf_read_pairs(QsfSource *s, QsfCursor *c, uint32_t more, QsfMetaTable *t, QsfErr *err) {
+    Reader r = { .s = s, .c = *c, .err = err };
+    uint64_t n = 0;
+    int rc = qsf_cursor_u64(&r.c, &n, "metadata count", err);
+    if (rc == QSF_OK) rc = check_count(&r, n, MIN_PAIR_BYTES, "metadata entries");
+    if (rc == QSF_OK) rc = read_metadata(&r, n, more, t);
+    *c = r.c;
     return rc;
 }

@@ -9,21 +9,6 @@
 
 #define SUFFIX_LEN 20u /* "-00001-of-00002.gguf" */
 
-static const char *tensor_key(const void *owner, int32_t id, size_t *len) {
-    const QsfTensor *t = (const QsfTensor *)owner + id;
-    *len = strlen(t->name);
-    return t->name;
-}
-
-static int index_tensors(QsfSource *s, QsfErr *err) {
-    int rc = qsf_hashmap_init(&s->tensor_map, &s->arena, (uint32_t)s->n_tensors, tensor_key, s->tensors, err);
-    for (uint64_t i = 0; rc == QSF_OK && i < s->n_tensors; i++)
-        if (qsf_hashmap_put(&s->tensor_map, (int32_t)i) != (int32_t)i)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' appears twice",
-                             s->files[s->tensors[i].file].path, s->tensors[i].name);
-    return rc;
-}
-
 /* Path of part i (from 0) of n next to the first one, or NULL with *err set. The caller frees it. */
 static char *part_path(const char *first, uint32_t i, uint32_t n, QsfErr *err) {
     char suffix[64];
@@ -37,7 +22,7 @@ static char *part_path(const char *first, uint32_t i, uint32_t n, QsfErr *err) {
     }
     char *path = strdup(first);
     if (path == NULL) {
-        qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", first);
+        qsf_err_memory(err, "%s", first);
         return NULL;
     }
     snprintf(suffix, sizeof suffix, "-%05u-of-%05u.gguf", i + 1, n); /* as long as the first: n < 100000 */
@@ -126,5 +111,5 @@ int qsf_gguf_open(QsfSource *s, QsfErr *err) {
     s->n_tensors = first.n_tensors;
     snprintf(s->format, sizeof s->format, "GGUF v%u", first.version);
     if (count > 1) rc = open_split(s, &first, count, err);
-    return rc == QSF_OK ? index_tensors(s, err) : rc;
+    return rc == QSF_OK ? qsf_source_index_tensors(s, err) : rc;
 }

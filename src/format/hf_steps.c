@@ -173,7 +173,7 @@ static int add_cut(QsfVocabDraft *d, const char *regex, const char *behavior, bo
     qsf_draft_add_pass(d, qsf_strbuf_str(&b));
     bool ok = qsf_strbuf_ok(&b);
     qsf_strbuf_free(&b);
-    return ok ? QSF_OK : qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", d->s->files[0].path);
+    return ok ? QSF_OK : qsf_err_memory(err, "%s", d->s->files[0].path);
 }
 
 /* Oniguruma's expressions and PCRE2's say the same but for these. */

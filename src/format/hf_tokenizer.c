@@ -57,6 +57,7 @@ static int tree(const Reader *r, const Member *m, QsfJson **out, QsfErr *err) {
     *out = NULL;
     if (m->end == 0) return QSF_OK;
     *out = qsf_json_parse(r->text + m->begin, m->end - m->begin, &e);
+    if (e.memory) return qsf_err_pass(err, &e);
     return *out != NULL ? QSF_OK : qsf_err_set(err, QSF_E_MODEL, "JSON: \"%s\" at byte %zu: %s", m->key, m->begin, e.msg);
 }
 
@@ -116,6 +117,7 @@ static int scored_piece(Reader *r, QsfJsonScan *s, uint64_t i, QsfErr *err) {
 
 static int merge(Reader *r, QsfErr *err, const QsfStrbuf *left, const QsfStrbuf *right) {
     QsfVocabDraft *d = r->d;
+    if (!qsf_strbuf_ok(left) || !qsf_strbuf_ok(right)) return qsf_err_memory(err, "JSON: a merge");
     if (left->len == 0 || right->len == 0 || memchr(left->data, ' ', left->len) != NULL ||
         memchr(right->data, ' ', right->len) != NULL)
         return qsf_err_set(err, QSF_E_MODEL, "JSON: merge %llu is not two tokens without spaces",
@@ -168,7 +170,7 @@ static int each(Reader *r, const Member *m, char open, ElementFn fn, QsfErr *err
         if (rc != QSF_OK || !more) break;
         rc = fn(r, &s, i, err);
         if (rc == QSF_OK && !(qsf_strbuf_ok(&r->d->merges)))
-            rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory for merges");
+            rc = qsf_err_memory(err, "merges");
     }
     return rc;
 }

@@ -65,7 +65,7 @@ int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err
     if (n + 1 > a->tmp_cap) {
         size_t cap = (size_t)n + 1 < 256 ? 256 : ((size_t)n + 1) * 2;
         char *tmp = realloc(a->tmp, cap);
-        if (tmp == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", a->cur.file->path);
+        if (tmp == NULL) return qsf_err_memory(err, "%s", a->cur.file->path);
         a->tmp = tmp;
         a->tmp_cap = cap;
     }

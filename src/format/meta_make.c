@@ -5,7 +5,7 @@
 
 #include "src/format/source_impl.h"
 
-static int add(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
+int qsf_meta_make(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     QsfMetaTable *t = &s->meta;
     if (t->n == t->cap) return qsf_err_set(err, QSF_E_RUNTIME, "internal: more than %u metadata keys", t->cap);
     t->e[t->n] = *e;
@@ -20,19 +20,25 @@ int qsf_meta_make_str(QsfSource *s, const char *key, const char *text, size_t le
     QsfMetaEntry e = { .key = key, .type = QSF_META_STRING };
     e.v.str.s = qsf_arena_strdup(&s->arena, text, len, err);
     e.v.str.len = len;
-    return e.v.str.s == NULL ? err->code : add(s, &e, err);
+    return e.v.str.s == NULL ? err->code : qsf_meta_make(s, &e, err);
 }
 
 int qsf_meta_make_u32(QsfSource *s, const char *key, uint32_t v, QsfErr *err) {
     QsfMetaEntry e = { .key = key, .type = QSF_META_U32 };
     e.v.u = v;
-    return add(s, &e, err);
+    return qsf_meta_make(s, &e, err);
+}
+
+int qsf_meta_make_f32(QsfSource *s, const char *key, float v, QsfErr *err) {
+    QsfMetaEntry e = { .key = key, .type = QSF_META_F32 };
+    e.v.f = (double)v;
+    return qsf_meta_make(s, &e, err);
 }
 
 int qsf_meta_make_bool(QsfSource *s, const char *key, bool v, QsfErr *err) {
     QsfMetaEntry e = { .key = key, .type = QSF_META_BOOL };
     e.v.u = v;
-    return add(s, &e, err);
+    return qsf_meta_make(s, &e, err);
 }
 
 /* Hands data over to s; frees it when that fails. */
@@ -53,7 +59,7 @@ int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_
     size_t len;
     qsf_strbuf_add(b, "", 0);
     char *data = qsf_strbuf_take(b, &len);
-    if (data == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", s->files[0].path);
+    if (data == NULL) return qsf_err_memory(err, "%s", s->files[0].path);
     if (len > QSF_MADE_MAX) {
         free(data);
         return qsf_err_set(err, QSF_E_MODEL, "%s: '%s' takes %zu bytes, more than the limit of %llu",
@@ -66,7 +72,7 @@ int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_
     e.v.arr.mem = (const unsigned char *)data;
     e.v.arr.count = count;
     e.v.arr.bytes = len;
-    return add(s, &e, err);
+    return qsf_meta_make(s, &e, err);
 }
 
 void qsf_meta_put_le(QsfStrbuf *b, uint64_t v, unsigned bytes) {

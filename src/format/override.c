@@ -30,7 +30,7 @@ static int parse_float(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *
     char *end = NULL;
     (void)s;
     locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+    if (c == (locale_t)0) return qsf_err_memory(err, "rendered messages");
     e->type = QSF_META_F64;
     e->v.f = strtod_l(text, &end, c);
     freelocale(c);

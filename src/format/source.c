@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "src/base/checked.h"
+#include "src/format/qsf_pressed.h"
 #include "src/format/source_impl.h"
 
 #define SNIFF_BYTES 512
@@ -16,10 +17,30 @@ void *qsf_source_alloc(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *er
     uint64_t bytes;
     if (!qsf_mul_u64(n, elem_bytes, &bytes) || bytes > QSF_META_CAP || s->arena.used > QSF_META_CAP - bytes) {
         qsf_err_set(err, QSF_E_MODEL, "%s: its tables and strings take more than %zu MiB of memory",
-                    s->files[0].path, QSF_META_CAP >> 20);
+                    qsf_source_path(s), QSF_META_CAP >> 20);
         return NULL;
     }
     return qsf_arena_alloc(&s->arena, (size_t)bytes, elem_bytes == 1 ? 1 : 16, err);
+}
+
+static const char *tensor_key(const void *owner, int32_t id, size_t *len) {
+    const QsfTensor *t = (const QsfTensor *)owner + id;
+    *len = strlen(t->name);
+    return t->name;
+}
+
+/* The file that a tensor stands in, for messages. */
+static const char *home_of(const QsfSource *s, const QsfTensor *t) {
+    return t->file < s->n_files ? s->files[t->file].path : qsf_source_path(s);
+}
+
+int qsf_source_index_tensors(QsfSource *s, QsfErr *err) {
+    int rc = qsf_hashmap_init(&s->tensor_map, &s->arena, (uint32_t)s->n_tensors, tensor_key, s->tensors, err);
+    for (uint64_t i = 0; rc == QSF_OK && i < s->n_tensors; i++)
+        if (qsf_hashmap_put(&s->tensor_map, (int32_t)i) != (int32_t)i)
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' appears twice", home_of(s, &s->tensors[i]),
+                             s->tensors[i].name);
+    return rc;
 }
 
 typedef struct Magic {
@@ -29,13 +50,12 @@ typedef struct Magic {
 } Magic;
 
 static const Magic magics[] = {
-    { 0, 4, "QSF1", "a QSF file, which this version cannot read" },
     { 0, 4, "FUGG", "a big-endian GGUF file, which is not supported" },
     { 0, 4, "lmgg", "a GGML file of the time before GGUF, which is not supported" },
     { 0, 4, "fmgg", "a GGML file of the time before GGUF, which is not supported" },
     { 0, 4, "tjgg", "a GGML file of the time before GGUF, which is not supported" },
-    { 8, 2, "{\"", "a safetensors file, which this version cannot read" },
-    { 0, 4, "PK\x03\x04", "a ZIP archive (a PyTorch checkpoint?), expected GGUF" },
+    { 8, 2, "{\"", "a safetensors file: name the directory that holds it and its config.json" },
+    { 0, 4, "PK\x03\x04", "a ZIP archive (a PyTorch checkpoint?), expected GGUF or QSF" },
     { 0, 2, "\x1f\x8b", "a gzip file: decompress it first" },
     { 0, 4, "\x28\xb5\x2f\xfd", "a zstd file: decompress it first" },
     { 0, 23, "version https://git-lfs",
@@ -58,10 +78,10 @@ static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *er
             return qsf_err_set(err, QSF_E_MODEL, "%s: is %s", f->path, m->what);
     }
     if (looks_like_text(p, n))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: is a text file, not a model: expected GGUF", f->path);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: is a text file, not a model: expected GGUF or QSF", f->path);
     if (n < 4) return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: has only %zu bytes", f->path, n);
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: is not a model file: expected GGUF, its first bytes are %02x %02x %02x %02x",
+                       "%s: is not a model file: expected GGUF or QSF, its first bytes are %02x %02x %02x %02x",
                        f->path, p[0], p[1], p[2], p[3]);
 }
 
@@ -79,23 +99,46 @@ static bool looks_like_sentencepiece(const unsigned char *p, size_t n) {
     return n >= 4 && p[0] == 0x0A && p[1] < 0x80 && p[2] == 0x0A && !looks_like_text(p, n);
 }
 
-static int sniff_and_read(QsfSource *s, QsfErr *err) {
+/* The first bytes of files[0]. */
+static int read_head(const QsfSource *s, unsigned char head[SNIFF_BYTES], size_t *n, QsfErr *err) {
     const QsfFile *f = &s->files[0];
-    unsigned char head[SNIFF_BYTES] = { 0 };
-    size_t n = f->size < sizeof head ? (size_t)f->size : sizeof head;
-    if (n == 0) return qsf_err_set(err, QSF_E_MODEL, "%s: is empty", f->path);
-    int rc = qsf_file_pread(f, head, n, 0, err);
+    memset(head, 0, SNIFF_BYTES);
+    *n = f->size < SNIFF_BYTES ? (size_t)f->size : SNIFF_BYTES;
+    if (*n == 0) return qsf_err_set(err, QSF_E_MODEL, "%s: is empty", f->path);
+    return qsf_file_pread(f, head, *n, 0, err);
+}
+
+static int read_vocab(QsfSource *s, const unsigned char *head, size_t n, uint32_t n_vocab, QsfErr *err) {
+    if (looks_like_json(head, n)) return qsf_vocab_file_open(s, true, n_vocab, err);
+    if (looks_like_sentencepiece(head, n)) return qsf_vocab_file_open(s, false, n_vocab, err);
+    return reject(&s->files[0], head, n, err);
+}
+
+int qsf_source_read_vocab(QsfSource *s, uint32_t n_vocab, QsfErr *err) {
+    unsigned char head[SNIFF_BYTES];
+    size_t n;
+    int rc = read_head(s, head, &n, err);
+    return rc == QSF_OK ? read_vocab(s, head, n, n_vocab, err) : rc;
+}
+
+static int sniff_and_read(QsfSource *s, QsfErr *err) {
+    unsigned char head[SNIFF_BYTES];
+    size_t n;
+    int rc = read_head(s, head, &n, err);
     if (rc != QSF_OK) return rc;
     if (n >= 4 && memcmp(head, "GGUF", 4) == 0) return qsf_gguf_open(s, err);
-    if (looks_like_json(head, n)) return qsf_vocab_file_open(s, true, err);
-    if (looks_like_sentencepiece(head, n)) return qsf_vocab_file_open(s, false, err);
-    return reject(f, head, n, err);
+    if (n >= 4 && memcmp(head, "QSF1", 4) == 0) return qsf_qsf_open(s, err);
+    return read_vocab(s, head, n, 0, err);
+}
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Opens path; for a directory the vocabulary file in it. */
 static int open_file(QsfFile *file, const char *path, QsfErr *err) {
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return qsf_file_open(file, path, err);
+    if (!is_directory(path)) return qsf_file_open(file, path, err);
     char *inside = qsf_vocab_file_in(path, err);
     if (inside == NULL) return err->code;
     int rc = qsf_file_open(file, inside, err);
@@ -103,29 +146,31 @@ static int open_file(QsfFile *file, const char *path, QsfErr *err) {
     return rc;
 }
 
+/* A model or vocabulary that begins with one file. */
+static int open_one(QsfSource *s, const char *path, QsfErr *err) {
+    QsfFile file;
+    int rc = open_file(&file, path, err);
+    if (rc != QSF_OK) return rc;
+    s->files = qsf_arena_alloc(&s->arena, sizeof *s->files, 16, err);
+    if (s->files == NULL) {
+        qsf_file_close(&file);
+        return err->code;
+    }
+    s->files[0] = file;
+    s->n_files = 1;
+    return sniff_and_read(s, err);
+}
+
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local; /* the readers look at the code in it */
     *out = NULL;
-    QsfFile file;
-    int rc = open_file(&file, path, err);
-    if (rc != QSF_OK) return rc;
     QsfSource *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        qsf_file_close(&file);
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path);
-    }
+    if (s == NULL) return qsf_err_memory(err, "%s", path);
     s->ledger = ledger;
     qsf_arena_init(&s->arena, ledger, QSF_MEM_META, "model metadata", 0);
-    s->files = qsf_arena_alloc(&s->arena, sizeof *s->files, 16, err);
-    if (s->files == NULL) {
-        qsf_file_close(&file);
-        rc = err->code;
-    } else {
-        s->files[0] = file;
-        s->n_files = 1;
-        rc = sniff_and_read(s, err);
-    }
+    bool hf = is_directory(path) && qsf_hf_dir_has_weights(path);
+    int rc = hf ? qsf_hf_dir_open(s, path, err) : open_one(s, path, err);
     if (rc != QSF_OK) {
         qsf_source_close(s);
         return rc;
@@ -137,12 +182,13 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
 void qsf_source_close(QsfSource *s) {
     if (s == NULL) return;
     qsf_meta_free_made(s);
+    qsf_pressed_close(s);
     for (uint32_t i = 0; i < s->n_files; i++) qsf_file_close(&s->files[i]);
     qsf_arena_destroy(&s->arena);
     free(s);
 }
 
-const char *qsf_source_path(const QsfSource *s) { return s->files[0].path; }
+const char *qsf_source_path(const QsfSource *s) { return s->dir != NULL ? s->dir : s->files[0].path; }
 const char *qsf_source_format(const QsfSource *s) { return s->format; }
 uint32_t qsf_source_n_files(const QsfSource *s) { return s->n_files; }
 uint64_t qsf_source_n_tensors(const QsfSource *s) { return s->n_tensors; }
@@ -151,6 +197,11 @@ uint64_t qsf_source_bytes(const QsfSource *s) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->n_files; i++) sum += s->files[i].size;
     return sum;
+}
+
+const QsfSummed *qsf_source_summed(const QsfSource *s, uint32_t *n) {
+    *n = s->n_summed;
+    return s->summed;
 }
 
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i) {

@@ -19,31 +19,56 @@ typedef enum QsfMetaType {
     QSF_META_BOOL, QSF_META_STRING, QSF_META_ARRAY, QSF_META_U64, QSF_META_I64, QSF_META_F64, QSF_META_N
 } QsfMetaType;
 
+/* A compressed section of a file: a layer of a QSF file. */
+typedef struct QsfPressed {
+    uint32_t file, layer;
+    uint64_t off, bytes;  /* in the file */
+    uint64_t whole_bytes; /* decompressed, below 4 GiB */
+    uint32_t crc;         /* of the bytes in the file */
+    uint8_t how;          /* QSFF_LZ4, QSFF_LZ4_HC, QSFF_ZSTD */
+    uint16_t n_heads;     /* of its tensors */
+    const unsigned char *heads; /* (n_heads, 16) as they stand in it, in order */
+    uint32_t *head_at;          /* (n_heads) where, from its start */
+} QsfPressed;
+
 typedef struct QsfTensor {
     const char *name;   /* NUL-terminated, owned by the source */
-    uint32_t dtype;     /* GGML type number; see dtype.h */
+    uint32_t dtype;     /* GGML type number or one of QSF's; see dtype.h */
     uint32_t n_dims;    /* 1..4 */
     uint64_t ne[4];     /* elements per dimension, ne[0] contiguous (columns), ne[1] rows; 1 beyond n_dims */
-    uint32_t file;      /* which part of a split model */
+    uint32_t file;      /* which part of a split model; rows.h has a value for none */
     uint64_t offset;    /* absolute byte offset in that part; [offset, offset+bytes) was checked */
     uint64_t bytes;
+    bool x16;           /* its rows are interleaved by sixteen and padded to a multiple of it (qsf_groups.h) */
+    const QsfPressed *pressed; /* NULL, or the section that it stands in: file is none, offset is from its decompressed start */
 } QsfTensor;
+
+/* A part of a file whose checksum (crc32.h) the file tells. */
+typedef struct QsfSummed {
+    uint32_t file, crc;
+    uint64_t off, bytes;
+    char name[24];         /* "layer 3" */
+} QsfSummed;
 
 typedef struct QsfSource QsfSource;
 
-/* Sniffs the magic and opens path: GGUF v2/v3 (a first part -00001-of-0000N opens all parts); a tokenizer.json or
+/* Sniffs the magic and opens path: GGUF v2/v3 (a first part -00001-of-0000N opens all parts); QSF v1; a tokenizer.json or
  * a SentencePiece model, or a directory that holds one, becomes the metadata that a GGUF file of that vocabulary
- * would have (tokenizer.ggml.*, the template, and the keys of vocab_keys.h), without tensors.
+ * would have (tokenizer.ggml.*, the template, and the keys of vocab_keys.h), without tensors; a directory that holds
+ * weights in safetensors too becomes metadata and tensors of a GGUF file of that model, but Q and K rows and made
+ * tensors need rows.h (docs/FORMATS.md).
  * Charges its memory to QSF_MEM_META. QSF_E_MODEL with path, byte offset and what was expected
  * for anything that is not a whole, consistent file. The caller closes it. */
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
-const char *qsf_source_path(const QsfSource *s);
-const char *qsf_source_format(const QsfSource *s);          /* "GGUF v3", "tokenizer.json", ...; owned */
+const char *qsf_source_path(const QsfSource *s);            /* of the first file; of a model directory, the directory's */
+const char *qsf_source_format(const QsfSource *s);          /* "GGUF v3", "QSF v1", "tokenizer.json", ...; owned */
 uint64_t qsf_source_bytes(const QsfSource *s);              /* all parts */
 uint32_t qsf_source_n_files(const QsfSource *s);
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
+/* Parts that hold weights and have checksums, which opening does not check; *n of them, 0 for formats without. */
+const QsfSummed *qsf_source_summed(const QsfSource *s, uint32_t *n);
 
 uint64_t qsf_source_n_tensors(const QsfSource *s);
 const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i);

@@ -13,6 +13,7 @@
 #define QSF_META_KEY_MAX  65535u /* ggml-org/ggml docs/gguf.md */
 #define QSF_MAX_OVERRIDES 64u
 #define QSF_MAX_PARTS     1024u
+#define QSF_MADE_KEYS     96u /* metadata keys of a source whose format has none of its own */
 #define QSF_MADE_ARRAYS   16u
 #define QSF_MADE_MAX      ((uint64_t)256 << 20) /* bytes of one of them */
 
@@ -49,15 +50,31 @@ typedef struct QsfMadeArray {
     uint64_t bytes;
 } QsfMadeArray;
 
+/* What src/format/rows.h tells about a tensor. */
+typedef struct QsfTensorNote {
+    uint32_t heads;      /* rows of so many heads stand in the order of split halves; 0 = as in GGUF */
+    const void *made;    /* its bytes where it stands in no file, in the arena, else NULL */
+} QsfTensorNote;
+
+/* The decompressed layer that was read last (qsf_pressed.c). */
+typedef struct QsfPressedCache QsfPressedCache;
+
 struct QsfSource {
     QsfLedger *ledger;
     QsfArena arena;
     char format[16];
+    const char *dir;      /* of a model of several files that is named by its directory, else NULL; in the arena */
     QsfFile *files; /* (n_files) */
     uint32_t n_files;
     QsfMetaTable meta; /* of the first file */
     QsfTensor *tensors;
+    QsfTensorNote *notes; /* (n_tensors), or NULL: nothing to tell */
     uint64_t n_tensors;
+    QsfSummed *summed; /* (n_summed), in the arena */
+    uint32_t n_summed;
+    QsfPressed *pressed; /* (n_pressed), in the arena */
+    uint32_t n_pressed;
+    QsfPressedCache *cache; /* of rows.h; NULL where nothing is compressed */
     QsfHashmap tensor_map;
     QsfMadeArray made[QSF_MADE_ARRAYS]; /* (n_made) */
     uint32_t n_made;
@@ -65,6 +82,11 @@ struct QsfSource {
 
 /* Arena memory under QSF_META_CAP; NULL with *err set (QSF_E_MODEL when the cap is passed). */
 void *qsf_source_alloc(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err);
+
+/* Makes s->tensors findable by name; QSF_E_MODEL when two have the same. */
+int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
+/* files[0] is a vocabulary of any format but GGUF: see qsf_vocab_file_open. */
+int qsf_source_read_vocab(QsfSource *s, uint32_t n_vocab, QsfErr *err);
 
 /* An empty table with room for n entries and the overrides. */
 int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err);
@@ -79,8 +101,11 @@ unsigned qsf_meta_type_bytes(QsfMetaType type);
 
 /* --- meta_make.c: metadata that a reader makes from a file of another format. s->meta was initialised;
  * keys are static. QSF_E_MODEL when a key exists or the table is full, QSF_E_RUNTIME, QSF_E_BUDGET. --- */
+/* Any scalar or string; e->key_len need not be filled. */
+int qsf_meta_make(QsfSource *s, const QsfMetaEntry *e, QsfErr *err);
 int qsf_meta_make_str(QsfSource *s, const char *key, const char *text, size_t len, QsfErr *err);
 int qsf_meta_make_u32(QsfSource *s, const char *key, uint32_t v, QsfErr *err);
+int qsf_meta_make_f32(QsfSource *s, const char *key, float v, QsfErr *err);
 int qsf_meta_make_bool(QsfSource *s, const char *key, bool v, QsfErr *err);
 /* count elements as a GGUF file would hold them (strings: u64 length, then bytes). Takes what b holds and
  * leaves it empty, on failure too. */
@@ -102,15 +127,33 @@ typedef struct QsfGgufPart {
 
 /* Reads and checks files[file]. */
 int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err);
+/* A count and so many pairs, as they stand in GGUF, from c on; the table gets room for `more` further ones. Elements of
+ * arrays stay where they are: v.arr.off is their place in c's window. */
+int qsf_gguf_read_pairs(QsfSource *s, QsfCursor *c, uint32_t more, QsfMetaTable *t, QsfErr *err);
 /* Fills s from files[0] (already open) and the further parts that it announces. */
 int qsf_gguf_open(QsfSource *s, QsfErr *err);
 
+/* Makes s->tensors findable; QSF_E_MODEL when two have the same name. */
+int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
+
+/* Fills s from files[0] (already open), a QSF v1 file: tensors under their GGUF names. Header, index and metadata are
+ * checked with their checksums; those of embedding, layers and final section are not, which reads all of the file
+ * (qsf_verify.h). */
+int qsf_qsf_open(QsfSource *s, QsfErr *err);
+
 /* --- vocab_open.c: the vocabulary files of HuggingFace and SentencePiece --- */
 /* Fills s from files[0], a tokenizer.json or tokenizer.model, and from tokenizer_config.json and
- * chat_template.jinja beside it: the same keys as a GGUF file, no tensors. */
-int qsf_vocab_file_open(QsfSource *s, bool json, QsfErr *err);
+ * chat_template.jinja beside it: the same keys as a GGUF file, no tensors. n_vocab: as many tokens as the model has
+ * rows for, the last ones without text; 0 = as many as the file has. */
+int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err);
 /* Path of the vocabulary file in a directory, tokenizer.json before tokenizer.model; free() it. NULL with *err
  * (QSF_E_MODEL) when there is none. */
 char *qsf_vocab_file_in(const char *dir, QsfErr *err);
+
+/* --- hf_dir.c: models of HuggingFace --- */
+/* Whether weights in safetensors stand in the directory. */
+bool qsf_hf_dir_has_weights(const char *dir);
+/* Fills s, which has no file yet, from config.json, the weights and the vocabulary in dir. */
+int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err);
 
 #endif

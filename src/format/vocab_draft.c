@@ -22,7 +22,7 @@ void qsf_draft_free(QsfVocabDraft *d) {
 }
 
 static int out_of_memory(const QsfVocabDraft *d, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory for its vocabulary", d->s->files[0].path);
+    return qsf_err_memory(err, "%s: its vocabulary", d->s->files[0].path);
 }
 
 /* Makes token id exist. */
@@ -72,6 +72,16 @@ int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len) {
         if (t->type != 0 && t->len == len && memcmp(all + t->off, text, len) == 0) return (int32_t)i;
     }
     return -1;
+}
+
+int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err) {
+    if (d->n > n)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: has %u tokens, but the model's vocab_size is %u",
+                           d->s->files[0].path, d->n, n);
+    if (n > QSF_DRAFT_MAX)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: the model's vocab_size is %u, the limit is %u", d->s->files[0].path,
+                           n, QSF_DRAFT_MAX);
+    return n > d->n ? reach(d, n - 1, err) : QSF_OK;
 }
 
 void qsf_draft_add_pass(QsfVocabDraft *d, const char *expression) {

@@ -46,6 +46,9 @@ int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, f
 int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
 /* One expression of the pre-tokenizer. */
 void qsf_draft_add_pass(QsfVocabDraft *d, const char *expression);
+/* Makes it n tokens; the new ones have no text and are UNUSED (rows of an embedding that no text leads to).
+ * QSF_E_MODEL when it has more. */
+int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err);
 int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err);
 
 /* --- hf_steps.c: null is allowed. QSF_E_MODEL names what is not supported --- */

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Opens vocabulary files that are not GGUF, with the two small files that may stand beside them. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/format/vocab_draft.h"
+#include "src/format/whole.h"
 
 #define MAX_FILE ((uint64_t)256 << 20)
-#define MAX_KEYS 64
 
 char *qsf_vocab_file_in(const char *dir, QsfErr *err) {
     static const char *const names[] = { "tokenizer.json", "tokenizer.model" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path;
         if (asprintf(&path, "%s/%s", dir, names[i]) < 0) {
-            qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", dir);
+            qsf_err_memory(err, "%s", dir);
             return NULL;
         }
         if (access(path, F_OK) == 0) return path;
@@ -26,83 +25,62 @@ char *qsf_vocab_file_in(const char *dir, QsfErr *err) {
     return NULL;
 }
 
-/* The whole file, NUL-terminated and charged; give it back with release(). */
-static int read_whole(QsfSource *s, const QsfFile *f, char **out, QsfErr *err) {
-    *out = NULL;
-    if (f->size > MAX_FILE)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: has %llu bytes, more than the limit of %llu for a vocabulary",
-                           f->path, (unsigned long long)f->size, (unsigned long long)MAX_FILE);
-    void *p;
-    int rc = qsf_mem_map(s->ledger, QSF_MEM_META, f->size + 1, "vocabulary file", &p, err);
-    if (rc != QSF_OK) return rc;
-    rc = qsf_file_pread(f, p, (size_t)f->size, 0, err);
-    if (rc != QSF_OK) qsf_mem_unmap(s->ledger, QSF_MEM_META, p, f->size + 1);
-    if (rc == QSF_OK) *out = p;
-    return rc;
-}
-
-static void release(QsfSource *s, const QsfFile *f, char *text) {
-    if (text != NULL) qsf_mem_unmap(s->ledger, QSF_MEM_META, text, f->size + 1);
-}
-
-/* Opens the file `name` beside files[0] and reads it; *text NULL with success when it is not there. */
-static int read_beside(QsfSource *s, const char *name, QsfFile *f, char **text, QsfErr *err) {
+/* Opens and reads the file `name` beside files[0]; no text with success when it is not there. */
+static int read_beside(QsfSource *s, const char *name, QsfWhole *w, QsfErr *err) {
     const char *path = s->files[0].path, *slash = strrchr(path, '/');
     char *beside;
-    *text = NULL;
+    *w = (QsfWhole){ .f = { .fd = -1 } };
     if (asprintf(&beside, "%.*s%s", slash != NULL ? (int)(slash - path) + 1 : 0, path, name) < 0)
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", path);
-    bool there = access(beside, F_OK) == 0;
-    int rc = there ? qsf_file_open(f, beside, err) : QSF_OK;
-    if (there && rc == QSF_OK) {
-        rc = read_whole(s, f, text, err);
-        if (rc != QSF_OK) qsf_file_close(f);
-    }
+        return qsf_err_memory(err, "%s", path);
+    int rc = qsf_whole_open(s, beside, MAX_FILE, w, err);
     free(beside);
     return rc;
 }
 
 static int read_config(QsfVocabDraft *d, QsfErr *err) {
-    QsfFile f;
-    QsfErr e = { 0 };
-    char *text;
-    int rc = read_beside(d->s, "tokenizer_config.json", &f, &text, err);
-    if (text == NULL) return rc;
-    QsfJson *v = qsf_json_parse(text, (size_t)f.size, &e);
-    rc = v == NULL ? qsf_err_set(err, QSF_E_MODEL, "%s: %s", f.path, e.msg) : qsf_hf_config(d, v, err);
+    QsfWhole w;
+    QsfJson *v;
+    int rc = read_beside(d->s, "tokenizer_config.json", &w, err);
+    if (w.text == NULL) return rc;
+    rc = qsf_whole_json(&w, &v, err);
+    if (rc == QSF_OK) rc = qsf_hf_config(d, v, err);
     qsf_json_free(v);
-    release(d->s, &f, text);
-    qsf_file_close(&f);
+    qsf_whole_close(d->s, &w);
     return rc;
 }
 
 /* Newer directories keep the template in a file of its own, which comes before one in tokenizer_config.json. */
 static int read_template(QsfSource *s, QsfErr *err) {
-    QsfFile f;
-    char *text;
-    int rc = read_beside(s, "chat_template.jinja", &f, &text, err);
-    if (text == NULL) return rc;
-    rc = qsf_meta_make_str(s, "tokenizer.chat_template", text, (size_t)f.size, err);
-    release(s, &f, text);
-    qsf_file_close(&f);
+    QsfWhole w;
+    int rc = read_beside(s, "chat_template.jinja", &w, err);
+    if (w.text == NULL) return rc;
+    rc = qsf_meta_make_str(s, "tokenizer.chat_template", w.text, (size_t)w.f.size, err);
+    qsf_whole_close(s, &w);
     return rc;
 }
 
-int qsf_vocab_file_open(QsfSource *s, bool json, QsfErr *err) {
-    QsfVocabDraft d;
+static int read_tokens(QsfVocabDraft *d, bool json, QsfErr *err) {
+    const QsfFile *f = &d->s->files[0];
     char *text;
-    const QsfFile *f = &s->files[0];
+    if (f->size > MAX_FILE)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: has %llu bytes, more than the limit of %llu for a vocabulary",
+                           f->path, (unsigned long long)f->size, (unsigned long long)MAX_FILE);
+    int rc = qsf_whole_map(d->s, f, f->size, &text, err);
+    if (rc != QSF_OK) return rc;
+    rc = json ? qsf_hf_tokenizer_read(d, text, (size_t)f->size, err) : qsf_spm_model_read(d, text, (size_t)f->size, err);
+    qsf_whole_unmap(d->s, text, f->size);
+    return rc;
+}
+
+int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err) {
+    QsfVocabDraft d;
     snprintf(s->format, sizeof s->format, "%s", json ? "tokenizer.json" : "SentencePiece");
     qsf_draft_init(&d, s);
-    int rc = qsf_meta_table_init(s, &s->meta, MAX_KEYS, err);
-    if (rc == QSF_OK) rc = read_whole(s, f, &text, err);
-    if (rc == QSF_OK) {
-        rc = json ? qsf_hf_tokenizer_read(&d, text, (size_t)f->size, err)
-                  : qsf_spm_model_read(&d, text, (size_t)f->size, err);
-        release(s, f, text);
-    }
+    int rc = s->meta.e != NULL ? QSF_OK : qsf_meta_table_init(s, &s->meta, QSF_MADE_KEYS, err);
+    if (rc == QSF_OK) rc = read_tokens(&d, json, err);
     if (rc == QSF_OK) rc = read_template(s, err);
     if (rc == QSF_OK) rc = read_config(&d, err);
+    if (rc == QSF_OK && n_vocab > 0) rc = qsf_draft_extend(&d, n_vocab, err);
     if (rc == QSF_OK) rc = qsf_draft_finish(&d, err);
     qsf_draft_free(&d);
     return rc;

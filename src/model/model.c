@@ -8,6 +8,7 @@
 
 #include "src/base/checked.h"
 #include "src/format/dtype.h"
+#include "src/format/rows.h"
 #include "src/model/roles.h"
 
 static const char *path_of(const QsfModel *m) { return qsf_source_path(m->src); }
@@ -95,7 +96,7 @@ static int check_rope_freqs(const QsfModel *m, QsfErr *err) {
     if (t == NULL) return QSF_OK;
     for (uint64_t i = 0; i < t->ne[0]; i++) {
         uint64_t off = t->offset + i * sizeof v;
-        int rc = qsf_file_pread(qsf_source_file(m->src, t->file), &v, sizeof v, off, err);
+        int rc = qsf_source_read_bytes(m->src, t, i * sizeof v, &v, sizeof v, err);
         if (rc != QSF_OK) return rc;
         if (!isfinite(v) || v <= 0.0f)
             return qsf_err_set(err, QSF_E_MODEL,

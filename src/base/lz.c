@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* LZ4 blocks. The encoder's state is ours, so that want of memory is told apart from a block that does not fit. */
+#include "src/base/lz.h"
+
+#include <lz4.h>
+#include <lz4hc.h>
+#include <stdlib.h>
+
+_Static_assert(QSF_LZ_MAX == LZ4_MAX_INPUT_SIZE, "the limit of a block");
+
+int qsf_lz_compress(const void *src, size_t n, bool high, void *dst, size_t cap, size_t *out, QsfErr *err) {
+    *out = 0;
+    if (n == 0 || n > QSF_LZ_MAX || cap == 0) return QSF_OK;
+    if (cap > QSF_LZ_MAX) cap = QSF_LZ_MAX;
+    void *state = malloc((size_t)(high ? LZ4_sizeofStateHC() : LZ4_sizeofState()));
+    if (state == NULL) return qsf_err_memory(err, "LZ4");
+    int got = high ? LZ4_compress_HC_extStateHC(state, src, dst, (int)n, (int)cap, LZ4HC_CLEVEL_DEFAULT)
+                   : LZ4_compress_fast_extState(state, src, dst, (int)n, (int)cap, 1);
+    free(state);
+    *out = got > 0 ? (size_t)got : 0;
+    return QSF_OK;
+}
+
+bool qsf_lz_decompress(const void *src, size_t n, void *dst, size_t whole) {
+    if (n > QSF_LZ_MAX || whole > QSF_LZ_MAX) return false;
+    int got = LZ4_decompress_safe(src, dst, (int)n, (int)whole);
+    return got >= 0 && (size_t)got == whole;
+}

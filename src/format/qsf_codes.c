@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Quantization codes of QSF files and the weight types they stand for. */
+#include "src/base/checked.h"
+#include "src/format/dtype.h"
+#include "src/format/qsf_layout.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const struct {
+    uint8_t code;
+    bool blocks; /* of the header's block size */
+    uint32_t dtype;
+} codes[] = {
+    { QSFF_2BIT, true, QSF_DTYPE_QSF2 },
+    { QSFF_2BIT_SYM, true, QSF_DTYPE_QSF2 },
+    { QSFF_3BIT, true, QSF_DTYPE_QSF3 },
+    { QSFF_4BIT, true, QSF_DTYPE_QSF4 },
+    { QSFF_TERNARY, true, QSF_DTYPE_QSFT },
+    { QSFF_8BIT, false, 8 },
+    { QSFF_F16, false, 1 },
+    { QSFF_F32, false, 0 },
+    { QSFF_BF16, false, 30 },
+    { QSFF_2BIT_BOOK, false, QSF_DTYPE_QSB2 },
+    { QSFF_3BIT_BOOK, false, QSF_DTYPE_QSB3 },
+    { QSFF_4BIT_BOOK, false, QSF_DTYPE_QSB4 },
+};
+
+static uint32_t of_block(uint32_t block) {
+    return block == 256 ? QSF_DTYPE_OF_256 : block == 128 ? QSF_DTYPE_OF_128 : 0;
+}
+
+bool qsf_code_dtype(uint8_t code, uint32_t block, uint32_t *dtype) {
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        if (codes[i].code != code) continue;
+        *dtype = codes[i].dtype + (codes[i].blocks ? of_block(block) : 0);
+        return true;
+    }
+    if (code < QSFF_GGML || code == QSFF_LAYER_CODE || qsf_dtype((uint32_t)(code - QSFF_GGML)) == NULL)
+        return false;
+    *dtype = (uint32_t)(code - QSFF_GGML);
+    return true;
+}
+
+bool qsf_code_of_dtype(uint32_t dtype, uint8_t *code) {
+    uint32_t id = dtype >= QK_GGML_QSF ? dtype & ~(QSF_DTYPE_OF_128 | QSF_DTYPE_OF_256) : dtype;
+    if (qsf_dtype(dtype) == NULL) return false;
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        if (codes[i].dtype != id) continue;
+        *code = codes[i].code;
+        return true;
+    }
+    if (id >= QSFF_LAYER_CODE - QSFF_GGML) return false;
+    *code = (uint8_t)(QSFF_GGML + id);
+    return true;
+}
+
+bool qsf_code_bytes(uint32_t dtype, uint64_t rows, uint32_t cols, uint64_t *bytes) {
+    const QsfDtype *t = qsf_dtype(dtype);
+    if (t == NULL) return false;
+    uint64_t blocks = ((uint64_t)cols + t->block_elems - 1) / t->block_elems;
+    return qsf_mul_u64(blocks * t->block_bytes, rows, bytes) && qsf_add_u64(*bytes, t->tail_bytes, bytes);
+}

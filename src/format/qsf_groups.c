@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A block of each of 16 rows: planes of 16 dwords, then halves of 16 words (kernels/x16/x16.h). */
+#include "src/format/qsf_groups.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/format/dtype.h"
+
+enum { PLANE = 4, HALF = 2 }; /* bytes of a row in one */
+
+static const struct {
+    uint32_t dtype;
+    unsigned planes;
+} forms[] = {
+    { 2, 4 },   { 3, 4 },   { 6, 5 },   { 7, 5 },   { 8, 8 },   { 20, 4 },  { 12, 35 }, { 13, 43 },
+    { 14, 52 }, { 10, 20 }, { 11, 27 }, { 23, 33 }, { 34, 13 }, { 35, 16 }, { 36, 8 },
+    { QSF_DTYPE_QSF2, 4 },  { QSF_DTYPE_QSF3, 6 },  { QSF_DTYPE_QSF4, 8 },  { QSF_DTYPE_QSFT, 4 },
+    { QSF_DTYPE_QSB2, 19 }, { QSF_DTYPE_QSB3, 27 }, { QSF_DTYPE_QSB4, 35 },
+};
+
+unsigned qsf_group_planes(uint32_t dtype) {
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].dtype == dtype) return forms[i].planes;
+    return 0;
+}
+
+uint64_t qsf_group_rows(uint64_t rows) { return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS; }
+
+/* Of plane or half i: where it begins in the block of 16, and how many bytes of a row it has. */
+static unsigned lanes_at(unsigned i, unsigned planes, unsigned *each) {
+    *each = i < planes ? PLANE : HALF;
+    return QSFF_GROUP_ROWS * (i < planes ? i * PLANE : planes * PLANE + (i - planes) * HALF);
+}
+
+static unsigned lanes(uint32_t dtype, unsigned planes) { return planes + (qsf_dtype(dtype)->block_bytes - planes * PLANE) / HALF; }
+
+uint32_t qsf_group_spare(const unsigned char *b, uint32_t dtype, unsigned rows) {
+    const unsigned planes = qsf_group_planes(dtype), n = lanes(dtype, planes);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned each, at = lanes_at(i, planes, &each);
+        for (unsigned k = at + rows * each; k < at + QSFF_GROUP_ROWS * each; k++)
+            if (b[k] != 0) return k;
+    }
+    return UINT32_MAX;
+}
+
+void qsf_group_clear(unsigned char *b, uint64_t blocks, uint32_t dtype, unsigned rows) {
+    const unsigned planes = qsf_group_planes(dtype), n = lanes(dtype, planes);
+    for (; blocks > 0; blocks--, b += QSFF_GROUP_ROWS * qsf_dtype(dtype)->block_bytes)
+        for (unsigned i = 0; i < n; i++) {
+            unsigned each, at = lanes_at(i, planes, &each);
+            memset(b + at + rows * each, 0, (QSFF_GROUP_ROWS - rows) * each);
+        }
+}
+
+/* ---- verifying */
+
+#define BLOCK_MAX 256u /* bytes of a block of any type that has groups */
+
+static int check_last(QsfStream *in, const QsfTensorPlace *p, uint64_t blocks, const char *what, QsfErr *err) {
+    unsigned char b[QSFF_GROUP_ROWS * BLOCK_MAX];
+    const uint32_t bytes = QSFF_GROUP_ROWS * qsf_dtype(p->dtype)->block_bytes;
+    int rc = QSF_OK;
+    for (; rc == QSF_OK && blocks > 0; blocks--) {
+        const uint64_t at = in->pos;
+        rc = qsf_stream_take(in, b, bytes, what, err);
+        const uint32_t k = rc == QSF_OK ? qsf_group_spare(b, p->dtype, p->head.rows % QSFF_GROUP_ROWS) : UINT32_MAX;
+        if (k != UINT32_MAX)
+            rc = qsf_err_set(err, QSF_E_MODEL,
+                             "%s: the byte at byte offset %" PRIu64 " is not 0, but belongs to a row that only fills up the "
+                             "last 16 of %s",
+                             in->path, at + k, what);
+    }
+    return rc;
+}
+
+int qsf_groups_verify(QsfStream *in, const QsfTensorPlace *p, const char *what, QsfErr *err) {
+    const QsfDtype *d = qsf_dtype(p->dtype);
+    const uint64_t blocks = ((uint64_t)p->head.cols + d->block_elems - 1) / d->block_elems;
+    const uint64_t last = QSFF_GROUP_ROWS * blocks * d->block_bytes; /* part of p->bytes, which fit */
+    if (p->head.layout == QSFF_ROWS || p->head.rows % QSFF_GROUP_ROWS == 0) return qsf_stream_skip(in, p->bytes, what, err);
+    int rc = qsf_stream_skip(in, p->bytes - d->tail_bytes - last, what, err);
+    if (rc == QSF_OK) rc = check_last(in, p, blocks, what, err);
+    return rc == QSF_OK ? qsf_stream_skip(in, d->tail_bytes, what, err) : rc;
+}

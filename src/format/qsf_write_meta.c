@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The metadata section of a QSF file: a source's metadata once more, encoded as in GGUF v3 (ggml-org/ggml
+ * docs/gguf.md), and behind it the pairs about the file itself, whose values are known last. */
+#include <string.h>
+
+#include "src/format/qsf_fields.h"
+#include "src/format/qsf_write.h"
+
+#define PIECE 65536u
+#define N_OWN 5u
+
+/* Keys that are about the file they stand in. */
+static bool about_file(const QsfMetaEntry *e) {
+    return strncmp(e->key, "qsf.crc32.", 10) == 0 || strcmp(e->key, QSF_KEY_LAYER_BYTES) == 0 ||
+           strcmp(e->key, QSF_KEY_LAYER_HEADS) == 0 || strncmp(e->key, "split.", 6) == 0;
+}
+
+static bool carried(const QsfWriteSpec *spec, const QsfMetaEntry *e) {
+    if (spec->instead != NULL && strncmp(e->key, spec->instead, strlen(spec->instead)) == 0) return false;
+    return !e->hidden && !about_file(e);
+}
+
+static uint64_t scalar_bits(const QsfMetaEntry *e) {
+    uint64_t bits = e->v.u;
+    uint32_t low;
+    float f;
+    switch (e->type) {
+    case QSF_META_F32:
+        f = (float)e->v.f;
+        memcpy(&low, &f, sizeof low);
+        return low;
+    case QSF_META_F64: memcpy(&bits, &e->v.f, sizeof bits); return bits;
+    case QSF_META_I8:
+    case QSF_META_I16:
+    case QSF_META_I32:
+    case QSF_META_I64: return (uint64_t)e->v.i;
+    default: return bits;
+    }
+}
+
+/* All of a pair but the elements of an array. */
+static void put_entry(QsfStrbuf *b, const QsfMetaEntry *e) {
+    qsf_meta_put_str(b, e->key, e->key_len);
+    qsf_meta_put_le(b, (uint64_t)e->type, 4);
+    if (e->type == QSF_META_ARRAY) {
+        qsf_meta_put_le(b, (uint64_t)e->elem, 4);
+        qsf_meta_put_le(b, e->v.arr.count, 8);
+    } else if (e->type == QSF_META_STRING) {
+        qsf_meta_put_str(b, e->v.str.s, (size_t)e->v.str.len);
+    } else {
+        qsf_meta_put_le(b, scalar_bits(e), qsf_meta_type_bytes(e->type));
+    }
+}
+
+/* Elements as they lie in the source's file. */
+static int copy_elements(QsfWriter *w, const QsfSource *s, const QsfMetaEntry *e, QsfStrbuf *b, QsfErr *err) {
+    if (e->v.arr.mem != NULL) return qsf_write_bytes(w, e->v.arr.mem, (size_t)e->v.arr.bytes, err);
+    int rc = QSF_OK;
+    for (uint64_t done = 0; rc == QSF_OK && done < e->v.arr.bytes;) {
+        uint64_t left = e->v.arr.bytes - done;
+        size_t n = left < PIECE ? (size_t)left : PIECE;
+        rc = qsf_file_pread(&s->files[0], b->data, n, e->v.arr.off + done, err);
+        if (rc == QSF_OK) rc = qsf_write_bytes(w, b->data, n, err);
+        done += n;
+    }
+    return rc;
+}
+
+static int write_entry(QsfWriter *w, const QsfSource *s, const QsfMetaEntry *e, QsfStrbuf *b, QsfErr *err) {
+    b->len = 0;
+    put_entry(b, e);
+    if (!qsf_strbuf_ok(b)) return qsf_err_memory(err, "%s", w->path);
+    int rc = qsf_write_bytes(w, b->data, b->len, err);
+    return rc == QSF_OK && e->type == QSF_META_ARRAY ? copy_elements(w, s, e, b, err) : rc;
+}
+
+static int write_entries(QsfWriter *w, const QsfWriteSpec *spec, QsfStrbuf *b, QsfErr *err) {
+    const QsfMetaTable *t = &spec->meta->meta;
+    uint64_t n = spec->n_extra + N_OWN + (w->press.max_heads > 0);
+    for (uint32_t i = 0; i < t->n; i++) n += carried(spec, &t->e[i]);
+    b->len = 0;
+    qsf_meta_put_le(b, n, 8);
+    int rc = qsf_write_bytes(w, b->data, b->len, err);
+    w->meta_pairs = n;
+    w->crc = 0; /* the number may become less, and its share of the checksum is added at the end */
+    for (uint32_t i = 0; rc == QSF_OK && i < t->n; i++)
+        if (carried(spec, &t->e[i])) rc = write_entry(w, spec->meta, &t->e[i], b, err);
+    if (rc == QSF_OK && spec->extra != NULL)
+        rc = qsf_write_bytes(w, spec->extra->data, spec->extra->len, err);
+    return rc;
+}
+
+int qsf_write_metadata(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
+    static const char zeros[PIECE];
+    static const uint32_t none[4];
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    qsf_strbuf_add(&b, zeros, sizeof zeros); /* room that is used in pieces */
+    int rc = qsf_strbuf_ok(&b) ? write_entries(w, spec, &b, err) : qsf_err_memory(err, "%s", w->path);
+    w->own_off = w->pos;
+    w->meta_crc = w->crc;
+    b.len = 0;
+    if (rc == QSF_OK) {
+        w->press.n_heads = w->press.max_heads;
+        qsf_write_own_pairs(w, none, &b);
+        rc = qsf_strbuf_ok(&b) ? qsf_write_bytes(w, b.data, b.len, err) : qsf_err_memory(err, "%s", w->path);
+    }
+    w->press.n_heads = 0;
+    qsf_strbuf_free(&b);
+    return rc;
+}
+
+/* Tensor headers of compressed layers, if there are any: the last pair. */
+static void put_heads(const QsfPressing *p, QsfStrbuf *b) {
+    size_t bytes = (size_t)p->n_heads * QSFF_TENSOR_BYTES;
+    if (bytes == 0) return;
+    qsf_meta_put_str(b, QSF_KEY_LAYER_HEADS, strlen(QSF_KEY_LAYER_HEADS));
+    qsf_meta_put_le(b, QSF_META_ARRAY, 4);
+    qsf_meta_put_le(b, QSF_META_U8, 4);
+    qsf_meta_put_le(b, bytes, 8);
+    qsf_strbuf_add(b, p->heads, bytes);
+}
+
+static uint64_t heads_bytes(uint32_t n) {
+    return n > 0 ? 8 + strlen(QSF_KEY_LAYER_HEADS) + 4 + 4 + 8 + (uint64_t)n * QSFF_TENSOR_BYTES : 0;
+}
+
+uint64_t qsf_write_spare(const QsfWriter *w) { return heads_bytes(w->press.max_heads) - heads_bytes(w->press.n_heads); }
+
+void qsf_write_own_pairs(const QsfWriter *w, const uint32_t crc[4], QsfStrbuf *b) {
+    static const char *const keys[] = { QSF_KEY_CRC_INDEX, QSF_KEY_CRC_EMBED, QSF_KEY_CRC_FINAL,
+                                        QSF_KEY_CRC_HEAD100 };
+    for (unsigned i = 0; i < 4; i++) {
+        qsf_meta_put_str(b, keys[i], strlen(keys[i]));
+        qsf_meta_put_le(b, QSF_META_U32, 4);
+        qsf_meta_put_le(b, crc[i], 4);
+    }
+    qsf_meta_put_str(b, QSF_KEY_LAYER_BYTES, strlen(QSF_KEY_LAYER_BYTES));
+    qsf_meta_put_le(b, QSF_META_ARRAY, 4);
+    qsf_meta_put_le(b, QSF_META_U64, 4);
+    qsf_meta_put_le(b, w->head.n_layers, 8);
+    for (uint32_t i = 0; i < w->head.n_layers; i++) qsf_meta_put_le(b, w->layer_bytes[i], 8);
+    put_heads(&w->press, b);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of tensors, re-ordered and converted on the way. */
+#include "src/format/rows.h"
+
+#include <string.h>
+
+#include "src/base/checked.h"
+#include "src/format/dtype.h"
+#include "src/format/qsf_pressed.h"
+#include "src/format/source_impl.h"
+
+static const QsfTensorNote *note_of(const QsfSource *s, const QsfTensor *t) {
+    return s->notes != NULL ? &s->notes[t - s->tensors] : NULL;
+}
+
+uint32_t qsf_source_row_heads(const QsfSource *s, const QsfTensor *t) {
+    const QsfTensorNote *note = note_of(s, t);
+    return note != NULL ? note->heads : 0;
+}
+
+int qsf_source_check_runs(const QsfSource *s, QsfErr *err) {
+    if (s->notes == NULL) return QSF_OK;
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: is a directory of %s, which cannot be run as it is: make a file of it first with "
+                       "qsf-convert %s MODEL.qsf",
+                       qsf_source_path(s), s->format, qsf_source_path(s));
+}
+
+uint64_t qsf_tensor_n_rows(const QsfTensor *t) { return t->ne[1] * t->ne[2] * t->ne[3]; /* did not overflow at open */ }
+
+static int outside(const QsfTensor *t, QsfErr *err) {
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside of tensor '%s'", t->name);
+}
+
+int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err) {
+    if (!qsf_range_ok(at, len, t->bytes)) return outside(t, err);
+    if (t->pressed != NULL) return qsf_pressed_read(s, t, at, dst, len, err);
+    if (t->file != QSF_FILE_NONE) return qsf_file_pread(&s->files[t->file], dst, len, t->offset + at, err);
+    memcpy(dst, (const char *)note_of(s, t)->made + at, len);
+    return QSF_OK;
+}
+
+/* Place in the file of GGUF's row r, of heads of `rows` rows each. */
+static uint64_t place_of(uint64_t r, uint64_t rows) {
+    uint64_t in_head = r % rows;
+    return r - in_head + in_head % 2 * (rows / 2) + in_head / 2;
+}
+
+/* Pieces [first, first + n) of `bytes` bytes each, one by one from where the file has them. */
+static int read_in_order(const QsfSource *s, const QsfTensor *t, uint64_t rows, uint64_t bytes, uint64_t first,
+                         uint64_t n, unsigned char *out, QsfErr *err) {
+    int rc = QSF_OK;
+    for (uint64_t i = 0; rc == QSF_OK && i < n; i++)
+        rc = qsf_source_read_bytes(s, t, place_of(first + i, rows) * bytes, out + i * bytes, (size_t)bytes, err);
+    return rc;
+}
+
+int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out, QsfErr *err) {
+    const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the readers refuse unknown ones */
+    uint64_t bytes;
+    if (!qsf_dtype_row_bytes(type, t->ne[0], &bytes) || !qsf_range_ok(first, n, qsf_tensor_n_rows(t)))
+        return outside(t, err);
+    if (t->x16) return qsf_err_set(err, QSF_E_RUNTIME, "internal: the rows of tensor '%s' are interleaved", t->name);
+    uint32_t heads = qsf_source_row_heads(s, t);
+    if (heads == 0) return qsf_source_read_bytes(s, t, first * bytes, out, (size_t)(n * bytes), err);
+    if (t->n_dims > 1) return read_in_order(s, t, t->ne[1] / heads, bytes, first, n, out, err);
+    return read_in_order(s, t, t->ne[0] / heads, bytes / t->ne[0], 0, n * t->ne[0], out, err); /* a bias */
+}
+
+/* --- floats --- */
+
+typedef float (*ToFloat)(const unsigned char *p);
+
+static uint32_t low_16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+
+static float of_bits(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static float of_f32(const unsigned char *p) { return of_bits(low_16(p) | low_16(p + 2) << 16); }
+static float of_bf16(const unsigned char *p) { return of_bits(low_16(p) << 16); }
+
+/* IEEE 754 binary16: 1 sign bit, 5 of exponent (bias 15), 10 of fraction. */
+static float of_f16(const unsigned char *p) {
+    uint32_t h = low_16(p), sign = (h & 0x8000) << 16, magnitude = h & 0x7FFF;
+    if (magnitude >= 0x7C00) return of_bits(sign | 0x7F800000 | (magnitude & 0x3FF) << 13); /* infinite, or no number */
+    if (magnitude >= 0x400) return of_bits(sign | ((magnitude << 13) + ((127u - 15u) << 23)));
+    float small = (float)magnitude * 0x1p-24f;
+    return sign != 0 ? -small : small;
+}
+
+typedef struct Plain {
+    uint32_t dtype, bytes;
+    ToFloat convert;
+} Plain;
+
+static const Plain plain[] = { { 0, 4, of_f32 }, { 1, 2, of_f16 }, { 30, 2, of_bf16 } };
+
+int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out, QsfErr *err) {
+    const Plain *p = NULL;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (plain[i].dtype == t->dtype) p = &plain[i];
+    if (p == NULL)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32, F16 or BF16",
+                           qsf_source_path(s), t->name, qsf_dtype(t->dtype)->name);
+    if (!qsf_range_ok(first, n, qsf_tensor_n_rows(t))) return outside(t, err);
+    /* The stored values go to the end of out: as each is not longer than a float, it is read before it is overwritten. */
+    size_t elems = (size_t)(n * t->ne[0]);
+    unsigned char *stored = (unsigned char *)out + elems * (sizeof *out - p->bytes);
+    int rc = qsf_source_read_stored(s, t, first, n, stored, err);
+    for (size_t i = 0; rc == QSF_OK && i < elems; i++) out[i] = p->convert(stored + i * p->bytes);
+    return rc;
+}

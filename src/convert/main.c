@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* qsf-convert: model files and directories to QSF files. Options and dispatch only. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cli/signals.h"
+#include "src/convert/convert.h"
+
+enum { OPT_TYPE, OPT_RULE, OPT_TARGET, OPT_LAYOUT, OPT_COMPRESS, OPT_CALIBRATION, OPT_BUDGET, OPT_THREADS, OPT_DRY, OPT_VERIFY, OPT_INSPECT, OPT_JSON, OPT_QUIET };
+
+static const QSFCliOption options[] = {
+    {"quant-type", "", 'q', "TYPE", "keep, mixed, or one format for all matrices: 2bit-book, 3bit-book, 4bit-book, 8bit, ternary, q4_k, f16 ... (GGUF: keep, safetensors: mixed)", OPT_TYPE},
+    {"rule", "", 0, "RULE", "how scales are found: search (least squares) or minmax (ends of the range)", OPT_RULE},
+    {"target-size", "", 0, "MB", "choose the formats so that the file has at most so many MB", OPT_TARGET},
+    {"layout", "", 0, "LAYOUT", "how rows lie: x16 (interleaved by 16 as the kernels multiply them, the default) or rows", OPT_LAYOUT},
+    {"compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): those of at most 32 MiB where it saves 3 % or more", OPT_COMPRESS},
+    {"calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON lines): its activations weight the search, its layers get scores", OPT_CALIBRATION},
+    {"ram-budget", "", 0, "SIZE", "most memory for the run of --calibration (default 900M)", OPT_BUDGET},
+    {"threads", "", 't', "N", "threads (default: one per CPU)", OPT_THREADS},
+    {"dry-run", "", 0, NULL, "say what would become of each tensor, write nothing", OPT_DRY},
+    {"verify", "", 0, NULL, "check a .qsf file (- for stdin): every checksum, bound and tensor", OPT_VERIFY},
+    {"inspect", "", 0, NULL, "print what a .qsf file holds, section by section", OPT_INSPECT},
+    {"json", "", 0, NULL, "print JSON instead of tables", OPT_JSON},
+    {"quiet", "", 0, NULL, "print neither progress nor report", OPT_QUIET},
+};
+
+const QSFCli convert_cli = {
+    .program = "qsf-convert",
+    .usage = "Usage: qsf-convert [options] INPUT OUTPUT.qsf\n"
+             "       qsf-convert --verify FILE.qsf\n"
+             "       qsf-convert --inspect [--json] FILE.qsf\n",
+    .summary = "Makes a QSF file of a .gguf file, of a HuggingFace directory with weights in safetensors, or of another .qsf file.",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .no_settings = true,
+    .epilogue = "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, 130 interrupted, 143 terminated.\n"
+                "Nothing but a whole file ever has the name OUTPUT.qsf.\n",
+};
+
+static int set_mode(ConvertOptions *o, ConvertMode mode, char *err, size_t cap) {
+    if (o->mode != CONVERT_FILE && o->mode != mode) {
+        snprintf(err, cap, "only one of --verify and --inspect");
+        return QSF_EXIT_USAGE;
+    }
+    o->mode = mode;
+    return QSF_EXIT_OK;
+}
+
+static int on_option(void *arg, int id, const char *value, char *err, size_t cap) {
+    ConvertOptions *o = arg;
+    switch (id) {
+    case OPT_TYPE: o->type = value; return 0;
+    case OPT_RULE: o->rule = value; return 0;
+    case OPT_TARGET: o->target = value; return 0;
+    case OPT_LAYOUT: o->layout = value; return 0;
+    case OPT_COMPRESS: o->compress = value; return 0;
+    case OPT_CALIBRATION: o->calibration = value; return 0;
+    case OPT_BUDGET: o->budget = value; return 0;
+    case OPT_THREADS: o->threads = value; return 0;
+    case OPT_DRY: o->dry = true; return 0;
+    case OPT_VERIFY: return set_mode(o, CONVERT_VERIFY, err, cap);
+    case OPT_INSPECT: return set_mode(o, CONVERT_INSPECT, err, cap);
+    case OPT_JSON: o->json = true; return 0;
+    case OPT_QUIET: o->quiet = true; return 0;
+    default: return QSF_EXIT_USAGE;
+    }
+}
+
+/* Files by position; an option that means nothing in this mode is an error, never ignored. */
+static int check(ConvertOptions *o, const QSFCliResult *r) {
+    const bool convert = o->mode == CONVERT_FILE;
+    const int files = convert ? 2 : 1;
+    if (!convert && (o->type || o->rule || o->target || o->layout || o->compress || o->calibration || o->budget || o->threads || o->dry)) {
+        qsf_cli_error(&convert_cli, "--verify and --inspect take no options of a conversion");
+        return QSF_EXIT_USAGE;
+    }
+    if (o->json && o->quiet) {
+        qsf_cli_error(&convert_cli, "--json and --quiet do not go together");
+        return QSF_EXIT_USAGE;
+    }
+    if (r->n_positional != files) {
+        qsf_cli_error(&convert_cli, convert ? "expected INPUT and OUTPUT.qsf, got %d argument%s (see --help)"
+                                            : "expected one FILE, got %d argument%s (see --help)",
+                      r->n_positional, r->n_positional == 1 ? "" : "s");
+        return QSF_EXIT_USAGE;
+    }
+    o->input = r->positional[0];
+    o->output = convert ? r->positional[1] : NULL;
+    return QSF_EXIT_OK;
+}
+
+int main(int argc, char **argv) {
+    static int (*const modes[])(const ConvertOptions *) = {convert_file, convert_verify, convert_inspect};
+    ConvertOptions o = {0};
+    QSFCliResult res;
+    char err[1024];
+    qsf_signals_init();
+    int rc = qsf_cli_parse(&convert_cli, argc, argv, NULL, on_option, &o, &res, err, sizeof err);
+    if (rc) qsf_cli_error(&convert_cli, "%s", err);
+    else if (res.done) rc = fflush(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
+    else if (!(rc = check(&o, &res))) rc = modes[o.mode](&o);
+    return rc;
+}

@@ -54,7 +54,7 @@ QSFConfig *qsf_config_default(void) {
     if (c != NULL) c->live = qsf_live_new(&c->settings);
     if (c != NULL && c->live != NULL) return c;
     free(c);
-    qsf_err_set(begin(), QSF_E_RUNTIME, "out of memory");
+    qsf_err_memory(begin(), "the configuration");
     return NULL;
 }
 
@@ -109,7 +109,7 @@ QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
     if (config != NULL) c = *config;
     QSFEngine *e = calloc(1, sizeof *e);
     if (e == NULL) {
-        qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+        qsf_err_memory(err, "rendered messages");
         return NULL;
     }
     if (open_engine(e, model_path, &c, err) == QSF_OK) return e;
@@ -172,7 +172,7 @@ int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens) {
     }
     int *out = malloc((ids.n + 1) * sizeof *out);
     if (out == NULL)
-        qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+        qsf_err_memory(err, "rendered messages");
     else if (ids.n > 0)
         memcpy(out, ids.data, ids.n * sizeof *out);
     *num_tokens = out != NULL ? (int)ids.n : 0;
@@ -196,7 +196,7 @@ char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens) {
         qsf_strbuf_add(&b, piece, qsf_detok_feed(&d, tokens[i], piece, QSF_TIMELINE_PIECE));
     qsf_strbuf_add(&b, piece, qsf_detok_flush(&d, piece, QSF_TIMELINE_PIECE));
     char *out = qsf_strbuf_take(&b, NULL);
-    if (out == NULL) qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+    if (out == NULL) qsf_err_memory(err, "rendered messages");
     return out;
 }
 

@@ -8,24 +8,23 @@
 #include "src/engine/runtime.h"
 #include "src/format/dtype.h"
 
-#define TYPES_MAX 64 /* GGML type numbers that are counted one by one */
-
 typedef struct TypeCount {
     uint64_t tensors, bytes;
 } TypeCount;
 
 static void count_types(const QsfModel *m, TypeCount *counts) {
-    memset(counts, 0, TYPES_MAX * sizeof *counts);
+    memset(counts, 0, QSF_DTYPES_MAX * sizeof *counts);
     for (uint64_t i = 0; i < qsf_source_n_tensors(m->src); i++) {
         const QsfTensor *t = qsf_source_tensor(m->src, i);
-        if (t->dtype >= TYPES_MAX) continue;
-        counts[t->dtype].tensors++;
-        counts[t->dtype].bytes += t->bytes;
+        const uint32_t k = qsf_dtype_index(t->dtype);
+        if (k == QSF_DTYPES_MAX) continue;
+        counts[k].tensors++;
+        counts[k].bytes += t->bytes;
     }
 }
 
-static const char *type_name(uint32_t id) {
-    const QsfDtype *d = qsf_dtype(id);
+static const char *type_name(uint32_t index) {
+    const QsfDtype *d = qsf_dtype_at(index);
     return d != NULL ? d->name : "?";
 }
 
@@ -45,11 +44,11 @@ static void print_count(uint64_t n, char *dst, size_t cap) {
 }
 
 void qsf_model_summary(const QsfModel *m, char *dst, size_t cap) {
-    TypeCount counts[TYPES_MAX];
+    TypeCount counts[QSF_DTYPES_MAX];
     uint32_t best = 0;
     char params[32];
     count_types(m, counts);
-    for (uint32_t i = 1; i < TYPES_MAX; i++)
+    for (uint32_t i = 1; i < QSF_DTYPES_MAX; i++)
         if (counts[i].bytes > counts[best].bytes) best = i;
     print_count(qsf_model_n_params(m), params, sizeof params);
     snprintf(dst, cap, "%s %s %s", m->hp.arch != NULL ? m->hp.arch->name : "?", params, type_name(best));
@@ -69,11 +68,11 @@ static void put_meta(QsfStrbuf *b, const QsfModel *m, const char *key, const cha
 }
 
 static void put_types(QsfStrbuf *b, const QsfModel *m) {
-    TypeCount counts[TYPES_MAX];
+    TypeCount counts[QSF_DTYPES_MAX];
     const char *sep = "";
     count_types(m, counts);
     qsf_strbuf_addf(b, "%-16s", "weight types");
-    for (uint32_t i = 0; i < TYPES_MAX; i++) {
+    for (uint32_t i = 0; i < QSF_DTYPES_MAX; i++) {
         if (counts[i].tensors == 0) continue;
         qsf_strbuf_addf(b, "%s%s (%llu tensors, %.1f MB)", sep, type_name(i),
                         (unsigned long long)counts[i].tensors, (double)counts[i].bytes / 1048576);

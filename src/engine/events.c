@@ -38,7 +38,7 @@ int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err) {
     q->drain.bytes = malloc(QSF_EVENTS_HARD);
     if (q->fill.bytes == NULL || q->drain.bytes == NULL) {
         qsf_events_free(q);
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the event queue");
+        return qsf_err_memory(err, "the event queue");
     }
     if (pipe(q->fd) != 0 || set_flags(q->fd[0]) != 0 || set_flags(q->fd[1]) != 0) {
         int e = errno;

@@ -57,7 +57,7 @@ static int make_temp(QsfKlWriter *w, QsfErr *err) {
     size_t n = strlen(w->path) + sizeof ".XXXXXX";
     w->temp = malloc(n);
     w->piece = malloc(QSF_KL_PIECE * sizeof *w->piece);
-    if (w->temp == NULL || w->piece == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "%s: out of memory", w->path);
+    if (w->temp == NULL || w->piece == NULL) return qsf_err_memory(err, "%s", w->path);
     snprintf(w->temp, n, "%s.XXXXXX", w->path);
     w->fd = mkstemp(w->temp);
     if (w->fd < 0) return failed(w, err);

@@ -124,7 +124,7 @@ int qsf_perplexity_run(const QsfPerplexity *p, QsfPerplexityResult *out, QsfErr 
     out->n_scored = qsf_score_count(p->n, p->window, p->stride, &out->n_windows);
     int rc = check_ids(p, err);
     if (rc == QSF_OK && p->base != NULL && (s.piece = malloc(QSF_KL_PIECE * sizeof *s.piece)) == NULL)
-        rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory for a row of the base");
+        rc = qsf_err_memory(err, "a row of the base");
     if (rc == QSF_OK) {
         qsf_ledger_freeze(&p->rt->ledger);
         for (; rc == QSF_OK && qsf_score_window(p->n, p->window, p->stride, s.k, &s.w); s.k++) rc = one_window(&s, err);

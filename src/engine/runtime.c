@@ -10,6 +10,7 @@
 
 #include "src/base/clock.h"
 #include "src/engine/planning.h"
+#include "src/format/rows.h"
 
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     const char *word = s->cpu_mask, *from = "cpu-mask";
@@ -23,7 +24,7 @@ int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     if (level == QK_LEVEL_UNKNOWN)
         return qsf_err_set(err, QSF_E_USAGE, "%s: unknown level '%.40s'", from, word);
     if (!qk_cpu_has(level))
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: this CPU has no %s, its best level is %s", from,
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: this CPU, or this build, has no %s; the best level is %s", from,
                            qk_level_name(level), qk_level_name(*out));
     *out = level;
     return QSF_OK;
@@ -51,6 +52,8 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (r->model.vocab_only)
         return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
                            path);
+    rc = qsf_source_check_runs(r->model.src, err);
+    if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
     qsf_planning_first(r, o, base);
     rc = qsf_plan_make(&r->plan, &r->model, &r->plan_options, err);
@@ -81,6 +84,7 @@ static void collect_ends(QsfRuntime *r, int32_t turn_end) {
 }
 
 int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
+    r->reasoning_said = false;
     QsfChatTemplate *t;
     int32_t turn_end = -1;
     int rc = qsf_chat_template_open(&t, r->model.src, r->tok, *name != '\0' ? name : NULL, r->tmpl_notice,

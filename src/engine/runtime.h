@@ -20,6 +20,7 @@ typedef struct QsfRuntime {
     QsfTokenizer *tok;
     QsfChatTemplate *tmpl; /* NULL: text is continued as it is */
     char tmpl_notice[256];
+    bool reasoning_said; /* that the template has no switch for reasoning */
     QsfPlan plan;
     qk_table table;
     QsfPool *pool;   /* NULL until loaded */

@@ -14,6 +14,7 @@
 #include "src/engine/number.h"
 #include "src/engine/settings.h"
 #include "src/stream/plan.h"
+#include "src/text/chat.h"
 
 #define WORD_MAX 8 /* members for a word of a short list */
 _Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
@@ -222,6 +223,19 @@ static void get_text(const QSFSettings *s, const void *p, char *dst, size_t cap)
     snprintf(dst, cap, "%s", (const char *)p);
 }
 
+static bool set_reasoning(const Row *r, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
+    (void)r;
+    (void)s;
+    if (!lower_word(value, word) || qsf_reason_parse(word) == QSF_REASON_N) return false;
+    *(uint8_t *)p = (uint8_t)qsf_reason_parse(word);
+    return true;
+}
+static void get_reasoning(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", qsf_reason_word((QsfReason) * (const uint8_t *)p));
+}
+
 static bool set_template(const Row *r, QSFSettings *s, void *p, const char *value) {
     size_t len = strlen(value);
     (void)r;
@@ -252,6 +266,7 @@ static const Kind kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
 static const Kind kind_direct = { set_direct, get_text, "auto, on or off" };
 static const Kind kind_mask = { set_mask, get_mask,
                                 "one of ref, sse42, avx2, avx512, avx512vnni, neon, dotprod, or best" };
+static const Kind kind_reasoning = { set_reasoning, get_reasoning, "auto, on, off, low, medium or high" };
 static const Kind kind_template = { set_template, get_template,
                                     "a template name or file of at most 255 bytes" };
 
@@ -326,6 +341,9 @@ static const Row rows[] = {
     {{"show-thinking", "", 0, NULL, LIVE,
       "show what the model thinks before its answer; else it is folded, and left out of pipes (default off)",
       0, 1, 0}, &kind_switch, AT(show_thinking)},
+    {{"reasoning", "", 0, "WHEN", LIVE,
+      "ask a model that can do both to think before it answers: on, off, low, medium, high, or auto: its habit (default auto)",
+      0, 0, 0}, &kind_reasoning, AT(params.reasoning)},
     {{"template", "chat-template", 0, "NAME", RELOAD,
       "chat template: a name, a file, raw, model: the model's own, or model:NAME: a named one of it (default model)",
       0, 0, 0}, &kind_template, AT(chat_template)},

@@ -22,7 +22,7 @@ int qsf_stopper_open(QsfStopper *s, const char *const *stop, size_t n_stop, size
     }
     s->cap = longest + piece_max;
     s->buf = malloc(s->cap + 1);
-    if (s->buf == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for stop strings");
+    if (s->buf == NULL) return qsf_err_memory(err, "stop strings");
     s->stop = stop;
     s->n_stop = n_stop;
     return QSF_OK;

@@ -234,7 +234,7 @@ static int open_filters(Run *r, QsfErr *err) {
     const QsfGenerate *g = r->g;
     const QsfThink *think = &r->t->rt->think;
     bool splits = g->reasoning != NULL && think->tags != NULL;
-    int rc = splits ? qsf_think_open(&r->split, think, g->think.state, QSF_TIMELINE_PIECE, err) : QSF_OK;
+    int rc = splits ? qsf_think_open(&r->split, think, &g->think, QSF_TIMELINE_PIECE, err) : QSF_OK;
     size_t longest = splits ? r->split.cap : QSF_TIMELINE_PIECE;
     if (rc == QSF_OK) rc = qsf_stopper_open(&r->stopper, g->stop, g->n_stop, longest, err);
     if (rc != QSF_OK) qsf_think_close(&r->split);

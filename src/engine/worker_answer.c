@@ -41,7 +41,17 @@ static void on_between(void *arg) { qsf_worker_take_replan(arg); }
 unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r) {
     QSFParams p;
     qsf_worker_get_params(w, &p);
-    return (r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE) | (p.allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0);
+    return (r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE) |
+           (p.allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | QSF_CHAT_REASON * p.reasoning;
+}
+
+/* Once for a template: what was asked for stays without effect. */
+static void say_reasoning(QSFWorker *w) {
+    QSFParams p;
+    qsf_worker_get_params(w, &p);
+    if (p.reasoning == QSF_REASON_AUTO || w->rt.reasoning_said || qsf_chat_takes_reasoning(w->rt.tmpl, p.reasoning)) return;
+    w->rt.reasoning_said = true;
+    qsf_worker_say(w, QSF_EVENT_NOTICE, QSF_REASON_NO_SWITCH);
 }
 
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
@@ -49,6 +59,7 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     int rc =
         qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
     if (rc != QSF_OK) return rc;
+    say_reasoning(w);
     rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, qsf_worker_chat_flags(w, r), ids,
                           where, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);

@@ -6,6 +6,7 @@
 
 #include "src/base/utf8.h"
 #include "src/engine/worker_impl.h"
+#include "src/format/rows.h"
 
 #define PROBE_BYTES (1u << 20) /* of the slack that every plan has for code and small allocations */
 
@@ -58,6 +59,8 @@ static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
         if (m.vocab_only)
             rc = qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
                              c->path);
+        else
+            rc = qsf_source_check_runs(m.src, err);
         qsf_model_close(&m);
     }
     qsf_ledger_destroy(&ledger);

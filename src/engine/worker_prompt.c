@@ -48,7 +48,7 @@ char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap
     QsfStrbuf out = QSF_STRBUF_INIT;
     QsfRequestCopy *copy = qsf_request_copy(r);
     pthread_mutex_lock(&w->text_lock);
-    int rc = copy == NULL ? qsf_err_set(&e, QSF_E_RUNTIME, "out of memory") : charge_and_show(w, copy, &out, &e);
+    int rc = copy == NULL ? qsf_err_memory(&e, "the prompt as text") : charge_and_show(w, copy, &out, &e);
     pthread_mutex_unlock(&w->text_lock);
     free(copy);
     char *text = rc == QSF_OK ? qsf_strbuf_take(&out, NULL) : NULL;

@@ -36,6 +36,8 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .ledger = o->ledger,
         .cancel = o->cancel,
         .counters = &f->n.io,
+        .on_layer = qsf_params_of_layer,
+        .on_layer_arg = f,
     };
     rc = qsf_weights_create(&f->weights, &wo, err);
     if (rc == QSF_OK) qsf_counters_plan(f, p);
@@ -49,12 +51,13 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
                            qsf_source_path(o->model->src));
     }
     QsfForward *f = calloc(1, sizeof *f);
-    if (f == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: forward pass");
+    if (f == NULL) return qsf_err_memory(err, "forward pass");
     f->model = o->model;
     f->table = o->table;
     f->pool = o->pool;
     f->ledger = o->ledger;
     f->cancel = o->cancel;
+    f->left_out = QSF_LAYER_NONE;
     f->exact = o->plan->exact;
     int rc = load(f, o, err);
     if (rc != QSF_OK) {

@@ -110,6 +110,13 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
 
 float *qsf_forward_logits(QsfForward *f) { return f->logits; }
 
+void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg) {
+    f->tap = fn;
+    f->tap_arg = arg;
+}
+
+void qsf_forward_leave_out(QsfForward *f, uint32_t layer) { f->left_out = layer; }
+
 uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 
 uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }

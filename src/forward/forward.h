@@ -59,6 +59,29 @@ typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
  * tried again) or the logits are not finite ("the model produced invalid numbers"). */
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 
+/* What goes into the matrices of a unit, before they multiply it. Columns are positions pos, pos + 1, ...; all pointers
+ * are valid during the call only. */
+typedef struct QsfTapped {
+    uint32_t layer;          /* n_layers: the head */
+    QsfGroup group;
+    uint32_t pos, n_cols;
+    const float *x;          /* (n_cols, k) at x_stride: the input as floats, also where kernels get it quantized */
+    uint32_t k, x_stride;
+    const float *hidden;     /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_GROUP_QKV what comes into
+                                the layer, with QSF_GROUP_HEAD what left the last one */
+    uint32_t hidden_stride;
+} QsfTapped;
+typedef void (*QsfTapFn)(void *arg, const QsfTapped *t);
+
+/* Between two evals: fn is called for each unit of each chunk from now on, on the thread that evaluates; the head's
+ * columns are those whose logits are made. NULL: nobody watches, which costs a comparison per unit. */
+void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg);
+
+#define QSF_LAYER_NONE UINT32_MAX
+/* Between two evals: evaluates as if this layer were not there (its K and V included); QSF_LAYER_NONE: all are. Its
+ * weights stream by nevertheless. Positions evaluated before stay as they are. */
+void qsf_forward_leave_out(QsfForward *f, uint32_t layer);
+
 /* Logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
 float *qsf_forward_logits(QsfForward *f);
 uint32_t qsf_forward_n_past(const QsfForward *f);

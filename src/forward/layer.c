@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One transformer block: norm, attention, residual; norm, feed-forward, residual (spec Phase 5.1). A
  * residual is added when the next norm runs, in the same walk over the columns. */
+#include <string.h>
+
 #include "src/forward/state.h"
 
 static int attention_block(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols, QsfErr *err) {
@@ -53,8 +55,27 @@ static int ffn_block(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err
     return qsf_project(f, &down, err);
 }
 
+/* The layer before has left its output in xn, to be added by whatever comes next: that stays so. Weights that stream
+ * must be taken in order, wanted or not. */
+static int leave_out(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err) {
+    QsfWeightView v;
+    for (uint32_t c = 0; layer == 0 && c < n_cols; c++)
+        memset(f->xn + (size_t)c * f->l.x_stride, 0, f->model->hp.hidden * sizeof *f->xn);
+    for (uint32_t u = layer * QSF_UNITS_PER_LAYER; u < (layer + 1) * QSF_UNITS_PER_LAYER; u++) {
+        const QsfUnit *unit = qsf_weights_unit(f->weights, u);
+        for (uint32_t item = 0; item < unit->items; item = v.item1) {
+            int rc = qsf_weights_acquire(f->weights, u, item, &v, err);
+            if (rc != QSF_OK) return rc;
+            qsf_weights_release(f->weights, &v);
+        }
+    }
+    return QSF_OK;
+}
+
 int qsf_layer(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols, QsfErr *err) {
     atomic_store_explicit(&f->n.layer, layer, memory_order_relaxed);
-    int rc = attention_block(f, layer, past, n_cols, err);
+    if (layer == f->left_out) return leave_out(f, layer, n_cols, err);
+    int rc = qsf_weights_wait_layer(f->weights, layer, err); /* for its norms */
+    if (rc == QSF_OK) rc = attention_block(f, layer, past, n_cols, err);
     return rc == QSF_OK ? ffn_block(f, layer, n_cols, err) : rc;
 }

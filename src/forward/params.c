@@ -31,9 +31,19 @@ static int load_role(QsfForward *f, QsfRole role, uint32_t layer, float **at, co
     const QsfTensor *t = qsf_model_tensor(f->model, role, layer);
     if (t == NULL || qsf_role_is_matrix(role)) return QSF_OK;
     *slot = *at;
-    int rc = read_floats(f, t, *at, err);
+    int rc = t->pressed == NULL ? read_floats(f, t, *at, err) : QSF_OK; /* else qsf_params_of_layer, when the layer is there */
     *at += qsf_pad16((uint32_t)(t->ne[0] * t->ne[1]));
     return rc;
+}
+
+void qsf_params_of_layer(void *arg, uint32_t layer, const uint8_t *whole) {
+    QsfForward *f = arg;
+    for (unsigned r = 0; r < QSF_ROLE_LAYER_N; r++) {
+        const QsfTensor *t = qsf_model_tensor(f->model, (QsfRole)r, layer);
+        if (t == NULL || qsf_role_is_matrix((QsfRole)r)) continue;
+        float *dst = f->params.mem + (qsf_param(f, (QsfRole)r, layer) - f->params.mem);
+        f->table->weight[qk_type_of(t->dtype)].dequant(whole + t->offset, dst, (size_t)(t->ne[0] * t->ne[1]));
+    }
 }
 
 /* Radians per position of pair i: base^(-2i / n_rot), divided by the linear scale and by the model's own

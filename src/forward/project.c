@@ -88,9 +88,10 @@ static void set_part(RowsJob *j, unsigned i) {
     };
 }
 
-/* Groups first, then what lies as rows. lo is a multiple of 16. */
+/* Groups first, then what lies as rows. lo is a multiple of 16. A last group that is filled up is multiplied whole: the
+ * columns of y are multiples of 16 floats apart, and nobody reads what comes behind a column's end. */
 static void multiply(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
-    size_t mid = hi < packed ? hi : packed;
+    size_t mid = hi < packed ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM : packed;
     if (lo < mid) ops->matmul16(mm, lo, mid);
     else mid = lo;
     if (mid < hi) ops->matmul(mm, mid, hi);
@@ -126,7 +127,7 @@ static void run_rows(void *arg, int worker, size_t begin, size_t end) {
         size_t lo = begin > base ? begin - base : 0, hi = end > base ? end - base : 0;
         if (hi > rows) hi = rows;
         if (lo < hi) part_rows(j, i, lo, hi, worker);
-        if (!j->u->paired) base += rows;
+        if (!j->u->paired) base += (rows + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     }
     if (j->p->act != NULL) activate(j, j->v.item0 + begin, j->v.item0 + end);
 }
@@ -138,9 +139,23 @@ static void note_types(QsfForward *f, const QsfUnit *u) {
     if ((have & bits) != bits) atomic_store_explicit(&f->n.types_used, have | bits, memory_order_relaxed);
 }
 
+static void show_input(const QsfForward *f, const QsfPrep *in, const QsfUnit *u) {
+    const QsfTapped t = { .layer = u->layer,
+                          .group = u->group,
+                          .pos = f->kv.n_past + in->col0,
+                          .n_cols = in->n_cols,
+                          .x = in->src + (size_t)in->col0 * in->src_stride,
+                          .k = u->k,
+                          .x_stride = in->src_stride,
+                          .hidden = f->x + (size_t)in->col0 * f->l.x_stride,
+                          .hidden_stride = f->l.x_stride };
+    f->tap(f->tap_arg, &t);
+}
+
 int qsf_project(QsfForward *f, const QsfProject *p, QsfErr *err) {
     RowsJob j = {.f = f, .p = p, .u = qsf_weights_unit(f->weights, p->in->unit)};
     note_types(f, j.u);
+    if (f->tap != NULL) show_input(f, p->in, j.u);
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
         int rc = qsf_weights_acquire(f->weights, p->in->unit, item, &j.v, err);

@@ -44,7 +44,7 @@ int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *e
     if (rc == QSF_OK) rc = grow(f, p, &l, &why);
     f->broken = rc != QSF_OK;
     f->broken_why = why;
-    if (rc != QSF_OK) return qsf_err_set(err, rc, "%s", why.msg);
+    if (rc != QSF_OK) return qsf_err_pass(err, &why);
     qsf_counters_plan(f, p);
     return QSF_OK;
 }

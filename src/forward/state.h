@@ -72,11 +72,17 @@ struct QsfForward {
     float *logits;           /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
 
+    QsfTapFn tap;            /* NULL: nobody watches */
+    void *tap_arg;
+    uint32_t left_out;       /* layer, or QSF_LAYER_NONE */
+
     QsfCounters n;
 };
 
 /* params.c: reads and dequantizes all small tensors. Errors as qsf_forward_create. */
 int qsf_params_load(QsfForward *f, QsfErr *err);
+/* A QsfLayerSeen (weights.h), arg being the forward pass: those of a compressed layer. */
+void qsf_params_of_layer(void *arg, uint32_t layer, const uint8_t *whole);
 void qsf_params_free(QsfForward *f);
 static inline const float *qsf_param(const QsfForward *f, QsfRole role, uint32_t layer) {
     if (role >= QSF_ROLE_LAYER_N) return f->params.global[role - QSF_ROLE_LAYER_N];

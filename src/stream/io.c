@@ -147,7 +147,7 @@ static int open_files(QsfIo *io, QsfErr *err) {
     bool ok = io->file != NULL && window != NULL;
     for (uint32_t i = 0; ok && direct && i < io->n_files; i++) direct = open_direct(io, &io->file[i], window);
     free(window);
-    if (!ok) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: I/O");
+    if (!ok) return qsf_err_memory(err, "I/O");
     if (direct || io->o.kind == QSF_IO_MMAP) return QSF_OK;
     /* A cache that was there is not ours to empty, and one that fits beside everything serves the next pass. */
     io->drop = !cached && !io->o.keep_cached && qsf_available_bytes() < qsf_source_bytes(io->o.src);
@@ -169,7 +169,7 @@ static int open_backend(QsfIo *io, QsfErr *err) {
 int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {
     *out = NULL;
     QsfIo *io = calloc(1, sizeof *io);
-    if (io == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: I/O");
+    if (io == NULL) return qsf_err_memory(err, "I/O");
     io->o = *o;
     if ((unsigned)io->o.kind >= QSF_IO_N) io->o.kind = QSF_IO_AUTO;
     int rc = open_files(io, err);

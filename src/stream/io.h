@@ -76,9 +76,10 @@ QsfIoDirect qsf_io_direct_parse(const char *word);
 
 /* --- io_probe.c: what a file and its disk are like --- */
 
-/* Share of the source's bytes that the page cache holds, from samples spread over it (preadv2 with
- * RWF_NOWAIT, which mincore's rules do not blind); 1 where a file system keeps files in memory (tmpfs), 0
- * where it cannot be told. Costs the disk at most a page per sample; asking again looks at other places. */
+/* Share of the source's bytes that the page cache holds, from samples spread over it; 1 where a file system keeps
+ * files in memory (tmpfs). Nothing is read where mincore tells (the file is ours, or we may write it); elsewhere
+ * preadv2 with RWF_NOWAIT is asked, which costs the disk at most a page per sample, asks at other places each time,
+ * and takes a disk that answers at once for memory. 0 where neither tells. */
 double qsf_io_cached_share(const QsfSource *src);
 
 /* Bytes per second of large reads, several in flight, at places spread over the source, as qsf_io_create with

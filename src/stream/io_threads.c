@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,12 @@
 typedef struct Threads {
     QsfIo *io;
     QsfIoStepFn fn;
+    sem_t work;          /* reads in the queue, and one for each thread when they are to stop. Not a condition variable: with
+                            several waiters glibc's can lose a waking (bug 25847) */
     pthread_mutex_t lock;
-    pthread_cond_t work, done;
+    pthread_cond_t done; /* one waiter: the loader */
     QsfIoRead *queue[QSF_IO_DEPTH]; /* ring */
     uint32_t first, n;
-    bool stop;
     pthread_t thread[QSF_IO_THREADS];
     uint32_t n_threads;
 } Threads;
@@ -36,10 +38,10 @@ static void read_whole(Threads *t, QsfIoRead *r) {
 
 static void *thread_main(void *arg) {
     Threads *t = arg;
-    pthread_mutex_lock(&t->lock);
     for (;;) {
-        while (t->n == 0 && !t->stop) pthread_cond_wait(&t->work, &t->lock);
-        if (t->n == 0) break; /* what was started is always finished */
+        while (sem_wait(&t->work) != 0) continue; /* a signal */
+        pthread_mutex_lock(&t->lock);
+        if (t->n == 0) break; /* to stop; what was started is always finished */
         QsfIoRead *r = t->queue[t->first];
         t->first = (t->first + 1) % QSF_IO_DEPTH;
         t->n--;
@@ -48,6 +50,7 @@ static void *thread_main(void *arg) {
         pthread_mutex_lock(&t->lock);
         r->busy = false;
         pthread_cond_broadcast(&t->done);
+        pthread_mutex_unlock(&t->lock);
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;
@@ -87,7 +90,7 @@ int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
     t->io = io;
     t->fn = fn;
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->work, NULL);
+    sem_init(&t->work, 0, 0);
     pthread_cond_init(&t->done, NULL);
     io->state = t;
     int rc = start_threads(t);
@@ -100,13 +103,10 @@ int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
 void qsf_io_threads_close(QsfIo *io) {
     Threads *t = io->state;
     if (t == NULL) return;
-    pthread_mutex_lock(&t->lock);
-    t->stop = true;
-    pthread_cond_broadcast(&t->work);
-    pthread_mutex_unlock(&t->lock);
+    for (uint32_t i = 0; i < t->n_threads; i++) sem_post(&t->work);
     for (uint32_t i = 0; i < t->n_threads; i++) pthread_join(t->thread[i], NULL);
     qsf_ledger_release(io->o.ledger, QSF_MEM_STACKS, QSF_IO_THREADS * QSF_IO_THREAD_STACK);
-    pthread_cond_destroy(&t->work);
+    sem_destroy(&t->work);
     pthread_cond_destroy(&t->done);
     pthread_mutex_destroy(&t->lock);
     free(t);
@@ -117,8 +117,8 @@ void qsf_io_threads_start(QsfIo *io, QsfIoRead *r) {
     Threads *t = io->state;
     pthread_mutex_lock(&t->lock);
     t->queue[(t->first + t->n++) % QSF_IO_DEPTH] = r;
-    pthread_cond_signal(&t->work);
     pthread_mutex_unlock(&t->lock);
+    sem_post(&t->work);
 }
 
 bool qsf_io_threads_busy(QsfIo *io, const QsfIoRead *r) {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/format/qsf_layout.h"
+#include "src/format/qsf_press.h"
 #include "src/stream/packed.h"
 #include "src/stream/units.h"
 
@@ -43,6 +45,10 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
         s->max_slot = max_u64(s->max_slot, max_u64(whole, qsf_pages(qsf_unit_min_slot(&u))));
         s->min_slot = max_u64(s->min_slot, qsf_pages(qsf_unit_min_slot(&u)));
         s->group_bytes = max_u64(s->group_bytes, qsf_pages(qsf_packed_group_bytes(&u, t)));
+        if (u.pressed != NULL) {
+            s->stage_bytes = max_u64(s->stage_bytes, qsf_pressed_windows(u.pressed));
+            if (u.pressed->how == QSFF_ZSTD) s->unpack_bytes = QSF_ZSTD_READER_BYTES;
+        }
         if (u.k > s->max_k) s->max_k = u.k;
         for (unsigned j = 0; j < u.n; j++) {
             qk_act act = t->weight[u.type[j]].act;
@@ -53,6 +59,12 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     s->embed_bytes = e->bytes;
     s->embed_row_bytes = e->bytes / e->ne[1];
     s->param_floats = param_floats(m);
+}
+
+uint32_t qsf_stages(const QsfShape *s, uint32_t n_slots) { return s->stage_bytes == 0 ? 0 : n_slots > 1 ? 2 : 1; }
+
+uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots) {
+    return qsf_stages(s, n_slots) * s->stage_bytes + s->unpack_bytes;
 }
 
 /* Appends a buffer of bytes and returns its offset. */

@@ -25,7 +25,9 @@ typedef struct QsfShape {
     uint64_t max_slot;             /* a slot that holds any unit whole */
     uint64_t weight_bytes;         /* all units */
     uint64_t pinned_units_bytes;   /* all units as they are held pinned, windows included */
-    uint64_t group_bytes;          /* scratch for packing pinned rows, whole pages */
+    uint64_t stage_bytes;          /* windows of the largest compressed layer; 0: none is compressed */
+    uint64_t unpack_bytes;         /* what decompressing needs besides */
+    uint64_t group_bytes;          /* scratch for interleaving rows and back, whole pages */
     uint64_t param_floats;         /* norms, biases, frequencies, each padded to 16 floats */
     uint64_t embed_bytes, embed_row_bytes;
     uint32_t max_k;                /* longest row of any matrix */
@@ -33,6 +35,12 @@ typedef struct QsfShape {
 } QsfShape;
 
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t);
+
+/* Buffers that compressed layers are read to: one, or with several slots two, so that one is read while the other is
+ * decompressed. 0 where nothing is compressed. */
+uint32_t qsf_stages(const QsfShape *s, uint32_t n_slots);
+/* Memory of these and of the decompressor. */
+uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots);
 
 /* Buffers of one forward pass; offsets are bytes from a page-aligned start, multiples of 64; strides
  * of float buffers are floats, multiples of 16. */

@@ -10,8 +10,10 @@
 #include <time.h>
 
 #include "src/base/clock.h"
+#include "src/format/qsf_layout.h"
 #include "src/stream/loader_impl.h"
 #include "src/stream/packed.h"
+#include "src/stream/sums.h"
 
 #define STACK_BYTES (256u * 1024)
 #define CANCEL_POLL_NS 20000000L
@@ -40,13 +42,44 @@ static bool is_outdated(const QsfLoader *l, const QsfJob *j) {
     return j->pass != l->pass && !l->drop && !l->failed && !l->stop;
 }
 
-/* Rows that stay are packed before anybody sees them; behind a piece that failed they do not count (qsf_job_done). */
+/* Where row `row` of tensor t is, in a job's memory that the chunk describes. */
+static uint8_t *row_at(const QsfWeightUnit *w, const QsfJob *j, const QsfPart *p) {
+    if (j->slot != NULL) return j->slot->data + p->at;
+    const uint64_t off = w->u.tensor[p->tensor]->offset, base = off & ~(uint64_t)(QSF_WINDOW - 1);
+    return w->pin[p->tensor] + (off - base) + p->row0 * w->u.row_bytes[p->tensor];
+}
+
+/* Adds to the checksums what has not been there before; it comes in order, but a pass that was given up begins again. */
+static int check_sums(QsfLoader *l, const QsfJob *j, const QsfChunk *c, QsfErr *err) {
+    QsfWeightUnit *w = &l->o.units[j->unit];
+    uint32_t *seen = j->slot != NULL ? &w->summed_items : &w->summed_pins;
+    int rc = QSF_OK;
+    if (l->o.sums == NULL || j->item0 != *seen) return QSF_OK;
+    for (unsigned i = 0; rc == QSF_OK && i < c->n_parts; i++)
+        rc = qsf_sums_add(l->o.sums, w, c->part[i].tensor, c->part[i].row0, c->part[i].row1, row_at(w, j, &c->part[i]), err);
+    if (rc == QSF_OK) *seen = j->item1;
+    return rc;
+}
+
+static void take_form(const QsfLoader *l, const QsfJob *j, const QsfWeightUnit *w, const QsfChunk *c) {
+    for (unsigned i = 0; i < c->n_parts; i++)
+        qsf_packed_arrive(w, &c->part[i], row_at(w, j, &c->part[i]), j->slot == NULL, l->o.group);
+}
+
+/* Rows get the form in which they are multiplied before anybody sees them. Pinned ones behind a piece that failed do not
+ * count (qsf_job_done). */
 static int arrive(QsfLoader *l, QsfJob *j, QsfErr *err) {
     const QsfWeightUnit *w = &l->o.units[j->unit];
+    QsfChunk c;
     pthread_mutex_unlock(&l->lock);
     int rc = wait_reads(l, j, err);
-    bool stays = j->slot == NULL && atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
-    if (rc == QSF_OK && stays) qsf_packed_make(w, j->item0, j->item1, l->o.group);
+    qsf_chunk_make(&w->u, j->item0, j->item1, &c);
+    if (rc == QSF_OK) rc = j->pressed != NULL ? qsf_job_unpack(l, j, err) : check_sums(l, j, &c, err);
+    bool counts = j->slot != NULL || atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
+    for (uint32_t k = 0; rc == QSF_OK && counts && k < qsf_job_units(j); k++) {
+        if (k > 0) qsf_chunk_make(&w[k].u, 0, w[k].u.items, &c);
+        take_form(l, j, &w[k], &c);
+    }
     pthread_mutex_lock(&l->lock);
     return rc;
 }
@@ -76,12 +109,14 @@ static void forget(QsfLoader *l) {
     pthread_cond_broadcast(&l->ready);
 }
 
-/* Nothing will ever be read again: threads and rings of the back end go back. */
+/* Nothing will ever be read again: threads and rings of the back end go back, and stages. */
 static void close_io(QsfLoader *l) {
     QsfIo *io = l->io;
     l->io = NULL;
     pthread_mutex_unlock(&l->lock);
     qsf_io_destroy(io);
+    qsf_mem_unmap(l->o.ledger, QSF_MEM_SLOTS, l->memory, l->memory_bytes);
+    l->memory = NULL;
     pthread_mutex_lock(&l->lock);
 }
 
@@ -111,6 +146,7 @@ static void restart(QsfLoader *l) {
     l->load_pass = l->pass + 1;
     l->load = qsf_loader_first(l, 0);
     l->in_pass = false;
+    l->held = NULL;
     pthread_cond_signal(&l->work);
 }
 
@@ -173,14 +209,44 @@ int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *e
     return rc;
 }
 
+static bool seen(const QsfLoader *l, uint32_t unit) {
+    return atomic_load_explicit(&l->o.units[unit].seen, memory_order_acquire);
+}
+
+int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err) {
+    uint64_t t0 = qsf_now_ns();
+    int rc = QSF_OK;
+    pthread_mutex_lock(&l->lock);
+    while (rc == QSF_OK && !seen(l, unit)) rc = wait_more(l, err);
+    pthread_mutex_unlock(&l->lock);
+    count_wait(l, unit, t0);
+    return rc;
+}
+
 /* Slots that hold what a dropped pass wanted are not for this one. */
 static QsfSlot *take(QsfLoader *l) { return l->drop ? NULL : qsf_slots_acquire(&l->slots); }
+
+/* Whether the slot has what is asked for: a chunk, or the compressed layer of the unit. */
+static bool is_wanted(const QsfLoader *l, const QsfSlot *slot, uint32_t unit, uint32_t item) {
+    if (slot->chunk.unit == unit && slot->chunk.item0 == item) return true;
+    const QsfPressed *c = l->o.units[slot->chunk.unit].u.pressed;
+    return c != NULL && c == l->o.units[unit].u.pressed && item == 0;
+}
+
+/* The chunk that the consumer sees. A compressed layer stays until its last unit was used. */
+static void show(QsfLoader *l, QsfSlot *slot, uint32_t unit, QsfChunk *c) {
+    const QsfUnit *u = &l->o.units[unit].u;
+    *c = slot->chunk;
+    l->held = u->pressed != NULL ? slot : NULL;
+    l->held_unit = unit;
+    if (u->pressed != NULL) qsf_chunk_make(u, 0, u->items, c);
+}
 
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
                        QsfErr *err) {
     int rc = QSF_OK;
     pthread_mutex_lock(&l->lock);
-    QsfSlot *slot = take(l);
+    QsfSlot *slot = l->held != NULL ? l->held : take(l);
     if (slot == NULL) {
         uint64_t t0 = qsf_now_ns();
         while (rc == QSF_OK && (slot = take(l)) == NULL) rc = wait_more(l, err);
@@ -188,20 +254,22 @@ int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, 
     }
     pthread_mutex_unlock(&l->lock);
     if (slot == NULL) return rc;
-    if (slot->chunk.unit != unit || slot->chunk.item0 != item) {
+    if (!is_wanted(l, slot, unit, item)) {
         return qsf_err_set(err, QSF_E_RUNTIME, "weight unit %u was asked for, unit %u is next in the stream",
                            (unsigned)unit, (unsigned)slot->chunk.unit);
     }
-    *c = slot->chunk;
+    show(l, slot, unit, c);
     *data = slot->data;
     return QSF_OK;
 }
 
 void qsf_loader_release(QsfLoader *l) {
+    if (l->held != NULL && l->held_unit % QSF_UNITS_PER_LAYER != QSF_UNITS_PER_LAYER - 1) return;
+    l->held = NULL;
     pthread_mutex_lock(&l->lock);
     qsf_slots_release(&l->slots);
-    pthread_cond_signal(&l->work);
     pthread_mutex_unlock(&l->lock);
+    pthread_cond_signal(&l->work); /* behind the lock, which the loader takes at once */
 }
 
 void qsf_loader_end_pass(QsfLoader *l) {
@@ -267,16 +335,33 @@ static int open_io(QsfLoader *l, QsfErr *err) {
     return QSF_OK;
 }
 
+/* What decompressing needs, if any layer needs something. */
+static int open_unpacker(QsfLoader *l, QsfErr *err) {
+    int rc = QSF_OK;
+    for (uint32_t i = 0; rc == QSF_OK && i < l->o.n_units; i++) {
+        const QsfPressed *c = l->o.units[i].u.pressed;
+        if (c != NULL && c->how == QSFF_ZSTD && l->unpack_bytes == 0) {
+            rc = qsf_ledger_reserve(l->o.ledger, QSF_MEM_SLOTS, QSF_ZSTD_READER_BYTES, "zstd", err);
+            if (rc == QSF_OK) l->unpack_bytes = QSF_ZSTD_READER_BYTES;
+        }
+        if (rc == QSF_OK && c != NULL) rc = qsf_unpacker_need(&l->unpacker, c->how, err);
+    }
+    return rc;
+}
+
 static int set_up(QsfLoader *l, QsfErr *err) {
     const QsfLoaderOptions *o = &l->o;
     int rc = qsf_ledger_reserve(o->ledger, QSF_MEM_STACKS, STACK_BYTES, "loader thread", err);
     if (rc != QSF_OK) return rc;
     l->stack_bytes = STACK_BYTES;
-    uint64_t bytes = o->n_slots * o->slot_bytes;
+    rc = open_unpacker(l, err);
+    if (rc != QSF_OK) return rc;
+    uint64_t bytes = o->n_slots * o->slot_bytes + o->n_stages * o->stage_bytes;
     rc = qsf_mem_map(o->ledger, QSF_MEM_SLOTS, bytes, "layer slots", &l->memory, err);
     if (rc != QSF_OK) return rc;
     l->memory_bytes = bytes;
     qsf_slots_init(&l->slots, o->n_slots, l->memory, o->slot_bytes);
+    if (bytes > 0) l->stages = (uint8_t *)l->memory + o->n_slots * o->slot_bytes;
     for (uint32_t i = 0; i < o->n_units; i++) l->streams |= o->units[i].pinned_items < o->units[i].u.items;
     l->load = qsf_loader_first(l, 0);
     l->load_pass = 1; /* reading ahead of the first pass */
@@ -287,7 +372,7 @@ static int set_up(QsfLoader *l, QsfErr *err) {
 int qsf_loader_create(QsfLoader **out, const QsfLoaderOptions *o, QsfErr *err) {
     *out = NULL;
     QsfLoader *l = calloc(1, sizeof *l);
-    if (l == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: loader");
+    if (l == NULL) return qsf_err_memory(err, "loader");
     l->o = *o;
     init_sync(l);
     int rc = set_up(l, err);
@@ -310,6 +395,8 @@ void qsf_loader_destroy(QsfLoader *l) {
     }
     qsf_io_destroy(l->io);
     qsf_mem_unmap(l->o.ledger, QSF_MEM_SLOTS, l->memory, l->memory_bytes);
+    qsf_unpacker_close(&l->unpacker);
+    qsf_ledger_release(l->o.ledger, QSF_MEM_SLOTS, l->unpack_bytes);
     qsf_ledger_release(l->o.ledger, QSF_MEM_STACKS, l->stack_bytes);
     pthread_cond_destroy(&l->work);
     pthread_cond_destroy(&l->ready);

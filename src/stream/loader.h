@@ -23,9 +23,13 @@ typedef struct QsfWeightUnit {
     _Atomic uint32_t have_items;      /* in RAM; grows while the loader runs */
     uint32_t chunk_items;             /* of a streamed chunk */
     uint32_t piece_items;             /* of a job that pins */
-    const qk_weight_ops *pack[QSF_UNIT_TENSORS]; /* how pinned rows are interleaved (packed.h); NULL: not at all */
+    const qk_weight_ops *ops[QSF_UNIT_TENSORS]; /* how rows are interleaved, and back (packed.h); NULL: they never are */
+    bool packed[QSF_UNIT_TENSORS];    /* groups of 16 are what is multiplied */
     uint8_t *pin[QSF_UNIT_TENSORS];   /* its place, which starts with the window that holds row 0 */
     uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that is there */
+    uint32_t section[QSF_UNIT_TENSORS];   /* sums.h */
+    _Atomic bool seen;                    /* first unit of a compressed layer: it has been there, and was whole */
+    uint32_t summed_pins, summed_items;   /* pinned items, and streamed ones, up to here have been there once */
 } QsfWeightUnit;
 
 typedef struct QsfLoaderOptions {
@@ -34,13 +38,18 @@ typedef struct QsfLoaderOptions {
     uint32_t n_units;
     uint32_t n_slots;            /* 0..QSF_MAX_SLOTS; 0 when nothing streams */
     uint64_t slot_bytes;         /* whole pages; every chunk fits */
+    uint32_t n_stages;           /* at least 1 where layers are compressed */
+    uint64_t stage_bytes;        /* whole pages; the windows of every compressed layer fit */
+    QsfLayerSeen on_layer;       /* weights.h; NULL allowed */
+    void *on_layer_arg;
     QsfIoKind io;
     QsfIoDirect direct;
     bool keep_cached;
-    uint8_t *group;              /* scratch for a group of packed rows; outlives the loader */
+    uint8_t *group;              /* scratch for a group of rows (packed.h); outlives the loader */
     QsfLedger *ledger;
     const atomic_int *cancel;    /* polled while the consumer waits; may be NULL */
     QsfStreamCounters *counters;
+    struct QsfSums *sums;        /* what is read for the first time is checked; NULL: nothing is. Outlives the loader */
 } QsfLoaderOptions;
 
 typedef struct QsfLoader QsfLoader;
@@ -59,6 +68,8 @@ const char *qsf_loader_io_notice(const QsfLoader *l);
 void qsf_loader_begin_pass(QsfLoader *l, bool head);
 /* Waits for items that are to be pinned: until have_items of the unit is above item. Errors as for acquire. */
 int qsf_loader_wait_pinned(QsfLoader *l, uint32_t unit, uint32_t item, QsfErr *err);
+/* Waits until the compressed layer that begins with `unit` has been there once. Errors as for acquire. */
+int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err);
 /* Waits for the next chunk, which must be the one of `unit` from `item` on. *data (c->bytes) stays valid
  * until the release. The loader's error when a read failed (what was read before it comes first),
  * QSF_E_INTERRUPTED when cancelled. */

@@ -6,17 +6,21 @@
 
 #include <pthread.h>
 
+#include "src/format/qsf_press.h"
 #include "src/stream/loader.h"
 
 #define QSF_MAX_JOBS 5 /* x QSF_UNIT_TENSORS reads stay below QSF_IO_DEPTH */
 
-/* Items of one unit on their way to a slot, or to where they stay (slot NULL). */
+/* Items of one unit on their way to a slot, or to where they stay (slot NULL); or a compressed layer, of which unit is the
+ * first, on its way to a stage, to be decompressed from there. */
 typedef struct QsfJob {
     uint32_t unit, item0, item1;
     QsfSlot *slot;
     uint64_t pass;         /* the running one when this was begun */
     unsigned n_reads;
     QsfIoRead read[QSF_UNIT_TENSORS];
+    const QsfPressed *pressed;
+    uint8_t *stage, *whole; /* of pressed: its windows, and where it will be */
 } QsfJob;
 
 typedef struct QsfPosition {
@@ -29,7 +33,11 @@ struct QsfLoader {
     char io_name[32], io_notice[160];
     QsfSlots slots;
     void *memory;
-    uint64_t memory_bytes, stack_bytes;
+    uint64_t memory_bytes, stack_bytes, unpack_bytes;
+    uint8_t *stages;          /* (n_stages, stage_bytes), behind the slots */
+    QsfUnpacker unpacker;     /* the thread's */
+    QsfSlot *held;            /* the consumer's: a compressed layer that is in use, until its last unit is released */
+    uint32_t held_unit;       /* the newest of its units */
     pthread_t thread;
     bool started;
 
@@ -39,6 +47,7 @@ struct QsfLoader {
 
     QsfJob job[QSF_MAX_JOBS]; /* ring of what is in flight, oldest first; the entries belong to the loader */
     uint32_t first_job, n_jobs;
+    uint32_t n_staged, next_stage; /* jobs that have a stage; the one that is given next: they end in order */
     uint64_t busy_since;      /* since when something has been in flight, or was last counted */
 
     QsfPosition load;         /* next chunk to stream */
@@ -60,6 +69,10 @@ bool qsf_loader_settle(QsfLoader *l);
 QsfJob *qsf_job_next(QsfLoader *l);
 /* The oldest job's reads are over, with this result. */
 void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err);
+/* Units that a job brings: from its first one on. */
+uint32_t qsf_job_units(const QsfJob *j);
+/* What arrived in a job's stage goes to where it will be used. Without the lock. QSF_E_MODEL: it is damaged. */
+int qsf_job_unpack(QsfLoader *l, const QsfJob *j, QsfErr *err);
 /* Whether nothing is left to read, now and later. */
 bool qsf_loader_finished(const QsfLoader *l);
 

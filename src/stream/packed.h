@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pinned rows in the order that the kernels like best: sixteen rows interleaved (kernels/x16/x16.h), group g of a
- * tensor where its rows 16g.. lay, same bytes, another order. Rows behind the last whole group stay rows. What
- * streams stays rows, too: it is read anew for every pass.
+/* Rows in the order that the kernels like best: sixteen rows interleaved (kernels/x16/x16.h), group g of a tensor where
+ * its rows 16g.. would lie, same bytes, another order. A file has rows or groups (QsfUnit.x16), and what is multiplied
+ * are rows or groups, as the kernels of this level want it:
  *
- * Pinned items end at multiples of QSF_ROW_QUANTUM or with the unit. So groups are never cut, as long as tensors that
- * follow each other in a unit begin at multiples of 16 items; a unit where they do not stays in rows. */
+ *     file      multiplied   pinned                                     streamed
+ *     rows      rows         as they are                                as they are
+ *     rows      groups       groups; what is behind the last whole      as they are: read anew for every pass, they
+ *                            one stays rows                             are multiplied as rows
+ *     groups    groups       as they are; the last one is filled up     as they are
+ *     groups    rows         rows                                       rows, every time
+ *
+ * Pinned items and chunks end at multiples of QSF_ROW_QUANTUM or with the unit, and tensors begin at such: groups are
+ * never cut. */
 #ifndef QSF_STREAM_PACKED_H
 #define QSF_STREAM_PACKED_H
 
@@ -13,20 +20,29 @@
 /* Weight types, one bit each, for which the level of the table brings a kernel that multiplies packed rows. */
 uint32_t qsf_packed_types(const qk_table *table);
 
-/* Which tensors of u are packed when pinned: fills u->pack. Bit t of types allows weight type t. */
-void qsf_packed_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types);
+/* Fills u->ops and u->packed. Bit t of types: weight type t is multiplied in groups. table NULL: nothing is, nor may it
+ * lie in the file so: QSF_E_RUNTIME. */
+int qsf_packed_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types, QsfErr *err);
 
-/* Bytes of the largest group of a unit, whatever types are allowed; 0 when all stays rows. */
+/* Bytes of the largest group of a unit, whatever is multiplied; 0 when all stays rows. */
 uint64_t qsf_packed_group_bytes(const QsfUnit *u, const qk_table *table);
+/* The same of those tensors alone whose form changes on the way from the file. */
+uint64_t qsf_packed_scratch(const QsfWeightUnit *u);
 
-/* How many of the first `rows` rows of tensor t are packed when they are pinned. */
+/* How many of the first `rows` rows of tensor t lie in groups when they are pinned, and when they are streamed: more than
+ * `rows` where the last group is filled up. */
 uint32_t qsf_packed_rows(const QsfWeightUnit *u, unsigned t, uint32_t rows);
+uint32_t qsf_packed_streamed(const QsfWeightUnit *u, unsigned t, uint32_t rows);
 
-/* Packs the whole groups of items [item0, item1), which lie in their place as rows. scratch holds a group. */
-void qsf_packed_make(const QsfWeightUnit *u, uint32_t item0, uint32_t item1, uint8_t *scratch);
+/* One group at `at` from rows to groups (pack) or back, by way of scratch (16 rows). */
+void qsf_packed_turn(const qk_weight_ops *ops, bool pack, uint8_t *at, size_t row_bytes, size_t k, uint8_t *scratch);
 
-/* Items [n, old) are about to lose their memory: those that share a page with a row that stays become rows again,
- * as the page was read, so that pinning can go on behind it. */
+/* The rows of p were read to `at`: they get the form in which they are multiplied. stays: they are pinned. scratch holds
+ * a group. */
+void qsf_packed_arrive(const QsfWeightUnit *u, const QsfPart *p, uint8_t *at, bool stays, uint8_t *scratch);
+
+/* Items [n, old) are about to lose their memory: those that share a page with a row that stays get the form of the file
+ * again, as the page was read, so that pinning can go on behind it. */
 void qsf_packed_cut(const QsfWeightUnit *u, uint32_t n, uint32_t old, uint8_t *scratch);
 
 /* Where row `row` of tensor t begins, as long as it is a row. */

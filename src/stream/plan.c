@@ -63,6 +63,18 @@ static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p
     p->streamed_bytes = p->weight_bytes - r.weight;
 }
 
+/* Bytes that every pass reads. */
+static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->n_units; i++) {
+        QsfUnit u;
+        qsf_unit_at(s->m, i, &u);
+        if (u.pressed == NULL) sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
+        else if (qsf_unit_opens_pressed(&u) && p->pinned_items[i] < u.items) sum += u.pressed->bytes;
+    }
+    return sum;
+}
+
 /* The pinned head of a tied model is the embedding table. */
 static bool head_is_table(const QsfPricing *s, const QsfPlan *p) {
     QsfUnit u;
@@ -80,6 +92,8 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->exact = s->o->exact;
     p->n_slots = c->n_slots;
     p->slot_bytes = c->slot_bytes;
+    p->n_stages = qsf_stages(&s->shape, c->n_slots);
+    p->stage_bytes = s->shape.stage_bytes;
     p->embed_rows = c->embed_rows;
     p->io = s->o->io;
     p->direct = s->o->direct;
@@ -87,13 +101,14 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
 
 static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p, QsfErr *err) {
     p->pinned_items = calloc(s->shape.n_units, sizeof *p->pinned_items);
-    if (p->pinned_items == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: plan");
+    if (p->pinned_items == NULL) return qsf_err_memory(err, "plan");
     p->n_units = s->shape.n_units;
     p->weight_bytes = s->shape.weight_bytes;
     if (c->n_slots == 0)
         pin_all(s, p);
     else
         pin_some(s, c, lowered, p);
+    p->disk_bytes = disk_bytes(s, p);
     p->embed_resident = c->embed_resident || head_is_table(s, p);
     if (p->embed_resident) c->embed_rows = 0;
     take_config(s, c, p);

@@ -46,6 +46,8 @@ typedef struct QsfPlan {
     bool exact;
     uint32_t n_slots;         /* 0 when everything is pinned */
     uint64_t slot_bytes;
+    uint32_t n_stages;        /* buffers that compressed layers are read to before they are decompressed; 0: there are none */
+    uint64_t stage_bytes;
     uint32_t n_units;         /* weight units: 4 per layer (QKV, O, gate+up, down), then the head */
     uint32_t *pinned_items;   /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple of
                                  QSF_ROW_QUANTUM or all; owned by the plan */
@@ -55,7 +57,8 @@ typedef struct QsfPlan {
     QsfIoDirect direct;
     bool keep_cached;         /* QsfIoOptions.keep_cached */
     uint64_t pinned_bytes;    /* weights, without padding */
-    uint64_t streamed_bytes;  /* weights read from disk for every pass over the layers */
+    uint64_t streamed_bytes;  /* weights that stream by in every pass over the layers */
+    uint64_t disk_bytes;      /* what is read for them: less, where layers are compressed */
     uint64_t weight_bytes;    /* pinned + streamed */
     char note[256];           /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;

@@ -27,6 +27,8 @@ static void streaming(QsfStrbuf *b, const QsfPlan *p) {
         return;
     }
     qsf_strbuf_addf(b, "%-20s %9" PRIu32 " of %.2f MB\n", "slots", p->n_slots, mb(p->slot_bytes));
+    if (p->disk_bytes == p->streamed_bytes) return;
+    line(b, "read per token", mb(p->disk_bytes), "MB, compressed\n");
 }
 
 static void embedding(QsfStrbuf *b, const QsfPlan *p) {

@@ -107,18 +107,15 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
     return ns > 0 ? (double)(rounds * n_rows * b->mm.row_bytes) * 1e9 / (double)ns : 0;
 }
 
-/* n rows, a multiple of 16, as they will lie when pinned; the last group is given up for the way there. Returns how
- * many are left. */
-static uint64_t pack_rows(Bench *b, const qk_table *t, qk_type type, uint8_t *rows, uint64_t n) {
-    size_t group = QSF_ROW_QUANTUM * b->mm.row_bytes;
+/* n rows, a multiple of 16, read from the file, as they will lie when pinned; where that is another form, the last group
+ * is given up for the way there. Returns how many are left. */
+static uint64_t form_rows(Bench *b, const qk_table *t, qk_type type, bool x16, uint8_t *rows, uint64_t n) {
     uint8_t *spare = rows + (n - QSF_ROW_QUANTUM) * b->mm.row_bytes;
-    b->matmul = b->ops->matmul;
-    if ((qsf_packed_types(t) >> type & 1) == 0) return n;
-    for (uint8_t *at = rows; at < spare; at += group) {
-        memcpy(spare, at, group);
-        b->ops->pack(at, spare, b->mm.row_bytes, b->mm.k);
-    }
-    b->matmul = b->ops->matmul16;
+    const bool packed = (qsf_packed_types(t) >> type & 1) != 0;
+    b->matmul = packed ? b->ops->matmul16 : b->ops->matmul;
+    if (x16 == packed) return n;
+    for (uint8_t *at = rows; at < spare; at += QSF_ROW_QUANTUM * b->mm.row_bytes)
+        qsf_packed_turn(b->ops, packed, at, b->mm.row_bytes, b->mm.k, spare);
     return n - QSF_ROW_QUANTUM;
 }
 
@@ -145,7 +142,8 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     n = n / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (n < AWAKE_ROWS + QSF_ROW_QUANTUM) return 0;
     uint8_t *rows = room->mem + act + x + line(4 * n);
-    if (m->src == NULL ||
+    if (w->pressed != NULL) memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
+    else if (m->src == NULL ||
         qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row), w->offset, &err) != QSF_OK)
         return 0;
     float *col = (float *)(void *)(room->mem + act);
@@ -159,7 +157,7 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
                     .y_stride = (size_t)n,
                     .k = u.k,
                     .n_cols = 1 };
-    return time_rows(&b, pool, (size_t)pack_rows(&b, t, s->type, rows, n));
+    return time_rows(&b, pool, (size_t)form_rows(&b, t, s->type, u.x16[s->tensor], rows, n));
 }
 
 /* Bytes a second over all weights, from those of the types that most of them have. */
@@ -212,5 +210,5 @@ void qsf_predict(QsfPrediction *out, const QsfPlan *p, const QsfModel *m, const 
         qsf_mem_unmap(&ledger, QSF_MEM_SLOTS, mem, bytes);
     }
     qsf_ledger_destroy(&ledger);
-    qsf_predict_from(out, p->streamed_bytes, p->weight_bytes, disk, compute);
+    qsf_predict_from(out, p->disk_bytes, p->weight_bytes, disk, compute);
 }

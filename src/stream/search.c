@@ -69,11 +69,17 @@ static uint32_t comfortable_rows(const QsfPricing *s) {
     return (uint32_t)min_u64(min_u64(ROWS_MAX, s->m->hp.n_vocab), s->budget / 64 / row);
 }
 
+/* Compressed layers lie in slots whole: two, of which one is filled while the other is used, do the same as more. */
+static uint32_t comfortable_slots(const QsfPricing *s) {
+    if (s->o->slots != 0) return s->o->slots < QSF_MAX_SLOTS ? s->o->slots : QSF_MAX_SLOTS;
+    return s->shape.stage_bytes > 0 ? 2 : QSF_MAX_SLOTS;
+}
+
 QsfConfig qsf_plan_comfort(const QsfPricing *s) {
     return (QsfConfig){
         .ctx = qsf_plan_wanted_ctx(s),
         .batch = s->o->batch != 0 ? s->o->batch : QSF_BATCH_LEAST,
-        .n_slots = s->o->slots != 0 && s->o->slots < QSF_MAX_SLOTS ? s->o->slots : QSF_MAX_SLOTS,
+        .n_slots = comfortable_slots(s),
         .slot_bytes = comfortable_slot(s),
         .embed_rows = comfortable_rows(s),
     };

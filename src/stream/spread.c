@@ -43,12 +43,35 @@ static uint32_t keep_rest(const QsfUnit *u, double due) {
     return down16(u->items - 1 - (uint32_t)n);
 }
 
+/* Unit i opens a compressed layer, which streams, when it is due, or is pinned; whole, either way. Returns how many units
+ * it has. */
+static uint32_t pay_layer(const QsfPricing *s, uint32_t i, const QsfPressed *c, double share, double *due, QsfSpread *r,
+                          uint32_t *pinned) {
+    uint64_t bytes = 0;
+    QsfUnit u[QSF_UNITS_PER_LAYER];
+    for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) {
+        qsf_unit_at(s->m, i + k, &u[k]);
+        bytes += u[k].bytes;
+    }
+    *due += share * (double)bytes;
+    bool streams = *due >= (double)bytes;
+    for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) pinned[i + k] = streams ? 0 : u[k].items;
+    if (streams) *due -= (double)bytes;
+    r->weight += streams ? 0 : bytes;
+    r->held += streams ? 0 : qsf_pressed_whole(c);
+    return QSF_UNITS_PER_LAYER;
+}
+
 static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {
     QsfSpread r = { 0, 0 };
     double due = 0, share = (double)stream / (double)s->shape.weight_bytes;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
+        if (u.pressed != NULL) {
+            i += pay_layer(s, i, u.pressed, share, &due, &r, pinned) - 1;
+            continue;
+        }
         due += share * (double)u.bytes;
         bool last = i + 1 == s->shape.n_units;
         pinned[i] = last ? keep_rest(&u, due) : keep(&u, payment(&u, slot_bytes, due));

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/format/qsf_groups.h"
+
 typedef struct GroupRow {
     unsigned n;
     QsfRole role[QSF_UNIT_TENSORS];
@@ -27,13 +29,16 @@ static uint32_t round_quantum(uint32_t v) {
 
 uint32_t qsf_unit_count(const QsfModel *m) { return m->hp.n_layers * QSF_UNITS_PER_LAYER + 1; }
 
+static uint64_t stored_rows(uint64_t rows, bool x16) { return x16 ? qsf_group_rows(rows) : rows; }
+
 static void add_tensor(QsfUnit *u, QsfRole role, const QsfTensor *t) {
     unsigned i = u->n++;
     u->role[i] = role;
     u->tensor[i] = t;
     u->type[i] = qk_type_of(t->dtype);
     u->rows[i] = (uint32_t)t->ne[1];
-    u->row_bytes[i] = t->bytes / t->ne[1];
+    u->x16[i] = t->x16;
+    u->row_bytes[i] = t->bytes / stored_rows(t->ne[1], t->x16);
     u->k = (uint32_t)t->ne[0];
     u->bytes += t->bytes;
 }
@@ -48,16 +53,17 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
         const QsfTensor *t = qsf_model_tensor(m, g->role[i], u->layer);
         if (t != NULL) add_tensor(u, g->role[i], t);
     }
+    u->pressed = u->n > 0 ? u->tensor[0]->pressed : NULL;
     u->paired = g->paired && u->n > 1;
     for (unsigned i = 0; i < u->n; i++) {
         if (u->paired) u->items = u->rows[i];
-        else u->items += u->rows[i];
+        else u->items = round_quantum(u->items) + u->rows[i];
     }
 }
 
 void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0, uint32_t *row1) {
     uint32_t base = 0; /* first item of tensor t */
-    for (unsigned i = 0; i < t && !u->paired; i++) base += u->rows[i];
+    for (unsigned i = 0; i < t && !u->paired; i++) base += round_quantum(u->rows[i]);
     uint32_t lo = item0 > base ? item0 - base : 0, hi = item1 > base ? item1 - base : 0;
     if (hi > u->rows[t]) hi = u->rows[t];
     if (lo > hi) lo = hi;
@@ -65,10 +71,18 @@ void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t,
     *row1 = hi;
 }
 
+uint64_t qsf_unit_row_end(const QsfUnit *u, unsigned t, uint32_t row) {
+    return stored_rows(row, u->x16[t]) * u->row_bytes[t];
+}
+
 static void add_part(const QsfUnit *u, QsfChunk *c, unsigned tensor, uint32_t row0, uint32_t row1) {
     uint64_t from = u->tensor[tensor]->offset + row0 * u->row_bytes[tensor];
-    uint64_t to = u->tensor[tensor]->offset + row1 * u->row_bytes[tensor];
+    uint64_t to = u->tensor[tensor]->offset + qsf_unit_row_end(u, tensor, row1);
     QsfPart *p = &c->part[c->n_parts++];
+    if (u->pressed != NULL) {
+        *p = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .at = from};
+        return;
+    }
     *p = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .file_off = window_down(from), .window = c->bytes};
     p->window_bytes = window_up(to) - p->file_off;
     p->at = p->window + (from - p->file_off);
@@ -92,18 +106,25 @@ uint64_t qsf_unit_item_bytes(const QsfUnit *u, uint32_t item0, uint32_t item1) {
     for (unsigned i = 0; i < u->n; i++) {
         uint32_t lo, hi;
         qsf_unit_rows(u, item0, item1, i, &lo, &hi);
-        sum += (hi - lo) * u->row_bytes[i];
+        if (lo < hi) sum += qsf_unit_row_end(u, i, hi) - lo * u->row_bytes[i];
     }
     return sum;
 }
 
 uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows) {
     uint64_t off = u->tensor[t]->offset;
-    return rows == 0 ? 0 : window_up(off - window_down(off) + rows * u->row_bytes[t]);
+    return rows == 0 ? 0 : window_up(off - window_down(off) + qsf_unit_row_end(u, t, rows));
 }
+
+bool qsf_unit_opens_pressed(const QsfUnit *u) { return u->pressed != NULL && u->index % QSF_UNITS_PER_LAYER == 0; }
+
+uint64_t qsf_pressed_whole(const QsfPressed *c) { return window_up(c->whole_bytes); }
+
+uint64_t qsf_pressed_windows(const QsfPressed *c) { return window_up(c->off + c->bytes) - window_down(c->off); }
 
 uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items) {
     uint64_t sum = 0;
+    if (u->pressed != NULL) return n_items > 0 && qsf_unit_opens_pressed(u) ? qsf_pressed_whole(u->pressed) : 0;
     for (unsigned i = 0; i < u->n; i++) {
         uint32_t lo, hi;
         qsf_unit_rows(u, 0, n_items, i, &lo, &hi);
@@ -125,10 +146,14 @@ static uint64_t item_bytes(const QsfUnit *u) {
 /* What windows may add to the rows of a chunk: a part of a page at either end of each part. */
 static uint64_t window_pad(const QsfUnit *u) { return 2ull * QSF_WINDOW * u->n; }
 
-uint64_t qsf_unit_min_slot(const QsfUnit *u) { return QSF_ROW_QUANTUM * item_bytes(u) + window_pad(u); }
+uint64_t qsf_unit_min_slot(const QsfUnit *u) {
+    if (u->pressed != NULL) return qsf_pressed_whole(u->pressed);
+    return QSF_ROW_QUANTUM * item_bytes(u) + window_pad(u);
+}
 
 uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes) {
     if (slot_bytes < qsf_unit_min_slot(u)) return 0;
+    if (u->pressed != NULL) return round_quantum(u->items);
     uint64_t fit = (slot_bytes - window_pad(u)) / item_bytes(u) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (n_items == 0 || fit >= n_items) return n_items > 0 ? round_quantum(n_items) : QSF_ROW_QUANTUM;
     uint64_t n_chunks = (n_items + fit - 1) / fit;

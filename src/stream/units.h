@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Weight units: the groups of matrices that the forward pass needs together, and their chunks.
  * Unit 4*L+0..3 = Q,K,V | O | gate,up | down of layer L, the last unit is the head. A unit is a walk
- * over items: the rows of its tensors one after the other, or, where two tensors are multiplied element
- * by element afterwards (gate and up), pairs of rows. A chunk is a range of items as it lies in memory: for
+ * over items: the rows of its tensors one after the other, each from a multiple of QSF_ROW_QUANTUM on (items between two
+ * tensors are no rows), or, where two tensors are multiplied element by element afterwards (gate and up), pairs of rows. A chunk is a range of items as it lies in memory: for
  * each tensor the 4 KiB windows of the file that hold its rows, so that O_DIRECT reads go straight to where
- * the kernels find them. Pure functions over an opened model. */
+ * the kernels find them. A compressed layer is another matter: it is read, decompressed and held as a whole, and its four
+ * units lie in it as they do in the file that it would be. Pure functions over an opened model. */
 #ifndef QSF_STREAM_UNITS_H
 #define QSF_STREAM_UNITS_H
 
@@ -37,10 +38,12 @@ typedef struct QsfUnit {
     qk_type type[QSF_UNIT_TENSORS];
     uint32_t rows[QSF_UNIT_TENSORS];
     uint64_t row_bytes[QSF_UNIT_TENSORS];
+    bool x16[QSF_UNIT_TENSORS];                /* in the file its rows lie in groups of 16, the last one filled up */
     uint32_t k;                                /* elements per row, the same for all */
     bool paired;                               /* item i = row i of every tensor */
     uint32_t items;
     uint64_t bytes;                            /* of all tensors */
+    const QsfPressed *pressed;                 /* NULL, or the compressed layer that it is in, with the layer's other units */
 } QsfUnit;
 
 /* Rows [row0, row1) of one tensor. */
@@ -57,7 +60,8 @@ typedef struct QsfChunk {
     uint32_t unit, item0, item1;
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];
-    uint64_t bytes;        /* of all windows */
+    uint64_t bytes;        /* of all windows; of a unit in a compressed layer there are none, and `at` counts from the
+                              layer's decompressed start */
 } QsfChunk;
 
 uint32_t qsf_unit_count(const QsfModel *m);
@@ -69,15 +73,26 @@ void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *
 /* Rows of tensor t (index in u) among items [item0, item1): [*row0, *row1). */
 void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0, uint32_t *row1);
 
+/* Bytes from the start of tensor t to the end of its row `row - 1`: where that is the last one, of its whole group. */
+uint64_t qsf_unit_row_end(const QsfUnit *u, unsigned t, uint32_t row);
+
 /* Bytes of items [item0, item1), without windows. */
 uint64_t qsf_unit_item_bytes(const QsfUnit *u, uint32_t item0, uint32_t item1);
 
-/* Memory that the first n_items take when pinned: per tensor the windows of its rows. 0 items take none. */
+/* Memory that the first n_items take when pinned: per tensor the windows of its rows. 0 items take none. A compressed
+ * layer is pinned whole, and its memory counts with its first unit. */
 uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items);
 /* The same for one tensor and its first rows. */
 uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows);
 
-/* Least slot that can stream u: one quantum of its items. */
+/* Whether u is the first unit of a compressed layer. */
+bool qsf_unit_opens_pressed(const QsfUnit *u);
+/* Memory of a compressed layer: whole pages. */
+uint64_t qsf_pressed_whole(const QsfPressed *c);
+/* Bytes of the windows of the file that hold it. */
+uint64_t qsf_pressed_windows(const QsfPressed *c);
+
+/* Least slot that can stream u: one quantum of its items, or its compressed layer whole. */
 uint64_t qsf_unit_min_slot(const QsfUnit *u);
 /* Items per chunk, a multiple of the quantum, so that each chunk fits a slot and all have about the
  * same size; n_items are to be streamed. 0 when the slot is too small. */

@@ -12,17 +12,22 @@
 #include "src/stream/changed.h"
 #include "src/stream/packed.h"
 #include "src/stream/pins.h"
+#include "src/stream/sums.h"
 
 struct QsfWeights {
     const QsfModel *model;
     QsfLedger *ledger;
     const atomic_int *cancel;
     QsfStreamCounters *counters;
+    QsfLayerSeen on_layer;
+    void *on_layer_arg;
     QsfWeightUnit *units;   /* (n_units), META */
     uint64_t units_bytes;
     uint32_t n_units;
     QsfPins pins;
     QsfLoader *loader;      /* NULL while parked */
+    QsfSums sums;           /* until the plan changes: what comes later was there before, or is not all of it */
+    bool sums_open, begun;
     bool streams;
     atomic_bool stale;
     pthread_mutex_t io_lock; /* the two below, which anybody may ask for */
@@ -78,13 +83,18 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                  .n_units = w->n_units,
                                  .n_slots = w->streams ? p->n_slots : 0,
                                  .slot_bytes = p->slot_bytes,
+                                 .n_stages = p->n_stages,
+                                 .stage_bytes = p->stage_bytes,
+                                 .on_layer = w->on_layer,
+                                 .on_layer_arg = w->on_layer_arg,
                                  .io = p->io,
                                  .direct = p->direct,
                                  .keep_cached = p->keep_cached,
                                  .group = w->pins.group,
                                  .ledger = w->ledger,
                                  .cancel = w->cancel,
-                                 .counters = w->counters};
+                                 .counters = w->counters,
+                                 .sums = w->sums_open ? &w->sums : NULL};
     int rc = qsf_loader_create(&w->loader, &lo, err);
     if (rc != QSF_OK) return rc;
     pthread_mutex_lock(&w->io_lock);
@@ -94,10 +104,24 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     return QSF_OK;
 }
 
+static void close_sums(QsfWeights *w) {
+    qsf_sums_close(&w->sums);
+    w->sums_open = false;
+}
+
+/* Before the first rows are read. */
+static int open_sums(QsfWeights *w, QsfErr *err) {
+    int rc = qsf_sums_open(&w->sums, w->model->src, w->units, w->n_units, err);
+    for (uint32_t i = 0; i < w->n_units; i++) w->units[i].summed_items = w->units[i].pinned_items;
+    w->sums_open = rc == QSF_OK;
+    return rc;
+}
+
 void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
     QsfErr none = {0};
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
+    close_sums(w);
     take_plan(w, p);
     for (uint32_t i = 0; i < w->n_units; i++) qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking cannot fail */
 }
@@ -106,11 +130,14 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     int rc = QSF_OK;
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
+    close_sums(w);
     take_plan(w, p);
     w->streams = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
+    if (rc == QSF_OK && !w->begun) rc = open_sums(w, err);
     if (rc != QSF_OK) return rc;
+    w->begun = true;
     count_pins(w);
     return start_loader(w, p, err);
 }
@@ -126,20 +153,22 @@ static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
     w->units = mem;
     for (uint32_t i = 0; i < w->n_units; i++) {
         qsf_unit_at(w->model, i, &w->units[i].u);
-        if (o->table != NULL) qsf_packed_choose(&w->units[i], o->table, o->pack_types);
+        rc = qsf_packed_choose(&w->units[i], o->table, o->pack_types, err);
+        if (rc != QSF_OK) return rc;
     }
-    bool packs = o->table != NULL && o->pack_types != 0;
-    return qsf_pins_open(&w->pins, w->units, w->n_units, packs ? o->table : NULL, w->ledger, err);
+    return qsf_pins_open(&w->pins, w->units, w->n_units, w->ledger, err);
 }
 
 int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err) {
     *out = NULL;
     QsfWeights *w = calloc(1, sizeof *w);
-    if (w == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: weights");
+    if (w == NULL) return qsf_err_memory(err, "weights");
     w->model = o->model;
     w->ledger = o->ledger;
     w->cancel = o->cancel;
     w->counters = o->counters;
+    w->on_layer = o->on_layer;
+    w->on_layer_arg = o->on_layer_arg;
     pthread_mutex_init(&w->io_lock, NULL);
     int rc = make_units(w, o, err);
     if (rc == QSF_OK) rc = qsf_weights_resume(w, o->plan, err);
@@ -155,6 +184,7 @@ void qsf_weights_destroy(QsfWeights *w) {
     QsfErr none = {0};
     if (w == NULL) return;
     qsf_loader_destroy(w->loader);
+    close_sums(w);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
         w->units[i].pinned_items = 0;
         qsf_pins_size(w->ledger, &w->units[i], true, &none);
@@ -187,7 +217,7 @@ const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned 
     uint32_t group = row / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (!qsf_weights_has_row(w, i, t, row)) return NULL;
     if (qsf_packed_rows(u, t, u->u.rows[t]) <= row) return qsf_pinned_at(u, t, row);
-    u->pack[t]->unpack_row(buf, qsf_pinned_at(u, t, group), row - group, u->u.k);
+    u->ops[t]->unpack_row(buf, qsf_pinned_at(u, t, group), row - group, u->u.k);
     return buf;
 }
 
@@ -255,6 +285,13 @@ static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, 
     return QSF_OK;
 }
 
+int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err) {
+    const QsfWeightUnit *u = &w->units[layer * QSF_UNITS_PER_LAYER];
+    if (u->u.pressed == NULL || atomic_load_explicit(&u->seen, memory_order_acquire)) return QSF_OK;
+    int rc = qsf_loader_wait_seen(w->loader, u->u.index, err);
+    return rc == QSF_OK ? rc : read_failed(w, rc);
+}
+
 int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err) {
     const QsfWeightUnit *u = &w->units[unit];
     const uint8_t *data;
@@ -263,7 +300,11 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     int rc = qsf_loader_acquire(w->loader, unit, item, &c, &data, err);
     if (rc != QSF_OK) return read_failed(w, rc);
     view_of(v, &c, true);
-    for (unsigned i = 0; i < v->n_parts; i++) v->rows[i] = data + v->part[i].at;
+    for (unsigned i = 0; i < v->n_parts; i++) {
+        const QsfPart *p = &v->part[i];
+        v->rows[i] = data + p->at;
+        v->packed[i] = qsf_packed_streamed(u, p->tensor, p->row1 - p->row0);
+    }
     return QSF_OK;
 }
 

@@ -30,14 +30,20 @@ typedef struct QsfStreamCounters {
 
 typedef struct QsfWeights QsfWeights;
 
+/* A compressed layer is in memory for the first time, checked, at `whole`, where its tensors have their offsets. Called
+ * once for each, on the loader's thread, before the layer can be used. */
+typedef void (*QsfLayerSeen)(void *arg, uint32_t layer, const uint8_t *whole);
+
 typedef struct QsfWeightsOptions {
     const QsfModel *model;
     const QsfPlan *plan;          /* read during the call only */
-    const qk_table *table;        /* how rows are packed; must outlive the weights; NULL: they are not */
-    uint32_t pack_types;          /* bit t: rows of weight type t are packed when they are pinned (packed.h) */
+    const qk_table *table;        /* how rows are packed; must outlive the weights; NULL: they are not, nor in the file */
+    uint32_t pack_types;          /* bit t: rows of weight type t are multiplied in groups (packed.h) */
     QsfLedger *ledger;
     const atomic_int *cancel;     /* may be NULL */
     QsfStreamCounters *counters;
+    QsfLayerSeen on_layer;        /* NULL allowed; outlives the weights, as its argument does */
+    void *on_layer_arg;
 } QsfWeightsOptions;
 
 /* Maps memory and starts the loader, which begins to read what is to be pinned; returns at once. QSF_E_BUDGET,
@@ -73,13 +79,16 @@ typedef struct QsfWeightView {
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];            /* tensor, row0, row1 are valid */
     const uint8_t *rows[QSF_UNIT_TENSORS];     /* of part i: its row0 */
-    uint32_t packed[QSF_UNIT_TENSORS];         /* of part i: so many rows, from row0 on, are groups of 16 (packed.h) */
+    uint32_t packed[QSF_UNIT_TENSORS];         /* of part i: so many rows, from row0 on, are groups of 16 (packed.h); more
+                                                  than it has where its last group is filled up */
     bool streamed;
 } QsfWeightView;
 
 /* Units must then be walked in order, up to the head or to the unit before it. QSF_E_RUNTIME when
  * a model file has changed (QSF_E_RUNTIME with qsf_weights_stale then true). */
 int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err);
+/* In a pass, before anything of the layer: waits until it was seen (on_layer), if it is compressed. Errors as of acquire. */
+int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err);
 /* The items of `unit` from `item` on: from 0, then from the end of the view before. Waits for them.
  * QSF_E_RUNTIME: the read failed (names file and offset); QSF_E_INTERRUPTED: cancelled. */
 int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightView *v, QsfErr *err);

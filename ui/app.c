@@ -102,7 +102,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         return a->has_queue;
     }
     if (!a->model_ready) {
-        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf file)");
+        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf or .qsf file)");
         return false;
     }
     send_message(a, text, len);
@@ -177,7 +177,7 @@ static bool submit(UiApp *a, bool go_on) {
 bool ui_app_ask(UiApp *a, bool go_on) {
     UiItem *last = ui_transcript_last(&a->chat);
     if (!a->model_ready) {
-        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf file)");
+        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf or .qsf file)");
         return false;
     }
     if (!submit(a, go_on)) return false;

@@ -99,6 +99,8 @@ char *ui_app_unqueue(UiApp *a, size_t *len);
 
 /* Loads path (NULL = the model there is, with the settings there are), now or when the answer is finished. */
 void ui_app_load(UiApp *a, const char *path);
+/* Length of a file name without the ending of a model file (.gguf, .qsf); its whole length where it has none. */
+size_t ui_model_stem(const char *name);
 /* Asks the model for an answer to the messages there are; more text of the last answer with go_on. false
  * when that cannot be (said). */
 bool ui_app_ask(UiApp *a, bool go_on);

@@ -31,5 +31,7 @@ QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from);
 /* Saves which model answers from here on. */
 void ui_app_save_model(UiApp *a);
+/* Saves that text ends answers from here on; "": none does any more. */
+void ui_app_save_stop(UiApp *a, const char *text);
 
 #endif

@@ -32,12 +32,25 @@ void ui_app_save_model(UiApp *a) {
     free(whole);
 }
 
-/* What holds for the whole conversation: model, system prompt and the settings that are not the defaults. */
+/* In the file a text that ends answers is a setting like any other, of which there are several; "" takes all away. */
+static const char stop_setting[] = "stop";
+
+void ui_app_save_stop(UiApp *a, const char *text) {
+    ui_session_simple(&a->session, QSF_LOG_SET, stop_setting, text, 0);
+}
+
+static void save_stops(UiApp *a) {
+    for (size_t i = 0; i < a->stops.n; i++) ui_app_save_stop(a, a->stops.text[i]);
+}
+
+/* What holds for the whole conversation: model, system prompt, texts that end answers, and the settings that are not
+ * the defaults. */
 static void save_head(UiApp *a) {
     QSFSettings defaults;
     qsf_settings_default(&defaults);
     ui_app_save_model(a);
     if (a->system.len > 0) ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
+    save_stops(a);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT];
@@ -96,6 +109,7 @@ typedef struct Replay {
     QSFSettings before;          /* what the engine knows of */
     QSFSettings file;            /* as the conversation has them */
     bool given[UI_SETTINGS_MAX]; /* this run was told a value */
+    bool given_stops;
     char *model;                 /* the last one named */
 } Replay;
 
@@ -104,12 +118,23 @@ static void begin_replay(Replay *rp) {
     rp->before = rp->app->settings;
     for (size_t i = 0; i < qsf_setting_count() && i < UI_SETTINGS_MAX; i++)
         rp->given[i] = ui_settings_differ(&rp->app->settings, &rp->file, qsf_setting_at(i));
+    rp->given_stops = rp->app->stops.n > 0;
+}
+
+static void replay_stop(const Replay *rp, const char *text) {
+    UiStops *stops = &rp->app->stops;
+    if (rp->given_stops) return;
+    if (*text)
+        (void)ui_stops_add(stops, text);
+    else
+        ui_stops_clear(stops);
 }
 
 /* A setting of the conversation holds where this run was not told another value. */
 static void replay_set(Replay *rp, const QSFLogRecord *r) {
     const QSFSetting *row = r->name && r->text ? qsf_setting_find(r->name) : NULL;
     char err[200];
+    if (r->name && r->text && strcmp(r->name, stop_setting) == 0) replay_stop(rp, r->text);
     if (!row || qsf_setting_set(&rp->file, row, r->text, err, sizeof err) != 0) return;
     for (size_t i = 0; i < qsf_setting_count() && i < UI_SETTINGS_MAX; i++) {
         if (qsf_setting_at(i) == row && !rp->given[i])
@@ -120,6 +145,10 @@ static void replay_set(Replay *rp, const QSFLogRecord *r) {
 /* What this run was told is part of the conversation from here on. */
 static void save_given(const Replay *rp) {
     UiApp *a = rp->app;
+    if (rp->given_stops) {
+        ui_app_save_stop(a, "");
+        save_stops(a);
+    }
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char value[QSF_SETTING_TEXT];
@@ -129,13 +158,21 @@ static void save_given(const Replay *rp) {
     }
 }
 
+size_t ui_model_stem(const char *name) {
+    static const char *const endings[] = {".gguf", ".qsf"};
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i]);
+        if (len > n && strcmp(name + len - n, endings[i]) == 0) return len - n;
+    }
+    return len;
+}
+
 /* The model's file name stands for its name, which the file of the conversation does not have. */
 static void label_from_path(UiItem *it, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    size_t len = strlen(name);
-    if (len > 5 && strcmp(name + len - 5, ".gguf") == 0) len -= 5;
-    char *clean = qsf_clean_dup(name, len, true);
+    char *clean = qsf_clean_dup(name, ui_model_stem(name), true);
     (void)snprintf(it->label, sizeof it->label, "%s", clean ? clean : "");
     free(clean);
 }

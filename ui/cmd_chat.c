@@ -112,11 +112,13 @@ bool ui_cmd_stop(UiApp *a, const char *name, const char *args) {
     }
     if (strcmp(args, "off") == 0) {
         ui_stops_clear(&a->stops);
+        ui_app_save_stop(a, "");
     } else {
         text = ui_stops_unquote(args);
         const char *wrong = text ? ui_stops_add(&a->stops, text) : "out of memory";
         if (wrong) ui_app_say(a, UI_ERROR, "/%s: %s", name, wrong);
         ok = !wrong;
+        if (ok) ui_app_save_stop(a, text);
     }
     free(text);
     if (ok && a->running == UI_REQUEST_ANSWER) ui_app_say(a, UI_NOTICE, "from the next answer on");

@@ -17,7 +17,7 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
     (void)name;
     if (!*args) {
         if (!a->model_path)
-            ui_app_print(a, UI_OUTPUT, "no model is loaded: /model FILE opens a .gguf file, /model guide the built-in guide");
+            ui_app_print(a, UI_OUTPUT, "no model is loaded: /model FILE opens a .gguf or .qsf file, /model guide the built-in guide");
         else
             ui_app_say(a, UI_OUTPUT, "%s\n%s\n%s",
                        a->stats.model_name[0] ? a->stats.model_name : "(not loaded)", a->stats.model_desc,

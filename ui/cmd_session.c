@@ -84,8 +84,7 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
         return false;
     }
     char *path = ui_path_expand(args);
-    size_t len = path ? strlen(path) : 0;
-    bool is_model = path && ((len > 5 && strcmp(path + len - 5, ".gguf") == 0) || strchr(path, '/'));
+    bool is_model = path && (path[ui_model_stem(path)] || strchr(path, '/'));
     if (is_model) ui_app_load(a, path);
     free(path);
     if (is_model) return true;

@@ -100,6 +100,7 @@ static const char *const values[][2] = {
     { "seed", "random" },
     { "ignore-eos", "on off" },
     { "show-thinking", "on off" },
+    { "reasoning", "auto high low medium off on" },
     { "allow-special", "on off" },
 };
 

@@ -45,8 +45,8 @@ static const QSFCli cli = {
     .program = "qsf-chat",
     .usage = "usage: qsf-chat [options] [MODEL]\n",
     .summary =
-        "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf file;\n"
-        "without one, or with \"guide\", a small model answers that knows this program.",
+        "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf or .qsf\n"
+        "file; without one, or with \"guide\", a small model answers that knows this program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .epilogue =

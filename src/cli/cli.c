@@ -37,11 +37,13 @@ static const QSFCliOption *own_at(const QSFCli *cli, size_t i) {
     return i - cli->n_options < N_BUILTIN ? &builtin[i - cli->n_options] : NULL;
 }
 
+static size_t n_settings(const QSFCli *cli) { return cli->no_settings ? 0 : qsf_setting_count(); }
+
 static Found find_long(const QSFCli *cli, const char *word, size_t n) {
     const QSFCliOption *o;
     for (size_t i = 0; (o = own_at(cli, i)); i++)
         if (name_matches(o->name, o->aliases, word, n)) return (Found){.own = o};
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
+    for (size_t i = 0; i < n_settings(cli); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         if (name_matches(row->name, row->aliases, word, n)) return (Found){.setting = row};
     }
@@ -52,7 +54,7 @@ static Found find_short(const QSFCli *cli, char c) {
     const QSFCliOption *o;
     for (size_t i = 0; (o = own_at(cli, i)); i++)
         if (o->short_name == c) return (Found){.own = o};
-    for (size_t i = 0; i < qsf_setting_count(); i++)
+    for (size_t i = 0; i < n_settings(cli); i++)
         if (qsf_setting_at(i)->short_name == c) return (Found){.setting = qsf_setting_at(i)};
     return (Found){0};
 }
@@ -98,7 +100,7 @@ static int unknown_option(const QSFCli *cli, const char *word, char *err, size_t
     size_t n = 0;
     const QSFCliOption *o;
     for (size_t i = 0; (o = own_at(cli, i)) && n < 256; i++) names[n++] = o->name;
-    for (size_t i = 0; i < qsf_setting_count() && n < 256; i++) names[n++] = qsf_setting_at(i)->name;
+    for (size_t i = 0; i < n_settings(cli) && n < 256; i++) names[n++] = qsf_setting_at(i)->name;
     const char *near = qsf_nearest(word, names, n);
     if (near) snprintf(err, cap, "unknown option --%s (did you mean --%s?)", word, near);
     else snprintf(err, cap, "unknown option --%s (see --help)", word);
@@ -233,8 +235,8 @@ void qsf_cli_help(const QSFCli *cli, FILE *to) {
     fprintf(to, "%s\n%s\n\nOptions:\n", cli->usage, cli->summary);
     const QSFCliOption *o;
     for (size_t i = 0; (o = own_at(cli, i)); i++) help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
-    fputs("\nModel, memory and sampling:\n", to);
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
+    if (!cli->no_settings) fputs("\nModel, memory and sampling:\n", to);
+    for (size_t i = 0; i < n_settings(cli); i++) {
         const QSFSetting *r = qsf_setting_at(i);
         help_row(to, r->short_name, r->name, r->aliases, r->arg, r->help);
     }

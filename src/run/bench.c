@@ -127,7 +127,7 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
     BenchRow *all = calloc((size_t)b->repeats, sizeof *all);
     RunMeter meter = {0};
     QsfErr err = {0};
-    int rc = ids && all ? QSF_OK : qsf_err_set(&err, QSF_E_RUNTIME, "--bench: out of memory");
+    int rc = ids && all ? QSF_OK : qsf_err_memory(&err, "--bench");
     if (!rc) rc = run_meter_init(&meter, rt, &err);
     if (!rc) rc = qsf_forward_settle(rt->fwd, NULL, NULL, &err); /* weights on their way to RAM are not measured */
     if (!rc) fill_ids(ids, n_ids, rt->model.hp.n_vocab);

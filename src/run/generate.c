@@ -50,8 +50,11 @@ int run_read_prompt(const RunOptions *o, QsfStrbuf *b) {
 int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err) {
     QsfMsg msgs[2];
-    unsigned flags = QSF_CHAT_GENERATE | (o->settings.params.allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0);
+    const QSFParams *p = &o->settings.params;
+    unsigned flags = QSF_CHAT_GENERATE | (p->allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | QSF_CHAT_REASON * p->reasoning;
     size_t n = 0;
+    if (p->reasoning != QSF_REASON_AUTO && !qsf_chat_takes_reasoning(rt->tmpl, p->reasoning))
+        qsf_cli_error(&run_cli, QSF_REASON_NO_SWITCH);
     if (o->system) msgs[n++] = (QsfMsg){.role = "system", .content = o->system, .len = strlen(o->system)};
     msgs[n++] = (QsfMsg){.role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len};
     return qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, flags, ids, where, err);
@@ -134,7 +137,7 @@ static void print_timings(const QsfGenerated *g, const RunMeter *m) {
 }
 
 static int exit_code(const Answer *a, const QsfGenerated *g) {
-    int sig = atomic_load(&run_cancel);
+    int sig = atomic_load(&qsf_signal_cancel);
     if (g->stop == QSF_STOP_INTERRUPTED && sig) return 128 + sig;
     if (g->stop == QSF_STOP_CONTEXT) {
         qsf_cli_error(&run_cli, "the context is full after %u prompt and %u answer tokens (--ctx N makes it longer)",

@@ -7,6 +7,7 @@
 #include "qsf_text.h"
 #include "src/base/json.h"
 #include "src/format/dtype.h"
+#include "src/format/rows.h"
 #include "src/run/run.h"
 
 #define SHOWN_TEXT 72 /* bytes of a metadata string in the table */
@@ -91,13 +92,16 @@ static void put_tensors(QsfStrbuf *b, const QsfSource *s, bool json) {
             qsf_json_put_string(b, t->name, strlen(t->name));
             qsf_strbuf_addf(b, ", \"type\": \"%s\", \"shape\": [", type);
             put_shape(b, t, ", ");
-            qsf_strbuf_addf(b, "], \"file\": %u, \"offset\": %llu, \"bytes\": %llu}", t->file, (unsigned long long)t->offset, (unsigned long long)t->bytes);
+            if (t->file == QSF_FILE_NONE) qsf_strbuf_adds(b, "], \"file\": null, \"offset\": null");
+            else qsf_strbuf_addf(b, "], \"file\": %u, \"offset\": %llu", t->file, (unsigned long long)t->offset);
+            qsf_strbuf_addf(b, ", \"bytes\": %llu}", (unsigned long long)t->bytes);
         } else {
             char *clean = qsf_clean_dup(t->name, strlen(t->name), true);
             QsfStrbuf shape = QSF_STRBUF_INIT;
             put_shape(&shape, t, " x ");
-            qsf_strbuf_addf(b, "  %-36s %-8s %-18s %12llu bytes at %llu\n", clean ? clean : "", type, qsf_strbuf_str(&shape),
-                            (unsigned long long)t->bytes, (unsigned long long)t->offset);
+            qsf_strbuf_addf(b, "  %-36s %-8s %-18s %12llu bytes", clean ? clean : "", type, qsf_strbuf_str(&shape), (unsigned long long)t->bytes);
+            if (t->file != QSF_FILE_NONE) qsf_strbuf_addf(b, " at %llu", (unsigned long long)t->offset);
+            qsf_strbuf_addc(b, '\n');
             qsf_strbuf_free(&shape);
             free(clean);
         }
@@ -117,7 +121,8 @@ static uint64_t count_params(const QsfSource *s) {
 static void put_type_sums(QsfStrbuf *b, const QsfSource *s, bool json) {
     char buf[24];
     int shown = 0;
-    for (uint32_t id = 0; id < 256; id++) {
+    for (uint32_t k = 0; qsf_dtype_at(k); k++) {
+        const uint32_t id = qsf_dtype_at(k)->id;
         uint64_t n = 0, bytes = 0;
         for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++)
             if (qsf_source_tensor(s, i)->dtype == id) n++, bytes += qsf_source_tensor(s, i)->bytes;

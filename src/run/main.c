@@ -54,7 +54,7 @@ const QSFCli run_cli = {
              "       qsf-run --parity DIR [MODEL]\n"
              "       qsf-run --render FILE.jinja [--now TIME]\n",
     .summary = "Answers one prompt with a model that may be bigger than the RAM it is given. The answer goes\n"
-               "to stdout, everything else to stderr. MODEL is a .gguf file, or \"guide\": the one that comes with the program.",
+               "to stdout, everything else to stderr. MODEL is a .gguf or .qsf file, or \"guide\": the one that comes with the program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .epilogue = "SIZE is 200 (MB), 200M, 1.5G, 25% (of available memory) or auto.\n"
@@ -234,7 +234,7 @@ int main(int argc, char **argv) {
     char err[1024], model_file[4096];
     qsf_settings_default(&o.settings);
     o.settings.params.max_tokens = -1; /* not given: each mode has its own default */
-    run_signals_init();
+    qsf_signals_init();
     char **args = calloc((size_t)argc + 1, sizeof *args); /* the parser permutes; --interactive wants the original */
     if (!args) return QSF_EXIT_RUNTIME;
     memcpy(args, argv, (size_t)argc * sizeof *args);

@@ -17,7 +17,7 @@ int run_meter_init(RunMeter *m, const QsfRuntime *rt, QsfErr *err) {
     m->to = calloc(m->n, sizeof *m->to);
     if (m->sum && m->from && m->to) return QSF_OK;
     run_meter_free(m);
-    return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the statistics of the layers");
+    return qsf_err_memory(err, "the statistics of the layers");
 }
 
 void run_meter_free(RunMeter *m) {

@@ -51,7 +51,7 @@ int run_read_stdin(QsfStrbuf *b) {
     for (;;) {
         ssize_t n = read(STDIN_FILENO, buf, sizeof buf);
         if (n < 0 && errno == EINTR) {
-            int sig = atomic_load(&run_cancel);
+            int sig = atomic_load(&qsf_signal_cancel);
             if (sig) return 128 + sig;
             continue;
         }

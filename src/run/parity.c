@@ -9,6 +9,7 @@
 #include "src/base/file.h"
 #include "src/base/json.h"
 #include "src/run/run.h"
+#include "src/sample/score.h"
 
 #define DEFAULT_MAX_KL 0.002
 #define TOKENS_MAX_BYTES (16u << 20)
@@ -23,33 +24,6 @@ typedef struct Parity {
     QsfErr err;
 } Parity;
 
-/* log(sum(exp(x))) in double. */
-static double log_sum_exp(const float *x, size_t n) {
-    double max = -INFINITY, sum = 0;
-    for (size_t i = 0; i < n; i++) max = x[i] > max ? (double)x[i] : max;
-    for (size_t i = 0; i < n; i++) sum += exp((double)x[i] - max);
-    return max + log(sum);
-}
-
-static double kl_divergence(const float *p, const float *q, size_t n) {
-    double zp = log_sum_exp(p, n), zq = log_sum_exp(q, n), kl = 0;
-    for (size_t i = 0; i < n; i++) {
-        double lp = (double)p[i] - zp;
-        kl += exp(lp) * (lp - ((double)q[i] - zq));
-    }
-    return kl > 0 ? kl : 0; /* rounding may leave -1e-17 */
-}
-
-static double cosine(const float *a, const float *b, size_t n) {
-    double ab = 0, aa = 0, bb = 0;
-    for (size_t i = 0; i < n; i++) {
-        ab += (double)a[i] * (double)b[i];
-        aa += (double)a[i] * (double)a[i];
-        bb += (double)b[i] * (double)b[i];
-    }
-    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (aa == bb ? 1 : 0);
-}
-
 static size_t argmax(const float *x, size_t n) {
     size_t best = 0;
     for (size_t i = 1; i < n; i++)
@@ -61,8 +35,8 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
     Parity *p = arg;
     size_t bytes = p->n_vocab * sizeof(float);
     if (p->err.code || qsf_file_pread(&p->ref, p->row, bytes, (uint64_t)pos * bytes, &p->err)) return;
-    double cos = cosine(p->row, logits, p->n_vocab);
-    p->sum_kl += kl_divergence(p->row, logits, p->n_vocab);
+    double cos = qsf_score_cosine(p->row, logits, p->n_vocab);
+    p->sum_kl += qsf_score_divergence(p->row, qsf_score_log_sum(p->row, p->n_vocab), logits, p->n_vocab);
     if (cos < p->min_cosine) p->min_cosine = cos;
     if (argmax(p->row, p->n_vocab) == argmax(logits, p->n_vocab)) p->n_argmax++;
     else if (p->first_divergence < 0) p->first_divergence = (int64_t)pos;
@@ -131,7 +105,7 @@ static int compare(QsfRuntime *rt, const RunOptions *o, Parity *p, const QsfIds 
     p->n_vocab = rt->model.hp.n_vocab;
     p->n_tokens = ids->n;
     p->row = calloc(p->n_vocab, sizeof *p->row);
-    if (!p->row) return run_fail((qsf_err_set(&err, QSF_E_RUNTIME, "--parity: out of memory"), &err));
+    if (!p->row) return run_fail((qsf_err_memory(&err, "--parity"), &err));
     if (check_reference(p, &err) || qsf_forward_eval(rt->fwd, ids->data, ids->n, on_logits, p, &err)) return run_fail(&err);
     if (p->err.code) return run_fail(&p->err);
     int rc = print_receipt(p, rt);

@@ -28,10 +28,10 @@ static int read_text(const char *path, QsfStrbuf *b) {
     const char *name = in ? "stdin" : path;
     ssize_t n = fd < 0 ? -1 : 1;
     while (fd >= 0 && b->len <= TEXT_MAX && (n = read(fd, buf, sizeof buf)) != 0) {
-        if (n < 0 && (errno != EINTR || atomic_load(&run_cancel))) break;
+        if (n < 0 && (errno != EINTR || atomic_load(&qsf_signal_cancel))) break;
         if (n > 0) qsf_strbuf_add(b, buf, (size_t)n);
     }
-    int sig = atomic_load(&run_cancel);
+    int sig = atomic_load(&qsf_signal_cancel);
     if (n < 0 && sig) rc = 128 + sig;
     else if (n < 0) rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: %s", name, strerror(errno));
     else if (!qsf_strbuf_ok(b)) rc = QSF_EXIT_RUNTIME, qsf_cli_error(&run_cli, "--perplexity %s: out of memory", name);

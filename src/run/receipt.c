@@ -12,13 +12,13 @@ QsfRuntimeOptions run_runtime_options(const RunOptions *o) {
         .settings = o->settings,
         .overrides = o->n_overrides ? o->overrides : NULL,
         .exact = o->exact,
-        .cancel = &run_cancel,
+        .cancel = &qsf_signal_cancel,
         .predict = o->mode == RUN_PLAN || (o->verbose && (o->mode == RUN_GENERATE || o->mode == RUN_BENCH)),
     };
 }
 
 int run_fail(const QsfErr *err) {
-    int sig = atomic_load(&run_cancel);
+    int sig = atomic_load(&qsf_signal_cancel);
     if (err->code == QSF_E_INTERRUPTED && sig) return 128 + sig;
     qsf_cli_error(&run_cli, "%s", err->msg);
     return err->code;

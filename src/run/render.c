@@ -39,7 +39,7 @@ static int render(const Renderer *r, const QsfJson *vars, size_t bytes, QsfJinja
     QsfJinjaVars *v = qsf_jinja_vars_new(&limits);
     const char *key;
     const QsfJson *value;
-    if (v == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+    if (v == NULL) return qsf_err_memory(err, "rendered messages");
     for (const void *it = NULL; (it = qsf_json_next(vars, it, &key, &value)) != NULL;)
         qsf_jinja_set(v, key, qsf_jinja_from_json(qsf_jinja_vars_mem(v), value));
     if (r->has_now) qsf_jinja_set_now(v, &r->now);
@@ -81,7 +81,7 @@ static int each_line(const Renderer *r, const QsfStrbuf *in) {
     QsfStrbuf out = QSF_STRBUF_INIT;
     const char *s = qsf_strbuf_str(in), *end = s + in->len;
     int rc = QSF_EXIT_OK;
-    while (!rc && s < end && !atomic_load(&run_cancel)) {
+    while (!rc && s < end && !atomic_load(&qsf_signal_cancel)) {
         const char *nl = memchr(s, '\n', (size_t)(end - s));
         size_t len = nl ? (size_t)(nl - s) : (size_t)(end - s);
         render_line(r, s, len, &out);
@@ -90,7 +90,7 @@ static int each_line(const Renderer *r, const QsfStrbuf *in) {
     }
     if (!rc) rc = flush(&out, 1);
     qsf_strbuf_free(&out);
-    int sig = atomic_load(&run_cancel);
+    int sig = atomic_load(&qsf_signal_cancel);
     return !rc && sig ? 128 + sig : rc;
 }
 

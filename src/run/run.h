@@ -9,6 +9,7 @@
 #include "qsf_cli.h"
 #include "src/base/err.h"
 #include "src/base/strbuf.h"
+#include "src/cli/signals.h"
 #include "src/engine/runtime.h"
 #include "src/engine/timeline.h"
 
@@ -70,10 +71,6 @@ void run_close(QsfRuntime *rt, const RunOptions *o);
 void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt);
 /* "qsf-run: message"; returns the exit code of err (130 or 143 when a signal was the cause). */
 int run_fail(const QsfErr *err);
-
-/* --- signals.c: SIGINT and SIGTERM ask for cancellation; SIGPIPE is ignored --- */
-extern atomic_int run_cancel;      /* the signal's number, 0 = none */
-void run_signals_init(void);
 
 /* --- output.c: stdout, with the errors of design §12 --- */
 /* 0, or exit code 1: EPIPE without a message, anything else with one. Cleans the text when stdout is a

@@ -64,7 +64,7 @@ static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfErr err = {0};
     char *copy = strndup(line, len);
-    int rc = copy ? QSF_OK : qsf_err_set(&err, QSF_E_RUNTIME, "out of memory");
+    int rc = copy ? QSF_OK : qsf_err_memory(&err, "a line of ids");
     qsf_detok_init(&d, rt->tok, !o->no_special, false);
     for (char *s = copy, *end; !rc && *(s += strspn(s, " \t\r,[]")); s = end) {
         long v = strtol(s, &end, 10);

@@ -35,7 +35,7 @@ int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table
     if (n_vocab == 0)
         return qsf_err_set(err, QSF_E_MODEL, "the vocabulary is empty: there is nothing to choose from");
     QsfSampler *s = calloc(1, sizeof *s);
-    if (s == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the sampler");
+    if (s == NULL) return qsf_err_memory(err, "the sampler");
     void *mem;
     int rc = qsf_mem_map(ledger, QSF_MEM_LOGITS, qsf_sampler_bytes(n_vocab), "the sampler's candidates", &mem,
                          err);

@@ -31,6 +31,27 @@ double qsf_score_log_sum(const float *x, size_t n) {
     return (double)max + log(sum);
 }
 
+double qsf_score_divergence(const float *p, double p_sum, const float *q, size_t n) {
+    const double q_sum = qsf_score_log_sum(q, n);
+    double kl = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double log_p = (double)p[i] - p_sum;
+        kl += exp(log_p) * (log_p - ((double)q[i] - q_sum));
+    }
+    return kl > 0 ? kl : 0;
+}
+
+double qsf_score_cosine(const float *a, const float *b, size_t n) {
+    double ab = 0, aa = 0, bb = 0;
+    for (size_t i = 0; i < n; i++) {
+        ab += (double)a[i] * (double)b[i];
+        aa += (double)a[i] * (double)a[i];
+        bb += (double)b[i] * (double)b[i];
+    }
+    if (!(aa > 0) || !(bb > 0)) return aa > 0 || bb > 0 ? 0 : 1;
+    return ab / (sqrt(aa) * sqrt(bb));
+}
+
 void qsf_mean_add(QsfMean *m, double v) {
     double d = v - m->mean;
     m->n++;

@@ -26,6 +26,12 @@ size_t qsf_score_count(size_t n, uint32_t window, uint32_t stride, size_t *windo
 /* log(sum(exp(x))) of n >= 1 finite numbers, in double: x[i] minus it is the log-probability of i. */
 double qsf_score_log_sum(const float *x, size_t n);
 
+/* KL(P || Q) in nats of the distributions that n >= 1 logits p and q stand for, p_sum being the log-sum of p; never below 0,
+ * where rounding would leave it. */
+double qsf_score_divergence(const float *p, double p_sum, const float *q, size_t n);
+/* Cosine of two vectors of n numbers; 1 where both are zero, 0 where one is. */
+double qsf_score_cosine(const float *a, const float *b, size_t n);
+
 /* A running mean and its error (Welford). Zero-initialise. */
 typedef struct QsfMean {
     uint64_t n;

@@ -21,7 +21,7 @@ static int make(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer 
         file->name = file->text = NULL;
     }
     if (t == NULL || t->source == NULL || t->name == NULL)
-        rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: chat template");
+        rc = qsf_err_memory(err, "chat template");
     else
         rc = qsf_chat_vars_init(t, src, tok, file->config, err);
     if (rc == QSF_OK && (rc = qsf_jinja_compile(&t->jinja, t->source, t->source_len, NULL, err)) != QSF_OK)
@@ -60,7 +60,8 @@ static int try_out(const QsfChatTemplate *t, QsfErr *err) {
     QsfErr e = { 0 };
     bool raised;
     int rc = qsf_chat_try(t, &raised, &e);
-    return rc == QSF_OK || raised ? QSF_OK : qsf_err_set(err, QSF_E_MODEL, "%s", e.msg);
+    if (rc == QSF_OK || raised) return QSF_OK;
+    return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s", e.msg);
 }
 
 static void say(char *notice, size_t cap, const char *why, const char *file) {
@@ -71,10 +72,10 @@ static void say(char *notice, size_t cap, const char *why, const char *file) {
 static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *text,
                             size_t len, const QsfErr *why, char *notice, size_t notice_cap, QsfErr *err) {
     const char *file = qsf_chat_family(src, tok, text, len);
-    QsfErr ignored = { 0 };
+    QsfErr e = { 0 };
     if (file == NULL) file = qsf_chat_family(src, tok, NULL, 0);
-    if (file == NULL || open_file(out, src, tok, file, &ignored) != QSF_OK)
-        return qsf_err_set(err, QSF_E_MODEL, "%s; choose another one with --template", why->msg);
+    if (file == NULL || open_file(out, src, tok, file, &e) != QSF_OK)
+        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s; choose another one with --template", why->msg);
     say(notice, notice_cap, why->msg, file);
     return QSF_OK;
 }
@@ -108,7 +109,7 @@ static int model_text(const QsfSource *src, const char *variant, const char **te
     QsfStrbuf key = QSF_STRBUF_INIT;
     qsf_strbuf_addf(&key, KEY_TEMPLATE "%s%s", variant != NULL ? "." : "", variant != NULL ? variant : "");
     int rc = qsf_strbuf_ok(&key) ? qsf_meta_str(src, qsf_strbuf_str(&key), text, len, err)
-                                 : qsf_err_set(err, QSF_E_RUNTIME, "out of memory: chat template");
+                                 : qsf_err_memory(err, "chat template");
     qsf_strbuf_free(&key);
     if (rc != QSF_OK || (*text != NULL && *len > 0)) return rc;
     *text = NULL;
@@ -166,9 +167,10 @@ static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfToke
         say(notice, notice_cap, stand_in, file);
         return QSF_OK;
     }
+    if (why.memory) return qsf_err_pass(err, &why);
     qsf_err_clear(&why);
     if (open_own(out, src, tok, text, len, variant, &why) == QSF_OK) return QSF_OK;
-    if (why.code == QSF_E_RUNTIME) return qsf_err_set(err, QSF_E_RUNTIME, "%s", why.msg);
+    if (why.code == QSF_E_RUNTIME) return qsf_err_pass(err, &why);
     return open_replacement(out, src, tok, text, len, &why, notice, notice_cap, err);
 }
 
@@ -182,7 +184,7 @@ static int open_named(QsfChatTemplate **out, const QsfSource *src, const QsfToke
         if (variant != NULL && strcmp(variant, name) == 0)
             return open_model(out, src, tok, variant, notice, notice_cap, err);
     }
-    return rc == QSF_OK ? rc : qsf_err_set(err, rc, "%s", e.msg);
+    return qsf_err_pass(err, &e);
 }
 
 int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,

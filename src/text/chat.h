@@ -54,18 +54,36 @@ const char *qsf_chat_template_name(const QsfChatTemplate *t);
 /* Its source text, for /show template. */
 const char *qsf_chat_template_source(const QsfChatTemplate *t);
 
-/* Renders. add_generation_prompt opens the assistant's turn. When the last message is the assistant's
- * and continue_last is set, the render stops right after its content so that generation goes on with it.
- * A template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message.
- * A system message that the template refuses is put in front of the first user message. */
-int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, bool add_generation_prompt,
-                    bool continue_last, QsfRendered *out, QsfErr *err);
+/* Whether a model that can do both shall think before it answers; AUTO leaves it to the template. */
+typedef enum QsfReason {
+    QSF_REASON_AUTO,
+    QSF_REASON_ON,
+    QSF_REASON_OFF,
+    QSF_REASON_LOW, /* from here on: how long, and on */
+    QSF_REASON_MEDIUM,
+    QSF_REASON_HIGH,
+    QSF_REASON_N
+} QsfReason;
+/* "auto", "on", "off", "low", "medium", "high"; parse returns _N when unknown. */
+QsfReason qsf_reason_parse(const char *word);
+const char *qsf_reason_word(QsfReason r);
+/* Does the template look at a variable that r sets? Where it does not, people are told so. */
+#define QSF_REASON_NO_SWITCH "reasoning: the model's chat template has no such switch, so it changes nothing"
+bool qsf_chat_takes_reasoning(const QsfChatTemplate *t, QsfReason r);
 
 enum {
-    QSF_CHAT_GENERATE = 1,     /* open the assistant's turn */
-    QSF_CHAT_CONTINUE = 2,     /* go on with the last message, the assistant's */
-    QSF_CHAT_ALLOW_SPECIAL = 4 /* contents that spell special tokens become them too */
+    QSF_CHAT_GENERATE = 1,      /* open the assistant's turn */
+    QSF_CHAT_CONTINUE = 2,      /* go on with the last message, the assistant's */
+    QSF_CHAT_ALLOW_SPECIAL = 4, /* contents that spell special tokens become them too (when tokenizing) */
+    QSF_CHAT_REASON = 8         /* times a QsfReason */
 };
+
+/* Renders. GENERATE opens the assistant's turn. When the last message is the assistant's and CONTINUE is set, its
+ * content stands as it is behind the opened turn, so that generation goes on with it. flags: QSF_CHAT_*.
+ * A template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message.
+ * A system message that the template refuses is put in front of the first user message. */
+int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
+                    QsfErr *err);
 
 /* Renders and tokenizes segment by segment (special tokens only in trusted ones, unless allowed); adds BOS where
  * the vocabulary wants it and the text does not begin with it already. t NULL: the contents one after another, as

@@ -20,6 +20,7 @@ static int read_json(const char *path, QsfJson **out, QsfErr *err) {
     QsfErr e = { 0 };
     *out = qsf_json_parse(text, len, &e);
     free(text);
+    if (e.memory) return qsf_err_pass(err, &e);
     return *out != NULL ? QSF_OK : qsf_err_set(err, QSF_E_MODEL, "%s: %s", path, e.msg);
 }
 
@@ -58,7 +59,7 @@ static int from_json(const QsfJson *config, const char *path, const char *varian
     if (out->len > MAX_TEXT)
         return qsf_err_set(err, QSF_E_MODEL, "%s: more than %zu bytes are no chat template", path, MAX_TEXT);
     out->text = malloc(out->len + 1);
-    if (out->text == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", path);
+    if (out->text == NULL) return qsf_err_memory(err, "%s", path);
     memcpy(out->text, text, out->len);
     out->text[out->len] = '\0';
     return QSF_OK;

@@ -20,7 +20,7 @@ int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool
     unsigned flags = QSF_TOK_SPECIAL | (begins_with_bos(tok, text, r->text.len, first) ? 0 : QSF_TOK_BOS);
     if (allow) return qsf_tokenizer_encode(tok, text, r->text.len, flags, out, err);
     uint8_t *trusted = malloc(r->text.len + 1);
-    if (trusted == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+    if (trusted == NULL) return qsf_err_memory(err, "rendered messages");
     for (size_t i = 0; i < r->n_segs; i++) memset(trusted + r->segs[i].off, r->segs[i].trusted, r->segs[i].len);
     int rc = qsf_tokenizer_encode_marked(tok, text, r->text.len, trusted, flags, out, err);
     free(trusted);
@@ -36,7 +36,7 @@ static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, b
     }
     int rc = QSF_OK;
     if (!qsf_strbuf_ok(&b)) {
-        rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: messages");
+        rc = qsf_err_memory(err, "messages");
     } else {
         const char *text = qsf_strbuf_str(&b);
         unsigned flags = allow ? QSF_TOK_SPECIAL : 0;
@@ -52,7 +52,7 @@ int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const Qsf
     QsfRendered r = { 0 };
     bool allow = flags & QSF_CHAT_ALLOW_SPECIAL;
     if (t == NULL) return encode_plain(tok, msgs, n, allow, out, err);
-    int rc = qsf_chat_render(t, msgs, n, flags & QSF_CHAT_GENERATE, flags & QSF_CHAT_CONTINUE, &r, err);
+    int rc = qsf_chat_render(t, msgs, n, flags, &r, err);
     if (rc == QSF_OK) rc = qsf_chat_encode_rendered(tok, &r, allow, out, err);
     qsf_rendered_free(&r);
     return rc;
@@ -85,5 +85,5 @@ int qsf_chat_show(const QsfTokenizer *tok, const QsfIds *ids, QsfStrbuf *out, si
     if (n_special != NULL) *n_special = count;
     bool ok = piece != NULL && qsf_strbuf_ok(out);
     free(piece);
-    return ok ? QSF_OK : qsf_err_set(err, QSF_E_RUNTIME, "out of memory: the prompt as text");
+    return ok ? QSF_OK : qsf_err_memory(err, "the prompt as text");
 }

@@ -145,7 +145,7 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     if (f.size > max)
         rc = qsf_err_set(err, QSF_E_MODEL, "%s: more than %zu bytes are no chat template", path, max);
     else if ((*text = malloc(f.size + 1)) == NULL)
-        rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", path);
+        rc = qsf_err_memory(err, "%s", path);
     else
         rc = qsf_file_pread(&f, *text, f.size, 0, err);
     if (rc == QSF_OK) {
@@ -186,7 +186,7 @@ int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err) {
     else
         rc = qsf_chat_read_path(path, MAX_BYTES, &out->text, &out->len, err);
     if (rc == QSF_OK && (out->name = base_name(path, variant)) == NULL)
-        rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory: %s", name);
+        rc = qsf_err_memory(err, "%s", name);
     free(path);
     if (rc != QSF_OK) qsf_chat_file_free(out);
     return rc;

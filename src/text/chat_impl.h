@@ -42,6 +42,10 @@ int qsf_chat_vars_init(QsfChatTemplate *t, const QsfSource *src, const QsfTokeni
 void qsf_chat_vars_free(QsfChatTemplate *t);
 void qsf_chat_vars_bind(const QsfChatTemplate *t, QsfJinjaVars *v);
 
+/* --- chat_reason.c --- */
+/* The variables that say whether to think; none for AUTO. */
+void qsf_chat_reason_bind(QsfReason r, QsfJinjaVars *v);
+
 /* --- chat_family.c: files in the place of templates that cannot be used --- */
 /* The file that belongs to a template with this text, or to the vocabulary alone (text NULL), or NULL. */
 const char *qsf_chat_family(const QsfSource *src, const QsfTokenizer *tok, const char *text, size_t len);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages to text with segments, with the ways around templates that refuse a system message or cannot
- * leave the last message open. */
+/* Messages to text with segments, with a way around templates that refuse a system message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +24,7 @@ static int add_segment(QsfRendered *r, size_t len, bool trusted, QsfErr *err) {
     if (r->n_segs == r->cap_segs) {
         size_t cap = r->cap_segs < 16 ? 16 : r->cap_segs * 2;
         QsfSegment *segs = realloc(r->segs, cap * sizeof *segs);
-        if (segs == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+        if (segs == NULL) return qsf_err_memory(err, "rendered messages");
         r->segs = segs;
         r->cap_segs = cap;
     }
@@ -36,29 +35,21 @@ static int add_segment(QsfRendered *r, size_t len, bool trusted, QsfErr *err) {
 int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted, QsfErr *err) {
     if (len > 0) qsf_strbuf_add(&r->text, text, len);
     if (!qsf_strbuf_ok(&r->text))
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
+        return qsf_err_memory(err, "rendered messages");
     return add_segment(r, len, trusted, err);
 }
 
-/* Up to the end of the last run with tag QSF_J_LAST (0 when there is none), or all of it. */
-static size_t text_end(const QsfJinjaOut *o, bool open_end) {
-    if (!open_end) return o->text.len;
-    for (size_t i = o->n_runs; i-- > 0;)
-        if (o->runs[i].tag == QSF_J_LAST) return o->runs[i].end;
-    return 0;
-}
-
 /* Moves the text into *out and turns runs into segments. */
-static int take_output(QsfJinjaOut *o, bool open_end, QsfRendered *out, QsfErr *err) {
-    size_t end = text_end(o, open_end), at = 0;
+static int take_output(QsfJinjaOut *o, QsfRendered *out, QsfErr *err) {
+    size_t end = o->text.len, at = 0;
     int rc = QSF_OK;
     qsf_strbuf_clear(&out->text);
     out->n_segs = 0;
     qsf_strbuf_add(&out->text, qsf_strbuf_str(&o->text), end);
     if (!qsf_strbuf_ok(&out->text))
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
-    for (size_t i = 0; i < o->n_runs && at < end && rc == QSF_OK; i++) {
-        size_t stop = o->runs[i].end < end ? o->runs[i].end : end;
+        return qsf_err_memory(err, "rendered messages");
+    for (size_t i = 0; i < o->n_runs && rc == QSF_OK; i++) {
+        size_t stop = o->runs[i].end;
         rc = add_segment(out, stop - at, o->runs[i].tag == QSF_J_TEXT, err);
         at = stop;
     }
@@ -79,14 +70,14 @@ static QsfJTag role_tag(const char *role) {
 static QsfJVal text_value(QsfJMem *m, const char *s) { return qsf_j_str(m, s, strlen(s), QSF_J_TEXT); }
 
 /* field: the name under which the template reads reasoning, or NULL. */
-static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, bool last, const char *field) {
+static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, const char *field) {
     QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 3);
     if (d.type != QSF_J_DICT) return d;
     const char *content = msg->content == NULL ? "" : msg->content;
     qsf_j_dict_add(m, d.u.d, text_value(m, "role"),
                    qsf_j_str(m, msg->role, strlen(msg->role), role_tag(msg->role)));
     qsf_j_dict_add(m, d.u.d, text_value(m, "content"),
-                   qsf_j_str(m, content, msg->len, last ? QSF_J_LAST : QSF_J_DATA));
+                   qsf_j_str(m, content, msg->len, QSF_J_DATA));
     if (field == NULL || msg->reasoning_len == 0) return d;
     size_t len;
     const char *body = qsf_reasoning_body(msg->reasoning, msg->reasoning_len, &len);
@@ -94,33 +85,33 @@ static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, bool last, const cha
     return d;
 }
 
-static void set_variables(const QsfChatTemplate *t, QsfJinjaVars *v, const QsfMsg *msgs, size_t n,
-                          bool generation, bool open_end) {
-    QsfJMem *m = qsf_jinja_vars_mem(v);
-    QsfJVal list = qsf_j_list(m, QSF_J_LIST, n);
-    const char *field = qsf_think_field(t->source, t->source_len);
-    for (size_t i = 0; i < n && list.type == QSF_J_LIST; i++)
-        qsf_j_append(m, list.u.l, message_value(m, &msgs[i], open_end && i + 1 == n, field));
-    qsf_jinja_set(v, "messages", list);
-    qsf_jinja_set(v, "tools", qsf_j_none());
-    qsf_jinja_set(v, "documents", qsf_j_none());
-    qsf_jinja_set(v, "add_generation_prompt", qsf_j_bool(generation));
-    qsf_chat_vars_bind(t, v);
-}
-
-/* --- one rendering --- */
-
 typedef struct Request {
     const QsfChatTemplate *t;
     const QsfMsg *msgs; /* (n) */
     size_t n;
     bool generation; /* add_generation_prompt */
-    bool open_end;   /* end behind the content of the last message */
+    bool open_end;   /* go on with the last message */
+    QsfReason reason;
 } Request;
+
+static void set_variables(const Request *q, QsfJinjaVars *v) {
+    QsfJMem *m = qsf_jinja_vars_mem(v);
+    QsfJVal list = qsf_j_list(m, QSF_J_LIST, q->n);
+    const char *field = qsf_think_field(q->t->source, q->t->source_len);
+    for (size_t i = 0; i < q->n && list.type == QSF_J_LIST; i++)
+        qsf_j_append(m, list.u.l, message_value(m, &q->msgs[i], field));
+    qsf_jinja_set(v, "messages", list);
+    qsf_jinja_set(v, "tools", qsf_j_none());
+    qsf_jinja_set(v, "documents", qsf_j_none());
+    qsf_jinja_set(v, "add_generation_prompt", qsf_j_bool(q->generation));
+    qsf_chat_reason_bind(q->reason, v);
+    qsf_chat_vars_bind(q->t, v);
+}
+
+/* --- one rendering --- */
 
 /* What came of a rendering that did not fail, and why one did. */
 typedef struct Outcome {
-    bool found;   /* it went well, and an open end was found where one was asked for */
     bool raised;  /* the template called raise_exception */
     bool memory;  /* memory ran out: that is not the template's fault, and no other rendering may stand in for it */
 } Outcome;
@@ -137,43 +128,31 @@ static int render_once(const Request *q, QsfRendered *out, Outcome *oc, QsfErr *
     QsfJinjaLimits limits = qsf_jinja_limits_for(content_bytes(q));
     QsfJinjaVars *v = qsf_jinja_vars_new(&limits);
     *oc = (Outcome){ .memory = v == NULL };
-    if (v == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: rendered messages");
-    set_variables(q->t, v, q->msgs, q->n, q->generation, q->open_end);
+    if (v == NULL) return qsf_err_memory(err, "rendered messages");
+    set_variables(q, v);
     int rc = qsf_jinja_render(q->t->jinja, v, &o, &e);
     if (rc != QSF_OK && !o.raised) qsf_err_prefix(&e, "chat template %s", q->t->name);
-    oc->found = rc == QSF_OK && (!q->open_end || text_end(&o, true) > 0);
     oc->raised = o.raised;
-    oc->memory = qsf_jinja_vars_mem(v)->failed || !qsf_strbuf_ok(&o.text) || strstr(e.msg, "out of memory") != NULL;
-    rc = rc == QSF_OK ? take_output(&o, q->open_end, out, err) : qsf_err_set(err, rc, "%s", e.msg);
+    oc->memory = qsf_jinja_vars_mem(v)->failed || e.memory;
+    rc = rc == QSF_OK ? take_output(&o, out, err) : qsf_err_pass(err, &e);
     qsf_jinja_out_free(&o);
     qsf_jinja_vars_free(v);
     return rc;
 }
 
-/* Without an open end in the template's own text: a fresh assistant turn and the content behind it. */
-static int append_last(const Request *q, QsfRendered *out, QsfErr *err) {
-    Request before = *q;
-    Outcome oc;
-    before.n--;
-    before.generation = true;
-    before.open_end = false;
-    int rc = render_once(&before, out, &oc, err);
-    if (rc != QSF_OK) return rc;
-    const QsfMsg *last = &q->msgs[q->n - 1];
-    return qsf_rendered_add(out, last->content, last->len, false, err);
-}
-
-/* *memory: whether it failed for want of memory. */
+/* A message to go on with stands as it was written behind a fresh assistant's turn, which is what it was written
+ * behind, and what is still in the KV cache. As a message of the past templates trim it, put white space before it, or
+ * leave it out. */
 static int render_request(const Request *q, QsfRendered *out, bool *memory, QsfErr *err) {
+    Request turn = *q;
     Outcome oc;
-    QsfErr e = { 0 };
-    int rc = render_once(q, out, &oc, &e);
-    *memory = oc.memory || (oc.found && rc != QSF_OK);
-    if (rc != QSF_OK && *memory) return qsf_err_set(err, rc, "%s", e.msg);
-    if (oc.found) return rc;
-    if (q->open_end && append_last(q, out, NULL) == QSF_OK) return QSF_OK;
-    return qsf_err_set(err, rc == QSF_OK ? QSF_E_RUNTIME : rc, "%s",
-                       rc == QSF_OK ? "the chat template leaves out the message to continue" : e.msg);
+    turn.n -= q->open_end;
+    turn.generation = q->generation || q->open_end;
+    int rc = render_once(&turn, out, &oc, err);
+    const QsfMsg *last = &q->msgs[turn.n];
+    if (rc == QSF_OK && q->open_end) rc = qsf_rendered_add(out, last->content, last->len, false, err);
+    *memory = oc.memory || err->memory;
+    return rc;
 }
 
 /* One message, and an exchange with another one behind it: templates treat earlier answers apart. */
@@ -184,7 +163,7 @@ int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err) {
     int rc = QSF_OK;
     *raised = false;
     for (size_t n = 1; n <= 3 && rc == QSF_OK && !*raised; n += 2) {
-        Request q = { t, hello, n, true, false };
+        Request q = { .t = t, .msgs = hello, .n = n, .generation = true };
         QsfRendered r = { 0 };
         Outcome oc;
         rc = render_once(&q, &r, &oc, err);
@@ -219,6 +198,7 @@ static int render_merged(const Request *q, QsfRendered *out, QsfErr *err) {
     size_t user = 1;
     while (user < q->n && strcmp(q->msgs[user].role, "user") != 0) user++;
     if (msgs == NULL || user == q->n) {
+        if (msgs == NULL) return qsf_err_memory(err, "rendered messages");
         free(msgs);
         return qsf_err_set(err, QSF_E_RUNTIME, "no user message to put the system message in front of");
     }
@@ -232,27 +212,28 @@ static int render_merged(const Request *q, QsfRendered *out, QsfErr *err) {
     merged.n--;
     bool memory;
     int rc = qsf_strbuf_ok(&b) ? render_request(&merged, out, &memory, err)
-                               : qsf_err_set(err, QSF_E_RUNTIME, "out of memory");
+                               : qsf_err_memory(err, "rendered messages");
     qsf_strbuf_free(&b);
     free(msgs);
     return rc;
 }
 
-int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, bool add_generation_prompt,
-                    bool continue_last, QsfRendered *out, QsfErr *err) {
-    bool open_end = continue_last && n > 0 && strcmp(msgs[n - 1].role, "assistant") == 0;
-    Request q = { t, msgs, n, add_generation_prompt && !open_end, open_end };
+int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
+                    QsfErr *err) {
+    bool open_end = (flags & QSF_CHAT_CONTINUE) && n > 0 && strcmp(msgs[n - 1].role, "assistant") == 0;
+    Request q = { .t = t, .msgs = msgs, .n = n, .open_end = open_end, .reason = flags / QSF_CHAT_REASON };
+    q.generation = (flags & QSF_CHAT_GENERATE) && !open_end;
     QsfErr first = { 0 }, again = { 0 };
     bool memory;
     int rc = render_request(&q, out, &memory, &first);
     bool system = !memory && n > 1 && strcmp(msgs[0].role, "system") == 0 && !blank(&msgs[0]);
     if (!system || (rc == QSF_OK && shows(out, &msgs[0])))
-        return rc == QSF_OK ? rc : qsf_err_set(err, rc, "%s", first.msg);
+        return qsf_err_pass(err, &first);
     QsfRendered merged = { 0 };
     int rc2 = render_merged(&q, &merged, &again);
     if (rc2 != QSF_OK) {
         qsf_rendered_free(&merged);
-        return rc == QSF_OK ? rc : qsf_err_set(err, rc, "%s", first.msg);
+        return qsf_err_pass(err, again.memory ? &again : &first);
     }
     qsf_rendered_free(out);
     *out = merged;

@@ -38,11 +38,6 @@ static int first_token(const QsfTokenizer *tok, const char *text, size_t len, in
     return rc;
 }
 
-/* A template may refuse such a conversation; only want of memory is a failure. */
-static int without_end(const QsfErr *why, QsfErr *err) {
-    return strstr(why->msg, "out of memory") != NULL ? qsf_err_set(err, why->code, "%s", why->msg) : QSF_OK;
-}
-
 int qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok, int32_t *id, QsfErr *err) {
     static const QsfMsg talk[] = { { .role = "user", .content = "Hello", .len = 5 },
                                    { .role = "assistant", .content = ANSWER, .len = sizeof ANSWER - 1 },
@@ -51,13 +46,13 @@ int qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok, int32_t
     QsfErr why = { 0 };
     *id = -1;
     if (t == NULL) return QSF_OK;
-    int rc = qsf_chat_render(t, talk, sizeof talk / sizeof *talk, true, false, &r, &why);
+    int rc = qsf_chat_render(t, talk, sizeof talk / sizeof *talk, QSF_CHAT_GENERATE, &r, &why);
     if (rc == QSF_OK) {
         const char *text = qsf_strbuf_str(&r.text), *at = memmem(text, r.text.len, ANSWER, sizeof ANSWER - 1);
         size_t from = at == NULL ? r.text.len : (size_t)(at - text) + sizeof ANSWER - 1;
         rc = first_token(tok, text + from, r.text.len - from < BEHIND ? r.text.len - from : BEHIND, id, err);
     } else {
-        rc = without_end(&why, err);
+        rc = why.memory ? qsf_err_pass(err, &why) : QSF_OK; /* a template may refuse such a conversation */
     }
     qsf_rendered_free(&r);
     return rc;

@@ -16,7 +16,7 @@ static const struct {
 };
 
 static int no_memory(QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: special tokens of the chat template");
+    return qsf_err_memory(err, "special tokens of the chat template");
 }
 
 /* Sets or replaces a variable; more of them than there is room for are left out. */

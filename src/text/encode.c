@@ -25,7 +25,7 @@ static void work_free(Work *w) {
 }
 
 static int word_ready(const Work *w, QsfErr *err) {
-    return qsf_strbuf_ok(&w->word) ? QSF_OK : qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
+    return qsf_strbuf_ok(&w->word) ? QSF_OK : qsf_err_memory(err, "tokenizing");
 }
 
 /* --- plain text, by algorithm; prefix: a space is to stand in front --- */
@@ -127,7 +127,7 @@ static int encode_text(const QsfTokenizer *t, const char *text, size_t len, cons
                                        &w.n_frag, err);
     if (rc == QSF_OK && t->kind->algorithm == QSF_ALG_BPE) {
         w.scratch = qsf_regex_scratch_new();
-        if (w.scratch == NULL) rc = qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
+        if (w.scratch == NULL) rc = qsf_err_memory(err, "tokenizing");
     }
     if (rc == QSF_OK) rc = encode_fragments(t, &w, text, prefix, out, err);
     work_free(&w);
@@ -138,10 +138,10 @@ int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t 
                                 unsigned flags, QsfIds *out, QsfErr *err) {
     size_t before = out->n;
     int rc = QSF_OK;
-    if ((flags & QSF_TOK_BOS) && t->add_bos) rc = qsf_ids_push(out, t->roles.id[QSF_ROLE_BOS], err);
+    if ((flags & QSF_TOK_BOS) && t->add_bos) rc = qsf_ids_push(out, t->roles.id[QSF_TOKEN_ROLE_BOS], err);
     if (rc == QSF_OK && len > 0) rc = encode_text(t, text, len, trusted, flags, out, err);
     bool eos = (flags & QSF_TOK_EOS) && t->add_eos;
-    if (rc == QSF_OK && eos) rc = qsf_ids_push(out, t->roles.id[QSF_ROLE_EOS], err);
+    if (rc == QSF_OK && eos) rc = qsf_ids_push(out, t->roles.id[QSF_TOKEN_ROLE_EOS], err);
     if (rc != QSF_OK) out->n = before; /* all or nothing */
     return rc;
 }

@@ -9,11 +9,11 @@ static int grow(QsfIds *ids, size_t extra, QsfErr *err) {
     if (extra <= ids->cap - ids->n) return QSF_OK;
     size_t want = ids->cap < 64 ? 64 : ids->cap + ids->cap / 2;
     if (extra > SIZE_MAX / 4 - ids->n || want > SIZE_MAX / sizeof *ids->data) {
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for %zu more token ids", extra);
+        return qsf_err_memory(err, "%zu more token ids", extra);
     }
     if (want < ids->n + extra) want = ids->n + extra;
     int32_t *p = realloc(ids->data, want * sizeof *p);
-    if (p == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for %zu token ids", want);
+    if (p == NULL) return qsf_err_memory(err, "%zu token ids", want);
     ids->data = p;
     ids->cap = want;
     return QSF_OK;

@@ -81,6 +81,7 @@ struct QsfJLoop {
 
 /* --- errors, limits (jinja_render.c) --- */
 bool qsf_j_fail(QsfJCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool qsf_j_no_memory(QsfJCtx *c);
 bool qsf_j_ok(QsfJCtx *c);                    /* false with an error when memory ran out */
 bool qsf_j_work(QsfJCtx *c, uint64_t amount); /* counts steps */
 bool qsf_j_bytes(QsfJCtx *c, uint64_t bytes); /* counts work on text, 64 bytes a step */

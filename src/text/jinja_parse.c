@@ -362,13 +362,15 @@ int qsf_jinja_compile(QsfJinja **out, const char *source, size_t len, const QsfJ
     QsfErr local = { 0 };
     *out = NULL;
     QsfJinja *t = calloc(1, sizeof *t);
-    if (t == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory: template");
+    if (t == NULL) return qsf_err_memory(err, "template");
     t->limits = limits == NULL ? qsf_jinja_limits : *limits;
     qsf_j_mem_init(&t->mem, t->limits.memory);
     QsfJParser p = { .t = t, .err = &local };
     /* Numbers are written with a point in every locale. */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c == (locale_t)0 ? c : uselocale(c);
-    if (!copy_source(t, source, len))
+    if (!copy_source(t, source, len) && t->mem.starved)
+        qsf_err_memory(&local, "template");
+    else if (t->source == NULL)
         qsf_err_set(&local, QSF_E_MODEL, "the template of %zu bytes is larger than the limit of %zu", len,
                     t->limits.memory);
     else
@@ -383,7 +385,7 @@ int qsf_jinja_compile(QsfJinja **out, const char *source, size_t len, const QsfJ
         return QSF_OK;
     }
     qsf_jinja_free(t);
-    return qsf_err_set(err, local.code, "%s", local.msg);
+    return qsf_err_pass(err, &local);
 }
 
 void qsf_jinja_free(QsfJinja *t) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/unicode.h"
 #include "src/text/jinja_eval.h"
 
 const QsfJinjaLimits qsf_jinja_limits = {
@@ -86,8 +87,14 @@ bool qsf_j_fail(QsfJCtx *c, const char *fmt, ...) {
     return false;
 }
 
+bool qsf_j_no_memory(QsfJCtx *c) {
+    qsf_err_memory(c->err, "template, line %u", (unsigned)c->line);
+    return false;
+}
+
 bool qsf_j_ok(QsfJCtx *c) {
     if (!c->mem->failed) return true;
+    if (c->mem->starved) return qsf_j_no_memory(c);
     return qsf_j_fail(c, "the template needs more memory than its limit of %zu bytes", c->limits.memory);
 }
 
@@ -177,13 +184,17 @@ int qsf_jinja_render(const QsfJinja *t, QsfJinjaVars *v, QsfJinjaOut *out, QsfEr
     /* Numbers and dates are written alike in every locale. */
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0),
              before = plain == (locale_t)0 ? plain : uselocale(plain);
+    (void)qsf_unicode_guessed(); /* what was asked before is no concern of this one */
     if (bind_variables(&c, v)) qsf_j_exec(&c, t->body);
     if (plain != (locale_t)0) {
         uselocale(before);
         freelocale(plain);
     }
+    if (qsf_unicode_guessed()) /* even an error may only have come of a wrong guess */
+        return qsf_err_set(err, QSF_E_RUNTIME, "the template asks about letters beyond ASCII, of which this program, built "
+                                               "without utf8proc, knows nothing");
     if (local.code == QSF_OK && !qsf_strbuf_ok(&out->text))
-        qsf_err_set(&local, QSF_E_RUNTIME, "out of memory: template");
+        qsf_err_memory(&local, "template");
     if (local.code == QSF_OK) return QSF_OK;
-    return qsf_err_set(err, local.code, "%s", local.msg);
+    return qsf_err_pass(err, &local);
 }

@@ -23,7 +23,7 @@ static bool extend_run(QsfJCtx *c, size_t end, QsfJTag tag) {
     if (o->n_runs == o->cap_runs) {
         size_t cap = o->cap_runs < 16 ? 16 : o->cap_runs * 2;
         QsfJRun *runs = realloc(o->runs, cap * sizeof *runs);
-        if (runs == NULL) return qsf_j_fail(c, "out of memory");
+        if (runs == NULL) return qsf_j_no_memory(c);
         o->runs = runs;
         o->cap_runs = cap;
     }
@@ -38,7 +38,7 @@ bool qsf_j_put(QsfJCtx *c, const char *p, size_t len, QsfJTag tag) {
         return qsf_j_fail(c, "the text grows beyond the limit of %zu bytes", c->limits.output);
     if (!qsf_j_work(c, len / 64)) return false;
     qsf_strbuf_add(b, p, len);
-    if (!qsf_strbuf_ok(b)) return qsf_j_fail(c, "out of memory");
+    if (!qsf_strbuf_ok(b)) return qsf_j_no_memory(c);
     return extend_run(c, b->len, tag);
 }
 

@@ -29,7 +29,7 @@ static bool room(QsfJParser *p, void **array, uint32_t n, uint32_t *cap, size_t 
     }
     void *bigger = realloc(*array, more * size);
     if (bigger == NULL) {
-        qsf_err_set(p->err, QSF_E_RUNTIME, "out of memory: template");
+        qsf_err_memory(p->err, "template");
         return false;
     }
     *array = bigger;
@@ -59,7 +59,9 @@ bool qsf_j_chain(QsfJParser *p, QsfJChain *l, QsfJRef item) {
 
 char *qsf_j_keep(QsfJParser *p, size_t len) {
     char *s = qsf_j_alloc(&p->t->mem, len + 1);
-    if (s == NULL)
+    if (s == NULL && p->t->mem.starved)
+        qsf_err_memory(p->err, "template, line %u", (unsigned)p->cur.line);
+    else if (s == NULL)
         qsf_j_parse_error(p, "the template needs more memory than its limit of %zu bytes",
                           p->t->limits.memory);
     return s;

@@ -16,8 +16,13 @@ void qsf_j_mem_destroy(QsfJMem *m) {
 }
 
 void *qsf_j_alloc(QsfJMem *m, size_t bytes) {
-    void *p = m->failed ? NULL : qsf_arena_alloc(&m->arena, bytes, 8, NULL);
-    if (p == NULL) m->failed = true;
+    QsfErr e;
+    if (m->failed) return NULL;
+    e.code = QSF_OK; /* the message is not looked at: this is done for every value */
+    e.memory = false;
+    void *p = qsf_arena_alloc(&m->arena, bytes, 8, &e);
+    m->failed = p == NULL;
+    m->starved = e.memory;
     return p;
 }
 

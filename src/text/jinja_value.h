@@ -16,8 +16,7 @@
 typedef enum QsfJTag {
     QSF_J_DATA = 0, /* what somebody said: message contents, tools */
     QSF_J_TEXT = 1, /* the template's own text, special token variables, what builtins make up */
-    QSF_J_LAST = 2, /* data: the content of the message that is to be continued */
-    QSF_J_MIXED = 3 /* of a string: see its runs */
+    QSF_J_MIXED = 2 /* of a string: see its runs */
 } QsfJTag;
 
 typedef struct QsfJRun {
@@ -102,7 +101,8 @@ typedef struct QsfJMem {
     QsfLedger ledger;
     QsfArena arena;
     size_t limit;
-    bool failed; /* something did not fit; sticky */
+    bool failed;  /* something did not fit; sticky */
+    bool starved; /* and not by the limit: the process has no more memory */
 } QsfJMem;
 void qsf_j_mem_init(QsfJMem *m, size_t limit);
 void qsf_j_mem_destroy(QsfJMem *m);

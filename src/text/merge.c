@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pair merging with a binary heap. Entries that a later merge made wrong stay in the heap and are
- * skipped when they come up. */
+/* Pair merging with a sorted list and a heap. Entries that a later merge made wrong stay there and are skipped when they
+ * come up. */
 #include "src/text/merge.h"
 
 #include <stdlib.h>
 
 #define MAX_TEXT (1u << 30)
+#define WAYS 4            /* children of a heap's element: half as many levels as with two */
+#define DIGIT_BITS 11
+#define DIGITS (1u << DIGIT_BITS)
+#define SORTED_FROM 4096  /* symbols: below, sorting is not faster */
 
 void qsf_merger_free(QsfMerger *m) {
     free(m->syms);
     free(m->heap);
+    free(m->first);
     *m = (QsfMerger){0};
 }
 
 void qsf_merger_clear(QsfMerger *m) {
     m->n_syms = 0;
-    m->n_heap = 0;
+    m->n_heap = m->n_first = m->at_first = 0;
+}
+
+static int out_of_memory(size_t n, QsfErr *err) {
+    return qsf_err_memory(err, "tokenizing a text of %zu characters", n);
 }
 
 /* Makes room for one more element; the new capacity in *cap. */
@@ -23,7 +32,7 @@ static void *grow(void *p, size_t *cap, size_t elem, QsfErr *err) {
     size_t want = *cap < 64 ? 64 : *cap + *cap / 2;
     void *q = realloc(p, want * elem);
     if (q == NULL) {
-        qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing a text of %zu characters", *cap);
+        out_of_memory(*cap, err);
         return NULL;
     }
     *cap = want;
@@ -52,32 +61,81 @@ static bool before(const QsfPair *a, const QsfPair *b) {
 
 static void sift_up(QsfPair *heap, size_t i) {
     QsfPair p = heap[i];
-    while (i > 0 && before(&p, &heap[(i - 1) / 2])) {
-        heap[i] = heap[(i - 1) / 2];
-        i = (i - 1) / 2;
+    while (i > 0 && before(&p, &heap[(i - 1) / WAYS])) {
+        heap[i] = heap[(i - 1) / WAYS];
+        i = (i - 1) / WAYS;
     }
     heap[i] = p;
 }
 
 static void sift_down(QsfPair *heap, size_t n, size_t i) {
     QsfPair p = heap[i];
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && before(&heap[child + 1], &heap[child])) child++;
+    for (size_t child; (child = WAYS * i + 1) < n; i = child) {
+        size_t end = child + WAYS < n ? child + WAYS : n;
+        for (size_t other = child + 1; other < end; other++)
+            if (before(&heap[other], &heap[child])) child = other;
         if (!before(&heap[child], &p)) break;
         heap[i] = heap[child];
     }
     heap[i] = p;
 }
 
-static QsfPair pop(QsfMerger *m) {
-    QsfPair top = m->heap[0];
-    m->heap[0] = m->heap[--m->n_heap];
-    if (m->n_heap > 0) sift_down(m->heap, m->n_heap, 0);
-    return top;
+/* One pass of the radix sort: from -> to, by the digit at shift, equal ones in their order. Returns false, nothing
+ * moved, when all have the same digit. */
+static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shift) {
+    size_t at[DIGITS] = {0}, sum = 0;
+    for (size_t i = 0; i < n; i++) at[from[i].rank >> shift & (DIGITS - 1)]++;
+    if (at[from[0].rank >> shift & (DIGITS - 1)] == n) return false;
+    for (size_t d = 0; d < DIGITS; d++) {
+        size_t count = at[d];
+        at[d] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n; i++) to[at[from[i].rank >> shift & (DIGITS - 1)]++] = from[i];
+    return true;
 }
 
-/* Offers the pair that begins with symbol left. */
-static int offer(QsfMerger *m, int32_t left, QsfPairFn pair, const void *ctx, QsfErr *err) {
+/* Of a long text the pairs that merging begins with, most of all pairs, are sorted once instead of going through the heap,
+ * which would be many times the size of the caches. They stand in the heap's array in the order of the text. */
+static int sort_first(QsfMerger *m, QsfErr *err) {
+    if (m->cap_first < m->cap_heap) {
+        QsfPair *p = realloc(m->first, m->cap_heap * sizeof *p);
+        if (p == NULL) return out_of_memory(m->n_syms, err);
+        m->first = p;
+        m->cap_first = m->cap_heap;
+    }
+    QsfPair *from = m->heap, *to = m->first;
+    for (unsigned shift = 0; shift < 32 && m->n_heap > 0; shift += DIGIT_BITS) {
+        if (!sort_digit(from, to, m->n_heap, shift)) continue;
+        QsfPair *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    size_t cap = m->cap_heap;
+    m->cap_heap = from == m->heap ? m->cap_first : m->cap_heap;
+    m->cap_first = from == m->heap ? cap : m->cap_first;
+    m->first = from;
+    m->heap = to;
+    m->n_first = m->n_heap;
+    m->n_heap = 0;
+    return QSF_OK;
+}
+
+/* Takes the pair that comes first, of the sorted ones and those in the heap; false when there is none. */
+static bool pop(QsfMerger *m, QsfPair *top) {
+    if (m->at_first < m->n_first && (m->n_heap == 0 || before(&m->first[m->at_first], &m->heap[0]))) {
+        *top = m->first[m->at_first++];
+        return true;
+    }
+    if (m->n_heap == 0) return false;
+    *top = m->heap[0];
+    m->heap[0] = m->heap[--m->n_heap];
+    if (m->n_heap > 0) sift_down(m->heap, m->n_heap, 0);
+    return true;
+}
+
+/* Offers the pair that begins with symbol left: at the end of the heap's array, in its place there with sift. */
+static int offer(QsfMerger *m, int32_t left, QsfPairFn pair, const void *ctx, bool sift, QsfErr *err) {
     if (left < 0 || m->syms[left].next < 0) return QSF_OK;
     const QsfSymbol *l = &m->syms[left], *r = &m->syms[l->next];
     QsfPair p = {.left = (uint32_t)left, .len = l->len + r->len};
@@ -88,17 +146,24 @@ static int offer(QsfMerger *m, int32_t left, QsfPairFn pair, const void *ctx, Qs
         m->heap = heap;
     }
     m->heap[m->n_heap] = p;
-    sift_up(m->heap, m->n_heap++);
+    if (sift) sift_up(m->heap, m->n_heap);
+    m->n_heap++;
     return QSF_OK;
 }
 
-int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err) {
+static int offer_all(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err) {
+    bool sorted = m->n_syms >= SORTED_FROM;
     for (size_t i = 0; i + 1 < m->n_syms; i++) {
-        int rc = offer(m, (int32_t)i, pair, ctx, err);
+        int rc = offer(m, (int32_t)i, pair, ctx, !sorted, err);
         if (rc != QSF_OK) return rc;
     }
-    while (m->n_heap > 0) {
-        QsfPair p = pop(m);
+    return sorted ? sort_first(m, err) : QSF_OK;
+}
+
+int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err) {
+    QsfPair p;
+    int rc = offer_all(m, pair, ctx, err);
+    while (rc == QSF_OK && pop(m, &p)) {
         QsfSymbol *l = &m->syms[p.left];
         if (l->len == 0 || l->next < 0) continue;
         QsfSymbol *r = &m->syms[l->next];
@@ -109,9 +174,8 @@ int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err) {
         l->next = r->next;
         r->len = 0;
         if (l->next >= 0) m->syms[l->next].prev = (int32_t)p.left;
-        int rc = offer(m, l->prev, pair, ctx, err);
-        if (rc == QSF_OK) rc = offer(m, (int32_t)p.left, pair, ctx, err);
-        if (rc != QSF_OK) return rc;
+        rc = offer(m, l->prev, pair, ctx, true, err);
+        if (rc == QSF_OK) rc = offer(m, (int32_t)p.left, pair, ctx, true, err);
     }
-    return QSF_OK;
+    return rc;
 }

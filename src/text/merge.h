@@ -34,6 +34,8 @@ typedef struct QsfMerger {
     size_t n_syms, cap_syms;
     QsfPair *heap;    /* (n_heap), smallest first */
     size_t n_heap, cap_heap;
+    QsfPair *first;   /* (n_first) sorted, of a long text; taken up to at_first */
+    size_t n_first, cap_first, at_first;
 } QsfMerger;
 
 void qsf_merger_free(QsfMerger *m);

@@ -57,7 +57,7 @@ static int compile_expression(QsfTokenizer *t, const QsfSource *src, const char 
     int rc = qsf_pretok_open(&one, &spec, &e);
     if (rc != QSF_OK) {
         qsf_pretok_close(&one);
-        return qsf_err_set(err, QSF_E_MODEL, "%s: its pre-tokenizer: %s", path, e.msg);
+        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s: its pre-tokenizer: %s", path, e.msg);
     }
     t->bpe.pretok.re[t->bpe.pretok.n++] = one.re[0];
     t->bpe.pretok.bytes += one.bytes;
@@ -88,6 +88,9 @@ static int read_normal_form(QsfTokenizer *t, const QsfSource *src, QsfErr *err) 
     if (rc != QSF_OK || form == NULL) return rc;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (strcmp(forms[i], form) == 0) t->normal_form = (int)i;
+    if (t->normal_form >= 0 && !qsf_unicode_has_forms())
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: its text must be %s, and this program was built without utf8proc",
+                           qsf_source_path(src), form);
     if (t->normal_form >= 0) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL, "%s: '%s' is \"%.40s\", expected NFC, NFD, NFKC or NFKD",
                        qsf_source_path(src), QSF_KEY_NORMAL_FORM, form);

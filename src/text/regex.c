@@ -3,6 +3,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "src/text/regex.h"
 
+#ifndef QSF_WITHOUT_PCRE2
+
 #include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +63,7 @@ static pcre2_code *compile(const char *pattern, size_t len, QsfErr *err) {
     PCRE2_SIZE at;
     uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NO_AUTO_CAPTURE | PCRE2_DOLLAR_ENDONLY;
     pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, len, options, &code, &at, NULL);
+    if (re == NULL && code == PCRE2_ERROR_HEAP_FAILED) qsf_err_memory(err, "a regular expression");
     if (re == NULL) {
         PCRE2_UCHAR msg[128];
         if (pcre2_get_error_message(code, msg, sizeof msg) < 0) msg[0] = '\0';
@@ -77,7 +80,7 @@ int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
     QsfRegex *re = qsf_strbuf_ok(&text) ? calloc(1, sizeof *re) : NULL;
     if (re == NULL) {
         qsf_strbuf_free(&text);
-        return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for a regular expression");
+        return qsf_err_memory(err, "a regular expression");
     }
     re->code = compile(qsf_strbuf_str(&text), text.len, err);
     qsf_strbuf_free(&text);
@@ -137,3 +140,5 @@ bool qsf_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, si
     *end = span[1];
     return true;
 }
+
+#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The only door to PCRE2. Compiled expressions are immutable and may be used from any thread, each
- * thread with its own scratch. */
+/* The only door to PCRE2 (regex_none.c where a build leaves that out: then no expression compiles). Compiled
+ * expressions are immutable and may be used from any thread, each thread with its own scratch. */
 #ifndef QSF_TEXT_REGEX_H
 #define QSF_TEXT_REGEX_H
 
@@ -14,7 +14,7 @@ typedef struct QsfRegexScratch QsfRegexScratch;
 
 /* Compiles a UTF-8 expression of PCRE2's syntax with Unicode classes; \s and \S mean the Unicode
  * property White_Space, $ only the very end. Uses the JIT where there is one. The caller frees *out.
- * QSF_E_RUNTIME with the offset of the fault. */
+ * QSF_E_RUNTIME with the offset of the fault, or that there is no PCRE2 in this build. */
 int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err);
 void qsf_regex_free(QsfRegex *re); /* NULL allowed */
 /* Bytes it occupies, machine code included. */

@@ -6,13 +6,14 @@
 
 #include "src/text/vocab.h"
 
-typedef enum QsfRole {
-    QSF_ROLE_BOS, QSF_ROLE_EOS, QSF_ROLE_UNK, QSF_ROLE_EOT, QSF_ROLE_EOM, QSF_ROLE_FIM_PRE, QSF_ROLE_FIM_SUF,
-    QSF_ROLE_FIM_MID, QSF_ROLE_FIM_PAD, QSF_ROLE_FIM_REP, QSF_ROLE_FIM_SEP, QSF_ROLE_N
-} QsfRole;
+typedef enum QsfTokenRole {
+    QSF_TOKEN_ROLE_BOS, QSF_TOKEN_ROLE_EOS, QSF_TOKEN_ROLE_UNK, QSF_TOKEN_ROLE_EOT, QSF_TOKEN_ROLE_EOM,
+    QSF_TOKEN_ROLE_FIM_PRE, QSF_TOKEN_ROLE_FIM_SUF, QSF_TOKEN_ROLE_FIM_MID, QSF_TOKEN_ROLE_FIM_PAD,
+    QSF_TOKEN_ROLE_FIM_REP, QSF_TOKEN_ROLE_FIM_SEP, QSF_TOKEN_ROLE_N
+} QsfTokenRole;
 
 typedef struct QsfRoles {
-    int32_t id[QSF_ROLE_N];  /* -1 = the vocabulary has none */
+    int32_t id[QSF_TOKEN_ROLE_N];  /* -1 = the vocabulary has none */
     const char *bad_key;     /* key of an id outside the vocabulary (it was ignored), or NULL */
 } QsfRoles;
 

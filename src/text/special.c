@@ -216,7 +216,7 @@ static void *room(void *p, size_t n, size_t *cap, size_t elem, QsfErr *err) {
     size_t want = *cap < 16 ? 16 : 2 * *cap;
     void *grown = want > SIZE_MAX / elem ? NULL : realloc(p, want * elem);
     if (grown == NULL) {
-        qsf_err_set(err, QSF_E_RUNTIME, "out of memory for %zu special tokens in one text", n);
+        qsf_err_memory(err, "%zu special tokens in one text", n);
         return NULL;
     }
     *cap = want;
@@ -290,7 +290,7 @@ static bool is_taken(const Search *q, size_t i) { return q->taken != NULL && q->
 static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
     if (q->n_frag > 1) qsort(q->frag, q->n_frag, sizeof *q->frag, by_offset);
     QsfFragment *all = malloc((2 * q->n_frag + 1) * sizeof *all);
-    if (all == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
+    if (all == NULL) return qsf_err_memory(err, "tokenizing");
     size_t count = 0, from = 0;
     for (size_t i = 0; i <= q->n_frag; i++) {
         size_t to = i < q->n_frag ? q->frag[i].off : q->len;
@@ -316,7 +316,7 @@ int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len
     if (rc == QSF_OK && q.n > 0) {
         q.taken = calloc(len, 1);
         rc = q.taken != NULL ? take_by_length(&q, err)
-                             : qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
+                             : qsf_err_memory(err, "tokenizing");
     }
     if (rc == QSF_OK) rc = assemble(&q, out, n, err);
     free(q.heap);

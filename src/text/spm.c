@@ -128,7 +128,7 @@ int qsf_spm_encode(const QsfSpm *m, QsfMerger *merger, QsfStrbuf *word, const ch
         if (prefix) qsf_strbuf_adds(word, QSF_SPM_SPACE);
         prefix = false;
         size_t n = take_word(text, len, !m->by_word, word);
-        if (!qsf_strbuf_ok(word)) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for tokenizing");
+        if (!qsf_strbuf_ok(word)) return qsf_err_memory(err, "tokenizing");
         int rc = encode_word(m, merger, qsf_strbuf_str(word), word->len, out, err);
         if (rc != QSF_OK) return rc;
         text += n;

@@ -88,12 +88,14 @@ const char *qsf_think_field(const char *source, size_t len) {
 
 /* ---- splitting ---- */
 
-int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, QsfThinkState state, size_t piece_max, QsfErr *err) {
+int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, const QsfThinkPrompt *where, size_t piece_max, QsfErr *err) {
     size_t open = strlen(t->tags->open), close = strlen(t->tags->close);
-    *s = (QsfThinkSplit){ .tags = t->tags, .state = state };
+    *s = (QsfThinkSplit){ .tags = t->tags, .state = where->state, .said = where->begun, .len = where->begun };
     s->cap = piece_max + BLANK_MAX + (open > close ? open : close);
     s->buf = malloc(s->cap);
-    return s->buf != NULL ? QSF_OK : qsf_err_set(err, QSF_E_RUNTIME, "out of memory for the answer's text");
+    if (s->buf == NULL) return qsf_err_memory(err, "the answer's text");
+    memcpy(s->buf, t->tags->close, s->len);
+    return QSF_OK;
 }
 
 void qsf_think_close(QsfThinkSplit *s) {
@@ -109,8 +111,10 @@ static size_t blanks(const char *text, size_t len) {
 
 /* Hands the first n bytes out. */
 static void put_out(QsfThinkSplit *s, bool reasoning, size_t n, QsfThinkPut put, void *arg) {
+    size_t said = n < s->said ? n : s->said;
     if (n == 0) return;
-    put(arg, reasoning, s->buf, n);
+    if (n > said) put(arg, reasoning, s->buf + said, n - said);
+    s->said -= said;
     memmove(s->buf, s->buf + n, s->len - n);
     s->len -= n;
 }

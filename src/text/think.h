@@ -45,10 +45,18 @@ typedef struct QsfThinkSplit {
     QsfThinkState state;
     char *buf; /* (cap): what is not decided, and the text of one call */
     size_t len, cap;
+    size_t said; /* bytes at the front of buf that were given out before */
 } QsfThinkSplit;
 
+/* Where an answer begins. */
+typedef struct QsfThinkPrompt {
+    QsfThinkState state;
+    char opened[64]; /* the prompt's own opening tag with what stands behind it: the reasoning's first text; or "" */
+    size_t begun;    /* INSIDE: so many bytes of the closing tag stand there already, which was cut in the middle */
+} QsfThinkPrompt;
+
 /* piece_max: longest text of one feed. QSF_E_RUNTIME without memory. Allocates nothing afterwards. */
-int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, QsfThinkState state, size_t piece_max, QsfErr *err);
+int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, const QsfThinkPrompt *where, size_t piece_max, QsfErr *err);
 void qsf_think_close(QsfThinkSplit *s); /* a zeroed one is allowed */
 /* Whole UTF-8 sequences in, whole ones out. */
 void qsf_think_feed(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut put, void *arg);
@@ -56,12 +64,6 @@ void qsf_think_feed(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut 
 void qsf_think_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
 
 /* ---- prompts ---- */
-
-/* Where an answer begins, for a split of what follows the prompt. */
-typedef struct QsfThinkPrompt {
-    QsfThinkState state;
-    char opened[64]; /* the prompt's own opening tag with what stands behind it: the reasoning's first text; or "" */
-} QsfThinkPrompt;
 
 /* As qsf_chat_encode. With QSF_CHAT_CONTINUE and a last message that has reasoning, the prompt goes on behind exactly
  * that text: inside the block when there is no answer yet. */

@@ -53,10 +53,19 @@ static int append_block(const QsfThink *think, const QsfMsg *m, QsfRendered *out
     return rc;
 }
 
-/* The state behind reasoning that is gone on with. */
-static QsfThinkState state_behind(const QsfThink *think, const QsfMsg *m) {
-    if (m->len > 0) return QSF_THINK_ANSWER;
-    return closing(think, m) < m->reasoning_len ? QSF_THINK_AFTER : QSF_THINK_INSIDE;
+/* How much of the closing tag the reasoning ends with, when it was cut in the middle of one. */
+static size_t begun(const QsfThink *think, const QsfMsg *m) {
+    size_t n = strlen(think->tags->close) - 1, room = m->reasoning_len - opening(think, m);
+    if (n > room) n = room;
+    while (n > 0 && memcmp(m->reasoning + m->reasoning_len - n, think->tags->close, n) != 0) n--;
+    return n;
+}
+
+/* Where an answer begins behind reasoning that is gone on with. */
+static QsfThinkPrompt behind_reasoning(const QsfThink *think, const QsfMsg *m) {
+    if (m->len > 0) return (QsfThinkPrompt){ .state = QSF_THINK_ANSWER };
+    if (closing(think, m) < m->reasoning_len) return (QsfThinkPrompt){ .state = QSF_THINK_AFTER };
+    return (QsfThinkPrompt){ .state = QSF_THINK_INSIDE, .begun = begun(think, m) };
 }
 
 int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs,
@@ -67,11 +76,12 @@ int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfT
     if (t == NULL || think->tags == NULL || (continue_last && !behind))
         return qsf_chat_encode(t, tok, msgs, n, flags, out, err);
     QsfRendered r = { 0 };
-    int rc = qsf_chat_render(t, msgs, behind ? n - 1 : n, true, false, &r, err);
+    unsigned turn = (flags & ~(unsigned)QSF_CHAT_CONTINUE) | QSF_CHAT_GENERATE;
+    int rc = qsf_chat_render(t, msgs, behind ? n - 1 : n, turn, &r, err);
     size_t at = rc == QSF_OK && r.n_segs > 0 ? opened_at(think, &r) : r.text.len;
     if (rc == QSF_OK && behind) {
         if (opening(think, &msgs[n - 1]) > 0) cut(&r, at);
-        where->state = state_behind(think, &msgs[n - 1]);
+        *where = behind_reasoning(think, &msgs[n - 1]);
         rc = append_block(think, &msgs[n - 1], &r, err);
     } else if (rc == QSF_OK && at < r.text.len) {
         where->state = QSF_THINK_INSIDE;

@@ -77,7 +77,7 @@ uint64_t qsf_tokenizer_estimate(const QsfSource *src) {
 static int open_bpe(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
     int rc = qsf_tokenizer_open_pretok(t, src, err);
     if (rc != QSF_OK) return rc;
-    qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, t->roles.id[QSF_ROLE_UNK]);
+    qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, t->roles.id[QSF_TOKEN_ROLE_UNK]);
     rc = qsf_ranks_load(&t->bpe.ranks, src, &t->vocab, plan->n_merges, &t->arena, err);
     if (rc == QSF_OK && t->bpe.ranks.n_lost > 0 && t->warning[0] == '\0') {
         snprintf(t->warning, sizeof t->warning, "%u of the vocabulary's %u merges name tokens that it does not have",
@@ -88,7 +88,7 @@ static int open_bpe(QsfTokenizer *t, const QsfSource *src, const Plan *plan, Qsf
 
 static int open_spm(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
     (void)plan;
-    qsf_spm_init(&t->spm, &t->vocab, t->roles.id[QSF_ROLE_UNK]);
+    qsf_spm_init(&t->spm, &t->vocab, t->roles.id[QSF_TOKEN_ROLE_UNK]);
     return qsf_charsmap_load(&t->charsmap, src, &t->arena, err);
 }
 
@@ -96,7 +96,7 @@ static int open_unigram(QsfTokenizer *t, const QsfSource *src, const Plan *plan,
     (void)plan;
     int rc = qsf_charsmap_load(&t->charsmap, src, &t->arena, err);
     if (rc != QSF_OK) return rc;
-    return qsf_unigram_init(&t->unigram, &t->vocab, t->roles.id[QSF_ROLE_UNK], &t->arena, err);
+    return qsf_unigram_init(&t->unigram, &t->vocab, t->roles.id[QSF_TOKEN_ROLE_UNK], &t->arena, err);
 }
 
 static int (*const OPEN[])(QsfTokenizer *, const QsfSource *, const Plan *, QsfErr *) = {
@@ -165,8 +165,8 @@ static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     int rc = QSF_OK;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rc == QSF_OK; i++)
         rc = qsf_meta_bool(src, flags[i].key, *flags[i].flag, flags[i].flag, err);
-    t->add_bos = t->add_bos && t->roles.id[QSF_ROLE_BOS] >= 0;
-    t->add_eos = t->add_eos && t->roles.id[QSF_ROLE_EOS] >= 0;
+    t->add_bos = t->add_bos && t->roles.id[QSF_TOKEN_ROLE_BOS] >= 0;
+    t->add_eos = t->add_eos && t->roles.id[QSF_TOKEN_ROLE_EOS] >= 0;
     return rc;
 }
 
@@ -225,9 +225,9 @@ void qsf_tokenizer_close(QsfTokenizer *t) {
 
 const char *qsf_tokenizer_warning(const QsfTokenizer *t) { return t->warning[0] != '\0' ? t->warning : NULL; }
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t) { return t->vocab.n; }
-int32_t qsf_tokenizer_bos(const QsfTokenizer *t) { return t->roles.id[QSF_ROLE_BOS]; }
-int32_t qsf_tokenizer_eos(const QsfTokenizer *t) { return t->roles.id[QSF_ROLE_EOS]; }
-int32_t qsf_tokenizer_eot(const QsfTokenizer *t) { return t->roles.id[QSF_ROLE_EOT]; }
+int32_t qsf_tokenizer_bos(const QsfTokenizer *t) { return t->roles.id[QSF_TOKEN_ROLE_BOS]; }
+int32_t qsf_tokenizer_eos(const QsfTokenizer *t) { return t->roles.id[QSF_TOKEN_ROLE_EOS]; }
+int32_t qsf_tokenizer_eot(const QsfTokenizer *t) { return t->roles.id[QSF_TOKEN_ROLE_EOT]; }
 bool qsf_tokenizer_adds_bos(const QsfTokenizer *t) { return t->add_bos; }
 bool qsf_tokenizer_adds_eos(const QsfTokenizer *t) { return t->add_eos; }
 

@@ -78,7 +78,7 @@ static void expand(QsfTrie *t, Build *b, uint32_t i) {
 
 static int collect(Build *b, QsfTrieFilter keep, QsfErr *err) {
     b->id = malloc((b->v->n + 1) * sizeof *b->id);
-    if (b->id == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for a vocabulary's trie");
+    if (b->id == NULL) return qsf_err_memory(err, "a vocabulary's trie");
     for (uint32_t i = 0; i < b->v->n; i++) {
         size_t len;
         (void)text_of(b->v, i, &len);
@@ -93,7 +93,7 @@ static int build(QsfTrie *t, Build *b, QsfArena *arena, QsfErr *err) {
     t->node = qsf_arena_alloc(arena, nodes * sizeof *t->node, sizeof *t->node, err);
     if (t->node == NULL) return err->code;
     b->lo = calloc(3 * (size_t)nodes, sizeof *b->lo);
-    if (b->lo == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for a vocabulary's trie");
+    if (b->lo == NULL) return qsf_err_memory(err, "a vocabulary's trie");
     b->hi = b->lo + nodes;
     b->depth = b->hi + nodes;
     b->hi[0] = b->n;

@@ -116,7 +116,7 @@ static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t
     if (len + 1 > l->cap) {
         size_t cap = len + 1 < 256 ? 256 : len + 1 + len / 2;
         QsfBest *best = realloc(l->best, cap * sizeof *best);
-        if (best == NULL) return qsf_err_set(err, QSF_E_RUNTIME, "out of memory for a word of %zu bytes", len);
+        if (best == NULL) return qsf_err_memory(err, "a word of %zu bytes", len);
         l->best = best;
         l->cap = cap;
     }

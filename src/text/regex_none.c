@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In the place of regex.c where PCRE2 is left out: every expression is refused, so nothing is ever matched. */
+#include "src/text/regex.h"
+
+#ifdef QSF_WITHOUT_PCRE2
+
+int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
+    (void)pattern;
+    *out = NULL;
+    return qsf_err_set(err, QSF_E_RUNTIME, "this program was built without PCRE2, which its expressions need");
+}
+
+void qsf_regex_free(QsfRegex *re) { (void)re; }
+
+size_t qsf_regex_bytes(const QsfRegex *re) { return (void)re, 0; }
+
+QsfRegexScratch *qsf_regex_scratch_new(void) { return NULL; }
+
+void qsf_regex_scratch_free(QsfRegexScratch *s) { (void)s; }
+
+bool qsf_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
+                    size_t *begin, size_t *end) {
+    return (void)re, (void)s, (void)text, (void)len, (void)from, (void)begin, (void)end, false;
+}
+
+#endif

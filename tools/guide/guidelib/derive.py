@@ -220,7 +220,8 @@ def derive(tables, says, asks, covered):
     made = [_command(c, asks) for c in tables.commands if '/' + c.name not in covered]
     made += [i for s in tables.settings for i in _setting(s, says, asks, commands)
              if not (i.id.startswith('setting-') and '--' + s.name in covered)]
-    names = list(dict.fromkeys(o.name for o in tables.options))
+    settings = {s.name for s in tables.settings}  # a program's own option of that name means the same
+    names = list(dict.fromkeys(o.name for o in tables.options if o.name not in settings))
     made += [_option(n, [o for o in tables.options if o.name == n], asks) for n in names if '--' + n not in covered]
     made += [_key(k, says, asks) for k in tables.keys if k.help and not set(k.name.split()) & covered]
     unknown = {k for k in asks if not k.startswith('every-')} - {i.id for i in made} - {s.name for s in tables.settings}

@@ -88,17 +88,32 @@ class _Reader:
             _store(self.intents[-1], self.key, text, where)
 
 
-def read_facts(directory):
-    intents, seen = [], {}
+def _read(directory):
+    """The intents of all files of a directory, as they stand there."""
+    out = []
     for path in sorted(directory.glob('*.txt')):
         reader = _Reader(f'{directory.name}/{path.name}')
         for number, text in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
             reader.line(text, number)
-        intents += reader.intents
+        out += reader.intents
+    return out
+
+
+def read_facts(directory, asked=None):
+    """The intents of a directory of facts. asked: another one, where files say in more words how people ask for them;
+    those of a fact that the program has outgrown are left with it."""
+    intents, seen = _read(directory), {}
     for intent in intents:
         if intent.id in seen:
-            raise FactError(f'{intent.where}: [{intent.id}] stands at {seen[intent.id]} already')
-        seen[intent.id] = intent.where
+            raise FactError(f'{intent.where}: [{intent.id}] stands at {seen[intent.id].where} already')
+        seen[intent.id] = intent
+    for more in _read(asked) if asked and asked.is_dir() else []:
+        if more.id not in seen:
+            raise FactError(f'{more.where}: no fact [{more.id}]')
+        if more.answers or more.must or more.absent or more.present or more.covers:
+            raise FactError(f'{more.where}: [{more.id}] here are only ways of asking; the rest belongs to {seen[more.id].where}')
+        seen[more.id].q += more.q
+        seen[more.id].then += more.then
     return intents
 
 

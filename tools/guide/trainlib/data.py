@@ -121,6 +121,31 @@ def _fill(order, sizes, lengths, shares, rng, width=24):
     return done
 
 
+def _by_length(members):
+    """{row length: [[member], ...]} of members, (dialogue, tokens), a row each."""
+    out = {}
+    for i, size in members:
+        out.setdefault(-(-size // STEP) * STEP, []).append([(i, size)])
+    return out
+
+
+def _batches(by_length, recipe, rng):
+    out = []
+    for n, rows in sorted(by_length.items()):
+        rng.shuffle(rows)
+        per = max(1, recipe['batch_tokens'] // n)
+        out += [(n, rows[i:i + per]) for i in range(0, len(rows), per)]
+    rng.shuffle(out)
+    return out
+
+
+def questions(corpus, recipe, number):
+    """The batches of a pass over the questions alone: dialogues up to where the last answer begins, but no long ones."""
+    rng = random.Random(f"{recipe['seed']} questions {number}")
+    short = [(i, n) for i, n in enumerate(corpus.last) if n <= recipe['question_tokens']]
+    return _batches(_by_length(short), recipe, rng)
+
+
 def epoch(corpus, recipe, number):
     """The batches of an epoch, (row length, [members of a row, ...]) each, in the order of training; a member is (dialogue,
     tokens of it). Most dialogues have a row of their own: nothing in it distracts from the question, so that what to look at is
@@ -131,16 +156,9 @@ def epoch(corpus, recipe, number):
     order = list(range(len(corpus)))
     rng.shuffle(order)
     joined = [i for i in order if rng.random() < sum(shares)]
-    by_length = {}
-    for n, members in _fill(joined, size, [r[0] for r in recipe['joined']], shares, rng):
+    joined = set(joined)
+    by_length = _by_length([(i, size[i]) for i in order if i not in joined])
+    for n, members in _fill([i for i in order if i in joined], size, [r[0] for r in recipe['joined']], shares, rng):
         rng.shuffle(members)
         by_length.setdefault(n, []).append(members)
-    for i in set(order).difference(joined):
-        by_length.setdefault(-(-size[i] // STEP) * STEP, []).append([(i, size[i])])
-    batches = []
-    for n, rows in sorted(by_length.items()):
-        rng.shuffle(rows)
-        per = max(1, recipe['batch_tokens'] // n)
-        batches += [(n, rows[i:i + per]) for i in range(0, len(rows), per)]
-    rng.shuffle(batches)
-    return batches
+    return _batches(by_length, recipe, rng)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from . import data
 from .muon import Muon
-from .model import Guide
+from .model import EPS, Guide
 
 
 def bfloat16(device):
@@ -35,22 +35,46 @@ def losses(model, hidden, ids, answer, prompts=True):
     return F.cross_entropy(logits, target, reduction='none'), kind[keep] == 1, logits.detach().argmax(-1) == target
 
 
+def bags(embedded, answer, place):
+    """For each place where an answer begins, the normalized mean of what was embedded between the answer before and there:
+    (places, dim). place: (row, column) of each, in order."""
+    row, column = place
+    asked = (answer != 1).to(embedded.dtype).unsqueeze(-1)
+    total, count = (embedded * asked).cumsum(1), asked.cumsum(1)
+    later = torch.zeros_like(row, dtype=torch.bool)
+    later[1:] = row[1:] == row[:-1]
+    before = torch.where(later, column.roll(1), torch.zeros_like(column))
+    weight = later.to(embedded.dtype).unsqueeze(-1)
+    mean = (total[row, column] - weight * total[row, before]) / (count[row, column] - weight * count[row, before])
+    return mean * torch.rsqrt(mean.square().mean(-1, keepdim=True) + EPS)
+
+
 class Training:
-    """topics: the number of intents. Half way through the network a head of its own, which is left out of the model in
-    the end, learns to tell the intent where an answer begins: the layers behind it find it there."""
+    """topics: the number of intents. Two heads of their own, which are left out of the model in the end, learn to tell the
+    intent where an answer begins: one half way through the network, so that the layers behind it find it there, and one
+    from the mean of the question's embeddings, so that words that ask for the same come to lie side by side."""
 
     def __init__(self, recipe, corpus, validation, tok, device, minutes=0, topics=0):
         self.recipe, self.corpus, self.validation, self.tok = recipe, corpus, validation, tok
         self.device, self.minutes = device, minutes
+        self.share = recipe['question_share'] if recipe['question_passes'] else 0.0  # of the schedule, for questions alone
         torch.manual_seed(recipe['seed'])
         self.pad = tok.special['<|endoftext|>']
         self.model = Guide(recipe['shape'], recipe['dropout']).to(device)
-        self.topic = torch.nn.Linear(recipe['shape']['dim'], topics + 1).to(device)
+        self.topic, self.words = (torch.nn.Linear(recipe['shape']['dim'], topics + 1).to(device) for _ in range(2))
         self.muon, self.adam = self.optimizers()
         self.mean = [p.detach().clone() for p in self.model.parameters()] if recipe['ema'] else None
         # Where the run is: epoch, batch in it, steps, share of the schedule, seconds and tokens so far.
-        self.at = {'epoch': 0, 'batch': 0, 'step': 0, 'progress': 0.0, 'seconds': 0.0, 'tokens': 0}
-        self.batches = data.epoch(corpus, recipe, 0)
+        self.at = {'pass': 0, 'epoch': 0, 'batch': 0, 'step': 0, 'progress': 0.0, 'seconds': 0.0, 'tokens': 0}
+        self.batches = self.next_batches()
+
+    def asking(self):
+        """Are questions alone learnt now?"""
+        return self.at['pass'] < self.recipe['question_passes']
+
+    def next_batches(self):
+        a, r = self.at, self.recipe
+        return data.questions(self.corpus, r, a['pass']) if self.asking() else data.epoch(self.corpus, r, a['epoch'])
 
     def optimizers(self):
         """Muon for the matrices of the layers, AdamW for the embedding and the norms."""
@@ -58,7 +82,7 @@ class Training:
         kv = heads['kv_heads'] * heads['dim'] // heads['heads']
         rows = {'qkv': [heads['dim'], kv, kv], 'gate_up': [heads['ffn']] * 2, 'out': [heads['dim']], 'down': [heads['dim']]}
         layers = [(p, rows[name.split('.')[2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
-        vectors = [p for p in self.model.parameters() if p.dim() == 1] + list(self.topic.parameters())
+        vectors = [p for p in self.model.parameters() if p.dim() == 1] + [*self.topic.parameters(), *self.words.parameters()]
         muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'])
         adam = torch.optim.AdamW([{'params': [self.model.embed.weight], 'weight_decay': r['weight_decay']},
                                   {'params': vectors, 'weight_decay': 0.0}],
@@ -66,34 +90,52 @@ class Training:
         return muon, adam
 
     def schedule(self):
-        """The part of the highest rates that holds now."""
-        r, p = self.recipe, self.at['progress']
+        """The part of the highest rates that holds now: up and down once for the questions, once for all."""
+        r, p, share = self.recipe, self.at['progress'], self.share
+        high, low = (1.0, 0.3) if self.asking() else (r['second_rate'] if share else 1.0, r['final_rate'])
+        p = p / share if self.asking() else (p - share) / (1 - share)
         if p < r['warmup']:
-            return p / r['warmup'] + 1e-3
+            return high * p / r['warmup'] + 1e-3
         part = min(1.0, (p - r['warmup']) / (1 - r['warmup']))
-        low = r['final_rate']
-        return low + (1 - low) * 0.5 * (1 + math.cos(math.pi * part))
+        return low + (high - low) * 0.5 * (1 + math.cos(math.pi * part))
 
     def advance(self):
         """The share of the schedule that is over: of the batches, or of the time where that runs out first."""
-        a = self.at
-        done = (a['epoch'] + a['batch'] / len(self.batches)) / self.recipe['epochs']
+        a, r, share = self.at, self.recipe, self.share
+        over = a['batch'] / len(self.batches)
+        done = share * (a['pass'] + over) / r['question_passes'] if self.asking() else share + (1 - share) * (a['epoch'] + over) / r['epochs']
         if self.minutes:
             done = max(done, a['seconds'] / (60 * self.minutes))
         a['progress'] = max(a['progress'], min(1.0, done))
+        if self.asking() and a['progress'] >= share:
+            a['pass'], a['batch'] = r['question_passes'], 0
+            self.batches = self.next_batches()
+
+    def named(self, middle, embedded, answer, topic):
+        """The loss of the two heads that name intents."""
+        r, place = self.recipe, topic.nonzero(as_tuple=True)
+        bag = bags(embedded.float(), answer, place)
+        return (r['topic_weight'] * F.cross_entropy(self.topic(middle[place]).float(), topic[place]) +
+                r['words_weight'] * F.cross_entropy(self.words(bag).float(), topic[place]))
+
+    def loss(self, ids, answer, topic):
+        """(what is to fall, what is shown: the loss per token of answers, or of the intent where questions are learnt)"""
+        a, r = self.at, self.recipe
+        if self.asking():
+            total = self.named(self.model.lower(ids), self.model.embed(ids), answer, topic)
+            return total, total.detach()
+        hidden, middle = self.model.both(ids)
+        loss, said, _ = losses(self.model, hidden, ids, answer, a['step'] % r['prompt_every'] == 0)
+        weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
+        total = (loss * weight).sum() / weight.sum() + self.named(middle, self.model.embed(ids), answer, topic)
+        return total, loss.detach()[said].mean()
 
     def step(self):
         a, r = self.at, self.recipe
         ids, answer, topic = to_tensors(self.corpus, self.batches[a['batch']], self.pad, self.device)
         self.model.train()
-        prompts = a['step'] % r['prompt_every'] == 0
         with bfloat16(self.device):
-            hidden, middle = self.model.both(ids)
-            loss, said, _ = losses(self.model, hidden, ids, answer, prompts)
-            place = topic.nonzero(as_tuple=True)
-            named = F.cross_entropy(self.topic(middle[place]).float(), topic[place])
-        weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
-        total = (loss * weight).sum() / weight.sum() + r['topic_weight'] * named
+            total, shown = self.loss(ids, answer, topic)
         for optimizer, highest in ((self.muon, r['matrix_rate']), (self.adam, r['learning_rate'])):
             optimizer.zero_grad(set_to_none=True)
             for group in optimizer.param_groups:
@@ -111,9 +153,10 @@ class Training:
         a['batch'] += 1
         a['tokens'] += ids.numel()
         if a['batch'] == len(self.batches):
-            a['epoch'], a['batch'] = a['epoch'] + 1, 0
-            self.batches = data.epoch(self.corpus, r, a['epoch'])
-        return loss.detach()[said].mean()
+            a['pass' if self.asking() else 'epoch'] += 1
+            a['batch'] = 0
+            self.batches = self.next_batches()
+        return shown
 
     def run(self, save, every=300, steps=0, out=sys.stderr):
         """Trains to the end of the schedule, or up to a number of steps; save() is called every so many seconds.
@@ -140,7 +183,8 @@ class Training:
 
     def show(self, loss, speed, left, out):
         a = self.at
-        line = (f"epoch {min(a['epoch'] + 1, self.recipe['epochs'])}/{self.recipe['epochs']}  step {a['step']}  {100 * a['progress']:5.1f} %  "
+        line = ((f"pass {a['pass'] + 1}/{self.recipe['question_passes']} of the questions" if self.asking() else
+                 f"epoch {min(a['epoch'] + 1, self.recipe['epochs'])}/{self.recipe['epochs']}") + f"  step {a['step']}  {100 * a['progress']:5.1f} %  "
                 f"loss {loss:.4f}  rate {self.schedule():.3f}  {speed:,.0f} tokens/s  {left / 60:.1f} min left")
         print(f'\r{line:<100}' if out.isatty() else line, end='' if out.isatty() else '\n', file=out, flush=True)
 
@@ -165,7 +209,7 @@ class Training:
         return (total / count, right / count) if count else (float('nan'), float('nan'))
 
     def state(self):
-        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(), 'topic': self.topic.state_dict(),
+        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(), 'topic': self.topic.state_dict(), 'words': self.words.state_dict(),
              'muon': self.muon.state_dict(), 'adam': self.adam.state_dict(), 'mean': self.mean, 'at': self.at, 'random': torch.get_rng_state(), 'python': random.getstate()}
         if self.device == 'cuda':
             s['cuda'] = torch.cuda.get_rng_state()
@@ -174,12 +218,13 @@ class Training:
     def restore(self, s):
         self.model.load_state_dict(s['model'])
         self.topic.load_state_dict(s['topic'])
+        self.words.load_state_dict(s['words'])
         self.muon.load_state_dict(s['muon'])
         self.adam.load_state_dict(s['adam'])
         if self.mean:
             self.mean = [m.to(self.device) for m in s['mean']]
         self.at = dict(s['at'])
-        self.batches = data.epoch(self.corpus, self.recipe, self.at['epoch'])
+        self.batches = self.next_batches()
         torch.set_rng_state(s['random'].cpu())
         if self.device == 'cuda' and 'cuda' in s:
             torch.cuda.set_rng_state(s['cuda'].cpu())

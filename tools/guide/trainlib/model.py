@@ -25,6 +25,10 @@ def turn(x, table):
     return torch.view_as_real(pairs * table[:, None]).flatten(-2).to(x.dtype)
 
 
+def normalized(x):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS)
+
+
 class Norm(nn.Module):
     def __init__(self, dim):
         super().__init__()
@@ -105,16 +109,23 @@ class Guide(nn.Module):
 
     def both(self, ids):
         """The same, and the normalized ones in the middle of the layers."""
-        n = ids.shape[1]
+        half = len(self.layers) // 2
+        x = self.through(self.embed(ids), self.layers[:half])
+        return self.norm(self.through(x, self.layers[half:])), normalized(x)
+
+    def lower(self, ids):
+        """Those in the middle alone, for half of the work."""
+        return normalized(self.through(self.embed(ids), self.layers[:len(self.layers) // 2]))
+
+    def through(self, x, layers):
+        n = x.shape[1]
         table, mask = self.table[:n], self.mask[:n, :n]
         self.pool = None
-        x = self.drop(self.embed(ids))
-        for i, layer in enumerate(self.layers):
-            if i == len(self.layers) // 2:
-                middle = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS)
+        x = self.drop(x)
+        for layer in layers:
             x = x + self.drop(layer.attend(layer.attn_norm(x), table, mask))
             x = x + self.drop(layer.feed(layer.ffn_norm(x)))
-        return self.norm(x), middle
+        return x
 
     def logits(self, hidden):
         return F.linear(hidden, self.embed.weight)

@@ -31,6 +31,8 @@ class Muon(torch.optim.Optimizer):
     def step(self):
         for group in self.param_groups:
             for p, rows in zip(group['params'], self.parts):
+                if p.grad is None:
+                    continue
                 mean = self.state[p].setdefault('mean', torch.zeros_like(p))
                 mean.mul_(group['momentum']).add_(p.grad)
                 ahead = p.grad.add(mean, alpha=group['momentum'])

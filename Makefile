@@ -8,6 +8,7 @@
 #   make check-unit check-kernels check-system check-ui bench fuzz
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
 #   make install install-strip uninstall [DESTDIR=DIR]
+#   make amalgamation        qsf-run as one file, qsf.c, and qsf.h for programs that use it as a library
 #   make dist distcheck compdb clean distclean
 
 MAKEFLAGS += --no-builtin-rules
@@ -36,11 +37,12 @@ say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
 find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
 obj = $(patsubst %.c,$O/%.o,$1)
 
-lib_dirs := base format model text stream forward sample engine cli
+lib_dirs := base quant format pack model text stream forward sample engine calibrate cli
 kernel_dirs_x86 := kernels/x86
 kernel_dirs_arm := kernels/arm
+quant_dirs_x86 := src/quant/x86
 kernel_src := $(call find,kernels/*.c kernels/ref/*.c kernels/x16/*.c $(addsuffix /*.c,$(kernel_dirs_$(ARCH))))
-lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs))) $(kernel_src)
+lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs)) $(addsuffix /*.c,$(quant_dirs_$(ARCH)))) $(kernel_src)
 run_src := $(call find,src/run/*.c)
 convert_src := $(call find,src/convert/*.c)
 ui_src := $(call find,ui/*.c)
@@ -78,19 +80,25 @@ arch_define_arm := $(if $(wildcard $S/kernels/arm/init.c),-DQK_ARCH_ARM=1)
 
 # $(call src_flags,path without .c): what this file needs beyond the common flags.
 isa_of = $(filter sse42 avx2 avx512 avx512vnni neon dotprod,$(lastword $(subst _, ,$1)))
-src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
-            $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $($(call isa_of,$1)_flags)) \
+# Lines are enough to find a kernel's fault; following its variables takes the compiler as long as the kernel itself.
+lean_debug = $(if $(filter -g,$(CFLAGS)),-g1)
+src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
+            $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call isa_of,$1)_flags)) \
+            $(if $(filter src/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui_%,$1),$(UI_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH)))
-common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S -I$S/include $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
+common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))
 link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
+# Tests are never static: cmocka has no static form on some systems. The chat is where it can be.
+link_dynamic = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(filter-out -static,$(LDFLAGS)) $(EXTRA_LDFLAGS)
+link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 
 # ---- build
 
 .PHONY: all tests check check-unit check-kernels check-system check-ui check-san check-arm arm-checkkern bench run fuzz
 .PHONY: fuzz-programs
-.PHONY: install install-strip uninstall dist distcheck compdb clean distclean help
+.PHONY: amalgamation install install-strip uninstall dist distcheck compdb clean distclean help
 
 all: $(programs) libqsf.a compile_commands.json
 
@@ -114,7 +122,7 @@ qsf-convert: $(call obj,$(convert_src)) libqsf.a
 
 qsf-chat: $(call obj,$(ui_src)) libqsf.a
 	$(call say,LINK,$@)
-	$Q$(link) -o $@ $^ $(UI_LIBS) $(LIB_LIBS)
+	$Q$(link_ui) -o $@ $^ $(UI_LIBS) $(LIB_LIBS)
 
 # The kernel checks link the kernels alone: they must not need the rest.
 $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
@@ -123,16 +131,16 @@ $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_s
 
 $(unit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
 	$(call say,LINK,$(@F))
-	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
+	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
 # What scripts among the tests call, such as the maker of tiny models.
 $(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
 	$(call say,LINK,$(@F))
-	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
+	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
 $(uiunit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(call obj,$(filter-out ui/main.c,$(ui_src))) libqsf.a
 	$(call say,LINK,$(@F))
-	$Q$(link) -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
+	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
 
 $(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
 	$(call say,LINK,$(@F))
@@ -174,15 +182,15 @@ runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_SAN='$(filter 
 
 ifeq ($(HAVE_CMOCKA),no)
 tests check check-unit:
-	@echo "make check needs cmocka$(if $(filter -static,$(LDFLAGS)); in this static build a .a file): install the package" \
+	@echo "make check needs cmocka: install the package" \
 	    "'$(CMOCKA_PACKAGE)' or run $S/configure --install-deps" >&2
 	@exit 1
 else ifneq ($(SAN),)
-# The same checks in a build of its own with the sanitizers.
+# The same checks in a build of its own with the sanitizers; more than -O1 takes gcc twice as long with them.
 check check-unit check-kernels check-system check-ui tests: check-san
 check-san:
 	@mkdir -p san
-	@test -f san/config.mk || (cd san && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
+	@test -f san/config.mk || (cd san && export CFLAGS="$${CFLAGS:--O1 -g}" && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
 	+$Q$(MAKE) --no-print-directory -C san SAN= $(or $(filter check% tests,$(MAKECMDGOALS)),check)
 else
 tests: all $(unit_bin) $(uiunit_bin) $(checkkern) $(tool_bin)
@@ -235,16 +243,21 @@ bench: all $(checkkern)
 run: all
 	@./qsf-chat $(MODEL)
 
-# libFuzzer needs clang and a library built for it.
+# libFuzzer needs clang and a library built for it, where optimizing the kernels would take ten minutes and serve nobody:
+# at -O1 one of them alone takes more than six.
+# FUZZ_RUNS=N: so many executions instead of a time.
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 30
+FUZZ_RUNS ?=
 fuzz:
 	@mkdir -p fuzz
 	@test -f fuzz/config.mk || (cd fuzz && $(abs_srcdir)/configure --enable-sanitizers CC=$(FUZZ_CC) CFLAGS='-O1 -g -fsanitize=fuzzer-no-link')
-	+$Q$(MAKE) -C fuzz fuzz-programs FUZZ_SECONDS=$(FUZZ_SECONDS)
-fuzz-programs: $(fuzz_bin)
-	@set -e; for f in $(fuzz_bin); do echo "fuzz $$f"; mkdir -p corpus/$${f##*/}; \
-	    ./$$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 corpus/$${f##*/} $(wildcard $S/tests/fuzz/corpus); done
+	+$Q$(MAKE) -C fuzz fuzz-programs KERNEL_OPT=-O0
+fuzz-programs: export QSF_FUZZ_OPTIONS = $(if $(FUZZ_RUNS),-runs=$(FUZZ_RUNS),-max_total_time=$(FUZZ_SECONDS)) -rss_limit_mb=2048 \
+    -print_final_stats=1
+fuzz-programs: export QSF_TEST_TIMEOUT = 0
+fuzz-programs: $(call wanted,$(fuzz_bin))
+	$(runner) $(call wanted,$(fuzz_bin))
 
 # ---- install
 
@@ -278,6 +291,14 @@ uninstall:
 	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models))
 	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
 
+# ---- one file: qsf-run with the kernels of every machine, without what only qsf-convert needs
+
+PYTHON ?= python3
+amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(filter-out quant pack calibrate,$(lib_dirs)) run) kernels/*.c kernels/*/*.c)
+amalgamation:
+	$(call say,GEN,qsf.c)
+	$Q$(PYTHON) $S/tools/amalgamate -s $S -o . -v $(VERSION) -d $(datadir)/qsf $(amalgam_src)
+
 # ---- dist
 
 dist_name = qsf-$(VERSION)
@@ -306,7 +327,7 @@ distcheck: dist
 	@echo "$(dist_name).tar.gz is good"
 
 clean:
-	rm -rf $O san fuzz arm qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json
+	rm -rf $O san fuzz arm qsf-chat qsf-run qsf-convert checkkern libqsf.a compile_commands.json qsf.c qsf.h
 
 distclean: clean
 	@chmod -R u+w distcheck 2>/dev/null || true

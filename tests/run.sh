@@ -3,78 +3,139 @@
 # Runs test programs and scripts, one line each; the output is shown only on failure. Exit code 77
 # of a test means skipped, and its "skip:" lines are shown. The last line is the totals alone.
 # usage: run.sh TEST...      environment: QSF_SRCDIR QSF_BUILDDIR [QSF_TEST_DATA] [QSF_TEST_TIMEOUT]
+#                            [QSF_TEST_JOBS]: how many at a time, as many as there are CPUs unless told; but never
+#                            beside another one those that measure time or memory of the whole machine.
 
 set -u
 : "${QSF_SRCDIR:=$(pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
 : "${QSF_TEST_DATA:=$QSF_SRCDIR/../shared}" "${QSF_TEST_TIMEOUT:=300}"
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/qsftest.XXXXXX") || exit 1
-trap 'chmod -R u+w "$tmp" 2>/dev/null; rm -rf "$tmp"' EXIT
-trap 'exit 130' INT TERM
+: "${QSF_TEST_JOBS:=$(nproc 2>/dev/null || echo 1)}"
+alone=' t_tokspeed t_pool t_predict stop '
 
-# The same world for everybody: no terminal settings, no home, no make flags of the caller.
-export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA
-export LC_ALL=C.UTF-8 TZ=UTC0
-unset MAKEFLAGS MFLAGS MAKELEVEL QSF_CPU_MASK QSF_DATADIR LINES COLUMNS NO_COLOR DESTDIR 2>/dev/null
+# A private home per test, so that no test sees another's history.
+private_home() {
+    mkdir -p "$1/config" "$1/data" "$1/state" "$1/cache" "$1/run" "$1/tmp"
+    chmod 700 "$1/run"
+    export HOME="$1" XDG_CONFIG_HOME="$1/config" XDG_DATA_HOME="$1/data"
+    export XDG_STATE_HOME="$1/state" XDG_CACHE_HOME="$1/cache" XDG_RUNTIME_DIR="$1/run"
+    export TMPDIR="$1/tmp"
+}
+
+start_test() {
+    # Unit tests lie deep below the build directory: they take templates/ from the source tree.
+    case $1 in
+    *.sh) set -- sh "$1" ;;
+    */fuzz_*)
+        # What it finds worth keeping stays where make fuzz runs; the templates teach one of them its language.
+        seeds=''
+        case $1 in *_jinja) seeds=$QSF_SRCDIR/templates ;; esac
+        mkdir -p "corpus/${1##*/}"
+        # shellcheck disable=SC2086 # options and none or one folder
+        set -- "./$1" $QSF_FUZZ_OPTIONS "corpus/${1##*/}" $seeds
+        ;;
+    */*) set -- env QSF_DATADIR="$QSF_SRCDIR" "$1" ;;
+    *) set -- "./$1" ;;
+    esac
+    if ! command -v timeout >/dev/null 2>&1; then
+        "$@" </dev/null
+        return
+    fi
+    timeout -k 5 "$QSF_TEST_TIMEOUT" "$@" </dev/null &
+    pid=$!
+    if [ "$QSF_TEST_TIMEOUT" -gt 10 ]; then
+        (timeout $((QSF_TEST_TIMEOUT - 10)) tail -f --pid=$pid /dev/null || stacks $pid) &
+    fi
+    wait $pid
+}
+
+# What a process that hangs and its children are doing, as far as this machine can say.
+stacks() {
+    # shellcheck disable=SC2013 # numbers
+    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+        echo "still running: $(tr '\0' ' ' <"/proc/$child/cmdline" | cut -c 1-200)"
+        gdb -p "$child" -batch -ex 'thread apply all bt 12' 2>/dev/null | grep -E '^(Thread|#)'
+        stacks "$child"
+    done
+}
+
+line() { printf '%-6s %s%s\n' "$1" "$2" "${3:+  ($3)}"; }
+
+# What is told of a test, name, exit status, seconds and the file of its output; "result NAME" is a line of $results.
+tell() {
+    case $2 in
+    0) line ok "$1" "$3s" && echo "ok $1" >>"$results" ;;
+    77) line SKIP "$1" && echo "SKIP $1" >>"$results" ;;
+    *)
+        why="exit $2"
+        [ "$2" != 124 ] || why="no end after $QSF_TEST_TIMEOUT s"
+        line FAILED "$1" "$why" && echo "FAILED $1" >>"$results"
+        sed 's/^/    | /' "$4"
+        ;;
+    esac
+    case $2 in
+    0 | 77) grep -aE 'skip:|number_of_executed' "$4" | sort | uniq -c | sed 's/^ *1 //; s/^ */    /' ;;
+    esac
+}
+
+run_one() {
+    name=${1##*/}
+    name=${name%.sh}
+    folder=${1%/*}
+    own=$tmp/${folder##*/}.$name # names are unique in a folder only
+    private_home "$own"
+    start=$(date +%s)
+    start_test "$1" >"$own.out" 2>&1
+    rc=$?
+    # A cmocka program in which every case was skipped ran nothing.
+    if [ $rc = 0 ] && grep -q '^\[  PASSED  \] 0 test' "$own.out" && grep -q 'SKIPPED' "$own.out"; then rc=77; fi
+    tell "$name" $rc $(($(date +%s) - start)) "$own.out" >"$own.told"
+    cat "$own.told" # at once, as others may be telling too
+    chmod -R u+w "$own" 2>/dev/null
+    rm -rf "$own" "$own.out" "$own.told"
+}
+
+# One test of a run that is under way.
+if [ "${1-}" = --one ]; then
+    tmp=$2 results=$2/results
+    run_one "$3"
+    exit 0
+fi
 
 if [ $# = 0 ] && [ -n "${TESTS-}" ]; then
     echo "no test is called $TESTS" >&2
     exit 1
 fi
-passed=0 failed=0 skipped=0
-failures=''
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/qsftest.XXXXXX") || exit 1
+trap 'chmod -R u+w "$tmp" 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+results=$tmp/results
+: >"$results"
+: >"$tmp/together"
 
-# A private home per test, so that no test sees another's history.
-private_home() {
-    home=$tmp/$1
-    mkdir -p "$home/config" "$home/data" "$home/state" "$home/cache" "$home/run" "$home/tmp"
-    chmod 700 "$home/run"
-    export HOME="$home" XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data"
-    export XDG_STATE_HOME="$home/state" XDG_CACHE_HOME="$home/cache" XDG_RUNTIME_DIR="$home/run"
-    export TMPDIR="$home/tmp"
+# The same world for everybody: no terminal settings, no home, no make flags of the caller.
+export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA QSF_TEST_TIMEOUT
+export LC_ALL=C.UTF-8 TZ=UTC0
+unset MAKEFLAGS MFLAGS MAKELEVEL QSF_CPU_MASK QSF_DATADIR LINES COLUMNS NO_COLOR DESTDIR 2>/dev/null
+
+by_itself() {
+    [ "$QSF_TEST_JOBS" -gt 1 ] || return 0
+    name=${1##*/}
+    case $alone in *" ${name%.sh} "*) return 0 ;; esac
+    return 1
 }
-
-run_one() {
-    # Unit tests lie deep below the build directory: they take templates/ from the source tree.
-    case $1 in
-    *.sh) set -- sh "$1" ;;
-    */*) set -- env QSF_DATADIR="$QSF_SRCDIR" "$1" ;;
-    *) set -- "./$1" ;;
-    esac
-    if command -v timeout >/dev/null 2>&1; then set -- timeout -k 5 "$QSF_TEST_TIMEOUT" "$@"; fi
-    "$@" >"$tmp/out" 2>&1 </dev/null
-}
-
-line() { printf '%-6s %s%s\n' "$1" "$2" "${3:+  ($3)}"; }
-
 for t; do
-    name=${t##*/}
-    name=${name%.sh}
-    private_home "$name"
-    start=$(date +%s)
-    run_one "$t"
-    rc=$?
-    secs=$(($(date +%s) - start))s
-    # A cmocka program in which every case was skipped ran nothing.
-    if [ $rc = 0 ] && grep -q '^\[  PASSED  \] 0 test' "$tmp/out" && grep -q 'SKIPPED' "$tmp/out"; then rc=77; fi
-    case $rc in
-    0) passed=$((passed + 1)); line ok "$name" "$secs" ;;
-    77) skipped=$((skipped + 1)); line SKIP "$name" ;;
-    *)
-        failed=$((failed + 1))
-        failures="$failures $name"
-        why="exit $rc"
-        [ $rc != 124 ] || why="no end after $QSF_TEST_TIMEOUT s"
-        line FAILED "$name" "$why"
-        sed 's/^/    | /' "$tmp/out"
-        ;;
-    esac
-    case $rc in
-    0 | 77) grep -a 'skip:' "$tmp/out" | sort | uniq -c | sed 's/^ *1 //; s/^ */    /' ;;
-    esac
-    chmod -R u+w "$tmp/$name" 2>/dev/null
-    rm -rf "${tmp:?}/$name"
+    by_itself "$t" || printf '%s\n' "$t" >>"$tmp/together"
+done
+[ ! -s "$tmp/together" ] || tr '\n' '\0' <"$tmp/together" | xargs -0 -P "$QSF_TEST_JOBS" -n 1 sh "$0" --one "$tmp"
+for t; do
+    if by_itself "$t"; then run_one "$t"; fi
 done
 
-[ -z "$failures" ] || echo "failed:$failures"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+count() { grep -c "^$1 " "$results"; }
+failed=$(count FAILED)
+[ "$failed" = 0 ] || echo "failed: $(sed -n 's/^FAILED //p' "$results" | tr '\n' ' ')"
+# A test that could not even tell counts as one that failed.
+lost=$(($# - $(wc -l <"$results")))
+[ $lost = 0 ] || echo "$lost tests did not end"
+echo "$(count ok) passed, $((failed + lost)) failed, $(count SKIP) skipped"
+[ $((failed + lost)) = 0 ]

@@ -25,7 +25,7 @@ static void set_variables(QsfJinjaVars *v) {
     for (const void *it = NULL; (it = qsf_json_next(j, it, &key, &value)) != NULL;)
         qsf_jinja_set(v, key, qsf_jinja_from_json(m, value));
     qsf_json_free(j);
-    qsf_jinja_set(v, "s", qsf_j_str(m, "\xff\xe4\xbd invalid", 11, QSF_J_LAST));
+    qsf_jinja_set(v, "s", qsf_j_str(m, "\xff\xe4\xbd invalid", 11, QSF_J_DATA));
     qsf_jinja_set(v, "bos_token", qsf_j_str(m, "<s>", 3, QSF_J_TEXT));
 }
 
@@ -33,7 +33,7 @@ static void check_runs(const QsfJinjaOut *o, size_t limit) {
     size_t at = 0;
     if (o->text.len > limit) abort();
     for (size_t i = 0; i < o->n_runs; at = o->runs[i++].end)
-        if (o->runs[i].end <= at || o->runs[i].tag > QSF_J_LAST) abort();
+        if (o->runs[i].end <= at || o->runs[i].tag > QSF_J_DATA) abort();
     if (at != o->text.len) abort();
 }
 

@@ -58,6 +58,7 @@ typedef struct QsfTinySpec {
     uint64_t seed;             /* [1] */
     bool tied;                 /* no output.weight */
     bool biases;               /* attention and output projections get one */
+    bool twins;                /* rows 1, 3, ... of the layers' matrices are those before them: layers compress to half */
     bool rope_freqs;           /* rope_freqs.weight is there */
     uint32_t wtype;            /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0 */
     const char *chat_template; /* NULL = none */

@@ -11,6 +11,8 @@ allowed() {
     kernels/*) echo 'kernels/*' ;;
     include/*) echo 'api' ;;
     src/base/*) echo 'src/base/*' ;;
+    src/quant/*) echo 'src/base/* src/quant/* kernels/books.h kernels/cpu.h' ;;
+    src/pack/*) echo 'src/base/* src/pack/* src/quant/* src/format/* kernels/*' ;;
     src/format/*) echo 'src/base/* src/format/* kernels/blocks.h' ;;
     src/model/*) echo 'src/base/* src/model/* src/format/* kernels/blocks.h' ;;
     src/stream/*) echo 'src/base/* src/stream/* src/model/* src/format/* kernels/*' ;;
@@ -18,7 +20,8 @@ allowed() {
     src/forward/*) echo 'src/base/* src/forward/* src/stream/* src/model/* src/format/* kernels/*' ;;
     src/sample/*) echo 'src/base/* src/sample/* kernels/* api' ;;
     src/cli/*) echo 'src/base/* src/cli/* api' ;;
-    src/convert/*) echo 'src/base/* src/convert/* src/cli/* src/text/* src/model/* src/format/* kernels/* api' ;;
+    src/calibrate/*) echo 'src/base/* src/calibrate/* src/pack/* src/engine/* src/forward/* src/sample/* src/text/* src/stream/* src/model/* src/format/* kernels/* api' ;;
+    src/convert/*) echo 'src/base/* src/convert/* src/calibrate/* src/cli/* src/pack/* src/quant/* src/format/* kernels/* api' ;;
     src/engine/* | src/run/*) echo 'src/* kernels/* api' ;;
     ui/*) echo 'ui/* api' ;;
     esac
@@ -46,6 +49,9 @@ door() {
     utf8proc.h) echo src/base/unicode.c ;;
     pcre2*.h) echo src/text/regex.c ;;
     jansson.h) echo src/base/json.c ;;
+    libdeflate.h) echo src/base/crc32.c ;;
+    lz4*.h) echo src/base/lz.c ;;
+    zstd*.h | zdict.h) echo src/base/zstd.c ;;
     liburing.h | liburing/* | linux/io_uring.h) echo src/stream/uring.c ;;
     esac
 }

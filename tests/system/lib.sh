@@ -18,6 +18,18 @@ trap 'rm -rf "$work"' EXIT
 # One variable of this build's config.mk.
 config() { sed -n "s/^$1 = //p" "$QSF_BUILDDIR/config.mk"; }
 
+# expect CODE WORDS COMMAND...: the exit code, and WORDS (an extended expression) on stderr.
+# stdout lies in $work/out, stderr in $work/err afterwards.
+expect() {
+    want=$1 words=$2
+    shift 2
+    "$@" >"$work/out" 2>"$work/err" </dev/null
+    got=$?
+    [ $got = "$want" ] || { cat "$work/err"; fail "exit $got instead of $want: $*"; }
+    [ -z "$words" ] || grep -qE -- "$words" "$work/err" || { cat "$work/err"; fail "no /$words/ on stderr: $*"; }
+    if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
+}
+
 # ---- memory cgroups, version 1 or 2: one group at a time, $cg while it is there
 
 # cgroup_open MB: makes a group with that limit and no swap; false where none can be made.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mkbig OUT.gguf [key=value ...]: a llama of 150 MB and more with random weights, written in well under a
  * second: packed blocks are random bits under fixed scales. The same keys give the same bytes.
- * Keys: layers hidden heads kv_heads ffn vocab ctx seed tied=1 type=q4_0|q8_0|q4_k|f16|mixed */
+ * Keys: layers hidden heads kv_heads ffn vocab ctx seed tied=1 twins=1 (each second row of a layer's matrix is the one
+ * before: layers compress to half) type=q4_0|q8_0|q4_k|f16|mixed */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #define ALIGN 32u
 
 typedef struct Spec {
-    uint32_t layers, hidden, heads, kv_heads, ffn, vocab, ctx, tied;
+    uint32_t layers, hidden, heads, kv_heads, ffn, vocab, ctx, tied, twins;
     uint64_t seed;
     const char *type;
 } Spec;
@@ -48,6 +49,7 @@ typedef struct Tensor {
     const Type *type;
     uint64_t cols, rows, offset, bytes;
     double deviation; /* rows 0: a vector of ones with this added */
+    bool in_layer;
 } Tensor;
 
 typedef struct Plan {
@@ -89,7 +91,7 @@ static void add(Plan *p, const char *name, int type, uint64_t cols, uint64_t row
         if (!p->t) abort();
     }
     Tensor *t = &p->t[p->n++];
-    *t = (Tensor){ty, cols, rows, p->end, (rows ? rows : 1) * cols / ty->n * ty->bytes, deviation};
+    *t = (Tensor){ty, cols, rows, p->end, (rows ? rows : 1) * cols / ty->n * ty->bytes, deviation, !strncmp(name, "blk.", 4) && rows};
     qsf_gb_tensor_row(&p->gb, name, ty->id, rows ? 2 : 1, ne, t->offset);
     p->end = (t->offset + t->bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -144,10 +146,13 @@ static void fill_block(unsigned char *b, const Tensor *t, uint64_t *state) {
     if (ty->minima) put_half(b + ty->scale_at + 2, 7.5 * scale);
 }
 
-static int write_tensor(FILE *f, const Tensor *t, uint64_t *state) {
+static int write_tensor(FILE *f, const Tensor *t, bool twins, uint64_t *state) {
     static const unsigned char zero[ALIGN];
     unsigned char block[256];
+    uint64_t row = t->cols / t->type->n * t->type->bytes, first = *state;
     for (uint64_t done = 0; done < t->bytes; done += t->type->bytes) {
+        if (twins && done % (2 * row) == 0) first = *state;
+        if (twins && done % (2 * row) == row) *state = first;
         fill_block(block, t, state);
         if (fwrite(block, t->type->bytes, 1, f) != 1) return -1;
     }
@@ -165,7 +170,7 @@ static int write_model(const char *path, const Spec *s, const Recipe *r) {
     add_all(&p, s, r);
     unsigned char *head = qsf_gb_bytes(&p.gb, &len);
     int rc = head && fwrite(head, len, 1, f) == 1 ? 0 : -1;
-    for (size_t i = 0; rc == 0 && i < p.n; i++) rc = write_tensor(f, &p.t[i], &state);
+    for (size_t i = 0; rc == 0 && i < p.n; i++) rc = write_tensor(f, &p.t[i], s->twins && p.t[i].in_layer, &state);
     free(head);
     free(p.t);
     qsf_gb_free(&p.gb);
@@ -175,7 +180,7 @@ static int write_model(const char *path, const Spec *s, const Recipe *r) {
 static int set_key(Spec *s, const char *key, const char *value) {
     const struct { const char *name; uint32_t *field; } numbers[] = {
         {"layers", &s->layers}, {"hidden", &s->hidden}, {"heads", &s->heads}, {"kv_heads", &s->kv_heads}, {"ffn", &s->ffn},
-        {"vocab", &s->vocab},   {"ctx", &s->ctx},       {"tied", &s->tied},
+        {"vocab", &s->vocab},   {"ctx", &s->ctx},       {"tied", &s->tied},     {"twins", &s->twins},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(key, numbers[i].name)) return *numbers[i].field = (uint32_t)strtoul(value, NULL, 10), 0;

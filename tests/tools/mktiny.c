@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts among the tests.
- * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, wtype,
- * chat_template; or script=WORDS, for a model that says them (qsf_test_write_script_llama). */
+ * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, twins, wtype,
+ * chat_template; script=WORDS, for a model that says them (qsf_test_write_script_llama); dir=DTYPE, for a HuggingFace
+ * directory, which is there, with such weights and a vocabulary of a few letters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/st_build.h"
 
 static int set_key(QsfTinySpec *s, const char *key, const char *value) {
     const struct { const char *name; uint32_t *field; } numbers[] = {
@@ -17,13 +19,20 @@ static int set_key(QsfTinySpec *s, const char *key, const char *value) {
         if (!strcmp(key, numbers[i].name)) return *numbers[i].field = (uint32_t)strtoul(value, NULL, 10), 0;
     if (!strcmp(key, "seed")) return s->seed = strtoull(value, NULL, 10), 0;
     if (!strcmp(key, "tied")) return s->tied = *value == '1', 0;
+    if (!strcmp(key, "twins")) return s->twins = *value == '1', 0;
     if (!strcmp(key, "chat_template")) return s->chat_template = value, 0;
     return -1;
 }
 
+static int write_dir(const char *dir, const QsfTinySpec *s, const char *dtype) {
+    const QsfHfSpec spec = {.layers = s->layers, .hidden = s->hidden, .heads = s->heads, .kv_heads = s->kv_heads,
+                            .head_dim = s->head_dim, .ffn = s->ffn, .tied = s->tied, .dtype = dtype};
+    return qsf_test_write_hf_dir(dir, &spec);
+}
+
 int main(int argc, char **argv) {
     QsfTinySpec spec = {0};
-    const char *script = NULL;
+    const char *script = NULL, *dtype = NULL;
     for (int i = 2; i < argc; i++) {
         char *eq = strchr(argv[i], '=');
         if (eq) *eq = '\0';
@@ -31,9 +40,14 @@ int main(int argc, char **argv) {
             script = eq + 1;
             continue;
         }
+        if (eq && !strcmp(argv[i], "dir")) {
+            dtype = eq + 1;
+            continue;
+        }
         if (!eq || set_key(&spec, argv[i], eq + 1)) return fprintf(stderr, "mktiny: unknown key %s\n", argv[i]), 2;
     }
-    int rc = argc < 2    ? -1
+    int rc = argc < 2 ? -1
+             : dtype  ? write_dir(argv[1], &spec, dtype)
              : script ? qsf_test_write_script_llama(argv[1], script, spec.chat_template)
                       : qsf_test_write_tiny_llama(argv[1], &spec);
     if (rc) return fprintf(stderr, "mktiny: cannot write the model\n"), 1;

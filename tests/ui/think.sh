@@ -30,6 +30,23 @@ done
 "$run" --tokenize --show-thinking "$work/open.gguf" </dev/null >/dev/null 2>"$work/err" && fail "--show-thinking without a prompt"
 err_has 'show-thinking goes with a prompt'
 
+# ---- whether to think at all: as the template's variables say, told of where it has none
+"$mktiny" "$work/switch.gguf" "script=Hello" "chat_template=$turns{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}{% if reasoning_effort is defined %}[{{ reasoning_effort }}]{% endif %}" || fail "mktiny"
+for is in 'auto:' 'on:[True]' 'off:[False]' 'high:[True][high]'; do
+    "$run" "$work/switch.gguf" -p Hi --show-prompt --reasoning "${is%%:*}" </dev/null >"$work/out" 2>"$work/err" || fail "--reasoning $is: exit $?"
+    sed -n 1p "$work/out" | tr -d '⟦⟧' | grep -qF "Hi<end>${is#*:}" || { cat "$work/out"; fail "--reasoning $is"; }
+    grep -q 'no such switch' "$work/err" && fail "--reasoning $is: a notice without need"
+done
+"$mktiny" "$work/talk.gguf" "script=Hello" "chat_template=You enjoy thinking {{ bos_token }}$turns$asks" || fail "mktiny"
+for model in closed talk; do
+    "$run" "$work/$model.gguf" -p Hi --reasoning off </dev/null >"$work/out" 2>"$work/err" || fail "$model --reasoning without a switch: exit $?"
+    err_has 'no such switch'
+done
+"$run" "$work/closed.gguf" -p Hi --reasoning maybe </dev/null >"$work/out" 2>"$work/err" && fail "--reasoning maybe"
+err_has 'reasoning takes auto, on, off, low, medium or high'
+printf '/set reasoning off\nHi\n/retry\n' | chat_lines 0 "$work/closed.gguf"
+[ "$(grep -c 'no such switch' "$work/err")" = 1 ] || { cat "$work/err"; fail "the chat does not tell once that the template has no switch"; }
+
 # ---- lines
 printf 'Hi\n/think show\n/retry\n/stop \\n\n/stop wor\n/think hide\n/retry\n' |
     chat_lines 0 "$work/closed.gguf" --session lines
@@ -38,6 +55,13 @@ ${thought}Hello world
 Hello " ] || { cat "$work/out"; fail "lines"; }
 grep -q '"text":"Hello world",.*"reasoning":"<think>\\ndeep thought</think>"' "$XDG_DATA_HOME/qsf/sessions/lines.jsonl" ||
     fail "the session does not keep the thought apart"
+printf '/stop\n' | chat_lines 0 --session lines
+grep -qx '\\n' "$work/err" && grep -qx wor "$work/err" || { cat "$work/err"; fail "the session does not bring its stop texts back"; }
+printf '/stop off\n/stop a\n' | chat_lines 0 --session lines
+printf '/stop\n' | chat_lines 0 --session lines --stop b
+printf '/stop\n' | chat_lines 0 --session lines
+grep -qx b "$work/err" || { cat "$work/err"; fail "a stop text that was given is not the session's"; }
+grep -qx '\\n\|wor\|a' "$work/err" && { cat "$work/err"; fail "a stop text that was given does not replace those of the session"; }
 echo Hi | chat_lines 0 "$work/open.gguf" --stop ' '
 [ "$(cat "$work/out")" = Hello ] || { cat "$work/out"; fail "qsf-chat --stop"; }
 echo Hi | chat_lines 2 "$work/open.gguf" --stop ''

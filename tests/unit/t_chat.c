@@ -117,7 +117,7 @@ static void test_files(void **state) {
         QsfChatTemplate *t = open_template(&r, by_path ? path : files[i].name);
         assert_true(strncmp(qsf_chat_template_source(t), "{# ", 3) == 0);
         assert_null(strchr(qsf_chat_template_name(t), '.'));
-        qsf_test_expect_ok(qsf_chat_render(t, msgs, 4, true, false, &out, &e), &e);
+        qsf_test_expect_ok(qsf_chat_render(t, msgs, 4, QSF_CHAT_GENERATE, &out, &e), &e);
         assert_string_equal(qsf_strbuf_str(&out.text), files[i].text);
         qsf_rendered_free(&out);
         qsf_chat_template_close(t);
@@ -332,13 +332,13 @@ static void test_special_variables(void **state) {
     (void)state;
     if (!rig_open(&r, "llama-spm", source)) skip();
     QsfChatTemplate *t = open_template(&r, NULL);
-    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, QSF_CHAT_GENERATE, &out, &e), &e);
     assert_string_equal(qsf_strbuf_str(&out.text), "<s>|</s>|<unk>|False|False");
     assert_int_equal(out.n_segs, 1); /* all of it is the template's */
     qsf_chat_template_close(t);
     override(&r, "tokenizer.ggml.padding_token_id=int:2");
     t = open_template(&r, NULL);
-    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, QSF_CHAT_GENERATE, &out, &e), &e);
     assert_string_equal(qsf_strbuf_str(&out.text), "<s>|</s>|<unk>|True|False");
     qsf_chat_template_close(t);
     const char *path = qsf_test_tmp("config.json");
@@ -346,7 +346,7 @@ static void test_special_variables(void **state) {
                      "\"additional_special_tokens\": [\"<a>\", {\"content\": \"<b>\"}],"
                      "\"chat_template\": \"{{ bos_token }}{{ eos_token }}{{ additional_special_tokens|join }}\"}");
     t = open_template(&r, path);
-    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, QSF_CHAT_GENERATE, &out, &e), &e);
     assert_string_equal(qsf_strbuf_str(&out.text), "<s><end><a><b>");
     assert_int_equal(out.n_segs, 1);
     qsf_chat_template_close(t);
@@ -364,7 +364,7 @@ static void expect_render(const char *template, const QsfMsg *msgs, size_t n, bo
     QsfErr e = { 0 };
     if (!rig_open(&r, "llama-spm", template)) skip();
     QsfChatTemplate *t = open_template(&r, NULL);
-    qsf_test_expect_ok(qsf_chat_render(t, msgs, n, true, continue_last, &out, &e), &e);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, n, QSF_CHAT_GENERATE | (continue_last ? QSF_CHAT_CONTINUE : 0), &out, &e), &e);
     assert_string_equal(qsf_strbuf_str(&out.text), text);
     size_t end = 0;
     for (size_t i = 0; i < out.n_segs; end += out.segs[i++].len) {
@@ -383,6 +383,10 @@ static void expect_render(const char *template, const QsfMsg *msgs, size_t n, bo
 #define TRIMS                                                                                              \
     "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}</>{% endfor %}{% if add_generation_prompt " \
     "%}<assistant>{% endif %}"
+/* As Llama 2: its turns of the past have a space of their own. */
+#define SPACES                                                                                                   \
+    "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %} {{ m.content }} " \
+    "{% endif %}{% endfor %}"
 #define NO_SYSTEM "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" SIMPLE
 #define IGNORES_SYSTEM \
     "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}</>{% endfor %}<assistant>"
@@ -394,11 +398,34 @@ static void test_continue(void **state) {
     static const QsfMsg empty[] = { MSG("user", "Hi"), MSG("assistant", "") };
     (void)state;
     expect_render(SIMPLE, msgs, 2, true, "<user>Hi</><assistant> Hi Hi ");
-    expect_render(TRIMS, msgs, 2, true, "<user>Hi</><assistant>Hi Hi");
+    expect_render(TRIMS, msgs, 2, true, "<user>Hi</><assistant> Hi Hi "); /* as it was written */
+    expect_render(SPACES, msgs, 2, true, "[INST] Hi [/INST] Hi Hi ");
     expect_render(SIMPLE, msgs, 2, false, "<user>Hi</><assistant> Hi Hi </><assistant>");
     expect_render(SIMPLE, msgs, 1, true, "<user>Hi</><assistant>"); /* the last one is the user's */
     expect_render(SIMPLE, empty, 2, true, "<user>Hi</><assistant>");
     expect_render(ONLY_USERS, msgs, 2, true, "<user>Hi</><assistant> Hi Hi ");
+}
+
+/* What is gone on with stands behind the ids that it was generated behind, so that the KV cache serves again. */
+static void test_continue_ids(void **state) {
+    static const QsfMsg msgs[] = { MSG("user", "Hi"), MSG("assistant", " Hello there") };
+    static const char *const names[] = { "llama2", "chatml", "mistral-v1", "vicuna", "gemma" };
+    Rig r;
+    QsfErr e = { 0 };
+    (void)state;
+    if (!rig_open(&r, "llama-spm", NULL)) skip();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        QsfIds turn = { 0 }, on = { 0 };
+        QsfChatTemplate *t = open_template(&r, names[i]);
+        qsf_test_expect_ok(qsf_chat_encode(t, r.tok, msgs, 1, QSF_CHAT_GENERATE, &turn, &e), &e);
+        qsf_test_expect_ok(qsf_chat_encode(t, r.tok, msgs, 2, QSF_CHAT_CONTINUE, &on, &e), &e);
+        assert_true(on.n > turn.n);
+        assert_memory_equal(on.data, turn.data, turn.n * sizeof *on.data);
+        qsf_ids_free(&turn);
+        qsf_ids_free(&on);
+        qsf_chat_template_close(t);
+    }
+    rig_close(&r);
 }
 
 static void test_system_refused(void **state) {
@@ -421,7 +448,7 @@ static void test_raise(void **state) {
                   "{% if messages|length > 1 %}{{ raise_exception('roles must alternate') }}{% endif %}x"))
         skip();
     QsfChatTemplate *t = open_template(&r, NULL);
-    assert_int_equal(qsf_chat_render(t, msgs, 2, true, false, &out, &e), QSF_E_RUNTIME);
+    assert_int_equal(qsf_chat_render(t, msgs, 2, QSF_CHAT_GENERATE, &out, &e), QSF_E_RUNTIME);
     assert_string_equal(e.msg, "roles must alternate");
     qsf_rendered_free(&out);
     qsf_chat_template_close(t);
@@ -461,7 +488,7 @@ static void test_whole_text(void **state) {
         if (!rig_open(&r, kinds[i].vocabulary, NULL)) continue;
         QsfChatTemplate *t = open_template(&r, kinds[i].file);
         QsfIds ids = encode(&r, t, msgs, 4, false), whole = { 0 };
-        qsf_test_expect_ok(qsf_chat_render(t, msgs, 4, true, false, &text, &e), &e);
+        qsf_test_expect_ok(qsf_chat_render(t, msgs, 4, QSF_CHAT_GENERATE, &text, &e), &e);
         size_t bos_len;
         int32_t bos = qsf_tokenizer_bos(r.tok);
         const char *bos_text = qsf_tokenizer_raw(r.tok, bos, &bos_len);
@@ -615,7 +642,7 @@ static void test_big_message(void **state) {
         skip();
     }
     QsfChatTemplate *t = open_template(&r, "llama3");
-    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, true, false, &out, &e), &e);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, QSF_CHAT_GENERATE, &out, &e), &e);
     assert_true(out.text.len > len);
     assert_non_null(memmem(out.text.data, out.text.len, big + len / 2 - 100, 200));
     qsf_rendered_free(&out);
@@ -687,7 +714,7 @@ int main(void) {
         cmocka_unit_test(test_stand_in),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_special_variables),
-        cmocka_unit_test(test_continue),
+        cmocka_unit_test(test_continue), cmocka_unit_test(test_continue_ids),
         cmocka_unit_test(test_system_refused),
         cmocka_unit_test(test_raise),
         cmocka_unit_test(test_whole_text),

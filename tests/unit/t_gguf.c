@@ -239,7 +239,7 @@ static void test_other_files(void **state) {
         { "", 0, "is empty" },
         { "GG", 2, "text" },
         { "Hello, world.\n", 14, "text file" },
-        { "QSF1\1\0\0\0", 8, "QSF file" },
+        { "QSF1\1\0\0\0", 8, "truncated: the header needs 128 bytes" },
         { "\x40\0\0\0\0\0\0\0{\"a\": 1}", 17, "safetensors" },
         { "GGUF\1\0\0\0\0\0\0\0\0\0\0\0", 16, "version 1" },
         { "GGUF\0\0\0\3\0\0\0\0\0\0\0\0", 16, "big-endian" },

@@ -87,6 +87,33 @@ static void test_numbers(void **state) {
     }
 }
 
+/* Numbers that sizes are made of: exact, or refused. */
+static void test_whole_numbers(void **state) {
+    static const struct {
+        const char *text;
+        uint64_t want;
+    } good[] = {
+        {"0", 0}, {" 7,", 7}, {"9007199254740993]", 9007199254740993u}, {"18446744073709551615", UINT64_MAX},
+    };
+    static const char *const bad[] = {"",   "-1", "+1",  "1.0", "1e3", "01", "18446744073709551616", "99999999999999999999999",
+                                      "x",  "\"1\"", "00", ".5"};
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        QsfErr e = {0};
+        QsfJsonScan s = scan(good[i].text);
+        uint64_t v = 1;
+        qsf_test_expect_ok(qsf_jscan_u64(&s, &v, &e), &e);
+        assert_true(v == good[i].want);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        QsfErr e = {0};
+        QsfJsonScan s = scan(bad[i]);
+        uint64_t v = 1;
+        if (qsf_jscan_u64(&s, &v, &e) == QSF_OK) fail_msg("'%s' was taken as %llu", bad[i], (unsigned long long)v);
+        qsf_test_expect_err(&e, QSF_E_MODEL, "whole number");
+    }
+}
+
 static void test_walk(void **state) {
     (void)state;
     QsfErr e = {0};
@@ -142,7 +169,7 @@ static void test_broken(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strings), cmocka_unit_test(test_numbers), cmocka_unit_test(test_walk),
-        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_broken),  cmocka_unit_test(test_whole_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

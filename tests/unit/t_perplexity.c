@@ -274,6 +274,13 @@ static void test_statistics(void **state) {
     assert_true(fabs(qsf_mean_error(&m) - sqrt(858.5 / 101)) < 1e-9); /* variance n (n + 1) / 12 */
     assert_true(fabs(qsf_score_log_sum(x, 3) - (1001 + log(1 + exp(-1) + exp(-1.5)))) < 1e-9);
     assert_true(qsf_mean_error(&(QsfMean){ .n = 1 }) == 0);
+    /* P = (1/2, 1/4, 1/4), Q = (1/4, 1/2, 1/4), at other offsets: KL is log(2) / 4. */
+    const float p[] = { 3, (float)(3 - log(2)), (float)(3 - log(2)) }, q[] = { -5, (float)(log(2) - 5), -5 };
+    assert_true(fabs(qsf_score_divergence(p, qsf_score_log_sum(p, 3), q, 3) - log(2) / 4) < 1e-6);
+    assert_true(qsf_score_divergence(p, qsf_score_log_sum(p, 3), p, 3) == 0);
+    const float a[] = { 3, 4, 0 }, b[] = { 4, 3, 0 }, none[3] = { 0 };
+    assert_true(fabs(qsf_score_cosine(a, b, 3) - 0.96) < 1e-12);
+    assert_true(qsf_score_cosine(a, none, 3) == 0 && qsf_score_cosine(none, none, 3) == 1);
 }
 
 int main(void) {

@@ -50,6 +50,37 @@ static void test_sweep(void **state) {
     }
 }
 
+/* The same with compressed layers among the others: less is pinned than there is room for only where the next thing to pin is a
+ * whole layer. */
+static void test_pressed(void **state) {
+    (void)state;
+    for (size_t s = 0; s < QSF_SHAPE_TINY; s++) {
+        QsfModel m;
+        QsfPlan p;
+        QsfErr err = { 0 };
+        qsf_plans_open_shape(&m, (QsfPlanShape)s);
+        QsfPressed *layers = qsf_plans_press(&m);
+        QsfPlanOptions o = qsf_plans_options(0);
+        for (o.slots = 0; o.slots < 4; o.slots += 3) {
+            uint64_t least = qsf_plan_smallest(&m, &o), seen = 0;
+            o.budget = least - MIB;
+            assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_BUDGET);
+            for (uint64_t i = 0; i < 60; i++) {
+                o.budget = i < 20 ? least + i * MIB : least + (i - 19) * least / 2;
+                qsf_plans_make(&p, &m, &o);
+                qsf_plans_check(&m, &p, &o);
+                if (p.pinned_bytes > 0 && p.streamed_bytes > 0) assert_true(p.budget - p.total <= tolerance(&p) + layers[0].whole_bytes);
+                assert_true(p.streamed_bytes == 0 || p.disk_bytes < p.streamed_bytes || p.pinned_bytes > p.weight_bytes / 2);
+                seen |= p.streamed_bytes == 0 ? 4 : p.pinned_bytes == 0 ? 1 : 2;
+                qsf_plan_free(&p);
+            }
+            assert_int_equal(seen, 7); /* all of it, some of it, nothing was pinned */
+        }
+        qsf_shape_model_free(&m);
+        free(layers);
+    }
+}
+
 /* Megabyte by megabyte, where the knobs are turned. */
 static void test_every_megabyte(void **state) {
     (void)state;
@@ -227,7 +258,7 @@ static void test_toy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sweep), cmocka_unit_test(test_every_megabyte), cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_sweep), cmocka_unit_test(test_pressed), cmocka_unit_test(test_every_megabyte), cmocka_unit_test(test_smallest),
         cmocka_unit_test(test_any),   cmocka_unit_test(test_spread),         cmocka_unit_test(test_toy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -541,7 +541,7 @@ static void test_single_rows(void **state) {
     close_bench(&b);
 }
 
-/* Where a tensor of a unit does not begin at a group, the unit stays in rows; the other units do not. */
+/* Rows of a tensor that are no multiple of 16 cut no group of the next one: what is no whole group stays rows. */
 static void test_cut_groups(void **state) {
     (void)state;
     char own[512];
@@ -559,10 +559,8 @@ static void test_cut_groups(void **state) {
     qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
     for (uint32_t i = 0; i < b.plan.n_units; i++) {
         QsfWeightView v;
-        bool qkv = qsf_weights_unit(b.w, i)->group == QSF_GROUP_QKV;
         qsf_test_expect_ok(qsf_weights_acquire(b.w, i, 0, &v, &err), &err);
-        assert_int_equal(v.packed[0] != 0, pack_types != 0 && !qkv);
-        if (!qkv) check_bytes(&b, qsf_weights_unit(b.w, i), &v);
+        check_bytes(&b, qsf_weights_unit(b.w, i), &v);
         qsf_weights_release(b.w, &v);
     }
     qsf_weights_end_pass(b.w, true);

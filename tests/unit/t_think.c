@@ -32,29 +32,35 @@ typedef struct Case {
     const QsfThinkTags *tags;
     QsfThinkState state;
     const char *text, *reasoning, *answer;
+    size_t begun;
 } Case;
 
 static const Case cases[] = {
-    { &think, QSF_THINK_START, "<think>a</think>\n\nb", "<think>a</think>\n\n", "b" },
+    { &think, QSF_THINK_START, "<think>a</think>\n\nb", "<think>a</think>\n\n", "b", 0 },
     { &think, QSF_THINK_START, "\n <think>\na\n</think> b </think> <think>", "\n <think>\na\n</think> ",
-      "b </think> <think>" },
-    { &think, QSF_THINK_START, "<think>a</thin</think>", "<think>a</thin</think>", "" },
-    { &think, QSF_THINK_START, "<think>a</think><think>b</think>c", "<think>a</think><think>b</think>", "c" },
-    { &think, QSF_THINK_START, "<think>no end </th", "<think>no end </th", "" },
-    { &think, QSF_THINK_START, "  <thin", "", "  <thin" },
-    { &think, QSF_THINK_START, "\n\nplain <think>x</think>", "", "\n\nplain <think>x</think>" },
-    { &think, QSF_THINK_START, "<thinking>", "", "<thinking>" },
-    { &think, QSF_THINK_START, "</think>x", "", "</think>x" },
-    { &think, QSF_THINK_START, "", "", "" },
-    { &think, QSF_THINK_INSIDE, "a\n</think>\nb", "a\n</think>\n", "b" },
-    { &think, QSF_THINK_INSIDE, "<think>x</think>y", "<think>x</think>", "y" },
-    { &think, QSF_THINK_AFTER, "\n b", "\n ", "b" },
-    { &think, QSF_THINK_AFTER, "<b", "", "<b" },
-    { &think, QSF_THINK_ANSWER, "<think>a</think>", "", "<think>a</think>" },
+      "b </think> <think>", 0 },
+    { &think, QSF_THINK_START, "<think>a</thin</think>", "<think>a</thin</think>", "", 0 },
+    { &think, QSF_THINK_START, "<think>a</think><think>b</think>c", "<think>a</think><think>b</think>", "c", 0 },
+    { &think, QSF_THINK_START, "<think>no end </th", "<think>no end </th", "", 0 },
+    { &think, QSF_THINK_START, "  <thin", "", "  <thin", 0 },
+    { &think, QSF_THINK_START, "\n\nplain <think>x</think>", "", "\n\nplain <think>x</think>", 0 },
+    { &think, QSF_THINK_START, "<thinking>", "", "<thinking>", 0 },
+    { &think, QSF_THINK_START, "</think>x", "", "</think>x", 0 },
+    { &think, QSF_THINK_START, "", "", "", 0 },
+    { &think, QSF_THINK_INSIDE, "a\n</think>\nb", "a\n</think>\n", "b", 0 },
+    { &think, QSF_THINK_INSIDE, "<think>x</think>y", "<think>x</think>", "y", 0 },
+    { &think, QSF_THINK_AFTER, "\n b", "\n ", "b", 0 },
+    { &think, QSF_THINK_AFTER, "<b", "", "<b", 0 },
+    { &think, QSF_THINK_ANSWER, "<think>a</think>", "", "<think>a</think>", 0 },
     { &odd, QSF_THINK_START,
       "\xE2\x97\x81think\xE2\x96\xB7\xE2\x97\x80\xE2\x97\x81/think\xE2\x96\xB7\xE2\x97\x81",
-      "\xE2\x97\x81think\xE2\x96\xB7\xE2\x97\x80\xE2\x97\x81/think\xE2\x96\xB7", "\xE2\x97\x81" },
-    { &odd, QSF_THINK_START, "\xE2\x97\x82", "", "\xE2\x97\x82" },
+      "\xE2\x97\x81think\xE2\x96\xB7\xE2\x97\x80\xE2\x97\x81/think\xE2\x96\xB7", "\xE2\x97\x81", 0 },
+    { &odd, QSF_THINK_START, "\xE2\x97\x82", "", "\xE2\x97\x82", 0 },
+    { &think, QSF_THINK_INSIDE, "ink>\nb", "ink>\n", "b", 4 },
+    { &think, QSF_THINK_INSIDE, "e way</think>b", "e way</think>", "b", 4 },
+    { &think, QSF_THINK_INSIDE, "<</think>b", "<</think>", "b", 1 },
+    { &think, QSF_THINK_INSIDE, "", "", "", 7 },
+    { &odd, QSF_THINK_INSIDE, "think\xE2\x96\xB7 b", "think\xE2\x96\xB7 ", "b", 4 },
 };
 
 /* In pieces of about `step` bytes, whole characters each. */
@@ -64,7 +70,7 @@ static void run(const Case *c, size_t step) {
     QsfErr e = { 0 };
     Out out = { 0 };
     size_t len = strlen(c->text);
-    qsf_test_expect_ok(qsf_think_open(&s, &t, c->state, 64, &e), &e);
+    qsf_test_expect_ok(qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = c->state, .begun = c->begun }, 64, &e), &e);
     for (size_t at = 0; at < len;) {
         size_t n = len - at < step ? len - at : step;
         while (at + n < len && ((unsigned char)c->text[at + n] & 0xC0) == 0x80) n++;
@@ -89,7 +95,7 @@ static void nothing_waits_that_is_decided(void **state) {
     QsfThinkSplit s;
     QsfErr e = { 0 };
     Out out = { 0 };
-    qsf_test_expect_ok(qsf_think_open(&s, &t, QSF_THINK_START, 256, &e), &e);
+    qsf_test_expect_ok(qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = QSF_THINK_START }, 256, &e), &e);
     qsf_think_feed(&s, "<think>abc<", 11, put, &out);
     assert_string_equal(out.reasoning, "<think>abc");
     qsf_think_feed(&s, "b", 1, put, &out);
@@ -99,7 +105,7 @@ static void nothing_waits_that_is_decided(void **state) {
     char blank[200];
     memset(blank, '\n', sizeof blank);
     memset(&out, 0, sizeof out);
-    qsf_test_expect_ok(qsf_think_open(&s, &t, QSF_THINK_START, 256, &e), &e);
+    qsf_test_expect_ok(qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = QSF_THINK_START }, 256, &e), &e);
     qsf_think_feed(&s, blank, sizeof blank, put, &out);
     assert_int_equal(strlen(out.answer), sizeof blank);
     qsf_think_close(&s);
@@ -240,17 +246,20 @@ static void going_on(void **state) {
         QsfMsg last;
         const char *want;
         QsfThinkState state;
+        size_t begun;
     } rows[] = {
         { { .role = "assistant", THOUGHT("<think>\nso <think> it") },
           "{259}\nso <think> it",
-          QSF_THINK_INSIDE },
-        { { .role = "assistant", THOUGHT("<think>\na\n</think>\n") }, "{259}\na\n{260}\n", QSF_THINK_AFTER },
+          QSF_THINK_INSIDE, 0 },
+        { { .role = "assistant", THOUGHT("<think>a</thi") }, "{259}a</thi", QSF_THINK_INSIDE, 5 },
+        { { .role = "assistant", THOUGHT("<think>") }, "{259}", QSF_THINK_INSIDE, 0 },
+        { { .role = "assistant", THOUGHT("<think>\na\n</think>\n") }, "{259}\na\n{260}\n", QSF_THINK_AFTER, 0 },
         { { .role = "assistant", .content = "b", .len = 1, THOUGHT("<think>\na\n</think>\n\n") },
           "{259}\na\n{260}\n\nb",
-          QSF_THINK_ANSWER },
+          QSF_THINK_ANSWER, 0 },
         { { .role = "assistant", .content = "</think>", .len = 8, THOUGHT("<think>a</think>") },
           "{259}a{260}</think>",
-          QSF_THINK_ANSWER },
+          QSF_THINK_ANSWER, 0 },
     };
     static const char *const templates[] = { TURNS OPEN, TURNS PLAIN };
     (void)state;
@@ -263,6 +272,7 @@ static void going_on(void **state) {
         snprintf(want, sizeof want, "{256}Hi{258}{257}%s", rows[i / 2].want);
         assert_string_equal(encode(&r, msgs, 2, true, &where), want);
         assert_int_equal(where.state, rows[i / 2].state);
+        assert_int_equal(where.begun, rows[i / 2].begun);
         assert_string_equal(where.opened, "");
         rig_close(&r);
     }

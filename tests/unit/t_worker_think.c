@@ -84,13 +84,15 @@ static void thinking_that_is_cut(void **state) {
 /* Cut anywhere and gone on with, the parts make the whole. Its words are special tokens, which text becomes
  * again. */
 static void going_on(void **state) {
-    static const char *const templates[] = { TURNS PLAIN, TURNS OPEN };
+    static const char *const templates[] = { TURNS PLAIN, TURNS OPEN, TURNS PLAIN "{# </think> #}" };
     static const char *const scripts[] = { "<think> <a> <b> </think> <c> <d>",
-                                           "<a> <b> </think> <c> <d> +<think>" };
+                                           "<a> <b> </think> <c> <d> +<think>",
+                                           "<think> <a> <b> </thi nk> <c> <d>" /* a tag of two tokens */ };
+    static const int32_t most[] = { 5, 5, 4 }; /* behind ordinary text a script does not go on */
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         QSFWorker *w = worker_with(scripts[i], templates[i]);
-        for (int32_t n = 1; n <= 5; n++) {
+        for (int32_t n = 1; n <= most[i]; n++) {
             QsfStrbuf reasoning = QSF_STRBUF_INIT, text = QSF_STRBUF_INIT;
             QsfSeen *s = ask(w, NULL, n, NULL, 0);
             qsf_strbuf_adds(&reasoning, s->reasoning);

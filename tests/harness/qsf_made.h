@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A model carried over to QSF, nothing of it changed. */
+#ifndef QSF_TESTS_QSF_MADE_H
+#define QSF_TESTS_QSF_MADE_H
+
+#include "src/pack/pack.h"
+
+static inline int qsf_test_carry(const QsfSource *s, const char *path, uint32_t flags, QsfErr *err) {
+    const QsfPackOptions o = { .flags = flags };
+    return qsf_pack(s, path, &o, NULL, err);
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What config.json may say of a model, what its metadata become, and what is refused in which words. */
+#include "tests/harness/qsf_test.h"
+
+#include "src/format/source.h"
+#include "tests/harness/st_build.h"
+
+static QsfLedger ledger;
+static char dir[64];
+
+static int setup(void **state) {
+    (void)state;
+    qsf_ledger_init(&ledger, 0);
+    snprintf(dir, sizeof dir, "/tmp/qsfhf.XXXXXX");
+    return mkdtemp(dir) == NULL ? -1 : 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    uint64_t left = ledger.total;
+    qsf_test_remove_hf_dir(dir);
+    qsf_ledger_destroy(&ledger);
+    return left == 0 ? 0 : -1;
+}
+
+static int open_with(const char *last, QsfSource **s, QsfErr *e) {
+    assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .last = last }), 0);
+    qsf_err_clear(e);
+    return qsf_source_open(s, dir, &ledger, e);
+}
+
+/* --- what is taken --- */
+
+/* A key and its value, or that it is absent (NAN). */
+typedef struct Want {
+    const char *last, *key;
+    double value;
+} Want;
+
+#define NONE (-1.0)
+
+static void test_taken(void **state) {
+    static const Want rows[] = {
+        { ",\"num_key_value_heads\":null", "llama.attention.head_count_kv", 4 },
+        { ",\"rope_scaling\":null", "llama.rope.scaling.type", NONE },
+        { ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.5}", "llama.rope.scaling.factor", 2.5 },
+        { ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":4}", "llama.rope.scaling.factor", 4 },
+        { ",\"rope_scaling\":{\"rope_type\":\"default\"}", "llama.rope.scaling.factor", NONE },
+        { ",\"rope_theta\":null", "llama.rope.freq_base", 10000 },
+        { ",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":5e5}", "llama.rope.freq_base", 5e5 },
+        { ",\"rope_parameters\":{\"rope_theta\":1000000}", "llama.rope.freq_base", 1e6 },
+        { ",\"rms_norm_eps\":null", "llama.attention.layer_norm_rms_epsilon", (double)1e-6f },
+        { ",\"sliding_window\":null", "llama.context_length", 512 },
+        { ",\"sliding_window\":128", "llama.context_length", 128 },
+        { ",\"sliding_window\":128", "llama.attention.sliding_window", 128 },
+        { ",\"sliding_window\":4096", "llama.context_length", 512 },
+        { ",\"bos_token_id\":3,\"eos_token_id\":2", "tokenizer.ggml.bos_token_id", 7 }, /* tokenizer_config.json comes first */
+        { ",\"eos_token_id\":2", "tokenizer.ggml.eos_token_id", 2 },
+        { ",\"eos_token_id\":[]", "tokenizer.ggml.eos_token_id", NONE },
+        { ",\"eos_token_id\":null", "tokenizer.ggml.eos_token_id", NONE },
+        { ",\"eos_token_id\":-1", "tokenizer.ggml.eos_token_id", NONE },
+        { ",\"partial_rotary_factor\":1.0", "llama.rope.dimension_count", 6 },
+        { ",\"num_hidden_layers\":2.0", "llama.block_count", 2 },
+        { ",\"unheard_of\":{\"a\":[1]}", "llama.block_count", 2 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QsfErr e = { 0 };
+        QsfSource *s;
+        float v;
+        if (i == 0) { /* four heads of keys need the weights for them */
+            assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .kv_heads = 4, .last = rows[i].last }), 0);
+            qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
+        } else {
+            qsf_test_expect_ok(open_with(rows[i].last, &s, &e), &e);
+        }
+        if (qsf_meta_has(s, rows[i].key) != (rows[i].value > NONE)) fail_msg("row %zu: %s", i, rows[i].key);
+        qsf_test_expect_ok(qsf_meta_f32(s, rows[i].key, (float)NONE, &v, &e), &e);
+        if (v < (float)rows[i].value || v > (float)rows[i].value) fail_msg("row %zu: %s is %g", i, rows[i].key, (double)v);
+        qsf_source_close(s);
+    }
+}
+
+/* Mistral says nothing of its KV heads where it has eight. */
+static void test_mistral(void **state) {
+    QsfErr e = { 0 };
+    QsfSource *s;
+    const char *text;
+    uint32_t v;
+    (void)state;
+    const QsfHfSpec spec = { .heads = 8, .hidden = 32, .kv_heads = 8, .arch = "MistralForCausalLM",
+                             .last = ",\"num_key_value_heads\":null,\"sliding_window\":64" };
+    assert_int_equal(qsf_test_write_hf_dir(dir, &spec), 0);
+    qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
+    qsf_test_expect_ok(qsf_meta_str(s, "general.architecture", &text, NULL, &e), &e);
+    assert_string_equal(text, "llama");
+    qsf_test_expect_ok(qsf_meta_u32(s, "llama.attention.head_count_kv", 0, &v, &e), &e);
+    assert_int_equal(v, 8);
+    qsf_source_close(s);
+}
+
+/* --- what is refused --- */
+
+static void test_refused(void **state) {
+    static const char *const rows[][2] = {
+        { ",\"architectures\":null", "'architectures' is missing" },
+        { ",\"architectures\":[]", "'architectures' is missing" },
+        { ",\"architectures\":[7]", "'architectures' is missing" },
+        { ",\"architectures\":\"LlamaForCausalLM\"", "'architectures' is missing" },
+        { ",\"architectures\":[\"GPT2LMHeadModel\"]",
+          "'GPT2LMHeadModel' is not supported; supported: LlamaForCausalLM, MistralForCausalLM" },
+        { ",\"architectures\":[\"Qwen2ForCausalLM\"]", "naming the tokenizer's file" },
+        { ",\"quantization_config\":{\"quant_method\":\"gptq\"}", "quantized by 'gptq'" },
+        { ",\"quantization_config\":{}", "quantized by '?'" },
+        { ",\"hidden_act\":\"gelu\"", "'hidden_act' is 'gelu'" },
+        { ",\"hidden_act\":3", "'hidden_act' is '?'" },
+        { ",\"partial_rotary_factor\":0.5", "below 1" },
+        { ",\"num_hidden_layers\":null", "'num_hidden_layers' is missing" },
+        { ",\"num_hidden_layers\":0", "'num_hidden_layers' is 0" },
+        { ",\"hidden_size\":-24", "'hidden_size' is -24" },
+        { ",\"hidden_size\":\"24\"", "'hidden_size' is nan" },
+        { ",\"hidden_size\":23", "no multiple of the 4 heads" },
+        { ",\"intermediate_size\":1e12", "'intermediate_size' is 1e+12" },
+        { ",\"num_attention_heads\":2.5", "'num_attention_heads' is 2.5" },
+        { ",\"num_key_value_heads\":3", "does not divide the 4 heads" },
+        { ",\"head_dim\":5", "expected an even number" },
+        { ",\"head_dim\":8", "has 12 rows, but 2 heads of 8" },
+        { ",\"vocab_size\":[]", "'vocab_size' is nan" },
+        { ",\"max_position_embeddings\":null", "'max_position_embeddings' is missing" },
+        { ",\"sliding_window\":0", "'sliding_window' is 0" },
+        { ",\"rms_norm_eps\":-1", "'rms_norm_eps' is -1" },
+        { ",\"rms_norm_eps\":\"x\"", "'rms_norm_eps' is nan" },
+        { ",\"tie_word_embeddings\":1", "neither true nor false" },
+        { ",\"rope_theta\":0", "'rope_theta' is 0" },
+        { ",\"rope_theta\":1e300", "'rope_theta' is 1e+300" },
+        { ",\"rope_scaling\":7", "is no object" },
+        { ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4}", "type 'yarn'" },
+        { ",\"rope_scaling\":{\"factor\":4}", "type '?'" },
+        { ",\"rope_scaling\":{\"type\":\"linear\"}", "'factor' is missing" },
+        { ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":0}", "'factor' is 0" },
+        { ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8}", "'low_freq_factor' is missing" },
+        { ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":4,\"high_freq_factor\":4,"
+          "\"original_max_position_embeddings\":8192}",
+          "not above low_freq_factor" },
+        { ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":4}",
+          "'original_max_position_embeddings' is missing" },
+        { ",\"eos_token_id\":\"</s>\"", "no token id" },
+        { ",\"eos_token_id\":-2", "no token id" },
+        { ",\"eos_token_id\":9", "'eos_token_id' is 9, but there are 9 tokens" },
+        { ",", "config.json" },
+        { ",\"a\":", "config.json" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QsfErr e = { 0 };
+        QsfSource *s;
+        if (open_with(rows[i][0], &s, &e) == QSF_OK) fail_msg("was accepted: %s", rows[i][0]);
+        qsf_test_expect_err(&e, QSF_E_MODEL, rows[i][1]);
+        qsf_test_expect_err(&e, QSF_E_MODEL, dir);
+        assert_null(s);
+        assert_int_equal(ledger.total, 0);
+    }
+    assert_int_equal(qsf_test_write_in(dir, "config.json", "[1]", 3), 0);
+    QsfErr e = { 0 };
+    QsfSource *s;
+    assert_int_equal(qsf_source_open(&s, dir, &ledger, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "no JSON object");
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = { TEST(test_taken), TEST(test_mistral), TEST(test_refused) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory that fails while a model is calibrated, carried over to a QSF file, the file is verified and opened
+ * (tests/harness/oom.h). */
+#include "tests/harness/oom.h"
+
+#include "tests/harness/qsf_made.h"
+#include "src/calibrate/calibrate.h"
+#include "src/format/qsf_verify.h"
+#include "src/format/rows.h"
+#include "tests/harness/gguf_build.h"
+
+#if OWN_MALLOC
+
+static char gguf[256], qsf[256];
+static QsfPackOptions how; /* of the sweep that is under way */
+
+typedef struct Run {
+    QsfLedger ledger;
+    QsfSource *src, *back;
+} Run;
+
+static int open_gguf(Run *r, QsfErr *err) { return qsf_source_open(&r->src, gguf, &r->ledger, err); }
+
+static int carry(Run *r, QsfErr *err) {
+    int rc = qsf_pack(r->src, qsf, &how, NULL, err);
+    if (rc != QSF_OK) assert_int_not_equal(access(qsf, F_OK), 0);
+    return rc;
+}
+
+static int verify(Run *r, QsfErr *err) {
+    QsfVerifyReport report;
+    return qsf_verify_file(qsf, &r->ledger, &report, err);
+}
+
+/* And reads a byte of each tensor, which decompresses layers that are compressed. */
+static int open_qsf(Run *r, QsfErr *err) {
+    unsigned char byte;
+    int rc = r->back != NULL ? QSF_OK : qsf_source_open(&r->back, qsf, &r->ledger, err);
+    for (uint64_t i = 0; rc == QSF_OK && i < qsf_source_n_tensors(r->back); i++)
+        rc = qsf_source_read_bytes(r->back, qsf_source_tensor(r->back, i), 0, &byte, 1, err);
+    return rc;
+}
+
+/* A step, and again when it fails: memory fails only once. */
+static bool twice(Outcome *o, int number, int (*step)(Run *, QsfErr *), Run *r) {
+    for (int i = 0; i < 2; i++) {
+        QsfErr err = { 0 };
+        if (step(r, &err) == QSF_OK) return true;
+        failed_step(o, number, err.msg);
+        if (!err.memory) fail_msg("step %d: not told as want of memory: %s", number, err.msg);
+    }
+    return false;
+}
+
+static void run(Outcome *o) {
+    static int (*const steps[])(Run *, QsfErr *) = { open_gguf, carry, verify, open_qsf };
+    Run r = { .src = NULL };
+    char text[64];
+    qsf_ledger_init(&r.ledger, 0);
+    unlink(qsf);
+    bool ok = true;
+    for (int i = 0; ok && i < 4; i++) ok = twice(o, i + 1, steps[i], &r);
+    if (ok) {
+        snprintf(text, sizeof text, "%llu tensors", (unsigned long long)qsf_source_n_tensors(r.back));
+        add_text(o, text);
+    }
+    qsf_source_close(r.src);
+    qsf_source_close(r.back);
+    assert_int_equal(r.ledger.total, 0);
+    qsf_ledger_destroy(&r.ledger);
+}
+
+static void write_model(bool twins) {
+    const QsfTinySpec spec = { .layers = 2, .hidden = 32, .heads = 2, .kv_heads = 1, .ffn = 32, .vocab = 260, .ctx = 64, .twins = twins };
+    (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("oom.gguf"));
+    (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("oom.qsf"));
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
+}
+
+/* ---- calibration */
+
+static char chats[256];
+static QsfCalibration scores;
+
+static int calibrate_step(Run *r, QsfErr *err) {
+    (void)r;
+    QsfCalibrateOptions o = { .model = gguf, .text = chats };
+    qsf_settings_default(&o.settings);
+    o.settings.threads = 1;
+    return qsf_calibrate(&scores, &o, err);
+}
+
+static void run_calibration(Outcome *o) {
+    Run r = { .src = NULL };
+    char text[64];
+    if (!twice(o, 1, calibrate_step, &r)) return;
+    snprintf(text, sizeof text, "%llu tokens, %.9g %.9g", (unsigned long long)scores.tokens, (double)scores.skip_kl[0], (double)scores.skip_kl[1]);
+    add_text(o, text);
+    qsf_calibration_free(&scores);
+}
+
+static void test_calibration(void **state) {
+    (void)state;
+    static const char line[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"what is this abc abc abc abc abc abc\"}]}\n";
+    (void)snprintf(chats, sizeof chats, "%s", qsf_test_tmp("oom.jsonl"));
+    assert_int_equal(qsf_test_write_file(chats, line, strlen(line)), 0);
+    write_model(false);
+    find_libc();
+    sweep(run_calibration, ALLOCATION, 15, 3000);
+    sweep(run_calibration, MAPPING, 3, 3000);
+    unlink(chats);
+    unlink(gguf);
+}
+
+static void test_allocations(void **state) {
+    (void)state;
+    QsfErr err = { 0 };
+    static const uint32_t widths[QSF_CAL_INPUTS] = { 32, 32, 32, 32 };
+    qsf_test_expect_ok(qsf_calibration_make(&scores, 2, widths, &err), &err);
+    const QsfPackOptions ways[] = {
+        { .flags = QSFF_LINES, .calibration = &scores },
+        { .type = { .how = QSF_PACK_MIXED }, .flags = QSFF_PAGES | QSFF_LINES, .x16 = true },
+        { .type = { .how = QSF_PACK_MIXED }, .target = 60000, .flags = QSFF_LINES },
+        { .flags = QSFF_LINES, .press = QSF_PRESS_AUTO },
+    };
+    find_libc();
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        how = ways[i];
+        write_model(how.press != QSFF_STORED);
+        sweep(run, ALLOCATION, 15, 3000);
+        if (i > 0) continue;
+        sweep(run, ALLOCATIONS_FROM_THEN_ON, 15, 3000);
+        sweep(run, MAPPING, 3, 3000);
+    }
+    qsf_calibration_free(&scores);
+    unlink(gguf);
+    unlink(qsf);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_allocations), cmocka_unit_test(test_calibration) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif

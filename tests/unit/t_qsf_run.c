@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A model that was carried over to QSF computes what it did before, bit for bit, in RAM and streamed. */
+#include "tests/harness/qsf_test.h"
+
+#include "tests/harness/qsf_made.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/rig.h"
+
+enum { N_TOKENS = 12 };
+
+static void carry(const char *from, const char *to, uint32_t flags, uint8_t press) {
+    const QsfPackOptions how = { .flags = flags, .press = press };
+    QsfErr e = { 0 };
+    QsfLedger ledger;
+    QsfSource *s;
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_source_open(&s, from, &ledger, &e), &e);
+    qsf_test_expect_ok(qsf_pack(s, to, &how, NULL, &e), &e);
+    qsf_source_close(s);
+    qsf_ledger_destroy(&ledger);
+}
+
+/* Logits of the last position; the caller frees them. */
+static float *logits_as(const QsfRigOptions *way, const char *path, uint32_t *n_vocab) {
+    QsfRigOptions o = *way;
+    QsfErr e = { 0 };
+    QsfRig r;
+    int32_t ids[N_TOKENS];
+    o.path = path;
+    o.level = QK_LEVEL_UNKNOWN;
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &e), &e);
+    *n_vocab = r.model.hp.n_vocab;
+    for (int i = 0; i < N_TOKENS; i++) ids[i] = 3 + 17 * i % 200;
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, N_TOKENS, NULL, NULL, &e), &e);
+    float *x = malloc(*n_vocab * sizeof *x);
+    assert_non_null(x);
+    memcpy(x, qsf_forward_logits(r.fwd), *n_vocab * sizeof *x);
+    qsf_rig_close(&r);
+    assert_int_equal(qsf_rig_leak(&r), 0);
+    return x;
+}
+
+/* The same (n) bits? */
+static void expect_logits(const float *want, uint32_t n, const QsfRigOptions *way, const char *path) {
+    uint32_t n_have;
+    float *have = logits_as(way, path, &n_have);
+    assert_int_equal(n, n_have);
+    assert_memory_equal(want, have, n * sizeof *want);
+    free(have);
+}
+
+static const QsfRigOptions resident;
+
+static void test_same_logits(void **state) {
+    (void)state;
+    static const QsfTinySpec specs[] = { { .wtype = 0, .biases = true },
+                                         { .wtype = 2, .tied = true, .rope_freqs = true },
+                                         { .wtype = 8 } };
+    const char *gguf = qsf_test_tmp("run.gguf"), *qsf = qsf_test_tmp("run.qsf");
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        uint32_t n;
+        assert_int_equal(qsf_test_write_tiny_llama(gguf, &specs[i]), 0);
+        carry(gguf, qsf, i == 0 ? 0 : QSFF_PAGES | QSFF_LINES, QSFF_STORED);
+        float *want = logits_as(&resident, gguf, &n);
+        for (int stream = 0; stream < 2; stream++) expect_logits(want, n, &(QsfRigOptions){ .stream = stream }, qsf);
+        free(want);
+    }
+    unlink(gguf);
+    unlink(qsf);
+}
+
+/* Compressed layers: all pinned, none, one of them, with one slot and with several, in chunks. */
+static void test_pressed(void **state) {
+    (void)state;
+    static const QsfRigOptions ways[] = {
+        { .threads = 2 },
+        { .stream = true },
+        { .threads = 2, .stream = true, .n_slots = 1, .slot_bytes = 1, .batch = 5 },
+        { .stream = true, .n_slots = 4, .batch = 1 },
+        { .pin_cap = 70000, .n_slots = 2, .batch = 3 },
+        { .pin_cap = 70000, .n_slots = 1, .slot_bytes = 1 },
+    };
+    const QsfTinySpec spec = { .wtype = 1, .twins = true, .biases = true, .layers = 4 };
+    const char *gguf = qsf_test_tmp("pressed.gguf"), *qsf = qsf_test_tmp("pressed.qsf");
+    uint32_t n;
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
+    float *want = logits_as(&resident, gguf, &n);
+    for (uint8_t how = QSFF_LZ4; how < QSFF_COMPRESSIONS; how++) {
+        if (!qsf_press_built(how)) continue;
+        carry(gguf, qsf, how == QSFF_LZ4 ? 0 : QSFF_PAGES | QSFF_LINES, how);
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) expect_logits(want, n, &ways[w], qsf);
+    }
+    free(want);
+    unlink(gguf);
+    unlink(qsf);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_logits), cmocka_unit_test(test_pressed) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

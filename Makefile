@@ -82,7 +82,8 @@ arch_define_arm := $(if $(wildcard $S/kernels/arm/init.c),-DQK_ARCH_ARM=1)
 isa_of = $(filter sse42 avx2 avx512 avx512vnni neon dotprod,$(lastword $(subst _, ,$1)))
 # Lines are enough to find a kernel's fault; following its variables takes the compiler as long as the kernel itself.
 lean_debug = $(if $(filter -g,$(CFLAGS)),-g1)
-src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
+# KERNEL_EXTRA: for the kernels alone; CI leaves AddressSanitizer out of them, as their checks put a guard page behind every buffer.
+src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(KERNEL_EXTRA) $(lean_debug) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call isa_of,$1)_flags)) \
             $(if $(filter src/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui_%,$1),$(UI_CFLAGS)) \

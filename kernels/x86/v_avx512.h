@@ -108,10 +108,14 @@ QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
 }
 QK_INLINE vi v_whole(vf v) { return _mm512_cvttps_epi32(v); } /* cut off, not rounded */
 QK_INLINE vf v_of_whole(vi v) { return _mm512_cvtepi32_ps(v); }
+/* Without optimization gcc's intrinsic is a macro whose mask changes its sign. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 QK_INLINE vf v_gather(const float *p, vi at)
 {
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), v_lanes(V), at, p, 4);
 }
+#pragma GCC diagnostic pop
 QK_INLINE vf v_abs(vf v) { return _mm512_abs_ps(v); }
 /* a < b ? yes : no */
 QK_INLINE vf v_below(vf a, vf b, vf yes, vf no)

@@ -10,6 +10,7 @@
 #include "src/stream/units.h"
 
 #define BASE_JITTER  (256u * 1024) /* between the resident sets of two runs of one program */
+#define BASE_PER_JITTER 32u /* and this part of it: of a program of 40 MB (a sanitizer build's) more is in memory or not */
 #define BATCH_STEP   4u
 #define BATCH_MOST   128u /* with more, reading hides behind computing anyway */
 #define BATCH_ENOUGH 64u  /* where little streams */
@@ -175,7 +176,7 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     if (!qsf_plan_search(&s, &c, &lowered)) {
         c = qsf_plan_least(&s);
         QsfPlanOptions next = *o; /* the next run must be able to take the advice */
-        next.base_bytes += BASE_JITTER;
+        next.base_bytes += BASE_JITTER + o->base_bytes / BASE_PER_JITTER;
         qsf_plan_refuse(&s, &c, qsf_plan_smallest(m, &next), err);
         return QSF_E_BUDGET;
     }

@@ -19,14 +19,33 @@ export LC_ALL=C.UTF-8 HOME="$work"
 unset NO_COLOR ACCESSIBLE TMUX QSF_CPU_MASK
 socket=qsfui$$ windows=0
 
-end() {
+# Closes the terminal and sees that what ran in it goes too. The leak check of a sanitizer build may spin for ever when it
+# is hung up on; it would take a processor from all that is run behind it.
+close_windows() {
+    programs=$(for p in $(tmux -L "$socket" list-panes -a -F '#{pane_pid}' 2>/dev/null); do
+        cat "/proc/$p/task/$p/children" 2>/dev/null
+    done)
     tmux -L "$socket" kill-server 2>/dev/null
+    for p in $programs; do
+        tries=50
+        while kill -0 "$p" 2>/dev/null && [ $tries -gt 0 ]; do
+            sleep 0.1
+            tries=$((tries - 1))
+        done
+        [ $tries -gt 0 ] || ! kill -9 "$p" 2>/dev/null || [ -n "${QSF_SAN-}" ] || fail "a program outlived its terminal"
+    done
+}
+end() {
+    close_windows
     rm -rf "$work"
 }
 trap end EXIT
 trap 'exit 130' INT TERM
 
-finish() { exit $bad; }
+finish() {
+    close_windows
+    exit $bad
+}
 
 # A small model that answers: the shared one, else one with random weights.
 stories=$QSF_TEST_DATA/models/stories260K.gguf
@@ -62,7 +81,7 @@ need_tmux() { have tmux || skip "tmux is not installed"; }
 tm() { tmux -L "$socket" "$@"; }
 # start COLUMNS ROWS COMMAND: a shell command line in a fresh window of that size.
 start() {
-    tm kill-server 2>/dev/null
+    close_windows
     # A server that is going away refuses sessions: the next one has its own socket.
     windows=$((windows + 1))
     socket=qsfui$$.$windows

@@ -82,10 +82,11 @@ class Training:
         kv = heads['kv_heads'] * heads['dim'] // heads['heads']
         rows = {'qkv': [heads['dim'], kv, kv], 'gate_up': [heads['ffn']] * 2, 'out': [heads['dim']], 'down': [heads['dim']]}
         layers = [(p, rows[name.split('.')[2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
-        vectors = [p for p in self.model.parameters() if p.dim() == 1] + [*self.topic.parameters(), *self.words.parameters()]
+        vectors = [p for p in self.model.parameters() if p.dim() == 1]
+        named = [*self.topic.parameters(), *self.words.parameters()]
         muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'])
         adam = torch.optim.AdamW([{'params': [self.model.embed.weight], 'weight_decay': r['weight_decay']},
-                                  {'params': vectors, 'weight_decay': 0.0}],
+                                  {'params': vectors, 'weight_decay': 0.0}, {'params': named, 'weight_decay': 0.0, 'head': True}],
                                  lr=r['learning_rate'], betas=tuple(r['betas']), foreach=True)
         return muon, adam
 
@@ -139,7 +140,8 @@ class Training:
         for optimizer, highest in ((self.muon, r['matrix_rate']), (self.adam, r['learning_rate'])):
             optimizer.zero_grad(set_to_none=True)
             for group in optimizer.param_groups:
-                group['lr'] = highest * self.schedule()
+                waits = a['step'] < r['heads_first'] and not group.get('head')
+                group['lr'] = 0.0 if waits else highest * self.schedule()
         total.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), r['clip'])
         self.muon.step()

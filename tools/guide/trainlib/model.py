@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from . import export
+
 EPS = 1e-5
 ROPE_BASE = 10000.0
 BLOCK = 128
@@ -146,6 +148,13 @@ class Guide(nn.Module):
             return layer.gate_up.weight.chunk(2)[part == 'ffn_up']
         return {'attn_norm': layer.attn_norm, 'ffn_norm': layer.ffn_norm, 'attn_output': layer.out,
                 'ffn_down': layer.down}[part].weight
+
+
+    @torch.no_grad()
+    def take(self, numbers):
+        """Takes over the weights of another guide; numbers(name in GGUF, shape): the flat list of a tensor's numbers."""
+        for name, shape in export.shapes(self.shape):
+            self.tensor(name).copy_(torch.tensor(numbers(name, shape)).view(shape))
 
 
 @torch.no_grad()

@@ -98,7 +98,7 @@ link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 # ---- build
 
 .PHONY: all tests check check-unit check-kernels check-system check-ui check-san check-arm arm-checkkern bench run fuzz
-.PHONY: fuzz-programs
+.PHONY: fuzz-build fuzz-binaries fuzz-programs
 .PHONY: amalgamation install install-strip uninstall dist distcheck compdb clean distclean help
 
 all: $(programs) libqsf.a compile_commands.json
@@ -244,20 +244,23 @@ bench: all $(checkkern)
 run: all
 	@./qsf-chat $(MODEL)
 
-# libFuzzer needs clang and a library built for it, where optimizing the kernels would take ten minutes and serve nobody:
-# at -O1 one of them alone takes more than six.
+# libFuzzer needs clang and a library built for it, but for the kernels, which serve one target to make its first file.
 # FUZZ_RUNS=N: so many executions instead of a time.
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 30
 FUZZ_RUNS ?=
-fuzz:
+fuzz_make = +$Q$(MAKE) --no-print-directory -C fuzz KERNEL_OPT=-O0 KERNEL_EXTRA=-fno-sanitize=address,undefined,fuzzer-no-link
+fuzz-build:
 	@mkdir -p fuzz
 	@test -f fuzz/config.mk || (cd fuzz && $(abs_srcdir)/configure --enable-sanitizers CC=$(FUZZ_CC) CFLAGS='-O1 -g -fsanitize=fuzzer-no-link')
-	+$Q$(MAKE) -C fuzz fuzz-programs KERNEL_OPT=-O0
+	$(fuzz_make) fuzz-binaries
+fuzz: fuzz-build
+	$(fuzz_make) fuzz-programs
+fuzz-binaries: $(call wanted,$(fuzz_bin))
 fuzz-programs: export QSF_FUZZ_OPTIONS = $(if $(FUZZ_RUNS),-runs=$(FUZZ_RUNS),-max_total_time=$(FUZZ_SECONDS)) -rss_limit_mb=2048 \
     -print_final_stats=1
 fuzz-programs: export QSF_TEST_TIMEOUT = 0
-fuzz-programs: $(call wanted,$(fuzz_bin))
+fuzz-programs: fuzz-binaries
 	$(runner) $(call wanted,$(fuzz_bin))
 
 # ---- install

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/crc32.h"
+#include "src/base/half.h"
 #include "src/format/qsf_names.h"
 #include "src/format/source_impl.h"
 
@@ -206,21 +207,6 @@ int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err) {
     return QSF_OK;
 }
 
-/* IEEE binary16 of x, rounded to nearest even; what is too large becomes the largest. */
-static uint16_t half_of(float x) {
-    uint32_t u, mag, shift;
-    memcpy(&u, &x, sizeof u);
-    uint16_t sign = (uint16_t)(u >> 16 & 0x8000u);
-    mag = u & 0x7FFFFFFFu;
-    if (mag > 0x7F800000u) return (uint16_t)(sign | 0x7E00u);
-    if (mag >= 0x477FF000u) return (uint16_t)(sign | 0x7BFFu);
-    if (mag < 0x33000000u) return sign;
-    if (mag >= 0x38800000u) return (uint16_t)(sign | (mag - 0x38000000u + 0xFFFu + (mag >> 13 & 1)) >> 13);
-    shift = 126u - (mag >> 23); /* below 2^-14: units of 2^-24 */
-    mag = (mag & 0x7FFFFFu) | 0x800000u;
-    return (uint16_t)(sign | (mag + (1u << (shift - 1)) - 1 + (mag >> shift & 1)) >> shift);
-}
-
 /* n floats, or zeros, in 2 or 4 bytes each. */
 static int put_floats(QsfWriter *w, const float *x, uint32_t n, unsigned bytes, QsfErr *err) {
     int rc = QSF_OK;
@@ -228,7 +214,7 @@ static int put_floats(QsfWriter *w, const float *x, uint32_t n, unsigned bytes, 
         float v = x != NULL ? x[i] : 0.0f;
         uint32_t bits;
         memcpy(&bits, &v, sizeof bits);
-        if (bytes == 2) bits = half_of(v);
+        if (bytes == 2) bits = qsf_half_bits(v);
         const unsigned char le[4] = { (unsigned char)bits, (unsigned char)(bits >> 8),
                                       (unsigned char)(bits >> 16), (unsigned char)(bits >> 24) };
         rc = qsf_write_bytes(w, le, bytes, err);

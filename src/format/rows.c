@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/base/half.h"
 #include "src/format/dtype.h"
 #include "src/format/qsf_pressed.h"
 #include "src/format/source_impl.h"
@@ -82,21 +83,12 @@ static float of_bits(uint32_t bits) {
 static float of_f32(const unsigned char *p) { return of_bits(low_16(p) | low_16(p + 2) << 16); }
 static float of_bf16(const unsigned char *p) { return of_bits(low_16(p) << 16); }
 
-/* IEEE 754 binary16: 1 sign bit, 5 of exponent (bias 15), 10 of fraction. */
-static float of_f16(const unsigned char *p) {
-    uint32_t h = low_16(p), sign = (h & 0x8000) << 16, magnitude = h & 0x7FFF;
-    if (magnitude >= 0x7C00) return of_bits(sign | 0x7F800000 | (magnitude & 0x3FF) << 13); /* infinite, or no number */
-    if (magnitude >= 0x400) return of_bits(sign | ((magnitude << 13) + ((127u - 15u) << 23)));
-    float small = (float)magnitude * 0x1p-24f;
-    return sign != 0 ? -small : small;
-}
-
 typedef struct Plain {
     uint32_t dtype, bytes;
     ToFloat convert;
 } Plain;
 
-static const Plain plain[] = { { 0, 4, of_f32 }, { 1, 2, of_f16 }, { 30, 2, of_bf16 } };
+static const Plain plain[] = { { 0, 4, of_f32 }, { 1, 2, qsf_half_get }, { 30, 2, of_bf16 } };
 
 int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out, QsfErr *err) {
     const Plain *p = NULL;

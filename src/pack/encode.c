@@ -41,7 +41,7 @@ static void do_group(Piece *p, size_t g) {
     QsfErr err = { 0 };
     const size_t at = g * p->group, n = p->n - at < p->group ? p->n - at : p->group;
     float *x = p->e->x + at * p->cols, *y = p->e->y + at * p->cols;
-    uint8_t *out = p->e->out + at * p->row_bytes;
+    uint8_t *out = p->measure_only ? NULL : p->e->out + at * p->row_bytes;
     const QsfQuantRows rows = rows_of(p, at, n);
     qsf_weights_unpack(p->w, p->e->raw + at * p->w->row_bytes, n, x);
     int rc = qsf_quant_check(&rows, &err);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/base/half.h"
 #include "src/quant/fit.h"
-#include "src/quant/half.h"
 
 /* How many of the grid's best are refined, how long, and how many ends there are on each side. */
 enum { STARTS = 2, ROUNDS = 6, SHRINKS = 5, RANKS = 2, ENDS = SHRINKS + RANKS };

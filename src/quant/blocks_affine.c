@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/base/half.h"
 #include "src/quant/bits.h"
 #include "src/quant/blocks.h"
 #include "src/quant/fit.h"
-#include "src/quant/half.h"
 
 enum { HEAD = 4 };
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/base/half.h"
 #include "src/quant/blocks.h"
 #include "src/quant/fit.h"
-#include "src/quant/half.h"
 
 enum { BLOCK = 32, HEAD = 2, NIBBLES = BLOCK / 2, CENTRE = 8, BYTES_MAX = HEAD + BLOCK };
 

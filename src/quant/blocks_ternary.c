@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/base/half.h"
 #include "src/quant/blocks.h"
 #include "src/quant/fit.h"
-#include "src/quant/half.h"
 
 enum { HEAD = 2, BYTES_MAX = HEAD + QSF_FIT_MAX / 4 };
 

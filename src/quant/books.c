@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "kernels/books.h"
+#include "src/base/half.h"
 #include "src/quant/bits.h"
 #include "src/quant/blocks.h"
 #include "src/quant/fit.h"
-#include "src/quant/half.h"
 
 enum { WORD_BITS = 7 };
 

@@ -13,8 +13,8 @@
 
 #include <math.h>
 
+#include "src/base/half.h"
 #include "src/quant/books.h"
-#include "src/quant/half.h"
 #include "src/quant/lanes.h"
 
 enum { PASSES_MAX = 5 /* two and a half times those of a look */, CURVES_MAX = PASSES_MAX * QSF_LANES_N };
@@ -300,7 +300,7 @@ static inline double settle(const QsfBooks *t, const Shelf *s, const QsfBookValu
     return yy > 0 ? xy / yy * QSF_BOOK_UNITS : 0;
 }
 
-static void search(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], QsfBookParts *best) {
+static inline void search(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], QsfBookParts *best) {
     const Shelf shelf = shelf_of(t);
     Curves curves[QSF_BOOK_GROUPS];
     float reach = 0;
@@ -318,7 +318,7 @@ static void search(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS
     }
 }
 
-static void books_of(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], QsfBookParts *p) {
+static inline void books_of(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], QsfBookParts *p) {
     const Shelf shelf = shelf_of(t);
     p->error = 0;
     for (size_t g = 0; g < QSF_BOOK_GROUPS; g++) {
@@ -328,7 +328,7 @@ static void books_of(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROU
     }
 }
 
-static void codes_of(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], const QsfBookParts *p,
+static inline void codes_of(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], const QsfBookParts *p,
                      uint8_t codes[QSF_BOOK_BLOCK]) {
     const Shelf s = shelf_of(t);
     for (size_t g = 0; g < QSF_BOOK_GROUPS; g++) {

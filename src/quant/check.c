@@ -2,8 +2,8 @@
 /* What no block layout can hold is refused with its place. */
 #include <math.h>
 
+#include "src/base/half.h"
 #include "src/quant/formats.h"
-#include "src/quant/half.h"
 
 static int check_weights(const QsfQuantRows *rows, QsfErr *err) {
     for (size_t c = 0; rows->importance && c < rows->cols; c++) {

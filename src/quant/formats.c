@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/base/half.h"
 #include "src/quant/blocks.h"
 #include "src/quant/fit.h"
-#include "src/quant/half.h"
 
 enum { GGML = 64, BLOCK_DEFAULT = 64, STEP_MAX = QSF_FIT_MAX };
 

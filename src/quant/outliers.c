@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "src/quant/half.h"
+#include "src/base/half.h"
 
 /* Mean and squares of one range, in two passes: nothing cancels. */
 int qsf_moments_add(QsfMoments *m, const QsfQuantRows *rows, QsfErr *err) {

@@ -3,8 +3,8 @@
  * the error, so that is what is made as large as possible. */
 #include <math.h>
 
+#include "src/base/half.h"
 #include "src/quant/fit.h"
-#include "src/quant/half.h"
 
 /* The largest value would become low - 0.6 ... low + 2.4 before it is cut off at the last code. */
 enum { TRIES = 16, ROUNDS = 6 };

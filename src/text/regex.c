@@ -19,10 +19,16 @@ struct QsfRegex {
 struct QsfRegexScratch {
     pcre2_match_data *data;
     pcre2_match_context *ctx;
+    unsigned wasted; /* matches that cost far more than their length explains */
 };
 
-/* A sane expression needs a few steps per character of a piece; the limits only stop runaways. */
+/* A sane expression needs a few steps per character of a piece; the limits only stop runaways: one match that never
+ * ends, and an expression that makes every match dear. What a match cost is known by the limit it needed. */
 #define MATCH_LIMIT 20000000u
+#define MATCH_LIMIT_FIRST 20000u
+#define MATCH_LIMIT_TIMES 10u
+#define STEPS_PER_BYTE 1000u
+#define WASTED_MAX 64u
 #define HEAP_LIMIT_KIB 16384u
 
 /* White_Space of the Unicode Character Database. PCRE2's own \s adds U+180E, which lost the property
@@ -115,7 +121,6 @@ QsfRegexScratch *qsf_regex_scratch_new(void) {
         qsf_regex_scratch_free(s);
         return NULL;
     }
-    (void)pcre2_set_match_limit(s->ctx, MATCH_LIMIT);
     (void)pcre2_set_heap_limit(s->ctx, HEAP_LIMIT_KIB);
     return s;
 }
@@ -127,18 +132,29 @@ void qsf_regex_scratch_free(QsfRegexScratch *s) {
     free(s);
 }
 
-bool qsf_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
-                    size_t *begin, size_t *end) {
+static int match(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from) {
     PCRE2_SPTR subject = (PCRE2_SPTR)text;
     int rc = pcre2_match(re->code, subject, len, from, PCRE2_NO_UTF_CHECK, s->data, s->ctx);
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT) { /* machine code nests on 32 KiB; the interpreter on the heap */
         rc = pcre2_match(re->code, subject, len, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, s->data, s->ctx);
     }
+    return rc;
+}
+
+bool qsf_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
+                    size_t *begin, size_t *end) {
+    uint32_t limit = MATCH_LIMIT_FIRST;
+    int rc;
+    (void)pcre2_set_match_limit(s->ctx, limit);
+    while ((rc = match(re, s, text, len, from)) == PCRE2_ERROR_MATCHLIMIT && limit < MATCH_LIMIT) {
+        limit *= MATCH_LIMIT_TIMES;
+        (void)pcre2_set_match_limit(s->ctx, limit);
+    }
     if (rc < 0) return false;
     const PCRE2_SIZE *span = pcre2_get_ovector_pointer(s->data);
     *begin = span[0];
     *end = span[1];
-    return true;
+    return limit == MATCH_LIMIT_FIRST || (*end - from) * STEPS_PER_BYTE >= limit || ++s->wasted <= WASTED_MAX;
 }
 
 #endif

@@ -25,7 +25,8 @@ QsfRegexScratch *qsf_regex_scratch_new(void);
 void qsf_regex_scratch_free(QsfRegexScratch *s); /* NULL allowed */
 
 /* First match in text[0..len) that begins at `from` or later: true and its place [*begin, *end), which may be
- * empty. False when there is none or a match limit was hit. text must be well-formed UTF-8 and
+ * empty. False when there is none, a match limit was hit, or too many matches with this scratch were far dearer than their
+ * length explains: an expression may come with a file and mean harm. text must be well-formed UTF-8 and
  * `from` the beginning of a character. */
 bool qsf_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from,
                     size_t *begin, size_t *end);

@@ -4,9 +4,9 @@
 #include <math.h>
 
 #include "kernels/books.h"
+#include "src/base/half.h"
 #include "src/quant/books.h"
 #include "src/quant/formats.h"
-#include "src/quant/half.h"
 #include "tests/harness/draw.h"
 #include "tests/harness/qsf_test.h"
 

@@ -284,6 +284,38 @@ static void test_regex(void **state) {
     qsf_regex_scratch_free(NULL);
 }
 
+/* An expression that finds its way, but makes every character dear, is given up after some of them; long pieces are dear
+ * by their length. */
+static void test_dear_matches(void **state) {
+    (void)state;
+    enum { N = 60000 };
+    QsfRegex *re;
+    QsfErr e = {0};
+    size_t begin, end = 0, n = 0;
+    char *text = malloc(N);
+    QsfRegexScratch *scratch = qsf_regex_scratch_new();
+    assert_non_null(text);
+    assert_non_null(scratch);
+    memset(text, 'a', N);
+    qsf_test_expect_ok(qsf_regex_compile(&re, "(?:(?:a|a|a){11}b|a)", &e), &e);
+    while (end < N && qsf_regex_find(re, scratch, text, N, end, &begin, &end)) n++;
+    assert_in_range(n, 1, 500);
+    qsf_regex_free(re);
+    qsf_regex_scratch_free(scratch);
+    scratch = qsf_regex_scratch_new();
+    assert_non_null(scratch);
+    qsf_test_expect_ok(qsf_regex_compile(&re, "(?:a(?:b|c)?){200}", &e), &e); /* 200 a piece, some steps for each */
+    for (n = 0, end = 0; end < N; n++) assert_true(qsf_regex_find(re, scratch, text, N, end, &begin, &end));
+    assert_int_equal(n, N / 200);
+    qsf_regex_free(re);
+    qsf_test_expect_ok(qsf_regex_compile(&re, "(?:a(?:b|c)?)+", &e), &e);
+    assert_true(qsf_regex_find(re, scratch, text, N, 0, &begin, &end));
+    assert_int_equal(end, N);
+    qsf_regex_free(re);
+    qsf_regex_scratch_free(scratch);
+    free(text);
+}
+
 /* A group per character outgrows the stack of the machine code: the interpreter takes over. */
 static void test_deep_groups(void **state) {
     (void)state;
@@ -309,7 +341,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces), cmocka_unit_test(test_table), cmocka_unit_test(test_names),
         cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_regex),  cmocka_unit_test(test_deep_groups),
+        cmocka_unit_test(test_regex),  cmocka_unit_test(test_dear_matches), cmocka_unit_test(test_deep_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

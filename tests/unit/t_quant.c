@@ -5,8 +5,8 @@
 
 #include "kernels/kernels.h"
 #include "kernels/ref/ref.h"
+#include "src/base/half.h"
 #include "src/quant/formats.h"
-#include "src/quant/half.h"
 #include "tests/harness/qsf_test.h"
 
 enum { MAX = 256, BYTES = 512 };

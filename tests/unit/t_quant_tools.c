@@ -2,8 +2,8 @@
 /* Measures, outliers, sharing out of bytes and the table of roles. */
 #include <math.h>
 
+#include "src/base/half.h"
 #include "src/quant/allocate.h"
-#include "src/quant/half.h"
 #include "src/quant/measure.h"
 #include "src/quant/outliers.h"
 #include "src/quant/policy.h"

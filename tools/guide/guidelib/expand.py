@@ -4,6 +4,19 @@ import re
 from functools import lru_cache
 
 _PIECE = re.compile(r'[{}|]|<[a-z0-9-]+>|[^{}|<]+|<')
+_BLANK_BEFORE = re.compile(r' ([,.?!;:])')
+
+
+class _Plain(dict):
+    """For str.translate: what a character is in a question that is compared."""
+
+    def __missing__(self, code):
+        c = chr(code).lower()
+        self[code] = '' if c == "'" else c if len(c) == 1 and (c in '0123456789$' or 'a' <= c <= 'z') else ' '
+        return self[code]
+
+
+_plain = _Plain()
 
 
 class PatternError(ValueError):
@@ -24,7 +37,7 @@ def parse(pattern):
                 raise PatternError(f'a }} too many in {pattern!r}')
             options = tuple(tuple(option) for option in stack.pop())
             stack[-1][-1].append(('choice', options))
-        elif re.fullmatch(r'<[a-z0-9-]+>', piece):
+        elif piece[0] == '<' and len(piece) > 1:
             stack[-1][-1].append(('list', piece[1:-1]))
         else:
             stack[-1][-1].append(piece)
@@ -71,8 +84,7 @@ def expand(pattern, lists, rng):
             else:
                 walk(rng.choice(piece[1]))
     walk(parse(pattern))
-    text = re.sub(r'\s+', ' ', ''.join(out)).strip()
-    return re.sub(r' ([,.?!;:])', r'\1', text)
+    return _BLANK_BEFORE.sub(r'\1', ' '.join(''.join(out).split()))
 
 
 def slots(text):
@@ -104,4 +116,4 @@ def pool(questions, lists, frames, rng, size):
 
 def normal(text):
     """What two questions are compared by: letters and digits in lower case."""
-    return re.sub(r'[^a-z0-9$]+', ' ', text.lower().replace("'", '')).strip()
+    return ' '.join(text.translate(_plain).split())

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Half precision numbers (IEEE 754 binary16) as quantizers need them: rounded to nearest even, never to infinity, and
- * with neighbours. Pure functions, any thread. */
-#ifndef QSF_QUANT_HALF_H
-#define QSF_QUANT_HALF_H
+/* Half precision numbers (IEEE 754 binary16) as files hold and quantizers need them: rounded to nearest even, never to
+ * infinity, and with neighbours. Pure functions, any thread. */
+#ifndef QSF_BASE_HALF_H
+#define QSF_BASE_HALF_H
 
 #include <stdint.h>
 
@@ -10,7 +10,7 @@
 
 /* The value of 16 bits, exactly. */
 float qsf_half_value(uint16_t h);
-/* The nearest half, ties to even. Beyond +-65504 it is +-65504; x must not be NaN. */
+/* The nearest half, ties to even. Beyond +-65504 it is +-65504; of NaN a quiet one. */
 uint16_t qsf_half_bits(double x);
 /* The value of the nearest half. */
 static inline float qsf_half_round(double x) { return qsf_half_value(qsf_half_bits(x)); }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Half precision by arithmetic: all steps are exact in double precision but the one rounding. */
-#include "src/quant/half.h"
+#include "src/base/half.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,6 +24,7 @@ uint16_t qsf_half_bits(double x) {
     const unsigned sign = signbit(x) ? 0x8000u : 0;
     const double a = fabs(x);
     int exp;
+    if (isnan(x)) return (uint16_t)(sign | INFINITE | 0x200u);
     if (a >= (double)QSF_HALF_MAX) return (uint16_t)(sign | (INFINITE - 1));
     (void)frexp(a, &exp);
     if (--exp < EXP_MIN || a == 0) exp = EXP_MIN;

@@ -30,6 +30,10 @@ typedef struct QsfDtype {
     bool supported;        /* kernels exist; a known but unsupported type is named in the error */
 } QsfDtype;
 
+/* The type with blocks of 64 in place of 128 or 256; any other as it is. */
+static inline uint32_t qsf_dtype_of_64(uint32_t id) {
+    return id >= QK_GGML_QSF ? id & ~(QSF_DTYPE_OF_128 | QSF_DTYPE_OF_256) : id;
+}
 /* NULL for a number nobody knows. */
 const QsfDtype *qsf_dtype(uint32_t id);
 /* Type i of all there are, to count by; NULL after the last, at most QSF_DTYPES_MAX. */

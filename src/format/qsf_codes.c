@@ -42,7 +42,7 @@ bool qsf_code_dtype(uint8_t code, uint32_t block, uint32_t *dtype) {
 }
 
 bool qsf_code_of_dtype(uint32_t dtype, uint8_t *code) {
-    uint32_t id = dtype >= QK_GGML_QSF ? dtype & ~(QSF_DTYPE_OF_128 | QSF_DTYPE_OF_256) : dtype;
+    const uint32_t id = qsf_dtype_of_64(dtype);
     if (qsf_dtype(dtype) == NULL) return false;
     for (size_t i = 0; i < COUNT(codes); i++) {
         if (codes[i].dtype != id) continue;

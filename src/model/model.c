@@ -31,6 +31,9 @@ static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfEr
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader refused unknown ones */
     QsfRoleKind kind = qsf_role_kind(role);
     bool plain = type->block_elems == 1;
+    if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s: this program computes with blocks of 64 only, and "
+                           "qsf-convert makes a file of them with the same values", path_of(m), t->name, type->name);
     if (kind == QSF_KIND_MATRIX && !type->supported)
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which is not supported",
                            path_of(m), t->name, type->name);

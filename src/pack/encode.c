@@ -173,7 +173,7 @@ static void end(Piece *p) {
 }
 
 static int set_format(Piece *p, const QsfQuantFormat *f, QsfErr *err) {
-    p->q = (QsfQuant){ .format = f, .rule = p->e->rule };
+    p->q = (QsfQuant){ .format = f, .rule = p->e->rule, .block = p->e->block };
     return qsf_quant_row_bytes(&p->q, p->cols, &p->row_bytes, err);
 }
 

@@ -18,6 +18,7 @@ typedef struct QsfEncoder {
     QsfPool *pool;             /* the caller's */
     qk_table kernels;          /* plain C: the same file on any machine */
     QsfQuantRule rule;
+    uint32_t block;            /* as in QsfQuant */
     /* Buffers for one piece, grown as needed. */
     float *x, *y;
     uint8_t *raw, *out;

@@ -219,6 +219,7 @@ static int prepare(Packer *p, QsfErr *err) {
     if (rc == QSF_OK && p->piece == NULL) rc = qsf_err_memory(err, "%s", p->path);
     if (rc == QSF_OK) rc = qsf_pool_create(&p->pool, p->o->threads, &p->ledger, err);
     if (rc == QSF_OK) qsf_encoder_init(&p->e, p->s, p->pool, p->o->cancel, p->o->type.rule);
+    if (rc == QSF_OK) p->e.block = p->o->block;
     return rc == QSF_OK ? choose(p, err) : rc;
 }
 
@@ -251,7 +252,7 @@ int qsf_pack(const QsfSource *s, const char *path, const QsfPackOptions *o, QsfP
     if (report == NULL) report = &own;
     if (err == NULL) err = &local;
     *report = (QsfPackReport){ 0 };
-    Packer p = { .s = s, .o = o, .path = path, .l = &report->items, .w = { .fd = -1 }, .head = { .flags = o->flags } };
+    Packer p = { .s = s, .o = o, .path = path, .l = &report->items, .w = { .fd = -1 }, .head = { .flags = o->flags, .block = o->block } };
     qsf_ledger_init(&p.ledger, 0);
     int rc = prepare(&p, err);
     if (rc == QSF_OK) rc = write_all(&p, report, err);

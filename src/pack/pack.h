@@ -14,6 +14,8 @@ typedef struct QsfPackOptions {
                                           scores the layers' */
     uint32_t flags;           /* QSFF_PAGES, QSFF_LINES */
     bool x16;                 /* rows of matrices are interleaved by 16 where their format has kernels for it */
+    uint32_t block;           /* of the codes 0 to 4; 0: 64. 128 and 256 are a little smaller and worse, and only read back
+                                 by qsf_pack: no kernel computes with them */
     uint8_t press;            /* compression of layers (qsf_write.h); zeroed: none */
     bool dry;                 /* choose, but write nothing: sizes are exact (with compression: at most that), errors not
                                  known */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of a tensor as they are stored, in GGUF's order, whether they stand one by one or interleaved by sixteen. One
- * thread for each reader. */
+/* Rows of a tensor as they are stored, in GGUF's order, whether they stand one by one or interleaved by sixteen; but in
+ * blocks of 64, with the same values, where the file has larger ones. One thread for each reader. */
 #ifndef QSF_PACK_ROWREADER_H
 #define QSF_PACK_ROWREADER_H
 
@@ -10,7 +10,11 @@
 typedef struct QsfRowReader {
     const QsfSource *s;
     const QsfTensor *t;
+    uint32_t dtype; /* of the rows it gives */
     uint64_t row_bytes;
+    /* Of larger blocks: */
+    uint64_t stored_bytes; /* a row of them */
+    uint8_t *stored;       /* (stored_bytes); NULL: blocks are given as they stand */
     /* Of interleaved rows: */
     void (*unpack_row)(void *dst, const void *group, unsigned r, size_t k);
     uint8_t *group;   /* (16, row_bytes) the one that was read last; NULL: rows stand one by one */

@@ -19,7 +19,7 @@ static int read_scale(QsfWeights *w, QsfErr *err) {
 
 int qsf_weights_open(QsfWeights *w, const QsfSource *s, const QsfTensor *t, const qk_table *kernels, QsfErr *err) {
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the readers refuse unknown ones */
-    const qk_type k = qk_type_of(t->dtype);
+    const qk_type k = qk_type_of(qsf_dtype_of_64(t->dtype));
     *w = (QsfWeights){ .s = s, .t = t, .scale = 1.0f };
     if (k == QK_NONE)
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which nothing here unpacks",

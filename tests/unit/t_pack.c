@@ -7,6 +7,7 @@
 
 #include "src/format/qsf_names.h"
 #include "src/format/rows.h"
+#include "src/model/model.h"
 #include "src/pack/pack.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/st_build.h"
@@ -284,6 +285,58 @@ static void test_choice(void **state) {
     qsf_test_expect_err(&e, QSF_E_USAGE, "keep, mixed, 2bit");
 }
 
+/* The matrices of both files decode to the same values. */
+static void same_values(const char *type, uint32_t block, const char *name, const QsfSource *a, const QsfSource *b) {
+    QsfErr e = { 0 };
+    const QsfTensor *t = qsf_source_find_tensor(a, name), *u = qsf_source_find_tensor(b, name);
+    const QsfQuant large = { .format = qsf_quant_format_named(type), .block = block }, small = { .format = large.format };
+    assert_true(t != NULL && u != NULL);
+    const size_t cols = (size_t)t->ne[0], rows = (size_t)t->ne[1], n = rows * cols;
+    uint8_t *raw = malloc((size_t)(t->bytes + u->bytes));
+    float *want = malloc(n * sizeof *want), *have = malloc(n * sizeof *have);
+    assert_true(raw != NULL && want != NULL && have != NULL);
+    qsf_test_expect_ok(qsf_source_read_bytes(a, t, 0, raw, (size_t)t->bytes, &e), &e);
+    qsf_test_expect_ok(qsf_source_read_bytes(b, u, 0, raw + t->bytes, (size_t)u->bytes, &e), &e);
+    qsf_test_expect_ok(qsf_quant_decode(&large, raw, rows, cols, want, &e), &e);
+    qsf_test_expect_ok(qsf_quant_decode(&small, raw + t->bytes, rows, cols, have, &e), &e);
+    assert_memory_equal(want, have, n * sizeof *want);
+    free(raw);
+    free(want);
+    free(have);
+}
+
+/* Blocks of 128 and 256 are refused where it is computed with them, and become blocks of 64 of the same values. */
+static void test_larger_blocks(void **state) {
+    (void)state;
+    static const char *const types[] = { "2bit", "2bit-asym", "3bit", "4bit", "ternary" };
+    char again[300];
+    snprintf(again, sizeof again, "%s.64", qsf);
+    const QsfTinySpec spec = { .hidden = 256, .ffn = 512 };
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
+    for (size_t i = 0; i < 2 * sizeof types / sizeof *types; i++) {
+        QsfErr e = { 0 };
+        QsfModel m;
+        const char *type = types[i / 2];
+        QsfPackOptions o = { .flags = QSFF_LINES, .block = i % 2 ? 256 : 128, .threads = 1 }, keep = { .flags = QSFF_LINES };
+        qsf_test_expect_ok(pack(type, &o, NULL, &e), &e);
+        QsfSource *a = open_ok(qsf);
+        assert_int_equal(qsf_model_open(&m, qsf, NULL, &ledger, &e), QSF_E_MODEL);
+        qsf_test_expect_err(&e, QSF_E_MODEL, "computes with blocks of 64 only, and qsf-convert makes a file of them");
+        qsf_err_clear(&e);
+        qsf_test_expect_ok(qsf_pack(a, again, &keep, NULL, &e), &e);
+        QsfSource *b = open_ok(again);
+        same_values(type, o.block, "blk.1.ffn_down.weight", a, b);
+        same_values(type, o.block, "blk.0.attn_q.weight", a, b);
+        qsf_source_close(b);
+        qsf_test_expect_ok(qsf_model_open(&m, again, NULL, &ledger, &e), &e);
+        qsf_model_close(&m);
+        qsf_test_expect_ok(qsf_pack_type_parse(&keep.type, "8bit", &e), &e); /* and can be packed anew */
+        qsf_test_expect_ok(qsf_pack(a, again, &keep, NULL, &e), &e);
+        qsf_source_close(a);
+    }
+    unlink(again);
+}
+
 /* What is there already in no more bits is left alone, and said to be. */
 static void test_small_already(void **state) {
     (void)state;
@@ -363,6 +416,7 @@ static void test_scale_of_all(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fused),       cmocka_unit_test(test_fused_packed), cmocka_unit_test(test_directory), cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_larger_blocks),
         cmocka_unit_test(test_small_already), cmocka_unit_test(test_bad_values),   cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_scale_of_all),
     };

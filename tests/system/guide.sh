@@ -33,11 +33,14 @@ sed -n '1,40s/.*"user", "content": "\([^"\\]*\)".*/\1/p' "$work/a.jsonl" | sort 
 "$generate" $plain -n 300 -s 7 --exclude "$work/held" --check-overlap "$work/held" >"$work/overlap" ||
     { cat "$work/overlap"; fail "questions that were left out are there"; }
 
-# The questions it is judged by: well formed, each answered rightly by its own fact, none of them in the text to train on.
-held="$QSF_SRCDIR/tests/data/guide/heldout.jsonl"
+# The questions it is judged by, and those that are looked at meanwhile: well formed, each answered rightly by its own fact;
+# the former not in the text to train on.
+held="$QSF_SRCDIR/tests/data/guide/heldout.jsonl" dev="$QSF_SRCDIR/tests/data/guide/dev.jsonl"
 score="$QSF_SRCDIR/tools/guide/score.py"
 "$generate" --intents "$work/intents.jsonl" -n 3000 --check-overlap "$held" >"$work/overlap" || { cat "$work/overlap"; fail "held-out questions are trained on"; }
-"$score" --check "$work/intents.jsonl" >"$work/set" 2>&1 || { cat "$work/set"; fail "the held-out questions are not well formed"; }
+for set in "$held" "$dev"; do
+    "$score" --held "$set" --check "$work/intents.jsonl" >"$work/set" 2>&1 || { cat "$work/set"; fail "the questions of ${set##*/} are not well formed"; }
+done
 
 # A set that is wrong is found by line, and so are answers that are wrong or name what does not exist.
 sed 's/"must": \[\["Ctrl-C"\]\]/"must": [["Ctrl-C", "\/nosuch"]]/' "$held" >"$work/bad.jsonl"

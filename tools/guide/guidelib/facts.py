@@ -99,22 +99,27 @@ def _read(directory):
     return out
 
 
-def read_facts(directory, asked=None):
-    """The intents of a directory of facts. asked: another one, where files say in more words how people ask for them;
-    those of a fact that the program has outgrown are left with it."""
+def read_facts(directory):
+    """The intents of a directory of facts."""
     intents, seen = _read(directory), {}
     for intent in intents:
         if intent.id in seen:
             raise FactError(f'{intent.where}: [{intent.id}] stands at {seen[intent.id].where} already')
         seen[intent.id] = intent
-    for more in _read(asked) if asked and asked.is_dir() else []:
+    return intents
+
+
+def add_asked(intents, directory):
+    """Adds to all intents there are what the files of a directory, where that exists, say in more words of how people ask
+    for them."""
+    seen = {intent.id: intent for intent in intents}
+    for more in _read(directory) if directory.is_dir() else []:
         if more.id not in seen:
             raise FactError(f'{more.where}: no fact [{more.id}]')
         if more.answers or more.must or more.absent or more.present or more.covers:
             raise FactError(f'{more.where}: [{more.id}] here are only ways of asking; the rest belongs to {seen[more.id].where}')
         seen[more.id].q += more.q
         seen[more.id].then += more.then
-    return intents
 
 
 def read_lists(path):

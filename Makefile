@@ -257,7 +257,7 @@ fuzz-build:
 fuzz: fuzz-build
 	$(fuzz_make) fuzz-programs
 fuzz-binaries: $(call wanted,$(fuzz_bin))
-fuzz-programs: export QSF_FUZZ_OPTIONS = $(if $(FUZZ_RUNS),-runs=$(FUZZ_RUNS),-max_total_time=$(FUZZ_SECONDS)) -rss_limit_mb=2048 \
+fuzz-programs: export QSF_FUZZ_OPTIONS = $(if $(FUZZ_RUNS),-runs=$(FUZZ_RUNS),-max_total_time=$(FUZZ_SECONDS)) -rss_limit_mb=2048 -error_exitcode=1 \
     -print_final_stats=1
 fuzz-programs: export QSF_TEST_TIMEOUT = 0
 fuzz-programs: fuzz-binaries

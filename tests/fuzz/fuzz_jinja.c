@@ -33,7 +33,7 @@ static void check_runs(const QsfJinjaOut *o, size_t limit) {
     size_t at = 0;
     if (o->text.len > limit) abort();
     for (size_t i = 0; i < o->n_runs; at = o->runs[i++].end)
-        if (o->runs[i].end <= at || o->runs[i].tag > QSF_J_DATA) abort();
+        if (o->runs[i].end <= at || o->runs[i].tag >= QSF_J_MIXED) abort();
     if (at != o->text.len) abort();
 }
 

@@ -24,6 +24,8 @@ int convert_file(const ConvertOptions *o);
 int convert_verify(const ConvertOptions *o);
 int convert_inspect(const ConvertOptions *o);
 
+/* Opens the input for run, which returns an exit code, and closes it. */
+int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, const QsfSource *s));
 /* "qsf-convert: message"; returns the exit code of err (130 or 143 when a signal was the cause). */
 int convert_fail(const QsfErr *err);
 /* Writes b to stdout and frees it. */

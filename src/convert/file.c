@@ -128,7 +128,15 @@ static int convert(const ConvertOptions *o, const QsfSource *s) {
     return rc;
 }
 
-int convert_file(const ConvertOptions *o) {
+static int convert_source(const ConvertOptions *o, const QsfSource *s) {
+    if (qsf_source_n_tensors(s)) return convert(o, s);
+    qsf_cli_error(&convert_cli, "%s: is %s, without weights", o->input, qsf_source_format(s));
+    return QSF_EXIT_MODEL;
+}
+
+int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
+
+int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, const QsfSource *s)) {
     QsfLedger ledger;
     QsfSource *s;
     QsfErr err = {0};
@@ -136,10 +144,7 @@ int convert_file(const ConvertOptions *o) {
     int rc = qsf_source_open(&s, o->input, &ledger, &err);
     if (rc) rc = convert_fail(&err);
     else {
-        if (!qsf_source_n_tensors(s)) {
-            qsf_cli_error(&convert_cli, "%s: is %s, without weights", o->input, qsf_source_format(s));
-            rc = QSF_EXIT_MODEL;
-        } else rc = convert(o, s);
+        rc = run(o, s);
         qsf_source_close(s);
     }
     qsf_ledger_destroy(&ledger);

@@ -156,20 +156,7 @@ static int inspect(const ConvertOptions *o, const QsfSource *s) {
     return rc;
 }
 
-int convert_inspect(const ConvertOptions *o) {
-    QsfLedger ledger;
-    QsfSource *s;
-    QsfErr err = {0};
-    qsf_ledger_init(&ledger, 0);
-    int rc = qsf_source_open(&s, o->input, &ledger, &err);
-    if (rc) rc = convert_fail(&err);
-    else {
-        rc = inspect(o, s);
-        qsf_source_close(s);
-    }
-    qsf_ledger_destroy(&ledger);
-    return rc;
-}
+int convert_inspect(const ConvertOptions *o) { return convert_with_source(o, inspect); }
 
 /* ---- verify */
 

@@ -62,6 +62,16 @@ train whole || { cat "$work/log"; fail "training failed"; }
 train parts --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
 train parts --resume || { cat "$work/log"; fail "training did not go on"; }
 cmp "$work/whole/guide-f16.gguf" "$work/parts/guide-f16.gguf" || fail "a resumed run ends with other weights"
+# Begun with a guide there is, and nothing but the heads that are not kept learnt: the same guide. Another shape is refused.
+train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a guide"; }
+# The running mean of the three norms, which are f32, is rounded at each step; the matrices are f16.
+[ "$(cmp -l "$work/whole/guide-f16.gguf" "$work/again/guide-f16.gguf" | wc -l)" -le $((3 * 256 * 4)) ] ||
+    fail "the weights to begin with were not taken over, or not kept"
+grep -q '"from_sha256": "[0-9a-f]\{64\}"' "$work/again/run.json" || fail "the record does not say what it began with"
+train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was taken"
+grep -q "another shape than the recipe's" "$work/log" || { tail -3 "$work/log"; fail "the shape was not named"; }
+train other --from "$work/text.jsonl" && fail "a text was taken for a guide"
+grep -q 'not a GGUF file' "$work/log" || { tail -3 "$work/log"; fail "what is no guide was not named"; }
 sed -n '1,3p' "$work/text.jsonl" | sed 's/, {"role": "assistant".*/], "id": 1}/' >"$work/ask"
 "$tools/evaluate" "$work/whole/guide-f16.gguf" -b "$QSF_BUILDDIR" --questions "$work/ask" \
     --parity "$work/whole/checkpoint.pt" -n 3 --most 12 >"$work/parity" 2>&1 || { cat "$work/parity"; fail "engine and PyTorch differ"; }

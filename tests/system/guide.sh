@@ -80,6 +80,16 @@ printf '[undo]\nq:\n  ram budget\n' >"$work/sound/asked/more.txt"
 "$generate" --check --facts "$work/sound/facts" >"$work/clash" 2>&1 && fail "a way of asking was not looked at"
 grep -q "'ram budget' is a question of" "$work/clash" || { cat "$work/clash"; fail "what two facts claim was not named"; }
 
+# Other words for words: none goes into a command, and a line that is none is named.
+printf '# words\ndoes: doth\nbudget: purse|allotment\ntemp: heat\n' >"$work/plain/thesaurus.txt"
+"$generate" $plain -n 2000 -s 7 >"$work/words.jsonl" || fail "no dialogues with other words"
+grep -q 'doth' "$work/words.jsonl" && grep -q 'purse' "$work/words.jsonl" || fail "no word was exchanged"
+grep -Eq '[/-](purse|allotment|heat)' "$work/words.jsonl" && fail "a command or option was exchanged"
+printf 'one: Two!\n' >"$work/plain/thesaurus.txt"
+"$generate" $plain -n 1 >/dev/null 2>"$work/err" && fail "a line that is none passed"
+grep -q '^generate: thesaurus.txt:1: ' "$work/err" || { cat "$work/err"; fail "the line of the thesaurus was not named"; }
+rm "$work/plain/thesaurus.txt"
+
 mkdir "$work/tree"
 (cd "$QSF_SRCDIR" && cp -R ui src templates configure "$work/tree/")
 sed 's|^    { "help", "?",|    { "frobnicate", "", "[N]", "turn the knob N times round", UI_ARG_NONE, 0 },\n&|' "$work/tree/ui/commands.c" >"$work/c" &&

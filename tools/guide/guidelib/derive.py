@@ -73,8 +73,17 @@ def _option(name, items, asks):
     if first.short:
         intent.answers[0] += f' Short: `-{first.short}`.'
     intent.must = [['--' + name]]
-    intent.q = _ask(asks['every-option'] + asks['every-flag'], _spellings(first), first)
+    intent.q = _ask(asks['every-option'] + asks['every-flag'], _spellings(first), first) + _ask_short(first, asks)
     return intent
+
+
+def _ask_short(item, asks):
+    """What -n does, in the program that has it: short options are asked about more often than the long ones."""
+    if not item.short:
+        return []
+    spoken = _choice([f'-{item.short} of {item.program}', f'-{item.short} in {item.program}', f'-{item.short} with {item.program}',
+                      f'{item.program} -{item.short}', f'-{item.short}', f'-{item.short}'])
+    return _ask(asks['every-short'], spoken if item.program[:5] != 'every' else f'-{item.short}', item)
 
 
 def _setting_forms(item):
@@ -89,7 +98,7 @@ def _setting(item, says, asks, commands):
     # Where a command has the same name it is the one that the slash means.
     inside = '' if item.name in commands else f' In the chat: `{slash}`.'
     short = f' Short: `-{item.short}`.' if item.short else ''
-    intent.answers = [_sentence(f'`{option}`: {item.help}') + short + inside]
+    intent.answers = [_sentence(f'`{option}`: ' + re.sub(r'\(default (?=[^)]*\))', '(the default is ', item.help)) + short + inside]
     intent.must = [['--' + item.name, '/' + short_command(item), '/' + _set_command(item)]]
     intent.q = _ask(asks['every-option'], _spellings(item), item)
     names = _choice([item.name, item.name, *item.aliases])

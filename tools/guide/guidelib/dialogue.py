@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Puts questions together to conversations of one to five turns."""
+import re
+
 from .expand import expand, fill, normal, pool, slots
 from .noise import dress
-from .slots import MAKERS, setting_value
+from .slots import COPIED, MAKERS, Words, setting_value
 
 # How many turns, out of 100 dialogues.
 _LENGTHS = [1] * 80 + [2] * 11 + [3] * 5 + [4] * 3 + [5]
+_COPYING = 2.5  # of questions with a name that the answer repeats: copying is one skill, and wants many examples
+_NAME = re.compile(r'[a-z]{3,10}$')
 _FOLLOW = 0.55  # of later turns lean on the turn before where it has follow-ups
 _AGAIN = ['{say|repeat} that again', 'can you repeat that', 'repeat please', 'what did you say', 'once more please', 'pardon',
           'say again', 'come again', 'could you say that once more', 'again please', 'sorry, what was that', 'please repeat']
 
 
 class Corpus:
-    def __init__(self, intents, lists, frames, settings, rng, excluded=frozenset(), pool_size=260,
+    def __init__(self, intents, lists, frames, settings, rng, thesaurus, excluded=frozenset(), pool_size=260,
                  known=frozenset()):
         self.intents = {i.id: i for i in intents}
         self.lists, self.rng, self.excluded, self.known = lists, rng, excluded, known
-        self.settings = {s.name: s for s in settings}
+        self.settings, self.thesaurus = {s.name: s for s in settings}, thesaurus
         self.taken = set()  # questions of written facts, which generated ones do not claim
         self.asked = {i.id: self._pool(i, frames, pool_size) for i in sorted(intents, key=lambda i: i.derived)}
         usable = [i for i in intents if self.asked[i.id]]
         self.ids = [i.id for i in usable]
-        self.weights = [i.weight for i in usable]
+        self.weights = [i.weight * (_COPYING if COPIED & set(slots(' '.join(i.answers))) else 1) for i in usable]
+        Words.known = sorted({w for texts in self.asked.values() for t in texts for w in t.split() if _NAME.match(w)})
         self.place = {i: 0 for i in self.ids}
         self.dropped = 0
 
@@ -58,6 +63,7 @@ class Corpus:
 
     def _turn(self, intent, text, before, follows):
         values = self._values(intent, text, before)
+        text = self.thesaurus.exchange(text, self.rng)
         question = fill(dress(text, self.rng, follow=follows), values)
         return question, fill(self.rng.choice(intent.answers), values), values
 

@@ -81,7 +81,7 @@ def _caps(text, rng):
 
 
 def _proper(text):
-    return re.sub(r"\bi(?=\b(?!/))", 'I', text)
+    return re.sub(r"(?<!-)\bi(?=\b(?!/))", 'I', text)
 
 
 def dress(text, rng, level=1.0, follow=False):

@@ -3,39 +3,34 @@
 #include "src/base/paths.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/base/strbuf.h"
-
-/* a + b + c as malloc'ed memory, NULL without any. */
-static char *join(const char *a, const char *b, const char *c) {
-    QsfStrbuf s = QSF_STRBUF_INIT;
-    qsf_strbuf_adds(&s, a);
-    qsf_strbuf_adds(&s, b);
-    qsf_strbuf_adds(&s, c);
-    return qsf_strbuf_take(&s, NULL);
+bool qsf_path_join(char out[QSF_PATH_MAX], const char *a, const char *b, const char *c) {
+    int n = snprintf(out, QSF_PATH_MAX, "%s%s%s", a, b, c);
+    if (n >= 0 && n < QSF_PATH_MAX) return true;
+    out[0] = '\0';
+    return false;
 }
 
 /* $variable/qsf, else $HOME/fallback/qsf. Relative values are ignored, as the specification says. */
-static char *xdg(const char *variable, const char *fallback) {
+static bool xdg(const char *variable, const char *fallback, char out[QSF_PATH_MAX]) {
     const char *dir = getenv(variable), *home = getenv("HOME");
-    if (dir != NULL && dir[0] == '/') return join(dir, "/qsf", "");
-    if (home == NULL || home[0] != '/') return NULL;
-    return join(home, fallback, "/qsf");
+    out[0] = '\0';
+    if (dir != NULL && dir[0] == '/') return qsf_path_join(out, dir, "/qsf", "");
+    return home != NULL && home[0] == '/' && qsf_path_join(out, home, fallback, "/qsf");
 }
 
-char *qsf_path_data_home(void) { return xdg("XDG_DATA_HOME", "/.local/share"); }
-char *qsf_path_state_home(void) { return xdg("XDG_STATE_HOME", "/.local/state"); }
-char *qsf_path_config_home(void) { return xdg("XDG_CONFIG_HOME", "/.config"); }
+bool qsf_path_data_home(char out[QSF_PATH_MAX]) { return xdg("XDG_DATA_HOME", "/.local/share", out); }
+bool qsf_path_state_home(char out[QSF_PATH_MAX]) { return xdg("XDG_STATE_HOME", "/.local/state", out); }
+bool qsf_path_config_home(char out[QSF_PATH_MAX]) { return xdg("XDG_CONFIG_HOME", "/.config", out); }
 
 /* Directory of the running program; false where the system does not say. */
-static bool exe_dir(char out[PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+static bool exe_dir(char out[QSF_PATH_MAX]) {
+    ssize_t n = readlink("/proc/self/exe", out, QSF_PATH_MAX - 1);
     if (n <= 0) return false;
     out[n] = '\0';
     char *slash = strrchr(out, '/');
@@ -44,27 +39,25 @@ static bool exe_dir(char out[PATH_MAX]) {
     return true;
 }
 
-/* base + middle + sub when that exists, else NULL. */
-static char *existing(const char *base, const char *middle, const char *sub) {
+/* base + middle + sub, when that exists. */
+static bool existing(char out[QSF_PATH_MAX], const char *base, const char *middle, const char *sub) {
     struct stat st;
-    char *path = join(base, middle, sub);
-    if (path != NULL && stat(path, &st) == 0) return path;
-    free(path);
-    return NULL;
+    if (qsf_path_join(out, base, middle, sub) && stat(out, &st) == 0) return true;
+    out[0] = '\0';
+    return false;
 }
 
-char *qsf_path_data(const char *sub) {
+bool qsf_path_data(const char *sub, char out[QSF_PATH_MAX]) {
     const char *env = getenv("QSF_DATADIR");
-    char dir[PATH_MAX];
-    char *path = env != NULL && *env != '\0' ? existing(env, "/", sub) : NULL;
-    if (path == NULL && exe_dir(dir)) {
-        path = existing(dir, "/", sub);
-        if (path == NULL) path = existing(dir, "/../share/qsf/", sub);
-    }
+    char dir[QSF_PATH_MAX];
+    if (env != NULL && *env != '\0' && existing(out, env, "/", sub)) return true;
+    if (exe_dir(dir) && (existing(out, dir, "/", sub) || existing(out, dir, "/../share/qsf/", sub))) return true;
 #ifdef QSF_DATADIR
-    if (path == NULL) path = existing(QSF_DATADIR, "/", sub);
+    return existing(out, QSF_DATADIR, "/", sub);
+#else
+    out[0] = '\0';
+    return false;
 #endif
-    return path;
 }
 
 static int cannot_make(const char *path, int reason, QsfErr *err) {
@@ -73,8 +66,8 @@ static int cannot_make(const char *path, int reason, QsfErr *err) {
 
 int qsf_path_make_dirs(const char *path, QsfErr *err) {
     struct stat st;
-    char *part = strdup(path);
-    if (part == NULL) return qsf_err_memory(err, "%s", path);
+    char part[QSF_PATH_MAX];
+    if (!qsf_path_join(part, path, "", "")) return cannot_make(path, ENAMETOOLONG, err);
     int failed = 0;
     for (char *p = part + (*part == '/'); failed == 0 && *p != '\0'; p++) {
         if (*p != '/') continue;
@@ -83,7 +76,6 @@ int qsf_path_make_dirs(const char *path, QsfErr *err) {
         *p = '/';
     }
     if (failed == 0 && mkdir(part, 0700) != 0 && errno != EEXIST) failed = errno;
-    free(part);
     if (failed == 0 && stat(path, &st) != 0) failed = errno;
     if (failed == 0 && !S_ISDIR(st.st_mode)) failed = ENOTDIR;
     return failed == 0 ? QSF_OK : cannot_make(path, failed, err);

@@ -37,38 +37,37 @@ bool qsf_chatlog_name_ok(const char *name) {
     return true;
 }
 
-static char *join(const char *dir, const char *mid, const char *name, const char *suffix) {
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    qsf_strbuf_addf(&b, "%s%s%s%s", dir, mid, name, suffix);
-    return qsf_strbuf_take(&b, NULL);
+bool qsf_chatlog_dir(char out[QSF_PATH_MAX]) {
+    char home[QSF_PATH_MAX];
+    return qsf_path_data_home(home) && qsf_path_join(out, home, "/", "sessions");
 }
 
-char *qsf_chatlog_dir(void) {
-    char *home = qsf_path_data_home();
-    char *dir = home ? join(home, "/", "sessions", "") : NULL;
-    free(home);
-    return dir;
-}
+#define NO_HOME "no home directory for session files (set HOME or XDG_DATA_HOME)"
 
 char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
+    char dir[QSF_PATH_MAX];
+    QsfStrbuf b = QSF_STRBUF_INIT;
     if (!qsf_chatlog_name_ok(name)) {
         snprintf(err, cap, "session name \"%s\": must not be empty, contain '/' or control characters, or begin with '.'", name);
         return NULL;
     }
-    char *dir = qsf_chatlog_dir();
-    char *path = dir ? join(dir, "/", name, ".jsonl") : NULL;
-    if (!path) snprintf(err, cap, "session %s: no home directory for session files (set HOME or XDG_DATA_HOME)", name);
-    free(dir);
+    if (!qsf_chatlog_dir(dir)) {
+        snprintf(err, cap, "session %s: " NO_HOME, name);
+        return NULL;
+    }
+    qsf_strbuf_addf(&b, "%s/%s.jsonl", dir, name);
+    char *path = qsf_strbuf_take(&b, NULL);
+    if (!path) snprintf(err, cap, "session %s: out of memory", name);
     return path;
 }
 
 static bool make_dir(char *err, size_t cap) {
     QsfErr e = {0};
-    char *dir = qsf_chatlog_dir();
-    int rc = dir ? qsf_path_make_dirs(dir, &e) : QSF_E_RUNTIME;
-    if (rc) snprintf(err, cap, "%s", dir ? e.msg : "no home directory for session files (set HOME or XDG_DATA_HOME)");
-    free(dir);
-    return rc == QSF_OK;
+    char dir[QSF_PATH_MAX];
+    bool home = qsf_chatlog_dir(dir);
+    if (home && qsf_path_make_dirs(dir, &e) == QSF_OK) return true;
+    snprintf(err, cap, "%s", home ? e.msg : NO_HOME);
+    return false;
 }
 
 /* Does a non-empty file end without a newline (a writer was killed)? */

@@ -4,10 +4,11 @@
 #define QSF_CLI_CHATLOG_PATH_H
 
 #include "qsf_chatlog.h"
+#include "src/base/paths.h"
 
-/* Folder of the conversations and path of one; malloc'ed, NULL without a home directory or for a bad
- * name (then err says why). */
-char *qsf_chatlog_dir(void);
+/* Folder of the conversations; false without a home directory. */
+bool qsf_chatlog_dir(char out[QSF_PATH_MAX]);
+/* Path of one, malloc'ed; NULL, and err says why, for a bad name, without a home directory or without memory. */
 char *qsf_chatlog_path(const char *name, char *err, size_t cap);
 /* Word of a kind in the file. */
 const char *qsf_chatlog_kind_name(QSFLogKind k);

@@ -157,8 +157,8 @@ static bool info_of(DIR *d, const char *file, QSFLogInfo *info) {
 }
 
 QSFLogInfo *qsf_chatlog_list(size_t *n) {
-    char *dir = qsf_chatlog_dir();
-    DIR *d = dir ? opendir(dir) : NULL;
+    char dir[QSF_PATH_MAX];
+    DIR *d = qsf_chatlog_dir(dir) ? opendir(dir) : NULL;
     QSFLogInfo *list = NULL;
     size_t cap = 0;
     *n = 0;
@@ -173,16 +173,13 @@ QSFLogInfo *qsf_chatlog_list(size_t *n) {
         list[(*n)++] = info;
     }
     if (d) closedir(d);
-    free(dir);
     if (*n) qsort(list, *n, sizeof *list, newest_first);
     return list;
 }
 
 char *qsf_history_path(void) {
     QsfErr e = {0};
-    char *home = qsf_path_state_home();
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    if (home && qsf_path_make_dirs(home, &e) == QSF_OK) qsf_strbuf_addf(&b, "%s/history", home);
-    free(home);
-    return qsf_strbuf_take(&b, NULL);
+    char home[QSF_PATH_MAX], path[QSF_PATH_MAX];
+    bool there = qsf_path_state_home(home) && qsf_path_make_dirs(home, &e) == QSF_OK && qsf_path_join(path, home, "/history", "");
+    return there ? strdup(path) : NULL;
 }

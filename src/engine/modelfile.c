@@ -10,6 +10,6 @@
 
 char *qsf_model_file(const char *name) {
     if (strcmp(name, QSF_GUIDE) != 0) return strdup(name);
-    char *path = qsf_path_data(GUIDE_FILE);
-    return path != NULL ? path : strdup(QSF_DATADIR "/" GUIDE_FILE);
+    char path[QSF_PATH_MAX];
+    return strdup(qsf_path_data(GUIDE_FILE, path) ? path : QSF_DATADIR "/" GUIDE_FILE);
 }

@@ -18,17 +18,12 @@
 /* Names that stand for another file. */
 static const char *const aliases[][2] = { { "mistral", "mistral-v1" } };
 
-/* The folders that exist, in the order of search; free() each. */
-static void folders(char *out[2]) {
-    char *config = qsf_path_config_home();
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    if (config != NULL) {
-        qsf_strbuf_adds(&b, config);
-        qsf_strbuf_adds(&b, "/templates");
-    }
-    free(config);
-    out[0] = b.len > 0 ? qsf_strbuf_take(&b, NULL) : NULL;
-    out[1] = qsf_path_data("templates");
+/* The folders, in the order of search; empty where there is none. */
+static void folders(char out[2][QSF_PATH_MAX]) {
+    char config[QSF_PATH_MAX];
+    out[0][0] = '\0';
+    if (qsf_path_config_home(config)) (void)qsf_path_join(out[0], config, "/templates", "");
+    (void)qsf_path_data("templates", out[1]);
 }
 
 /* Length of a file name without the ending, 0 when it does not have it. */
@@ -39,33 +34,37 @@ static size_t stem(const char *name) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static void collect(const char *folder, char **names, size_t *n) {
-    DIR *dir = folder == NULL ? NULL : opendir(folder);
+/* Adds the names of a folder's templates; false without memory. */
+static bool collect(const char *folder, char **names, size_t *n) {
+    DIR *dir = *folder == '\0' ? NULL : opendir(folder);
     struct dirent *entry;
-    while (dir != NULL && *n < MAX_NAMES && (entry = readdir(dir)) != NULL) {
+    bool ok = true;
+    while (ok && dir != NULL && *n < MAX_NAMES && (entry = readdir(dir)) != NULL) {
         size_t len = stem(entry->d_name);
-        if (len > 0 && (names[*n] = strndup(entry->d_name, len)) != NULL) ++*n;
+        if (len == 0) continue;
+        ok = (names[*n] = strndup(entry->d_name, len)) != NULL;
+        if (ok) ++*n;
     }
     if (dir != NULL) closedir(dir);
+    return ok;
 }
 
 char *qsf_chat_template_list(void) {
-    char *dirs[2], **names = calloc(MAX_NAMES, sizeof *names);
+    char dirs[2][QSF_PATH_MAX], **names = calloc(MAX_NAMES, sizeof *names);
     size_t n = 0;
     QsfStrbuf b = QSF_STRBUF_INIT;
     if (names == NULL) return NULL;
     folders(dirs);
-    for (int i = 0; i < 2; i++) {
-        collect(dirs[i], names, &n);
-        free(dirs[i]);
-    }
+    bool ok = collect(dirs[0], names, &n) && collect(dirs[1], names, &n);
     qsort(names, n, sizeof *names, by_text);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(names[i], names[i - 1]) != 0) qsf_strbuf_add(&b, names[i], strlen(names[i]) + 1);
     qsf_strbuf_addc(&b, '\0');
     for (size_t i = 0; i < n; i++) free(names[i]);
     free(names);
-    return qsf_strbuf_take(&b, NULL);
+    if (ok) return qsf_strbuf_take(&b, NULL);
+    qsf_strbuf_free(&b);
+    return NULL;
 }
 
 static int unknown_name(const char *name, QsfErr *err) {
@@ -75,50 +74,45 @@ static int unknown_name(const char *name, QsfErr *err) {
         qsf_strbuf_adds(&b, p == list ? "" : ", ");
         qsf_strbuf_adds(&b, p);
     }
-    if (b.len == 0) qsf_strbuf_adds(&b, "none were found");
-    qsf_err_set(err, QSF_E_USAGE, "no chat template \"%s\"; known are: %s, or the path of a file", name,
-                qsf_strbuf_str(&b));
+    int rc = QSF_E_USAGE;
+    if (list == NULL || !qsf_strbuf_ok(&b))
+        rc = qsf_err_memory(err, "names of chat templates");
+    else
+        qsf_err_set(err, rc, "no chat template \"%s\"; known are: %s, or the path of a file", name,
+                    b.len > 0 ? qsf_strbuf_str(&b) : "none were found");
     qsf_strbuf_free(&b);
     free(list);
-    return QSF_E_USAGE;
+    return rc;
 }
 
-/* folder/name, with the ending added where it is missing; NULL when there is no such file. */
-static char *in_folder(const char *folder, const char *name) {
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    if (folder == NULL || *name == '\0') return NULL;
-    qsf_strbuf_addf(&b, "%s/%s%s", folder, name, stem(name) > 0 ? "" : ENDING);
-    char *path = qsf_strbuf_take(&b, NULL);
-    if (path != NULL && access(path, F_OK) == 0) return path;
-    free(path);
-    return NULL;
+/* folder/name, with the ending added where it is missing, if there is such a file. */
+static bool in_folder(const char *folder, const char *name, char out[QSF_PATH_MAX]) {
+    char file[QSF_PATH_MAX];
+    return *folder != '\0' && *name != '\0' && qsf_path_join(file, "/", name, stem(name) > 0 ? "" : ENDING) &&
+           qsf_path_join(out, folder, file, "") && access(out, F_OK) == 0;
 }
 
-/* Where the template is, or NULL. */
-static char *find(const char *name) {
-    char *dirs[2], *path = NULL;
+/* Where the template is; false: nowhere. */
+static bool find(const char *name, char out[QSF_PATH_MAX]) {
+    char dirs[2][QSF_PATH_MAX];
     folders(dirs);
-    for (int i = 0; i < 2; i++) {
-        if (path == NULL && strchr(name, '/') == NULL) path = in_folder(dirs[i], name);
-        free(dirs[i]);
-    }
-    if (path == NULL && access(name, F_OK) == 0) path = strdup(name);
-    for (size_t i = 0; path == NULL && i < sizeof aliases / sizeof *aliases; i++)
-        if (strcmp(aliases[i][0], name) == 0) path = find(aliases[i][1]);
-    return path;
+    if (strchr(name, '/') == NULL && (in_folder(dirs[0], name, out) || in_folder(dirs[1], name, out))) return true;
+    if (qsf_path_join(out, name, "", "") && access(out, F_OK) == 0) return true;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(aliases[i][0], name) == 0) return find(aliases[i][1], out);
+    return false;
 }
 
 /* The same for FILE:NAME too; *variant is then NAME, else NULL. */
-static char *locate(const char *name, const char **variant) {
-    char *path = find(name);
+static bool locate(const char *name, const char **variant, char out[QSF_PATH_MAX]) {
     const char *colon = strrchr(name, ':');
+    char before[QSF_PATH_MAX];
     *variant = NULL;
-    if (path != NULL || colon == NULL || colon == name || colon[1] == '\0') return path;
-    char *before = strndup(name, (size_t)(colon - name));
-    path = before == NULL ? NULL : find(before);
-    free(before);
+    if (find(name, out)) return true;
+    if (colon == NULL || colon == name || colon[1] == '\0' || !qsf_path_join(before, name, "", "")) return false;
+    before[colon - name] = '\0';
     *variant = colon + 1;
-    return path;
+    return find(before, out);
 }
 
 /* The last part of path without its ending, and behind it the variant. */
@@ -175,10 +169,10 @@ void qsf_chat_file_free(QsfChatFile *f) {
 
 int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err) {
     const char *variant;
+    char path[QSF_PATH_MAX];
     int rc;
     *out = (QsfChatFile){ 0 };
-    char *path = locate(name, &variant);
-    if (path == NULL) return unknown_name(name, err);
+    if (!locate(name, &variant, path)) return unknown_name(name, err);
     if (is_config(path))
         rc = qsf_chat_config_read(path, variant, out, err);
     else if (variant != NULL)
@@ -187,7 +181,6 @@ int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err) {
         rc = qsf_chat_read_path(path, MAX_BYTES, &out->text, &out->len, err);
     if (rc == QSF_OK && (out->name = base_name(path, variant)) == NULL)
         rc = qsf_err_memory(err, "%s", name);
-    free(path);
     if (rc != QSF_OK) qsf_chat_file_free(out);
     return rc;
 }

@@ -7,32 +7,39 @@
 
 #include "src/base/paths.h"
 
-static void expect_path(char *got, const char *want) {
-    if (want == NULL) {
-        assert_null(got);
-    } else {
-        assert_non_null(got);
-        assert_string_equal(got, want);
-    }
-    free(got);
+static void expect_path(bool (*get)(char[QSF_PATH_MAX]), const char *want) {
+    char got[QSF_PATH_MAX];
+    memset(got, 'x', sizeof got);
+    assert_int_equal(get(got), want != NULL);
+    assert_string_equal(got, want != NULL ? want : "");
 }
 
 static void test_xdg(void **state) {
+    char longest[QSF_PATH_MAX];
     (void)state;
     setenv("HOME", "/home/x", 1);
     setenv("XDG_DATA_HOME", "/data", 1);
     setenv("XDG_STATE_HOME", "relative", 1);
     unsetenv("XDG_CONFIG_HOME");
-    expect_path(qsf_path_data_home(), "/data/qsf");
-    expect_path(qsf_path_state_home(), "/home/x/.local/state/qsf");
-    expect_path(qsf_path_config_home(), "/home/x/.config/qsf");
+    expect_path(qsf_path_data_home, "/data/qsf");
+    expect_path(qsf_path_state_home, "/home/x/.local/state/qsf");
+    expect_path(qsf_path_config_home, "/home/x/.config/qsf");
     unsetenv("HOME");
-    expect_path(qsf_path_config_home(), NULL);
-    expect_path(qsf_path_data_home(), "/data/qsf");
+    expect_path(qsf_path_config_home, NULL);
+    expect_path(qsf_path_data_home, "/data/qsf");
+    memset(longest, 'd', sizeof longest - 1);
+    longest[0] = '/';
+    longest[sizeof longest - 1] = '\0';
+    setenv("XDG_DATA_HOME", longest, 1); /* no room for /qsf */
+    expect_path(qsf_path_data_home, NULL);
+    longest[sizeof longest - 1 - strlen("/qsf")] = '\0';
+    setenv("XDG_DATA_HOME", longest, 1);
+    assert_true(qsf_path_data_home(longest));
+    assert_int_equal(strlen(longest), sizeof longest - 1);
 }
 
 static void test_make_dirs(void **state) {
-    char base[PATH_MAX], deep[PATH_MAX + 32], sub[PATH_MAX + 32];
+    char base[PATH_MAX], deep[QSF_PATH_MAX + 32], sub[PATH_MAX + 32];
     QsfErr e = { 0 };
     struct stat st;
     (void)state;
@@ -52,11 +59,10 @@ static void test_make_dirs(void **state) {
     strcat(sub, "/x");
     assert_int_equal(qsf_path_make_dirs(sub, &e), QSF_E_RUNTIME);
     setenv("QSF_DATADIR", base, 1);
-    char *found = qsf_path_data("a");
-    assert_non_null(found);
-    assert_memory_equal(found, base, strlen(base));
-    free(found);
-    assert_null(qsf_path_data("no such folder"));
+    assert_true(qsf_path_data("a", deep));
+    assert_memory_equal(deep, base, strlen(base));
+    assert_false(qsf_path_data("no such folder", deep));
+    assert_string_equal(deep, "");
     unsetenv("QSF_DATADIR");
     snprintf(sub, sizeof sub, "%s/a/b/file", base);
     unlink(sub);

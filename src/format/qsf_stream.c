@@ -79,18 +79,25 @@ int qsf_stream_skip(QsfStream *s, uint64_t len, const char *what, QsfErr *err) {
     return rc;
 }
 
+/* How many bytes of p (n) are 0 before one that is not. */
+static size_t leading_zeros(const unsigned char *p, size_t n) {
+    if (n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0) return n; /* each is like the one before */
+    size_t i = 0;
+    while (i < n && p[i] == 0) i++;
+    return i;
+}
+
 int qsf_stream_zeros(QsfStream *s, uint64_t len, QsfErr *err) {
     const unsigned char *p;
     size_t n = 0;
     int rc = QSF_OK;
     for (; rc == QSF_OK && len > 0; len -= n) {
         rc = qsf_stream_some(s, len, "room between sections", &p, &n, err);
-        for (size_t i = 0; rc == QSF_OK && i < n; i++)
-            if (p[i] != 0)
-                rc = qsf_err_set(err, QSF_E_MODEL,
-                                 "%s: the byte at byte offset %" PRIu64 " between two pieces is not 0",
-                                 s->path, s->pos - n + i);
         if (rc != QSF_OK) break;
+        const size_t zeros = leading_zeros(p, n);
+        if (zeros < n)
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: the byte at byte offset %" PRIu64 " between two pieces is not 0", s->path,
+                             s->pos - n + zeros);
     }
     return rc;
 }

@@ -50,10 +50,13 @@ QsfImageMap qsf_image_map(const QsfImage *m) {
 
 /* Sets a u32 of the metadata, where it is. */
 static void set_key(QsfImage *m, const QsfImageMap *at, const char *key, uint32_t v) {
-    size_t n = strlen(key);
-    for (uint64_t i = at->meta; i + n + 8 <= at->meta + at->meta_len; i++) {
-        if (memcmp(m->b + i, key, n) != 0 || qsf_image_get(m->b + i + n, 4) != META_U32) continue;
-        qsf_image_put(m->b + i + n + 4, 4, v);
+    const size_t n = strlen(key);
+    unsigned char *p = m->b + at->meta, *end = p + at->meta_len;
+    while ((p = memmem(p, (size_t)(end - p), key, n)) != NULL) {
+        p += n;
+        if (end - p < 8) return;
+        if (qsf_image_get(p, 4) != META_U32) continue;
+        qsf_image_put(p + 4, 4, v);
         return;
     }
 }

@@ -11,6 +11,7 @@
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_parts.h"
 #include "src/format/qsf_pressed.h"
+#include "src/format/qsf_scores.h"
 #include "src/format/qsf_stream.h"
 
 #define LABEL_MAX 512
@@ -349,7 +350,7 @@ static int check_rest(Verifier *v) {
     int rc = QSF_OK;
     for (size_t i = 0; rc == QSF_OK && i < sizeof sums / sizeof *sums; i++)
         rc = qsf_fields_crc(v->meta, sums[i].key, sums[i].crc, sums[i].at, true, v->err);
-    return rc;
+    return rc == QSF_OK ? qsf_scores_check(v->meta, v->index, h->n_layers, h->index_off, v->err) : rc;
 }
 
 static int check_all(Verifier *v) {

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "src/format/qsf_names.h"
+#include "src/format/qsf_scores.h"
 #include "src/format/source_impl.h"
 
 #define KEY_COSINE QSF_CAL_PREFIX "cosine"
-#define KEY_SKIP_KL QSF_CAL_PREFIX "skip_kl"
 #define KEY_TOKENS QSF_CAL_PREFIX "tokens"
 #define KEY_SKIP_TOKENS QSF_CAL_PREFIX "skip_tokens"
 
@@ -50,7 +50,7 @@ uint32_t qsf_calibration_width(const QsfCalibration *c, uint32_t layer, QsfCalIn
 }
 
 float qsf_calibration_importance(const QsfCalibration *c, uint32_t layer) {
-    return (float)-expm1(-(double)c->skip_kl[layer]);
+    return qsf_scores_importance(c->skip_kl[layer]);
 }
 
 /* ---- weights of columns */
@@ -112,7 +112,7 @@ void qsf_calibration_put(const QsfCalibration *c, QsfStrbuf *b, uint64_t *n) {
     put_number(b, KEY_TOKENS, c->tokens);
     put_number(b, KEY_SKIP_TOKENS, c->skip_tokens);
     put_layers(b, KEY_COSINE, c->cosine, c->n_layers);
-    put_layers(b, KEY_SKIP_KL, c->skip_kl, c->n_layers);
+    put_layers(b, QSF_KEY_SKIP_KL, c->skip_kl, c->n_layers);
     *n += 4;
 }
 
@@ -145,7 +145,7 @@ int qsf_calibration_read(QsfCalibration *c, const QsfSource *s, uint32_t n_layer
     bool cosine = false;
     int rc = qsf_calibration_make(c, n_layers, NULL, err);
     *present = false;
-    if (rc == QSF_OK) rc = read_layers(s, KEY_SKIP_KL, n_layers, 0, c->skip_kl, present, err);
+    if (rc == QSF_OK) rc = read_layers(s, QSF_KEY_SKIP_KL, n_layers, 0, c->skip_kl, present, err);
     if (rc == QSF_OK) rc = read_layers(s, KEY_COSINE, n_layers, -1.001f, c->cosine, &cosine, err);
     if (rc == QSF_OK) rc = read_tokens(s, KEY_TOKENS, &c->tokens, err);
     if (rc == QSF_OK) rc = read_tokens(s, KEY_SKIP_TOKENS, &c->skip_tokens, err);

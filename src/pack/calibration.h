@@ -23,7 +23,6 @@ typedef struct QsfCalibration {
                                        leave the layer out */
 } QsfCalibration;
 
-#define QSF_CAL_PREFIX "qsf.calibration." /* of the keys below, all in qsf-format.5 */
 
 /* Room for all of it, as zeros. widths: (QSF_CAL_INPUTS), or NULL for layers alone. QSF_E_RUNTIME without memory. The
  * caller frees. */

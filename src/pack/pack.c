@@ -7,6 +7,7 @@
 #include "src/format/dtype.h"
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_names.h"
+#include "src/format/qsf_scores.h"
 #include "src/format/rows.h"
 #include "src/pack/grouper.h"
 

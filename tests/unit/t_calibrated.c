@@ -9,6 +9,7 @@
 #include "src/format/qsf_verify.h"
 #include "src/pack/pack.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_image.h"
 
 enum { HIDDEN = 64, FFN = 128, LAYERS = 2, WIDEST = 128 };
 
@@ -196,6 +197,31 @@ static void test_scores(void **state) {
     qsf_test_expect_ok(qsf_verify_file(qsf, &ledger, &v, &e), &e);
 }
 
+/* An importance that its score does not make, checksums right. */
+static void test_other_importance(void **state) {
+    (void)state;
+    QsfErr e = { 0 };
+    QsfVerifyReport v;
+    const float half = 0.5f, want = (float)(1 - exp(-1.5));
+    qsf_test_expect_ok(pack(gguf, qsf, "keep", &scores, 0, NULL, &e), &e);
+    QsfImage m = qsf_image_load(qsf);
+    assert_non_null(m.b);
+    const QsfImageMap at = qsf_image_map(&m);
+    unsigned char *of = m.b + at.index + QSFF_INDEX_BYTES + 24;
+    for (int wrong = 1; wrong >= 0; wrong--) {
+        memcpy(of, wrong ? &half : &want, sizeof half);
+        qsf_image_fix(&m, &at);
+        assert_int_equal(qsf_test_write_file(second, m.b, m.len), 0);
+        if (!wrong) qsf_test_expect_ok(qsf_verify_file(second, &ledger, &v, &e), &e);
+        if (!wrong) break;
+        assert_int_equal(qsf_verify_file(second, &ledger, &v, &e), QSF_E_MODEL);
+        qsf_test_expect_err(&e, QSF_E_MODEL, "importance of layer 1 at byte offset ");
+        qsf_test_expect_err(&e, QSF_E_MODEL, "is 0.5, but 0.77687 by its qsf.calibration.skip_kl of 1.5");
+        qsf_err_clear(&e);
+    }
+    free(m.b);
+}
+
 /* Scores that a file only claims to have. */
 static void test_bad_scores(void **state) {
     (void)state;
@@ -221,6 +247,7 @@ static void test_bad_scores(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_search), cmocka_unit_test(test_choice), cmocka_unit_test(test_scores), cmocka_unit_test(test_bad_scores) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_search), cmocka_unit_test(test_choice), cmocka_unit_test(test_scores),
+                                        cmocka_unit_test(test_other_importance), cmocka_unit_test(test_bad_scores) };
     return cmocka_run_group_tests(tests, begin, end);
 }

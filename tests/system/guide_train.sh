@@ -54,7 +54,7 @@ fi
 train() {
     out=$1 && shift
     "$tools/train" "$work/text.jsonl" -o "$work/$out" --threads 1 --device cpu --set shape.layers=1 --set shape.vocab=512 \
-        --set shape.ffn=256 --set batch_tokens=512 --set epochs=1 --set ema=0.9 --set validation=8 "$@" >"$work/log" 2>&1
+        --set shape.ffn=256 --set batch_tokens=512 --set epochs=1 --set ema=0.9 --set validation=8 --set noise=0.2 "$@" >"$work/log" 2>&1
 }
 # 16 dialogues are a handful of steps, even with the plainest BLAS.
 sed -n '1,16p' "$work/text.jsonl" >"$work/few" && mv "$work/few" "$work/text.jsonl"
@@ -62,6 +62,8 @@ train whole || { cat "$work/log"; fail "training failed"; }
 train parts --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
 train parts --resume || { cat "$work/log"; fail "training did not go on"; }
 cmp "$work/whole/guide-f16.gguf" "$work/parts/guide-f16.gguf" || fail "a resumed run ends with other weights"
+train quiet --set noise=0.0 || { cat "$work/log"; fail "training without exchanged tokens failed"; }
+cmp -s "$work/whole/guide-f16.gguf" "$work/quiet/guide-f16.gguf" && fail "no token of a question was exchanged"
 # Begun with a guide there is, and nothing but the heads that are not kept learnt: the same guide. Another shape is refused.
 train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a guide"; }
 # The running mean of the three norms, which are f32, is rounded at each step; the matrices are f16.

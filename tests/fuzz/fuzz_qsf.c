@@ -70,13 +70,13 @@ static void try_file(const QsfImage *m) {
     qsf_ledger_init(&ledger, (uint64_t)128 << 20);
     if (write(fd, m->b, m->len) == (ssize_t)m->len) {
         (void)qsf_verify_file(path, &ledger, &r, NULL);
-        if (qsf_source_open(&s, path, &ledger, NULL) == QSF_OK) {
+        if (qsf_source_open(&s, path, &ledger, NULL) == QSF_OK) { /* else it is no model either */
             unsigned char byte;
             for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++)
                 (void)qsf_source_read_bytes(s, qsf_source_tensor(s, i), 0, &byte, 1, NULL);
             qsf_source_close(s);
+            if (qsf_model_open(&model, path, NULL, &ledger, NULL) == QSF_OK) qsf_model_close(&model);
         }
-        if (qsf_model_open(&model, path, NULL, &ledger, NULL) == QSF_OK) qsf_model_close(&model);
     }
     if (ledger.total != 0) abort();
     qsf_ledger_destroy(&ledger);

@@ -64,6 +64,17 @@ train parts --resume || { cat "$work/log"; fail "training did not go on"; }
 cmp "$work/whole/guide-f16.gguf" "$work/parts/guide-f16.gguf" || fail "a resumed run ends with other weights"
 train quiet --set noise=0.0 || { cat "$work/log"; fail "training without exchanged tokens failed"; }
 cmp -s "$work/whole/guide-f16.gguf" "$work/quiet/guide-f16.gguf" && fail "no token of a question was exchanged"
+# A run goes on with a text that has grown only when it is told so, and the record names both.
+train grown --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
+cp "$work/text.jsonl" "$work/old" && sed -n '1,9p' "$work/old" >>"$work/text.jsonl"
+train grown --resume && fail "a run went on with another text"
+grep -q 'not the text of the checkpoint' "$work/log" || { tail -3 "$work/log"; fail "the other text was not named"; }
+train grown --resume --new-text || { cat "$work/log"; fail "training did not go on with a text that has grown"; }
+tr -d ' \n' <"$work/grown/run.json" | grep -q '"texts_before":\[{"corpus_sha256":"[0-9a-f]\{64\}","steps":2}\]' || fail "the record does not name the text before"
+sed '1s/"intents": \["/&not-/' "$work/old" >"$work/text.jsonl"
+train grown --resume --new-text && fail "a text of other intents was taken"
+grep -q 'the intents are not those of the checkpoint: ' "$work/log" || { tail -3 "$work/log"; fail "the other intents were not named"; }
+mv "$work/old" "$work/text.jsonl"
 # Begun with a guide there is, and nothing but the heads that are not kept learnt: the same guide. Another shape is refused.
 train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a guide"; }
 # The running mean of the three norms, which are f32, is rounded at each step; the matrices are f16.

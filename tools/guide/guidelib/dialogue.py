@@ -26,7 +26,8 @@ class Corpus:
         usable = [i for i in intents if self.asked[i.id]]
         self.ids = [i.id for i in usable]
         self.weights = [i.weight * (_COPYING if COPIED & set(slots(' '.join(i.answers))) else 1) for i in usable]
-        Words.known = sorted({w for texts in self.asked.values() for t in texts for w in t.split() if _NAME.match(w)})
+        words = set().union(*(t.split() for texts in self.asked.values() for t in texts))
+        Words.known = sorted(filter(_NAME.match, words))
         self.place = {i: 0 for i in self.ids}
         self.dropped = 0
 

@@ -100,8 +100,9 @@ def pool(questions, lists, frames, rng, size):
     counts as much as one with many variants."""
     found, seen = [], set()
     turns = max(8, 3 * size // max(1, len(questions)))
+    varied = [q for q in questions if q[0] != 'q' or '{' in q[1] or '<' in q[1]]  # the others are one text each
     for turn in range(turns):
-        for kind, pattern, _ in questions:
+        for kind, pattern, _ in questions if turn == 0 else varied:
             text = expand(pattern, lists, rng)
             if kind != 'q':
                 text = expand(rng.choice(frames[kind]), lists, rng).replace('~', text)

@@ -13,7 +13,7 @@ PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" "$QSF_BUILDDIR/qsf-run" <<'
 import json, random, sys
 tools, work, program = sys.argv[1:]
 sys.path.insert(0, tools)
-from trainlib import bpe, engine, export, gguf
+from trainlib import bpe, data, engine, export, gguf
 rng = random.Random(1)
 dialogues = [json.loads(line)['messages'] for line in open(work + '/text.jsonl')]
 texts = [m['content'] for d in dialogues for m in d]
@@ -32,6 +32,12 @@ for text, ids in zip(texts, engine.tokenize(program, work + '/f16.gguf', texts))
 ids, said = tok.dialogue([{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'Hello.'}])
 written = [i for i, s in zip(ids, said) if s]
 assert tok.decode(written) == 'Hello.' and written[-1] == tok.special[bpe.STOP], written
+# All answers are cut behind their first token, but those that repeat something: `whole` in the text.
+rows, _ = data.read(work + '/text.jsonl')
+assert 3 < sum(whole for _, _, whole in rows) < len(rows) // 2
+corpus = data.Corpus(rows, tok, 10000, data.names(rows))
+for i, size in enumerate(data.sizes(corpus, {'cut': 1.0, 'opening': [1, 1]}, rng)):
+    assert size == (corpus.at[i + 1] - corpus.at[i] if rows[i][2] else corpus.last[i] + 1), i
 assert gguf.q8_0([1.0, -2.0] + [0.0] * 30)[2:5] == bytes([64, 129, 0])
 # A turn before the last one goes through the engine as through the trainer.
 plain = engine.answer(program, work + '/f16.gguf', dialogues[0][:1], 8)

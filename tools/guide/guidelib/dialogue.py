@@ -99,7 +99,9 @@ class Corpus:
                 break
             messages += [{'role': 'user', 'content': question}, {'role': 'assistant', 'content': answer}]
             ids.append(name)
-        return {'messages': messages, 'intents': ids}
+        row = {'messages': messages, 'intents': ids}
+        # An answer that repeats something is learnt to its end: what it repeats does not show in its first words.
+        return {**row, 'whole': True} if last and slots(' '.join(last.answers)) else row
 
     def dialogues(self, count):
         """`count` distinct dialogues: every text of every pool once, then by weight."""

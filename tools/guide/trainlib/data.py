@@ -14,7 +14,7 @@ class DataError(Exception):
 
 
 def read(path):
-    """([(messages, intents of the answers), ...], sha256) of a file of JSON lines."""
+    """([(messages, intents of the answers, whether the last answer is to be learnt whole), ...], sha256) of a file of JSON lines."""
     out, digest = [], hashlib.sha256()
     with open(path, 'rb') as f:
         for n, line in enumerate(f, 1):
@@ -30,7 +30,7 @@ def read(path):
                     raise ValueError('not one intent for each answer')
             except (ValueError, KeyError, TypeError, AttributeError) as e:
                 raise DataError(f'{path}:{n}: {e}') from None
-            out.append((messages, intents))
+            out.append((messages, intents, row.get('whole', False)))
     if not out:
         raise DataError(f'{path}: no dialogues')
     return out, digest.hexdigest()
@@ -38,17 +38,17 @@ def read(path):
 
 def names(dialogues):
     """{intent: number from 1 on}"""
-    return {name: i for i, name in enumerate(sorted({n for _, intents in dialogues for n in intents}), 1)}
+    return {name: i for i, name in enumerate(sorted({n for _, intents, _ in dialogues for n in intents}), 1)}
 
 
 class Corpus:
     """Token ids of dialogues, two bytes a token. Dialogue i is ids[at[i]:at[i+1]], its last answer begins at last[i] of
-    them; answer tells what is learnt, topic has the number of the intent at the token before an answer, else 0."""
+    them and is not to be cut if whole[i]; answer tells what is learnt, topic has the number of the intent at the token before an answer, else 0."""
 
     def __init__(self, dialogues, tok, longest, numbers):
         self.ids, self.answer, self.topic = array('H'), array('B'), array('H')
-        self.at, self.last, self.skipped = [0], [], 0
-        for messages, intents in dialogues:
+        self.at, self.last, self.whole, self.skipped = [0], [], bytearray(), 0
+        for messages, intents, whole in dialogues:
             ids, answer = tok.dialogue(messages)
             if len(ids) > longest:
                 self.skipped += 1
@@ -58,6 +58,7 @@ class Corpus:
             self.at.append(len(self.ids))
             begins = [j for j in range(1, len(answer)) if answer[j] > answer[j - 1]]
             self.last.append(begins[-1] if begins else len(answer))
+            self.whole.append(whole)
             topic = array('H', bytes(2 * len(ids)))
             for j, name in zip(begins, intents):
                 topic[j - 1] = numbers.get(name, 0)
@@ -87,7 +88,7 @@ def sizes(corpus, recipe, rng):
     out = []
     for i in range(len(corpus)):
         size = corpus.at[i + 1] - corpus.at[i]
-        if rng.random() < recipe['cut']:
+        if rng.random() < recipe['cut'] and not corpus.whole[i]:
             size = min(size, corpus.last[i] + rng.randint(least, most))
         out.append(size)
     return out

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define IMPORTANCE_AT 24u /* in an index entry */
 #define ROUNDING      1e-6f
@@ -18,19 +19,30 @@ static int check_importance(const QsfSource *s, const QsfIndexEntry *e, uint32_t
                        qsf_source_path(s), layer, at, (double)e->importance, (double)want, (double)skip_kl);
 }
 
-int qsf_scores_check(const QsfSource *s, const QsfIndexEntry *e, uint32_t n, uint64_t index_off, QsfErr *err) {
+int qsf_scores_read(const QsfSource *s, const char *key, uint32_t n, float low, float *out, bool *present, QsfErr *err) {
     QsfMetaArray a;
-    bool present;
-    int rc = qsf_meta_array_open(s, QSF_KEY_SKIP_KL, QSF_META_F32, &a, &present, err);
-    if (rc != QSF_OK || !present) return rc;
+    int rc = qsf_meta_array_open(s, key, QSF_META_F32, &a, present, err);
+    if (rc != QSF_OK || !*present) return rc;
     if (a.count != n)
         rc = qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' has %" PRIu64 " elements, expected one for each of %" PRIu32 " layers",
-                         qsf_source_path(s), QSF_KEY_SKIP_KL, a.count, n);
+                         qsf_source_path(s), key, a.count, n);
     for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
-        float skip_kl;
-        rc = qsf_meta_array_f32(&a, &skip_kl, err);
-        if (rc == QSF_OK) rc = check_importance(s, &e[i], i, index_off + (uint64_t)i * QSFF_INDEX_BYTES + IMPORTANCE_AT, skip_kl, err);
+        rc = qsf_meta_array_f32(&a, &out[i], err);
+        if (rc == QSF_OK && (!isfinite(out[i]) || out[i] < low))
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s': element %" PRIu32 " is %g, expected a number from %g on",
+                             qsf_source_path(s), key, i, (double)out[i], (double)low);
     }
     qsf_meta_array_close(&a);
+    return rc;
+}
+
+int qsf_scores_check(const QsfSource *s, const QsfIndexEntry *e, uint32_t n, uint64_t index_off, QsfErr *err) {
+    bool present;
+    float *skip_kl = calloc(n, sizeof *skip_kl);
+    if (skip_kl == NULL) return qsf_err_memory(err, "%s", qsf_source_path(s));
+    int rc = qsf_scores_read(s, QSF_KEY_SKIP_KL, n, 0, skip_kl, &present, err);
+    for (uint32_t i = 0; rc == QSF_OK && present && i < n; i++)
+        rc = check_importance(s, &e[i], i, index_off + (uint64_t)i * QSFF_INDEX_BYTES + IMPORTANCE_AT, skip_kl[i], err);
+    free(skip_kl);
     return rc;
 }

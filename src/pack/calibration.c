@@ -116,24 +116,6 @@ void qsf_calibration_put(const QsfCalibration *c, QsfStrbuf *b, uint64_t *n) {
     *n += 4;
 }
 
-/* n numbers from low to high; *present false where there is no such key. */
-static int read_layers(const QsfSource *s, const char *key, uint32_t n, float low, float *out, bool *present, QsfErr *err) {
-    QsfMetaArray a;
-    int rc = qsf_meta_array_open(s, key, QSF_META_F32, &a, present, err);
-    if (rc != QSF_OK || !*present) return rc;
-    if (a.count != n)
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' has %llu elements, expected one for each of %u layers",
-                         qsf_source_path(s), key, (unsigned long long)a.count, n);
-    for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
-        rc = qsf_meta_array_f32(&a, &out[i], err);
-        if (rc == QSF_OK && (!isfinite(out[i]) || out[i] < low))
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s': element %u is %g, expected a number from %g on",
-                             qsf_source_path(s), key, i, (double)out[i], (double)low);
-    }
-    qsf_meta_array_close(&a);
-    return rc;
-}
-
 static int read_tokens(const QsfSource *s, const char *key, uint64_t *out, QsfErr *err) {
     int64_t v = 0;
     int rc = qsf_meta_i64(s, key, 0, &v, err);
@@ -145,8 +127,8 @@ int qsf_calibration_read(QsfCalibration *c, const QsfSource *s, uint32_t n_layer
     bool cosine = false;
     int rc = qsf_calibration_make(c, n_layers, NULL, err);
     *present = false;
-    if (rc == QSF_OK) rc = read_layers(s, QSF_KEY_SKIP_KL, n_layers, 0, c->skip_kl, present, err);
-    if (rc == QSF_OK) rc = read_layers(s, KEY_COSINE, n_layers, -1.001f, c->cosine, &cosine, err);
+    if (rc == QSF_OK) rc = qsf_scores_read(s, QSF_KEY_SKIP_KL, n_layers, 0, c->skip_kl, present, err);
+    if (rc == QSF_OK) rc = qsf_scores_read(s, KEY_COSINE, n_layers, -1.001f, c->cosine, &cosine, err);
     if (rc == QSF_OK) rc = read_tokens(s, KEY_TOKENS, &c->tokens, err);
     if (rc == QSF_OK) rc = read_tokens(s, KEY_SKIP_TOKENS, &c->skip_tokens, err);
     if (rc != QSF_OK) qsf_calibration_free(c);

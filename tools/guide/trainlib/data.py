@@ -30,7 +30,7 @@ def read(path):
                     raise ValueError('not one intent for each answer')
             except (ValueError, KeyError, TypeError, AttributeError) as e:
                 raise DataError(f'{path}:{n}: {e}') from None
-            out.append((messages, intents, row.get('whole', False)))
+            out.append((messages, intents, row.get('whole') is True))
     if not out:
         raise DataError(f'{path}: no dialogues')
     return out, digest.hexdigest()

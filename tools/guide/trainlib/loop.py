@@ -60,10 +60,6 @@ class Training:
         self.share = recipe['question_share'] if recipe['question_passes'] else 0.0  # of the schedule, for questions alone
         torch.manual_seed(recipe['seed'])
         self.pad = tok.special['<|endoftext|>']
-        self.words_end = min(tok.special.values())  # special tokens stand behind all others
-        self.frame = torch.zeros(recipe['shape']['vocab'], dtype=torch.bool)  # what every message has
-        self.frame[[*tok.special.values(), *tok.encode('system\n'), *tok.encode('user\n'), *tok.encode('assistant\n')]] = True
-        self.frame = self.frame.to(device)
         self.model = Guide(recipe['shape'], recipe['dropout']).to(device)
         self.topic, self.words = (torch.nn.Linear(recipe['shape']['dim'], topics + 1).to(device) for _ in range(2))
         self.muon, self.adam = self.optimizers()
@@ -129,29 +125,16 @@ class Training:
         return (r['topic_weight'] * F.cross_entropy(self.topic(middle[place]).float(), topic[place]) +
                 r['words_weight'] * F.cross_entropy(self.words(bag).float(), topic[place]))
 
-    def heard(self, ids, answer):
-        """ids with some tokens of the questions exchanged for any others, so that no single word decides, and one that was never seen
-        counts for little. What the answer repeats stays as it is, and so does the frame of a message."""
-        share = self.recipe['noise']
-        if not share:
-            return ids
-        said = torch.zeros(len(ids), self.recipe['shape']['vocab'], dtype=torch.bool, device=ids.device)
-        said.scatter_(1, torch.where(answer == 1, ids, torch.full_like(ids, self.pad)), True)
-        said |= self.frame
-        free = (answer != 1) & ~said.gather(1, ids) & (torch.rand(ids.shape, device=ids.device) < share)
-        return torch.where(free, torch.randint_like(ids, self.words_end), ids)
-
     def loss(self, ids, answer, topic):
         """(what is to fall, what is shown: the loss per token of answers, or of the intent where questions are learnt)"""
         a, r = self.at, self.recipe
-        heard = self.heard(ids, answer)
         if self.asking():
-            total = self.named(self.model.lower(heard), self.model.embed(heard), answer, topic)
+            total = self.named(self.model.lower(ids), self.model.embed(ids), answer, topic)
             return total, total.detach()
-        hidden, middle = self.model.both(heard)
+        hidden, middle = self.model.both(ids)
         loss, said, _ = losses(self.model, hidden, ids, answer, a['step'] % r['prompt_every'] == 0)
         weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
-        total = (loss * weight).sum() / weight.sum() + self.named(middle, self.model.embed(heard), answer, topic)
+        total = (loss * weight).sum() / weight.sum() + self.named(middle, self.model.embed(ids), answer, topic)
         return total, loss.detach()[said].mean()
 
     def step(self):

@@ -2,6 +2,7 @@
 /* The folders of template files: the user's (templates in the configuration directory) before the installed
  * one. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,7 +39,7 @@ static int by_text(const void *a, const void *b) { return strcmp(*(char *const *
 static bool collect(const char *folder, char **names, size_t *n) {
     DIR *dir = *folder == '\0' ? NULL : opendir(folder);
     struct dirent *entry;
-    bool ok = true;
+    bool ok = *folder == '\0' || dir != NULL || errno != ENOMEM;
     while (ok && dir != NULL && *n < MAX_NAMES && (entry = readdir(dir)) != NULL) {
         size_t len = stem(entry->d_name);
         if (len == 0) continue;

@@ -50,6 +50,16 @@ static int open_template(Run *r, QsfErr *err) {
     return qsf_chat_template_open(&r->chat, r->src, r->tok, NULL, r->notice, sizeof r->notice, err);
 }
 
+/* A name that is none: the error lists all that are, or says that memory was missing. */
+static int no_template(Run *r, QsfErr *err) {
+    QsfChatTemplate *none = NULL;
+    int rc = qsf_chat_template_open(&none, r->src, r->tok, "nonsense", NULL, 0, err);
+    if (rc != QSF_E_USAGE) return rc;
+    if (none != NULL || strstr(err->msg, "known are: alpaca, bitnet,") == NULL || strstr(err->msg, ", zephyr,") == NULL)
+        fail_msg("names are missing: %s", err->msg);
+    return QSF_OK;
+}
+
 static int find_end(Run *r, QsfErr *err) { return qsf_chat_turn_end(r->chat, r->tok, &r->end, err); }
 
 static int render(Run *r, QsfErr *err) {
@@ -86,7 +96,7 @@ static void run_text(Outcome *o) {
     qsf_ledger_init(&r.ledger, 0);
     bool ok = twice(o, 1, open_source, &r) && twice(o, 2, open_tokenizer, &r) && twice(o, 3, encode, &r);
     if (ok) tell_ids(o, &r.ids);
-    ok = ok && twice(o, 4, open_template, &r) && twice(o, 5, find_end, &r) && twice(o, 6, render, &r);
+    ok = ok && twice(o, 4, open_template, &r) && twice(o, 5, find_end, &r) && twice(o, 6, render, &r) && twice(o, 7, no_template, &r);
     if (ok) tell_ids(o, &r.ids);
     if (ok) add_text(o, qsf_strbuf_str(&r.shown));
     if (ok) add_text(o, r.notice); /* another template in this one's place would say so */

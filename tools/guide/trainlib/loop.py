@@ -15,9 +15,21 @@ from .muon import Muon
 from .model import EPS, Guide
 
 
-def bfloat16(device):
-    """Mixed precision where there is hardware for it; the float32 product is faster on a CPU without it."""
-    return torch.autocast('cuda', dtype=torch.bfloat16) if device == 'cuda' else contextlib.nullcontext()
+def multiplies_bfloat16(device):
+    """Is there hardware for products of bfloat16? On a CPU without it they are slower than those of float32."""
+    if device != 'cpu':
+        return True
+    try:
+        with open('/proc/cpuinfo', encoding='ascii', errors='replace') as f:
+            flags = set(next((line for line in f if line.startswith('flags')), '').split())
+    except OSError:
+        return False
+    return bool(flags & {'amx_bf16', 'avx512_bf16'})
+
+
+def precision(device, half):
+    """Mixed precision if half, else float32."""
+    return torch.autocast(device, dtype=torch.bfloat16) if half else contextlib.nullcontext()
 
 
 def to_tensors(corpus, batch, pad, device):
@@ -56,7 +68,7 @@ class Training:
 
     def __init__(self, recipe, corpus, validation, tok, device, minutes=0, topics=0):
         self.recipe, self.corpus, self.validation, self.tok = recipe, corpus, validation, tok
-        self.device, self.minutes = device, minutes
+        self.device, self.minutes, self.half = device, minutes, multiplies_bfloat16(device)
         self.share = recipe['question_share'] if recipe['question_passes'] else 0.0  # of the schedule, for questions alone
         torch.manual_seed(recipe['seed'])
         self.pad = tok.special['<|endoftext|>']
@@ -90,7 +102,7 @@ class Training:
         layers = [(p, rows[name.split('.')[2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
         vectors = [p for p in self.model.parameters() if p.dim() == 1]
         named = [*self.topic.parameters(), *self.words.parameters()]
-        muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'])
+        muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'], self.half)
         adam = torch.optim.AdamW([{'params': [self.model.embed.weight], 'weight_decay': r['weight_decay']},
                                   {'params': vectors, 'weight_decay': 0.0}, {'params': named, 'weight_decay': 0.0, 'head': True}],
                                  lr=r['learning_rate'], betas=tuple(r['betas']), foreach=True)
@@ -141,7 +153,7 @@ class Training:
         a, r = self.at, self.recipe
         ids, answer, topic = to_tensors(self.corpus, self.batches[a['batch']], self.pad, self.device)
         self.model.train()
-        with bfloat16(self.device):
+        with precision(self.device, self.half):
             total, shown = self.loss(ids, answer, topic)
         for optimizer, highest in ((self.muon, r['matrix_rate']), (self.adam, r['learning_rate'])):
             optimizer.zero_grad(set_to_none=True)

@@ -64,13 +64,13 @@ def _pattern(text, lists):
 
 
 def _questions(intent, lists, rng):
-    for kind, text, where in intent.q + intent.then:
+    for kind, text, where in intent.q + intent.lent + intent.then:
         wrong = _pattern(text, lists)
         if wrong:
             yield where, wrong
             continue
         # A value in the answer has to come from the question.
-        need = set(slots(' '.join(intent.answers))) if (kind, text, where) in intent.q else set()
+        need = set(slots(' '.join(intent.answers))) if (kind, text, where) in intent.q + intent.lent else set()
         for _ in range(_SAMPLE if need else 0):
             if not need <= set(slots(expand(text, lists, rng))):
                 yield where, f'the question lacks a slot of the answer: {text[:50]!r}'
@@ -104,12 +104,12 @@ def check_facts(intents, tables, lists, rng, least=14):
 def check_clashes(intents, lists, frames, rng, size):
     """Questions that two intents claim: a model could only learn one of the answers."""
     owner, told = {}, set()
-    for intent in intents:
-        for text in pool(intent.q, lists, frames, rng, size):
+    for intent, questions, made in [(i, i.q, i.derived) for i in intents] + [(i, i.lent, True) for i in intents]:
+        for text in pool(questions, lists, frames, rng, size):
             key = text.rstrip('?.! ')  # -v and -V are two options
-            other = owner.setdefault(key, intent)
+            other, before = owner.setdefault(key, (intent, made))
             # Where a generated fact and a written one meet, the corpus leaves the question to the written one.
-            if other is not intent and other.derived == intent.derived and (other.id, intent.id) not in told:
+            if other is not intent and before == made and (other.id, intent.id) not in told:
                 told.add((other.id, intent.id))
                 yield f'{intent.where}: [{intent.id}] {key[:60]!r} is a question of [{other.id}] too'
 

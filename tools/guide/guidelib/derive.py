@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Facts made from the tables alone: what every command, option, setting and key does, in the words of its own help
-text. A new row is learnt by retraining only. `covers:` in a hand-written fact takes the place of one of these.
+text. A new row is learnt by retraining only. `covers:` in a hand-written fact takes the place of one of these, and its questions.
 
 What people ask stands in lists.txt: `ask every-KIND:` is for all rows of a kind (@ is the name), `ask SETTING:` for a value
 of one, `ask ID:` for one intent of those here, and `say` for what people call a row (`say SETTING:`, `say key-ID:`)."""
@@ -38,7 +38,7 @@ def _sentence(text):
 
 
 def _command(item, asks):
-    intent = Intent(f'command-{item.name.rstrip("!")}', item.where, derived=True, weight=0.8)
+    intent = Intent(f'command-{item.name.rstrip("!")}', item.where, derived=True, weight=0.8, rows=['/' + item.name])
     form = f'`/{item.name} {item.arg}`' if item.arg else f'`/{item.name}`'
     also = ', '.join(f'`/{a}`' for a in item.aliases if a.rstrip('!') != item.name)
     intent.answers = [_sentence(f'{form}: {item.help}') + (f' {also} {"do" if ", " in also else "does"} the same.' if also else '')]
@@ -63,7 +63,7 @@ def _spellings(item):
 def _option(name, items, asks):
     """One option, which several programs may have."""
     first = items[0]
-    intent = Intent(f'option-{name}', first.where, derived=True, weight=0.7)
+    intent = Intent(f'option-{name}', first.where, derived=True, weight=0.7, rows=['--' + name])
     form = f'`--{name} {first.arg}`' if first.arg else f'`--{name}`'
     if len({i.help for i in items}) == 1:
         programs = ' and '.join(i.program for i in items)
@@ -94,7 +94,7 @@ def _setting_forms(item):
 
 def _setting(item, says, asks, commands):
     slash, option = _setting_forms(item)
-    intent = Intent(f'setting-{item.name}', item.where, derived=True, weight=0.9)
+    intent = Intent(f'setting-{item.name}', item.where, derived=True, weight=0.9, rows=['--' + item.name])
     # Where a command has the same name it is the one that the slash means.
     inside = '' if item.name in commands else f' In the chat: `{slash}`.'
     short = f' Short: `-{item.short}`.' if item.short else ''
@@ -215,7 +215,7 @@ def key_written(text):
 def _key(item, says, asks):
     names = item.name.split()
     intent = Intent('key-' + re.sub(r'[^a-z0-9]+', '-', item.name.lower().replace('<', 'first').replace('>', 'last')).strip('-'),
-                    item.where, derived=True, weight=0.5)
+                    item.where, derived=True, weight=0.5, rows=names)
     intent.answers = [_sentence(f'{key_written(", ".join(names))}: {key_written(item.help)}')]
     intent.must = [[key_written(names[0])]]
     intent.q = _ask(asks['every-key'], _choice([*map(key_spoken, names), *says.get(intent.id, [])]), item)
@@ -223,19 +223,40 @@ def _key(item, says, asks):
     return intent
 
 
-def derive(tables, says, asks, covered):
-    """All generated facts; covered: names of rows (/x, --x, key names) that hand-written facts replace."""
+def derive(tables, says, asks):
+    """All generated facts."""
     commands = {c.name for c in tables.commands}
-    made = [_command(c, asks) for c in tables.commands if '/' + c.name not in covered]
-    made += [i for s in tables.settings for i in _setting(s, says, asks, commands)
-             if not (i.id.startswith('setting-') and '--' + s.name in covered)]
+    made = [_command(c, asks) for c in tables.commands]
+    made += [i for s in tables.settings for i in _setting(s, says, asks, commands)]
     settings = {s.name for s in tables.settings}  # a program's own option of that name means the same
     names = list(dict.fromkeys(o.name for o in tables.options if o.name not in settings))
-    made += [_option(n, [o for o in tables.options if o.name == n], asks) for n in names if '--' + n not in covered]
-    made += [_key(k, says, asks) for k in tables.keys if k.help and not set(k.name.split()) & covered]
+    made += [_option(n, [o for o in tables.options if o.name == n], asks) for n in names]
+    made += [_key(k, says, asks) for k in tables.keys if k.help]
     unknown = {k for k in asks if not k.startswith('every-')} - {i.id for i in made} - {s.name for s in tables.settings}
     if unknown:
         raise FactError(f'lists.txt: ask {min(unknown)}: no such setting or generated fact')
     for intent in made:
         intent.q += [('q', p, intent.where) for p in asks.get(intent.id, [])]
     return made
+
+
+def settle(written, made):
+    """The generated facts that stay. The others lend what people ask to the written fact that covers them: two facts for one
+    thing are two answers to the same questions, of which a model can learn neither."""
+    owner, used, moved, left = {word: i for i in written for word in i.covers}, set(), {}, []
+    for fact in made:
+        names = [name for name in [fact.id, *fact.rows] if name in owner]
+        used.update(names)
+        if not names:
+            left.append(fact)
+            continue
+        to = owner[names[0]]
+        to.lent += fact.q
+        to.then += [t for t in fact.then if t[0] != to.id]
+        to.weight += fact.weight / 2
+        moved[fact.id] = to.id
+    for word in owner.keys() - used:
+        raise FactError(f'{owner[word].where}: [{owner[word].id}] covers {word}, which no generated fact explains')
+    for fact in written + left:
+        fact.then = [(moved.get(target, target), text, where) for target, text, where in fact.then if moved.get(target) != fact.id]
+    return left

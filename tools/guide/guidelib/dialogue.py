@@ -22,7 +22,9 @@ class Corpus:
         self.lists, self.rng, self.excluded, self.known = lists, rng, excluded, known
         self.settings, self.thesaurus = {s.name: s for s in settings}, thesaurus
         self.taken = set()  # questions of written facts, which generated ones do not claim
-        self.asked = {i.id: self._pool(i, frames, pool_size) for i in sorted(intents, key=lambda i: i.derived)}
+        self.asked = {i.id: self._pool(i.q, i, frames, pool_size, i.derived) for i in sorted(intents, key=lambda i: i.derived)}
+        for i in intents:
+            self.asked[i.id] += self._pool(i.lent, i, frames, pool_size, True)
         usable = [i for i in intents if self.asked[i.id]]
         self.ids = [i.id for i in usable]
         self.weights = [i.weight * (_COPYING if COPIED & set(slots(' '.join(i.answers))) else 1) for i in usable]
@@ -31,10 +33,10 @@ class Corpus:
         self.place = {i: 0 for i in self.ids}
         self.dropped = 0
 
-    def _pool(self, intent, frames, size):
-        texts = pool(intent.q, self.lists, frames, self.rng, int(size * max(0.5, intent.weight)))
-        texts = [t for t in texts if normal(t) not in self.excluded and not (intent.derived and t in self.taken)]
-        if not intent.derived:
+    def _pool(self, questions, intent, frames, size, made):
+        texts = pool(questions, self.lists, frames, self.rng, int(size * max(0.5, intent.weight)))
+        texts = [t for t in texts if normal(t) not in self.excluded and not (made and t in self.taken)]
+        if not made:
             self.taken.update(texts)
         self.rng.shuffle(texts)
         return texts

@@ -12,9 +12,11 @@ class Intent:
     must: list = field(default_factory=list)     # each a list of alternatives
     absent: list = field(default_factory=list)   # the fact holds only while none of these exists
     present: list = field(default_factory=list)  # and from when on all of these do
-    covers: list = field(default_factory=list)   # rows of the tables that need no generated fact
+    covers: list = field(default_factory=list)   # rows of the tables, or generated facts, that this one answers too
+    rows: list = field(default_factory=list)     # of a generated fact: the rows it explains, as covers: names them
     weight: float = 1.0
     q: list = field(default_factory=list)        # (kind, text, where): kind q, do or what
+    lent: list = field(default_factory=list)     # the same, of generated facts that this one covers
     then: list = field(default_factory=list)     # (target, text, where)
     derived: bool = False
 

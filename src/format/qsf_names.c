@@ -50,6 +50,7 @@ static const TypeRow types[QSFT_N] = {
     [QSFT_OUTLIERS] = { "outliers", LAYER | FINAL },
     [QSFT_FINAL_NORM] = { "output_norm.weight", FINAL | VECTOR },
     [QSFT_FINAL_NORM_BIAS] = { "output_norm.bias", FINAL | VECTOR },
+    [QSFT_GATE_BIAS] = { "ffn_gate.bias", LAYER | VECTOR },
 };
 
 static unsigned kind(uint32_t type) { return type < QSFT_N ? types[type].is : 0; }

@@ -42,6 +42,7 @@ enum {
     QSFT_OUTLIERS /* of the tensor before it */,
     QSFT_FINAL_NORM,
     QSFT_FINAL_NORM_BIAS,
+    QSFT_GATE_BIAS,
     QSFT_N
 };
 /* Not a tensor type: what qsf_tensor_type_of says for token_embd.weight, which has a section of its own. */

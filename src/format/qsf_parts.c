@@ -118,6 +118,8 @@ static int check_shape(const QsfTensorScope *s, const QsfTensorPlace *p, uint64_
         return bad(s, t, at, "is not one row of fp32, as long as the hidden dimension", err);
     if (t->type == QSFT_FFN_BIASES && t->cols != (uint64_t)h->ffn + h->hidden)
         return bad(s, t, at, "is not as long as both FFN dimensions together", err);
+    if (t->type == QSFT_GATE_BIAS && t->cols != h->ffn)
+        return bad(s, t, at, "is not as long as the FFN's inner dimension", err);
     if (t->type == QSFT_HEAD && (t->rows != h->n_vocab || t->cols != h->hidden))
         return bad(s, t, at, "is not of vocabulary size by hidden dimension", err);
     return QSF_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Packing with a calibration: the search minimizes what the calibration weighs, choices look at it, layers get their
  * scores, which stay with the file. */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/source_rig.h"
 
 #include <math.h>
 
@@ -9,12 +9,10 @@
 #include "src/format/qsf_verify.h"
 #include "src/pack/pack.h"
 #include "tests/harness/gguf_build.h"
-#include "tests/harness/qsf_image.h"
 
 enum { HIDDEN = 64, FFN = 128, LAYERS = 2, WIDEST = 128 };
 
 static char gguf[256], qsf[256], second[256];
-static QsfLedger ledger;
 static QsfCalibration scores;
 static const uint32_t widths[QSF_CAL_INPUTS] = { HIDDEN, HIDDEN, HIDDEN, FFN };
 
@@ -51,13 +49,6 @@ static int end(void **state) {
     qsf_calibration_free(&scores);
     qsf_ledger_destroy(&ledger);
     return 0;
-}
-
-static QsfSource *open_ok(const char *path) {
-    QsfErr e = { 0 };
-    QsfSource *s;
-    qsf_test_expect_ok(qsf_source_open(&s, path, &ledger, &e), &e);
-    return s;
 }
 
 static int pack(const char *from, const char *to, const char *type, const QsfCalibration *c, uint64_t target, QsfPackReport *r, QsfErr *e) {

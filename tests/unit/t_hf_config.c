@@ -1,27 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What config.json may say of a model, what its metadata become, and what is refused in which words. */
-#include "tests/harness/qsf_test.h"
-
-#include "src/format/source.h"
-#include "tests/harness/st_build.h"
-
-static QsfLedger ledger;
-static char dir[64];
-
-static int setup(void **state) {
-    (void)state;
-    qsf_ledger_init(&ledger, 0);
-    snprintf(dir, sizeof dir, "/tmp/qsfhf.XXXXXX");
-    return mkdtemp(dir) == NULL ? -1 : 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    uint64_t left = ledger.total;
-    qsf_test_remove_hf_dir(dir);
-    qsf_ledger_destroy(&ledger);
-    return left == 0 ? 0 : -1;
-}
+#include "tests/harness/hf_rig.h"
 
 static int open_with(const char *last, QsfSource **s, QsfErr *e) {
     assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .last = last }), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What becomes of a model's tensors: fused ones taken apart, formats that fit, values that cannot be packed, the way out.
  * (tests/system/convert.sh has whole models; t_quant the formats.) */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/source_rig.h"
 
 #include <math.h>
 
@@ -15,7 +15,6 @@
 enum { HIDDEN = 64, HEADS = 4, KV = 2, HEAD_DIM = 16, FFN = 96, VOCAB = 260, LAYERS = 2 };
 
 static char gguf[256], qsf[256];
-static QsfLedger ledger;
 
 static float value_at(uint64_t i) { return (float)((int)(i * 7919 % 1999) - 999) / 1000.0f; }
 
@@ -68,6 +67,7 @@ static void write_fused(void) {
         add_plain(&b, in_layer(name, sizeof name, l, "attn_qkv.bias"), 1, qkv);
         add_plain(&b, in_layer(name, sizeof name, l, "attn_output.weight"), HIDDEN, HIDDEN);
         add_plain(&b, in_layer(name, sizeof name, l, "ffn_norm.weight"), 1, HIDDEN);
+        add_plain(&b, in_layer(name, sizeof name, l, "ffn_gate.bias"), 1, FFN);
         add_plain(&b, in_layer(name, sizeof name, l, "ffn_up.weight"), 2 * FFN, HIDDEN);
         add_plain(&b, in_layer(name, sizeof name, l, "ffn_down.weight"), HIDDEN, FFN);
     }
@@ -97,13 +97,6 @@ static void write_llama(uint32_t ffn, float x) {
     add_plain(&b, "output_norm.weight", 1, HIDDEN);
     assert_int_equal(qsf_gb_write(&b, gguf), 0);
     qsf_gb_free(&b);
-}
-
-static QsfSource *open_ok(const char *path) {
-    QsfErr e = { 0 };
-    QsfSource *s;
-    qsf_test_expect_ok(qsf_source_open(&s, path, &ledger, &e), &e);
-    return s;
 }
 
 static int pack(const char *type, QsfPackOptions *o, QsfPackReport *r, QsfErr *e) {
@@ -139,6 +132,7 @@ static void test_fused(void **state) {
         { "attn_qkv.bias", "attn_q.bias", 0, 1, HEADS * HEAD_DIM },
         { "attn_qkv.bias", "attn_k.bias", HEADS * HEAD_DIM, 1, KV * HEAD_DIM },
         { "attn_qkv.bias", "attn_v.bias", (HEADS + KV) * HEAD_DIM, 1, KV * HEAD_DIM },
+        { "ffn_gate.bias", "ffn_gate.bias", 0, 1, FFN },
         { "ffn_up.weight", "ffn_gate.weight", 0, FFN, HIDDEN },
         { "ffn_up.weight", "ffn_up.weight", FFN, FFN, HIDDEN },
         { "ffn_down.weight", "ffn_down.weight", 0, HIDDEN, FFN },

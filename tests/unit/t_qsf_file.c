@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* QSF files: a model carried over and read back unchanged, every field damaged, cut and longer files. */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/source_rig.h"
 
 #include "src/format/dtype.h"
 #include "tests/harness/qsf_made.h"
@@ -8,24 +8,8 @@
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_verify.h"
 #include "tests/harness/gguf_build.h"
-#include "tests/harness/qsf_image.h"
-
-static QsfLedger ledger;
-
-static QsfImage load(const char *path) {
-    QsfImage m = qsf_image_load(path);
-    assert_non_null(m.b);
-    return m;
-}
 
 /* --- carrying over --- */
-
-static QsfSource *open_ok(const char *path) {
-    QsfErr e = { 0 };
-    QsfSource *s;
-    qsf_test_expect_ok(qsf_source_open(&s, path, &ledger, &e), &e);
-    return s;
-}
 
 static void carry(const char *gguf, const char *qsf, uint32_t flags) {
     QsfErr e = { 0 };
@@ -34,14 +18,6 @@ static void carry(const char *gguf, const char *qsf, uint32_t flags) {
     qsf_test_expect_ok(qsf_test_carry(s, qsf, flags, &e), &e);
     qsf_source_close(s);
     assert_int_equal(ledger.total, before);
-}
-
-static unsigned char *tensor_bytes(const QsfSource *s, const QsfTensor *t) {
-    QsfErr e = { 0 };
-    unsigned char *b = malloc((size_t)t->bytes);
-    assert_non_null(b);
-    qsf_test_expect_ok(qsf_file_pread(qsf_source_file(s, t->file), b, (size_t)t->bytes, t->offset, &e), &e);
-    return b;
 }
 
 static void expect_same_tensors(const QsfSource *a, const QsfSource *b) {

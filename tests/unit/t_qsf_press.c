@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compressed layers of QSF files: the blocks themselves, files written and read back unchanged, and damage of every kind. */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/source_rig.h"
 
 #include "src/base/lz.h"
 #include "src/format/qsf_layout.h"
@@ -8,10 +8,8 @@
 #include "src/format/qsf_verify.h"
 #include "src/format/rows.h"
 #include "tests/harness/gguf_build.h"
-#include "tests/harness/qsf_image.h"
 #include "tests/harness/qsf_made.h"
 
-static QsfLedger ledger;
 static char gguf[256], qsf[256], other[256];
 
 static uint64_t random64(uint64_t *state) {
@@ -85,13 +83,6 @@ static void test_there_and_back(void **state) {
 
 /* --- files --- */
 
-static QsfSource *open_ok(const char *path) {
-    QsfErr e = { 0 };
-    QsfSource *s;
-    qsf_test_expect_ok(qsf_source_open(&s, path, &ledger, &e), &e);
-    return s;
-}
-
 static void carry(const char *from, const char *to, uint32_t flags, uint8_t press, QsfPackReport *r) {
     const QsfPackOptions o = { .flags = flags, .press = press };
     QsfErr e = { 0 };
@@ -109,12 +100,6 @@ static void make(uint32_t wtype, uint32_t flags, uint8_t press) {
     assert_int_equal(r.n_pressed, press == QSFF_STORED ? 0 : 3);
     assert_true(press == QSFF_STORED || r.pressed_bytes < r.whole_bytes * 3 / 4);
     qsf_pack_report_free(&r);
-}
-
-static QsfImage load(const char *path) {
-    QsfImage m = qsf_image_load(path);
-    assert_non_null(m.b);
-    return m;
 }
 
 static void expect_same_tensors(const QsfSource *a, const QsfSource *b) {

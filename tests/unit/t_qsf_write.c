@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The writer of QSF files: called by hand, with all it can hold, out of order, and when it cannot write. */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/source_rig.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -13,30 +13,6 @@
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_verify.h"
 #include "tests/harness/gguf_build.h"
-#include "tests/harness/qsf_image.h"
-
-static QsfLedger ledger;
-
-static QsfImage load(const char *path) {
-    QsfImage m = qsf_image_load(path);
-    assert_non_null(m.b);
-    return m;
-}
-
-static QsfSource *open_ok(const char *path) {
-    QsfErr e = { 0 };
-    QsfSource *s;
-    qsf_test_expect_ok(qsf_source_open(&s, path, &ledger, &e), &e);
-    return s;
-}
-
-static unsigned char *tensor_bytes(const QsfSource *s, const QsfTensor *t) {
-    QsfErr e = { 0 };
-    unsigned char *b = malloc((size_t)t->bytes);
-    assert_non_null(b);
-    qsf_test_expect_ok(qsf_file_pread(qsf_source_file(s, t->file), b, (size_t)t->bytes, t->offset, &e), &e);
-    return b;
-}
 
 static void expect_verified(const char *path) {
     QsfErr e = { 0 };
@@ -66,6 +42,7 @@ typedef struct Hand {
     uint32_t outlier_row; /* of a matrix of 4 rows */
     uint32_t code;        /* of that matrix of 4 x 256 */
     uint32_t block;
+    uint32_t gate_cols;   /* of the gate's bias; 0: none */
 } Hand;
 
 /* Of the newest tensor: n zeros. */
@@ -90,6 +67,10 @@ static void hand_layer(QsfWriter *w, const Hand *h, QsfErr *e) {
     qsf_image_put(outlier + 4, 4, 255);
     qsf_test_expect_ok(qsf_write_data(w, outlier, sizeof outlier, e), e);
     for (int i = 0; i < 128 + 64; i++) biases[i] = (float)i;
+    if (h->gate_cols > 0) {
+        qsf_test_expect_ok(qsf_write_tensor(w, QSFT_GATE_BIAS, QSFF_F32, 1, h->gate_cols, e), e);
+        qsf_test_expect_ok(qsf_write_data(w, biases + 3, h->gate_cols * sizeof *biases, e), e);
+    }
     qsf_test_expect_ok(qsf_write_tensor(w, QSFT_FFN_BIASES, QSFF_F32, 1, 128 + 64, e), e);
     qsf_test_expect_ok(qsf_write_data(w, biases, sizeof biases, e), e);
 }
@@ -152,7 +133,7 @@ static float float_at(const QsfSource *s, const QsfTensor *t, uint64_t i) {
 static void test_by_hand(void **state) {
     (void)state;
     const char *path = qsf_test_tmp("k.qsf");
-    const Hand plain = { .code = QSFF_2BIT, .outlier_row = 3 };
+    const Hand plain = { .code = QSFF_2BIT, .outlier_row = 3, .gate_cols = 128 };
     QsfErr e = { 0 };
     uint32_t v = 0;
     float theta = 0;
@@ -163,6 +144,8 @@ static void test_by_hand(void **state) {
     tensor_of(s, "blk.1.attn_q.weight.outliers", 24, 10, 1); /* no engine takes them for something else */
     const QsfTensor *up = tensor_of(s, "blk.1.ffn_up.bias", 0, 128, 1), *down = tensor_of(s, "blk.1.ffn_down.bias", 0, 64, 1);
     assert_true(float_at(s, up, 127) > 126.5f && float_at(s, up, 127) < 127.5f);
+    const float third = float_at(s, tensor_of(s, "blk.1.ffn_gate.bias", 0, 128, 1), 0);
+    assert_true(third > 2.5f && third < 3.5f);
     assert_true(float_at(s, down, 0) > 127.5f && float_at(s, down, 0) < 128.5f);
     tensor_of(s, "output_norm.weight", 1, 64, 1);
     unsigned char *b = tensor_bytes(s, tensor_of(s, "output_norm.bias", 1, 64, 1));
@@ -315,11 +298,32 @@ static void test_writer_misuse(void **state) {
     unlink(gguf);
 }
 
+/* What readers would refuse the writer does not begin. */
+static void test_gate_bias_length(void **state) {
+    (void)state;
+    const char *gguf = qsf_test_tmp("n.gguf"), *path = qsf_test_tmp("n.qsf");
+    QsfErr e = { 0 };
+    QsfWriter w;
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, NULL), 0);
+    QsfSource *s = open_ok(gguf);
+    QsfWriteSpec spec = { .meta = s };
+    qsf_test_expect_ok(qsf_fields_of_source(&spec.head, s, &e), &e);
+    qsf_test_expect_ok(qsf_write_open(&w, path, &spec, &e), &e);
+    qsf_test_expect_ok(qsf_write_embedding(&w, QSFF_F32, 300, 64, &e), &e);
+    zeros_data(&w, 300 * 64 * 4);
+    qsf_test_expect_ok(qsf_write_layer(&w, QSFF_MIXED, 0, &e), &e);
+    assert_int_equal(qsf_write_tensor(&w, QSFT_GATE_BIAS, QSFF_F32, 1, spec.head.ffn - 1, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "is not as long as the FFN's inner dimension");
+    qsf_write_discard(&w);
+    qsf_source_close(s);
+    unlink(gguf);
+}
+
 int main(void) {
     qsf_ledger_init(&ledger, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_hand_wrong),    cmocka_unit_test(test_order),
-        cmocka_unit_test(test_writer_fails), cmocka_unit_test(test_writer_misuse),
+        cmocka_unit_test(test_writer_fails), cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_gate_bias_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Layout 1 of QSF files: the bytes of groups against what the man page says of them, files there and back, the same
  * numbers from groups and rows at every level, and damage. */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/source_rig.h"
 
 #include "src/format/dtype.h"
 #include "src/format/qsf_groups.h"
@@ -12,10 +12,8 @@
 #include "src/pack/rowreader.h"
 #include "src/stream/units.h"
 #include "tests/harness/gguf_build.h"
-#include "tests/harness/qsf_image.h"
 #include "tests/harness/rig.h"
 
-static QsfLedger ledger;
 static char gguf[512], qsf[512], back[512];
 
 /* --- bytes --- */
@@ -198,12 +196,6 @@ static void convert(const char *from, const char *to, bool x16) {
     qsf_test_expect_ok(qsf_pack(s, to, &o, NULL, &e), &e);
     qsf_source_close(s);
     qsf_test_expect_ok(qsf_verify_file(to, &ledger, &r, &e), &e);
-}
-
-static QsfImage load(const char *path) {
-    QsfImage m = qsf_image_load(path);
-    assert_non_null(m.b);
-    return m;
 }
 
 static void test_there_and_back(void **state) {

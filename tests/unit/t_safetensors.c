@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Model directories with weights in safetensors: metadata, names, and values in the order of GGUF, against what the test
  * computes itself. What is damaged: t_safetensors_bad.c; what config.json may say: t_hf_config.c. */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/hf_rig.h"
 
 #include <math.h>
 
 #include "qsf.h"
 #include "src/format/rows.h"
 #include "src/model/model.h"
-#include "tests/harness/st_build.h"
-
-static QsfLedger ledger;
-static char dir[64];
-
-static int setup(void **state) {
-    (void)state;
-    qsf_ledger_init(&ledger, 0);
-    snprintf(dir, sizeof dir, "/tmp/qsfst.XXXXXX");
-    return mkdtemp(dir) == NULL ? -1 : 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    uint64_t left = ledger.total;
-    qsf_test_remove_hf_dir(dir);
-    qsf_ledger_destroy(&ledger);
-    return left == 0 ? 0 : -1;
-}
 
 static QsfSource *open_spec(const QsfHfSpec *spec) {
     QsfErr e = { 0 };

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Damaged, truncated and lying safetensors files and indices: QSF_E_MODEL with the path and what was expected. */
-#include "tests/harness/qsf_test.h"
+#include "tests/harness/hf_rig.h"
 
 #include <sys/stat.h>
 
-#include "src/format/source.h"
 #include "tests/harness/gguf_build.h"
-#include "tests/harness/st_build.h"
-
-static QsfLedger ledger;
-static char dir[64];
-
-static int setup(void **state) {
-    (void)state;
-    qsf_ledger_init(&ledger, 0);
-    snprintf(dir, sizeof dir, "/tmp/qsfst.XXXXXX");
-    return mkdtemp(dir) == NULL ? -1 : 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    uint64_t left = ledger.total;
-    qsf_test_remove_hf_dir(dir);
-    qsf_ledger_destroy(&ledger);
-    return left == 0 ? 0 : -1;
-}
 
 /* Opens dir; nothing is left behind where that fails. */
 static int open_dir(QsfErr *e) {

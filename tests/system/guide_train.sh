@@ -86,6 +86,15 @@ train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 || { ca
 [ "$(cmp -l "$work/whole/guide-f16.gguf" "$work/again/guide-f16.gguf" | wc -l)" -le $((3 * 256 * 4)) ] ||
     fail "the weights to begin with were not taken over, or not kept"
 grep -q '"from_sha256": "[0-9a-f]\{64\}"' "$work/again/run.json" || fail "the record does not say what it began with"
+# One more layer changes nothing before it has learnt something.
+train deeper --from "$work/whole/guide-f16.gguf" --set shape.layers=2 --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a shallower guide"; }
+for m in whole deeper; do
+    "$QSF_BUILDDIR/qsf-run" --exact --temperature 0 -n 12 -p 'hello there' "$work/$m/guide-f16.gguf" >"$work/said.$m" 2>/dev/null || fail "$m does not answer"
+done
+cmp "$work/said.whole" "$work/said.deeper" || fail "a layer that has learnt nothing changes the answer"
+"$QSF_BUILDDIR/qsf-run" --inspect "$work/deeper/guide-f16.gguf" | grep -q 'blk\.1\.ffn_down' || fail "the second layer is not there"
+train other --from "$work/deeper/guide-f16.gguf" && fail "a deeper guide was taken"
+grep -q '2 layers to begin with, 1 in the recipe' "$work/log" || { tail -3 "$work/log"; fail "the layers were not named"; }
 train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was taken"
 grep -q "another shape than the recipe's" "$work/log" || { tail -3 "$work/log"; fail "the shape was not named"; }
 train other --from "$work/text.jsonl" && fail "a text was taken for a guide"

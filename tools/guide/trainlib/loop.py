@@ -80,9 +80,9 @@ class Training:
         self.at = {'pass': 0, 'epoch': 0, 'batch': 0, 'step': 0, 'progress': 0.0, 'seconds': 0.0, 'tokens': 0}
         self.batches = self.next_batches()
 
-    def begin_with(self, numbers):
-        """Takes over the weights of another guide, before the first step; numbers as in Guide.take."""
-        self.model.take(numbers)
+    def begin_with(self, numbers, layers):
+        """Takes over the weights of another guide, before the first step; as Guide.take does."""
+        self.model.take(numbers, layers)
         if self.mean:
             self.mean = [p.detach().clone() for p in self.model.parameters()]
 

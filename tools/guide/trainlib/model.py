@@ -27,6 +27,11 @@ def turn(x, table):
     return torch.view_as_real(pairs * table[:, None]).flatten(-2).to(x.dtype)
 
 
+def lower_layers(n):
+    """How many of n layers find out what is asked; those behind them put it into words."""
+    return (n + 1) // 2
+
+
 def normalized(x):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPS)
 
@@ -111,13 +116,13 @@ class Guide(nn.Module):
 
     def both(self, ids):
         """The same, and the normalized ones in the middle of the layers."""
-        half = len(self.layers) // 2
+        half = lower_layers(len(self.layers))
         x = self.through(self.embed(ids), self.layers[:half])
         return self.norm(self.through(x, self.layers[half:])), normalized(x)
 
     def lower(self, ids):
         """Those in the middle alone, for half of the work."""
-        return normalized(self.through(self.embed(ids), self.layers[:len(self.layers) // 2]))
+        return normalized(self.through(self.embed(ids), self.layers[:lower_layers(len(self.layers))]))
 
     def through(self, x, layers):
         n = x.shape[1]
@@ -151,10 +156,21 @@ class Guide(nn.Module):
 
 
     @torch.no_grad()
-    def take(self, numbers):
-        """Takes over the weights of another guide; numbers(name in GGUF, shape): the flat list of a tensor's numbers."""
+    def take(self, numbers, layers):
+        """Takes over the weights of a guide of so many layers; numbers(name in GGUF, shape): the flat list of a tensor's numbers.
+        Where this one has more, the new ones stand in the middle, at the end of the lower ones, and change nothing yet."""
+        more, place = len(self.layers) - layers, lower_layers(layers)
+        if more < 0:
+            raise ValueError(f'{layers} layers to begin with, {len(self.layers)} in the recipe')
         for name, shape in export.shapes(self.shape):
-            self.tensor(name).copy_(torch.tensor(numbers(name, shape)).view(shape))
+            of = name.split('.')
+            if of[0] == 'blk' and int(of[1]) >= place:
+                if int(of[1]) < place + more:
+                    if of[2] in ('attn_output', 'ffn_down'):  # what is added to the residual stream
+                        self.tensor(name).zero_()
+                    continue
+                of[1] = str(int(of[1]) - more)
+            self.tensor(name).copy_(torch.tensor(numbers('.'.join(of), shape)).view(shape))
 
 
 @torch.no_grad()

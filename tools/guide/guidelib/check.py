@@ -64,15 +64,17 @@ def _pattern(text, lists):
 
 
 def _questions(intent, lists, rng):
-    for kind, text, where in intent.q + intent.lent + intent.then:
+    asked = intent.q + intent.lent
+    values = set(slots(' '.join(intent.answers)))
+    for i, (_, text, where) in enumerate(asked + intent.then):
         wrong = _pattern(text, lists)
         if wrong:
             yield where, wrong
             continue
-        # A value in the answer has to come from the question.
-        need = set(slots(' '.join(intent.answers))) if (kind, text, where) in intent.q + intent.lent else set()
-        for _ in range(_SAMPLE if need else 0):
-            if not need <= set(slots(expand(text, lists, rng))):
+        # A value in the answer has to come from the question, not from a follow-up.
+        tries = 0 if not values or i >= len(asked) else _SAMPLE if '{' in text or '<' in text else 1
+        for _ in range(tries):
+            if not values <= set(slots(expand(text, lists, rng))):
                 yield where, f'the question lacks a slot of the answer: {text[:50]!r}'
                 break
 

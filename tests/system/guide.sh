@@ -22,6 +22,38 @@ PYTHONHASHSEED=1 "$generate" $plain -n 300 -s 7 >"$work/b.jsonl"
 cmp -s "$work/a.jsonl" "$work/b.jsonl" || fail "the same seed gives other dialogues"
 [ "$(sort -u "$work/a.jsonl" | wc -l)" = 300 ] || fail "dialogues repeat"
 
+# A written fact takes over the questions and follow-ups of the generated ones that it covers.
+PYTHONDONTWRITEBYTECODE=1 python3 - "$QSF_SRCDIR/tools/guide" <<'EOF' || fail "covers: does not do what it says"
+import random, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from guidelib.derive import settle
+from guidelib.dialogue import Corpus
+from guidelib.facts import FactError, Intent
+from guidelib.thesaurus import Thesaurus
+def facts(*more):
+    return [Intent('undo', 'f:1', ['Back.'], q=[('q', 'take it back', 'f:2')], covers=['/undo', *more]),
+            Intent('new', 'f:8', ['New.'], q=[('q', 'start anew', 'f:9')], then=[('command-undo', 'and back', 'f:10')])]
+def made():
+    return [Intent('command-undo', 't:1', ['/undo: back.'], rows=['/undo'], derived=True, q=[('q', 'what does /undo do', 't:1')],
+                   then=[('undo', 'and how', 't:1'), ('command-show', 'and see', 't:1')]),
+            Intent('command-show', 't:2', ['Shows.'], rows=['/show'], derived=True, q=[('q', 'show it', 't:2')])]
+undo, new = written = facts()
+left = settle(written, made())
+assert [i.id for i in left] == ['command-show'], left
+assert undo.then == [('command-show', 'and see', 't:1')] and new.then == [('undo', 'and back', 'f:10')], (undo.then, new.then)
+corpus = Corpus(written + left, {}, {'do': [], 'what': []}, [], random.Random(1), Thesaurus(Path('none')))
+assert sorted(corpus.asked['undo']) == ['take it back', 'what does /undo do'], corpus.asked
+for wrong, says in ((facts('/gone'), 'covers /gone, which no generated fact explains'),
+                    (facts() + [Intent('back', 'f:20', covers=['/undo'])], 'f:20: [back] covers /undo, as [undo] does')):
+    try:
+        settle(wrong, made())
+    except FactError as e:
+        assert says in str(e), e
+    else:
+        raise AssertionError(says)
+EOF
+
 # Every pool of questions counts once without values and slips of the fingers; the facts alone have enough.
 count=$("$generate" $plain --count-questions -n 20000) || fail "the questions could not be counted"
 [ "${count%% *}" -ge 20000 ] || fail "only $count"

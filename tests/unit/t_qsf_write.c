@@ -266,16 +266,26 @@ static void test_writer_fails(void **state) {
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* A tiny model whose header and metadata spec takes; the caller closes it. */
+static QsfSource *tiny_spec(QsfWriteSpec *spec) {
+    const char *gguf = qsf_test_tmp("i.gguf");
+    QsfErr e = { 0 };
+    assert_int_equal(qsf_test_write_tiny_llama(gguf, NULL), 0);
+    QsfSource *s = open_ok(gguf);
+    unlink(gguf);
+    *spec = (QsfWriteSpec){ .meta = s };
+    qsf_test_expect_ok(qsf_fields_of_source(&spec->head, s, &e), &e);
+    return s;
+}
+
 /* Calls out of order are told, and nothing comes of them. */
 static void test_writer_misuse(void **state) {
     (void)state;
-    const char *gguf = qsf_test_tmp("i.gguf"), *path = qsf_test_tmp("i.qsf");
+    const char *path = qsf_test_tmp("i.qsf");
     QsfErr e = { 0 };
     QsfWriter w;
-    assert_int_equal(qsf_test_write_tiny_llama(gguf, NULL), 0);
-    QsfSource *s = open_ok(gguf);
-    QsfWriteSpec spec = { .meta = s };
-    qsf_test_expect_ok(qsf_fields_of_source(&spec.head, s, &e), &e);
+    QsfWriteSpec spec;
+    QsfSource *s = tiny_spec(&spec);
     assert_int_equal(spec.head.n_vocab, 300);
     assert_int_equal(spec.head.head_dim, 16);
     assert_int_equal(spec.head.bos, 1);
@@ -295,19 +305,16 @@ static void test_writer_misuse(void **state) {
         assert_int_not_equal(access(path, F_OK), 0);
     }
     qsf_source_close(s);
-    unlink(gguf);
 }
 
 /* What readers would refuse the writer does not begin. */
 static void test_gate_bias_length(void **state) {
     (void)state;
-    const char *gguf = qsf_test_tmp("n.gguf"), *path = qsf_test_tmp("n.qsf");
+    const char *path = qsf_test_tmp("n.qsf");
     QsfErr e = { 0 };
     QsfWriter w;
-    assert_int_equal(qsf_test_write_tiny_llama(gguf, NULL), 0);
-    QsfSource *s = open_ok(gguf);
-    QsfWriteSpec spec = { .meta = s };
-    qsf_test_expect_ok(qsf_fields_of_source(&spec.head, s, &e), &e);
+    QsfWriteSpec spec;
+    QsfSource *s = tiny_spec(&spec);
     qsf_test_expect_ok(qsf_write_open(&w, path, &spec, &e), &e);
     qsf_test_expect_ok(qsf_write_embedding(&w, QSFF_F32, 300, 64, &e), &e);
     zeros_data(&w, 300 * 64 * 4);
@@ -316,7 +323,6 @@ static void test_gate_bias_length(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "is not as long as the FFN's inner dimension");
     qsf_write_discard(&w);
     qsf_source_close(s);
-    unlink(gguf);
 }
 
 int main(void) {

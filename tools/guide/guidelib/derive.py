@@ -243,7 +243,10 @@ def derive(tables, says, asks):
 def settle(written, made):
     """The generated facts that stay. The others lend what people ask to the written fact that covers them: two facts for one
     thing are two answers to the same questions, of which a model can learn neither."""
-    owner, used, moved, left = {word: i for i in written for word in i.covers}, set(), {}, []
+    owner, used, moved, left = {}, set(), {}, []
+    for fact, word in [(i, word) for i in written for word in i.covers]:
+        if owner.setdefault(word, fact) is not fact:
+            raise FactError(f'{fact.where}: [{fact.id}] covers {word}, as [{owner[word].id}] does')
     for fact in made:
         names = [name for name in [fact.id, *fact.rows] if name in owner]
         used.update(names)

@@ -10,17 +10,20 @@ _STEPS = 5
 
 
 def orthogonal(g, half):
-    """The nearest matrix to g, roughly, whose singular values are all about 1 (0.7 to 1.2). g: (rows, columns).
-    half: in bfloat16, which the iteration bears (as in the original)."""
-    tall = g.shape[0] > g.shape[1]
-    x = g.t() if tall else g
-    x = x / (x.norm() + 1e-7)
+    """The nearest matrix to each of g, roughly, whose singular values are all about 1 (0.7 to 1.2). g: (matrices, rows, columns),
+    no more rows than columns. half: in bfloat16, which the iteration bears (as in the original)."""
+    x = g / (g.norm(dim=(1, 2), keepdim=True) + 1e-7)
     if half:
         x = x.bfloat16()
     for _ in range(_STEPS):
-        square = x @ x.t()
-        x = torch.addmm(x, torch.addmm(square, square, square, beta=_B, alpha=_C), x, beta=_A)
-    return (x.t() if tall else x).to(g.dtype)
+        square = x @ x.transpose(1, 2)
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=_B, alpha=_C), x, beta=_A)
+    return x.to(g.dtype)
+
+
+def lying(m):
+    """The matrix or its transpose: the one that is not taller than wide."""
+    return m.t() if m.shape[0] > m.shape[1] else m
 
 
 class Muon(torch.optim.Optimizer):
@@ -33,6 +36,7 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
+            alike = {}  # those of one shape go through one product
             for p, rows in zip(group['params'], self.parts):
                 if p.grad is None:
                     continue
@@ -41,4 +45,7 @@ class Muon(torch.optim.Optimizer):
                 ahead = p.grad.add(mean, alpha=group['momentum'])
                 p.mul_(1 - group['lr'] * group['weight_decay'])
                 for part, to in zip(ahead.split(rows), p.split(rows)):
-                    to.add_(orthogonal(part, self.half), alpha=-group['lr'] * max(1.0, part.shape[0] / part.shape[1]) ** 0.5)
+                    alike.setdefault(lying(part).shape, []).append((lying(part), lying(to), max(1.0, to.shape[0] / to.shape[1]) ** 0.5))
+            for rows in alike.values():
+                for new, (_, to, scale) in zip(orthogonal(torch.stack([r[0] for r in rows]), self.half), rows):
+                    to.add_(new, alpha=-group['lr'] * scale)

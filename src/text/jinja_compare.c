@@ -139,6 +139,6 @@ bool qsf_j_compare(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, bool *out) {
     case QSF_J_OP_IN: return qsf_j_contains(c, a, b, out);
     default: ok = qsf_j_contains(c, a, b, out); break;
     }
-    *out = !*out;
+    if (ok) *out = !*out; /* not set where they cannot be compared */
     return ok;
 }

@@ -280,6 +280,10 @@ static void test_runtime_errors(void **state) {
         { "{% for a in range(100000) %}{% set l = [1,2,3,4,5,6,7,8] %}{% endfor %}", "memory" },
         { "{{ x.__class__() }}", "no method" },
         { "{{ loop() }}", "undefined" },
+        { "{{ x is le nothing }}", "an undefined value has no order" },
+        { "{{ x is ge 1 }}", "str and int have no order" },
+        { "{{ 1 is not in 1 }}", "'in' does not work on int" },
+        { "{{ x <= [1] }}", "have no order" },
         { "{{ {[]: 1} }}", "cannot be a key" },
     };
     (void)state;

@@ -51,12 +51,32 @@ for kind in f16 q8_0; do
 done
 
 torch=
-for p in python3 /usr/bin/python3; do "$p" -c 'import torch' 2>/dev/null && torch=yes; done
+for p in python3 /usr/bin/python3; do "$p" -c 'import torch' 2>/dev/null && torch=$p; done
 if [ -z "$torch" ]; then
     echo "skip: no PyTorch: training itself was not checked"
     [ $bad = 0 ] && exit 77
     finish
 fi
+# What is learnt from the ends of questions alone is what the whole network does there.
+PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" <<'EOF' || fail "half of the network is not half of the network"
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from trainlib.model import Guide
+torch.manual_seed(1)
+model = Guide({'dim': 256, 'layers': 4, 'heads': 4, 'kv_heads': 2, 'ffn': 256, 'vocab': 256, 'context': 32})
+for p in model.parameters():
+    torch.nn.init.normal_(p, std=0.1)
+ids, asked = torch.randint(0, 256, (3, 20)), torch.zeros(3, 20)
+asked[:, -1] = asked[1, 7] = asked[2, 0] = 1
+place = asked.nonzero(as_tuple=True)
+for name in ('qkv', 'out', 'gate_up', 'down'):
+    gone = []
+    for states in (model.both(ids)[1][place], model.lower(model.embed(ids), place)):
+        gone.append((states, *torch.autograd.grad((states * torch.linspace(-1, 1, 256)).square().sum(), [
+            getattr(layer, name).weight for layer in model.layers[:2]])))
+    assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) and a.abs().max() > 0.01 for a, b in zip(*gone)), name
+EOF
 train() {
     out=$1 && shift
     "$tools/train" "$work/text.jsonl" -o "$work/$out" --threads 1 --device cpu --set shape.layers=1 --set shape.vocab=512 \

@@ -130,23 +130,24 @@ class Training:
             a['pass'], a['batch'] = r['question_passes'], 0
             self.batches = self.next_batches()
 
-    def named(self, middle, embedded, answer, topic):
-        """The loss of the two heads that name intents."""
-        r, place = self.recipe, topic.nonzero(as_tuple=True)
+    def named(self, middle, embedded, answer, topic, place):
+        """The loss of the two heads that name intents, at the places (row, column) where answers begin; middle: there."""
+        r = self.recipe
         bag = bags(embedded.float(), answer, place)
-        return (r['topic_weight'] * F.cross_entropy(self.topic(middle[place]).float(), topic[place]) +
+        return (r['topic_weight'] * F.cross_entropy(self.topic(middle).float(), topic[place]) +
                 r['words_weight'] * F.cross_entropy(self.words(bag).float(), topic[place]))
 
     def loss(self, ids, answer, topic):
         """(what is to fall, what is shown: the loss per token of answers, or of the intent where questions are learnt)"""
-        a, r = self.at, self.recipe
+        a, r, place = self.at, self.recipe, topic.nonzero(as_tuple=True)
         if self.asking():
-            total = self.named(self.model.lower(ids), self.model.embed(ids), answer, topic)
+            embedded = self.model.embed(ids)
+            total = self.named(self.model.lower(embedded, place), embedded, answer, topic, place)
             return total, total.detach()
         hidden, middle = self.model.both(ids)
         loss, said, _ = losses(self.model, hidden, ids, answer, a['step'] % r['prompt_every'] == 0)
         weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
-        total = (loss * weight).sum() / weight.sum() + self.named(middle, self.model.embed(ids), answer, topic)
+        total = (loss * weight).sum() / weight.sum() + self.named(middle[place], self.model.embed(ids), answer, topic, place)
         return total, loss.detach()[said].mean()
 
     def step(self):

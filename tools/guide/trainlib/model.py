@@ -29,7 +29,7 @@ def turn(x, table):
 
 def lower_layers(n):
     """How many of n layers find out what is asked; those behind them put it into words."""
-    return (n + 1) // 2
+    return max(1, n // 2)
 
 
 def normalized(x):
@@ -103,6 +103,16 @@ class Layer(nn.Module):
         score = (score.view(b, self.kv, share, n, end) + mask[first:end, :end]).softmax(-1)
         return (score.view(b, self.kv, share * n, end) @ v[:, :, :end]).view(b, self.heads, n, self.head)
 
+    def attend_at(self, x, row, column, table, mask):
+        """The same for some positions of x alone, (row, column) of each; (positions, dim)."""
+        _, n, dim = x.shape
+        k, v = F.linear(x, self.qkv.weight[dim:]).view(-1, n, 2 * self.kv, self.head).chunk(2, 2)
+        k = turn(k, table).permute(0, 2, 3, 1)[row] * (1 / math.sqrt(self.head))
+        q = F.linear(x[row, column], self.qkv.weight[:dim]).view(-1, 1, self.heads, self.head)
+        q = turn(q, table[column, None]).view(-1, self.kv, self.heads // self.kv, self.head)
+        score = (q @ k + mask[column, None, None]).softmax(-1)
+        return self.out((score @ v.transpose(1, 2)[row]).reshape(-1, dim))
+
     def feed(self, x):
         return self.down(SwiGLU.apply(self.gate_up(x)))
 
@@ -142,9 +152,13 @@ class Guide(nn.Module):
         x = self.through(self.embed(ids), self.layers[:half])
         return self.norm(self.through(x, self.layers[half:])), normalized(x)
 
-    def lower(self, ids):
-        """Those in the middle alone, for half of the work."""
-        return normalized(self.through(self.embed(ids), self.layers[:lower_layers(len(self.layers))]))
+    def lower(self, embedded, place):
+        """Those in the middle alone, of the places (row, column) alone: the last layer before the middle costs next to nothing then."""
+        half, (row, column) = lower_layers(len(self.layers)), place
+        x, layer = self.through(embedded, self.layers[:half - 1]), self.layers[half - 1]
+        n = x.shape[1]
+        at = x[row, column] + self.drop(layer.attend_at(layer.attn_norm(x), row, column, self.table[:n], self.mask[:n, :n]))
+        return normalized(at + self.drop(layer.feed(layer.ffn_norm(at))))
 
     def through(self, x, layers):
         n = x.shape[1]

@@ -62,8 +62,15 @@ PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" <<'EOF' || fail 
 import sys
 sys.path.insert(0, sys.argv[1])
 import torch
-from trainlib.model import Guide
+from trainlib.model import Guide, SwiGLU
+from trainlib.muon import orthogonal
 torch.manual_seed(1)
+# The activation's own gradient, and matrices of one shape at a time.
+both = torch.randn(3, 5, 16, dtype=torch.float64, requires_grad=True)
+assert torch.autograd.gradcheck(SwiGLU.apply, (both * 3,))
+assert torch.allclose(SwiGLU.apply(both), torch.nn.functional.silu(both[..., :8]) * both[..., 8:])
+values = torch.linalg.svdvals(orthogonal(torch.randn(3, 32, 96) * torch.tensor([1e-3, 1.0, 1e3]).view(3, 1, 1), False))
+assert 0.6 < values.min() and values.max() < 1.3, values
 model = Guide({'dim': 256, 'layers': 4, 'heads': 4, 'kv_heads': 2, 'ffn': 256, 'vocab': 256, 'context': 32})
 for p in model.parameters():
     torch.nn.init.normal_(p, std=0.1)

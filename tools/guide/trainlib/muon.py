@@ -46,6 +46,6 @@ class Muon(torch.optim.Optimizer):
                 p.mul_(1 - group['lr'] * group['weight_decay'])
                 for part, to in zip(ahead.split(rows), p.split(rows)):
                     alike.setdefault(lying(part).shape, []).append((lying(part), lying(to), max(1.0, to.shape[0] / to.shape[1]) ** 0.5))
-            for rows in alike.values():
-                for new, (_, to, scale) in zip(orthogonal(torch.stack([r[0] for r in rows]), self.half), rows):
+            for same in alike.values():
+                for new, (_, to, scale) in zip(orthogonal(torch.stack([part for part, *_ in same]), self.half), same):
                     to.add_(new, alpha=-group['lr'] * scale)

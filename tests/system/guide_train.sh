@@ -19,7 +19,11 @@ dialogues = [json.loads(line)['messages'] for line in open(work + '/text.jsonl')
 texts = [m['content'] for d in dialogues for m in d]
 merges = bpe.learn(texts, 768)
 assert merges == bpe.learn(texts, 768) and len(merges) == 768 - 256 - 3, len(merges)
-tok = bpe.Tokenizer(merges, 768)
+assert bpe.learn(texts, 768, 7) == merges[:-7]
+rows, _ = data.read(work + '/text.jsonl')
+intents = list(data.names(rows))
+merges = merges[:768 - 256 - 3 - len(intents)]
+tok = bpe.Tokenizer(merges, 768, intents)
 shape = dict(dim=256, layers=1, heads=4, kv_heads=2, ffn=256, vocab=768, context=256)
 size = {n: s[0] * (s[1] if len(s) > 1 else 1) for n, s in export.shapes(shape)}
 for name, kind in ('f16', gguf.F16), ('q8_0', gguf.Q8_0):

@@ -12,6 +12,7 @@ sys.path.insert(0, str(here))
 
 from guidelib.heldout import HeldOutError, Judge, complaints, filled, read_items, read_rows  # noqa: E402
 from guidelib.tables import Tables  # noqa: E402
+from trainlib.bpe import topic_token  # noqa: E402
 
 LEAST_ITEMS = 300
 
@@ -49,14 +50,14 @@ def check(items, judge, path):
 
 
 def write_text(items, judge, path):
-    """Every dialogue of the set, ended by the first answer of its intent that is right."""
+    """Every dialogue of the set, ended by the first answer of its intent that is right, with its topic's token as the guide writes it."""
     intents = {row['intent']: row['answers'] for _, row in read_rows(path)}
     for item in items:
         answers = (text for a in intents.get(item['intent'], []) for text in filled(a, item) if not any(judge.faults(item, text)))
         answer = next(answers, None)
         if answer is None:
             raise HeldOutError(f'{item["where"]}: no answer of [{item["intent"]}] is right')
-        for m in [*item['messages'], {'role': 'assistant', 'content': answer}]:
+        for m in [*item['messages'], {'role': 'assistant', 'content': topic_token(item['intent']) + answer}]:
             print(f'<|im_start|>{m["role"]}\n{m["content"]}<|im_end|>')
     return 0
 

@@ -16,6 +16,12 @@ END, START, STOP = '<|endoftext|>', '<|im_start|>', '<|im_end|>'
 SPECIALS = (END, START, STOP)
 
 
+def topic_token(intent):
+    """The text of the control token that an answer begins with: what it is about is said once, before the first word, and no
+    word of it is shown."""
+    return f'<|topic:{intent}|>'
+
+
 def pieces(text):
     """The pieces of text, in order, that merges never cross."""
     for part in DIGIT.split(text):
@@ -44,8 +50,8 @@ def _join(word, pair, new):
     return out
 
 
-def learn(texts, n_vocab):
-    """Merges, as pairs of ids, that fill a vocabulary of n_vocab: 256 bytes, a token per merge, the special tokens.
+def learn(texts, n_vocab, n_topics=0):
+    """Merges, as pairs of ids, that fill a vocabulary of n_vocab: 256 bytes, a token per merge, one per topic, the special tokens.
     Fewer when the text has no pair left that occurs twice. Ties go to the lower ids, so the result is a function
     of the text alone."""
     count = Counter()
@@ -61,7 +67,7 @@ def learn(texts, n_vocab):
     heap = [(-n, p) for p, n in pairs.items()]
     heapify(heap)
     merges = []
-    while heap and len(merges) < n_vocab - 256 - len(SPECIALS):
+    while heap and len(merges) < n_vocab - 256 - n_topics - len(SPECIALS):
         n, pair = heappop(heap)
         if -n != pairs[pair]:  # an older count; the present one is in the heap too
             continue
@@ -86,19 +92,22 @@ def learn(texts, n_vocab):
 
 
 class Tokenizer:
-    """ids of text under merges; n_vocab is the size of the vocabulary with the special tokens at its end."""
+    """ids of text under merges; n_vocab is the size of the vocabulary with the special tokens at its end, before them one for
+    each of the topics, the intents in the order of their numbers."""
 
-    def __init__(self, merges, n_vocab):
+    def __init__(self, merges, n_vocab, topics=()):
         self.merges = [tuple(m) for m in merges]
-        self.n_vocab = n_vocab
+        self.n_vocab, self.topics = n_vocab, list(topics)
+        self.first_topic = n_vocab - len(SPECIALS) - len(self.topics)
+        self.topic = {t: self.first_topic + i for i, t in enumerate(self.topics)}
         self.rank = {m: i for i, m in enumerate(self.merges)}
         self.special = {s: n_vocab - len(SPECIALS) + i for i, s in enumerate(SPECIALS)}
         self.known = {}
         self.bytes = [bytes([i]) for i in range(256)]
         for a, b in self.merges:
             self.bytes.append(self.bytes[a] + self.bytes[b])
-        if len(self.bytes) > n_vocab - len(SPECIALS):
-            raise ValueError(f'{len(self.merges)} merges do not fit a vocabulary of {n_vocab}')
+        if len(self.bytes) > self.first_topic:
+            raise ValueError(f'{len(self.merges)} merges and {len(self.topics)} topics do not fit a vocabulary of {n_vocab}')
 
     def _piece(self, piece):
         word = list(piece.encode())
@@ -123,10 +132,12 @@ class Tokenizer:
         """Text of ids, special tokens left out."""
         return b''.join(self.bytes[i] for i in ids if i < len(self.bytes)).decode(errors='replace')
 
-    def dialogue(self, messages, ask=False):
+    def dialogue(self, messages, ask=False, intents=(), bare=False):
         """(ids, answer) of a dialogue in ChatML as templates/chatml.jinja writes it; answer[i] is 1 where ids[i] is
-        what the model shall write. With ask the last message is followed by the head of an answer."""
-        ids, answer = [], []
+        what the model shall write. With ask the last message is followed by the head of an answer. With intents, one for
+        each answer, answers begin with their topics; with bare only the last of them, as in a chat that is read from its
+        text again: the first token of the others, which the model would not write there, is marked 3."""
+        ids, answer, n = [], [], 0
 
         def put(new, mark):
             ids.extend(new)
@@ -139,7 +150,13 @@ class Tokenizer:
             said = int(m['role'] == 'assistant')
             put([start], 0)
             put(whole[:len(head)], 0)
+            begin, n = len(ids), n + said
+            leave_out = said and bare and n < len(intents)
+            if said and intents and not leave_out:
+                put([self.topic[intents[n - 1]]], 1)
             put(whole[len(head):], said)
+            if leave_out:
+                answer[begin] = 3
             put([stop], said)
             put(self.encode('\n'), 0)
         if ask:

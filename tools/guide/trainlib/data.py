@@ -43,13 +43,15 @@ def names(dialogues):
 
 class Corpus:
     """Token ids of dialogues, two bytes a token. Dialogue i is ids[at[i]:at[i+1]], its last answer begins at last[i] of
-    them and is not to be cut if whole[i]; answer tells what is learnt, topic has the number of the intent at the token before an answer, else 0."""
+    them and is not to be cut if whole[i]; answer tells what is learnt, topic has the number of the intent at the token before an answer, else 0.
+    In every other dialogue, by chance, the last answer alone begins with its topic token."""
 
     def __init__(self, dialogues, tok, longest, numbers):
         self.ids, self.answer, self.topic = array('H'), array('B'), array('H')
         self.at, self.last, self.whole, self.skipped = [0], [], bytearray(), 0
+        rng = random.Random('topics')
         for messages, intents, whole in dialogues:
-            ids, answer = tok.dialogue(messages)
+            ids, answer = tok.dialogue(messages, intents=intents if tok.topics else (), bare=rng.random() < 0.5)
             if len(ids) > longest:
                 self.skipped += 1
                 continue
@@ -68,8 +70,8 @@ class Corpus:
         return len(self.at) - 1
 
     def row(self, members, length, pad):
-        """(ids, answer, topic) of the dialogues, (number, tokens of it), one after another, filled up with pad. answer is 2
-        where nothing is to be predicted: in what was filled up, and where a dialogue begins."""
+        """(ids, answer, topic) of the dialogues, (number, tokens of it), one after another, filled up with pad. answer is 2 or 3
+        where nothing is to be predicted: 2 in what was filled up, and where a dialogue begins, 3 within an answer."""
         ids, answer, topic = array('H'), array('B'), array('H')
         for i, size in members:
             first, end = self.at[i], self.at[i] + size

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from . import gguf
-from .bpe import END, PRE, SPECIALS, STOP, byte_letters
+from .bpe import END, PRE, SPECIALS, STOP, byte_letters, topic_token
 
 NORMAL, CONTROL, UNUSED = 1, 3, 5
 TEMPLATE = Path(__file__).resolve().parents[3] / 'templates' / 'chatml.jinja'
@@ -17,14 +17,15 @@ def vocabulary(tok):
     tokens = [''.join(letters[b] for b in t) for t in tok.bytes]
     types = [NORMAL] * len(tokens)
     merges = [f'{tokens[a]} {tokens[b]}' for a, b in tok.merges]
-    while len(tokens) < tok.n_vocab - len(SPECIALS):  # a text too small to fill the vocabulary
+    while len(tokens) < tok.first_topic:  # a text too small to fill the vocabulary
         types.append(UNUSED)
         tokens.append(f'<|unused{len(tokens)}|>')
+    control = [*map(topic_token, tok.topics), *SPECIALS]
     return {
         'tokenizer.ggml.model': 'gpt2',
         'tokenizer.ggml.pre': PRE,
-        'tokenizer.ggml.tokens': tokens + list(SPECIALS),
-        'tokenizer.ggml.token_type': types + [CONTROL] * len(SPECIALS),
+        'tokenizer.ggml.tokens': tokens + control,
+        'tokenizer.ggml.token_type': types + [CONTROL] * len(control),
         'tokenizer.ggml.merges': merges or ['h e'],
         'tokenizer.ggml.bos_token_id': tok.special[END],
         'tokenizer.ggml.eos_token_id': tok.special[STOP],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads back what gguf.py and export.py write: a guide to go on from. Layout: ggml-org/ggml docs/gguf.md."""
 import hashlib
+import random
 import struct
 from pathlib import Path
 
@@ -71,6 +72,17 @@ class Reader:
         if kind not in (F32, F16):
             raise ValueError(f'{self.path}: tensor {name} is of type {kind}; f32, f16 and Q8_0 are read')
         return list(self.take(f'{n}{"e" if kind == F16 else "f"}'))
+
+    def rows(self, texts, dim):
+        """The flat list of the embedding's rows for tokens of these texts; small random numbers for those that it has not."""
+        tokens = self.meta['tokenizer.ggml.tokens']
+        flat = self.numbers('token_embd.weight', (len(tokens), dim))
+        at = {t: i * dim for i, t in enumerate(tokens)}
+        out = []
+        for t in texts:
+            rng = random.Random(t)
+            out += flat[at[t]:at[t] + dim] if t in at else [rng.gauss(0, 0.02) for _ in range(dim)]
+        return out
 
     def merges(self):
         """The merges of the vocabulary, as pairs of ids; export.vocabulary's way back."""

@@ -39,19 +39,19 @@ def to_tensors(corpus, batch, pad, device):
 
 
 def losses(model, hidden, ids, answer, prompts=True):
-    """(loss of every prediction, whether it is of an answer's token, right ones), flat; without prompts of answers alone."""
+    """(loss of every prediction, what was to be predicted, whether it is of an answer, right ones), flat; without prompts of answers alone."""
     target, kind = ids[:, 1:].reshape(-1), answer[:, 1:].reshape(-1)
     keep = (kind < 2 if prompts else kind == 1).nonzero().squeeze(1)  # no head for what is not asked
     logits = model.logits(hidden[:, :-1].reshape(-1, model.shape['dim'])[keep]).float()
     target = target[keep]
-    return F.cross_entropy(logits, target, reduction='none'), kind[keep] == 1, logits.detach().argmax(-1) == target
+    return F.cross_entropy(logits, target, reduction='none'), target, kind[keep] == 1, logits.detach().argmax(-1) == target
 
 
 def bags(embedded, answer, place):
     """For each place where an answer begins, the normalized mean of what was embedded between the answer before and there:
     (places, dim). place: (row, column) of each, in order."""
     row, column = place
-    asked = (answer != 1).to(embedded.dtype).unsqueeze(-1)
+    asked = ((answer != 1) & (answer != 3)).to(embedded.dtype).unsqueeze(-1)
     total, count = (embedded * asked).cumsum(1), asked.cumsum(1)
     later = torch.zeros_like(row, dtype=torch.bool)
     later[1:] = row[1:] == row[:-1]
@@ -62,18 +62,19 @@ def bags(embedded, answer, place):
 
 
 class Training:
-    """topics: the number of intents. Two heads of their own, which are left out of the model in the end, learn to tell the
-    intent where an answer begins: one half way through the network, so that the layers behind it find it there, and one
-    from the mean of the question's embeddings, so that words that ask for the same come to lie side by side."""
+    """Where an answer begins, the intent is learnt thrice: as the answer's first token, half way through the network, by
+    the same rows of the embedding, so that the layers behind it find it there, and from the mean of the question's
+    embeddings, by a head that is left out of the model in the end, so that words that ask for the same come to lie side by side."""
 
-    def __init__(self, recipe, corpus, validation, tok, device, minutes=0, topics=0):
+    def __init__(self, recipe, corpus, validation, tok, device, minutes=0):
         self.recipe, self.corpus, self.validation, self.tok = recipe, corpus, validation, tok
         self.device, self.minutes, self.half = device, minutes, multiplies_bfloat16(device)
         self.share = recipe['question_share'] if recipe['question_passes'] else 0.0  # of the schedule, for questions alone
         torch.manual_seed(recipe['seed'])
         self.pad = tok.special['<|endoftext|>']
         self.model = Guide(recipe['shape'], recipe['dropout']).to(device)
-        self.topic, self.words = (torch.nn.Linear(recipe['shape']['dim'], topics + 1).to(device) for _ in range(2))
+        self.topics = slice(tok.first_topic, tok.first_topic + len(tok.topics))
+        self.words = torch.nn.Linear(recipe['shape']['dim'], len(tok.topics)).to(device)
         self.muon, self.adam = self.optimizers()
         self.mean = [p.detach().clone() for p in self.model.parameters()] if recipe['ema'] else None
         # Where the run is: epoch, batch in it, steps, share of the schedule, seconds and tokens so far.
@@ -101,10 +102,9 @@ class Training:
         rows = {'qkv': [heads['dim'], kv, kv], 'gate_up': [heads['ffn']] * 2, 'out': [heads['dim']], 'down': [heads['dim']]}
         layers = [(p, rows[name.split('.')[2]]) for name, p in self.model.named_parameters() if p.dim() > 1 and name != 'embed.weight']
         vectors = [p for p in self.model.parameters() if p.dim() == 1]
-        named = [*self.topic.parameters(), *self.words.parameters()]
         muon = Muon([p for p, _ in layers], [n for _, n in layers], r['matrix_rate'], r['momentum'], r['weight_decay'], self.half)
         adam = torch.optim.AdamW([{'params': [self.model.embed.weight], 'weight_decay': r['weight_decay']},
-                                  {'params': vectors, 'weight_decay': 0.0}, {'params': named, 'weight_decay': 0.0, 'head': True}],
+                                  {'params': vectors, 'weight_decay': 0.0}, {'params': list(self.words.parameters()), 'weight_decay': 0.0, 'head': True}],
                                  lr=r['learning_rate'], betas=tuple(r['betas']), foreach=True)
         return muon, adam
 
@@ -131,11 +131,11 @@ class Training:
             self.batches = self.next_batches()
 
     def named(self, middle, embedded, answer, topic, place):
-        """The loss of the two heads that name intents, at the places (row, column) where answers begin; middle: there."""
-        r = self.recipe
+        """The loss of naming intents by half of the network and by the words, at the places (row, column) where answers begin; middle: there."""
+        r, intent = self.recipe, topic[place] - 1
         bag = bags(embedded.float(), answer, place)
-        return (r['topic_weight'] * F.cross_entropy(self.topic(middle).float(), topic[place]) +
-                r['words_weight'] * F.cross_entropy(self.words(bag).float(), topic[place]))
+        return (r['topic_weight'] * F.cross_entropy(F.linear(middle, self.model.embed.weight[self.topics]).float(), intent) +
+                r['words_weight'] * F.cross_entropy(self.words(bag).float(), intent))
 
     def loss(self, ids, answer, topic):
         """(what is to fall, what is shown: the loss per token of answers, or of the intent where questions are learnt)"""
@@ -145,8 +145,9 @@ class Training:
             total = self.named(self.model.lower(embedded, place), embedded, answer, topic, place)
             return total, total.detach()
         hidden, middle = self.model.both(ids)
-        loss, said, _ = losses(self.model, hidden, ids, answer, a['step'] % r['prompt_every'] == 0)
+        loss, target, said, _ = losses(self.model, hidden, ids, answer, a['step'] % r['prompt_every'] == 0)
         weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
+        weight[(target >= self.topics.start) & (target < self.topics.stop)] = r['begin_weight']
         total = (loss * weight).sum() / weight.sum() + self.named(middle[place], self.model.embed(ids), answer, topic, place)
         return total, loss.detach()[said].mean()
 
@@ -223,14 +224,14 @@ class Training:
         total = right = count = 0.0
         for batch in data.epoch(self.validation, {**self.recipe, 'cut': 0}, 0) if len(self.validation) else []:
             ids, answer, _ = to_tensors(self.validation, batch, self.pad, self.device)
-            loss, _, hits = losses(self.model, self.model(ids), ids, answer, prompts=False)
+            loss, _, _, hits = losses(self.model, self.model(ids), ids, answer, prompts=False)
             total += float(loss.sum())
             right += float(hits.sum())
             count += loss.numel()
         return (total / count, right / count) if count else (float('nan'), float('nan'))
 
     def state(self):
-        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(), 'topic': self.topic.state_dict(), 'words': self.words.state_dict(),
+        s = {'recipe': self.recipe, 'merges': self.tok.merges, 'model': self.model.state_dict(), 'words': self.words.state_dict(),
              'muon': self.muon.state_dict(), 'adam': self.adam.state_dict(), 'mean': self.mean, 'at': self.at, 'random': torch.get_rng_state(), 'python': random.getstate()}
         if self.device == 'cuda':
             s['cuda'] = torch.cuda.get_rng_state()
@@ -238,7 +239,6 @@ class Training:
 
     def restore(self, s):
         self.model.load_state_dict(s['model'])
-        self.topic.load_state_dict(s['topic'])
         self.words.load_state_dict(s['words'])
         self.muon.load_state_dict(s['muon'])
         self.adam.load_state_dict(s['adam'])

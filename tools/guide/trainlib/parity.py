@@ -24,7 +24,7 @@ def load(checkpoint):
     with torch.no_grad():
         for p, m in zip(model.parameters(), state['mean'] or model.parameters()):
             p.copy_(m.half().float() if p.dim() > 1 else m)
-    return model.eval(), bpe.Tokenizer(state['merges'], shape['vocab'])
+    return model.eval(), bpe.Tokenizer(state['merges'], shape['vocab'], state['intents'])
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" "$QSF_BUILDDIR/qsf-run" <<'
 import json, random, sys
 tools, work, program = sys.argv[1:]
 sys.path.insert(0, tools)
-from trainlib import bpe, data, engine, export, gguf
+from trainlib import bpe, data, engine, export, gguf, ggufread
 rng = random.Random(1)
 dialogues = [json.loads(line)['messages'] for line in open(work + '/text.jsonl')]
 texts = [m['content'] for d in dialogues for m in d]
@@ -36,6 +36,26 @@ for text, ids in zip(texts, engine.tokenize(program, work + '/f16.gguf', texts))
 ids, said = tok.dialogue([{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'Hello.'}])
 written = [i for i, s in zip(ids, said) if s]
 assert tok.decode(written) == 'Hello.' and written[-1] == tok.special[bpe.STOP], written
+# An answer begins with its topic; in a dialogue read back from its text only the last does, and the first token of the others is not learnt.
+talk, two = [{'role': r, 'content': c} for r, c in (('user', 'hi'), ('assistant', 'Hello.'), ('user', 'bye'), ('assistant', 'Bye.'))], intents[5:7]
+plain, _ = tok.dialogue(talk)
+ids, said = tok.dialogue(talk, intents=two)
+assert [i for i in ids if tok.first_topic <= i < tok.special[bpe.END]] == [tok.topic[n] for n in two]
+assert [i for i in ids if not tok.first_topic <= i < tok.special[bpe.END]] == plain and set(said) == {0, 1}
+assert [s for i, s in zip(ids, said) if i in tok.topic.values()] == [1, 1]
+ids, said = tok.dialogue(talk, intents=two, bare=True)
+at = ids.index(tok.topic[two[1]])
+assert ids[:at] + ids[at + 1:] == plain and said[at] == 1 and said.count(3) == 1 and said.index(3) < at
+assert ids[said.index(3)] == tok.encode('assistant\nHello.')[len(tok.encode('assistant\n'))]
+assert tok.decode(ids) == tok.decode(plain)
+begun = ggufread.Reader(work + '/f16.gguf')
+assert begun.meta['tokenizer.ggml.tokens'][tok.topic[two[0]]] == bpe.topic_token(two[0]) == f'<|topic:{two[0]}|>'
+assert begun.meta['tokenizer.ggml.token_type'][tok.first_topic - 1:] == [1] + [3] * (len(intents) + 3)
+# Another vocabulary finds its rows by the tokens' texts.
+flat = begun.numbers('token_embd.weight', (768, 256))
+rows_of = begun.rows([bpe.topic_token(two[1]), 'h', '<|topic:not-there|>', bpe.STOP], 256)
+wanted = [flat[i * 256:(i + 1) * 256] for i in (tok.topic[two[1]], ord('h'), tok.special[bpe.STOP])]
+assert [rows_of[:256], rows_of[256:512], rows_of[768:]] == wanted and 0.01 < max(rows_of[512:768]) < 0.1
 # All answers are cut behind their first token, but those that repeat something: `whole` in the text.
 rows, _ = data.read(work + '/text.jsonl')
 assert 3 < sum(whole for _, _, whole in rows) < len(rows) // 2
@@ -62,10 +82,12 @@ if [ -z "$torch" ]; then
     finish
 fi
 # What is learnt from the ends of questions alone is what the whole network does there.
-PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" <<'EOF' || fail "half of the network is not half of the network"
-import sys
+PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "half of the network is not half of the network, or the loss another"
+import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
+import torch.nn.functional as F
+from trainlib import bpe, data, loop
 from trainlib.model import Guide, SwiGLU
 from trainlib.muon import orthogonal
 torch.manual_seed(1)
@@ -87,6 +109,37 @@ for name in ('qkv', 'out', 'gate_up', 'down'):
         gone.append((states, *torch.autograd.grad((states * torch.linspace(-1, 1, 256)).square().sum(), [
             getattr(layer, name).weight for layer in model.layers[:2]])))
     assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) and a.abs().max() > 0.01 for a, b in zip(*gone)), name
+# The words of a question are those between the answer before and its end; the answer's own are not, learnt or not.
+unit = lambda x: x / x.square().mean(-1, keepdim=True).sqrt()
+embedded, answer = torch.randn(2, 9, 256), torch.tensor([[0, 0, 0, 3, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 1, 1]])
+got = loop.bags(embedded, answer, (torch.tensor([0, 0, 1, 1]), torch.tensor([2, 8, 1, 6])))
+for mean, words in zip(got, (embedded[0, :3], embedded[0, 6:], embedded[1, :2], embedded[1, 3:7])):
+    assert torch.allclose(mean, unit(words.mean(0)), atol=1e-4)
+# The loss, written out: an answer's topic, its words, now and then those of questions, and the two that name the intent earlier.
+rows, _ = data.read(sys.argv[2] + '/text.jsonl')
+rows = [r for r in rows if len(r[1]) > 1][:6]
+tok = bpe.Tokenizer([], 512, list(data.names(rows)))
+corpus = data.Corpus(rows, tok, 1024, data.names(rows))
+recipe = json.load(open(sys.argv[1] + '/recipe.json'))
+recipe['shape'].update(layers=2, ffn=256, vocab=512)
+run = loop.Training(recipe, corpus, corpus, tok, 'cpu')
+run.at['pass'] = recipe['question_passes']
+torch.nn.init.normal_(run.model.embed.weight, std=0.1)
+ids, answer, topic = loop.to_tensors(corpus, (1024, [[(i, corpus.at[i + 1] - corpus.at[i])] for i in range(len(corpus))]), run.pad, 'cpu')
+assert len(set(answer.flatten().tolist())) == 4 and (topic > 0).sum() == sum(len(r[1]) for r in rows)
+hidden, middle = run.model.both(ids)
+every = F.cross_entropy(run.model.logits(hidden[:, :-1]).transpose(1, 2), ids[:, 1:], reduction='none')
+names, place = (ids >= tok.first_topic) & (ids < tok.special[bpe.END]), topic.nonzero(as_tuple=True)
+for step in (0, 1):
+    weight = torch.tensor([recipe['prompt_weight'] * (step == 0), 1, 0, 0])[answer]
+    weight[names] = recipe['begin_weight']
+    weight = weight[:, 1:]
+    want = (every * weight).sum() / weight.sum()
+    want += recipe['topic_weight'] * F.cross_entropy(run.model.logits(middle[place])[:, run.topics], topic[place] - 1)
+    want += recipe['words_weight'] * F.cross_entropy(run.words(loop.bags(run.model.embed(ids), answer, place)), topic[place] - 1)
+    run.at['step'] = step
+    got = run.loss(ids, answer, topic)[0]
+    assert torch.allclose(got, want, rtol=1e-4), (step, got, want)
 EOF
 train() {
     out=$1 && shift
@@ -134,6 +187,8 @@ for part, adds in (('attn_output', False), ('ffn_down', False), ('ffn_up', True)
     name = name.replace('1', '0', 1)
     assert old.numbers(name, shape) == new.numbers(name, shape), name
 EOF
+train other --set shape.vocab=256 && fail "a vocabulary without room for the topics was taken"
+grep -q 'do not fit a vocabulary of 256' "$work/log" || { tail -3 "$work/log"; fail "the vocabulary was not named"; }
 train other --from "$work/deeper/guide-f16.gguf" && fail "a deeper guide was taken"
 grep -q '2 layers to begin with, 1 in the recipe' "$work/log" || { tail -3 "$work/log"; fail "the layers were not named"; }
 train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was taken"

@@ -137,6 +137,8 @@ for step in (0, 1):
     want = (every * weight).sum() / weight.sum()
     want += recipe['topic_weight'] * F.cross_entropy(run.model.logits(middle[place])[:, run.topics], topic[place] - 1)
     want += recipe['words_weight'] * F.cross_entropy(run.words(loop.bags(run.model.embed(ids), answer, place)), topic[place] - 1)
+    soft = F.softmax(run.model.logits(middle[place])[:, run.topics], -1)
+    want += recipe['agree_weight'] * F.cross_entropy(run.model.logits(hidden[place])[:, run.topics], soft)
     run.at['step'] = step
     got = run.loss(ids, answer, topic)[0]
     assert torch.allclose(got, want, rtol=1e-4), (step, got, want)

@@ -130,11 +130,19 @@ class Training:
             a['pass'], a['batch'] = r['question_passes'], 0
             self.batches = self.next_batches()
 
+    def topic_logits(self, states):
+        return F.linear(states, self.model.embed.weight[self.topics]).float()
+
+    def agreed(self, middle, last):
+        """How far the topics at the end of the network are from those in its middle, which has learnt from many times as many
+        questions: cross entropy. The layers between shall put the intent into words, not judge it again."""
+        return -(self.topic_logits(middle).detach().softmax(-1) * self.topic_logits(last).log_softmax(-1)).sum(-1).mean()
+
     def named(self, middle, embedded, answer, topic, place):
         """The loss of naming intents by half of the network and by the words, at the places (row, column) where answers begin; middle: there."""
         r, intent = self.recipe, topic[place] - 1
         bag = bags(embedded.float(), answer, place)
-        return (r['topic_weight'] * F.cross_entropy(F.linear(middle, self.model.embed.weight[self.topics]).float(), intent) +
+        return (r['topic_weight'] * F.cross_entropy(self.topic_logits(middle), intent) +
                 r['words_weight'] * F.cross_entropy(self.words(bag).float(), intent))
 
     def loss(self, ids, answer, topic):
@@ -149,6 +157,7 @@ class Training:
         weight = torch.where(said, torch.ones_like(loss), torch.full_like(loss, r['prompt_weight']))
         weight[(target >= self.topics.start) & (target < self.topics.stop)] = r['begin_weight']
         total = (loss * weight).sum() / weight.sum() + self.named(middle[place], self.model.embed(ids), answer, topic, place)
+        total = total + r['agree_weight'] * self.agreed(middle[place], hidden[place])
         return total, loss.detach()[said].mean()
 
     def step(self):

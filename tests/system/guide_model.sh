@@ -23,6 +23,7 @@ n=$(number parameters)
 
 ask() { "$run" --temperature 0 -n 80 "$@" guide -p 'how can I stop an answer?' 2>"$work/err" || { cat "$work/err"; fail "no answer: $*"; }; }
 ask >"$work/first"
+grep -qF '<|' "$work/first" && fail "the token of its topic is shown: $(cat "$work/first")"
 grep -q 'C' "$work/first" || { cat "$work/first"; fail "no key to stop an answer"; }
 small=20M
 [ -z "${QSF_SAN-}" ] || small=80M # the program itself is larger
@@ -35,6 +36,6 @@ done
 [ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || { echo "skip: the held-out questions are asked in the plain build alone"; finish; }
 have python3 || { echo "skip: no python3: the held-out questions were not asked"; finish; }
 # The aim is 95; until a model reaches it, no less than the one before it, and no invented name.
-"$QSF_SRCDIR/tools/guide/evaluate" -b "$QSF_BUILDDIR" --min 88 "$guide" >"$work/score" 2>&1 || { tail -40 "$work/score"; fail "the guide's answers"; }
+"$QSF_SRCDIR/tools/guide/evaluate" -b "$QSF_BUILDDIR" --min 93 "$guide" >"$work/score" 2>&1 || { tail -40 "$work/score"; fail "the guide's answers"; }
 tail -1 "$work/score"
 finish

@@ -139,6 +139,10 @@ for step in (0, 1):
     want += recipe['words_weight'] * F.cross_entropy(run.words(loop.bags(run.model.embed(ids), answer, place)), topic[place] - 1)
     soft = F.softmax(run.model.logits(middle[place])[:, run.topics], -1)
     want += recipe['agree_weight'] * F.cross_entropy(run.model.logits(hidden[place])[:, run.topics], soft)
+    # The middle is the teacher: it learns nothing from this.
+    teacher, pupil = (s[place].detach().requires_grad_() for s in (middle, hidden))
+    run.agreed(teacher, pupil).backward()
+    assert teacher.grad is None and pupil.grad.abs().max() > 0
     run.at['step'] = step
     got = run.loss(ids, answer, topic)[0]
     assert torch.allclose(got, want, rtol=1e-4), (step, got, want)

@@ -51,7 +51,7 @@ class Corpus:
         self.at, self.last, self.whole, self.skipped = [0], [], bytearray(), 0
         rng = random.Random('topics')
         for messages, intents, whole in dialogues:
-            ids, answer = tok.dialogue(messages, intents=intents if tok.topics else (), bare=rng.random() < 0.5)
+            ids, answer = tok.dialogue(messages, intents=intents, bare=rng.random() < 0.5)
             if len(ids) > longest:
                 self.skipped += 1
                 continue

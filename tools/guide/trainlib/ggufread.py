@@ -80,8 +80,11 @@ class Reader:
         at = {t: i * dim for i, t in enumerate(tokens)}
         out = []
         for t in texts:
-            rng = random.Random(t)
-            out += flat[at[t]:at[t] + dim] if t in at else [rng.gauss(0, 0.02) for _ in range(dim)]
+            if t in at:
+                out += flat[at[t]:at[t] + dim]
+            else:
+                rng = random.Random(t)
+                out += [rng.gauss(0, 0.02) for _ in range(dim)]
         return out
 
     def merges(self):

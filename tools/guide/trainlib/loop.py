@@ -136,7 +136,7 @@ class Training:
     def agreed(self, middle, last):
         """How far the topics at the end of the network are from those in its middle, which has learnt from many times as many
         questions: cross entropy. The layers between shall put the intent into words, not judge it again."""
-        return -(self.topic_logits(middle).detach().softmax(-1) * self.topic_logits(last).log_softmax(-1)).sum(-1).mean()
+        return F.cross_entropy(self.topic_logits(last), self.topic_logits(middle).detach().softmax(-1))
 
     def named(self, middle, embedded, answer, topic, place):
         """The loss of naming intents by half of the network and by the words, at the places (row, column) where answers begin; middle: there."""

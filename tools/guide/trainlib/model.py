@@ -29,7 +29,7 @@ def turn(x, table):
 
 def lower_layers(n):
     """How many of n layers find out what is asked; those behind them put it into words."""
-    return max(1, n // 2)
+    return (n + 1) // 2
 
 
 def normalized(x):

@@ -166,8 +166,10 @@ static void *worker_main(void *arg) {
     QsfPool *p = w->pool;
     for (unsigned seen = 0;;) {
         wait_for_job(p, seen);
+        /* It may have advanced by more than one, and to the last, which is published behind the order to stop: so that
+         * order is looked at when the number is known, or a late worker would wait for one that never comes. */
+        seen = atomic_load(&p->job);
         if (atomic_load(&p->stop)) return NULL;
-        seen = atomic_load(&p->job); /* it may have advanced by more than one */
         finish(p, work(p, seen, w->index));
     }
 }

@@ -104,6 +104,22 @@ static void test_many_jobs(void **state) {
     qsf_ledger_destroy(&l);
 }
 
+/* A worker may come to a short job when that is done and the pool is ending already: it must not wait for another job. */
+static void test_ends_behind_a_short_job(void **state) {
+    QsfLedger l;
+    QsfErr e = { 0 };
+    (void)state;
+    qsf_ledger_init(&l, 0);
+    uint64_t end = qsf_now_ns() + 2000000000u;
+    for (int i = 0; i < 20000 && qsf_now_ns() < end; i++) {
+        QsfPool *p;
+        qsf_test_expect_ok(qsf_pool_create(&p, 4, &l, &e), &e);
+        for (int k = 0; k < i % 3; k++) check_run(p, 2 + (size_t)(i * 7 % 64), 1);
+        qsf_pool_destroy(p);
+    }
+    qsf_ledger_destroy(&l);
+}
+
 static double cpu_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -142,7 +158,7 @@ static void test_budget(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares), cmocka_unit_test(test_held_up), cmocka_unit_test(test_many_jobs),
-                                        cmocka_unit_test(test_idle_costs_nothing),
+                                        cmocka_unit_test(test_ends_behind_a_short_job), cmocka_unit_test(test_idle_costs_nothing),
                                         cmocka_unit_test(test_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ if [ -z "$torch" ]; then
     finish
 fi
 # What is learnt from the ends of questions alone is what the whole network does there.
-PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "half of the network is not half of the network, or the loss another"
+PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "the layers that read are others, or the loss is"
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch

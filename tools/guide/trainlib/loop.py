@@ -62,7 +62,7 @@ def bags(embedded, answer, place):
 
 
 class Training:
-    """Where an answer begins, the intent is learnt thrice: as the answer's first token, half way through the network, by
+    """Where an answer begins, the intent is learnt thrice: as the answer's first token, after the layers that read (lower_layers), by
     the same rows of the embedding, so that the layers behind it find it there, and from the mean of the question's
     embeddings, by a head that is left out of the model in the end, so that words that ask for the same come to lie side by side."""
 
@@ -139,7 +139,7 @@ class Training:
         return F.cross_entropy(self.topic_logits(last), self.topic_logits(middle).detach().softmax(-1))
 
     def named(self, middle, embedded, answer, topic, place):
-        """The loss of naming intents by half of the network and by the words, at the places (row, column) where answers begin; middle: there."""
+        """The loss of naming intents by the layers that read and by the words, at the places (row, column) where answers begin; middle: there."""
         r, intent = self.recipe, topic[place] - 1
         bag = bags(embedded.float(), answer, place)
         return (r['topic_weight'] * F.cross_entropy(self.topic_logits(middle), intent) +

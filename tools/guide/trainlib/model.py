@@ -148,14 +148,14 @@ class Guide(nn.Module):
 
     def both(self, ids):
         """The same, and the normalized ones in the middle of the layers."""
-        half = lower_layers(len(self.layers))
-        x = self.through(self.embed(ids), self.layers[:half])
-        return self.norm(self.through(x, self.layers[half:])), normalized(x)
+        lower = lower_layers(len(self.layers))
+        x = self.through(self.embed(ids), self.layers[:lower])
+        return self.norm(self.through(x, self.layers[lower:])), normalized(x)
 
     def lower(self, embedded, place):
         """Those in the middle alone, of the places (row, column) alone: the last layer before the middle costs next to nothing then."""
-        half, (row, column) = lower_layers(len(self.layers)), place
-        x, layer = self.through(embedded, self.layers[:half - 1]), self.layers[half - 1]
+        lower, (row, column) = lower_layers(len(self.layers)), place
+        x, layer = self.through(embedded, self.layers[:lower - 1]), self.layers[lower - 1]
         n = x.shape[1]
         at = x[row, column] + self.drop(layer.attend_at(layer.attn_norm(x), row, column, self.table[:n], self.mask[:n, :n]))
         return normalized(at + self.drop(layer.feed(layer.ffn_norm(at))))

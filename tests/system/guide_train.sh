@@ -26,8 +26,9 @@ merges = merges[:768 - 256 - 3 - len(intents)]
 tok = bpe.Tokenizer(merges, 768, intents)
 shape = dict(dim=256, layers=1, heads=4, kv_heads=2, ffn=256, vocab=768, context=256)
 size = {n: s[0] * (s[1] if len(s) > 1 else 1) for n, s in export.shapes(shape)}
-for name, kind in ('f16', gguf.F16), ('q8_0', gguf.Q8_0):
+for name, kind in ('f16', gguf.F16), ('q8_0', gguf.Q8_0), ('second', gguf.F16):
     export.write(f'{work}/{name}.gguf', kind, shape, tok, lambda n: [rng.gauss(0, 0.1) for _ in range(size[n])])
+export.write(f'{work}/foreign.gguf', gguf.F16, shape, bpe.Tokenizer(merges, 768, ['not-' + intents[0], *intents[1:]]), lambda n: [0.0] * size[n])
 letters = [chr(c) for c in range(127)] + list(" \n\t'") * 12 + ["'s", "'LL", '<|im_end|>', '  ', '17', '/x']
 texts += [''.join(rng.choices(letters, k=rng.randrange(40))) for _ in range(2000)]
 for text, ids in zip(texts, engine.tokenize(program, work + '/f16.gguf', texts)):
@@ -73,6 +74,30 @@ for kind in f16 q8_0; do
     "$QSF_BUILDDIR/qsf-run" --temperature 0 -n 8 -p hello "$work/$kind.gguf" >/dev/null 2>"$work/err" ||
         { cat "$work/err"; fail "$kind does not answer"; }
 done
+
+# The mean of guides: of one with itself it is the same file, of two it lies between, nearer to the one that counts more.
+"$tools/average" "$work/f16.gguf" "$work/f16.gguf" -o "$work/same" 2>"$work/log" || { cat "$work/log"; fail "no mean of a guide with itself"; }
+cmp "$work/f16.gguf" "$work/same/guide-f16.gguf" || fail "the mean of a guide with itself is another"
+"$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights 3,1 -o "$work/mean" 2>"$work/log" || { cat "$work/log"; fail "no mean of two guides"; }
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the mean of two guides is not their mean"
+import json, sys
+tools, work = sys.argv[1:]
+sys.path.insert(0, tools)
+from trainlib import ggufread
+first, second, mean = (ggufread.Reader(f'{work}/{m}.gguf') for m in ('f16', 'second', 'mean/guide-f16'))
+for name in ('token_embd.weight', 'blk.0.attn_v.weight', 'output_norm.weight'):
+    a, b, got = (r.numbers(name, r.tensors[name][0]) for r in (first, second, mean))
+    assert all(abs(3 / 4 * x + y / 4 - g) < 1e-3 * (0.01 + abs(g)) for x, y, g in zip(a, b, got)), name
+parts = json.load(open(work + '/mean/run.json'))['mean_of']
+assert [(p['sha256'], p['weight']) for p in parts] == [(first.sha256, 0.75), (second.sha256, 0.25)], parts
+EOF
+"$tools/average" "$work/f16.gguf" "$work/foreign.gguf" -o "$work/none" 2>"$work/log" && fail "guides of two vocabularies were put together"
+grep -q 'foreign.gguf: another shape or vocabulary than .*f16.gguf' "$work/log" || { cat "$work/log"; fail "the other vocabulary was not named"; }
+for wrong in 1 1,x 1,0; do
+    "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights $wrong -o "$work/none" 2>"$work/log" && fail "--weights $wrong was taken"
+    grep -q "average: --weights $wrong: " "$work/log" || { cat "$work/log"; fail "--weights $wrong was not named"; }
+done
+[ ! -e "$work/none" ] || fail "something was written for what was refused"
 
 torch=
 for p in python3 /usr/bin/python3; do "$p" -c 'import torch' 2>/dev/null && torch=$p; done

@@ -84,3 +84,11 @@ def write(path, kind, shape, tok, values, **more):
         k = kind if len(s) > 1 else gguf.F32
         tensors.append((name, s, k, gguf.pack(values(name), k)))
     gguf.write(path, meta, tensors)
+
+
+def write_both(folder, shape, tok, values):
+    """guide-f16.gguf and guide-q8_0.gguf in a folder; their paths, each when it is there."""
+    for name, kind in (('f16', gguf.F16), ('q8_0', gguf.Q8_0)):
+        path = folder / f'guide-{name}.gguf'
+        write(path, kind, shape, tok, values)
+        yield path

@@ -5,7 +5,7 @@ import random
 import struct
 from pathlib import Path
 
-from .bpe import SPECIALS, byte_letters
+from .bpe import SPECIALS, byte_letters, topic_token
 from .gguf import ALIGN, BLOCK, F16, F32, Q8_0
 
 # GGUF's types of metadata values that are one number
@@ -94,3 +94,15 @@ class Reader:
             raise ValueError(f'{self.path}: not a vocabulary of the guide')
         ids = {t: i for i, t in enumerate(tokens)}
         return [tuple(ids[part] for part in m.split(' ')) for m in self.meta['tokenizer.ggml.merges']]
+
+    def topics(self):
+        """The intents that have a token, in the tokens' order."""
+        before, after = topic_token('\n').split('\n')
+        return [t[len(before):-len(after)] for t in self.meta['tokenizer.ggml.tokens'] if t.startswith(before) and t.endswith(after)]
+
+    def shape(self):
+        """As in recipe.json; export.describe's way back."""
+        value = {k: self.meta['llama.' + name] for k, name in (
+            ('dim', 'embedding_length'), ('layers', 'block_count'), ('heads', 'attention.head_count'),
+            ('kv_heads', 'attention.head_count_kv'), ('ffn', 'feed_forward_length'), ('context', 'context_length'))}
+        return {**value, 'vocab': len(self.meta['tokenizer.ggml.tokens'])}

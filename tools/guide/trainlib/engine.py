@@ -38,10 +38,12 @@ def template_after(messages):
             + json.dumps('<|im_end|>\n<|im_start|>assistant\n') + ' }}')
 
 
-def answer(program, model, messages, most=200, options=()):
-    """The greedy answer to the last of messages, which the user said."""
-    command = [program, '--temperature', '0', '-n', str(most), '-t', '1', *options, '-m', str(model),
-               '-p', messages[-1]['content']]
+GREEDY = ('--temperature', '0')
+
+
+def answer(program, model, messages, most=200, options=GREEDY):
+    """The answer to the last of messages, which the user said."""
+    command = [program, '-n', str(most), '-t', '1', *options, '-m', str(model), '-p', messages[-1]['content']]
     if len(messages) == 1:
         return call(command, stdin=subprocess.DEVNULL).rstrip('\n')
     with tempfile.NamedTemporaryFile('w', suffix='.jinja') as f:

@@ -47,7 +47,7 @@ def compare(program, checkpoint, gguf, dialogues, most, out):
     wrong = 0
     for d in dialogues:
         ours = tok.decode(greedy(model, tok.dialogue(d, ask=True)[0], tok.special[bpe.STOP], most))
-        theirs = engine.answer(program, gguf, d, most, ['--exact'])
+        theirs = engine.answer(program, gguf, d, most, [*engine.GREEDY, '--exact'])
         if ours.rstrip('\n') != theirs:
             wrong += 1
             print(f'differs: {d[-1]["content"]}\n  PyTorch: {ours}\n  engine:  {theirs}', file=out)

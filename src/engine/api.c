@@ -109,7 +109,7 @@ QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
     if (config != NULL) c = *config;
     QSFEngine *e = calloc(1, sizeof *e);
     if (e == NULL) {
-        qsf_err_memory(err, "rendered messages");
+        qsf_err_memory(err, "the engine");
         return NULL;
     }
     if (open_engine(e, model_path, &c, err) == QSF_OK) return e;
@@ -172,7 +172,7 @@ int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens) {
     }
     int *out = malloc((ids.n + 1) * sizeof *out);
     if (out == NULL)
-        qsf_err_memory(err, "rendered messages");
+        qsf_err_memory(err, "%zu token ids", ids.n);
     else if (ids.n > 0)
         memcpy(out, ids.data, ids.n * sizeof *out);
     *num_tokens = out != NULL ? (int)ids.n : 0;
@@ -196,7 +196,7 @@ char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens) {
         qsf_strbuf_add(&b, piece, qsf_detok_feed(&d, tokens[i], piece, QSF_TIMELINE_PIECE));
     qsf_strbuf_add(&b, piece, qsf_detok_flush(&d, piece, QSF_TIMELINE_PIECE));
     char *out = qsf_strbuf_take(&b, NULL);
-    if (out == NULL) qsf_err_memory(err, "rendered messages");
+    if (out == NULL) qsf_err_memory(err, "the text of %d tokens", num_tokens);
     return out;
 }
 

@@ -50,6 +50,7 @@ typedef struct QSFSettings {
     char cpu_mask[16];      /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
     bool show_thinking;     /* of the programs: reasoning is shown, not folded or left out */
+    uint32_t stated;        /* rows that qsf_setting_set has set, whatever to: bit qsf_setting_at's i */
 } QSFSettings;
 
 /* LIVE: acts on the next token. REPLAN: acts between two tokens too, memory is planned anew, the same tokens follow.
@@ -76,6 +77,8 @@ const QSFSetting *qsf_setting_find(const char *name);
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
 /* Current value as text that qsf_setting_set reads back. */
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
+/* Has qsf_setting_set set this row? Then no model's recommendation takes its place. */
+bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row);
 /* "200", "200M", "1.5G", "64K", "25%" (percent: *bytes 0, *percent set), "auto" (both 0). Bare
  * numbers are MB; all units are powers of 1024. false when malformed or out of range. */
 bool qsf_parse_size(const char *text, uint64_t *bytes, uint32_t *percent);
@@ -130,6 +133,11 @@ bool qsf_worker_busy(const QSFWorker *w); /* any thread */
 /* Live parameters. Any thread; never blocks on a token. */
 void qsf_worker_set_params(QSFWorker *w, const QSFParams *p);
 void qsf_worker_get_params(QSFWorker *w, QSFParams *p);
+
+/* What the loaded model's metadata recommends for sampling (general.sampling.*), put into the rows of s that nobody has
+ * stated; those that it says nothing about, all of them without a model, become the program's defaults. The caller hands
+ * the result to qsf_worker_set_params: to be called on QSF_EVENT_LOADED. */
+void qsf_worker_advise(QSFWorker *w, QSFSettings *s);
 
 /* Takes over all QSF_SETTING_REPLAN settings of s without loading anew, also in the middle of an answer: between two
  * tokens, or at once when idle. A later call replaces one that has not been taken yet. Each taken call ends in one

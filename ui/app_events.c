@@ -121,7 +121,9 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
 }
 
 static void model_loaded(UiApp *a, const QSFEvent *e) {
+    UiBuf advice = { 0 };
     a->model_ready = true;
+    ui_app_advised(a, &advice);
     free(a->good_path);
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
@@ -129,7 +131,9 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     ui_app_save_model(a);
     ui_guide_welcome(a);
     if (a->full_screen || a->interactive)
-        ui_app_say(a, UI_NOTICE, "%s is ready: %s", e->text ? e->text : "the model", a->stats.model_desc);
+        ui_app_say(a, UI_NOTICE, "%s is ready: %s%s", e->text ? e->text : "the model", a->stats.model_desc,
+                   ui_buf_str(&advice));
+    ui_buf_free(&advice);
     char *plan = a->verbose ? a->engine.describe(a->engine.self, "plan") : NULL;
     if (plan) ui_app_print(a, UI_OUTPUT, plan);
     free(plan);

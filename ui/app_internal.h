@@ -21,6 +21,10 @@ void ui_settings_copy(QSFSettings *dst, const QSFSettings *src, unsigned flags);
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
 /* Settings changed without ui_app_set, before tells from what: the engine hears of it. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
+/* What holds where nobody has said anything: the defaults, with what the loaded model recommends. */
+void ui_app_base(const UiApp *a, QSFSettings *base);
+/* A model was loaded: what it recommends holds from here on. Adds ", NAME VALUE" for each setting that changed. */
+void ui_app_advised(UiApp *a, UiBuf *changed);
 /* The last message got no answer: it stays on the screen and leaves the context. */
 void ui_app_withdraw(UiApp *a);
 

@@ -44,17 +44,17 @@ static void save_stops(UiApp *a) {
 }
 
 /* What holds for the whole conversation: model, system prompt, texts that end answers, and the settings that are not
- * the defaults. */
+ * those that hold by themselves. */
 static void save_head(UiApp *a) {
-    QSFSettings defaults;
-    qsf_settings_default(&defaults);
+    QSFSettings base;
+    ui_app_base(a, &base);
     ui_app_save_model(a);
     if (a->system.len > 0) ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, ui_buf_str(&a->system), 0);
     save_stops(a);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT];
-        if (!ui_settings_differ(&a->settings, &defaults, row)) continue;
+        if (!ui_settings_differ(&a->settings, &base, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
         ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
     }
@@ -114,7 +114,7 @@ typedef struct Replay {
 } Replay;
 
 static void begin_replay(Replay *rp) {
-    qsf_settings_default(&rp->file);
+    ui_app_base(rp->app, &rp->file);
     rp->before = rp->app->settings;
     for (size_t i = 0; i < qsf_setting_count() && i < UI_SETTINGS_MAX; i++)
         rp->given[i] = ui_settings_differ(&rp->app->settings, &rp->file, qsf_setting_at(i));

@@ -126,6 +126,24 @@ void ui_app_apply(UiApp *a, const QSFSettings *before) {
         replan(a);
 }
 
+void ui_app_base(const UiApp *a, QSFSettings *base) {
+    qsf_settings_default(base);
+    a->engine.advise(a->engine.self, base);
+}
+
+void ui_app_advised(UiApp *a, UiBuf *changed) {
+    QSFSettings before = a->settings;
+    a->engine.advise(a->engine.self, &a->settings);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        char is[QSF_SETTING_TEXT];
+        if (!ui_settings_differ(&a->settings, &before, row)) continue;
+        qsf_setting_get(&a->settings, row, is, sizeof is);
+        ui_buf_printf(changed, ", %s %s", row->name, is);
+    }
+    if (changed->len > 0) a->engine.set_params(a->engine.self, &a->settings.params);
+}
+
 static bool is_knob(size_t i) {
     const QSFSetting *row = qsf_setting_at(i);
     return row && row->step > 0 && (row->flags & QSF_SETTING_LIVE);

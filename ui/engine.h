@@ -16,6 +16,7 @@ typedef struct UiEngine {
     bool (*next)(void *self, QSFEvent *e);
     void (*replan)(void *self, const QSFSettings *s);
     void (*settings)(void *self, QSFSettings *out);
+    void (*advise)(void *self, QSFSettings *s);
     void (*stats)(void *self, QSFStats *out);
     uint32_t (*layers)(void *self, QSFLayerStats *out, uint32_t max);
     char *(*describe)(void *self, const char *what);

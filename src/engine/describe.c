@@ -5,6 +5,7 @@
 
 #include "src/base/strbuf.h"
 #include "src/base/utf8.h"
+#include "src/engine/advice.h"
 #include "src/engine/runtime.h"
 #include "src/format/dtype.h"
 
@@ -81,6 +82,21 @@ static void put_types(QsfStrbuf *b, const QsfModel *m) {
     qsf_strbuf_adds(b, "\n");
 }
 
+static void put_advice(QsfStrbuf *b, const QsfModel *m) {
+    QSFSettings advice;
+    char value[64];
+    const char *sep = "recommends";
+    qsf_advice_read(m->src, &advice);
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        const QSFSetting *row = qsf_setting_at(i);
+        if (!qsf_setting_stated(&advice, row)) continue;
+        qsf_setting_get(&advice, row, value, sizeof value);
+        qsf_strbuf_addf(b, *sep == ',' ? "%s%s %s" : "%-16s%s %s", sep, row->name, value);
+        sep = ", ";
+    }
+    if (*sep == ',') qsf_strbuf_adds(b, "\n");
+}
+
 char *qsf_model_text(const QsfModel *m) {
     const QsfHparams *h = &m->hp;
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -95,6 +111,7 @@ char *qsf_model_text(const QsfModel *m) {
     qsf_strbuf_addf(&b, "%-16s%u\n%-16s%u tokens\n%-16s%u tokens\n", "feed-forward", h->ffn, "vocabulary",
                     h->n_vocab, "context", h->n_ctx_train);
     put_types(&b, m);
+    put_advice(&b, m);
     put_meta(&b, m, "general.license", "licence");
     snprintf(path, sizeof path, "%s", qsf_source_path(m->src));
     size_t len = qsf_utf8_clean(path, strlen(path), false);

@@ -349,6 +349,7 @@ static const Row rows[] = {
       0, 0, 0}, &kind_template, AT(chat_template)},
 };
 /* clang-format on */
+_Static_assert(sizeof rows / sizeof *rows <= 32, "QSFSettings.stated has a bit for each row");
 
 /* Spec Phase 14.2 and design §12; 64 is what repetition penalties look back on in llama.cpp. */
 void qsf_settings_default(QSFSettings *s) {
@@ -398,6 +399,8 @@ const QSFSetting *qsf_setting_find(const char *name) {
 /* A row that was handed out is the first member of its Row. */
 static const Row *row_of(const QSFSetting *pub) { return (const Row *)(const void *)pub; }
 
+static uint32_t bit_of(const Row *r) { return 1u << (r - rows); }
+
 static void refuse(const Row *r, const char *value, char *err, size_t cap) {
     QsfErr e = { 0 };
     const char *name = r->pub.name;
@@ -419,10 +422,15 @@ static void refuse(const Row *r, const char *value, char *err, size_t cap) {
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap) {
     const Row *r = row_of(row);
     if (value == NULL) value = "";
-    if (r->kind->set(r, s, (char *)s + r->offset, value)) return 0;
-    refuse(r, value, err, cap);
-    return QSF_E_USAGE;
+    if (!r->kind->set(r, s, (char *)s + r->offset, value)) {
+        refuse(r, value, err, cap);
+        return QSF_E_USAGE;
+    }
+    s->stated |= bit_of(r);
+    return 0;
 }
+
+bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row) { return s->stated & bit_of(row_of(row)); }
 
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap) {
     const Row *r = row_of(row);

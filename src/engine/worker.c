@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/engine/advice.h"
 #include "src/engine/worker_impl.h"
 
 /* ---- engine thread ---- */
@@ -127,6 +128,7 @@ QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
     else
         qsf_settings_default(&w->settings);
     w->params = w->settings.params;
+    qsf_settings_default(&w->advice);
     pthread_mutex_init(&w->lock, NULL);
     pthread_mutex_init(&w->text_lock, NULL);
     pthread_cond_init(&w->wake, NULL);
@@ -207,6 +209,13 @@ void qsf_worker_get_params(QSFWorker *w, QSFParams *p) {
     pthread_mutex_lock(&w->lock);
     *p = w->params;
     pthread_mutex_unlock(&w->lock);
+}
+
+void qsf_worker_advise(QSFWorker *w, QSFSettings *s) {
+    pthread_mutex_lock(&w->lock);
+    QSFSettings advice = w->advice;
+    pthread_mutex_unlock(&w->lock);
+    qsf_advice_take(s, &advice);
 }
 
 bool qsf_worker_next(QSFWorker *w, QSFEvent *e) { return qsf_events_next(&w->events, e); }

@@ -36,13 +36,14 @@ typedef struct QsfReplan {
 
 struct QSFWorker {
     pthread_t thread;
-    pthread_mutex_t lock; /* command, replan, quit, params, settings, texts; held for copies only */
+    pthread_mutex_t lock; /* command, replan, quit, params, settings, advice, texts; held for copies only */
     pthread_cond_t wake;
     QsfCommand command;
     QsfReplan replan;
     bool quit;
     QSFParams params;
     QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */
+    QSFSettings advice;   /* of the model, or the program's defaults; written by the engine thread only */
     char *text_model, *text_plan, *text_template; /* answers of qsf_worker_describe, or NULL */
     uint64_t last_id;                             /* owner */
     const char *const *overrides;                 /* set by the owner while no load waits or runs */

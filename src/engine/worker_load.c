@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/base/utf8.h"
+#include "src/engine/advice.h"
 #include "src/engine/worker_impl.h"
 #include "src/format/rows.h"
 
@@ -23,8 +24,21 @@ static char *template_text(const QsfRuntime *rt) {
                                    : "no chat template: the messages are continued as they are");
 }
 
+/* NULL: no model, no advice. */
+static void keep_advice(QSFWorker *w, const QsfSource *src) {
+    QSFSettings advice;
+    if (src != NULL)
+        qsf_advice_read(src, &advice);
+    else
+        qsf_settings_default(&advice);
+    pthread_mutex_lock(&w->lock);
+    w->advice = advice;
+    pthread_mutex_unlock(&w->lock);
+}
+
 void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_lend_text(w, false);
+    keep_advice(w, NULL);
     qsf_board_model(&w->board, NULL, NULL, &w->settings);
     qsf_worker_set_text(w, &w->text_model, NULL);
     qsf_worker_set_text(w, &w->text_plan, NULL);
@@ -130,6 +144,7 @@ static void change_template(QSFWorker *w, const QsfCommand *c) {
 
 static void publish(QSFWorker *w, const char *path) {
     w->loaded = true;
+    keep_advice(w, w->rt.model.src);
     w->path = strdup(path);
     qsf_board_model(&w->board, &w->rt, path, &w->settings);
     qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));

@@ -209,6 +209,7 @@ int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err) {
     if (rc == QSF_OK) rc = read_weights(&d);
     if (rc == QSF_OK) rc = qsf_meta_table_init(s, &s->meta, QSF_MADE_KEYS, err);
     if (rc == QSF_OK) rc = qsf_hf_config_put(s, &d.c, err);
+    if (rc == QSF_OK) rc = qsf_hf_generation_put(s, s->dir, err);
     if (rc == QSF_OK) rc = read_vocabulary(&d);
     snprintf(s->format, sizeof s->format, "safetensors");
     return rc;

@@ -52,6 +52,9 @@ typedef struct QsfHfConfig {
 int qsf_hf_config_read(QsfSource *s, const char *dir, QsfHfConfig *c, QsfErr *err);
 /* Writes the metadata that a GGUF file of this model has: general.*, and the architecture's own. */
 int qsf_hf_config_put(QsfSource *s, const QsfHfConfig *c, QsfErr *err);
+/* Writes general.sampling.* from dir/generation_config.json; nothing where that is not there. QSF_E_MODEL with path, line
+ * and column when it is no JSON; values that are no numbers are left out. */
+int qsf_hf_generation_put(QsfSource *s, const char *dir, QsfErr *err);
 /* rope_freqs.weight of a LLAMA3 scaling: out[head_dim / 2], what the frequency of each pair is divided by. */
 void qsf_hf_rope_factors(const QsfHfConfig *c, float *out);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/base/json.h"
+#include "src/engine/advice.h"
 #include "src/run/run.h"
 
 #define DEFAULT_MAX_TOKENS 256
@@ -126,8 +127,10 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g) {
     return rc;
 }
 
-static void print_timings(const QsfGenerated *g, const RunMeter *m) {
+static void print_timings(const QsfGenerated *g, const RunMeter *m, const QSFParams *p) {
     RunFigures f = run_figures(&m->s, g);
+    fprintf(stderr, "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g over %d tokens\n", (double)p->temperature,
+            (int)p->top_k, (double)p->top_p, (double)p->min_p, (double)p->repeat_penalty, (int)p->repeat_last_n);
     fprintf(stderr, "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; seed %llu\n",
             g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
             (unsigned long long)g->seed);
@@ -157,15 +160,23 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGenerated *out) {
     if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
         qsf_cli_error(&run_cli, "the model was still thinking after %u tokens (-n N gives it more, --show-thinking "
                                 "shows it)", out->tokens);
-    if (o->verbose) print_timings(out, &a->meter);
+    if (o->verbose) print_timings(out, &a->meter, &a->params);
     if (o->stats) run_print_stats(&a->meter);
     return rc ? rc : exit_code(a, out);
 }
 
+/* What was asked for, and where nothing was what the model recommends. */
+static QSFParams params_of(const QsfRuntime *rt, const RunOptions *o) {
+    QSFSettings s = o->settings, advice;
+    qsf_advice_read(rt->model.src, &advice);
+    qsf_advice_take(&s, &advice);
+    if (s.params.max_tokens < 0) s.params.max_tokens = DEFAULT_MAX_TOKENS;
+    return s.params;
+}
+
 static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const QsfIds *ids,
                     const QsfThinkPrompt *where) {
-    Answer a = {.o = o, .params = o->settings.params};
-    if (a.params.max_tokens < 0) a.params.max_tokens = DEFAULT_MAX_TOKENS;
+    Answer a = {.o = o, .params = params_of(rt, o)};
     QsfGenerate g = {.prompt = ids->data, .n_prompt = ids->n, .continues = rt->tmpl == NULL, .stop = o->stop,
                      .n_stop = o->n_stop, .params = on_params, .text = on_text, .reasoning = on_reasoning,
                      .think = *where, .tick = on_tick, .arg = &a};

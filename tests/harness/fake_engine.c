@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/engine/advice.h"
+
 static uint64_t fake_load(void *self, const char *path, const QSFSettings *s) {
     FakeEngine *f = self;
     if (f->busy) return 0;
@@ -67,6 +69,8 @@ static void fake_replan(void *self, const QSFSettings *s) {
 
 static void fake_settings(void *self, QSFSettings *out) { *out = ((FakeEngine *)self)->in_force; }
 
+static void fake_advise(void *self, QSFSettings *s) { qsf_advice_take(s, &((FakeEngine *)self)->advice); }
+
 static uint32_t fake_layers(void *self, QSFLayerStats *out, uint32_t max) {
     FakeEngine *f = self;
     for (uint32_t i = 0; i < f->n_layers && i < max; i++) out[i] = f->layers[i];
@@ -116,6 +120,7 @@ static int fake_fd(void *self) {
 UiEngine fake_engine(FakeEngine *f) {
     *f = (FakeEngine){ 0 };
     qsf_settings_default(&f->in_force);
+    qsf_settings_default(&f->advice);
     return (UiEngine){ .self = f,
                        .load = fake_load,
                        .submit = fake_submit,
@@ -124,6 +129,7 @@ UiEngine fake_engine(FakeEngine *f) {
                        .next = fake_next,
                        .replan = fake_replan,
                        .settings = fake_settings,
+                       .advise = fake_advise,
                        .stats = fake_stats,
                        .layers = fake_layers,
                        .describe = fake_describe,

@@ -21,6 +21,7 @@ typedef struct FakeEngine {
     QSFSettings settings; /* of the last load */
     QSFSettings wanted;   /* of the last replan */
     QSFSettings in_force;
+    QSFSettings advice; /* of the model that is loaded next */
     QSFParams params;
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */

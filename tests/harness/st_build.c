@@ -208,7 +208,7 @@ int qsf_test_write_in(const char *dir, const char *name, const void *bytes, size
 
 void qsf_test_remove_hf_dir(const char *dir) {
     static const char *const names[] = {
-        "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors", "model.safetensors.index.json",
+        "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors", "model.safetensors.index.json",
         "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
     };
     char path[512];

@@ -34,7 +34,13 @@ both=$(printf 'x y' | "$run" "$tiny" $greedy -p 'a b' 2>/dev/null)
 expect 2 'prompt' "$run" "$tiny" -p ''
 
 # a seed repeats an answer; without one the seed is told and repeats it
+# What the model recommends holds where nothing was said.
+greedily=$("$run" "$tiny" -n 20 --ignore-eos --temperature 0 -p a 2>/dev/null </dev/null)
+advised="--override-kv general.sampling.temp=float:0"
+[ "$greedily" = "$("$run" "$tiny" -n 20 --ignore-eos $advised -p a 2>/dev/null </dev/null)" ] || fail "what the model recommends for sampling is not taken"
 one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 -p a 2>/dev/null </dev/null)
+[ "$one" != "$greedily" ] && [ "$one" = "$("$run" "$tiny" -n 20 --ignore-eos $advised --temperature 1.5 --seed 5 -p a 2>/dev/null </dev/null)" ] ||
+    fail "what the model recommends comes before what was asked for"
 two=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 --pin 0 -t 1 -p a 2>/dev/null </dev/null)
 [ "$one" = "$two" ] || fail "the same seed gave two answers"
 one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 -p a 2>"$work/err" </dev/null)

@@ -78,6 +78,44 @@ static void test_mistral(void **state) {
     qsf_source_close(s);
 }
 
+/* What the makers recommend for sampling. */
+static void test_generation(void **state) {
+    static const struct {
+        const char *json, *key;
+        double value;
+    } rows[] = {
+        { "{\"temperature\":0.6}", "general.sampling.temp", (double)0.6f },
+        { "{\"temperature\":1}", "general.sampling.temp", 1 },
+        { "{\"do_sample\":true,\"top_k\":20}", "general.sampling.top_k", 20 },
+        { "{\"top_k\":20.5}", "general.sampling.top_k", NONE },
+        { "{\"top_k\":-1}", "general.sampling.top_k", NONE },
+        { "{\"top_p\":0.95}", "general.sampling.top_p", (double)0.95f },
+        { "{\"top_p\":\"high\"}", "general.sampling.top_p", NONE },
+        { "{\"top_p\":null}", "general.sampling.top_p", NONE },
+        { "{\"top_p\":1e300}", "general.sampling.top_p", NONE },
+        { "{\"min_p\":0.05}", "general.sampling.min_p", (double)0.05f },
+        { "{\"repetition_penalty\":1.05}", "general.sampling.penalty_repeat", (double)1.05f },
+        { "{\"do_sample\":false,\"temperature\":0.6}", "general.sampling.temp", NONE },
+        { "{\"do_sample\":false,\"repetition_penalty\":2}", "general.sampling.penalty_repeat", 2 },
+        { "[1]", "general.sampling.temp", NONE },
+    };
+    QsfErr e = { 0 };
+    QsfSource *s;
+    float v;
+    (void)state;
+    assert_int_equal(qsf_test_write_hf_dir(dir, NULL), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(qsf_test_write_in(dir, "generation_config.json", rows[i].json, strlen(rows[i].json)), 0);
+        qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
+        qsf_test_expect_ok(qsf_meta_f32(s, rows[i].key, (float)NONE, &v, &e), &e);
+        if (v < (float)rows[i].value || v > (float)rows[i].value) fail_msg("row %zu: %s is %g", i, rows[i].key, (double)v);
+        qsf_source_close(s);
+    }
+    assert_int_equal(qsf_test_write_in(dir, "generation_config.json", "{,}", 3), 0);
+    assert_int_equal(qsf_source_open(&s, dir, &ledger, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "generation_config.json");
+}
+
 /* --- what is refused --- */
 
 static void test_refused(void **state) {
@@ -148,6 +186,6 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_taken), TEST(test_mistral), TEST(test_refused) };
+    const struct CMUnitTest tests[] = { TEST(test_taken), TEST(test_mistral), TEST(test_generation), TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

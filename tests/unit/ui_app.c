@@ -418,6 +418,44 @@ static void test_session_replay(void **state) {
     second_free(y);
 }
 
+/* What a model recommends is its own: the next one does not inherit it, nor does the file; what was said stays. */
+static void test_advice(void **state) {
+    Fixture *x = *state;
+    char text[8000] = "", path[500];
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "advice");
+    say(x, "/set top-k 40");
+    x->engine.advice.params.temperature = 0.2f;
+    x->engine.advice.params.top_k = 7;
+    say(x, "/model other.gguf");
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    assert_non_null(strstr(last_said(x, UI_NOTICE), ", temperature 0.2"));
+    assert_null(strstr(last_said(x, UI_NOTICE), "top-k"));
+    assert_float_equal(x->engine.params.temperature, 0.2f, 1e-6);
+    assert_int_equal(x->engine.params.top_k, 40);
+    say(x, "a"), answer(x, "1");
+    ui_app_finish(&x->app);
+    (void)snprintf(path, sizeof path, "%s/qsf/sessions/advice.jsonl", getenv("XDG_DATA_HOME"));
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    assert_null(strstr(text, "temperature"));
+    assert_non_null(strstr(text, "\"top-k\"")); /* said, and not what holds by itself here */
+    qsf_settings_default(&x->engine.advice);
+    say(x, "/model third.gguf");
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    assert_float_equal(x->engine.params.temperature, 0.7f, 1e-6);
+    say(x, "/temp 0.9");
+    x->engine.advice.params.temperature = 0.2f;
+    say(x, "/model other.gguf");
+    fake_loaded(&x->engine);
+    ui_app_pump(&x->app);
+    assert_float_equal(x->app.settings.params.temperature, 0.9f, 1e-6);
+}
+
 static void test_session_killed(void **state) {
     Fixture *x = *state;
     x->app.session.on = true;
@@ -519,6 +557,7 @@ int main(void) {
         T(test_numbers),
         T(test_reload_fails),
         T(test_session_replay),
+        T(test_advice),
         T(test_session_killed),
         T(test_session_stopped_program),
         T(test_save_load_new),

@@ -9,6 +9,8 @@ NORMAL, CONTROL, UNUSED = 1, 3, 5
 TEMPLATE = Path(__file__).resolve().parents[3] / 'templates' / 'chatml.jinja'
 ABOUT = ('A very small language model that answers questions about QSF, the program it comes with, and about nothing '
          'else. Trained on text written for it (tools/guide).')
+# What it recommends: nearly always the likeliest words, as what it says is right or wrong; another answer to /retry where it is in doubt.
+TEMPERATURE = 0.3
 
 
 def vocabulary(tok):
@@ -46,6 +48,7 @@ def describe(shape):
         'general.author': 'the QSF contributors',
         'general.license': 'GPL-3.0-or-later',
         'general.description': ABOUT,
+        'general.sampling.temp': TEMPERATURE,
         'llama.context_length': shape['context'],
         'llama.embedding_length': shape['dim'],
         'llama.block_count': shape['layers'],

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* generation_config.json: what the model's makers recommend for sampling (huggingface/transformers
+ * generation/configuration_utils.py), as the metadata that ggml-org/llama.cpp gguf-py writes for it. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "src/format/hf_model.h"
+#include "src/format/whole.h"
+
+#define MAX_FILE ((uint64_t)1 << 20)
+
+static const struct {
+    const char *hf, *key;
+    bool whole;   /* a number without a part behind the point */
+    bool sampled; /* counts where do_sample is not false */
+} rows[] = {
+    { "temperature", "general.sampling.temp", false, true },
+    { "top_k", "general.sampling.top_k", true, true },
+    { "top_p", "general.sampling.top_p", false, true },
+    { "min_p", "general.sampling.min_p", false, true },
+    { "repetition_penalty", "general.sampling.penalty_repeat", false, false },
+};
+
+/* What is no number of the kind is left out: it is a hint, and no reason to refuse the model. */
+static int put_row(QsfSource *s, const QsfJson *root, size_t i, QsfErr *err) {
+    const QsfJson *v = qsf_json_get(root, rows[i].hf);
+    if (v == NULL || (qsf_json_type(v) != QSF_JSON_INT && qsf_json_type(v) != QSF_JSON_REAL)) return QSF_OK;
+    const double real = qsf_json_real(v, (double)NAN);
+    const int64_t n = qsf_json_int(v, -1);
+    if (rows[i].whole) return n >= 0 && n <= INT32_MAX ? qsf_meta_make_u32(s, rows[i].key, (uint32_t)n, err) : QSF_OK;
+    return fabs(real) < 1e6 ? qsf_meta_make_f32(s, rows[i].key, (float)real, err) : QSF_OK;
+}
+
+static int put_rows(QsfSource *s, const QsfJson *root, QsfErr *err) {
+    const bool sampled = qsf_json_bool(qsf_json_get(root, "do_sample"), true);
+    int rc = QSF_OK;
+    for (size_t i = 0; rc == QSF_OK && i < sizeof rows / sizeof *rows; i++)
+        if (sampled || !rows[i].sampled) rc = put_row(s, root, i, err);
+    return rc;
+}
+
+int qsf_hf_generation_put(QsfSource *s, const char *dir, QsfErr *err) {
+    QsfWhole w;
+    QsfJson *root = NULL;
+    char *path = qsf_hf_path(dir, "generation_config.json", err);
+    if (path == NULL) return err->code;
+    int rc = qsf_whole_open(s, path, MAX_FILE, &w, err);
+    if (rc == QSF_OK && w.text != NULL) rc = qsf_whole_json(&w, &root, err);
+    if (rc == QSF_OK && root != NULL && qsf_json_type(root) == QSF_JSON_OBJECT) rc = put_rows(s, root, err);
+    qsf_json_free(root);
+    qsf_whole_close(s, &w);
+    free(path);
+    return rc;
+}

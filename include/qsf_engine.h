@@ -249,7 +249,7 @@ char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap
 char *qsf_worker_templates(QSFWorker *w);
 /* The model that is shipped with the programs, as a MODEL argument. */
 #define QSF_GUIDE "guide"
-/* The file that a MODEL argument means, malloc'ed: for QSF_GUIDE models/guide.gguf of the installed data (where it is, or
+/* The file that a MODEL argument means, malloc'ed: for QSF_GUIDE models/guide.qsf of the installed data (where it is, or
  * else where it ought to be), for anything else itself ("./guide" is a file). NULL without memory. Any thread. */
 char *qsf_model_file(const char *name);
 /* Names of the template files, sorted, NUL-separated, ended by an empty name; free() it. */

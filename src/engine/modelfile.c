@@ -6,7 +6,7 @@
 #include "qsf_engine.h"
 #include "src/base/paths.h"
 
-#define GUIDE_FILE "models/guide.gguf"
+#define GUIDE_FILE "models/guide.qsf"
 
 char *qsf_model_file(const char *name) {
     if (strcmp(name, QSF_GUIDE) != 0) return strdup(name);

@@ -41,7 +41,7 @@ same() {
     "$run" "$@" >wanted 2>err </dev/null || { cat err; fail "qsf-run $*"; }
     [ -s got ] && cmp -s got wanted || { diff got wanted; fail "another output: $*"; }
 }
-guide=$QSF_SRCDIR/models/guide.gguf
+guide=$QSF_SRCDIR/models/guide.qsf
 same "$guide" --temperature 0 -n 12 -p 'How do I change the RAM budget?' --cpu-mask "$level"
 for mask in ref "$level"; do
     same "$tiny" --temperature 0 --ignore-eos -n 8 -p 'a the in' --pin 0 --cpu-mask $mask

@@ -6,7 +6,7 @@
 convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
 [ -x "$convert" ] && [ -x "$run" ] && [ -x "$mktiny" ] || skip "not built"
 cd "$work" || exit 1
-guide=$QSF_SRCDIR/models/guide.gguf
+guide=$QSF_SRCDIR/models/guide.qsf
 
 "$mktiny" m.gguf hidden=128 heads=4 ffn=256 layers=3 wtype=1 || fail "mktiny"
 for i in 1 2 3 4 5 6 7 8 9; do echo "line $i: abc def ghi jkl mno pqr stu vwx yz, abc ABC? $i$i$i and so on"; done >text.txt

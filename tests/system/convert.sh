@@ -5,7 +5,7 @@
 convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
 [ -x "$convert" ] && [ -x "$run" ] && [ -x "$mktiny" ] || skip "not built"
 cd "$work" || exit 1
-guide=$QSF_SRCDIR/models/guide.gguf
+guide=$QSF_SRCDIR/models/guide.qsf
 
 ids() { "$run" --json -p 'abc abc' -n 8 --temp 0 --template raw "$1" 2>err | sed 's/.*"text": \("[^}]*"\), "prompt_tokens.*/\1/'; }
 

@@ -3,9 +3,9 @@
 # The built-in guide as it is shipped: its size and what its file says of itself, the same answers at any budget and
 # instruction set, and its score on the held-out questions.
 . "$(dirname "$0")/lib.sh"
-guide=$QSF_SRCDIR/models/guide.gguf
+guide=$QSF_SRCDIR/models/guide.qsf
 run=$QSF_BUILDDIR/qsf-run
-[ -f "$guide" ] || { fail "models/guide.gguf is not in the source tree"; finish; }
+[ -f "$guide" ] || { fail "models/guide.qsf is not in the source tree"; finish; }
 
 [ "$(wc -c <"$guide")" -le $((6 * 1024 * 1024)) ] || fail "more than 6 MB"
 "$run" --inspect --json guide >"$work/inspect" || fail "it cannot be inspected"

@@ -28,6 +28,8 @@ shape = dict(dim=256, layers=1, heads=4, kv_heads=2, ffn=256, vocab=768, context
 size = {n: s[0] * (s[1] if len(s) > 1 else 1) for n, s in export.shapes(shape)}
 for name, kind in ('f16', gguf.F16), ('q8_0', gguf.Q8_0), ('second', gguf.F16):
     export.write(f'{work}/{name}.gguf', kind, shape, tok, lambda n: [rng.gauss(0, 0.1) for _ in range(size[n])])
+# Half of its numbers come again and again: its layer can be compressed.
+export.write(f'{work}/even.gguf', gguf.Q8_0, shape, tok, lambda n: [rng.gauss(0, 0.1) * (i % 512 < 256) for i in range(size[n])])
 export.write(f'{work}/foreign.gguf', gguf.F16, shape, bpe.Tokenizer(merges, 768, ['not-' + intents[0], *intents[1:]]), lambda n: [0.0] * size[n])
 letters = [chr(c) for c in range(127)] + list(" \n\t'") * 12 + ["'s", "'LL", '<|im_end|>', '  ', '17', '/x']
 texts += [''.join(rng.choices(letters, k=rng.randrange(40))) for _ in range(2000)]
@@ -74,6 +76,40 @@ for kind in f16 q8_0; do
     "$QSF_BUILDDIR/qsf-run" --temperature 0 -n 8 -p hello "$work/$kind.gguf" >/dev/null 2>"$work/err" ||
         { cat "$work/err"; fail "$kind does not answer"; }
 done
+
+# What qsf-convert makes of a guide has the same numbers to a reader that was written from the format's manual page alone, row by row and
+# interleaved, compressed and not; what is damaged is named with its place.
+while read -r model how; do
+    # shellcheck disable=SC2086 # words
+    "$QSF_BUILDDIR/qsf-convert" --quiet $how "$work/$model.gguf" "$work/made.qsf" 2>"$work/err" || { cat "$work/err"; fail "$model as QSF: $how"; }
+    PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work/$model.gguf" "$work/made.qsf" "$how" <<'PY' || fail "$model as QSF: $how: read otherwise"
+import sys
+tools, gguf, qsf, how = sys.argv[1:]
+sys.path.insert(0, tools)
+from trainlib import export, qsfread, readback
+a, b = readback.read(gguf), readback.read(qsf)
+assert a.shape() == b.shape() and a.merges() == b.merges() and a.topics() == b.topics()
+for name, shape in export.shapes(a.shape()):
+    assert a.numbers(name, shape) == b.numbers(name, shape), name
+data = bytearray(open(qsf, 'rb').read())
+assert (len(b.data) > len(data)) == ('lz4' in how), how  # what was decompressed is put behind it
+for at, what in ((20, 'the header'), (b.tensors['token_embd.weight'][3], 'the embedding'), (int.from_bytes(data[72:80], 'little'), 'the final section')):
+    data[at] ^= 1
+    open(qsf, 'wb').write(data)
+    try:
+        qsfread.Reader(qsf)
+        raise AssertionError(what)
+    except ValueError as e:
+        assert what in str(e) and 'checksum' in str(e), e
+    data[at] ^= 1
+PY
+done <<'EOF'
+q8_0 --layout x16 --compress none
+q8_0 --layout rows --compress none
+even --compress lz4
+even --layout rows --compress lz4hc
+f16 -q f16
+EOF
 
 # The mean of guides: of one with itself it is the same file, of two it lies between, nearer to the one that counts more.
 "$tools/average" "$work/f16.gguf" "$work/f16.gguf" -o "$work/same" 2>"$work/log" || { cat "$work/log"; fail "no mean of a guide with itself"; }

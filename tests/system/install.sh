@@ -23,7 +23,7 @@ find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
     for f in "$QSF_SRCDIR"/templates/*; do
         [ ! -f "$f" ] || echo "/o/d/qsf/templates/${f##*/}"
     done
-    for f in "$QSF_SRCDIR"/models/*.gguf; do
+    for f in "$QSF_SRCDIR"/models/*.qsf; do
         [ ! -f "$f" ] || echo "/o/d/qsf/models/${f##*/}"
     done
 } | sort >"$work/want"
@@ -66,7 +66,7 @@ else
     echo "skip: no pkg-config: qsf.pc was not tried"
 fi
 
-if [ -f "$QSF_SRCDIR/models/guide.gguf" ]; then
+if [ -f "$QSF_SRCDIR/models/guide.qsf" ]; then
     # Moved as a whole, the programs find their data beside them: the guide answers from where it was installed.
     "$MAKE" install DESTDIR="$work/moved" prefix=/p bindir=/p/bin libdir=/p/lib includedir=/p/include mandir=/p/man datadir=/p/share \
         >"$work/log" 2>&1 || { cat "$work/log"; fail "make install prefix=/p"; }

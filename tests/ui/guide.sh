@@ -3,7 +3,7 @@
 # The chat without a model: the built-in guide on the screen and in a pipe, called back after another model, and what is
 # said when its file is damaged or missing.
 . "$(dirname "$0")/lib.sh"
-[ -f "$QSF_SRCDIR/models/guide.gguf" ] || { fail "models/guide.gguf is not in the source tree"; finish; }
+[ -f "$QSF_SRCDIR/models/guide.qsf" ] || { fail "models/guide.qsf is not in the source tree"; finish; }
 
 # ---- lines
 
@@ -24,11 +24,11 @@ grep -q 'QSF guide' "$work/err" && fail "./guide is taken for the built-in guide
 
 # Damaged: a message and exit 3, or the next command goes on; missing: a notice, and commands work.
 mkdir -p "$work/bad/models"
-head -c 100000 "$QSF_SRCDIR/models/guide.gguf" >"$work/bad/models/guide.gguf"
+head -c 100000 "$QSF_SRCDIR/models/guide.qsf" >"$work/bad/models/guide.qsf"
 QSF_DATADIR=$work/bad
 export QSF_DATADIR
 echo hello | chat_lines 3
-err_has 'bad/models/guide.gguf.*'
+err_has 'bad/models/guide.qsf.*'
 err_has 'built-in guide is damaged or missing'
 err_has '/model FILE'
 printf '/model %s\nhello\n' "$stories" | chat_lines 3 -n 3
@@ -39,13 +39,13 @@ mkdir "$work/alone"
 cp "$chat" "$work/alone/"
 chat=$work/alone/qsf-chat
 prefix=$(sed -n 's/^datadir = //p' "$QSF_BUILDDIR/config.mk")
-if ! [ -f "$prefix/qsf/models/guide.gguf" ]; then
+if ! [ -f "$prefix/qsf/models/guide.qsf" ]; then
     echo /help | chat_lines 0
     err_has 'the built-in guide is not there'
     echo hello | chat_lines 1
     err_has 'no model is loaded: /model FILE'
     echo hello | chat_lines 3 guide
-    err_has 'guide.gguf'
+    err_has 'guide.qsf'
 fi
 chat=$here
 

@@ -18,7 +18,7 @@ static int begin(void **state) {
     if (!mkdtemp(data)) return 1;
     (void)snprintf(path, sizeof path, "%s/models", data);
     if (mkdir(path, 0700) != 0) return 1;
-    (void)snprintf(path, sizeof path, "%s/models/guide.gguf", data);
+    (void)snprintf(path, sizeof path, "%s/models/guide.qsf", data);
     FILE *f = fopen(path, "w");
     if (!f || fclose(f) != 0) return 1;
     setenv("QSF_DATADIR", data, 1);
@@ -42,7 +42,7 @@ static const char *next(const Fixture *x, const char *line) {
 static void test_name(void **state) {
     (void)state;
     char want[500];
-    (void)snprintf(want, sizeof want, "%s/models/guide.gguf", data);
+    (void)snprintf(want, sizeof want, "%s/models/guide.qsf", data);
     char *file = qsf_model_file("guide"), *other = qsf_model_file("./guide");
     assert_string_equal(file, want);
     assert_string_equal(other, "./guide");
@@ -54,7 +54,7 @@ static void test_welcome(void **state) {
     Fixture *x = *state;
     ui_guide_open(&x->app);
     assert_false(ui_guide_offers(&x->app));
-    assert_non_null(strstr(x->engine.path, "/models/guide.gguf"));
+    assert_non_null(strstr(x->engine.path, "/models/guide.qsf"));
     assert_string_equal(x->app.model_path, "guide");
     loaded(x);
     assert_non_null(strstr(last_said(x, UI_OUTPUT), "built-in guide"));
@@ -94,14 +94,14 @@ static void test_back(void **state) {
     answer(x, "hi");
     say(x, "/model guide");
     loaded(x);
-    assert_non_null(strstr(x->engine.path, "/models/guide.gguf"));
+    assert_non_null(strstr(x->engine.path, "/models/guide.qsf"));
     assert_string_equal(last_said(x, UI_OUTPUT), "");
 }
 
 static void test_failed(void **state) {
     Fixture *x = *state;
     ui_guide_open(&x->app);
-    fake_error(&x->engine, 3, "guide.gguf: byte 0: not a model file");
+    fake_error(&x->engine, 3, "guide.qsf: byte 0: not a model file");
     ui_app_pump(&x->app);
     assert_non_null(strstr(last_said(x, UI_ERROR), "not a model file"));
     assert_non_null(strstr(last_said(x, UI_NOTICE), "/model FILE"));
@@ -127,7 +127,7 @@ static void test_session(void **state) {
     again.session.on = true;
     assert_true(ui_app_resume(&again, "talk"));
     assert_string_equal(again.model_path, "guide");
-    assert_non_null(strstr(x->engine.path, "/models/guide.gguf"));
+    assert_non_null(strstr(x->engine.path, "/models/guide.qsf"));
     ui_app_free(&again);
 }
 

@@ -9,10 +9,11 @@
 #define PIECE 65536u
 #define N_OWN 5u
 
-/* Keys that are about the file they stand in. */
+/* Keys that are about the file they stand in. GGUF's file type is a list of GGML's mixtures, which this may not be any more. */
 static bool about_file(const QsfMetaEntry *e) {
     return strncmp(e->key, "qsf.crc32.", 10) == 0 || strcmp(e->key, QSF_KEY_LAYER_BYTES) == 0 ||
-           strcmp(e->key, QSF_KEY_LAYER_HEADS) == 0 || strncmp(e->key, "split.", 6) == 0;
+           strcmp(e->key, QSF_KEY_LAYER_HEADS) == 0 || strncmp(e->key, "split.", 6) == 0 ||
+           strcmp(e->key, "general.file_type") == 0;
 }
 
 static bool carried(const QsfWriteSpec *spec, const QsfMetaEntry *e) {

@@ -59,12 +59,12 @@ static const struct { uint32_t type; QsfCalInput input; } inputs[] = {
     { QSFT_UP, QSF_CAL_FFN_IN }, { QSFT_GATE, QSF_CAL_FFN_IN }, { QSFT_DOWN, QSF_CAL_FFN_OUT },
 };
 
-/* Where the input of an item is; false: it has none that was watched. */
+/* Where the input of an item is; false: it has none that was watched. An embedding that is the head as well is left alone: its
+ * rows are also what the first layer gets, where other columns count than for the head (docs/QUANTIZATION.md). */
 static bool input_of(const QsfItems *l, const QsfItem *i, uint32_t *layer, QsfCalInput *input) {
     *layer = i->layer == QSF_FINAL_LAYER ? l->n_layers : i->layer;
     *input = QSF_CAL_QKV;
     if (i->type == QSFT_HEAD) return true;
-    if (i->type == QSFT_EMBED) return l->tied;
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++) {
         if (inputs[k].type != i->type) continue;
         *input = inputs[k].input;

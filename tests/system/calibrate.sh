@@ -97,6 +97,15 @@ if [ -f "$guide" ] && have python3 && [ -z "${QSF_TEST_QUICK-}" ]; then
 END
     "$run" --perplexity held.txt --kl-save base.kl "$guide" >/dev/null 2>err || fail "$(cat err)"
     "$convert" -q 3bit --quiet "$guide" g.qsf && "$convert" -q 3bit --calibration asked.jsonl --quiet "$guide" gc.qsf || fail "the guide as 3bit"
+    # An embedding that is the head too is packed without the head's weights, which would spoil it as the first layer's input.
+    python3 - <<'END' || fail "the calibration changed the embedding, which is the head too"
+import struct
+def embedding(name):
+    data = open(name, 'rb').read()
+    at = struct.unpack_from('<Q', data, 64)[0]
+    return data[at:at + 16 + struct.unpack_from('<I', data, at + 4)[0]]
+assert len(embedding('g.qsf')) > 100000 and embedding('g.qsf') == embedding('gc.qsf')
+END
     for f in g.qsf gc.qsf; do "$run" --json --perplexity held.txt --kl-base base.kl $f >$f.json 2>err || fail "$(cat err)"; done
     python3 -c 'import json; a, b = (json.load(open(f))["mean_kl"] for f in ("gc.qsf.json", "g.qsf.json")); assert a < 0.7 * b, (a, b)' || fail "the guide is no better calibrated"
 fi

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP_ELEMS = 1 << 14, PIECE_ELEMS = 1 << 20, GROUPS_MAX = PIECE_ELEMS / GROUP_ELEMS + 1, SAMPLE_ROWS = 256 };
+/* A group is whole rows, and so may have little more than half of its elements (rows of 8,200), or many more (one long row). */
+enum { GROUP_ELEMS = 1 << 14, PIECE_ELEMS = 1 << 20, GROUPS_MAX = 2 * PIECE_ELEMS / GROUP_ELEMS, SAMPLE_ROWS = 256 };
 enum { CLAMP_BITS = 4 }; /* formats with more reach that far anyway */
 
 /* A piece of a tensor on its way. */

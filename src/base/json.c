@@ -172,6 +172,7 @@ const QsfJson *qsf_json_member(const QsfJson *object, size_t i, const char **key
 const char *qsf_json_string(const QsfJson *v, size_t *len) {
     if (!json_is_string(in(v))) return NULL;
     if (len != NULL) *len = json_string_length(in(v));
+    else if (json_string_length(in(v)) != strlen(json_string_value(in(v)))) return NULL;
     return json_string_value(in(v));
 }
 

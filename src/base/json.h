@@ -34,7 +34,8 @@ const QsfJson *qsf_json_at(const QsfJson *array, size_t i);
 const QsfJson *qsf_json_member(const QsfJson *object, size_t i, const char **key);
 /* Walks the members in order: pass NULL, then what the last call returned, until it returns NULL. */
 const void *qsf_json_next(const QsfJson *object, const void *iter, const char **key, const QsfJson **value);
-/* Borrowed bytes with their length (may hold NUL), or NULL when v is not a string. */
+/* Borrowed bytes with their length (may hold NUL), or NULL when v is not a string. len NULL is for callers that want a
+ * C string: then a string with a NUL in it is none. */
 const char *qsf_json_string(const QsfJson *v, size_t *len);
 /* Number or fallback. */
 int64_t qsf_json_int(const QsfJson *v, int64_t fallback);

@@ -64,6 +64,11 @@ void qsf_strbuf_add_utf8(QsfStrbuf *b, uint32_t cp) {
 
 bool qsf_strbuf_ok(const QsfStrbuf *b) { return !b->failed; }
 
+bool qsf_strbuf_is(const QsfStrbuf *b, const char *s) {
+    size_t n = strlen(s);
+    return b->len == n && (n == 0 || memcmp(b->data, s, n) == 0);
+}
+
 const char *qsf_strbuf_str(const QsfStrbuf *b) { return b->data == NULL ? "" : b->data; }
 
 char *qsf_strbuf_take(QsfStrbuf *b, size_t *len) {

@@ -23,6 +23,8 @@ void qsf_strbuf_addf(QsfStrbuf *b, const char *fmt, ...) __attribute__((format(p
 /* Appends the UTF-8 form of a code point (no check of its range beyond 0x10FFFF -> U+FFFD). */
 void qsf_strbuf_add_utf8(QsfStrbuf *b, uint32_t cp);
 bool qsf_strbuf_ok(const QsfStrbuf *b);
+/* Whether b holds exactly the text s: never where it holds a NUL. */
+bool qsf_strbuf_is(const QsfStrbuf *b, const char *s);
 /* "" while empty; owned by b. */
 const char *qsf_strbuf_str(const QsfStrbuf *b);
 /* Hands the bytes to the caller (free() them) and leaves b empty; NULL when failed. */

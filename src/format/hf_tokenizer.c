@@ -42,7 +42,7 @@ static int find_members(Reader *r, size_t begin, size_t end, Member *m, size_t n
         rc = qsf_jscan_key(&s, &r->a, err);
         if (rc == QSF_OK) rc = qsf_jscan_skip(&s, &from, &to, err);
         for (size_t i = 0; rc == QSF_OK && i < n; i++) {
-            if (strcmp(m[i].key, qsf_strbuf_str(&r->a)) != 0) continue;
+            if (!qsf_strbuf_is(&r->a, m[i].key)) continue;
             if (m[i].end > 0) rc = qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: \"%s\" is there twice", from, m[i].key);
             m[i].begin = from;
             m[i].end = to;
@@ -203,13 +203,12 @@ static int set_unknown(Reader *r, const Member *m, QsfErr *err) {
 static int read_type(Reader *r, const Member *m, QsfErr *err) {
     int rc = string(r, &m[M_TYPE], &r->a, err);
     if (rc != QSF_OK) return rc;
-    const char *type = qsf_strbuf_str(&r->a);
-    if (r->a.len == 0) type = m[M_MERGES].end > 0 ? "BPE" : "";
-    r->d->bpe = strcmp(type, "BPE") == 0;
+    if (r->a.len == 0 && m[M_MERGES].end > 0) qsf_strbuf_adds(&r->a, "BPE");
+    r->d->bpe = qsf_strbuf_is(&r->a, "BPE");
     r->d->scores = !r->d->bpe;
-    if (r->d->bpe || strcmp(type, "Unigram") == 0) return QSF_OK;
+    if (r->d->bpe || qsf_strbuf_is(&r->a, "Unigram")) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL, "%s: tokenizers of type \"%.40s\" are not supported, only BPE and Unigram",
-                       r->d->s->files[0].path, type);
+                       r->d->s->files[0].path, qsf_strbuf_str(&r->a));
 }
 
 static int read_affixes(Reader *r, const Member *m, QsfErr *err) {

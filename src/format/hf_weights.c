@@ -109,7 +109,7 @@ static int walk_index(Index *x) {
         if (rc != QSF_OK || !more) break;
         rc = qsf_jscan_key(&j, &x->tensor, x->err);
         if (rc != QSF_OK) break;
-        bool map = strcmp(qsf_strbuf_str(&x->tensor), "weight_map") == 0;
+        bool map = qsf_strbuf_is(&x->tensor, "weight_map");
         if (map && found) rc = qsf_err_set(x->err, QSF_E_MODEL, "JSON: byte %zu: \"weight_map\" is there twice", j.at);
         else rc = map ? walk_map(x, &j) : qsf_jscan_skip(&j, &begin, &end, x->err);
         found = found || map;

@@ -80,7 +80,7 @@ static int read_dtype(Reader *r, QsfStTensor *t, Described *d) {
     int rc = qsf_jscan_string(&r->j, &r->text, r->err);
     if (rc != QSF_OK) return rc;
     for (size_t i = 0; i < sizeof types / sizeof *types && d->type == NULL; i++)
-        if (strcmp(types[i].name, qsf_strbuf_str(&r->text)) == 0) d->type = &types[i];
+        if (qsf_strbuf_is(&r->text, types[i].name)) d->type = &types[i];
     if (d->type == NULL)
         return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s' has the unknown dtype '%.40s' before byte offset %zu",
                            r->f->path, SHOWN, t->name, qsf_strbuf_str(&r->text), r->j.at);
@@ -135,7 +135,7 @@ static int read_member(Reader *r, QsfStTensor *t, Described *d) {
     unsigned which = 0;
     int rc = qsf_jscan_key(&r->j, &r->text, r->err);
     if (rc != QSF_OK) return rc;
-    while (which < 3 && strcmp(names[which], qsf_strbuf_str(&r->text)) != 0) which++;
+    while (which < 3 && !qsf_strbuf_is(&r->text, names[which])) which++;
     if (which == 3) return qsf_jscan_skip(&r->j, &begin, &end, r->err);
     if ((d->has & 1u << which) != 0)
         return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s' has two members \"%s\", the second before byte offset %zu",
@@ -215,7 +215,7 @@ static int walk(Reader *r, uint64_t *n) {
         if (rc != QSF_OK || !more) break;
         rc = qsf_jscan_key(&r->j, &r->key, r->err);
         if (rc != QSF_OK) break;
-        bool notes = strcmp(qsf_strbuf_str(&r->key), "__metadata__") == 0;
+        bool notes = qsf_strbuf_is(&r->key, "__metadata__");
         if (notes && noted)
             return qsf_err_set(r->err, QSF_E_MODEL, "%s: \"__metadata__\" is there twice, the second time before byte offset %zu",
                                r->f->path, r->j.at);

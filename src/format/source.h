@@ -91,8 +91,8 @@ int qsf_meta_u32(const QsfSource *s, const char *key, uint32_t fallback, uint32_
 int qsf_meta_i64(const QsfSource *s, const char *key, int64_t fallback, int64_t *out, QsfErr *err);
 int qsf_meta_f32(const QsfSource *s, const char *key, float fallback, float *out, QsfErr *err);
 int qsf_meta_bool(const QsfSource *s, const char *key, bool fallback, bool *out, QsfErr *err);
-/* *out points into the source (NUL-terminated; may hold NULs inside, hence *len; at most 1 MiB), or
- * is NULL with success when absent. len may be NULL. */
+/* *out points into the source (NUL-terminated, at most 1 MiB), or is NULL with success when absent. It may hold NULs
+ * inside, hence *len. len NULL is for callers that compare it as a C string: then one with a NUL is QSF_E_MODEL. */
 int qsf_meta_str(const QsfSource *s, const char *key, const char **out, size_t *len, QsfErr *err);
 
 /* --- arrays: one pass, in order, through a cursor --- */

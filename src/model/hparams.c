@@ -142,9 +142,8 @@ static int read_heads(Reader *r, QsfHparams *h) {
 /* 1 for "no scaling"; anything but linear scaling is refused, running without it would be wrong. */
 static int read_rope_scale(Reader *r, QsfHparams *h) {
     const char *type;
-    size_t len;
     h->rope_scale = 1.0f;
-    int rc = qsf_meta_str(r->src, full_key(r, "rope.scaling.type"), &type, &len, r->err);
+    int rc = qsf_meta_str(r->src, full_key(r, "rope.scaling.type"), &type, NULL, r->err);
     if (rc != QSF_OK) return rc;
     if (type != NULL && strcmp(type, "none") == 0) return QSF_OK;
     if (type != NULL && strcmp(type, "linear") != 0)

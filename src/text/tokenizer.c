@@ -131,7 +131,8 @@ static int read_strips(QsfTokenizer *t, const QsfSource *src, const char *key, u
 /* Phi-3's special tokens swallow the white space behind them, Jina's mask the one before it. */
 static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     const char *name, *pre;
-    int rc = qsf_meta_str(src, "general.name", &name, NULL, err);
+    size_t len; /* the name is searched, not compared: one with a NUL is searched up to it */
+    int rc = qsf_meta_str(src, "general.name", &name, &len, err);
     if (rc == QSF_OK) rc = qsf_meta_str(src, KEY_PRE, &pre, NULL, err);
     if (rc == QSF_OK) rc = read_strips(t, src, QSF_KEY_LSTRIP, QSF_ATTR_LSTRIP, err);
     if (rc == QSF_OK) rc = read_strips(t, src, QSF_KEY_RSTRIP, QSF_ATTR_RSTRIP, err);

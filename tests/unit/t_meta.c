@@ -234,10 +234,28 @@ static void test_overrides(void **state) {
     assert_int_equal(qsf_meta_count(src), n + 1);
 }
 
+/* A caller without a length compares a C string: half a string is never that. */
+static void test_nul(void **state) {
+    (void)state;
+    const char *v = "";
+    size_t len = 0;
+    QsfErr e = { 0 };
+    qsf_test_expect_ok(qsf_meta_str(src, "nul", &v, &len, &e), &e);
+    assert_int_equal(len, 3);
+    assert_memory_equal(v, "a\0b", 3);
+    qsf_meta_str(src, "nul", &v, NULL, &e);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "metadata key 'nul' is a string with a NUL in it");
+    assert_null(v);
+    qsf_err_clear(&e);
+    qsf_test_expect_ok(qsf_meta_str(src, "str", &v, NULL, &e), &e);
+    assert_string_equal(v, "text");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_integers), cmocka_unit_test(test_others),
                                         cmocka_unit_test(test_string_array),
                                         cmocka_unit_test(test_number_arrays),
+                                        cmocka_unit_test(test_nul),
                                         cmocka_unit_test(test_overrides) };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

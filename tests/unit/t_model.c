@@ -5,6 +5,7 @@
 #include "src/format/dtype.h"
 #include "src/model/model.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/gguf_edit.h"
 
 static QsfLedger ledger;
 
@@ -196,6 +197,24 @@ static void expect_tensor_error(const char *name, uint32_t dtype, uint64_t cols,
     assert_int_equal(ledger.total, 0);
 }
 
+/* Words of which a known one is the beginning, before a NUL. */
+static void test_nul(void **state) {
+    static const char *const edits[] = { "str=general.architecture=llama\\0x", "str=llama.rope.scaling.type=none\\0x" };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *good = qsf_test_tmp("good.gguf"), *bad = qsf_test_tmp("bad.gguf");
+        QsfErr e = { 0 };
+        QsfModel m;
+        assert_int_equal(qsf_test_write_tiny_llama(good, NULL), 0);
+        assert_int_equal(qsf_test_edit_gguf(good, bad, (const char *[]){ edits[i], NULL }), 0);
+        if (qsf_model_open(&m, bad, NULL, &ledger, &e) == QSF_OK) fail_msg("%s was accepted", edits[i]);
+        qsf_test_expect_err(&e, QSF_E_MODEL, "is a string with a NUL in it");
+        qsf_test_expect_err(&e, QSF_E_MODEL, bad);
+        unlink(good);
+        unlink(bad);
+    }
+}
+
 static void test_tensors(void **state) {
     QsfGgufBuild b = { 0 };
     QsfErr e = { 0 };
@@ -339,7 +358,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tiny),          cmocka_unit_test(test_sums),
         cmocka_unit_test(test_wrong_hparams), cmocka_unit_test(test_rope_scale),
-        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_per_layer_arrays),
+        cmocka_unit_test(test_tensors), cmocka_unit_test(test_nul),       cmocka_unit_test(test_per_layer_arrays),
         cmocka_unit_test(test_unlike_layers), cmocka_unit_test(test_vocab_only),
         cmocka_unit_test(test_real),          cmocka_unit_test(test_parity_cases)
     };

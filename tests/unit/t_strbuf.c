@@ -38,6 +38,17 @@ static void test_utf8(void **state) {
     qsf_strbuf_free(&b);
 }
 
+static void test_is(void **state) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    (void)state;
+    assert_true(qsf_strbuf_is(&b, ""));
+    qsf_strbuf_add(&b, "F32\0x", 5);
+    assert_false(qsf_strbuf_is(&b, "F32"));
+    b.len = 3;
+    assert_true(qsf_strbuf_is(&b, "F32") && !qsf_strbuf_is(&b, "F3") && !qsf_strbuf_is(&b, "F32x"));
+    qsf_strbuf_free(&b);
+}
+
 static void test_take_and_failure(void **state) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     size_t len = 99;
@@ -58,6 +69,6 @@ static void test_take_and_failure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_append), cmocka_unit_test(test_utf8),
-                                        cmocka_unit_test(test_take_and_failure) };
+                                        cmocka_unit_test(test_take_and_failure), cmocka_unit_test(test_is) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

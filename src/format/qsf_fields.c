@@ -138,6 +138,15 @@ static int read_arch(Meta *m) {
     return rc;
 }
 
+/* Whatever loops over layers must not believe the metadata first. */
+static int check_layers(Meta *m, uint32_t n) {
+    if (n >= 1 && n <= QSFF_LAYERS_MAX) return QSF_OK;
+    if (!qsf_meta_has(m->s, full_key(m, ".block_count")))
+        return qsf_err_set(m->err, QSF_E_MODEL, "%s: metadata key '%s' is missing", qsf_source_path(m->s), m->key);
+    return qsf_err_set(m->err, QSF_E_MODEL, "%s: metadata key '%s' is %" PRIu32 ", expected 1 to %u",
+                       qsf_source_path(m->s), m->key, n, QSFF_LAYERS_MAX);
+}
+
 int qsf_fields_of_source(QsfFileHeader *h, const QsfSource *s, QsfErr *err) {
     Meta m = { .s = s, .err = err };
     bool present;
@@ -152,6 +161,7 @@ int qsf_fields_of_source(QsfFileHeader *h, const QsfSource *s, QsfErr *err) {
         *number_of(h, &numbers[i]) = numbers[i].token ? QSFF_NO_TOKEN : 0;
         rc = read_u32(&m, numbers[i].key, numbers[i].token, h->n_vocab, &present, number_of(h, &numbers[i]));
     }
+    if (rc == QSF_OK) rc = check_layers(&m, h->n_layers);
     if (rc != QSF_OK) return rc;
     if (h->head_dim == 0 && h->n_heads != 0 && h->hidden % h->n_heads == 0)
         h->head_dim = h->hidden / h->n_heads;

@@ -18,7 +18,8 @@
 /* Fills the fixed fields (architecture to head dimension, the codes for activation, normalization and
  * positions, theta, tokens) from the metadata of s and, where that has no vocabulary, the shape of its
  * embedding. What the metadata does not say stays 0, QSFF_BY_META or QSFF_NO_TOKEN. Other fields are left
- * alone. QSF_E_MODEL: a key of the wrong type or out of range, no general.architecture. */
+ * alone. QSF_E_MODEL: a key of the wrong type or out of range, no general.architecture, no layers or more than
+ * QSFF_LAYERS_MAX. */
 int qsf_fields_of_source(QsfFileHeader *h, const QsfSource *s, QsfErr *err);
 /* Holds h against s->meta, which has room for QSF_FIELDS_MAX more, and adds to it what only h says.
  * QSF_E_MODEL names the byte offset and the key that disagree. */

@@ -162,6 +162,7 @@ static int add_part(Lister *c, uint32_t layer, uint32_t type, bool *done) {
     if (t == NULL) return QSF_OK;
     const bool bias = qsf_tensor_type_is_vector(type);
     const size_t n = part_sizes(c, k, size);
+    if (n == 2 && in_layer(c, layer, "ffn_gate.weight") != NULL) return QSF_OK; /* up alone, whatever its rows */
     for (size_t i = 0; i < n; i++) {
         if (i < fused[k].part) first += size[i];
         sum += size[i];

@@ -111,8 +111,8 @@ static void summarize(const QsfPerplexity *p, QsfPerplexityResult *out) {
 static int check_ids(const QsfPerplexity *p, QsfErr *err) {
     for (size_t i = 0; i < p->n; i++)
         if (p->ids[i] < 0 || (uint32_t)p->ids[i] >= p->rt->model.hp.n_vocab)
-            return qsf_err_set(err, QSF_E_MODEL, "token id %ld is outside the model's vocabulary of %u", (long)p->ids[i],
-                               (unsigned)p->rt->model.hp.n_vocab);
+            return qsf_err_set(err, QSF_E_MODEL, "%s: token id %ld is outside the model's vocabulary of %u",
+                               qsf_source_path(p->rt->model.src), (long)p->ids[i], (unsigned)p->rt->model.hp.n_vocab);
     return QSF_OK;
 }
 

@@ -136,7 +136,18 @@ static int check_head(const QsfWriter *w, QsfErr *err) {
     h.index_off = h.embed_off = h.final_off = QSFF_HEAD_BYTES;
     h.meta_off = h.meta_bytes = 0;
     qsf_file_header_encode(&h, b);
-    return qsf_file_header_decode(&seen, b, w->path, err);
+    return qsf_file_header_decode(&seen, b, w->as_qsf, err);
+}
+
+/* What is wrong with a model is the input's fault: messages name it. Byte offsets are those of the file it becomes. */
+static int name_input(QsfWriter *w, const char *path) {
+    static const char suffix[] = " (as QSF)";
+    size_t n = strlen(path) + sizeof suffix;
+    w->input = strdup(path);
+    w->as_qsf = malloc(n);
+    if (w->input == NULL || w->as_qsf == NULL) return QSF_E_RUNTIME;
+    snprintf(w->as_qsf, n, "%s%s", path, suffix);
+    return QSF_OK;
 }
 
 int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, QsfErr *err) {
@@ -144,7 +155,8 @@ int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, Qsf
     w->head.version = QSFF_VERSION;
     w->head.bytes = QSFF_HEAD_BYTES;
     w->head.code = QSFF_MIXED;
-    int rc = w->path != NULL ? check_head(w, err) : qsf_err_memory(err, "%s", path);
+    int rc = w->path != NULL ? name_input(w, qsf_source_path(spec->meta)) : QSF_E_RUNTIME;
+    rc = rc == QSF_OK ? check_head(w, err) : qsf_err_memory(err, "%s", path);
     if (rc == QSF_OK) rc = make_tables(w, err);
     if (rc == QSF_OK) rc = qsf_pressing_open(w, spec, err);
     if (rc == QSF_OK && !w->dry) rc = make_temp(w, err);
@@ -164,7 +176,7 @@ int qsf_write_embedding(QsfWriter *w, uint8_t code, uint32_t rows, uint32_t cols
                            "%s: an embedding of %" PRIu32 " x %" PRIu32
                            " of quantization type %u does not fit "
                            "a model of %" PRIu32 " tokens and hidden dimension %" PRIu32,
-                           w->path, rows, cols, code, w->head.n_vocab, w->head.hidden);
+                           w->input, rows, cols, code, w->head.n_vocab, w->head.hidden);
     e.bytes = w->left < QSFF_LONG ? (uint32_t)w->left : QSFF_LONG;
     int rc = begin_section(w, err);
     w->head.embed_off = w->pos;
@@ -183,6 +195,7 @@ static int end_layer(QsfWriter *w, QsfErr *err) {
     e->crc = w->crc;
     e->n_tensors = (uint16_t)w->scope.count;
     w->layer_bytes[w->n_layers - 1] = bytes;
+    w->scope.path = w->input;
     return qsf_scope_end(&w->scope, false, err);
 }
 
@@ -191,6 +204,7 @@ static int end_section(QsfWriter *w, QsfErr *err) {
     if (w->left != 0) return misuse(w, "data is missing", err);
     if (w->stage == QSFW_EMBED) w->embed_crc = w->crc;
     if (w->stage == QSFW_LAYERS) return noted(w, end_layer(w, err));
+    w->scope.path = w->input;
     return w->stage == QSFW_FINAL ? qsf_scope_end(&w->scope, w->tied, err) : QSF_OK;
 }
 
@@ -201,7 +215,7 @@ int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err) {
     if (rc == QSF_OK) rc = begin_section(w, err);
     if (rc != QSF_OK) return rc;
     w->stage = QSFW_LAYERS;
-    w->scope = (QsfTensorScope){ .path = w->path, .head = &w->head, .layer = w->n_layers, .code = code };
+    w->scope = (QsfTensorScope){ .path = w->as_qsf, .head = &w->head, .layer = w->n_layers, .code = code };
     w->index[w->n_layers++] = (QsfIndexEntry){ .off = w->pos, .code = code, .importance = importance };
     qsf_pressing_begin(w);
     return QSF_OK;
@@ -239,7 +253,7 @@ int qsf_write_final(QsfWriter *w, const float *norm, const float *bias, bool tie
     w->head.final_off = w->pos;
     w->stage = QSFW_FINAL;
     w->tied = tied;
-    w->scope = (QsfTensorScope){ .path = w->path, .head = &w->head, .final = true, .code = QSFF_MIXED };
+    w->scope = (QsfTensorScope){ .path = w->as_qsf, .head = &w->head, .final = true, .code = QSFF_MIXED };
     if (rc == QSF_OK) rc = put_floats(w, norm, w->head.hidden, 2, err);
     if (rc == QSF_OK && has_bias) rc = put_floats(w, bias, w->head.hidden, 2, err);
     if (rc == QSF_OK) rc = qsf_write_bytes(w, &flag, 1, err);
@@ -313,7 +327,7 @@ static int fill_in_index(QsfWriter *w, uint32_t *crc, QsfErr *err) {
         qsf_index_entry_encode(&w->index[i], b);
         *crc = qsf_crc32(*crc, b, sizeof b);
         uint64_t at = w->head.index_off + (uint64_t)i * sizeof b;
-        rc = qsf_index_entry_decode(&seen, b, w->path, at, err);
+        rc = qsf_index_entry_decode(&seen, b, w->as_qsf, at, err);
         if (rc == QSF_OK) rc = put_at(w, b, sizeof b, at, err);
     }
     return rc;
@@ -360,6 +374,8 @@ void qsf_write_discard(QsfWriter *w) {
     if (w->temp != NULL) unlink(w->temp);
     free(w->temp);
     free(w->path);
+    free(w->input);
+    free(w->as_qsf);
     free(w->buf);
     free(w->index);
     free(w->layer_bytes);

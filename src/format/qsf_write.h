@@ -50,6 +50,7 @@ typedef struct QsfPressing {
 typedef struct QsfWriter {
     int fd;             /* -1: nothing is open */
     char *path, *temp;  /* temp: what lies on the disk until finish or discard */
+    char *input, *as_qsf; /* of messages about the model: the path of meta; the same, where byte offsets are path's */
     unsigned char *buf; /* (n_buf) not yet written */
     size_t n_buf;
     uint64_t pos;   /* bytes so far */
@@ -70,7 +71,8 @@ typedef struct QsfWriter {
 } QsfWriter;
 
 /* Creates the temporary file and writes header room, index room and metadata. QSF_E_USAGE: something that is
- * not a file stands at path; QSF_E_RUNTIME: it cannot be written; QSF_E_MODEL: what the header check finds.
+ * not a file stands at path; QSF_E_RUNTIME: it cannot be written; QSF_E_MODEL, which
+ * names meta's file: what the header check finds.
  * On failure nothing is left and w needs no discard. */
 int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, QsfErr *err);
 /* Begins the embedding. code: as in a tensor header, not QSFF_LAYER_CODE. */

@@ -15,8 +15,8 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
     }
     for (size_t i = 0; i < n; i++) {
         if (ids[i] >= 0 && (uint32_t)ids[i] < n_vocab) continue;
-        return qsf_err_set(err, QSF_E_MODEL, "token id %ld is outside the model's vocabulary of %u",
-                           (long)ids[i], (unsigned)n_vocab);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: token id %ld is outside the model's vocabulary of %u",
+                           qsf_source_path(f->model->src), (long)ids[i], (unsigned)n_vocab);
     }
     return QSF_OK;
 }

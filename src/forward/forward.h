@@ -56,7 +56,7 @@ typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
  * Works in chunks of plan->batch. QSF_E_CONTEXT when n_past + n > ctx (nothing is done), QSF_E_MODEL for
  * an id outside the vocabulary (nothing is done), QSF_E_INTERRUPTED when cancelled (whole chunks done
  * stay: n_past says how many), QSF_E_RUNTIME when a read fails (names file and offset; the pass can be
- * tried again) or the logits are not finite ("the model produced invalid numbers"). */
+ * tried again) or the logits are not finite ("FILE: the model produced invalid numbers"). */
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 
 /* What goes into the matrices of a unit, before they multiply it. Columns are positions pos, pos + 1, ...; all pointers

@@ -45,7 +45,7 @@ static int load_map(QsfCharsmap *c, const QsfSource *src, QsfMetaArray *a, QsfAr
     uint64_t n = a->count;
     if (n == 0) return QSF_OK;
     unsigned char *blob = n <= MAX_BYTES ? qsf_arena_alloc(arena, (size_t)n, 1, err) : NULL;
-    if (blob == NULL) return n <= MAX_BYTES ? err->code : qsf_err_set(err, QSF_E_MODEL, "%s is too long", KEY_MAP);
+    if (blob == NULL) return n <= MAX_BYTES ? err->code : qsf_err_set(err, QSF_E_MODEL, "%s: %s is too long", qsf_source_path(src), KEY_MAP);
     int rc = read_blob(a, blob, err);
     if (rc != QSF_OK) return rc;
     uint32_t size = n >= 4 ? word_at(blob) : UINT32_MAX;

@@ -39,6 +39,7 @@ void qsf_chat_template_close(QsfChatTemplate *t) {
     qsf_jinja_free(t->jinja);
     qsf_chat_vars_free(t);
     free(t->name);
+    free(t->model);
     free(t->source);
     free(t);
 }
@@ -75,7 +76,8 @@ static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const Q
     QsfErr e = { 0 };
     if (file == NULL) file = qsf_chat_family(src, tok, NULL, 0);
     if (file == NULL || open_file(out, src, tok, file, &e) != QSF_OK)
-        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s; choose another one with --template", why->msg);
+        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s: %s; choose another one with --template",
+                                                                qsf_source_path(src), why->msg);
     say(notice, notice_cap, why->msg, file);
     return QSF_OK;
 }
@@ -128,7 +130,7 @@ static int no_variant(const QsfSource *src, const char *variant, QsfErr *err) {
     for (const char *p = list; p != NULL && *p != '\0'; p += strlen(p) + 1)
         qsf_strbuf_addf(&b, "%s%s", p == list ? "" : ", ", p);
     free(list);
-    qsf_err_set(err, QSF_E_USAGE, "the model has no chat template \"%s\"; named ones: %s", variant,
+    qsf_err_set(err, QSF_E_USAGE, "%s: has no chat template \"%s\"; named ones: %s", qsf_source_path(src), variant,
                 b.len > 0 ? qsf_strbuf_str(&b) : "none");
     qsf_strbuf_free(&b);
     return QSF_E_USAGE;
@@ -146,7 +148,9 @@ static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokeni
     qsf_strbuf_adds(&name, variant != NULL ? variant : "");
     file.name = qsf_strbuf_take(&name, NULL);
     int rc = make(out, src, tok, &file, "of the model", err);
-    if (rc == QSF_OK && (rc = try_out(*out, err)) != QSF_OK) {
+    if (rc == QSF_OK) rc = try_out(*out, err);
+    if (rc == QSF_OK && ((*out)->model = strdup(qsf_source_path(src))) == NULL) rc = qsf_err_memory(err, "chat template");
+    if (rc != QSF_OK) {
         qsf_chat_template_close(*out);
         *out = NULL;
     }
@@ -170,7 +174,10 @@ static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfToke
     if (why.memory) return qsf_err_pass(err, &why);
     qsf_err_clear(&why);
     if (open_own(out, src, tok, text, len, variant, &why) == QSF_OK) return QSF_OK;
-    if (why.code == QSF_E_RUNTIME) return qsf_err_pass(err, &why);
+    if (why.code == QSF_E_RUNTIME) {
+        if (!why.memory) qsf_err_prefix(&why, "%s", qsf_source_path(src));
+        return qsf_err_pass(err, &why);
+    }
     return open_replacement(out, src, tok, text, len, &why, notice, notice_cap, err);
 }
 

@@ -18,6 +18,7 @@ typedef struct QsfChatVar {
 struct QsfChatTemplate {
     QsfJinja *jinja;
     char *name; /* "model", "model:NAME" or a file name without its ending */
+    char *model; /* of a model's own: the model's file, for messages; else NULL */
     char *source;
     size_t source_len;
     QsfChatVar vars[QSF_CHAT_VARS]; /* (n_vars) */

@@ -132,6 +132,7 @@ static int render_once(const Request *q, QsfRendered *out, Outcome *oc, QsfErr *
     set_variables(q, v);
     int rc = qsf_jinja_render(q->t->jinja, v, &o, &e);
     if (rc != QSF_OK && !o.raised) qsf_err_prefix(&e, "chat template %s", q->t->name);
+    if (rc != QSF_OK && !o.raised && q->t->model != NULL) qsf_err_prefix(&e, "%s", q->t->model);
     oc->raised = o.raised;
     oc->memory = qsf_jinja_vars_mem(v)->failed || e.memory;
     rc = rc == QSF_OK ? take_output(&o, out, err) : qsf_err_pass(err, &e);

@@ -14,7 +14,7 @@ typedef struct ConvertOptions {
     ConvertMode mode;
     const char *input, *output; /* of --verify and --inspect: input alone */
     const char *type, *rule, *target, *layout, *compress, *threads, *calibration, *budget;
-    bool json, quiet, dry;
+    bool json, quiet, dry, force;
 } ConvertOptions;
 
 extern const QSFCli convert_cli;
@@ -25,7 +25,7 @@ int convert_verify(const ConvertOptions *o);
 int convert_inspect(const ConvertOptions *o);
 
 /* Opens the input for run, which returns an exit code, and closes it. */
-int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, const QsfSource *s));
+int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s));
 /* "qsf-convert: message"; returns the exit code of err (130 or 143 when a signal was the cause). */
 int convert_fail(const QsfErr *err);
 /* Writes b to stdout and frees it. */
@@ -43,6 +43,14 @@ void convert_progress_begin(ConvertProgress *p, const ConvertOptions *o);
 /* The part done, from 0 to 1, the time that is left, and what, if it is time for it. */
 void convert_progress_show(ConvertProgress *p, double part, const char *what);
 void convert_progress_end(const ConvertProgress *p);
+
+/* --- check.c: a model that qsf-run would not open --- */
+/* Before s is converted. With --force a model that cannot be opened is a warning. Exit code; has printed its message. */
+int convert_check_input(const ConvertOptions *o, QsfSource *s);
+/* The QSF file at path; codes and messages of qsf_check_source. */
+int convert_check_file(const char *path, QsfLedger *ledger, QsfErr *err);
+/* For qsf_verify_fd_meta; arg is the ledger. */
+int convert_check_meta(void *arg, const QsfSource *meta, QsfErr *err);
 
 /* --- calibrate.c --- */
 /* --ram-budget and --threads, before anything takes time. Exit code. */

@@ -114,11 +114,12 @@ static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) 
     return rc;
 }
 
-static int convert(const ConvertOptions *o, const QsfSource *s) {
+static int convert(const ConvertOptions *o, QsfSource *s) {
     QsfPackOptions p = {.flags = QSFF_PAGES | QSFF_LINES, .dry = o->dry, .cancel = &qsf_signal_cancel};
     QsfCalibration c = {0};
     int rc = parse_options(o, s, &p);
     if (!rc) rc = check_output(o, s);
+    if (!rc) rc = convert_check_input(o, s);
     if (!rc && o->calibration) {
         rc = convert_calibrate(o, s, p.threads, &c);
         p.calibration = &c;
@@ -128,7 +129,7 @@ static int convert(const ConvertOptions *o, const QsfSource *s) {
     return rc;
 }
 
-static int convert_source(const ConvertOptions *o, const QsfSource *s) {
+static int convert_source(const ConvertOptions *o, QsfSource *s) {
     if (qsf_source_n_tensors(s)) return convert(o, s);
     qsf_cli_error(&convert_cli, "%s: is %s, without weights", o->input, qsf_source_format(s));
     return QSF_EXIT_MODEL;
@@ -136,7 +137,7 @@ static int convert_source(const ConvertOptions *o, const QsfSource *s) {
 
 int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
 
-int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, const QsfSource *s)) {
+int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {
     QsfLedger ledger;
     QsfSource *s;
     QsfErr err = {0};

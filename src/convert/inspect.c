@@ -137,7 +137,7 @@ static void put_json(QsfStrbuf *b, const Inspected *f) {
     qsf_strbuf_adds(b, "]}\n");
 }
 
-static int inspect(const ConvertOptions *o, const QsfSource *s) {
+static int inspect(const ConvertOptions *o, QsfSource *s) {
     Inspected f = {.s = s, .path = o->input};
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfErr err = {0};
@@ -180,7 +180,9 @@ int convert_verify(const ConvertOptions *o) {
     QsfErr err = {0};
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_ledger_init(&ledger, 0);
-    int rc = strcmp(o->input, "-") ? qsf_verify_file(o->input, &ledger, &r, &err) : qsf_verify_fd(STDIN_FILENO, "stdin", &ledger, &r, &err);
+    const bool in = strcmp(o->input, "-") == 0; /* is read once: its metadata is all there is to open */
+    int rc = in ? qsf_verify_fd_meta(STDIN_FILENO, "stdin", &ledger, &r, convert_check_meta, &ledger, &err) : qsf_verify_file(o->input, &ledger, &r, &err);
+    if (!rc && !in) rc = convert_check_file(o->input, &ledger, &err);
     if (rc) rc = convert_fail(&err);
     else if (!o->quiet) {
         put_verified(&b, o, &r);

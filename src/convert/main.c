@@ -6,7 +6,7 @@
 #include "src/cli/signals.h"
 #include "src/convert/convert.h"
 
-enum { OPT_TYPE, OPT_RULE, OPT_TARGET, OPT_LAYOUT, OPT_COMPRESS, OPT_CALIBRATION, OPT_BUDGET, OPT_THREADS, OPT_DRY, OPT_VERIFY, OPT_INSPECT, OPT_JSON, OPT_QUIET };
+enum { OPT_TYPE, OPT_RULE, OPT_TARGET, OPT_LAYOUT, OPT_COMPRESS, OPT_CALIBRATION, OPT_BUDGET, OPT_THREADS, OPT_DRY, OPT_FORCE, OPT_VERIFY, OPT_INSPECT, OPT_JSON, OPT_QUIET };
 
 static const QSFCliOption options[] = {
     {"quant-type", "", 'q', "TYPE", "keep, mixed, or one format for all matrices: 2bit-book, 3bit-book, 4bit-book, 8bit, ternary, q4_k, f16 ... (GGUF: keep, safetensors: mixed)", OPT_TYPE},
@@ -18,7 +18,8 @@ static const QSFCliOption options[] = {
     {"ram-budget", "", 0, "SIZE", "most memory for the run of --calibration (default 900M)", OPT_BUDGET},
     {"threads", "", 't', "N", "threads (default: one per CPU)", OPT_THREADS},
     {"dry-run", "", 0, NULL, "say what would become of each tensor, write nothing", OPT_DRY},
-    {"verify", "", 0, NULL, "check a .qsf file (- for stdin): every checksum, bound and tensor", OPT_VERIFY},
+    {"force", "", 0, NULL, "convert a model that qsf-run would not open, with a warning", OPT_FORCE},
+    {"verify", "", 0, NULL, "check a .qsf file (- for stdin): every checksum, bound and tensor, and whether it opens", OPT_VERIFY},
     {"inspect", "", 0, NULL, "print what a .qsf file holds, section by section", OPT_INSPECT},
     {"json", "", 0, NULL, "print JSON instead of tables", OPT_JSON},
     {"quiet", "", 0, NULL, "print neither progress nor report", OPT_QUIET},
@@ -58,6 +59,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_BUDGET: o->budget = value; return 0;
     case OPT_THREADS: o->threads = value; return 0;
     case OPT_DRY: o->dry = true; return 0;
+    case OPT_FORCE: o->force = true; return 0;
     case OPT_VERIFY: return set_mode(o, CONVERT_VERIFY, err, cap);
     case OPT_INSPECT: return set_mode(o, CONVERT_INSPECT, err, cap);
     case OPT_JSON: o->json = true; return 0;
@@ -70,7 +72,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
 static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
     const int files = convert ? 2 : 1;
-    if (!convert && (o->type || o->rule || o->target || o->layout || o->compress || o->calibration || o->budget || o->threads || o->dry)) {
+    if (!convert && (o->type || o->rule || o->target || o->layout || o->compress || o->calibration || o->budget || o->threads || o->dry || o->force)) {
         qsf_cli_error(&convert_cli, "--verify and --inspect take no options of a conversion");
         return QSF_EXIT_USAGE;
     }

@@ -9,6 +9,7 @@
 #endif
 
 #include "src/base/clock.h"
+#include "src/engine/check.h"
 #include "src/engine/planning.h"
 #include "src/format/rows.h"
 
@@ -49,10 +50,8 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     int rc = qsf_runtime_level(&o->settings, &level, err);
     if (rc == QSF_OK) rc = qsf_model_open(&r->model, path, o->overrides, &r->ledger, err);
     if (rc != QSF_OK) return rc;
-    if (r->model.vocab_only)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
-                           path);
-    rc = qsf_source_check_runs(r->model.src, err);
+    rc = qsf_check_weights(&r->model, err);
+    if (rc == QSF_OK) rc = qsf_source_check_runs(r->model.src, err);
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
     qsf_planning_first(r, o, base);

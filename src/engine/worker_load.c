@@ -6,6 +6,7 @@
 
 #include "src/base/utf8.h"
 #include "src/engine/advice.h"
+#include "src/engine/check.h"
 #include "src/engine/worker_impl.h"
 #include "src/format/rows.h"
 
@@ -70,11 +71,8 @@ static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
     qsf_ledger_init(&ledger, spare_bytes(w));
     rc = qsf_model_open(&m, c->path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
-        if (m.vocab_only)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
-                             c->path);
-        else
-            rc = qsf_source_check_runs(m.src, err);
+        rc = qsf_check_weights(&m, err);
+        if (rc == QSF_OK) rc = qsf_source_check_runs(m.src, err);
         qsf_model_close(&m);
     }
     qsf_ledger_destroy(&ledger);

@@ -363,6 +363,11 @@ static int check_all(Verifier *v) {
 }
 
 int qsf_verify_fd(int fd, const char *name, QsfLedger *ledger, QsfVerifyReport *r, QsfErr *err) {
+    return qsf_verify_fd_meta(fd, name, ledger, r, NULL, NULL, err);
+}
+
+int qsf_verify_fd_meta(int fd, const char *name, QsfLedger *ledger, QsfVerifyReport *r,
+                       int (*look)(void *arg, const QsfSource *meta, QsfErr *err), void *arg, QsfErr *err) {
     QsfErr local = { 0 };
     Verifier v = {
         .in = { .fd = fd, .path = name }, .path = name, .err = err != NULL ? err : &local, .r = r
@@ -371,6 +376,7 @@ int qsf_verify_fd(int fd, const char *name, QsfLedger *ledger, QsfVerifyReport *
     int rc = qsf_stream_open(&v.in, v.err);
     if (rc == QSF_OK) rc = make_source(&v, ledger);
     if (rc == QSF_OK) rc = check_all(&v);
+    if (rc == QSF_OK && look != NULL) rc = look(arg, v.meta, v.err);
     qsf_source_close(v.meta);
     qsf_strbuf_free(&v.meta_bytes);
     qsf_unpacker_close(&v.unpacker);

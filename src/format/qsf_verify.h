@@ -4,7 +4,7 @@
 #ifndef QSF_FORMAT_QSF_VERIFY_H
 #define QSF_FORMAT_QSF_VERIFY_H
 
-#include "src/base/ledger.h"
+#include "src/format/source.h"
 
 typedef struct QsfVerifyReport {
     uint64_t bytes; /* of the file */
@@ -19,6 +19,10 @@ typedef struct QsfVerifyReport {
  * that compressed layers decompress to what the index and the metadata say, that no tensor is missing and no byte left over. QSF_E_MODEL names the byte offset; QSF_E_RUNTIME: it
  * cannot be read, or no memory; QSF_E_BUDGET: a compressed layer does not fit the ledger's limit. *r is filled on success. The caller closes fd. */
 int qsf_verify_fd(int fd, const char *name, QsfLedger *ledger, QsfVerifyReport *r, QsfErr *err);
+/* The same; then look, which may be NULL, gets the file's metadata, as a source without tensors that lives as long as the
+ * call. What it returns is returned. */
+int qsf_verify_fd_meta(int fd, const char *name, QsfLedger *ledger, QsfVerifyReport *r,
+                       int (*look)(void *arg, const QsfSource *meta, QsfErr *err), void *arg, QsfErr *err);
 /* The same for a file. */
 int qsf_verify_file(const char *path, QsfLedger *ledger, QsfVerifyReport *r, QsfErr *err);
 

@@ -220,23 +220,30 @@ static int read_name(QsfHparams *h, const QsfSource *src, QsfErr *err) {
     return QSF_OK;
 }
 
-int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err) {
-    const char *arch;
-    *h = (QsfHparams){ 0 };
-    *vocab_only = qsf_source_n_tensors(src) == 0;
-    int rc = qsf_meta_str(src, "general.architecture", &arch, NULL, err);
-    if (rc == QSF_OK) rc = read_name(h, src, err);
-    if (rc != QSF_OK) return rc;
-    h->arch = arch == NULL ? NULL : qsf_arch_find(arch);
-    if (*vocab_only) return QSF_OK;
-    if (arch == NULL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing",
-                           qsf_source_path(src));
-    if (h->arch == NULL) return unsupported_arch(src, arch, err);
+static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
     Reader r = { .src = src, .arch = h->arch->name, .err = err };
-    rc = read_sizes(&r, h);
+    int rc = read_sizes(&r, h);
     if (rc == QSF_OK) rc = read_heads(&r, h);
     if (rc == QSF_OK) rc = read_norm(&r, h);
     if (rc == QSF_OK && h->arch->rope != QSF_ROPE_NONE) rc = read_rope(&r, h);
     return rc == QSF_OK ? refuse_features(&r) : rc;
+}
+
+int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err) {
+    const char *arch;
+    *h = (QsfHparams){ 0 };
+    int rc = qsf_meta_str(src, "general.architecture", &arch, NULL, err);
+    if (rc == QSF_OK) rc = read_name(h, src, err);
+    if (rc != QSF_OK) return rc;
+    h->arch = arch == NULL ? NULL : qsf_arch_find(arch);
+    if (vocab_only) return QSF_OK;
+    if (arch == NULL)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing",
+                           qsf_source_path(src));
+    return h->arch != NULL ? read_numbers(h, src, err) : unsupported_arch(src, arch, err);
+}
+
+int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err) {
+    *vocab_only = qsf_source_n_tensors(src) == 0;
+    return qsf_hparams_of_meta(h, src, *vocab_only, err);
 }

@@ -29,5 +29,7 @@ typedef struct QsfHparams {
 /* Reads and checks; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is
  * not an error here: *vocab_only says so and only arch (NULL when unknown) and name are filled. */
 int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err);
+/* The same, where the caller says whether there are weights: for metadata whose tensors are not at hand. */
+int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err);
 
 #endif

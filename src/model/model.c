@@ -31,6 +31,7 @@ static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfEr
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader refused unknown ones */
     QsfRoleKind kind = qsf_role_kind(role);
     bool plain = type->block_elems == 1;
+    if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype && m->to_convert) return QSF_OK;
     if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype)
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s: this program computes with blocks of 64 only, and "
                            "qsf-convert makes a file of them with the same values", path_of(m), t->name, type->name);
@@ -120,6 +121,12 @@ static int assign_roles(QsfModel *m, QsfErr *err) {
     return rc == QSF_OK ? check_rope_freqs(m, err) : rc;
 }
 
+/* All checks of m->src. */
+static int read_source(QsfModel *m, QsfErr *err) {
+    int rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, err);
+    return rc == QSF_OK && !m->vocab_only ? assign_roles(m, err) : rc;
+}
+
 int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, QsfLedger *ledger,
                    QsfErr *err) {
     QsfErr local = { 0 };
@@ -129,14 +136,23 @@ int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, 
     int rc = qsf_source_open(&m->src, path, ledger, err);
     for (size_t i = 0; rc == QSF_OK && overrides != NULL && overrides[i] != NULL; i++)
         rc = qsf_source_override(m->src, overrides[i], err);
-    if (rc == QSF_OK) rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, err);
-    if (rc == QSF_OK && !m->vocab_only) rc = assign_roles(m, err);
+    if (rc == QSF_OK) rc = read_source(m, err);
+    if (rc != QSF_OK) qsf_model_close(m);
+    return rc;
+}
+
+int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger *ledger, QsfErr *err) {
+    QsfErr local = { 0 };
+    if (err == NULL) err = &local;
+    *m = (QsfModel){ .src = src, .borrowed = true, .to_convert = to_convert };
+    qsf_arena_init(&m->arena, ledger, QSF_MEM_META, "tensor roles", 4096);
+    int rc = read_source(m, err);
     if (rc != QSF_OK) qsf_model_close(m);
     return rc;
 }
 
 void qsf_model_close(QsfModel *m) {
-    qsf_source_close(m->src);
+    if (!m->borrowed) qsf_source_close(m->src);
     if (m->arena.ledger != NULL) qsf_arena_destroy(&m->arena);
     *m = (QsfModel){ 0 };
 }

@@ -22,8 +22,10 @@ typedef enum QsfRole {
 } QsfRole;
 
 typedef struct QsfModel {
-    QsfSource *src;          /* owned */
+    QsfSource *src;          /* owned, unless borrowed */
     QsfHparams hp;
+    bool borrowed;           /* src is not closed with the model */
+    bool to_convert;         /* as in qsf_model_of_source */
     bool vocab_only;         /* no tensors: good for tokenizing only */
     bool tied_head;          /* the head is the embedding table */
     const QsfTensor *(*layers)[QSF_ROLE_LAYER_N]; /* (n_layers, roles), NULL = the model has none */
@@ -37,6 +39,9 @@ typedef struct QsfModel {
  * weight type are errors. On success *m must be closed. */
 int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, QsfLedger *ledger,
                    QsfErr *err);
+/* The same checks of a source that is open and stays the caller's; *m must be closed before it. to_convert: what
+ * qsf-convert turns into something that runs is no error (blocks of 128 and 256). */
+int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger *ledger, QsfErr *err);
 void qsf_model_close(QsfModel *m);
 
 /* layer is ignored for whole-model roles; NULL when the model has no such tensor. With a tied head

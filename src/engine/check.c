@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "src/engine/check.h"
+
+#include <stdio.h>
+
+#include "src/text/chat.h"
+
+int qsf_check_weights(const QsfModel *m, QsfErr *err) {
+    if (!m->vocab_only) return QSF_OK;
+    return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
+                       qsf_source_path(m->src));
+}
+
+/* What stands in general.architecture, where no row of the table says how to compute it. */
+static int find_foreign(const QsfSource *src, char *foreign, size_t cap, QsfErr *err) {
+    const char *name;
+    int rc = qsf_meta_str(src, "general.architecture", &name, NULL, err);
+    const bool known = rc != QSF_OK || name == NULL || qsf_arch_find(name) != NULL;
+    snprintf(foreign, cap, "%s", known ? "" : name);
+    return rc;
+}
+
+static int check_text(const QsfSource *src, QsfLedger *ledger, QsfErr *err) {
+    QsfTokenizer *tok = NULL;
+    QsfChatTemplate *t = NULL;
+    int32_t turn_end;
+    int rc = qsf_tokenizer_open(&tok, src, ledger, err);
+    if (rc == QSF_OK) rc = qsf_chat_template_open(&t, src, tok, NULL, NULL, 0, err);
+    if (rc == QSF_OK) rc = qsf_chat_turn_end(t, tok, &turn_end, err);
+    qsf_chat_template_close(t);
+    qsf_tokenizer_close(tok);
+    return rc;
+}
+
+int qsf_check_source(QsfSource *src, bool to_convert, char *foreign, size_t cap, QsfLedger *ledger, QsfErr *err) {
+    QsfModel m;
+    int rc = find_foreign(src, foreign, cap, err);
+    if (rc == QSF_OK && *foreign == '\0') {
+        rc = qsf_model_of_source(&m, src, to_convert, ledger, err);
+        if (rc != QSF_OK) return rc;
+        rc = qsf_check_weights(&m, err);
+        qsf_model_close(&m);
+    }
+    return rc == QSF_OK ? check_text(src, ledger, err) : rc;
+}
+
+int qsf_check_meta(const QsfSource *meta, char *foreign, size_t cap, QsfLedger *ledger, QsfErr *err) {
+    QsfHparams hp;
+    int rc = find_foreign(meta, foreign, cap, err);
+    if (rc == QSF_OK && *foreign == '\0') rc = qsf_hparams_of_meta(&hp, meta, false, err);
+    return rc == QSF_OK ? check_text(meta, ledger, err) : rc;
+}

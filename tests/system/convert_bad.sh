@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What qsf-run does not open, qsf-convert neither converts (but with --force) nor calls whole; both name the file.
+. "$(dirname "$0")/lib.sh"
+convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run tools=$QSF_BUILDDIR/obj/tests/tools
+[ -x "$convert" ] && [ -x "$run" ] && [ -x "$tools/ggufedit" ] || skip "not built"
+cd "$work" || exit 1
+"$tools/mktiny" good.gguf wtype=0 || fail "mktiny"
+
+# One message on stderr, at the file.
+opens() { "$run" -p a -n 1 --temp 0 --template raw "$1" >out 2>err </dev/null; }
+names() { grep -q "$1" err || fail "$2: $1 is not named: $(cat err)"; }
+
+# refused INPUT LABEL: by both, and the file that --force makes of it too.
+refused() {
+    rm -f o.qsf
+    expect 3 "$1" "$convert" --quiet "$1" o.qsf
+    [ ! -e o.qsf ] || fail "$2: converted"
+    if [ -f "$1" ]; then
+        opens "$1"
+        [ $? = 3 ] || fail "$2: qsf-run opens it: $(cat err)"
+        names "$1" "$2"
+    fi
+    "$convert" --quiet --force "$1" o.qsf >out 2>err
+    code=$?
+    [ $code = 3 ] && { [ ! -e o.qsf ] || fail "$2: left behind"; return; } # QSF has no place for it
+    [ $code = 0 ] || { fail "$2: --force: status $code: $(cat err)"; return; }
+    forced=$((forced + 1))
+    grep -q "warning: $1" err || fail "$2: --force without a warning: $(cat err)"
+    expect 3 'o\.qsf' "$convert" --verify o.qsf
+    opens o.qsf
+    [ $? = 3 ] || fail "$2: qsf-run opens what was forced: $(cat err)"
+    names o.qsf "$2"
+}
+
+# ---- GGUF: a good file with one edit
+
+forced=0
+n=0
+while read -r edit; do
+    [ -n "$edit" ] || continue
+    n=$((n + 1))
+    "$tools/ggufedit" good.gguf "bad$n.gguf" "$edit" || fail "ggufedit $edit"
+    refused "bad$n.gguf" "$edit"
+    rm -f "bad$n.gguf"
+done <<'EOF'
+u32=llama.block_count=4294967295
+u32=llama.block_count=4097
+u32=llama.block_count=0
+u32=llama.block_count=3
+u32=llama.block_count=1
+drop=llama.block_count
+str=llama.block_count=two
+u32=llama.embedding_length=0
+u32=llama.embedding_length=32
+u32=llama.feed_forward_length=4294967295
+u32=llama.feed_forward_length=64
+u32=llama.attention.head_count=0
+u32=llama.attention.head_count=3
+u32=llama.attention.head_count_kv=3
+u32=llama.attention.head_count_kv=4294967295
+u32=llama.attention.key_length=15
+u32=llama.attention.value_length=32
+u32=llama.context_length=0
+f32=llama.attention.layer_norm_rms_epsilon=nan
+f32=llama.attention.layer_norm_rms_epsilon=-1
+f32=llama.attention.layer_norm_rms_epsilon=inf
+drop=llama.attention.layer_norm_rms_epsilon
+u32=llama.rope.dimension_count=17
+u32=llama.rope.dimension_count=4000000000
+f32=llama.rope.freq_base=nan
+f32=llama.rope.freq_base=0
+str=llama.rope.scaling.type=yarn
+str=llama.rope.scaling.type=linear\0
+f32=llama.rope.scaling.factor=nan
+u32=llama.expert_count=8
+bool=llama.attention.causal=0
+drop=general.architecture
+str=general.architecture=llama\0x
+str=tokenizer.ggml.model=llama\0x
+str=tokenizer.ggml.model=wordpiece
+drop=tokenizer.ggml.model
+drop=tokenizer.ggml.tokens
+count=tokenizer.ggml.tokens=0
+count=tokenizer.ggml.tokens=299
+count=tokenizer.ggml.scores=299
+count=tokenizer.ggml.scores=301
+count=tokenizer.ggml.token_type=299
+count=tokenizer.ggml.token_type=301
+str=tokenizer.ggml.scores=none
+u32=tokenizer.ggml.token_type=1
+str=tokenizer.ggml.bos_token_id=one
+shape=token_embd.weight=64,299
+shape=token_embd.weight=32,300
+shape=output.weight=64,301
+shape=output_norm.weight=63
+shape=blk.0.attn_q.weight=64,63
+shape=blk.1.attn_k.weight=32,32
+shape=blk.1.attn_v.weight=64,64
+shape=blk.0.attn_output.weight=32,64
+shape=blk.1.attn_norm.weight=65
+shape=blk.0.ffn_down.weight=64,64
+shape=blk.1.ffn_gate.weight=64
+drop-tensor=token_embd.weight
+drop-tensor=output_norm.weight
+drop-tensor=blk.1.attn_q.weight
+drop-tensor=blk.0.ffn_norm.weight
+rename=blk.1.attn_q.weight=blk.1.attn_q.scale
+rename=blk.1.ffn_up.weight=blk.2.ffn_up.weight
+rename=output.weight=output.bias
+EOF
+[ $forced -ge 25 ] || fail "only $forced of $n cases were converted with --force"
+
+# A template that cannot run, and no file that takes its place.
+"$tools/ggufedit" good.gguf t.gguf 'str=tokenizer.chat_template={% trans %}' || fail "ggufedit"
+expect 3 't\.gguf: chat template of the model: line 1' "$run" -p a -n 1 t.gguf
+expect 3 't\.gguf: chat template of the model: line 1' "$convert" --quiet t.gguf o.qsf
+
+# ---- directories: a good one with other members in config.json, or without a file
+
+mkdir dir
+"$tools/mktiny" dir dir=F32 || fail "mktiny dir"
+"$convert" --quiet dir o.qsf >out 2>err || fail "the directory: $(cat err)"
+cp dir/config.json config.json
+while read -r members; do
+    [ -n "$members" ] || continue
+    sed "\$s/}[[:space:]]*\$/,$members}/" config.json >dir/config.json
+    refused dir "$members"
+done <<'EOF'
+"num_hidden_layers":4000000000
+"num_hidden_layers":3
+"hidden_size":32
+"intermediate_size":41
+"num_attention_heads":3
+"num_key_value_heads":4
+"vocab_size":10
+"rms_norm_eps":0
+"rms_norm_eps":1e300
+"rope_theta":0.5
+"max_position_embeddings":0
+EOF
+cp config.json dir/config.json
+rm dir/tokenizer.json
+refused dir 'no tokenizer.json'
+
+# ---- and what is good stays good, whatever is asked for
+
+for with in '' '-q 8bit' '--layout rows' '--compress lz4' '--dry-run'; do
+    # shellcheck disable=SC2086 # words
+    "$convert" --quiet $with good.gguf o.qsf >out 2>err || fail "$with: $(cat err)"
+    [ ! -s err ] || fail "$with: on stderr: $(cat err)"
+done
+"$convert" --verify --quiet o.qsf || fail "--verify"
+"$convert" --verify --quiet - <o.qsf || fail "--verify -"
+"$convert" --quiet --force good.gguf o.qsf >out 2>err && [ ! -s err ] || fail "--force warns of a good file: $(cat err)"
+# The metadata of a stream is checked too.
+"$tools/ggufedit" good.gguf b.gguf 'count=tokenizer.ggml.scores=299' && "$convert" --force --quiet b.gguf o.qsf 2>err || fail "--force"
+expect 3 'stdin: tokenizer.ggml.scores' sh -c "'$convert' --verify - <o.qsf"
+expect 2 'no options of a conversion' "$convert" --verify --force o.qsf
+# An architecture that cannot be run yet is carried over.
+"$tools/ggufedit" good.gguf f.gguf str=general.architecture=mamba && "$tools/ggufedit" f.gguf f2.gguf u32=mamba.block_count=2 \
+    u32=mamba.embedding_length=64 u32=mamba.attention.head_count=4 u32=mamba.context_length=64 || fail "ggufedit"
+expect 0 "warning: f2.gguf: this version cannot run the architecture 'mamba'" "$convert" --quiet f2.gguf o.qsf
+expect 0 "warning: o.qsf: this version cannot run the architecture 'mamba'" "$convert" --verify o.qsf
+"$tools/ggufedit" f2.gguf f3.gguf u32=mamba.block_count=4294967295 || fail "ggufedit"
+expect 3 "f3.gguf: metadata key 'mamba.block_count' is 4294967295, expected 1 to 4096" timeout 20 "$convert" --quiet f3.gguf o.qsf
+# What is wrong with the input is not said of the output.
+"$tools/ggufedit" f2.gguf f4.gguf drop-tensor=token_embd.weight || fail "ggufedit"
+expect 3 "f4.gguf: tensor 'token_embd.weight' is missing" "$convert" --quiet f4.gguf o2.qsf
+"$tools/ggufedit" good.gguf f5.gguf drop-tensor=blk.1.attn_q.weight || fail "ggufedit"
+expect 3 "^qsf-convert: f5.gguf: tensor 'blk.1.attn_q.weight' is missing" "$convert" --quiet --force f5.gguf o2.qsf
+"$tools/ggufedit" good.gguf f6.gguf nan=output_norm.weight || fail "ggufedit"
+expect 1 'f6.gguf: the model produced invalid numbers' "$run" -p a -n 1 f6.gguf
+finish

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/newfile.h"
 #include "src/calibrate/calibrate.h"
 #include "src/cli/signals.h"
 #include "src/convert/convert.h"
@@ -60,21 +61,25 @@ static int run_copy(const ConvertOptions *o, const QsfSource *s, const char *cop
     int rc = qsf_pack(s, copy, &p, NULL, &err);
     convert_progress_end(&progress);
     if (rc) return convert_fail(&err);
+    int held = qsf_newfile_hold(copy);
     rc = run(o, copy, threads, out);
     unlink(copy);
+    if (held >= 0) close(held);
     return rc;
 }
 
 int convert_calibrate(const ConvertOptions *o, const QsfSource *s, int threads, QsfCalibration *out) {
     if (qsf_source_check_runs(s, NULL) == QSF_OK) return run(o, o->input, threads, out);
     size_t n = strlen(o->output) + sizeof ".calibration.18446744073709551615";
-    char *copy = malloc(n);
-    if (copy == NULL) {
-        qsf_cli_error(&convert_cli, "out of memory");
-        return QSF_EXIT_RUNTIME;
+    char *base = malloc(n), *copy = NULL;
+    if (base != NULL) {
+        snprintf(base, n, "%s.calibration.%lld", o->output, (long long)getpid());
+        copy = qsf_newfile_part(base); /* a later run for the same output removes it, if this one is killed */
     }
-    snprintf(copy, n, "%s.calibration.%lld", o->output, (long long)getpid());
-    int rc = run_copy(o, s, copy, threads, out);
+    int rc = QSF_EXIT_RUNTIME;
+    if (copy != NULL) rc = run_copy(o, s, copy, threads, out);
+    else qsf_cli_error(&convert_cli, "out of memory");
     free(copy);
+    free(base);
     return rc;
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "src/base/file.h"
+#include "src/base/newfile.h"
 
 #define QSF_KL_HEAD  8u   /* bytes before the rows */
 #define QSF_KL_NAME  255u /* longest name */
@@ -48,11 +49,10 @@ int qsf_kl_read(const QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, 
 /* QSF_E_MODEL unless the file holds exactly these ids; fine when it holds none. */
 int qsf_kl_same_ids(const QsfKlReader *r, const int32_t *ids, size_t n, QsfErr *err);
 
-/* --- writing: into a new file beside path, which takes its place only when all is there. One thread. --- */
+/* --- writing: into a new file (newfile.h), which takes its place only when all is there. One thread. --- */
 typedef struct QsfKlWriter {
-    int fd;             /* -1 = closed */
     const char *path;   /* the caller's */
-    char *temp;         /* name of the new file */
+    QsfNewFile out;
     float *piece;       /* (QSF_KL_PIECE) waiting to be written */
     size_t n;           /* floats in it */
     uint32_t rows_left;
@@ -65,10 +65,10 @@ int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, Qsf
 /* The next row: logits (n_vocab) and qsf_score_log_sum of them. Each entry is the difference in double, rounded to
  * float32. QSF_E_RUNTIME. */
 int qsf_kl_write_row(QsfKlWriter *w, const float *logits, double log_sum, QsfErr *err);
-/* What the rows belong to, then the rename. about.n_rows rows have been written. QSF_E_RUNTIME: nothing is at path
+/* What the rows belong to, then the name. about.n_rows rows have been written. QSF_E_RUNTIME: nothing is at path
  * that was not there before. */
 int qsf_kl_finish(QsfKlWriter *w, const int32_t *ids, QsfErr *err);
-/* Frees all; without a finish the new file is removed. A zeroed one is not allowed, a failed create is. */
+/* Frees all; without a finish the new file is removed. A zeroed one is allowed. */
 void qsf_kl_discard(QsfKlWriter *w);
 
 #endif

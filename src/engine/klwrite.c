@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writing a file of distributions: into a new file, which is renamed when it is whole. */
+/* Writing a file of distributions: into a new file, which gets its name when it is whole. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int failed(const QsfKlWriter *w, QsfErr *err) {
 
 static int write_all(QsfKlWriter *w, const void *bytes, size_t len, QsfErr *err) {
     for (const char *p = bytes; len > 0;) {
-        ssize_t n = write(w->fd, p, len);
+        ssize_t n = write(w->out.fd, p, len);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return failed(w, err);
         p += n;
@@ -46,33 +46,25 @@ static int check_place(const char *path, QsfErr *err) {
 static int check_room(const QsfKlWriter *w, QsfErr *err) {
     struct statvfs v;
     uint64_t need = QSF_KL_HEAD + (uint64_t)w->about.n_rows * w->about.n_vocab * sizeof(float);
-    if (fstatvfs(w->fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* a file system that does not say */
+    if (fstatvfs(w->out.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* a file system that does not say */
     uint64_t room = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
     if (need <= room) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: the distributions of %u tokens take %llu MB, and %llu MB are free there",
                        w->path, (unsigned)w->about.n_rows, (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
 }
 
-static int make_temp(QsfKlWriter *w, QsfErr *err) {
-    size_t n = strlen(w->path) + sizeof ".XXXXXX";
-    w->temp = malloc(n);
+static int make_file(QsfKlWriter *w, QsfErr *err) {
     w->piece = malloc(QSF_KL_PIECE * sizeof *w->piece);
-    if (w->temp == NULL || w->piece == NULL) return qsf_err_memory(err, "%s", w->path);
-    snprintf(w->temp, n, "%s.XXXXXX", w->path);
-    w->fd = mkstemp(w->temp);
-    if (w->fd < 0) return failed(w, err);
-    mode_t mask = umask(0);
-    umask(mask);
-    return fchmod(w->fd, 0666 & ~mask) == 0 ? QSF_OK : failed(w, err);
+    return w->piece != NULL ? qsf_newfile_create(&w->out, w->path, err) : qsf_err_memory(err, "%s", w->path);
 }
 
 int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, QsfErr *err) {
     unsigned char head[QSF_KL_HEAD];
-    *w = (QsfKlWriter){ .fd = -1, .path = path, .rows_left = about->n_rows, .about = *about };
+    *w = (QsfKlWriter){ .path = path, .rows_left = about->n_rows, .about = *about };
     put32(head, about->n_rows);
     put32(head + 4, about->n_vocab);
     int rc = check_place(path, err);
-    if (rc == QSF_OK) rc = make_temp(w, err);
+    if (rc == QSF_OK) rc = make_file(w, err);
     if (rc == QSF_OK) rc = check_room(w, err);
     return rc == QSF_OK ? write_all(w, head, sizeof head, err) : rc;
 }
@@ -109,25 +101,11 @@ int qsf_kl_finish(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: %u rows of %s are missing", (unsigned)w->rows_left, w->path);
     int rc = flush(w, err);
     if (rc == QSF_OK) rc = write_about(w, ids, err);
-    if (rc != QSF_OK) return rc;
-    int fd = w->fd;
-    w->fd = -1;
-    if (close(fd) != 0 || rename(w->temp, w->path) != 0) {
-        failed(w, err);
-        unlink(w->temp);
-        return QSF_E_RUNTIME;
-    }
-    free(w->temp);
-    w->temp = NULL;
-    return QSF_OK;
+    return rc == QSF_OK ? qsf_newfile_commit(&w->out, err) : rc;
 }
 
 void qsf_kl_discard(QsfKlWriter *w) {
-    if (w->fd >= 0) {
-        close(w->fd);
-        unlink(w->temp);
-    }
-    free(w->temp);
+    qsf_newfile_discard(&w->out);
     free(w->piece);
-    *w = (QsfKlWriter){ .fd = -1 };
+    *w = (QsfKlWriter){ 0 };
 }

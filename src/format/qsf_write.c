@@ -17,10 +17,6 @@
 
 #define BUF_BYTES ((size_t)1 << 18)
 
-static int failed(const QsfWriter *w, const char *what, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot %s: %s", w->path, what, strerror(errno));
-}
-
 static int misuse(QsfWriter *w, const char *what, QsfErr *err) {
     w->broken = true;
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: %s at byte offset %" PRIu64, w->path, what, w->pos);
@@ -29,7 +25,7 @@ static int misuse(QsfWriter *w, const char *what, QsfErr *err) {
 /* len bytes at off; the file's own position is not used. */
 static int put_at(const QsfWriter *w, const unsigned char *p, size_t len, uint64_t off, QsfErr *err) {
     while (len > 0 && !w->dry) {
-        ssize_t n = pwrite(w->fd, p, len, (off_t)off);
+        ssize_t n = pwrite(w->out.fd, p, len, (off_t)off);
         if (n < 0 && errno == EINTR) continue;
         if (n == 0) errno = ENOSPC;
         if (n <= 0)
@@ -89,23 +85,11 @@ static int begin_section(QsfWriter *w, QsfErr *err) {
     return rc;
 }
 
-static int make_temp(QsfWriter *w, QsfErr *err) {
+static int make_file(QsfWriter *w, QsfErr *err) {
     struct stat st;
     if (stat(w->path, &st) == 0 && !S_ISREG(st.st_mode))
         return qsf_err_set(err, QSF_E_USAGE, "%s: exists and is not a file: not overwritten", w->path);
-    size_t n = strlen(w->path) + sizeof ".XXXXXX";
-    char *temp = malloc(n);
-    if (temp == NULL) return qsf_err_memory(err, "%s", w->path);
-    snprintf(temp, n, "%s.XXXXXX", w->path);
-    w->fd = mkstemp(temp);
-    if (w->fd < 0) {
-        free(temp);
-        return failed(w, "make a file there", err);
-    }
-    w->temp = temp; /* exists now */
-    mode_t mask = umask(0);
-    umask(mask);
-    return fchmod(w->fd, 0666 & ~mask) == 0 ? QSF_OK : failed(w, "set its mode", err);
+    return qsf_newfile_create(&w->out, w->path, err);
 }
 
 static int make_tables(QsfWriter *w, QsfErr *err) {
@@ -151,7 +135,7 @@ static int name_input(QsfWriter *w, const char *path) {
 }
 
 int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, QsfErr *err) {
-    *w = (QsfWriter){ .fd = -1, .path = strdup(path), .head = spec->head, .dry = spec->dry };
+    *w = (QsfWriter){ .path = strdup(path), .head = spec->head, .dry = spec->dry };
     w->head.version = QSFF_VERSION;
     w->head.bytes = QSFF_HEAD_BYTES;
     w->head.code = QSFF_MIXED;
@@ -159,7 +143,7 @@ int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, Qsf
     rc = rc == QSF_OK ? check_head(w, err) : qsf_err_memory(err, "%s", path);
     if (rc == QSF_OK) rc = make_tables(w, err);
     if (rc == QSF_OK) rc = qsf_pressing_open(w, spec, err);
-    if (rc == QSF_OK && !w->dry) rc = make_temp(w, err);
+    if (rc == QSF_OK && !w->dry) rc = make_file(w, err);
     if (rc == QSF_OK) rc = write_front(w, spec, err);
     if (rc != QSF_OK) qsf_write_discard(w);
     return rc;
@@ -347,32 +331,19 @@ static int fill_in(QsfWriter *w, QsfErr *err) {
     return rc == QSF_OK ? put_at(w, b, sizeof b, 0, err) : rc;
 }
 
-static int give_name(QsfWriter *w, QsfErr *err) {
-    if (fsync(w->fd) != 0) return failed(w, "write it to the disk", err);
-    int fd = w->fd;
-    w->fd = -1;
-    if (close(fd) != 0) return failed(w, "close it", err);
-    if (rename(w->temp, w->path) != 0) return failed(w, "rename it", err);
-    free(w->temp);
-    w->temp = NULL;
-    return QSF_OK;
-}
-
 int qsf_write_finish(QsfWriter *w, QsfErr *err) {
     int rc =
         w->stage == QSFW_FINAL && !w->broken ? end_section(w, err) : misuse(w, "finished too early", err);
     if (rc == QSF_OK) rc = flush(w, err);
     if (rc == QSF_OK) rc = fill_in(w, err);
-    if (rc == QSF_OK) rc = give_name(w, err);
+    if (rc == QSF_OK) rc = qsf_newfile_commit(&w->out, err);
     qsf_write_discard(w);
     return rc;
 }
 
 void qsf_write_discard(QsfWriter *w) {
-    if (w->path == NULL && w->temp == NULL) return;
-    if (w->fd >= 0) close(w->fd);
-    if (w->temp != NULL) unlink(w->temp);
-    free(w->temp);
+    if (w->path == NULL) return;
+    qsf_newfile_discard(&w->out);
     free(w->path);
     free(w->input);
     free(w->as_qsf);
@@ -380,5 +351,5 @@ void qsf_write_discard(QsfWriter *w) {
     free(w->index);
     free(w->layer_bytes);
     qsf_pressing_close(w);
-    *w = (QsfWriter){ .fd = -1 };
+    *w = (QsfWriter){ 0 };
 }

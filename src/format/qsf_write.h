@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes a QSF v1 file (man/qsf-format.5) front to back in bounded memory, under a temporary name beside the
- * target: open, the embedding, each layer with its tensors, the final section with its tensors, finish.
+/* Writes a QSF v1 file (man/qsf-format.5) front to back in bounded memory, into a new file (newfile.h): open, the embedding, each layer with its tensors, the final section with its tensors, finish.
  * Behind the embedding's, a layer's or a tensor's header its data follows in pieces of any size. Index,
- * checksums and header are filled in at the end, then the file is renamed; whatever fails, and without
+ * checksums and header are filled in at the end, then the file gets its name; whatever fails, and without
  * finish, discard leaves nothing behind. A layer that is to be compressed is gathered in memory, where it is twice at
  * most: as it is, and compressed. One thread. */
 #ifndef QSF_FORMAT_QSF_WRITE_H
 #define QSF_FORMAT_QSF_WRITE_H
 
+#include "src/base/newfile.h"
 #include "src/base/strbuf.h"
 #include "src/format/qsf_parts.h"
 #include "src/format/qsf_press.h"
@@ -48,8 +48,8 @@ typedef struct QsfPressing {
 
 /* All of it is the writer's own. */
 typedef struct QsfWriter {
-    int fd;             /* -1: nothing is open */
-    char *path, *temp;  /* temp: what lies on the disk until finish or discard */
+    char *path;         /* NULL: nothing is open */
+    QsfNewFile out;     /* not with dry */
     char *input, *as_qsf; /* of messages about the model: the path of meta; the same, where byte offsets are path's */
     unsigned char *buf; /* (n_buf) not yet written */
     size_t n_buf;
@@ -70,7 +70,7 @@ typedef struct QsfWriter {
     uint32_t meta_crc, embed_crc; /* of the metadata between its count and those pairs; of the embedding */
 } QsfWriter;
 
-/* Creates the temporary file and writes header room, index room and metadata. QSF_E_USAGE: something that is
+/* Creates the new file and writes header room, index room and metadata. QSF_E_USAGE: something that is
  * not a file stands at path; QSF_E_RUNTIME: it cannot be written; QSF_E_MODEL, which
  * names meta's file: what the header check finds.
  * On failure nothing is left and w needs no discard. */
@@ -92,7 +92,7 @@ int qsf_write_data(QsfWriter *w, const void *data, size_t len, QsfErr *err);
 /* The same without the bytes, when dry: all that was announced counts as written. */
 int qsf_write_skip(QsfWriter *w, QsfErr *err);
 /* Fills in what is only known now, makes sure that it is on the disk and gives the file its name. On failure
- * the temporary file is gone too. */
+ * the new file is gone too. */
 int qsf_write_finish(QsfWriter *w, QsfErr *err);
 /* Gives everything back and removes what is not finished; zero-initialised, finished or discarded is allowed.
  */

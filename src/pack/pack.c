@@ -253,7 +253,7 @@ int qsf_pack(const QsfSource *s, const char *path, const QsfPackOptions *o, QsfP
     if (report == NULL) report = &own;
     if (err == NULL) err = &local;
     *report = (QsfPackReport){ 0 };
-    Packer p = { .s = s, .o = o, .path = path, .l = &report->items, .w = { .fd = -1 }, .head = { .flags = o->flags, .block = o->block } };
+    Packer p = { .s = s, .o = o, .path = path, .l = &report->items, .head = { .flags = o->flags, .block = o->block } };
     qsf_ledger_init(&p.ledger, 0);
     int rc = prepare(&p, err);
     if (rc == QSF_OK) rc = write_all(&p, report, err);

@@ -172,7 +172,7 @@ static int parse_stride(RunPerplexity *m) {
 }
 
 int run_perplexity(const RunOptions *o) {
-    RunPerplexity m = {.o = o, .writer = {.fd = -1}};
+    RunPerplexity m = {.o = o};
     QsfStrbuf text = QSF_STRBUF_INIT;
     QsfErr err = {0};
     m.p.rt = &m.rt;

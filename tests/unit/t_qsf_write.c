@@ -109,7 +109,7 @@ static int write_by_hand(const char *path, const Hand *h, QsfErr *e) {
     }
     qsf_test_expect_ok(qsf_write_final(&w, norm, bias, true, false, e), e);
     int rc = qsf_write_finish(&w, e);
-    assert_null(w.temp);
+    assert_null(w.out.path);
     return rc;
 }
 

@@ -5,9 +5,11 @@
  *   u32 rows, u32 vocabulary           rows = scored tokens
  *   f32 log-probability [rows][vocabulary], natural logarithm
  *   what they belong to (a file may end before it):
- *   u8  magic[8] = "QSFDISTR", u32 version = 1, u32 tokens, u32 window, u32 stride, u32 flags, u32 name bytes
+ *   u8  magic[8] = "QSFDISTR", u32 version = 2, u32 tokens, u32 window, u32 stride, u32 flags, u32 name bytes
  *   u8  name[name bytes]               of the model file
  *   i32 id[tokens]                     the whole text, BOS included
+ *   u32 checksum[rows]                 CRC-32 of each row (not in version 1, nor the next)
+ *   u32 checksum                       CRC-32 of all bytes but the rows and this one
  *
  * Every byte of a file that is read is untrusted. */
 #ifndef QSF_ENGINE_KLFILE_H
@@ -38,14 +40,20 @@ typedef struct QsfKlReader {
     QsfFile file;
     QsfKlAbout about;
     uint64_t ids_at;    /* byte offset of the ids, when complete */
+    bool checksums;     /* the file has them */
+    uint64_t read_to;   /* where the pieces read one after the other from the start of a row end, and their checksum */
+    uint32_t crc;
 } QsfKlReader;
 
-/* Checks every size against the file's. QSF_E_MODEL names file and byte offset. On failure nothing stays open. */
+/* Checks every size against the file's, and the checksum of what is no row. QSF_E_MODEL names file and byte offset. On failure nothing stays open. */
 int qsf_kl_open(QsfKlReader *r, const char *path, QsfErr *err);
 void qsf_kl_close(QsfKlReader *r); /* a zeroed one is allowed */
 /* Entries [first, first + n) of a row, which must lie in it, to dst. QSF_E_MODEL for what is no log-probability (not
  * finite, or above 0), QSF_E_RUNTIME when reading fails; both name file and offset. */
-int qsf_kl_read(const QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float *dst, QsfErr *err);
+int qsf_kl_read(QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float *dst, QsfErr *err);
+/* After all of row was read from first to last, whatever the pieces: QSF_E_MODEL when its checksum is another one. Fine
+ * when the file has none. */
+int qsf_kl_check_row(const QsfKlReader *r, uint32_t row, QsfErr *err);
 /* QSF_E_MODEL unless the file holds exactly these ids; fine when it holds none. */
 int qsf_kl_same_ids(const QsfKlReader *r, const int32_t *ids, size_t n, QsfErr *err);
 
@@ -56,6 +64,7 @@ typedef struct QsfKlWriter {
     float *piece;       /* (QSF_KL_PIECE) waiting to be written */
     size_t n;           /* floats in it */
     uint32_t rows_left;
+    uint32_t row_crc, table_crc; /* of the row so far; of the checksums of rows so far */
     QsfKlAbout about;
 } QsfKlWriter;
 

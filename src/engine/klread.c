@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/base/crc32.h"
 #include "src/engine/klfile.h"
 #include "src/engine/klformat.h"
 
@@ -36,6 +37,45 @@ static int read_head(QsfKlReader *r, uint64_t *end, QsfErr *err) {
                        r->file.path, (unsigned long long)r->file.size, (unsigned)a->n_rows, (unsigned)a->n_vocab);
 }
 
+static uint64_t row_at(const QsfKlReader *r, uint64_t row) {
+    return QSF_KL_HEAD + row * r->about.n_vocab * sizeof(float);
+}
+
+/* Continues *crc with the bytes [at, end). */
+static int add_crc(const QsfKlReader *r, uint64_t at, uint64_t end, uint32_t *crc, QsfErr *err) {
+    unsigned char b[16384];
+    int rc = QSF_OK;
+    for (size_t n; rc == QSF_OK && at < end; at += n) {
+        n = end - at < sizeof b ? (size_t)(end - at) : sizeof b;
+        rc = qsf_file_pread(&r->file, b, n, at, err);
+        if (rc == QSF_OK) *crc = qsf_crc32(*crc, b, n);
+    }
+    return rc;
+}
+
+static int different(const QsfKlReader *r, uint64_t at, uint32_t have, uint64_t want_at, uint32_t want, QsfErr *err) {
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: damaged from byte offset %llu on: checksum %08lX, but %08lX at byte offset %llu", r->file.path,
+                       (unsigned long long)at, (unsigned long)have, (unsigned long)want, (unsigned long long)want_at);
+}
+
+static int read_checksum(const QsfKlReader *r, uint64_t at, uint32_t *out, QsfErr *err) {
+    unsigned char b[4];
+    int rc = qsf_file_pread(&r->file, b, sizeof b, at, err);
+    *out = rc == QSF_OK ? le32(b) : 0;
+    return rc;
+}
+
+/* All but the rows, which begin at QSF_KL_HEAD and end at `rows_end`. */
+static int check_rest(const QsfKlReader *r, uint64_t rows_end, QsfErr *err) {
+    const uint64_t end = r->file.size - 4;
+    uint32_t have = 0, want = 0;
+    int rc = add_crc(r, 0, QSF_KL_HEAD, &have, err);
+    if (rc == QSF_OK) rc = add_crc(r, rows_end, end, &have, err);
+    if (rc == QSF_OK) rc = read_checksum(r, end, &want, err);
+    return rc != QSF_OK || have == want ? rc : different(r, rows_end, have, end, want, err);
+}
+
 static void take_name(QsfKlAbout *a, const unsigned char *name, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) a->name[i] = name[i] < 0x20 || name[i] > 0x7E ? '?' : (char)name[i];
     a->name[n] = '\0';
@@ -49,9 +89,10 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     int rc = qsf_file_pread(&r->file, b, sizeof b, at, err);
     if (rc != QSF_OK) return rc;
     if (memcmp(b, QSF_KL_MAGIC, 8) != 0) return damaged(r, at, "no QSFDISTR after the rows", err);
-    if (le32(b + 8) != QSF_KL_VERSION)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: version %u of the file is not known, only %u (byte offset %llu)",
-                           r->file.path, (unsigned)le32(b + 8), QSF_KL_VERSION, (unsigned long long)at + 8);
+    if (le32(b + 8) != QSF_KL_VERSION && le32(b + 8) != QSF_KL_PLAIN)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: version %u of the file is not known, only %u and %u (byte offset %llu)",
+                           r->file.path, (unsigned)le32(b + 8), QSF_KL_PLAIN, QSF_KL_VERSION, (unsigned long long)at + 8);
+    r->checksums = le32(b + 8) == QSF_KL_VERSION;
     a->n_ids = le32(b + 12);
     a->window = le32(b + 16);
     a->stride = le32(b + 20);
@@ -62,9 +103,11 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     if (a->stride < 1 || a->stride > a->window) return damaged(r, at + 20, "a stride that cannot be", err);
     if (n_name > QSF_KL_NAME) return damaged(r, at + 28, "a name that is too long", err);
     r->ids_at = at + sizeof b + n_name;
-    if (r->file.size - at - sizeof b != (uint64_t)n_name + (uint64_t)a->n_ids * sizeof(int32_t))
+    const uint64_t sums = r->checksums ? ((uint64_t)a->n_rows + 1) * 4 : 0;
+    if (r->file.size - at - sizeof b != (uint64_t)n_name + (uint64_t)a->n_ids * sizeof(int32_t) + sums)
         return damaged(r, at + 12, "its size is not what the counts promise", err);
-    rc = qsf_file_pread(&r->file, name, n_name, at + sizeof b, err);
+    if (r->checksums) rc = check_rest(r, at, err);
+    if (rc == QSF_OK) rc = qsf_file_pread(&r->file, name, n_name, at + sizeof b, err);
     if (rc == QSF_OK) take_name(a, name, n_name);
     a->complete = true;
     return rc;
@@ -89,14 +132,27 @@ void qsf_kl_close(QsfKlReader *r) {
 /* A rounded logarithm of a probability of 1 may lie a little above 0. */
 #define ABOVE_ZERO 1e-4f
 
-int qsf_kl_read(const QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float *dst, QsfErr *err) {
-    uint64_t at = QSF_KL_HEAD + ((uint64_t)row * r->about.n_vocab + first) * sizeof *dst;
+int qsf_kl_read(QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float *dst, QsfErr *err) {
+    uint64_t at = row_at(r, row) + (uint64_t)first * sizeof *dst, end = at + (uint64_t)n * sizeof *dst;
     int rc = qsf_file_pread(&r->file, dst, (size_t)n * sizeof *dst, at, err);
+    const bool follows = first == 0 || at == r->read_to;
+    if (rc == QSF_OK) r->crc = qsf_crc32(first == 0 ? 0 : r->crc, dst, (size_t)n * sizeof *dst);
+    r->read_to = rc == QSF_OK && follows ? end : 0;
     for (uint32_t i = 0; rc == QSF_OK && i < n; i++)
         if (!isfinite(dst[i]) || dst[i] > ABOVE_ZERO)
             rc = qsf_err_set(err, QSF_E_MODEL, "%s: no log-probability at byte offset %llu", r->file.path,
                              (unsigned long long)(at + (uint64_t)i * sizeof *dst));
     return rc;
+}
+
+int qsf_kl_check_row(const QsfKlReader *r, uint32_t row, QsfErr *err) {
+    const uint64_t want_at = r->ids_at + (uint64_t)r->about.n_ids * sizeof(int32_t) + (uint64_t)row * 4;
+    uint32_t want;
+    if (!r->checksums) return QSF_OK;
+    if (r->read_to != row_at(r, (uint64_t)row + 1))
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: row %u was not read in order", r->file.path, (unsigned)row);
+    int rc = read_checksum(r, want_at, &want, err);
+    return rc != QSF_OK || r->crc == want ? rc : different(r, row_at(r, row), r->crc, want_at, want, err);
 }
 
 static int same_piece(const QsfKlReader *r, const int32_t *ids, size_t from, size_t n, QsfErr *err) {

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "src/base/crc32.h"
 #include "src/engine/klfile.h"
 #include "src/engine/klformat.h"
 
@@ -30,6 +31,11 @@ static void put32(unsigned char *p, uint32_t v) {
     for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> 8 * i);
 }
 
+static void put_head(const QsfKlWriter *w, unsigned char head[QSF_KL_HEAD]) {
+    put32(head, w->about.n_rows);
+    put32(head + 4, w->about.n_vocab);
+}
+
 /* A mistyped name must not cost anybody a model. */
 static int check_place(const char *path, QsfErr *err) {
     struct stat st;
@@ -43,9 +49,18 @@ static int check_place(const char *path, QsfErr *err) {
     return qsf_err_set(err, QSF_E_USAGE, "%s: exists and was not made by --kl-save: not overwritten", path);
 }
 
+static uint64_t rows_end(const QsfKlWriter *w) {
+    return QSF_KL_HEAD + (uint64_t)w->about.n_rows * w->about.n_vocab * sizeof(float);
+}
+
+/* Where the checksum of row stands: behind the ids. */
+static uint64_t checksum_at(const QsfKlWriter *w, uint32_t row) {
+    return rows_end(w) + QSF_KL_ABOUT + strlen(w->about.name) + ((uint64_t)w->about.n_ids + row) * 4;
+}
+
 static int check_room(const QsfKlWriter *w, QsfErr *err) {
     struct statvfs v;
-    uint64_t need = QSF_KL_HEAD + (uint64_t)w->about.n_rows * w->about.n_vocab * sizeof(float);
+    uint64_t need = checksum_at(w, w->about.n_rows);
     if (fstatvfs(w->out.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* a file system that does not say */
     uint64_t room = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
     if (need <= room) return QSF_OK;
@@ -61,16 +76,29 @@ static int make_file(QsfKlWriter *w, QsfErr *err) {
 int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, QsfErr *err) {
     unsigned char head[QSF_KL_HEAD];
     *w = (QsfKlWriter){ .path = path, .rows_left = about->n_rows, .about = *about };
-    put32(head, about->n_rows);
-    put32(head + 4, about->n_vocab);
+    put_head(w, head);
     int rc = check_place(path, err);
     if (rc == QSF_OK) rc = make_file(w, err);
     if (rc == QSF_OK) rc = check_room(w, err);
     return rc == QSF_OK ? write_all(w, head, sizeof head, err) : rc;
 }
 
+/* At its place at once: so no memory grows with the rows. */
+static int write_row_checksum(QsfKlWriter *w, uint32_t row, QsfErr *err) {
+    unsigned char b[4];
+    ssize_t n;
+    put32(b, w->row_crc);
+    w->table_crc = qsf_crc32(w->table_crc, b, sizeof b);
+    w->row_crc = 0;
+    do n = pwrite(w->out.fd, b, sizeof b, (off_t)checksum_at(w, row));
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 && n < (ssize_t)sizeof b) errno = ENOSPC;
+    return n == (ssize_t)sizeof b ? QSF_OK : failed(w, err);
+}
+
 static int flush(QsfKlWriter *w, QsfErr *err) {
     int rc = write_all(w, w->piece, w->n * sizeof *w->piece, err);
+    w->row_crc = qsf_crc32(w->row_crc, w->piece, w->n * sizeof *w->piece);
     w->n = 0;
     return rc;
 }
@@ -81,26 +109,33 @@ int qsf_kl_write_row(QsfKlWriter *w, const float *logits, double log_sum, QsfErr
         w->piece[w->n++] = (float)((double)logits[i] - log_sum);
         if (w->n == QSF_KL_PIECE) rc = flush(w, err);
     }
+    if (rc == QSF_OK) rc = flush(w, err);
+    if (rc == QSF_OK) rc = write_row_checksum(w, w->about.n_rows - w->rows_left, err);
     w->rows_left--;
     return rc;
 }
 
+/* What the rows belong to, and the last checksum, of all but the rows. The checksums of rows are there. */
 static int write_about(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
-    unsigned char b[QSF_KL_ABOUT] = QSF_KL_MAGIC;
+    unsigned char head[QSF_KL_HEAD], b[QSF_KL_ABOUT] = QSF_KL_MAGIC, last[4];
     const QsfKlAbout *a = &w->about;
-    size_t n_name = strlen(a->name);
+    const size_t n_name = strlen(a->name), n_ids = (size_t)a->n_ids * sizeof *ids;
     const uint32_t words[] = { QSF_KL_VERSION, a->n_ids, a->window, a->stride, a->flags, (uint32_t)n_name };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) put32(b + 8 + 4 * i, words[i]);
+    put_head(w, head);
+    uint32_t crc = qsf_crc32(qsf_crc32(qsf_crc32(qsf_crc32(0, head, sizeof head), b, sizeof b), a->name, n_name), ids, n_ids);
+    put32(last, qsf_crc32_shift(crc, (uint64_t)a->n_rows * 4) ^ w->table_crc);
     int rc = write_all(w, b, sizeof b, err);
     if (rc == QSF_OK) rc = write_all(w, a->name, n_name, err);
-    return rc == QSF_OK ? write_all(w, ids, (size_t)a->n_ids * sizeof *ids, err) : rc;
+    if (rc == QSF_OK) rc = write_all(w, ids, n_ids, err);
+    if (rc == QSF_OK && lseek(w->out.fd, (off_t)checksum_at(w, a->n_rows), SEEK_SET) < 0) rc = failed(w, err);
+    return rc == QSF_OK ? write_all(w, last, sizeof last, err) : rc;
 }
 
 int qsf_kl_finish(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
     if (w->rows_left != 0)
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: %u rows of %s are missing", (unsigned)w->rows_left, w->path);
-    int rc = flush(w, err);
-    if (rc == QSF_OK) rc = write_about(w, ids, err);
+    int rc = write_about(w, ids, err);
     return rc == QSF_OK ? qsf_newfile_commit(&w->out, err) : rc;
 }
 

@@ -42,7 +42,7 @@ static void compare_piece(Pair *c, const float *logits, double log_sum, const fl
 }
 
 static int compare(Scoring *s, const float *logits, double log_sum, uint32_t target, double nll) {
-    const QsfKlReader *base = s->p->base;
+    QsfKlReader *base = s->p->base;
     QsfPerplexityResult *out = s->out;
     uint32_t row = (uint32_t)s->row, n_vocab = base->about.n_vocab;
     Pair c = { .top = -INFINITY, .base_top = -INFINITY };
@@ -56,6 +56,7 @@ static int compare(Scoring *s, const float *logits, double log_sum, uint32_t tar
         return qsf_err_set(&s->err, QSF_E_MODEL, "%s: the probabilities of row %u add up to %.4g (byte offset %llu)",
                            base->file.path, (unsigned)row, c.sum,
                            (unsigned long long)(QSF_KL_HEAD + (uint64_t)row * n_vocab * sizeof(float)));
+    if (qsf_kl_check_row(base, row, &s->err) != QSF_OK) return s->err.code;
     double kl = c.kl > 0 ? c.kl : 0; /* rounding may leave -1e-9 */
     qsf_mean_add(&out->kl, kl);
     qsf_mean_add(&out->base_nll, -(double)c.base_target);

@@ -24,7 +24,7 @@ typedef struct QsfPerplexity {
     uint32_t window, stride; /* 2 <= window, 1 <= stride <= window; min(window, n) <= context */
     int32_t bos;             /* stands in place of the first token of every window but the first; -1 = nothing does */
     QsfKlWriter *save;       /* gets a row per scored token; may be NULL */
-    const QsfKlReader *base; /* rows = scored tokens, vocabulary = the model's; may be NULL */
+    QsfKlReader *base;       /* rows = scored tokens, vocabulary = the model's; may be NULL */
     float *kl;               /* (scored tokens) with a base; sorted afterwards */
     /* After every scored token; window k of result->n_windows. May be NULL. */
     void (*progress)(void *arg, const QsfPerplexityResult *result, size_t k);

@@ -99,6 +99,8 @@ int run_perplexity_report(const RunPerplexity *m, const QsfPerplexityResult *r) 
     if (m->o->verbose) print_verbose(m);
     if (m->p.base && !m->reader.about.complete)
         fprintf(stderr, "note: %s does not say what text it belongs to: nothing but its size was compared\n", m->o->kl_base);
+    else if (m->p.base && !m->reader.checksums)
+        fprintf(stderr, "note: %s has no checksums, being of an earlier version: not all damage is noticed\n", m->o->kl_base);
     int rc = run_write_raw(qsf_strbuf_str(&b), b.len);
     qsf_strbuf_free(&b);
     return rc;

@@ -89,11 +89,13 @@ done
 grep -q '"base": "tiny.gguf"' "$work/out" || fail "the base has no name"
 expect 0 '' $ppl "$text" --kl-base "$base" "$tiny"
 grep -q '^mean KL ' "$work/out" || { cat "$work/out"; fail "no mean KL"; }
-# a window that is longer than the text asks for no memory, whatever the file says
+# a window that is longer than the text asks for no memory, whatever the file says; one of the first version, without
+# checksums, is read with a note
 expect 0 '' $ppl "$text" -c 512 --exact --kl-save "$work/wide.kl" "$tiny"
-at=$(($(wc -c <"$work/wide.kl") - n * 4 - 9 - 16))
-{ head -c $at "$work/wide.kl"; printf '\000\000\000\001'; tail -c +$((at + 5)) "$work/wide.kl"; } >"$work/huge.kl"
-expect 0 '' $ppl "$text" --json --kl-base "$work/huge.kl" "$tiny"
+at=$((8 + (n - 1) * 300 * 4)) end=$(($(wc -c <"$work/wide.kl") - (n - 1) * 4 - 4))
+byte() { tail -c +$(($1 + 1)) "$work/wide.kl" | head -c $(($2 - $1)); }
+{ byte 0 $((at + 8)); printf '\001\000\000\000'; byte $((at + 12)) $((at + 16)); printf '\000\000\000\001'; byte $((at + 20)) $end; } >"$work/huge.kl"
+expect 0 'huge.kl has no checksums' $ppl "$text" --json --kl-base "$work/huge.kl" "$tiny"
 [ "$(number window) $(number tokens)" = "16777216 $((n - 1))" ] || { cat "$work/out"; fail "not the window of the file"; }
 cp "$base" "$work/first"
 expect 0 '' $ppl "$text" -c 64 --stride 24 --exact -t 1 --pin 0 --kl-save "$base" "$tiny"
@@ -122,6 +124,11 @@ expect 3 'lie.kl.*too few' $ppl "$text" --kl-base "$work/lie.kl" "$tiny"
 expect 3 'sum.kl: the probabilities of row 4 add up to' $ppl "$text" --kl-base "$work/sum.kl" "$tiny"
 { head -c 5008 "$base"; printf '\377\377\377\377'; tail -c +5013 "$base"; } >"$work/nan.kl"
 expect 3 'nan.kl: no log-probability at byte offset 5008' $ppl "$text" --kl-base "$work/nan.kl" "$tiny"
+{ head -c 5008 "$base"; printf '\001'; tail -c +5010 "$base"; } >"$work/bit.kl"
+expect 3 'bit.kl: damaged from byte offset 4808 on: checksum' $ppl "$text" --kl-base "$work/bit.kl" "$tiny"
+[ ! -s "$work/out" ] || fail "a damaged base gave a result"
+{ head -c $((size - 10)) "$base"; printf '\001\002'; tail -c 8 "$base"; } >"$work/end.kl"
+expect 3 'end.kl: damaged from byte offset' $ppl "$text" --kl-base "$work/end.kl" "$tiny"
 expect 3 'absent.kl' $ppl "$text" --kl-base "$work/absent.kl" "$tiny"
 expect 2 'not overwritten' $ppl "$text" --kl-save "$tiny" "$tiny"
 expect 1 'no-dir' $ppl "$text" --kl-save "$work/no-dir/x" "$tiny"

@@ -8,7 +8,8 @@
 #include "src/sample/score.h"
 #include "tests/harness/qsf_test.h"
 
-enum { ROWS = 3, VOCAB = 5, IDS = 4, TRAILER = QSF_KL_HEAD + ROWS * VOCAB * 4, SIZE = TRAILER + 32 + 4 + IDS * 4 };
+enum { ROWS = 3, VOCAB = 5, IDS = 4, TRAILER = QSF_KL_HEAD + ROWS * VOCAB * 4, SUMS = TRAILER + 32 + 4 + IDS * 4,
+       SIZE = SUMS + ROWS * 4 + 4 };
 
 static char path[512];
 static const int32_t ids[IDS] = { 1, 4, 0, 2 };
@@ -121,7 +122,8 @@ static void test_lies(void **state) {
     expect_bad(4, UINT32_MAX, "too few");
     expect_bad(0, ROWS - 1, "QSFDISTR");
     expect_bad(TRAILER, 0, "QSFDISTR");
-    expect_bad(TRAILER + 8, 2, "version 2");
+    expect_bad(TRAILER + 8, 3, "version 3");
+    expect_bad(TRAILER + 8, 1, "counts"); /* which has no checksums */
     expect_bad(TRAILER + 12, UINT32_MAX, "counts");
     expect_bad(TRAILER + 12, ROWS, "more scored tokens");
     expect_bad(TRAILER + 16, 1, "window");
@@ -130,6 +132,63 @@ static void test_lies(void **state) {
     expect_bad(TRAILER + 20, 9, "stride");
     expect_bad(TRAILER + 28, 256, "name");
     expect_bad(TRAILER + 28, 5, "counts");
+}
+
+/* All that is read for a comparison. */
+static int read_all(size_t size, QsfErr *err) {
+    QsfKlReader r;
+    float row[VOCAB];
+    int rc = qsf_kl_open(&r, path, err);
+    if (rc != QSF_OK) return rc;
+    assert_int_equal(r.checksums, size == SIZE);
+    for (uint32_t i = 0; rc == QSF_OK && i < ROWS; i++) {
+        rc = qsf_kl_read(&r, i, 0, 2, row, err);
+        if (rc == QSF_OK) rc = qsf_kl_read(&r, i, 2, VOCAB - 2, row, err);
+        if (rc == QSF_OK) rc = qsf_kl_check_row(&r, i, err);
+    }
+    if (rc == QSF_OK) rc = qsf_kl_same_ids(&r, ids, IDS, err);
+    qsf_kl_close(&r);
+    return rc;
+}
+
+/* Whatever byte is another one, it is noticed. */
+static void test_damage(void **state) {
+    (void)state;
+    unsigned char b[SIZE];
+    QsfErr err = { 0 };
+    put_file(good, SIZE);
+    qsf_test_expect_ok(read_all(SIZE, &err), &err);
+    for (size_t i = 0; i < SIZE * 8; i++) {
+        memcpy(b, good, SIZE);
+        b[i / 8] ^= (unsigned char)(1 << i % 8);
+        put_file(b, SIZE);
+        if (read_all(SIZE, &err) == QSF_OK) fail_msg("bit %zu of byte %zu is not noticed", i % 8, i / 8);
+        qsf_test_expect_err(&err, QSF_E_MODEL, path);
+        qsf_err_clear(&err);
+    }
+    memcpy(b, good, SIZE);
+    b[QSF_KL_HEAD + VOCAB * 4] ^= 1; /* the least bit of a logarithm */
+    put_file(b, SIZE);
+    read_all(SIZE, &err);
+    qsf_test_expect_err(&err, QSF_E_MODEL, "damaged from byte offset 28 on: checksum");
+}
+
+/* Files of the version without checksums are read; a row is checked only when it was read whole and in order. */
+static void test_first_version(void **state) {
+    (void)state;
+    unsigned char b[SIZE];
+    float row[VOCAB];
+    QsfKlReader r;
+    QsfErr err = { 0 };
+    memcpy(b, good, SIZE);
+    b[TRAILER + 8] = 1;
+    put_file(b, SUMS);
+    qsf_test_expect_ok(read_all(SUMS, &err), &err);
+    put_file(good, SIZE);
+    qsf_test_expect_ok(qsf_kl_open(&r, path, &err), &err);
+    qsf_test_expect_ok(qsf_kl_read(&r, 1, 1, VOCAB - 1, row, &err), &err);
+    assert_int_equal(qsf_kl_check_row(&r, 1, &err), QSF_E_RUNTIME);
+    qsf_kl_close(&r);
 }
 
 static void test_no_probability(void **state) {
@@ -202,6 +261,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_cut),         cmocka_unit_test(test_lies),
         cmocka_unit_test(test_no_probability), cmocka_unit_test(test_overwriting), cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_damage),         cmocka_unit_test(test_first_version),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -151,7 +151,7 @@ static int ascending(const void *a, const void *b) {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
-static QsfPerplexityResult against_base(const QsfKlReader *base, int32_t *ids, bool exact, float *kl) {
+static QsfPerplexityResult against_base(QsfKlReader *base, int32_t *ids, bool exact, float *kl) {
     QsfRuntime rt;
     QsfPerplexityResult r;
     QsfErr err = { 0 };

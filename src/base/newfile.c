@@ -145,7 +145,7 @@ int qsf_newfile_create(QsfNewFile *f, const char *path, QsfErr *err) {
     }
     free(folder);
     if (rc == QSF_OK) return QSF_OK;
-    if (f->fd < 0) { /* nothing of that name is ours */
+    if (f->fd < 0) { /* the name was never created */
         free(f->temp);
         f->temp = NULL;
     }

@@ -8,7 +8,7 @@
  *   u8  magic[8] = "QSFDISTR", u32 version = 2, u32 tokens, u32 window, u32 stride, u32 flags, u32 name bytes
  *   u8  name[name bytes]               of the model file
  *   i32 id[tokens]                     the whole text, BOS included
- *   u32 checksum[rows]                 CRC-32 of each row (not in version 1, nor the next)
+ *   u32 checksum[rows]                 CRC-32 of each row; version 1 has neither this nor the next
  *   u32 checksum                       CRC-32 of all bytes but the rows and this one
  *
  * Every byte of a file that is read is untrusted. */

@@ -53,7 +53,7 @@ static uint64_t rows_end(const QsfKlWriter *w) {
     return QSF_KL_HEAD + (uint64_t)w->about.n_rows * w->about.n_vocab * sizeof(float);
 }
 
-/* Where the checksum of row stands: behind the ids. */
+/* Where the checksum of row lies: after the ids. */
 static uint64_t checksum_at(const QsfKlWriter *w, uint32_t row) {
     return rows_end(w) + QSF_KL_ABOUT + strlen(w->about.name) + ((uint64_t)w->about.n_ids + row) * 4;
 }
@@ -83,7 +83,7 @@ int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, Qsf
     return rc == QSF_OK ? write_all(w, head, sizeof head, err) : rc;
 }
 
-/* At its place at once: so no memory grows with the rows. */
+/* Written to its place immediately, so that no memory grows with the rows. */
 static int write_row_checksum(QsfKlWriter *w, uint32_t row, QsfErr *err) {
     unsigned char b[4];
     ssize_t n;

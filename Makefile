@@ -37,7 +37,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
 find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
 obj = $(patsubst %.c,$O/%.o,$1)
 
-lib_dirs := base quant format pack model text stream forward sample engine calibrate cli
+lib_dirs := base quant format pack model text plan stream forward sample engine calibrate cli
 kernel_dirs_x86 := kernels/x86
 kernel_dirs_arm := kernels/arm
 quant_dirs_x86 := src/quant/x86

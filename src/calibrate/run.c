@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/sample/score.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 
 #define BASE_FLOATS ((uint64_t)8 << 20) /* distributions that are kept for comparison take no more */
 /* Of an input's median: a channel that this text happens not to use still counts a little. A part of the mean would not

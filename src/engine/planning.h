@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From settings to a plan and its charges: what opening a model and changing its plan later have in common.
+/* The plan of a runtime and its charges: what opening a model and changing its plan later have in common.
  * One thread at a time. */
 #ifndef QSF_ENGINE_PLANNING_H
 #define QSF_ENGINE_PLANNING_H
 
 #include "src/engine/runtime.h"
 
-/* Fills r->plan_options for a first plan. base: the resident set before anything was opened. */
-void qsf_planning_first(QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t base);
-/* Options of the next plan: r's own, with everything that QSF_SETTING_REPLAN settings decide taken from s.
- * What is in the cache, its type and the tokenizer stay as they are. */
+/* Fills r->facts, and r->plan_options for a first plan. resident: the resident set before anything was opened. */
+void qsf_planning_first(QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t resident);
+/* Free memory if r held nothing: what was free for the first plan stays free for the next. Any thread. */
+uint64_t qsf_planning_available(const QsfRuntime *r);
+/* Options of the next plan: r's own, with everything that QSF_SETTING_REPLAN settings decide taken from s. */
 void qsf_planning_next(const QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *o);
-
-/* Would the plan that s asks for be refused, made from scratch (reload), or in place of the one made from base with a
- * context of at least floor tokens? base: a copy of r->plan_options. Reads only what stays the same while r is open, so
- * that another thread may ask. Codes of qsf_plan_make. */
-int qsf_planning_check(const QsfRuntime *r, const QsfPlanOptions *base, const QSFSettings *s, uint32_t floor, bool reload,
-                       QsfErr *err);
 
 /* The engine thread's stack was measured as part of what is resident before loading; its row is another. */
 void qsf_planning_move_stack(const QsfRuntime *r, QsfPlan *p);

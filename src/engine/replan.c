@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Another plan for a running model: what the new one lacks is freed before anything new is allocated, and
  * when that fails the old plan comes back. */
-#include <stdio.h>
+#include <stdlib.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
 #include "src/engine/planning.h"
 #include "src/engine/settings.h"
-
-#define MIB (1ull << 20)
 
 static void trim_heap(void) {
 #ifdef __GLIBC__
@@ -65,19 +63,10 @@ static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
     return QSF_OK;
 }
 
-static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((bytes + MIB / 2) / MIB); }
-
 static void write_note(const QsfRuntime *r, char *note, size_t cap) {
-    const QsfPlan *p = &r->plan;
-    char weights[128], io[32], reason[160];
+    char io[32], reason[160];
     qsf_forward_io(r->fwd, io, sizeof io, reason, sizeof reason);
-    if (p->streamed_bytes == 0)
-        snprintf(weights, sizeof weights, "all %llu MB of weights pinned", mb(p->weight_bytes));
-    else
-        snprintf(weights, sizeof weights, "%llu MB of %llu MB weights pinned, %llu MB a token from disk (%s)",
-                 mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
-    snprintf(note, cap, "%llu MB: %s, %d thread%s%s%s", mb(p->budget), weights, p->threads,
-             p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
+    qsf_plan_summary(&r->plan, io, note, cap);
 }
 
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err) {

@@ -8,7 +8,8 @@
 #include "qsf_engine.h"
 #include "src/forward/forward.h"
 #include "src/sample/sampler.h"
-#include "src/stream/predict.h"
+#include "src/engine/predict.h"
+#include "src/plan/options.h"
 #include "src/text/think.h"
 
 #define QSF_EOG_MAX 64
@@ -29,7 +30,7 @@ typedef struct QsfRuntime {
     uint64_t budget; /* resolved, bytes */
     int threads;
     QSFSettings settings;        /* in force */
-    uint64_t stack_bytes;        /* of the options */
+    QsfPlanFacts facts;          /* constant while it is open */
     QsfPlanOptions plan_options; /* that the plan was made from; for the next one */
     QsfPrediction prediction;    /* zero until asked for (predict) */
     bool lost;                /* neither a new plan nor the old one could be had: only opening anew helps */
@@ -74,10 +75,6 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
 int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err);
 /* Does this id end an answer, by the vocabulary or by the template? */
 bool qsf_runtime_ends(const QsfRuntime *r, int32_t id);
-
-/* The longest context that any plan of r may have: what the settings ask for, or what they leave to the plan.
- */
-uint32_t qsf_runtime_longest_ctx(const QsfRuntime *r);
 
 /* Highest kernel level that settings and environment allow. QSF_E_USAGE: an unknown word; QSF_E_RUNTIME:
  * this CPU does not have it. */

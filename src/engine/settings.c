@@ -13,7 +13,7 @@
 #include "src/base/utf8.h"
 #include "src/engine/number.h"
 #include "src/engine/settings.h"
-#include "src/stream/plan.h"
+#include "src/plan/plan.h"
 #include "src/text/chat.h"
 
 #define WORD_MAX 8 /* members for a word of a short list */

@@ -9,7 +9,6 @@
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"
 
-#define PAGE 4096u
 #define NAME "token ids of the conversation"
 
 /* One running generation. */
@@ -27,21 +26,17 @@ typedef struct Run {
     bool refused; /* the text callback wants no more */
 } Run;
 
-static uint64_t ids_bytes(uint32_t ctx) { return ((uint64_t)ctx * sizeof(int32_t) + PAGE - 1) / PAGE * PAGE; }
-
-uint64_t qsf_timeline_bytes(uint32_t ctx) { return ids_bytes(ctx) + QSF_TIMELINE_PIECE; }
-
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
     memset(t, 0, sizeof *t);
     t->rt = rt;
-    uint32_t ctx = qsf_runtime_longest_ctx(rt);
-    uint64_t bytes = qsf_timeline_bytes(ctx);
+    uint32_t ctx = qsf_plan_longest_ctx(&rt->model, &rt->settings);
+    uint64_t bytes = qsf_plan_timeline_bytes(ctx);
     int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, NAME, &p, err);
     if (rc != QSF_OK) return rc;
     t->bytes = bytes;
     t->ids = p;
-    t->piece = (char *)p + ids_bytes(ctx);
+    t->piece = (char *)p + (bytes - QSF_TIMELINE_PIECE);
     return QSF_OK;
 }
 

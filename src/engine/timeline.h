@@ -16,12 +16,6 @@ typedef struct QsfTimeline {
     char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
 } QsfTimeline;
 
-/* A longest token with all that a detokenizer may hold back. */
-#define QSF_TIMELINE_PIECE (QSF_PIECE_MAX + 64)
-
-/* What a timeline over a context of ctx tokens charges to TRANSCRIPT. */
-uint64_t qsf_timeline_bytes(uint32_t ctx);
-
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
 void qsf_timeline_free(QsfTimeline *t);
 

@@ -18,6 +18,7 @@ void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s) {
 void qsf_worker_describe_plan(QSFWorker *w) {
     pthread_mutex_lock(&w->lock);
     w->plan_options = w->rt.plan_options;
+    w->plan_options.kv = (int)w->rt.plan.kv;
     pthread_mutex_unlock(&w->lock);
     qsf_worker_set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
 }
@@ -83,14 +84,18 @@ static bool needs_load(const QSFSettings *x, const QSFSettings *y) {
 
 static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     QSFStats st;
-    QSFSettings now;
+    QsfPlanOptions from, o;
     qsf_worker_stats(w, &st);
     pthread_mutex_lock(&w->lock);
-    QsfPlanOptions base = w->plan_options;
-    now = w->settings;
+    from = w->plan_options;
+    bool load = needs_load(&w->settings, s);
     pthread_mutex_unlock(&w->lock);
-    uint32_t floor = st.ctx_used < st.ctx_size ? st.ctx_used + 1 : st.ctx_size;
-    return qsf_planning_check(&w->rt, &base, s, floor, needs_load(&now, s), err);
+    uint64_t available = qsf_planning_available(&w->rt);
+    if (load)
+        qsf_plan_options_first(&o, &w->rt.model, s, &w->rt.facts, available);
+    else
+        qsf_plan_options_next(&o, &from, s, (qk_kv)from.kv, st.ctx_used, st.ctx_size, available);
+    return qsf_plan_check(&w->rt.model, &o, err);
 }
 
 static int check_template(QSFWorker *w, const QSFSettings *s, QsfErr *err) {

@@ -32,7 +32,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .model = o->model,
         .plan = p,
         .table = f->table,
-        .pack_types = f->exact ? 0 : qsf_packed_types(f->table), /* --exact wants rows */
+        .pack_types = f->exact ? 0 : qsf_interleaved_types(f->table), /* --exact wants rows */
         .ledger = o->ledger,
         .cancel = o->cancel,
         .counters = &f->n.io,

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "src/base/pool.h"
-#include "src/stream/plan.h"
-#include "src/stream/units.h"
+#include "src/plan/plan.h"
+#include "src/plan/units.h"
 
 typedef struct QsfForward QsfForward;
 

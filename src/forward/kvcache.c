@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/base/discard.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 
 #define NAME "KV cache"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 
 _Static_assert(sizeof(QsfRowEntry) <= QSF_ROWCACHE_ENTRY, "priced by qsf_rowcache_bytes");
 

@@ -8,7 +8,7 @@
 #include "src/forward/forward.h"
 #include "src/forward/kvcache.h"
 #include "src/forward/rowcache.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 #include "src/stream/weights.h"
 
 /* Of one layer, or the head. Written by replans, read by any thread. */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
@@ -17,9 +16,6 @@
 #define CACHED_ENOUGH 0.75
 #define N_BACKENDS 2
 
-static const char *const kind_names[QSF_IO_N] = {"auto", "uring", "pread", "mmap"};
-static const char *const direct_names[QSF_DIRECT_N] = {"auto", "on", "off"};
-
 /* What is tried for each kind; another than the first of a kind that was named is worth a notice. */
 static const QsfIoBackend *const choices[QSF_IO_N][N_BACKENDS] = {
     [QSF_IO_AUTO] = {&qsf_io_uring, &qsf_io_pread},
@@ -27,22 +23,6 @@ static const QsfIoBackend *const choices[QSF_IO_N][N_BACKENDS] = {
     [QSF_IO_PREAD] = {&qsf_io_pread, NULL},
     [QSF_IO_MMAP] = {&qsf_io_mmap, &qsf_io_pread},
 };
-
-const char *qsf_io_kind_name(QsfIoKind k) { return (unsigned)k < QSF_IO_N ? kind_names[k] : "unknown"; }
-const char *qsf_io_direct_name(QsfIoDirect d) { return (unsigned)d < QSF_DIRECT_N ? direct_names[d] : "unknown"; }
-
-static unsigned find_word(const char *const *names, unsigned n, const char *word) {
-    unsigned i = 0;
-    while (i < n && strcasecmp(names[i], word) != 0) i++;
-    return i;
-}
-
-QsfIoKind qsf_io_kind_parse(const char *word) { return (QsfIoKind)find_word(kind_names, QSF_IO_N, word); }
-QsfIoDirect qsf_io_direct_parse(const char *word) { return (QsfIoDirect)find_word(direct_names, QSF_DIRECT_N, word); }
-
-uint64_t qsf_io_stack_bytes(QsfIoKind kind) {
-    return QSF_IO_THREADS * QSF_IO_THREAD_STACK + (kind == QSF_IO_MMAP ? QSF_IO_THREADS * QSF_IO_MAP_BYTES : 0);
-}
 
 /* ---- one read ---- */
 
@@ -130,13 +110,13 @@ static bool open_direct(QsfIo *io, QsfIoFile *f, uint8_t *window) {
 
 static bool choose_direct(QsfIo *io, bool *cached) {
     const QsfIoOptions *o = &io->o;
-    *cached = o->direct != QSF_DIRECT_ON && qsf_io_cached_share(o->src) >= CACHED_ENOUGH;
-    if (o->direct != QSF_DIRECT_AUTO) return o->direct == QSF_DIRECT_ON;
-    return !*cached && !o->keep_cached;
+    *cached = o->config.direct != QSF_DIRECT_ON && qsf_io_cached_share(o->src) >= CACHED_ENOUGH;
+    if (o->config.direct != QSF_DIRECT_AUTO) return o->config.direct == QSF_DIRECT_ON;
+    return !*cached && !o->config.keep_cached;
 }
 
 static int open_files(QsfIo *io, QsfErr *err) {
-    bool cached = false, direct = io->o.kind != QSF_IO_MMAP && choose_direct(io, &cached);
+    bool cached = false, direct = io->o.config.kind != QSF_IO_MMAP && choose_direct(io, &cached);
     io->n_files = qsf_source_n_files(io->o.src);
     io->file = calloc(io->n_files, sizeof *io->file);
     uint8_t *window = aligned_alloc(QSF_IO_WINDOW, QSF_IO_WINDOW);
@@ -148,19 +128,19 @@ static int open_files(QsfIo *io, QsfErr *err) {
     for (uint32_t i = 0; ok && direct && i < io->n_files; i++) direct = open_direct(io, &io->file[i], window);
     free(window);
     if (!ok) return qsf_err_memory(err, "I/O");
-    if (direct || io->o.kind == QSF_IO_MMAP) return QSF_OK;
+    if (direct || io->o.config.kind == QSF_IO_MMAP) return QSF_OK;
     /* A cache that was there is not ours to empty, and one that fits beside everything serves the next pass. */
-    io->drop = !cached && !io->o.keep_cached && qsf_available_bytes() < qsf_source_bytes(io->o.src);
+    io->drop = !cached && !io->o.config.keep_cached && qsf_available_bytes() < qsf_source_bytes(io->o.src);
     return QSF_OK;
 }
 
 static int open_backend(QsfIo *io, QsfErr *err) {
     const char *why = "";
-    for (int i = 0; i < N_BACKENDS && choices[io->o.kind][i] != NULL; i++) {
-        io->be = choices[io->o.kind][i];
+    for (int i = 0; i < N_BACKENDS && choices[io->o.config.kind][i] != NULL; i++) {
+        io->be = choices[io->o.config.kind][i];
         why = "";
         if (io->be->open(io, &why) == QSF_OK) return QSF_OK;
-        if (io->o.kind != QSF_IO_AUTO || strcmp(why, "not built in") != 0) add_notice(io, io->be->name, why);
+        if (io->o.config.kind != QSF_IO_AUTO || strcmp(why, "not built in") != 0) add_notice(io, io->be->name, why);
     }
     io->be = NULL;
     return qsf_err_set(err, QSF_E_RUNTIME, "reading cannot be started: %s", why);
@@ -171,7 +151,7 @@ int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {
     QsfIo *io = calloc(1, sizeof *io);
     if (io == NULL) return qsf_err_memory(err, "I/O");
     io->o = *o;
-    if ((unsigned)io->o.kind >= QSF_IO_N) io->o.kind = QSF_IO_AUTO;
+    if ((unsigned)io->o.config.kind >= QSF_IO_N) io->o.config.kind = QSF_IO_AUTO;
     int rc = open_files(io, err);
     if (rc == QSF_OK) rc = open_backend(io, err);
     if (rc != QSF_OK) {

@@ -11,12 +11,10 @@
 
 #include "src/base/ledger.h"
 #include "src/format/source.h"
+#include "src/plan/stream_config.h"
 
 #define QSF_IO_WINDOW 4096u /* windows start, end and lie in memory at multiples of this */
 #define QSF_IO_DEPTH 16u    /* most reads in flight */
-
-typedef enum QsfIoKind { QSF_IO_AUTO, QSF_IO_URING, QSF_IO_PREAD, QSF_IO_MMAP, QSF_IO_N } QsfIoKind;
-typedef enum QsfIoDirect { QSF_DIRECT_AUTO, QSF_DIRECT_ON, QSF_DIRECT_OFF, QSF_DIRECT_N } QsfIoDirect;
 
 /* One read, owned by the caller, who keeps it and dst in place until it is done. */
 typedef struct QsfIoRead {
@@ -34,11 +32,7 @@ typedef struct QsfIoRead {
 
 typedef struct QsfIoOptions {
     const QsfSource *src;   /* outlives the back end */
-    QsfIoKind kind;         /* AUTO: io_uring where it is built in and allowed, else pread threads */
-    QsfIoDirect direct;     /* AUTO: O_DIRECT unless the page cache already holds most of the source, or
-                               keep_cached */
-    bool keep_cached;       /* AUTO only: memory is plenty and nothing will stream: read through the page cache
-                               and leave it there, so that the next start is quick */
+    QsfStreamConfig config;
     uint8_t *buffers;       /* memory that most reads go to, registered where allowed; may be NULL */
     uint64_t buffer_bytes;
     QsfLedger *ledger;      /* STACKS for threads, KERNEL is planned for rings */
@@ -65,14 +59,6 @@ int qsf_io_wait(QsfIo *io, QsfIoRead *r, QsfErr *err);
 const char *qsf_io_name(const QsfIo *io);
 /* Why it is not what was asked for, or ""; a sentence. Owned by io. */
 const char *qsf_io_notice(const QsfIo *io);
-
-/* Bytes of stacks that a back end of this kind charges, for the plan. */
-uint64_t qsf_io_stack_bytes(QsfIoKind kind);
-/* "auto", "uring", "pread", "mmap" / "auto", "on", "off"; parse returns _N when unknown. */
-const char *qsf_io_kind_name(QsfIoKind k);
-QsfIoKind qsf_io_kind_parse(const char *word);
-const char *qsf_io_direct_name(QsfIoDirect d);
-QsfIoDirect qsf_io_direct_parse(const char *word);
 
 /* --- io_probe.c: what a file and its disk are like --- */
 

@@ -5,10 +5,6 @@
 
 #include "src/stream/io_impl.h"
 
-#define QSF_IO_THREADS 4u
-#define QSF_IO_THREAD_STACK (64u << 10)
-#define QSF_IO_MAP_BYTES (256u << 10) /* mapped at a time by a thread of the mmap back end */
-
 /* Does one attempt; bytes, or -errno. */
 typedef int64_t (*QsfIoStepFn)(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s);
 

@@ -15,6 +15,9 @@
 #include "src/stream/packed.h"
 #include "src/stream/sums.h"
 
+_Static_assert(sizeof(QsfWeightUnit) <= QSF_WEIGHT_UNIT_BYTES, "the plan has room for it");
+_Static_assert(sizeof(QsfLayerCounters) <= QSF_LAYER_COUNTER_BYTES, "the plan has room for them");
+
 #define STACK_BYTES (256u * 1024)
 #define CANCEL_POLL_NS 20000000L
 
@@ -322,9 +325,7 @@ static int start_thread(QsfLoader *l, QsfErr *err) {
 static int open_io(QsfLoader *l, QsfErr *err) {
     const QsfLoaderOptions *o = &l->o;
     const QsfIoOptions io = {.src = o->src,
-                             .kind = o->io,
-                             .direct = o->direct,
-                             .keep_cached = o->keep_cached,
+                             .config = o->stream,
                              .buffers = l->memory,
                              .buffer_bytes = l->memory_bytes,
                              .ledger = o->ledger};

@@ -42,9 +42,7 @@ typedef struct QsfLoaderOptions {
     uint64_t stage_bytes;        /* whole pages; the windows of every compressed layer fit */
     QsfLayerSeen on_layer;       /* weights.h; NULL allowed */
     void *on_layer_arg;
-    QsfIoKind io;
-    QsfIoDirect direct;
-    bool keep_cached;
+    QsfStreamConfig stream;
     uint8_t *group;              /* scratch for a group of rows (packed.h); outlives the loader */
     QsfLedger *ledger;
     const atomic_int *cancel;    /* polled while the consumer waits; may be NULL */

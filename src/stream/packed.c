@@ -8,16 +8,6 @@
 
 #define GROUP QSF_ROW_QUANTUM
 
-uint32_t qsf_packed_types(const qk_table *table) {
-    qk_table plain;
-    uint32_t types = 0;
-    qk_table_init(&plain, QK_LEVEL_REF);
-    for (unsigned t = 0; t < QK_TYPE_N; t++) {
-        if (table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1u << t;
-    }
-    return types;
-}
-
 int qsf_packed_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types, QsfErr *err) {
     for (unsigned t = 0; t < u->u.n; t++) {
         const qk_weight_ops *ops = table != NULL ? &table->weight[u->u.type[t]] : NULL;
@@ -27,15 +17,6 @@ int qsf_packed_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types, Q
             return qsf_err_set(err, QSF_E_RUNTIME, "internal: nothing takes the rows of '%s' apart", u->u.tensor[t]->name);
     }
     return QSF_OK;
-}
-
-uint64_t qsf_packed_group_bytes(const QsfUnit *u, const qk_table *table) {
-    uint64_t most = 0;
-    for (unsigned t = 0; t < u->n; t++) {
-        uint64_t bytes = GROUP * u->row_bytes[t];
-        if (table->weight[u->type[t]].pack != NULL && bytes > most) most = bytes;
-    }
-    return most;
 }
 
 uint64_t qsf_packed_scratch(const QsfWeightUnit *u) {

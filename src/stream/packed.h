@@ -17,16 +17,11 @@
 
 #include "src/stream/loader.h"
 
-/* Weight types, one bit each, for which the level of the table brings a kernel that multiplies packed rows. */
-uint32_t qsf_packed_types(const qk_table *table);
-
 /* Fills u->ops and u->packed. Bit t of types: weight type t is multiplied in groups. table NULL: nothing is, nor may it
  * lie in the file so: QSF_E_RUNTIME. */
 int qsf_packed_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types, QsfErr *err);
 
-/* Bytes of the largest group of a unit, whatever is multiplied; 0 when all stays rows. */
-uint64_t qsf_packed_group_bytes(const QsfUnit *u, const qk_table *table);
-/* The same of those tensors alone whose form changes on the way from the file. */
+/* Bytes of the largest group of those tensors whose form changes on the way from the file; 0 = none. */
 uint64_t qsf_packed_scratch(const QsfWeightUnit *u);
 
 /* How many of the first `rows` rows of tensor t lie in groups when they are pinned, and when they are streamed: more than

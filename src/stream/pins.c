@@ -2,7 +2,7 @@
 /* Places and sizes of pinned rows. */
 #include "src/stream/pins.h"
 
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 #include "src/stream/packed.h"
 
 #define NAME       "pinned weights"

@@ -13,9 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/stream/units.h"
-
-#define QSF_MAX_SLOTS 4
+#include "src/plan/plan.h"
+#include "src/plan/units.h"
 
 typedef enum QsfSlotState { QSF_SLOT_EMPTY, QSF_SLOT_LOADING, QSF_SLOT_READY, QSF_SLOT_IN_USE } QsfSlotState;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 #include "src/stream/loader.h"
 #include "src/stream/changed.h"
 #include "src/stream/packed.h"
@@ -87,9 +87,7 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                  .stage_bytes = p->stage_bytes,
                                  .on_layer = w->on_layer,
                                  .on_layer_arg = w->on_layer_arg,
-                                 .io = p->io,
-                                 .direct = p->direct,
-                                 .keep_cached = p->keep_cached,
+                                 .stream = p->stream,
                                  .group = w->pins.group,
                                  .ledger = w->ledger,
                                  .cancel = w->cancel,

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 #include "src/stream/io.h"
-#include "src/stream/plan.h"
-#include "src/stream/units.h"
+#include "src/plan/plan.h"
+#include "src/plan/units.h"
 
 /* Of one layer (index n_layers: the head). Written by the loader and its consumer, read by any thread. */
 typedef struct QsfLayerCounters {

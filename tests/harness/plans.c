@@ -2,7 +2,7 @@
 /* Shapes for plans, and the checks of plans. */
 #include "tests/harness/plans.h"
 
-#include "src/stream/units.h"
+#include "src/plan/units.h"
 #include "tests/harness/qsf_test.h"
 
 static const QsfShapeSpec shapes[QSF_SHAPE_COUNT] = {

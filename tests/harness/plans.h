@@ -3,7 +3,7 @@
 #ifndef QSF_TESTS_PLANS_H
 #define QSF_TESTS_PLANS_H
 
-#include "src/stream/plan.h"
+#include "src/plan/plan.h"
 #include "tests/harness/rig.h"
 
 #define MIB (1ull << 20)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/format/dtype.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 
 static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     const QsfPlanOptions po = {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "src/base/file.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"

@@ -64,7 +64,7 @@ static void open_source(Rig *r, const char *path) {
 
 static void open_io(Rig *r, QsfIoKind kind, QsfIoDirect direct) {
     QsfErr err = {0};
-    const QsfIoOptions o = {.src = r->src, .kind = kind, .direct = direct, .buffers = r->mem,
+    const QsfIoOptions o = {.src = r->src, .config = {.kind = kind, .direct = direct}, .buffers = r->mem,
                             .buffer_bytes = BUFFERS, .ledger = &r->ledger};
     qsf_test_expect_ok(qsf_io_create(&r->io, &o, &err), &err);
 }
@@ -400,7 +400,7 @@ static void test_measure(void **state) {
     const size_t bytes = 4u << 20;
     void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EACH_BACKEND(kind, direct) {
-        QsfIoOptions o = {.src = r.src, .kind = kind, .direct = direct, .buffers = mem, .buffer_bytes = bytes,
+        QsfIoOptions o = {.src = r.src, .config = {.kind = kind, .direct = direct}, .buffers = mem, .buffer_bytes = bytes,
                           .ledger = &r.ledger};
         assert_true(qsf_io_measure(&o, 20000000u) > 1e6);
         o.buffers = NULL;

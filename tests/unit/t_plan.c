@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The memory plan, case by case: what gives way and in which order, what the user set, what the words say.
  * t_plan_sweep.c has what must hold for all. */
-#include "src/stream/units.h"
+#include "src/plan/units.h"
 #include "tests/harness/plans.h"
 #include "tests/harness/qsf_test.h"
 
@@ -139,7 +139,7 @@ static void test_pin_cap(void **state) {
     assert_int_equal(p.pinned_bytes, 0);
     assert_int_equal(p.streamed_bytes, p.weight_bytes);
     assert_true(p.n_slots == 4 && p.slot_bytes == 4 * MIB && !p.embed_resident && p.embed_rows == 1024);
-    assert_false(p.keep_cached);
+    assert_false(p.stream.keep_cached);
     qsf_plan_free(&p);
     o.pin_cap = 100 * MIB;
     qsf_plans_make(&p, &m, &o);
@@ -155,19 +155,19 @@ static void test_all_fits(void **state) {
     QsfPlan p;
     qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
     QsfPlanOptions o = qsf_plans_options(900 * MIB);
-    o.io = QSF_IO_PREAD;
-    o.direct = QSF_DIRECT_ON;
+    o.stream.kind = QSF_IO_PREAD;
+    o.stream.direct = QSF_DIRECT_ON;
     qsf_plans_make(&p, &m, &o);
     qsf_plans_check(&m, &p, &o);
     assert_true(p.n_slots == 0 && p.streamed_bytes == 0 && p.embed_resident && p.batch == 512 &&
                 p.ctx == 2048);
     assert_string_equal(p.note, "");
-    assert_true(p.io == QSF_IO_PREAD && p.direct == QSF_DIRECT_ON);
-    assert_true(p.keep_cached);
+    assert_true(p.stream.kind == QSF_IO_PREAD && p.stream.direct == QSF_DIRECT_ON);
+    assert_true(p.stream.keep_cached);
     qsf_plan_free(&p);
     o.available = 1300 * MIB; /* the page cache would have to give the file up again */
     qsf_plans_make(&p, &m, &o);
-    assert_false(p.keep_cached);
+    assert_false(p.stream.keep_cached);
     qsf_plan_free(&p);
     qsf_shape_model_free(&m);
 }
@@ -242,7 +242,7 @@ static void test_text(void **state) {
     QsfPlan p;
     qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
     QsfPlanOptions o = qsf_plans_options(200 * MIB);
-    o.io = QSF_IO_URING;
+    o.stream.kind = QSF_IO_URING;
     static const char *const words[] = {
         "200.00 MB\n",          "\npinned ",         " %\nstreamed per token ", "\nslots ",
         " 4 of 1.00 MB\n",      "\nembedding rows ", "the last 1024 kept\n",    "\nio ",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans for whole ranges of budgets, models and options: what must hold for all of them. */
-#include "src/stream/units.h"
+#include "src/plan/units.h"
 #include "tests/harness/plans.h"
 #include "tests/harness/qsf_test.h"
 

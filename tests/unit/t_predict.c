@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/stream/predict.h"
+#include "src/engine/predict.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"

@@ -10,7 +10,7 @@
 #include "src/pack/grouper.h"
 #include "src/pack/pack.h"
 #include "src/pack/rowreader.h"
-#include "src/stream/units.h"
+#include "src/plan/units.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/rig.h"
 

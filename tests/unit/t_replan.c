@@ -6,8 +6,8 @@
 
 #include "src/base/clock.h"
 #include "src/base/file.h"
-#include "src/stream/layout.h"
-#include "src/stream/units.h"
+#include "src/plan/layout.h"
+#include "src/plan/units.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
@@ -63,8 +63,7 @@ typedef struct Way {
     int threads;
     bool table;    /* resident embedding */
     uint32_t rows; /* else: of its row cache */
-    QsfIoKind io;
-    QsfIoDirect direct;
+    QsfStreamConfig stream;
 } Way;
 
 static void plan_units(const QsfModel *m, const Way *w, QsfPlan *p) {
@@ -95,8 +94,7 @@ static QsfPlan plan_of(const QsfRig *r, const Way *w, uint32_t *items) {
     p.threads = w->threads;
     p.embed_resident = w->table;
     p.embed_rows = w->rows;
-    p.io = w->io;
-    p.direct = w->direct;
+    p.stream = w->stream;
     return p;
 }
 
@@ -114,7 +112,7 @@ static int replan(QsfRig *r, const Way *w, QsfErr *err) {
     return rc;
 }
 
-static const Way whole = { 100, 0, 1, 16, 128, 1, true, 0, QSF_IO_AUTO, QSF_DIRECT_AUTO };
+static const Way whole = { 100, 0, 1, 16, 128, 1, true, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
 
 static Way random_way(uint32_t *seed, uint32_t past) {
     static const unsigned pinned[] = { 0, 30, 50, 77, 100, 100 };
@@ -127,8 +125,8 @@ static Way random_way(uint32_t *seed, uint32_t past) {
                   .threads = 1 + (int)(next_random(seed) % 3),
                   .table = next_random(seed) % 3 == 0,
                   .rows = rows[next_random(seed) % 4],
-                  .io = (QsfIoKind)(next_random(seed) % QSF_IO_N),
-                  .direct = (QsfIoDirect)(next_random(seed) % QSF_DIRECT_N) };
+                  .stream = { .kind = (QsfIoKind)(next_random(seed) % QSF_IO_N),
+                              .direct = (QsfIoDirect)(next_random(seed) % QSF_DIRECT_N) } };
 }
 
 static void check_logits(const QsfRig *r, const float *want) {
@@ -224,8 +222,8 @@ static void test_memory_returns(void **state) {
     QsfErr err = { 0 };
     const char *san = getenv("QSF_SAN");
     if (san != NULL && strcmp(san, "yes") == 0) skip();
-    const Way big = { 100, 0, 1, 64, 4096, 2, true, 0, QSF_IO_AUTO, QSF_DIRECT_AUTO };
-    const Way small = { 0, 1, 1, 1, 128, 1, false, 0, QSF_IO_AUTO, QSF_DIRECT_AUTO };
+    const Way big = { 100, 0, 1, 64, 4096, 2, true, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
+    const Way small = { 0, 1, 1, 1, 128, 1, false, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
     write_model(&(QsfTinySpec){ .wtype = 0, .hidden = 256, .ffn = 1024, .layers = 6, .ctx = 4096 });
     const QsfRigOptions o = { .path = path, .ctx = 4096, .threads = 2, .level = QK_LEVEL_UNKNOWN };
     qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
@@ -246,9 +244,9 @@ static void test_memory_returns(void **state) {
 static void test_memory_fails(void **state) {
     (void)state;
     static const Way ways[] = {
-        { 0, 3, 2, 3, 100, 1, false, 20, QSF_IO_AUTO, QSF_DIRECT_AUTO },   /* everything shrinks */
-        { 100, 0, 1, 64, 3000, 3, true, 0, QSF_IO_AUTO, QSF_DIRECT_AUTO }, /* everything grows */
-        { 60, 2, 1, 64, 95, 2, false, 40, QSF_IO_PREAD, QSF_DIRECT_OFF },
+        { 0, 3, 2, 3, 100, 1, false, 20, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } },   /* everything shrinks */
+        { 100, 0, 1, 64, 3000, 3, true, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } }, /* everything grows */
+        { 60, 2, 1, 64, 95, 2, false, 40, { QSF_IO_PREAD, QSF_DIRECT_OFF, false } },
     };
     uint32_t failed = 0;
     write_model(&(QsfTinySpec){ .wtype = 8 });
@@ -259,7 +257,7 @@ static void test_memory_fails(void **state) {
         QsfRig r;
         QsfErr err = { 0 };
         uint32_t items[MAX_UNITS];
-        const Way before = { 40, 2, 2, 16, 128, 1, i % 2 == 0, i % 3, QSF_IO_AUTO, QSF_DIRECT_AUTO };
+        const Way before = { 40, 2, 2, 16, 128, 1, i % 2 == 0, i % 3, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
         const Way *w = &ways[i / 45];
         qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
         qsf_test_expect_ok(replan(&r, &before, &err), &err);
@@ -322,7 +320,7 @@ static void test_over_budget(void **state) {
     (void)state;
     QsfRig r;
     QsfErr err = { 0 };
-    Way w = { 0, 1, 1, 4, 100, 1, false, 0, QSF_IO_AUTO, QSF_DIRECT_AUTO };
+    Way w = { 0, 1, 1, 4, 100, 1, false, 0, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
     write_model(NULL);
     const QsfRigOptions o = { .path = path, .ctx = 128, .level = QK_LEVEL_UNKNOWN };
     float *want = undisturbed(&o);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Row cache: what it holds and what it drops equals a plain list in the order of use. */
 #include "src/forward/rowcache.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 #include "tests/harness/qsf_test.h"
 
 enum { ROW = 36, MOST = 200 };

@@ -8,7 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/file.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 #include "src/stream/slots.h"
 #include "src/stream/weights.h"
 #include "tests/harness/gguf_build.h"

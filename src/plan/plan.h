@@ -2,8 +2,8 @@
 /* From options and a model to a memory plan, before a single weight is read: what is pinned, how big
  * the slots are, how long the context and how big a prefill chunk may be; or a refusal that says what
  * to lower (design §4). Pure: it allocates only the plan itself. All sizes are bytes. */
-#ifndef QSF_STREAM_PLAN_H
-#define QSF_STREAM_PLAN_H
+#ifndef QSF_PLAN_PLAN_H
+#define QSF_PLAN_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,11 +11,13 @@
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
 #include "src/model/model.h"
-#include "src/stream/io.h"
+#include "src/plan/stream_config.h"
 
 #define QSF_CTX_DEFAULT 4096u
 #define QSF_CTX_MIN 128u
 #define QSF_BUDGET_DEFAULT (200ull << 20)
+
+#define QSF_MAX_SLOTS 4 /* buffers that weights stream through */
 
 typedef struct QsfPlanOptions {
     uint64_t budget;          /* whole process; 0 = auto: what the model needs up to half of available */
@@ -25,8 +27,7 @@ typedef struct QsfPlanOptions {
     uint32_t ctx_floor;       /* never below this: positions that are already in the cache, and one more */
     uint64_t pin_cap;         /* most bytes to pin; UINT64_MAX = no cap, 0 = stream every layer */
     uint32_t slots;           /* 1..4, 0 = chosen */
-    QsfIoKind io;
-    QsfIoDirect direct;
+    QsfStreamConfig stream;   /* keep_cached is not looked at */
     uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
     int threads;              /* compute threads, >= 1 */
     bool exact;               /* float activations (bigger scratch) */
@@ -53,9 +54,7 @@ typedef struct QsfPlan {
                                  QSF_ROW_QUANTUM or all; owned by the plan */
     bool embed_resident;      /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;      /* rows of the embedding row cache; 0 = none (or resident) */
-    QsfIoKind io;
-    QsfIoDirect direct;
-    bool keep_cached;         /* QsfIoOptions.keep_cached */
+    QsfStreamConfig stream;
     uint64_t pinned_bytes;    /* weights, without padding */
     uint64_t streamed_bytes;  /* weights that stream by in every pass over the layers */
     uint64_t disk_bytes;      /* what is read for them: less, where layers are compressed */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Buffer sizes from hyperparameters. */
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 
 #include <string.h>
 
 #include "src/format/qsf_layout.h"
 #include "src/format/qsf_press.h"
-#include "src/stream/packed.h"
-#include "src/stream/units.h"
+#include "src/plan/units.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -44,7 +43,7 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
         s->pinned_units_bytes += whole;
         s->max_slot = max_u64(s->max_slot, max_u64(whole, qsf_pages(qsf_unit_min_slot(&u))));
         s->min_slot = max_u64(s->min_slot, qsf_pages(qsf_unit_min_slot(&u)));
-        s->group_bytes = max_u64(s->group_bytes, qsf_pages(qsf_packed_group_bytes(&u, t)));
+        s->group_bytes = max_u64(s->group_bytes, qsf_pages(qsf_unit_group_bytes(&u, t)));
         if (u.pressed != NULL) {
             s->stage_bytes = max_u64(s->stage_bytes, qsf_pressed_windows(u.pressed));
             if (u.pressed->how == QSFF_ZSTD) s->unpack_bytes = QSF_ZSTD_READER_BYTES;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Two short measurements and a division: how fast the disk gives pieces of the file, and how fast the matrix
  * kernels get through some of its rows. Decoding can be no faster than the slower of the two. */
-#include "src/stream/predict.h"
+#include "src/engine/predict.h"
 
 #include <string.h>
 
 #include "src/base/clock.h"
-#include "src/stream/layout.h"
+#include "src/plan/layout.h"
 #include "src/stream/packed.h"
-#include "src/stream/units.h"
+#include "src/plan/units.h"
 
 #define ROOM_MAX        (8u << 20) /* for what is read to be measured; at most an eighth of the budget */
 #define DISK_NS         200000000u
@@ -111,7 +111,7 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
  * is given up for the way there. Returns how many are left. */
 static uint64_t form_rows(Bench *b, const qk_table *t, qk_type type, bool x16, uint8_t *rows, uint64_t n) {
     uint8_t *spare = rows + (n - QSF_ROW_QUANTUM) * b->mm.row_bytes;
-    const bool packed = (qsf_packed_types(t) >> type & 1) != 0;
+    const bool packed = (qsf_interleaved_types(t) >> type & 1) != 0;
     b->matmul = packed ? b->ops->matmul16 : b->ops->matmul;
     if (x16 == packed) return n;
     for (uint8_t *at = rows; at < spare; at += QSF_ROW_QUANTUM * b->mm.row_bytes)
@@ -178,9 +178,7 @@ static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *poo
 
 static double measure_disk(const QsfPlan *p, const QsfModel *m, QsfLedger *ledger, const Room *room) {
     const QsfIoOptions o = { .src = m->src,
-                             .kind = p->io,
-                             .direct = p->direct,
-                             .keep_cached = p->keep_cached,
+                             .config = p->stream,
                              .buffers = room->mem,
                              .buffer_bytes = room->bytes,
                              .ledger = ledger };

@@ -2,8 +2,8 @@
 /* Which rows stream. The streamed share of the weights is diffused over the units: each adds its part to what
  * is due, and a unit pays, with a tail of its rows, as soon as a piece worth reading is due. So pieces lie
  * evenly between pinned rows, whose computation hides their reads, and no unit reads slivers. */
-#include "src/stream/plan_impl.h"
-#include "src/stream/units.h"
+#include "src/plan/plan_impl.h"
+#include "src/plan/units.h"
 
 #define PIECE QSF_MIB      /* below this a read costs more than its bytes */
 #define GRAIN (16u * 1024) /* precision of the search */

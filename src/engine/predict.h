@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How fast a plan will decode, from two short measurements: the disk under this very file, and the kernels on
  * some of its weights. */
-#ifndef QSF_STREAM_PREDICT_H
-#define QSF_STREAM_PREDICT_H
+#ifndef QSF_ENGINE_PREDICT_H
+#define QSF_ENGINE_PREDICT_H
 
 #include "src/base/pool.h"
-#include "src/stream/plan.h"
+#include "src/plan/plan.h"
 
 typedef struct QsfPrediction {
     double disk_bps;      /* bytes a second from the disk; 0 = nothing streams, or not measurable */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/base/strbuf.h"
-#include "src/stream/plan_impl.h"
+#include "src/plan/plan_impl.h"
 
 static double mb(uint64_t bytes) { return (double)bytes / (double)QSF_MIB; }
 
@@ -54,9 +54,9 @@ char *qsf_plan_text(const QsfPlan *p) {
     share(&b, p, "streamed per token", p->streamed_bytes);
     streaming(&b, p);
     embedding(&b, p);
-    qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->io),
-                    qsf_io_direct_name(p->direct),
-                    p->keep_cached ? ", the page cache may keep the file" : "");
+    qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->stream.kind),
+                    qsf_io_direct_name(p->stream.direct),
+                    p->stream.keep_cached ? ", the page cache may keep the file" : "");
     if (p->note[0] != '\0') qsf_strbuf_addf(&b, "%-20s %s\n", "note", p->note);
     return qsf_strbuf_take(&b, NULL);
 }

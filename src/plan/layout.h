@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sizes of everything the forward pass holds besides weights, from hyperparameters alone: the plan
  * adds them up before loading, the forward pass allocates exactly that. Pure functions. */
-#ifndef QSF_STREAM_LAYOUT_H
-#define QSF_STREAM_LAYOUT_H
+#ifndef QSF_PLAN_LAYOUT_H
+#define QSF_PLAN_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of the plan share: pricing.c adds up, search.c chooses a configuration, spread.c says which
  * rows are pinned, plan.c joins them, plan_text.c puts it into words. */
-#ifndef QSF_STREAM_PLAN_IMPL_H
-#define QSF_STREAM_PLAN_IMPL_H
+#ifndef QSF_PLAN_PLAN_IMPL_H
+#define QSF_PLAN_PLAN_IMPL_H
 
-#include "src/stream/layout.h"
-#include "src/stream/plan.h"
+#include "src/plan/layout.h"
+#include "src/plan/plan.h"
 
 #define QSF_MIB         (1ull << 20)
 #define QSF_BATCH_LEAST 16u /* columns of a prefill chunk that are not given up but at the very end */

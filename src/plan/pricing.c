@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "src/base/checked.h"
-#include "src/stream/loader.h"
-#include "src/stream/plan_impl.h"
-#include "src/stream/units.h"
+#include "src/plan/plan_impl.h"
+#include "src/plan/units.h"
 
 #define STACK_BYTES (256u * 1024)
 /* Beyond what is resident before loading: code pages and data of the forward pass that are first touched
@@ -30,8 +29,8 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
     /* Units; counters per layer; pointers to the small tensors of each layer. */
-    return s->o->meta_bytes + qsf_pages(s->shape.n_units * sizeof(QsfWeightUnit)) +
-           qsf_pages((layers + 1) * (sizeof(QsfLayerCounters) + 2 * sizeof(uint64_t))) +
+    return s->o->meta_bytes + qsf_pages(s->shape.n_units * QSF_WEIGHT_UNIT_BYTES) +
+           qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) +
            qsf_pages(layers * QSF_ROLE_LAYER_N * sizeof(void *)) + META_SLACK;
 }
 
@@ -44,7 +43,7 @@ static uint64_t code_bytes(const QsfPricing *s) {
 static uint64_t stack_bytes(const QsfPricing *s) {
     /* Compute threads but the first, the loader, and the thread that drives the computation. */
     uint64_t n = (uint64_t)(s->o->threads - 1) + 1 + 1;
-    return n * STACK_BYTES + qsf_io_stack_bytes(s->o->io);
+    return n * STACK_BYTES + qsf_io_stack_bytes(s->o->stream.kind);
 }
 
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {

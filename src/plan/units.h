@@ -6,8 +6,8 @@
  * each tensor the 4 KiB windows of the file that hold its rows, so that O_DIRECT reads go straight to where
  * the kernels find them. A compressed layer is another matter: it is read, decompressed and held as a whole, and its four
  * units lie in it as they do in the file that it would be. Pure functions over an opened model. */
-#ifndef QSF_STREAM_UNITS_H
-#define QSF_STREAM_UNITS_H
+#ifndef QSF_PLAN_UNITS_H
+#define QSF_PLAN_UNITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +19,9 @@
 #define QSF_UNITS_PER_LAYER 4
 #define QSF_ROW_QUANTUM 16u /* chunks start at multiples of this many items */
 #define QSF_WINDOW 4096u    /* = QSF_IO_WINDOW */
+/* What the loader keeps for each unit and each layer, for the plan; loader.c checks them. */
+#define QSF_WEIGHT_UNIT_BYTES 264
+#define QSF_LAYER_COUNTER_BYTES 24
 
 typedef enum QsfGroup {
     QSF_GROUP_QKV,
@@ -97,5 +100,11 @@ uint64_t qsf_unit_min_slot(const QsfUnit *u);
 /* Items per chunk, a multiple of the quantum, so that each chunk fits a slot and all have about the
  * same size; n_items are to be streamed. 0 when the slot is too small. */
 uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes);
+
+/* Weight types, one bit each, for which the level of the table has a kernel that multiplies interleaved rows
+ * (src/stream/packed.h). */
+uint32_t qsf_interleaved_types(const qk_table *table);
+/* Bytes of the largest group of 16 rows of a unit that can be interleaved; 0 = none. */
+uint64_t qsf_unit_group_bytes(const QsfUnit *u, const qk_table *table);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From a configuration that fits to a plan: what is left of the budget goes to a bigger prefill chunk and to
  * pinned rows. */
-#include "src/stream/plan.h"
+#include "src/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/stream/plan_impl.h"
-#include "src/stream/units.h"
+#include "src/plan/plan_impl.h"
+#include "src/plan/units.h"
 
 #define BASE_JITTER  (256u * 1024) /* between the resident sets of two runs of one program */
 #define BASE_PER_JITTER 32u /* and this part of it: of a program of 40 MB (a sanitizer build's) more is in memory or not */
@@ -96,8 +96,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->n_stages = qsf_stages(&s->shape, c->n_slots);
     p->stage_bytes = s->shape.stage_bytes;
     p->embed_rows = c->embed_rows;
-    p->io = s->o->io;
-    p->direct = s->o->direct;
+    p->stream = s->o->stream;
 }
 
 static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p, QsfErr *err) {
@@ -183,7 +182,7 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     int rc = write_plan(&s, &c, lowered, p, err);
     if (rc != QSF_OK) return rc;
     if (o->budget == 0) trim_budget(p);
-    p->keep_cached = cache_has_room(&s, p);
+    p->stream.keep_cached = cache_has_room(&s, p);
     return QSF_OK;
 }
 

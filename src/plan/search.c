@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The search for a configuration that fits: everything resident if that is possible; otherwise streaming in
  * comfort, and then a table of knobs, turned down one after the other as little as is enough. */
-#include "src/stream/plan_impl.h"
-#include "src/stream/slots.h"
+#include "src/plan/plan_impl.h"
 
 #define CTX_COMFORT    512u
 #define CTX_STEP       32u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which tensors form a unit, and where the windows of a range of its items lie in file and memory. */
-#include "src/stream/units.h"
+#include "src/plan/units.h"
 
 #include <string.h>
 
@@ -158,4 +158,23 @@ uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_
     if (n_items == 0 || fit >= n_items) return n_items > 0 ? round_quantum(n_items) : QSF_ROW_QUANTUM;
     uint64_t n_chunks = (n_items + fit - 1) / fit;
     return round_quantum((uint32_t)((n_items + n_chunks - 1) / n_chunks));
+}
+
+uint32_t qsf_interleaved_types(const qk_table *table) {
+    qk_table plain;
+    uint32_t types = 0;
+    qk_table_init(&plain, QK_LEVEL_REF);
+    for (unsigned t = 0; t < QK_TYPE_N; t++) {
+        if (table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1u << t;
+    }
+    return types;
+}
+
+uint64_t qsf_unit_group_bytes(const QsfUnit *u, const qk_table *table) {
+    uint64_t most = 0;
+    for (unsigned t = 0; t < u->n; t++) {
+        uint64_t bytes = QSF_ROW_QUANTUM * u->row_bytes[t];
+        if (table->weight[u->type[t]].pack != NULL && bytes > most) most = bytes;
+    }
+    return most;
 }

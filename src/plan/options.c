@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Plan options from settings, and what a plan has to say. */
+#include "src/plan/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/plan/layout.h"
+
+#define MIB (1ull << 20)
+/* What grows after the measurement of the resident set without being charged to anything: code and library
+ * pages touched for the first time, small allocations of libc, jansson and PCRE2, one frame of a screen. */
+#define BASE_SLACK    (2 * MIB)
+#define META_SLACK    (64u << 10)
+#define MESSAGE_BYTES (1 * MIB) /* copies, rendered text and ids of an ordinary prompt */
+#define THREADS_MAX   256
+
+static int thread_count(const QSFSettings *s) {
+    int n = s->threads > 0 ? s->threads : qsf_cpu_count();
+    return n < THREADS_MAX ? n : THREADS_MAX;
+}
+
+static uint64_t resolve_budget(const QSFSettings *s, uint64_t available) {
+    if (s->ram_percent == 0) return s->ram_budget;
+    uint64_t b = available / 100 * s->ram_percent;
+    return b > 0 ? b : 1; /* 0 would mean auto */
+}
+
+/* Settings that were never parsed may hold no word at all. */
+static QsfIoKind io_of(const QSFSettings *s) {
+    QsfIoKind k = qsf_io_kind_parse(s->io);
+    return k != QSF_IO_N ? k : QSF_IO_AUTO;
+}
+static QsfIoDirect direct_of(const QSFSettings *s) {
+    QsfIoDirect d = qsf_io_direct_parse(s->direct);
+    return d != QSF_DIRECT_N ? d : QSF_DIRECT_AUTO;
+}
+
+static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t available) {
+    p->available = available;
+    p->budget = resolve_budget(s, available);
+    p->pin_cap = s->pin;
+    p->slots = s->slots;
+    p->stream.kind = io_of(s);
+    p->stream.direct = direct_of(s);
+    p->threads = thread_count(s);
+}
+
+static int kv_of(const QSFSettings *s, bool exact) {
+    if (strcmp(s->kv, "f32") == 0) return QK_KV_F32;
+    if (strcmp(s->kv, "f16") == 0) return QK_KV_F16;
+    return exact ? QK_KV_F32 : -1;
+}
+
+uint32_t qsf_plan_longest_ctx(const QsfModel *m, const QSFSettings *s) {
+    uint32_t train = m->hp.n_ctx_train;
+    if (s->ctx != 0) return s->ctx;
+    return train != 0 && train < QSF_CTX_DEFAULT ? train : QSF_CTX_DEFAULT;
+}
+
+uint64_t qsf_plan_timeline_bytes(uint32_t ctx) { return qsf_pages((uint64_t)ctx * sizeof(int32_t)) + QSF_TIMELINE_PIECE; }
+
+void qsf_plan_options_first(QsfPlanOptions *o, const QsfModel *m, const QSFSettings *s, const QsfPlanFacts *f,
+                            uint64_t available) {
+    *o = (QsfPlanOptions){
+        .ctx = s->ctx,
+        .kv = kv_of(s, f->exact),
+        .batch = s->batch,
+        .exact = f->exact,
+        .base_bytes = f->resident + BASE_SLACK + f->stack_bytes,
+        .tokenizer_bytes = f->tokenizer_bytes,
+        .meta_bytes = f->meta_bytes + META_SLACK,
+        .transcript_bytes = f->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_longest_ctx(m, s)) + MESSAGE_BYTES,
+    };
+    take_settings(o, s, available);
+}
+
+void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv, uint32_t past,
+                           uint32_t ctx, uint64_t available) {
+    *o = *from;
+    o->kv = (int)kv;
+    o->ctx_floor = past < ctx ? past + 1 : ctx;
+    take_settings(o, s, available);
+}
+
+int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
+    QsfPlan plan;
+    int rc = qsf_plan_make(&plan, m, o, err);
+    if (rc == QSF_OK) qsf_plan_free(&plan);
+    return rc;
+}
+
+/* ---- sentences ---- */
+
+/* Finds the budget that pins everything by asking the planner; 0 when there is none in nine tenths of what is
+ * free. */
+static uint64_t roomy_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p) {
+    QsfPlanOptions more = *o;
+    uint64_t need = p->total, missing = p->streamed_bytes;
+    for (int round = 0; round < 8 && missing != 0; round++) {
+        QsfPlan plan;
+        QsfErr err = { 0 };
+        need = (need + missing + MIB) / MIB * MIB;
+        if (need > more.available / 10 * 9) return 0;
+        more.budget = need;
+        if (qsf_plan_make(&plan, m, &more, &err) != QSF_OK) return 0;
+        missing = plan.streamed_bytes;
+        qsf_plan_free(&plan);
+    }
+    return missing == 0 ? need : 0;
+}
+
+void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
+    dst[0] = '\0';
+    if (p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX) return;
+    uint64_t need = roomy_budget(m, o, p);
+    if (need == 0) return;
+    snprintf(dst, cap, "%llu MB of weights stream from disk although %llu MB of RAM are free: --ram-budget %llu keeps them in RAM",
+             (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
+             (unsigned long long)(need / MIB));
+}
+
+void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap) {
+    uint32_t train = m->hp.n_ctx_train;
+    dst[0] = '\0';
+    if (train == 0 || p->ctx <= train) return;
+    snprintf(dst, cap, "the model was trained for a context of %u tokens: answers get worse beyond that", train);
+}
+
+static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((bytes + MIB / 2) / MIB); }
+
+void qsf_plan_summary(const QsfPlan *p, const char *io, char *dst, size_t cap) {
+    char weights[128];
+    if (p->streamed_bytes == 0)
+        snprintf(weights, sizeof weights, "all %llu MB of weights pinned", mb(p->weight_bytes));
+    else
+        snprintf(weights, sizeof weights, "%llu MB of %llu MB weights pinned, %llu MB a token from disk (%s)",
+                 mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
+    snprintf(dst, cap, "%llu MB: %s, %d thread%s%s%s", mb(p->budget), weights, p->threads, p->threads == 1 ? "" : "s",
+             p->note[0] != '\0' ? "; " : "", p->note);
+}

@@ -50,6 +50,8 @@ typedef struct QSFSettings {
     char cpu_mask[16];      /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
     bool show_thinking;     /* of the programs: reasoning is shown, not folded or left out */
+    bool commands;          /* of the programs, no setting: messages name commands of the chat (/budget), not options
+                               (--ram-budget) */
     uint32_t stated;        /* rows that qsf_setting_set has set, whatever to: bit qsf_setting_at's i */
 } QSFSettings;
 
@@ -79,6 +81,13 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
 /* Has qsf_setting_set set this row? Then no model's recommendation takes its place. */
 bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row);
+/* Do x and y have different values of row? */
+bool qsf_setting_differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row);
+/* QSF_SETTING_* of all rows that differ between x and y. */
+unsigned qsf_settings_differ(const QSFSettings *x, const QSFSettings *y);
+/* Copies the rows that have one of flags (QSF_SETTING_*) from src to dst. A value that the table would refuse leaves
+ * dst's. */
+void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags);
 /* "200", "200M", "1.5G", "64K", "25%" (percent: *bytes 0, *percent set), "auto" (both 0). Bare
  * numbers are MB; all units are powers of 1024. false when malformed or out of range. */
 bool qsf_parse_size(const char *text, uint64_t *bytes, uint32_t *percent);
@@ -172,6 +181,7 @@ typedef struct QSFEvent {
     const char *text;      /* NUL-terminated, text_len bytes; valid until the next qsf_worker_next */
     size_t text_len;
     int code;              /* ERROR: exit-code number */
+    bool file;             /* ERROR: the model file could not be read: the same request may work when it can */
     QSFStop stop;          /* DONE */
     uint32_t tokens;       /* DONE: generated; TEXT, REASONING: tokens behind this text */
     uint32_t reasoning_tokens; /* DONE: of tokens, the reasoning's */

@@ -10,24 +10,6 @@
 
 #define UI_PIN_SECONDS 0.4 /* between two looks at how much is pinned */
 
-/* The engine speaks of options; in the chat there are commands for them. */
-static void say_engine(UiApp *a, UiKind kind, const char *text) {
-    static const char *const names[][2] = { { "--ram-budget", "/budget" }, { "--ctx", "/ctx" }, { "--batch", "/batch" } };
-    UiBuf b = { 0 };
-    while (*text) {
-        size_t taken = 0;
-        for (size_t i = 0; a->interactive && i < sizeof names / sizeof *names; i++) {
-            if (strncmp(text, names[i][0], strlen(names[i][0])) != 0) continue;
-            ui_buf_puts(&b, names[i][1]);
-            taken = strlen(names[i][0]);
-        }
-        if (taken == 0) ui_buf_add(&b, text, 1);
-        text += taken ? taken : 1;
-    }
-    ui_app_print(a, kind, ui_buf_str(&b));
-    ui_buf_free(&b);
-}
-
 static void say_save_problem(UiApp *a) {
     if (!a->session.problem[0]) return;
     char text[sizeof a->session.problem];
@@ -112,12 +94,6 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
     say_seed(a, e);
 }
 
-/* A model file that could not be read: the engine tries it again with the next request. */
-static void hint_retry(UiApp *a, const char *text) {
-    if (a->interactive && a->model_path && strstr(text, a->model_path))
-        ui_app_say(a, UI_NOTICE, "the chat goes on: /retry asks again when the file can be read");
-}
-
 /* The prompt was longer than the context: in the chat other things help than the options that the engine names. */
 static bool say_too_long(UiApp *a) {
     UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);
@@ -142,8 +118,8 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
     const char *text = e->text ? e->text : "the engine failed";
     ui_app_count_context(a);
     bool said = e->code == QSF_EXIT_CONTEXT && a->interactive && say_too_long(a);
-    if (!said) say_engine(a, UI_ERROR, text);
-    hint_retry(a, text);
+    if (!said) ui_app_print(a, UI_ERROR, text);
+    if (e->file && a->interactive) ui_app_say(a, UI_NOTICE, "/retry asks again when the file can be read");
 }
 
 static void model_loaded(UiApp *a, const QSFEvent *e) {
@@ -185,7 +161,7 @@ void ui_app_say_refused(UiApp *a, const char *name, const char *value, const cha
     } else {
         ui_buf_puts(&b, text);
     }
-    say_engine(a, UI_ERROR, ui_buf_str(&b));
+    ui_app_print(a, UI_ERROR, ui_buf_str(&b));
     ui_buf_free(&b);
 }
 
@@ -198,11 +174,11 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     if (e->code)
         ui_app_say_refused(a, NULL, NULL, e->text ? e->text : "the settings were refused");
     else
-        say_engine(a, UI_NOTICE, e->text ? e->text : "");
+        ui_app_print(a, UI_NOTICE, e->text ? e->text : "");
     /* It was asked for before the load, which knows better. */
     if (a->running == UI_REQUEST_LOAD) return;
     ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
-    ui_settings_copy(&a->good_settings, &now, QSF_SETTING_REPLAN);
+    qsf_settings_take(&a->good_settings, &now, QSF_SETTING_REPLAN);
 }
 
 static void load_failed(UiApp *a, const QSFEvent *e) {
@@ -210,7 +186,7 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
     ui_app_refresh_stats(a);
     if (replaced) return;
     if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
-    say_engine(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
+    ui_app_print(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
     if (e->code == QSF_EXIT_MODEL && ui_guide_is(a->model_path)) ui_guide_failed(a);
     /* A file that could not even be opened left the old model in place. */
     a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
@@ -241,7 +217,7 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
 
 static void take(UiApp *a, const QSFEvent *e) {
     if (e->type == QSF_EVENT_NOTICE) {
-        say_engine(a, UI_NOTICE, e->text ? e->text : "");
+        ui_app_print(a, UI_NOTICE, e->text ? e->text : "");
         return;
     }
     if (e->type == QSF_EVENT_PLAN) {

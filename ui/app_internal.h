@@ -20,10 +20,6 @@ void ui_app_count_context(UiApp *a);
 void ui_app_say_refused(UiApp *a, const char *name, const char *value, const char *text);
 /* Starts the load that is wanted when nothing runs. */
 void ui_app_start_load(UiApp *a);
-/* Do x and y have another value of row? */
-bool ui_settings_differ(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row);
-/* The rows of these kinds (QSF_SETTING_*) from src to dst. */
-void ui_settings_copy(QSFSettings *dst, const QSFSettings *src, unsigned flags);
 /* What the rows of these kinds (QSF_SETTING_*) are in s holds again, in the session's file too; say: tells.
  */
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);

@@ -54,7 +54,7 @@ static void save_head(UiApp *a) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT];
-        if (!ui_settings_differ(&a->settings, &base, row)) continue;
+        if (!qsf_setting_differs(&a->settings, &base, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
         ui_session_simple(&a->session, QSF_LOG_SET, row->name, is, 0);
     }
@@ -122,7 +122,7 @@ static void begin_replay(Replay *rp) {
     ui_app_base(rp->app, &rp->file);
     rp->before = rp->app->settings;
     for (size_t i = 0; i < qsf_setting_count() && i < UI_SETTINGS_MAX; i++)
-        rp->given[i] = ui_settings_differ(&rp->app->settings, &rp->file, qsf_setting_at(i));
+        rp->given[i] = qsf_setting_differs(&rp->app->settings, &rp->file, qsf_setting_at(i));
     rp->given_stops = rp->app->stops.n > 0;
 }
 
@@ -157,7 +157,7 @@ static void save_given(const Replay *rp) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char value[QSF_SETTING_TEXT];
-        if (!ui_settings_differ(&a->settings, &rp->file, row)) continue;
+        if (!qsf_setting_differs(&a->settings, &rp->file, row)) continue;
         qsf_setting_get(&a->settings, row, value, sizeof value);
         ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
     }

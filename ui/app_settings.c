@@ -71,13 +71,6 @@ static bool accepted(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
     return false;
 }
 
-bool ui_settings_differ(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
-    char a[QSF_SETTING_TEXT], b[QSF_SETTING_TEXT];
-    qsf_setting_get(x, row, a, sizeof a);
-    qsf_setting_get(y, row, b, sizeof b);
-    return strcmp(a, b) != 0;
-}
-
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) {
     char err[300], from[QSF_SETTING_TEXT], to[QSF_SETTING_TEXT];
     QSFSettings next = a->settings;
@@ -104,22 +97,13 @@ void ui_app_think(UiApp *a, bool show, bool quiet) {
     if (row) (void)ui_app_set(a, row, show ? "on" : "off", quiet);
 }
 
-void ui_settings_copy(QSFSettings *dst, const QSFSettings *src, unsigned flags) {
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
-        const QSFSetting *row = qsf_setting_at(i);
-        char value[QSF_SETTING_TEXT], err[300];
-        qsf_setting_get(src, row, value, sizeof value);
-        if (row->flags & flags) (void)qsf_setting_set(dst, row, value, err, sizeof err);
-    }
-}
-
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) {
     QSFSettings before = a->settings;
-    ui_settings_copy(&a->settings, s, flags);
+    qsf_settings_take(&a->settings, s, flags);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT];
-        if (!ui_settings_differ(&a->settings, &before, row)) continue;
+        if (!qsf_setting_differs(&a->settings, &before, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
         mark(a, row, is);
         if (say) ui_app_say(a, UI_NOTICE, "%s is %s again", row->name, is);
@@ -127,10 +111,7 @@ void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say) 
 }
 
 void ui_app_apply(UiApp *a, const QSFSettings *before) {
-    unsigned changed = 0;
-    for (size_t i = 0; i < qsf_setting_count(); i++) {
-        if (ui_settings_differ(&a->settings, before, qsf_setting_at(i))) changed |= qsf_setting_at(i)->flags;
-    }
+    unsigned changed = qsf_settings_differ(&a->settings, before);
     if (changed & QSF_SETTING_LIVE) a->engine.set_params(a->engine.self, &a->settings.params);
     if (!a->model_path) return; /* the first load gets all of them */
     if (changed & QSF_SETTING_RELOAD)
@@ -150,7 +131,7 @@ void ui_app_advised(UiApp *a, UiBuf *changed) {
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
         char is[QSF_SETTING_TEXT];
-        if (!ui_settings_differ(&a->settings, &before, row)) continue;
+        if (!qsf_setting_differs(&a->settings, &before, row)) continue;
         qsf_setting_get(&a->settings, row, is, sizeof is);
         ui_buf_printf(changed, ", %s %s", row->name, is);
     }

@@ -79,7 +79,8 @@ static void early(void *arg, UiKind kind, const char *text) {
 static int chat(UiApp *a, UiOptions *o, bool unicode) {
     char err[300] = "";
     bool lines = wants_lines(o);
-    a->full_screen = a->interactive = !lines;
+    a->full_screen = !lines;
+    a->interactive = a->settings.commands = !lines || isatty(STDIN_FILENO) == 1;
     a->verbose = o->verbose;
     a->stops = o->stops; /* from here on the app's */
     o->stops = (UiStops){ 0 };

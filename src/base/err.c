@@ -51,6 +51,16 @@ int qsf_err_memory(QsfErr *err, const char *fmt, ...) {
     return QSF_E_RUNTIME;
 }
 
+int qsf_err_file(QsfErr *err, const char *fmt, ...) {
+    if (err == NULL || err->code != QSF_OK) return QSF_E_RUNTIME;
+    va_list ap;
+    va_start(ap, fmt);
+    qsf_err_setv(err, QSF_E_RUNTIME, fmt, ap);
+    va_end(ap);
+    err->file = true;
+    return QSF_E_RUNTIME;
+}
+
 int qsf_err_pass(QsfErr *err, const QsfErr *why) {
     if (err != NULL && err->code == QSF_OK) *err = *why;
     return why->code;
@@ -75,6 +85,6 @@ int qsf_err_prefix(QsfErr *err, const char *fmt, ...) {
 void qsf_err_clear(QsfErr *err) {
     if (err == NULL) return;
     err->code = QSF_OK;
-    err->memory = false;
+    err->memory = err->file = false;
     err->msg[0] = '\0';
 }

@@ -22,7 +22,8 @@ enum {
 
 typedef struct QsfErr {
     int code;                  /* QSF_OK or one of the above */
-    bool memory;               /* for want of memory: nobody's input is at fault, and asked again it may work */
+    bool memory;               /* out of memory: no input is at fault, and the same call may work later */
+    bool file;                 /* reading a file failed: the same call may work when the file can be read */
     char msg[QSF_ERR_MSG_MAX]; /* one sentence, UTF-8, no newline at the end; "" when QSF_OK */
 } QsfErr;
 
@@ -35,6 +36,8 @@ int qsf_err_setv(QsfErr *err, int code, const char *fmt, va_list ap);
 
 /* The same for want of memory: QSF_E_RUNTIME, "out of memory: " and what it was for, err->memory. */
 int qsf_err_memory(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a failed read: QSF_E_RUNTIME, err->file. */
+int qsf_err_file(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Records what another one holds; nothing where that holds no failure. Returns why->code. */
 int qsf_err_pass(QsfErr *err, const QsfErr *why);
 

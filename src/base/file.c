@@ -73,11 +73,10 @@ int64_t qsf_file_filter(const QsfFile *f, uint64_t off, uint64_t len, int64_t go
 
 int qsf_file_read_error(const QsfFile *f, uint64_t off, int64_t got, QsfErr *err) {
     if (got < 0)
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: read error at byte offset %llu: %s", f->path,
-                           (unsigned long long)off, strerror((int)-got));
-    return qsf_err_set(err, QSF_E_RUNTIME,
-                       "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened",
-                       f->path, (unsigned long long)off, (unsigned long long)f->size);
+        return qsf_err_file(err, "%s: read error at byte offset %llu: %s", f->path, (unsigned long long)off,
+                            strerror((int)-got));
+    return qsf_err_file(err, "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened", f->path,
+                        (unsigned long long)off, (unsigned long long)f->size);
 }
 
 int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err) {
@@ -124,15 +123,15 @@ void qsf_file_will_need(const QsfFile *f, uint64_t off, uint64_t len) {
 int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {
     struct stat st;
     if (fstat(f->fd, &st) != 0)
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot stat: %s", f->path, strerror(errno));
+        return qsf_err_file(err, "%s: cannot stat: %s", f->path, strerror(errno));
     if ((uint64_t)st.st_size != f->size)
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file changed: it was %llu bytes, now it is %lld",
+        return qsf_err_file(err, "%s: the file changed: it was %llu bytes, now it is %lld",
                            f->path, (unsigned long long)f->size, (long long)st.st_size);
     if (st.st_mtim.tv_sec != f->mtime.tv_sec || st.st_mtim.tv_nsec != f->mtime.tv_nsec)
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file was modified since it was opened", f->path);
+        return qsf_err_file(err, "%s: the file was modified since it was opened", f->path);
     /* What was deleted lives on in the open descriptor; another file in its place is another model. */
     if (stat(f->path, &st) == 0 && (st.st_dev != f->dev || st.st_ino != f->ino))
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file was replaced by another one since it was opened",
+        return qsf_err_file(err, "%s: the file was replaced by another one since it was opened",
                            f->path);
     return QSF_OK;
 }

@@ -7,7 +7,6 @@
 #endif
 
 #include "src/engine/planning.h"
-#include "src/engine/settings.h"
 
 static void trim_heap(void) {
 #ifdef __GLIBC__

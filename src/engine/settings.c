@@ -12,7 +12,7 @@
 #include "src/base/err.h"
 #include "src/base/utf8.h"
 #include "src/engine/number.h"
-#include "src/engine/settings.h"
+#include "qsf_engine.h"
 #include "src/plan/plan.h"
 #include "src/text/chat.h"
 
@@ -438,6 +438,21 @@ void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, siz
 }
 
 /* Through the text that reads back exactly, so that a new row needs no second list. */
+bool qsf_setting_differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
+    char a[QSF_SETTING_TEXT], b[QSF_SETTING_TEXT];
+    qsf_setting_get(x, row, a, sizeof a);
+    qsf_setting_get(y, row, b, sizeof b);
+    return strcmp(a, b) != 0;
+}
+
+unsigned qsf_settings_differ(const QSFSettings *x, const QSFSettings *y) {
+    unsigned flags = 0;
+    for (size_t i = 0; i < qsf_setting_count(); i++) {
+        if (qsf_setting_differs(x, y, &rows[i].pub)) flags |= rows[i].pub.flags;
+    }
+    return flags;
+}
+
 void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags) {
     char text[QSF_SETTING_TEXT], err[256];
     for (size_t i = 0; i < qsf_setting_count(); i++) {

@@ -112,15 +112,14 @@ static void end_loaded(QSFWorker *w) {
     qsf_worker_end(w, &e, QSF_STATE_IDLE);
 }
 
-/* Nothing that a plan or the weights depend on differs: only the template has to be opened again. */
+/* Of what a load takes over, only the template differs: it alone has to be opened again. */
 static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
-    const QSFSettings *a = &w->settings, *b = &c->settings;
-    return w->loaded && w->path != NULL && strcmp(w->path, c->path) == 0 &&
-           strcmp(a->chat_template, b->chat_template) != 0 && a->ram_budget == b->ram_budget &&
-           a->ram_percent == b->ram_percent && a->pin == b->pin && a->ctx == b->ctx && a->batch == b->batch &&
-           a->threads == b->threads && a->slots == b->slots && strcmp(a->io, b->io) == 0 &&
-           strcmp(a->direct, b->direct) == 0 && strcmp(a->kv, b->kv) == 0 &&
-           strcmp(a->cpu_mask, b->cpu_mask) == 0;
+    const QSFSetting *row = qsf_setting_find("template");
+    QSFSettings same = c->settings;
+    if (!w->loaded || w->path == NULL || strcmp(w->path, c->path) != 0) return false;
+    if (!qsf_setting_differs(&w->settings, &c->settings, row)) return false;
+    memcpy(same.chat_template, w->settings.chat_template, sizeof same.chat_template);
+    return (qsf_settings_differ(&w->settings, &same) & (QSF_SETTING_REPLAN | QSF_SETTING_RELOAD)) == 0;
 }
 
 static void change_template(QSFWorker *w, const QsfCommand *c) {

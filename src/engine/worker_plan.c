@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "src/engine/planning.h"
-#include "src/engine/settings.h"
 #include "src/engine/worker_impl.h"
 
 #define NOTE_MAX 512
@@ -75,20 +74,13 @@ void qsf_worker_replan(QSFWorker *w, const QSFSettings *s) {
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Do x and y differ in a setting that only a load takes over? The template is not one of the plan's. */
-static bool needs_load(const QSFSettings *x, const QSFSettings *y) {
-    QSFSettings with = *x;
-    qsf_settings_take(&with, y, QSF_SETTING_RELOAD);
-    return with.ctx != x->ctx || with.batch != x->batch || strcmp(with.kv, x->kv) != 0;
-}
-
 static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     QSFStats st;
     QsfPlanOptions from, o;
     qsf_worker_stats(w, &st);
     pthread_mutex_lock(&w->lock);
     from = w->plan_options;
-    bool load = needs_load(&w->settings, s);
+    bool load = (qsf_settings_differ(&w->settings, s) & QSF_SETTING_RELOAD) != 0;
     pthread_mutex_unlock(&w->lock);
     uint64_t available = qsf_planning_available(&w->rt);
     if (load)

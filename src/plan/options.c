@@ -45,6 +45,7 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
     p->stream.kind = io_of(s);
     p->stream.direct = direct_of(s);
     p->threads = thread_count(s);
+    p->commands = s->commands;
 }
 
 static int kv_of(const QSFSettings *s, bool exact) {
@@ -116,9 +117,9 @@ void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const Qs
     if (p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX) return;
     uint64_t need = roomy_budget(m, o, p);
     if (need == 0) return;
-    snprintf(dst, cap, "%llu MB of weights stream from disk although %llu MB of RAM are free: --ram-budget %llu keeps them in RAM",
+    snprintf(dst, cap, "%llu MB of weights stream from disk although %llu MB of RAM are free: %s %llu keeps them in RAM",
              (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
-             (unsigned long long)(need / MIB));
+             qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)(need / MIB));
 }
 
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap) {

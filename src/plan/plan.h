@@ -31,6 +31,7 @@ typedef struct QsfPlanOptions {
     uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
     int threads;              /* compute threads, >= 1 */
     bool exact;               /* float activations (bigger scratch) */
+    bool commands;            /* messages name commands of the chat, QSFSettings.commands */
     uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
     uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
     uint64_t meta_bytes;      /* charged to META so far and to come */
@@ -67,6 +68,10 @@ typedef struct QsfPlan {
  * with an NNN that works. The caller frees the plan with qsf_plan_free. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 void qsf_plan_free(QsfPlan *p);
+
+/* "/budget" with commands, else "--ram-budget"; and so on. */
+typedef enum QsfOptionName { QSF_OPTION_BUDGET, QSF_OPTION_CTX, QSF_OPTION_BATCH, QSF_OPTION_N } QsfOptionName;
+const char *qsf_option_name(QsfOptionName name, bool commands);
 
 /* Smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these options. */
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);

@@ -108,12 +108,26 @@ void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
 
 /* ---- refusals ---- */
 
-/* What the user could change, as set by the user. */
-static const char *advice(const QsfPlanOptions *o) {
-    if (o->ctx > QSF_CTX_MIN && o->batch > 1) return "lower --ctx or --batch, or raise --ram-budget";
-    if (o->ctx > QSF_CTX_MIN) return "lower --ctx or raise --ram-budget";
-    if (o->batch > 1) return "lower --batch or raise --ram-budget";
-    return "raise --ram-budget or take a smaller model";
+const char *qsf_option_name(QsfOptionName name, bool commands) {
+    static const char *const names[QSF_OPTION_N][2] = {
+        [QSF_OPTION_BUDGET] = { "--ram-budget", "/budget" },
+        [QSF_OPTION_CTX] = { "--ctx", "/ctx" },
+        [QSF_OPTION_BATCH] = { "--batch", "/batch" },
+    };
+    return names[name][commands];
+}
+
+/* What the user could change, of what the user has set. */
+static void add_advice(Text *t, const QsfPlanOptions *o) {
+    const char *budget = qsf_option_name(QSF_OPTION_BUDGET, o->commands);
+    const char *ctx = o->ctx > QSF_CTX_MIN ? qsf_option_name(QSF_OPTION_CTX, o->commands) : NULL;
+    const char *batch = o->batch > 1 ? qsf_option_name(QSF_OPTION_BATCH, o->commands) : NULL;
+    if (ctx != NULL && batch != NULL)
+        add(t, "lower %s or %s, or raise %s", ctx, batch, budget);
+    else if (ctx != NULL || batch != NULL)
+        add(t, "lower %s or raise %s", ctx != NULL ? ctx : batch, budget);
+    else
+        add(t, "raise %s or take a smaller model", budget);
 }
 
 /* The end of the path, without control characters: newlines of this message are all our own. */
@@ -140,6 +154,7 @@ void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t small
     for (unsigned i = 0; i < QSF_MEM_N; i++) {
         if (rows[i] > 0) add(&t, "%s %.2f\n", qsf_mem_cat_name((QsfMemCat)i), mb(rows[i]));
     }
-    add(&t, "sum %.2f (context %" PRIu32 "); %s", mb(sum), least->ctx, advice(s->o));
+    add(&t, "sum %.2f (context %" PRIu32 "); ", mb(sum), least->ctx);
+    add_advice(&t, s->o);
     qsf_err_set(err, QSF_E_BUDGET, "%s\nsmallest budget that works: %" PRIu64 " MB", buf, smallest >> 20);
 }

@@ -183,7 +183,7 @@ static bool cancelled(const QsfLoader *l) {
 
 /* Sleeps until something happened. An error when nothing good will. */
 static int wait_more(QsfLoader *l, QsfErr *err) {
-    if (l->failed) return qsf_err_set(err, l->err.code, "%s", l->err.msg);
+    if (l->failed) return qsf_err_pass(err, &l->err);
     if (cancelled(l)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
     struct timespec t = soon();
     pthread_cond_timedwait(&l->ready, &l->lock, &t);

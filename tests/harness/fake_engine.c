@@ -56,6 +56,7 @@ static bool fake_next(void *self, QSFEvent *e) {
     *e = (QSFEvent){ .type = v->type, .request = request, .text = v->text, .text_len = strlen(v->text) };
     e->stop = v->stop;
     e->code = v->code;
+    e->file = v->file;
     e->tokens = v->tokens;
     e->seed = 7;
     return true;
@@ -192,6 +193,11 @@ void fake_error(FakeEngine *f, int code, const char *text) {
     (void)snprintf(e.text, sizeof e.text, "%s", text);
     f->busy = false;
     put(f, e);
+}
+
+void fake_read_error(FakeEngine *f, const char *text) {
+    fake_error(f, 1, text);
+    f->events[f->n_events - 1].file = true;
 }
 
 void fake_plan(FakeEngine *f, int code, const char *text) {

@@ -10,6 +10,7 @@ typedef struct FakeEvent {
     char text[200];
     QSFStop stop;
     int code;
+    bool file;
     uint32_t tokens;
 } FakeEvent;
 
@@ -47,6 +48,8 @@ void fake_reasoning(FakeEngine *f, const char *text);
 /* The request ends; the engine is idle again. */
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
 void fake_error(FakeEngine *f, int code, const char *text);
+/* The same of a model file that could not be read. */
+void fake_read_error(FakeEngine *f, const char *text);
 /* A replan is taken; with code 0 what was wanted is in force. */
 void fake_plan(FakeEngine *f, int code, const char *text);
 

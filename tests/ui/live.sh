@@ -63,7 +63,7 @@ size 100 30
 
 # The file shrinks: the answer ends, the chat does not; with the file back it goes on.
 : >"$big"
-see 'the chat goes on: /retry' 30
+see '/retry asks again' 30
 see 'STATE   (ready|no model)'
 keys '/retry' Enter
 see 'STATE   no model' 20

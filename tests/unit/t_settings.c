@@ -11,7 +11,6 @@
 
 #include "qsf_engine.h"
 #include "src/engine/number.h"
-#include "src/engine/settings.h"
 
 static int set(QSFSettings *s, const char *name, const char *value, char *err) {
     const QSFSetting *row = qsf_setting_find(name);

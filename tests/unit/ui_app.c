@@ -284,7 +284,7 @@ static void test_read_error(void **state) {
     Fixture *x = *state;
     say(x, "one");
     fake_text(&x->engine, "so f");
-    fake_error(&x->engine, 1, "tiny.gguf: read error at byte offset 4096: Input/output error");
+    fake_read_error(&x->engine, "tiny.gguf: read error at byte offset 4096: Input/output error");
     ui_app_pump(&x->app);
     assert_string_equal(last_text(x), "so f");
     assert_string_equal(ui_transcript_last(&x->app.chat)->stop, "error");
@@ -297,10 +297,11 @@ static void test_read_error(void **state) {
     answer(x, "so far");
     assert_string_equal(last_text(x), "so far");
     assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+    say(x, "/clear");
     say(x, "two");
-    fake_error(&x->engine, 5, "the prompt is longer than the context: raise --ram-budget");
+    fake_error(&x->engine, 1, "tiny.gguf: produced invalid numbers");
     ui_app_pump(&x->app);
-    assert_non_null(strstr(last_said(x, UI_ERROR), "raise /budget"));
+    assert_null(strstr(last_said(x, UI_NOTICE), "/retry"));
 }
 
 static void test_numbers(void **state) {

@@ -126,7 +126,7 @@ static void test_refused(void **state) {
 static void test_setting_refused(void **state) {
     Fixture *x = *state;
     x->engine.check_code = 4;
-    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "1 MB is too little; raise --ram-budget to 16");
+    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "1 MB is too little; raise /budget to 16");
     uint64_t budget = x->app.settings.ram_budget;
     for (int busy = 0; busy < 2; busy++) {
         size_t notices = n_said(x, UI_NOTICE);

@@ -108,20 +108,35 @@ $O/%.o: $S/%.c config.mk config.h
 	@mkdir -p $(@D)
 	$Q$(call compile,$*) -MMD -MP -c -o $@ $<
 
-libqsf.a: $(call obj,$(lib_src))
+# What the programs and the tests link: every function of src/.
+engine := $O/libengine.a
+$(engine): $(call obj,$(lib_src))
 	$(call say,AR,$@)
 	@rm -f $@
 	$Q$(AR) qc $@ $^ && $(RANLIB) $@
 
-qsf-run: $(call obj,$(run_src)) libqsf.a
+# What other programs link: one object whose only global symbols are the functions of the two public headers.
+public_headers := include/qsf.h include/qsf_engine.h
+$O/public.txt: $(addprefix $S/,$(public_headers))
+	@mkdir -p $(@D)
+	$Qsed -n 's/.*\(qsf_[a-z0-9_]*\)(.*/\1/p' $^ | sort -u >$@
+
+libqsf.a: $(call obj,$(lib_src)) $O/public.txt
+	$(call say,AR,$@)
+	@rm -f $@
+	$Q$(CC) -nostdlib -r -o $O/libqsf.o $(filter %.o,$^)
+	$Q$(OBJCOPY) --keep-global-symbols=$O/public.txt $O/libqsf.o
+	$Q$(AR) qc $@ $O/libqsf.o && $(RANLIB) $@
+
+qsf-run: $(call obj,$(run_src)) $(engine)
 	$(call say,LINK,$@)
 	$Q$(link) -o $@ $^ $(LIB_LIBS)
 
-qsf-convert: $(call obj,$(convert_src)) libqsf.a
+qsf-convert: $(call obj,$(convert_src)) $(engine)
 	$(call say,LINK,$@)
 	$Q$(link) -o $@ $^ $(LIB_LIBS)
 
-qsf-chat: $(call obj,$(ui_src)) libqsf.a
+qsf-chat: $(call obj,$(ui_src)) $(engine)
 	$(call say,LINK,$@)
 	$Q$(link_ui) -o $@ $^ $(UI_LIBS) $(LIB_LIBS)
 
@@ -130,20 +145,20 @@ $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_s
 	$(call say,LINK,$@)
 	$Q$(link) -o $@ $^ -lm
 
-$(unit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
+$(unit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
 # What scripts among the tests call, such as the maker of tiny models.
-$(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
+$(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
-$(uiunit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(call obj,$(filter-out ui/main.c,$(ui_src))) libqsf.a
+$(uiunit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(call obj,$(filter-out ui/main.c,$(ui_src))) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(UI_LIBS) $(LIB_LIBS)
 
-$(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) libqsf.a
+$(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 

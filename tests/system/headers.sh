@@ -1,9 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
+# libqsf.a exports the functions of its two headers and nothing else.
 # Every header compiles alone as C11, those of include/ as C++ too: it includes all that it uses. Not so the
 # templates below kernels/x86 and kernels/arm, which the including file completes.
 . "$(dirname "$0")/lib.sh"
 cd "$QSF_SRCDIR" || exit 1
+
+have nm && {
+    nm -g --defined-only "$QSF_BUILDDIR/libqsf.a" 2>"$work/out" | awk 'NF == 3 { print $3 }' | sort -u >"$work/exported"
+    cat include/qsf.h include/qsf_engine.h >"$work/both.h"
+    "$CC" -E -P -Iinclude -x c "$work/both.h" | tr '\n' ' ' | grep -oE '\bqsf_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >"$work/declared"
+    [ "$(wc -l <"$work/declared")" -gt 40 ] || fail "too few functions are found in the public headers"
+    diff "$work/declared" "$work/exported" >"$work/out" || { cat "$work/out"; fail "libqsf.a exports (>) or lacks (<) these"; }
+}
 
 warn='-Wall -Wextra -Werror'
 [ -f "$QSF_BUILDDIR/config.h" ] && config_h="-include $QSF_BUILDDIR/config.h" || config_h=''

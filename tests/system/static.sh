@@ -16,7 +16,7 @@ link_static() {
     program=$1 ldflags=$2 libs=$3
     shift 3
     # shellcheck disable=SC2086
-    $CC $ldflags -o "$program" "$@" "$QSF_BUILDDIR/libqsf.a" $libs >log 2>&1 || { cat log; fail "$program is not linked"; return; }
+    $CC $ldflags -o "$program" "$@" "$built/libengine.a" $libs >log 2>&1 || { cat log; fail "$program is not linked"; return; }
     # readline asks the system for the names of users, to complete ~user: nothing that the chat makes use of.
     grep 'warning' log | grep -vE "^[^ ]*libreadline.*|Using '(get|set|end)pw(nam|uid|ent)'" >warnings
     [ ! -s warnings ] || { cat log; fail "the linker warns about $program"; }

@@ -44,6 +44,10 @@ typedef struct QSFCliResult {
     int n_positional;
 } QSFCliResult;
 
+/* Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no other file gets its number.
+ * Standard input is then empty, and writing to standard output still fails. Every main() calls it first, before
+ * anything opens a file or starts a thread. 0, or 1 with a message on stderr when /dev/null cannot be opened. */
+int qsf_cli_open_std_fds(const char *program);
 /* Parses argv (permuting it); "--" ends options; "--name=value" and "--name value"; short options
  * bundle. Unknown, ambiguous or incomplete options: returns 2, with the message (naming the option, and
  * the nearest name) in err. 0 = fine. Abbreviations of long options are not accepted. s: NULL where there are no settings. */

@@ -112,6 +112,7 @@ int main(int argc, char **argv) {
     UiOptions options;
     UiApp app;
     char err[400];
+    if (qsf_cli_open_std_fds("qsf-chat")) return QSF_EXIT_RUNTIME;
     bool unicode = choose_locale();
     int status = ui_options_parse(&options, argc, argv);
     if (status >= 0) {

@@ -96,6 +96,7 @@ int main(int argc, char **argv) {
     ConvertOptions o = {0};
     QSFCliResult res;
     char err[1024];
+    if (qsf_cli_open_std_fds(convert_cli.program)) return QSF_EXIT_RUNTIME;
     qsf_signals_init();
     int rc = qsf_cli_parse(&convert_cli, argc, argv, NULL, on_option, &o, &res, err, sizeof err);
     if (rc) qsf_cli_error(&convert_cli, "%s", err);

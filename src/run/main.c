@@ -232,6 +232,7 @@ int main(int argc, char **argv) {
     RunOptions o = {.max_kl = -1};
     QSFCliResult res;
     char err[1024], model_file[4096];
+    if (qsf_cli_open_std_fds(run_cli.program)) return QSF_EXIT_RUNTIME;
     qsf_settings_default(&o.settings);
     o.settings.params.max_tokens = -1; /* not given: each mode has its own default */
     qsf_signals_init();

@@ -3,7 +3,11 @@
  * caller submits, cancels, changes parameters and reads events, and never waits for a token.
  *
  * Functions of one worker are called from one thread (the owner) unless a comment says "any
- * thread". Sizes are bytes, times nanoseconds, counts tokens. */
+ * thread"; there are no callbacks. Sizes are bytes, times nanoseconds, counts tokens.
+ *
+ * A NULL pointer that no comment allows is an error, never a crash: a function that reports errors reports
+ * it (0 for a request id, false, NULL, or code 2), a function that does not does nothing. err may be NULL.
+ * Pointers that are handed in are borrowed for the call. */
 #ifndef QSF_ENGINE_H
 #define QSF_ENGINE_H
 
@@ -77,7 +81,7 @@ const QSFSetting *qsf_setting_at(size_t i);
 const QSFSetting *qsf_setting_find(const char *name);
 /* Parses and checks value. 0, or 2 with a sentence that names the setting and its range in err. */
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap);
-/* Current value as text that qsf_setting_set reads back. */
+/* Current value as text that qsf_setting_set reads back; "" when s or row is NULL. */
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
 /* Has qsf_setting_set set this row? Then no model's recommendation takes its place. */
 bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row);
@@ -106,7 +110,7 @@ void qsf_worker_stop(QSFWorker *w);
  * "KEY=null" (as if absent), NULL-terminated; borrowed until the worker stops. A malformed one fails the load. */
 void qsf_worker_override(QSFWorker *w, const char *const *specs);
 
-/* Becomes readable when events are waiting; owned by the worker; drained by qsf_worker_next. */
+/* Becomes readable when events are waiting; owned by the worker; drained by qsf_worker_next. -1 when w is NULL. */
 int qsf_worker_fd(const QSFWorker *w);
 
 typedef struct QSFMessage {
@@ -129,7 +133,8 @@ typedef struct QSFRequest {
 } QSFRequest;
 
 /* All three return a request id > 0, or 0 when a request is still running (the typed text stays
- * with the caller). Loading replaces the model; when it fails the old one is gone unless the file could not
+ * with the caller), without memory, or when w, path, s, r, or an array or string of r that is not empty is NULL
+ * (a message's role always has to be there). Loading replaces the model; when it fails the old one is gone unless the file could not
  * even be opened. settings: as the caller wants them from now on (copied). */
 uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s);
 uint64_t qsf_worker_unload(QSFWorker *w);
@@ -194,7 +199,7 @@ typedef struct QSFEvent {
  * is slow: nothing is ever dropped. */
 bool qsf_worker_next(QSFWorker *w, QSFEvent *e);
 /* The part of an answer's reasoning that people want to read: without the tags and the white space around. Points into
- * text. Any thread. */
+ * text, which may be NULL; body_len must not be. Any thread. */
 const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len);
 /* "eos", "stop", "length", "context", "interrupted". */
 const char *qsf_stop_name(QSFStop s);
@@ -250,7 +255,8 @@ typedef struct QSFLayerStats {
 
 /* A consistent snapshot by value. Any thread; cheap enough for 20 calls a second. */
 void qsf_worker_stats(QSFWorker *w, QSFStats *out);
-/* Fills out[0..min(n, max)) and returns n, the number of layers and one for the head; 0 without a model. Any thread. */
+/* Fills out[0..min(n, max)) and returns n, the number of layers and one for the head; 0 without a model or memory. out
+ * may be NULL. Any thread. */
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max);
 
 /* Model facts for /show: newline-terminated text, malloc'ed; what is "model", "template",

@@ -9,6 +9,7 @@
 #define GUIDE_FILE "models/guide.qsf"
 
 char *qsf_model_file(const char *name) {
+    if (name == NULL) return NULL;
     if (strcmp(name, QSF_GUIDE) != 0) return strdup(name);
     char path[QSF_PATH_MAX];
     return strdup(qsf_path_data(GUIDE_FILE, path) ? path : QSF_DATADIR "/" GUIDE_FILE);

@@ -115,6 +115,7 @@ static const struct {
 bool qsf_parse_size(const char *text, uint64_t *bytes, uint32_t *percent) {
     double v;
     const char *end;
+    if (text == NULL || bytes == NULL || percent == NULL) return false;
     if (strcasecmp(text, "auto") == 0) {
         *bytes = 0;
         *percent = 0;

@@ -15,7 +15,9 @@ typedef struct QsfRequestCopy {
     bool continue_last;
 } QsfRequestCopy;
 
-/* NULL without memory. free() it. */
+/* false when r, an array or a string that it needs is NULL. */
+bool qsf_request_ok(const QSFRequest *r);
+/* r must be ok. NULL without memory. free() it. */
 QsfRequestCopy *qsf_request_copy(const QSFRequest *r);
 
 #endif

@@ -353,6 +353,7 @@ _Static_assert(sizeof rows / sizeof *rows <= 32, "QSFSettings.stated has a bit f
 
 /* Spec Phase 14.2 and design §12; 64 is what repetition penalties look back on in llama.cpp. */
 void qsf_settings_default(QSFSettings *s) {
+    if (s == NULL) return;
     *s = (QSFSettings){
         .params = { .temperature = 0.7f,
                     .top_p = 0.9f,
@@ -391,7 +392,7 @@ static bool has_name(const QSFSetting *row, const char *name) {
 }
 
 const QSFSetting *qsf_setting_find(const char *name) {
-    for (size_t i = 0; i < qsf_setting_count(); i++)
+    for (size_t i = 0; name != NULL && i < qsf_setting_count(); i++)
         if (has_name(&rows[i].pub, name)) return &rows[i].pub;
     return NULL;
 }
@@ -421,6 +422,11 @@ static void refuse(const Row *r, const char *value, char *err, size_t cap) {
 
 int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, char *err, size_t cap) {
     const Row *r = row_of(row);
+    if (err == NULL) cap = 0;
+    if (s == NULL || row == NULL) {
+        snprintf(err, cap, "the settings or the setting is NULL");
+        return QSF_E_USAGE;
+    }
     if (value == NULL) value = "";
     if (!r->kind->set(r, s, (char *)s + r->offset, value)) {
         refuse(r, value, err, cap);
@@ -430,16 +436,21 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
     return 0;
 }
 
-bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row) { return s->stated & bit_of(row_of(row)); }
+bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row) {
+    return s != NULL && row != NULL && (s->stated & bit_of(row_of(row)));
+}
 
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap) {
     const Row *r = row_of(row);
+    if (dst == NULL || cap == 0) return;
+    dst[0] = '\0';
+    if (s == NULL || row == NULL) return;
     r->kind->get(s, (const char *)s + r->offset, dst, cap);
 }
 
 /* Through the text that reads back exactly, so that a new row needs no second list. */
 bool qsf_setting_differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
-    char a[QSF_SETTING_TEXT], b[QSF_SETTING_TEXT];
+    char a[QSF_SETTING_TEXT] = "", b[QSF_SETTING_TEXT] = "";
     qsf_setting_get(x, row, a, sizeof a);
     qsf_setting_get(y, row, b, sizeof b);
     return strcmp(a, b) != 0;
@@ -455,6 +466,7 @@ unsigned qsf_settings_differ(const QSFSettings *x, const QSFSettings *y) {
 
 void qsf_settings_take(QSFSettings *dst, const QSFSettings *src, unsigned flags) {
     char text[QSF_SETTING_TEXT], err[256];
+    if (dst == NULL || src == NULL) return;
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = &rows[i].pub;
         if ((row->flags & flags) == 0) continue;

@@ -119,6 +119,7 @@ static void worker_free(QSFWorker *w) {
 QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
     QsfErr e = { 0 };
     QSFWorker *w = calloc(1, sizeof *w);
+    if (err == NULL) cap = 0;
     if (w == NULL) {
         snprintf(err, cap, "out of memory for the engine");
         return NULL;
@@ -155,9 +156,11 @@ void qsf_worker_stop(QSFWorker *w) {
     worker_free(w);
 }
 
-void qsf_worker_override(QSFWorker *w, const char *const *specs) { w->overrides = specs; }
+void qsf_worker_override(QSFWorker *w, const char *const *specs) {
+    if (w != NULL) w->overrides = specs;
+}
 
-int qsf_worker_fd(const QSFWorker *w) { return w->events.fd[0]; }
+int qsf_worker_fd(const QSFWorker *w) { return w != NULL ? w->events.fd[0] : -1; }
 
 /* Hands c over (and owns it then). A cancellation counts from here on: earlier ones were for earlier
  * requests. 0 when the worker is busy, and c is freed. */
@@ -177,7 +180,7 @@ static uint64_t hand_over(QSFWorker *w, QsfCommand *c) {
 }
 
 uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s) {
-    if (atomic_load(&w->busy)) return 0;
+    if (w == NULL || path == NULL || s == NULL || atomic_load(&w->busy)) return 0;
     QsfCommand c = { .kind = QSF_COMMAND_LOAD, .path = strdup(path), .settings = *s };
     if (c.path == NULL) return 0;
     qsf_worker_set_params(w, &s->params);
@@ -186,47 +189,59 @@ uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s) {
 
 uint64_t qsf_worker_unload(QSFWorker *w) {
     QsfCommand c = { .kind = QSF_COMMAND_UNLOAD };
-    return hand_over(w, &c);
+    return w != NULL ? hand_over(w, &c) : 0;
 }
 
 uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r) {
-    if (atomic_load(&w->busy)) return 0;
+    if (w == NULL || !qsf_request_ok(r) || atomic_load(&w->busy)) return 0;
     QsfCommand c = { .kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r) };
     return c.request != NULL ? hand_over(w, &c) : 0;
 }
 
-void qsf_worker_cancel(QSFWorker *w) { atomic_store(&w->cancel, 1); }
+void qsf_worker_cancel(QSFWorker *w) {
+    if (w != NULL) atomic_store(&w->cancel, 1);
+}
 
-bool qsf_worker_busy(const QSFWorker *w) { return atomic_load(&w->busy); }
+bool qsf_worker_busy(const QSFWorker *w) { return w != NULL && atomic_load(&w->busy); }
 
 void qsf_worker_set_params(QSFWorker *w, const QSFParams *p) {
+    if (w == NULL || p == NULL) return;
     pthread_mutex_lock(&w->lock);
     w->params = *p;
     pthread_mutex_unlock(&w->lock);
 }
 
 void qsf_worker_get_params(QSFWorker *w, QSFParams *p) {
+    if (w == NULL || p == NULL) return;
     pthread_mutex_lock(&w->lock);
     *p = w->params;
     pthread_mutex_unlock(&w->lock);
 }
 
 void qsf_worker_advise(QSFWorker *w, QSFSettings *s) {
+    if (w == NULL || s == NULL) return;
     pthread_mutex_lock(&w->lock);
     QSFSettings advice = w->advice;
     pthread_mutex_unlock(&w->lock);
     qsf_advice_take(s, &advice);
 }
 
-bool qsf_worker_next(QSFWorker *w, QSFEvent *e) { return qsf_events_next(&w->events, e); }
+bool qsf_worker_next(QSFWorker *w, QSFEvent *e) {
+    return w != NULL && e != NULL && qsf_events_next(&w->events, e);
+}
 
-void qsf_worker_stats(QSFWorker *w, QSFStats *out) { qsf_board_snapshot(&w->board, out); }
+void qsf_worker_stats(QSFWorker *w, QSFStats *out) {
+    if (w != NULL && out != NULL) qsf_board_snapshot(&w->board, out);
+}
 
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
-    return qsf_board_layers(&w->board, out, max);
+    uint32_t n = w != NULL ? qsf_board_layers(&w->board, NULL, 0) : 0;
+    if (n == 0 || out == NULL || max == 0) return n;
+    return qsf_board_layers(&w->board, out, max < n ? max : n); /* max may be any number: that many are not allocated */
 }
 
 char *qsf_worker_describe(QSFWorker *w, const char *what) {
+    if (w == NULL || what == NULL) return NULL;
     if (strcmp(what, "memory") == 0) return qsf_board_memory(&w->board);
     pthread_mutex_lock(&w->lock);
     const char *text = strcmp(what, "model") == 0      ? w->text_model

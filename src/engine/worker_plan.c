@@ -68,6 +68,7 @@ void qsf_worker_take_replan(QSFWorker *w) {
 }
 
 void qsf_worker_replan(QSFWorker *w, const QSFSettings *s) {
+    if (w == NULL || s == NULL) return;
     pthread_mutex_lock(&w->lock);
     w->replan = (QsfReplan){ .waits = true, .first = w->command.kind == QSF_COMMAND_NONE, .settings = *s };
     pthread_cond_signal(&w->wake);
@@ -102,6 +103,11 @@ int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) 
     QsfErr e = { 0 };
     qk_level level;
     QSFSettings now;
+    if (err == NULL) cap = 0;
+    if (w == NULL || s == NULL) {
+        snprintf(err, cap, "the worker or the settings are NULL");
+        return QSF_E_USAGE;
+    }
     qsf_worker_settings(w, &now);
     pthread_mutex_lock(&w->text_lock);
     int rc = QSF_OK;
@@ -114,6 +120,7 @@ int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) 
 }
 
 void qsf_worker_settings(QSFWorker *w, QSFSettings *s) {
+    if (w == NULL || s == NULL) return;
     pthread_mutex_lock(&w->lock);
     *s = w->settings;
     s->params = w->params;

@@ -66,6 +66,11 @@ char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap
     QsfErr e = { 0 };
     QsfStrbuf out = QSF_STRBUF_INIT;
     Prompt p = { .out = &out };
+    if (err == NULL) cap = 0;
+    if (w == NULL || !qsf_request_ok(r)) {
+        snprintf(err, cap, "the worker, the request or a string in it is NULL");
+        return NULL;
+    }
     int rc = prompt(w, r, &p, &e);
     char *text = rc == QSF_OK ? qsf_strbuf_take(&out, NULL) : NULL;
     if (text == NULL) snprintf(err, cap, "%s", rc == QSF_OK ? "out of memory" : e.msg);
@@ -76,10 +81,12 @@ char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap
 int64_t qsf_worker_count(QSFWorker *w, const QSFRequest *r) {
     QsfErr e = { 0 };
     Prompt p = { 0 };
+    if (w == NULL || !qsf_request_ok(r)) return -1;
     return prompt(w, r, &p, &e) == QSF_OK ? (int64_t)p.tokens : -1;
 }
 
 char *qsf_worker_templates(QSFWorker *w) {
+    if (w == NULL) return NULL;
     pthread_mutex_lock(&w->text_lock);
     char *names = w->text_ready ? qsf_chat_template_variants(w->rt.model.src) : calloc(1, 1);
     pthread_mutex_unlock(&w->text_lock);

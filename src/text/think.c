@@ -170,6 +170,11 @@ void qsf_think_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
 /* ---- for people ---- */
 
 const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len) {
+    if (text == NULL) len = 0;
+    if (len == 0) {
+        *body_len = 0;
+        return text;
+    }
     size_t at = blanks(text, len);
     const QsfThinkTags *t = NULL;
     for (size_t i = 0; i < N_TAGS && t == NULL; i++) {

@@ -46,6 +46,10 @@ static const char *const CHAMELEON[] = {
     NULL,
 };
 
+/* The range U+0800 to U+4E00 of both DeepSeek expressions holds white space (U+2003, U+2028, U+3000, ...),
+ * which is therefore cut off from other white space and from words. huggingface/tokenizers, for which the
+ * expressions were written, cuts there too. ggml-org/llama.cpp turns such white space into U+000B before it
+ * matches, and does not. */
 static const char *const DEEPSEEK_CODER[] = {
     "[\\r\\n]",  "\\s?\\p{L}+", "\\s?\\p{P}+", "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+",
     "\\p{N}", NULL,

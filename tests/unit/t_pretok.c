@@ -61,6 +61,19 @@ static void test_pieces(void **state) {
         {"gpt-2", "a\xE3\x80\x80" "b", "a/\xE3\x80\x80/b"},
         {"gpt-2", "a\xE3\x80\x80!", "a/\xE3\x80\x80/!"},
         {"gpt-2", "a\xE1\xA0\x8E!", "a/\xE1\xA0\x8E!"},
+        /* U+2028, U+2003 and U+3000 are white space and in a class of DeepSeek's; as Oniguruma cuts, which
+         * huggingface/tokenizers uses */
+        {"deepseek-llm", " \xE2\x80\xA8", " /\xE2\x80\xA8"},
+        {"deepseek-llm", "a\xE2\x80\xA8" "b", "a/\xE2\x80\xA8/b"},
+        {"deepseek-llm", "\xE2\x80\xA8\xE2\x80\xA9", "\xE2\x80\xA8\xE2\x80\xA9"},
+        {"deepseek-llm", " \xC2\x85x", " /\xC2\x85x"},
+        {"deepseek-llm", " \xE3\x80\x80 ", " /\xE3\x80\x80/ "},
+        {"deepseek-llm", "\xE3\x80\x80\xE6\x97\xA5", "\xE3\x80\x80/\xE6\x97\xA5"},
+        {"deepseek-coder", " \xE2\x80\xA8x", " /\xE2\x80\xA8/x"},
+        {"deepseek-coder", "\t\xE2\x80\x83 ", "\t/\xE2\x80\x83/ "},
+        {"deepseek-coder", " \xC2\x85 ", " \xC2\x85 "},
+        {"deepseek-coder", " \xE3\x80\x80 ", " /\xE3\x80\x80/ "},
+        {"deepseek-coder", "\xE3\x80\x80\xE6\x97\xA5", "\xE3\x80\x80\xE6\x97\xA5"},
         /* ill-formed bytes stay together, what is around them is cut as usual */
         {"llama-bpe", "ab\xFF\xC3 cd", "ab/\xFF\xC3/ cd"},
         {"llama-bpe", "\xE2\x82", "\xE2\x82"},

@@ -122,8 +122,9 @@ uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t ma
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out);
 void qsf_forward_stats_reset(QsfForward *f);
 
-/* Bytes per second at which the threads of the pool read all weights and do nothing else: the fastest of a few ways, to
- * hold decoding against. Between two evals. 0 where weights are streamed, or the budget has no page for the list. */
+/* Bytes per second at which the threads of the pool read the weights (up to 1 GB of them) and do nothing else, to compare
+ * decoding with: the way that is fastest on this machine is found first (streams per thread, prefetch distance), then the
+ * median of five runs counts. Between two evals. 0 where weights are streamed, or the budget has no page for the list. */
 double qsf_forward_read_speed(QsfForward *f);
 
 /* Names of the kernels that ran so far, separated by commas, for receipts; at most cap bytes. */

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How fast this machine reads the weights when it does nothing else with them: the limit of decoding. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/forward/state.h"
 
-#define PIECE (256u << 10)
+#define PIECE  (2u << 20)   /* what a thread takes at a time: long enough for several streams */
+#define BLOCK  256u         /* bytes of one stream before the next one's turn */
+#define SAMPLE (1ull << 30) /* weights that are read; far more than any cache */
+#define TRIAL  (128u << 20) /* of them for choosing the way */
+#define SHORT  (32u << 20)  /* less is read several times, so that a run takes milliseconds */
+#define RUNS   5u           /* the median of so many counts */
 
 /* Weights side by side. */
 typedef struct Run {
@@ -12,41 +18,79 @@ typedef struct Run {
     uint64_t bytes;
 } Run;
 
+/* How a thread reads its piece: in so many streams at once, each prefetched so many bytes ahead. Kernels read
+ * rows, of which several are in flight, and which way is fastest depends on the machine. */
+typedef struct Way {
+    unsigned streams, ahead;
+} Way;
+
+static const Way ways[] = {
+    {1, 0}, {1, 1024}, {1, 4096}, {2, 0}, {2, 1024}, {2, 4096},
+    {4, 0}, {4, 1024}, {4, 4096}, {8, 0}, {8, 1024}, {8, 4096},
+};
+#define WAYS (sizeof ways / sizeof *ways)
+
 typedef struct ReadJob {
     const Run *runs;
-    size_t n;
-    unsigned streams, ahead;      /* places read in turn, bytes between a prefetch and its load */
-    atomic_uint_fast64_t sum;     /* so that the reads are not left out */
+    Way way;
+    uint64_t pieces;          /* of one pass over the runs */
+    atomic_uint_fast64_t sum; /* so that the reads are not left out */
 } ReadJob;
 
 typedef uint64_t Vec __attribute__((vector_size(16)));
 
-static uint64_t read_bytes(const uint8_t *p, size_t n, unsigned streams, unsigned ahead) {
-    size_t each = n / streams / 64 * 64;
-    Vec sum[4] = {{0}};
-    for (size_t at = 0; at < each; at += 64) {
-        for (unsigned s = 0; s < streams; s++) {
-            const uint8_t *q = p + s * each + at;
-            Vec v[4];
-            if (ahead > 0) __builtin_prefetch(q + ahead);
-            memcpy(v, q, sizeof v);
-            for (unsigned i = 0; i < 4; i++) sum[i] += v[i];
-        }
-    }
-    sum[0] += sum[1] + sum[2] + sum[3];
-    return sum[0][0] + sum[0][1];
+/* One vector at a time: an array of them is copied to the stack and read back, which halves the speed. */
+static inline __attribute__((always_inline)) Vec load(const uint8_t *p) {
+    Vec v;
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
-static void read_piece(ReadJob *j, uint64_t at) {
+/* streams is a constant where this is inlined: a loop that counts them is slower than the memory. */
+static inline __attribute__((always_inline)) uint64_t read_streams(const uint8_t *p, size_t n, size_t streams,
+                                                                   size_t ahead) {
+    const size_t each = n / streams / BLOCK * BLOCK;
+    Vec a = {0}, b = {0}, c = {0}, d = {0};
+    for (size_t at = 0; at < each; at += BLOCK) {
+        for (size_t s = 0; s < streams; s++) {
+            const uint8_t *q = p + s * each + at;
+            for (size_t i = 0; ahead > 0 && i < BLOCK; i += 64) __builtin_prefetch(q + ahead + i);
+            for (size_t i = 0; i < BLOCK; i += 4 * sizeof(Vec)) {
+                a += load(q + i);
+                b += load(q + i + sizeof(Vec));
+                c += load(q + i + 2 * sizeof(Vec));
+                d += load(q + i + 3 * sizeof(Vec));
+            }
+        }
+    }
+    uint64_t rest = 0;
+    for (size_t i = each * streams; i < n; i++) rest += p[i];
+    a += b + c + d;
+    return a[0] + a[1] + rest;
+}
+
+static uint64_t read_bytes(const uint8_t *p, size_t n, Way way) {
+    switch (way.streams) {
+    case 1: return read_streams(p, n, 1, way.ahead);
+    case 2: return read_streams(p, n, 2, way.ahead);
+    case 4: return read_streams(p, n, 4, way.ahead);
+    default: return read_streams(p, n, 8, way.ahead);
+    }
+}
+
+static uint64_t pieces_of(const Run *r) { return (r->bytes + PIECE - 1) / PIECE; }
+
+static void read_piece(ReadJob *j, uint64_t piece) {
     size_t i = 0;
-    while (at >= (j->runs[i].bytes + PIECE - 1) / PIECE * PIECE) at -= (j->runs[i++].bytes + PIECE - 1) / PIECE * PIECE;
-    uint64_t left = j->runs[i].bytes - at;
-    qsf_count(&j->sum, read_bytes(j->runs[i].p + at, (size_t)(left < PIECE ? left : PIECE), j->streams, j->ahead));
+    while (piece >= pieces_of(&j->runs[i])) piece -= pieces_of(&j->runs[i++]);
+    uint64_t at = piece * PIECE, left = j->runs[i].bytes - at;
+    qsf_count(&j->sum, read_bytes(j->runs[i].p + at, (size_t)(left < PIECE ? left : PIECE), j->way));
 }
 
 static void read_pieces(void *arg, int worker, size_t begin, size_t end) {
     (void)worker;
-    for (size_t i = begin; i < end; i++) read_piece(arg, (uint64_t)i * PIECE);
+    ReadJob *j = arg;
+    for (size_t i = begin; i < end; i++) read_piece(j, i % j->pieces);
 }
 
 /* Where the weights are, or 0 when not all are in RAM. runs has room for every tensor of every unit. */
@@ -72,21 +116,45 @@ static size_t find_runs(QsfForward *f, Run *runs) {
     return ok ? n : 0;
 }
 
-static double fastest(QsfForward *f, const Run *runs, size_t n) {
-    static const unsigned ways[][2] = {{1, 0}, {1, 2048}, {4, 1024}, {4, 2048}};
-    uint64_t bytes = 0, pieces = 0, best = UINT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        bytes += runs[i].bytes;
-        pieces += (runs[i].bytes + PIECE - 1) / PIECE;
+/* Bytes per second of reading the first runs, at least `bytes` bytes of them where there are so many. */
+static double read_once(QsfForward *f, const Run *runs, size_t n, uint64_t bytes, Way way) {
+    ReadJob j = {.runs = runs, .way = way};
+    uint64_t done = 0;
+    size_t used = 0;
+    while (used < n && (used == 0 || done < bytes)) {
+        j.pieces += pieces_of(&runs[used]);
+        done += runs[used++].bytes;
     }
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-        ReadJob j = {.runs = runs, .n = n, .streams = ways[w][0], .ahead = ways[w][1]};
-        uint64_t t0 = qsf_now_ns();
-        qsf_pool_run(f->pool, read_pieces, &j, (size_t)pieces, 1);
-        uint64_t took = qsf_now_ns() - t0;
-        if (took < best) best = took;
+    uint64_t passes = done < SHORT ? SHORT / done : 1;
+    uint64_t t0 = qsf_now_ns();
+    qsf_pool_run(f->pool, read_pieces, &j, (size_t)(j.pieces * passes), 1);
+    uint64_t took = qsf_now_ns() - t0;
+    return took > 0 ? (double)(done * passes) * 1e9 / (double)took : 0;
+}
+
+static Way fastest_way(QsfForward *f, const Run *runs, size_t n) {
+    double best = 0;
+    size_t way = 0;
+    for (size_t i = 0; i < 2 * WAYS; i++) {
+        double speed = read_once(f, runs, n, TRIAL, ways[i % WAYS]);
+        if (speed <= best) continue;
+        best = speed;
+        way = i % WAYS;
     }
-    return best > 0 ? (double)bytes * 1e9 / (double)best : 0;
+    return ways[way];
+}
+
+static int compare_speeds(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_speed(QsfForward *f, const Run *runs, size_t n) {
+    double speed[RUNS];
+    Way way = fastest_way(f, runs, n);
+    for (size_t i = 0; i < RUNS; i++) speed[i] = read_once(f, runs, n, SAMPLE, way);
+    qsort(speed, RUNS, sizeof *speed, compare_speeds);
+    return speed[RUNS / 2];
 }
 
 double qsf_forward_read_speed(QsfForward *f) {
@@ -95,7 +163,7 @@ double qsf_forward_read_speed(QsfForward *f) {
     void *mem;
     if (qsf_mem_map(f->ledger, QSF_MEM_META, room, "list of weights", &mem, &err)) return 0;
     size_t n = find_runs(f, mem);
-    double speed = n > 0 ? fastest(f, mem, n) : 0;
+    double speed = n > 0 ? median_speed(f, mem, n) : 0;
     qsf_mem_unmap(f->ledger, QSF_MEM_META, mem, room);
     return speed;
 }

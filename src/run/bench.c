@@ -3,6 +3,7 @@
  * speed does not depend on them. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/base/clock.h"
 #include "src/run/run.h"
@@ -83,6 +84,22 @@ static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter 
     return QSF_OK;
 }
 
+static double cache_bytes(void) {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return bytes > 0 ? (double)bytes : 0;
+#else
+    return 0;
+#endif
+}
+
+static void warn_share(const RunMeter *m, const RunBreakdown *b) {
+    QsfStrbuf text = QSF_STRBUF_INIT;
+    run_put_share_warning(&text, b, run_weight_bytes(m), cache_bytes());
+    if (text.len > 0) qsf_cli_error(&run_cli, "%s", qsf_strbuf_str(&text));
+    qsf_strbuf_free(&text);
+}
+
 static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunMeter *m, const BenchRow *row) {
     const RunFigures *f = &row->f;
     QsfStrbuf out = QSF_STRBUF_INIT;
@@ -104,6 +121,7 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
     }
     int rc = run_write_raw(qsf_strbuf_str(&out), out.len);
     qsf_strbuf_free(&out);
+    warn_share(m, &row->b);
     if (!rc && o->stats) run_print_stats(m);
     return rc;
 }

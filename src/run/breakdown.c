@@ -14,7 +14,7 @@ static double layer_macs(const QsfModel *m) {
     return macs;
 }
 
-static double weight_bytes(const RunMeter *m) {
+double run_weight_bytes(const RunMeter *m) {
     double bytes = 0;
     for (uint32_t i = 0; i < m->n; i++) bytes += (double)m->sum[i].weight_bytes;
     return bytes;
@@ -36,7 +36,7 @@ RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const Ru
     b.disk_ms = (double)s->wait_ns / tokens / 1e6;
     b.other_ms = other > 0 ? other / tokens / 1e6 : 0;
     b.sampling_ms = (double)sampling_ns / tokens / 1e6;
-    b.decode_gbps = weight_bytes(m) * f->decode_tps / 1e9;
+    b.decode_gbps = run_weight_bytes(m) * f->decode_tps / 1e9;
     b.bandwidth = read_speed > 0 ? b.decode_gbps / b.read_gbps : 0;
     return b;
 }
@@ -64,4 +64,14 @@ void run_print_breakdown(QsfStrbuf *out, const RunBreakdown *b) {
     qsf_strbuf_addf(out, "limits   prefill %.1f GMAC/s in the layers; decode %.2f GB/s of weights", b->prefill_gmacs, b->decode_gbps);
     if (b->read_gbps > 0) qsf_strbuf_addf(out, ", %.0f %% of the %.2f that reading them alone makes", 100 * b->bandwidth, b->read_gbps);
     qsf_strbuf_adds(out, "\n");
+}
+
+void run_put_share_warning(QsfStrbuf *out, const RunBreakdown *b, double weight_bytes, double cache_bytes) {
+    if (!(b->bandwidth > 1)) return;
+    qsf_strbuf_addf(out, "warning: decoding used %.0f %% of the measured read speed: ", 100 * b->bandwidth);
+    if (weight_bytes <= cache_bytes)
+        qsf_strbuf_addf(out, "the weights (%.1f MB) fit in the CPU's cache, so memory does not limit it", weight_bytes / 1048576);
+    else
+        qsf_strbuf_adds(out, "the machine's speed changed between the two measurements; measure again when it is idle, or "
+                             "with more --repeats");
 }

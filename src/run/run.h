@@ -123,5 +123,10 @@ RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const Ru
                            uint64_t sampling_ns, uint64_t decode_ns);
 void run_put_breakdown(QsfStrbuf *out, const RunBreakdown *b); /* for --json */
 void run_print_breakdown(QsfStrbuf *out, const RunBreakdown *b);
+/* Appends a warning, without a newline, when decoding was faster than reading the same weights, and why that can be;
+ * nothing otherwise. cache_bytes: of the CPU's last-level cache, 0 = not known. */
+void run_put_share_warning(QsfStrbuf *out, const RunBreakdown *b, double weight_bytes, double cache_bytes);
+/* Bytes of all weights of a token. */
+double run_weight_bytes(const RunMeter *m);
 
 #endif

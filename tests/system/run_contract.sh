@@ -59,6 +59,13 @@ expect 0 '' "$run" --bench --json -p 8 -n 4 -r 2 "$tiny"
 for key in prefill_tps decode_tps ttft_ms bytes_per_token io_gbps wait_ms peak_rss_mb budget_mb threads backend; do has "\"$key\": "; done
 expect 0 '' "$run" --bench -p 8 -n 4 -r 1 "$tiny"
 has '^decode'
+# No more than all of the speed at which weights can be read, or a reason: the guide fits in most caches.
+guide=$QSF_SRCDIR/models/guide.qsf
+if [ -f "$guide" ]; then
+    expect 0 '' "$run" --bench --json -p 16 -n 32 -r 3 "$guide"
+    at_most "$(number bandwidth)" 1 || grep -q 'warning: decoding used' "$work/err" ||
+        fail "--bench: a share of $(number bandwidth) of the read speed without a warning"
+fi
 expect 5 'context' "$run" --bench -p 5000 -n 4 "$tiny"
 expect 0 '' "$run" --plan "$tiny"
 has 'KV cache'

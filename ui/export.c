@@ -3,13 +3,12 @@
 #include "ui/export.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "qsf_newfile.h"
 
 static void iso_time(double t, char *dst, size_t cap) {
     time_t when = (time_t)t;
@@ -134,36 +133,6 @@ static void as_text(const UiApp *a, UiBuf *b, bool markdown) {
     if (b->len > 1) b->len--;
 }
 
-static bool write_file(const char *path, const UiBuf *b, int flags) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
-    size_t done = 0;
-    bool ok = fd >= 0;
-    while (ok && done < b->len) {
-        ssize_t n = write(fd, b->data + done, b->len - done);
-        ok = n > 0 || (n < 0 && errno == EINTR);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    int why = errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    errno = why;
-    return ok;
-}
-
-/* Beside it first, then over it. */
-static bool replace_file(const char *path, const UiBuf *b) {
-    UiBuf tmp = { 0 };
-    ui_buf_printf(&tmp, "%s.%ld.tmp", path, (long)getpid());
-    bool ok = !tmp.failed && write_file(ui_buf_str(&tmp), b, O_EXCL) && rename(ui_buf_str(&tmp), path) == 0;
-    int why = errno;
-    if (!ok && !tmp.failed && why != EEXIST) unlink(ui_buf_str(&tmp));
-    ui_buf_free(&tmp);
-    errno = why;
-    return ok;
-}
-
 bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap) {
     const char *dot = strrchr(path, '.');
     UiBuf b = { 0 };
@@ -177,12 +146,11 @@ bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size
         (void)snprintf(err, cap, "%s: the name must end in .md, .txt or .json", path);
         return false;
     }
-    errno = ENOMEM;
-    bool ok = !b.failed && (overwrite ? replace_file(path, &b) : write_file(path, &b, O_EXCL));
-    if (!ok && errno == EEXIST)
+    int why = b.failed ? ENOMEM : qsf_newfile_save(path, b.data, b.len, overwrite);
+    if (why == EEXIST)
         (void)snprintf(err, cap, "%s exists: /export! %s replaces it", path, path);
-    else if (!ok)
-        (void)snprintf(err, cap, "%s: cannot write: %s", path, strerror(errno));
+    else if (why)
+        (void)snprintf(err, cap, "%s: cannot write: %s", path, why == EINVAL ? "not a regular file" : strerror(why));
     ui_buf_free(&b);
-    return ok;
+    return why == 0;
 }

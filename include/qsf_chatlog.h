@@ -41,8 +41,15 @@ typedef struct QSFChatLog QSFChatLog;
 /* NAME must not be empty, hold '/' or control characters or begin with '.'. */
 bool qsf_chatlog_name_ok(const char *name);
 /* Opens (creating folder and file as needed) for appending and takes a lock, so that a second program
- * on the same conversation is told. NULL with a sentence naming the file in err. */
+ * on the same conversation is told. NULL with a sentence naming the file in err; errno is EWOULDBLOCK when another program
+ * has it. */
 QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap);
+/* Begins a new conversation. No file NAME appears, and none may exist, before qsf_chatlog_publish; closed without it, or
+ * killed, nothing is left behind. NULL with a sentence naming the file in err. */
+QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
+/* Gives a created conversation the name NAME, with all that was appended to it. It is locked from its first moment on.
+ * false with a sentence in err; errno is EEXIST when there is one of that name: another one may be tried. */
+bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap);
 void qsf_chatlog_close(QSFChatLog *l); /* NULL allowed */
 const char *qsf_chatlog_name(const QSFChatLog *l);
 /* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk

@@ -44,9 +44,36 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+/* Goes on in a copy of the file there is. */
+static bool save_copy(UiApp *a, const char *to) {
+    char err[300] = "";
+    UiSession next = { 0 };
+    if (!qsf_chatlog_copy(a->session.name, to, err, sizeof err) || !ui_session_attach(&next, to, err, sizeof err)) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
+    ui_session_close(&a->session);
+    a->session = next;
+    return true;
+}
+
+/* Makes the file of a conversation that has none. What cannot be saved goes on as it was. */
+static bool save_new(UiApp *a, const char *to) {
+    UiSession before = a->session;
+    char fresh[sizeof before.name];
+    ui_session_name_now(fresh, sizeof fresh);
+    ui_session_use(&a->session, to ? to : fresh);
+    if (ui_app_save_all(a, !to)) return true;
+    char text[sizeof before.problem];
+    memcpy(text, a->session.problem, sizeof text);
+    a->session = before;
+    ui_app_say(a, UI_ERROR, "%s", text);
+    return false;
+}
+
 /* A conversation with a file goes on in a copy of that name; one without gets the file now. */
 bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
-    char err[300] = "", fresh[sizeof a->session.name];
+    bool other = *args && strcmp(args, a->session.name) != 0;
     if (a->running == UI_REQUEST_ANSWER && *args && ui_cmd_busy(a, name)) return false;
     if (*args && !name_fits(a, args)) return false;
     if (!*args && a->session.on) {
@@ -56,24 +83,13 @@ bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
                    a->session.name);
         return true;
     }
-    if (*args && strcmp(args, a->session.name) != 0 && exists(args)) {
+    if (other && exists(args)) {
         ui_app_say(a, UI_ERROR, "session %s exists: choose another name, or /load %s", args, args);
         return false;
     }
-    bool copy = a->session.log && *args && strcmp(args, a->session.name) != 0;
-    if (copy && !qsf_chatlog_copy(a->session.name, args, err, sizeof err)) {
-        ui_app_say(a, UI_ERROR, "%s", err);
-        return false;
-    }
-    ui_session_name_now(fresh, sizeof fresh);
-    ui_session_use(&a->session, *args ? args : fresh);
+    bool ok = !a->session.log ? save_new(a, *args ? args : NULL) : !other || save_copy(a, args);
+    if (!ok) return false;
     a->session.on = true;
-    if (!ui_session_open(&a->session, err, sizeof err)) {
-        a->session.problem[0] = '\0';
-        ui_app_say(a, UI_ERROR, "%s", err);
-        return false;
-    }
-    if (!copy) ui_app_save_all(a);
     ui_app_say(a, UI_NOTICE, "saved as %s", a->session.name);
     return true;
 }

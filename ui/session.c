@@ -2,21 +2,13 @@
 /* The conversation on disk while it happens. */
 #include "ui/session.h"
 
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define UI_PART_SECONDS 1.0
-
-static bool name_taken(const char *name) {
-    size_t n = 0;
-    QSFLogInfo *all = qsf_chatlog_list(&n);
-    bool taken = false;
-    for (size_t i = 0; all && i < n; i++) taken = taken || strcmp(all[i].name, name) == 0;
-    free(all);
-    return taken;
-}
+#define UI_SAME_NAME    999 /* chats of one name: NAME, NAME-2, ... */
 
 void ui_session_name_now(char *dst, size_t cap) {
     time_t now = time(NULL);
@@ -24,7 +16,6 @@ void ui_session_name_now(char *dst, size_t cap) {
     char base[40] = "chat";
     if (localtime_r(&now, &tm)) (void)strftime(base, sizeof base, "%Y-%m-%d_%H-%M-%S", &tm);
     (void)snprintf(dst, cap, "%s", base);
-    for (int i = 2; i < 100 && name_taken(dst); i++) (void)snprintf(dst, cap, "%s-%d", base, i);
 }
 
 void ui_session_use(UiSession *s, const char *name) {
@@ -37,15 +28,49 @@ static void problem(UiSession *s, const char *err) {
     s->failing = true;
 }
 
-bool ui_session_open(UiSession *s, char *err, size_t cap) {
-    if (!s->log && s->on && s->name[0]) s->log = qsf_chatlog_open(s->name, err, cap);
-    if (!s->log && s->on) problem(s, err);
+bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap) {
+    ui_session_use(s, name);
+    s->log = qsf_chatlog_open(name, err, cap);
     return s->log != NULL;
 }
 
-void ui_session_close(UiSession *s) {
+bool ui_session_create(UiSession *s) {
+    char err[300] = "";
+    s->lost = false;
+    s->log = qsf_chatlog_create(s->name, err, sizeof err);
+    if (!s->log) problem(s, err);
+    return s->log != NULL;
+}
+
+/* Nothing stays behind; the next message tries again. */
+static void discard(UiSession *s) {
     qsf_chatlog_close(s->log);
     s->log = NULL;
+}
+
+bool ui_session_publish(UiSession *s, bool other_name) {
+    char err[300] = "", name[sizeof s->name];
+    if (s->lost) {
+        discard(s);
+        return false;
+    }
+    (void)snprintf(name, sizeof name, "%s", s->name);
+    bool ok = qsf_chatlog_publish(s->log, name, err, sizeof err);
+    for (int i = 2; !ok && other_name && errno == EEXIST && i <= UI_SAME_NAME; i++) {
+        (void)snprintf(name, sizeof name, "%.*s-%d", (int)sizeof name - 8, s->name, i);
+        ok = qsf_chatlog_publish(s->log, name, err, sizeof err);
+    }
+    if (ok) {
+        memcpy(s->name, name, sizeof name);
+    } else {
+        problem(s, err);
+        discard(s);
+    }
+    return ok;
+}
+
+void ui_session_close(UiSession *s) {
+    discard(s);
     s->failing = s->lost = false;
     s->parted = s->parted_reasoning = 0;
 }

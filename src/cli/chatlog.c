@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qsf_newfile.h"
 #include "src/base/json.h"
 #include "src/base/paths.h"
 #include "src/base/strbuf.h"
@@ -22,6 +23,8 @@ struct QSFChatLog {
     int fd;
     char *name, *path;
     bool torn;  /* the file may end in the middle of a line: begin the next record on a new one */
+    bool pending;     /* created and not published: */
+    QSFNewFile file;  /* holds fd */
 };
 
 static const char *const kind_names[] = {"message", "part", "undo", "clear", "system", "set", "model"};
@@ -78,39 +81,99 @@ static bool ends_torn(int fd) {
     return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
+/* Takes the lock. A look at who has it (qsf_chatlog_in_use) lasts a moment: asked once, it would be a refusal. */
+static bool lock(int fd) {
+    const struct timespec moment = {.tv_nsec = 10000000};
+    for (int tries = 3; flock(fd, LOCK_EX | LOCK_NB); tries--) {
+        if (errno != EWOULDBLOCK || tries == 0) return false;
+        nanosleep(&moment, NULL);
+    }
+    return true;
+}
+
 /* A locked descriptor of a regular file, or -1 with a sentence in err. */
 static int open_locked(const char *path, char *err, size_t cap) {
     struct stat st;
     const char *why = NULL;
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (fd < 0) why = strerror(errno);
-    else if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "not a regular file";
-    else if (flock(fd, LOCK_EX | LOCK_NB)) why = "the session is in use by another program";
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600), code = errno;
+    if (fd < 0) why = strerror(code);
+    else if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "not a regular file", code = EINVAL;
+    else if (!lock(fd)) why = "the session is in use by another program", code = EWOULDBLOCK;
     if (!why) return fd;
     snprintf(err, cap, "%s: cannot open the session: %s", path, why);
     if (fd >= 0) close(fd);
+    errno = code;
     return -1;
 }
 
-QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
-    char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
+/* Without its file yet; NULL with a sentence in err. */
+static QSFChatLog *new_log(const char *name, char *err, size_t cap) {
     QSFChatLog *l = calloc(1, sizeof *l);
-    int fd = -1;
-    if (path && (!l || !copy)) snprintf(err, cap, "%s: out of memory", path);
-    else if (path && make_dir(err, cap)) fd = open_locked(path, err, cap);
-    if (fd < 0) {
+    char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
+    bool ok = path && l && copy;
+    if (path && !ok) snprintf(err, cap, "%s: out of memory", path);
+    if (ok && make_dir(err, cap)) {
+        *l = (QSFChatLog){.fd = -1, .name = copy, .path = path};
+        return l;
+    }
+    free(path);
+    free(copy);
+    free(l);
+    return NULL;
+}
+
+QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
+    QSFChatLog *l = new_log(name, err, cap);
+    if (l) l->fd = open_locked(l->path, err, cap);
+    int why = l ? errno : EINVAL;
+    if (l && l->fd >= 0) {
+        l->torn = ends_torn(l->fd);
+        return l;
+    }
+    qsf_chatlog_close(l);
+    errno = why;
+    return NULL;
+}
+
+QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap) {
+    QSFChatLog *l = new_log(name, err, cap);
+    if (!l) return NULL;
+    int why = qsf_newfile_open(&l->file, l->path);
+    l->pending = why == 0;
+    l->fd = why ? -1 : l->file.fd;
+    /* Appending, so that what could not be written whole can be cut off. */
+    if (!why && fcntl(l->fd, F_SETFL, O_APPEND)) why = errno;
+    if (!why) return l;
+    snprintf(err, cap, "%s: cannot create the session: %s", l->path, strerror(why));
+    qsf_chatlog_close(l);
+    return NULL;
+}
+
+bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap) {
+    char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
+    int why = !path ? EINVAL : copy ? qsf_newfile_publish(&l->file, path, false) : ENOMEM;
+    if (path && why)
+        snprintf(err, cap, "%s: cannot create the session: %s", path,
+                 why == EEXIST ? "a session of this name exists" : strerror(why));
+    if (why) {
         free(path);
         free(copy);
-        free(l);
-        return NULL;
+    } else {
+        free(l->path);
+        free(l->name);
+        l->path = path;
+        l->name = copy;
+        qsf_newfile_close(&l->file, true);
+        l->pending = false;
     }
-    *l = (QSFChatLog){.fd = fd, .name = copy, .path = path, .torn = ends_torn(fd)};
-    return l;
+    errno = why;
+    return why == 0;
 }
 
 void qsf_chatlog_close(QSFChatLog *l) {
     if (!l) return;
-    close(l->fd);
+    if (l->pending) qsf_newfile_close(&l->file, false);
+    else if (l->fd >= 0) close(l->fd);
     free(l->name);
     free(l->path);
     free(l);
@@ -170,7 +233,7 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
         l->torn = ftruncate(l->fd, st.st_size) != 0 || l->torn;
     } else if (ok) {
         l->torn = false;
-        if (r->kind != QSF_LOG_PART && fdatasync(l->fd) && errno != EINVAL && errno != EROFS) {
+        if (r->kind != QSF_LOG_PART && !l->pending && fdatasync(l->fd) && errno != EINVAL && errno != EROFS) {
             snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
             ok = false;
         }
@@ -179,28 +242,31 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
     return ok;
 }
 
-/* Copies bytes until the end; false with errno set. */
-static bool copy_bytes(int from, int to) {
+/* Copies all bytes; 0 or errno. */
+static int copy_bytes(int from, QSFNewFile *to) {
     char buf[16384];
-    ssize_t n;
-    while ((n = read(from, buf, sizeof buf)) != 0) {
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 || !write_all(to, buf, (size_t)n)) return false;
-    }
-    return fsync(to) == 0;
+    int why = 0;
+    for (ssize_t n; !why && (n = read(from, buf, sizeof buf)) != 0;)
+        if (n > 0) why = qsf_newfile_write(to, buf, (size_t)n);
+        else if (errno != EINTR) why = errno;
+    return why;
 }
 
 bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap) {
     char *src = qsf_chatlog_path(name, err, cap), *dst = src ? qsf_chatlog_path(name2, err, cap) : NULL;
     bool ok = false;
     if (dst && make_dir(err, cap)) {
-        int from = open(src, O_RDONLY | O_CLOEXEC);
-        int to = from >= 0 ? open(dst, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-        ok = to >= 0 && copy_bytes(from, to);
-        if (!ok) snprintf(err, cap, "%s: %s", from < 0 ? src : dst, to < 0 && errno == EEXIST ? "a session of this name exists" : strerror(errno));
-        if (!ok && to >= 0) unlink(dst);
+        QSFNewFile to;
+        int from = qsf_chatlog_open_regular(src), why = from < 0 ? errno : qsf_newfile_open(&to, dst);
+        if (from >= 0 && !why) {
+            why = copy_bytes(from, &to);
+            if (!why) why = qsf_newfile_publish(&to, dst, false);
+            qsf_newfile_close(&to, false);
+        }
+        ok = why == 0;
+        if (!ok)
+            snprintf(err, cap, "%s: %s", from < 0 ? src : dst, why == EEXIST ? "a session of this name exists" : strerror(why));
         if (from >= 0) close(from);
-        if (to >= 0) close(to);
     }
     free(src);
     free(dst);

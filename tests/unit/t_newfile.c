@@ -24,7 +24,8 @@ static bool no_tmpfile, no_links, no_sync;
 int openat(int dir, const char *path, int flags, ...) {
     va_list ap;
     va_start(ap, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? (mode_t)va_arg(ap, int) : 0;
+    bool makes = (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+    mode_t mode = makes ? (mode_t)va_arg(ap, int) : 0;
     va_end(ap);
     if (no_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
         errno = EOPNOTSUPP;

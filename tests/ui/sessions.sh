@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sessions of the real program: one that another chat has open, and what is in the place of its files.
+. "$(dirname "$0")/lib.sh"
+files=$XDG_DATA_HOME/qsf/sessions
+
+# --continue takes the newest session that is free, and begins another one when none is.
+for name in first second; do
+    echo "$name question" | chat_lines 0 "$stories" -n 3 --session $name
+    touch -d "$([ $name = first ] && echo 2001-01-01 || echo 2002-02-02)" "$files/$name.jsonl"
+done
+mkfifo "$work/in"
+"$chat" "$stories" -n 3 --session second <"$work/in" >"$work/held" 2>&1 &
+pid=$!
+exec 3>"$work/in"
+echo hello >&3
+tries=100
+while ! grep -q hello "$files/second.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+printf '/export %s\n' "$work/got.txt" | chat_lines 0 --continue "$stories"
+err_has 'session second is in use by another program: this is first'
+grep -q 'first question' "$work/got.txt" || fail "--continue took another session"
+rm "$files/first.jsonl"
+echo 'third question' | chat_lines 0 "$stories" -n 3 --continue
+err_has 'every session is in use'
+[ "$(find "$files" -name '2*.jsonl' | wc -l)" = 1 ] || fail "no new session beside one that is in use"
+exec 3>&-
+wait $pid || fail "the chat whose session was asked for ends with $?"
+
+# A pipe in the place of a file: nobody writes into it.
+need_tmux
+mkdir -p "$XDG_STATE_HOME/qsf"
+mkfifo "$XDG_STATE_HOME/qsf/history" "$files/pipe.jsonl"
+start 80 24 "'$chat' '$stories' -n 5 --temp 0"
+see 'is ready' && keys 'hello there' Enter && see 'You|hello there' && keys '/load pipe' Enter && see 'not a regular file|no session pipe'
+keys '/quit' Enter
+see 'rc=0'
+finish

@@ -193,7 +193,7 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     }
     ui_item_close(last);
     if (!user && model) label_from_path(last, model);
-    last->time = r->time;
+    last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one fits no clock */
     last->seed = r->seed;
     last->tokens += r->tokens;
     (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");

@@ -26,12 +26,25 @@ err_has 'every session is in use'
 exec 3>&-
 wait $pid || fail "the chat whose session was asked for ends with $?"
 
+# What another program wrote into a session is text in an export, whatever it spells.
+printf '%s\n' '{"kind":"message","role":"user","text":"q \u001b[31m \ud800"}' \
+    '{"kind":"message","role":"user","text":"q \u001b[31m \u0000 \" \\"}' \
+    '{"kind":"message","role":"assistant","text":"a","stop":"a\"b\\\u0007","time":1e300}' >"$files/odd.jsonl"
+printf '/export %s\n/export %s\n' "$work/odd.json" "$work/odd.txt" | chat_lines 0 "$stories" --session odd
+if have python3; then
+    python3 -c 'import json, sys; m = json.load(open(sys.argv[1]))["messages"]; sys.exit(m[1]["stop"] != "a\"b\\\a")' \
+        "$work/odd.json" || fail "the JSON export is not what the session says"
+else
+    echo "skip: no python3: the JSON export was not parsed"
+fi
+[ "$(tr -d '\n\t -~' <"$work/odd.txt" | wc -c)" = 0 ] || fail "control characters in a text export"
+
 # A pipe in the place of a file: nobody writes into it.
 need_tmux
 mkdir -p "$XDG_STATE_HOME/qsf"
-mkfifo "$XDG_STATE_HOME/qsf/history" "$files/pipe.jsonl"
+mkfifo "$XDG_STATE_HOME/qsf/history"
 start 80 24 "'$chat' '$stories' -n 5 --temp 0"
-see 'is ready' && keys 'hello there' Enter && see 'You|hello there' && keys '/load pipe' Enter && see 'not a regular file|no session pipe'
+see 'is ready' && keys 'hello there' Enter && see '5 tok'
 keys '/quit' Enter
 see 'rc=0'
 finish

@@ -70,6 +70,8 @@ typedef struct QSFLogInfo {
 } QSFLogInfo;
 /* Newest first; malloc'ed array (free()), *n its length; NULL when there is none. */
 QSFLogInfo *qsf_chatlog_list(size_t *n);
+/* Has another program NAME open (or this one)? */
+bool qsf_chatlog_in_use(const char *name);
 /* Copies NAME to a new conversation NAME2 (an existing one is refused). */
 bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap);
 /* $XDG_STATE_HOME/qsf/history, its folder made; malloc'ed or NULL. */

@@ -72,6 +72,7 @@ typedef struct UiApp {
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
     double spark_time;    /* monotonic seconds of the last one */
+    int columns;          /* cells of a line of output on the full screen, 0 = not known yet */
     unsigned help_wanted; /* grows when a command asks for the help screen */
 } UiApp;
 

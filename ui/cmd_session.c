@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/export.h"
-#include "ui/format.h"
 #include "ui/path.h"
+#include "ui/sessions.h"
 
 static bool name_fits(UiApp *a, const char *name) {
     if (qsf_chatlog_name_ok(name) && strlen(name) < sizeof a->session.name) return true;
@@ -121,24 +121,20 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+/* Cells of a line of output; a reader that is not a terminal gets long ones. */
+static int columns(const UiApp *a) {
+    struct winsize ws;
+    if (a->full_screen) return a->columns > 0 ? a->columns : 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0) return ws.ws_col;
+    return isatty(STDERR_FILENO) ? 80 : 200;
+}
+
 bool ui_cmd_sessions(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
-    size_t n = 0;
-    QSFLogInfo *all = qsf_chatlog_list(&n);
     UiBuf b = { 0 };
-    for (size_t i = 0; all && i < n && i < 50; i++) {
-        char when[32] = "", size[32];
-        time_t t = (time_t)all[i].mtime;
-        struct tm tm;
-        if (localtime_r(&t, &tm)) (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
-        ui_format_bytes(all[i].bytes, size, sizeof size);
-        ui_buf_printf(&b, "%s%s %-24s %s  %s", i ? "\n" : "",
-                      strcmp(all[i].name, a->session.name) == 0 ? "*" : " ", all[i].name, when, size);
-    }
-    if (n > 50) ui_buf_printf(&b, "\n  and %zu older ones", n - 50);
+    ui_sessions_list(&b, a->session.name, columns(a), a->chat.ascii);
     ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "no sessions yet");
     ui_buf_free(&b);
-    free(all);
     return true;
 }
 

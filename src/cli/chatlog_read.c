@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -173,6 +174,16 @@ QSFLogInfo *qsf_chatlog_list(size_t *n) {
     if (d) closedir(d);
     if (*n) qsort(list, *n, sizeof *list, newest_first);
     return list;
+}
+
+bool qsf_chatlog_in_use(const char *name) {
+    char err[8];
+    char *path = qsf_chatlog_path(name, err, sizeof err);
+    int fd = path ? qsf_chatlog_open_regular(path) : -1;
+    bool in_use = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    free(path);
+    return in_use;
 }
 
 char *qsf_history_path(void) {

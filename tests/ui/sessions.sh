@@ -19,6 +19,12 @@ while ! grep -q hello "$files/second.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; t
 printf '/export %s\n' "$work/got.txt" | chat_lines 0 --continue "$stories"
 err_has 'session second is in use by another program: this is first'
 grep -q 'first question' "$work/got.txt" || fail "--continue took another session"
+
+# The list, as lines for a reader that is not a terminal, and fit to a narrow window.
+printf '/sessions\n' | chat_lines 0 "$stories"
+err_has '^  first  +20[0-9-]+ [0-9:]+ +2 +stories260K +first question$'
+err_has '^  second .* \[in use\] second question$'
+
 rm "$files/first.jsonl"
 echo 'third question' | chat_lines 0 "$stories" -n 3 --continue
 err_has 'every session is in use'
@@ -45,6 +51,14 @@ mkdir -p "$XDG_STATE_HOME/qsf"
 mkfifo "$XDG_STATE_HOME/qsf/history"
 start 80 24 "'$chat' '$stories' -n 5 --temp 0"
 see 'is ready' && keys 'hello there' Enter && see '5 tok'
+keys '/sessions' Enter
+see '^ +\* 2.* 2  hello there'
+wide_enough 80
+size 40 12
+see 't/s 5/5 ctx'
+keys '/sessions' Enter
+see '^ +2 messages, stories260K, '
+wide_enough 40
 keys '/quit' Enter
 see 'rc=0'
 finish

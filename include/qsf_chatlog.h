@@ -52,9 +52,12 @@ QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
 bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap);
 void qsf_chatlog_close(QSFChatLog *l); /* NULL allowed */
 const char *qsf_chatlog_name(const QSFChatLog *l);
-/* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk
- * full ...): nothing of the record stays in the file, and a later append works again when there is space. */
+/* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk full ...):
+ * nothing of the record is in the file. It is kept, and written before the next one or with qsf_chatlog_close, so that the
+ * file always holds the beginning of the conversation; a PART is not kept, its MESSAGE repeats it. */
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
+/* Are all records in the file or kept? Not after one that there was no memory for, until a CLEAR. */
+bool qsf_chatlog_complete(const QSFChatLog *l);
 
 /* Reads NAME front to back, calling fn for each intact record (pointers valid during the call). PART
  * records that no MESSAGE followed (the program was killed) are given at the end as one assistant MESSAGE

@@ -75,14 +75,14 @@ bool ui_app_save_all(UiApp *a, bool other_name) {
         save_everything(a);
         return ui_session_publish(&a->session, other_name);
     }
-    a->session.lost = false;
-    if (ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0)) save_everything(a);
-    return !a->session.lost;
+    ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
+    save_everything(a);
+    return qsf_chatlog_complete(a->session.log);
 }
 
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
     if (!a->session.on || !a->session.name[0]) return;
-    if (!a->session.log || a->session.lost)
+    if (!a->session.log || !qsf_chatlog_complete(a->session.log))
         (void)ui_app_save_all(a, true);
     else
         save_text(a, it, from);

@@ -36,7 +36,6 @@ bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap) {
 
 bool ui_session_create(UiSession *s) {
     char err[300] = "";
-    s->lost = false;
     s->log = qsf_chatlog_create(s->name, err, sizeof err);
     if (!s->log) problem(s, err);
     return s->log != NULL;
@@ -50,7 +49,7 @@ static void discard(UiSession *s) {
 
 bool ui_session_publish(UiSession *s, bool other_name) {
     char err[300] = "", name[sizeof s->name];
-    if (s->lost) {
+    if (!qsf_chatlog_complete(s->log)) {
         discard(s);
         return false;
     }
@@ -71,7 +70,7 @@ bool ui_session_publish(UiSession *s, bool other_name) {
 
 void ui_session_close(UiSession *s) {
     discard(s);
-    s->failing = s->lost = false;
+    s->failing = false;
     s->parted = s->parted_reasoning = 0;
 }
 
@@ -94,16 +93,13 @@ bool ui_session_message(UiSession *s, const char *role, const char *text, size_t
     r.text = text;
     r.len = len;
     bool ok = append(s, &r);
-    s->lost = s->lost || !ok;
     s->parted = s->parted_reasoning = 0;
     return ok;
 }
 
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n) {
     QSFLogRecord r = { .kind = kind, .name = name, .text = text, .len = text ? strlen(text) : 0, .n = n };
-    bool ok = append(s, &r);
-    s->lost = s->lost || (!ok && s->log && kind != QSF_LOG_SET && kind != QSF_LOG_MODEL);
-    return ok;
+    return append(s, &r);
 }
 
 void ui_session_part(UiSession *s, const QSFLogRecord *all, double now, bool force) {

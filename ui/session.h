@@ -10,7 +10,6 @@
 typedef struct UiSession {
     bool on;           /* conversations are saved */
     bool failing;      /* the last write failed and was said */
-    bool lost;         /* a message is missing in the file */
     char name[128];    /* "" = none yet */
     QSFChatLog *log;   /* NULL until the first message */
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */

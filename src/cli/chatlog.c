@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writing conversations: implements the appending half of qsf_chatlog.h. One record is one line, one
- * write(); what could not be written whole is cut off again. */
+ * write(); what could not be written whole is cut off again and waits for the next record. */
 #include "qsf_chatlog.h"
 
 #include <errno.h>
@@ -23,6 +23,8 @@ struct QSFChatLog {
     int fd;
     char *name, *path;
     bool torn;  /* the file may end in the middle of a line: begin the next record on a new one */
+    bool incomplete;  /* a record was lost for want of memory */
+    QsfStrbuf waiting; /* records that could not be written yet */
     bool pending;     /* created and not published: */
     QSFNewFile file;  /* holds fd */
 };
@@ -149,7 +151,36 @@ QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap) {
     return NULL;
 }
 
+static bool write_all(int fd, const char *s, size_t len) {
+    while (len) {
+        ssize_t n = write(fd, s, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        s += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+/* Writes the records that wait, all of them or nothing. false with a sentence in err, and errno. */
+static bool write_waiting(QSFChatLog *l, char *err, size_t cap) {
+    struct stat st;
+    if (!l->waiting.len) return true;
+    bool known = !fstat(l->fd, &st);
+    if (known && (!l->torn || write_all(l->fd, "\n", 1)) && write_all(l->fd, l->waiting.data, l->waiting.len)) {
+        l->torn = false;
+        qsf_strbuf_free(&l->waiting);
+        return true;
+    }
+    int why = errno;
+    snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(why));
+    l->torn = (known && ftruncate(l->fd, st.st_size) != 0) || l->torn;
+    errno = why;
+    return false;
+}
+
 bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap) {
+    if (!write_waiting(l, err, cap)) return false;
     char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
     int why = !path ? EINVAL : copy ? qsf_newfile_publish(&l->file, path, false) : ENOMEM;
     if (path && why)
@@ -171,7 +202,10 @@ bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap)
 }
 
 void qsf_chatlog_close(QSFChatLog *l) {
+    char err[8];
     if (!l) return;
+    if (l->fd >= 0 && !l->pending) (void)write_waiting(l, err, sizeof err); /* there may be space by now */
+    qsf_strbuf_free(&l->waiting);
     if (l->pending) qsf_newfile_close(&l->file, false);
     else if (l->fd >= 0) close(l->fd);
     free(l->name);
@@ -209,37 +243,40 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     qsf_strbuf_adds(b, "}\n");
 }
 
-static bool write_all(int fd, const char *s, size_t len) {
-    while (len) {
-        ssize_t n = write(fd, s, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        s += n;
-        len -= (size_t)n;
-    }
-    return true;
+static void cut_waiting(QSFChatLog *l, size_t len) {
+    l->waiting.len = len;
+    if (l->waiting.data) l->waiting.data[len] = '\0';
+}
+
+/* Adds r to what is to be written; false without memory, and nothing of it is added. */
+static bool add_waiting(QSFChatLog *l, const QSFLogRecord *r) {
+    size_t before = l->waiting.len;
+    put_record(&l->waiting, r);
+    if (qsf_strbuf_ok(&l->waiting)) return true;
+    l->waiting.failed = false;
+    cut_waiting(l, before);
+    return false;
 }
 
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap) {
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    if (l->torn) qsf_strbuf_addc(&b, '\n');
-    put_record(&b, r);
-    struct stat st;
-    bool ok = qsf_strbuf_ok(&b) && !fstat(l->fd, &st);
-    if (!ok) snprintf(err, cap, "%s: cannot save: %s", l->path, qsf_strbuf_ok(&b) ? strerror(errno) : "out of memory");
-    if (ok && !write_all(l->fd, b.data, b.len)) {
-        snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
-        ok = false;
-        l->torn = ftruncate(l->fd, st.st_size) != 0 || l->torn;
-    } else if (ok) {
-        l->torn = false;
-        if (r->kind != QSF_LOG_PART && !l->pending && fdatasync(l->fd) && errno != EINVAL && errno != EROFS) {
-            snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
-            ok = false;
-        }
+    size_t before = l->waiting.len;
+    if (!add_waiting(l, r)) {
+        snprintf(err, cap, "%s: cannot save: out of memory", l->path);
+        l->incomplete = l->incomplete || r->kind != QSF_LOG_PART;
+        return false;
     }
-    qsf_strbuf_free(&b);
-    return ok;
+    l->incomplete = l->incomplete && r->kind != QSF_LOG_CLEAR;
+    if (!write_waiting(l, err, cap)) {
+        if (r->kind == QSF_LOG_PART) cut_waiting(l, before);
+        return false;
+    }
+    if (r->kind == QSF_LOG_PART || l->pending || !fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
+    snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
+    return false;
+}
+
+bool qsf_chatlog_complete(const QSFChatLog *l) {
+    return !l->incomplete;
 }
 
 /* Copies all bytes; 0 or errno. */

@@ -152,6 +152,37 @@ static void test_first_message_fails(void **state) {
     another_free(y);
 }
 
+/* A disk that is full for a while: what was saved before stays, and the rest follows in its order. */
+static void test_full_for_a_while(void **state) {
+    Fixture *x = *state;
+    static char big[7000];
+    memset(big, 'x', sizeof big - 1);
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "while");
+    say(x, "first"), answer(x, "1");
+    say(x, big), answer(x, "2");
+    full_disk(x, big);
+    ui_app_pump(&x->app);
+    assert_non_null(strstr(last_said(x, UI_ERROR), "not saved"));
+    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
+    limit(8000);
+    answer(x, "3");
+    say(x, "fourth"), answer(x, "4");
+    Fixture *y = another();
+    char err[300];
+    assert_true(qsf_chatlog_copy("while", "seen", err, sizeof err)); /* as a kill would leave it */
+    assert_true(ui_app_resume(&y->app, "seen"));
+    assert_int_equal(ui_transcript_count(&y->app.chat, NULL), 4);
+    limit(RLIM_INFINITY);
+    signal(SIGXFSZ, was);
+    say(x, "fifth"), answer(x, "5");
+    ui_app_finish(&x->app);
+    assert_true(ui_app_resume(&y->app, "while"));
+    assert_int_equal(ui_transcript_count(&y->app.chat, NULL), 10);
+    assert_string_equal(last_text(y), "5");
+    another_free(y);
+}
+
 /* Chats that begin in the same second have the same name until the first message. */
 static void test_same_second(void **state) {
     Fixture *x = *state, *all[3] = { x, another(), another() };
@@ -208,6 +239,7 @@ static void test_in_use(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(test_export_is_whole), T(test_save_is_whole), T(test_first_message_fails),
+        T(test_full_for_a_while),
         T(test_same_second),     T(test_save_taken),    T(test_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

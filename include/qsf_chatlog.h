@@ -50,7 +50,8 @@ QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
 /* Gives a created conversation the name NAME, with all that was appended to it. It is locked from its first moment on.
  * false with a sentence in err; errno is EEXIST when there is one of that name: another one may be tried. */
 bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap);
-void qsf_chatlog_close(QSFChatLog *l); /* NULL allowed */
+/* Writes what could not be written before, if there is space by now. false: the file lacks records. NULL is allowed. */
+bool qsf_chatlog_close(QSFChatLog *l);
 const char *qsf_chatlog_name(const QSFChatLog *l);
 /* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk full ...):
  * nothing of the record is in the file. It is kept, and written before the next one or with qsf_chatlog_close, so that the

@@ -20,6 +20,7 @@ void ui_session_name_now(char *dst, size_t cap) {
 
 void ui_session_use(UiSession *s, const char *name) {
     ui_session_close(s);
+    s->saved = s->unsaved = false;
     (void)snprintf(s->name, sizeof s->name, "%s", name);
 }
 
@@ -31,7 +32,8 @@ static void problem(UiSession *s, const char *err) {
 bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap) {
     ui_session_use(s, name);
     s->log = qsf_chatlog_open(name, err, cap);
-    return s->log != NULL;
+    s->saved = s->log != NULL;
+    return s->saved;
 }
 
 bool ui_session_create(UiSession *s) {
@@ -61,6 +63,7 @@ bool ui_session_publish(UiSession *s, bool other_name) {
     }
     if (ok) {
         memcpy(s->name, name, sizeof name);
+        s->saved = true;
     } else {
         problem(s, err);
         discard(s);
@@ -69,7 +72,8 @@ bool ui_session_publish(UiSession *s, bool other_name) {
 }
 
 void ui_session_close(UiSession *s) {
-    discard(s);
+    s->unsaved = s->log ? !qsf_chatlog_close(s->log) : s->failing || s->unsaved;
+    s->log = NULL;
     s->failing = false;
     s->parted = s->parted_reasoning = 0;
 }

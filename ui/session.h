@@ -10,6 +10,8 @@
 typedef struct UiSession {
     bool on;           /* conversations are saved */
     bool failing;      /* the last write failed and was said */
+    bool saved;        /* there is a file; still known after ui_session_close */
+    bool unsaved;      /* after ui_session_close: a part of the conversation is not in the file, or all of it */
     char name[128];    /* "" = none yet */
     QSFChatLog *log;   /* NULL until the first message */
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */

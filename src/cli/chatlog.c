@@ -201,16 +201,17 @@ bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap)
     return why == 0;
 }
 
-void qsf_chatlog_close(QSFChatLog *l) {
+bool qsf_chatlog_close(QSFChatLog *l) {
     char err[8];
-    if (!l) return;
-    if (l->fd >= 0 && !l->pending) (void)write_waiting(l, err, sizeof err); /* there may be space by now */
+    if (!l) return true;
+    bool all = l->fd >= 0 && !l->pending && write_waiting(l, err, sizeof err) && !l->incomplete;
     qsf_strbuf_free(&l->waiting);
     if (l->pending) qsf_newfile_close(&l->file, false);
     else if (l->fd >= 0) close(l->fd);
     free(l->name);
     free(l->path);
     free(l);
+    return all;
 }
 
 const char *qsf_chatlog_name(const QSFChatLog *l) {

@@ -61,4 +61,14 @@ see '^ +2 messages, stories260K, '
 wide_enough 40
 keys '/quit' Enter
 see 'rc=0'
+rm "$XDG_STATE_HOME/qsf/history"
+
+# What is left on the terminal: how to resume, as a shell takes it, or that nothing was saved.
+start 80 24 "'$chat' '$stories' -n 5 --session \"my chat\""
+see 'is ready' && keys 'hello there' Enter && see '5 tok' && keys '/quit' Enter
+see "^resume with: qsf-chat --session 'my chat'\$"
+start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5"
+see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' && keys '/quit' Enter
+see '^the conversation was not saved'
+not_see 'resume with'
 finish

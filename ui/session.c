@@ -50,7 +50,7 @@ static void discard(UiSession *s) {
 }
 
 bool ui_session_publish(UiSession *s, bool other_name) {
-    char err[300] = "", name[sizeof s->name];
+    char err[300] = "", name[sizeof s->name + 16];
     if (!qsf_chatlog_complete(s->log)) {
         discard(s);
         return false;
@@ -58,11 +58,12 @@ bool ui_session_publish(UiSession *s, bool other_name) {
     (void)snprintf(name, sizeof name, "%s", s->name);
     bool ok = qsf_chatlog_publish(s->log, name, err, sizeof err);
     for (int i = 2; !ok && other_name && errno == EEXIST && i <= UI_SAME_NAME; i++) {
-        (void)snprintf(name, sizeof name, "%.*s-%d", (int)sizeof name - 8, s->name, i);
+        (void)snprintf(name, sizeof name, "%.95s-%d", s->name, i); /* 100 bytes at most */
         ok = qsf_chatlog_publish(s->log, name, err, sizeof err);
     }
     if (ok) {
-        memcpy(s->name, name, sizeof name);
+        memcpy(s->name, name, sizeof s->name);
+        s->name[sizeof s->name - 1] = '\0';
         s->saved = true;
     } else {
         problem(s, err);

@@ -32,6 +32,15 @@ err_has 'every session is in use'
 exec 3>&-
 wait $pid || fail "the chat whose session was asked for ends with $?"
 
+# Chats that save at the same time each get a file of their own.
+before=$(find "$files" -name '*.jsonl' | wc -l)
+for i in 1 2 3 4 5 6; do
+    printf 'number %s\n/save\n' $i | "$chat" "$stories" -n 2 >/dev/null 2>"$work/save$i" &
+done
+wait
+[ "$(find "$files" -name '*.jsonl' | wc -l)" = $((before + 6)) ] || { cat "$work"/save?; fail "not every chat was saved"; }
+[ "$(cat "$work"/save? | sed -n 's/.*saved as //p' | sort -u | wc -l)" = 6 ] || fail "two chats have one session"
+
 # What another program wrote into a session is text in an export, whatever it spells.
 printf '%s\n' '{"kind":"message","role":"user","text":"q \u001b[31m \ud800"}' \
     '{"kind":"message","role":"user","text":"q \u001b[31m \u0000 \" \\"}' \

@@ -41,13 +41,24 @@ typedef struct QSFChatLog QSFChatLog;
 /* NAME must not be empty, hold '/' or control characters or begin with '.'. */
 bool qsf_chatlog_name_ok(const char *name);
 /* Opens (creating folder and file as needed) for appending and takes a lock, so that a second program
- * on the same conversation is told. NULL with a sentence naming the file in err. */
+ * on the same conversation is told. NULL with a sentence naming the file in err; errno is EWOULDBLOCK when another program
+ * has it. */
 QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap);
-void qsf_chatlog_close(QSFChatLog *l); /* NULL allowed */
+/* Begins a new conversation. No file NAME appears, and none may exist, before qsf_chatlog_publish; closed without it, or
+ * killed, nothing is left behind. NULL with a sentence naming the file in err. */
+QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
+/* Gives a created conversation the name NAME, with all that was appended to it. It is locked from its first moment on.
+ * false with a sentence in err; errno is EEXIST when there is one of that name: another one may be tried. */
+bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap);
+/* Writes what could not be written before, if there is space by now. false: the file lacks records. NULL is allowed. */
+bool qsf_chatlog_close(QSFChatLog *l);
 const char *qsf_chatlog_name(const QSFChatLog *l);
-/* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk
- * full ...): nothing of the record stays in the file, and a later append works again when there is space. */
+/* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk full ...):
+ * nothing of the record is in the file. It is kept, and written before the next one or with qsf_chatlog_close, so that the
+ * file always holds the beginning of the conversation; a PART is not kept, its MESSAGE repeats it. */
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
+/* Are all records in the file or kept? Not after one that there was no memory for, until a CLEAR. */
+bool qsf_chatlog_complete(const QSFChatLog *l);
 
 /* Reads NAME front to back, calling fn for each intact record (pointers valid during the call). PART
  * records that no MESSAGE followed (the program was killed) are given at the end as one assistant MESSAGE
@@ -63,6 +74,8 @@ typedef struct QSFLogInfo {
 } QSFLogInfo;
 /* Newest first; malloc'ed array (free()), *n its length; NULL when there is none. */
 QSFLogInfo *qsf_chatlog_list(size_t *n);
+/* Has another program NAME open (or this one)? */
+bool qsf_chatlog_in_use(const char *name);
 /* Copies NAME to a new conversation NAME2 (an existing one is refused). */
 bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap);
 /* $XDG_STATE_HOME/qsf/history, its folder made; malloc'ed or NULL. */

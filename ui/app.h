@@ -83,6 +83,7 @@ typedef struct UiApp {
     double spark[UI_SPARK]; /* recent tokens per second, oldest first */
     unsigned n_spark;
     double spark_time;    /* monotonic seconds of the last one */
+    int columns;          /* cells of a line of output on the full screen, 0 = not known yet */
     unsigned help_wanted; /* grows when a command asks for the help screen */
 } UiApp;
 
@@ -153,11 +154,14 @@ void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap);
 
 /* Forgets all messages (not the settings, not the file). */
 void ui_app_clear_messages(UiApp *a);
-/* Replays conversation `name` and goes on in it. false with a sentence said; code (may be NULL) an exit code.
- */
+/* Replays conversation `name` and goes on in it. false with a sentence said. */
 bool ui_app_resume(UiApp *a, const char *name);
-/* Writes the whole conversation as it is to the session: for a file that has none of it or lost a part. */
-void ui_app_save_all(UiApp *a);
+typedef enum UiResume { UI_RESUMED, UI_RESUME_IN_USE, UI_RESUME_FAILED } UiResume;
+/* The same; nothing is said, and nothing changes, when another program has it. */
+UiResume ui_app_try_resume(UiApp *a, const char *name);
+/* Writes the whole conversation to the session, which has no file yet or lost a part. A new file appears whole or not at
+ * all, with other_name as NAME-2, NAME-3 ... where its name is taken. false: a->session.problem says why. */
+bool ui_app_save_all(UiApp *a, bool other_name);
 /* Takes the last n messages away, in the file too. */
 void ui_app_drop(UiApp *a, uint32_t n);
 void ui_app_set_system(UiApp *a, const char *text);

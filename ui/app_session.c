@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chat without a screen: conversations on disk, replayed and rewritten. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,21 +69,21 @@ static void save_everything(UiApp *a) {
     }
 }
 
-void ui_app_save_all(UiApp *a) {
-    char err[300] = "";
-    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err)) return;
-    a->session.lost = false;
-    if (ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0)) save_everything(a);
+bool ui_app_save_all(UiApp *a, bool other_name) {
+    if (!a->session.log) {
+        if (!ui_session_create(&a->session)) return false;
+        save_everything(a);
+        return ui_session_publish(&a->session, other_name);
+    }
+    ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
+    save_everything(a);
+    return qsf_chatlog_complete(a->session.log);
 }
 
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
-    char err[300] = "";
-    bool fresh = a->session.log == NULL;
-    if (!a->session.on || !ui_session_open(&a->session, err, sizeof err)) return;
-    if (fresh)
-        save_everything(a);
-    else if (a->session.lost)
-        ui_app_save_all(a);
+    if (!a->session.on || !a->session.name[0]) return;
+    if (!a->session.log || !qsf_chatlog_complete(a->session.log))
+        (void)ui_app_save_all(a, true);
     else
         save_text(a, it, from);
 }
@@ -197,7 +198,7 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     }
     ui_item_close(last);
     if (!user && model) label_from_path(last, model);
-    last->time = r->time;
+    last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one fits no clock */
     last->seed = r->seed;
     last->tokens += r->tokens;
     (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
@@ -246,25 +247,11 @@ static void settle(Replay *rp, const char *name, uint32_t damaged) {
     if (model && model[0] && !a->model_path && !a->want_model && !ui_app_busy(a)) ui_app_load(a, model);
 }
 
-bool ui_app_resume(UiApp *a, const char *name) {
+/* Of the session that was attached: its messages and settings become the chat's. */
+static bool replay(UiApp *a, const char *name) {
     char err[300] = "";
     uint32_t damaged = 0;
     Replay rp = { .app = a };
-    if (!qsf_chatlog_name_ok(name)) {
-        ui_app_say(a, UI_ERROR, "session '%s': a name must not be empty, hold '/' or begin with '.'", name);
-        return false;
-    }
-    /* The lock first: another program may be writing. */
-    UiSession next = { .on = true };
-    ui_session_use(&next, name);
-    if (!ui_session_open(&next, err, sizeof err)) {
-        ui_app_say(a, UI_ERROR, "%s", err);
-        return false;
-    }
-    ui_session_close(&a->session);
-    bool on = a->session.on;
-    a->session = next;
-    a->session.on = on;
     ui_transcript_clear(&a->chat);
     ui_buf_clear(&a->system);
     a->guide_talk = false;
@@ -279,4 +266,27 @@ bool ui_app_resume(UiApp *a, const char *name) {
     free(rp.model);
     ui_app_count_context(a);
     return ok;
+}
+
+static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
+    /* The lock first: another program may be writing. */
+    UiSession next = { .on = a->session.on };
+    if (!ui_session_attach(&next, name, err, cap)) return errno == EWOULDBLOCK ? UI_RESUME_IN_USE : UI_RESUME_FAILED;
+    ui_session_close(&a->session);
+    a->session = next;
+    return replay(a, name) ? UI_RESUMED : UI_RESUME_FAILED;
+}
+
+UiResume ui_app_try_resume(UiApp *a, const char *name) {
+    char err[300] = "";
+    UiResume got = resume(a, name, err, sizeof err);
+    if (got == UI_RESUME_FAILED && err[0]) ui_app_say(a, UI_ERROR, "%s", err);
+    return got;
+}
+
+bool ui_app_resume(UiApp *a, const char *name) {
+    char err[300] = "";
+    UiResume got = resume(a, name, err, sizeof err);
+    if (got != UI_RESUMED && err[0]) ui_app_say(a, UI_ERROR, "%s", err);
+    return got == UI_RESUMED;
 }

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/export.h"
-#include "ui/format.h"
 #include "ui/path.h"
+#include "ui/sessions.h"
 
 static bool name_fits(UiApp *a, const char *name) {
     if (qsf_chatlog_name_ok(name) && strlen(name) < sizeof a->session.name) return true;
@@ -44,9 +44,36 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+/* Goes on in a copy of the file there is. */
+static bool save_copy(UiApp *a, const char *to) {
+    char err[300] = "";
+    UiSession next = { 0 };
+    if (!qsf_chatlog_copy(a->session.name, to, err, sizeof err) || !ui_session_attach(&next, to, err, sizeof err)) {
+        ui_app_say(a, UI_ERROR, "%s", err);
+        return false;
+    }
+    ui_session_close(&a->session);
+    a->session = next;
+    return true;
+}
+
+/* Makes the file of a conversation that has none. What cannot be saved goes on as it was. */
+static bool save_new(UiApp *a, const char *to) {
+    UiSession before = a->session;
+    char fresh[sizeof before.name];
+    ui_session_name_now(fresh, sizeof fresh);
+    ui_session_use(&a->session, to ? to : fresh);
+    if (ui_app_save_all(a, !to)) return true;
+    char text[sizeof before.problem];
+    memcpy(text, a->session.problem, sizeof text);
+    a->session = before;
+    ui_app_say(a, UI_ERROR, "%s", text);
+    return false;
+}
+
 /* A conversation with a file goes on in a copy of that name; one without gets the file now. */
 bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
-    char err[300] = "", fresh[sizeof a->session.name];
+    bool other = *args && strcmp(args, a->session.name) != 0;
     if (a->running == UI_REQUEST_ANSWER && *args && ui_cmd_busy(a, name)) return false;
     if (*args && !name_fits(a, args)) return false;
     if (!*args && a->session.on) {
@@ -56,24 +83,13 @@ bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
                    a->session.name);
         return true;
     }
-    if (*args && strcmp(args, a->session.name) != 0 && exists(args)) {
+    if (other && exists(args)) {
         ui_app_say(a, UI_ERROR, "session %s exists: choose another name, or /load %s", args, args);
         return false;
     }
-    bool copy = a->session.log && *args && strcmp(args, a->session.name) != 0;
-    if (copy && !qsf_chatlog_copy(a->session.name, args, err, sizeof err)) {
-        ui_app_say(a, UI_ERROR, "%s", err);
-        return false;
-    }
-    ui_session_name_now(fresh, sizeof fresh);
-    ui_session_use(&a->session, *args ? args : fresh);
+    bool ok = !a->session.log ? save_new(a, *args ? args : NULL) : !other || save_copy(a, args);
+    if (!ok) return false;
     a->session.on = true;
-    if (!ui_session_open(&a->session, err, sizeof err)) {
-        a->session.problem[0] = '\0';
-        ui_app_say(a, UI_ERROR, "%s", err);
-        return false;
-    }
-    if (!copy) ui_app_save_all(a);
     ui_app_say(a, UI_NOTICE, "saved as %s", a->session.name);
     return true;
 }
@@ -105,24 +121,20 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+/* Cells of a line of output; a reader that is not a terminal gets long ones. */
+static int columns(const UiApp *a) {
+    struct winsize ws;
+    if (a->full_screen) return a->columns > 0 ? a->columns : 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 0) return ws.ws_col;
+    return isatty(STDERR_FILENO) ? 80 : 200;
+}
+
 bool ui_cmd_sessions(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
-    size_t n = 0;
-    QSFLogInfo *all = qsf_chatlog_list(&n);
     UiBuf b = { 0 };
-    for (size_t i = 0; all && i < n && i < 50; i++) {
-        char when[32] = "", size[32];
-        time_t t = (time_t)all[i].mtime;
-        struct tm tm;
-        if (localtime_r(&t, &tm)) (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
-        ui_format_bytes(all[i].bytes, size, sizeof size);
-        ui_buf_printf(&b, "%s%s %-24s %s  %s", i ? "\n" : "",
-                      strcmp(all[i].name, a->session.name) == 0 ? "*" : " ", all[i].name, when, size);
-    }
-    if (n > 50) ui_buf_printf(&b, "\n  and %zu older ones", n - 50);
+    ui_sessions_list(&b, a->session.name, columns(a), a->chat.ascii);
     ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "no sessions yet");
     ui_buf_free(&b);
-    free(all);
     return true;
 }
 

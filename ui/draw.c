@@ -200,6 +200,7 @@ static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int 
         ui_pager_draw(&s->pager, &s->canvas, row, l->body, cols);
         return;
     }
+    s->app->columns = width - 2; /* the widest margin of output */
     s->view.compact = cols < UI_STRIP_FROM;
     s->view.unfold = s->app->settings.show_thinking;
     ui_chatview_sync(&s->view, &s->app->chat, width, l->body);

@@ -3,19 +3,21 @@
 #include "ui/export.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "qsf_savefile.h"
+
+#define UI_YEAR_10000 253402300800.0 /* in seconds since 1970 */
 
 static void iso_time(double t, char *dst, size_t cap) {
-    time_t when = (time_t)t;
+    time_t when = t > 0 && t < UI_YEAR_10000 ? (time_t)t : 0;
     struct tm tm;
     dst[0] = '\0';
-    if (t > 0 && gmtime_r(&when, &tm)) (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (when > 0 && gmtime_r(&when, &tm)) (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
 /* Length of the UTF-8 sequence at s, 0 when it is ill-formed: JSON must be UTF-8 whatever a model said. */
@@ -36,6 +38,7 @@ static size_t sequence(const char *s, size_t len) {
     return bad ? 0 : n;
 }
 
+/* DEL and the control characters of C1 too: the file may be shown on a terminal. */
 static void json_string(UiBuf *b, const char *s, size_t len) {
     ui_buf_puts(b, "\"");
     while (len > 0) {
@@ -49,6 +52,8 @@ static void json_string(UiBuf *b, const char *s, size_t len) {
             ui_buf_puts(b, "\\n");
         else if (c < 0x20 || c == 0x7f)
             ui_buf_printf(b, "\\u%04x", c);
+        else if (c == 0xc2 && (unsigned char)s[1] < 0xa0)
+            ui_buf_printf(b, "\\u%04x", (unsigned char)s[1]);
         else
             ui_buf_add(b, s, n);
         s += n ? n : 1;
@@ -96,13 +101,22 @@ static void as_json(const UiApp *a, UiBuf *b) {
             ui_buf_puts(b, ", \"reasoning\": ");
             json_string(b, body, len);
         }
-        if (it->kind == UI_ANSWER)
-            ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", \"stop\": \"%s\"", it->tokens,
-                          (unsigned long long)it->seed, it->stop);
+        if (it->kind == UI_ANSWER) {
+            ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", ", it->tokens, (unsigned long long)it->seed);
+            json_field(b, "stop", it->stop);
+        }
         ui_buf_puts(b, "}");
         sep = ",\n";
     }
     ui_buf_puts(b, "\n ]}\n");
+}
+
+/* As it may be shown: control characters of a model's answer must not reach the terminal that the file is shown on. */
+static void put_clean(UiBuf *b, const char *s, size_t len, bool one_line) {
+    char *clean = qsf_clean_dup(s, len, one_line);
+    b->failed = b->failed || !clean;
+    if (clean) ui_buf_puts(b, clean);
+    free(clean);
 }
 
 /* Apart from the answer, and folded where a reader can fold. */
@@ -110,58 +124,42 @@ static void put_thought(UiBuf *b, const UiItem *thought, bool markdown) {
     size_t len;
     const char *body = qsf_reasoning_body(ui_buf_str(&thought->raw), thought->raw.len, &len);
     ui_buf_puts(b, markdown ? "<details><summary>Thinking</summary>\n\n" : "[thinking]\n");
-    ui_buf_add(b, body, len);
+    put_clean(b, body, len, false);
     ui_buf_puts(b, markdown ? "\n\n</details>\n\n" : "\n[answer]\n");
 }
 
+static void put_heading(UiBuf *b, const char *title, bool markdown) {
+    ui_buf_puts(b, markdown ? "## " : "");
+    put_clean(b, title, strlen(title), true);
+    ui_buf_puts(b, markdown ? "\n\n" : ":\n");
+}
+
+static const char *speaker(const UiItem *it) {
+    if (it->kind == UI_USER) return "You";
+    return it->label[0] ? it->label : "Assistant";
+}
+
 static void as_text(const UiApp *a, UiBuf *b, bool markdown) {
-    const char *head = markdown ? "## " : "";
-    const char *tail = markdown ? "\n\n" : ":\n";
-    if (markdown) ui_buf_printf(b, "# %s\n\n", a->session.name[0] ? a->session.name : "Conversation");
-    if (a->system.len > 0) ui_buf_printf(b, "%sSystem%s%s\n\n", head, tail, ui_buf_str(&a->system));
+    const char *name = a->session.name[0] ? a->session.name : "Conversation";
+    if (markdown) {
+        ui_buf_puts(b, "# ");
+        put_clean(b, name, strlen(name), true);
+        ui_buf_puts(b, "\n\n");
+    }
+    if (a->system.len > 0) {
+        put_heading(b, "System", markdown);
+        put_clean(b, ui_buf_str(&a->system), a->system.len, false);
+        ui_buf_puts(b, "\n\n");
+    }
     for (size_t i = 0; i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
         if (!it->in_context) continue;
-        ui_buf_printf(b, "%s%s%s", head,
-                      it->kind == UI_USER ? "You"
-                      : it->label[0]      ? it->label
-                                          : "Assistant",
-                      tail);
+        put_heading(b, speaker(it), markdown);
         if (ui_item_thought(it)) put_thought(b, it->thought, markdown);
-        ui_buf_add(b, ui_buf_str(&it->raw), it->raw.len);
+        put_clean(b, ui_buf_str(&it->raw), it->raw.len, false);
         ui_buf_puts(b, "\n\n");
     }
     if (b->len > 1) b->len--;
-}
-
-static bool write_file(const char *path, const UiBuf *b, int flags) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
-    size_t done = 0;
-    bool ok = fd >= 0;
-    while (ok && done < b->len) {
-        ssize_t n = write(fd, b->data + done, b->len - done);
-        ok = n > 0 || (n < 0 && errno == EINTR);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    int why = errno;
-    if (fd >= 0 && close(fd) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    errno = why;
-    return ok;
-}
-
-/* Beside it first, then over it. */
-static bool replace_file(const char *path, const UiBuf *b) {
-    UiBuf tmp = { 0 };
-    ui_buf_printf(&tmp, "%s.%ld.tmp", path, (long)getpid());
-    bool ok = !tmp.failed && write_file(ui_buf_str(&tmp), b, O_EXCL) && rename(ui_buf_str(&tmp), path) == 0;
-    int why = errno;
-    if (!ok && !tmp.failed && why != EEXIST) unlink(ui_buf_str(&tmp));
-    ui_buf_free(&tmp);
-    errno = why;
-    return ok;
 }
 
 bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap) {
@@ -177,12 +175,11 @@ bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size
         (void)snprintf(err, cap, "%s: the name must end in .md, .txt or .json", path);
         return false;
     }
-    errno = ENOMEM;
-    bool ok = !b.failed && (overwrite ? replace_file(path, &b) : write_file(path, &b, O_EXCL));
-    if (!ok && errno == EEXIST)
+    int why = b.failed ? ENOMEM : qsf_savefile_save(path, b.data, b.len, overwrite);
+    if (why == EEXIST)
         (void)snprintf(err, cap, "%s exists: /export! %s replaces it", path, path);
-    else if (!ok)
-        (void)snprintf(err, cap, "%s: cannot write: %s", path, strerror(errno));
+    else if (why)
+        (void)snprintf(err, cap, "%s: cannot write: %s", path, why == EINVAL ? "not a regular file" : strerror(why));
     ui_buf_free(&b);
-    return ok;
+    return why == 0;
 }

@@ -44,29 +44,36 @@ static bool wants_color(const UiOptions *o) {
     return o->color == UI_COLOR_ALWAYS || (o->color == UI_COLOR_AUTO && !is_set("NO_COLOR"));
 }
 
-/* The newest session's name; false when there is none. */
-static bool newest(char *dst, size_t cap) {
-    size_t n = 0;
+static void new_session(UiApp *a) {
+    char name[sizeof a->session.name];
+    ui_session_name_now(name, sizeof name);
+    ui_session_use(&a->session, name);
+}
+
+/* Resumes the newest session that no other program has. false: one that is free cannot be resumed, which was said. */
+static bool resume_newest(UiApp *a) {
+    size_t n = 0, i = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
-    if (all && n > 0) (void)snprintf(dst, cap, "%s", all[0].name);
+    UiResume got = UI_RESUME_IN_USE;
+    for (; all && i < n && got == UI_RESUME_IN_USE; i++) got = ui_app_try_resume(a, all[i].name);
+    if (got == UI_RESUME_IN_USE) {
+        ui_app_say(a, UI_NOTICE, n ? "every session is in use by another program: this is a new one"
+                                   : "there is no session to continue: this is a new one");
+        new_session(a);
+    } else if (got == UI_RESUMED && i > 1) {
+        ui_app_say(a, UI_NOTICE, "session %s is in use by another program: this is %s", all[0].name, all[i - 1].name);
+    }
     free(all);
-    return all != NULL && n > 0;
+    return got != UI_RESUME_FAILED;
 }
 
 /* Opens the conversation that was asked for. false: it cannot be, which was said. */
 static bool begin_session(UiApp *a, const UiOptions *o) {
-    char name[sizeof a->session.name] = "";
     a->session.on = !o->no_save && (a->full_screen || o->session || o->resume);
     if (!a->session.on) return true;
-    if (o->session)
-        (void)snprintf(name, sizeof name, "%s", o->session);
-    else if (o->resume && !newest(name, sizeof name)) {
-        ui_app_say(a, UI_NOTICE, "there is no session to continue: this is a new one");
-        a->session.on = true;
-    }
-    if (name[0]) return ui_app_resume(a, name);
-    ui_session_name_now(name, sizeof name);
-    ui_session_use(&a->session, name);
+    if (o->session) return ui_app_resume(a, o->session);
+    if (o->resume) return resume_newest(a);
+    new_session(a);
     return true;
 }
 

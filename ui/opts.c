@@ -28,7 +28,7 @@ enum {
 static const QSFCliOption options[] = {
     { "model", "", 'm', "FILE", "the model to load, as MODEL", OPT_MODEL },
     { "session", "", 0, "NAME", "save as NAME; resume it when it exists", OPT_SESSION },
-    { "continue", "", 0, NULL, "resume the newest session", OPT_CONTINUE },
+    { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
     { "no-save", "", 0, NULL, "save no session", OPT_NO_SAVE },
     { "system", "sys", 0, "TEXT", "system prompt", OPT_SYSTEM },
     { "system-file", "sysf", 0, "FILE", "system prompt from a file", OPT_SYSTEM_FILE },

@@ -2,21 +2,13 @@
 /* The conversation on disk while it happens. */
 #include "ui/session.h"
 
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define UI_PART_SECONDS 1.0
-
-static bool name_taken(const char *name) {
-    size_t n = 0;
-    QSFLogInfo *all = qsf_chatlog_list(&n);
-    bool taken = false;
-    for (size_t i = 0; all && i < n; i++) taken = taken || strcmp(all[i].name, name) == 0;
-    free(all);
-    return taken;
-}
+#define UI_SAME_NAME    999 /* chats of one name: NAME, NAME-2, ... */
 
 void ui_session_name_now(char *dst, size_t cap) {
     time_t now = time(NULL);
@@ -24,11 +16,11 @@ void ui_session_name_now(char *dst, size_t cap) {
     char base[40] = "chat";
     if (localtime_r(&now, &tm)) (void)strftime(base, sizeof base, "%Y-%m-%d_%H-%M-%S", &tm);
     (void)snprintf(dst, cap, "%s", base);
-    for (int i = 2; i < 100 && name_taken(dst); i++) (void)snprintf(dst, cap, "%s-%d", base, i);
 }
 
 void ui_session_use(UiSession *s, const char *name) {
     ui_session_close(s);
+    s->saved = s->unsaved = false;
     (void)snprintf(s->name, sizeof s->name, "%s", name);
 }
 
@@ -37,16 +29,53 @@ static void problem(UiSession *s, const char *err) {
     s->failing = true;
 }
 
-bool ui_session_open(UiSession *s, char *err, size_t cap) {
-    if (!s->log && s->on && s->name[0]) s->log = qsf_chatlog_open(s->name, err, cap);
-    if (!s->log && s->on) problem(s, err);
+bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap) {
+    ui_session_use(s, name);
+    s->log = qsf_chatlog_open(name, err, cap);
+    s->saved = s->log != NULL;
+    return s->saved;
+}
+
+bool ui_session_create(UiSession *s) {
+    char err[300] = "";
+    s->log = qsf_chatlog_create(s->name, err, sizeof err);
+    if (!s->log) problem(s, err);
     return s->log != NULL;
 }
 
-void ui_session_close(UiSession *s) {
+/* Nothing stays behind; the next message tries again. */
+static void discard(UiSession *s) {
     qsf_chatlog_close(s->log);
     s->log = NULL;
-    s->failing = s->lost = false;
+}
+
+bool ui_session_publish(UiSession *s, bool other_name) {
+    char err[300] = "", name[sizeof s->name + 16];
+    if (!qsf_chatlog_complete(s->log)) {
+        discard(s);
+        return false;
+    }
+    (void)snprintf(name, sizeof name, "%s", s->name);
+    bool ok = qsf_chatlog_publish(s->log, name, err, sizeof err);
+    for (int i = 2; !ok && other_name && errno == EEXIST && i <= UI_SAME_NAME; i++) {
+        (void)snprintf(name, sizeof name, "%.95s-%d", s->name, i); /* 100 bytes at most */
+        ok = qsf_chatlog_publish(s->log, name, err, sizeof err);
+    }
+    if (ok) {
+        memcpy(s->name, name, sizeof s->name);
+        s->name[sizeof s->name - 1] = '\0';
+        s->saved = true;
+    } else {
+        problem(s, err);
+        discard(s);
+    }
+    return ok;
+}
+
+void ui_session_close(UiSession *s) {
+    s->unsaved = s->log ? !qsf_chatlog_close(s->log) : s->failing || s->unsaved;
+    s->log = NULL;
+    s->failing = false;
     s->parted = s->parted_reasoning = 0;
 }
 
@@ -69,16 +98,13 @@ bool ui_session_message(UiSession *s, const char *role, const char *text, size_t
     r.text = text;
     r.len = len;
     bool ok = append(s, &r);
-    s->lost = s->lost || !ok;
     s->parted = s->parted_reasoning = 0;
     return ok;
 }
 
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n) {
     QSFLogRecord r = { .kind = kind, .name = name, .text = text, .len = text ? strlen(text) : 0, .n = n };
-    bool ok = append(s, &r);
-    s->lost = s->lost || (!ok && s->log && kind != QSF_LOG_SET && kind != QSF_LOG_MODEL);
-    return ok;
+    return append(s, &r);
 }
 
 void ui_session_part(UiSession *s, const QSFLogRecord *all, double now, bool force) {

@@ -10,20 +10,28 @@
 typedef struct UiSession {
     bool on;           /* conversations are saved */
     bool failing;      /* the last write failed and was said */
-    bool lost;         /* a message is missing in the file */
+    bool saved;        /* there is a file; still known after ui_session_close */
+    bool unsaved;      /* after ui_session_close: a part of the conversation is not in the file, or all of it */
     char name[128];    /* "" = none yet */
-    QSFChatLog *log;   /* NULL until the first record */
+    QSFChatLog *log;   /* NULL until the first message */
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */
     double part_time;  /* monotonic seconds of the last PART */
     char problem[400]; /* sentence about a failed write, "" = none; the owner shows and clears it */
 } UiSession;
 
-/* "2026-08-01_09-42-10": a name by the clock that no conversation has. */
+/* "2026-08-01_09-42-10": a name by the clock. */
 void ui_session_name_now(char *dst, size_t cap);
-/* From now on conversation `name`; the file is made with the first record. */
+/* The conversation is called `name` and has no file yet. */
 void ui_session_use(UiSession *s, const char *name);
-/* Opens the file now: takes its lock. false with a sentence in err. */
-bool ui_session_open(UiSession *s, char *err, size_t cap);
+/* The same for one that may have a file: opens or makes it, and takes its lock. false with a sentence in err; errno is
+ * EWOULDBLOCK when another program has it. */
+bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap);
+/* Begins the file of a conversation that has none. It appears, with all that was appended, with ui_session_publish.
+ * false: it cannot be made, s->problem says why. */
+bool ui_session_create(UiSession *s);
+/* Where the name is taken, with other_name NAME-2, NAME-3 ... is used. false: there is no file, not even a part of one,
+ * and s->problem says why. */
+bool ui_session_publish(UiSession *s, bool other_name);
 void ui_session_close(UiSession *s);
 
 /* Each appends one record; nothing while no file is open. facts (may be NULL): reasoning, stop, seed, tokens. */

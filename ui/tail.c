@@ -3,6 +3,8 @@
 #include "ui/tail.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void print_item(const UiItem *it) {
     size_t len = 0;
@@ -10,6 +12,31 @@ static void print_item(const UiItem *it) {
     printf("%s: ", it->kind == UI_USER ? "you" : it->label[0] ? it->label : "model");
     (void)fwrite(s, 1, len, stdout);
     if (len == 0 || s[len - 1] != '\n') printf("\n");
+}
+
+/* As a shell takes it: in quotes where it is more than a word. */
+static void print_name(const char *name) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,@-";
+    char *clean = qsf_clean_dup(name, strlen(name), true);
+    bool word = clean && clean[strspn(clean, plain)] == '\0';
+    printf("%s", word ? "" : "'");
+    for (const char *p = clean; p && *p; p++) {
+        if (*p == '\'')
+            (void)fputs("'\\''", stdout);
+        else
+            (void)putchar(*p);
+    }
+    printf("%s\n", word ? "" : "'");
+    free(clean);
+}
+
+static void print_session(const UiSession *s) {
+    if (!s->saved) {
+        printf("\nthe conversation was not saved\n");
+        return;
+    }
+    printf("\n%sresume with: qsf-chat --session ", s->unsaved ? "the end of the conversation was not saved; " : "");
+    print_name(s->name);
 }
 
 void ui_tail_print(const UiApp *a) {
@@ -22,7 +49,6 @@ void ui_tail_print(const UiApp *a) {
         }
     }
     if (last) print_item(last);
-    if (last && a->session.on && a->session.name[0])
-        printf("\nsession %s: qsf-chat --session %s goes on with it\n", a->session.name, a->session.name);
+    if (last && a->session.on && a->session.name[0]) print_session(&a->session);
     (void)fflush(stdout);
 }

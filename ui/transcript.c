@@ -184,13 +184,30 @@ UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind) {
     return NULL;
 }
 
-uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n) {
-    uint32_t dropped = 0;
-    for (size_t i = t->n; i > 0 && dropped < n; i--) {
+/* Where the last n messages that the model sees begin; t->n when there is none. *found: how many there are. */
+static size_t begin_of_last(const UiTranscript *t, uint32_t n, uint32_t *found) {
+    size_t from = t->n;
+    *found = 0;
+    for (size_t i = t->n; i > 0 && *found < n; i--) {
         if (!t->items[i - 1]->in_context) continue;
-        t->next_number = t->items[i - 1]->number - 1;
-        remove_at(t, i - 1);
-        dropped++;
+        from = i - 1;
+        (*found)++;
+    }
+    return from;
+}
+
+uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n) {
+    uint32_t dropped;
+    size_t from = begin_of_last(t, n, &dropped);
+    bool gone = true; /* the message before the item was dropped */
+    if (dropped > 0) t->next_number = t->items[from]->number - 1;
+    for (size_t i = from; i < t->n;) {
+        const UiItem *it = t->items[i];
+        if (is_message(it->kind)) gone = it->in_context;
+        if (gone)
+            remove_at(t, i);
+        else
+            i++;
     }
     return dropped;
 }

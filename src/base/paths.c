@@ -72,7 +72,8 @@ int qsf_path_make_dirs(const char *path, QsfErr *err) {
     for (char *p = part + (*part == '/'); failed == 0 && *p != '\0'; p++) {
         if (*p != '/') continue;
         *p = '\0'; /* a parent may exist and forbid us to make it: only its absence counts */
-        if (mkdir(part, 0700) != 0 && stat(part, &st) != 0) failed = errno;
+        int why = mkdir(part, 0700) != 0 ? errno : 0;
+        if (why != 0 && stat(part, &st) != 0) failed = why;
         *p = '/';
     }
     if (failed == 0 && mkdir(part, 0700) != 0 && errno != EEXIST) failed = errno;

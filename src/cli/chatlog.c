@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writing conversations: implements the appending half of qsf_chatlog.h. One record is one line, one
- * write(); what could not be written whole is cut off again. */
+ * write(); what could not be written whole is cut off again and waits for the next record. */
 #include "qsf_chatlog.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qsf_savefile.h"
 #include "src/base/json.h"
 #include "src/base/paths.h"
 #include "src/base/strbuf.h"
@@ -22,6 +23,10 @@ struct QSFChatLog {
     int fd;
     char *name, *path;
     bool torn;  /* the file may end in the middle of a line: begin the next record on a new one */
+    bool incomplete;  /* a record was lost for want of memory */
+    QsfStrbuf waiting; /* records that could not be written yet */
+    bool pending;     /* created and not published: */
+    QSFSaveFile file;  /* holds fd */
 };
 
 static const char *const kind_names[] = {"message", "part", "undo", "clear", "system", "set", "model"};
@@ -78,42 +83,135 @@ static bool ends_torn(int fd) {
     return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
+/* Takes the lock. A look at who has it (qsf_chatlog_in_use) lasts a moment: asked once, it would be a refusal. */
+static bool lock(int fd) {
+    const struct timespec moment = {.tv_nsec = 10000000};
+    for (int tries = 3; flock(fd, LOCK_EX | LOCK_NB); tries--) {
+        if (errno != EWOULDBLOCK || tries == 0) return false;
+        nanosleep(&moment, NULL);
+    }
+    return true;
+}
+
 /* A locked descriptor of a regular file, or -1 with a sentence in err. */
 static int open_locked(const char *path, char *err, size_t cap) {
     struct stat st;
     const char *why = NULL;
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (fd < 0) why = strerror(errno);
-    else if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "not a regular file";
-    else if (flock(fd, LOCK_EX | LOCK_NB)) why = "the session is in use by another program";
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600), code = errno;
+    if (fd < 0) why = strerror(code);
+    else if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "not a regular file", code = EINVAL;
+    else if (!lock(fd)) why = "the session is in use by another program", code = EWOULDBLOCK;
     if (!why) return fd;
     snprintf(err, cap, "%s: cannot open the session: %s", path, why);
     if (fd >= 0) close(fd);
+    errno = code;
     return -1;
 }
 
-QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
-    char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
+/* Without its file yet; NULL with a sentence in err. */
+static QSFChatLog *new_log(const char *name, char *err, size_t cap) {
     QSFChatLog *l = calloc(1, sizeof *l);
-    int fd = -1;
-    if (path && (!l || !copy)) snprintf(err, cap, "%s: out of memory", path);
-    else if (path && make_dir(err, cap)) fd = open_locked(path, err, cap);
-    if (fd < 0) {
-        free(path);
-        free(copy);
-        free(l);
-        return NULL;
+    char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
+    bool ok = path && l && copy;
+    if (path && !ok) snprintf(err, cap, "%s: out of memory", path);
+    if (ok && make_dir(err, cap)) {
+        *l = (QSFChatLog){.fd = -1, .name = copy, .path = path};
+        return l;
     }
-    *l = (QSFChatLog){.fd = fd, .name = copy, .path = path, .torn = ends_torn(fd)};
-    return l;
+    free(path);
+    free(copy);
+    free(l);
+    return NULL;
 }
 
-void qsf_chatlog_close(QSFChatLog *l) {
-    if (!l) return;
-    close(l->fd);
+QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap) {
+    QSFChatLog *l = new_log(name, err, cap);
+    if (l) l->fd = open_locked(l->path, err, cap);
+    int why = l ? errno : EINVAL;
+    if (l && l->fd >= 0) {
+        l->torn = ends_torn(l->fd);
+        return l;
+    }
+    qsf_chatlog_close(l);
+    errno = why;
+    return NULL;
+}
+
+QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap) {
+    QSFChatLog *l = new_log(name, err, cap);
+    if (!l) return NULL;
+    int why = qsf_savefile_open(&l->file, l->path);
+    l->pending = why == 0;
+    l->fd = why ? -1 : l->file.fd;
+    /* Appending, so that what could not be written whole can be cut off. */
+    if (!why && fcntl(l->fd, F_SETFL, O_APPEND)) why = errno;
+    if (!why) return l;
+    snprintf(err, cap, "%s: cannot create the session: %s", l->path, strerror(why));
+    qsf_chatlog_close(l);
+    return NULL;
+}
+
+static bool write_all(int fd, const char *s, size_t len) {
+    while (len) {
+        ssize_t n = write(fd, s, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        s += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+/* Writes the records that wait, all of them or nothing. false with a sentence in err, and errno. */
+static bool write_waiting(QSFChatLog *l, char *err, size_t cap) {
+    struct stat st;
+    if (!l->waiting.len) return true;
+    bool known = !fstat(l->fd, &st);
+    if (known && (!l->torn || write_all(l->fd, "\n", 1)) && write_all(l->fd, l->waiting.data, l->waiting.len)) {
+        l->torn = false;
+        qsf_strbuf_free(&l->waiting);
+        return true;
+    }
+    int why = errno;
+    snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(why));
+    l->torn = (known && ftruncate(l->fd, st.st_size) != 0) || l->torn;
+    errno = why;
+    return false;
+}
+
+bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap) {
+    if (!write_waiting(l, err, cap)) return false;
+    char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
+    int why = !path ? EINVAL : copy ? qsf_savefile_publish(&l->file, path, false) : ENOMEM;
+    if (path && why)
+        snprintf(err, cap, "%s: cannot create the session: %s", path,
+                 why == EEXIST ? "a session of this name exists" : strerror(why));
+    if (why) {
+        free(path);
+        free(copy);
+    } else {
+        free(l->path);
+        free(l->name);
+        l->path = path;
+        l->name = copy;
+        qsf_savefile_close(&l->file, true);
+        l->pending = false;
+    }
+    errno = why;
+    return why == 0;
+}
+
+bool qsf_chatlog_close(QSFChatLog *l) {
+    char err[8];
+    if (!l) return true;
+    bool all = l->fd >= 0 && !l->pending && write_waiting(l, err, sizeof err) && !l->incomplete;
+    qsf_strbuf_free(&l->waiting);
+    if (l->pending) qsf_savefile_close(&l->file, false);
+    else if (l->fd >= 0) close(l->fd);
     free(l->name);
     free(l->path);
     free(l);
+    return all;
 }
 
 const char *qsf_chatlog_name(const QSFChatLog *l) {
@@ -146,61 +244,67 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     qsf_strbuf_adds(b, "}\n");
 }
 
-static bool write_all(int fd, const char *s, size_t len) {
-    while (len) {
-        ssize_t n = write(fd, s, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        s += n;
-        len -= (size_t)n;
-    }
-    return true;
+static void cut_waiting(QSFChatLog *l, size_t len) {
+    l->waiting.len = len;
+    if (l->waiting.data) l->waiting.data[len] = '\0';
+}
+
+/* Adds r to what is to be written; false without memory, and nothing of it is added. */
+static bool add_waiting(QSFChatLog *l, const QSFLogRecord *r) {
+    size_t before = l->waiting.len;
+    put_record(&l->waiting, r);
+    if (qsf_strbuf_ok(&l->waiting)) return true;
+    l->waiting.failed = false;
+    cut_waiting(l, before);
+    return false;
 }
 
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap) {
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    if (l->torn) qsf_strbuf_addc(&b, '\n');
-    put_record(&b, r);
-    struct stat st;
-    bool ok = qsf_strbuf_ok(&b) && !fstat(l->fd, &st);
-    if (!ok) snprintf(err, cap, "%s: cannot save: %s", l->path, qsf_strbuf_ok(&b) ? strerror(errno) : "out of memory");
-    if (ok && !write_all(l->fd, b.data, b.len)) {
-        snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
-        ok = false;
-        l->torn = ftruncate(l->fd, st.st_size) != 0 || l->torn;
-    } else if (ok) {
-        l->torn = false;
-        if (r->kind != QSF_LOG_PART && fdatasync(l->fd) && errno != EINVAL && errno != EROFS) {
-            snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
-            ok = false;
-        }
+    size_t before = l->waiting.len;
+    if (!add_waiting(l, r)) {
+        snprintf(err, cap, "%s: cannot save: out of memory", l->path);
+        l->incomplete = l->incomplete || r->kind != QSF_LOG_PART;
+        return false;
     }
-    qsf_strbuf_free(&b);
-    return ok;
+    l->incomplete = l->incomplete && r->kind != QSF_LOG_CLEAR;
+    if (!write_waiting(l, err, cap)) {
+        if (r->kind == QSF_LOG_PART) cut_waiting(l, before);
+        return false;
+    }
+    if (r->kind == QSF_LOG_PART || l->pending || !fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
+    snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
+    return false;
 }
 
-/* Copies bytes until the end; false with errno set. */
-static bool copy_bytes(int from, int to) {
+bool qsf_chatlog_complete(const QSFChatLog *l) {
+    return !l->incomplete;
+}
+
+/* Copies all bytes; 0 or errno. */
+static int copy_bytes(int from, QSFSaveFile *to) {
     char buf[16384];
-    ssize_t n;
-    while ((n = read(from, buf, sizeof buf)) != 0) {
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0 || !write_all(to, buf, (size_t)n)) return false;
-    }
-    return fsync(to) == 0;
+    int why = 0;
+    for (ssize_t n; !why && (n = read(from, buf, sizeof buf)) != 0;)
+        if (n > 0) why = qsf_savefile_write(to, buf, (size_t)n);
+        else if (errno != EINTR) why = errno;
+    return why;
 }
 
 bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap) {
     char *src = qsf_chatlog_path(name, err, cap), *dst = src ? qsf_chatlog_path(name2, err, cap) : NULL;
     bool ok = false;
     if (dst && make_dir(err, cap)) {
-        int from = open(src, O_RDONLY | O_CLOEXEC);
-        int to = from >= 0 ? open(dst, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-        ok = to >= 0 && copy_bytes(from, to);
-        if (!ok) snprintf(err, cap, "%s: %s", from < 0 ? src : dst, to < 0 && errno == EEXIST ? "a session of this name exists" : strerror(errno));
-        if (!ok && to >= 0) unlink(dst);
+        QSFSaveFile to;
+        int from = qsf_chatlog_open_regular(src), why = from < 0 ? errno : qsf_savefile_open(&to, dst);
+        if (from >= 0 && !why) {
+            why = copy_bytes(from, &to);
+            if (!why) why = qsf_savefile_publish(&to, dst, false);
+            qsf_savefile_close(&to, false);
+        }
+        ok = why == 0;
+        if (!ok)
+            snprintf(err, cap, "%s: %s", from < 0 ? src : dst, why == EEXIST ? "a session of this name exists" : strerror(why));
         if (from >= 0) close(from);
-        if (to >= 0) close(to);
     }
     free(src);
     free(dst);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,17 +99,13 @@ static bool next_line(FILE *f, QsfStrbuf *line) {
     return c != EOF || line->len;
 }
 
-/* Only regular files end: a link to a device or a pipe would be read for ever. NULL with errno. */
-static FILE *open_regular(const char *path) {
+int qsf_chatlog_open_regular(const char *path) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return NULL;
-    FILE *f = !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
-    if (!f) {
-        close(fd);
-        errno = EINVAL;
-    }
-    return f;
+    if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode))) return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
 }
 
 bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg, uint32_t *damaged,
@@ -116,7 +113,9 @@ bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord
     *damaged = 0;
     char *path = qsf_chatlog_path(name, err, cap);
     if (!path) return false;
-    FILE *f = open_regular(path);
+    int fd = qsf_chatlog_open_regular(path);
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !f) close(fd);
     bool ok = f || errno == ENOENT;
     if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, errno == EINVAL ? "not a regular file" : strerror(errno));
     if (f) {
@@ -175,6 +174,16 @@ QSFLogInfo *qsf_chatlog_list(size_t *n) {
     if (d) closedir(d);
     if (*n) qsort(list, *n, sizeof *list, newest_first);
     return list;
+}
+
+bool qsf_chatlog_in_use(const char *name) {
+    char err[8];
+    char *path = qsf_chatlog_path(name, err, sizeof err);
+    int fd = path ? qsf_chatlog_open_regular(path) : -1;
+    bool in_use = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    free(path);
+    return in_use;
 }
 
 char *qsf_history_path(void) {

@@ -119,7 +119,7 @@ see 'reverse-i-search.*Once upon a time'
 keys C-g
 keys /quit Enter
 see '^rc=0'
-see '^session big: qsf-chat --session big'
+see '^resume with: qsf-chat --session big$'
 [ "$(stat -c %a "$XDG_STATE_HOME/qsf/history")" = 600 ] || fail "the history is readable by others"
 grep -qF 'one\ntwo' "$XDG_STATE_HOME/qsf/history" && fail "a line that was cleared is in the history"
 grep -qF 'first\nsecond\n/quit\nthird' "$XDG_STATE_HOME/qsf/history" || fail "the history split a message"

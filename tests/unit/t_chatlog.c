@@ -201,11 +201,12 @@ static void only_regular_files(void **state) {
     }
 }
 
-/* A full disk, played by a file size limit: the record is refused whole, later ones work again. */
+/* A full disk, played by a file size limit: the record is refused whole, and written when there is space, in its place;
+ * a part of an answer is not. */
 static void full_disk_keeps_the_file_whole(void **state) {
     (void)state;
     struct rlimit old, tight;
-    char err[256] = "", big[4096];
+    char err[256] = "", big[1500];
     memset(big, 'x', sizeof big);
     QSFChatLog *l = open_log("full");
     append(l, question);
@@ -217,13 +218,25 @@ static void full_disk_keeps_the_file_whole(void **state) {
     QSFLogRecord r = {.kind = QSF_LOG_MESSAGE, .role = "user", .text = big, .len = sizeof big};
     assert_false(qsf_chatlog_append(l, &r, err, sizeof err));
     assert_non_null(strstr(err, "full.jsonl"));
+    assert_true(qsf_chatlog_complete(l));
+    r.kind = QSF_LOG_PART;
+    assert_false(qsf_chatlog_append(l, &r, err, sizeof err));
+    assert_int_equal(read_back("full", NULL).n, 1);
+    setrlimit(RLIMIT_FSIZE, &old);
+    append(l, answer);
+    uint32_t damaged;
+    Seen s = read_back("full", &damaged);
+    assert_int_equal(s.n, 3);
+    assert_non_null(strstr(s.log, "xxx"));
+    assert_true(strstr(s.log, "xxx") < strstr(s.log, "because"));
+    assert_int_equal(damaged, 0);
+    setrlimit(RLIMIT_FSIZE, &tight);
+    r.kind = QSF_LOG_MESSAGE;
+    assert_false(qsf_chatlog_append(l, &r, err, sizeof err));
     setrlimit(RLIMIT_FSIZE, &old);
     signal(SIGXFSZ, was);
-    append(l, answer);
     qsf_chatlog_close(l);
-    uint32_t damaged;
-    assert_int_equal(read_back("full", &damaged).n, 2);
-    assert_int_equal(damaged, 0);
+    assert_int_equal(read_back("full", &damaged).n, 4);
 }
 
 int main(void) {

@@ -2,6 +2,7 @@
 /* Places of files. */
 #include "tests/harness/qsf_test.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -58,6 +59,12 @@ static void test_make_dirs(void **state) {
     qsf_err_clear(&e);
     strcat(sub, "/x");
     assert_int_equal(qsf_path_make_dirs(sub, &e), QSF_E_RUNTIME);
+    /* The reason is why it cannot be made, not that it is not there. */
+    if (stat("/sys/kernel", &st) == 0) {
+        qsf_err_clear(&e);
+        assert_int_equal(qsf_path_make_dirs("/sys/kernel/qsf-test/x", &e), QSF_E_RUNTIME);
+        assert_null(strstr(e.msg, strerror(ENOENT)));
+    }
     setenv("QSF_DATADIR", base, 1);
     assert_true(qsf_path_data("a", deep));
     assert_memory_equal(deep, base, strlen(base));

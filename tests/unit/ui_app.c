@@ -100,6 +100,46 @@ static void test_undo(void **state) {
     assert_non_null(strstr(last_said(x, UI_ERROR), "not 'x'"));
 }
 
+/* The kinds of what is shown: u and a for messages, n, e and o for what the program said. */
+static const char *shown(const Fixture *x) {
+    static char kinds[100];
+    size_t n = 0;
+    for (size_t i = 0; i < x->app.chat.n && n < sizeof kinds - 1; i++) kinds[n++] = "uaneo"[x->app.chat.items[i]->kind];
+    kinds[n] = '\0';
+    return kinds;
+}
+
+/* What was said between the messages that go, and after them, goes; what was said before stays. */
+static void test_undo_takes_notices(void **state) {
+    Fixture *x = *state;
+    ui_transcript_clear(&x->app.chat);
+    say(x, "/temp 0.5");
+    say(x, "one"), answer(x, "1");
+    say(x, "/stats");
+    say(x, "two");
+    say(x, "/temp 0.6");
+    answer(x, "2");
+    say(x, "/nonsense");
+    assert_string_equal(shown(x), "nuaouane");
+    say(x, "/undo");
+    assert_string_equal(shown(x), "nuaon");
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "1 exchange"));
+    /* A message that was not answered is no part of the exchange before it. */
+    say(x, "three");
+    fake_error(&x->engine, 1, "read error");
+    ui_app_pump(&x->app);
+    assert_string_equal(shown(x), "nuaonue");
+    say(x, "/undo");
+    assert_string_equal(shown(x), "nuen");
+    say(x, "/retry");
+    assert_string_equal(x->engine.last_content, "three");
+    answer(x, "3");
+    say(x, "/stats");
+    say(x, "/retry");
+    answer(x, "4");
+    assert_string_equal(last_text(x), "4");
+}
+
 static void test_settings(void **state) {
     Fixture *x = *state;
     say(x, "one");
@@ -569,6 +609,7 @@ int main(void) {
         T(test_stop_before_text),
         T(test_retry_after_failure),
         T(test_undo),
+        T(test_undo_takes_notices),
         T(test_settings),
         T(test_knobs),
         T(test_commands_are_not_messages),

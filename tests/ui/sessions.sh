@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sessions of the real program: one that another chat has open, and what is in the place of its files.
+. "$(dirname "$0")/lib.sh"
+files=$XDG_DATA_HOME/qsf/sessions
+
+# --continue takes the newest session that is free, and begins another one when none is.
+for name in first second; do
+    echo "$name question" | chat_lines 0 "$stories" -n 3 --session $name
+    touch -d "$([ $name = first ] && echo 2001-01-01 || echo 2002-02-02)" "$files/$name.jsonl"
+done
+mkfifo "$work/in"
+"$chat" "$stories" -n 3 --session second <"$work/in" >"$work/held" 2>&1 &
+pid=$!
+exec 3>"$work/in"
+echo hello >&3
+tries=100
+while ! grep -q hello "$files/second.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
+printf '/export %s\n' "$work/got.txt" | chat_lines 0 --continue "$stories"
+err_has 'session second is in use by another program: this is first'
+grep -q 'first question' "$work/got.txt" || fail "--continue took another session"
+
+# The list, as lines for a reader that is not a terminal, and fit to a narrow window.
+printf '/sessions\n' | chat_lines 0 "$stories"
+err_has '^  first  +20[0-9-]+ [0-9:]+ +2 +stories260K +first question$'
+err_has '^  second .* \[in use\] second question$'
+
+rm "$files/first.jsonl"
+echo 'third question' | chat_lines 0 "$stories" -n 3 --continue
+err_has 'every session is in use'
+[ "$(find "$files" -name '2*.jsonl' | wc -l)" = 1 ] || fail "no new session beside one that is in use"
+exec 3>&-
+wait $pid || fail "the chat whose session was asked for ends with $?"
+
+# Chats that save at the same time each get a file of their own.
+before=$(find "$files" -name '*.jsonl' | wc -l)
+for i in 1 2 3 4 5 6; do
+    printf 'number %s\n/save\n' $i | "$chat" "$stories" -n 2 >/dev/null 2>"$work/save$i" &
+done
+wait
+[ "$(find "$files" -name '*.jsonl' | wc -l)" = $((before + 6)) ] || { cat "$work"/save?; fail "not every chat was saved"; }
+[ "$(cat "$work"/save? | sed -n 's/.*saved as //p' | sort -u | wc -l)" = 6 ] || fail "two chats have one session"
+
+# What another program wrote into a session is text in an export, whatever it spells.
+printf '%s\n' '{"kind":"message","role":"user","text":"q \u001b[31m \ud800"}' \
+    '{"kind":"message","role":"user","text":"q \u001b[31m \u0000 \" \\"}' \
+    '{"kind":"message","role":"assistant","text":"a","stop":"a\"b\\\u0007","time":1e300}' >"$files/odd.jsonl"
+printf '/export %s\n/export %s\n' "$work/odd.json" "$work/odd.txt" | chat_lines 0 "$stories" --session odd
+if have python3; then
+    python3 -c 'import json, sys; m = json.load(open(sys.argv[1]))["messages"]; sys.exit(m[1]["stop"] != "a\"b\\\a")' \
+        "$work/odd.json" || fail "the JSON export is not what the session says"
+else
+    echo "skip: no python3: the JSON export was not parsed"
+fi
+[ "$(tr -d '\n\t -~' <"$work/odd.txt" | wc -c)" = 0 ] || fail "control characters in a text export"
+
+# A pipe in the place of a file: nobody writes into it.
+need_tmux
+mkdir -p "$XDG_STATE_HOME/qsf"
+mkfifo "$XDG_STATE_HOME/qsf/history"
+start 80 24 "'$chat' '$stories' -n 5 --temp 0"
+see 'is ready' && keys 'hello there' Enter && see '5 tok'
+keys '/sessions' Enter
+see '^ +\* 2.* 2  hello there'
+wide_enough 80
+size 40 12
+see 't/s 5/5 ctx'
+keys '/sessions' Enter
+see '^ +2 messages, stories260K, '
+wide_enough 40
+keys '/quit' Enter
+see 'rc=0'
+rm "$XDG_STATE_HOME/qsf/history"
+
+# What is left on the terminal: how to resume, as a shell takes it, or that nothing was saved.
+start 80 24 "'$chat' '$stories' -n 5 --session \"my chat\""
+see 'is ready' && keys 'hello there' Enter && see '5 tok' && keys '/quit' Enter
+see "^resume with: qsf-chat --session 'my chat'\$"
+start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5"
+see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' && keys '/quit' Enter
+see '^the conversation was not saved'
+not_see 'resume with'
+finish

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The list of sessions: what it says of each, and that it fits any window. */
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include "qsf_text.h"
+#include "tests/harness/app_rig.h"
+#include "ui/sessions.h"
+
+static const char *path_of(const char *name) {
+    static char path[700];
+    (void)snprintf(path, sizeof path, "%s/qsf/sessions/%s.jsonl", getenv("XDG_DATA_HOME"), name);
+    return path;
+}
+
+/* A session of these lines, last used that many days after 2001-01-01 12:00 UTC. */
+static void session(const char *name, int day, const char *lines) {
+    char err[300] = "";
+    QSFChatLog *l = qsf_chatlog_open(name, err, sizeof err);
+    if (!l) fail_msg("%s", err);
+    qsf_chatlog_close(l);
+    FILE *f = fopen(path_of(name), "w");
+    assert_non_null(f);
+    fputs(lines, f);
+    fclose(f);
+    struct timeval tv[2] = { { .tv_sec = 978350400 + day * 86400 }, { .tv_sec = 978350400 + day * 86400 } };
+    assert_int_equal(utimes(path_of(name), tv), 0);
+}
+
+#define USER(text) "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"" text "\"}\n"
+#define ANSWER "{\"kind\":\"message\",\"role\":\"assistant\",\"text\":\"yes\",\"stop\":\"eos\"}\n"
+#define MODEL(path) "{\"kind\":\"model\",\"text\":\"" path "\"}\n"
+#define UNDO(n) "{\"kind\":\"undo\",\"n\":" #n "}\n"
+
+static void make_all(void) {
+    session("plain", 1, MODEL("/models/tiny-q4.gguf") USER("why is\\n  the sky   blue?") ANSWER ANSWER);
+    session("undone", 2, USER("gone") ANSWER UNDO(2) USER("kept") ANSWER USER("more") UNDO(1));
+    session("evil \xc2\x9b", 3, MODEL("/x/\\u001b[31mred.gguf") USER("\\u001b]0;title\\u0007 \\u202e\\u009b hi"));
+    session("torn", 4, USER("whole") "not json\n{\"kind\":\"mess");
+    session("a name of many words that is longer than a window of forty cells", 5,
+            USER("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97 and then long words "
+                 "that go on and on and on and on and on and on and on and on and on and on and on") ANSWER);
+    session("empty", 6, "");
+}
+
+static char *list(const char *current, int width) {
+    UiBuf b = { 0 };
+    ui_sessions_list(&b, current, width, false);
+    assert_false(b.failed);
+    char *text = ui_strdup_len(ui_buf_str(&b), b.len);
+    ui_buf_free(&b);
+    return text;
+}
+
+/* The line that holds part. */
+static const char *line_with(const char *text, const char *part) {
+    static char line[1000];
+    const char *at = strstr(text, part);
+    if (!at) fail_msg("no '%s' in\n%s", part, text);
+    const char *begin = at;
+    while (begin > text && begin[-1] != '\n') begin--;
+    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(begin, "\n"), begin);
+    return line;
+}
+
+static void test_what_it_says(void **state) {
+    (void)state;
+    make_all();
+    char *text = list("undone", 120);
+    static const char *const order[] = { "empty", "a name of many", "torn", "evil", "undone", "plain" };
+    for (size_t i = 1; i < 6; i++) assert_true(strstr(text, order[i - 1]) < strstr(text, order[i]));
+    assert_non_null(strstr(line_with(text, "plain"), "2001-01-02 "));
+    assert_non_null(strstr(line_with(text, "plain"), "  2  tiny-q4"));
+    assert_non_null(strstr(line_with(text, "plain"), "  why is the sky blue?"));
+    assert_non_null(strstr(line_with(text, "undone"), "* undone"));
+    assert_non_null(strstr(line_with(text, "undone"), "  2  "));
+    assert_non_null(strstr(line_with(text, "undone"), "  kept"));
+    assert_non_null(strstr(line_with(text, "torn"), "[2 damaged lines] whole"));
+    /* The columns begin in the same place of each line. */
+    assert_int_equal(strstr(line_with(text, "plain"), "2001") - line_with(text, "plain"),
+                     strstr(line_with(text, "undone"), "2001") - line_with(text, "undone"));
+    free(text);
+}
+
+static void test_in_use(void **state) {
+    Fixture *x = *state;
+    char err[300] = "";
+    make_all();
+    QSFChatLog *l = qsf_chatlog_open("plain", err, sizeof err);
+    assert_non_null(l);
+    char *text = list("", 100);
+    assert_non_null(strstr(line_with(text, "plain"), "[in use] why is"));
+    free(text);
+    text = list("plain", 100); /* it is this chat's */
+    assert_null(strstr(text, "in use"));
+    free(text);
+    qsf_chatlog_close(l);
+    say(x, "/sessions");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "why is"));
+    assert_null(strstr(last_said(x, UI_OUTPUT), "in use"));
+}
+
+static void expect_fits(const char *text, int width) {
+    for (const char *p = text; *p;) {
+        size_t len = strcspn(p, "\n");
+        if ((int)qsf_text_width(p, len) > width) fail_msg("wider than %d: %.*s", width, (int)len, p);
+        for (size_t i = 0; i < len; i++) assert_true((unsigned char)p[i] >= 0x20 && p[i] != 0x7f);
+        p += len + (p[len] == '\n');
+    }
+    assert_null(strstr(text, "\xc2\x9b"));
+    assert_null(strstr(text, "\xe2\x80\xae"));
+}
+
+static void test_fits(void **state) {
+    (void)state;
+    make_all();
+    for (int width = 40; width <= 200; width++) {
+        char *text = list("plain", width);
+        expect_fits(text, width);
+        if (width == 40) {
+            assert_non_null(strstr(line_with(text, "* plain"), "2001-01-02"));
+            assert_non_null(strstr(text, "\n    2 messages, tiny-q4, why is"));
+        } else if (width == 68) {
+            assert_non_null(strstr(line_with(text, "* plain"), "why is"));
+        }
+        free(text);
+    }
+}
+
+static void test_none(void **state) {
+    Fixture *x = *state;
+    say(x, "/sessions");
+    assert_string_equal(last_said(x, UI_OUTPUT), "no sessions yet");
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = { T(test_none), T(test_what_it_says), T(test_in_use), T(test_fits) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

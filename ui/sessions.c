@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The list of sessions. */
+#include "ui/sessions.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "qsf_chatlog.h"
+#include "qsf_text.h"
+#include "ui/app.h"
+
+#define UI_LISTED     50                    /* sessions that are shown, and read */
+#define UI_READ_MAX   ((uint64_t)128 << 20) /* a larger file is not read for a line of the list */
+#define UI_FIRST_MAX  1000                  /* bytes of the first message */
+#define UI_ONE_LINE   68                    /* cells from which a session takes one line */
+#define UI_WITH_MODEL 90                    /* and from which that line has the model */
+#define UI_WHEN       16                    /* cells of a time */
+
+typedef struct Row {
+    const QSFLogInfo *info;
+    char when[UI_WHEN + 1];
+    char *name, *model, *first; /* clean; NULL without memory */
+    UiBuf roles;                /* a letter per message that counts: u or a */
+    UiBuf first_raw, model_raw;
+    uint32_t damaged;
+    char state[48]; /* what is wrong with it, "" = nothing */
+} Row;
+
+/* ---- what is in a session ---- */
+
+static void cut(UiBuf *b, size_t len) {
+    if (b->len <= len) return;
+    b->len = len;
+    b->data[len] = '\0';
+}
+
+/* The same rules as a replay has: an answer after an answer goes on with it. */
+static void count_message(Row *row, const QSFLogRecord *r) {
+    bool user = strcmp(r->role, "user") == 0;
+    if (!user && row->roles.len > 0 && row->roles.data[row->roles.len - 1] == 'a') return;
+    if (user && (row->roles.len == 0 || !memchr(row->roles.data, 'u', row->roles.len))) {
+        ui_buf_clear(&row->first_raw);
+        ui_buf_add(&row->first_raw, r->text, r->len < UI_FIRST_MAX ? r->len : UI_FIRST_MAX);
+    }
+    ui_buf_puts(&row->roles, user ? "u" : "a");
+}
+
+static void on_record(void *arg, const QSFLogRecord *r) {
+    Row *row = arg;
+    switch (r->kind) {
+    case QSF_LOG_MESSAGE: count_message(row, r); break;
+    case QSF_LOG_UNDO: cut(&row->roles, r->n < row->roles.len ? row->roles.len - r->n : 0); break;
+    case QSF_LOG_CLEAR: cut(&row->roles, 0); break;
+    case QSF_LOG_MODEL:
+        ui_buf_clear(&row->model_raw);
+        ui_buf_add(&row->model_raw, r->text ? r->text : "", r->len);
+        break;
+    case QSF_LOG_PART:
+    case QSF_LOG_SYSTEM:
+    case QSF_LOG_SET: break;
+    }
+}
+
+/* The model's file name without its folder and ending. */
+static char *model_name(const UiBuf *path) {
+    const char *slash = strrchr(ui_buf_str(path), '/');
+    const char *name = slash ? slash + 1 : ui_buf_str(path);
+    return qsf_clean_dup(name, ui_model_stem(name), true);
+}
+
+/* Clean words with one blank between them. */
+static char *words(const char *s, size_t len) {
+    char *clean = qsf_clean_dup(s, len, true), *to = clean;
+    for (const char *p = clean; p && *p; p++) {
+        if (*p == ' ' && (to == clean || to[-1] == ' ')) continue;
+        *to++ = *p;
+    }
+    if (to) *to = '\0';
+    return clean;
+}
+
+static void read_row(Row *row, const QSFLogInfo *info, bool current) {
+    char err[300] = "";
+    time_t t = (time_t)info->mtime;
+    struct tm tm;
+    *row = (Row){ .info = info };
+    if (localtime_r(&t, &tm)) (void)strftime(row->when, sizeof row->when, "%Y-%m-%d %H:%M", &tm);
+    bool small = info->bytes <= UI_READ_MAX;
+    bool ok = small && qsf_chatlog_read(info->name, on_record, row, &row->damaged, err, sizeof err);
+    if (!current && qsf_chatlog_in_use(info->name))
+        (void)snprintf(row->state, sizeof row->state, "[in use] ");
+    else if (!ok)
+        (void)snprintf(row->state, sizeof row->state, small ? "[cannot be read] " : "[too large to look into] ");
+    else if (row->damaged > 0)
+        (void)snprintf(row->state, sizeof row->state, "[%u damaged line%s] ", row->damaged,
+                       row->damaged == 1 ? "" : "s");
+    bool any = row->roles.len > 0 && memchr(row->roles.data, 'u', row->roles.len);
+    row->name = words(info->name, strlen(info->name));
+    row->model = model_name(&row->model_raw);
+    row->first = words(any ? ui_buf_str(&row->first_raw) : "", any ? row->first_raw.len : 0);
+}
+
+static void free_row(Row *row) {
+    free(row->name);
+    free(row->model);
+    free(row->first);
+    ui_buf_free(&row->roles);
+    ui_buf_free(&row->first_raw);
+    ui_buf_free(&row->model_raw);
+}
+
+/* ---- the text ---- */
+
+typedef struct Table {
+    UiBuf *b;
+    const char *more; /* mark of text that was cut */
+    int width, name, model;
+} Table;
+
+static int cells_of(const char *s) { return s ? (int)qsf_text_width(s, strlen(s)) : 0; }
+
+/* s in at most room cells; with pad, in exactly so many. */
+static void put(Table *t, const char *s, int room, bool pad) {
+    s = s ? s : "";
+    bool fits = cells_of(s) <= room;
+    int used = 0, most = fits ? room : room - cells_of(t->more);
+    for (size_t len = strlen(s); len > 0;) {
+        int cells;
+        size_t n = qsf_text_grapheme(s, len, &cells);
+        if (used + cells > most) break;
+        ui_buf_add(t->b, s, n);
+        used += cells;
+        s += n;
+        len -= n;
+    }
+    if (!fits && most >= 0) {
+        ui_buf_puts(t->b, t->more);
+        used += cells_of(t->more);
+    }
+    if (pad && used < room) ui_buf_printf(t->b, "%*s", room - used, "");
+}
+
+static void put_first(Table *t, const Row *row, int room) {
+    UiBuf b = { 0 };
+    ui_buf_printf(&b, "%s%s", row->state, row->first ? row->first : "");
+    put(t, ui_buf_str(&b), room, false);
+    ui_buf_free(&b);
+}
+
+static void one_line(Table *t, const Row *row, const char *mark) {
+    int room = t->width - 2 - t->name - 2 - UI_WHEN - 2 - 8 - 2;
+    ui_buf_puts(t->b, mark);
+    put(t, row->name, t->name, true);
+    ui_buf_printf(t->b, "  %-*s  %8zu  ", UI_WHEN, row->when, row->roles.len);
+    if (t->model > 0) {
+        put(t, row->model, t->model, true);
+        ui_buf_puts(t->b, "  ");
+        room -= t->model + 2;
+    }
+    put_first(t, row, room);
+}
+
+static void two_lines(Table *t, const Row *row, const char *mark) {
+    char facts[32];
+    int n = snprintf(facts, sizeof facts, "%zu message%s", row->roles.len, row->roles.len == 1 ? "" : "s");
+    ui_buf_puts(t->b, mark);
+    put(t, row->name, t->name, true);
+    ui_buf_printf(t->b, "  %s\n    %s", row->when, facts);
+    int room = t->width - 4 - n;
+    if (row->model && *row->model) {
+        ui_buf_puts(t->b, ", ");
+        int most = room / 2, is = cells_of(row->model);
+        put(t, row->model, most, false);
+        room -= 2 + (is < most ? is : most);
+    }
+    if (room > 8 && (row->state[0] || (row->first && *row->first))) {
+        ui_buf_puts(t->b, ", ");
+        put_first(t, row, room - 2);
+    }
+}
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* Columns as wide as their widest text, but no wider than leaves the others their room. */
+static void arrange(Table *t, const Row *rows, size_t n) {
+    bool narrow = t->width < UI_ONE_LINE;
+    for (size_t i = 0; i < n; i++) {
+        int name = cells_of(rows[i].name), model = cells_of(rows[i].model);
+        if (name > t->name) t->name = name;
+        if (model > t->model) t->model = model;
+    }
+    t->name = smaller(t->name, narrow ? t->width - 4 - UI_WHEN : t->width / 3);
+    if (t->name < 4) t->name = 4;
+    if (t->model < 5) t->model = 5;
+    t->model = t->width < UI_WITH_MODEL ? 0 : smaller(t->model, t->width / 6);
+}
+
+static void put_rows(Table *t, const Row *rows, size_t n, const char *current) {
+    bool narrow = t->width < UI_ONE_LINE;
+    if (!narrow)
+        ui_buf_printf(t->b, "  %-*s  %-*s  messages  %-*s%sfirst message", t->name, "name", UI_WHEN, "last used",
+                      t->model, t->model ? "model" : "", t->model ? "  " : "");
+    for (size_t i = 0; i < n; i++) {
+        const char *mark = strcmp(rows[i].info->name, current) == 0 ? "* " : "  ";
+        ui_buf_puts(t->b, i > 0 || !narrow ? "\n" : "");
+        if (narrow)
+            two_lines(t, &rows[i], mark);
+        else
+            one_line(t, &rows[i], mark);
+        while (t->b->len > 0 && t->b->data[t->b->len - 1] == ' ') t->b->data[--t->b->len] = '\0';
+    }
+}
+
+void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii) {
+    size_t n = 0;
+    QSFLogInfo *all = qsf_chatlog_list(&n);
+    size_t shown = n < UI_LISTED ? n : UI_LISTED;
+    Row *rows = shown > 0 ? calloc(shown, sizeof *rows) : NULL;
+    Table t = { .b = b, .more = ascii ? "..." : "\xe2\x80\xa6", .width = width < 40 ? 40 : smaller(width, 200) };
+    for (size_t i = 0; rows && i < shown; i++) read_row(&rows[i], &all[i], strcmp(all[i].name, current) == 0);
+    if (rows) {
+        arrange(&t, rows, shown);
+        put_rows(&t, rows, shown, current);
+        if (n > shown) ui_buf_printf(b, "\n  and %zu older ones", n - shown);
+    }
+    for (size_t i = 0; rows && i < shown; i++) free_row(&rows[i]);
+    free(rows);
+    free(all);
+}

@@ -104,7 +104,8 @@ static void test_undo(void **state) {
 static const char *shown(const Fixture *x) {
     static char kinds[100];
     size_t n = 0;
-    for (size_t i = 0; i < x->app.chat.n && n < sizeof kinds - 1; i++) kinds[n++] = "uaneo"[x->app.chat.items[i]->kind];
+    for (size_t i = 0; i < x->app.chat.n && n < sizeof kinds - 1; i++)
+        kinds[n++] = "uaneo"[x->app.chat.items[i]->kind];
     kinds[n] = '\0';
     return kinds;
 }

@@ -40,22 +40,25 @@ typedef struct QSFChatLog QSFChatLog;
 
 /* NAME must not be empty, hold '/' or control characters or begin with '.'. */
 bool qsf_chatlog_name_ok(const char *name);
-/* Opens (creating folder and file as needed) for appending and takes a lock, so that a second program
- * on the same conversation is told. NULL with a sentence naming the file in err; errno is EWOULDBLOCK when another program
- * has it. */
+/* Opens (creating folder and file as needed) for appending and takes a lock, so that a second program on
+ * the same conversation is told. NULL with a sentence naming the file in err; errno is EWOULDBLOCK when
+ * another program has it. */
 QSFChatLog *qsf_chatlog_open(const char *name, char *err, size_t cap);
-/* Begins a new conversation. No file NAME appears, and none may exist, before qsf_chatlog_publish; closed without it, or
- * killed, nothing is left behind. NULL with a sentence naming the file in err. */
+/* Begins a new conversation. No file NAME appears, and none may exist, before qsf_chatlog_publish; closed
+ * without it, or killed, nothing is left behind. NULL with a sentence naming the file in err. */
 QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap);
-/* Gives a created conversation the name NAME, with all that was appended to it. It is locked from its first moment on.
- * false with a sentence in err; errno is EEXIST when there is one of that name: another one may be tried. */
+/* Gives a created conversation the name NAME, with all that was appended to it. It is locked from its first
+ * moment on. false with a sentence in err; errno is EEXIST when there is one of that name: another one may
+ * be tried. */
 bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap);
-/* Writes what could not be written before, if there is space by now. false: the file lacks records. NULL is allowed. */
+/* Writes what could not be written before, if there is space by now. false: the file lacks records. NULL is
+ * allowed. */
 bool qsf_chatlog_close(QSFChatLog *l);
 const char *qsf_chatlog_name(const QSFChatLog *l);
-/* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err (disk full ...):
- * nothing of the record is in the file. It is kept, and written before the next one or with qsf_chatlog_close, so that the
- * file always holds the beginning of the conversation; a PART is not kept, its MESSAGE repeats it. */
+/* Appends one record with one write(), then fdatasync for whole messages. false with a sentence in err
+ * (disk full ...): nothing of the record is in the file. It is kept, and written before the next one or
+ * with qsf_chatlog_close, so that the file always holds the beginning of the conversation; a PART is not
+ * kept, its MESSAGE repeats it. */
 bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t cap);
 /* Are all records in the file or kept? Not after one that there was no memory for, until a CLEAR. */
 bool qsf_chatlog_complete(const QSFChatLog *l);

@@ -159,8 +159,9 @@ bool ui_app_resume(UiApp *a, const char *name);
 typedef enum UiResume { UI_RESUMED, UI_RESUME_IN_USE, UI_RESUME_FAILED } UiResume;
 /* The same; nothing is said, and nothing changes, when another program has it. */
 UiResume ui_app_try_resume(UiApp *a, const char *name);
-/* Writes the whole conversation to the session, which has no file yet or lost a part. A new file appears whole or not at
- * all, with other_name as NAME-2, NAME-3 ... where its name is taken. false: a->session.problem says why. */
+/* Writes the whole conversation to the session, which has no file yet or lost a part. A new file appears
+ * whole or not at all, with other_name as NAME-2, NAME-3 ... where its name is taken. false:
+ * a->session.problem says why. */
 bool ui_app_save_all(UiApp *a, bool other_name);
 /* Takes the last n messages away, in the file too. */
 void ui_app_drop(UiApp *a, uint32_t n);

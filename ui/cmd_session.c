@@ -48,7 +48,8 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
 static bool save_copy(UiApp *a, const char *to) {
     char err[300] = "";
     UiSession next = { 0 };
-    if (!qsf_chatlog_copy(a->session.name, to, err, sizeof err) || !ui_session_attach(&next, to, err, sizeof err)) {
+    if (!qsf_chatlog_copy(a->session.name, to, err, sizeof err) ||
+        !ui_session_attach(&next, to, err, sizeof err)) {
         ui_app_say(a, UI_ERROR, "%s", err);
         return false;
     }

@@ -102,7 +102,8 @@ static void as_json(const UiApp *a, UiBuf *b) {
             json_string(b, body, len);
         }
         if (it->kind == UI_ANSWER) {
-            ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", ", it->tokens, (unsigned long long)it->seed);
+            ui_buf_printf(b, ", \"tokens\": %u, \"seed\": \"%llu\", ", it->tokens,
+                          (unsigned long long)it->seed);
             json_field(b, "stop", it->stop);
         }
         ui_buf_puts(b, "}");
@@ -111,7 +112,7 @@ static void as_json(const UiApp *a, UiBuf *b) {
     ui_buf_puts(b, "\n ]}\n");
 }
 
-/* As it may be shown: control characters of a model's answer must not reach the terminal that the file is shown on. */
+/* As it may be shown: control characters of an answer must not reach the terminal that shows the file. */
 static void put_clean(UiBuf *b, const char *s, size_t len, bool one_line) {
     char *clean = qsf_clean_dup(s, len, one_line);
     b->failed = b->failed || !clean;
@@ -179,7 +180,8 @@ bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size
     if (why == EEXIST)
         (void)snprintf(err, cap, "%s exists: /export! %s replaces it", path, path);
     else if (why)
-        (void)snprintf(err, cap, "%s: cannot write: %s", path, why == EINVAL ? "not a regular file" : strerror(why));
+        (void)snprintf(err, cap, "%s: cannot write: %s", path,
+                       why == EINVAL ? "not a regular file" : strerror(why));
     ui_buf_free(&b);
     return why == 0;
 }

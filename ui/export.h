@@ -6,8 +6,8 @@
 #include "ui/app.h"
 
 /* Writes the messages to path as Markdown (.md), plain text (.txt) or JSON (.json) by its name. An existing
- * file is only replaced with overwrite. Under path there is the whole file, or what was there before. false with a
- * sentence naming path. */
+ * file is only replaced with overwrite. Under path there is the whole file, or what was there before. false
+ * with a sentence naming path. */
 bool ui_export(const UiApp *a, const char *path, bool overwrite, char *err, size_t cap);
 
 #endif

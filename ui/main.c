@@ -50,7 +50,8 @@ static void new_session(UiApp *a) {
     ui_session_use(&a->session, name);
 }
 
-/* Resumes the newest session that no other program has. false: one that is free cannot be resumed, which was said. */
+/* Resumes the newest session that no other program has. false: the one that is free cannot be resumed,
+ * which was said. */
 static bool resume_newest(UiApp *a) {
     size_t n = 0, i = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
@@ -61,7 +62,8 @@ static bool resume_newest(UiApp *a) {
                                    : "there is no session to continue: this is a new one");
         new_session(a);
     } else if (got == UI_RESUMED && i > 1) {
-        ui_app_say(a, UI_NOTICE, "session %s is in use by another program: this is %s", all[0].name, all[i - 1].name);
+        ui_app_say(a, UI_NOTICE, "session %s is in use by another program: this is %s", all[0].name,
+                   all[i - 1].name);
     }
     free(all);
     return got != UI_RESUME_FAILED;

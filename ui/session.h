@@ -23,14 +23,14 @@ typedef struct UiSession {
 void ui_session_name_now(char *dst, size_t cap);
 /* The conversation is called `name` and has no file yet. */
 void ui_session_use(UiSession *s, const char *name);
-/* The same for one that may have a file: opens or makes it, and takes its lock. false with a sentence in err; errno is
- * EWOULDBLOCK when another program has it. */
+/* The same for one that may have a file: opens or makes it, and takes its lock. false with a sentence in
+ * err; errno is EWOULDBLOCK when another program has it. */
 bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap);
-/* Begins the file of a conversation that has none. It appears, with all that was appended, with ui_session_publish.
- * false: it cannot be made, s->problem says why. */
+/* Begins the file of a conversation that has none. It appears, with all that was appended, with
+ * ui_session_publish. false: it cannot be made, s->problem says why. */
 bool ui_session_create(UiSession *s);
-/* Where the name is taken, with other_name NAME-2, NAME-3 ... is used. false: there is no file, not even a part of one,
- * and s->problem says why. */
+/* Where the name is taken, with other_name NAME-2, NAME-3 ... is used. false: there is no file, not even a
+ * part of one, and s->problem says why. */
 bool ui_session_publish(UiSession *s, bool other_name);
 void ui_session_close(UiSession *s);
 

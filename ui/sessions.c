@@ -93,7 +93,8 @@ static void read_row(Row *row, const QSFLogInfo *info, bool current) {
     if (!current && qsf_chatlog_in_use(info->name))
         (void)snprintf(row->state, sizeof row->state, "[in use] ");
     else if (!ok)
-        (void)snprintf(row->state, sizeof row->state, small ? "[cannot be read] " : "[too large to look into] ");
+        (void)snprintf(row->state, sizeof row->state, "%s",
+                       small ? "[cannot be read] " : "[too large to look into] ");
     else if (row->damaged > 0)
         (void)snprintf(row->state, sizeof row->state, "[%u damaged line%s] ", row->damaged,
                        row->damaged == 1 ? "" : "s");
@@ -201,8 +202,8 @@ static void arrange(Table *t, const Row *rows, size_t n) {
 static void put_rows(Table *t, const Row *rows, size_t n, const char *current) {
     bool narrow = t->width < UI_ONE_LINE;
     if (!narrow)
-        ui_buf_printf(t->b, "  %-*s  %-*s  messages  %-*s%sfirst message", t->name, "name", UI_WHEN, "last used",
-                      t->model, t->model ? "model" : "", t->model ? "  " : "");
+        ui_buf_printf(t->b, "  %-*s  %-*s  messages  %-*s%sfirst message", t->name, "name", UI_WHEN,
+                      "last used", t->model, t->model ? "model" : "", t->model ? "  " : "");
     for (size_t i = 0; i < n; i++) {
         const char *mark = strcmp(rows[i].info->name, current) == 0 ? "* " : "  ";
         ui_buf_puts(t->b, i > 0 || !narrow ? "\n" : "");
@@ -219,7 +220,8 @@ void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii) {
     QSFLogInfo *all = qsf_chatlog_list(&n);
     size_t shown = n < UI_LISTED ? n : UI_LISTED;
     Row *rows = shown > 0 ? calloc(shown, sizeof *rows) : NULL;
-    Table t = { .b = b, .more = ascii ? "..." : "\xe2\x80\xa6", .width = width < 40 ? 40 : smaller(width, 200) };
+    Table t = { .b = b, .more = ascii ? "..." : "\xe2\x80\xa6" };
+    t.width = width < 40 ? 40 : smaller(width, 200);
     for (size_t i = 0; rows && i < shown; i++) read_row(&rows[i], &all[i], strcmp(all[i].name, current) == 0);
     if (rows) {
         arrange(&t, rows, shown);

@@ -35,7 +35,8 @@ static void print_session(const UiSession *s) {
         printf("\nthe conversation was not saved\n");
         return;
     }
-    printf("\n%sresume with: qsf-chat --session ", s->unsaved ? "the end of the conversation was not saved; " : "");
+    printf("\n%sresume with: qsf-chat --session ",
+           s->unsaved ? "the end of the conversation was not saved; " : "");
     print_name(s->name);
 }
 

@@ -184,7 +184,8 @@ UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind) {
     return NULL;
 }
 
-/* Where the last n messages that the model sees begin; t->n when there is none. *found: how many there are. */
+/* Where the last n messages that the model sees begin; t->n when there is none. *found: how many there are.
+ * */
 static size_t begin_of_last(const UiTranscript *t, uint32_t n, uint32_t *found) {
     size_t from = t->n;
     *found = 0;

@@ -80,8 +80,8 @@ void ui_transcript_begin(UiTranscript *t);
 UiItem *ui_transcript_last(const UiTranscript *t);
 /* The last item of that kind in this conversation, or NULL. */
 UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind);
-/* Removes the last n messages that the model sees, and what the program said after each of them; messages that
- * the model does not see stay, with what was said after them. Returns how many there were. */
+/* Removes the last n messages that the model sees, and what the program said after each of them; messages
+ * that the model does not see stay, with what was said after them. Returns how many there were. */
 uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n);
 /* Number of messages that the model sees, and of them the user's. */
 size_t ui_transcript_count(const UiTranscript *t, size_t *of_user);

@@ -83,7 +83,7 @@ static bool ends_torn(int fd) {
     return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
-/* Takes the lock. A look at who has it (qsf_chatlog_in_use) lasts a moment: asked once, it would be a refusal. */
+/* Takes the lock. qsf_chatlog_in_use holds it for a moment, which must not look like a second program. */
 static bool lock(int fd) {
     const struct timespec moment = {.tv_nsec = 10000000};
     for (int tries = 3; flock(fd, LOCK_EX | LOCK_NB); tries--) {
@@ -167,7 +167,8 @@ static bool write_waiting(QSFChatLog *l, char *err, size_t cap) {
     struct stat st;
     if (!l->waiting.len) return true;
     bool known = !fstat(l->fd, &st);
-    if (known && (!l->torn || write_all(l->fd, "\n", 1)) && write_all(l->fd, l->waiting.data, l->waiting.len)) {
+    bool ready = known && (!l->torn || write_all(l->fd, "\n", 1));
+    if (ready && write_all(l->fd, l->waiting.data, l->waiting.len)) {
         l->torn = false;
         qsf_strbuf_free(&l->waiting);
         return true;
@@ -271,7 +272,8 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
         if (r->kind == QSF_LOG_PART) cut_waiting(l, before);
         return false;
     }
-    if (r->kind == QSF_LOG_PART || l->pending || !fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
+    if (r->kind == QSF_LOG_PART || l->pending) return true;
+    if (!fdatasync(l->fd) || errno == EINVAL || errno == EROFS) return true;
     snprintf(err, cap, "%s: cannot save: %s", l->path, strerror(errno));
     return false;
 }
@@ -303,7 +305,8 @@ bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap
         }
         ok = why == 0;
         if (!ok)
-            snprintf(err, cap, "%s: %s", from < 0 ? src : dst, why == EEXIST ? "a session of this name exists" : strerror(why));
+            snprintf(err, cap, "%s: %s", from < 0 ? src : dst,
+                     why == EEXIST ? "a session of this name exists" : strerror(why));
         if (from >= 0) close(from);
     }
     free(src);

@@ -33,8 +33,8 @@ static int open_folder(const char *path) {
     return fd;
 }
 
-/* Removes a temporary file whose program was killed. A running one has it locked; those of other users, and what is not
- * a plain file, are left alone. */
+/* Removes a temporary file whose program was killed. A running one has it locked; those of other users, and
+ * what is not a plain file, are left alone. */
 static bool remove_stale(int dir, const char *name) {
     struct stat st;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -139,7 +139,8 @@ static int reserve_and_rename(QSFSaveFile *f, const char *name) {
 
 static int publish_new(QSFSaveFile *f, const char *name) {
     int why = link_as(f, name);
-    if (f->temp[0] && (why == EPERM || why == EOPNOTSUPP || why == ENOSYS)) return reserve_and_rename(f, name);
+    bool no_links = why == EPERM || why == EOPNOTSUPP || why == ENOSYS;
+    if (f->temp[0] && no_links) return reserve_and_rename(f, name);
     if (why) return why;
     if (f->temp[0]) unlinkat(f->dir, f->temp, 0);
     f->temp[0] = '\0';

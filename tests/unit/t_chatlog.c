@@ -201,8 +201,8 @@ static void only_regular_files(void **state) {
     }
 }
 
-/* A full disk, played by a file size limit: the record is refused whole, and written when there is space, in its place;
- * a part of an answer is not. */
+/* A full disk, played by a file size limit: the record is refused whole, and written when there is space,
+ * in its place; a part of an answer is not. */
 static void full_disk_keeps_the_file_whole(void **state) {
     (void)state;
     struct rlimit old, tight;

@@ -176,7 +176,8 @@ static void failures_leave_nothing(void **state) {
     assert_int_equal(files(), 1);
 }
 
-/* Killed before the name is given: nothing under the final name, and what may be left is removed by the next save. */
+/* Killed before the name is given: nothing under the final name, and what may be left is removed by the
+ * next save. */
 static void killed(void **state) {
     (void)state;
     pid_t pid = fork();

@@ -100,11 +100,12 @@ static void test_undo(void **state) {
     assert_non_null(strstr(last_said(x, UI_ERROR), "not 'x'"));
 }
 
-/* The kinds of what is shown: u and a for messages, n, e and o for what the program said. */
+/* The kinds of what is shown: u and a for messages, n, e, c and o for what the program said. */
 static const char *shown(const Fixture *x) {
     static char kinds[100];
     size_t n = 0;
-    for (size_t i = 0; i < x->app.chat.n && n < sizeof kinds - 1; i++) kinds[n++] = "uaneo"[x->app.chat.items[i]->kind];
+    for (size_t i = 0; i < x->app.chat.n && n < sizeof kinds - 1; i++)
+        kinds[n++] = "uaneco"[x->app.chat.items[i]->kind];
     kinds[n] = '\0';
     return kinds;
 }
@@ -120,15 +121,15 @@ static void test_undo_takes_notices(void **state) {
     say(x, "/temp 0.6");
     answer(x, "2");
     say(x, "/nonsense");
-    assert_string_equal(shown(x), "nuaouane");
+    assert_string_equal(shown(x), "nuacouane");
     say(x, "/undo");
-    assert_string_equal(shown(x), "nuaon");
+    assert_string_equal(shown(x), "nuacon");
     assert_non_null(strstr(last_said(x, UI_NOTICE), "1 exchange"));
     /* A message that was not answered is no part of the exchange before it. */
     say(x, "three");
     fake_error(&x->engine, 1, "read error");
     ui_app_pump(&x->app);
-    assert_string_equal(shown(x), "nuaonue");
+    assert_string_equal(shown(x), "nuaconue");
     say(x, "/undo");
     assert_string_equal(shown(x), "nuen");
     say(x, "/retry");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sessions and exports as files: whole or not at all, one name for one chat, and nothing lost on a full disk. */
+/* Sessions and exports as files: whole or not at all, one name for one chat, and nothing lost on a full
+ * disk. */
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -51,6 +51,7 @@ typedef struct UiApp {
     UiPlace answer_from; /* what was in it before this request (/continue) */
     bool stopping;      /* cancelled, its end not seen yet */
 
+    bool guide_talk;   /* the messages in the context were exchanged with the guide */
     bool has_queue;
     UiBuf queue;      /* the message to send when the answer is finished */
     char *want_model; /* to load when the answer is finished */

@@ -128,6 +128,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
     a->engine.stats(a->engine.self, &a->stats);
+    ui_guide_part(a);
     ui_app_save_model(a);
     ui_guide_welcome(a);
     if (a->full_screen || a->interactive)

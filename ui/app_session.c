@@ -198,6 +198,17 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
 }
 
+/* What the guide was told is not for another model. */
+static void replay_model(Replay *rp, const QSFLogRecord *r) {
+    char *model = r->text ? ui_strdup_len(r->text, r->len) : NULL;
+    if (!model) return;
+    free(rp->model);
+    rp->model = model;
+    bool guide = ui_guide_is(model);
+    if (guide != rp->app->guide_talk) ui_transcript_clear(&rp->app->chat);
+    rp->app->guide_talk = guide;
+}
+
 static void replay_record(void *arg, const QSFLogRecord *r) {
     Replay *rp = arg;
     UiApp *a = rp->app;
@@ -211,12 +222,7 @@ static void replay_record(void *arg, const QSFLogRecord *r) {
         ui_buf_add(&a->system, r->text, r->len);
         break;
     case QSF_LOG_SET: replay_set(rp, r); break;
-    case QSF_LOG_MODEL:
-        if (r->text) {
-            free(rp->model);
-            rp->model = ui_strdup_len(r->text, r->len);
-        }
-        break;
+    case QSF_LOG_MODEL: replay_model(rp, r); break;
     }
 }
 
@@ -225,6 +231,7 @@ static void settle(Replay *rp, const char *name, uint32_t damaged) {
     UiApp *a = rp->app;
     const char *model = rp->model;
     ui_app_apply(a, &rp->before);
+    if (a->model_ready) ui_guide_part(a);
     UiItem *last = ui_transcript_last(&a->chat);
     if (last && last->kind == UI_USER) {
         ui_app_withdraw(a);
@@ -255,6 +262,7 @@ bool ui_app_resume(UiApp *a, const char *name) {
     a->session.on = on;
     ui_transcript_clear(&a->chat);
     ui_buf_clear(&a->system);
+    a->guide_talk = false;
     begin_replay(&rp);
     bool ok = qsf_chatlog_read(name, replay_record, &rp, &damaged, err, sizeof err);
     if (ok) {

@@ -2,6 +2,7 @@
 /* The built-in guide: the first screen of whoever has named no model. */
 #include "ui/guide.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,8 +43,42 @@ void ui_guide_open(UiApp *a) {
     free(file);
 }
 
+static bool screen_has_messages(const UiApp *a) {
+    for (size_t i = 0; i < a->chat.n; i++) {
+        if (a->chat.items[i]->kind == UI_USER) return true;
+    }
+    return false;
+}
+
 void ui_guide_welcome(UiApp *a) {
-    if (ui_guide_offers(a) && a->full_screen) ui_app_print(a, UI_OUTPUT, welcome);
+    if (ui_guide_offers(a) && a->full_screen && !screen_has_messages(a)) ui_app_print(a, UI_OUTPUT, welcome);
+}
+
+/* The talk with another model keeps its session, so that it can be resumed. */
+static void begin_with_guide(UiApp *a) {
+    char kept[sizeof a->session.name], fresh[sizeof a->session.name];
+    bool saved = a->session.log != NULL;
+    (void)snprintf(kept, sizeof kept, "%s", a->session.name);
+    ui_session_name_now(fresh, sizeof fresh);
+    if (saved) ui_session_use(&a->session, fresh);
+    if (saved)
+        ui_app_say(a, UI_NOTICE, "new conversation with the guide; /load %s resumes the one above", kept);
+    else
+        ui_app_say(a, UI_NOTICE, "new conversation with the guide: the messages above are not in its context");
+}
+
+static void begin_without_guide(UiApp *a) {
+    ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
+    ui_app_say(a, UI_NOTICE, "new conversation: the messages above were for the guide and are not in the context");
+}
+
+void ui_guide_part(UiApp *a) {
+    bool guide = ui_guide_is(a->model_path);
+    if (guide != a->guide_talk && ui_transcript_count(&a->chat, NULL) > 0) {
+        ui_transcript_begin(&a->chat);
+        (guide ? begin_with_guide : begin_without_guide)(a);
+    }
+    a->guide_talk = guide;
 }
 
 void ui_guide_failed(UiApp *a) {

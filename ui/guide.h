@@ -13,6 +13,9 @@ void ui_guide_open(UiApp *a);
 bool ui_guide_is(const char *path);
 /* It is loaded: says on the full screen what it is and what to do next. */
 void ui_guide_welcome(UiApp *a);
+/* A model was loaded. When it replaces the guide, or the guide replaces it, the new one does not get the conversation:
+ * an empty one begins, the messages stay on the screen, and this is said. */
+void ui_guide_part(UiApp *a);
 /* Its file could not be loaded: says what to do. */
 void ui_guide_failed(UiApp *a);
 /* The guide is there and has not been asked anything: questions are offered. */

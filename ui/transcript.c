@@ -151,6 +151,17 @@ void ui_transcript_clear(UiTranscript *t) {
     *t = (UiTranscript){ .ascii = t->ascii, .next_id = t->next_id };
 }
 
+void ui_transcript_begin(UiTranscript *t) {
+    for (size_t i = 0; i < t->n; i++) {
+        UiItem *it = t->items[i];
+        if (!is_message(it->kind)) continue;
+        it->in_context = false;
+        it->past = true;
+        it->version++;
+    }
+    t->next_number = 0;
+}
+
 UiItem *ui_transcript_last(const UiTranscript *t) {
     for (size_t i = t->n; i > 0; i--) {
         if (t->items[i - 1]->in_context) return t->items[i - 1];
@@ -160,7 +171,7 @@ UiItem *ui_transcript_last(const UiTranscript *t) {
 
 UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind) {
     for (size_t i = t->n; i > 0; i--) {
-        if (t->items[i - 1]->kind == kind) return t->items[i - 1];
+        if (t->items[i - 1]->kind == kind && !t->items[i - 1]->past) return t->items[i - 1];
     }
     return NULL;
 }

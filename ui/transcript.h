@@ -23,6 +23,7 @@ typedef enum UiKind {
 typedef struct UiItem {
     UiKind kind;
     bool in_context;  /* the model gets it with the next request */
+    bool past;        /* a message of an earlier conversation that is only still shown */
     bool open;        /* an answer still being written */
     bool differs;     /* shown holds the text to show; otherwise raw is shown */
     uint32_t id;      /* unique in the transcript, never 0 */
@@ -70,9 +71,11 @@ const char *ui_item_shown(const UiItem *it, size_t *len);
 
 void ui_transcript_remove(UiTranscript *t, UiItem *it);
 void ui_transcript_clear(UiTranscript *t);
+/* Begins an empty conversation: the messages stay on the screen and leave the context for good. */
+void ui_transcript_begin(UiTranscript *t);
 /* The last message that the model sees, or NULL. */
 UiItem *ui_transcript_last(const UiTranscript *t);
-/* The last item of that kind, or NULL. */
+/* The last item of that kind in this conversation, or NULL. */
 UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind);
 /* Takes the last n messages that the model sees away; returns how many there were. */
 uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n);

@@ -98,6 +98,91 @@ static void test_back(void **state) {
     assert_string_equal(last_said(x, UI_OUTPUT), "");
 }
 
+static void resume(UiApp *a, Fixture *x, const char *name) {
+    QSFSettings s;
+    qsf_settings_default(&s);
+    ui_app_init(a, x->app.engine, &s);
+    a->session.on = a->full_screen = a->interactive = true;
+    assert_true(ui_app_resume(a, name));
+}
+
+/* A model of the user's own does not get the talk with the guide: not now, not from the session, not with /retry. */
+static void test_leave(void **state) {
+    Fixture *x = *state;
+    UiApp again;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "leave");
+    ui_guide_open(&x->app);
+    loaded(x);
+    say(x, "what can you do?");
+    answer(x, "this and that");
+    say(x, "/model tiny.gguf");
+    loaded(x);
+    assert_null(ui_transcript_last(&x->app.chat));
+    assert_string_equal(ui_buf_str(&x->app.chat.items[2]->raw), "what can you do?");
+    assert_false(x->app.chat.items[2]->in_context);
+    say(x, "/retry");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "no message yet"));
+    say(x, "/undo");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "nothing"));
+    say(x, "hello");
+    assert_string_equal(x->engine.roles, "u");
+    answer(x, "hi");
+    assert_int_equal(ui_transcript_last(&x->app.chat)->number, 2);
+    ui_app_finish(&x->app);
+    resume(&again, x, "leave");
+    assert_int_equal(ui_transcript_count(&again.chat, NULL), 2);
+    assert_string_equal(ui_buf_str(&again.chat.items[0]->raw), "hello");
+    ui_app_free(&again);
+}
+
+/* The guide does not get the talk with another model, which keeps its session. */
+static void test_enter(void **state) {
+    Fixture *x = *state;
+    UiApp again;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "enter");
+    say(x, "/model tiny.gguf");
+    loaded(x);
+    say(x, "hello");
+    answer(x, "hi");
+    say(x, "/model guide");
+    loaded(x);
+    assert_string_not_equal(x->app.session.name, "enter");
+    say(x, "what can you do?");
+    assert_string_equal(x->engine.roles, "u");
+    answer(x, "this and that");
+    ui_app_finish(&x->app);
+    resume(&again, x, "enter");
+    assert_int_equal(ui_transcript_count(&again.chat, NULL), 2);
+    assert_string_equal(ui_buf_str(&again.chat.items[0]->raw), "hello");
+    ui_app_free(&again);
+}
+
+/* qsf-chat --model FILE --session NAME, where NAME is a talk with the guide. */
+static void test_session_of_guide(void **state) {
+    Fixture *x = *state;
+    UiApp again;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "guided");
+    ui_guide_open(&x->app);
+    loaded(x);
+    say(x, "hello");
+    answer(x, "hi");
+    ui_app_finish(&x->app);
+    QSFSettings s;
+    qsf_settings_default(&s);
+    ui_app_init(&again, x->app.engine, &s);
+    again.session.on = again.full_screen = true;
+    again.want_model = ui_strdup_len("tiny.gguf", 9);
+    assert_true(ui_app_resume(&again, "guided"));
+    ui_app_load(&again, "tiny.gguf");
+    fake_loaded(&x->engine);
+    ui_app_pump(&again);
+    assert_null(ui_transcript_last(&again.chat));
+    ui_app_free(&again);
+}
+
 static void test_failed(void **state) {
     Fixture *x = *state;
     ui_guide_open(&x->app);
@@ -137,6 +222,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_welcome, begin, teardown),
         cmocka_unit_test_setup_teardown(test_questions, begin, teardown),
         cmocka_unit_test_setup_teardown(test_back, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_leave, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_enter, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_session_of_guide, begin, teardown),
         cmocka_unit_test_setup_teardown(test_failed, begin, teardown),
         cmocka_unit_test_setup_teardown(test_session, begin, teardown),
     };

@@ -143,6 +143,10 @@ void qsf_worker_advise(QSFWorker *w, QSFSettings *s);
  * tokens, or at once when idle. A later call replaces one that has not been taken yet. Each taken call ends in one
  * QSF_EVENT_PLAN; without a model nothing happens but the event. Any state; never blocks on a token. */
 void qsf_worker_replan(QSFWorker *w, const QSFSettings *s);
+/* Would these settings be refused for the loaded model, by qsf_worker_replan or by loading it again? 0, also without a
+ * model, or the exit-code number with a sentence in err. Nothing changes; a later refusal is still possible (memory that
+ * was free is taken, a file is gone). Owner's thread; waits only while a model is replaced. */
+int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap);
 /* The settings in force now. */
 void qsf_worker_settings(QSFWorker *w, QSFSettings *s);
 
@@ -210,6 +214,7 @@ typedef struct QSFStats {
     uint32_t n_layers, layer;       /* layer being computed */
     uint32_t threads;
     uint32_t ctx_used, ctx_size;
+    uint32_t ctx_train;             /* longest context that the model was trained for; 0 = the file does not say */
     uint32_t prefill_done, prefill_total;
     uint32_t out_tokens, max_tokens;/* of the running or last answer; max 0 = none */
     double prefill_tps, decode_tps; /* of the running or last request; 0 = not known yet */
@@ -245,6 +250,9 @@ char *qsf_worker_describe(QSFWorker *w, const char *what);
  * U+27E7; the last line says how many tokens it has. malloc'ed; NULL with a sentence in err (no model, the template
  * refuses, too long to be shown now). Also while an answer is being written. */
 char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap);
+/* Number of tokens of that prompt; -1 where qsf_worker_prompt would fail. Owner's thread; takes as long as tokenizing
+ * the messages. Also while an answer is being written. */
+int64_t qsf_worker_count(QSFWorker *w, const QSFRequest *r);
 /* Names of the loaded model's own named templates, as qsf_template_names: values of the setting template. */
 char *qsf_worker_templates(QSFWorker *w);
 /* The model that is shipped with the programs, as a MODEL argument. */

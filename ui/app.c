@@ -58,6 +58,26 @@ static bool is_command(const char *text, size_t len) {
     return len > 0 && text[0] == '/' && !(len > 1 && text[1] == '/') && !memchr(text, '\n', len);
 }
 
+/* What other programs take as a command, alone on a line: nobody asks a model that. */
+static const struct {
+    const char *word, *answer;
+} foreign[] = {
+    { "exit", "/quit or ^D leaves; nothing was sent" },   { "quit", "/quit or ^D leaves; nothing was sent" },
+    { ":q", "/quit or ^D leaves; nothing was sent" },     { ":q!", "/quit or ^D leaves; nothing was sent" },
+    { ":wq", "/quit or ^D leaves; nothing was sent" },    { ":quit", "/quit or ^D leaves; nothing was sent" },
+    { ":exit", "/quit or ^D leaves; nothing was sent" },  { ".exit", "/quit or ^D leaves; nothing was sent" },
+    { ".quit", "/quit or ^D leaves; nothing was sent" },  { ".help", "/help or F1 shows keys and commands; nothing was sent" },
+    { ":help", "/help or F1 shows keys and commands; nothing was sent" },
+    { ":h", "/help or F1 shows keys and commands; nothing was sent" },
+};
+
+static const char *foreign_answer(const UiApp *a, const char *text, size_t len) {
+    for (size_t i = 0; a->interactive && i < sizeof foreign / sizeof *foreign; i++) {
+        if (strlen(foreign[i].word) == len && memcmp(foreign[i].word, text, len) == 0) return foreign[i].answer;
+    }
+    return NULL;
+}
+
 static void trim(const char **text, size_t *len) {
     while (*len > 0 && strchr(" \t\n", (*text)[*len - 1]) && (*text)[*len - 1]) (*len)--;
     while (*len > 0 && strchr(" \t\n", **text) && **text) {
@@ -83,12 +103,26 @@ static void send_message(UiApp *a, const char *text, size_t len) {
     if (!ui_app_ask(a, false)) ui_app_withdraw(a);
 }
 
+/* On the full screen a command is shown above what it printed. */
+static void run_command(UiApp *a, const char *text, size_t len) {
+    uint32_t before = a->chat.next_id;
+    ui_command_run(a, text, len);
+    const UiItem *last = a->chat.n > 0 ? a->chat.items[a->chat.n - 1] : NULL;
+    if (a->full_screen && last && last->kind == UI_OUTPUT && last->id > before)
+        (void)ui_transcript_insert(&a->chat, before, UI_COMMAND, text, len);
+}
+
 bool ui_app_submit(UiApp *a, const char *text, size_t len) {
     trim(&text, &len);
     if (len == 0) return true;
+    const char *answer = foreign_answer(a, text, len);
+    if (answer) {
+        ui_app_say(a, UI_NOTICE, "%s", answer);
+        return true;
+    }
     if (!ui_app_can_take(a, text, len)) return false;
     if (is_command(text, len)) {
-        ui_command_run(a, text, len);
+        run_command(a, text, len);
         return true;
     }
     ui_block_strip(&text, &len);
@@ -105,6 +139,8 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf or .qsf file)");
         return false;
     }
+    int64_t need;
+    if (a->full_screen && !ui_app_fits(a, text, len, &need)) return false;
     send_message(a, text, len);
     return true;
 }
@@ -193,7 +229,9 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     a->n_spark = 0;
     a->session.parted = a->session.parted_reasoning = 0;
     a->answer_from = a->answer ? ui_item_end(a->answer) : (UiPlace){ 0 };
+    a->ctx_counted = false;
     if (a->answer) {
+        (void)snprintf(a->answer_stop, sizeof a->answer_stop, "%s", a->answer->stop);
         a->answer->open = true;
         a->answer->stop[0] = '\0';
     }
@@ -208,22 +246,33 @@ void ui_app_withdraw(UiApp *a) {
     last->version++;
     a->chat.next_number = last->number - 1;
     ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, 1);
+    ui_app_count_context(a);
 }
 
-void ui_app_load(UiApp *a, const char *path) {
-    if (path) {
-        char *copy = ui_strdup_len(path, strlen(path));
-        free(a->want_model);
-        a->want_model = copy;
-    } else if (a->model_path) {
-        a->want_reload = true;
-    }
+/* Starts the load that is wanted now, or as soon as nothing runs: what says what has to wait. */
+static void load_soon(UiApp *a, const char *what) {
     if (ui_app_busy(a) && a->running == UI_REQUEST_LOAD)
         ui_app_stop(a);
     else if (ui_app_busy(a))
-        ui_app_say(a, UI_NOTICE, "takes effect when the answer is finished");
+        ui_app_say(a, UI_NOTICE, "%s when the answer is finished", what);
     else
         ui_app_start_load(a);
+}
+
+void ui_app_load(UiApp *a, const char *path) {
+    char what[200];
+    char *copy = ui_strdup_len(path, strlen(path));
+    free(a->want_model);
+    a->want_model = copy;
+    (void)snprintf(what, sizeof what, "%.150s will be loaded", path);
+    load_soon(a, what);
+}
+
+void ui_app_reload(UiApp *a, const QSFSetting *row) {
+    char what[80];
+    if (a->model_path) a->want_reload = true;
+    (void)snprintf(what, sizeof what, "%s takes effect", row ? row->name : "this");
+    load_soon(a, what);
 }
 
 void ui_app_start_load(UiApp *a) {

@@ -32,6 +32,12 @@ typedef struct UiPinning {
     double rate;          /* bytes a second, 0 = not known yet */
 } UiPinning;
 
+/* The message being typed, when its tokens were last counted. */
+typedef struct UiTyped {
+    size_t bytes;
+    double tokens;
+} UiTyped;
+
 typedef struct UiApp {
     UiEngine engine;
     UiHooks hooks;
@@ -49,6 +55,7 @@ typedef struct UiApp {
     bool model_ready;   /* the last load succeeded */
     UiItem *answer;     /* the answer being written */
     UiPlace answer_from; /* what was in it before this request (/continue) */
+    char answer_stop[16]; /* why it ended before this request */
     bool stopping;      /* cancelled, its end not seen yet */
 
     bool guide_talk;   /* the messages in the context were exchanged with the guide */
@@ -66,7 +73,10 @@ typedef struct UiApp {
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* past the start: a load that fails from here on is a failed command */
 
-    QSFStats stats;        /* last snapshot */
+    QSFStats stats;        /* last snapshot; ctx_used is that of the conversation */
+    bool ctx_counted;      /* messages changed since the engine's last answer: they take ctx_tokens */
+    uint32_t ctx_tokens;
+    UiTyped typed;
     QSFLayerStats *layers; /* (n_layers) of it, the last one is the head */
     uint32_t n_layers, layers_cap;
     UiPinning pinning;
@@ -98,8 +108,10 @@ bool ui_app_stop(UiApp *a);
 /* Takes the queued message back: the caller frees it; NULL when there is none. */
 char *ui_app_unqueue(UiApp *a, size_t *len);
 
-/* Loads path (NULL = the model there is, with the settings there are), now or when the answer is finished. */
+/* Loads path now, or when the answer is finished. */
 void ui_app_load(UiApp *a, const char *path);
+/* Loads the model there is, with the settings there are; row (NULL: several) is the one that changed. */
+void ui_app_reload(UiApp *a, const QSFSetting *row);
 /* Length of a file name without the ending of a model file (.gguf, .qsf); its whole length where it has none. */
 size_t ui_model_stem(const char *name);
 /* Asks the model for an answer to the messages there are; more text of the last answer with go_on. false
@@ -126,6 +138,16 @@ bool ui_app_pinning(const UiApp *a);
 double ui_app_pin_left(const UiApp *a);
 /* Ends: what exists of an open answer is saved. */
 void ui_app_finish(UiApp *a);
+
+/* ---- the context (app_context.c) ---- */
+
+/* By how many tokens, about, text as the next message is too long for the context; 0 = it fits or nobody knows. Cheap
+ * enough for every key. */
+int64_t ui_app_too_long(UiApp *a, const char *text, size_t len);
+/* Does the conversation with text as the next message fit the context? *need: its tokens; not known (-1) is true. */
+bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);
+/* What helps when need tokens (0 = not known) do not fit: "/ctx 4096, /undo or /clear". */
+void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap);
 
 /* ---- conversations ---- */
 

@@ -10,15 +10,20 @@
 
 #define UI_PIN_SECONDS 0.4 /* between two looks at how much is pinned */
 
-/* The engine speaks of options; a person in the chat has commands for them. */
+/* The engine speaks of options; in the chat there are commands for them. */
 static void say_engine(UiApp *a, UiKind kind, const char *text) {
-    static const char option[] = "--ram-budget";
+    static const char *const names[][2] = { { "--ram-budget", "/budget" }, { "--ctx", "/ctx" }, { "--batch", "/batch" } };
     UiBuf b = { 0 };
-    for (const char *at; a->interactive && (at = strstr(text, option)) != NULL; text = at + strlen(option)) {
-        ui_buf_add(&b, text, (size_t)(at - text));
-        ui_buf_puts(&b, "/budget");
+    while (*text) {
+        size_t taken = 0;
+        for (size_t i = 0; a->interactive && i < sizeof names / sizeof *names; i++) {
+            if (strncmp(text, names[i][0], strlen(names[i][0])) != 0) continue;
+            ui_buf_puts(&b, names[i][1]);
+            taken = strlen(names[i][0]);
+        }
+        if (taken == 0) ui_buf_add(&b, text, 1);
+        text += taken ? taken : 1;
     }
-    ui_buf_puts(&b, text);
     ui_app_print(a, kind, ui_buf_str(&b));
     ui_buf_free(&b);
 }
@@ -60,7 +65,9 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     if (!it) return;
     it->open = false;
     ui_item_close(it);
-    (void)snprintf(it->stop, sizeof it->stop, "%s", stop);
+    bool more = has_more(it, a->answer_from);
+    bool refused = !more && !(e && e->type == QSF_EVENT_DONE); /* /continue added nothing to a whole answer */
+    (void)snprintf(it->stop, sizeof it->stop, "%s", refused ? a->answer_stop : stop);
     if (!it->label[0]) (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);
     if (e && e->type == QSF_EVENT_DONE) {
         it->tokens += e->tokens;
@@ -72,7 +79,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
         a->chat.next_number = it->number - 1;
         ui_transcript_remove(&a->chat, it);
         ui_app_withdraw(a);
-    } else if (has_more(it, a->answer_from)) {
+    } else if (more) {
         ui_app_save_message(a, it, a->answer_from);
     }
 }
@@ -92,13 +99,14 @@ static void say_thinking(UiApp *a, const QSFEvent *e) {
 }
 
 static void answer_done(UiApp *a, const QSFEvent *e) {
-    a->engine.stats(a->engine.self, &a->stats);
+    ui_app_refresh_stats(a);
     close_answer(a, qsf_stop_name(e->stop), e);
     say_thinking(a, e);
     if (e->stop == QSF_STOP_CONTEXT) {
         if (a->exit_code == 0) a->exit_code = 5;
-        ui_app_say(a, UI_NOTICE,
-                   "the context is full: /undo or /clear make room, /set ctx N makes it larger");
+        char advice[80];
+        ui_app_context_advice(a, (int64_t)a->stats.ctx_size + 1, advice, sizeof advice);
+        ui_app_say(a, UI_NOTICE, "the context is full: %s", advice);
     }
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     say_seed(a, e);
@@ -110,13 +118,31 @@ static void hint_retry(UiApp *a, const char *text) {
         ui_app_say(a, UI_NOTICE, "the chat goes on: /retry asks again when the file can be read");
 }
 
+/* The prompt was longer than the context: in the chat other things help than the options that the engine names. */
+static bool say_too_long(UiApp *a) {
+    UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);
+    char advice[80];
+    int64_t need = 0;
+    if (last && !last->in_context)
+        (void)ui_app_fits(a, ui_buf_str(&last->raw), last->raw.len, &need);
+    else if (a->ctx_counted)
+        need = a->ctx_tokens;
+    if (need <= a->stats.ctx_size) return false;
+    ui_app_context_advice(a, need, advice, sizeof advice);
+    ui_app_say(a, UI_ERROR, "the prompt has %lld tokens, more than the context of %u: %s", (long long)need,
+               a->stats.ctx_size, advice);
+    return true;
+}
+
 static void answer_failed(UiApp *a, const QSFEvent *e) {
     bool had_text = a->answer && (a->answer->raw.len > 0 || (a->answer->thought && a->settings.show_thinking));
     if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
     close_answer(a, "error", e);
     if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     const char *text = e->text ? e->text : "the engine failed";
-    say_engine(a, UI_ERROR, text);
+    ui_app_count_context(a);
+    bool said = e->code == QSF_EXIT_CONTEXT && a->interactive && say_too_long(a);
+    if (!said) say_engine(a, UI_ERROR, text);
     hint_retry(a, text);
 }
 
@@ -127,8 +153,9 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     free(a->good_path);
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
-    a->engine.stats(a->engine.self, &a->stats);
+    ui_app_refresh_stats(a);
     ui_guide_part(a);
+    ui_app_count_context(a);
     ui_app_save_model(a);
     ui_guide_welcome(a);
     if (a->full_screen || a->interactive)
@@ -147,15 +174,19 @@ static void go_back(UiApp *a) {
     ui_app_take_back(a, &a->good_settings, QSF_SETTING_REPLAN | QSF_SETTING_RELOAD, true);
 }
 
-/* Of a refusal with a table in it the sentence and the last line, which says what would work: in the middle
- * of a talk the table is in the way. */
-static void say_refused(UiApp *a, const char *text) {
+void ui_app_say_refused(UiApp *a, const char *name, const char *value, const char *text) {
     const char *first = strchr(text, '\n'), *last = strrchr(text, '\n');
     size_t n = first ? strcspn(text, ";\n") : 0;
-    if (first == last || n == 0)
-        say_engine(a, UI_ERROR, text);
-    else
-        ui_app_say(a, UI_ERROR, "%.*s; %s", (int)n, text, last + 1);
+    UiBuf b = { 0 };
+    if (name) ui_buf_printf(&b, "%s %s: ", name, value);
+    if (first != last && n > 0) {
+        ui_buf_add(&b, text, n);
+        ui_buf_printf(&b, "; %s", last + 1);
+    } else {
+        ui_buf_puts(&b, text);
+    }
+    say_engine(a, UI_ERROR, ui_buf_str(&b));
+    ui_buf_free(&b);
 }
 
 /* Another plan was taken or refused: what the chat shows is what is in force. */
@@ -163,9 +194,9 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     QSFSettings now;
     a->replanning = false;
     a->engine.settings(a->engine.self, &now);
-    a->engine.stats(a->engine.self, &a->stats);
+    ui_app_refresh_stats(a);
     if (e->code)
-        say_refused(a, e->text ? e->text : "the settings were refused");
+        ui_app_say_refused(a, NULL, NULL, e->text ? e->text : "the settings were refused");
     else
         say_engine(a, UI_NOTICE, e->text ? e->text : "");
     /* It was asked for before the load, which knows better. */
@@ -176,7 +207,7 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
 
 static void load_failed(UiApp *a, const QSFEvent *e) {
     bool replaced = a->stopping && (a->want_model || a->want_reload);
-    a->engine.stats(a->engine.self, &a->stats);
+    ui_app_refresh_stats(a);
     if (replaced) return;
     if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
     say_engine(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
@@ -276,7 +307,7 @@ static void look_at_layers(UiApp *a) {
 }
 
 void ui_app_look(UiApp *a) {
-    a->engine.stats(a->engine.self, &a->stats);
+    ui_app_refresh_stats(a);
     look_at_layers(a);
 }
 

@@ -10,6 +10,14 @@
 QSFMessage *ui_app_messages(const UiApp *a, size_t *n);
 /* Sends the queued message when nothing runs. */
 void ui_app_send_queued(UiApp *a);
+/* Takes a snapshot of the engine's numbers into a->stats. */
+void ui_app_refresh_stats(UiApp *a);
+/* The messages changed without the engine: their tokens are counted for the status. Nothing while an answer is written,
+ * whose end brings the engine's number. */
+void ui_app_count_context(UiApp *a);
+/* Says why the engine refused setting name (NULL: several) with that value: its first sentence, and of a table the last
+ * line, which says what would work. */
+void ui_app_say_refused(UiApp *a, const char *name, const char *value, const char *text);
 /* Starts the load that is wanted when nothing runs. */
 void ui_app_start_load(UiApp *a);
 /* Do x and y have another value of row? */

@@ -87,17 +87,22 @@ void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from) {
         save_text(a, it, from);
 }
 
-void ui_app_clear_messages(UiApp *a) { ui_transcript_clear(&a->chat); }
+void ui_app_clear_messages(UiApp *a) {
+    ui_transcript_clear(&a->chat);
+    ui_app_count_context(a);
+}
 
 void ui_app_drop(UiApp *a, uint32_t n) {
     uint32_t dropped = ui_transcript_drop(&a->chat, n);
     if (dropped > 0) ui_session_simple(&a->session, QSF_LOG_UNDO, NULL, NULL, dropped);
+    ui_app_count_context(a);
 }
 
 void ui_app_set_system(UiApp *a, const char *text) {
     ui_buf_clear(&a->system);
     ui_buf_puts(&a->system, text);
     ui_session_simple(&a->session, QSF_LOG_SYSTEM, NULL, text, 0);
+    ui_app_count_context(a);
 }
 
 /* ---- replay ---- */
@@ -272,5 +277,6 @@ bool ui_app_resume(UiApp *a, const char *name) {
         ui_app_say(a, UI_ERROR, "%s", err);
     }
     free(rp.model);
+    ui_app_count_context(a);
     return ok;
 }

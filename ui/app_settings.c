@@ -56,7 +56,19 @@ static void act(UiApp *a, const QSFSetting *row) {
     else if ((row->flags & QSF_SETTING_REPLAN) && !failed)
         replan(a);
     else
-        ui_app_load(a, NULL);
+        ui_app_reload(a, row);
+}
+
+/* Asked before anything is said to have changed, so that a refusal is all there is to say. Settings for a model that is
+ * not loaded yet are judged when it is. */
+static bool accepted(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
+    char err[600], value[QSF_SETTING_TEXT];
+    bool planned = row->flags & (QSF_SETTING_REPLAN | QSF_SETTING_RELOAD);
+    if (!planned || a->want_model || a->running == UI_REQUEST_LOAD) return true;
+    if (a->engine.check(a->engine.self, next, err, sizeof err) == 0) return true;
+    qsf_setting_get(next, row, value, sizeof value);
+    ui_app_say_refused(a, row->name, value, err);
+    return false;
 }
 
 bool ui_settings_differ(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
@@ -75,6 +87,7 @@ bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet) 
         return false;
     }
     qsf_setting_get(&next, row, to, sizeof to);
+    if (strcmp(from, to) != 0 && !accepted(a, row, &next)) return false;
     a->settings = next;
     if (strcmp(from, to) == 0) {
         if (!quiet) ui_app_say(a, UI_NOTICE, "%s is %s", row->name, to);
@@ -121,7 +134,7 @@ void ui_app_apply(UiApp *a, const QSFSettings *before) {
     if (changed & QSF_SETTING_LIVE) a->engine.set_params(a->engine.self, &a->settings.params);
     if (!a->model_path) return; /* the first load gets all of them */
     if (changed & QSF_SETTING_RELOAD)
-        ui_app_load(a, NULL);
+        ui_app_reload(a, NULL);
     else if (changed & QSF_SETTING_REPLAN)
         replan(a);
 }

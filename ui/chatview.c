@@ -12,7 +12,7 @@
 /* Cells of the margin before the text. */
 static int margin(const UiChatView *v, UiKind kind) {
     if (v->compact) return kind == UI_USER || kind == UI_ANSWER ? 5 : 2;
-    return kind == UI_OUTPUT ? 1 : kind == UI_ANSWER ? 1 : 3;
+    return kind == UI_OUTPUT || kind == UI_COMMAND || kind == UI_ANSWER ? 1 : 3;
 }
 
 static bool has_label(const UiChatView *v, UiKind kind) {
@@ -33,7 +33,7 @@ static size_t head_rows(const UiChatView *v, const UiBlock *b, const UiItem *it)
 static size_t block_rows(const UiChatView *v, const UiBlock *b, const UiItem *it, const UiItem *next) {
     bool said = it->kind == UI_NOTICE || it->kind == UI_ERROR;
     bool next_said = next && (next->kind == UI_NOTICE || next->kind == UI_ERROR);
-    bool blank = next && !v->compact && !(said && next_said);
+    bool blank = next && !v->compact && !(said && next_said) && it->kind != UI_COMMAND;
     return head_rows(v, b, it) + b->text.n + (blank ? 1u : 0u);
 }
 
@@ -220,6 +220,7 @@ static UiStyle text_style(const UiItem *it) {
     switch (it->kind) {
     case UI_NOTICE: return UI_STYLE_NOTICE;
     case UI_ERROR: return UI_STYLE_ERROR;
+    case UI_COMMAND: return UI_STYLE_KEY;
     default:
         return (it->kind == UI_USER || it->kind == UI_ANSWER) && !it->in_context ? UI_STYLE_DIM
                                                                                  : UI_STYLE_TEXT;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/app_internal.h"
 #include "ui/commands.h"
 #include "ui/path.h"
 
@@ -70,7 +71,7 @@ bool ui_cmd_budget(UiApp *a, const char *name, const char *args) {
 
 static void show_io(UiApp *a) {
     UiBuf b = { 0 };
-    a->engine.stats(a->engine.self, &a->stats);
+    ui_app_refresh_stats(a);
     const QSFStats *s = &a->stats;
     ui_buf_printf(&b, "io %s, direct %s\n", a->settings.io, a->settings.direct);
     ui_buf_printf(&b, "weights are read by %s", s->io_name[0] ? s->io_name : "nothing now");

@@ -105,6 +105,47 @@ const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetti
     return by_prefix(word, setting, ambiguous);
 }
 
+/* Words that other chats have a command for, and what does that here. */
+static const char *const meanings[][2] = {
+    { "edit", "/undo, then Up: the message is back in the input" },
+    { "delete", "/undo removes the last exchange" },
+    { "reset", "/clear begins an empty conversation" },
+    { "restart", "/new begins another session" },
+    { "copy", "/export FILE writes the conversation to a file" },
+    { "search", "PgUp scrolls; /export FILE writes a file to search in" },
+    { "find", "PgUp scrolls; /export FILE writes a file to search in" },
+    { "history", "Up and ^R bring earlier messages back; /sessions lists conversations" },
+    { "chats", "/sessions lists conversations" },
+    { "resume", "/load NAME resumes a session" },
+    { "open", "/model FILE loads a model, /load NAME resumes a session" },
+    { "models", "/model, a space and Tab list model files" },
+    { "rename", "/save NAME keeps the session under another name" },
+    { "cancel", "^C stops the answer" },
+    { "abort", "^C stops the answer" },
+    { "more", "/continue goes on with the last answer" },
+    { "tokens", "/stats shows tokens and speed, /max-tokens limits an answer" },
+    { "config", "/set shows and changes settings" },
+    { "settings", "/set shows and changes settings" },
+    { "parameters", "/set shows and changes settings" },
+    { "params", "/set shows and changes settings" },
+    { "prompt", "/system TEXT sets the system prompt, /show prompt shows the whole prompt" },
+    { "keys", "/help or F1 shows keys and commands" },
+    { "commands", "/help or F1 shows keys and commands" },
+    { "multiline", "Alt-Enter begins a new line; \"\"\" ... \"\"\" holds several" },
+    { "paste", "paste as usual: several lines stay one message" },
+    { "file", "a message is text: paste what the model should read" },
+    { "attach", "a message is text: paste what the model should read" },
+    { "image", "models that see images are not supported" },
+    { "version", "qsf-chat --version prints it" },
+};
+
+static const char *meaning(const char *word) {
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        if (strcmp(meanings[i][0], word) == 0) return meanings[i][1];
+    }
+    return NULL;
+}
+
 const char *ui_command_nearest(const char *word) {
     size_t n_settings = qsf_setting_count(), n = ui_command_count();
     const char **names = calloc(n + n_settings, sizeof *names);
@@ -118,15 +159,15 @@ const char *ui_command_nearest(const char *word) {
 
 static bool unknown(UiApp *a, const char *word, bool ambiguous) {
     char *clean = qsf_clean_dup(word, strlen(word), true);
-    const char *near = ui_command_nearest(word);
+    const char *near = ui_command_nearest(word), *means = meaning(word), *name = clean ? clean : "";
     if (ambiguous)
-        ui_app_say(a, UI_ERROR, "/%s: several commands begin so; Tab lists them", clean ? clean : "");
+        ui_app_say(a, UI_ERROR, "/%s: ambiguous command; press Tab for matches", name);
+    else if (means)
+        ui_app_say(a, UI_ERROR, "/%s: no such command; %s", name, means);
     else if (near)
-        ui_app_say(a, UI_ERROR, "/%s: no such command; did you mean /%s? (//%s sends it as text)",
-                   clean ? clean : "", near, clean ? clean : "");
+        ui_app_say(a, UI_ERROR, "/%s: no such command; did you mean /%s? (//%s sends it as text)", name, near, name);
     else
-        ui_app_say(a, UI_ERROR, "/%s: no such command; /help lists them (//%s sends it as text)",
-                   clean ? clean : "", clean ? clean : "");
+        ui_app_say(a, UI_ERROR, "/%s: no such command; /help lists them (//%s sends it as text)", name, name);
     free(clean);
     return false;
 }

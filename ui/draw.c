@@ -7,7 +7,6 @@
 
 #include "ui/format.h"
 #include "ui/guide.h"
-#include "ui/help.h"
 #include "ui/screen.h"
 #include "ui/statuspane.h"
 
@@ -69,13 +68,25 @@ static void draw_title(UiScreen *s, int row, int cols) {
 
 /* ---- rules, queue, menu, hints ---- */
 
-static void draw_rule(UiScreen *s, int row, int cols) {
+/* Said before Enter, and only about. */
+static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols) {
+    char advice[80];
+    bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
+    int64_t more = command ? 0 : ui_app_too_long(s->app, in->text, in->len);
+    if (more == 0) return;
+    ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, advice, sizeof advice);
+    ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " about %lld tokens too long: %s ", (long long)more, advice);
+}
+
+static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {
     UiCanvas *c = &s->canvas;
     size_t below = ui_chatview_below(&s->view);
     ui_canvas_hline(c, row, 0, cols, UI_STYLE_DIM);
     bool stopped = s->flash_stops && !s->app->stopping;
     if (s->flash[0] && s->flash_until > ui_now() && !stopped)
         ui_canvas_printf(c, row, 1, cols, UI_STYLE_NOTICE, " %s ", s->flash);
+    else
+        draw_too_long(s, in, row, cols);
     if (below > 0 && cols >= 30) {
         char text[48];
         (void)snprintf(text, sizeof text, " %zu line%s below ", below, below == 1 ? "" : "s");
@@ -154,32 +165,6 @@ static void draw_hints(UiScreen *s, int row, int cols) {
     }
 }
 
-/* ---- help ---- */
-
-static int count_lines(const char *text) {
-    int n = 0;
-    for (; *text; text++) n += *text == '\n';
-    return n;
-}
-
-static void draw_help(UiScreen *s, int row, int rows, int cols) {
-    UiCanvas *c = &s->canvas;
-    ui_buf_clear(&s->help_text);
-    ui_help_all(&s->help_text, true, cols > 100 ? 100 : cols - 1);
-    const char *text = ui_buf_str(&s->help_text);
-    int n = count_lines(text), shown = rows - 1, most = n > shown ? n - shown : 0;
-    s->help_top = s->help_top < 0 ? 0 : s->help_top > most ? most : s->help_top;
-    for (int i = 0; *text && i < s->help_top + shown; i++) {
-        size_t len = strcspn(text, "\n");
-        if (i >= s->help_top)
-            ui_canvas_put(c, row + i - s->help_top, 0, cols, *text == ' ' ? UI_STYLE_TEXT : UI_STYLE_HEAD,
-                          text, len);
-        text += len + (text[len] == '\n');
-    }
-    ui_canvas_puts(c, row + rows - 1, 1, cols, UI_STYLE_NOTICE,
-                   most > 0 ? "PgUp/PgDn scroll, any other key closes" : "any key closes");
-}
-
 /* ---- the whole ---- */
 
 static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int cols, int input_rows) {
@@ -210,8 +195,9 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
 
 static void draw_body(UiScreen *s, const Layout *l, const UiStatus *status, int row, int cols) {
     int width = l->pane ? cols - UI_PANE_WIDTH - 1 : cols;
-    if (s->help) {
-        draw_help(s, row, l->body, cols);
+    s->body_rows = l->body;
+    if (s->pager.open) {
+        ui_pager_draw(&s->pager, &s->canvas, row, l->body, cols);
         return;
     }
     s->view.compact = cols < UI_STRIP_FROM;
@@ -258,7 +244,7 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     if (l.title) draw_title(s, row++, cols);
     draw_body(s, &l, &status, row, cols);
     row = draw_status(s, &l, &status, row + l.body, cols);
-    if (l.rule) draw_rule(s, row++, cols);
+    if (l.rule) draw_rule(s, in, row++, cols);
     if (l.queue) draw_queue(s, row++, cols);
     draw_input(s, in, &l, row, cols);
     row += l.input;
@@ -267,5 +253,5 @@ void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols) {
     if (l.hint_rule) ui_canvas_hline(&s->canvas, row++, 0, cols, UI_STYLE_DIM);
     if (l.offer) draw_offer(s, row++, cols);
     if (l.hints) draw_hints(s, row, cols);
-    if (s->help) s->canvas.cursor_row = -1;
+    if (s->pager.open) s->canvas.cursor_row = -1;
 }

@@ -32,6 +32,12 @@ static char *worker_prompt(void *self, const QSFRequest *r, char *err, size_t ca
     return qsf_worker_prompt(self, r, err, cap);
 }
 
+static int worker_check(void *self, const QSFSettings *s, char *err, size_t cap) {
+    return qsf_worker_check(self, s, err, cap);
+}
+
+static int64_t worker_count(void *self, const QSFRequest *r) { return qsf_worker_count(self, r); }
+
 static char *worker_templates(void *self) { return qsf_worker_templates(self); }
 
 static int worker_fd(void *self) { return qsf_worker_fd(self); }
@@ -51,6 +57,8 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .layers = worker_layers,
         .describe = worker_describe,
         .prompt = worker_prompt,
+        .check = worker_check,
+        .count = worker_count,
         .templates = worker_templates,
         .fd = worker_fd,
     };

@@ -21,6 +21,8 @@ typedef struct UiEngine {
     uint32_t (*layers)(void *self, QSFLayerStats *out, uint32_t max);
     char *(*describe)(void *self, const char *what);
     char *(*prompt)(void *self, const QSFRequest *r, char *err, size_t cap);
+    int (*check)(void *self, const QSFSettings *s, char *err, size_t cap);
+    int64_t (*count)(void *self, const QSFRequest *r);
     char *(*templates)(void *self);
     int (*fd)(void *self);
 } UiEngine;

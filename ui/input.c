@@ -159,6 +159,18 @@ static void bind_keys(void) {
     rl_bind_key_in_map('\r', key_enter, rl_get_keymap_by_name("vi-command"));
 }
 
+/* The Insert key of many systems' inputrc takes the next key literally, without a sign of it. */
+static void unbind_quoted_insert(void) {
+    static const char insert[] = "\x1b[2~";
+    Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        int type = ISKMAP;
+        rl_command_func_t *f = rl_function_of_keyseq(insert, maps[i], &type);
+        if (type == ISFUNC && (f == rl_quoted_insert || f == rl_overwrite_mode))
+            rl_bind_keyseq_in_map("\\e[2~", NULL, maps[i]);
+    }
+}
+
 static int set_variables(void) {
     char off[] = "off";
     /* readline takes both as changeable and does not change them. */
@@ -168,6 +180,7 @@ static int set_variables(void) {
     rl_variable_bind(mode, off);
     rl_variable_bind(bell, none);
     bind_keys();
+    unbind_quoted_insert();
     return 0;
 }
 
@@ -218,7 +231,7 @@ void ui_input_close(void) {
 /* While a command is typed its choices are shown without being asked for. */
 static void menu_update(void) {
     bool asked = input.menu_asked;
-    if (rl_end > 1 && rl_line_buffer[0] == '/' && !RL_ISSTATE(RL_STATE_ISEARCH))
+    if (rl_end > 0 && rl_line_buffer[0] == '/' && !RL_ISSTATE(RL_STATE_ISEARCH))
         (void)ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point);
     else
         input.menu.n = 0;
@@ -228,7 +241,18 @@ static void menu_update(void) {
     input.menu_asked = asked && input.menu.n > 0;
 }
 
+/* A function key or the like that means nothing here. readline would drop its first bytes and insert the rest. */
+static bool unknown_key(const char *bytes, size_t n) {
+    char seq[64];
+    int type = ISFUNC;
+    size_t at = n > 2 && bytes[1] == '\x1b' ? 1 : 0; /* Alt with such a key */
+    if (n < at + 3 || bytes[at] != '\x1b' || (bytes[at + 1] != '[' && bytes[at + 1] != 'O')) return false;
+    (void)snprintf(seq, sizeof seq, "%.*s", (int)n, bytes);
+    return !rl_function_of_keyseq(seq, rl_get_keymap(), &type) || type == ISKMAP;
+}
+
 void ui_input_feed(const char *bytes, size_t n) {
+    if (unknown_key(bytes, n)) return;
     input.bytes = bytes;
     input.n = n;
     if (n > 0 && bytes[0] != '\t') input.menu_asked = false;

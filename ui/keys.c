@@ -71,12 +71,12 @@ static void key_of(UiKey *out, const char *bytes, size_t n) {
 }
 
 /* Has the escape sequence seq[0..n), n > 1, come to its end? (ECMA-48: CSI ends with a byte from 0x40 on; SS3
- * takes one byte; the Linux console sends ESC [ [ A for F1.) */
+ * takes one byte, behind digits where a modifier is held; the Linux console sends ESC [ [ A for F1.) */
 static bool complete(const char *seq, size_t n) {
     size_t i = seq[1] == '\x1b' ? 1 : 0; /* Alt with a key that sends a sequence */
     if (n < i + 2) return false;
     char c = seq[n - 1];
-    if (seq[i + 1] == 'O') return n == i + 3;
+    if (seq[i + 1] == 'O') return n >= i + 3 && c >= 0x40;
     if (seq[i + 1] != '[') return true;
     if (n == i + 2 || (n == i + 3 && c == '[')) return false;
     return n == i + 4 && seq[i + 2] == '[' ? true : c >= 0x40 && c <= 0x7e;
@@ -87,6 +87,28 @@ static bool ends_with(const UiBuf *b, const char *end) {
     return b->len >= n && memcmp(b->data + b->len - n, end, n) == 0;
 }
 
+bool ui_keys_are_paste(const UiKeys *k, const char *bytes, size_t n) {
+    bool text = false, lines = false;
+    if (k->pasting || k->n > 0) return false;
+    for (size_t i = 0; i < n; i++) {
+        bool line_end = bytes[i] == '\r' || bytes[i] == '\n';
+        bool key = ((unsigned char)bytes[i] < 0x20 && !line_end && bytes[i] != '\t') || bytes[i] == 0x7f;
+        if (key) return false;
+        if (lines && !line_end) return true;
+        lines = lines || (line_end && text);
+        text = text || !line_end;
+    }
+    return false;
+}
+
+static void begin_paste(UiKeys *k, bool unmarked) {
+    k->pasting = true;
+    k->unmarked = unmarked;
+    ui_buf_clear(&k->paste);
+}
+
+void ui_keys_begin_paste(UiKeys *k) { begin_paste(k, true); }
+
 static bool paste_done(UiKeys *k, UiKey *out) {
     k->pasting = false;
     *out = (UiKey){ .paste = true };
@@ -96,7 +118,7 @@ static bool paste_done(UiKeys *k, UiKey *out) {
 static bool feed_paste(UiKeys *k, char byte, UiKey *out) {
     static const char end[] = "\x1b[201~";
     if (k->paste.len < UI_PASTE_MAX) ui_buf_add(&k->paste, &byte, 1);
-    if (byte != '~' || !ends_with(&k->paste, end)) return false;
+    if (k->unmarked || byte != '~' || !ends_with(&k->paste, end)) return false;
     k->paste.len -= sizeof end - 1;
     k->paste.data[k->paste.len] = '\0';
     return paste_done(k, out);
@@ -106,8 +128,7 @@ static bool sequence_done(UiKeys *k, UiKey *out) {
     size_t n = k->n;
     k->n = 0;
     if (n == 6 && memcmp(k->seq, "\x1b[200~", 6) == 0) {
-        k->pasting = true;
-        ui_buf_clear(&k->paste);
+        begin_paste(k, false);
         return false;
     }
     key_of(out, k->seq, n);
@@ -126,7 +147,7 @@ bool ui_keys_feed(UiKeys *k, char byte, UiKey *out) {
 }
 
 int ui_keys_wait_ms(const UiKeys *k) {
-    return k->pasting ? UI_PASTE_DELAY_MS : k->n > 0 ? UI_ESC_DELAY_MS : -1;
+    return k->pasting ? (k->unmarked ? UI_UNMARKED_DELAY_MS : UI_PASTE_DELAY_MS) : k->n > 0 ? UI_ESC_DELAY_MS : -1;
 }
 
 bool ui_keys_timeout(UiKeys *k, UiKey *out) {

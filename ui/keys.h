@@ -11,6 +11,7 @@
 #define UI_KEY_BYTES      32
 #define UI_ESC_DELAY_MS   25   /* a lone ESC is the Esc key when nothing follows within this */
 #define UI_PASTE_DELAY_MS 2000 /* a paste whose end never comes is over after this silence */
+#define UI_UNMARKED_DELAY_MS 40 /* one that the terminal does not mark, after this */
 
 /* What a key does. UI_DO_EDIT: it belongs to the input line. */
 typedef enum UiAction {
@@ -56,11 +57,17 @@ typedef struct UiKeys {
     char seq[UI_KEY_BYTES]; /* an escape sequence that is not complete */
     size_t n;
     bool pasting;
+    bool unmarked; /* the paste has no end but silence */
     UiBuf paste; /* text of the last paste, valid until the next one begins */
 } UiKeys;
 
 /* One byte; true when *out is a whole key. */
 bool ui_keys_feed(UiKeys *k, char byte, UiKey *out);
+/* Are the bytes of one read a paste into a terminal that does not mark pastes? Nobody types a line, its end and more text
+ * at once. Never with a control key among them. */
+bool ui_keys_are_paste(const UiKeys *k, const char *bytes, size_t n);
+/* Begins a paste that no end is sent for: ui_keys_timeout ends it when no byte comes for a while. */
+void ui_keys_begin_paste(UiKeys *k);
 /* Milliseconds until ui_keys_timeout should be called when no byte comes; -1 = never. */
 int ui_keys_wait_ms(const UiKeys *k);
 /* That time is over: what is there is a key; true when *out is one. */

@@ -70,6 +70,7 @@ static void read_keys(Loop *l) {
     long n = ui_term_read(bytes, sizeof bytes);
     if (n < 0) end(l, 128 + SIGHUP);
     l->key_time = ui_now();
+    if (n > 0 && ui_keys_are_paste(&l->keys, bytes, (size_t)n)) ui_keys_begin_paste(&l->keys);
     for (long i = 0; i < n && !l->app->quit; i++) {
         if (ui_keys_feed(&l->keys, bytes[i], &k)) on_key(l, &k);
     }

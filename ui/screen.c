@@ -20,7 +20,7 @@ void ui_screen_init(UiScreen *s, UiApp *app, bool unicode) {
 void ui_screen_free(UiScreen *s) {
     ui_canvas_free(&s->canvas);
     ui_chatview_free(&s->view);
-    ui_buf_free(&s->help_text);
+    ui_pager_free(&s->pager);
 }
 
 void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
@@ -32,15 +32,41 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     s->flash_stops = false;
 }
 
-bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
+/* Output of a command that the screen has no room for is read in the pager, not scrolled past. */
+static void page_output(UiScreen *s, uint32_t before) {
+    UiTranscript *t = &s->app->chat;
+    UiItem *last = t->n > 0 ? t->items[t->n - 1] : NULL;
+    UiItem *command = t->n > 1 ? t->items[t->n - 2] : NULL;
+    size_t len = 0;
+    if (!last || last->kind != UI_OUTPUT || last->id <= before || !command || command->kind != UI_COMMAND) return;
+    const char *text = ui_item_shown(last, &len);
+    if (ui_pager_lines(text, len, s->view.width > 2 ? s->view.width - 2 : 1) < s->body_rows) return;
+    ui_pager_show(&s->pager, ui_buf_str(&command->raw), text, len);
+    ui_transcript_remove(t, last);
+    ui_transcript_remove(t, command);
+}
+
+static void say_not_taken(UiScreen *s, const char *text, size_t len) {
     UiApp *a = s->app;
-    if (!ui_app_submit(a, text, len)) {
-        if (ui_app_busy(a) && a->has_queue)
-            ui_screen_flash(s, "one message is queued already: Esc takes it back, ^C stops the answer");
-        else if (len > UI_MESSAGE_MAX)
-            ui_screen_flash(s, "longer than %zu MB: not sent", UI_MESSAGE_MAX >> 20);
+    char advice[80];
+    int64_t need;
+    if (ui_app_busy(a) && a->has_queue) {
+        ui_screen_flash(s, "one message is queued already: Esc takes it back, ^C stops the answer");
+    } else if (len > UI_MESSAGE_MAX) {
+        ui_screen_flash(s, "longer than %zu MB: not sent", UI_MESSAGE_MAX >> 20);
+    } else if (a->model_ready && !ui_app_fits(a, text, len, &need)) {
+        ui_app_context_advice(a, need, advice, sizeof advice);
+        ui_screen_flash(s, "not sent, %lld tokens too long: %s", (long long)need - a->stats.ctx_size, advice);
+    }
+}
+
+bool ui_screen_enter(UiScreen *s, const char *text, size_t len) {
+    uint32_t before = s->app->chat.next_id;
+    if (!ui_app_submit(s->app, text, len)) {
+        say_not_taken(s, text, len);
         return false;
     }
+    page_output(s, before);
     ui_chatview_end(&s->view);
     return true;
 }
@@ -86,27 +112,12 @@ static void key_escape(UiScreen *s) {
     }
 }
 
-static void open_help(UiScreen *s) {
-    s->help = true;
-    s->help_top = 0;
-}
-
-/* While help is shown: arrows and pages scroll it, any other key closes it. */
-static void help_key(UiScreen *s, const UiKey *k) {
-    int page = s->canvas.rows > 8 ? s->canvas.rows - 6 : 2;
-    bool up = k->n == 3 && (memcmp(k->bytes, "\x1b[A", 3) == 0 || memcmp(k->bytes, "\x1bOA", 3) == 0);
-    bool down = k->n == 3 && (memcmp(k->bytes, "\x1b[B", 3) == 0 || memcmp(k->bytes, "\x1bOB", 3) == 0);
-    if (k->action == UI_DO_PAGE_UP || k->action == UI_DO_LINE_UP || up)
-        s->help_top -= k->action == UI_DO_PAGE_UP ? page : 1;
-    else if (k->action == UI_DO_PAGE_DOWN || k->action == UI_DO_LINE_DOWN || down)
-        s->help_top += k->action == UI_DO_PAGE_DOWN ? page : 1;
-    else if (k->action == UI_DO_HOME)
-        s->help_top = 0;
-    else if (k->action == UI_DO_REDRAW)
-        s->again = true;
-    else
-        s->help = false;
-    s->again = s->again || !s->help;
+/* What is typed for the input line closes the pager and is not lost. */
+static void pager_key(UiScreen *s, const UiKey *k) {
+    ui_pager_key(&s->pager, k, s->body_rows);
+    s->again = s->again || !s->pager.open || k->action == UI_DO_REDRAW;
+    bool text = k->action == UI_DO_EDIT && (unsigned char)k->bytes[0] > ' ' && k->bytes[0] != 0x7f;
+    if (!s->pager.open && text && k->bytes[0] != 'q') ui_input_feed(k->bytes, k->n);
 }
 
 static void knob(UiScreen *s, int choose, int turn) {
@@ -125,13 +136,13 @@ static void scroll_page(UiScreen *s, int pages) {
 }
 
 void ui_screen_paste(UiScreen *s, const char *text, size_t len) {
-    s->help = false;
+    s->pager.open = false;
     ui_input_insert(text, len);
 }
 
 void ui_screen_key(UiScreen *s, const UiKey *k) {
-    if (s->help && k->action != UI_DO_SUSPEND) {
-        help_key(s, k);
+    if (s->pager.open && k->action != UI_DO_SUSPEND) {
+        pager_key(s, k);
         return;
     }
     switch (k->action) {
@@ -141,7 +152,7 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     case UI_DO_REDRAW: s->again = true; break;
     case UI_DO_ESCAPE: key_escape(s); break;
     case UI_DO_NEWLINE: ui_input_insert("\n", 1); break;
-    case UI_DO_HELP: open_help(s); break;
+    case UI_DO_HELP: ui_pager_help(&s->pager); break;
     case UI_DO_PANE: s->pane = !s->pane; break;
     case UI_DO_THINK: ui_app_think(s->app, !s->app->settings.show_thinking, true); break;
     case UI_DO_KNOB_PREV: knob(s, -1, 0); break;
@@ -157,6 +168,6 @@ void ui_screen_key(UiScreen *s, const UiKey *k) {
     }
     if (s->app->help_wanted != s->help_seen) {
         s->help_seen = s->app->help_wanted;
-        open_help(s);
+        ui_pager_help(&s->pager);
     }
 }

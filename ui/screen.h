@@ -8,15 +8,15 @@
 #include "ui/chatview.h"
 #include "ui/input.h"
 #include "ui/keys.h"
+#include "ui/pager.h"
 
 typedef struct UiScreen {
     UiApp *app;
     UiCanvas canvas;
     UiChatView view;
     bool pane;    /* the status is shown */
-    bool help;    /* the help is shown over the transcript */
-    int help_top; /* its first line */
-    UiBuf help_text;
+    UiPager pager;
+    int body_rows; /* of the transcript, when last drawn */
     unsigned help_seen; /* requests of the app already answered */
     char flash[160];    /* short message on the rule above the input */
     double flash_until;

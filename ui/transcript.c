@@ -67,6 +67,14 @@ UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t
     return it;
 }
 
+UiItem *ui_transcript_insert(UiTranscript *t, uint32_t after, UiKind kind, const char *text, size_t len) {
+    UiItem *it = ui_transcript_add(t, kind, text, len);
+    size_t i = it ? t->n - 1 : 0;
+    for (; i > 0 && t->items[i - 1]->id > after; i--) t->items[i] = t->items[i - 1];
+    if (it) t->items[i] = it;
+    return it;
+}
+
 /* From here on the shown text is another one than the raw text. */
 static bool part_ways(UiItem *it, size_t common) {
     if (it->differs) return true;

@@ -16,7 +16,8 @@ typedef enum UiKind {
     UI_ANSWER,
     UI_NOTICE, /* a sentence of the program */
     UI_ERROR,  /* the same, something failed */
-    UI_OUTPUT, /* lines a command printed */
+    UI_COMMAND, /* a command, above the lines it printed */
+    UI_OUTPUT, /* those lines */
     UI_THOUGHT /* the reasoning in front of an answer: belongs to its item, never stands alone */
 } UiKind;
 
@@ -56,6 +57,8 @@ typedef struct UiTranscript {
 
 /* Adds an item with text; NULL without memory. */
 UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t len);
+/* The same, in front of the first item whose id is greater than after; at the end where there is none. */
+UiItem *ui_transcript_insert(UiTranscript *t, uint32_t after, UiKind kind, const char *text, size_t len);
 /* More text at the end of it. */
 bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len);
 /* More of the thought in front of an answer, tokens of it. */

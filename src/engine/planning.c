@@ -47,22 +47,24 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
     p->threads = thread_count(s);
 }
 
-static int kv_of(const QsfRuntimeOptions *o) {
-    if (strcmp(o->settings.kv, "f32") == 0) return QK_KV_F32;
-    if (strcmp(o->settings.kv, "f16") == 0) return QK_KV_F16;
-    return o->exact ? QK_KV_F32 : -1;
+static int kv_of(const QSFSettings *s, bool exact) {
+    if (strcmp(s->kv, "f32") == 0) return QK_KV_F32;
+    if (strcmp(s->kv, "f16") == 0) return QK_KV_F16;
+    return exact ? QK_KV_F32 : -1;
 }
 
-uint32_t qsf_runtime_longest_ctx(const QsfRuntime *r) {
-    uint32_t train = r->model.hp.n_ctx_train;
-    if (r->settings.ctx != 0) return r->settings.ctx;
+static uint32_t longest_ctx(const QsfModel *m, const QSFSettings *s) {
+    uint32_t train = m->hp.n_ctx_train;
+    if (s->ctx != 0) return s->ctx;
     return train != 0 && train < QSF_CTX_DEFAULT ? train : QSF_CTX_DEFAULT;
 }
+
+uint32_t qsf_runtime_longest_ctx(const QsfRuntime *r) { return longest_ctx(&r->model, &r->settings); }
 
 void qsf_planning_first(QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t base) {
     r->plan_options = (QsfPlanOptions){
         .ctx = o->settings.ctx,
-        .kv = kv_of(o),
+        .kv = kv_of(&o->settings, o->exact),
         .batch = o->settings.batch,
         .exact = o->exact,
         .base_bytes = base + BASE_SLACK + o->stack_bytes,
@@ -76,8 +78,8 @@ void qsf_planning_first(QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t base
 }
 
 /* What was free for the first plan, was free without what this runtime holds. */
-static uint64_t available_again(const QsfRuntime *r) {
-    uint64_t base = r->plan_options.base_bytes - BASE_SLACK - r->stack_bytes, rss = qsf_rss_bytes();
+static uint64_t available_again(const QsfRuntime *r, const QsfPlanOptions *o) {
+    uint64_t base = o->base_bytes - BASE_SLACK - r->stack_bytes, rss = qsf_rss_bytes();
     return qsf_available_bytes() + (rss > base ? rss - base : 0);
 }
 
@@ -86,7 +88,25 @@ void qsf_planning_next(const QsfRuntime *r, const QSFSettings *s, QsfPlanOptions
     *o = r->plan_options;
     o->kv = (int)r->plan.kv;
     o->ctx_floor = past < ctx ? past + 1 : ctx;
-    take_settings(o, s, available_again(r));
+    take_settings(o, s, available_again(r, &r->plan_options));
+}
+
+int qsf_planning_check(const QsfRuntime *r, const QsfPlanOptions *base, const QSFSettings *s, uint32_t floor, bool reload,
+                       QsfErr *err) {
+    QsfPlan plan;
+    QsfPlanOptions o = *base;
+    take_settings(&o, s, available_again(r, base));
+    o.ctx_floor = reload ? 0 : floor;
+    if (reload) {
+        o.transcript_bytes -= qsf_timeline_bytes(qsf_runtime_longest_ctx(r));
+        o.transcript_bytes += qsf_timeline_bytes(longest_ctx(&r->model, s));
+        o.ctx = s->ctx;
+        o.kv = kv_of(s, o.exact);
+        o.batch = s->batch;
+    }
+    int rc = qsf_plan_make(&plan, &r->model, &o, err);
+    if (rc == QSF_OK) qsf_plan_free(&plan);
+    return rc;
 }
 
 void qsf_planning_move_stack(const QsfRuntime *r, QsfPlan *p) {
@@ -129,7 +149,16 @@ static uint64_t roomy_budget(const QsfRuntime *r) {
     return missing == 0 ? need : 0;
 }
 
+static void note_ctx(QsfRuntime *r) {
+    uint32_t train = r->model.hp.n_ctx_train;
+    r->ctx_notice[0] = '\0';
+    if (train == 0 || r->plan.ctx <= train) return;
+    snprintf(r->ctx_notice, sizeof r->ctx_notice,
+             "the model was trained for a context of %u tokens: answers get worse beyond that", train);
+}
+
 void qsf_planning_note(QsfRuntime *r) {
+    note_ctx(r);
     r->stream_notice[0] = '\0';
     if (r->plan.streamed_bytes == 0 || r->plan_options.pin_cap != UINT64_MAX) return;
     uint64_t need = roomy_budget(r);

@@ -12,13 +12,20 @@ void qsf_planning_first(QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t base
  * What is in the cache, its type and the tokenizer stay as they are. */
 void qsf_planning_next(const QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *o);
 
+/* Would the plan that s asks for be refused, made from scratch (reload), or in place of the one made from base with a
+ * context of at least floor tokens? base: a copy of r->plan_options. Reads only what stays the same while r is open, so
+ * that another thread may ask. Codes of qsf_plan_make. */
+int qsf_planning_check(const QsfRuntime *r, const QsfPlanOptions *base, const QSFSettings *s, uint32_t floor, bool reload,
+                       QsfErr *err);
+
 /* The engine thread's stack was measured as part of what is resident before loading; its row is another. */
 void qsf_planning_move_stack(const QsfRuntime *r, QsfPlan *p);
 /* Charges the categories of r->plan that belong to no allocation of ours. QSF_E_BUDGET. */
 int qsf_planning_charge(QsfRuntime *r, QsfErr *err);
 void qsf_planning_uncharge(QsfRuntime *r);
 
-/* Writes r->stream_notice: weights stream although memory is free, and the budget that would keep them. */
+/* Writes r->stream_notice (weights stream although memory is free, and the budget that would keep them) and
+ * r->ctx_notice. */
 void qsf_planning_note(QsfRuntime *r);
 /* After a switch to a smaller budget: the peak that the kernel reports begins anew, once no more is resident
  * than the budget allows. */

@@ -34,6 +34,7 @@ typedef struct QsfRuntime {
     QsfPrediction prediction;    /* zero until asked for (predict) */
     bool lost;                /* neither a new plan nor the old one could be had: only opening anew helps */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
+    char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
     size_t n_eog;
     QsfThink think; /* how the model reasons, by template and vocabulary */

@@ -77,6 +77,7 @@ static void fill_model(QSFStats *s, const QsfRuntime *rt, const char *path) {
     fill_template(s, rt);
     snprintf(s->backend, sizeof s->backend, "%s", qk_level_name(rt->table.level));
     s->n_layers = rt->model.hp.n_layers;
+    s->ctx_train = rt->model.hp.n_ctx_train;
     fill_plan(s, rt);
 }
 

@@ -36,7 +36,7 @@ typedef struct QsfReplan {
 
 struct QSFWorker {
     pthread_t thread;
-    pthread_mutex_t lock; /* command, replan, quit, params, settings, advice, texts; held for copies only */
+    pthread_mutex_t lock; /* command, replan, quit, params, settings, advice, plan_options, texts; held for copies only */
     pthread_cond_t wake;
     QsfCommand command;
     QsfReplan replan;
@@ -44,6 +44,7 @@ struct QSFWorker {
     QSFParams params;
     QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */
     QSFSettings advice;   /* of the model, or the program's defaults; written by the engine thread only */
+    QsfPlanOptions plan_options; /* of the plan in force; written by the engine thread only */
     char *text_model, *text_plan, *text_template; /* answers of qsf_worker_describe, or NULL */
     uint64_t last_id;                             /* owner */
     const char *const *overrides;                 /* set by the owner while no load waits or runs */
@@ -83,7 +84,7 @@ void qsf_worker_take_replan(QSFWorker *w);
 /* The same for settings that were taken out already. Ends in a QSF_EVENT_PLAN. */
 void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *s);
 void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s);
-/* The plan that holds now, for qsf_worker_describe. */
+/* The plan that holds now, for qsf_worker_describe and qsf_worker_check. */
 void qsf_worker_describe_plan(QSFWorker *w);
 /* Replaces one of the texts; text is taken over. */
 void qsf_worker_set_text(QSFWorker *w, char **slot, char *text);

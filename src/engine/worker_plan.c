@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/engine/planning.h"
 #include "src/engine/settings.h"
 #include "src/engine/worker_impl.h"
 
@@ -15,6 +16,9 @@ void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s) {
 }
 
 void qsf_worker_describe_plan(QSFWorker *w) {
+    pthread_mutex_lock(&w->lock);
+    w->plan_options = w->rt.plan_options;
+    pthread_mutex_unlock(&w->lock);
     qsf_worker_set_text(w, &w->text_plan, qsf_plan_text(&w->rt.plan));
 }
 
@@ -68,6 +72,48 @@ void qsf_worker_replan(QSFWorker *w, const QSFSettings *s) {
     w->replan = (QsfReplan){ .waits = true, .first = w->command.kind == QSF_COMMAND_NONE, .settings = *s };
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
+}
+
+/* Do x and y differ in a setting that only a load takes over? The template is not one of the plan's. */
+static bool needs_load(const QSFSettings *x, const QSFSettings *y) {
+    QSFSettings with = *x;
+    qsf_settings_take(&with, y, QSF_SETTING_RELOAD);
+    return with.ctx != x->ctx || with.batch != x->batch || strcmp(with.kv, x->kv) != 0;
+}
+
+static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
+    QSFStats st;
+    QSFSettings now;
+    qsf_worker_stats(w, &st);
+    pthread_mutex_lock(&w->lock);
+    QsfPlanOptions base = w->plan_options;
+    now = w->settings;
+    pthread_mutex_unlock(&w->lock);
+    uint32_t floor = st.ctx_used < st.ctx_size ? st.ctx_used + 1 : st.ctx_size;
+    return qsf_planning_check(&w->rt, &base, s, floor, needs_load(&now, s), err);
+}
+
+static int check_template(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
+    QsfChatTemplate *t = NULL;
+    const char *name = s->chat_template[0] != '\0' ? s->chat_template : NULL;
+    int rc = qsf_chat_template_open(&t, w->rt.model.src, w->rt.tok, name, NULL, 0, err);
+    if (rc == QSF_OK) qsf_chat_template_close(t);
+    return rc;
+}
+
+int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) {
+    QsfErr e = { 0 };
+    qk_level level;
+    QSFSettings now;
+    qsf_worker_settings(w, &now);
+    pthread_mutex_lock(&w->text_lock);
+    int rc = QSF_OK;
+    if (w->text_ready) rc = qsf_runtime_level(s, &level, &e);
+    if (w->text_ready && rc == QSF_OK) rc = check_plan(w, s, &e);
+    if (w->text_ready && rc == QSF_OK && strcmp(s->chat_template, now.chat_template) != 0) rc = check_template(w, s, &e);
+    pthread_mutex_unlock(&w->text_lock);
+    if (rc != QSF_OK) snprintf(err, cap, "%s", e.msg);
+    return rc == QSF_OK ? 0 : e.code;
 }
 
 void qsf_worker_settings(QSFWorker *w, QSFSettings *s) {

@@ -52,16 +52,21 @@ void run_close(QsfRuntime *rt, const RunOptions *o) {
     qsf_runtime_close(rt);
 }
 
+static void say(const char *notice) {
+    if (notice[0]) qsf_cli_error(&run_cli, "%s", notice);
+}
+
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     QsfErr err = {0};
     if (qsf_runtime_open(rt, o->model, ro, &err)) return run_fail(&err);
-    const char *warning = rt->tok ? qsf_tokenizer_warning(rt->tok) : NULL;
-    if (warning) qsf_cli_error(&run_cli, "%s", warning);
-    bool prompted = o->mode == RUN_GENERATE || o->mode == RUN_SHOW_PROMPT;
-    if (rt->tmpl_notice[0] && prompted) qsf_cli_error(&run_cli, "%s", rt->tmpl_notice);
-    if (ro->text_only) return QSF_EXIT_OK;
-    if (rt->plan.note[0] && o->mode != RUN_PLAN) qsf_cli_error(&run_cli, "%s", rt->plan.note);
-    if (rt->stream_notice[0] && o->mode == RUN_GENERATE) qsf_cli_error(&run_cli, "%s", rt->stream_notice);
+    bool weights = !ro->text_only, generate = o->mode == RUN_GENERATE;
+    /* Weights that stream although memory is free cost the most. */
+    if (weights && generate) say(rt->stream_notice);
+    if (rt->tok && qsf_tokenizer_warning(rt->tok)) say(qsf_tokenizer_warning(rt->tok));
+    if (generate || o->mode == RUN_SHOW_PROMPT) say(rt->tmpl_notice);
+    if (!weights) return QSF_EXIT_OK;
+    if (o->mode != RUN_PLAN) say(rt->plan.note);
+    if (generate) say(rt->ctx_notice);
     if (o->verbose && !ro->plan_only) print_verbose(rt);
     return QSF_EXIT_OK;
 }

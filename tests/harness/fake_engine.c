@@ -112,6 +112,22 @@ static char *fake_templates(void *self) {
     return copy;
 }
 
+static int fake_check(void *self, const QSFSettings *s, char *err, size_t cap) {
+    FakeEngine *f = self;
+    (void)s;
+    if (f->check_code) (void)snprintf(err, cap, "%s", f->check_text);
+    return f->check_code;
+}
+
+/* A byte is a token, and each message has one more. */
+static int64_t fake_count(void *self, const QSFRequest *r) {
+    FakeEngine *f = self;
+    int64_t n = 0;
+    f->n_counts++;
+    for (size_t i = 0; i < r->n_messages; i++) n += (int64_t)r->messages[i].len + 1;
+    return f->stats.state == QSF_STATE_EMPTY ? -1 : n;
+}
+
 static int fake_fd(void *self) {
     (void)self;
     return -1;
@@ -134,6 +150,8 @@ UiEngine fake_engine(FakeEngine *f) {
                        .layers = fake_layers,
                        .describe = fake_describe,
                        .prompt = fake_prompt,
+                       .check = fake_check,
+                       .count = fake_count,
                        .templates = fake_templates,
                        .fd = fake_fd };
 }

@@ -23,6 +23,9 @@ typedef struct FakeEngine {
     QSFSettings in_force;
     QSFSettings advice; /* of the model that is loaded next */
     QSFParams params;
+    int check_code; /* what settings are refused with; 0 = none are */
+    char check_text[200];
+    int n_counts;
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */
     char reasoning[200];    /* of the last message that had some */

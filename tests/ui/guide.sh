@@ -81,8 +81,16 @@ see '^> /model guide'
 keys C-c
 keys "/model $stories" Enter
 see 'is ready: llama 260K'
+# The talk stays on the screen, and only there.
+see 'new conversation: the messages above were for the guide'
+see '^ you .* not in the context'
+see 'CTX 0/512'
 keys "/model guide" Enter
 see '^ qsf-chat  first  QSF guide' # the notice of the first load is still there
+see '^ Tab How do I load'
+keys Tab Tab Enter
+see '│ Where are models\?'
+see '#2 .*[0-9]+ tok .* t/s'
 keys C-d
 see '^rc=0'
 grep -q '"model".*"guide"' "$XDG_DATA_HOME/qsf/sessions/first.jsonl" || { cat "$XDG_DATA_HOME/qsf/sessions/first.jsonl"; fail "the session does not name the guide"; }
@@ -90,7 +98,9 @@ grep -q '"model".*"guide"' "$XDG_DATA_HOME/qsf/sessions/first.jsonl" || { cat "$
 # The session brings it back, with no offers to somebody who has asked already.
 start 80 24 "'$chat' --continue"
 see 'QSF guide is ready'
-see '│ How do I load a model\?'
+see '│ Where are models\?'
+see 'ctx [1-9][0-9]*/1024'
+not_see '│ How do I load a model'
 not_see '^ Tab How do I load'
 keys C-d
 see '^rc=0'

@@ -40,21 +40,33 @@ see '│ Once upon a time'
 
 # Help scrolls and closes; the pane goes and comes.
 keys F1
-see '^Keys'
+see '^ ?Keys'
 see 'any other key closes'
 keys NPage
 sleep 0.2
 keys x
 see '│ Once upon a time'
-not_see '^> x'
+see '^> x'
+keys C-u
 keys F2
 sleep 0.3
 not_see 'ctx [0-9]+/'
 keys F2
 see 'ctx [0-9]+/'
 
-# Commands: completion, direct settings, unknown names.
-keys /se
+# What is typed over the help closes it and is not lost; q only closes it.
+keys F1
+see '^ ?Keys'
+keys q
+see '│ Once upon a time'
+not_see '^> q'
+
+# Commands: all of them behind a slash, completion, direct settings, unknown names.
+keys /
+see '/budget +show'
+keys Tab
+see 'and [0-9]+ more: Tab'
+keys se
 see '/sessions'
 keys C-c
 keys /tempe Tab
@@ -82,6 +94,17 @@ see '^  third'
 keys Enter
 see '│ second'
 see '│ third'
+
+# A terminal that does not mark pastes.
+see '#4 .* tok '
+see '^ ready'
+tm load-buffer "$work/paste"
+tm paste-buffer -t t
+see '^  third'
+see '^> first'
+not_see '#5'
+keys C-c
+see '^> *$'
 
 # History: Up, and search. ^C clears the line when nothing is there to be stopped.
 # It is ready just before an answer begins, too: a ^C then would take the message back.

@@ -106,6 +106,13 @@ static void statistics_and_descriptions(void **state) {
     qsf_worker_stop(w);
 }
 
+/* The number in the last line of a prompt that is shown: "...\n5 tokens, ...". */
+static int64_t tokens_of(const char *text) {
+    const char *end = strstr(text, " tokens, ");
+    while (end > text && end[-1] != '\n') end--;
+    return strtoll(end, NULL, 10);
+}
+
 static void the_prompt_is_shown_at_any_time(void **state) {
     (void)state;
     char err[300] = "", *text;
@@ -114,6 +121,7 @@ static void the_prompt_is_shown_at_any_time(void **state) {
     QSFWorker *w = qsf_rig_worker();
     assert_null(qsf_worker_prompt(w, &r, err, sizeof err));
     assert_non_null(strstr(err, "no model is loaded"));
+    assert_int_equal(qsf_worker_count(w, &r), -1);
     qsf_worker_stop(w);
     w = qsf_rig_worker_with(big, 0);
     text = qsf_worker_prompt(w, &r, err, sizeof err);
@@ -121,6 +129,7 @@ static void the_prompt_is_shown_at_any_time(void **state) {
     assert_non_null(strstr(text, "\u27e6<s>\u27e7"));      /* BOS is marked */
     assert_non_null(strstr(text, "a <s> b\n"));            /* what was typed is not */
     assert_non_null(strstr(text, " tokens, 1 of them special"));
+    assert_int_equal(qsf_worker_count(w, &r), tokens_of(text));
     free(text);
     uint64_t id = qsf_rig_submit(w, "one");
     text = qsf_worker_prompt(w, &r, err, sizeof err);

@@ -103,6 +103,37 @@ static void the_same_tokens_under_any_plan(void **state) {
     qsf_worker_stop(w);
 }
 
+/* Asked before anything changes, idle and in the middle of an answer: the same answer as of the change itself. */
+static void a_check_knows_what_would_be_refused(void **state) {
+    (void)state;
+    char err[600];
+    QSFSettings s = settings(), tight = s, longer = s, odd = s;
+    QSFWorker *w = qsf_rig_worker();
+    tight.ram_budget = 1u << 20;
+    assert_int_equal(qsf_worker_check(w, &tight, err, sizeof err), 0); /* there is no model */
+    qsf_rig_load(w, big, &s);
+    tight.ram_budget = least_mb(w, &s) << 20;
+    assert_int_equal(qsf_worker_check(w, &tight, err, sizeof err), 0);
+    tight.ram_budget -= 4u << 20; /* what a refusal names has some to spare */
+    longer.ctx = 16000000;
+    set(&odd, "template", "no-such-template");
+    uint64_t id = qsf_rig_submit(w, PROMPT);
+    for (int idle = 0; idle < 2; idle++) {
+        err[0] = '\0';
+        assert_int_equal(qsf_worker_check(w, &s, err, sizeof err), 0);
+        assert_int_equal(qsf_worker_check(w, &tight, err, sizeof err), QSF_EXIT_BUDGET);
+        assert_true(smallest(err) >= tight.ram_budget >> 20);
+        assert_int_equal(qsf_worker_check(w, &longer, err, sizeof err), QSF_EXIT_BUDGET);
+        assert_int_equal(qsf_worker_check(w, &odd, err, sizeof err), QSF_EXIT_USAGE);
+        assert_non_null(strstr(err, "no-such-template"));
+        if (idle == 0) qsf_worker_cancel(w);
+        if (idle == 0) (void)qsf_rig_finish(w, id);
+    }
+    qsf_worker_settings(w, &odd);
+    assert_true(odd.ram_budget == s.ram_budget && odd.ctx == s.ctx);
+    qsf_worker_stop(w);
+}
+
 static void refused_and_the_answer_goes_on(void **state) {
     (void)state;
     static QsfSeen seen;
@@ -341,6 +372,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_tokens_under_any_plan),
+        cmocka_unit_test(a_check_knows_what_would_be_refused),
         cmocka_unit_test(refused_and_the_answer_goes_on),
         cmocka_unit_test(without_a_model_the_next_one_gets_it),
         cmocka_unit_test(while_loading_it_comes_right_after),

@@ -154,6 +154,29 @@ static void test_commands_are_not_messages(void **state) {
     assert_string_equal(x->engine.last_content, "/a\n/b");
 }
 
+/* Words of other programs are answered; a piped message that happens to be one is a message. */
+static void test_words_of_others(void **state) {
+    Fixture *x = *state;
+    static const char *const leave[] = { "exit", "quit", ":q", " exit \n" };
+    for (size_t i = 0; i < sizeof leave / sizeof *leave; i++) {
+        say(x, leave[i]);
+        assert_non_null(strstr(last_said(x, UI_NOTICE), "/quit"));
+        say(x, "/clear");
+    }
+    say(x, ".help");
+    assert_non_null(strstr(last_said(x, UI_NOTICE), "/help"));
+    assert_int_equal(x->engine.n_submits, 0);
+    say(x, "/edit");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/undo"));
+    say(x, "/copy");
+    assert_non_null(strstr(last_said(x, UI_ERROR), "/export"));
+    say(x, "/search");
+    assert_null(strstr(last_said(x, UI_ERROR), "did you mean"));
+    x->app.interactive = false;
+    say(x, "exit");
+    assert_int_equal(x->engine.n_submits, 1);
+}
+
 static void test_system(void **state) {
     Fixture *x = *state;
     say(x, "/system be brief");
@@ -548,6 +571,7 @@ int main(void) {
         T(test_settings),
         T(test_knobs),
         T(test_commands_are_not_messages),
+        T(test_words_of_others),
         T(test_system),
         T(test_show_prompt),
         T(test_model_switch),

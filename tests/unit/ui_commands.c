@@ -39,6 +39,34 @@ static void test_nearest(void **state) {
     assert_null(ui_command_nearest("zzzzzzzzzzzzz"));
 }
 
+static bool is_paste(const char *bytes) {
+    UiKeys k = { 0 };
+    return ui_keys_are_paste(&k, bytes, strlen(bytes));
+}
+
+/* A terminal that does not mark pastes: one read with a line, its end and more text. */
+static void test_unmarked_paste(void **state) {
+    (void)state;
+    assert_true(is_paste("one\rtwo\rthree\r"));
+    assert_true(is_paste("one\ntwo"));
+    assert_true(is_paste("\tindented\r\nmore"));
+    assert_false(is_paste("one\r"));
+    assert_false(is_paste("one\r\r"));
+    assert_false(is_paste("\rone"));
+    assert_false(is_paste("one\r\x04"));
+    assert_false(is_paste("one\r\x1b[A\r"));
+    assert_false(is_paste("\x1b[200~one\rtwo\x1b[201~"));
+    UiKeys k = { 0 };
+    UiKey out;
+    ui_keys_begin_paste(&k);
+    for (const char *p = "one\rtwo\rthree"; *p; p++) assert_false(ui_keys_feed(&k, *p, &out));
+    assert_true(ui_keys_wait_ms(&k) < 100);
+    assert_true(ui_keys_timeout(&k, &out));
+    assert_true(out.paste);
+    assert_string_equal(ui_buf_str(&k.paste), "one\rtwo\rthree");
+    ui_keys_free(&k);
+}
+
 /* Every row is whole, and no name or alias stands twice. */
 static void test_table(void **state) {
     (void)state;
@@ -268,7 +296,7 @@ int main(void) {
         cmocka_unit_test(test_lookup),   cmocka_unit_test(test_nearest),    cmocka_unit_test(test_table),
         cmocka_unit_test(test_complete), cmocka_unit_test(test_help_width), cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_keys),     cmocka_unit_test(test_key_noise),  cmocka_unit_test(test_history),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_unmarked_paste),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

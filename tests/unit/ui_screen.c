@@ -234,14 +234,14 @@ static void test_all_sizes(void **state) {
     for (int rows = 1; rows < 34; rows++) {
         for (int cols = 1; cols < 130; cols += cols < 24 ? 1 : 7) {
             for (int help = 0; help < 2; help++) {
-                screen.help = help;
+                screen.pager.open = screen.pager.help = help;
                 (void)frame("some text\nof two lines that is longer than most", cols, rows);
                 assert_true(screen.canvas.cursor_row < rows);
                 assert_true(screen.canvas.cursor_col <= cols);
             }
         }
     }
-    screen.help = false;
+    screen.pager.open = false;
     HAS(frame("abc", 20, 5), "> abc");
     HAS(frame("abc", 12, 3), "> abc");
 }

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How full the context is after /clear, /undo and a resumed session; messages that are too long for it; and settings that
+ * are refused before anything is said to have changed. The scripted engine counts a byte as a token. */
+#include "tests/harness/app_rig.h"
+
+#define CTX 200
+
+static int begin(void **state) {
+    if (setup(state) != 0) return 1;
+    Fixture *x = *state;
+    x->engine.stats.ctx_size = CTX;
+    x->engine.stats.ctx_train = 1000;
+    return 0;
+}
+
+static void talk(Fixture *x) {
+    x->engine.stats.ctx_used = 8;
+    say(x, "one");
+    answer(x, "two"); /* two messages of three bytes */
+}
+
+static uint32_t used(Fixture *x) {
+    ui_app_tick(&x->app, 1);
+    return x->app.stats.ctx_used;
+}
+
+static size_t n_said(const Fixture *x, UiKind kind) {
+    size_t n = 0;
+    for (size_t i = 0; i < x->app.chat.n; i++) n += x->app.chat.items[i]->kind == kind;
+    return n;
+}
+
+static void test_clear(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    assert_int_equal(used(x), 8);
+    x->engine.stats.ctx_used = 100; /* the KV cache keeps what it has */
+    assert_int_equal(used(x), 100);
+    say(x, "/clear");
+    assert_int_equal(used(x), 0);
+    say(x, "/system be brief");
+    assert_int_equal(used(x), 9);
+    talk(x);
+    assert_int_equal(used(x), 8); /* the engine's number again */
+}
+
+static void test_undo(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    talk(x);
+    x->engine.stats.ctx_used = 100;
+    say(x, "/undo");
+    assert_int_equal(used(x), 8);
+}
+
+static void test_resume(void **state) {
+    Fixture *x = *state;
+    QSFSettings s;
+    UiApp again;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "full");
+    talk(x);
+    ui_app_finish(&x->app);
+    qsf_settings_default(&s);
+    ui_app_init(&again, x->app.engine, &s);
+    again.session.on = again.full_screen = true;
+    x->engine.stats.ctx_used = 0;
+    assert_true(ui_app_resume(&again, "full"));
+    fake_loaded(&x->engine);
+    ui_app_pump(&again);
+    ui_app_tick(&again, 1);
+    assert_int_equal(again.stats.ctx_used, 8);
+    ui_app_free(&again);
+}
+
+/* Known while it is typed, from few counts; not sent with Enter, and the text stays with the caller. */
+static void test_too_long(void **state) {
+    Fixture *x = *state;
+    static char text[1000];
+    memset(text, 'a', sizeof text);
+    talk(x);
+    ui_app_tick(&x->app, 1);
+    assert_int_equal(ui_app_too_long(&x->app, text, 100), 0);
+    assert_int_equal(x->engine.n_counts, 0); /* a token has a byte or more */
+    for (size_t n = 200; n < 400; n++) assert_true(ui_app_too_long(&x->app, text, n) > 0);
+    assert_true(x->engine.n_counts < 30);
+    assert_in_range(ui_app_too_long(&x->app, text, 900), 700, 720);
+    int submits = x->engine.n_submits;
+    assert_false(ui_app_submit(&x->app, text, 300));
+    assert_int_equal(x->engine.n_submits, submits);
+    assert_int_equal(ui_transcript_count(&x->app.chat, NULL), 2);
+    assert_true(ui_app_submit(&x->app, text, 150));
+}
+
+static void test_advice(void **state) {
+    Fixture *x = *state;
+    char text[80];
+    ui_app_tick(&x->app, 1);
+    ui_app_context_advice(&x->app, 300, text, sizeof text);
+    assert_string_equal(text, "/ctx 1000"); /* no more than the model was trained for */
+    talk(x);
+    x->engine.stats.ctx_train = 100000;
+    ui_app_tick(&x->app, 1);
+    ui_app_context_advice(&x->app, 3000, text, sizeof text);
+    assert_string_equal(text, "/ctx 4096, /undo or /clear");
+    ui_app_context_advice(&x->app, 200000, text, sizeof text);
+    assert_string_equal(text, "/undo or /clear");
+}
+
+/* The engine refused a prompt: the chat says what helps here. */
+static void test_refused(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    static char text[301];
+    memset(text, 'a', 300);
+    x->app.full_screen = false;
+    say(x, text);
+    fake_error(&x->engine, 5, "the prompt has 309 tokens: give a larger --ctx");
+    x->app.full_screen = true;
+    ui_app_pump(&x->app);
+    assert_string_equal(last_said(x, UI_ERROR),
+                        "the prompt has 309 tokens, more than the context of 200: /ctx 1000, /undo or /clear");
+}
+
+/* One line, nothing changed, nothing taken back; while an answer is written too. */
+static void test_setting_refused(void **state) {
+    Fixture *x = *state;
+    x->engine.check_code = 4;
+    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "1 MB is too little; raise --ram-budget to 16");
+    uint64_t budget = x->app.settings.ram_budget;
+    for (int busy = 0; busy < 2; busy++) {
+        size_t notices = n_said(x, UI_NOTICE);
+        if (busy) say(x, "hello");
+        say(x, "/budget 1");
+        assert_string_equal(last_said(x, UI_ERROR), "ram-budget 1M: 1 MB is too little; raise /budget to 16");
+        say(x, "/ctx 1000000");
+        assert_string_equal(last_said(x, UI_ERROR), "ctx 1000000: 1 MB is too little; raise /budget to 16");
+        assert_int_equal(n_said(x, UI_ERROR), 2 * (busy + 1));
+        assert_int_equal(n_said(x, UI_NOTICE), notices);
+    }
+    assert_int_equal(x->engine.n_replans, 0);
+    assert_int_equal(x->engine.n_loads, 1);
+    assert_int_equal(x->app.settings.ram_budget, budget);
+    assert_int_equal(x->app.settings.ctx, 0);
+}
+
+/* What waits for the end of an answer says what it is. */
+static void test_when(void **state) {
+    Fixture *x = *state;
+    say(x, "hello");
+    say(x, "/ctx 400");
+    assert_string_equal(last_said(x, UI_NOTICE), "ctx takes effect when the answer is finished");
+    say(x, "/model other.gguf");
+    assert_string_equal(last_said(x, UI_NOTICE), "other.gguf will be loaded when the answer is finished");
+}
+
+/* A refused /continue leaves the answer as it was. */
+static void test_continue_refused(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    say(x, "/continue");
+    fake_error(&x->engine, 1, "no");
+    ui_app_pump(&x->app);
+    assert_string_equal(ui_transcript_last(&x->app.chat)->stop, "eos");
+    say(x, "/continue");
+    fake_text(&x->engine, " and");
+    fake_error(&x->engine, 1, "no");
+    ui_app_pump(&x->app);
+    assert_string_equal(ui_transcript_last(&x->app.chat)->stop, "error");
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        T(test_clear),   T(test_undo),    T(test_resume),          T(test_too_long),        T(test_advice),
+        T(test_refused), T(test_when),    T(test_setting_refused), T(test_continue_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

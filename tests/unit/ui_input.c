@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The input line with the bytes of keys: the menu, keys that mean nothing, and output in the pager. */
+#include "tests/harness/app_rig.h"
+#include "ui/commands.h"
+#include "ui/screen.h"
+
+static UiScreen screen;
+
+static bool on_enter(void *arg, const char *text, size_t len) {
+    (void)arg;
+    return ui_screen_enter(&screen, text, len);
+}
+
+static void on_eof(void *arg) { (void)arg; }
+
+static int begin(void **state) {
+    /* As the inputrc of many systems has it. */
+    char path[400];
+    (void)snprintf(path, sizeof path, "%s.inputrc", qsf_test_tmp("input"));
+    FILE *f = fopen(path, "w");
+    if (!f || fputs("\"\\e[2~\": quoted-insert\n", f) < 0 || fclose(f) != 0) return 1;
+    setenv("INPUTRC", path, 1);
+    if (setup(state) != 0) return 1;
+    Fixture *x = *state;
+    UiInputHooks hooks = { NULL, on_enter, on_eof, NULL };
+    ui_screen_init(&screen, &x->app, true);
+    ui_input_open(&hooks, NULL);
+    return 0;
+}
+
+static int end(void **state) {
+    ui_input_close();
+    ui_screen_free(&screen);
+    return teardown(state);
+}
+
+static void type(const char *bytes) {
+    UiKeys keys = { 0 };
+    UiKey k;
+    for (; *bytes; bytes++) {
+        if (ui_keys_feed(&keys, *bytes, &k)) ui_screen_key(&screen, &k);
+    }
+    if (ui_keys_timeout(&keys, &k)) ui_screen_key(&screen, &k);
+    ui_keys_free(&keys);
+}
+
+static UiInputView view(void) {
+    UiInputView v;
+    ui_input_view(&v);
+    return v;
+}
+
+static const char *frame(int cols, int rows) {
+    static UiBuf shot;
+    UiInputView v = view();
+    ui_buf_clear(&shot);
+    ui_screen_draw(&screen, &v, rows, cols);
+    for (int i = 0; i < rows; i++) {
+        ui_canvas_text(&screen.canvas, i, &shot);
+        ui_buf_puts(&shot, "\n");
+    }
+    return ui_buf_str(&shot);
+}
+
+/* A slash alone shows all commands, Tab more of them. */
+static void test_slash(void **state) {
+    (void)state;
+    assert_int_equal(view().menu->n, 0);
+    type("/");
+    assert_int_equal(view().menu->n, ui_command_count());
+    type("\t");
+    assert_true(view().menu_asked);
+    assert_string_equal(view().text, "/");
+    type("\x15");
+    assert_int_equal(view().menu->n, 0);
+}
+
+static void test_unknown_keys(void **state) {
+    (void)state;
+    /* F10 to F12, Shift-Left, Shift-F1 as xterm and rxvt send it, Shift-F2, Insert, focus, Alt with F3 */
+    static const char *const keys[] = { "\x1b[21~",  "\x1b[23~", "\x1b[24~", "\x1b[1;2D",    "\x1b[1;2P",
+                                        "\x1bO2P", "\x1b[25~", "\x1b[2~",  "\x1b[I",       "\x1b\x1bOR",
+                                        "\x1b[27;6;65~", "\x1b[5;2~" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        type(keys[i]);
+        type("x");
+        if (strcmp(view().text, "x") != 0) fail_msg("key %zu left '%s'", i, view().text);
+        ui_input_set("", 0);
+    }
+    /* Those that mean something still do. */
+    type("ac\x1b[D" "b\x1b[H<\x1b[F>");
+    assert_string_equal(view().text, "<abc>");
+}
+
+/* Short output stays in the transcript under its command; output longer than the screen opens the pager, and what is
+ * typed there is not lost. */
+static void test_pager(void **state) {
+    Fixture *x = *state;
+    (void)frame(80, 40);
+    type("/set\r");
+    assert_false(screen.pager.open);
+    assert_int_equal(x->app.chat.items[x->app.chat.n - 2]->kind, UI_COMMAND);
+    assert_non_null(strstr(frame(80, 40), "\n /set\n temperature"));
+    say(x, "/clear");
+    (void)frame(80, 12);
+    type("/set\r");
+    assert_true(screen.pager.open);
+    const char *s = frame(80, 12);
+    assert_non_null(strstr(s, " /set\n temperature"));
+    assert_non_null(strstr(s, " of 2"));
+    assert_null(strstr(s, "show-thinking"));
+    type("\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~");
+    s = frame(80, 12);
+    assert_non_null(strstr(s, " template "));
+    assert_null(strstr(s, " temperature "));
+    type("/st");
+    assert_false(screen.pager.open);
+    assert_string_equal(view().text, "/st");
+    assert_string_equal(last_said(x, UI_OUTPUT), "");
+}
+
+/* Typing more than the context holds is said above the input line, and Enter leaves the text there. */
+static void test_too_long(void **state) {
+    Fixture *x = *state;
+    static char text[500];
+    memset(text, 'a', sizeof text - 1);
+    x->engine.stats.ctx_size = 200;
+    x->engine.stats.ctx_train = 4096;
+    ui_app_tick(&x->app, 1);
+    ui_input_insert(text, 100);
+    assert_null(strstr(frame(80, 24), "too long"));
+    ui_input_insert(text, 300);
+    assert_non_null(strstr(frame(80, 24), "tokens too long: /ctx 1024"));
+    type("\r");
+    assert_int_equal(view().len, 400);
+    assert_non_null(strstr(frame(80, 24), "not sent, 201 tokens too long: /ctx 1024"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_slash, begin, end),
+        cmocka_unit_test_setup_teardown(test_unknown_keys, begin, end),
+        cmocka_unit_test_setup_teardown(test_pager, begin, end),
+        cmocka_unit_test_setup_teardown(test_too_long, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

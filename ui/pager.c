@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A text over the transcript that can be scrolled. */
+#include "ui/pager.h"
+
+#include <string.h>
+
+#include "ui/help.h"
+#include "ui/wrap.h"
+
+#define HELP_WIDTH_MAX 100
+
+void ui_pager_free(UiPager *p) {
+    ui_buf_free(&p->title);
+    ui_buf_free(&p->text);
+    *p = (UiPager){ 0 };
+}
+
+void ui_pager_help(UiPager *p) {
+    p->open = p->help = true;
+    p->top = 0;
+}
+
+void ui_pager_show(UiPager *p, const char *title, const char *text, size_t len) {
+    ui_buf_clear(&p->title);
+    ui_buf_clear(&p->text);
+    ui_buf_puts(&p->title, title);
+    ui_buf_add(&p->text, text, len);
+    p->open = true;
+    p->help = false;
+    p->top = 0;
+}
+
+static bool is_sequence(const UiKey *k, const char *csi, const char *ss3) {
+    return k->n == 3 && (memcmp(k->bytes, csi, 3) == 0 || memcmp(k->bytes, ss3, 3) == 0);
+}
+
+void ui_pager_key(UiPager *p, const UiKey *k, int rows) {
+    int page = rows > 3 ? rows - 2 : 1;
+    bool up = is_sequence(k, "\x1b[A", "\x1bOA"), down = is_sequence(k, "\x1b[B", "\x1bOB");
+    bool home = is_sequence(k, "\x1b[H", "\x1bOH"), end = is_sequence(k, "\x1b[F", "\x1bOF");
+    if (k->action == UI_DO_PAGE_UP)
+        p->top -= page;
+    else if (k->action == UI_DO_PAGE_DOWN || (k->n == 1 && k->bytes[0] == ' '))
+        p->top += page;
+    else if (k->action == UI_DO_LINE_UP || up)
+        p->top--;
+    else if (k->action == UI_DO_LINE_DOWN || down)
+        p->top++;
+    else if (k->action == UI_DO_HOME || home)
+        p->top = 0;
+    else if (k->action == UI_DO_END || end)
+        p->top = 1 << 24; /* drawing knows the last line */
+    else if (k->action != UI_DO_REDRAW)
+        p->open = false;
+}
+
+/* Calls with each screen line; returns their number. */
+static int each_line(const char *s, size_t len, int cols, void (*fn)(void *arg, int i, const char *s, const UiLine *l),
+                     void *arg) {
+    unsigned indent = 0, next = 0;
+    int n = 0;
+    while (len > 0 && s[len - 1] == '\n') len--;
+    for (size_t off = 0; off < len; n++) {
+        UiLine line;
+        off = ui_wrap_next(s, len, off, indent, cols > 0 ? cols : 1, &line, &next);
+        indent = next;
+        if (fn) fn(arg, n, s, &line);
+    }
+    return n;
+}
+
+int ui_pager_lines(const char *text, size_t len, int cols) { return each_line(text, len, cols, NULL, NULL); }
+
+typedef struct Lines {
+    UiCanvas *c;
+    int row, first, shown, cols;
+    bool help;
+} Lines;
+
+/* Headings of the help begin in the first column. */
+static void draw_line(void *arg, int i, const char *s, const UiLine *l) {
+    const Lines *d = arg;
+    if (i < d->first || i >= d->first + d->shown) return;
+    bool head = d->help && l->len > 0 && l->indent == 0 && s[l->off] != ' ';
+    ui_canvas_put(d->c, d->row + i - d->first, 1 + (int)l->indent, d->cols, head ? UI_STYLE_HEAD : UI_STYLE_TEXT,
+                  s + l->off, l->len);
+}
+
+void ui_pager_draw(UiPager *p, UiCanvas *c, int row, int rows, int cols) {
+    if (p->help) {
+        ui_buf_clear(&p->text);
+        ui_help_all(&p->text, true, cols > HELP_WIDTH_MAX ? HELP_WIDTH_MAX : cols - 2);
+    } else if (rows > 4) {
+        ui_canvas_puts(c, row++, 1, cols, UI_STYLE_HEAD, ui_buf_str(&p->title));
+        rows--;
+    }
+    int n = ui_pager_lines(ui_buf_str(&p->text), p->text.len, cols - 2), shown = rows - 1;
+    int last = n > shown ? n - shown : 0;
+    p->top = p->top < 0 ? 0 : p->top > last ? last : p->top;
+    Lines lines = { .c = c, .row = row, .first = p->top, .shown = shown, .cols = cols, .help = p->help };
+    (void)each_line(ui_buf_str(&p->text), p->text.len, cols - 2, draw_line, &lines);
+    if (last > 0)
+        ui_canvas_printf(c, row + shown, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, any other key closes",
+                         p->top + 1, p->top + shown, n);
+    else
+        ui_canvas_puts(c, row + shown, 1, cols, UI_STYLE_NOTICE, "any key closes");
+}

@@ -120,6 +120,15 @@ err_has 'not saved'
 [ "$(grep -c 'not saved' "$work/err")" -le 3 ] || { cat "$work/err"; fail "a full disk is said with every record"; }
 [ "$(grep -c '' "$work/out")" -ge 2 ] || fail "a full disk stops the chat"
 
+# A context longer than the model was trained for works, with a warning.
+"$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/short.gguf" layers=2 ctx=256 || fail "mktiny"
+echo hello | chat_lines 0 "$work/short.gguf" -c 300 -n 2
+err_has 'trained for a context of 256 tokens'
+echo hello | chat_lines 0 "$work/short.gguf" -c 256 -n 2
+if grep -q 'trained for' "$work/err"; then fail "warned about a context that the model was trained for"; fi
+"$QSF_BUILDDIR/qsf-run" "$work/short.gguf" -c 300 -n 2 -p hello >"$work/out" 2>"$work/err"
+err_has 'trained for a context of 256 tokens'
+
 # Names and state that a terminal would need are not needed: a closed stdin, no TERM.
 env -u TERM "$chat" "$stories" -n 2 </dev/null >"$work/out" 2>"$work/err" || fail "without TERM: exit $?"
 finish

@@ -14,6 +14,8 @@ model="'$big' --ignore-eos --threads 1 --cpu-mask ref -c 2048 --seed 1"
 
 printf '/budget 5\n/budget 110\nhello\n/threads 2\n/io pread\n/io direct off\n/io\n/stats\n/mem\n' |
     chat_lines 1 "$big" --ram-budget 100 -n 3
+head -n 1 "$work/err" | grep -q 'stream from disk although .* RAM are free: --ram-budget [0-9]' ||
+    { cat "$work/err"; fail "what costs the most is not said first"; }
 err_has 'ram-budget 5M: 5 MB is too little for .*; smallest budget that works: [0-9]+ MB'
 if grep -qE 'ram-budget (5M$|is 100M)' "$work/err"; then fail "a refused budget is announced or taken back"; fi
 err_has '110 MB: [0-9]+ MB of [0-9]+ MB weights pinned'

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Text for users has none of the words in language.words, except where language.allow permits them.
+. "$(dirname "$0")/lib.sh"
+[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
+cd "$QSF_SRCDIR" || exit 1
+here=tests/system
+tab=$(printf '\t')
+
+# What is searched: documents (README, docs, manual pages), help_texts (--help, /help), strings (in ui, src).
+checked='documents'
+
+# Each of these writes one line per paragraph: FILE: text.
+documents() {
+    for file in README.md CONTRIBUTING.md CHANGELOG.md docs/*.md man/*.[15]; do
+        # Headings, code, table rows and list items are paragraphs of their own; roff macros lose their name.
+        sed -E '/^\.\\"/d; s/^\.(Pp|It|Sh|Ss|Bl|El|Bd|Ed|Bullet)( |$)/\n/; s/^\.[A-Z][a-z] //; s/^[[:space:]]*([-*|#]|[0-9]+\.)/\n&/' "$file" |
+            awk -v file="$file" 'BEGIN { RS = "" } { gsub(/[[:space:]]+/, " "); print file ": " $0 }'
+    done
+}
+help_texts() {
+    for program in qsf-chat qsf-run qsf-convert; do
+        "$QSF_BUILDDIR/$program" --help </dev/null 2>&1 | sed "s/^/$program --help: /"
+    done
+    printf '/help\n' | "$QSF_BUILDDIR/qsf-chat" --plain 2>&1 | sed 's,^,/help: ,'
+}
+strings() {
+    find ui src -name '*.c' | sort | while read -r file; do
+        grep -v '^[[:space:]]*#' "$file" | grep -oE '"([^"\\]|\\.)*"' | sed "s,^,$file: ,"
+    done
+}
+
+grep -v '^#' $here/language.allow >"$work/allow"
+grep -v '^#' $here/language.words >"$work/words"
+allowed=$(paste -sd '|' "$work/allow")
+
+# found FILE: the words in FILE with the text around them and what to write instead.
+found() {
+    sed -E "s/($allowed)/ /Ig" "$1" >"$work/searched"
+    while IFS="$tab" read -r word instead; do
+        grep -iE "(^|[^[:alnum:]_])($word)([^[:alnum:]_]|\$)" "$work/searched" | while IFS= read -r line; do
+            text=$(printf '%s\n' "${line#*: }" | grep -oiE ".{0,30}(^|[^[:alnum:]_])($word)([^[:alnum:]_]|\$).{0,30}" | head -n 1)
+            echo "${line%%: *}: \"$text\": better: $instead"
+        done
+    done <"$work/words"
+}
+
+# The search itself: each of these must be found, and these exceptions not.
+printf 'x: %s\n' 'draw the screen anew' 'weaken tokens that stood lately' 'standard input is no terminal' \
+    'a number of exchanges from 1 on' >"$work/bad"
+printf 'x: %s\n' 'there is no model' 'the file is no longer used' 'a window is renewed' 'Latelyness' >"$work/good"
+[ "$(found "$work/bad" | cut -d '"' -f 2 | sort -u | wc -l)" -ge 4 ] || fail "the search misses words"
+[ -z "$(found "$work/good")" ] || fail "the search finds words that are allowed"
+
+for place in $checked; do $place; done >"$work/text"
+[ "$(wc -l <"$work/text")" -gt 100 ] || fail "no text found below $QSF_SRCDIR"
+found "$work/text" >"$work/wrong"
+[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "rewrite these in plain English, or add an exception to $here/language.allow"; }
+finish

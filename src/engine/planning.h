@@ -13,12 +13,6 @@ uint64_t qsf_planning_available(const QsfRuntime *r);
 /* Options of the next plan: r's own, with everything that QSF_SETTING_REPLAN settings decide taken from s. */
 void qsf_planning_next(const QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *o);
 
-/* Would the plan that s asks for be refused, made from scratch (reload), or in place of the one made from base with a
- * context of at least floor tokens? base: a copy of r->plan_options. Reads only what stays the same while r is open, so
- * that another thread may ask. Codes of qsf_plan_make. */
-int qsf_planning_check(const QsfRuntime *r, const QsfPlanOptions *base, const QSFSettings *s, uint32_t floor, bool reload,
-                       QsfErr *err);
-
 /* The engine thread's stack was measured as part of what is resident before loading; its row is another. */
 void qsf_planning_move_stack(const QsfRuntime *r, QsfPlan *p);
 /* Charges the categories of r->plan that belong to no allocation of ours. QSF_E_BUDGET. */

@@ -37,7 +37,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
 find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
 obj = $(patsubst %.c,$O/%.o,$1)
 
-lib_dirs := base quant format pack model text plan stream forward sample engine calibrate cli
+lib_dirs := base quant format requantize model text plan stream forward sample engine calibrate cli
 kernel_dirs_x86 := kernels/x86
 kernel_dirs_arm := kernels/arm
 quant_dirs_x86 := src/quant/x86
@@ -315,7 +315,7 @@ uninstall:
 # ---- one file: qsf-run with the kernels of every machine, without what only qsf-convert needs
 
 PYTHON ?= python3
-amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(filter-out quant pack calibrate,$(lib_dirs)) run) kernels/*.c kernels/*/*.c)
+amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(filter-out quant requantize calibrate,$(lib_dirs)) run) kernels/*.c kernels/*/*.c)
 amalgamation:
 	$(call say,GEN,qsf.c)
 	$Q$(PYTHON) $S/tools/amalgamate -s $S -o . -v $(VERSION) -d $(datadir)/qsf $(amalgam_src)

@@ -56,7 +56,7 @@ typedef struct QSFSettings {
     bool show_thinking;     /* of the programs: reasoning is shown, not folded or left out */
     bool commands;          /* of the programs, no setting: messages name commands of the chat (/budget), not options
                                (--ram-budget) */
-    uint32_t stated;        /* rows that qsf_setting_set has set, whatever to: bit qsf_setting_at's i */
+    uint32_t user_set;        /* rows that qsf_setting_set has set, whatever to: bit qsf_setting_at's i */
 } QSFSettings;
 
 /* LIVE: acts on the next token. REPLAN: acts between two tokens too, memory is planned anew, the same tokens follow.
@@ -84,7 +84,7 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
 /* Current value as text that qsf_setting_set reads back; "" when s or row is NULL. */
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap);
 /* Has qsf_setting_set set this row? Then no model's recommendation takes its place. */
-bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row);
+bool qsf_setting_user_set(const QSFSettings *s, const QSFSetting *row);
 /* Do x and y have different values of row? */
 bool qsf_setting_differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row);
 /* QSF_SETTING_* of all rows that differ between x and y. */
@@ -149,9 +149,9 @@ void qsf_worker_set_params(QSFWorker *w, const QSFParams *p);
 void qsf_worker_get_params(QSFWorker *w, QSFParams *p);
 
 /* What the loaded model's metadata recommends for sampling (general.sampling.*), put into the rows of s that nobody has
- * stated; those that it says nothing about, all of them without a model, become the program's defaults. The caller hands
+ * user_set; those that it says nothing about, all of them without a model, become the program's defaults. The caller hands
  * the result to qsf_worker_set_params: to be called on QSF_EVENT_LOADED. */
-void qsf_worker_advise(QSFWorker *w, QSFSettings *s);
+void qsf_worker_model_defaults(QSFWorker *w, QSFSettings *s);
 
 /* Takes over all QSF_SETTING_REPLAN settings of s without loading anew, also in the middle of an answer: between two
  * tokens, or at once when idle. A later call replaces one that has not been taken yet. Each taken call ends in one

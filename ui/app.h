@@ -130,7 +130,7 @@ void ui_app_knob_turn(UiApp *a, int steps);
 /* Takes all engine events that wait; true when something changed. */
 bool ui_app_pump(UiApp *a);
 /* Takes a snapshot of the engine's numbers. */
-void ui_app_look(UiApp *a);
+void ui_app_refresh(UiApp *a);
 /* The same, and saves the open answer now and then. */
 void ui_app_tick(UiApp *a, double now);
 /* Weights are still being read into RAM. */

@@ -125,12 +125,12 @@ static void answer_failed(UiApp *a, const QSFEvent *e) {
 static void model_loaded(UiApp *a, const QSFEvent *e) {
     UiBuf advice = { 0 };
     a->model_ready = true;
-    ui_app_advised(a, &advice);
+    ui_app_take_model_defaults(a, &advice);
     free(a->good_path);
     a->good_path = ui_strdup_len(a->model_path, strlen(a->model_path));
     a->good_settings = a->settings;
     ui_app_refresh_stats(a);
-    ui_guide_part(a);
+    ui_guide_switch(a);
     ui_app_count_context(a);
     ui_app_save_model(a);
     ui_guide_welcome(a);
@@ -271,7 +271,7 @@ static void watch_pinning(UiApp *a, double now) {
     }
 }
 
-static void look_at_layers(UiApp *a) {
+static void refresh_layers(UiApp *a) {
     uint32_t n = a->engine.layers(a->engine.self, a->layers, a->layers_cap);
     QSFLayerStats *more = n > a->layers_cap ? realloc(a->layers, n * sizeof *more) : NULL;
     if (more) {
@@ -282,13 +282,13 @@ static void look_at_layers(UiApp *a) {
     a->n_layers = n < a->layers_cap ? n : a->layers_cap;
 }
 
-void ui_app_look(UiApp *a) {
+void ui_app_refresh(UiApp *a) {
     ui_app_refresh_stats(a);
-    look_at_layers(a);
+    refresh_layers(a);
 }
 
 void ui_app_tick(UiApp *a, double now) {
-    ui_app_look(a);
+    ui_app_refresh(a);
     watch_pinning(a, now);
     if (a->stats.state == QSF_STATE_DECODE && now - a->spark_time >= 0.5) {
         a->spark_time = now;

@@ -28,7 +28,7 @@ void ui_app_apply(UiApp *a, const QSFSettings *before);
 /* What holds where nobody has said anything: the defaults, with what the loaded model recommends. */
 void ui_app_base(const UiApp *a, QSFSettings *base);
 /* A model was loaded: what it recommends holds from here on. Adds ", NAME VALUE" for each setting that changed. */
-void ui_app_advised(UiApp *a, UiBuf *changed);
+void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
 /* The last message got no answer: it stays on the screen and leaves the context. */
 void ui_app_withdraw(UiApp *a);
 

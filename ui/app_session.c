@@ -237,7 +237,7 @@ static void settle(Replay *rp, const char *name, uint32_t damaged) {
     UiApp *a = rp->app;
     const char *model = rp->model;
     ui_app_apply(a, &rp->before);
-    if (a->model_ready) ui_guide_part(a);
+    if (a->model_ready) ui_guide_switch(a);
     UiItem *last = ui_transcript_last(&a->chat);
     if (last && last->kind == UI_USER) {
         ui_app_withdraw(a);

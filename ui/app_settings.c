@@ -125,7 +125,7 @@ void ui_app_base(const UiApp *a, QSFSettings *base) {
     a->engine.advise(a->engine.self, base);
 }
 
-void ui_app_advised(UiApp *a, UiBuf *changed) {
+void ui_app_take_model_defaults(UiApp *a, UiBuf *changed) {
     QSFSettings before = a->settings;
     a->engine.advise(a->engine.self, &a->settings);
     for (size_t i = 0; i < qsf_setting_count(); i++) {

@@ -50,7 +50,7 @@ static void worst_layers(const UiApp *a, UiBuf *b) {
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
     UiBuf b = { 0 };
-    ui_app_look(a);
+    ui_app_refresh(a);
     const QSFStats *s = &a->stats;
     stats_speed(s, &b);
     if (s->streamed_bytes > 0 || s->bytes_read > 0) stats_io(s, &b);
@@ -115,7 +115,7 @@ static void mem_regions(UiApp *a, UiBuf *b) {
 bool ui_cmd_mem(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
     UiBuf b = { 0 };
-    ui_app_look(a);
+    ui_app_refresh(a);
     mem_table(&a->stats, &b);
     mem_weights(&a->stats, &b);
     mem_regions(a, &b);

@@ -18,7 +18,7 @@ static void worker_replan(void *self, const QSFSettings *s) { qsf_worker_replan(
 
 static void worker_settings(void *self, QSFSettings *out) { qsf_worker_settings(self, out); }
 
-static void worker_advise(void *self, QSFSettings *s) { qsf_worker_advise(self, s); }
+static void worker_model_defaults(void *self, QSFSettings *s) { qsf_worker_model_defaults(self, s); }
 
 static void worker_stats(void *self, QSFStats *out) { qsf_worker_stats(self, out); }
 
@@ -52,7 +52,7 @@ UiEngine ui_engine_worker(QSFWorker *w) {
         .next = worker_next,
         .replan = worker_replan,
         .settings = worker_settings,
-        .advise = worker_advise,
+        .advise = worker_model_defaults,
         .stats = worker_stats,
         .layers = worker_layers,
         .describe = worker_describe,

@@ -72,7 +72,7 @@ static void begin_without_guide(UiApp *a) {
     ui_app_say(a, UI_NOTICE, "new conversation: the messages above were for the guide and are not in the context");
 }
 
-void ui_guide_part(UiApp *a) {
+void ui_guide_switch(UiApp *a) {
     bool guide = ui_guide_is(a->model_path);
     if (guide != a->guide_talk && ui_transcript_count(&a->chat, NULL) > 0) {
         ui_transcript_begin(&a->chat);

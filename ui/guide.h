@@ -15,7 +15,7 @@ bool ui_guide_is(const char *path);
 void ui_guide_welcome(UiApp *a);
 /* A model was loaded. When it replaces the guide, or the guide replaces it, the new one does not get the conversation:
  * an empty one begins, the messages stay on the screen, and this is said. */
-void ui_guide_part(UiApp *a);
+void ui_guide_switch(UiApp *a);
 /* Its file could not be loaded: says what to do. */
 void ui_guide_failed(UiApp *a);
 /* The guide is there and has not been asked anything: questions are offered. */

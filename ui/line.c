@@ -12,7 +12,7 @@
 
 #include "ui/block.h"
 #include "ui/guide.h"
-#include "ui/signals.h"
+#include "ui/ui_signals.h"
 
 typedef struct Line {
     UiApp *app;

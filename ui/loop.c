@@ -12,7 +12,7 @@
 
 #include "ui/guide.h"
 #include "ui/screen.h"
-#include "ui/signals.h"
+#include "ui/ui_signals.h"
 #include "ui/term.h"
 
 #define UI_FRAME_SECONDS (1.0 / 30)

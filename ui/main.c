@@ -12,7 +12,7 @@
 #include "ui/line.h"
 #include "ui/loop.h"
 #include "ui/opts.h"
-#include "ui/signals.h"
+#include "ui/ui_signals.h"
 #include "ui/tail.h"
 
 static bool is_set(const char *name) {

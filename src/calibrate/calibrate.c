@@ -6,8 +6,8 @@
 #include <malloc.h>
 #endif
 
-#include "src/calibrate/run.h"
-#include "src/calibrate/text.h"
+#include "src/calibrate/calibration_run.h"
+#include "src/calibrate/calibration_text.h"
 #include "src/format/qsf_fields.h"
 
 #define WINDOW 512u

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "qsf_engine.h"
-#include "src/pack/calibration.h"
+#include "src/requantize/calibration.h"
 
 typedef struct QsfCalibrateOptions {
     const char *model, *text; /* paths: a GGUF or QSF file; text.h says of what */

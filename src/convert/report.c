@@ -34,7 +34,7 @@ static void put_row(QsfStrbuf *b, const QsfItem *i, bool dry) {
     } else {
         qsf_strbuf_addf(b, "%7s %9s %9s ", "", "", "");
     }
-    qsf_strbuf_addf(b, "%s\n", qsf_why_text(i->why));
+    qsf_strbuf_addf(b, "%s\n", qsf_keep_reason_text(i->why));
     while (b->len > 1 && b->data[b->len - 2] == ' ') b->data[--b->len - 1] = '\n';
 }
 
@@ -65,9 +65,9 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
         bytes += (double)i->bytes;
     }
     char *out = qsf_clean_dup(o->output, strlen(o->output), true);
-    if (r->n_pressed > 0)
-        qsf_strbuf_addf(b, "\n%u of %u layers compressed: %.1f MB of %.1f MB, %.1f %% saved", r->n_pressed, r->items.n_layers, (double)r->pressed_bytes / 1048576,
-                        (double)r->whole_bytes / 1048576, 100 - 100 * (double)r->pressed_bytes / (double)r->whole_bytes);
+    if (r->n_compressed > 0)
+        qsf_strbuf_addf(b, "\n%u of %u layers compressed: %.1f MB of %.1f MB, %.1f %% saved", r->n_compressed, r->items.n_layers, (double)r->compressed_bytes / 1048576,
+                        (double)r->whole_bytes / 1048576, 100 - 100 * (double)r->compressed_bytes / (double)r->whole_bytes);
     qsf_strbuf_addf(b, "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits a weight, %u of %u tensors packed anew, %u interleaved by 16 rows\n", o->dry ? "not written: " : "",
                     out ? out : "", at_most(o), (double)r->bytes / 1048576, (double)qsf_source_bytes(s) / 1048576, 8 * bytes / weights, changed, r->items.n, groups);
     free(out);
@@ -95,7 +95,7 @@ static void put_json_item(QsfStrbuf *b, const QsfItem *i, bool dry) {
         }
         qsf_strbuf_addf(b, ", \"outliers\": %llu, \"clamped\": %llu", (unsigned long long)i->outliers, (unsigned long long)i->clamped);
     }
-    qsf_strbuf_addf(b, ", \"why\": \"%s\"}", qsf_why_text(i->why));
+    qsf_strbuf_addf(b, ", \"why\": \"%s\"}", qsf_keep_reason_text(i->why));
 }
 
 static void put_json_layers(QsfStrbuf *b, const QsfCalibration *c) {
@@ -117,8 +117,8 @@ static void put_json(QsfStrbuf *b, const QsfPackReport *r, const QsfCalibration 
     qsf_json_put_string(b, o->output, strlen(o->output));
     qsf_strbuf_addf(b, ", \"written\": %s, \"bytes\": %llu, ", o->dry ? "false" : "true", (unsigned long long)r->bytes);
     if (c != NULL) put_json_layers(b, c);
-    qsf_strbuf_addf(b, "\"compressed\": {\"layers\": %u, \"bytes\": %llu, \"whole_bytes\": %llu}, \"tensors\": [", r->n_pressed,
-                    (unsigned long long)r->pressed_bytes, (unsigned long long)r->whole_bytes);
+    qsf_strbuf_addf(b, "\"compressed\": {\"layers\": %u, \"bytes\": %llu, \"whole_bytes\": %llu}, \"tensors\": [", r->n_compressed,
+                    (unsigned long long)r->compressed_bytes, (unsigned long long)r->whole_bytes);
     for (uint32_t k = 0; k < r->items.n; k++) {
         qsf_strbuf_adds(b, k ? ", " : "");
         put_json_item(b, &r->items.item[k], o->dry);

@@ -29,7 +29,7 @@ static bool read_number(const QsfSource *src, const char *key, char *dst, size_t
     return true;
 }
 
-void qsf_advice_read(const QsfSource *src, QSFSettings *advice) {
+void qsf_model_defaults_read(const QsfSource *src, QSFSettings *advice) {
     char value[64], err[256];
     qsf_settings_default(advice);
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -39,14 +39,14 @@ void qsf_advice_read(const QsfSource *src, QSFSettings *advice) {
     }
 }
 
-void qsf_advice_take(QSFSettings *dst, const QSFSettings *advice) {
+void qsf_model_defaults_apply(QSFSettings *dst, const QSFSettings *advice) {
     char value[64], err[256];
-    const uint32_t stated = dst->stated;
+    const uint32_t user_set = dst->user_set;
     for (size_t i = 0; i < N_ROWS; i++) {
         const QSFSetting *row = qsf_setting_find(rows[i].setting);
-        if (row == NULL || qsf_setting_stated(dst, row)) continue;
+        if (row == NULL || qsf_setting_user_set(dst, row)) continue;
         qsf_setting_get(advice, row, value, sizeof value);
         (void)qsf_setting_set(dst, row, value, err, sizeof err);
-        dst->stated = stated; /* nobody said it */
+        dst->user_set = user_set; /* nobody said it */
     }
 }

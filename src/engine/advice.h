@@ -9,9 +9,9 @@
 
 /* The program's defaults, with what the metadata recommends. A value that the setting would refuse, or of another type,
  * is left out: it is a hint, and no reason not to open the model. */
-void qsf_advice_read(const QsfSource *src, QSFSettings *advice);
+void qsf_model_defaults_read(const QsfSource *src, QSFSettings *advice);
 
-/* Copies the rows that a model can recommend, as far as nobody has stated them in dst. */
-void qsf_advice_take(QSFSettings *dst, const QSFSettings *advice);
+/* Copies the rows that a model can recommend, as far as nobody has user_set them in dst. */
+void qsf_model_defaults_apply(QSFSettings *dst, const QSFSettings *advice);
 
 #endif

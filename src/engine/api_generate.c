@@ -105,7 +105,7 @@ static int generate(Call *c, const QsfIds *prompt, QsfErr *err) {
                       .text = on_text,
                       .between = on_between,
                       .arg = c };
-    QsfGenerated out;
+    QsfGeneration out;
     int rc = qsf_api_enter(e, "qsf_generate", err);
     if (rc != QSF_OK) return rc;
     qsf_api_follow(e);
@@ -164,7 +164,7 @@ int qsf_sample(const float *logits, int vocab_size, float temperature, float top
     QsfLedger ledger;
     qk_table table;
     QsfSampler *s;
-    QsfSampled out = { .id = -1 };
+    QsfSample out = { .id = -1 };
     if (logits == NULL || vocab_size < 1) {
         qsf_err_set(err, QSF_E_USAGE, "there are no logits to sample from");
         return -1;

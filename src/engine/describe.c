@@ -86,10 +86,10 @@ static void put_advice(QsfStrbuf *b, const QsfModel *m) {
     QSFSettings advice;
     char value[64];
     const char *sep = "recommends";
-    qsf_advice_read(m->src, &advice);
+    qsf_model_defaults_read(m->src, &advice);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (!qsf_setting_stated(&advice, row)) continue;
+        if (!qsf_setting_user_set(&advice, row)) continue;
         qsf_setting_get(&advice, row, value, sizeof value);
         qsf_strbuf_addf(b, *sep == ',' ? "%s%s %s" : "%-16s%s %s", sep, row->name, value);
         sep = ", ";

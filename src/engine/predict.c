@@ -7,7 +7,7 @@
 
 #include "src/base/clock.h"
 #include "src/plan/layout.h"
-#include "src/stream/packed.h"
+#include "src/stream/interleave.h"
 #include "src/plan/units.h"
 
 #define ROOM_MAX        (8u << 20) /* for what is read to be measured; at most an eighth of the budget */
@@ -115,7 +115,7 @@ static uint64_t form_rows(Bench *b, const qk_table *t, qk_type type, bool x16, u
     b->matmul = packed ? b->ops->matmul16 : b->ops->matmul;
     if (x16 == packed) return n;
     for (uint8_t *at = rows; at < spare; at += QSF_ROW_QUANTUM * b->mm.row_bytes)
-        qsf_packed_turn(b->ops, packed, at, b->mm.row_bytes, b->mm.k, spare);
+        qsf_interleave_convert(b->ops, packed, at, b->mm.row_bytes, b->mm.k, spare);
     return n - QSF_ROW_QUANTUM;
 }
 
@@ -142,7 +142,7 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     n = n / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (n < AWAKE_ROWS + QSF_ROW_QUANTUM) return 0;
     uint8_t *rows = room->mem + act + x + line(4 * n);
-    if (w->pressed != NULL) memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
+    if (w->compressed != NULL) memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
     else if (m->src == NULL ||
         qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row), w->offset, &err) != QSF_OK)
         return 0;

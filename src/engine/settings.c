@@ -349,7 +349,7 @@ static const Row rows[] = {
       0, 0, 0}, &kind_template, AT(chat_template)},
 };
 /* clang-format on */
-_Static_assert(sizeof rows / sizeof *rows <= 32, "QSFSettings.stated has a bit for each row");
+_Static_assert(sizeof rows / sizeof *rows <= 32, "QSFSettings.user_set has a bit for each row");
 
 /* Spec Phase 14.2 and design §12; 64 is what repetition penalties look back on in llama.cpp. */
 void qsf_settings_default(QSFSettings *s) {
@@ -432,12 +432,12 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
         refuse(r, value, err, cap);
         return QSF_E_USAGE;
     }
-    s->stated |= bit_of(r);
+    s->user_set |= bit_of(r);
     return 0;
 }
 
-bool qsf_setting_stated(const QSFSettings *s, const QSFSetting *row) {
-    return s != NULL && row != NULL && (s->stated & bit_of(row_of(row)));
+bool qsf_setting_user_set(const QSFSettings *s, const QSFSetting *row) {
+    return s != NULL && row != NULL && (s->user_set & bit_of(row_of(row)));
 }
 
 void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, size_t cap) {

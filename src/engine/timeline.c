@@ -15,7 +15,7 @@
 typedef struct Run {
     QsfTimeline *t;
     const QsfGenerate *g;
-    QsfGenerated *out;
+    QsfGeneration *out;
     QsfDetok detok;
     QsfThinkSplit split; /* buf NULL: no reasoning */
     QsfStopper stopper;
@@ -151,7 +151,7 @@ static void release(Run *r) {
     if (n > 0) emit(r, false, text, n);
 }
 
-static int32_t choose(Run *r, QsfSampled *s) {
+static int32_t choose(Run *r, QsfSample *s) {
     QsfTimeline *t = r->t;
     QsfRuntime *rt = t->rt;
     r->g->params(r->g->arg, &r->params);
@@ -164,7 +164,7 @@ static int32_t choose(Run *r, QsfSampled *s) {
 static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfForward *f = t->rt->fwd;
-    QsfSampled s;
+    QsfSample s;
     int32_t id = choose(r, &s);
     if (r->out->tokens == 0) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
     if (!r->params.ignore_eos && qsf_runtime_ends(t->rt, id)) {
@@ -234,7 +234,7 @@ static int open_filters(Run *r, QsfErr *err) {
     return rc;
 }
 
-int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *out, QsfErr *err) {
+int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err) {
     QsfErr own = { 0 };
     if (err == NULL) err = &own;
     Run r = { .t = t, .g = g, .out = out, .id = -1, .start_ns = qsf_now_ns() };

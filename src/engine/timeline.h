@@ -32,7 +32,7 @@ typedef struct QsfGenerate {
      * follows it. May be NULL. Non-zero stops generation as interrupted. */
     int (*text)(void *arg, int32_t id, const char *text, size_t len);
     /* After prefill (s NULL) and after each token that was chosen, before its text; may be NULL. */
-    void (*tick)(void *arg, const QsfSampled *s);
+    void (*tick)(void *arg, const QsfSample *s);
     /* Before each token is chosen, when nothing is computed: the plan may be changed here. May be NULL. The
      * ledger is frozen at all other times of the token loop. */
     void (*between)(void *arg);
@@ -43,13 +43,13 @@ typedef struct QsfGenerate {
     void *arg;
 } QsfGenerate;
 
-typedef struct QsfGenerated {
+typedef struct QsfGeneration {
     QSFStop stop;
     uint32_t prompt_tokens, reused_tokens, tokens;
     uint32_t reasoning_tokens; /* of tokens */
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;
-} QsfGenerated;
+} QsfGeneration;
 
 /* How many of ids[0..n) a prefill would find in the cache. */
 uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t n);
@@ -63,6 +63,6 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
  * full while generating is not an error: stop = QSF_STOP_CONTEXT. Cancel: success with stop =
  * QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: what was delivered is valid, and
  * the same prompt may be submitted again. The id that ended the answer (EOS) is not shown and not kept. */
-int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGenerated *out, QsfErr *err);
+int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err);
 
 #endif

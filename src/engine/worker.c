@@ -10,7 +10,7 @@
 
 /* ---- engine thread ---- */
 
-void qsf_worker_say(QSFWorker *w, QSFEventType type, const char *text) {
+void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text) {
     QSFEvent e = { .type = type, .request = w->running, .text = text, .text_len = strlen(text) };
     qsf_events_push(&w->events, &e, NULL);
 }
@@ -218,12 +218,12 @@ void qsf_worker_get_params(QSFWorker *w, QSFParams *p) {
     pthread_mutex_unlock(&w->lock);
 }
 
-void qsf_worker_advise(QSFWorker *w, QSFSettings *s) {
+void qsf_worker_model_defaults(QSFWorker *w, QSFSettings *s) {
     if (w == NULL || s == NULL) return;
     pthread_mutex_lock(&w->lock);
     QSFSettings advice = w->advice;
     pthread_mutex_unlock(&w->lock);
-    qsf_advice_take(s, &advice);
+    qsf_model_defaults_apply(s, &advice);
 }
 
 bool qsf_worker_next(QSFWorker *w, QSFEvent *e) {

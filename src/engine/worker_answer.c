@@ -25,7 +25,7 @@ static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
     return say_text(arg, QSF_EVENT_REASONING, id, text, len);
 }
 
-static void on_tick(void *arg, const QsfSampled *s) {
+static void on_tick(void *arg, const QsfSample *s) {
     QSFWorker *w = arg;
     QSFParams p;
     if (s == NULL) {
@@ -51,7 +51,7 @@ static void say_reasoning(QSFWorker *w) {
     qsf_worker_get_params(w, &p);
     if (p.reasoning == QSF_REASON_AUTO || w->rt.reasoning_said || qsf_chat_takes_reasoning(w->rt.tmpl, p.reasoning)) return;
     w->rt.reasoning_said = true;
-    qsf_worker_say(w, QSF_EVENT_NOTICE, QSF_REASON_NO_SWITCH);
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, QSF_REASON_NO_SWITCH);
 }
 
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
@@ -81,7 +81,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .between = on_between,
         .arg = w,
     };
-    QsfGenerated out;
+    QsfGeneration out;
     QsfErr err = { 0 };
     QSFParams p;
     qsf_worker_get_params(w, &p);
@@ -91,7 +91,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
     qsf_board_done(&w->board, w->timeline.n_ids);
     if (rc != QSF_OK) {
-        qsf_worker_look_stale(w);
+        qsf_worker_check_stale(w);
         qsf_worker_fail(w, &err);
         return;
     }
@@ -112,7 +112,7 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c) {
     QsfIds ids = { 0 };
     QsfThinkPrompt where;
     w->unsaid = 0;
-    if (w->stale != NULL && qsf_worker_load_anew(w, &err) != QSF_OK) {
+    if (w->stale != NULL && qsf_worker_reload(w, &err) != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;
     }

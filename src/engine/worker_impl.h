@@ -6,7 +6,7 @@
 
 #include "src/engine/events.h"
 #include "src/engine/request.h"
-#include "src/engine/stats.h"
+#include "src/engine/board.h"
 
 #define QSF_ENGINE_STACK (512u << 10) /* bytes; templates and expressions of strangers run on it */
 
@@ -75,9 +75,9 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c);
 /* Frees the model without an event. */
 void qsf_worker_drop_model(QSFWorker *w);
 /* After a failure: whether the model has to be loaded anew before the next answer. */
-void qsf_worker_look_stale(QSFWorker *w);
+void qsf_worker_check_stale(QSFWorker *w);
 /* Loads the model at w->stale again; then nothing is stale any more. */
-int qsf_worker_load_anew(QSFWorker *w, QsfErr *err);
+int qsf_worker_reload(QSFWorker *w, QsfErr *err);
 
 /* Takes what qsf_worker_replan asked for, if anything, between two tokens. */
 void qsf_worker_take_replan(QSFWorker *w);
@@ -95,7 +95,7 @@ void qsf_worker_lend_text(QSFWorker *w, bool ready);
 unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r);
 
 /* Events of the running request; an end makes the worker free for the next. */
-void qsf_worker_say(QSFWorker *w, QSFEventType type, const char *text);
+void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text);
 void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state);
 void qsf_worker_fail(QSFWorker *w, const QsfErr *err);
 

@@ -29,7 +29,7 @@ static char *template_text(const QsfRuntime *rt) {
 static void keep_advice(QSFWorker *w, const QsfSource *src) {
     QSFSettings advice;
     if (src != NULL)
-        qsf_advice_read(src, &advice);
+        qsf_model_defaults_read(src, &advice);
     else
         qsf_settings_default(&advice);
     pthread_mutex_lock(&w->lock);
@@ -102,7 +102,7 @@ static void say_notices(QSFWorker *w) {
     const char *notes[] = { w->rt.stream_notice, w->rt.plan.note, w->rt.ctx_notice, w->rt.tmpl_notice,
                             warning != NULL ? warning : "" };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
-        if (notes[i][0] != '\0') qsf_worker_say(w, QSF_EVENT_NOTICE, notes[i]);
+        if (notes[i][0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, notes[i]);
 }
 
 static void end_loaded(QSFWorker *w) {
@@ -135,7 +135,7 @@ static void change_template(QSFWorker *w, const QsfCommand *c) {
     qsf_worker_set_settings(w, &c->settings);
     qsf_board_template(&w->board);
     qsf_worker_set_text(w, &w->text_template, template_text(rt));
-    if (rt->tmpl_notice[0] != '\0') qsf_worker_say(w, QSF_EVENT_NOTICE, rt->tmpl_notice);
+    if (rt->tmpl_notice[0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, rt->tmpl_notice);
     end_loaded(w);
 }
 
@@ -170,18 +170,18 @@ static void forget_stale(QSFWorker *w) {
     w->stale = NULL;
 }
 
-void qsf_worker_look_stale(QSFWorker *w) {
+void qsf_worker_check_stale(QSFWorker *w) {
     bool gone = w->rt.lost || qsf_forward_stale(w->rt.fwd);
     if (gone && w->stale == NULL && w->path != NULL) w->stale = strdup(w->path);
 }
 
-int qsf_worker_load_anew(QSFWorker *w, QsfErr *err) {
+int qsf_worker_reload(QSFWorker *w, QsfErr *err) {
     char text[QSF_ERR_MSG_MAX];
     int rc = replace(w, w->stale, err);
     if (rc != QSF_OK) return rc;
     snprintf(text, sizeof text, "%.*s was loaded anew", QSF_ERR_MSG_MAX - 64, w->stale);
     text[qsf_utf8_clean(text, strlen(text), false)] = '\0';
-    qsf_worker_say(w, QSF_EVENT_NOTICE, text);
+    qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
     forget_stale(w);
     return QSF_OK;
 }

@@ -47,7 +47,7 @@ void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
     }
     int rc = qsf_runtime_replan(&w->rt, &s, note, sizeof note, &err);
     if (rc != QSF_OK) {
-        qsf_worker_look_stale(w);
+        qsf_worker_check_stale(w);
         tell(w, err.code, err.msg);
         return;
     }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/base/crc32.h"
-#include "src/format/qsf_press.h"
+#include "src/format/qsf_codec.h"
 
 #define DIM_MAX (1u << 26) /* far above any model; products of two fit 64 bits */
 
@@ -255,15 +255,15 @@ int qsf_file_header_decode(QsfFileHeader *h, const unsigned char b[QSFF_HEAD_BYT
 }
 
 /* Sizes that a compression cannot have. */
-static int check_pressed(const QsfIndexEntry *e, const char *path, uint64_t at, QsfErr *err) {
-    const char *name = qsf_press_name(e->compression);
-    if (!qsf_press_built(e->compression))
+static int check_compressed(const QsfIndexEntry *e, const char *path, uint64_t at, QsfErr *err) {
+    const char *name = qsf_codec_name(e->compression);
+    if (!qsf_codec_built(e->compression))
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: a layer is compressed with %s (byte offset %" PRIu64
                            "), which this build cannot read: it was configured without it",
                            path, name, at + 17);
-    if (e->bytes < e->whole_bytes && e->whole_bytes <= qsf_press_most(e->compression) &&
-        e->whole_bytes <= (uint64_t)e->bytes * QSF_PRESS_RATIO)
+    if (e->bytes < e->whole_bytes && e->whole_bytes <= qsf_codec_max_bytes(e->compression) &&
+        e->whole_bytes <= (uint64_t)e->bytes * QSF_COMPRESS_RATIO)
         return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
                        "%s: a layer compressed with %s has the sizes %" PRIu32 " and, decompressed, %" PRIu32
@@ -274,7 +274,7 @@ static int check_pressed(const QsfIndexEntry *e, const char *path, uint64_t at, 
 int qsf_index_entry_decode(QsfIndexEntry *e, const unsigned char b[QSFF_INDEX_BYTES], const char *path,
                            uint64_t at, QsfErr *err) {
     int rc = decode(index_fields, COUNT(index_fields), e, b, path, at, err);
-    if (rc == QSF_OK && e->compression != QSFF_STORED) rc = check_pressed(e, path, at, err);
+    if (rc == QSF_OK && e->compression != QSFF_STORED) rc = check_compressed(e, path, at, err);
     if (rc != QSF_OK) return rc;
     if (e->compression == QSFF_STORED && e->bytes != e->whole_bytes)
         return qsf_err_set(err, QSF_E_MODEL,

@@ -11,7 +11,7 @@
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_parts.h"
-#include "src/format/qsf_pressed.h"
+#include "src/format/qsf_compressed.h"
 #include "src/format/rows.h"
 
 #define PIECE        4096u
@@ -31,7 +31,7 @@ typedef struct Reader {
     QsfIndexEntry *index;  /* (n_layers) */
     uint64_t *layer_bytes; /* (n_layers) */
     uint64_t cap;          /* of s->tensors */
-    QsfPressed *pressed;   /* the compressed layer that is walked through, else NULL */
+    QsfCompressed *compressed;   /* the compressed layer that is walked through, else NULL */
     uint32_t index_crc, crc100;
 } Reader;
 
@@ -171,7 +171,7 @@ static int add(Reader *r, const char *name, uint32_t dtype, uint32_t cols, uint3
     QsfTensor *t = &r->s->tensors[r->s->n_tensors];
     *t = (QsfTensor){
         .dtype = dtype, .n_dims = rows == 1 ? 1 : 2, .ne = { cols, rows, 1, 1 }, .offset = off, .bytes = bytes,
-        .file = r->pressed != NULL ? QSF_FILE_NONE : 0, .pressed = r->pressed
+        .file = r->compressed != NULL ? QSF_FILE_NONE : 0, .compressed = r->compressed
     };
     t->name = qsf_arena_strdup(&r->s->arena, name, strlen(name), r->err);
     if (t->name == NULL) return r->err->code;
@@ -232,9 +232,9 @@ static int add_tensor(Reader *r, const QsfTensorScope *sc, uint32_t before, cons
 
 /* The header of the next tensor, at byte offset `at` of the file or of the decompressed layer. */
 static int read_head_of(Reader *r, uint32_t i, uint64_t at, unsigned char b[QSFF_TENSOR_BYTES]) {
-    if (r->pressed == NULL) return qsf_file_pread(r->f, b, QSFF_TENSOR_BYTES, at, r->err);
-    r->pressed->head_at[i] = (uint32_t)at;
-    memcpy(b, r->pressed->heads + i * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES);
+    if (r->compressed == NULL) return qsf_file_pread(r->f, b, QSFF_TENSOR_BYTES, at, r->err);
+    r->compressed->head_at[i] = (uint32_t)at;
+    memcpy(b, r->compressed->heads + i * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES);
     return QSF_OK;
 }
 
@@ -262,11 +262,11 @@ static int read_layer(Reader *r, uint32_t i) {
     const QsfIndexEntry *e = &r->index[i];
     char label[LABEL_MAX];
     QsfTensorScope sc = { .path = r->path, .head = &r->head, .layer = i, .code = e->code };
-    r->pressed = qsf_pressed_of(r->s, i);
-    if (r->pressed != NULL) sc.path = qsf_pressed_label(r->pressed, r->path, label, sizeof label);
-    int rc = r->pressed != NULL ? walk(r, &sc, 0, 0, e->whole_bytes, e->n_tensors)
+    r->compressed = qsf_compressed_of(r->s, i);
+    if (r->compressed != NULL) sc.path = qsf_compressed_label(r->compressed, r->path, label, sizeof label);
+    int rc = r->compressed != NULL ? walk(r, &sc, 0, 0, e->whole_bytes, e->n_tensors)
                                 : walk(r, &sc, e->off, 0, r->layer_bytes[i], e->n_tensors);
-    r->pressed = NULL;
+    r->compressed = NULL;
     return rc == QSF_OK ? qsf_scope_end(&sc, false, r->err) : rc;
 }
 
@@ -300,7 +300,7 @@ static int read_tensors(Reader *r) {
     for (uint32_t i = 0; i < r->head.n_layers; i++) r->cap += r->index[i].n_tensors;
     r->s->tensors = qsf_source_alloc(r->s, r->cap, sizeof *r->s->tensors, r->err);
     if (r->s->tensors == NULL) return r->err->code;
-    int rc = qsf_pressed_open(r->s, &r->head, r->index, r->err);
+    int rc = qsf_compressed_open(r->s, &r->head, r->index, r->err);
     if (rc == QSF_OK)
         rc = add(r, "token_embd.weight", r->embed_dtype, r->embed.cols, r->embed.rows,
                  r->head.embed_off + QSFF_EMBED_BYTES, r->embed_bytes - QSFF_EMBED_BYTES);
@@ -309,9 +309,9 @@ static int read_tensors(Reader *r) {
     return rc == QSF_OK ? qsf_source_index_tensors(r->s, r->err) : rc;
 }
 
-static void add_summed(Reader *r, uint64_t off, uint64_t bytes, uint32_t crc, const char *name) {
-    QsfSummed *p = &r->s->summed[r->s->n_summed++];
-    *p = (QsfSummed){ .crc = crc, .off = off, .bytes = bytes };
+static void add_checksum(Reader *r, uint64_t off, uint64_t bytes, uint32_t crc, const char *name) {
+    QsfChecksumPart *p = &r->s->summed[r->s->n_checksums++];
+    *p = (QsfChecksumPart){ .crc = crc, .off = off, .bytes = bytes };
     (void)snprintf(p->name, sizeof p->name, "%s", name);
 }
 
@@ -319,7 +319,7 @@ static void add_summed(Reader *r, uint64_t off, uint64_t bytes, uint32_t crc, co
 static int add_section_sum(Reader *r, const char *key, uint64_t off, uint64_t bytes, const char *name) {
     uint32_t crc = 0;
     int rc = qsf_meta_has(r->s, key) ? qsf_meta_u32(r->s, key, 0, &crc, r->err) : QSF_OK;
-    if (rc == QSF_OK && qsf_meta_has(r->s, key)) add_summed(r, off, bytes, crc, name);
+    if (rc == QSF_OK && qsf_meta_has(r->s, key)) add_checksum(r, off, bytes, crc, name);
     return rc;
 }
 
@@ -330,7 +330,7 @@ static int list_sums(Reader *r) {
     if (r->s->summed == NULL) return r->err->code;
     for (uint32_t i = 0; i < h->n_layers; i++) {
         (void)snprintf(name, sizeof name, "layer %" PRIu32, i);
-        add_summed(r, r->index[i].off, r->layer_bytes[i], r->index[i].crc, name);
+        add_checksum(r, r->index[i].off, r->layer_bytes[i], r->index[i].crc, name);
     }
     int rc = add_section_sum(r, QSF_KEY_CRC_EMBED, h->embed_off, r->embed_bytes, "the embedding");
     return rc == QSF_OK ? add_section_sum(r, QSF_KEY_CRC_FINAL, h->final_off, r->f->size - h->final_off, "the final section") : rc;

@@ -10,7 +10,7 @@
 #include "src/format/qsf_groups.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_parts.h"
-#include "src/format/qsf_pressed.h"
+#include "src/format/qsf_compressed.h"
 #include "src/format/qsf_scores.h"
 #include "src/format/qsf_stream.h"
 
@@ -231,10 +231,10 @@ static int check_layer_crc(const Verifier *v, uint32_t i) {
 }
 
 /* The decompressed layer c, as if it were a file. */
-static int check_whole(Verifier *v, const QsfPressed *c, unsigned char *whole) {
+static int check_whole(Verifier *v, const QsfCompressed *c, unsigned char *whole) {
     char label[LABEL_MAX];
     const QsfStream file = v->in;
-    QsfTensorScope sc = { .path = qsf_pressed_label(c, v->path, label, sizeof label),
+    QsfTensorScope sc = { .path = qsf_compressed_label(c, v->path, label, sizeof label),
                           .head = &v->head,
                           .layer = c->layer,
                           .code = v->index[c->layer].code };
@@ -260,17 +260,17 @@ static int find_heads(Verifier *v, uint32_t i) {
 }
 
 /* raw, whole: room for the layer as it stands in the file and decompressed. */
-static int unpack_layer(Verifier *v, const QsfPressed *c, unsigned char *raw, unsigned char *whole) {
+static int unpack_layer(Verifier *v, const QsfCompressed *c, unsigned char *raw, unsigned char *whole) {
     int rc = qsf_stream_take(&v->in, raw, c->bytes, "compressed layer", v->err);
     if (rc == QSF_OK) rc = check_layer_crc(v, c->layer);
     if (rc == QSF_OK) rc = qsf_unpacker_need(&v->unpacker, c->how, v->err);
-    if (rc == QSF_OK) rc = qsf_pressed_unpack(v->meta, c, &v->unpacker, raw, whole, v->err);
+    if (rc == QSF_OK) rc = qsf_compressed_unpack(v->meta, c, &v->unpacker, raw, whole, v->err);
     return rc == QSF_OK ? check_whole(v, c, whole) : rc;
 }
 
-static int check_pressed_layer(Verifier *v, uint32_t i) {
+static int check_compressed_layer(Verifier *v, uint32_t i) {
     const QsfIndexEntry *e = &v->index[i];
-    const QsfPressed c = { .layer = i, .off = e->off, .bytes = e->bytes, .whole_bytes = e->whole_bytes,
+    const QsfCompressed c = { .layer = i, .off = e->off, .bytes = e->bytes, .whole_bytes = e->whole_bytes,
                            .crc = e->crc, .how = e->compression, .n_heads = e->n_tensors };
     QsfLedger *l = v->meta->ledger;
     void *raw = NULL, *whole = NULL;
@@ -281,14 +281,14 @@ static int check_pressed_layer(Verifier *v, uint32_t i) {
     qsf_mem_unmap(l, QSF_MEM_META, raw, e->bytes);
     qsf_mem_unmap(l, QSF_MEM_META, whole, e->whole_bytes);
     v->heads = NULL;
-    v->r->n_pressed++;
+    v->r->n_compressed++;
     return rc;
 }
 
 static int check_layer(Verifier *v, uint32_t i) {
     const QsfIndexEntry *e = &v->index[i];
     QsfTensorScope sc = { .path = v->path, .head = &v->head, .layer = i, .code = e->code };
-    if (e->compression != QSFF_STORED) return check_pressed_layer(v, i);
+    if (e->compression != QSFF_STORED) return check_compressed_layer(v, i);
     int rc = check_tensors(v, &sc, e->off, v->layer_bytes[i], e->n_tensors);
     if (rc == QSF_OK) rc = check_layer_crc(v, i);
     return rc == QSF_OK ? qsf_scope_end(&sc, false, v->err) : rc;

@@ -10,7 +10,7 @@ typedef struct QsfVerifyReport {
     uint64_t bytes; /* of the file */
     uint64_t meta_pairs;
     uint64_t n_tensors; /* embedding and final norms included */
-    uint32_t n_layers, n_pressed; /* pressed: those of them that are compressed */
+    uint32_t n_layers, n_compressed; /* compressed: those of them that are compressed */
 } QsfVerifyReport;
 
 /* Reads fd from where it stands to its end; name is what messages call it. Checks every checksum (those of

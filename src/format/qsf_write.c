@@ -51,7 +51,7 @@ static int flush(QsfWriter *w, QsfErr *err) {
 }
 
 static int append(QsfWriter *w, const void *data, size_t len, QsfErr *err) {
-    if (w->press.on) return qsf_pressing_bytes(w, data, len, err);
+    if (w->press.on) return qsf_compressor_bytes(w, data, len, err);
     w->crc = qsf_crc32(w->crc, data, len);
     if (len > BUF_BYTES - w->n_buf) {
         int rc = flush(w, err);
@@ -142,7 +142,7 @@ int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, Qsf
     int rc = w->path != NULL ? name_input(w, qsf_source_path(spec->meta)) : QSF_E_RUNTIME;
     rc = rc == QSF_OK ? check_head(w, err) : qsf_err_memory(err, "%s", path);
     if (rc == QSF_OK) rc = make_tables(w, err);
-    if (rc == QSF_OK) rc = qsf_pressing_open(w, spec, err);
+    if (rc == QSF_OK) rc = qsf_compressor_open(w, spec, err);
     if (rc == QSF_OK && !w->dry) rc = make_file(w, err);
     if (rc == QSF_OK) rc = write_front(w, spec, err);
     if (rc != QSF_OK) qsf_write_discard(w);
@@ -171,7 +171,7 @@ int qsf_write_embedding(QsfWriter *w, uint8_t code, uint32_t rows, uint32_t cols
 
 static int end_layer(QsfWriter *w, QsfErr *err) {
     QsfIndexEntry *e = &w->index[w->n_layers - 1];
-    int rc = w->press.on ? qsf_pressing_end(w, e, err) : QSF_OK;
+    int rc = w->press.on ? qsf_compressor_end(w, e, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     uint64_t bytes = w->pos - w->start;
     e->bytes = bytes < QSFF_LONG ? (uint32_t)bytes : QSFF_LONG;
@@ -201,7 +201,7 @@ int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err) {
     w->stage = QSFW_LAYERS;
     w->scope = (QsfTensorScope){ .path = w->as_qsf, .head = &w->head, .layer = w->n_layers, .code = code };
     w->index[w->n_layers++] = (QsfIndexEntry){ .off = w->pos, .code = code, .importance = importance };
-    qsf_pressing_begin(w);
+    qsf_compressor_begin(w);
     return QSF_OK;
 }
 
@@ -256,7 +256,7 @@ static int begin_tensor(QsfWriter *w, const QsfTensorHeader *t, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_scope_tensor(&w->scope, b, w->pos, &place, err);
     if (noted(w, rc) != QSF_OK) return rc;
     w->left = place.bytes;
-    if (w->press.on) rc = noted(w, qsf_pressing_head(w, b, err));
+    if (w->press.on) rc = noted(w, qsf_compressor_head(w, b, err));
     return rc == QSF_OK ? qsf_write_bytes(w, b, sizeof b, err) : rc;
 }
 
@@ -350,6 +350,6 @@ void qsf_write_discard(QsfWriter *w) {
     free(w->buf);
     free(w->index);
     free(w->layer_bytes);
-    qsf_pressing_close(w);
+    qsf_compressor_close(w);
     *w = (QsfWriter){ 0 };
 }

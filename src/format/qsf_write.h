@@ -10,13 +10,13 @@
 #include "src/base/newfile.h"
 #include "src/base/strbuf.h"
 #include "src/format/qsf_parts.h"
-#include "src/format/qsf_press.h"
+#include "src/format/qsf_codec.h"
 #include "src/format/source.h"
 
 /* Of QsfWriteSpec.press: the compression is chosen for each layer, and none where it saves less than 3 % or the layer has
- * more than QSF_PRESS_AUTO_MOST bytes. */
-#define QSF_PRESS_AUTO      0xFFu
-#define QSF_PRESS_AUTO_MOST (32u << 20)
+ * more than QSF_COMPRESS_AUTO_MAX bytes. */
+#define QSF_COMPRESS_AUTO      0xFFu
+#define QSF_COMPRESS_AUTO_MAX (32u << 20)
 
 typedef struct QsfWriteSpec {
     const QsfSource *meta;  /* all its metadata is copied, except qsf.crc32.*, qsf.layer_bytes, qsf.layer_tensors and
@@ -29,22 +29,22 @@ typedef struct QsfWriteSpec {
         head; /* fixed fields (qsf_fields_of_source), block, flags; the writer knows the rest itself */
     bool dry; /* no file is made: pos says how long it would be, with compression at most. Ended by discard, not by
                  finish */
-    uint8_t press;            /* compression of layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_PRESS_AUTO. A layer that does not
-                                 get smaller, or has more than qsf_press_most bytes, is stored as it is */
+    uint8_t press;            /* compression of layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer that does not
+                                 get smaller, or has more than qsf_codec_max_bytes bytes, is stored as it is */
     uint32_t n_layer_tensors; /* with compression: tensors of all layers together, at least */
 } QsfWriteSpec;
 
 typedef enum QsfWriteStage { QSFW_START, QSFW_EMBED, QSFW_LAYERS, QSFW_FINAL } QsfWriteStage;
 
 /* Layers on their way to be compressed. */
-typedef struct QsfPressing {
+typedef struct QsfCompressor {
     uint8_t how;          /* as in the spec */
     bool on;              /* the newest layer is gathered: `pos` counts it as if it had been written */
     unsigned char *whole; /* (n), cap allocated */
     size_t n, cap;
     unsigned char *heads; /* (max_heads, 16) tensor headers of the compressed layers, behind them those of the newest */
     uint32_t n_heads, max_heads;
-} QsfPressing;
+} QsfCompressor;
 
 /* All of it is the writer's own. */
 typedef struct QsfWriter {
@@ -64,7 +64,7 @@ typedef struct QsfWriter {
     QsfIndexEntry *index;  /* (head.n_layers) */
     uint64_t *layer_bytes; /* (head.n_layers) */
     QsfTensorScope scope;
-    QsfPressing press;
+    QsfCompressor press;
     uint64_t own_off;             /* of the pairs that are filled in at the end */
     uint64_t meta_pairs;          /* those included */
     uint32_t meta_crc, embed_crc; /* of the metadata between its count and those pairs; of the embedding */
@@ -109,12 +109,12 @@ void qsf_write_own_pairs(const QsfWriter *w, const uint32_t crc[4], QsfStrbuf *b
 uint64_t qsf_write_spare(const QsfWriter *w);
 /* What a layer that is compressed is made of: begin, bytes and tensor headers as they come, end. Bytes that do not fit
  * any compression are written, and the layer with them. */
-int qsf_pressing_open(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err);
-void qsf_pressing_begin(QsfWriter *w);
-int qsf_pressing_bytes(QsfWriter *w, const void *data, size_t len, QsfErr *err);
-int qsf_pressing_head(QsfWriter *w, const unsigned char b[QSFF_TENSOR_BYTES], QsfErr *err);
+int qsf_compressor_open(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err);
+void qsf_compressor_begin(QsfWriter *w);
+int qsf_compressor_bytes(QsfWriter *w, const void *data, size_t len, QsfErr *err);
+int qsf_compressor_head(QsfWriter *w, const unsigned char b[QSFF_TENSOR_BYTES], QsfErr *err);
 /* Writes the layer, and fills in compression and whole_bytes. */
-int qsf_pressing_end(QsfWriter *w, QsfIndexEntry *e, QsfErr *err);
-void qsf_pressing_close(QsfWriter *w);
+int qsf_compressor_end(QsfWriter *w, QsfIndexEntry *e, QsfErr *err);
+void qsf_compressor_close(QsfWriter *w);
 
 #endif

@@ -111,7 +111,7 @@ int qsf_write_metadata(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
 }
 
 /* Tensor headers of compressed layers, if there are any: the last pair. */
-static void put_heads(const QsfPressing *p, QsfStrbuf *b) {
+static void put_heads(const QsfCompressor *p, QsfStrbuf *b) {
     size_t bytes = (size_t)p->n_heads * QSFF_TENSOR_BYTES;
     if (bytes == 0) return;
     qsf_meta_put_str(b, QSF_KEY_LAYER_HEADS, strlen(QSF_KEY_LAYER_HEADS));

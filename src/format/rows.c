@@ -7,7 +7,7 @@
 #include "src/base/checked.h"
 #include "src/base/half.h"
 #include "src/format/dtype.h"
-#include "src/format/qsf_pressed.h"
+#include "src/format/qsf_compressed.h"
 #include "src/format/source_impl.h"
 
 static const QsfTensorNote *note_of(const QsfSource *s, const QsfTensor *t) {
@@ -35,7 +35,7 @@ static int outside(const QsfTensor *t, QsfErr *err) {
 
 int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err) {
     if (!qsf_range_ok(at, len, t->bytes)) return outside(t, err);
-    if (t->pressed != NULL) return qsf_pressed_read(s, t, at, dst, len, err);
+    if (t->compressed != NULL) return qsf_compressed_read(s, t, at, dst, len, err);
     if (t->file != QSF_FILE_NONE) return qsf_file_pread(&s->files[t->file], dst, len, t->offset + at, err);
     memcpy(dst, (const char *)note_of(s, t)->made + at, len);
     return QSF_OK;

@@ -9,7 +9,7 @@
 #include "src/format/source.h"
 
 /* QsfTensor.file of a tensor that stands in no file as it is: it was made when the source was opened, or is in a
- * compressed layer (QsfTensor.pressed). Reading from such a layer decompresses all of it, and keeps it until another one
+ * compressed layer (QsfTensor.compressed). Reading from such a layer decompresses all of it, and keeps it until another one
  * is read from. */
 #define QSF_FILE_NONE UINT32_MAX
 

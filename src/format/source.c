@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "src/base/checked.h"
-#include "src/format/qsf_pressed.h"
+#include "src/format/qsf_compressed.h"
 #include "src/format/source_impl.h"
 
 #define SNIFF_BYTES 512
@@ -182,7 +182,7 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
 void qsf_source_close(QsfSource *s) {
     if (s == NULL) return;
     qsf_meta_free_made(s);
-    qsf_pressed_close(s);
+    qsf_compressed_close(s);
     for (uint32_t i = 0; i < s->n_files; i++) qsf_file_close(&s->files[i]);
     qsf_arena_destroy(&s->arena);
     free(s);
@@ -199,8 +199,8 @@ uint64_t qsf_source_bytes(const QsfSource *s) {
     return sum;
 }
 
-const QsfSummed *qsf_source_summed(const QsfSource *s, uint32_t *n) {
-    *n = s->n_summed;
+const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n) {
+    *n = s->n_checksums;
     return s->summed;
 }
 

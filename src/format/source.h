@@ -20,7 +20,7 @@ typedef enum QsfMetaType {
 } QsfMetaType;
 
 /* A compressed section of a file: a layer of a QSF file. */
-typedef struct QsfPressed {
+typedef struct QsfCompressed {
     uint32_t file, layer;
     uint64_t off, bytes;  /* in the file */
     uint64_t whole_bytes; /* decompressed, below 4 GiB */
@@ -29,7 +29,7 @@ typedef struct QsfPressed {
     uint16_t n_heads;     /* of its tensors */
     const unsigned char *heads; /* (n_heads, 16) as they stand in it, in order */
     uint32_t *head_at;          /* (n_heads) where, from its start */
-} QsfPressed;
+} QsfCompressed;
 
 typedef struct QsfTensor {
     const char *name;   /* NUL-terminated, owned by the source */
@@ -40,15 +40,15 @@ typedef struct QsfTensor {
     uint64_t offset;    /* absolute byte offset in that part; [offset, offset+bytes) was checked */
     uint64_t bytes;
     bool x16;           /* its rows are interleaved by sixteen and padded to a multiple of it (qsf_groups.h) */
-    const QsfPressed *pressed; /* NULL, or the section that it stands in: file is none, offset is from its decompressed start */
+    const QsfCompressed *compressed; /* NULL, or the section that it stands in: file is none, offset is from its decompressed start */
 } QsfTensor;
 
 /* A part of a file whose checksum (crc32.h) the file tells. */
-typedef struct QsfSummed {
+typedef struct QsfChecksumPart {
     uint32_t file, crc;
     uint64_t off, bytes;
     char name[24];         /* "layer 3" */
-} QsfSummed;
+} QsfChecksumPart;
 
 typedef struct QsfSource QsfSource;
 
@@ -68,7 +68,7 @@ uint64_t qsf_source_bytes(const QsfSource *s);              /* all parts */
 uint32_t qsf_source_n_files(const QsfSource *s);
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
 /* Parts that hold weights and have checksums, which opening does not check; *n of them, 0 for formats without. */
-const QsfSummed *qsf_source_summed(const QsfSource *s, uint32_t *n);
+const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);
 
 uint64_t qsf_source_n_tensors(const QsfSource *s);
 const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i);

@@ -56,8 +56,8 @@ typedef struct QsfTensorNote {
     const void *made;    /* its bytes where it stands in no file, in the arena, else NULL */
 } QsfTensorNote;
 
-/* The decompressed layer that was read last (qsf_pressed.c). */
-typedef struct QsfPressedCache QsfPressedCache;
+/* The decompressed layer that was read last (qsf_compressed.c). */
+typedef struct QsfCompressedCache QsfCompressedCache;
 
 struct QsfSource {
     QsfLedger *ledger;
@@ -70,11 +70,11 @@ struct QsfSource {
     QsfTensor *tensors;
     QsfTensorNote *notes; /* (n_tensors), or NULL: nothing to tell */
     uint64_t n_tensors;
-    QsfSummed *summed; /* (n_summed), in the arena */
-    uint32_t n_summed;
-    QsfPressed *pressed; /* (n_pressed), in the arena */
-    uint32_t n_pressed;
-    QsfPressedCache *cache; /* of rows.h; NULL where nothing is compressed */
+    QsfChecksumPart *summed; /* (n_checksums), in the arena */
+    uint32_t n_checksums;
+    QsfCompressed *compressed; /* (n_compressed), in the arena */
+    uint32_t n_compressed;
+    QsfCompressedCache *cache; /* of rows.h; NULL where nothing is compressed */
     QsfHashmap tensor_map;
     QsfMadeArray made[QSF_MADE_ARRAYS]; /* (n_made) */
     uint32_t n_made;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "src/forward/state.h"
-#include "src/stream/packed.h"
+#include "src/stream/interleave.h"
 
 static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {
     QsfLayout l;

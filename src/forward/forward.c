@@ -115,7 +115,7 @@ void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg) {
     f->tap_arg = arg;
 }
 
-void qsf_forward_leave_out(QsfForward *f, uint32_t layer) { f->left_out = layer; }
+void qsf_forward_skip_layer(QsfForward *f, uint32_t layer) { f->left_out = layer; }
 
 uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 

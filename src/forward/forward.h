@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The forward pass over one timeline of tokens: ids in, logits out, K/V kept. Owns the pinned
  * weights, the slots with their loader thread, the KV cache and all buffers; after creation it
- * allocates nothing. One thread at a time, except where stated. */
+ * allocates nothing. One thread at a time, except where user_set. */
 #ifndef QSF_FORWARD_FORWARD_H
 #define QSF_FORWARD_FORWARD_H
 
@@ -61,7 +61,7 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
 
 /* What goes into the matrices of a unit, before they multiply it. Columns are positions pos, pos + 1, ...; all pointers
  * are valid during the call only. */
-typedef struct QsfTapped {
+typedef struct QsfTapData {
     uint32_t layer;          /* n_layers: the head */
     QsfGroup group;
     uint32_t pos, n_cols;
@@ -70,8 +70,8 @@ typedef struct QsfTapped {
     const float *hidden;     /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_GROUP_QKV what comes into
                                 the layer, with QSF_GROUP_HEAD what left the last one */
     uint32_t hidden_stride;
-} QsfTapped;
-typedef void (*QsfTapFn)(void *arg, const QsfTapped *t);
+} QsfTapData;
+typedef void (*QsfTapFn)(void *arg, const QsfTapData *t);
 
 /* Between two evals: fn is called for each unit of each chunk from now on, on the thread that evaluates; the head's
  * columns are those whose logits are made. NULL: nobody watches, which costs a comparison per unit. */
@@ -80,7 +80,7 @@ void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg);
 #define QSF_LAYER_NONE UINT32_MAX
 /* Between two evals: evaluates as if this layer were not there (its K and V included); QSF_LAYER_NONE: all are. Its
  * weights stream by nevertheless. Positions evaluated before stay as they are. */
-void qsf_forward_leave_out(QsfForward *f, uint32_t layer);
+void qsf_forward_skip_layer(QsfForward *f, uint32_t layer);
 
 /* Logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
 float *qsf_forward_logits(QsfForward *f);

@@ -57,7 +57,7 @@ static int ffn_block(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err
 
 /* The layer before has left its output in xn, to be added by whatever comes next: that stays so. Weights that stream
  * must be taken in order, wanted or not. */
-static int leave_out(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err) {
+static int skip_layer(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err) {
     QsfWeightView v;
     for (uint32_t c = 0; layer == 0 && c < n_cols; c++)
         memset(f->xn + (size_t)c * f->l.x_stride, 0, f->model->hp.hidden * sizeof *f->xn);
@@ -74,7 +74,7 @@ static int leave_out(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err
 
 int qsf_layer(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols, QsfErr *err) {
     atomic_store_explicit(&f->n.layer, layer, memory_order_relaxed);
-    if (layer == f->left_out) return leave_out(f, layer, n_cols, err);
+    if (layer == f->left_out) return skip_layer(f, layer, n_cols, err);
     int rc = qsf_weights_wait_layer(f->weights, layer, err); /* for its norms */
     if (rc == QSF_OK) rc = attention_block(f, layer, past, n_cols, err);
     return rc == QSF_OK ? ffn_block(f, layer, n_cols, err) : rc;

@@ -140,7 +140,7 @@ static void note_types(QsfForward *f, const QsfUnit *u) {
 }
 
 static void show_input(const QsfForward *f, const QsfPrep *in, const QsfUnit *u) {
-    const QsfTapped t = { .layer = u->layer,
+    const QsfTapData t = { .layer = u->layer,
                           .group = u->group,
                           .pos = f->kv.n_past + in->col0,
                           .n_cols = in->n_cols,

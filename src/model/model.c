@@ -9,7 +9,7 @@
 #include "src/base/checked.h"
 #include "src/format/dtype.h"
 #include "src/format/rows.h"
-#include "src/model/roles.h"
+#include "src/model/tensor_roles.h"
 
 static const char *path_of(const QsfModel *m) { return qsf_source_path(m->src); }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/format/qsf_layout.h"
-#include "src/format/qsf_press.h"
+#include "src/format/qsf_codec.h"
 #include "src/plan/units.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -44,9 +44,9 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
         s->max_slot = max_u64(s->max_slot, max_u64(whole, qsf_pages(qsf_unit_min_slot(&u))));
         s->min_slot = max_u64(s->min_slot, qsf_pages(qsf_unit_min_slot(&u)));
         s->group_bytes = max_u64(s->group_bytes, qsf_pages(qsf_unit_group_bytes(&u, t)));
-        if (u.pressed != NULL) {
-            s->stage_bytes = max_u64(s->stage_bytes, qsf_pressed_windows(u.pressed));
-            if (u.pressed->how == QSFF_ZSTD) s->unpack_bytes = QSF_ZSTD_READER_BYTES;
+        if (u.compressed != NULL) {
+            s->stage_bytes = max_u64(s->stage_bytes, qsf_compressed_windows(u.compressed));
+            if (u.compressed->how == QSFF_ZSTD) s->unpack_bytes = QSF_ZSTD_READER_BYTES;
         }
         if (u.k > s->max_k) s->max_k = u.k;
         for (unsigned j = 0; j < u.n; j++) {

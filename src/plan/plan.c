@@ -70,8 +70,8 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
     for (uint32_t i = 0; i < p->n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
-        if (u.pressed == NULL) sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
-        else if (qsf_unit_opens_pressed(&u) && p->pinned_items[i] < u.items) sum += u.pressed->bytes;
+        if (u.compressed == NULL) sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
+        else if (qsf_unit_opens_compressed(&u) && p->pinned_items[i] < u.items) sum += u.compressed->bytes;
     }
     return sum;
 }

@@ -36,7 +36,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
 /* The context without any pressure: what the user set, or the default. */
 uint32_t qsf_plan_wanted_ctx(const QsfPricing *s);
 /* Streaming with nothing lowered. */
-QsfConfig qsf_plan_comfort(const QsfPricing *s);
+QsfConfig qsf_plan_preferred(const QsfPricing *s);
 /* The first configuration that fits, in the order of design §4. *lowered: something had to give way, so that
  * nothing is pinned while units stream. false: none fits. */
 bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);

@@ -84,7 +84,7 @@ static void comma(Text *t) {
 
 void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     Text t = { p->note, sizeof p->note, 0 };
-    QsfConfig want = qsf_plan_comfort(s);
+    QsfConfig want = qsf_plan_preferred(s);
     if (c->ctx < want.ctx)
         add(&t, "context lowered from %" PRIu32 " to %" PRIu32 " tokens", want.ctx, c->ctx);
     if (!p->embed_resident && c->embed_rows < want.embed_rows) {

@@ -12,11 +12,11 @@
 #define SLOT_STEP      (64u * 1024)
 #define KV_SHARE       4u  /* while weights stream, a context that nobody asked for takes at most a quarter */
 
-typedef enum Knob { KNOB_CTX, KNOB_EMBED, KNOB_SLOT_SIZE, KNOB_SLOTS, KNOB_BATCH } Knob;
+typedef enum PlanStep { STEP_CTX, STEP_EMBED, STEP_SLOT_SIZE, STEP_SLOTS, STEP_BATCH } PlanStep;
 
 /* How far the knob may be turned here: down, or up again. */
 typedef struct Turn {
-    Knob knob;
+    PlanStep knob;
     uint64_t to;
 } Turn;
 
@@ -25,24 +25,24 @@ typedef struct Turn {
 
 /* design §4, "plan order". */
 static const Turn order[] = {
-    { KNOB_CTX, CTX_COMFORT },
+    { STEP_CTX, CTX_COMFORT },
     /* KV types of fewer bits go here, one line each. */
-    { KNOB_EMBED, 0 },
-    { KNOB_SLOT_SIZE, QSF_MIB / 2 },
-    { KNOB_SLOTS, 2 },
-    { KNOB_SLOT_SIZE, SLOT_USEFUL },
-    { KNOB_SLOTS, 1 },
-    { KNOB_CTX, QSF_CTX_MIN },
+    { STEP_EMBED, 0 },
+    { STEP_SLOT_SIZE, QSF_MIB / 2 },
+    { STEP_SLOTS, 2 },
+    { STEP_SLOT_SIZE, SLOT_USEFUL },
+    { STEP_SLOTS, 1 },
+    { STEP_CTX, QSF_CTX_MIN },
     /* What follows saves some hundred kilobytes: better than to refuse. */
-    { KNOB_SLOT_SIZE, 0 },
-    { KNOB_BATCH, 1 },
+    { STEP_SLOT_SIZE, 0 },
+    { STEP_BATCH, 1 },
 };
 #define N_TURNS (sizeof order / sizeof *order)
 
 /* What is left when the last knob is turned goes to these, in this order, but not beyond comfort. */
 static const Turn spare[] = {
-    { KNOB_BATCH, UINT64_MAX }, { KNOB_SLOTS, 2 },          { KNOB_SLOT_SIZE, UINT64_MAX },
-    { KNOB_SLOTS, UINT64_MAX }, { KNOB_EMBED, UINT64_MAX },
+    { STEP_BATCH, UINT64_MAX }, { STEP_SLOTS, 2 },          { STEP_SLOT_SIZE, UINT64_MAX },
+    { STEP_SLOTS, UINT64_MAX }, { STEP_EMBED, UINT64_MAX },
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -74,7 +74,7 @@ static uint32_t comfortable_slots(const QsfPricing *s) {
     return s->shape.stage_bytes > 0 ? 2 : QSF_MAX_SLOTS;
 }
 
-QsfConfig qsf_plan_comfort(const QsfPricing *s) {
+QsfConfig qsf_plan_preferred(const QsfPricing *s) {
     return (QsfConfig){
         .ctx = qsf_plan_wanted_ctx(s),
         .batch = s->o->batch != 0 ? s->o->batch : QSF_BATCH_LEAST,
@@ -85,7 +85,7 @@ QsfConfig qsf_plan_comfort(const QsfPricing *s) {
 }
 
 static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
-    QsfConfig c = qsf_plan_comfort(s);
+    QsfConfig c = qsf_plan_preferred(s);
     c.n_slots = 0;
     c.slot_bytes = 0;
     c.batch = s->o->batch != 0 ? s->o->batch : batch;
@@ -97,22 +97,22 @@ static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
 
 /* ---- knobs ---- */
 
-static uint64_t get(const QsfConfig *c, Knob k) {
+static uint64_t get(const QsfConfig *c, PlanStep k) {
     const uint64_t v[] = {
-        [KNOB_CTX] = c->ctx,       [KNOB_EMBED] = c->embed_rows, [KNOB_SLOT_SIZE] = c->slot_bytes,
-        [KNOB_SLOTS] = c->n_slots, [KNOB_BATCH] = c->batch,
+        [STEP_CTX] = c->ctx,       [STEP_EMBED] = c->embed_rows, [STEP_SLOT_SIZE] = c->slot_bytes,
+        [STEP_SLOTS] = c->n_slots, [STEP_BATCH] = c->batch,
     };
     return v[k];
 }
 
-static void set(QsfConfig *c, Knob k, uint64_t v) {
-    if (k == KNOB_SLOT_SIZE) {
+static void set(QsfConfig *c, PlanStep k, uint64_t v) {
+    if (k == STEP_SLOT_SIZE) {
         c->slot_bytes = v;
         return;
     }
     uint32_t *at[] = {
-        [KNOB_CTX] = &c->ctx,       [KNOB_EMBED] = &c->embed_rows, [KNOB_SLOT_SIZE] = NULL,
-        [KNOB_SLOTS] = &c->n_slots, [KNOB_BATCH] = &c->batch,
+        [STEP_CTX] = &c->ctx,       [STEP_EMBED] = &c->embed_rows, [STEP_SLOT_SIZE] = NULL,
+        [STEP_SLOTS] = &c->n_slots, [STEP_BATCH] = &c->batch,
     };
     *at[k] = (uint32_t)v;
 }
@@ -127,24 +127,24 @@ static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
     return step;
 }
 
-static uint64_t step_of(const QsfPricing *s, Knob k, uint64_t least) {
+static uint64_t step_of(const QsfPricing *s, PlanStep k, uint64_t least) {
     static const uint32_t step[] = {
-        [KNOB_EMBED] = 16, [KNOB_SLOT_SIZE] = SLOT_STEP, [KNOB_SLOTS] = 1, [KNOB_BATCH] = 1
+        [STEP_EMBED] = 16, [STEP_SLOT_SIZE] = SLOT_STEP, [STEP_SLOTS] = 1, [STEP_BATCH] = 1
     };
-    return k == KNOB_CTX ? ctx_step(s, least) : step[k];
+    return k == STEP_CTX ? ctx_step(s, least) : step[k];
 }
 
-static bool set_by_user(const QsfPricing *s, Knob k) {
-    return (k == KNOB_CTX && s->o->ctx != 0) || (k == KNOB_SLOTS && s->o->slots != 0) ||
-           (k == KNOB_BATCH && s->o->batch != 0);
+static bool set_by_user(const QsfPricing *s, PlanStep k) {
+    return (k == STEP_CTX && s->o->ctx != 0) || (k == STEP_SLOTS && s->o->slots != 0) ||
+           (k == STEP_BATCH && s->o->batch != 0);
 }
 
 /* How far a turn may go from c. */
 static uint64_t least_of(const QsfPricing *s, const Turn *t, const QsfConfig *c) {
     uint64_t now = get(c, t->knob), least = t->to;
     if (set_by_user(s, t->knob)) return now;
-    if (t->knob == KNOB_CTX) least = max_u64(least, s->o->ctx_floor);
-    if (t->knob == KNOB_SLOT_SIZE) {
+    if (t->knob == STEP_CTX) least = max_u64(least, s->o->ctx_floor);
+    if (t->knob == STEP_SLOT_SIZE) {
         if (least == SLOT_USEFUL) least = qsf_pages(s->budget / 256);
         least = max_u64(least, s->shape.min_slot);
     }
@@ -157,7 +157,7 @@ static bool fits(const QsfPricing *s, const QsfConfig *c) {
 }
 
 /* Sets a knob to the largest of least, least + step, ... below most that fits; to least when none does. */
-static bool largest(const QsfPricing *s, QsfConfig *c, Knob k, uint64_t least, uint64_t step, uint64_t most) {
+static bool largest(const QsfPricing *s, QsfConfig *c, PlanStep k, uint64_t least, uint64_t step, uint64_t most) {
     uint64_t lo = 0, hi = most > least ? (most - least + step - 1) / step : 0; /* in steps; hi is too much */
     set(c, k, least);
     if (!fits(s, c)) return false;
@@ -183,7 +183,7 @@ static bool turn(const QsfPricing *s, QsfConfig *c, const Turn *t) {
 
 static void give_spare(const QsfPricing *s, const QsfConfig *comfort, QsfConfig *c) {
     for (size_t i = 0; i < sizeof spare / sizeof *spare; i++) {
-        Knob k = spare[i].knob;
+        PlanStep k = spare[i].knob;
         uint64_t now = get(c, k), most = min_u64(get(comfort, k), spare[i].to);
         if (now >= most) continue;
         set(c, k, most);
@@ -214,7 +214,7 @@ static bool may_pin_all(const QsfPricing *s) { return s->shape.weight_bytes <= s
 
 /* Weights no bigger than the slots that they would stream through. */
 static bool is_small(const QsfPricing *s) {
-    QsfConfig c = qsf_plan_comfort(s);
+    QsfConfig c = qsf_plan_preferred(s);
     return may_pin_all(s) && s->shape.pinned_units_bytes <= c.n_slots * c.slot_bytes;
 }
 
@@ -228,7 +228,7 @@ static bool search_resident(const QsfPricing *s, QsfConfig *out) {
         *out = resident(s, tries[i].table, BATCH_RESIDENT);
         if (fits(s, out)) return true;
         if (s->o->batch == 0 &&
-            largest(s, out, KNOB_BATCH, tries[i].batch_least, QSF_BATCH_LEAST, BATCH_RESIDENT))
+            largest(s, out, STEP_BATCH, tries[i].batch_least, QSF_BATCH_LEAST, BATCH_RESIDENT))
             return true;
     }
     return false;
@@ -255,7 +255,7 @@ static bool search_shorter(const QsfPricing *s, uint32_t fair, QsfConfig *out) {
     uint32_t wanted = qsf_plan_wanted_ctx(s);
     if (fair >= wanted) return false;
     *out = resident(s, false, BATCH_TABLE);
-    return largest(s, out, KNOB_CTX, fair, ctx_step(s, fair), wanted);
+    return largest(s, out, STEP_CTX, fair, ctx_step(s, fair), wanted);
 }
 
 bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
@@ -266,14 +266,14 @@ bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
         *out = resident(s, false, QSF_BATCH_LEAST);
         if (lower(s, out, lowered)) return true;
     }
-    *out = qsf_plan_comfort(s);
+    *out = qsf_plan_preferred(s);
     out->ctx = fair;
     return lower(s, out, lowered);
 }
 
 QsfConfig qsf_plan_least(const QsfPricing *s) {
     uint64_t rows[QSF_MEM_N];
-    QsfConfig stream = qsf_plan_comfort(s), whole = resident(s, false, QSF_BATCH_LEAST);
+    QsfConfig stream = qsf_plan_preferred(s), whole = resident(s, false, QSF_BATCH_LEAST);
     bottom(s, &stream);
     if (!may_pin_all(s)) return stream;
     bottom(s, &whole);

@@ -18,7 +18,7 @@ static uint32_t full_chunk(const QsfUnit *u, uint64_t slot_bytes) {
 
 /* Items that u pays when `due` bytes are due: whole chunks, as many as are due, or everything; 0 until a
  * piece is due. */
-static uint32_t payment(const QsfUnit *u, uint64_t slot_bytes, double due) {
+static uint32_t quota(const QsfUnit *u, uint64_t slot_bytes, double due) {
     if (due >= (double)u->bytes) return u->items;
     double per_item = (double)u->bytes / u->items;
     uint32_t chunk = full_chunk(u, slot_bytes);
@@ -45,7 +45,7 @@ static uint32_t keep_rest(const QsfUnit *u, double due) {
 
 /* Unit i opens a compressed layer, which streams, when it is due, or is pinned; whole, either way. Returns how many units
  * it has. */
-static uint32_t pay_layer(const QsfPricing *s, uint32_t i, const QsfPressed *c, double share, double *due, QsfSpread *r,
+static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share, double *due, QsfSpread *r,
                           uint32_t *pinned) {
     uint64_t bytes = 0;
     QsfUnit u[QSF_UNITS_PER_LAYER];
@@ -58,7 +58,7 @@ static uint32_t pay_layer(const QsfPricing *s, uint32_t i, const QsfPressed *c, 
     for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) pinned[i + k] = streams ? 0 : u[k].items;
     if (streams) *due -= (double)bytes;
     r->weight += streams ? 0 : bytes;
-    r->held += streams ? 0 : qsf_pressed_whole(c);
+    r->held += streams ? 0 : qsf_compressed_whole(c);
     return QSF_UNITS_PER_LAYER;
 }
 
@@ -68,13 +68,13 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
-        if (u.pressed != NULL) {
-            i += pay_layer(s, i, u.pressed, share, &due, &r, pinned) - 1;
+        if (u.compressed != NULL) {
+            i += load_layer(s, i, u.compressed, share, &due, &r, pinned) - 1;
             continue;
         }
         due += share * (double)u.bytes;
         bool last = i + 1 == s->shape.n_units;
-        pinned[i] = last ? keep_rest(&u, due) : keep(&u, payment(&u, slot_bytes, due));
+        pinned[i] = last ? keep_rest(&u, due) : keep(&u, quota(&u, slot_bytes, due));
         uint64_t weight = qsf_unit_item_bytes(&u, 0, pinned[i]);
         due -= (double)(u.bytes - weight);
         r.weight += weight;

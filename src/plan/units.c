@@ -53,7 +53,7 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
         const QsfTensor *t = qsf_model_tensor(m, g->role[i], u->layer);
         if (t != NULL) add_tensor(u, g->role[i], t);
     }
-    u->pressed = u->n > 0 ? u->tensor[0]->pressed : NULL;
+    u->compressed = u->n > 0 ? u->tensor[0]->compressed : NULL;
     u->paired = g->paired && u->n > 1;
     for (unsigned i = 0; i < u->n; i++) {
         if (u->paired) u->items = u->rows[i];
@@ -79,7 +79,7 @@ static void add_part(const QsfUnit *u, QsfChunk *c, unsigned tensor, uint32_t ro
     uint64_t from = u->tensor[tensor]->offset + row0 * u->row_bytes[tensor];
     uint64_t to = u->tensor[tensor]->offset + qsf_unit_row_end(u, tensor, row1);
     QsfPart *p = &c->part[c->n_parts++];
-    if (u->pressed != NULL) {
+    if (u->compressed != NULL) {
         *p = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .at = from};
         return;
     }
@@ -116,15 +116,15 @@ uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows) {
     return rows == 0 ? 0 : window_up(off - window_down(off) + qsf_unit_row_end(u, t, rows));
 }
 
-bool qsf_unit_opens_pressed(const QsfUnit *u) { return u->pressed != NULL && u->index % QSF_UNITS_PER_LAYER == 0; }
+bool qsf_unit_opens_compressed(const QsfUnit *u) { return u->compressed != NULL && u->index % QSF_UNITS_PER_LAYER == 0; }
 
-uint64_t qsf_pressed_whole(const QsfPressed *c) { return window_up(c->whole_bytes); }
+uint64_t qsf_compressed_whole(const QsfCompressed *c) { return window_up(c->whole_bytes); }
 
-uint64_t qsf_pressed_windows(const QsfPressed *c) { return window_up(c->off + c->bytes) - window_down(c->off); }
+uint64_t qsf_compressed_windows(const QsfCompressed *c) { return window_up(c->off + c->bytes) - window_down(c->off); }
 
 uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items) {
     uint64_t sum = 0;
-    if (u->pressed != NULL) return n_items > 0 && qsf_unit_opens_pressed(u) ? qsf_pressed_whole(u->pressed) : 0;
+    if (u->compressed != NULL) return n_items > 0 && qsf_unit_opens_compressed(u) ? qsf_compressed_whole(u->compressed) : 0;
     for (unsigned i = 0; i < u->n; i++) {
         uint32_t lo, hi;
         qsf_unit_rows(u, 0, n_items, i, &lo, &hi);
@@ -147,13 +147,13 @@ static uint64_t item_bytes(const QsfUnit *u) {
 static uint64_t window_pad(const QsfUnit *u) { return 2ull * QSF_WINDOW * u->n; }
 
 uint64_t qsf_unit_min_slot(const QsfUnit *u) {
-    if (u->pressed != NULL) return qsf_pressed_whole(u->pressed);
+    if (u->compressed != NULL) return qsf_compressed_whole(u->compressed);
     return QSF_ROW_QUANTUM * item_bytes(u) + window_pad(u);
 }
 
 uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes) {
     if (slot_bytes < qsf_unit_min_slot(u)) return 0;
-    if (u->pressed != NULL) return round_quantum(u->items);
+    if (u->compressed != NULL) return round_quantum(u->items);
     uint64_t fit = (slot_bytes - window_pad(u)) / item_bytes(u) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (n_items == 0 || fit >= n_items) return n_items > 0 ? round_quantum(n_items) : QSF_ROW_QUANTUM;
     uint64_t n_chunks = (n_items + fit - 1) / fit;

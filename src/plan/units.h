@@ -46,7 +46,7 @@ typedef struct QsfUnit {
     bool paired;                               /* item i = row i of every tensor */
     uint32_t items;
     uint64_t bytes;                            /* of all tensors */
-    const QsfPressed *pressed;                 /* NULL, or the compressed layer that it is in, with the layer's other units */
+    const QsfCompressed *compressed;                 /* NULL, or the compressed layer that it is in, with the layer's other units */
 } QsfUnit;
 
 /* Rows [row0, row1) of one tensor. */
@@ -89,11 +89,11 @@ uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items);
 uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows);
 
 /* Whether u is the first unit of a compressed layer. */
-bool qsf_unit_opens_pressed(const QsfUnit *u);
+bool qsf_unit_opens_compressed(const QsfUnit *u);
 /* Memory of a compressed layer: whole pages. */
-uint64_t qsf_pressed_whole(const QsfPressed *c);
+uint64_t qsf_compressed_whole(const QsfCompressed *c);
 /* Bytes of the windows of the file that hold it. */
-uint64_t qsf_pressed_windows(const QsfPressed *c);
+uint64_t qsf_compressed_windows(const QsfCompressed *c);
 
 /* Least slot that can stream u: one quantum of its items, or its compressed layer whole. */
 uint64_t qsf_unit_min_slot(const QsfUnit *u);
@@ -102,7 +102,7 @@ uint64_t qsf_unit_min_slot(const QsfUnit *u);
 uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes);
 
 /* Weight types, one bit each, for which the level of the table has a kernel that multiplies interleaved rows
- * (src/stream/packed.h). */
+ * (src/stream/interleave.h). */
 uint32_t qsf_interleaved_types(const qk_table *table);
 /* Bytes of the largest group of 16 rows of a unit that can be interleaved; 0 = none. */
 uint64_t qsf_unit_group_bytes(const QsfUnit *u, const qk_table *table);

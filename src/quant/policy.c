@@ -36,7 +36,7 @@ QsfQuantPolicy qsf_quant_policy(unsigned role, uint32_t layer, uint32_t n_layers
     return (QsfQuantPolicy){ at_least(p.floor, END_FLOOR), at_least(p.start, END_START), END_WEIGHT * p.weight };
 }
 
-size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers, QsfBump *why) {
+size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers, QsfStepUp *why) {
     size_t i = 0;
     *why = QSF_BUMP_NONE;
     while (i + 1 < n && rungs[i].bits < start) i++;

@@ -21,7 +21,7 @@ typedef struct QsfQuantPolicy {
 QsfQuantPolicy qsf_quant_policy(unsigned role, uint32_t layer, uint32_t n_layers);
 
 /* Why a tensor has more bits than it began with. */
-typedef enum QsfBump { QSF_BUMP_NONE, QSF_BUMP_OUTLIERS, QSF_BUMP_COSINE } QsfBump;
+typedef enum QsfStepUp { QSF_BUMP_NONE, QSF_BUMP_OUTLIERS, QSF_BUMP_COSINE } QsfStepUp;
 
 #define QSF_QUANT_COSINE 0.99 /* spec Phase 3.1 step 4 */
 
@@ -33,6 +33,6 @@ typedef struct QsfQuantRung {
 
 /* The first of n > 0 rungs with at least `start` bits (4, if so many outliers want it) whose cosine is 0.99 or more, else
  * the last one; *why says what raised it last. */
-size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers, QsfBump *why);
+size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers, QsfStepUp *why);
 
 #endif

@@ -51,7 +51,7 @@ typedef struct BenchRow {
 
 /* n_gen tokens one by one; *sampling_ns is the time of choosing what nobody takes. */
 static int decode(QsfRuntime *rt, const Bench *b, const int32_t *ids, uint64_t *sampling_ns, QsfErr *err) {
-    QsfSampled ignored;
+    QsfSample ignored;
     for (int64_t i = 0; i < b->n_gen; i++) {
         if (qsf_forward_eval(rt->fwd, ids + i, 1, NULL, NULL, err)) return err->code;
         uint64_t t0 = qsf_now_ns();
@@ -77,7 +77,7 @@ static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter 
     run_meter_end(m);
     if (read > 0) read = (read + qsf_forward_read_speed(rt->fwd)) / 2;
     QsfForwardStats s = run_meter_since(m, &before);
-    QsfGenerated g = {.prompt_tokens = (uint32_t)b->n_prompt, .tokens = (uint32_t)b->n_gen + 1,
+    QsfGeneration g = {.prompt_tokens = (uint32_t)b->n_prompt, .tokens = (uint32_t)b->n_gen + 1,
                       .prefill_ns = t1 - t0, .decode_ns = decode_ns, .ttft_ns = t1 - t0};
     row->f = run_figures(&s, &g);
     row->b = run_breakdown(m, &s, &row->f, read, sampling_ns, decode_ns);

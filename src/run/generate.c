@@ -66,7 +66,7 @@ static void on_params(void *arg, QSFParams *out) {
 }
 
 /* The prompt is read: decoding begins. */
-static void on_tick(void *arg, const QsfSampled *s) {
+static void on_tick(void *arg, const QsfSample *s) {
     if (!s) run_meter_begin(&((Answer *)arg)->meter);
 }
 
@@ -106,7 +106,7 @@ static int finish_text(Answer *a) {
     return a->rc;
 }
 
-static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g) {
+static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     RunFigures f = run_figures(&a->meter.s, g);
     qsf_strbuf_adds(&b, "{\"text\": ");
@@ -127,7 +127,7 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGenerated *g) {
     return rc;
 }
 
-static void print_timings(const QsfGenerated *g, const RunMeter *m, const QSFParams *p) {
+static void print_timings(const QsfGeneration *g, const RunMeter *m, const QSFParams *p) {
     RunFigures f = run_figures(&m->s, g);
     fprintf(stderr, "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g over %d tokens\n", (double)p->temperature,
             (int)p->top_k, (double)p->top_p, (double)p->min_p, (double)p->repeat_penalty, (int)p->repeat_last_n);
@@ -139,7 +139,7 @@ static void print_timings(const QsfGenerated *g, const RunMeter *m, const QSFPar
                 f.io_gbps, f.wait_ms, 100 * f.stall);
 }
 
-static int exit_code(const Answer *a, const QsfGenerated *g) {
+static int exit_code(const Answer *a, const QsfGeneration *g) {
     int sig = atomic_load(&qsf_signal_cancel);
     if (g->stop == QSF_STOP_INTERRUPTED && sig) return 128 + sig;
     if (g->stop == QSF_STOP_CONTEXT) {
@@ -151,7 +151,7 @@ static int exit_code(const Answer *a, const QsfGenerated *g) {
 }
 
 /* What is said about an answer that came to its end. */
-static int report(Answer *a, const QsfRuntime *rt, const QsfGenerated *out) {
+static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     const RunOptions *o = a->o;
     int rc = finish_text(a);
     if (!rc && o->json) rc = finish_json(a, rt, out);
@@ -168,8 +168,8 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGenerated *out) {
 /* What was asked for, and where nothing was what the model recommends. */
 static QSFParams params_of(const QsfRuntime *rt, const RunOptions *o) {
     QSFSettings s = o->settings, advice;
-    qsf_advice_read(rt->model.src, &advice);
-    qsf_advice_take(&s, &advice);
+    qsf_model_defaults_read(rt->model.src, &advice);
+    qsf_model_defaults_apply(&s, &advice);
     if (s.params.max_tokens < 0) s.params.max_tokens = DEFAULT_MAX_TOKENS;
     return s.params;
 }
@@ -180,7 +180,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
     QsfGenerate g = {.prompt = ids->data, .n_prompt = ids->n, .continues = rt->tmpl == NULL, .stop = o->stop,
                      .n_stop = o->n_stop, .params = on_params, .text = on_text, .reasoning = on_reasoning,
                      .think = *where, .tick = on_tick, .arg = &a};
-    QsfGenerated out = {0};
+    QsfGeneration out = {0};
     QsfErr err = {0};
     int rc = run_meter_init(&a.meter, rt, &err);
     if (!rc) rc = qsf_timeline_generate(t, &g, &out, &err);

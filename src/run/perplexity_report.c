@@ -7,7 +7,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/json.h"
-#include "src/run/perplexity.h"
+#include "src/run/run_perplexity.h"
 
 #define PROGRESS_NS 200000000u
 

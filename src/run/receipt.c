@@ -106,7 +106,7 @@ static double per_second(uint64_t n, uint64_t ns) {
     return ns ? (double)n * 1e9 / (double)ns : 0;
 }
 
-RunFigures run_figures(const QsfForwardStats *s, const QsfGenerated *g) {
+RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g) {
     uint32_t fresh = g->prompt_tokens - g->reused_tokens;
     uint32_t decoded = g->tokens ? g->tokens - 1 : 0; /* the first token's logits come with the prefill */
     uint64_t busy = s->wait_ns + s->compute_ns;

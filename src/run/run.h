@@ -108,7 +108,7 @@ typedef struct RunFigures {
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 /* s: the counters of decoding. */
-RunFigures run_figures(const QsfForwardStats *s, const QsfGenerated *g);
+RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
 
 /* --- breakdown.c: where the time of a decoded token goes (--bench) --- */
 typedef struct RunBreakdown {

@@ -90,7 +90,7 @@ static void prepare(QsfSampler *s, const float *logits, const QSFParams *p, cons
 }
 
 /* Draws from p over the whole vocabulary. */
-static void draw_dense(QsfSampler *s, double u, QsfSampled *out) {
+static void draw_dense(QsfSampler *s, double u, QsfSample *out) {
     double total;
     size_t chosen = s->table->draw(s->p, s->n, u, &total);
     out->id = (int32_t)chosen;
@@ -147,7 +147,7 @@ static size_t filter(QsfSampler *s, const QSFParams *p, float temperature) {
 }
 
 /* The weights take the place of the logits and probabilities, which nobody needs any more. */
-static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampled *out) {
+static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSample *out) {
     double total = 0, sum = 0, w = 0, *weight = (double *)(void *)s->x;
     for (size_t i = 0; i < n; i++) {
         weight[i] = exp(((double)s->cand[i].x - (double)s->max) / temperature);
@@ -166,10 +166,10 @@ static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSampl
 }
 
 void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
-                      size_t n_recent, const int32_t *banned, size_t n_banned, QsfSampled *out) {
+                      size_t n_recent, const int32_t *banned, size_t n_banned, QsfSample *out) {
     prepare(s, logits, p, recent, n_recent, banned, n_banned);
     s->best = s->table->argmax(s->x, s->n);
-    *out = (QsfSampled){ .id = (int32_t)s->best, .p = 1, .entropy = 0, .kept = 1 };
+    *out = (QsfSample){ .id = (int32_t)s->best, .p = 1, .entropy = 0, .kept = 1 };
     if (!(p->temperature > 0)) return;
 
     float temperature = p->temperature < COLDEST ? COLDEST : p->temperature;

@@ -22,18 +22,18 @@ uint64_t qsf_sampler_bytes(uint32_t n_vocab);
  * machine). */
 void qsf_sampler_seed(QsfSampler *s, uint64_t seed);
 
-typedef struct QsfSampled {
+typedef struct QsfSample {
     int32_t id;
     float p;       /* probability of id after the filters */
     float entropy; /* of the distribution after temperature, before the filters, in bits */
     uint32_t kept; /* candidates that survived all filters */
-} QsfSampled;
+} QsfSample;
 
 /* Order of the chain: repetition penalty over the last p->repeat_last_n of recent[0..n_recent)
  * (logit > 0 divided, < 0 multiplied by it: Keskar et al. 2019, CTRL), top-k, top-p, min-p, temperature,
  * draw. temperature 0: argmax after the penalty, the lowest id on a tie. banned[0..n_banned) are ids that may
  * not be chosen (ignore_eos). logits (n_vocab) are not changed. */
 void qsf_sampler_next(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
-                      size_t n_recent, const int32_t *banned, size_t n_banned, QsfSampled *out);
+                      size_t n_recent, const int32_t *banned, size_t n_banned, QsfSample *out);
 
 #endif

@@ -78,10 +78,10 @@ static QsfJob *push(QsfLoader *l, uint32_t unit, uint32_t item0, uint32_t item1,
 }
 
 /* Reads of a compressed layer, all of it side by side in several pieces. */
-static void pressed_reads(QsfLoader *l, QsfJob *j, const QsfPressed *c, uint8_t *whole) {
-    const uint64_t from = c->off & ~(uint64_t)(QSF_WINDOW - 1), bytes = qsf_pressed_windows(c);
+static void compressed_reads(QsfLoader *l, QsfJob *j, const QsfCompressed *c, uint8_t *whole) {
+    const uint64_t from = c->off & ~(uint64_t)(QSF_WINDOW - 1), bytes = qsf_compressed_windows(c);
     const uint64_t piece = (bytes / QSF_UNIT_TENSORS + QSF_WINDOW - 1) & ~(uint64_t)(QSF_WINDOW - 1);
-    j->pressed = c;
+    j->compressed = c;
     j->whole = whole;
     j->stage = l->stages + l->next_stage * l->o.stage_bytes;
     l->next_stage = (l->next_stage + 1) % l->o.n_stages;
@@ -95,14 +95,14 @@ static void pressed_reads(QsfLoader *l, QsfJob *j, const QsfPressed *c, uint8_t 
 }
 
 static bool stage_free(const QsfLoader *l, uint32_t unit) {
-    return l->o.units[unit].u.pressed == NULL || l->n_staged < l->o.n_stages;
+    return l->o.units[unit].u.compressed == NULL || l->n_staged < l->o.n_stages;
 }
 
 static QsfJob *pin_layer(QsfLoader *l, uint32_t unit) {
     QsfWeightUnit *w = &l->o.units[unit];
     for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) w[k].started_items = w[k].pinned_items;
     QsfJob *j = push(l, unit, 0, w->pinned_items, NULL);
-    pressed_reads(l, j, w->u.pressed, qsf_pins_layer(w));
+    compressed_reads(l, j, w->u.compressed, qsf_pins_layer(w));
     return j;
 }
 
@@ -114,7 +114,7 @@ static QsfJob *stream_layer(QsfLoader *l) {
     qsf_chunk_make(&w->u, 0, w->u.items, &c);
     QsfSlot *slot = qsf_slots_begin_load(&l->slots, &c);
     QsfJob *j = push(l, first, 0, w->u.items, slot);
-    pressed_reads(l, j, w->u.pressed, slot->data);
+    compressed_reads(l, j, w->u.compressed, slot->data);
     return j;
 }
 
@@ -124,7 +124,7 @@ static QsfJob *pin_job(QsfLoader *l, uint32_t unit) {
     QsfWeightUnit *w = &l->o.units[unit];
     QsfChunk c;
     uint32_t from = w->started_items;
-    if (w->u.pressed != NULL) return pin_layer(l, unit);
+    if (w->u.compressed != NULL) return pin_layer(l, unit);
     w->started_items = from + min_u32(w->piece_items, w->pinned_items - from);
     qsf_chunk_make(&w->u, from, w->started_items, &c);
     QsfJob *j = push(l, unit, from, w->started_items, NULL);
@@ -136,7 +136,7 @@ static QsfJob *stream_job(QsfLoader *l) {
     const QsfWeightUnit *w = &l->o.units[l->load.unit];
     QsfChunk c;
     uint32_t from = l->load.item;
-    if (w->u.pressed != NULL) return stream_layer(l);
+    if (w->u.compressed != NULL) return stream_layer(l);
     l->load.item = from + min_u32(w->chunk_items, w->u.items - from);
     qsf_chunk_make(&w->u, from, l->load.item, &c);
     QsfSlot *slot = qsf_slots_begin_load(&l->slots, &c);
@@ -153,12 +153,12 @@ QsfJob *qsf_job_next(QsfLoader *l) {
     return slot && stage_free(l, l->load.unit) ? stream_job(l) : NULL;
 }
 
-uint32_t qsf_job_units(const QsfJob *j) { return j->pressed != NULL ? QSF_UNITS_PER_LAYER : 1; }
+uint32_t qsf_job_units(const QsfJob *j) { return j->compressed != NULL ? QSF_UNITS_PER_LAYER : 1; }
 
 /* Bytes of weights that a job brings. */
 static uint64_t weights_of(const QsfLoader *l, const QsfJob *j) {
     uint64_t sum = 0;
-    if (j->pressed == NULL) return qsf_unit_item_bytes(&l->o.units[j->unit].u, j->item0, j->item1);
+    if (j->compressed == NULL) return qsf_unit_item_bytes(&l->o.units[j->unit].u, j->item0, j->item1);
     for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) sum += l->o.units[j->unit + k].u.bytes;
     return sum;
 }
@@ -192,9 +192,9 @@ void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err) {
     bool ok = rc == QSF_OK && next;
     if (ok) count(l, j, bytes);
     if (j->slot != NULL) qsf_slots_end_load(&l->slots, ok && !l->failed);
-    else if (ok && j->pressed == NULL) atomic_store_explicit(&w->have_items, j->item1, memory_order_release);
+    else if (ok && j->compressed == NULL) atomic_store_explicit(&w->have_items, j->item1, memory_order_release);
     else for (uint32_t k = 0; ok && k < QSF_UNITS_PER_LAYER; k++) atomic_store_explicit(&w[k].have_items, w[k].u.items, memory_order_release);
-    l->n_staged -= j->pressed != NULL;
+    l->n_staged -= j->compressed != NULL;
     if (rc != QSF_OK && !l->failed && !l->drop) {
         l->failed = true;
         l->err = *err;

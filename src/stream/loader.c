@@ -12,8 +12,8 @@
 #include "src/base/clock.h"
 #include "src/format/qsf_layout.h"
 #include "src/stream/loader_impl.h"
-#include "src/stream/packed.h"
-#include "src/stream/sums.h"
+#include "src/stream/interleave.h"
+#include "src/stream/checksums.h"
 
 _Static_assert(sizeof(QsfWeightUnit) <= QSF_WEIGHT_UNIT_BYTES, "the plan has room for it");
 _Static_assert(sizeof(QsfLayerCounters) <= QSF_LAYER_COUNTER_BYTES, "the plan has room for them");
@@ -53,20 +53,20 @@ static uint8_t *row_at(const QsfWeightUnit *w, const QsfJob *j, const QsfPart *p
 }
 
 /* Adds to the checksums what has not been there before; it comes in order, but a pass that was given up begins again. */
-static int check_sums(QsfLoader *l, const QsfJob *j, const QsfChunk *c, QsfErr *err) {
+static int verify_checksums(QsfLoader *l, const QsfJob *j, const QsfChunk *c, QsfErr *err) {
     QsfWeightUnit *w = &l->o.units[j->unit];
-    uint32_t *seen = j->slot != NULL ? &w->summed_items : &w->summed_pins;
+    uint32_t *seen = j->slot != NULL ? &w->checked_items : &w->checked_pins;
     int rc = QSF_OK;
     if (l->o.sums == NULL || j->item0 != *seen) return QSF_OK;
     for (unsigned i = 0; rc == QSF_OK && i < c->n_parts; i++)
-        rc = qsf_sums_add(l->o.sums, w, c->part[i].tensor, c->part[i].row0, c->part[i].row1, row_at(w, j, &c->part[i]), err);
+        rc = qsf_checksums_add(l->o.sums, w, c->part[i].tensor, c->part[i].row0, c->part[i].row1, row_at(w, j, &c->part[i]), err);
     if (rc == QSF_OK) *seen = j->item1;
     return rc;
 }
 
 static void take_form(const QsfLoader *l, const QsfJob *j, const QsfWeightUnit *w, const QsfChunk *c) {
     for (unsigned i = 0; i < c->n_parts; i++)
-        qsf_packed_arrive(w, &c->part[i], row_at(w, j, &c->part[i]), j->slot == NULL, l->o.group);
+        qsf_interleave_arrived(w, &c->part[i], row_at(w, j, &c->part[i]), j->slot == NULL, l->o.group);
 }
 
 /* Rows get the form in which they are multiplied before anybody sees them. Pinned ones behind a piece that failed do not
@@ -77,7 +77,7 @@ static int arrive(QsfLoader *l, QsfJob *j, QsfErr *err) {
     pthread_mutex_unlock(&l->lock);
     int rc = wait_reads(l, j, err);
     qsf_chunk_make(&w->u, j->item0, j->item1, &c);
-    if (rc == QSF_OK) rc = j->pressed != NULL ? qsf_job_unpack(l, j, err) : check_sums(l, j, &c, err);
+    if (rc == QSF_OK) rc = j->compressed != NULL ? qsf_job_unpack(l, j, err) : verify_checksums(l, j, &c, err);
     bool counts = j->slot != NULL || atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
     for (uint32_t k = 0; rc == QSF_OK && counts && k < qsf_job_units(j); k++) {
         if (k > 0) qsf_chunk_make(&w[k].u, 0, w[k].u.items, &c);
@@ -232,17 +232,17 @@ static QsfSlot *take(QsfLoader *l) { return l->drop ? NULL : qsf_slots_acquire(&
 /* Whether the slot has what is asked for: a chunk, or the compressed layer of the unit. */
 static bool is_wanted(const QsfLoader *l, const QsfSlot *slot, uint32_t unit, uint32_t item) {
     if (slot->chunk.unit == unit && slot->chunk.item0 == item) return true;
-    const QsfPressed *c = l->o.units[slot->chunk.unit].u.pressed;
-    return c != NULL && c == l->o.units[unit].u.pressed && item == 0;
+    const QsfCompressed *c = l->o.units[slot->chunk.unit].u.compressed;
+    return c != NULL && c == l->o.units[unit].u.compressed && item == 0;
 }
 
 /* The chunk that the consumer sees. A compressed layer stays until its last unit was used. */
 static void show(QsfLoader *l, QsfSlot *slot, uint32_t unit, QsfChunk *c) {
     const QsfUnit *u = &l->o.units[unit].u;
     *c = slot->chunk;
-    l->held = u->pressed != NULL ? slot : NULL;
+    l->held = u->compressed != NULL ? slot : NULL;
     l->held_unit = unit;
-    if (u->pressed != NULL) qsf_chunk_make(u, 0, u->items, c);
+    if (u->compressed != NULL) qsf_chunk_make(u, 0, u->items, c);
 }
 
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
@@ -340,7 +340,7 @@ static int open_io(QsfLoader *l, QsfErr *err) {
 static int open_unpacker(QsfLoader *l, QsfErr *err) {
     int rc = QSF_OK;
     for (uint32_t i = 0; rc == QSF_OK && i < l->o.n_units; i++) {
-        const QsfPressed *c = l->o.units[i].u.pressed;
+        const QsfCompressed *c = l->o.units[i].u.compressed;
         if (c != NULL && c->how == QSFF_ZSTD && l->unpack_bytes == 0) {
             rc = qsf_ledger_reserve(l->o.ledger, QSF_MEM_SLOTS, QSF_ZSTD_READER_BYTES, "zstd", err);
             if (rc == QSF_OK) l->unpack_bytes = QSF_ZSTD_READER_BYTES;

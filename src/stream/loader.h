@@ -29,7 +29,7 @@ typedef struct QsfWeightUnit {
     uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that is there */
     uint32_t section[QSF_UNIT_TENSORS];   /* sums.h */
     _Atomic bool seen;                    /* first unit of a compressed layer: it has been there, and was whole */
-    uint32_t summed_pins, summed_items;   /* pinned items, and streamed ones, up to here have been there once */
+    uint32_t checked_pins, checked_items;   /* pinned items, and streamed ones, up to here have been there once */
 } QsfWeightUnit;
 
 typedef struct QsfLoaderOptions {
@@ -47,7 +47,7 @@ typedef struct QsfLoaderOptions {
     QsfLedger *ledger;
     const atomic_int *cancel;    /* polled while the consumer waits; may be NULL */
     QsfStreamCounters *counters;
-    struct QsfSums *sums;        /* what is read for the first time is checked; NULL: nothing is. Outlives the loader */
+    struct QsfChecksums *sums;        /* what is read for the first time is checked; NULL: nothing is. Outlives the loader */
 } QsfLoaderOptions;
 
 typedef struct QsfLoader QsfLoader;

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "src/format/qsf_press.h"
+#include "src/format/qsf_codec.h"
 #include "src/stream/loader.h"
 
 #define QSF_MAX_JOBS 5 /* x QSF_UNIT_TENSORS reads stay below QSF_IO_DEPTH */
@@ -19,8 +19,8 @@ typedef struct QsfJob {
     uint64_t pass;         /* the running one when this was begun */
     unsigned n_reads;
     QsfIoRead read[QSF_UNIT_TENSORS];
-    const QsfPressed *pressed;
-    uint8_t *stage, *whole; /* of pressed: its windows, and where it will be */
+    const QsfCompressed *compressed;
+    uint8_t *stage, *whole; /* of compressed: its windows, and where it will be */
 } QsfJob;
 
 typedef struct QsfPosition {

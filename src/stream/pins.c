@@ -3,7 +3,7 @@
 #include "src/stream/pins.h"
 
 #include "src/plan/layout.h"
-#include "src/stream/packed.h"
+#include "src/stream/interleave.h"
 
 #define NAME       "pinned weights"
 #define GROUP_NAME "group of rows"
@@ -16,12 +16,12 @@ static int place_tensors(QsfPins *p, QsfWeightUnit *units, uint32_t n_units, Qsf
     uint8_t *at = p->space.base, *layer = NULL;
     for (uint32_t i = 0; rc == QSF_OK && i < n_units; i++) {
         QsfWeightUnit *u = &units[i];
-        if (qsf_unit_opens_pressed(&u->u)) {
+        if (qsf_unit_opens_compressed(&u->u)) {
             layer = at;
-            at += qsf_pressed_whole(u->u.pressed);
+            at += qsf_compressed_whole(u->u.compressed);
         }
         for (unsigned t = 0; t < u->u.n; t++) {
-            if (u->u.pressed != NULL) {
+            if (u->u.compressed != NULL) {
                 u->pin[t] = layer + (u->u.tensor[t]->offset & ~(uint64_t)(QSF_WINDOW - 1));
                 continue;
             }
@@ -36,7 +36,7 @@ static int map_group(QsfPins *p, const QsfWeightUnit *units, uint32_t n_units, Q
     void *mem;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < n_units; i++) {
-        uint64_t group = qsf_packed_scratch(&units[i]);
+        uint64_t group = qsf_interleave_scratch(&units[i]);
         if (group > bytes) bytes = group;
     }
     p->group_bytes = qsf_pages(bytes);
@@ -69,14 +69,14 @@ uint8_t *qsf_pins_layer(const QsfWeightUnit *u) {
 /* A compressed layer: all or nothing, with its first unit. */
 static int size_layer(QsfLedger *l, QsfWeightUnit *u, bool shrink_only, QsfErr *err) {
     uint64_t want = qsf_unit_pinned_bytes(&u->u, u->pinned_items);
-    if (!qsf_unit_opens_pressed(&u->u) || (shrink_only && want > u->pin_bytes[0])) return QSF_OK;
+    if (!qsf_unit_opens_compressed(&u->u) || (shrink_only && want > u->pin_bytes[0])) return QSF_OK;
     int rc = qsf_space_resize(l, QSF_MEM_PINNED, NAME, qsf_pins_layer(u), u->pin_bytes[0], want, err);
     if (rc == QSF_OK) u->pin_bytes[0] = want;
     return rc;
 }
 
 int qsf_pins_size(QsfLedger *l, QsfWeightUnit *u, bool shrink_only, QsfErr *err) {
-    if (u->u.pressed != NULL) return size_layer(l, u, shrink_only, err);
+    if (u->u.compressed != NULL) return size_layer(l, u, shrink_only, err);
     for (unsigned t = 0; t < u->u.n; t++) {
         uint64_t want = qsf_tensor_pinned_bytes(&u->u, t, pinned_rows(u, t));
         if (shrink_only && want > u->pin_bytes[t]) continue;

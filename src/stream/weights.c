@@ -10,9 +10,9 @@
 #include "src/plan/layout.h"
 #include "src/stream/loader.h"
 #include "src/stream/changed.h"
-#include "src/stream/packed.h"
+#include "src/stream/interleave.h"
 #include "src/stream/pins.h"
-#include "src/stream/sums.h"
+#include "src/stream/checksums.h"
 
 struct QsfWeights {
     const QsfModel *model;
@@ -26,8 +26,8 @@ struct QsfWeights {
     uint32_t n_units;
     QsfPins pins;
     QsfLoader *loader;      /* NULL while parked */
-    QsfSums sums;           /* until the plan changes: what comes later was there before, or is not all of it */
-    bool sums_open, begun;
+    QsfChecksums sums;           /* until the plan changes: what comes later was there before, or is not all of it */
+    bool checksums_open, begun;
     bool streams;
     atomic_bool stale;
     pthread_mutex_t io_lock; /* the two below, which anybody may ask for */
@@ -60,7 +60,7 @@ static void take_plan(QsfWeights *w, const QsfPlan *p) {
         QsfWeightUnit *u = &w->units[i];
         u->pinned_items = p->pinned_items[i] < u->u.items ? p->pinned_items[i] : u->u.items;
         if (have(u) > u->pinned_items) {
-            qsf_packed_cut(u, u->pinned_items, have(u), w->pins.group);
+            qsf_interleave_cut(u, u->pinned_items, have(u), w->pins.group);
             atomic_store(&u->have_items, u->pinned_items);
         }
         u->started_items = have(u);
@@ -92,7 +92,7 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                  .ledger = w->ledger,
                                  .cancel = w->cancel,
                                  .counters = w->counters,
-                                 .sums = w->sums_open ? &w->sums : NULL};
+                                 .sums = w->checksums_open ? &w->sums : NULL};
     int rc = qsf_loader_create(&w->loader, &lo, err);
     if (rc != QSF_OK) return rc;
     pthread_mutex_lock(&w->io_lock);
@@ -102,16 +102,16 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     return QSF_OK;
 }
 
-static void close_sums(QsfWeights *w) {
-    qsf_sums_close(&w->sums);
-    w->sums_open = false;
+static void close_checksums(QsfWeights *w) {
+    qsf_checksums_close(&w->sums);
+    w->checksums_open = false;
 }
 
 /* Before the first rows are read. */
-static int open_sums(QsfWeights *w, QsfErr *err) {
-    int rc = qsf_sums_open(&w->sums, w->model->src, w->units, w->n_units, err);
-    for (uint32_t i = 0; i < w->n_units; i++) w->units[i].summed_items = w->units[i].pinned_items;
-    w->sums_open = rc == QSF_OK;
+static int open_checksums(QsfWeights *w, QsfErr *err) {
+    int rc = qsf_checksums_open(&w->sums, w->model->src, w->units, w->n_units, err);
+    for (uint32_t i = 0; i < w->n_units; i++) w->units[i].checked_items = w->units[i].pinned_items;
+    w->checksums_open = rc == QSF_OK;
     return rc;
 }
 
@@ -119,7 +119,7 @@ void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
     QsfErr none = {0};
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
-    close_sums(w);
+    close_checksums(w);
     take_plan(w, p);
     for (uint32_t i = 0; i < w->n_units; i++) qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking cannot fail */
 }
@@ -128,12 +128,12 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     int rc = QSF_OK;
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
-    close_sums(w);
+    close_checksums(w);
     take_plan(w, p);
     w->streams = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
-    if (rc == QSF_OK && !w->begun) rc = open_sums(w, err);
+    if (rc == QSF_OK && !w->begun) rc = open_checksums(w, err);
     if (rc != QSF_OK) return rc;
     w->begun = true;
     count_pins(w);
@@ -151,7 +151,7 @@ static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
     w->units = mem;
     for (uint32_t i = 0; i < w->n_units; i++) {
         qsf_unit_at(w->model, i, &w->units[i].u);
-        rc = qsf_packed_choose(&w->units[i], o->table, o->pack_types, err);
+        rc = qsf_interleave_choose(&w->units[i], o->table, o->pack_types, err);
         if (rc != QSF_OK) return rc;
     }
     return qsf_pins_open(&w->pins, w->units, w->n_units, w->ledger, err);
@@ -182,7 +182,7 @@ void qsf_weights_destroy(QsfWeights *w) {
     QsfErr none = {0};
     if (w == NULL) return;
     qsf_loader_destroy(w->loader);
-    close_sums(w);
+    close_checksums(w);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
         w->units[i].pinned_items = 0;
         qsf_pins_size(w->ledger, &w->units[i], true, &none);
@@ -214,7 +214,7 @@ const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned 
     const QsfWeightUnit *u = &w->units[i];
     uint32_t group = row / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (!qsf_weights_has_row(w, i, t, row)) return NULL;
-    if (qsf_packed_rows(u, t, u->u.rows[t]) <= row) return qsf_pinned_at(u, t, row);
+    if (qsf_interleaved_rows(u, t, u->u.rows[t]) <= row) return qsf_pinned_at(u, t, row);
     u->ops[t]->unpack_row(buf, qsf_pinned_at(u, t, group), row - group, u->u.k);
     return buf;
 }
@@ -278,14 +278,14 @@ static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, 
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
         v->rows[i] = qsf_pinned_at(u, p->tensor, p->row0);
-        v->packed[i] = qsf_packed_rows(u, p->tensor, p->row1 - p->row0);
+        v->packed[i] = qsf_interleaved_rows(u, p->tensor, p->row1 - p->row0);
     }
     return QSF_OK;
 }
 
 int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err) {
     const QsfWeightUnit *u = &w->units[layer * QSF_UNITS_PER_LAYER];
-    if (u->u.pressed == NULL || atomic_load_explicit(&u->seen, memory_order_acquire)) return QSF_OK;
+    if (u->u.compressed == NULL || atomic_load_explicit(&u->seen, memory_order_acquire)) return QSF_OK;
     int rc = qsf_loader_wait_seen(w->loader, u->u.index, err);
     return rc == QSF_OK ? rc : read_failed(w, rc);
 }
@@ -301,7 +301,7 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
         v->rows[i] = data + p->at;
-        v->packed[i] = qsf_packed_streamed(u, p->tensor, p->row1 - p->row0);
+        v->packed[i] = qsf_interleaved_streamed(u, p->tensor, p->row1 - p->row0);
     }
     return QSF_OK;
 }

@@ -6,7 +6,7 @@
 #include "src/base/arena.h"
 #include "src/text/bpe.h"
 #include "src/text/charsmap.h"
-#include "src/text/roles.h"
+#include "src/text/token_roles.h"
 #include "src/text/special.h"
 #include "src/text/spm.h"
 #include "src/text/unigram.h"

@@ -70,7 +70,7 @@ static void fake_replan(void *self, const QSFSettings *s) {
 
 static void fake_settings(void *self, QSFSettings *out) { *out = ((FakeEngine *)self)->in_force; }
 
-static void fake_advise(void *self, QSFSettings *s) { qsf_advice_take(s, &((FakeEngine *)self)->advice); }
+static void fake_advise(void *self, QSFSettings *s) { qsf_model_defaults_apply(s, &((FakeEngine *)self)->advice); }
 
 static uint32_t fake_layers(void *self, QSFLayerStats *out, uint32_t max) {
     FakeEngine *f = self;

@@ -38,21 +38,21 @@ void qsf_plans_open(QsfModel *m, const QsfShapeSpec *s) {
 
 void qsf_plans_open_shape(QsfModel *m, QsfPlanShape shape) { qsf_plans_open(m, &shapes[shape]); }
 
-QsfPressed *qsf_plans_press(QsfModel *m) {
-    QsfPressed *all = calloc(m->hp.n_layers, sizeof *all);
+QsfCompressed *qsf_plans_press(QsfModel *m) {
+    QsfCompressed *all = calloc(m->hp.n_layers, sizeof *all);
     uint64_t off = 4096;
     assert_non_null(all);
     for (uint32_t l = 0; l < m->hp.n_layers; l++) {
-        QsfPressed *c = &all[l];
+        QsfCompressed *c = &all[l];
         for (unsigned r = 0; r < QSF_ROLE_LAYER_N && l % 3 < 2; r++) {
             QsfTensor *t = (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r, l);
             if (t == NULL) continue;
             t->file = UINT32_MAX;
             t->offset = (c->whole_bytes + 16 + 63) / 64 * 64;
-            t->pressed = c;
+            t->compressed = c;
             c->whole_bytes = t->offset + t->bytes;
         }
-        *c = (QsfPressed){ .layer = l, .off = off, .bytes = c->whole_bytes / 5 * 3, .whole_bytes = c->whole_bytes, .how = 1 };
+        *c = (QsfCompressed){ .layer = l, .off = off, .bytes = c->whole_bytes / 5 * 3, .whole_bytes = c->whole_bytes, .how = 1 };
         off += c->bytes;
     }
     return all;
@@ -89,7 +89,7 @@ static uint64_t read_per_pass(const QsfModel *m, const QsfPlan *p) {
         QsfChunk c;
         qsf_unit_at(m, i, &u);
         uint32_t at = p->pinned_items[i], step = qsf_unit_chunk_items(&u, u.items - at, p->slot_bytes);
-        if (u.pressed != NULL) { /* no windows but those of the layer, which are checked elsewhere */
+        if (u.compressed != NULL) { /* no windows but those of the layer, which are checked elsewhere */
             assert_true(at == u.items || (at == 0 && step >= u.items));
             sum += at == 0 ? u.bytes : 0;
             continue;
@@ -105,14 +105,14 @@ static uint64_t read_per_pass(const QsfModel *m, const QsfPlan *p) {
 }
 
 /* A compressed layer is pinned whole or not at all, fits a slot, and is read to a stage. */
-static void check_pressed(const QsfModel *m, const QsfPlan *p, uint32_t i, const QsfUnit *u) {
+static void check_compressed(const QsfModel *m, const QsfPlan *p, uint32_t i, const QsfUnit *u) {
     QsfUnit first;
     uint32_t i0 = i / QSF_UNITS_PER_LAYER * QSF_UNITS_PER_LAYER;
     qsf_unit_at(m, i0, &first);
     assert_int_equal(p->pinned_items[i] == u->items, p->pinned_items[i0] == first.items);
     assert_true(p->pinned_items[i] == 0 || p->pinned_items[i] == u->items);
-    assert_true(p->pinned_items[i] != 0 || p->slot_bytes >= u->pressed->whole_bytes);
-    assert_true(p->n_stages > 0 && p->stage_bytes >= qsf_pressed_windows(u->pressed));
+    assert_true(p->pinned_items[i] != 0 || p->slot_bytes >= u->compressed->whole_bytes);
+    assert_true(p->n_stages > 0 && p->stage_bytes >= qsf_compressed_windows(u->compressed));
 }
 
 static void check_pins(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *o) {
@@ -125,7 +125,7 @@ static void check_pins(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions
         pinned += qsf_unit_item_bytes(&u, 0, n);
         held += qsf_unit_pinned_bytes(&u, n);
         all += u.bytes;
-        if (u.pressed != NULL) check_pressed(m, p, i, &u);
+        if (u.compressed != NULL) check_compressed(m, p, i, &u);
     }
     assert_int_equal(pinned, p->pinned_bytes);
     assert_int_equal(all, p->weight_bytes);

@@ -22,7 +22,7 @@ typedef enum QsfPlanShape {
 void qsf_plans_open(QsfModel *m, const QsfShapeSpec *s);
 void qsf_plans_open_shape(QsfModel *m, QsfPlanShape shape);
 /* Layers l with l % 3 < 2 as LZ4 takes them: of 60 % of their size. The caller frees the result after the model. */
-QsfPressed *qsf_plans_press(QsfModel *m);
+QsfCompressed *qsf_plans_press(QsfModel *m);
 /* Of a program of 6 MiB with 2 threads on a machine of 16 GiB. */
 QsfPlanOptions qsf_plans_options(uint64_t budget);
 /* Fails the test when there is no plan. */

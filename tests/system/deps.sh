@@ -12,7 +12,7 @@ allowed() {
     include/*) echo 'api' ;;
     src/base/*) echo 'src/base/*' ;;
     src/quant/*) echo 'src/base/* src/quant/* kernels/books.h kernels/cpu.h' ;;
-    src/pack/*) echo 'src/base/* src/pack/* src/quant/* src/format/* kernels/*' ;;
+    src/requantize/*) echo 'src/base/* src/requantize/* src/quant/* src/format/* kernels/*' ;;
     src/format/*) echo 'src/base/* src/format/* kernels/blocks.h' ;;
     src/model/*) echo 'src/base/* src/model/* src/format/* kernels/blocks.h' ;;
     src/stream/*) echo 'src/base/* src/stream/* src/model/* src/format/* kernels/*' ;;
@@ -20,8 +20,8 @@ allowed() {
     src/forward/*) echo 'src/base/* src/forward/* src/stream/* src/model/* src/format/* kernels/*' ;;
     src/sample/*) echo 'src/base/* src/sample/* kernels/* api' ;;
     src/cli/*) echo 'src/base/* src/cli/* api' ;;
-    src/calibrate/*) echo 'src/base/* src/calibrate/* src/pack/* src/engine/* src/forward/* src/sample/* src/text/* src/stream/* src/model/* src/format/* kernels/* api' ;;
-    src/convert/*) echo 'src/base/* src/convert/* src/calibrate/* src/engine/check.h src/cli/* src/pack/* src/quant/* src/format/* kernels/* api' ;;
+    src/calibrate/*) echo 'src/base/* src/calibrate/* src/requantize/* src/engine/* src/forward/* src/sample/* src/text/* src/stream/* src/model/* src/format/* kernels/* api' ;;
+    src/convert/*) echo 'src/base/* src/convert/* src/calibrate/* src/engine/check.h src/cli/* src/requantize/* src/quant/* src/format/* kernels/* api' ;;
     src/engine/* | src/run/*) echo 'src/* kernels/* api' ;;
     ui/*) echo 'ui/* api' ;;
     esac

@@ -21,7 +21,7 @@ static QSFSettings advice_with(const char *const *specs) {
     qsf_ledger_init(&l, 0);
     qsf_test_expect_ok(qsf_source_open(&src, tiny, &l, &e), &e);
     for (; *specs != NULL; specs++) qsf_test_expect_ok(qsf_source_override(src, *specs, &e), &e);
-    qsf_advice_read(src, &advice);
+    qsf_model_defaults_read(src, &advice);
     qsf_source_close(src);
     qsf_ledger_destroy(&l);
     return advice;
@@ -33,12 +33,12 @@ static void a_stated_row_is_known(void **state) {
     QSFSettings s;
     const QSFSetting *row = qsf_setting_find("temperature");
     qsf_settings_default(&s);
-    for (size_t i = 0; i < qsf_setting_count(); i++) assert_false(qsf_setting_stated(&s, qsf_setting_at(i)));
+    for (size_t i = 0; i < qsf_setting_count(); i++) assert_false(qsf_setting_user_set(&s, qsf_setting_at(i)));
     assert_int_not_equal(qsf_setting_set(&s, row, "9", err, sizeof err), 0);
-    assert_false(qsf_setting_stated(&s, row)); /* it was refused */
+    assert_false(qsf_setting_user_set(&s, row)); /* it was refused */
     state_row(&s, "temp", "0.7");
-    assert_true(qsf_setting_stated(&s, row)); /* the default, but said */
-    assert_false(qsf_setting_stated(&s, qsf_setting_find("top-k")));
+    assert_true(qsf_setting_user_set(&s, row)); /* the default, but said */
+    assert_false(qsf_setting_user_set(&s, qsf_setting_find("top-k")));
 }
 
 static void all_that_there_is(void **state) {
@@ -80,7 +80,7 @@ static void nonsense_is_left_out(void **state) {
         qsf_gb_free(&b);
         qsf_ledger_init(&l, 0);
         qsf_test_expect_ok(qsf_source_open(&src, path, &l, &e), &e);
-        qsf_advice_read(src, &s);
+        qsf_model_defaults_read(src, &s);
         assert_true(s.params.temperature == d.params.temperature);
         qsf_source_close(src);
         qsf_ledger_destroy(&l);
@@ -95,14 +95,14 @@ static void a_word_comes_before_it(void **state) {
     qsf_settings_default(&s);
     state_row(&s, "temperature", "0.7");
     s.params.max_tokens = -1; /* a program's own mark: not among what a model recommends */
-    qsf_advice_take(&s, &advice);
+    qsf_model_defaults_apply(&s, &advice);
     assert_true(s.params.temperature == 0.7f);
     assert_int_equal(s.params.top_k, 5);
     assert_int_equal(s.params.max_tokens, -1);
-    assert_false(qsf_setting_stated(&s, qsf_setting_find("top-k")));
+    assert_false(qsf_setting_user_set(&s, qsf_setting_find("top-k")));
     /* The next model has no such habit. */
     advice = advice_with(none);
-    qsf_advice_take(&s, &advice);
+    qsf_model_defaults_apply(&s, &advice);
     assert_int_equal(s.params.top_k, 40);
     assert_true(s.params.temperature == 0.7f);
 }
@@ -113,17 +113,17 @@ static void the_worker_hands_it_out(void **state) {
     QSFSettings rig = qsf_rig_settings(), s;
     QSFWorker *w = qsf_rig_worker();
     qsf_settings_default(&s);
-    qsf_worker_advise(w, &s);
+    qsf_worker_model_defaults(w, &s);
     assert_true(s.params.temperature == 0.7f);
     qsf_worker_override(w, specs);
     qsf_rig_load(w, tiny, &rig);
-    qsf_worker_advise(w, &s);
+    qsf_worker_model_defaults(w, &s);
     assert_true(s.params.temperature == 0.25f);
     char *text = qsf_worker_describe(w, "model");
     assert_non_null(strstr(text, "recommends      temperature 0.25\n"));
     free(text);
     qsf_rig_finish(w, qsf_worker_unload(w));
-    qsf_worker_advise(w, &s);
+    qsf_worker_model_defaults(w, &s);
     assert_true(s.params.temperature == 0.7f);
     qsf_worker_stop(w);
 }

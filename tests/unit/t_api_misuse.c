@@ -302,8 +302,8 @@ static void settings_take_null(void **state) {
     qsf_setting_get(&s, NULL, text, sizeof text);
     assert_string_equal(text, "");
     qsf_setting_get(&s, row, NULL, 0);
-    assert_false(qsf_setting_stated(NULL, row));
-    assert_false(qsf_setting_stated(&s, NULL));
+    assert_false(qsf_setting_user_set(NULL, row));
+    assert_false(qsf_setting_user_set(&s, NULL));
     assert_false(qsf_parse_size(NULL, &bytes, &percent));
     assert_false(qsf_parse_size("1", NULL, NULL));
     assert_null(qsf_model_file(NULL));
@@ -340,7 +340,7 @@ static void a_worker_refuses_null(void **state) {
     assert_int_equal(qsf_worker_submit(w, &r), 0);
     qsf_worker_set_params(w, NULL);
     qsf_worker_get_params(w, NULL);
-    qsf_worker_advise(w, NULL);
+    qsf_worker_model_defaults(w, NULL);
     qsf_worker_replan(w, NULL);
     qsf_worker_settings(w, NULL);
     qsf_worker_stats(w, NULL);
@@ -369,7 +369,7 @@ static void no_worker_is_refused(void **state) {
     assert_false(qsf_worker_busy(NULL));
     qsf_worker_set_params(NULL, &s.params);
     qsf_worker_get_params(NULL, &s.params);
-    qsf_worker_advise(NULL, &s);
+    qsf_worker_model_defaults(NULL, &s);
     qsf_worker_replan(NULL, &s);
     qsf_worker_settings(NULL, &s);
     assert_false(qsf_worker_next(NULL, &e));

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "src/calibrate/calibrate.h"
-#include "src/calibrate/run.h"
-#include "src/calibrate/text.h"
+#include "src/calibrate/calibration_run.h"
+#include "src/calibrate/calibration_text.h"
 #include "tests/harness/gguf_build.h"
 
 enum { N = 90, LAYERS = 2, HIDDEN = 64, FFN = 128, VOCAB = 300, WINDOW = 20, SKIP_AT = 20 };
@@ -61,7 +61,7 @@ typedef struct Plain {
     float before[HIDDEN];
 } Plain;
 
-static void see(void *arg, const QsfTapped *t) {
+static void see(void *arg, const QsfTapData *t) {
     Plain *s = arg;
     double xx = 0, yy = 0, xy = 0;
     assert_int_equal(t->n_cols, 1);
@@ -101,7 +101,7 @@ static double plain_skip(QsfRuntime *rt, uint32_t layer) {
     Plain s = { .p = { 0 } };
     double kl = 0;
     for (int pass = 0; pass < 2; pass++) {
-        qsf_forward_leave_out(rt->fwd, pass ? layer : QSF_LAYER_NONE);
+        qsf_forward_skip_layer(rt->fwd, pass ? layer : QSF_LAYER_NONE);
         for (int at = 0; at < WINDOW; at++) {
             step(rt, SKIP_AT + at, &s);
             for (int i = 0; i < VOCAB; i++)
@@ -109,7 +109,7 @@ static double plain_skip(QsfRuntime *rt, uint32_t layer) {
                 else base[at][i] = s.p[i];
         }
     }
-    qsf_forward_leave_out(rt->fwd, QSF_LAYER_NONE);
+    qsf_forward_skip_layer(rt->fwd, QSF_LAYER_NONE);
     return kl / WINDOW;
 }
 

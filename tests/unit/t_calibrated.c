@@ -7,7 +7,7 @@
 
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_verify.h"
-#include "src/pack/pack.h"
+#include "src/requantize/pack.h"
 #include "tests/harness/gguf_build.h"
 
 enum { HIDDEN = 64, FFN = 128, LAYERS = 2, WIDEST = 128 };

@@ -3,7 +3,7 @@
  * its outliers are all counted. */
 #include "tests/harness/source_rig.h"
 
-#include "src/pack/encode.h"
+#include "src/requantize/encode_rows.h"
 #include "tests/harness/gguf_build.h"
 
 enum { ROWS = 300, PER_ROW = 3 };

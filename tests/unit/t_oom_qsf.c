@@ -121,7 +121,7 @@ static void test_allocations(void **state) {
         { .flags = QSFF_LINES, .calibration = &scores },
         { .type = { .how = QSF_PACK_MIXED }, .flags = QSFF_PAGES | QSFF_LINES, .x16 = true },
         { .type = { .how = QSF_PACK_MIXED }, .target = 60000, .flags = QSFF_LINES },
-        { .flags = QSFF_LINES, .press = QSF_PRESS_AUTO },
+        { .flags = QSFF_LINES, .press = QSF_COMPRESS_AUTO },
     };
     find_libc();
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

@@ -8,7 +8,7 @@
 #include "src/format/qsf_names.h"
 #include "src/format/rows.h"
 #include "src/model/model.h"
-#include "src/pack/pack.h"
+#include "src/requantize/pack.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/st_build.h"
 
@@ -247,9 +247,9 @@ static const QsfItem *item_of(const QsfPackReport *r, const char *name) {
     return NULL;
 }
 
-static void expect_item(const QsfPackReport *r, const char *name, uint8_t code, QsfWhy why) {
+static void expect_item(const QsfPackReport *r, const char *name, uint8_t code, QsfKeepReason why) {
     const QsfItem *i = item_of(r, name);
-    if (i->code != code || i->why != why) fail_msg("%s: code %u, because %s", name, i->code, qsf_why_text(i->why));
+    if (i->code != code || i->why != why) fail_msg("%s: code %u, because %s", name, i->code, qsf_keep_reason_text(i->why));
 }
 
 static void test_choice(void **state) {

@@ -59,7 +59,7 @@ static void test_pressed(void **state) {
         QsfPlan p;
         QsfErr err = { 0 };
         qsf_plans_open_shape(&m, (QsfPlanShape)s);
-        QsfPressed *layers = qsf_plans_press(&m);
+        QsfCompressed *layers = qsf_plans_press(&m);
         QsfPlanOptions o = qsf_plans_options(0);
         for (o.slots = 0; o.slots < 4; o.slots += 3) {
             uint64_t least = qsf_plan_smallest(&m, &o), seen = 0;

@@ -5,7 +5,7 @@
 #include "src/base/crc32.h"
 #include "src/format/dtype.h"
 #include "src/format/qsf_layout.h"
-#include "src/format/qsf_press.h"
+#include "src/format/qsf_codec.h"
 #include "src/format/qsf_names.h"
 
 static const QsfFileHeader header = {
@@ -201,7 +201,7 @@ static void test_pressed_entries(void **state) {
         QsfErr e = { 0 };
         qsf_index_entry_encode(&entry, b);
         int rc = qsf_index_entry_decode(&back, b, "x.qsf", 4096, &e);
-        if (!qsf_press_built(rows[i].how)) qsf_test_expect_err(&e, QSF_E_MODEL, "which this build cannot read");
+        if (!qsf_codec_built(rows[i].how)) qsf_test_expect_err(&e, QSF_E_MODEL, "which this build cannot read");
         else if (rc != (rows[i].ok ? QSF_OK : QSF_E_MODEL)) fail_msg("row %zu: %s", i, e.msg);
     }
 }

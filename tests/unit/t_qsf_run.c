@@ -81,12 +81,12 @@ static void test_pressed(void **state) {
         { .pin_cap = 70000, .n_slots = 1, .slot_bytes = 1 },
     };
     const QsfTinySpec spec = { .wtype = 1, .twins = true, .biases = true, .layers = 4 };
-    const char *gguf = qsf_test_tmp("pressed.gguf"), *qsf = qsf_test_tmp("pressed.qsf");
+    const char *gguf = qsf_test_tmp("compressed.gguf"), *qsf = qsf_test_tmp("compressed.qsf");
     uint32_t n;
     assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
     float *want = logits_as(&resident, gguf, &n);
     for (uint8_t how = QSFF_LZ4; how < QSFF_COMPRESSIONS; how++) {
-        if (!qsf_press_built(how)) continue;
+        if (!qsf_codec_built(how)) continue;
         carry(gguf, qsf, how == QSFF_LZ4 ? 0 : QSFF_PAGES | QSFF_LINES, how);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) expect_logits(want, n, &ways[w], qsf);
     }

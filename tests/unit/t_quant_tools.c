@@ -267,7 +267,7 @@ static void test_policy(void **state) {
 static void test_climb(void **state) {
     (void)state;
     static const QsfQuantRung rungs[] = { { 2, 0.95 }, { 3, 0.985 }, { 4, 0.997 }, { 8, 0.99999 } };
-    QsfBump why;
+    QsfStepUp why;
     assert_int_equal(qsf_quant_climb(rungs, 4, 2, 0, &why), 2);
     assert_int_equal(why, QSF_BUMP_COSINE);
     assert_int_equal(qsf_quant_climb(rungs, 4, 4, 0, &why), 2);

@@ -90,7 +90,7 @@ static void the_chain_keeps_what_the_plain_one_keeps(void **state) {
         size_t n = plain_chain(plain, x, N, &p);
         qsf_sampler_seed(s, i);
         for (int draw = 0; draw < 5; draw++) {
-            QsfSampled got;
+            QsfSample got;
             qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
             /* A logit that sits on the border of top-p may fall to either side of it. */
             if (labs((long)got.kept - (long)n) > 1)
@@ -123,7 +123,7 @@ static void draws_follow_the_distribution(void **state) {
         size_t n = plain_chain(plain, x, SMALL, &variants[v]);
         qsf_sampler_seed(s, 42);
         for (int i = 0; i < DRAWS; i++) {
-            QsfSampled got;
+            QsfSample got;
             qsf_sampler_next(s, x, &variants[v], NULL, 0, NULL, 0, &got);
             count[got.id]++;
         }
@@ -150,7 +150,7 @@ static void equal_seeds_give_equal_draws(void **state) {
         int same = 0;
         qsf_sampler_seed(s, round == 2 ? 124 : 123);
         for (int i = 0; i < 100; i++) {
-            QsfSampled got;
+            QsfSample got;
             qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
             if (round == 0)
                 first[i] = got.id;
@@ -181,7 +181,7 @@ static void argmax_ties_nan_and_bans(void **state) {
     float x[6] = { NAN, 2, 5, 5, -INFINITY, 1 };
     int32_t banned[] = { 2, 3, 77, -1 };
     QSFParams cold = params(0, 40, 0.9f, 0), hot = params(5, 0, 1, 0);
-    QsfSampled got;
+    QsfSample got;
     QsfSampler *s = make(6);
     qsf_sampler_next(s, x, &cold, NULL, 0, NULL, 0, &got);
     assert_int_equal(got.id, 2);
@@ -203,7 +203,7 @@ static void the_penalty_weakens_once_and_looks_back(void **state) {
     float before[4];
     int32_t recent[] = { 3, 0, 0, 0, 2 };
     QSFParams p = params(0, 0, 1, 0);
-    QsfSampled got;
+    QsfSample got;
     QsfSampler *s = make(4);
     memcpy(before, x, sizeof x);
     p.repeat_penalty = 1.3f; /* 4 / 1.3 = 3.08 > 3, but 4 / 1.3^3 < 3 */
@@ -232,7 +232,7 @@ static void entropy_is_that_of_the_distribution(void **state) {
     (void)state;
     enum { M = 256 };
     float x[M];
-    QsfSampled got;
+    QsfSample got;
     QsfSampler *s = make(M);
     QSFParams p = params(1, 1, 1, 0);
     for (int i = 0; i < M; i++) x[i] = 3;
@@ -281,7 +281,7 @@ static void a_large_vocabulary_is_cheap(void **state) {
     assert_non_null(x);
     random_logits(x, BIG, 1, 3);
     for (size_t k = 0; k < 5; k++) {
-        QsfSampled got;
+        QsfSample got;
         uint64_t t = qsf_now_ns();
         for (int i = 0; i < ROUNDS; i++) qsf_sampler_next(s, x, &kinds[k], NULL, 0, NULL, 0, &got);
         double us = (double)(qsf_now_ns() - t) / 1e3 / ROUNDS;

@@ -33,7 +33,7 @@ static int remove_model(void **state) {
     return unlink(path);
 }
 
-static void see(void *arg, const QsfTapped *t) {
+static void see(void *arg, const QsfTapData *t) {
     Seen *s = arg;
     assert_true(t->layer <= LAYERS && t->pos + t->n_cols <= N && t->k <= WIDEST);
     assert_int_equal(t->group == QSF_GROUP_HEAD, t->layer == LAYERS);
@@ -170,13 +170,13 @@ static void test_left_out(void **state) {
         eval(&r, full);
         qsf_forward_tap(r.fwd, see, s);
         for (uint32_t l = 0; l < LAYERS; l++) {
-            qsf_forward_leave_out(r.fwd, l);
+            qsf_forward_skip_layer(r.fwd, l);
             eval(&r, without[w][l]);
             assert_memory_not_equal(without[w][l], full, sizeof full);
             /* What comes in goes out. */
             assert_memory_equal(s->hidden[l + 1][l + 1 < LAYERS ? QSF_GROUP_QKV : QSF_GROUP_HEAD], all->hidden[l][QSF_GROUP_QKV], sizeof all->hidden[0][0]);
         }
-        qsf_forward_leave_out(r.fwd, QSF_LAYER_NONE);
+        qsf_forward_skip_layer(r.fwd, QSF_LAYER_NONE);
         eval(&r, again);
         assert_memory_equal(again, full, sizeof full);
         qsf_rig_close(&r);

@@ -42,7 +42,7 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     return a->refuse_at > 0 && a->n >= a->refuse_at;
 }
 
-static void on_tick(void *arg, const QsfSampled *s) {
+static void on_tick(void *arg, const QsfSample *s) {
     if (s != NULL) ((Answer *)arg)->ticks++;
 }
 
@@ -86,7 +86,7 @@ static Answer asking(float temperature, uint64_t seed, int32_t max_tokens) {
 }
 
 static int generate_stop(QsfTimeline *t, const int32_t *prompt, size_t n, const char *const *stop,
-                         size_t n_stop, Answer *a, QsfGenerated *out, QsfErr *err) {
+                         size_t n_stop, Answer *a, QsfGeneration *out, QsfErr *err) {
     QsfGenerate g = { .prompt = prompt,
                       .n_prompt = n,
                       .continues = true,
@@ -100,8 +100,8 @@ static int generate_stop(QsfTimeline *t, const int32_t *prompt, size_t n, const 
     return qsf_timeline_generate(t, &g, out, err);
 }
 
-static QsfGenerated generate(QsfTimeline *t, const int32_t *prompt, size_t n, Answer *a) {
-    QsfGenerated out;
+static QsfGeneration generate(QsfTimeline *t, const int32_t *prompt, size_t n, Answer *a) {
+    QsfGeneration out;
     QsfErr err = { 0 };
     qsf_test_expect_ok(generate_stop(t, prompt, n, NULL, 0, a, &out, &err), &err);
     assert_int_equal(out.prompt_tokens, n);
@@ -121,7 +121,7 @@ static void the_prefix_is_reused_and_changes_nothing(void **state) {
     int32_t longer[MOST];
     open_tiny(&rt, &t, 128, UINT64_MAX);
     Answer first = asking(0.9f, 7, 20), again = asking(0.9f, 7, 20);
-    QsfGenerated g = generate(&t, prompt, N_PROMPT, &first);
+    QsfGeneration g = generate(&t, prompt, N_PROMPT, &first);
     assert_int_equal(g.reused_tokens, 0);
     assert_int_equal(g.stop, QSF_STOP_LENGTH);
     assert_int_equal(g.tokens, 20);
@@ -157,7 +157,7 @@ static void seeds_decide(void **state) {
     generate(&t, prompt, N_PROMPT, &b);
     assert_memory_not_equal(a.ids, b.ids, sizeof a.ids);
     c.params.seed_set = false;
-    QsfGenerated g = generate(&t, prompt, N_PROMPT, &c);
+    QsfGeneration g = generate(&t, prompt, N_PROMPT, &c);
     d.params.seed = g.seed; /* what was reported repeats it */
     generate(&t, prompt, N_PROMPT, &d);
     assert_memory_equal(c.ids, d.ids, sizeof c.ids);
@@ -169,12 +169,12 @@ static void the_context_ends_it(void **state) {
     QsfRuntime rt;
     QsfTimeline t;
     QsfErr err = { 0 };
-    QsfGenerated out;
+    QsfGeneration out;
     int32_t many[MOST];
     open_tiny(&rt, &t, 128, UINT64_MAX);
     for (int i = 0; i < MOST; i++) many[i] = 260 + i % 40;
     Answer a = asking(1, 1, 0);
-    QsfGenerated g = generate(&t, prompt, N_PROMPT, &a);
+    QsfGeneration g = generate(&t, prompt, N_PROMPT, &a);
     assert_int_equal(g.stop, QSF_STOP_CONTEXT);
     assert_int_equal(g.tokens, 128 - N_PROMPT + 1);
     assert_int_equal(t.n_ids, 128);
@@ -218,7 +218,7 @@ static void a_stopped_answer_stays_in_the_cache(void **state) {
            refused = asking(1, 3, 30);
     generate(&t, prompt, N_PROMPT, &whole);
     part.cancel_at = 12;
-    QsfGenerated g = generate(&t, prompt, N_PROMPT, &part);
+    QsfGeneration g = generate(&t, prompt, N_PROMPT, &part);
     assert_int_equal(g.stop, QSF_STOP_INTERRUPTED);
     assert_int_equal(g.tokens, 12);
     assert_memory_equal(part.ids, whole.ids, 12 * sizeof(int32_t));
@@ -238,7 +238,7 @@ static void cancelling_the_prefill_keeps_whole_chunks(void **state) {
     QsfRuntime rt;
     QsfTimeline t;
     QsfErr err = { 0 };
-    QsfGenerated out;
+    QsfGeneration out;
     open_tiny(&rt, &t, 128, UINT64_MAX);
     Answer a = asking(0, 1, 5), b = asking(0, 1, 5);
     QsfGenerate g = {
@@ -269,7 +269,7 @@ static void stop_strings_lie_across_tokens(void **state) {
         size_t n = 3 + at % 4;
         memcpy(word, whole.text + at, n);
         QsfErr err = { 0 };
-        QsfGenerated out;
+        QsfGeneration out;
         Answer cut = asking(1, 3, 40);
         int rc = generate_stop(&t, prompt, N_PROMPT, stop, 2, &cut, &out, &err);
         if (rc == QSF_E_USAGE) continue; /* the piece is not UTF-8 */
@@ -332,7 +332,7 @@ static Between run_between(QsfTimeline *t, uint32_t every) {
                       .text = between_text,
                       .between = on_between,
                       .arg = &b };
-    QsfGenerated out;
+    QsfGeneration out;
     QsfErr err = { 0 };
     qsf_test_expect_ok(qsf_timeline_generate(t, &g, &out, &err), &err);
     assert_int_equal(out.tokens, 40);
@@ -380,7 +380,7 @@ static void the_context_follows_the_budget(void **state) {
     assert_int_equal(qsf_forward_ctx(rt.fwd), ctx);
     generate(&t, prompt, N_PROMPT, &first);
     assert_memory_equal(whole.ids, first.ids, sizeof whole.ids);
-    QsfGenerated g = generate(&t, t.ids, t.n_ids, &more); /* the cache is still good */
+    QsfGeneration g = generate(&t, t.ids, t.n_ids, &more); /* the cache is still good */
     assert_int_equal(g.reused_tokens, g.prompt_tokens - 1);
     close_both(&rt, &t);
 }
@@ -427,7 +427,7 @@ static void eos_ends_it_unless_ignored(void **state) {
         assert_true(seed < 50);
         Answer a = asking(5, seed, 100), b = asking(5, seed, 100);
         a.params.ignore_eos = false;
-        QsfGenerated g = generate(&t, prompt, N_PROMPT, &a);
+        QsfGeneration g = generate(&t, prompt, N_PROMPT, &a);
         if (g.stop != QSF_STOP_EOS) continue;
         for (uint32_t i = 0; i < a.n; i++) assert_false(qsf_tokenizer_is_eog(rt.tok, a.ids[i]));
         assert_int_equal(t.n_ids, N_PROMPT + a.n); /* the EOS itself is not kept */
@@ -444,7 +444,7 @@ static void a_read_fault_is_an_error_and_can_be_tried_again(void **state) {
     QsfRuntime rt;
     QsfTimeline t;
     QsfErr err = { 0 };
-    QsfGenerated out;
+    QsfGeneration out;
     open_tiny(&rt, &t, 128, 0);
     Answer whole = asking(1, 3, 10), broken = asking(1, 3, 10), again = asking(1, 3, 10);
     generate(&t, prompt, N_PROMPT, &whole);

@@ -151,11 +151,11 @@ class Tokenizer:
             put([start], 0)
             put(whole[:len(head)], 0)
             begin, n = len(ids), n + said
-            leave_out = said and bare and n < len(intents)
-            if said and intents and not leave_out:
+            skip_layer = said and bare and n < len(intents)
+            if said and intents and not skip_layer:
                 put([self.topic[intents[n - 1]]], 1)
             put(whole[len(head):], said)
-            if leave_out:
+            if skip_layer:
                 answer[begin] = 3
             put([stop], said)
             put(self.encode('\n'), 0)

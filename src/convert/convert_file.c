@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One conversion: options to qsf_pack, progress on stderr, the report on stdout. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/base/clock.h"
+#include "src/cli/signals.h"
+#include "src/convert/convert.h"
+#include "src/format/rows.h"
+
+int convert_fail(const QsfErr *err) {
+    int sig = atomic_load(&qsf_signal_cancel);
+    if (err->code == QSF_E_INTERRUPTED && sig) return 128 + sig;
+    qsf_cli_error(&convert_cli, "%s", err->msg);
+    return err->code;
+}
+
+int convert_print(QsfStrbuf *b) {
+    int rc = qsf_strbuf_ok(b) ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
+    if (rc) qsf_cli_error(&convert_cli, "out of memory");
+    else if (fwrite(qsf_strbuf_str(b), 1, b->len, stdout) != b->len || fflush(stdout)) {
+        if (errno != EPIPE) qsf_cli_error(&convert_cli, "stdout: %s", strerror(errno));
+        rc = QSF_EXIT_RUNTIME;
+    }
+    qsf_strbuf_free(b);
+    return rc;
+}
+
+/* ---- options */
+
+static int parse_count(const char *option, const char *value, double most, double *out) {
+    char *end;
+    *out = strtod(value, &end);
+    if (end != value && !*end && *out > 0 && *out <= most) return QSF_EXIT_OK;
+    qsf_cli_error(&convert_cli, "--%s: \"%s\" is not a number above 0, of at most %.0f", option, value, most);
+    return QSF_EXIT_USAGE;
+}
+
+static int parse_compress(const char *word, uint8_t *press) {
+    *press = QSF_COMPRESS_AUTO;
+    if (word == NULL || strcmp(word, "auto") == 0) return QSF_EXIT_OK;
+    for (*press = 0; *press < QSFF_COMPRESSIONS && strcmp(word, qsf_codec_name(*press)); ++*press) {}
+    if (*press < QSFF_COMPRESSIONS && qsf_codec_built(*press)) return QSF_EXIT_OK;
+    if (*press < QSFF_COMPRESSIONS) qsf_cli_error(&convert_cli, "--compress: this build has no %s: it was configured without it", word);
+    else qsf_cli_error(&convert_cli, "--compress: \"%s\" must be one of: none, lz4, lz4hc, zstd, auto", word);
+    return QSF_EXIT_USAGE;
+}
+
+static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
+    QsfErr err = {0};
+    double n = qsf_cpu_count(), mb = 0;
+    /* A directory has float weights, which nobody wants at their size; a file was made as somebody wanted it. */
+    const char *type = o->type ? o->type : o->target || qsf_source_check_runs(s, NULL) != QSF_OK ? "mixed" : "keep";
+    if (qsf_pack_type_parse(&p->type, type, &err)) return convert_fail(&err);
+    if (o->rule && strcmp(o->rule, "search") && strcmp(o->rule, "minmax")) {
+        qsf_cli_error(&convert_cli, "--rule: \"%s\" is neither search nor minmax", o->rule);
+        return QSF_EXIT_USAGE;
+    }
+    if (o->layout && strcmp(o->layout, "x16") && strcmp(o->layout, "rows")) {
+        qsf_cli_error(&convert_cli, "--layout: \"%s\" is neither x16 nor rows", o->layout);
+        return QSF_EXIT_USAGE;
+    }
+    if (o->target && p->type.how == QSF_PACK_KEEP) {
+        qsf_cli_error(&convert_cli, "--target-size chooses formats: it does not go with --quant-type keep");
+        return QSF_EXIT_USAGE;
+    }
+    p->type.rule = o->rule && !strcmp(o->rule, "minmax") ? QSF_RULE_MINMAX : QSF_RULE_SEARCH;
+    if (parse_compress(o->compress, &p->press)) return QSF_EXIT_USAGE;
+    if (o->threads && parse_count("threads", o->threads, 256, &n)) return QSF_EXIT_USAGE;
+    if (n < 1) n = 1;
+    if (o->target && parse_count("target-size", o->target, 1e9, &mb)) return QSF_EXIT_USAGE;
+    p->x16 = !o->layout || !strcmp(o->layout, "x16");
+    if (convert_check_calibration(o)) return QSF_EXIT_USAGE;
+    p->threads = (int)n;
+    p->target = (uint64_t)(mb * 1048576);
+    return QSF_EXIT_OK;
+}
+
+/* Writing over the file that is being read would lose it. */
+static int check_output(const ConvertOptions *o, const QsfSource *s) {
+    struct stat in, out;
+    if (o->dry || stat(o->output, &out)) return QSF_EXIT_OK;
+    for (uint32_t i = 0; i < qsf_source_n_files(s); i++)
+        if (!stat(qsf_source_file(s, i)->path, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+            qsf_cli_error(&convert_cli, "%s: is the input", o->output);
+            return QSF_EXIT_USAGE;
+        }
+    return QSF_EXIT_OK;
+}
+
+static void show(void *arg, const QsfItem *now, uint64_t done, uint64_t all) {
+    char name[QSF_ITEM_NAME];
+    convert_progress_show(arg, all > 0 ? (double)done / (double)all : 1, qsf_item_name(now, name));
+}
+
+static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
+    ConvertProgress progress;
+    QsfPackReport report = {0};
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    QsfErr err = {0};
+    convert_progress_begin(&progress, o);
+    p->progress = show;
+    p->progress_arg = &progress;
+    int rc = qsf_pack(s, o->output, p, &report, &err);
+    convert_progress_end(&progress);
+    if (rc) rc = convert_fail(&err);
+    else if (!o->quiet) {
+        convert_put_report(&b, s, &report, p->calibration, o);
+        rc = convert_print(&b);
+    }
+    qsf_pack_report_free(&report);
+    return rc;
+}
+
+static int convert(const ConvertOptions *o, QsfSource *s) {
+    QsfPackOptions p = {.flags = QSFF_PAGES | QSFF_LINES, .dry = o->dry, .cancel = &qsf_signal_cancel};
+    QsfCalibration c = {0};
+    int rc = parse_options(o, s, &p);
+    if (!rc) rc = check_output(o, s);
+    if (!rc) rc = convert_check_input(o, s);
+    if (!rc && o->calibration) {
+        rc = convert_calibrate(o, s, p.threads, &c);
+        p.calibration = &c;
+    }
+    if (!rc) rc = pack(o, s, &p);
+    qsf_calibration_free(&c);
+    return rc;
+}
+
+static int convert_source(const ConvertOptions *o, QsfSource *s) {
+    if (qsf_source_n_tensors(s)) return convert(o, s);
+    qsf_cli_error(&convert_cli, "%s: is %s, without weights", o->input, qsf_source_format(s));
+    return QSF_EXIT_MODEL;
+}
+
+int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
+
+int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {
+    QsfLedger ledger;
+    QsfSource *s;
+    QsfErr err = {0};
+    qsf_ledger_init(&ledger, 0);
+    int rc = qsf_source_open(&s, o->input, &ledger, &err);
+    if (rc) rc = convert_fail(&err);
+    else {
+        rc = run(o, s);
+        qsf_source_close(s);
+    }
+    qsf_ledger_destroy(&ledger);
+    return rc;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The board of stats.h. */
+#include "src/engine/board.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/clock.h"
+#include "src/base/utf8.h"
+
+#define RSS_NS 100000000u /* the resident set is read at most ten times a second */
+
+_Static_assert(QSF_STATS_MEM == QSF_MEM_N, "one row per category");
+
+static double per_second(double n, uint64_t ns) { return ns > 0 ? n * 1e9 / (double)ns : 0; }
+
+static void set_state(QsfBoard *b, QSFState state) {
+    b->s.state = state;
+    b->state_ns = qsf_now_ns();
+}
+
+void qsf_board_init(QsfBoard *b, const QSFSettings *s) {
+    memset(b, 0, sizeof *b);
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_mutex_init(&b->rss_lock, NULL);
+    b->s.budget = s->ram_budget;
+    set_state(b, QSF_STATE_EMPTY);
+}
+
+void qsf_board_free(QsfBoard *b) {
+    pthread_mutex_destroy(&b->rss_lock);
+    pthread_mutex_destroy(&b->lock);
+}
+
+void qsf_board_state(QsfBoard *b, QSFState state) {
+    pthread_mutex_lock(&b->lock);
+    set_state(b, state);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void copy_clean(char *dst, size_t cap, const char *s) {
+    snprintf(dst, cap, "%s", s);
+    dst[qsf_utf8_clean(dst, strlen(dst), false)] = '\0';
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static void fill_template(QSFStats *s, const QsfRuntime *rt) {
+    copy_clean(s->template_name, sizeof s->template_name,
+               rt->tmpl != NULL ? qsf_chat_template_name(rt->tmpl) : "none");
+}
+
+static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
+    const QsfPlan *p = &rt->plan;
+    copy_clean(s->plan_note, sizeof s->plan_note, p->note);
+    s->threads = (uint32_t)rt->threads;
+    s->ctx_size = p->ctx;
+    s->budget = rt->budget;
+    s->pinned_bytes = p->pinned_bytes;
+    s->streamed_bytes = p->streamed_bytes;
+    s->n_mem = QSF_MEM_N;
+    for (unsigned i = 0; i < QSF_MEM_N; i++) {
+        s->mem[i].name = qsf_mem_cat_name((QsfMemCat)i);
+        s->mem[i].planned = p->rows[i];
+    }
+}
+
+static void fill_model(QSFStats *s, const QsfRuntime *rt, const char *path) {
+    const char *name = rt->model.hp.name;
+    copy_clean(s->model_name, sizeof s->model_name, name[0] != '\0' ? name : base_name(path));
+    snprintf(s->model_path, sizeof s->model_path, "%s", path);
+    qsf_model_summary(&rt->model, s->model_desc, sizeof s->model_desc);
+    fill_template(s, rt);
+    snprintf(s->backend, sizeof s->backend, "%s", qk_level_name(rt->table.level));
+    s->n_layers = rt->model.hp.n_layers;
+    s->ctx_train = rt->model.hp.n_ctx_train;
+    fill_plan(s, rt);
+}
+
+void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s) {
+    pthread_mutex_lock(&b->lock);
+    memset(&b->s, 0, sizeof b->s);
+    b->rt = rt;
+    b->s.budget = s->ram_budget;
+    if (rt != NULL) fill_model(&b->s, rt, path);
+    set_state(b, rt != NULL ? QSF_STATE_IDLE : QSF_STATE_EMPTY);
+    pthread_mutex_unlock(&b->lock);
+}
+
+void qsf_board_template(QsfBoard *b) {
+    pthread_mutex_lock(&b->lock);
+    if (b->rt != NULL) fill_template(&b->s, b->rt);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* What is resident is another, too. */
+void qsf_board_plan(QsfBoard *b) {
+    pthread_mutex_lock(&b->lock);
+    if (b->rt != NULL) {
+        QsfForwardStats f;
+        qsf_forward_stats(b->rt->fwd, &f);
+        fill_plan(&b->s, b->rt);
+        b->read_from = f.bytes_read; /* bytes per token are those of this plan */
+        b->read_tokens = b->s.out_tokens;
+    }
+    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_lock(&b->rss_lock);
+    b->rss_ns = 0;
+    pthread_mutex_unlock(&b->rss_lock);
+}
+
+void qsf_board_budget(QsfBoard *b, const QSFSettings *s) {
+    pthread_mutex_lock(&b->lock);
+    b->s.budget = s->ram_budget;
+    pthread_mutex_unlock(&b->lock);
+}
+
+void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tokens) {
+    pthread_mutex_lock(&b->lock);
+    QSFStats *s = &b->s;
+    set_state(b, QSF_STATE_PREFILL);
+    b->reused = reused;
+    b->request_ns = b->state_ns;
+    s->prefill_done = 0;
+    s->prefill_total = n - reused;
+    s->ctx_used = reused;
+    s->out_tokens = 0;
+    s->max_tokens = max_tokens > 0 ? (uint32_t)max_tokens : 0;
+    s->prefill_tps = s->decode_tps = s->bytes_per_token = s->ttft_ms = s->token_p = s->token_entropy = 0;
+    pthread_mutex_unlock(&b->lock);
+}
+
+void qsf_board_decode(QsfBoard *b, uint32_t ctx_used) {
+    pthread_mutex_lock(&b->lock);
+    QSFStats *s = &b->s;
+    s->prefill_tps = per_second(s->prefill_total, qsf_now_ns() - b->state_ns);
+    s->prefill_done = s->prefill_total;
+    s->ctx_used = ctx_used;
+    set_state(b, QSF_STATE_DECODE);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Speed and bytes of decoding count from the first token: that one belongs to the prefill. */
+void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t max_tokens) {
+    QsfForwardStats f;
+    uint64_t now = qsf_now_ns();
+    qsf_forward_stats(b->rt->fwd, &f);
+    pthread_mutex_lock(&b->lock);
+    QSFStats *s = &b->s;
+    if (s->out_tokens++ == 0) {
+        b->first_ns = now;
+        b->read_from = f.bytes_read;
+        b->read_tokens = 1;
+        s->ttft_ms = (double)(now - b->request_ns) / 1e6;
+    } else {
+        uint32_t n = s->out_tokens - b->read_tokens;
+        s->decode_tps = per_second(s->out_tokens - 1, now - b->first_ns);
+        s->bytes_per_token = n > 0 ? (double)(f.bytes_read - b->read_from) / n : 0;
+    }
+    s->max_tokens = max_tokens > 0 ? (uint32_t)max_tokens : 0;
+    s->ctx_used = ctx_used;
+    s->token_p = (double)t->p;
+    s->token_entropy = (double)t->entropy;
+    pthread_mutex_unlock(&b->lock);
+}
+
+void qsf_board_done(QsfBoard *b, uint32_t ctx_used) {
+    pthread_mutex_lock(&b->lock);
+    b->s.ctx_used = ctx_used;
+    set_state(b, QSF_STATE_IDLE);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void add_live(QsfBoard *b, QSFStats *s) {
+    QsfForwardStats f;
+    QsfLedger l;
+    qsf_forward_stats(b->rt->fwd, &f);
+    qsf_ledger_snapshot(&b->rt->ledger, &l);
+    for (unsigned i = 0; i < QSF_MEM_N; i++) s->mem[i].used = l.used[i];
+    s->layer = f.layer;
+    s->pin_done = f.pin_done;
+    s->pin_total = f.pin_total;
+    s->embed_hits = f.embed_hits;
+    s->embed_misses = f.embed_misses;
+    qsf_forward_io(b->rt->fwd, s->io_name, sizeof s->io_name, s->io_notice, sizeof s->io_notice);
+    s->bytes_read = f.bytes_read;
+    s->io_gbps = per_second((double)f.bytes_read, f.read_ns) / 1e9;
+    s->wait_ms = (double)f.wait_ns / 1e6;
+    s->compute_ms = (double)f.compute_ns / 1e6;
+    uint64_t busy = f.wait_ns + f.compute_ns;
+    s->stall = busy > 0 ? (double)f.wait_ns / (double)busy : 0;
+    if (s->state != QSF_STATE_PREFILL) return;
+    s->prefill_done = f.chunk_done < s->prefill_total ? f.chunk_done : s->prefill_total;
+    s->ctx_used = b->reused + s->prefill_done;
+    s->prefill_tps = per_second(s->prefill_done, s->elapsed_ns);
+}
+
+static void add_rss(QsfBoard *b, QSFStats *s) {
+    pthread_mutex_lock(&b->rss_lock);
+    uint64_t now = qsf_now_ns();
+    if (b->rss_ns == 0 || now - b->rss_ns >= RSS_NS) {
+        b->rss = qsf_rss_bytes();
+        b->peak_rss = qsf_peak_rss_bytes();
+        b->rss_ns = now;
+    }
+    s->rss = b->rss;
+    s->peak_rss = b->peak_rss;
+    pthread_mutex_unlock(&b->rss_lock);
+}
+
+void qsf_board_snapshot(QsfBoard *b, QSFStats *out) {
+    pthread_mutex_lock(&b->lock);
+    *out = b->s;
+    out->elapsed_ns = qsf_now_ns() - b->state_ns;
+    if (b->rt != NULL) add_live(b, out);
+    pthread_mutex_unlock(&b->lock);
+    add_rss(b, out);
+}
+
+uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max) {
+    QsfLayerStats *l = max > 0 ? malloc(max * sizeof *l) : NULL;
+    uint32_t n = 0;
+    pthread_mutex_lock(&b->lock);
+    if (b->rt != NULL) n = qsf_forward_layers(b->rt->fwd, l, l != NULL ? max : 0);
+    pthread_mutex_unlock(&b->lock);
+    for (uint32_t i = 0; l != NULL && i < n && i < max; i++)
+        out[i] = (QSFLayerStats){ .weight_bytes = l[i].weight_bytes,
+                                  .pinned_bytes = l[i].pinned_bytes,
+                                  .read_bytes = l[i].read_bytes,
+                                  .wait_ns = l[i].wait_ns,
+                                  .compute_ns = l[i].compute_ns };
+    if (l == NULL && max > 0) n = 0;
+    free(l);
+    return n;
+}
+
+char *qsf_board_memory(QsfBoard *b) {
+    pthread_mutex_lock(&b->lock);
+    char *text = b->rt != NULL ? qsf_ledger_text(&b->rt->ledger) : NULL;
+    pthread_mutex_unlock(&b->lock);
+    return text;
+}

@@ -136,7 +136,7 @@ bool ui_app_submit(UiApp *a, const char *text, size_t len) {
         return a->has_queue;
     }
     if (!a->model_ready) {
-        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf or .qsf file)");
+        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
         return false;
     }
     int64_t need;
@@ -198,7 +198,7 @@ static bool submit(UiApp *a, bool go_on) {
     size_t n = 0;
     QSFMessage *messages = ui_app_messages(a, &n);
     if (!messages) {
-        ui_app_say(a, UI_ERROR, "out of memory: nothing was sent");
+        ui_app_say(a, UI_ERROR, "out of memory: the message was not sent");
         return false;
     }
     QSFRequest r = { .messages = messages, .n_messages = n, .continue_last = go_on };
@@ -206,14 +206,14 @@ static bool submit(UiApp *a, bool go_on) {
     r.n_stop = a->stops.n;
     a->request = a->engine.submit(a->engine.self, &r);
     free(messages);
-    if (a->request == 0) ui_app_say(a, UI_ERROR, "the engine is still busy: nothing was sent");
+    if (a->request == 0) ui_app_say(a, UI_ERROR, "the engine is still busy: the message was not sent");
     return a->request != 0;
 }
 
 bool ui_app_ask(UiApp *a, bool go_on) {
     UiItem *last = ui_transcript_last(&a->chat);
     if (!a->model_ready) {
-        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one (a .gguf or .qsf file)");
+        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE (a .gguf or .qsf file)");
         return false;
     }
     if (!submit(a, go_on)) return false;

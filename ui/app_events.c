@@ -76,8 +76,8 @@ static void say_seed(UiApp *a, const QSFEvent *e) {
 static void say_thinking(UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
     if (!last || !last->thought || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
-    ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue goes on, /think shows it%s",
-               e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N gives it more" : "");
+    ui_app_say(a, UI_NOTICE, "the model was still thinking: /continue resumes, /think shows it%s",
+               e->stop == QSF_STOP_LENGTH ? ", /set max-tokens N allows more" : "");
 }
 
 static void answer_done(UiApp *a, const QSFEvent *e) {

@@ -19,7 +19,7 @@ bool ui_cmd_clear(UiApp *a, const char *name, const char *args) {
     if (a->running == UI_REQUEST_ANSWER && ui_cmd_busy(a, name)) return false;
     ui_app_clear_messages(a);
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
-    ui_app_say(a, UI_NOTICE, "cleared: the model starts from nothing");
+    ui_app_say(a, UI_NOTICE, "conversation cleared");
     return true;
 }
 
@@ -30,7 +30,7 @@ bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     UiItem *user = ui_transcript_last_of(&a->chat, UI_USER);
     UiItem *last = ui_transcript_last(&a->chat);
     if (!user || (last && last->kind == UI_ANSWER && !user->in_context && last->id > user->id)) {
-        ui_app_say(a, UI_ERROR, "/%s: there is no message yet", name);
+        ui_app_say(a, UI_ERROR, "/%s: there is no message to answer", name);
         return false;
     }
     if (!a->model_ready) return ui_app_ask(a, false);
@@ -51,7 +51,7 @@ bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
     char *end;
     long n = *args ? strtol(args, &end, 10) : 1;
     if (*args && (*end || n < 1 || n > 1000000)) {
-        ui_app_say(a, UI_ERROR, "/%s takes a number of exchanges from 1 on, not '%.40s'", name, args);
+        ui_app_say(a, UI_ERROR, "/%s expects a number of exchanges, 1 or more, not '%.40s'", name, args);
         return false;
     }
     if (ui_cmd_busy(a, name)) return false;
@@ -63,11 +63,11 @@ bool ui_cmd_undo(UiApp *a, const char *name, const char *args) {
         users += it->in_context && it->kind == UI_USER;
     }
     if (drop == 0) {
-        ui_app_say(a, UI_ERROR, "/%s: there is nothing to take away", name);
+        ui_app_say(a, UI_ERROR, "/%s: nothing to undo", name);
         return false;
     }
     ui_app_drop(a, drop);
-    ui_app_say(a, UI_NOTICE, "took %ld exchange%s away", users, users == 1 ? "" : "s");
+    ui_app_say(a, UI_NOTICE, "removed %ld exchange%s", users, users == 1 ? "" : "s");
     return true;
 }
 
@@ -76,7 +76,7 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
     if (ui_cmd_busy(a, name)) return false;
     UiItem *last = ui_transcript_last(&a->chat);
     if (!last || last->kind != UI_ANSWER) {
-        ui_app_say(a, UI_ERROR, "/%s: there is no answer to go on with", name);
+        ui_app_say(a, UI_ERROR, "/%s: there is no answer to continue", name);
         return false;
     }
     return ui_app_ask(a, true);
@@ -85,7 +85,7 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
 bool ui_cmd_think(UiApp *a, const char *name, const char *args) {
     bool show = strcmp(args, "show") == 0;
     if (*args && !show && strcmp(args, "hide") != 0) {
-        ui_app_say(a, UI_ERROR, "/%s takes show or hide, not '%.40s' (whether a model thinks is its own affair)", name,
+        ui_app_say(a, UI_ERROR, "/%s expects show or hide, not '%.40s' (this only changes the display; see /reasoning)", name,
                    args);
         return false;
     }
@@ -99,7 +99,7 @@ static void list_stops(UiApp *a) {
         ui_stops_quote(a->stops.text[i], &b);
         ui_buf_puts(&b, "\n");
     }
-    ui_app_print(a, UI_OUTPUT, a->stops.n ? ui_buf_str(&b) : "no text ends an answer: the model does");
+    ui_app_print(a, UI_OUTPUT, a->stops.n ? ui_buf_str(&b) : "no stop strings are set");
     ui_buf_free(&b);
 }
 
@@ -121,7 +121,7 @@ bool ui_cmd_stop(UiApp *a, const char *name, const char *args) {
         if (ok) ui_app_save_stop(a, text);
     }
     free(text);
-    if (ok && a->running == UI_REQUEST_ANSWER) ui_app_say(a, UI_NOTICE, "from the next answer on");
+    if (ok && a->running == UI_REQUEST_ANSWER) ui_app_say(a, UI_NOTICE, "takes effect with the next answer");
     return ok;
 }
 
@@ -132,7 +132,7 @@ bool ui_cmd_system(UiApp *a, const char *name, const char *args) {
         return true;
     }
     ui_app_set_system(a, strcmp(args, "off") == 0 ? "" : args);
-    const char *when = a->running == UI_REQUEST_ANSWER ? ", from the next message on" : "";
+    const char *when = a->running == UI_REQUEST_ANSWER ? ", for the next message" : "";
     if (a->system.len)
         ui_app_say(a, UI_NOTICE, "system prompt set%s", when);
     else

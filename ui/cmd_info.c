@@ -31,7 +31,7 @@ static bool show_described(UiApp *a, const char *what) {
     if (text)
         ui_app_print(a, UI_OUTPUT, text);
     else
-        ui_app_say(a, UI_ERROR, "no model is loaded: /model FILE opens one");
+        ui_app_say(a, UI_ERROR, "no model is loaded: use /model FILE");
     bool ok = text != NULL;
     free(text);
     return ok;
@@ -45,7 +45,7 @@ static bool show_license(UiApp *a) {
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         if (strcasestr(line, "licen")) ui_buf_printf(&b, "%s\n", line);
     }
-    ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "the model file names no license");
+    ui_app_print(a, UI_OUTPUT, b.len ? ui_buf_str(&b) : "the model file does not name a license");
     ui_buf_free(&b);
     free(text);
     return true;
@@ -64,7 +64,7 @@ static bool show_prompt(UiApp *a, const char *text) {
         ui_app_print(a, UI_OUTPUT, prompt);
     else
         ui_app_say(a, UI_ERROR, "/show prompt: %s",
-                   !m ? "out of memory" : n == 0 ? "nothing was said yet; /show prompt TEXT shows it for a message" : err);
+                   !m ? "out of memory" : n == 0 ? "the conversation is empty; /show prompt TEXT shows the prompt for a message" : err);
     bool ok = prompt != NULL;
     free(prompt);
     free(m);
@@ -81,7 +81,7 @@ bool ui_cmd_show(UiApp *a, const char *name, const char *args) {
     if (strcmp(args, "system") == 0) return ui_cmd_system(a, "system", "");
     if (strcmp(args, "license") == 0 || strcmp(args, "licence") == 0) return show_license(a);
     ui_app_say(a, UI_ERROR,
-               "/%s takes settings, model, system, template, prompt, license, plan or memory, not '%.40s'", name,
+               "/%s expects settings, model, system, template, prompt, license, plan or memory, not '%.40s'", name,
                args);
     return false;
 }

@@ -18,7 +18,7 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
     (void)name;
     if (!*args) {
         if (!a->model_path)
-            ui_app_print(a, UI_OUTPUT, "no model is loaded: /model FILE opens a .gguf or .qsf file, /model guide the built-in guide");
+            ui_app_print(a, UI_OUTPUT, "no model is loaded: use /model FILE (a .gguf or .qsf file), or /model guide for the built-in guide");
         else
             ui_app_say(a, UI_OUTPUT, "%s\n%s\n%s",
                        a->stats.model_name[0] ? a->stats.model_name : "(not loaded)", a->stats.model_desc,
@@ -42,7 +42,7 @@ static void list_templates(UiApp *a) {
     ui_buf_printf(&b,
                   "template: %s\navailable:", a->stats.template_name[0] ? a->stats.template_name : "none");
     put_names(&b, names);
-    if (own && *own) ui_buf_puts(&b, "\nof the model:");
+    if (own && *own) ui_buf_puts(&b, "\nfrom the model file:");
     put_names(&b, own);
     ui_buf_puts(&b, "\nmodel = the model's own, off = plain continuation, or a FILE");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
@@ -96,7 +96,7 @@ bool ui_cmd_io(UiApp *a, const char *name, const char *args) {
 static const char *short_when(const QSFSetting *row) {
     return row->flags & QSF_SETTING_LIVE     ? "next token"
            : row->flags & QSF_SETTING_REPLAN ? "next token, same text"
-                                             : "loads the model anew";
+                                             : "reloads the model";
 }
 
 static void list_settings(UiApp *a) {

@@ -14,7 +14,7 @@
 
 static bool name_fits(UiApp *a, const char *name) {
     if (qsf_chatlog_name_ok(name) && strlen(name) < sizeof a->session.name) return true;
-    ui_app_say(a, UI_ERROR, "session '%.60s': a name must not be empty, hold '/' or begin with '.'", name);
+    ui_app_say(a, UI_ERROR, "session '%.60s': a name must not be empty, contain '/' or begin with '.'", name);
     return false;
 }
 
@@ -79,7 +79,7 @@ bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
     if (*args && !name_fits(a, args)) return false;
     if (!*args && a->session.on) {
         ui_app_say(a, UI_NOTICE,
-                   a->session.log ? "saved as it happens, as %s"
+                   a->session.log ? "saved continuously as %s"
                                   : "will be saved as %s with the first message",
                    a->session.name);
         return true;

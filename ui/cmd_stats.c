@@ -28,7 +28,7 @@ static void stats_io(const QSFStats *s, UiBuf *b) {
     ui_format_bytes(s->streamed_bytes, planned, sizeof planned);
     ui_buf_printf(b, "disk     %s read at %.2f GB/s%s%s\n", read, s->io_gbps, s->io_name[0] ? " by " : "",
                   s->io_name);
-    ui_buf_printf(b, "         %s a token, %s planned\n", token, planned);
+    ui_buf_printf(b, "         %s per token, %s planned\n", token, planned);
     ui_buf_printf(b, "time     computing %.0f ms, waiting for the disk %.0f ms (%.0f %%)\n", s->compute_ms,
                   s->wait_ms, s->stall * 100);
 }
@@ -96,7 +96,7 @@ static void mem_weights(const QSFStats *s, UiBuf *b) {
         ui_format_bytes(s->pin_done, done, sizeof done);
         ui_buf_printf(b, " (%s so far)", done);
     }
-    if (s->streamed_bytes > 0) ui_buf_printf(b, ", %s a token from disk", streamed);
+    if (s->streamed_bytes > 0) ui_buf_printf(b, ", %s per token from disk", streamed);
     ui_buf_puts(b, "\n");
     if (s->embed_hits + s->embed_misses > 0)
         ui_buf_printf(b, "%-20s %10llu from RAM, %llu from disk\n", "embedding rows",

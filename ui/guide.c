@@ -15,15 +15,15 @@ static const char *const questions[UI_GUIDE_QUESTIONS] = {
 };
 
 #define MODELS                                                                                              \
-    "  /model FILE   opens a .gguf file of your own; Tab completes its name\n\n"                            \
-    "Models as .gguf files are found at huggingface.co: search for a small instruct model with GGUF in its " \
+    "  /model FILE   loads a .gguf file; Tab completes its name\n\n"                            \
+    "Find models as .gguf files at huggingface.co: search for a small instruct model with GGUF in its " \
     "name, Q4_0 or Q4_K_M. F1 shows all keys and commands."
 
 /* What to do now comes last: a small window shows the end. */
 static const char welcome[] =
     "I am the built-in guide: a very small model that knows this program and nothing else.\n\n"
-    "In the status (F2), decode is the speed in tokens per second, CTX the room for the conversation, RAM "
-    "what fills the budget, SAMPLE how words are chosen; F5 to F8 change that even while an answer is "
+    "In the status pane (F2), decode is the speed in tokens per second, CTX the context used, RAM "
+    "what uses the budget, SAMPLE how tokens are chosen; F5 to F8 change that even while an answer is "
     "written.\n\n" MODELS
     "\n\nType a question, or press Tab for one, then Enter.";
 
@@ -36,7 +36,7 @@ void ui_guide_open(UiApp *a) {
     if (file && access(file, F_OK) == 0) {
         ui_app_load(a, QSF_GUIDE);
     } else {
-        ui_app_say(a, UI_NOTICE, "%s: the built-in guide is not there; \"make install\" puts it there",
+        ui_app_say(a, UI_NOTICE, "%s: the built-in guide is not installed; \"make install\" installs it",
                    file ? file : "out of memory");
         if (a->full_screen) ui_app_print(a, UI_OUTPUT, without);
     }
@@ -83,8 +83,8 @@ void ui_guide_switch(UiApp *a) {
 
 void ui_guide_failed(UiApp *a) {
     ui_app_say(a, UI_NOTICE,
-               "the file of the built-in guide is damaged or missing: installing qsf again brings it back. "
-               "/model FILE opens a model of your own");
+               "the built-in guide is damaged or missing: reinstall qsf. "
+               "/model FILE loads another model");
 }
 
 bool ui_guide_offers(const UiApp *a) {

@@ -70,15 +70,15 @@ void ui_help_all(UiBuf *b, bool keys, int width) {
     }
     ui_buf_puts(b, "Commands\n");
     for (size_t i = 0; i < ui_command_count(); i++) command_row(ui_command_at(i), b, width);
-    row(b, "/SETTING VALUE", "like /temp 0.7, /seed 1 or /threads 2; /set lists the settings", width);
+    row(b, "/SETTING VALUE", "such as /temp 0.7, /seed 1 or /threads 2; /set lists the settings", width);
     row(b, "//text", "a message that begins with a slash", width);
     row(b, "\"\"\" ... \"\"\"", "a message over several lines", width);
 }
 
 const char *ui_setting_when(const QSFSetting *row) {
-    return row->flags & QSF_SETTING_LIVE     ? "acts on the next token"
-           : row->flags & QSF_SETTING_REPLAN ? "acts between two tokens, with the same tokens"
-                                             : "loads the model anew";
+    return row->flags & QSF_SETTING_LIVE     ? "takes effect on the next token"
+           : row->flags & QSF_SETTING_REPLAN ? "takes effect between two tokens; does not change the text"
+                                             : "reloads the model";
 }
 
 bool ui_help_topic(const char *name, UiBuf *b) {

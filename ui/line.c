@@ -195,7 +195,7 @@ static void show_prompt(const Line *l) {
 
 static void submit(Line *l) {
     if (l->lines.text.len > UI_MESSAGE_MAX || l->lines.text.failed || l->too_long)
-        ui_app_say(l->app, UI_ERROR, "a message is longer than %zu MB: not sent", UI_MESSAGE_MAX >> 20);
+        ui_app_say(l->app, UI_ERROR, "not sent: a message can have at most %zu MB", UI_MESSAGE_MAX >> 20);
     else
         (void)ui_app_submit(l->app, ui_buf_str(&l->lines.text), l->lines.text.len);
     l->too_long = false;

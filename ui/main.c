@@ -58,11 +58,11 @@ static bool resume_newest(UiApp *a) {
     UiResume got = UI_RESUME_IN_USE;
     for (; all && i < n && got == UI_RESUME_IN_USE; i++) got = ui_app_try_resume(a, all[i].name);
     if (got == UI_RESUME_IN_USE) {
-        ui_app_say(a, UI_NOTICE, n ? "every session is in use by another program: this is a new one"
-                                   : "there is no session to continue: this is a new one");
+        ui_app_say(a, UI_NOTICE, n ? "all sessions are in use by other programs; starting a new one"
+                                   : "there is no session to continue; starting a new one");
         new_session(a);
     } else if (got == UI_RESUMED && i > 1) {
-        ui_app_say(a, UI_NOTICE, "session %s is in use by another program: this is %s", all[0].name,
+        ui_app_say(a, UI_NOTICE, "session %s is in use by another program; continuing %s", all[0].name,
                    all[i - 1].name);
     }
     free(all);
@@ -111,7 +111,7 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
             return status;
         }
         ui_options_error(err);
-        ui_options_error("reading lines instead of showing the full screen");
+        ui_options_error("using line mode instead of the full screen");
         a->full_screen = false;
     }
     return ui_line_run(a);

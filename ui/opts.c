@@ -26,19 +26,19 @@ enum {
 };
 
 static const QSFCliOption options[] = {
-    { "model", "", 'm', "FILE", "the model to load, as MODEL", OPT_MODEL },
-    { "session", "", 0, "NAME", "save as NAME; resume it when it exists", OPT_SESSION },
+    { "model", "", 'm', "FILE", "load this model; same as MODEL", OPT_MODEL },
+    { "session", "", 0, "NAME", "save the chat as NAME; resume it if it exists", OPT_SESSION },
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
-    { "no-save", "", 0, NULL, "save no session", OPT_NO_SAVE },
-    { "system", "sys", 0, "TEXT", "system prompt", OPT_SYSTEM },
-    { "system-file", "sysf", 0, "FILE", "system prompt from a file", OPT_SYSTEM_FILE },
-    { "stop", "", 0, "TEXT", "end answers before this text (repeatable)", OPT_STOP },
-    { "plain", "simple-io", 0, NULL, "lines instead of the full screen", OPT_PLAIN },
-    { "color", "", 0, "WHEN", "auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
+    { "no-save", "", 0, NULL, "do not save the session", OPT_NO_SAVE },
+    { "system", "sys", 0, "TEXT", "set the system prompt", OPT_SYSTEM },
+    { "system-file", "sysf", 0, "FILE", "read the system prompt from a file", OPT_SYSTEM_FILE },
+    { "stop", "", 0, "TEXT", "stop answers before this text (repeatable)", OPT_STOP },
+    { "plain", "simple-io", 0, NULL, "use lines instead of the full screen", OPT_PLAIN },
+    { "color", "", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
-    { "verbose", "", 'v', NULL, "say what the engine chose after a model is loaded", OPT_VERBOSE },
+    { "verbose", "", 'v', NULL, "print the plan after loading a model", OPT_VERBOSE },
     { "override-kv", "", 0, "KEY=TYPE:VALUE",
-      "replace a metadata value of models (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
+      "override a metadata value of the model (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
 };
 
 static const QSFCli cli = {
@@ -69,7 +69,7 @@ static int set_color(UiOptions *o, const char *value, char *err, size_t cap) {
             return 0;
         }
     }
-    (void)snprintf(err, cap, "--color takes auto, always or never, not '%.40s'", value);
+    (void)snprintf(err, cap, "--color must be auto, always or never, not '%.40s'", value);
     return 2;
 }
 
@@ -131,7 +131,7 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_SESSION:
         if (!qsf_chatlog_name_ok(value)) {
             (void)snprintf(err, cap,
-                           "--session '%.60s': a name must not be empty, hold '/' or begin with '.'", value);
+                           "--session '%.60s': a name must not be empty, contain '/' or begin with '.'", value);
             return 2;
         }
         o->session = value;
@@ -142,10 +142,10 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
 }
 
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
-    if (r->n_positional > 1) return "one MODEL at a time";
+    if (r->n_positional > 1) return "expected one MODEL";
     if (r->n_positional == 1 && o->model) return "the model was given twice: as MODEL and with --model";
-    if (o->no_save && (o->session || o->resume)) return "--no-save excludes --session and --continue";
-    if (o->session && o->resume) return "--continue resumes the newest session: leave it out with --session";
+    if (o->no_save && (o->session || o->resume)) return "--no-save cannot be combined with --session or --continue";
+    if (o->session && o->resume) return "--continue cannot be combined with --session";
     return NULL;
 }
 

@@ -53,7 +53,7 @@ static void say_not_taken(UiScreen *s, const char *text, size_t len) {
     if (ui_app_busy(a) && a->has_queue) {
         ui_screen_flash(s, "one message is queued already: Esc takes it back, ^C stops the answer");
     } else if (len > UI_MESSAGE_MAX) {
-        ui_screen_flash(s, "longer than %zu MB: not sent", UI_MESSAGE_MAX >> 20);
+        ui_screen_flash(s, "not sent: longer than %zu MB", UI_MESSAGE_MAX >> 20);
     } else if (a->model_ready && !ui_app_fits(a, text, len, &need)) {
         ui_app_context_advice(a, need, advice, sizeof advice);
         ui_screen_flash(s, "not sent, %lld tokens too long: %s", (long long)need - a->stats.ctx_size, advice);

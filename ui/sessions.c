@@ -94,7 +94,7 @@ static void read_row(Row *row, const QSFLogInfo *info, bool current) {
         (void)snprintf(row->state, sizeof row->state, "[in use] ");
     else if (!ok)
         (void)snprintf(row->state, sizeof row->state, "%s",
-                       small ? "[cannot be read] " : "[too large to look into] ");
+                       small ? "[cannot be read] " : "[too large to scan] ");
     else if (row->damaged > 0)
         (void)snprintf(row->state, sizeof row->state, "[%u damaged line%s] ", row->damaged,
                        row->damaged == 1 ? "" : "s");

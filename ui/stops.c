@@ -9,12 +9,12 @@
 static const char spelled[] = "nt\\", meant[] = "\n\t\\";
 
 const char *ui_stops_add(UiStops *s, const char *text) {
-    if (!*text) return "the text is empty";
-    if (strlen(text) > UI_STOP_LEN) return "the text has more than 4096 bytes";
+    if (!*text) return "the stop string is empty";
+    if (strlen(text) > UI_STOP_LEN) return "the stop string is longer than 4096 bytes";
     for (size_t i = 0; i < s->n; i++) {
         if (strcmp(s->text[i], text) == 0) return NULL;
     }
-    if (s->n == UI_STOPS_MAX) return "64 texts are the most";
+    if (s->n == UI_STOPS_MAX) return "at most 64 stop strings are allowed";
     s->text[s->n] = ui_strdup_len(text, strlen(text));
     if (!s->text[s->n]) return "out of memory";
     s->n++;

@@ -137,20 +137,20 @@ static SCREEN *open_screen(char *notice, size_t cap) {
     const char *name = getenv("TERM");
     if (described(name)) return newterm(name, stdout, stdin);
     if (!described("xterm-256color")) return NULL;
-    (void)snprintf(notice, cap, "no description of terminal '%.40s': using xterm-256color", name ? name : "");
+    (void)snprintf(notice, cap, "terminal '%.40s' is not in the terminfo database; using xterm-256color", name ? name : "");
     return newterm("xterm-256color", stdout, stdin);
 }
 
 bool ui_term_open(bool color, char *notice, char *err, size_t cap) {
     notice[0] = '\0';
     if (tcgetattr(STDIN_FILENO, &term.saved) != 0) {
-        (void)snprintf(err, cap, "standard input is no terminal: %s", strerror(errno));
+        (void)snprintf(err, cap, "standard input is not a terminal: %s", strerror(errno));
         return false;
     }
     term.screen = open_screen(notice, cap);
     if (!term.screen) {
         const char *name = getenv("TERM");
-        (void)snprintf(err, cap, "no description of terminal '%.40s'", name ? name : "");
+        (void)snprintf(err, cap, "terminal '%.40s' is not in the terminfo database", name ? name : "");
         return false;
     }
     set_modes();

@@ -41,9 +41,9 @@ chat=$work/alone/qsf-chat
 prefix=$(sed -n 's/^datadir = //p' "$QSF_BUILDDIR/config.mk")
 if ! [ -f "$prefix/qsf/models/guide.qsf" ]; then
     echo /help | chat_lines 0
-    err_has 'the built-in guide is not there'
+    err_has 'the built-in guide is not installed'
     echo hello | chat_lines 1
-    err_has 'no model is loaded: /model FILE'
+    err_has 'no model is loaded: use /model FILE'
     echo hello | chat_lines 3 guide
     err_has 'guide.qsf'
 fi

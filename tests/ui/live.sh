@@ -20,8 +20,8 @@ err_has 'ram-budget 5M: 5 MB is too little for .*; smallest budget that works: [
 if grep -qE 'ram-budget (5M$|is 100M)' "$work/err"; then fail "a refused budget is announced or taken back"; fi
 err_has '110 MB: [0-9]+ MB of [0-9]+ MB weights pinned'
 err_has 'weights are read by pread.*, buffered'
-err_has 'MB a token, .* planned'
-err_has '^weights .* pinned.*, .* a token from disk'
+err_has 'MB per token, .* planned'
+err_has '^weights .* pinned.*, .* per token from disk'
 [ -s "$work/out" ] || fail "no answer between changes of the plan"
 
 # The budget of a conversation is what its model is loaded with.

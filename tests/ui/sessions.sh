@@ -17,7 +17,7 @@ echo hello >&3
 tries=100
 while ! grep -q hello "$files/second.jsonl" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
 printf '/export %s\n' "$work/got.txt" | chat_lines 0 --continue "$stories"
-err_has 'session second is in use by another program: this is first'
+err_has 'session second is in use by another program; continuing first'
 grep -q 'first question' "$work/got.txt" || fail "--continue took another session"
 
 # The list, as lines for a reader that is not a terminal, and fit to a narrow window.
@@ -27,7 +27,7 @@ err_has '^  second .* \[in use\] second question$'
 
 rm "$files/first.jsonl"
 echo 'third question' | chat_lines 0 "$stories" -n 3 --continue
-err_has 'every session is in use'
+err_has 'all sessions are in use'
 [ "$(find "$files" -name '2*.jsonl' | wc -l)" = 1 ] || fail "no new session beside one that is in use"
 exec 3>&-
 wait $pid || fail "the chat whose session was asked for ends with $?"

@@ -50,7 +50,7 @@ keys '/set max-tokens 5' Enter
 keys '/retry' Enter
 see ' 5 tok '
 keys '/undo' Enter
-see 'took 1 exchange away'
+see 'removed 1 exchange'
 keys C-d
 see '^rc=0'
 is_sane

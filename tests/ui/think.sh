@@ -65,7 +65,7 @@ grep -qx '\\n\|wor\|a' "$work/err" && { cat "$work/err"; fail "a stop text that 
 echo Hi | chat_lines 0 "$work/open.gguf" --stop ' '
 [ "$(cat "$work/out")" = Hello ] || { cat "$work/out"; fail "qsf-chat --stop"; }
 echo Hi | chat_lines 2 "$work/open.gguf" --stop ''
-err_has '--stop: the text is empty'
+err_has '--stop: the stop string is empty'
 
 # ---- the screen
 need_tmux

@@ -233,7 +233,7 @@ static void test_system(void **state) {
 static void test_show_prompt(void **state) {
     Fixture *x = *state;
     say(x, "/show prompt");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "nothing was said yet"));
+    assert_non_null(strstr(last_said(x, UI_ERROR), "the conversation is empty"));
     say(x, "/system be brief");
     say(x, "/show prompt <s> what?");
     assert_string_equal(last_said(x, UI_OUTPUT), "system: be brief\nuser: <s> what?\nasked");
@@ -366,7 +366,7 @@ static void test_numbers(void **state) {
     say(x, "/stats");
     const char *said = last_said(x, UI_OUTPUT);
     assert_non_null(strstr(said, "682.0 MB read at 0.00 GB/s by pread, buffered\n"));
-    assert_non_null(strstr(said, "341.0 MB a token, 341.0 MB planned\n"));
+    assert_non_null(strstr(said, "341.0 MB per token, 341.0 MB planned\n"));
     assert_non_null(strstr(said, "slowest  layer 2: waited 5 ms, computed 7 ms; 3.0 MB read, 50 % pinned\n"));
     assert_non_null(strstr(said, "         head: waited 1 ms"));
     assert_non_null(strstr(said, "io_uring is not allowed\n"));

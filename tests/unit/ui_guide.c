@@ -122,7 +122,7 @@ static void test_leave(void **state) {
     assert_string_equal(ui_buf_str(&x->app.chat.items[2]->raw), "what can you do?");
     assert_false(x->app.chat.items[2]->in_context);
     say(x, "/retry");
-    assert_non_null(strstr(last_said(x, UI_ERROR), "no message yet"));
+    assert_non_null(strstr(last_said(x, UI_ERROR), "no message to answer"));
     say(x, "/undo");
     assert_non_null(strstr(last_said(x, UI_ERROR), "nothing"));
     say(x, "hello");

@@ -162,7 +162,7 @@ static void test_stop_strings(void **state) {
     assert_int_equal(x->engine.n_stop, 0);
     answer(x, "b");
     say(x, "/stop");
-    assert_non_null(strstr(last_said(x, UI_OUTPUT), "no text ends"));
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "no stop strings"));
 }
 
 /* ---- on the screen ---- */

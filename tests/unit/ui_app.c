@@ -247,7 +247,7 @@ static void test_show_prompt(void **state) {
     say(x, "/show prompts");
     assert_non_null(strstr(last_said(x, UI_ERROR), "template, prompt"));
     say(x, "/template");
-    assert_non_null(strstr(last_said(x, UI_OUTPUT), "of the model: model:rag"));
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "from the model file: model:rag"));
 }
 
 static void test_model_switch(void **state) {
@@ -373,7 +373,7 @@ static void test_numbers(void **state) {
     say(x, "/budget");
     said = last_said(x, UI_OUTPUT);
     assert_non_null(strstr(said, "KV cache                 1.0 MB of     2.0 MB\n"));
-    assert_non_null(strstr(said, "100.0 MB pinned (40.0 MB so far), 341.0 MB a token from disk\n"));
+    assert_non_null(strstr(said, "100.0 MB pinned (40.0 MB so far), 341.0 MB per token from disk\n"));
     assert_non_null(strstr(said, "9 from RAM, 2 from disk\n"));
     assert_non_null(strstr(said, "  a region of tiny.gguf\n"));
     assert_null(strstr(said, "memory of"));

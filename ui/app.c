@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat without a screen: what a person sends, and requests to the engine. */
+/* The chat without a screen: submitted lines, and requests to the engine. */
 #include "ui/app.h"
 
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static bool is_command(const char *text, size_t len) {
     return len > 0 && text[0] == '/' && !(len > 1 && text[1] == '/') && !memchr(text, '\n', len);
 }
 
-/* What other programs take as a command, alone on a line: nobody asks a model that. */
+/* Commands of other programs, alone on a line: not messages for a model. */
 static const struct {
     const char *word, *answer;
 } foreign[] = {

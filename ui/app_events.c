@@ -40,7 +40,7 @@ static bool has_more(const UiItem *it, UiPlace from) {
 }
 
 /* The answer ends, whole or not: it is closed, kept and saved. Without a single character it goes, and
- * its question leaves the context, so that the next one does not stand beside it. */
+ * its question leaves the context, so that two questions never follow each other. */
 static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     UiItem *it = a->answer;
     a->answer = NULL;
@@ -257,7 +257,7 @@ double ui_app_pin_left(const UiApp *a) {
     return (double)(a->stats.pin_total - a->stats.pin_done) / a->pinning.rate;
 }
 
-/* Speed of the last seconds: an answer in between takes most of the disk for itself. */
+/* Speed of the last seconds: an answer meanwhile uses most of the disk. */
 static void watch_pinning(UiApp *a, double now) {
     UiPinning *p = &a->pinning;
     const QSFStats *s = &a->stats;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the app share with one another and with nobody else. */
+/* Shared by the app_*.c files only. */
 #ifndef QSF_UI_APP_INTERNAL_H
 #define QSF_UI_APP_INTERNAL_H
 
@@ -25,14 +25,14 @@ void ui_app_start_load(UiApp *a);
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
 /* Settings changed without ui_app_set, before tells from what: the engine hears of it. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
-/* What holds where nobody has said anything: the defaults, with what the loaded model recommends. */
+/* The settings without user choices: the defaults, with what the loaded model recommends. */
 void ui_app_base(const UiApp *a, QSFSettings *base);
 /* A model was loaded: what it recommends holds from here on. Adds ", NAME VALUE" for each setting that changed. */
 void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
 /* The last message got no answer: it stays on the screen and leaves the context. */
 void ui_app_withdraw(UiApp *a);
 
-/* A record with the text and the thought of a message behind `from`; they stay the item's. */
+/* A record with the text and the reasoning of a message from `from` on, owned by the item. */
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
 /* Saves a message that is in the transcript already, from there on. Makes the file with the
  * first one, and writes everything again when a record was lost before. */

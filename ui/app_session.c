@@ -116,7 +116,7 @@ typedef struct Replay {
     QSFSettings file;            /* as the conversation has them */
     bool given[UI_SETTINGS_MAX]; /* this run was told a value */
     bool given_stops;
-    char *model;                 /* the last one named */
+    char *model;                 /* path of the last QSF_LOG_MODEL record */
 } Replay;
 
 static void begin_replay(Replay *rp) {
@@ -136,7 +136,7 @@ static void replay_stop(const Replay *rp, const char *text) {
         ui_stops_clear(stops);
 }
 
-/* A setting of the conversation holds where this run was not told another value. */
+/* A setting of the conversation applies unless the command line set another value. */
 static void replay_set(Replay *rp, const QSFLogRecord *r) {
     const QSFSetting *row = r->name && r->text ? qsf_setting_find(r->name) : NULL;
     char err[200];
@@ -174,7 +174,7 @@ size_t ui_model_stem(const char *name) {
     return len;
 }
 
-/* The model's file name stands for its name, which the file of the conversation does not have. */
+/* Uses the model's file name: session files do not store the model's name. */
 static void label_from_path(UiItem *it, const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -183,7 +183,7 @@ static void label_from_path(UiItem *it, const char *path) {
     free(clean);
 }
 
-/* An answer behind an answer is what /continue added to it. */
+/* An answer after an answer is what /continue added to it. */
 static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     bool user = strcmp(r->role, "user") == 0;
     UiItem *last = ui_transcript_last(&a->chat);
@@ -204,7 +204,7 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
 }
 
-/* What the guide was told is not for another model. */
+/* A talk with the guide is not handed to another model. */
 static void replay_model(Replay *rp, const QSFLogRecord *r) {
     char *model = r->text ? ui_strdup_len(r->text, r->len) : NULL;
     if (!model) return;

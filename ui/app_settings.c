@@ -47,7 +47,7 @@ static void replan(UiApp *a) {
     a->engine.replan(a->engine.self, &a->settings);
 }
 
-/* Hands the change over to the engine. One that needs another plan acts at once; a model that is not there
+/* Passes the change to the engine. A replanned setting takes effect immediately; a model that is not loaded
  * yet because its load failed is tried again with it. */
 static void act(UiApp *a, const QSFSetting *row) {
     bool failed = !a->model_ready && a->model_path && !ui_app_busy(a);

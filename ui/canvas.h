@@ -28,7 +28,7 @@ typedef struct UiCanvas {
 bool ui_canvas_resize(UiCanvas *c, int rows, int cols);
 void ui_canvas_clear(UiCanvas *c);
 void ui_canvas_free(UiCanvas *c);
-/* Draws cleaned text from (row, col) up to, not including, column end; returns the column behind it. '\n'
+/* Draws cleaned text from (row, col) up to, not including, column end; returns the next column. '\n'
  * ends it. Text that does not fit is cut. */
 int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s, size_t len);
 int ui_canvas_puts(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s);

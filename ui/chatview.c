@@ -29,7 +29,7 @@ static size_t head_rows(const UiChatView *v, const UiBlock *b, const UiItem *it)
     return (has_label(v, it->kind) ? 1u : 0u) + thought_rows(v, b, it);
 }
 
-/* A blank line stands behind messages and printed lines; sentences of the program stay together. */
+/* A blank line follows messages and command output; notices stay together. */
 static size_t block_rows(const UiChatView *v, const UiBlock *b, const UiItem *it, const UiItem *next) {
     bool said = it->kind == UI_NOTICE || it->kind == UI_ERROR;
     bool next_said = next && (next->kind == UI_NOTICE || next->kind == UI_ERROR);
@@ -108,7 +108,7 @@ static size_t bottom_top(const UiChatView *v) {
 /* A place in the text, so that it can be found again at another width. */
 typedef struct Anchor {
     size_t item, off;
-    bool label; /* what stands above the text */
+    bool label; /* a row above the text */
 } Anchor;
 
 static Anchor find_anchor(const UiChatView *v, const UiTranscript *t) {
@@ -227,7 +227,7 @@ static UiStyle text_style(const UiItem *it) {
     }
 }
 
-/* The line that stands for a thought, or above it where it is unfolded. */
+/* The line shown instead of a folded thought, or above an unfolded one. */
 static void draw_fold(const UiChatView *v, const UiItem *it, UiCanvas *c, int row, int col) {
     char text[80];
     const char *arrow = v->unfold ? (c->unicode ? "▾" : "v") : (c->unicode ? "▸" : ">");

@@ -111,7 +111,7 @@ static void list_settings(UiApp *a) {
     ui_buf_free(&b);
 }
 
-/* The word at *p, cut out of it; *p goes behind it and the blanks after it. */
+/* Cuts the word at *p out; moves *p past it and the blanks after it. */
 static char *word_of(char **p) {
     char *word = *p;
     *p += strcspn(*p, " \t=");
@@ -132,7 +132,7 @@ static const QSFSetting *by_beginning(const char *word, bool *several) {
     return found;
 }
 
-/* The setting a word means; a unique beginning will do when a person types. */
+/* Finds a setting by name, in a terminal also by a unique prefix. */
 static const QSFSetting *find_setting(UiApp *a, const char *word) {
     bool several = false;
     const QSFSetting *row = qsf_setting_find(word);

@@ -9,7 +9,7 @@
 #include "ui/format.h"
 #include "ui/heat.h"
 
-#define UI_WORST 4 /* layers that are named */
+#define UI_WORST 4 /* number of layers listed */
 
 static void stats_speed(const QSFStats *s, UiBuf *b) {
     char decode[24], prefill[24], ttft[24];

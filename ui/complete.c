@@ -151,7 +151,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(((const UiChoice *)a)->text, ((const UiChoice *)b)->text);
 }
 
-/* Behind "/set NAME " and "/io direct " stands the value of a setting: its row, and *at moves to it. */
+/* The value of a setting follows "/set NAME " and "/io direct ": returns its row and moves *at to the value. */
 static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t *at, size_t point) {
     size_t end = *at + strcspn(line + *at, " ");
     bool names = cmd->arg_kind == UI_ARG_SETTING || cmd->arg_kind == UI_ARG_IO;

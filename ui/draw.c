@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The full screen: where its parts stand and how they are drawn. */
+/* The full screen: layout and drawing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int clip(const char *text, size_t max_cells) {
     return (int)i;
 }
 
-/* While it is being loaded, or when that failed, the file's name stands for the model's. */
+/* While it is being loaded, or when that failed, shows the file name instead of the model's name. */
 static const char *file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The worker of qsf_engine.h behind the table of ui/engine.h. */
+/* Implements the table of ui/engine.h with the worker of qsf_engine.h. */
 #include "ui/engine.h"
 
 static uint64_t worker_load(void *self, const char *path, const QSFSettings *s) {

@@ -20,10 +20,10 @@ void ui_format_tps(double tps, char *dst, size_t cap);
 void ui_format_bytes(uint64_t bytes, char *dst, size_t cap);
 /* MB of 2^20 bytes without a unit: "0.9", "40.0", "187" */
 void ui_format_mb(uint64_t bytes, char *dst, size_t cap);
-/* What there is to say about an answer in at most room cells, the most important last to go: "61 tok  3.42
+/* Facts about an answer in at most room cells, the least important dropped first: "61 tok  3.42
  * t/s seed 7  stopped". "" when nothing. */
 void ui_format_answer(const UiItem *it, int room, char *dst, size_t cap);
-/* What there is to say about a thought: "thinking, 12 tok, 3.0s", "thought, 12 tok, 3.0s". */
+/* Facts about a thought: "thinking, 12 tok, 3.0s", "thought, 12 tok, 3.0s". */
 void ui_format_thought(const UiItem *thought, char *dst, size_t cap);
 /* A setting's value for a narrow place: ".70", "40", "off". value as qsf_setting_get gave it. */
 void ui_format_knob(const char *value, char *dst, size_t cap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The built-in guide: the first screen of whoever has named no model. */
+/* The built-in guide: the first screen without a model. */
 #include "ui/guide.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Short, so that all stand in a line of 80 columns. */
+/* Short, so that all fit in a line of 80 columns. */
 static const char *const questions[UI_GUIDE_QUESTIONS] = {
     "How do I load a model?",
     "Where are models?",
@@ -54,7 +54,7 @@ void ui_guide_welcome(UiApp *a) {
     if (ui_guide_offers(a) && a->full_screen && !screen_has_messages(a)) ui_app_print(a, UI_OUTPUT, welcome);
 }
 
-/* The talk with another model keeps its session, so that it can be resumed. */
+/* The talk with the other model keeps its session, so that it can be resumed. */
 static void begin_with_guide(UiApp *a) {
     char kept[sizeof a->session.name], fresh[sizeof a->session.name];
     bool saved = a->session.log != NULL;

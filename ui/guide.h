@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The built-in guide, the model of whoever has named none: its first screen. One thread. */
+/* The built-in guide, the default model: its first screen. One thread. */
 #ifndef QSF_UI_GUIDE_H
 #define QSF_UI_GUIDE_H
 
@@ -7,22 +7,22 @@
 
 #define UI_GUIDE_QUESTIONS 3
 
-/* Loads the guide because no model was named. Where its file is not there: says so. */
+/* Loads the guide, as no model was given; reports when it is not installed. */
 void ui_guide_open(UiApp *a);
-/* path, as it stands in UiApp.model_path, means the guide. */
+/* Is path (of UiApp.model_path) the guide? */
 bool ui_guide_is(const char *path);
-/* It is loaded: says on the full screen what it is and what to do next. */
+/* Prints on the full screen what the guide is and what to do next. */
 void ui_guide_welcome(UiApp *a);
 /* A model was loaded. When it replaces the guide, or the guide replaces it, the new one does not get the conversation:
  * an empty one begins, the messages stay on the screen, and this is said. */
 void ui_guide_switch(UiApp *a);
-/* Its file could not be loaded: says what to do. */
+/* Reports what to do when its file could not be loaded. */
 void ui_guide_failed(UiApp *a);
-/* The guide is there and has not been asked anything: questions are offered. */
+/* Is the guide loaded and not asked anything yet? Then questions are offered. */
 bool ui_guide_offers(const UiApp *a);
 /* Question i < UI_GUIDE_QUESTIONS, the most useful one first. */
 const char *ui_guide_question(size_t i);
-/* What Tab makes of the line: the first question on an empty one, the next one of a question that was offered;
+/* The line after Tab: the first question for an empty line, the next question for an offered one;
  * NULL when it has its usual meaning. */
 const char *ui_guide_next(const UiApp *a, const char *line, size_t len);
 

@@ -36,7 +36,7 @@ static const char *fill(const Group *g, bool unicode) {
     return (unicode ? blocks : ascii)[level];
 }
 
-/* What the row and the marks below it mean, where there is room behind them. */
+/* The legend of the row and the marks below it, where there is space after them. */
 static void legend(UiCanvas *c, int row, int col, int end, bool any_waited) {
     static const char pinned[] = "pinned", waits[] = "! = waited";
     if (col + (int)strlen(pinned) <= end) ui_canvas_puts(c, row, col, end, UI_STYLE_DIM, pinned);

@@ -20,7 +20,7 @@ typedef struct UiHeat {
  * more of it is pinned. The row below marks the layer being computed and those whose reads were waited for.
  */
 void ui_heat_draw(UiCanvas *c, int row, int col, int end, const UiHeat *h);
-/* The layers that were waited for longest, at most max of them, longest first; returns how many. */
+/* Fills worst with up to max layers that waited longest for reads, longest first; returns their number. */
 uint32_t ui_heat_worst(const QSFLayerStats *layers, uint32_t n, uint32_t *out, uint32_t max);
 
 #endif

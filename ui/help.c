@@ -24,7 +24,7 @@ static size_t fit(const char *text, size_t room) {
 }
 
 /* What on the left, why on the right and, where that is too long, below itself; in a narrow window all of it
- * stands below. */
+ * is below. */
 static void row(UiBuf *b, const char *left, const char *text, int width) {
     bool narrow = width > 0 && width < 2 * UI_HELP_COLUMN;
     size_t column = narrow ? 4 : UI_HELP_COLUMN;

@@ -9,9 +9,9 @@
 /* Keys (where there are any) and commands, in two columns of width cells together; 0 = lines of any length.
  */
 void ui_help_all(UiBuf *b, bool keys, int width);
-/* One command or setting; false when there is none of that name. */
+/* Help for one command or setting; false when the name is unknown. */
 bool ui_help_topic(const char *name, UiBuf *b);
-/* When a change of it acts, as a part of a sentence. */
+/* When a change of it takes effect, as part of a sentence. */
 const char *ui_setting_when(const QSFSetting *row);
 
 #endif

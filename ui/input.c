@@ -69,7 +69,7 @@ static void menu_forget(void) {
 
 static int key_enter(int count, int key) {
     menu_forget();
-    /* A backslash at the end of the line means that it goes on. */
+    /* A backslash at the end of the line continues it. */
     if (rl_end > 0 && rl_point == rl_end && rl_line_buffer[rl_end - 1] == '\\') {
         rl_delete_text(rl_end - 1, rl_end);
         rl_point = rl_end;

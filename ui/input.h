@@ -35,7 +35,7 @@ typedef struct UiInputView {
     const char *prompt; /* "> ", or what readline asks: "(reverse-i-search)`ab': " */
     const char *text;
     size_t len, point;        /* bytes; where the cursor is */
-    const UiCompletion *menu; /* what could stand here, n 0 = nothing */
+    const UiCompletion *menu; /* completions for this place, n 0 = none */
     bool menu_asked;          /* Tab asked for it */
 } UiInputView;
 

@@ -7,7 +7,7 @@
 #include "ui/screen.h"
 #include "ui/wrap.h"
 
-/* Where the walk over the text stands. */
+/* State of a walk over the text. */
 typedef struct Walk {
     UiCanvas *c; /* NULL: only measure */
     int top, n_rows, first, width;

@@ -20,7 +20,7 @@ typedef struct Line {
     size_t taken; /* bytes of it already handed out */
     bool eof, too_long;
     UiLines lines;
-    bool prompt; /* a person sits there: prompts are shown */
+    bool prompt; /* standard input is a terminal: prompts are shown */
     bool clean;  /* standard output is a terminal */
     QSFClean cleaner;
     size_t newlines; /* held back at the end of the answer so far */
@@ -36,7 +36,7 @@ static void end(Line *l, int status) {
 
 /* ---- output ---- */
 
-/* A reader that went away is no error to speak of. */
+/* A closed pipe is not reported as an error. */
 static void out(Line *l, const char *s, size_t len) {
     while (len > 0 && !l->ended) {
         ssize_t n = write(STDOUT_FILENO, s, len);
@@ -93,7 +93,7 @@ static void answer_text(void *arg, const char *text, size_t len) {
         out_text(l, text, len);
 }
 
-/* Only on request; a person is told why nothing comes. */
+/* Only on request; a terminal shows why there is no output yet. */
 static void answer_thought(void *arg, const char *text, size_t len) {
     Line *l = arg;
     if (l->app->settings.show_thinking) {
@@ -240,7 +240,7 @@ int ui_line_run(UiApp *a) {
     (void)ui_signals_open(false);
     bool loading = ui_app_busy(a);
     finish_request(&l);
-    /* Without the model that was asked for nothing that follows makes sense; the guide nobody asks for. */
+    /* Without the requested model nothing that follows makes sense; the guide is not requested. */
     bool failed = loading && !a->model_ready && a->exit_code != 0;
     if (failed && !ui_guide_is(a->model_path)) end(&l, a->exit_code);
     a->started = true;

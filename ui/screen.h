@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The full screen: where its parts stand, how they are drawn, and what keys do. Knows canvas and input line,
+/* The full screen: layout, drawing and keys. Knows canvas and input line,
  * not the terminal. One thread. */
 #ifndef QSF_UI_SCREEN_H
 #define QSF_UI_SCREEN_H
@@ -34,7 +34,7 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) __attribute__((format(pr
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols);
 /* What a key does; keys of the input line go to it. */
 void ui_screen_key(UiScreen *s, const UiKey *k);
-/* Pasted text goes into the input line as it is; Enter sends it. */
+/* Inserts pasted text into the input line unchanged; Enter sends it. */
 void ui_screen_paste(UiScreen *s, const char *text, size_t len);
 /* Enter in the input line; false: it stays there. */
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len);

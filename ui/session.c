@@ -43,7 +43,7 @@ bool ui_session_create(UiSession *s) {
     return s->log != NULL;
 }
 
-/* Nothing stays behind; the next message tries again. */
+/* Leaves nothing; the next message tries again. */
 static void discard(UiSession *s) {
     qsf_chatlog_close(s->log);
     s->log = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The conversation on disk while it happens, through qsf_chatlog.h. What cannot be written is said once
- * and the chat goes on; the next record tries again. One thread. */
+ * and the chat continues; the next record tries again. One thread. */
 #ifndef QSF_UI_SESSION_H
 #define QSF_UI_SESSION_H
 

@@ -28,7 +28,7 @@ uint64_t ui_status_used(const QSFStats *s) {
     return sum;
 }
 
-/* A plan fills its budget: that is no reason to worry, more than it is. */
+/* A plan fills its budget: only more than the budget is a warning. */
 bool ui_status_over(const QSFStats *s) {
     return s->budget > 0 && (ui_status_used(s) > s->budget || s->rss > s->budget);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The strip and the line: the same numbers in words of few cells, the first the most important. */
+/* The strip and the line: the same numbers in short form, the most important first. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void knob_value(const UiStatus *s, const char *name, char *dst, size_t ca
     ui_format_knob(value, dst, cap);
 }
 
-/* The knob that the keys turn is named with a star. */
+/* The selected setting is marked with a star. */
 static void knobs(Segments *g, const UiStatus *s) {
     static const char *const names[][2] = { { "temperature", "T" }, { "top-p", "p" }, { "top-k", "k" } };
     char text[64];

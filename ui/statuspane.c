@@ -35,7 +35,7 @@ static void rule(Pane *p) {
     ui_canvas_hline(p->c, row, p->col - 1, p->end, UI_STYLE_DIM);
 }
 
-/* "NAME    value" with the value from a fixed column on; returns the column behind it. */
+/* "NAME    value" with the value at a fixed column; returns the next column. */
 static int field(Pane *p, int row, const char *name, const char *value) {
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, name);
     return ui_canvas_puts(p->c, row, p->col + 8, p->end, UI_STYLE_VALUE, value);

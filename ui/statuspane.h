@@ -32,7 +32,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width);
 const char *ui_status_word(const UiStatus *s);
 /* Weights are still being read into RAM. */
 bool ui_status_pinning(const QSFStats *s);
-/* Seconds until the running phase (prefill, an answer with a limit) ends, -1 when nobody knows. */
+/* Seconds until the running phase (prefill, an answer with a limit) ends, -1 if unknown. */
 double ui_status_eta(const QSFStats *s);
 /* Number of the layer being computed, from 1; the last one while the head is. */
 uint32_t ui_status_layer(const QSFStats *s);

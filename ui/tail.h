@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a full-screen chat leaves behind on the normal screen. */
+/* What a full-screen chat prints on the normal screen when it ends. */
 #ifndef QSF_UI_TAIL_H
 #define QSF_UI_TAIL_H
 

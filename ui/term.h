@@ -12,7 +12,7 @@
 /* Takes the terminal of standard input and output over. color: styles may use colours. false with a
  * sentence in err when no description of this kind of terminal exists: nothing was changed then. notice (cap
  * bytes,
- * "" = none) tells of a description that stands in. */
+ * "" = none) names the terminal description used instead. */
 bool ui_term_open(bool color, char *notice, char *err, size_t cap);
 /* Restores it. Harmless when not open. */
 void ui_term_close(void);

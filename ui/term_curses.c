@@ -132,7 +132,7 @@ static bool described(const char *name) {
     return true;
 }
 
-/* Debian's ncurses-base lacks kitty, alacritty, foot and others: all of them understand what xterm does. */
+/* Debian's ncurses-base lacks kitty, alacritty, foot and others, all compatible with xterm. */
 static SCREEN *open_screen(char *notice, size_t cap) {
     const char *name = getenv("TERM");
     if (described(name)) return newterm(name, stdout, stdin);

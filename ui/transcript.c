@@ -75,7 +75,7 @@ UiItem *ui_transcript_insert(UiTranscript *t, uint32_t after, UiKind kind, const
     return it;
 }
 
-/* From here on the shown text is another one than the raw text. */
+/* From now on the shown text differs from the raw text. */
 static bool part_ways(UiItem *it, size_t common) {
     if (it->differs) return true;
     it->differs = true;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The conversation as data: messages, and what the program said in between. Text is kept as it came
- * (for the model, the session and exports) and, only where cleaning changes it, once more as it may be shown.
- * One thread. */
+/* The conversation as data: messages, notices and command output. Raw text is stored for the model, the session and
+ * exports; a cleaned copy for the screen only where cleaning changes it. One thread. */
 #ifndef QSF_UI_TRANSCRIPT_H
 #define QSF_UI_TRANSCRIPT_H
 
@@ -14,19 +13,19 @@
 typedef enum UiKind {
     UI_USER,
     UI_ANSWER,
-    UI_NOTICE, /* a sentence of the program */
+    UI_NOTICE, /* a message of the program */
     UI_ERROR,  /* the same, something failed */
     UI_COMMAND, /* a command, above the lines it printed */
     UI_OUTPUT, /* those lines */
-    UI_THOUGHT /* the reasoning in front of an answer: belongs to its item, never stands alone */
+    UI_THOUGHT /* the reasoning before an answer: part of its item, never alone */
 } UiKind;
 
 typedef struct UiItem {
     UiKind kind;
-    bool in_context;  /* the model gets it with the next request */
+    bool in_context;  /* part of the next request to the model */
     bool past;        /* a message of an earlier conversation that is only still shown */
     bool open;        /* an answer still being written */
-    bool differs;     /* shown holds the text to show; otherwise raw is shown */
+    bool differs;     /* shown holds the text to display; otherwise raw is displayed */
     uint32_t id;      /* unique in the transcript, never 0 */
     uint32_t version; /* grows with every change of the text */
     uint32_t number;  /* of the message in the conversation, 1...; 0 for notices */
@@ -34,10 +33,10 @@ typedef struct UiItem {
     uint64_t seed;
     double time;    /* seconds since 1970 */
     double tps;     /* tokens per second, 0 = unknown */
-    char label[64]; /* the model's name, for answers; for marks what they are about */
+    char label[64]; /* the model's name for answers; the setting for notices of a change */
     double seconds; /* that a thought took; 0 = unknown */
     char stop[16];  /* why the answer ended, "" while it is open or unknown */
-    struct UiItem *thought; /* of an answer: what came before it, tags included; NULL = nothing */
+    struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiBuf raw, shown;
     QSFClean clean;
 } UiItem;
@@ -51,7 +50,7 @@ typedef struct UiTranscript {
     UiItem **items; /* (n) */
     size_t n, cap;
     uint32_t next_id, next_number;
-    size_t n_said; /* items that are no messages; the oldest go first when there are too many */
+    size_t n_said; /* items that are not messages; the oldest are dropped when there are too many */
     bool ascii;    /* the terminal cannot show UTF-8 */
 } UiTranscript;
 
@@ -63,13 +62,13 @@ UiItem *ui_transcript_insert(UiTranscript *t, uint32_t after, UiKind kind, const
 bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len);
 /* More of the thought in front of an answer, tokens of it. */
 bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, uint32_t tokens);
-/* Is there a thought to speak of? Models that were told not to think leave an empty one. */
+/* Is there a thought with text? Models told not to reason leave an empty one. */
 bool ui_item_thought(const UiItem *it);
 /* Where it ends now. */
 UiPlace ui_item_end(const UiItem *it);
-/* No more text follows: what was held back is shown now. */
+/* Ends the text: shows what cleaning held back. */
 void ui_item_close(UiItem *it);
-/* What may be shown; of a thought what is between its tags. */
+/* The text to display; of a thought the part between its tags. */
 const char *ui_item_shown(const UiItem *it, size_t *len);
 
 void ui_transcript_remove(UiTranscript *t, UiItem *it);

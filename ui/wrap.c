@@ -41,7 +41,7 @@ size_t ui_wrap_next(const char *s, size_t len, size_t off, unsigned indent, int 
     int col = (int)indent;
     if (width < 1) width = 1;
     size_t i = off, after_blank = 0, before_blank = 0;
-    bool word = false; /* leading blanks are no place to break */
+    bool word = false; /* never break at leading blanks */
     bool paragraph = off == 0 || s[off - 1] == '\n';
     *next_indent = paragraph ? hanging(s + off, len - off, width) : indent;
     *line = (UiLine){ .off = off, .indent = indent };
@@ -61,7 +61,7 @@ size_t ui_wrap_next(const char *s, size_t len, size_t off, unsigned indent, int 
             if (after_blank != i) before_blank = i;
             after_blank = i + n;
         } else if (cells == 2) {
-            /* CJK text has no blanks: it breaks behind any wide character. */
+            /* CJK text has no blanks: it breaks after any wide character. */
             before_blank = after_blank = i + n;
         }
         word = word || !blank;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "qsf_chatlog.h"
 #include "ui/block.h"
@@ -189,6 +190,15 @@ static void old_entry(void *arg, const char *entry) {
     add_history(entry);
 }
 
+/* readline would wait for ever to read bindings from a FIFO. */
+static void skip_odd_inputrc(void) {
+    const char *path = getenv("INPUTRC"), *home = getenv("HOME");
+    char own[4096];
+    struct stat st;
+    (void)snprintf(own, sizeof own, "%s/.inputrc", home ? home : "");
+    if (stat(path && *path ? path : own, &st) == 0 && !S_ISREG(st.st_mode)) setenv("INPUTRC", "/dev/null", 1);
+}
+
 void ui_input_open(const UiInputHooks *hooks, const char *history) {
     input.hooks = *hooks;
     input.nowhere = fopen("/dev/null", "r+e");
@@ -211,6 +221,7 @@ void ui_input_open(const UiInputHooks *hooks, const char *history) {
         input.history_path = ui_strdup_len(history, strlen(history));
         ui_history_read(history, old_entry, NULL);
     }
+    skip_odd_inputrc();
     rl_initialize();
     (void)set_variables();
     rl_callback_handler_install(UI_PROMPT, on_line);

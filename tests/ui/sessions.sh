@@ -80,4 +80,10 @@ start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5"
 see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' && keys '/quit' Enter
 see '^the conversation was not saved'
 not_see 'resume with'
+# Nor does readline wait for a FIFO as its file of bindings.
+mkfifo "$work/inputrc"
+start 80 24 "INPUTRC='$work/inputrc' '$chat' --no-save '$stories'"
+see 'is ready'
+keys C-d
+see '^rc=0'
 finish

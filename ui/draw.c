@@ -75,7 +75,8 @@ static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols)
     int64_t more = command ? 0 : ui_app_too_long(s->app, in->text, in->len);
     if (more == 0) return;
     ui_app_context_advice(s->app, (int64_t)s->app->stats.ctx_size + more, advice, sizeof advice);
-    ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " about %lld tokens too long: %s ", (long long)more, advice);
+    ui_canvas_printf(&s->canvas, row, 1, cols, UI_STYLE_WARN, " %s%lld tokens too long: %s ",
+                     cols >= UI_STRIP_FROM ? "about " : "", (long long)more, advice);
 }
 
 static void draw_rule(UiScreen *s, const UiInputView *in, int row, int cols) {

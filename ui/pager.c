@@ -8,6 +8,7 @@
 #include "ui/wrap.h"
 
 #define HELP_WIDTH_MAX 100
+#define NARROW         60
 
 void ui_pager_free(UiPager *p) {
     ui_buf_free(&p->title);
@@ -100,8 +101,8 @@ void ui_pager_draw(UiPager *p, UiCanvas *c, int row, int rows, int cols) {
     Lines lines = { .c = c, .row = row, .first = p->top, .shown = shown, .cols = cols, .help = p->help };
     (void)each_line(ui_buf_str(&p->text), p->text.len, cols - 2, draw_line, &lines);
     if (last > 0)
-        ui_canvas_printf(c, row + shown, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, any other key closes",
-                         p->top + 1, p->top + shown, n);
+        ui_canvas_printf(c, row + shown, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, %s", p->top + 1,
+                         p->top + shown, n, cols < NARROW ? "q closes" : "any other key closes");
     else
         ui_canvas_puts(c, row + shown, 1, cols, UI_STYLE_NOTICE, "any key closes");
 }

@@ -12,43 +12,19 @@
 #include "kernels/arm/arm.h"
 #endif
 
-#define REF_FLOAT(fmt) { #fmt "_ref", QK_ACT_F32, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref, NULL, NULL, NULL }
-#define REF_WEIGHT(fmt, act)                                                                    \
-    { #fmt "_ref", act, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref, qk_pack_##fmt, qk_unpack_row_##fmt, \
-      qk_mm16_##fmt##_ref }
+#define REF_ROWS(fmt) .name = #fmt "_ref", .matmul = qk_mm_##fmt##_ref, .dequant = qk_dequant_##fmt##_ref
+#define REF_X16(fmt) .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
+#define REF_FLOAT(fmt) { .act = QK_ACT_F32, REF_ROWS(fmt) }
+#define REF_BLOCK(fmt) { .act = QK_ACT_Q8, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_SUPER(fmt) { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt),
 #define REF_KV(fmt)                                                                                          \
     { #fmt, qk_kv_##fmt##_tile_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_load_ref,                       \
       qk_kv_##fmt##_attend_ref, qk_kv_##fmt##_attend_span_ref, qk_kv_merge_ref }
 
 static const qk_table ref_table = {
     .level = QK_LEVEL_REF,
-    .weight = {
-        [QK_F32] = REF_FLOAT(f32),
-        [QK_F16] = REF_FLOAT(f16),
-        [QK_BF16] = REF_FLOAT(bf16),
-        [QK_Q8_0] = REF_WEIGHT(q8_0, QK_ACT_Q8),
-        [QK_Q4_0] = REF_WEIGHT(q4_0, QK_ACT_Q8),
-        [QK_Q4_1] = REF_WEIGHT(q4_1, QK_ACT_Q8),
-        [QK_Q5_0] = REF_WEIGHT(q5_0, QK_ACT_Q8),
-        [QK_Q5_1] = REF_WEIGHT(q5_1, QK_ACT_Q8),
-        [QK_Q4_K] = REF_WEIGHT(q4_k, QK_ACT_Q8K),
-        [QK_Q5_K] = REF_WEIGHT(q5_k, QK_ACT_Q8K),
-        [QK_Q6_K] = REF_WEIGHT(q6_k, QK_ACT_Q8K),
-        [QK_Q2_K] = REF_WEIGHT(q2_k, QK_ACT_Q8K),
-        [QK_Q3_K] = REF_WEIGHT(q3_k, QK_ACT_Q8K),
-        [QK_IQ4_NL] = REF_WEIGHT(iq4_nl, QK_ACT_Q8),
-        [QK_IQ4_XS] = REF_WEIGHT(iq4_xs, QK_ACT_Q8K),
-        [QK_TQ1_0] = REF_WEIGHT(tq1_0, QK_ACT_Q8K),
-        [QK_TQ2_0] = REF_WEIGHT(tq2_0, QK_ACT_Q8K),
-        [QK_I2_S] = REF_WEIGHT(i2_s, QK_ACT_Q8),
-        [QK_QSF2] = REF_WEIGHT(qsf2, QK_ACT_Q8),
-        [QK_QSF3] = REF_WEIGHT(qsf3, QK_ACT_Q8),
-        [QK_QSF4] = REF_WEIGHT(qsf4, QK_ACT_Q8),
-        [QK_QSFT] = REF_WEIGHT(qsft, QK_ACT_Q8),
-        [QK_QSB2] = REF_WEIGHT(qsb2, QK_ACT_Q8K),
-        [QK_QSB3] = REF_WEIGHT(qsb3, QK_ACT_Q8K),
-        [QK_QSB4] = REF_WEIGHT(qsb4, QK_ACT_Q8K),
-    },
+    .weight = { QK_FORMATS(REF_ROW, ) },
     .kv = {
         [QK_KV_F32] = REF_KV(f32),
         [QK_KV_F16] = REF_KV(f16),

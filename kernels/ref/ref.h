@@ -10,35 +10,12 @@
 #define QK_REF_FLOAT(fmt)                                                      \
     void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);          \
     void qk_dequant_##fmt##_ref(const void *w, float *dst, size_t k);
-#define QK_REF_WEIGHT(fmt)                                                     \
+#define QK_REF_BLOCK(fmt)                                                      \
     QK_REF_FLOAT(fmt)                                                          \
     void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);
-
-QK_REF_FLOAT(f32)
-QK_REF_FLOAT(f16)
-QK_REF_FLOAT(bf16)
-QK_REF_WEIGHT(q8_0)
-QK_REF_WEIGHT(q4_0)
-QK_REF_WEIGHT(q4_1)
-QK_REF_WEIGHT(q5_0)
-QK_REF_WEIGHT(q5_1)
-QK_REF_WEIGHT(q4_k)
-QK_REF_WEIGHT(q5_k)
-QK_REF_WEIGHT(q6_k)
-QK_REF_WEIGHT(q2_k)
-QK_REF_WEIGHT(q3_k)
-QK_REF_WEIGHT(iq4_nl)
-QK_REF_WEIGHT(iq4_xs)
-QK_REF_WEIGHT(tq1_0)
-QK_REF_WEIGHT(tq2_0)
-QK_REF_WEIGHT(i2_s)
-QK_REF_WEIGHT(qsf2)
-QK_REF_WEIGHT(qsf3)
-QK_REF_WEIGHT(qsf4)
-QK_REF_WEIGHT(qsft)
-QK_REF_WEIGHT(qsb2)
-QK_REF_WEIGHT(qsb3)
-QK_REF_WEIGHT(qsb4)
+#define QK_REF_SUPER(fmt) QK_REF_BLOCK(fmt)
+#define QK_REF(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_REF_##core(fmt)
+QK_FORMATS(QK_REF, )
 
 void qk_quantize_f32_ref(void *dst, const float *x, size_t k);
 void qk_quantize_q8_ref(void *dst, const float *x, size_t k);

@@ -11,7 +11,7 @@ allowed() {
     kernels/*) echo 'kernels/*' ;;
     include/*) echo 'api' ;;
     src/base/*) echo 'src/base/*' ;;
-    src/quant/*) echo 'src/base/* src/quant/* kernels/books.h kernels/cpu.h' ;;
+    src/quant/*) echo 'src/base/* src/quant/* src/format/qsf_codes.h kernels/blocks.h kernels/books.h kernels/cpu.h' ;;
     src/pack/*) echo 'src/base/* src/pack/* src/quant/* src/format/* kernels/*' ;;
     src/format/*) echo 'src/base/* src/format/* kernels/blocks.h' ;;
     src/model/*) echo 'src/base/* src/model/* src/format/* kernels/blocks.h' ;;

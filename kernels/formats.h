@@ -51,17 +51,17 @@
     X(a, qsb3,   QSB3,   QK_GGML_QSF + 6, 256,  112,  27,    0,   SUPER)   \
     X(a, qsb4,   QSB4,   QK_GGML_QSF + 7, 256,  144,  35,    0,   SUPER)
 
-/* The levels (kernels/cpu.h), and what each has kernels for:
+/* The levels of each architecture, lowest first, and what each has kernels for:
  *   ALL     every format above and every operation of qk_table
- *   PACKED  the BLOCK and SUPER formats; the rest stays that of the level below
- * The level `ref` has everything, in plain C (kernels/ref). */
-#define QK_LEVELS(X)                  \
-    /* level     arch   kernels */    \
-    X(sse42,      x86,  ALL)          \
-    X(avx2,       x86,  ALL)          \
-    X(avx512,     x86,  ALL)          \
-    X(avx512vnni, x86,  PACKED)       \
-    X(neon,       arm,  ALL)          \
-    X(dotprod,    arm,  PACKED)
+ *   PACKED  the BLOCK and SUPER formats; the rest is that of the level below
+ * Below them all is the level `ref`, which has everything in plain C (kernels/ref). */
+#define QK_LEVELS(X)                           \
+    /* level      LEVEL       arch  kernels */ \
+    X(sse42,      SSE42,      x86,  ALL)       \
+    X(avx2,       AVX2,       x86,  ALL)       \
+    X(avx512,     AVX512,     x86,  ALL)       \
+    X(avx512vnni, AVX512VNNI, x86,  PACKED)    \
+    X(neon,       NEON,       arm,  ALL)       \
+    X(dotprod,    DOTPROD,    arm,  PACKED)
 
 #endif

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills the kernel table: the reference everywhere, then the overlay of this architecture. The
- * Makefile compiles one architecture directory and names it with QK_ARCH_X86 or QK_ARCH_ARM. */
+/* Fills the kernel table: the reference everywhere, then level after level what kernels/formats.h says it has. */
 #include "kernels/built.h"
+#include "kernels/generic/kv.h"
+#include "kernels/generic/mm.h"
+#include "kernels/generic/ops.h"
 #include "kernels/kernels.h"
 #include "kernels/ref/kv.h"
 #include "kernels/ref/ref.h"
-
-#if defined(QK_ARCH_X86)
-#include "kernels/x86/x86.h"
-#elif defined(QK_ARCH_ARM)
-#include "kernels/arm/arm.h"
-#endif
 
 #define REF_ROWS(fmt) .name = #fmt "_ref", .matmul = qk_mm_##fmt##_ref, .dequant = qk_dequant_##fmt##_ref
 #define REF_X16(fmt) .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
@@ -68,14 +64,26 @@ static const qk_table ref_table = {
     .kv_dequantize4 = qk_kv_dequantize4_ref,
 };
 
+#define SET_ALL(isa)     \
+    QK_SET_FORMATS(isa)  \
+    QK_SET_OPS(t, isa);  \
+    QK_SET_KV(t, isa);
+#define SET_PACKED(isa) QK_SET_PACKED_FORMATS(isa)
+
+/* Code for a level that was not compiled in must not be seen: its kernels do not exist. */
+#define WHEN_0(...)
+#define WHEN_1(...) __VA_ARGS__
+#define WHEN_EXPANDED(built) WHEN_##built
+#define WHEN(built) WHEN_EXPANDED(built)
+#define SET_LEVEL(isa, LEVEL, arch, kernels)                             \
+    WHEN(QK_BUILT_##LEVEL)(if (level >= QK_LEVEL_##LEVEL) {              \
+        t->level = QK_LEVEL_##LEVEL;                                     \
+        SET_##kernels(isa)                                               \
+    })
+
 void qk_table_init(qk_table *t, qk_level level)
 {
+    (void)level; /* without levels above the reference nobody asks */
     *t = ref_table;
-#if defined(QK_ARCH_X86)
-    qk_init_x86(t, level);
-#elif defined(QK_ARCH_ARM)
-    qk_init_arm(t, level);
-#else
-    (void)level; /* no overlay for this architecture: the level stays ref */
-#endif
+    QK_LEVELS(SET_LEVEL)
 }

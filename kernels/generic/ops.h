@@ -39,10 +39,11 @@
     void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                  \
     void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);
 
-QK_OPS(sse42)
-QK_OPS(avx2)
-QK_OPS(avx512)
-QK_OPS(neon)
+/* Of the levels with ALL in kernels/formats.h. */
+#define QK_OPS_ALL(isa) QK_OPS(isa)
+#define QK_OPS_PACKED(isa)
+#define QK_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_OPS_##kernels(isa)
+QK_LEVELS(QK_OPS_LEVEL)
 
 #define QK_SET_OPS(t, isa)                                                                           \
     do {                                                                                             \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU make. Sources are found by directory: a new file needs no change here. Everything is built in
-# the current directory: programs and libqsf.a beside config.mk, objects and tests below obj/.
+# the current directory: programs and libqsf.a beside config.mk, objects and tests below obj/. The kernels' sources are
+# in kernels/kernels.mk.
 #
 #   make [V=1]               programs, libqsf.a, compile_commands.json
 #   make run [MODEL=FILE]    open the chat
@@ -161,7 +162,8 @@ define newline
 endef
 compdb_path = $(if $(filter $1,$(generated_src)),$O,$S)/$1
 compdb_entry = @printf '%s\n' '{"directory": "$(CURDIR)", "file": "$(compdb_path)", "command": "$(subst ",\",$(call compile,$(basename $1))) -c $(compdb_path)"}$2' >>$@.tmp$(newline)
-compile_commands.json: config.mk $S/Makefile $S/kernels/kernels.mk $(formats_h) $(addprefix $S/,$(sort $(dir $(filter-out $(generated_src),$(all_src)))))
+compdb_dirs = $(sort $(dir $(filter-out $(generated_src),$(all_src))))
+compile_commands.json: config.mk $S/Makefile $S/kernels/kernels.mk $(formats_h) $(addprefix $S/,$(compdb_dirs))
 	$(call say,GEN,$@)
 	@echo '[' >$@.tmp
 	$(foreach s,$(all_src),$(call compdb_entry,$s,$(if $(filter $s,$(lastword $(all_src))),,$(comma))))
@@ -301,7 +303,8 @@ PYTHON ?= python3
 amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(filter-out quant pack calibrate,$(lib_dirs)) run) kernels/*.c kernels/*/*.c)
 amalgamation: $(addprefix $O/,$(generated_all))
 	$(call say,GEN,qsf.c)
-	$Q$(PYTHON) $S/tools/amalgamate -s $S -o . -v $(VERSION) -d $(datadir)/qsf -g $O $(sort $(amalgam_src) $(generated_all))
+	$Q$(PYTHON) $S/tools/amalgamate -s $S -g $O -o . -v $(VERSION) -d $(datadir)/qsf \
+	    $(sort $(amalgam_src) $(generated_all))
 
 # ---- dist
 

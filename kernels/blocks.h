@@ -64,14 +64,16 @@ typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 2]; } qk_qsb4;
 /* What the nibbles of IQ4_NL and IQ4_XS stand for. */
 extern const int8_t qk_iq4_values[16];
 
-#define QK_CHECK_SIZE(a, fmt, TYPE, ggml, elems, bytes, ...) _Static_assert(sizeof(qk_##fmt) == bytes, #TYPE " block");
+#define QK_CHECK_SIZE(a, fmt, TYPE, ggml, elems, bytes, ...) \
+    _Static_assert(sizeof(qk_##fmt) == bytes, #TYPE " block");
 QK_FORMATS(QK_CHECK_SIZE, )
 #undef QK_CHECK_SIZE
 
 /* Elements and bytes of one block; 1 element for the float types. */
 unsigned qk_type_elems(qk_type t);
 unsigned qk_type_bytes(qk_type t);
-/* Planes of a block when 16 rows are interleaved (kernels/x16/x16.h); 0 for the float types, which stay rows. */
+/* Planes of a block when 16 rows are interleaved (kernels/x16/x16.h); 0 for the float types, which stay rows.
+ * */
 unsigned qk_type_planes(qk_type t);
 
 /* QK_NONE when no kernel knows this GGML type number. */

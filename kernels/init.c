@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills the kernel table: the reference everywhere, then level after level what kernels/formats.h says it has. */
+/* Fills the kernel table: the reference everywhere, then level after level what kernels/formats.h says it
+ * has. */
 #include "kernels/built.h"
 #include "kernels/generic/kv.h"
 #include "kernels/generic/mm.h"

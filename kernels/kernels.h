@@ -105,7 +105,8 @@ typedef struct qk_table {
     void (*rms_norm)(float *y, const float *x, const float *w, size_t n, float eps);
     /* y = (x - mean) / sqrt(var + eps) * w + b; b may be NULL */
     void (*layer_norm)(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
-    /* Rotate pairs of elements in place. pairs: (2i, 2i+1); halves: (i, i + n_rot/2). Elements past n_rot stay. */
+    /* Rotate pairs of elements in place. pairs: (2i, 2i+1); halves: (i, i + n_rot/2). Elements past n_rot
+     * stay. */
     void (*rope_pairs_batch)(const qk_rope *r);
     void (*rope_halves_batch)(const qk_rope *r);
     /* In place, stable (maximum subtracted). n >= 1. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prototypes of the matmuls of every format at every level (kernels/formats.h), and the lines that put those of a level
- * into the table; contracts: qk_weight_ops in kernels/kernels.h. */
+/* Prototypes of the matmuls of every format at every level (kernels/formats.h), and the lines that put those
+ * of a level into the table; contracts: qk_weight_ops in kernels/kernels.h. */
 #ifndef QSF_KERNELS_GENERIC_MM_H
 #define QSF_KERNELS_GENERIC_MM_H
 
@@ -29,7 +29,8 @@ QK_LEVELS(QK_MM_LEVEL)
     t->weight[type].pack = qk_pack_##fn;
 #define QK_SET_SUPER(type, fn) QK_SET_BLOCK(type, fn)
 
-#define QK_SET_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_SET_##core(QK_##TYPE, fmt##_##isa)
+#define QK_SET_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \
+    QK_SET_##core(QK_##TYPE, fmt##_##isa)
 #define QK_SET_FORMATS(isa) QK_FORMATS(QK_SET_FORMAT, isa)
 
 #define QK_SET_PACKED_FLOAT(type, fn)

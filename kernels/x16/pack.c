@@ -49,17 +49,17 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
 }
 
 /* Of a format with a row in kernels/formats.h: where the planes and the halves start in a block. */
-#define FORM(fmt, TYPE, plane_at, half_at, fix, unfix)                                                          \
-    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k)                                  \
-    {                                                                                                           \
-        pack(FORM_OF(TYPE, plane_at, half_at), fix, dst, src, row_bytes, k);                                    \
-    }                                                                                                           \
-    void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k)                                \
-    {                                                                                                           \
-        unpack_row(FORM_OF(TYPE, plane_at, half_at), unfix, dst, group, r, k);                                  \
+#define FORM(fmt, TYPE, plane_at, half_at, fix, unfix)                            \
+    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k)    \
+    {                                                                             \
+        pack(FORM_OF(TYPE, plane_at, half_at), fix, dst, src, row_bytes, k);      \
+    }                                                                             \
+    void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k)  \
+    {                                                                             \
+        unpack_row(FORM_OF(TYPE, plane_at, half_at), unfix, dst, group, r, k);    \
     }
-#define FORM_OF(TYPE, plane_at, half_at)                                                                        \
-    (form){ QK_ELEMS_##TYPE, QK_BYTES_##TYPE, plane_at, QK_PLANES_##TYPE, half_at,                              \
+#define FORM_OF(TYPE, plane_at, half_at)                                          \
+    (form){ QK_ELEMS_##TYPE, QK_BYTES_##TYPE, plane_at, QK_PLANES_##TYPE, half_at,\
             (QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE) / 2 }
 
 FORM(q8_0, Q8_0, 2, 0, qk_fix_none, qk_fix_none)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Table of GGML and QSF tensor types. The types with kernels are taken from kernels/formats.h. Numbers and block sizes
- * of the others: ggml-org/ggml include/ggml.h and src/ggml-common.h; numbers missing here were withdrawn by their
- * owners. */
+/* Table of GGML and QSF tensor types. The types with kernels are taken from kernels/formats.h. Numbers and
+ * block sizes of the others: ggml-org/ggml include/ggml.h and src/ggml-common.h; numbers missing here were
+ * withdrawn by their owners. */
 #include "src/format/dtype.h"
 
 #include <stddef.h>
 
 #include "src/base/checked.h"
 
-/* A slot for each number below 40, then the QSF types: blocks of 64, of 128, of 256. A free slot has no name. */
+/* A slot for each number below 40, then the QSF types: blocks of 64, of 128, of 256. A free slot has no name.
+ * */
 enum { QSF_SLOTS = 40, LARGER_SLOTS = 8 };
 _Static_assert(QSF_SLOTS + 3 * LARGER_SLOTS <= QSF_DTYPES_MAX, "a slot for each type");
-#define SLOT(id)                                                                                        \
-    ((id) < QK_GGML_QSF ? (id)                                                                          \
-                        : QSF_SLOTS + ((id) & 0xffu) - 1 + LARGER_SLOTS * (((id) & 0xff00u) / QSF_DTYPE_OF_128))
+#define QSF_SLOT(id) (QSF_SLOTS + ((id) & 0xffu) - 1 + LARGER_SLOTS * (((id) & 0xff00u) / QSF_DTYPE_OF_128))
+#define SLOT(id) ((id) < QK_GGML_QSF ? (id) : QSF_SLOT(id))
 
 /* The engine reads no scale after the last row, so a type with one (I2_S) cannot be used yet. */
 #define WITH_KERNELS(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \

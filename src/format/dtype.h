@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weight types by their number: that of GGML (ggml-org/ggml include/ggml.h enum ggml_type), or our own for the types of
- * QSF files. The types that kernels compute with come from kernels/formats.h; the others are listed in dtype.c. */
+/* Weight types by their number: that of GGML (ggml-org/ggml include/ggml.h enum ggml_type), or our own for
+ * the types of QSF files. The types that kernels compute with come from kernels/formats.h; the others are
+ * listed in dtype.c. */
 #ifndef QSF_FORMAT_DTYPE_H
 #define QSF_FORMAT_DTYPE_H
 
@@ -9,8 +10,8 @@
 
 #include "kernels/blocks.h"
 
-/* QSF types have blocks of 64 elements. The same types with larger blocks have these added to their number; no kernel
- * computes with them. */
+/* QSF types have blocks of 64 elements. The same types with larger blocks have these added to their number;
+ * no kernel computes with them. */
 #define QSF_DTYPE_OF_128 0x100u
 #define QSF_DTYPE_OF_256 0x200u
 

@@ -21,7 +21,8 @@ typedef struct Row {
 /* What is not a code of `bits` in a block of the type. */
 #define HEAD(TYPE, bits) (QK_BYTES_##TYPE - QK_ELEMS_##TYPE * (bits) / 8)
 /* Codes of QSF, whose rows are padded: with blocks of the file's size, or always of the type's. */
-#define SIZED(name, code, TYPE, bits, ops) { { name, QSFF_##code, bits, HEAD(TYPE, bits), 0, true }, &qsf_block_##ops }
+#define SIZED(name, code, TYPE, bits, ops) \
+    { { name, QSFF_##code, bits, HEAD(TYPE, bits), 0, true }, &qsf_block_##ops }
 #define FIXED(name, code, TYPE, bits, ops) \
     { { name, QSFF_##code, bits, HEAD(TYPE, bits), QK_ELEMS_##TYPE, true }, &qsf_block_##ops }
 /* GGML types. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The grid: which format and which operation has a kernel of its own at which level. The formats are those of
- * kernels/formats.h; the levels are promised here. A promised kernel must be in the shipped table of its level under its
- * own name, differ from the one of the level below, and have been compared with the truth in this run (packed formats:
- * also with the reference, bit by bit); a kernel that is not promised must not be there. */
+ * kernels/formats.h; the levels are promised here. A promised kernel must be in the shipped table of its
+ * level under its own name, differ from the one of the level below, and have been compared with the truth in
+ * this run (packed formats: also with the reference, bit by bit); a kernel that is not promised must not be
+ * there. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

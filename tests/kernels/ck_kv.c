@@ -46,7 +46,8 @@ static void check_to_half(const qk_table *t, int arg)
             kv->store(tile, rep % 2, 0, x, n);
             kv->load(y, tile, rep % 2, 0, n);
             for (size_t i = 0; i < n; i++)
-                ck_near("to half", i, (double)y[i], isnan(x[i]) ? (double)NAN : nearest_half((double)x[i]), 0);
+                ck_near("to half", i, (double)y[i],
+                        isnan(x[i]) ? (double)NAN : nearest_half((double)x[i]), 0);
         }
 }
 
@@ -65,8 +66,8 @@ static void check_from_half(const qk_table *t, int type)
     const size_t x_bytes = qk_act_bytes(QK_ACT_F32, K);
     uint16_t *w = ck_tail(SLOT_ROWS, ROWS * K * sizeof *w);
     float *x = ck_tail64(SLOT_Q, x_bytes), *y = ck_dst(SLOT_Y, ROWS);
-    const qk_mm m = { .w = w, .row_bytes = K * sizeof *w, .x = x, .x_stride = x_bytes, .y = y, .y_stride = ROWS,
-                      .k = K, .n_cols = 1, .scale = 1 };
+    const qk_mm m = { .w = w, .row_bytes = K * sizeof *w, .x = x, .x_stride = x_bytes, .y = y,
+                      .y_stride = ROWS, .k = K, .n_cols = 1, .scale = 1 };
     for (size_t i = 0; i < x_bytes / sizeof *x; i++)
         x[i] = 1;
     for (size_t base = 0; base < 65536; base += ROWS) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # GNU make. Sources are found by directory: a new file needs no change here. Everything is built in
-# the current directory: programs and libqsf.a beside config.mk, objects and tests below obj/.
+# the current directory: programs and libqsf.a beside config.mk, objects and tests below obj/. The kernels' sources are
+# in kernels/kernels.mk.
 #
 #   make [V=1]               programs, libqsf.a, compile_commands.json
 #   make run [MODEL=FILE]    open the chat
@@ -38,10 +39,9 @@ find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
 obj = $(patsubst %.c,$O/%.o,$1)
 
 lib_dirs := base quant format requantize model text plan stream forward sample engine calibrate cli
-kernel_dirs_x86 := kernels/x86
-kernel_dirs_arm := kernels/arm
 quant_dirs_x86 := src/quant/x86
-kernel_src := $(call find,kernels/*.c kernels/ref/*.c kernels/x16/*.c $(addsuffix /*.c,$(kernel_dirs_$(ARCH))))
+include $S/kernels/kernels.mk
+kernel_src := $(call find,kernels/*.c kernels/ref/*.c kernels/x16/*.c) $(generated_src)
 lib_src := $(call find,$(patsubst %,src/%/*.c,$(lib_dirs)) $(addsuffix /*.c,$(quant_dirs_$(ARCH)))) $(kernel_src)
 run_src := $(call find,src/run/*.c)
 convert_src := $(call find,src/convert/*.c)
@@ -49,7 +49,7 @@ ui_src := $(call find,ui/*.c)
 harness_src := $(call find,tests/harness/*.c)
 unit_src := $(call find,tests/unit/t_*.c)
 uiunit_src := $(call find,tests/unit/ui_*.c)
-checkkern_src := $(call find,tests/kernels/*.c $(patsubst %,tests/%/*.c,$(kernel_dirs_$(ARCH))))
+checkkern_src := $(call find,tests/kernels/*.c tests/kernels/$(ARCH)/*.c)
 tool_src := $(call find,tests/tools/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
 all_src := $(lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(tool_src) $(checkkern_src)
@@ -69,23 +69,16 @@ fuzz_bin := $(patsubst %.c,$O/%,$(fuzz_src))
 
 # ---- flags
 
-sse42_flags := -msse4.2
-avx2_flags := -mavx2 -mfma -mf16c
-avx512_flags := $(avx2_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl
-avx512vnni_flags := $(avx512_flags) -mavx512vnni
-neon_flags :=
-dotprod_flags := -march=armv8.2-a+dotprod
-arch_define_x86 := $(if $(wildcard $S/kernels/x86/init.c),-DQK_ARCH_X86=1)
-arch_define_arm := $(if $(wildcard $S/kernels/arm/init.c),-DQK_ARCH_ARM=1)
+arch_define_x86 := -DQK_ARCH_X86=1
+arch_define_arm := -DQK_ARCH_ARM=1
 
 # $(call src_flags,path without .c): what this file needs beyond the common flags.
-isa_of = $(filter sse42 avx2 avx512 avx512vnni neon dotprod,$(lastword $(subst _, ,$1)))
 # Lines are enough to find a kernel's fault; following its variables takes the compiler as long as the kernel itself.
 lean_debug = $(if $(filter -g,$(CFLAGS)),-g1)
 # KERNEL_EXTRA: for the kernels alone; CI leaves AddressSanitizer out of them, as their checks put a guard page behind every buffer.
-src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(KERNEL_EXTRA) $(lean_debug) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
-            $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call isa_of,$1)_flags)) \
-            $(if $(filter src/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call isa_of,$1)_flags)) \
+src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(KERNEL_EXTRA) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
+            $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
+            $(if $(filter src/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter ui/% tests/unit/ui_%,$1),$(UI_CFLAGS)) \
             $(if $(filter tests/%,$1),$(CMOCKA_CFLAGS) $(arch_define_$(ARCH)))
 common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
@@ -103,10 +96,15 @@ link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 
 all: $(programs) libqsf.a compile_commands.json
 
+define compile_it
+$(call say,CC,$*.c)
+@mkdir -p $(@D)
+$Q$(call compile,$*) -MMD -MP -c -o $@ $<
+endef
 $O/%.o: $S/%.c config.mk config.h
-	$(call say,CC,$*.c)
-	@mkdir -p $(@D)
-	$Q$(call compile,$*) -MMD -MP -c -o $@ $<
+	$(compile_it)
+$(call obj,$(generated_src)): $O/%.o: $O/%.c config.mk config.h
+	$(compile_it)
 
 # What the programs and the tests link: every function of src/.
 engine := $O/libengine.a
@@ -177,8 +175,10 @@ define newline
 
 
 endef
-compdb_entry = @printf '%s\n' '{"directory": "$(CURDIR)", "file": "$S/$1", "command": "$(subst ",\",$(call compile,$(basename $1))) -c $S/$1"}$2' >>$@.tmp$(newline)
-compile_commands.json: config.mk $S/Makefile $(addprefix $S/,$(sort $(dir $(all_src))))
+compdb_path = $(if $(filter $1,$(generated_src)),$O,$S)/$1
+compdb_entry = @printf '%s\n' '{"directory": "$(CURDIR)", "file": "$(compdb_path)", "command": "$(subst ",\",$(call compile,$(basename $1))) -c $(compdb_path)"}$2' >>$@.tmp$(newline)
+compdb_dirs = $(sort $(dir $(filter-out $(generated_src),$(all_src))))
+compile_commands.json: config.mk $S/Makefile $S/kernels/kernels.mk $(formats_h) $(addprefix $S/,$(compdb_dirs))
 	$(call say,GEN,$@)
 	@echo '[' >$@.tmp
 	$(foreach s,$(all_src),$(call compdb_entry,$s,$(if $(filter $s,$(lastword $(all_src))),,$(comma))))
@@ -316,9 +316,10 @@ uninstall:
 
 PYTHON ?= python3
 amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(filter-out quant requantize calibrate,$(lib_dirs)) run) kernels/*.c kernels/*/*.c)
-amalgamation:
+amalgamation: $(addprefix $O/,$(generated_all))
 	$(call say,GEN,qsf.c)
-	$Q$(PYTHON) $S/tools/amalgamate -s $S -o . -v $(VERSION) -d $(datadir)/qsf $(amalgam_src)
+	$Q$(PYTHON) $S/tools/amalgamate -s $S -g $O -o . -v $(VERSION) -d $(datadir)/qsf \
+	    $(sort $(amalgam_src) $(generated_all))
 
 # ---- dist
 

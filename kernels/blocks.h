@@ -7,15 +7,23 @@
 
 #include <stdint.h>
 
+#include "kernels/formats.h"
+
 /* Dense index of the weight types that kernels know; GGML type numbers map to it by qk_type_of. */
+#define QK_INDEX(a, fmt, TYPE, ...) QK_##TYPE,
 typedef enum qk_type {
-    QK_F32, QK_F16, QK_BF16, QK_Q8_0, QK_Q4_0, QK_Q4_1, QK_Q5_0, QK_Q5_1, QK_Q4_K, QK_Q5_K, QK_Q6_K,
-    QK_Q2_K, QK_Q3_K, QK_IQ4_NL, QK_IQ4_XS, QK_TQ1_0, QK_TQ2_0, QK_I2_S,
-    QK_QSF2, QK_QSF3, QK_QSF4, QK_QSFT, /* QSF codes 0 and 1, 2, 3, 4 with blocks of 64; code 6 is Q8_0 */
-    QK_QSB2, QK_QSB3, QK_QSB4,          /* QSF codes 10, 11, 12: codebooks */
+    QK_FORMATS(QK_INDEX, )
     QK_TYPE_N,
     QK_NONE = -1
 } qk_type;
+#undef QK_INDEX
+
+/* The columns of kernels/formats.h as constants: QK_GGML_Q4_K, QK_ELEMS_Q4_K, QK_BYTES_Q4_K,
+ * QK_PLANES_Q4_K. */
+#define QK_NUMBERS(a, fmt, TYPE, ggml, elems, bytes, planes, ...) \
+    QK_GGML_##TYPE = ggml, QK_ELEMS_##TYPE = elems, QK_BYTES_##TYPE = bytes, QK_PLANES_##TYPE = planes,
+enum { QK_FORMATS(QK_NUMBERS, ) };
+#undef QK_NUMBERS
 
 #define QK_BLOCK 32       /* elements of a simple block */
 #define QK_K 256          /* elements of a K-quant super-block */
@@ -23,6 +31,8 @@ typedef enum qk_type {
 #define QK_I2S_BLOCK 128  /* elements of an I2_S block */
 #define QK_QSF_BLOCK 64   /* elements of a QSF block */
 
+typedef float qk_f32;
+typedef uint16_t qk_f16, qk_bf16;
 typedef struct { uint16_t d; int8_t qs[QK_BLOCK]; } qk_q8_0;                       /* x = d * q */
 typedef struct { uint16_t d; uint8_t qs[QK_BLOCK / 2]; } qk_q4_0;                  /* x = d * (q - 8); byte j holds elements j (low) and j+16 (high) */
 typedef struct { uint16_t d, m; uint8_t qs[QK_BLOCK / 2]; } qk_q4_1;               /* x = d * q + m */
@@ -54,35 +64,18 @@ typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 2]; } qk_qsb4;
 /* What the nibbles of IQ4_NL and IQ4_XS stand for. */
 extern const int8_t qk_iq4_values[16];
 
-_Static_assert(sizeof(qk_q8_0) == 34, "Q8_0 block");
-_Static_assert(sizeof(qk_q4_0) == 18, "Q4_0 block");
-_Static_assert(sizeof(qk_q4_1) == 20, "Q4_1 block");
-_Static_assert(sizeof(qk_q5_0) == 22, "Q5_0 block");
-_Static_assert(sizeof(qk_q5_1) == 24, "Q5_1 block");
-_Static_assert(sizeof(qk_q4_k) == 144, "Q4_K block");
-_Static_assert(sizeof(qk_q5_k) == 176, "Q5_K block");
-_Static_assert(sizeof(qk_q6_k) == 210, "Q6_K block");
-_Static_assert(sizeof(qk_q2_k) == 84, "Q2_K block");
-_Static_assert(sizeof(qk_q3_k) == 110, "Q3_K block");
-_Static_assert(sizeof(qk_iq4_nl) == 18, "IQ4_NL block");
-_Static_assert(sizeof(qk_iq4_xs) == 136, "IQ4_XS block");
-_Static_assert(sizeof(qk_tq1_0) == 54, "TQ1_0 block");
-_Static_assert(sizeof(qk_tq2_0) == 66, "TQ2_0 block");
-_Static_assert(sizeof(qk_i2_s) == 32, "I2_S block");
-_Static_assert(sizeof(qk_qsf2) == 20, "QSF 2-bit block");
-_Static_assert(sizeof(qk_qsf3) == 28, "QSF 3-bit block");
-_Static_assert(sizeof(qk_qsf4) == 36, "QSF 4-bit block");
-_Static_assert(sizeof(qk_qsft) == 18, "QSF ternary block");
-_Static_assert(sizeof(qk_qsb2) == 80, "QSF 2-bit block with books");
-_Static_assert(sizeof(qk_qsb3) == 112, "QSF 3-bit block with books");
-_Static_assert(sizeof(qk_qsb4) == 144, "QSF 4-bit block with books");
+#define QK_CHECK_SIZE(a, fmt, TYPE, ggml, elems, bytes, ...) \
+    _Static_assert(sizeof(qk_##fmt) == bytes, #TYPE " block");
+QK_FORMATS(QK_CHECK_SIZE, )
+#undef QK_CHECK_SIZE
 
 /* Elements and bytes of one block; 1 element for the float types. */
 unsigned qk_type_elems(qk_type t);
 unsigned qk_type_bytes(qk_type t);
+/* Planes of a block when 16 rows are interleaved (kernels/x16/x16.h); 0 for the float types, which stay rows.
+ * */
+unsigned qk_type_planes(qk_type t);
 
-/* Numbers for the QSF formats, which GGML has none for. */
-#define QK_GGML_QSF 0x51530000u
 /* QK_NONE when no kernel knows this GGML type number. */
 qk_type qk_type_of(uint32_t ggml_type);
 /* GGML type number of a kernel type. */

@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which levels above the reference were compiled in. Where each file has flags of its own (Makefile), all of them;
- * where everything is one file and has one set of flags (QK_ONE_FILE, tools/amalgamate), those that the flags allow. */
+/* Which levels above the reference were compiled in. Each is 1 or 0. Where each file has flags of its own
+ * (kernels/kernels.mk), all levels of the architecture; where everything is one file with one set of flags
+ * (QK_ONE_FILE, tools/amalgamate), those that the flags allow. */
 #ifndef QSF_KERNELS_BUILT_H
 #define QSF_KERNELS_BUILT_H
 
 #ifndef QK_ONE_FILE
-#define QK_BUILT_SSE42 1
-#define QK_BUILT_AVX2 1
-#define QK_BUILT_AVX512 1
-#define QK_BUILT_AVX512VNNI 1
-#define QK_BUILT_NEON 1
-#define QK_BUILT_DOTPROD 1
+
+#ifdef QK_ARCH_X86
+#define QK_BUILT_X86 1
+#else
+#define QK_BUILT_X86 0
+#endif
+#ifdef QK_ARCH_ARM
+#define QK_BUILT_ARM 1
+#else
+#define QK_BUILT_ARM 0
+#endif
+#define QK_BUILT_SSE42 QK_BUILT_X86
+#define QK_BUILT_AVX2 QK_BUILT_X86
+#define QK_BUILT_AVX512 QK_BUILT_X86
+#define QK_BUILT_AVX512VNNI QK_BUILT_X86
+#define QK_BUILT_NEON QK_BUILT_ARM
+#define QK_BUILT_DOTPROD QK_BUILT_ARM
+
 #else
 
 #if defined(__x86_64__) && defined(__SSE4_2__)
@@ -47,13 +60,6 @@
 #define QK_BUILT_DOTPROD 1
 #else
 #define QK_BUILT_DOTPROD 0
-#endif
-
-/* The overlays that there are (kernels/init.c); the Makefile says so otherwise. */
-#if QK_BUILT_SSE42
-#define QK_ARCH_X86 1
-#elif QK_BUILT_NEON
-#define QK_ARCH_ARM 1
 #endif
 
 #endif

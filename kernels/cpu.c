@@ -15,9 +15,8 @@
 #include <sys/auxv.h>
 #endif
 
-static const char *const level_names[QK_LEVEL_N] = {
-    "ref", "sse42", "avx2", "avx512", "avx512vnni", "neon", "dotprod",
-};
+#define NAME(isa, LEVEL, arch, kernels) #isa,
+static const char *const level_names[QK_LEVEL_N] = { "ref", QK_LEVELS(NAME) };
 
 #if defined(__x86_64__) || defined(__i386__)
 
@@ -88,11 +87,10 @@ static uint32_t detect(void)
 
 #endif
 
+#define BUILT(isa, LEVEL, arch, kernels) | (uint32_t)QK_BUILT_##LEVEL << QK_LEVEL_##LEVEL
 static uint32_t levels_built(void)
 {
-    return 1u << QK_LEVEL_REF | (uint32_t)QK_BUILT_SSE42 << QK_LEVEL_SSE42 | (uint32_t)QK_BUILT_AVX2 << QK_LEVEL_AVX2 |
-           (uint32_t)QK_BUILT_AVX512 << QK_LEVEL_AVX512 | (uint32_t)QK_BUILT_AVX512VNNI << QK_LEVEL_AVX512VNNI |
-           (uint32_t)QK_BUILT_NEON << QK_LEVEL_NEON | (uint32_t)QK_BUILT_DOTPROD << QK_LEVEL_DOTPROD;
+    return 1u << QK_LEVEL_REF QK_LEVELS(BUILT);
 }
 
 static uint32_t levels_of_machine(void)

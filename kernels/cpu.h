@@ -3,11 +3,17 @@
 #ifndef QSF_KERNELS_CPU_H
 #define QSF_KERNELS_CPU_H
 
+#include "kernels/formats.h"
+
+/* QK_LEVEL_REF, QK_LEVEL_SSE42 and so on. */
+#define QK_LEVEL_ENUM(isa, LEVEL, arch, kernels) QK_LEVEL_##LEVEL,
 typedef enum qk_level {
-    QK_LEVEL_REF, QK_LEVEL_SSE42, QK_LEVEL_AVX2, QK_LEVEL_AVX512, QK_LEVEL_AVX512VNNI,
-    QK_LEVEL_NEON, QK_LEVEL_DOTPROD, QK_LEVEL_N,
+    QK_LEVEL_REF,
+    QK_LEVELS(QK_LEVEL_ENUM)
+    QK_LEVEL_N,
     QK_LEVEL_UNKNOWN = -1
 } qk_level;
+#undef QK_LEVEL_ENUM
 
 /* Highest level of this machine; detected once, then constant. Any thread. */
 qk_level qk_cpu_best(void);

@@ -1,54 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills the kernel table: the reference everywhere, then the overlay of this architecture. The
- * Makefile compiles one architecture directory and names it with QK_ARCH_X86 or QK_ARCH_ARM. */
+/* Fills the kernel table: the reference everywhere, then level after level what kernels/formats.h says it
+ * has. */
 #include "kernels/built.h"
+#include "kernels/generic/kv.h"
+#include "kernels/generic/mm.h"
+#include "kernels/generic/ops.h"
 #include "kernels/kernels.h"
 #include "kernels/ref/kv.h"
 #include "kernels/ref/ref.h"
 
-#if defined(QK_ARCH_X86)
-#include "kernels/x86/x86.h"
-#elif defined(QK_ARCH_ARM)
-#include "kernels/arm/arm.h"
-#endif
-
-#define REF_FLOAT(fmt) { #fmt "_ref", QK_ACT_F32, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref, NULL, NULL, NULL }
-#define REF_WEIGHT(fmt, act)                                                                    \
-    { #fmt "_ref", act, qk_mm_##fmt##_ref, qk_dequant_##fmt##_ref, qk_pack_##fmt, qk_unpack_row_##fmt, \
-      qk_mm16_##fmt##_ref }
+#define REF_ROWS(fmt) .name = #fmt "_ref", .matmul = qk_mm_##fmt##_ref, .dequant = qk_dequant_##fmt##_ref
+#define REF_X16(fmt) .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
+#define REF_FLOAT(fmt) { .act = QK_ACT_F32, REF_ROWS(fmt) }
+#define REF_BLOCK(fmt) { .act = QK_ACT_Q8, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_SUPER(fmt) { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt),
 #define REF_KV(fmt)                                                                                          \
     { #fmt, qk_kv_##fmt##_tile_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_load_ref,                       \
       qk_kv_##fmt##_attend_ref, qk_kv_##fmt##_attend_span_ref, qk_kv_merge_ref }
 
 static const qk_table ref_table = {
     .level = QK_LEVEL_REF,
-    .weight = {
-        [QK_F32] = REF_FLOAT(f32),
-        [QK_F16] = REF_FLOAT(f16),
-        [QK_BF16] = REF_FLOAT(bf16),
-        [QK_Q8_0] = REF_WEIGHT(q8_0, QK_ACT_Q8),
-        [QK_Q4_0] = REF_WEIGHT(q4_0, QK_ACT_Q8),
-        [QK_Q4_1] = REF_WEIGHT(q4_1, QK_ACT_Q8),
-        [QK_Q5_0] = REF_WEIGHT(q5_0, QK_ACT_Q8),
-        [QK_Q5_1] = REF_WEIGHT(q5_1, QK_ACT_Q8),
-        [QK_Q4_K] = REF_WEIGHT(q4_k, QK_ACT_Q8K),
-        [QK_Q5_K] = REF_WEIGHT(q5_k, QK_ACT_Q8K),
-        [QK_Q6_K] = REF_WEIGHT(q6_k, QK_ACT_Q8K),
-        [QK_Q2_K] = REF_WEIGHT(q2_k, QK_ACT_Q8K),
-        [QK_Q3_K] = REF_WEIGHT(q3_k, QK_ACT_Q8K),
-        [QK_IQ4_NL] = REF_WEIGHT(iq4_nl, QK_ACT_Q8),
-        [QK_IQ4_XS] = REF_WEIGHT(iq4_xs, QK_ACT_Q8K),
-        [QK_TQ1_0] = REF_WEIGHT(tq1_0, QK_ACT_Q8K),
-        [QK_TQ2_0] = REF_WEIGHT(tq2_0, QK_ACT_Q8K),
-        [QK_I2_S] = REF_WEIGHT(i2_s, QK_ACT_Q8),
-        [QK_QSF2] = REF_WEIGHT(qsf2, QK_ACT_Q8),
-        [QK_QSF3] = REF_WEIGHT(qsf3, QK_ACT_Q8),
-        [QK_QSF4] = REF_WEIGHT(qsf4, QK_ACT_Q8),
-        [QK_QSFT] = REF_WEIGHT(qsft, QK_ACT_Q8),
-        [QK_QSB2] = REF_WEIGHT(qsb2, QK_ACT_Q8K),
-        [QK_QSB3] = REF_WEIGHT(qsb3, QK_ACT_Q8K),
-        [QK_QSB4] = REF_WEIGHT(qsb4, QK_ACT_Q8K),
-    },
+    .weight = { QK_FORMATS(REF_ROW, ) },
     .kv = {
         [QK_KV_F32] = REF_KV(f32),
         [QK_KV_F16] = REF_KV(f16),
@@ -62,44 +35,46 @@ static const qk_table ref_table = {
     .matmul_exact = qk_matmul_exact_ref,
     .rms_norm = qk_rms_norm_ref,
     .layer_norm = qk_layer_norm_ref,
-    .rope_pairs = qk_rope_pairs_ref,
-    .rope_halves = qk_rope_halves_ref,
     .rope_pairs_batch = qk_rope_pairs_batch_ref,
     .rope_halves_batch = qk_rope_halves_batch_ref,
     .softmax = qk_softmax_ref,
     .softmax_t = qk_softmax_t_ref,
-    .causal_mask = qk_causal_mask_ref,
     .silu_mul = qk_silu_mul_ref,
     .gelu_mul = qk_gelu_mul_ref,
-    .gelu_erf_mul = qk_gelu_erf_mul_ref,
-    .gelu_fast_mul = qk_gelu_fast_mul_ref,
     .relu2_mul = qk_relu2_mul_ref,
     .add = qk_add_ref,
     .mul = qk_mul_ref,
     .scale = qk_scale_ref,
-    .dot = qk_dot_ref,
     .argmax = qk_argmax_ref,
     .top_k = qk_top_k_ref,
     .top_p = qk_top_p_ref,
     .at_least = qk_at_least_ref,
     .draw = qk_draw_ref,
-    .f16_to_f32 = qk_f16_to_f32_ref,
-    .f32_to_f16 = qk_f32_to_f16_ref,
-    .bf16_to_f32 = qk_bf16_to_f32_ref,
     .clamp = qk_clamp_ref,
-    .fill = qk_fill_ref,
     .kv_quantize4 = qk_kv_quantize4_ref,
     .kv_dequantize4 = qk_kv_dequantize4_ref,
 };
 
+#define SET_ALL(isa)     \
+    QK_SET_FORMATS(isa)  \
+    QK_SET_OPS(t, isa);  \
+    QK_SET_KV(t, isa);
+#define SET_PACKED(isa) QK_SET_PACKED_FORMATS(isa)
+
+/* Code for a level that was not compiled in must not be seen: its kernels do not exist. */
+#define WHEN_0(...)
+#define WHEN_1(...) __VA_ARGS__
+#define WHEN_EXPANDED(built) WHEN_##built
+#define WHEN(built) WHEN_EXPANDED(built)
+#define SET_LEVEL(isa, LEVEL, arch, kernels)                             \
+    WHEN(QK_BUILT_##LEVEL)(if (level >= QK_LEVEL_##LEVEL) {              \
+        t->level = QK_LEVEL_##LEVEL;                                     \
+        SET_##kernels(isa)                                               \
+    })
+
 void qk_table_init(qk_table *t, qk_level level)
 {
+    (void)level; /* without levels above the reference nobody asks */
     *t = ref_table;
-#if defined(QK_ARCH_X86)
-    qk_init_x86(t, level);
-#elif defined(QK_ARCH_ARM)
-    qk_init_arm(t, level);
-#else
-    (void)level; /* no overlay for this architecture: the level stays ref */
-#endif
+    QK_LEVELS(SET_LEVEL)
 }

@@ -56,8 +56,6 @@ typedef struct qk_weight_ops {
     void (*matmul16)(const qk_mm *m, size_t row0, size_t row1);
 } qk_weight_ops;
 
-#define QK_GELU_FAST_ERROR 2.5e-5 /* absolute, of the activation alone */
-
 typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
 
 /* K or V of one KV head (kernels/kv.h), stored as name says: q8 is int8 with a half-float scale per position. Where
@@ -107,29 +105,21 @@ typedef struct qk_table {
     void (*rms_norm)(float *y, const float *x, const float *w, size_t n, float eps);
     /* y = (x - mean) / sqrt(var + eps) * w + b; b may be NULL */
     void (*layer_norm)(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
-    /* Rotates pairs of x in place: cs holds n_rot/2 (cos, sin) pairs. pairs: (2i, 2i+1);
-     * halves: (i, i + n_rot/2). Elements past n_rot stay. */
-    void (*rope_pairs)(float *x, const float *cs, size_t n_rot);
-    void (*rope_halves)(float *x, const float *cs, size_t n_rot);
+    /* Rotate pairs of elements in place. pairs: (2i, 2i+1); halves: (i, i + n_rot/2). Elements past n_rot
+     * stay. */
     void (*rope_pairs_batch)(const qk_rope *r);
     void (*rope_halves_batch)(const qk_rope *r);
     /* In place, stable (maximum subtracted). n >= 1. */
     void (*softmax)(float *x, size_t n);
     /* y = softmax(x / temperature), temperature > 0; y may be x. n >= 1. Returns the entropy of y in nats. */
     float (*softmax_t)(float *y, const float *x, size_t n, float temperature);
-    /* Row i of n_rows (stride floats apart, n long) is position pos + i: what lies behind it becomes -infinity. */
-    void (*causal_mask)(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos);
-    /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. gelu is the tanh form, gelu_erf the
-     * exact one; gelu_fast is the tanh form within QK_GELU_FAST_ERROR, by interpolation in a table. */
+    /* gate[i] = act(gate[i]) * up[i], in place on gate; up NULL = act only. gelu is the tanh form. */
     void (*silu_mul)(float *gate, const float *up, size_t n);
     void (*gelu_mul)(float *gate, const float *up, size_t n);
-    void (*gelu_erf_mul)(float *gate, const float *up, size_t n);
-    void (*gelu_fast_mul)(float *gate, const float *up, size_t n);
     void (*relu2_mul)(float *gate, const float *up, size_t n);
     void (*add)(float *y, const float *x, size_t n);      /* y += x */
     void (*mul)(float *y, const float *x, size_t n);      /* y *= x */
     void (*scale)(float *y, float a, size_t n);           /* y *= a */
-    float (*dot)(const float *a, const float *b, size_t n);
     /* Index of the largest element, the lowest on a tie; NaN never wins; n >= 1. */
     size_t (*argmax)(const float *x, size_t n);
     /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns how many: k, or fewer. */
@@ -141,12 +131,7 @@ typedef struct qk_table {
     size_t (*at_least)(qk_pick *out, const float *x, size_t n, float limit); /* x >= limit, by id; how many */
     /* The first token with which the sum of p passes u (in [0, 1)) of *total, the sum of them all; none with p = 0. */
     size_t (*draw)(const float *p, size_t n, double u, double *total);
-    void (*f16_to_f32)(float *y, const uint16_t *x, size_t n);
-    void (*f32_to_f16)(uint16_t *y, const float *x, size_t n);  /* round to nearest even */
-    void (*bf16_to_f32)(float *y, const uint16_t *x, size_t n);
     void (*clamp)(float *y, const float *x, size_t n, float low, float high); /* NaN becomes low; y may be x */
-    /* n bytes of a pattern of `size` bytes (1, 2, 4, 8 or 16) over and over; the last may be cut. */
-    void (*fill)(void *dst, const void *pattern, size_t size, size_t n);
     /* One head row in 4 bits: element i in byte i / 2, low nibble first; scale and min are halves. min NULL:
      * x = (q - 8) * scale, else x = min + q * scale. */
     void (*kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);

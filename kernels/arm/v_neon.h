@@ -63,13 +63,6 @@ QK_INLINE vf v_load_half_some(const void *p, size_t n)
     return v_load_half(h);
 }
 QK_INLINE void v_store_half(void *p, vf v) { vst1_u8(p, vreinterpret_u8_f16(vcvt_f16_f32(v))); }
-QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
-{
-    uint16_t h[V];
-    v_store_half(h, v);
-    memcpy(p, h, n * sizeof h[0]);
-}
-
 QK_INLINE vf v_set(float a) { return vdupq_n_f32(a); }
 QK_INLINE vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 QK_INLINE vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
@@ -148,18 +141,7 @@ QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);
 }
-QK_INLINE vi v_whole(vf v) { return vcvtq_s32_f32(v); } /* cut off, not rounded */
-QK_INLINE vf v_of_whole(vi v) { return vcvtq_f32_s32(v); }
-QK_INLINE vf v_gather(const float *p, vi at)
-{
-    int32_t i[V];
-    vst1q_s32(i, at);
-    const float lanes[V] = { p[i[0]], p[i[1]], p[i[2]], p[i[3]] };
-    return v_load(lanes);
-}
-QK_INLINE vf v_abs(vf v) { return vabsq_f32(v); }
 /* a < b ? yes : no */
-QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return vbslq_f32(vcltq_f32(a, b), yes, no); }
 
 /* A bit per lane: a > b; a >= b. */
 QK_INLINE unsigned v_above(vf a, vf b) { return v_mask(vcgtq_f32(a, b)); }

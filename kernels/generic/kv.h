@@ -36,9 +36,10 @@
         (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;                                          \
     } while (0)
 
-QK_KV_OPS(sse42)
-QK_KV_OPS(avx2)
-QK_KV_OPS(avx512)
-QK_KV_OPS(neon)
+/* Of the levels with ALL in kernels/formats.h. */
+#define QK_KV_OPS_ALL(isa) QK_KV_OPS(isa)
+#define QK_KV_OPS_PACKED(isa)
+#define QK_KV_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_KV_OPS_##kernels(isa)
+QK_LEVELS(QK_KV_OPS_LEVEL)
 
 #endif

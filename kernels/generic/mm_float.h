@@ -6,6 +6,7 @@
 #define QSF_KERNELS_GENERIC_MM_FLOAT_H
 
 #include "kernels/act.h"
+#include "kernels/generic/mm.h"
 
 /* A tile of four rows shares its columns; a single column meets eight rows. */
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
@@ -79,8 +80,9 @@ static void mm_float(const qk_mm *m, size_t row0, size_t row1)
         column(m, r, row1 - r, c);
 }
 
-#define QK_FLOAT_CELL(cell)                                     \
-    void qk_mm_##cell(const qk_mm *m, size_t row0, size_t row1) \
+/* What a generated file ends with: the matmul of a format at a level (f16_avx2). */
+#define QK_FLOAT_MATMUL(name)                                   \
+    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) \
     {                                                           \
         mm_float(m, row0, row1);                                \
     }

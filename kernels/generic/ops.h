@@ -10,27 +10,17 @@
     void qk_add_##isa(float *y, const float *x, size_t n);                                           \
     void qk_mul_##isa(float *y, const float *x, size_t n);                                           \
     void qk_scale_##isa(float *y, float a, size_t n);                                                \
-    float qk_dot_##isa(const float *a, const float *b, size_t n);                                    \
     size_t qk_argmax_##isa(const float *x, size_t n);                                                \
-    void qk_f16_to_f32_##isa(float *y, const uint16_t *x, size_t n);                                 \
-    void qk_f32_to_f16_##isa(uint16_t *y, const float *x, size_t n);                                 \
     void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);           \
     void qk_softmax_##isa(float *x, size_t n);                                                       \
     void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                  \
     void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                  \
     void qk_layer_norm_##isa(float *y, const float *x, const float *w, const float *b, size_t n, float eps);\
-    void qk_rope_pairs_##isa(float *x, const float *cs, size_t n_rot);                               \
-    void qk_rope_halves_##isa(float *x, const float *cs, size_t n_rot);                              \
     void qk_rope_pairs_batch_##isa(const qk_rope *r);                                                \
     void qk_rope_halves_batch_##isa(const qk_rope *r);                                               \
     float qk_softmax_t_##isa(float *y, const float *x, size_t n, float temperature);                 \
-    void qk_causal_mask_##isa(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos);    \
-    void qk_gelu_erf_mul_##isa(float *gate, const float *up, size_t n);                              \
-    void qk_gelu_fast_mul_##isa(float *gate, const float *up, size_t n);                             \
     void qk_relu2_mul_##isa(float *gate, const float *up, size_t n);                                 \
-    void qk_bf16_to_f32_##isa(float *y, const uint16_t *x, size_t n);                                \
     void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                  \
-    void qk_fill_##isa(void *dst, const void *pattern, size_t size, size_t n);                       \
     size_t qk_top_k_##isa(qk_pick *out, const float *x, size_t n, size_t k);                         \
     size_t qk_top_p_##isa(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,\
                         size_t *sure);                                                               \
@@ -39,10 +29,11 @@
     void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                  \
     void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);
 
-QK_OPS(sse42)
-QK_OPS(avx2)
-QK_OPS(avx512)
-QK_OPS(neon)
+/* Of the levels with ALL in kernels/formats.h. */
+#define QK_OPS_ALL(isa) QK_OPS(isa)
+#define QK_OPS_PACKED(isa)
+#define QK_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_OPS_##kernels(isa)
+QK_LEVELS(QK_OPS_LEVEL)
 
 #define QK_SET_OPS(t, isa)                                                                           \
     do {                                                                                             \
@@ -55,23 +46,13 @@ QK_OPS(neon)
         (t)->add = qk_add_##isa;                                                                     \
         (t)->mul = qk_mul_##isa;                                                                     \
         (t)->scale = qk_scale_##isa;                                                                 \
-        (t)->dot = qk_dot_##isa;                                                                     \
         (t)->argmax = qk_argmax_##isa;                                                               \
-        (t)->f16_to_f32 = qk_f16_to_f32_##isa;                                                       \
-        (t)->f32_to_f16 = qk_f32_to_f16_##isa;                                                       \
         (t)->layer_norm = qk_layer_norm_##isa;                                                       \
-        (t)->rope_pairs = qk_rope_pairs_##isa;                                                       \
-        (t)->rope_halves = qk_rope_halves_##isa;                                                     \
         (t)->rope_pairs_batch = qk_rope_pairs_batch_##isa;                                           \
         (t)->rope_halves_batch = qk_rope_halves_batch_##isa;                                         \
         (t)->softmax_t = qk_softmax_t_##isa;                                                         \
-        (t)->causal_mask = qk_causal_mask_##isa;                                                     \
-        (t)->gelu_erf_mul = qk_gelu_erf_mul_##isa;                                                   \
-        (t)->gelu_fast_mul = qk_gelu_fast_mul_##isa;                                                 \
         (t)->relu2_mul = qk_relu2_mul_##isa;                                                         \
-        (t)->bf16_to_f32 = qk_bf16_to_f32_##isa;                                                     \
         (t)->clamp = qk_clamp_##isa;                                                                 \
-        (t)->fill = qk_fill_##isa;                                                                   \
         (t)->top_k = qk_top_k_##isa;                                                                 \
         (t)->top_p = qk_top_p_##isa;                                                                 \
         (t)->at_least = qk_at_least_##isa;                                                           \

@@ -65,16 +65,6 @@ QK_INLINE void heads_halves(float *x, const float *cs, size_t n_rot, size_t n_he
     }
 }
 
-void QK_FN(rope_pairs)(float *x, const float *cs, size_t n_rot)
-{
-    heads_pairs(x, cs, n_rot & ~(size_t)1, 1, 0);
-}
-
-void QK_FN(rope_halves)(float *x, const float *cs, size_t n_rot)
-{
-    heads_halves(x, cs, n_rot, 1, 0);
-}
-
 void QK_FN(rope_pairs_batch)(const qk_rope *r)
 {
     for (size_t p = 0; p < r->n_pos; p++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Softmax and the causal mask for any vector of v_<isa>.h; needs exp.h. */
+/* Softmax for any vector of v_<isa>.h; needs exp.h. */
 #ifndef QSF_KERNELS_GENERIC_OPS_SOFTMAX_H
 #define QSF_KERNELS_GENERIC_OPS_SOFTMAX_H
 
@@ -66,19 +66,6 @@ float QK_FN(softmax_t)(float *y, const float *x, size_t n, float temperature)
     const float s = v_sum(sum);
     QK_FN(scale)(y, 1.0f / s, n);
     return (float)(log((double)s) - (double)v_sum(weighted) / (double)s);
-}
-
-void QK_FN(causal_mask)(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos)
-{
-    const vf hidden = v_set(-INFINITY);
-    for (size_t r = 0; r < n_rows; r++) {
-        float *row = scores + r * stride;
-        size_t i = pos + r + 1;
-        for (; i + V <= n; i += V)
-            v_store(row + i, hidden);
-        if (i < n)
-            v_store_some(row + i, n - i, hidden);
-    }
 }
 
 #endif

@@ -2,7 +2,6 @@
 /* Gated activations of the feed-forward block. */
 #include <math.h>
 
-#include "kernels/gelu.h"
 #include "kernels/ref/ref.h"
 
 static float silu(float x)
@@ -18,19 +17,6 @@ static float gelu(float x)
     return x / (1.0f + expf(-two_u));
 }
 
-static float gelu_erf(float x)
-{
-    return (float)(0.5 * (double)x * erfc(-0.70710678118654752 * (double)x));
-}
-
-/* A NaN takes the last place of the table, where there is 0 to add to it. */
-static float gelu_fast(float x)
-{
-    const float at = fabsf(x) * QK_GELU_PER_UNIT, t = at < QK_GELU_STEPS ? at : QK_GELU_STEPS;
-    const float *dip = qk_gelu_dips + (int)t;
-    return (0.0f > x ? 0.0f : x) + (dip[0] + (t - (float)(int)t) * (dip[1] - dip[0]));
-}
-
 void qk_silu_mul_ref(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -41,18 +27,6 @@ void qk_gelu_mul_ref(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         gate[i] = gelu(gate[i]) * (up ? up[i] : 1.0f);
-}
-
-void qk_gelu_erf_mul_ref(float *gate, const float *up, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        gate[i] = gelu_erf(gate[i]) * (up ? up[i] : 1.0f);
-}
-
-void qk_gelu_fast_mul_ref(float *gate, const float *up, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        gate[i] = gelu_fast(gate[i]) * (up ? up[i] : 1.0f);
 }
 
 void qk_relu2_mul_ref(float *gate, const float *up, size_t n)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IEEE 754 half precision, by bits: exact in both directions, round to nearest even; bfloat16, the upper half of a
- * float. */
+/* IEEE 754 half precision, by bits: exact in both directions, round to nearest even. */
 #include "kernels/load.h"
 #include "kernels/ref/ref.h"
 
@@ -27,22 +26,4 @@ uint16_t qk_f32_to_f16(float f)
         return (uint16_t)(sign | (qk_bits_of(qk_float_of(a) + 0.5f) - 0x3f000000u));
     a -= 112u << 23;
     return (uint16_t)(sign | (a + 0xfffu + (a >> 13 & 1u)) >> 13);
-}
-
-void qk_f16_to_f32_ref(float *y, const uint16_t *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = qk_f16_to_f32(x[i]);
-}
-
-void qk_f32_to_f16_ref(uint16_t *y, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = qk_f32_to_f16(x[i]);
-}
-
-void qk_bf16_to_f32_ref(float *y, const uint16_t *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = qk_float_of((uint32_t)x[i] << 16);
 }

@@ -10,35 +10,12 @@
 #define QK_REF_FLOAT(fmt)                                                      \
     void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);          \
     void qk_dequant_##fmt##_ref(const void *w, float *dst, size_t k);
-#define QK_REF_WEIGHT(fmt)                                                     \
+#define QK_REF_BLOCK(fmt)                                                      \
     QK_REF_FLOAT(fmt)                                                          \
     void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);
-
-QK_REF_FLOAT(f32)
-QK_REF_FLOAT(f16)
-QK_REF_FLOAT(bf16)
-QK_REF_WEIGHT(q8_0)
-QK_REF_WEIGHT(q4_0)
-QK_REF_WEIGHT(q4_1)
-QK_REF_WEIGHT(q5_0)
-QK_REF_WEIGHT(q5_1)
-QK_REF_WEIGHT(q4_k)
-QK_REF_WEIGHT(q5_k)
-QK_REF_WEIGHT(q6_k)
-QK_REF_WEIGHT(q2_k)
-QK_REF_WEIGHT(q3_k)
-QK_REF_WEIGHT(iq4_nl)
-QK_REF_WEIGHT(iq4_xs)
-QK_REF_WEIGHT(tq1_0)
-QK_REF_WEIGHT(tq2_0)
-QK_REF_WEIGHT(i2_s)
-QK_REF_WEIGHT(qsf2)
-QK_REF_WEIGHT(qsf3)
-QK_REF_WEIGHT(qsf4)
-QK_REF_WEIGHT(qsft)
-QK_REF_WEIGHT(qsb2)
-QK_REF_WEIGHT(qsb3)
-QK_REF_WEIGHT(qsb4)
+#define QK_REF_SUPER(fmt) QK_REF_BLOCK(fmt)
+#define QK_REF(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_REF_##core(fmt)
+QK_FORMATS(QK_REF, )
 
 void qk_quantize_f32_ref(void *dst, const float *x, size_t k);
 void qk_quantize_q8_ref(void *dst, const float *x, size_t k);
@@ -48,33 +25,23 @@ void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weig
 
 void qk_rms_norm_ref(float *y, const float *x, const float *w, size_t n, float eps);
 void qk_layer_norm_ref(float *y, const float *x, const float *w, const float *b, size_t n, float eps);
-void qk_rope_pairs_ref(float *x, const float *cs, size_t n_rot);
-void qk_rope_halves_ref(float *x, const float *cs, size_t n_rot);
 void qk_rope_pairs_batch_ref(const qk_rope *r);
 void qk_rope_halves_batch_ref(const qk_rope *r);
 void qk_softmax_ref(float *x, size_t n);
 float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature);
-void qk_causal_mask_ref(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos);
 void qk_silu_mul_ref(float *gate, const float *up, size_t n);
 void qk_gelu_mul_ref(float *gate, const float *up, size_t n);
-void qk_gelu_erf_mul_ref(float *gate, const float *up, size_t n);
-void qk_gelu_fast_mul_ref(float *gate, const float *up, size_t n);
 void qk_relu2_mul_ref(float *gate, const float *up, size_t n);
 void qk_add_ref(float *y, const float *x, size_t n);
 void qk_mul_ref(float *y, const float *x, size_t n);
 void qk_scale_ref(float *y, float a, size_t n);
-float qk_dot_ref(const float *a, const float *b, size_t n);
 size_t qk_argmax_ref(const float *x, size_t n);
 size_t qk_top_k_ref(qk_pick *out, const float *x, size_t n, size_t k);
 size_t qk_top_p_ref(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,
                     size_t *sure);
 size_t qk_at_least_ref(qk_pick *out, const float *x, size_t n, float limit);
 size_t qk_draw_ref(const float *p, size_t n, double u, double *total);
-void qk_f16_to_f32_ref(float *y, const uint16_t *x, size_t n);
-void qk_f32_to_f16_ref(uint16_t *y, const float *x, size_t n);
-void qk_bf16_to_f32_ref(float *y, const uint16_t *x, size_t n);
 void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high);
-void qk_fill_ref(void *dst, const void *pattern, size_t size, size_t n);
 
 /* Dot product of one row of floats with one activation column. */
 typedef float (*qk_row_dot)(const uint8_t *w, const void *x, size_t k);

@@ -9,13 +9,13 @@ static void rotate(float *a, float *b, float c, float s)
     *b = x * s + y * c;
 }
 
-void qk_rope_pairs_ref(float *x, const float *cs, size_t n_rot)
+static void pairs(float *x, const float *cs, size_t n_rot)
 {
     for (size_t i = 0; i < n_rot / 2; i++)
         rotate(&x[2 * i], &x[2 * i + 1], cs[2 * i], cs[2 * i + 1]);
 }
 
-void qk_rope_halves_ref(float *x, const float *cs, size_t n_rot)
+static void halves(float *x, const float *cs, size_t n_rot)
 {
     for (size_t i = 0; i < n_rot / 2; i++)
         rotate(&x[i], &x[i + n_rot / 2], cs[2 * i], cs[2 * i + 1]);
@@ -30,10 +30,10 @@ static void batch(const qk_rope *r, void (*one)(float *, const float *, size_t))
 
 void qk_rope_pairs_batch_ref(const qk_rope *r)
 {
-    batch(r, qk_rope_pairs_ref);
+    batch(r, pairs);
 }
 
 void qk_rope_halves_batch_ref(const qk_rope *r)
 {
-    batch(r, qk_rope_halves_ref);
+    batch(r, halves);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Softmax with the maximum subtracted, also with a temperature; the causal mask. */
+/* Softmax with the maximum subtracted, also with a temperature. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -38,11 +38,4 @@ float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature)
     for (size_t i = 0; i < n; i++)
         y[i] *= r;
     return (float)(log(sum) - weighted / sum);
-}
-
-void qk_causal_mask_ref(float *scores, size_t stride, size_t n_rows, size_t n, size_t pos)
-{
-    for (size_t r = 0; r < n_rows; r++)
-        for (size_t i = pos + r + 1; i < n; i++)
-            scores[r * stride + i] = -INFINITY;
 }

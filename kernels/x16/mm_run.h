@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What mm_block.h and mm_super.h end with: all rows against all columns, and the three functions of a cell. The core
- * defines
+/* What mm_block.h and mm_super.h end with: all rows against all columns, and the functions of a format at a
+ * level. The core defines
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
  *   mv_unit(acc, w, x, n)                    adds n blocks of each group with one column
@@ -111,18 +111,17 @@ static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
     }
 }
 
-/* The three functions of a cell. */
-#define QK_X16_CELL(cell)                                                          \
-    QK_CELL(cell)                                                                  \
-    void qk_mm_##cell(const qk_mm *m, size_t row0, size_t row1)                    \
+/* What a generated file ends with: the functions of a format at a level (q4_0_avx2). */
+#define QK_X16_MATMULS(name)                                                       \
+    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1)                    \
     {                                                                              \
         mm_run(m, row0, row1, 0);                                                  \
     }                                                                              \
-    void qk_mm16_##cell(const qk_mm *m, size_t row0, size_t row1)                  \
+    void qk_mm16_##name(const qk_mm *m, size_t row0, size_t row1)                  \
     {                                                                              \
         mm_run(m, row0, row1, 1);                                                  \
     }                                                                              \
-    void qk_pack_##cell(void *dst, const void *src, size_t row_bytes, size_t k)    \
+    void qk_pack_##name(void *dst, const void *src, size_t row_bytes, size_t k)    \
     {                                                                              \
         const qk_mm rows = { .w = src, .row_bytes = row_bytes };                   \
         const source s = source_at(&rows, 0, QK_GROUP, 0);                         \

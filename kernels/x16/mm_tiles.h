@@ -6,7 +6,7 @@
 #ifndef QSF_KERNELS_X16_MM_TILES_H
 #define QSF_KERNELS_X16_MM_TILES_H
 
-#include "kernels/x16/cells.h"
+#include "kernels/generic/mm.h"
 #include "kernels/x16/lanes.h"
 
 /* Keeps a vector in its register: loading it again for every product is what the load ports have no time for, and sums

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows to groups of sixteen and back. In every format the dwords of the planes lie together in the block, in the order
- * of the planes, and so do the halves: a format is four numbers and a rearrangement. */
+ * of the planes, and so do the halves: a format is where they start, and a rearrangement. */
 #include "kernels/x16/pack.h"
 
 #include "kernels/blocks.h"
@@ -48,36 +48,39 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
     }
 }
 
-#define FORM(fmt, elems, plane_at, planes, half_at, halves, fix, unfix)                                         \
-    _Static_assert((planes) * 4 + (halves) * 2 == sizeof(qk_##fmt), "a group has the bytes of its rows");       \
-    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k)                                  \
-    {                                                                                                           \
-        pack((form){ elems, sizeof(qk_##fmt), plane_at, planes, half_at, halves }, fix, dst, src, row_bytes, k); \
-    }                                                                                                           \
-    void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k)                                \
-    {                                                                                                           \
-        unpack_row((form){ elems, sizeof(qk_##fmt), plane_at, planes, half_at, halves }, unfix, dst, group, r, k); \
+/* Of a format with a row in kernels/formats.h: where the planes and the halves start in a block. */
+#define FORM(fmt, TYPE, plane_at, half_at, fix, unfix)                            \
+    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k)    \
+    {                                                                             \
+        pack(FORM_OF(TYPE, plane_at, half_at), fix, dst, src, row_bytes, k);      \
+    }                                                                             \
+    void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k)  \
+    {                                                                             \
+        unpack_row(FORM_OF(TYPE, plane_at, half_at), unfix, dst, group, r, k);    \
     }
+#define FORM_OF(TYPE, plane_at, half_at)                                          \
+    (form){ QK_ELEMS_##TYPE, QK_BYTES_##TYPE, plane_at, QK_PLANES_##TYPE, half_at,\
+            (QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE) / 2 }
 
-FORM(q8_0, QK_BLOCK, 2, 8, 0, 1, qk_fix_none, qk_fix_none)
-FORM(q4_0, QK_BLOCK, 2, 4, 0, 1, qk_fix_none, qk_fix_none)
-FORM(q4_1, QK_BLOCK, 4, 4, 0, 2, qk_fix_none, qk_fix_none)
-FORM(q5_0, QK_BLOCK, 2, 5, 0, 1, qk_fix_q5, qk_unfix_q5)
-FORM(q5_1, QK_BLOCK, 4, 5, 0, 2, qk_fix_q5, qk_unfix_q5)
-FORM(iq4_nl, QK_BLOCK, 2, 4, 0, 1, qk_fix_none, qk_fix_none)
-FORM(q4_k, QK_K, 4, 35, 0, 2, qk_fix_none, qk_fix_none)
-FORM(q5_k, QK_K, 4, 43, 0, 2, qk_fix_none, qk_fix_none)
-FORM(q6_k, QK_K, 0, 52, 208, 1, qk_fix_none, qk_fix_none)
-FORM(q2_k, QK_K, 0, 20, 80, 2, qk_fix_none, qk_fix_none)
-FORM(q3_k, QK_K, 0, 27, 108, 1, qk_fix_none, qk_fix_none)
-FORM(iq4_xs, QK_K, 4, 33, 0, 2, qk_fix_none, qk_fix_none)
-FORM(tq1_0, QK_K, 0, 13, 52, 1, qk_fix_none, qk_fix_none)
-FORM(tq2_0, QK_K, 0, 16, 64, 1, qk_fix_none, qk_fix_none)
-FORM(i2_s, QK_I2S_BLOCK, 0, 8, 0, 0, qk_fix_none, qk_fix_none)
-FORM(qsf2, QK_QSF_BLOCK, 4, 4, 0, 2, qk_fix_qsf2, qk_fix_qsf2)
-FORM(qsf3, QK_QSF_BLOCK, 4, 6, 0, 2, qk_fix_qsf3, qk_unfix_qsf3)
-FORM(qsf4, QK_QSF_BLOCK, 4, 8, 0, 2, qk_fix_qsf4, qk_unfix_qsf4)
-FORM(qsft, QK_QSF_BLOCK, 2, 4, 0, 1, qk_fix_qsft, qk_unfix_qsft)
-FORM(qsb2, QK_K, 4, 19, 0, 2, qk_fix_qsb2, qk_fix_qsb2)
-FORM(qsb3, QK_K, 4, 27, 0, 2, qk_fix_qsb3, qk_unfix_qsb3)
-FORM(qsb4, QK_K, 4, 35, 0, 2, qk_fix_qsb4, qk_unfix_qsb4)
+FORM(q8_0, Q8_0, 2, 0, qk_fix_none, qk_fix_none)
+FORM(q4_0, Q4_0, 2, 0, qk_fix_none, qk_fix_none)
+FORM(q4_1, Q4_1, 4, 0, qk_fix_none, qk_fix_none)
+FORM(q5_0, Q5_0, 2, 0, qk_fix_q5, qk_unfix_q5)
+FORM(q5_1, Q5_1, 4, 0, qk_fix_q5, qk_unfix_q5)
+FORM(iq4_nl, IQ4_NL, 2, 0, qk_fix_none, qk_fix_none)
+FORM(q4_k, Q4_K, 4, 0, qk_fix_none, qk_fix_none)
+FORM(q5_k, Q5_K, 4, 0, qk_fix_none, qk_fix_none)
+FORM(q6_k, Q6_K, 0, 208, qk_fix_none, qk_fix_none)
+FORM(q2_k, Q2_K, 0, 80, qk_fix_none, qk_fix_none)
+FORM(q3_k, Q3_K, 0, 108, qk_fix_none, qk_fix_none)
+FORM(iq4_xs, IQ4_XS, 4, 0, qk_fix_none, qk_fix_none)
+FORM(tq1_0, TQ1_0, 0, 52, qk_fix_none, qk_fix_none)
+FORM(tq2_0, TQ2_0, 0, 64, qk_fix_none, qk_fix_none)
+FORM(i2_s, I2_S, 0, 0, qk_fix_none, qk_fix_none)
+FORM(qsf2, QSF2, 4, 0, qk_fix_qsf2, qk_fix_qsf2)
+FORM(qsf3, QSF3, 4, 0, qk_fix_qsf3, qk_unfix_qsf3)
+FORM(qsf4, QSF4, 4, 0, qk_fix_qsf4, qk_unfix_qsf4)
+FORM(qsft, QSFT, 2, 0, qk_fix_qsft, qk_unfix_qsft)
+FORM(qsb2, QSB2, 4, 0, qk_fix_qsb2, qk_fix_qsb2)
+FORM(qsb3, QSB3, 4, 0, qk_fix_qsb3, qk_unfix_qsb3)
+FORM(qsb4, QSB4, 4, 0, qk_fix_qsb4, qk_unfix_qsb4)

@@ -71,13 +71,6 @@ QK_INLINE void v_store_half(void *p, vf v)
 {
     _mm_storeu_si128(p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 }
-QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
-{
-    _Alignas(16) uint16_t h[V];
-    v_store_half(h, v);
-    memcpy(p, h, n * sizeof h[0]);
-}
-
 QK_INLINE vf v_set(float a) { return _mm256_set1_ps(a); }
 QK_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 QK_INLINE vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
@@ -155,12 +148,7 @@ QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);
 }
-QK_INLINE vi v_whole(vf v) { return _mm256_cvttps_epi32(v); } /* cut off, not rounded */
-QK_INLINE vf v_of_whole(vi v) { return _mm256_cvtepi32_ps(v); }
-QK_INLINE vf v_gather(const float *p, vi at) { return _mm256_i32gather_ps(p, at, 4); }
-QK_INLINE vf v_abs(vf v) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), v); }
 /* a < b ? yes : no */
-QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 
 /* A bit per lane: a > b; a >= b. */
 QK_INLINE unsigned v_above(vf a, vf b)

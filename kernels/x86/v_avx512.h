@@ -39,11 +39,6 @@ QK_INLINE vf v_load_half_some(const void *p, size_t n)
 /* With an explicit mask: the plain form is a macro that warns in gcc without optimization. */
 QK_INLINE __m256i v_to_half(vf v) { return _mm512_maskz_cvtps_ph(v_lanes(V), v, _MM_FROUND_TO_NEAREST_INT); }
 QK_INLINE void v_store_half(void *p, vf v) { _mm256_storeu_si256(p, v_to_half(v)); }
-QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
-{
-    _mm256_mask_storeu_epi16(p, v_lanes(n), v_to_half(v));
-}
-
 QK_INLINE vf v_set(float a) { return _mm512_set1_ps(a); }
 QK_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 QK_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
@@ -106,23 +101,10 @@ QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);
 }
-QK_INLINE vi v_whole(vf v) { return _mm512_cvttps_epi32(v); } /* cut off, not rounded */
-QK_INLINE vf v_of_whole(vi v) { return _mm512_cvtepi32_ps(v); }
 /* Without optimization gcc's intrinsic is a macro whose mask changes its sign. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
-QK_INLINE vf v_gather(const float *p, vi at)
-{
-    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), v_lanes(V), at, p, 4);
-}
 #pragma GCC diagnostic pop
-QK_INLINE vf v_abs(vf v) { return _mm512_abs_ps(v); }
-/* a < b ? yes : no */
-QK_INLINE vf v_below(vf a, vf b, vf yes, vf no)
-{
-    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
-}
-
 /* A bit per lane: a > b; a >= b. */
 QK_INLINE unsigned v_above(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 QK_INLINE unsigned v_at_least(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }

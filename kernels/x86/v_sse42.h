@@ -99,13 +99,6 @@ QK_INLINE void v_store_half(void *p, vf v)
     const vi h = v_to_halves(v);
     _mm_storel_epi64(p, _mm_packus_epi32(h, h));
 }
-QK_INLINE void v_store_half_some(void *p, size_t n, vf v)
-{
-    uint16_t h[V];
-    v_store_half(h, v);
-    memcpy(p, h, n * sizeof h[0]);
-}
-
 QK_INLINE vf v_set(float a) { return _mm_set1_ps(a); }
 QK_INLINE vf v_add(vf a, vf b) { return _mm_add_ps(a, b); }
 QK_INLINE vf v_sub(vf a, vf b) { return _mm_sub_ps(a, b); }
@@ -181,16 +174,7 @@ QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);
 }
-QK_INLINE vi v_whole(vf v) { return _mm_cvttps_epi32(v); } /* cut off, not rounded */
-QK_INLINE vf v_of_whole(vi v) { return _mm_cvtepi32_ps(v); }
-QK_INLINE vf v_gather(const float *p, vi at)
-{
-    return _mm_setr_ps(p[_mm_cvtsi128_si32(at)], p[_mm_extract_epi32(at, 1)], p[_mm_extract_epi32(at, 2)],
-                       p[_mm_extract_epi32(at, 3)]);
-}
-QK_INLINE vf v_abs(vf v) { return _mm_andnot_ps(_mm_set1_ps(-0.0f), v); }
 /* a < b ? yes : no */
-QK_INLINE vf v_below(vf a, vf b, vf yes, vf no) { return _mm_blendv_ps(no, yes, _mm_cmplt_ps(a, b)); }
 
 /* A bit per lane: a > b; a >= b. */
 QK_INLINE unsigned v_above(vf a, vf b) { return (unsigned)_mm_movemask_ps(_mm_cmpgt_ps(a, b)); }

@@ -1,61 +1,72 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Table of GGML and QSF tensor types. Numbers and block sizes: ggml-org/ggml include/ggml.h and
- * src/ggml-common.h; I2_S: microsoft/BitNet src/ggml-bitnet-mad.cpp (128 elements in 32 bytes, one
- * float in 32 bytes after the tensor). Numbers missing here were withdrawn by their owners. */
+/* Table of GGML and QSF tensor types. The types with kernels are taken from kernels/formats.h. Numbers and
+ * block sizes of the others: ggml-org/ggml include/ggml.h and src/ggml-common.h; numbers missing here were
+ * withdrawn by their owners. */
 #include "src/format/dtype.h"
 
 #include <stddef.h>
 
 #include "src/base/checked.h"
 
-static const QsfDtype table[] = {
-    { 0, "F32", 1, 4, 0, true },          { 1, "F16", 1, 2, 0, true },
-    { 2, "Q4_0", 32, 18, 0, true },       { 3, "Q4_1", 32, 20, 0, true },
-    { 6, "Q5_0", 32, 22, 0, true },       { 7, "Q5_1", 32, 24, 0, true },
-    { 8, "Q8_0", 32, 34, 0, true },       { 9, "Q8_1", 32, 36, 0, false },
-    { 10, "Q2_K", 256, 84, 0, true },     { 11, "Q3_K", 256, 110, 0, true },
-    { 12, "Q4_K", 256, 144, 0, true },    { 13, "Q5_K", 256, 176, 0, true },
-    { 14, "Q6_K", 256, 210, 0, true },    { 15, "Q8_K", 256, 292, 0, false },
-    { 16, "IQ2_XXS", 256, 66, 0, false }, { 17, "IQ2_XS", 256, 74, 0, false },
-    { 18, "IQ3_XXS", 256, 98, 0, false }, { 19, "IQ1_S", 256, 50, 0, false },
-    { 20, "IQ4_NL", 32, 18, 0, true },    { 21, "IQ3_S", 256, 110, 0, false },
-    { 22, "IQ2_S", 256, 82, 0, false },   { 23, "IQ4_XS", 256, 136, 0, true },
-    { 24, "I8", 1, 1, 0, false },         { 25, "I16", 1, 2, 0, false },
-    { 26, "I32", 1, 4, 0, false },        { 27, "I64", 1, 8, 0, false },
-    { 28, "F64", 1, 8, 0, false },        { 29, "IQ1_M", 256, 56, 0, false },
-    { 30, "BF16", 1, 2, 0, true },        { 34, "TQ1_0", 256, 54, 0, true },
-    { 35, "TQ2_0", 256, 66, 0, true },    { 36, "I2_S", 128, 32, 32, false },
-    { 39, "MXFP4", 32, 17, 0, false },
-    /* QSF v1 (man/qsf-format.5): scale and minimum or scale alone in fp16, then 2, 3, 4 or 2 x 1 bits per element */
-    { QSF_DTYPE_QSF2, "QSF2", 64, 20, 0, true },
-    { QSF_DTYPE_QSF3, "QSF3", 64, 28, 0, true },
-    { QSF_DTYPE_QSF4, "QSF4", 64, 36, 0, true },
-    { QSF_DTYPE_QSFT, "QSFT", 64, 18, 0, true },
-    { QSF_DTYPE_QSB2, "QSB2", 256, 80, 0, true },
-    { QSF_DTYPE_QSB3, "QSB3", 256, 112, 0, true },
-    { QSF_DTYPE_QSB4, "QSB4", 256, 144, 0, true },
-    { QSF_DTYPE_QSF2 + QSF_DTYPE_OF_128, "QSF2_128", 128, 36, 0, false },
-    { QSF_DTYPE_QSF3 + QSF_DTYPE_OF_128, "QSF3_128", 128, 52, 0, false },
-    { QSF_DTYPE_QSF4 + QSF_DTYPE_OF_128, "QSF4_128", 128, 68, 0, false },
-    { QSF_DTYPE_QSFT + QSF_DTYPE_OF_128, "QSFT_128", 128, 34, 0, false },
-    { QSF_DTYPE_QSF2 + QSF_DTYPE_OF_256, "QSF2_256", 256, 68, 0, false },
-    { QSF_DTYPE_QSF3 + QSF_DTYPE_OF_256, "QSF3_256", 256, 100, 0, false },
-    { QSF_DTYPE_QSF4 + QSF_DTYPE_OF_256, "QSF4_256", 256, 132, 0, false },
-    { QSF_DTYPE_QSFT + QSF_DTYPE_OF_256, "QSFT_256", 256, 66, 0, false },
+/* A slot for each number below 40, then the QSF types: blocks of 64, of 128, of 256. A free slot has no name.
+ * */
+enum { QSF_SLOTS = 40, LARGER_SLOTS = 8 };
+_Static_assert(QSF_SLOTS + 3 * LARGER_SLOTS <= QSF_DTYPES_MAX, "a slot for each type");
+#define QSF_SLOT(id) (QSF_SLOTS + ((id) & 0xffu) - 1 + LARGER_SLOTS * (((id) & 0xff00u) / QSF_DTYPE_OF_128))
+#define SLOT(id) ((id) < QK_GGML_QSF ? (id) : QSF_SLOT(id))
+
+/* The engine reads no scale after the last row, so a type with one (I2_S) cannot be used yet. */
+#define WITH_KERNELS(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \
+    [SLOT(ggml)] = { ggml, #TYPE, elems, bytes, tail, (tail) == 0 },
+#define WITHOUT(id, name, elems, bytes) [SLOT(id)] = { id, name, elems, bytes, 0, false }
+#define LARGER(TYPE, elems, bytes) \
+    WITHOUT(QK_GGML_##TYPE + QSF_DTYPE_OF_##elems, #TYPE "_" #elems, elems, bytes)
+
+static const QsfDtype table[QSF_DTYPES_MAX] = {
+    QK_FORMATS(WITH_KERNELS, )
+    WITHOUT(9, "Q8_1", 32, 36),
+    WITHOUT(15, "Q8_K", 256, 292),
+    WITHOUT(16, "IQ2_XXS", 256, 66),
+    WITHOUT(17, "IQ2_XS", 256, 74),
+    WITHOUT(18, "IQ3_XXS", 256, 98),
+    WITHOUT(19, "IQ1_S", 256, 50),
+    WITHOUT(21, "IQ3_S", 256, 110),
+    WITHOUT(22, "IQ2_S", 256, 82),
+    WITHOUT(24, "I8", 1, 1),
+    WITHOUT(25, "I16", 1, 2),
+    WITHOUT(26, "I32", 1, 4),
+    WITHOUT(27, "I64", 1, 8),
+    WITHOUT(28, "F64", 1, 8),
+    WITHOUT(29, "IQ1_M", 256, 56),
+    WITHOUT(39, "MXFP4", 32, 17),
+    LARGER(QSF2, 128, 36),
+    LARGER(QSF3, 128, 52),
+    LARGER(QSF4, 128, 68),
+    LARGER(QSFT, 128, 34),
+    LARGER(QSF2, 256, 68),
+    LARGER(QSF3, 256, 100),
+    LARGER(QSF4, 256, 132),
+    LARGER(QSFT, 256, 66),
 };
 
-enum { N_TYPES = sizeof table / sizeof *table };
-_Static_assert(N_TYPES <= QSF_DTYPES_MAX, "an index for each type");
-
-const QsfDtype *qsf_dtype_at(uint32_t i) { return i < N_TYPES ? &table[i] : NULL; }
+/* The index of a type counts the slots in use. */
+const QsfDtype *qsf_dtype_at(uint32_t i) {
+    for (uint32_t slot = 0; slot < QSF_DTYPES_MAX; slot++)
+        if (table[slot].name != NULL && i-- == 0) return &table[slot];
+    return NULL;
+}
 
 uint32_t qsf_dtype_index(uint32_t id) {
-    for (uint32_t i = 0; i < N_TYPES; i++)
-        if (table[i].id == id) return i;
+    uint32_t i = 0;
+    for (const QsfDtype *t; (t = qsf_dtype_at(i)) != NULL; i++)
+        if (t->id == id) return i;
     return QSF_DTYPES_MAX;
 }
 
-const QsfDtype *qsf_dtype(uint32_t id) { return qsf_dtype_at(qsf_dtype_index(id)); }
+const QsfDtype *qsf_dtype(uint32_t id) {
+    const uint32_t slot = SLOT(id);
+    return slot < QSF_DTYPES_MAX && table[slot].name != NULL && table[slot].id == id ? &table[slot] : NULL;
+}
 
 bool qsf_dtype_row_bytes(const QsfDtype *t, uint64_t k, uint64_t *out) {
     return k % t->block_elems == 0 && qsf_mul_u64(k / t->block_elems, t->block_bytes, out);

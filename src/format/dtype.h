@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weight types by their GGML type number (ggml-org/ggml include/ggml.h enum ggml_type), and those of QSF files, which
- * GGML has no numbers for, by those that the kernels use: one table. */
+/* Weight types by their number: that of GGML (ggml-org/ggml include/ggml.h enum ggml_type), or our own for
+ * the types of QSF files. The types that kernels compute with come from kernels/formats.h; the others are
+ * listed in dtype.c. */
 #ifndef QSF_FORMAT_DTYPE_H
 #define QSF_FORMAT_DTYPE_H
 
@@ -9,25 +10,18 @@
 
 #include "kernels/blocks.h"
 
-/* Blocks of 64 elements; the same with 128 and 256, which no kernel computes with, at a distance. */
-#define QSF_DTYPE_QSF2   (QK_GGML_QSF + 1u)
-#define QSF_DTYPE_QSF3   (QK_GGML_QSF + 2u)
-#define QSF_DTYPE_QSF4   (QK_GGML_QSF + 3u)
-#define QSF_DTYPE_QSFT   (QK_GGML_QSF + 4u)
-/* Codebooks. */
-#define QSF_DTYPE_QSB2   (QK_GGML_QSF + 5u)
-#define QSF_DTYPE_QSB3   (QK_GGML_QSF + 6u)
-#define QSF_DTYPE_QSB4   (QK_GGML_QSF + 7u)
+/* QSF types have blocks of 64 elements. The same types with larger blocks have these added to their number;
+ * no kernel computes with them. */
 #define QSF_DTYPE_OF_128 0x100u
 #define QSF_DTYPE_OF_256 0x200u
 
 typedef struct QsfDtype {
-    uint32_t id;           /* GGML type number, or one of the above */
+    uint32_t id;           /* QK_GGML_Q4_K, or the number of a type without kernels */
     const char *name;      /* "Q4_K" */
     uint32_t block_elems;  /* elements per block */
     uint32_t block_bytes;
     uint32_t tail_bytes;   /* bytes after the last row of a tensor (I2_S keeps its scale there) */
-    bool supported;        /* kernels exist; a known but unsupported type is named in the error */
+    bool supported;        /* models can use it; a known but unsupported type is named in the error */
 } QsfDtype;
 
 /* The type with blocks of 64 in place of 128 or 256; any other as it is. */

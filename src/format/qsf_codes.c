@@ -11,18 +11,18 @@ static const struct {
     bool blocks; /* of the header's block size */
     uint32_t dtype;
 } codes[] = {
-    { QSFF_2BIT, true, QSF_DTYPE_QSF2 },
-    { QSFF_2BIT_SYM, true, QSF_DTYPE_QSF2 },
-    { QSFF_3BIT, true, QSF_DTYPE_QSF3 },
-    { QSFF_4BIT, true, QSF_DTYPE_QSF4 },
-    { QSFF_TERNARY, true, QSF_DTYPE_QSFT },
-    { QSFF_8BIT, false, 8 },
-    { QSFF_F16, false, 1 },
-    { QSFF_F32, false, 0 },
-    { QSFF_BF16, false, 30 },
-    { QSFF_2BIT_BOOK, false, QSF_DTYPE_QSB2 },
-    { QSFF_3BIT_BOOK, false, QSF_DTYPE_QSB3 },
-    { QSFF_4BIT_BOOK, false, QSF_DTYPE_QSB4 },
+    { QSFF_2BIT, true, QK_GGML_QSF2 },
+    { QSFF_2BIT_SYM, true, QK_GGML_QSF2 },
+    { QSFF_3BIT, true, QK_GGML_QSF3 },
+    { QSFF_4BIT, true, QK_GGML_QSF4 },
+    { QSFF_TERNARY, true, QK_GGML_QSFT },
+    { QSFF_8BIT, false, QK_GGML_Q8_0 },
+    { QSFF_F16, false, QK_GGML_F16 },
+    { QSFF_F32, false, QK_GGML_F32 },
+    { QSFF_BF16, false, QK_GGML_BF16 },
+    { QSFF_2BIT_BOOK, false, QK_GGML_QSB2 },
+    { QSFF_3BIT_BOOK, false, QK_GGML_QSB3 },
+    { QSFF_4BIT_BOOK, false, QK_GGML_QSB4 },
 };
 
 static uint32_t of_block(uint32_t block) {

@@ -9,20 +9,9 @@
 
 enum { PLANE = 4, HALF = 2 }; /* bytes of a row in one */
 
-static const struct {
-    uint32_t dtype;
-    unsigned planes;
-} forms[] = {
-    { 2, 4 },   { 3, 4 },   { 6, 5 },   { 7, 5 },   { 8, 8 },   { 20, 4 },  { 12, 35 }, { 13, 43 },
-    { 14, 52 }, { 10, 20 }, { 11, 27 }, { 23, 33 }, { 34, 13 }, { 35, 16 }, { 36, 8 },
-    { QSF_DTYPE_QSF2, 4 },  { QSF_DTYPE_QSF3, 6 },  { QSF_DTYPE_QSF4, 8 },  { QSF_DTYPE_QSFT, 4 },
-    { QSF_DTYPE_QSB2, 19 }, { QSF_DTYPE_QSB3, 27 }, { QSF_DTYPE_QSB4, 35 },
-};
-
 unsigned qsf_group_planes(uint32_t dtype) {
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (forms[i].dtype == dtype) return forms[i].planes;
-    return 0;
+    const qk_type t = qk_type_of(dtype);
+    return t == QK_NONE ? 0 : qk_type_planes(t);
 }
 
 uint64_t qsf_group_rows(uint64_t rows) { return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS; }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "src/base/err.h"
+#include "src/format/qsf_codes.h"
 
 #define QSFF_VERSION      1u
 #define QSFF_HEAD_BYTES   128u
@@ -37,25 +38,6 @@ enum { QSFF_LAYER_NORM, QSFF_RMS_NORM };                             /* normaliz
 enum { QSFF_LEARNED, QSFF_ROPE, QSFF_ALIBI };                        /* position encoding */
 enum { QSFF_STORED, QSFF_LZ4, QSFF_LZ4_HC, QSFF_ZSTD, QSFF_COMPRESSIONS }; /* compression */
 enum { QSFF_ROWS, QSFF_GROUPS };                                     /* layout of a tensor: qsf_groups.h */
-/* Quantization: 64 + T is GGML type T. */
-enum {
-    QSFF_2BIT_SYM,
-    QSFF_2BIT,
-    QSFF_3BIT,
-    QSFF_4BIT,
-    QSFF_TERNARY,
-    QSFF_MIXED,
-    QSFF_8BIT,
-    QSFF_F16,
-    QSFF_F32,
-    QSFF_BF16,
-    QSFF_2BIT_BOOK,
-    QSFF_3BIT_BOOK,
-    QSFF_4BIT_BOOK,
-    QSFF_GGML = 64,
-    QSFF_LAYER_CODE = 0xFF /* of a tensor: as its layer says */
-};
-
 typedef struct QsfFileHeader {
     uint32_t version, bytes, arch;
     uint32_t n_layers, hidden, n_heads, n_kv_heads /* 0: as n_heads */, n_vocab, n_ctx, ffn, head_dim;

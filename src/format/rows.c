@@ -88,7 +88,11 @@ typedef struct Plain {
     ToFloat convert;
 } Plain;
 
-static const Plain plain[] = { { 0, 4, of_f32 }, { 1, 2, qsf_half_get }, { 30, 2, of_bf16 } };
+static const Plain plain[] = {
+    { QK_GGML_F32, QK_BYTES_F32, of_f32 },
+    { QK_GGML_F16, QK_BYTES_F16, qsf_half_get },
+    { QK_GGML_BF16, QK_BYTES_BF16, of_bf16 },
+};
 
 int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out, QsfErr *err) {
     const Plain *p = NULL;

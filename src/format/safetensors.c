@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/blocks.h"
 #include "src/base/checked.h"
 #include "src/base/jsonscan.h"
 #include "src/format/whole.h"
@@ -14,16 +15,16 @@
 #define MIN_HEADER   2u /* {} */
 #define SHOWN        80 /* bytes of a name in a message */
 
-/* huggingface/safetensors safetensors/src/tensor.rs, enum Dtype; GGML's numbers as in dtype.c. */
+/* huggingface/safetensors safetensors/src/tensor.rs, enum Dtype; numbers of dtype.h. */
 typedef struct StType {
     const char *name;
     uint32_t bits, dtype;
 } StType;
 
 static const StType types[] = {
-    { "F32", 32, 0 },
-    { "F16", 16, 1 },
-    { "BF16", 16, 30 },
+    { "F32", 32, QK_GGML_F32 },
+    { "F16", 16, QK_GGML_F16 },
+    { "BF16", 16, QK_GGML_BF16 },
     { "F64", 64, QSF_ST_NO_DTYPE },
     { "C64", 64, QSF_ST_NO_DTYPE },
     { "I64", 64, QSF_ST_NO_DTYPE },

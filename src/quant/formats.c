@@ -4,36 +4,48 @@
 
 #include <string.h>
 
+#include "kernels/blocks.h"
 #include "src/base/checked.h"
 #include "src/base/half.h"
+#include "src/format/qsf_codes.h"
 #include "src/quant/blocks.h"
 #include "src/quant/fit.h"
 
-enum { GGML = 64, BLOCK_DEFAULT = 64, STEP_MAX = QSF_FIT_MAX };
+enum { BLOCK_DEFAULT = QK_ELEMS_QSF2, STEP_MAX = QSF_FIT_MAX };
 
 typedef struct Row {
     QsfQuantFormat format;
     const QsfBlockOps *ops;
 } Row;
 
-/* name, code, bits, head, elements, pads. Numbers of GGML types: ggml-org/ggml include/ggml.h. */
+/* What is not a code of `bits` in a block of the type. */
+#define HEAD(TYPE, bits) (QK_BYTES_##TYPE - QK_ELEMS_##TYPE * (bits) / 8)
+/* Codes of QSF, whose rows are padded: with blocks of the file's size, or always of the type's. */
+#define SIZED(name, code, TYPE, bits, ops) \
+    { { name, QSFF_##code, bits, HEAD(TYPE, bits), 0, true }, &qsf_block_##ops }
+#define FIXED(name, code, TYPE, bits, ops) \
+    { { name, QSFF_##code, bits, HEAD(TYPE, bits), QK_ELEMS_##TYPE, true }, &qsf_block_##ops }
+/* GGML types. */
+#define GGML(fmt, TYPE, bits) \
+    { { #fmt, QSFF_GGML + QK_GGML_##TYPE, bits, HEAD(TYPE, bits), QK_ELEMS_##TYPE, false }, &qsf_block_##fmt }
+
 static const Row table[] = {
-    { { "2bit", 0, 2, 4, 0, true }, &qsf_block_2bit },
-    { { "2bit-asym", 1, 2, 4, 0, true }, &qsf_block_2bit_asym },
-    { { "3bit", 2, 3, 4, 0, true }, &qsf_block_3bit },
-    { { "4bit", 3, 4, 4, 0, true }, &qsf_block_4bit },
-    { { "ternary", 4, 2, 2, 0, true }, &qsf_block_ternary },
-    { { "8bit", 6, 8, 2, 32, true }, &qsf_block_q8_0 },
-    { { "f16", 7, 16, 0, 1, true }, &qsf_block_f16 },
-    { { "2bit-book", 10, 2, 16, 256, true }, &qsf_block_2bit_book },
-    { { "3bit-book", 11, 3, 16, 256, true }, &qsf_block_3bit_book },
-    { { "4bit-book", 12, 4, 16, 256, true }, &qsf_block_4bit_book },
-    { { "q4_0", GGML + 2, 4, 2, 32, false }, &qsf_block_q4_0 },
-    { { "q8_0", GGML + 8, 8, 2, 32, false }, &qsf_block_q8_0 },
-    { { "q2_k", GGML + 10, 2, 20, 256, false }, &qsf_block_q2_k },
-    { { "q3_k", GGML + 11, 3, 14, 256, false }, &qsf_block_q3_k },
-    { { "q4_k", GGML + 12, 4, 16, 256, false }, &qsf_block_q4_k },
-    { { "q6_k", GGML + 14, 6, 18, 256, false }, &qsf_block_q6_k },
+    SIZED("2bit", 2BIT_SYM, QSF2, 2, 2bit),
+    SIZED("2bit-asym", 2BIT, QSF2, 2, 2bit_asym),
+    SIZED("3bit", 3BIT, QSF3, 3, 3bit),
+    SIZED("4bit", 4BIT, QSF4, 4, 4bit),
+    SIZED("ternary", TERNARY, QSFT, 2, ternary),
+    FIXED("8bit", 8BIT, Q8_0, 8, q8_0),
+    FIXED("f16", F16, F16, 16, f16),
+    FIXED("2bit-book", 2BIT_BOOK, QSB2, 2, 2bit_book),
+    FIXED("3bit-book", 3BIT_BOOK, QSB3, 3, 3bit_book),
+    FIXED("4bit-book", 4BIT_BOOK, QSB4, 4, 4bit_book),
+    GGML(q4_0, Q4_0, 4),
+    GGML(q8_0, Q8_0, 8),
+    GGML(q2_k, Q2_K, 2),
+    GGML(q3_k, Q3_K, 3),
+    GGML(q4_k, Q4_K, 4),
+    GGML(q6_k, Q6_K, 6),
 };
 enum { N_FORMATS = sizeof table / sizeof *table };
 

@@ -29,7 +29,7 @@ typedef enum QsfQuantRule {
 
 typedef struct QsfQuantFormat {
     const char *name;  /* as --quant-type spells it; GGML types in lower case, "q4_k" */
-    uint8_t code;      /* quant code in QSF files (design §5): 64 + T for GGML type T */
+    uint8_t code;      /* quant code in QSF files: src/format/qsf_codes.h */
     uint8_t bits;      /* of a code */
     uint8_t head;      /* bytes of a block that are no codes */
     uint16_t elems;    /* elements of a block; 0 = the file's block size of 64, 128 or 256 */

@@ -41,7 +41,7 @@ void qsf_rowreader_close(QsfRowReader *r) {
  * of a large block are one stream, or two of ternary, in which a part is as many whole bytes. */
 static void cut_blocks(const QsfRowReader *r, uint8_t *out) {
     const QsfDtype *large = qsf_dtype(r->t->dtype), *small = qsf_dtype(r->dtype);
-    const size_t parts = large->block_elems / small->block_elems, streams = r->dtype == QSF_DTYPE_QSFT ? 2 : 1;
+    const size_t parts = large->block_elems / small->block_elems, streams = r->dtype == QK_GGML_QSFT ? 2 : 1;
     const size_t head = (parts * small->block_bytes - large->block_bytes) / (parts - 1);
     const size_t piece = (small->block_bytes - head) / streams;
     for (size_t b = 0; b < r->row_bytes / small->block_bytes; b++, out += small->block_bytes) {

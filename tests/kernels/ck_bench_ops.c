@@ -12,7 +12,6 @@ enum { ACT = 2048, VOCAB = 32000, HEAD = 64, ROUNDS = 20 };
 
 static struct {
     _Alignas(64) float x[VOCAB], y[VOCAB], w[VOCAB], p[VOCAB], small[ACT];
-    uint16_t half[ACT];
     qk_pick pick[VOCAB];
     _Alignas(64) char column[16384];
     double sum;         /* so that results are wanted */
@@ -25,20 +24,12 @@ static void run_copy(const qk_table *t) { (void)t; copy(); }
 static void run_add(const qk_table *t) { t->add(b.y, b.small, ACT); }
 static void run_mul(const qk_table *t) { copy(); t->mul(b.y, b.x, ACT); }
 static void run_scale(const qk_table *t) { t->scale(b.y, -1.0f, ACT); }
-static void run_dot(const qk_table *t) { b.sum += (double)t->dot(b.x, b.w, ACT); }
 static void run_rms(const qk_table *t) { t->rms_norm(b.y, b.x, b.w, ACT, 1e-5f); }
 static void run_layer(const qk_table *t) { t->layer_norm(b.y, b.x, b.w, b.w, ACT, 1e-5f); }
 static void run_softmax(const qk_table *t) { copy(); t->softmax(b.y, ACT); }
-static void run_mask(const qk_table *t) { t->causal_mask(b.y, HEAD, ACT / HEAD, HEAD, 0); }
 static void run_silu(const qk_table *t) { copy(); t->silu_mul(b.y, b.w, ACT); }
 static void run_gelu(const qk_table *t) { copy(); t->gelu_mul(b.y, b.w, ACT); }
-static void run_gelu_erf(const qk_table *t) { copy(); t->gelu_erf_mul(b.y, b.w, ACT); }
-static void run_gelu_fast(const qk_table *t) { copy(); t->gelu_fast_mul(b.y, b.w, ACT); }
 static void run_relu2(const qk_table *t) { copy(); t->relu2_mul(b.y, b.w, ACT); }
-static void run_to_half(const qk_table *t) { t->f32_to_f16(b.half, b.x, ACT); }
-static void run_from_half(const qk_table *t) { t->f16_to_f32(b.y, b.half, ACT); }
-static void run_bf16(const qk_table *t) { t->bf16_to_f32(b.y, b.half, ACT); }
-static void run_fill(const qk_table *t) { t->fill(b.y, b.x, 4, ACT * sizeof *b.y); }
 static void run_q8(const qk_table *t) { t->quantize[QK_ACT_Q8](b.column, b.x, ACT); }
 static void run_q8k(const qk_table *t) { t->quantize[QK_ACT_Q8K](b.column, b.x, ACT); }
 static void run_clamp(const qk_table *t) { t->clamp(b.y, b.x, VOCAB, -1e30f, 1e30f); }
@@ -59,18 +50,6 @@ static void run_draw(const qk_table *t)
     b.sum += (double)t->draw(b.p, VOCAB, 0.5, &total);
 }
 
-static void run_pairs(const qk_table *t)
-{
-    for (size_t h = 0; h < ACT; h += HEAD)
-        t->rope_pairs(b.y + h, b.w, HEAD);
-}
-
-static void run_halves(const qk_table *t)
-{
-    for (size_t h = 0; h < ACT; h += HEAD)
-        t->rope_halves(b.y + h, b.w, HEAD);
-}
-
 static void run_pairs_batch(const qk_table *t)
 {
     t->rope_pairs_batch(&(qk_rope){ b.y, b.w, HEAD, ACT / HEAD, HEAD, 1, ACT });
@@ -87,15 +66,14 @@ static const struct {
     size_t n;
 } ops[] = {
     { "copy", run_copy, ACT },
-    { "add", run_add, ACT }, { "mul", run_mul, ACT }, { "scale", run_scale, ACT }, { "dot", run_dot, ACT },
+    { "add", run_add, ACT }, { "mul", run_mul, ACT }, { "scale", run_scale, ACT },
     { "rms_norm", run_rms, ACT }, { "layer_norm", run_layer, ACT },
-    { "rope_pairs", run_pairs, ACT }, { "rope_pairs_batch", run_pairs_batch, ACT },
-    { "rope_halves", run_halves, ACT }, { "rope_halves_batch", run_halves_batch, ACT },
-    { "softmax", run_softmax, ACT }, { "causal_mask", run_mask, ACT },
-    { "silu_mul", run_silu, ACT }, { "gelu_mul", run_gelu, ACT }, { "gelu_erf_mul", run_gelu_erf, ACT },
-    { "gelu_fast_mul", run_gelu_fast, ACT }, { "relu2_mul", run_relu2, ACT },
-    { "f32_to_f16", run_to_half, ACT }, { "f16_to_f32", run_from_half, ACT }, { "bf16_to_f32", run_bf16, ACT },
-    { "fill", run_fill, ACT }, { "quantize_q8", run_q8, ACT }, { "quantize_q8k", run_q8k, ACT },
+    { "rope_pairs_batch", run_pairs_batch, ACT },
+    { "rope_halves_batch", run_halves_batch, ACT },
+    { "softmax", run_softmax, ACT },
+    { "silu_mul", run_silu, ACT }, { "gelu_mul", run_gelu, ACT },
+    { "relu2_mul", run_relu2, ACT },
+    { "quantize_q8", run_q8, ACT }, { "quantize_q8k", run_q8k, ACT },
     { "clamp", run_clamp, VOCAB }, { "argmax", run_argmax, VOCAB }, { "softmax_t", run_softmax_t, VOCAB },
     { "top_k", run_top_k, VOCAB }, { "top_p", run_top_p, VOCAB }, { "at_least", run_at_least, VOCAB },
     { "draw", run_draw, VOCAB },

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The grid: which format has a kernel of its own at which ISA level. A promised cell must be in the shipped table of
- * its level under its own name, differ from the one below it, and have been compared with the truth in this run (packed
- * formats: also with the reference, bit by bit); a cell that is not promised must not be there. A kernel that is added
- * is added here. */
+/* The grid: which format and which operation has a kernel of its own at which level. The formats are those of
+ * kernels/formats.h; the levels are promised here. A promised kernel must be in the shipped table of its
+ * level under its own name, differ from the one of the level below, and have been compared with the truth in
+ * this run (packed formats: also with the reference, bit by bit); a kernel that is not promised must not be
+ * there. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,36 +18,14 @@ enum {
 };
 
 /* Levels with a kernel of their own: for rows, and for groups of sixteen. */
+#define PROMISE_FLOAT(name) { name, FLOATS, 0 }
+#define PROMISE_BLOCK(name) { name, GRID, GRID }
+#define PROMISE_SUPER(name) { name, GRID, GRID }
+#define PROMISE(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = PROMISE_##core(#fmt),
 static const struct {
     const char *format;
     int rows, x16;
-} weights[QK_TYPE_N] = {
-    [QK_F32] = { "f32", FLOATS, 0 },
-    [QK_F16] = { "f16", FLOATS, 0 },
-    [QK_BF16] = { "bf16", FLOATS, 0 },
-    [QK_Q8_0] = { "q8_0", GRID, GRID }, /* also the QSF formats of 8 bits */
-    [QK_Q4_0] = { "q4_0", GRID, GRID },
-    [QK_Q4_1] = { "q4_1", GRID, GRID },
-    [QK_Q5_0] = { "q5_0", GRID, GRID },
-    [QK_Q5_1] = { "q5_1", GRID, GRID },
-    [QK_Q4_K] = { "q4_k", GRID, GRID },
-    [QK_Q5_K] = { "q5_k", GRID, GRID },
-    [QK_Q6_K] = { "q6_k", GRID, GRID },
-    [QK_Q2_K] = { "q2_k", GRID, GRID },
-    [QK_Q3_K] = { "q3_k", GRID, GRID },
-    [QK_IQ4_NL] = { "iq4_nl", GRID, GRID },
-    [QK_IQ4_XS] = { "iq4_xs", GRID, GRID },
-    [QK_TQ1_0] = { "tq1_0", GRID, GRID },
-    [QK_TQ2_0] = { "tq2_0", GRID, GRID },
-    [QK_I2_S] = { "i2_s", GRID, GRID },
-    [QK_QSF2] = { "qsf2", GRID, GRID }, /* symmetric and not */
-    [QK_QSF3] = { "qsf3", GRID, GRID },
-    [QK_QSF4] = { "qsf4", GRID, GRID },
-    [QK_QSFT] = { "qsft", GRID, GRID },
-    [QK_QSB2] = { "qsb2", GRID, GRID },
-    [QK_QSB3] = { "qsb3", GRID, GRID },
-    [QK_QSB4] = { "qsb4", GRID, GRID },
-};
+} weights[QK_TYPE_N] = { QK_FORMATS(PROMISE, ) };
 
 /* The operations, each under the name that its check prints. */
 #define OP(name, member, levels) { name, offsetof(qk_table, member), levels }
@@ -61,32 +40,22 @@ static const struct {
     OP("matmul_exact", matmul_exact, 0),
     OP("rms_norm", rms_norm, ALL),
     OP("layer_norm", layer_norm, ALL),
-    OP("rope_pairs", rope_pairs, ALL),
-    OP("rope_halves", rope_halves, ALL),
     OP("rope_pairs_batch", rope_pairs_batch, ALL),
     OP("rope_halves_batch", rope_halves_batch, ALL),
     OP("softmax", softmax, ALL),
     OP("softmax_t", softmax_t, ALL),
-    OP("causal_mask", causal_mask, ALL),
     OP("silu_mul", silu_mul, ALL),
     OP("gelu_mul", gelu_mul, ALL),
-    OP("gelu_erf_mul", gelu_erf_mul, ALL),
-    OP("gelu_fast_mul", gelu_fast_mul, ALL),
     OP("relu2_mul", relu2_mul, ALL),
     OP("add", add, ALL),
     OP("mul", mul, ALL),
     OP("scale", scale, ALL),
-    OP("dot", dot, ALL),
     OP("argmax", argmax, ALL),
     OP("top_k", top_k, ALL),
     OP("top_p", top_p, ALL),
     OP("at_least", at_least, ALL),
     OP("draw", draw, ALL),
-    OP("f16_to_f32", f16_to_f32, ALL),
-    OP("f32_to_f16", f32_to_f16, ALL),
-    OP("bf16_to_f32", bf16_to_f32, ALL),
     OP("clamp", clamp, ALL),
-    OP("fill", fill, ALL),
     OP("kv_quantize4", kv_quantize4, ALL),
     OP("kv_dequantize4", kv_dequantize4, ALL),
     OP("kv_f32_store", kv[QK_KV_F32].store, 0),
@@ -99,8 +68,8 @@ static const struct {
 
 enum { N_OPS = sizeof ops / sizeof ops[0] };
 
-/* differs: from the cell of the level below. */
-static void check_cell(const char *what, int promised, int differs, int compared)
+/* differs: from the kernel of the level below. */
+static void check_kernel(const char *what, int promised, int differs, int compared)
 {
     if (promised && !differs)
         ck_error("%s is promised, but is that of a lower level", what);
@@ -118,9 +87,9 @@ static void check_weight(const qk_table *t, const qk_table *below, int type)
     snprintf(name, sizeof name, "%s_%s", weights[type].format, qk_level_name(t->level));
     if (rows != (strcmp(w->name, name) == 0))
         ck_error("%s is %s, but the kernel is %s", name, rows ? "promised" : "not promised", w->name);
-    check_cell(name, rows, w->matmul != b->matmul, ck_compared(w->name, (ck_fn)w->matmul));
+    check_kernel(name, rows, w->matmul != b->matmul, ck_compared(w->name, (ck_fn)w->matmul));
     snprintf(group, sizeof group, "x16_%s", w->name);
-    check_cell(group, x16, w->matmul16 != b->matmul16, ck_compared(group, (ck_fn)w->matmul16));
+    check_kernel(group, x16, w->matmul16 != b->matmul16, ck_compared(group, (ck_fn)w->matmul16));
 }
 
 static ck_fn op_of(const qk_table *t, int i)
@@ -157,11 +126,11 @@ static void check_grid(const qk_table *t, int arg)
     for (int type = 0; type < QK_TYPE_N; type++)
         check_weight(t, &below, type);
     for (int i = 0; i < N_OPS; i++)
-        check_cell(ops[i].name, ops[i].levels >> t->level & 1, op_of(t, i) != op_of(&below, i),
+        check_kernel(ops[i].name, ops[i].levels >> t->level & 1, op_of(t, i) != op_of(&below, i),
                    ck_compared(ops[i].name, op_of(t, i)));
 }
 
-/* The reference's cells: all of them, always. */
+/* The reference has all of them, always. */
 static void check_reference(const qk_table *t, int arg)
 {
     (void)arg;

@@ -26,13 +26,15 @@ static double nearest_half(double x)
     return copysign(ck_half(below < above || (below == above && lo % 2 == 0) ? lo : hi), x);
 }
 
+/* What a cache of halves keeps, by the level's own conversion; loading is exact. */
 static void check_to_half(const qk_table *t, int arg)
 {
+    const qk_kv_ops *kv = &t->kv[QK_KV_F16];
     (void)arg;
     for (size_t n = 1; n < 70; n++)
         for (int rep = 0; rep < 20; rep++) {
-            float *x = ck_tail(SLOT_Q, n * sizeof *x);
-            uint16_t *y = ck_tail(SLOT_ROWS, n * sizeof *y);
+            float *x = ck_tail(SLOT_Q, n * sizeof *x), *y = ck_dst(SLOT_Y, n);
+            char *tile = ck_tail(SLOT_ROWS, kv->tile_bytes(n));
             for (size_t i = 0; i < n; i++) {
                 const uint32_t bits = ck_rand();
                 memcpy(&x[i], &bits, sizeof bits);
@@ -41,34 +43,51 @@ static void check_to_half(const qk_table *t, int arg)
                 if (rep > 15) /* exactly between two halves */
                     x[i] = (float)((ck_half((uint16_t)ck_below(0x7bff)) + ck_half(0)) * (1 + 0x1p-11));
             }
-            t->f32_to_f16(y, x, n);
+            kv->store(tile, rep % 2, 0, x, n);
+            kv->load(y, tile, rep % 2, 0, n);
             for (size_t i = 0; i < n; i++)
-                ck_near("to half", i, ck_half(y[i]), isnan(x[i]) ? (double)NAN : nearest_half((double)x[i]),
-                        0);
+                ck_near("to half", i, (double)y[i],
+                        isnan(x[i]) ? (double)NAN : nearest_half((double)x[i]), 0);
         }
 }
 
-static void check_from_half(const qk_table *t, int arg)
+static double bfloat(uint16_t h)
 {
-    (void)arg;
-    for (size_t n = 1; n < 70; n++) {
-        uint16_t *x = ck_tail(SLOT_ROWS, n * sizeof *x);
-        float *y = ck_dst(SLOT_Y, n);
-        for (size_t base = 0; base < 65536; base += n * 37) {
-            for (size_t i = 0; i < n; i++)
-                x[i] = (uint16_t)(base + i * 13);
-            t->f16_to_f32(y, x, n);
-            for (size_t i = 0; i < n; i++)
-                ck_near("from half", i, (double)y[i], ck_half(x[i]), 0);
+    const uint32_t bits = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f;
+}
+
+/* Every 16-bit float alone in a row, in another lane each time, times ones: the sum is the value. */
+static void check_from_half(const qk_table *t, int type)
+{
+    enum { K = 67, ROWS = 64 };
+    const size_t x_bytes = qk_act_bytes(QK_ACT_F32, K);
+    uint16_t *w = ck_tail(SLOT_ROWS, ROWS * K * sizeof *w);
+    float *x = ck_tail64(SLOT_Q, x_bytes), *y = ck_dst(SLOT_Y, ROWS);
+    const qk_mm m = { .w = w, .row_bytes = K * sizeof *w, .x = x, .x_stride = x_bytes, .y = y,
+                      .y_stride = ROWS, .k = K, .n_cols = 1, .scale = 1 };
+    for (size_t i = 0; i < x_bytes / sizeof *x; i++)
+        x[i] = 1;
+    for (size_t base = 0; base < 65536; base += ROWS) {
+        memset(w, 0, ROWS * K * sizeof *w);
+        for (size_t r = 0; r < ROWS; r++)
+            w[r * K + (base + r) % K] = (uint16_t)(base + r);
+        t->weight[type].matmul(&m, 0, ROWS);
+        for (size_t r = 0; r < ROWS; r++) {
+            const uint16_t h = (uint16_t)(base + r);
+            ck_near("from half", h, (double)y[r], type == QK_F16 ? ck_half(h) : bfloat(h), 0);
         }
-        ck_dst_ok(SLOT_Y, n);
     }
+    ck_dst_ok(SLOT_Y, ROWS);
 }
 
 void ck_test_half(const qk_table *t)
 {
-    ck_check("f16_to_f32", (ck_fn)t->f16_to_f32, check_from_half, t, 0);
-    ck_check("f32_to_f16", (ck_fn)t->f32_to_f16, check_to_half, t, 0);
+    ck_check("f16_values", (ck_fn)t->weight[QK_F16].matmul, check_from_half, t, QK_F16);
+    ck_check("bf16_values", (ck_fn)t->weight[QK_BF16].matmul, check_from_half, t, QK_BF16);
+    ck_check("f16_rounding", (ck_fn)t->kv[QK_KV_F16].store, check_to_half, t, 0);
 }
 
 /* Every level must give the bytes of the reference; and those must be near x: half a step, and the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Batched rotation, softmax with a temperature, causal mask, bfloat16, clamp, fill. */
+/* Batched rotation, softmax with a temperature, clamp; what has the same bits at every level. */
 #include <math.h>
 #include <string.h>
 
@@ -76,18 +76,17 @@ static void fill_odd(float *x, size_t n)
         x[i] = ck_below(6) ? ck_normal() * 4 : odd[ck_below(8)];
 }
 
-enum { ADD, MUL, SCALE, ROPE_PAIRS, ROPE_HALVES, GELU_FAST, RELU2 };
+enum { ADD, MUL, SCALE, RELU2 };
 
 static void apply(const qk_table *t, int which, float *y, const float *x, size_t n)
 {
     void (*const two[])(float *, const float *, size_t) = {
-        [ADD] = t->add, [MUL] = t->mul, [ROPE_PAIRS] = t->rope_pairs, [ROPE_HALVES] = t->rope_halves,
-        [GELU_FAST] = t->gelu_fast_mul, [RELU2] = t->relu2_mul, [SCALE] = NULL,
+        [ADD] = t->add, [MUL] = t->mul, [RELU2] = t->relu2_mul, [SCALE] = NULL,
     };
     if (which == SCALE)
         t->scale(y, x[0], n);
     else
-        two[which](y, x, which == ROPE_PAIRS || which == ROPE_HALVES ? n & ~(size_t)1 : n);
+        two[which](y, x, n);
 }
 
 static void check_same_bits(const qk_table *t, int which)
@@ -165,54 +164,6 @@ static void check_softmax_t(const qk_table *t, int arg)
     softmax_vocabulary(t);
 }
 
-static void mask_case(const qk_table *t, size_t n, size_t stride, size_t rows, size_t pos)
-{
-    const size_t all = (rows - 1) * stride + n;
-    float *x = ck_dst(SLOT_Y, all);
-    for (size_t i = 0; i < all; i++)
-        x[i] = (float)i;
-    t->causal_mask(x, stride, rows, n, pos);
-    ck_dst_ok(SLOT_Y, all);
-    for (size_t i = 0; i < all; i++) {
-        const size_t r = i / stride, c = i % stride;
-        ck_near("mask", i, (double)x[i], c < n && c > pos + r ? (double)-INFINITY : (double)i, 0);
-    }
-}
-
-static void check_causal_mask(const qk_table *t, int arg)
-{
-    (void)arg;
-    for (int s = 0; s < N_SIZES; s++)
-        for (size_t rows = 1; rows <= 7; rows += 3)
-            for (size_t pos = 0; pos < 70; pos += 23) {
-                mask_case(t, sizes[s], sizes[s], rows, pos);
-                mask_case(t, sizes[s], sizes[s] + 3, rows, pos);
-            }
-}
-
-/* --- memory --- */
-
-static void check_bf16(const qk_table *t, int arg)
-{
-    (void)arg;
-    for (size_t s = 0; s < N_SIZES; s++)
-        for (size_t from = 0; from + sizes[s] <= 65536; from += 3 * sizes[s] + 36) {
-            const size_t n = sizes[s];
-            uint16_t *x = ck_tail(SLOT_A, n * sizeof *x);
-            float *y = ck_dst(SLOT_Y, n);
-            for (size_t i = 0; i < n; i++)
-                x[i] = (uint16_t)(from + i);
-            t->bf16_to_f32(y, x, n);
-            ck_dst_ok(SLOT_Y, n);
-            for (size_t i = 0; i < n; i++) {
-                uint32_t bits;
-                memcpy(&bits, &y[i], sizeof bits);
-                if (bits != (uint32_t)x[i] << 16)
-                    ck_error("%04x became %08x", (unsigned)x[i], (unsigned)bits);
-            }
-        }
-}
-
 static void check_clamp(const qk_table *t, int arg)
 {
     static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f, 0x1p-140f, 3.0f, -2.0f, 2.9f };
@@ -229,29 +180,6 @@ static void check_clamp(const qk_table *t, int arg)
     }
 }
 
-static void fill_case(const qk_table *t, size_t size, size_t n)
-{
-    unsigned char pattern[16], *p = ck_tail(SLOT_A, n + 16);
-    ck_fill_bytes(pattern, sizeof pattern);
-    memset(p, 0x55, n + 16);
-    t->fill(p + 8, pattern, size, n);
-    for (size_t i = 0; i < n + 16; i++) {
-        const int inside = i >= 8 && i < n + 8;
-        if (p[i] != (inside ? pattern[(i - 8) % size] : 0x55))
-            ck_error("fill of %zu bytes with %zu: byte %zu %s", n, size, i, inside ? "is wrong" : "was written");
-    }
-    unsigned char *end = ck_tail(SLOT_B, n);
-    t->fill(end, pattern, size, n);
-}
-
-static void check_fill(const qk_table *t, int arg)
-{
-    (void)arg;
-    for (size_t size = 1; size <= 16; size *= 2)
-        for (size_t n = 1; n < 300; n += n < 80 ? 1 : 7)
-            fill_case(t, size, n);
-}
-
 void ck_test_ops(const qk_table *t)
 {
     ck_check("rope_pairs_batch", (ck_fn)t->rope_pairs_batch, check_rope_batch, t, 0);
@@ -259,13 +187,7 @@ void ck_test_ops(const qk_table *t)
     ck_check("add_bits", (ck_fn)t->add, check_same_bits, t, ADD);
     ck_check("mul_bits", (ck_fn)t->mul, check_same_bits, t, MUL);
     ck_check("scale_bits", (ck_fn)t->scale, check_same_bits, t, SCALE);
-    ck_check("rope_pairs_bits", (ck_fn)t->rope_pairs, check_same_bits, t, ROPE_PAIRS);
-    ck_check("rope_halves_bits", (ck_fn)t->rope_halves, check_same_bits, t, ROPE_HALVES);
-    ck_check("gelu_fast_bits", (ck_fn)t->gelu_fast_mul, check_same_bits, t, GELU_FAST);
     ck_check("relu2_bits", (ck_fn)t->relu2_mul, check_same_bits, t, RELU2);
     ck_check("softmax_t", (ck_fn)t->softmax_t, check_softmax_t, t, 0);
-    ck_check("causal_mask", (ck_fn)t->causal_mask, check_causal_mask, t, 0);
-    ck_check("bf16_to_f32", (ck_fn)t->bf16_to_f32, check_bf16, t, 0);
     ck_check("clamp", (ck_fn)t->clamp, check_clamp, t, 0);
-    ck_check("fill", (ck_fn)t->fill, check_fill, t, 0);
 }

@@ -49,10 +49,9 @@ static void check_weights(const qk_table *t)
 static void check_ops(const qk_table *t)
 {
     const ck_fn ops[] = {
-        (ck_fn)t->matmul_exact, (ck_fn)t->rms_norm, (ck_fn)t->layer_norm, (ck_fn)t->rope_pairs,
-        (ck_fn)t->rope_halves,  (ck_fn)t->softmax,  (ck_fn)t->silu_mul,   (ck_fn)t->gelu_mul,
-        (ck_fn)t->relu2_mul,    (ck_fn)t->add,      (ck_fn)t->mul,        (ck_fn)t->scale,
-        (ck_fn)t->dot,          (ck_fn)t->argmax,   (ck_fn)t->f16_to_f32, (ck_fn)t->f32_to_f16,
+        (ck_fn)t->matmul_exact, (ck_fn)t->rms_norm, (ck_fn)t->layer_norm, (ck_fn)t->rope_pairs_batch,
+        (ck_fn)t->rope_halves_batch, (ck_fn)t->softmax, (ck_fn)t->silu_mul, (ck_fn)t->gelu_mul,
+        (ck_fn)t->relu2_mul, (ck_fn)t->add, (ck_fn)t->mul, (ck_fn)t->scale, (ck_fn)t->argmax,
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         if (!ops[i])

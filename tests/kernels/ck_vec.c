@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plain vector operations, softmax and argmax, rotary embedding. */
+/* Plain vector operations, softmax and argmax. */
 #include <math.h>
 #include <string.h>
 
@@ -66,26 +66,6 @@ static void check_scale(const qk_table *t, int arg)
         for (size_t i = 0; i < n; i++)
             ck_near("scale", i, (double)y[i], (double)(before[i] * a), 0);
     }
-}
-
-static void check_dot(const qk_table *t, int arg)
-{
-    (void)arg;
-    for (int s = 0; s < N_SIZES; s++)
-        for (int kind = 0; kind < CK_KINDS; kind++) {
-            const size_t n = sizes[s];
-            float got = 0, *a = ck_tail(SLOT_A, n * sizeof *a), *b = ck_tail(SLOT_B, n * sizeof *b);
-            double want = 0, mags = 0;
-            ck_fill_floats(a, n, (ck_kind)kind);
-            ck_fill_floats(b, n, (ck_kind)kind);
-            for (size_t i = 0; i < n; i++) {
-                want += (double)a[i] * (double)b[i];
-                mags += fabs((double)a[i] * (double)b[i]);
-            }
-            got = t->dot(a, b, n);
-            ck_near(ck_kind_name((ck_kind)kind), n, (double)got, want,
-                    ((double)n / 4 + 8) * CK_EPS * mags + (double)n * 0x1p-149);
-        }
 }
 
 static void check_argmax_of(const qk_table *t, const float *x, size_t n, const char *what)
@@ -156,33 +136,11 @@ static void check_softmax(const qk_table *t, int arg)
     }
 }
 
-static void check_rope(const qk_table *t, int halves)
-{
-    for (size_t n = 2; n <= 256; n += n < 40 ? 2 : 24) {
-        float before[MAX_N], *cs = ck_tail(SLOT_A, n * sizeof *cs), *x = ck_dst(SLOT_Y, n);
-        ck_fill_floats(cs, n, CK_RANDOM);
-        ck_fill_floats(x, n, CK_RANDOM);
-        memcpy(before, x, n * sizeof *x);
-        (halves ? t->rope_halves : t->rope_pairs)(x, cs, n);
-        ck_dst_ok(SLOT_Y, n);
-        for (size_t i = 0; i < n / 2; i++) {
-            const size_t p = halves ? i : 2 * i, q = halves ? i + n / 2 : 2 * i + 1;
-            const double a = (double)before[p], b = (double)before[q];
-            const double c = (double)cs[2 * i], s = (double)cs[2 * i + 1];
-            ck_near("rope", p, (double)x[p], a * c - b * s, 2 * CK_EPS * (fabs(a * c) + fabs(b * s)));
-            ck_near("rope", q, (double)x[q], a * s + b * c, 2 * CK_EPS * (fabs(a * s) + fabs(b * c)));
-        }
-    }
-}
-
 void ck_test_vec(const qk_table *t)
 {
     ck_check("add", (ck_fn)t->add, check_add, t, 0);
     ck_check("mul", (ck_fn)t->mul, check_mul, t, 0);
     ck_check("scale", (ck_fn)t->scale, check_scale, t, 0);
-    ck_check("dot", (ck_fn)t->dot, check_dot, t, 0);
     ck_check("argmax", (ck_fn)t->argmax, check_argmax, t, 0);
     ck_check("softmax", (ck_fn)t->softmax, check_softmax, t, 0);
-    ck_check("rope_pairs", (ck_fn)t->rope_pairs, check_rope, t, 0);
-    ck_check("rope_halves", (ck_fn)t->rope_halves, check_rope, t, 1);
 }

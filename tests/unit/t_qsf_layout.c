@@ -256,16 +256,16 @@ static void test_codes(void **state) {
         uint32_t block, dtype;
         uint64_t bytes; /* of 2 rows of 300 columns */
     } rows[] = {
-        { 0, 0, QSF_DTYPE_QSF2, 2 * 5 * 20 },     { 1, 64, QSF_DTYPE_QSF2, 2 * 5 * 20 },
-        { 1, 128, QSF_DTYPE_QSF2 + 0x100, 2 * 3 * 36 }, { 1, 256, QSF_DTYPE_QSF2 + 0x200, 2 * 2 * 68 },
-        { 2, 64, QSF_DTYPE_QSF3, 2 * 5 * 28 },    { 2, 256, QSF_DTYPE_QSF3 + 0x200, 2 * 2 * 100 },
-        { 3, 64, QSF_DTYPE_QSF4, 2 * 5 * 36 },    { 3, 128, QSF_DTYPE_QSF4 + 0x100, 2 * 3 * 68 },
-        { 4, 64, QSF_DTYPE_QSFT, 2 * 5 * 18 },    { 4, 256, QSF_DTYPE_QSFT + 0x200, 2 * 2 * 66 },
+        { 0, 0, QK_GGML_QSF2, 2 * 5 * 20 },     { 1, 64, QK_GGML_QSF2, 2 * 5 * 20 },
+        { 1, 128, QK_GGML_QSF2 + 0x100, 2 * 3 * 36 }, { 1, 256, QK_GGML_QSF2 + 0x200, 2 * 2 * 68 },
+        { 2, 64, QK_GGML_QSF3, 2 * 5 * 28 },    { 2, 256, QK_GGML_QSF3 + 0x200, 2 * 2 * 100 },
+        { 3, 64, QK_GGML_QSF4, 2 * 5 * 36 },    { 3, 128, QK_GGML_QSF4 + 0x100, 2 * 3 * 68 },
+        { 4, 64, QK_GGML_QSFT, 2 * 5 * 18 },    { 4, 256, QK_GGML_QSFT + 0x200, 2 * 2 * 66 },
         { 6, 256, 8, 2 * 10 * 34 },               { 7, 0, 1, 2 * 300 * 2 },
         { 8, 0, 0, 2 * 300 * 4 },                 { 9, 0, 30, 2 * 300 * 2 },
         { 64 + 12, 0, 12, 2 * 2 * 144 },          { 64 + 36, 0, 36, 2 * 3 * 32 + 32 },
-        { 10, 0, QSF_DTYPE_QSB2, 2 * 2 * 80 },    { 11, 128, QSF_DTYPE_QSB3, 2 * 2 * 112 },
-        { 12, 256, QSF_DTYPE_QSB4, 2 * 2 * 144 },
+        { 10, 0, QK_GGML_QSB2, 2 * 2 * 80 },    { 11, 128, QK_GGML_QSB3, 2 * 2 * 112 },
+        { 12, 256, QK_GGML_QSB4, 2 * 2 * 144 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint32_t dtype;

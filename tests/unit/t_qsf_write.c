@@ -140,7 +140,7 @@ static void test_by_hand(void **state) {
     qsf_test_expect_ok(write_by_hand(path, &plain, &e), &e);
     QsfSource *s = open_ok(path);
     expect_verified(path);
-    tensor_of(s, "blk.1.attn_q.weight", QSF_DTYPE_QSF2, 256, 4);
+    tensor_of(s, "blk.1.attn_q.weight", QK_GGML_QSF2, 256, 4);
     tensor_of(s, "blk.1.attn_q.weight.outliers", 24, 10, 1); /* no engine takes them for something else */
     const QsfTensor *up = tensor_of(s, "blk.1.ffn_up.bias", 0, 128, 1), *down = tensor_of(s, "blk.1.ffn_down.bias", 0, 64, 1);
     assert_true(float_at(s, up, 127) > 126.5f && float_at(s, up, 127) < 127.5f);
@@ -186,7 +186,7 @@ static void test_hand_wrong(void **state) {
     qsf_test_expect_ok(write_by_hand(path, &wide, &e), &e);
     QsfSource *s = open_ok(path);
     expect_verified(path);
-    const QsfTensor *t = tensor_of(s, "blk.0.attn_q.weight", QSF_DTYPE_QSF3 + QSF_DTYPE_OF_256, 256, 4);
+    const QsfTensor *t = tensor_of(s, "blk.0.attn_q.weight", QK_GGML_QSF3 + QSF_DTYPE_OF_256, 256, 4);
     assert_int_equal(t->bytes, 400);
     assert_false(qsf_dtype(t->dtype)->supported);
     qsf_source_close(s);

@@ -31,9 +31,9 @@ static const Form forms[] = {
     { 8, 2, 8, 0, 1, NONE },    { 20, 2, 4, 0, 1, NONE },    { 12, 4, 35, 0, 2, NONE },    { 13, 4, 43, 0, 2, NONE },
     { 14, 0, 52, 208, 1, NONE }, { 10, 0, 20, 80, 2, NONE }, { 11, 0, 27, 108, 1, NONE },  { 23, 4, 33, 0, 2, NONE },
     { 34, 0, 13, 52, 1, NONE }, { 35, 0, 16, 64, 1, NONE },  { 36, 0, 8, 0, 0, NONE },
-    { QSF_DTYPE_QSF2, 4, 4, 0, 2, 1 },    { QSF_DTYPE_QSF3, 4, 6, 0, 2, 2 },    { QSF_DTYPE_QSF4, 4, 8, 0, 2, 3 },
-    { QSF_DTYPE_QSFT, 2, 4, 0, 1, 4 },    { QSF_DTYPE_QSB2, 4, 19, 0, 2, 10 },  { QSF_DTYPE_QSB3, 4, 27, 0, 2, 11 },
-    { QSF_DTYPE_QSB4, 4, 35, 0, 2, 12 },
+    { QK_GGML_QSF2, 4, 4, 0, 2, 1 },    { QK_GGML_QSF3, 4, 6, 0, 2, 2 },    { QK_GGML_QSF4, 4, 8, 0, 2, 3 },
+    { QK_GGML_QSFT, 2, 4, 0, 1, 4 },    { QK_GGML_QSB2, 4, 19, 0, 2, 10 },  { QK_GGML_QSB3, 4, 27, 0, 2, 11 },
+    { QK_GGML_QSB4, 4, 35, 0, 2, 12 },
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
@@ -168,7 +168,7 @@ static void test_by_hand(void **state) {
     row[10] = 0xFA;
     qk_table_init(&kernels, QK_LEVEL_REF);
     have.n = 0;
-    qsf_test_expect_ok(qsf_grouper_open(&g, QSF_DTYPE_QSFT, 64, &kernels, take, &have, &e), &e);
+    qsf_test_expect_ok(qsf_grouper_open(&g, QK_GGML_QSFT, 64, &kernels, take, &have, &e), &e);
     qsf_test_expect_ok(qsf_grouper_add(&g, row, sizeof row, &e), &e);
     qsf_test_expect_ok(qsf_grouper_end(&g, &e), &e);
     qsf_grouper_close(&g);

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ4_XS, NEON. The order of the includes is the point: lanes, format, core. */
-#include "kernels/arm/lanes_neon.h"
-
-#include "kernels/x16/fmt_iq4_xs.h"
-
-#include "kernels/x16/mm_super.h"
-
-QK_X16_CELL(iq4_xs_neon)

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* TQ2_0, NEON. The order of the includes is the point: lanes, format, core. */
-#include "kernels/arm/lanes_neon.h"
-
-#include "kernels/x16/fmt_tq2_0.h"
-
-#include "kernels/x16/mm_super.h"
-
-QK_X16_CELL(tq2_0_neon)

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plain vector operations, NEON. The order of the includes is the point: first the vector, then what is
- * written in terms of it. */
-#include "kernels/arm/v_neon.h"
-#include "kernels/generic/ops_vec.h"

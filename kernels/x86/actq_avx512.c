@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Quantization of activations, AVX-512. The order of the includes is the point: first the vector, then what
- * is written in terms of it. */
-#include "kernels/x86/v_avx512.h"
-#include "kernels/generic/ops_actq.h"

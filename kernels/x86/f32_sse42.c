@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Single precision matmul, SSE4.2. */
-#include "kernels/x86/v_sse42.h"
-
-#include "kernels/x86/mm.h"
-
-#include "kernels/generic/mm_f32.h"
-
-QK_FLOAT_CELL(f32_sse42)

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Norms and rotary embedding, AVX2. The order of the includes is the point: first the vector, then what is
- * written in terms of it. */
-#include "kernels/x86/v_avx2.h"
-#include "kernels/generic/ops_norm.h"
-#include "kernels/generic/ops_rope.h"

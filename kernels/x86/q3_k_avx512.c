@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q3_K, AVX-512. The order of the includes is the point: lanes, format, core. */
-#include "kernels/x86/lanes_avx512.h"
-
-#include "kernels/x16/fmt_q3_k.h"
-
-#include "kernels/x16/mm_super.h"
-
-QK_X16_CELL(q3_k_avx512)

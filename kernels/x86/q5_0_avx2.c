@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q5_0, AVX2. The order of the includes is the point: lanes, format, core. */
-#include "kernels/x86/lanes_avx2.h"
-
-#include "kernels/x16/fmt_q5_0.h"
-
-#include "kernels/x16/mm_block.h"
-
-QK_X16_CELL(q5_0_avx2)

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-/* TQ1_0, AVX-512. The order of the includes is the point: lanes, format, core. */
-#include "kernels/x86/lanes_avx512.h"
-
-#include "kernels/x16/fmt_tq1_0.h"
-
-#include "kernels/x16/mm_super.h"
-
-QK_X16_CELL(tq1_0_avx512)

@@ -11,7 +11,7 @@
  * is left out: it is a hint, and no reason not to open the model. */
 void qsf_model_defaults_read(const QsfSource *src, QSFSettings *advice);
 
-/* Copies the rows that a model can recommend, as far as nobody has user_set them in dst. */
+/* Copies the rows that a model can recommend, unless the user set them in dst. */
 void qsf_model_defaults_apply(QSFSettings *dst, const QSFSettings *advice);
 
 #endif

@@ -310,7 +310,7 @@ static int read_tensors(Reader *r) {
 }
 
 static void add_checksum(Reader *r, uint64_t off, uint64_t bytes, uint32_t crc, const char *name) {
-    QsfChecksumPart *p = &r->s->summed[r->s->n_checksums++];
+    QsfChecksumPart *p = &r->s->checksums[r->s->n_checksums++];
     *p = (QsfChecksumPart){ .crc = crc, .off = off, .bytes = bytes };
     (void)snprintf(p->name, sizeof p->name, "%s", name);
 }
@@ -326,8 +326,8 @@ static int add_section_sum(Reader *r, const char *key, uint64_t off, uint64_t by
 static int list_sums(Reader *r) {
     const QsfFileHeader *h = &r->head;
     char name[24];
-    r->s->summed = qsf_source_alloc(r->s, (uint64_t)h->n_layers + 2, sizeof *r->s->summed, r->err);
-    if (r->s->summed == NULL) return r->err->code;
+    r->s->checksums = qsf_source_alloc(r->s, (uint64_t)h->n_layers + 2, sizeof *r->s->checksums, r->err);
+    if (r->s->checksums == NULL) return r->err->code;
     for (uint32_t i = 0; i < h->n_layers; i++) {
         (void)snprintf(name, sizeof name, "layer %" PRIu32, i);
         add_checksum(r, r->index[i].off, r->layer_bytes[i], r->index[i].crc, name);

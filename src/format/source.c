@@ -201,7 +201,7 @@ uint64_t qsf_source_bytes(const QsfSource *s) {
 
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n) {
     *n = s->n_checksums;
-    return s->summed;
+    return s->checksums;
 }
 
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i) {

@@ -70,7 +70,7 @@ struct QsfSource {
     QsfTensor *tensors;
     QsfTensorNote *notes; /* (n_tensors), or NULL: nothing to tell */
     uint64_t n_tensors;
-    QsfChecksumPart *summed; /* (n_checksums), in the arena */
+    QsfChecksumPart *checksums; /* (n_checksums), in the arena */
     uint32_t n_checksums;
     QsfCompressed *compressed; /* (n_compressed), in the arena */
     uint32_t n_compressed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The forward pass over one timeline of tokens: ids in, logits out, K/V kept. Owns the pinned
  * weights, the slots with their loader thread, the KV cache and all buffers; after creation it
- * allocates nothing. One thread at a time, except where user_set. */
+ * allocates nothing. One thread at a time, except where stated. */
 #ifndef QSF_FORWARD_FORWARD_H
 #define QSF_FORWARD_FORWARD_H
 

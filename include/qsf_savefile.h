@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that appear whole or not at all: the bytes go to a file without a name (or with a hidden temporary
- * name, where the file system has no such files), which gets its name when everything is on the disk. A
- * program that is killed in between leaves nothing under the final name. Functions return 0 or an errno
- * value; the caller knows which words fit. Shared by the programs; not installed. One thread per file. */
+/* Files that are written completely or not at all: the bytes go to a file without a name (or with a hidden
+ * temporary name, where the file system has no such files), which gets its name when everything is on the
+ * disk. A program that is killed before that leaves nothing under the final name. Functions return 0 or an
+ * errno value; the caller makes the message. Shared by the programs; not installed. One thread per file. */
 #ifndef QSF_SAVEFILE_H
 #define QSF_SAVEFILE_H
 
@@ -10,13 +10,14 @@
 #include <stddef.h>
 
 typedef struct QSFSaveFile {
-    int fd;        /* for reading and writing; locked with flock(LOCK_EX) where the file system can */
-    int dir;       /* the folder */
-    char temp[32]; /* temporary name in it, "" = none */
+    int fd;         /* for reading and writing; locked with flock(LOCK_EX) where the file system can */
+    int dir;        /* the folder */
+    char temp[256]; /* temporary name in it, "" = none */
+    char stem[256]; /* what temporary names begin with */
 } QSFSaveFile;
 
 /* Creates a file of mode 0600 in the folder of path; path itself is not touched. After a failure there is
- * nothing to close. Removes temporary files of killed programs that are in its way. */
+ * nothing to close. Removes what killed programs left in this folder. */
 int qsf_savefile_open(QSFSaveFile *f, const char *path);
 /* Writes all len bytes at the file's position. */
 int qsf_savefile_write(QSFSaveFile *f, const void *data, size_t len);

@@ -18,7 +18,7 @@ static int failed(const QsfKlWriter *w, QsfErr *err) {
 
 static int write_all(QsfKlWriter *w, const void *bytes, size_t len, QsfErr *err) {
     for (const char *p = bytes; len > 0;) {
-        ssize_t n = write(w->out.fd, p, len);
+        ssize_t n = write(w->out.file.fd, p, len);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return failed(w, err);
         p += n;
@@ -61,7 +61,7 @@ static uint64_t checksum_at(const QsfKlWriter *w, uint32_t row) {
 static int check_room(const QsfKlWriter *w, QsfErr *err) {
     struct statvfs v;
     uint64_t need = checksum_at(w, w->about.n_rows);
-    if (fstatvfs(w->out.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* a file system that does not say */
+    if (fstatvfs(w->out.file.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* a file system that does not say */
     uint64_t room = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
     if (need <= room) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: the distributions of %u tokens take %llu MB, and %llu MB are free there",
@@ -90,7 +90,7 @@ static int write_row_checksum(QsfKlWriter *w, uint32_t row, QsfErr *err) {
     put32(b, w->row_crc);
     w->table_crc = qsf_crc32(w->table_crc, b, sizeof b);
     w->row_crc = 0;
-    do n = pwrite(w->out.fd, b, sizeof b, (off_t)checksum_at(w, row));
+    do n = pwrite(w->out.file.fd, b, sizeof b, (off_t)checksum_at(w, row));
     while (n < 0 && errno == EINTR);
     if (n >= 0 && n < (ssize_t)sizeof b) errno = ENOSPC;
     return n == (ssize_t)sizeof b ? QSF_OK : failed(w, err);
@@ -128,7 +128,7 @@ static int write_about(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
     int rc = write_all(w, b, sizeof b, err);
     if (rc == QSF_OK) rc = write_all(w, a->name, n_name, err);
     if (rc == QSF_OK) rc = write_all(w, ids, n_ids, err);
-    if (rc == QSF_OK && lseek(w->out.fd, (off_t)checksum_at(w, a->n_rows), SEEK_SET) < 0) rc = failed(w, err);
+    if (rc == QSF_OK && lseek(w->out.file.fd, (off_t)checksum_at(w, a->n_rows), SEEK_SET) < 0) rc = failed(w, err);
     return rc == QSF_OK ? write_all(w, last, sizeof last, err) : rc;
 }
 

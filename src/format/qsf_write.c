@@ -25,7 +25,7 @@ static int misuse(QsfWriter *w, const char *what, QsfErr *err) {
 /* len bytes at off; the file's own position is not used. */
 static int put_at(const QsfWriter *w, const unsigned char *p, size_t len, uint64_t off, QsfErr *err) {
     while (len > 0 && !w->dry) {
-        ssize_t n = pwrite(w->out.fd, p, len, (off_t)off);
+        ssize_t n = pwrite(w->out.file.fd, p, len, (off_t)off);
         if (n < 0 && errno == EINTR) continue;
         if (n == 0) errno = ENOSPC;
         if (n <= 0)

@@ -230,11 +230,12 @@ static void test_overwriting(void **state) {
 
     /* Given up half way, or with rows missing: the old file stays, and nothing beside it. */
     put_file(good, SIZE);
-    qsf_newfile_always_named(true);
+    qsf_savefile_always_named(true);
     qsf_test_expect_ok(qsf_kl_create(&w, path, &about, &err), &err);
-    qsf_newfile_always_named(false);
-    char temp[600];
-    snprintf(temp, sizeof temp, "%s", w.out.temp);
+    qsf_savefile_always_named(false);
+    char temp[900];
+    snprintf(temp, sizeof temp, "%.*s/%s", (int)(strrchr(path, '/') - path), path, w.out.file.temp);
+    assert_int_equal(access(temp, F_OK), 0);
     write_rows(&w, 1);
     qsf_kl_finish(&w, ids, &err);
     qsf_test_expect_err(&err, QSF_E_RUNTIME, "2 rows");

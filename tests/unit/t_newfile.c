@@ -13,7 +13,7 @@
 static char dir[300], path[400];
 
 static int setup(void **state) {
-    qsf_newfile_always_named(*state != NULL);
+    qsf_savefile_always_named(*state != NULL);
     (void)snprintf(dir, sizeof dir, "%s.XXXXXX", qsf_test_tmp("newfile"));
     if (mkdtemp(dir) == NULL) return -1;
     (void)snprintf(path, sizeof path, "%s/model.qsf", dir);
@@ -22,7 +22,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    qsf_newfile_always_named(false);
+    qsf_savefile_always_named(false);
     return rmdir(dir); /* each test has removed what it knows of */
 }
 
@@ -60,7 +60,7 @@ static void expect_text(const char *want) {
 static void begin(QsfNewFile *f, const char *text) {
     QsfErr e = { 0 };
     qsf_test_expect_ok(qsf_newfile_create(f, path, &e), &e);
-    assert_int_equal(write(f->fd, text, strlen(text)), (ssize_t)strlen(text));
+    assert_int_equal(write(f->file.fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
 static void test_commit(void **state) {
@@ -70,7 +70,7 @@ static void test_commit(void **state) {
     mode_t mask = umask(027);
     begin(&f, "new");
     umask(mask);
-    assert_true((f.temp != NULL) == (*state != NULL)); /* the file system of the tests can hide files */
+    assert_true((f.file.temp[0] != '\0') == (*state != NULL)); /* the file system of the tests can hide files */
     assert_int_equal(files(), *state != NULL ? 1 : 0);
     qsf_test_expect_ok(qsf_newfile_commit(&f, &e), &e);
     assert_null(f.path);
@@ -118,7 +118,7 @@ static void test_killed(void **state) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        if (qsf_newfile_create(&f, path, NULL) != QSF_OK || write(f.fd, "x", 1) != 1) _exit(1);
+        if (qsf_newfile_create(&f, path, NULL) != QSF_OK || write(f.file.fd, "x", 1) != 1) _exit(1);
         raise(SIGKILL);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -148,7 +148,7 @@ static void test_leftovers(void **state) {
     int held = qsf_newfile_hold(part);
     assert_true(held >= 0);
     begin(&f, "one");
-    const int mine = f.temp != NULL;
+    const int mine = f.file.temp[0] != '\0';
     assert_int_equal(files(), STAY + 3 + mine);
     begin(&g, "two"); /* at the same time */
     assert_int_equal(files(), STAY + 3 + 2 * mine);

@@ -223,6 +223,18 @@ static void beside_one_another(void **state) {
     close(fd);
 }
 
+/* What killed programs left in the folder is removed, whatever name it was for; parts of models are not. */
+static void leftovers(void **state) {
+    (void)state;
+    put(".qsf-new.0123abcd.qsf-part", "dead");
+    put("model.qsf.0123abcd.qsf-part", "for the next conversion");
+    assert_int_equal(save("x", "whole", false), 0);
+    expect("x", "whole");
+    assert_int_equal(files(), 2);
+    in_folder(".qsf-new.0123abcd.qsf-part");
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 #define T(f) cmocka_unit_test_setup(f, setup)
 #define NAMED(f) { #f " without O_TMPFILE", f, setup_named, NULL, NULL }
 #define FAT(f) { #f " without links", f, setup_fat, NULL, NULL }
@@ -234,11 +246,13 @@ int main(void) {
         T(failures_leave_nothing),
         T(killed),
         T(beside_one_another),
+        T(leftovers),
         NAMED(new_and_over),
         NAMED(what_is_replaced),
         NAMED(failures_leave_nothing),
         NAMED(killed),
         NAMED(beside_one_another),
+        NAMED(leftovers),
         FAT(new_and_over),
         FAT(beside_one_another),
         FAT(killed),

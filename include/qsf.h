@@ -4,8 +4,8 @@
  * Threads: call the functions of one engine from one thread at a time; different engines are independent.
  * The functions of a configuration that set its budget and threads may be called from any thread.
  *
- * Errors: a NULL pointer that no comment allows is an error (code 2, NULL or -1; a function without a result
- * does nothing), never a crash, and so is a number out of range. qsf_error() says why.
+ * Errors: a NULL pointer that no comment allows, or a number out of range, is an error (code 2, NULL or -1; a
+ * function without a result does nothing), never a crash. qsf_error() says why.
  *
  * Callbacks: while qsf_generate runs, its callback may call qsf_tokenize, qsf_detokenize, qsf_ram_budget,
  * qsf_print_stats and qsf_free on the same engine, everything on other engines and configurations, and
@@ -26,68 +26,72 @@ extern "C" {
 typedef struct QSFEngine QSFEngine;
 typedef struct QSFConfig QSFConfig;
 
-/* Default configuration, or NULL when out of memory. The caller frees it with qsf_config_free. */
+/* Creates the default configuration; NULL when out of memory. The caller frees it with qsf_config_free. */
 QSFConfig *qsf_config_default(void);
-/* Whole-process budget in MB of 2^20 bytes; 0 = auto. Default 200. Engines that were loaded with this
- * configuration follow: they plan their memory again between two tokens, or before the next call, and continue
- * with the same tokens. A budget that cannot be met leaves the old one in force, and qsf_ram_budget says which.
- * Any thread, also while such an engine generates. */
+/* Sets the RAM budget of the whole process in MB of 2^20 bytes; 0 = auto. Default 200. Engines loaded with
+ * this configuration follow: they replan their memory between two tokens, or before the next call, and
+ * continue with the same tokens. When a budget cannot be met, the old one stays in force, and qsf_ram_budget
+ * returns it. Any thread, also while such an engine generates. */
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes);
-/* Compute threads, at most 256; 0 or less = one per CPU. Default 0. Followed like the budget. Any thread. */
+/* Sets the number of compute threads, at most 256; 0 or less = one per CPU. Default 0. Loaded engines follow,
+ * as they do for the budget. Any thread. */
 void qsf_config_set_threads(QSFConfig *c, int num_threads);
-/* Context length in tokens, at most 2^24; 0 or less = min(model, 4096), lowered when the budget asks for it. */
+/* Sets the context length in tokens, at most 2^24; 0 or less = min(model, 4096), lowered when the budget
+ * requires it. */
 void qsf_config_set_max_seq_len(QSFConfig *c, int max_seq_len);
-/* 1.0 = full quality, the only supported value: any other makes qsf_load fail (qsf_error says so). */
+/* Sets the quality. 1.0 = full quality is the only supported value: any other makes qsf_load fail. */
 void qsf_config_set_quality(QSFConfig *c, float quality);
-/* NULL allowed. Engines that were loaded with c keep what was set last. */
+/* Frees the configuration; NULL is allowed. Engines loaded with c keep the last values that were set. */
 void qsf_config_free(QSFConfig *c);
 
-/* Opens a model; config NULL = defaults. Budget and threads stay tied to config, which may be freed first. NULL on
- * failure: qsf_error() says why. The caller frees the engine with qsf_free. */
+/* Opens a model; config NULL = defaults. The budget and threads follow config, which may be freed before the
+ * engine. Returns NULL on failure: qsf_error() says why. The caller frees the engine with qsf_free. */
 QSFEngine *qsf_load(const char *model_path, QSFConfig *config);
-/* NULL allowed. From a callback of e: the answer ends, and the engine is freed when the running qsf_generate
- * returns; a second qsf_free before that does nothing. */
+/* Frees the engine; NULL is allowed. From a callback of e, the answer ends and the engine is freed when the
+ * running qsf_generate returns; a second qsf_free before that does nothing. */
 void qsf_free(QSFEngine *e);
 
-/* Sets the budget of one loaded engine immediately. 0, or 4 when it cannot be met (qsf_error ends with the
- * smallest that works now), 1 (also from a callback of e: use qsf_config_set_ram_budget there), 2 when e is NULL.
- * After a failure the old budget stays in force. */
+/* Sets the budget of one loaded engine immediately. Returns 0; 4 when the budget cannot be met (qsf_error
+ * ends with the smallest budget that works now); 1 for other failures (also from a callback of e: use
+ * qsf_config_set_ram_budget there); 2 when e is NULL. After a failure the old budget stays in force. */
 int qsf_set_ram_budget(QSFEngine *e, size_t megabytes);
-/* The budget in force, in MB; 0 when e is NULL. */
+/* Returns the budget in force, in MB; 0 when e is NULL. */
 size_t qsf_ram_budget(const QSFEngine *e);
 
-/* One piece of the answer: the id, and the text that became complete with it (UTF-8, may be ""),
- * valid during the call. The id is -1 for text that only the end of the answer completed. Runs on the thread that
- * called qsf_generate. */
+/* Receives one piece of the answer: a token id, and the text that this token completed (UTF-8, may be ""),
+ * valid during the call. The id is -1 for text that was completed by the end of the answer. Runs on the
+ * thread that called qsf_generate. */
 typedef void (*QSFTokenCallback)(int token_id, const char *text, void *user_data);
 
-/* Continues prompt (plain text, no chat template; special tokens in it are not recognized) for at
- * most max_tokens tokens; 0 computes nothing. temperature 0 = argmax; top_p 1 = off. callback may be NULL.
- * Returns 0, or the exit-code number of the failure: 1 runtime (also from a callback of e, and when the
- * callback freed e), 2 bad argument, 5 context full (what exists was delivered); qsf_error() says why. */
+/* Continues prompt (plain text, no chat template; special tokens in it are not recognized) for at most
+ * max_tokens tokens; 0 computes nothing. temperature 0 = argmax; top_p 1 = off. callback may be NULL. Returns
+ * 0, or the exit code of the failure: 1 runtime error (also from a callback of e, and when the callback freed
+ * e), 2 bad argument, 5 context full (the text so far was delivered); qsf_error() says why. */
 int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float temperature, float top_p,
                  QSFTokenCallback callback, void *user_data);
 
-/* Token ids of text with BOS where the vocabulary wants it; special tokens are not recognized.
- * malloc'ed (free() it), *num_tokens its length; NULL and *num_tokens 0 on failure. */
+/* Converts text to token ids, with BOS where the vocabulary uses it; special tokens are not recognized.
+ * Returns a malloc'ed array of *num_tokens ids (free() it); NULL, and *num_tokens 0, on failure. */
 int *qsf_tokenize(QSFEngine *e, const char *text, int *num_tokens);
-/* Text of ids, NUL-terminated, malloc'ed (free() it); special tokens and ids outside the vocabulary give nothing.
- * tokens may be NULL when num_tokens is 0. NULL on failure. */
+/* Converts ids to NUL-terminated, malloc'ed text (free() it); special tokens and ids outside the vocabulary
+ * are omitted. tokens may be NULL when num_tokens is 0. Returns NULL on failure. */
 char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens);
-/* Evaluates tokens, one or more, as a new context (a common prefix with the last call is reused). Returns the
- * logits of the last position, (n_vocab), owned by the engine, valid until the next call; NULL on failure: an id
- * outside the vocabulary, more tokens than the context, I/O, or a call from a callback of e. */
+/* Evaluates one or more tokens as a new context (a common prefix with the last call is reused). Returns the
+ * logits of the last position, (n_vocab), owned by the engine and valid until the next call; NULL on failure:
+ * an id outside the vocabulary, more tokens than the context holds, an I/O error, or a call from a callback
+ * of e. */
 float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens);
-/* Draws from logits (vocab_size); temperature 0 = argmax, the lowest id on a tie. NaN is never chosen. Uses a
- * generator of this thread, seeded randomly. -1 when there is nothing to choose from (vocab_size below 1, or
- * every logit NaN or -infinity), when temperature or top_p is out of range, or when out of memory. Any thread. */
+/* Samples a token id from logits (vocab_size); temperature 0 = argmax, the lowest id on a tie. NaN is never
+ * chosen. Uses a random generator of this thread, seeded randomly. Returns -1 when there is nothing to choose
+ * from (vocab_size below 1, or every logit NaN or -infinity), when temperature or top_p is out of range, or
+ * when out of memory. Any thread. */
 int qsf_sample(const float *logits, int vocab_size, float temperature, float top_p);
 
-/* RAM by category, tokens per second and I/O to stderr. */
+/* Prints RAM by category, tokens per second and I/O to stderr. */
 void qsf_print_stats(QSFEngine *e);
 
-/* Why the last call of this thread failed; "" when it did not. The free functions and qsf_ram_budget leave it as
- * it is. Valid until this thread's next call. */
+/* Returns why the last call of this thread failed; "" when it succeeded. The free functions and
+ * qsf_ram_budget do not change it. Valid until this thread's next call. */
 const char *qsf_error(void);
 
 #ifdef __cplusplus

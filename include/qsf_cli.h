@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The command line, the same for every program: a table of the program's own options plus the
- * settings of qsf_engine.h. --help is printed from the same rows. Not installed. */
+/* The command line of every program: a table of the program's own options plus the settings of qsf_engine.h.
+ * --help is printed from the same rows. Not installed. */
 #ifndef QSF_CLI_H
 #define QSF_CLI_H
 
@@ -21,21 +21,21 @@ typedef struct QSFCliOption {
     char short_name;      /* or 0 */
     const char *arg;      /* name of its argument, NULL = none */
     const char *help;     /* one line */
-    int id;               /* handed to the handler */
+    int id;               /* passed to the handler */
 } QSFCliOption;
 
 typedef struct QSFCli {
     const char *program;           /* "qsf-run" */
     const char *usage;             /* usage lines, newline-terminated */
-    const char *summary;           /* a sentence */
+    const char *summary;           /* one sentence */
     const QSFCliOption *options;   /* (n_options); -h/--help and -V/--version are added by the parser */
     size_t n_options;
     const char *epilogue;          /* text after the options (exit status ...), or NULL */
-    bool no_settings;              /* the engine's settings are no options of it */
+    bool no_settings;              /* the program has no options for the engine's settings */
 } QSFCli;
 
-/* Called once per own option in order; value NULL for switches. Non-zero = usage error with a
- * sentence in err. */
+/* Called once for each of the program's own options, in order; value is NULL for switches. Returns non-zero
+ * for a usage error, with a message in err. */
 typedef int (*QSFCliHandler)(void *arg, int id, const char *value, char *err, size_t cap);
 
 typedef struct QSFCliResult {
@@ -44,19 +44,22 @@ typedef struct QSFCliResult {
     int n_positional;
 } QSFCliResult;
 
-/* Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no other file gets its number.
- * Standard input is then empty, and writing to standard output still fails. Every main() calls it first, before
- * anything opens a file or starts a thread. 0, or 1 with a message on stderr when /dev/null cannot be opened. */
+/* Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no other file gets its
+ * number. Standard input is then empty, and writing to standard output still fails. Every main() calls this
+ * before it opens a file or starts a thread. Returns 0, or 1 with a message on stderr when /dev/null cannot
+ * be opened. */
 int qsf_cli_open_std_fds(const char *program);
-/* Parses argv (permuting it); "--" ends options; "--name=value" and "--name value"; short options
- * bundle. Unknown, ambiguous or incomplete options: returns 2, with the message (naming the option, and
- * the nearest name) in err. 0 = fine. Abbreviations of long options are not accepted. s: NULL where there are no settings. */
+/* Parses argv and permutes it. "--" ends the options; both "--name=value" and "--name value" work; short
+ * options can be bundled; long options cannot be abbreviated. Returns 0, or 2 for an unknown or incomplete
+ * option, with a message in err that names the option and the nearest known name. s is NULL when the program
+ * has no settings. */
 int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
                   QSFCliResult *out, char *err, size_t cap);
+/* Prints usage, options and settings. */
 void qsf_cli_help(const QSFCli *cli, FILE *to);
-/* "program: message\n" on stderr, cleaned of control characters. */
+/* Prints "program: message\n" to stderr, with control characters made visible. */
 void qsf_cli_error(const QSFCli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Nearest of n names to word (edit distance at most 3), or NULL. */
+/* Returns the one of n names that is nearest to word (edit distance at most 3), or NULL. */
 const char *qsf_nearest(const char *word, const char *const *names, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The settings of qsf_engine.h as one table: long options, /set, --help and the man pages are all made
- * from these rows. A row knows its member by offset and its form by a pair of functions. */
+/* The settings of qsf_engine.h as one table, used by the long options, /set and --help. A row stores the
+ * offset of its member in QSFSettings and a pair of functions to parse and print it. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,19 +16,19 @@
 #include "src/plan/plan.h"
 #include "src/text/chat.h"
 
-#define WORD_MAX 8 /* members for a word of a short list */
+#define WORD_MAX 8 /* size of the members that hold a keyword */
 _Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
                    sizeof((QSFSettings *)0)->direct == WORD_MAX,
-               "words have one size");
+               "keyword members have the same size");
 
 typedef struct Row Row;
 
-/* How a kind of value is read and written. set returns false when value has not this form or is out of
- * the row's range; p points to the row's member. */
+/* How a kind of value is parsed and printed. set returns false when value is malformed or out of the row's
+ * range; p points to the row's member. */
 typedef struct Kind {
     bool (*set)(const Row *r, QSFSettings *s, void *p, const char *value);
     void (*get)(const QSFSettings *s, const void *p, char *dst, size_t cap);
-    const char *takes; /* what the refusal says the setting takes; NULL: a number from min to max */
+    const char *expected; /* for the error message; NULL: a number from min to max */
 } Kind;
 
 struct Row {
@@ -57,7 +57,7 @@ static void get_float(const QSFSettings *s, const void *p, char *dst, size_t cap
     qsf_number_print(*(const float *)p, dst, cap);
 }
 
-/* Whole numbers, "1e3" not among them; min may be negative. */
+/* Accepts decimal integers, but not "1e3"; min may be negative. */
 static bool set_int(const Row *r, QSFSettings *s, void *p, const char *value) {
     (void)s;
     uint64_t u;
@@ -73,7 +73,7 @@ static void get_int(const QSFSettings *s, const void *p, char *dst, size_t cap) 
     snprintf(dst, cap, "%ld", (long)*(const int32_t *)p);
 }
 
-/* 0 is the engine's own choice and is written "auto". */
+/* 0 means that the engine chooses; it is written "auto". */
 static bool set_int_auto(const Row *r, QSFSettings *s, void *p, const char *value) {
     return set_int(r, s, p, strcasecmp(value, "auto") == 0 ? "0" : value);
 }
@@ -134,7 +134,7 @@ static void print_size(uint64_t bytes, char *dst, size_t cap) {
         snprintf(dst, cap, "%lluB", (unsigned long long)bytes);
 }
 
-/* Bytes in one member and percent in another; both 0 = auto, so that a budget of 0 is refused. */
+/* The bytes and the percentage have one member each. Both 0 means auto, so a budget of 0 is rejected. */
 static bool set_budget(const Row *r, QSFSettings *s, void *p, const char *value) {
     uint64_t bytes;
     uint32_t percent;
@@ -175,7 +175,7 @@ static void get_pin(const QSFSettings *s, const void *p, char *dst, size_t cap) 
         print_size(bytes, dst, cap);
 }
 
-/* A word of at most WORD_MAX - 1 bytes in lower case; false when it is longer. */
+/* Copies value to dst in lower case; false when it is longer than WORD_MAX - 1 bytes. */
 static bool lower_word(const char *value, char dst[WORD_MAX]) {
     size_t len = strlen(value);
     if (len >= WORD_MAX) return false;
@@ -268,7 +268,7 @@ static const Kind kind_mask = { set_mask, get_mask,
                                 "one of ref, sse42, avx2, avx512, avx512vnni, neon, dotprod, or best" };
 static const Kind kind_reasoning = { set_reasoning, get_reasoning, "auto, on, off, low, medium or high" };
 static const Kind kind_template = { set_template, get_template,
-                                    "a template name or file of at most 255 bytes" };
+                                    "the name of a template or file, at most 255 bytes" };
 
 #define AT(member) offsetof(QSFSettings, member)
 #define LIVE       QSF_SETTING_LIVE
@@ -279,79 +279,79 @@ static const Kind kind_template = { set_template, get_template,
 static const Row rows[] = {
     /* name, aliases, short, argument, flags, help, min, max, step */
     {{"temperature", "temp", 0, "F", LIVE,
-      "randomness of the choice, 0 to 5; 0 = always the most likely token (default 0.7)",
+      "sampling temperature, 0 to 5; 0 = always the most likely token (default 0.7)",
       0, 5, 0.05}, &kind_float, AT(params.temperature)},
     {{"top-k", "topk", 0, "N", LIVE,
-      "choose among the N most likely tokens, 0 to 1000000; 0 = off (default 40)",
+      "sample from the N most likely tokens, 0 to 1000000; 0 = off (default 40)",
       0, 1000000, 5}, &kind_int, AT(params.top_k)},
     {{"top-p", "topp", 0, "F", LIVE,
-      "choose among the fewest tokens that have this probability together, above 0 to 1; 1 = off (default 0.9)",
+      "nucleus sampling: keep the smallest set of tokens whose cumulative probability reaches F, above 0 to 1; 1 = off (default 0.9)",
       0, 1, 0.05}, &kind_positive, AT(params.top_p)},
     {{"min-p", "minp", 0, "F", LIVE,
-      "drop tokens less likely than F times the best one, 0 to 1; 0 = off (default 0)",
+      "drop tokens less likely than F times the most likely one, 0 to 1; 0 = off (default 0)",
       0, 1, 0.01}, &kind_float, AT(params.min_p)},
     {{"repeat-penalty", "repetition-penalty", 0, "F", LIVE,
-      "weaken tokens that stood lately, 0.1 to 10; 1 = off (default 1)",
+      "penalize recently used tokens, 0.1 to 10; 1 = off (default 1)",
       0.1, 10, 0.05}, &kind_float, AT(params.repeat_penalty)},
     {{"repeat-last-n", "", 0, "N", LIVE,
-      "tokens that the penalty looks back on, -1 to 1000000; -1 = all (default 64)",
+      "tokens the repeat penalty considers, -1 to 1000000; -1 = all (default 64)",
       -1, 1000000, 0}, &kind_int, AT(params.repeat_last_n)},
     {{"seed", "", 0, "N", LIVE,
-      "seed of the random choice, or random (default random; it is reported)",
+      "random seed, or random (default random; the seed used is reported)",
       0, 0, 0}, &kind_seed, AT(params.seed)},
     {{"max-tokens", "predict,n-predict,tokens", 'n', "N", LIVE,
-      "most tokens of an answer, 0 to 1000000000; 0 = until its end",
+      "maximum number of tokens to generate, 0 to 1000000000; 0 = until the end of the answer",
       0, 1000000000, 0}, &kind_int, AT(params.max_tokens)},
     {{"ignore-eos", "", 0, NULL, LIVE,
-      "go on past the end of the answer, until another limit",
+      "ignore the end-of-turn token and keep generating",
       0, 1, 0}, &kind_switch, AT(params.ignore_eos)},
     {{"allow-special", "", 0, NULL, LIVE,
-      "text of messages that spells a special token becomes it (default off: it stays text)",
+      "parse special tokens in message text (default off: they are plain text)",
       0, 1, 0}, &kind_switch, AT(params.allow_special)},
     {{"ram-budget", "", 0, "SIZE", REPLAN,
-      "RAM of the whole process: 200, 200M, 1.5G, 25% of what is free, or auto (default 200M)",
+      "RAM budget of the whole process: 200, 200M, 1.5G, 25% of available memory, or auto (default 200M)",
       0, 0, 0}, &kind_budget, AT(ram_budget)},
     {{"pin", "", 0, "SIZE", REPLAN,
-      "most bytes of weights kept in RAM, 0 = stream every layer, or auto (default auto)",
+      "maximum size of pinned weights, 0 = stream every layer, or auto (default auto)",
       0, 0, 0}, &kind_pin, AT(pin)},
     {{"slots", "", 0, "N", REPLAN,
-      "buffers that weights stream through, 1 to 4, or auto (default auto)",
+      "number of streaming buffers for weights, 1 to 4, or auto (default auto)",
       0, 4, 0}, &kind_auto, AT(slots)},
     {{"io", "", 0, "NAME", REPLAN,
-      "how weights are read: uring, pread, mmap or auto: uring where it is allowed (default auto)",
+      "how weights are read: uring, pread, mmap, or auto: uring where it is available (default auto)",
       0, 0, 0}, &kind_io, AT(io)},
     {{"direct", "", 0, "WHEN", REPLAN,
-      "read past the page cache: on, off or auto: unless the file is in it already (default auto)",
+      "bypass the page cache: on, off, or auto: on unless the file is already cached (default auto)",
       0, 0, 0}, &kind_direct, AT(direct)},
     {{"ctx", "ctx-size,context,max-seq-len", 'c', "N", RELOAD,
-      "context in tokens, 1 to 16777216, or auto: the model's, at most 4096 (default auto)",
+      "context size in tokens, 1 to 16777216, or auto: the model's, at most 4096 (default auto)",
       0, 16777216, 0}, &kind_auto, AT(ctx)},
     {{"batch", "batch-size", 0, "N", RELOAD,
-      "prompt tokens computed at once, 1 to 65536, or auto (default auto)",
+      "prompt tokens processed per batch, 1 to 65536, or auto (default auto)",
       0, 65536, 0}, &kind_auto, AT(batch)},
     {{"threads", "", 't', "N", REPLAN,
       "compute threads, 1 to 256, or auto: one per CPU (default auto)",
       0, 256, 0}, &kind_auto, AT(threads)},
     {{"kv-type", "kv", 0, "TYPE", RELOAD,
-      "type of the KV cache: auto, f16 or f32 (default auto: f16)",
+      "data type of the KV cache: auto, f16 or f32 (default auto: f16)",
       0, 0, 0}, &kind_kv, AT(kv)},
     {{"cpu-mask", "", 0, "LEVEL", RELOAD,
-      "highest instruction set used: ref, sse42, avx2, avx512, avx512vnni, neon, dotprod or best (default best)",
+      "highest instruction set to use: ref, sse42, avx2, avx512, avx512vnni, neon, dotprod or best (default best)",
       0, 0, 0}, &kind_mask, AT(cpu_mask)},
     {{"show-thinking", "", 0, NULL, LIVE,
-      "show what the model thinks before its answer; else it is folded, and left out of pipes (default off)",
+      "show the reasoning before the answer; when off, it is folded, and omitted from pipes (default off)",
       0, 1, 0}, &kind_switch, AT(show_thinking)},
     {{"reasoning", "", 0, "WHEN", LIVE,
-      "ask a model that can do both to think before it answers: on, off, low, medium, high, or auto: its habit (default auto)",
+      "switch reasoning on or off where the model supports it: on, off, low, medium, high, or auto: its default (default auto)",
       0, 0, 0}, &kind_reasoning, AT(params.reasoning)},
     {{"template", "chat-template", 0, "NAME", RELOAD,
-      "chat template: a name, a file, raw, model: the model's own, or model:NAME: a named one of it (default model)",
+      "chat template: a name, a file, raw, model (the model's own), or model:NAME (one of its named templates) (default model)",
       0, 0, 0}, &kind_template, AT(chat_template)},
 };
 /* clang-format on */
 _Static_assert(sizeof rows / sizeof *rows <= 32, "QSFSettings.user_set has a bit for each row");
 
-/* Spec Phase 14.2 and design §12; 64 is what repetition penalties look back on in llama.cpp. */
+/* Spec Phase 14.2 and design §12; llama.cpp also considers 64 tokens for the repeat penalty. */
 void qsf_settings_default(QSFSettings *s) {
     if (s == NULL) return;
     *s = (QSFSettings){
@@ -372,11 +372,11 @@ size_t qsf_setting_count(void) { return sizeof rows / sizeof rows[0]; }
 
 const QSFSetting *qsf_setting_at(size_t i) { return i < qsf_setting_count() ? &rows[i].pub : NULL; }
 
-/* Compares a[0..n) with the whole of b; '_' is '-'. */
+/* Is a[0..n) the same name as b? '_' equals '-'. */
 static bool same_name(const char *a, size_t n, const char *b) {
     for (size_t i = 0; i < n; i++) {
         char x = a[i] == '_' ? '-' : a[i], y = b[i] == '_' ? '-' : b[i];
-        if (x != y) return false; /* also where b ends: a[0..n) holds no NUL */
+        if (x != y) return false; /* also at the end of b: a[0..n) contains no NUL */
     }
     return b[n] == '\0';
 }
@@ -397,23 +397,23 @@ const QSFSetting *qsf_setting_find(const char *name) {
     return NULL;
 }
 
-/* A row that was handed out is the first member of its Row. */
+/* A public row is the first member of its Row. */
 static const Row *row_of(const QSFSetting *pub) { return (const Row *)(const void *)pub; }
 
 static uint32_t bit_of(const Row *r) { return 1u << (r - rows); }
 
-static void refuse(const Row *r, const char *value, char *err, size_t cap) {
+static void put_value_error(const Row *r, const char *value, char *err, size_t cap) {
     QsfErr e = { 0 };
     const char *name = r->pub.name;
-    if (r->kind->takes != NULL) {
-        qsf_err_set(&e, QSF_E_USAGE, "%s takes %s, not '%.60s'", name, r->kind->takes, value);
+    if (r->kind->expected != NULL) {
+        qsf_err_set(&e, QSF_E_USAGE, "%s takes %s, not '%.60s'", name, r->kind->expected, value);
     } else {
         char lo[40], hi[40];
-        bool none = r->kind == &kind_auto;
-        qsf_number_print((float)(none ? 1 : r->pub.min), lo, sizeof lo);
+        bool has_auto = r->kind == &kind_auto;
+        qsf_number_print((float)(has_auto ? 1 : r->pub.min), lo, sizeof lo);
         qsf_number_print((float)r->pub.max, hi, sizeof hi);
         qsf_err_set(&e, QSF_E_USAGE, "%s takes a %s from %s to %s%s, not '%.60s'", name,
-                    r->kind == &kind_float ? "number" : "whole number", lo, hi, none ? ", or auto" : "",
+                    r->kind == &kind_float ? "number" : "whole number", lo, hi, has_auto ? ", or auto" : "",
                     value);
     }
     size_t n = qsf_utf8_clean(e.msg, strlen(e.msg), false);
@@ -429,7 +429,7 @@ int qsf_setting_set(QSFSettings *s, const QSFSetting *row, const char *value, ch
     }
     if (value == NULL) value = "";
     if (!r->kind->set(r, s, (char *)s + r->offset, value)) {
-        refuse(r, value, err, cap);
+        put_value_error(r, value, err, cap);
         return QSF_E_USAGE;
     }
     s->user_set |= bit_of(r);
@@ -448,7 +448,7 @@ void qsf_setting_get(const QSFSettings *s, const QSFSetting *row, char *dst, siz
     r->kind->get(s, (const char *)s + r->offset, dst, cap);
 }
 
-/* Through the text that reads back exactly, so that a new row needs no second list. */
+/* Compares the printed values, which read back exactly, so that a new row needs no code here. */
 bool qsf_setting_differs(const QSFSettings *x, const QSFSettings *y, const QSFSetting *row) {
     char a[QSF_SETTING_TEXT] = "", b[QSF_SETTING_TEXT] = "";
     qsf_setting_get(x, row, a, sizeof a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf-run: one prompt in, one answer out, and the measuring modes. Options and dispatch only. */
+/* qsf-run: answers one prompt, or measures or inspects a model. Options and dispatch only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,35 +16,35 @@ enum {
 };
 
 static const QSFCliOption options[] = {
-    {"prompt", "", 'p', "TEXT", "the prompt; text on stdin follows it after a blank line (with --bench: prompt tokens, 256)", OPT_PROMPT},
-    {"model", "", 'm', "FILE", "the model, instead of the last argument", OPT_MODEL},
+    {"prompt", "", 'p', "TEXT", "the prompt; text on stdin is appended after a blank line (with --bench: number of prompt tokens, default 256)", OPT_PROMPT},
+    {"model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL},
     {"system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM},
-    {"stop", "", 0, "TEXT", "end the answer before this text (repeatable)", OPT_STOP},
+    {"stop", "", 0, "TEXT", "stop before this text; can be repeated", OPT_STOP},
     {"json", "", 0, NULL, "print one JSON object instead of text", OPT_JSON},
-    {"verbose", "", 'v', NULL, "plan, kernels, I/O, timings and memory map on stderr", OPT_VERBOSE},
-    {"stats", "", 0, NULL, "what a token cost, layer by layer, on stderr", OPT_STATS},
-    {"fail-on-length", "", 0, NULL, "exit 6 when the answer was cut by --max-tokens", OPT_FAIL_ON_LENGTH},
-    {"interactive", "", 'i', NULL, "chat line by line: runs qsf-chat --plain", OPT_INTERACTIVE},
+    {"verbose", "", 'v', NULL, "print the plan, kernels, I/O, timings and memory use to stderr", OPT_VERBOSE},
+    {"stats", "", 0, NULL, "print the cost per token, layer by layer, to stderr", OPT_STATS},
+    {"fail-on-length", "", 0, NULL, "exit with status 6 when --max-tokens cut the answer short", OPT_FAIL_ON_LENGTH},
+    {"interactive", "", 'i', NULL, "run qsf-chat --plain, a line-by-line chat", OPT_INTERACTIVE},
     {"bench", "", 0, NULL, "measure prefill and decode (-p, -n, -r are numbers)", OPT_BENCH},
-    {"repeats", "", 'r', "N", "repeats of --bench (default 3)", OPT_REPEATS},
-    {"inspect", "", 0, NULL, "print what the model file holds", OPT_INSPECT},
-    {"plan", "", 0, NULL, "print the memory plan without loading", OPT_PLAN},
-    {"show-prompt", "", 0, NULL, "print the prompt as the model would get it, special tokens marked, without loading", OPT_SHOW_PROMPT},
-    {"render", "", 0, "FILE.jinja", "render a chat template: a JSON object of variables a line in, a JSON string a line out", OPT_RENDER},
-    {"now", "", 0, "TIME", "with --render: the time that templates see, as 2026-01-31T12:00:00", OPT_NOW},
-    {"tokenize", "", 0, NULL, "text on stdin to token ids", OPT_TOKENIZE},
-    {"detokenize", "", 0, NULL, "token ids on stdin, a list a line, to JSON strings", OPT_DETOKENIZE},
-    {"jsonl", "", 0, NULL, "with --tokenize: a JSON string a line in, a JSON array a line out", OPT_JSONL},
+    {"repeats", "", 'r', "N", "with --bench: number of repeats (default 3)", OPT_REPEATS},
+    {"inspect", "", 0, NULL, "print the contents of the model file", OPT_INSPECT},
+    {"plan", "", 0, NULL, "print the memory plan without loading the model", OPT_PLAN},
+    {"show-prompt", "", 0, NULL, "print the prompt as the model receives it, with special tokens marked, without loading the weights", OPT_SHOW_PROMPT},
+    {"render", "", 0, "FILE.jinja", "render a chat template: one JSON object of variables per input line, one JSON string per output line", OPT_RENDER},
+    {"now", "", 0, "TIME", "with --render: the current time for the template, as 2026-01-31T12:00:00", OPT_NOW},
+    {"tokenize", "", 0, NULL, "convert text on stdin to token ids", OPT_TOKENIZE},
+    {"detokenize", "", 0, NULL, "convert token ids on stdin, one list per line, to JSON strings", OPT_DETOKENIZE},
+    {"jsonl", "", 0, NULL, "with --tokenize: one JSON string per input line, one JSON array per output line", OPT_JSONL},
     {"no-bos", "", 0, NULL, "with --tokenize: add neither BOS nor EOS; with --perplexity: no BOS", OPT_NO_BOS},
-    {"no-special", "", 0, NULL, "with --tokenize and --perplexity: special tokens in the text are text; with --detokenize: hide them", OPT_NO_SPECIAL},
+    {"no-special", "", 0, NULL, "with --tokenize and --perplexity: treat special tokens as text; with --detokenize: omit them", OPT_NO_SPECIAL},
     {"override-kv", "", 0, "KEY=TYPE:VALUE", "replace a metadata value (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV},
-    {"parity", "", 0, "DIR", "compare logits with DIR/logits.f32 for DIR/tokens.txt; prints a JSON receipt", OPT_PARITY},
-    {"max-kl", "", 0, "F", "with --parity: largest mean KL divergence that passes (default 0.002)", OPT_MAX_KL},
-    {"perplexity", "", 0, "FILE", "mean negative log likelihood and perplexity of a text (- for stdin); -c is the window (512)", OPT_PERPLEXITY},
-    {"stride", "", 0, "N", "with --perplexity: tokens from window to window (default half of it)", OPT_STRIDE},
-    {"kl-save", "", 0, "FILE", "with --perplexity: keep the distributions of all scored tokens in FILE", OPT_KL_SAVE},
-    {"kl-base", "", 0, "FILE", "with --perplexity: compare with the distributions that --kl-save kept in FILE", OPT_KL_BASE},
-    {"exact", "", 0, NULL, "float activations and f32 KV cache: judges weights and graph alone", OPT_EXACT},
+    {"parity", "", 0, "DIR", "compare logits for DIR/tokens.txt with DIR/logits.f32 and print the result as JSON", OPT_PARITY},
+    {"max-kl", "", 0, "F", "with --parity: maximum mean KL divergence to pass (default 0.002)", OPT_MAX_KL},
+    {"perplexity", "", 0, "FILE", "print the perplexity of a text (- for stdin); -c sets the window (default 512)", OPT_PERPLEXITY},
+    {"stride", "", 0, "N", "with --perplexity: tokens between window starts (default half the window)", OPT_STRIDE},
+    {"kl-save", "", 0, "FILE", "with --perplexity: save the distributions of all scored tokens to FILE", OPT_KL_SAVE},
+    {"kl-base", "", 0, "FILE", "with --perplexity: compare with the distributions saved in FILE by --kl-save", OPT_KL_BASE},
+    {"exact", "", 0, NULL, "use float activations and an f32 KV cache, to test only the weights and the graph", OPT_EXACT},
 };
 
 const QSFCli run_cli = {
@@ -53,18 +53,18 @@ const QSFCli run_cli = {
              "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
              "       qsf-run --parity DIR [MODEL]\n"
              "       qsf-run --render FILE.jinja [--now TIME]\n",
-    .summary = "Answers one prompt with a model that may be bigger than the RAM it is given. The answer goes\n"
-               "to stdout, everything else to stderr. MODEL is a .gguf or .qsf file, or \"guide\": the one that comes with the program.",
+    .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
+               "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, or \"guide\", the bundled model.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .epilogue = "SIZE is 200 (MB), 200M, 1.5G, 25% (of available memory) or auto.\n"
-                "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met,\n"
-                "5 context full, 6 cut by --max-tokens (--fail-on-length), 130 interrupted, 143 terminated.\n",
+                "Exit status: 0 success, 1 runtime error, 2 usage error, 3 bad model or file, 4 RAM budget cannot be met,\n"
+                "5 context full, 6 cut short by --max-tokens (--fail-on-length), 130 interrupted, 143 terminated.\n",
 };
 
 static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
     if (o->mode_set && o->mode != mode) {
-        snprintf(err, cap, "only one of --bench, --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
+        snprintf(err, cap, "use only one of --bench, --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
         return QSF_EXIT_USAGE;
     }
     o->mode = mode;
@@ -128,25 +128,25 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     }
 }
 
-/* An option that means nothing in this mode is an error, never ignored. */
+/* Rejects options that have no meaning in the selected mode: they are never ignored. */
 static int check_combination(const RunOptions *o) {
     const struct { bool bad; const char *what; } rules[] = {
-        {o->jsonl && o->mode != RUN_TOKENIZE, "--jsonl goes with --tokenize"},
-        {o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos goes with --tokenize and --perplexity"},
-        {o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special goes with --tokenize, --detokenize and --perplexity"},
-        {o->repeats && o->mode != RUN_BENCH, "--repeats goes with --bench"},
-        {o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl goes with --parity"},
-        {(o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base go with --perplexity"},
-        {o->kl_save && o->kl_base, "--kl-save and --kl-base do not go together: save with one model, compare with another"},
-        {o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length goes with a prompt"},
-        {o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats goes with a prompt or --bench"},
-        {o->n_stop && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--stop goes with a prompt"},
-        {o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking goes with a prompt"},
-        {o->now && o->mode != RUN_RENDER, "--now goes with --render"},
-        {o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system goes with a prompt"},
-        {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt goes with neither --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --render nor --interactive"},
-        {o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that computes"},
-        {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json goes with a prompt, --show-prompt, --bench, --perplexity, --inspect or --plan (--tokenize has --jsonl)"},
+        {o->jsonl && o->mode != RUN_TOKENIZE, "--jsonl requires --tokenize"},
+        {o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos requires --tokenize or --perplexity"},
+        {o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity"},
+        {o->repeats && o->mode != RUN_BENCH, "--repeats requires --bench"},
+        {o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl requires --parity"},
+        {(o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base require --perplexity"},
+        {o->kl_save && o->kl_base, "--kl-save and --kl-base cannot be combined: save with one model, compare with another"},
+        {o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length requires a prompt"},
+        {o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats requires a prompt or --bench"},
+        {o->n_stop && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--stop requires a prompt"},
+        {o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking requires a prompt"},
+        {o->now && o->mode != RUN_RENDER, "--now requires --render"},
+        {o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system requires a prompt"},
+        {o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt cannot be used with --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --render or --interactive"},
+        {o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that evaluates the model"},
+        {o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --inspect or --plan (for --tokenize use --jsonl)"},
         {o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -157,7 +157,8 @@ static int check_combination(const RunOptions *o) {
     return QSF_EXIT_OK;
 }
 
-/* qsf-chat beside this program, else on PATH, with the same arguments less --interactive. */
+/* Runs qsf-chat from this program's directory, or else from PATH, with the same arguments except
+ * --interactive. */
 static int run_interactive(int argc, char **argv) {
     char self[4096], chat[4200] = "qsf-chat";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -179,8 +180,8 @@ static int run_interactive(int argc, char **argv) {
     return QSF_EXIT_RUNTIME;
 }
 
-/* The built-in guide's file in the place of its name. */
-static int find_guide(RunOptions *o, char *buf, size_t cap) {
+/* Replaces the model name "guide" with the path of its file. */
+static int resolve_guide(RunOptions *o, char *buf, size_t cap) {
     char *file = o->model && strcmp(o->model, QSF_GUIDE) == 0 ? qsf_model_file(o->model) : NULL;
     if (!file) return QSF_EXIT_OK;
     int n = snprintf(buf, cap, "%s", file);
@@ -193,12 +194,12 @@ static int find_guide(RunOptions *o, char *buf, size_t cap) {
 static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t cap) {
     if (o->mode == RUN_RENDER) {
         if (!o->model && !r->n_positional) return QSF_EXIT_OK;
-        qsf_cli_error(&run_cli, "--render takes no MODEL: its variables are on stdin");
+        qsf_cli_error(&run_cli, "--render takes no MODEL: it reads variables from stdin");
         return QSF_EXIT_USAGE;
     }
     int extra = o->model ? 0 : 1;
     if (r->n_positional > extra) {
-        qsf_cli_error(&run_cli, "unexpected argument \"%s\": one MODEL is enough (a prompt goes with -p)", r->positional[extra]);
+        qsf_cli_error(&run_cli, "unexpected argument \"%s\": only one MODEL is allowed (use -p for a prompt)", r->positional[extra]);
         return QSF_EXIT_USAGE;
     }
     if (r->n_positional) o->model = r->positional[0];
@@ -206,7 +207,7 @@ static int check_model(RunOptions *o, const QSFCliResult *r, char *buf, size_t c
         snprintf(buf, cap, "%s/model.gguf", o->parity_dir);
         o->model = buf;
     }
-    if (o->model || o->mode == RUN_INTERACTIVE) return find_guide(o, buf, cap);
+    if (o->model || o->mode == RUN_INTERACTIVE) return resolve_guide(o, buf, cap);
     qsf_cli_error(&run_cli, "no MODEL given (see --help)");
     return QSF_EXIT_USAGE;
 }
@@ -236,7 +237,8 @@ int main(int argc, char **argv) {
     qsf_settings_default(&o.settings);
     o.settings.params.max_tokens = -1; /* not given: each mode has its own default */
     qsf_signals_init();
-    char **args = calloc((size_t)argc + 1, sizeof *args); /* the parser permutes; --interactive wants the original */
+    char **args = calloc((size_t)argc + 1, sizeof *args); /* the parser permutes its copy; --interactive needs
+                                                             argv */
     if (!args) return QSF_EXIT_RUNTIME;
     memcpy(args, argv, (size_t)argc * sizeof *args);
     int rc = qsf_cli_parse(&run_cli, argc, args, &o.settings, on_option, &o, &res, err, sizeof err);

@@ -72,9 +72,9 @@ expect 0 '' $ppl "$work/noise" "$tiny"
 # wrong usage
 expect 2 'stride.*more than the window' $ppl "$text" -c 64 --stride 65 "$tiny"
 for word in 0 -1 x '' 1.5 99999999999; do expect 2 'stride' $ppl "$text" --stride "$word" "$tiny"; done
-expect 2 'go with --perplexity' "$run" --stride 3 "$tiny" -p x
-expect 2 'go with --perplexity' "$run" --kl-save "$work/x" "$tiny" -p x
-expect 2 'do not go together' $ppl "$text" --kl-save "$work/x" --kl-base "$work/x" "$tiny"
+expect 2 'require --perplexity' "$run" --stride 3 "$tiny" -p x
+expect 2 'require --perplexity' "$run" --kl-save "$work/x" "$tiny" -p x
+expect 2 'cannot be combined' $ppl "$text" --kl-save "$work/x" --kl-base "$work/x" "$tiny"
 expect 2 'only one of' $ppl "$text" --bench "$tiny"
 expect 2 'prompt' $ppl "$text" -p x "$tiny"
 

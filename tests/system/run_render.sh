@@ -58,7 +58,7 @@ refuses 2 'no chat template' --render "$work/nothing.jinja"
 refuses 2 'takes no MODEL' --render chatml model.gguf
 refuses 2 'now' --render chatml --now 2026-02-30T00:00:00
 refuses 2 'now' --render chatml --now yesterday
-refuses 2 'now goes with' --now 2026-01-01T00:00:00 model.gguf
+refuses 2 'now requires' --now 2026-01-01T00:00:00 model.gguf
 refuses 2 'only one of' --render chatml --tokenize model.gguf
 
 # templates that mean harm end with an error, and soon

@@ -28,7 +28,7 @@ done
 "$run" "$work/closed.gguf" -p Hi --show-thinking </dev/null >"$work/out" 2>"$work/err"
 [ "$(cat "$work/out")" = "${thought}Hello world" ] || { cat "$work/out"; fail "--show-thinking"; }
 "$run" --tokenize --show-thinking "$work/open.gguf" </dev/null >/dev/null 2>"$work/err" && fail "--show-thinking without a prompt"
-err_has 'show-thinking goes with a prompt'
+err_has 'show-thinking requires a prompt'
 
 # ---- whether to think at all: as the template's variables say, told of where it has none
 "$mktiny" "$work/switch.gguf" "script=Hello" "chat_template=$turns{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}{% if reasoning_effort is defined %}[{{ reasoning_effort }}]{% endif %}" || fail "mktiny"

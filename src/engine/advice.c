@@ -6,7 +6,7 @@
 
 #include "src/engine/number.h"
 
-/* What else there is (mirostat, XTC, the order of the filters) belongs to samplers that this program has not. */
+/* Other keys (mirostat, XTC, the order of the filters) belong to samplers that this program does not have. */
 static const struct {
     const char *key, *setting;
 } rows[] = {
@@ -19,7 +19,8 @@ static const struct {
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 
-/* Whole numbers are exact up to 2^24 and printed without a point; larger ones are out of every range. */
+/* Whole numbers are exact up to 2^24 and printed without a decimal point; larger ones are out of range
+ * anyway. */
 static bool read_number(const QsfSource *src, const char *key, char *dst, size_t cap) {
     float v;
     QsfErr err = { 0 };
@@ -47,6 +48,6 @@ void qsf_model_defaults_apply(QSFSettings *dst, const QSFSettings *advice) {
         if (row == NULL || qsf_setting_user_set(dst, row)) continue;
         qsf_setting_get(advice, row, value, sizeof value);
         (void)qsf_setting_set(dst, row, value, err, sizeof err);
-        dst->user_set = user_set; /* nobody said it */
+        dst->user_set = user_set; /* not set by the user */
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf.h: errors, configuration, the life of an engine, its budget and statistics. api_generate.c has the rest. */
+/* qsf.h: errors, configuration, opening and freeing engines, budget and statistics. The rest is in
+ * api_generate.c. */
 #include "src/engine/api_impl.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ struct QSFConfig {
     float quality;
 };
 
-/* Of this thread's last call. */
+/* The error of this thread's last call. */
 static _Thread_local QsfErr last;
 
 QsfErr *qsf_api_begin(void) {
@@ -46,8 +47,8 @@ QSFConfig *qsf_config_default(void) {
 }
 
 static uint64_t budget_bytes(size_t megabytes) {
-    const size_t most = SIZE_MAX >> 24; /* an exabyte: sums of sizes stay far from overflow */
-    return (uint64_t)(megabytes < most ? megabytes : most) << 20;
+    const size_t max = SIZE_MAX >> 24; /* in MB: sums of sizes cannot overflow */
+    return (uint64_t)(megabytes < max ? megabytes : max) << 20;
 }
 
 static bool is_config(const QSFConfig *c) {
@@ -82,7 +83,7 @@ void qsf_config_free(QSFConfig *c) {
 
 static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfErr *err) {
     if (!(c->quality == 1.0f))
-        return qsf_err_set(err, QSF_E_USAGE, "quality %.2f: 1.0 is the only quality there is yet",
+        return qsf_err_set(err, QSF_E_USAGE, "quality %.2f is not supported yet; use 1.0",
                            (double)c->quality);
     QsfRuntimeOptions o = { .settings = c->settings };
     qsf_follower_init(&e->follower, c->live, &o.settings);
@@ -97,7 +98,7 @@ QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
     QsfErr *err = qsf_api_begin();
     QSFConfig c = { 0 };
     if (model_path == NULL) {
-        qsf_err_set(err, QSF_E_USAGE, "no model path was given");
+        qsf_err_set(err, QSF_E_USAGE, "the model path is missing");
         return NULL;
     }
     config_init(&c);
@@ -120,7 +121,7 @@ static void destroy(QSFEngine *e) {
     free(e);
 }
 
-/* From a callback: the call that runs it still needs the engine, and destroys it when it ends. */
+/* When called from a callback, the running call still needs the engine and destroys it at its end. */
 void qsf_free(QSFEngine *e) {
     int use = QSF_USE_BUSY;
     if (e == NULL || atomic_compare_exchange_strong(&e->use, &use, QSF_USE_FREED)) return;
@@ -133,7 +134,7 @@ int qsf_api_enter(QSFEngine *e, const char *function, QsfErr *err) {
     int use = QSF_USE_IDLE;
     if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
     if (atomic_compare_exchange_strong(&e->use, &use, QSF_USE_BUSY)) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the engine is busy: it cannot be called from a callback", function);
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the engine is busy; do not call this from a callback", function);
 }
 
 bool qsf_api_leave(QSFEngine *e) {
@@ -143,7 +144,7 @@ bool qsf_api_leave(QSFEngine *e) {
     return true;
 }
 
-/* ---- the budget, live ---- */
+/* ---- live budget ---- */
 
 void qsf_api_follow(QSFEngine *e) {
     QSFSettings s = e->rt.settings;
@@ -182,7 +183,7 @@ void qsf_print_stats(QSFEngine *e) {
     qsf_forward_stats(e->rt.fwd, &f);
     for (unsigned i = 0; i < QSF_MEM_N; i++)
         fprintf(stderr, "%-20s %10.2f MB\n", qsf_mem_cat_name((QsfMemCat)i), (double)l.used[i] / MIB);
-    fprintf(stderr, "%-20s %10.2f MB of %.2f MB\n", "in all", (double)l.total / MIB,
+    fprintf(stderr, "%-20s %10.2f MB of %.2f MB\n", "total", (double)l.total / MIB,
             (double)e->rt.budget / MIB);
     fprintf(stderr, "%-20s %10.2f MB, at most %.2f MB\n", "resident", (double)qsf_rss_bytes() / MIB,
             (double)qsf_peak_rss_bytes() / MIB);

@@ -47,13 +47,13 @@ char *qsf_detokenize(QSFEngine *e, const int *tokens, int num_tokens) {
     }
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfDetok d;
-    char *piece = malloc(QSF_TIMELINE_PIECE); /* the timeline's own holds the text that a callback is reading */
+    char *piece = malloc(QSF_TIMELINE_PIECE); /* t->piece holds the text that a callback is reading */
     if (piece == NULL) {
         qsf_err_memory(err, "the text of %d tokens", num_tokens);
         return NULL;
     }
     qsf_detok_init(&d, e->rt.tok, false, false);
-    /* A text still begins after a BOS: so qsf_tokenize's ids give back its text. */
+    /* A BOS does not count as text, so that the ids of qsf_tokenize give back the original text. */
     int begins = num_tokens > 0 && tokens[0] >= 0 && tokens[0] == qsf_tokenizer_bos(e->rt.tok);
     for (int i = begins; i < num_tokens; i++)
         qsf_strbuf_add(&b, piece, qsf_detok_feed(&d, tokens[i], piece, QSF_TIMELINE_PIECE));
@@ -86,9 +86,9 @@ static void on_between(void *arg) { qsf_api_follow(((const Call *)arg)->engine);
 
 static int check_sampling(float temperature, float top_p, QsfErr *err) {
     if (!(temperature >= 0 && isfinite(temperature)))
-        return qsf_err_set(err, QSF_E_USAGE, "temperature %g: it must be 0 or more", (double)temperature);
+        return qsf_err_set(err, QSF_E_USAGE, "temperature is %g, must be 0 or more", (double)temperature);
     if (!(top_p > 0 && top_p <= 1))
-        return qsf_err_set(err, QSF_E_USAGE, "top_p %g: it must be above 0 and at most 1", (double)top_p);
+        return qsf_err_set(err, QSF_E_USAGE, "top_p is %g, must be above 0 and at most 1", (double)top_p);
     return QSF_OK;
 }
 
@@ -126,7 +126,7 @@ int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float tempera
     c.params.max_tokens = max_tokens;
     int rc = check_sampling(temperature, top_p, &err);
     if (rc == QSF_OK && max_tokens < 0)
-        rc = qsf_err_set(&err, QSF_E_USAGE, "max_tokens %d: it must not be negative", max_tokens);
+        rc = qsf_err_set(&err, QSF_E_USAGE, "max_tokens is %d, must not be negative", max_tokens);
     if (rc == QSF_OK) rc = encode(e, prompt, &ids, &err);
     if (rc == QSF_OK && max_tokens > 0) rc = generate(&c, &ids, &err);
     qsf_ids_free(&ids);
@@ -137,7 +137,7 @@ int qsf_generate(QSFEngine *e, const char *prompt, int max_tokens, float tempera
 float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens) {
     QsfErr *err = qsf_api_begin();
     if (tokens == NULL || num_tokens < 1) {
-        qsf_err_set(err, QSF_E_USAGE, "tokens is NULL, or there are none");
+        qsf_err_set(err, QSF_E_USAGE, "tokens is NULL or empty");
         return NULL;
     }
     if (qsf_api_enter(e, "qsf_forward", err) != QSF_OK) return NULL;
@@ -150,7 +150,7 @@ float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens) {
 
 /* ---- sampling ---- */
 
-/* At least one token can be chosen: neither NaN nor minus infinity. */
+/* Is there a token to choose, with a logit that is neither NaN nor -infinity? */
 static bool any_choice(const float *logits, int n) {
     for (int i = 0; i < n; i++)
         if (logits[i] > -INFINITY) return true;
@@ -166,12 +166,12 @@ int qsf_sample(const float *logits, int vocab_size, float temperature, float top
     QsfSampler *s;
     QsfSample out = { .id = -1 };
     if (logits == NULL || vocab_size < 1) {
-        qsf_err_set(err, QSF_E_USAGE, "there are no logits to sample from");
+        qsf_err_set(err, QSF_E_USAGE, "logits is NULL or empty");
         return -1;
     }
     if (check_sampling(temperature, top_p, err) != QSF_OK) return -1;
     if (!any_choice(logits, vocab_size)) {
-        qsf_err_set(err, QSF_E_USAGE, "none of the %d logits can be chosen: all are NaN or -infinity", vocab_size);
+        qsf_err_set(err, QSF_E_USAGE, "cannot sample: all %d logits are NaN or -infinity", vocab_size);
         return -1;
     }
     if (!seeded) qsf_rng_seed(&rng, qsf_random_seed());

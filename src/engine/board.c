@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The board of stats.h. */
+/* Engine statistics: implements board.h. */
 #include "src/engine/board.h"
 
 #include <stdio.h>
@@ -97,14 +97,14 @@ void qsf_board_template(QsfBoard *b) {
     pthread_mutex_unlock(&b->lock);
 }
 
-/* What is resident is another, too. */
+/* Resident and pinned bytes change with the plan. */
 void qsf_board_plan(QsfBoard *b) {
     pthread_mutex_lock(&b->lock);
     if (b->rt != NULL) {
         QsfForwardStats f;
         qsf_forward_stats(b->rt->fwd, &f);
         fill_plan(&b->s, b->rt);
-        b->read_from = f.bytes_read; /* bytes per token are those of this plan */
+        b->read_from = f.bytes_read; /* bytes per token are counted for this plan */
         b->read_tokens = b->s.out_tokens;
     }
     pthread_mutex_unlock(&b->lock);
@@ -144,7 +144,7 @@ void qsf_board_decode(QsfBoard *b, uint32_t ctx_used) {
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Speed and bytes of decoding count from the first token: that one belongs to the prefill. */
+/* Decoding speed and bytes are counted after the first token, which belongs to the prefill. */
 void qsf_board_token(QsfBoard *b, const QsfSample *t, uint32_t ctx_used, int32_t max_tokens) {
     QsfForwardStats f;
     uint64_t now = qsf_now_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the engine is doing, behind one lock: the engine thread writes a few numbers per token, anybody
- * copies the whole. Counters that move within a token come live from the forward pass. */
+/* Engine statistics, protected by one lock; written by the engine thread, readable from any thread. Counters
+ * that change within a token are read live from the forward pass. */
 #ifndef QSF_ENGINE_STATS_H
 #define QSF_ENGINE_STATS_H
 
@@ -13,12 +13,12 @@ typedef struct QsfBoard {
     QSFStats s;               /* as of the last token */
     uint64_t state_ns;        /* when s.state began */
     uint64_t request_ns;      /* when the request began */
-    uint64_t first_ns;        /* when the first token of the answer was there */
+    uint64_t first_ns;        /* when the first token of the answer was generated */
     uint64_t read_from;       /* bytes read until then, or until the plan changed */
-    uint32_t read_tokens;     /* tokens out until then */
+    uint32_t read_tokens;     /* tokens generated until then */
     uint32_t reused;          /* prompt tokens that needed no prefill */
     QsfRuntime *rt;           /* NULL: no model; its counters are read under the lock only */
-    pthread_mutex_t rss_lock; /* reading /proc must not keep the engine waiting */
+    pthread_mutex_t rss_lock; /* separate, so that reading /proc does not block the engine */
     uint64_t rss_ns;          /* when rss was read; 0 = never */
     uint64_t rss, peak_rss;
 } QsfBoard;
@@ -28,14 +28,14 @@ void qsf_board_free(QsfBoard *b);
 
 /* Engine thread. */
 void qsf_board_state(QsfBoard *b, QSFState state);
-/* Publishes a loaded model; with rt NULL takes it back: no other thread looks at it after the return. */
+/* Publishes a loaded model. With rt NULL, withdraws it: after the return no other thread uses it. */
 void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s);
 void qsf_board_template(QsfBoard *b);
-/* The model's plan is another now. */
+/* Publishes the model's new plan. */
 void qsf_board_plan(QsfBoard *b);
-/* Without a model: the budget that the next one will get. */
+/* Publishes the budget of the next model while none is loaded. */
 void qsf_board_budget(QsfBoard *b, const QSFSettings *s);
-/* A request begins with the prefill of n tokens, reused of which are in the cache. */
+/* Begins a request with the prefill of n tokens; reused of them are in the cache. */
 void qsf_board_prefill(QsfBoard *b, uint32_t n, uint32_t reused, int32_t max_tokens);
 void qsf_board_decode(QsfBoard *b, uint32_t ctx_used);
 void qsf_board_token(QsfBoard *b, const QsfSample *s, uint32_t ctx_used, int32_t max_tokens);
@@ -43,7 +43,7 @@ void qsf_board_done(QsfBoard *b, uint32_t ctx_used);
 
 /* Any thread. */
 void qsf_board_snapshot(QsfBoard *b, QSFStats *out);
-/* As qsf_worker_layers, and the ledger of the model (malloc'ed); 0 and NULL without one. */
+/* Like qsf_worker_layers; and the model's ledger as text (malloc'ed). 0 and NULL without a model. */
 uint32_t qsf_board_layers(QsfBoard *b, QSFLayerStats *out, uint32_t max);
 char *qsf_board_memory(QsfBoard *b);
 

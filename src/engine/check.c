@@ -7,11 +7,11 @@
 
 int qsf_check_weights(const QsfModel *m, QsfErr *err) {
     if (!m->vocab_only) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary but no weights: it can only tokenize",
+    return qsf_err_set(err, QSF_E_MODEL, "%s: contains a vocabulary but no weights: it can only tokenize",
                        qsf_source_path(m->src));
 }
 
-/* What stands in general.architecture, where no row of the table says how to compute it. */
+/* Copies general.architecture to foreign when the table has no row for it. */
 static int find_foreign(const QsfSource *src, char *foreign, size_t cap, QsfErr *err) {
     const char *name;
     int rc = qsf_meta_str(src, "general.architecture", &name, NULL, err);

@@ -29,7 +29,7 @@ static const char *type_name(uint32_t index) {
     return d != NULL ? d->name : "?";
 }
 
-/* 1.1B, 260K: two digits are what people call a model by. */
+/* Prints 1.1B or 260K: model names use two digits. */
 static void print_count(uint64_t n, char *dst, size_t cap) {
     static const struct {
         double unit;
@@ -55,7 +55,7 @@ void qsf_model_summary(const QsfModel *m, char *dst, size_t cap) {
     snprintf(dst, cap, "%s %s %s", m->hp.arch != NULL ? m->hp.arch->name : "?", params, type_name(best));
 }
 
-/* A metadata string, made fit to be shown; nothing when it is absent. */
+/* Appends a metadata string, cleaned; nothing when it is absent. */
 static void put_meta(QsfStrbuf *b, const QsfModel *m, const char *key, const char *label) {
     const char *s;
     size_t len;

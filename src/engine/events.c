@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_NS 20000000 /* cancel is only a store, so a waiting engine looks at it from time to time */
+#define POLL_NS 20000000 /* setting cancel wakes nothing, so a waiting engine polls it */
 
 /* A record: the event, its text and a NUL, padded to the event's alignment. */
 static size_t record_bytes(size_t text_len) {
@@ -43,7 +43,7 @@ int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err) {
     if (pipe(q->fd) != 0 || set_flags(q->fd[0]) != 0 || set_flags(q->fd[1]) != 0) {
         int e = errno;
         qsf_events_free(q);
-        return qsf_err_set(err, QSF_E_RUNTIME, "no pipe for the event queue: %s", strerror(e));
+        return qsf_err_set(err, QSF_E_RUNTIME, "cannot create a pipe for the event queue: %s", strerror(e));
     }
     return QSF_OK;
 }
@@ -88,8 +88,8 @@ static bool merge(QsfEventLog *l, const QSFEvent *e, size_t len) {
     return true;
 }
 
-/* A full log after a cancellation takes no second record of 72 KB; the text is cut then rather than the
- * event that ends the request. */
+/* After a cancellation a full log may lack space for a second record of 72 KB; then the text is truncated,
+ * because the event that ends the request must not be lost. */
 static void append(QsfEventLog *l, const QSFEvent *e, size_t len) {
     size_t room = QSF_EVENTS_HARD - l->len;
     if (record_bytes(len) > room) {
@@ -123,8 +123,8 @@ void qsf_events_push(QsfEvents *q, const QSFEvent *e, atomic_bool *busy) {
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Takes what the engine has written. The pipe is emptied only when there is nothing at all, so that an
- * owner who takes one event and then polls is woken again. */
+/* Fetches what the engine has written. The pipe is emptied only when no events are left, so that an owner
+ * that reads one event and then polls is woken again. */
 static bool refill(QsfEvents *q) {
     pthread_mutex_lock(&q->lock);
     bool any = q->fill.len > 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Events from the engine thread to its owner: two byte logs that change places. The engine appends to
- * one under the lock; the owner reads the other without it. Text of a request that was not read yet grows in
- * place, so that a slow reader costs no more than the text itself, and nothing is dropped: the engine waits
- * when the log is full, until the owner reads or cancels. A pipe wakes the owner; it is written only
- * when it is empty. */
+/* Events from the engine thread to its owner: two byte logs that are swapped. The engine appends to one under
+ * the lock; the owner reads the other without it. Unread text of a request is extended in place, so that a
+ * slow reader costs only the memory of the text. Nothing is dropped: when the log is full, the engine waits
+ * until the owner reads or cancels. A pipe wakes the owner; it is written only when it is empty. */
 #ifndef QSF_ENGINE_EVENTS_H
 #define QSF_ENGINE_EVENTS_H
 
@@ -33,18 +32,18 @@ typedef struct QsfEvents {
     size_t at;                /* next record of drain */
     int fd[2];                /* pipe: owner's end, engine's end */
     bool signalled;           /* under the lock: a byte is in the pipe */
-    const atomic_int *cancel; /* non-zero: a full log is no reason to wait */
+    const atomic_int *cancel; /* non-zero: do not wait for a full log */
 } QsfEvents;
 
-/* QSF_E_RUNTIME without memory or file descriptors. */
+/* Initializes q. QSF_E_RUNTIME when out of memory or file descriptors. */
 int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err);
 void qsf_events_free(QsfEvents *q); /* a zeroed one is allowed */
-/* Engine thread. Copies e->text (at most QSF_EVENT_TEXT_MAX bytes count). busy, when not NULL, becomes
- * false in the same moment in which the event can be read: who has read it may submit again. */
+/* Engine thread. Appends a copy of e with at most QSF_EVENT_TEXT_MAX bytes of text. busy, when not NULL,
+ * becomes false at the moment the event becomes readable, so that a reader of the event can submit again. */
 void qsf_events_push(QsfEvents *q, const QSFEvent *e, atomic_bool *busy);
-/* Owner. As qsf_worker_next. */
+/* Owner. Like qsf_worker_next. */
 bool qsf_events_next(QsfEvents *q, QSFEvent *e);
-/* Any thread: so much is unread that a new request has to wait. */
+/* Any thread. Is so much unread that a new request has to wait? */
 bool qsf_events_full(QsfEvents *q);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Constants that reader and writer of files of distributions share; klfile.h describes the layout. */
+/* Constants shared by the reader and the writer of files of distributions; klfile.h describes the layout. */
 #ifndef QSF_ENGINE_KLFORMAT_H
 #define QSF_ENGINE_KLFORMAT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading a file of distributions: sizes first, then a piece at a time. */
+/* Reading a file of distributions: the sizes are checked first, then rows are read in pieces. */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +13,11 @@ static uint32_t le32(const unsigned char *p) {
 }
 
 static int damaged(const QsfKlReader *r, uint64_t at, const char *what, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_MODEL, "%s: not a file of --kl-save: %s (byte offset %llu)", r->file.path, what,
+    return qsf_err_set(err, QSF_E_MODEL, "%s: not written by --kl-save: %s (byte offset %llu)", r->file.path, what,
                        (unsigned long long)at);
 }
 
-/* The two counts, and the end of the rows they promise. */
+/* Reads the two counts and computes where the rows end. */
 static int read_head(QsfKlReader *r, uint64_t *end, QsfErr *err) {
     unsigned char b[QSF_KL_HEAD];
     QsfKlAbout *a = &r->about;
@@ -33,7 +33,7 @@ static int read_head(QsfKlReader *r, uint64_t *end, QsfErr *err) {
         *end <= r->file.size)
         return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: %llu bytes are too few for %u tokens x %u vocabulary x 4 (promised at byte offset 0)",
+                       "%s: %llu bytes are too few for %u tokens x %u vocabulary x 4 (counts at byte offset 0)",
                        r->file.path, (unsigned long long)r->file.size, (unsigned)a->n_rows, (unsigned)a->n_vocab);
 }
 
@@ -55,7 +55,7 @@ static int add_crc(const QsfKlReader *r, uint64_t at, uint64_t end, uint32_t *cr
 
 static int different(const QsfKlReader *r, uint64_t at, uint32_t have, uint64_t want_at, uint32_t want, QsfErr *err) {
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: damaged from byte offset %llu on: checksum %08lX, but %08lX at byte offset %llu", r->file.path,
+                       "%s: damaged from byte offset %llu: checksum %08lX, expected %08lX (byte offset %llu)", r->file.path,
                        (unsigned long long)at, (unsigned long)have, (unsigned long)want, (unsigned long long)want_at);
 }
 
@@ -66,7 +66,7 @@ static int read_checksum(const QsfKlReader *r, uint64_t at, uint32_t *out, QsfEr
     return rc;
 }
 
-/* All but the rows, which begin at QSF_KL_HEAD and end at `rows_end`. */
+/* Checks everything except the rows, which lie between QSF_KL_HEAD and rows_end. */
 static int check_rest(const QsfKlReader *r, uint64_t rows_end, QsfErr *err) {
     const uint64_t end = r->file.size - 4;
     uint32_t have = 0, want = 0;
@@ -81,7 +81,7 @@ static void take_name(QsfKlAbout *a, const unsigned char *name, uint32_t n) {
     a->name[n] = '\0';
 }
 
-/* What the rows belong to, at byte `at`. */
+/* Reads the description of the rows at byte offset at. */
 static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     unsigned char b[QSF_KL_ABOUT], name[QSF_KL_NAME];
     QsfKlAbout *a = &r->about;
@@ -90,7 +90,7 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     if (memcmp(b, QSF_KL_MAGIC, 8) != 0) return damaged(r, at, "no QSFDISTR after the rows", err);
     if (le32(b + 8) != QSF_KL_VERSION && le32(b + 8) != QSF_KL_PLAIN)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: version %u of the file is not known, only %u and %u (byte offset %llu)",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: file version %u is not supported, expected %u or %u (byte offset %llu)",
                            r->file.path, (unsigned)le32(b + 8), QSF_KL_PLAIN, QSF_KL_VERSION, (unsigned long long)at + 8);
     r->checksums = le32(b + 8) == QSF_KL_VERSION;
     a->n_ids = le32(b + 12);
@@ -129,7 +129,7 @@ void qsf_kl_close(QsfKlReader *r) {
     memset(r, 0, sizeof *r);
 }
 
-/* A rounded logarithm of a probability of 1 may lie a little above 0. */
+/* The rounded logarithm of a probability of 1 may be slightly above 0. */
 #define ABOVE_ZERO 1e-4f
 
 int qsf_kl_read(QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float *dst, QsfErr *err) {
@@ -140,7 +140,7 @@ int qsf_kl_read(QsfKlReader *r, uint32_t row, uint32_t first, uint32_t n, float 
     r->read_to = rc == QSF_OK && follows ? end : 0;
     for (uint32_t i = 0; rc == QSF_OK && i < n; i++)
         if (!isfinite(dst[i]) || dst[i] > ABOVE_ZERO)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: no log-probability at byte offset %llu", r->file.path,
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: not a log-probability at byte offset %llu", r->file.path,
                              (unsigned long long)(at + (uint64_t)i * sizeof *dst));
     return rc;
 }
@@ -162,7 +162,7 @@ static int same_piece(const QsfKlReader *r, const int32_t *ids, size_t from, siz
     for (size_t i = 0; rc == QSF_OK && i < n; i++)
         if (le32(b + 4 * i) != (uint32_t)ids[from + i])
             rc = qsf_err_set(err, QSF_E_MODEL,
-                             "%s: was saved for another text or vocabulary: token %zu is %ld there, %ld here "
+                             "%s: was saved for a different text or vocabulary: token %zu is %ld in the file, %ld in this text "
                              "(byte offset %llu)",
                              r->file.path, from + i, (long)(int32_t)le32(b + 4 * i), (long)ids[from + i],
                              (unsigned long long)(at + 4 * i));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writing a file of distributions: into a new file, which gets its name when it is whole. */
+/* Writing a file of distributions: to a new file, which gets its name when it is complete. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static void put_head(const QsfKlWriter *w, unsigned char head[QSF_KL_HEAD]) {
     put32(head + 4, w->about.n_vocab);
 }
 
-/* A mistyped name must not cost anybody a model. */
-static int check_place(const char *path, QsfErr *err) {
+/* A mistyped name must not overwrite a model. */
+static int check_overwrite(const char *path, QsfErr *err) {
     struct stat st;
     QsfKlReader old;
     if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0)) return QSF_OK;
@@ -46,7 +46,7 @@ static int check_place(const char *path, QsfErr *err) {
         qsf_kl_close(&old);
         if (ours) return QSF_OK;
     }
-    return qsf_err_set(err, QSF_E_USAGE, "%s: exists and was not made by --kl-save: not overwritten", path);
+    return qsf_err_set(err, QSF_E_USAGE, "%s: exists and was not written by --kl-save; not overwritten", path);
 }
 
 static uint64_t rows_end(const QsfKlWriter *w) {
@@ -61,10 +61,10 @@ static uint64_t checksum_at(const QsfKlWriter *w, uint32_t row) {
 static int check_room(const QsfKlWriter *w, QsfErr *err) {
     struct statvfs v;
     uint64_t need = checksum_at(w, w->about.n_rows);
-    if (fstatvfs(w->out.file.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* a file system that does not say */
+    if (fstatvfs(w->out.file.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* free space not known */
     uint64_t room = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
     if (need <= room) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the distributions of %u tokens take %llu MB, and %llu MB are free there",
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the distributions of %u tokens need %llu MB, but only %llu MB are free",
                        w->path, (unsigned)w->about.n_rows, (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
 }
 
@@ -77,13 +77,13 @@ int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, Qsf
     unsigned char head[QSF_KL_HEAD];
     *w = (QsfKlWriter){ .path = path, .rows_left = about->n_rows, .about = *about };
     put_head(w, head);
-    int rc = check_place(path, err);
+    int rc = check_overwrite(path, err);
     if (rc == QSF_OK) rc = make_file(w, err);
     if (rc == QSF_OK) rc = check_room(w, err);
     return rc == QSF_OK ? write_all(w, head, sizeof head, err) : rc;
 }
 
-/* Written to its place immediately, so that no memory grows with the rows. */
+/* Writes the checksum immediately, so that memory use does not grow with the rows. */
 static int write_row_checksum(QsfKlWriter *w, uint32_t row, QsfErr *err) {
     unsigned char b[4];
     ssize_t n;
@@ -115,7 +115,7 @@ int qsf_kl_write_row(QsfKlWriter *w, const float *logits, double log_sum, QsfErr
     return rc;
 }
 
-/* What the rows belong to, and the last checksum, of all but the rows. The checksums of rows are there. */
+/* Writes the description of the rows and the last checksum. The checksums of the rows are already written. */
 static int write_about(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
     unsigned char head[QSF_KL_HEAD], b[QSF_KL_ABOUT] = QSF_KL_MAGIC, last[4];
     const QsfKlAbout *a = &w->about;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A value is stored before its number goes up, so that who sees the new number sees that value or a later
- * one. */
+/* A value is stored before its counter is incremented, so that a thread that sees the new counter sees that
+ * value or a later one. */
 #include "src/engine/live.h"
 
 #include <stdatomic.h>

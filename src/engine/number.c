@@ -10,10 +10,10 @@
 #include "qsf_engine.h"
 #include "src/base/checked.h"
 
-#define MANTISSA_DIGITS 18 /* more digits than a double holds change nothing and would overflow */
+#define MANTISSA_DIGITS 18 /* more digits than a double has make no difference and would overflow */
 #define EXPONENT_MAX    400
 #define MIB             ((double)(1u << 20))
-#define SIZE_LIMIT      0x1p60 /* an exabyte: any bound that keeps sums of sizes far from overflow */
+#define SIZE_LIMIT      0x1p60 /* an exabyte: sums of sizes cannot overflow */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -24,7 +24,7 @@ static double scale_by_ten(double m, int e) {
     return e < 0 ? m / ten : m * ten;
 }
 
-/* Reads "e-5" at s when a whole exponent stands there. */
+/* Reads an exponent like "e-5" at s, if there is a complete one. */
 static const char *read_exponent(const char *s, int *e) {
     if (*s != 'e' && *s != 'E') return s;
     const char *p = s + 1;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Window by window through the forward pass; each scored position is judged as its logits come by. */
+/* Evaluates a text window by window; each scored position is compared as soon as its logits are computed. */
 #include "src/engine/perplexity.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* float32 logarithms of a whole vocabulary add up to 1 far better than this. */
+/* The probabilities of a valid row, from float32 logarithms, add up to 1 much more precisely. */
 #define SUM_TOLERANCE 1e-3
 
 typedef struct Scoring {
     const QsfPerplexity *p;
     QsfPerplexityResult *out;
     QsfScoreWindow w;
-    size_t k;       /* number of the window */
+    size_t k;       /* index of the window */
     size_t row;     /* scored tokens so far */
     float *piece;   /* (QSF_KL_PIECE) with a base */
     QsfErr err;     /* what failed in a callback */
 } Scoring;
 
-/* Of one position, base against ours. */
+/* The comparison of one position with the base. */
 typedef struct Pair {
     double kl, sum;         /* sum of the base's probabilities */
     float top, base_top;
@@ -27,7 +27,7 @@ typedef struct Pair {
     float base_target;
 } Pair;
 
-/* Ours is rounded as a stored row is: a model is at distance 0 from itself. */
+/* Rounds like a stored row, so that a model has divergence 0 from itself. */
 static void compare_piece(Pair *c, const float *logits, double log_sum, const float *base, uint32_t first, uint32_t n,
                           uint32_t target) {
     for (uint32_t i = 0; i < n; i++) {
@@ -53,7 +53,7 @@ static int compare(Scoring *s, const float *logits, double log_sum, uint32_t tar
         compare_piece(&c, logits, log_sum, s->piece, at, n, target);
     }
     if (fabs(c.sum - 1) > SUM_TOLERANCE)
-        return qsf_err_set(&s->err, QSF_E_MODEL, "%s: the probabilities of row %u add up to %.4g (byte offset %llu)",
+        return qsf_err_set(&s->err, QSF_E_MODEL, "%s: the probabilities of row %u add up to %.4g, expected 1 (byte offset %llu)",
                            base->file.path, (unsigned)row, c.sum,
                            (unsigned long long)(QSF_KL_HEAD + (uint64_t)row * n_vocab * sizeof(float)));
     if (qsf_kl_check_row(base, row, &s->err) != QSF_OK) return s->err.code;
@@ -80,7 +80,7 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
     if (p->progress != NULL) p->progress(p->arg, s->out, s->k);
 }
 
-/* What only gives context needs no logits; the last token predicts nothing. */
+/* Tokens that only provide context need no logits; the last token predicts nothing. */
 static int evaluate(Scoring *s, QsfErr *err) {
     QsfForward *f = s->p->rt->fwd;
     const int32_t *ids = s->p->ids + s->w.begin;
@@ -108,7 +108,7 @@ static void summarize(const QsfPerplexity *p, QsfPerplexityResult *out) {
     out->kl_max = (double)p->kl[out->n_scored - 1];
 }
 
-/* Ids of the tokenizer that the model has no logits for would be read out of bounds. */
+/* Rejects token ids without logits in the model, which would be read out of bounds. */
 static int check_ids(const QsfPerplexity *p, QsfErr *err) {
     for (size_t i = 0; i < p->n; i++)
         if (p->ids[i] < 0 || (uint32_t)p->ids[i] >= p->rt->model.hp.n_vocab)

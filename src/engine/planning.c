@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The plan of a runtime: its options from facts that the runtime knows, and the rows that no allocation stands for. */
+/* The plan of a runtime: its options, and the rows that do not correspond to an allocation. */
 #include "src/engine/planning.h"
 
 #include "src/base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two short measurements and a division: how fast the disk gives pieces of the file, and how fast the matrix
- * kernels get through some of its rows. Decoding can be no faster than the slower of the two. */
+/* Measures how fast the disk reads pieces of the file and how fast the matrix kernels process some of its
+ * rows. The slower of the two limits decoding. */
 #include "src/engine/predict.h"
 
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "src/stream/interleave.h"
 #include "src/plan/units.h"
 
-#define ROOM_MAX        (8u << 20) /* for what is read to be measured; at most an eighth of the budget */
+#define ROOM_MAX        (8u << 20) /* buffer for the measurement; at most an eighth of the budget */
 #define DISK_NS         200000000u
-#define KERNEL_NS       40000000u /* for each of the types that most bytes are in */
+#define KERNEL_NS       40000000u /* for each of the most common weight types */
 #define TYPES_MAX       3
 #define KERNEL_MIN_ROWS 64u
 #define AWAKE_ROWS      32u
@@ -39,7 +39,7 @@ static void add_share(TypeShare *all, const QsfUnit *u, unsigned t) {
     s->tensor = t;
 }
 
-/* The types with most bytes, first the most; returns how many. */
+/* Finds the types with the most bytes, in descending order; returns how many. */
 static unsigned main_types(const QsfModel *m, TypeShare *out) {
     TypeShare all[QK_TYPE_N] = { { 0 } };
     unsigned n = 0;
@@ -72,7 +72,7 @@ static void run_rows(void *arg, int worker, size_t begin, size_t end) {
     b->matmul(&b->mm, begin, end);
 }
 
-/* Out of all caches: a pass over a model finds its weights in memory, not where they were a moment ago. */
+/* Evicts the rows from the CPU caches: a pass over a model finds its weights in memory, not in a cache. */
 static void evict(const uint8_t *p, size_t n) {
 #if defined(__x86_64__)
     for (size_t i = 0; i < n; i += CACHE_LINE) __builtin_ia32_clflush(p + i);
@@ -93,12 +93,12 @@ static void run(Bench *b, QsfPool *pool, size_t n_rows) {
         run_rows(b, 0, 0, n_rows);
 }
 
-/* Products of n_rows with one column, again and again; bytes a second. */
+/* Multiplies n_rows by one column repeatedly; returns bytes per second. */
 static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
     uint64_t ns = 0, rounds = 0, begun = qsf_now_ns();
     do {
         evict(b->mm.w, n_rows * b->mm.row_bytes);
-        run(b, pool, AWAKE_ROWS); /* code and threads come up before the clock runs */
+        run(b, pool, AWAKE_ROWS); /* loads code and wakes threads before the measurement */
         uint64_t t0 = qsf_now_ns();
         run(b, pool, n_rows);
         ns += qsf_now_ns() - t0;
@@ -107,8 +107,8 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
     return ns > 0 ? (double)(rounds * n_rows * b->mm.row_bytes) * 1e9 / (double)ns : 0;
 }
 
-/* n rows, a multiple of 16, read from the file, as they will lie when pinned; where that is another form, the last group
- * is given up for the way there. Returns how many are left. */
+/* Converts n rows, a multiple of 16, from the file's form to the pinned form; if that is interleaved, the
+ * last tile is used as scratch. Returns the number of rows left. */
 static uint64_t form_rows(Bench *b, const qk_table *t, qk_type type, bool x16, uint8_t *rows, uint64_t n) {
     uint8_t *spare = rows + (n - QSF_ROW_QUANTUM) * b->mm.row_bytes;
     const bool packed = (qsf_interleaved_types(t) >> type & 1) != 0;
@@ -126,8 +126,7 @@ typedef struct Room {
 
 static uint64_t line(uint64_t bytes) { return (bytes + 63) & ~63ull; }
 
-/* Where the parts of a measurement lie in the room: column as floats, column as the kernel wants it, results,
- * rows. */
+/* The buffer holds, in order: the column as floats, the column in the kernel's format, the results, the rows. */
 static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table *t, QsfPool *pool,
                            const Room *room) {
     QsfUnit u;
@@ -160,7 +159,7 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     return time_rows(&b, pool, (size_t)form_rows(&b, t, s->type, u.x16[s->tensor], rows, n));
 }
 
-/* Bytes a second over all weights, from those of the types that most of them have. */
+/* Estimates bytes per second over all weights from the most common types. */
 static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *pool, const Room *room) {
     TypeShare type[TYPES_MAX];
     unsigned n = main_types(m, type);
@@ -174,7 +173,7 @@ static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *poo
     return seconds > 0 ? bytes / seconds : 0;
 }
 
-/* ---- both ---- */
+/* ---- prediction ---- */
 
 static double measure_disk(const QsfPlan *p, const QsfModel *m, QsfLedger *ledger, const Room *room) {
     const QsfIoOptions o = { .src = m->src,
@@ -195,7 +194,7 @@ void qsf_predict_from(QsfPrediction *out, uint64_t streamed_bytes, uint64_t weig
 }
 
 void qsf_predict(QsfPrediction *out, const QsfPlan *p, const QsfModel *m, const qk_table *t, QsfPool *pool) {
-    QsfLedger ledger; /* what is measured with is gone before anything is loaded */
+    QsfLedger ledger; /* its memory is released before anything is loaded */
     QsfErr err = { 0 };
     uint64_t bytes = p->budget / 8 < ROOM_MAX ? p->budget / 8 / QSF_PAGE * QSF_PAGE : ROOM_MAX;
     void *mem;

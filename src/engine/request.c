@@ -25,7 +25,7 @@ static size_t block_bytes(const QSFRequest *r) {
     return n;
 }
 
-/* Copies len bytes and a NUL to *at and moves it on. */
+/* Copies len bytes and a NUL to *at and advances it. */
 static const char *put(char **at, const char *s, size_t len) {
     char *dst = *at;
     if (len > 0) memcpy(dst, s, len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A request as the engine thread keeps it: one block of memory with copies of everything. */
+/* The engine thread's copy of a request, in one block of memory. */
 #ifndef QSF_ENGINE_REQUEST_H
 #define QSF_ENGINE_REQUEST_H
 
@@ -15,9 +15,9 @@ typedef struct QsfRequestCopy {
     bool continue_last;
 } QsfRequestCopy;
 
-/* false when r, an array or a string that it needs is NULL. */
+/* Is r valid? false when r, or an array or string that it needs, is NULL. */
 bool qsf_request_ok(const QSFRequest *r);
-/* r must be ok. NULL without memory. free() it. */
+/* Copies a valid request; free() it. NULL when out of memory. */
 QsfRequestCopy *qsf_request_copy(const QSFRequest *r);
 
 #endif

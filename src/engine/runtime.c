@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens what a loaded model is made of, in the order in which a refusal costs least. */
+/* Opens the parts of a loaded model, cheapest checks first. */
 #include "src/engine/runtime.h"
 
 #include <stdlib.h>
@@ -73,7 +73,7 @@ bool qsf_runtime_ends(const QsfRuntime *r, int32_t id) {
     return false;
 }
 
-/* The vocabulary's own, and the one that the template ends an answer with (-1 = none). */
+/* Collects the vocabulary's end tokens and the one that the template ends a turn with (-1 = none). */
 static void collect_ends(QsfRuntime *r, int32_t turn_end) {
     uint32_t n = qsf_tokenizer_n_vocab(r->tok);
     r->n_eog = 0;
@@ -103,7 +103,7 @@ static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     return rc == QSF_OK ? qsf_runtime_template(r, o->settings.chat_template, err) : rc;
 }
 
-/* Before weights are there: the disk is idle, and the memory they will take is free. */
+/* Runs before the weights are loaded: the disk is idle, and the memory for the weights is free. */
 static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
     if (rc == QSF_OK && o->predict) qsf_predict(&r->prediction, &r->plan, &r->model, &r->table, r->pool);
@@ -142,7 +142,7 @@ static int open_all(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o,
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err) {
     uint64_t base = qsf_rss_bytes();
     memset(r, 0, sizeof *r);
-    /* No limit until the plan stands: a refusal is to be the plan's, with the whole sum. */
+    /* No limit until the plan is made, so that the plan reports an insufficient budget, with the whole sum. */
     qsf_ledger_init(&r->ledger, 0);
     r->settings = o->settings;
     r->cancel = o->cancel;
@@ -162,6 +162,6 @@ void qsf_runtime_close(QsfRuntime *r) {
     qsf_ledger_destroy(&r->ledger);
     memset(r, 0, sizeof *r);
 #ifdef __GLIBC__
-    malloc_trim(0); /* the next model's budget is measured from what is resident then */
+    malloc_trim(0); /* the resident set counts against the next model's budget */
 #endif
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Everything that one loaded model needs, opened in the right order under one ledger: model,
- * tokenizer, template, plan, kernels, pool, forward pass, sampler. qsf-run uses it directly; the
- * worker and qsf.h stand on it. One thread at a time. */
+/* Everything that one loaded model needs, opened in the right order under one ledger: model, tokenizer,
+ * template, plan, kernels, pool, forward pass, sampler. qsf-run uses it directly; the worker and qsf.h are
+ * built on it. One thread at a time. */
 #ifndef QSF_ENGINE_RUNTIME_H
 #define QSF_ENGINE_RUNTIME_H
 
@@ -14,14 +14,14 @@
 
 #define QSF_EOG_MAX 64
 
-/* Its parts keep pointers into it: it must not be moved or copied. */
+/* Must not be moved or copied: its parts have pointers into it. */
 typedef struct QsfRuntime {
     QsfLedger ledger;
     QsfModel model;
     QsfTokenizer *tok;
-    QsfChatTemplate *tmpl; /* NULL: text is continued as it is */
+    QsfChatTemplate *tmpl; /* NULL: plain text is continued */
     char tmpl_notice[256];
-    bool reasoning_said; /* that the template has no switch for reasoning */
+    bool reasoning_said; /* the missing reasoning switch of the template was reported */
     QsfPlan plan;
     qk_table table;
     QsfPool *pool;   /* NULL until loaded */
@@ -31,12 +31,13 @@ typedef struct QsfRuntime {
     int threads;
     QSFSettings settings;        /* in force */
     QsfPlanFacts facts;          /* constant while it is open */
-    QsfPlanOptions plan_options; /* that the plan was made from; for the next one */
-    QsfPrediction prediction;    /* zero until asked for (predict) */
-    bool lost;                /* neither a new plan nor the old one could be had: only opening anew helps */
+    QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
+    QsfPrediction prediction;    /* zero unless requested (predict) */
+    bool lost;                /* neither a new plan nor the old one could be applied: the model must be
+                                 reopened */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
-    int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer: what ignore_eos bans */
+    int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */
     size_t n_eog;
     QsfThink think; /* how the model reasons, by template and vocabulary */
     const atomic_int *cancel; /* as in the options: generation stops when it becomes non-zero */
@@ -62,27 +63,26 @@ typedef struct QsfRuntimeOptions {
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
 
-/* Goes on under other settings without loading anew: everything with QSF_SETTING_REPLAN is taken from s.
- * Between two tokens only. The next tokens are the same as without it. On success note (cap bytes) says in a
- * sentence what holds now. QSF_E_BUDGET (the message ends with the smallest budget that works now),
- * QSF_E_RUNTIME: nothing changed, and generation goes on as before; only when even the old plan cannot be
- * brought back (r->lost) does every later eval fail. After a shrink the resident set is below the new budget
- * and the peak is reset. */
+/* Applies new settings without reloading: everything with QSF_SETTING_REPLAN is taken from s. Call it between
+ * two tokens only; it does not change the tokens. On success note (cap bytes) gets a sentence about the new
+ * plan. On QSF_E_BUDGET (the message ends with the smallest budget that works now) and QSF_E_RUNTIME nothing
+ * changes and generation can continue, unless the old plan cannot be restored either (r->lost): then every
+ * later eval fails. After a shrink the resident set is below the new budget and the peak is reset. */
 int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
 
-/* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok must be
- * open. On failure (codes of qsf_chat_template_open) the old one stays. */
+/* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok
+ * must be open. On failure (codes of qsf_chat_template_open) the old one stays. */
 int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err);
 /* Does this id end an answer, by the vocabulary or by the template? */
 bool qsf_runtime_ends(const QsfRuntime *r, int32_t id);
 
-/* Highest kernel level that settings and environment allow. QSF_E_USAGE: an unknown word; QSF_E_RUNTIME:
- * this CPU does not have it. */
+/* Finds the highest kernel level that the settings and the environment allow. QSF_E_USAGE: unknown level;
+ * QSF_E_RUNTIME: not supported by this CPU. */
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err);
 
-/* "llama 1.1B Q4_0": architecture, parameters, the weight type that most bytes are in. */
+/* Describes a model as "llama 1.1B Q4_0": architecture, parameters, the weight type with the most bytes. */
 void qsf_model_summary(const QsfModel *m, char *dst, size_t cap);
-/* The model's facts for people, a line each; malloc'ed, NULL without memory. */
+/* Describes a model in several lines of text; malloc'ed, NULL when out of memory. */
 char *qsf_model_text(const QsfModel *m);
 
 #endif

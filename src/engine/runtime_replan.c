@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Another plan for a running model: what the new one lacks is freed before anything new is allocated, and
- * when that fails the old plan comes back. */
+/* Changes the plan of a running model: what the new plan does not use is freed before anything is allocated,
+ * and the old plan is restored when that fails. */
 #include <stdlib.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -14,14 +14,13 @@ static void trim_heap(void) {
 #endif
 }
 
-/* Room in the ledger for the bigger one of both plans, and for the threads of both pools while there are two.
- */
+/* Raises the ledger's limits to the larger of both plans, plus the threads of both pools while both exist. */
 static void widen(QsfRuntime *r, const QsfPlan *p) {
-    uint64_t most = p->budget > r->budget ? p->budget : r->budget;
-    qsf_ledger_set_limit(&r->ledger, most + p->rows[QSF_MEM_STACKS]);
+    uint64_t limit = p->budget > r->budget ? p->budget : r->budget;
+    qsf_ledger_set_limit(&r->ledger, limit + p->rows[QSF_MEM_STACKS]);
 }
 
-/* From now on p is the plan, and its budget the law. p's memory is taken over. */
+/* Commits plan p and enforces its budget. Takes ownership of p's memory. */
 static void adopt(QsfRuntime *r, const QsfPlan *p) {
     QsfErr none = { 0 };
     qsf_planning_uncharge(r);
@@ -29,16 +28,16 @@ static void adopt(QsfRuntime *r, const QsfPlan *p) {
     r->plan = *p;
     r->budget = p->budget;
     r->threads = p->threads;
-    qsf_ledger_set_limit(&r->ledger, 0); /* rows of a plan that fits: they cannot be refused */
+    qsf_ledger_set_limit(&r->ledger, 0); /* the plan fits, so its rows cannot fail */
     qsf_planning_charge(r, &none);
     qsf_ledger_set_limit(&r->ledger, r->budget);
 }
 
-/* The forward pass may be between two plans. */
-static void go_back(QsfRuntime *r, QsfErr *err) {
+/* Restores the old plan; the forward pass may be between two plans. */
+static void roll_back(QsfRuntime *r, QsfErr *err) {
     QsfErr second = { 0 };
     r->lost = qsf_forward_replan(r->fwd, &r->plan, r->pool, &second) != QSF_OK;
-    if (r->lost) qsf_err_prefix(err, "the model has to be loaded anew");
+    if (r->lost) qsf_err_prefix(err, "the model must be reloaded");
     qsf_ledger_set_limit(&r->ledger, r->budget);
 }
 
@@ -52,7 +51,7 @@ static int change(QsfRuntime *r, const QsfPlan *p, QsfErr *err) {
         return rc;
     }
     rc = qsf_forward_replan(r->fwd, p, pool, err);
-    if (rc != QSF_OK) go_back(r, err);
+    if (rc != QSF_OK) roll_back(r, err);
     QsfPool *idle = rc == QSF_OK ? r->pool : pool;
     if (pool != r->pool) qsf_pool_destroy(idle);
     if (rc != QSF_OK) return rc;

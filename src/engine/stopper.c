@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stop strings that may lie across any number of tokens. */
+/* Stop strings, which may span any number of tokens. */
 #include "src/engine/stopper.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int qsf_stopper_open(QsfStopper *s, const char *const *stop, size_t n_stop, size
         size_t len = strlen(stop[i]);
         if (len == 0) return qsf_err_set(err, QSF_E_USAGE, "stop string %zu is empty", i + 1);
         if (len > QSF_STOP_MAX)
-            return qsf_err_set(err, QSF_E_USAGE, "stop string %zu has %zu bytes, %d is the most", i + 1, len,
+            return qsf_err_set(err, QSF_E_USAGE, "stop string %zu has %zu bytes, the maximum is %d", i + 1, len,
                                QSF_STOP_MAX);
         if (!qsf_utf8_valid(stop[i], len))
             return qsf_err_set(err, QSF_E_USAGE, "stop string %zu is not UTF-8", i + 1);
@@ -33,8 +33,8 @@ void qsf_stopper_close(QsfStopper *s) {
     memset(s, 0, sizeof *s);
 }
 
-/* Where the stop string begins that is whole first, or len. The first to end counts, not the first to
- * begin, so that the answer does not depend on how the text is cut into tokens. */
+/* Returns where the first complete stop string begins, or len. The one that ends first counts, not the one
+ * that begins first, so that the answer does not depend on how the text is split into tokens. */
 static size_t find_stop(const QsfStopper *s) {
     size_t begin = s->len, end = s->len + 1;
     for (size_t i = 0; i < s->n_stop; i++) {
@@ -49,8 +49,8 @@ static size_t find_stop(const QsfStopper *s) {
     return begin;
 }
 
-/* Where the earliest unfinished stop string begins at the end of the text, or len. */
-static size_t find_beginning(const QsfStopper *s) {
+/* Returns where the earliest partial stop string at the end of the text begins, or len. */
+static size_t find_partial(const QsfStopper *s) {
     size_t best = s->len;
     for (size_t i = 0; i < s->n_stop; i++) {
         size_t most = strlen(s->stop[i]) - 1;
@@ -73,13 +73,13 @@ static void drop_out(QsfStopper *s) {
 const char *qsf_stopper_feed(QsfStopper *s, const char *text, size_t len, size_t *n) {
     drop_out(s);
     if (len > s->cap - s->len)
-        len = s->cap - s->len; /* cannot happen: less than one stop string is held back */
+        len = s->cap - s->len; /* cannot happen: less than a whole stop string is held back */
     memcpy(s->buf + s->len, text, len);
     s->len += len;
     s->buf[s->len] = '\0';
     size_t at = find_stop(s);
     s->hit = at < s->len;
-    s->out = s->hit ? at : find_beginning(s);
+    s->out = s->hit ? at : find_partial(s);
     *n = s->out;
     if (s->hit) s->len = at;
     return s->buf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prefill by common prefix, then the token loop. The loop allocates nothing: detokenizer and stop strings
- * work in buffers made before it. */
+/* Prefill after the common prefix, then the token loop. The loop allocates nothing: the detokenizer and the
+ * stop strings use buffers allocated before it. */
 #include "src/engine/timeline.h"
 
 #include <string.h>
@@ -19,11 +19,11 @@ typedef struct Run {
     QsfDetok detok;
     QsfThinkSplit split; /* buf NULL: no reasoning */
     QsfStopper stopper;
-    int32_t id; /* the token whose text is handed out, -1 once it was */
+    int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
     uint64_t start_ns;
     bool done;    /* out->stop says why */
-    bool refused; /* the text callback wants no more */
+    bool refused; /* the text callback stopped the generation */
 } Run;
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
@@ -45,9 +45,8 @@ void qsf_timeline_free(QsfTimeline *t) {
     memset(t, 0, sizeof *t);
 }
 
-/* ids holds what the caller evaluated last; the forward pass knows how much of it really got into the cache.
- */
-static void take_evaluated(QsfTimeline *t, const int32_t *ids, uint32_t at) {
+/* Updates n_ids after an evaluation; the forward pass knows how many of the tokens reached the cache. */
+static void store_evaluated(QsfTimeline *t, const int32_t *ids, uint32_t at) {
     uint32_t past = qsf_forward_n_past(t->rt->fwd);
     if (past > at) memcpy(t->ids + at, ids, (past - at) * sizeof *ids);
     t->n_ids = past;
@@ -65,7 +64,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     if (reused != NULL) *reused = 0;
     if (n == 0) return qsf_err_set(err, QSF_E_USAGE, "the prompt is empty");
     if (n > ctx)
-        return qsf_err_set(err, QSF_E_CONTEXT, "the prompt has %zu tokens, more than the context of %u: shorten it or give a larger %s",
+        return qsf_err_set(err, QSF_E_CONTEXT, "the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s",
                            n, (unsigned)ctx, qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
     uint32_t keep = qsf_timeline_reusable(t, ids, n);
     qsf_forward_truncate(f, keep);
@@ -74,7 +73,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     qsf_ledger_freeze(&t->rt->ledger);
     int rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
     qsf_ledger_thaw(&t->rt->ledger);
-    take_evaluated(t, ids + keep, keep);
+    store_evaluated(t, ids + keep, keep);
     return rc;
 }
 
@@ -99,8 +98,8 @@ static void emit(Run *r, bool reasoning, const char *text, size_t len) {
     end(r, QSF_STOP_INTERRUPTED);
 }
 
-/* Text that is known to be one or the other. */
-static void take_part(void *arg, bool reasoning, const char *text, size_t len) {
+/* Receives text that is known to be reasoning or answer. */
+static void on_part(void *arg, bool reasoning, const char *text, size_t len) {
     Run *r = arg;
     if (r->stopper.hit) return;
     if (!reasoning) text = qsf_stopper_feed(&r->stopper, text, len, &len);
@@ -110,14 +109,14 @@ static void take_part(void *arg, bool reasoning, const char *text, size_t len) {
 
 static void take_text(Run *r, size_t len) {
     if (r->split.buf != NULL)
-        qsf_think_feed(&r->split, r->t->piece, len, take_part, r);
+        qsf_think_feed(&r->split, r->t->piece, len, on_part, r);
     else
-        take_part(r, false, r->t->piece, len);
+        on_part(r, false, r->t->piece, len);
 }
 
 static bool inside(const Run *r) { return r->split.buf != NULL && r->split.state == QSF_THINK_INSIDE; }
 
-/* The text of a token, as far as it is decided. The tags of the reasoning have one although they are hidden. */
+/* Emits the decided text of a token. Reasoning tags have text although they are hidden. */
 static void deliver(Run *r, int32_t id) {
     QsfTimeline *t = r->t;
     bool before = inside(r);
@@ -125,7 +124,8 @@ static void deliver(Run *r, int32_t id) {
     r->id = id;
     if (tag != NULL) {
         take_text(r, qsf_detok_flush(&r->detok, t->piece, QSF_TIMELINE_PIECE));
-        (void)qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE); /* no text, but no beginning any more */
+        (void)qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE); /* no text, but it is no longer the
+                                                                              beginning */
         size_t n = strlen(tag);
         memcpy(t->piece, tag, n);
         take_text(r, n);
@@ -136,13 +136,13 @@ static void deliver(Run *r, int32_t id) {
     if (r->id >= 0) emit(r, false, "", 0);
 }
 
-/* What detokenizer, tags and stop strings still hold back; after a stop string nothing is wanted of it. */
+/* Emits what the detokenizer, tags and stop strings still hold back; after a stop string it is discarded. */
 static void release(Run *r) {
     size_t n;
     r->id = -1;
     if (r->stopper.hit) return;
     take_text(r, qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE));
-    if (r->split.buf != NULL) qsf_think_flush(&r->split, take_part, r);
+    if (r->split.buf != NULL) qsf_think_flush(&r->split, on_part, r);
     if (r->stopper.hit) {
         r->out->stop = QSF_STOP_STRING;
         return;
@@ -160,7 +160,7 @@ static int32_t choose(Run *r, QsfSample *s) {
     return s->id;
 }
 
-/* Chooses, delivers and evaluates one token. */
+/* Samples, emits and evaluates one token. */
 static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfForward *f = t->rt->fwd;
@@ -179,7 +179,7 @@ static int step(Run *r, QsfErr *err) {
     if (cancelled(r)) end(r, QSF_STOP_INTERRUPTED);
     if (r->done) return QSF_OK;
     int rc = qsf_forward_eval(f, &id, 1, NULL, NULL, err);
-    take_evaluated(t, &id, t->n_ids);
+    store_evaluated(t, &id, t->n_ids);
     return rc;
 }
 
@@ -222,7 +222,7 @@ static int run(Run *r, QsfErr *err) {
     return rc;
 }
 
-/* A part of the output is at most a piece with what the split held back. */
+/* One piece of output is at most a token's text plus what the split held back. */
 static int open_filters(Run *r, QsfErr *err) {
     const QsfGenerate *g = r->g;
     const QsfThink *think = &r->t->rt->think;

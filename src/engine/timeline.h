@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One conversation's tokens against the KV cache: a new prompt keeps the longest common prefix and
- * evaluates only the rest; generation goes on token by token with stop strings. Synchronous; the
- * worker, qsf.h and qsf-run all generate through it. One thread. */
+/* The tokens of one conversation and the KV cache: a new prompt keeps the longest common prefix and evaluates
+ * only the rest; then tokens are generated one by one, with stop strings. Synchronous; used by the worker,
+ * qsf.h and qsf-run. One thread. */
 #ifndef QSF_ENGINE_TIMELINE_H
 #define QSF_ENGINE_TIMELINE_H
 
@@ -9,10 +9,10 @@
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
-    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; room for the longest context that a plan
+    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the longest context that a plan
                      of this runtime may have, TRANSCRIPT */
     uint32_t n_ids;
-    uint64_t bytes; /* of the mapping that ids and piece are in */
+    uint64_t bytes; /* of the mapping that contains ids and piece */
     char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
 } QsfTimeline;
 
@@ -27,17 +27,18 @@ typedef struct QsfGenerate {
     size_t n_stop;
     /* Read before every token (live parameters). */
     void (*params)(void *arg, QSFParams *out);
-    /* Whole UTF-8 text that can no longer become part of a stop string; may be called with len 0 for a token
-     * without text, and with id -1 for text that the end of the answer released. Without stop strings a NUL
-     * follows it. May be NULL. Non-zero stops generation as interrupted. */
+    /* Receives whole UTF-8 text that can no longer become part of a stop string; may be called with len 0 for
+     * a token without text, and with id -1 for text that was held back until the end of the answer. Without
+     * stop strings the text is followed by a NUL. May be NULL. A non-zero result stops generation as
+     * interrupted. */
     int (*text)(void *arg, int32_t id, const char *text, size_t len);
-    /* After prefill (s NULL) and after each token that was chosen, before its text; may be NULL. */
+    /* Called after prefill (s NULL) and after each sampled token, before its text; may be NULL. */
     void (*tick)(void *arg, const QsfSample *s);
-    /* Before each token is chosen, when nothing is computed: the plan may be changed here. May be NULL. The
-     * ledger is frozen at all other times of the token loop. */
+    /* Called before each token is sampled, when nothing is being computed: the plan may be changed here. May
+     * be NULL. The ledger is frozen during the rest of the token loop. */
     void (*between)(void *arg);
-    /* Text of the reasoning, as text() otherwise; stop strings do not look at it. NULL: nothing is taken for
-     * reasoning. Each token is given once, to one of the two. */
+    /* Receives the text of the reasoning, like text(); it is not searched for stop strings. NULL: all text is
+     * treated as answer. Each token is passed to one of the two callbacks. */
     int (*reasoning)(void *arg, int32_t id, const char *text, size_t len);
     QsfThinkPrompt think; /* where the answer begins, of qsf_think_encode */
     void *arg;
@@ -51,18 +52,19 @@ typedef struct QsfGeneration {
     uint64_t prefill_ns, decode_ns, ttft_ns;
 } QsfGeneration;
 
-/* How many of ids[0..n) a prefill would find in the cache. */
+/* Returns how many of ids[0..n) a prefill would find in the cache. */
 uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t n);
 
-/* Brings ids[0..n), n >= 1, into the cache: keeps the longest common prefix with what is there (at least
- * one token is evaluated, for its logits) and evaluates the rest. *reused (may be NULL) says how many were
- * kept. Codes of qsf_forward_eval; QSF_E_CONTEXT also says how to get a longer context. */
+/* Brings ids[0..n), n >= 1, into the cache: keeps the longest common prefix and evaluates the rest, at least
+ * one token, for its logits. *reused (may be NULL) is the number of tokens kept. Codes of qsf_forward_eval;
+ * the message for QSF_E_CONTEXT also says how to set a longer context. */
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err);
 
-/* Runs to the end. Prompt longer than the context: QSF_E_CONTEXT before anything is computed. Context
- * full while generating is not an error: stop = QSF_STOP_CONTEXT. Cancel: success with stop =
- * QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: what was delivered is valid, and
- * the same prompt may be submitted again. The id that ended the answer (EOS) is not shown and not kept. */
+/* Generates an answer to its end. A prompt longer than the context: QSF_E_CONTEXT before anything is
+ * computed. A context that becomes full while generating is not an error: stop = QSF_STOP_CONTEXT. Cancel:
+ * success with stop = QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: the text
+ * delivered so far is valid, and the same prompt may be submitted again. The id that ended the answer (EOS)
+ * is neither shown nor kept. */
 int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *out, QsfErr *err);
 
 #endif

@@ -38,8 +38,8 @@ static bool nothing_to_do(const QSFWorker *w) {
     return !w->quit && !w->replan.waits && w->command.kind == QSF_COMMAND_NONE;
 }
 
-/* In the order in which the owner asked. A cancellation that is left from an earlier request is not meant for
- * a change of the plan. */
+/* Keeps the order in which the owner asked. A cancellation left over from an earlier request does not apply
+ * to a change of the plan. */
 static bool replan_is_next(QSFWorker *w) {
     bool idle = w->command.kind == QSF_COMMAND_NONE;
     if (!w->replan.waits || (!idle && !w->replan.first)) return false;
@@ -48,8 +48,8 @@ static bool replan_is_next(QSFWorker *w) {
     return true;
 }
 
-/* Waits for the next command, or settings to plan with; false when the worker is to end. */
-static bool take_command(QSFWorker *w, QsfCommand *c) {
+/* Waits for the next command or for a replan; false when the worker has to stop. */
+static bool wait_command(QSFWorker *w, QsfCommand *c) {
     memset(c, 0, sizeof *c);
     pthread_mutex_lock(&w->lock);
     while (nothing_to_do(w)) pthread_cond_wait(&w->wake, &w->lock);
@@ -80,7 +80,7 @@ static void run_command(QSFWorker *w, const QsfCommand *c) {
 static void *engine(void *arg) {
     QSFWorker *w = arg;
     QsfCommand c;
-    while (take_command(w, &c)) {
+    while (wait_command(w, &c)) {
         run_command(w, &c);
         command_free(&c);
     }
@@ -92,7 +92,7 @@ static void *engine(void *arg) {
 
 /* ---- owner ---- */
 
-/* Signals stay with the owner's threads: they would interrupt the screen's poll, not a computation. */
+/* Blocks signals in the engine thread: the owner's threads handle them. */
 static int start_thread(QSFWorker *w) {
     sigset_t all, old;
     pthread_attr_t attr;
@@ -137,7 +137,7 @@ QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
     int rc = qsf_events_init(&w->events, &w->cancel, &e);
     if (rc == QSF_OK) {
         int t = start_thread(w);
-        if (t != 0) rc = qsf_err_set(&e, QSF_E_RUNTIME, "the engine thread does not start: %s", strerror(t));
+        if (t != 0) rc = qsf_err_set(&e, QSF_E_RUNTIME, "cannot start the engine thread: %s", strerror(t));
     }
     if (rc == QSF_OK) return w;
     snprintf(err, cap, "%s", e.msg);
@@ -162,8 +162,8 @@ void qsf_worker_override(QSFWorker *w, const char *const *specs) {
 
 int qsf_worker_fd(const QSFWorker *w) { return w != NULL ? w->events.fd[0] : -1; }
 
-/* Hands c over (and owns it then). A cancellation counts from here on: earlier ones were for earlier
- * requests. 0 when the worker is busy, and c is freed. */
+/* Passes c to the engine thread and takes ownership of it. Clears older cancellations, which were for earlier
+ * requests. Returns 0 when the worker is busy; c is freed then. */
 static uint64_t hand_over(QSFWorker *w, QsfCommand *c) {
     if (atomic_load(&w->busy) || qsf_events_full(&w->events)) {
         command_free(c);
@@ -237,7 +237,8 @@ void qsf_worker_stats(QSFWorker *w, QSFStats *out) {
 uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
     uint32_t n = w != NULL ? qsf_board_layers(&w->board, NULL, 0) : 0;
     if (n == 0 || out == NULL || max == 0) return n;
-    return qsf_board_layers(&w->board, out, max < n ? max : n); /* max may be any number: that many are not allocated */
+    return qsf_board_layers(&w->board, out, max < n ? max : n); /* max may be any number and is not an
+                                                                   allocated size */
 }
 
 char *qsf_worker_describe(QSFWorker *w, const char *what) {

@@ -2,7 +2,7 @@
 /* Answering a request, on the engine thread: render, tokenize, generate, report. */
 #include "src/engine/worker_impl.h"
 
-/* What a request takes besides itself while its prompt is made: rendered text and ids, both of which grow by
+/* Memory per byte of a request while its prompt is made: rendered text and ids, both of which grow by
  * doubling. */
 #define BYTES_PER_TEXT_BYTE 6u
 
@@ -45,8 +45,8 @@ unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r) {
            (p.allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | QSF_CHAT_REASON * p.reasoning;
 }
 
-/* Once for a template: what was asked for stays without effect. */
-static void say_reasoning(QSFWorker *w) {
+/* Reports, once per template, that the setting reasoning has no effect. */
+static void note_reasoning(QSFWorker *w) {
     QSFParams p;
     qsf_worker_get_params(w, &p);
     if (p.reasoning == QSF_REASON_AUTO || w->rt.reasoning_said || qsf_chat_takes_reasoning(w->rt.tmpl, p.reasoning)) return;
@@ -59,7 +59,7 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     int rc =
         qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
     if (rc != QSF_OK) return rc;
-    say_reasoning(w);
+    note_reasoning(w);
     rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, qsf_worker_chat_flags(w, r), ids,
                           where, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the worker share: worker.c is the owner's side; worker_load.c, worker_answer.c and
- * worker_plan.c are what the engine thread does. */
+/* Internals shared by the files of the worker: worker.c is the owner's side; worker_load.c, worker_answer.c
+ * and worker_plan.c run on the engine thread. */
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 
@@ -18,7 +18,7 @@ typedef enum QsfCommandKind {
     QSF_COMMAND_REPLAN
 } QsfCommandKind;
 
-/* At most one waits or runs: a second is refused while the worker is busy. */
+/* At most one is pending or running: a second is rejected while the worker is busy. */
 typedef struct QsfCommand {
     QsfCommandKind kind;
     uint64_t id;
@@ -27,16 +27,17 @@ typedef struct QsfCommand {
     QsfRequestCopy *request; /* SUBMIT; owned */
 } QsfCommand;
 
-/* What qsf_worker_replan asked for and the engine has not taken yet. */
+/* A request of qsf_worker_replan that the engine has not received yet. */
 typedef struct QsfReplan {
     bool waits;
-    bool first; /* it came before the command that waits, if one does */
+    bool first; /* it came before the pending command, if there is one */
     QSFSettings settings;
 } QsfReplan;
 
 struct QSFWorker {
     pthread_t thread;
-    pthread_mutex_t lock; /* command, replan, quit, params, settings, advice, plan_options, texts; held for copies only */
+    pthread_mutex_t lock; /* command, replan, quit, params, settings, advice, plan_options, texts; held for
+                             copies only */
     pthread_cond_t wake;
     QsfCommand command;
     QsfReplan replan;
@@ -54,7 +55,7 @@ struct QSFWorker {
     QsfEvents events;
     QsfBoard board;
 
-    /* Held while rt.tok and rt.tmpl are used by the owner, or replaced; they are there when text_ready. */
+    /* Held while rt.tok and rt.tmpl are used by the owner, or replaced; they are valid while text_ready. */
     pthread_mutex_t text_lock;
     bool text_ready;
 
@@ -63,9 +64,9 @@ struct QSFWorker {
     QsfRuntime rt;
     QsfTimeline timeline;
     char *path;
-    char *stale;      /* the model of this path has to be loaded anew before the next answer; NULL = none */
+    char *stale;      /* path of a model that must be reloaded before the next answer; NULL = none */
     uint64_t running; /* id of the request; 0 = none */
-    uint32_t unsaid;  /* tokens since the last text event */
+    uint32_t unsaid;  /* tokens not yet reported in a text event */
 };
 
 /* Each ends its request with exactly one LOADED, DONE or ERROR event. */
@@ -74,27 +75,27 @@ void qsf_worker_do_unload(QSFWorker *w);
 void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c);
 /* Frees the model without an event. */
 void qsf_worker_drop_model(QSFWorker *w);
-/* After a failure: whether the model has to be loaded anew before the next answer. */
+/* After a failure: sets w->stale if the model must be reloaded before the next answer. */
 void qsf_worker_check_stale(QSFWorker *w);
-/* Loads the model at w->stale again; then nothing is stale any more. */
+/* Reloads the model at w->stale and clears it. */
 int qsf_worker_reload(QSFWorker *w, QsfErr *err);
 
-/* Takes what qsf_worker_replan asked for, if anything, between two tokens. */
+/* Applies a pending qsf_worker_replan, if any, between two tokens. */
 void qsf_worker_take_replan(QSFWorker *w);
-/* The same for settings that were taken out already. Ends in a QSF_EVENT_PLAN. */
+/* Applies these settings. Ends in a QSF_EVENT_PLAN. */
 void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *s);
 void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s);
-/* The plan that holds now, for qsf_worker_describe and qsf_worker_check. */
+/* Updates the description of the plan for qsf_worker_describe and qsf_worker_check. */
 void qsf_worker_describe_plan(QSFWorker *w);
-/* Replaces one of the texts; text is taken over. */
+/* Replaces one of the texts; takes ownership of text. */
 void qsf_worker_set_text(QSFWorker *w, char **slot, char *text);
-/* From here on the owner may use tokenizer and template; or may not any more, and does not. */
+/* ready: lets the owner use tokenizer and template. Otherwise waits until the owner has stopped using them. */
 void qsf_worker_lend_text(QSFWorker *w, bool ready);
 
-/* How the template is to render the request, QSF_CHAT_*. Any thread. */
+/* Returns the flags (QSF_CHAT_*) for rendering the request. Any thread. */
 unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r);
 
-/* Events of the running request; an end makes the worker free for the next. */
+/* Emit events of the running request; its end makes the worker free for the next one. */
 void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text);
 void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state);
 void qsf_worker_fail(QSFWorker *w, const QsfErr *err);

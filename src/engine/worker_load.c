@@ -10,7 +10,7 @@
 #include "src/engine/worker_impl.h"
 #include "src/format/rows.h"
 
-#define PROBE_BYTES (1u << 20) /* of the slack that every plan has for code and small allocations */
+#define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
 
 void qsf_worker_set_text(QSFWorker *w, char **slot, char *text) {
     pthread_mutex_lock(&w->lock);
@@ -25,8 +25,8 @@ static char *template_text(const QsfRuntime *rt) {
                                    : "no chat template: the messages are continued as they are");
 }
 
-/* NULL: no model, no advice. */
-static void keep_advice(QSFWorker *w, const QsfSource *src) {
+/* Stores the model's recommended settings; src NULL: there is no model. */
+static void store_advice(QSFWorker *w, const QsfSource *src) {
     QSFSettings advice;
     if (src != NULL)
         qsf_model_defaults_read(src, &advice);
@@ -39,7 +39,7 @@ static void keep_advice(QSFWorker *w, const QsfSource *src) {
 
 void qsf_worker_drop_model(QSFWorker *w) {
     qsf_worker_lend_text(w, false);
-    keep_advice(w, NULL);
+    store_advice(w, NULL);
     qsf_board_model(&w->board, NULL, NULL, &w->settings);
     qsf_worker_set_text(w, &w->text_model, NULL);
     qsf_worker_set_text(w, &w->text_plan, NULL);
@@ -52,7 +52,7 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_runtime_close(&w->rt);
 }
 
-/* What the loaded model leaves of its budget, and what may be opened beside it. */
+/* Memory for opening a second model: what the loaded model leaves of its budget. */
 static uint64_t spare_bytes(QSFWorker *w) {
     QsfLedger l;
     qsf_ledger_snapshot(&w->rt.ledger, &l);
@@ -60,8 +60,8 @@ static uint64_t spare_bytes(QSFWorker *w) {
     return left > PROBE_BYTES ? left : PROBE_BYTES;
 }
 
-/* Can the file be opened at all? Asked before a loaded model is given up for it. One whose metadata does not
- * fit beside the loaded model is opened when that is gone. */
+/* Checks whether the file can be opened before the loaded model is freed for it. A model whose metadata does
+ * not fit beside the loaded one is opened after that is freed. */
 static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
     QsfLedger ledger;
     QsfModel m;
@@ -112,7 +112,7 @@ static void end_loaded(QSFWorker *w) {
     qsf_worker_end(w, &e, QSF_STATE_IDLE);
 }
 
-/* Of what a load takes over, only the template differs: it alone has to be opened again. */
+/* Does the load change only the template? Then the model stays open. */
 static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
     const QSFSetting *row = qsf_setting_find("template");
     QSFSettings same = c->settings;
@@ -141,7 +141,7 @@ static void change_template(QSFWorker *w, const QsfCommand *c) {
 
 static void publish(QSFWorker *w, const char *path) {
     w->loaded = true;
-    keep_advice(w, w->rt.model.src);
+    store_advice(w, w->rt.model.src);
     w->path = strdup(path);
     qsf_board_model(&w->board, &w->rt, path, &w->settings);
     qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
@@ -150,7 +150,7 @@ static void publish(QSFWorker *w, const char *path) {
     qsf_worker_lend_text(w, true);
 }
 
-/* Gives up the loaded model, if any, for the one at path, with the settings in force. */
+/* Replaces the loaded model, if any, by the one at path, with the settings in force. */
 static int replace(QSFWorker *w, const char *path, QsfErr *err) {
     qsf_worker_drop_model(w);
     qsf_board_state(&w->board, QSF_STATE_LOADING);
@@ -179,7 +179,7 @@ int qsf_worker_reload(QSFWorker *w, QsfErr *err) {
     char text[QSF_ERR_MSG_MAX];
     int rc = replace(w, w->stale, err);
     if (rc != QSF_OK) return rc;
-    snprintf(text, sizeof text, "%.*s was loaded anew", QSF_ERR_MSG_MAX - 64, w->stale);
+    snprintf(text, sizeof text, "%.*s was reloaded", QSF_ERR_MSG_MAX - 64, w->stale);
     text[qsf_utf8_clean(text, strlen(text), false)] = '\0';
     qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
     forget_stale(w);

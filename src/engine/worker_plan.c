@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Live plans, on the engine thread: between two tokens, or when there is nothing else to do. */
+/* Live plans, on the engine thread: between two tokens, or when idle. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,17 +29,17 @@ static void tell(QSFWorker *w, int code, const char *text) {
     qsf_events_push(&w->events, &e, NULL);
 }
 
-/* There is nothing to plan yet: the next model gets it. */
+/* Stores the settings for the next model, because none is loaded. */
 static void keep_for_later(QSFWorker *w, const QSFSettings *s) {
     qsf_worker_set_settings(w, s);
     qsf_board_budget(&w->board, s);
-    tell(w, QSF_OK, "no model is loaded: the next one gets it");
+    tell(w, QSF_OK, "no model is loaded: applies to the next one");
 }
 
 void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
     char note[NOTE_MAX];
     QsfErr err = { 0 };
-    QSFSettings s = w->settings; /* nobody else writes it */
+    QSFSettings s = w->settings; /* written by this thread only */
     qsf_settings_take(&s, wanted, QSF_SETTING_REPLAN);
     if (!w->loaded) {
         keep_for_later(w, &s);
@@ -60,7 +60,8 @@ void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
 void qsf_worker_take_replan(QSFWorker *w) {
     QSFSettings s;
     pthread_mutex_lock(&w->lock);
-    bool waits = w->replan.waits && atomic_load(&w->cancel) == 0; /* else after the answer, which ends now */
+    bool waits = w->replan.waits && atomic_load(&w->cancel) == 0; /* otherwise after the answer, which is
+                                                                     ending */
     if (waits) s = w->replan.settings;
     if (waits) w->replan.waits = false;
     pthread_mutex_unlock(&w->lock);

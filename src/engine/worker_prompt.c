@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The owner's look at tokenizer and template: prompts for people, names of templates. The engine thread waits for it
- * only when it replaces a model or a template. */
+/* The owner's use of tokenizer and template: prompts as readable text, names of templates. The engine thread
+ * waits for it only when it replaces a model or a template. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "src/engine/worker_impl.h"
 
 #define BYTES_PER_TEXT_BYTE 8u           /* rendered text, ids, and the text made of them */
-#define BUSY_MAX            (96u << 10)  /* bytes of messages that the slack of every plan has room for */
+#define BUSY_MAX            (96u << 10)  /* bytes of messages that fit into the slack of every plan */
 
 void qsf_worker_lend_text(QSFWorker *w, bool ready) {
     pthread_mutex_lock(&w->text_lock);
@@ -37,13 +37,13 @@ static int make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
     return rc;
 }
 
-/* While an answer is written nothing may be charged, so that long conversations have to wait. */
+/* While an answer is generated nothing may be charged, so long conversations are rejected. */
 static int charge_and_make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
     uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
     if (!w->text_ready) return qsf_err_set(err, QSF_E_MODEL, "no model is loaded: /model FILE opens one");
     if (atomic_load(&w->busy)) {
         if (r->text_bytes <= BUSY_MAX) return make(w, r, p, err);
-        return qsf_err_set(err, QSF_E_BUDGET, "the conversation is too long to be shown while an answer is written");
+        return qsf_err_set(err, QSF_E_BUDGET, "the conversation is too long to be shown while an answer is generated");
     }
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the prompt", err);
     if (rc != QSF_OK) return rc;

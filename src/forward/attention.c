@@ -4,16 +4,16 @@
 
 #include "src/forward/state.h"
 
-/* What one call of a kernel takes: `heads` query heads of one KV head, `cols` columns. */
+/* A kernel call processes `heads` query heads of one KV head and `cols` columns. */
 typedef struct AttnJob {
     QsfForward *f;
     uint32_t layer, past, n_cols;
-    uint32_t group, heads, pieces; /* query heads of a KV head, in that many pieces */
+    uint32_t group, heads, pieces; /* query heads per KV head; per piece; number of pieces */
     uint32_t cols, blocks;         /* blocks of columns */
     uint32_t spans;
 } AttnJob;
 
-/* In double, rounded once: large positions times small frequencies lose nothing. */
+/* Computes in double and rounds once, so that large positions times small frequencies stay precise. */
 void qsf_rope_angles(QsfForward *f, uint32_t past, uint32_t n_cols) {
     uint32_t half = f->model->hp.n_rot / 2;
     if (f->model->hp.arch->rope == QSF_ROPE_NONE) return;
@@ -63,7 +63,7 @@ static void rotate_and_store(void *arg, int worker, size_t begin, size_t end) {
                           f->v + (size_t)c * f->l.kv_stride);
 }
 
-/* Columns from col on, piece `piece` of all heads. The output takes the place of its query. */
+/* Describes the columns starting at col, piece `piece` of all heads. The output overwrites the query. */
 static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piece) {
     QsfForward *f = j->f;
     uint32_t kv_head = piece / j->pieces, from = piece % j->pieces * j->heads, dim = f->model->hp.head_dim;
@@ -91,7 +91,7 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
     }
 }
 
-/* One column, whose positions are many: items are (piece of heads, span). */
+/* One column with many positions: items are (piece of heads, span). */
 static void attend_span(void *arg, int worker, size_t begin, size_t end) {
     const AttnJob *j = arg;
     size_t part = qk_attn_part(j->f->model->hp.head_dim);

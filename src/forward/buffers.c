@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where the scratch buffers of a pass lie in their one mapping. */
+/* The scratch buffers of a pass, all in one mapping. */
 #include "src/forward/state.h"
 
 static void place_buffers(QsfForward *f) {

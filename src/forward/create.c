@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building and tearing down a forward pass: besides replans the only place where it allocates. */
+/* Creates and destroys a forward pass: apart from replans, the only place where it allocates. */
 #include <stdlib.h>
 
 #include "src/forward/state.h"
@@ -32,7 +32,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .model = o->model,
         .plan = p,
         .table = f->table,
-        .pack_types = f->exact ? 0 : qsf_interleaved_types(f->table), /* --exact wants rows */
+        .pack_types = f->exact ? 0 : qsf_interleaved_types(f->table), /* --exact uses plain rows */
         .ledger = o->ledger,
         .cancel = o->cancel,
         .counters = &f->n.io,
@@ -47,7 +47,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err) {
     *out = NULL;
     if (o->model->vocab_only || o->plan->ctx == 0 || o->plan->batch == 0) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: there are no weights to compute with",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: the model has no weights",
                            qsf_source_path(o->model->src));
     }
     QsfForward *f = calloc(1, sizeof *f);
@@ -70,7 +70,7 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
 
 void qsf_forward_destroy(QsfForward *f) {
     if (f == NULL) return;
-    qsf_weights_destroy(f->weights); /* its loader writes counters */
+    qsf_weights_destroy(f->weights); /* first, because its loader writes the counters */
     qsf_params_free(f);
     qsf_kvcache_free(&f->kv);
     qsf_embed_close(f, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Token ids to rows: from a resident table, from the pinned head of a tied model, from the cache of rows used
- * last, or one read per row (spec Phase 8). A resident table is filled from its start, a piece behind every
- * evaluation: the model is ready before it is complete. */
+/* From token ids to embedding rows: from a resident table, the pinned head of a tied model, the cache of
+ * recently used rows, or one read per row (spec Phase 8). A resident table is filled from its start, one
+ * piece after each evaluation, so that the model is ready before it is complete. */
 #include <math.h>
 
 #include "src/base/clock.h"
@@ -15,7 +15,7 @@ static const QsfTensor *table_of(const QsfForward *f) {
     return qsf_model_tensor(f->model, QSF_ROLE_EMBED, 0);
 }
 
-/* A pinned tied head is the table. */
+/* Does the plan need a separate resident table? A pinned tied head serves as the table. */
 static bool wants_table(const QsfForward *f, const QsfPlan *p) {
     return p != NULL && p->embed_resident && !f->model->tied_head;
 }
@@ -46,14 +46,14 @@ int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err) {
 
 /* --- the file --- */
 
-/* Before the first read of a pass: the weights look for themselves only while they read, too. */
+/* Checks the file before the first read of a pass; the weights check it themselves only while they read. */
 static int check_file(QsfForward *f, QsfErr *err) {
     int rc = qsf_source_check_unchanged(f->model->src, err);
     if (rc != QSF_OK) atomic_store(&f->stale, true);
     return rc;
 }
 
-/* Rows [row, row + n) to dst. */
+/* Reads rows [row, row + n) to dst. */
 static int read_rows(QsfForward *f, uint32_t row, uint32_t n, void *dst, QsfErr *err) {
     const QsfTensor *t = table_of(f);
     uint64_t bytes = f->shape.embed_row_bytes;
@@ -80,14 +80,14 @@ int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
 
 /* --- rows --- */
 
-/* Or in the file only. */
+/* Is the row in RAM, or only in the file? */
 static bool is_resident(const QsfForward *f, uint32_t id) {
     if (id < f->embed_filled) return true;
     return f->model->tied_head &&
            qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
 }
 
-/* In its table, or unpacked to f->row; NULL when it is in the file only. */
+/* Returns the row in its table, or deinterleaved in f->row; NULL when it is only in the file. */
 static const void *resident_row(const QsfForward *f, uint32_t id) {
     if (id < f->embed_filled) return f->embed + id * f->shape.embed_row_bytes;
     if (!f->model->tied_head) return NULL;
@@ -105,8 +105,8 @@ static int fetch_row(QsfForward *f, uint32_t id, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Rows of a prompt that must be read: announced together they cost one wait for the disk, not one each (100
- * rows of a cold file: 1.4 ms instead of 6.2). */
+/* Announces the rows of a prompt that must be read: together they cost one wait for the disk, not one each
+ * (100 rows of a cold file: 1.4 ms instead of 6.2). */
 static void announce_rows(const QsfForward *f, const int32_t *ids, uint32_t n) {
     const QsfTensor *t = table_of(f);
     const QsfFile *file = qsf_source_file(f->model->src, t->file);

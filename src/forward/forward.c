@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ids to logits: the prompt in chunks, each one pass over all layers. */
+/* From ids to logits: the prompt is evaluated in chunks, one pass over all layers each. */
 #include "src/base/clock.h"
 #include "src/forward/state.h"
 
-/* Behind an evaluation, once the weights are in place: so much of a resident embedding table. */
+/* Bytes of a resident embedding table to fill after each evaluation, once the weights are pinned. */
 #define FILL_BYTES (1u << 20)
 
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
     uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
     if (n > f->kv.ctx - past) {
         return qsf_err_set(err, QSF_E_CONTEXT,
-                           "the context of %u tokens is full: %u are in it, %zu more were to come",
-                           (unsigned)f->kv.ctx, (unsigned)past, n);
+                           "context full: %u of %u tokens used, %zu more needed",
+                           (unsigned)past, (unsigned)f->kv.ctx, n);
     }
     for (size_t i = 0; i < n; i++) {
         if (ids[i] >= 0 && (uint32_t)ids[i] < n_vocab) continue;
@@ -21,11 +21,11 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
     return QSF_OK;
 }
 
-/* Time since t0 that layer l did not wait for weights. */
+/* Adds the time since t0 in which layer l did not wait for weights. */
 static void count_compute(QsfForward *f, uint32_t l, uint64_t t0, uint64_t waited0) {
     QsfLayerCounters *c = &f->n.io.layer[l];
     uint64_t ns = qsf_now_ns() - t0, waited = qsf_counted(&c->wait_ns) - waited0;
-    if (ns <= waited) return; /* or somebody reset the counters meanwhile */
+    if (ns <= waited) return; /* the counters may have been reset since */
     qsf_count(&c->compute_ns, ns - waited);
     qsf_count(&f->n.compute_ns, ns - waited);
 }
@@ -51,8 +51,8 @@ static int timed_head(QsfForward *f, uint32_t n, QsfLogitsFn all, void *arg, Qsf
     return rc;
 }
 
-/* One chunk: n <= l.n_cols columns. A pass that fails leaves nothing but rows behind n_past, which the next
- * one writes anew. */
+/* Evaluates one chunk of n <= l.n_cols columns. A failed pass only leaves rows after n_past, which the next
+ * pass overwrites. */
 static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLogitsFn all, void *arg,
                 QsfErr *err) {
     int rc = qsf_weights_begin_pass(f->weights, head, err);
@@ -65,8 +65,8 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     return rc;
 }
 
-/* Columns per pass: fewer when every position's logits are wanted and the head, which streams by once
- * per pass, must serve them all. */
+/* Returns the columns per pass: fewer when the logits of every position are wanted, because the head, which
+ * streams once per pass, must serve them all. */
 static uint32_t chunk_cols(const QsfForward *f, bool all) {
     bool head_streams = !qsf_weights_pinned(f->weights, qsf_weights_n_units(f->weights) - 1);
     return all && head_streams ? qsf_head_cols(f) : f->l.n_cols;
@@ -84,7 +84,7 @@ static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn 
     return QSF_OK;
 }
 
-/* A row that cannot be read yet is reported when it is needed. */
+/* Fills part of the embedding table. Read errors are reported when the row is needed. */
 static void fill_embedding(QsfForward *f) {
     QsfErr later = { 0 };
     if (qsf_counted(&f->n.io.pin_done) == qsf_counted(&f->n.io.pin_total))

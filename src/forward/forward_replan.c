@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Another plan under a conversation that goes on: first everything that the new plan does not hold is given
- * back, then the rest is mapped. Positions and logits stay. */
+/* Changes the plan during a conversation: first everything that the new plan does not use is freed, then the
+ * rest is mapped. Positions and logits stay. */
 #include "src/base/discard.h"
 #include "src/forward/state.h"
 
 static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
     if (p->ctx < f->kv.n_past || p->ctx == 0) {
-        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it",
+        return qsf_err_set(err, QSF_E_CONTEXT, "cannot shrink the context to %u tokens: %u are in use",
                            (unsigned)p->ctx, (unsigned)f->kv.n_past);
     }
     if (&f->table->kv[p->kv] != f->kv.ops || p->exact != f->exact || p->batch == 0 ||
         p->n_units != qsf_weights_n_units(f->weights)) {
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan is one of another model or KV type");
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan is for a different model or KV type");
     }
     return QSF_OK;
 }
@@ -19,7 +19,7 @@ static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
 static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
     qsf_weights_park(f->weights, p);
     qsf_embed_close(f, p);
-    qsf_mem_discard(f->mem, f->l.total); /* scratch: what was big once need not stay touched */
+    qsf_mem_discard(f->mem, f->l.total); /* scratch: pages of a larger layout need not stay resident */
     int rc = l->total < f->l.total ? qsf_buffers_set(f, l, err) : QSF_OK;
     if (rc == QSF_OK && p->ctx <= f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
     return rc;

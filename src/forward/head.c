@@ -9,7 +9,7 @@ uint32_t qsf_head_cols(const QsfForward *f) {
     return n < 1 ? 1 : n < f->l.n_cols ? (uint32_t)n : f->l.n_cols;
 }
 
-/* An exponent of all ones is an infinity or not a number. */
+/* Are all values finite? An exponent of all ones is an infinity or NaN. */
 static bool finite(const float *x, size_t n) {
     uint32_t bad = 0;
     for (size_t i = 0; i < n; i++) {
@@ -20,7 +20,7 @@ static bool finite(const float *x, size_t n) {
     return bad == 0;
 }
 
-/* Logits of columns [col0, col0 + n_cols) to y. */
+/* Computes the logits of columns [col0, col0 + n_cols) to y. */
 static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfErr *err) {
     uint32_t n_vocab = f->model->hp.n_vocab, stride = qsf_pad16(n_vocab);
     const QsfPrep in = { .unit = qsf_weights_n_units(f->weights) - 1,

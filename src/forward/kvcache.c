@@ -33,7 +33,7 @@ void qsf_kvcache_free(QsfKvCache *c) {
     c->mem = NULL;
 }
 
-/* A run: the tiles of one layer, K or V, and head; of n positions. */
+/* Bytes of a run: the tiles of n positions of one layer and head, K or V. */
 static size_t run_bytes(const QsfKvCache *c, size_t n) { return qk_kv_tiles(n) * c->tile; }
 
 /* which: 0 = K, 1 = V. */
@@ -61,11 +61,12 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (n < c->n_past) c->n_past = n;
 }
 
-/* --- another context length --- */
+/* --- resizing the context --- */
 
 static size_t n_runs(const QsfKvCache *c) { return (size_t)c->n_layers * 2 * c->n_kv_heads; }
 
-/* The tiles in use, from runs for c->ctx positions to runs for ctx. Towards the start the first run moves first, away from it the last one: no run lands on another that has yet to move. */
+/* Moves the tiles in use from runs for c->ctx positions to runs for ctx. When shrinking, the first run moves
+ * first; when growing, the last one, so that no run overwrites one that has not moved yet. */
 static void move_runs(QsfKvCache *c, uint32_t ctx) {
     size_t n = n_runs(c), used = run_bytes(c, c->n_past), old = run_bytes(c, c->ctx), now = run_bytes(c, ctx);
     for (size_t i = 1; i < n && used > 0 && now != old; i++) {
@@ -75,8 +76,8 @@ static void move_runs(QsfKvCache *c, uint32_t ctx) {
     c->ctx = ctx;
 }
 
-/* Between the tiles in use of one run and the next run nothing is worth its pages; beyond `touched` there are
- * none. */
+/* Discards the pages between the tiles in use of one run and the next run; nothing beyond `touched` is
+ * resident. */
 static void discard_gaps(QsfKvCache *c, uint64_t touched) {
     size_t n = n_runs(c), run = run_bytes(c, c->ctx), used = run_bytes(c, c->n_past);
     for (size_t i = 0; i < n; i++) {
@@ -98,7 +99,7 @@ static int resize_memory(QsfKvCache *c, uint64_t bytes, QsfErr *err) {
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err) {
     uint64_t need = qsf_pages(n_runs(c) * (uint64_t)run_bytes(c, ctx)), touched = c->bytes;
     if (ctx < c->n_past) {
-        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot become %u tokens: %u are in it",
+        return qsf_err_set(err, QSF_E_CONTEXT, "cannot shrink the context to %u tokens: %u are in use",
                            (unsigned)ctx, (unsigned)c->n_past);
     }
     if (ctx <= c->ctx) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One transformer block: norm, attention, residual; norm, feed-forward, residual (spec Phase 5.1). A
- * residual is added when the next norm runs, in the same walk over the columns. */
+/* One transformer block: norm, attention, residual; norm, feed-forward, residual (spec Phase 5.1). A residual
+ * is added by the next norm, in the same pass over the columns. */
 #include <string.h>
 
 #include "src/forward/state.h"
@@ -55,8 +55,8 @@ static int ffn_block(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err
     return qsf_project(f, &down, err);
 }
 
-/* The layer before has left its output in xn, to be added by whatever comes next: that stays so. Weights that stream
- * must be taken in order, wanted or not. */
+/* Skips a layer. The output of the layer before stays in xn, to be added by whatever comes next. Streamed
+ * weights must be acquired in order even when they are not used. */
 static int skip_layer(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err) {
     QsfWeightView v;
     for (uint32_t c = 0; layer == 0 && c < n_cols; c++)

@@ -31,7 +31,8 @@ static int load_role(QsfForward *f, QsfRole role, uint32_t layer, float **at, co
     const QsfTensor *t = qsf_model_tensor(f->model, role, layer);
     if (t == NULL || qsf_role_is_matrix(role)) return QSF_OK;
     *slot = *at;
-    int rc = t->compressed == NULL ? read_floats(f, t, *at, err) : QSF_OK; /* else qsf_params_of_layer, when the layer is there */
+    int rc = t->compressed == NULL ? read_floats(f, t, *at, err) : QSF_OK; /* otherwise qsf_params_of_layer,
+                                                                              when the layer is loaded */
     *at += qsf_pad16((uint32_t)(t->ne[0] * t->ne[1]));
     return rc;
 }

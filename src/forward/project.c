@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Columns times the matrices of one unit, wherever the unit's weights are. One pool job per chunk: a
- * thread takes a range of rows of all tensors in it, adds biases and applies the activation to its rows. */
+/* Multiplies columns by the matrices of one unit, pinned or streamed. One pool job per chunk: each thread
+ * computes a range of rows of all its tensors, adds biases and applies the activation to them. */
 #include "src/forward/state.h"
 
 /* --- columns --- */
@@ -88,8 +88,9 @@ static void set_part(RowsJob *j, unsigned i) {
     };
 }
 
-/* Groups first, then what lies as rows. lo is a multiple of 16. A last group that is filled up is multiplied whole: the
- * columns of y are multiples of 16 floats apart, and nobody reads what comes behind a column's end. */
+/* Multiplies interleaved tiles first, then plain rows. lo is a multiple of 16. A padded last tile is
+ * multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a column's end
+ * is not read. */
 static void multiply(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
     size_t mid = hi < packed ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM : packed;
     if (lo < mid) ops->matmul16(mm, lo, mid);
@@ -109,8 +110,8 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
 }
 
-/* Rows [lo, hi) of the unit's outputs. Borders are multiples of 16, so that an element's place in a
- * vector, and with it its last bit, does not depend on the split. */
+/* Applies the activation to rows [lo, hi) of the unit's outputs. Bounds are multiples of 16, so that an
+ * element's position in a vector, and thus its last bit, does not depend on the split. */
 static void activate(const RowsJob *j, size_t lo, size_t hi) {
     const QsfProject *p = j->p;
     for (size_t c = 0; c < p->in->n_cols; c++) {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast this machine reads the weights when it does nothing else with them: the limit of decoding. */
+/* Measures how fast this machine reads the weights without computing: the limit of decoding. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/forward/state.h"
 
-#define PIECE  (2u << 20)   /* what a thread takes at a time: long enough for several streams */
-#define BLOCK  256u         /* bytes of one stream before the next one's turn */
+#define PIECE  (2u << 20)   /* bytes per work item of a thread: long enough for several streams */
+#define BLOCK  256u         /* bytes read from one stream before the next */
 #define SAMPLE (1ull << 30) /* weights that are read; far more than any cache */
-#define TRIAL  (128u << 20) /* of them for choosing the way */
-#define SHORT  (32u << 20)  /* less is read several times, so that a run takes milliseconds */
-#define RUNS   5u           /* the median of so many counts */
+#define TRIAL  (128u << 20) /* bytes for choosing the method */
+#define SHORT  (32u << 20)  /* less than this is read several times, so that a run takes milliseconds */
+#define RUNS   5u           /* number of runs; the median counts */
 
-/* Weights side by side. */
+/* A contiguous range of weights. */
 typedef struct Run {
     const uint8_t *p;
     uint64_t bytes;
 } Run;
 
-/* How a thread reads its piece: in so many streams at once, each prefetched so many bytes ahead. Kernels read
- * rows, of which several are in flight, and which way is fastest depends on the machine. */
+/* How a thread reads its piece: the number of parallel streams and the prefetch distance in bytes. Kernels
+ * also have several rows in flight; the fastest method depends on the machine. */
 typedef struct Way {
     unsigned streams, ahead;
 } Way;
@@ -34,7 +34,7 @@ typedef struct ReadJob {
     const Run *runs;
     Way way;
     uint64_t pieces;          /* of one pass over the runs */
-    atomic_uint_fast64_t sum; /* so that the reads are not left out */
+    atomic_uint_fast64_t sum; /* so that the compiler does not remove the reads */
 } ReadJob;
 
 typedef uint64_t Vec __attribute__((vector_size(16)));
@@ -93,7 +93,8 @@ static void read_pieces(void *arg, int worker, size_t begin, size_t end) {
     for (size_t i = begin; i < end; i++) read_piece(j, i % j->pieces);
 }
 
-/* Where the weights are, or 0 when not all are in RAM. runs has room for every tensor of every unit. */
+/* Finds the ranges of all weights; 0 when not all are in RAM. runs has an entry for every tensor of every
+ * unit. */
 static size_t find_runs(QsfForward *f, Run *runs) {
     uint32_t n_units = qsf_weights_n_units(f->weights);
     QsfErr err = {0};
@@ -109,14 +110,14 @@ static size_t find_runs(QsfForward *f, Run *runs) {
         if (!ok) break;
         for (unsigned i = 0; i < v.n_parts; i++)
             runs[n++] = (Run){v.rows[i], (v.part[i].row1 - v.part[i].row0) * unit->row_bytes[v.part[i].tensor]};
-        ok = v.item1 == unit->items; /* what is settled comes in one view */
+        ok = v.item1 == unit->items; /* fully pinned units come in one view */
         qsf_weights_release(f->weights, &v);
     }
     qsf_weights_end_pass(f->weights, ok);
     return ok ? n : 0;
 }
 
-/* Bytes per second of reading the first runs, at least `bytes` bytes of them where there are so many. */
+/* Reads the first runs, at least `bytes` bytes if there are that many; returns bytes per second. */
 static double read_once(QsfForward *f, const Run *runs, size_t n, uint64_t bytes, Way way) {
     ReadJob j = {.runs = runs, .way = way};
     uint64_t done = 0;

@@ -61,21 +61,20 @@ static void link_newest(QsfRowCache *c, uint32_t e) {
 
 /* --- index --- */
 
-/* Where a search for the id begins: multiplied by 2^32 / golden ratio, neighbours spread (Knuth, TAOCP 6.4).
- */
+/* Returns the home slot of an id: multiplying by 2^32 / golden ratio spreads neighbours (Knuth, TAOCP 6.4). */
 static uint32_t home(const QsfRowCache *c, uint32_t id) {
     uint32_t h = id * 2654435769u;
     return (h ^ h >> 16) & c->mask;
 }
 
-/* The id's place, or the free one where it would go: half of the places are always free. */
+/* Returns the id's slot, or the free one where it would go: half of the slots are always free. */
 static uint32_t place_of(const QsfRowCache *c, uint32_t id) {
     uint32_t at = home(c, id);
     while (c->index[at] != 0 && c->entry[c->index[at] - 1].id != id) at = (at + 1) & c->mask;
     return at;
 }
 
-/* Frees a place; what a search would no longer find behind the gap moves into it. */
+/* Frees a slot and moves entries that a search would no longer find after the gap into it. */
 static void free_place(QsfRowCache *c, uint32_t gap) {
     for (uint32_t at = (gap + 1) & c->mask; c->index[at] != 0; at = (at + 1) & c->mask) {
         uint32_t from = home(c, c->entry[c->index[at] - 1].id);

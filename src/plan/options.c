@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plan options from settings, and what a plan has to say. */
+/* Plan options from settings, and the messages of a plan. */
 #include "src/plan/options.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "src/plan/layout.h"
 
 #define MIB (1ull << 20)
-/* What grows after the measurement of the resident set without being charged to anything: code and library
+/* Memory that grows after the resident set is measured and is not charged to a category: code and library
  * pages touched for the first time, small allocations of libc, jansson and PCRE2, one frame of a screen. */
 #define BASE_SLACK    (2 * MIB)
 #define META_SLACK    (64u << 10)
@@ -27,7 +27,7 @@ static uint64_t resolve_budget(const QSFSettings *s, uint64_t available) {
     return b > 0 ? b : 1; /* 0 would mean auto */
 }
 
-/* Settings that were never parsed may hold no word at all. */
+/* Settings that were never parsed may contain an empty keyword. */
 static QsfIoKind io_of(const QSFSettings *s) {
     QsfIoKind k = qsf_io_kind_parse(s->io);
     return k != QSF_IO_N ? k : QSF_IO_AUTO;
@@ -92,11 +92,11 @@ int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err) {
     return rc;
 }
 
-/* ---- sentences ---- */
+/* ---- messages ---- */
 
-/* Finds the budget that pins everything by asking the planner; 0 when there is none in nine tenths of what is
- * free. */
-static uint64_t roomy_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p) {
+/* Finds the budget that pins everything with the planner; 0 when it is more than nine tenths of what is
+ * available. */
+static uint64_t full_pin_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p) {
     QsfPlanOptions more = *o;
     uint64_t need = p->total, missing = p->streamed_bytes;
     for (int round = 0; round < 8 && missing != 0; round++) {
@@ -115,7 +115,7 @@ static uint64_t roomy_budget(const QsfModel *m, const QsfPlanOptions *o, const Q
 void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
     dst[0] = '\0';
     if (p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX) return;
-    uint64_t need = roomy_budget(m, o, p);
+    uint64_t need = full_pin_budget(m, o, p);
     if (need == 0) return;
     snprintf(dst, cap, "%llu MB of weights stream from disk although %llu MB of RAM are free: %s %llu keeps them in RAM",
              (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
@@ -126,7 +126,7 @@ void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t 
     uint32_t train = m->hp.n_ctx_train;
     dst[0] = '\0';
     if (train == 0 || p->ctx <= train) return;
-    snprintf(dst, cap, "the model was trained for a context of %u tokens: answers get worse beyond that", train);
+    snprintf(dst, cap, "the model was trained for a context of %u tokens; answers get worse beyond that", train);
 }
 
 static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((bytes + MIB / 2) / MIB); }
@@ -136,7 +136,7 @@ void qsf_plan_summary(const QsfPlan *p, const char *io, char *dst, size_t cap) {
     if (p->streamed_bytes == 0)
         snprintf(weights, sizeof weights, "all %llu MB of weights pinned", mb(p->weight_bytes));
     else
-        snprintf(weights, sizeof weights, "%llu MB of %llu MB weights pinned, %llu MB a token from disk (%s)",
+        snprintf(weights, sizeof weights, "%llu MB of %llu MB of weights pinned, %llu MB per token from disk (%s)",
                  mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
     snprintf(dst, cap, "%llu MB: %s, %d thread%s%s%s", mb(p->budget), weights, p->threads, p->threads == 1 ? "" : "s",
              p->note[0] != '\0' ? "; " : "", p->note);

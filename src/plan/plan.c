@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a configuration that fits to a plan: what is left of the budget goes to a bigger prefill chunk and to
+/* Makes a plan from a configuration that fits: the rest of the budget goes to a larger prefill chunk and to
  * pinned rows. */
 #include "src/plan/plan.h"
 
@@ -10,9 +10,9 @@
 #include "src/plan/units.h"
 
 #define BASE_JITTER  (256u * 1024) /* between the resident sets of two runs of one program */
-#define BASE_PER_JITTER 32u /* and this part of it: of a program of 40 MB (a sanitizer build's) more is in memory or not */
+#define BASE_PER_JITTER 32u /* or this fraction: larger programs (sanitizer builds) vary more */
 #define BATCH_STEP   4u
-#define BATCH_MOST   128u /* with more, reading hides behind computing anyway */
+#define BATCH_MOST   128u /* with more, computation hides the reads anyway */
 #define BATCH_ENOUGH 64u  /* where little streams */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -25,8 +25,8 @@ static uint64_t activations(const QsfPricing *s, const QsfConfig *c, uint32_t ba
     return rows[QSF_MEM_ACTIVATIONS];
 }
 
-/* Columns that hide the reads of a chunk behind its computation: with less to read, fewer are enough, and
- * what they do not take is pinned. */
+/* Number of columns whose computation hides the reads of a chunk: with less to read, fewer are enough, and
+ * the memory saved is used for pins. */
 static uint32_t useful_batch(const QsfPricing *s, uint64_t left) {
     uint64_t all = s->shape.weight_bytes, stream = left < all ? all - left : 0;
     if (stream >= all / 4) return BATCH_MOST;
@@ -34,8 +34,8 @@ static uint32_t useful_batch(const QsfPricing *s, uint64_t left) {
     return n > BATCH_ENOUGH ? (uint32_t)n : BATCH_ENOUGH;
 }
 
-/* A bigger chunk reads streamed weights less often during prefill; it may take a sixteenth of the budget.
- * Returns what is left for pins: all of the sixteenth is set aside, so that more memory never means fewer
+/* A larger chunk reads streamed weights less often during prefill; it may use a sixteenth of the budget.
+ * Returns what is left for pins: the whole sixteenth is set aside, so that more memory never means fewer
  * pins. */
 static uint64_t grow_batch(const QsfPricing *s, QsfConfig *c, uint64_t left) {
     uint64_t now = activations(s, c, c->batch), share = s->budget / 16 > now ? s->budget / 16 - now : 0;
@@ -55,7 +55,7 @@ static void pin_all(const QsfPricing *s, QsfPlan *p) {
     p->pinned_bytes = p->weight_bytes;
 }
 
-/* lowered: the budget is too small for what it should hold; then all of the rest streams. */
+/* lowered: the budget is too small for the preferred configuration, so all unpinned weights stream. */
 static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p) {
     uint64_t left = grow_batch(s, c, s->budget - qsf_pricing_rows(s, c, p->rows));
     QsfSpread r = qsf_plan_spread(s, c->slot_bytes, lowered ? 0 : left, p->pinned_items);
@@ -116,7 +116,7 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     return QSF_OK;
 }
 
-/* Auto: at most half of what is available, and no more than is used. */
+/* Lowers an automatic budget to what the plan uses. */
 static void trim_budget(QsfPlan *p) {
     uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL];
     uint64_t b = (rest + QSF_MIB) / 997 * 1000 + 2 * QSF_MIB;
@@ -127,7 +127,7 @@ static void trim_budget(QsfPlan *p) {
     p->total = rest + p->rows[QSF_MEM_KERNEL];
 }
 
-/* Whether the page cache can hold the file beside us: then the next start reads nothing from the disk. */
+/* Can the page cache hold the file beside this process? Then the next start reads nothing from disk. */
 static bool cache_has_room(const QsfPricing *s, const QsfPlan *p) {
     uint64_t file =
         s->m->src != NULL ? qsf_source_bytes(s->m->src) : s->shape.weight_bytes + s->shape.embed_bytes;
@@ -167,14 +167,14 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
     bool lowered;
     memset(p, 0, sizeof *p);
     if (m->vocab_only) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: holds a vocabulary only, no weights",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: contains only a vocabulary, no weights",
                            qsf_source_path(m->src));
     }
     qsf_pricing_init(&s, m, o);
     if (o->budget == 0) s.budget = auto_budget(o);
     if (!qsf_plan_search(&s, &c, &lowered)) {
         c = qsf_plan_least(&s);
-        QsfPlanOptions next = *o; /* the next run must be able to take the advice */
+        QsfPlanOptions next = *o; /* the advice must work for the next run */
         next.base_bytes += BASE_JITTER + o->base_bytes / BASE_PER_JITTER;
         qsf_plan_refuse(&s, &c, qsf_plan_smallest(m, &next), err);
         return QSF_E_BUDGET;

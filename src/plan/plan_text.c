@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans in words: the table of a plan that fits and the refusal of one that does not. */
+/* Text for plans: the table of a plan that fits and the error message of one that does not. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,9 +36,9 @@ static void embedding(QsfStrbuf *b, const QsfPlan *p) {
     if (p->embed_resident)
         qsf_strbuf_addf(b, "all in RAM\n");
     else if (p->embed_rows == 0)
-        qsf_strbuf_addf(b, "each read from the file\n");
+        qsf_strbuf_addf(b, "read from the file one by one\n");
     else
-        qsf_strbuf_addf(b, "read from the file, the last %" PRIu32 " kept\n", p->embed_rows);
+        qsf_strbuf_addf(b, "read from the file, %" PRIu32 " cached\n", p->embed_rows);
 }
 
 char *qsf_plan_text(const QsfPlan *p) {
@@ -117,7 +117,7 @@ const char *qsf_option_name(QsfOptionName name, bool commands) {
     return names[name][commands];
 }
 
-/* What the user could change, of what the user has set. */
+/* Suggests what to change among the settings the user has made. */
 static void add_advice(Text *t, const QsfPlanOptions *o) {
     const char *budget = qsf_option_name(QSF_OPTION_BUDGET, o->commands);
     const char *ctx = o->ctx > QSF_CTX_MIN ? qsf_option_name(QSF_OPTION_CTX, o->commands) : NULL;
@@ -130,12 +130,12 @@ static void add_advice(Text *t, const QsfPlanOptions *o) {
         add(t, "raise %s or take a smaller model", budget);
 }
 
-/* The end of the path, without control characters: newlines of this message are all our own. */
+/* Appends the end of the path without control characters, so that it cannot add lines to the message. */
 static void add_model(Text *t, const QsfModel *m) {
     const char *path = m->src != NULL ? qsf_source_path(m->src) : "this model";
     size_t n = strlen(path), most = 60;
     if (n > most) path += n - most;
-    while (((unsigned char)*path & 0xC0) == 0x80) path++; /* not from the middle of a character */
+    while (((unsigned char)*path & 0xC0) == 0x80) path++; /* do not start in the middle of a character */
     size_t at = t->len;
     add(t, "%s", path);
     for (; at < t->len; at++) {
@@ -144,7 +144,7 @@ static void add_model(Text *t, const QsfModel *m) {
 }
 
 void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t smallest, QsfErr *err) {
-    char buf[QSF_ERR_MSG_MAX - 64]; /* the last line must stay whole */
+    char buf[QSF_ERR_MSG_MAX - 64]; /* the last line must not be truncated */
     uint64_t rows[QSF_MEM_N];
     Text t = { buf, sizeof buf, 0 };
     uint64_t sum = qsf_pricing_rows(s, least, rows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a configuration costs, category by category. Every row is an upper bound of what the process
- * will touch for it: the sum is the promise that VmHWM is held to. */
+/* Computes the memory of a configuration by category. Every row is an upper bound of the memory the process
+ * will touch, so that the sum is an upper bound of VmHWM. */
 #include <string.h>
 
 #include "src/base/checked.h"
@@ -8,7 +8,7 @@
 #include "src/plan/units.h"
 
 #define STACK_BYTES (256u * 1024)
-/* Beyond what is resident before loading: code pages and data of the forward pass that are first touched
+/* Added to the resident set before loading: code pages and data of the forward pass that are first touched
  * while computing, and libc's per-thread arenas. */
 #define CODE_SLACK              (512u * 1024)
 #define CODE_PER_THREAD         (64u * 1024)
@@ -34,7 +34,8 @@ static uint64_t meta_bytes(const QsfPricing *s) {
            qsf_pages(layers * QSF_ROLE_LAYER_N * sizeof(void *)) + META_SLACK;
 }
 
-/* In whole MiB: the resident set before loading differs by some pages from run to run, a plan should not. */
+/* Rounds to whole MiB: the resident set before loading varies by some pages from run to run, the plan should
+ * not. */
 static uint64_t code_bytes(const QsfPricing *s) {
     uint64_t base = (s->o->base_bytes + QSF_MIB - 1) / QSF_MIB * QSF_MIB;
     return base + CODE_SLACK + (uint64_t)s->o->threads * CODE_PER_THREAD;

@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for a configuration that fits: everything resident if that is possible; otherwise streaming in
- * comfort, and then a table of knobs, turned down one after the other as little as is enough. */
+/* Searches for a configuration that fits: everything resident if possible; otherwise streaming with the
+ * preferred values, which a table of steps lowers one after another, as little as necessary. */
 #include "src/plan/plan_impl.h"
 
 #define CTX_COMFORT    512u
 #define CTX_STEP       32u
 #define CTX_STEP_BYTES (2 * QSF_MIB)
 #define BATCH_RESIDENT 512u
-#define BATCH_TABLE    64u /* before the prefill chunk gets smaller than this, the embedding table gives way */
+#define BATCH_TABLE    64u /* the embedding table is dropped before the prefill chunk gets smaller than this */
 #define ROWS_MAX       1024u
 #define SLOT_STEP      (64u * 1024)
-#define KV_SHARE       4u  /* while weights stream, a context that nobody asked for takes at most a quarter */
+#define KV_SHARE       4u  /* while weights stream, the default context uses at most a quarter */
 
 typedef enum PlanStep { STEP_CTX, STEP_EMBED, STEP_SLOT_SIZE, STEP_SLOTS, STEP_BATCH } PlanStep;
 
-/* How far the knob may be turned here: down, or up again. */
+/* One step of the search and its bound: the minimum when lowering, the maximum when raising. */
 typedef struct Turn {
     PlanStep knob;
     uint64_t to;
 } Turn;
 
-/* A 256th of the budget: smaller reads cost more time than they give memory. */
+/* A 256th of the budget: smaller reads lose more time than the memory they save is worth. */
 #define SLOT_USEFUL UINT64_MAX
 
 /* design §4, "plan order". */
 static const Turn order[] = {
     { STEP_CTX, CTX_COMFORT },
-    /* KV types of fewer bits go here, one line each. */
+    /* KV types with fewer bits belong here, one line each. */
     { STEP_EMBED, 0 },
     { STEP_SLOT_SIZE, QSF_MIB / 2 },
     { STEP_SLOTS, 2 },
     { STEP_SLOT_SIZE, SLOT_USEFUL },
     { STEP_SLOTS, 1 },
     { STEP_CTX, QSF_CTX_MIN },
-    /* What follows saves some hundred kilobytes: better than to refuse. */
+    /* The rest saves a few hundred kilobytes, which is better than failing. */
     { STEP_SLOT_SIZE, 0 },
     { STEP_BATCH, 1 },
 };
 #define N_TURNS (sizeof order / sizeof *order)
 
-/* What is left when the last knob is turned goes to these, in this order, but not beyond comfort. */
+/* Memory left after the last step raises these again, in this order, up to the preferred values. */
 static const Turn spare[] = {
     { STEP_BATCH, UINT64_MAX }, { STEP_SLOTS, 2 },          { STEP_SLOT_SIZE, UINT64_MAX },
     { STEP_SLOTS, UINT64_MAX }, { STEP_EMBED, UINT64_MAX },
@@ -48,7 +48,7 @@ static const Turn spare[] = {
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* ---- comfort ---- */
+/* ---- preferred values ---- */
 
 uint32_t qsf_plan_wanted_ctx(const QsfPricing *s) {
     uint32_t ctx = s->o->ctx, train = s->m->hp.n_ctx_train;
@@ -56,7 +56,7 @@ uint32_t qsf_plan_wanted_ctx(const QsfPricing *s) {
     return ctx > s->o->ctx_floor ? ctx : s->o->ctx_floor;
 }
 
-/* Reads of a megabyte and more are as fast as reads get; with more memory, fewer and bigger ones. */
+/* Reads of a megabyte or more reach full speed; with more memory, use fewer and larger ones. */
 static uint64_t comfortable_slot(const QsfPricing *s) {
     uint64_t b = min_u64(max_u64(qsf_pages(s->budget / 400), QSF_MIB), 4 * QSF_MIB);
     return max_u64(min_u64(b, s->shape.max_slot), s->shape.min_slot);
@@ -68,7 +68,7 @@ static uint32_t comfortable_rows(const QsfPricing *s) {
     return (uint32_t)min_u64(min_u64(ROWS_MAX, s->m->hp.n_vocab), s->budget / 64 / row);
 }
 
-/* Compressed layers lie in slots whole: two, of which one is filled while the other is used, do the same as more. */
+/* A slot holds a whole compressed layer: two, one being filled while the other is used, are as good as more. */
 static uint32_t comfortable_slots(const QsfPricing *s) {
     if (s->o->slots != 0) return s->o->slots < QSF_MAX_SLOTS ? s->o->slots : QSF_MAX_SLOTS;
     return s->shape.stage_bytes > 0 ? 2 : QSF_MAX_SLOTS;
@@ -95,7 +95,7 @@ static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
     return c;
 }
 
-/* ---- knobs ---- */
+/* ---- steps ---- */
 
 static uint64_t get(const QsfConfig *c, PlanStep k) {
     const uint64_t v[] = {
@@ -117,8 +117,8 @@ static void set(QsfConfig *c, PlanStep k, uint64_t v) {
     *at[k] = (uint32_t)v;
 }
 
-/* Context lengths look better round; but where a token costs much, a step may not cost more than a piece of
- * weights, unless the context is short anyway. */
+/* Round context lengths look better. But where a token needs much memory, a step may not cost more than a
+ * piece of weights, unless the context is short anyway. */
 static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
     uint32_t step = CTX_STEP;
     while (least >= CTX_COMFORT && step > 1 &&
@@ -139,7 +139,7 @@ static bool set_by_user(const QsfPricing *s, PlanStep k) {
            (k == STEP_BATCH && s->o->batch != 0);
 }
 
-/* How far a turn may go from c. */
+/* Returns the minimum that a step may lower c to. */
 static uint64_t least_of(const QsfPricing *s, const Turn *t, const QsfConfig *c) {
     uint64_t now = get(c, t->knob), least = t->to;
     if (set_by_user(s, t->knob)) return now;
@@ -156,7 +156,8 @@ static bool fits(const QsfPricing *s, const QsfConfig *c) {
     return qsf_pricing_rows(s, c, rows) <= s->budget;
 }
 
-/* Sets a knob to the largest of least, least + step, ... below most that fits; to least when none does. */
+/* Sets the value of step k to the largest of least, least + step, ... below most that fits; to least when
+ * none does. */
 static bool largest(const QsfPricing *s, QsfConfig *c, PlanStep k, uint64_t least, uint64_t step, uint64_t most) {
     uint64_t lo = 0, hi = most > least ? (most - least + step - 1) / step : 0; /* in steps; hi is too much */
     set(c, k, least);
@@ -191,7 +192,7 @@ static void give_spare(const QsfPricing *s, const QsfConfig *comfort, QsfConfig 
     }
 }
 
-/* Turns the knobs of c, which is comfortable, down in order. */
+/* Lowers the values of c, which start as preferred, in order. */
 static bool lower(const QsfPricing *s, QsfConfig *c, bool *lowered) {
     const QsfConfig comfort = *c;
     *lowered = false;
@@ -205,20 +206,20 @@ static bool lower(const QsfPricing *s, QsfConfig *c, bool *lowered) {
     return false;
 }
 
-/* All knobs at their least. */
-static void bottom(const QsfPricing *s, QsfConfig *c) {
+/* Sets all values to their minimum. */
+static void set_minimum(const QsfPricing *s, QsfConfig *c) {
     for (size_t i = 0; i < N_TURNS; i++) set(c, order[i].knob, least_of(s, &order[i], c));
 }
 
 static bool may_pin_all(const QsfPricing *s) { return s->shape.weight_bytes <= s->o->pin_cap; }
 
-/* Weights no bigger than the slots that they would stream through. */
+/* Are the weights no larger than the slots they would stream through? */
 static bool is_small(const QsfPricing *s) {
     QsfConfig c = qsf_plan_preferred(s);
     return may_pin_all(s) && s->shape.pinned_units_bytes <= c.n_slots * c.slot_bytes;
 }
 
-/* Everything in RAM at the full context, with the biggest prefill chunk that fits. */
+/* Tries everything in RAM with the full context and the largest prefill chunk that fits. */
 static bool search_resident(const QsfPricing *s, QsfConfig *out) {
     static const struct {
         bool table;
@@ -234,8 +235,8 @@ static bool search_resident(const QsfPricing *s, QsfConfig *out) {
     return false;
 }
 
-/* The context that streaming begins with: what is reserved for tokens that may never come is not there for
- * weights that are read for every token. */
+/* Returns the context to start with when streaming: memory reserved for tokens that may never come is missing
+ * for weights that are read for every token. */
 static uint32_t fair_ctx(const QsfPricing *s) {
     uint64_t wanted = qsf_plan_wanted_ctx(s), least = max_u64(CTX_COMFORT, s->o->ctx_floor);
     if (s->o->ctx != 0 || wanted <= least) return (uint32_t)wanted;
@@ -250,7 +251,7 @@ static uint32_t fair_ctx(const QsfPricing *s) {
     return (uint32_t)(least + lo * step);
 }
 
-/* Everything in RAM with a shorter context, but not shorter than it would be if weights streamed. */
+/* Tries everything in RAM with a shorter context, but not shorter than it would be when weights stream. */
 static bool search_shorter(const QsfPricing *s, uint32_t fair, QsfConfig *out) {
     uint32_t wanted = qsf_plan_wanted_ctx(s);
     if (fair >= wanted) return false;
@@ -274,8 +275,8 @@ bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered) {
 QsfConfig qsf_plan_least(const QsfPricing *s) {
     uint64_t rows[QSF_MEM_N];
     QsfConfig stream = qsf_plan_preferred(s), whole = resident(s, false, QSF_BATCH_LEAST);
-    bottom(s, &stream);
+    set_minimum(s, &stream);
     if (!may_pin_all(s)) return stream;
-    bottom(s, &whole);
+    set_minimum(s, &whole);
     return qsf_pricing_rows(s, &whole, rows) < qsf_pricing_rows(s, &stream, rows) ? whole : stream;
 }

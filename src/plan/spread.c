@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which rows stream. The streamed share of the weights is diffused over the units: each adds its part to what
- * is due, and a unit pays, with a tail of its rows, as soon as a piece worth reading is due. So pieces lie
- * evenly between pinned rows, whose computation hides their reads, and no unit reads slivers. */
+/* Chooses which rows stream. The streamed share of the weights is diffused over the units: each unit adds its
+ * part to a carry, and streams a tail of its rows as soon as the carry is large enough for an efficient read.
+ * So the streamed pieces lie evenly between pinned rows, whose computation hides the reads, and no unit reads
+ * tiny pieces. */
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -10,14 +11,14 @@
 
 static uint32_t down16(uint64_t v) { return (uint32_t)(v / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM); }
 
-/* Most items of a chunk that fills a slot. */
+/* Maximum number of items in a chunk that fills a slot. */
 static uint32_t full_chunk(const QsfUnit *u, uint64_t slot_bytes) {
     uint32_t n = qsf_unit_chunk_items(u, UINT32_MAX - QSF_ROW_QUANTUM, slot_bytes);
     return n < u->items ? n : u->items;
 }
 
-/* Items that u pays when `due` bytes are due: whole chunks, as many as are due, or everything; 0 until a
- * piece is due. */
+/* Number of items of u to stream for a carry of `due` bytes: whole chunks or everything; 0 while the carry is
+ * less than a piece. */
 static uint32_t quota(const QsfUnit *u, uint64_t slot_bytes, double due) {
     if (due >= (double)u->bytes) return u->items;
     double per_item = (double)u->bytes / u->items;
@@ -27,24 +28,24 @@ static uint32_t quota(const QsfUnit *u, uint64_t slot_bytes, double due) {
     return n >= piece ? n : 0;
 }
 
-/* First items of u that stay pinned when n of them are paid; a multiple of the quantum, or all. */
-static uint32_t keep(const QsfUnit *u, uint32_t n) {
+/* Number of first items of u that stay pinned when n of them stream; a multiple of the quantum, or all. */
+static uint32_t pinned_of(const QsfUnit *u, uint32_t n) {
     if (n == 0) return u->items;
     uint32_t rest = u->items - n;
     uint32_t up = down16(rest + QSF_ROW_QUANTUM - 1);
     return up < u->items ? up : u->items;
 }
 
-/* The last unit pays what is left over. */
-static uint32_t keep_rest(const QsfUnit *u, double due) {
+/* The last unit streams the rest of the carry. */
+static uint32_t pinned_of_last(const QsfUnit *u, double due) {
     if (due <= 0) return u->items;
     if (due >= (double)u->bytes) return 0;
     double n = due / ((double)u->bytes / u->items);
     return down16(u->items - 1 - (uint32_t)n);
 }
 
-/* Unit i opens a compressed layer, which streams, when it is due, or is pinned; whole, either way. Returns how many units
- * it has. */
+/* Unit i opens a compressed layer, which is streamed or pinned as a whole, depending on the carry. Returns
+ * its number of units. */
 static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share, double *due, QsfSpread *r,
                           uint32_t *pinned) {
     uint64_t bytes = 0;
@@ -74,7 +75,7 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
         }
         due += share * (double)u.bytes;
         bool last = i + 1 == s->shape.n_units;
-        pinned[i] = last ? keep_rest(&u, due) : keep(&u, quota(&u, slot_bytes, due));
+        pinned[i] = last ? pinned_of_last(&u, due) : pinned_of(&u, quota(&u, slot_bytes, due));
         uint64_t weight = qsf_unit_item_bytes(&u, 0, pinned[i]);
         due -= (double)(u.bytes - weight);
         r.weight += weight;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names and costs of the ways to read. */
+/* Names and stack sizes of the I/O back ends. */
 #include "src/plan/stream_config.h"
 
 #include <strings.h>

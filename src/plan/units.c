@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which tensors form a unit, and where the windows of a range of its items lie in file and memory. */
+/* The tensors of each unit, and the windows of a range of its items in the file and in memory. */
 #include "src/plan/units.h"
 
 #include <string.h>
@@ -143,7 +143,7 @@ static uint64_t item_bytes(const QsfUnit *u) {
     return u->paired ? sum : max;
 }
 
-/* What windows may add to the rows of a chunk: a part of a page at either end of each part. */
+/* Maximum bytes that windows add to the rows of a chunk: part of a page at both ends of each part. */
 static uint64_t window_pad(const QsfUnit *u) { return 2ull * QSF_WINDOW * u->n; }
 
 uint64_t qsf_unit_min_slot(const QsfUnit *u) {

@@ -35,6 +35,6 @@ double qsf_rng_unit(QsfRng *r) { return (double)(qsf_rng_next(r) >> 11) * 0x1p-5
 uint64_t qsf_random_seed(void) {
     uint32_t v;
     if (getrandom(&v, sizeof v, 0) == (ssize_t)sizeof v) return v;
-    uint64_t t = qsf_now_ns(); /* before the kernel's pool is ready: better a clock than a failure */
+    uint64_t t = qsf_now_ns(); /* fallback before the kernel's entropy pool is ready */
     return splitmix(&t) >> 32;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chain of sampler.h. The logits are copied once into a clean, finite form; the filters then narrow a list of
- * candidates, and only its members are ever exponentiated in double. What passes over the whole vocabulary is a kernel. */
+/* The chain of sampler.h. The logits are copied once into a clean, finite form; the filters then narrow a
+ * list of candidates, and only its members are ever exponentiated in double. What passes over the whole
+ * vocabulary is a kernel. */
 #include "src/sample/sampler.h"
 
 #include <math.h>
@@ -9,9 +10,9 @@
 
 #include "src/sample/rng.h"
 
-#define LOWEST    (-1e30f)  /* stands for what may not be chosen; finite, so that differences are numbers */
-#define COLDEST   1e-6f /* below it 1 / temperature would overflow; the choice is the best token long before \
-                         */
+#define LOWEST    (-1e30f)  /* logit of tokens that cannot be chosen; finite, so that differences are not NaN */
+#define COLDEST   1e-6f /* minimum temperature: below it, 1 / temperature would overflow; equals argmax
+                           already */
 
 struct QsfSampler {
     QsfLedger *ledger;
@@ -19,9 +20,9 @@ struct QsfSampler {
     QsfRng rng;
     uint32_t n;
     float max;       /* largest of x */
-    size_t best;     /* where it stands */
+    size_t best;     /* its index */
     qk_pick *cand;   /* (n) */
-    float *x;        /* (n) logits after the penalty; p lies behind them, 8 bytes for each token together */
+    float *x;        /* (n) logits after the penalty; p follows them in memory, 8 bytes per token in all */
     float *p;        /* (n) scratch: probabilities */
 };
 
@@ -33,7 +34,7 @@ int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table
                        QsfErr *err) {
     *out = NULL;
     if (n_vocab == 0)
-        return qsf_err_set(err, QSF_E_MODEL, "the vocabulary is empty: there is nothing to choose from");
+        return qsf_err_set(err, QSF_E_MODEL, "cannot sample: the vocabulary is empty");
     QsfSampler *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "the sampler");
     void *mem;
@@ -68,8 +69,7 @@ static float clean(float v) {
     return v < -LOWEST ? v : -LOWEST;
 }
 
-/* Each id is weakened once however often it stood, because the new value is made from the logit that
- * came in. */
+/* Penalizes each id once, however often it occurs, because the new value is computed from the original logit. */
 static void penalize(QsfSampler *s, const float *logits, float penalty, const int32_t *ids, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (ids[i] < 0 || (uint32_t)ids[i] >= s->n) continue;
@@ -98,8 +98,8 @@ static void draw_dense(QsfSampler *s, double u, QsfSample *out) {
     out->kept = s->n;
 }
 
-/* The fewest leading candidates that have top_p of total, total being in units of exp(x - max); they are
- * sorted from `sure` on, and all before that count. */
+/* Returns the smallest number of leading candidates whose weight reaches top_p of total (in units of exp(x -
+ * max)). All candidates before `sure` are kept; those from `sure` on must be sorted. */
 static size_t cut_top_p(const QsfSampler *s, size_t sure, size_t n, double top_p, double total) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -146,7 +146,7 @@ static size_t filter(QsfSampler *s, const QSFParams *p, float temperature) {
     return p->min_p > 0 ? cut_min_p(s, n, limit) : n;
 }
 
-/* The weights take the place of the logits and probabilities, which nobody needs any more. */
+/* Draws a candidate. The weights overwrite the logits and probabilities, which are no longer needed. */
 static void draw(QsfSampler *s, size_t n, double temperature, double u, QsfSample *out) {
     double total = 0, sum = 0, w = 0, *weight = (double *)(void *)s->x;
     for (size_t i = 0; i < n; i++) {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 bool qsf_score_window(size_t n, uint32_t window, uint32_t stride, size_t k, QsfScoreWindow *out) {
-    if (k > n / stride) return false; /* also keeps the products below small */
+    if (k > n / stride) return false; /* also prevents overflow below */
     size_t begin = k * stride, before = k > 0 ? begin - stride + window : 1;
     if (k > 0 && before >= n) return false;
     size_t end = n - (begin < n ? begin : n) > window ? begin + window : n;
@@ -74,7 +74,7 @@ static void sift_down(float *v, size_t root, size_t n) {
     v[root] = x;
 }
 
-/* Heapsort: the C library's qsort may allocate as much again. */
+/* Heapsort, because the C library's qsort may allocate a copy of the array. */
 void qsf_score_sort(float *v, size_t n) {
     for (size_t i = n / 2; i-- > 0;) sift_down(v, i, n);
     for (size_t i = n; i-- > 1;) {

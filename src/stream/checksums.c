@@ -29,11 +29,11 @@ static uint32_t section_of(const QsfChecksums *s, const QsfTensor *t) {
 static int damaged(const QsfChecksums *s, uint32_t i, QsfErr *err) {
     const QsfChecksumPart *p = &s->part[i];
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: %s from byte offset %" PRIu64 " on is damaged: checksum %08" PRIX32 ", but the file says %08" PRIX32,
+                       "%s: %s from byte offset %" PRIu64 " is damaged: checksum %08" PRIX32 ", expected %08" PRIX32,
                        qsf_source_file(s->src, p->file)->path, p->name, p->off, s->sum[i].crc, p->crc);
 }
 
-/* Bytes [off, off + len) of section i are at p. */
+/* Adds bytes [off, off + len) of section i, which are at p. */
 static int add(QsfChecksums *s, uint32_t i, uint64_t off, const uint8_t *p, uint64_t len, QsfErr *err) {
     QsfSum *sum = &s->sum[i];
     const uint64_t end = s->part[i].off + s->part[i].bytes;
@@ -44,7 +44,7 @@ static int add(QsfChecksums *s, uint32_t i, uint64_t off, const uint8_t *p, uint
     return sum->bad ? damaged(s, i, err) : QSF_OK;
 }
 
-/* ---- what lies between the matrices */
+/* ---- gaps between the matrices */
 
 static int read_gap(QsfChecksums *s, uint32_t i, uint64_t end, QsfErr *err) {
     unsigned char b[PIECE];
@@ -69,8 +69,8 @@ static int by_offset(const void *a, const void *b) {
     return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* The gap before each matrix and the one behind the last of a section. A section without matrices here (an embedding
- * whose rows are read one by one) is left alone. */
+/* Reads the gap before each matrix and the one after the last of a section. A section without matrices here
+ * (an embedding whose rows are read one by one) is skipped. */
 static int read_gaps(QsfChecksums *s, const Range *range, size_t n, QsfErr *err) {
     int rc = QSF_OK;
     for (size_t k = 0; rc == QSF_OK && k < n; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups of rows: which, and their way there and back. */
+/* Interleaved rows: which tensors have them, and conversion in both directions. */
 #include "src/stream/interleave.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint32_t type
         u->ops[t] = ops != NULL && ops->pack != NULL ? ops : NULL;
         u->packed[t] = u->ops[t] != NULL && (types >> u->u.type[t] & 1) != 0;
         if (u->u.x16[t] && u->ops[t] == NULL)
-            return qsf_err_set(err, QSF_E_RUNTIME, "internal: nothing takes the rows of '%s' apart", u->u.tensor[t]->name);
+            return qsf_err_set(err, QSF_E_RUNTIME, "internal: no kernels to deinterleave the rows of '%s'", u->u.tensor[t]->name);
     }
     return QSF_OK;
 }
@@ -43,7 +43,7 @@ void qsf_interleave_convert(const qk_weight_ops *ops, bool pack, uint8_t *at, si
     for (unsigned r = 0; r < GROUP && !pack; r++) ops->unpack_row(at + r * row_bytes, scratch, r, k);
 }
 
-/* The group of tensor t at `at`, to groups or back. */
+/* Interleaves the tile of tensor t at `at`, or undoes it. */
 static void turn(const QsfWeightUnit *u, unsigned t, bool pack, uint8_t *at, uint8_t *scratch) {
     qsf_interleave_convert(u->ops[t], pack, at, (size_t)u->u.row_bytes[t], u->u.k, scratch);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which back end reads, and how one read goes on until it is whole. */
+/* Chooses the back end, and continues each read until it is complete. */
 #include "src/stream/io.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define CACHED_ENOUGH 0.75
 #define N_BACKENDS 2
 
-/* What is tried for each kind; another than the first of a kind that was named is worth a notice. */
+/* Back ends to try for each kind; a fallback for a kind that the user selected gives a notice. */
 static const QsfIoBackend *const choices[QSF_IO_N][N_BACKENDS] = {
     [QSF_IO_AUTO] = {&qsf_io_uring, &qsf_io_pread},
     [QSF_IO_URING] = {&qsf_io_uring, &qsf_io_pread},
@@ -52,7 +52,8 @@ bool qsf_io_take(QsfIo *io, QsfIoRead *r, const QsfIoStep *s, int64_t result) {
     uint64_t want = wanted(io, r), from = s->off - r->off;
     if (result == -EINTR || result == -EAGAIN) return false;
     bool direct = atomic_load_explicit(&f->direct, memory_order_relaxed);
-    if (direct && (result == -EINVAL || result == -EOPNOTSUPP)) { /* a stricter device: without O_DIRECT then */
+    if (direct && (result == -EINVAL || result == -EOPNOTSUPP)) { /* the device is stricter: retry without
+                                                                     O_DIRECT */
         atomic_store_explicit(&f->direct, false, memory_order_relaxed);
         return false;
     }
@@ -65,7 +66,7 @@ bool qsf_io_take(QsfIo *io, QsfIoRead *r, const QsfIoStep *s, int64_t result) {
         if (io->drop && !direct) posix_fadvise(f->f->fd, (off_t)r->off, (off_t)r->len, POSIX_FADV_DONTNEED);
         return finish(r, 0);
     }
-    return grew ? false : finish(r, 0); /* shorter than it was: the wait says so */
+    return grew ? false : finish(r, 0); /* the file got shorter: the wait reports it */
 }
 
 void qsf_io_start(QsfIo *io, QsfIoRead *r) {
@@ -99,12 +100,12 @@ static void add_notice(QsfIo *io, const char *what, const char *why) {
     (void)snprintf(io->notice + at, sizeof io->notice - at, "%s%s: %s", at > 0 ? "; " : "", what, why);
 }
 
-/* Opens a file past the page cache and tries it with one window. */
+/* Opens a file with O_DIRECT and tries to read one window. */
 static bool open_direct(QsfIo *io, QsfIoFile *f, uint8_t *window) {
     f->direct_fd = qsf_file_open_direct(f->f);
     ssize_t n = f->direct_fd < 0 ? -1 : pread(f->direct_fd, window, QSF_IO_WINDOW, 0);
     atomic_store(&f->direct, n >= 0);
-    if (n < 0) add_notice(io, "no O_DIRECT here", strerror(errno));
+    if (n < 0) add_notice(io, "O_DIRECT is not available", strerror(errno));
     return n >= 0;
 }
 
@@ -129,7 +130,8 @@ static int open_files(QsfIo *io, QsfErr *err) {
     free(window);
     if (!ok) return qsf_err_memory(err, "I/O");
     if (direct || io->o.config.kind == QSF_IO_MMAP) return QSF_OK;
-    /* A cache that was there is not ours to empty, and one that fits beside everything serves the next pass. */
+    /* Do not empty a page cache that existed before, or one that fits into free memory and serves the next
+     * pass. */
     io->drop = !cached && !io->o.config.keep_cached && qsf_available_bytes() < qsf_source_bytes(io->o.src);
     return QSF_OK;
 }
@@ -143,7 +145,7 @@ static int open_backend(QsfIo *io, QsfErr *err) {
         if (io->o.config.kind != QSF_IO_AUTO || strcmp(why, "not built in") != 0) add_notice(io, io->be->name, why);
     }
     io->be = NULL;
-    return qsf_err_set(err, QSF_E_RUNTIME, "reading cannot be started: %s", why);
+    return qsf_err_set(err, QSF_E_RUNTIME, "cannot start reading %s: %s", qsf_source_path(io->o.src), why);
 }
 
 int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {

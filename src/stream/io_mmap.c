@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mmap, a stretch at a time: mapped, copied to where it is wanted and unmapped, so that the resident set stays what
- * the plan says. A file that became shorter under a mapping raises SIGBUS where it is touched: that happens in one
- * place here, and becomes an error. */
+/* mmap back end: a range is mapped, copied and unmapped, so that the resident set stays within the plan. A
+ * file that was truncated under a mapping raises SIGBUS when it is touched: that can happen in one place here
+ * only, and becomes an error. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,7 +12,8 @@
 
 #include "src/stream/io_threads.h"
 
-static _Thread_local sigjmp_buf *volatile landing; /* where a SIGBUS of this thread is expected; NULL = nowhere */
+static _Thread_local sigjmp_buf *volatile landing; /* where a SIGBUS of this thread is expected; NULL =
+                                                      nowhere */
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned installed;
@@ -20,13 +21,13 @@ static struct sigaction before;
 
 static void on_sigbus(int sig, siginfo_t *info, void *context) {
     if (landing != NULL) siglongjmp(*landing, 1);
-    /* Not ours: as if this handler were not there. */
+    /* Not caused here: act as if this handler were not installed. */
     if (before.sa_flags & SA_SIGINFO) {
         before.sa_sigaction(sig, info, context);
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(sig);
     } else {
-        signal(sig, SIG_DFL); /* the instruction runs again, and the default takes its course */
+        signal(sig, SIG_DFL); /* the instruction runs again with the default action */
     }
 }
 
@@ -44,7 +45,7 @@ static void uninstall(void) {
     pthread_mutex_unlock(&install_lock);
 }
 
-/* Copies what can be touched; the function that may come back twice holds nothing else. */
+/* Copies memory that may raise SIGBUS; a separate function because sigsetjmp may return twice. */
 static bool guarded_copy(uint8_t *dst, const uint8_t *src, size_t len) {
     sigjmp_buf here;
     if (sigsetjmp(here, 1) != 0) {
@@ -59,8 +60,8 @@ static bool guarded_copy(uint8_t *dst, const uint8_t *src, size_t len) {
     return true;
 }
 
-/* How many of n bytes from off on the file has now. A mapping shows zeros behind the end, up to its page's end, and
- * raises SIGBUS beyond that. */
+/* Returns how many of the n bytes at off the file has now. A mapping shows zeros after the end of the file,
+ * up to the end of the page, and raises SIGBUS beyond that. */
 static int64_t what_is_left(const QsfFile *f, uint64_t off, int64_t n) {
     struct stat st;
     if (fstat(f->fd, &st) != 0) return -errno;
@@ -79,7 +80,7 @@ static int64_t map_step(QsfIo *io, const QsfIoRead *r, const QsfIoStep *s) {
     const uint8_t *from = (const uint8_t *)p + skip;
     bool whole = guarded_copy(s->dst, from, (size_t)len);
     int64_t n = what_is_left(f, s->off, (int64_t)len);
-    if (!whole && n == (int64_t)len) n = -EIO; /* it is all there, and cannot be read */
+    if (!whole && n == (int64_t)len) n = -EIO; /* the file is complete, but cannot be read */
     if (!whole && n > 0 && !guarded_copy(s->dst, from, (size_t)n)) n = -EIO;
     munmap(p, (size_t)(skip + len));
     return n;

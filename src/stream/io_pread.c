@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* pread on a few threads: works everywhere. */
+/* pread back end: a few threads; works everywhere. */
 #include <errno.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a file and its disk are like, asked before anything is read in earnest. */
+/* Properties of a file and its disk, measured before the weights are read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,15 +24,15 @@ static bool in_memory(int fd) {
     return type == 0x01021994u || type == 0x858458F6u; /* tmpfs, ramfs */
 }
 
-/* Linux tells which pages of a file are in memory to its owner and to those who may write it; to all others mincore
- * says that every page is. */
-static bool told_by_mincore(const QsfFile *f) {
+/* Is mincore reliable? Linux reports the true state only to the owner of a file and to processes that may
+ * write it; to others it reports every page as resident. */
+static bool mincore_is_reliable(const QsfFile *f) {
     struct stat s;
     if (fstat(f->fd, &s) == 0 && s.st_uid == geteuid()) return true;
     return faccessat(AT_FDCWD, f->path, W_OK, AT_EACCESS) == 0;
 }
 
-/* Whether the byte is in memory; nothing is read for the answer. -1 when it cannot be had. */
+/* Is the byte in memory? Reads nothing. -1 when unknown. */
 static int in_core(int fd, uint64_t off) {
     unsigned char is = 0;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -43,8 +43,8 @@ static int in_core(int fd, uint64_t off) {
     return rc == 0 ? is & 1 : -1;
 }
 
-/* Whether the byte can be had without waiting for a disk. A disk that answers at once looks like memory here. */
-static bool read_at_once(int fd, uint64_t off) {
+/* Can the byte be read without waiting for a disk? A disk that answers immediately looks like memory here. */
+static bool read_without_wait(int fd, uint64_t off) {
 #ifdef RWF_NOWAIT
     char byte;
     struct iovec v = {&byte, 1};
@@ -58,10 +58,11 @@ static bool read_at_once(int fd, uint64_t off) {
 
 static bool cached_at(const QsfFile *f, bool told, uint64_t off) {
     int in = told ? in_core(f->fd, off) : -1;
-    return in >= 0 ? in == 1 : read_at_once(f->fd, off);
+    return in >= 0 ? in == 1 : read_without_wait(f->fd, off);
 }
 
-/* Byte i of n evenly spread over all files of the source; phase in [0,1) says where in its n-th part. */
+/* Returns sample i of n, spread evenly over all files of the source; phase in [0,1) is the position within
+ * the n-th part. */
 static const QsfFile *spread(const QsfSource *src, uint64_t i, uint64_t n, double phase, uint64_t *off) {
     uint64_t all = 0;
     for (uint32_t f = 0; f < qsf_source_n_files(src); f++) all += qsf_source_file(src, f)->size;
@@ -75,9 +76,9 @@ static const QsfFile *spread(const QsfSource *src, uint64_t i, uint64_t n, doubl
     return NULL;
 }
 
-/* Where mincore does not tell, Linux answers "would wait" only after it has asked the disk for the page, so whoever
- * asks twice at the same places finds the pages of its own first question. Each question therefore looks elsewhere
- * (splitmix64 of the time). */
+/* Where mincore is not reliable, Linux answers "would wait" only after it has requested the page from the
+ * disk, so a second query at the same places finds the pages of the first one. Each query therefore samples
+ * different places (splitmix64 of the time). */
 static double fresh_phase(void) {
     uint64_t z = qsf_now_ns() + 0x9E3779B97F4A7C15u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -85,9 +86,9 @@ static double fresh_phase(void) {
     return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-/* Nor may a question about one byte make Linux read ahead, up to megabytes a time on some disks: 96 of them would
- * read a good part of the file. Where random access is announced it fetches the page asked for and no more. The advice
- * is the open file's, a hint to whoever reads beside us, and is taken back. */
+/* A query about one byte must not cause readahead, which is megabytes on some disks: 96 queries would read
+ * much of the file. With random access announced, Linux fetches only the requested page. The advice applies
+ * to the open file and is reset afterwards. */
 static void advise(const QsfSource *src, int advice) {
     for (uint32_t f = 0; f < qsf_source_n_files(src); f++) posix_fadvise(qsf_source_file(src, f)->fd, 0, 0, advice);
 }
@@ -101,13 +102,13 @@ double qsf_io_cached_share(const QsfSource *src) {
         const QsfFile *f = spread(src, i, SAMPLES, phase, &off);
         if (f == NULL) continue;
         asked++;
-        hits += in_memory(f->fd) || cached_at(f, told_by_mincore(f), off);
+        hits += in_memory(f->fd) || cached_at(f, mincore_is_reliable(f), off);
     }
     advise(src, POSIX_FADV_NORMAL);
     return asked > 0 ? (double)hits / asked : 0;
 }
 
-/* Window i of n, at evenly spread places; the part of the source that holds it. */
+/* Sets r to window i of n evenly spread windows of the source. */
 static bool place(const QsfSource *src, unsigned i, unsigned n, QsfIoRead *r) {
     uint64_t off;
     const QsfFile *f = spread(src, i, n, 0.5, &off);

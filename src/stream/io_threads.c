@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The queue and its threads. */
+/* The read queue and its threads. */
 #include "src/stream/io_threads.h"
 
 #include <limits.h>
@@ -19,8 +19,8 @@
 typedef struct Threads {
     QsfIo *io;
     QsfIoStepFn fn;
-    sem_t work;          /* reads in the queue, and one for each thread when they are to stop. Not a condition variable: with
-                            several waiters glibc's can lose a waking (bug 25847) */
+    sem_t work;          /* number of reads in the queue, plus one for each thread when they have to stop. Not
+                            a condition variable: with several waiters glibc's can lose a wakeup (bug 25847) */
     pthread_mutex_t lock;
     pthread_cond_t done; /* one waiter: the loader */
     QsfIoRead *queue[QSF_IO_DEPTH]; /* ring */
@@ -41,7 +41,7 @@ static void *thread_main(void *arg) {
     for (;;) {
         while (sem_wait(&t->work) != 0) continue; /* a signal */
         pthread_mutex_lock(&t->lock);
-        if (t->n == 0) break; /* to stop; what was started is always finished */
+        if (t->n == 0) break; /* stop; reads that were started are always finished */
         QsfIoRead *r = t->queue[t->first];
         t->first = (t->first + 1) % QSF_IO_DEPTH;
         t->n--;
@@ -56,7 +56,7 @@ static void *thread_main(void *arg) {
     return NULL;
 }
 
-/* Signals belong to the thread that owns the terminal; those of a fault stay open. */
+/* Blocks signals, which the thread that owns the terminal handles, except those of a fault. */
 static int start_threads(Threads *t) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     pthread_attr_t attr;
@@ -74,7 +74,7 @@ static int start_threads(Threads *t) {
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
-    return t->n_threads > 0 ? 0 : rc; /* fewer will do */
+    return t->n_threads > 0 ? 0 : rc; /* fewer threads are enough */
 }
 
 int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of reads. What the running pass needs next comes first: pins of the units up to the next streamed
- * chunk, then that chunk; when the slots are full, further pins. The loader may be one pass ahead of its consumer,
- * but not past the body of that pass: whether the head is wanted is known only when the pass begins. */
+ * chunk, then that chunk; when the slots are full, further pins. The loader may be one pass ahead of its
+ * consumer, but not beyond the body of that pass: whether the head is needed is known only when the pass
+ * begins. */
 #include <string.h>
 
 #include "src/base/clock.h"
@@ -28,7 +29,7 @@ bool qsf_loader_settle(QsfLoader *l) {
     return l->load.unit < body;
 }
 
-/* First unit that lacks the start of a pin, n_units when none does. */
+/* Returns the first unit with pinned items that no job reads yet; n_units when there is none. */
 static uint32_t next_pin(QsfLoader *l) {
     while (l->pin_unit < l->o.n_units &&
            l->o.units[l->pin_unit].started_items >= l->o.units[l->pin_unit].pinned_items) {
@@ -50,7 +51,7 @@ static void add_read(QsfJob *j, uint32_t file, uint64_t off, uint64_t len, uint8
     j->read[j->n_reads++] = (QsfIoRead){.file = file, .off = off, .len = len, .dst = dst};
 }
 
-/* Windows of a chunk into its slot. */
+/* Adds the reads of a chunk's windows into its slot. */
 static void stream_reads(const QsfUnit *u, const QsfChunk *c, uint8_t *data, QsfJob *j) {
     for (unsigned i = 0; i < c->n_parts; i++) {
         const QsfPart *p = &c->part[i];
@@ -58,8 +59,8 @@ static void stream_reads(const QsfUnit *u, const QsfChunk *c, uint8_t *data, Qsf
     }
 }
 
-/* Windows of a chunk to where its rows stay. A window that is cut by the chunk's start was read with the rows before
- * it, and may be in use. */
+/* Adds the reads of a chunk's windows to the pinned place of its rows. The window that contains the chunk's
+ * start was read with the rows before it, and may be in use. */
 static void pin_reads(const QsfWeightUnit *w, const QsfChunk *c, QsfJob *j) {
     for (unsigned i = 0; i < c->n_parts; i++) {
         const QsfPart *p = &c->part[i];
@@ -77,7 +78,7 @@ static QsfJob *push(QsfLoader *l, uint32_t unit, uint32_t item0, uint32_t item1,
     return j;
 }
 
-/* Reads of a compressed layer, all of it side by side in several pieces. */
+/* Adds the reads of a whole compressed layer, contiguous and in several pieces. */
 static void compressed_reads(QsfLoader *l, QsfJob *j, const QsfCompressed *c, uint8_t *whole) {
     const uint64_t from = c->off & ~(uint64_t)(QSF_WINDOW - 1), bytes = qsf_compressed_windows(c);
     const uint64_t piece = (bytes / QSF_UNIT_TENSORS + QSF_WINDOW - 1) & ~(uint64_t)(QSF_WINDOW - 1);
@@ -155,7 +156,7 @@ QsfJob *qsf_job_next(QsfLoader *l) {
 
 uint32_t qsf_job_units(const QsfJob *j) { return j->compressed != NULL ? QSF_UNITS_PER_LAYER : 1; }
 
-/* Bytes of weights that a job brings. */
+/* Bytes of weights that a job loads. */
 static uint64_t weights_of(const QsfLoader *l, const QsfJob *j) {
     uint64_t sum = 0;
     if (j->compressed == NULL) return qsf_unit_item_bytes(&l->o.units[j->unit].u, j->item0, j->item1);
@@ -187,7 +188,7 @@ void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err) {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < j->n_reads; i++) bytes += j->read[i].got;
     count_time(l);
-    /* Rows are pinned in order: behind a piece that failed nothing counts. */
+    /* Rows are pinned in order: nothing after a failed piece counts. */
     bool next = j->slot != NULL || atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
     bool ok = rc == QSF_OK && next;
     if (ok) count(l, j, bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loader thread and its consumer's side. Position, slots and the ring of jobs change under one lock; reads are
- * begun and waited for without it. */
+/* The loader thread and the consumer's side. Position, slots and the ring of jobs change under one lock;
+ * reads are started and awaited without it. */
 #include "src/stream/loader.h"
 
 #include <signal.h>
@@ -33,26 +33,27 @@ static void begin_job(QsfLoader *l, QsfJob *j) {
 static int wait_reads(QsfLoader *l, QsfJob *j, QsfErr *first) {
     QsfErr err = {0};
     int rc = QSF_OK;
-    for (unsigned i = 0; i < j->n_reads; i++) { /* all of them, whatever fails: their memory is in use */
+    for (unsigned i = 0; i < j->n_reads; i++) { /* wait for all, even after a failure: their memory is in use */
         int one = qsf_io_wait(l->io, &j->read[i], rc == QSF_OK ? first : &err);
         if (rc == QSF_OK) rc = one;
     }
     return rc;
 }
 
-/* A read that was begun before the running pass may have failed for a reason that is over: the pass gets its own. */
+/* A read that was started before the running pass may have failed for a reason that no longer exists: it is
+ * repeated. */
 static bool is_outdated(const QsfLoader *l, const QsfJob *j) {
     return j->pass != l->pass && !l->drop && !l->failed && !l->stop;
 }
 
-/* Where row `row` of tensor t is, in a job's memory that the chunk describes. */
+/* Returns the address of the part's first row in the job's memory. */
 static uint8_t *row_at(const QsfWeightUnit *w, const QsfJob *j, const QsfPart *p) {
     if (j->slot != NULL) return j->slot->data + p->at;
     const uint64_t off = w->u.tensor[p->tensor]->offset, base = off & ~(uint64_t)(QSF_WINDOW - 1);
     return w->pin[p->tensor] + (off - base) + p->row0 * w->u.row_bytes[p->tensor];
 }
 
-/* Adds to the checksums what has not been there before; it comes in order, but a pass that was given up begins again. */
+/* Adds data read for the first time to the checksums. Data arrives in order, but an aborted pass starts over. */
 static int verify_checksums(QsfLoader *l, const QsfJob *j, const QsfChunk *c, QsfErr *err) {
     QsfWeightUnit *w = &l->o.units[j->unit];
     uint32_t *seen = j->slot != NULL ? &w->checked_items : &w->checked_pins;
@@ -69,8 +70,8 @@ static void take_form(const QsfLoader *l, const QsfJob *j, const QsfWeightUnit *
         qsf_interleave_arrived(w, &c->part[i], row_at(w, j, &c->part[i]), j->slot == NULL, l->o.group);
 }
 
-/* Rows get the form in which they are multiplied before anybody sees them. Pinned ones behind a piece that failed do not
- * count (qsf_job_done). */
+/* Converts rows to the form in which they are multiplied before they become visible. Pinned rows after a
+ * failed piece do not count (qsf_job_done). */
 static int arrive(QsfLoader *l, QsfJob *j, QsfErr *err) {
     const QsfWeightUnit *w = &l->o.units[j->unit];
     QsfChunk c;
@@ -112,7 +113,7 @@ static void forget(QsfLoader *l) {
     pthread_cond_broadcast(&l->ready);
 }
 
-/* Nothing will ever be read again: threads and rings of the back end go back, and stages. */
+/* Frees the back end's threads and rings, and the stages, when nothing will be read any more. */
 static void close_io(QsfLoader *l) {
     QsfIo *io = l->io;
     l->io = NULL;
@@ -141,7 +142,7 @@ static void *loader_main(void *arg) {
 
 /* ---- the consumer ---- */
 
-/* With the lock held: everything to the start of the pass after this one. */
+/* With the lock held. Moves everything to the start of the pass after this one. */
 static void restart(QsfLoader *l) {
     l->drop = true;
     l->failed = false;
@@ -156,7 +157,7 @@ static void restart(QsfLoader *l) {
 void qsf_loader_begin_pass(QsfLoader *l, bool head) {
     pthread_mutex_lock(&l->lock);
     if (l->in_pass || l->failed) restart(l);
-    /* The loader may not have looked since it read the last chunk: over the border first. */
+    /* The loader may not have run since it read the last chunk: move to the next pass first. */
     if (l->streams) qsf_loader_settle(l);
     else l->load_pass = l->pass + 1;
     l->pass++;
@@ -181,7 +182,7 @@ static bool cancelled(const QsfLoader *l) {
     return l->o.cancel != NULL && atomic_load_explicit(l->o.cancel, memory_order_relaxed) != 0;
 }
 
-/* Sleeps until something happened. An error when nothing good will. */
+/* Sleeps until something happens. Fails if no progress is possible. */
 static int wait_more(QsfLoader *l, QsfErr *err) {
     if (l->failed) return qsf_err_pass(err, &l->err);
     if (cancelled(l)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
@@ -226,17 +227,17 @@ int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err) {
     return rc;
 }
 
-/* Slots that hold what a dropped pass wanted are not for this one. */
-static QsfSlot *take(QsfLoader *l) { return l->drop ? NULL : qsf_slots_acquire(&l->slots); }
+/* Slots with data of a dropped pass are not for this one. */
+static QsfSlot *acquire_slot(QsfLoader *l) { return l->drop ? NULL : qsf_slots_acquire(&l->slots); }
 
-/* Whether the slot has what is asked for: a chunk, or the compressed layer of the unit. */
+/* Does the slot hold the requested chunk, or the compressed layer of the unit? */
 static bool is_wanted(const QsfLoader *l, const QsfSlot *slot, uint32_t unit, uint32_t item) {
     if (slot->chunk.unit == unit && slot->chunk.item0 == item) return true;
     const QsfCompressed *c = l->o.units[slot->chunk.unit].u.compressed;
     return c != NULL && c == l->o.units[unit].u.compressed && item == 0;
 }
 
-/* The chunk that the consumer sees. A compressed layer stays until its last unit was used. */
+/* Makes the chunk for the consumer. A compressed layer stays until its last unit was used. */
 static void show(QsfLoader *l, QsfSlot *slot, uint32_t unit, QsfChunk *c) {
     const QsfUnit *u = &l->o.units[unit].u;
     *c = slot->chunk;
@@ -249,16 +250,16 @@ int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, 
                        QsfErr *err) {
     int rc = QSF_OK;
     pthread_mutex_lock(&l->lock);
-    QsfSlot *slot = l->held != NULL ? l->held : take(l);
+    QsfSlot *slot = l->held != NULL ? l->held : acquire_slot(l);
     if (slot == NULL) {
         uint64_t t0 = qsf_now_ns();
-        while (rc == QSF_OK && (slot = take(l)) == NULL) rc = wait_more(l, err);
+        while (rc == QSF_OK && (slot = acquire_slot(l)) == NULL) rc = wait_more(l, err);
         count_wait(l, unit, t0);
     }
     pthread_mutex_unlock(&l->lock);
     if (slot == NULL) return rc;
     if (!is_wanted(l, slot, unit, item)) {
-        return qsf_err_set(err, QSF_E_RUNTIME, "weight unit %u was asked for, unit %u is next in the stream",
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: weight unit %u was requested, but unit %u is next in the stream",
                            (unsigned)unit, (unsigned)slot->chunk.unit);
     }
     show(l, slot, unit, c);
@@ -272,7 +273,7 @@ void qsf_loader_release(QsfLoader *l) {
     pthread_mutex_lock(&l->lock);
     qsf_slots_release(&l->slots);
     pthread_mutex_unlock(&l->lock);
-    pthread_cond_signal(&l->work); /* behind the lock, which the loader takes at once */
+    pthread_cond_signal(&l->work); /* signal after unlocking: the loader takes the lock immediately */
 }
 
 void qsf_loader_end_pass(QsfLoader *l) {
@@ -302,7 +303,7 @@ static void init_sync(QsfLoader *l) {
     pthread_condattr_destroy(&attr);
 }
 
-/* Signals belong to the thread that owns the terminal; those of a fault stay open. */
+/* Blocks signals, which the thread that owns the terminal handles, except those of a fault. */
 static int start_thread(QsfLoader *l, QsfErr *err) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     pthread_attr_t attr;
@@ -336,7 +337,7 @@ static int open_io(QsfLoader *l, QsfErr *err) {
     return QSF_OK;
 }
 
-/* What decompressing needs, if any layer needs something. */
+/* Opens the decompressor, if any layer needs one. */
 static int open_unpacker(QsfLoader *l, QsfErr *err) {
     int rc = QSF_OK;
     for (uint32_t i = 0; rc == QSF_OK && i < l->o.n_units; i++) {

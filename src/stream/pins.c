@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Places and sizes of pinned rows. */
+/* Addresses and sizes of pinned rows. */
 #include "src/stream/pins.h"
 
 #include "src/plan/layout.h"

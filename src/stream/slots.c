@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Slot states and their only transitions. */
+/* Slot states and their transitions. */
 #include "src/stream/slots.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ QsfSlot *qsf_slots_begin_load(QsfSlots *s, const QsfChunk *c) {
 bool qsf_slots_end_load(QsfSlots *s, bool ok) {
     QsfSlot *t = &s->slot[s->done];
     if (t->state != QSF_SLOT_LOADING) return false;
-    /* Behind a hole nothing can be used in order any more. */
+    /* After a gap nothing can be used in order. */
     s->broken = s->broken || !ok;
     t->state = s->broken ? QSF_SLOT_EMPTY : QSF_SLOT_READY;
     s->done = (s->done + 1) % s->n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The unit table, and the door to pinned rows and the loader. */
+/* The unit table, and access to pinned rows and the loader. */
 #include "src/stream/weights.h"
 
 #include <pthread.h>
@@ -26,11 +26,11 @@ struct QsfWeights {
     uint32_t n_units;
     QsfPins pins;
     QsfLoader *loader;      /* NULL while parked */
-    QsfChecksums sums;           /* until the plan changes: what comes later was there before, or is not all of it */
+    QsfChecksums sums;           /* until the plan changes: later reads were checked before, or are incomplete */
     bool checksums_open, begun;
     bool streams;
     atomic_bool stale;
-    pthread_mutex_t io_lock; /* the two below, which anybody may ask for */
+    pthread_mutex_t io_lock; /* the two below, read from any thread */
     char io_name[32], io_notice[160];
 };
 
@@ -51,11 +51,11 @@ static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *
     w->streams = true;
     u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
     if (p->n_slots > 0 && u->chunk_items > 0) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "the plan has no slot that holds rows of %s", u->u.tensor[0]->name);
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan has no slot large enough for rows of %s", u->u.tensor[0]->name);
 }
 
-/* What is there stays as far as the plan pins it. */
-static void take_plan(QsfWeights *w, const QsfPlan *p) {
+/* Applies the plan; rows in memory stay as far as the plan pins them. */
+static void apply_plan(QsfWeights *w, const QsfPlan *p) {
     for (uint32_t i = 0; i < w->n_units; i++) {
         QsfWeightUnit *u = &w->units[i];
         u->pinned_items = p->pinned_items[i] < u->u.items ? p->pinned_items[i] : u->u.items;
@@ -120,8 +120,10 @@ void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
     close_checksums(w);
-    take_plan(w, p);
-    for (uint32_t i = 0; i < w->n_units; i++) qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking cannot fail */
+    apply_plan(w, p);
+    for (uint32_t i = 0; i < w->n_units; i++) qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking
+                                                                                                      cannot
+                                                                                                      fail */
 }
 
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
@@ -129,7 +131,7 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
     close_checksums(w);
-    take_plan(w, p);
+    apply_plan(w, p);
     w->streams = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
@@ -193,7 +195,7 @@ void qsf_weights_destroy(QsfWeights *w) {
     free(w);
 }
 
-/* ---- what is where ---- */
+/* ---- location of rows ---- */
 
 uint32_t qsf_weights_n_units(const QsfWeights *w) { return w->n_units; }
 
@@ -230,7 +232,7 @@ void qsf_weights_io(QsfWeights *w, char *name, size_t name_cap, char *notice, si
 
 /* ---- passes ---- */
 
-/* Nothing is read any more: then nothing that happens to the files matters. */
+/* When everything is in RAM, changes to the files do not matter. */
 static bool all_in_ram(const QsfWeights *w) {
     return !w->streams && atomic_load_explicit(&w->counters->pin_done, memory_order_relaxed) ==
                               atomic_load_explicit(&w->counters->pin_total, memory_order_relaxed);
@@ -250,7 +252,7 @@ int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err) {
     return rc;
 }
 
-/* A read that failed may have failed because the file is another one now; its own words are the better ones. */
+/* A read may have failed because the file was changed; that message is the better one. */
 static int read_failed(QsfWeights *w, int rc) {
     QsfErr ignored = {0};
     if (rc == QSF_E_RUNTIME) check_files(w, &ignored);

@@ -82,7 +82,7 @@ peak_is() {
     peak=$(sed -n 's/^kernel: RSS.* peak *\([0-9.]*\) MB.*/\1/p' "$work/err" | tail -n 1)
     at_most "$peak" "$1" || fail "the chat's peak is $peak MB at a budget of $1 MB"
 }
-budget() { say "/budget $1"; plans=$((plans + 1)); await err 'MB weights pinned\|all .* MB of weights' $plans; }
+budget() { say "/budget $1"; plans=$((plans + 1)); await err 'MB of weights pinned\|all .* MB of weights' $plans; }
 
 # talk OPTIONS...: the chat in the group, or without one, reading from the pipe.
 talk() {

@@ -18,7 +18,7 @@ head -n 1 "$work/err" | grep -q 'stream from disk although .* RAM are free: --ra
     { cat "$work/err"; fail "what costs the most is not said first"; }
 err_has 'ram-budget 5M: 5 MB is too little for .*; smallest budget that works: [0-9]+ MB'
 if grep -qE 'ram-budget (5M$|is 100M)' "$work/err"; then fail "a refused budget is announced or taken back"; fi
-err_has '110 MB: [0-9]+ MB of [0-9]+ MB weights pinned'
+err_has '110 MB: [0-9]+ MB of [0-9]+ MB of weights pinned'
 err_has 'weights are read by pread.*, buffered'
 err_has 'MB per token, .* planned'
 err_has '^weights .* pinned.*, .* per token from disk'

@@ -75,7 +75,7 @@ static void test_round_trip(void **state) {
     }
     qsf_test_expect_ok(qsf_kl_same_ids(&r, ids, IDS, &err), &err);
     qsf_kl_same_ids(&r, (const int32_t[]){ 1, 4, 3, 2 }, IDS, &err);
-    qsf_test_expect_err(&err, QSF_E_MODEL, "token 2 is 0 there, 3 here");
+    qsf_test_expect_err(&err, QSF_E_MODEL, "token 2 is 0 in the file, 3 in this text");
     qsf_err_clear(&err);
     qsf_kl_same_ids(&r, ids, IDS - 1, &err);
     qsf_test_expect_err(&err, QSF_E_MODEL, "4 tokens, this one has 3");
@@ -170,7 +170,7 @@ static void test_damage(void **state) {
     b[QSF_KL_HEAD + VOCAB * 4] ^= 1; /* the least bit of a logarithm */
     put_file(b, SIZE);
     read_all(SIZE, &err);
-    qsf_test_expect_err(&err, QSF_E_MODEL, "damaged from byte offset 28 on: checksum");
+    qsf_test_expect_err(&err, QSF_E_MODEL, "damaged from byte offset 28: checksum");
 }
 
 /* Files of the version without checksums are read; a row is checked only when it was read whole and in order. */

@@ -224,7 +224,7 @@ static void test_resize_refused(void **state) {
     qsf_test_expect_ok(qsf_kvcache_init(&c, &hp, &t.kv[QK_KV_F32], 50, &ledger, &err), &err);
     for (c.n_past = 0; c.n_past < 50; c.n_past++) store_position(&c, c.n_past);
     assert_int_equal(qsf_kvcache_resize(&c, 49, &err), QSF_E_CONTEXT);
-    qsf_test_expect_err(&err, QSF_E_CONTEXT, "50 are in it");
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "50 are in use");
     qsf_err_clear(&err);
     qsf_ledger_set_limit(&ledger, ledger.total + 4096);
     assert_int_equal(qsf_kvcache_resize(&c, 5000, &err), QSF_E_BUDGET);

@@ -245,7 +245,7 @@ static void test_text(void **state) {
     o.stream.kind = QSF_IO_URING;
     static const char *const words[] = {
         "200.00 MB\n",          "\npinned ",         " %\nstreamed per token ", "\nslots ",
-        " 4 of 1.00 MB\n",      "\nembedding rows ", "the last 1024 kept\n",    "\nio ",
+        " 4 of 1.00 MB\n",      "\nembedding rows ", "1024 cached\n",    "\nio ",
         " uring, direct auto\n"
     };
     qsf_plans_make(&p, &m, &o);

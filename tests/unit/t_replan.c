@@ -189,7 +189,7 @@ static void test_bad_plans(void **state) {
     qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(300), 50, NULL, NULL, &err), &err);
     w.ctx = 49;
     assert_int_equal(replan(&r, &w, &err), QSF_E_CONTEXT);
-    qsf_test_expect_err(&err, QSF_E_CONTEXT, "50 are in it");
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "50 are in use");
     qsf_err_clear(&err);
     w.ctx = 50;
     QsfPlan p = plan_of(&r, &w, items);

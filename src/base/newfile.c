@@ -42,7 +42,7 @@ char *qsf_newfile_part(const char *path) {
     return name;
 }
 
-/* Is this the name of a part of base, or of something that begins with it? */
+/* Returns whether this is the name of a part of base, or of a name that begins with base. */
 static bool is_part(const char *name, const char *base) {
     const size_t len = strlen(name), n = strlen(base), tail = 1 + MARK + sizeof ENDING - 1;
     if (len < n + tail || strncmp(name, base, n) != 0 || name[n] != '.') return false;
@@ -50,7 +50,8 @@ static bool is_part(const char *name, const char *base) {
     return name[0] == '.' && strspn(name + 1, HEX) == MARK && strcmp(name + 1 + MARK, ENDING) == 0;
 }
 
-/* The folder of path, and where its last part begins. The caller frees it; NULL without memory. */
+/* Returns the directory of path, and in *base the last component. The caller frees it; NULL if out of
+ * memory. */
 static char *folder_of(const char *path, const char **base) {
     const char *slash = strrchr(path, '/');
     *base = slash != NULL ? slash + 1 : path;
@@ -58,11 +59,11 @@ static char *folder_of(const char *path, const char **base) {
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-/* ---- what others left */
+/* ---- removing leftovers */
 
 static bool lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-/* Only a regular file that could be locked, and is still the one with that name. */
+/* Removes only a regular file that can be locked and is still the one with that name. */
 static void remove_dead(int dir, const char *name) {
     struct stat have, now;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -84,7 +85,7 @@ static void remove_parts(const char *folder, const char *base) {
 
 int qsf_newfile_hold(const char *part) {
     int fd = open(part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && !lock(fd)) { /* a file system without locks: then nothing is removed either */ }
+    if (fd >= 0 && !lock(fd)) { /* no locks on this file system: nothing is removed either */ }
     return fd;
 }
 
@@ -92,7 +93,7 @@ int qsf_newfile_hold(const char *part) {
 
 static void fd_path(int fd, char out[FD_PATH]) { snprintf(out, FD_PATH, "/proc/self/fd/%d", fd); }
 
-/* A file without a name, which can be given one; -1: not here. */
+/* Opens a file without a name that can be linked later; -1 if that is not supported here. */
 static int open_hidden(const char *folder) {
 #ifdef O_TMPFILE
     char self[FD_PATH];
@@ -100,7 +101,7 @@ static int open_hidden(const char *folder) {
     if (fd < 0) return -1;
     fd_path(fd, self);
     if (access(self, F_OK) == 0) {
-        (void)lock(fd); /* for the moment in which it has the name of a part */
+        (void)lock(fd); /* for the moment when it has the name of a part */
         return fd;
     }
     close(fd); /* no /proc: it could never be linked */
@@ -110,25 +111,25 @@ static int open_hidden(const char *folder) {
     return -1;
 }
 
-/* A new file with the name of a part, locked. */
+/* Creates a file with the name of a part, locked. */
 static int open_named(QsfNewFile *f, QsfErr *err) {
     for (int i = 0; i < TRIES; i++) {
         struct stat st;
         f->temp = qsf_newfile_part(f->path);
         if (f->temp == NULL) return qsf_err_memory(err, "%s", f->path);
         f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (f->fd < 0 && errno != EEXIST) return failed(f, "make a file there", err);
+        if (f->fd < 0 && errno != EEXIST) return failed(f, "create a file there", err);
         if (f->fd >= 0) {
             (void)lock(f->fd);
             if (fstat(f->fd, &st) == 0 && st.st_nlink > 0) return QSF_OK;
-            close(f->fd); /* another process took it for a dead one before it was locked */
+            close(f->fd); /* another process removed it as a leftover before it was locked */
             f->fd = -1;
         }
         free(f->temp);
         f->temp = NULL;
     }
     errno = EEXIST;
-    return failed(f, "make a file there", err);
+    return failed(f, "create a file there", err);
 }
 
 int qsf_newfile_create(QsfNewFile *f, const char *path, QsfErr *err) {
@@ -153,9 +154,9 @@ int qsf_newfile_create(QsfNewFile *f, const char *path, QsfErr *err) {
     return rc;
 }
 
-/* ---- giving it its name */
+/* ---- committing */
 
-/* Links a hidden file to path if that is free, else to the name of a part, which can replace it. */
+/* Links an unnamed file to path if nothing is there, else to the name of a part, which is then renamed. */
 static int give_link(QsfNewFile *f, QsfErr *err) {
     char self[FD_PATH];
     fd_path(f->fd, self);
@@ -169,7 +170,7 @@ static int give_link(QsfNewFile *f, QsfErr *err) {
         }
         free(name);
     }
-    return failed(f, "give it its name", err);
+    return failed(f, "rename it into place", err);
 }
 
 static int give_name(QsfNewFile *f, QsfErr *err) {
@@ -181,19 +182,19 @@ static int give_name(QsfNewFile *f, QsfErr *err) {
     return QSF_OK;
 }
 
-/* The name is on the disk once the folder is. */
+/* The new name is on disk when the directory is. */
 static int sync_folder(const QsfNewFile *f, QsfErr *err) {
     const char *base;
     char *folder = folder_of(f->path, &base);
     int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    int rc = fd >= 0 && fsync(fd) != 0 && errno == EIO ? failed(f, "write its folder to the disk", err) : QSF_OK;
+    int rc = fd >= 0 && fsync(fd) != 0 && errno == EIO ? failed(f, "sync its directory to disk", err) : QSF_OK;
     if (fd >= 0) close(fd);
     free(folder);
     return rc;
 }
 
 int qsf_newfile_commit(QsfNewFile *f, QsfErr *err) {
-    int rc = fsync(f->fd) == 0 ? QSF_OK : failed(f, "write it to the disk", err);
+    int rc = fsync(f->fd) == 0 ? QSF_OK : failed(f, "sync it to disk", err);
     if (rc == QSF_OK) rc = give_name(f, err);
     if (rc == QSF_OK) rc = sync_folder(f, err);
     qsf_newfile_discard(f);
@@ -202,7 +203,7 @@ int qsf_newfile_commit(QsfNewFile *f, QsfErr *err) {
 
 void qsf_newfile_discard(QsfNewFile *f) {
     if (f->path == NULL) return;
-    if (f->temp != NULL) unlink(f->temp); /* before the lock goes */
+    if (f->temp != NULL) unlink(f->temp); /* before the lock is released */
     if (f->fd >= 0) close(f->fd);
     free(f->temp);
     free(f->path);

@@ -12,8 +12,8 @@
 #define MAX_BLOCK     (1024u * 1024)
 
 struct QsfArenaBlock {
-    _Alignas(LINE) QsfArenaBlock *next; /* what follows the header starts a line */
-    size_t bytes; /* whole mapping, this header included */
+    _Alignas(LINE) QsfArenaBlock *next; /* aligned so that the data after the header starts a cache line */
+    size_t bytes; /* size of the mapping, including this header */
     size_t used;  /* offset of the next free byte */
 };
 
@@ -24,7 +24,7 @@ void qsf_arena_init(QsfArena *a, QsfLedger *ledger, QsfMemCat cat, const char *n
     *a = (QsfArena){ .ledger = ledger, .cat = cat, .name = name, .block_bytes = (size_t)rounded };
 }
 
-/* Where size bytes would start in b, or 0 when they do not fit (0 is the header's place). */
+/* Returns the offset in b at which size bytes fit, or 0 if they do not (the header is at 0). */
 static size_t fit(const QsfArenaBlock *b, size_t size, size_t align) {
     if (b == NULL) return 0;
     uint64_t start;
@@ -35,7 +35,7 @@ static size_t fit(const QsfArenaBlock *b, size_t size, size_t align) {
 static QsfArenaBlock *new_block(QsfArena *a, size_t size, size_t align, QsfErr *err) {
     uint64_t need;
     if (!qsf_add_u64(size, sizeof(QsfArenaBlock) + align, &need) || !qsf_align_up_u64(need, PAGE, &need)) {
-        qsf_err_memory(err, "%s needs %zu bytes at once", a->name, size);
+        qsf_err_memory(err, "%s needs %zu bytes in one piece", a->name, size);
         return NULL;
     }
     bool ordinary = need <= a->block_bytes;
@@ -50,7 +50,7 @@ static QsfArenaBlock *new_block(QsfArena *a, size_t size, size_t align, QsfErr *
         b->next = a->head;
         a->head = b;
         if (ordinary && a->block_bytes < MAX_BLOCK) a->block_bytes *= 2;
-    } else { /* an outsized block goes behind the head, which still has room for small ones */
+    } else { /* an oversized block goes after the head, which still has space for small ones */
         b->next = a->head->next;
         a->head->next = b;
     }
@@ -60,7 +60,7 @@ static QsfArenaBlock *new_block(QsfArena *a, size_t size, size_t align, QsfErr *
 void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err) {
     if (a->frozen) {
         qsf_err_set(err, QSF_E_RUNTIME,
-                    "internal: %s is frozen, nothing may be allocated (%zu bytes asked for)", a->name, size);
+                    "internal: %s is frozen, nothing may be allocated (%zu bytes requested)", a->name, size);
         return NULL;
     }
     if (size == 0) size = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bump allocator charged to one ledger category (spec Phase 2.1), where it is a region under its name. Grows
- * block by block until it is frozen; everything is freed at once. One thread at a time. */
+/* Bump allocator, charged to one ledger category (spec Phase 2.1) and listed there as a region under its
+ * name. Grows block by block until it is frozen; all allocations are freed together. One thread at a time. */
 #ifndef QSF_BASE_ARENA_H
 #define QSF_BASE_ARENA_H
 
@@ -18,19 +18,19 @@ typedef struct QsfArena {
     QsfArenaBlock *head;  /* newest block first */
     size_t block_bytes;   /* size of the next ordinary block */
     size_t used, reserved;
-    bool frozen;          /* an allocation while frozen fails: the token loop allocates nothing */
+    bool frozen;          /* allocations fail while frozen: the token loop must not allocate */
 } QsfArena;
 
-/* Allocates nothing yet. block_bytes is rounded up to a page; 0 = 64 KiB. */
+/* Initializes an empty arena; allocates nothing. block_bytes is rounded up to a page; 0 = 64 KiB. */
 void qsf_arena_init(QsfArena *a, QsfLedger *ledger, QsfMemCat cat, const char *name, size_t block_bytes);
-/* size zeroed bytes aligned to align (a power of two up to 4096; 0 = 64, a cache line and the widest vector),
- * or NULL with *err set (QSF_E_BUDGET, or QSF_E_RUNTIME when frozen or out of memory). size 0 gives a valid
- * pointer. */
+/* Allocates size zeroed bytes aligned to align (a power of two up to 4096; 0 = 64, a cache line and the
+ * widest vector). Returns NULL with *err set on failure (QSF_E_BUDGET, or QSF_E_RUNTIME when frozen or out of
+ * memory). With size 0 the result is a valid pointer. */
 void *qsf_arena_alloc(QsfArena *a, size_t size, size_t align, QsfErr *err);
-/* Copy of len bytes plus a NUL. */
+/* Copies len bytes and appends a NUL. Errors as above. */
 char *qsf_arena_strdup(QsfArena *a, const char *s, size_t len, QsfErr *err);
 void qsf_arena_freeze(QsfArena *a, bool frozen);
-/* Forgets all allocations but keeps the newest block. */
+/* Frees all allocations but keeps the newest block for reuse. */
 void qsf_arena_reset(QsfArena *a);
 void qsf_arena_destroy(QsfArena *a);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The only arithmetic allowed on numbers that came from a file. Each returns false, and leaves
- * *out alone, when the result does not fit. */
+/* Overflow-checked arithmetic; the only arithmetic allowed on numbers from a file. Each function returns
+ * false and leaves *out unchanged if the result does not fit. */
 #ifndef QSF_BASE_CHECKED_H
 #define QSF_BASE_CHECKED_H
 
@@ -19,11 +19,11 @@ static inline bool qsf_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
     *out = r;
     return true;
 }
-/* True when [off, off+len) lies inside [0, size). */
+/* Returns whether [off, off+len) lies inside [0, size). */
 static inline bool qsf_range_ok(uint64_t off, uint64_t len, uint64_t size) {
     return off <= size && len <= size - off;
 }
-/* align must be a power of two. False on overflow. */
+/* Rounds v up to a multiple of align, a power of two. Returns false on overflow. */
 static inline bool qsf_align_up_u64(uint64_t v, uint64_t align, uint64_t *out) {
     uint64_t r;
     if (!qsf_add_u64(v, align - 1, &r)) return false;

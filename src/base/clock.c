@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time, resident set, CPUs and available memory, cgroup limits included. Facts of the files:
- * proc(5), cgroups(7), Linux Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst. */
+/* Time, resident set, CPUs and available memory, with cgroup limits. File formats: proc(5), cgroups(7), Linux
+ * Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst. */
 #include "src/base/clock.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ uint64_t qsf_now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whole small file as a string; false when it cannot be read. */
+/* Reads a small file into a string. Returns false if it cannot be read. */
 static bool read_text(const char *path, char out[TEXT_MAX]) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -40,7 +40,7 @@ static bool read_text(const char *path, char out[TEXT_MAX]) {
     return len > 0;
 }
 
-/* Number after `key` at the start of a line. */
+/* Finds the line that starts with `key` and parses the number after it. */
 static bool line_number(const char *text, const char *key, uint64_t *out) {
     size_t n = strlen(key);
     for (const char *p = text; p != NULL && *p != '\0'; p = strchr(p, '\n')) {
@@ -80,7 +80,7 @@ bool qsf_peak_rss_reset(void) {
     return n == 1;
 }
 
-/* Number in DIR/name; false for "max", -1 and absent files. */
+/* Reads the number in DIR/name. Returns false for "max", -1 and missing files. */
 static bool cgroup_number(const char *dir, const char *name, uint64_t *out) {
     char path[PATH_MAX], text[TEXT_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -89,8 +89,8 @@ static bool cgroup_number(const char *dir, const char *name, uint64_t *out) {
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* What the memory cgroup at dir still allows: limit - usage + what it can drop at once (inactive
- * page cache). UINT64_MAX when it has no limit. */
+/* Returns the headroom of the memory cgroup at dir: limit - usage + inactive page cache, which can be dropped
+ * immediately. UINT64_MAX if it has no limit. */
 static uint64_t cgroup_left(const char *dir, bool v2) {
     uint64_t limit = UINT64_MAX, high = UINT64_MAX, usage = 0, inactive = 0;
     if (v2) {
@@ -110,8 +110,8 @@ static uint64_t cgroup_left(const char *dir, bool v2) {
     return limit - min_u64(limit, usage);
 }
 
-/* Path of this process below the mount of a controller: the line "N:...,name,...:PATH" of
- * /proc/self/cgroup, or "0::PATH" with name NULL. "" when there is no such line. */
+/* Finds the path of this process below the mount point of a controller: the line "N:...,name,...:PATH" of
+ * /proc/self/cgroup, or "0::PATH" if name is NULL. "" if there is no such line. */
 static void cgroup_path(const char *name, char out[PATH_MAX]) {
     char text[TEXT_MAX];
     out[0] = '\0';
@@ -136,12 +136,12 @@ static void cgroup_path(const char *name, char out[PATH_MAX]) {
 
 typedef uint64_t (*CgroupFn)(const char *dir, bool v2);
 
-/* Smallest value of fn over the process's cgroup and all its ancestors. Inside a container the
- * path may not exist below the mount; its existing ancestors (at least the mount) still count. */
+/* Returns the minimum of fn over the cgroup of this process and all its ancestors. Inside a container the
+ * path may not exist below the mount point; its existing ancestors (at least the mount point) still count. */
 static uint64_t cgroup_min(const char *mount, const char *controller, bool v2, CgroupFn fn) {
     char path[PATH_MAX], dir[PATH_MAX];
     cgroup_path(controller, path);
-    if (strstr(path, "..") != NULL) path[0] = '\0'; /* outside our namespace: only the mount is visible */
+    if (strstr(path, "..") != NULL) path[0] = '\0'; /* outside our namespace: only the mount point is visible */
     uint64_t best = UINT64_MAX;
     for (;;) {
         int n = snprintf(dir, sizeof dir, "%s%s", mount, path);
@@ -163,7 +163,7 @@ uint64_t qsf_available_bytes(void) {
     return min_u64(v, cgroup_min("/sys/fs/cgroup/memory", "memory", false, cgroup_left));
 }
 
-/* CPUs that the quota of the cgroup at dir pays for, rounded up; UINT64_MAX without a quota. */
+/* Returns the CPU quota of the cgroup at dir in CPUs, rounded up; UINT64_MAX without a quota. */
 static uint64_t cgroup_cpus(const char *dir, bool v2) {
     char path[PATH_MAX], text[TEXT_MAX];
     uint64_t quota, period = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time and what the kernel says about this process and machine. Any thread. */
+/* Time, memory use and CPU count, as the kernel reports them. Any thread. */
 #ifndef QSF_BASE_CLOCK_H
 #define QSF_BASE_CLOCK_H
 
@@ -9,9 +9,11 @@
 uint64_t qsf_now_ns(void);         /* CLOCK_MONOTONIC, nanoseconds */
 uint64_t qsf_rss_bytes(void);      /* VmRSS of /proc/self/status; 0 where unknown */
 uint64_t qsf_peak_rss_bytes(void); /* VmHWM; falls back to getrusage */
-/* Makes the peak what is resident now (5 to /proc/self/clear_refs, proc(5)); false where that is not allowed. */
+/* Resets the peak to the current resident set (writes 5 to /proc/self/clear_refs, proc(5)). Returns false if
+ * that is not permitted. */
 bool qsf_peak_rss_reset(void);
-/* min(MemAvailable, what the tightest memory cgroup (v1 or v2) above us still allows); bytes. */
+/* Returns the available memory in bytes: the minimum of MemAvailable and the headroom of the tightest memory
+ * cgroup (v1 or v2) that contains this process. */
 uint64_t qsf_available_bytes(void);
 int qsf_cpu_count(void);           /* CPUs this process may run on (affinity and cgroup quota), >= 1 */
 

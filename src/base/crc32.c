@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checksums by libdeflate, which computes them many times faster than a disk reads. */
+/* CRC-32 with libdeflate, which is many times faster than a disk can be read. */
 #include "src/base/crc32.h"
 
 #ifndef QSF_WITHOUT_LIBDEFLATE
@@ -8,7 +8,7 @@
 
 #define POLYNOMIAL 0xEDB88320u /* bit 31 is x^0 */
 
-/* a * b modulo the polynomial. */
+/* Returns a * b modulo the polynomial. */
 static uint32_t times(uint32_t a, uint32_t b) {
     uint32_t product = 0;
     for (uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
@@ -18,7 +18,7 @@ static uint32_t times(uint32_t a, uint32_t b) {
     return product;
 }
 
-/* crc times x^(8n), by squaring: n bytes behind it are n times a division by x^8. */
+/* Multiplies crc by x^(8n), by repeated squaring: each byte that follows is a factor of x^8. */
 uint32_t qsf_crc32_shift(uint32_t crc, uint64_t n) {
     uint32_t power = 1u << (31 - 8); /* x^8 */
     for (; n != 0; n >>= 1) {
@@ -30,6 +30,6 @@ uint32_t qsf_crc32_shift(uint32_t crc, uint64_t n) {
 
 #ifndef QSF_WITHOUT_LIBDEFLATE
 uint32_t qsf_crc32(uint32_t crc, const void *p, size_t len) {
-    return len == 0 ? crc : libdeflate_crc32(crc, p, len); /* asked with NULL it forgets crc */
+    return len == 0 ? crc : libdeflate_crc32(crc, p, len); /* with NULL, libdeflate ignores crc */
 }
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In the place of libdeflate where that is left out: eight tables, eight bytes a step (slicing by 8), some 2 GB/s. */
+/* CRC-32 for builds without libdeflate: slicing by 8 (eight tables, eight bytes per step), about 2 GB/s. */
 #include "src/base/crc32.h"
 
 #ifdef QSF_WITHOUT_LIBDEFLATE
@@ -8,7 +8,7 @@
 
 #define POLYNOMIAL 0xEDB88320u /* bit 31 is x^0 */
 
-/* table[k][b]: what byte b contributes when k more bytes follow in the same step. */
+/* table[k][b] is the contribution of byte b if k more bytes follow it in the same step. */
 static uint32_t table[8][256];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 

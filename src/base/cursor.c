@@ -36,7 +36,7 @@ static int truncated(const QsfCursor *c, uint64_t len, const char *what, QsfErr 
                        (unsigned long long)qsf_cursor_left(c));
 }
 
-/* Makes buf hold the bytes from pos on; at least one is left in the window. */
+/* Fills buf with the bytes at pos; at least one must be left in the window. */
 static int refill(QsfCursor *c, QsfErr *err) {
     uint64_t left = qsf_cursor_left(c);
     size_t n = left < QSF_CURSOR_BUF ? (size_t)left : QSF_CURSOR_BUF;
@@ -92,7 +92,7 @@ int qsf_cursor_seek(QsfCursor *c, uint64_t off, QsfErr *err) {
     return QSF_OK;
 }
 
-/* n <= 8 bytes as a little-endian number. */
+/* Reads n <= 8 bytes as a little-endian number. */
 static int read_le(QsfCursor *c, size_t n, uint64_t *out, const char *what, QsfErr *err) {
     unsigned char b[8];
     int rc = qsf_cursor_bytes(c, b, n, what, err);

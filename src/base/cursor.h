@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bounded little-endian reader over a window of a file, buffered, or of memory. Every byte of a header is
- * read through it, and every failure names the file and the byte offset. One thread. */
+/* Bounded little-endian reader over a window of a file (buffered) or of memory. All headers are read with it,
+ * and every error names the file and the byte offset. One thread. */
 #ifndef QSF_BASE_CURSOR_H
 #define QSF_BASE_CURSOR_H
 
@@ -14,16 +14,17 @@ typedef struct QsfCursor {
     uint64_t buf_off;         /* file offset of buf[0] */
     size_t buf_len;
     unsigned char *buf;       /* QSF_CURSOR_BUF bytes, owned */
-    const unsigned char *mem; /* the window itself, borrowed, where it is not in the file */
+    const unsigned char *mem; /* the window itself, borrowed, if it is in memory; else NULL */
 } QsfCursor;
 
-/* Window [off, off+len) of f; QSF_E_MODEL when outside the file, QSF_E_RUNTIME without memory. */
+/* Opens the window [off, off+len) of f. QSF_E_MODEL if it lies outside the file, QSF_E_RUNTIME if out of
+ * memory. */
 int qsf_cursor_open(QsfCursor *c, const QsfFile *f, uint64_t off, uint64_t len, QsfErr *err);
-/* Over len bytes of memory instead, at offsets from 0 on; f is what messages name. Never fails. */
+/* Opens len bytes of memory, at offset 0, instead; f is the file to name in messages. Never fails. */
 void qsf_cursor_memory(QsfCursor *c, const QsfFile *f, const void *mem, uint64_t len);
 void qsf_cursor_close(QsfCursor *c);
 
-/* Bytes left in the window. */
+/* Returns the number of bytes left in the window. */
 uint64_t qsf_cursor_left(const QsfCursor *c);
 /* Copies the next len bytes. QSF_E_MODEL "<path>: truncated: needs N bytes at offset M (what)". */
 int qsf_cursor_bytes(QsfCursor *c, void *dst, size_t len, const char *what, QsfErr *err);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Giving back pages of a mapping that stays. */
+/* Returns pages of a mapping to the kernel without unmapping them. */
 #ifndef QSF_BASE_DISCARD_H
 #define QSF_BASE_DISCARD_H
 
 #include <stdint.h>
 
-/* What lies in [p, p + bytes) of memory from qsf_mem_map is worthless: its whole pages go back to the kernel
- * and read as zeros from now on; the rest of the range is left alone. What is charged stays charged. */
+/* Discards the contents of [p, p + bytes), which is part of a mapping from qsf_mem_map: full pages in the
+ * range are returned to the kernel and read as zeros afterwards; partial pages are unchanged. The ledger is
+ * unchanged. */
 void qsf_mem_discard(void *p, uint64_t bytes);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "src/base/utf8.h"
 
-/* Formats into out[cap], cut at a whole character, and cleans what the arguments brought in.
- * Newlines survive only when the format itself has some. */
+/* Formats into out[cap], truncated at a whole character, and replaces control characters from the arguments.
+ * Newlines are kept only if the format itself has some. */
 static void format_clean(char *out, size_t cap, const char *fmt, va_list ap) {
     int n = vsnprintf(out, cap, fmt, ap);
     if (n < 0) {

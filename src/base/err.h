@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An error travels as a value: a code that is also the exit status of the programs
- * (design §12) and one sentence made where the fact is known. The first failure wins;
- * callers on the way up may only put context in front of it. */
+/* Errors as values: a code, which is also the exit status of the programs (design §12), and a one-sentence
+ * message that is composed where the cause is known. The first failure is kept; callers can only add a prefix
+ * to it. */
 #ifndef QSF_BASE_ERR_H
 #define QSF_BASE_ERR_H
 
@@ -10,11 +10,11 @@
 
 enum {
     QSF_OK = 0,
-    QSF_E_RUNTIME = 1,      /* I/O, out of memory, anything that is nobody's input */
+    QSF_E_RUNTIME = 1,      /* I/O, out of memory, anything not caused by input */
     QSF_E_USAGE = 2,        /* bad option, argument or setting */
     QSF_E_MODEL = 3,        /* missing, damaged or unsupported model or file */
     QSF_E_BUDGET = 4,       /* the RAM budget cannot be met */
-    QSF_E_CONTEXT = 5,      /* context full, or the prompt is longer than it */
+    QSF_E_CONTEXT = 5,      /* context full, or the prompt is longer than the context */
     QSF_E_INTERRUPTED = 130 /* cancelled by the user; not a fault */
 };
 
@@ -22,26 +22,26 @@ enum {
 
 typedef struct QsfErr {
     int code;                  /* QSF_OK or one of the above */
-    bool memory;               /* out of memory: no input is at fault, and the same call may work later */
-    bool file;                 /* reading a file failed: the same call may work when the file can be read */
+    bool memory;               /* out of memory: not caused by input; the same call may succeed later */
+    bool file;                 /* reading a file failed: the same call may succeed if it becomes readable */
     char msg[QSF_ERR_MSG_MAX]; /* one sentence, UTF-8, no newline at the end; "" when QSF_OK */
 } QsfErr;
 
 /* Records code and the formatted message unless err already holds a failure (err may be NULL).
- * Control characters that the arguments carry (file names, file contents) are replaced by '?'.
- * Messages may hold newlines only from the format itself. Returns code, so that a function can
- * end with `return qsf_err_set(err, ...)`. Any thread. */
+ * Control characters in the arguments (file names, file contents) are replaced by '?'; newlines are
+ * kept only if they are in the format itself. Returns code, so that a function can end with
+ * `return qsf_err_set(err, ...)`. Any thread. */
 int qsf_err_set(QsfErr *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int qsf_err_setv(QsfErr *err, int code, const char *fmt, va_list ap);
 
-/* The same for want of memory: QSF_E_RUNTIME, "out of memory: " and what it was for, err->memory. */
+/* Records an out-of-memory error: QSF_E_RUNTIME, "out of memory: " and the message; sets err->memory. */
 int qsf_err_memory(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same for a failed read: QSF_E_RUNTIME, err->file. */
+/* Records a failed read: QSF_E_RUNTIME; sets err->file. */
 int qsf_err_file(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Records what another one holds; nothing where that holds no failure. Returns why->code. */
+/* Copies the failure in why, if any. Returns why->code. */
 int qsf_err_pass(QsfErr *err, const QsfErr *why);
 
-/* Puts "prefix: " in front of a recorded failure; does nothing on success. Returns err->code. */
+/* Prepends "prefix: " to a recorded failure; does nothing if there is none. Returns err->code. */
 int qsf_err_prefix(QsfErr *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void qsf_err_clear(QsfErr *err);

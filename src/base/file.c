@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Read-only files whose size at open is the law. */
+/* Read-only files; the size at open is authoritative. */
 #include "src/base/file.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static const char *kind_of(mode_t mode) {
 
 int qsf_file_open(QsfFile *f, const char *path, QsfErr *err) {
     *f = (QsfFile){ .fd = -1 };
-    /* O_NONBLOCK: opening a FIFO without a writer must not hang; it means nothing to regular files. */
+    /* O_NONBLOCK: opening a FIFO without a writer must not hang; it has no effect on regular files. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return qsf_err_set(err, QSF_E_MODEL, "%s: cannot open: %s", path, strerror(errno));
     struct stat st;
@@ -75,7 +75,7 @@ int qsf_file_read_error(const QsfFile *f, uint64_t off, int64_t got, QsfErr *err
     if (got < 0)
         return qsf_err_file(err, "%s: read error at byte offset %llu: %s", f->path, (unsigned long long)off,
                             strerror((int)-got));
-    return qsf_err_file(err, "%s: the file ends at byte offset %llu, it was %llu bytes long when it was opened", f->path,
+    return qsf_err_file(err, "%s: the file ends at byte offset %llu, but had %llu bytes when it was opened", f->path,
                         (unsigned long long)off, (unsigned long long)f->size);
 }
 
@@ -125,13 +125,14 @@ int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {
     if (fstat(f->fd, &st) != 0)
         return qsf_err_file(err, "%s: cannot stat: %s", f->path, strerror(errno));
     if ((uint64_t)st.st_size != f->size)
-        return qsf_err_file(err, "%s: the file changed: it was %llu bytes, now it is %lld",
+        return qsf_err_file(err, "%s: the file changed: it had %llu bytes, now it has %lld",
                            f->path, (unsigned long long)f->size, (long long)st.st_size);
     if (st.st_mtim.tv_sec != f->mtime.tv_sec || st.st_mtim.tv_nsec != f->mtime.tv_nsec)
         return qsf_err_file(err, "%s: the file was modified since it was opened", f->path);
-    /* What was deleted lives on in the open descriptor; another file in its place is another model. */
+    /* A deleted file can still be read through the open descriptor; a different file at its path is a
+     * different model. */
     if (stat(f->path, &st) == 0 && (st.st_dev != f->dev || st.st_ino != f->ino))
-        return qsf_err_file(err, "%s: the file was replaced by another one since it was opened",
+        return qsf_err_file(err, "%s: the file was replaced since it was opened",
                            f->path);
     return QSF_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Half precision by arithmetic: all steps are exact in double precision but the one rounding. */
+/* Half precision by arithmetic: every step is exact in double precision except the one rounding. */
 #include "src/base/half.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ uint16_t qsf_half_bits(double x) {
     if (a >= (double)QSF_HALF_MAX) return (uint16_t)(sign | (INFINITE - 1));
     (void)frexp(a, &exp);
     if (--exp < EXP_MIN || a == 0) exp = EXP_MIN;
-    /* In units of the last place; a carry into the exponent is right as it stands. */
+    /* In units of the last place; a carry into the exponent gives the correct result. */
     const unsigned units = (unsigned)lrint(ldexp(a, MANTISSA - exp));
     const unsigned bits = units + ((unsigned)(exp - EXP_MIN) << MANTISSA);
     return (uint16_t)(sign | (bits < INFINITE ? bits : INFINITE - 1));

@@ -16,9 +16,9 @@ static void sip_round(uint64_t v[4]) {
     v[2] += v[1], v[1] = rotl(v[1], 17) ^ v[2], v[2] = rotl(v[2], 32);
 }
 
-/* 16 random bytes that the kernel gives every process; zeros where it does not. */
+/* 16 random bytes that the kernel gives every process (AT_RANDOM); zeros if it does not. */
 static void process_key(uint64_t key[2]) {
-    static _Atomic(const void *) where; /* a vocabulary asks a million times */
+    static _Atomic(const void *) where; /* cached: a vocabulary needs it a million times */
     const void *r = atomic_load_explicit(&where, memory_order_relaxed);
     if (r == NULL) {
         r = (const void *)(uintptr_t)getauxval(AT_RANDOM);
@@ -63,7 +63,7 @@ int qsf_hashmap_init(QsfHashmap *m, QsfArena *a, uint32_t n, QsfKeyFn key, const
     return QSF_OK;
 }
 
-/* Slot that holds the key, or the empty one where it belongs. */
+/* Returns the slot that holds the key, or the empty slot where it belongs. */
 static uint32_t find_slot(const QsfHashmap *m, const char *key, size_t len) {
     uint32_t mask = m->n_slots - 1;
     uint32_t i = (uint32_t)qsf_hash_bytes(key, len) & mask;

@@ -39,15 +39,15 @@ static size_t depth_of(const char *text, size_t len) {
     return deepest;
 }
 
-/* jansson's scanner does not look whether its buffer could grow (2.14, src/load.c: lex_save): it leaves a character out
- * and, where that was the closing quote, reads on behind the buffer. So memory never fails before its eyes: what
- * the heap refuses comes from a reserve that was taken before, the text ends at the next piece, and what came of it is
- * thrown away. */
+/* jansson's scanner does not check whether its buffer could grow (2.14, src/load.c: lex_save): it drops a
+ * character and, if that was the closing quote, reads past the end of the buffer. So an allocation must not
+ * fail while it parses: if malloc fails, the memory comes from a reserve allocated beforehand, the input ends
+ * at the next piece, and the result is discarded. */
 #define PIECE         256u /* bytes of text at a time */
-#define RESERVE_EXTRA ((size_t)128 << 10) /* for what is made of one piece; the rest is for one long string */
+#define RESERVE_EXTRA ((size_t)128 << 10) /* for the values of one piece; the rest is for one long string */
 
 static _Thread_local struct {
-    char *p; /* NULL: nobody parses */
+    char *p; /* NULL: not parsing */
     size_t size, used;
     bool tapped;
 } reserve;
@@ -85,13 +85,13 @@ static size_t feed(void *to, size_t cap, void *data) {
     return n;
 }
 
-/* NULL with *memory when it failed for want of it, else with *je. */
+/* Returns NULL on failure, with *memory set if out of memory, else with *je filled. */
 static json_t *load(const char *text, size_t len, bool *memory, json_error_t *je) {
     Input input = { text, len };
     reserve.size = 4 * len + RESERVE_EXTRA;
     reserve.used = 0;
     reserve.tapped = false;
-    reserve.p = malloc(reserve.size); /* not touched as long as all is well */
+    reserve.p = malloc(reserve.size); /* normally never touched, so it costs no resident memory */
     *memory = reserve.p == NULL;
     if (*memory) return NULL;
     json_t *v = json_load_callback(feed, &input, JSON_DECODE_ANY | JSON_ALLOW_NUL, je);
@@ -179,7 +179,7 @@ const char *qsf_json_string(const QsfJson *v, size_t *len) {
 int64_t qsf_json_int(const QsfJson *v, int64_t fallback) {
     if (json_is_integer(in(v))) return json_integer_value(in(v));
     if (!json_is_real(in(v))) return fallback;
-    double d = json_real_value(in(v)); /* 1e3 is a real to the parser but a whole number to people */
+    double d = json_real_value(in(v)); /* 1e3 is a real to the parser but a whole number to users */
     return d == floor(d) && fabs(d) < 9.0e18 ? (int64_t)d : fallback;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In the place of json.c where jansson is left out: JSON can be written (jsonput.c), none is read. */
+/* Replaces json.c in builds without jansson: JSON can be written (jsonput.c) but not parsed. */
 #include "src/base/json.h"
 
 #ifdef QSF_WITHOUT_JANSSON
@@ -7,11 +7,11 @@
 QsfJson *qsf_json_parse(const char *text, size_t len, QsfErr *err) {
     (void)text;
     (void)len;
-    qsf_err_set(err, QSF_E_RUNTIME, "this program was built without jansson and reads no JSON");
+    qsf_err_set(err, QSF_E_RUNTIME, "this program was built without jansson and cannot read JSON");
     return NULL;
 }
 
-/* No value was ever made, so none can be asked; these are here for who links them. */
+/* No value can exist, so these are never called; they are here for the linker. */
 void qsf_json_free(QsfJson *root) { (void)root; }
 
 QsfJsonType qsf_json_type(const QsfJson *v) { return (void)v, QSF_JSON_NULL; }

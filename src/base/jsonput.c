@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* JSON as text: strings and numbers. Needs no library. */
+/* Writes JSON strings and numbers, without a library. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "src/base/json.h"
 #include "src/base/utf8.h"
 
-/* One code point as it must stand inside a JSON string. Beyond what RFC 8259 asks for, DEL, C1 and
- * the line separators are escaped too: the text may be shown on a terminal. */
+/* Appends one code point, escaped for a JSON string. DEL, C1 and the line separators are escaped too, beyond
+ * what RFC 8259 requires: the text may be shown on a terminal. */
 static void put_code_point(QsfStrbuf *b, uint32_t cp) {
     static const char letters[32] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
     if (cp == '"' || cp == '\\') {
@@ -35,7 +35,7 @@ void qsf_json_put_string(QsfStrbuf *b, const char *s, size_t len) {
     qsf_strbuf_addc(b, '"');
 }
 
-/* The fewest digits that read back as v; without an exponent where people would write none. */
+/* Formats v with the fewest digits that read back as v, without an exponent for common magnitudes. */
 static void shortest_real(char *text, size_t cap, double v) {
     int digits = 1;
     do {
@@ -52,7 +52,7 @@ void qsf_json_put_real(QsfStrbuf *b, double v) {
         return;
     }
     shortest_real(text, sizeof text, v);
-    bool point = false; /* the decimal point of the locale may be any bytes; JSON's is '.' */
+    bool point = false; /* the locale's decimal point may be any bytes; JSON's is '.' */
     for (const char *p = text; *p != '\0'; p++) {
         if (strchr("0123456789+-e", *p) != NULL) {
             qsf_strbuf_addc(b, *p);

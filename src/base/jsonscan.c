@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* JSON (RFC 8259) from front to back. */
+/* Streaming reader of JSON (RFC 8259). */
 #include "src/base/jsonscan.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "src/base/checked.h"
 #include "src/base/utf8.h"
 
-#define MAX_DEPTH 100
+#define MAX_DEPTH 100 /* also in the message below */
 
 void qsf_jscan_init(QsfJsonScan *s, const char *text, size_t len) {
     *s = (QsfJsonScan){ .text = text, .len = len };
@@ -56,7 +56,7 @@ static int hex4(const QsfJsonScan *s, size_t at, uint32_t *out) {
     return 0;
 }
 
-/* The character of a \u escape whose four hex digits begin at s->at: two escapes for a surrogate pair. */
+/* Decodes a \u escape whose four hex digits begin at s->at; two escapes for a surrogate pair. */
 static int unicode_escape(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
     uint32_t hi, lo;
     if (hex4(s, s->at, &hi) != 0) return expected(s, "four hexadecimal digits", err);
@@ -80,13 +80,13 @@ static int escape(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
         return unicode_escape(s, out, err);
     }
     const char *p = c != '\0' ? strchr(letters, c) : NULL;
-    if (p == NULL) return expected(s, "an escape of JSON", err);
+    if (p == NULL) return expected(s, "a JSON escape sequence", err);
     qsf_strbuf_addc(out, values[p - letters]);
     s->at++;
     return QSF_OK;
 }
 
-/* Bytes from s->at that stand for themselves; stops at quotes, escapes, control characters and bad UTF-8. */
+/* Counts the literal bytes at s->at, up to a quote, escape, control character or ill-formed UTF-8. */
 static size_t plain_run(const QsfJsonScan *s) {
     size_t i = s->at;
     while (i < s->len) {
@@ -111,7 +111,7 @@ int qsf_jscan_string(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
         if (s->at == s->len) return expected(s, "the end of a string", err);
         char c = s->text[s->at];
         if (c == '"') break;
-        if (c != '\\') return expected(s, (unsigned char)c < 0x20 ? "no control character" : "valid UTF-8", err);
+        if (c != '\\') return expected(s, (unsigned char)c < 0x20 ? "no unescaped control character" : "valid UTF-8", err);
         s->at++;
         rc = escape(s, out, err);
     }
@@ -129,7 +129,7 @@ int qsf_jscan_key(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
 
 typedef struct Decimal {
     uint64_t digits;  /* the first 19 */
-    int exponent;     /* of ten */
+    int exponent;     /* power of ten */
     unsigned n;       /* digits read */
 } Decimal;
 
@@ -185,12 +185,12 @@ int qsf_jscan_u64(QsfJsonScan *s, uint64_t *out, QsfErr *err) {
             return expected(s, "a whole number below 2^64", err);
     bool whole = s->at > begin && (first != '0' || s->at == begin + 1);
     if (s->at < s->len && strchr(".eE", s->text[s->at]) != NULL && s->text[s->at] != '\0') whole = false;
-    if (!whole) return expected(s, "a whole number that is not negative", err);
+    if (!whole) return expected(s, "a whole number, 0 or more", err);
     *out = v;
     return QSF_OK;
 }
 
-/* --- whole values --- */
+/* --- skipping values --- */
 
 static int skip_string(QsfJsonScan *s, QsfErr *err) {
     for (s->at++; s->at < s->len && s->text[s->at] != '"'; s->at++) s->at += s->text[s->at] == '\\';
@@ -219,7 +219,7 @@ int qsf_jscan_skip(QsfJsonScan *s, size_t *begin, size_t *end, QsfErr *err) {
         if (c == '"') {
             rc = skip_string(s, err);
         } else if (c == '[' || c == '{') {
-            if (depth == MAX_DEPTH) return expected(s, "less nesting", err);
+            if (depth == MAX_DEPTH) return expected(s, "at most 100 levels of nesting", err);
             closing[depth++] = c == '[' ? ']' : '}';
             s->at++;
         } else if (depth > 0 && (c == closing[depth - 1] || c == ',' || c == ':')) {
@@ -235,5 +235,5 @@ int qsf_jscan_skip(QsfJsonScan *s, size_t *begin, size_t *end, QsfErr *err) {
 
 int qsf_jscan_end(QsfJsonScan *s, QsfErr *err) {
     (void)qsf_jscan_peek(s);
-    return s->at == s->len ? QSF_OK : expected(s, "nothing more", err);
+    return s->at == s->len ? QSF_OK : expected(s, "the end of the text", err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Walks through a big JSON text from front to back without building a tree: a vocabulary of half a million
- * strings would take some hundred megabytes as one (json.h is for everything small). Input is untrusted. Any
- * thread, one walk in one thread at a time. Every function but init returns QSF_OK, or QSF_E_MODEL with the
- * byte offset and what was expected there; after an error the walk is over. */
+/* Streaming JSON reader for large files: reads front to back without building a tree, which would take
+ * hundreds of megabytes for a vocabulary of half a million strings (json.h is for small input). Input is
+ * untrusted. Any thread, one scan in one thread at a time. Functions that return int return QSF_OK, or
+ * QSF_E_MODEL with the byte offset and what was expected there; a scan cannot continue after an error. */
 #ifndef QSF_BASE_JSONSCAN_H
 #define QSF_BASE_JSONSCAN_H
 
@@ -19,25 +19,25 @@ typedef struct QsfJsonScan {
 } QsfJsonScan;
 
 void qsf_jscan_init(QsfJsonScan *s, const char *text, size_t len);
-/* First byte of the next value, '\0' at the end; takes only white space. */
+/* Skips white space and returns the first byte of the next value, '\0' at the end. Does not consume it. */
 char qsf_jscan_peek(QsfJsonScan *s);
-/* Steps into an array ('[') or object ('{'). */
+/* Enters an array ('[') or object ('{'). */
 int qsf_jscan_enter(QsfJsonScan *s, char open, QsfErr *err);
-/* To the next element or member; *more is false when the array or object ended, and that was taken. *first is
- * true before the first call and the function's own afterwards. */
+/* Moves to the next element or member. Sets *more to false at the end of the array or object, which it
+ * consumes. *first must be true before the first call and belongs to the function afterwards. */
 int qsf_jscan_next(QsfJsonScan *s, char close, bool *first, bool *more, QsfErr *err);
-/* A string, unescaped, in place of what out held: valid UTF-8 (lone surrogates are errors), NULs allowed.
- * QSF_E_RUNTIME without memory. */
+/* Reads a string and replaces the contents of out with it, unescaped: valid UTF-8 (lone surrogates are
+ * errors), NULs allowed. QSF_E_RUNTIME if out of memory. */
 int qsf_jscan_string(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err);
-/* A key and its colon. */
+/* Reads a key and its colon. */
 int qsf_jscan_key(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err);
 int qsf_jscan_number(QsfJsonScan *s, double *out, QsfErr *err);
-/* A whole number from 0 to 2^64 - 1, exactly, written as digits alone (no sign, point or exponent). */
+/* Reads an exact integer from 0 to 2^64 - 1, written with digits only (no sign, point or exponent). */
 int qsf_jscan_u64(QsfJsonScan *s, uint64_t *out, QsfErr *err);
-/* Any value, whose bytes are text[*begin..*end). Brackets match and are not nested deeper than 100 levels; what
- * else is in it was not looked at. */
+/* Skips any value; its bytes are text[*begin..*end). Checks only that brackets match and are nested at most
+ * 100 levels deep. */
 int qsf_jscan_skip(QsfJsonScan *s, size_t *begin, size_t *end, QsfErr *err);
-/* Nothing but white space is left. */
+/* Checks that only white space is left. */
 int qsf_jscan_end(QsfJsonScan *s, QsfErr *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The RAM ledger and the page-granular memory that is charged to it; ledger_text.c describes it. */
+/* The RAM ledger and the mapped memory that is charged to it. ledger_text.c formats it. */
 #include "src/base/ledger.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ void qsf_ledger_thaw(QsfLedger *l) {
 }
 
 static int refuse_frozen(QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "internal: memory is frozen, %s (%s) may not take %llu bytes now",
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: memory is frozen, %s (%s) may not allocate %llu bytes now",
                        what, qsf_mem_cat_name(cat), (unsigned long long)bytes);
 }
 
@@ -92,7 +92,7 @@ int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *
 
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes) {
     pthread_mutex_lock(&l->lock);
-    /* A release beyond what is charged is a bug of the caller; clamping keeps the sum consistent. */
+    /* Releasing more than is charged is a bug in the caller; clamping keeps the sum consistent. */
     if (bytes > l->used[cat]) bytes = l->used[cat];
     l->used[cat] -= bytes;
     l->total -= bytes;
@@ -123,7 +123,7 @@ static QsfRegion *region_named(QsfLedger *l, QsfMemCat cat, const char *what) {
     return l->n_regions == QSF_LEDGER_REGIONS ? &l->region[QSF_LEDGER_REGIONS - 1] : NULL;
 }
 
-/* An entry that holds nothing any more, or a new one. Names beyond the table share its last entry. */
+/* Returns an unused entry. When the table is full, further names share its last entry. */
 static QsfRegion *region_begin(QsfLedger *l, QsfMemCat cat, const char *what) {
     const uint32_t last = QSF_LEDGER_REGIONS - 1;
     uint32_t i = 0;
@@ -140,8 +140,8 @@ static QsfRegion *region_for(QsfLedger *l, QsfMemCat cat, const char *what) {
     return r == NULL || shared ? region_begin(l, cat, what) : r;
 }
 
-/* Whose mapping p is, when nobody says: the newest one of a region tells itself, the others belong to the
- * region with the most mappings. */
+/* Guesses the region of mapping p when the caller does not name it: the region whose newest mapping is p,
+ * else the region with the most mappings. */
 static QsfRegion *region_at(QsfLedger *l, QsfMemCat cat, const void *p) {
     QsfRegion *most = NULL;
     for (uint32_t i = 0; i < l->n_regions; i++) {
@@ -176,7 +176,7 @@ void qsf_region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void
 
 /* ---- mapped memory ---- */
 
-static atomic_uint_fast64_t fail_in; /* mappings from now on until one fails; 0 = none will */
+static atomic_uint_fast64_t fail_in; /* number of mappings until one fails; 0 = off */
 
 void qsf_mem_inject_failure(uint64_t n) { atomic_store(&fail_in, n); }
 
@@ -197,7 +197,7 @@ int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, v
     if (bytes == 0) return QSF_OK;
     int rc = qsf_ledger_reserve(l, cat, bytes, what, err);
     if (rc != QSF_OK) return rc;
-    /* Half the address space is more than any machine has; the kernel refuses the rest. */
+    /* No machine has half the address space as memory; the kernel refuses the rest. */
     void *p = bytes > SIZE_MAX / 2 || qsf_mem_fails_now()
                   ? MAP_FAILED
                   : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The RAM ledger (design §4): every byte the process holds is charged to one category, and the
- * sum never passes the budget. All sizes are bytes. Every function may be called from any
- * thread; charges are per allocation, never per token. */
+/* The RAM ledger (design §4): all memory of the process is charged to one category each, and the sum never
+ * exceeds the budget. All sizes are in bytes. Any thread may call any function; charges are made per
+ * allocation, never per token. */
 #ifndef QSF_BASE_LEDGER_H
 #define QSF_BASE_LEDGER_H
 
@@ -29,13 +29,13 @@ typedef enum QsfMemCat {
 
 #define QSF_LEDGER_REGIONS 40
 
-/* What one name holds: the sub-arenas of spec Phase 2.1, for reports. */
+/* The mappings of one name (the sub-arenas of spec Phase 2.1), for reports. */
 typedef struct QsfRegion {
     const char *name;  /* static storage: as given to qsf_mem_map or an arena */
     QsfMemCat cat;
     uint32_t count;    /* mappings */
     uint64_t bytes;
-    const void *at;    /* the newest of them, to tell which region a mapping belongs to */
+    const void *at;    /* the newest one, to find the region that a mapping belongs to */
 } QsfRegion;
 
 typedef struct QsfLedger {
@@ -44,10 +44,10 @@ typedef struct QsfLedger {
     uint64_t used[QSF_MEM_N];
     uint64_t peak[QSF_MEM_N];
     uint64_t total, total_peak;
-    QsfRegion region[QSF_LEDGER_REGIONS]; /* (n_regions) what is mapped, by name; names beyond share the last one */
+    QsfRegion region[QSF_LEDGER_REGIONS]; /* (n_regions) by name; excess names share the last one */
     uint32_t n_regions;
     uint32_t frozen;            /* > 0: nothing may be charged or mapped (the token loop) */
-    uint64_t refused_frozen;    /* attempts while frozen: a defect when not 0 */
+    uint64_t refused_frozen;    /* attempts while frozen; any is a bug */
 } QsfLedger;
 
 /* limit 0 means no limit. Never fails. */
@@ -55,41 +55,41 @@ void qsf_ledger_init(QsfLedger *l, uint64_t limit);
 void qsf_ledger_destroy(QsfLedger *l);
 void qsf_ledger_set_limit(QsfLedger *l, uint64_t limit);
 
-/* Charges bytes to cat, or returns QSF_E_BUDGET with a message naming what, the bytes asked for,
- * the bytes in use and the budget, and charges nothing. `what` names the buffer for people. */
+/* Charges bytes to cat. QSF_E_BUDGET, with a message that names what, the bytes requested, the bytes in
+ * use and the budget; then nothing is charged. `what` is the name of the buffer for messages. */
 int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err);
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes);
 
-/* A consistent copy of the counters (the lock member of *out is meaningless). */
+/* Copies the counters consistently (the lock member of *out is meaningless). */
 void qsf_ledger_snapshot(QsfLedger *l, QsfLedger *out);
 
-/* Between the two nothing may be charged or mapped: the token loop allocates nothing. An attempt fails with
- * QSF_E_RUNTIME ("internal: ... is frozen") and is counted. Calls nest. Releasing stays allowed. */
+/* Forbid and permit charges and mappings: the token loop must not allocate. An attempt while frozen fails
+ * with QSF_E_RUNTIME ("internal: ... is frozen") and is counted. Calls nest. Releasing is always allowed. */
 void qsf_ledger_freeze(QsfLedger *l);
 void qsf_ledger_thaw(QsfLedger *l);
 
-/* The categories with used and peak, and below them the named regions, as a table for people (--verbose,
- * /mem); newline-terminated, malloc'ed, NULL without memory. */
+/* Formats the categories with current and peak use, and the named regions of each, as a table for users
+ * (--verbose, /mem). Returns malloc'ed, newline-terminated text; NULL if out of memory. */
 char *qsf_ledger_text(QsfLedger *l);
 
-/* Test hook: the n-th qsf_mem_map or qsf_mem_resize from now on (1 = the next) fails as if the machine had no
- * memory; 0 clears it. */
+/* Test hook: the n-th call of qsf_mem_map or qsf_mem_resize after this one (1 = the next) fails as if the
+ * machine were out of memory; 0 clears it. */
 void qsf_mem_inject_failure(uint64_t n);
 
-/* "pinned weights", "KV cache", ... static storage. */
+/* Returns "pinned weights", "KV cache", ...; static storage. */
 const char *qsf_mem_cat_name(QsfMemCat cat);
 
-/* Page-granular zeroed memory (anonymous mmap, so that freeing it really returns it to the
- * kernel), 64-byte aligned and more, charged to cat before it is mapped. *out = NULL on failure
- * (QSF_E_BUDGET or QSF_E_RUNTIME). bytes 0 gives *out = NULL and success. */
+/* Maps zeroed, page-aligned memory (anonymous mmap, so that freeing it really returns it to the
+ * kernel) and charges it to cat first. *out = NULL on failure (QSF_E_BUDGET or QSF_E_RUNTIME). With
+ * bytes 0, succeeds with *out = NULL. */
 int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err);
-/* bytes and cat as given to qsf_mem_map; p NULL is allowed. */
+/* Unmaps and releases. bytes and cat must be those given to qsf_mem_map; p may be NULL. */
 void qsf_mem_unmap(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes);
-/* The same for one of several mappings under one name, `what`, so that the report of regions stays right. */
+/* The same for one of several mappings with the name `what`, to keep the report of regions correct. */
 void qsf_mem_unmap_named(QsfLedger *l, QsfMemCat cat, void *p, uint64_t bytes, const char *what);
-/* Grows (the memory may move, its contents stay, the rest is zero) or shrinks (the tail goes back to the kernel)
- * a mapping; *p NULL with old 0 maps, bytes 0 unmaps and sets *p NULL. Sizes are multiples of the page. On failure
- * *p is as before. */
+/* Grows or shrinks a mapping. Growing may move it, keeps its contents and adds zeros; shrinking returns the
+ * tail to the kernel. *p NULL with old 0 maps; bytes 0 unmaps and sets *p to NULL. Sizes are multiples of the
+ * page size. On failure *p is unchanged. */
 int qsf_mem_resize(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what, void **p,
                    QsfErr *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ledger as a table for people. */
+/* Formats the ledger as a table for users. */
 #include "src/base/ledger.h"
 #include "src/base/strbuf.h"
 
@@ -31,7 +31,7 @@ char *qsf_ledger_text(QsfLedger *l) {
     regions(&b, &now);
     if (now.refused_frozen > 0)
         qsf_strbuf_addf(&b,
-                        "%llu allocations were refused while nothing may be allocated: please report this\n",
+                        "%llu allocations were refused while memory was frozen: please report this\n",
                         (unsigned long long)now.refused_frozen);
     return qsf_strbuf_take(&b, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* LZ4 blocks. The encoder's state is ours, so that want of memory is told apart from a block that does not fit. */
+/* LZ4 blocks. We allocate the encoder's state, to tell "out of memory" from "block does not fit". */
 #include "src/base/lz.h"
 
 #include <lz4.h>
 #include <lz4hc.h>
 #include <stdlib.h>
 
-_Static_assert(QSF_LZ_MAX == LZ4_MAX_INPUT_SIZE, "the limit of a block");
+_Static_assert(QSF_LZ_MAX == LZ4_MAX_INPUT_SIZE, "maximum size of a block");
 
 int qsf_lz_compress(const void *src, size_t n, bool high, void *dst, size_t cap, size_t *out, QsfErr *err) {
     *out = 0;

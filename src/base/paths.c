@@ -16,7 +16,7 @@ bool qsf_path_join(char out[QSF_PATH_MAX], const char *a, const char *b, const c
     return false;
 }
 
-/* $variable/qsf, else $HOME/fallback/qsf. Relative values are ignored, as the specification says. */
+/* Returns $variable/qsf, else $HOME/fallback/qsf. The specification says to ignore relative values. */
 static bool xdg(const char *variable, const char *fallback, char out[QSF_PATH_MAX]) {
     const char *dir = getenv(variable), *home = getenv("HOME");
     out[0] = '\0';
@@ -28,7 +28,7 @@ bool qsf_path_data_home(char out[QSF_PATH_MAX]) { return xdg("XDG_DATA_HOME", "/
 bool qsf_path_state_home(char out[QSF_PATH_MAX]) { return xdg("XDG_STATE_HOME", "/.local/state", out); }
 bool qsf_path_config_home(char out[QSF_PATH_MAX]) { return xdg("XDG_CONFIG_HOME", "/.config", out); }
 
-/* Directory of the running program; false where the system does not say. */
+/* Finds the directory of the running program; false if the system does not report it. */
 static bool exe_dir(char out[QSF_PATH_MAX]) {
     ssize_t n = readlink("/proc/self/exe", out, QSF_PATH_MAX - 1);
     if (n <= 0) return false;
@@ -39,7 +39,7 @@ static bool exe_dir(char out[QSF_PATH_MAX]) {
     return true;
 }
 
-/* base + middle + sub, when that exists. */
+/* Sets out to base + middle + sub if that exists. */
 static bool existing(char out[QSF_PATH_MAX], const char *base, const char *middle, const char *sub) {
     struct stat st;
     if (qsf_path_join(out, base, middle, sub) && stat(out, &st) == 0) return true;
@@ -71,7 +71,7 @@ int qsf_path_make_dirs(const char *path, QsfErr *err) {
     int failed = 0;
     for (char *p = part + (*part == '/'); failed == 0 && *p != '\0'; p++) {
         if (*p != '/') continue;
-        *p = '\0'; /* a parent may exist and forbid us to make it: only its absence counts */
+        *p = '\0'; /* mkdir of an existing parent may fail in other ways: only a missing one counts */
         int why = mkdir(part, 0700) != 0 ? errno : 0;
         if (why != 0 && stat(part, &st) != 0) failed = why;
         *p = '/';

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Persistent workers. A job is published by advancing a generation number; a worker that waits
- * spins on that number for a moment and then sleeps on it. Sleeper counts, the generation and what is pending are
- * sequentially consistent, and the kernel looks at the number again before it lets a thread sleep, so one that goes to
- * sleep and one that changes the number cannot both miss each other.
+/* Thread pool. A job is published by advancing a generation number; a waiting worker spins on that number for
+ * a moment and then sleeps on it. The generation and the counts of sleepers and pending units are
+ * sequentially consistent, and the kernel checks the number again before it puts a thread to sleep, so a
+ * wake-up cannot be lost.
  *
- * A job is cut into units of a grain, and every thread has a range of them. It takes a quarter of what is left of its
- * range at a time; when nothing is, it takes over half of what is left to another. So pieces are long at first and
- * short at last, all threads end within a unit of each other, and one whose CPU is taken away, by the loader or by
- * another program, holds up no more than it has begun. Whoever succeeds in taking units may read the job, since it
- * cannot end before they are done; a range carries the job's generation, so a worker that is late takes nothing of the
- * next job while that is being set up. */
+ * A job is divided into units of a grain, and every thread has a range of them. A thread takes a quarter of
+ * what is left of its range at a time; when its range is empty, it steals half of what is left of another
+ * one. So pieces start long and become short, all threads finish within one unit of each other, and a thread
+ * that loses its CPU, to the loader or another program, delays only the units it has started. A thread that
+ * has taken units may read the job, which cannot end before they are done; a range includes the generation of
+ * its job, so a late worker cannot take units of the next job while that is being set up. */
 #include "src/base/pool.h"
 
 #include <pthread.h>
@@ -25,11 +25,11 @@
 #include "src/base/sleep.h"
 
 #define STACK_BYTES     (256u * 1024)
-#define SPIN_NS         500000u  /* longer than what lies between two tokens; an idle program sleeps after it */
-#define QUIET_NS        5000u    /* from here on let others run: the thread waited for may need this CPU */
-#define SPINS_PER_CHECK 64       /* pauses between two looks at the clock */
+#define SPIN_NS         500000u  /* longer than the pause between two tokens; then sleep */
+#define QUIET_NS        5000u    /* yield after this time: the thread waited for may need this CPU */
+#define SPINS_PER_CHECK 64       /* pauses between two checks of the clock */
 
-/* Units [begin, end) that nobody has taken, and the generation of their job: 24, 24 and 16 bits. */
+/* Units [begin, end) that no thread has taken yet, and the generation of their job: 24, 24 and 16 bits. */
 #define UNIT_BITS 24
 #define UNIT_MASK ((1u << UNIT_BITS) - 1)
 typedef struct Range {
@@ -44,13 +44,13 @@ typedef struct Worker {
 
 struct QsfPool {
     QsfLedger *ledger;
-    int n;        /* threads in all, the caller included */
-    int started;  /* worker threads that run */
+    int n;        /* number of threads, including the caller */
+    int started;  /* number of running worker threads */
     size_t stack; /* bytes charged per worker */
     bool spin;    /* false when there are more threads than CPUs: spinning would steal the CPU it waits for */
     Worker *workers; /* (n - 1) */
 
-    /* The job: written by the caller before it fills the ranges, read by who has taken units of it. */
+    /* The job: written by the caller before it fills the ranges, read by threads that have taken units. */
     QsfPoolFn fn;
     void *arg;
     size_t n_items, grain;
@@ -78,7 +78,7 @@ static uint64_t pack(unsigned job, uint32_t begin, uint32_t end) {
     return (uint64_t)(job & 0xFFFF) << 2 * UNIT_BITS | (uint64_t)end << UNIT_BITS | begin;
 }
 
-/* A part of the range's first units, or, for others than its thread, of its last ones. */
+/* Takes some of the first units of the range, or, if called by another thread, of the last ones. */
 static bool take(Range *r, unsigned job, bool own, uint32_t *begin, uint32_t *end) {
     uint64_t v = atomic_load_explicit(&r->left, memory_order_relaxed);
     for (;;) {
@@ -93,7 +93,7 @@ static bool take(Range *r, unsigned job, bool own, uint32_t *begin, uint32_t *en
     }
 }
 
-/* Makes units of another thread those of this one, whose range is empty. */
+/* Moves units from another thread to this one, whose range is empty. */
 static bool take_over(QsfPool *p, unsigned job, int worker) {
     uint32_t begin, end;
     for (int k = 1; k < p->n; k++) {
@@ -104,7 +104,7 @@ static bool take_over(QsfPool *p, unsigned job, int worker) {
     return false;
 }
 
-/* All units that this thread gets. Returns their number. */
+/* Runs all units that this thread can get. Returns their number. */
 static uint32_t work(QsfPool *p, unsigned job, int worker) {
     uint32_t begin, end, n = 0;
     do {
@@ -133,7 +133,7 @@ static bool workers_done(QsfPool *p, unsigned unused) {
     return atomic_load_explicit(&p->pending, memory_order_acquire) == 0;
 }
 
-/* Spins until cond holds; false when the time is up. */
+/* Spins until cond holds; returns false when the time is up. */
 static bool spin_until(QsfPool *p, bool (*cond)(QsfPool *, unsigned), unsigned arg) {
     if (cond(p, arg)) return true;
     if (!p->spin) return false;
@@ -166,8 +166,8 @@ static void *worker_main(void *arg) {
     QsfPool *p = w->pool;
     for (unsigned seen = 0;;) {
         wait_for_job(p, seen);
-        /* It may have advanced by more than one, and to the last, which is published behind the order to stop: so that
-         * order is looked at when the number is known, or a late worker would wait for one that never comes. */
+        /* The generation may have advanced by more than one. The last one is published after the stop flag,
+         * so the flag is checked after reading the generation; otherwise a late worker would wait forever. */
         seen = atomic_load(&p->job);
         if (atomic_load(&p->stop)) return NULL;
         finish(p, work(p, seen, w->index));
@@ -218,8 +218,8 @@ uint64_t qsf_pool_waited_ns(const QsfPool *p) { return p->waited_ns; }
 
 int qsf_pool_threads(const QsfPool *p) { return p->n; }
 
-/* Workers take no asynchronous signals: those belong to the thread that handles the terminal.
- * Signals of a fault stay open, a blocked one would kill the process without its handler. */
+/* Workers block asynchronous signals, which belong to the thread that handles the terminal. Fault signals
+ * stay unblocked: a blocked one would kill the process without its handler. */
 static void block_signals(sigset_t *old) {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     sigset_t set;

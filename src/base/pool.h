@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Persistent workers for parallel row ranges. The caller is worker 0; the others spin for a short
- * time between jobs and then sleep on a futex, so that the many small jobs of
- * a token cost no wake-up each and an idle program costs nothing. */
+/* Thread pool for parallel row ranges. The caller is worker 0; the other workers spin for a short time
+ * between jobs and then sleep on a futex, so that the many small jobs of a token need no wake-up and an idle
+ * program uses no CPU. */
 #ifndef QSF_BASE_POOL_H
 #define QSF_BASE_POOL_H
 
@@ -11,22 +11,22 @@
 
 typedef struct QsfPool QsfPool;
 
-/* worker is 0 .. n_threads-1; [begin, end) is a piece of the items. */
+/* Processes items [begin, end). worker is 0 .. n_threads-1. */
 typedef void (*QsfPoolFn)(void *arg, int worker, size_t begin, size_t end);
 
-/* n_threads >= 1 in all (n_threads-1 are started, each with a 256 KiB stack charged to STACKS).
- * *out is freed by qsf_pool_destroy. QSF_E_RUNTIME / QSF_E_BUDGET. */
+/* Creates a pool of n_threads >= 1 threads including the caller: starts n_threads-1, each with a 256 KiB
+ * stack charged to STACKS. Free *out with qsf_pool_destroy. QSF_E_RUNTIME, QSF_E_BUDGET. */
 int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err);
 int qsf_pool_threads(const QsfPool *p);
-/* Splits n_items into contiguous pieces, several per thread and smaller towards the end, whose borders are multiples of
- * grain (the last one ends at n_items), and returns when all are done. A thread that is held up loses what it has not
- * begun to the others; worker says who runs a piece. Only one thread at a time may call it. The split never changes a
- * result: an item's value may not depend on its piece or its worker. */
+/* Splits n_items into contiguous pieces, several per thread and smaller towards the end, whose bounds are
+ * multiples of grain (the last one ends at n_items). Returns when all are done. Other threads steal the
+ * pieces that a delayed thread has not started. Only one thread at a time may call it. The result of an item
+ * must not depend on its piece or its worker, so that the split never changes a result. */
 void qsf_pool_run(QsfPool *p, QsfPoolFn fn, void *arg, size_t n_items, size_t grain);
-/* Time that callers of qsf_pool_run have spent with nothing left to do but to wait for the other threads, since the
- * creation. For the thread that calls qsf_pool_run. */
+/* Returns the total time that qsf_pool_run has spent waiting for the other threads. Only for the thread that
+ * calls qsf_pool_run. */
 uint64_t qsf_pool_waited_ns(const QsfPool *p);
-/* p NULL is allowed. */
+/* Stops and joins the threads. p may be NULL. */
 void qsf_pool_destroy(QsfPool *p);
 
 #endif

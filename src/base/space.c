@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reserved addresses are an inaccessible mapping; memory comes and goes by changing its protection. Neighbouring parts
- * then are one mapping for the kernel, and huge pages cross their borders. */
+/* Reserved addresses are an inaccessible mapping; memory is added and removed by changing its protection.
+ * Adjacent parts are then one mapping for the kernel, and huge pages can span them. */
 #include "src/base/space.h"
 
 #include <sys/mman.h>
@@ -11,15 +11,15 @@
 
 static void ask_for_huge(void *p, uint64_t bytes) {
 #ifdef MADV_HUGEPAGE
-    madvise(p, (size_t)bytes, MADV_HUGEPAGE); /* where there are none, small ones do */
+    madvise(p, (size_t)bytes, MADV_HUGEPAGE); /* a hint: failure is harmless */
 #else
     (void)p;
     (void)bytes;
 #endif
 }
 
-/* A huge page that is cut is given back as a whole or not at all, unless it was split before. Calling a part of it cold
- * splits it and does nothing else of note. */
+/* A partially released huge page is returned as a whole or not at all unless it is split first. MADV_COLD on
+ * a part of it splits it and has no other significant effect. */
 static void split_huge(uint8_t *cut) {
 #ifdef MADV_COLD
     uint64_t head = (uintptr_t)cut % HUGE;

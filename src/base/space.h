@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Address space that gets memory piece by piece: its parts grow and shrink, charged to the ledger, and never move.
- * What lies side by side in it can share huge pages. Those are asked for, and the kernel uses them only where all of
- * one is charged; so the resident set stays below what the ledger says. */
+/* Reserved address space whose parts get memory as needed: they grow and shrink, charged to the ledger, and
+ * never move. Adjacent parts can share huge pages, which are requested; the kernel uses one only if all of it
+ * is charged, so the resident set stays below the ledger's total. */
 #ifndef QSF_BASE_SPACE_H
 #define QSF_BASE_SPACE_H
 
@@ -9,17 +9,18 @@
 
 typedef struct QsfSpace {
     uint8_t *base;   /* a multiple of 2 MiB */
-    void *map;       /* what was mapped to find such a place */
+    void *map;       /* the mapping that contains base */
     uint64_t map_bytes;
 } QsfSpace;
 
-/* Reserves bytes of address space, without any memory. QSF_E_RUNTIME. 0 bytes give base NULL. */
+/* Reserves address space without memory. QSF_E_RUNTIME. With 0 bytes, base is NULL. */
 int qsf_space_open(QsfSpace *s, uint64_t bytes, const char *what, QsfErr *err);
-/* After all parts were resized to 0. Zero-initialised is allowed. */
+/* Releases the address space; all parts must have been resized to 0. s may be zero-initialized. */
 void qsf_space_close(QsfSpace *s);
 
-/* The part at p holds `old` bytes and is to hold `bytes`; all are multiples of the page. What is new is zero, what is
- * given up goes back to the kernel at once. QSF_E_BUDGET, QSF_E_RUNTIME: nothing changed. Shrinking cannot fail. */
+/* Resizes the part at p from `old` to `bytes`; all are multiples of the page size. New memory is zeroed;
+ * released memory returns to the kernel immediately. On QSF_E_BUDGET or QSF_E_RUNTIME nothing has changed.
+ * Shrinking cannot fail. */
 int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old, uint64_t bytes,
                      QsfErr *err);
 

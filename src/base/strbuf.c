@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Growable bytes. */
+/* Growable byte buffer. */
 #include "src/base/strbuf.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "src/base/utf8.h"
 
-/* Room for extra more bytes and the NUL. */
+/* Ensures space for extra more bytes and the NUL. */
 static bool grow(QsfStrbuf *b, size_t extra) {
     if (b->failed) return false;
     if (extra > SIZE_MAX / 2 - 1 - b->len) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Growable bytes on the libc heap, always NUL-terminated. Zero-initialise or QSF_STRBUF_INIT.
+/* Growable byte buffer on the libc heap, always NUL-terminated. Initialize with zeros or QSF_STRBUF_INIT.
  * Allocation failure is sticky: further appends do nothing and qsf_strbuf_ok() is false. */
 #ifndef QSF_BASE_STRBUF_H
 #define QSF_BASE_STRBUF_H
@@ -20,14 +20,14 @@ void qsf_strbuf_add(QsfStrbuf *b, const void *bytes, size_t len);
 void qsf_strbuf_adds(QsfStrbuf *b, const char *s);
 void qsf_strbuf_addc(QsfStrbuf *b, char c);
 void qsf_strbuf_addf(QsfStrbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Appends the UTF-8 form of a code point (no check of its range beyond 0x10FFFF -> U+FFFD). */
+/* Appends a code point as UTF-8; U+FFFD if it is above 0x10FFFF. Does not check for surrogates. */
 void qsf_strbuf_add_utf8(QsfStrbuf *b, uint32_t cp);
 bool qsf_strbuf_ok(const QsfStrbuf *b);
-/* Whether b holds exactly the text s: never where it holds a NUL. */
+/* Returns whether b contains exactly the string s; false if b contains a NUL. */
 bool qsf_strbuf_is(const QsfStrbuf *b, const char *s);
-/* "" while empty; owned by b. */
+/* Returns the contents, "" if empty; owned by b. */
 const char *qsf_strbuf_str(const QsfStrbuf *b);
-/* Hands the bytes to the caller (free() them) and leaves b empty; NULL when failed. */
+/* Transfers the bytes to the caller, who frees them, and leaves b empty; NULL if an append failed. */
 char *qsf_strbuf_take(QsfStrbuf *b, size_t *len);
 void qsf_strbuf_clear(QsfStrbuf *b);
 void qsf_strbuf_free(QsfStrbuf *b);

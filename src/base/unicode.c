@@ -18,12 +18,12 @@ bool qsf_unicode_has_forms(void) { return true; }
 
 bool qsf_unicode_guessed(void) { return false; }
 
-/* What decides how wide a cluster is drawn. */
+/* The properties that determine the width of a cluster. */
 typedef struct Cluster {
-    int sum;          /* widths of its characters, marks included */
+    int sum;          /* widths of its characters, including marks */
     int n_flags;      /* regional indicators: two make one flag */
     bool pictograph;  /* begins with an emoji character */
-    bool emoji_style; /* asks for the emoji form, joins emoji or tints one */
+    bool emoji_style; /* has an emoji variation selector, joiner or skin tone */
 } Cluster;
 
 static bool is_flag_half(uint32_t cp) { return cp >= 0x1F1E6 && cp <= 0x1F1FF; }
@@ -36,7 +36,7 @@ static bool is_pictograph(uint32_t cp) {
            (cp >= '0' && cp <= '9') || cp == '#' || cp == '*';
 }
 
-/* Vowels and finals of conjoining jamo: they join the square of the leading consonant. */
+/* Vowels and finals of conjoining jamo: they share the cells of the leading consonant. */
 static bool is_jamo_tail(uint32_t cp) {
     return (cp >= 0x1160 && cp <= 0x11FF) || (cp >= 0xD7B0 && cp <= 0xD7FF);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In the place of unicode.c where utf8proc is left out: ASCII is known, and of all else nothing is known. */
+/* Replaces unicode.c in builds without utf8proc: supports ASCII only. */
 #include "src/base/unicode.h"
 
 #ifdef QSF_WITHOUT_UTF8PROC
@@ -16,7 +16,7 @@ bool qsf_unicode_guessed(void) {
     return was;
 }
 
-/* Each character by itself and one cell wide: what is laid out by it may stand crooked. */
+/* Treats each character as a cluster of its own, one cell wide; layout may be misaligned. */
 size_t qsf_grapheme_next(const char *s, size_t len, int *cells) {
     uint32_t cp;
     size_t n = qsf_utf8_next(s, len, &cp);

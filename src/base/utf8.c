@@ -4,7 +4,7 @@
 
 #define ILL_FORMED 0xFFFFFFFFu
 
-/* Length announced by a first byte, 0 when no well-formed sequence begins with it. */
+/* Returns the sequence length for a first byte, 0 if no well-formed sequence begins with it. */
 static size_t lead_length(unsigned char b) {
     if (b < 0x80) return 1;
     if (b >= 0xC2 && b <= 0xDF) return 2;
@@ -13,7 +13,7 @@ static size_t lead_length(unsigned char b) {
     return 0;
 }
 
-/* Whether b may follow the first byte lead: the second byte is what rules out overlong forms,
+/* Returns whether b may follow the first byte lead: the second byte rules out overlong forms,
  * surrogates and values past U+10FFFF. */
 static bool second_ok(unsigned char lead, unsigned char b) {
     unsigned char lo = 0x80, hi = 0xBF;
@@ -79,7 +79,7 @@ size_t qsf_utf8_incomplete_tail(const char *s, size_t len) {
     return 0;
 }
 
-/* Characters that make a terminal do something, or make a line read differently than its bytes:
+/* Characters that control a terminal, or make a line display differently from its byte order:
  * C0, DEL, C1, line separators and the bidirectional controls. */
 static bool is_control(uint32_t cp) {
     return cp < 0x20 || (cp >= 0x7F && cp <= 0x9F) || cp == 0x2028 || cp == 0x2029 || cp == 0x200E ||

@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decodes one code point from s[0..len). Returns its length 1..4, or 0 when len is 0. Ill-formed
+/* Decodes one code point from s[0..len). Returns its length 1..4, or 0 if len is 0. Ill-formed
  * input (overlong, surrogate, > U+10FFFF, cut) gives *cp = 0xFFFFFFFF and length 1. */
 size_t qsf_utf8_next(const char *s, size_t len, uint32_t *cp);
-/* Writes 1..4 bytes; returns their number. cp must be a scalar value. */
+/* Encodes cp, which must be a scalar value, as 1..4 bytes and returns their number. */
 size_t qsf_utf8_put(uint32_t cp, char out[4]);
 bool qsf_utf8_valid(const char *s, size_t len);
-/* How many bytes at the end of s are the beginning of a sequence that more bytes could still
- * complete (0..3). */
+/* Returns the number of bytes at the end of s (0..3) that are the start of a sequence that more bytes could
+ * complete. */
 size_t qsf_utf8_incomplete_tail(const char *s, size_t len);
-/* Makes untrusted bytes fit to be shown, in place: every control character (C0, DEL, C1, line
- * separators, bidirectional controls) and every ill-formed byte becomes '?'. '\n' stays only with
- * keep_newlines. Returns the new length, never more than len; writes no NUL. */
+/* Makes untrusted bytes safe to display, in place: every control character (C0, DEL, C1, line
+ * separators, bidirectional controls) and every ill-formed byte becomes '?'. '\n' is kept only with
+ * keep_newlines. Returns the new length, at most len; writes no NUL. */
 size_t qsf_utf8_clean(char *s, size_t len, bool keep_newlines);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* zstd frames, or the words that there are none. */
+/* zstd frames; in builds without libzstd, functions that fail. */
 #include "src/base/zstd.h"
 
 #if QSF_HAVE_ZSTD
@@ -7,7 +7,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#define LEVEL 9 /* beyond it, weights get hardly smaller but much slower */
+#define LEVEL 9 /* higher levels are much slower and barely smaller on weights */
 
 bool qsf_zstd_built(void) { return true; }
 
@@ -35,7 +35,7 @@ void qsf_zstd_close(QsfZstdReader *r) { ZSTD_freeDCtx((ZSTD_DCtx *)(void *)r); }
 bool qsf_zstd_decompress(QsfZstdReader *r, const void *src, size_t n, void *dst, size_t whole) {
     unsigned long long says = ZSTD_getFrameContentSize(src, n);
     if (says != whole && says != ZSTD_CONTENTSIZE_UNKNOWN) return false;
-    if (ZSTD_findFrameCompressedSize(src, n) != n) return false; /* a second frame is no part of the format */
+    if (ZSTD_findFrameCompressedSize(src, n) != n) return false; /* the format allows only one frame */
     size_t got = ZSTD_decompressDCtx((ZSTD_DCtx *)(void *)r, dst, whole, src, n);
     return !ZSTD_isError(got) && got == whole;
 }
@@ -45,7 +45,7 @@ bool qsf_zstd_decompress(QsfZstdReader *r, const void *src, size_t n, void *dst,
 bool qsf_zstd_built(void) { return false; }
 
 static int lacking(QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "this build has no zstd: it was configured without libzstd");
+    return qsf_err_set(err, QSF_E_RUNTIME, "this build was configured without zstd");
 }
 
 int qsf_zstd_compress(const void *src, size_t n, void *dst, size_t cap, size_t *out, QsfErr *err) {

@@ -199,7 +199,7 @@ int qsf_calibrate_run(const QsfCalibrateRun *r, QsfCalibration *out, QsfErr *err
     QsfLedger *ledger = &r->rt->ledger;
     Calibrator c = { .r = r, .out = out, .n_skip = skip_count(r->n, r->window) };
     void *mem;
-    if (hp->n_layers != out->n_layers) return qsf_err_set(err, QSF_E_RUNTIME, "internal: a calibration of %u layers", out->n_layers);
+    if (hp->n_layers != out->n_layers) return qsf_err_set(err, QSF_E_RUNTIME, "internal: calibration with %u layers", out->n_layers);
     c.skip_at = (r->n - c.n_skip) / 2 / r->window * r->window;
     c.all = r->n + (uint64_t)c.n_skip * (hp->n_layers + 1u);
     c.bytes = qsf_pages(layout(&c, hp->n_layers, out->width, hp->n_vocab, r->window, c.n_skip));

@@ -104,7 +104,7 @@ static int messages_of(const QsfJson *j, QsfMsg **out, size_t *n, QsfErr *err) {
         (*out)[i].role = qsf_json_string(qsf_json_get(m, "role"), &len);
         (*out)[i].content = qsf_json_string(qsf_json_get(m, "content"), &(*out)[i].len);
         if ((*out)[i].role == NULL || (*out)[i].content == NULL)
-            return qsf_err_set(err, QSF_E_MODEL, "message %zu has no \"role\" and \"content\" that are strings", i + 1);
+            return qsf_err_set(err, QSF_E_MODEL, "message %zu lacks a string \"role\" or \"content\"", i + 1);
     }
     return QSF_OK;
 }
@@ -144,6 +144,6 @@ int qsf_calibrate_encode(const char *path, const QsfStrbuf *text, const QsfChatT
                  ? encode_chats(path, text, t, tok, out, err)
                  : qsf_tokenizer_encode(tok, text->data, text->len, QSF_TOK_BOS | QSF_TOK_SPECIAL, out, err);
     if (rc != QSF_OK || out->n >= QSF_CALIBRATE_TOKENS_MIN) return rc;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: has %zu tokens, too few to calibrate with: %u at least", path, out->n,
+    return qsf_err_set(err, QSF_E_MODEL, "%s: has %zu tokens, too few to calibrate with: at least %u are needed", path, out->n,
                        QSF_CALIBRATE_TOKENS_MIN);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --calibration FILE: the model runs over a text within --ram-budget before it is packed. */
+/* --calibration FILE: runs the model over a text, within --ram-budget, before the conversion. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #define BUDGET_DEFAULT (900ull << 20)
 
-static int settings_of(const ConvertOptions *o, int threads, QSFSettings *s) {
+static int parse_settings(const ConvertOptions *o, int threads, QSFSettings *s) {
     char why[512];
     qsf_settings_default(s);
     s->ram_budget = BUDGET_DEFAULT;
@@ -24,20 +24,21 @@ static int settings_of(const ConvertOptions *o, int threads, QSFSettings *s) {
 
 int convert_check_calibration(const ConvertOptions *o) {
     QSFSettings s;
-    if (!o->budget || o->calibration) return settings_of(o, 1, &s);
-    qsf_cli_error(&convert_cli, "--ram-budget is for the run of --calibration, which is not given");
+    if (!o->budget || o->calibration) return parse_settings(o, 1, &s);
+    qsf_cli_error(&convert_cli, "--ram-budget requires --calibration");
     return QSF_EXIT_USAGE;
 }
 
-static void show(void *arg, uint64_t done, uint64_t all) {
-    convert_progress_show(arg, (double)done / (double)all, "calibration");
+static void show_calibration(void *arg, uint64_t done, uint64_t total) {
+    convert_progress_show(arg, (double)done / (double)total, "calibration");
 }
 
 static int run(const ConvertOptions *o, const char *model, int threads, QsfCalibration *out) {
     ConvertProgress progress;
     QsfErr err = {0};
-    QsfCalibrateOptions c = {.model = model, .text = o->calibration, .cancel = &qsf_signal_cancel, .progress = show, .arg = &progress};
-    int rc = settings_of(o, threads, &c.settings);
+    QsfCalibrateOptions c = {.model = model, .text = o->calibration, .cancel = &qsf_signal_cancel,
+                             .progress = show_calibration, .arg = &progress};
+    int rc = parse_settings(o, threads, &c.settings);
     if (rc) return rc;
     convert_progress_begin(&progress, o);
     rc = qsf_calibrate(out, &c, &err);
@@ -45,18 +46,20 @@ static int run(const ConvertOptions *o, const char *model, int threads, QsfCalib
     return rc ? convert_fail(&err) : QSF_EXIT_OK;
 }
 
-static void show_copy(void *arg, const QsfItem *now, uint64_t done, uint64_t all) {
-    (void)now;
-    convert_progress_show(arg, all > 0 ? (double)done / (double)all : 1, "a copy to run");
+static void show_copy(void *arg, const QsfItem *item, uint64_t done, uint64_t total) {
+    (void)item;
+    convert_progress_show(arg, total > 0 ? (double)done / (double)total : 1, "copy for the calibration");
 }
 
-/* What cannot be run where it lies becomes a file that can, beside the output. */
+/* The engine cannot run every input directly (directories, for example). Writes a temporary QSF file with the
+ * same weights next to the output, and runs that. */
 static int run_copy(const ConvertOptions *o, const QsfSource *s, const char *copy, int threads, QsfCalibration *out) {
     ConvertProgress progress;
     const QsfPackOptions p = {.flags = QSFF_PAGES | QSFF_LINES, .threads = threads, .cancel = &qsf_signal_cancel,
                               .progress = show_copy, .progress_arg = &progress};
     QsfErr err = {0};
-    if (!o->quiet) fprintf(stderr, "qsf-convert: for the calibration %s is written as it is to %s, which is removed afterwards\n", o->input, copy);
+    if (!o->quiet)
+        fprintf(stderr, "qsf-convert: copying %s to %s for the calibration; the copy is removed afterwards\n", o->input, copy);
     convert_progress_begin(&progress, o);
     int rc = qsf_pack(s, copy, &p, NULL, &err);
     convert_progress_end(&progress);
@@ -74,7 +77,7 @@ int convert_calibrate(const ConvertOptions *o, const QsfSource *s, int threads, 
     char *base = malloc(n), *copy = NULL;
     if (base != NULL) {
         snprintf(base, n, "%s.calibration.%lld", o->output, (long long)getpid());
-        copy = qsf_newfile_part(base); /* a later run for the same output removes it, if this one is killed */
+        copy = qsf_newfile_part(base); /* if this process is killed, a later run removes it */
     }
     int rc = QSF_EXIT_RUNTIME;
     if (copy != NULL) rc = run_copy(o, s, copy, threads, out);

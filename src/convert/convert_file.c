@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One conversion: options to qsf_pack, progress on stderr, the report on stdout. */
+/* Runs one conversion: options for qsf_pack, progress on stderr, report on stdout. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,20 +30,20 @@ int convert_print(QsfStrbuf *b) {
 
 /* ---- options */
 
-static int parse_count(const char *option, const char *value, double most, double *out) {
+static int parse_count(const char *option, const char *value, double maximum, double *out) {
     char *end;
     *out = strtod(value, &end);
-    if (end != value && !*end && *out > 0 && *out <= most) return QSF_EXIT_OK;
-    qsf_cli_error(&convert_cli, "--%s: \"%s\" is not a number above 0, of at most %.0f", option, value, most);
+    if (end != value && !*end && *out > 0 && *out <= maximum) return QSF_EXIT_OK;
+    qsf_cli_error(&convert_cli, "--%s: \"%s\" is not a number above 0 and up to %.0f", option, value, maximum);
     return QSF_EXIT_USAGE;
 }
 
-static int parse_compress(const char *word, uint8_t *press) {
-    *press = QSF_COMPRESS_AUTO;
+static int parse_compress(const char *word, uint8_t *codec) {
+    *codec = QSF_COMPRESS_AUTO;
     if (word == NULL || strcmp(word, "auto") == 0) return QSF_EXIT_OK;
-    for (*press = 0; *press < QSFF_COMPRESSIONS && strcmp(word, qsf_codec_name(*press)); ++*press) {}
-    if (*press < QSFF_COMPRESSIONS && qsf_codec_built(*press)) return QSF_EXIT_OK;
-    if (*press < QSFF_COMPRESSIONS) qsf_cli_error(&convert_cli, "--compress: this build has no %s: it was configured without it", word);
+    for (*codec = 0; *codec < QSFF_COMPRESSIONS && strcmp(word, qsf_codec_name(*codec)); ++*codec) {}
+    if (*codec < QSFF_COMPRESSIONS && qsf_codec_built(*codec)) return QSF_EXIT_OK;
+    if (*codec < QSFF_COMPRESSIONS) qsf_cli_error(&convert_cli, "--compress: this build was configured without %s", word);
     else qsf_cli_error(&convert_cli, "--compress: \"%s\" must be one of: none, lz4, lz4hc, zstd, auto", word);
     return QSF_EXIT_USAGE;
 }
@@ -51,19 +51,20 @@ static int parse_compress(const char *word, uint8_t *press) {
 static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
     QsfErr err = {0};
     double n = qsf_cpu_count(), mb = 0;
-    /* A directory has float weights, which nobody wants at their size; a file was made as somebody wanted it. */
+    /* The float weights of a directory are too large to run, so they are quantized; the types in a file were
+     * chosen when it was made, so they are kept. */
     const char *type = o->type ? o->type : o->target || qsf_source_check_runs(s, NULL) != QSF_OK ? "mixed" : "keep";
     if (qsf_pack_type_parse(&p->type, type, &err)) return convert_fail(&err);
     if (o->rule && strcmp(o->rule, "search") && strcmp(o->rule, "minmax")) {
-        qsf_cli_error(&convert_cli, "--rule: \"%s\" is neither search nor minmax", o->rule);
+        qsf_cli_error(&convert_cli, "--rule: \"%s\" must be one of: search, minmax", o->rule);
         return QSF_EXIT_USAGE;
     }
     if (o->layout && strcmp(o->layout, "x16") && strcmp(o->layout, "rows")) {
-        qsf_cli_error(&convert_cli, "--layout: \"%s\" is neither x16 nor rows", o->layout);
+        qsf_cli_error(&convert_cli, "--layout: \"%s\" must be one of: x16, rows", o->layout);
         return QSF_EXIT_USAGE;
     }
     if (o->target && p->type.how == QSF_PACK_KEEP) {
-        qsf_cli_error(&convert_cli, "--target-size chooses formats: it does not go with --quant-type keep");
+        qsf_cli_error(&convert_cli, "--target-size cannot be combined with --quant-type keep");
         return QSF_EXIT_USAGE;
     }
     p->type.rule = o->rule && !strcmp(o->rule, "minmax") ? QSF_RULE_MINMAX : QSF_RULE_SEARCH;
@@ -78,21 +79,21 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
     return QSF_EXIT_OK;
 }
 
-/* Writing over the file that is being read would lose it. */
+/* The output replaces the file at its path, which must not be an input. */
 static int check_output(const ConvertOptions *o, const QsfSource *s) {
     struct stat in, out;
     if (o->dry || stat(o->output, &out)) return QSF_EXIT_OK;
     for (uint32_t i = 0; i < qsf_source_n_files(s); i++)
         if (!stat(qsf_source_file(s, i)->path, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
-            qsf_cli_error(&convert_cli, "%s: is the input", o->output);
+            qsf_cli_error(&convert_cli, "%s: the output is an input file", o->output);
             return QSF_EXIT_USAGE;
         }
     return QSF_EXIT_OK;
 }
 
-static void show(void *arg, const QsfItem *now, uint64_t done, uint64_t all) {
+static void show_item(void *arg, const QsfItem *item, uint64_t done, uint64_t total) {
     char name[QSF_ITEM_NAME];
-    convert_progress_show(arg, all > 0 ? (double)done / (double)all : 1, qsf_item_name(now, name));
+    convert_progress_show(arg, total > 0 ? (double)done / (double)total : 1, qsf_item_name(item, name));
 }
 
 static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
@@ -101,7 +102,7 @@ static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) 
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfErr err = {0};
     convert_progress_begin(&progress, o);
-    p->progress = show;
+    p->progress = show_item;
     p->progress_arg = &progress;
     int rc = qsf_pack(s, o->output, p, &report, &err);
     convert_progress_end(&progress);
@@ -131,7 +132,7 @@ static int convert(const ConvertOptions *o, QsfSource *s) {
 
 static int convert_source(const ConvertOptions *o, QsfSource *s) {
     if (qsf_source_n_tensors(s)) return convert(o, s);
-    qsf_cli_error(&convert_cli, "%s: is %s, without weights", o->input, qsf_source_format(s));
+    qsf_cli_error(&convert_cli, "%s: is %s and has no weights", o->input, qsf_source_format(s));
     return QSF_EXIT_MODEL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --inspect: a QSF file section by section, as tables or as one JSON object. (qsf-run --inspect shows its metadata, and
- * what every format has.) --verify: is it whole? */
+/* --inspect: prints a QSF file section by section, as tables or as one JSON object (qsf-run --inspect prints
+ * the metadata, for every format). --verify: checks that the file is intact. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ static const struct { uint32_t flag; const char *name; } flag_names[] = {
     {QSFF_PAGES, "pages"}, {QSFF_X16, "x16"}, {QSFF_CLUSTERS, "clusters"}, {QSFF_LINES, "lines"},
 };
 
-/* The reader has checked all of it; what it has no use for is read again. */
-static int read_pieces(Inspected *f, QsfErr *err) {
+/* The source has checked the header and index but does not keep them: reads them again. */
+static int read_header_and_index(Inspected *f, QsfErr *err) {
     const QsfFile *file = qsf_source_file(f->s, 0);
     unsigned char b[QSFF_HEAD_BYTES];
     int rc = qsf_file_pread(file, b, sizeof b, 0, err);
@@ -48,7 +48,6 @@ static uint8_t code_of(const QsfTensor *t) {
     return qsf_code_of_dtype(t->dtype, &code) ? code : QSFF_LAYER_CODE;
 }
 
-/* Where the data of a section's tensors lies: its size is what the next offset leaves. */
 static Big tensor_rows(const QsfTensor *t) { return (Big)(t->ne[1] * t->ne[2] * t->ne[3]); }
 
 static const char *layout_of(const QsfTensor *t) { return t->x16 ? "x16" : "rows"; }
@@ -142,10 +141,10 @@ static int inspect(const ConvertOptions *o, QsfSource *s) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfErr err = {0};
     if (strcmp(qsf_source_format(s), "QSF v1")) {
-        qsf_cli_error(&convert_cli, "%s: is %s, not a QSF file (qsf-run --inspect shows it)", o->input, qsf_source_format(s));
+        qsf_cli_error(&convert_cli, "%s: is %s, not a QSF file; use qsf-run --inspect", o->input, qsf_source_format(s));
         return QSF_EXIT_MODEL;
     }
-    int rc = read_pieces(&f, &err);
+    int rc = read_header_and_index(&f, &err);
     if (rc) rc = convert_fail(&err);
     else {
         if (o->json) put_json(&b, &f);
@@ -169,7 +168,7 @@ static void put_verified(QsfStrbuf *b, const ConvertOptions *o, const QsfVerifyR
         return;
     }
     char *path = qsf_clean_dup(o->input, strlen(o->input), true);
-    qsf_strbuf_addf(b, "%s: whole: %llu bytes, %u layers, %u of them compressed, %llu tensors, %llu metadata pairs\n", path ? path : "", (Big)r->bytes, r->n_layers, r->n_compressed,
+    qsf_strbuf_addf(b, "%s: intact: %llu bytes, %u layers, %u of them compressed, %llu tensors, %llu metadata pairs\n", path ? path : "", (Big)r->bytes, r->n_layers, r->n_compressed,
                     (Big)r->n_tensors, (Big)r->meta_pairs);
     free(path);
 }
@@ -180,7 +179,7 @@ int convert_verify(const ConvertOptions *o) {
     QsfErr err = {0};
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_ledger_init(&ledger, 0);
-    const bool in = strcmp(o->input, "-") == 0; /* is read once: its metadata is all there is to open */
+    const bool in = strcmp(o->input, "-") == 0; /* can be read only once: its metadata is checked on the way */
     int rc = in ? qsf_verify_fd_meta(STDIN_FILENO, "stdin", &ledger, &r, convert_check_meta, &ledger, &err) : qsf_verify_file(o->input, &ledger, &r, &err);
     if (!rc && !in) rc = convert_check_file(o->input, &ledger, &err);
     if (rc) rc = convert_fail(&err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf-convert: model files and directories to QSF files. Options and dispatch only. */
+/* qsf-convert: converts model files and directories to QSF files. Options and dispatch only. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,18 +9,18 @@
 enum { OPT_TYPE, OPT_RULE, OPT_TARGET, OPT_LAYOUT, OPT_COMPRESS, OPT_CALIBRATION, OPT_BUDGET, OPT_THREADS, OPT_DRY, OPT_FORCE, OPT_VERIFY, OPT_INSPECT, OPT_JSON, OPT_QUIET };
 
 static const QSFCliOption options[] = {
-    {"quant-type", "", 'q', "TYPE", "keep, mixed, or one format for all matrices: 2bit-book, 3bit-book, 4bit-book, 8bit, ternary, q4_k, f16 ... (GGUF: keep, safetensors: mixed)", OPT_TYPE},
-    {"rule", "", 0, "RULE", "how scales are found: search (least squares) or minmax (ends of the range)", OPT_RULE},
-    {"target-size", "", 0, "MB", "choose the formats so that the file has at most so many MB", OPT_TARGET},
-    {"layout", "", 0, "LAYOUT", "how rows lie: x16 (interleaved by 16 as the kernels multiply them, the default) or rows", OPT_LAYOUT},
-    {"compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): those of at most 32 MiB where it saves 3 % or more", OPT_COMPRESS},
-    {"calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON lines): its activations weight the search, its layers get scores", OPT_CALIBRATION},
-    {"ram-budget", "", 0, "SIZE", "most memory for the run of --calibration (default 900M)", OPT_BUDGET},
-    {"threads", "", 't', "N", "threads (default: one per CPU)", OPT_THREADS},
-    {"dry-run", "", 0, NULL, "say what would become of each tensor, write nothing", OPT_DRY},
-    {"force", "", 0, NULL, "convert a model that qsf-run would not open, with a warning", OPT_FORCE},
-    {"verify", "", 0, NULL, "check a .qsf file (- for stdin): every checksum, bound and tensor, and whether it opens", OPT_VERIFY},
-    {"inspect", "", 0, NULL, "print what a .qsf file holds, section by section", OPT_INSPECT},
+    {"quant-type", "", 'q', "TYPE", "set the type of the matrices: keep, mixed, 2bit-book, 3bit-book, 4bit-book, 8bit, ternary, q4_k, f16, ... (default keep for files, mixed for directories)", OPT_TYPE},
+    {"rule", "", 0, "RULE", "find scales by search (least squares, default) or minmax (ends of the range)", OPT_RULE},
+    {"target-size", "", 0, "MB", "limit the file to this size: choose the type of each matrix for the least error", OPT_TARGET},
+    {"layout", "", 0, "LAYOUT", "set the layout of matrices: x16 (rows interleaved by 16, as the kernels read them, default) or rows", OPT_LAYOUT},
+    {"compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): LZ4 for layers of up to 32 MiB if it saves 3 % or more", OPT_COMPRESS},
+    {"calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON Lines) to weight the quantization errors and to score the layers", OPT_CALIBRATION},
+    {"ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET},
+    {"threads", "", 't', "N", "set the number of threads (default one per CPU)", OPT_THREADS},
+    {"dry-run", "", 0, NULL, "print the type each tensor would get, but write nothing", OPT_DRY},
+    {"force", "", 0, NULL, "convert a model that qsf-run cannot open, with a warning", OPT_FORCE},
+    {"verify", "", 0, NULL, "verify a .qsf file (- for stdin): every checksum, bound and tensor, and whether qsf-run can open it", OPT_VERIFY},
+    {"inspect", "", 0, NULL, "print the contents of a .qsf file, section by section", OPT_INSPECT},
     {"json", "", 0, NULL, "print JSON instead of tables", OPT_JSON},
     {"quiet", "", 0, NULL, "print neither progress nor report", OPT_QUIET},
 };
@@ -30,17 +30,17 @@ const QSFCli convert_cli = {
     .usage = "Usage: qsf-convert [options] INPUT OUTPUT.qsf\n"
              "       qsf-convert --verify FILE.qsf\n"
              "       qsf-convert --inspect [--json] FILE.qsf\n",
-    .summary = "Makes a QSF file of a .gguf file, of a HuggingFace directory with weights in safetensors, or of another .qsf file.",
+    .summary = "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .no_settings = true,
     .epilogue = "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, 130 interrupted, 143 terminated.\n"
-                "Nothing but a whole file ever has the name OUTPUT.qsf.\n",
+                "OUTPUT.qsf appears only when it is complete.\n",
 };
 
 static int set_mode(ConvertOptions *o, ConvertMode mode, char *err, size_t cap) {
     if (o->mode != CONVERT_FILE && o->mode != mode) {
-        snprintf(err, cap, "only one of --verify and --inspect");
+        snprintf(err, cap, "--verify and --inspect cannot be combined");
         return QSF_EXIT_USAGE;
     }
     o->mode = mode;
@@ -68,16 +68,16 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     }
 }
 
-/* Files by position; an option that means nothing in this mode is an error, never ignored. */
+/* Assigns the files by position. An option that has no effect in this mode is an error, never ignored. */
 static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
     const int files = convert ? 2 : 1;
     if (!convert && (o->type || o->rule || o->target || o->layout || o->compress || o->calibration || o->budget || o->threads || o->dry || o->force)) {
-        qsf_cli_error(&convert_cli, "--verify and --inspect take no options of a conversion");
+        qsf_cli_error(&convert_cli, "--verify and --inspect do not accept conversion options");
         return QSF_EXIT_USAGE;
     }
     if (o->json && o->quiet) {
-        qsf_cli_error(&convert_cli, "--json and --quiet do not go together");
+        qsf_cli_error(&convert_cli, "--json and --quiet cannot be combined");
         return QSF_EXIT_USAGE;
     }
     if (r->n_positional != files) {

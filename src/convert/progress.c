@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How far it is, and how long it will take. */
+/* The progress line of a conversion: percentage, estimated time left, current tensor. */
 #include <math.h>
 #include <unistd.h>
 
@@ -10,17 +10,17 @@
 
 void convert_progress_begin(ConvertProgress *p, const ConvertOptions *o) {
     uint64_t now = qsf_now_ns();
-    *p = (ConvertProgress){.on = !o->quiet && isatty(STDERR_FILENO), .begun = now, .shown = now};
+    *p = (ConvertProgress){.on = !o->quiet && isatty(STDERR_FILENO), .started = now, .shown = now};
 }
 
-void convert_progress_show(ConvertProgress *p, double part, const char *what) {
+void convert_progress_show(ConvertProgress *p, double fraction, const char *what) {
     uint64_t now = qsf_now_ns();
     if (!p->on || now - p->shown < PROGRESS_NS) return;
     p->shown = now;
-    double left = part > 0 ? (double)(now - p->begun) * 1e-9 * (1 - part) / part : 0;
-    fprintf(stderr, "\r\x1b[K%5.1f %%  %d:%02d left  %.48s", 100 * part, (int)(left / 60), (int)fmod(left, 60), what);
+    double left = fraction > 0 ? (double)(now - p->started) * 1e-9 * (1 - fraction) / fraction : 0;
+    fprintf(stderr, "\r\x1b[K%5.1f %%  %d:%02d left  %.48s", 100 * fraction, (int)(left / 60), (int)fmod(left, 60), what);
 }
 
 void convert_progress_end(const ConvertProgress *p) {
-    if (p->on && p->shown > p->begun) fputs("\r\x1b[K", stderr);
+    if (p->on && p->shown > p->started) fputs("\r\x1b[K", stderr);
 }

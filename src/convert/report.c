@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What became of each tensor: a table, or one JSON object. */
+/* The report of a conversion: layer scores and one row per tensor, as tables or as one JSON object. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,14 +39,14 @@ static void put_row(QsfStrbuf *b, const QsfItem *i, bool dry) {
 }
 
 static void put_layers(QsfStrbuf *b, const QsfCalibration *c) {
-    qsf_strbuf_addf(b, "calibrated with %llu tokens; layers left out over %llu\n\n%-8s %10s %12s %12s\n", (unsigned long long)c->tokens,
+    qsf_strbuf_addf(b, "calibrated with %llu tokens; layer skipping measured over %llu\n\n%-8s %10s %12s %12s\n", (unsigned long long)c->tokens,
                     (unsigned long long)c->skip_tokens, "layer", "cosine", "skip nats", "importance");
     for (uint32_t l = 0; l < c->n_layers; l++)
         qsf_strbuf_addf(b, "%-8u %10.6f %12.6f %12.6f\n", l, (double)c->cosine[l], (double)c->skip_kl[l], (double)qsf_calibration_importance(c, l));
     qsf_strbuf_addc(b, '\n');
 }
 
-/* Compressing is not tried before something is written. */
+/* A dry run does not try compression, so its size is an upper limit. */
 static const char *at_most(const ConvertOptions *o) {
     return o->dry && (o->compress == NULL || strcmp(o->compress, "none")) ? "at most " : "";
 }
@@ -68,7 +68,7 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
     if (r->n_compressed > 0)
         qsf_strbuf_addf(b, "\n%u of %u layers compressed: %.1f MB of %.1f MB, %.1f %% saved", r->n_compressed, r->items.n_layers, (double)r->compressed_bytes / 1048576,
                         (double)r->whole_bytes / 1048576, 100 - 100 * (double)r->compressed_bytes / (double)r->whole_bytes);
-    qsf_strbuf_addf(b, "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits a weight, %u of %u tensors packed anew, %u interleaved by 16 rows\n", o->dry ? "not written: " : "",
+    qsf_strbuf_addf(b, "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits per weight, %u of %u tensors requantized, %u with rows interleaved by 16\n", o->dry ? "not written: " : "",
                     out ? out : "", at_most(o), (double)r->bytes / 1048576, (double)qsf_source_bytes(s) / 1048576, 8 * bytes / weights, changed, r->items.n, groups);
     free(out);
 }

@@ -24,20 +24,20 @@ typedef struct QsfDtype {
     bool supported;        /* models can use it; a known but unsupported type is named in the error */
 } QsfDtype;
 
-/* The type with blocks of 64 in place of 128 or 256; any other as it is. */
+/* Returns the type with blocks of 64 for one with blocks of 128 or 256; returns any other type unchanged. */
 static inline uint32_t qsf_dtype_of_64(uint32_t id) {
     return id >= QK_GGML_QSF ? id & ~(QSF_DTYPE_OF_128 | QSF_DTYPE_OF_256) : id;
 }
-/* NULL for a number nobody knows. */
+/* Returns the type with this number, NULL if unknown. */
 const QsfDtype *qsf_dtype(uint32_t id);
-/* Type i of all there are, to count by; NULL after the last, at most QSF_DTYPES_MAX. */
+/* Returns type i, to iterate over all of them; NULL after the last. There are at most QSF_DTYPES_MAX. */
 #define QSF_DTYPES_MAX 64u
 const QsfDtype *qsf_dtype_at(uint32_t i);
-/* The other way round; QSF_DTYPES_MAX for a number nobody knows. */
+/* Returns the i of qsf_dtype_at for a type number; QSF_DTYPES_MAX if unknown. */
 uint32_t qsf_dtype_index(uint32_t id);
-/* Bytes of one row of k elements; false when k is no multiple of the block or on overflow. */
+/* Computes the bytes of a row of k elements; false if k is not a multiple of the block or on overflow. */
 bool qsf_dtype_row_bytes(const QsfDtype *t, uint64_t k, uint64_t *out);
-/* Bytes of a tensor with these dimensions, tail included; false as above. */
+/* Computes the bytes of a tensor with these dimensions, including the tail; false as above. */
 bool qsf_dtype_tensor_bytes(const QsfDtype *t, const uint64_t ne[4], uint64_t *out);
 
 #endif

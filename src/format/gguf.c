@@ -31,7 +31,7 @@ static int read_string(Reader *r, uint64_t max, const char *what, const char **o
     if (n > max || n > qsf_cursor_left(&r->c))
         return qsf_err_set(r->err, QSF_E_MODEL,
                            "%s: %s at byte offset %" PRIu64 " claims a length of %" PRIu64
-                           " (at most %" PRIu64 ", %" PRIu64 " bytes are left)",
+                           " (maximum %" PRIu64 ", %" PRIu64 " bytes left)",
                            path_of(r), what, at, n, max, qsf_cursor_left(&r->c));
     char *p = qsf_source_alloc(r->s, n + 1, 1, r->err);
     if (p == NULL) return r->err->code;
@@ -210,7 +210,7 @@ static int place_tensor(const Reader *r, QsfTensor *t, uint64_t data, uint32_t a
     if (t->offset % alignment != 0)
         return qsf_err_set(r->err, QSF_E_MODEL,
                            "%s: tensor '%s' starts at offset %" PRIu64
-                           " of the data, which is no multiple of the alignment %" PRIu32,
+                           " of the data, which is not a multiple of the alignment %" PRIu32,
                            path_of(r), t->name, t->offset, alignment);
     uint64_t size = r->s->files[r->file].size, abs;
     if (!qsf_add_u64(t->offset, data, &abs) || !qsf_range_ok(abs, t->bytes, size))
@@ -251,7 +251,7 @@ static int read_tensors(Reader *r, QsfGgufPart *part) {
     if (rc != QSF_OK) return rc;
     if (alignment < 8 || (alignment & (alignment - 1)) != 0) /* docs/gguf.md: a multiple of 8 */
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: general.alignment is %" PRIu32 ", expected a power of two from 8 on", path_of(r),
+                           "%s: general.alignment is %" PRIu32 ", expected a power of two, 8 or more", path_of(r),
                            alignment);
     part->tensors = qsf_source_alloc(r->s, part->n_tensors, sizeof *part->tensors, r->err);
     if (part->tensors == NULL) return r->err->code;
@@ -278,7 +278,7 @@ static int check_version(const Reader *r, uint32_t version) {
 static int check_count(const Reader *r, uint64_t n, uint64_t least, const char *what) {
     if (n <= qsf_cursor_left(&r->c) / least) return QSF_OK;
     return qsf_err_set(r->err, QSF_E_MODEL,
-                       "%s: truncated: the header announces %" PRIu64 " %s, but only %" PRIu64
+                       "%s: truncated: the header declares %" PRIu64 " %s, but only %" PRIu64
                        " bytes follow it",
                        path_of(r), n, what, qsf_cursor_left(&r->c));
 }

@@ -59,7 +59,7 @@ static int get_real(const Reader *r, const QsfJson *object, const char *key, dou
 static int get_bool(const Reader *r, const char *key, bool fallback, bool *out) {
     const QsfJson *v = member(r->root, key);
     *out = qsf_json_bool(v, fallback);
-    return v == NULL || qsf_json_type(v) == QSF_JSON_BOOL ? QSF_OK : bad(r, key, "is neither true nor false");
+    return v == NULL || qsf_json_type(v) == QSF_JSON_BOOL ? QSF_OK : bad(r, key, "is not true or false");
 }
 
 /* A token id, or the first of a list; -1 where there is none. */
@@ -68,22 +68,22 @@ static int get_id(const Reader *r, const char *key, int64_t *out) {
     if (v != NULL && qsf_json_type(v) == QSF_JSON_ARRAY) v = qsf_json_at(v, 0);
     *out = v == NULL ? -1 : qsf_json_int(v, INT64_MIN);
     if (*out >= -1 && *out <= UINT32_MAX) return QSF_OK;
-    return bad(r, key, "is no token id");
+    return bad(r, key, "is not a token id");
 }
 
 /* --- architecture --- */
 
 static int read_arch(const Reader *r) {
     const char *name = qsf_json_string(qsf_json_at(member(r->root, "architectures"), 0), NULL);
-    if (name == NULL) return bad(r, "architectures", "is missing, or no list of names");
+    if (name == NULL) return bad(r, "architectures", "is missing or not a list of names");
     r->c->arch = qsf_hf_arch_find(name);
     if (r->c->arch != NULL) return QSF_OK;
     QsfStrbuf list = QSF_STRBUF_INIT;
     for (unsigned i = 0; qsf_hf_arch_at(i) != NULL; i++)
         qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
     int rc = qsf_err_set(r->err, QSF_E_MODEL,
-                         "%s: the architecture '%.*s' is not supported; supported: %s (its vocabulary alone can be used "
-                         "by naming the tokenizer's file)",
+                         "%s: the architecture '%.*s' is not supported; supported: %s (for tokenizing only, open "
+                         "the tokenizer file)",
                          r->path, SHOWN, name, qsf_strbuf_str(&list));
     qsf_strbuf_free(&list);
     return rc;
@@ -114,7 +114,7 @@ static int read_head_dim(const Reader *r) {
     QsfHfConfig *c = r->c;
     c->says_head_dim = member(r->root, "head_dim") != NULL;
     if (!c->says_head_dim && c->hidden % c->n_heads != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: 'hidden_size' %u is no multiple of the %u heads, and 'head_dim' is missing",
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: 'hidden_size' %u is not a multiple of the %u heads, and 'head_dim' is missing",
                            r->path, c->hidden, c->n_heads);
     int rc = get_u32(r, "head_dim", c->hidden / c->n_heads, &c->head_dim);
     if (rc == QSF_OK && c->head_dim % 2 != 0)
@@ -180,7 +180,7 @@ static int read_rope(const Reader *r) {
     double base = 10000;
     const QsfJson *rope = member(r->root, "rope_parameters");
     if (rope == NULL) rope = member(r->root, "rope_scaling");
-    if (rope != NULL && qsf_json_type(rope) != QSF_JSON_OBJECT) return bad(r, "rope_scaling", "is no object");
+    if (rope != NULL && qsf_json_type(rope) != QSF_JSON_OBJECT) return bad(r, "rope_scaling", "is not an object");
     int rc = get_real(r, r->root, "rope_theta", base, 1, MAX_BASE, &base);
     if (rc == QSF_OK) rc = get_real(r, rope, "rope_theta", base, 1, MAX_BASE, &base);
     c->rope_base = (float)base;
@@ -196,7 +196,7 @@ static int read_object(const Reader *r) {
     QsfHfConfig *c = r->c;
     double eps = 0;
     if (qsf_json_type(r->root) != QSF_JSON_OBJECT)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: holds no JSON object", r->path);
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: is not a JSON object", r->path);
     int rc = read_arch(r);
     if (rc == QSF_OK) rc = refuse_features(r);
     if (rc == QSF_OK) rc = read_sizes(r);
@@ -216,7 +216,7 @@ int qsf_hf_config_read(QsfSource *s, const char *dir, QsfHfConfig *c, QsfErr *er
     if (path == NULL) return err->code;
     int rc = qsf_whole_open(s, path, MAX_FILE, &w, err);
     if (rc == QSF_OK && w.text == NULL)
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: is missing, weights in safetensors need it beside them", path);
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: is missing; safetensors weights need it in the same directory", path);
     else if (rc == QSF_OK)
         rc = qsf_whole_json(&w, &root, err);
     Reader r = { .path = path, .root = root, .c = c, .err = err };

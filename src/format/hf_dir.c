@@ -32,8 +32,8 @@ static int classify(const Dir *d, uint32_t file, const QsfStTensor *t, const Qsf
     *row = qsf_hf_name_find(d->c.arch, t->name, layer);
     if (*row == NULL)
         return qsf_err_set(d->err, QSF_E_MODEL,
-                           "%s: tensor '%.*s' is not known in a model of architecture %s, whose answers would be wrong "
-                           "without it",
+                           "%s: tensor '%.*s' is not supported in a model of architecture %s; ignoring it would give "
+                           "wrong answers",
                            d->s->files[file].path, SHOWN, t->name, d->c.arch->name);
     if (*layer >= 0 && (uint32_t)*layer >= d->c.n_layers)
         return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%.*s' belongs to layer %d, but num_hidden_layers is %u",
@@ -149,7 +149,7 @@ static int check_vocab_rows(const Dir *d) {
     if (embed == NULL || (head == NULL && !d->c.tied))
         return qsf_err_set(d->err, QSF_E_MODEL, "%s: the weights of the %s are missing%s", d->s->dir,
                            embed == NULL ? "embedding" : "head",
-                           embed == NULL ? "" : ", and config.json does not say tie_word_embeddings");
+                           embed == NULL ? "" : ", and config.json does not set tie_word_embeddings");
     if (embed->ne[1] == d->c.n_vocab) return QSF_OK;
     return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%s' has %llu rows, but vocab_size in config.json is %u",
                        d->s->files[embed->file].path, embed->name, (unsigned long long)embed->ne[1], d->c.n_vocab);

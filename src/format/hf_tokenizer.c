@@ -43,7 +43,7 @@ static int find_members(Reader *r, size_t begin, size_t end, Member *m, size_t n
         if (rc == QSF_OK) rc = qsf_jscan_skip(&s, &from, &to, err);
         for (size_t i = 0; rc == QSF_OK && i < n; i++) {
             if (!qsf_strbuf_is(&r->a, m[i].key)) continue;
-            if (m[i].end > 0) rc = qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: \"%s\" is there twice", from, m[i].key);
+            if (m[i].end > 0) rc = qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: \"%s\" occurs twice", from, m[i].key);
             m[i].begin = from;
             m[i].end = to;
         }
@@ -95,7 +95,7 @@ static int vocab_member(Reader *r, QsfJsonScan *s, uint64_t i, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_jscan_number(s, &id, err);
     if (rc != QSF_OK) return rc;
     if (!(id >= 0 && id <= QSF_DRAFT_MAX && floor(id) == id))
-        return qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: %g is no token id (0 to %u)", s->at, id,
+        return qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: %g is not a token id (0 to %u)", s->at, id,
                            QSF_DRAFT_MAX - 1);
     return qsf_draft_set(r->d, (uint64_t)id, qsf_strbuf_str(&r->a), r->a.len, 0, type_of(r, &r->a), err);
 }
@@ -192,7 +192,7 @@ static int set_unknown(Reader *r, const Member *m, QsfErr *err) {
         s.at = m[M_UNK_ID].begin;
         rc = qsf_jscan_number(&s, &id, err);
         if (rc != QSF_OK) return rc;
-        if (!(id >= 0 && id < d->n)) return qsf_err_set(err, QSF_E_MODEL, "JSON: \"unk_id\" %g is no token", id);
+        if (!(id >= 0 && id < d->n)) return qsf_err_set(err, QSF_E_MODEL, "JSON: \"unk_id\" %g is not a token id", id);
         d->unk = (int32_t)id;
     }
     if (d->unk >= 0 && d->tok[d->unk].type == QSF_DRAFT_NORMAL) d->tok[d->unk].type = QSF_DRAFT_UNKNOWN;

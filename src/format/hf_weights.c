@@ -69,7 +69,7 @@ static int add_shard(Index *x) {
     if (x->n_names > 0 && strcmp(x->names[x->n_names - 1], text) == 0) return QSF_OK; /* most often */
     if (qsf_hashmap_get(&x->map, text, x->file.len) >= 0) return QSF_OK;
     if (x->n_names == QSF_MAX_PARTS)
-        return qsf_err_set(x->err, QSF_E_MODEL, "%s: names more than %u files", x->w->f.path, QSF_MAX_PARTS);
+        return qsf_err_set(x->err, QSF_E_MODEL, "%s: lists more than %u files", x->w->f.path, QSF_MAX_PARTS);
     x->names[x->n_names] = qsf_arena_strdup(&x->s->arena, text, x->file.len, x->err);
     if (x->names[x->n_names] == NULL) return x->err->code;
     qsf_hashmap_put(&x->map, (int32_t)x->n_names++);
@@ -110,7 +110,7 @@ static int walk_index(Index *x) {
         rc = qsf_jscan_key(&j, &x->tensor, x->err);
         if (rc != QSF_OK) break;
         bool map = qsf_strbuf_is(&x->tensor, "weight_map");
-        if (map && found) rc = qsf_err_set(x->err, QSF_E_MODEL, "JSON: byte %zu: \"weight_map\" is there twice", j.at);
+        if (map && found) rc = qsf_err_set(x->err, QSF_E_MODEL, "JSON: byte %zu: \"weight_map\" occurs twice", j.at);
         else rc = map ? walk_map(x, &j) : qsf_jscan_skip(&j, &begin, &end, x->err);
         found = found || map;
     }

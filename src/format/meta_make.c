@@ -62,7 +62,7 @@ int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_
     if (data == NULL) return qsf_err_memory(err, "%s", s->files[0].path);
     if (len > QSF_MADE_MAX) {
         free(data);
-        return qsf_err_set(err, QSF_E_MODEL, "%s: '%s' takes %zu bytes, more than the limit of %llu",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: '%s' needs %zu bytes, more than the limit of %llu",
                            s->files[0].path, key, len, (unsigned long long)QSF_MADE_MAX);
     }
     char *exact = realloc(data, len + 1); /* growing left room behind it */

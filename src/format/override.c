@@ -43,7 +43,7 @@ static int parse_bool(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *e
     e->type = QSF_META_BOOL;
     e->v.u = strcmp(text, "true") == 0;
     if (e->v.u == 0 && strcmp(text, "false") != 0)
-        return qsf_err_set(err, QSF_E_USAGE, "'%s' is neither true nor false", text);
+        return qsf_err_set(err, QSF_E_USAGE, "'%s' is not true or false", text);
     return QSF_OK;
 }
 

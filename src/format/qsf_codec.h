@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The compressions that a layer of a QSF file can have (man/qsf-format.5), by their codes QSFF_LZ4, QSFF_LZ4_HC and
- * QSFF_ZSTD. Any thread; an unpacker belongs to one at a time. */
+/* The codecs for compressed layers of a QSF file (man/qsf-format.5), by their codes QSFF_LZ4, QSFF_LZ4_HC and
+ * QSFF_ZSTD. Any thread; an unpacker belongs to one thread at a time. */
 #ifndef QSF_FORMAT_QSF_CODEC_H
 #define QSF_FORMAT_QSF_CODEC_H
 
@@ -12,26 +12,27 @@
 
 #define QSF_COMPRESS_RATIO 255u /* times its size in the file is the most that a compressed layer may have */
 
-/* "none", "lz4", "lz4hc", "zstd"; static. Codes below QSFF_COMPRESSIONS. */
+/* Returns "none", "lz4", "lz4hc" or "zstd"; static. The code must be below QSFF_COMPRESSIONS. */
 const char *qsf_codec_name(uint8_t how);
-/* Whether this build has it. */
+/* Returns whether this build supports the codec. */
 bool qsf_codec_built(uint8_t how);
-/* Most bytes that a layer of this compression can have when decompressed. */
+/* Returns the maximum size of a decompressed layer for this codec. */
 uint64_t qsf_codec_max_bytes(uint8_t how);
 
-/* n bytes at src to at most cap bytes at dst. *out = their number, 0 when they would be more, or fewer than n /
- * QSF_COMPRESS_RATIO, or n is above qsf_codec_max_bytes. QSF_E_RUNTIME: no memory for the encoder. */
+/* Compresses n bytes at src to at most cap bytes at dst. *out = the compressed size; 0 if it would exceed cap
+ * or the ratio would exceed QSF_COMPRESS_RATIO, or if n is above qsf_codec_max_bytes. QSF_E_RUNTIME if the
+ * encoder is out of memory. */
 int qsf_codec_compress(uint8_t how, const void *src, size_t n, void *dst, size_t cap, size_t *out, QsfErr *err);
 
 typedef struct QsfUnpacker {
     QsfZstdReader *zstd; /* NULL until it is needed */
 } QsfUnpacker;
 
-/* Makes what this compression needs, if it is not there yet. QSF_E_RUNTIME without memory. */
+/* Allocates the state that this codec needs, if not done yet. QSF_E_RUNTIME if out of memory. */
 int qsf_unpacker_need(QsfUnpacker *u, uint8_t how, QsfErr *err);
 void qsf_unpacker_close(QsfUnpacker *u); /* a zeroed one is allowed */
-/* Whether the n bytes at src give exactly `whole` bytes, which are at dst then. Nothing else is written, nothing
- * allocated. */
+/* Decompresses n bytes at src to dst. Returns whether they decompress to exactly `whole` bytes. Never writes
+ * outside [dst, dst + whole) and allocates nothing. */
 bool qsf_unpack(const QsfUnpacker *u, uint8_t how, const void *src, size_t n, void *dst, size_t whole);
 
 #endif

@@ -31,7 +31,7 @@ int qsf_compressed_check(const QsfSource *s, const QsfCompressed *c, const void 
     uint32_t crc = qsf_crc32(0, raw, (size_t)c->bytes);
     if (crc == c->crc) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: layer %" PRIu32 " from byte offset %" PRIu64 " on is damaged: checksum %08" PRIX32
+                       "%s: layer %" PRIu32 " from byte offset %" PRIu64 " is damaged: checksum %08" PRIX32
                        ", but the file says %08" PRIX32,
                        s->files[c->file].path, c->layer, c->off, crc, c->crc);
 }
@@ -41,7 +41,7 @@ static int check_heads(const QsfSource *s, const QsfCompressed *c, const unsigne
     for (uint32_t i = 0; c->heads != NULL && i < c->n_heads; i++) {
         if (memcmp(whole + c->head_at[i], c->heads + i * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES) == 0) continue;
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: the header of tensor %" PRIu32 ", %" PRIu32 " bytes behind its start, is not that in "
+                           "%s: the header of tensor %" PRIu32 ", %" PRIu32 " bytes after its start, does not match "
                            "the metadata (" QSF_KEY_LAYER_HEADS ")",
                            qsf_compressed_label(c, s->files[c->file].path, label, sizeof label), i, c->head_at[i]);
     }
@@ -52,8 +52,8 @@ int qsf_compressed_unpack(const QsfSource *s, const QsfCompressed *c, const QsfU
                        QsfErr *err) {
     if (!qsf_unpack(u, c->how, raw, (size_t)c->bytes, whole, (size_t)c->whole_bytes))
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: layer %" PRIu32 ": the %" PRIu64 " bytes from byte offset %" PRIu64
-                           " on are not %s that gives %" PRIu64 " bytes",
+                           "%s: layer %" PRIu32 ": the %" PRIu64 " bytes at byte offset %" PRIu64
+                           " are not %s data that decompresses to %" PRIu64 " bytes",
                            s->files[c->file].path, c->layer, c->bytes, c->off, qsf_codec_name(c->how), c->whole_bytes);
     return check_heads(s, c, whole, err);
 }

@@ -270,7 +270,7 @@ int qsf_fields_crc(const QsfSource *s, const char *key, uint32_t have, uint64_t 
     int rc = qsf_meta_u32(s, key, have, &want, err);
     if (rc != QSF_OK || want == have) return rc;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: damaged from byte offset %" PRIu64 " on: checksum %08" PRIX32
+                       "%s: damaged at byte offset %" PRIu64 " or later: checksum %08" PRIX32
                        ", but '%s' is %08" PRIX32,
                        qsf_source_path(s), at, have, key, want);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fixed fields of a QSF header and the metadata keys that say the same (man/qsf-format.5). */
+/* The fixed fields of a QSF header and the equivalent metadata keys (man/qsf-format.5). */
 #ifndef QSF_FORMAT_QSF_FIELDS_H
 #define QSF_FORMAT_QSF_FIELDS_H
 
@@ -16,21 +16,21 @@
 #define QSF_FIELDS_MAX 16u /* entries that qsf_fields_apply adds at most */
 
 /* Fills the fixed fields (architecture to head dimension, the codes for activation, normalization and
- * positions, theta, tokens) from the metadata of s and, where that has no vocabulary, the shape of its
- * embedding. What the metadata does not say stays 0, QSFF_BY_META or QSFF_NO_TOKEN. Other fields are left
- * alone. QSF_E_MODEL: a key of the wrong type or out of range, no general.architecture, no layers or more than
- * QSFF_LAYERS_MAX. */
+ * positions, theta, tokens) from the metadata of s and, if that has no vocabulary, from the shape of the
+ * embedding. Fields that the metadata does not define are 0, QSFF_BY_META or QSFF_NO_TOKEN. Other fields are
+ * unchanged. QSF_E_MODEL: a key has the wrong type or is out of range, general.architecture is missing, or
+ * there are no layers or more than QSFF_LAYERS_MAX. */
 int qsf_fields_of_source(QsfFileHeader *h, const QsfSource *s, QsfErr *err);
-/* Holds h against s->meta, which has room for QSF_FIELDS_MAX more, and adds to it what only h says.
- * QSF_E_MODEL names the byte offset and the key that disagree. */
+/* Compares h with s->meta and adds the fields that only h has; s->meta must have space for QSF_FIELDS_MAX
+ * more entries. QSF_E_MODEL names the byte offset and the key that disagree. */
 int qsf_fields_apply(const QsfFileHeader *h, QsfSource *s, QsfErr *err);
 
-/* The metadata's u32 `key` against the checksum of what stands at byte offset `at`. QSF_E_MODEL: they differ,
- * or the key is missing though required. */
+/* Compares the u32 metadata `key` with the computed checksum `have` of the data at byte offset `at`.
+ * QSF_E_MODEL: they differ, or the key is required but missing. */
 int qsf_fields_crc(const QsfSource *s, const char *key, uint32_t have, uint64_t at, bool required,
                    QsfErr *err);
-/* Sizes of the n layers of an index at index_off, from e and, for those of 4 GiB or more, from
- * qsf.layer_bytes, which where present must agree on the others too. QSF_E_MODEL. */
+/* Computes the sizes of the n layers of an index at index_off, from e and, for those of 4 GiB or more, from
+ * qsf.layer_bytes, which must agree on the others too if present. QSF_E_MODEL. */
 int qsf_fields_layer_bytes(const QsfSource *s, const QsfIndexEntry *e, uint32_t n, uint64_t index_off,
                            uint64_t *bytes, QsfErr *err);
 

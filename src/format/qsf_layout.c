@@ -149,7 +149,7 @@ static bool allowed(const Field *f, uint64_t v) {
 
 static int refuse(const Field *f, uint64_t v, const char *path, uint64_t at, QsfErr *err) {
     if (f->kind == REAL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s at byte offset %" PRIu64 " is no finite positive number",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s at byte offset %" PRIu64 " is not a finite positive number",
                            path, f->what, at);
     if (f->kind == PLAIN && f->most < UINT32_MAX)
         return qsf_err_set(err, QSF_E_MODEL,
@@ -157,7 +157,7 @@ static int refuse(const Field *f, uint64_t v, const char *path, uint64_t at, Qsf
                            " to %" PRIu64,
                            path, f->what, at, v, f->least, f->most);
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: %s at byte offset %" PRIu64 " is %" PRIu64 ", which QSF version 1 does not have",
+                       "%s: %s at byte offset %" PRIu64 " is %" PRIu64 ", which QSF version 1 does not define",
                        path, f->what, at, v);
 }
 
@@ -203,11 +203,11 @@ static int check_extension(const QsfFileHeader *h, const char *path, QsfErr *err
         const char *what;
     } refused[] = {
         { QSFF_CLUSTERS, "a clustered head, which this version cannot use" },
-        { ~(QSFF_PAGES | QSFF_X16 | QSFF_CLUSTERS | QSFF_LINES), "what QSF version 1 does not have" },
+        { ~(QSFF_PAGES | QSFF_X16 | QSFF_CLUSTERS | QSFF_LINES), "features that QSF version 1 does not define" },
     };
     for (size_t i = 0; i < COUNT(refused); i++)
         if (h->flags & refused[i].flag)
-            return qsf_err_set(err, QSF_E_MODEL, "%s: the flags 0x%" PRIX32 " at byte offset 124 announce %s",
+            return qsf_err_set(err, QSF_E_MODEL, "%s: the flags 0x%" PRIX32 " at byte offset 124 declare %s",
                                path, h->flags, refused[i].what);
     if (h->block != 0 && h->block != 64 && h->block != 128 && h->block != 256)
         return qsf_err_set(err, QSF_E_MODEL,
@@ -260,14 +260,14 @@ static int check_compressed(const QsfIndexEntry *e, const char *path, uint64_t a
     if (!qsf_codec_built(e->compression))
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: a layer is compressed with %s (byte offset %" PRIu64
-                           "), which this build cannot read: it was configured without it",
+                           "), which this build was configured without",
                            path, name, at + 17);
     if (e->bytes < e->whole_bytes && e->whole_bytes <= qsf_codec_max_bytes(e->compression) &&
         e->whole_bytes <= (uint64_t)e->bytes * QSF_COMPRESS_RATIO)
         return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: a layer compressed with %s has the sizes %" PRIu32 " and, decompressed, %" PRIu32
-                       " (byte offset %" PRIu64 "), which cannot be",
+                       "%s: a layer compressed with %s has impossible sizes: %" PRIu32 " bytes, %" PRIu32 " decompressed"
+                       " (byte offset %" PRIu64 ")",
                        path, name, e->bytes, e->whole_bytes, at + 8);
 }
 
@@ -278,7 +278,7 @@ int qsf_index_entry_decode(QsfIndexEntry *e, const unsigned char b[QSFF_INDEX_BY
     if (rc != QSF_OK) return rc;
     if (e->compression == QSFF_STORED && e->bytes != e->whole_bytes)
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: a layer that is not compressed has the sizes %" PRIu32 " and %" PRIu32
+                           "%s: an uncompressed layer has two different sizes, %" PRIu32 " and %" PRIu32
                            " (byte offset %" PRIu64 ")",
                            path, e->bytes, e->whole_bytes, at + 8);
     if (e->whole_bytes / QSFF_TENSOR_BYTES < e->n_tensors)
@@ -293,7 +293,7 @@ static int check_embed_layout(uint8_t layout, const char *path, uint64_t at, Qsf
     if (layout == QSFF_ROWS) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
                        "%s: the rows of the embedding are interleaved by 16 (layout 1 at byte offset %" PRIu64
-                       "), which those of an embedding never are",
+                       "), which is not supported for an embedding",
                        path, at);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The fixed-size pieces of a QSF v1 file (man/qsf-format.5), as structs: header, layer index entry, embedding
- * header, tensor header; all little-endian in the file. What a piece says by itself is checked here; what the
- * pieces say of each other in qsf_parts.h and qsf_fields.h. Pure functions, any thread. */
+ * header, tensor header; all little-endian in the file. Each piece is checked by itself here; relations
+ * between pieces are checked in qsf_parts.h and qsf_fields.h. Pure functions, any thread. */
 #ifndef QSF_FORMAT_QSF_LAYOUT_H
 #define QSF_FORMAT_QSF_LAYOUT_H
 
@@ -77,15 +77,15 @@ typedef struct QsfTensorHeader {
     uint16_t reserved;
 } QsfTensorHeader;
 
-/* Bytes of the header as they stand in a file, checksum of bytes 0-95 included. */
+/* Encode a piece as stored in a file; that of the header includes the checksum of bytes 0-95. */
 void qsf_file_header_encode(const QsfFileHeader *h, unsigned char b[QSFF_HEAD_BYTES]);
 void qsf_index_entry_encode(const QsfIndexEntry *e, unsigned char b[QSFF_INDEX_BYTES]);
 void qsf_embed_header_encode(const QsfEmbedHeader *e, unsigned char b[QSFF_EMBED_BYTES]);
 void qsf_tensor_header_encode(const QsfTensorHeader *t, unsigned char b[QSFF_TENSOR_BYTES]);
 
-/* The other way round, checked: magic, version, checksum, and every field against the values it can have.
- * QSF_E_MODEL names path and byte offset, and what is not supported (a compression that this build lacks, a clustered
- * head, an interleaved embedding). `at` is where the piece stands in the file. */
+/* Decode and check a piece: magic, version, checksum, and the range of every field. `at` is its byte offset
+ * in the file. QSF_E_MODEL names path and byte offset, and unsupported features (a codec that this build
+ * lacks, a clustered head, an interleaved embedding). */
 int qsf_file_header_decode(QsfFileHeader *h, const unsigned char b[QSFF_HEAD_BYTES], const char *path,
                            QsfErr *err);
 int qsf_index_entry_decode(QsfIndexEntry *e, const unsigned char b[QSFF_INDEX_BYTES], const char *path,
@@ -95,15 +95,15 @@ int qsf_embed_header_decode(QsfEmbedHeader *e, const unsigned char b[QSFF_EMBED_
 int qsf_tensor_header_decode(QsfTensorHeader *t, const unsigned char b[QSFF_TENSOR_BYTES], const char *path,
                              uint64_t at, QsfErr *err);
 
-/* Checksum of header bytes 100-115 and 120-127: the metadata's qsf.crc32.header100. */
+/* Computes the checksum of header bytes 100-115 and 120-127: qsf.crc32.header100 in the metadata. */
 uint32_t qsf_file_header_crc100(const unsigned char b[QSFF_HEAD_BYTES]);
 
-/* dtype.h's number of a quantization code with this block size (0: 64); false for QSFF_MIXED, QSFF_LAYER_CODE
- * and numbers that stand for nothing. */
+/* Finds the dtype (dtype.h) of a quantization code with this block size (0: 64). False for QSFF_MIXED,
+ * QSFF_LAYER_CODE and undefined codes. */
 bool qsf_code_dtype(uint8_t code, uint32_t block, uint32_t *dtype);
-/* The code to write for a dtype; false when none has it. */
+/* Finds the code to write for a dtype; false if there is none. */
 bool qsf_code_of_dtype(uint32_t dtype, uint8_t *code);
-/* Bytes of a tensor, its rows padded to whole blocks; false when they do not fit 64 bits. */
+/* Computes the bytes of a tensor, with rows padded to full blocks; false if they do not fit 64 bits. */
 bool qsf_code_bytes(uint32_t dtype, uint64_t rows, uint32_t cols, uint64_t *bytes);
 
 #endif

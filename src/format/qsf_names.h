@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tensor types of QSF files (man/qsf-format.5) and the names that GGUF gives the same tensors. Pure
- * functions. */
+/* Tensor types of QSF files (man/qsf-format.5) and their GGUF names. Pure functions. */
 #ifndef QSF_FORMAT_QSF_NAMES_H
 #define QSF_FORMAT_QSF_NAMES_H
 
@@ -45,28 +44,31 @@ enum {
     QSFT_GATE_BIAS,
     QSFT_N
 };
-/* Not a tensor type: what qsf_tensor_type_of says for token_embd.weight, which has a section of its own. */
+/* Not a tensor type: the result of qsf_tensor_type_of for token_embd.weight, which has a section of its
+ * own. */
 #define QSFT_EMBED 0x100u
 
-/* "attn_q.weight", to stand behind "blk.N." for those of a layer; "outliers", "attn_sinks.weight"; of the FFN
- * biases the first. NULL for an unknown type. */
+/* Returns the GGUF name of a type, without "blk.N." for those of a layer: "attn_q.weight",
+ * "attn_sinks.weight"; "outliers"; for the FFN biases the first name. NULL for an unknown type. */
 const char *qsf_tensor_type_name(uint32_t type);
-/* Whether a tensor of this type can stand in a layer, or in the final section. False for unknown types. */
+/* Return whether a tensor of this type can be in a layer, or in the final section. False for unknown
+ * types. */
 bool qsf_tensor_type_in_layer(uint32_t type);
 bool qsf_tensor_type_in_final(uint32_t type);
-/* One row of floats: norms, biases, frequencies. */
+/* Returns whether it is one row of floats: norms, biases, frequencies. */
 bool qsf_tensor_type_is_vector(uint32_t type);
-/* Matrices of all experts, one below the other. */
+/* Returns whether it contains the matrices of all experts, stacked. */
 bool qsf_tensor_type_is_experts(uint32_t type);
-/* What is multiplied with columns of activations: projections, experts, head. Only these can have their rows interleaved. */
+/* Returns whether it is multiplied with activations: projections, experts, head. Only these can have
+ * interleaved rows. */
 bool qsf_tensor_type_is_matrix(uint32_t type);
 
-/* The type of the tensor with this GGUF name, and its layer (0 for those of no layer). False when QSF has
- * none for it. */
+/* Finds the type of the tensor with this GGUF name, and its layer (0 if it belongs to no layer). False if QSF
+ * has no type for it. */
 bool qsf_tensor_type_of(const char *name, uint32_t *type, uint32_t *layer);
 
-/* What every layer of this architecture (header bytes 12-15) has, as a set of bits 1 << type; 0 where the
- * code does not say. */
+/* Returns the types that every layer of this architecture (header bytes 12-15) must have, as a set of bits
+ * 1 << type; 0 if the code does not determine them. */
 uint64_t qsf_arch_needs(uint32_t arch);
 
 #endif

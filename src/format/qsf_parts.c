@@ -45,7 +45,7 @@ static int check_section(const QsfSection *s, const QsfFileHeader *h, uint64_t e
                            path, what, s->off);
     if (s->kind == QSFS_LAYER && s->off < h->index_off)
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: layer %" PRIu32 " at byte offset %" PRIu64 " stands before the layer index",
+                           "%s: layer %" PRIu32 " at byte offset %" PRIu64 " lies before the layer index",
                            path, s->layer, s->off);
     return QSF_OK;
 }
@@ -59,7 +59,7 @@ int qsf_sections_check(QsfSection *s, uint32_t n, const QsfFileHeader *h, const 
         if (s[i].kind == QSFS_FINAL && i + 1 < n)
             return qsf_err_set(err, QSF_E_MODEL,
                                "%s: the %s at byte offset %" PRIu64
-                               " stands behind the final section at %" PRIu64,
+                               " lies after the final section at %" PRIu64,
                                path, qsf_section_name(s[i + 1].kind), s[i + 1].off, s[i].off);
         if (!qsf_add_u64(s[i].off, s[i].bytes, &end))
             return qsf_err_set(err, QSF_E_MODEL,
@@ -90,13 +90,13 @@ static int bad(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_t at, c
 /* Whether it may stand here. */
 static int check_type(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_t at, QsfErr *err) {
     if (!(s->final ? qsf_tensor_type_in_final(t->type) : qsf_tensor_type_in_layer(t->type)))
-        return bad(s, t, at, "does not belong there", err);
+        return bad(s, t, at, "is not allowed there", err);
     if (t->type == QSFT_OUTLIERS) {
         bool matrix =
             s->count > 0 && s->last.type != QSFT_OUTLIERS && !qsf_tensor_type_is_vector(s->last.type);
-        return matrix ? QSF_OK : bad(s, t, at, "follows no matrix", err);
+        return matrix ? QSF_OK : bad(s, t, at, "does not follow a matrix", err);
     }
-    return s->seen >> t->type & 1 ? bad(s, t, at, "is there twice", err) : QSF_OK;
+    return s->seen >> t->type & 1 ? bad(s, t, at, "occurs twice", err) : QSF_OK;
 }
 
 /* Bytes of one outlier: row, column, value. */
@@ -110,27 +110,27 @@ static int check_shape(const QsfTensorScope *s, const QsfTensorPlace *p, uint64_
     if (t->type == QSFT_OUTLIERS)
         return t->cols == OUTLIER_BYTES && p->dtype == DTYPE_I8
                    ? QSF_OK
-                   : bad(s, t, at, "is not rows of ten bytes", err);
+                   : bad(s, t, at, "does not have rows of ten bytes", err);
     if (qsf_tensor_type_is_vector(t->type) && (t->rows != 1 || d->block_elems != 1 || !d->supported))
         return bad(s, t, at, "is not one row of floats", err);
     if ((t->type == QSFT_FINAL_NORM || t->type == QSFT_FINAL_NORM_BIAS) &&
         (t->cols != h->hidden || p->dtype != 0))
-        return bad(s, t, at, "is not one row of fp32, as long as the hidden dimension", err);
+        return bad(s, t, at, "is not one row of F32 with the length of the hidden dimension", err);
     if (t->type == QSFT_FFN_BIASES && t->cols != (uint64_t)h->ffn + h->hidden)
-        return bad(s, t, at, "is not as long as both FFN dimensions together", err);
+        return bad(s, t, at, "does not have the length of both FFN dimensions together", err);
     if (t->type == QSFT_GATE_BIAS && t->cols != h->ffn)
-        return bad(s, t, at, "is not as long as the FFN's inner dimension", err);
+        return bad(s, t, at, "does not have the length of the FFN dimension", err);
     if (t->type == QSFT_HEAD && (t->rows != h->n_vocab || t->cols != h->hidden))
-        return bad(s, t, at, "is not of vocabulary size by hidden dimension", err);
+        return bad(s, t, at, "does not have the shape of vocabulary size by hidden dimension", err);
     return QSF_OK;
 }
 
 static int check_layout(const QsfTensorScope *s, const QsfTensorPlace *p, uint64_t at, QsfErr *err) {
     const QsfTensorHeader *t = &p->head;
     if (t->layout == QSFF_ROWS) return QSF_OK;
-    if (!(s->head->flags & QSFF_X16)) return bad(s, t, at, "is interleaved by 16 rows, which the flags do not announce", err);
+    if (!(s->head->flags & QSFF_X16)) return bad(s, t, at, "is interleaved by 16 rows, which the flags do not declare", err);
     if (!qsf_tensor_type_is_matrix(t->type)) return bad(s, t, at, "cannot be interleaved by 16 rows", err);
-    return qsf_group_planes(p->dtype) > 0 ? QSF_OK : bad(s, t, at, "is interleaved by 16 rows, which its quantization type never is", err);
+    return qsf_group_planes(p->dtype) > 0 ? QSF_OK : bad(s, t, at, "is interleaved by 16 rows, which its quantization type does not support", err);
 }
 
 int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES], uint64_t at,
@@ -140,7 +140,7 @@ int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES]
     if (rc != QSF_OK) return rc;
     uint8_t code = t->head.code == QSFF_LAYER_CODE ? s->code : t->head.code;
     if (!qsf_code_dtype(code, s->head->block, &t->dtype)) /* the layer's, which says "mixed" */
-        return bad(s, &t->head, at, "has no quantization type of its own, nor has the layer one for all",
+        return bad(s, &t->head, at, "has no quantization type of its own, and neither has its layer",
                    err);
     rc = check_layout(s, t, at, err);
     if (rc != QSF_OK) return rc;
@@ -159,8 +159,8 @@ int qsf_scope_end(const QsfTensorScope *s, bool tied, QsfErr *err) {
     uint64_t head = (uint64_t)1 << QSFT_HEAD;
     if (s->final && tied && (s->seen & head))
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: the final section from byte offset %" PRIu64
-                           " has a head, but says there is none",
+                           "%s: the final section at byte offset %" PRIu64
+                           " contains a head, but its flag says it does not",
                            s->path, s->head->final_off);
     uint64_t missing = (s->final ? (tied ? 0 : head) : qsf_arch_needs(s->head->arch)) & ~s->seen;
     for (uint32_t t = 0; t < QSFT_N && missing != 0; t++)
@@ -168,7 +168,7 @@ int qsf_scope_end(const QsfTensorScope *s, bool tied, QsfErr *err) {
             if (s->final)
                 return qsf_err_set(
                     err, QSF_E_MODEL,
-                    "%s: tensor '%s' is missing in the final section from byte offset %" PRIu64, s->path,
+                    "%s: tensor '%s' is missing from the final section at byte offset %" PRIu64, s->path,
                     qsf_tensor_type_name(t), s->head->final_off);
             return qsf_err_set(err, QSF_E_MODEL, "%s: tensor 'blk.%" PRIu32 ".%s' is missing", s->path,
                                s->layer, qsf_tensor_type_name(t));
@@ -203,9 +203,7 @@ int qsf_final_flag(unsigned char flag, uint64_t at, const char *path, bool *tied
     *tied = flag == 0xFF;
     if (flag == 0xFF || flag == 0x00) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: the byte at byte offset %" PRIu64
-                       " that says whether there is a head is 0x%02X, expected "
-                       "0x00 or 0xFF",
+                       "%s: the head flag at byte offset %" PRIu64 " is 0x%02X, expected 0x00 or 0xFF",
                        path, at, flag);
 }
 

@@ -96,7 +96,7 @@ static int check_meta_crc(const Reader *r) {
     }
     if (crc == r->head.meta_crc) return QSF_OK;
     return qsf_err_set(r->err, QSF_E_MODEL,
-                       "%s: the metadata from byte offset %" PRIu64 " on is damaged: checksum %08" PRIX32
+                       "%s: the metadata at byte offset %" PRIu64 " is damaged: checksum %08" PRIX32
                        ", but %08" PRIX32 " at byte offset 116",
                        r->path, r->head.meta_off, crc, r->head.meta_crc);
 }

@@ -15,7 +15,7 @@ static int check_importance(const QsfSource *s, const QsfIndexEntry *e, uint32_t
     const float want = qsf_scores_importance(skip_kl);
     if (fabsf(e->importance - want) <= ROUNDING) return QSF_OK; /* false for NaN */
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: the importance of layer %" PRIu32 " at byte offset %" PRIu64 " is %g, but %g by its " QSF_KEY_SKIP_KL " of %g",
+                       "%s: the importance of layer %" PRIu32 " at byte offset %" PRIu64 " is %g, expected %g from its " QSF_KEY_SKIP_KL " of %g",
                        qsf_source_path(s), layer, at, (double)e->importance, (double)want, (double)skip_kl);
 }
 
@@ -29,7 +29,7 @@ int qsf_scores_read(const QsfSource *s, const char *key, uint32_t n, float low, 
     for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
         rc = qsf_meta_array_f32(&a, &out[i], err);
         if (rc == QSF_OK && (!isfinite(out[i]) || out[i] < low))
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s': element %" PRIu32 " is %g, expected a number from %g on",
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s': element %" PRIu32 " is %g, expected %g or more",
                              qsf_source_path(s), key, i, (double)out[i], (double)low);
     }
     qsf_meta_array_close(&a);

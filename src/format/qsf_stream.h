@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A file, pipe or piece of memory read once, front to back, with a running checksum: for the verifier. Every failure names the
- * byte offset: QSF_E_RUNTIME when it cannot be read, QSF_E_MODEL when it ends too early. One thread. */
+/* Sequential reader of a file, pipe or block of memory with a running checksum, for the verifier. Every error
+ * names the byte offset: QSF_E_RUNTIME if it cannot be read, QSF_E_MODEL if it ends too early. One thread. */
 #ifndef QSF_FORMAT_QSF_STREAM_H
 #define QSF_FORMAT_QSF_STREAM_H
 
@@ -11,27 +11,27 @@
 #include "src/base/err.h"
 
 typedef struct QsfStream {
-    int fd;             /* the caller's; -1: buf is all there is, and the caller's too */
-    const char *path;   /* what messages call it */
+    int fd;             /* owned by the caller; -1: buf is the whole input, and owned by the caller too */
+    const char *path;   /* for messages */
     unsigned char *buf; /* (have), the next byte at `at` */
     size_t have, at;
-    uint64_t pos; /* of that byte, from where fd stood */
-    uint32_t crc; /* of all since the caller set it to 0 */
+    uint64_t pos; /* of that byte, from the initial position of fd */
+    uint32_t crc; /* of all bytes since the caller set it to 0 */
 } QsfStream;
 
-/* fd and path are filled, the rest is zero. QSF_E_RUNTIME without memory. */
+/* Opens s, in which fd and path are set and the rest is zero. QSF_E_RUNTIME if out of memory. */
 int qsf_stream_open(QsfStream *s, QsfErr *err);
 void qsf_stream_close(QsfStream *s);
 
-/* Makes at least one byte available; *end: there is none. */
+/* Makes at least one byte available, or sets *end at the end of the input. */
 int qsf_stream_fill(QsfStream *s, bool *end, QsfErr *err);
-/* At least one and at most `most` bytes, in place: *n of them at *p, valid until the next call. */
+/* Reads 1 to `most` bytes in place: *n of them at *p, valid until the next call. */
 int qsf_stream_some(QsfStream *s, uint64_t most, const char *what, const unsigned char **p, size_t *n,
                     QsfErr *err);
-/* Copies len bytes. */
+/* Reads len bytes to dst. */
 int qsf_stream_take(QsfStream *s, unsigned char *dst, uint64_t len, const char *what, QsfErr *err);
 int qsf_stream_skip(QsfStream *s, uint64_t len, const char *what, QsfErr *err);
-/* Skips len bytes that must be 0: QSF_E_MODEL. */
+/* Skips len bytes; QSF_E_MODEL if any is not 0. */
 int qsf_stream_zeros(QsfStream *s, uint64_t len, QsfErr *err);
 
 #endif

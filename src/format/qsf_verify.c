@@ -68,7 +68,7 @@ static int add_layers(Verifier *v) {
         if (!v->have_meta && v->index[i].bytes == QSFF_LONG)
             return qsf_err_set(v->err, QSF_E_MODEL,
                                "%s: the index at byte offset %" PRIu64 " has layers of 4 GiB or more, whose "
-                               "sizes must stand before it, in the metadata",
+                               "sizes must come before it, in the metadata",
                                v->path, v->head.index_off);
         v->sec[v->n_sec++] = (QsfSection){ v->index[i].off, v->layer_bytes[i], QSFS_LAYER, i };
     }
@@ -88,7 +88,7 @@ static int check_index(Verifier *v) {
     v->have_index = true;
     if (v->head.code != qsf_common_code(v->index, v->head.n_layers))
         return qsf_err_set(v->err, QSF_E_MODEL,
-                           "%s: quantization type %u at byte offset 48 is not that of the layers (%u)",
+                           "%s: quantization type %u at byte offset 48 does not match that of the layers (%u)",
                            v->path, v->head.code, qsf_common_code(v->index, v->head.n_layers));
     rc = check_layer_sizes(v);
     return rc == QSF_OK ? add_layers(v) : rc;
@@ -117,7 +117,7 @@ static int read_pairs(Verifier *v) {
         rc = qsf_err_set(v->err, QSF_E_MODEL, "%" PRIu64 " bytes follow its last pair", qsf_cursor_left(&c));
     qsf_cursor_close(&c);
     if (rc != QSF_OK)
-        qsf_err_prefix(v->err, "%s: metadata from byte offset %" PRIu64 " on", v->path, v->head.meta_off);
+        qsf_err_prefix(v->err, "%s: metadata at byte offset %" PRIu64, v->path, v->head.meta_off);
     for (uint32_t i = 0; rc == QSF_OK && i < v->meta->meta.n; i++) {
         QsfMetaEntry *e = &v->meta->meta.e[i];
         if (e->type == QSF_META_ARRAY) e->v.arr.mem = bytes + e->v.arr.off;
@@ -143,7 +143,7 @@ static int check_meta(Verifier *v) {
     if (rc == QSF_OK && !qsf_strbuf_ok(&v->meta_bytes)) rc = qsf_err_memory(v->err, "%s", v->path);
     if (rc == QSF_OK && v->in.crc != v->head.meta_crc)
         rc = qsf_err_set(v->err, QSF_E_MODEL,
-                         "%s: the metadata from byte offset %" PRIu64 " on is damaged: checksum %08" PRIX32
+                         "%s: the metadata at byte offset %" PRIu64 " is damaged: checksum %08" PRIX32
                          ", but %08" PRIX32 " at byte offset 116",
                          v->path, v->head.meta_off, v->in.crc, v->head.meta_crc);
     if (rc == QSF_OK) rc = read_pairs(v);
@@ -191,7 +191,7 @@ static int check_announced(const Verifier *v, uint32_t n, const unsigned char b[
     if (v->heads == NULL || memcmp(b, v->heads + n * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES) == 0) return QSF_OK;
     return qsf_err_set(v->err, QSF_E_MODEL,
                        "%s: the tensor header at byte offset %" PRIu64
-                       " is not that in the metadata (" QSF_KEY_LAYER_HEADS ")",
+                       " does not match the metadata (" QSF_KEY_LAYER_HEADS ")",
                        v->in.path, v->in.pos - QSFF_TENSOR_BYTES);
 }
 
@@ -226,7 +226,7 @@ static int check_layer_crc(const Verifier *v, uint32_t i) {
     if (v->in.crc == e->crc) return QSF_OK;
     return qsf_err_set(v->err, QSF_E_MODEL,
                        "%s: layer %" PRIu32 " from byte offset %" PRIu64
-                       " on is damaged: checksum %08" PRIX32 ", but %08" PRIX32 " in the index",
+                       " is damaged: checksum %08" PRIX32 ", but %08" PRIX32 " in the index",
                        v->path, i, e->off, v->in.crc, e->crc);
 }
 
@@ -251,7 +251,7 @@ static int find_heads(Verifier *v, uint32_t i) {
     if (!v->have_meta)
         return qsf_err_set(v->err, QSF_E_MODEL,
                            "%s: layer %" PRIu32 " at byte offset %" PRIu64
-                           " is compressed and stands before the metadata",
+                           " is compressed and lies before the metadata",
                            v->path, i, v->index[i].off);
     int rc = qsf_layer_heads(v->meta, v->index, v->head.n_layers, &at, &v->heads, &count, v->err);
     for (uint32_t k = 0; rc == QSF_OK && count > 0 && k < i; k++)
@@ -300,7 +300,7 @@ static int check_final(Verifier *v) {
     bool tied, end = false;
     int rc = qsf_stream_skip(&v->in, qsf_final_norm_bytes(&v->head) - 1, "final norm", v->err);
     if (rc == QSF_OK)
-        rc = qsf_stream_take(&v->in, &flag, 1, "byte that says whether there is a head", v->err);
+        rc = qsf_stream_take(&v->in, &flag, 1, "head flag", v->err);
     if (rc == QSF_OK) rc = qsf_final_flag(flag, v->in.pos - 1, v->path, &tied, v->err);
     v->r->n_tensors += v->head.norm == QSFF_LAYER_NORM ? 2 : 1;
     if (rc == QSF_OK) rc = qsf_stream_fill(&v->in, &end, v->err);
@@ -345,7 +345,7 @@ static int check_rest(Verifier *v) {
                  { QSF_KEY_CRC_FINAL, v->final_crc, h->final_off } };
     if (h->size_low != (uint32_t)v->in.pos)
         return qsf_err_set(v->err, QSF_E_MODEL,
-                           "%s: has %" PRIu64 " bytes, which does not fit the %" PRIu32 " at byte offset 92",
+                           "%s: has %" PRIu64 " bytes, which does not match the %" PRIu32 " at byte offset 92",
                            v->path, v->in.pos, h->size_low);
     int rc = QSF_OK;
     for (size_t i = 0; rc == QSF_OK && i < sizeof sums / sizeof *sums; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Is a QSF v1 file whole? One pass front to back, from a file or a pipe, in memory that does not grow with
- * the weights, but for a compressed layer: one at a time is held both compressed and decompressed. */
+/* Verifies a QSF v1 file in one sequential pass, from a file or a pipe. Memory does not grow with the
+ * weights, except that one compressed layer at a time is held compressed and decompressed. */
 #ifndef QSF_FORMAT_QSF_VERIFY_H
 #define QSF_FORMAT_QSF_VERIFY_H
 
@@ -10,17 +10,18 @@ typedef struct QsfVerifyReport {
     uint64_t bytes; /* of the file */
     uint64_t meta_pairs;
     uint64_t n_tensors; /* embedding and final norms included */
-    uint32_t n_layers, n_compressed; /* compressed: those of them that are compressed */
+    uint32_t n_layers, n_compressed; /* all layers, compressed layers */
 } QsfVerifyReport;
 
-/* Reads fd from where it stands to its end; name is what messages call it. Checks every checksum (those of
- * the metadata must be there), that every byte between sections and tensors is zero, that sections and
- * tensors lie where they should, every field as the reader does, outliers against the matrix they belong to,
- * that compressed layers decompress to what the index and the metadata say, that no tensor is missing and no byte left over. QSF_E_MODEL names the byte offset; QSF_E_RUNTIME: it
- * cannot be read, or no memory; QSF_E_BUDGET: a compressed layer does not fit the ledger's limit. *r is filled on success. The caller closes fd. */
+/* Reads fd from its current position to the end; name is for messages. Checks all checksums (the metadata
+ * must have them), padding bytes, the position of sections and tensors, every field as the reader does, the
+ * positions of outliers, that compressed layers match the index and the metadata, and that no tensor is
+ * missing and no bytes are left over. QSF_E_MODEL names the byte offset; QSF_E_RUNTIME: it cannot be read, or
+ * out of memory; QSF_E_BUDGET: a compressed layer does not fit the limit of the ledger. Fills *r on success.
+ * The caller closes fd. */
 int qsf_verify_fd(int fd, const char *name, QsfLedger *ledger, QsfVerifyReport *r, QsfErr *err);
-/* The same; then look, which may be NULL, gets the file's metadata, as a source without tensors that lives as long as the
- * call. What it returns is returned. */
+/* The same; then calls look, which may be NULL, with the metadata of the file as a source without tensors,
+ * which is valid during the call. Returns its result. */
 int qsf_verify_fd_meta(int fd, const char *name, QsfLedger *ledger, QsfVerifyReport *r,
                        int (*look)(void *arg, const QsfSource *meta, QsfErr *err), void *arg, QsfErr *err);
 /* The same for a file. */

@@ -88,7 +88,7 @@ static int begin_section(QsfWriter *w, QsfErr *err) {
 static int make_file(QsfWriter *w, QsfErr *err) {
     struct stat st;
     if (stat(w->path, &st) == 0 && !S_ISREG(st.st_mode))
-        return qsf_err_set(err, QSF_E_USAGE, "%s: exists and is not a file: not overwritten", w->path);
+        return qsf_err_set(err, QSF_E_USAGE, "%s: exists and is not a regular file; not overwritten", w->path);
     return qsf_newfile_create(&w->out, w->path, err);
 }
 
@@ -158,7 +158,7 @@ int qsf_write_embedding(QsfWriter *w, uint8_t code, uint32_t rows, uint32_t cols
         rows != w->head.n_vocab || cols != w->head.hidden)
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: an embedding of %" PRIu32 " x %" PRIu32
-                           " of quantization type %u does not fit "
+                           " of quantization type %u does not match "
                            "a model of %" PRIu32 " tokens and hidden dimension %" PRIu32,
                            w->input, rows, cols, code, w->head.n_vocab, w->head.hidden);
     e.bytes = w->left < QSFF_LONG ? (uint32_t)w->left : QSFF_LONG;
@@ -194,7 +194,7 @@ static int end_section(QsfWriter *w, QsfErr *err) {
 
 int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err) {
     if ((w->stage != QSFW_EMBED && w->stage != QSFW_LAYERS) || w->n_layers == w->head.n_layers)
-        return misuse(w, "a layer out of turn", err);
+        return misuse(w, "a layer out of order", err);
     int rc = end_section(w, err);
     if (rc == QSF_OK) rc = begin_section(w, err);
     if (rc != QSF_OK) return rc;
@@ -249,7 +249,7 @@ int qsf_write_final(QsfWriter *w, const float *norm, const float *bias, bool tie
 static int begin_tensor(QsfWriter *w, const QsfTensorHeader *t, QsfErr *err) {
     QsfTensorPlace place;
     unsigned char b[QSFF_TENSOR_BYTES];
-    if (w->stage < QSFW_LAYERS || w->left != 0) return misuse(w, "a tensor out of turn", err);
+    if (w->stage < QSFW_LAYERS || w->left != 0) return misuse(w, "a tensor out of order", err);
     uint64_t used = w->pos - w->start;
     int rc = put_zeros(w, qsf_tensor_next(used, w->head.flags) - used, err);
     qsf_tensor_header_encode(t, b);

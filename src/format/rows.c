@@ -22,7 +22,7 @@ uint32_t qsf_source_row_heads(const QsfSource *s, const QsfTensor *t) {
 int qsf_source_check_runs(const QsfSource *s, QsfErr *err) {
     if (s->notes == NULL) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: is a directory of %s, which cannot be run as it is: make a file of it first with "
+                       "%s: is a directory of %s, which cannot be run directly; convert it first: "
                        "qsf-convert %s MODEL.qsf",
                        qsf_source_path(s), s->format, qsf_source_path(s));
 }
@@ -30,7 +30,7 @@ int qsf_source_check_runs(const QsfSource *s, QsfErr *err) {
 uint64_t qsf_tensor_n_rows(const QsfTensor *t) { return t->ne[1] * t->ne[2] * t->ne[3]; /* did not overflow at open */ }
 
 static int outside(const QsfTensor *t, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside of tensor '%s'", t->name);
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside tensor '%s'", t->name);
 }
 
 int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err) {

@@ -122,7 +122,7 @@ static int read_range(Reader *r, QsfStTensor *t) {
     if (v[0] > v[1]) return bad_tensor(r, t, "has data_offsets that end before they begin");
     if (v[1] > r->f->size - r->data)
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: truncated: tensor '%.*s' ends %llu bytes behind the header, the file has %llu there",
+                           "%s: truncated: tensor '%.*s' ends %llu bytes after the header, but only %llu follow it",
                            r->f->path, SHOWN, t->name, (unsigned long long)v[1],
                            (unsigned long long)(r->f->size - r->data));
     t->begin = r->data + v[0];
@@ -139,7 +139,7 @@ static int read_member(Reader *r, QsfStTensor *t, Described *d) {
     while (which < 3 && !qsf_strbuf_is(&r->text, names[which])) which++;
     if (which == 3) return qsf_jscan_skip(&r->j, &begin, &end, r->err);
     if ((d->has & 1u << which) != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s' has two members \"%s\", the second before byte offset %zu",
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s' has two members \"%s\", the second one before byte offset %zu",
                            r->f->path, SHOWN, t->name, names[which], r->j.at);
     d->has |= 1u << which;
     if (which == 0) return read_dtype(r, t, d);
@@ -199,7 +199,7 @@ static int add_tensor(Reader *r) {
     t->name = name;
     int rc = read_tensor(r, t);
     if (rc != QSF_OK) return rc;
-    if (qsf_hashmap_put(&h->map, (int32_t)h->n) != (int32_t)h->n) return bad_tensor(r, t, "is there twice");
+    if (qsf_hashmap_put(&h->map, (int32_t)h->n) != (int32_t)h->n) return bad_tensor(r, t, "occurs twice");
     h->n++;
     return QSF_OK;
 }
@@ -218,7 +218,7 @@ static int walk(Reader *r, uint64_t *n) {
         if (rc != QSF_OK) break;
         bool notes = qsf_strbuf_is(&r->key, "__metadata__");
         if (notes && noted)
-            return qsf_err_set(r->err, QSF_E_MODEL, "%s: \"__metadata__\" is there twice, the second time before byte offset %zu",
+            return qsf_err_set(r->err, QSF_E_MODEL, "%s: \"__metadata__\" occurs twice, the second time before byte offset %zu",
                                r->f->path, r->j.at);
         noted = noted || notes;
         *n += !notes;
@@ -255,7 +255,7 @@ static int check_tiling(const Reader *r, const QsfStTensor *const *sorted, uint6
         at = sorted[i]->end;
     }
     if (i == n && at == r->f->size) return QSF_OK;
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: the bytes from offset %llu on belong to no tensor", r->f->path,
+    return qsf_err_set(r->err, QSF_E_MODEL, "%s: the bytes at offset %llu and after belong to no tensor", r->f->path,
                        (unsigned long long)at);
 }
 

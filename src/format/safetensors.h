@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The header of a safetensors file (huggingface/safetensors README.md, "Format"): u64 length N, N bytes of JSON that map
- * a tensor's name to dtype, shape and the range of its bytes behind the header; "__metadata__" maps text to text. Ranges
- * tile the rest of the file: no overlap, no hole, nothing behind the last one. */
+/* The header of a safetensors file (huggingface/safetensors README.md, "Format"): u64 length N, then N bytes
+ * of JSON that map a tensor's name to dtype, shape and the range of its bytes after the header;
+ * "__metadata__" maps strings to strings. Ranges tile the rest of the file: no overlaps, no gaps, no trailing
+ * bytes. */
 #ifndef QSF_FORMAT_SAFETENSORS_H
 #define QSF_FORMAT_SAFETENSORS_H
 
@@ -15,8 +16,8 @@ typedef struct QsfStTensor {
     const char *type_name; /* as in the file: "BF16" */
     uint32_t dtype;        /* GGML type number of F32, F16 and BF16, else QSF_ST_NO_DTYPE */
     uint32_t n_dims;       /* may be 0 (a scalar) or more than 4 */
-    uint64_t shape[4];     /* the first of them, outermost first: rows, columns; may be 0 */
-    uint64_t begin, end;   /* absolute byte offsets, inside the file; end - begin is what type and shape need */
+    uint64_t shape[4];     /* the first four, outermost first: rows, columns; may be 0 */
+    uint64_t begin, end;   /* absolute byte offsets inside the file; end - begin matches type and shape */
 } QsfStTensor;
 
 typedef struct QsfStHeader {
@@ -25,10 +26,10 @@ typedef struct QsfStHeader {
     QsfHashmap map; /* name -> index */
 } QsfStHeader;
 
-/* Reads and checks the header of s->files[file]; what h holds lives in the arena. QSF_E_MODEL with path, byte offset
- * and what was expected; QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Reads and checks the header of s->files[file]; h uses memory from the arena. QSF_E_MODEL with path, byte
+ * offset and what was expected; QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_st_read(QsfSource *s, uint32_t file, QsfStHeader *h, QsfErr *err);
-/* NULL when absent. */
+/* Finds a tensor by name; NULL if absent. */
 const QsfStTensor *qsf_st_find(const QsfStHeader *h, const char *name, size_t len);
 
 #endif

@@ -16,7 +16,7 @@
 void *qsf_source_alloc(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err) {
     uint64_t bytes;
     if (!qsf_mul_u64(n, elem_bytes, &bytes) || bytes > QSF_META_CAP || s->arena.used > QSF_META_CAP - bytes) {
-        qsf_err_set(err, QSF_E_MODEL, "%s: its tables and strings take more than %zu MiB of memory",
+        qsf_err_set(err, QSF_E_MODEL, "%s: its tables and strings need more than %zu MiB of memory",
                     qsf_source_path(s), QSF_META_CAP >> 20);
         return NULL;
     }
@@ -51,10 +51,10 @@ typedef struct Magic {
 
 static const Magic magics[] = {
     { 0, 4, "FUGG", "a big-endian GGUF file, which is not supported" },
-    { 0, 4, "lmgg", "a GGML file of the time before GGUF, which is not supported" },
-    { 0, 4, "fmgg", "a GGML file of the time before GGUF, which is not supported" },
-    { 0, 4, "tjgg", "a GGML file of the time before GGUF, which is not supported" },
-    { 8, 2, "{\"", "a safetensors file: name the directory that holds it and its config.json" },
+    { 0, 4, "lmgg", "a GGML file older than GGUF, which is not supported" },
+    { 0, 4, "fmgg", "a GGML file older than GGUF, which is not supported" },
+    { 0, 4, "tjgg", "a GGML file older than GGUF, which is not supported" },
+    { 8, 2, "{\"", "a safetensors file: open the directory that contains it and its config.json" },
     { 0, 4, "PK\x03\x04", "a ZIP archive (a PyTorch checkpoint?), expected GGUF or QSF" },
     { 0, 2, "\x1f\x8b", "a gzip file: decompress it first" },
     { 0, 4, "\x28\xb5\x2f\xfd", "a zstd file: decompress it first" },

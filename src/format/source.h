@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model file as every reader sees it, whatever its format: typed metadata and a tensor table.
- * Opening reads and checks the whole table and the place of every metadata value, but keeps big
- * arrays (vocabularies) in the file: they are read front to back when asked for.
- * After opening it is immutable, except for overrides, and may be read from any thread. */
+/* A model file of any format: typed metadata and a tensor table. Opening reads and checks the whole
+ * table and the position of every metadata value, but leaves big arrays (vocabularies) in the file;
+ * they are read sequentially on request. After opening, a source is immutable, except for overrides,
+ * and may be read from any thread. */
 #ifndef QSF_FORMAT_SOURCE_H
 #define QSF_FORMAT_SOURCE_H
 
@@ -27,8 +27,8 @@ typedef struct QsfCompressed {
     uint32_t crc;         /* of the bytes in the file */
     uint8_t how;          /* QSFF_LZ4, QSFF_LZ4_HC, QSFF_ZSTD */
     uint16_t n_heads;     /* of its tensors */
-    const unsigned char *heads; /* (n_heads, 16) as they stand in it, in order */
-    uint32_t *head_at;          /* (n_heads) where, from its start */
+    const unsigned char *heads; /* (n_heads, 16) as stored in the layer, in order */
+    uint32_t *head_at;          /* (n_heads) their offsets from its start */
 } QsfCompressed;
 
 typedef struct QsfTensor {
@@ -36,14 +36,15 @@ typedef struct QsfTensor {
     uint32_t dtype;     /* GGML type number or one of QSF's; see dtype.h */
     uint32_t n_dims;    /* 1..4 */
     uint64_t ne[4];     /* elements per dimension, ne[0] contiguous (columns), ne[1] rows; 1 beyond n_dims */
-    uint32_t file;      /* which part of a split model; rows.h has a value for none */
+    uint32_t file;      /* part of a split model, or QSF_FILE_NONE (rows.h) */
     uint64_t offset;    /* absolute byte offset in that part; [offset, offset+bytes) was checked */
     uint64_t bytes;
-    bool x16;           /* its rows are interleaved by sixteen and padded to a multiple of it (qsf_groups.h) */
-    const QsfCompressed *compressed; /* NULL, or the section that it stands in: file is none, offset is from its decompressed start */
+    bool x16;           /* its rows are interleaved by 16 and padded to a multiple of 16 (qsf_groups.h) */
+    const QsfCompressed *compressed; /* NULL, or its section: then file is QSF_FILE_NONE and offset is
+                                        relative to the start of the decompressed section */
 } QsfTensor;
 
-/* A part of a file whose checksum (crc32.h) the file tells. */
+/* A part of a file for which the file has a checksum (crc32.h). */
 typedef struct QsfChecksumPart {
     uint32_t file, crc;
     uint64_t off, bytes;
@@ -52,66 +53,68 @@ typedef struct QsfChecksumPart {
 
 typedef struct QsfSource QsfSource;
 
-/* Sniffs the magic and opens path: GGUF v2/v3 (a first part -00001-of-0000N opens all parts); QSF v1; a tokenizer.json or
- * a SentencePiece model, or a directory that holds one, becomes the metadata that a GGUF file of that vocabulary
- * would have (tokenizer.ggml.*, the template, and the keys of vocab_keys.h), without tensors; a directory that holds
- * weights in safetensors too becomes metadata and tensors of a GGUF file of that model, but Q and K rows and made
- * tensors need rows.h (docs/FORMATS.md).
- * Charges its memory to QSF_MEM_META. QSF_E_MODEL with path, byte offset and what was expected
- * for anything that is not a whole, consistent file. The caller closes it. */
+/* Opens path; the format is detected from its first bytes. GGUF v2/v3 (the first part -00001-of-0000N opens
+ * all parts) and QSF v1. A tokenizer.json or SentencePiece model, or a directory with one, gives the metadata
+ * of a GGUF file with that vocabulary (tokenizer.ggml.*, the template, and the keys of vocab_keys.h), without
+ * tensors. A directory that also has safetensors weights gives the metadata and tensors of a GGUF file of
+ * that model, but Q and K rows and generated tensors need rows.h (docs/FORMATS.md). Memory is charged to
+ * QSF_MEM_META. QSF_E_MODEL with path, byte offset and what was expected if the file is not complete and
+ * consistent. The caller closes the source. */
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
-const char *qsf_source_path(const QsfSource *s);            /* of the first file; of a model directory, the directory's */
+const char *qsf_source_path(const QsfSource *s);            /* of the first file, or of the model directory */
 const char *qsf_source_format(const QsfSource *s);          /* "GGUF v3", "QSF v1", "tokenizer.json", ...; owned */
 uint64_t qsf_source_bytes(const QsfSource *s);              /* all parts */
 uint32_t qsf_source_n_files(const QsfSource *s);
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
-/* Parts that hold weights and have checksums, which opening does not check; *n of them, 0 for formats without. */
+/* Returns the parts with weights that have checksums, which opening does not check; *n of them, 0 if the
+ * format has none. */
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);
 
 uint64_t qsf_source_n_tensors(const QsfSource *s);
 const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i);
-const QsfTensor *qsf_source_find_tensor(const QsfSource *s, const char *name); /* NULL when absent */
+const QsfTensor *qsf_source_find_tensor(const QsfSource *s, const char *name); /* NULL if absent */
 /* Static name of a metadata type ("u32", "string", ...). */
 const char *qsf_meta_type_name(QsfMetaType type);
 
-/* --override-kv: "KEY=TYPE:VALUE" (str, int, float, bool) or "KEY=null" (as if absent). Call
- * before anything is built from the metadata. QSF_E_USAGE when malformed. */
+/* Applies --override-kv: "KEY=TYPE:VALUE" (str, int, float, bool) or "KEY=null" (as if absent). Call
+ * it before anything is built from the metadata. QSF_E_USAGE if malformed. */
 int qsf_source_override(QsfSource *s, const char *spec, QsfErr *err);
 
-/* --- metadata. Scalars of any integer type convert when the value fits. --- */
+/* --- metadata: scalars of any integer type convert if the value fits --- */
 size_t qsf_meta_count(const QsfSource *s);
-/* Entry i: key, its type, for arrays the element type and count. For --inspect. */
+/* Returns the key of entry i, and its type; for arrays also the element type and count. For --inspect. */
 const char *qsf_meta_at(const QsfSource *s, size_t i, QsfMetaType *type, QsfMetaType *elem, uint64_t *count);
 bool qsf_meta_has(const QsfSource *s, const char *key);
-/* Absent -> *out = fallback and success. Present with a type that cannot convert, or out of
- * range: QSF_E_MODEL naming the key. */
+/* Read a scalar. If the key is absent, *out = fallback. QSF_E_MODEL, which names the key, if its type
+ * does not convert or the value is out of range. */
 int qsf_meta_u32(const QsfSource *s, const char *key, uint32_t fallback, uint32_t *out, QsfErr *err);
 int qsf_meta_i64(const QsfSource *s, const char *key, int64_t fallback, int64_t *out, QsfErr *err);
 int qsf_meta_f32(const QsfSource *s, const char *key, float fallback, float *out, QsfErr *err);
 int qsf_meta_bool(const QsfSource *s, const char *key, bool fallback, bool *out, QsfErr *err);
-/* *out points into the source (NUL-terminated, at most 1 MiB), or is NULL with success when absent. It may hold NULs
- * inside, hence *len. len NULL is for callers that compare it as a C string: then one with a NUL is QSF_E_MODEL. */
+/* Reads a string: *out points into the source (NUL-terminated, at most 1 MiB), or is NULL if the key is
+ * absent. It may contain NULs, hence *len. Callers that need a C string pass len NULL: then a string with a
+ * NUL is QSF_E_MODEL. */
 int qsf_meta_str(const QsfSource *s, const char *key, const char **out, size_t *len, QsfErr *err);
 
 /* --- arrays: one pass, in order, through a cursor --- */
 typedef struct QsfMetaArray {
     QsfMetaType elem;
-    uint64_t count, next;  /* elements in all, elements read */
-    uint64_t bytes;        /* bytes of the array's elements in the file: bounds what a copy needs */
+    uint64_t count, next;  /* number of elements, number read so far */
+    uint64_t bytes;        /* size of the elements in the file: an upper limit for a copy */
     QsfCursor cur;
     char *tmp;             /* the newest string, owned */
     size_t tmp_cap;
     const char *key;
 } QsfMetaArray;
 
-/* Returns false in *present when absent; QSF_E_MODEL when the key is not an array of `elem`
- * (integer element types convert among each other: pass QSF_META_I64 for "any integer"; pass
- * QSF_META_F32 for floats). Close what was opened. */
+/* Opens an array; *present = whether the key exists. QSF_E_MODEL if it is not an array of `elem`
+ * (integer element types convert to each other: pass QSF_META_I64 for any integer type, QSF_META_F32
+ * for floats). After success with *present, close it with qsf_meta_array_close. */
 int qsf_meta_array_open(const QsfSource *s, const char *key, QsfMetaType elem, QsfMetaArray *a, bool *present,
                         QsfErr *err);
-/* *s is valid until the next call. */
+/* Reads the next string; *s is valid until the next call. */
 int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err);
 int qsf_meta_array_i64(QsfMetaArray *a, int64_t *out, QsfErr *err);
 int qsf_meta_array_f32(QsfMetaArray *a, float *out, QsfErr *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a QsfSource is made of: shared by the format readers and the accessors, nobody else. */
+/* The definition of QsfSource: private to the format readers and the accessors. */
 #ifndef QSF_FORMAT_SOURCE_IMPL_H
 #define QSF_FORMAT_SOURCE_IMPL_H
 
@@ -8,14 +8,14 @@
 #include "src/base/strbuf.h"
 #include "src/format/source.h"
 
-#define QSF_META_CAP      ((size_t)64 << 20) /* most memory that tables and strings of a file may take */
+#define QSF_META_CAP      ((size_t)64 << 20) /* maximum memory for the tables and strings of a file */
 #define QSF_META_STR_MAX  ((uint64_t)1 << 20)
 #define QSF_META_KEY_MAX  65535u /* ggml-org/ggml docs/gguf.md */
 #define QSF_MAX_OVERRIDES 64u
 #define QSF_MAX_PARTS     1024u
-#define QSF_MADE_KEYS     96u /* metadata keys of a source whose format has none of its own */
+#define QSF_MADE_KEYS     96u /* maximum metadata keys of a source whose format has no metadata */
 #define QSF_MADE_ARRAYS   16u
-#define QSF_MADE_MAX      ((uint64_t)256 << 20) /* bytes of one of them */
+#define QSF_MADE_MAX      ((uint64_t)256 << 20) /* maximum size of such an array */
 
 typedef struct QsfMetaEntry {
     const char *key; /* NUL-terminated */
@@ -33,27 +33,27 @@ typedef struct QsfMetaEntry {
         } str;
         struct {
             uint64_t off, count, bytes;
-            const unsigned char *mem; /* its elements where it does not stand in a file, else NULL */
-        } arr; /* place in the first file */
+            const unsigned char *mem; /* its elements if it is not stored in a file, else NULL */
+        } arr; /* position in the first file */
     } v;
 } QsfMetaEntry;
 
 typedef struct QsfMetaTable {
-    QsfMetaEntry *e; /* (n), with room for QSF_MAX_OVERRIDES more */
+    QsfMetaEntry *e; /* (n), with space for QSF_MAX_OVERRIDES more */
     uint32_t n, cap, n_hidden;
     QsfHashmap map; /* key -> index */
 } QsfMetaTable;
 
-/* An array that was made, not read: on the libc heap, charged to QSF_MEM_META. */
+/* A generated metadata array: on the libc heap, charged to QSF_MEM_META. */
 typedef struct QsfMadeArray {
     void *data;
     uint64_t bytes;
 } QsfMadeArray;
 
-/* What src/format/rows.h tells about a tensor. */
+/* Extra facts about a tensor, for src/format/rows.h. */
 typedef struct QsfTensorNote {
-    uint32_t heads;      /* rows of so many heads stand in the order of split halves; 0 = as in GGUF */
-    const void *made;    /* its bytes where it stands in no file, in the arena, else NULL */
+    uint32_t heads;      /* number of heads whose rows are stored in split halves; 0 = as in GGUF */
+    const void *made;    /* its bytes, in the arena, if it is not stored in a file; else NULL */
 } QsfTensorNote;
 
 /* The decompressed layer that was read last (qsf_compressed.c). */
@@ -63,24 +63,24 @@ struct QsfSource {
     QsfLedger *ledger;
     QsfArena arena;
     char format[16];
-    const char *dir;      /* of a model of several files that is named by its directory, else NULL; in the arena */
+    const char *dir;      /* the directory, if the model was opened by directory, else NULL; in the arena */
     QsfFile *files; /* (n_files) */
     uint32_t n_files;
     QsfMetaTable meta; /* of the first file */
     QsfTensor *tensors;
-    QsfTensorNote *notes; /* (n_tensors), or NULL: nothing to tell */
+    QsfTensorNote *notes; /* (n_tensors), or NULL if there are none */
     uint64_t n_tensors;
     QsfChecksumPart *checksums; /* (n_checksums), in the arena */
     uint32_t n_checksums;
     QsfCompressed *compressed; /* (n_compressed), in the arena */
     uint32_t n_compressed;
-    QsfCompressedCache *cache; /* of rows.h; NULL where nothing is compressed */
+    QsfCompressedCache *cache; /* NULL if nothing is compressed */
     QsfHashmap tensor_map;
     QsfMadeArray made[QSF_MADE_ARRAYS]; /* (n_made) */
     uint32_t n_made;
 };
 
-/* Arena memory under QSF_META_CAP; NULL with *err set (QSF_E_MODEL when the cap is passed). */
+/* Allocates from the arena, up to QSF_META_CAP in total; NULL with *err set (QSF_E_MODEL above the limit). */
 void *qsf_source_alloc(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err);
 
 /* Makes s->tensors findable by name; QSF_E_MODEL when two have the same. */
@@ -88,32 +88,33 @@ int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
 /* files[0] is a vocabulary of any format but GGUF: see qsf_vocab_file_open. */
 int qsf_source_read_vocab(QsfSource *s, uint32_t n_vocab, QsfErr *err);
 
-/* An empty table with room for n entries and the overrides. */
+/* Initializes an empty table with space for n entries and the overrides. */
 int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err);
-/* Makes entry t->e[t->n], which the caller has filled, findable; QSF_E_MODEL when its key exists. */
+/* Adds entry t->e[t->n], which the caller has filled, to the table; QSF_E_MODEL if its key exists. */
 int qsf_meta_table_add(const QsfSource *s, QsfMetaTable *t, QsfErr *err);
 const QsfMetaEntry *qsf_meta_find(const QsfMetaTable *t, const char *key);
-/* As qsf_meta_u32, on a table that is not yet part of a source; path for messages. */
+/* Like qsf_meta_u32, for a table that is not yet part of a source; path is for messages. */
 int qsf_meta_table_u32(const QsfMetaTable *t, const char *path, const char *key, uint32_t fallback,
                        uint32_t *out, QsfErr *err);
-/* Bytes of a scalar in a file, 0 for strings and arrays. */
+/* Returns the size of a scalar in a file, 0 for strings and arrays. */
 unsigned qsf_meta_type_bytes(QsfMetaType type);
 
-/* --- meta_make.c: metadata that a reader makes from a file of another format. s->meta was initialised;
- * keys are static. QSF_E_MODEL when a key exists or the table is full, QSF_E_RUNTIME, QSF_E_BUDGET. --- */
-/* Any scalar or string; e->key_len need not be filled. */
+/* --- meta_make.c: metadata that a reader generates from a file of a different format. s->meta must be
+ * initialized; keys are static. QSF_E_MODEL if a key exists or the table is full, QSF_E_RUNTIME,
+ * QSF_E_BUDGET. --- */
+/* Adds any scalar or string; e->key_len need not be set. */
 int qsf_meta_make(QsfSource *s, const QsfMetaEntry *e, QsfErr *err);
 int qsf_meta_make_str(QsfSource *s, const char *key, const char *text, size_t len, QsfErr *err);
 int qsf_meta_make_u32(QsfSource *s, const char *key, uint32_t v, QsfErr *err);
 int qsf_meta_make_f32(QsfSource *s, const char *key, float v, QsfErr *err);
 int qsf_meta_make_bool(QsfSource *s, const char *key, bool v, QsfErr *err);
-/* count elements as a GGUF file would hold them (strings: u64 length, then bytes). Takes what b holds and
- * leaves it empty, on failure too. */
+/* Adds an array of count elements, encoded as in GGUF (strings: u64 length, then bytes). Takes ownership of
+ * the contents of b and leaves it empty, also on failure. */
 int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_t count, QsfStrbuf *b,
                         QsfErr *err);
 /* Appends the encoding of a string element. */
 void qsf_meta_put_str(QsfStrbuf *b, const char *text, size_t len);
-/* v in `bytes` bytes, the lowest first. */
+/* Appends v in `bytes` bytes, little-endian. */
 void qsf_meta_put_le(QsfStrbuf *b, uint64_t v, unsigned bytes);
 void qsf_meta_free_made(QsfSource *s);
 
@@ -127,33 +128,33 @@ typedef struct QsfGgufPart {
 
 /* Reads and checks files[file]. */
 int qsf_gguf_read_part(QsfSource *s, uint32_t file, QsfGgufPart *part, QsfErr *err);
-/* A count and so many pairs, as they stand in GGUF, from c on; the table gets room for `more` further ones. Elements of
- * arrays stay where they are: v.arr.off is their place in c's window. */
+/* Reads a count and that many pairs, encoded as in GGUF, from c; the table gets space for `more` further
+ * entries. The elements of arrays are not read: v.arr.off is their offset in the window of c. */
 int qsf_gguf_read_pairs(QsfSource *s, QsfCursor *c, uint32_t more, QsfMetaTable *t, QsfErr *err);
-/* Fills s from files[0] (already open) and the further parts that it announces. */
+/* Fills s from files[0] (already open) and the further parts that it declares. */
 int qsf_gguf_open(QsfSource *s, QsfErr *err);
 
 /* Makes s->tensors findable; QSF_E_MODEL when two have the same name. */
 int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
 
-/* Fills s from files[0] (already open), a QSF v1 file: tensors under their GGUF names. Header, index and metadata are
- * checked with their checksums; those of embedding, layers and final section are not, which reads all of the file
- * (qsf_verify.h). */
+/* Fills s from files[0] (already open), a QSF v1 file: tensors under their GGUF names. Header, index and
+ * metadata are checked against their checksums; embedding, layers and final section are not, since that would
+ * read the whole file (see qsf_verify.h). */
 int qsf_qsf_open(QsfSource *s, QsfErr *err);
 
 /* --- vocab_open.c: the vocabulary files of HuggingFace and SentencePiece --- */
 /* Fills s from files[0], a tokenizer.json or tokenizer.model, and from tokenizer_config.json and
- * chat_template.jinja beside it: the same keys as a GGUF file, no tensors. n_vocab: as many tokens as the model has
- * rows for, the last ones without text; 0 = as many as the file has. */
+ * chat_template.jinja next to it: the same keys as a GGUF file, no tensors. n_vocab: the number of tokens the
+ * model has rows for, the last ones without text; 0 = as many as the file has. */
 int qsf_vocab_file_open(QsfSource *s, bool json, uint32_t n_vocab, QsfErr *err);
-/* Path of the vocabulary file in a directory, tokenizer.json before tokenizer.model; free() it. NULL with *err
- * (QSF_E_MODEL) when there is none. */
+/* Returns the path of the vocabulary file in a directory, preferring tokenizer.json to tokenizer.model; the
+ * caller frees it. NULL with *err set (QSF_E_MODEL) if there is none. */
 char *qsf_vocab_file_in(const char *dir, QsfErr *err);
 
-/* --- hf_dir.c: models of HuggingFace --- */
-/* Whether weights in safetensors stand in the directory. */
+/* --- hf_dir.c: Hugging Face models --- */
+/* Returns whether the directory contains safetensors weights. */
 bool qsf_hf_dir_has_weights(const char *dir);
-/* Fills s, which has no file yet, from config.json, the weights and the vocabulary in dir. */
+/* Fills s, which has no files yet, from config.json, the weights and the vocabulary in dir. */
 int qsf_hf_dir_open(QsfSource *s, const char *dir, QsfErr *err);
 
 #endif

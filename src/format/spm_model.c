@@ -25,7 +25,7 @@ static int varint(Wire *w, uint64_t *out, QsfErr *err) {
     *out = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (w->at == w->end)
-            return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: a number that begins at byte %zu has no end", w->path,
+            return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: the number at byte %zu is incomplete", w->path,
                                begin);
         unsigned char b = w->p[w->at++];
         if (shift < 64) *out |= (uint64_t)(b & 0x7F) << shift;
@@ -53,7 +53,7 @@ static int next_field(Wire *w, Field *f, QsfErr *err) {
     if (f->number > 0 && f->type == 0) return varint(w, &f->v, err);
     if (f->number > 0 && (f->type == 1 || f->type == 5)) return fixed(w, f->type == 1 ? 8 : 4, &f->v, err);
     if (f->number == 0 || f->type != 2)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: byte %zu: not a SentencePiece model (no field of protobuf)", w->path,
+        return qsf_err_set(err, QSF_E_MODEL, "%s: byte %zu: not a SentencePiece model (not a protobuf field)", w->path,
                            begin);
     rc = varint(w, &f->v, err);
     if (rc != QSF_OK) return rc;
@@ -140,7 +140,7 @@ static int apply(QsfVocabDraft *d, const Spec *s, const char *path, QsfErr *err)
     static const char *const kinds[] = { "", "UNIGRAM", "BPE", "WORD", "CHAR" };
     int32_t *const to[] = { &d->unk, &d->bos, &d->eos, &d->pad };
     if (!s->whole) /* every model has it: a file cut between two pieces looks whole otherwise */
-        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: no trainer_spec behind its %u pieces", path, d->n);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: no trainer_spec after its %u pieces", path, d->n);
     if (s->model_type != 1 && s->model_type != 2)
         return qsf_err_set(err, QSF_E_MODEL, "%s: SentencePiece models of type %s are not supported", path,
                            s->model_type < 5 ? kinds[s->model_type] : "?");

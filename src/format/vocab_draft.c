@@ -55,7 +55,7 @@ int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, f
                            qsf_strbuf_str(&d->text) + t->off, (int)(len < 60 ? len : 60), text);
     if (t->type == 0) {
         if (len > UINT32_MAX - d->text.len)
-            return qsf_err_set(err, QSF_E_MODEL, "%s: the texts of its tokens take more than 4 GiB", path);
+            return qsf_err_set(err, QSF_E_MODEL, "%s: the token texts need more than 4 GiB", path);
         t->off = (uint32_t)d->text.len;
         t->len = (uint32_t)len;
         t->score = score;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A vocabulary on its way from a tokenizer.json or a SentencePiece model to the metadata of a source. The readers
- * fill it; qsf_draft_finish writes what GGUF calls tokenizer.ggml.* (and the keys of vocab_keys.h). */
+/* A vocabulary being converted from a tokenizer.json or SentencePiece model to the metadata of a source. The
+ * readers fill it; qsf_draft_finish writes GGUF's tokenizer.ggml.* keys (and the keys of vocab_keys.h). */
 #ifndef QSF_FORMAT_VOCAB_DRAFT_H
 #define QSF_FORMAT_VOCAB_DRAFT_H
 
 #include "src/base/json.h"
 #include "src/format/source_impl.h"
 
-#define QSF_DRAFT_MAX ((1u << 21) - 1) /* tokens; as many as a tokenizer can hold */
+#define QSF_DRAFT_MAX ((1u << 21) - 1) /* maximum number of tokens, that of a tokenizer */
 
 /* As QsfTokenType; 0 = no token has this id yet. */
 enum { QSF_DRAFT_NORMAL = 1, QSF_DRAFT_UNKNOWN, QSF_DRAFT_CONTROL, QSF_DRAFT_USER, QSF_DRAFT_UNUSED, QSF_DRAFT_BYTE };
@@ -29,25 +29,25 @@ typedef struct QsfVocabDraft {
     QsfStrbuf charsmap;              /* precompiled normalizer of SentencePiece; empty = none */
     const char *model;               /* tokenizer.ggml.model */
     const char *normal_form;         /* or NULL */
-    int32_t bos, eos, unk, pad;      /* -1 = not said */
-    int add_bos, add_eos;            /* -1 = not said */
-    bool scores;                     /* are written */
+    int32_t bos, eos, unk, pad;      /* -1 = not set */
+    int add_bos, add_eos;            /* -1 = not set */
+    bool scores;                     /* write scores */
     bool bpe, bytes, escape, ignore_merges, byte_fallback;
     bool space_prefix, prefix_first, prefix_missing, suffix;
-    bool remove_extra;               /* white space at both ends and beyond one between words */
-    int clean_spaces;                /* -1 = not said */
+    bool remove_extra;               /* remove leading, trailing and repeated white space */
+    int clean_spaces;                /* -1 = not set */
 } QsfVocabDraft;
 
 void qsf_draft_init(QsfVocabDraft *d, QsfSource *s);
 void qsf_draft_free(QsfVocabDraft *d);
-/* Gives a token its text. QSF_E_MODEL: the id is too high, or another token has it. */
+/* Sets the text of a token. QSF_E_MODEL: the id is too high, or a different token has it. */
 int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, float score, int type, QsfErr *err);
-/* Lowest id with this text, or -1; looks at all of them. */
+/* Returns the lowest id with this text, or -1; searches linearly. */
 int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
-/* One expression of the pre-tokenizer. */
+/* Adds an expression of the pre-tokenizer. */
 void qsf_draft_add_pass(QsfVocabDraft *d, const char *expression);
-/* Makes it n tokens; the new ones have no text and are UNUSED (rows of an embedding that no text leads to).
- * QSF_E_MODEL when it has more. */
+/* Extends the vocabulary to n tokens; the new ones have no text and are UNUSED (unused rows of the
+ * embedding). QSF_E_MODEL if it has more. */
 int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err);
 int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err);
 
@@ -56,11 +56,11 @@ int qsf_hf_normalizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 int qsf_hf_pre_tokenizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 
 /* --- hf_added.c --- */
-/* One object of added_tokens or added_tokens_decoder. */
+/* Adds an object of added_tokens or added_tokens_decoder. */
 int qsf_hf_added_token(QsfVocabDraft *d, uint64_t id, const QsfJson *v, QsfErr *err);
-/* What a post-processor puts around a text; after all tokens are known. */
+/* Reads the tokens that a post-processor adds around a text. Call it after all tokens are known. */
 void qsf_hf_post_processor(QsfVocabDraft *d, const QsfJson *v);
-/* tokenizer_config.json: named tokens, flags, tokens added later, chat templates. */
+/* Reads tokenizer_config.json: named tokens, flags, tokens added later, chat templates. */
 int qsf_hf_config(QsfVocabDraft *d, const QsfJson *v, QsfErr *err);
 
 /* The readers: text[0..len) is the whole file. */

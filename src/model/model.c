@@ -33,8 +33,8 @@ static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfEr
     bool plain = type->block_elems == 1;
     if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype && m->to_convert) return QSF_OK;
     if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s: this program computes with blocks of 64 only, and "
-                           "qsf-convert makes a file of them with the same values", path_of(m), t->name, type->name);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s: only blocks of 64 can be run; "
+                           "qsf-convert converts them losslessly", path_of(m), t->name, type->name);
     if (kind == QSF_KIND_MATRIX && !type->supported)
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which is not supported",
                            path_of(m), t->name, type->name);
@@ -63,7 +63,7 @@ static int place_tensor(QsfModel *m, const QsfTensor *t, QsfErr *err) {
     if (cls == QSF_NAME_UNKNOWN || !role_fits_arch(role, m->hp.arch))
         return qsf_err_set(
             err, QSF_E_MODEL,
-            "%s: tensor '%s' is not supported in a %s model, whose answers would be wrong without it",
+            "%s: tensor '%s' is not supported in a %s model; ignoring it would give wrong answers",
             path_of(m), t->name, m->hp.arch->name);
     if (role < QSF_ROLE_LAYER_N && layer >= m->hp.n_layers)
         return qsf_err_set(err, QSF_E_MODEL,
@@ -104,7 +104,7 @@ static int check_rope_freqs(const QsfModel *m, QsfErr *err) {
         if (rc != QSF_OK) return rc;
         if (!isfinite(v) || v <= 0.0f)
             return qsf_err_set(err, QSF_E_MODEL,
-                               "%s: tensor '%s' holds a factor that is not positive at byte offset %" PRIu64,
+                               "%s: tensor '%s' contains a factor that is not positive at byte offset %" PRIu64,
                                path_of(m), t->name, off);
     }
     return QSF_OK;

@@ -80,7 +80,7 @@ int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const char *path
         uint32_t layer;
         if (!input_of(l, i, &layer, &input)) continue;
         if (i->cols != qsf_calibration_width(c, layer, input))
-            return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' has %u columns, its input %u channels", path, i->t->name,
+            return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' has %u columns, but its input has %u channels", path, i->t->name,
                                i->cols, qsf_calibration_width(c, layer, input));
         i->weights = qsf_calibration_energy(c, layer, input);
     }

@@ -51,7 +51,7 @@ int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err) {
     out->format = f;
     if (out->how != QSF_PACK_ONE || (f != NULL && runs(f))) return QSF_OK;
     qsf_pack_type_words(&b);
-    int rc = qsf_err_set(err, QSF_E_USAGE, "\"%s\" is no quantization type: %s", word, qsf_strbuf_ok(&b) ? qsf_strbuf_str(&b) : "");
+    int rc = qsf_err_set(err, QSF_E_USAGE, "\"%s\" is not a quantization type; expected one of: %s", word, qsf_strbuf_ok(&b) ? qsf_strbuf_str(&b) : "");
     qsf_strbuf_free(&b);
     return rc;
 }
@@ -219,7 +219,7 @@ static int share_out(Sizer *z, uint64_t target, int (*size_of)(void *, uint64_t 
     int rc = become_chosen(z, err);
     if (rc == QSF_OK) rc = size_of(arg, &whole, err);
     if (rc == QSF_OK && whole > target)
-        rc = qsf_err_set(err, QSF_E_USAGE, "the target size is %" PRIu64 " bytes, the smallest file of this model has %" PRIu64, target, whole);
+        rc = qsf_err_set(err, QSF_E_USAGE, "the target size of %" PRIu64 " bytes is too small: the smallest file for this model has %" PRIu64, target, whole);
     room = rc == QSF_OK ? matrix_bytes(z) + (target - whole) : 0;
     for (int n = 0; rc == QSF_OK && n < TRIES; n++) {
         rc = qsf_allocate(z->tensor, z->n, room, &total, err);

@@ -22,7 +22,7 @@ int qsf_weights_open(QsfWeights *w, const QsfSource *s, const QsfTensor *t, cons
     const qk_type k = qk_type_of(qsf_dtype_of_64(t->dtype));
     *w = (QsfWeights){ .s = s, .t = t, .scale = 1.0f };
     if (k == QK_NONE)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which nothing here unpacks",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which cannot be dequantized",
                            qsf_source_path(s), t->name, type->name);
     int rc = qsf_rowreader_open(&w->rows, s, t, kernels, err);
     w->row_bytes = w->rows.row_bytes;

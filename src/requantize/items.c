@@ -21,7 +21,7 @@ static const uint8_t final_order[] = { QSFT_POSITIONS, QSFT_ROPE_FREQS, QSFT_HEA
 
 static const char *const why_text[QSF_WHY_N] = {
     [QSF_WHY_NONE] = "", [QSF_WHY_VECTOR] = "never quantized", [QSF_WHY_ROLE] = "role",
-    [QSF_WHY_SMALLER] = "no larger already", [QSF_WHY_COLUMNS] = "rows are no multiple of a block",
+    [QSF_WHY_SMALLER] = "already as small", [QSF_WHY_COLUMNS] = "row is not a multiple of a block",
     [QSF_WHY_OUTLIERS] = "more than 1 % outliers", [QSF_WHY_COSINE] = "cosine below 0.99", [QSF_WHY_SIZE] = "target size",
 };
 
@@ -79,7 +79,7 @@ typedef struct Lister {
 } Lister;
 
 static int no_place(const Lister *c, const QsfTensor *t) {
-    return qsf_err_set(c->err, QSF_E_MODEL, "%s: tensor '%s' has no place in a QSF file", qsf_source_path(c->s), t->name);
+    return qsf_err_set(c->err, QSF_E_MODEL, "%s: tensor '%s' cannot be stored in a QSF file", qsf_source_path(c->s), t->name);
 }
 
 static int missing(const Lister *c, const char *name) {
@@ -215,7 +215,7 @@ static int check_all(const Lister *c) {
         const QsfTensor *t = qsf_source_tensor(c->s, i);
         if (!qsf_tensor_type_of(t->name, &type, &layer) || layer >= c->l->n_layers) return no_place(c, t);
     }
-    return qsf_err_set(c->err, QSF_E_RUNTIME, "internal: %s: %" PRIu64 " tensors have a place", qsf_source_path(c->s), c->found);
+    return qsf_err_set(c->err, QSF_E_RUNTIME, "internal: %s: %" PRIu64 " tensors were placed", qsf_source_path(c->s), c->found);
 }
 
 static int list_all(Lister *c) {

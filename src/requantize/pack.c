@@ -206,7 +206,7 @@ static int take_scores(Packer *p, QsfErr *err) {
     qsf_calibration_put(c, &p->extra, &p->n_extra);
     if (!qsf_strbuf_ok(&p->extra)) return qsf_err_memory(err, "%s", p->path);
     if (c->n_layers == p->l->n_layers) return qsf_calibration_weigh(c, p->l, qsf_source_path(p->s), err);
-    return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: a calibration of %u layers", qsf_source_path(p->s), c->n_layers);
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: calibration with %u layers", qsf_source_path(p->s), c->n_layers);
 }
 
 static int prepare(Packer *p, QsfErr *err) {

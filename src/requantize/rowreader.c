@@ -25,7 +25,7 @@ int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, 
     *r = (QsfRowReader){ .s = s, .t = t, .dtype = qsf_dtype_of_64(t->dtype), .number = UINT64_MAX };
     const QsfDtype *type = qsf_dtype(r->dtype); /* not NULL: the readers refuse unknown ones */
     if (!qsf_dtype_row_bytes(type, t->ne[0], &r->row_bytes))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s': rows of %llu elements are no multiple of its block of %u",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s': rows of %llu elements are not a multiple of its block size %u",
                            qsf_source_path(s), t->name, (unsigned long long)t->ne[0], type->block_elems);
     if (r->dtype != t->dtype) return open_larger(r, err);
     return t->x16 ? open_groups(r, kernels, err) : QSF_OK;
@@ -77,7 +77,7 @@ int qsf_rowreader_read(QsfRowReader *r, uint64_t first, uint64_t n, uint8_t *out
     int rc = QSF_OK;
     if (r->group == NULL && r->stored == NULL) return qsf_source_read_stored(r->s, r->t, first, n, out, err);
     if (first > qsf_tensor_n_rows(r->t) || n > qsf_tensor_n_rows(r->t) - first)
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside of tensor '%s'", r->t->name);
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside tensor '%s'", r->t->name);
     for (uint64_t row = first; rc == QSF_OK && row < first + n; row++, out += r->row_bytes)
         rc = r->stored != NULL ? read_larger(r, row, out, err) : read_grouped(r, row, out, err);
     return rc;

@@ -53,7 +53,7 @@ fi
 mkdir hf d && "$mktiny" hf dir=BF16 hidden=64 ffn=128 layers=2 || fail "mktiny"
 echo 'ab a b c d ab a b c d ab a b c d ab a b c d ab a b c d ab a b c d' >letters.txt
 "$convert" -q 4bit --calibration letters.txt hf d/o.qsf >out 2>err || fail "directory: $(cat err)"
-grep -q 'hf is written as it is to d/o.qsf.calibration' err || fail "nothing said about the copy: $(cat err)"
+grep -q 'copying hf to d/o.qsf.calibration' err || fail "the copy is not mentioned: $(cat err)"
 "$convert" -q keep --quiet hf kept.qsf && "$convert" -q 4bit --calibration letters.txt --quiet kept.qsf k.qsf || fail "the directory as a file"
 scores() { "$convert" --inspect "$1" | sed -n 's/.*importance //p'; }
 [ -n "$(scores k.qsf)" ] && [ "$(scores k.qsf)" = "$(scores d/o.qsf)" ] || fail "a directory has other scores than its file: $(scores k.qsf) $(scores d/o.qsf)"
@@ -68,9 +68,9 @@ expect 3 'empty.txt.*is empty' "$convert" --calibration empty.txt m.gguf o.qsf
 expect 3 'bytes.txt.*not UTF-8' "$convert" --calibration bytes.txt m.gguf o.qsf
 expect 3 'few.txt.*too few' "$convert" --calibration few.txt m.gguf o.qsf
 expect 3 'none.txt' "$convert" --calibration none.txt m.gguf o.qsf
-expect 2 '--ram-budget is for' "$convert" --ram-budget 1G m.gguf o.qsf
+expect 2 '--ram-budget requires --calibration' "$convert" --ram-budget 1G m.gguf o.qsf
 expect 2 'ram-budget' "$convert" --calibration text.txt --ram-budget much m.gguf o.qsf
-expect 2 'no options of a conversion' "$convert" --inspect --calibration text.txt a.qsf
+expect 2 'do not accept conversion options' "$convert" --inspect --calibration text.txt a.qsf
 [ ! -e o.qsf ] || fail "bad input made a file"
 
 # ---- interrupted: in the run of a copy

@@ -60,7 +60,7 @@ if [ -f "$guide" ] && [ -z "${QSF_TEST_QUICK-}" ]; then
     "$convert" -q q4_k --quiet "$guide" g.qsf || fail "the guide as q4_k"
     "$run" -p 'What is a RAM budget?' -n 40 --temp 0 g.qsf 2>err | grep -qi 'budget' || fail "the guide as q4_k says nothing of budgets"
     "$convert" -q f16 "$guide" g.qsf >out || fail "the guide as f16"
-    grep -q 'no larger already' out || fail "8 bits became 16: $(tail -1 out)"
+    grep -q 'already as small' out || fail "8 bits became 16: $(tail -1 out)"
 fi
 
 # ---- rows and groups of 16: each becomes the other, byte for byte, and both say the same
@@ -94,8 +94,8 @@ for mb in $sizes; do
         fail "--target-size $mb made $(wc -c <s.qsf) bytes"
     "$convert" --verify --quiet s.qsf || fail "--target-size $mb: not whole"
 done
-expect 2 'the smallest file of this model has' "$convert" --target-size 0.01 m.gguf s2.qsf
-expect 2 'does not go with' "$convert" --target-size 1 -q keep m.gguf s2.qsf
+expect 2 'the smallest file for this model has' "$convert" --target-size 0.01 m.gguf s2.qsf
+expect 2 'cannot be combined with' "$convert" --target-size 1 -q keep m.gguf s2.qsf
 
 # ---- looking
 
@@ -121,14 +121,14 @@ expect 3 'none.gguf' "$convert" none.gguf o.qsf
 expect 3 'damaged.qsf.*byte offset' "$convert" --verify damaged.qsf
 expect 3 'byte offset' sh -c "head -c 9000 ../t.qsf | '$convert' --verify -"
 expect 3 'not a QSF file' "$convert" --inspect ../m.gguf
-expect 2 'is the input' "$convert" ../t.qsf ../t.qsf
-expect 2 'no quantization type' "$convert" -q 5bit ../m.gguf o.qsf
-expect 2 'neither search nor minmax' "$convert" --rule best ../m.gguf o.qsf
-expect 2 'neither x16 nor rows' "$convert" --layout x8 ../m.gguf o.qsf
+expect 2 't.qsf: the output is an input file' "$convert" ../t.qsf ../t.qsf
+expect 2 'is not a quantization type' "$convert" -q 5bit ../m.gguf o.qsf
+expect 2 'must be one of: search, minmax' "$convert" --rule best ../m.gguf o.qsf
+expect 2 'must be one of: x16, rows' "$convert" --layout x8 ../m.gguf o.qsf
 expect 2 'not a number' "$convert" -t 0 ../m.gguf o.qsf
 expect 2 'expected INPUT and OUTPUT' "$convert" ../m.gguf
 expect 2 'unknown option' "$convert" --ctx 1 ../m.gguf o.qsf
-expect 2 'no options of a conversion' "$convert" --verify -q 4bit ../t.qsf
+expect 2 'do not accept conversion options' "$convert" --verify -q 4bit ../t.qsf
 expect 1 'nowhere' "$convert" ../m.gguf nowhere/o.qsf
 expect 1 'o.qsf' sh -c "ulimit -f 100; exec '$convert' ../m.gguf o.qsf" # a full disk
 rm -f out err

@@ -156,12 +156,12 @@ done
 # The metadata of a stream is checked too.
 "$tools/ggufedit" good.gguf b.gguf 'count=tokenizer.ggml.scores=299' && "$convert" --force --quiet b.gguf o.qsf 2>err || fail "--force"
 expect 3 'stdin: tokenizer.ggml.scores' sh -c "'$convert' --verify - <o.qsf"
-expect 2 'no options of a conversion' "$convert" --verify --force o.qsf
+expect 2 'do not accept conversion options' "$convert" --verify --force o.qsf
 # An architecture that cannot be run yet is carried over.
 "$tools/ggufedit" good.gguf f.gguf str=general.architecture=mamba && "$tools/ggufedit" f.gguf f2.gguf u32=mamba.block_count=2 \
     u32=mamba.embedding_length=64 u32=mamba.attention.head_count=4 u32=mamba.context_length=64 || fail "ggufedit"
-expect 0 "warning: f2.gguf: this version cannot run the architecture 'mamba'" "$convert" --quiet f2.gguf o.qsf
-expect 0 "warning: o.qsf: this version cannot run the architecture 'mamba'" "$convert" --verify o.qsf
+expect 0 "warning: f2.gguf: this version cannot run architecture 'mamba'" "$convert" --quiet f2.gguf o.qsf
+expect 0 "warning: o.qsf: this version cannot run architecture 'mamba'" "$convert" --verify o.qsf
 "$tools/ggufedit" f2.gguf f3.gguf u32=mamba.block_count=4294967295 || fail "ggufedit"
 expect 3 "f3.gguf: metadata key 'mamba.block_count' is 4294967295, expected 1 to 4096" timeout 20 "$convert" --quiet f3.gguf o.qsf
 # What is wrong with the input is not said of the output.

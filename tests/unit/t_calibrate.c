@@ -236,11 +236,11 @@ static void test_texts(void **state) {
     static const char chats[] = "\n" CHAT CHAT " \n" CHAT;
     static const struct { const char *text; size_t len; const char *words; } bad[] = {
         { "", 0, "is empty" },
-        { "abc", 3, "too few to calibrate with: 32 at least" },
+        { "abc", 3, "too few to calibrate with: at least 32 are needed" },
         { "abc\nd\xff", 6, "line 2 is not UTF-8 (byte offset 5)" },
         { CHAT "abc\n", sizeof CHAT + 3, "line 2: " },
         { CHAT "\n{\"messages\": []}", sizeof CHAT + 16, "line 3: expected an object with a list of \"messages\"" },
-        { CHAT "{\"messages\": [{\"role\": \"user\"}]}", sizeof CHAT + 31, "line 2: message 1 has no \"role\"" },
+        { CHAT "{\"messages\": [{\"role\": \"user\"}]}", sizeof CHAT + 31, "line 2: message 1 lacks a string \"role\"" },
     };
     QsfCalibration c;
     QsfErr err = { 0 };

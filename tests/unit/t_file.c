@@ -146,7 +146,7 @@ static void test_unchanged(void **state) {
     qsf_test_expect_ok(qsf_file_open(&f, path, &e), &e);
     qsf_test_expect_ok(qsf_file_unchanged(&f, &e), &e);
     assert_int_equal(truncate(path, 5), 0);
-    expect_changed(&f, "was 10 bytes, now it is 5");
+    expect_changed(&f, "had 10 bytes, now it has 5");
     assert_int_equal(truncate(path, 10), 0);
     const struct timespec later[2] = { { 0, UTIME_OMIT }, { f.mtime.tv_sec + 7, 0 } };
     assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);

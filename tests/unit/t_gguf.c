@@ -245,7 +245,7 @@ static void test_other_files(void **state) {
         { "GGUF\0\0\0\3\0\0\0\0\0\0\0\0", 16, "big-endian" },
         { "GGUF\4\0\0\0\0\0\0\0\0\0\0\0", 16, "version 4" },
         { "GGUF", 4, "truncated" },
-        { "tjgg\1\0\0\0", 8, "before GGUF" },
+        { "tjgg\1\0\0\0", 8, "older than GGUF" },
         { "PK\3\4zzzz", 8, "ZIP" },
         { "version https://git-lfs.github.com/spec/v1\n", 43, "LFS" },
         { "\x7f"

@@ -129,7 +129,7 @@ static void test_refused(void **state) {
         { ",\"architectures\":[\"LlamaForCausalLM\\u0000x\"]", "'architectures' is missing" },
         { ",\"hidden_act\":\"silu\\u0000\"", "'hidden_act' is '?'" },
         { ",\"rope_scaling\":{\"type\":\"linear\\u0000\",\"factor\":4}", "type '?'" },
-        { ",\"architectures\":[\"Qwen2ForCausalLM\"]", "naming the tokenizer's file" },
+        { ",\"architectures\":[\"Qwen2ForCausalLM\"]", "open the tokenizer file" },
         { ",\"quantization_config\":{\"quant_method\":\"gptq\"}", "quantized by 'gptq'" },
         { ",\"quantization_config\":{}", "quantized by '?'" },
         { ",\"hidden_act\":\"gelu\"", "'hidden_act' is 'gelu'" },
@@ -139,7 +139,7 @@ static void test_refused(void **state) {
         { ",\"num_hidden_layers\":0", "'num_hidden_layers' is 0" },
         { ",\"hidden_size\":-24", "'hidden_size' is -24" },
         { ",\"hidden_size\":\"24\"", "'hidden_size' is nan" },
-        { ",\"hidden_size\":23", "no multiple of the 4 heads" },
+        { ",\"hidden_size\":23", "not a multiple of the 4 heads" },
         { ",\"intermediate_size\":1e12", "'intermediate_size' is 1e+12" },
         { ",\"num_attention_heads\":2.5", "'num_attention_heads' is 2.5" },
         { ",\"num_key_value_heads\":3", "does not divide the 4 heads" },
@@ -150,10 +150,10 @@ static void test_refused(void **state) {
         { ",\"sliding_window\":0", "'sliding_window' is 0" },
         { ",\"rms_norm_eps\":-1", "'rms_norm_eps' is -1" },
         { ",\"rms_norm_eps\":\"x\"", "'rms_norm_eps' is nan" },
-        { ",\"tie_word_embeddings\":1", "neither true nor false" },
+        { ",\"tie_word_embeddings\":1", "not true or false" },
         { ",\"rope_theta\":0", "'rope_theta' is 0" },
         { ",\"rope_theta\":1e300", "'rope_theta' is 1e+300" },
-        { ",\"rope_scaling\":7", "is no object" },
+        { ",\"rope_scaling\":7", "is not an object" },
         { ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4}", "type 'yarn'" },
         { ",\"rope_scaling\":{\"factor\":4}", "type '?'" },
         { ",\"rope_scaling\":{\"type\":\"linear\"}", "'factor' is missing" },
@@ -164,8 +164,8 @@ static void test_refused(void **state) {
           "not above low_freq_factor" },
         { ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":4}",
           "'original_max_position_embeddings' is missing" },
-        { ",\"eos_token_id\":\"</s>\"", "no token id" },
-        { ",\"eos_token_id\":-2", "no token id" },
+        { ",\"eos_token_id\":\"</s>\"", "not a token id" },
+        { ",\"eos_token_id\":-2", "not a token id" },
         { ",\"eos_token_id\":9", "'eos_token_id' is 9, but there are 9 tokens" },
         { ",", "config.json" },
         { ",\"a\":", "config.json" },
@@ -184,7 +184,7 @@ static void test_refused(void **state) {
     QsfErr e = { 0 };
     QsfSource *s;
     assert_int_equal(qsf_source_open(&s, dir, &ledger, &e), QSF_E_MODEL);
-    qsf_test_expect_err(&e, QSF_E_MODEL, "no JSON object");
+    qsf_test_expect_err(&e, QSF_E_MODEL, "not a JSON object");
 }
 
 int main(void) {

@@ -206,7 +206,7 @@ static void test_overrides(void **state) {
     expect_bad_override("a=int:7x", "not an integer");
     expect_bad_override("a=int:99999999999999999999", "not an integer");
     expect_bad_override("a=float:", "not a number");
-    expect_bad_override("a=bool:1", "neither true nor false");
+    expect_bad_override("a=bool:1", "not true or false");
     assert_false(qsf_meta_has(src, "a"));
     qsf_test_expect_ok(qsf_source_override(src, "new=int:-5", &e), &e);
     assert_int_equal(i64_of("new"), -5);
@@ -244,7 +244,7 @@ static void test_nul(void **state) {
     assert_int_equal(len, 3);
     assert_memory_equal(v, "a\0b", 3);
     qsf_meta_str(src, "nul", &v, NULL, &e);
-    qsf_test_expect_err(&e, QSF_E_MODEL, "metadata key 'nul' is a string with a NUL in it");
+    qsf_test_expect_err(&e, QSF_E_MODEL, "metadata key 'nul' is a string that contains a NUL");
     assert_null(v);
     qsf_err_clear(&e);
     qsf_test_expect_ok(qsf_meta_str(src, "str", &v, NULL, &e), &e);

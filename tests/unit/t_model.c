@@ -208,7 +208,7 @@ static void test_nul(void **state) {
         assert_int_equal(qsf_test_write_tiny_llama(good, NULL), 0);
         assert_int_equal(qsf_test_edit_gguf(good, bad, (const char *[]){ edits[i], NULL }), 0);
         if (qsf_model_open(&m, bad, NULL, &ledger, &e) == QSF_OK) fail_msg("%s was accepted", edits[i]);
-        qsf_test_expect_err(&e, QSF_E_MODEL, "is a string with a NUL in it");
+        qsf_test_expect_err(&e, QSF_E_MODEL, "is a string that contains a NUL");
         qsf_test_expect_err(&e, QSF_E_MODEL, bad);
         unlink(good);
         unlink(bad);

@@ -100,7 +100,7 @@ static void test_errors(void **state) {
     QsfErr e = { 0 };
     (void)state;
     assert_int_equal(qsf_newfile_create(&f, "/nowhere/at/all", &e), QSF_E_RUNTIME);
-    qsf_test_expect_err(&e, QSF_E_RUNTIME, "/nowhere/at/all: cannot make a file there: No such file");
+    qsf_test_expect_err(&e, QSF_E_RUNTIME, "/nowhere/at/all: cannot create a file there: No such file");
     assert_null(f.path);
     qsf_err_clear(&e);
     begin(&f, "x");

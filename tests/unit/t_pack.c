@@ -315,7 +315,7 @@ static void test_larger_blocks(void **state) {
         qsf_test_expect_ok(pack(type, &o, NULL, &e), &e);
         QsfSource *a = open_ok(qsf);
         assert_int_equal(qsf_model_open(&m, qsf, NULL, &ledger, &e), QSF_E_MODEL);
-        qsf_test_expect_err(&e, QSF_E_MODEL, "computes with blocks of 64 only, and qsf-convert makes a file of them");
+        qsf_test_expect_err(&e, QSF_E_MODEL, "only blocks of 64 can be run; qsf-convert converts them losslessly");
         qsf_err_clear(&e);
         qsf_test_expect_ok(qsf_pack(a, again, &keep, NULL, &e), &e);
         QsfSource *b = open_ok(again);

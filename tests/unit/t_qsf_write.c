@@ -249,7 +249,7 @@ static void test_writer_fails(void **state) {
     qsf_err_clear(&e);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(qsf_test_carry(s, path, 0, &e), QSF_E_USAGE);
-    qsf_test_expect_err(&e, QSF_E_USAGE, "exists and is not a file");
+    qsf_test_expect_err(&e, QSF_E_USAGE, "exists and is not a regular file");
     assert_int_equal(rmdir(path), 0);
     qsf_err_clear(&e);
     assert_int_equal(qsf_test_carry(s, "/nowhere/at/all.qsf", 0, &e), QSF_E_RUNTIME);
@@ -320,7 +320,7 @@ static void test_gate_bias_length(void **state) {
     zeros_data(&w, 300 * 64 * 4);
     qsf_test_expect_ok(qsf_write_layer(&w, QSFF_MIXED, 0, &e), &e);
     assert_int_equal(qsf_write_tensor(&w, QSFT_GATE_BIAS, QSFF_F32, 1, spec.head.ffn - 1, &e), QSF_E_MODEL);
-    qsf_test_expect_err(&e, QSF_E_MODEL, "is not as long as the FFN's inner dimension");
+    qsf_test_expect_err(&e, QSF_E_MODEL, "does not have the length of the FFN dimension");
     qsf_write_discard(&w);
     qsf_source_close(s);
 }

@@ -355,12 +355,12 @@ static void test_damage(void **state) {
         { "blk.0.attn_q.weight", -3, 2, "layout of a tensor", false },
         { "blk.0.attn_norm.weight", -3, 1, "(attn_norm.weight) at byte offset", false },
         { "blk.0.attn_norm.weight", -3, 1, "cannot be interleaved by 16 rows", false },
-        { "blk.0.attn_q.weight", -4, QSFF_F16, "interleaved by 16 rows, which its quantization type never is", false },
-        { "blk.0.attn_q.weight", -4, QSFF_GGML + 9, "interleaved by 16 rows, which its quantization type never is", false },
+        { "blk.0.attn_q.weight", -4, QSFF_F16, "interleaved by 16 rows, which its quantization type does not support", false },
+        { "blk.0.attn_q.weight", -4, QSFF_GGML + 9, "interleaved by 16 rows, which its quantization type does not support", false },
         { "blk.0.attn_k.weight", -3, 0, "byte offset", false }, /* shorter than it is */
         { "blk.0.attn_q.weight", -12, 97, "byte offset", false }, /* longer: a row more is a group more */
         { "token_embd.weight", -15, 1, "embedding are interleaved", false },
-        { NULL, 124, QSFF_PAGES | QSFF_LINES, "interleaved by 16 rows, which the flags do not announce", false },
+        { NULL, 124, QSFF_PAGES | QSFF_LINES, "interleaved by 16 rows, which the flags do not declare", false },
         { "output.weight", SPARE, 1, "fills up the last 16 of output.weight", true },
         { "output.weight", 19 * 16 * 54 - 1, 0x80, "fills up the last 16 of output.weight", true }, /* of the last row's scale */
     };

@@ -47,7 +47,7 @@ typedef struct Bad {
 static const Bad bad_headers[] = {
     { "[]", 0, "byte 8 should be '{'" },
     { " {}", 0, "byte 8 should be '{'" },
-    { "{}x", 0, "expected nothing more" },
+    { "{}x", 0, "expected the end of the text" },
     { "{\"a\"}", 0, "expected ':'" },
     { "{\"a\":1}", 0, "expected '{'" },
     { "{\"a\":{}", 0, "ends at byte" },
@@ -69,7 +69,7 @@ static const Bad bad_headers[] = {
     { "{\"__metadata__\\u0000\":{}}", 0, "NUL" },
     { "{\"a\":{\"dtype\":7,\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "expected a string" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":4,\"data_offsets\":[0,4]}}", 4, "expected '['" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "not negative" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "0 or more" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]}}", 4, "whole number" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1e0],\"data_offsets\":[0,4]}}", 4, "whole number" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[\"1\"],\"data_offsets\":[0,4]}}", 4, "whole number" },
@@ -87,13 +87,13 @@ static const Bad bad_headers[] = {
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 5, "belong to no tensor" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "belong to no tensor" },
     { "{}", 1, "belong to no tensor" },
-    { "{" NORM("[0,16]") "," NORM("[0,16]") "}", 16, "is there twice" },
+    { "{" NORM("[0,16]") "," NORM("[0,16]") "}", 16, "occurs twice" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}," NORM("[12,28]") "}", 28, "overlap" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}," NORM("[0,16]") "}", 16, "overlap" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}," NORM("[20,36]") "}", 36, "belong to no tensor" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 16, "'a' is not known" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 16, "'a' is not supported" },
     { "{\"model.layers.2.mlp.up_proj.weight\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 16, "num_hidden_layers is 2" },
-    { "{\"model.layers.00.mlp.up_proj.weight\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 16, "not known" },
+    { "{\"model.layers.00.mlp.up_proj.weight\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 16, "is not supported in a model" },
     { "{\"model.norm.weight\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 16, "of dtype I32, expected F32" },
     { "{\"model.norm.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}", 16, "2 dimensions, expected 1" },
     { "{\"model.norm.weight\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, "0 dimensions, expected 1" },
@@ -123,7 +123,7 @@ static void test_depth(void **state) {
     qsf_strbuf_adds(&b, "{\"a\":{\"more\":");
     for (int i = 0; i < 100000; i++) qsf_strbuf_adds(&b, i % 2 ? "[" : "{\"x\":");
     write_file(UINT64_MAX, qsf_strbuf_str(&b), 0);
-    expect_refused("model.safetensors", "less nesting");
+    expect_refused("model.safetensors", "at most 100 levels of nesting");
     qsf_strbuf_free(&b);
 }
 
@@ -195,7 +195,7 @@ static void test_index(void **state) {
         { "{\"weight_map\":{" PLACE "},\"weight_map\":{}}", "index.json", "twice" },
         { "{\"weight_map\":{\"a\":1}}", "index.json", "expected a string" },
         { "{\"weight_map\":{" PLACE "}", "index.json", "ends at byte" },
-        { "{\"weight_map\":{" PLACE "}} x", "index.json", "nothing more" },
+        { "{\"weight_map\":{" PLACE "}} x", "index.json", "the end of the text" },
         { "{\"weight_map\":{\"a\":\"../model.safetensors\"}}", "index.json", "in the same directory" },
         { "{\"weight_map\":{\"a\":\"/etc/x.safetensors\"}}", "index.json", "in the same directory" },
         { "{\"weight_map\":{\"a\":\".safetensors\"}}", "index.json", "in the same directory" },
@@ -251,7 +251,7 @@ static void test_other_files(void **state) {
     expect_refused("tokenizer.json", "has 9 tokens, but the model's vocab_size is 8");
     snprintf(path, sizeof path, "%s/model.safetensors", dir);
     assert_int_equal(qsf_source_open(&s, path, &ledger, &e), QSF_E_MODEL);
-    qsf_test_expect_err(&e, QSF_E_MODEL, "name the directory");
+    qsf_test_expect_err(&e, QSF_E_MODEL, "open the directory");
 }
 
 /* A budget that does not hold the header refuses in its own words and leaves nothing. */

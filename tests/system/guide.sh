@@ -8,10 +8,11 @@ have python3 || skip "no python3: the facts of the built-in guide were not check
 [ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 [ -z "${QSF_SAN-}" ] || skip "Python alone: nothing here for the sanitizers"
 generate="$QSF_SRCDIR/tools/guide/generate"
+pack="$QSF_SRCDIR/tools/guide/pack"
 
 "$generate" --check >"$work/check" 2>&1 || { grep -v '^note:' "$work/check"; fail "facts and tables differ"; }
 
-# The facts without the many more ways of asking, where those do not matter: half the time.
+# The facts without the archive of further questions, where those do not matter: half the time.
 mkdir "$work/plain"
 cp -R "$QSF_SRCDIR/tools/guide/facts" "$QSF_SRCDIR/tools/guide/lists.txt" "$work/plain/"
 plain="--facts $work/plain/facts"
@@ -99,17 +100,34 @@ lines=$(wc -l <"$work/facts/chat.txt")
 "$generate" --check --facts "$work/facts" >"$work/lie" 2>&1 && fail "an invented command passed"
 grep -q "facts/chat.txt:$((lines - 2)): .*/nosuch" "$work/lie" || { cat "$work/lie"; fail "an invented command was not named"; }
 grep -q 'no key F11' "$work/lie" || fail "an invented key was not named"
-# More ways of asking belong to a fact that is there, and say nothing else.
-mkdir "$work/asked"
-printf '[nobody-knows]\nq:\n  is this known\n' >"$work/asked/more.txt"
-"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "ways of asking for no fact passed"
-grep -q 'asked/more.txt:1: no fact \[nobody-knows\]' "$work/err" || { cat "$work/err"; fail "the place was not named"; }
-printf '[undo]\na: Another answer.\n' >"$work/asked/more.txt"
-"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "an answer among the ways of asking passed"
-mkdir "$work/sound" "$work/sound/asked"
+# More questions belong to an existing fact and have no answers. They are read from the archive or, unpacked, from the
+# folder; the place is the same.
+mkdir "$work/questions"
+more="$work/questions/more.txt"
+printf '[nobody-knows]\nq:\n  is this known\n' >"$more"
+"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "questions of a missing fact passed"
+grep -q 'questions/more.txt:1: no fact \[nobody-knows\]' "$work/err" || { cat "$work/err"; fail "the place was not named"; }
+cp -p "$more" "$work/more.txt"
+"$pack" "$work" || fail "the questions were not packed"
+[ ! -e "$work/questions" ] || fail "the folder is still there after packing"
+"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/archived" && fail "an archive with questions of a missing fact passed"
+cmp -s "$work/err" "$work/archived" || { cat "$work/archived"; fail "the place in the archive was not named"; }
+cp "$work/questions.tar.xz" "$work/first.tar.xz"
+tar xf "$work/questions.tar.xz" -C "$work" && touch -d 2001-01-01 "$more" && chmod 600 "$more" && "$pack" "$work"
+cmp -s "$work/first.tar.xz" "$work/questions.tar.xz" || fail "packing the same questions again gave another archive"
+"$pack" "$work" 2>"$work/err" && fail "packing without a folder passed"
+grep -q 'unpack them with: tar xf' "$work/err" || { cat "$work/err"; fail "how to unpack was not named"; }
+echo 'not an archive' >"$work/questions.tar.xz"
+"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "a damaged archive passed"
+grep -q '^generate: questions.tar.xz: ' "$work/err" || { cat "$work/err"; fail "the damaged archive was not named"; }
+rm "$work/questions.tar.xz"
+mkdir "$work/questions"
+printf '[undo]\na: Another answer.\n' >"$more"
+"$generate" --facts "$work/facts" -n 1 >/dev/null 2>"$work/err" && fail "an answer among the questions passed"
+mkdir "$work/sound" "$work/sound/questions"
 cp -R "$QSF_SRCDIR/tools/guide/facts" "$QSF_SRCDIR/tools/guide/lists.txt" "$work/sound/"
-printf '[undo]\nq:\n  ram budget\n' >"$work/sound/asked/more.txt"
-"$generate" --check --facts "$work/sound/facts" >"$work/clash" 2>&1 && fail "a way of asking was not looked at"
+printf '[undo]\nq:\n  ram budget\n' >"$work/sound/questions/more.txt"
+"$generate" --check --facts "$work/sound/facts" >"$work/clash" 2>&1 && fail "a question of the folder was not checked"
 grep -q "'ram budget' is a question of" "$work/clash" || { cat "$work/clash"; fail "what two facts claim was not named"; }
 
 # Other words for words: none goes into a command, and a line that is none is named.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads facts/*.txt: what the guide knows, as people edit it. README.md describes the format."""
 import re
+import tarfile
 from dataclasses import dataclass, field
 
 
@@ -90,12 +91,23 @@ class _Reader:
             _store(self.intents[-1], self.key, text, where)
 
 
-def _read(directory):
-    """The intents of all files of a directory, as they stand there."""
+def _texts(path):
+    """Name and text of each file of a directory, or of an archive of one, in the order of their names."""
+    if path.is_dir():
+        return [(f'{path.name}/{file.name}', file.read_text(encoding='utf-8')) for file in sorted(path.glob('*.txt'))]
+    try:
+        with tarfile.open(path, 'r:xz') as files:
+            return sorted((m.name, files.extractfile(m).read().decode('utf-8')) for m in files if m.isfile())
+    except (tarfile.TarError, EOFError, LookupError) as e:
+        raise FactError(f'{path.name}: {e}') from None
+
+
+def _read(path):
+    """The intents of all files of a directory or an archive, unchanged."""
     out = []
-    for path in sorted(directory.glob('*.txt')):
-        reader = _Reader(f'{directory.name}/{path.name}')
-        for number, text in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+    for name, lines in _texts(path):
+        reader = _Reader(name)
+        for number, text in enumerate(lines.splitlines(), 1):
             reader.line(text, number)
         out += reader.intents
     return out
@@ -111,15 +123,15 @@ def read_facts(directory):
     return intents
 
 
-def add_asked(intents, directory):
-    """Adds to all intents there are what the files of a directory, where that exists, say in more words of how people ask
-    for them."""
+def add_questions(intents, base):
+    """Adds to the intents the questions of base/questions/, or of base/questions.tar.xz if that is not unpacked."""
     seen = {intent.id: intent for intent in intents}
-    for more in _read(directory) if directory.is_dir() else []:
+    source = next((p for p in (base / 'questions', base / 'questions.tar.xz') if p.exists()), None)
+    for more in _read(source) if source else []:
         if more.id not in seen:
             raise FactError(f'{more.where}: no fact [{more.id}]')
         if more.answers or more.must or more.absent or more.present or more.covers:
-            raise FactError(f'{more.where}: [{more.id}] here are only ways of asking; the rest belongs to {seen[more.id].where}')
+            raise FactError(f'{more.where}: [{more.id}] only questions belong here; the rest belongs to {seen[more.id].where}')
         seen[more.id].q += more.q
         seen[more.id].then += more.then
 

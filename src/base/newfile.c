@@ -18,7 +18,7 @@ int qsf_newfile_create(QsfNewFile *f, const char *path, QsfErr *err) {
     if (f->path == NULL) return qsf_err_memory(err, "%s", path);
     int why = qsf_savefile_create(&f->file, path, 0666, NULL);
     if (why == 0) return QSF_OK;
-    (void)failed(f, "make a file there", why, err);
+    (void)failed(f, "create a file there", why, err);
     free(f->path);
     f->path = NULL;
     return QSF_E_RUNTIME;

@@ -6,6 +6,8 @@
 #   make [V=1]               programs, libqsf.a, compile_commands.json
 #   make run [MODEL=FILE]    open the chat
 #   make check [SAN=1] [TESTS="t_err deps"]
+#   make check-all           the same with the long tests, and the long parts of the others
+#   make check-long          only what check leaves out
 #   make check-unit check-kernels check-system check-ui bench fuzz
 #   make check-arm           kernels for 64-bit ARM by a cross compiler, checked in an emulator
 #   make install install-strip uninstall [DESTDIR=DIR]
@@ -90,11 +92,14 @@ link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 
 # ---- build
 
-.PHONY: all tests check check-unit check-kernels check-system check-ui check-san check-arm arm-checkkern bench run fuzz
+.PHONY: all tests check check-all check-long check-unit check-kernels check-system check-ui check-san check-arm arm-checkkern bench run fuzz
 .PHONY: fuzz-build fuzz-binaries fuzz-programs
 .PHONY: amalgamation install install-strip uninstall dist distcheck compdb clean distclean help
 
 all: $(programs) libqsf.a compile_commands.json
+
+help:
+	@sed -n 's/^#   make/make/p' $S/Makefile
 
 define compile_it
 $(call say,CC,$*.c)
@@ -188,22 +193,32 @@ comma := ,
 
 # ---- tests: TESTS="name..." picks some by the last part of their name
 
+# Long and rarely affected by a change to the engine: only in check-all, or picked by name. QSF_TEST_QUICK tells the
+# others to leave out their long parts; in check-all it is empty.
+slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/shell \
+    ui/live ui/stop
+quick := 1
+check-all: quick :=
+shortened_tests = $(basename $(notdir $(shell grep -lE 'QSF_TEST_QUICK|qsf_test_quick' \
+    $(addprefix $S/,$(unit_src) $(uiunit_src) $(system_tests) $(ui_tests)))))
+short = $(if $(TESTS),$1,$(filter-out $(slow_tests:%=tests/%.sh),$1))
+
 wanted = $(if $(TESTS),$(foreach t,$1,$(if $(filter $(TESTS),$(basename $(notdir $t))),$t)),$1)
 run_unit := $(call wanted,$(unit_bin) $(uiunit_bin))
 run_kern := $(call wanted,$(checkkern))
 run_system := $(call wanted,$(system_tests))
 run_ui := $(call wanted,$(ui_tests))
-runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_SAN='$(filter yes,$(SANITIZERS))' \
+runner = @QSF_SRCDIR='$(abs_srcdir)' QSF_BUILDDIR='$(CURDIR)' QSF_TEST_QUICK='$(quick)' QSF_SAN='$(filter yes,$(SANITIZERS))' \
          CC='$(CC)' MAKE='$(MAKE)' TESTS='$(TESTS)' sh $S/tests/run.sh
 
 ifeq ($(HAVE_CMOCKA),no)
-tests check check-unit:
+tests check check-all check-unit:
 	@echo "make check needs cmocka: install the package" \
 	    "'$(CMOCKA_PACKAGE)' or run $S/configure --install-deps" >&2
 	@exit 1
 else ifneq ($(SAN),)
 # The same checks in a build of its own with the sanitizers; more than -O1 takes gcc twice as long with them.
-check check-unit check-kernels check-system check-ui tests: check-san
+check check-all check-unit check-kernels check-system check-ui tests: check-san
 check-san:
 	@mkdir -p san
 	@test -f san/config.mk || (cd san && export CFLAGS="$${CFLAGS:--O1 -g}" && eval '$(abs_srcdir)/configure $(subst ','\'',$(CONFIGURE_ARGS)) --enable-sanitizers')
@@ -211,18 +226,24 @@ check-san:
 else
 tests: all $(unit_bin) $(uiunit_bin) $(checkkern) $(tool_bin)
 check: all $(run_unit) $(run_kern) $(tool_bin)
+	$(runner) $(run_unit) $(run_kern) $(addprefix $S/,$(call short,$(run_system) $(run_ui)))
+check-all: all $(run_unit) $(run_kern) $(tool_bin)
 	$(runner) $(run_unit) $(run_kern) $(addprefix $S/,$(run_system) $(run_ui))
 check-unit: $(run_unit)
 	$(runner) $(run_unit)
 endif
 
+# With sanitizers, of what check leaves out altogether only what runs the programs.
+check-long:
+	+$Q$(MAKE) --no-print-directory check-all TESTS='$(notdir $(if $(SAN),$(filter ui/%,$(slow_tests)),$(slow_tests))) $(shortened_tests)'
+
 ifeq ($(SAN),)
 check-kernels: $(checkkern)
 	$(runner) $(checkkern)
 check-system: all $(tool_bin)
-	$(runner) $(addprefix $S/,$(run_system))
+	$(runner) $(addprefix $S/,$(call short,$(run_system)))
 check-ui: all $(tool_bin)
-	$(runner) $(addprefix $S/,$(run_ui))
+	$(runner) $(addprefix $S/,$(call short,$(run_ui)))
 endif
 
 # The same files for another machine: its own compiler, flags and objects, run in an emulator. Linked statically, but

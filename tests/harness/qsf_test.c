@@ -26,6 +26,11 @@ const char *qsf_test_data(const char *relative) {
     return NULL;
 }
 
+bool qsf_test_quick(void) {
+    const char *quick = getenv("QSF_TEST_QUICK");
+    return quick != NULL && *quick != '\0';
+}
+
 void qsf_test_expect_err(const QsfErr *err, int code, const char *part) {
     if (err->code == code && strstr(err->msg, part) != NULL) return;
     fail_msg("expected error %d with \"%s\", got %d \"%s\"", code, part, err->code, err->msg);

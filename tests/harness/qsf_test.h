@@ -23,6 +23,8 @@ const char *qsf_test_tmp(const char *name);
 /* Path below $QSF_TEST_DATA, else $QSF_SRCDIR/../shared; NULL (with a "skip:" line) when it is
  * not there. Static storage, valid until the next call. */
 const char *qsf_test_data(const char *relative);
+/* make check leaves out long parts, make check-all does not ($QSF_TEST_QUICK). */
+bool qsf_test_quick(void);
 /* Fails the test, showing the message, unless err holds code and its message contains part. */
 void qsf_test_expect_err(const QsfErr *err, int code, const char *part);
 /* Fails the test, showing the message, when rc is not QSF_OK. */

@@ -3,7 +3,6 @@
 # make amalgamation: the same bytes each time; one file that compiles without warnings, with all libraries and with
 # none; answers as qsf-run does; and refuses by name what it was built without.
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 have python3 || skip "no python3: the amalgamation was not made"
 . "$(dirname "$0")/model.sh"
 cd "$work" || exit 1

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # configure keeps its promises: options, variables, other shells, other directories, packages.
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 unset CFLAGS CPPFLAGS LDFLAGS AR RANLIB STRIP PKG_CONFIG PKG_CONFIG_PATH
 cc=$(config CC)
 : "${cc:=$CC}"

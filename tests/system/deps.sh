@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The direction of dependency, the one door of each library, and no exit() below a main().
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
+[ -z "${QSF_SAN-}" ] || skip "the sources are the same with sanitizers"
 cd "$QSF_SRCDIR" || exit 1
 
 # Who may include what, by the path written in #include "...". "api" is include/.

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck disable=SC2086 # $plain is two words
 have python3 || skip "no python3: the facts of the built-in guide were not checked"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 [ -z "${QSF_SAN-}" ] || skip "Python alone: nothing here for the sanitizers"
 generate="$QSF_SRCDIR/tools/guide/generate"
 pack="$QSF_SRCDIR/tools/guide/pack"

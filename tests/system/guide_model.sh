@@ -33,7 +33,7 @@ for how in '--pin 0' '-t 1' '--threads 3 --ram-budget auto' "--ram-budget $small
     cmp -s "$work/first" "$work/again" || { cat "$work/first" "$work/again"; fail "another answer with $how"; }
 done
 
-[ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || { echo "skip: the held-out questions are asked in the plain build alone"; finish; }
+[ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || { echo "skip: only make check-all asks the held-out questions, without sanitizers"; finish; }
 have python3 || { echo "skip: no python3: the held-out questions were not asked"; finish; }
 # The aim is 95; until a model reaches it, no less than the one before it, and no invented name.
 "$QSF_SRCDIR/tools/guide/evaluate" -b "$QSF_BUILDDIR" --min 95 "$guide" >"$work/score" 2>&1 || { tail -40 "$work/score"; fail "the guide's answers"; }

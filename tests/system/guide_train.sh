@@ -4,7 +4,6 @@
 # answer. Where PyTorch is, a few steps of training too: stopped and resumed, they end as if never stopped.
 . "$(dirname "$0")/lib.sh"
 have python3 || skip "no python3: the guide's trainer was not checked"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 tools="$QSF_SRCDIR/tools/guide"
 "$tools/generate" -n 300 -s 3 -o "$work/text.jsonl" || fail "no text to train on"
 

@@ -3,7 +3,6 @@
 # --render: one line out per line in, whatever is in the lines; templates that mean harm; where templates come from;
 # and all renderings of the oracle, through the program.
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 run=$QSF_BUILDDIR/qsf-run
 XDG_CONFIG_HOME=$work/config QSF_DATADIR=$QSF_SRCDIR
 export XDG_CONFIG_HOME QSF_DATADIR

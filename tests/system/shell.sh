@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The shell scripts have no known mistakes.
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 have shellcheck || skip "no shellcheck"
 cd "$QSF_SRCDIR" || exit 1
 shellcheck -S warning -s sh configure tests/run.sh || fail "configure or tests/run.sh"

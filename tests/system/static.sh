@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # configure --enable-static: the programs need no shared library, now or later, and they answer as before. The objects of this build are linked once more.
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 [ -z "${QSF_SAN-}" ] || skip "sanitizers are not linked statically"
 . "$(dirname "$0")/model.sh"
 cd "$work" || exit 1

@@ -3,7 +3,6 @@
 # A model larger than its budget: typing before it is there, pinning and layers on the screen, budget, threads and I/O
 # changed in the middle of an answer, a file that goes away and comes back.
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 
 big=$work/big.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mkbig" "$big" || skip "mkbig is not built, or there is no room for its model"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # While it answers: typing, the queue, live settings, ^C, ^Z, signals; and a terminal left sane every time.
 . "$(dirname "$0")/lib.sh"
-[ -z "${QSF_TEST_QUICK-}" ] || skip "QSF_TEST_QUICK leaves it out"
 need_tmux
 make_slow
 slow="'$chat' '$slow' --ignore-eos --cpu-mask ref --threads 1 -c 8192 --ram-budget auto --seed 1"

@@ -169,7 +169,7 @@ static void test_same_bits_files(void **state) {
 #ifdef __SANITIZE_ADDRESS__
     n = 4; /* the kernels of the others are under the sanitizers in checkkern */
 #endif
-    if (getenv("QSF_TEST_QUICK") != NULL) n = 2;
+    if (qsf_test_quick()) n = 2;
     for (size_t i = 0; i < n; i++) {
         const char *file = qsf_test_data(files[i]);
         if (file == NULL) skip();
@@ -495,7 +495,7 @@ static void check_kl(const char *what, qk_level level, double kl, double most) {
 
 static void test_parity(void **state) {
     (void)state;
-    if (getenv("QSF_TEST_QUICK") != NULL) skip(); /* run_parity puts the same cases to the same limits, at the same levels */
+    if (qsf_test_quick()) skip(); /* run_parity puts the same cases to the same limits, at the same levels */
     static const char *const cases[] = { "llama",      "llama3",     "llama_linear", "quant_f16",
                                          "quant_bf16", "quant_q8_0", "quant_q4_0",   "quant_q4_1",
                                          "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m",

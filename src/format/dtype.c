@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Table of GGML and QSF tensor types. Numbers and block sizes: ggml-org/ggml include/ggml.h and
  * src/ggml-common.h; I2_S: microsoft/BitNet src/ggml-bitnet-mad.cpp (128 elements in 32 bytes, one
- * float in 32 bytes after the tensor). Numbers missing here were withdrawn by their owners. */
+ * float in 32 bytes after the tensor). Missing numbers are withdrawn types. */
 #include "src/format/dtype.h"
 
 #include <stddef.h>
@@ -26,7 +26,8 @@ static const QsfDtype table[] = {
     { 30, "BF16", 1, 2, 0, true },        { 34, "TQ1_0", 256, 54, 0, true },
     { 35, "TQ2_0", 256, 66, 0, true },    { 36, "I2_S", 128, 32, 32, false },
     { 39, "MXFP4", 32, 17, 0, false },
-    /* QSF v1 (man/qsf-format.5): scale and minimum or scale alone in fp16, then 2, 3, 4 or 2 x 1 bits per element */
+    /* QSF v1 (man/qsf-format.5): scale and minimum or scale alone in fp16, then 2, 3, 4 or 2 x 1 bits per
+     * element */
     { QSF_DTYPE_QSF2, "QSF2", 64, 20, 0, true },
     { QSF_DTYPE_QSF3, "QSF3", 64, 28, 0, true },
     { QSF_DTYPE_QSF4, "QSF4", 64, 36, 0, true },

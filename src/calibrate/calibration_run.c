@@ -22,7 +22,7 @@ typedef struct Calibrator {
     uint64_t bytes;
     double *energy;   /* as out->energy */
     double *cosine;   /* (n_layers) */
-    float *before;    /* (window, hidden) hidden state before the current layer; at the end one sorted input */
+    float *before;    /* (window, hidden) hidden state before the current layer; later one sorted input */
     float *base;      /* (n_scored, n_vocab) logits with all layers */
     double *log_sum;  /* (n_scored) */
     uint32_t n_scored, step; /* number of positions compared, and their distance */

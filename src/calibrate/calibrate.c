@@ -11,11 +11,11 @@
 #include "src/format/qsf_fields.h"
 
 #define WINDOW 512u
-/* For a byte of text, which is a token at most: its id in a list that grows by half. */
+/* Memory per byte of text, which is at most one token: its id, in a list that grows by half. */
 #define BYTES_PER_BYTE 6u
-#define OWN_BYTES      (2u << 20) /* a chat as JSON and as text, buffers of libc */
+#define OWN_BYTES      (2u << 20) /* a chat as JSON and as text, and libc buffers */
 
-/* What must be known before memory is planned, and has not been checked then. */
+/* Values needed before memory is planned; not checked yet at that point. */
 typedef struct Shape {
     uint32_t n_layers, n_vocab, window, width[QSF_CAL_INPUTS];
 } Shape;
@@ -65,7 +65,7 @@ static int run_text(QsfStrbuf *text, const Shape *s, const QsfCalibrateOptions *
     rc = qsf_calibrate_encode(o->text, text, rt.tmpl, rt.tok, &ids, err);
     qsf_strbuf_free(text);
 #ifdef __GLIBC__
-    malloc_trim(0); /* the text and what grew on the way */
+    malloc_trim(0); /* release the text and temporary buffers */
 #endif
     if (rc == QSF_OK) rc = run_ids(&rt, s, o, &ids, out, err);
     qsf_ids_free(&ids);

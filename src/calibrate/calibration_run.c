@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two walks. The first sees all of the text: squares of what goes into the matrices, and the hidden state before and
- * behind each layer. The second sees a few tokens, as often as there are layers, each time without one of them. */
+/* Two passes. The first runs over all of the text and collects the squares of the inputs of the matrices and
+ * the hidden state before and after each layer. The second runs over a few tokens once for each layer,
+ * skipping that layer. */
 #include "src/calibrate/calibration_run.h"
 
 #include <string.h>
@@ -8,9 +9,10 @@
 #include "src/sample/score.h"
 #include "src/plan/layout.h"
 
-#define BASE_FLOATS ((uint64_t)8 << 20) /* distributions that are kept for comparison take no more */
-/* Of an input's median: a channel that this text happens not to use still counts a little. A part of the mean would not
- * do: in some models a few channels are a million times the others. */
+#define BASE_FLOATS ((uint64_t)8 << 20) /* maximum size of the distributions kept for comparison */
+/* Minimum energy relative to the median of the input, so that channels that this text happens not to use
+ * still count a little. The mean is unsuitable: in some models a few channels are a million times larger than
+ * the others. */
 #define FLOOR 0.01
 
 typedef struct Calibrator {
@@ -20,14 +22,14 @@ typedef struct Calibrator {
     uint64_t bytes;
     double *energy;   /* as out->energy */
     double *cosine;   /* (n_layers) */
-    float *before;    /* (window, hidden) the hidden state that went into the newest layer; at the end one sorted input */
+    float *before;    /* (window, hidden) hidden state before the current layer; later one sorted input */
     float *base;      /* (n_scored, n_vocab) logits with all layers */
     double *log_sum;  /* (n_scored) */
-    uint32_t n_scored, step; /* every step-th position is compared */
-    size_t skip_at;   /* first token of the second walk */
+    uint32_t n_scored, step; /* number of positions compared, and their distance */
+    size_t skip_at;   /* first token of the second pass */
     uint32_t n_skip, scored;
     double kl;        /* sum */
-    uint32_t layer;   /* that is left out */
+    uint32_t layer;   /* the layer skipped */
     uint64_t done, all;
 } Calibrator;
 
@@ -46,9 +48,9 @@ static uint64_t before_count(const uint32_t *widths, uint32_t window) {
     return most;
 }
 
-/* Positions compared among n, and the distance between them. */
+/* Computes the number of positions compared among n, and the distance between them. */
 static uint32_t scored_of(uint32_t n, uint32_t n_vocab, uint32_t *step) {
-    uint64_t room = n_vocab > 0 ? BASE_FLOATS / n_vocab : 0; /* 0: of a header that nobody has checked yet */
+    uint64_t room = n_vocab > 0 ? BASE_FLOATS / n_vocab : 0; /* 0: from a header not checked yet */
     *step = room >= n ? 1 : room > 0 ? (uint32_t)((n + room - 1) / room) : n;
     return n / *step;
 }
@@ -82,9 +84,9 @@ uint64_t qsf_calibrate_run_bytes(uint32_t n_layers, const uint32_t *widths, uint
     return qsf_pages(layout(&c, n_layers, widths, n_vocab, window, skip_count(SIZE_MAX, window)));
 }
 
-/* ---- the first walk */
+/* ---- the first pass */
 
-/* Behind the layer before, and before this one. */
+/* Called between two layers, after the previous one and before this one. */
 static void see_hidden(Calibrator *c, const QsfTapData *t) {
     const uint32_t hidden = c->out->width[QSF_CAL_QKV];
     for (uint32_t i = 0; i < t->n_cols; i++) {
@@ -118,7 +120,7 @@ static void count_token(void *arg, uint32_t pos, const float *logits) {
     tell(c);
 }
 
-/* ids[begin, begin + n) from an empty context, each position's logits to fn. */
+/* Evaluates ids[begin, begin + n) from an empty context and passes the logits of each position to fn. */
 static int evaluate(Calibrator *c, size_t begin, size_t n, QsfLogitsFn fn, QsfErr *err) {
     const QsfCalibrateRun *r = c->r;
     int32_t *head = r->ids + begin, kept = *head;
@@ -139,7 +141,7 @@ static int watch(Calibrator *c, QsfErr *err) {
     return rc;
 }
 
-/* ---- the second walk */
+/* ---- the second pass */
 
 static void compare(void *arg, uint32_t pos, const float *logits) {
     Calibrator *c = arg;
@@ -170,7 +172,7 @@ static int skip_layer(Calibrator *c, QsfErr *err) {
     return rc;
 }
 
-/* ---- both */
+/* ---- both passes */
 
 static void mean_energies(const Calibrator *c, uint32_t layer, QsfCalInput input) {
     float *out = qsf_calibration_energy(c->out, layer, input);

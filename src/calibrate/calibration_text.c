@@ -27,7 +27,7 @@ static int read_all(int fd, const char *path, const atomic_int *cancel, QsfStrbu
     return qsf_strbuf_ok(out) ? QSF_OK : qsf_err_memory(err, "%s", path);
 }
 
-/* Names the first byte that belongs to no character. */
+/* Reports the first ill-formed byte. */
 static int check_utf8(const char *path, const QsfStrbuf *b, QsfErr *err) {
     size_t line = 1, len;
     uint32_t cp;
@@ -56,10 +56,10 @@ int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *ou
 
 typedef struct Lines {
     const char *at, *end;
-    size_t number; /* of the line next() gave */
+    size_t number; /* of the line returned by next() */
 } Lines;
 
-/* The next line that is not blank. */
+/* Returns the next non-blank line. */
 static bool next(Lines *l, const char **line, size_t *len) {
     while (l->at < l->end) {
         const char *stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
@@ -91,7 +91,7 @@ static bool are_chats(const char *path, const QsfStrbuf *text) {
     return yes;
 }
 
-/* Borrows from j. The caller frees *out. */
+/* The result borrows from j. The caller frees *out. */
 static int messages_of(const QsfJson *j, QsfMsg **out, size_t *n, QsfErr *err) {
     const QsfJson *list = j != NULL ? qsf_json_get(j, "messages") : NULL;
     *n = list != NULL && qsf_json_type(list) == QSF_JSON_ARRAY ? qsf_json_size(list) : 0;
@@ -120,7 +120,7 @@ static int encode_chat(const char *line, size_t len, const QsfChatTemplate *t, c
     if (rc == QSF_OK) rc = messages_of(j, &msgs, &n, err);
     if (rc == QSF_OK) {
         rc = qsf_chat_encode(t, tok, msgs, n, 0, out, &why);
-        if (rc == QSF_E_RUNTIME && !why.memory) rc = qsf_err_set(err, QSF_E_MODEL, "%s", why.msg); /* the template's word */
+        if (rc == QSF_E_RUNTIME && !why.memory) rc = qsf_err_set(err, QSF_E_MODEL, "%s", why.msg); /* error raised by the template */
         else if (rc != QSF_OK) qsf_err_pass(err, &why);
     }
     free(msgs);

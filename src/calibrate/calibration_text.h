@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a model is calibrated with: a file of text, or of chats, as token ids. */
+/* Reads the calibration text, a file with text or chats, as token ids. */
 #ifndef QSF_CALIBRATE_TEXT_H
 #define QSF_CALIBRATE_TEXT_H
 
@@ -11,16 +11,17 @@
 #define QSF_CALIBRATE_TEXT_MAX (64u << 20)
 #define QSF_CALIBRATE_TOKENS_MIN 32u
 
-/* The bytes of path. QSF_E_MODEL: it cannot be read, is empty, longer than QSF_CALIBRATE_TEXT_MAX, or not UTF-8 (names
- * the line and the byte offset); QSF_E_INTERRUPTED; QSF_E_RUNTIME without memory. cancel may be NULL. */
+/* Reads the file at path. QSF_E_MODEL: it cannot be read, is empty, longer than QSF_CALIBRATE_TEXT_MAX, or
+ * not UTF-8 (names the line and the byte offset); QSF_E_INTERRUPTED; QSF_E_RUNTIME if out of memory. cancel
+ * may be NULL. */
 int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *out, QsfErr *err);
 
-/* Ids of text, which path had. A file whose name ends in .jsonl, or whose first line that is not blank is a JSON object
- * with "messages", has a chat in each line that is not blank ({"messages": [{"role": ..., "content": ...}, ...]}): each
- * is rendered by t (NULL: its contents one after another) and encoded as a conversation that goes on. Anything else is
- * one text, in which what spells a special token becomes it. BOS stands wherever the vocabulary wants it.
- * QSF_E_MODEL: a line is no such chat, or the template refuses it (names the line); fewer than
- * QSF_CALIBRATE_TOKENS_MIN tokens. QSF_E_RUNTIME without memory. */
+/* Tokenizes text, the contents of path. If the name ends in .jsonl, or the first non-blank line is a JSON
+ * object with "messages", every non-blank line is a chat ({"messages": [{"role": ..., "content": ...},
+ * ...]}): it is rendered with t (NULL: the contents are concatenated) and encoded as an open conversation.
+ * Anything else is one text, in which special tokens are parsed. BOS is added where the vocabulary requires
+ * it. QSF_E_MODEL: a line is not a valid chat or the template rejects it (names the line), or there are fewer
+ * than QSF_CALIBRATE_TOKENS_MIN tokens. QSF_E_RUNTIME if out of memory. */
 int qsf_calibrate_encode(const char *path, const QsfStrbuf *text, const QsfChatTemplate *t, const QsfTokenizer *tok,
                          QsfIds *out, QsfErr *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One GGUF file, versions 2 and 3 (layout: ggml-org/ggml docs/gguf.md): header, metadata, tensor
- * table. Big arrays stay in the file; their place and every length inside them is checked here. */
+/* Reads one GGUF file, versions 2 and 3 (layout: ggml-org/ggml docs/gguf.md): header, metadata, tensor
+ * table. Big arrays stay in the file; their position and every length inside them is checked here. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct Reader {
 
 static const char *path_of(const Reader *r) { return r->s->files[r->file].path; }
 
-/* A length-prefixed string, copied and NUL-terminated; *len its length. */
+/* Reads a length-prefixed string, copied and NUL-terminated; *len is its length. */
 static int read_string(Reader *r, uint64_t max, const char *what, const char **out, uint64_t *len) {
     uint64_t at = r->c.pos, n;
     int rc = qsf_cursor_u64(&r->c, &n, what, r->err);
@@ -40,7 +40,7 @@ static int read_string(Reader *r, uint64_t max, const char *what, const char **o
     return qsf_cursor_bytes(&r->c, p, (size_t)n, what, r->err);
 }
 
-/* A key or tensor name: not empty, no NUL inside. */
+/* Reads a key or tensor name: not empty and without NULs. */
 static int read_name(Reader *r, uint64_t max, const char *what, const char **out, uint64_t *len) {
     uint64_t at = r->c.pos;
     int rc = read_string(r, max, what, out, len);
@@ -97,7 +97,7 @@ static int read_scalar(Reader *r, QsfMetaEntry *e) {
     return QSF_OK;
 }
 
-/* Walks the strings of an array once, so that later readers need not fear their lengths. */
+/* Checks the lengths of all strings of an array, so that later readers can trust them. */
 static int skip_strings(Reader *r, const QsfMetaEntry *e) {
     for (uint64_t i = 0; i < e->v.arr.count; i++) {
         uint64_t at = r->c.pos, n;
@@ -151,7 +151,7 @@ static int read_pair(Reader *r, QsfMetaEntry *e) {
     return read_scalar(r, e);
 }
 
-/* n pairs, into a table with room for more. */
+/* Reads n pairs into a table with space for more. */
 static int read_metadata(Reader *r, uint64_t n, uint32_t more, QsfMetaTable *t) {
     int rc = qsf_meta_table_init(r->s, t, n + more, r->err);
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
@@ -181,7 +181,7 @@ static int read_dims(Reader *r, QsfTensor *t) {
     return QSF_OK;
 }
 
-/* One row of the tensor table; t->offset stays relative to the start of the data. */
+/* Reads one row of the tensor table; t->offset remains relative to the start of the data. */
 static int read_tensor(Reader *r, QsfTensor *t) {
     uint64_t len;
     int rc = read_name(r, TENSOR_NAME_MAX, "tensor name", &t->name, &len);
@@ -190,7 +190,7 @@ static int read_tensor(Reader *r, QsfTensor *t) {
     if (rc == QSF_OK) rc = qsf_cursor_u64(&r->c, &t->offset, "tensor offset", r->err);
     if (rc != QSF_OK) return rc;
     t->file = r->file;
-    const QsfDtype *type = t->dtype < QK_GGML_QSF ? qsf_dtype(t->dtype) : NULL; /* QSF's are our own numbers */
+    const QsfDtype *type = t->dtype < QK_GGML_QSF ? qsf_dtype(t->dtype) : NULL; /* no QSF types in GGUF */
     if (type == NULL)
         return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has unknown type %" PRIu32, path_of(r),
                            t->name, t->dtype);
@@ -205,7 +205,7 @@ static int read_tensor(Reader *r, QsfTensor *t) {
     return QSF_OK;
 }
 
-/* Turns the relative offset into one of the file and checks that the tensor lies inside it. */
+/* Converts the relative offset to a file offset and checks that the tensor lies inside the file. */
 static int place_tensor(const Reader *r, QsfTensor *t, uint64_t data, uint32_t alignment) {
     if (t->offset % alignment != 0)
         return qsf_err_set(r->err, QSF_E_MODEL,

@@ -9,7 +9,8 @@
 
 #define SUFFIX_LEN 20u /* "-00001-of-00002.gguf" */
 
-/* Path of part i (from 0) of n next to the first one, or NULL with *err set. The caller frees it. */
+/* Returns the path of part i (from 0) of n, next to the first one, or NULL with *err set. The caller frees
+ * it. */
 static char *part_path(const char *first, uint32_t i, uint32_t n, QsfErr *err) {
     char suffix[64];
     size_t len = strlen(first);
@@ -30,7 +31,7 @@ static char *part_path(const char *first, uint32_t i, uint32_t n, QsfErr *err) {
     return path;
 }
 
-/* split.no and split.count of a part must be what the first part and the name announce. */
+/* Checks that split.no and split.count of a part match its name and the first part. */
 static int check_part(const QsfSource *s, const QsfGgufPart *part, uint32_t i, uint32_t n, QsfErr *err) {
     uint32_t no, count;
     const char *path = s->files[i].path;
@@ -57,7 +58,7 @@ static int open_part(QsfSource *s, uint32_t i, uint32_t n, QsfGgufPart *part, Qs
     return rc == QSF_OK ? check_part(s, part, i, n, err) : rc;
 }
 
-/* One table of the tensors of all parts, in the order of the parts. */
+/* Builds one table of the tensors of all parts, in the order of the parts. */
 static int join_tensors(QsfSource *s, const QsfGgufPart *parts, uint32_t n, QsfErr *err) {
     uint64_t total = 0, at = 0;
     uint32_t expected;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tokens with a part to play in the files of HuggingFace: added tokens, what is put around a text, and
- * tokenizer_config.json. */
+/* Special tokens of Hugging Face tokenizers: added tokens, tokens that a post-processor adds around a text,
+ * and tokenizer_config.json. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ int qsf_hf_added_token(QsfVocabDraft *d, uint64_t id, const QsfJson *v, QsfErr *
     return QSF_OK;
 }
 
-/* --- what is put around a text --- */
+/* --- tokens around a text --- */
 
 static int32_t template_token(const QsfVocabDraft *d, const QsfJson *part) {
     size_t len;
@@ -30,8 +30,8 @@ static int32_t template_token(const QsfVocabDraft *d, const QsfJson *part) {
     return s != NULL ? qsf_draft_find(d, s, len) : -1;
 }
 
-/* One token before the text is BOS, one behind it EOS; a row of several is left to the chat template, which
- * spells it out. */
+/* A single token before the text is BOS, a single one after it EOS; a sequence of several is left to the chat
+ * template, which contains it. */
 static void read_template(QsfVocabDraft *d, const QsfJson *parts) {
     size_t n = qsf_json_size(parts), text = 0;
     while (text < n && qsf_json_get(qsf_json_at(parts, text), "Sequence") == NULL) text++;
@@ -44,7 +44,7 @@ static void read_template(QsfVocabDraft *d, const QsfJson *parts) {
     if (eos >= 0) d->eos = eos;
 }
 
-/* RobertaProcessing and BertProcessing: "cls" and "sep", each a pair of text and id. */
+/* RobertaProcessing and BertProcessing have "cls" and "sep", each a pair of text and id. */
 static void read_pair(const QsfVocabDraft *d, const QsfJson *pair, int32_t *id, int *add) {
     int64_t v = qsf_json_int(qsf_json_at(pair, 1), -1);
     if (v < 0 || v >= (int64_t)d->n) return;
@@ -68,7 +68,7 @@ void qsf_hf_post_processor(QsfVocabDraft *d, const QsfJson *v) {
 
 /* --- tokenizer_config.json --- */
 
-/* A token named by its text, or by an object that has it as "content". */
+/* Finds a token given by its text, or by an object with the text as "content". */
 static void named_token(const QsfVocabDraft *d, const QsfJson *v, int32_t *id) {
     size_t len;
     const char *s = qsf_json_string(v, &len);
@@ -97,11 +97,11 @@ static int later_tokens(QsfVocabDraft *d, const QsfJson *list, QsfErr *err) {
     return rc;
 }
 
-/* chat_template: a text, or a list of named ones. */
+/* Reads chat_template: a string, or a list of named templates. */
 static int templates(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     size_t len;
     const char *s = qsf_json_string(v, &len);
-    bool has = qsf_meta_has(d->s, "tokenizer.chat_template"); /* from a file of its own */
+    bool has = qsf_meta_has(d->s, "tokenizer.chat_template"); /* from chat_template.jinja */
     if (s != NULL) return has ? QSF_OK : qsf_meta_make_str(d->s, "tokenizer.chat_template", s, len, err);
     for (size_t i = 0; i < qsf_json_size(v); i++) {
         char key[96] = "tokenizer.chat_template";

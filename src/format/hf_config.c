@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config.json of a model. Keys and what an absent one means: huggingface/transformers
+/* Reads config.json of a model. Keys and their defaults: huggingface/transformers
  * models/llama/configuration_llama.py, models/mistral/configuration_mistral.py, modeling_rope_utils.py. */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "src/format/whole.h"
 
 #define MAX_FILE    ((uint64_t)16 << 20)
-#define MAX_NUMBER  (1u << 28) /* of any count here; what a model may be is checked by who reads the metadata */
+#define MAX_NUMBER  (1u << 28) /* of any count here; the readers of the metadata have stricter limits */
 #define MAX_SCALE   1e6
 #define MAX_BASE    1e15
 #define SHOWN       40 /* bytes of a name in a message */
@@ -21,7 +21,7 @@ typedef struct Reader {
     QsfErr *err;
 } Reader;
 
-/* A member; NULL when it is absent or null, which means the same in these files. */
+/* Returns a member; NULL if it is absent or null, which mean the same in these files. */
 static const QsfJson *member(const QsfJson *object, const char *key) {
     const QsfJson *v = qsf_json_get(object, key);
     return v != NULL && qsf_json_type(v) != QSF_JSON_NULL ? v : NULL;
@@ -31,7 +31,7 @@ static int bad(const Reader *r, const char *key, const char *what) {
     return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' %s", r->path, key, what);
 }
 
-/* A number from 1 to MAX_NUMBER. fallback 0: the key is required. */
+/* Reads a number from 1 to MAX_NUMBER. fallback 0: the key is required. */
 static int get_u32(const Reader *r, const char *key, uint32_t fallback, uint32_t *out) {
     const QsfJson *v = member(r->root, key);
     *out = fallback;
@@ -44,7 +44,7 @@ static int get_u32(const Reader *r, const char *key, uint32_t fallback, uint32_t
     return QSF_OK;
 }
 
-/* A number from lo to hi. fallback NaN: the key is required. */
+/* Reads a number from lo to hi. fallback NaN: the key is required. */
 static int get_real(const Reader *r, const QsfJson *object, const char *key, double fallback, double lo, double hi,
                     double *out) {
     const QsfJson *v = member(object, key);
@@ -62,7 +62,7 @@ static int get_bool(const Reader *r, const char *key, bool fallback, bool *out) 
     return v == NULL || qsf_json_type(v) == QSF_JSON_BOOL ? QSF_OK : bad(r, key, "is not true or false");
 }
 
-/* A token id, or the first of a list; -1 where there is none. */
+/* Reads a token id, or the first of a list; -1 if there is none. */
 static int get_id(const Reader *r, const char *key, int64_t *out) {
     const QsfJson *v = member(r->root, key);
     if (v != NULL && qsf_json_type(v) == QSF_JSON_ARRAY) v = qsf_json_at(v, 0);
@@ -89,7 +89,8 @@ static int read_arch(const Reader *r) {
     return rc;
 }
 
-/* What changes the computation and no metadata of this architecture can say. */
+/* Rejects settings that change the computation and cannot be expressed in the metadata of this
+ * architecture. */
 static int refuse_features(const Reader *r) {
     const QsfJson *quant = member(r->root, "quantization_config");
     const char *act = qsf_json_string(member(r->root, "hidden_act"), NULL);
@@ -174,7 +175,7 @@ static int read_llama3(const Reader *r, const QsfJson *rope) {
     return rc;
 }
 
-/* rope_scaling, and rope_theta beside it; newer files have both in rope_parameters. */
+/* Reads rope_scaling and rope_theta; newer files have both in rope_parameters. */
 static int read_rope(const Reader *r) {
     QsfHfConfig *c = r->c;
     double base = 10000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What config.json said, as the metadata of a GGUF file (ggml-org/ggml docs/gguf.md; what is written when:
- * ggml-org/llama.cpp convert_hf_to_gguf.py). */
+/* Writes the contents of config.json as the metadata of a GGUF file (ggml-org/ggml docs/gguf.md; which keys
+ * are written: ggml-org/llama.cpp convert_hf_to_gguf.py). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define NAME_MAX_SHOWN 120
 #define PI       3.14159265358979323846
 
-/* "llama.name", kept as long as the source. */
+/* Returns "llama.name", with the lifetime of the source. */
 static const char *full_key(QsfSource *s, const QsfHfConfig *c, const char *name, QsfErr *err) {
     char key[KEY_MAX];
     int n = snprintf(key, sizeof key, "%s.%s", c->arch->gguf, name);
@@ -28,7 +28,7 @@ static int put_f32(QsfSource *s, const QsfHfConfig *c, const char *name, float v
     return key != NULL ? qsf_meta_make_f32(s, key, v, err) : err->code;
 }
 
-/* The last component of the directory, unless it says nothing. */
+/* Writes the last component of the directory as the name, unless it is "." or the like. */
 static int put_name(QsfSource *s, QsfErr *err) {
     size_t end = strlen(s->dir);
     while (end > 0 && s->dir[end - 1] == '/') end--;
@@ -40,7 +40,7 @@ static int put_name(QsfSource *s, QsfErr *err) {
 }
 
 static int put_numbers(QsfSource *s, const QsfHfConfig *c, QsfErr *err) {
-    /* Attention over a window is attention over everything as long as the text fits the window. */
+    /* Within the sliding window, attention over the window equals full attention. */
     const uint32_t ctx = c->window > 0 && c->window < c->n_ctx ? c->window : c->n_ctx;
     const struct {
         const char *name;
@@ -82,9 +82,10 @@ int qsf_hf_config_put(QsfSource *s, const QsfHfConfig *c, QsfErr *err) {
     return rc == QSF_OK ? put_rope(s, c, err) : rc;
 }
 
-/* Waves longer than the trained context over `low` are stretched by the whole factor, those shorter than it over `high`
- * not at all, in between the frequency goes from one to the other in proportion to how often the wave fits into that
- * context (meta-llama/llama-models models/llama3/model.py; huggingface/transformers modeling_rope_utils.py). */
+/* Wavelengths above trained context / `low` are scaled by the full factor, those below trained context /
+ * `high` not at all; in between, the frequency is interpolated in proportion to how often the wave fits into
+ * that context (meta-llama/llama-models models/llama3/model.py; huggingface/transformers
+ * modeling_rope_utils.py). */
 void qsf_hf_rope_factors(const QsfHfConfig *c, float *out) {
     for (uint32_t i = 0; i < c->head_dim / 2; i++) {
         double wave = 2 * PI * pow((double)c->rope_base, 2.0 * i / c->head_dim);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model directory of HuggingFace as a source: config.json, weights in safetensors, and the vocabulary, under the names
- * that a GGUF file of the model would have. */
+/* Opens a Hugging Face model directory as a source: config.json, safetensors weights, and the vocabulary,
+ * with the names that a GGUF file of the model would have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int bad(const Dir *d, uint32_t file, const QsfStTensor *t, const char *wh
 
 static bool is_head(const QsfHfName *row) { return row->gguf != NULL && strcmp(row->gguf, "output.weight") == 0; }
 
-/* *row NULL: the tensor changes nothing. */
+/* Sets *row to NULL if the tensor has no effect. */
 static int classify(const Dir *d, uint32_t file, const QsfStTensor *t, const QsfHfName **row, int32_t *layer) {
     *row = qsf_hf_name_find(d->c.arch, t->name, layer);
     if (*row == NULL)
@@ -38,12 +38,12 @@ static int classify(const Dir *d, uint32_t file, const QsfStTensor *t, const Qsf
     if (*layer >= 0 && (uint32_t)*layer >= d->c.n_layers)
         return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%.*s' belongs to layer %d, but num_hidden_layers is %u",
                            d->s->files[file].path, SHOWN, t->name, *layer, d->c.n_layers);
-    /* Some files hold a copy of the embedding as the head although the two are one. */
+    /* Some files contain a copy of the embedding as the head although the two are tied. */
     if ((*row)->gguf == NULL || (d->c.tied && is_head(*row))) *row = NULL;
     return QSF_OK;
 }
 
-/* How many tensors there will be. */
+/* Counts the tensors of the source. */
 static int count_tensors(const Dir *d, uint64_t *n) {
     const QsfHfName *row;
     int32_t layer;
@@ -79,7 +79,7 @@ static int check_shape(const Dir *d, uint32_t file, const QsfStTensor *t, const 
     return QSF_OK;
 }
 
-/* Heads whose rows GGUF has in another order, with as many rows as they need. */
+/* Sets the number of heads whose rows must be reordered for GGUF, and checks the number of rows. */
 static int read_order(const Dir *d, uint32_t file, const QsfStTensor *t, QsfHfRows rows, uint32_t *heads) {
     *heads = rows == QSF_HF_ROWS_Q ? d->c.n_heads : rows == QSF_HF_ROWS_K ? d->c.n_kv_heads : 0;
     uint64_t expected = (uint64_t)*heads * d->c.head_dim;
@@ -105,7 +105,7 @@ static int add_tensor(const Dir *d, uint32_t file, const QsfStTensor *t, const Q
     return out->name != NULL ? QSF_OK : d->err->code;
 }
 
-/* What GGUF keeps as a tensor and config.json as three numbers. */
+/* Creates the tensor that GGUF stores for the three RoPE numbers of config.json. */
 static int add_rope_factors(const Dir *d) {
     QsfSource *s = d->s;
     uint32_t n = d->c.head_dim / 2;
@@ -141,7 +141,7 @@ static int add_tensors(const Dir *d) {
     return rc == QSF_OK ? qsf_source_index_tensors(s, d->err) : rc;
 }
 
-/* --- what must fit together --- */
+/* --- consistency --- */
 
 static int check_vocab_rows(const Dir *d) {
     const QsfTensor *embed = qsf_source_find_tensor(d->s, "token_embd.weight");
@@ -155,7 +155,7 @@ static int check_vocab_rows(const Dir *d) {
                        d->s->files[embed->file].path, embed->name, (unsigned long long)embed->ne[1], d->c.n_vocab);
 }
 
-/* config.json knows the ends of a text too; what the vocabulary's own files say comes first. */
+/* config.json also has BOS and EOS; the vocabulary files take precedence. */
 static int put_ends(const Dir *d) {
     const struct {
         const char *key, *name;
@@ -177,7 +177,7 @@ static int put_ends(const Dir *d) {
 
 /* --- */
 
-/* While the vocabulary is read its file is files[0], which messages name. */
+/* While the vocabulary is read, its file is files[0], which messages name. */
 static int read_vocabulary(const Dir *d) {
     QsfSource *s = d->s;
     QsfFile vocab, weights = s->files[0];

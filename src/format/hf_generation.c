@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* generation_config.json: what the model's makers recommend for sampling (huggingface/transformers
- * generation/configuration_utils.py), as the metadata that ggml-org/llama.cpp gguf-py writes for it. */
+/* Reads generation_config.json, the recommended sampling parameters (huggingface/transformers
+ * generation/configuration_utils.py), and writes the metadata that ggml-org/llama.cpp gguf-py writes for
+ * them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,8 +12,8 @@
 
 static const struct {
     const char *hf, *key;
-    bool whole;   /* a number without a part behind the point */
-    bool sampled; /* counts where do_sample is not false */
+    bool whole;   /* must be an integer */
+    bool sampled; /* ignored if do_sample is false */
 } rows[] = {
     { "temperature", "general.sampling.temp", false, true },
     { "top_k", "general.sampling.top_k", true, true },
@@ -21,7 +22,7 @@ static const struct {
     { "repetition_penalty", "general.sampling.penalty_repeat", false, false },
 };
 
-/* What is no number of the kind is left out: it is a hint, and no reason to refuse the model. */
+/* Skips values of the wrong type: these are hints, and no reason to reject the model. */
 static int put_row(QsfSource *s, const QsfJson *root, size_t i, QsfErr *err) {
     const QsfJson *v = qsf_json_get(root, rows[i].hf);
     if (v == NULL || (qsf_json_type(v) != QSF_JSON_INT && qsf_json_type(v) != QSF_JSON_REAL)) return QSF_OK;

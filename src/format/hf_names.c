@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of architectures of HuggingFace and what GGUF calls their tensors. Names: huggingface/transformers
- * models/llama/modeling_llama.py, models/mistral/modeling_mistral.py; ggml-org/llama.cpp gguf-py/gguf/tensor_mapping.py.
- * Permuted rows and default counts of KV heads: its convert_hf_to_gguf.py; transformers' configuration files. */
+/* Table of Hugging Face architectures and the GGUF names of their tensors. Names: huggingface/transformers
+ * models/llama/modeling_llama.py, models/mistral/modeling_mistral.py; ggml-org/llama.cpp
+ * gguf-py/gguf/tensor_mapping.py. Permuted rows and default counts of KV heads: its convert_hf_to_gguf.py;
+ * transformers' configuration files. */
 #include "src/format/hf_model.h"
 
 #include <string.h>
@@ -51,7 +52,7 @@ const QsfHfArch *qsf_hf_arch_find(const char *name) {
     return NULL;
 }
 
-/* Splits "model.layers.N.rest", N without leading zeros; NULL for other names. */
+/* Parses "model.layers.N.rest", N without leading zeros, and returns rest; NULL for other names. */
 static const char *behind_layer(const char *name, int32_t *layer) {
     const size_t prefix = sizeof LAYER_PREFIX - 1;
     if (strncmp(name, LAYER_PREFIX, prefix) != 0) return NULL;

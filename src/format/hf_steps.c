@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The normalizer and the pre-tokenizer of a tokenizer.json (huggingface/tokenizers docs): lists of steps. What a
- * step does to text becomes an expression that cuts it, or a flag; a step that neither can say is refused, since
- * text tokenized otherwise than in training makes a model look stupid. */
+/* The normalizer and the pre-tokenizer of a tokenizer.json (huggingface/tokenizers docs) are lists of steps.
+ * Each step is converted to an expression that splits the text, or to a flag. A step that cannot be converted
+ * is an error, since a model gives poor answers if text is tokenized differently than in training. */
 #include <string.h>
 
 #include "src/format/vocab_draft.h"
@@ -29,7 +29,7 @@ static int refuse(const QsfVocabDraft *d, const char *what, const char *detail, 
     return qsf_err_set(err, QSF_E_MODEL, "%s: %s \"%.80s\" is not supported", d->s->files[0].path, what, detail);
 }
 
-/* Runs a step, or the steps of a Sequence, whose list is the member `list`. */
+/* Converts a step, or the steps of a Sequence, whose list is the member `list`. */
 static int run_steps(QsfVocabDraft *d, const QsfJson *v, const Step *table, size_t n, const char *list,
                      unsigned depth, QsfErr *err) {
     const char *type = text_of(v, "type");
@@ -127,7 +127,7 @@ static int byte_level(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     return QSF_OK;
 }
 
-/* text as an expression that matches exactly it */
+/* Returns an expression that matches exactly text. */
 static void quote(QsfStrbuf *b, const char *text) {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
@@ -141,12 +141,12 @@ static void quote(QsfStrbuf *b, const char *text) {
     }
 }
 
-/* How a behaviour of Split cuts, as text around the expression. The text between matches stays a piece, also where
- * Removed would drop it: nothing that somebody wrote is lost, and expressions that are used so match all text. */
+/* How a behaviour of Split cuts, as text around the expression. The text between matches remains a piece,
+ * even if Removed would drop it: no input is lost, and in practice such expressions match all text. */
 static const struct {
     const char *behavior;
     bool invert;
-    const char *before, *after; /* "@" in after is the expression once more */
+    const char *before, *after; /* "@" in after stands for the expression */
 } CUTS[] = {
     { "Isolated", false, "", "" },
     { "Isolated", true, "", "" },
@@ -176,7 +176,7 @@ static int add_cut(QsfVocabDraft *d, const char *regex, const char *behavior, bo
     return ok ? QSF_OK : qsf_err_memory(err, "%s", d->s->files[0].path);
 }
 
-/* Oniguruma's expressions and PCRE2's say the same but for these. */
+/* Syntax that means different things in Oniguruma and PCRE2. */
 static int check_dialect(const QsfVocabDraft *d, const char *regex, QsfErr *err) {
     static const char *const foreign[] = { "&&", "\\h", "\\H", "\\y", "\\Y", "\\O", "(?m", "(?~" };
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
@@ -194,7 +194,7 @@ static int split(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
         int rc = check_dialect(d, regex, err);
         return rc == QSF_OK ? add_cut(d, regex, text_of(v, "behavior"), flag_of(v, "invert", false), err) : rc;
     }
-    if (d->escape && strcmp(plain, " ") == 0) return QSF_OK; /* no space is left to cut at */
+    if (d->escape && strcmp(plain, " ") == 0) return QSF_OK; /* no spaces are left to split at */
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_strbuf_adds(&b, "(?:");
     quote(&b, plain);
@@ -215,7 +215,7 @@ static int punctuation(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     return add_cut(d, "[\\p{P}$+<=>^`|~]", behavior[0] != '\0' ? behavior : "Isolated", false, err);
 }
 
-/* Spaces become U+2581; every one of them begins a piece. */
+/* Replaces spaces by U+2581; each one starts a piece. */
 static int metaspace(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     const char *mark = text_of(v, "replacement"), *scheme = text_of(v, "prepend_scheme");
     if (strcmp(mark, SPACE_MARK) != 0) return refuse(d, "a Metaspace with", mark, err);

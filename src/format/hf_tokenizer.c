@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokenizer.json of HuggingFace (huggingface/tokenizers): BPE and Unigram. The two big lists, vocabulary and
- * merges, are walked through where they stand; everything else is small and becomes a tree. */
+/* Reads a Hugging Face tokenizer.json (huggingface/tokenizers): BPE and Unigram. The two big lists,
+ * vocabulary and merges, are scanned without a tree; everything else is small and parsed into a tree. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "src/base/jsonscan.h"
 #include "src/format/vocab_draft.h"
 
-/* Where the members of an object stand in the text. */
+/* The position of a member of an object in the text. */
 typedef struct Member {
     const char *key;
     size_t begin, end;  /* equal: absent */
@@ -18,10 +18,10 @@ typedef struct Reader {
     QsfVocabDraft *d;
     const char *text;
     size_t len;
-    QsfStrbuf a, b;     /* strings being read */
+    QsfStrbuf a, b;     /* scratch strings */
 } Reader;
 
-/* Puts the file's name in front; every code means a bad file, but for a lack of memory. */
+/* Prepends the file name; any error except out of memory means a bad file. */
 static int fail(const Reader *r, int rc, QsfErr *err) {
     if (rc != QSF_OK && err != NULL && strncmp(err->msg, "JSON", 4) == 0)
         qsf_err_prefix(err, "%s", r->d->s->files[0].path);
@@ -51,7 +51,7 @@ static int find_members(Reader *r, size_t begin, size_t end, Member *m, size_t n
     return rc == QSF_OK ? qsf_jscan_end(&s, err) : rc;
 }
 
-/* A small member as a tree; NULL with success when absent. */
+/* Parses a small member as a tree; succeeds with NULL if it is absent. */
 static int tree(const Reader *r, const Member *m, QsfJson **out, QsfErr *err) {
     QsfErr e = { 0 };
     *out = NULL;
@@ -61,7 +61,7 @@ static int tree(const Reader *r, const Member *m, QsfJson **out, QsfErr *err) {
     return *out != NULL ? QSF_OK : qsf_err_set(err, QSF_E_MODEL, "JSON: \"%s\" at byte %zu: %s", m->key, m->begin, e.msg);
 }
 
-/* A flag or text of the model object. */
+/* Reads a flag or string of the model object. */
 static bool flag(const Reader *r, const Member *m) {
     return m->end - m->begin == 4 && memcmp(r->text + m->begin, "true", 4) == 0;
 }
@@ -157,7 +157,7 @@ static int merge_element(Reader *r, QsfJsonScan *s, uint64_t i, QsfErr *err) {
 
 typedef int (*ElementFn)(Reader *r, QsfJsonScan *s, uint64_t i, QsfErr *err);
 
-/* Every element of the array or member of the object m. */
+/* Calls a function for every element of the array or member of the object m. */
 static int each(Reader *r, const Member *m, char open, ElementFn fn, QsfErr *err) {
     QsfJsonScan s;
     bool first = true, more = true;
@@ -199,7 +199,7 @@ static int set_unknown(Reader *r, const Member *m, QsfErr *err) {
     return QSF_OK;
 }
 
-/* A model type, or what old files show by their members. */
+/* Determines the model type; old files without one are recognized by their members. */
 static int read_type(Reader *r, const Member *m, QsfErr *err) {
     int rc = string(r, &m[M_TYPE], &r->a, err);
     if (rc != QSF_OK) return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of weights in a model directory: one, or shards that an index lists (huggingface/huggingface_hub
+/* The weight files of a model directory: one file, or shards listed in an index (huggingface/huggingface_hub
  * serialization: "weight_map" maps the name of each tensor to the name of its file). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +39,10 @@ typedef struct Index {
     QsfSource *s;
     const QsfWhole *w;
     QsfStrbuf tensor, file;
-    const char **names;   /* (n_names) of shards, room for QSF_MAX_PARTS */
+    const char **names;   /* (n_names) of shards, space for QSF_MAX_PARTS */
     uint32_t n_names;
-    QsfHashmap map;       /* name -> its place in names */
-    QsfStHeader *headers; /* (n_names), NULL as long as names are collected */
+    QsfHashmap map;       /* name -> index in names */
+    QsfStHeader *headers; /* (n_names), NULL while names are being collected */
     QsfErr *err;
 } Index;
 
@@ -52,7 +52,7 @@ static const char *shard_key(const void *owner, int32_t id, size_t *len) {
     return name;
 }
 
-/* A shard is a file in the same directory, whatever an index says. */
+/* A shard must be a file in the same directory. */
 static bool is_bare_name(const QsfStrbuf *b) {
     const size_t suffix = sizeof SHARD_SUFFIX - 1;
     return b->len > suffix && b->len <= FILE_NAME_LEN && memchr(b->data, '/', b->len) == NULL &&
@@ -66,7 +66,7 @@ static int add_shard(Index *x) {
                            "%s: places the tensor '%.80s' in '%.80s', expected the name of a %s file in the same "
                            "directory",
                            x->w->f.path, qsf_strbuf_str(&x->tensor), text, SHARD_SUFFIX);
-    if (x->n_names > 0 && strcmp(x->names[x->n_names - 1], text) == 0) return QSF_OK; /* most often */
+    if (x->n_names > 0 && strcmp(x->names[x->n_names - 1], text) == 0) return QSF_OK; /* the common case */
     if (qsf_hashmap_get(&x->map, text, x->file.len) >= 0) return QSF_OK;
     if (x->n_names == QSF_MAX_PARTS)
         return qsf_err_set(x->err, QSF_E_MODEL, "%s: lists more than %u files", x->w->f.path, QSF_MAX_PARTS);
@@ -76,7 +76,7 @@ static int add_shard(Index *x) {
     return QSF_OK;
 }
 
-/* Whether the tensor stands where the index says. */
+/* Checks that the tensor is in the file that the index names. */
 static int check_place(const Index *x) {
     int32_t i = qsf_hashmap_get(&x->map, qsf_strbuf_str(&x->file), x->file.len);
     if (i >= 0 && qsf_st_find(&x->headers[i], qsf_strbuf_str(&x->tensor), x->tensor.len) != NULL) return QSF_OK;
@@ -84,7 +84,7 @@ static int check_place(const Index *x) {
                        i >= 0 ? x->s->files[i].path : qsf_strbuf_str(&x->file), qsf_strbuf_str(&x->tensor), INDEX_FILE);
 }
 
-/* Each "tensor": "file". */
+/* Handles one "tensor": "file" entry. */
 static int walk_map(Index *x, QsfJsonScan *j) {
     bool first = true, more = true;
     int rc = qsf_jscan_enter(j, '{', x->err);

@@ -33,7 +33,7 @@ int qsf_meta_table_init(QsfSource *s, QsfMetaTable *t, uint64_t n, QsfErr *err) 
     *t = (QsfMetaTable){ 0 };
     t->e = qsf_source_alloc(s, n + QSF_MAX_OVERRIDES, sizeof *t->e, err);
     if (t->e == NULL) return err->code;
-    t->cap = (uint32_t)(n + QSF_MAX_OVERRIDES); /* fits: the allocation is capped */
+    t->cap = (uint32_t)(n + QSF_MAX_OVERRIDES); /* cannot overflow: the allocation is limited */
     return qsf_hashmap_init(&t->map, &s->arena, t->cap, entry_key, t->e, err);
 }
 
@@ -55,7 +55,7 @@ size_t qsf_meta_count(const QsfSource *s) { return s->meta.n - s->meta.n_hidden;
 
 const char *qsf_meta_at(const QsfSource *s, size_t i, QsfMetaType *type, QsfMetaType *elem, uint64_t *count) {
     const QsfMetaTable *t = &s->meta;
-    if (t->n_hidden > 0) { /* rare: step over the entries that an override hides */
+    if (t->n_hidden > 0) { /* rare: skip the entries that an override hides */
         size_t visible = 0, at = 0;
         for (; at < t->n; at++)
             if (!t->e[at].hidden && visible++ == i) break;
@@ -84,7 +84,7 @@ static int wrong_type(const char *path, const QsfMetaEntry *e, const char *expec
                        qsf_meta_type_name(e->type), expected);
 }
 
-/* The integer of e when it lies in [lo, hi] and hi <= INT64_MAX. */
+/* Converts e to an integer in [lo, hi]; hi must be <= INT64_MAX. */
 static int int_in_range(const char *path, const QsfMetaEntry *e, int64_t lo, int64_t hi, int64_t *out,
                         QsfErr *err) {
     if (!is_signed(e->type) && !is_unsigned(e->type)) return wrong_type(path, e, "an integer", err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metadata arrays, read front to back from the file. */
+/* Reads metadata arrays sequentially from the file. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/format/source_impl.h"
 
-/* Whether an array of `have` may be read as `want`. */
+/* Returns whether an array of `have` may be read as `want`. */
 static bool converts(QsfMetaType have, QsfMetaType want) {
     bool is_float = have == QSF_META_F32 || have == QSF_META_F64;
     if (want == QSF_META_STRING || have == QSF_META_STRING) return have == want;
@@ -59,7 +59,7 @@ int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err
     int rc = step(a, a->elem == QSF_META_STRING, err);
     if (rc == QSF_OK) rc = qsf_cursor_u64(&a->cur, &n, a->key, err);
     if (rc != QSF_OK) return rc;
-    if (n > QSF_META_STR_MAX || n > qsf_cursor_left(&a->cur)) /* was checked at open: the file has changed */
+    if (n > QSF_META_STR_MAX || n > qsf_cursor_left(&a->cur)) /* checked at open, so the file has changed */
         return qsf_err_set(err, QSF_E_RUNTIME, "%s: the file changed while '%s' was read", a->cur.file->path,
                            a->key);
     if (n + 1 > a->tmp_cap) {
@@ -77,7 +77,7 @@ int qsf_meta_array_str(QsfMetaArray *a, const char **s, size_t *len, QsfErr *err
     return QSF_OK;
 }
 
-/* The next fixed-size element as its raw little-endian bits. */
+/* Reads the next fixed-size element as raw little-endian bits. */
 static int next_bits(QsfMetaArray *a, bool right_kind, uint64_t *out, QsfErr *err) {
     unsigned char b[8] = { 0 };
     unsigned n = qsf_meta_type_bytes(a->elem);

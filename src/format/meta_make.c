@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metadata made in memory: what a reader of another format gives the rest of the program under GGUF's keys. */
+/* Metadata generated in memory by readers of other formats, with GGUF's keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ int qsf_meta_make_bool(QsfSource *s, const char *key, bool v, QsfErr *err) {
     return qsf_meta_make(s, &e, err);
 }
 
-/* Hands data over to s; frees it when that fails. */
+/* Transfers ownership of data to s; frees it on failure. */
 static int keep(QsfSource *s, void *data, uint64_t bytes, QsfErr *err) {
     int rc = s->n_made == QSF_MADE_ARRAYS ? qsf_err_set(err, QSF_E_RUNTIME, "internal: too many made arrays")
                                           : qsf_ledger_reserve(s->ledger, QSF_MEM_META, bytes, "vocabulary", err);
@@ -65,7 +65,7 @@ int qsf_meta_make_array(QsfSource *s, const char *key, QsfMetaType elem, uint64_
         return qsf_err_set(err, QSF_E_MODEL, "%s: '%s' needs %zu bytes, more than the limit of %llu",
                            s->files[0].path, key, len, (unsigned long long)QSF_MADE_MAX);
     }
-    char *exact = realloc(data, len + 1); /* growing left room behind it */
+    char *exact = realloc(data, len + 1); /* shrink to fit */
     if (exact != NULL) data = exact;
     int rc = keep(s, data, len + 1, err);
     if (rc != QSF_OK) return rc;

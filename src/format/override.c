@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --override-kv KEY=TYPE:VALUE: metadata that the user sets over that of the file. */
+/* --override-kv KEY=TYPE:VALUE: overrides metadata of the file. */
 #include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int parse_int(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *er
     return QSF_OK;
 }
 
-/* With a decimal point whatever the locale says. */
+/* Parses a number with a decimal point in any locale. */
 static int parse_float(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *err) {
     char *end = NULL;
     (void)s;
@@ -69,12 +69,12 @@ static int parse_value(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *
                        "expected KEY=null or KEY=str:VALUE, int:VALUE, float:VALUE or bool:VALUE");
 }
 
-/* Puts e over the entry of its key, or adds it. */
+/* Replaces the entry with the key of e, or adds e. */
 static int store(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     QsfMetaTable *t = &s->meta;
     int32_t id = qsf_hashmap_get(&t->map, e->key, e->key_len);
     if (id < 0) {
-        if (e->hidden) return QSF_OK; /* it is absent already */
+        if (e->hidden) return QSF_OK; /* already absent */
         if (t->n == t->cap) return qsf_err_set(err, QSF_E_USAGE, "more than %u overrides", QSF_MAX_OVERRIDES);
         t->e[t->n] = *e;
         return qsf_meta_table_add(s, t, err);
@@ -82,7 +82,7 @@ static int store(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     QsfMetaEntry *old = &t->e[id];
     t->n_hidden -= old->hidden;
     t->n_hidden += e->hidden;
-    const char *key = old->key; /* the table hashes by it */
+    const char *key = old->key; /* the hash table refers to it */
     *old = *e;
     old->key = key;
     return QSF_OK;

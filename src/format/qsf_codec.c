@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compressions by code. */
+/* Compression and decompression by codec code. */
 #include "src/format/qsf_codec.h"
 
 #include "src/base/lz.h"
@@ -26,7 +26,7 @@ int qsf_codec_compress(uint8_t how, const void *src, size_t n, void *dst, size_t
     if (n > table[how].most) return QSF_OK;
     int rc = how == QSFF_ZSTD ? qsf_zstd_compress(src, n, dst, cap, out, err)
                               : qsf_lz_compress(src, n, how == QSFF_LZ4_HC, dst, cap, out, err);
-    if (n / QSF_COMPRESS_RATIO >= *out) *out = 0; /* with zstd, of nothing but zeros */
+    if (n / QSF_COMPRESS_RATIO >= *out) *out = 0; /* happens with zstd on data that is all zeros */
     return rc;
 }
 

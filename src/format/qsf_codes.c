@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Quantization codes of QSF files and the weight types they stand for. */
+/* Quantization codes of QSF files and the weight types they represent. */
 #include "src/base/checked.h"
 #include "src/format/dtype.h"
 #include "src/format/qsf_layout.h"
@@ -8,7 +8,7 @@
 
 static const struct {
     uint8_t code;
-    bool blocks; /* of the header's block size */
+    bool blocks; /* uses the block size in the header */
     uint32_t dtype;
 } codes[] = {
     { QSFF_2BIT, true, QK_GGML_QSF2 },

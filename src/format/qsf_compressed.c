@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compressed layers of an opened QSF file. */
+/* Compressed layers of an open QSF file. */
 #include "src/format/qsf_compressed.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #define LABEL_MAX 512
 #define MEM_NAME  "decompressed layer"
 
-/* The layer that was read from last. */
+/* The most recently decompressed layer. */
 struct QsfCompressedCache {
     pthread_mutex_t lock;
     const QsfCompressed *of; /* NULL: none */
@@ -72,7 +72,7 @@ static void drop(const QsfSource *s, const QsfCompressed *c, unsigned char *whol
     if (whole != NULL) qsf_mem_unmap_named(s->ledger, QSF_MEM_META, whole, c->whole_bytes, MEM_NAME);
 }
 
-/* *whole: the caller's to drop. */
+/* The caller unmaps *whole. */
 static int load(const QsfSource *s, const QsfCompressed *c, unsigned char **whole, QsfErr *err) {
     QsfUnpacker u = { NULL };
     unsigned char *raw = NULL;
@@ -126,7 +126,8 @@ int qsf_layer_heads(const QsfSource *s, const QsfIndexEntry *index, uint32_t n, 
     return QSF_OK;
 }
 
-/* The headers of one layer from itself. What is wrong with them is told again, and better, by whoever walks them. */
+/* Reads the tensor headers of a layer from the layer itself. Errors in them are not reported here: the code
+ * that walks the tensors reports them with more detail. */
 static int heads_of_layer(const QsfSource *s, const QsfCompressed *c, const QsfFileHeader *h, uint8_t code,
                           unsigned char *heads, QsfErr *err) {
     char label[LABEL_MAX];

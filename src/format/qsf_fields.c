@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fixed header fields from metadata, and held against it. Key names: ggml-org/ggml docs/gguf.md. */
+/* Derives the fixed header fields from metadata and compares them with it. Key names: ggml-org/ggml
+ * docs/gguf.md. */
 #include "src/format/qsf_fields.h"
 
 #include <inttypes.h>
@@ -7,9 +8,9 @@
 #include <string.h>
 
 #define KEY_MAX       256
-#define THETA_DEFAULT 10000.0f /* of a file without the key: ggml-org/llama.cpp src/llama-model.cpp */
+#define THETA_DEFAULT 10000.0f /* default of the key: ggml-org/llama.cpp src/llama-model.cpp */
 
-/* One number of the header and its key, behind "<architecture>." where that begins with a point. */
+/* A number in the header and its key; "<architecture>" is prepended to a key that begins with a dot. */
 typedef struct NumberRow {
     uint16_t member;
     uint8_t at; /* header byte */
@@ -28,10 +29,10 @@ static const NumberRow numbers[] = {
 };
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
 
-/* Families that the header has codes for. */
+/* Model families that have a code in the header. */
 typedef struct ArchRow {
     const char *name;
-    uint32_t code, also; /* another code that a file may have */
+    uint32_t code, also; /* also: an alternative code that a file may have */
     uint8_t act, norm, pos;
 } ArchRow;
 
@@ -65,7 +66,7 @@ static const ArchRow *arch_row(const char *name) {
     return NULL;
 }
 
-/* The number at m->key, of an array its first element; *present false where there is none. */
+/* Reads the number at m->key, or the first element of an array; *present is false if the key is absent. */
 static int read_number(Meta *m, bool *present, int64_t *v) {
     const QsfMetaEntry *e = qsf_meta_find(&m->s->meta, m->key);
     *present = e != NULL;
@@ -80,7 +81,7 @@ static int read_number(Meta *m, bool *present, int64_t *v) {
     return rc;
 }
 
-/* As the header would have it; a token outside the vocabulary is none. */
+/* Converts to the value in the header; a token outside the vocabulary becomes QSFF_NO_TOKEN. */
 static int read_u32(Meta *m, const char *key, bool token, uint32_t n_vocab, bool *present, uint32_t *out) {
     int64_t v = 0;
     full_key(m, key);
@@ -97,7 +98,7 @@ static int read_u32(Meta *m, const char *key, bool token, uint32_t n_vocab, bool
     return QSF_OK;
 }
 
-/* The tokens rule; vocab_size of some files is that of the model before padding. */
+/* The token list takes precedence: vocab_size of some files is that of the model before padding. */
 static int read_vocab(Meta *m, bool *present, uint32_t *out) {
     QsfMetaArray a;
     full_key(m, "tokenizer.ggml.tokens");
@@ -110,7 +111,7 @@ static int read_vocab(Meta *m, bool *present, uint32_t *out) {
     return QSF_OK;
 }
 
-/* What the name of the family, or else the metadata, says of the codes. */
+/* Sets the codes from the name of the family or else from the metadata. */
 static void read_codes(Meta *m, QsfFileHeader *h) {
     const ArchRow *row = arch_row(m->arch);
     h->arch = row != NULL ? row->code : QSFF_CUSTOM;
@@ -138,7 +139,7 @@ static int read_arch(Meta *m) {
     return rc;
 }
 
-/* Whatever loops over layers must not believe the metadata first. */
+/* Checks the number of layers before any loop relies on it. */
 static int check_layers(Meta *m, uint32_t n) {
     if (n >= 1 && n <= QSFF_LAYERS_MAX) return QSF_OK;
     if (!qsf_meta_has(m->s, full_key(m, ".block_count")))
@@ -177,7 +178,7 @@ static int disagree(const Meta *m, unsigned at, uint64_t here, uint64_t there) {
                        qsf_source_path(m->s), here, at, m->key, there);
 }
 
-/* m->key in memory that lives as long as s. */
+/* Copies m->key to memory with the lifetime of s. */
 static const char *kept_key(Meta *m, QsfSource *s) {
     return qsf_arena_strdup(&s->arena, m->key, strlen(m->key), m->err);
 }
@@ -221,7 +222,7 @@ static int apply_theta(Meta *m, QsfSource *s, const QsfFileHeader *h) {
                        qsf_source_path(s), (double)h->rope_theta, m->key, (double)v);
 }
 
-/* The family and the codes that follow from it. */
+/* Checks the family and the codes that follow from it. */
 static int check_codes(Meta *m, const QsfFileHeader *h) {
     QsfFileHeader want = { 0 };
     const ArchRow *row = arch_row(m->arch);
@@ -240,7 +241,7 @@ static int check_codes(Meta *m, const QsfFileHeader *h) {
     return QSF_OK;
 }
 
-/* general.architecture, from the header where the metadata leaves it out. */
+/* Adds general.architecture from the header if the metadata lacks it. */
 static int apply_arch(Meta *m, QsfSource *s, const QsfFileHeader *h) {
     static const char *const names[] = { "gpt2", "llama", "llama", "phi2" };
     if (!qsf_meta_has(s, "general.architecture") && h->arch < QSFF_CUSTOM) {

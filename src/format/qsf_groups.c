@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A block of each of 16 rows: planes of 16 dwords, then halves of 16 words (kernels/x16/x16.h). */
+/* Layout of one block of each of 16 rows: planes of 16 dwords, then halves of 16 words
+ * (kernels/x16/x16.h). */
 #include "src/format/qsf_groups.h"
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@ unsigned qsf_group_planes(uint32_t dtype) {
 
 uint64_t qsf_group_rows(uint64_t rows) { return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS; }
 
-/* Of plane or half i: where it begins in the block of 16, and how many bytes of a row it has. */
+/* Returns the start of plane or half i in the block of 16, and in how many bytes of a row it has. */
 static unsigned lanes_at(unsigned i, unsigned planes, unsigned *each) {
     *each = i < planes ? PLANE : HALF;
     return QSFF_GROUP_ROWS * (i < planes ? i * PLANE : planes * PLANE + (i - planes) * HALF);
@@ -67,7 +68,7 @@ static int check_last(QsfStream *in, const QsfTensorPlace *p, uint64_t blocks, c
 int qsf_groups_verify(QsfStream *in, const QsfTensorPlace *p, const char *what, QsfErr *err) {
     const QsfDtype *d = qsf_dtype(p->dtype);
     const uint64_t blocks = ((uint64_t)p->head.cols + d->block_elems - 1) / d->block_elems;
-    const uint64_t last = QSFF_GROUP_ROWS * blocks * d->block_bytes; /* part of p->bytes, which fit */
+    const uint64_t last = QSFF_GROUP_ROWS * blocks * d->block_bytes; /* cannot overflow: less than p->bytes */
     if (p->head.layout == QSFF_ROWS || p->head.rows % QSFF_GROUP_ROWS == 0) return qsf_stream_skip(in, p->bytes, what, err);
     int rc = qsf_stream_skip(in, p->bytes - d->tail_bytes - last, what, err);
     if (rc == QSF_OK) rc = check_last(in, p, blocks, what, err);

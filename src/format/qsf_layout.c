@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fixed-size pieces of a QSF file, each by one table: where a field stands, how wide it is, what it may hold.
- */
+/* Fixed-size pieces of a QSF file, each described by a table: offset, width and valid values of every
+ * field. */
 #include "src/format/qsf_layout.h"
 
 #include <inttypes.h>
@@ -91,7 +91,7 @@ static const Field tensor_fields[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* A member of the struct as a number, and back. */
+/* Get and set a member of the struct as a number. */
 static uint64_t get(const void *st, const Field *f) {
     const unsigned char *p = (const unsigned char *)st + f->member;
     uint64_t v8;
@@ -196,7 +196,7 @@ static uint32_t read32(const unsigned char *b) {
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* Flags and block size have gaps in their ranges. */
+/* Checks flags and block size, whose valid values are not a range. */
 static int check_extension(const QsfFileHeader *h, const char *path, QsfErr *err) {
     static const struct {
         uint32_t flag;
@@ -220,7 +220,7 @@ static int check_extension(const QsfFileHeader *h, const char *path, QsfErr *err
     return QSF_OK;
 }
 
-/* Tokens and the rotation. */
+/* Checks the special tokens and RoPE theta. */
 static int check_values(const QsfFileHeader *h, const char *path, QsfErr *err) {
     const uint32_t token[] = { h->bos, h->eos, h->pad };
     for (unsigned i = 0; i < 3; i++)
@@ -240,7 +240,7 @@ int qsf_file_header_decode(QsfFileHeader *h, const unsigned char b[QSFF_HEAD_BYT
     if (memcmp(b, "QSF1", 4) != 0)
         return qsf_err_set(err, QSF_E_MODEL, "%s: is not a QSF file (no magic at byte offset 0)", path);
     uint32_t version = read32(b + 4), crc = qsf_crc32(0, b, QSFF_HEAD_CRC_AT);
-    if (version != QSFF_VERSION) /* before the checksum: another version may have it elsewhere */
+    if (version != QSFF_VERSION) /* before the checksum, which a different version may have elsewhere */
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: is QSF version %" PRIu32 " (byte offset 4), which is not supported (1 is)",
                            path, version);
@@ -254,7 +254,7 @@ int qsf_file_header_decode(QsfFileHeader *h, const unsigned char b[QSFF_HEAD_BYT
     return rc == QSF_OK ? check_values(h, path, err) : rc;
 }
 
-/* Sizes that a compression cannot have. */
+/* Rejects sizes that are impossible for a codec. */
 static int check_compressed(const QsfIndexEntry *e, const char *path, uint64_t at, QsfErr *err) {
     const char *name = qsf_codec_name(e->compression);
     if (!qsf_codec_built(e->compression))
@@ -288,7 +288,7 @@ int qsf_index_entry_decode(QsfIndexEntry *e, const unsigned char b[QSFF_INDEX_BY
     return QSF_OK;
 }
 
-/* Its rows are looked up one by one. */
+/* The rows of an embedding are looked up one at a time, so they cannot be interleaved. */
 static int check_embed_layout(uint8_t layout, const char *path, uint64_t at, QsfErr *err) {
     if (layout == QSFF_ROWS) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,

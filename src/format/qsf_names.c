@@ -62,7 +62,7 @@ bool qsf_tensor_type_is_vector(uint32_t type) { return (kind(type) & VECTOR) != 
 bool qsf_tensor_type_is_experts(uint32_t type) { return (kind(type) & EXPERTS) != 0; }
 bool qsf_tensor_type_is_matrix(uint32_t type) { return (kind(type) & MATRIX) != 0; }
 
-/* What stands behind "blk.N."; NULL for other names. */
+/* Returns the part of a name after "blk.N."; NULL for other names. */
 static const char *behind_layer(const char *name, uint32_t *layer) {
     if (strncmp(name, "blk.", 4) != 0 || (name[4] == '0' && name[5] != '.')) return NULL;
     const char *p = name + 4;

@@ -87,7 +87,7 @@ static int bad(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_t at, c
                        s->path, t->type, name != NULL ? name : "unknown", at, s->layer, what);
 }
 
-/* Whether it may stand here. */
+/* Checks that the tensor is allowed at this position. */
 static int check_type(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_t at, QsfErr *err) {
     if (!(s->final ? qsf_tensor_type_in_final(t->type) : qsf_tensor_type_in_layer(t->type)))
         return bad(s, t, at, "is not allowed there", err);
@@ -99,7 +99,7 @@ static int check_type(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_
     return s->seen >> t->type & 1 ? bad(s, t, at, "occurs twice", err) : QSF_OK;
 }
 
-/* Bytes of one outlier: row, column, value. */
+/* The size of an outlier: row, column, value. */
 #define OUTLIER_BYTES 10u
 #define DTYPE_I8      24u
 
@@ -139,7 +139,7 @@ int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES]
     if (rc == QSF_OK) rc = check_type(s, &t->head, at, err);
     if (rc != QSF_OK) return rc;
     uint8_t code = t->head.code == QSFF_LAYER_CODE ? s->code : t->head.code;
-    if (!qsf_code_dtype(code, s->head->block, &t->dtype)) /* the layer's, which says "mixed" */
+    if (!qsf_code_dtype(code, s->head->block, &t->dtype)) /* only if the code of the layer is "mixed" */
         return bad(s, &t->head, at, "has no quantization type of its own, and neither has its layer",
                    err);
     rc = check_layout(s, t, at, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A QSF v1 file (man/qsf-format.5) as a source: its metadata, and every tensor in place under its GGUF name.
- */
+/* Opens a QSF v1 file (man/qsf-format.5) as a source: its metadata, and the position of every tensor, with
+ * its GGUF name. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define PIECE        4096u
 #define NAME_MAX_LEN 96
 #define LABEL_MAX    512
-#define FINAL_MAX    (2u * QSFT_N) /* tensors of the final section: each type once, outliers behind each */
+#define FINAL_MAX    (2u * QSFT_N) /* tensors of the final section: each type once, with outliers */
 
 typedef struct Reader {
     QsfSource *s;
@@ -31,11 +31,11 @@ typedef struct Reader {
     QsfIndexEntry *index;  /* (n_layers) */
     uint64_t *layer_bytes; /* (n_layers) */
     uint64_t cap;          /* of s->tensors */
-    QsfCompressed *compressed;   /* the compressed layer that is walked through, else NULL */
+    QsfCompressed *compressed;   /* the compressed layer being read, else NULL */
     uint32_t index_crc, crc100;
 } Reader;
 
-/* [off, off + bytes) of the file, before anything else is believed. */
+/* Checks that [off, off + bytes) lies in the file, before anything else is trusted. */
 static int need_range(const Reader *r, QsfSectionKind kind, uint64_t off, uint64_t bytes) {
     if (qsf_range_ok(off, bytes, r->f->size)) return QSF_OK;
     return qsf_err_set(r->err, QSF_E_MODEL,
@@ -140,7 +140,7 @@ static int read_embed(Reader *r) {
     return rc;
 }
 
-/* Every section lies in the file and apart from the others. */
+/* Checks that every section lies in the file and that none overlap. */
 static int check_places(Reader *r) {
     const QsfFileHeader *h = &r->head;
     QsfSection *sec = qsf_source_alloc(r->s, (uint64_t)h->n_layers + 4, sizeof *sec, r->err);
@@ -156,7 +156,7 @@ static int check_places(Reader *r) {
     return rc == QSF_OK ? qsf_sections_check(sec, n, h, r->path, r->err) : rc;
 }
 
-/* A tensor of rows x cols at byte offset off. */
+/* Adds a tensor of rows x cols at byte offset off. */
 static int add(Reader *r, const char *name, uint32_t dtype, uint32_t cols, uint32_t rows, uint64_t off,
                uint64_t bytes) {
     const QsfDtype *d = qsf_dtype(dtype);
@@ -179,7 +179,7 @@ static int add(Reader *r, const char *name, uint32_t dtype, uint32_t cols, uint3
     return QSF_OK;
 }
 
-/* All experts in one tensor of three dimensions. */
+/* Gives a tensor with all experts three dimensions. */
 static int split_experts(Reader *r) {
     QsfTensor *t = &r->s->tensors[r->s->n_tensors - 1];
     char key[NAME_MAX_LEN];
@@ -201,7 +201,7 @@ static int split_experts(Reader *r) {
     return QSF_OK;
 }
 
-/* "blk.N." for tensors of layers. */
+/* Prepends "blk.N." to names of tensors in layers. */
 static void prefix_of(const QsfTensorScope *sc, char out[NAME_MAX_LEN]) {
     out[0] = '\0';
     if (!sc->final) snprintf(out, NAME_MAX_LEN, "blk.%" PRIu32 ".", sc->layer);
@@ -216,7 +216,7 @@ static int add_ffn_biases(Reader *r, const char *prefix, const QsfTensorPlace *p
     return rc == QSF_OK ? add(r, name, p->dtype, r->head.hidden, 1, off + up, p->bytes - up) : rc;
 }
 
-/* What stood before it gives outliers their name. */
+/* Names outliers after the tensor before them. */
 static int add_tensor(Reader *r, const QsfTensorScope *sc, uint32_t before, const QsfTensorPlace *p,
                       uint64_t off) {
     char name[NAME_MAX_LEN], prefix[NAME_MAX_LEN];
@@ -230,7 +230,7 @@ static int add_tensor(Reader *r, const QsfTensorScope *sc, uint32_t before, cons
     return rc == QSF_OK && qsf_tensor_type_is_experts(p->head.type) ? split_experts(r) : rc;
 }
 
-/* The header of the next tensor, at byte offset `at` of the file or of the decompressed layer. */
+/* Reads the header of the next tensor, at byte offset `at` of the file or of the decompressed layer. */
 static int read_head_of(Reader *r, uint32_t i, uint64_t at, unsigned char b[QSFF_TENSOR_BYTES]) {
     if (r->compressed == NULL) return qsf_file_pread(r->f, b, QSFF_TENSOR_BYTES, at, r->err);
     r->compressed->head_at[i] = (uint32_t)at;
@@ -238,8 +238,8 @@ static int read_head_of(Reader *r, uint32_t i, uint64_t at, unsigned char b[QSFF
     return QSF_OK;
 }
 
-/* Tensors of the section [base, base + bytes) behind its first `pos` bytes; n of them, or with n 0 all there
- * are. */
+/* Reads the tensors of the section [base, base + bytes) after its first `pos` bytes: n of them, or all if n
+ * is 0. */
 static int walk(Reader *r, QsfTensorScope *sc, uint64_t base, uint64_t pos, uint64_t bytes, uint32_t n) {
     while (n > 0 ? sc->count < n : pos < bytes) {
         unsigned char b[QSFF_TENSOR_BYTES];
@@ -270,7 +270,7 @@ static int read_layer(Reader *r, uint32_t i) {
     return rc == QSF_OK ? qsf_scope_end(&sc, false, r->err) : rc;
 }
 
-/* The fp16 norms, where no fp32 ones overrule them. */
+/* Adds the fp16 norms, unless the file has fp32 ones, which take precedence. */
 static int add_norms(Reader *r, const QsfTensorScope *sc) {
     const QsfFileHeader *h = &r->head;
     static const uint32_t types[] = { QSFT_FINAL_NORM, QSFT_FINAL_NORM_BIAS };
@@ -315,7 +315,7 @@ static void add_checksum(Reader *r, uint64_t off, uint64_t bytes, uint32_t crc, 
     (void)snprintf(p->name, sizeof p->name, "%s", name);
 }
 
-/* A section's checksum, where the metadata has it. */
+/* Adds the checksum of a section if the metadata has it. */
 static int add_section_sum(Reader *r, const char *key, uint64_t off, uint64_t bytes, const char *name) {
     uint32_t crc = 0;
     int rc = qsf_meta_has(r->s, key) ? qsf_meta_u32(r->s, key, 0, &crc, r->err) : QSF_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The importance of layers against the scores it comes from (man/qsf-format.5, LAYER SCORES). */
+/* Compares the importance of layers with the scores it is derived from (man/qsf-format.5, LAYER SCORES). */
 #include "src/format/qsf_scores.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A descriptor read once, front to back. */
+/* Sequential reader of a descriptor. */
 #include "src/format/qsf_stream.h"
 
 #include <errno.h>
@@ -79,9 +79,9 @@ int qsf_stream_skip(QsfStream *s, uint64_t len, const char *what, QsfErr *err) {
     return rc;
 }
 
-/* How many bytes of p (n) are 0 before one that is not. */
+/* Counts the leading zero bytes of p (n). */
 static size_t leading_zeros(const unsigned char *p, size_t n) {
-    if (n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0) return n; /* each is like the one before */
+    if (n > 0 && p[0] == 0 && memcmp(p, p + 1, n - 1) == 0) return n; /* each byte equals the one before */
     size_t i = 0;
     while (i < n && p[i] == 0) i++;
     return i;

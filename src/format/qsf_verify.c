@@ -28,7 +28,7 @@ typedef struct Verifier {
     uint64_t *layer_bytes; /* (n_layers) */
     QsfSource *meta;
     QsfStrbuf meta_bytes;
-    const unsigned char *heads; /* of the compressed layer that is walked through, from the metadata; else NULL */
+    const unsigned char *heads; /* of the compressed layer being read, from the metadata; else NULL */
     QsfUnpacker unpacker;
     bool have_index, have_meta;
     uint32_t crc100, index_crc, embed_crc, final_crc;
@@ -54,14 +54,14 @@ static int check_head(Verifier *v) {
     return qsf_sections_check(v->sec, v->n_sec, &v->head, v->path, v->err);
 }
 
-/* Once both are there. */
+/* Checks the layer sizes when both index and metadata have been read. */
 static int check_layer_sizes(Verifier *v) {
     if (!v->have_index || !v->have_meta) return QSF_OK;
     return qsf_fields_layer_bytes(v->meta, v->index, v->head.n_layers, v->head.index_off, v->layer_bytes,
                                   v->err);
 }
 
-/* The layers join the other sections. */
+/* Adds the layers to the list of sections. */
 static int add_layers(Verifier *v) {
     for (uint32_t i = 0; i < v->head.n_layers; i++) {
         if (!v->have_meta) v->layer_bytes[i] = v->index[i].bytes;
@@ -94,7 +94,7 @@ static int check_index(Verifier *v) {
     return rc == QSF_OK ? add_layers(v) : rc;
 }
 
-/* A source without file or tensors, for the metadata. */
+/* Creates a source without files or tensors, for the metadata. */
 static int make_source(Verifier *v, QsfLedger *ledger) {
     QsfSource *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(v->err, "%s", v->path);
@@ -125,7 +125,7 @@ static int read_pairs(Verifier *v) {
     return rc;
 }
 
-/* Grows with what really comes, not with what the header announces. */
+/* Grows the buffer with the data actually read, not with the size in the header. */
 static int check_meta(Verifier *v) {
     const unsigned char *p;
     size_t n;
@@ -170,7 +170,7 @@ static uint32_t read32(const unsigned char *b) {
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* Each outlier lies in the matrix before it. */
+/* Checks that each outlier lies inside the matrix before it. */
 static int check_outliers(Verifier *v, const QsfTensorHeader *of, const QsfTensorPlace *p) {
     unsigned char b[10];
     int rc = QSF_OK;
@@ -186,7 +186,7 @@ static int check_outliers(Verifier *v, const QsfTensorHeader *of, const QsfTenso
     return rc;
 }
 
-/* Header number n of a compressed layer is the one that was announced. */
+/* Checks that header n of a compressed layer is the one in the metadata. */
 static int check_announced(const Verifier *v, uint32_t n, const unsigned char b[QSFF_TENSOR_BYTES]) {
     if (v->heads == NULL || memcmp(b, v->heads + n * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES) == 0) return QSF_OK;
     return qsf_err_set(v->err, QSF_E_MODEL,
@@ -195,7 +195,7 @@ static int check_announced(const Verifier *v, uint32_t n, const unsigned char b[
                        v->in.path, v->in.pos - QSFF_TENSOR_BYTES);
 }
 
-/* The next tensor of the section at base, which has `bytes`; of the final section they are not known. */
+/* Reads the next tensor of the section at base; the size `bytes` of the final section is unknown. */
 static int check_tensor(Verifier *v, QsfTensorScope *sc, uint64_t base, uint64_t bytes) {
     unsigned char b[QSFF_TENSOR_BYTES];
     QsfTensorPlace p;
@@ -214,7 +214,7 @@ static int check_tensor(Verifier *v, QsfTensorScope *sc, uint64_t base, uint64_t
                : qsf_groups_verify(&v->in, &p, qsf_tensor_type_name(p.head.type), v->err);
 }
 
-/* All tensors of the layer sc, which begins at base and has `bytes`. */
+/* Reads all tensors of the layer sc, which has `bytes` bytes at base. */
 static int check_tensors(Verifier *v, QsfTensorScope *sc, uint64_t base, uint64_t bytes, uint32_t n) {
     int rc = QSF_OK;
     for (uint32_t t = 0; rc == QSF_OK && t < n; t++) rc = check_tensor(v, sc, base, bytes);
@@ -230,7 +230,7 @@ static int check_layer_crc(const Verifier *v, uint32_t i) {
                        v->path, i, e->off, v->in.crc, e->crc);
 }
 
-/* The decompressed layer c, as if it were a file. */
+/* Checks the decompressed layer c as if it were a file. */
 static int check_whole(Verifier *v, const QsfCompressed *c, unsigned char *whole) {
     char label[LABEL_MAX];
     const QsfStream file = v->in;
@@ -244,7 +244,7 @@ static int check_whole(Verifier *v, const QsfCompressed *c, unsigned char *whole
     return rc == QSF_OK ? qsf_scope_end(&sc, false, v->err) : rc;
 }
 
-/* Where the headers of layer i stand in the metadata; NULL where it has none. */
+/* Returns the headers of layer i in the metadata; NULL if it has none. */
 static int find_heads(Verifier *v, uint32_t i) {
     uint64_t at, count = 0;
     v->heads = NULL;
@@ -259,7 +259,7 @@ static int find_heads(Verifier *v, uint32_t i) {
     return rc;
 }
 
-/* raw, whole: room for the layer as it stands in the file and decompressed. */
+/* raw and whole are buffers for the layer as stored and decompressed. */
 static int unpack_layer(Verifier *v, const QsfCompressed *c, unsigned char *raw, unsigned char *whole) {
     int rc = qsf_stream_take(&v->in, raw, c->bytes, "compressed layer", v->err);
     if (rc == QSF_OK) rc = check_layer_crc(v, c->layer);
@@ -312,7 +312,7 @@ static int check_final(Verifier *v) {
     return rc == QSF_OK ? qsf_scope_end(&sc, tied, v->err) : rc;
 }
 
-/* --- all of it --- */
+/* --- the whole file --- */
 
 static int check_section(Verifier *v, const QsfSection *s) {
     const QsfSection sec = *s; /* the index moves the list */
@@ -332,7 +332,7 @@ static int check_section(Verifier *v, const QsfSection *s) {
     }
 }
 
-/* What can only be compared at the end. */
+/* Checks that are only possible at the end. */
 static int check_rest(Verifier *v) {
     const QsfFileHeader *h = &v->head;
     const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writing QSF files. Every piece goes through the checks of the reader before it is written. */
+/* Writes QSF files. Every piece is checked with the reader's checks before it is written. */
 #include "src/format/qsf_write.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int misuse(QsfWriter *w, const char *what, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: %s at byte offset %" PRIu64, w->path, what, w->pos);
 }
 
-/* len bytes at off; the file's own position is not used. */
+/* Writes len bytes at off; the file position is not used. */
 static int put_at(const QsfWriter *w, const unsigned char *p, size_t len, uint64_t off, QsfErr *err) {
     while (len > 0 && !w->dry) {
         ssize_t n = pwrite(w->out.file.fd, p, len, (off_t)off);
@@ -38,7 +38,7 @@ static int put_at(const QsfWriter *w, const unsigned char *p, size_t len, uint64
     return QSF_OK;
 }
 
-/* What failed once stays so: a file with a hole must not get its name. */
+/* Errors are permanent: a file with a gap must never be committed. */
 static int noted(QsfWriter *w, int rc) {
     if (rc != QSF_OK) w->broken = true;
     return rc;
@@ -76,7 +76,7 @@ static int put_zeros(QsfWriter *w, uint64_t n, QsfErr *err) {
     return rc;
 }
 
-/* Where a section may start, and with it a new checksum. */
+/* Starts a section at the next valid offset, with a new checksum. */
 static int begin_section(QsfWriter *w, QsfErr *err) {
     uint64_t to = w->head.flags & QSFF_PAGES ? QSFF_PAGE : w->head.flags & QSFF_LINES ? QSFF_LINE : 1;
     int rc = put_zeros(w, (to - w->pos % to) % to, err);
@@ -100,7 +100,7 @@ static int make_tables(QsfWriter *w, QsfErr *err) {
                                                                         : qsf_err_memory(err, "%s", w->path);
 }
 
-/* Header, index and metadata, the first two as zeros: what breaks off is no QSF file. */
+/* Writes header, index and metadata, the first two as zeros, so that an incomplete file is not a QSF file. */
 static int write_front(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
     int rc = put_zeros(w, QSFF_HEAD_BYTES, err);
     if (rc == QSF_OK) rc = begin_section(w, err);
@@ -113,7 +113,7 @@ static int write_front(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
     return rc;
 }
 
-/* The fixed fields as a reader will see them, with offsets that no reader refuses. */
+/* Checks the fixed fields as a reader would, with offsets that are valid for any reader. */
 static int check_head(const QsfWriter *w, QsfErr *err) {
     unsigned char b[QSFF_HEAD_BYTES];
     QsfFileHeader h = w->head, seen;
@@ -123,7 +123,8 @@ static int check_head(const QsfWriter *w, QsfErr *err) {
     return qsf_file_header_decode(&seen, b, w->as_qsf, err);
 }
 
-/* What is wrong with a model is the input's fault: messages name it. Byte offsets are those of the file it becomes. */
+/* An invalid model is the fault of the input, so messages name the input; byte offsets are those of the
+ * output. */
 static int name_input(QsfWriter *w, const char *path) {
     static const char suffix[] = " (as QSF)";
     size_t n = strlen(path) + sizeof suffix;
@@ -183,7 +184,7 @@ static int end_layer(QsfWriter *w, QsfErr *err) {
     return qsf_scope_end(&w->scope, false, err);
 }
 
-/* What was begun last is whole. */
+/* Checks that the current piece is complete. */
 static int end_section(QsfWriter *w, QsfErr *err) {
     if (w->left != 0) return misuse(w, "data is missing", err);
     if (w->stage == QSFW_EMBED) w->embed_crc = w->crc;
@@ -205,7 +206,7 @@ int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err) {
     return QSF_OK;
 }
 
-/* n floats, or zeros, in 2 or 4 bytes each. */
+/* Writes n floats, or zeros, in 2 or 4 bytes each. */
 static int put_floats(QsfWriter *w, const float *x, uint32_t n, unsigned bytes, QsfErr *err) {
     int rc = QSF_OK;
     for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
@@ -231,7 +232,7 @@ int qsf_write_final(QsfWriter *w, const float *norm, const float *bias, bool tie
     bool has_bias = w->head.norm == QSFF_LAYER_NORM;
     if (w->stage != QSFW_LAYERS || w->n_layers != w->head.n_layers)
         return misuse(w, "layers are missing", err);
-    if (bias != NULL && !has_bias) exact = true; /* there is no other place for it */
+    if (bias != NULL && !has_bias) exact = true; /* only an exact norm can have a bias here */
     int rc = end_section(w, err);
     if (rc == QSF_OK) rc = begin_section(w, err);
     w->head.final_off = w->pos;
@@ -285,8 +286,8 @@ int qsf_write_skip(QsfWriter *w, QsfErr *err) {
     return rc;
 }
 
-/* The pairs at the end of the metadata, zeros in the room that they leave, the number of all pairs, and with that the
- * checksum. */
+/* Writes the pairs at the end of the metadata, zeros in the unused space, and the number of all pairs, and
+ * updates the checksum. */
 static int fill_in_metadata(QsfWriter *w, const uint32_t crc[4], QsfErr *err) {
     QsfStrbuf count = QSF_STRBUF_INIT, b = QSF_STRBUF_INIT;
     qsf_meta_put_le(&count, w->meta_pairs - (qsf_write_spare(w) > 0 && w->press.n_heads == 0), 8);

@@ -29,8 +29,8 @@ typedef struct QsfWriteSpec {
     QsfFileHeader head;     /* fixed fields (qsf_fields_of_source), block, flags; the writer sets the rest */
     bool dry;               /* create no file: pos counts its size (an upper limit with compression). End with
                                discard, not finish */
-    uint8_t press;          /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer that
-                               does not get smaller, or has more than qsf_codec_max_bytes bytes, is stored
+    uint8_t press;          /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer
+                               that does not get smaller, or has more than qsf_codec_max_bytes bytes, is stored
                                uncompressed */
     uint32_t n_layer_tensors; /* with compression: at least the number of tensors in all layers */
 } QsfWriteSpec;

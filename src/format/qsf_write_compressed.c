@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layers that are written compressed: gathered, measured, and kept as whichever is smaller. */
+/* Compresses layers on writing: collects a layer, compresses it, and writes the smaller version. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "src/format/qsf_write.h"
 
 #define CAP_FIRST ((size_t)1 << 20)
-#define SAVE_LEAST 3u /* percent */
+#define SAVE_LEAST 3u /* minimum saving in percent */
 
 int qsf_compressor_open(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
     QsfCompressor *p = &w->press;
@@ -34,14 +34,14 @@ void qsf_compressor_begin(QsfWriter *w) {
 
 int qsf_compressor_head(QsfWriter *w, const unsigned char b[QSFF_TENSOR_BYTES], QsfErr *err) {
     QsfCompressor *p = &w->press;
-    uint32_t at = p->n_heads + w->scope.count - 1; /* the scope counts this one already */
+    uint32_t at = p->n_heads + w->scope.count - 1; /* the scope already counts this one */
     if (at >= p->max_heads)
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: more tensors in layers than announced", w->path);
     memcpy(p->heads + (size_t)at * QSFF_TENSOR_BYTES, b, QSFF_TENSOR_BYTES);
     return QSF_OK;
 }
 
-/* ---- gathering */
+/* ---- collecting */
 
 static size_t most_bytes(const QsfCompressor *p) {
     return p->how == QSF_COMPRESS_AUTO ? QSF_COMPRESS_AUTO_MAX : (size_t)qsf_codec_max_bytes(p->how);
@@ -51,7 +51,7 @@ static int make_room(QsfWriter *w, size_t len, QsfErr *err) {
     QsfCompressor *p = &w->press;
     size_t cap = p->cap > 0 ? p->cap : CAP_FIRST;
     if (len <= p->cap - p->n) return QSF_OK;
-    while (cap - p->n < len) cap *= 2; /* what is not used is never touched */
+    while (cap - p->n < len) cap *= 2; /* unused memory is never touched */
     unsigned char *more = realloc(p->whole, cap);
     if (more == NULL) return qsf_err_memory(err, "%s: a layer to be compressed", w->path);
     p->whole = more;
@@ -59,7 +59,7 @@ static int make_room(QsfWriter *w, size_t len, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Writes the n bytes at data as what there is of the layer. */
+/* Writes the n bytes at data as the layer. */
 static int put_layer(QsfWriter *w, const unsigned char *data, size_t n, QsfErr *err) {
     w->press.on = false;
     w->pos = w->start;
@@ -83,14 +83,15 @@ int qsf_compressor_bytes(QsfWriter *w, const void *data, size_t len, QsfErr *err
 
 /* ---- compressing */
 
-/* Compresses with `how` to at most cap bytes at out, which has room for them; *n = 0 where that cannot be. */
+/* Compresses with codec `how` to at most cap bytes at out; *n = 0 if it does not fit. */
 static int try_one(const QsfCompressor *p, uint8_t how, unsigned char *out, size_t cap, size_t *n, QsfErr *err) {
     int rc = qsf_codec_compress(how, p->whole, p->n, out, cap, n, err);
     if (*n < QSFF_TENSOR_BYTES) *n = 0;
     return rc;
 }
 
-/* The quick encoder tells whether there is anything to save; the other one makes a smaller block of the same kind. */
+/* The fast encoder shows whether compression saves anything; then LZ4 HC makes a smaller block in the same
+ * format. */
 static int try_auto(const QsfCompressor *p, unsigned char *out, size_t *n, QsfErr *err) {
     int rc = try_one(p, QSFF_LZ4, out, p->n - 1, n, err);
     if (rc != QSF_OK || *n == 0) return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The metadata section of a QSF file: a source's metadata once more, encoded as in GGUF v3 (ggml-org/ggml
- * docs/gguf.md), and behind it the pairs about the file itself, whose values are known last. */
+/* Writes the metadata section of a QSF file: the metadata of a source, encoded as in GGUF v3 (ggml-org/ggml
+ * docs/gguf.md), followed by pairs about the file itself, whose values are known only at the end. */
 #include <string.h>
 
 #include "src/format/qsf_fields.h"
@@ -9,7 +9,8 @@
 #define PIECE 65536u
 #define N_OWN 5u
 
-/* Keys that are about the file they stand in. GGUF's file type is a list of GGML's mixtures, which this may not be any more. */
+/* Keys that describe the file that contains them. GGUF's file type names one of GGML's mixtures of types,
+ * which may no longer apply. */
 static bool about_file(const QsfMetaEntry *e) {
     return strncmp(e->key, "qsf.crc32.", 10) == 0 || strcmp(e->key, QSF_KEY_LAYER_BYTES) == 0 ||
            strcmp(e->key, QSF_KEY_LAYER_HEADS) == 0 || strncmp(e->key, "split.", 6) == 0 ||
@@ -39,7 +40,7 @@ static uint64_t scalar_bits(const QsfMetaEntry *e) {
     }
 }
 
-/* All of a pair but the elements of an array. */
+/* Encodes a pair without the elements of an array. */
 static void put_entry(QsfStrbuf *b, const QsfMetaEntry *e) {
     qsf_meta_put_str(b, e->key, e->key_len);
     qsf_meta_put_le(b, (uint64_t)e->type, 4);
@@ -53,7 +54,7 @@ static void put_entry(QsfStrbuf *b, const QsfMetaEntry *e) {
     }
 }
 
-/* Elements as they lie in the source's file. */
+/* Copies the elements from the file of the source. */
 static int copy_elements(QsfWriter *w, const QsfSource *s, const QsfMetaEntry *e, QsfStrbuf *b, QsfErr *err) {
     if (e->v.arr.mem != NULL) return qsf_write_bytes(w, e->v.arr.mem, (size_t)e->v.arr.bytes, err);
     int rc = QSF_OK;
@@ -83,7 +84,7 @@ static int write_entries(QsfWriter *w, const QsfWriteSpec *spec, QsfStrbuf *b, Q
     qsf_meta_put_le(b, n, 8);
     int rc = qsf_write_bytes(w, b->data, b->len, err);
     w->meta_pairs = n;
-    w->crc = 0; /* the number may become less, and its share of the checksum is added at the end */
+    w->crc = 0; /* the count may become smaller; its part of the checksum is added at the end */
     for (uint32_t i = 0; rc == QSF_OK && i < t->n; i++)
         if (carried(spec, &t->e[i])) rc = write_entry(w, spec->meta, &t->e[i], b, err);
     if (rc == QSF_OK && spec->extra != NULL)
@@ -95,7 +96,7 @@ int qsf_write_metadata(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
     static const char zeros[PIECE];
     static const uint32_t none[4];
     QsfStrbuf b = QSF_STRBUF_INIT;
-    qsf_strbuf_add(&b, zeros, sizeof zeros); /* room that is used in pieces */
+    qsf_strbuf_add(&b, zeros, sizeof zeros); /* space that is filled in later */
     int rc = qsf_strbuf_ok(&b) ? write_entries(w, spec, &b, err) : qsf_err_memory(err, "%s", w->path);
     w->own_off = w->pos;
     w->meta_crc = w->crc;
@@ -110,7 +111,7 @@ int qsf_write_metadata(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
     return rc;
 }
 
-/* Tensor headers of compressed layers, if there are any: the last pair. */
+/* Encodes the tensor headers of compressed layers, if any: the last pair. */
 static void put_heads(const QsfCompressor *p, QsfStrbuf *b) {
     size_t bytes = (size_t)p->n_heads * QSFF_TENSOR_BYTES;
     if (bytes == 0) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of tensors, re-ordered and converted on the way. */
+/* Reads rows of tensors, reordered and converted. */
 #include "src/format/rows.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ int qsf_source_check_runs(const QsfSource *s, QsfErr *err) {
                        qsf_source_path(s), s->format, qsf_source_path(s));
 }
 
-uint64_t qsf_tensor_n_rows(const QsfTensor *t) { return t->ne[1] * t->ne[2] * t->ne[3]; /* did not overflow at open */ }
+uint64_t qsf_tensor_n_rows(const QsfTensor *t) { return t->ne[1] * t->ne[2] * t->ne[3]; /* checked at open */ }
 
 static int outside(const QsfTensor *t, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside tensor '%s'", t->name);
@@ -41,13 +41,13 @@ int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, v
     return QSF_OK;
 }
 
-/* Place in the file of GGUF's row r, of heads of `rows` rows each. */
+/* Returns the index in the file of GGUF's row r, with heads of `rows` rows each. */
 static uint64_t place_of(uint64_t r, uint64_t rows) {
     uint64_t in_head = r % rows;
     return r - in_head + in_head % 2 * (rows / 2) + in_head / 2;
 }
 
-/* Pieces [first, first + n) of `bytes` bytes each, one by one from where the file has them. */
+/* Reads pieces [first, first + n) of `bytes` bytes each, one at a time, from their position in the file. */
 static int read_in_order(const QsfSource *s, const QsfTensor *t, uint64_t rows, uint64_t bytes, uint64_t first,
                          uint64_t n, unsigned char *out, QsfErr *err) {
     int rc = QSF_OK;
@@ -102,7 +102,8 @@ int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first,
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32, F16 or BF16",
                            qsf_source_path(s), t->name, qsf_dtype(t->dtype)->name);
     if (!qsf_range_ok(first, n, qsf_tensor_n_rows(t))) return outside(t, err);
-    /* The stored values go to the end of out: as each is not longer than a float, it is read before it is overwritten. */
+    /* Stored values are read to the end of out: none is longer than a float, so each is converted before it
+     * is overwritten. */
     size_t elems = (size_t)(n * t->ne[0]);
     unsigned char *stored = (unsigned char *)out + elems * (sizeof *out - p->bytes);
     int rc = qsf_source_read_stored(s, t, first, n, stored, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the header of a safetensors file. Its JSON is walked through where it stands, with the 8 bytes of the length in
- * front, so that byte offsets in messages are those of the file. */
+/* Reads the header of a safetensors file. The JSON is scanned together with the 8 length bytes before it, so
+ * that byte offsets in messages are those of the file. */
 #include "src/format/safetensors.h"
 
 #include <stdlib.h>
@@ -50,13 +50,13 @@ typedef struct Reader {
     QsfSource *s;
     const QsfFile *f;
     QsfJsonScan j;       /* over the length and the header */
-    uint64_t data;       /* where the header ends and the data begin */
+    uint64_t data;       /* start of the data, the end of the header */
     QsfStrbuf key, text;
     QsfStHeader *h;
     QsfErr *err;
 } Reader;
 
-/* Puts the path in front of what the JSON walker says. */
+/* Prepends the path to errors of the JSON scanner. */
 static int located(const Reader *r, int rc) {
     if (rc == QSF_E_MODEL && strncmp(r->err->msg, "JSON", 4) == 0) qsf_err_prefix(r->err, "%s", r->f->path);
     return rc;
@@ -106,7 +106,7 @@ static int read_shape(Reader *r, QsfStTensor *t, Described *d) {
     return rc;
 }
 
-/* "data_offsets": [begin, end), counted from the end of the header; absolute from here on. */
+/* Reads "data_offsets", [begin, end) relative to the end of the header, and makes them absolute. */
 static int read_range(Reader *r, QsfStTensor *t) {
     uint64_t v[2] = { 0, 0 };
     bool first = true, more = true;
@@ -146,7 +146,7 @@ static int read_member(Reader *r, QsfStTensor *t, Described *d) {
     return which == 1 ? read_shape(r, t, d) : read_range(r, t);
 }
 
-/* The range must hold what type and shape need, to the byte. */
+/* Checks that the range has exactly the size that type and shape require. */
 static int check_size(const Reader *r, const QsfStTensor *t, const Described *d) {
     uint64_t bits;
     if (d->has != HAS_ALL) return bad_tensor(r, t, "lacks one of \"dtype\", \"shape\" and \"data_offsets\"");
@@ -172,9 +172,9 @@ static int read_tensor(Reader *r, QsfStTensor *t) {
     return rc == QSF_OK ? check_size(r, t, &d) : rc;
 }
 
-/* --- the object of all of them --- */
+/* --- the object with all tensors --- */
 
-/* "__metadata__": nothing of it is used, but a file whose notes are damaged is damaged. */
+/* Checks "__metadata__", which is not used: if it is damaged, so is the file. */
 static int read_notes(Reader *r) {
     bool first = true, more = true;
     int rc = qsf_jscan_enter(&r->j, '{', r->err);
@@ -204,7 +204,7 @@ static int add_tensor(Reader *r) {
     return QSF_OK;
 }
 
-/* Every tensor; with h->t NULL they are only counted, in *n. */
+/* Reads every tensor; if h->t is NULL, only counts them in *n. */
 static int walk(Reader *r, uint64_t *n) {
     bool first = true, more = true, noted = false;
     r->j.at = LENGTH_BYTES;
@@ -245,7 +245,8 @@ static int by_place(const void *a, const void *b) {
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* sorted[0..n): each begins where the last one ended, and the file ends with them. */
+/* Checks that each tensor of sorted[0..n) begins where the previous one ends, and that the last one ends the
+ * file. */
 static int check_tiling(const Reader *r, const QsfStTensor *const *sorted, uint64_t n) {
     uint64_t at = r->data, i = 0;
     for (; i < n && sorted[i]->begin <= at; i++) {
@@ -282,7 +283,7 @@ static int read_all(Reader *r) {
     return rc == QSF_OK ? check_ranges(r) : rc;
 }
 
-/* The length, before anything is believed of the rest. */
+/* Checks the length before anything else is trusted. */
 static int read_length(const Reader *r, uint64_t *n) {
     unsigned char b[LENGTH_BYTES];
     const QsfFile *f = r->f;

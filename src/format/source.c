@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens a model file: looks at its first bytes, calls the reader of that format or says what the
- * file is instead. */
+/* Opens a model file: detects the format from its first bytes and calls its reader, or reports what the file
+ * is instead. */
 #include "src/format/source.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static const char *tensor_key(const void *owner, int32_t id, size_t *len) {
     return t->name;
 }
 
-/* The file that a tensor stands in, for messages. */
+/* Returns the path of the file that contains a tensor, for messages. */
 static const char *home_of(const QsfSource *s, const QsfTensor *t) {
     return t->file < s->n_files ? s->files[t->file].path : qsf_source_path(s);
 }
@@ -70,7 +70,7 @@ static bool looks_like_text(const unsigned char *p, size_t n) {
     return true;
 }
 
-/* Says what a file without the GGUF magic is. */
+/* Sets the error for an unsupported file: what it is, if recognized. */
 static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *err) {
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
         const Magic *m = &magics[i];
@@ -85,7 +85,7 @@ static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *er
                        f->path, p[0], p[1], p[2], p[3]);
 }
 
-/* A JSON object: what a tokenizer.json is. A safetensors file has NULs before its first brace. */
+/* Detects a JSON object, as in tokenizer.json. A safetensors file has NULs before its first brace. */
 static bool looks_like_json(const unsigned char *p, size_t n) {
     size_t i = 0;
     while (i < n && memchr(" \t\r\n", p[i], 4) != NULL) i++;
@@ -94,12 +94,12 @@ static bool looks_like_json(const unsigned char *p, size_t n) {
     return i == n || p[i] == '"' || p[i] == '}';
 }
 
-/* The first field of a SentencePiece model is a piece, whose first field is its text. */
+/* Detects a SentencePiece model: its first field is a piece, whose first field is its text. */
 static bool looks_like_sentencepiece(const unsigned char *p, size_t n) {
     return n >= 4 && p[0] == 0x0A && p[1] < 0x80 && p[2] == 0x0A && !looks_like_text(p, n);
 }
 
-/* The first bytes of files[0]. */
+/* Reads the first bytes of files[0]. */
 static int read_head(const QsfSource *s, unsigned char head[SNIFF_BYTES], size_t *n, QsfErr *err) {
     const QsfFile *f = &s->files[0];
     memset(head, 0, SNIFF_BYTES);
@@ -136,7 +136,7 @@ static bool is_directory(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Opens path; for a directory the vocabulary file in it. */
+/* Opens path; for a directory, the vocabulary file in it. */
 static int open_file(QsfFile *file, const char *path, QsfErr *err) {
     if (!is_directory(path)) return qsf_file_open(file, path, err);
     char *inside = qsf_vocab_file_in(path, err);
@@ -146,7 +146,7 @@ static int open_file(QsfFile *file, const char *path, QsfErr *err) {
     return rc;
 }
 
-/* A model or vocabulary that begins with one file. */
+/* Opens a model or vocabulary whose first file is given. */
 static int open_one(QsfSource *s, const char *path, QsfErr *err) {
     QsfFile file;
     int rc = open_file(&file, path, err);
@@ -163,7 +163,7 @@ static int open_one(QsfSource *s, const char *path, QsfErr *err) {
 
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err) {
     QsfErr local = { 0 };
-    if (err == NULL) err = &local; /* the readers look at the code in it */
+    if (err == NULL) err = &local; /* the readers use its code */
     *out = NULL;
     QsfSource *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "%s", path);

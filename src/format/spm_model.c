@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokenizer.model: the one protobuf message that SentencePiece writes. Field numbers from google/sentencepiece
+/* Reads tokenizer.model, a protobuf message written by SentencePiece. Field numbers: google/sentencepiece
  * src/sentencepiece_model.proto, the encoding from protobuf.dev/programming-guides/encoding. */
 #include <string.h>
 
 #include "src/base/utf8.h"
 #include "src/format/vocab_draft.h"
 
-/* A message, or the part of one that is a message itself. */
+/* A message or nested message. */
 typedef struct Wire {
     const unsigned char *p;
     size_t at, end;
@@ -69,11 +69,11 @@ static Wire inside(const Wire *w, const Field *f) {
     return (Wire){ .p = w->p, .at = f->at, .end = f->at + (size_t)f->v, .path = w->path };
 }
 
-/* What the message says about the model besides its pieces. */
+/* Properties of the model other than its pieces. */
 typedef struct Spec {
     uint64_t model_type;
     bool dummy_prefix, remove_extra, escape, suffix;
-    bool whole;            /* the trainer's spec, which stands behind the pieces, was there */
+    bool whole;            /* trainer_spec, which follows the pieces, was present */
     uint64_t ids[4];       /* unk, bos, eos, pad: int32, so -1 is 2^64 - 1 */
 } Spec;
 
@@ -139,7 +139,7 @@ static int read_normalizer(QsfVocabDraft *d, Spec *s, Wire w, QsfErr *err) {
 static int apply(QsfVocabDraft *d, const Spec *s, const char *path, QsfErr *err) {
     static const char *const kinds[] = { "", "UNIGRAM", "BPE", "WORD", "CHAR" };
     int32_t *const to[] = { &d->unk, &d->bos, &d->eos, &d->pad };
-    if (!s->whole) /* every model has it: a file cut between two pieces looks whole otherwise */
+    if (!s->whole) /* every model has it; otherwise a file truncated after a piece would look complete */
         return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: no trainer_spec after its %u pieces", path, d->n);
     if (s->model_type != 1 && s->model_type != 2)
         return qsf_err_set(err, QSF_E_MODEL, "%s: SentencePiece models of type %s are not supported", path,

@@ -25,7 +25,7 @@ static int out_of_memory(const QsfVocabDraft *d, QsfErr *err) {
     return qsf_err_memory(err, "%s: its vocabulary", d->s->files[0].path);
 }
 
-/* Makes token id exist. */
+/* Extends the list up to token id. */
 static int reach(QsfVocabDraft *d, uint32_t id, QsfErr *err) {
     if (id >= d->cap) {
         uint32_t cap = d->cap < 1024 ? 1024 : d->cap + d->cap / 2;
@@ -99,7 +99,7 @@ static int put_tokens(QsfVocabDraft *d, QsfErr *err) {
         memcpy(&bits, &t->score, sizeof bits);
         qsf_meta_put_str(&b, qsf_strbuf_str(&d->text) + t->off, t->len);
         if (d->scores) qsf_meta_put_le(&scores, bits, 4);
-        qsf_meta_put_le(&types, t->type == 0 ? QSF_DRAFT_UNUSED : t->type, 4); /* an id that nobody has */
+        qsf_meta_put_le(&types, t->type == 0 ? QSF_DRAFT_UNUSED : t->type, 4); /* an unused id */
     }
     int rc = qsf_meta_make_array(d->s, "tokenizer.ggml.tokens", QSF_META_STRING, d->n, &b, err);
     if (rc == QSF_OK && d->scores)
@@ -111,7 +111,7 @@ static int put_tokens(QsfVocabDraft *d, QsfErr *err) {
     return rc;
 }
 
-/* The ids of the tokens that strip white space on one side. */
+/* Writes the ids of the tokens that strip white space on one side. */
 static int put_strips(QsfVocabDraft *d, bool left, QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     uint64_t n = 0;
@@ -156,7 +156,7 @@ static int put_flags(QsfVocabDraft *d, QsfErr *err) {
         { QSF_KEY_IGNORE_MERGES, d->bpe, d->ignore_merges },
         { QSF_KEY_CLEAN_SPACES, d->clean_spaces >= 0, d->clean_spaces > 0 },
         { QSF_KEY_PREFIX_FIRST, d->prefix_first, true },
-        { QSF_KEY_PREFIX_MISSING, d->prefix_missing && !d->remove_extra, true }, /* which takes those spaces */
+        { QSF_KEY_PREFIX_MISSING, d->prefix_missing && !d->remove_extra, true }, /* which removes those spaces */
     };
     int rc = QSF_OK;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rc == QSF_OK; i++)

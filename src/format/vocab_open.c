@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens vocabulary files that are not GGUF, with the two small files that may stand beside them. */
+/* Opens vocabulary files that are not GGUF, and the two optional small files next to them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ char *qsf_vocab_file_in(const char *dir, QsfErr *err) {
     return NULL;
 }
 
-/* Opens and reads the file `name` beside files[0]; no text with success when it is not there. */
+/* Opens and reads the file `name` next to files[0]; succeeds without text if it does not exist. */
 static int read_beside(QsfSource *s, const char *name, QsfWhole *w, QsfErr *err) {
     const char *path = s->files[0].path, *slash = strrchr(path, '/');
     char *beside;
@@ -49,7 +49,8 @@ static int read_config(QsfVocabDraft *d, QsfErr *err) {
     return rc;
 }
 
-/* Newer directories keep the template in a file of its own, which comes before one in tokenizer_config.json. */
+/* Newer directories have the template in a separate file, which takes precedence over
+ * tokenizer_config.json. */
 static int read_template(QsfSource *s, QsfErr *err) {
     QsfWhole w;
     int rc = read_beside(s, "chat_template.jinja", &w, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole files in memory that the ledger knows of. */
+/* Reads whole files into memory charged to the ledger. */
 #include "src/format/whole.h"
 
 #include <unistd.h>

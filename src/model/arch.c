@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of model families. What a row says is checked against the files of that family. */
+/* Table of model families. Rows were checked against model files of the family. */
 #include "src/model/arch.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Model families: one row says all that the forward pass must know to run one. A new family is a
- * new row (and, where it does something new, a new flag that the forward pass honours). */
+/* Model families: one row has everything the forward pass needs to run one. A new family is a new
+ * row and, if it needs something new, a new flag that the forward pass implements. */
 #ifndef QSF_MODEL_ARCH_H
 #define QSF_MODEL_ARCH_H
 
@@ -23,9 +23,9 @@ typedef struct QsfArch {
     float embed_scale_pow;  /* embeddings times hidden^this: 0 = unscaled, 0.5 for Gemma */
 } QsfArch;
 
-/* NULL when unknown. */
+/* Finds a family by name; NULL if unknown. */
 const QsfArch *qsf_arch_find(const char *name);
-/* Row i, NULL past the end. */
+/* Returns row i, NULL past the end. */
 const QsfArch *qsf_arch_at(unsigned i);
 
 #endif

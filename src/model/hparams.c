@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hyperparameters from metadata. Key names: ggml-org/ggml docs/gguf.md; defaults of absent keys:
+/* Reads hyperparameters from metadata. Key names: ggml-org/ggml docs/gguf.md; defaults of absent keys:
  * ggml-org/llama.cpp src/llama-model.cpp. */
 #include "src/model/hparams.h"
 
@@ -26,7 +26,7 @@ typedef struct Reader {
     char key[KEY_MAX];
 } Reader;
 
-/* "<arch>.<name>" in r->key. */
+/* Sets r->key to "<arch>.<name>". */
 static const char *full_key(Reader *r, const char *name) {
     snprintf(r->key, sizeof r->key, "%s.%s", r->arch, name);
     return r->key;
@@ -44,7 +44,7 @@ static int check_u32(const Reader *r, uint32_t v, uint32_t max) {
                        qsf_source_path(r->src), r->key, v, max);
 }
 
-/* A number from 1 to max; fallback when the key is absent. */
+/* Reads a number from 1 to max; fallback if the key is absent. */
 static int get_u32(Reader *r, const char *name, uint32_t fallback, uint32_t max, uint32_t *out) {
     int rc = qsf_meta_u32(r->src, full_key(r, name), fallback, out, r->err);
     return rc == QSF_OK ? check_u32(r, *out, max) : rc;
@@ -59,7 +59,7 @@ static bool is_array(const Reader *r) {
     return present;
 }
 
-/* The one value that all n_layers elements of the array r->key share. */
+/* Reads the common value of all n_layers elements of the array r->key. */
 static int get_uniform(Reader *r, uint32_t n_layers, uint32_t max, uint32_t *out) {
     QsfMetaArray a;
     bool present;
@@ -79,7 +79,7 @@ static int get_uniform(Reader *r, uint32_t n_layers, uint32_t max, uint32_t *out
     return check_u32(r, *out, max);
 }
 
-/* As get_u32, where some files give one number per layer. */
+/* Like get_u32, for keys that have one number per layer in some files. */
 static int get_per_layer(Reader *r, const char *name, uint32_t n_layers, uint32_t fallback, uint32_t max,
                          uint32_t *out) {
     full_key(r, name);
@@ -89,7 +89,7 @@ static int get_per_layer(Reader *r, const char *name, uint32_t n_layers, uint32_
 static int read_vocab_size(Reader *r, QsfHparams *h) {
     QsfMetaArray a;
     bool present;
-    /* The token list rules: vocab_size of some files is that of the model before padding. */
+    /* The token list takes precedence: vocab_size of some files is that of the model before padding. */
     int rc = qsf_meta_array_open(r->src, "tokenizer.ggml.tokens", QSF_META_STRING, &a, &present, r->err);
     if (rc != QSF_OK) return rc;
     uint64_t n = present ? a.count : 0;
@@ -139,7 +139,8 @@ static int read_heads(Reader *r, QsfHparams *h) {
     return rc;
 }
 
-/* 1 for "no scaling"; anything but linear scaling is refused, running without it would be wrong. */
+/* Reads the RoPE scale, 1 without scaling. Anything but linear scaling is an error: ignoring it would give
+ * wrong results. */
 static int read_rope_scale(Reader *r, QsfHparams *h) {
     const char *type;
     h->rope_scale = 1.0f;
@@ -151,10 +152,10 @@ static int read_rope_scale(Reader *r, QsfHparams *h) {
                            "%s: RoPE scaling of type '%s' (%s) is not supported, only linear is",
                            qsf_source_path(r->src), type, r->key);
     const char *name = "rope.scaling.factor";
-    if (!qsf_meta_has(r->src, full_key(r, name))) name = "rope.scale_linear"; /* of older files */
+    if (!qsf_meta_has(r->src, full_key(r, name))) name = "rope.scale_linear"; /* in older files */
     rc = qsf_meta_f32(r->src, full_key(r, name), 1.0f, &h->rope_scale, r->err);
     if (rc != QSF_OK) return rc;
-    if (fpclassify(h->rope_scale) == FP_ZERO) h->rope_scale = 1.0f; /* written for "none" */
+    if (fpclassify(h->rope_scale) == FP_ZERO) h->rope_scale = 1.0f; /* 0 means "none" */
     if (!isfinite(h->rope_scale) || h->rope_scale < 1e-6f || h->rope_scale > 1e6f)
         return bad(r, "is out of range");
     return QSF_OK;
@@ -181,7 +182,7 @@ static int read_norm(Reader *r, QsfHparams *h) {
     return rc;
 }
 
-/* Features that change the computation and are not built. */
+/* Unsupported features that change the computation. */
 static int refuse_features(Reader *r) {
     uint32_t experts;
     bool causal;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hyperparameters, read from metadata and range-checked. After a successful read no number below
- * can divide by zero, overflow a size or index out of a table. */
+/* Hyperparameters, read from metadata and range-checked. After a successful read, no number below
+ * can cause a division by zero, an overflow of a size or an index out of range. */
 #ifndef QSF_MODEL_HPARAMS_H
 #define QSF_MODEL_HPARAMS_H
 
@@ -26,10 +26,10 @@ typedef struct QsfHparams {
     float rope_scale;        /* linear: positions are divided by it; 1 = none */
 } QsfHparams;
 
-/* Reads and checks; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is
- * not an error here: *vocab_only says so and only arch (NULL when unknown) and name are filled. */
+/* Reads and checks; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is not
+ * an error: it sets *vocab_only, and only arch (NULL if unknown) and name are filled. */
 int qsf_hparams_read(QsfHparams *h, const QsfSource *src, bool *vocab_only, QsfErr *err);
-/* The same, where the caller says whether there are weights: for metadata whose tensors are not at hand. */
+/* The same for metadata without its tensors: the caller states whether there are weights. */
 int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err);
 
 #endif

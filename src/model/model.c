@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opens a model and gives every tensor its role; checks every shape and type of every layer. */
+/* Opens a model, assigns every tensor its role, and checks every shape and type of every layer. */
 #include "src/model/model.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static int check_shape(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfE
 }
 
 static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfErr *err) {
-    const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader refused unknown ones */
+    const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader rejects unknown types */
     QsfRoleKind kind = qsf_role_kind(role);
     bool plain = type->block_elems == 1;
     if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype && m->to_convert) return QSF_OK;
@@ -47,7 +47,7 @@ static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfEr
     return QSF_OK;
 }
 
-/* Whether a tensor of this role has a place in the family. */
+/* Returns whether models of this family can have a tensor with this role. */
 static bool role_fits_arch(QsfRole role, const QsfArch *a) {
     QsfNeed need = qsf_role_need(role);
     if (need == QSF_NEED_LAYER_NORM) return a->norm == QSF_NORM_LAYER;
@@ -93,7 +93,7 @@ static int check_complete(QsfModel *m, QsfErr *err) {
     return QSF_OK;
 }
 
-/* RoPE frequencies are divided by these: each must be a positive number. */
+/* Checks the divisors of the RoPE frequencies: each must be a positive number. */
 static int check_rope_freqs(const QsfModel *m, QsfErr *err) {
     const QsfTensor *t = qsf_model_tensor(m, QSF_ROLE_ROPE_FREQS, 0);
     float v;
@@ -121,7 +121,7 @@ static int assign_roles(QsfModel *m, QsfErr *err) {
     return rc == QSF_OK ? check_rope_freqs(m, err) : rc;
 }
 
-/* All checks of m->src. */
+/* Runs all checks of m->src. */
 static int read_source(QsfModel *m, QsfErr *err) {
     int rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, err);
     return rc == QSF_OK && !m->vocab_only ? assign_roles(m, err) : rc;

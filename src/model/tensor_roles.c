@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of tensor roles. Names and shapes: ggml-org/ggml docs/gguf.md, section on tensor names,
+/* Table of tensor roles. Names and shapes: ggml-org/ggml docs/gguf.md, section on tensor names,
  * and ggml-org/llama.cpp gguf-py/gguf/constants.py. */
 #include "src/model/tensor_roles.h"
 
@@ -8,7 +8,7 @@
 typedef enum Dim { ONE, HIDDEN, Q, KV, FFN, VOCAB, FREQS } Dim;
 
 typedef struct RoleRow {
-    const char *name; /* behind "blk.N." for roles of a layer */
+    const char *name; /* without "blk.N." for roles of a layer */
     Dim cols, rows;
     QsfRoleKind kind;
     QsfNeed need;
@@ -41,7 +41,7 @@ static const RoleRow rows_of[QSF_ROLE_N] = {
     [QSF_ROLE_ROPE_FREQS] = { "rope_freqs.weight", FREQS, ONE, QSF_KIND_F32, QSF_NEED_MAYBE },
 };
 
-/* Tables that older converters wrote and that every reader computes itself. */
+/* Tables written by older converters; every reader computes them itself. */
 static const char *const ignored[] = { "attn_rot_embd", "attn_rot_embd.weight", "attn.rotary_emb.inv_freq" };
 
 const char *qsf_role_name(QsfRole role) {
@@ -50,7 +50,7 @@ const char *qsf_role_name(QsfRole role) {
 QsfRoleKind qsf_role_kind(QsfRole role) { return rows_of[role].kind; }
 QsfNeed qsf_role_need(QsfRole role) { return rows_of[role].need; }
 
-/* Splits "blk.N.rest" with N written without leading zeros; NULL for other names. */
+/* Parses "blk.N.rest", N without leading zeros, and returns rest; NULL for other names. */
 static const char *layer_prefix(const char *name, uint32_t *layer) {
     if (strncmp(name, "blk.", 4) != 0) return NULL;
     const char *p = name + 4;

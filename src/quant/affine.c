@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Search of scale and minimum of a block. Codes for fixed scale and minimum, then scale and minimum for fixed codes,
- * never raise the error (S. Lloyd, "Least squares quantization in PCM", with equal steps), but end in whatever
- * valley they started in: so they start at several ends of the range, narrower and narrower. */
+/* Searches scale and minimum of a block. Alternating between codes for fixed scale and minimum and scale and
+ * minimum for fixed codes never increases the error (S. Lloyd, "Least squares quantization in PCM", with
+ * equal steps), but ends in a local minimum, so the search starts from several, increasingly narrow
+ * ranges. */
 #include <math.h>
 #include <string.h>
 
 #include "src/base/half.h"
 #include "src/quant/fit.h"
 
-/* How many of the grid's best are refined, how long, and how many ends there are on each side. */
+/* Number of best grid points to refine, iterations of refinement, and range ends tried on each side. */
 enum { STARTS = 2, ROUNDS = 6, SHRINKS = 5, RANKS = 2, ENDS = SHRINKS + RANKS };
 
 typedef struct Found {
@@ -16,14 +17,14 @@ typedef struct Found {
     double error;
 } Found;
 
-/* Parts of the range to leave out at an end: fewer levels leave out more. With 4 levels a normal distribution wants
- * 3 sigma of the 4.8 that 64 values span. */
+/* Fractions of the range to omit at an end: more for fewer levels. With 4 levels, a normal distribution needs
+ * 3 of the 4.8 sigma that 64 values span. */
 static double shrink_of(unsigned top, int i) {
     const double step = top <= 3 ? 0.07 : top <= 7 ? 0.04 : 0.025;
     return step * i;
 }
 
-/* The values of rank 2 and 4 at either end, for lone large ones of little weight. */
+/* Also tries the values of rank 2 and 4 at either end, for single large values of little weight. */
 static void ranked(const QsfFit *f, double sign, double out[RANKS]) {
     double top[4];
     for (int k = 0; k < 4; k++) top[k] = -INFINITY;
@@ -51,7 +52,7 @@ static void ends_of(const QsfFit *f, unsigned top, double low[ENDS], double high
     ranked(f, 1, high + SHRINKS);
 }
 
-/* Keeps the list of starts sorted, the best first. */
+/* Inserts into the list of starts, which is sorted, the best first. */
 static void keep(Found *best, Found one) {
     for (int i = 0; i < STARTS; i++)
         if (one.error < best[i].error) {
@@ -61,7 +62,7 @@ static void keep(Found *best, Found one) {
         }
 }
 
-/* What the grid finds: scale and minimum already solved for the codes that each range gives. */
+/* Evaluates the grid, with scale and minimum solved for the codes of each range. */
 static void scan(const QsfFit *f, unsigned top, bool below_zero, Found best[STARTS]) {
     double low[ENDS], high[ENDS];
     for (int i = 0; i < STARTS; i++) best[i] = (Found){ { 0, (double)f->lo }, INFINITY };
@@ -77,7 +78,7 @@ static void scan(const QsfFit *f, unsigned top, bool below_zero, Found best[STAR
         }
 }
 
-/* One level for all: the mean, or nothing above zero. */
+/* Uses one level for all: the mean, but at most zero if below_zero. */
 static Found level(const QsfFit *f, bool below_zero) {
     const QsfFitSums none = { 0, 0, 0 };
     Found one = { { 0, f->sw > 0 ? f->sx / f->sw : 0 }, 0 };
@@ -105,8 +106,8 @@ QsfAffine qsf_affine_search(const QsfFit *f, unsigned top, bool below_zero) {
     return best.a;
 }
 
-/* Rounds scale and minimum one after the other, the second solved anew for what the first became, in the better of
- * the two orders. */
+/* Rounds one of scale and minimum, then solves the other one again and rounds it, in the better of the two
+ * orders. */
 static QsfAffine rounded(const QsfFit *f, const QsfFitSums *s, QsfAffine a) {
     QsfAffine p, r;
     p.m = (double)qsf_half_round(a.m);
@@ -133,8 +134,8 @@ static void refine_half(const QsfFit *f, unsigned top, QsfAffine a, Found *best)
     }
 }
 
-/* The neighbours in half precision, as long as one is better: for values so small, or so far from zero, that one step
- * of scale or minimum is much. */
+/* Moves to an adjacent half while that is better: for values so small, or so far from zero, that one step of
+ * scale or minimum matters. */
 static void polish(const QsfFit *f, unsigned top, Found *best) {
     for (int round = 0; round < ROUNDS; round++) {
         const double before = best->error;
@@ -151,7 +152,7 @@ static void polish(const QsfFit *f, unsigned top, Found *best) {
     }
 }
 
-/* All values near one: from the half below, one step leads to it. */
+/* Handles values that are almost equal: one step from the half below them. */
 static void try_step(const QsfFit *f, unsigned top, Found *best) {
     QsfFitSums s;
     double error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Choice of formats within a number of bytes (Y. Shoham, A. Gersho: "Efficient bit allocation for an arbitrary set of
- * quantizers", 1988: marginal gains on the hull), ended by exchanges where the hull's steps no longer fit. */
+/* Choice of formats within a number of bytes (Y. Shoham, A. Gersho: "Efficient bit allocation for an
+ * arbitrary set of quantizers", 1988: marginal gains on the hull), then exchanges when the steps on the hull
+ * no longer fit. */
 #include "src/quant/allocate.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ static const QsfAllocOption *now(const QsfAllocTensor *t) { return &t->options[t
 
 static bool is_amount(double v) { return isfinite(v) && v >= 0; }
 
-/* The option of fewest bytes; of equals the better. */
+/* Returns the smallest option, or the best one of equal size. */
 static int choose_least(QsfAllocTensor *t, QsfErr *err) {
     bool found = false;
     if (t->n > QSF_ALLOC_OPTIONS || !is_amount(t->weight))
@@ -34,11 +35,11 @@ static int choose_least(QsfAllocTensor *t, QsfErr *err) {
 /* A change of one tensor's option. */
 typedef struct Step {
     size_t tensor, option;
-    double gain; /* error taken off, weighted */
+    double gain; /* weighted error removed */
     double rate; /* per byte */
 } Step;
 
-/* The best step of one tensor that costs at most `room` bytes more. */
+/* Finds the best step of one tensor that needs at most `room` more bytes. */
 static void best_step(const QsfAllocTensor *t, size_t tensor, uint64_t room, Step *best) {
     for (size_t i = 0; i < t->n; i++) {
         const QsfAllocOption *o = &t->options[i];
@@ -66,7 +67,8 @@ static void climb(QsfAllocTensor *tensors, size_t n, uint64_t target, uint64_t *
     }
 }
 
-/* What one tensor gives up, another may turn into more. True when there was such a pair. */
+/* Moves bytes from one tensor to another if that reduces the total error. Returns whether it found such a
+ * pair. */
 static bool exchange(QsfAllocTensor *tensors, size_t n, uint64_t target, uint64_t *total) {
     Step down = { 0, 0, 0, 0 }, up = { 0, 0, 0, 0 };
     double most = 0;
@@ -100,7 +102,7 @@ int qsf_allocate(QsfAllocTensor *tensors, size_t n, uint64_t target, uint64_t *t
             return qsf_err_set(err, QSF_E_RUNTIME, "the sizes of all tensors do not fit 64 bits");
     }
     if (*total > target)
-        return qsf_err_set(err, QSF_E_USAGE, "%llu bytes are too few: the weights take at least %llu",
+        return qsf_err_set(err, QSF_E_USAGE, "%llu bytes are too few: the weights need at least %llu",
                            (unsigned long long)target, (unsigned long long)*total);
     climb(tensors, n, target, total);
     for (int i = 0; i < EXCHANGES && exchange(tensors, n, target, total); i++) climb(tensors, n, target, total);

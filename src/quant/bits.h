@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Codes of a few bits as a little-endian bit stream: code i takes bits i * bits and up, counted from the lowest bit of
- * the first byte. For 2 and 4 bits that is the order of design §5 too (byte i/4, bits 2(i%4); low nibble first). Pure
- * functions, any thread. */
+/* Codes of a few bits as a little-endian bit stream: code i starts at bit i * bits, counted from the lowest
+ * bit of the first byte. For 2 and 4 bits that is the order of design §5 too (byte i/4, bits 2(i%4); low
+ * nibble first). Pure functions, any thread. */
 #ifndef QSF_QUANT_BITS_H
 #define QSF_QUANT_BITS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* n codes below 2^bits into n * bits / 8 bytes, which must be a whole number; bits is 1 to 8. */
+/* Packs n codes below 2^bits into n * bits / 8 bytes, which must be an integer; bits is 1 to 8. */
 static inline void qsf_bits_put(uint8_t *out, const uint8_t *codes, size_t n, unsigned bits) {
     uint32_t held = 0;
     unsigned have = 0;

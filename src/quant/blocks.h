@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Encoders and decoders of one block, inside of src/quant. Pure functions, any thread. */
+/* Encoders and decoders of single blocks; private to src/quant. Pure functions, any thread. */
 #ifndef QSF_QUANT_BLOCKS_H
 #define QSF_QUANT_BLOCKS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* n values, finite and not beyond +-65504, and as many weights, not negative and not all zero. */
+/* n finite values within +-65504, and their weights, which are not negative and not all zero. */
 typedef struct QsfBlockIn {
     size_t n;
     const float *x, *w;
 } QsfBlockIn;
 
-/* Writes a whole block. */
+/* Encodes a block to out. */
 typedef void (*qsf_block_encode)(const QsfBlockIn *b, uint8_t *out);
-/* n values of a block to x. */
+/* Decodes the n values of a block to x. */
 typedef void (*qsf_block_decode)(const uint8_t *in, size_t n, float *x);
 
-/* A layout with its two rules. */
+/* The functions of a layout, with an encoder for each rule. */
 typedef struct QsfBlockOps {
     qsf_block_encode search, minmax;
     qsf_block_decode decode;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blocks with scale, minimum and codes of 2, 3 or 4 bits (spec Phase 1.1, design §5): 2 bytes d, 2 bytes m, codes. */
+/* Blocks with scale, minimum and codes of 2, 3 or 4 bits (spec Phase 1.1, design §5): 2 bytes d, 2 bytes m,
+ * codes. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static void decode(const uint8_t *in, size_t n, float *x, unsigned bits) {
     for (size_t i = 0; i < n; i++) x[i] = d * (float)q[i] + m;
 }
 
-/* spec Phase 3.1 step 3: codes are found before scale and minimum are rounded. */
+/* spec Phase 3.1 step 3: codes are computed before scale and minimum are rounded. */
 static void put_plain(uint8_t *out, const QsfBlockIn *b, float min, float scale, unsigned bits) {
     const float top = (float)((1u << bits) - 1);
     uint8_t q[QSF_FIT_MAX];
@@ -49,7 +50,7 @@ static void plain_range(const QsfBlockIn *b, uint8_t *out, unsigned bits) {
     put_plain(out, b, lo, (hi - lo) / (float)((1u << bits) - 1), bits);
 }
 
-/* What the block decodes to costs this much. */
+/* Returns the error of the decoded block. */
 static double cost(const QsfBlockIn *b, const uint8_t *block, unsigned bits) {
     float y[QSF_FIT_MAX];
     decode(block, b->n, y, bits);
@@ -69,7 +70,7 @@ static void search_range(const QsfBlockIn *b, uint8_t *out, unsigned bits) {
     keep_better(b, out, plain, bits);
 }
 
-/* ---- 2 bits, symmetric: levels -1.5 d, -0.5 d, 0.5 d, 1.5 d as far as half precision goes */
+/* ---- 2 bits, symmetric: levels -1.5 d, -0.5 d, 0.5 d, 1.5 d, within half precision */
 
 static QsfAffine symmetric(double scale) {
     const double d = (double)qsf_half_round(scale);

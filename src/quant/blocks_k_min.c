@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q2_K and Q4_K (ggml-org/ggml src/ggml-common.h): 256 elements in groups, each with a scale and a minimum of a few
- * bits, x = d * scale * q - dmin * minimum. */
+/* Q2_K and Q4_K (ggml-org/ggml src/ggml-common.h): 256 elements in groups, each with a scale and a minimum of
+ * a few bits, x = d * scale * q - dmin * minimum. */
 #include <math.h>
 #include <string.h>
 
@@ -11,10 +11,10 @@
 enum { ELEMS = 256, GROUPS_MAX = 16, ROUNDS = 4 };
 
 typedef struct Layout {
-    size_t groups, size;  /* of so many elements each */
-    unsigned top, limit;  /* greatest code, greatest scale or minimum */
+    size_t groups, size;  /* number of groups, elements of each */
+    unsigned top, limit;  /* maximum code, maximum scale or minimum */
     void (*put)(uint8_t *out, const uint8_t *scale, const uint8_t *min, const uint8_t *q);
-    size_t halves, bytes; /* place of d, with dmin behind it; size of a block */
+    size_t halves, bytes; /* offset of d, which dmin follows; size of a block */
 } Layout;
 
 /* A block before its bits are packed. */
@@ -32,7 +32,7 @@ static unsigned near(double v, double unit, unsigned limit) {
     return (unsigned)(r < 0 ? 0 : r > limit ? limit : r);
 }
 
-/* The best scale and minimum of a group that are at most one from the wanted ones. */
+/* Finds the best scale and minimum of a group that differ by at most one from the desired ones. */
 static double choose(const Layout *t, const QsfFit *f, QsfAffine want, Parts *p, size_t g) {
     const unsigned scale = near(want.d, p->d, t->limit), min = near(-want.m, p->dmin, t->limit);
     double best = INFINITY;
@@ -50,7 +50,7 @@ static double choose(const Layout *t, const QsfFit *f, QsfAffine want, Parts *p,
     return best;
 }
 
-/* Least squares of d and dmin for all that is fixed now. */
+/* Solves d and dmin by least squares with everything else fixed. */
 static void solve(const Layout *t, const QsfFit *fits, Parts *p) {
     double aa = 0, ab = 0, bb = 0, xa = 0, xb = 0;
     for (size_t g = 0; g < t->groups; g++) {
@@ -74,7 +74,7 @@ static void solve(const Layout *t, const QsfFit *fits, Parts *p) {
     p->dmin = (double)qsf_half_round(p->dmin);
 }
 
-/* From a first d and dmin to groups' scales, from them to d and dmin again. */
+/* Alternates between the scales of the groups and d and dmin, starting from a first d and dmin. */
 static void refine(const Layout *t, const QsfFit *fits, const QsfAffine *want, Parts p, Parts *best) {
     double last = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
@@ -87,7 +87,7 @@ static void refine(const Layout *t, const QsfFit *fits, const QsfAffine *want, P
     }
 }
 
-/* d and dmin such that the largest of the groups' get the largest number, or nearly. */
+/* Chooses d and dmin so that the largest scale and minimum of the groups get about the maximum code. */
 static Parts start_of(const Layout *t, const QsfAffine *want, double part) {
     Parts p = { 0, 0, INFINITY, { 0 }, { 0 } };
     for (size_t g = 0; g < t->groups; g++) {
@@ -108,7 +108,7 @@ static void pack(const Layout *t, const QsfBlockIn *b, const Parts *p, uint8_t *
     qsf_half_put(out + t->halves + 2, qsf_half_bits(p->dmin));
 }
 
-/* The ends of each group's range, with zero in it. */
+/* Computes the ends of the range of each group, which includes zero. */
 static void plain(const Layout *t, const QsfBlockIn *b, uint8_t *out) {
     QsfAffine want[GROUPS_MAX];
     for (size_t g = 0; g < t->groups; g++) {
@@ -144,7 +144,7 @@ static void search(const Layout *t, const QsfBlockIn *b, qsf_block_decode decode
     if (best.error < qsf_fit_error(b->x, b->w, y, ELEMS)) pack(t, b, &best, out);
 }
 
-/* Each 32 bytes hold 128 elements, two bits of each byte for each 32. */
+/* Every 32 bytes contain 128 elements: two bits of each byte for each 32 elements. */
 static void put_q2(uint8_t *out, const uint8_t *scale, const uint8_t *min, const uint8_t *q) {
     for (size_t g = 0; g < 16; g++) out[g] = (uint8_t)(scale[g] | min[g] << 4);
     memset(out + 16, 0, 64);
@@ -159,8 +159,9 @@ static void decode_q2(const uint8_t *in, size_t n, float *x) {
     }
 }
 
-/* Scales and minimums of 6 bits: those of groups 0-3 in bytes 0-3 and 4-7; of groups 4-7 the low nibbles in bytes 8-11
- * and the upper two bits on top of bytes 0-3 and 4-7. Each 32 bytes of codes hold 64 elements, low nibbles first. */
+/* Scales and minimums have 6 bits: for groups 0-3 in bytes 0-3 and 4-7; for groups 4-7 the low nibbles are in
+ * bytes 8-11 and the upper two bits in the upper bits of bytes 0-3 and 4-7. Every 32 bytes of codes contain
+ * 64 elements, low nibbles first. */
 static void put_q4(uint8_t *out, const uint8_t *scale, const uint8_t *min, const uint8_t *q) {
     uint8_t *s = out + 4, *codes = out + 16;
     for (size_t g = 0; g < 4; g++) {

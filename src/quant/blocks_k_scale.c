@@ -14,7 +14,7 @@ typedef struct Layout {
     int low;    /* codes are low ... -low - 1 */
     int least;  /* scales are least ... -least - 1 */
     void (*put)(uint8_t *out, const int8_t *scale, const int8_t *q);
-    size_t half; /* place of d */
+    size_t half; /* offset of d */
 } Layout;
 
 typedef struct Parts {
@@ -27,7 +27,7 @@ static int near(double v, double unit, int least) {
     return (int)(r < least ? least : r > -least - 1 ? -least - 1 : r);
 }
 
-/* The best scale of a group that is at most REACH from the wanted one. */
+/* Finds the best scale of a group that differs by at most REACH from the desired one. */
 static double choose(const Layout *t, const QsfFit *f, double want, Parts *p, size_t g) {
     const int scale = near(want, p->d, t->least);
     double best = INFINITY;
@@ -44,7 +44,7 @@ static double choose(const Layout *t, const QsfFit *f, double want, Parts *p, si
     return best;
 }
 
-/* Least squares of d for the groups' scales and codes as they are. */
+/* Solves d by least squares for the current scales and codes of the groups. */
 static void solve(const Layout *t, const QsfFit *fits, Parts *p) {
     double aa = 0, xa = 0;
     for (size_t g = 0; g < GROUPS; g++) {
@@ -70,7 +70,7 @@ static void refine(const Layout *t, const QsfFit *fits, const double *want, doub
     }
 }
 
-/* The scale of largest size, with its sign. */
+/* Returns the scale with the largest magnitude, signed. */
 static double largest(const double *v) {
     double max = 0;
     for (size_t g = 0; g < GROUPS; g++)
@@ -86,7 +86,8 @@ static void pack(const Layout *t, const QsfBlockIn *b, const Parts *p, uint8_t *
     qsf_half_put(out + t->half, qsf_half_bits(p->d));
 }
 
-/* The largest value of a group, of either sign, becomes the code that has no counterpart; the largest scale likewise. */
+/* Maps the value with the largest magnitude in a group to the code without a counterpart; the same for
+ * scales. */
 static void plain(const Layout *t, const QsfBlockIn *b, uint8_t *out) {
     double want[GROUPS];
     Parts p = { 0, 0, { 0 } };
@@ -119,8 +120,8 @@ static void search(const Layout *t, const QsfBlockIn *b, qsf_block_decode decode
     if (best.error < qsf_fit_error(b->x, b->w, y, ELEMS)) pack(t, b, &best, out);
 }
 
-/* Bit 2 of code i is bit i / 32 of byte i % 32; then the low two bits as in Q2_K; then 16 scales of 6 bits: low nibbles
- * of 0-7 and 8-15 in eight bytes, upper two bits of s at bits s / 4 * 2 of byte 8 + s % 4. */
+/* Bit 2 of code i is bit i / 32 of byte i % 32; then the low two bits as in Q2_K; then 16 scales of 6 bits:
+ * low nibbles of 0-7 and 8-15 in eight bytes, upper two bits of s at bits s / 4 * 2 of byte 8 + s % 4. */
 static void put_q3(uint8_t *out, const int8_t *scale, const int8_t *q) {
     uint8_t *codes = out + 32, *s = codes + 64;
     memset(out, 0, 108);
@@ -147,8 +148,8 @@ static void decode_q3(const uint8_t *in, size_t n, float *x) {
     }
 }
 
-/* Two halves of 128: element i has its low nibble in byte i % 64 of 64, the low half of them first, and its upper two
- * bits in byte i % 32 of 32 at bits i / 32 * 2. */
+/* Two halves of 128: element i has its low nibble in byte i % 64 of 64, the low half of them first, and its
+ * upper two bits in byte i % 32 of 32 at bits i / 32 * 2. */
 static void put_q6(uint8_t *out, const int8_t *scale, const int8_t *q) {
     memset(out, 0, 192);
     for (size_t i = 0; i < ELEMS; i++) {

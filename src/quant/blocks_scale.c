@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blocks of 32 with one scale, as ggml-org/ggml src/ggml-common.h lays them out: Q8_0 (the 8 bits of QSF too) and
- * Q4_0, whose byte j holds elements j (low nibble) and j + 16. And single halves. */
+/* Blocks of 32 with one scale, as ggml-org/ggml src/ggml-common.h lays them out: Q8_0 (the 8 bits of QSF too)
+ * and Q4_0, whose byte j holds elements j (low nibble) and j + 16. And single halves. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void keep_better(const QsfBlockIn *b, uint8_t *out, const uint8_t *other,
     if (qsf_fit_error(b->x, b->w, its, BLOCK) < qsf_fit_error(b->x, b->w, mine, BLOCK)) memcpy(out, other, bytes);
 }
 
-/* The value of largest size, with its sign. */
+/* Returns the value with the largest magnitude, signed. */
 static float largest(const QsfBlockIn *b) {
     float max = 0;
     for (size_t i = 0; i < b->n; i++)
@@ -55,7 +55,7 @@ static void search_q8(const QsfBlockIn *b, uint8_t *out) {
     keep_better(b, out, other, HEAD + BLOCK, decode_q8);
 }
 
-/* ---- Q4_0: codes -8 ... 7, stored from 0 on */
+/* ---- Q4_0: codes -8 ... 7, stored as 0 ... 15 */
 
 static void put_q4(const QsfBlockIn *b, double d, uint8_t *out) {
     int8_t q[BLOCK];
@@ -72,7 +72,7 @@ static void decode_q4(const uint8_t *in, size_t n, float *x) {
         x[i] = d * (float)((in[HEAD + i % NIBBLES] >> i / NIBBLES * 4 & 15) - CENTRE);
 }
 
-/* The largest value, of either sign, becomes the code that has no counterpart. */
+/* Maps the value with the largest magnitude to the code without a counterpart. */
 static void plain_q4(const QsfBlockIn *b, uint8_t *out) { put_q4(b, (double)largest(b) / -CENTRE, out); }
 
 static void search_q4(const QsfBlockIn *b, uint8_t *out) {

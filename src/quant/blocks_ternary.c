@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ternary blocks (spec Phase 1.1, design §5): 2 bytes d, a bit per value that is negative, a bit per value that is
- * zero. A zero has no sign bit. */
+/* Ternary blocks (spec Phase 1.1, design §5): 2 bytes d, a sign bit per value, a zero bit per value. The sign
+ * bit of a zero is 0. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { HEAD = 2, BYTES_MAX = HEAD + QSF_FIT_MAX / 4 };
 
-/* Values of a size up to this are zero; of this size too where `closed`. */
+/* Values with a magnitude below this become zero; those equal to it only if `closed`. */
 typedef struct Cut {
     double size;
     bool closed;
@@ -37,7 +37,7 @@ static void decode(const uint8_t *in, size_t n, float *x) {
     }
 }
 
-/* spec Phase 3.1: the mean size is the scale, less than 0.3 of it is zero. */
+/* spec Phase 3.1: the scale is the mean magnitude; values below 0.3 of it become zero. */
 static void plain(const QsfBlockIn *b, uint8_t *out) {
     double sum = 0;
     for (size_t i = 0; i < b->n; i++) sum += fabs((double)b->x[i]);
@@ -51,7 +51,7 @@ static double cost(const QsfBlockIn *b, const uint8_t *block) {
     return qsf_fit_error(b->x, b->w, y, b->n);
 }
 
-/* With a given scale, what is nearer to zero than to it is zero. */
+/* With a given scale, values closer to zero than to the scale become zero. */
 static void search(const QsfBlockIn *b, uint8_t *out) {
     uint8_t other[BYTES_MAX];
     QsfFit f;

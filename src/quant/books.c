@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Codes in books (kernels/books.h): blocks as they lie in a file. */
+/* Blocks with codebooks (kernels/books.h), as stored in a file. */
 #include "src/quant/books.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@
 
 enum { WORD_BITS = 7 };
 
-/* Errors that are added up in single precision are not told apart when they are nearer than this, in parts of the error
- * and of the squares. */
+/* Errors summed in single precision are treated as equal if they differ by less than this, relative to the
+ * error and to the squares. */
 #define BLUR_ERROR 0.02
 #define BLUR_SQUARES 1e-5
 
@@ -23,7 +23,7 @@ const QsfBooks qsf_books_2bit = { 2, 3, 3, qk_books2 };
 const QsfBooks qsf_books_3bit = { 3, 4, 2, qk_books3 };
 const QsfBooks qsf_books_4bit = { 4, 5, 1, qk_books4 };
 
-/* Four sums and four sizes at a time, as compilers do it if they are told the order. */
+/* Four partial sums and maximums, so that compilers can vectorize in this order. */
 static void group_of(const float *x, const float *w, float most, QsfBookValues *g) {
     enum { FOUR = 4 };
     float size[FOUR] = { 0 }, xx[FOUR] = { 0 };
@@ -70,8 +70,8 @@ static void decode(const QsfBooks *t, const uint8_t *in, float *x) {
     }
 }
 
-/* There is no rule of the plan for this layout: the plain one takes scales that reach each group's largest value, the
- * largest group's being the largest one, and the best book. */
+/* The specification has no minmax rule for this layout. Ours uses scales that reach the largest value of each
+ * group, with the maximum scale for the largest group, and the best book. */
 static void plain(const QsfBooks *t, const QsfBookCore *core, const QsfBookValues *groups, QsfBookParts *p) {
     const unsigned limit = (1u << t->scale_bits) - 1;
     float size = 0;
@@ -109,7 +109,7 @@ static double cost(const QsfBooks *t, const float *x, const float *w, const uint
     return qsf_fit_error(x, w, y, QSF_BOOK_BLOCK);
 }
 
-/* Whether one may be better than another for all that is known of their errors. */
+/* Returns whether one may be better than another within the precision of their errors. */
 static bool may_be_better(const QsfBookValues *groups, const QsfBookParts *one, const QsfBookParts *other) {
     double squares = 0;
     for (size_t g = 0; g < QSF_BOOK_GROUPS; g++) squares += (double)groups[g].xx;

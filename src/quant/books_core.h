@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Search of d and words of a block with codebooks.
  *
- * For fixed codes the error of a group is a parabola in the unit of its levels, and what it is with the nearest codes is
- * never above any of those parabolas. So a group is looked at with a few units only, before d is known; each book and
- * unit gives a parabola, and of any d and scale the least of them tells nearly the error, without a look at the values.
- * That makes it cheap to try many d. For the best one, words near the best of each group are judged by the values.
+ * For fixed codes, the error of a group is a parabola in the unit of its levels, and the error with the
+ * nearest codes is never above any of those parabolas. So each group is measured with only a few units,
+ * before d is known. Each book and unit gives a parabola; for any d and scale, the minimum of the parabolas
+ * approximates the error without access to the values. That makes it cheap to try many d. For the best one,
+ * words near the best of each group are evaluated exactly.
  *
- * This is compiled once for each instruction set. Books, signs and units lie in sixteen lanes and values come one after
- * the other, so that no sum depends on how many lanes there are at once: all come to the same bytes. */
+ * This file is compiled once for each instruction set. Books, signs and units are in 16 lanes and values are
+ * processed one at a time, so that no sum depends on the vector width: all give the same bytes. */
 #ifndef QSF_QUANT_BOOKS_CORE_H
 #define QSF_QUANT_BOOKS_CORE_H
 
@@ -17,19 +18,19 @@
 #include "src/quant/books.h"
 #include "src/quant/lanes.h"
 
-enum { PASSES_MAX = 5 /* two and a half times those of a look */, CURVES_MAX = PASSES_MAX * QSF_LANES_N };
+enum { PASSES_MAX = 5 /* two and a half times those of a Look */, CURVES_MAX = PASSES_MAX * QSF_LANES_N };
 enum { ROUNDS = 2, REACH_ROUNDS = 4 };
 
-/* Adding and taking away 1.5 * 2^23 rounds a float below 2^22 to nearest even. */
+/* Adding and subtracting 1.5 * 2^23 rounds a float below 2^22 to nearest even. */
 #define ROUNDER 12582912.0f
 
-/* How closely groups are looked at. */
+/* How thoroughly groups are searched. */
 typedef struct Look {
-    float noise;     /* squared error of a level in parts of its reach: what a larger reach costs */
-    float low, high; /* the units tried, in parts of the group's reach */
-    unsigned passes; /* of sixteen books, signs and units */
-    float close;     /* d is chosen by the curves whose error is at most so many times the best one's */
-    unsigned scales; /* so many near the best one are judged by the values */
+    float noise;     /* squared error of a level relative to its reach: the cost of a larger reach */
+    float low, high; /* range of units tried, relative to the reach of the group */
+    unsigned passes; /* number of passes over 16 books, signs and units */
+    float close;     /* d is chosen by the curves whose error is at most this many times the smallest */
+    unsigned scales; /* number of scales near the best one that are evaluated exactly */
 } Look;
 
 static const Look looks[] = {
@@ -38,15 +39,15 @@ static const Look looks[] = {
     [4] = { 0.0013f, 0.96f, 1.25f, 2, 1.25f, 4 },
 };
 
-/* All books of a layout, once for each sign; what is left of the lanes repeats them. A lane's shape is sign << book_bits |
- * book. In units of the levels. */
+/* All books of a layout, once for each sign; the remaining lanes repeat them. The shape of a lane is sign <<
+ * book_bits | book. In units of the levels. */
 typedef struct Shelf {
     unsigned shapes, bits;
     float sign[QSF_LANES_N]; /* 1 or -1 */
     float first[QSF_LANES_N], border[QSF_BOOK_LEVELS - 1][QSF_LANES_N], step[QSF_BOOK_LEVELS - 1][QSF_LANES_N];
 } Shelf;
 
-/* Sums over the levels L that are nearest to the values: of w x L and of w L L. */
+/* Sums of w x L and of w L L over the levels L that are nearest to the values. */
 typedef struct Sums {
     QsfSixteen xl, ll;
 } Sums;
@@ -54,9 +55,9 @@ typedef struct Sums {
 /* Parabolas of a group: error + ll * (u - unit)^2 with a unit of u. */
 typedef struct Curves {
     float unit[CURVES_MAX], ll[CURVES_MAX], error[CURVES_MAX];
-    uint8_t close[CURVES_MAX]; /* places of those whose error comes near the best one's */
+    uint8_t close[CURVES_MAX]; /* indexes of those whose error is close to the smallest */
     size_t n, n_close;
-    float zero;                /* error of a scale of 0 */
+    float zero;                /* error with scale 0 */
 } Curves;
 
 static inline Shelf shelf_of(const QsfBooks *t) {
@@ -93,7 +94,8 @@ static inline void sums_of(const Shelf *s, const QsfBookValues *g, const QsfSixt
     }
 }
 
-/* Sums of all shapes, each lane with its unit. The number of levels is known in each, so that the loops are unrolled. */
+/* Computes the sums of all shapes, each lane with its unit. The number of levels is a constant, so that loops
+ * are unrolled. */
 static inline void all_sums(const Shelf *s, const QsfBookValues *g, const QsfSixteen *unit, Sums *sums) {
     if (s->bits == 2) sums_of(s, g, unit, sums, 4);
     else if (s->bits == 3) sums_of(s, g, unit, sums, 8);
@@ -102,8 +104,9 @@ static inline void all_sums(const Shelf *s, const QsfBookValues *g, const QsfSix
 
 /* ---- curves */
 
-/* How far levels should reach: the least of what is cut off beyond and of what wider steps cost. Newton's method, which
- * comes from below after its first step: the slope rises in straight pieces. 0 where there is nothing to reach. */
+/* Computes how far levels should reach: minimizes the sum of the clipping error and the cost of wider steps.
+ * Newton's method, which converges from below after its first step, since the slope is piecewise linear and
+ * increasing. 0 if all values are 0. */
 static inline float reach_of(const QsfBookValues *g, float noise, float heavy) {
     const QsfSixteen values = qsf_sixteen_load(g->x), weights = qsf_sixteen_load(g->w);
     float reach = 0.7f * g->size;
@@ -119,7 +122,7 @@ static inline float reach_of(const QsfBookValues *g, float noise, float heavy) {
     return reach;
 }
 
-/* 0 where all weights are equal, nearly 1 where one of them is all. heavy becomes their sum. */
+/* Returns 0 if all weights are equal, nearly 1 if one of them dominates. Sets heavy to their sum. */
 static inline float inequality(const QsfBookValues *g, float *heavy) {
     const QsfSixteen w = qsf_sixteen_load(g->w);
     QsfSixteen ww;
@@ -129,7 +132,7 @@ static inline float inequality(const QsfBookValues *g, float *heavy) {
     return squares > 0 ? 1 - *heavy * *heavy / (QSF_BOOK_GROUP * squares) : 0;
 }
 
-/* Sixteen curves with these units. */
+/* Computes 16 curves with these units. */
 static inline void add_curves(const Shelf *s, const QsfBookValues *g, const QsfSixteen *units, Curves *c) {
     const QsfLanes zero = qsf_lanes_all(0);
     Sums sums;
@@ -143,7 +146,7 @@ static inline void add_curves(const Shelf *s, const QsfBookValues *g, const QsfS
     }
 }
 
-/* Notes the curves whose errors come near the best one's. */
+/* Records the curves whose errors are close to the smallest. */
 static inline void sift(Curves *c, float times) {
     QsfSixteen least = qsf_sixteen_load(c->error);
     for (size_t k = QSF_LANES_N; k < c->n; k += QSF_LANES_N)
@@ -156,8 +159,9 @@ static inline void sift(Curves *c, float times) {
     }
 }
 
-/* The curves of a group; its reach is returned. The more unequal the weights, the fewer values decide, and the farther
- * from what is usual the best unit may be: so a wider range is looked at, more closely. */
+/* Computes the curves of a group and returns its reach. The more unequal the weights, the fewer values
+ * matter, and the farther the best unit may be from the usual one: so a wider range is searched more
+ * thoroughly. */
 static inline float curves_of(const QsfBooks *t, const Shelf *s, const QsfBookValues *g, Curves *c) {
     const Look *look = &looks[t->bits];
     float heavy, part[QSF_LANES_N];
@@ -184,7 +188,7 @@ static inline QsfLanes round_to(QsfLanes x, QsfLanes top) {
     return qsf_lanes_min(x, top) + rounder - rounder;
 }
 
-/* Adds what a group would cost with sixteen units of a scale of one. */
+/* Adds the cost of a group with 16 units for scale 1. */
 static inline void add_errors(const Curves *c, const QsfSixteen *unit, const QsfSixteen *inverse, float top, QsfSixteen *sum) {
     QsfSixteen least;
     QSF_EACH(i) least.v[i] = qsf_lanes_all(c->zero);
@@ -199,7 +203,7 @@ static inline void add_errors(const Curves *c, const QsfSixteen *unit, const Qsf
     QSF_EACH(i) sum->v[i] += least.v[i];
 }
 
-/* The one of sixteen units of a scale of one that the curves like best, given in parts of another. */
+/* Returns the one of 16 units for scale 1 with the smallest cost by the curves, relative to a given one. */
 static inline float best_unit(const QsfBooks *t, const Curves *curves, const float parts[QSF_LANES_N], float whole) {
     const float top = (float)((1u << t->scale_bits) - 1);
     QsfSixteen unit = qsf_sixteen_load(parts), inverse, sum;
@@ -216,8 +220,8 @@ static inline float best_unit(const QsfBooks *t, const Curves *curves, const flo
     return parts[best] * whole;
 }
 
-/* The d that the curves like best: from one with which the farthest reach is that of seven tenths of the largest scale
- * to twice that, and then near it. */
+/* Finds the d with the smallest cost by the curves: searches from the one for which seven tenths of the
+ * maximum scale give the farthest reach to twice that, and then near the best. */
 static inline double first_d(const QsfBooks *t, const Curves *curves, float reach) {
     static const float wide[QSF_LANES_N] = { 1.4f,  1.28f, 1.18f, 1.12f, 1.06f, 1.0f,  0.95f, 0.9f,
                                              0.86f, 0.82f, 0.77f, 0.72f, 0.67f, 0.62f, 0.56f, 0.5f };
@@ -227,7 +231,7 @@ static inline double first_d(const QsfBooks *t, const Curves *curves, float reac
     return (double)best_unit(t, curves, narrow, best_unit(t, curves, wide, whole)) * QSF_BOOK_UNITS;
 }
 
-/* The scale that the curves like best with this d, the smallest of equals. */
+/* Returns the scale with the smallest cost by the curves for this d, the smallest of equals. */
 static inline unsigned scale_of(const QsfBooks *t, const Curves *c, double d) {
     const QsfLanes inverse = qsf_lanes_all((float)(QSF_BOOK_UNITS / d)), unit = qsf_lanes_all((float)(d / QSF_BOOK_UNITS));
     const QsfLanes top = qsf_lanes_all((float)((1u << t->scale_bits) - 1));
@@ -256,7 +260,7 @@ typedef struct Choice {
     float error, xl, ll;
 } Choice;
 
-/* The best word with a scale from the first to the last. */
+/* Finds the best word with a scale in the given range. */
 static inline Choice choose(const Shelf *s, const QsfBookValues *g, double d, unsigned first, unsigned last) {
     float units[QSF_LANES_N], error[QSF_LANES_N], xl[QSF_LANES_N], ll[QSF_LANES_N];
     Choice best = { { 0, 0, 0 }, g->xx, 0, 0 };
@@ -281,7 +285,7 @@ static inline Choice choose(const Shelf *s, const QsfBookValues *g, double d, un
     return best;
 }
 
-/* Words for p->d and their error. The best d for the codes that they give is returned, 0 if there is none. */
+/* Finds words for p->d and their error. Returns the best d for the resulting codes, 0 if there is none. */
 static inline double settle(const QsfBooks *t, const Shelf *s, const QsfBookValues *groups, const Curves *curves,
                             QsfBookParts *p) {
     const unsigned top = (1u << t->scale_bits) - 1, scales = looks[t->bits].scales;

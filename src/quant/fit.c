@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Least squares of one and of two parameters of a block. Sums run in four lanes and in double precision: the error is
- * what is left of them when nearly all cancels. */
+/* Least squares for one and two parameters of a block. Sums use four lanes and double precision, since the
+ * error is a small difference of large sums. */
 #include "src/quant/fit.h"
 
 #include <math.h>
 
 #include "src/quant/vec.h"
 
-/* Adding and taking away 1.5 * 2^23 rounds a float below 2^22 to nearest even. */
+/* Adding and subtracting 1.5 * 2^23 rounds a float below 2^22 to nearest even. */
 #define ROUNDER 12582912.0f
-/* A smaller step divides nothing: half precision knows none. */
+/* A smaller step is treated as 0: half precision cannot represent it. */
 #define STEP_MIN 1e-30
 
 void qsf_fit_begin(QsfFit *f, const float *x, const float *w, size_t n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of formats, and rows as blocks of them. */
+/* Table of formats, and encoding and decoding of rows as blocks. */
 #include "src/quant/formats.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ static const QsfBlockOps *ops_of(const QsfQuantFormat *format) {
     return NULL;
 }
 
-/* Elements of a block of this file. */
+/* Returns the number of elements of a block in this file. */
 static uint32_t elems_of(const QsfQuant *q) {
     return q->format->elems ? q->format->elems : q->block ? q->block : BLOCK_DEFAULT;
 }
@@ -83,9 +83,9 @@ int qsf_quant_row_bytes(const QsfQuant *q, uint64_t cols, uint64_t *bytes, QsfEr
     uint64_t padded;
     if (!q->format->elems && elems != 64 && elems != 128 && elems != 256)
         return qsf_err_set(err, QSF_E_USAGE, "quantization blocks have 64, 128 or 256 elements, not %u", elems);
-    if (cols == 0) return qsf_err_set(err, QSF_E_USAGE, "%s: a row without elements", q->format->name);
+    if (cols == 0) return qsf_err_set(err, QSF_E_USAGE, "%s: a row has no elements", q->format->name);
     if (!q->format->pads && cols % elems)
-        return qsf_err_set(err, QSF_E_USAGE, "%s: rows of %llu elements are no multiple of its block of %u",
+        return qsf_err_set(err, QSF_E_USAGE, "%s: rows of %llu elements are not a multiple of its block size %u",
                            q->format->name, (unsigned long long)cols, elems);
     if (!qsf_add_u64(cols, elems - 1, &padded) ||
         !qsf_mul_u64(padded / elems, block_bytes(q->format, elems), bytes) || *bytes > SIZE_MAX)
@@ -94,13 +94,13 @@ int qsf_quant_row_bytes(const QsfQuant *q, uint64_t cols, uint64_t *bytes, QsfEr
     return QSF_OK;
 }
 
-/* Elements that are done at once: a block, or many where one element is a block. */
+/* Elements processed together: a block, or many if a block is one element. */
 static size_t step_of(const QsfQuant *q) {
     const uint32_t elems = elems_of(q);
     return elems == 1 ? STEP_MAX : elems;
 }
 
-/* Weights of n elements and of what pads them; all equal where there is no importance in them. */
+/* Sets the weights of n elements and their padding; all equal if there is no importance. */
 static void weights_at(const QsfQuantRows *rows, size_t c, size_t n, size_t padded, float *w) {
     float any = 0;
     for (size_t i = 0; i < n; i++) {

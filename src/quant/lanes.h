@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sixteen floats in as many vectors as the instruction set at hand makes of them. What is computed lane by lane or added
- * up here is the same to the bit with every one of them. Inside of src/quant; for files that are compiled once for each
- * instruction set, and share no function with others: all is static. */
+/* 16 floats in as many vectors as the instruction set needs. Lane operations and sums are bit-identical with
+ * every instruction set. Private to src/quant; for files that are compiled once for each instruction set and
+ * must not share functions with others: everything is static. */
 #ifndef QSF_QUANT_LANES_H
 #define QSF_QUANT_LANES_H
 
@@ -20,7 +20,7 @@ enum { QSF_LANES = QSF_LANES_BYTES / 4, QSF_LANES_N = 16, QSF_LANES_VECTORS = QS
 typedef float QsfLanes __attribute__((vector_size(QSF_LANES_BYTES)));
 typedef int32_t QsfLanesMask __attribute__((vector_size(QSF_LANES_BYTES)));
 
-/* All sixteen. */
+/* Applies to all 16 lanes. */
 typedef struct QsfSixteen {
     QsfLanes v[QSF_LANES_VECTORS];
 } QsfSixteen;
@@ -43,17 +43,17 @@ static inline QsfSixteen qsf_sixteen_load(const float *p) {
     return s;
 }
 
-/* v where the mask is set, 0 elsewhere. */
+/* Returns v where the mask is set, 0 elsewhere. */
 static inline QsfLanes qsf_lanes_where(QsfLanesMask mask, QsfLanes v) { return (QsfLanes)((QsfLanesMask)v & mask); }
 
-/* a where the mask is set, b elsewhere. */
+/* Returns a where the mask is set, b elsewhere. */
 static inline QsfLanes qsf_lanes_choose(QsfLanesMask mask, QsfLanes a, QsfLanes b) {
     return (QsfLanes)(((QsfLanesMask)a & mask) | ((QsfLanesMask)b & ~mask));
 }
 static inline QsfLanes qsf_lanes_min(QsfLanes a, QsfLanes b) { return qsf_lanes_choose(a < b, a, b); }
 static inline QsfLanes qsf_lanes_max(QsfLanes a, QsfLanes b) { return qsf_lanes_choose(a > b, a, b); }
 
-/* The sum of sixteen: lane i and i + 8, then i and i + 4, then those four. */
+/* Returns the sum of 16 lanes: i and i + 8, then i and i + 4, then those four. */
 static inline float qsf_sixteen_total(const QsfSixteen *s) {
     float a[4], x[QSF_LANES_N];
     memcpy(x, s, sizeof x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two sizes of level, inner and outer, times one scale: ternary (0 and 1) and 2 bits without a minimum (0.5 and 1.5).
- * For the best scale the values of outer size are the largest ones, so the best of all splits of the values sorted
- * by size is the best there is. */
+/* Two level magnitudes, inner and outer, times one scale: ternary (0 and 1) and 2 bits without a minimum (0.5
+ * and 1.5). With the best scale, the outer values are those with the largest magnitudes, so the best split of
+ * the values sorted by magnitude is optimal. */
 #include <math.h>
 
 #include "src/quant/fit.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finding, counting and taking outliers. */
+/* Finds, counts and extracts outliers. */
 #include "src/quant/outliers.h"
 
 #include <math.h>
 
 #include "src/base/half.h"
 
-/* Mean and squares of one range, in two passes: nothing cancels. */
+/* Computes mean and squares of one range in two passes, to avoid cancellation. */
 int qsf_moments_add(QsfMoments *m, const QsfQuantRows *rows, QsfErr *err) {
     const size_t n = rows->n_rows * rows->cols;
     QsfMoments own = { n, 0, 0 };

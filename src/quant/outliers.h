@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Outliers of a tensor (spec Phase 3.1, design §5): values more than three standard deviations from the mean. Fewer than
- * 0.1 % are clamped; up to 1 % go to a list beside the tensor (tensor type 31) and leave the mean in their place;
- * more, and the tensor wants more bits instead.
+/* Outliers of a tensor (spec Phase 3.1, design §5): values more than three standard deviations from the mean.
+ * Fewer than 0.1 % are clamped; up to 1 % are stored in a list after the tensor (tensor type 31) and replaced
+ * by the mean; with more, the tensor needs more bits instead.
  *
- * Three passes over ranges of rows, each pure: moments (merged), counts (added up), then taking. Any thread. */
+ * Three pure passes over ranges of rows: moments (merged), counts (summed), then extraction. Any thread. */
 #ifndef QSF_QUANT_OUTLIERS_H
 #define QSF_QUANT_OUTLIERS_H
 
 #include "src/quant/formats.h"
 
 #define QSF_OUTLIER_SIGMAS 3.0
-#define QSF_OUTLIER_CLAMP_BELOW 0.001 /* part of all values */
+#define QSF_OUTLIER_CLAMP_BELOW 0.001 /* fraction of all values */
 #define QSF_OUTLIER_BUMP_ABOVE 0.01
 
 typedef struct QsfMoments {
@@ -18,7 +18,7 @@ typedef struct QsfMoments {
     double mean, squares; /* squares: sum of (x - mean)^2 */
 } QsfMoments;
 
-/* Adds rows; *m begins as all zeros. QSF_E_MODEL for what qsf_quant_check refuses. */
+/* Adds rows; *m must be zeroed first. QSF_E_MODEL as qsf_quant_check. */
 int qsf_moments_add(QsfMoments *m, const QsfQuantRows *rows, QsfErr *err);
 void qsf_moments_merge(QsfMoments *m, const QsfMoments *other);
 
@@ -37,25 +37,25 @@ typedef enum QsfOutlierWay {
     QSF_OUTLIERS_BUMP
 } QsfOutlierWay;
 
-/* What to do with `outliers` of n values. */
+/* Returns how to handle `outliers` outliers among n values. */
 QsfOutlierWay qsf_outlier_way(uint64_t outliers, uint64_t n);
 
 enum { QSF_OUTLIER_BYTES = 10 }; /* u32 row, u32 column, half */
 
 typedef struct QsfOutlier {
     uint32_t row, col;
-    uint16_t half; /* the value, which replaces what the block decodes to */
+    uint16_t half; /* the value, which replaces the decoded one */
 } QsfOutlier;
 
-/* Clamps, or lists and replaces by the mean, in x (n_rows, cols), whose first row has number `first`; row numbers and
- * cols fit 32 bits. Otherwise leaves x alone. list has room for as many as qsf_outlier_count found there, and comes
- * out sorted by row and column. Returns the number listed. */
+/* Clamps outliers, or lists them and replaces them by the mean, in x (n_rows, cols), whose first row has
+ * index `first`; row indexes and cols must fit 32 bits. Otherwise leaves x unchanged. list must have space
+ * for the number that qsf_outlier_count found; it is sorted by row and column. Returns the number listed. */
 size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float *x, uint32_t first, size_t n_rows,
                         size_t cols, QsfOutlier *list);
-/* Puts those of rows first ... first + n_rows - 1 into what was decoded; others are passed over. */
+/* Restores the outliers of rows first ... first + n_rows - 1 in the decoded values; ignores others. */
 void qsf_outlier_apply(const QsfOutlier *list, size_t n, float *y, uint32_t first, size_t n_rows, size_t cols);
 
-/* As they lie in a file: QSF_OUTLIER_BYTES, little-endian. */
+/* Encode and decode an outlier as stored in a file: QSF_OUTLIER_BYTES, little-endian. */
 void qsf_outlier_put(uint8_t *out, const QsfOutlier *o);
 QsfOutlier qsf_outlier_get(const uint8_t *in);
 

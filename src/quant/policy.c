@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of roles. Weights: what a wrong V or down projection does goes into the residual stream unscaled, while
- * softmax and gate dampen what Q, K and gate get wrong; the ends of the model speak in tokens. */
+/* Table of roles. Weights: errors of V and down projections enter the residual stream unscaled, while softmax
+ * and gate dampen those of Q, K and gate; errors of embedding and head affect tokens directly. */
 #include "src/quant/policy.h"
 
 enum { UNQUANTIZED = 16, END_FLOOR = 3, END_START = 4, OUTLIER_BITS = 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many bits the weights of `mixed` get (spec 1.2 and Phase 3.1): embeddings, V, down projections and the
+/* Number of bits for the weights in `mixed` (spec 1.2 and Phase 3.1): embeddings, V, down projections and the
  * first and last layer get more. Pure functions, any thread. */
 #ifndef QSF_QUANT_POLICY_H
 #define QSF_QUANT_POLICY_H
@@ -7,32 +7,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Tensor types of QSF files (spec Phase 1.1, design §5); the table of embeddings is no tensor there. */
+/* Tensor types of QSF files (spec Phase 1.1, design §5); the embedding table is not a tensor there. */
 enum { QSF_ROLE_EMBEDDING = 0x100 };
 
 typedef struct QsfQuantPolicy {
-    uint8_t floor;  /* fewest bits that a target size may press it down to; 16 = stays in half precision or better */
-    uint8_t start;  /* bits that it begins with where no size is given */
-    double weight;  /* of its error when bits are shared out */
+    uint8_t floor;  /* minimum bits with a target size; 16 = half precision or better */
+    uint8_t start;  /* initial bits without a target size */
+    double weight;  /* weight of its error when bits are allocated */
 } QsfQuantPolicy;
 
-/* For a tensor type, or QSF_ROLE_EMBEDDING, of layer `layer` of n_layers. Types without a matrix (norms, biases), routers
- * and unknown ones get 16 bits. The final section's tensors are of no layer: any layer number from n_layers on. */
+/* Returns the policy for a tensor type, or QSF_ROLE_EMBEDDING, in layer `layer` of n_layers. Types other than
+ * matrices (norms, biases), routers and unknown types get 16 bits. For tensors of the final section, layer is
+ * n_layers or more. */
 QsfQuantPolicy qsf_quant_policy(unsigned role, uint32_t layer, uint32_t n_layers);
 
-/* Why a tensor has more bits than it began with. */
+/* Why a tensor has more than its initial bits. */
 typedef enum QsfStepUp { QSF_BUMP_NONE, QSF_BUMP_OUTLIERS, QSF_BUMP_COSINE } QsfStepUp;
 
 #define QSF_QUANT_COSINE 0.99 /* spec Phase 3.1 step 4 */
 
-/* A format that could be taken, from few bits to many. */
+/* A candidate format; candidates are ordered from few bits to many. */
 typedef struct QsfQuantRung {
     uint8_t bits;
-    double cosine; /* of the decoded tensor with the true one */
+    double cosine; /* between the decoded and the original tensor */
 } QsfQuantRung;
 
-/* The first of n > 0 rungs with at least `start` bits (4, if so many outliers want it) whose cosine is 0.99 or more, else
- * the last one; *why says what raised it last. */
+/* Returns the first of n > 0 rungs with at least `start` bits (4 if the number of outliers requires it) whose
+ * cosine is 0.99 or more, else the last one; *why is the last reason for raising the bits. */
 size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers, QsfStepUp *why);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Search of a lone scale: x = d * q with signed codes. For given codes the best d takes (sum w x q)^2 / sum w q q off
- * the error, so that is what is made as large as possible. */
+/* Searches a scale without a minimum: x = d * q with signed codes. For given codes, the best d reduces the
+ * error by (sum w x q)^2 / sum w q q, so the search maximizes that. */
 #include <math.h>
 
 #include "src/base/half.h"
 #include "src/quant/fit.h"
 
-/* The largest value would become low - 0.6 ... low + 2.4 before it is cut off at the last code. */
+/* Maps the largest value to low - 0.6 ... low + 2.4, before clamping to the code range. */
 enum { TRIES = 16, ROUNDS = 6 };
 
 typedef struct Best {
     double d, gain;
 } Best;
 
-/* Takes d solved for the codes that d itself gives, if that is better. */
+/* Replaces d by the solution for the codes of d, if that is better. */
 static bool improve(const QsfFit *f, int low, int high, double d, Best *best) {
     QsfFitSums s;
     qsf_scale_sums(f, d, low, high, &s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Four values at a time, in the notation for vectors that gcc and clang share: what every processor has, the same
- * results everywhere. Inside of src/quant. */
+/* Vectors of four values, with the vector extensions of gcc and clang: works on every processor with the same
+ * results. Private to src/quant. */
 #ifndef QSF_QUANT_VEC_H
 #define QSF_QUANT_VEC_H
 
@@ -20,7 +20,7 @@ static inline QsfVec qsf_vec_load(const float *p) {
     return v;
 }
 
-/* v where the mask is set, 0 elsewhere. */
+/* Returns v where the mask is set, 0 elsewhere. */
 static inline QsfVec qsf_vec_where(QsfVecMask mask, QsfVec v) { return (QsfVec)((QsfVecMask)v & mask); }
 
 static inline QsfVec qsf_vec_min(QsfVec a, QsfVec b) {

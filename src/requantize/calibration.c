@@ -12,7 +12,7 @@
 #define KEY_TOKENS QSF_CAL_PREFIX "tokens"
 #define KEY_SKIP_TOKENS QSF_CAL_PREFIX "skip_tokens"
 
-/* ---- room */
+/* ---- memory */
 
 static size_t layer_width(const QsfCalibration *c) {
     size_t sum = 0;
@@ -59,8 +59,9 @@ static const struct { uint32_t type; QsfCalInput input; } inputs[] = {
     { QSFT_UP, QSF_CAL_FFN_IN }, { QSFT_GATE, QSF_CAL_FFN_IN }, { QSFT_DOWN, QSF_CAL_FFN_OUT },
 };
 
-/* Where the input of an item is; false: it has none that was watched. An embedding that is the head as well is left alone: its
- * rows are also what the first layer gets, where other columns count than for the head (docs/QUANTIZATION.md). */
+/* Finds the input of an item; false if it was not measured. A tied embedding is not weighted: its rows are
+ * also the input of the first layer, for which different columns matter than for the head
+ * (docs/QUANTIZATION.md). */
 static bool input_of(const QsfItems *l, const QsfItem *i, uint32_t *layer, QsfCalInput *input) {
     *layer = i->layer == QSF_FINAL_LAYER ? l->n_layers : i->layer;
     *input = QSF_CAL_QKV;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ladder of formats, and three ways to climb it. */
+/* The ladder of formats, from few bits to many, and three ways to choose from it. */
 #include "src/requantize/choose.h"
 
 #include <inttypes.h>
@@ -14,16 +14,17 @@
 
 enum { END_BITS = 4, F16_BITS = 16, RUNGS_MAX = 8, TRIES = 6 };
 
-/* From few bits to many: what mixed and a target size choose from. Of two with about the same bits the first that takes
- * the row; signal to noise is in docs/QUANTIZATION.md. */
+/* From few bits to many: the formats that mixed and a target size choose from. Of two with about the same
+ * bits, the first that supports the row length is used; signal-to-noise ratios are in
+ * docs/QUANTIZATION.md. */
 static const char *const ladder[] = { "2bit-book", "2bit-asym", "3bit-book", "3bit", "4bit-book", "4bit", "q6_k", "8bit", "f16" };
-/* What takes the place of a format whose block a row is no multiple of. */
+/* Replacements for a format if a row is not a multiple of its block. */
 static const char *const instead[] = { "2bit-asym", "3bit", "4bit", "8bit", "f16" };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 /* ---- formats */
 
-/* Does a kernel compute with it? */
+/* Returns whether a kernel supports the format. */
 static bool runs(const QsfQuantFormat *f) {
     uint32_t dtype;
     return qsf_code_dtype(f->code, 0, &dtype) && qsf_dtype(dtype)->supported;
@@ -56,7 +57,7 @@ int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err) {
     return rc;
 }
 
-/* The format for rows of cols elements, where `wanted` is asked for; never fewer bits. */
+/* Returns the format for rows of cols elements if `wanted` is requested; never fewer bits. */
 static const QsfQuantFormat *fitting(const QsfQuantFormat *wanted, uint32_t cols, QsfKeepReason *why) {
     if (takes(wanted, cols)) return wanted;
     *why = QSF_WHY_COLUMNS;
@@ -73,10 +74,10 @@ static uint64_t bytes_as(const QsfItem *i, uint8_t code) {
     return qsf_item_become(&copy, code, 0, QSF_WHY_NONE, &err) == QSF_OK ? copy.bytes : UINT64_MAX;
 }
 
-/* Packing anew what is packed as small already could only make it worse. */
+/* Requantizing a tensor that is already as small could only increase the error. */
 static bool small_already(const QsfItem *i, const QsfQuantFormat *f) { return bytes_as(i, i->keep) <= bytes_as(i, f->code); }
 
-/* f, or what is better for this item. */
+/* Returns f, or a better format for this item. */
 static int settle(QsfItem *i, const QsfQuantFormat *f, QsfKeepReason why, QsfErr *err) {
     f = fitting(f, i->cols, &why);
     if (small_already(i, f)) return qsf_item_become(i, i->keep, 0, i->keep == f->code ? why : QSF_WHY_SMALLER, err);
@@ -85,7 +86,7 @@ static int settle(QsfItem *i, const QsfQuantFormat *f, QsfKeepReason why, QsfErr
 
 static unsigned role_of(const QsfItem *i) { return i->type == QSFT_EMBED ? (unsigned)QSF_ROLE_EMBEDDING : i->type; }
 
-/* The embedding and the head speak in tokens: no fewer bits than this. */
+/* The embedding and the head need at least this many bits. */
 static bool is_end(const QsfItem *i) { return i->type == QSFT_EMBED || i->type == QSFT_HEAD; }
 
 /* ---- one format for all */
@@ -110,7 +111,7 @@ typedef struct Ladder {
     size_t n;
 } Ladder;
 
-/* The formats for rows of cols elements: the first of each number of bits. */
+/* Lists the formats for rows of cols elements: the first of each number of bits. */
 static void make_ladder(Ladder *l, uint32_t cols) {
     l->n = 0;
     for (size_t i = 0; i < COUNT(ladder); i++) {
@@ -172,7 +173,8 @@ typedef struct Sizer {
     QsfAllocTensor *tensor; /* (n) */
 } Sizer;
 
-/* What an item could be: the ladder, and as it is. One format that was asked for is the most it may get. */
+/* Lists the options for an item: the ladder, and unchanged. If a format was requested, it is the upper
+ * limit. */
 static int list_options(Sizer *z, uint32_t k, const QsfPackType *type, QsfEncoder *e, QsfErr *err) {
     QsfItem *i = z->item[k];
     Choice *c = &z->choice[k];
@@ -210,12 +212,13 @@ static uint64_t matrix_bytes(const Sizer *z) {
     return sum;
 }
 
-/* Shares out, and again with what padding to pages and lines left over, as long as it fits. */
+/* Allocates, and repeats with the space that padding to pages and cache lines left over, while the result
+ * fits. */
 static int share_out(Sizer *z, uint64_t target, int (*size_of)(void *, uint64_t *, QsfErr *), void *arg, QsfErr *err) {
     uint64_t whole, total, room;
     size_t *best = calloc(z->n + 1, sizeof *best);
     if (best == NULL) return qsf_err_memory(err, "target size");
-    for (uint32_t k = 0; k < z->n; k++) z->tensor[k].chosen = 0; /* the smallest that is allowed: options go up */
+    for (uint32_t k = 0; k < z->n; k++) z->tensor[k].chosen = 0; /* the smallest allowed (ascending order) */
     int rc = become_chosen(z, err);
     if (rc == QSF_OK) rc = size_of(arg, &whole, err);
     if (rc == QSF_OK && whole > target)
@@ -223,7 +226,7 @@ static int share_out(Sizer *z, uint64_t target, int (*size_of)(void *, uint64_t 
     room = rc == QSF_OK ? matrix_bytes(z) + (target - whole) : 0;
     for (int n = 0; rc == QSF_OK && n < TRIES; n++) {
         rc = qsf_allocate(z->tensor, z->n, room, &total, err);
-        if (rc == QSF_E_USAGE) { /* only the smallest fits, or what was found before */
+        if (rc == QSF_E_USAGE) { /* only the smallest or the previous choice fits */
             qsf_err_clear(err);
             rc = QSF_OK;
             break;

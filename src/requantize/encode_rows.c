@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A piece is cut into groups of rows. Threads work on groups; sums of groups are added up in their order. */
+/* A piece is divided into groups of rows. Threads process groups; the sums of groups are added in order. */
 #include "src/requantize/encode_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A group is whole rows, and so may have little more than half of its elements (rows of 8,200), or many more (one long row). */
+/* A group consists of full rows, so it may have little more than half of its elements (rows of 8,200) or many
+ * more (one long row). */
 enum { GROUP_ELEMS = 1 << 14, PIECE_ELEMS = 1 << 20, GROUPS_MAX = 2 * PIECE_ELEMS / GROUP_ELEMS, SAMPLE_ROWS = 256 };
-enum { CLAMP_BITS = 4 }; /* formats with more reach that far anyway */
+enum { CLAMP_BITS = 4 }; /* formats with more bits cover that range anyway */
 
-/* A piece of a tensor on its way. */
+/* A piece of a tensor being encoded. */
 typedef struct Piece {
     QsfEncoder *e;
     QsfWeights *w;
     QsfQuant q;
     const QsfOutlierLimits *clamp; /* NULL: none */
-    uint64_t base;                 /* row of the tensor that is the item's first */
-    uint64_t first, step;          /* number of the piece's first row in the item; from row to row, for a sample */
+    uint64_t base;                 /* row of the tensor that is the first of the item */
+    uint64_t first, step;          /* first row of the piece in the item; distance of rows in a sample */
     size_t n, group, cols;         /* rows; rows of a group */
     const float *weights;          /* (cols), or NULL */
     uint64_t row_bytes;            /* packed */
-    bool measure_only;             /* stop behind unpacking: counts and moments */
+    bool measure_only;             /* stop after dequantizing: only counts and moments */
     QsfQuantStats stats[GROUPS_MAX];
     QsfMoments moments[GROUPS_MAX];
     uint64_t outliers[GROUPS_MAX];
-    const QsfOutlierLimits *count; /* NULL, or what is counted */
-    atomic_bool bad;               /* a value cannot be packed: told in order afterwards */
+    const QsfOutlierLimits *count; /* NULL, or the limits for counting */
+    atomic_bool bad;               /* a value cannot be packed: reported in order afterwards */
 } Piece;
 
 static size_t group_rows(size_t cols) { return cols >= GROUP_ELEMS ? 1 : GROUP_ELEMS / cols; }
@@ -49,7 +50,7 @@ static void do_group(Piece *p, size_t g) {
     if (rc == QSF_OK && p->count != NULL) p->outliers[g] = qsf_outlier_count(p->count, &rows);
     if (rc == QSF_OK && p->measure_only && p->count == NULL) rc = qsf_moments_add(&p->moments[g], &rows, &err);
     if (rc == QSF_OK && !p->measure_only) {
-        /* Judged against the true values: what clamping costs counts. */
+        /* Measured against the original values, so that the error of clamping counts. */
         const QsfQuantRows kept = { .x = y, .importance = rows.importance, .first = rows.first, .n_rows = n, .cols = p->cols };
         memcpy(y, x, n * p->cols * sizeof *y);
         if (p->clamp != NULL) qsf_outlier_take(p->clamp, QSF_OUTLIERS_CLAMP, y, (uint32_t)rows.first, n, p->cols, NULL);
@@ -99,7 +100,7 @@ static int read_piece(Piece *p, QsfErr *err) {
     return rc;
 }
 
-/* Says which value it was. */
+/* Sets the error for the value that cannot be packed. */
 static int tell_bad(const Piece *p, QsfErr *err) {
     QsfErr why = { 0 };
     for (size_t at = 0; at < p->n; at++) {
@@ -122,7 +123,7 @@ static int do_piece(Piece *p, QsfErr *err) {
     return atomic_load(&p->bad) ? tell_bad(p, err) : QSF_OK;
 }
 
-/* Rows of a piece: whole groups. */
+/* Returns the number of rows of a piece, a multiple of the group. */
 static size_t piece_rows(const Piece *p, uint64_t left) {
     size_t groups = PIECE_ELEMS / (p->group * p->cols), most = p->group * (groups > 0 ? groups : 1);
     return left < most ? (size_t)left : most;
@@ -148,7 +149,7 @@ int qsf_encoder_check(const QsfEncoder *e, QsfErr *err) {
     return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
 }
 
-/* p for a tensor, without rows yet. */
+/* Initializes p for a tensor, without rows yet. */
 static int begin(Piece **out, QsfEncoder *e, QsfWeights *w, const QsfItem *i, QsfErr *err) {
     int rc = qsf_weights_open(w, e->s, i->t, &e->kernels, err);
     Piece *p = rc == QSF_OK ? calloc(1, sizeof *p) : NULL;
@@ -178,7 +179,7 @@ static int set_format(Piece *p, const QsfQuantFormat *f, QsfErr *err) {
     return qsf_quant_row_bytes(&p->q, p->cols, &p->row_bytes, err);
 }
 
-/* One reading of all rows: moments, or outliers where the limits are known. */
+/* Reads all rows once, for the moments, or for the outliers if the limits are known. */
 static int survey(Piece *p, uint64_t rows, QsfMoments *m, uint64_t *n, QsfErr *err) {
     int rc = QSF_OK;
     for (p->first = 0; rc == QSF_OK && p->first < rows; p->first += p->n) {
@@ -229,8 +230,8 @@ int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink
     int rc = look ? qsf_encode_outliers(e, i, &limits, &i->outliers, err) : QSF_OK;
     if (rc == QSF_OK) rc = begin(&p, e, &w, i, err);
     if (rc != QSF_OK) return rc;
-    /* The search weighs what a far value costs, and loses 0.1 dB when it is clamped; the plain rule lets it stretch
-     * the range. */
+    /* The search accounts for outliers and would lose 0.1 dB by clamping; with the minmax rule they would
+     * stretch the range. */
     const bool stretched = e->rule == QSF_RULE_MINMAX;
     if (look && stretched && qsf_outlier_way(i->outliers, (uint64_t)i->rows * i->cols) == QSF_OUTLIERS_CLAMP) {
         p->clamp = &limits;

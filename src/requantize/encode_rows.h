@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packing a tensor's rows anew: read, unpacked, outliers, packed, measured, piece by piece in bounded memory on all
- * threads, with the item's weights of columns in search and statistics. The result does not depend on the number of
- * threads. One thread calls. */
+/* Requantizes the rows of a tensor: reads, dequantizes, handles outliers, quantizes and measures, in pieces
+ * of bounded memory on all threads; search and statistics use the column weights of the item. The result does
+ * not depend on the number of threads. Called from one thread. */
 #ifndef QSF_PACK_ENCODE_H
 #define QSF_PACK_ENCODE_H
 
@@ -14,8 +14,8 @@
 
 typedef struct QsfEncoder {
     const QsfSource *s;
-    const atomic_int *cancel;  /* NULL, or a value that is not 0 ends it */
-    QsfPool *pool;             /* the caller's */
+    const atomic_int *cancel;  /* NULL, or a nonzero value cancels */
+    QsfPool *pool;             /* owned by the caller */
     qk_table kernels;          /* plain C: the same file on any machine */
     QsfQuantRule rule;
     uint32_t block;            /* as in QsfQuant */
@@ -25,22 +25,23 @@ typedef struct QsfEncoder {
     size_t cap_x, cap_raw, cap_out;
 } QsfEncoder;
 
-/* Takes the packed bytes, in order. Its error ends the packing. */
+/* Receives the packed bytes, in order. An error ends the packing. */
 typedef int (*QsfEncodeSink)(void *arg, const void *data, size_t len, QsfErr *err);
 
 void qsf_encoder_init(QsfEncoder *e, const QsfSource *s, QsfPool *pool, const atomic_int *cancel, QsfQuantRule rule);
 void qsf_encoder_free(QsfEncoder *e);
 
-/* QSF_E_INTERRUPTED when it was cancelled. */
+/* Returns QSF_E_INTERRUPTED if cancelled. */
 int qsf_encoder_check(const QsfEncoder *e, QsfErr *err);
 
-/* Mean, limits and number of outliers of the whole tensor, which is read twice. Errors as qsf_encode. */
+/* Computes mean, limits and number of outliers of the whole tensor, which is read twice. Errors as
+ * qsf_encode. */
 int qsf_encode_outliers(QsfEncoder *e, const QsfItem *i, QsfOutlierLimits *limits, uint64_t *n, QsfErr *err);
-/* All rows in format f, through sink; fills stats, outliers and clamped of the item. Outliers are clamped where they are
- * fewer than 0.1 %, the format has at most 4 bits and the rule is minmax. QSF_E_MODEL names tensor, row and column of a value that is no
- * number; QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+/* Packs all rows in format f and passes them to sink; fills stats, outliers and clamped of the item. Outliers
+ * are clamped if they are fewer than 0.1 %, the format has at most 4 bits and the rule is minmax. QSF_E_MODEL
+ * names tensor, row and column of a value that is not a number; QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink sink, void *arg, QsfErr *err);
-/* What format f does to up to 256 rows that are evenly spread; nothing is kept. */
+/* Measures the error of format f on up to 256 evenly spaced rows; discards the packed data. */
 int qsf_encode_sample(QsfEncoder *e, const QsfItem *i, const QsfQuantFormat *f, QsfQuantStats *stats, QsfErr *err);
 
 #endif

@@ -6,9 +6,9 @@
 #include "src/format/dtype.h"
 #include "src/format/rows.h"
 
-enum { I2_S_TAIL = 32 }; /* bytes behind the last row, which begin with the scale */
+enum { I2_S_TAIL = 32 }; /* bytes after the last row, which begin with the scale */
 
-/* The scale of an I2_S tensor, which unpacking a row knows nothing of. */
+/* Reads the scale of an I2_S tensor, which is not part of its rows. */
 static int read_scale(QsfWeights *w, QsfErr *err) {
     unsigned char b[4];
     int rc = qsf_source_read_bytes(w->s, w->t, w->t->bytes - I2_S_TAIL, b, sizeof b, err);
@@ -18,7 +18,7 @@ static int read_scale(QsfWeights *w, QsfErr *err) {
 }
 
 int qsf_weights_open(QsfWeights *w, const QsfSource *s, const QsfTensor *t, const qk_table *kernels, QsfErr *err) {
-    const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the readers refuse unknown ones */
+    const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the readers reject unknown types */
     const qk_type k = qk_type_of(qsf_dtype_of_64(t->dtype));
     *w = (QsfWeights){ .s = s, .t = t, .scale = 1.0f };
     if (k == QK_NONE)

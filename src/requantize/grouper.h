@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows that come one after the other become groups of sixteen (format/qsf_groups.h). One thread. */
+/* Collects consecutive rows into interleaved groups of 16 (format/qsf_groups.h). One thread. */
 #ifndef QSF_PACK_GROUPER_H
 #define QSF_PACK_GROUPER_H
 
@@ -17,13 +17,14 @@ typedef struct QsfGrouper {
     void *arg;
 } QsfGrouper;
 
-/* Rows of k elements of a type (dtype.h) that has groups, k a multiple of its block; what comes of them goes to sink.
- * kernels: only its functions to pack groups are used. QSF_E_RUNTIME without memory; then there is nothing to close. */
+/* Opens a grouper for rows of k elements, a multiple of the block, of a type (dtype.h) that can be
+ * interleaved. Groups are passed to sink. Of kernels, only the functions that pack groups are used.
+ * QSF_E_RUNTIME if out of memory; then there is nothing to close. */
 int qsf_grouper_open(QsfGrouper *g, uint32_t dtype, size_t k, const qk_table *kernels, QsfEncodeSink sink, void *arg,
                      QsfErr *err);
-/* A QsfEncodeSink: the next bytes of the rows, in pieces of any size. The sink's errors. */
+/* A QsfEncodeSink for the bytes of the rows, in pieces of any size. Errors of the sink. */
 int qsf_grouper_add(void *grouper, const void *data, size_t len, QsfErr *err);
-/* The last group, filled up with zeros. The sink's errors. */
+/* Emits the last group, padded with zeros. Errors of the sink. */
 int qsf_grouper_end(QsfGrouper *g, QsfErr *err);
 void qsf_grouper_close(QsfGrouper *g);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order is that of use: a reader that streams finds next what it needs next. */
+/* Tensors are in order of use, so that a streaming reader reads sequentially. */
 #include "src/requantize/items.h"
 
 #include <inttypes.h>
@@ -40,8 +40,8 @@ bool qsf_item_is_matrix(const QsfItem *i) {
     return i->type == QSFT_EMBED || (!qsf_tensor_type_is_vector(i->type) && i->type != QSFT_ROUTER && i->type != QSFT_POSITIONS);
 }
 
-/* Groups must not hold rows of two experts, which are multiplied one expert at a time; fewer rows than a group has
- * are not worth filling it up. */
+/* A group must not contain rows of two experts, which are multiplied one expert at a time; padding fewer rows
+ * than a group is not worth it. */
 static bool can_be_groups(const QsfItem *i, uint32_t dtype) {
     const bool cut = qsf_tensor_type_is_experts(i->type) && i->t->ne[1] % QSFF_GROUP_ROWS != 0;
     return qsf_tensor_type_is_matrix(i->type) && qsf_group_planes(dtype) > 0 && i->rows >= QSFF_GROUP_ROWS &&
@@ -92,9 +92,9 @@ static const QsfTensor *in_layer(const Lister *c, uint32_t layer, const char *re
     return qsf_source_find_tensor(c->s, name);
 }
 
-/* Rows and columns as QSF counts them. */
+/* Returns rows and columns as in a QSF file. */
 static bool shape_of(const QsfTensor *t, QsfItem *i) {
-    uint64_t n = t->ne[1] * t->ne[2]; /* of a checked tensor: the product of all fits */
+    uint64_t n = t->ne[1] * t->ne[2]; /* cannot overflow: the tensor was checked */
     if (t->ne[0] > UINT32_MAX || n > UINT32_MAX || t->ne[3] != 1) return false;
     i->cols = (uint32_t)t->ne[0];
     i->rows = (uint32_t)n;
@@ -112,7 +112,7 @@ static int add(Lister *c, uint32_t layer, uint32_t type, const QsfTensor *t) {
     return QSF_OK;
 }
 
-/* Both biases of the FFN are one tensor. */
+/* Adds both biases of the FFN as one tensor. */
 static int add_ffn_biases(Lister *c, uint32_t layer, const QsfTensor *up, const QsfTensor *down) {
     const QsfTensor *one = up != NULL ? up : down;
     if (one == NULL) return QSF_OK;
@@ -129,12 +129,12 @@ static int add_ffn_biases(Lister *c, uint32_t layer, const QsfTensor *up, const 
     return QSF_OK;
 }
 
-/* ---- what GGUF fuses and QSF does not: GPT-2 and Phi have Q, K and V in one, Phi-3 gate and up */
+/* ---- tensors that GGUF fuses and QSF does not: Q, K and V of GPT-2 and Phi, gate and up of Phi-3 */
 
 static const struct {
     uint8_t type;
     const char *name; /* the fused tensor */
-    uint8_t part;     /* number of this part */
+    uint8_t part;     /* index of this part */
 } fused[] = {
     { QSFT_Q, "attn_qkv.weight", 0 },    { QSFT_K, "attn_qkv.weight", 1 },    { QSFT_V, "attn_qkv.weight", 2 },
     { QSFT_Q_BIAS, "attn_qkv.bias", 0 }, { QSFT_K_BIAS, "attn_qkv.bias", 1 }, { QSFT_V_BIAS, "attn_qkv.bias", 2 },
@@ -142,7 +142,8 @@ static const struct {
 };
 enum { N_FUSED = sizeof fused / sizeof *fused };
 
-/* Rows (elements, of a bias) of the parts, in order; their number. Without a gate of its own, up has to be that of two. */
+/* Computes the rows (elements, of a bias) of the parts, in order, and returns their number. Without a
+ * separate gate, up contains both. */
 static size_t part_sizes(const Lister *c, size_t k, uint64_t size[3]) {
     const QsfFileHeader *h = c->head;
     size[0] = (uint64_t)h->n_heads * h->head_dim;
@@ -152,7 +153,7 @@ static size_t part_sizes(const Lister *c, size_t k, uint64_t size[3]) {
     return 2;
 }
 
-/* Part of a tensor that is fused; *done: this type is a part. The tensor counts with its first part. */
+/* Adds a part of a fused tensor; *done: this type is a part. The tensor is counted with its first part. */
 static int add_part(Lister *c, uint32_t layer, uint32_t type, bool *done) {
     size_t k = 0;
     uint64_t size[3], first = 0, sum = 0;
@@ -204,7 +205,7 @@ static int list_final(Lister *c) {
     return rc;
 }
 
-/* Names what has not been found. The final norms are the writer's. */
+/* Names a tensor that was not placed. The final norms are handled by the writer. */
 static int check_all(const Lister *c) {
     uint32_t type, layer;
     const QsfTensor *norm = qsf_source_find_tensor(c->s, "output_norm.weight");
@@ -230,7 +231,7 @@ int qsf_items_list(QsfItems *out, const QsfSource *s, const QsfFileHeader *head,
     QsfErr local = { 0 };
     Lister c = { .s = s, .l = out, .head = head, .err = err != NULL ? err : &local };
     *out = (QsfItems){ .n_layers = head->n_layers };
-    out->item = calloc((size_t)qsf_source_n_tensors(s) * 3 + 1, sizeof *out->item); /* one may be three */
+    out->item = calloc((size_t)qsf_source_n_tensors(s) * 3 + 1, sizeof *out->item); /* up to 3 parts each */
     if (out->item == NULL) return qsf_err_memory(c.err, "%s", qsf_source_path(s));
     int rc = list_all(&c);
     if (rc != QSF_OK) qsf_items_free(out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tensors of a model in the order in which a QSF file has them (man/qsf-format.5), and what becomes of each. */
+/* The tensors of a model in the order of a QSF file (man/qsf-format.5), and the format chosen for each. */
 #ifndef QSF_PACK_ITEMS_H
 #define QSF_PACK_ITEMS_H
 
@@ -10,63 +10,63 @@
 #include "src/format/source.h"
 #include "src/quant/measure.h"
 
-#define QSF_FINAL_LAYER UINT32_MAX /* QsfItem.layer of what stands in the final section, and of the embedding */
+#define QSF_FINAL_LAYER UINT32_MAX /* QsfItem.layer of tensors in the final section and of the embedding */
 
-/* Why a tensor did not become what was asked for. */
+/* Why a tensor did not get the requested format. */
 typedef enum QsfKeepReason {
     QSF_WHY_NONE,
     QSF_WHY_VECTOR,   /* norms, biases, routers and the like are never quantized */
     QSF_WHY_ROLE,     /* its role gets more bits: the embedding, the head; in `mixed` others too */
-    QSF_WHY_SMALLER,  /* it is stored in no more bits already */
-    QSF_WHY_COLUMNS,  /* its rows are no multiple of a block */
+    QSF_WHY_SMALLER,  /* it already has as few bits */
+    QSF_WHY_COLUMNS,  /* its rows are not a multiple of the block */
     QSF_WHY_OUTLIERS, /* more than 1 % are outliers */
     QSF_WHY_COSINE,   /* the cosine with fewer bits was below 0.99 */
-    QSF_WHY_SIZE,     /* the target size had room for it, or for no more */
+    QSF_WHY_SIZE,     /* chosen for the target size */
     QSF_WHY_N
 } QsfKeepReason;
 
-/* "cosine below 0.99"; "" for NONE. */
+/* Returns "cosine below 0.99", ...; "" for NONE. */
 const char *qsf_keep_reason_text(QsfKeepReason why);
 
 typedef struct QsfItem {
-    const QsfTensor *t, *more; /* more: NULL, or a second tensor whose rows follow in the same row (FFN biases) */
+    const QsfTensor *t, *more; /* more: NULL, or a second tensor appended to the same row (FFN biases) */
     uint32_t layer;            /* or QSF_FINAL_LAYER */
     uint32_t type;             /* QSFT_*, QSFT_EMBED */
-    uint64_t first;            /* of a part of t, where GGUF fuses what QSF does not: its first row (element, of a bias) */
-    uint32_t rows, cols;       /* as the QSF file counts them */
+    uint64_t first;            /* for a part of a tensor fused in GGUF: its first row (bias: element) */
+    uint32_t rows, cols;       /* as in the QSF file */
     uint8_t keep;              /* the code that changes nothing */
-    uint8_t code;              /* what it becomes; `keep` from the start */
+    uint8_t code;              /* the chosen code; initially `keep` */
     QsfKeepReason why;
-    bool x16;                  /* its rows are to be interleaved by 16 where that can be */
-    bool groups;               /* they are; follows code */
+    bool x16;                  /* interleave its rows by 16 if possible */
+    bool groups;               /* its rows are interleaved; depends on code */
     uint64_t bytes;            /* of its rows in the file */
-    const float *weights;      /* (cols) of the squared error of a column, NULL: all equal; not the item's own */
-    /* When it was packed anew: */
+    const float *weights;      /* (cols) weights of the squared error by column, NULL: all equal; borrowed */
+    /* If it was requantized: */
     QsfQuantStats stats;
-    uint64_t outliers, clamped;/* values beyond three standard deviations; those that were pulled to that limit */
+    uint64_t outliers, clamped;/* values beyond three standard deviations; those clamped to that limit */
 } QsfItem;
 
 typedef struct QsfItems {
-    QsfItem *item;  /* (n): the embedding, layer by layer, the final section. Its norms are not among them */
+    QsfItem *item;  /* (n): the embedding, the layers, the final section without its norms */
     uint32_t n, n_layers;
-    bool tied;      /* there is no head of its own */
+    bool tied;      /* the head is the embedding */
 } QsfItems;
 
 enum { QSF_ITEM_NAME = 96 };
-/* "blk.3.attn_q.weight": its name where nothing is fused. Returns buf. */
+/* Formats the name that the tensor has if nothing is fused, "blk.3.attn_q.weight". Returns buf. */
 const char *qsf_item_name(const QsfItem *i, char buf[QSF_ITEM_NAME]);
 
-/* Is it a matrix that formats of few bits are for? */
+/* Returns whether it is a matrix that can be quantized to few bits. */
 bool qsf_item_is_matrix(const QsfItem *i);
 
-/* Lists all of s, of which head has the fixed fields. QSF_E_MODEL names a tensor that QSF has no
- * place for, or that is missing or of another shape than QSF has; QSF_E_RUNTIME without memory. The caller frees. */
+/* Lists all tensors of s; head has the fixed fields of s. QSF_E_MODEL names a tensor that QSF cannot store,
+ * that is missing or that has the wrong shape; QSF_E_RUNTIME if out of memory. The caller frees the list. */
 int qsf_items_list(QsfItems *out, const QsfSource *s, const QsfFileHeader *head, QsfErr *err);
-void qsf_items_free(QsfItems *l); /* a zeroed one is allowed */
+void qsf_items_free(QsfItems *l); /* *l may be zeroed */
 
-/* Sets code, groups and bytes. block: elements of a block of codes 0 to 4. QSF_E_RUNTIME for an impossible code. */
+/* Sets code, groups and bytes. block: block size of codes 0 to 4. QSF_E_RUNTIME for an impossible code. */
 int qsf_item_become(QsfItem *i, uint8_t code, uint32_t block, QsfKeepReason why, QsfErr *err);
-/* Sets x16 of all items, and groups and bytes with it. QSF_E_RUNTIME as above. */
+/* Sets x16 of all items, and updates groups and bytes. QSF_E_RUNTIME as above. */
 int qsf_items_lay_out(QsfItems *l, bool x16, uint32_t block, QsfErr *err);
 
 #endif

@@ -25,13 +25,13 @@ typedef struct Packer {
     QsfEncoder e;
     unsigned char *piece; /* (PIECE_BYTES) */
     float *norm, *bias;   /* (hidden) each; bias NULL: none */
-    bool exact_norm;      /* they are stored as more than half precision */
+    bool exact_norm;      /* stored with more than half precision */
     QsfCalibration old;   /* scores of the source */
-    const QsfCalibration *scores; /* NULL: layers have none */
+    const QsfCalibration *scores; /* NULL: no layer scores */
     QsfStrbuf extra;      /* new scores as metadata */
     uint64_t n_extra;
     const QsfItem *now;
-    uint64_t done, all;   /* bytes of tensors, as they will be */
+    uint64_t done, all;   /* bytes of tensors in the output */
 } Packer;
 
 /* ---- tensors */
@@ -44,7 +44,7 @@ static int put(void *arg, const void *data, size_t len, QsfErr *err) {
     return rc == QSF_OK ? qsf_encoder_check(&p->e, err) : rc;
 }
 
-/* Elements of a bias that is a part of one. */
+/* Copies elements of a bias that is a part of a fused one. */
 static int copy_elements(Packer *p, const QsfItem *i, QsfErr *err) {
     const uint64_t each = qsf_dtype(i->t->dtype)->block_bytes, all = i->cols * each;
     int rc = QSF_OK;
@@ -56,7 +56,7 @@ static int copy_elements(Packer *p, const QsfItem *i, QsfErr *err) {
     return rc;
 }
 
-/* A piece of rows at a time, but at least one. */
+/* Returns the number of rows in a piece, at least one. */
 static int copy_pieces(Packer *p, QsfRowReader *r, uint64_t first, uint64_t rows, QsfEncodeSink sink, void *arg, QsfErr *err) {
     const uint64_t row = r->row_bytes, at_once = row > 0 && row < PIECE_BYTES ? PIECE_BYTES / row : 1;
     unsigned char *big = row > PIECE_BYTES ? malloc((size_t)row) : NULL, *buf = big != NULL ? big : p->piece;
@@ -70,7 +70,7 @@ static int copy_pieces(Packer *p, QsfRowReader *r, uint64_t first, uint64_t rows
     return rc;
 }
 
-/* `rows` rows as they are, but in GGUF's order. */
+/* Copies `rows` rows unchanged, in GGUF's order. */
 static int copy_rows(Packer *p, const QsfTensor *t, uint64_t first, uint64_t rows, QsfEncodeSink sink, void *arg, QsfErr *err) {
     QsfRowReader r;
     int rc = qsf_rowreader_open(&r, p->s, t, &p->e.kernels, err);
@@ -79,7 +79,7 @@ static int copy_rows(Packer *p, const QsfTensor *t, uint64_t first, uint64_t row
     return rc;
 }
 
-/* What stands behind the last row. */
+/* Copies the bytes after the last row. */
 static int copy_tail(Packer *p, const QsfTensor *t, QsfErr *err) {
     const uint32_t n = qsf_dtype(t->dtype)->tail_bytes;
     if (n == 0) return QSF_OK;
@@ -87,7 +87,7 @@ static int copy_tail(Packer *p, const QsfTensor *t, QsfErr *err) {
     return rc == QSF_OK ? put(p, p->piece, n, err) : rc;
 }
 
-/* The rows of an item, as they are or packed anew, without a tail. */
+/* Writes the rows of an item, unchanged or requantized, without a tail. */
 static int give_rows(Packer *p, QsfItem *i, QsfEncodeSink sink, void *arg, QsfErr *err) {
     if (i->code != i->keep) return qsf_encode(&p->e, i, qsf_quant_format_of(i->code), sink, arg, err);
     int rc = copy_rows(p, i->t, i->first, i->rows, sink, arg, err);
@@ -97,7 +97,7 @@ static int give_rows(Packer *p, QsfItem *i, QsfEncodeSink sink, void *arg, QsfEr
 static int give_groups(Packer *p, QsfItem *i, QsfErr *err) {
     QsfGrouper g;
     uint32_t dtype = 0;
-    (void)qsf_code_dtype(i->code, p->head.block, &dtype); /* qsf_item_become knew it */
+    (void)qsf_code_dtype(i->code, p->head.block, &dtype); /* checked by qsf_item_become */
     int rc = qsf_grouper_open(&g, dtype, i->cols, &p->e.kernels, put, p, err);
     if (rc != QSF_OK) return rc;
     rc = give_rows(p, i, qsf_grouper_add, &g, err);
@@ -123,7 +123,7 @@ static int put_item(Packer *p, QsfItem *i, QsfErr *err) {
 
 /* ---- sections */
 
-/* The code that all matrices of a layer have, else QSFF_MIXED. */
+/* Returns the common code of all matrices of a layer, else QSFF_MIXED. */
 static uint8_t layer_code(const QsfItems *l, uint32_t layer) {
     uint8_t common = QSFF_MIXED;
     bool any = false;
@@ -158,7 +158,7 @@ static int open_writer(Packer *p, bool dry, QsfErr *err) {
     return qsf_write_open(&p->w, p->path, &spec, err);
 }
 
-/* Bytes of the file as the items are now. */
+/* Computes the file size for the current items. */
 static int size_of(void *arg, uint64_t *bytes, QsfErr *err) {
     Packer *p = arg;
     QsfPackOptions dry = *p->o;
@@ -173,9 +173,9 @@ static int size_of(void *arg, uint64_t *bytes, QsfErr *err) {
     return rc;
 }
 
-/* ---- before that */
+/* ---- preparation */
 
-/* A norm of the whole model as floats, NULL in *out when there is none. */
+/* Reads a norm of the whole model as floats; *out is NULL if there is none. */
 static int read_norm(Packer *p, const char *name, float **out, QsfErr *err) {
     const QsfTensor *t = qsf_source_find_tensor(p->s, name);
     if (t == NULL) return QSF_OK;

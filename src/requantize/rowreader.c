@@ -10,20 +10,20 @@
 
 static int open_larger(QsfRowReader *r, QsfErr *err) {
     const QsfDtype *large = qsf_dtype(r->t->dtype);
-    r->stored_bytes = r->t->ne[0] / large->block_elems * large->block_bytes; /* the reader of the file refuses other rows */
+    r->stored_bytes = r->t->ne[0] / large->block_elems * large->block_bytes; /* checked at open */
     r->stored = malloc((size_t)r->stored_bytes);
     return r->stored != NULL ? QSF_OK : qsf_err_memory(err, "a row of tensor '%s'", r->t->name);
 }
 
 static int open_groups(QsfRowReader *r, const qk_table *kernels, QsfErr *err) {
-    r->unpack_row = kernels->weight[qk_type_of(r->dtype)].unpack_row; /* the reader of the file knows which types have one */
+    r->unpack_row = kernels->weight[qk_type_of(r->dtype)].unpack_row; /* checked at open: it has one */
     r->group = malloc((size_t)(QSFF_GROUP_ROWS * r->row_bytes));
     return r->group != NULL ? QSF_OK : qsf_err_memory(err, "16 rows of tensor '%s'", r->t->name);
 }
 
 int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, const qk_table *kernels, QsfErr *err) {
     *r = (QsfRowReader){ .s = s, .t = t, .dtype = qsf_dtype_of_64(t->dtype), .number = UINT64_MAX };
-    const QsfDtype *type = qsf_dtype(r->dtype); /* not NULL: the readers refuse unknown ones */
+    const QsfDtype *type = qsf_dtype(r->dtype); /* not NULL: the readers reject unknown types */
     if (!qsf_dtype_row_bytes(type, t->ne[0], &r->row_bytes))
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s': rows of %llu elements are not a multiple of its block size %u",
                            qsf_source_path(s), t->name, (unsigned long long)t->ne[0], type->block_elems);
@@ -37,8 +37,9 @@ void qsf_rowreader_close(QsfRowReader *r) {
     *r = (QsfRowReader){ 0 };
 }
 
-/* The stored row in blocks of 64: each has the head of the large one that it comes from, and its part of the codes. Those
- * of a large block are one stream, or two of ternary, in which a part is as many whole bytes. */
+/* Splits the stored row into blocks of 64: each has the header of its large block and a part of its codes.
+ * The codes of a large block are one stream (two for ternary), in which each part has the same number of full
+ * bytes. */
 static void cut_blocks(const QsfRowReader *r, uint8_t *out) {
     const QsfDtype *large = qsf_dtype(r->t->dtype), *small = qsf_dtype(r->dtype);
     const size_t parts = large->block_elems / small->block_elems, streams = r->dtype == QK_GGML_QSFT ? 2 : 1;

@@ -207,7 +207,7 @@ static void test_other_importance(void **state) {
         if (!wrong) break;
         assert_int_equal(qsf_verify_file(second, &ledger, &v, &e), QSF_E_MODEL);
         qsf_test_expect_err(&e, QSF_E_MODEL, "importance of layer 1 at byte offset ");
-        qsf_test_expect_err(&e, QSF_E_MODEL, "is 0.5, but 0.77687 by its qsf.calibration.skip_kl of 1.5");
+        qsf_test_expect_err(&e, QSF_E_MODEL, "is 0.5, expected 0.77687 from its qsf.calibration.skip_kl of 1.5");
         qsf_err_clear(&e);
     }
     free(m.b);

@@ -294,7 +294,7 @@ static void test_refused(void **state) {
     static const struct { float v; const char *says; } bad[] = {
         { NAN, "row 1002, column 5 is not a number" },
         { -INFINITY, "row 1002, column 5 is infinite" },
-        { -65536, "row 1002, column 5 is -65536: half precision ends at 65504" },
+        { -65536, "row 1002, column 5 is -65536, beyond the half precision maximum of 65504" },
     };
     for (size_t i = 0; i < 3; i++) {
         QsfErr err = { 0 };
@@ -318,7 +318,7 @@ static void test_refused_shapes(void **state) {
         { "4bit", 32, 64, "64, 128 or 256 elements, not 32" },
         { "ternary", 512, 64, "not 512" },
         { "4bit", 64, 0, "without elements" },
-        { "q4_k", 0, 384, "384 elements are no multiple of its block of 256" },
+        { "q4_k", 0, 384, "384 elements are not a multiple of its block size 256" },
         { "q8_0", 0, 48, "multiple of its block of 32" },
         { "f16", 0, UINT64_MAX, "too long" },
         { "4bit", 64, UINT64_MAX - 5, "too long" },

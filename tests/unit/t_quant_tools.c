@@ -235,7 +235,7 @@ static void test_allocate_refused(void **state) {
     uint64_t total;
     QsfErr err = { 0 };
     qsf_allocate(t, 2, 29, &total, &err);
-    qsf_test_expect_err(&err, QSF_E_USAGE, "29 bytes are too few: the weights take at least 30");
+    qsf_test_expect_err(&err, QSF_E_USAGE, "29 bytes are too few: the weights need at least 30");
     assert_int_equal(total, 30);
     qsf_err_clear(&err);
     t[1].allowed = 0;

@@ -5,7 +5,7 @@
 #include "src/base/lz.h"
 #include "src/format/qsf_layout.h"
 
-_Static_assert(QSF_COMPRESS_RATIO == QSF_LZ_RATIO, "no block stands for more");
+_Static_assert(QSF_COMPRESS_RATIO == QSF_LZ_RATIO, "LZ4 has the maximum ratio");
 
 static const struct {
     const char *name;

@@ -24,7 +24,7 @@
 #define QSFF_LAYERS_MAX   4096u
 #define QSFF_NO_TOKEN     UINT32_MAX
 #define QSFF_BY_META      0xFFu      /* a byte whose list of codes lacks the value: the metadata says it */
-#define QSFF_LONG         UINT32_MAX /* a size of 4 GiB or more, which stands elsewhere */
+#define QSFF_LONG         UINT32_MAX /* a size of 4 GiB or more, which is stored elsewhere */
 
 /* Flags. */
 #define QSFF_PAGES    1u /* sections start at multiples of 4 KiB */

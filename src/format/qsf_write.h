@@ -72,8 +72,8 @@ typedef struct QsfWriter {
 } QsfWriter;
 
 /* Creates the new file, reserves space for header and index, and writes the metadata. QSF_E_USAGE: something
- * that is not a file stands at path; QSF_E_RUNTIME: it cannot be written; QSF_E_MODEL, which names meta's
- * file: what the header check finds. On failure nothing is left and w needs no discard. */
+ * that is not a regular file is at path; QSF_E_RUNTIME: it cannot be written; QSF_E_MODEL, which names the
+ * file of meta: the header check failed. On failure nothing is left behind and w needs no discard. */
 int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, QsfErr *err);
 /* Begins the embedding. code: as in a tensor header, not QSFF_LAYER_CODE. */
 int qsf_write_embedding(QsfWriter *w, uint8_t code, uint32_t rows, uint32_t cols, QsfErr *err);

@@ -142,7 +142,7 @@ int qsf_source_index_tensors(QsfSource *s, QsfErr *err);
  * read the whole file (see qsf_verify.h). */
 int qsf_qsf_open(QsfSource *s, QsfErr *err);
 
-/* --- vocab_open.c: the vocabulary files of HuggingFace and SentencePiece --- */
+/* --- vocab_open.c: the vocabulary files of Hugging Face and SentencePiece --- */
 /* Fills s from files[0], a tokenizer.json or tokenizer.model, and from tokenizer_config.json and
  * chat_template.jinja next to it: the same keys as a GGUF file, no tensors. n_vocab: the number of tokens the
  * model has rows for, the last ones without text; 0 = as many as the file has. */

@@ -126,7 +126,7 @@ static int read_heads(Reader *r, QsfHparams *h) {
     full_key(r, "attention.key_length");
     if (!qsf_meta_has(r->src, r->key) && h->hidden % h->n_heads != 0)
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: embedding length %u is no multiple of the %u heads and '%s' is missing",
+                           "%s: embedding length %u is not a multiple of the %u heads and '%s' is missing",
                            qsf_source_path(r->src), h->hidden, h->n_heads, r->key);
     rc = get_u32(r, "attention.key_length", h->hidden / h->n_heads, MAX_HEAD_DIM, &h->head_dim);
     if (rc == QSF_OK && h->head_dim % 2 != 0) rc = bad(r, "(the size of a head) is odd");
@@ -189,7 +189,7 @@ static int refuse_features(Reader *r) {
     int rc = qsf_meta_u32(r->src, full_key(r, "expert_count"), 0, &experts, r->err);
     if (rc == QSF_OK && experts > 0) rc = bad(r, "is not 0: mixture-of-experts models are not supported");
     if (rc == QSF_OK) rc = qsf_meta_bool(r->src, full_key(r, "attention.causal"), true, &causal, r->err);
-    if (rc == QSF_OK && !causal) rc = bad(r, "is false: this is no model that generates text");
+    if (rc == QSF_OK && !causal) rc = bad(r, "is false: the model cannot generate text");
     return rc;
 }
 

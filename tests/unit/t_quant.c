@@ -317,9 +317,9 @@ static void test_refused_shapes(void **state) {
     static const struct { const char *name; uint32_t block; uint64_t cols; const char *says; } bad[] = {
         { "4bit", 32, 64, "64, 128 or 256 elements, not 32" },
         { "ternary", 512, 64, "not 512" },
-        { "4bit", 64, 0, "without elements" },
+        { "4bit", 64, 0, "has no elements" },
         { "q4_k", 0, 384, "384 elements are not a multiple of its block size 256" },
-        { "q8_0", 0, 48, "multiple of its block of 32" },
+        { "q8_0", 0, 48, "multiple of its block size 32" },
         { "f16", 0, UINT64_MAX, "too long" },
         { "4bit", 64, UINT64_MAX - 5, "too long" },
     };

@@ -53,7 +53,7 @@ refuses() { # CODE PART ARGUMENT...
     [ $rc = "$code" ] || fail "exit $rc, not $code: $*"
     grep -q -- "$part" "$work/err" || { cat "$work/err"; fail "no '$part' in the message of $*"; }
 }
-refuses 2 'no chat template' --render "$work/nothing.jinja"
+refuses 2 'unknown chat template' --render "$work/nothing.jinja"
 refuses 2 'takes no MODEL' --render chatml model.gguf
 refuses 2 'now' --render chatml --now 2026-02-30T00:00:00
 refuses 2 'now' --render chatml --now yesterday
@@ -84,7 +84,7 @@ done
 awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1000000; i++) printf "%s", "a"; printf "\"|length }}" }' >"$work/t.jinja"
 [ "$(echo '{}' | "$run" --render "$work/t.jinja" 2>/dev/null)" = '"1000000"' ] || fail "a literal of a megabyte"
 awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1100000; i++) printf "%s", "a"; printf "\"|length }}" }' >"$work/t.jinja"
-refuses 3 'no chat template' --render "$work/t.jinja"
+refuses 3 'too large for a chat template' --render "$work/t.jinja"
 
 # a pasted file of 10 MB is no harm
 awk 'BEGIN { printf "{\"messages\": [{\"role\": \"user\", \"content\": \""; for (i = 0; i < 1000000; i++) printf "0123456789"; print "\"}]}" }' >"$work/in"

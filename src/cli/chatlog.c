@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writing conversations: implements the appending half of qsf_chatlog.h. One record is one line, one
- * write(); what could not be written whole is cut off again and waits for the next record. */
+/* Writing conversations: implements the appending half of qsf_chatlog.h. One record is one line and one
+ * write(); a record that was written only in part is cut off and written again with the next one. */
 #include "qsf_chatlog.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@
 struct QSFChatLog {
     int fd;
     char *name, *path;
-    bool torn;  /* the file may end in the middle of a line: begin the next record on a new one */
-    bool incomplete;  /* a record was lost for want of memory */
+    bool torn;         /* the file may end in the middle of a line: start the next record on a new one */
+    bool incomplete;   /* a record was lost because memory ran out */
     QsfStrbuf waiting; /* records that could not be written yet */
-    bool pending;     /* created and not published: */
-    QSFSaveFile file;  /* holds fd */
+    bool pending;      /* created but not published */
+    QSFSaveFile file;  /* owns fd while pending */
 };
 
 static const char *const kind_names[] = {"message", "part", "undo", "clear", "system", "set", "model"};
@@ -53,7 +53,7 @@ char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
     char dir[QSF_PATH_MAX];
     QsfStrbuf b = QSF_STRBUF_INIT;
     if (!qsf_chatlog_name_ok(name)) {
-        snprintf(err, cap, "session name \"%s\": must not be empty, contain '/' or control characters, or begin with '.'", name);
+        snprintf(err, cap, "session name \"%s\": must not be empty, contain '/' or control characters, or start with '.'", name);
         return NULL;
     }
     if (!qsf_chatlog_dir(dir)) {
@@ -83,7 +83,7 @@ static bool ends_torn(int fd) {
     return pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
-/* Takes the lock. qsf_chatlog_in_use holds it for a moment, which must not look like a second program. */
+/* Takes the lock. Retries, because qsf_chatlog_in_use holds it for a moment. */
 static bool lock(int fd) {
     const struct timespec moment = {.tv_nsec = 10000000};
     for (int tries = 3; flock(fd, LOCK_EX | LOCK_NB); tries--) {
@@ -93,7 +93,7 @@ static bool lock(int fd) {
     return true;
 }
 
-/* A locked descriptor of a regular file, or -1 with a sentence in err. */
+/* Opens and locks a regular file; -1 with a message in err. */
 static int open_locked(const char *path, char *err, size_t cap) {
     struct stat st;
     const char *why = NULL;
@@ -108,7 +108,7 @@ static int open_locked(const char *path, char *err, size_t cap) {
     return -1;
 }
 
-/* Without its file yet; NULL with a sentence in err. */
+/* Makes a log without its file; NULL with a message in err. */
 static QSFChatLog *new_log(const char *name, char *err, size_t cap) {
     QSFChatLog *l = calloc(1, sizeof *l);
     char *path = qsf_chatlog_path(name, err, cap), *copy = strdup(name);
@@ -143,7 +143,7 @@ QSFChatLog *qsf_chatlog_create(const char *name, char *err, size_t cap) {
     int why = qsf_savefile_open(&l->file, l->path);
     l->pending = why == 0;
     l->fd = why ? -1 : l->file.fd;
-    /* Appending, so that what could not be written whole can be cut off. */
+    /* O_APPEND, so that an incomplete record can be cut off. */
     if (!why && fcntl(l->fd, F_SETFL, O_APPEND)) why = errno;
     if (!why) return l;
     snprintf(err, cap, "%s: cannot create the session: %s", l->path, strerror(why));
@@ -162,7 +162,7 @@ static bool write_all(int fd, const char *s, size_t len) {
     return true;
 }
 
-/* Writes the records that wait, all of them or nothing. false with a sentence in err, and errno. */
+/* Writes all waiting records or none. false with a message in err, and errno. */
 static bool write_waiting(QSFChatLog *l, char *err, size_t cap) {
     struct stat st;
     if (!l->waiting.len) return true;
@@ -186,7 +186,7 @@ bool qsf_chatlog_publish(QSFChatLog *l, const char *name, char *err, size_t cap)
     int why = !path ? EINVAL : copy ? qsf_savefile_publish(&l->file, path, false) : ENOMEM;
     if (path && why)
         snprintf(err, cap, "%s: cannot create the session: %s", path,
-                 why == EEXIST ? "a session of this name exists" : strerror(why));
+                 why == EEXIST ? "a session with this name exists" : strerror(why));
     if (why) {
         free(path);
         free(copy);
@@ -237,7 +237,7 @@ static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
     if (r->text) put_field(b, "text", r->text, r->len);
     if (r->stop) {
         put_field(b, "stop", r->stop, strlen(r->stop));
-        /* A string: readers that keep numbers as doubles would round a 64-bit seed. */
+        /* The seed is a string: readers that store numbers as doubles would round it. */
         qsf_strbuf_addf(b, ",\"seed\":\"%llu\",\"tokens\":%u", (unsigned long long)r->seed, r->tokens);
     }
     if (r->reasoning_len) put_field(b, "reasoning", r->reasoning, r->reasoning_len);
@@ -250,7 +250,7 @@ static void cut_waiting(QSFChatLog *l, size_t len) {
     if (l->waiting.data) l->waiting.data[len] = '\0';
 }
 
-/* Adds r to what is to be written; false without memory, and nothing of it is added. */
+/* Adds r to the waiting records; false, and nothing is added, when out of memory. */
 static bool add_waiting(QSFChatLog *l, const QSFLogRecord *r) {
     size_t before = l->waiting.len;
     put_record(&l->waiting, r);
@@ -306,7 +306,7 @@ bool qsf_chatlog_copy(const char *name, const char *name2, char *err, size_t cap
         ok = why == 0;
         if (!ok)
             snprintf(err, cap, "%s: %s", from < 0 ? src : dst,
-                     why == EEXIST ? "a session of this name exists" : strerror(why));
+                     why == EEXIST ? "a session with this name exists" : strerror(why));
         if (from >= 0) close(from);
     }
     free(src);

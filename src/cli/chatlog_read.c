@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading conversations back: implements the reading half of qsf_chatlog.h. The file may have been cut
- * anywhere or damaged: every intact line counts, the rest is counted. */
+/* Reading conversations: implements the reading half of qsf_chatlog.h. The file may be truncated or damaged:
+ * intact lines are used, damaged ones are counted. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static const char *string_of(const QsfJson *v, const char *key, size_t *len) {
     return qsf_json_string(qsf_json_get(v, key), len);
 }
 
-/* Fills r from one parsed line; false when it is no record of ours. */
+/* Fills r from one parsed line; false when it is not a valid record. */
 static bool record_of(const QsfJson *v, QSFLogRecord *r) {
     size_t len;
     const char *kind = string_of(v, "kind", &len);
@@ -59,7 +59,7 @@ static void clear_part(Reader *rd) {
     qsf_strbuf_clear(&rd->part_reasoning);
 }
 
-/* The writer was killed in the middle of an answer: what it had written is one. */
+/* Reports the parts of an answer whose writer was killed as one message. */
 static void flush_part(Reader *rd) {
     if (!rd->part.len && !rd->part_reasoning.len) return;
     QSFLogRecord r = {.kind = QSF_LOG_MESSAGE, .role = "assistant", .stop = "interrupted"};
@@ -71,7 +71,7 @@ static void flush_part(Reader *rd) {
     clear_part(rd);
 }
 
-static void take_line(Reader *rd, const char *line, size_t len) {
+static void read_line(Reader *rd, const char *line, size_t len) {
     QsfErr e = {0};
     QSFLogRecord r;
     if (!len) return;
@@ -121,7 +121,7 @@ bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord
     if (f) {
         Reader rd = {.fn = fn, .arg = arg};
         QsfStrbuf line = QSF_STRBUF_INIT;
-        while (next_line(f, &line) && qsf_strbuf_ok(&line)) take_line(&rd, qsf_strbuf_str(&line), line.len);
+        while (next_line(f, &line) && qsf_strbuf_ok(&line)) read_line(&rd, qsf_strbuf_str(&line), line.len);
         bool memory = qsf_strbuf_ok(&line) && qsf_strbuf_ok(&rd.part) && qsf_strbuf_ok(&rd.part_reasoning);
         if (memory) flush_part(&rd);
         ok = memory && !ferror(f);
@@ -142,7 +142,7 @@ static int newest_first(const void *a, const void *b) {
     return strcmp(y->name, x->name);
 }
 
-/* One folder entry into *info; false when it is no session. */
+/* Fills *info for a folder entry; false when it is not a session. */
 static bool info_of(DIR *d, const char *file, QSFLogInfo *info) {
     size_t len = strlen(file);
     struct stat st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Widths and cleaning of text for terminals: implements qsf_text.h. Stateful over calls because a
- * model's bytes arrive in pieces that end anywhere. */
+/* Widths and cleaning of text for terminals: implements qsf_text.h. Keeps state across calls, because a
+ * model's bytes arrive in pieces that may end inside a character. */
 #include "qsf_text.h"
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ size_t qsf_text_width(const char *s, size_t len) {
     return qsf_text_cells(s, len);
 }
 
-/* Code points that change what others look like or hide: shown as <U+XXXX>. */
+/* Is it a code point that is invisible or changes how others are shown? Such ones are printed as <U+XXXX>. */
 static bool is_hidden(uint32_t cp) {
     static const struct { uint32_t first, last; } ranges[] = {
         {0x061C, 0x061C},   {0x200E, 0x200F},   {0x2028, 0x202E}, {0x2060, 0x2060},
@@ -30,7 +30,8 @@ static bool is_hidden(uint32_t cp) {
     return false;
 }
 
-/* The visible form of one code point that may not pass raw; "" when it may. At most 10 bytes. */
+/* Writes the visible form of a code point that must not pass raw, at most 10 bytes; returns 0 when it may
+ * pass. */
 static size_t mark_of(uint32_t cp, char *dst) {
     if (cp < 0x20 && cp != '\n' && cp != '\t') {
         dst[0] = '^';
@@ -56,7 +57,7 @@ static size_t put_clean(const QSFClean *c, const char *s, size_t n, uint32_t cp,
     return n;
 }
 
-/* A CR is dropped in front of LF and shown as ^M anywhere else. */
+/* A CR is dropped before LF and shown as ^M anywhere else. */
 static size_t put_unit(QSFClean *c, const char *s, size_t n, uint32_t cp, char *dst) {
     size_t out = 0;
     if (c->cr) {
@@ -121,6 +122,6 @@ char *qsf_clean_dup(const char *s, size_t len, bool one_line) {
     if (one_line)
         for (size_t i = 0; i < n; i++)
             if (dst[i] == '\n' || dst[i] == '\t') dst[i] = ' ';
-    char *fit = realloc(dst, n + 1); /* the bound is ten times too big for ordinary text */
+    char *fit = realloc(dst, n + 1); /* the bound is ten times too large for ordinary text */
     return fit ? fit : dst;
 }

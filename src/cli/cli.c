@@ -9,7 +9,7 @@
 
 #include "qsf_text.h"
 
-/* What a word on the command line stands for: exactly one of the two is set. */
+/* The option that a word on the command line refers to: exactly one of the two is set. */
 typedef struct Found {
     const QSFCliOption *own;
     const QSFSetting *setting;
@@ -68,7 +68,7 @@ static size_t min3(size_t a, size_t b, size_t c) {
     return m < c ? m : c;
 }
 
-/* Levenshtein distance, words of at most 63 bytes (others are "far"). */
+/* Levenshtein distance of words of at most 63 bytes; 64 for longer ones. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t la = strlen(a), lb = strlen(b), row[64];
     if (la > 63 || lb > 63) return 64;
@@ -117,7 +117,7 @@ typedef struct Parser {
     size_t cap;
 } Parser;
 
-/* Puts "--name: " in front of a handler's message that does not name the option itself. */
+/* Prefixes a handler's message with "--name: " unless it names the option itself. */
 static int name_in_error(Parser *p, const char *name) {
     char text[512];
     if (strstr(p->err, name)) return QSF_EXIT_USAGE;
@@ -146,7 +146,7 @@ static int apply(Parser *p, Found f, const char *value) {
     return p->fn(p->arg, f.own->id, value, p->err, p->cap) ? name_in_error(p, f.own->name) : QSF_EXIT_OK;
 }
 
-/* argv[*i] is "--word" or "--word=value"; may take argv[*i + 1]. */
+/* Parses argv[*i], "--word" or "--word=value"; may consume argv[*i + 1]. */
 static int parse_long(Parser *p, int argc, char **argv, int *i) {
     const char *word = argv[*i] + 2, *eq = strchr(word, '=');
     size_t n = eq ? (size_t)(eq - word) : strlen(word);
@@ -172,7 +172,7 @@ static int parse_long(Parser *p, int argc, char **argv, int *i) {
     return apply(p, f, argv[++*i]);
 }
 
-/* argv[*i] is "-abc": switches, the last may take the rest or the next word as its value. */
+/* Parses argv[*i], "-abc": switches; an option with a value consumes the rest or the next word. */
 static int parse_short(Parser *p, int argc, char **argv, int *i) {
     for (const char *c = argv[*i] + 1; *c; c++) {
         Found f = find_short(p->cli, *c);
@@ -206,7 +206,7 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
         int rc = QSF_EXIT_OK;
         if (!strncmp(argv[i], "--", 2)) rc = parse_long(&p, argc, argv, &i);
         else if (argv[i][0] == '-' && argv[i][1]) rc = parse_short(&p, argc, argv, &i);
-        else out->positional[out->n_positional++] = argv[i]; /* never ahead of i: values are skipped */
+        else out->positional[out->n_positional++] = argv[i]; /* never overtakes i: values are skipped */
         if (rc) return rc;
     }
     return QSF_EXIT_OK;

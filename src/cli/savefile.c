@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that appear whole or not at all: implements qsf_savefile.h. */
+/* Atomic file creation: implements qsf_savefile.h. */
 #include "qsf_savefile.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* A folder that may be written to but not listed opens with O_PATH alone. */
+/* Opens the folder of path. One that is writable but not readable can only be opened with O_PATH. */
 static int open_folder(const char *path) {
     size_t n = (size_t)(last_part(path) - path);
     char *dir = n ? strndup(path, n) : strdup(".");
@@ -33,8 +33,8 @@ static int open_folder(const char *path) {
     return fd;
 }
 
-/* Removes a temporary file whose program was killed. A running one has it locked; those of other users, and
- * what is not a plain file, are left alone. */
+/* Removes a temporary file whose program was killed. A running program has it locked. Files of other users,
+ * and anything that is not a regular file, are not touched. */
 static bool remove_stale(int dir, const char *name) {
     struct stat st;
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -45,7 +45,8 @@ static bool remove_stale(int dir, const char *name) {
     return stale;
 }
 
-/* Locked, and still under its name: another program may have removed it between the two. */
+/* Locks the file and checks that it still has a name: another program may have removed it before it was
+ * locked. */
 static bool lock_named(int fd) {
     struct stat st;
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) return false;
@@ -70,7 +71,8 @@ static int open_named(QSFSaveFile *f) {
     return -1;
 }
 
-/* A file without a name goes with the program, however that ends. Its later name is made through /proc. */
+/* Opens an unnamed file, which disappears when the program ends in any way. It gets its name later through
+ * /proc. */
 static int open_nameless(QSFSaveFile *f) {
 #ifdef O_TMPFILE
     f->temp[0] = '\0';
@@ -110,10 +112,10 @@ int qsf_savefile_write(QSFSaveFile *f, const void *data, size_t len) {
     return 0;
 }
 
-/* Some file systems have nothing to write out and say EINVAL. */
+/* Some file systems do not support fsync and return EINVAL. */
 static int sync_fd(int fd) { return fsync(fd) && errno != EINVAL && errno != EBADF ? errno : 0; }
 
-/* Gives the file the name `name` in its folder, which nothing may have. */
+/* Gives the file the name `name` in its folder; fails when that name exists. */
 static int link_as(const QSFSaveFile *f, const char *name) {
     if (f->temp[0]) return linkat(f->dir, f->temp, f->dir, name, 0) ? errno : 0;
     char self[40];
@@ -127,7 +129,7 @@ static int rename_temp(QSFSaveFile *f, const char *name) {
     return 0;
 }
 
-/* Without hard links (FAT) an empty file keeps the name until the rename. */
+/* Without hard links (FAT), an empty file reserves the name until the rename. */
 static int reserve_and_rename(QSFSaveFile *f, const char *name) {
     int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
     if (fd < 0) return errno;
@@ -147,7 +149,7 @@ static int publish_new(QSFSaveFile *f, const char *name) {
     return 0;
 }
 
-/* Only a rename replaces a file, and that needs a name to begin with. */
+/* Gives the file a temporary name, because only a rename can replace an existing file. */
 static int name_temp(QSFSaveFile *f) {
     int why = EEXIST;
     QSFSaveFile named = *f;

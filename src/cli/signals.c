@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SIGINT and SIGTERM ask the running computation to stop; a second one kills at once. A reader that went away and a file at its limit are
- * errors of the write. */
+/* Implements signals.h. A closed pipe and a file at its size limit become errors of the write. */
 #include <signal.h>
 #include <string.h>
 
@@ -19,10 +18,10 @@ void qsf_signals_init(void) {
     struct sigaction sa;
     memset(&sa, 0, sizeof sa);
     sigemptyset(&sa.sa_mask);
-    sa.sa_handler = on_signal; /* without SA_RESTART: a read of stdin ends too */
+    sa.sa_handler = on_signal; /* no SA_RESTART, so that a read of stdin is interrupted */
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
     sa.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &sa, NULL);
-    sigaction(SIGXFSZ, &sa, NULL); /* a file at its limit is an error of that write */
+    sigaction(SIGXFSZ, &sa, NULL); /* the write fails with EFBIG instead */
 }

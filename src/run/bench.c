@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --bench: prefill of -p tokens and decode of -n, -r times; medians. The token ids are arbitrary:
- * speed does not depend on them. */
+/* --bench: prefills -p tokens and decodes -n tokens, -r times, and prints the medians. The token ids are
+ * arbitrary: speed does not depend on them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,13 +43,13 @@ static void fill_ids(int32_t *ids, size_t n, uint32_t n_vocab) {
     }
 }
 
-/* What is measured of a repeat: doubles only. */
+/* The measurements of one repeat: doubles only. */
 typedef struct BenchRow {
     RunFigures f;
     RunBreakdown b;
 } BenchRow;
 
-/* n_gen tokens one by one; *sampling_ns is the time of choosing what nobody takes. */
+/* Decodes n_gen tokens one by one; *sampling_ns gets the time of sampling, whose results are ignored. */
 static int decode(QsfRuntime *rt, const Bench *b, const int32_t *ids, uint64_t *sampling_ns, QsfErr *err) {
     QsfSample ignored;
     for (int64_t i = 0; i < b->n_gen; i++) {
@@ -61,7 +61,7 @@ static int decode(QsfRuntime *rt, const Bench *b, const int32_t *ids, uint64_t *
     return QSF_OK;
 }
 
-/* One repeat; *row gets its figures. Reading memory is measured on both sides of decoding. */
+/* Measures one repeat; *row gets its figures. Memory reads are measured before and after decoding. */
 static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter *m, BenchRow *row, QsfErr *err) {
     QsfForwardStats before = m->s;
     uint64_t sampling_ns = 0;
@@ -114,7 +114,7 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         qsf_strbuf_addf(&out, "prefill  %6lld tokens  %9.2f tok/s\n", (long long)b->n_prompt, f->prefill_tps);
         qsf_strbuf_addf(&out, "decode   %6lld tokens  %9.2f tok/s\n", (long long)b->n_gen, f->decode_tps);
         run_print_breakdown(&out, &row->b);
-        qsf_strbuf_addf(&out, "streamed %.1f MB a token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f->bytes_per_token / 1048576,
+        qsf_strbuf_addf(&out, "streamed %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f->bytes_per_token / 1048576,
                         f->io_gbps, f->wait_ms, 100 * f->stall);
         qsf_strbuf_addf(&out, "peak RSS %.1f of %.1f MB, %d threads, %s; medians of %lld\n", (double)qsf_peak_rss_bytes() / 1048576,
                         (double)rt->budget / 1048576, rt->threads, qk_level_name(rt->table.level), (long long)b->repeats);
@@ -147,9 +147,10 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
     QsfErr err = {0};
     int rc = ids && all ? QSF_OK : qsf_err_memory(&err, "--bench");
     if (!rc) rc = run_meter_init(&meter, rt, &err);
-    if (!rc) rc = qsf_forward_settle(rt->fwd, NULL, NULL, &err); /* weights on their way to RAM are not measured */
+    if (!rc) rc = qsf_forward_settle(rt->fwd, NULL, NULL, &err); /* do not measure the loading of pinned
+                                                                    weights */
     if (!rc) fill_ids(ids, n_ids, rt->model.hp.n_vocab);
-    if (!rc) rc = qsf_forward_eval(rt->fwd, ids, 1, NULL, NULL, &err); /* so that every page has been touched */
+    if (!rc) rc = qsf_forward_eval(rt->fwd, ids, 1, NULL, NULL, &err); /* touch every page once */
     for (int64_t i = 0; !rc && i < b->repeats; i++) rc = measure(rt, b, ids, &meter, &all[i], &err);
     if (rc) {
         rc = run_fail(&err);
@@ -165,7 +166,7 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
 
 int run_bench(const RunOptions *o) {
     Bench b = {.n_prompt = 256, .n_gen = o->settings.params.max_tokens >= 0 ? o->settings.params.max_tokens : 64, .repeats = 3};
-    if (!parse_count(o->prompt, "--prompt (with --bench a number of tokens)", 0, 1 << 24, &b.n_prompt)) return QSF_EXIT_USAGE;
+    if (!parse_count(o->prompt, "--prompt (with --bench the number of prompt tokens)", 0, 1 << 24, &b.n_prompt)) return QSF_EXIT_USAGE;
     if (!parse_count(o->repeats, "--repeats", 1, 1000, &b.repeats)) return QSF_EXIT_USAGE;
     if (b.n_prompt + b.n_gen == 0) {
         qsf_cli_error(&run_cli, "--bench: nothing to measure: both -p and -n are 0");
@@ -176,7 +177,7 @@ int run_bench(const RunOptions *o) {
     int rc = run_open(&rt, o, &ro);
     if (rc) return rc;
     if (b.n_prompt + b.n_gen > (int64_t)qsf_forward_ctx(rt.fwd)) {
-        qsf_cli_error(&run_cli, "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (--ctx N makes it longer)",
+        qsf_cli_error(&run_cli, "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (set a longer one with --ctx N)",
                       (long long)b.n_prompt, (long long)b.n_gen, qsf_forward_ctx(rt.fwd));
         rc = QSF_EXIT_CONTEXT;
     } else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where the time of a decoded token goes, and what part of the machine's read bandwidth it used. */
+/* The time of a decoded token by part, and the share of the machine's read bandwidth that decoding uses. */
 #include "src/base/json.h"
 #include "src/run/run.h"
 
@@ -58,11 +58,11 @@ void run_put_breakdown(QsfStrbuf *out, const RunBreakdown *b) {
 }
 
 void run_print_breakdown(QsfStrbuf *out, const RunBreakdown *b) {
-    qsf_strbuf_addf(out, "a token  %.2f ms matvec, %.2f attention, %.2f norms and quantizing, %.2f waiting for threads, %.2f for the disk, "
+    qsf_strbuf_addf(out, "token    %.2f ms matvec, %.2f attention, %.2f norms and quantizing, %.2f waiting for threads, %.2f for the disk, "
                     "%.2f other; then %.2f sampling\n",
                     b->matvec_ms, b->attention_ms, b->prep_ms, b->sync_ms, b->disk_ms, b->other_ms, b->sampling_ms);
     qsf_strbuf_addf(out, "limits   prefill %.1f GMAC/s in the layers; decode %.2f GB/s of weights", b->prefill_gmacs, b->decode_gbps);
-    if (b->read_gbps > 0) qsf_strbuf_addf(out, ", %.0f %% of the %.2f that reading them alone makes", 100 * b->bandwidth, b->read_gbps);
+    if (b->read_gbps > 0) qsf_strbuf_addf(out, ", %.0f %% of the %.2f GB/s of reading them without computing", 100 * b->bandwidth, b->read_gbps);
     qsf_strbuf_adds(out, "\n");
 }
 

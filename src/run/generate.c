@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The main mode: a prompt from -p and stdin, one answer on stdout. */
+/* The main mode: answers a prompt from -p and stdin on stdout. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,12 +17,12 @@ typedef struct Answer {
     QsfStrbuf text;   /* --json: the whole answer */
     QsfStrbuf reasoning; /* --json: what came before it */
     bool thought;     /* there is reasoning, shown or not */
-    bool answered;    /* there is an answer behind it */
+    bool answered;    /* there is an answer after it */
     char last;        /* last byte written */
     int rc;           /* a failed write */
 } Answer;
 
-/* A terminal is no prompt, and a closed or null stdin has none; pipes and files have. */
+/* Does stdin have a prompt? Pipes, sockets and files do; a terminal, /dev/null and a closed stdin do not. */
 static bool stdin_has_text(void) {
     struct stat st;
     return !fstat(STDIN_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
@@ -47,7 +47,7 @@ int run_read_prompt(const RunOptions *o, QsfStrbuf *b) {
     return qsf_strbuf_ok(b) ? QSF_EXIT_USAGE : QSF_EXIT_RUNTIME;
 }
 
-/* With a template one user turn (after --system), without one the text itself. */
+/* With a template, makes one user turn (after --system); without one, uses the text itself. */
 int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err) {
     QsfMsg msgs[2];
@@ -65,7 +65,7 @@ static void on_params(void *arg, QSFParams *out) {
     *out = ((Answer *)arg)->params;
 }
 
-/* The prompt is read: decoding begins. */
+/* Starts the meter when the prompt has been evaluated and decoding begins. */
 static void on_tick(void *arg, const QsfSample *s) {
     if (!s) run_meter_begin(&((Answer *)arg)->meter);
 }
@@ -81,7 +81,7 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     return a->rc;
 }
 
-/* Left out unless asked for; somebody who looks on is told why nothing comes. */
+/* Reasoning is omitted unless requested; on a terminal a message explains the wait. */
 static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
     Answer *a = arg;
     bool first = !a->thought;
@@ -94,7 +94,7 @@ static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
         a->last = text[len - 1];
         a->rc = run_write(text, len);
     } else if (first && isatty(STDERR_FILENO)) {
-        qsf_cli_error(&run_cli, "the model is thinking (--show-thinking shows it)");
+        qsf_cli_error(&run_cli, "the model is thinking (use --show-thinking to show it)");
     }
     return a->rc;
 }
@@ -135,7 +135,7 @@ static void print_timings(const QsfGeneration *g, const RunMeter *m, const QSFPa
             g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
             (unsigned long long)g->seed);
     if (m->s.bytes_read)
-        fprintf(stderr, "read %.1f MB a token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f.bytes_per_token / 1048576,
+        fprintf(stderr, "read %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f.bytes_per_token / 1048576,
                 f.io_gbps, f.wait_ms, 100 * f.stall);
 }
 
@@ -143,14 +143,14 @@ static int exit_code(const Answer *a, const QsfGeneration *g) {
     int sig = atomic_load(&qsf_signal_cancel);
     if (g->stop == QSF_STOP_INTERRUPTED && sig) return 128 + sig;
     if (g->stop == QSF_STOP_CONTEXT) {
-        qsf_cli_error(&run_cli, "the context is full after %u prompt and %u answer tokens (--ctx N makes it longer)",
+        qsf_cli_error(&run_cli, "the context is full after %u prompt and %u answer tokens (set a longer one with --ctx N)",
                       g->prompt_tokens, g->tokens);
         return QSF_EXIT_CONTEXT;
     }
     return g->stop == QSF_STOP_LENGTH && a->o->fail_on_length ? QSF_EXIT_LENGTH : QSF_EXIT_OK;
 }
 
-/* What is said about an answer that came to its end. */
+/* Prints the messages after a completed answer. */
 static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     const RunOptions *o = a->o;
     int rc = finish_text(a);
@@ -158,14 +158,14 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
     if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
-        qsf_cli_error(&run_cli, "the model was still thinking after %u tokens (-n N gives it more, --show-thinking "
-                                "shows it)", out->tokens);
+        qsf_cli_error(&run_cli, "the model was still thinking after %u tokens (use -n N for more, --show-thinking "
+                                "to show it)", out->tokens);
     if (o->verbose) print_timings(out, &a->meter, &a->params);
     if (o->stats) run_print_stats(&a->meter);
     return rc ? rc : exit_code(a, out);
 }
 
-/* What was asked for, and where nothing was what the model recommends. */
+/* The user's parameters, and the model's recommendations for the others. */
 static QSFParams params_of(const QsfRuntime *rt, const RunOptions *o) {
     QSFSettings s = o->settings, advice;
     qsf_model_defaults_read(rt->model.src, &advice);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Counters of the forward pass between two moments, for --json and --stats. Reading the prompt does not
- * count: what a token costs is what decoding costs. */
+/* Differences of the forward pass's counters, for --json and --stats. The prefill is not counted: the cost of
+ * a token is the cost of decoding. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void add_layers(RunMeter *m) {
     }
 }
 
-/* The members that a sum has. */
+/* The members to be summed. */
 static const size_t summed[] = {
     offsetof(QsfForwardStats, bytes_read),    offsetof(QsfForwardStats, read_ns), offsetof(QsfForwardStats, wait_ns),
     offsetof(QsfForwardStats, compute_ns),    offsetof(QsfForwardStats, attention_ns), offsetof(QsfForwardStats, prep_ns),
@@ -52,7 +52,7 @@ static const size_t summed[] = {
 
 static uint64_t *member(QsfForwardStats *s, size_t i) { return (uint64_t *)(void *)((char *)s + summed[i]); }
 
-/* a - b, in the members that a sum has. */
+/* Returns a - b for the summed members. */
 static QsfForwardStats difference(const QsfForwardStats *a, const QsfForwardStats *b) {
     QsfForwardStats d = { 0 }, x = *a, y = *b;
     for (size_t i = 0; i < sizeof summed / sizeof *summed; i++) *member(&d, i) = *member(&x, i) - *member(&y, i);
@@ -116,11 +116,11 @@ static void print_layer(const RunMeter *m, uint32_t i) {
 void run_print_stats(const RunMeter *m) {
     const QsfForwardStats *s = &m->s;
     uint64_t busy = s->wait_ns + s->compute_ns;
-    fprintf(stderr, "layer  weight MB  pinned MB    read MB    wait ms compute ms   (a token, of %llu)\n",
+    fprintf(stderr, "layer  weight MB  pinned MB    read MB    wait ms compute ms   (per token, %llu tokens)\n",
             (unsigned long long)s->decode_tokens);
     for (uint32_t i = 0; i < m->n; i++) print_layer(m, i);
     fprintf(stderr,
-            "read %.2f MB a token, %.2f GB/s; waited %.2f ms, computed %.2f ms a token; stall %.1f %%\n",
+            "read %.2f MB per token, %.2f GB/s; waited %.2f ms, computed %.2f ms per token; stall %.1f %%\n",
             per_token(s->bytes_read, MIB, m), s->read_ns ? (double)s->bytes_read / (double)s->read_ns : 0,
             per_token(s->wait_ns, 1e6, m), per_token(s->compute_ns, 1e6, m),
             busy ? 100.0 * (double)s->wait_ns / (double)busy : 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* stdin and stdout of qsf-run. A reader that went away is no news; a full disk is. */
+/* stdin and stdout of qsf-run. EPIPE gets no message; other write errors, such as a full disk, do. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --parity DIR: our logits against somebody else's for the same tokens. The receipt says how far apart
- * the two distributions are: KL(reference || ours) in nats, averaged over positions. */
+/* --parity DIR: compares our logits with reference logits for the same tokens. The receipt gives the distance
+ * of the two distributions: KL(reference || ours) in nats, averaged over positions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,16 +48,16 @@ static int read_tokens(const char *path, QsfIds *ids, QsfErr *err) {
     if (qsf_file_open(&f, path, err)) return err->code;
     char *text = f.size <= TOKENS_MAX_BYTES ? calloc(1, (size_t)f.size + 1) : NULL;
     int rc = text ? qsf_file_pread(&f, text, (size_t)f.size, 0, err)
-                  : qsf_err_set(err, QSF_E_MODEL, "%s: %llu bytes are too many for a list of tokens", path, (unsigned long long)f.size);
+                  : qsf_err_set(err, QSF_E_MODEL, "%s: too large for a list of tokens: %llu bytes", path, (unsigned long long)f.size);
     for (char *s = text, *end; !rc && *(s += strspn(s, " \t\r\n,")); s = end) {
         long v = strtol(s, &end, 10);
         if (end == s || v < 0 || v > INT32_MAX)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: no token id at byte offset %lld", path, (long long)(s - text));
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: expected a token id at byte offset %lld", path, (long long)(s - text));
         else rc = qsf_ids_push(ids, (int32_t)v, err);
     }
     free(text);
     qsf_file_close(&f);
-    if (!rc && !ids->n) rc = qsf_err_set(err, QSF_E_MODEL, "%s: holds no token ids", path);
+    if (!rc && !ids->n) rc = qsf_err_set(err, QSF_E_MODEL, "%s: contains no token ids", path);
     return rc;
 }
 

@@ -74,7 +74,7 @@ static void put_json(QsfStrbuf *b, const RunPerplexity *m, const QsfPerplexityRe
 static void put_text(QsfStrbuf *b, const RunPerplexity *m, const QsfPerplexityResult *r) {
     qsf_strbuf_addf(b, "%-12s %zu scored of %zu; %zu window%s of %u, stride %u%s\n", "tokens", r->n_scored, m->p.n,
                     r->n_windows, r->n_windows == 1 ? "" : "s", m->p.window, m->p.stride,
-                    m->p.bos >= 0 ? ", each begins with BOS" : "");
+                    m->p.bos >= 0 ? ", each starts with BOS" : "");
     qsf_strbuf_addf(b, "%-12s %.6f +- %.6f nats\n", "mean nll", r->nll.mean, qsf_mean_error(&r->nll));
     qsf_strbuf_addf(b, "%-12s %.4f +- %.4f\n", "perplexity", exp(r->nll.mean), exp_error(&r->nll));
     if (!m->p.base) return;
@@ -88,7 +88,7 @@ static void put_text(QsfStrbuf *b, const RunPerplexity *m, const QsfPerplexityRe
 
 static void print_verbose(const RunPerplexity *m) {
     double s = seconds(m);
-    fprintf(stderr, "%.1f s, %.0f tokens of text a second; peak RSS %.1f of %.1f MB\n", s, s > 0 ? (double)m->p.n / s : 0,
+    fprintf(stderr, "%.1f s, %.0f tokens of text per second; peak RSS %.1f of %.1f MB\n", s, s > 0 ? (double)m->p.n / s : 0,
             (double)qsf_peak_rss_bytes() / 1048576, (double)m->rt.budget / 1048576);
 }
 
@@ -98,9 +98,9 @@ int run_perplexity_report(const RunPerplexity *m, const QsfPerplexityResult *r) 
     else put_text(&b, m, r);
     if (m->o->verbose) print_verbose(m);
     if (m->p.base && !m->reader.about.complete)
-        fprintf(stderr, "note: %s does not say what text it belongs to: nothing but its size was compared\n", m->o->kl_base);
+        fprintf(stderr, "note: %s does not identify its text: only its size was compared\n", m->o->kl_base);
     else if (m->p.base && !m->reader.checksums)
-        fprintf(stderr, "note: %s has no checksums, being of an earlier version: not all damage is noticed\n", m->o->kl_base);
+        fprintf(stderr, "note: %s was written by an earlier version without checksums: not all damage is detected\n", m->o->kl_base);
     int rc = run_write_raw(qsf_strbuf_str(&b), b.len);
     qsf_strbuf_free(&b);
     return rc;

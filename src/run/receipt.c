@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Opening with messages, and the figures that --json of a generation and --bench share (design §12). */
+/* Opens a model with messages, and prints the figures shared by --json of a generation and --bench (design
+ * §12). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ void run_close(QsfRuntime *rt, const RunOptions *o) {
     qsf_runtime_close(rt);
 }
 
-static void say(const char *notice) {
+static void print_notice(const char *notice) {
     if (notice[0]) qsf_cli_error(&run_cli, "%s", notice);
 }
 
@@ -60,13 +61,13 @@ int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
     QsfErr err = {0};
     if (qsf_runtime_open(rt, o->model, ro, &err)) return run_fail(&err);
     bool weights = !ro->text_only, generate = o->mode == RUN_GENERATE;
-    /* Weights that stream although memory is free cost the most. */
-    if (weights && generate) say(rt->stream_notice);
-    if (rt->tok && qsf_tokenizer_warning(rt->tok)) say(qsf_tokenizer_warning(rt->tok));
-    if (generate || o->mode == RUN_SHOW_PROMPT) say(rt->tmpl_notice);
+    /* Streaming weights although memory is free costs the most time. */
+    if (weights && generate) print_notice(rt->stream_notice);
+    if (rt->tok && qsf_tokenizer_warning(rt->tok)) print_notice(qsf_tokenizer_warning(rt->tok));
+    if (generate || o->mode == RUN_SHOW_PROMPT) print_notice(rt->tmpl_notice);
     if (!weights) return QSF_EXIT_OK;
-    if (o->mode != RUN_PLAN) say(rt->plan.note);
-    if (generate) say(rt->ctx_notice);
+    if (o->mode != RUN_PLAN) print_notice(rt->plan.note);
+    if (generate) print_notice(rt->ctx_notice);
     if (o->verbose && !ro->plan_only) print_verbose(rt);
     return QSF_EXIT_OK;
 }
@@ -76,7 +77,7 @@ static void put_real(QsfStrbuf *b, const char *key, double v) {
     qsf_json_put_real(b, v);
 }
 
-/* Two digits behind the point are all that the kernel's page counts are worth. */
+/* Rounds to two decimals: the kernel's page counts are not more precise. */
 static double mb(uint64_t bytes) {
     return (double)(uint64_t)((double)bytes / 1048576.0 * 100 + 0.5) / 100;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --render: a template with the variables of each line of stdin, one line out per line in (design §12). */
+/* --render: renders a template with the variables of each line of stdin, one output line per input line
+ * (design §12). */
 #include <string.h>
 #include <time.h>
 
@@ -22,7 +23,7 @@ static bool parse_now(const char *text, struct tm *now) {
     const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
     if (!end || *end || strlen(text) != strlen("2026-01-31T12:00:00")) return false;
     struct tm same = t;
-    timegm(&same); /* puts the 31st of February right, and finds the day of the week */
+    timegm(&same); /* normalizes February 31, and computes the day of the week */
     if (same.tm_mday != t.tm_mday || same.tm_sec != t.tm_sec) return false;
     *now = same;
     return true;
@@ -48,7 +49,7 @@ static int render(const Renderer *r, const QsfJson *vars, size_t bytes, QsfJinja
     return rc;
 }
 
-/* Whatever is wrong with a line is its answer: line N of the output belongs to line N of the input. */
+/* An error in a line becomes its output, so that line N of the output belongs to line N of the input. */
 static void render_line(const Renderer *r, const char *line, size_t len, QsfStrbuf *out) {
     QsfErr err = r->broken;
     QsfJinjaOut o = {0};
@@ -100,7 +101,7 @@ int run_render(const RunOptions *o) {
     QsfErr err = {0};
     QsfStrbuf in = QSF_STRBUF_INIT;
     if (o->now && !parse_now(o->now, &r.now)) {
-        qsf_cli_error(&run_cli, "--now: \"%.40s\" is no time like 2026-01-31T12:00:00", o->now);
+        qsf_cli_error(&run_cli, "--now: \"%.40s\" is not a valid time, expected one like 2026-01-31T12:00:00", o->now);
         return QSF_EXIT_USAGE;
     }
     if (qsf_chat_file_read(o->render, &file, &err)) {

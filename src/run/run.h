@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf-run's own types: its options, and one function per mode. */
+/* qsf-run's types: its options, and one function per mode. */
 #ifndef QSF_RUN_RUN_H
 #define QSF_RUN_RUN_H
 
@@ -36,14 +36,14 @@ typedef struct RunOptions {
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
     const char *repeats;           /* --bench -r */
-    const char *render, *now;      /* --render, and the clock that its templates see */
+    const char *render, *now;      /* --render, and the current time for its template */
     bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length, stats;
     double max_kl;
 } RunOptions;
 
 extern const QSFCli run_cli;
 
-/* Each returns an exit code and has printed its message. r is open as far as the mode asked for. */
+/* Each runs one mode and returns an exit code; error messages have been printed. */
 int run_generate(const RunOptions *o);
 int run_bench(const RunOptions *o);
 int run_parity(const RunOptions *o);
@@ -55,49 +55,51 @@ int run_plan(const RunOptions *o);
 int run_show_prompt(const RunOptions *o);
 int run_render(const RunOptions *o);
 
-/* The text of -p and stdin (design §12) appended to b. Exit code; message printed. */
+/* Appends the text of -p and stdin (design §12) to b. Returns an exit code and prints the message. */
 int run_read_prompt(const RunOptions *o, QsfStrbuf *b);
-/* Appends its ids: with a template one user turn (after --system), without one the text itself. */
+/* Appends the prompt's ids: with a template, of one user turn (after --system); without one, of the text
+ * itself. */
 int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err);
 
 /* Fills the runtime options that every mode shares. */
 QsfRuntimeOptions run_runtime_options(const RunOptions *o);
-/* Opens o->model and, with --verbose, prints plan, kernels, I/O and a prediction. Exit code; message printed. */
+/* Opens o->model and, with --verbose, prints plan, kernels, I/O and a prediction. Returns an exit code and
+ * prints the message. */
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro);
-/* With --verbose prints what the memory was used for; closes rt. */
+/* Closes rt; with --verbose, prints the memory use first. */
 void run_close(QsfRuntime *rt, const RunOptions *o);
-/* The prediction of a plan as lines for people; nothing when nothing was measured. */
+/* Appends the prediction of a plan as text; nothing when nothing was measured. */
 void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt);
-/* "qsf-run: message"; returns the exit code of err (130 or 143 when a signal was the cause). */
+/* Prints "qsf-run: message" and returns the exit code of err (130 or 143 when a signal was the cause). */
 int run_fail(const QsfErr *err);
 
 /* --- output.c: stdout, with the errors of design §12 --- */
-/* 0, or exit code 1: EPIPE without a message, anything else with one. Cleans the text when stdout is a
- * terminal. */
+/* Writes text; cleans it when stdout is a terminal. Returns 0, or exit code 1: for EPIPE without a message,
+ * for other errors with one. */
 int run_write(const char *s, size_t len);
 int run_write_raw(const char *s, size_t len); /* own text: JSON, tables */
 int run_write_end(void);                      /* what the cleaner still holds */
-/* All of stdin appended to b. */
+/* Appends all of stdin to b. Returns an exit code and prints the message. */
 int run_read_stdin(QsfStrbuf *b);
 
-/* --- meter.c: what decoding cost, in all and layer by layer --- */
+/* --- meter.c: the cost of decoding, in total and by layer --- */
 typedef struct RunMeter {
     const QsfForward *fwd;
     const QsfModel *model;
-    uint32_t n;                    /* layers, and one for the head */
-    QsfForwardStats s, s0;         /* sum of the stretches; when the last one began */
-    QsfLayerStats *sum, *from, *to;/* (n) each: the sum, the last one's begin and end */
+    uint32_t n;                    /* layers plus one for the head */
+    QsfForwardStats s, s0;         /* sum of the intervals; counters at the start of the last one */
+    QsfLayerStats *sum, *from, *to;/* (n) each: the sum; start and end of the last interval */
 } RunMeter;
-/* QSF_E_RUNTIME without memory. */
+/* Initializes m. QSF_E_RUNTIME when out of memory. */
 int run_meter_init(RunMeter *m, const QsfRuntime *rt, QsfErr *err);
 void run_meter_free(RunMeter *m);      /* a zeroed one is allowed */
-/* A stretch of decoding. */
+/* Begin and end an interval of decoding. */
 void run_meter_begin(RunMeter *m);
 void run_meter_end(RunMeter *m);
-/* What the sum has grown by since it was *before. */
+/* Returns the growth of the sum since *before. */
 QsfForwardStats run_meter_since(const RunMeter *m, const QsfForwardStats *before);
-/* ", "layers": [...]" for --json; a table for --stats. Both per token. */
+/* Append ", "layers": [...]" for --json; print a table for --stats. Both per token. */
 void run_put_layers(QsfStrbuf *b, const RunMeter *m);
 void run_print_stats(const RunMeter *m);
 
@@ -107,26 +109,27 @@ typedef struct RunFigures {
     double bytes_per_token, io_gbps, wait_ms, compute_ms, stall; /* of decoding */
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
-/* s: the counters of decoding. */
+/* Computes the figures. s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
 
-/* --- breakdown.c: where the time of a decoded token goes (--bench) --- */
+/* --- breakdown.c: the time of a decoded token by part (--bench) --- */
 typedef struct RunBreakdown {
     double matvec_ms, attention_ms, prep_ms, sync_ms, disk_ms, other_ms; /* of a token */
-    double sampling_ms;            /* choosing the next one, not part of decode_tps */
+    double sampling_ms;            /* not part of decode_tps */
     double prefill_gmacs;          /* 10^9 multiply-adds per second in the matrices of the layers */
     double decode_gbps;            /* weights multiplied, 10^9 bytes per second */
-    double read_gbps, bandwidth;   /* reading them alone, and the part that decoding makes of it; 0 = not measured */
+    double read_gbps, bandwidth;   /* reading without computing; decode_gbps as a share of it; 0 = not
+                                      measured */
 } RunBreakdown;
-/* s: the counters of decoding; decode_ns: its time, without sampling. */
+/* Computes the breakdown. s: the counters of decoding; decode_ns: its time, without sampling. */
 RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const RunFigures *f, double read_speed,
                            uint64_t sampling_ns, uint64_t decode_ns);
 void run_put_breakdown(QsfStrbuf *out, const RunBreakdown *b); /* for --json */
 void run_print_breakdown(QsfStrbuf *out, const RunBreakdown *b);
-/* Appends a warning, without a newline, when decoding was faster than reading the same weights, and why that can be;
- * nothing otherwise. cache_bytes: of the CPU's last-level cache, 0 = not known. */
+/* Appends a warning with an explanation, without a newline, when decoding was faster than reading the same
+ * weights. cache_bytes: size of the CPU's last-level cache, 0 = unknown. */
 void run_put_share_warning(QsfStrbuf *out, const RunBreakdown *b, double weight_bytes, double cache_bytes);
-/* Bytes of all weights of a token. */
+/* Returns the bytes of all weights used per token. */
 double run_weight_bytes(const RunMeter *m);
 
 #endif

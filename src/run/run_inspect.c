@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --inspect: what a model file holds, as tables or as one JSON object, for any file that can be read,
- * whether the engine can run it or not. --plan: the memory plan without loading. */
+/* --inspect: prints the contents of a model file as tables or as one JSON object, for any readable file,
+ * whether or not the engine can run it. --plan: prints the memory plan without loading. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void put_string_value(QsfStrbuf *b, const char *s, size_t len, bool json)
     free(clean);
 }
 
-/* One scalar value as text; unreadable ones show why. */
+/* Appends one scalar value as text; for an unreadable one, the error message. */
 static void put_value(QsfStrbuf *b, const QsfSource *s, const char *key, QsfMetaType type, bool json) {
     QsfErr err = {0};
     const char *text = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --perplexity FILE: how well the model predicts a text; --kl-save and --kl-base keep its distributions and compare
- * with kept ones. */
+/* --perplexity FILE: measures how well the model predicts a text; --kl-save saves its distributions and
+ * --kl-base compares with saved ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 
 #define DEFAULT_WINDOW 512u
 #define TEXT_MAX       (64u << 20)
-/* For a byte of text, which is a token at most: its id in a list that grows by half, and the id that stays; once the list
- * is gone, its divergence. */
+/* For each byte of text, which is at most one token: its id in a list that grows by half, and its final id;
+ * after the list is freed, its divergence. */
 #define BYTES_PER_BYTE 10u
 #define OWN_BYTES      (512u << 10) /* pieces of rows, buffers of libc */
 
-/* Standard input for "-"; FIFOs are fine. Exit code; the message was printed. */
+/* Reads the text; "-" is standard input, FIFOs are allowed. Returns the exit code and prints the message. */
 static int read_text(const char *path, QsfStrbuf *b) {
     char buf[16384];
     bool in = !strcmp(path, "-");
@@ -41,7 +41,7 @@ static int read_text(const char *path, QsfStrbuf *b) {
     return rc;
 }
 
-/* Ids of the text in a mapping of their own; the text is not needed any more. */
+/* Tokenizes the text to ids in their own mapping and frees the text. */
 static int encode(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
     unsigned flags = (m->o->no_bos ? 0u : (unsigned)QSF_TOK_BOS) | (m->o->no_special ? 0u : (unsigned)QSF_TOK_SPECIAL);
     QsfIds ids = {0};
@@ -50,7 +50,7 @@ static int encode(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
     qsf_strbuf_free(text);
     m->ids_bytes = ids.n * sizeof *m->p.ids;
     if (!rc && ids.n < 2)
-        rc = qsf_err_set(err, QSF_E_MODEL, "--perplexity %s: a single token: there is nothing to predict", m->o->perplexity);
+        rc = qsf_err_set(err, QSF_E_MODEL, "--perplexity %s: only one token, at least 2 are needed", m->o->perplexity);
     if (!rc) rc = qsf_mem_map(&m->rt.ledger, QSF_MEM_TRANSCRIPT, m->ids_bytes, "token ids of the text", &p, err);
     if (!rc) memcpy(p, ids.data, m->ids_bytes);
     m->p.ids = p;
@@ -62,15 +62,16 @@ static int encode(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
     return rc;
 }
 
-/* Only the same tokens after the same context can be compared. */
+/* Only the same tokens with the same context can be compared. */
 static int check_windows(const RunPerplexity *m, QsfErr *err) {
     const QsfKlAbout *a = &m->reader.about;
     if (a->window == m->p.window && a->stride == m->p.stride) return QSF_OK;
-    return qsf_err_set(err, QSF_E_USAGE, "%s: was saved with --ctx %u --stride %u, this is --ctx %u --stride %u",
+    return qsf_err_set(err, QSF_E_USAGE, "%s: was saved with --ctx %u --stride %u, but this run uses --ctx %u --stride %u",
                        m->reader.file.path, a->window, a->stride, m->p.window, m->p.stride);
 }
 
-/* What was given, else the base's, else the default; never more than the context or the model was trained for. */
+/* Uses the given values, else the base's, else the defaults; never more than the context, or than the model
+ * was trained for. */
 static int choose_windows(RunPerplexity *m, QsfErr *err) {
     uint32_t ctx = qsf_forward_ctx(m->rt.fwd), train = m->rt.model.hp.n_ctx_train;
     m->p.window = ctx;
@@ -79,7 +80,7 @@ static int choose_windows(RunPerplexity *m, QsfErr *err) {
     m->p.stride = m->stride ? m->stride : m->reader.about.complete ? m->reader.about.stride : m->p.window / 2;
     bool bos = !m->o->no_bos && qsf_tokenizer_adds_bos(m->rt.tok);
     m->p.bos = bos ? qsf_tokenizer_bos(m->rt.tok) : -1;
-    if (m->p.window < 2) return qsf_err_set(err, QSF_E_USAGE, "--perplexity: a window of %u tokens is too short: 2 at least (--ctx)", m->p.window);
+    if (m->p.window < 2) return qsf_err_set(err, QSF_E_USAGE, "--perplexity: a window of %u tokens is too short, the minimum is 2 (--ctx)", m->p.window);
     if (m->reader.about.complete) return check_windows(m, err);
     if (m->p.stride <= m->p.window) return QSF_OK;
     return qsf_err_set(err, QSF_E_USAGE, "--stride: %u is more than the window of %u tokens (--ctx)", m->p.stride, m->p.window);
@@ -90,11 +91,11 @@ static int check_base(const RunPerplexity *m, QsfErr *err) {
     const char *path = m->reader.file.path;
     size_t scored = qsf_score_count(m->p.n, m->p.window, m->p.stride, NULL);
     if (a->n_vocab != m->rt.model.hp.n_vocab)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: has distributions over %u tokens, the model over %u (byte offset 4)", path,
+        return qsf_err_set(err, QSF_E_MODEL, "%s: has a vocabulary of %u tokens, the model has %u (byte offset 4)", path,
                            a->n_vocab, m->rt.model.hp.n_vocab);
     if (qsf_kl_same_ids(&m->reader, m->p.ids, m->p.n, err)) return err->code;
     if (a->complete && (a->flags & QSF_KL_BOS) != (m->p.bos >= 0 ? (uint32_t)QSF_KL_BOS : 0))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: was saved with another rule for BOS", path);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: was saved with a different BOS setting (--no-bos)", path);
     if (a->n_rows != scored)
         return qsf_err_set(err, QSF_E_MODEL, "%s: has %u scored tokens, this text %zu (byte offset 0)", path, a->n_rows, scored);
     return QSF_OK;
@@ -145,8 +146,8 @@ static int with_text(RunPerplexity *m, QsfStrbuf *text) {
     QsfRuntimeOptions ro = run_runtime_options(m->o);
     const QsfKlAbout *a = &m->reader.about;
     m->window_given = ro.settings.ctx != 0;
-    /* The window is part of the result: it may not depend on what the budget leaves for a context. One that is longer
-     * than the text needs no more context than that, whatever a base says. */
+    /* The window is part of the result and must not depend on the context that the budget allows. A window
+     * longer than the text needs only a context of the text's length, whatever a base specifies. */
     uint32_t saved = a->window < a->n_ids ? a->window : a->n_ids;
     if (!m->window_given) ro.settings.ctx = a->complete ? saved : DEFAULT_WINDOW;
     ro.transcript_bytes = (uint64_t)text->len * BYTES_PER_BYTE + OWN_BYTES;

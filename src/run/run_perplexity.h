@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the two halves of --perplexity share: preparing and measuring, and telling about it. */
+/* Internals shared by the two halves of --perplexity: measuring and reporting. */
 #ifndef QSF_RUN_PERPLEXITY_H
 #define QSF_RUN_PERPLEXITY_H
 
@@ -15,14 +15,14 @@ typedef struct RunPerplexity {
     uint64_t ids_bytes, kl_bytes; /* charged for p.ids and p.kl */
     uint32_t stride;         /* --stride, 0 = not given */
     bool window_given;       /* --ctx */
-    uint64_t start_ns, shown_ns; /* begin of the measuring; of the last line of progress */
+    uint64_t start_ns, shown_ns; /* when measuring began; when progress was last shown */
 } RunPerplexity;
 
-/* Hooks progress in where stderr is a terminal, and notes the time. */
+/* Starts the clock, and shows progress if stderr is a terminal. */
 void run_perplexity_start(RunPerplexity *m);
-/* Takes the line of progress away. */
+/* Removes the progress line. */
 void run_perplexity_clear(const RunPerplexity *m);
-/* Lines for people, or with --json an object. Exit code. */
+/* Prints the result as text, or with --json as an object. Returns an exit code. */
 int run_perplexity_report(const RunPerplexity *m, const QsfPerplexityResult *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --show-prompt: the exact prompt, special tokens marked, from metadata and vocabulary alone. */
+/* --show-prompt: prints the exact prompt with special tokens marked, from metadata and vocabulary alone. */
 #include <string.h>
 
 #include "src/base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --tokenize and --detokenize: text to ids and back, for people and for tests (design §12). */
+/* --tokenize and --detokenize: convert text to ids and back (design §12). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define OUT_FLUSH 65536
 
-/* Output gathered and written in big pieces. */
+/* Writes the buffered output when it has reached limit bytes. */
 static int flush_at(QsfStrbuf *out, size_t limit) {
     if (out->len < limit) return QSF_EXIT_OK;
     int rc = run_write_raw(qsf_strbuf_str(out), out->len);
@@ -69,7 +69,7 @@ static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char
     for (char *s = copy, *end; !rc && *(s += strspn(s, " \t\r,[]")); s = end) {
         long v = strtol(s, &end, 10);
         if (end == s || v < 0 || v >= (long)qsf_tokenizer_n_vocab(rt->tok))
-            rc = qsf_err_set(&err, QSF_E_RUNTIME, "no token id of this vocabulary (0 to %u) at column %lld",
+            rc = qsf_err_set(&err, QSF_E_RUNTIME, "expected a token id of this vocabulary (0 to %u) at column %lld",
                              qsf_tokenizer_n_vocab(rt->tok) - 1, (long long)(s - copy) + 1);
         else qsf_strbuf_add(&text, piece, qsf_detok_feed(&d, (int32_t)v, piece, sizeof piece));
     }
@@ -92,7 +92,7 @@ static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char
 
 typedef int (*LineFn)(const QsfRuntime *, const RunOptions *, const char *, size_t, size_t, QsfStrbuf *);
 
-/* A bad line is reported and ends the run: output lines must stay those of the input lines. */
+/* A bad line is reported and ends the run, because output lines must correspond to input lines. */
 static int each_line(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, LineFn fn, QsfStrbuf *out) {
     const char *s = qsf_strbuf_str(in), *end = s + in->len;
     int rc = QSF_EXIT_OK;

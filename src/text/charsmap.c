@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table's layout: u32 bytes of the double array, the array, the replacements. A unit of the array packs a base
- * (bits 10-31, shifted by 8 where bit 9 is set), a leaf flag (bit 8) and the byte that leads to it; the unit that a
- * leaf flag announces holds the value. Every index comes from a file: each step is checked. */
+/* The table's layout: u32 bytes of the double array, the array, the replacements. A unit of the array packs a
+ * base (bits 10-31, shifted by 8 where bit 9 is set), a leaf flag (bit 8) and the byte that leads to it; the
+ * unit that a leaf flag announces holds the value. Every index comes from a file: each step is checked. */
 #include "src/text/charsmap.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static int load_map(QsfCharsmap *c, const QsfSource *src, QsfMetaArray *a, QsfAr
     if (rc != QSF_OK) return rc;
     uint32_t size = n >= 4 ? word_at(blob) : UINT32_MAX;
     if (size > n - 4 || size % 4 != 0 || n < 4)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: its table takes %u of %llu bytes", qsf_source_path(src), KEY_MAP,
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: its table needs %u bytes, but the value has %llu", qsf_source_path(src), KEY_MAP,
                            size, (unsigned long long)n);
     c->units = blob + 4;
     c->n_units = size / 4;

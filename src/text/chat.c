@@ -76,7 +76,7 @@ static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const Q
     QsfErr e = { 0 };
     if (file == NULL) file = qsf_chat_family(src, tok, NULL, 0);
     if (file == NULL || open_file(out, src, tok, file, &e) != QSF_OK)
-        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s: %s; choose another one with --template",
+        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s: %s; choose a different one with --template",
                                                                 qsf_source_path(src), why->msg);
     say(notice, notice_cap, why->msg, file);
     return QSF_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chat templates as Hugging Face keeps them: in tokenizer_config.json a string, or a list of named ones; in
- * newer folders a file of its own, with the named ones beside it (huggingface/transformers
+/* Chat templates in Hugging Face directories: a string or a list of named ones in tokenizer_config.json, or,
+ * in newer directories, a separate file with the named ones beside it (huggingface/transformers
  * docs/source/en/chat_templating.md). */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static int from_json(const QsfJson *config, const char *path, const char *varian
         return variant != NULL ? QSF_E_USAGE : QSF_E_MODEL;
     }
     if (out->len > MAX_TEXT)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: more than %zu bytes are no chat template", path, MAX_TEXT);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: too large for a chat template: more than %zu bytes", path, MAX_TEXT);
     out->text = malloc(out->len + 1);
     if (out->text == NULL) return qsf_err_memory(err, "%s", path);
     memcpy(out->text, text, out->len);

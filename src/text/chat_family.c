@@ -61,8 +61,9 @@ const char *qsf_chat_family(const QsfSource *src, const QsfTokenizer *tok, const
 static const struct {
     const char *mark, *file, *why;
 } placeholders[] = {
-    /* microsoft/BitNet utils/convert-ms-to-gguf-bitnet.py writes it; the model's tokenizer_config.json differs */
-    { "BITNETAssistant:", "bitnet", "it is the stand-in of a converter, not what the model was trained with" },
+    /* microsoft/BitNet utils/convert-ms-to-gguf-bitnet.py writes it; the model's tokenizer_config.json
+     * differs */
+    { "BITNETAssistant:", "bitnet", "it is a placeholder from a converter, not what the model was trained with" },
 };
 
 const char *qsf_chat_placeholder(const char *text, size_t len, const char **file) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The folders of template files: the user's (templates in the configuration directory) before the installed
- * one. */
+/* Template files: the user's folder (templates in the configuration directory) is searched before the
+ * installed one. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static int unknown_name(const char *name, QsfErr *err) {
     if (list == NULL || !qsf_strbuf_ok(&b))
         rc = qsf_err_memory(err, "names of chat templates");
     else
-        qsf_err_set(err, rc, "no chat template \"%s\"; known are: %s, or the path of a file", name,
+        qsf_err_set(err, rc, "unknown chat template \"%s\"; expected the path of a file or one of: %s", name,
                     b.len > 0 ? qsf_strbuf_str(&b) : "none were found");
     qsf_strbuf_free(&b);
     free(list);
@@ -138,7 +138,7 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     int rc = qsf_file_open(&f, path, err);
     if (rc != QSF_OK) return rc;
     if (f.size > max)
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: more than %zu bytes are no chat template", path, max);
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: too large for a chat template: more than %zu bytes", path, max);
     else if ((*text = malloc(f.size + 1)) == NULL)
         rc = qsf_err_memory(err, "%s", path);
     else
@@ -177,7 +177,7 @@ int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err) {
     if (is_config(path))
         rc = qsf_chat_config_read(path, variant, out, err);
     else if (variant != NULL)
-        rc = qsf_err_set(err, QSF_E_USAGE, "%s: holds one template, none is named \"%s\"", path, variant);
+        rc = qsf_err_set(err, QSF_E_USAGE, "%s: contains a single template, not one called \"%s\"", path, variant);
     else
         rc = qsf_chat_read_path(path, MAX_BYTES, &out->text, &out->len, err);
     if (rc == QSF_OK && (out->name = base_name(path, variant)) == NULL)

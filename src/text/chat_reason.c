@@ -6,8 +6,8 @@
 
 static const char *const words[QSF_REASON_N] = { "auto", "on", "off", "low", "medium", "high" };
 
-/* What templates call it: Qwen, Hugging Face (SmolLM3), GLM and most others; IBM (Granite) and DeepSeek; OpenAI
- * (gpt-oss) and its followers. */
+/* What templates call it: Qwen, Hugging Face (SmolLM3), GLM and most others; IBM (Granite) and DeepSeek;
+ * OpenAI (gpt-oss) and its followers. */
 static const char *const switches[] = { "enable_thinking", "thinking" };
 static const char effort[] = "reasoning_effort";
 

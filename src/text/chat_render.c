@@ -113,7 +113,8 @@ static void set_variables(const Request *q, QsfJinjaVars *v) {
 /* What came of a rendering that did not fail, and why one did. */
 typedef struct Outcome {
     bool raised;  /* the template called raise_exception */
-    bool memory;  /* memory ran out: that is not the template's fault, and no other rendering may stand in for it */
+    bool memory;  /* memory ran out: that is not the template's fault, and no other rendering may stand in for
+                     it */
 } Outcome;
 
 static size_t content_bytes(const Request *q) {
@@ -141,9 +142,9 @@ static int render_once(const Request *q, QsfRendered *out, Outcome *oc, QsfErr *
     return rc;
 }
 
-/* A message to go on with stands as it was written behind a fresh assistant's turn, which is what it was written
- * behind, and what is still in the KV cache. As a message of the past templates trim it, put white space before it, or
- * leave it out. */
+/* A message to go on with stands as it was written behind a fresh assistant's turn, which is what it was
+ * written behind, and what is still in the KV cache. As a message of the past templates trim it, put white
+ * space before it, or leave it out. */
 static int render_request(const Request *q, QsfRendered *out, bool *memory, QsfErr *err) {
     Request turn = *q;
     Outcome oc;
@@ -201,7 +202,7 @@ static int render_merged(const Request *q, QsfRendered *out, QsfErr *err) {
     if (msgs == NULL || user == q->n) {
         if (msgs == NULL) return qsf_err_memory(err, "rendered messages");
         free(msgs);
-        return qsf_err_set(err, QSF_E_RUNTIME, "no user message to put the system message in front of");
+        return qsf_err_set(err, QSF_E_RUNTIME, "no user message to prepend the system message to");
     }
     qsf_strbuf_add(&b, q->msgs[0].content, q->msgs[0].len);
     qsf_strbuf_adds(&b, "\n\n");

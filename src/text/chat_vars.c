@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The variables of a template that hold special tokens, as huggingface/transformers passes them: those that a
- * vocabulary has, and of those it lacks only bos_token and eos_token (empty), which templates take for granted. */
+ * vocabulary has, and of those it lacks only bos_token and eos_token (empty), which templates take for
+ * granted. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pair merging with a sorted list and a heap. Entries that a later merge made wrong stay there and are skipped when they
- * come up. */
+/* Pair merging with a sorted list and a heap. Entries that a later merge made wrong stay there and are
+ * skipped when they come up. */
 #include "src/text/merge.h"
 
 #include <stdlib.h>
@@ -80,8 +80,8 @@ static void sift_down(QsfPair *heap, size_t n, size_t i) {
     heap[i] = p;
 }
 
-/* One pass of the radix sort: from -> to, by the digit at shift, equal ones in their order. Returns false, nothing
- * moved, when all have the same digit. */
+/* One pass of the radix sort: from -> to, by the digit at shift, equal ones in their order. Returns false,
+ * nothing moved, when all have the same digit. */
 static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shift) {
     size_t at[DIGITS] = {0}, sum = 0;
     for (size_t i = 0; i < n; i++) at[from[i].rank >> shift & (DIGITS - 1)]++;
@@ -95,8 +95,9 @@ static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shif
     return true;
 }
 
-/* Of a long text the pairs that merging begins with, most of all pairs, are sorted once instead of going through the heap,
- * which would be many times the size of the caches. They stand in the heap's array in the order of the text. */
+/* Of a long text the pairs that merging begins with, most of all pairs, are sorted once instead of going
+ * through the heap, which would be many times the size of the caches. They stand in the heap's array in the
+ * order of the text. */
 static int sort_first(QsfMerger *m, QsfErr *err) {
     if (m->cap_first < m->cap_heap) {
         QsfPair *p = realloc(m->first, m->cap_heap * sizeof *p);

@@ -24,10 +24,10 @@ static int choose_row(QsfTokenizer *t, const QsfSource *src, const QsfPretokSpec
     *spec = qsf_pretok_spec(QSF_PRETOK_DEFAULT, strlen(QSF_PRETOK_DEFAULT));
     if (pre == NULL) {
         snprintf(t->warning, sizeof t->warning,
-                 "the model does not name its pre-tokenizer (%s): using \"%s\"", KEY_PRE, QSF_PRETOK_DEFAULT);
+                 "the model does not specify its pre-tokenizer (%s): using \"%s\"", KEY_PRE, QSF_PRETOK_DEFAULT);
     } else {
         snprintf(t->warning, sizeof t->warning,
-                 "the model's pre-tokenizer \"%.64s\" is not known: using \"%s\"", pre, QSF_PRETOK_DEFAULT);
+                 "unknown pre-tokenizer \"%.64s\": using \"%s\"", pre, QSF_PRETOK_DEFAULT);
     }
     return QSF_OK;
 }

@@ -151,9 +151,9 @@ static const char *const JAIS_2[] = {
     NULL,
 };
 
-/* The published first expression, \d{1,3}(?=(?:\d{3})*\b), looks from every group to the end of the
- * number, which is quadratic. The same cuts in linear time: isolate the number, take the odd digits off
- * its front, cut the rest into threes (\G: not digits in the middle of a piece, which touch letters and so were no
+/* The published first expression, \d{1,3}(?=(?:\d{3})*\b), looks from every group to the end of the number,
+ * which is quadratic. The same cuts in linear time: isolate the number, take the odd digits off its front,
+ * cut the rest into threes (\G: not digits in the middle of a piece, which touch letters and so were no
  * number). */
 static const char *const TINY_AYA[] = {
     "(?<!\\d)\\d++\\b",

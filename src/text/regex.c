@@ -22,8 +22,9 @@ struct QsfRegexScratch {
     unsigned wasted; /* matches that cost far more than their length explains */
 };
 
-/* A sane expression needs a few steps per character of a piece; the limits only stop runaways: one match that never
- * ends, and an expression that makes every match dear. What a match cost is known by the limit it needed. */
+/* A sane expression needs a few steps per character of a piece; the limits only stop runaways: one match that
+ * never ends, and an expression that makes every match dear. What a match cost is known by the limit it
+ * needed. */
 #define MATCH_LIMIT 20000000u
 #define MATCH_LIMIT_FIRST 20000u
 #define MATCH_LIMIT_TIMES 10u

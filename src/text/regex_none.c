@@ -7,7 +7,7 @@
 int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
     (void)pattern;
     *out = NULL;
-    return qsf_err_set(err, QSF_E_RUNTIME, "this program was built without PCRE2, which its expressions need");
+    return qsf_err_set(err, QSF_E_RUNTIME, "needs PCRE2, which this program was built without");
 }
 
 void qsf_regex_free(QsfRegex *re) { (void)re; }

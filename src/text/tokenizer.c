@@ -42,7 +42,7 @@ static int read_kind(Plan *plan, const QsfSource *src, QsfErr *err) {
         if (strcmp(KINDS[i].model, model) == 0) plan->kind = &KINDS[i];
     if (plan->kind != NULL) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: tokenizers of kind \"%.64s\" (%s) are not supported, only llama, gpt2, gemma4 and t5",
+                       "%s: tokenizer \"%.64s\" (%s) is not supported, expected llama, gpt2, gemma4 or t5",
                        path, model, KEY_MODEL);
 }
 
@@ -80,7 +80,7 @@ static int open_bpe(QsfTokenizer *t, const QsfSource *src, const Plan *plan, Qsf
     qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, t->roles.id[QSF_TOKEN_ROLE_UNK]);
     rc = qsf_ranks_load(&t->bpe.ranks, src, &t->vocab, plan->n_merges, &t->arena, err);
     if (rc == QSF_OK && t->bpe.ranks.n_lost > 0 && t->warning[0] == '\0') {
-        snprintf(t->warning, sizeof t->warning, "%u of the vocabulary's %u merges name tokens that it does not have",
+        snprintf(t->warning, sizeof t->warning, "%u of the vocabulary's %u merges use tokens that are missing",
                  t->bpe.ranks.n_lost, plan->n_merges);
     }
     return rc;

@@ -85,8 +85,8 @@ static int push_unknown(const QsfUnigram *u, const char *s, size_t len, QsfIds *
     return u->unknown >= 0 ? qsf_ids_push(out, u->unknown, err) : QSF_OK;
 }
 
-/* Follows the best way back from the end. Runs of unknown characters are one token, also where one ended the word
- * before (*unknown). */
+/* Follows the best way back from the end. Runs of unknown characters are one token, also where one ended the
+ * word before (*unknown). */
 static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, size_t len, bool *unknown, QsfIds *out,
                      QsfErr *err) {
     size_t first = out->n;

@@ -67,7 +67,7 @@ int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, Qsf
     }
     /* each string carries 8 bytes of length in the file */
     if (bytes < 8 * count || bytes - 8 * count > UINT32_MAX) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: its %llu tokens take %llu bytes", path, KEY_TOKENS,
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: invalid size: %llu tokens in %llu bytes", path, KEY_TOKENS,
                            (unsigned long long)count, (unsigned long long)bytes);
     }
     shape->n = (uint32_t)count;

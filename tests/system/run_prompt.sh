@@ -29,7 +29,7 @@ expect 0 'line 2: not supported: tag .trans.' "$run" --show-prompt "$tiny" -p a 
     --override-kv "$(printf 'tokenizer.chat_template=str:<|im_start|>\n{%% trans %%}')"
 grep -q 'using chatml instead' "$work/err" || fail "the notice does not name the file"
 grep -q '<|im_start|>user' "$work/out" || { cat "$work/out"; fail "no ChatML"; }
-expect 3 'choose another one with --template' "$run" --show-prompt "$tiny" -p a --override-kv 'tokenizer.chat_template=str:{% trans %}'
+expect 3 'choose a different one with --template' "$run" --show-prompt "$tiny" -p a --override-kv 'tokenizer.chat_template=str:{% trans %}'
 expect 2 'model:rag' "$run" --show-prompt "$tiny" -p a --override-kv tokenizer.chat_template.rag=str:rag --template model:tools
 
 # JSON, and the same ids as the tokenizer's

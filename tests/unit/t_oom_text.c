@@ -55,7 +55,7 @@ static int no_template(Run *r, QsfErr *err) {
     QsfChatTemplate *none = NULL;
     int rc = qsf_chat_template_open(&none, r->src, r->tok, "nonsense", NULL, 0, err);
     if (rc != QSF_E_USAGE) return rc;
-    if (none != NULL || strstr(err->msg, "known are: alpaca, bitnet,") == NULL || strstr(err->msg, ", zephyr,") == NULL)
+    if (none != NULL || strstr(err->msg, "one of: alpaca, bitnet,") == NULL || strstr(err->msg, ", zephyr") == NULL)
         fail_msg("names are missing: %s", err->msg);
     return QSF_OK;
 }

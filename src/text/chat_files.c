@@ -79,7 +79,7 @@ static int unknown_name(const char *name, QsfErr *err) {
     if (list == NULL || !qsf_strbuf_ok(&b))
         rc = qsf_err_memory(err, "names of chat templates");
     else
-        qsf_err_set(err, rc, "unknown chat template \"%s\"; expected the path of a file or one of: %s", name,
+        qsf_err_set(err, rc, "no chat template \"%s\"; expected the path of a file or one of: %s", name,
                     b.len > 0 ? qsf_strbuf_str(&b) : "none were found");
     qsf_strbuf_free(&b);
     free(list);

@@ -65,7 +65,7 @@ expect 3 'directory' $ppl "$work" "$tiny"
 printf a >"$work/one"
 expect 0 '' $ppl "$work/one" "$tiny"
 printf '\n' >"$work/newline"
-expect 3 'single token' $ppl "$work/newline" --no-bos --override-kv tokenizer.ggml.add_space_prefix=bool:false "$tiny"
+expect 3 'only one token' $ppl "$work/newline" --no-bos --override-kv tokenizer.ggml.add_space_prefix=bool:false "$tiny"
 head -c 3000 /dev/urandom >"$work/noise"
 expect 0 '' $ppl "$work/noise" "$tiny"
 
@@ -103,13 +103,13 @@ cmp -s "$base" "$work/first" || fail "the same distributions are not the same fi
 [ "$(find "$work" -name 'base.kl*' | wc -l)" = 1 ] || { ls "$work"; fail "something was left beside the base"; }
 
 # another base than this text's, this model's, this window's
-expect 2 'ctx 64 --stride 24, this is --ctx 32' $ppl "$text" -c 32 --kl-base "$base" "$tiny"
-expect 2 'stride 24, this is --ctx 64 --stride 3' $ppl "$text" --stride 3 --kl-base "$base" "$tiny"
+expect 2 'ctx 64 --stride 24, but this run uses --ctx 32' $ppl "$text" -c 32 --kl-base "$base" "$tiny"
+expect 2 'stride 24, but this run uses --ctx 64 --stride 3' $ppl "$text" --stride 3 --kl-base "$base" "$tiny"
 tr a b <"$text" >"$work/other"
 expect 3 'base.kl.*different text.*byte offset' $ppl "$work/other" --kl-base "$base" "$tiny"
 expect 3 'base.kl.*tokens' $ppl "$work/one" --kl-base "$base" "$tiny"
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/wide.gguf" ctx=512 vocab=310
-expect 3 'base.kl.*300 tokens, the model over 310' $ppl "$text" --kl-base "$base" "$work/wide.gguf"
+expect 3 'base.kl.*300 tokens, the model has 310' $ppl "$text" --kl-base "$base" "$work/wide.gguf"
 
 # damaged: cut, lying counts, no probabilities; nothing else is overwritten
 size=$(wc -c <"$base")
@@ -137,7 +137,7 @@ expect 1 'no-dir' $ppl "$text" --kl-save "$work/no-dir/x" "$tiny"
 expect 0 '' $ppl "$text" --json -c 64 --stride 24 --kl-base "$base" "$tiny"
 rows=$(number tokens) kl=$(number mean_kl)
 head -c $((8 + rows * 300 * 4)) "$base" >"$work/plain.kl"
-expect 0 'does not say' $ppl "$text" --json -c 64 --stride 24 --kl-base "$work/plain.kl" "$tiny"
+expect 0 'does not identify its text' $ppl "$text" --json -c 64 --stride 24 --kl-base "$work/plain.kl" "$tiny"
 [ "$(number mean_kl)" = "$kl" ] || fail "the rows alone give another divergence"
 
 # ^C: 130, nothing left behind

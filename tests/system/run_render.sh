@@ -85,7 +85,7 @@ done
 awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1000000; i++) printf "%s", "a"; printf "\"|length }}" }' >"$work/t.jinja"
 [ "$(echo '{}' | "$run" --render "$work/t.jinja" 2>/dev/null)" = '"1000000"' ] || fail "a literal of a megabyte"
 awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1100000; i++) printf "%s", "a"; printf "\"|length }}" }' >"$work/t.jinja"
-refuses 3 'no chat template' --render "$work/t.jinja"
+refuses 3 'too large for a chat template' --render "$work/t.jinja"
 
 # a pasted file of 10 MB is no harm
 awk 'BEGIN { printf "{\"messages\": [{\"role\": \"user\", \"content\": \""; for (i = 0; i < 1000000; i++) printf "0123456789"; print "\"}]}" }' >"$work/in"

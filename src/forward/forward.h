@@ -25,79 +25,79 @@ typedef struct QsfForwardOptions {
     const atomic_int *cancel;   /* non-zero asks to stop; polled between layers and reads; may be NULL */
 } QsfForwardOptions;
 
-/* Reads small tensors and starts the loader, which pins weights behind whatever comes next. QSF_E_BUDGET,
+/* Reads small tensors and starts the loader, which pins weights in the background. QSF_E_BUDGET,
  * QSF_E_RUNTIME (I/O, memory), QSF_E_MODEL (damaged), QSF_E_INTERRUPTED (cancelled). */
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err);
 void qsf_forward_destroy(QsfForward *f); /* NULL allowed */
 
-/* Waits until all that is to be pinned is in RAM: for benchmarks. progress (bytes) may be NULL. Errors of
+/* Waits until all planned weights are pinned, for benchmarks. progress (bytes) may be NULL. Errors of
  * qsf_weights_settle. */
 int qsf_forward_settle(QsfForward *f, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
                        QsfErr *err);
 
-/* Between two evals: goes on under another plan for the same model, KV type and `exact`, with the thread pool
- * given (whose number of threads is the plan's). Context (plan->ctx >= n_past), batch, pinned items, slots, row
- * cache and back end may differ; positions in the cache and the logits stay. What the new plan does not hold is
- * returned to the kernel before anything new is mapped. QSF_E_CONTEXT when plan->ctx is too short: nothing
- * changed. QSF_E_RUNTIME or QSF_E_BUDGET when memory fails: then every eval fails until a replan succeeds (the
- * old plan may be tried); the pool given is the one that is kept. */
+/* Between two evals: switches to a different plan for the same model, KV type and `exact`, and to the given
+ * thread pool, which must have the plan's number of threads. Context (plan->ctx >= n_past), batch, pinned
+ * items, slots, row cache and back end may differ; positions in the cache and the logits stay. Memory that
+ * the new plan does not use is returned to the kernel before anything new is mapped. QSF_E_CONTEXT when
+ * plan->ctx is too short: nothing changes. QSF_E_RUNTIME or QSF_E_BUDGET when memory cannot be mapped: every
+ * eval then fails until a replan succeeds (the old plan may be tried); the given pool is used in any case. */
 int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *err);
 
-/* The model's files are not what was opened any more: only loading anew helps. */
+/* Have the model's files changed since they were opened? Then the model must be reloaded. */
 bool qsf_forward_stale(const QsfForward *f);
-/* Name and notice of the running I/O back end, "" when there is none. Any thread. */
+/* Copies the name and the notice of the running I/O back end; "" when there is none. Any thread. */
 void qsf_forward_io(QsfForward *f, char *name, size_t name_cap, char *notice, size_t notice_cap);
 
-/* Called for a position whose logits were asked for; logits (n_vocab), valid during the call. */
+/* Called for a position whose logits were requested; logits (n_vocab) are valid during the call. */
 typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
 
-/* Appends ids[0..n) at positions n_past.. and computes. With all != NULL it is called for every
- * position in order; otherwise only the last position's logits are computed (qsf_forward_logits).
- * Works in chunks of plan->batch. QSF_E_CONTEXT when n_past + n > ctx (nothing is done), QSF_E_MODEL for
- * an id outside the vocabulary (nothing is done), QSF_E_INTERRUPTED when cancelled (whole chunks done
- * stay: n_past says how many), QSF_E_RUNTIME when a read fails (names file and offset; the pass can be
- * tried again) or the logits are not finite ("FILE: the model produced invalid numbers"). */
+/* Appends ids[0..n) at positions n_past.. and evaluates them, in chunks of plan->batch. If all is not NULL,
+ * it is called for every position in order; otherwise only the logits of the last position are computed
+ * (qsf_forward_logits). QSF_E_CONTEXT when n_past + n > ctx (nothing is done), QSF_E_MODEL for an id outside
+ * the vocabulary (nothing is done), QSF_E_INTERRUPTED when cancelled (completed chunks stay: see n_past),
+ * QSF_E_RUNTIME when a read fails (names file and offset; the pass can be repeated) or the logits are not
+ * finite ("FILE: the model produced invalid numbers"). */
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 
-/* What goes into the matrices of a unit, before they multiply it. Columns are positions pos, pos + 1, ...; all pointers
- * are valid during the call only. */
+/* The input of a unit's matrices. Columns are positions pos, pos + 1, ...; all pointers are valid during the
+ * call only. */
 typedef struct QsfTapData {
     uint32_t layer;          /* n_layers: the head */
     QsfGroup group;
     uint32_t pos, n_cols;
-    const float *x;          /* (n_cols, k) at x_stride: the input as floats, also where kernels get it quantized */
+    const float *x;          /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized */
     uint32_t k, x_stride;
-    const float *hidden;     /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_GROUP_QKV what comes into
-                                the layer, with QSF_GROUP_HEAD what left the last one */
+    const float *hidden;     /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_GROUP_QKV the
+                                input of the layer, with QSF_GROUP_HEAD the output of the last one */
     uint32_t hidden_stride;
 } QsfTapData;
 typedef void (*QsfTapFn)(void *arg, const QsfTapData *t);
 
-/* Between two evals: fn is called for each unit of each chunk from now on, on the thread that evaluates; the head's
- * columns are those whose logits are made. NULL: nobody watches, which costs a comparison per unit. */
+/* Between two evals: sets a callback for each unit of each chunk, called on the evaluating thread; the head's
+ * columns are those whose logits are computed. NULL removes it. */
 void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg);
 
 #define QSF_LAYER_NONE UINT32_MAX
-/* Between two evals: evaluates as if this layer were not there (its K and V included); QSF_LAYER_NONE: all are. Its
- * weights stream by nevertheless. Positions evaluated before stay as they are. */
+/* Between two evals: skips this layer, including its K and V, in later evals; QSF_LAYER_NONE: skips none. Its
+ * weights are still streamed. Positions evaluated before do not change. */
 void qsf_forward_skip_layer(QsfForward *f, uint32_t layer);
 
-/* Logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
+/* Returns the logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
 float *qsf_forward_logits(QsfForward *f);
 uint32_t qsf_forward_n_past(const QsfForward *f);
 uint32_t qsf_forward_ctx(const QsfForward *f);
-/* Forgets positions n.. ; n <= n_past. */
+/* Removes positions n and later; n <= n_past. */
 void qsf_forward_truncate(QsfForward *f, uint32_t n);
 
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {
-    uint64_t bytes_read;       /* streamed weights and embedding rows read from disk; not what gets pinned */
+    uint64_t bytes_read;       /* streamed weights and embedding rows read from disk; without pinned weights */
     uint64_t read_ns;          /* time in which at least one read was in flight */
     uint64_t wait_ns;          /* time compute waited for the loader */
     uint64_t compute_ns;       /* time in the layers and head, waits not counted */
-    /* Parts of compute_ns, without each other; the rest of it is small change. */
-    uint64_t matmul_ns[QSF_GROUP_N]; /* multiplying with the matrices of a kind of unit (QsfGroup), biases and
-                                        activation functions included */
+    /* Disjoint parts of compute_ns; the remainder is small. */
+    uint64_t matmul_ns[QSF_GROUP_N]; /* matrix products by kind of unit (QsfGroup), including biases and
+                                        activation functions */
     uint64_t attention_ns;     /* rotation, storing keys and values, scores, softmax, mixing */
     uint64_t prep_ns;          /* residuals, norms, quantizing the inputs of matrices */
     uint64_t sync_ns;          /* the thread that evaluates waited for the others at the end of a job */
@@ -106,8 +106,8 @@ typedef struct QsfForwardStats {
     uint64_t decode_tokens;    /* tokens evaluated one at a time */
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;            /* layer being computed now, n_layers during the head */
-    uint32_t chunk_done, chunk_total; /* tokens of the running eval that are done, and in all */
-    uint64_t pin_done, pin_total; /* bytes of weights in RAM, and that the plan wants there; no reset */
+    uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */
+    uint64_t pin_done, pin_total; /* bytes of weights pinned, and planned; not reset */
     uint64_t pin_read;         /* bytes read to be pinned, or for the resident embedding table */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */
 } QsfForwardStats;
@@ -122,12 +122,13 @@ uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t ma
 void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out);
 void qsf_forward_stats_reset(QsfForward *f);
 
-/* Bytes per second at which the threads of the pool read the weights (up to 1 GB of them) and do nothing else, to compare
- * decoding with: the way that is fastest on this machine is found first (streams per thread, prefetch distance), then the
- * median of five runs counts. Between two evals. 0 where weights are streamed, or the budget has no page for the list. */
+/* Measures the bytes per second at which the pool's threads read the weights (up to 1 GB) without computing,
+ * as a reference for decoding: finds the fastest method on this machine (streams per thread, prefetch
+ * distance), then takes the median of five runs. Between two evals. 0 when weights are streamed, or the
+ * budget has no page for the list. */
 double qsf_forward_read_speed(QsfForward *f);
 
-/* Names of the kernels that ran so far, separated by commas, for receipts; at most cap bytes. */
+/* Lists the kernels that ran so far, separated by commas, for receipts; at most cap bytes. */
 void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap);
 
 #endif

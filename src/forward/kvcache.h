@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys and values of all past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8).
- * Per layer and KV head the tiles of all positions lie together. Memory is charged whole, but touched only
- * as the context grows. Positions are physical: rotation happened before storing. */
+/* Keys and values of all past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8). The
+ * tiles of one layer and KV head are contiguous. The whole memory is charged, but touched only as the context
+ * grows. Positions are physical: rotation is applied before storing. */
 #ifndef QSF_FORWARD_KVCACHE_H
 #define QSF_FORWARD_KVCACHE_H
 
@@ -22,25 +22,25 @@ typedef struct QsfKvCache {
     QsfLedger *ledger;
 } QsfKvCache;
 
-/* Charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Maps an empty cache, charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
-/* Stores position pos < ctx of one layer; k and v are (n_kv_heads, head_dim). Different positions may be
- * stored by different threads at once (those of one tile share cache lines). Does not change n_past. */
+/* Stores position pos < ctx of one layer; k and v are (n_kv_heads, head_dim). Several threads may store
+ * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
 void qsf_kvcache_store(QsfKvCache *c, uint32_t layer, uint32_t pos, const float *k, const float *v);
 
-/* Tile 0 of a head. */
+/* Return tile 0 of a head. */
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t layer, uint32_t head);
 const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t layer, uint32_t head);
 
-/* Forgets positions n.. ; n <= n_past. */
+/* Removes positions n and later; n <= n_past. */
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 
-/* Room for ctx >= n_past positions from now on, in place; positions below n_past keep their contents, and
- * memory that they do not need goes back to the kernel. On an error (QSF_E_BUDGET, QSF_E_RUNTIME) the
- * positions are there all the same, and the cache has room for the smaller one of both contexts. */
+/* Resizes the cache in place to ctx >= n_past positions. Positions below n_past keep their contents, and
+ * unused memory is returned to the kernel. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
+ * intact, and the cache has the smaller of both sizes. */
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err);
 
 #endif

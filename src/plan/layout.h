@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sizes of everything the forward pass holds besides weights, from hyperparameters alone: the plan
- * adds them up before loading, the forward pass allocates exactly that. Pure functions. */
+/* Sizes of everything the forward pass allocates except weights, computed from hyperparameters: the plan adds
+ * them up before loading, and the forward pass allocates exactly that. Pure functions. */
 #ifndef QSF_PLAN_LAYOUT_H
 #define QSF_PLAN_LAYOUT_H
 
@@ -14,10 +14,10 @@
 #define QSF_PAGE 4096u
 #define QSF_ROWCACHE_ENTRY 32u /* bytes that a row of the embedding row cache costs beside itself */
 
-/* Matrices of units and the embedding table; all else is small and kept in RAM as floats. */
+/* Is it a matrix of a unit or the embedding table? All other tensors are small and kept in RAM as floats. */
 bool qsf_role_is_matrix(QsfRole r);
 
-/* What one look over all tensors of a model yields; independent of any plan. */
+/* Sizes computed from all tensors of a model; independent of any plan. */
 typedef struct QsfShape {
     uint64_t act_stride[QK_ACT_N]; /* bytes of the longest activation column of a kind, 0 = not used; F32
                                       always 0: float columns are used where they lie */
@@ -36,10 +36,10 @@ typedef struct QsfShape {
 
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t);
 
-/* Buffers that compressed layers are read to: one, or with several slots two, so that one is read while the other is
- * decompressed. 0 where nothing is compressed. */
+/* Returns the number of buffers that compressed layers are read to: one, or with several slots two, so that
+ * one is read while the other is decompressed. 0 if nothing is compressed. */
 uint32_t qsf_stages(const QsfShape *s, uint32_t n_slots);
-/* Memory of these and of the decompressor. */
+/* Returns the memory of these buffers and of the decompressor. */
 uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots);
 
 /* Buffers of one forward pass; offsets are bytes from a page-aligned start, multiples of 64; strides
@@ -56,7 +56,8 @@ typedef struct QsfLayout {
     uint64_t cs;                      /* (n_cols, n_rot / 2) cos, sin */
     uint64_t attn;                    /* (threads) scratch of the attention kernels */
     uint64_t attn_stride;             /* bytes */
-    uint64_t parts;                   /* (n_heads, spans of ctx) parts of one column, if there is more than one */
+    uint64_t parts;                   /* (n_heads, spans of ctx) parts of one column, if there are several
+                                         spans */
     uint64_t exact;                   /* (threads, max_k), 0 bytes unless exact */
     uint64_t exact_stride;            /* floats */
     uint64_t row;                     /* one packed embedding row */
@@ -66,10 +67,11 @@ typedef struct QsfLayout {
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
                      int threads, bool exact);
 
-/* Cache bytes for ctx positions. */
+/* Returns the bytes of a KV cache for ctx positions. */
 uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx);
 
-/* A cache of n rows of row_bytes each, with its list and its index: whole pages. 0 rows take none. */
+/* Returns the bytes of a cache of n rows of row_bytes each, with its list and its index, in whole pages; 0
+ * for 0 rows. */
 uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes);
 
 /* v rounded up to whole pages. */

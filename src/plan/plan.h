@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From options and a model to a memory plan, before a single weight is read: what is pinned, how big
- * the slots are, how long the context and how big a prefill chunk may be; or a refusal that says what
- * to lower (design §4). Pure: it allocates only the plan itself. All sizes are bytes. */
+/* Makes a memory plan for a model before any weight is read: what is pinned, the size of the slots, the
+ * length of the context and the size of a prefill chunk; or an error that says what to lower (design §4).
+ * Pure: it allocates only the plan itself. All sizes are bytes. */
 #ifndef QSF_PLAN_PLAN_H
 #define QSF_PLAN_PLAN_H
 
@@ -21,17 +21,18 @@
 
 typedef struct QsfPlanOptions {
     uint64_t budget;          /* whole process; 0 = auto: what the model needs up to half of available */
-    uint64_t available;       /* bytes that auto may look at (qsf_available_bytes) */
-    uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set it: never changed */
+    uint64_t available;       /* available memory, for auto (qsf_available_bytes) */
+    uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
+                                 it: never changed */
     int kv;                   /* qk_kv, -1 = default f16; otherwise never changed */
-    uint32_t ctx_floor;       /* never below this: positions that are already in the cache, and one more */
-    uint64_t pin_cap;         /* most bytes to pin; UINT64_MAX = no cap, 0 = stream every layer */
+    uint32_t ctx_floor;       /* minimum context: positions already in the cache, plus one */
+    uint64_t pin_cap;         /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
     uint32_t slots;           /* 1..4, 0 = chosen */
-    QsfStreamConfig stream;   /* keep_cached is not looked at */
+    QsfStreamConfig stream;   /* keep_cached is ignored */
     uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
     int threads;              /* compute threads, >= 1 */
     bool exact;               /* float activations (bigger scratch) */
-    bool commands;            /* messages name commands of the chat, QSFSettings.commands */
+    bool commands;            /* messages name chat commands, as QSFSettings.commands */
     uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
     uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
     uint64_t meta_bytes;      /* charged to META so far and to come */
@@ -48,36 +49,37 @@ typedef struct QsfPlan {
     bool exact;
     uint32_t n_slots;         /* 0 when everything is pinned */
     uint64_t slot_bytes;
-    uint32_t n_stages;        /* buffers that compressed layers are read to before they are decompressed; 0: there are none */
+    uint32_t n_stages;        /* buffers that compressed layers are read to before they are decompressed; 0:
+                                 there are none */
     uint64_t stage_bytes;
     uint32_t n_units;         /* weight units: 4 per layer (QKV, O, gate+up, down), then the head */
-    uint32_t *pinned_items;   /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple of
-                                 QSF_ROW_QUANTUM or all; owned by the plan */
+    uint32_t *pinned_items;   /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple
+                                 of QSF_ROW_QUANTUM or all; owned by the plan */
     bool embed_resident;      /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;      /* rows of the embedding row cache; 0 = none (or resident) */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;    /* weights, without padding */
-    uint64_t streamed_bytes;  /* weights that stream by in every pass over the layers */
-    uint64_t disk_bytes;      /* what is read for them: less, where layers are compressed */
+    uint64_t streamed_bytes;  /* weights streamed in every pass over the layers */
+    uint64_t disk_bytes;      /* bytes read for them: less, if layers are compressed */
     uint64_t weight_bytes;    /* pinned + streamed */
     char note[256];           /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 
-/* Fills *p. QSF_E_BUDGET when it cannot be met: the message has one line per category with its
- * bytes, the sum, what to lower, and as its last line exactly "smallest budget that works: NNN MB"
- * with an NNN that works. The caller frees the plan with qsf_plan_free. */
+/* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_BUDGET when the budget cannot be met: the
+ * message has one line per category with its bytes, the sum, what to lower, and as its last line exactly
+ * "smallest budget that works: NNN MB", which is a budget that works. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 void qsf_plan_free(QsfPlan *p);
 
-/* "/budget" with commands, else "--ram-budget"; and so on. */
+/* Option names for messages: "/budget" with commands, else "--ram-budget"; and so on. */
 typedef enum QsfOptionName { QSF_OPTION_BUDGET, QSF_OPTION_CTX, QSF_OPTION_BATCH, QSF_OPTION_N } QsfOptionName;
 const char *qsf_option_name(QsfOptionName name, bool commands);
 
-/* Smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these options. */
+/* Returns the smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these
+ * options. */
 uint64_t qsf_plan_smallest(const QsfModel *m, const QsfPlanOptions *o);
 
-/* The plan as a table for people (--plan, --verbose), newline-terminated; malloc'ed, NULL without
- * memory. */
+/* Formats the plan as a table (--plan, --verbose), newline-terminated; malloc'ed, NULL when out of memory. */
 char *qsf_plan_text(const QsfPlan *p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the plan share: pricing.c adds up, search.c chooses a configuration, spread.c says which
- * rows are pinned, plan.c joins them, plan_text.c puts it into words. */
+/* Internals shared by the files of the plan: pricing.c adds up sizes, search.c chooses a configuration,
+ * spread.c chooses the pinned rows, plan.c combines them, plan_text.c formats the messages. */
 #ifndef QSF_PLAN_PLAN_IMPL_H
 #define QSF_PLAN_PLAN_IMPL_H
 
@@ -10,7 +10,7 @@
 #define QSF_MIB         (1ull << 20)
 #define QSF_BATCH_LEAST 16u /* columns of a prefill chunk that are not given up but at the very end */
 
-/* One way to run the model, to be priced. */
+/* One way to run the model, whose memory is to be computed. */
 typedef struct QsfConfig {
     uint32_t ctx, batch, n_slots;
     uint64_t slot_bytes;
@@ -33,14 +33,14 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 /* Fills rows (QSF_MEM_N) and returns their sum, UINT64_MAX when it does not fit 64 bits. */
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows);
 
-/* The context without any pressure: what the user set, or the default. */
+/* Returns the context to use if memory suffices: the user's, or the default. */
 uint32_t qsf_plan_wanted_ctx(const QsfPricing *s);
-/* Streaming with nothing lowered. */
+/* Returns the configuration for streaming with nothing lowered. */
 QsfConfig qsf_plan_preferred(const QsfPricing *s);
-/* The first configuration that fits, in the order of design §4. *lowered: something had to give way, so that
- * nothing is pinned while units stream. false: none fits. */
+/* Finds the first configuration that fits, in the order of design §4. *lowered: something was lowered, so
+ * nothing is pinned while units stream. false when none fits. */
 bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);
-/* The cheapest configuration of all, for a refusal. */
+/* Returns the smallest configuration, for the error message. */
 QsfConfig qsf_plan_least(const QsfPricing *s);
 
 typedef struct QsfSpread {
@@ -49,12 +49,12 @@ typedef struct QsfSpread {
 } QsfSpread;
 
 /* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned,
- * and what streams through slots of slot_bytes lies evenly over the pass. */
+ * and the streamed rows are spread evenly over the pass. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
-/* What was lowered, into p->note. */
+/* Writes what was lowered to p->note. */
 void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p);
-/* The text of a refusal for a budget in which the least configuration costs rows. */
+/* Sets the error for a budget that even the smallest configuration exceeds. */
 void qsf_plan_refuse(const QsfPricing *s, const QsfConfig *least, uint64_t smallest, QsfErr *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How weights are read from disk: chosen by the settings, carried by value from the plan to the I/O back end. */
+/* How weights are read from disk: chosen by the settings, passed by value from the plan to the I/O back end. */
 #ifndef QSF_PLAN_STREAM_CONFIG_H
 #define QSF_PLAN_STREAM_CONFIG_H
 
@@ -11,16 +11,17 @@ typedef enum QsfIoDirect { QSF_DIRECT_AUTO, QSF_DIRECT_ON, QSF_DIRECT_OFF, QSF_D
 
 typedef struct QsfStreamConfig {
     QsfIoKind kind;     /* AUTO: io_uring where it is built in and allowed, else pread threads */
-    QsfIoDirect direct; /* AUTO: O_DIRECT unless the page cache already holds most of the source, or keep_cached */
-    bool keep_cached;   /* AUTO only: memory is plentiful and nothing will stream: read through the page cache and leave
-                           the file there, so that the next start is quick; decided by the plan */
+    QsfIoDirect direct; /* AUTO: O_DIRECT unless the page cache already holds most of the source, or
+                           keep_cached */
+    bool keep_cached;   /* AUTO only: memory is plentiful and nothing streams, so read through the page cache
+                           and leave the file there for a fast next start; decided by the plan */
 } QsfStreamConfig;
 
 #define QSF_IO_THREADS 4u
 #define QSF_IO_THREAD_STACK (64u << 10)
 #define QSF_IO_MAP_BYTES (256u << 10) /* mapped at a time by a thread of the mmap back end */
 
-/* Bytes of stacks that a back end of this kind charges. */
+/* Returns the bytes of stacks that a back end of this kind charges. */
 uint64_t qsf_io_stack_bytes(QsfIoKind kind);
 /* "auto", "uring", "pread", "mmap" / "auto", "on", "off"; parse ignores case and returns _N when unknown. */
 const char *qsf_io_kind_name(QsfIoKind k);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weight units: the groups of matrices that the forward pass needs together, and their chunks.
- * Unit 4*L+0..3 = Q,K,V | O | gate,up | down of layer L, the last unit is the head. A unit is a walk
- * over items: the rows of its tensors one after the other, each from a multiple of QSF_ROW_QUANTUM on (items between two
- * tensors are no rows), or, where two tensors are multiplied element by element afterwards (gate and up), pairs of rows. A chunk is a range of items as it lies in memory: for
- * each tensor the 4 KiB windows of the file that hold its rows, so that O_DIRECT reads go straight to where
- * the kernels find them. A compressed layer is another matter: it is read, decompressed and held as a whole, and its four
- * units lie in it as they do in the file that it would be. Pure functions over an opened model. */
+/* Weight units: sets of matrices that the forward pass needs together, and their chunks. Unit 4*L+0..3 =
+ * Q,K,V | O | gate,up | down of layer L; the last unit is the head. A unit is a sequence of items: the rows
+ * of its tensors in order, where each tensor starts at a multiple of QSF_ROW_QUANTUM (items between two
+ * tensors are not rows), or pairs of rows if two tensors are multiplied element by element afterwards (gate
+ * and up). A chunk is a range of items in memory: for each tensor the 4 KiB windows of the file that contain
+ * its rows, so that O_DIRECT reads go directly to the place where the kernels use them. A compressed layer is
+ * different: it is read, decompressed and held as a whole, and its four units lie in it as in an uncompressed
+ * file. Pure functions over an opened model. */
 #ifndef QSF_PLAN_UNITS_H
 #define QSF_PLAN_UNITS_H
 
@@ -19,7 +20,7 @@
 #define QSF_UNITS_PER_LAYER 4
 #define QSF_ROW_QUANTUM 16u /* chunks start at multiples of this many items */
 #define QSF_WINDOW 4096u    /* = QSF_IO_WINDOW */
-/* What the loader keeps for each unit and each layer, for the plan; loader.c checks them. */
+/* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
 #define QSF_WEIGHT_UNIT_BYTES 264
 #define QSF_LAYER_COUNTER_BYTES 24
 
@@ -41,12 +42,13 @@ typedef struct QsfUnit {
     qk_type type[QSF_UNIT_TENSORS];
     uint32_t rows[QSF_UNIT_TENSORS];
     uint64_t row_bytes[QSF_UNIT_TENSORS];
-    bool x16[QSF_UNIT_TENSORS];                /* in the file its rows lie in groups of 16, the last one filled up */
+    bool x16[QSF_UNIT_TENSORS];                /* in the file its rows are interleaved in tiles of 16, the
+                                                  last one padded */
     uint32_t k;                                /* elements per row, the same for all */
     bool paired;                               /* item i = row i of every tensor */
     uint32_t items;
     uint64_t bytes;                            /* of all tensors */
-    const QsfCompressed *compressed;                 /* NULL, or the compressed layer that it is in, with the layer's other units */
+    const QsfCompressed *compressed;                 /* NULL, or the compressed layer that contains the unit */
 } QsfUnit;
 
 /* Rows [row0, row1) of one tensor. */
@@ -63,48 +65,49 @@ typedef struct QsfChunk {
     uint32_t unit, item0, item1;
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];
-    uint64_t bytes;        /* of all windows; of a unit in a compressed layer there are none, and `at` counts from the
-                              layer's decompressed start */
+    uint64_t bytes;        /* of all windows; a unit in a compressed layer has none, and `at` counts from the
+                              start of the decompressed layer */
 } QsfChunk;
 
 uint32_t qsf_unit_count(const QsfModel *m);
 void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u);
 
-/* Items [item0, item1) of u. */
+/* Makes the chunk of items [item0, item1) of u. */
 void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *c);
 
-/* Rows of tensor t (index in u) among items [item0, item1): [*row0, *row1). */
+/* Sets [*row0, *row1) to the rows of tensor t (index in u) among items [item0, item1). */
 void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0, uint32_t *row1);
 
-/* Bytes from the start of tensor t to the end of its row `row - 1`: where that is the last one, of its whole group. */
+/* Returns the bytes from the start of tensor t to the end of row `row - 1`; if that is the last row, to the
+ * end of its tile. */
 uint64_t qsf_unit_row_end(const QsfUnit *u, unsigned t, uint32_t row);
 
-/* Bytes of items [item0, item1), without windows. */
+/* Returns the bytes of items [item0, item1), without windows. */
 uint64_t qsf_unit_item_bytes(const QsfUnit *u, uint32_t item0, uint32_t item1);
 
-/* Memory that the first n_items take when pinned: per tensor the windows of its rows. 0 items take none. A compressed
- * layer is pinned whole, and its memory counts with its first unit. */
+/* Returns the memory of the first n_items when pinned: for each tensor, the windows of its rows; 0 for 0
+ * items. A compressed layer is pinned as a whole, and its memory is counted for its first unit. */
 uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items);
 /* The same for one tensor and its first rows. */
 uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows);
 
-/* Whether u is the first unit of a compressed layer. */
+/* Is u the first unit of a compressed layer? */
 bool qsf_unit_opens_compressed(const QsfUnit *u);
-/* Memory of a compressed layer: whole pages. */
+/* Returns the memory of a decompressed layer, in whole pages. */
 uint64_t qsf_compressed_whole(const QsfCompressed *c);
-/* Bytes of the windows of the file that hold it. */
+/* Returns the bytes of the file's windows that contain the compressed layer. */
 uint64_t qsf_compressed_windows(const QsfCompressed *c);
 
-/* Least slot that can stream u: one quantum of its items, or its compressed layer whole. */
+/* Returns the smallest slot that can stream u: one quantum of its items, or its whole compressed layer. */
 uint64_t qsf_unit_min_slot(const QsfUnit *u);
-/* Items per chunk, a multiple of the quantum, so that each chunk fits a slot and all have about the
- * same size; n_items are to be streamed. 0 when the slot is too small. */
+/* Returns the items per chunk, a multiple of the quantum, for streaming n_items in chunks of about the same
+ * size that fit a slot. 0 when the slot is too small. */
 uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_bytes);
 
-/* Weight types, one bit each, for which the level of the table has a kernel that multiplies interleaved rows
+/* Returns the weight types, one bit each, for which the table's level has a kernel for interleaved rows
  * (src/stream/interleave.h). */
 uint32_t qsf_interleaved_types(const qk_table *table);
-/* Bytes of the largest group of 16 rows of a unit that can be interleaved; 0 = none. */
+/* Returns the bytes of the largest tile of 16 rows of a unit that can be interleaved; 0 = none. */
 uint64_t qsf_unit_group_bytes(const QsfUnit *u, const qk_table *table);
 
 #endif

@@ -68,7 +68,7 @@ keys '/retry' Enter
 see 'STATE   no model' 20
 cp "$work/again.gguf" "$big"
 keys '/retry' Enter
-see 'was reloaded' 20
+see 'reloaded' 20
 see 'STATE   writing' 60
 keys C-c
 see 'STATE   ready' 20

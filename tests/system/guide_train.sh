@@ -55,7 +55,7 @@ assert begun.meta['tokenizer.ggml.tokens'][tok.topic[two[0]]] == bpe.topic_token
 assert begun.meta['tokenizer.ggml.token_type'][tok.first_topic - 1:] == [1] + [3] * (len(intents) + 3)
 # Another vocabulary finds its rows by the tokens' texts.
 flat = begun.numbers('token_embd.weight', (768, 256))
-rows_of = begun.rows([bpe.topic_token(two[1]), 'h', '<|topic:not-there|>', bpe.STOP], 256)
+rows_of = begun.rows([bpe.topic_token(two[1]), 'h', '<|topic:no such intent|>', bpe.STOP], 256)
 wanted = [flat[i * 256:(i + 1) * 256] for i in (tok.topic[two[1]], ord('h'), tok.special[bpe.STOP])]
 assert [rows_of[:256], rows_of[256:512], rows_of[768:]] == wanted and 0.01 < max(rows_of[512:768]) < 0.1
 # All answers are cut behind their first token, but those that repeat something: `whole` in the text.

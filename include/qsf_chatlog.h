@@ -12,28 +12,28 @@
 
 /* One event of a conversation. The kind decides which fields of the record are used. */
 typedef enum QSFLogKind {
-    QSF_LOG_MESSAGE,   /* role, text; for answers: reasoning, stop, seed, tokens */
-    QSF_LOG_PART,      /* text, reasoning: more of an answer that is still being written */
-    QSF_LOG_UNDO,      /* n: the last n messages were removed */
-    QSF_LOG_CLEAR,     /* all messages so far were removed */
-    QSF_LOG_SYSTEM,    /* text: the new system prompt ("" = none) */
-    QSF_LOG_SET,       /* name, text: a setting changed (also in the middle of an answer) */
-    QSF_LOG_MODEL      /* text: path of the new model */
+    QSF_LOG_MESSAGE, /* role, text; for answers: reasoning, stop, seed, tokens */
+    QSF_LOG_PART,    /* text, reasoning: more of an answer that is still being written */
+    QSF_LOG_UNDO,    /* n: the last n messages were removed */
+    QSF_LOG_CLEAR,   /* all messages so far were removed */
+    QSF_LOG_SYSTEM,  /* text: the new system prompt ("" = none) */
+    QSF_LOG_SET,     /* name, text: a setting changed (also in the middle of an answer) */
+    QSF_LOG_MODEL    /* text: path of the new model */
 } QSFLogKind;
 
 typedef struct QSFLogRecord {
     QSFLogKind kind;
-    const char *role;     /* "user", "assistant" */
+    const char *role; /* "user", "assistant" */
     const char *name;
-    const char *text;     /* (len) bytes */
+    const char *text; /* (len) bytes */
     size_t len;
     const char *reasoning; /* (reasoning_len) bytes before the text, as in QSF_EVENT_REASONING; or NULL */
     size_t reasoning_len;
-    const char *stop;     /* "eos", ... or NULL */
+    const char *stop; /* "eos", ... or NULL */
     uint64_t seed;
     uint32_t tokens;
     uint32_t n;
-    double time;          /* seconds since 1970; 0 = now when writing */
+    double time; /* seconds since 1970; 0 = now when writing */
 } QSFLogRecord;
 
 typedef struct QSFChatLog QSFChatLog;
@@ -68,12 +68,12 @@ bool qsf_chatlog_complete(const QSFChatLog *l);
  * without a MESSAGE (the program was killed) are reported at the end as one assistant MESSAGE with stop
  * "interrupted". *damaged counts skipped lines. false with a message in err when the file cannot be read; for
  * a missing file, true without records. */
-bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg, uint32_t *damaged,
-                      char *err, size_t cap);
+bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg,
+                      uint32_t *damaged, char *err, size_t cap);
 
 typedef struct QSFLogInfo {
     char name[128];
-    double mtime;         /* seconds since 1970 */
+    double mtime; /* seconds since 1970 */
     uint64_t bytes;
 } QSFLogInfo;
 /* Lists the conversations, newest first: a malloc'ed array (free() it) of *n entries; NULL when there are

@@ -11,27 +11,34 @@
 #include "qsf_engine.h"
 
 enum {
-    QSF_EXIT_OK = 0, QSF_EXIT_RUNTIME = 1, QSF_EXIT_USAGE = 2, QSF_EXIT_MODEL = 3, QSF_EXIT_BUDGET = 4,
-    QSF_EXIT_CONTEXT = 5, QSF_EXIT_LENGTH = 6, QSF_EXIT_INT = 130, QSF_EXIT_TERM = 143
+    QSF_EXIT_OK = 0,
+    QSF_EXIT_RUNTIME = 1,
+    QSF_EXIT_USAGE = 2,
+    QSF_EXIT_MODEL = 3,
+    QSF_EXIT_BUDGET = 4,
+    QSF_EXIT_CONTEXT = 5,
+    QSF_EXIT_LENGTH = 6,
+    QSF_EXIT_INT = 130,
+    QSF_EXIT_TERM = 143
 };
 
 typedef struct QSFCliOption {
-    const char *name;     /* long name without dashes */
-    const char *aliases;  /* comma-separated long aliases, or "" */
-    char short_name;      /* or 0 */
-    const char *arg;      /* name of its argument, NULL = none */
-    const char *help;     /* one line */
-    int id;               /* passed to the handler */
+    const char *name;    /* long name without dashes */
+    const char *aliases; /* comma-separated long aliases, or "" */
+    char short_name;     /* or 0 */
+    const char *arg;     /* name of its argument, NULL = none */
+    const char *help;    /* one line */
+    int id;              /* passed to the handler */
 } QSFCliOption;
 
 typedef struct QSFCli {
-    const char *program;           /* "qsf-run" */
-    const char *usage;             /* usage lines, newline-terminated */
-    const char *summary;           /* one sentence */
-    const QSFCliOption *options;   /* (n_options); -h/--help and -V/--version are added by the parser */
+    const char *program;         /* "qsf-run" */
+    const char *usage;           /* usage lines, newline-terminated */
+    const char *summary;         /* one sentence */
+    const QSFCliOption *options; /* (n_options); -h/--help and -V/--version are added by the parser */
     size_t n_options;
-    const char *epilogue;          /* text after the options (exit status ...), or NULL */
-    bool no_settings;              /* the program has no options for the engine's settings */
+    const char *epilogue; /* text after the options (exit status ...), or NULL */
+    bool no_settings;     /* the program has no options for the engine's settings */
 } QSFCli;
 
 /* Called once for each of the program's own options, in order; value is NULL for switches. Returns non-zero
@@ -39,8 +46,8 @@ typedef struct QSFCli {
 typedef int (*QSFCliHandler)(void *arg, int id, const char *value, char *err, size_t cap);
 
 typedef struct QSFCliResult {
-    bool done;              /* --help or --version was printed on stdout: exit with 0 */
-    char **positional;      /* (n_positional), pointing into argv */
+    bool done;         /* --help or --version was printed on stdout: exit with 0 */
+    char **positional; /* (n_positional), pointing into argv */
     int n_positional;
 } QSFCliResult;
 

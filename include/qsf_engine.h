@@ -31,10 +31,10 @@ typedef struct QSFParams {
     int32_t repeat_last_n; /* tokens the repeat penalty considers; -1 = all */
     int32_t max_tokens;    /* 0 = until the end of the turn or of the context */
     bool ignore_eos;
-    bool allow_special;    /* parse special tokens in message text; read once per prompt */
-    uint8_t reasoning;     /* value of the setting "reasoning": 0 = the template's default; read once per
-                              prompt */
-    bool seed_set;         /* false: each request draws its own seed and reports it */
+    bool allow_special; /* parse special tokens in message text; read once per prompt */
+    uint8_t reasoning;  /* value of the setting "reasoning": 0 = the template's default; read once per
+                           prompt */
+    bool seed_set;      /* false: each request draws its own seed and reports it */
     uint64_t seed;
 } QSFParams;
 
@@ -42,22 +42,22 @@ typedef struct QSFParams {
 
 typedef struct QSFSettings {
     QSFParams params;
-    uint64_t ram_budget;    /* 0 = auto */
-    uint32_t ram_percent;   /* 1..100: percentage of available memory, instead of ram_budget; 0 = not used */
-    uint64_t pin;           /* maximum bytes to pin; UINT64_MAX = no limit */
-    uint32_t ctx;           /* 0 = min(model, 4096), may be lowered to fit */
-    uint32_t batch;         /* prefill chunk in tokens; 0 = chosen by the engine */
-    int32_t threads;        /* 0 = one per CPU */
-    uint32_t slots;         /* streaming buffers for weights, 1..4; 0 = chosen by the engine */
-    char io[8];             /* "auto", "uring", "pread", "mmap" */
-    char direct[8];         /* "auto", "on", "off": O_DIRECT */
-    char kv[8];             /* "auto", "f16", "f32" */
-    char cpu_mask[16];      /* "" = best */
+    uint64_t ram_budget;  /* 0 = auto */
+    uint32_t ram_percent; /* 1..100: percentage of available memory, instead of ram_budget; 0 = not used */
+    uint64_t pin;         /* maximum bytes to pin; UINT64_MAX = no limit */
+    uint32_t ctx;         /* 0 = min(model, 4096), may be lowered to fit */
+    uint32_t batch;       /* prefill chunk in tokens; 0 = chosen by the engine */
+    int32_t threads;      /* 0 = one per CPU */
+    uint32_t slots;       /* streaming buffers for weights, 1..4; 0 = chosen by the engine */
+    char io[8];           /* "auto", "uring", "pread", "mmap" */
+    char direct[8];       /* "auto", "on", "off": O_DIRECT */
+    char kv[8];           /* "auto", "f16", "f32" */
+    char cpu_mask[16];    /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
-    bool show_thinking;     /* used by the programs: show reasoning instead of folding or omitting it */
-    bool commands;          /* used by the programs, not a setting: messages name chat commands (/budget)
-                               instead of options (--ram-budget) */
-    uint32_t user_set;      /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
+    bool show_thinking; /* used by the programs: show reasoning instead of folding or omitting it */
+    bool commands;      /* used by the programs, not a setting: messages name chat commands (/budget)
+                           instead of options (--ram-budget) */
+    uint32_t user_set;  /* bit i is set: qsf_setting_set has set row i of qsf_setting_at */
 } QSFSettings;
 
 /* LIVE: takes effect with the next token. REPLAN: takes effect between two tokens, with a new memory plan;
@@ -65,13 +65,13 @@ typedef struct QSFSettings {
 enum { QSF_SETTING_LIVE = 1, QSF_SETTING_RELOAD = 2, QSF_SETTING_REPLAN = 4 };
 
 typedef struct QSFSetting {
-    const char *name;     /* "top-p": also the long option */
-    const char *aliases;  /* "top_p,topp" or "" */
-    char short_name;      /* 'n', or 0 */
-    const char *arg;      /* "F", "N", "SIZE", "NAME"; NULL for a switch */
-    unsigned flags;       /* QSF_SETTING_* */
-    const char *help;     /* one line, with range and default */
-    double min, max, step;/* numbers: the range, and the step of a live key (0 = none) */
+    const char *name;      /* "top-p": also the long option */
+    const char *aliases;   /* "top_p,topp" or "" */
+    char short_name;       /* 'n', or 0 */
+    const char *arg;       /* "F", "N", "SIZE", "NAME"; NULL for a switch */
+    unsigned flags;        /* QSF_SETTING_* */
+    const char *help;      /* one line, with range and default */
+    double min, max, step; /* numbers: the range, and the step of a live key (0 = none) */
 } QSFSetting;
 
 /* Fills s with the programs' defaults; max_tokens is 0, as in the chat. Any thread. */
@@ -120,7 +120,7 @@ void qsf_worker_override(QSFWorker *w, const char *const *specs);
 int qsf_worker_fd(const QSFWorker *w);
 
 typedef struct QSFMessage {
-    const char *role;    /* "system", "user", "assistant" */
+    const char *role; /* "system", "user", "assistant" */
     const char *content;
     size_t len;
     const char *reasoning; /* (reasoning_len) bytes: all text of QSF_EVENT_REASONING for this answer; NULL =
@@ -133,9 +133,9 @@ typedef struct QSFMessage {
 typedef struct QSFRequest {
     const QSFMessage *messages; /* (n_messages), deep-copied */
     size_t n_messages;
-    bool continue_last;         /* continue the last (assistant) message */
-    const char *const *stop;    /* (n_stop) strings that end the answer and are not part of it; not searched
-                                   for in reasoning */
+    bool continue_last;      /* continue the last (assistant) message */
+    const char *const *stop; /* (n_stop) strings that end the answer and are not part of it; not searched
+                                for in reasoning */
     size_t n_stop;
 } QSFRequest;
 
@@ -185,21 +185,27 @@ typedef enum QSFEventType {
                            sequences; followed by the TEXT of the answer, if there is one */
 } QSFEventType;
 
-typedef enum QSFStop { QSF_STOP_EOS, QSF_STOP_STRING, QSF_STOP_LENGTH, QSF_STOP_CONTEXT, QSF_STOP_INTERRUPTED } QSFStop;
+typedef enum QSFStop {
+    QSF_STOP_EOS,
+    QSF_STOP_STRING,
+    QSF_STOP_LENGTH,
+    QSF_STOP_CONTEXT,
+    QSF_STOP_INTERRUPTED
+} QSFStop;
 
 typedef struct QSFEvent {
     QSFEventType type;
     uint64_t request;
-    const char *text;      /* NUL-terminated, text_len bytes; valid until the next qsf_worker_next */
+    const char *text; /* NUL-terminated, text_len bytes; valid until the next qsf_worker_next */
     size_t text_len;
-    int code;              /* ERROR, PLAN: exit code */
-    bool file;             /* ERROR: the model file could not be read; the same request may work later */
-    QSFStop stop;          /* DONE */
-    uint32_t tokens;       /* DONE: tokens generated; TEXT, REASONING: tokens that this text came from */
+    int code;                  /* ERROR, PLAN: exit code */
+    bool file;                 /* ERROR: the model file could not be read; the same request may work later */
+    QSFStop stop;              /* DONE */
+    uint32_t tokens;           /* DONE: tokens generated; TEXT, REASONING: tokens that this text came from */
     uint32_t reasoning_tokens; /* DONE: the part of tokens that was reasoning */
-    uint32_t prompt_tokens;/* DONE: tokens of the whole prompt, including reused ones */
-    uint32_t reused_tokens;/* DONE: prompt tokens found in the KV cache */
-    uint64_t seed;         /* DONE: the seed that was used */
+    uint32_t prompt_tokens;    /* DONE: tokens of the whole prompt, including reused ones */
+    uint32_t reused_tokens;    /* DONE: prompt tokens found in the KV cache */
+    uint64_t seed;             /* DONE: the seed that was used */
 } QSFEvent;
 
 /* Removes the oldest event and copies it to e; false when there is none. When the reader is slow, text of one
@@ -215,43 +221,49 @@ const char *qsf_stop_name(QSFStop s);
 
 #define QSF_STATS_MEM 12
 
-typedef enum QSFState { QSF_STATE_EMPTY, QSF_STATE_LOADING, QSF_STATE_IDLE, QSF_STATE_PREFILL, QSF_STATE_DECODE } QSFState;
+typedef enum QSFState {
+    QSF_STATE_EMPTY,
+    QSF_STATE_LOADING,
+    QSF_STATE_IDLE,
+    QSF_STATE_PREFILL,
+    QSF_STATE_DECODE
+} QSFState;
 
 typedef struct QSFMemRow {
-    const char *name;  /* static */
+    const char *name; /* static */
     uint64_t used, planned;
 } QSFMemRow;
 
 typedef struct QSFStats {
     QSFState state;
-    uint64_t elapsed_ns;            /* in this state */
-    uint64_t pin_done, pin_total;   /* bytes of weights pinned so far, and planned: pinning continues in the
-                                       background */
-    char model_name[128];           /* clean UTF-8; file name when the model has no name */
+    uint64_t elapsed_ns;          /* in this state */
+    uint64_t pin_done, pin_total; /* bytes of weights pinned so far, and planned: pinning continues in the
+                                     background */
+    char model_name[128];         /* clean UTF-8; file name when the model has no name */
     char model_path[512];
-    char model_desc[128];           /* "llama 1.1B Q4_0" */
-    char template_name[64];         /* "model", "chatml", "none" */
-    char backend[16];               /* ISA level */
+    char model_desc[128];   /* "llama 1.1B Q4_0" */
+    char template_name[64]; /* "model", "chatml", "none" */
+    char backend[16];       /* ISA level */
     char plan_note[256];
-    uint32_t n_layers, layer;       /* layer being computed */
+    uint32_t n_layers, layer; /* layer being computed */
     uint32_t threads;
     uint32_t ctx_used, ctx_size;
-    uint32_t ctx_train;             /* context that the model was trained for; 0 = unknown */
+    uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;
-    uint32_t out_tokens, max_tokens;/* of the running or last answer; max 0 = none */
-    double prefill_tps, decode_tps; /* of the running or last request; 0 = not known yet */
-    double ttft_ms;                 /* time to the first token of the last request */
-    double token_p, token_entropy;  /* last token: probability after filtering, entropy (bits) before it */
+    uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */
+    double prefill_tps, decode_tps;  /* of the running or last request; 0 = not known yet */
+    double ttft_ms;                  /* time to the first token of the last request */
+    double token_p, token_entropy;   /* last token: probability after filtering, entropy (bits) before it */
     uint64_t budget, rss, peak_rss;
     QSFMemRow mem[QSF_STATS_MEM];
     uint32_t n_mem;
     uint64_t pinned_bytes, streamed_bytes;  /* weights in RAM; weights read per token */
-    uint64_t bytes_read;            /* since the request began */
+    uint64_t bytes_read;                    /* since the request began */
     double bytes_per_token, io_gbps, stall; /* stall: fraction of the time spent waiting for the disk */
-    double wait_ms, compute_ms;     /* of the running or last request */
-    char io_name[32];               /* "io_uring, direct"; "" when nothing is read */
-    char io_notice[160];            /* why it differs from the setting, or "" */
-    uint64_t embed_hits, embed_misses; /* of the embedding row cache */
+    double wait_ms, compute_ms;             /* of the running or last request */
+    char io_name[32];                       /* "io_uring, direct"; "" when nothing is read */
+    char io_notice[160];                    /* why it differs from the setting, or "" */
+    uint64_t embed_hits, embed_misses;      /* of the embedding row cache */
 } QSFStats;
 
 /* Statistics of one layer for the running or last request; the last entry is the head. */

@@ -20,7 +20,7 @@ size_t qsf_text_width(const char *s, size_t len);
 typedef struct QSFClean {
     char tail[4];
     unsigned n_tail;
-    bool cr;      /* a CR is held back */
+    bool cr; /* a CR is held back */
     bool ascii;
 } QSFClean;
 /* Maximum size of the result of cleaning len bytes. */

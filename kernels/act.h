@@ -19,14 +19,14 @@
 #include "kernels/kernels.h"
 
 #define QK_ACT_TINY 0x1p-100f
-#define QK_ACT_MAX 127.0f
+#define QK_ACT_MAX  127.0f
 
 /* Parts of one column. The quantizers write through these pointers, everybody else reads. */
 typedef struct qk_col_q8 {
-    int8_t *q;     /* (k), zeros up to a multiple of 64 */
-    float *d;      /* (k / 32) */
-    int32_t *sum;  /* (k / 32) */
-    float *ds;     /* (k / 32) */
+    int8_t *q;    /* (k), zeros up to a multiple of 64 */
+    float *d;     /* (k / 32) */
+    int32_t *sum; /* (k / 32) */
+    float *ds;    /* (k / 32) */
 } qk_col_q8;
 
 typedef struct qk_col_q8k {
@@ -36,13 +36,9 @@ typedef struct qk_col_q8k {
     int16_t *sum16; /* (k / 16) */
 } qk_col_q8k;
 
-static inline size_t qk_pad64(size_t n)
-{
-    return (n + 63) & ~(size_t)63;
-}
+static inline size_t qk_pad64(size_t n) { return (n + 63) & ~(size_t)63; }
 
-static inline qk_col_q8 qk_col_q8_at(const void *col, size_t k)
-{
+static inline qk_col_q8 qk_col_q8_at(const void *col, size_t k) {
     char *p = (char *)col;
     const size_t step = qk_pad64(k / QK_BLOCK * sizeof(float));
     qk_col_q8 x;
@@ -54,8 +50,7 @@ static inline qk_col_q8 qk_col_q8_at(const void *col, size_t k)
     return x;
 }
 
-static inline qk_col_q8k qk_col_q8k_at(const void *col, size_t k)
-{
+static inline qk_col_q8k qk_col_q8k_at(const void *col, size_t k) {
     char *p = (char *)col;
     const size_t nk = k / QK_K;
     qk_col_q8k x;
@@ -69,25 +64,18 @@ static inline qk_col_q8k qk_col_q8k_at(const void *col, size_t k)
     return x;
 }
 
-static inline const void *qk_mm_col(const qk_mm *m, size_t c)
-{
-    return (const char *)m->x + c * m->x_stride;
-}
+static inline const void *qk_mm_col(const qk_mm *m, size_t c) { return (const char *)m->x + c * m->x_stride; }
 
-static inline const uint8_t *qk_mm_row(const qk_mm *m, size_t r)
-{
+static inline const uint8_t *qk_mm_row(const qk_mm *m, size_t r) {
     return (const uint8_t *)m->w + r * m->row_bytes;
 }
 
 /* Scale of a block with largest magnitude amax; *inv is what x is multiplied with, 0 for a block
  * that becomes all zeros. */
-static inline float qk_act_scale(float amax, float *inv)
-{
+static inline float qk_act_scale(float amax, float *inv) {
     *inv = 0.0f;
-    if (!(amax < INFINITY))
-        return NAN;
-    if (amax < QK_ACT_TINY)
-        return 0.0f;
+    if (!(amax < INFINITY)) return NAN;
+    if (amax < QK_ACT_TINY) return 0.0f;
     *inv = QK_ACT_MAX / amax;
     return amax / QK_ACT_MAX;
 }

@@ -11,11 +11,7 @@
 
 /* Dense index of the weight types that kernels know; GGML type numbers map to it by qk_type_of. */
 #define QK_INDEX(a, fmt, TYPE, ...) QK_##TYPE,
-typedef enum qk_type {
-    QK_FORMATS(QK_INDEX, )
-    QK_TYPE_N,
-    QK_NONE = -1
-} qk_type;
+typedef enum qk_type { QK_FORMATS(QK_INDEX, ) QK_TYPE_N, QK_NONE = -1 } qk_type;
 #undef QK_INDEX
 
 /* The columns of kernels/formats.h as constants: QK_GGML_Q4_K, QK_ELEMS_Q4_K, QK_BYTES_Q4_K,
@@ -25,41 +21,118 @@ typedef enum qk_type {
 enum { QK_FORMATS(QK_NUMBERS, ) };
 #undef QK_NUMBERS
 
-#define QK_BLOCK 32       /* elements of a simple block */
-#define QK_K 256          /* elements of a K-quant super-block */
-#define QK_K_SCALES 12
-#define QK_I2S_BLOCK 128  /* elements of an I2_S block */
-#define QK_QSF_BLOCK 64   /* elements of a QSF block */
+#define QK_BLOCK     32  /* elements of a simple block */
+#define QK_K         256 /* elements of a K-quant super-block */
+#define QK_K_SCALES  12
+#define QK_I2S_BLOCK 128 /* elements of an I2_S block */
+#define QK_QSF_BLOCK 64  /* elements of a QSF block */
 
 typedef float qk_f32;
 typedef uint16_t qk_f16, qk_bf16;
-typedef struct { uint16_t d; int8_t qs[QK_BLOCK]; } qk_q8_0;                       /* x = d * q */
-typedef struct { uint16_t d; uint8_t qs[QK_BLOCK / 2]; } qk_q4_0;                  /* x = d * (q - 8); byte j holds elements j (low) and j+16 (high) */
-typedef struct { uint16_t d, m; uint8_t qs[QK_BLOCK / 2]; } qk_q4_1;               /* x = d * q + m */
-typedef struct { uint16_t d; uint8_t qh[4]; uint8_t qs[QK_BLOCK / 2]; } qk_q5_0;   /* x = d * (q - 16); bit j of qh is bit 4 of element j */
-typedef struct { uint16_t d, m; uint8_t qh[4]; uint8_t qs[QK_BLOCK / 2]; } qk_q5_1;
-typedef struct { uint16_t d, dmin; uint8_t scales[QK_K_SCALES]; uint8_t qs[QK_K / 2]; } qk_q4_k;
-typedef struct { uint16_t d, dmin; uint8_t scales[QK_K_SCALES]; uint8_t qh[QK_K / 8]; uint8_t qs[QK_K / 2]; } qk_q5_k;
-typedef struct { uint8_t ql[QK_K / 2]; uint8_t qh[QK_K / 4]; int8_t scales[QK_K / 16]; uint16_t d; } qk_q6_k;
+typedef struct {
+    uint16_t d;
+    int8_t qs[QK_BLOCK];
+} qk_q8_0; /* x = d * q */
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_BLOCK / 2];
+} qk_q4_0; /* x = d * (q - 8); byte j holds elements j (low) and j+16 (high) */
+typedef struct {
+    uint16_t d, m;
+    uint8_t qs[QK_BLOCK / 2];
+} qk_q4_1; /* x = d * q + m */
+typedef struct {
+    uint16_t d;
+    uint8_t qh[4];
+    uint8_t qs[QK_BLOCK / 2];
+} qk_q5_0; /* x = d * (q - 16); bit j of qh is bit 4 of element j */
+typedef struct {
+    uint16_t d, m;
+    uint8_t qh[4];
+    uint8_t qs[QK_BLOCK / 2];
+} qk_q5_1;
+typedef struct {
+    uint16_t d, dmin;
+    uint8_t scales[QK_K_SCALES];
+    uint8_t qs[QK_K / 2];
+} qk_q4_k;
+typedef struct {
+    uint16_t d, dmin;
+    uint8_t scales[QK_K_SCALES];
+    uint8_t qh[QK_K / 8];
+    uint8_t qs[QK_K / 2];
+} qk_q5_k;
+typedef struct {
+    uint8_t ql[QK_K / 2];
+    uint8_t qh[QK_K / 4];
+    int8_t scales[QK_K / 16];
+    uint16_t d;
+} qk_q6_k;
 /* Bits 2j, 2j+1 of qs[32c + l] hold element 128c + 32j + l; a byte of scales holds scale (low) and minimum (high) of 16. */
-typedef struct { uint8_t scales[QK_K / 16]; uint8_t qs[QK_K / 4]; uint16_t d, dmin; } qk_q2_k;
+typedef struct {
+    uint8_t scales[QK_K / 16];
+    uint8_t qs[QK_K / 4];
+    uint16_t d, dmin;
+} qk_q2_k;
 /* Low two bits as in Q2_K; bit j of hmask[l] is bit 2 of element 32j + l; q - 4; sixteen 6-bit scales - 32. */
-typedef struct { uint8_t hmask[QK_K / 8]; uint8_t qs[QK_K / 4]; uint8_t scales[QK_K_SCALES]; uint16_t d; } qk_q3_k;
-typedef struct { uint16_t d; uint8_t qs[QK_BLOCK / 2]; } qk_iq4_nl;                /* x = d * qk_iq4_values[q], nibbles as in Q4_0 */
-typedef struct { uint16_t d, scales_h; uint8_t scales_l[QK_K / 64]; uint8_t qs[QK_K / 2]; } qk_iq4_xs;
+typedef struct {
+    uint8_t hmask[QK_K / 8];
+    uint8_t qs[QK_K / 4];
+    uint8_t scales[QK_K_SCALES];
+    uint16_t d;
+} qk_q3_k;
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_BLOCK / 2];
+} qk_iq4_nl; /* x = d * qk_iq4_values[q], nibbles as in Q4_0 */
+typedef struct {
+    uint16_t d, scales_h;
+    uint8_t scales_l[QK_K / 64];
+    uint8_t qs[QK_K / 2];
+} qk_iq4_xs;
 /* Five trits a byte (qs), four in qh: trit n of byte q is ((q * 3^n mod 256) * 3) >> 8; x = d * (trit - 1). */
-typedef struct { uint8_t qs[48]; uint8_t qh[4]; uint16_t d; } qk_tq1_0;
-typedef struct { uint8_t qs[QK_K / 4]; uint16_t d; } qk_tq2_0;                     /* bits as in Q2_K, x = d * (q - 1) */
+typedef struct {
+    uint8_t qs[48];
+    uint8_t qh[4];
+    uint16_t d;
+} qk_tq1_0;
+typedef struct {
+    uint8_t qs[QK_K / 4];
+    uint16_t d;
+} qk_tq2_0; /* bits as in Q2_K, x = d * (q - 1) */
 /* Element j of a block in byte j % 32, bits 6 - 2 * (j / 32) and up; q - 1 times a scale of the whole tensor. */
-typedef struct { uint8_t qs[QK_I2S_BLOCK / 4]; } qk_i2_s;
-typedef struct { uint16_t d, m; uint8_t qs[QK_QSF_BLOCK / 4]; } qk_qsf2;           /* x = d * q + m; byte i/4, bits 2(i%4) */
-typedef struct { uint16_t d, m; uint8_t qs[QK_QSF_BLOCK / 8 * 3]; } qk_qsf3;       /* little-endian bit stream */
-typedef struct { uint16_t d, m; uint8_t qs[QK_QSF_BLOCK / 2]; } qk_qsf4;           /* byte i/2, low nibble first */
-typedef struct { uint16_t d; uint8_t sign[QK_QSF_BLOCK / 8], zero[QK_QSF_BLOCK / 8]; } qk_qsft; /* bit i%8 of byte i/8: 1 = negative, 1 = zero */
+typedef struct {
+    uint8_t qs[QK_I2S_BLOCK / 4];
+} qk_i2_s;
+typedef struct {
+    uint16_t d, m;
+    uint8_t qs[QK_QSF_BLOCK / 4];
+} qk_qsf2; /* x = d * q + m; byte i/4, bits 2(i%4) */
+typedef struct {
+    uint16_t d, m;
+    uint8_t qs[QK_QSF_BLOCK / 8 * 3];
+} qk_qsf3; /* little-endian bit stream */
+typedef struct {
+    uint16_t d, m;
+    uint8_t qs[QK_QSF_BLOCK / 2];
+} qk_qsf4; /* byte i/2, low nibble first */
+typedef struct {
+    uint16_t d;
+    uint8_t sign[QK_QSF_BLOCK / 8], zero[QK_QSF_BLOCK / 8];
+} qk_qsft; /* bit i%8 of byte i/8: 1 = negative, 1 = zero */
 /* Sixteen words of 7 bits, one for 16 elements, and the codes, both little-endian bit streams: kernels/books.h. */
-typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 4]; } qk_qsb2;
-typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 8 * 3]; } qk_qsb3;
-typedef struct { uint16_t d; uint8_t words[14], qs[QK_K / 2]; } qk_qsb4;
+typedef struct {
+    uint16_t d;
+    uint8_t words[14], qs[QK_K / 4];
+} qk_qsb2;
+typedef struct {
+    uint16_t d;
+    uint8_t words[14], qs[QK_K / 8 * 3];
+} qk_qsb3;
+typedef struct {
+    uint16_t d;
+    uint8_t words[14], qs[QK_K / 2];
+} qk_qsb4;
 
 /* What the nibbles of IQ4_NL and IQ4_XS stand for. */
 extern const int8_t qk_iq4_values[16];

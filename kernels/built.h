@@ -17,12 +17,12 @@
 #else
 #define QK_BUILT_ARM 0
 #endif
-#define QK_BUILT_SSE42 QK_BUILT_X86
-#define QK_BUILT_AVX2 QK_BUILT_X86
-#define QK_BUILT_AVX512 QK_BUILT_X86
+#define QK_BUILT_SSE42      QK_BUILT_X86
+#define QK_BUILT_AVX2       QK_BUILT_X86
+#define QK_BUILT_AVX512     QK_BUILT_X86
 #define QK_BUILT_AVX512VNNI QK_BUILT_X86
-#define QK_BUILT_NEON QK_BUILT_ARM
-#define QK_BUILT_DOTPROD QK_BUILT_ARM
+#define QK_BUILT_NEON       QK_BUILT_ARM
+#define QK_BUILT_DOTPROD    QK_BUILT_ARM
 
 #else
 
@@ -38,7 +38,8 @@
 #define QK_BUILT_AVX2 0
 #endif
 
-#if QK_BUILT_AVX2 && defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if QK_BUILT_AVX2 && defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && \
+    defined(__AVX512VL__)
 #define QK_BUILT_AVX512 1
 #else
 #define QK_BUILT_AVX512 0

@@ -23,78 +23,61 @@ static const char *const level_names[QK_LEVEL_N] = { "ref", QK_LEVELS(NAME) };
 #define BIT(n) (UINT32_C(1) << (n))
 
 enum {
-    XCR0_SSE_AVX = 0x06,  /* xmm and ymm state */
-    XCR0_AVX512 = 0xe0,   /* mask registers, upper halves, zmm16-31 */
+    XCR0_SSE_AVX = 0x06, /* xmm and ymm state */
+    XCR0_AVX512 = 0xe0,  /* mask registers, upper halves, zmm16-31 */
 };
 
-static uint64_t read_xcr0(void)
-{
+static uint64_t read_xcr0(void) {
     uint32_t lo, hi;
     /* The opcode by name needs -mxsave for the intrinsic; the instruction itself needs only OSXSAVE. */
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     return (uint64_t)hi << 32 | lo;
 }
 
-static int has_all(uint32_t word, uint32_t mask)
-{
-    return (word & mask) == mask;
-}
+static int has_all(uint32_t word, uint32_t mask) { return (word & mask) == mask; }
 
 /* Intel SDM volume 2A, CPUID: leaf 1 ecx, leaf 7 subleaf 0 ebx and ecx. */
-static uint32_t detect(void)
-{
-    const uint32_t c1_sse42 = BIT(9) | BIT(19) | BIT(20) | BIT(23);      /* SSSE3 SSE4.1 SSE4.2 POPCNT */
-    const uint32_t c1_avx = BIT(12) | BIT(27) | BIT(28) | BIT(29);       /* FMA OSXSAVE AVX F16C */
-    const uint32_t b7_512 = BIT(16) | BIT(17) | BIT(30) | BIT(31);       /* F DQ BW VL */
+static uint32_t detect(void) {
+    const uint32_t c1_sse42 = BIT(9) | BIT(19) | BIT(20) | BIT(23); /* SSSE3 SSE4.1 SSE4.2 POPCNT */
+    const uint32_t c1_avx = BIT(12) | BIT(27) | BIT(28) | BIT(29);  /* FMA OSXSAVE AVX F16C */
+    const uint32_t b7_512 = BIT(16) | BIT(17) | BIT(30) | BIT(31);  /* F DQ BW VL */
     uint32_t a, b1, c1, d1, b7 = 0, c7 = 0, d7 = 0, levels = BIT(QK_LEVEL_REF);
     uint64_t xcr0;
-    if (!__get_cpuid(1, &a, &b1, &c1, &d1) || !has_all(c1, c1_sse42))
-        return levels;
+    if (!__get_cpuid(1, &a, &b1, &c1, &d1) || !has_all(c1, c1_sse42)) return levels;
     levels |= BIT(QK_LEVEL_SSE42);
-    if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || !has_all(c1, c1_avx))
-        return levels;
+    if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || !has_all(c1, c1_avx)) return levels;
     xcr0 = read_xcr0();
-    if ((xcr0 & XCR0_SSE_AVX) != XCR0_SSE_AVX || !(b7 & BIT(5)))         /* AVX2 */
+    if ((xcr0 & XCR0_SSE_AVX) != XCR0_SSE_AVX || !(b7 & BIT(5))) /* AVX2 */
         return levels;
     levels |= BIT(QK_LEVEL_AVX2);
-    if ((xcr0 & XCR0_AVX512) != XCR0_AVX512 || !has_all(b7, b7_512))
-        return levels;
+    if ((xcr0 & XCR0_AVX512) != XCR0_AVX512 || !has_all(b7, b7_512)) return levels;
     levels |= BIT(QK_LEVEL_AVX512);
-    if (c7 & BIT(11))                                                    /* AVX512_VNNI */
+    if (c7 & BIT(11)) /* AVX512_VNNI */
         levels |= BIT(QK_LEVEL_AVX512VNNI);
     return levels;
 }
 
 #elif defined(__aarch64__)
 
-static uint32_t detect(void)
-{
+static uint32_t detect(void) {
     uint32_t levels = 1u << QK_LEVEL_REF | 1u << QK_LEVEL_NEON; /* NEON is part of the base ISA */
 #if defined(__linux__)
     const unsigned long hwcap_asimddp = 1ul << 20; /* Linux arch/arm64/include/uapi/asm/hwcap.h */
-    if (getauxval(AT_HWCAP) & hwcap_asimddp)
-        levels |= 1u << QK_LEVEL_DOTPROD;
+    if (getauxval(AT_HWCAP) & hwcap_asimddp) levels |= 1u << QK_LEVEL_DOTPROD;
 #endif
     return levels;
 }
 
 #else
 
-static uint32_t detect(void)
-{
-    return 1u << QK_LEVEL_REF;
-}
+static uint32_t detect(void) { return 1u << QK_LEVEL_REF; }
 
 #endif
 
 #define BUILT(isa, LEVEL, arch, kernels) | (uint32_t)QK_BUILT_##LEVEL << QK_LEVEL_##LEVEL
-static uint32_t levels_built(void)
-{
-    return 1u << QK_LEVEL_REF QK_LEVELS(BUILT);
-}
+static uint32_t levels_built(void) { return 1u << QK_LEVEL_REF QK_LEVELS(BUILT); }
 
-static uint32_t levels_of_machine(void)
-{
+static uint32_t levels_of_machine(void) {
     /* Racing threads find the same value, so the order of the stores does not matter. */
     static _Atomic uint32_t cached;
     uint32_t levels = atomic_load_explicit(&cached, memory_order_relaxed);
@@ -105,29 +88,23 @@ static uint32_t levels_of_machine(void)
     return levels;
 }
 
-int qk_cpu_has(qk_level level)
-{
+int qk_cpu_has(qk_level level) {
     return level >= 0 && level < QK_LEVEL_N && (levels_of_machine() >> level & 1u);
 }
 
-qk_level qk_cpu_best(void)
-{
+qk_level qk_cpu_best(void) {
     int best = QK_LEVEL_REF;
     for (int l = 0; l < QK_LEVEL_N; l++)
-        if (qk_cpu_has((qk_level)l))
-            best = l;
+        if (qk_cpu_has((qk_level)l)) best = l;
     return (qk_level)best;
 }
 
-const char *qk_level_name(qk_level level)
-{
+const char *qk_level_name(qk_level level) {
     return level >= 0 && level < QK_LEVEL_N ? level_names[level] : "unknown";
 }
 
-qk_level qk_level_parse(const char *word)
-{
+qk_level qk_level_parse(const char *word) {
     for (int l = 0; word && l < QK_LEVEL_N; l++)
-        if (strcmp(word, level_names[l]) == 0)
-            return (qk_level)l;
+        if (strcmp(word, level_names[l]) == 0) return (qk_level)l;
     return QK_LEVEL_UNKNOWN;
 }

@@ -7,12 +7,7 @@
 
 /* QK_LEVEL_REF, QK_LEVEL_SSE42 and so on. */
 #define QK_LEVEL_ENUM(isa, LEVEL, arch, kernels) QK_LEVEL_##LEVEL,
-typedef enum qk_level {
-    QK_LEVEL_REF,
-    QK_LEVELS(QK_LEVEL_ENUM)
-    QK_LEVEL_N,
-    QK_LEVEL_UNKNOWN = -1
-} qk_level;
+typedef enum qk_level { QK_LEVEL_REF, QK_LEVELS(QK_LEVEL_ENUM) QK_LEVEL_N, QK_LEVEL_UNKNOWN = -1 } qk_level;
 #undef QK_LEVEL_ENUM
 
 /* Highest level of this machine; detected once, then constant. Any thread. */

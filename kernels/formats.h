@@ -23,33 +23,33 @@
 /* GGML has no numbers for the formats of QSF files; ours start here. */
 #define QK_GGML_QSF 0x51530000u
 
-#define QK_FORMATS(X, a)                                                   \
-    /*   fmt     TYPE    ggml             elems bytes planes tail core */  \
-    X(a, f32,    F32,    0,               1,    4,    0,     0,   FLOAT)   \
-    X(a, f16,    F16,    1,               1,    2,    0,     0,   FLOAT)   \
-    X(a, bf16,   BF16,   30,              1,    2,    0,     0,   FLOAT)   \
-    X(a, q8_0,   Q8_0,   8,               32,   34,   8,     0,   BLOCK)   \
-    X(a, q4_0,   Q4_0,   2,               32,   18,   4,     0,   BLOCK)   \
-    X(a, q4_1,   Q4_1,   3,               32,   20,   4,     0,   BLOCK)   \
-    X(a, q5_0,   Q5_0,   6,               32,   22,   5,     0,   BLOCK)   \
-    X(a, q5_1,   Q5_1,   7,               32,   24,   5,     0,   BLOCK)   \
-    X(a, q4_k,   Q4_K,   12,              256,  144,  35,    0,   SUPER)   \
-    X(a, q5_k,   Q5_K,   13,              256,  176,  43,    0,   SUPER)   \
-    X(a, q6_k,   Q6_K,   14,              256,  210,  52,    0,   SUPER)   \
-    X(a, q2_k,   Q2_K,   10,              256,  84,   20,    0,   SUPER)   \
-    X(a, q3_k,   Q3_K,   11,              256,  110,  27,    0,   SUPER)   \
-    X(a, iq4_nl, IQ4_NL, 20,              32,   18,   4,     0,   BLOCK)   \
-    X(a, iq4_xs, IQ4_XS, 23,              256,  136,  33,    0,   SUPER)   \
-    X(a, tq1_0,  TQ1_0,  34,              256,  54,   13,    0,   SUPER)   \
-    X(a, tq2_0,  TQ2_0,  35,              256,  66,   16,    0,   SUPER)   \
-    X(a, i2_s,   I2_S,   36,              128,  32,   8,     32,  BLOCK)   \
-    X(a, qsf2,   QSF2,   QK_GGML_QSF + 1, 64,   20,   4,     0,   BLOCK)   \
-    X(a, qsf3,   QSF3,   QK_GGML_QSF + 2, 64,   28,   6,     0,   BLOCK)   \
-    X(a, qsf4,   QSF4,   QK_GGML_QSF + 3, 64,   36,   8,     0,   BLOCK)   \
-    X(a, qsft,   QSFT,   QK_GGML_QSF + 4, 64,   18,   4,     0,   BLOCK)   \
-    X(a, qsb2,   QSB2,   QK_GGML_QSF + 5, 256,  80,   19,    0,   SUPER)   \
-    X(a, qsb3,   QSB3,   QK_GGML_QSF + 6, 256,  112,  27,    0,   SUPER)   \
-    X(a, qsb4,   QSB4,   QK_GGML_QSF + 7, 256,  144,  35,    0,   SUPER)
+#define QK_FORMATS(X, a)                                                  \
+    /*   fmt     TYPE    ggml             elems bytes planes tail core */ \
+    X(a, f32, F32, 0, 1, 4, 0, 0, FLOAT)                                  \
+    X(a, f16, F16, 1, 1, 2, 0, 0, FLOAT)                                  \
+    X(a, bf16, BF16, 30, 1, 2, 0, 0, FLOAT)                               \
+    X(a, q8_0, Q8_0, 8, 32, 34, 8, 0, BLOCK)                              \
+    X(a, q4_0, Q4_0, 2, 32, 18, 4, 0, BLOCK)                              \
+    X(a, q4_1, Q4_1, 3, 32, 20, 4, 0, BLOCK)                              \
+    X(a, q5_0, Q5_0, 6, 32, 22, 5, 0, BLOCK)                              \
+    X(a, q5_1, Q5_1, 7, 32, 24, 5, 0, BLOCK)                              \
+    X(a, q4_k, Q4_K, 12, 256, 144, 35, 0, SUPER)                          \
+    X(a, q5_k, Q5_K, 13, 256, 176, 43, 0, SUPER)                          \
+    X(a, q6_k, Q6_K, 14, 256, 210, 52, 0, SUPER)                          \
+    X(a, q2_k, Q2_K, 10, 256, 84, 20, 0, SUPER)                           \
+    X(a, q3_k, Q3_K, 11, 256, 110, 27, 0, SUPER)                          \
+    X(a, iq4_nl, IQ4_NL, 20, 32, 18, 4, 0, BLOCK)                         \
+    X(a, iq4_xs, IQ4_XS, 23, 256, 136, 33, 0, SUPER)                      \
+    X(a, tq1_0, TQ1_0, 34, 256, 54, 13, 0, SUPER)                         \
+    X(a, tq2_0, TQ2_0, 35, 256, 66, 16, 0, SUPER)                         \
+    X(a, i2_s, I2_S, 36, 128, 32, 8, 32, BLOCK)                           \
+    X(a, qsf2, QSF2, QK_GGML_QSF + 1, 64, 20, 4, 0, BLOCK)                \
+    X(a, qsf3, QSF3, QK_GGML_QSF + 2, 64, 28, 6, 0, BLOCK)                \
+    X(a, qsf4, QSF4, QK_GGML_QSF + 3, 64, 36, 8, 0, BLOCK)                \
+    X(a, qsft, QSFT, QK_GGML_QSF + 4, 64, 18, 4, 0, BLOCK)                \
+    X(a, qsb2, QSB2, QK_GGML_QSF + 5, 256, 80, 19, 0, SUPER)              \
+    X(a, qsb3, QSB3, QK_GGML_QSF + 6, 256, 112, 27, 0, SUPER)             \
+    X(a, qsb4, QSB4, QK_GGML_QSF + 7, 256, 144, 35, 0, SUPER)
 
 /* The levels of each architecture, lowest first, and what each has kernels for:
  *   ALL     every format above and every operation of qk_table
@@ -57,11 +57,11 @@
  * Below them all is the level `ref`, which has everything in plain C (kernels/ref). */
 #define QK_LEVELS(X)                           \
     /* level      LEVEL       arch  kernels */ \
-    X(sse42,      SSE42,      x86,  ALL)       \
-    X(avx2,       AVX2,       x86,  ALL)       \
-    X(avx512,     AVX512,     x86,  ALL)       \
-    X(avx512vnni, AVX512VNNI, x86,  PACKED)    \
-    X(neon,       NEON,       arm,  ALL)       \
-    X(dotprod,    DOTPROD,    arm,  PACKED)
+    X(sse42, SSE42, x86, ALL)                  \
+    X(avx2, AVX2, x86, ALL)                    \
+    X(avx512, AVX512, x86, ALL)                \
+    X(avx512vnni, AVX512VNNI, x86, PACKED)     \
+    X(neon, NEON, arm, ALL)                    \
+    X(dotprod, DOTPROD, arm, PACKED)
 
 #endif

@@ -10,14 +10,19 @@
 #include "kernels/ref/ref.h"
 
 #define REF_ROWS(fmt) .name = #fmt "_ref", .matmul = qk_mm_##fmt##_ref, .dequant = qk_dequant_##fmt##_ref
-#define REF_X16(fmt) .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
-#define REF_FLOAT(fmt) { .act = QK_ACT_F32, REF_ROWS(fmt) }
-#define REF_BLOCK(fmt) { .act = QK_ACT_Q8, REF_ROWS(fmt), REF_X16(fmt) }
-#define REF_SUPER(fmt) { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_X16(fmt)  .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
+#define REF_FLOAT(fmt) \
+    { .act = QK_ACT_F32, REF_ROWS(fmt) }
+#define REF_BLOCK(fmt) \
+    { .act = QK_ACT_Q8, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_SUPER(fmt) \
+    { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
 #define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt),
-#define REF_KV(fmt)                                                                                          \
-    { #fmt, qk_kv_##fmt##_tile_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_load_ref,                       \
-      qk_kv_##fmt##_attend_ref, qk_kv_##fmt##_attend_span_ref, qk_kv_merge_ref }
+#define REF_KV(fmt)                                                                      \
+    {                                                                                    \
+#fmt, qk_kv_##fmt##_tile_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_load_ref, \
+            qk_kv_##fmt##_attend_ref, qk_kv_##fmt##_attend_span_ref, qk_kv_merge_ref     \
+    }
 
 static const qk_table ref_table = {
     .level = QK_LEVEL_REF,
@@ -55,25 +60,25 @@ static const qk_table ref_table = {
     .kv_dequantize4 = qk_kv_dequantize4_ref,
 };
 
-#define SET_ALL(isa)     \
-    QK_SET_FORMATS(isa)  \
-    QK_SET_OPS(t, isa);  \
+#define SET_ALL(isa)    \
+    QK_SET_FORMATS(isa) \
+    QK_SET_OPS(t, isa); \
     QK_SET_KV(t, isa);
 #define SET_PACKED(isa) QK_SET_PACKED_FORMATS(isa)
 
 /* Code for a level that was not compiled in must not be seen: its kernels do not exist. */
 #define WHEN_0(...)
-#define WHEN_1(...) __VA_ARGS__
+#define WHEN_1(...)          __VA_ARGS__
 #define WHEN_EXPANDED(built) WHEN_##built
-#define WHEN(built) WHEN_EXPANDED(built)
-#define SET_LEVEL(isa, LEVEL, arch, kernels)                             \
-    WHEN(QK_BUILT_##LEVEL)(if (level >= QK_LEVEL_##LEVEL) {              \
-        t->level = QK_LEVEL_##LEVEL;                                     \
-        SET_##kernels(isa)                                               \
+#define WHEN(built)          WHEN_EXPANDED(built)
+#define SET_LEVEL(isa, LEVEL, arch, kernels) \
+    WHEN(QK_BUILT_##LEVEL)                   \
+    (if (level >= QK_LEVEL_##LEVEL) {        \
+        t->level = QK_LEVEL_##LEVEL;         \
+        SET_##kernels(isa)                   \
     })
 
-void qk_table_init(qk_table *t, qk_level level)
-{
+void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* without levels above the reference nobody asks */
     *t = ref_table;
     QK_LEVELS(SET_LEVEL)

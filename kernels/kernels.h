@@ -19,27 +19,27 @@
 
 /* How a weight type wants its activation columns. */
 typedef enum qk_act {
-    QK_ACT_F32,  /* k floats */
-    QK_ACT_Q8,   /* int8 in blocks of 32 with a float scale and sums each */
-    QK_ACT_Q8K,  /* int8 in blocks of 256 with a float scale, and sums of 16 */
+    QK_ACT_F32, /* k floats */
+    QK_ACT_Q8,  /* int8 in blocks of 32 with a float scale and sums each */
+    QK_ACT_Q8K, /* int8 in blocks of 256 with a float scale, and sums of 16 */
     QK_ACT_N
 } qk_act;
 
 /* y[c * y_stride + r] = sum_i w[r][i] * x[c][i]   for rows r, columns c. */
 typedef struct qk_mm {
-    const void *w;      /* row r at w + r * row_bytes */
+    const void *w; /* row r at w + r * row_bytes */
     size_t row_bytes;
-    const void *x;      /* column c at x + c * x_stride bytes, in the form ops->act; 64-byte aligned */
-    size_t x_stride;    /* multiple of 64 */
+    const void *x;   /* column c at x + c * x_stride bytes, in the form ops->act; 64-byte aligned */
+    size_t x_stride; /* multiple of 64 */
     float *y;
-    size_t y_stride;    /* floats */
-    size_t k;           /* elements per row: a multiple of the weight type's block */
+    size_t y_stride; /* floats */
+    size_t k;        /* elements per row: a multiple of the weight type's block */
     size_t n_cols;
-    float scale;        /* of the whole tensor: I2_S; other types ignore it */
+    float scale; /* of the whole tensor: I2_S; other types ignore it */
 } qk_mm;
 
 typedef struct qk_weight_ops {
-    const char *name;   /* "q4_0_avx512vnni": the function behind matmul, for receipts */
+    const char *name; /* "q4_0_avx512vnni": the function behind matmul, for receipts */
     qk_act act;
     /* Rows [row0, row1) of m, all columns. */
     void (*matmul)(const qk_mm *m, size_t row0, size_t row1);
@@ -61,8 +61,8 @@ typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
 /* K or V of one KV head (kernels/kv.h), stored as name says: q8 is int8 with a half-float scale per position. Where
  * `which` is asked for, 0 = K, 1 = V; tiles is tile 0. */
 typedef struct qk_kv_ops {
-    const char *name;                                  /* "f16" */
-    size_t (*tile_bytes)(size_t head_dim);             /* of K, and as much of V; a multiple of 16 */
+    const char *name;                      /* "f16" */
+    size_t (*tile_bytes)(size_t head_dim); /* of K, and as much of V; a multiple of 16 */
     void (*store)(void *tiles, int which, size_t pos, const float *x, size_t head_dim);
     void (*load)(float *x, const void *tiles, int which, size_t pos, size_t head_dim);
     /* y = softmax(scale * q K^T) V for every query of a. */
@@ -90,7 +90,7 @@ typedef struct qk_pick {
 } qk_pick;
 
 typedef struct qk_table {
-    qk_level level;     /* highest level used */
+    qk_level level; /* highest level used */
     qk_weight_ops weight[QK_TYPE_N];
     qk_kv_ops kv[QK_KV_N];
 
@@ -117,9 +117,9 @@ typedef struct qk_table {
     void (*silu_mul)(float *gate, const float *up, size_t n);
     void (*gelu_mul)(float *gate, const float *up, size_t n);
     void (*relu2_mul)(float *gate, const float *up, size_t n);
-    void (*add)(float *y, const float *x, size_t n);      /* y += x */
-    void (*mul)(float *y, const float *x, size_t n);      /* y *= x */
-    void (*scale)(float *y, float a, size_t n);           /* y *= a */
+    void (*add)(float *y, const float *x, size_t n); /* y += x */
+    void (*mul)(float *y, const float *x, size_t n); /* y *= x */
+    void (*scale)(float *y, float a, size_t n);      /* y *= a */
     /* Index of the largest element, the lowest on a tie; NaN never wins; n >= 1. */
     size_t (*argmax)(const float *x, size_t n);
     /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns how many: k, or fewer. */
@@ -127,11 +127,13 @@ typedef struct qk_table {
     /* Those of which the fewest best have p that reach top_p of all p, into out (n); returns how many. The first *sure,
      * in the order of their ids, are all needed; behind them are, best first, those about as likely as the last one
      * needed. max is the largest of x, which holds no NaN. */
-    size_t (*top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p, size_t *sure);
+    size_t (*top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,
+                    size_t *sure);
     size_t (*at_least)(qk_pick *out, const float *x, size_t n, float limit); /* x >= limit, by id; how many */
     /* The first token with which the sum of p passes u (in [0, 1)) of *total, the sum of them all; none with p = 0. */
     size_t (*draw)(const float *p, size_t n, double u, double *total);
-    void (*clamp)(float *y, const float *x, size_t n, float low, float high); /* NaN becomes low; y may be x */
+    /* NaN becomes low; y may be x */
+    void (*clamp)(float *y, const float *x, size_t n, float low, float high);
     /* One head row in 4 bits: element i in byte i / 2, low nibble first; scale and min are halves. min NULL:
      * x = (q - 8) * scale, else x = min + q * scale. */
     void (*kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);

@@ -10,22 +10,22 @@
 #include <stddef.h>
 
 enum {
-    QK_KV_TILE = 16,    /* positions of a tile */
-    QK_KV_BLOCK = 64,   /* positions between two looks at the running maximum */
-    QK_KV_SPAN = 1024,  /* positions that are summed by themselves */
+    QK_KV_TILE = 16,   /* positions of a tile */
+    QK_KV_BLOCK = 64,  /* positions between two looks at the running maximum */
+    QK_KV_SPAN = 1024, /* positions that are summed by themselves */
 };
 
 /* Queries against one KV head: n_heads heads of each of n_cols columns, at most qk_attn_queries in all. Column c
  * is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all. */
 typedef struct qk_attn {
-    const void *k, *v;          /* tile 0 of the KV head */
-    const float *q;             /* column c, head h at q + c * q_stride + h * head_dim */
-    float *y;                   /* the same with y_stride; may be q */
-    size_t q_stride, y_stride;  /* floats */
+    const void *k, *v;         /* tile 0 of the KV head */
+    const float *q;            /* column c, head h at q + c * q_stride + h * head_dim */
+    float *y;                  /* the same with y_stride; may be q */
+    size_t q_stride, y_stride; /* floats */
     size_t head_dim, n_cols, n_heads;
     size_t pos, window;
     float scale;
-    void *scratch;              /* qk_attn_scratch(head_dim) bytes, aligned to 64, worthless afterwards */
+    void *scratch; /* qk_attn_scratch(head_dim) bytes, aligned to 64, worthless afterwards */
 } qk_attn;
 
 static inline size_t qk_kv_tiles(size_t n_pos) { return (n_pos + QK_KV_TILE - 1) / QK_KV_TILE; }
@@ -33,8 +33,7 @@ static inline size_t qk_kv_spans(size_t n_pos) { return (n_pos + QK_KV_SPAN - 1)
 static inline size_t qk_kv_pad(size_t head_dim) { return (head_dim + 15) & ~(size_t)15; }
 
 /* Most queries of one call: as many as fill 16 KiB, a multiple of 8 between 8 and 64. */
-static inline size_t qk_attn_queries(size_t head_dim)
-{
+static inline size_t qk_attn_queries(size_t head_dim) {
     const size_t n = 4096 / qk_kv_pad(head_dim) & ~(size_t)7;
     return n < 8 ? 8 : n > 64 ? 64 : n;
 }
@@ -43,8 +42,7 @@ static inline size_t qk_attn_queries(size_t head_dim)
 static inline size_t qk_attn_part(size_t head_dim) { return 16 + qk_kv_pad(head_dim); }
 
 /* One block of K or V as floats and its scales; per query its packed elements, scores, lane sums and two parts. */
-static inline size_t qk_attn_scratch(size_t head_dim)
-{
+static inline size_t qk_attn_scratch(size_t head_dim) {
     const size_t pad = qk_kv_pad(head_dim), block = QK_KV_BLOCK * (pad + 1);
     return sizeof(float) *
            (block + qk_attn_queries(head_dim) * (pad + QK_KV_BLOCK + 16 + 2 * qk_attn_part(head_dim)));

@@ -12,36 +12,26 @@
 enum { QK_BUCKETS = 512 };
 #define QK_BUCKETS_PER_NAT 16.0f
 
-static inline int qk_worse(qk_pick a, qk_pick b)
-{
-    return a.x < b.x || (a.x == b.x && a.id > b.id);
-}
+static inline int qk_worse(qk_pick a, qk_pick b) { return a.x < b.x || (a.x == b.x && a.id > b.id); }
 
-static inline void qk_sift_down(qk_pick *h, size_t n, size_t i)
-{
+static inline void qk_sift_down(qk_pick *h, size_t n, size_t i) {
     const qk_pick moving = h[i];
     for (;;) {
         size_t child = 2 * i + 1;
-        if (child >= n)
-            break;
-        if (child + 1 < n && qk_worse(h[child + 1], h[child]))
-            child++;
-        if (!qk_worse(h[child], moving))
-            break;
+        if (child >= n) break;
+        if (child + 1 < n && qk_worse(h[child + 1], h[child])) child++;
+        if (!qk_worse(h[child], moving)) break;
         h[i] = h[child];
         i = child;
     }
     h[i] = moving;
 }
 
-static inline void qk_heapify(qk_pick *h, size_t n)
-{
-    for (size_t i = n / 2; i-- > 0;)
-        qk_sift_down(h, n, i);
+static inline void qk_heapify(qk_pick *h, size_t n) {
+    for (size_t i = n / 2; i-- > 0;) qk_sift_down(h, n, i);
 }
 
-static inline void qk_sort_picks(qk_pick *h, size_t n)
-{
+static inline void qk_sort_picks(qk_pick *h, size_t n) {
     qk_heapify(h, n);
     for (size_t m = n; m-- > 1;) {
         const qk_pick worst = h[0];
@@ -58,12 +48,10 @@ typedef struct qk_best {
     float limit; /* what is below it need not be offered */
 } qk_best;
 
-static inline void qk_offer(qk_best *b, float x, size_t id)
-{
+static inline void qk_offer(qk_best *b, float x, size_t id) {
     if (b->n < b->k) {
         b->h[b->n++] = (qk_pick){ x, (int32_t)id };
-        if (b->n < b->k)
-            return;
+        if (b->n < b->k) return;
         qk_heapify(b->h, b->k);
     } else if (x > b->h[0].x) { /* an equal one with a higher id is worse */
         b->h[0] = (qk_pick){ x, (int32_t)id };
@@ -73,16 +61,13 @@ static inline void qk_offer(qk_best *b, float x, size_t id)
 }
 
 /* First bucket of n with which the sum of the masses reaches top_p of them all; mass[n] is what lies behind. n: none. */
-static inline size_t qk_last_bucket(const double *mass, size_t n, double top_p)
-{
+static inline size_t qk_last_bucket(const double *mass, size_t n, double top_p) {
     double total = 0, sum = 0;
     size_t last = 0;
-    for (size_t b = 0; b <= n; b++)
-        total += mass[b];
+    for (size_t b = 0; b <= n; b++) total += mass[b];
     for (; last < n; last++) {
         sum += mass[last];
-        if (sum >= top_p * total)
-            break;
+        if (sum >= top_p * total) break;
     }
     return last;
 }

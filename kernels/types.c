@@ -12,30 +12,16 @@ static const struct {
 /* ggml-org/ggml, src/ggml-common.h. */
 const int8_t qk_iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
 
-unsigned qk_type_elems(qk_type t)
-{
-    return types[t].elems;
-}
+unsigned qk_type_elems(qk_type t) { return types[t].elems; }
 
-unsigned qk_type_bytes(qk_type t)
-{
-    return types[t].bytes;
-}
+unsigned qk_type_bytes(qk_type t) { return types[t].bytes; }
 
-unsigned qk_type_planes(qk_type t)
-{
-    return types[t].planes;
-}
+unsigned qk_type_planes(qk_type t) { return types[t].planes; }
 
-qk_type qk_type_of(uint32_t ggml_type)
-{
+qk_type qk_type_of(uint32_t ggml_type) {
     for (int t = 0; t < QK_TYPE_N; t++)
-        if (types[t].ggml == ggml_type)
-            return (qk_type)t;
+        if (types[t].ggml == ggml_type) return (qk_type)t;
     return QK_NONE;
 }
 
-uint32_t qk_type_ggml(qk_type t)
-{
-    return t >= 0 && t < QK_TYPE_N ? types[t].ggml : UINT32_MAX;
-}
+uint32_t qk_type_ggml(qk_type t) { return t >= 0 && t < QK_TYPE_N ? types[t].ggml : UINT32_MAX; }

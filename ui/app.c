@@ -62,18 +62,24 @@ static bool is_command(const char *text, size_t len) {
 static const struct {
     const char *word, *answer;
 } foreign[] = {
-    { "exit", "/quit or ^D leaves; nothing was sent" },   { "quit", "/quit or ^D leaves; nothing was sent" },
-    { ":q", "/quit or ^D leaves; nothing was sent" },     { ":q!", "/quit or ^D leaves; nothing was sent" },
-    { ":wq", "/quit or ^D leaves; nothing was sent" },    { ":quit", "/quit or ^D leaves; nothing was sent" },
-    { ":exit", "/quit or ^D leaves; nothing was sent" },  { ".exit", "/quit or ^D leaves; nothing was sent" },
-    { ".quit", "/quit or ^D leaves; nothing was sent" },  { ".help", "/help or F1 shows keys and commands; nothing was sent" },
+    { "exit", "/quit or ^D leaves; nothing was sent" },
+    { "quit", "/quit or ^D leaves; nothing was sent" },
+    { ":q", "/quit or ^D leaves; nothing was sent" },
+    { ":q!", "/quit or ^D leaves; nothing was sent" },
+    { ":wq", "/quit or ^D leaves; nothing was sent" },
+    { ":quit", "/quit or ^D leaves; nothing was sent" },
+    { ":exit", "/quit or ^D leaves; nothing was sent" },
+    { ".exit", "/quit or ^D leaves; nothing was sent" },
+    { ".quit", "/quit or ^D leaves; nothing was sent" },
+    { ".help", "/help or F1 shows keys and commands; nothing was sent" },
     { ":help", "/help or F1 shows keys and commands; nothing was sent" },
     { ":h", "/help or F1 shows keys and commands; nothing was sent" },
 };
 
 static const char *foreign_answer(const UiApp *a, const char *text, size_t len) {
     for (size_t i = 0; a->interactive && i < sizeof foreign / sizeof *foreign; i++) {
-        if (strlen(foreign[i].word) == len && memcmp(foreign[i].word, text, len) == 0) return foreign[i].answer;
+        if (strlen(foreign[i].word) == len && memcmp(foreign[i].word, text, len) == 0)
+            return foreign[i].answer;
     }
     return NULL;
 }
@@ -186,7 +192,8 @@ QSFMessage *ui_app_messages(const UiApp *a, size_t *n) {
     size_t count = ui_transcript_count(&a->chat, NULL);
     QSFMessage *m = calloc(count + 2, sizeof *m);
     *n = 0;
-    if (m && a->system.len > 0) m[(*n)++] = (QSFMessage){ .role = "system", .content = ui_buf_str(&a->system), .len = a->system.len };
+    if (m && a->system.len > 0)
+        m[(*n)++] = (QSFMessage){ .role = "system", .content = ui_buf_str(&a->system), .len = a->system.len };
     for (size_t i = 0; m && i < a->chat.n; i++) {
         const UiItem *it = a->chat.items[i];
         if (it->in_context && it != a->answer) m[(*n)++] = message_of(it);

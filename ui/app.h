@@ -52,13 +52,13 @@ typedef struct UiApp {
     uint64_t request; /* id of it */
     char *good_path;  /* the model loaded last, with good_settings: the fallback when a load fails */
     QSFSettings good_settings;
-    bool model_ready;   /* the last load succeeded */
-    UiItem *answer;     /* the answer being written */
-    UiPlace answer_from; /* its length before this request (/continue) */
+    bool model_ready;     /* the last load succeeded */
+    UiItem *answer;       /* the answer being written */
+    UiPlace answer_from;  /* its length before this request (/continue) */
     char answer_stop[16]; /* its stop reason before this request */
-    bool stopping;      /* cancelled, but still running */
+    bool stopping;        /* cancelled, but still running */
 
-    bool guide_talk;   /* the messages in the context were exchanged with the guide */
+    bool guide_talk; /* the messages in the context were exchanged with the guide */
     bool has_queue;
     UiBuf queue;      /* the message to send when the answer is finished */
     char *want_model; /* to load when the answer is finished */
@@ -73,8 +73,8 @@ typedef struct UiApp {
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* the start is over: from now on a failed load is a failed command */
 
-    QSFStats stats;        /* last snapshot; ctx_used is that of the conversation */
-    bool ctx_counted;      /* messages changed since the last answer: they have ctx_tokens tokens */
+    QSFStats stats;   /* last snapshot; ctx_used is that of the conversation */
+    bool ctx_counted; /* messages changed since the last answer: they have ctx_tokens tokens */
     uint32_t ctx_tokens;
     UiTyped typed;
     QSFLayerStats *layers; /* (n_layers) of it, the last one is the head */

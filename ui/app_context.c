@@ -49,7 +49,11 @@ void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap) 
     bool messages = ui_transcript_last(&a->chat) != NULL;
     char larger[32] = "";
     if (ctx > 0) (void)snprintf(larger, sizeof larger, "/ctx %u", ctx);
-    (void)snprintf(dst, cap, "%s%s%s", larger, !messages ? "" : ctx > 0 ? ", " : "", messages ? "/undo or /clear" : "");
+    (void)snprintf(dst, cap, "%s%s%s", larger,
+                   !messages ? ""
+                   : ctx > 0 ? ", "
+                             : "",
+                   messages ? "/undo or /clear" : "");
     if (!dst[0]) (void)snprintf(dst, cap, "shorten the message");
 }
 
@@ -71,7 +75,8 @@ static int64_t estimate(UiApp *a, const char *text, size_t len) {
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len) {
     const QSFStats *s = &a->stats;
     uint32_t left = s->ctx_size > s->ctx_used ? s->ctx_size - s->ctx_used : 0;
-    if (!a->model_ready || s->ctx_size == 0 || len < left || len == 0) return 0; /* a token has a byte or more */
+    if (!a->model_ready || s->ctx_size == 0 || len < left || len == 0)
+        return 0; /* a token has a byte or more */
     int64_t tokens = estimate(a, text, len);
     return tokens > left ? tokens - left : 0;
 }

@@ -111,7 +111,8 @@ static bool say_too_long(UiApp *a) {
 }
 
 static void answer_failed(UiApp *a, const QSFEvent *e) {
-    bool had_text = a->answer && (a->answer->raw.len > 0 || (a->answer->thought && a->settings.show_thinking));
+    bool had_text = a->answer &&
+                    (a->answer->raw.len > 0 || (a->answer->thought && a->settings.show_thinking));
     if (a->exit_code == 0) a->exit_code = e->code > 0 ? e->code : 1;
     close_answer(a, "error", e);
     if (had_text && a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);

@@ -23,7 +23,8 @@ static void save_text(UiApp *a, const UiItem *it, UiPlace from) {
     facts.seed = it->seed;
     facts.tokens = it->tokens;
     facts.stop = it->stop[0] ? it->stop : NULL;
-    ui_session_message(&a->session, answer ? "assistant" : "user", facts.text, facts.len, answer ? &facts : NULL);
+    ui_session_message(&a->session, answer ? "assistant" : "user", facts.text, facts.len,
+                       answer ? &facts : NULL);
 }
 
 /* Whole, so that the conversation finds its model from any folder. */
@@ -116,7 +117,7 @@ typedef struct Replay {
     QSFSettings file;            /* as the conversation has them */
     bool given[UI_SETTINGS_MAX]; /* this run was told a value */
     bool given_stops;
-    char *model;                 /* path of the last QSF_LOG_MODEL record */
+    char *model; /* path of the last QSF_LOG_MODEL record */
 } Replay;
 
 static void begin_replay(Replay *rp) {
@@ -165,7 +166,7 @@ static void save_given(const Replay *rp) {
 }
 
 size_t ui_model_stem(const char *name) {
-    static const char *const endings[] = {".gguf", ".qsf"};
+    static const char *const endings[] = { ".gguf", ".qsf" };
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t n = strlen(endings[i]);
@@ -271,7 +272,8 @@ static bool replay(UiApp *a, const char *name) {
 static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
     /* The lock first: another program may be writing. */
     UiSession next = { .on = a->session.on };
-    if (!ui_session_attach(&next, name, err, cap)) return errno == EWOULDBLOCK ? UI_RESUME_IN_USE : UI_RESUME_FAILED;
+    if (!ui_session_attach(&next, name, err, cap))
+        return errno == EWOULDBLOCK ? UI_RESUME_IN_USE : UI_RESUME_FAILED;
     ui_session_close(&a->session);
     a->session = next;
     return replay(a, name) ? UI_RESUMED : UI_RESUME_FAILED;

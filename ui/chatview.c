@@ -237,16 +237,18 @@ static void draw_fold(const UiChatView *v, const UiItem *it, UiCanvas *c, int ro
     if (end - at > 6) ui_canvas_puts(c, row, end - 4, end, UI_STYLE_KEY, "^T");
 }
 
-static int draw_line(const UiItem *it, const UiLine *line, UiStyle style, UiCanvas *c, int row, int at, int end) {
+static int draw_line(const UiItem *it, const UiLine *line, UiStyle style, UiCanvas *c, int row, int at,
+                     int end) {
     size_t len = 0;
     const char *s = ui_item_shown(it, &len);
     at += (int)line->indent;
-    return line->off + line->len <= len ? ui_canvas_put(c, row, at, end, style, s + line->off, line->len) : at;
+    return line->off + line->len <= len ? ui_canvas_put(c, row, at, end, style, s + line->off, line->len)
+                                        : at;
 }
 
 /* Row k of a thought; the first row of an item in a narrow window. */
-static void draw_thought(const UiChatView *v, const UiBlock *b, const UiItem *it, size_t k, UiCanvas *c, int row,
-                         int col) {
+static void draw_thought(const UiChatView *v, const UiBlock *b, const UiItem *it, size_t k, UiCanvas *c,
+                         int row, int col) {
     draw_margin(v, it, c, row, col, k == 0);
     if (k == 0)
         draw_fold(v, it, c, row, col);

@@ -85,8 +85,9 @@ bool ui_cmd_continue(UiApp *a, const char *name, const char *args) {
 bool ui_cmd_think(UiApp *a, const char *name, const char *args) {
     bool show = strcmp(args, "show") == 0;
     if (*args && !show && strcmp(args, "hide") != 0) {
-        ui_app_say(a, UI_ERROR, "/%s expects show or hide, not '%.40s' (this only changes the display; see /reasoning)", name,
-                   args);
+        ui_app_say(a, UI_ERROR,
+                   "/%s expects show or hide, not '%.40s' (this only changes the display; see /reasoning)",
+                   name, args);
         return false;
     }
     ui_app_think(a, *args ? show : !a->settings.show_thinking, false);

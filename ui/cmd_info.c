@@ -64,7 +64,9 @@ static bool show_prompt(UiApp *a, const char *text) {
         ui_app_print(a, UI_OUTPUT, prompt);
     else
         ui_app_say(a, UI_ERROR, "/show prompt: %s",
-                   !m ? "out of memory" : n == 0 ? "the conversation is empty; /show prompt TEXT shows the prompt for a message" : err);
+                   !m       ? "out of memory"
+                   : n == 0 ? "the conversation is empty; /show prompt TEXT shows the prompt for a message"
+                            : err);
     bool ok = prompt != NULL;
     free(prompt);
     free(m);
@@ -77,11 +79,12 @@ bool ui_cmd_show(UiApp *a, const char *name, const char *args) {
     if (strcmp(args, "model") == 0 || strcmp(args, "info") == 0) return show_described(a, "model");
     if (strcmp(args, "template") == 0 || strcmp(args, "plan") == 0 || strcmp(args, "memory") == 0)
         return show_described(a, args);
-    if (strncmp(args, "prompt", 6) == 0 && strchr(" \t", args[6])) return show_prompt(a, args + 6 + strspn(args + 6, " \t"));
+    if (strncmp(args, "prompt", 6) == 0 && strchr(" \t", args[6]))
+        return show_prompt(a, args + 6 + strspn(args + 6, " \t"));
     if (strcmp(args, "system") == 0) return ui_cmd_system(a, "system", "");
     if (strcmp(args, "license") == 0 || strcmp(args, "licence") == 0) return show_license(a);
     ui_app_say(a, UI_ERROR,
-               "/%s expects settings, model, system, template, prompt, license, plan or memory, not '%.40s'", name,
-               args);
+               "/%s expects settings, model, system, template, prompt, license, plan or memory, not '%.40s'",
+               name, args);
     return false;
 }

@@ -18,7 +18,9 @@ bool ui_cmd_model(UiApp *a, const char *name, const char *args) {
     (void)name;
     if (!*args) {
         if (!a->model_path)
-            ui_app_print(a, UI_OUTPUT, "no model is loaded: use /model FILE (a .gguf or .qsf file), or /model guide for the built-in guide");
+            ui_app_print(
+                a, UI_OUTPUT,
+                "no model is loaded: use /model FILE (a .gguf or .qsf file), or /model guide for the built-in guide");
         else
             ui_app_say(a, UI_OUTPUT, "%s\n%s\n%s",
                        a->stats.model_name[0] ? a->stats.model_name : "(not loaded)", a->stats.model_desc,

@@ -79,8 +79,7 @@ bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
     if (*args && !name_fits(a, args)) return false;
     if (!*args && a->session.on) {
         ui_app_say(a, UI_NOTICE,
-                   a->session.log ? "saved continuously as %s"
-                                  : "will be saved as %s with the first message",
+                   a->session.log ? "saved continuously as %s" : "will be saved as %s with the first message",
                    a->session.name);
         return true;
     }

@@ -13,10 +13,10 @@ static const UiCommand table[] = {
     { "quit", "exit,bye,q", "", "quit; the conversation is saved", UI_ARG_NONE, ui_cmd_quit },
     { "clear", "", "", "clear the conversation; settings and session stay", UI_ARG_NONE, ui_cmd_clear },
     { "new", "", "[NAME]", "start a new session", UI_ARG_NONE, ui_cmd_new },
-    { "set", "", "[NAME [VALUE]]", "show or change settings; sampling takes effect on the next token", UI_ARG_SETTING,
-      ui_cmd_set },
-    { "show", "info", "[settings|model|system|template|prompt [TEXT]|license|plan|memory]", "show settings, model facts, prompt or memory",
-      UI_ARG_SHOW, ui_cmd_show },
+    { "set", "", "[NAME [VALUE]]", "show or change settings; sampling takes effect on the next token",
+      UI_ARG_SETTING, ui_cmd_set },
+    { "show", "info", "[settings|model|system|template|prompt [TEXT]|license|plan|memory]",
+      "show settings, model facts, prompt or memory", UI_ARG_SHOW, ui_cmd_show },
     { "system", "", "[TEXT|off]", "show, set or remove the system prompt", UI_ARG_NONE, ui_cmd_system },
     { "template", "", "[NAME|FILE|off]", "show or choose the chat template; off = plain continuation",
       UI_ARG_TEMPLATE, ui_cmd_template },
@@ -26,14 +26,14 @@ static const UiCommand table[] = {
     { "continue", "", "", "continue the last answer", UI_ARG_NONE, ui_cmd_continue },
     { "think", "thinking", "[show|hide]", "show or fold the reasoning before answers", UI_ARG_THINK,
       ui_cmd_think },
-    { "stop", "", "[TEXT|off]", "list, add or clear stop strings", UI_ARG_NONE,
-      ui_cmd_stop },
+    { "stop", "", "[TEXT|off]", "list, add or clear stop strings", UI_ARG_NONE, ui_cmd_stop },
     { "stats", "", "", "show speed and size of the last answer", UI_ARG_NONE, ui_cmd_stats },
     { "mem", "ram", "", "show RAM use by category and as the kernel counts it", UI_ARG_NONE, ui_cmd_mem },
     { "budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", UI_ARG_BUDGET,
       ui_cmd_budget },
     { "io", "", "[auto|uring|pread|mmap|direct WHEN]",
-      "show or change how weights are read; direct on|off|auto: bypass the page cache", UI_ARG_IO, ui_cmd_io },
+      "show or change how weights are read; direct on|off|auto: bypass the page cache", UI_ARG_IO,
+      ui_cmd_io },
     { "save", "", "[NAME]", "show where the session is saved, or save it as NAME", UI_ARG_NONE, ui_cmd_save },
     { "load", "", "NAME", "resume another session (or load a model file)", UI_ARG_SESSION, ui_cmd_load },
     { "sessions", "list", "", "list the sessions, newest first", UI_ARG_NONE, ui_cmd_sessions },
@@ -165,7 +165,8 @@ static bool unknown(UiApp *a, const char *word, bool ambiguous) {
     else if (means)
         ui_app_say(a, UI_ERROR, "/%s: no such command; %s", name, means);
     else if (near)
-        ui_app_say(a, UI_ERROR, "/%s: no such command; did you mean /%s? (//%s sends it as text)", name, near, name);
+        ui_app_say(a, UI_ERROR, "/%s: no such command; did you mean /%s? (//%s sends it as text)", name, near,
+                   name);
     else
         ui_app_say(a, UI_ERROR, "/%s: no such command; /help lists them (//%s sends it as text)", name, name);
     free(clean);

@@ -140,7 +140,8 @@ static void argument(UiCompletion *c, const UiCommand *cmd, const char *word, si
         break;
     case UI_ARG_FILE: break;
     }
-    bool files = cmd->arg_kind == UI_ARG_FILE || cmd->arg_kind == UI_ARG_MODEL || (cmd->arg_kind == UI_ARG_SESSION && len > 0) ||
+    bool files = cmd->arg_kind == UI_ARG_FILE || cmd->arg_kind == UI_ARG_MODEL ||
+                 (cmd->arg_kind == UI_ARG_SESSION && len > 0) ||
                  (cmd->arg_kind == UI_ARG_TEMPLATE && memchr(word, '/', len));
     char *typed = files ? ui_strdup_len(word, len) : NULL;
     if (typed) ui_path_match(typed, add_file, c, UI_CHOICES);
@@ -174,7 +175,8 @@ static void arguments(UiCompletion *c, const char *line, size_t name_end, size_t
     c->from = name_end + strspn(line + name_end, " ");
     if (c->from > point) c->from = point;
     /* A file name may hold blanks; anything else is one word. */
-    bool more = cmd && cmd->arg_kind != UI_ARG_FILE && cmd->arg_kind != UI_ARG_MODEL && memchr(line + c->from, ' ', point - c->from);
+    bool more = cmd && cmd->arg_kind != UI_ARG_FILE && cmd->arg_kind != UI_ARG_MODEL &&
+                memchr(line + c->from, ' ', point - c->from);
     if (more) row = value_of(cmd, line, &c->from, point);
     if (memchr(line + c->from, ' ', point - c->from) && row) return;
     if (row)

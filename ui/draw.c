@@ -149,11 +149,15 @@ static void draw_hints(UiScreen *s, int row, int cols) {
     UiCanvas *c = &s->canvas;
     bool busy = ui_app_busy(s->app);
     const char *const hints[][2] = {
-        { "F1", "help" },      { "^C", busy ? "stop" : "clear" },
+        { "F1", "help" },
+        { "^C", busy ? "stop" : "clear" },
         { "^T", has_thought(s->app) ? "thinking" : NULL },
-        { "F2", "pane" },      { "PgUp/PgDn", "scroll" },
-        { "^R", "history" },   { "F5-F8", "sampling" },
-        { "Tab", "complete" }, { "Alt-Enter", "new line" },
+        { "F2", "pane" },
+        { "PgUp/PgDn", "scroll" },
+        { "^R", "history" },
+        { "F5-F8", "sampling" },
+        { "Tab", "complete" },
+        { "Alt-Enter", "new line" },
         { "^D", "quit" },
     };
     int col = 1;
@@ -186,9 +190,8 @@ static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int co
     l.menu = in->menu->n > 0 ? (in->menu->n < (size_t)most ? (int)in->menu->n : most) : 0;
     if (in->menu_asked && rows >= 24 && in->menu->n > (size_t)l.menu)
         l.menu = in->menu->n < (size_t)(rows / 2) ? (int)in->menu->n : rows / 2;
-    int used =
-        l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule + l.offer +
-        l.hints;
+    int used = l.title + l.status_rule + l.status + l.rule + l.queue + l.input + l.menu + l.hint_rule +
+               l.offer + l.hints;
     l.body = rows - used;
     if (l.body < 0) l.body = 0;
     return l;

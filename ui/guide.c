@@ -14,8 +14,8 @@ static const char *const questions[UI_GUIDE_QUESTIONS] = {
     "What can you do?",
 };
 
-#define MODELS                                                                                              \
-    "  /model FILE   loads a .gguf file; Tab completes its name\n\n"                            \
+#define MODELS                                                                                          \
+    "  /model FILE   loads a .gguf file; Tab completes its name\n\n"                                    \
     "Find models as .gguf files at huggingface.co: search for a small instruct model with GGUF in its " \
     "name, Q4_0 or Q4_K_M. F1 shows all keys and commands."
 
@@ -24,8 +24,7 @@ static const char welcome[] =
     "I am the built-in guide: a very small model that knows this program and nothing else.\n\n"
     "In the status pane (F2), decode is the speed in tokens per second, CTX the context used, RAM "
     "what uses the budget, SAMPLE how tokens are chosen; F5 to F8 change that even while an answer is "
-    "written.\n\n" MODELS
-    "\n\nType a question, or press Tab for one, then Enter.";
+    "written.\n\n" MODELS "\n\nType a question, or press Tab for one, then Enter.";
 
 static const char without[] = "No model is loaded yet.\n\n" MODELS;
 
@@ -64,12 +63,14 @@ static void begin_with_guide(UiApp *a) {
     if (saved)
         ui_app_say(a, UI_NOTICE, "new conversation with the guide; /load %s resumes the one above", kept);
     else
-        ui_app_say(a, UI_NOTICE, "new conversation with the guide: the messages above are not in its context");
+        ui_app_say(a, UI_NOTICE,
+                   "new conversation with the guide: the messages above are not in its context");
 }
 
 static void begin_without_guide(UiApp *a) {
     ui_session_simple(&a->session, QSF_LOG_CLEAR, NULL, NULL, 0);
-    ui_app_say(a, UI_NOTICE, "new conversation: the messages above were for the guide and are not in the context");
+    ui_app_say(a, UI_NOTICE,
+               "new conversation: the messages above were for the guide and are not in the context");
 }
 
 void ui_guide_switch(UiApp *a) {

@@ -104,7 +104,8 @@ static void replace_word(const char *text, size_t len) {
 
 static int key_tab(int count, int key) {
     (void)count, (void)key;
-    const char *line = input.hooks.tab ? input.hooks.tab(input.hooks.arg, rl_line_buffer, (size_t)rl_end) : NULL;
+    const char *line = input.hooks.tab ? input.hooks.tab(input.hooks.arg, rl_line_buffer, (size_t)rl_end)
+                                       : NULL;
     if (line) {
         rl_replace_line(line, 0);
         rl_point = rl_end;

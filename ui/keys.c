@@ -147,7 +147,9 @@ bool ui_keys_feed(UiKeys *k, char byte, UiKey *out) {
 }
 
 int ui_keys_wait_ms(const UiKeys *k) {
-    return k->pasting ? (k->unmarked ? UI_UNMARKED_DELAY_MS : UI_PASTE_DELAY_MS) : k->n > 0 ? UI_ESC_DELAY_MS : -1;
+    return k->pasting ? (k->unmarked ? UI_UNMARKED_DELAY_MS : UI_PASTE_DELAY_MS)
+           : k->n > 0 ? UI_ESC_DELAY_MS
+                      : -1;
 }
 
 bool ui_keys_timeout(UiKeys *k, UiKey *out) {

@@ -8,10 +8,10 @@
 
 #include "ui/buf.h"
 
-#define UI_KEY_BYTES      32
-#define UI_ESC_DELAY_MS   25   /* a lone ESC is the Esc key when nothing follows within this */
-#define UI_PASTE_DELAY_MS 2000 /* a paste whose end never comes is over after this silence */
-#define UI_UNMARKED_DELAY_MS 40 /* one that the terminal does not mark, after this */
+#define UI_KEY_BYTES         32
+#define UI_ESC_DELAY_MS      25   /* a lone ESC is the Esc key when nothing follows within this */
+#define UI_PASTE_DELAY_MS    2000 /* a paste whose end never comes is over after this silence */
+#define UI_UNMARKED_DELAY_MS 40   /* one that the terminal does not mark, after this */
 
 /* What a key does. UI_DO_EDIT: it belongs to the input line. */
 typedef enum UiAction {
@@ -58,7 +58,7 @@ typedef struct UiKeys {
     size_t n;
     bool pasting;
     bool unmarked; /* the paste has no end but silence */
-    UiBuf paste; /* text of the last paste, valid until the next one begins */
+    UiBuf paste;   /* text of the last paste, valid until the next one begins */
 } UiKeys;
 
 /* One byte; true when *out is a whole key. */

@@ -24,7 +24,7 @@ typedef struct Line {
     bool clean;  /* standard output is a terminal */
     QSFClean cleaner;
     size_t newlines; /* held back at the end of the answer so far */
-    bool thinking; /* a thought that is not shown was announced */
+    bool thinking;   /* a thought that is not shown was announced */
     bool ended;
     int status;
 } Line;

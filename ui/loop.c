@@ -12,8 +12,8 @@
 
 #include "ui/guide.h"
 #include "ui/screen.h"
-#include "ui/ui_signals.h"
 #include "ui/term.h"
+#include "ui/ui_signals.h"
 
 #define UI_FRAME_SECONDS (1.0 / 30)
 #define UI_TICK_SECONDS  0.125 /* numbers of a busy engine */

@@ -12,8 +12,8 @@
 #include "ui/line.h"
 #include "ui/loop.h"
 #include "ui/opts.h"
-#include "ui/ui_signals.h"
 #include "ui/tail.h"
+#include "ui/ui_signals.h"
 
 static bool is_set(const char *name) {
     const char *v = getenv(name);
@@ -58,8 +58,9 @@ static bool resume_newest(UiApp *a) {
     UiResume got = UI_RESUME_IN_USE;
     for (; all && i < n && got == UI_RESUME_IN_USE; i++) got = ui_app_try_resume(a, all[i].name);
     if (got == UI_RESUME_IN_USE) {
-        ui_app_say(a, UI_NOTICE, n ? "all sessions are in use by other programs; starting a new one"
-                                   : "there is no session to continue; starting a new one");
+        ui_app_say(a, UI_NOTICE,
+                   n ? "all sessions are in use by other programs; starting a new one"
+                     : "there is no session to continue; starting a new one");
         new_session(a);
     } else if (got == UI_RESUMED && i > 1) {
         ui_app_say(a, UI_NOTICE, "session %s is in use by another program; continuing %s", all[0].name,

@@ -26,6 +26,7 @@ enum {
 };
 
 static const QSFCliOption options[] = {
+    /* clang-format off */
     { "model", "", 'm', "FILE", "load this model; same as MODEL", OPT_MODEL },
     { "session", "", 0, "NAME", "save the chat as NAME; resume it if it exists", OPT_SESSION },
     { "continue", "", 0, NULL, "resume the newest session that is free", OPT_CONTINUE },
@@ -39,6 +40,7 @@ static const QSFCliOption options[] = {
     { "verbose", "", 'v', NULL, "print the plan after loading a model", OPT_VERBOSE },
     { "override-kv", "", 0, "KEY=TYPE:VALUE",
       "override a metadata value of the model (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
+    /* clang-format on */
 };
 
 static const QSFCli cli = {
@@ -131,7 +133,8 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     case OPT_SESSION:
         if (!qsf_chatlog_name_ok(value)) {
             (void)snprintf(err, cap,
-                           "--session '%.60s': a name must not be empty, contain '/' or begin with '.'", value);
+                           "--session '%.60s': a name must not be empty, contain '/' or begin with '.'",
+                           value);
             return 2;
         }
         o->session = value;
@@ -144,7 +147,8 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
 static const char *contradiction(const UiOptions *o, const QSFCliResult *r) {
     if (r->n_positional > 1) return "expected one MODEL";
     if (r->n_positional == 1 && o->model) return "the model was given twice: as MODEL and with --model";
-    if (o->no_save && (o->session || o->resume)) return "--no-save cannot be combined with --session or --continue";
+    if (o->no_save && (o->session || o->resume))
+        return "--no-save cannot be combined with --session or --continue";
     if (o->session && o->resume) return "--continue cannot be combined with --session";
     return NULL;
 }

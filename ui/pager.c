@@ -56,8 +56,8 @@ void ui_pager_key(UiPager *p, const UiKey *k, int rows) {
 }
 
 /* Calls with each screen line; returns their number. */
-static int each_line(const char *s, size_t len, int cols, void (*fn)(void *arg, int i, const char *s, const UiLine *l),
-                     void *arg) {
+static int each_line(const char *s, size_t len, int cols,
+                     void (*fn)(void *arg, int i, const char *s, const UiLine *l), void *arg) {
     unsigned indent = 0, next = 0;
     int n = 0;
     while (len > 0 && s[len - 1] == '\n') len--;
@@ -83,8 +83,8 @@ static void draw_line(void *arg, int i, const char *s, const UiLine *l) {
     const Lines *d = arg;
     if (i < d->first || i >= d->first + d->shown) return;
     bool head = d->help && l->len > 0 && l->indent == 0 && s[l->off] != ' ';
-    ui_canvas_put(d->c, d->row + i - d->first, 1 + (int)l->indent, d->cols, head ? UI_STYLE_HEAD : UI_STYLE_TEXT,
-                  s + l->off, l->len);
+    ui_canvas_put(d->c, d->row + i - d->first, 1 + (int)l->indent, d->cols,
+                  head ? UI_STYLE_HEAD : UI_STYLE_TEXT, s + l->off, l->len);
 }
 
 void ui_pager_draw(UiPager *p, UiCanvas *c, int row, int rows, int cols) {
@@ -101,8 +101,8 @@ void ui_pager_draw(UiPager *p, UiCanvas *c, int row, int rows, int cols) {
     Lines lines = { .c = c, .row = row, .first = p->top, .shown = shown, .cols = cols, .help = p->help };
     (void)each_line(ui_buf_str(&p->text), p->text.len, cols - 2, draw_line, &lines);
     if (last > 0)
-        ui_canvas_printf(c, row + shown, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, %s", p->top + 1,
-                         p->top + shown, n, cols < NARROW ? "q closes" : "any other key closes");
+        ui_canvas_printf(c, row + shown, 1, cols, UI_STYLE_NOTICE, "%d-%d of %d  PgUp/PgDn scroll, %s",
+                         p->top + 1, p->top + shown, n, cols < NARROW ? "q closes" : "any other key closes");
     else
         ui_canvas_puts(c, row + shown, 1, cols, UI_STYLE_NOTICE, "any key closes");
 }

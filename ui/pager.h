@@ -9,8 +9,8 @@
 
 typedef struct UiPager {
     bool open;
-    bool help;  /* shows the help, which is made for the width */
-    int top;    /* first line shown */
+    bool help;         /* shows the help, which is made for the width */
+    int top;           /* first line shown */
     UiBuf title, text; /* cleaned */
 } UiPager;
 

@@ -38,7 +38,8 @@ static void page_output(UiScreen *s, uint32_t before) {
     UiItem *last = t->n > 0 ? t->items[t->n - 1] : NULL;
     UiItem *command = t->n > 1 ? t->items[t->n - 2] : NULL;
     size_t len = 0;
-    if (!last || last->kind != UI_OUTPUT || last->id <= before || !command || command->kind != UI_COMMAND) return;
+    if (!last || last->kind != UI_OUTPUT || last->id <= before || !command || command->kind != UI_COMMAND)
+        return;
     const char *text = ui_item_shown(last, &len);
     if (ui_pager_lines(text, len, s->view.width > 2 ? s->view.width - 2 : 1) < s->body_rows) return;
     ui_pager_show(&s->pager, ui_buf_str(&command->raw), text, len);

@@ -14,9 +14,9 @@ typedef struct UiScreen {
     UiApp *app;
     UiCanvas canvas;
     UiChatView view;
-    bool pane;    /* the status is shown */
+    bool pane; /* the status is shown */
     UiPager pager;
-    int body_rows; /* of the transcript, when last drawn */
+    int body_rows;      /* of the transcript, when last drawn */
     unsigned help_seen; /* requests of the app already answered */
     char flash[160];    /* short message on the rule above the input */
     double flash_until;

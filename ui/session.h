@@ -8,14 +8,14 @@
 #include "ui/buf.h"
 
 typedef struct UiSession {
-    bool on;           /* conversations are saved */
-    bool failing;      /* the last write failed and was said */
-    bool saved;        /* there is a file; still known after ui_session_close */
-    bool unsaved;      /* after ui_session_close: a part of the conversation is not in the file, or all of it */
-    char name[128];    /* "" = none yet */
-    QSFChatLog *log;   /* NULL until the first message */
+    bool on;         /* conversations are saved */
+    bool failing;    /* the last write failed and was said */
+    bool saved;      /* there is a file; still known after ui_session_close */
+    bool unsaved;    /* after ui_session_close: a part of the conversation is not in the file, or all of it */
+    char name[128];  /* "" = none yet */
+    QSFChatLog *log; /* NULL until the first message */
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */
-    double part_time;  /* monotonic seconds of the last PART */
+    double part_time;                /* monotonic seconds of the last PART */
     char problem[400]; /* sentence about a failed write, "" = none; the owner shows and clears it */
 } UiSession;
 

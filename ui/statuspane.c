@@ -143,8 +143,8 @@ static void meter_context(Pane *p) {
     rule(p);
     int row = next(p);
     ui_canvas_puts(p->c, row, p->col, p->end, UI_STYLE_HEAD, "CTX");
-    int at =
-        ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used, st->ctx_size);
+    int at = ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%u/%u ", st->ctx_used,
+                              st->ctx_size);
     double used = part(st->ctx_used, st->ctx_size);
     part_row(p, row, at, used, used >= 0.9);
 }

@@ -137,7 +137,8 @@ static SCREEN *open_screen(char *notice, size_t cap) {
     const char *name = getenv("TERM");
     if (described(name)) return newterm(name, stdout, stdin);
     if (!described("xterm-256color")) return NULL;
-    (void)snprintf(notice, cap, "terminal '%.40s' is not in the terminfo database; using xterm-256color", name ? name : "");
+    (void)snprintf(notice, cap, "terminal '%.40s' is not in the terminfo database; using xterm-256color",
+                   name ? name : "");
     return newterm("xterm-256color", stdout, stdin);
 }
 

@@ -13,11 +13,11 @@
 typedef enum UiKind {
     UI_USER,
     UI_ANSWER,
-    UI_NOTICE, /* a message of the program */
-    UI_ERROR,  /* the same, something failed */
+    UI_NOTICE,  /* a message of the program */
+    UI_ERROR,   /* the same, something failed */
     UI_COMMAND, /* a command, above the lines it printed */
-    UI_OUTPUT, /* those lines */
-    UI_THOUGHT /* the reasoning before an answer: part of its item, never alone */
+    UI_OUTPUT,  /* those lines */
+    UI_THOUGHT  /* the reasoning before an answer: part of its item, never alone */
 } UiKind;
 
 typedef struct UiItem {
@@ -31,11 +31,11 @@ typedef struct UiItem {
     uint32_t number;  /* of the message in the conversation, 1...; 0 for notices */
     uint32_t tokens;  /* generated, for answers */
     uint64_t seed;
-    double time;    /* seconds since 1970 */
-    double tps;     /* tokens per second, 0 = unknown */
-    char label[64]; /* the model's name for answers; the setting for notices of a change */
-    double seconds; /* that a thought took; 0 = unknown */
-    char stop[16];  /* why the answer ended, "" while it is open or unknown */
+    double time;            /* seconds since 1970 */
+    double tps;             /* tokens per second, 0 = unknown */
+    char label[64];         /* the model's name for answers; the setting for notices of a change */
+    double seconds;         /* that a thought took; 0 = unknown */
+    char stop[16];          /* why the answer ended, "" while it is open or unknown */
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiBuf raw, shown;
     QSFClean clean;

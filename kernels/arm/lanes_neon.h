@@ -44,8 +44,7 @@ QK_INLINE li l_lookup(const void *table, li i) { return l_of_u8(vqtbl1q_u8(vld1q
 QK_INLINE li l_dot(li acc, li w, li x) { return vdotq_s32(acc, l_s8(w), l_s8(x)); }
 #else
 /* Two products fit 16 bits: 2 * 128 * 127. */
-QK_INLINE li l_dot(li acc, li w, li x)
-{
+QK_INLINE li l_dot(li acc, li w, li x) {
     const int16x8_t low = vmull_s8(vget_low_s8(l_s8(w)), vget_low_s8(l_s8(x)));
     const int16x8_t high = vmull_high_s8(l_s8(w), l_s8(x));
     return vpadalq_s16(acc, vpaddq_s16(low, high));
@@ -53,8 +52,7 @@ QK_INLINE li l_dot(li acc, li w, li x)
 #endif
 QK_INLINE li l_biased(li w) { return w; }
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot(acc, w, x); }
-QK_INLINE li l_dot16(li acc, li a, li b)
-{
+QK_INLINE li l_dot16(li acc, li a, li b) {
     const int16x8_t p = vreinterpretq_s16_s32(a), q = vreinterpretq_s16_s32(b);
     return vaddq_s32(acc, vpaddq_s32(vmull_s16(vget_low_s16(p), vget_low_s16(q)), vmull_high_s16(p, q)));
 }
@@ -73,13 +71,14 @@ QK_INLINE lf l_halves(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(v
 QK_INLINE li l_words(const void *p) { return l_of_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p)))); }
 QK_INLINE void l_prefetch(const void *p) { __builtin_prefetch(p); }
 
-QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     for (int v = 0; v < 4; v++, dst += 16) {
-        const li a = l_load(row[4 * v] + at), b = l_load(row[4 * v + 1] + at), c = l_load(row[4 * v + 2] + at),
-                 d = l_load(row[4 * v + 3] + at);
-        const int64x2_t ab0 = vreinterpretq_s64_s32(vzip1q_s32(a, b)), ab1 = vreinterpretq_s64_s32(vzip2q_s32(a, b));
-        const int64x2_t cd0 = vreinterpretq_s64_s32(vzip1q_s32(c, d)), cd1 = vreinterpretq_s64_s32(vzip2q_s32(c, d));
+        const li a = l_load(row[4 * v] + at), b = l_load(row[4 * v + 1] + at),
+                 c = l_load(row[4 * v + 2] + at), d = l_load(row[4 * v + 3] + at);
+        const int64x2_t ab0 = vreinterpretq_s64_s32(vzip1q_s32(a, b)),
+                        ab1 = vreinterpretq_s64_s32(vzip2q_s32(a, b));
+        const int64x2_t cd0 = vreinterpretq_s64_s32(vzip1q_s32(c, d)),
+                        cd1 = vreinterpretq_s64_s32(vzip2q_s32(c, d));
         l_store(dst, vreinterpretq_s32_s64(vzip1q_s64(ab0, cd0)));
         l_store(dst + QK_PLANE, vreinterpretq_s32_s64(vzip2q_s64(ab0, cd0)));
         l_store(dst + 2 * QK_PLANE, vreinterpretq_s32_s64(vzip1q_s64(ab1, cd1)));

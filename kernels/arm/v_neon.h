@@ -9,7 +9,7 @@
 #include "kernels/generic/ops.h"
 #include "kernels/load.h"
 
-#define QK_INLINE static inline __attribute__((always_inline))
+#define QK_INLINE   static inline __attribute__((always_inline))
 #define QK_FN(name) qk_##name##_neon
 
 typedef float32x4_t vf;
@@ -17,47 +17,40 @@ typedef int32x4_t vi;
 enum { V = 4, V_REGISTERS = 32 };
 
 /* All bits set in the first n (0..4) lanes. */
-QK_INLINE uint32x4_t v_lanes(size_t n)
-{
+QK_INLINE uint32x4_t v_lanes(size_t n) {
     static const uint32_t number[V] = { 0, 1, 2, 3 };
     return vcltq_u32(vld1q_u32(number), vdupq_n_u32((uint32_t)n));
 }
 
 /* As bytes, because addresses need no alignment. _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return vreinterpretq_f32_u8(vld1q_u8((const void *)p)); }
-QK_INLINE vf v_load_some(const float *p, size_t n)
-{
+QK_INLINE vf v_load_some(const float *p, size_t n) {
     float all[V] = { 0 };
     memcpy(all, p, n * sizeof all[0]);
     return v_load(all);
 }
-QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
-{
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) {
     return vbslq_f32(v_lanes(n), v_load_some(p, n), other);
 }
 QK_INLINE void v_store(float *p, vf v) { vst1q_u8((void *)p, vreinterpretq_u8_f32(v)); }
-QK_INLINE void v_store_some(float *p, size_t n, vf v)
-{
+QK_INLINE void v_store_some(float *p, size_t n, vf v) {
     float all[V];
     v_store(all, v);
     memcpy(p, all, n * sizeof all[0]);
 }
-QK_INLINE vf v_keep(vf v, size_t n)
-{
+QK_INLINE vf v_keep(vf v, size_t n) {
     return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v), v_lanes(n)));
 }
 
 QK_INLINE vf v_load_half(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
 /* V signed bytes. */
-QK_INLINE vf v_load_bytes(const void *p)
-{
+QK_INLINE vf v_load_bytes(const void *p) {
     uint32_t bytes;
     memcpy(&bytes, p, sizeof bytes);
     const int16x8_t h = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(bytes)));
     return vcvtq_f32_s32(vmovl_s16(vget_low_s16(h)));
 }
-QK_INLINE vf v_load_half_some(const void *p, size_t n)
-{
+QK_INLINE vf v_load_half_some(const void *p, size_t n) {
     uint16_t h[V] = { 0 };
     memcpy(h, p, n * sizeof h[0]);
     return v_load_half(h);
@@ -75,8 +68,7 @@ QK_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 QK_INLINE float v_sum(vf v) { return vaddvq_f32(v); }
 QK_INLINE float v_largest(vf v) { return vmaxvq_f32(v); }
-QK_INLINE unsigned v_mask(uint32x4_t lanes)
-{
+QK_INLINE unsigned v_mask(uint32x4_t lanes) {
     static const uint32_t bit[V] = { 1, 2, 4, 8 };
     return vaddvq_u32(vandq_u32(lanes, vld1q_u32(bit)));
 }
@@ -84,33 +76,24 @@ QK_INLINE unsigned v_equal(vf a, vf b) { return v_mask(vceqq_f32(a, b)); }
 
 QK_INLINE vf v_round(vf v) { return vrndnq_f32(v); }
 /* 2^n for n in [-126, 127]. */
-QK_INLINE vf v_power(vi n)
-{
-    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23));
-}
+QK_INLINE vf v_power(vi n) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23)); }
 /* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
-QK_INLINE vf v_ldexp(vf v, vf n)
-{
+QK_INLINE vf v_ldexp(vf v, vf n) {
     const vi whole = vcvtq_s32_f32(n), first = vshrq_n_s32(whole, 1);
     return vmulq_f32(vmulq_f32(v, v_power(first)), v_power(vsubq_s32(whole, first)));
 }
 
 /* The lowest nine bits of a lane become its sign and exponent, all else 0. */
-QK_INLINE vf v_exponent(vf v)
-{
-    return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(v), 23));
-}
+QK_INLINE vf v_exponent(vf v) { return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(v), 23)); }
 
-QK_INLINE vi v_abs_bits(const float *p)
-{
+QK_INLINE vi v_abs_bits(const float *p) {
     return vandq_s32(vreinterpretq_s32_f32(v_load(p)), vdupq_n_s32(0x7fffffff));
 }
 QK_INLINE vi v_max_bits(vi a, vi b) { return vmaxq_s32(a, b); }
 QK_INLINE uint32_t v_largest_bits(vi v) { return (uint32_t)vmaxvq_s32(v); }
 QK_INLINE int32_t v_sum_int(vi v) { return vaddvq_s32(v); }
 /* Rounds to nearest even, stores V bytes, returns them as integers. */
-QK_INLINE vi v_store_bytes(int8_t *p, vf v)
-{
+QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
     const vi q = vcvtnq_s32_f32(v);
     const int16x4_t h = vqmovn_s32(q);
     const uint32_t bytes = vget_lane_u32(vreinterpret_u32_s8(vqmovn_s16(vcombine_s16(h, h))), 0);
@@ -122,8 +105,7 @@ QK_INLINE vi v_store_bytes(int8_t *p, vf v)
 QK_INLINE vf v_dup_even(vf v) { return vtrn1q_f32(v, v); }
 QK_INLINE vf v_dup_odd(vf v) { return vtrn2q_f32(v, v); }
 QK_INLINE vf v_swap(vf v) { return vrev64q_f32(v); }
-QK_INLINE vf v_addsub(vf a, vf b)
-{
+QK_INLINE vf v_addsub(vf a, vf b) {
     const uint32x4_t even = vreinterpretq_u32_u64(vdupq_n_u64(0x80000000u));
     return vaddq_f32(a, vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(b), even)));
 }
@@ -131,12 +113,10 @@ QK_INLINE vf v_addsub(vf a, vf b)
 QK_INLINE vf v_evens(vf a, vf b) { return vuzp1q_f32(a, b); }
 QK_INLINE vf v_odds(vf a, vf b) { return vuzp2q_f32(a, b); }
 
-QK_INLINE vf v_load_bf16(const void *p)
-{
+QK_INLINE vf v_load_bf16(const void *p) {
     return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
 }
-QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
-{
+QK_INLINE vf v_load_bf16_some(const void *p, size_t n) {
     uint16_t h[V] = { 0 };
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);

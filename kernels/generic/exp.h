@@ -6,15 +6,13 @@
 /* exp within about one unit in the last place: x = n ln2 + r with |r| <= ln2 / 2, the power series
  * of exp(r) up to r^7 / 7! (the rest is below 6e-9), times 2^n. Overflows to infinity, goes to
  * zero through the denormals, keeps NaN. ln2 is split so that n times its upper part is exact. */
-QK_INLINE vf v_exp(vf x)
-{
+QK_INLINE vf v_exp(vf x) {
     static const float series[] = { 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 1.0f / 2 };
     x = v_min(v_set(130.0f), v_max(v_set(-150.0f), x));
     const vf n = v_round(v_mul(x, v_set(1.44269504f)));
     const vf r = v_fnma(n, v_set(1.42860677e-6f), v_fnma(n, v_set(0.693145752f), x));
     vf p = v_set(1.0f / 5040);
-    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++)
-        p = v_fma(p, r, v_set(series[i]));
+    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) p = v_fma(p, r, v_set(series[i]));
     p = v_add(v_fma(p, v_mul(r, r), r), v_set(1.0f));
     return v_ldexp(p, n);
 }

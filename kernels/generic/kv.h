@@ -5,8 +5,8 @@
 
 #include "kernels/kernels.h"
 
-#define QK_KV_FORMAT(fmt, isa)                                                                               \
-    void qk_kv_##fmt##_attend_##isa(const qk_attn *a);                                                       \
+#define QK_KV_FORMAT(fmt, isa)                         \
+    void qk_kv_##fmt##_attend_##isa(const qk_attn *a); \
     void qk_kv_##fmt##_attend_span_##isa(const qk_attn *a, size_t span, float *part, size_t part_stride);
 
 #define QK_KV_OPS(isa)                                                                                       \
@@ -15,25 +15,24 @@
     QK_KV_FORMAT(q8, isa)                                                                                    \
     void qk_kv_f16_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);              \
     void qk_kv_q8_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);               \
-    void qk_kv_quantize4_##isa(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);         \
+    void qk_kv_quantize4_##isa(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);        \
     void qk_kv_dequantize4_##isa(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n); \
     void qk_kv_merge_##isa(float *y, float *part, size_t n, size_t part_stride, size_t dim);
 
 /* Puts them into the table. */
-#define QK_SET_KV(t, isa)                                                                                    \
-    do {                                                                                                     \
-        for (int i = 0; i < QK_KV_N; i++)                                                                    \
-            (t)->kv[i].merge = qk_kv_merge_##isa;                                                            \
-        (t)->kv_quantize4 = qk_kv_quantize4_##isa;                                                           \
-        (t)->kv_dequantize4 = qk_kv_dequantize4_##isa;                                                       \
-        (t)->kv[QK_KV_F32].attend = qk_kv_f32_attend_##isa;                                                  \
-        (t)->kv[QK_KV_F32].attend_span = qk_kv_f32_attend_span_##isa;                                        \
-        (t)->kv[QK_KV_F16].store = qk_kv_f16_store_##isa;                                                    \
-        (t)->kv[QK_KV_F16].attend = qk_kv_f16_attend_##isa;                                                  \
-        (t)->kv[QK_KV_F16].attend_span = qk_kv_f16_attend_span_##isa;                                        \
-        (t)->kv[QK_KV_Q8].store = qk_kv_q8_store_##isa;                                                      \
-        (t)->kv[QK_KV_Q8].attend = qk_kv_q8_attend_##isa;                                                    \
-        (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;                                          \
+#define QK_SET_KV(t, isa)                                                       \
+    do {                                                                        \
+        for (int i = 0; i < QK_KV_N; i++) (t)->kv[i].merge = qk_kv_merge_##isa; \
+        (t)->kv_quantize4 = qk_kv_quantize4_##isa;                              \
+        (t)->kv_dequantize4 = qk_kv_dequantize4_##isa;                          \
+        (t)->kv[QK_KV_F32].attend = qk_kv_f32_attend_##isa;                     \
+        (t)->kv[QK_KV_F32].attend_span = qk_kv_f32_attend_span_##isa;           \
+        (t)->kv[QK_KV_F16].store = qk_kv_f16_store_##isa;                       \
+        (t)->kv[QK_KV_F16].attend = qk_kv_f16_attend_##isa;                     \
+        (t)->kv[QK_KV_F16].attend_span = qk_kv_f16_attend_span_##isa;           \
+        (t)->kv[QK_KV_Q8].store = qk_kv_q8_store_##isa;                         \
+        (t)->kv[QK_KV_Q8].attend = qk_kv_q8_attend_##isa;                       \
+        (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;             \
     } while (0)
 
 /* Of the levels with ALL in kernels/formats.h. */

@@ -7,9 +7,9 @@
 /* How tiles become floats: K as tiles of (dim, 16), V as rows of pad floats. scale (n tiles of 16) is NULL for
  * formats without. */
 typedef struct kv_format {
-    size_t elem;        /* bytes */
+    size_t elem; /* bytes */
     size_t (*tile_bytes)(size_t dim);
-    kv_score_fn score;  /* on tiles as they are */
+    kv_score_fn score; /* on tiles as they are */
     kv_mix_fn mix;
     void (*open_k)(float *dst, const char *tiles, size_t n, size_t dim);
     void (*open_v)(float *dst, const char *tiles, size_t n, size_t dim, size_t pad);
@@ -21,45 +21,41 @@ typedef struct kv_work {
     const kv_format *f;
     size_t n, dim, pad; /* queries; dimensions, and padded */
     float *block, *scale, *q, *s, *lanes;
-    float *part;        /* of query i at i * stride: maximum, sum, .., sums from 16 on */
+    float *part; /* of query i at i * stride: maximum, sum, .., sums from 16 on */
     size_t stride;
-    size_t end[64];     /* first position behind what query i sees */
+    size_t end[64]; /* first position behind what query i sees */
 } kv_work;
 
-static kv_work kv_work_at(const qk_attn *a, const kv_format *f)
-{
+static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
     const size_t most = qk_attn_queries(a->head_dim), pad = qk_kv_pad(a->head_dim);
-    kv_work w = { .a = a, .f = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch };
+    kv_work w = {
+        .a = a, .f = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch
+    };
     w.scale = w.block + QK_KV_BLOCK * pad;
     w.s = w.scale + QK_KV_BLOCK;
     w.lanes = w.s + most * QK_KV_BLOCK;
     w.q = w.lanes + most * 16;
     w.part = w.q + most * pad;
     w.stride = qk_attn_part(a->head_dim);
-    for (size_t i = 0; i < w.n; i++)
-        w.end[i] = a->pos + i / a->n_heads + 1;
+    for (size_t i = 0; i < w.n; i++) w.end[i] = a->pos + i / a->n_heads + 1;
     return w;
 }
 
 /* Queries of the group that starts at i. */
-static int kv_group(const kv_work *w, size_t i)
-{
+static int kv_group(const kv_work *w, size_t i) {
     int n = KV_GROUP;
-    while (i + (size_t)n > w->n)
-        n /= 2;
+    while (i + (size_t)n > w->n) n /= 2;
     return n;
 }
 
 /* Groups stand behind one another, inside a group the queries side by side for each dimension. */
-static void kv_pack(const kv_work *w)
-{
+static void kv_pack(const kv_work *w) {
     const qk_attn *a = w->a;
     for (size_t i = 0; i < w->n;) {
         const size_t nq = (size_t)kv_group(w, i);
         for (size_t r = 0; r < nq; r++) {
             const float *x = a->q + (i + r) / a->n_heads * a->q_stride + (i + r) % a->n_heads * w->dim;
-            for (size_t d = 0; d < w->dim; d++)
-                w->q[i * w->dim + d * nq + r] = x[d];
+            for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
         }
         i += nq;
     }
@@ -68,15 +64,14 @@ static void kv_pack(const kv_work *w)
 static const kv_range kv_all = { 0, QK_KV_BLOCK };
 
 /* Whether every query sees all of the 64 positions from b on. */
-static int kv_sees_all(const kv_work *w, size_t b)
-{
+static int kv_sees_all(const kv_work *w, size_t b) {
     const size_t last = w->end[w->n - 1];
-    return b + QK_KV_BLOCK <= w->end[0] && (w->a->window == 0 || last <= w->a->window || last - w->a->window <= b);
+    return b + QK_KV_BLOCK <= w->end[0] &&
+           (w->a->window == 0 || last <= w->a->window || last - w->a->window <= b);
 }
 
 /* What query i sees of them. */
-static kv_range kv_range_of(const kv_work *w, size_t i, size_t b)
-{
+static kv_range kv_range_of(const kv_work *w, size_t i, size_t b) {
     const size_t end = w->end[i], window = w->a->window, start = window && end > window ? end - window : 0;
     const kv_range r = { start > b ? start - b : 0, end > b ? end - b : 0 };
     return (kv_range){ r.lo < QK_KV_BLOCK ? r.lo : QK_KV_BLOCK, r.hi < QK_KV_BLOCK ? r.hi : QK_KV_BLOCK };
@@ -86,50 +81,40 @@ static kv_range kv_range_of(const kv_work *w, size_t i, size_t b)
  * position that beats it by a little, so that weights need not wait for the maximum. */
 #define KV_SLACK 8.0f
 
-static void kv_rescale(float *acc, size_t n, float by)
-{
-    for (size_t i = 0; i < n; i += V)
-        v_store(acc + i, v_mul(v_load(acc + i), v_set(by)));
+static void kv_rescale(float *acc, size_t n, float by) {
+    for (size_t i = 0; i < n; i += V) v_store(acc + i, v_mul(v_load(acc + i), v_set(by)));
 }
 
 /* What a query has added up so far, relative to the new maximum m. */
-static void kv_raise(const kv_work *w, float *lanes, float *part, float m)
-{
+static void kv_raise(const kv_work *w, float *lanes, float *part, float m) {
     const float by = kv_exp2_one(part[0] - m);
     const int first = part[0] == -INFINITY; /* nothing there */
     part[0] = m;
-    if (first)
-        return;
+    if (first) return;
     kv_rescale(lanes, 16, by);
     kv_rescale(part + 16, w->pad, by);
 }
 
 /* -inf at the positions of a block that a query does not see: they weigh nothing. */
-static void kv_hide(float *s, kv_range r)
-{
-    for (size_t j = 0; j < r.lo; j++)
-        s[j] = -INFINITY;
-    for (size_t j = r.hi; j < QK_KV_BLOCK; j++)
-        s[j] = -INFINITY;
+static void kv_hide(float *s, kv_range r) {
+    for (size_t j = 0; j < r.lo; j++) s[j] = -INFINITY;
+    for (size_t j = r.hi; j < QK_KV_BLOCK; j++) s[j] = -INFINITY;
 }
 
 /* Scores of query i become weights; its maximum, sums and what it has added up so far follow the new maximum. All
  * in base 2: c is scale * log2 e, the maximum is one of c * s. */
-QK_INLINE void kv_weigh(const kv_work *w, size_t i, kv_range r, float c, const float *scale)
-{
+QK_INLINE void kv_weigh(const kv_work *w, size_t i, kv_range r, float c, const float *scale) {
     float *s = w->s + i * QK_KV_BLOCK, *lanes = w->lanes + i * 16, *part = w->part + i * w->stride;
     vf x[QK_KV_BLOCK / V], best = v_set(-INFINITY);
     for (int j = 0; scale && j < QK_KV_BLOCK / V; j++)
         v_store(s + j * V, v_mul(v_load(s + j * V), v_load(scale + j * V)));
-    if (r.lo > 0 || r.hi < QK_KV_BLOCK)
-        kv_hide(s, r);
+    if (r.lo > 0 || r.hi < QK_KV_BLOCK) kv_hide(s, r);
     for (int j = 0; j < QK_KV_BLOCK / V; j++) {
         x[j] = v_load(s + j * V);
         best = v_max(x[j], best); /* in this order a NaN leaves best as it is */
     }
     const float here = c * v_largest(best);
-    if (!(here <= part[0] + KV_SLACK))
-        kv_raise(w, lanes, part, here);
+    if (!(here <= part[0] + KV_SLACK)) kv_raise(w, lanes, part, here);
     const vf minus_m = v_set(-part[0]);
     for (int j = 0; j < QK_KV_BLOCK / V; j++) {
         x[j] = kv_exp2(v_fma(x[j], v_set(c), minus_m));
@@ -137,8 +122,7 @@ QK_INLINE void kv_weigh(const kv_work *w, size_t i, kv_range r, float c, const f
     }
     for (int j = 0; j < 16; j += V) {
         vf sum = v_load(lanes + j);
-        for (int k = j / V; k < QK_KV_BLOCK / V; k += 16 / V)
-            sum = v_add(sum, x[k]);
+        for (int k = j / V; k < QK_KV_BLOCK / V; k += 16 / V) sum = v_add(sum, x[k]);
         v_store(lanes + j, sum);
     }
 }
@@ -149,12 +133,11 @@ typedef struct kv_view {
     kv_tiles k, v;
     kv_score_fn score;
     kv_mix_fn mix;
-    size_t tiles;       /* that hold positions of the set */
+    size_t tiles; /* that hold positions of the set */
     int all, opened;
 } kv_view;
 
-static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles)
-{
+static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
     const kv_format *f = w->f;
     const size_t bytes = f->tile_bytes(w->dim), at = b / QK_KV_TILE * bytes, pad = w->pad * sizeof(float);
     const char *k = (const char *)w->a->k + at, *v = (const char *)w->a->v + at;
@@ -172,21 +155,18 @@ static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles)
 }
 
 /* Scores and weights of the group that starts at i. */
-static void kv_weigh_group(const kv_work *w, const kv_view *x, size_t i, size_t b)
-{
+static void kv_weigh_group(const kv_work *w, const kv_view *x, size_t i, size_t b) {
     const float c = w->a->scale * KV_LOG2E, *scale = w->f->open_scale ? w->scale : NULL;
     const size_t nq = (size_t)kv_group(w, i);
     x->score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, x->k, w->dim, x->tiles * QK_KV_TILE, (int)nq);
     for (size_t q = i; q < i + nq; q++) {
         const kv_range r = x->all ? kv_all : kv_range_of(w, q, b);
-        if (r.lo < r.hi)
-            kv_weigh(w, q, r, c, scale);
+        if (r.lo < r.hi) kv_weigh(w, q, r, c, scale);
     }
 }
 
 /* Weighted rows of the group that starts at i. */
-static void kv_mix_group(const kv_work *w, const kv_view *x, size_t i, size_t b)
-{
+static void kv_mix_group(const kv_work *w, const kv_view *x, size_t i, size_t b) {
     const int nq = kv_group(w, i);
     float *acc = w->part + i * w->stride + 16;
     const float *s = w->s + i * QK_KV_BLOCK;
@@ -195,55 +175,44 @@ static void kv_mix_group(const kv_work *w, const kv_view *x, size_t i, size_t b)
         x->mix(acc, w->stride, s, x->v, w->pad, kv_all, nq);
         return;
     }
-    for (int q = 0; q < nq; q++)
-        r[q] = kv_range_of(w, i + (size_t)q, b);
+    for (int q = 0; q < nq; q++) r[q] = kv_range_of(w, i + (size_t)q, b);
     kv_mix_ranges(acc, w->stride, s, x->v, w->pad, r, nq, x->mix);
 }
 
 /* Positions from b on. */
-static void kv_block(const kv_work *w, size_t b, size_t tiles)
-{
+static void kv_block(const kv_work *w, size_t b, size_t tiles) {
     const kv_format *f = w->f;
     const size_t at = b / QK_KV_TILE * f->tile_bytes(w->dim);
     const char *k = (const char *)w->a->k + at, *v = (const char *)w->a->v + at;
     const kv_view x = kv_view_at(w, b, tiles);
-    if (x.opened)
-        f->open_k(w->block, k, tiles, w->dim);
-    if (f->open_scale)
-        f->open_scale(w->scale, k, tiles, w->dim);
-    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i))
-        kv_weigh_group(w, &x, i, b);
-    if (x.opened)
-        f->open_v(w->block, v, tiles, w->dim, w->pad);
+    if (x.opened) f->open_k(w->block, k, tiles, w->dim);
+    if (f->open_scale) f->open_scale(w->scale, k, tiles, w->dim);
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_weigh_group(w, &x, i, b);
+    if (x.opened) f->open_v(w->block, v, tiles, w->dim, w->pad);
     if (f->open_scale) {
         f->open_scale(w->scale, v, tiles, w->dim);
         for (size_t i = 0; i < w->n * QK_KV_BLOCK; i += V)
             v_store(w->s + i, v_mul(v_load(w->s + i), v_load(w->scale + i % QK_KV_BLOCK)));
     }
-    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i))
-        kv_mix_group(w, &x, i, b);
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_mix_group(w, &x, i, b);
 }
 
 /* Sixteen lane sums, halves added to halves. */
-static float kv_fold(const float *lanes)
-{
+static float kv_fold(const float *lanes) {
     float t[8];
-    for (size_t i = 0; i < 8; i++)
-        t[i] = lanes[i] + lanes[i + 8];
+    for (size_t i = 0; i < 8; i++) t[i] = lanes[i] + lanes[i + 8];
     for (size_t n = 4; n > 0; n /= 2)
-        for (size_t i = 0; i < n; i++)
-            t[i] += t[i + n];
+        for (size_t i = 0; i < n; i++) t[i] += t[i + n];
     return t[0];
 }
 
 /* The parts of all queries in one span; a sum of 0 means that a query sees nothing of it. */
-static void kv_span(const kv_work *w, size_t span)
-{
+static void kv_span(const kv_work *w, size_t span) {
     const qk_attn *a = w->a;
-    const size_t last = a->pos + a->n_cols, first = a->window && a->pos + 1 > a->window ? a->pos + 1 - a->window : 0;
+    const size_t last = a->pos + a->n_cols,
+                 first = a->window && a->pos + 1 > a->window ? a->pos + 1 - a->window : 0;
     size_t b = span * QK_KV_SPAN, end = b + QK_KV_SPAN < last ? b + QK_KV_SPAN : last;
-    if (b < first)
-        b = first / QK_KV_BLOCK * QK_KV_BLOCK;
+    if (b < first) b = first / QK_KV_BLOCK * QK_KV_BLOCK;
     for (size_t i = 0; i < w->n; i++) {
         float *part = w->part + i * w->stride;
         memset(part, 0, (16 + w->pad) * sizeof *part);
@@ -252,15 +221,12 @@ static void kv_span(const kv_work *w, size_t span)
     }
     for (; b < end; b += QK_KV_BLOCK)
         kv_block(w, b, qk_kv_tiles(end - b < QK_KV_BLOCK ? end - b : QK_KV_BLOCK));
-    for (size_t i = 0; i < w->n; i++)
-        w->part[i * w->stride + 1] = kv_fold(w->lanes + i * 16);
+    for (size_t i = 0; i < w->n; i++) w->part[i * w->stride + 1] = kv_fold(w->lanes + i * 16);
 }
 
 /* Adds a later part to an earlier one. */
-static void kv_join(float *into, const float *part, size_t pad)
-{
-    if (part[1] == 0.0f)
-        return;
+static void kv_join(float *into, const float *part, size_t pad) {
+    if (part[1] == 0.0f) return;
     if (into[1] == 0.0f) {
         memcpy(into, part, (16 + pad) * sizeof *into);
         return;
@@ -273,18 +239,15 @@ static void kv_join(float *into, const float *part, size_t pad)
         v_store(into + i, v_add(v_mul(v_load(into + i), v_set(x)), v_mul(v_load(part + i), v_set(y))));
 }
 
-static void kv_finish(float *y, const float *part, size_t dim)
-{
+static void kv_finish(float *y, const float *part, size_t dim) {
     const vf by = v_set(1.0f / part[1]);
     size_t i = 0;
-    for (; i + V <= dim; i += V)
-        v_store(y + i, v_mul(v_load(part + 16 + i), by));
-    if (i < dim)
-        v_store_some(y + i, dim - i, v_mul(v_load(part + 16 + i), by));
+    for (; i + V <= dim; i += V) v_store(y + i, v_mul(v_load(part + 16 + i), by));
+    if (i < dim) v_store_some(y + i, dim - i, v_mul(v_load(part + 16 + i), by));
 }
 
-static void kv_attend_span(const qk_attn *a, const kv_format *f, size_t span, float *part, size_t part_stride)
-{
+static void kv_attend_span(const qk_attn *a, const kv_format *f, size_t span, float *part,
+                           size_t part_stride) {
     kv_work w = kv_work_at(a, f);
     kv_pack(&w);
     w.part = part;
@@ -292,8 +255,7 @@ static void kv_attend_span(const qk_attn *a, const kv_format *f, size_t span, fl
     kv_span(&w, span);
 }
 
-static void kv_attend(const qk_attn *a, const kv_format *f)
-{
+static void kv_attend(const qk_attn *a, const kv_format *f) {
     kv_work w = kv_work_at(a, f);
     float *sum = w.part, *part = w.part + w.n * w.stride;
     const size_t spans = qk_kv_spans(a->pos + a->n_cols);
@@ -303,17 +265,14 @@ static void kv_attend(const qk_attn *a, const kv_format *f)
     for (size_t s = first + 1; s < spans; s++) {
         w.part = part;
         kv_span(&w, s);
-        for (size_t i = 0; i < w.n; i++)
-            kv_join(sum + i * w.stride, part + i * w.stride, w.pad);
+        for (size_t i = 0; i < w.n; i++) kv_join(sum + i * w.stride, part + i * w.stride, w.pad);
     }
     for (size_t i = 0; i < w.n; i++)
         kv_finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * w.dim, sum + i * w.stride, w.dim);
 }
 
-static void kv_merge(float *y, float *part, size_t n, size_t part_stride, size_t dim)
-{
-    for (size_t s = 1; s < n; s++)
-        kv_join(part, part + s * part_stride, qk_kv_pad(dim));
+static void kv_merge(float *y, float *part, size_t n, size_t part_stride, size_t dim) {
+    for (size_t s = 1; s < n; s++) kv_join(part, part + s * part_stride, qk_kv_pad(dim));
     kv_finish(y, part, dim);
 }
 

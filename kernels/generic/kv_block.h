@@ -13,8 +13,7 @@ typedef struct kv_range {
 } kv_range;
 
 /* Vectors of positions, or of dimensions, that nq queries take at a time: as many chains as hide the latency. */
-QK_INLINE int kv_wide(int nq)
-{
+QK_INLINE int kv_wide(int nq) {
     const int n = KV_CHAINS / nq;
     return n > 4 ? 4 : n;
 }
@@ -26,62 +25,51 @@ typedef struct kv_tiles {
     size_t tile, row;
 } kv_tiles;
 
-QK_INLINE vf kv_take(const char *p, int elem)
-{
+QK_INLINE vf kv_take(const char *p, int elem) {
     return elem == 4 ? v_load((const float *)(const void *)p) : elem == 2 ? v_load_half(p) : v_load_bytes(p);
 }
 
 /* Asks for n bytes, at most 256. Where floats were made of halves, n is what they took. */
-QK_INLINE void kv_ahead(const char *p, size_t n)
-{
+QK_INLINE void kv_ahead(const char *p, size_t n) {
     __builtin_prefetch(p);
-    for (size_t i = 64; i < n; i += 64)
-        __builtin_prefetch(p + i);
+    for (size_t i = 64; i < n; i += 64) __builtin_prefetch(p + i);
 }
 
-QK_INLINE size_t kv_pace(int nv, int elem)
-{
-    return (size_t)(nv * V * (elem == 4 ? 2 : elem));
-}
+QK_INLINE size_t kv_pace(int nv, int elem) { return (size_t)(nv * V * (elem == 4 ? 2 : elem)); }
 
 /* s[r][p] = sum_i q[i][r] k[i][p], ascending i, for the positions of nv vectors from at on. */
-QK_INLINE void kv_score_part(float *s, const float *q, kv_tiles k, size_t dim, size_t at, int nq, int nv, int elem)
-{
+QK_INLINE void kv_score_part(float *s, const float *q, kv_tiles k, size_t dim, size_t at, int nq, int nv,
+                             int elem) {
     vf acc[KV_GROUP][4];
     const char *col[4], *ahead = k.ahead + at / (size_t)(nv * V) * dim * kv_pace(nv, elem);
     for (int j = 0; j < nv; j++) {
         const size_t p = at + (size_t)j * V;
         col[j] = k.p + p / QK_KV_TILE * k.tile + p % QK_KV_TILE * (size_t)elem;
-        for (int r = 0; r < nq; r++)
-            acc[r][j] = v_set(0);
+        for (int r = 0; r < nq; r++) acc[r][j] = v_set(0);
     }
     for (size_t i = 0; i < dim; i++) {
         vf x[4];
         kv_ahead(ahead + i * kv_pace(nv, elem), kv_pace(nv, elem));
-        for (int j = 0; j < nv; j++)
-            x[j] = kv_take(col[j] + i * (size_t)(QK_KV_TILE * elem), elem);
+        for (int j = 0; j < nv; j++) x[j] = kv_take(col[j] + i * (size_t)(QK_KV_TILE * elem), elem);
         for (int r = 0; r < nq; r++)
             for (int j = 0; j < nv; j++)
                 acc[r][j] = v_fma(v_set(q[i * (size_t)nq + (size_t)r]), x[j], acc[r][j]);
     }
     for (int r = 0; r < nq; r++)
-        for (int j = 0; j < nv; j++)
-            v_store(s + (size_t)r * QK_KV_BLOCK + at + (size_t)j * V, acc[r][j]);
+        for (int j = 0; j < nv; j++) v_store(s + (size_t)r * QK_KV_BLOCK + at + (size_t)j * V, acc[r][j]);
 }
 
-QK_INLINE void kv_score(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem)
-{
+QK_INLINE void kv_score(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem) {
     for (size_t at = 0; at < n; at += (size_t)kv_wide(nq) * V)
         kv_score_part(s, q, k, dim, at, nq, kv_wide(nq), elem);
 }
 
 /* acc[r] += sum of p[r][j] v[j] over positions r, ascending, for nv vectors of dimensions. */
-QK_INLINE void kv_mix_part(float *acc, size_t stride, const float *p, kv_tiles v, kv_range r, int nq, int nv, int elem)
-{
+QK_INLINE void kv_mix_part(float *acc, size_t stride, const float *p, kv_tiles v, kv_range r, int nq, int nv,
+                           int elem) {
     vf sum[KV_GROUP][4];
     for (int q = 0; q < nq; q++)
-        for (int j = 0; j < nv; j++)
-            sum[q][j] = v_load(acc + (size_t)q * stride + (size_t)j * V);
+        for (int j = 0; j < nv; j++) sum[q][j] = v_load(acc + (size_t)q * stride + (size_t)j * V);
     for (size_t at = r.lo, stop; at < r.hi; at = stop) {
         const size_t end = (at / QK_KV_TILE + 1) * QK_KV_TILE;
         const char *row = v.p + at / QK_KV_TILE * v.tile + at % QK_KV_TILE * v.row;
@@ -89,20 +77,18 @@ QK_INLINE void kv_mix_part(float *acc, size_t stride, const float *p, kv_tiles v
         for (; at < stop; at++, row += v.row) {
             vf x[4];
             kv_ahead(v.ahead + at * kv_pace(nv, elem), kv_pace(nv, elem));
-            for (int j = 0; j < nv; j++)
-                x[j] = kv_take(row + j * V * elem, elem);
+            for (int j = 0; j < nv; j++) x[j] = kv_take(row + j * V * elem, elem);
             for (int q = 0; q < nq; q++)
                 for (int j = 0; j < nv; j++)
                     sum[q][j] = v_fma(v_set(p[(size_t)q * QK_KV_BLOCK + at]), x[j], sum[q][j]);
         }
     }
     for (int q = 0; q < nq; q++)
-        for (int j = 0; j < nv; j++)
-            v_store(acc + (size_t)q * stride + (size_t)j * V, sum[q][j]);
+        for (int j = 0; j < nv; j++) v_store(acc + (size_t)q * stride + (size_t)j * V, sum[q][j]);
 }
 
-QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq, int elem)
-{
+QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq,
+                      int elem) {
     const size_t step = (size_t)kv_wide(nq) * V;
     size_t i = 0;
     for (; i + step <= pad; i += step) {
@@ -117,8 +103,7 @@ QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, kv_tiles v, siz
 }
 
 /* The groups that occur, each a function of its own. */
-QK_INLINE void kv_score_n(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem)
-{
+QK_INLINE void kv_score_n(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem) {
     switch (nq) {
     case 1: kv_score(s, q, k, dim, n, 1, elem); break;
     case 2: kv_score(s, q, k, dim, n, 2, elem); break;
@@ -127,8 +112,8 @@ QK_INLINE void kv_score_n(float *s, const float *q, kv_tiles k, size_t dim, size
     }
 }
 
-QK_INLINE void kv_mix_n(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq, int elem)
-{
+QK_INLINE void kv_mix_n(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq,
+                        int elem) {
     switch (nq) {
     case 1: kv_mix(acc, stride, p, v, pad, r, 1, elem); break;
     case 2: kv_mix(acc, stride, p, v, pad, r, 2, elem); break;
@@ -138,57 +123,49 @@ QK_INLINE void kv_mix_n(float *acc, size_t stride, const float *p, kv_tiles v, s
 }
 
 /* The three kinds of elements. */
-static void kv_score_4(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq)
-{
+static void kv_score_4(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq) {
     kv_score_n(s, q, k, dim, n, nq, 4);
 }
 
-static void kv_score_2(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq)
-{
+static void kv_score_2(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq) {
     kv_score_n(s, q, k, dim, n, nq, 2);
 }
 
-static void kv_score_1(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq)
-{
+static void kv_score_1(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq) {
     kv_score_n(s, q, k, dim, n, nq, 1);
 }
 
-static void kv_mix_4(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq)
-{
+static void kv_mix_4(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq) {
     kv_mix_n(acc, stride, p, v, pad, r, nq, 4);
 }
 
-static void kv_mix_2(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq)
-{
+static void kv_mix_2(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq) {
     kv_mix_n(acc, stride, p, v, pad, r, nq, 2);
 }
 
-static void kv_mix_1(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq)
-{
+static void kv_mix_1(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq) {
     kv_mix_n(acc, stride, p, v, pad, r, nq, 1);
 }
 
 typedef void (*kv_score_fn)(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq);
-typedef void (*kv_mix_fn)(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r, int nq);
+typedef void (*kv_mix_fn)(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r,
+                          int nq);
 
 /* Queries whose ranges differ: what all see in one go, before and behind it each by itself. */
-static void kv_mix_ranges(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, const kv_range *r, int nq,
-                          kv_mix_fn mix)
-{
+static void kv_mix_ranges(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad,
+                          const kv_range *r, int nq, kv_mix_fn mix) {
     kv_range all = r[0];
     for (int q = 1; q < nq; q++) {
         all.lo = r[q].lo > all.lo ? r[q].lo : all.lo;
         all.hi = r[q].hi < all.hi ? r[q].hi : all.hi;
     }
-    if (all.lo > all.hi)
-        all.lo = all.hi = QK_KV_BLOCK;
+    if (all.lo > all.hi) all.lo = all.hi = QK_KV_BLOCK;
     for (int q = 0; q < nq; q++) {
         const kv_range before = { r[q].lo, r[q].hi < all.lo ? r[q].hi : all.lo };
         if (before.lo < before.hi)
             mix(acc + (size_t)q * stride, stride, p + q * QK_KV_BLOCK, v, pad, before, 1);
     }
-    if (all.lo < all.hi)
-        mix(acc, stride, p, v, pad, all, nq);
+    if (all.lo < all.hi) mix(acc, stride, p, v, pad, all, nq);
     for (int q = 0; q < nq; q++) {
         const kv_range behind = { r[q].lo > all.hi ? r[q].lo : all.hi, r[q].hi };
         if (behind.lo < behind.hi)

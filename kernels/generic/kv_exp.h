@@ -10,21 +10,19 @@
  * Below 2^-80 it is 0: what weighs so little changes no sum, but makes denormals, which cost hundreds of cycles each.
  * To get there without a comparison, x falls 2^20 times as fast from -80 on, down to -127, whose power of two has no
  * bits at all. The same bits wherever v_fma rounds once. */
-QK_INLINE vf kv_exp2(vf x)
-{
-    static const float series[] = { 0x1.5f7276p-10f, 0x1.3b270ep-7f, 0x1.c6ae72p-5f, 0x1.ebfbe2p-3f,
-                                    0x1.62e432p-1f, 1.0f };
-    const vf round = v_set(0x1.8p23f + 127); /* adding it leaves the whole number, and 127, in the lowest bits */
+QK_INLINE vf kv_exp2(vf x) {
+    static const float series[] = { 0x1.5f7276p-10f, 0x1.3b270ep-7f, 0x1.c6ae72p-5f,
+                                    0x1.ebfbe2p-3f,  0x1.62e432p-1f, 1.0f };
+    /* adding it leaves the whole number, and 127, in the lowest bits */
+    const vf round = v_set(0x1.8p23f + 127);
     x = v_max(v_set(-127.0f), v_min(v_fma(x, v_set(0x1p20f), v_set(80.0f * 1048575)), x));
     const vf t = v_add(x, round), r = v_sub(x, v_sub(t, round));
     vf p = v_set(0x1.470b4ap-13f);
-    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++)
-        p = v_fma(p, r, v_set(series[i]));
+    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) p = v_fma(p, r, v_set(series[i]));
     return v_mul(p, v_exponent(t));
 }
 
-QK_INLINE float kv_exp2_one(float x)
-{
+QK_INLINE float kv_exp2_one(float x) {
     float lanes[V];
     v_store(lanes, kv_exp2(v_set(x)));
     return lanes[0];

@@ -8,74 +8,67 @@
 
 /* --- f32 --- */
 
-static void kv_f32_open_k(float *dst, const char *tiles, size_t n, size_t dim)
-{
+static void kv_f32_open_k(float *dst, const char *tiles, size_t n, size_t dim) {
     memcpy(dst, tiles, n * QK_KV_TILE * dim * sizeof *dst);
 }
 
-static void kv_f32_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad)
-{
+static void kv_f32_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad) {
     for (size_t p = 0; p < n * QK_KV_TILE; p++) {
         memcpy(dst + p * pad, tiles + p * dim * sizeof *dst, dim * sizeof *dst);
         memset(dst + p * pad + dim, 0, (pad - dim) * sizeof *dst);
     }
 }
 
-static const kv_format kv_f32 = { 4, qk_kv_f32_tile_bytes, kv_score_4, kv_mix_4,
-                                  kv_f32_open_k, kv_f32_open_v, NULL };
+static const kv_format kv_f32 = { 4,        qk_kv_f32_tile_bytes, kv_score_4,
+                                  kv_mix_4, kv_f32_open_k,        kv_f32_open_v,
+                                  NULL };
 
 /* --- f16 --- */
 
-static void kv_f16_open_k(float *dst, const char *tiles, size_t n, size_t dim)
-{
+static void kv_f16_open_k(float *dst, const char *tiles, size_t n, size_t dim) {
     for (size_t i = 0; i < n * QK_KV_TILE * dim; i += V)
         v_store(dst + i, v_load_half(tiles + i * sizeof(uint16_t)));
 }
 
-static void kv_f16_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad)
-{
+static void kv_f16_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad) {
     const size_t whole = dim / V * V;
     for (size_t p = 0; p < n * QK_KV_TILE; p++) {
         const char *row = tiles + p * dim * sizeof(uint16_t);
         for (size_t i = 0; i < whole; i += V)
             v_store(dst + p * pad + i, v_load_half(row + i * sizeof(uint16_t)));
         for (size_t i = whole; i < pad; i += V)
-            v_store(dst + p * pad + i, i < dim ? v_load_half_some(row + i * sizeof(uint16_t), dim - i) : v_set(0));
+            v_store(dst + p * pad + i,
+                    i < dim ? v_load_half_some(row + i * sizeof(uint16_t), dim - i) : v_set(0));
     }
 }
 
-static const kv_format kv_f16 = { 2, qk_kv_f16_tile_bytes, kv_score_2, kv_mix_2,
-                                  kv_f16_open_k, kv_f16_open_v, NULL };
+static const kv_format kv_f16 = { 2,        qk_kv_f16_tile_bytes, kv_score_2,
+                                  kv_mix_2, kv_f16_open_k,        kv_f16_open_v,
+                                  NULL };
 
-void QK_FN(kv_f16_store)(void *tiles, int which, size_t pos, const float *x, size_t dim)
-{
+void QK_FN(kv_f16_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
     const size_t step = which == 0 ? QK_KV_TILE : 1;
     char *dst = (char *)tiles + sizeof(uint16_t) * qk_kv_place(which, pos, 0, dim);
     for (size_t i = 0; i < dim; i += V) {
         uint16_t h[V];
         const size_t n = dim - i < V ? dim - i : V;
         v_store_half(h, n == V ? v_load(x + i) : v_load_some(x + i, n));
-        for (size_t j = 0; j < n; j++)
-            memcpy(dst + (i + j) * step * sizeof h[0], &h[j], sizeof h[0]);
+        for (size_t j = 0; j < n; j++) memcpy(dst + (i + j) * step * sizeof h[0], &h[j], sizeof h[0]);
     }
 }
 
 /* --- q8 --- */
 
-static void kv_bytes(float *dst, const char *src, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dst[i] = (float)(int8_t)src[i];
+static void kv_bytes(float *dst, const char *src, size_t n) {
+    for (size_t i = 0; i < n; i++) dst[i] = (float)(int8_t)src[i];
 }
 
-static void kv_q8_open_k(float *dst, const char *tiles, size_t n, size_t dim)
-{
+static void kv_q8_open_k(float *dst, const char *tiles, size_t n, size_t dim) {
     for (size_t t = 0; t < n; t++)
         kv_bytes(dst + t * QK_KV_TILE * dim, tiles + t * qk_kv_q8_tile_bytes(dim), QK_KV_TILE * dim);
 }
 
-static void kv_q8_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad)
-{
+static void kv_q8_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad) {
     for (size_t p = 0; p < n * QK_KV_TILE; p++) {
         const char *tile = tiles + p / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
         kv_bytes(dst + p * pad, tile + p % QK_KV_TILE * dim, dim);
@@ -83,18 +76,17 @@ static void kv_q8_open_v(float *dst, const char *tiles, size_t n, size_t dim, si
     }
 }
 
-static void kv_q8_open_scale(float *dst, const char *tiles, size_t n, size_t dim)
-{
+static void kv_q8_open_scale(float *dst, const char *tiles, size_t n, size_t dim) {
     for (size_t i = 0; i < n * QK_KV_TILE; i += V)
         v_store(dst + i, v_load_half(tiles + i / QK_KV_TILE * qk_kv_q8_tile_bytes(dim) + QK_KV_TILE * dim +
                                      i % QK_KV_TILE * sizeof(uint16_t)));
 }
 
-static const kv_format kv_q8 = { 1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1,
-                                 kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale };
+static const kv_format kv_q8 = {
+    1, qk_kv_q8_tile_bytes, kv_score_1, kv_mix_1, kv_q8_open_k, kv_q8_open_v, kv_q8_open_scale
+};
 
-void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size_t dim)
-{
+void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size_t dim) {
     char *tile = (char *)tiles + pos / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
     const size_t in = pos % QK_KV_TILE;
     float part[V] = { 0 };
@@ -109,27 +101,24 @@ void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size
         int8_t q[V];
         const vf v = v_mul(dim - i < V ? v_load_some(x + i, dim - i) : v_load(x + i), v_set(inv));
         v_store_bytes(q, v_min(v_set(127.0f), v_max(v_set(-127.0f), v)));
-        for (size_t j = 0; j < V && i + j < dim; j++)
-            tile[qk_kv_place(which, in, i + j, dim)] = (char)q[j];
+        for (size_t j = 0; j < V && i + j < dim; j++) tile[qk_kv_place(which, in, i + j, dim)] = (char)q[j];
     }
     memcpy(tile + QK_KV_TILE * dim + in * sizeof h, &h, sizeof h);
 }
 
 /* --- what the table gets --- */
 
-#define KV_OPS(fmt)                                                                                          \
-    void QK_FN(kv_##fmt##_attend)(const qk_attn *a) { kv_attend(a, &kv_##fmt); }                             \
-    void QK_FN(kv_##fmt##_attend_span)(const qk_attn *a, size_t span, float *part, size_t part_stride)       \
-    {                                                                                                        \
-        kv_attend_span(a, &kv_##fmt, span, part, part_stride);                                               \
+#define KV_OPS(fmt)                                                                                      \
+    void QK_FN(kv_##fmt##_attend)(const qk_attn *a) { kv_attend(a, &kv_##fmt); }                         \
+    void QK_FN(kv_##fmt##_attend_span)(const qk_attn *a, size_t span, float *part, size_t part_stride) { \
+        kv_attend_span(a, &kv_##fmt, span, part, part_stride);                                           \
     }
 
 KV_OPS(f32)
 KV_OPS(f16)
 KV_OPS(q8)
 
-void QK_FN(kv_merge)(float *y, float *part, size_t n, size_t part_stride, size_t dim)
-{
+void QK_FN(kv_merge)(float *y, float *part, size_t n, size_t part_stride, size_t dim) {
     kv_merge(y, part, n, part_stride, dim);
 }
 

@@ -4,13 +4,11 @@
 #define QSF_KERNELS_GENERIC_KV_QUANT4_H
 
 /* n <= V elements; beyond them `other`. */
-QK_INLINE vf kv_some(const float *x, size_t n, vf other)
-{
+QK_INLINE vf kv_some(const float *x, size_t n, vf other) {
     return n >= V ? v_load(x) : v_load_some_or(x, n, other);
 }
 
-void QK_FN(kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n)
-{
+void QK_FN(kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n) {
     vf low = v_set(INFINITY), high = v_set(-INFINITY);
     float part[V] = { 0 };
     vi max = v_abs_bits(part);
@@ -33,14 +31,12 @@ void QK_FN(kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float
     }
 }
 
-void QK_FN(kv_dequantize4)(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n)
-{
+void QK_FN(kv_dequantize4)(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n) {
     const vf d = v_set(qk_f16_to_f32(scale)), from = v_set(min ? qk_f16_to_f32(*min) : 0.0f);
     const int sub = min ? 0 : 8;
     for (size_t i = 0; i < n; i += V) {
         int8_t b[V] = { 0 };
-        for (size_t j = 0; j < V && i + j < n; j++)
-            b[j] = (int8_t)((q[(i + j) / 2] >> j % 2 * 4 & 15) - sub);
+        for (size_t j = 0; j < V && i + j < n; j++) b[j] = (int8_t)((q[(i + j) / 2] >> j % 2 * 4 & 15) - sub);
         const vf v = v_add(v_mul(v_load_bytes(b), d), from);
         if (n - i >= V)
             v_store(x + i, v);

@@ -15,12 +15,12 @@
 #define QK_MM_SUPER(name) QK_MM_BLOCK(name)
 
 #define QK_MM_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_MM_##core(fmt##_##isa)
-#define QK_MM_LEVEL(isa, LEVEL, arch, kernels) QK_FORMATS(QK_MM_FORMAT, isa)
+#define QK_MM_LEVEL(isa, LEVEL, arch, kernels)                               QK_FORMATS(QK_MM_FORMAT, isa)
 QK_LEVELS(QK_MM_LEVEL)
 
 /* For a function that has the table as t. */
-#define QK_SET_FLOAT(type, fn)         \
-    t->weight[type].name = #fn;        \
+#define QK_SET_FLOAT(type, fn)  \
+    t->weight[type].name = #fn; \
     t->weight[type].matmul = qk_mm_##fn;
 #define QK_SET_BLOCK(type, fn)               \
     t->weight[type].name = #fn;              \

@@ -5,15 +5,9 @@
 
 enum { FMT_BYTES = 2 };
 
-QK_INLINE vf fmt_load(const uint8_t *p)
-{
-    return v_load_bf16(p);
-}
+QK_INLINE vf fmt_load(const uint8_t *p) { return v_load_bf16(p); }
 
-QK_INLINE vf fmt_load_some(const uint8_t *p, size_t n)
-{
-    return v_load_bf16_some(p, n);
-}
+QK_INLINE vf fmt_load_some(const uint8_t *p, size_t n) { return v_load_bf16_some(p, n); }
 
 #include "kernels/generic/mm_float.h"
 

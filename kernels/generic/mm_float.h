@@ -11,24 +11,19 @@
 /* A tile of four rows shares its columns; a single column meets eight rows. */
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
 
-QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc)
-{
+QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc) {
     const size_t whole = m->k / V * V, rest = m->k - whole;
     const uint8_t *w[MANY_ROWS];
     const float *x[TILE_COLS];
     vf acc[MANY_ROWS][TILE_COLS];
+    for (int i = 0; i < nr; i++) w[i] = qk_mm_row(m, r + (size_t)i);
+    for (int j = 0; j < nc; j++) x[j] = qk_mm_col(m, c + (size_t)j);
     for (int i = 0; i < nr; i++)
-        w[i] = qk_mm_row(m, r + (size_t)i);
-    for (int j = 0; j < nc; j++)
-        x[j] = qk_mm_col(m, c + (size_t)j);
-    for (int i = 0; i < nr; i++)
-        for (int j = 0; j < nc; j++)
-            acc[i][j] = v_set(0);
+        for (int j = 0; j < nc; j++) acc[i][j] = v_set(0);
     for (size_t k = 0; k < whole; k += V)
         for (int i = 0; i < nr; i++) {
             const vf wi = fmt_load(w[i] + k * FMT_BYTES);
-            for (int j = 0; j < nc; j++)
-                acc[i][j] = v_fma(wi, v_load(x[j] + k), acc[i][j]);
+            for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi, v_load(x[j] + k), acc[i][j]);
         }
     for (int j = 0; rest && j < nc; j++) {
         const vf xj = v_load_some(x[j] + whole, rest);
@@ -36,55 +31,35 @@ QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc)
             acc[i][j] = v_fma(fmt_load_some(w[i] + whole * FMT_BYTES, rest), xj, acc[i][j]);
     }
     for (int i = 0; i < nr; i++)
-        for (int j = 0; j < nc; j++)
-            m->y[(c + (size_t)j) * m->y_stride + r + (size_t)i] = v_sum(acc[i][j]);
+        for (int j = 0; j < nc; j++) m->y[(c + (size_t)j) * m->y_stride + r + (size_t)i] = v_sum(acc[i][j]);
 }
 
 /* The shapes as functions of their own: each needs the registers. */
-static void tile_many(const qk_mm *m, size_t r, size_t c)
-{
-    tile(m, r, c, TILE_ROWS, TILE_COLS);
-}
+static void tile_many(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, TILE_ROWS, TILE_COLS); }
 
-static void tile_column(const qk_mm *m, size_t r, size_t c)
-{
-    tile(m, r, c, MANY_ROWS, 1);
-}
+static void tile_column(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, MANY_ROWS, 1); }
 
-static void tile_one(const qk_mm *m, size_t r, size_t c)
-{
-    tile(m, r, c, 1, 1);
-}
+static void tile_one(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, 1, 1); }
 
 /* Rows [r, r + n) of column c. */
-static void column(const qk_mm *m, size_t r, size_t n, size_t c)
-{
-    for (; n >= MANY_ROWS; n -= MANY_ROWS, r += MANY_ROWS)
-        tile_column(m, r, c);
-    for (; n > 0; n--, r++)
-        tile_one(m, r, c);
+static void column(const qk_mm *m, size_t r, size_t n, size_t c) {
+    for (; n >= MANY_ROWS; n -= MANY_ROWS, r += MANY_ROWS) tile_column(m, r, c);
+    for (; n > 0; n--, r++) tile_one(m, r, c);
 }
 
-static void mm_float(const qk_mm *m, size_t row0, size_t row1)
-{
+static void mm_float(const qk_mm *m, size_t row0, size_t row1) {
     size_t r = row0;
     for (; r + MANY_ROWS <= row1; r += MANY_ROWS) {
         size_t c = 0;
         for (; c + TILE_COLS <= m->n_cols; c += TILE_COLS)
-            for (size_t i = 0; i < MANY_ROWS; i += TILE_ROWS)
-                tile_many(m, r + i, c);
-        for (; c < m->n_cols; c++)
-            tile_column(m, r, c);
+            for (size_t i = 0; i < MANY_ROWS; i += TILE_ROWS) tile_many(m, r + i, c);
+        for (; c < m->n_cols; c++) tile_column(m, r, c);
     }
-    for (size_t c = 0; c < m->n_cols; c++)
-        column(m, r, row1 - r, c);
+    for (size_t c = 0; c < m->n_cols; c++) column(m, r, row1 - r, c);
 }
 
 /* What a generated file ends with: the matmul of a format at a level (f16_avx2). */
-#define QK_FLOAT_MATMUL(name)                                   \
-    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) \
-    {                                                           \
-        mm_float(m, row0, row1);                                \
-    }
+#define QK_FLOAT_MATMUL(name) \
+    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) { mm_float(m, row0, row1); }
 
 #endif

@@ -6,27 +6,27 @@
 
 #include "kernels/kernels.h"
 
-#define QK_OPS(isa)                                                                                  \
-    void qk_add_##isa(float *y, const float *x, size_t n);                                           \
-    void qk_mul_##isa(float *y, const float *x, size_t n);                                           \
-    void qk_scale_##isa(float *y, float a, size_t n);                                                \
-    size_t qk_argmax_##isa(const float *x, size_t n);                                                \
-    void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);           \
-    void qk_softmax_##isa(float *x, size_t n);                                                       \
-    void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                  \
-    void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                  \
-    void qk_layer_norm_##isa(float *y, const float *x, const float *w, const float *b, size_t n, float eps);\
-    void qk_rope_pairs_batch_##isa(const qk_rope *r);                                                \
-    void qk_rope_halves_batch_##isa(const qk_rope *r);                                               \
-    float qk_softmax_t_##isa(float *y, const float *x, size_t n, float temperature);                 \
-    void qk_relu2_mul_##isa(float *gate, const float *up, size_t n);                                 \
-    void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                  \
-    size_t qk_top_k_##isa(qk_pick *out, const float *x, size_t n, size_t k);                         \
-    size_t qk_top_p_##isa(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,\
-                        size_t *sure);                                                               \
-    size_t qk_at_least_##isa(qk_pick *out, const float *x, size_t n, float limit);                   \
-    size_t qk_draw_##isa(const float *p, size_t n, double u, double *total);                         \
-    void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                  \
+#define QK_OPS(isa)                                                                                          \
+    void qk_add_##isa(float *y, const float *x, size_t n);                                                   \
+    void qk_mul_##isa(float *y, const float *x, size_t n);                                                   \
+    void qk_scale_##isa(float *y, float a, size_t n);                                                        \
+    size_t qk_argmax_##isa(const float *x, size_t n);                                                        \
+    void qk_rms_norm_##isa(float *y, const float *x, const float *w, size_t n, float eps);                   \
+    void qk_softmax_##isa(float *x, size_t n);                                                               \
+    void qk_silu_mul_##isa(float *gate, const float *up, size_t n);                                          \
+    void qk_gelu_mul_##isa(float *gate, const float *up, size_t n);                                          \
+    void qk_layer_norm_##isa(float *y, const float *x, const float *w, const float *b, size_t n, float eps); \
+    void qk_rope_pairs_batch_##isa(const qk_rope *r);                                                        \
+    void qk_rope_halves_batch_##isa(const qk_rope *r);                                                       \
+    float qk_softmax_t_##isa(float *y, const float *x, size_t n, float temperature);                         \
+    void qk_relu2_mul_##isa(float *gate, const float *up, size_t n);                                         \
+    void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                          \
+    size_t qk_top_k_##isa(qk_pick *out, const float *x, size_t n, size_t k);                                 \
+    size_t qk_top_p_##isa(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,   \
+                          size_t *sure);                                                                     \
+    size_t qk_at_least_##isa(qk_pick *out, const float *x, size_t n, float limit);                           \
+    size_t qk_draw_##isa(const float *p, size_t n, double u, double *total);                                 \
+    void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                          \
     void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);
 
 /* Of the levels with ALL in kernels/formats.h. */
@@ -35,28 +35,28 @@
 #define QK_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_OPS_##kernels(isa)
 QK_LEVELS(QK_OPS_LEVEL)
 
-#define QK_SET_OPS(t, isa)                                                                           \
-    do {                                                                                             \
-        (t)->quantize[QK_ACT_Q8] = qk_quantize_q8_##isa;                                             \
-        (t)->quantize[QK_ACT_Q8K] = qk_quantize_q8k_##isa;                                           \
-        (t)->rms_norm = qk_rms_norm_##isa;                                                           \
-        (t)->softmax = qk_softmax_##isa;                                                             \
-        (t)->silu_mul = qk_silu_mul_##isa;                                                           \
-        (t)->gelu_mul = qk_gelu_mul_##isa;                                                           \
-        (t)->add = qk_add_##isa;                                                                     \
-        (t)->mul = qk_mul_##isa;                                                                     \
-        (t)->scale = qk_scale_##isa;                                                                 \
-        (t)->argmax = qk_argmax_##isa;                                                               \
-        (t)->layer_norm = qk_layer_norm_##isa;                                                       \
-        (t)->rope_pairs_batch = qk_rope_pairs_batch_##isa;                                           \
-        (t)->rope_halves_batch = qk_rope_halves_batch_##isa;                                         \
-        (t)->softmax_t = qk_softmax_t_##isa;                                                         \
-        (t)->relu2_mul = qk_relu2_mul_##isa;                                                         \
-        (t)->clamp = qk_clamp_##isa;                                                                 \
-        (t)->top_k = qk_top_k_##isa;                                                                 \
-        (t)->top_p = qk_top_p_##isa;                                                                 \
-        (t)->at_least = qk_at_least_##isa;                                                           \
-        (t)->draw = qk_draw_##isa;                                                                   \
+#define QK_SET_OPS(t, isa)                                   \
+    do {                                                     \
+        (t)->quantize[QK_ACT_Q8] = qk_quantize_q8_##isa;     \
+        (t)->quantize[QK_ACT_Q8K] = qk_quantize_q8k_##isa;   \
+        (t)->rms_norm = qk_rms_norm_##isa;                   \
+        (t)->softmax = qk_softmax_##isa;                     \
+        (t)->silu_mul = qk_silu_mul_##isa;                   \
+        (t)->gelu_mul = qk_gelu_mul_##isa;                   \
+        (t)->add = qk_add_##isa;                             \
+        (t)->mul = qk_mul_##isa;                             \
+        (t)->scale = qk_scale_##isa;                         \
+        (t)->argmax = qk_argmax_##isa;                       \
+        (t)->layer_norm = qk_layer_norm_##isa;               \
+        (t)->rope_pairs_batch = qk_rope_pairs_batch_##isa;   \
+        (t)->rope_halves_batch = qk_rope_halves_batch_##isa; \
+        (t)->softmax_t = qk_softmax_t_##isa;                 \
+        (t)->relu2_mul = qk_relu2_mul_##isa;                 \
+        (t)->clamp = qk_clamp_##isa;                         \
+        (t)->top_k = qk_top_k_##isa;                         \
+        (t)->top_p = qk_top_p_##isa;                         \
+        (t)->at_least = qk_at_least_##isa;                   \
+        (t)->draw = qk_draw_##isa;                           \
     } while (0)
 
 #endif

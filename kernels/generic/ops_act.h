@@ -3,27 +3,21 @@
 #ifndef QSF_KERNELS_GENERIC_OPS_ACT_H
 #define QSF_KERNELS_GENERIC_OPS_ACT_H
 
-QK_INLINE vf silu(vf x)
-{
-    return v_div(x, v_add(v_set(1.0f), v_exp(v_sub(v_set(0.0f), x))));
-}
+QK_INLINE vf silu(vf x) { return v_div(x, v_add(v_set(1.0f), v_exp(v_sub(v_set(0.0f), x)))); }
 
 /* See gelu in ref/act.c for the form. */
-QK_INLINE vf gelu(vf x)
-{
+QK_INLINE vf gelu(vf x) {
     const vf cubic = v_add(v_set(1.0f), v_mul(v_mul(v_set(0.044715f), x), x));
     const vf two_u = v_mul(v_mul(v_set(1.5957691216057308f), x), cubic);
     return v_div(x, v_add(v_set(1.0f), v_exp(v_sub(v_set(0.0f), two_u))));
 }
 
-QK_INLINE vf relu2(vf x)
-{
+QK_INLINE vf relu2(vf x) {
     const vf r = v_max(x, v_set(0.0f));
     return v_mul(r, r);
 }
 
-QK_INLINE void gate_mul(float *gate, const float *up, size_t n, vf (*act)(vf))
-{
+QK_INLINE void gate_mul(float *gate, const float *up, size_t n, vf (*act)(vf)) {
     size_t i = 0;
     for (; i + V <= n; i += V) {
         const vf a = act(v_load(gate + i));
@@ -35,19 +29,10 @@ QK_INLINE void gate_mul(float *gate, const float *up, size_t n, vf (*act)(vf))
     }
 }
 
-void QK_FN(silu_mul)(float *gate, const float *up, size_t n)
-{
-    gate_mul(gate, up, n, silu);
-}
+void QK_FN(silu_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, silu); }
 
-void QK_FN(gelu_mul)(float *gate, const float *up, size_t n)
-{
-    gate_mul(gate, up, n, gelu);
-}
+void QK_FN(gelu_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, gelu); }
 
-void QK_FN(relu2_mul)(float *gate, const float *up, size_t n)
-{
-    gate_mul(gate, up, n, relu2);
-}
+void QK_FN(relu2_mul)(float *gate, const float *up, size_t n) { gate_mul(gate, up, n, relu2); }
 
 #endif

@@ -5,17 +5,14 @@
 #define QSF_KERNELS_GENERIC_OPS_ACTQ_H
 
 /* Largest magnitude of n elements, a multiple of V; by bits, as in the reference. */
-QK_INLINE float abs_max(const float *x, size_t n)
-{
+QK_INLINE float abs_max(const float *x, size_t n) {
     vi max = v_abs_bits(x);
-    for (size_t i = V; i < n; i += V)
-        max = v_max_bits(max, v_abs_bits(x + i));
+    for (size_t i = V; i < n; i += V) max = v_max_bits(max, v_abs_bits(x + i));
     return qk_float_of(v_largest_bits(max));
 }
 
 /* n elements, a multiple of V; returns their sum. inv 0: a block of zeros, whatever x holds. */
-QK_INLINE int32_t round_block(int8_t *q, const float *x, size_t n, float inv)
-{
+QK_INLINE int32_t round_block(int8_t *q, const float *x, size_t n, float inv) {
     int32_t sum = 0;
     if (!(inv > 0.0f)) {
         memset(q, 0, n);
@@ -26,8 +23,7 @@ QK_INLINE int32_t round_block(int8_t *q, const float *x, size_t n, float inv)
     return sum;
 }
 
-void QK_FN(quantize_q8)(void *dst, const float *x, size_t k)
-{
+void QK_FN(quantize_q8)(void *dst, const float *x, size_t k) {
     const qk_col_q8 c = qk_col_q8_at(dst, k);
     for (size_t b = 0; b < k / QK_BLOCK; b++) {
         float inv;
@@ -38,8 +34,7 @@ void QK_FN(quantize_q8)(void *dst, const float *x, size_t k)
     memset(c.q + k, 0, qk_pad64(k) - k);
 }
 
-void QK_FN(quantize_q8k)(void *dst, const float *x, size_t k)
-{
+void QK_FN(quantize_q8k)(void *dst, const float *x, size_t k) {
     const qk_col_q8k c = qk_col_q8k_at(dst, k);
     for (size_t b = 0; b < k / QK_K; b++) {
         float inv;

@@ -11,45 +11,37 @@ enum { PIECES = 1024, GRAIN = 64, NEAR = 8 * 16, CHAINS = 4 };
 /* --- the k best --- */
 
 /* The largest of n >= 1 that is a number. */
-QK_INLINE float largest_of(const float *x, size_t n)
-{
+QK_INLINE float largest_of(const float *x, size_t n) {
     vf a = v_set(-INFINITY), b = a;
     size_t i = 0;
     for (; i + 2 * V <= n; i += 2 * V) {
         a = v_max(v_load(x + i), a);
         b = v_max(v_load(x + i + V), b);
     }
-    for (; i + V <= n; i += V)
-        a = v_max(v_load(x + i), a);
-    if (i < n)
-        b = v_max(v_load_some_or(x + i, n - i, b), b);
+    for (; i + V <= n; i += V) a = v_max(v_load(x + i), a);
+    if (i < n) b = v_max(v_load_some_or(x + i, n - i, b), b);
     return v_largest(v_max(a, b));
 }
 
-QK_INLINE void offer_all(qk_best *best, const float *x, size_t from, size_t to)
-{
+QK_INLINE void offer_all(qk_best *best, const float *x, size_t from, size_t to) {
     size_t i = from;
     for (; i + V <= to; i += V)
         for (unsigned m = v_at_least(v_load(x + i), v_set(best->limit)); m; m &= m - 1) {
             const size_t at = i + (size_t)__builtin_ctz(m);
-            if (x[at] >= best->limit)
-                qk_offer(best, x[at], at);
+            if (x[at] >= best->limit) qk_offer(best, x[at], at);
         }
     for (; i < to; i++)
-        if (x[i] >= best->limit)
-            qk_offer(best, x[i], i);
+        if (x[i] >= best->limit) qk_offer(best, x[i], i);
 }
 
 /* The k best of the pieces' largest elements are k different elements: none of the k best of all is below the worst of
  * them, and pieces that do not reach it need no second look. */
-size_t QK_FN(top_k)(qk_pick *out, const float *x, size_t n, size_t k)
-{
+size_t QK_FN(top_k)(qk_pick *out, const float *x, size_t n, size_t k) {
     float largest[PIECES];
     const size_t piece = ((n + PIECES - 1) / PIECES + GRAIN - 1) / GRAIN * GRAIN;
     qk_best top = { out, k < n ? k : n, 0, -INFINITY }, best = top;
     size_t pieces = 0;
-    if (top.k == 0)
-        return 0;
+    if (top.k == 0) return 0;
     for (size_t i = 0; i < n; i += piece)
         largest[pieces++] = largest_of(x + i, n - i < piece ? n - i : piece);
     if (pieces > top.k) {
@@ -66,42 +58,35 @@ size_t QK_FN(top_k)(qk_pick *out, const float *x, size_t n, size_t k)
 /* --- the nucleus --- */
 
 /* How far below the best, in buckets. What is not a number is far away. */
-QK_INLINE vf depth(vf x, vf max)
-{
-    return v_mul(v_sub(max, x), v_set(QK_BUCKETS_PER_NAT));
-}
+QK_INLINE vf depth(vf x, vf max) { return v_mul(v_sub(max, x), v_set(QK_BUCKETS_PER_NAT)); }
 
 /* mass[b]: the sum of p in bucket b < n; mass[n]: in all others. Neighbours go to different chains, so that none waits
  * for the store of the one before. */
-QK_INLINE void weigh(double *mass, const float *x, const float *p, size_t n_x, float max, size_t n)
-{
+QK_INLINE void weigh(double *mass, const float *x, const float *p, size_t n_x, float max, size_t n) {
     double chain[CHAINS][QK_BUCKETS + 1];
     float at[V], far[V];
     vf rest = v_set(0);
     size_t i = 0;
-    for (size_t c = 0; c < CHAINS; c++)
-        memset(chain[c], 0, (n + 1) * sizeof chain[c][0]);
+    for (size_t c = 0; c < CHAINS; c++) memset(chain[c], 0, (n + 1) * sizeof chain[c][0]);
     for (; i < n_x; i += V) {
         const size_t some = n_x - i < V ? n_x - i : V;
-        const vf d = some == V ? depth(v_load(x + i), v_set(max)) : depth(v_load_some(x + i, some), v_set(max));
+        const vf d = some == V ? depth(v_load(x + i), v_set(max))
+                               : depth(v_load_some(x + i, some), v_set(max));
         if (some == V && v_above(v_set((float)n), d) == 0) {
             rest = v_add(rest, v_load(p + i));
             continue;
         }
         v_store(at, v_min(d, v_set((float)n)));
-        for (size_t j = 0; j < some; j++)
-            chain[j % CHAINS][(size_t)at[j]] += (double)p[i + j];
+        for (size_t j = 0; j < some; j++) chain[j % CHAINS][(size_t)at[j]] += (double)p[i + j];
     }
-    for (size_t b = 0; b <= n; b++)
-        mass[b] = (chain[0][b] + chain[1][b]) + (chain[2][b] + chain[3][b]);
+    for (size_t b = 0; b <= n; b++) mass[b] = (chain[0][b] + chain[1][b]) + (chain[2][b] + chain[3][b]);
     v_store(far, rest);
-    for (size_t j = 0; j < V; j++)
-        mass[n] += (double)far[j];
+    for (size_t j = 0; j < V; j++) mass[n] += (double)far[j];
 }
 
 /* Most of a vocabulary is usually too unlikely for any nucleus: first only the nearest 8 nats in detail. */
-size_t QK_FN(top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p, size_t *sure)
-{
+size_t QK_FN(top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,
+                    size_t *sure) {
     double mass[QK_BUCKETS + 1];
     size_t front = 0, back = n, buckets = NEAR;
     weigh(mass, x, p, n, max, NEAR);
@@ -115,10 +100,10 @@ size_t QK_FN(top_p)(qk_pick *out, const float *x, const float *p, size_t n, floa
     for (size_t i = 0; i < n; i += V) {
         const size_t some = n - i < V ? n - i : V;
         float at[V];
-        const vf d = some == V ? depth(v_load(x + i), v_set(max)) : depth(v_load_some(x + i, some), v_set(max));
+        const vf d = some == V ? depth(v_load(x + i), v_set(max))
+                               : depth(v_load_some(x + i, some), v_set(max));
         unsigned m = v_at_least(v_set(end), d) & ((1u << some) - 1);
-        if (m)
-            v_store(at, d);
+        if (m) v_store(at, d);
         for (; m; m &= m - 1) {
             const size_t j = (size_t)__builtin_ctz(m);
             const qk_pick pick = { x[i + j], (int32_t)(i + j) };
@@ -134,8 +119,7 @@ size_t QK_FN(top_p)(qk_pick *out, const float *x, const float *p, size_t n, floa
     return front + (n - back);
 }
 
-size_t QK_FN(at_least)(qk_pick *out, const float *x, size_t n, float limit)
-{
+size_t QK_FN(at_least)(qk_pick *out, const float *x, size_t n, float limit) {
     size_t kept = 0, i = 0;
     for (; i + V <= n; i += V)
         for (unsigned m = v_at_least(v_load(x + i), v_set(limit)); m; m &= m - 1) {
@@ -143,30 +127,25 @@ size_t QK_FN(at_least)(qk_pick *out, const float *x, size_t n, float limit)
             out[kept++] = (qk_pick){ x[at], (int32_t)at };
         }
     for (; i < n; i++)
-        if (x[i] >= limit)
-            out[kept++] = (qk_pick){ x[i], (int32_t)i };
+        if (x[i] >= limit) out[kept++] = (qk_pick){ x[i], (int32_t)i };
     return kept;
 }
 
 /* --- the draw --- */
 
 /* In double and in an order of its own, the same at every level. */
-QK_INLINE double sum_of_piece(const float *p, size_t n)
-{
+QK_INLINE double sum_of_piece(const float *p, size_t n) {
     double s[8] = { 0 };
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        for (size_t j = 0; j < 8; j++)
-            s[j] += (double)p[i + j];
-    for (; i < n; i++)
-        s[i % 8] += (double)p[i];
+        for (size_t j = 0; j < 8; j++) s[j] += (double)p[i + j];
+    for (; i < n; i++) s[i % 8] += (double)p[i];
     return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
 /* Pieces first, then the elements from the piece on in which the sum passes u. Where rounding leaves it below to the
  * end, it is the last one that is possible. */
-size_t QK_FN(draw)(const float *p, size_t n, double u, double *total)
-{
+size_t QK_FN(draw)(const float *p, size_t n, double u, double *total) {
     double sums[PIECES], sum = 0;
     const size_t piece = ((n + PIECES - 1) / PIECES + GRAIN - 1) / GRAIN * GRAIN;
     size_t pieces = 0, c = 0, chosen = 0;
@@ -176,18 +155,14 @@ size_t QK_FN(draw)(const float *p, size_t n, double u, double *total)
         *total += sums[pieces++];
     }
     const double target = u * *total;
-    while (c < pieces && !(sum + sums[c] > target))
-        sum += sums[c++];
+    while (c < pieces && !(sum + sums[c] > target)) sum += sums[c++];
     for (size_t i = c * piece; i < n; i++) {
-        if (!(p[i] > 0))
-            continue;
+        if (!(p[i] > 0)) continue;
         chosen = i;
         sum += (double)p[i];
-        if (sum > target)
-            return chosen;
+        if (sum > target) return chosen;
     }
-    for (size_t i = n; i-- > 0 && chosen == 0;)
-        chosen = p[i] > 0 ? i : 0;
+    for (size_t i = n; i-- > 0 && chosen == 0;) chosen = p[i] > 0 ? i : 0;
     return chosen;
 }
 

@@ -4,19 +4,15 @@
 #define QSF_KERNELS_GENERIC_OPS_SOFTMAX_H
 
 /* Without the NaN, unless x[0] is one. */
-QK_INLINE float greatest(const float *x, size_t n)
-{
+QK_INLINE float greatest(const float *x, size_t n) {
     vf max = v_set(x[0]);
     size_t i = 0;
-    for (; i + V <= n; i += V)
-        max = v_max(v_load(x + i), max);
-    if (i < n)
-        max = v_max(v_load_some_or(x + i, n - i, max), max);
+    for (; i + V <= n; i += V) max = v_max(v_load(x + i), max);
+    if (i < n) max = v_max(v_load_some_or(x + i, n - i, max), max);
     return v_largest(max);
 }
 
-void QK_FN(softmax)(float *x, size_t n)
-{
+void QK_FN(softmax)(float *x, size_t n) {
     const vf max = v_set(greatest(x, n));
     vf sum = v_set(0);
     size_t i = 0;
@@ -34,8 +30,7 @@ void QK_FN(softmax)(float *x, size_t n)
 }
 
 /* y = exp(z) with z = (x - max) * inv, not below -150, where v_exp is 0; adds up y and y z. */
-QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf *sum, vf *weighted)
-{
+QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf *sum, vf *weighted) {
     const vf low = v_set(-150.0f);
     vf s = v_set(0), w = v_set(0);
     size_t i = 0;
@@ -46,7 +41,8 @@ QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf 
         w = v_fma(e, z, w);
     }
     if (i < n) {
-        const vf z = v_max(low, v_mul(v_sub(v_load_some(x + i, n - i), max), inv)), e = v_keep(v_exp(z), n - i);
+        const vf z = v_max(low, v_mul(v_sub(v_load_some(x + i, n - i), max), inv)),
+                 e = v_keep(v_exp(z), n - i);
         v_store_some(y + i, n - i, e);
         s = v_add(s, e);
         w = v_fma(e, v_keep(z, n - i), w);
@@ -56,8 +52,7 @@ QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf 
 }
 
 /* See ref/softmax.c for the entropy. In blocks, because one sum over a vocabulary would lose three digits. */
-float QK_FN(softmax_t)(float *y, const float *x, size_t n, float temperature)
-{
+float QK_FN(softmax_t)(float *y, const float *x, size_t n, float temperature) {
     enum { BLOCK = 64 * V };
     const vf max = v_set(greatest(x, n)), inv = v_set(1.0f / temperature);
     vf sum = v_set(0), weighted = v_set(0);

@@ -6,50 +6,48 @@
 #ifndef QSF_KERNELS_GENERIC_QSB_H
 #define QSF_KERNELS_GENERIC_QSB_H
 
-enum { QSB_BYTES = sizeof(qsb_block), QSB_CODES_AT = offsetof(qsb_block, qs), QSB_WORDS_AT = offsetof(qsb_block, words) };
+enum {
+    QSB_BYTES = sizeof(qsb_block),
+    QSB_CODES_AT = offsetof(qsb_block, qs),
+    QSB_WORDS_AT = offsetof(qsb_block, words)
+};
 
 /* A block, and a byte behind it that may be read. */
 typedef struct block_copy {
     uint8_t b[QSB_BYTES + 1];
 } block_copy;
 
-static block_copy block_at(const uint8_t *w, size_t b)
-{
+static block_copy block_at(const uint8_t *w, size_t b) {
     block_copy c = { { 0 } };
     memcpy(c.b, w + b * QSB_BYTES, QSB_BYTES);
     return c;
 }
 
 /* n <= 8 bits from bit `at` on of the stream at p. */
-static int bits_of(const uint8_t *p, size_t at, int n)
-{
+static int bits_of(const uint8_t *p, size_t at, int n) {
     return ((p[at / 8] | p[at / 8 + 1] << 8) >> at % 8) & ((1 << n) - 1);
 }
 
-static int word_of(const block_copy *c, size_t group)
-{
+static int word_of(const block_copy *c, size_t group) {
     return bits_of(c->b + QSB_WORDS_AT, QK_BOOK_WORD * group, QK_BOOK_WORD);
 }
 
 /* With the group's sign. */
-static int scale_of(int word)
-{
+static int scale_of(int word) {
     const int s = word & ((1 << QSB_SCALE_BITS) - 1);
     return word >> QSB_SCALE_BITS & 1 ? -s : s;
 }
 
-static int level_of(const block_copy *c, int word, size_t i)
-{
-    return QSB_BOOKS[word >> (QSB_SCALE_BITS + 1) << QSB_BITS | bits_of(c->b + QSB_CODES_AT, QSB_BITS * i, QSB_BITS)];
+static int level_of(const block_copy *c, int word, size_t i) {
+    return QSB_BOOKS[word >> (QSB_SCALE_BITS + 1) << QSB_BITS |
+                     bits_of(c->b + QSB_CODES_AT, QSB_BITS * i, QSB_BITS)];
 }
 
-static float d_of(const block_copy *c)
-{
+static float d_of(const block_copy *c) {
     return qk_f16_to_f32((uint16_t)(c->b[0] | c->b[1] << 8)) * QK_BOOK_UNIT;
 }
 
-static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b)
-{
+static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b) {
     const qk_col_q8k x = qk_col_q8k_at(col, k);
     const block_copy c = block_at(w, 0);
     int isum = 0;
@@ -64,8 +62,7 @@ static float add_block(float acc, const uint8_t *w, const void *col, size_t k, s
 }
 
 /* Exact: 11 bits of d, 5 of the scale, 7 of the level. */
-static void dequant(const void *w, float *dst, size_t k)
-{
+static void dequant(const void *w, float *dst, size_t k) {
     for (size_t b = 0; b < k / QK_K; b++) {
         const block_copy c = block_at(w, b);
         for (size_t i = 0; i < QK_K; i++) {

@@ -7,10 +7,8 @@
 #include "kernels/load.h"
 #include "kernels/ref/ref.h"
 
-size_t qk_act_bytes(qk_act act, size_t k)
-{
-    if (act == QK_ACT_Q8)
-        return qk_pad64(k) + 3 * qk_pad64(k / QK_BLOCK * sizeof(float));
+size_t qk_act_bytes(qk_act act, size_t k) {
+    if (act == QK_ACT_Q8) return qk_pad64(k) + 3 * qk_pad64(k / QK_BLOCK * sizeof(float));
     if (act == QK_ACT_Q8K)
         return qk_pad64(k) + qk_pad64(k / QK_K * sizeof(float)) + qk_pad64(k / QK_K * 16) +
                qk_pad64(k / QK_K * 32);
@@ -18,8 +16,7 @@ size_t qk_act_bytes(qk_act act, size_t k)
 }
 
 /* Largest magnitude; by bits, because there an infinity or a NaN is larger than any number. */
-static float abs_max(const float *x, size_t n)
-{
+static float abs_max(const float *x, size_t n) {
     uint32_t max = 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t a = qk_bits_of(x[i]) & 0x7fffffffu;
@@ -28,8 +25,7 @@ static float abs_max(const float *x, size_t n)
     return qk_float_of(max);
 }
 
-static int round_block(int8_t *q, const float *x, size_t n, float inv)
-{
+static int round_block(int8_t *q, const float *x, size_t n, float inv) {
     int sum = 0;
     for (size_t i = 0; i < n; i++) {
         q[i] = inv > 0.0f ? (int8_t)lrintf(x[i] * inv) : 0;
@@ -38,13 +34,9 @@ static int round_block(int8_t *q, const float *x, size_t n, float inv)
     return sum;
 }
 
-void qk_quantize_f32_ref(void *dst, const float *x, size_t k)
-{
-    memcpy(dst, x, k * sizeof *x);
-}
+void qk_quantize_f32_ref(void *dst, const float *x, size_t k) { memcpy(dst, x, k * sizeof *x); }
 
-void qk_quantize_q8_ref(void *dst, const float *x, size_t k)
-{
+void qk_quantize_q8_ref(void *dst, const float *x, size_t k) {
     const qk_col_q8 c = qk_col_q8_at(dst, k);
     for (size_t b = 0; b < k / QK_BLOCK; b++) {
         float inv;
@@ -55,8 +47,7 @@ void qk_quantize_q8_ref(void *dst, const float *x, size_t k)
     memset(c.q + k, 0, qk_pad64(k) - k);
 }
 
-void qk_quantize_q8k_ref(void *dst, const float *x, size_t k)
-{
+void qk_quantize_q8k_ref(void *dst, const float *x, size_t k) {
     const qk_col_q8k c = qk_col_q8k_at(dst, k);
     for (size_t b = 0; b < k / QK_K; b++) {
         float inv;

@@ -13,49 +13,40 @@ typedef struct gathered {
     float *row;
 } gathered;
 
-static void add_position(gathered *g, const qk_attn *a, const float *q, size_t pos, load_fn load)
-{
+static void add_position(gathered *g, const qk_attn *a, const float *q, size_t pos, load_fn load) {
     double s = 0;
     load(g->row, a->k, 0, pos, a->head_dim);
-    for (size_t i = 0; i < a->head_dim; i++)
-        s += (double)q[i] * (double)g->row[i];
+    for (size_t i = 0; i < a->head_dim; i++) s += (double)q[i] * (double)g->row[i];
     s *= (double)a->scale;
     if (s > g->m) {
         const double by = exp(g->m - s);
         g->sum *= by;
-        for (size_t i = 0; i < a->head_dim; i++)
-            g->acc[i] *= by;
+        for (size_t i = 0; i < a->head_dim; i++) g->acc[i] *= by;
         g->m = s;
     }
     const double p = exp(s - g->m);
     g->sum += p;
     load(g->row, a->v, 1, pos, a->head_dim);
-    for (size_t i = 0; i < a->head_dim; i++)
-        g->acc[i] += p * (double)g->row[i];
+    for (size_t i = 0; i < a->head_dim; i++) g->acc[i] += p * (double)g->row[i];
 }
 
 /* Query i in one span. A sum of 0 means that it sees nothing there. */
-static void attend_one(const qk_attn *a, size_t i, size_t span, float *part, load_fn load)
-{
+static void attend_one(const qk_attn *a, size_t i, size_t span, float *part, load_fn load) {
     const size_t c = i / a->n_heads, end = a->pos + c + 1, stop = (span + 1) * QK_KV_SPAN;
     size_t p = a->window && end > a->window ? end - a->window : 0;
     gathered g = { -INFINITY, 0, a->scratch, NULL };
     g.row = (float *)(void *)(g.acc + a->head_dim);
     memset(g.acc, 0, a->head_dim * sizeof *g.acc);
-    if (p < span * QK_KV_SPAN)
-        p = span * QK_KV_SPAN;
+    if (p < span * QK_KV_SPAN) p = span * QK_KV_SPAN;
     for (; p < end && p < stop; p++)
         add_position(&g, a, a->q + c * a->q_stride + i % a->n_heads * a->head_dim, p, load);
     part[0] = (float)g.m;
     part[1] = (float)g.sum;
-    for (size_t d = 0; d < a->head_dim; d++)
-        part[16 + d] = (float)g.acc[d];
+    for (size_t d = 0; d < a->head_dim; d++) part[16 + d] = (float)g.acc[d];
 }
 
-static void join(float *into, const float *part, size_t dim)
-{
-    if (part[1] == 0.0f)
-        return;
+static void join(float *into, const float *part, size_t dim) {
+    if (part[1] == 0.0f) return;
     if (into[1] == 0.0f) {
         memcpy(into, part, (16 + dim) * sizeof *into);
         return;
@@ -64,18 +55,14 @@ static void join(float *into, const float *part, size_t dim)
     const float x = expf(into[0] - m), y = expf(part[0] - m);
     into[0] = m;
     into[1] = into[1] * x + part[1] * y;
-    for (size_t i = 16; i < 16 + dim; i++)
-        into[i] = into[i] * x + part[i] * y;
+    for (size_t i = 16; i < 16 + dim; i++) into[i] = into[i] * x + part[i] * y;
 }
 
-static void finish(float *y, const float *part, size_t dim)
-{
-    for (size_t i = 0; i < dim; i++)
-        y[i] = part[16 + i] / part[1];
+static void finish(float *y, const float *part, size_t dim) {
+    for (size_t i = 0; i < dim; i++) y[i] = part[16 + i] / part[1];
 }
 
-static void attend(const qk_attn *a, load_fn load)
-{
+static void attend(const qk_attn *a, load_fn load) {
     const size_t dim = a->head_dim;
     float *sum = (float *)(void *)((double *)a->scratch + 2 * dim), *part = sum + 16 + dim;
     for (size_t i = 0; i < a->n_cols * a->n_heads; i++) {
@@ -88,26 +75,21 @@ static void attend(const qk_attn *a, load_fn load)
     }
 }
 
-static void attend_span(const qk_attn *a, size_t span, float *part, size_t part_stride, load_fn load)
-{
-    for (size_t i = 0; i < a->n_cols * a->n_heads; i++)
-        attend_one(a, i, span, part + i * part_stride, load);
+static void attend_span(const qk_attn *a, size_t span, float *part, size_t part_stride, load_fn load) {
+    for (size_t i = 0; i < a->n_cols * a->n_heads; i++) attend_one(a, i, span, part + i * part_stride, load);
 }
 
-#define REF_OPS(fmt)                                                                                         \
-    void qk_kv_##fmt##_attend_ref(const qk_attn *a) { attend(a, qk_kv_##fmt##_load_ref); }                   \
-    void qk_kv_##fmt##_attend_span_ref(const qk_attn *a, size_t span, float *part, size_t part_stride)       \
-    {                                                                                                        \
-        attend_span(a, span, part, part_stride, qk_kv_##fmt##_load_ref);                                     \
+#define REF_OPS(fmt)                                                                                     \
+    void qk_kv_##fmt##_attend_ref(const qk_attn *a) { attend(a, qk_kv_##fmt##_load_ref); }               \
+    void qk_kv_##fmt##_attend_span_ref(const qk_attn *a, size_t span, float *part, size_t part_stride) { \
+        attend_span(a, span, part, part_stride, qk_kv_##fmt##_load_ref);                                 \
     }
 
 REF_OPS(f32)
 REF_OPS(f16)
 REF_OPS(q8)
 
-void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim)
-{
-    for (size_t s = 1; s < n; s++)
-        join(part, part + s * part_stride, dim);
+void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim) {
+    for (size_t s = 1; s < n; s++) join(part, part + s * part_stride, dim);
     finish(y, part, dim);
 }

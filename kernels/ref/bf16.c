@@ -3,27 +3,19 @@
 #include "kernels/load.h"
 #include "kernels/ref/ref.h"
 
-static inline float weight_at(const uint8_t *w, size_t i)
-{
+static inline float weight_at(const uint8_t *w, size_t i) {
     return qk_float_of((uint32_t)qk_load_u16(w + i * sizeof(uint16_t)) << 16);
 }
 
-static float row_dot(const uint8_t *w, const void *x, size_t k)
-{
+static float row_dot(const uint8_t *w, const void *x, size_t k) {
     const float *f = x;
     double s = 0;
-    for (size_t i = 0; i < k; i++)
-        s += (double)weight_at(w, i) * (double)f[i];
+    for (size_t i = 0; i < k; i++) s += (double)weight_at(w, i) * (double)f[i];
     return (float)s;
 }
 
-void qk_mm_bf16_ref(const qk_mm *m, size_t row0, size_t row1)
-{
-    qk_ref_matmul(m, row0, row1, row_dot);
-}
+void qk_mm_bf16_ref(const qk_mm *m, size_t row0, size_t row1) { qk_ref_matmul(m, row0, row1, row_dot); }
 
-void qk_dequant_bf16_ref(const void *w, float *dst, size_t k)
-{
-    for (size_t i = 0; i < k; i++)
-        dst[i] = weight_at(w, i);
+void qk_dequant_bf16_ref(const void *w, float *dst, size_t k) {
+    for (size_t i = 0; i < k; i++) dst[i] = weight_at(w, i);
 }

@@ -10,53 +10,39 @@
 
 /* --- f32 --- */
 
-size_t qk_kv_f32_tile_bytes(size_t dim)
-{
-    return QK_KV_TILE * dim * sizeof(float);
-}
+size_t qk_kv_f32_tile_bytes(size_t dim) { return QK_KV_TILE * dim * sizeof(float); }
 
-void qk_kv_f32_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim)
-{
+void qk_kv_f32_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim) {
     for (size_t i = 0; i < dim; i++)
         memcpy((char *)tiles + sizeof *x * qk_kv_place(which, pos, i, dim), &x[i], sizeof *x);
 }
 
-void qk_kv_f32_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim)
-{
+void qk_kv_f32_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim) {
     for (size_t i = 0; i < dim; i++)
         memcpy(&x[i], (const char *)tiles + sizeof *x * qk_kv_place(which, pos, i, dim), sizeof *x);
 }
 
 /* --- f16 --- */
 
-size_t qk_kv_f16_tile_bytes(size_t dim)
-{
-    return QK_KV_TILE * dim * sizeof(uint16_t);
-}
+size_t qk_kv_f16_tile_bytes(size_t dim) { return QK_KV_TILE * dim * sizeof(uint16_t); }
 
-void qk_kv_f16_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim)
-{
+void qk_kv_f16_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim) {
     for (size_t i = 0; i < dim; i++) {
         const uint16_t h = qk_f32_to_f16(x[i]);
         memcpy((char *)tiles + sizeof h * qk_kv_place(which, pos, i, dim), &h, sizeof h);
     }
 }
 
-void qk_kv_f16_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim)
-{
+void qk_kv_f16_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim) {
     for (size_t i = 0; i < dim; i++)
         x[i] = qk_f16_to_f32(qk_load_u16((const char *)tiles + 2 * qk_kv_place(which, pos, i, dim)));
 }
 
 /* --- q8: a tile is 16 * dim bytes as above, then 16 scales --- */
 
-size_t qk_kv_q8_tile_bytes(size_t dim)
-{
-    return QK_KV_TILE * dim + QK_KV_TILE * sizeof(uint16_t);
-}
+size_t qk_kv_q8_tile_bytes(size_t dim) { return QK_KV_TILE * dim + QK_KV_TILE * sizeof(uint16_t); }
 
-void qk_kv_q8_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim)
-{
+void qk_kv_q8_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim) {
     char *tile = (char *)tiles + pos / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
     const size_t in = pos % QK_KV_TILE;
     uint32_t max = 0;
@@ -73,11 +59,9 @@ void qk_kv_q8_store_ref(void *tiles, int which, size_t pos, const float *x, size
     memcpy(tile + QK_KV_TILE * dim + in * sizeof h, &h, sizeof h);
 }
 
-void qk_kv_q8_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim)
-{
+void qk_kv_q8_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim) {
     const char *tile = (const char *)tiles + pos / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
     const size_t in = pos % QK_KV_TILE;
     const float d = qk_f16_to_f32(qk_load_u16(tile + QK_KV_TILE * dim + in * sizeof(uint16_t)));
-    for (size_t i = 0; i < dim; i++)
-        x[i] = d * (float)(int8_t)tile[qk_kv_place(which, in, i, dim)];
+    for (size_t i = 0; i < dim; i++) x[i] = d * (float)(int8_t)tile[qk_kv_place(which, in, i, dim)];
 }

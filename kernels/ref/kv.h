@@ -6,24 +6,19 @@
 #include "kernels/kernels.h"
 
 /* Index of element i of a position, counted in elements from tile 0: K is transposed inside its tile. */
-static inline size_t qk_kv_place(int which, size_t pos, size_t i, size_t dim)
-{
+static inline size_t qk_kv_place(int which, size_t pos, size_t i, size_t dim) {
     const size_t tile = pos / QK_KV_TILE, in = pos % QK_KV_TILE;
     return tile * QK_KV_TILE * dim + (which == 0 ? i * QK_KV_TILE + in : in * dim + i);
 }
 
 /* The least half that is not below x >= 0, so that nothing is cut off where halves are coarse. */
-static inline uint16_t qk_half_above(float x)
-{
+static inline uint16_t qk_half_above(float x) {
     const uint16_t h = qk_f32_to_f16(x);
     return (uint16_t)(qk_f16_to_f32(h) < x ? h + 1 : h);
 }
 
 /* Scale of a q8 position whose largest magnitude is max. */
-static inline uint16_t qk_kv_q8_scale(float max)
-{
-    return qk_half_above(max / 127.0f);
-}
+static inline uint16_t qk_kv_q8_scale(float max) { return qk_half_above(max / 127.0f); }
 
 /* How 4 bits stand for numbers from low to high, whose largest magnitude is max (NaN where one is none):
  * q = round((x - from) * inv) + add, at least `least` and at most `most` before that is added. */
@@ -32,12 +27,11 @@ typedef struct qk_kv4 {
     int add;
 } qk_kv4;
 
-static inline qk_kv4 qk_kv4_of(float low, float high, float max, uint16_t *scale, uint16_t *min)
-{
+static inline qk_kv4 qk_kv4_of(float low, float high, float max, uint16_t *scale, uint16_t *min) {
     qk_kv4 r = { 0, 0, -7, 7, 8 };
     if (min) {
         uint16_t h = qk_f32_to_f16(low + 0.0f); /* of two zeros the positive one */
-        if (qk_f16_to_f32(h) > low) /* the next half below */
+        if (qk_f16_to_f32(h) > low)             /* the next half below */
             h = (uint16_t)(h == 0 ? 0x8001 : h & 0x8000 ? h + 1 : h - 1);
         *min = h;
         r = (qk_kv4){ qk_f16_to_f32(h), 0, 0, 15, 0 };
@@ -51,11 +45,11 @@ static inline qk_kv4 qk_kv4_of(float low, float high, float max, uint16_t *scale
 void qk_kv_quantize4_ref(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);
 void qk_kv_dequantize4_ref(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n);
 
-#define QK_REF_KV(fmt)                                                                                       \
-    size_t qk_kv_##fmt##_tile_bytes(size_t dim);                                                             \
-    void qk_kv_##fmt##_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim);            \
-    void qk_kv_##fmt##_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim);             \
-    void qk_kv_##fmt##_attend_ref(const qk_attn *a);                                                         \
+#define QK_REF_KV(fmt)                                                                            \
+    size_t qk_kv_##fmt##_tile_bytes(size_t dim);                                                  \
+    void qk_kv_##fmt##_store_ref(void *tiles, int which, size_t pos, const float *x, size_t dim); \
+    void qk_kv_##fmt##_load_ref(float *x, const void *tiles, int which, size_t pos, size_t dim);  \
+    void qk_kv_##fmt##_attend_ref(const qk_attn *a);                                              \
     void qk_kv_##fmt##_attend_span_ref(const qk_attn *a, size_t span, float *part, size_t part_stride);
 
 QK_REF_KV(f32)

@@ -6,8 +6,7 @@
 #include "kernels/load.h"
 #include "kernels/ref/kv.h"
 
-void qk_kv_quantize4_ref(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n)
-{
+void qk_kv_quantize4_ref(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n) {
     float low = INFINITY, high = -INFINITY;
     uint32_t max = 0;
     for (size_t i = 0; i < n; i++) {
@@ -25,8 +24,7 @@ void qk_kv_quantize4_ref(uint8_t *q, uint16_t *scale, uint16_t *min, const float
     }
 }
 
-void qk_kv_dequantize4_ref(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n)
-{
+void qk_kv_dequantize4_ref(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n) {
     const float d = qk_f16_to_f32(scale), from = min ? qk_f16_to_f32(*min) : 0;
     for (size_t i = 0; i < n; i++) {
         const int v = (q[i / 2] >> i % 2 * 4 & 15) - (min ? 0 : 8);

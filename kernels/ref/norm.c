@@ -4,25 +4,18 @@
 
 #include "kernels/ref/ref.h"
 
-void qk_rms_norm_ref(float *y, const float *x, const float *w, size_t n, float eps)
-{
+void qk_rms_norm_ref(float *y, const float *x, const float *w, size_t n, float eps) {
     double s = 0;
-    for (size_t i = 0; i < n; i++)
-        s += (double)x[i] * (double)x[i];
+    for (size_t i = 0; i < n; i++) s += (double)x[i] * (double)x[i];
     const float r = (float)(1.0 / sqrt(s / (double)n + (double)eps));
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i] * r * w[i];
+    for (size_t i = 0; i < n; i++) y[i] = x[i] * r * w[i];
 }
 
-void qk_layer_norm_ref(float *y, const float *x, const float *w, const float *b, size_t n, float eps)
-{
+void qk_layer_norm_ref(float *y, const float *x, const float *w, const float *b, size_t n, float eps) {
     double mean = 0, var = 0;
-    for (size_t i = 0; i < n; i++)
-        mean += (double)x[i];
+    for (size_t i = 0; i < n; i++) mean += (double)x[i];
     mean /= (double)n;
-    for (size_t i = 0; i < n; i++)
-        var += ((double)x[i] - mean) * ((double)x[i] - mean);
+    for (size_t i = 0; i < n; i++) var += ((double)x[i] - mean) * ((double)x[i] - mean);
     const double r = 1.0 / sqrt(var / (double)n + (double)eps);
-    for (size_t i = 0; i < n; i++)
-        y[i] = (float)(((double)x[i] - mean) * r) * w[i] + (b ? b[i] : 0.0f);
+    for (size_t i = 0; i < n; i++) y[i] = (float)(((double)x[i] - mean) * r) * w[i] + (b ? b[i] : 0.0f);
 }

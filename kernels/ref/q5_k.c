@@ -7,16 +7,14 @@
 #include "kernels/kscale.h"
 #include "kernels/ref/ref.h"
 
-static qk_q5_k block_at(const uint8_t *w, size_t b)
-{
+static qk_q5_k block_at(const uint8_t *w, size_t b) {
     qk_q5_k blk;
     memcpy(&blk, w + b * sizeof blk, sizeof blk);
     return blk;
 }
 
 /* Nibbles as in Q4_K; bit 4 of the j-th 64 elements is bit 2j (first half) and 2j+1 of qh. */
-static void unpack(const qk_q5_k *blk, uint8_t *q)
-{
+static void unpack(const qk_q5_k *blk, uint8_t *q) {
     for (size_t j = 0; j < QK_K / 64; j++)
         for (size_t l = 0; l < 32; l++) {
             const unsigned high = (unsigned)blk->qh[l] >> 2 * j;
@@ -25,8 +23,7 @@ static void unpack(const qk_q5_k *blk, uint8_t *q)
         }
 }
 
-static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b)
-{
+static float add_block(float acc, const uint8_t *w, const void *col, size_t k, size_t b) {
     const qk_col_q8k c = qk_col_q8k_at(col, k);
     const qk_q5_k blk = block_at(w, 0);
     uint64_t sc, mn;
@@ -36,8 +33,7 @@ static float add_block(float acc, const uint8_t *w, const void *col, size_t k, s
     qk_kscale_unpack(blk.scales, &sc, &mn);
     for (size_t s = 0; s < 8; s++) {
         int sub = 0;
-        for (size_t i = s * 32; i < s * 32 + 32; i++)
-            sub += q[i] * c.q[b * QK_K + i];
+        for (size_t i = s * 32; i < s * 32 + 32; i++) sub += q[i] * c.q[b * QK_K + i];
         isum += sub * (int)(sc >> 8 * s & 63);
         msum += c.sum32[b * 8 + s] * (int)(mn >> 8 * s & 63);
     }
@@ -47,8 +43,7 @@ static float add_block(float acc, const uint8_t *w, const void *col, size_t k, s
 
 QK_REF_MATMULS(q5_k, QK_Q5_K, add_block)
 
-void qk_dequant_q5_k_ref(const void *w, float *dst, size_t k)
-{
+void qk_dequant_q5_k_ref(const void *w, float *dst, size_t k) {
     for (size_t b = 0; b < k / QK_K; b++) {
         const qk_q5_k blk = block_at(w, b);
         const float d = qk_f16_to_f32(blk.d), dmin = qk_f16_to_f32(blk.dmin);

@@ -16,7 +16,4 @@ enum { QSB_BITS = 2, QSB_SCALE_BITS = 3 };
 
 QK_REF_MATMULS(qsb2, QK_QSB2, add_block)
 
-void qk_dequant_qsb2_ref(const void *w, float *dst, size_t k)
-{
-    dequant(w, dst, k);
-}
+void qk_dequant_qsb2_ref(const void *w, float *dst, size_t k) { dequant(w, dst, k); }

@@ -16,7 +16,4 @@ enum { QSB_BITS = 3, QSB_SCALE_BITS = 4 };
 
 QK_REF_MATMULS(qsb3, QK_QSB3, add_block)
 
-void qk_dequant_qsb3_ref(const void *w, float *dst, size_t k)
-{
-    dequant(w, dst, k);
-}
+void qk_dequant_qsb3_ref(const void *w, float *dst, size_t k) { dequant(w, dst, k); }

@@ -16,7 +16,4 @@ enum { QSB_BITS = 4, QSB_SCALE_BITS = 5 };
 
 QK_REF_MATMULS(qsb4, QK_QSB4, add_block)
 
-void qk_dequant_qsb4_ref(const void *w, float *dst, size_t k)
-{
-    dequant(w, dst, k);
-}
+void qk_dequant_qsb4_ref(const void *w, float *dst, size_t k) { dequant(w, dst, k); }

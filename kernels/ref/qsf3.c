@@ -9,8 +9,7 @@
 typedef qk_qsf3 qsf_block;
 
 /* Eight elements take three bytes of the bit stream. */
-static void unpack(const qsf_block *blk, int *q)
-{
+static void unpack(const qsf_block *blk, int *q) {
     for (size_t i = 0; i < QK_QSF_BLOCK; i++) {
         const uint8_t *p = blk->qs + i / 8 * 3;
         const uint32_t bits = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
@@ -22,7 +21,4 @@ static void unpack(const qsf_block *blk, int *q)
 
 QK_REF_MATMULS(qsf3, QK_QSF3, add_block)
 
-void qk_dequant_qsf3_ref(const void *w, float *dst, size_t k)
-{
-    dequant(w, dst, k);
-}
+void qk_dequant_qsf3_ref(const void *w, float *dst, size_t k) { dequant(w, dst, k); }

@@ -7,13 +7,13 @@
 #include "kernels/x16/pack.h"
 #include "kernels/x16/x16.h"
 
-#define QK_REF_FLOAT(fmt)                                                      \
-    void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);          \
+#define QK_REF_FLOAT(fmt)                                             \
+    void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1); \
     void qk_dequant_##fmt##_ref(const void *w, float *dst, size_t k);
-#define QK_REF_BLOCK(fmt)                                                      \
-    QK_REF_FLOAT(fmt)                                                          \
+#define QK_REF_BLOCK(fmt) \
+    QK_REF_FLOAT(fmt)     \
     void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);
-#define QK_REF_SUPER(fmt) QK_REF_BLOCK(fmt)
+#define QK_REF_SUPER(fmt)                                            QK_REF_BLOCK(fmt)
 #define QK_REF(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_REF_##core(fmt)
 QK_FORMATS(QK_REF, )
 
@@ -46,8 +46,7 @@ void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high);
 /* Dot product of one row of floats with one activation column. */
 typedef float (*qk_row_dot)(const uint8_t *w, const void *x, size_t k);
 
-static inline void qk_ref_matmul(const qk_mm *m, size_t row0, size_t row1, qk_row_dot dot)
-{
+static inline void qk_ref_matmul(const qk_mm *m, size_t row0, size_t row1, qk_row_dot dot) {
     for (size_t c = 0; c < m->n_cols; c++) {
         const void *x = (const char *)m->x + c * m->x_stride;
         for (size_t r = row0; r < row1; r++)
@@ -61,8 +60,7 @@ typedef void (*qk_unpack_row)(void *dst, const void *group, unsigned r, size_t k
 
 enum { QK_REF_BLOCK_MAX = sizeof(qk_q6_k) };
 
-static inline void qk_ref_rows(const qk_mm *m, size_t row0, size_t row1, qk_type type, qk_add_block add)
-{
+static inline void qk_ref_rows(const qk_mm *m, size_t row0, size_t row1, qk_type type, qk_add_block add) {
     const size_t blocks = m->k / qk_type_elems(type), bytes = qk_type_bytes(type);
     for (size_t c = 0; c < m->n_cols; c++)
         for (size_t r = row0; r < row1; r++) {
@@ -76,8 +74,7 @@ static inline void qk_ref_rows(const qk_mm *m, size_t row0, size_t row1, qk_type
 
 /* The same, of groups (x16.h): one block of a group is itself a group, of so many elements. */
 static inline void qk_ref_groups(const qk_mm *m, size_t row0, size_t row1, qk_type type, qk_add_block add,
-                                 qk_unpack_row unpack)
-{
+                                 qk_unpack_row unpack) {
     const size_t elems = qk_type_elems(type), blocks = m->k / elems, bytes = qk_type_bytes(type);
     for (size_t c = 0; c < m->n_cols; c++)
         for (size_t r = row0; r < row1; r++) {
@@ -93,14 +90,12 @@ static inline void qk_ref_groups(const qk_mm *m, size_t row0, size_t row1, qk_ty
 }
 
 /* Both matmuls of a format. */
-#define QK_REF_MATMULS(fmt, type, add)                                           \
-    void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1)             \
-    {                                                                            \
-        qk_ref_rows(m, row0, row1, type, add);                                   \
-    }                                                                            \
-    void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1)           \
-    {                                                                            \
-        qk_ref_groups(m, row0, row1, type, add, qk_unpack_row_##fmt);            \
+#define QK_REF_MATMULS(fmt, type, add)                                   \
+    void qk_mm_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1) {   \
+        qk_ref_rows(m, row0, row1, type, add);                           \
+    }                                                                    \
+    void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1) { \
+        qk_ref_groups(m, row0, row1, type, add, qk_unpack_row_##fmt);    \
     }
 
 #endif

@@ -4,30 +4,25 @@
 
 #include "kernels/ref/ref.h"
 
-void qk_softmax_ref(float *x, size_t n)
-{
+void qk_softmax_ref(float *x, size_t n) {
     float max = x[0];
     double sum = 0;
-    for (size_t i = 1; i < n; i++)
-        max = x[i] > max ? x[i] : max;
+    for (size_t i = 1; i < n; i++) max = x[i] > max ? x[i] : max;
     for (size_t i = 0; i < n; i++) {
         x[i] = expf(x[i] - max);
         sum += (double)x[i];
     }
     const float r = (float)(1.0 / sum);
-    for (size_t i = 0; i < n; i++)
-        x[i] *= r;
+    for (size_t i = 0; i < n; i++) x[i] *= r;
 }
 
 /* With z = (x - max) / t and S the sum of exp(z) the entropy is log S - sum(exp(z) z) / S: no logarithm per element.
  * Where exp(z) is 0 as a float, z may be an infinity and must not be multiplied with it. */
-float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature)
-{
+float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature) {
     const float inv = 1.0f / temperature;
     float max = x[0];
     double sum = 0, weighted = 0;
-    for (size_t i = 1; i < n; i++)
-        max = x[i] > max ? x[i] : max;
+    for (size_t i = 1; i < n; i++) max = x[i] > max ? x[i] : max;
     for (size_t i = 0; i < n; i++) {
         const float z = (x[i] - max) * inv;
         y[i] = expf(z);
@@ -35,7 +30,6 @@ float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature)
         weighted += (double)(y[i] * (z < -150.0f ? -150.0f : z));
     }
     const float r = (float)(1.0 / sum);
-    for (size_t i = 0; i < n; i++)
-        y[i] *= r;
+    for (size_t i = 0; i < n; i++) y[i] *= r;
     return (float)(log(sum) - weighted / sum);
 }

@@ -4,26 +4,19 @@
 
 #include "kernels/ref/ref.h"
 
-void qk_add_ref(float *y, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] += x[i];
+void qk_add_ref(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] += x[i];
 }
 
-void qk_mul_ref(float *y, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] *= x[i];
+void qk_mul_ref(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] *= x[i];
 }
 
-void qk_scale_ref(float *y, float a, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] *= a;
+void qk_scale_ref(float *y, float a, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] *= a;
 }
 
-size_t qk_argmax_ref(const float *x, size_t n)
-{
+size_t qk_argmax_ref(const float *x, size_t n) {
     float best = -INFINITY;
     size_t at = n;
     for (size_t i = 0; i < n; i++)
@@ -34,8 +27,7 @@ size_t qk_argmax_ref(const float *x, size_t n)
     return at == n ? 0 : at; /* nothing but NaN */
 }
 
-void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high)
-{
+void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high) {
     for (size_t i = 0; i < n; i++) {
         const float v = x[i] > low ? x[i] : low;
         y[i] = v < high ? v : high;

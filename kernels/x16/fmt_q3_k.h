@@ -8,16 +8,22 @@
 
 /* All sixteen sums of 16 * 4 * 127 times 32 stay below 2^24. */
 enum { FMT_PLANES = 27, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 108 };
-enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_MAX = 7,
-       FMT_OFF = 4, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 1, FMT_CENTER = 0 };
+enum {
+    FMT_SUB = 16,
+    FMT_SCALED = 1,
+    FMT_MAX = 7,
+    FMT_OFF = 4,
+    FMT_SIGNED = 0,
+    FMT_MINS = 0,
+    FMT_INT16 = 1,
+    FMT_CENTER = 0
+};
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
-{
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     return l_or(two_bits(p, 8, s, v), bit_to(plane(p, s % 8, v), s / 8, 2));
 }
 
-QK_INLINE li fmt_scale(const uint8_t *p, int j, int v)
-{
+QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
     const int four = j / 4;
     const li low = l_and(l_shr(plane(p, 24 + four % 2, v), four / 2 * 4), l_bytes(15));
     const li top = plane(p, 26, v);
@@ -25,8 +31,7 @@ QK_INLINE li fmt_scale(const uint8_t *p, int j, int v)
     return l_sub(byte_of(l_or(low, high), j % 4), l_set(32));
 }
 
-QK_INLINE li fmt_mins(const uint8_t *p, int i, int v)
-{
+QK_INLINE li fmt_mins(const uint8_t *p, int i, int v) {
     (void)p, (void)i, (void)v;
     return nothing();
 }

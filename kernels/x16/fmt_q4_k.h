@@ -7,13 +7,20 @@
 
 /* Four sums of 32 * 15 * 127 times 63 are below 2^24. */
 enum { FMT_PLANES = 35, FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };
-enum { FMT_SUB = 32, FMT_SCALED = 1, FMT_MAX = 15,
-       FMT_OFF = 0, FMT_SIGNED = 0, FMT_MINS = 8, FMT_INT16 = 1, FMT_CENTER = 8 };
+enum {
+    FMT_SUB = 32,
+    FMT_SCALED = 1,
+    FMT_MAX = 15,
+    FMT_OFF = 0,
+    FMT_SIGNED = 0,
+    FMT_MINS = 8,
+    FMT_INT16 = 1,
+    FMT_CENTER = 8
+};
 
 #include "kernels/x16/kscale_x16.h"
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
-{
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     return l_and(l_shr(plane(p, 3 + s / 16 * 8 + s % 8, v), s / 8 % 2 * 4), l_bytes(15));
 }
 

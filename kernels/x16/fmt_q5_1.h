@@ -5,25 +5,28 @@
 
 #include "kernels/x16/planes.h"
 
-enum { FMT_ELEMS = 32, FMT_PLANES = 5, FMT_HALVES = 2, FMT_MAX = 31,
-       FMT_OFF = 0, FMT_MIN = 1, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
+enum {
+    FMT_ELEMS = 32,
+    FMT_PLANES = 5,
+    FMT_HALVES = 2,
+    FMT_MAX = 31,
+    FMT_OFF = 0,
+    FMT_MIN = 1,
+    FMT_SIGNED = 0,
+    FMT_TENSOR_SCALE = 0
+};
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
-{
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const li q = l_load(p + (1 + s % 4) * (int)QK_PLANE + v * L * 4);
     const li top = fifth_bits_of(l_load(p + v * L * 4), s);
     return l_or(l_and(s < 4 ? q : l_shr(q, 4), l_bytes(15)), top);
 }
 
-QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     pack_fifth_bits(dst, row, at + offsetof(qk_q5_1, qh));
     l_planes4(dst + QK_PLANE, row, at + offsetof(qk_q5_1, qs));
 }
 
-QK_INLINE size_t fmt_half_at(int i)
-{
-    return i == 0 ? offsetof(qk_q5_1, d) : offsetof(qk_q5_1, m);
-}
+QK_INLINE size_t fmt_half_at(int i) { return i == 0 ? offsetof(qk_q5_1, d) : offsetof(qk_q5_1, m); }
 
 #endif

@@ -7,13 +7,20 @@
 
 /* Two sums of 32 * 31 * 127 times 63 stay below 2^24. */
 enum { FMT_PLANES = 43, FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };
-enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_MAX = 31,
-       FMT_OFF = 0, FMT_SIGNED = 0, FMT_MINS = 8, FMT_INT16 = 1, FMT_CENTER = 16 };
+enum {
+    FMT_SUB = 16,
+    FMT_SCALED = 1,
+    FMT_MAX = 31,
+    FMT_OFF = 0,
+    FMT_SIGNED = 0,
+    FMT_MINS = 8,
+    FMT_INT16 = 1,
+    FMT_CENTER = 16
+};
 
 #include "kernels/x16/kscale_x16.h"
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
-{
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const li low = l_shr(plane(p, 11 + s / 16 * 8 + s % 8, v), s / 8 % 2 * 4);
     const li top = bit_to(plane(p, 3 + s % 8, v), s / 8, 4);
     return l_or(l_and(low, l_bytes(15)), top);

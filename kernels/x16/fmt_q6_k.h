@@ -8,11 +8,18 @@
 
 /* With the offset taken off, two sums of 16 * 32 * 127 times 128 stay below 2^24. */
 enum { FMT_PLANES = 52, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 208 };
-enum { FMT_SUB = 16, FMT_SCALED = 1, FMT_MAX = 63,
-       FMT_OFF = 32, FMT_SIGNED = 0, FMT_MINS = 0, FMT_INT16 = 0, FMT_CENTER = 0 };
+enum {
+    FMT_SUB = 16,
+    FMT_SCALED = 1,
+    FMT_MAX = 63,
+    FMT_OFF = 32,
+    FMT_SIGNED = 0,
+    FMT_MINS = 0,
+    FMT_INT16 = 0,
+    FMT_CENTER = 0
+};
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
-{
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const int half = s / 32, group = s / 8 % 4, i = s % 8;
     const li low = l_shr(plane(p, 16 * half + group % 2 * 8 + i, v), group / 2 * 4);
     const li top = plane(p, 32 + 8 * half + i, v);
@@ -20,13 +27,11 @@ QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
     return l_or(l_and(low, l_bytes(15)), l_and(high, l_bytes(48)));
 }
 
-QK_INLINE li fmt_scale(const uint8_t *p, int j, int v)
-{
+QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
     return signed_byte_of(plane(p, 48 + j / 4, v), j % 4);
 }
 
-QK_INLINE li fmt_mins(const uint8_t *p, int i, int v)
-{
+QK_INLINE li fmt_mins(const uint8_t *p, int i, int v) {
     (void)p, (void)i, (void)v;
     return nothing();
 }

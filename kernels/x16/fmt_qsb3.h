@@ -8,16 +8,14 @@ enum { BOOK_BITS = 3, BOOK_SCALE_BITS = 4, FMT_PLANES = 27 };
 
 #include "kernels/x16/books_x16.h"
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
-{
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     const int first = 3 + s / 16 * 6, at = s % 16;
     const li low = l_and(l_shr(plane(p, first + at / 4, v), 2 * (at % 4)), l_bytes(3));
     const li top = l_and(l_shr(plane(p, first + 4 + at / 8, v), at % 8), l_bytes(1));
     return book_level(l_or(low, l_shl(top, 2)), p, s / 4, v);
 }
 
-QK_INLINE void fmt_fix(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void fmt_fix(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     for (size_t i = 0; i < 4; i++)
         pack_triples(dst + (3 + 6 * i) * QK_PLANE, row, at + offsetof(qk_qsb3, qs) + 24 * i);
 }

@@ -5,25 +5,28 @@
 
 #include "kernels/x16/planes.h"
 
-enum { FMT_ELEMS = 64, FMT_PLANES = 8, FMT_HALVES = 2, FMT_MAX = 15,
-       FMT_OFF = 0, FMT_MIN = 1, FMT_SIGNED = 0, FMT_TENSOR_SCALE = 0 };
+enum {
+    FMT_ELEMS = 64,
+    FMT_PLANES = 8,
+    FMT_HALVES = 2,
+    FMT_MAX = 15,
+    FMT_OFF = 0,
+    FMT_MIN = 1,
+    FMT_SIGNED = 0,
+    FMT_TENSOR_SCALE = 0
+};
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v)
-{
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
     return l_and(l_shr(l_load(p + s / 2 * (int)QK_PLANE + v * L * 4), 4 * (s % 2)), l_bytes(15));
 }
 
-QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void fmt_pack(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     l_planes4(dst, row, at + offsetof(qk_qsf4, qs));
     l_planes4(dst + 4 * QK_PLANE, row, at + offsetof(qk_qsf4, qs) + 16);
     for (int i = 0; i < FMT_PLANES * ROW_VECTORS; i++)
         l_store(dst + i * L * 4, nibbles_apart(l_load(dst + i * L * 4)));
 }
 
-QK_INLINE size_t fmt_half_at(int i)
-{
-    return i == 0 ? offsetof(qk_qsf4, d) : offsetof(qk_qsf4, m);
-}
+QK_INLINE size_t fmt_half_at(int i) { return i == 0 ? offsetof(qk_qsf4, d) : offsetof(qk_qsf4, m); }
 
 #endif

@@ -21,14 +21,13 @@
 #include "kernels/x16/mm_tiles.h"
 
 enum {
-    SUB = 32,                          /* elements of a sub-block */
+    SUB = 32, /* elements of a sub-block */
     STEPS = SUB / 4,
-    SUBS = FMT_ELEMS / SUB,            /* of a block */
+    SUBS = FMT_ELEMS / SUB, /* of a block */
     BLOCK_STEPS = FMT_ELEMS / 4
 };
 
-QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
-{
+QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;
     fmt_pack(dst, row, at);
     for (int h = 0; h < FMT_HALVES; h++)
@@ -42,53 +41,43 @@ typedef struct columns {
     size_t d, sum, ds;
 } columns;
 
-QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc)
-{
+QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc) {
     const qk_col_q8 col = qk_col_q8_at(qk_mm_col(m, c), m->k);
     const char *q = (const char *)(col.q + u * UNIT);
     columns x = { .d = (size_t)((const char *)(col.d + u * UNIT / SUB) - q),
                   .sum = (size_t)((const char *)(col.sum + u * UNIT / SUB) - q),
                   .ds = (size_t)((const char *)(col.ds + u * UNIT / SUB) - q) };
-    for (int i = 0; i < nc; i++)
-        x.q[i] = q + (size_t)i * m->x_stride;
+    for (int i = 0; i < nc; i++) x.q[i] = q + (size_t)i * m->x_stride;
     return x;
 }
 
-QK_INLINE lf column_float(const columns *x, int c, size_t at)
-{
-    return l_setf(qk_load_f32(x->q[c] + at));
-}
+QK_INLINE lf column_float(const columns *x, int c, size_t at) { return l_setf(qk_load_f32(x->q[c] + at)); }
 
 /* Minus the offset's share of the sum of sub-block sb: -OFFSET * sum, as the product of its lower 16 bits. */
-QK_INLINE li start_of(const columns *x, int c, size_t sb)
-{
+QK_INLINE li start_of(const columns *x, int c, size_t sb) {
     const li off = l_set((int32_t)(uint16_t)-OFFSET);
     return OFFSET ? l_dot16(l_set(0), off, l_dup(x->q[c] + x->sum + 4 * sb)) : l_set(0);
 }
 
 /* acc + (d * dx) * sum, and m * ds where there are minimums. */
-QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, const columns *x, int c, size_t sb)
-{
+QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, const columns *x, int c, size_t sb) {
     const lf dx = column_float(x, c, x->d + 4 * sb);
     const lf scale = FMT_TENSOR_SCALE ? dx : l_mulf(d, dx);
     acc = l_addf(acc, l_mulf(scale, l_float(sum)));
     return FMT_MIN ? l_addf(acc, l_mulf(m, column_float(x, c, x->ds + 4 * sb))) : acc;
 }
 
-QK_INLINE lf scale_of(const uint8_t *block, int v)
-{
+QK_INLINE lf scale_of(const uint8_t *block, int v) {
     return FMT_TENSOR_SCALE ? l_zerof() : l_halves(block + HALVES + v * L * 2);
 }
 
-QK_INLINE lf min_of(const uint8_t *block, int v)
-{
+QK_INLINE lf min_of(const uint8_t *block, int v) {
     return FMT_MIN ? l_halves(block + HALVES + (int)QK_HALF + v * L * 2) : l_zerof();
 }
 
 /* ---- one column at a time ---- */
 
-QK_INLINE lf direct_block(lf acc, const uint8_t *p, const columns *x, size_t b, int v)
-{
+QK_INLINE lf direct_block(lf acc, const uint8_t *p, const columns *x, size_t b, int v) {
     QK_UNROLL for (int j = 0; j < SUBS; j++) {
         const size_t sb = b * SUBS + (size_t)j;
         const li sum = direct_steps(start_of(x, 0, sb), p, x->q[0] + sb * SUB, j * STEPS, STEPS, v);
@@ -97,17 +86,14 @@ QK_INLINE lf direct_block(lf acc, const uint8_t *p, const columns *x, size_t b, 
     return acc;
 }
 
-QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n)
-{
+QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n) {
     columns col = *x;
     for (size_t b = 0; b < n; b++)
         for (size_t g = 0; g < w->n; g++) {
             const uint8_t *p = w->p + g * w->stride + b * GROUP_BLOCK;
             L_HIDE(col.q[0]);
-            for (int i = 0; w->ahead && i < GROUP_BLOCK; i += 64)
-                l_prefetch(p + w->ahead + i);
-            for (int v = 0; v < NV; v++)
-                acc[g][v] = direct_block(acc[g][v], p, &col, b, v);
+            for (int i = 0; w->ahead && i < GROUP_BLOCK; i += 64) l_prefetch(p + w->ahead + i);
+            for (int v = 0; v < NV; v++) acc[g][v] = direct_block(acc[g][v], p, &col, b, v);
         }
 }
 
@@ -118,38 +104,33 @@ typedef struct tile {
     float d[UNIT_BLOCKS][TILE_ROWS], m[UNIT_BLOCKS][TILE_ROWS];
 } tile;
 
-static void fill_tile(tile *t, const uint8_t *p, int r, size_t n)
-{
+static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     for (size_t b = 0; b < n; b++, p += GROUP_BLOCK)
         for (int v = 0; v < NV; v++) {
             QK_UNROLL for (int s = 0; s < BLOCK_STEPS; s++)
                 l_store(t->q[b * BLOCK_STEPS + (size_t)s][r + v * L], fmt_step(p, s, v));
             l_storef(&t->d[b][r + v * L], scale_of(p, v));
-            if (FMT_MIN)
-                l_storef(&t->m[b][r + v * L], min_of(p, v));
+            if (FMT_MIN) l_storef(&t->m[b][r + v * L], min_of(p, v));
         }
 }
 
-QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc)
-{
+QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc) {
     lf acc[R][COLS];
     for (int c = 0; c < nc; c++)
-        for (int v = 0; v < R; v++)
-            acc[v][c] = first ? l_zerof() : l_loadf(y + c * TILE_ROWS + v * L);
+        for (int v = 0; v < R; v++) acc[v][c] = first ? l_zerof() : l_loadf(y + c * TILE_ROWS + v * L);
     for (size_t sb = 0; sb < n * SUBS; sb++) {
         li sum[R][COLS], start[COLS];
-        for (int c = 0; c < nc; c++)
-            start[c] = start_of(x, c, sb);
-        dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[sb * STEPS][r], x->q, sb * SUB, STEPS, start, nc);
+        for (int c = 0; c < nc; c++) start[c] = start_of(x, c, sb);
+        dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[sb * STEPS][r], x->q, sb * SUB, STEPS, start,
+                nc);
         for (int v = 0; v < R; v++) {
-            const lf d = l_loadf(&t->d[sb / SUBS][r + v * L]), m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r + v * L]) : d;
-            for (int c = 0; c < nc; c++)
-                acc[v][c] = add_sub(acc[v][c], sum[v][c], d, m, x, c, sb);
+            const lf d = l_loadf(&t->d[sb / SUBS][r + v * L]),
+                     m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r + v * L]) : d;
+            for (int c = 0; c < nc; c++) acc[v][c] = add_sub(acc[v][c], sum[v][c], d, m, x, c, sb);
         }
     }
     for (int c = 0; c < nc; c++)
-        for (int v = 0; v < R; v++)
-            l_storef(y + c * TILE_ROWS + v * L, acc[v][c]);
+        for (int v = 0; v < R; v++) l_storef(y + c * TILE_ROWS + v * L, acc[v][c]);
 }
 
 #include "kernels/x16/mm_run.h"

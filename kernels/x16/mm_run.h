@@ -15,24 +15,21 @@ enum {
     PART_COLS = 128     /* columns of a pass: their results stay together, wherever y has its columns */
 };
 
-static size_t blocks_of(const qk_mm *m, size_t u)
-{
+static size_t blocks_of(const qk_mm *m, size_t u) {
     const size_t left = m->k / FMT_ELEMS - u * UNIT_BLOCKS;
     return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;
 }
 
 /* The n rows from r on, no more than MV_GROUPS groups, and one column. Rows that are no groups come one group at a
  * time: they are sixteen runs already. */
-static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed)
-{
+static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
     float y[MV_GROUPS * QK_GROUP];
     lf acc[MV_GROUPS][NV];
     const source s = source_at(m, r, r + n, packed);
     groups w = { .n = (n + QK_GROUP - 1) / QK_GROUP, .stride = QK_GROUP * m->row_bytes };
     for (size_t g = 0; g < w.n; g++)
-        for (int v = 0; v < NV; v++)
-            acc[g][v] = l_zerof();
+        for (int v = 0; v < NV; v++) acc[g][v] = l_zerof();
     for (size_t u = 0; u * UNIT < m->k; u++) {
         const columns x = columns_at(m, c, u, 1);
         const size_t blocks = blocks_of(m, u);
@@ -51,36 +48,30 @@ static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed)
 typedef float part_col[TILE_ROWS];
 
 /* Unit u of a tile of n rows with the columns [c0, c1). */
-static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, size_t u, size_t c0, size_t c1)
-{
+static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, size_t u, size_t c0,
+                     size_t c1) {
     const size_t blocks = blocks_of(m, u);
     columns x = columns_at(m, c0, u, c1 - c0 < COLS ? (int)(c1 - c0) : COLS);
     for (; c0 + COLS <= c1; c0 += COLS, part += COLS) {
-        for (int r = 0; r < (int)n; r += R * L)
-            tile_cols(&part[0][r], t, r, &x, blocks, u == 0, COLS);
-        for (int i = 0; i < COLS; i++)
-            x.q[i] += COLS * m->x_stride;
+        for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, &x, blocks, u == 0, COLS);
+        for (int i = 0; i < COLS; i++) x.q[i] += COLS * m->x_stride;
     }
     for (; c0 < c1; c0++, part++, x.q[0] += m->x_stride)
-        for (int r = 0; r < (int)n; r += R * L)
-            tile_cols(&part[0][r], t, r, &x, blocks, u == 0, 1);
+        for (int r = 0; r < (int)n; r += R * L) tile_cols(&part[0][r], t, r, &x, blocks, u == 0, 1);
 }
 
-static void store_part(const qk_mm *m, const part_col *part, size_t r, size_t n, size_t c0, size_t c1)
-{
+static void store_part(const qk_mm *m, const part_col *part, size_t r, size_t n, size_t c0, size_t c1) {
     for (size_t c = c0; c < c1; c++) {
         float *y = m->y + c * m->y_stride + r;
         if (FMT_TENSOR_SCALE)
-            for (size_t i = 0; i < n; i++)
-                y[i] = part[c - c0][i] * m->scale;
+            for (size_t i = 0; i < n; i++) y[i] = part[c - c0][i] * m->scale;
         else
             memcpy(y, part[c - c0], n * sizeof *y);
     }
 }
 
 /* n rows from r on, no more than a tile has, with the columns [c0, c1), no more than a pass has. */
-static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, int packed)
-{
+static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, int packed) {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
     _Alignas(64) part_col part[PART_COLS];
     tile t;
@@ -95,15 +86,13 @@ static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, in
     store_part(m, part, r, n, c0, c1);
 }
 
-static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
-{
+static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed) {
     L_HIDE(packed); /* or everything is compiled twice */
     const size_t step = m->n_cols >= TILE_FROM_COLS ? TILE_ROWS : packed ? MV_GROUPS * QK_GROUP : QK_GROUP;
     for (size_t r = row0, n; r < row1; r += n) {
         n = row1 - r < step ? row1 - r : step;
         if (m->n_cols < TILE_FROM_COLS) {
-            for (size_t c = 0; c < m->n_cols; c++)
-                mv_rows(m, r, n, c, packed);
+            for (size_t c = 0; c < m->n_cols; c++) mv_rows(m, r, n, c, packed);
             continue;
         }
         for (size_t c = 0; c < m->n_cols; c += PART_COLS)
@@ -112,21 +101,13 @@ static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed)
 }
 
 /* What a generated file ends with: the functions of a format at a level (q4_0_avx2). */
-#define QK_X16_MATMULS(name)                                                       \
-    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1)                    \
-    {                                                                              \
-        mm_run(m, row0, row1, 0);                                                  \
-    }                                                                              \
-    void qk_mm16_##name(const qk_mm *m, size_t row0, size_t row1)                  \
-    {                                                                              \
-        mm_run(m, row0, row1, 1);                                                  \
-    }                                                                              \
-    void qk_pack_##name(void *dst, const void *src, size_t row_bytes, size_t k)    \
-    {                                                                              \
-        const qk_mm rows = { .w = src, .row_bytes = row_bytes };                   \
-        const source s = source_at(&rows, 0, QK_GROUP, 0);                         \
-        for (size_t b = 0; b < k / FMT_ELEMS; b++)                                 \
-            pack_block((uint8_t *)dst + b * GROUP_BLOCK, s.row, b);                \
+#define QK_X16_MATMULS(name)                                                                               \
+    void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 0); }              \
+    void qk_mm16_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 1); }            \
+    void qk_pack_##name(void *dst, const void *src, size_t row_bytes, size_t k) {                          \
+        const qk_mm rows = { .w = src, .row_bytes = row_bytes };                                           \
+        const source s = source_at(&rows, 0, QK_GROUP, 0);                                                 \
+        for (size_t b = 0; b < k / FMT_ELEMS; b++) pack_block((uint8_t *)dst + b * GROUP_BLOCK, s.row, b); \
     }
 
 #endif

@@ -17,7 +17,7 @@ enum {
     SUBS = QK_K / FMT_SUB,
     SUB_STEPS = FMT_SUB / 4,
     RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
-    PART_SUBS = 64 / FMT_SUB,          /* sub-blocks of a group between those of other groups */
+    PART_SUBS = 64 / FMT_SUB,            /* sub-blocks of a group between those of other groups */
     PARTS = SUBS / PART_SUBS
 };
 
@@ -30,15 +30,13 @@ enum {
 #endif
 
 /* d of the rows of vector v of the group at p. */
-QK_INLINE lf d_of(const uint8_t *p, int v)
-{
+QK_INLINE lf d_of(const uint8_t *p, int v) {
     const lf d = l_halves(p + HALVES + v * L * 2);
     return FMT_UNIT != 1.0f ? l_mulf(d, l_setf(FMT_UNIT)) : d;
 }
 
 /* The last planes come twice rather than reading further. */
-QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b)
-{
+QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;
     for (size_t n = 0; n < FMT_PLANES; n += 4) {
         const size_t first = n + 4 > FMT_PLANES ? FMT_PLANES - 4 : n;
@@ -56,13 +54,11 @@ typedef struct columns {
     size_t d, mins, sums;
 } columns;
 
-QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc)
-{
+QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc) {
     const qk_col_q8k col = qk_col_q8k_at(qk_mm_col(m, c), m->k);
     const char *q = (const char *)(col.q + u * QK_K);
     columns x;
-    for (int i = 0; i < nc; i++)
-        x.q[i] = q + (size_t)i * m->x_stride;
+    for (int i = 0; i < nc; i++) x.q[i] = q + (size_t)i * m->x_stride;
     const size_t sum32 = (size_t)((const char *)(col.sum32 + u * 8) - q);
     const size_t sum16 = (size_t)((const char *)(col.sum16 + u * 16) - q);
     x.d = (size_t)((const char *)(col.d + u) - q);
@@ -71,31 +67,24 @@ QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc)
     return x;
 }
 
-QK_INLINE lf scale_of(const columns *x, int c)
-{
-    return l_setf(qk_load_f32(x->q[c] + x->d));
-}
+QK_INLINE lf scale_of(const columns *x, int c) { return l_setf(qk_load_f32(x->q[c] + x->d)); }
 
 /* What the sum of sub-block j begins with when `off` is taken from each q. The sum of the elements is the upper half of a
  * dword; the lower one is the sum before it, or what lies there, unless a sub-block has two sums. */
-QK_INLINE li start_of(const columns *x, int c, int j, int off)
-{
+QK_INLINE li start_of(const columns *x, int c, int j, int off) {
     const int both = FMT_SUB == 64;
     const char *sums = x->q[c] + x->sums + (both ? 4 * j : 2 * j - 2);
     const uint32_t upper = (uint32_t)-off << 16;
-    return off ? l_dot16(l_set(0), l_set((int32_t)(both ? upper | (uint16_t)-off : upper)), l_dup(sums)) : l_set(0);
+    return off ? l_dot16(l_set(0), l_set((int32_t)(both ? upper | (uint16_t)-off : upper)), l_dup(sums))
+               : l_set(0);
 }
 
 /* (d * dx) * sum */
-QK_INLINE lf product(lf d, lf dx, li sum)
-{
-    return l_mulf(l_mulf(d, dx), l_float(sum));
-}
+QK_INLINE lf product(lf d, lf dx, li sum) { return l_mulf(l_mulf(d, dx), l_float(sum)); }
 
 /* ---- one column at a time ---- */
 
-QK_INLINE li direct_sub(const uint8_t *p, const columns *x, int j, int v)
-{
+QK_INLINE li direct_sub(const uint8_t *p, const columns *x, int j, int v) {
     li sum = start_of(x, 0, j, OFFSET);
     QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
         sum = direct_steps(sum, p, x->q[0] + 4 * s, s, RUN, v);
@@ -103,8 +92,7 @@ QK_INLINE li direct_sub(const uint8_t *p, const columns *x, int j, int v)
 }
 
 /* The sums of a super-block with their scales to acc. */
-QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int v)
-{
+QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int v) {
     const uint8_t *half = p + HALVES + v * L * 2;
     const lf dx = scale_of(x, 0);
     li mins = l_set(0);
@@ -115,8 +103,7 @@ QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int 
 }
 
 /* Part i of a super-block of each group. */
-QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int i)
-{
+QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int i) {
     columns col = *x;
     for (size_t g = 0; g < w->n; g++) {
         const uint8_t *p = w->p + g * w->stride;
@@ -132,15 +119,12 @@ QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int
     }
 }
 
-QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n)
-{
+QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n) {
     li sum[MV_GROUPS][NV];
     (void)n;
-    QK_UNROLL for (int i = 0; i < PARTS; i++)
-        direct_part(sum, w, x, i);
+    QK_UNROLL for (int i = 0; i < PARTS; i++) direct_part(sum, w, x, i);
     for (size_t g = 0; g < w->n; g++)
-        for (int v = 0; v < NV; v++)
-            acc[g][v] = direct_end(acc[g][v], sum[g][v], w->p + g * w->stride, x, v);
+        for (int v = 0; v < NV; v++) acc[g][v] = direct_end(acc[g][v], sum[g][v], w->p + g * w->stride, x, v);
 }
 
 /* ---- many columns ---- */
@@ -157,53 +141,47 @@ typedef struct tile {
 } tile;
 
 /* Scale of the 32 elements of sub-block 32n as FMT_CENTER times it. */
-QK_INLINE li centre_of(const uint8_t *p, int n, int v)
-{
+QK_INLINE li centre_of(const uint8_t *p, int n, int v) {
     return l_mul(fmt_scale(p, 32 * n / FMT_SUB, v), l_set(FMT_CENTER));
 }
 
 /* The group at p to rows r.. of the tile. */
-static void fill_tile(tile *t, const uint8_t *p, int r, size_t n)
-{
+static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     (void)n;
     for (int v = 0; v < NV; v++, r += L) {
-        QK_UNROLL for (int s = 0; s < STEPS; s++)
-            l_store(t->q[s][r], fmt_step(p, s, v));
+        QK_UNROLL for (int s = 0; s < STEPS; s++) l_store(t->q[s][r], fmt_step(p, s, v));
         QK_UNROLL for (int j = 0; FMT_SCALED && j < SUBS; j++)
-            l_store(&t->scale[j][r], FMT_INT16 ? l_and(fmt_scale(p, j, v), l_set(0xffff)) : fmt_scale(p, j, v));
+            l_store(&t->scale[j][r],
+                    FMT_INT16 ? l_and(fmt_scale(p, j, v), l_set(0xffff)) : fmt_scale(p, j, v));
         QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
             l_store(&t->mins[i][r], fmt_mins(p, i, v));
             if (FMT_CENTER)
-                l_store(&t->centre[i][r], l_or(centre_of(p, 2 * i, v), l_shl(centre_of(p, 2 * i + 1, v), 16)));
+                l_store(&t->centre[i][r],
+                        l_or(centre_of(p, 2 * i, v), l_shl(centre_of(p, 2 * i + 1, v), 16)));
         }
         l_storef(&t->d[r], d_of(p, v));
-        if (FMT_MINS)
-            l_storef(&t->dmin[r], l_halves(p + HALVES + QK_HALF + v * L * 2));
+        if (FMT_MINS) l_storef(&t->dmin[r], l_halves(p + HALVES + QK_HALF + v * L * 2));
     }
 }
 
 /* sum += pairs (minimums, centres) times the sums of the columns. */
-QK_INLINE void add_pairs(li sum[][COLS], const int32_t pairs[][TILE_ROWS], int r, const columns *x, int nc)
-{
+QK_INLINE void add_pairs(li sum[][COLS], const int32_t pairs[][TILE_ROWS], int r, const columns *x, int nc) {
     QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
         li w[R];
-        QK_UNROLL for (int v = 0; v < R; v++)
-            w[v] = l_load(&pairs[i][r + v * L]);
+        QK_UNROLL for (int v = 0; v < R; v++) w[v] = l_load(&pairs[i][r + v * L]);
         QK_UNROLL for (int c = 0; c < nc; c++) {
             const li xs = l_dup(x->q[c] + x->mins + 4 * i);
-            QK_UNROLL for (int v = 0; v < R; v++)
-                sum[v][c] = l_dot16(sum[v][c], w[v], xs);
+            QK_UNROLL for (int v = 0; v < R; v++) sum[v][c] = l_dot16(sum[v][c], w[v], xs);
         }
     }
 }
 
 /* Sub-block j with its scale joins the rest. */
-QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int nc)
-{
+QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int nc) {
     li sum[R][COLS], start[COLS];
-    QK_UNROLL for (int c = 0; c < nc; c++)
-        start[c] = start_of(x, c, j, OFFSET + FMT_CENTER);
-    dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[j * SUB_STEPS][r], x->q, (size_t)j * FMT_SUB, SUB_STEPS, start, nc);
+    QK_UNROLL for (int c = 0; c < nc; c++) start[c] = start_of(x, c, j, OFFSET + FMT_CENTER);
+    dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[j * SUB_STEPS][r], x->q, (size_t)j * FMT_SUB,
+            SUB_STEPS, start, nc);
     QK_UNROLL for (int v = 0; v < R; v++) {
         const li scale = l_load(&t->scale[j][r + v * L]);
         QK_UNROLL for (int c = 0; c < nc; c++) {
@@ -215,16 +193,13 @@ QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, i
     }
 }
 
-QK_INLINE void no_sums(li sum[][COLS], int nc)
-{
-    QK_UNROLL for (int c = 0; c < nc; c++)
-        QK_UNROLL for (int v = 0; v < R; v++)
-            sum[v][c] = l_set(0);
+QK_INLINE void no_sums(li sum[][COLS], int nc) {
+    QK_UNROLL for (int c = 0; c < nc; c++) QK_UNROLL for (int v = 0; v < R; v++) sum[v][c] = l_set(0);
 }
 
 /* y += (d * dx) * sum, or -= with the scale of the minimums. */
-QK_INLINE void add_products(float *y, li sum[][COLS], const float *d, const columns *x, int minus, int first, int nc)
-{
+QK_INLINE void add_products(float *y, li sum[][COLS], const float *d, const columns *x, int minus, int first,
+                            int nc) {
     QK_UNROLL for (int v = 0; v < R; v++) {
         const lf dv = l_loadf(d + v * L);
         QK_UNROLL for (int c = 0; c < nc; c++) {
@@ -237,15 +212,12 @@ QK_INLINE void add_products(float *y, li sum[][COLS], const float *d, const colu
 }
 
 /* R vectors of rows from r on with nc columns. */
-QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc)
-{
+QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc) {
     (void)n;
     li sum[R][COLS];
     no_sums(sum, nc);
-    if (FMT_CENTER)
-        add_pairs(sum, t->centre, r, x, nc);
-    for (int j = 0; j < SUBS; j++)
-        add_sub(sum, t, r, x, j, nc);
+    if (FMT_CENTER) add_pairs(sum, t->centre, r, x, nc);
+    for (int j = 0; j < SUBS; j++) add_sub(sum, t, r, x, j, nc);
     add_products(y, sum, &t->d[r], x, 0, first, nc);
     if (FMT_MINS) {
         no_sums(sum, nc);

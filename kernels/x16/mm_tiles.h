@@ -22,10 +22,7 @@
 /* Without sums of pairs in 16 bits that are cheaper than l_dot. */
 #ifndef L_PAIRS
 #define L_PAIRS 0
-QK_INLINE li l_pairs(li acc, li w, li x)
-{
-    return l_dot(acc, w, x);
-}
+QK_INLINE li l_pairs(li acc, li w, li x) { return l_dot(acc, w, x); }
 #endif
 
 /* Where products of any unsigned byte do (L_RAW), bits need not be moved to the lower end of their byte: a format whose
@@ -38,69 +35,61 @@ enum { IN_PLACE = L_RAW };
 #else
 #define FMT_SHIFT(s) 0
 enum { IN_PLACE = 0 };
-QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v)
-{
-    return fmt_step(p, s, v);
-}
+QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s, v); }
 #endif
 
 enum {
-    UNIT = 256,                                      /* elements */
+    UNIT = 256, /* elements */
     UNIT_BLOCKS = UNIT / FMT_ELEMS,
-    NV = (int)QK_GROUP / L,                          /* vectors that hold a lane of every row of a group */
-    BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2,   /* of one row */
+    NV = (int)QK_GROUP / L,                        /* vectors that hold a lane of every row of a group */
+    BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2, /* of one row */
     GROUP_BLOCK = BLOCK_BYTES * (int)QK_GROUP,
-    HALVES = FMT_PLANES * (int)QK_PLANE,             /* where they begin */
+    HALVES = FMT_PLANES * (int)QK_PLANE, /* where they begin */
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
-    PAIR_STEPS = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX) : 0, /* whose sums of pairs stay below 2^15 */
-    TILE_GROUPS = 4,                                 /* groups of rows that share a pass over the columns */
+    PAIR_STEPS = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX)
+                                        : 0, /* whose sums of pairs stay below 2^15 */
+    TILE_GROUPS = 4,                         /* groups of rows that share a pass over the columns */
     TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
-    COLS = 4, R = L == 16 ? 4 : 2,                   /* a register block: columns, vectors of rows */
-    MV_GROUPS = 8,                                   /* groups of rows that are read side by side for one column */
-    AHEAD = 2048                                     /* bytes from what is used to what is prefetched */
+    COLS = 4,
+    R = L == 16 ? 4 : 2, /* a register block: columns, vectors of rows */
+    MV_GROUPS = 8,       /* groups of rows that are read side by side for one column */
+    AHEAD = 2048         /* bytes from what is used to what is prefetched */
 };
 
 /* ---- rows as they come ---- */
 
 /* Groups, or rows that are packed one unit at a time. */
 typedef struct source {
-    const uint8_t *group;              /* NULL: rows */
-    const uint8_t *row[QK_GROUP];      /* a short group repeats its last row */
-    size_t ahead;                      /* bytes from a row to that of the next group, to prefetch */
-    size_t n;                          /* rows that exist */
+    const uint8_t *group;         /* NULL: rows */
+    const uint8_t *row[QK_GROUP]; /* a short group repeats its last row */
+    size_t ahead;                 /* bytes from a row to that of the next group, to prefetch */
+    size_t n;                     /* rows that exist */
 } source;
 
-static source source_at(const qk_mm *m, size_t r, size_t row1, int packed)
-{
+static source source_at(const qk_mm *m, size_t r, size_t row1, int packed) {
     source s = { .n = row1 - r < QK_GROUP ? row1 - r : QK_GROUP, .ahead = QK_GROUP * m->row_bytes };
     if (packed)
         s.group = qk_mm_row(m, r);
     else
-        for (size_t i = 0; i < QK_GROUP; i++)
-            s.row[i] = qk_mm_row(m, r + (i < s.n ? i : s.n - 1));
+        for (size_t i = 0; i < QK_GROUP; i++) s.row[i] = qk_mm_row(m, r + (i < s.n ? i : s.n - 1));
     return s;
 }
 
 /* Block b of 16 rows, as x16.h orders it. */
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b);
 
-QK_INLINE void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
-    QK_UNROLL for (size_t r = 0; r < QK_GROUP; r++)
-        memcpy(dst + 2 * r, row[r] + at, 2);
+QK_INLINE void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
+    QK_UNROLL for (size_t r = 0; r < QK_GROUP; r++) memcpy(dst + 2 * r, row[r] + at, 2);
 }
 
 /* The n blocks of unit u. */
-QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *scratch)
-{
+QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *scratch) {
     const size_t b0 = u * UNIT_BLOCKS;
-    if (s->group)
-        return s->group + b0 * GROUP_BLOCK;
+    if (s->group) return s->group + b0 * GROUP_BLOCK;
     for (size_t r = 0; r < QK_GROUP; r++)
         for (size_t i = 0; i < n * BLOCK_BYTES; i += 64)
             l_prefetch(s->row[r] + s->ahead + b0 * BLOCK_BYTES + i);
-    for (size_t b = 0; b < n; b++)
-        pack_block(scratch + b * GROUP_BLOCK, s->row, b0 + b);
+    for (size_t b = 0; b < n; b++) pack_block(scratch + b * GROUP_BLOCK, s->row, b0 + b);
     return scratch;
 }
 
@@ -108,20 +97,16 @@ QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *s
  * several runs are under way than when one is. */
 typedef struct groups {
     const uint8_t *p;
-    size_t stride, n;                  /* bytes from one to the next, how many */
-    size_t ahead;                      /* bytes to what is prefetched; 0: nothing, as for rows just packed */
+    size_t stride, n; /* bytes from one to the next, how many */
+    size_t ahead;     /* bytes to what is prefetched; 0: nothing, as for rows just packed */
 } groups;
 
 /* ---- products ---- */
 
-QK_INLINE li byte_dot(li acc, li w, li x)
-{
-    return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x);
-}
+QK_INLINE li byte_dot(li acc, li w, li x) { return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x); }
 
 /* The sum of the n steps from s0 on, which are a sub-block, with the bytes at x of one column, straight from the planes. */
-QK_INLINE li direct_steps(li start, const uint8_t *p, const char *x, int s0, int n, int v)
-{
+QK_INLINE li direct_steps(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
     li sum = shift ? l_set(0) : start;
     QK_UNROLL for (int s = 0; s < n; s++)
@@ -131,9 +116,8 @@ QK_INLINE li direct_steps(li start, const uint8_t *p, const char *x, int s0, int
 
 /* Adds n steps to the sums of R vectors of rows with nc columns, as pairs where they stay below 2^15 so long.
  * w: the steps of the tile at the first of those rows; x: of each column, the steps at x[c] + at. */
-QK_INLINE void dot_steps(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS], size_t at, int n,
-                         int nc, int pairs)
-{
+QK_INLINE void dot_steps(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS],
+                         size_t at, int n, int nc, int pairs) {
     QK_UNROLL for (int s = 0; s < n; s++) {
         li ws[R];
         QK_UNROLL for (int v = 0; v < R; v++) {
@@ -152,13 +136,11 @@ QK_INLINE void dot_steps(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const
 }
 
 /* The steps of a sub-block; `start`: what the sum of a column begins with. */
-QK_INLINE void dot_sub(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS], size_t at, int n,
-                       const li start[COLS], int nc)
-{
+QK_INLINE void dot_sub(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS], size_t at,
+                       int n, const li start[COLS], int nc) {
     const int many = PAIR_STEPS >= n ? n : PAIR_STEPS;
     for (int c = 0; c < nc; c++)
-        for (int v = 0; v < R; v++)
-            sum[v][c] = start[c];
+        for (int v = 0; v < R; v++) sum[v][c] = start[c];
     if (many < 2) {
         dot_steps(sum, w, x, at, n, nc, 0);
         return;
@@ -166,12 +148,10 @@ QK_INLINE void dot_sub(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const c
     QK_UNROLL for (int s = 0; s < n; s += many) {
         li pairs[R][COLS];
         for (int c = 0; c < nc; c++)
-            for (int v = 0; v < R; v++)
-                pairs[v][c] = l_set(0);
+            for (int v = 0; v < R; v++) pairs[v][c] = l_set(0);
         dot_steps(pairs, w + s, x, at + 4 * (size_t)s, many, nc, 1);
         for (int c = 0; c < nc; c++)
-            for (int v = 0; v < R; v++)
-                sum[v][c] = l_dot16(sum[v][c], pairs[v][c], l_set(0x10001));
+            for (int v = 0; v < R; v++) sum[v][c] = l_dot16(sum[v][c], pairs[v][c], l_set(0x10001));
     }
 }
 

@@ -13,15 +13,14 @@
 enum { MAX_PLANES = 52 };
 
 typedef struct form {
-    size_t elems, bytes;    /* of a block */
+    size_t elems, bytes; /* of a block */
     unsigned plane_at, planes, half_at, halves;
 } form;
 
 typedef void (*rearrange)(uint32_t *w);
 
 /* Always inlined, so that all of f is constants: the inner loop is one load and one store for a dword. */
-INLINE void pack(form f, rearrange fix, uint8_t *dst, const uint8_t *src, size_t row_bytes, size_t k)
-{
+INLINE void pack(form f, rearrange fix, uint8_t *dst, const uint8_t *src, size_t row_bytes, size_t k) {
     for (size_t b = 0; b < k / f.elems; b++, dst += QK_GROUP * f.bytes)
         for (unsigned r = 0; r < QK_GROUP; r++) {
             const uint8_t *block = src + r * row_bytes + b * f.bytes;
@@ -35,12 +34,10 @@ INLINE void pack(form f, rearrange fix, uint8_t *dst, const uint8_t *src, size_t
         }
 }
 
-INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *group, unsigned r, size_t k)
-{
+INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *group, unsigned r, size_t k) {
     for (size_t b = 0; b < k / f.elems; b++, dst += f.bytes, group += QK_GROUP * f.bytes) {
         uint32_t w[MAX_PLANES];
-        for (unsigned p = 0; p < f.planes; p++)
-            w[p] = qk_load_u32(group + p * QK_PLANE + r * sizeof *w);
+        for (unsigned p = 0; p < f.planes; p++) w[p] = qk_load_u32(group + p * QK_PLANE + r * sizeof *w);
         unfix(w);
         memcpy(dst + f.plane_at, w, f.planes * sizeof *w);
         for (unsigned h = 0; h < f.halves; h++)
@@ -49,18 +46,18 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
 }
 
 /* Of a format with a row in kernels/formats.h: where the planes and the halves start in a block. */
-#define FORM(fmt, TYPE, plane_at, half_at, fix, unfix)                            \
-    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k)    \
-    {                                                                             \
-        pack(FORM_OF(TYPE, plane_at, half_at), fix, dst, src, row_bytes, k);      \
-    }                                                                             \
-    void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k)  \
-    {                                                                             \
-        unpack_row(FORM_OF(TYPE, plane_at, half_at), unfix, dst, group, r, k);    \
+#define FORM(fmt, TYPE, plane_at, half_at, fix, unfix)                             \
+    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k) {   \
+        pack(FORM_OF(TYPE, plane_at, half_at), fix, dst, src, row_bytes, k);       \
+    }                                                                              \
+    void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k) { \
+        unpack_row(FORM_OF(TYPE, plane_at, half_at), unfix, dst, group, r, k);     \
     }
-#define FORM_OF(TYPE, plane_at, half_at)                                          \
-    (form){ QK_ELEMS_##TYPE, QK_BYTES_##TYPE, plane_at, QK_PLANES_##TYPE, half_at,\
-            (QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE) / 2 }
+#define FORM_OF(TYPE, plane_at, half_at)                                       \
+    (form) {                                                                   \
+        QK_ELEMS_##TYPE, QK_BYTES_##TYPE, plane_at, QK_PLANES_##TYPE, half_at, \
+            (QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE) / 2                       \
+    }
 
 FORM(q8_0, Q8_0, 2, 0, qk_fix_none, qk_fix_none)
 FORM(q4_0, Q4_0, 2, 0, qk_fix_none, qk_fix_none)

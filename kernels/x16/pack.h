@@ -8,10 +8,10 @@
 #include "kernels/formats.h"
 
 #define QK_PACK_FLOAT(fmt)
-#define QK_PACK_BLOCK(fmt)                                                           \
-    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k);      \
+#define QK_PACK_BLOCK(fmt)                                                      \
+    void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k); \
     void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k);
-#define QK_PACK_SUPER(fmt) QK_PACK_BLOCK(fmt)
+#define QK_PACK_SUPER(fmt)                                            QK_PACK_BLOCK(fmt)
 #define QK_PACK(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_PACK_##core(fmt)
 QK_FORMATS(QK_PACK, )
 

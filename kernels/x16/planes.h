@@ -6,27 +6,20 @@
 enum { ROW_VECTORS = (int)QK_GROUP / L }; /* vectors of a plane */
 
 /* One dword of each of 16 rows. */
-QK_INLINE void plane1(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
-    for (unsigned r = 0; r < QK_GROUP; r++)
-        memcpy(dst + r * 4, row[r] + at, 4);
+QK_INLINE void plane1(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
+    for (unsigned r = 0; r < QK_GROUP; r++) memcpy(dst + r * 4, row[r] + at, 4);
 }
 
-QK_INLINE li keep(li v, uint32_t mask)
-{
-    return l_and(v, l_set((int32_t)mask));
-}
+QK_INLINE li keep(li v, uint32_t mask) { return l_and(v, l_set((int32_t)mask)); }
 
 /* Trades the bits of mask with those n places above them. */
-QK_INLINE li swap_bits(li v, int n, uint32_t mask)
-{
+QK_INLINE li swap_bits(li v, int n, uint32_t mask) {
     const li t = keep(l_xor(l_shr(v, n), v), mask);
     return l_xor(v, l_xor(t, l_shl(t, n)));
 }
 
 /* Bit 4s + i -> bit 8i + s. */
-QK_INLINE li fifth_bits(li v)
-{
+QK_INLINE li fifth_bits(li v) {
     li all = l_set(0);
     for (int i = 0; i < 4; i++) {
         li b = keep(l_shr(v, i), 0x11111111u);
@@ -39,27 +32,20 @@ QK_INLINE li fifth_bits(li v)
 }
 
 /* 16 in the bytes of step s whose element has the bit. */
-QK_INLINE li fifth_bits_of(li plane, int s)
-{
+QK_INLINE li fifth_bits_of(li plane, int s) {
     return l_and(s < 4 ? l_shl(plane, 4 - s) : l_shr(plane, s - 4), l_bytes(16));
 }
 
-QK_INLINE void pack_fifth_bits(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void pack_fifth_bits(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     plane1(dst, row, at);
-    for (int v = 0; v < ROW_VECTORS; v++)
-        l_store(dst + v * L * 4, fifth_bits(l_load(dst + v * L * 4)));
+    for (int v = 0; v < ROW_VECTORS; v++) l_store(dst + v * L * 4, fifth_bits(l_load(dst + v * L * 4)));
 }
 
 /* Pair 4s + i of bits -> pair 4i + s. */
-QK_INLINE li pairs_apart(li v)
-{
-    return swap_bits(swap_bits(v, 6, 0x00cc00ccu), 12, 0x0000f0f0u);
-}
+QK_INLINE li pairs_apart(li v) { return swap_bits(swap_bits(v, 6, 0x00cc00ccu), 12, 0x0000f0f0u); }
 
 /* Nibble 4s + i -> nibble 2i + s. */
-QK_INLINE li nibbles_apart(li v)
-{
+QK_INLINE li nibbles_apart(li v) {
     li low = keep(v, 0xffffu), high = l_shr(v, 16);
     low = keep(l_or(low, l_shl(low, 8)), 0x00ff00ffu);
     high = keep(l_or(high, l_shl(high, 8)), 0x00ff00ffu);
@@ -69,18 +55,15 @@ QK_INLINE li nibbles_apart(li v)
 }
 
 /* Three bits from bit `bit` of a stream of dwords on. */
-QK_INLINE li triple_at(const li w[6], int bit)
-{
+QK_INLINE li triple_at(const li w[6], int bit) {
     const int d = bit / 32, o = bit % 32;
     li v = l_shr(w[d], o);
-    if (o > 29)
-        v = l_or(v, l_shl(w[d + 1], 32 - o));
+    if (o > 29) v = l_or(v, l_shl(w[d + 1], 32 - o));
     return v;
 }
 
 /* 24 bytes of triples -> four planes of their low pairs, two of their top bits. */
-QK_INLINE void pack_triples(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void pack_triples(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     l_planes4(dst, row, at);
     plane1(dst + 4 * QK_PLANE, row, at + 16);
     plane1(dst + 5 * QK_PLANE, row, at + 20);
@@ -96,14 +79,12 @@ QK_INLINE void pack_triples(uint8_t *dst, const uint8_t *const row[QK_GROUP], si
             out[low] = l_or(out[low], l_shl(keep(q, 3), 8 * (e % 4) + 2 * (e % 16 / 4)));
             out[top] = l_or(out[top], l_shl(keep(l_shr(q, 2), 1), 8 * (e % 4) + e % 32 / 4));
         }
-        for (int p = 0; p < 6; p++)
-            l_store(dst + p * (int)QK_PLANE, out[p]);
+        for (int p = 0; p < 6; p++) l_store(dst + p * (int)QK_PLANE, out[p]);
     }
 }
 
 /* 16 bits -> the lower bits of 16 pairs. */
-QK_INLINE li spread_bits(li v)
-{
+QK_INLINE li spread_bits(li v) {
     v = keep(v, 0xffffu);
     v = keep(l_or(v, l_shl(v, 8)), 0x00ff00ffu);
     v = keep(l_or(v, l_shl(v, 4)), 0x0f0f0f0fu);
@@ -112,8 +93,7 @@ QK_INLINE li spread_bits(li v)
 }
 
 /* Eight bytes of signs and eight of zeros -> four planes of pairs: 0 = -1, 1 = 0, 2 = +1. */
-QK_INLINE void pack_trits(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t sign, size_t zero)
-{
+QK_INLINE void pack_trits(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t sign, size_t zero) {
     for (int d = 0; d < 2; d++) {
         plane1(dst + d * (int)QK_PLANE, row, sign + (size_t)d * 4);
         plane1(dst + (2 + d) * (int)QK_PLANE, row, zero + (size_t)d * 4);

@@ -7,23 +7,20 @@
 #include "kernels/load.h"
 
 /* Exchanges each bit of the mask with the one delta above it. Swapping two digits of a bit's index is one of these. */
-static inline uint32_t qk_bits_swap(uint32_t x, uint32_t mask, int delta)
-{
+static inline uint32_t qk_bits_swap(uint32_t x, uint32_t mask, int delta) {
     const uint32_t t = (x ^ x >> delta) & mask;
     return x ^ t ^ t << delta;
 }
 
 /* Bit 4s + i to bit 8i + s (s < 8, i < 4), and back. */
-static inline uint32_t qk_bits_by_four(uint32_t x)
-{
+static inline uint32_t qk_bits_by_four(uint32_t x) {
     x = qk_bits_swap(x, 0x0000cccc, 14);
     x = qk_bits_swap(x, 0x00aa00aa, 7);
     x = qk_bits_swap(x, 0x0c0c0c0c, 2);
     return qk_bits_swap(x, 0x22222222, 1);
 }
 
-static inline uint32_t qk_bits_in_row(uint32_t x)
-{
+static inline uint32_t qk_bits_in_row(uint32_t x) {
     x = qk_bits_swap(x, 0x22222222, 1);
     x = qk_bits_swap(x, 0x0c0c0c0c, 2);
     x = qk_bits_swap(x, 0x00aa00aa, 7);
@@ -31,66 +28,46 @@ static inline uint32_t qk_bits_in_row(uint32_t x)
 }
 
 /* Pair 4s + i (bits 2 (4s + i)) to bits 8i + 2s: its own inverse. */
-static inline uint32_t qk_pairs_turn(uint32_t x)
-{
+static inline uint32_t qk_pairs_turn(uint32_t x) {
     return qk_bits_swap(qk_bits_swap(x, 0x00cc00cc, 6), 0x0000f0f0, 12);
 }
 
 /* Nibble 4s + i to bits 8i + 4s, and back. */
-static inline uint32_t qk_nibbles_by_four(uint32_t x)
-{
+static inline uint32_t qk_nibbles_by_four(uint32_t x) {
     return qk_bits_swap(qk_bits_swap(x, 0x0000ff00, 8), 0x00f000f0, 4);
 }
 
-static inline uint32_t qk_nibbles_in_row(uint32_t x)
-{
+static inline uint32_t qk_nibbles_in_row(uint32_t x) {
     return qk_bits_swap(qk_bits_swap(x, 0x00f000f0, 4), 0x0000ff00, 8);
 }
 
-static inline void qk_fix_none(uint32_t *w)
-{
-    (void)w;
+static inline void qk_fix_none(uint32_t *w) { (void)w; }
+
+static inline void qk_fix_q5(uint32_t *w) { w[0] = qk_bits_by_four(w[0]); }
+
+static inline void qk_unfix_q5(uint32_t *w) { w[0] = qk_bits_in_row(w[0]); }
+
+static inline void qk_fix_qsf2(uint32_t *w) {
+    for (int p = 0; p < 4; p++) w[p] = qk_pairs_turn(w[p]);
 }
 
-static inline void qk_fix_q5(uint32_t *w)
-{
-    w[0] = qk_bits_by_four(w[0]);
+static inline void qk_fix_qsf4(uint32_t *w) {
+    for (int p = 0; p < 8; p++) w[p] = qk_nibbles_by_four(w[p]);
 }
 
-static inline void qk_unfix_q5(uint32_t *w)
-{
-    w[0] = qk_bits_in_row(w[0]);
-}
-
-static inline void qk_fix_qsf2(uint32_t *w)
-{
-    for (int p = 0; p < 4; p++)
-        w[p] = qk_pairs_turn(w[p]);
-}
-
-static inline void qk_fix_qsf4(uint32_t *w)
-{
-    for (int p = 0; p < 8; p++)
-        w[p] = qk_nibbles_by_four(w[p]);
-}
-
-static inline void qk_unfix_qsf4(uint32_t *w)
-{
-    for (int p = 0; p < 8; p++)
-        w[p] = qk_nibbles_in_row(w[p]);
+static inline void qk_unfix_qsf4(uint32_t *w) {
+    for (int p = 0; p < 8; p++) w[p] = qk_nibbles_in_row(w[p]);
 }
 
 /* Sixteen bits, one in every two; and every second of 32 bits together. */
-static inline uint32_t qk_bits_spread(uint32_t x)
-{
+static inline uint32_t qk_bits_spread(uint32_t x) {
     x = (x | x << 8) & 0x00ff00ff;
     x = (x | x << 4) & 0x0f0f0f0f;
     x = (x | x << 2) & 0x33333333;
     return (x | x << 1) & 0x55555555;
 }
 
-static inline uint32_t qk_bits_gather(uint32_t x)
-{
+static inline uint32_t qk_bits_gather(uint32_t x) {
     x &= 0x55555555;
     x = (x | x >> 1) & 0x33333333;
     x = (x | x >> 2) & 0x0f0f0f0f;
@@ -99,8 +76,7 @@ static inline uint32_t qk_bits_gather(uint32_t x)
 }
 
 /* Two dwords of signs, two of zeros; code bit 0 = zero, bit 1 = positive. */
-static inline void qk_fix_qsft(uint32_t *w)
-{
+static inline void qk_fix_qsft(uint32_t *w) {
     uint32_t out[4];
     for (int p = 0; p < 4; p++) {
         const uint32_t sign = w[p / 2] >> p % 2 * 16 & 0xffff, zero = w[2 + p / 2] >> p % 2 * 16 & 0xffff;
@@ -109,8 +85,7 @@ static inline void qk_fix_qsft(uint32_t *w)
     memcpy(w, out, sizeof out);
 }
 
-static inline void qk_unfix_qsft(uint32_t *w)
-{
+static inline void qk_unfix_qsft(uint32_t *w) {
     uint32_t out[4] = { 0 };
     for (int p = 0; p < 4; p++) {
         const uint32_t codes = qk_pairs_turn(w[p]);
@@ -123,8 +98,7 @@ static inline void qk_unfix_qsft(uint32_t *w)
 
 /* Sixteen fields of n bits, three apart, together; and apart again. Step j moves every second run of 2^j fields: these
  * masks are the other runs. */
-static inline uint64_t qk_thirds_mask(int n, int j)
-{
+static inline uint64_t qk_thirds_mask(int n, int j) {
     static const uint64_t ones[] = { 0x041041041041, 0x003003003003, 0x00000f00000f, 0x0000000000ff };
     static const uint64_t twos[] = { 0x0c30c30c30c3, 0x00f00f00f00f, 0x0000ff0000ff, 0x00000000ffff };
     return n == 1 ? ones[j] : twos[j];
@@ -136,16 +110,14 @@ static inline uint64_t qk_thirds_mask(int n, int j)
     ((x & qk_thirds_mask(n, j)) | (x & qk_thirds_mask(n, j) << (n << j)) << ((3 - n) << j))
 
 /* The fields start at bits 0, 3, .., 45 of x; all else of x is 0. */
-static inline uint32_t qk_thirds_gather(uint64_t x, int n)
-{
+static inline uint32_t qk_thirds_gather(uint64_t x, int n) {
     x = QK_GATHER_STEP(x, n, 0);
     x = QK_GATHER_STEP(x, n, 1);
     x = QK_GATHER_STEP(x, n, 2);
     return (uint32_t)QK_GATHER_STEP(x, n, 3);
 }
 
-static inline uint64_t qk_thirds_spread(uint64_t x, int n)
-{
+static inline uint64_t qk_thirds_spread(uint64_t x, int n) {
     x = QK_SPREAD_STEP(x, n, 3);
     x = QK_SPREAD_STEP(x, n, 2);
     x = QK_SPREAD_STEP(x, n, 1);
@@ -153,8 +125,7 @@ static inline uint64_t qk_thirds_spread(uint64_t x, int n)
 }
 
 /* Four times 48 bits of the stream: a plane of low pairs each, half a plane of top bits. */
-static inline void qk_fix_qsf3(uint32_t *w)
-{
+static inline void qk_fix_qsf3(uint32_t *w) {
     uint8_t stream[32] = { 0 };
     memcpy(stream, w, 24);
     w[4] = w[5] = 0;
@@ -167,8 +138,7 @@ static inline void qk_fix_qsf3(uint32_t *w)
     w[5] = qk_bits_by_four(w[5]);
 }
 
-static inline void qk_unfix_qsf3(uint32_t *w)
-{
+static inline void qk_unfix_qsf3(uint32_t *w) {
     uint8_t stream[32];
     for (int p = 0; p < 4; p++) {
         const uint32_t top = qk_bits_in_row(w[4 + p / 2]) >> p % 2 * 16 & 0xffff;
@@ -179,34 +149,24 @@ static inline void qk_unfix_qsf3(uint32_t *w)
 }
 
 /* The formats with books: three dwords of words, which stay, then codes like four of the blocks above. */
-static inline void qk_fix_qsb2(uint32_t *w)
-{
-    for (int i = 0; i < 4; i++)
-        qk_fix_qsf2(w + 3 + 4 * i);
+static inline void qk_fix_qsb2(uint32_t *w) {
+    for (int i = 0; i < 4; i++) qk_fix_qsf2(w + 3 + 4 * i);
 }
 
-static inline void qk_fix_qsb3(uint32_t *w)
-{
-    for (int i = 0; i < 4; i++)
-        qk_fix_qsf3(w + 3 + 6 * i);
+static inline void qk_fix_qsb3(uint32_t *w) {
+    for (int i = 0; i < 4; i++) qk_fix_qsf3(w + 3 + 6 * i);
 }
 
-static inline void qk_unfix_qsb3(uint32_t *w)
-{
-    for (int i = 0; i < 4; i++)
-        qk_unfix_qsf3(w + 3 + 6 * i);
+static inline void qk_unfix_qsb3(uint32_t *w) {
+    for (int i = 0; i < 4; i++) qk_unfix_qsf3(w + 3 + 6 * i);
 }
 
-static inline void qk_fix_qsb4(uint32_t *w)
-{
-    for (int i = 0; i < 4; i++)
-        qk_fix_qsf4(w + 3 + 8 * i);
+static inline void qk_fix_qsb4(uint32_t *w) {
+    for (int i = 0; i < 4; i++) qk_fix_qsf4(w + 3 + 8 * i);
 }
 
-static inline void qk_unfix_qsb4(uint32_t *w)
-{
-    for (int i = 0; i < 4; i++)
-        qk_unfix_qsf4(w + 3 + 8 * i);
+static inline void qk_unfix_qsb4(uint32_t *w) {
+    for (int i = 0; i < 4; i++) qk_unfix_qsf4(w + 3 + 8 * i);
 }
 
 #endif

@@ -26,56 +26,39 @@
 
 enum { FMT_ELEMS = QK_K, FMT_TENSOR_SCALE = 0 };
 
-QK_INLINE li plane(const uint8_t *p, int n, int v)
-{
+QK_INLINE li plane(const uint8_t *p, int n, int v) {
     return l_load(p + (size_t)n * QK_PLANE + (size_t)(v * L * 4));
 }
 
 /* Byte n of every lane. */
-QK_INLINE li byte_of(li x, int n)
-{
-    return l_and(l_shr(x, 8 * n), l_set(255));
-}
+QK_INLINE li byte_of(li x, int n) { return l_and(l_shr(x, 8 * n), l_set(255)); }
 
-QK_INLINE li signed_byte_of(li x, int n)
-{
-    return l_sar(l_shl(x, 24 - 8 * n), 24);
-}
+QK_INLINE li signed_byte_of(li x, int n) { return l_sar(l_shl(x, 24 - 8 * n), 24); }
 
 /* Bytes 0 and 1 (upper = 0) or 2 and 3 of every lane as a pair of int16. */
-QK_INLINE li pair_of(li x, int upper)
-{
+QK_INLINE li pair_of(li x, int upper) {
     const li low = upper ? l_shr(x, 16) : l_and(x, l_set(255));
     const li high = upper ? l_shr(x, 8) : l_shl(x, 8);
     return l_or(l_and(low, l_set(255)), l_and(high, l_set(255 << 16)));
 }
 
 /* Bit `from` of every byte to bit `to`, alone. */
-QK_INLINE li bit_to(li x, int from, int to)
-{
+QK_INLINE li bit_to(li x, int from, int to) {
     return l_and(from < to ? l_shl(x, to - from) : l_shr(x, from - to), l_bytes(1 << to));
 }
 
 /* Step s of elements of two bits: byte l of each 32 holds elements l, 32 + l, 64 + l and 96 + l; planes from `first`. */
-QK_INLINE int two_bits_shift(int s)
-{
-    return s / 8 % 4 * 2;
-}
+QK_INLINE int two_bits_shift(int s) { return s / 8 % 4 * 2; }
 
-QK_INLINE li two_bits_in_place(const uint8_t *p, int first, int s, int v)
-{
+QK_INLINE li two_bits_in_place(const uint8_t *p, int first, int s, int v) {
     return l_and(plane(p, first + s / 32 * 8 + s % 8, v), l_bytes(3 << two_bits_shift(s)));
 }
 
-QK_INLINE li two_bits(const uint8_t *p, int first, int s, int v)
-{
+QK_INLINE li two_bits(const uint8_t *p, int first, int s, int v) {
     return l_and(l_shr(plane(p, first + s / 32 * 8 + s % 8, v), two_bits_shift(s)), l_bytes(3));
 }
 
 /* Stands for what a format does not have. */
-QK_INLINE li nothing(void)
-{
-    return l_set(0);
-}
+QK_INLINE li nothing(void) { return l_set(0); }
 
 #endif

@@ -37,6 +37,6 @@
 
 #define QK_GROUP 16u
 #define QK_PLANE 64u /* bytes */
-#define QK_HALF 32u  /* bytes */
+#define QK_HALF  32u /* bytes */
 
 #endif

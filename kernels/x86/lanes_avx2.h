@@ -31,22 +31,19 @@ QK_INLINE li l_add8(li a, li b) { return _mm256_add_epi8(a, b); }
 QK_INLINE li l_sub8(li a, li b) { return _mm256_sub_epi8(a, b); }
 QK_INLINE li l_subs8(li a, li b) { return _mm256_subs_epu8(a, b); }
 QK_INLINE li l_min8(li a, li b) { return _mm256_min_epu8(a, b); }
-QK_INLINE li l_lookup(const void *table, li i)
-{
+QK_INLINE li l_lookup(const void *table, li i) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(table)), i);
 }
 
 /* The pairs of vpmaddubsw do not saturate: 2 * 128 * 127. */
-QK_INLINE li l_dot(li acc, li w, li x)
-{
+QK_INLINE li l_dot(li acc, li w, li x) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
 }
 #define L_PAIRS 1
 QK_INLINE li l_pairs(li acc, li w, li x) { return _mm256_add_epi16(acc, _mm256_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
 /* The sign moves to x. */
-QK_INLINE li l_dot_signed(li acc, li w, li x)
-{
+QK_INLINE li l_dot_signed(li acc, li w, li x) {
     return l_dot(acc, _mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w));
 }
 QK_INLINE li l_dot16(li acc, li a, li b) { return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b)); }
@@ -66,14 +63,12 @@ QK_INLINE li l_words(const void *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si1
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /* Rows r and r + 4, one 128-bit lane each. */
-QK_INLINE __m256i l_two_rows(const uint8_t *const row[QK_GROUP], size_t at, int r)
-{
+QK_INLINE __m256i l_two_rows(const uint8_t *const row[QK_GROUP], size_t at, int r) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)(row[r] + at))),
                                    _mm_loadu_si128((const void *)(row[r + 4] + at)), 1);
 }
 
-QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     for (int v = 0; v < 2; v++, dst += 32) {
         const __m256i a = l_two_rows(row, at, 8 * v), b = l_two_rows(row, at, 8 * v + 1),
                       c = l_two_rows(row, at, 8 * v + 2), d = l_two_rows(row, at, 8 * v + 3);

@@ -31,8 +31,7 @@ QK_INLINE li l_add8(li a, li b) { return _mm512_add_epi8(a, b); }
 QK_INLINE li l_sub8(li a, li b) { return _mm512_sub_epi8(a, b); }
 QK_INLINE li l_subs8(li a, li b) { return _mm512_subs_epu8(a, b); }
 QK_INLINE li l_min8(li a, li b) { return _mm512_min_epu8(a, b); }
-QK_INLINE li l_lookup(const void *table, li i)
-{
+QK_INLINE li l_lookup(const void *table, li i) {
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(table)), i);
 }
 
@@ -46,16 +45,14 @@ QK_INLINE li l_dot16(li acc, li a, li b) { return _mm512_dpwssd_epi32(acc, a, b)
 #else
 enum { L_BIAS = 0 };
 /* The pairs of vpmaddubsw do not saturate: 2 * 128 * 127. */
-QK_INLINE li l_dot(li acc, li w, li x)
-{
+QK_INLINE li l_dot(li acc, li w, li x) {
     return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), _mm512_set1_epi16(1)));
 }
 #define L_PAIRS 1
 QK_INLINE li l_pairs(li acc, li w, li x) { return _mm512_add_epi16(acc, _mm512_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
 /* The sign moves to x. */
-QK_INLINE li l_dot_signed(li acc, li w, li x)
-{
+QK_INLINE li l_dot_signed(li acc, li w, li x) {
     return l_dot(acc, _mm512_abs_epi8(w),
                  _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x));
 }
@@ -77,16 +74,14 @@ QK_INLINE li l_words(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /* 16 bytes of rows r, r + 4, r + 8 and r + 12, one 128-bit lane each. */
-QK_INLINE __m512i l_four_rows(const uint8_t *const row[QK_GROUP], size_t at, int r)
-{
+QK_INLINE __m512i l_four_rows(const uint8_t *const row[QK_GROUP], size_t at, int r) {
     __m512i z = _mm512_castsi128_si512(_mm_loadu_si128((const void *)(row[r] + at)));
     z = _mm512_inserti32x4(z, _mm_loadu_si128((const void *)(row[r + 4] + at)), 1);
     z = _mm512_inserti32x4(z, _mm_loadu_si128((const void *)(row[r + 8] + at)), 2);
     return _mm512_inserti32x4(z, _mm_loadu_si128((const void *)(row[r + 12] + at)), 3);
 }
 
-QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     const __m512i a = l_four_rows(row, at, 0), b = l_four_rows(row, at, 1), c = l_four_rows(row, at, 2),
                   d = l_four_rows(row, at, 3);
     const __m512i ab0 = _mm512_unpacklo_epi32(a, b), ab1 = _mm512_unpackhi_epi32(a, b);

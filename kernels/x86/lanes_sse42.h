@@ -34,8 +34,7 @@ QK_INLINE li l_min8(li a, li b) { return _mm_min_epu8(a, b); }
 QK_INLINE li l_lookup(const void *table, li i) { return _mm_shuffle_epi8(_mm_loadu_si128(table), i); }
 
 /* The pairs of pmaddubsw do not saturate: 2 * 128 * 127. */
-QK_INLINE li l_dot(li acc, li w, li x)
-{
+QK_INLINE li l_dot(li acc, li w, li x) {
     return _mm_add_epi32(acc, _mm_madd_epi16(_mm_maddubs_epi16(w, x), _mm_set1_epi16(1)));
 }
 #define L_PAIRS 1
@@ -60,21 +59,20 @@ QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /* A float16 whose exponent and fraction are moved into a float's place is 2^112 too small, which one exact
  * multiplication mends, denormals included; infinities and NaNs get the rest of their exponent by hand. */
-QK_INLINE lf l_halves(const void *p)
-{
+QK_INLINE lf l_halves(const void *p) {
     const __m128i h = _mm_cvtepu16_epi32(_mm_loadl_epi64(p));
     const __m128i sign = _mm_slli_epi32(_mm_and_si128(h, _mm_set1_epi32(0x8000)), 16);
     const __m128i body = _mm_slli_epi32(_mm_and_si128(h, _mm_set1_epi32(0x7fff)), 13);
-    const __m128i inf = _mm_and_si128(_mm_cmpgt_epi32(body, _mm_set1_epi32(0x0f7fffff)), _mm_set1_epi32(0x7f800000));
+    const __m128i inf = _mm_and_si128(_mm_cmpgt_epi32(body, _mm_set1_epi32(0x0f7fffff)),
+                                      _mm_set1_epi32(0x7f800000));
     const __m128 v = _mm_mul_ps(_mm_castsi128_ps(body), _mm_set1_ps(0x1p112f));
     return _mm_castsi128_ps(_mm_or_si128(_mm_or_si128(_mm_castps_si128(v), inf), sign));
 }
 
-QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at)
-{
+QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     for (int v = 0; v < 4; v++, dst += 16) {
-        const __m128i a = l_load(row[4 * v] + at), b = l_load(row[4 * v + 1] + at), c = l_load(row[4 * v + 2] + at),
-                      d = l_load(row[4 * v + 3] + at);
+        const __m128i a = l_load(row[4 * v] + at), b = l_load(row[4 * v + 1] + at),
+                      c = l_load(row[4 * v + 2] + at), d = l_load(row[4 * v + 3] + at);
         const __m128i ab0 = _mm_unpacklo_epi32(a, b), ab1 = _mm_unpackhi_epi32(a, b);
         const __m128i cd0 = _mm_unpacklo_epi32(c, d), cd1 = _mm_unpackhi_epi32(c, d);
         l_store(dst, _mm_unpacklo_epi64(ab0, cd0));

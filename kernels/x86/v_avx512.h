@@ -6,11 +6,11 @@
 #include <immintrin.h>
 
 #include "kernels/act.h"
-#include "kernels/load.h"
 #include "kernels/generic/ops.h"
+#include "kernels/load.h"
 
 #define QK_FN(name) qk_##name##_avx512
-#define QK_INLINE static inline __attribute__((always_inline))
+#define QK_INLINE   static inline __attribute__((always_inline))
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -21,8 +21,7 @@ QK_INLINE __mmask16 v_lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
 /* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 QK_INLINE vf v_load_some(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_lanes(n), p); }
-QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
-{
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) {
     return _mm512_mask_loadu_ps(other, v_lanes(n), p);
 }
 QK_INLINE void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
@@ -31,9 +30,10 @@ QK_INLINE vf v_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(v_lanes(n), v);
 
 QK_INLINE vf v_load_half(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
 /* V signed bytes. */
-QK_INLINE vf v_load_bytes(const void *p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p))); }
-QK_INLINE vf v_load_half_some(const void *p, size_t n)
-{
+QK_INLINE vf v_load_bytes(const void *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p)));
+}
+QK_INLINE vf v_load_half_some(const void *p, size_t n) {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(v_lanes(n), p));
 }
 /* With an explicit mask: the plain form is a macro that warns in gcc without optimization. */
@@ -60,16 +60,14 @@ QK_INLINE vf v_ldexp(vf v, vf n) { return _mm512_scalef_ps(v, n); }
 /* The lowest nine bits of a lane become its sign and exponent, all else 0. */
 QK_INLINE vf v_exponent(vf v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(v), 23)); }
 
-QK_INLINE vi v_abs_bits(const float *p)
-{
+QK_INLINE vi v_abs_bits(const float *p) {
     return _mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi32(0x7fffffff));
 }
 QK_INLINE vi v_max_bits(vi a, vi b) { return _mm512_max_epi32(a, b); }
 QK_INLINE uint32_t v_largest_bits(vi v) { return (uint32_t)_mm512_reduce_max_epi32(v); }
 QK_INLINE int32_t v_sum_int(vi v) { return _mm512_reduce_add_epi32(v); }
 /* Rounds to nearest even, stores V bytes, returns them as integers. */
-QK_INLINE vi v_store_bytes(int8_t *p, vf v)
-{
+QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
     const vi q = _mm512_cvtps_epi32(v);
     _mm_storeu_si128((void *)p, _mm512_cvtepi32_epi8(q));
     return q;
@@ -81,22 +79,18 @@ QK_INLINE vf v_dup_odd(vf v) { return _mm512_movehdup_ps(v); }
 QK_INLINE vf v_swap(vf v) { return _mm512_permute_ps(v, 0xb1); }
 QK_INLINE vf v_addsub(vf a, vf b) { return _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0x5555, a, b); }
 /* Every other lane of a, then of b. */
-QK_INLINE vi v_twos(void)
-{
+QK_INLINE vi v_twos(void) {
     return _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
 }
 QK_INLINE vf v_evens(vf a, vf b) { return _mm512_permutex2var_ps(a, v_twos(), b); }
-QK_INLINE vf v_odds(vf a, vf b)
-{
+QK_INLINE vf v_odds(vf a, vf b) {
     return _mm512_permutex2var_ps(a, _mm512_add_epi32(v_twos(), _mm512_set1_epi32(1)), b);
 }
 
-QK_INLINE vf v_load_bf16(const void *p)
-{
+QK_INLINE vf v_load_bf16(const void *p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
 }
-QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
-{
+QK_INLINE vf v_load_bf16_some(const void *p, size_t n) {
     uint16_t h[V] = { 0 };
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);

@@ -10,7 +10,7 @@
 #include "kernels/generic/ops.h"
 #include "kernels/load.h"
 
-#define QK_INLINE static inline __attribute__((always_inline))
+#define QK_INLINE   static inline __attribute__((always_inline))
 #define QK_FN(name) qk_##name##_sse42
 
 typedef __m128 vf;
@@ -22,39 +22,32 @@ QK_INLINE vi v_bits(vf v) { return _mm_castps_si128(v); }
 QK_INLINE vf v_floats(vi v) { return _mm_castsi128_ps(v); }
 
 /* All bits set in the first n (0..4) lanes. */
-QK_INLINE vf v_lanes(size_t n)
-{
+QK_INLINE vf v_lanes(size_t n) {
     return v_floats(_mm_cmpgt_epi32(v_int((uint32_t)n), _mm_setr_epi32(0, 1, 2, 3)));
 }
 
 /* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return _mm_loadu_ps(p); }
-QK_INLINE vf v_load_some(const float *p, size_t n)
-{
+QK_INLINE vf v_load_some(const float *p, size_t n) {
     float all[V] = { 0 };
-    for (size_t i = 0; i < n && i < V; i++)
-        all[i] = p[i];
+    for (size_t i = 0; i < n && i < V; i++) all[i] = p[i];
     return v_load(all);
 }
-QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other)
-{
+QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) {
     return _mm_blendv_ps(other, v_load_some(p, n), v_lanes(n));
 }
 QK_INLINE void v_store(float *p, vf v) { _mm_storeu_ps(p, v); }
-QK_INLINE void v_store_some(float *p, size_t n, vf v)
-{
+QK_INLINE void v_store_some(float *p, size_t n, vf v) {
     float all[V];
     v_store(all, v);
-    for (size_t i = 0; i < n && i < V; i++)
-        p[i] = all[i];
+    for (size_t i = 0; i < n && i < V; i++) p[i] = all[i];
 }
 QK_INLINE vf v_keep(vf v, size_t n) { return _mm_and_ps(v, v_lanes(n)); }
 
 QK_INLINE vf v_select(vi mask, vf yes, vf no) { return _mm_blendv_ps(no, yes, v_floats(mask)); }
 
 /* Four halves in the low parts of four lanes. Denormals are whole multiples of 2^-24; a NaN turns quiet. */
-QK_INLINE vf v_of_halves(vi h)
-{
+QK_INLINE vf v_of_halves(vi h) {
     const vi a = _mm_and_si128(h, v_int(0x7fff)), shifted = _mm_slli_epi32(a, 13);
     const vi odd = _mm_cmpgt_epi32(a, v_int(0x7bff)), nan = _mm_cmpgt_epi32(a, v_int(0x7c00));
     vi bits = _mm_add_epi32(shifted, v_int(112u << 23));
@@ -64,27 +57,22 @@ QK_INLINE vf v_of_halves(vi h)
     const vf size = v_select(_mm_cmplt_epi32(a, v_int(0x400)), small, v_floats(bits));
     return _mm_or_ps(size, v_floats(_mm_slli_epi32(_mm_xor_si128(h, a), 16)));
 }
-QK_INLINE vf v_load_half(const void *p)
-{
-    return v_of_halves(_mm_cvtepu16_epi32(_mm_loadl_epi64(p)));
-}
+QK_INLINE vf v_load_half(const void *p) { return v_of_halves(_mm_cvtepu16_epi32(_mm_loadl_epi64(p))); }
 /* V signed bytes. */
-QK_INLINE vf v_load_bytes(const void *p)
-{
+QK_INLINE vf v_load_bytes(const void *p) {
     int32_t bytes;
     memcpy(&bytes, p, sizeof bytes);
     return _mm_cvtepi32_ps(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bytes)));
 }
-QK_INLINE vf v_load_half_some(const void *p, size_t n)
-{
+QK_INLINE vf v_load_half_some(const void *p, size_t n) {
     uint16_t h[V] = { 0 };
     memcpy(h, p, n * sizeof h[0]);
     return v_load_half(h);
 }
 /* See qk_f32_to_f16. */
-QK_INLINE vi v_to_halves(vf v)
-{
-    const vi bits = v_bits(v), a = _mm_and_si128(bits, v_int(0x7fffffff)), b = _mm_sub_epi32(a, v_int(112u << 23));
+QK_INLINE vi v_to_halves(vf v) {
+    const vi bits = v_bits(v), a = _mm_and_si128(bits, v_int(0x7fffffff)),
+             b = _mm_sub_epi32(a, v_int(112u << 23));
     const vi even = _mm_and_si128(_mm_srli_epi32(a, 13), v_int(1));
     const vi usual = _mm_srli_epi32(_mm_add_epi32(_mm_add_epi32(b, v_int(0xfff)), even), 13);
     const vi small = _mm_sub_epi32(v_bits(_mm_add_ps(v_floats(a), _mm_set1_ps(0.5f))), v_int(0x3f000000));
@@ -94,8 +82,7 @@ QK_INLINE vi v_to_halves(vf v)
     h = _mm_blendv_epi8(h, nan, _mm_cmpgt_epi32(a, v_int(0x7f800000)));
     return _mm_or_si128(h, _mm_and_si128(_mm_srli_epi32(bits, 16), v_int(0x8000)));
 }
-QK_INLINE void v_store_half(void *p, vf v)
-{
+QK_INLINE void v_store_half(void *p, vf v) {
     const vi h = v_to_halves(v);
     _mm_storel_epi64(p, _mm_packus_epi32(h, h));
 }
@@ -109,13 +96,11 @@ QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm_sub_ps(c, _mm_mul_ps(a, b)); 
 /* The second operand where either is NaN. */
 QK_INLINE vf v_max(vf a, vf b) { return _mm_max_ps(a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return _mm_min_ps(a, b); }
-QK_INLINE float v_sum(vf v)
-{
+QK_INLINE float v_sum(vf v) {
     v = _mm_add_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)));
 }
-QK_INLINE float v_largest(vf v)
-{
+QK_INLINE float v_largest(vf v) {
     v = _mm_max_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_max_ss(v, _mm_movehdup_ps(v)));
 }
@@ -125,8 +110,7 @@ QK_INLINE vf v_round(vf v) { return _mm_round_ps(v, _MM_FROUND_TO_NEAREST_INT | 
 /* 2^n for n in [-126, 127]. */
 QK_INLINE vf v_power(vi n) { return v_floats(_mm_slli_epi32(_mm_add_epi32(n, v_int(127)), 23)); }
 /* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
-QK_INLINE vf v_ldexp(vf v, vf n)
-{
+QK_INLINE vf v_ldexp(vf v, vf n) {
     const vi whole = _mm_cvtps_epi32(n), first = _mm_srai_epi32(whole, 1);
     return _mm_mul_ps(_mm_mul_ps(v, v_power(first)), v_power(_mm_sub_epi32(whole, first)));
 }
@@ -136,19 +120,16 @@ QK_INLINE vf v_exponent(vf v) { return v_floats(_mm_slli_epi32(v_bits(v), 23)); 
 
 QK_INLINE vi v_abs_bits(const float *p) { return _mm_and_si128(v_bits(v_load(p)), v_int(0x7fffffff)); }
 QK_INLINE vi v_max_bits(vi a, vi b) { return _mm_max_epi32(a, b); }
-QK_INLINE uint32_t v_largest_bits(vi v)
-{
+QK_INLINE uint32_t v_largest_bits(vi v) {
     v = _mm_max_epi32(v, _mm_shuffle_epi32(v, 0x4e));
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
 }
-QK_INLINE int32_t v_sum_int(vi v)
-{
+QK_INLINE int32_t v_sum_int(vi v) {
     v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
     return _mm_cvtsi128_si32(_mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
 }
 /* Rounds to nearest even, stores V bytes, returns them as integers. */
-QK_INLINE vi v_store_bytes(int8_t *p, vf v)
-{
+QK_INLINE vi v_store_bytes(int8_t *p, vf v) {
     const vi q = _mm_cvtps_epi32(v), h = _mm_packs_epi32(q, q);
     const int32_t bytes = _mm_cvtsi128_si32(_mm_packs_epi16(h, h));
     memcpy(p, &bytes, sizeof bytes);
@@ -164,12 +145,10 @@ QK_INLINE vf v_addsub(vf a, vf b) { return _mm_addsub_ps(a, b); }
 QK_INLINE vf v_evens(vf a, vf b) { return _mm_shuffle_ps(a, b, 0x88); }
 QK_INLINE vf v_odds(vf a, vf b) { return _mm_shuffle_ps(a, b, 0xdd); }
 
-QK_INLINE vf v_load_bf16(const void *p)
-{
+QK_INLINE vf v_load_bf16(const void *p) {
     return v_floats(_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64(p)));
 }
-QK_INLINE vf v_load_bf16_some(const void *p, size_t n)
-{
+QK_INLINE vf v_load_bf16_some(const void *p, size_t n) {
     uint16_t h[V] = { 0 };
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);

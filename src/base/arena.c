@@ -13,8 +13,8 @@
 
 struct QsfArenaBlock {
     _Alignas(LINE) QsfArenaBlock *next; /* aligned so that the data after the header starts a cache line */
-    size_t bytes; /* size of the mapping, including this header */
-    size_t used;  /* offset of the next free byte */
+    size_t bytes;                       /* size of the mapping, including this header */
+    size_t used;                        /* offset of the next free byte */
 };
 
 void qsf_arena_init(QsfArena *a, QsfLedger *ledger, QsfMemCat cat, const char *name, size_t block_bytes) {

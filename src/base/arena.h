@@ -14,11 +14,11 @@ typedef struct QsfArenaBlock QsfArenaBlock;
 typedef struct QsfArena {
     QsfLedger *ledger;
     QsfMemCat cat;
-    const char *name;     /* static storage, for reports */
-    QsfArenaBlock *head;  /* newest block first */
-    size_t block_bytes;   /* size of the next ordinary block */
+    const char *name;    /* static storage, for reports */
+    QsfArenaBlock *head; /* newest block first */
+    size_t block_bytes;  /* size of the next ordinary block */
     size_t used, reserved;
-    bool frozen;          /* allocations fail while frozen: the token loop must not allocate */
+    bool frozen; /* allocations fail while frozen: the token loop must not allocate */
 } QsfArena;
 
 /* Initializes an empty arena; allocates nothing. block_bytes is rounded up to a page; 0 = 64 KiB. */

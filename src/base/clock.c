@@ -141,7 +141,8 @@ typedef uint64_t (*CgroupFn)(const char *dir, bool v2);
 static uint64_t cgroup_min(const char *mount, const char *controller, bool v2, CgroupFn fn) {
     char path[PATH_MAX], dir[PATH_MAX];
     cgroup_path(controller, path);
-    if (strstr(path, "..") != NULL) path[0] = '\0'; /* outside our namespace: only the mount point is visible */
+    if (strstr(path, "..") != NULL)
+        path[0] = '\0'; /* outside our namespace: only the mount point is visible */
     uint64_t best = UINT64_MAX;
     for (;;) {
         int n = snprintf(dir, sizeof dir, "%s%s", mount, path);

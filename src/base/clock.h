@@ -15,6 +15,6 @@ bool qsf_peak_rss_reset(void);
 /* Returns the available memory in bytes: the minimum of MemAvailable and the headroom of the tightest memory
  * cgroup (v1 or v2) that contains this process. */
 uint64_t qsf_available_bytes(void);
-int qsf_cpu_count(void);           /* CPUs this process may run on (affinity and cgroup quota), >= 1 */
+int qsf_cpu_count(void); /* CPUs this process may run on (affinity and cgroup quota), >= 1 */
 
 #endif

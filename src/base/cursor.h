@@ -10,8 +10,8 @@
 
 typedef struct QsfCursor {
     const QsfFile *file;
-    uint64_t pos, end;        /* next byte, first byte that may not be read */
-    uint64_t buf_off;         /* file offset of buf[0] */
+    uint64_t pos, end; /* next byte, first byte that may not be read */
+    uint64_t buf_off;  /* file offset of buf[0] */
     size_t buf_len;
     unsigned char *buf;       /* QSF_CURSOR_BUF bytes, owned */
     const unsigned char *mem; /* the window itself, borrowed, if it is in memory; else NULL */

@@ -75,8 +75,8 @@ int qsf_file_read_error(const QsfFile *f, uint64_t off, int64_t got, QsfErr *err
     if (got < 0)
         return qsf_err_file(err, "%s: read error at byte offset %llu: %s", f->path, (unsigned long long)off,
                             strerror((int)-got));
-    return qsf_err_file(err, "%s: the file ends at byte offset %llu, but had %llu bytes when it was opened", f->path,
-                        (unsigned long long)off, (unsigned long long)f->size);
+    return qsf_err_file(err, "%s: the file ends at byte offset %llu, but had %llu bytes when it was opened",
+                        f->path, (unsigned long long)off, (unsigned long long)f->size);
 }
 
 int qsf_file_pread(const QsfFile *f, void *dst, size_t len, uint64_t off, QsfErr *err) {
@@ -101,7 +101,8 @@ int qsf_file_open_direct(const QsfFile *f) {
 #ifdef O_DIRECT
     char self[64];
     const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_DIRECT;
-    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd); /* the same file, wherever its path leads now */
+    /* the same file, wherever its path leads now */
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
     int fd = open(self, flags), e = errno;
     if (fd < 0 && e == ENOENT) fd = open(f->path, flags); /* no /proc */
     struct stat st;
@@ -122,17 +123,15 @@ void qsf_file_will_need(const QsfFile *f, uint64_t off, uint64_t len) {
 
 int qsf_file_unchanged(const QsfFile *f, QsfErr *err) {
     struct stat st;
-    if (fstat(f->fd, &st) != 0)
-        return qsf_err_file(err, "%s: cannot stat: %s", f->path, strerror(errno));
+    if (fstat(f->fd, &st) != 0) return qsf_err_file(err, "%s: cannot stat: %s", f->path, strerror(errno));
     if ((uint64_t)st.st_size != f->size)
-        return qsf_err_file(err, "%s: the file changed: it had %llu bytes, now it has %lld",
-                           f->path, (unsigned long long)f->size, (long long)st.st_size);
+        return qsf_err_file(err, "%s: the file changed: it had %llu bytes, now it has %lld", f->path,
+                            (unsigned long long)f->size, (long long)st.st_size);
     if (st.st_mtim.tv_sec != f->mtime.tv_sec || st.st_mtim.tv_nsec != f->mtime.tv_nsec)
         return qsf_err_file(err, "%s: the file was modified since it was opened", f->path);
     /* A deleted file can still be read through the open descriptor; a different file at its path is a
      * different model. */
     if (stat(f->path, &st) == 0 && (st.st_dev != f->dev || st.st_ino != f->ino))
-        return qsf_err_file(err, "%s: the file was replaced since it was opened",
-                           f->path);
+        return qsf_err_file(err, "%s: the file was replaced since it was opened", f->path);
     return QSF_OK;
 }

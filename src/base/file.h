@@ -14,8 +14,8 @@
 
 typedef struct QsfFile {
     int fd;
-    char *path;     /* owned copy, for messages */
-    uint64_t size;  /* at open */
+    char *path;    /* owned copy, for messages */
+    uint64_t size; /* at open */
     dev_t dev;
     ino_t ino;
     struct timespec mtime;

@@ -22,8 +22,6 @@ static inline void qsf_half_put(uint8_t *p, uint16_t h) {
     p[0] = (uint8_t)h;
     p[1] = (uint8_t)(h >> 8);
 }
-static inline float qsf_half_get(const uint8_t *p) {
-    return qsf_half_value((uint16_t)(p[0] | p[1] << 8));
-}
+static inline float qsf_half_get(const uint8_t *p) { return qsf_half_value((uint16_t)(p[0] | p[1] << 8)); }
 
 #endif

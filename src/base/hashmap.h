@@ -12,8 +12,8 @@ typedef const char *(*QsfKeyFn)(const void *owner, int32_t id, size_t *len);
 typedef struct QsfHashmap {
     const void *owner;
     QsfKeyFn key;
-    int32_t *slots;    /* (n_slots), -1 = empty */
-    uint32_t n_slots;  /* power of two, at least 4/3 of the entries */
+    int32_t *slots;   /* (n_slots), -1 = empty */
+    uint32_t n_slots; /* power of two, at least 4/3 of the entries */
     uint32_t n;
 } QsfHashmap;
 

@@ -43,7 +43,7 @@ static size_t depth_of(const char *text, size_t len) {
  * character and, if that was the closing quote, reads past the end of the buffer. So an allocation must not
  * fail while it parses: if malloc fails, the memory comes from a reserve allocated beforehand, the input ends
  * at the next piece, and the result is discarded. */
-#define PIECE         256u /* bytes of text at a time */
+#define PIECE         256u                /* bytes of text at a time */
 #define RESERVE_EXTRA ((size_t)128 << 10) /* for the values of one piece; the rest is for one long string */
 
 static _Thread_local struct {
@@ -171,8 +171,10 @@ const QsfJson *qsf_json_member(const QsfJson *object, size_t i, const char **key
 
 const char *qsf_json_string(const QsfJson *v, size_t *len) {
     if (!json_is_string(in(v))) return NULL;
-    if (len != NULL) *len = json_string_length(in(v));
-    else if (json_string_length(in(v)) != strlen(json_string_value(in(v)))) return NULL;
+    if (len != NULL)
+        *len = json_string_length(in(v));
+    else if (json_string_length(in(v)) != strlen(json_string_value(in(v))))
+        return NULL;
     return json_string_value(in(v));
 }
 

@@ -15,7 +15,12 @@
 typedef struct QsfJson QsfJson;
 
 typedef enum QsfJsonType {
-    QSF_JSON_NULL, QSF_JSON_BOOL, QSF_JSON_INT, QSF_JSON_REAL, QSF_JSON_STRING, QSF_JSON_ARRAY,
+    QSF_JSON_NULL,
+    QSF_JSON_BOOL,
+    QSF_JSON_INT,
+    QSF_JSON_REAL,
+    QSF_JSON_STRING,
+    QSF_JSON_ARRAY,
     QSF_JSON_OBJECT
 } QsfJsonType;
 

@@ -15,8 +15,9 @@ void qsf_jscan_init(QsfJsonScan *s, const char *text, size_t len) {
 }
 
 static int expected(const QsfJsonScan *s, const char *what, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_MODEL, s->at < s->len ? "JSON: byte %zu: expected %s"
-                                                        : "JSON: ends at byte %zu: expected %s", s->at, what);
+    return qsf_err_set(err, QSF_E_MODEL,
+                       s->at < s->len ? "JSON: byte %zu: expected %s" : "JSON: ends at byte %zu: expected %s",
+                       s->at, what);
 }
 
 char qsf_jscan_peek(QsfJsonScan *s) {
@@ -63,8 +64,10 @@ static int unicode_escape(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
     if (hi >= 0xDC00 && hi <= 0xDFFF) return expected(s, "no lone surrogate", err);
     s->at += 4;
     if (hi >= 0xD800 && hi <= 0xDBFF) {
-        bool pair = s->len - s->at >= 6 && memcmp(s->text + s->at, "\\u", 2) == 0 && hex4(s, s->at + 2, &lo) == 0;
-        if (!pair || lo < 0xDC00 || lo > 0xDFFF) return expected(s, "the second half of a surrogate pair", err);
+        bool pair = s->len - s->at >= 6 && memcmp(s->text + s->at, "\\u", 2) == 0 &&
+                    hex4(s, s->at + 2, &lo) == 0;
+        if (!pair || lo < 0xDC00 || lo > 0xDFFF)
+            return expected(s, "the second half of a surrogate pair", err);
         s->at += 6;
         hi = 0x10000 + ((hi - 0xD800) << 10) + (lo - 0xDC00);
     }
@@ -111,7 +114,9 @@ int qsf_jscan_string(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
         if (s->at == s->len) return expected(s, "the end of a string", err);
         char c = s->text[s->at];
         if (c == '"') break;
-        if (c != '\\') return expected(s, (unsigned char)c < 0x20 ? "no unescaped control character" : "valid UTF-8", err);
+        if (c != '\\')
+            return expected(s, (unsigned char)c < 0x20 ? "no unescaped control character" : "valid UTF-8",
+                            err);
         s->at++;
         rc = escape(s, out, err);
     }
@@ -128,9 +133,9 @@ int qsf_jscan_key(QsfJsonScan *s, QsfStrbuf *out, QsfErr *err) {
 /* --- numbers: no strtod, whose decimal point is the locale's --- */
 
 typedef struct Decimal {
-    uint64_t digits;  /* the first 19 */
-    int exponent;     /* power of ten */
-    unsigned n;       /* digits read */
+    uint64_t digits; /* the first 19 */
+    int exponent;    /* power of ten */
+    unsigned n;      /* digits read */
 } Decimal;
 
 static void read_digits(QsfJsonScan *s, Decimal *d, int step) {

@@ -14,8 +14,8 @@
 #include "src/base/strbuf.h"
 
 typedef struct QsfJsonScan {
-    const char *text;  /* borrowed */
-    size_t len, at;    /* bytes; next byte */
+    const char *text; /* borrowed */
+    size_t len, at;   /* bytes; next byte */
 } QsfJsonScan;
 
 void qsf_jscan_init(QsfJsonScan *s, const char *text, size_t len);

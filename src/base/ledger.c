@@ -56,8 +56,9 @@ void qsf_ledger_thaw(QsfLedger *l) {
 }
 
 static int refuse_frozen(QsfMemCat cat, uint64_t bytes, const char *what, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "internal: memory is frozen, %s (%s) may not allocate %llu bytes now",
-                       what, qsf_mem_cat_name(cat), (unsigned long long)bytes);
+    return qsf_err_set(err, QSF_E_RUNTIME,
+                       "internal: memory is frozen, %s (%s) may not allocate %llu bytes now", what,
+                       qsf_mem_cat_name(cat), (unsigned long long)bytes);
 }
 
 static int refuse_budget(const QsfLedger *seen, QsfMemCat cat, uint64_t bytes, const char *what,
@@ -188,8 +189,7 @@ bool qsf_mem_fails_now(void) {
 }
 
 int qsf_mem_none(const char *what, uint64_t bytes, QsfErr *err) {
-    return qsf_err_memory(err, "%s needs %.2f MB: %s", what, (double)bytes / MIB,
-                       strerror(ENOMEM));
+    return qsf_err_memory(err, "%s needs %.2f MB: %s", what, (double)bytes / MIB, strerror(ENOMEM));
 }
 
 int qsf_mem_map(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *what, void **out, QsfErr *err) {

@@ -31,23 +31,23 @@ typedef enum QsfMemCat {
 
 /* The mappings of one name (the sub-arenas of spec Phase 2.1), for reports. */
 typedef struct QsfRegion {
-    const char *name;  /* static storage: as given to qsf_mem_map or an arena */
+    const char *name; /* static storage: as given to qsf_mem_map or an arena */
     QsfMemCat cat;
-    uint32_t count;    /* mappings */
+    uint32_t count; /* mappings */
     uint64_t bytes;
-    const void *at;    /* the newest one, to find the region that a mapping belongs to */
+    const void *at; /* the newest one, to find the region that a mapping belongs to */
 } QsfRegion;
 
 typedef struct QsfLedger {
     pthread_mutex_t lock;
-    uint64_t limit;             /* budget; UINT64_MAX = none */
+    uint64_t limit; /* budget; UINT64_MAX = none */
     uint64_t used[QSF_MEM_N];
     uint64_t peak[QSF_MEM_N];
     uint64_t total, total_peak;
     QsfRegion region[QSF_LEDGER_REGIONS]; /* (n_regions) by name; excess names share the last one */
     uint32_t n_regions;
-    uint32_t frozen;            /* > 0: nothing may be charged or mapped (the token loop) */
-    uint64_t refused_frozen;    /* attempts while frozen; any is a bug */
+    uint32_t frozen;         /* > 0: nothing may be charged or mapped (the token loop) */
+    uint64_t refused_frozen; /* attempts while frozen; any is a bug */
 } QsfLedger;
 
 /* limit 0 means no limit. Never fails. */

@@ -11,8 +11,8 @@
 void qsf_region_add(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t bytes);
 /* Records that a mapping of `old` bytes at p was replaced by one of `bytes` at q; 0 bytes = it was removed.
  * what may be NULL. */
-void qsf_region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t old, const void *q,
-                       uint64_t bytes);
+void qsf_region_change(QsfLedger *l, QsfMemCat cat, const char *what, const void *p, uint64_t old,
+                       const void *q, uint64_t bytes);
 
 /* Returns whether the next mapping must fail (qsf_mem_inject_failure). */
 bool qsf_mem_fails_now(void);

@@ -30,8 +30,7 @@ char *qsf_ledger_text(QsfLedger *l) {
     if (now.limit != UINT64_MAX) qsf_strbuf_addf(&b, "%-28s %10.2f MB\n", "budget", (double)now.limit / MIB);
     regions(&b, &now);
     if (now.refused_frozen > 0)
-        qsf_strbuf_addf(&b,
-                        "%llu allocations were refused while memory was frozen: please report this\n",
+        qsf_strbuf_addf(&b, "%llu allocations were refused while memory was frozen: please report this\n",
                         (unsigned long long)now.refused_frozen);
     return qsf_strbuf_take(&b, NULL);
 }

@@ -51,7 +51,8 @@ bool qsf_path_data(const char *sub, char out[QSF_PATH_MAX]) {
     const char *env = getenv("QSF_DATADIR");
     char dir[QSF_PATH_MAX];
     if (env != NULL && *env != '\0' && existing(out, env, "/", sub)) return true;
-    if (exe_dir(dir) && (existing(out, dir, "/", sub) || existing(out, dir, "/../share/qsf/", sub))) return true;
+    if (exe_dir(dir) && (existing(out, dir, "/", sub) || existing(out, dir, "/../share/qsf/", sub)))
+        return true;
 #ifdef QSF_DATADIR
     return existing(out, QSF_DATADIR, "/", sub);
 #else

@@ -25,9 +25,9 @@
 #include "src/base/sleep.h"
 
 #define STACK_BYTES     (256u * 1024)
-#define SPIN_NS         500000u  /* longer than the pause between two tokens; then sleep */
-#define QUIET_NS        5000u    /* yield after this time: the thread waited for may need this CPU */
-#define SPINS_PER_CHECK 64       /* pauses between two checks of the clock */
+#define SPIN_NS         500000u /* longer than the pause between two tokens; then sleep */
+#define QUIET_NS        5000u   /* yield after this time: the thread waited for may need this CPU */
+#define SPINS_PER_CHECK 64      /* pauses between two checks of the clock */
 
 /* Units [begin, end) that no thread has taken yet, and the generation of their job: 24, 24 and 16 bits. */
 #define UNIT_BITS 24
@@ -55,8 +55,8 @@ struct QsfPool {
     void *arg;
     size_t n_items, grain;
     atomic_bool stop;
-    Range *range;        /* (n) */
-    uint64_t waited_ns;  /* the caller's */
+    Range *range;       /* (n) */
+    uint64_t waited_ns; /* the caller's */
 
     _Alignas(64) atomic_uint job;     /* generation */
     _Alignas(64) atomic_uint pending; /* units that are not finished */
@@ -275,8 +275,8 @@ int qsf_pool_create(QsfPool **out, int n_threads, QsfLedger *ledger, QsfErr *err
     size_t stack = STACK_BYTES;
     long least = sysconf(_SC_THREAD_STACK_MIN);
     if (least > 0 && stack < (size_t)least) stack = (size_t)least;
-    int rc =
-        qsf_ledger_reserve(ledger, QSF_MEM_STACKS, stack * (size_t)(n_threads - 1), "worker threads", err);
+    int rc = qsf_ledger_reserve(ledger, QSF_MEM_STACKS, stack * (size_t)(n_threads - 1), "worker threads",
+                                err);
     if (rc != QSF_OK) return rc;
     QsfPool *p = pool_alloc(n_threads);
     if (p == NULL) {

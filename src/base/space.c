@@ -51,13 +51,18 @@ static void shrink(uint8_t *from, uint64_t bytes) {
     split_huge(from);
     split_huge(from + bytes);
     void *p = mmap(from, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    if (p == MAP_FAILED) madvise(from, (size_t)bytes, MADV_DONTNEED);
-    else ask_for_huge(from, bytes);
+    if (p == MAP_FAILED)
+        madvise(from, (size_t)bytes, MADV_DONTNEED);
+    else
+        ask_for_huge(from, bytes);
 }
 
-static void note_region(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old, uint64_t bytes) {
-    if (old == 0) qsf_region_add(l, cat, what, p, bytes);
-    else qsf_region_change(l, cat, what, p, old, p, bytes);
+static void note_region(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old,
+                        uint64_t bytes) {
+    if (old == 0)
+        qsf_region_add(l, cat, what, p, bytes);
+    else
+        qsf_region_change(l, cat, what, p, old, p, bytes);
 }
 
 int qsf_space_resize(QsfLedger *l, QsfMemCat cat, const char *what, uint8_t *p, uint64_t old, uint64_t bytes,

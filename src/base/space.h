@@ -8,8 +8,8 @@
 #include "src/base/ledger.h"
 
 typedef struct QsfSpace {
-    uint8_t *base;   /* a multiple of 2 MiB */
-    void *map;       /* the mapping that contains base */
+    uint8_t *base; /* a multiple of 2 MiB */
+    void *map;     /* the mapping that contains base */
     uint64_t map_bytes;
 } QsfSpace;
 

@@ -14,7 +14,8 @@ typedef struct QsfStrbuf {
     bool failed;
 } QsfStrbuf;
 
-#define QSF_STRBUF_INIT {0}
+#define QSF_STRBUF_INIT \
+    { 0 }
 
 void qsf_strbuf_add(QsfStrbuf *b, const void *bytes, size_t len);
 void qsf_strbuf_adds(QsfStrbuf *b, const char *s);

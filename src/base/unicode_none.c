@@ -34,7 +34,9 @@ size_t qsf_text_cells(const char *s, size_t len) {
     return total;
 }
 
-char *qsf_nfc(const char *s, size_t len, size_t *out_len) { return qsf_normal_form(s, len, QSF_NFC, out_len); }
+char *qsf_nfc(const char *s, size_t len, size_t *out_len) {
+    return qsf_normal_form(s, len, QSF_NFC, out_len);
+}
 
 char *qsf_normal_form(const char *s, size_t len, QsfNormalForm form, size_t *out_len) {
     return (void)s, (void)len, (void)form, (void)out_len, NULL;
@@ -57,8 +59,8 @@ const char *qsf_unicode_category(uint32_t cp) {
     static const struct {
         const char *category, *characters;
     } rest[] = {
-        { "Zs", " " }, { "Sc", "$" }, { "Sk", "^`" }, { "Sm", "+<=>|~" }, { "Pc", "_" },
-        { "Pd", "-" }, { "Ps", "([{" }, { "Pe", ")]}" },
+        { "Zs", " " }, { "Sc", "$" }, { "Sk", "^`" },  { "Sm", "+<=>|~" },
+        { "Pc", "_" }, { "Pd", "-" }, { "Ps", "([{" }, { "Pe", ")]}" },
     };
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         if (among(cp, rest[i].characters)) return rest[i].category;

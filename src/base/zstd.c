@@ -18,8 +18,10 @@ int qsf_zstd_compress(const void *src, size_t n, void *dst, size_t cap, size_t *
     if (c == NULL) return qsf_err_memory(err, "zstd");
     size_t got = ZSTD_compressCCtx(c, dst, cap, src, n, LEVEL);
     ZSTD_freeCCtx(c);
-    if (!ZSTD_isError(got)) *out = got;
-    else if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) return qsf_err_memory(err, "zstd");
+    if (!ZSTD_isError(got))
+        *out = got;
+    else if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+        return qsf_err_memory(err, "zstd");
     else if (ZSTD_getErrorCode(got) != ZSTD_error_dstSize_tooSmall)
         return qsf_err_set(err, QSF_E_RUNTIME, "zstd: %s", ZSTD_getErrorName(got));
     return QSF_OK;

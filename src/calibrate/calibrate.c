@@ -31,13 +31,15 @@ static int shape_of(Shape *s, const char *path, QsfErr *err) {
         qsf_source_close(src);
     }
     qsf_ledger_destroy(&ledger);
-    *s = (Shape){ h.n_layers, h.n_vocab, h.n_ctx > 0 && h.n_ctx < WINDOW ? h.n_ctx : WINDOW,
+    *s = (Shape){ h.n_layers,
+                  h.n_vocab,
+                  h.n_ctx > 0 && h.n_ctx < WINDOW ? h.n_ctx : WINDOW,
                   { h.hidden, h.n_heads * h.head_dim, h.hidden, h.ffn } };
     return rc;
 }
 
-static int run_ids(QsfRuntime *rt, const Shape *s, const QsfCalibrateOptions *o, QsfIds *ids, QsfCalibration *out,
-                   QsfErr *err) {
+static int run_ids(QsfRuntime *rt, const Shape *s, const QsfCalibrateOptions *o, QsfIds *ids,
+                   QsfCalibration *out, QsfErr *err) {
     const QsfCalibrateRun r = { .rt = rt,
                                 .ids = ids->data,
                                 .n = ids->n,
@@ -53,7 +55,8 @@ static int run_ids(QsfRuntime *rt, const Shape *s, const QsfCalibrateOptions *o,
     return rc;
 }
 
-static int run_text(QsfStrbuf *text, const Shape *s, const QsfCalibrateOptions *o, QsfCalibration *out, QsfErr *err) {
+static int run_text(QsfStrbuf *text, const Shape *s, const QsfCalibrateOptions *o, QsfCalibration *out,
+                    QsfErr *err) {
     QsfRuntime rt;
     QsfRuntimeOptions ro = { .settings = o->settings, .cancel = o->cancel };
     QsfIds ids = { 0 };

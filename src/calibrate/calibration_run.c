@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "src/sample/score.h"
 #include "src/plan/layout.h"
+#include "src/sample/score.h"
 
 #define BASE_FLOATS ((uint64_t)8 << 20) /* maximum size of the distributions kept for comparison */
 /* Minimum energy relative to the median of the input, so that channels that this text happens not to use
@@ -20,16 +20,16 @@ typedef struct Calibrator {
     QsfCalibration *out;
     uint8_t *mem;
     uint64_t bytes;
-    double *energy;   /* as out->energy */
-    double *cosine;   /* (n_layers) */
-    float *before;    /* (window, hidden) hidden state before the current layer; later one sorted input */
-    float *base;      /* (n_scored, n_vocab) logits with all layers */
-    double *log_sum;  /* (n_scored) */
+    double *energy;  /* as out->energy */
+    double *cosine;  /* (n_layers) */
+    float *before;   /* (window, hidden) hidden state before the current layer; later one sorted input */
+    float *base;     /* (n_scored, n_vocab) logits with all layers */
+    double *log_sum; /* (n_scored) */
     uint32_t n_scored, step; /* number of positions compared, and their distance */
-    size_t skip_at;   /* first token of the second pass */
+    size_t skip_at;          /* first token of the second pass */
     uint32_t n_skip, scored;
-    double kl;        /* sum */
-    uint32_t layer;   /* the layer skipped */
+    double kl;      /* sum */
+    uint32_t layer; /* the layer skipped */
     uint64_t done, all;
 } Calibrator;
 
@@ -55,11 +55,12 @@ static uint32_t scored_of(uint32_t n, uint32_t n_vocab, uint32_t *step) {
     return n / *step;
 }
 
-static uint64_t layout(Calibrator *c, uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab, uint32_t window,
-                       uint32_t n_skip) {
+static uint64_t layout(Calibrator *c, uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab,
+                       uint32_t window, uint32_t n_skip) {
     c->n_scored = scored_of(n_skip, n_vocab, &c->step);
-    const uint64_t size[] = { energy_count(n_layers, widths) * sizeof(double), n_layers * sizeof(double), c->n_scored * sizeof(double),
-                              before_count(widths, window) * sizeof(float), (uint64_t)c->n_scored * n_vocab * sizeof(float) };
+    const uint64_t size[] = { energy_count(n_layers, widths) * sizeof(double), n_layers * sizeof(double),
+                              c->n_scored * sizeof(double), before_count(widths, window) * sizeof(float),
+                              (uint64_t)c->n_scored * n_vocab * sizeof(float) };
     uint8_t *at[5];
     uint64_t sum = 0;
     for (int i = 0; i < 5; i++) {
@@ -79,7 +80,8 @@ static uint32_t skip_count(size_t n, uint32_t window) {
     return n < most ? (uint32_t)n : most;
 }
 
-uint64_t qsf_calibrate_run_bytes(uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab, uint32_t window) {
+uint64_t qsf_calibrate_run_bytes(uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab,
+                                 uint32_t window) {
     Calibrator c = { .mem = NULL };
     return qsf_pages(layout(&c, n_layers, widths, n_vocab, window, skip_count(SIZE_MAX, window)));
 }
@@ -98,7 +100,8 @@ static void see_hidden(Calibrator *c, const QsfTapData *t) {
 }
 
 static void see_input(void *arg, const QsfTapData *t) {
-    static const QsfCalInput input_of[QSF_GROUP_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN, QSF_CAL_FFN_OUT, QSF_CAL_QKV };
+    static const QsfCalInput input_of[QSF_GROUP_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN,
+                                                       QSF_CAL_FFN_OUT, QSF_CAL_QKV };
     Calibrator *c = arg;
     double *sum = c->energy + (qsf_calibration_energy(c->out, t->layer, input_of[t->group]) - c->out->energy);
     if (t->group == QSF_GROUP_QKV || t->group == QSF_GROUP_HEAD) see_hidden(c, t);
@@ -201,7 +204,8 @@ int qsf_calibrate_run(const QsfCalibrateRun *r, QsfCalibration *out, QsfErr *err
     QsfLedger *ledger = &r->rt->ledger;
     Calibrator c = { .r = r, .out = out, .n_skip = skip_count(r->n, r->window) };
     void *mem;
-    if (hp->n_layers != out->n_layers) return qsf_err_set(err, QSF_E_RUNTIME, "internal: calibration with %u layers", out->n_layers);
+    if (hp->n_layers != out->n_layers)
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: calibration with %u layers", out->n_layers);
     c.skip_at = (r->n - c.n_skip) / 2 / r->window * r->window;
     c.all = r->n + (uint64_t)c.n_skip * (hp->n_layers + 1u);
     c.bytes = qsf_pages(layout(&c, hp->n_layers, out->width, hp->n_vocab, r->window, c.n_skip));

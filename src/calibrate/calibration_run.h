@@ -20,7 +20,8 @@ typedef struct QsfCalibrateRun {
 
 /* Returns the bytes that a run charges to QSF_MEM_TRANSCRIPT. widths: (QSF_CAL_INPUTS) as in
  * QsfCalibration. */
-uint64_t qsf_calibrate_run_bytes(uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab, uint32_t window);
+uint64_t qsf_calibrate_run_bytes(uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab,
+                                 uint32_t window);
 
 /* Fills out, which must be allocated for the model: energies, each at least 1/100 of the median of its input,
  * and cosines, from all tokens; skip_kl from at most QSF_CALIBRATE_SKIP_TOKENS tokens at the start of the

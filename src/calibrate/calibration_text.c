@@ -34,7 +34,8 @@ static int check_utf8(const char *path, const QsfStrbuf *b, QsfErr *err) {
     for (size_t at = 0; at < b->len; at += len) {
         len = qsf_utf8_next(b->data + at, b->len - at, &cp);
         if (cp == UINT32_MAX)
-            return qsf_err_set(err, QSF_E_MODEL, "%s: line %zu is not UTF-8 (byte offset %zu)", path, line, at);
+            return qsf_err_set(err, QSF_E_MODEL, "%s: line %zu is not UTF-8 (byte offset %zu)", path, line,
+                               at);
         line += cp == '\n';
     }
     return QSF_OK;
@@ -48,7 +49,8 @@ int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *ou
     if (rc != QSF_OK) return rc;
     if (out->len == 0) return qsf_err_set(err, QSF_E_MODEL, "%s: the text is empty", path);
     if (out->len > QSF_CALIBRATE_TEXT_MAX)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: more than %u MB of text", path, QSF_CALIBRATE_TEXT_MAX >> 20);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: more than %u MB of text", path,
+                           QSF_CALIBRATE_TEXT_MAX >> 20);
     return check_utf8(path, out, err);
 }
 
@@ -109,8 +111,8 @@ static int messages_of(const QsfJson *j, QsfMsg **out, size_t *n, QsfErr *err) {
     return QSF_OK;
 }
 
-static int encode_chat(const char *line, size_t len, const QsfChatTemplate *t, const QsfTokenizer *tok, QsfIds *out,
-                       QsfErr *err) {
+static int encode_chat(const char *line, size_t len, const QsfChatTemplate *t, const QsfTokenizer *tok,
+                       QsfIds *out, QsfErr *err) {
     QsfErr why = { 0 };
     QsfMsg *msgs = NULL;
     size_t n;
@@ -120,16 +122,18 @@ static int encode_chat(const char *line, size_t len, const QsfChatTemplate *t, c
     if (rc == QSF_OK) rc = messages_of(j, &msgs, &n, err);
     if (rc == QSF_OK) {
         rc = qsf_chat_encode(t, tok, msgs, n, 0, out, &why);
-        if (rc == QSF_E_RUNTIME && !why.memory) rc = qsf_err_set(err, QSF_E_MODEL, "%s", why.msg); /* error raised by the template */
-        else if (rc != QSF_OK) qsf_err_pass(err, &why);
+        if (rc == QSF_E_RUNTIME && !why.memory)
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s", why.msg); /* error raised by the template */
+        else if (rc != QSF_OK)
+            qsf_err_pass(err, &why);
     }
     free(msgs);
     qsf_json_free(j);
     return rc;
 }
 
-static int encode_chats(const char *path, const QsfStrbuf *text, const QsfChatTemplate *t, const QsfTokenizer *tok,
-                        QsfIds *out, QsfErr *err) {
+static int encode_chats(const char *path, const QsfStrbuf *text, const QsfChatTemplate *t,
+                        const QsfTokenizer *tok, QsfIds *out, QsfErr *err) {
     Lines l = { text->data, text->data + text->len, 0 };
     const char *line;
     size_t len;
@@ -138,12 +142,13 @@ static int encode_chats(const char *path, const QsfStrbuf *text, const QsfChatTe
     return rc == QSF_OK ? rc : qsf_err_prefix(err, "%s: line %zu", path, l.number);
 }
 
-int qsf_calibrate_encode(const char *path, const QsfStrbuf *text, const QsfChatTemplate *t, const QsfTokenizer *tok,
-                         QsfIds *out, QsfErr *err) {
+int qsf_calibrate_encode(const char *path, const QsfStrbuf *text, const QsfChatTemplate *t,
+                         const QsfTokenizer *tok, QsfIds *out, QsfErr *err) {
     int rc = are_chats(path, text)
                  ? encode_chats(path, text, t, tok, out, err)
                  : qsf_tokenizer_encode(tok, text->data, text->len, QSF_TOK_BOS | QSF_TOK_SPECIAL, out, err);
     if (rc != QSF_OK || out->n >= QSF_CALIBRATE_TOKENS_MIN) return rc;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: has %zu tokens, too few to calibrate with: at least %u are needed", path, out->n,
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: has %zu tokens, too few to calibrate with: at least %u are needed", path, out->n,
                        QSF_CALIBRATE_TOKENS_MIN);
 }

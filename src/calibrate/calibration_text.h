@@ -8,7 +8,7 @@
 #include "src/base/strbuf.h"
 #include "src/text/chat.h"
 
-#define QSF_CALIBRATE_TEXT_MAX (64u << 20)
+#define QSF_CALIBRATE_TEXT_MAX   (64u << 20)
 #define QSF_CALIBRATE_TOKENS_MIN 32u
 
 /* Reads the file at path. QSF_E_MODEL: it cannot be read, is empty, longer than QSF_CALIBRATE_TEXT_MAX, or
@@ -22,7 +22,7 @@ int qsf_calibrate_read(const char *path, const atomic_int *cancel, QsfStrbuf *ou
  * Anything else is one text, in which special tokens are parsed. BOS is added where the vocabulary requires
  * it. QSF_E_MODEL: a line is not a valid chat or the template rejects it (names the line), or there are fewer
  * than QSF_CALIBRATE_TOKENS_MIN tokens. QSF_E_RUNTIME if out of memory. */
-int qsf_calibrate_encode(const char *path, const QsfStrbuf *text, const QsfChatTemplate *t, const QsfTokenizer *tok,
-                         QsfIds *out, QsfErr *err);
+int qsf_calibrate_encode(const char *path, const QsfStrbuf *text, const QsfChatTemplate *t,
+                         const QsfTokenizer *tok, QsfIds *out, QsfErr *err);
 
 #endif

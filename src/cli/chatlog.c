@@ -29,11 +29,9 @@ struct QSFChatLog {
     QSFSaveFile file;  /* owns fd while pending */
 };
 
-static const char *const kind_names[] = {"message", "part", "undo", "clear", "system", "set", "model"};
+static const char *const kind_names[] = { "message", "part", "undo", "clear", "system", "set", "model" };
 
-const char *qsf_chatlog_kind_name(QSFLogKind k) {
-    return kind_names[k];
-}
+const char *qsf_chatlog_kind_name(QSFLogKind k) { return kind_names[k]; }
 
 bool qsf_chatlog_name_ok(const char *name) {
     if (!*name || *name == '.' || strlen(name) > 100) return false;
@@ -53,7 +51,10 @@ char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
     char dir[QSF_PATH_MAX];
     QsfStrbuf b = QSF_STRBUF_INIT;
     if (!qsf_chatlog_name_ok(name)) {
-        snprintf(err, cap, "session name \"%s\": must not be empty, contain '/' or control characters, or start with '.'", name);
+        snprintf(
+            err, cap,
+            "session name \"%s\": must not be empty, contain '/' or control characters, or start with '.'",
+            name);
         return NULL;
     }
     if (!qsf_chatlog_dir(dir)) {
@@ -67,7 +68,7 @@ char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
 }
 
 static bool make_dir(char *err, size_t cap) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     char dir[QSF_PATH_MAX];
     bool home = qsf_chatlog_dir(dir);
     if (home && qsf_path_make_dirs(dir, &e) == QSF_OK) return true;
@@ -85,7 +86,7 @@ static bool ends_torn(int fd) {
 
 /* Takes the lock. Retries, because qsf_chatlog_in_use holds it for a moment. */
 static bool lock(int fd) {
-    const struct timespec moment = {.tv_nsec = 10000000};
+    const struct timespec moment = { .tv_nsec = 10000000 };
     for (int tries = 3; flock(fd, LOCK_EX | LOCK_NB); tries--) {
         if (errno != EWOULDBLOCK || tries == 0) return false;
         nanosleep(&moment, NULL);
@@ -98,9 +99,12 @@ static int open_locked(const char *path, char *err, size_t cap) {
     struct stat st;
     const char *why = NULL;
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600), code = errno;
-    if (fd < 0) why = strerror(code);
-    else if (fstat(fd, &st) || !S_ISREG(st.st_mode)) why = "not a regular file", code = EINVAL;
-    else if (!lock(fd)) why = "the session is in use by another program", code = EWOULDBLOCK;
+    if (fd < 0)
+        why = strerror(code);
+    else if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        why = "not a regular file", code = EINVAL;
+    else if (!lock(fd))
+        why = "the session is in use by another program", code = EWOULDBLOCK;
     if (!why) return fd;
     snprintf(err, cap, "%s: cannot open the session: %s", path, why);
     if (fd >= 0) close(fd);
@@ -115,7 +119,7 @@ static QSFChatLog *new_log(const char *name, char *err, size_t cap) {
     bool ok = path && l && copy;
     if (path && !ok) snprintf(err, cap, "%s: out of memory", path);
     if (ok && make_dir(err, cap)) {
-        *l = (QSFChatLog){.fd = -1, .name = copy, .path = path};
+        *l = (QSFChatLog){ .fd = -1, .name = copy, .path = path };
         return l;
     }
     free(path);
@@ -207,17 +211,17 @@ bool qsf_chatlog_close(QSFChatLog *l) {
     if (!l) return true;
     bool all = l->fd >= 0 && !l->pending && write_waiting(l, err, sizeof err) && !l->incomplete;
     qsf_strbuf_free(&l->waiting);
-    if (l->pending) qsf_savefile_close(&l->file, false);
-    else if (l->fd >= 0) close(l->fd);
+    if (l->pending)
+        qsf_savefile_close(&l->file, false);
+    else if (l->fd >= 0)
+        close(l->fd);
     free(l->name);
     free(l->path);
     free(l);
     return all;
 }
 
-const char *qsf_chatlog_name(const QSFChatLog *l) {
-    return l->name;
-}
+const char *qsf_chatlog_name(const QSFChatLog *l) { return l->name; }
 
 static double now(void) {
     struct timespec ts;
@@ -278,17 +282,17 @@ bool qsf_chatlog_append(QSFChatLog *l, const QSFLogRecord *r, char *err, size_t 
     return false;
 }
 
-bool qsf_chatlog_complete(const QSFChatLog *l) {
-    return !l->incomplete;
-}
+bool qsf_chatlog_complete(const QSFChatLog *l) { return !l->incomplete; }
 
 /* Copies all bytes; 0 or errno. */
 static int copy_bytes(int from, QSFSaveFile *to) {
     char buf[16384];
     int why = 0;
     for (ssize_t n; !why && (n = read(from, buf, sizeof buf)) != 0;)
-        if (n > 0) why = qsf_savefile_write(to, buf, (size_t)n);
-        else if (errno != EINTR) why = errno;
+        if (n > 0)
+            why = qsf_savefile_write(to, buf, (size_t)n);
+        else if (errno != EINTR)
+            why = errno;
     return why;
 }
 

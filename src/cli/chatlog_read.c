@@ -22,7 +22,7 @@ typedef struct Reader {
     void (*fn)(void *arg, const QSFLogRecord *r);
     void *arg;
     uint32_t damaged;
-    QsfStrbuf part, part_reasoning;  /* of PART records since the last whole message */
+    QsfStrbuf part, part_reasoning; /* of PART records since the last whole message */
 } Reader;
 
 static const char *string_of(const QsfJson *v, const char *key, size_t *len) {
@@ -33,7 +33,7 @@ static const char *string_of(const QsfJson *v, const char *key, size_t *len) {
 static bool record_of(const QsfJson *v, QSFLogRecord *r) {
     size_t len;
     const char *kind = string_of(v, "kind", &len);
-    *r = (QSFLogRecord){0};
+    *r = (QSFLogRecord){ 0 };
     if (!kind) return false;
     int k = 0;
     while (k <= QSF_LOG_MODEL && strcmp(kind, qsf_chatlog_kind_name((QSFLogKind)k))) k++;
@@ -62,7 +62,7 @@ static void clear_part(Reader *rd) {
 /* Reports the parts of an answer whose writer was killed as one message. */
 static void flush_part(Reader *rd) {
     if (!rd->part.len && !rd->part_reasoning.len) return;
-    QSFLogRecord r = {.kind = QSF_LOG_MESSAGE, .role = "assistant", .stop = "interrupted"};
+    QSFLogRecord r = { .kind = QSF_LOG_MESSAGE, .role = "assistant", .stop = "interrupted" };
     r.text = qsf_strbuf_str(&rd->part);
     r.len = rd->part.len;
     r.reasoning = qsf_strbuf_str(&rd->part_reasoning);
@@ -72,7 +72,7 @@ static void flush_part(Reader *rd) {
 }
 
 static void read_line(Reader *rd, const char *line, size_t len) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QSFLogRecord r;
     if (!len) return;
     QsfJson *v = memchr(line, '\0', len) ? NULL : qsf_json_parse(line, len, &e);
@@ -83,8 +83,10 @@ static void read_line(Reader *rd, const char *line, size_t len) {
         if (r.reasoning_len) qsf_strbuf_add(&rd->part_reasoning, r.reasoning, r.reasoning_len);
     } else {
         bool answer = r.kind == QSF_LOG_MESSAGE && !strcmp(r.role, "assistant");
-        if (answer) clear_part(rd); /* the whole message repeats its parts */
-        else if (r.kind != QSF_LOG_SET) flush_part(rd);
+        if (answer)
+            clear_part(rd); /* the whole message repeats its parts */
+        else if (r.kind != QSF_LOG_SET)
+            flush_part(rd);
         rd->fn(rd->arg, &r);
     }
     qsf_json_free(v);
@@ -108,8 +110,8 @@ int qsf_chatlog_open_regular(const char *path) {
     return -1;
 }
 
-bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg, uint32_t *damaged,
-                      char *err, size_t cap) {
+bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg,
+                      uint32_t *damaged, char *err, size_t cap) {
     *damaged = 0;
     char *path = qsf_chatlog_path(name, err, cap);
     if (!path) return false;
@@ -117,15 +119,19 @@ bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (fd >= 0 && !f) close(fd);
     bool ok = f || errno == ENOENT;
-    if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, errno == EINVAL ? "not a regular file" : strerror(errno));
+    if (!ok)
+        snprintf(err, cap, "%s: cannot read the session: %s", path,
+                 errno == EINVAL ? "not a regular file" : strerror(errno));
     if (f) {
-        Reader rd = {.fn = fn, .arg = arg};
+        Reader rd = { .fn = fn, .arg = arg };
         QsfStrbuf line = QSF_STRBUF_INIT;
         while (next_line(f, &line) && qsf_strbuf_ok(&line)) read_line(&rd, qsf_strbuf_str(&line), line.len);
         bool memory = qsf_strbuf_ok(&line) && qsf_strbuf_ok(&rd.part) && qsf_strbuf_ok(&rd.part_reasoning);
         if (memory) flush_part(&rd);
         ok = memory && !ferror(f);
-        if (!ok) snprintf(err, cap, "%s: cannot read the session: %s", path, memory ? strerror(errno) : "out of memory");
+        if (!ok)
+            snprintf(err, cap, "%s: cannot read the session: %s", path,
+                     memory ? strerror(errno) : "out of memory");
         *damaged = rd.damaged;
         qsf_strbuf_free(&line);
         qsf_strbuf_free(&rd.part);
@@ -149,7 +155,8 @@ static bool info_of(DIR *d, const char *file, QSFLogInfo *info) {
     if (len < 7 || len - 6 >= sizeof info->name || strcmp(file + len - 6, ".jsonl")) return false;
     memcpy(info->name, file, len - 6);
     info->name[len - 6] = '\0';
-    if (!qsf_chatlog_name_ok(info->name) || fstatat(dirfd(d), file, &st, 0) || !S_ISREG(st.st_mode)) return false;
+    if (!qsf_chatlog_name_ok(info->name) || fstatat(dirfd(d), file, &st, 0) || !S_ISREG(st.st_mode))
+        return false;
     info->mtime = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9;
     info->bytes = (uint64_t)st.st_size;
     return true;
@@ -187,8 +194,9 @@ bool qsf_chatlog_in_use(const char *name) {
 }
 
 char *qsf_history_path(void) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     char home[QSF_PATH_MAX], path[QSF_PATH_MAX];
-    bool there = qsf_path_state_home(home) && qsf_path_make_dirs(home, &e) == QSF_OK && qsf_path_join(path, home, "/history", "");
+    bool there = qsf_path_state_home(home) && qsf_path_make_dirs(home, &e) == QSF_OK &&
+                 qsf_path_join(path, home, "/history", "");
     return there ? strdup(path) : NULL;
 }

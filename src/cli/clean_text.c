@@ -11,19 +11,17 @@
 #include "src/base/unicode.h"
 #include "src/base/utf8.h"
 
-size_t qsf_text_grapheme(const char *s, size_t len, int *cells) {
-    return qsf_grapheme_next(s, len, cells);
-}
+size_t qsf_text_grapheme(const char *s, size_t len, int *cells) { return qsf_grapheme_next(s, len, cells); }
 
-size_t qsf_text_width(const char *s, size_t len) {
-    return qsf_text_cells(s, len);
-}
+size_t qsf_text_width(const char *s, size_t len) { return qsf_text_cells(s, len); }
 
 /* Is it a code point that is invisible or changes how others are shown? Such ones are printed as <U+XXXX>. */
 static bool is_hidden(uint32_t cp) {
-    static const struct { uint32_t first, last; } ranges[] = {
-        {0x061C, 0x061C},   {0x200E, 0x200F},   {0x2028, 0x202E}, {0x2060, 0x2060},
-        {0x2066, 0x206F},   {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F},
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {
+        { 0x061C, 0x061C }, { 0x200E, 0x200F }, { 0x2028, 0x202E }, { 0x2060, 0x2060 },
+        { 0x2066, 0x206F }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F },
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (cp >= ranges[i].first && cp <= ranges[i].last) return true;
@@ -116,7 +114,7 @@ char *qsf_clean_dup(const char *s, size_t len, bool one_line) {
     if (len > SIZE_MAX / 16) return NULL;
     char *dst = malloc(QSF_CLEAN_MAX(len) + 1);
     if (!dst) return NULL;
-    QSFClean c = {0};
+    QSFClean c = { 0 };
     size_t n = qsf_clean(&c, s, len, true, dst);
     dst[n] = '\0';
     if (one_line)

@@ -16,8 +16,8 @@ typedef struct Found {
 } Found;
 
 static const QSFCliOption builtin[] = {
-    {"help", "", 'h', NULL, "print this help and exit", -1},
-    {"version", "", 'V', NULL, "print the version and exit", -2},
+    { "help", "", 'h', NULL, "print this help and exit", -1 },
+    { "version", "", 'V', NULL, "print the version and exit", -2 },
 };
 enum { N_BUILTIN = sizeof builtin / sizeof *builtin };
 
@@ -42,26 +42,24 @@ static size_t n_settings(const QSFCli *cli) { return cli->no_settings ? 0 : qsf_
 static Found find_long(const QSFCli *cli, const char *word, size_t n) {
     const QSFCliOption *o;
     for (size_t i = 0; (o = own_at(cli, i)); i++)
-        if (name_matches(o->name, o->aliases, word, n)) return (Found){.own = o};
+        if (name_matches(o->name, o->aliases, word, n)) return (Found){ .own = o };
     for (size_t i = 0; i < n_settings(cli); i++) {
         const QSFSetting *row = qsf_setting_at(i);
-        if (name_matches(row->name, row->aliases, word, n)) return (Found){.setting = row};
+        if (name_matches(row->name, row->aliases, word, n)) return (Found){ .setting = row };
     }
-    return (Found){0};
+    return (Found){ 0 };
 }
 
 static Found find_short(const QSFCli *cli, char c) {
     const QSFCliOption *o;
     for (size_t i = 0; (o = own_at(cli, i)); i++)
-        if (o->short_name == c) return (Found){.own = o};
+        if (o->short_name == c) return (Found){ .own = o };
     for (size_t i = 0; i < n_settings(cli); i++)
-        if (qsf_setting_at(i)->short_name == c) return (Found){.setting = qsf_setting_at(i)};
-    return (Found){0};
+        if (qsf_setting_at(i)->short_name == c) return (Found){ .setting = qsf_setting_at(i) };
+    return (Found){ 0 };
 }
 
-static bool takes_value(Found f) {
-    return f.own ? f.own->arg != NULL : f.setting->arg != NULL;
-}
+static bool takes_value(Found f) { return f.own ? f.own->arg != NULL : f.setting->arg != NULL; }
 
 static size_t min3(size_t a, size_t b, size_t c) {
     size_t m = a < b ? a : b;
@@ -102,8 +100,10 @@ static int unknown_option(const QSFCli *cli, const char *word, char *err, size_t
     for (size_t i = 0; (o = own_at(cli, i)) && n < 256; i++) names[n++] = o->name;
     for (size_t i = 0; i < n_settings(cli) && n < 256; i++) names[n++] = qsf_setting_at(i)->name;
     const char *near = qsf_nearest(word, names, n);
-    if (near) snprintf(err, cap, "unknown option --%s (did you mean --%s?)", word, near);
-    else snprintf(err, cap, "unknown option --%s (see --help)", word);
+    if (near)
+        snprintf(err, cap, "unknown option --%s (did you mean --%s?)", word, near);
+    else
+        snprintf(err, cap, "unknown option --%s (see --help)", word);
     return QSF_EXIT_USAGE;
 }
 
@@ -166,7 +166,8 @@ static int parse_long(Parser *p, int argc, char **argv, int *i) {
     }
     if (eq) return apply(p, f, eq + 1);
     if (*i + 1 >= argc) {
-        snprintf(p->err, p->cap, "option --%.*s needs a value (%s)", (int)n, word, f.own ? f.own->arg : f.setting->arg);
+        snprintf(p->err, p->cap, "option --%.*s needs a value (%s)", (int)n, word,
+                 f.own ? f.own->arg : f.setting->arg);
         return QSF_EXIT_USAGE;
     }
     return apply(p, f, argv[++*i]);
@@ -195,8 +196,8 @@ static int parse_short(Parser *p, int argc, char **argv, int *i) {
 
 int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFCliHandler fn, void *arg,
                   QSFCliResult *out, char *err, size_t cap) {
-    Parser p = {cli, s, fn, arg, out, err, cap};
-    *out = (QSFCliResult){.positional = argv + 1};
+    Parser p = { cli, s, fn, arg, out, err, cap };
+    *out = (QSFCliResult){ .positional = argv + 1 };
     err[0] = '\0';
     for (int i = 1; i < argc && !out->done; i++) {
         if (!strcmp(argv[i], "--")) {
@@ -204,19 +205,25 @@ int qsf_cli_parse(const QSFCli *cli, int argc, char **argv, QSFSettings *s, QSFC
             break;
         }
         int rc = QSF_EXIT_OK;
-        if (!strncmp(argv[i], "--", 2)) rc = parse_long(&p, argc, argv, &i);
-        else if (argv[i][0] == '-' && argv[i][1]) rc = parse_short(&p, argc, argv, &i);
-        else out->positional[out->n_positional++] = argv[i]; /* never overtakes i: values are skipped */
+        if (!strncmp(argv[i], "--", 2))
+            rc = parse_long(&p, argc, argv, &i);
+        else if (argv[i][0] == '-' && argv[i][1])
+            rc = parse_short(&p, argc, argv, &i);
+        else
+            out->positional[out->n_positional++] = argv[i]; /* never overtakes i: values are skipped */
         if (rc) return rc;
     }
     return QSF_EXIT_OK;
 }
 
-static void help_row(FILE *to, char short_name, const char *name, const char *aliases, const char *arg, const char *help) {
+static void help_row(FILE *to, char short_name, const char *name, const char *aliases, const char *arg,
+                     const char *help) {
     char left[96];
     int n = snprintf(left, sizeof left, "  ");
-    if (short_name) n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", short_name);
-    else n += snprintf(left + n, sizeof left - (size_t)n, "    ");
+    if (short_name)
+        n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", short_name);
+    else
+        n += snprintf(left + n, sizeof left - (size_t)n, "    ");
     snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", name, arg ? " " : "", arg ? arg : "");
     fprintf(to, "%-28s%s%s", left, strlen(left) >= 28 ? "\n                            " : "", help);
     if (aliases && *aliases) {
@@ -234,7 +241,8 @@ static void help_row(FILE *to, char short_name, const char *name, const char *al
 void qsf_cli_help(const QSFCli *cli, FILE *to) {
     fprintf(to, "%s\n%s\n\nOptions:\n", cli->usage, cli->summary);
     const QSFCliOption *o;
-    for (size_t i = 0; (o = own_at(cli, i)); i++) help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
+    for (size_t i = 0; (o = own_at(cli, i)); i++)
+        help_row(to, o->short_name, o->name, o->aliases, o->arg, o->help);
     if (!cli->no_settings) fputs("\nModel, memory and sampling:\n", to);
     for (size_t i = 0; i < n_settings(cli); i++) {
         const QSFSetting *r = qsf_setting_at(i);

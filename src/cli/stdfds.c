@@ -10,7 +10,7 @@
 int qsf_cli_open_std_fds(const char *program) {
     /* Reading stdin gives end of file. Writing to stdout fails with EBADF, as when it is closed: an answer
      * that cannot be delivered is an error. Messages on stderr are dropped. */
-    static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
     for (int fd = 0; fd < (int)(sizeof modes / sizeof *modes); fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
         if (open("/dev/null", modes[fd]) == fd) continue; /* it is the lowest free number */

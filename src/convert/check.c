@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rejects models that the other programs cannot open, before a conversion and in --verify. */
-#include "src/convert/convert.h"
 #include "src/engine/check.h"
+#include "src/convert/convert.h"
 
 enum { ARCH_NAME_MAX = 64 };
 
@@ -9,16 +9,16 @@ static void warn(const char *message) { fprintf(stderr, "qsf-convert: warning: %
 
 /* A model of an unsupported architecture is converted all the same: a later version may be able to run it. */
 static void warn_unsupported(const char *path, const char *arch) {
-    QsfErr text = {0}; /* replaces control characters in the name */
+    QsfErr text = { 0 }; /* replaces control characters in the name */
     if (*arch == '\0') return;
-    qsf_err_set(&text, QSF_E_MODEL, "%s: this version cannot run architecture '%s'; its tensors were not checked",
-                path, arch);
+    qsf_err_set(&text, QSF_E_MODEL,
+                "%s: this version cannot run architecture '%s'; its tensors were not checked", path, arch);
     warn(text.msg);
 }
 
 int convert_check_input(const ConvertOptions *o, QsfSource *s) {
     QsfLedger ledger;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     char unsupported[ARCH_NAME_MAX];
     qsf_ledger_init(&ledger, 0);
     int rc = qsf_check_source(s, true, unsupported, sizeof unsupported, &ledger, &err);

@@ -17,7 +17,8 @@ static int parse_settings(const ConvertOptions *o, int threads, QSFSettings *s) 
     qsf_settings_default(s);
     s->ram_budget = BUDGET_DEFAULT;
     s->threads = threads;
-    if (!o->budget || !qsf_setting_set(s, qsf_setting_find("ram-budget"), o->budget, why, sizeof why)) return QSF_EXIT_OK;
+    if (!o->budget || !qsf_setting_set(s, qsf_setting_find("ram-budget"), o->budget, why, sizeof why))
+        return QSF_EXIT_OK;
     qsf_cli_error(&convert_cli, "%s", why);
     return QSF_EXIT_USAGE;
 }
@@ -35,9 +36,12 @@ static void show_calibration(void *arg, uint64_t done, uint64_t total) {
 
 static int run(const ConvertOptions *o, const char *model, int threads, QsfCalibration *out) {
     ConvertProgress progress;
-    QsfErr err = {0};
-    QsfCalibrateOptions c = {.model = model, .text = o->calibration, .cancel = &qsf_signal_cancel,
-                             .progress = show_calibration, .arg = &progress};
+    QsfErr err = { 0 };
+    QsfCalibrateOptions c = { .model = model,
+                              .text = o->calibration,
+                              .cancel = &qsf_signal_cancel,
+                              .progress = show_calibration,
+                              .arg = &progress };
     int rc = parse_settings(o, threads, &c.settings);
     if (rc) return rc;
     convert_progress_begin(&progress, o);
@@ -53,13 +57,18 @@ static void show_copy(void *arg, const QsfItem *item, uint64_t done, uint64_t to
 
 /* The engine cannot run every input directly (directories, for example). Writes a temporary QSF file with the
  * same weights next to the output, and runs that. */
-static int run_copy(const ConvertOptions *o, const QsfSource *s, const char *copy, int threads, QsfCalibration *out) {
+static int run_copy(const ConvertOptions *o, const QsfSource *s, const char *copy, int threads,
+                    QsfCalibration *out) {
     ConvertProgress progress;
-    const QsfPackOptions p = {.flags = QSFF_PAGES | QSFF_LINES, .threads = threads, .cancel = &qsf_signal_cancel,
-                              .progress = show_copy, .progress_arg = &progress};
-    QsfErr err = {0};
+    const QsfPackOptions p = { .flags = QSFF_PAGES | QSFF_LINES,
+                               .threads = threads,
+                               .cancel = &qsf_signal_cancel,
+                               .progress = show_copy,
+                               .progress_arg = &progress };
+    QsfErr err = { 0 };
     if (!o->quiet)
-        fprintf(stderr, "qsf-convert: copying %s to %s for the calibration; the copy is removed afterwards\n", o->input, copy);
+        fprintf(stderr, "qsf-convert: copying %s to %s for the calibration; the copy is removed afterwards\n",
+                o->input, copy);
     convert_progress_begin(&progress, o);
     int rc = qsf_pack(s, copy, &p, NULL, &err);
     convert_progress_end(&progress);
@@ -80,8 +89,10 @@ int convert_calibrate(const ConvertOptions *o, const QsfSource *s, int threads, 
         copy = qsf_newfile_part(base); /* if this process is killed, a later run removes it */
     }
     int rc = QSF_EXIT_RUNTIME;
-    if (copy != NULL) rc = run_copy(o, s, copy, threads, out);
-    else qsf_cli_error(&convert_cli, "out of memory");
+    if (copy != NULL)
+        rc = run_copy(o, s, copy, threads, out);
+    else
+        qsf_cli_error(&convert_cli, "out of memory");
     free(copy);
     free(base);
     return rc;

@@ -19,7 +19,8 @@ int convert_fail(const QsfErr *err) {
 
 int convert_print(QsfStrbuf *b) {
     int rc = qsf_strbuf_ok(b) ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
-    if (rc) qsf_cli_error(&convert_cli, "out of memory");
+    if (rc)
+        qsf_cli_error(&convert_cli, "out of memory");
     else if (fwrite(qsf_strbuf_str(b), 1, b->len, stdout) != b->len || fflush(stdout)) {
         if (errno != EPIPE) qsf_cli_error(&convert_cli, "stdout: %s", strerror(errno));
         rc = QSF_EXIT_RUNTIME;
@@ -34,26 +35,32 @@ static int parse_count(const char *option, const char *value, double maximum, do
     char *end;
     *out = strtod(value, &end);
     if (end != value && !*end && *out > 0 && *out <= maximum) return QSF_EXIT_OK;
-    qsf_cli_error(&convert_cli, "--%s: \"%s\" is not a number above 0 and up to %.0f", option, value, maximum);
+    qsf_cli_error(&convert_cli, "--%s: \"%s\" is not a number above 0 and up to %.0f", option, value,
+                  maximum);
     return QSF_EXIT_USAGE;
 }
 
 static int parse_compress(const char *word, uint8_t *codec) {
     *codec = QSF_COMPRESS_AUTO;
     if (word == NULL || strcmp(word, "auto") == 0) return QSF_EXIT_OK;
-    for (*codec = 0; *codec < QSFF_COMPRESSIONS && strcmp(word, qsf_codec_name(*codec)); ++*codec) {}
+    for (*codec = 0; *codec < QSFF_COMPRESSIONS && strcmp(word, qsf_codec_name(*codec)); ++*codec) {
+    }
     if (*codec < QSFF_COMPRESSIONS && qsf_codec_built(*codec)) return QSF_EXIT_OK;
-    if (*codec < QSFF_COMPRESSIONS) qsf_cli_error(&convert_cli, "--compress: this build was configured without %s", word);
-    else qsf_cli_error(&convert_cli, "--compress: \"%s\" must be one of: none, lz4, lz4hc, zstd, auto", word);
+    if (*codec < QSFF_COMPRESSIONS)
+        qsf_cli_error(&convert_cli, "--compress: this build was configured without %s", word);
+    else
+        qsf_cli_error(&convert_cli, "--compress: \"%s\" must be one of: none, lz4, lz4hc, zstd, auto", word);
     return QSF_EXIT_USAGE;
 }
 
 static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     double n = qsf_cpu_count(), mb = 0;
     /* The float weights of a directory are too large to run, so they are quantized; the types in a file were
      * chosen when it was made, so they are kept. */
-    const char *type = o->type ? o->type : o->target || qsf_source_check_runs(s, NULL) != QSF_OK ? "mixed" : "keep";
+    const char *type = o->type                                                 ? o->type
+                       : o->target || qsf_source_check_runs(s, NULL) != QSF_OK ? "mixed"
+                                                                               : "keep";
     if (qsf_pack_type_parse(&p->type, type, &err)) return convert_fail(&err);
     if (o->rule && strcmp(o->rule, "search") && strcmp(o->rule, "minmax")) {
         qsf_cli_error(&convert_cli, "--rule: \"%s\" must be one of: search, minmax", o->rule);
@@ -98,15 +105,16 @@ static void show_item(void *arg, const QsfItem *item, uint64_t done, uint64_t to
 
 static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) {
     ConvertProgress progress;
-    QsfPackReport report = {0};
+    QsfPackReport report = { 0 };
     QsfStrbuf b = QSF_STRBUF_INIT;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     convert_progress_begin(&progress, o);
     p->progress = show_item;
     p->progress_arg = &progress;
     int rc = qsf_pack(s, o->output, p, &report, &err);
     convert_progress_end(&progress);
-    if (rc) rc = convert_fail(&err);
+    if (rc)
+        rc = convert_fail(&err);
     else if (!o->quiet) {
         convert_put_report(&b, s, &report, p->calibration, o);
         rc = convert_print(&b);
@@ -116,8 +124,8 @@ static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) 
 }
 
 static int convert(const ConvertOptions *o, QsfSource *s) {
-    QsfPackOptions p = {.flags = QSFF_PAGES | QSFF_LINES, .dry = o->dry, .cancel = &qsf_signal_cancel};
-    QsfCalibration c = {0};
+    QsfPackOptions p = { .flags = QSFF_PAGES | QSFF_LINES, .dry = o->dry, .cancel = &qsf_signal_cancel };
+    QsfCalibration c = { 0 };
     int rc = parse_options(o, s, &p);
     if (!rc) rc = check_output(o, s);
     if (!rc) rc = convert_check_input(o, s);
@@ -141,10 +149,11 @@ int convert_file(const ConvertOptions *o) { return convert_with_source(o, conver
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {
     QsfLedger ledger;
     QsfSource *s;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     qsf_ledger_init(&ledger, 0);
     int rc = qsf_source_open(&s, o->input, &ledger, &err);
-    if (rc) rc = convert_fail(&err);
+    if (rc)
+        rc = convert_fail(&err);
     else {
         rc = run(o, s);
         qsf_source_close(s);

@@ -8,8 +8,8 @@
 #include "qsf_text.h"
 #include "src/base/json.h"
 #include "src/convert/convert.h"
-#include "src/format/qsf_layout.h"
 #include "src/format/qsf_codec.h"
+#include "src/format/qsf_layout.h"
 #include "src/format/qsf_verify.h"
 
 typedef struct Inspected {
@@ -21,9 +21,15 @@ typedef struct Inspected {
 
 typedef unsigned long long Big;
 
-static const char *const archs[] = {"gpt2", "llama", "mistral", "phi", "other"};
-static const struct { uint32_t flag; const char *name; } flag_names[] = {
-    {QSFF_PAGES, "pages"}, {QSFF_X16, "x16"}, {QSFF_CLUSTERS, "clusters"}, {QSFF_LINES, "lines"},
+static const char *const archs[] = { "gpt2", "llama", "mistral", "phi", "other" };
+static const struct {
+    uint32_t flag;
+    const char *name;
+} flag_names[] = {
+    { QSFF_PAGES, "pages" },
+    { QSFF_X16, "x16" },
+    { QSFF_CLUSTERS, "clusters" },
+    { QSFF_LINES, "lines" },
 };
 
 /* The source has checked the header and index but does not keep them: reads them again. */
@@ -65,31 +71,40 @@ static void put_flags(QsfStrbuf *b, uint32_t flags, const char *before, const ch
 static void put_text(QsfStrbuf *b, const Inspected *f) {
     const QsfFileHeader *h = &f->head;
     char name[16], *path = qsf_clean_dup(f->path, strlen(f->path), true);
-    qsf_strbuf_addf(b, "%s: %s, %.1f MB\n", path ? path : "", qsf_source_format(f->s), (double)qsf_source_bytes(f->s) / 1048576);
+    qsf_strbuf_addf(b, "%s: %s, %.1f MB\n", path ? path : "", qsf_source_format(f->s),
+                    (double)qsf_source_bytes(f->s) / 1048576);
     free(path);
-    qsf_strbuf_addf(b, "  architecture %s, %u layers, hidden %u, %u heads (%u KV) of %u, FFN %u, %u tokens, context %u\n",
-                    archs[h->arch], h->n_layers, h->hidden, h->n_heads, h->n_kv_heads ? h->n_kv_heads : h->n_heads, h->head_dim, h->ffn, h->n_vocab, h->n_ctx);
-    qsf_strbuf_addf(b, "  layers are %s; blocks of %u; flags", convert_code_name(h->code, name, sizeof name), h->block ? h->block : 64);
+    qsf_strbuf_addf(
+        b, "  architecture %s, %u layers, hidden %u, %u heads (%u KV) of %u, FFN %u, %u tokens, context %u\n",
+        archs[h->arch], h->n_layers, h->hidden, h->n_heads, h->n_kv_heads ? h->n_kv_heads : h->n_heads,
+        h->head_dim, h->ffn, h->n_vocab, h->n_ctx);
+    qsf_strbuf_addf(b, "  layers are %s; blocks of %u; flags", convert_code_name(h->code, name, sizeof name),
+                    h->block ? h->block : 64);
     put_flags(b, h->flags, " ", "");
     qsf_strbuf_addf(b, "%s\n\nsections\n", h->flags ? "" : " none");
-    qsf_strbuf_addf(b, "  index      at %12llu %14llu bytes\n  metadata   at %12llu %14llu bytes, CRC32 %08x\n", (Big)h->index_off,
-                    (Big)h->n_layers * QSFF_INDEX_BYTES, (Big)h->meta_off, (Big)h->meta_bytes, h->meta_crc);
+    qsf_strbuf_addf(b,
+                    "  index      at %12llu %14llu bytes\n  metadata   at %12llu %14llu bytes, CRC32 %08x\n",
+                    (Big)h->index_off, (Big)h->n_layers * QSFF_INDEX_BYTES, (Big)h->meta_off,
+                    (Big)h->meta_bytes, h->meta_crc);
     qsf_strbuf_addf(b, "  embedding  at %12llu\n", (Big)h->embed_off);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const QsfIndexEntry *e = &f->index[i];
-        qsf_strbuf_addf(b, "  layer %-4u at %12llu %14u bytes, CRC32 %08x, %u tensors, %s", i, (Big)e->off, e->bytes, e->crc, e->n_tensors,
-                        convert_code_name(e->code, name, sizeof name));
+        qsf_strbuf_addf(b, "  layer %-4u at %12llu %14u bytes, CRC32 %08x, %u tensors, %s", i, (Big)e->off,
+                        e->bytes, e->crc, e->n_tensors, convert_code_name(e->code, name, sizeof name));
         if (e->compression)
-            qsf_strbuf_addf(b, ", %s of %u bytes, %.1f %% saved", qsf_codec_name(e->compression), e->whole_bytes,
-                            100 - 100.0 * e->bytes / e->whole_bytes);
+            qsf_strbuf_addf(b, ", %s of %u bytes, %.1f %% saved", qsf_codec_name(e->compression),
+                            e->whole_bytes, 100 - 100.0 * e->bytes / e->whole_bytes);
         if (e->importance > 0) qsf_strbuf_addf(b, ", importance %.4g", (double)e->importance);
         qsf_strbuf_addc(b, '\n');
     }
-    qsf_strbuf_addf(b, "  final      at %12llu %14llu bytes\n\ntensors\n", (Big)h->final_off, (Big)(qsf_source_bytes(f->s) - h->final_off));
+    qsf_strbuf_addf(b, "  final      at %12llu %14llu bytes\n\ntensors\n", (Big)h->final_off,
+                    (Big)(qsf_source_bytes(f->s) - h->final_off));
     for (uint64_t i = 0; i < qsf_source_n_tensors(f->s); i++) {
         const QsfTensor *t = qsf_source_tensor(f->s, i);
-        qsf_strbuf_addf(b, "  %-34s %-9s %-4s %8llu x %-8llu %12llu bytes at %llu%s\n", t->name, convert_code_name(code_of(t), name, sizeof name), layout_of(t),
-                        tensor_rows(t), (Big)t->ne[0], (Big)t->bytes, (Big)t->offset, t->compressed ? " of its decompressed layer" : "");
+        qsf_strbuf_addf(b, "  %-34s %-9s %-4s %8llu x %-8llu %12llu bytes at %llu%s\n", t->name,
+                        convert_code_name(code_of(t), name, sizeof name), layout_of(t), tensor_rows(t),
+                        (Big)t->ne[0], (Big)t->bytes, (Big)t->offset,
+                        t->compressed ? " of its decompressed layer" : "");
     }
 }
 
@@ -97,8 +112,11 @@ static void put_text(QsfStrbuf *b, const Inspected *f) {
 
 static void put_json_layer(QsfStrbuf *b, const QsfIndexEntry *e) {
     char name[16];
-    qsf_strbuf_addf(b, "{\"offset\": %llu, \"bytes\": %u, \"whole_bytes\": %u, \"type\": \"%s\", \"compression\": \"%s\", \"tensors\": %u, \"crc32\": %u, \"importance\": ",
-                    (Big)e->off, e->bytes, e->whole_bytes, convert_code_name(e->code, name, sizeof name), qsf_codec_name(e->compression), e->n_tensors, e->crc);
+    qsf_strbuf_addf(
+        b,
+        "{\"offset\": %llu, \"bytes\": %u, \"whole_bytes\": %u, \"type\": \"%s\", \"compression\": \"%s\", \"tensors\": %u, \"crc32\": %u, \"importance\": ",
+        (Big)e->off, e->bytes, e->whole_bytes, convert_code_name(e->code, name, sizeof name),
+        qsf_codec_name(e->compression), e->n_tensors, e->crc);
     qsf_json_put_real(b, (double)e->importance);
     qsf_strbuf_addc(b, '}');
 }
@@ -107,9 +125,11 @@ static void put_json_tensor(QsfStrbuf *b, const QsfTensor *t) {
     char name[16];
     qsf_strbuf_adds(b, "{\"name\": ");
     qsf_json_put_string(b, t->name, strlen(t->name));
-    qsf_strbuf_addf(b, ", \"type\": \"%s\", \"layout\": \"%s\", \"rows\": %llu, \"columns\": %llu, \"bytes\": %llu, \"offset\": %llu, \"compressed\": %s}",
-                    convert_code_name(code_of(t), name, sizeof name), layout_of(t), tensor_rows(t), (Big)t->ne[0], (Big)t->bytes, (Big)t->offset,
-                    t->compressed ? "true" : "false");
+    qsf_strbuf_addf(
+        b,
+        ", \"type\": \"%s\", \"layout\": \"%s\", \"rows\": %llu, \"columns\": %llu, \"bytes\": %llu, \"offset\": %llu, \"compressed\": %s}",
+        convert_code_name(code_of(t), name, sizeof name), layout_of(t), tensor_rows(t), (Big)t->ne[0],
+        (Big)t->bytes, (Big)t->offset, t->compressed ? "true" : "false");
 }
 
 static void put_json(QsfStrbuf *b, const Inspected *f) {
@@ -117,13 +137,22 @@ static void put_json(QsfStrbuf *b, const Inspected *f) {
     char name[16];
     qsf_strbuf_adds(b, "{\"path\": ");
     qsf_json_put_string(b, f->path, strlen(f->path));
-    qsf_strbuf_addf(b, ", \"version\": %u, \"bytes\": %llu, \"architecture\": \"%s\", \"layers\": %u, \"hidden\": %u, \"heads\": %u, \"kv_heads\": %u, \"head_dim\": %u",
-                    h->version, (Big)qsf_source_bytes(f->s), archs[h->arch], h->n_layers, h->hidden, h->n_heads, h->n_kv_heads ? h->n_kv_heads : h->n_heads, h->head_dim);
-    qsf_strbuf_addf(b, ", \"ffn\": %u, \"vocabulary\": %u, \"context\": %u, \"type\": \"%s\", \"block\": %u, \"flags\": [", h->ffn, h->n_vocab, h->n_ctx,
-                    convert_code_name(h->code, name, sizeof name), h->block ? h->block : 64);
+    qsf_strbuf_addf(
+        b,
+        ", \"version\": %u, \"bytes\": %llu, \"architecture\": \"%s\", \"layers\": %u, \"hidden\": %u, \"heads\": %u, \"kv_heads\": %u, \"head_dim\": %u",
+        h->version, (Big)qsf_source_bytes(f->s), archs[h->arch], h->n_layers, h->hidden, h->n_heads,
+        h->n_kv_heads ? h->n_kv_heads : h->n_heads, h->head_dim);
+    qsf_strbuf_addf(
+        b,
+        ", \"ffn\": %u, \"vocabulary\": %u, \"context\": %u, \"type\": \"%s\", \"block\": %u, \"flags\": [",
+        h->ffn, h->n_vocab, h->n_ctx, convert_code_name(h->code, name, sizeof name),
+        h->block ? h->block : 64);
     put_flags(b, h->flags, "", "\"");
-    qsf_strbuf_addf(b, "], \"index\": {\"offset\": %llu}, \"metadata\": {\"offset\": %llu, \"bytes\": %llu, \"crc32\": %u}, \"embedding\": {\"offset\": %llu}, \"final\": {\"offset\": %llu}, \"sections\": [",
-                    (Big)h->index_off, (Big)h->meta_off, (Big)h->meta_bytes, h->meta_crc, (Big)h->embed_off, (Big)h->final_off);
+    qsf_strbuf_addf(
+        b,
+        "], \"index\": {\"offset\": %llu}, \"metadata\": {\"offset\": %llu, \"bytes\": %llu, \"crc32\": %u}, \"embedding\": {\"offset\": %llu}, \"final\": {\"offset\": %llu}, \"sections\": [",
+        (Big)h->index_off, (Big)h->meta_off, (Big)h->meta_bytes, h->meta_crc, (Big)h->embed_off,
+        (Big)h->final_off);
     for (uint32_t i = 0; i < h->n_layers; i++) {
         qsf_strbuf_adds(b, i ? ", " : "");
         put_json_layer(b, &f->index[i]);
@@ -137,18 +166,22 @@ static void put_json(QsfStrbuf *b, const Inspected *f) {
 }
 
 static int inspect(const ConvertOptions *o, QsfSource *s) {
-    Inspected f = {.s = s, .path = o->input};
+    Inspected f = { .s = s, .path = o->input };
     QsfStrbuf b = QSF_STRBUF_INIT;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     if (strcmp(qsf_source_format(s), "QSF v1")) {
-        qsf_cli_error(&convert_cli, "%s: is %s, not a QSF file; use qsf-run --inspect", o->input, qsf_source_format(s));
+        qsf_cli_error(&convert_cli, "%s: is %s, not a QSF file; use qsf-run --inspect", o->input,
+                      qsf_source_format(s));
         return QSF_EXIT_MODEL;
     }
     int rc = read_header_and_index(&f, &err);
-    if (rc) rc = convert_fail(&err);
+    if (rc)
+        rc = convert_fail(&err);
     else {
-        if (o->json) put_json(&b, &f);
-        else put_text(&b, &f);
+        if (o->json)
+            put_json(&b, &f);
+        else
+            put_text(&b, &f);
         rc = convert_print(&b);
     }
     free(f.index);
@@ -163,26 +196,32 @@ static void put_verified(QsfStrbuf *b, const ConvertOptions *o, const QsfVerifyR
     if (o->json) {
         qsf_strbuf_adds(b, "{\"path\": ");
         qsf_json_put_string(b, o->input, strlen(o->input));
-        qsf_strbuf_addf(b, ", \"whole\": true, \"bytes\": %llu, \"layers\": %u, \"compressed\": %u, \"tensors\": %llu, \"metadata\": %llu}\n", (Big)r->bytes, r->n_layers, r->n_compressed,
-                        (Big)r->n_tensors, (Big)r->meta_pairs);
+        qsf_strbuf_addf(
+            b,
+            ", \"whole\": true, \"bytes\": %llu, \"layers\": %u, \"compressed\": %u, \"tensors\": %llu, \"metadata\": %llu}\n",
+            (Big)r->bytes, r->n_layers, r->n_compressed, (Big)r->n_tensors, (Big)r->meta_pairs);
         return;
     }
     char *path = qsf_clean_dup(o->input, strlen(o->input), true);
-    qsf_strbuf_addf(b, "%s: intact: %llu bytes, %u layers, %u of them compressed, %llu tensors, %llu metadata pairs\n", path ? path : "", (Big)r->bytes, r->n_layers, r->n_compressed,
-                    (Big)r->n_tensors, (Big)r->meta_pairs);
+    qsf_strbuf_addf(
+        b, "%s: intact: %llu bytes, %u layers, %u of them compressed, %llu tensors, %llu metadata pairs\n",
+        path ? path : "", (Big)r->bytes, r->n_layers, r->n_compressed, (Big)r->n_tensors, (Big)r->meta_pairs);
     free(path);
 }
 
 int convert_verify(const ConvertOptions *o) {
     QsfLedger ledger;
     QsfVerifyReport r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_ledger_init(&ledger, 0);
-    const bool in = strcmp(o->input, "-") == 0; /* can be read only once: its metadata is checked on the way */
-    int rc = in ? qsf_verify_fd_meta(STDIN_FILENO, "stdin", &ledger, &r, convert_check_meta, &ledger, &err) : qsf_verify_file(o->input, &ledger, &r, &err);
+    /* can be read only once: its metadata is checked on the way */
+    const bool in = strcmp(o->input, "-") == 0;
+    int rc = in ? qsf_verify_fd_meta(STDIN_FILENO, "stdin", &ledger, &r, convert_check_meta, &ledger, &err)
+                : qsf_verify_file(o->input, &ledger, &r, &err);
     if (!rc && !in) rc = convert_check_file(o->input, &ledger, &err);
-    if (rc) rc = convert_fail(&err);
+    if (rc)
+        rc = convert_fail(&err);
     else if (!o->quiet) {
         put_verified(&b, o, &r);
         rc = convert_print(&b);

@@ -6,23 +6,40 @@
 #include "src/cli/signals.h"
 #include "src/convert/convert.h"
 
-enum { OPT_TYPE, OPT_RULE, OPT_TARGET, OPT_LAYOUT, OPT_COMPRESS, OPT_CALIBRATION, OPT_BUDGET, OPT_THREADS, OPT_DRY, OPT_FORCE, OPT_VERIFY, OPT_INSPECT, OPT_JSON, OPT_QUIET };
+enum {
+    OPT_TYPE,
+    OPT_RULE,
+    OPT_TARGET,
+    OPT_LAYOUT,
+    OPT_COMPRESS,
+    OPT_CALIBRATION,
+    OPT_BUDGET,
+    OPT_THREADS,
+    OPT_DRY,
+    OPT_FORCE,
+    OPT_VERIFY,
+    OPT_INSPECT,
+    OPT_JSON,
+    OPT_QUIET
+};
 
 static const QSFCliOption options[] = {
-    {"quant-type", "", 'q', "TYPE", "set the type of the matrices: keep, mixed, 2bit-book, 3bit-book, 4bit-book, 8bit, ternary, q4_k, f16, ... (default keep for files, mixed for directories)", OPT_TYPE},
-    {"rule", "", 0, "RULE", "find scales by search (least squares, default) or minmax (ends of the range)", OPT_RULE},
-    {"target-size", "", 0, "MB", "limit the file to this size: choose the type of each matrix for the least error", OPT_TARGET},
-    {"layout", "", 0, "LAYOUT", "set the layout of matrices: x16 (rows interleaved by 16, as the kernels read them, default) or rows", OPT_LAYOUT},
-    {"compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): LZ4 for layers of up to 32 MiB if it saves 3 % or more", OPT_COMPRESS},
-    {"calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON Lines) to weight the quantization errors and to score the layers", OPT_CALIBRATION},
-    {"ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET},
-    {"threads", "", 't', "N", "set the number of threads (default one per CPU)", OPT_THREADS},
-    {"dry-run", "", 0, NULL, "print the type each tensor would get, but write nothing", OPT_DRY},
-    {"force", "", 0, NULL, "convert a model that qsf-run cannot open, with a warning", OPT_FORCE},
-    {"verify", "", 0, NULL, "verify a .qsf file (- for stdin): every checksum, bound and tensor, and whether qsf-run can open it", OPT_VERIFY},
-    {"inspect", "", 0, NULL, "print the contents of a .qsf file, section by section", OPT_INSPECT},
-    {"json", "", 0, NULL, "print JSON instead of tables", OPT_JSON},
-    {"quiet", "", 0, NULL, "print neither progress nor report", OPT_QUIET},
+    /* clang-format off */
+    { "quant-type", "", 'q', "TYPE", "set the type of the matrices: keep, mixed, 2bit-book, 3bit-book, 4bit-book, 8bit, ternary, q4_k, f16, ... (default keep for files, mixed for directories)", OPT_TYPE },
+    { "rule", "", 0, "RULE", "find scales by search (least squares, default) or minmax (ends of the range)", OPT_RULE },
+    { "target-size", "", 0, "MB", "limit the file to this size: choose the type of each matrix for the least error", OPT_TARGET },
+    { "layout", "", 0, "LAYOUT", "set the layout of matrices: x16 (rows interleaved by 16, as the kernels read them, default) or rows", OPT_LAYOUT },
+    { "compress", "", 0, "HOW", "compress layers: none, lz4, lz4hc, zstd, or auto (default): LZ4 for layers of up to 32 MiB if it saves 3 % or more", OPT_COMPRESS },
+    { "calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON Lines) to weight the quantization errors and to score the layers", OPT_CALIBRATION },
+    { "ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET },
+    { "threads", "", 't', "N", "set the number of threads (default one per CPU)", OPT_THREADS },
+    { "dry-run", "", 0, NULL, "print the type each tensor would get, but write nothing", OPT_DRY },
+    { "force", "", 0, NULL, "convert a model that qsf-run cannot open, with a warning", OPT_FORCE },
+    { "verify", "", 0, NULL, "verify a .qsf file (- for stdin): every checksum, bound and tensor, and whether qsf-run can open it", OPT_VERIFY },
+    { "inspect", "", 0, NULL, "print the contents of a .qsf file, section by section", OPT_INSPECT },
+    { "json", "", 0, NULL, "print JSON instead of tables", OPT_JSON },
+    { "quiet", "", 0, NULL, "print neither progress nor report", OPT_QUIET },
+    /* clang-format on */
 };
 
 const QSFCli convert_cli = {
@@ -30,12 +47,14 @@ const QSFCli convert_cli = {
     .usage = "Usage: qsf-convert [options] INPUT OUTPUT.qsf\n"
              "       qsf-convert --verify FILE.qsf\n"
              "       qsf-convert --inspect [--json] FILE.qsf\n",
-    .summary = "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF.",
+    .summary =
+        "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .no_settings = true,
-    .epilogue = "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, 130 interrupted, 143 terminated.\n"
-                "OUTPUT.qsf appears only when it is complete.\n",
+    .epilogue =
+        "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, 130 interrupted, 143 terminated.\n"
+        "OUTPUT.qsf appears only when it is complete.\n",
 };
 
 static int set_mode(ConvertOptions *o, ConvertMode mode, char *err, size_t cap) {
@@ -72,7 +91,8 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
 static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
     const int files = convert ? 2 : 1;
-    if (!convert && (o->type || o->rule || o->target || o->layout || o->compress || o->calibration || o->budget || o->threads || o->dry || o->force)) {
+    if (!convert && (o->type || o->rule || o->target || o->layout || o->compress || o->calibration ||
+                     o->budget || o->threads || o->dry || o->force)) {
         qsf_cli_error(&convert_cli, "--verify and --inspect do not accept conversion options");
         return QSF_EXIT_USAGE;
     }
@@ -81,8 +101,9 @@ static int check(ConvertOptions *o, const QSFCliResult *r) {
         return QSF_EXIT_USAGE;
     }
     if (r->n_positional != files) {
-        qsf_cli_error(&convert_cli, convert ? "expected INPUT and OUTPUT.qsf, got %d argument%s (see --help)"
-                                            : "expected one FILE, got %d argument%s (see --help)",
+        qsf_cli_error(&convert_cli,
+                      convert ? "expected INPUT and OUTPUT.qsf, got %d argument%s (see --help)"
+                              : "expected one FILE, got %d argument%s (see --help)",
                       r->n_positional, r->n_positional == 1 ? "" : "s");
         return QSF_EXIT_USAGE;
     }
@@ -92,15 +113,18 @@ static int check(ConvertOptions *o, const QSFCliResult *r) {
 }
 
 int main(int argc, char **argv) {
-    static int (*const modes[])(const ConvertOptions *) = {convert_file, convert_verify, convert_inspect};
-    ConvertOptions o = {0};
+    static int (*const modes[])(const ConvertOptions *) = { convert_file, convert_verify, convert_inspect };
+    ConvertOptions o = { 0 };
     QSFCliResult res;
     char err[1024];
     if (qsf_cli_open_std_fds(convert_cli.program)) return QSF_EXIT_RUNTIME;
     qsf_signals_init();
     int rc = qsf_cli_parse(&convert_cli, argc, argv, NULL, on_option, &o, &res, err, sizeof err);
-    if (rc) qsf_cli_error(&convert_cli, "%s", err);
-    else if (res.done) rc = fflush(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
-    else if (!(rc = check(&o, &res))) rc = modes[o.mode](&o);
+    if (rc)
+        qsf_cli_error(&convert_cli, "%s", err);
+    else if (res.done)
+        rc = fflush(stdout) ? QSF_EXIT_RUNTIME : QSF_EXIT_OK;
+    else if (!(rc = check(&o, &res)))
+        rc = modes[o.mode](&o);
     return rc;
 }

@@ -10,7 +10,7 @@
 
 void convert_progress_begin(ConvertProgress *p, const ConvertOptions *o) {
     uint64_t now = qsf_now_ns();
-    *p = (ConvertProgress){.on = !o->quiet && isatty(STDERR_FILENO), .started = now, .shown = now};
+    *p = (ConvertProgress){ .on = !o->quiet && isatty(STDERR_FILENO), .started = now, .shown = now };
 }
 
 void convert_progress_show(ConvertProgress *p, double fraction, const char *what) {
@@ -18,7 +18,8 @@ void convert_progress_show(ConvertProgress *p, double fraction, const char *what
     if (!p->on || now - p->shown < PROGRESS_NS) return;
     p->shown = now;
     double left = fraction > 0 ? (double)(now - p->started) * 1e-9 * (1 - fraction) / fraction : 0;
-    fprintf(stderr, "\r\x1b[K%5.1f %%  %d:%02d left  %.48s", 100 * fraction, (int)(left / 60), (int)fmod(left, 60), what);
+    fprintf(stderr, "\r\x1b[K%5.1f %%  %d:%02d left  %.48s", 100 * fraction, (int)(left / 60),
+            (int)fmod(left, 60), what);
 }
 
 void convert_progress_end(const ConvertProgress *p) {

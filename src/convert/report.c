@@ -26,11 +26,15 @@ static bool is_new(const QsfItem *i) { return i->code != i->keep; }
 
 static void put_row(QsfStrbuf *b, const QsfItem *i, bool dry) {
     char from[16], to[16], outliers[24] = "", name[QSF_ITEM_NAME];
-    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6.2f ", qsf_item_name(i, name), convert_code_name(i->keep, from, sizeof from),
-                    convert_code_name(i->code, to, sizeof to), bits_of(i));
+    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6.2f ", qsf_item_name(i, name),
+                    convert_code_name(i->keep, from, sizeof from), convert_code_name(i->code, to, sizeof to),
+                    bits_of(i));
     if (is_new(i) && !dry) {
-        if (i->outliers) snprintf(outliers, sizeof outliers, "%.3f %%", 100.0 * (double)i->outliers / ((double)i->rows * i->cols));
-        qsf_strbuf_addf(b, "%7.2f %9.6f %9s ", qsf_stats_snr(&i->stats), qsf_stats_cosine(&i->stats), outliers);
+        if (i->outliers)
+            snprintf(outliers, sizeof outliers, "%.3f %%",
+                     100.0 * (double)i->outliers / ((double)i->rows * i->cols));
+        qsf_strbuf_addf(b, "%7.2f %9.6f %9s ", qsf_stats_snr(&i->stats), qsf_stats_cosine(&i->stats),
+                        outliers);
     } else {
         qsf_strbuf_addf(b, "%7s %9s %9s ", "", "", "");
     }
@@ -39,10 +43,13 @@ static void put_row(QsfStrbuf *b, const QsfItem *i, bool dry) {
 }
 
 static void put_layers(QsfStrbuf *b, const QsfCalibration *c) {
-    qsf_strbuf_addf(b, "calibrated with %llu tokens; layer skipping measured over %llu\n\n%-8s %10s %12s %12s\n", (unsigned long long)c->tokens,
-                    (unsigned long long)c->skip_tokens, "layer", "cosine", "skip nats", "importance");
+    qsf_strbuf_addf(b,
+                    "calibrated with %llu tokens; layer skipping measured over %llu\n\n%-8s %10s %12s %12s\n",
+                    (unsigned long long)c->tokens, (unsigned long long)c->skip_tokens, "layer", "cosine",
+                    "skip nats", "importance");
     for (uint32_t l = 0; l < c->n_layers; l++)
-        qsf_strbuf_addf(b, "%-8u %10.6f %12.6f %12.6f\n", l, (double)c->cosine[l], (double)c->skip_kl[l], (double)qsf_calibration_importance(c, l));
+        qsf_strbuf_addf(b, "%-8u %10.6f %12.6f %12.6f\n", l, (double)c->cosine[l], (double)c->skip_kl[l],
+                        (double)qsf_calibration_importance(c, l));
     qsf_strbuf_addc(b, '\n');
 }
 
@@ -51,11 +58,13 @@ static const char *at_most(const ConvertOptions *o) {
     return o->dry && (o->compress == NULL || strcmp(o->compress, "none")) ? "at most " : "";
 }
 
-static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, const QsfCalibration *c, const ConvertOptions *o) {
+static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, const QsfCalibration *c,
+                      const ConvertOptions *o) {
     double weights = 0, bytes = 0;
     uint32_t changed = 0, groups = 0;
     if (c != NULL) put_layers(b, c);
-    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6s %7s %9s %9s %s\n", "tensor", "was", "is", "bits", "dB", "cosine", "outliers", "why");
+    qsf_strbuf_addf(b, "%-28s %-9s %-9s %6s %7s %9s %9s %s\n", "tensor", "was", "is", "bits", "dB", "cosine",
+                    "outliers", "why");
     for (uint32_t k = 0; k < r->items.n; k++) {
         const QsfItem *i = &r->items.item[k];
         put_row(b, i, o->dry);
@@ -66,10 +75,15 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
     }
     char *out = qsf_clean_dup(o->output, strlen(o->output), true);
     if (r->n_compressed > 0)
-        qsf_strbuf_addf(b, "\n%u of %u layers compressed: %.1f MB of %.1f MB, %.1f %% saved", r->n_compressed, r->items.n_layers, (double)r->compressed_bytes / 1048576,
-                        (double)r->whole_bytes / 1048576, 100 - 100 * (double)r->compressed_bytes / (double)r->whole_bytes);
-    qsf_strbuf_addf(b, "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits per weight, %u of %u tensors requantized, %u with rows interleaved by 16\n", o->dry ? "not written: " : "",
-                    out ? out : "", at_most(o), (double)r->bytes / 1048576, (double)qsf_source_bytes(s) / 1048576, 8 * bytes / weights, changed, r->items.n, groups);
+        qsf_strbuf_addf(b, "\n%u of %u layers compressed: %.1f MB of %.1f MB, %.1f %% saved", r->n_compressed,
+                        r->items.n_layers, (double)r->compressed_bytes / 1048576,
+                        (double)r->whole_bytes / 1048576,
+                        100 - 100 * (double)r->compressed_bytes / (double)r->whole_bytes);
+    qsf_strbuf_addf(
+        b,
+        "\n%s%s: %s%.1f MB (was %.1f MB), %.3f bits per weight, %u of %u tensors requantized, %u with rows interleaved by 16\n",
+        o->dry ? "not written: " : "", out ? out : "", at_most(o), (double)r->bytes / 1048576,
+        (double)qsf_source_bytes(s) / 1048576, 8 * bytes / weights, changed, r->items.n, groups);
     free(out);
 }
 
@@ -77,29 +91,38 @@ static void put_table(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, 
 
 static void put_json_item(QsfStrbuf *b, const QsfItem *i, bool dry) {
     char from[16], to[16], name[QSF_ITEM_NAME];
-    qsf_strbuf_addf(b, "{\"name\": \"%s\", \"rows\": %u, \"columns\": %u, \"was\": \"%s\", \"is\": \"%s\", \"layout\": \"%s\", \"bytes\": %llu, \"bits\": ", qsf_item_name(i, name), i->rows, i->cols,
-                    convert_code_name(i->keep, from, sizeof from), convert_code_name(i->code, to, sizeof to), i->groups ? "x16" : "rows", (unsigned long long)i->bytes);
+    qsf_strbuf_addf(
+        b,
+        "{\"name\": \"%s\", \"rows\": %u, \"columns\": %u, \"was\": \"%s\", \"is\": \"%s\", \"layout\": \"%s\", \"bytes\": %llu, \"bits\": ",
+        qsf_item_name(i, name), i->rows, i->cols, convert_code_name(i->keep, from, sizeof from),
+        convert_code_name(i->code, to, sizeof to), i->groups ? "x16" : "rows", (unsigned long long)i->bytes);
     qsf_json_put_real(b, bits_of(i));
     if (is_new(i) && !dry) {
         double snr = qsf_stats_snr(&i->stats);
         qsf_strbuf_adds(b, ", \"snr_db\": ");
-        if (isfinite(snr)) qsf_json_put_real(b, snr);
-        else qsf_strbuf_adds(b, "null");
+        if (isfinite(snr))
+            qsf_json_put_real(b, snr);
+        else
+            qsf_strbuf_adds(b, "null");
         qsf_strbuf_adds(b, ", \"cosine\": ");
         qsf_json_put_real(b, qsf_stats_cosine(&i->stats));
         if (i->weights != NULL) {
             snr = qsf_stats_heavy_snr(&i->stats);
             qsf_strbuf_adds(b, ", \"weighted_snr_db\": ");
-            if (isfinite(snr)) qsf_json_put_real(b, snr);
-            else qsf_strbuf_adds(b, "null");
+            if (isfinite(snr))
+                qsf_json_put_real(b, snr);
+            else
+                qsf_strbuf_adds(b, "null");
         }
-        qsf_strbuf_addf(b, ", \"outliers\": %llu, \"clamped\": %llu", (unsigned long long)i->outliers, (unsigned long long)i->clamped);
+        qsf_strbuf_addf(b, ", \"outliers\": %llu, \"clamped\": %llu", (unsigned long long)i->outliers,
+                        (unsigned long long)i->clamped);
     }
     qsf_strbuf_addf(b, ", \"why\": \"%s\"}", qsf_keep_reason_text(i->why));
 }
 
 static void put_json_layers(QsfStrbuf *b, const QsfCalibration *c) {
-    qsf_strbuf_addf(b, "\"calibration\": {\"tokens\": %llu, \"skip_tokens\": %llu, \"layers\": [", (unsigned long long)c->tokens, (unsigned long long)c->skip_tokens);
+    qsf_strbuf_addf(b, "\"calibration\": {\"tokens\": %llu, \"skip_tokens\": %llu, \"layers\": [",
+                    (unsigned long long)c->tokens, (unsigned long long)c->skip_tokens);
     for (uint32_t l = 0; l < c->n_layers; l++) {
         qsf_strbuf_adds(b, l ? ", {\"cosine\": " : "{\"cosine\": ");
         qsf_json_put_real(b, (double)c->cosine[l]);
@@ -115,10 +138,12 @@ static void put_json_layers(QsfStrbuf *b, const QsfCalibration *c) {
 static void put_json(QsfStrbuf *b, const QsfPackReport *r, const QsfCalibration *c, const ConvertOptions *o) {
     qsf_strbuf_adds(b, "{\"output\": ");
     qsf_json_put_string(b, o->output, strlen(o->output));
-    qsf_strbuf_addf(b, ", \"written\": %s, \"bytes\": %llu, ", o->dry ? "false" : "true", (unsigned long long)r->bytes);
+    qsf_strbuf_addf(b, ", \"written\": %s, \"bytes\": %llu, ", o->dry ? "false" : "true",
+                    (unsigned long long)r->bytes);
     if (c != NULL) put_json_layers(b, c);
-    qsf_strbuf_addf(b, "\"compressed\": {\"layers\": %u, \"bytes\": %llu, \"whole_bytes\": %llu}, \"tensors\": [", r->n_compressed,
-                    (unsigned long long)r->compressed_bytes, (unsigned long long)r->whole_bytes);
+    qsf_strbuf_addf(
+        b, "\"compressed\": {\"layers\": %u, \"bytes\": %llu, \"whole_bytes\": %llu}, \"tensors\": [",
+        r->n_compressed, (unsigned long long)r->compressed_bytes, (unsigned long long)r->whole_bytes);
     for (uint32_t k = 0; k < r->items.n; k++) {
         qsf_strbuf_adds(b, k ? ", " : "");
         put_json_item(b, &r->items.item[k], o->dry);
@@ -128,6 +153,8 @@ static void put_json(QsfStrbuf *b, const QsfPackReport *r, const QsfCalibration 
 
 void convert_put_report(QsfStrbuf *b, const QsfSource *s, const QsfPackReport *r, const QsfCalibration *c,
                         const ConvertOptions *o) {
-    if (o->json) put_json(b, r, c, o);
-    else put_table(b, s, r, c, o);
+    if (o->json)
+        put_json(b, r, c, o);
+    else
+        put_table(b, s, r, c, o);
 }

@@ -134,7 +134,8 @@ int qsf_api_enter(QSFEngine *e, const char *function, QsfErr *err) {
     int use = QSF_USE_IDLE;
     if (e == NULL) return qsf_err_set(err, QSF_E_USAGE, "the engine is NULL");
     if (atomic_compare_exchange_strong(&e->use, &use, QSF_USE_BUSY)) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the engine is busy; do not call this from a callback", function);
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the engine is busy; do not call this from a callback",
+                       function);
 }
 
 bool qsf_api_leave(QSFEngine *e) {

@@ -32,7 +32,8 @@ static int check_text(const QsfSource *src, QsfLedger *ledger, QsfErr *err) {
     return rc;
 }
 
-int qsf_check_source(QsfSource *src, bool to_convert, char *foreign, size_t cap, QsfLedger *ledger, QsfErr *err) {
+int qsf_check_source(QsfSource *src, bool to_convert, char *foreign, size_t cap, QsfLedger *ledger,
+                     QsfErr *err) {
     QsfModel m;
     int rc = find_foreign(src, foreign, cap, err);
     if (rc == QSF_OK && *foreign == '\0') {

@@ -14,7 +14,8 @@ int qsf_check_weights(const QsfModel *m, QsfErr *err);
  * foreign (cap bytes) gets the name of an architecture that this version cannot run, else ""; its
  * hyperparameters and tensors are not checked. Codes of qsf_model_open, qsf_tokenizer_open and
  * qsf_chat_template_open; each message names the file. */
-int qsf_check_source(QsfSource *src, bool to_convert, char *foreign, size_t cap, QsfLedger *ledger, QsfErr *err);
+int qsf_check_source(QsfSource *src, bool to_convert, char *foreign, size_t cap, QsfLedger *ledger,
+                     QsfErr *err);
 /* The same for metadata alone; tensors are not checked. */
 int qsf_check_meta(const QsfSource *meta, char *foreign, size_t cap, QsfLedger *ledger, QsfErr *err);
 

@@ -22,15 +22,15 @@
 #include "src/base/file.h"
 #include "src/base/newfile.h"
 
-#define QSF_KL_HEAD  8u   /* bytes before the rows */
-#define QSF_KL_NAME  255u /* longest name */
+#define QSF_KL_HEAD  8u     /* bytes before the rows */
+#define QSF_KL_NAME  255u   /* longest name */
 #define QSF_KL_PIECE 16384u /* floats handed out, or gathered, at once */
 
 enum { QSF_KL_BOS = 1 }; /* flags: every window begins with BOS */
 
 typedef struct QsfKlAbout {
     uint32_t n_rows, n_vocab;
-    bool complete;      /* the file has a description of the rows; otherwise the rest is 0 */
+    bool complete; /* the file has a description of the rows; otherwise the rest is 0 */
     uint32_t n_ids, window, stride, flags;
     char name[QSF_KL_NAME + 1]; /* reduced to printable ASCII */
 } QsfKlAbout;
@@ -39,10 +39,10 @@ typedef struct QsfKlAbout {
 typedef struct QsfKlReader {
     QsfFile file;
     QsfKlAbout about;
-    uint64_t ids_at;    /* byte offset of the ids, when complete */
-    bool checksums;     /* the file has them */
-    uint64_t read_to;   /* where the pieces read one after the other from the start of a row end, and their
-                           checksum */
+    uint64_t ids_at;  /* byte offset of the ids, when complete */
+    bool checksums;   /* the file has them */
+    uint64_t read_to; /* where the pieces read one after the other from the start of a row end, and their
+                         checksum */
     uint32_t crc;
 } QsfKlReader;
 
@@ -61,10 +61,10 @@ int qsf_kl_same_ids(const QsfKlReader *r, const int32_t *ids, size_t n, QsfErr *
 
 /* --- writing: to a new file (newfile.h), which gets its name when it is complete. One thread. --- */
 typedef struct QsfKlWriter {
-    const char *path;   /* the caller's */
+    const char *path; /* the caller's */
     QsfNewFile out;
-    float *piece;       /* (QSF_KL_PIECE) waiting to be written */
-    size_t n;           /* floats in it */
+    float *piece; /* (QSF_KL_PIECE) waiting to be written */
+    size_t n;     /* floats in it */
     uint32_t rows_left;
     uint32_t row_crc, table_crc; /* of the row so far; of the checksums of rows so far */
     QsfKlAbout about;

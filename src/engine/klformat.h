@@ -5,8 +5,8 @@
 
 #define QSF_KL_MAGIC   "QSFDISTR"
 #define QSF_KL_VERSION 2u
-#define QSF_KL_PLAIN   1u /* the version without checksums */
+#define QSF_KL_PLAIN   1u        /* the version without checksums */
 #define QSF_KL_WINDOW  16777216u /* longest context that --ctx takes */
-#define QSF_KL_ABOUT   32u /* bytes from the magic to the name */
+#define QSF_KL_ABOUT   32u       /* bytes from the magic to the name */
 
 #endif

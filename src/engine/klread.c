@@ -13,8 +13,8 @@ static uint32_t le32(const unsigned char *p) {
 }
 
 static int damaged(const QsfKlReader *r, uint64_t at, const char *what, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_MODEL, "%s: not written by --kl-save: %s (byte offset %llu)", r->file.path, what,
-                       (unsigned long long)at);
+    return qsf_err_set(err, QSF_E_MODEL, "%s: not written by --kl-save: %s (byte offset %llu)", r->file.path,
+                       what, (unsigned long long)at);
 }
 
 /* Reads the two counts and computes where the rows end. */
@@ -29,12 +29,13 @@ static int read_head(QsfKlReader *r, uint64_t *end, QsfErr *err) {
     a->n_vocab = le32(b + 4);
     if (a->n_rows == 0) return damaged(r, 0, "it promises no tokens", err);
     if (a->n_vocab == 0) return damaged(r, 4, "it promises no vocabulary", err);
-    if (qsf_mul_u64((uint64_t)a->n_rows * a->n_vocab, sizeof(float), &bytes) && qsf_add_u64(bytes, QSF_KL_HEAD, end) &&
-        *end <= r->file.size)
+    if (qsf_mul_u64((uint64_t)a->n_rows * a->n_vocab, sizeof(float), &bytes) &&
+        qsf_add_u64(bytes, QSF_KL_HEAD, end) && *end <= r->file.size)
         return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: %llu bytes are too few for %u tokens x %u vocabulary x 4 (counts at byte offset 0)",
-                       r->file.path, (unsigned long long)r->file.size, (unsigned)a->n_rows, (unsigned)a->n_vocab);
+    return qsf_err_set(
+        err, QSF_E_MODEL,
+        "%s: %llu bytes are too few for %u tokens x %u vocabulary x 4 (counts at byte offset 0)",
+        r->file.path, (unsigned long long)r->file.size, (unsigned)a->n_rows, (unsigned)a->n_vocab);
 }
 
 static uint64_t row_at(const QsfKlReader *r, uint64_t row) {
@@ -53,10 +54,12 @@ static int add_crc(const QsfKlReader *r, uint64_t at, uint64_t end, uint32_t *cr
     return rc;
 }
 
-static int different(const QsfKlReader *r, uint64_t at, uint32_t have, uint64_t want_at, uint32_t want, QsfErr *err) {
+static int different(const QsfKlReader *r, uint64_t at, uint32_t have, uint64_t want_at, uint32_t want,
+                     QsfErr *err) {
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: damaged from byte offset %llu: checksum %08lX, expected %08lX (byte offset %llu)", r->file.path,
-                       (unsigned long long)at, (unsigned long)have, (unsigned long)want, (unsigned long long)want_at);
+                       "%s: damaged from byte offset %llu: checksum %08lX, expected %08lX (byte offset %llu)",
+                       r->file.path, (unsigned long long)at, (unsigned long)have, (unsigned long)want,
+                       (unsigned long long)want_at);
 }
 
 static int read_checksum(const QsfKlReader *r, uint64_t at, uint32_t *out, QsfErr *err) {
@@ -85,13 +88,16 @@ static void take_name(QsfKlAbout *a, const unsigned char *name, uint32_t n) {
 static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     unsigned char b[QSF_KL_ABOUT], name[QSF_KL_NAME];
     QsfKlAbout *a = &r->about;
-    if (r->file.size - at < sizeof b) return damaged(r, r->file.size, "it ends in what follows the rows", err);
+    if (r->file.size - at < sizeof b)
+        return damaged(r, r->file.size, "it ends in what follows the rows", err);
     int rc = qsf_file_pread(&r->file, b, sizeof b, at, err);
     if (rc != QSF_OK) return rc;
     if (memcmp(b, QSF_KL_MAGIC, 8) != 0) return damaged(r, at, "no QSFDISTR after the rows", err);
     if (le32(b + 8) != QSF_KL_VERSION && le32(b + 8) != QSF_KL_PLAIN)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: file version %u is not supported, expected %u or %u (byte offset %llu)",
-                           r->file.path, (unsigned)le32(b + 8), QSF_KL_PLAIN, QSF_KL_VERSION, (unsigned long long)at + 8);
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: file version %u is not supported, expected %u or %u (byte offset %llu)",
+                           r->file.path, (unsigned)le32(b + 8), QSF_KL_PLAIN, QSF_KL_VERSION,
+                           (unsigned long long)at + 8);
     r->checksums = le32(b + 8) == QSF_KL_VERSION;
     a->n_ids = le32(b + 12);
     a->window = le32(b + 16);
@@ -99,7 +105,8 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
     a->flags = le32(b + 24);
     uint32_t n_name = le32(b + 28);
     if (a->n_ids <= a->n_rows) return damaged(r, at + 12, "more scored tokens than the text can have", err);
-    if (a->window < 2 || a->window > QSF_KL_WINDOW) return damaged(r, at + 16, "a window that cannot be", err);
+    if (a->window < 2 || a->window > QSF_KL_WINDOW)
+        return damaged(r, at + 16, "a window that cannot be", err);
     if (a->stride < 1 || a->stride > a->window) return damaged(r, at + 20, "a stride that cannot be", err);
     if (n_name > QSF_KL_NAME) return damaged(r, at + 28, "a name that is too long", err);
     r->ids_at = at + sizeof b + n_name;
@@ -150,7 +157,8 @@ int qsf_kl_check_row(const QsfKlReader *r, uint32_t row, QsfErr *err) {
     uint32_t want;
     if (!r->checksums) return QSF_OK;
     if (r->read_to != row_at(r, (uint64_t)row + 1))
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: row %u was not read in order", r->file.path, (unsigned)row);
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: row %u was not read in order", r->file.path,
+                           (unsigned)row);
     int rc = read_checksum(r, want_at, &want, err);
     return rc != QSF_OK || r->crc == want ? rc : different(r, row_at(r, row), r->crc, want_at, want, err);
 }
@@ -161,20 +169,22 @@ static int same_piece(const QsfKlReader *r, const int32_t *ids, size_t from, siz
     int rc = qsf_file_pread(&r->file, b, n * sizeof *ids, at, err);
     for (size_t i = 0; rc == QSF_OK && i < n; i++)
         if (le32(b + 4 * i) != (uint32_t)ids[from + i])
-            rc = qsf_err_set(err, QSF_E_MODEL,
-                             "%s: was saved for a different text or vocabulary: token %zu is %ld in the file, %ld in this text "
-                             "(byte offset %llu)",
-                             r->file.path, from + i, (long)(int32_t)le32(b + 4 * i), (long)ids[from + i],
-                             (unsigned long long)(at + 4 * i));
+            rc = qsf_err_set(
+                err, QSF_E_MODEL,
+                "%s: was saved for a different text or vocabulary: token %zu is %ld in the file, %ld in this text "
+                "(byte offset %llu)",
+                r->file.path, from + i, (long)(int32_t)le32(b + 4 * i), (long)ids[from + i],
+                (unsigned long long)(at + 4 * i));
     return rc;
 }
 
 int qsf_kl_same_ids(const QsfKlReader *r, const int32_t *ids, size_t n, QsfErr *err) {
     if (!r->about.complete) return QSF_OK;
     if (n != r->about.n_ids)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: was saved for a text of %u tokens, this one has %zu", r->file.path,
-                           (unsigned)r->about.n_ids, n);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: was saved for a text of %u tokens, this one has %zu",
+                           r->file.path, (unsigned)r->about.n_ids, n);
     int rc = QSF_OK;
-    for (size_t i = 0; rc == QSF_OK && i < n; i += 1024) rc = same_piece(r, ids, i, n - i < 1024 ? n - i : 1024, err);
+    for (size_t i = 0; rc == QSF_OK && i < n; i += 1024)
+        rc = same_piece(r, ids, i, n - i < 1024 ? n - i : 1024, err);
     return rc;
 }

@@ -46,7 +46,8 @@ static int check_overwrite(const char *path, QsfErr *err) {
         qsf_kl_close(&old);
         if (ours) return QSF_OK;
     }
-    return qsf_err_set(err, QSF_E_USAGE, "%s: exists and was not written by --kl-save; not overwritten", path);
+    return qsf_err_set(err, QSF_E_USAGE, "%s: exists and was not written by --kl-save; not overwritten",
+                       path);
 }
 
 static uint64_t rows_end(const QsfKlWriter *w) {
@@ -64,8 +65,10 @@ static int check_room(const QsfKlWriter *w, QsfErr *err) {
     if (fstatvfs(w->out.file.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* free space not known */
     uint64_t room = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
     if (need <= room) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: the distributions of %u tokens need %llu MB, but only %llu MB are free",
-                       w->path, (unsigned)w->about.n_rows, (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
+    return qsf_err_set(err, QSF_E_RUNTIME,
+                       "%s: the distributions of %u tokens need %llu MB, but only %llu MB are free", w->path,
+                       (unsigned)w->about.n_rows, (unsigned long long)(need >> 20),
+                       (unsigned long long)(room >> 20));
 }
 
 static int make_file(QsfKlWriter *w, QsfErr *err) {
@@ -123,18 +126,21 @@ static int write_about(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
     const uint32_t words[] = { QSF_KL_VERSION, a->n_ids, a->window, a->stride, a->flags, (uint32_t)n_name };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) put32(b + 8 + 4 * i, words[i]);
     put_head(w, head);
-    uint32_t crc = qsf_crc32(qsf_crc32(qsf_crc32(qsf_crc32(0, head, sizeof head), b, sizeof b), a->name, n_name), ids, n_ids);
+    uint32_t crc = qsf_crc32(
+        qsf_crc32(qsf_crc32(qsf_crc32(0, head, sizeof head), b, sizeof b), a->name, n_name), ids, n_ids);
     put32(last, qsf_crc32_shift(crc, (uint64_t)a->n_rows * 4) ^ w->table_crc);
     int rc = write_all(w, b, sizeof b, err);
     if (rc == QSF_OK) rc = write_all(w, a->name, n_name, err);
     if (rc == QSF_OK) rc = write_all(w, ids, n_ids, err);
-    if (rc == QSF_OK && lseek(w->out.file.fd, (off_t)checksum_at(w, a->n_rows), SEEK_SET) < 0) rc = failed(w, err);
+    if (rc == QSF_OK && lseek(w->out.file.fd, (off_t)checksum_at(w, a->n_rows), SEEK_SET) < 0)
+        rc = failed(w, err);
     return rc == QSF_OK ? write_all(w, last, sizeof last, err) : rc;
 }
 
 int qsf_kl_finish(QsfKlWriter *w, const int32_t *ids, QsfErr *err) {
     if (w->rows_left != 0)
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %u rows of %s are missing", (unsigned)w->rows_left, w->path);
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %u rows of %s are missing", (unsigned)w->rows_left,
+                           w->path);
     int rc = write_about(w, ids, err);
     return rc == QSF_OK ? qsf_newfile_commit(&w->out, err) : rc;
 }

@@ -13,23 +13,23 @@ typedef struct Scoring {
     const QsfPerplexity *p;
     QsfPerplexityResult *out;
     QsfScoreWindow w;
-    size_t k;       /* index of the window */
-    size_t row;     /* scored tokens so far */
-    float *piece;   /* (QSF_KL_PIECE) with a base */
-    QsfErr err;     /* what failed in a callback */
+    size_t k;     /* index of the window */
+    size_t row;   /* scored tokens so far */
+    float *piece; /* (QSF_KL_PIECE) with a base */
+    QsfErr err;   /* what failed in a callback */
 } Scoring;
 
 /* The comparison of one position with the base. */
 typedef struct Pair {
-    double kl, sum;         /* sum of the base's probabilities */
+    double kl, sum; /* sum of the base's probabilities */
     float top, base_top;
     uint32_t top_at, base_top_at;
     float base_target;
 } Pair;
 
 /* Rounds like a stored row, so that a model has divergence 0 from itself. */
-static void compare_piece(Pair *c, const float *logits, double log_sum, const float *base, uint32_t first, uint32_t n,
-                          uint32_t target) {
+static void compare_piece(Pair *c, const float *logits, double log_sum, const float *base, uint32_t first,
+                          uint32_t n, uint32_t target) {
     for (uint32_t i = 0; i < n; i++) {
         float ours = (float)((double)logits[first + i] - log_sum);
         double p = exp((double)base[i]);
@@ -53,7 +53,8 @@ static int compare(Scoring *s, const float *logits, double log_sum, uint32_t tar
         compare_piece(&c, logits, log_sum, s->piece, at, n, target);
     }
     if (fabs(c.sum - 1) > SUM_TOLERANCE)
-        return qsf_err_set(&s->err, QSF_E_MODEL, "%s: the probabilities of row %u add up to %.4g, expected 1 (byte offset %llu)",
+        return qsf_err_set(&s->err, QSF_E_MODEL,
+                           "%s: the probabilities of row %u add up to %.4g, expected 1 (byte offset %llu)",
                            base->file.path, (unsigned)row, c.sum,
                            (unsigned long long)(QSF_KL_HEAD + (uint64_t)row * n_vocab * sizeof(float)));
     if (qsf_kl_check_row(base, row, &s->err) != QSF_OK) return s->err.code;
@@ -72,7 +73,8 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
     const QsfPerplexity *p = s->p;
     if (s->err.code != QSF_OK || s->w.begin + pos + 1 < s->w.first) return;
     uint32_t target = (uint32_t)p->ids[s->w.begin + pos + 1];
-    double log_sum = qsf_score_log_sum(logits, p->rt->model.hp.n_vocab), nll = log_sum - (double)logits[target];
+    double log_sum = qsf_score_log_sum(logits, p->rt->model.hp.n_vocab),
+           nll = log_sum - (double)logits[target];
     if (p->base != NULL && compare(s, logits, log_sum, target, (double)(float)nll) != QSF_OK) return;
     if (p->save != NULL && qsf_kl_write_row(p->save, logits, log_sum, &s->err) != QSF_OK) return;
     qsf_mean_add(&s->out->nll, nll);
@@ -113,7 +115,8 @@ static int check_ids(const QsfPerplexity *p, QsfErr *err) {
     for (size_t i = 0; i < p->n; i++)
         if (p->ids[i] < 0 || (uint32_t)p->ids[i] >= p->rt->model.hp.n_vocab)
             return qsf_err_set(err, QSF_E_MODEL, "%s: token id %ld is outside the model's vocabulary of %u",
-                               qsf_source_path(p->rt->model.src), (long)p->ids[i], (unsigned)p->rt->model.hp.n_vocab);
+                               qsf_source_path(p->rt->model.src), (long)p->ids[i],
+                               (unsigned)p->rt->model.hp.n_vocab);
     return QSF_OK;
 }
 
@@ -128,7 +131,8 @@ int qsf_perplexity_run(const QsfPerplexity *p, QsfPerplexityResult *out, QsfErr 
         rc = qsf_err_memory(err, "a row of the base");
     if (rc == QSF_OK) {
         qsf_ledger_freeze(&p->rt->ledger);
-        for (; rc == QSF_OK && qsf_score_window(p->n, p->window, p->stride, s.k, &s.w); s.k++) rc = one_window(&s, err);
+        for (; rc == QSF_OK && qsf_score_window(p->n, p->window, p->stride, s.k, &s.w); s.k++)
+            rc = one_window(&s, err);
         qsf_ledger_thaw(&p->rt->ledger);
     }
     if (rc == QSF_OK) summarize(p, out);

@@ -9,18 +9,18 @@
 
 typedef struct QsfPerplexityResult {
     size_t n_scored, n_windows;
-    QsfMean nll;             /* -log p of the scored tokens, nats */
+    QsfMean nll; /* -log p of the scored tokens, nats */
     /* With a base: */
-    QsfMean base_nll, excess;/* of the base, and the difference per token */
-    QsfMean kl;              /* KL(base || this) of each position, nats */
+    QsfMean base_nll, excess; /* of the base, and the difference per token */
+    QsfMean kl;               /* KL(base || this) of each position, nats */
     double kl_median, kl_p99, kl_max;
-    size_t same_top;         /* positions at which both find the same token most likely (the lowest id on a
-                                tie) */
+    size_t same_top; /* positions at which both find the same token most likely (the lowest id on a
+                        tie) */
 } QsfPerplexityResult;
 
 typedef struct QsfPerplexity {
     QsfRuntime *rt;
-    int32_t *ids;            /* (n) the text; modified during the run, restored afterwards */
+    int32_t *ids; /* (n) the text; modified during the run, restored afterwards */
     size_t n;
     uint32_t window, stride; /* 2 <= window, 1 <= stride <= window; min(window, n) <= context */
     int32_t bos;             /* stands in place of the first token of every window but the first; -1 = nothing

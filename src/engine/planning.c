@@ -22,8 +22,8 @@ uint64_t qsf_planning_available(const QsfRuntime *r) {
 }
 
 void qsf_planning_next(const QsfRuntime *r, const QSFSettings *s, QsfPlanOptions *o) {
-    qsf_plan_options_next(o, &r->plan_options, s, r->plan.kv, qsf_forward_n_past(r->fwd), qsf_forward_ctx(r->fwd),
-                          qsf_planning_available(r));
+    qsf_plan_options_next(o, &r->plan_options, s, r->plan.kv, qsf_forward_n_past(r->fwd),
+                          qsf_forward_ctx(r->fwd), qsf_planning_available(r));
 }
 
 void qsf_planning_move_stack(const QsfRuntime *r, QsfPlan *p) {

@@ -7,8 +7,8 @@
 
 #include "src/base/clock.h"
 #include "src/plan/layout.h"
-#include "src/stream/interleave.h"
 #include "src/plan/units.h"
+#include "src/stream/interleave.h"
 
 #define ROOM_MAX        (8u << 20) /* buffer for the measurement; at most an eighth of the budget */
 #define DISK_NS         200000000u
@@ -141,9 +141,10 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     n = n / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (n < AWAKE_ROWS + QSF_ROW_QUANTUM) return 0;
     uint8_t *rows = room->mem + act + x + line(4 * n);
-    if (w->compressed != NULL) memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
-    else if (m->src == NULL ||
-        qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row), w->offset, &err) != QSF_OK)
+    if (w->compressed != NULL)
+        memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
+    else if (m->src == NULL || qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row),
+                                              w->offset, &err) != QSF_OK)
         return 0;
     float *col = (float *)(void *)(room->mem + act);
     for (uint32_t i = 0; i < u.k; i++) col[i] = (float)(i % 17) - 8;

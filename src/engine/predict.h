@@ -8,11 +8,11 @@
 #include "src/plan/plan.h"
 
 typedef struct QsfPrediction {
-    double disk_bps;      /* bytes per second from the disk; 0 = nothing streams, or not measurable */
-    double compute_bps;   /* bytes of weights per second that the matrix kernels process */
-    double disk_tps;      /* tokens per second that the disk allows; 0 = no limit */
-    double compute_tps;   /* tokens per second that the kernels allow */
-    double tps;           /* the smaller of the two */
+    double disk_bps;    /* bytes per second from the disk; 0 = nothing streams, or not measurable */
+    double compute_bps; /* bytes of weights per second that the matrix kernels process */
+    double disk_tps;    /* tokens per second that the disk allows; 0 = no limit */
+    double compute_tps; /* tokens per second that the kernels allow */
+    double tps;         /* the smaller of the two */
 } QsfPrediction;
 
 /* Measures for at most about 0.4 s in total, within plan->budget. pool NULL = one thread. A value that cannot

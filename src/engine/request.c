@@ -6,11 +6,13 @@
 #include <string.h>
 
 static bool message_ok(const QSFMessage *m) {
-    return m->role != NULL && (m->content != NULL || m->len == 0) && (m->reasoning != NULL || m->reasoning_len == 0);
+    return m->role != NULL && (m->content != NULL || m->len == 0) &&
+           (m->reasoning != NULL || m->reasoning_len == 0);
 }
 
 bool qsf_request_ok(const QSFRequest *r) {
-    if (r == NULL || (r->messages == NULL && r->n_messages > 0) || (r->stop == NULL && r->n_stop > 0)) return false;
+    if (r == NULL || (r->messages == NULL && r->n_messages > 0) || (r->stop == NULL && r->n_stop > 0))
+        return false;
     for (size_t i = 0; i < r->n_messages; i++)
         if (!message_ok(&r->messages[i])) return false;
     for (size_t i = 0; i < r->n_stop; i++)
@@ -20,7 +22,8 @@ bool qsf_request_ok(const QSFRequest *r) {
 
 static size_t block_bytes(const QSFRequest *r) {
     size_t n = sizeof(QsfRequestCopy) + r->n_messages * sizeof(QsfMsg) + r->n_stop * sizeof(char *);
-    for (size_t i = 0; i < r->n_messages; i++) n += strlen(r->messages[i].role) + 1 + r->messages[i].len + 1 + r->messages[i].reasoning_len + 1;
+    for (size_t i = 0; i < r->n_messages; i++)
+        n += strlen(r->messages[i].role) + 1 + r->messages[i].len + 1 + r->messages[i].reasoning_len + 1;
     for (size_t i = 0; i < r->n_stop; i++) n += strlen(r->stop[i]) + 1;
     return n;
 }

@@ -25,8 +25,8 @@ int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     if (level == QK_LEVEL_UNKNOWN)
         return qsf_err_set(err, QSF_E_USAGE, "%s: unknown level '%.40s'", from, word);
     if (!qk_cpu_has(level))
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: this CPU, or this build, has no %s; the best level is %s", from,
-                           qk_level_name(level), qk_level_name(*out));
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: this CPU, or this build, has no %s; the best level is %s",
+                           from, qk_level_name(level), qk_level_name(*out));
     *out = level;
     return QSF_OK;
 }
@@ -88,7 +88,8 @@ int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
     int32_t turn_end = -1;
     int rc = qsf_chat_template_open(&t, r->model.src, r->tok, *name != '\0' ? name : NULL, r->tmpl_notice,
                                     sizeof r->tmpl_notice, err);
-    if (rc == QSF_OK && (rc = qsf_chat_turn_end(t, r->tok, &turn_end, err)) != QSF_OK) qsf_chat_template_close(t);
+    if (rc == QSF_OK && (rc = qsf_chat_turn_end(t, r->tok, &turn_end, err)) != QSF_OK)
+        qsf_chat_template_close(t);
     if (rc != QSF_OK) return rc;
     qsf_chat_template_close(r->tmpl);
     r->tmpl = t;

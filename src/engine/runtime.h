@@ -6,10 +6,10 @@
 #define QSF_ENGINE_RUNTIME_H
 
 #include "qsf_engine.h"
-#include "src/forward/forward.h"
-#include "src/sample/sampler.h"
 #include "src/engine/predict.h"
+#include "src/forward/forward.h"
 #include "src/plan/options.h"
+#include "src/sample/sampler.h"
 #include "src/text/think.h"
 
 #define QSF_EOG_MAX 64
@@ -33,13 +33,13 @@ typedef struct QsfRuntime {
     QsfPlanFacts facts;          /* constant while it is open */
     QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
     QsfPrediction prediction;    /* zero unless requested (predict) */
-    bool lost;                /* neither a new plan nor the old one could be applied: the model must be
-                                 reopened */
+    bool lost;                   /* neither a new plan nor the old one could be applied: the model must be
+                                    reopened */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */
     size_t n_eog;
-    QsfThink think; /* how the model reasons, by template and vocabulary */
+    QsfThink think;           /* how the model reasons, by template and vocabulary */
     const atomic_int *cancel; /* as in the options: generation stops when it becomes non-zero */
 } QsfRuntime;
 

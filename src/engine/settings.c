@@ -12,7 +12,6 @@
 #include "src/base/err.h"
 #include "src/base/utf8.h"
 #include "src/engine/number.h"
-#include "qsf_engine.h"
 #include "src/plan/plan.h"
 #include "src/text/chat.h"
 

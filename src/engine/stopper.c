@@ -14,8 +14,8 @@ int qsf_stopper_open(QsfStopper *s, const char *const *stop, size_t n_stop, size
         size_t len = strlen(stop[i]);
         if (len == 0) return qsf_err_set(err, QSF_E_USAGE, "stop string %zu is empty", i + 1);
         if (len > QSF_STOP_MAX)
-            return qsf_err_set(err, QSF_E_USAGE, "stop string %zu has %zu bytes, the maximum is %d", i + 1, len,
-                               QSF_STOP_MAX);
+            return qsf_err_set(err, QSF_E_USAGE, "stop string %zu has %zu bytes, the maximum is %d", i + 1,
+                               len, QSF_STOP_MAX);
         if (!qsf_utf8_valid(stop[i], len))
             return qsf_err_set(err, QSF_E_USAGE, "stop string %zu is not UTF-8", i + 1);
         if (len > longest) longest = len;

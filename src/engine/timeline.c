@@ -64,8 +64,10 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     if (reused != NULL) *reused = 0;
     if (n == 0) return qsf_err_set(err, QSF_E_USAGE, "the prompt is empty");
     if (n > ctx)
-        return qsf_err_set(err, QSF_E_CONTEXT, "the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s",
-                           n, (unsigned)ctx, qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
+        return qsf_err_set(
+            err, QSF_E_CONTEXT,
+            "the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s", n,
+            (unsigned)ctx, qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
     uint32_t keep = qsf_timeline_reusable(t, ids, n);
     qsf_forward_truncate(f, keep);
     t->n_ids = keep;

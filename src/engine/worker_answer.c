@@ -49,19 +49,21 @@ unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r) {
 static void note_reasoning(QSFWorker *w) {
     QSFParams p;
     qsf_worker_get_params(w, &p);
-    if (p.reasoning == QSF_REASON_AUTO || w->rt.reasoning_said || qsf_chat_takes_reasoning(w->rt.tmpl, p.reasoning)) return;
+    if (p.reasoning == QSF_REASON_AUTO || w->rt.reasoning_said ||
+        qsf_chat_takes_reasoning(w->rt.tmpl, p.reasoning))
+        return;
     w->rt.reasoning_said = true;
     qsf_worker_emit(w, QSF_EVENT_NOTICE, QSF_REASON_NO_SWITCH);
 }
 
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
     uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
-    int rc =
-        qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation", err);
+    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation",
+                                err);
     if (rc != QSF_OK) return rc;
     note_reasoning(w);
-    rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, qsf_worker_chat_flags(w, r), ids,
-                          where, err);
+    rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
+                          qsf_worker_chat_flags(w, r), ids, where, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;
 }

@@ -4,9 +4,9 @@
 #ifndef QSF_ENGINE_WORKER_IMPL_H
 #define QSF_ENGINE_WORKER_IMPL_H
 
+#include "src/engine/board.h"
 #include "src/engine/events.h"
 #include "src/engine/request.h"
-#include "src/engine/board.h"
 
 #define QSF_ENGINE_STACK (512u << 10) /* bytes; templates and expressions of strangers run on it */
 

@@ -114,7 +114,8 @@ int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) 
     int rc = QSF_OK;
     if (w->text_ready) rc = qsf_runtime_level(s, &level, &e);
     if (w->text_ready && rc == QSF_OK) rc = check_plan(w, s, &e);
-    if (w->text_ready && rc == QSF_OK && strcmp(s->chat_template, now.chat_template) != 0) rc = check_template(w, s, &e);
+    if (w->text_ready && rc == QSF_OK && strcmp(s->chat_template, now.chat_template) != 0)
+        rc = check_template(w, s, &e);
     pthread_mutex_unlock(&w->text_lock);
     if (rc != QSF_OK) snprintf(err, cap, "%s", e.msg);
     return rc == QSF_OK ? 0 : e.code;

@@ -6,8 +6,8 @@
 
 #include "src/engine/worker_impl.h"
 
-#define BYTES_PER_TEXT_BYTE 8u           /* rendered text, ids, and the text made of them */
-#define BUSY_MAX            (96u << 10)  /* bytes of messages that fit into the slack of every plan */
+#define BYTES_PER_TEXT_BYTE 8u          /* rendered text, ids, and the text made of them */
+#define BUSY_MAX            (96u << 10) /* bytes of messages that fit into the slack of every plan */
 
 void qsf_worker_lend_text(QSFWorker *w, bool ready) {
     pthread_mutex_lock(&w->text_lock);
@@ -25,12 +25,14 @@ static int make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
     QsfIds ids = { 0 };
     size_t special = 0;
     QsfThinkPrompt where;
-    int rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages, qsf_worker_chat_flags(w, r),
-                              &ids, &where, err);
+    int rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
+                              qsf_worker_chat_flags(w, r), &ids, &where, err);
     if (rc == QSF_OK && p->out != NULL) {
         rc = qsf_chat_show(w->rt.tok, &ids, p->out, &special, err);
-        qsf_strbuf_addf(p->out, "\n%zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN
-                        " and " QSF_CHAT_MARK_CLOSE ")\n", ids.n, special);
+        qsf_strbuf_addf(p->out,
+                        "\n%zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN
+                        " and " QSF_CHAT_MARK_CLOSE ")\n",
+                        ids.n, special);
     }
     p->tokens = ids.n;
     qsf_ids_free(&ids);
@@ -43,7 +45,8 @@ static int charge_and_make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, Qsf
     if (!w->text_ready) return qsf_err_set(err, QSF_E_MODEL, "no model is loaded: /model FILE opens one");
     if (atomic_load(&w->busy)) {
         if (r->text_bytes <= BUSY_MAX) return make(w, r, p, err);
-        return qsf_err_set(err, QSF_E_BUDGET, "the conversation is too long to be shown while an answer is generated");
+        return qsf_err_set(err, QSF_E_BUDGET,
+                           "the conversation is too long to be shown while an answer is generated");
     }
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the prompt", err);
     if (rc != QSF_OK) return rc;

@@ -12,8 +12,8 @@
  * */
 enum { QSF_SLOTS = 40, LARGER_SLOTS = 8 };
 _Static_assert(QSF_SLOTS + 3 * LARGER_SLOTS <= QSF_DTYPES_MAX, "a slot for each type");
-#define QSF_SLOT(id) (QSF_SLOTS + ((id) & 0xffu) - 1 + LARGER_SLOTS * (((id) & 0xff00u) / QSF_DTYPE_OF_128))
-#define SLOT(id) ((id) < QK_GGML_QSF ? (id) : QSF_SLOT(id))
+#define QSF_SLOT(id) (QSF_SLOTS + ((id)&0xffu) - 1 + LARGER_SLOTS * (((id)&0xff00u) / QSF_DTYPE_OF_128))
+#define SLOT(id)     ((id) < QK_GGML_QSF ? (id) : QSF_SLOT(id))
 
 /* The engine reads no scale after the last row, so a type with one (I2_S) cannot be used yet. */
 #define WITH_KERNELS(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \
@@ -23,8 +23,7 @@ _Static_assert(QSF_SLOTS + 3 * LARGER_SLOTS <= QSF_DTYPES_MAX, "a slot for each 
     WITHOUT(QK_GGML_##TYPE + QSF_DTYPE_OF_##elems, #TYPE "_" #elems, elems, bytes)
 
 static const QsfDtype table[QSF_DTYPES_MAX] = {
-    QK_FORMATS(WITH_KERNELS, )
-    WITHOUT(9, "Q8_1", 32, 36),
+    QK_FORMATS(WITH_KERNELS, ) WITHOUT(9, "Q8_1", 32, 36),
     WITHOUT(15, "Q8_K", 256, 292),
     WITHOUT(16, "IQ2_XXS", 256, 66),
     WITHOUT(17, "IQ2_XS", 256, 74),

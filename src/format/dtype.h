@@ -16,12 +16,12 @@
 #define QSF_DTYPE_OF_256 0x200u
 
 typedef struct QsfDtype {
-    uint32_t id;           /* QK_GGML_Q4_K, or the number of a type without kernels */
-    const char *name;      /* "Q4_K" */
-    uint32_t block_elems;  /* elements per block */
+    uint32_t id;          /* QK_GGML_Q4_K, or the number of a type without kernels */
+    const char *name;     /* "Q4_K" */
+    uint32_t block_elems; /* elements per block */
     uint32_t block_bytes;
-    uint32_t tail_bytes;   /* bytes after the last row of a tensor (I2_S keeps its scale there) */
-    bool supported;        /* models can use it; a known but unsupported type is named in the error */
+    uint32_t tail_bytes; /* bytes after the last row of a tensor (I2_S keeps its scale there) */
+    bool supported;      /* models can use it; a known but unsupported type is named in the error */
 } QsfDtype;
 
 /* Returns the type with blocks of 64 for one with blocks of 128 or 256; returns any other type unchanged. */

@@ -251,8 +251,8 @@ static int read_tensors(Reader *r, QsfGgufPart *part) {
     if (rc != QSF_OK) return rc;
     if (alignment < 8 || (alignment & (alignment - 1)) != 0) /* docs/gguf.md: a multiple of 8 */
         return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: general.alignment is %" PRIu32 ", expected a power of two, 8 or more", path_of(r),
-                           alignment);
+                           "%s: general.alignment is %" PRIu32 ", expected a power of two, 8 or more",
+                           path_of(r), alignment);
     part->tensors = qsf_source_alloc(r->s, part->n_tensors, sizeof *part->tensors, r->err);
     if (part->tensors == NULL) return r->err->code;
     for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++) rc = read_tensor(r, &part->tensors[i]);

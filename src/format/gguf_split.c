@@ -63,8 +63,8 @@ static int join_tensors(QsfSource *s, const QsfGgufPart *parts, uint32_t n, QsfE
     uint64_t total = 0, at = 0;
     uint32_t expected;
     for (uint32_t i = 0; i < n; i++) total += parts[i].n_tensors;
-    int rc =
-        qsf_meta_table_u32(&s->meta, s->files[0].path, "split.tensors.count", UINT32_MAX, &expected, err);
+    int rc = qsf_meta_table_u32(&s->meta, s->files[0].path, "split.tensors.count", UINT32_MAX, &expected,
+                                err);
     if (rc != QSF_OK) return rc;
     if (expected != UINT32_MAX && expected != total)
         return qsf_err_set(err, QSF_E_MODEL,

@@ -91,7 +91,8 @@ static int later_tokens(QsfVocabDraft *d, const QsfJson *list, QsfErr *err) {
         size_t n = strspn(key, "0123456789");
         bool ok = n > 0 && n < 10 && key[n] == '\0';
         for (size_t i = 0; ok && i < n; i++) id = id * 10 + (uint64_t)(key[i] - '0');
-        if (!ok) return qsf_err_set(err, QSF_E_MODEL, "added_tokens_decoder: \"%.40s\" is not a token id", key);
+        if (!ok)
+            return qsf_err_set(err, QSF_E_MODEL, "added_tokens_decoder: \"%.40s\" is not a token id", key);
         rc = qsf_hf_added_token(d, id, v, err);
     }
     return rc;

@@ -8,11 +8,11 @@
 #include "src/format/hf_model.h"
 #include "src/format/whole.h"
 
-#define MAX_FILE    ((uint64_t)16 << 20)
-#define MAX_NUMBER  (1u << 28) /* of any count here; the readers of the metadata have stricter limits */
-#define MAX_SCALE   1e6
-#define MAX_BASE    1e15
-#define SHOWN       40 /* bytes of a name in a message */
+#define MAX_FILE   ((uint64_t)16 << 20)
+#define MAX_NUMBER (1u << 28) /* of any count here; the readers of the metadata have stricter limits */
+#define MAX_SCALE  1e6
+#define MAX_BASE   1e15
+#define SHOWN      40 /* bytes of a name in a message */
 
 typedef struct Reader {
     const char *path; /* of config.json */
@@ -38,22 +38,22 @@ static int get_u32(const Reader *r, const char *key, uint32_t fallback, uint32_t
     if (v == NULL) return fallback > 0 ? QSF_OK : bad(r, key, "is missing");
     int64_t n = qsf_json_int(v, -1);
     if (n < 1 || n > MAX_NUMBER)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' is %g, expected a whole number from 1 to %u", r->path, key,
-                           qsf_json_real(v, (double)NAN), MAX_NUMBER);
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' is %g, expected a whole number from 1 to %u",
+                           r->path, key, qsf_json_real(v, (double)NAN), MAX_NUMBER);
     *out = (uint32_t)n;
     return QSF_OK;
 }
 
 /* Reads a number from lo to hi. fallback NaN: the key is required. */
-static int get_real(const Reader *r, const QsfJson *object, const char *key, double fallback, double lo, double hi,
-                    double *out) {
+static int get_real(const Reader *r, const QsfJson *object, const char *key, double fallback, double lo,
+                    double hi, double *out) {
     const QsfJson *v = member(object, key);
     *out = fallback;
     if (v == NULL) return isnan(fallback) ? bad(r, key, "is missing") : QSF_OK;
     *out = qsf_json_real(v, (double)NAN);
     if (*out >= lo && *out <= hi) return QSF_OK;
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' is %g, expected a number from %g to %g", r->path, key, *out, lo,
-                       hi);
+    return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' is %g, expected a number from %g to %g", r->path, key,
+                       *out, lo, hi);
 }
 
 static int get_bool(const Reader *r, const char *key, bool fallback, bool *out) {
@@ -81,10 +81,11 @@ static int read_arch(const Reader *r) {
     QsfStrbuf list = QSF_STRBUF_INIT;
     for (unsigned i = 0; qsf_hf_arch_at(i) != NULL; i++)
         qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
-    int rc = qsf_err_set(r->err, QSF_E_MODEL,
-                         "%s: the architecture '%.*s' is not supported; supported: %s (for tokenizing only, open "
-                         "the tokenizer file)",
-                         r->path, SHOWN, name, qsf_strbuf_str(&list));
+    int rc =
+        qsf_err_set(r->err, QSF_E_MODEL,
+                    "%s: the architecture '%.*s' is not supported; supported: %s (for tokenizing only, open "
+                    "the tokenizer file)",
+                    r->path, SHOWN, name, qsf_strbuf_str(&list));
     qsf_strbuf_free(&list);
     return rc;
 }
@@ -97,13 +98,14 @@ static int refuse_features(const Reader *r) {
     const char *method = qsf_json_string(qsf_json_get(quant, "quant_method"), NULL);
     double part;
     if (quant != NULL)
-        return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: 'quantization_config': weights quantized by '%.*s' are not supported, only F32, F16 and "
-                           "BF16",
-                           r->path, SHOWN, method != NULL ? method : "?");
+        return qsf_err_set(
+            r->err, QSF_E_MODEL,
+            "%s: 'quantization_config': weights quantized by '%.*s' are not supported, only F32, F16 and "
+            "BF16",
+            r->path, SHOWN, method != NULL ? method : "?");
     if (member(r->root, "hidden_act") != NULL && (act == NULL || strcmp(act, "silu") != 0))
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: 'hidden_act' is '%.*s', only 'silu' is supported", r->path, SHOWN,
-                           act != NULL ? act : "?");
+        return qsf_err_set(r->err, QSF_E_MODEL, "%s: 'hidden_act' is '%.*s', only 'silu' is supported",
+                           r->path, SHOWN, act != NULL ? act : "?");
     int rc = get_real(r, r->root, "partial_rotary_factor", 1, 0, 1, &part);
     if (rc == QSF_OK && part < 1) rc = bad(r, "partial_rotary_factor", "is below 1, which is not supported");
     return rc;
@@ -115,12 +117,14 @@ static int read_head_dim(const Reader *r) {
     QsfHfConfig *c = r->c;
     c->says_head_dim = member(r->root, "head_dim") != NULL;
     if (!c->says_head_dim && c->hidden % c->n_heads != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: 'hidden_size' %u is not a multiple of the %u heads, and 'head_dim' is missing",
-                           r->path, c->hidden, c->n_heads);
+        return qsf_err_set(
+            r->err, QSF_E_MODEL,
+            "%s: 'hidden_size' %u is not a multiple of the %u heads, and 'head_dim' is missing", r->path,
+            c->hidden, c->n_heads);
     int rc = get_u32(r, "head_dim", c->hidden / c->n_heads, &c->head_dim);
     if (rc == QSF_OK && c->head_dim % 2 != 0)
-        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: the size of a head is %u, expected an even number", r->path,
-                         c->head_dim);
+        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: the size of a head is %u, expected an even number",
+                         r->path, c->head_dim);
     return rc;
 }
 
@@ -131,14 +135,17 @@ static int read_sizes(const Reader *r) {
     if (rc == QSF_OK) rc = get_u32(r, "intermediate_size", 0, &c->ffn);
     if (rc == QSF_OK) rc = get_u32(r, "num_attention_heads", 0, &c->n_heads);
     if (rc == QSF_OK)
-        rc = get_u32(r, "num_key_value_heads", c->arch->kv_heads > 0 ? c->arch->kv_heads : c->n_heads, &c->n_kv_heads);
+        rc = get_u32(r, "num_key_value_heads", c->arch->kv_heads > 0 ? c->arch->kv_heads : c->n_heads,
+                     &c->n_kv_heads);
     if (rc == QSF_OK && c->n_heads % c->n_kv_heads != 0)
-        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: 'num_key_value_heads' is %u, which does not divide the %u heads",
-                         r->path, c->n_kv_heads, c->n_heads);
+        rc = qsf_err_set(r->err, QSF_E_MODEL,
+                         "%s: 'num_key_value_heads' is %u, which does not divide the %u heads", r->path,
+                         c->n_kv_heads, c->n_heads);
     if (rc == QSF_OK) rc = read_head_dim(r);
     if (rc == QSF_OK) rc = get_u32(r, "vocab_size", 0, &c->n_vocab);
     if (rc == QSF_OK) rc = get_u32(r, "max_position_embeddings", 0, &c->n_ctx);
-    if (rc == QSF_OK && member(r->root, "sliding_window") != NULL) rc = get_u32(r, "sliding_window", 0, &c->window);
+    if (rc == QSF_OK && member(r->root, "sliding_window") != NULL)
+        rc = get_u32(r, "sliding_window", 0, &c->window);
     return rc;
 }
 
@@ -149,7 +156,9 @@ static int read_rope_kind(const Reader *r, const QsfJson *rope) {
         const char *name;
         QsfHfRope kind;
     } kinds[] = {
-        { "default", QSF_HF_ROPE_PLAIN }, { "linear", QSF_HF_ROPE_LINEAR }, { "llama3", QSF_HF_ROPE_LLAMA3 },
+        { "default", QSF_HF_ROPE_PLAIN },
+        { "linear", QSF_HF_ROPE_LINEAR },
+        { "llama3", QSF_HF_ROPE_LLAMA3 },
     };
     const QsfJson *v = member(rope, "rope_type");
     if (v == NULL) v = member(rope, "type");
@@ -159,9 +168,10 @@ static int read_rope_kind(const Reader *r, const QsfJson *rope) {
         r->c->rope = kinds[i].kind;
         return QSF_OK;
     }
-    return qsf_err_set(r->err, QSF_E_MODEL,
-                       "%s: RoPE scaling of type '%.*s' (rope_scaling) is not supported, only linear and llama3", r->path,
-                       SHOWN, name != NULL ? name : "?");
+    return qsf_err_set(
+        r->err, QSF_E_MODEL,
+        "%s: RoPE scaling of type '%.*s' (rope_scaling) is not supported, only linear and llama3", r->path,
+        SHOWN, name != NULL ? name : "?");
 }
 
 static int read_llama3(const Reader *r, const QsfJson *rope) {
@@ -181,7 +191,8 @@ static int read_rope(const Reader *r) {
     double base = 10000;
     const QsfJson *rope = member(r->root, "rope_parameters");
     if (rope == NULL) rope = member(r->root, "rope_scaling");
-    if (rope != NULL && qsf_json_type(rope) != QSF_JSON_OBJECT) return bad(r, "rope_scaling", "is not an object");
+    if (rope != NULL && qsf_json_type(rope) != QSF_JSON_OBJECT)
+        return bad(r, "rope_scaling", "is not an object");
     int rc = get_real(r, r->root, "rope_theta", base, 1, MAX_BASE, &base);
     if (rc == QSF_OK) rc = get_real(r, rope, "rope_theta", base, 1, MAX_BASE, &base);
     c->rope_base = (float)base;
@@ -217,7 +228,8 @@ int qsf_hf_config_read(QsfSource *s, const char *dir, QsfHfConfig *c, QsfErr *er
     if (path == NULL) return err->code;
     int rc = qsf_whole_open(s, path, MAX_FILE, &w, err);
     if (rc == QSF_OK && w.text == NULL)
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: is missing; safetensors weights need it in the same directory", path);
+        rc = qsf_err_set(err, QSF_E_MODEL,
+                         "%s: is missing; safetensors weights need it in the same directory", path);
     else if (rc == QSF_OK)
         rc = qsf_whole_json(&w, &root, err);
     Reader r = { .path = path, .root = root, .c = c, .err = err };

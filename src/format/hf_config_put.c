@@ -7,9 +7,9 @@
 
 #include "src/format/hf_model.h"
 
-#define KEY_MAX  128
+#define KEY_MAX        128
 #define NAME_MAX_SHOWN 120
-#define PI       3.14159265358979323846
+#define PI             3.14159265358979323846
 
 /* Returns "llama.name", with the lifetime of the source. */
 static const char *full_key(QsfSource *s, const QsfHfConfig *c, const char *name, QsfErr *err) {

@@ -20,23 +20,29 @@ typedef struct Dir {
 } Dir;
 
 static int bad(const Dir *d, uint32_t file, const QsfStTensor *t, const char *what) {
-    return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%.*s' %s", d->s->files[file].path, SHOWN, t->name, what);
+    return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%.*s' %s", d->s->files[file].path, SHOWN, t->name,
+                       what);
 }
 
 /* --- which tensors --- */
 
-static bool is_head(const QsfHfName *row) { return row->gguf != NULL && strcmp(row->gguf, "output.weight") == 0; }
+static bool is_head(const QsfHfName *row) {
+    return row->gguf != NULL && strcmp(row->gguf, "output.weight") == 0;
+}
 
 /* Sets *row to NULL if the tensor has no effect. */
-static int classify(const Dir *d, uint32_t file, const QsfStTensor *t, const QsfHfName **row, int32_t *layer) {
+static int classify(const Dir *d, uint32_t file, const QsfStTensor *t, const QsfHfName **row,
+                    int32_t *layer) {
     *row = qsf_hf_name_find(d->c.arch, t->name, layer);
     if (*row == NULL)
-        return qsf_err_set(d->err, QSF_E_MODEL,
-                           "%s: tensor '%.*s' is not supported in a model of architecture %s; ignoring it would give "
-                           "wrong answers",
-                           d->s->files[file].path, SHOWN, t->name, d->c.arch->name);
+        return qsf_err_set(
+            d->err, QSF_E_MODEL,
+            "%s: tensor '%.*s' is not supported in a model of architecture %s; ignoring it would give "
+            "wrong answers",
+            d->s->files[file].path, SHOWN, t->name, d->c.arch->name);
     if (*layer >= 0 && (uint32_t)*layer >= d->c.n_layers)
-        return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%.*s' belongs to layer %d, but num_hidden_layers is %u",
+        return qsf_err_set(d->err, QSF_E_MODEL,
+                           "%s: tensor '%.*s' belongs to layer %d, but num_hidden_layers is %u",
                            d->s->files[file].path, SHOWN, t->name, *layer, d->c.n_layers);
     /* Some files contain a copy of the embedding as the head although the two are tied. */
     if ((*row)->gguf == NULL || (d->c.tied && is_head(*row))) *row = NULL;
@@ -86,19 +92,25 @@ static int read_order(const Dir *d, uint32_t file, const QsfStTensor *t, QsfHfRo
     if (*heads == 0 || t->shape[0] == expected) return QSF_OK;
     return qsf_err_set(d->err, QSF_E_MODEL,
                        "%s: tensor '%.*s' has %llu rows, but %u heads of %u (config.json) make %llu",
-                       d->s->files[file].path, SHOWN, t->name, (unsigned long long)t->shape[0], *heads, d->c.head_dim,
-                       (unsigned long long)expected);
+                       d->s->files[file].path, SHOWN, t->name, (unsigned long long)t->shape[0], *heads,
+                       d->c.head_dim, (unsigned long long)expected);
 }
 
-static int add_tensor(const Dir *d, uint32_t file, const QsfStTensor *t, const QsfHfName *row, int32_t layer) {
+static int add_tensor(const Dir *d, uint32_t file, const QsfStTensor *t, const QsfHfName *row,
+                      int32_t layer) {
     QsfSource *s = d->s;
     QsfTensor *out = &s->tensors[s->n_tensors];
     int rc = check_shape(d, file, t, row);
     if (rc == QSF_OK) rc = read_order(d, file, t, row->rows, &s->notes[s->n_tensors].heads);
     if (rc != QSF_OK) return rc;
     *out = (QsfTensor){
-        .name = gguf_name(d, row, layer), .dtype = t->dtype, .n_dims = t->n_dims, .ne = { 1, 1, 1, 1 },
-        .file = file, .offset = t->begin, .bytes = t->end - t->begin,
+        .name = gguf_name(d, row, layer),
+        .dtype = t->dtype,
+        .n_dims = t->n_dims,
+        .ne = { 1, 1, 1, 1 },
+        .file = file,
+        .offset = t->begin,
+        .bytes = t->end - t->begin,
     };
     for (uint32_t i = 0; i < t->n_dims; i++) out->ne[t->n_dims - 1 - i] = t->shape[i];
     s->n_tensors++;
@@ -114,7 +126,11 @@ static int add_rope_factors(const Dir *d) {
     qsf_hf_rope_factors(&d->c, factors);
     s->notes[s->n_tensors].made = factors;
     s->tensors[s->n_tensors++] = (QsfTensor){
-        .name = "rope_freqs.weight", .dtype = DTYPE_F32, .n_dims = 1, .ne = { n, 1, 1, 1 }, .file = QSF_FILE_NONE,
+        .name = "rope_freqs.weight",
+        .dtype = DTYPE_F32,
+        .n_dims = 1,
+        .ne = { n, 1, 1, 1 },
+        .file = QSF_FILE_NONE,
         .bytes = n * sizeof *factors,
     };
     return QSF_OK;
@@ -151,8 +167,10 @@ static int check_vocab_rows(const Dir *d) {
                            embed == NULL ? "embedding" : "head",
                            embed == NULL ? "" : ", and config.json does not set tie_word_embeddings");
     if (embed->ne[1] == d->c.n_vocab) return QSF_OK;
-    return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%s' has %llu rows, but vocab_size in config.json is %u",
-                       d->s->files[embed->file].path, embed->name, (unsigned long long)embed->ne[1], d->c.n_vocab);
+    return qsf_err_set(d->err, QSF_E_MODEL,
+                       "%s: tensor '%s' has %llu rows, but vocab_size in config.json is %u",
+                       d->s->files[embed->file].path, embed->name, (unsigned long long)embed->ne[1],
+                       d->c.n_vocab);
 }
 
 /* config.json also has BOS and EOS; the vocabulary files take precedence. */
@@ -168,8 +186,8 @@ static int put_ends(const Dir *d) {
     for (size_t i = 0; rc == QSF_OK && i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].id < 0 || qsf_meta_has(d->s, rows[i].key)) continue;
         if (rows[i].id >= d->c.n_vocab)
-            return qsf_err_set(d->err, QSF_E_MODEL, "%s/config.json: '%s' is %lld, but there are %u tokens", d->s->dir,
-                               rows[i].name, (long long)rows[i].id, d->c.n_vocab);
+            return qsf_err_set(d->err, QSF_E_MODEL, "%s/config.json: '%s' is %lld, but there are %u tokens",
+                               d->s->dir, rows[i].name, (long long)rows[i].id, d->c.n_vocab);
         rc = qsf_meta_make_u32(d->s, rows[i].key, (uint32_t)rows[i].id, d->err);
     }
     return rc;

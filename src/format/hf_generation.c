@@ -28,7 +28,8 @@ static int put_row(QsfSource *s, const QsfJson *root, size_t i, QsfErr *err) {
     if (v == NULL || (qsf_json_type(v) != QSF_JSON_INT && qsf_json_type(v) != QSF_JSON_REAL)) return QSF_OK;
     const double real = qsf_json_real(v, (double)NAN);
     const int64_t n = qsf_json_int(v, -1);
-    if (rows[i].whole) return n >= 0 && n <= INT32_MAX ? qsf_meta_make_u32(s, rows[i].key, (uint32_t)n, err) : QSF_OK;
+    if (rows[i].whole)
+        return n >= 0 && n <= INT32_MAX ? qsf_meta_make_u32(s, rows[i].key, (uint32_t)n, err) : QSF_OK;
     return fabs(real) < 1e6 ? qsf_meta_make_f32(s, rows[i].key, (float)real, err) : QSF_OK;
 }
 

@@ -10,18 +10,18 @@
 typedef enum QsfHfRows { QSF_HF_ROWS_KEPT, QSF_HF_ROWS_Q, QSF_HF_ROWS_K } QsfHfRows;
 
 typedef struct QsfHfName {
-    const char *hf;     /* after "model.layers.N." for tensors of a layer */
-    const char *gguf;   /* after "blk.N." for those; NULL: has no effect, ignored */
-    uint32_t n_dims;    /* 1 or 2 */
+    const char *hf;   /* after "model.layers.N." for tensors of a layer */
+    const char *gguf; /* after "blk.N." for those; NULL: has no effect, ignored */
+    uint32_t n_dims;  /* 1 or 2 */
     QsfHfRows rows;
 } QsfHfName;
 
 typedef struct QsfHfArch {
-    const char *name;           /* in "architectures" of config.json */
-    const char *gguf;           /* general.architecture */
-    const QsfHfName *names;     /* tensors of the whole model; terminated by hf NULL */
-    const QsfHfName *layer;     /* tensors of a layer; likewise */
-    uint32_t kv_heads;          /* default of config.json; 0 = as many as heads */
+    const char *name;       /* in "architectures" of config.json */
+    const char *gguf;       /* general.architecture */
+    const QsfHfName *names; /* tensors of the whole model; terminated by hf NULL */
+    const QsfHfName *layer; /* tensors of a layer; likewise */
+    uint32_t kv_heads;      /* default of config.json; 0 = as many as heads */
 } QsfHfArch;
 
 /* Finds an architecture by name; NULL if unknown. */
@@ -37,14 +37,14 @@ typedef enum QsfHfRope { QSF_HF_ROPE_PLAIN, QSF_HF_ROPE_LINEAR, QSF_HF_ROPE_LLAM
 typedef struct QsfHfConfig {
     const QsfHfArch *arch;
     uint32_t n_layers, hidden, ffn, n_heads, n_kv_heads, n_vocab, n_ctx;
-    uint32_t head_dim;           /* even */
-    bool says_head_dim;          /* head_dim is in the file; otherwise it is hidden / n_heads */
-    uint32_t window;             /* sliding window, 0 = none */
-    bool tied;                   /* the head is the embedding */
+    uint32_t head_dim;  /* even */
+    bool says_head_dim; /* head_dim is in the file; otherwise it is hidden / n_heads */
+    uint32_t window;    /* sliding window, 0 = none */
+    bool tied;          /* the head is the embedding */
     float norm_eps, rope_base;
     QsfHfRope rope;
     double rope_factor, rope_low, rope_high, rope_ctx; /* the last three for LLAMA3 */
-    int64_t bos, eos;            /* -1 = not set */
+    int64_t bos, eos;                                  /* -1 = not set */
 } QsfHfConfig;
 
 /* Reads dir/config.json. QSF_E_MODEL with its path, the key, its value and what was expected. Unsupported

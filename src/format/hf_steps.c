@@ -7,9 +7,8 @@
 #include "src/format/vocab_draft.h"
 
 #define SPACE_MARK "\xE2\x96\x81" /* U+2581 */
-#define MAX_DEPTH 4
-#define GPT2_WORDS                                                                                          \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define MAX_DEPTH  4
+#define GPT2_WORDS "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
 typedef struct Step {
     const char *type;
@@ -26,7 +25,8 @@ static bool flag_of(const QsfJson *v, const char *key, bool fallback) {
 }
 
 static int refuse(const QsfVocabDraft *d, const char *what, const char *detail, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_MODEL, "%s: %s \"%.80s\" is not supported", d->s->files[0].path, what, detail);
+    return qsf_err_set(err, QSF_E_MODEL, "%s: %s \"%.80s\" is not supported", d->s->files[0].path, what,
+                       detail);
 }
 
 /* Converts a step, or the steps of a Sequence, whose list is the member `list`. */
@@ -111,8 +111,8 @@ static int precompiled(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
 
 int qsf_hf_normalizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     static const Step table[] = {
-        { "NFC", form },         { "NFD", form },         { "NFKC", form },   { "NFKD", form },
-        { "Prepend", prepend },  { "Replace", replace },  { "Strip", strip }, { "Precompiled", precompiled },
+        { "NFC", form },        { "NFD", form },        { "NFKC", form },   { "NFKD", form },
+        { "Prepend", prepend }, { "Replace", replace }, { "Strip", strip }, { "Precompiled", precompiled },
     };
     return run_steps(d, v, table, sizeof table / sizeof *table, "normalizers", 0, err);
 }
@@ -180,7 +180,8 @@ static int add_cut(QsfVocabDraft *d, const char *regex, const char *behavior, bo
 static int check_dialect(const QsfVocabDraft *d, const char *regex, QsfErr *err) {
     static const char *const foreign[] = { "&&", "\\h", "\\H", "\\y", "\\Y", "\\O", "(?m", "(?~" };
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (strstr(regex, foreign[i]) != NULL) return refuse(d, "a Split whose expression has", foreign[i], err);
+        if (strstr(regex, foreign[i]) != NULL)
+            return refuse(d, "a Split whose expression has", foreign[i], err);
     return QSF_OK;
 }
 
@@ -192,7 +193,8 @@ static int split(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     if (regex == NULL && plain[0] == '\0') return refuse(d, "a Split by", "nothing", err);
     if (regex != NULL) {
         int rc = check_dialect(d, regex, err);
-        return rc == QSF_OK ? add_cut(d, regex, text_of(v, "behavior"), flag_of(v, "invert", false), err) : rc;
+        return rc == QSF_OK ? add_cut(d, regex, text_of(v, "behavior"), flag_of(v, "invert", false), err)
+                            : rc;
     }
     if (d->escape && strcmp(plain, " ") == 0) return QSF_OK; /* no spaces are left to split at */
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -238,8 +240,8 @@ static int whitespace_split(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
 
 int qsf_hf_pre_tokenizer(QsfVocabDraft *d, const QsfJson *v, QsfErr *err) {
     static const Step table[] = {
-        { "ByteLevel", byte_level },     { "Split", split },         { "Digits", digits },
-        { "Punctuation", punctuation },  { "Metaspace", metaspace }, { "WhitespaceSplit", whitespace_split },
+        { "ByteLevel", byte_level },    { "Split", split },         { "Digits", digits },
+        { "Punctuation", punctuation }, { "Metaspace", metaspace }, { "WhitespaceSplit", whitespace_split },
     };
     return run_steps(d, v, table, sizeof table / sizeof *table, "pretokenizers", 0, err);
 }

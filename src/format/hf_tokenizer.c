@@ -11,14 +11,14 @@
 /* The position of a member of an object in the text. */
 typedef struct Member {
     const char *key;
-    size_t begin, end;  /* equal: absent */
+    size_t begin, end; /* equal: absent */
 } Member;
 
 typedef struct Reader {
     QsfVocabDraft *d;
     const char *text;
     size_t len;
-    QsfStrbuf a, b;     /* scratch strings */
+    QsfStrbuf a, b; /* scratch strings */
 } Reader;
 
 /* Prepends the file name; any error except out of memory means a bad file. */
@@ -43,7 +43,8 @@ static int find_members(Reader *r, size_t begin, size_t end, Member *m, size_t n
         if (rc == QSF_OK) rc = qsf_jscan_skip(&s, &from, &to, err);
         for (size_t i = 0; rc == QSF_OK && i < n; i++) {
             if (!qsf_strbuf_is(&r->a, m[i].key)) continue;
-            if (m[i].end > 0) rc = qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: \"%s\" occurs twice", from, m[i].key);
+            if (m[i].end > 0)
+                rc = qsf_err_set(err, QSF_E_MODEL, "JSON: byte %zu: \"%s\" occurs twice", from, m[i].key);
             m[i].begin = from;
             m[i].end = to;
         }
@@ -58,7 +59,9 @@ static int tree(const Reader *r, const Member *m, QsfJson **out, QsfErr *err) {
     if (m->end == 0) return QSF_OK;
     *out = qsf_json_parse(r->text + m->begin, m->end - m->begin, &e);
     if (e.memory) return qsf_err_pass(err, &e);
-    return *out != NULL ? QSF_OK : qsf_err_set(err, QSF_E_MODEL, "JSON: \"%s\" at byte %zu: %s", m->key, m->begin, e.msg);
+    return *out != NULL
+               ? QSF_OK
+               : qsf_err_set(err, QSF_E_MODEL, "JSON: \"%s\" at byte %zu: %s", m->key, m->begin, e.msg);
 }
 
 /* Reads a flag or string of the model object. */
@@ -169,8 +172,7 @@ static int each(Reader *r, const Member *m, char open, ElementFn fn, QsfErr *err
         rc = qsf_jscan_next(&s, open == '[' ? ']' : '}', &first, &more, err);
         if (rc != QSF_OK || !more) break;
         rc = fn(r, &s, i, err);
-        if (rc == QSF_OK && !(qsf_strbuf_ok(&r->d->merges)))
-            rc = qsf_err_memory(err, "merges");
+        if (rc == QSF_OK && !(qsf_strbuf_ok(&r->d->merges))) rc = qsf_err_memory(err, "merges");
     }
     return rc;
 }
@@ -192,7 +194,8 @@ static int set_unknown(Reader *r, const Member *m, QsfErr *err) {
         s.at = m[M_UNK_ID].begin;
         rc = qsf_jscan_number(&s, &id, err);
         if (rc != QSF_OK) return rc;
-        if (!(id >= 0 && id < d->n)) return qsf_err_set(err, QSF_E_MODEL, "JSON: \"unk_id\" %g is not a token id", id);
+        if (!(id >= 0 && id < d->n))
+            return qsf_err_set(err, QSF_E_MODEL, "JSON: \"unk_id\" %g is not a token id", id);
         d->unk = (int32_t)id;
     }
     if (d->unk >= 0 && d->tok[d->unk].type == QSF_DRAFT_NORMAL) d->tok[d->unk].type = QSF_DRAFT_UNKNOWN;
@@ -207,7 +210,8 @@ static int read_type(Reader *r, const Member *m, QsfErr *err) {
     r->d->bpe = qsf_strbuf_is(&r->a, "BPE");
     r->d->scores = !r->d->bpe;
     if (r->d->bpe || qsf_strbuf_is(&r->a, "Unigram")) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: tokenizers of type \"%.40s\" are not supported, only BPE and Unigram",
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: tokenizers of type \"%.40s\" are not supported, only BPE and Unigram",
                        r->d->s->files[0].path, qsf_strbuf_str(&r->a));
 }
 
@@ -221,20 +225,26 @@ static int read_affixes(Reader *r, const Member *m, QsfErr *err) {
 
 static int read_model(Reader *r, const Member *model, QsfErr *err) {
     Member m[M_N] = {
-        [M_TYPE] = { .key = "type" },           [M_VOCAB] = { .key = "vocab" },
-        [M_MERGES] = { .key = "merges" },       [M_UNK] = { .key = "unk_token" },
-        [M_UNK_ID] = { .key = "unk_id" },       [M_BYTES] = { .key = "byte_fallback" },
-        [M_IGNORE] = { .key = "ignore_merges" }, [M_PREFIX] = { .key = "continuing_subword_prefix" },
+        [M_TYPE] = { .key = "type" },
+        [M_VOCAB] = { .key = "vocab" },
+        [M_MERGES] = { .key = "merges" },
+        [M_UNK] = { .key = "unk_token" },
+        [M_UNK_ID] = { .key = "unk_id" },
+        [M_BYTES] = { .key = "byte_fallback" },
+        [M_IGNORE] = { .key = "ignore_merges" },
+        [M_PREFIX] = { .key = "continuing_subword_prefix" },
         [M_SUFFIX] = { .key = "end_of_word_suffix" },
     };
     QsfVocabDraft *d = r->d;
-    if (model->end == 0) return qsf_err_set(err, QSF_E_MODEL, "JSON: not a tokenizer.json: it has no \"model\"");
+    if (model->end == 0)
+        return qsf_err_set(err, QSF_E_MODEL, "JSON: not a tokenizer.json: it has no \"model\"");
     int rc = find_members(r, model->begin, model->end, m, M_N, err);
     if (rc == QSF_OK) rc = read_type(r, m, err);
     if (rc == QSF_OK) rc = read_affixes(r, m, err);
     d->byte_fallback = flag(r, &m[M_BYTES]);
     d->ignore_merges = flag(r, &m[M_IGNORE]);
-    if (rc == QSF_OK) rc = each(r, &m[M_VOCAB], d->bpe ? '{' : '[', d->bpe ? vocab_member : scored_piece, err);
+    if (rc == QSF_OK)
+        rc = each(r, &m[M_VOCAB], d->bpe ? '{' : '[', d->bpe ? vocab_member : scored_piece, err);
     if (rc == QSF_OK && d->bpe) rc = each(r, &m[M_MERGES], '[', merge_element, err);
     return rc == QSF_OK ? set_unknown(r, m, err) : rc;
 }
@@ -268,8 +278,8 @@ static int read_steps(Reader *r, const Member *m, QsfErr *err) {
 
 int qsf_hf_tokenizer_read(QsfVocabDraft *d, const char *text, size_t len, QsfErr *err) {
     Member m[T_N] = {
-        [T_MODEL] = { .key = "model" },        [T_ADDED] = { .key = "added_tokens" },
-        [T_NORM] = { .key = "normalizer" },    [T_PRE] = { .key = "pre_tokenizer" },
+        [T_MODEL] = { .key = "model" },         [T_ADDED] = { .key = "added_tokens" },
+        [T_NORM] = { .key = "normalizer" },     [T_PRE] = { .key = "pre_tokenizer" },
         [T_POST] = { .key = "post_processor" },
     };
     Reader r = { .d = d, .text = text, .len = len };

@@ -39,7 +39,7 @@ typedef struct Index {
     QsfSource *s;
     const QsfWhole *w;
     QsfStrbuf tensor, file;
-    const char **names;   /* (n_names) of shards, space for QSF_MAX_PARTS */
+    const char **names; /* (n_names) of shards, space for QSF_MAX_PARTS */
     uint32_t n_names;
     QsfHashmap map;       /* name -> index in names */
     QsfStHeader *headers; /* (n_names), NULL while names are being collected */
@@ -56,16 +56,18 @@ static const char *shard_key(const void *owner, int32_t id, size_t *len) {
 static bool is_bare_name(const QsfStrbuf *b) {
     const size_t suffix = sizeof SHARD_SUFFIX - 1;
     return b->len > suffix && b->len <= FILE_NAME_LEN && memchr(b->data, '/', b->len) == NULL &&
-           memchr(b->data, '\0', b->len) == NULL && memcmp(b->data + b->len - suffix, SHARD_SUFFIX, suffix) == 0;
+           memchr(b->data, '\0', b->len) == NULL &&
+           memcmp(b->data + b->len - suffix, SHARD_SUFFIX, suffix) == 0;
 }
 
 static int add_shard(Index *x) {
     const char *text = qsf_strbuf_str(&x->file);
     if (!is_bare_name(&x->file))
-        return qsf_err_set(x->err, QSF_E_MODEL,
-                           "%s: places the tensor '%.80s' in '%.80s', expected the name of a %s file in the same "
-                           "directory",
-                           x->w->f.path, qsf_strbuf_str(&x->tensor), text, SHARD_SUFFIX);
+        return qsf_err_set(
+            x->err, QSF_E_MODEL,
+            "%s: places the tensor '%.80s' in '%.80s', expected the name of a %s file in the same "
+            "directory",
+            x->w->f.path, qsf_strbuf_str(&x->tensor), text, SHARD_SUFFIX);
     if (x->n_names > 0 && strcmp(x->names[x->n_names - 1], text) == 0) return QSF_OK; /* the common case */
     if (qsf_hashmap_get(&x->map, text, x->file.len) >= 0) return QSF_OK;
     if (x->n_names == QSF_MAX_PARTS)
@@ -79,9 +81,11 @@ static int add_shard(Index *x) {
 /* Checks that the tensor is in the file that the index names. */
 static int check_place(const Index *x) {
     int32_t i = qsf_hashmap_get(&x->map, qsf_strbuf_str(&x->file), x->file.len);
-    if (i >= 0 && qsf_st_find(&x->headers[i], qsf_strbuf_str(&x->tensor), x->tensor.len) != NULL) return QSF_OK;
+    if (i >= 0 && qsf_st_find(&x->headers[i], qsf_strbuf_str(&x->tensor), x->tensor.len) != NULL)
+        return QSF_OK;
     return qsf_err_set(x->err, QSF_E_MODEL, "%s: lacks the tensor '%.80s' that %s places there",
-                       i >= 0 ? x->s->files[i].path : qsf_strbuf_str(&x->file), qsf_strbuf_str(&x->tensor), INDEX_FILE);
+                       i >= 0 ? x->s->files[i].path : qsf_strbuf_str(&x->file), qsf_strbuf_str(&x->tensor),
+                       INDEX_FILE);
 }
 
 /* Handles one "tensor": "file" entry. */
@@ -110,12 +114,15 @@ static int walk_index(Index *x) {
         rc = qsf_jscan_key(&j, &x->tensor, x->err);
         if (rc != QSF_OK) break;
         bool map = qsf_strbuf_is(&x->tensor, "weight_map");
-        if (map && found) rc = qsf_err_set(x->err, QSF_E_MODEL, "JSON: byte %zu: \"weight_map\" occurs twice", j.at);
-        else rc = map ? walk_map(x, &j) : qsf_jscan_skip(&j, &begin, &end, x->err);
+        if (map && found)
+            rc = qsf_err_set(x->err, QSF_E_MODEL, "JSON: byte %zu: \"weight_map\" occurs twice", j.at);
+        else
+            rc = map ? walk_map(x, &j) : qsf_jscan_skip(&j, &begin, &end, x->err);
         found = found || map;
     }
     if (rc == QSF_OK) rc = qsf_jscan_end(&j, x->err);
-    if (rc == QSF_OK && x->n_names == 0) rc = qsf_err_set(x->err, QSF_E_MODEL, "JSON: no \"weight_map\" with a tensor in it");
+    if (rc == QSF_OK && x->n_names == 0)
+        rc = qsf_err_set(x->err, QSF_E_MODEL, "JSON: no \"weight_map\" with a tensor in it");
     if (rc == QSF_E_MODEL && strncmp(x->err->msg, "JSON", 4) == 0) qsf_err_prefix(x->err, "%s", x->w->f.path);
     return rc;
 }

@@ -158,8 +158,8 @@ int qsf_meta_str(const QsfSource *s, const char *key, const char **out, size_t *
     if (e == NULL) return QSF_OK;
     if (e->type != QSF_META_STRING) return wrong_type(s->files[0].path, e, "a string", err);
     if (len == NULL && memchr(e->v.str.s, '\0', (size_t)e->v.str.len) != NULL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is a string that contains a NUL", s->files[0].path,
-                           e->key);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is a string that contains a NUL",
+                           s->files[0].path, e->key);
     *out = e->v.str.s;
     if (len != NULL) *len = (size_t)e->v.str.len;
     return QSF_OK;

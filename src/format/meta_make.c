@@ -7,7 +7,8 @@
 
 int qsf_meta_make(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     QsfMetaTable *t = &s->meta;
-    if (t->n == t->cap) return qsf_err_set(err, QSF_E_RUNTIME, "internal: more than %u metadata keys", t->cap);
+    if (t->n == t->cap)
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: more than %u metadata keys", t->cap);
     t->e[t->n] = *e;
     t->e[t->n].key_len = strlen(e->key);
     return qsf_meta_table_add(s, t, err);
@@ -15,7 +16,8 @@ int qsf_meta_make(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
 
 int qsf_meta_make_str(QsfSource *s, const char *key, const char *text, size_t len, QsfErr *err) {
     if (len > QSF_META_STR_MAX)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: the text for '%s' is %zu bytes long, more than the limit of %llu",
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: the text for '%s' is %zu bytes long, more than the limit of %llu",
                            s->files[0].path, key, len, (unsigned long long)QSF_META_STR_MAX);
     QsfMetaEntry e = { .key = key, .type = QSF_META_STRING };
     e.v.str.s = qsf_arena_strdup(&s->arena, text, len, err);
@@ -43,8 +45,9 @@ int qsf_meta_make_bool(QsfSource *s, const char *key, bool v, QsfErr *err) {
 
 /* Transfers ownership of data to s; frees it on failure. */
 static int keep(QsfSource *s, void *data, uint64_t bytes, QsfErr *err) {
-    int rc = s->n_made == QSF_MADE_ARRAYS ? qsf_err_set(err, QSF_E_RUNTIME, "internal: too many made arrays")
-                                          : qsf_ledger_reserve(s->ledger, QSF_MEM_META, bytes, "vocabulary", err);
+    int rc = s->n_made == QSF_MADE_ARRAYS
+                 ? qsf_err_set(err, QSF_E_RUNTIME, "internal: too many made arrays")
+                 : qsf_ledger_reserve(s->ledger, QSF_MEM_META, bytes, "vocabulary", err);
     if (rc != QSF_OK) {
         free(data);
         return rc;

@@ -21,7 +21,8 @@ const char *qsf_codec_name(uint8_t how) { return table[how].name; }
 uint64_t qsf_codec_max_bytes(uint8_t how) { return table[how].most; }
 bool qsf_codec_built(uint8_t how) { return how != QSFF_ZSTD || qsf_zstd_built(); }
 
-int qsf_codec_compress(uint8_t how, const void *src, size_t n, void *dst, size_t cap, size_t *out, QsfErr *err) {
+int qsf_codec_compress(uint8_t how, const void *src, size_t n, void *dst, size_t cap, size_t *out,
+                       QsfErr *err) {
     *out = 0;
     if (n > table[how].most) return QSF_OK;
     int rc = how == QSFF_ZSTD ? qsf_zstd_compress(src, n, dst, cap, out, err)
@@ -40,5 +41,6 @@ void qsf_unpacker_close(QsfUnpacker *u) {
 }
 
 bool qsf_unpack(const QsfUnpacker *u, uint8_t how, const void *src, size_t n, void *dst, size_t whole) {
-    return how == QSFF_ZSTD ? qsf_zstd_decompress(u->zstd, src, n, dst, whole) : qsf_lz_decompress(src, n, dst, whole);
+    return how == QSFF_ZSTD ? qsf_zstd_decompress(u->zstd, src, n, dst, whole)
+                            : qsf_lz_decompress(src, n, dst, whole);
 }

@@ -22,7 +22,8 @@ uint64_t qsf_codec_max_bytes(uint8_t how);
 /* Compresses n bytes at src to at most cap bytes at dst. *out = the compressed size; 0 if it would exceed cap
  * or the ratio would exceed QSF_COMPRESS_RATIO, or if n is above qsf_codec_max_bytes. QSF_E_RUNTIME if the
  * encoder is out of memory. */
-int qsf_codec_compress(uint8_t how, const void *src, size_t n, void *dst, size_t cap, size_t *out, QsfErr *err);
+int qsf_codec_compress(uint8_t how, const void *src, size_t n, void *dst, size_t cap, size_t *out,
+                       QsfErr *err);
 
 typedef struct QsfUnpacker {
     QsfZstdReader *zstd; /* NULL until it is needed */

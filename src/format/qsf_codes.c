@@ -11,6 +11,7 @@ static const struct {
     bool blocks; /* uses the block size in the header */
     uint32_t dtype;
 } codes[] = {
+    /* clang-format off */
     { QSFF_2BIT, true, QK_GGML_QSF2 },
     { QSFF_2BIT_SYM, true, QK_GGML_QSF2 },
     { QSFF_3BIT, true, QK_GGML_QSF3 },
@@ -23,6 +24,7 @@ static const struct {
     { QSFF_2BIT_BOOK, false, QK_GGML_QSB2 },
     { QSFF_3BIT_BOOK, false, QK_GGML_QSB3 },
     { QSFF_4BIT_BOOK, false, QK_GGML_QSB4 },
+    /* clang-format on */
 };
 
 static uint32_t of_block(uint32_t block) {

@@ -19,11 +19,12 @@
 struct QsfCompressedCache {
     pthread_mutex_t lock;
     const QsfCompressed *of; /* NULL: none */
-    unsigned char *whole; /* (of->whole_bytes) */
+    unsigned char *whole;    /* (of->whole_bytes) */
 };
 
 const char *qsf_compressed_label(const QsfCompressed *c, const char *path, char *buf, size_t cap) {
-    snprintf(buf, cap, "%s: layer %" PRIu32 ", decompressed from byte offset %" PRIu64, path, c->layer, c->off);
+    snprintf(buf, cap, "%s: layer %" PRIu32 ", decompressed from byte offset %" PRIu64, path, c->layer,
+             c->off);
     return buf;
 }
 
@@ -41,20 +42,23 @@ static int check_heads(const QsfSource *s, const QsfCompressed *c, const unsigne
     for (uint32_t i = 0; c->heads != NULL && i < c->n_heads; i++) {
         if (memcmp(whole + c->head_at[i], c->heads + i * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES) == 0) continue;
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: the header of tensor %" PRIu32 ", %" PRIu32 " bytes after its start, does not match "
+                           "%s: the header of tensor %" PRIu32 ", %" PRIu32
+                           " bytes after its start, does not match "
                            "the metadata (" QSF_KEY_LAYER_HEADS ")",
-                           qsf_compressed_label(c, s->files[c->file].path, label, sizeof label), i, c->head_at[i]);
+                           qsf_compressed_label(c, s->files[c->file].path, label, sizeof label), i,
+                           c->head_at[i]);
     }
     return QSF_OK;
 }
 
-int qsf_compressed_unpack(const QsfSource *s, const QsfCompressed *c, const QsfUnpacker *u, const void *raw, void *whole,
-                       QsfErr *err) {
+int qsf_compressed_unpack(const QsfSource *s, const QsfCompressed *c, const QsfUnpacker *u, const void *raw,
+                          void *whole, QsfErr *err) {
     if (!qsf_unpack(u, c->how, raw, (size_t)c->bytes, whole, (size_t)c->whole_bytes))
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: layer %" PRIu32 ": the %" PRIu64 " bytes at byte offset %" PRIu64
                            " are not %s data that decompresses to %" PRIu64 " bytes",
-                           s->files[c->file].path, c->layer, c->bytes, c->off, qsf_codec_name(c->how), c->whole_bytes);
+                           s->files[c->file].path, c->layer, c->bytes, c->off, qsf_codec_name(c->how),
+                           c->whole_bytes);
     return check_heads(s, c, whole, err);
 }
 
@@ -88,7 +92,8 @@ static int load(const QsfSource *s, const QsfCompressed *c, unsigned char **whol
     return rc;
 }
 
-int qsf_compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err) {
+int qsf_compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
+                        QsfErr *err) {
     QsfCompressedCache *k = s->cache;
     int rc = QSF_OK;
     pthread_mutex_lock(&k->lock);
@@ -105,8 +110,8 @@ int qsf_compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, voi
 
 /* ---- opening */
 
-int qsf_layer_heads(const QsfSource *s, const QsfIndexEntry *index, uint32_t n, uint64_t *at, const unsigned char **mem,
-                    uint64_t *count, QsfErr *err) {
+int qsf_layer_heads(const QsfSource *s, const QsfIndexEntry *index, uint32_t n, uint64_t *at,
+                    const unsigned char **mem, uint64_t *count, QsfErr *err) {
     const QsfMetaEntry *e = qsf_meta_find(&s->meta, QSF_KEY_LAYER_HEADS);
     uint64_t want = 0;
     *count = 0;
@@ -115,7 +120,8 @@ int qsf_layer_heads(const QsfSource *s, const QsfIndexEntry *index, uint32_t n, 
         if (index[i].compression != QSFF_STORED) want += index[i].n_tensors;
     if (e->type != QSF_META_ARRAY || e->elem != QSF_META_U8 || e->v.arr.count != want * QSFF_TENSOR_BYTES)
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: metadata key '" QSF_KEY_LAYER_HEADS "', with its value at byte offset %" PRIu64
+                           "%s: metadata key '" QSF_KEY_LAYER_HEADS
+                           "', with its value at byte offset %" PRIu64
                            " of the %s, is not an array of %" PRIu64 " u8, the headers of %" PRIu64
                            " tensors in compressed layers",
                            qsf_source_path(s), e->type == QSF_META_ARRAY ? e->v.arr.off : 0,
@@ -134,7 +140,9 @@ static int heads_of_layer(const QsfSource *s, const QsfCompressed *c, const QsfF
     unsigned char *whole;
     int rc = load(s, c, &whole, err);
     if (rc != QSF_OK) return rc;
-    QsfTensorScope sc = { .head = h, .layer = c->layer, .code = code,
+    QsfTensorScope sc = { .head = h,
+                          .layer = c->layer,
+                          .code = code,
                           .path = qsf_compressed_label(c, s->files[c->file].path, label, sizeof label) };
     for (uint64_t pos = 0; rc == QSF_OK && sc.count < c->n_heads;) {
         QsfTensorPlace p;
@@ -157,12 +165,12 @@ static int make_list(QsfSource *s, const QsfIndexEntry *index, uint32_t n, QsfEr
     for (uint32_t i = 0; i < n; i++)
         if (index[i].compression != QSFF_STORED)
             *c++ = (QsfCompressed){ .layer = i,
-                                 .off = index[i].off,
-                                 .bytes = index[i].bytes,
-                                 .whole_bytes = index[i].whole_bytes,
-                                 .crc = index[i].crc,
-                                 .how = index[i].compression,
-                                 .n_heads = index[i].n_tensors };
+                                    .off = index[i].off,
+                                    .bytes = index[i].bytes,
+                                    .whole_bytes = index[i].whole_bytes,
+                                    .crc = index[i].crc,
+                                    .how = index[i].compression,
+                                    .n_heads = index[i].n_tensors };
     s->cache = calloc(1, sizeof *s->cache);
     if (s->cache == NULL) return qsf_err_memory(err, "%s", qsf_source_path(s));
     pthread_mutex_init(&s->cache->lock, NULL);

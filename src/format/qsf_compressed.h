@@ -4,16 +4,16 @@
 #ifndef QSF_FORMAT_QSF_COMPRESSED_H
 #define QSF_FORMAT_QSF_COMPRESSED_H
 
-#include "src/format/qsf_parts.h"
 #include "src/format/qsf_codec.h"
+#include "src/format/qsf_parts.h"
 #include "src/format/source.h"
 
 /* Locates the metadata array with the tensor headers of the compressed layers, in layer order. QSF_E_MODEL if
  * it exists but does not have 16 bytes for each tensor declared by the n entries of the index. *at = its
  * offset in the first file, *mem = its address if it is in memory (else NULL), *count = number of headers, 0
  * if the metadata does not have the array. */
-int qsf_layer_heads(const QsfSource *s, const QsfIndexEntry *index, uint32_t n, uint64_t *at, const unsigned char **mem,
-                    uint64_t *count, QsfErr *err);
+int qsf_layer_heads(const QsfSource *s, const QsfIndexEntry *index, uint32_t n, uint64_t *at,
+                    const unsigned char **mem, uint64_t *count, QsfErr *err);
 
 /* Fills s->compressed from the index (h->n_layers): offsets, sizes and tensor headers. The headers come from
  * the metadata or, if it does not have them, from the layers, each of which is then decompressed once. Does
@@ -33,12 +33,13 @@ int qsf_compressed_check(const QsfSource *s, const QsfCompressed *c, const void 
 /* Decompresses raw to whole (c->whole_bytes) and compares the tensor headers; allocates nothing. u must be
  * prepared with qsf_unpacker_need. QSF_E_MODEL names file, layer and byte offset. Any thread, one for each
  * u. */
-int qsf_compressed_unpack(const QsfSource *s, const QsfCompressed *c, const QsfUnpacker *u, const void *raw, void *whole,
-                       QsfErr *err);
+int qsf_compressed_unpack(const QsfSource *s, const QsfCompressed *c, const QsfUnpacker *u, const void *raw,
+                          void *whole, QsfErr *err);
 
 /* Reads bytes [at, at + len) of a tensor in a compressed layer. The decompressed layer is cached, charged to
  * QSF_MEM_META, until a different one is read. Errors of the two functions above, QSF_E_RUNTIME,
  * QSF_E_BUDGET. Any thread. */
-int qsf_compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err);
+int qsf_compressed_read(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
+                        QsfErr *err);
 
 #endif

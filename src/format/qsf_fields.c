@@ -143,7 +143,8 @@ static int read_arch(Meta *m) {
 static int check_layers(Meta *m, uint32_t n) {
     if (n >= 1 && n <= QSFF_LAYERS_MAX) return QSF_OK;
     if (!qsf_meta_has(m->s, full_key(m, ".block_count")))
-        return qsf_err_set(m->err, QSF_E_MODEL, "%s: metadata key '%s' is missing", qsf_source_path(m->s), m->key);
+        return qsf_err_set(m->err, QSF_E_MODEL, "%s: metadata key '%s' is missing", qsf_source_path(m->s),
+                           m->key);
     return qsf_err_set(m->err, QSF_E_MODEL, "%s: metadata key '%s' is %" PRIu32 ", expected 1 to %u",
                        qsf_source_path(m->s), m->key, n, QSFF_LAYERS_MAX);
 }

@@ -11,7 +11,7 @@
 #define QSF_KEY_CRC_FINAL   "qsf.crc32.final"     /* u32 */
 #define QSF_KEY_CRC_HEAD100 "qsf.crc32.header100" /* u32 */
 #define QSF_KEY_LAYER_BYTES "qsf.layer_bytes"     /* u64 array: sizes of the layers in the file */
-#define QSF_KEY_LAYER_HEADS "qsf.layer_tensors" /* u8 array: tensor headers of the compressed layers */
+#define QSF_KEY_LAYER_HEADS "qsf.layer_tensors"   /* u8 array: tensor headers of the compressed layers */
 
 #define QSF_FIELDS_MAX 16u /* entries that qsf_fields_apply adds at most */
 

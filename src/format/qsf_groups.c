@@ -15,7 +15,9 @@ unsigned qsf_group_planes(uint32_t dtype) {
     return t == QK_NONE ? 0 : qk_type_planes(t);
 }
 
-uint64_t qsf_group_rows(uint64_t rows) { return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS; }
+uint64_t qsf_group_rows(uint64_t rows) {
+    return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS;
+}
 
 /* Returns the start of plane or half i in the block of 16, and in how many bytes of a row it has. */
 static unsigned lanes_at(unsigned i, unsigned planes, unsigned *each) {
@@ -23,7 +25,9 @@ static unsigned lanes_at(unsigned i, unsigned planes, unsigned *each) {
     return QSFF_GROUP_ROWS * (i < planes ? i * PLANE : planes * PLANE + (i - planes) * HALF);
 }
 
-static unsigned lanes(uint32_t dtype, unsigned planes) { return planes + (qsf_dtype(dtype)->block_bytes - planes * PLANE) / HALF; }
+static unsigned lanes(uint32_t dtype, unsigned planes) {
+    return planes + (qsf_dtype(dtype)->block_bytes - planes * PLANE) / HALF;
+}
 
 uint32_t qsf_group_spare(const unsigned char *b, uint32_t dtype, unsigned rows) {
     const unsigned planes = qsf_group_planes(dtype), n = lanes(dtype, planes);
@@ -48,17 +52,20 @@ void qsf_group_clear(unsigned char *b, uint64_t blocks, uint32_t dtype, unsigned
 
 #define BLOCK_MAX 256u /* bytes of a block of any type that has groups */
 
-static int check_last(QsfStream *in, const QsfTensorPlace *p, uint64_t blocks, const char *what, QsfErr *err) {
+static int check_last(QsfStream *in, const QsfTensorPlace *p, uint64_t blocks, const char *what,
+                      QsfErr *err) {
     unsigned char b[QSFF_GROUP_ROWS * BLOCK_MAX];
     const uint32_t bytes = QSFF_GROUP_ROWS * qsf_dtype(p->dtype)->block_bytes;
     int rc = QSF_OK;
     for (; rc == QSF_OK && blocks > 0; blocks--) {
         const uint64_t at = in->pos;
         rc = qsf_stream_take(in, b, bytes, what, err);
-        const uint32_t k = rc == QSF_OK ? qsf_group_spare(b, p->dtype, p->head.rows % QSFF_GROUP_ROWS) : UINT32_MAX;
+        const uint32_t k = rc == QSF_OK ? qsf_group_spare(b, p->dtype, p->head.rows % QSFF_GROUP_ROWS)
+                                        : UINT32_MAX;
         if (k != UINT32_MAX)
             rc = qsf_err_set(err, QSF_E_MODEL,
-                             "%s: the byte at byte offset %" PRIu64 " is not 0, but belongs to a row that only fills up the "
+                             "%s: the byte at byte offset %" PRIu64
+                             " is not 0, but belongs to a row that only fills up the "
                              "last 16 of %s",
                              in->path, at + k, what);
     }
@@ -69,7 +76,8 @@ int qsf_groups_verify(QsfStream *in, const QsfTensorPlace *p, const char *what, 
     const QsfDtype *d = qsf_dtype(p->dtype);
     const uint64_t blocks = ((uint64_t)p->head.cols + d->block_elems - 1) / d->block_elems;
     const uint64_t last = QSFF_GROUP_ROWS * blocks * d->block_bytes; /* cannot overflow: less than p->bytes */
-    if (p->head.layout == QSFF_ROWS || p->head.rows % QSFF_GROUP_ROWS == 0) return qsf_stream_skip(in, p->bytes, what, err);
+    if (p->head.layout == QSFF_ROWS || p->head.rows % QSFF_GROUP_ROWS == 0)
+        return qsf_stream_skip(in, p->bytes, what, err);
     int rc = qsf_stream_skip(in, p->bytes - d->tail_bytes - last, what, err);
     if (rc == QSF_OK) rc = check_last(in, p, blocks, what, err);
     return rc == QSF_OK ? qsf_stream_skip(in, d->tail_bytes, what, err) : rc;

@@ -149,15 +149,17 @@ static bool allowed(const Field *f, uint64_t v) {
 
 static int refuse(const Field *f, uint64_t v, const char *path, uint64_t at, QsfErr *err) {
     if (f->kind == REAL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s at byte offset %" PRIu64 " is not a finite positive number",
-                           path, f->what, at);
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: %s at byte offset %" PRIu64 " is not a finite positive number", path, f->what,
+                           at);
     if (f->kind == PLAIN && f->most < UINT32_MAX)
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: %s at byte offset %" PRIu64 " is %" PRIu64 ", expected %" PRIu64
                            " to %" PRIu64,
                            path, f->what, at, v, f->least, f->most);
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: %s at byte offset %" PRIu64 " is %" PRIu64 ", which QSF version 1 does not define",
+                       "%s: %s at byte offset %" PRIu64 " is %" PRIu64
+                       ", which QSF version 1 does not define",
                        path, f->what, at, v);
 }
 
@@ -203,7 +205,8 @@ static int check_extension(const QsfFileHeader *h, const char *path, QsfErr *err
         const char *what;
     } refused[] = {
         { QSFF_CLUSTERS, "a clustered head, which this version cannot use" },
-        { ~(QSFF_PAGES | QSFF_X16 | QSFF_CLUSTERS | QSFF_LINES), "features that QSF version 1 does not define" },
+        { ~(QSFF_PAGES | QSFF_X16 | QSFF_CLUSTERS | QSFF_LINES),
+          "features that QSF version 1 does not define" },
     };
     for (size_t i = 0; i < COUNT(refused); i++)
         if (h->flags & refused[i].flag)
@@ -266,7 +269,8 @@ static int check_compressed(const QsfIndexEntry *e, const char *path, uint64_t a
         e->whole_bytes <= (uint64_t)e->bytes * QSF_COMPRESS_RATIO)
         return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: a layer compressed with %s has impossible sizes: %" PRIu32 " bytes, %" PRIu32 " decompressed"
+                       "%s: a layer compressed with %s has impossible sizes: %" PRIu32 " bytes, %" PRIu32
+                       " decompressed"
                        " (byte offset %" PRIu64 ")",
                        path, name, e->bytes, e->whole_bytes, at + 8);
 }
@@ -283,7 +287,8 @@ int qsf_index_entry_decode(QsfIndexEntry *e, const unsigned char b[QSFF_INDEX_BY
                            path, e->bytes, e->whole_bytes, at + 8);
     if (e->whole_bytes / QSFF_TENSOR_BYTES < e->n_tensors)
         return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: a layer of %" PRIu32 " bytes cannot hold %u tensors (byte offset %" PRIu64 ")",
+                           "%s: a layer of %" PRIu32 " bytes cannot hold %u tensors (byte offset %" PRIu64
+                           ")",
                            path, e->whole_bytes, e->n_tensors, at + 18);
     return QSF_OK;
 }

@@ -32,12 +32,12 @@
 #define QSFF_CLUSTERS 4u /* a clustered head is there */
 #define QSFF_LINES    8u /* data of tensors starts at multiples of 64 bytes */
 
-enum { QSFF_GPT2, QSFF_LLAMA, QSFF_MISTRAL, QSFF_PHI, QSFF_CUSTOM }; /* architecture */
-enum { QSFF_GELU, QSFF_SILU, QSFF_RELU };                            /* activation */
-enum { QSFF_LAYER_NORM, QSFF_RMS_NORM };                             /* normalization */
-enum { QSFF_LEARNED, QSFF_ROPE, QSFF_ALIBI };                        /* position encoding */
+enum { QSFF_GPT2, QSFF_LLAMA, QSFF_MISTRAL, QSFF_PHI, QSFF_CUSTOM };       /* architecture */
+enum { QSFF_GELU, QSFF_SILU, QSFF_RELU };                                  /* activation */
+enum { QSFF_LAYER_NORM, QSFF_RMS_NORM };                                   /* normalization */
+enum { QSFF_LEARNED, QSFF_ROPE, QSFF_ALIBI };                              /* position encoding */
 enum { QSFF_STORED, QSFF_LZ4, QSFF_LZ4_HC, QSFF_ZSTD, QSFF_COMPRESSIONS }; /* compression */
-enum { QSFF_ROWS, QSFF_GROUPS };                                     /* layout of a tensor: qsf_groups.h */
+enum { QSFF_ROWS, QSFF_GROUPS }; /* layout of a tensor: qsf_groups.h */
 typedef struct QsfFileHeader {
     uint32_t version, bytes, arch;
     uint32_t n_layers, hidden, n_heads, n_kv_heads /* 0: as n_heads */, n_vocab, n_ctx, ffn, head_dim;

@@ -92,8 +92,8 @@ static int check_type(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_
     if (!(s->final ? qsf_tensor_type_in_final(t->type) : qsf_tensor_type_in_layer(t->type)))
         return bad(s, t, at, "is not allowed there", err);
     if (t->type == QSFT_OUTLIERS) {
-        bool matrix =
-            s->count > 0 && s->last.type != QSFT_OUTLIERS && !qsf_tensor_type_is_vector(s->last.type);
+        bool matrix = s->count > 0 && s->last.type != QSFT_OUTLIERS &&
+                      !qsf_tensor_type_is_vector(s->last.type);
         return matrix ? QSF_OK : bad(s, t, at, "does not follow a matrix", err);
     }
     return s->seen >> t->type & 1 ? bad(s, t, at, "occurs twice", err) : QSF_OK;
@@ -128,9 +128,13 @@ static int check_shape(const QsfTensorScope *s, const QsfTensorPlace *p, uint64_
 static int check_layout(const QsfTensorScope *s, const QsfTensorPlace *p, uint64_t at, QsfErr *err) {
     const QsfTensorHeader *t = &p->head;
     if (t->layout == QSFF_ROWS) return QSF_OK;
-    if (!(s->head->flags & QSFF_X16)) return bad(s, t, at, "is interleaved by 16 rows, which the flags do not declare", err);
+    if (!(s->head->flags & QSFF_X16))
+        return bad(s, t, at, "is interleaved by 16 rows, which the flags do not declare", err);
     if (!qsf_tensor_type_is_matrix(t->type)) return bad(s, t, at, "cannot be interleaved by 16 rows", err);
-    return qsf_group_planes(p->dtype) > 0 ? QSF_OK : bad(s, t, at, "is interleaved by 16 rows, which its quantization type does not support", err);
+    return qsf_group_planes(p->dtype) > 0
+               ? QSF_OK
+               : bad(s, t, at, "is interleaved by 16 rows, which its quantization type does not support",
+                     err);
 }
 
 int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES], uint64_t at,
@@ -140,8 +144,7 @@ int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES]
     if (rc != QSF_OK) return rc;
     uint8_t code = t->head.code == QSFF_LAYER_CODE ? s->code : t->head.code;
     if (!qsf_code_dtype(code, s->head->block, &t->dtype)) /* only if the code of the layer is "mixed" */
-        return bad(s, &t->head, at, "has no quantization type of its own, and neither has its layer",
-                   err);
+        return bad(s, &t->head, at, "has no quantization type of its own, and neither has its layer", err);
     rc = check_layout(s, t, at, err);
     if (rc != QSF_OK) return rc;
     uint64_t rows = t->head.layout == QSFF_GROUPS ? qsf_group_rows(t->head.rows) : t->head.rows;
@@ -203,8 +206,8 @@ int qsf_final_flag(unsigned char flag, uint64_t at, const char *path, bool *tied
     *tied = flag == 0xFF;
     if (flag == 0xFF || flag == 0x00) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: the head flag at byte offset %" PRIu64 " is 0x%02X, expected 0x00 or 0xFF",
-                       path, at, flag);
+                       "%s: the head flag at byte offset %" PRIu64 " is 0x%02X, expected 0x00 or 0xFF", path,
+                       at, flag);
 }
 
 int qsf_tensor_fits(const QsfTensorScope *s, uint64_t base, uint64_t pos, uint64_t need, uint64_t bytes,

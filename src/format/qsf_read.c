@@ -8,10 +8,10 @@
 #include "src/base/checked.h"
 #include "src/base/crc32.h"
 #include "src/format/dtype.h"
+#include "src/format/qsf_compressed.h"
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_parts.h"
-#include "src/format/qsf_compressed.h"
 #include "src/format/rows.h"
 
 #define PIECE        4096u
@@ -27,11 +27,11 @@ typedef struct Reader {
     QsfFileHeader head;
     QsfEmbedHeader embed;
     uint32_t embed_dtype;
-    uint64_t embed_bytes;  /* with its header */
-    QsfIndexEntry *index;  /* (n_layers) */
-    uint64_t *layer_bytes; /* (n_layers) */
-    uint64_t cap;          /* of s->tensors */
-    QsfCompressed *compressed;   /* the compressed layer being read, else NULL */
+    uint64_t embed_bytes;      /* with its header */
+    QsfIndexEntry *index;      /* (n_layers) */
+    uint64_t *layer_bytes;     /* (n_layers) */
+    uint64_t cap;              /* of s->tensors */
+    QsfCompressed *compressed; /* the compressed layer being read, else NULL */
     uint32_t index_crc, crc100;
 } Reader;
 
@@ -169,10 +169,13 @@ static int add(Reader *r, const char *name, uint32_t dtype, uint32_t cols, uint3
         return qsf_err_set(r->err, QSF_E_MODEL, "%s: too many tensors before byte offset %" PRIu64, r->path,
                            off);
     QsfTensor *t = &r->s->tensors[r->s->n_tensors];
-    *t = (QsfTensor){
-        .dtype = dtype, .n_dims = rows == 1 ? 1 : 2, .ne = { cols, rows, 1, 1 }, .offset = off, .bytes = bytes,
-        .file = r->compressed != NULL ? QSF_FILE_NONE : 0, .compressed = r->compressed
-    };
+    *t = (QsfTensor){ .dtype = dtype,
+                      .n_dims = rows == 1 ? 1 : 2,
+                      .ne = { cols, rows, 1, 1 },
+                      .offset = off,
+                      .bytes = bytes,
+                      .file = r->compressed != NULL ? QSF_FILE_NONE : 0,
+                      .compressed = r->compressed };
     t->name = qsf_arena_strdup(&r->s->arena, name, strlen(name), r->err);
     if (t->name == NULL) return r->err->code;
     r->s->n_tensors++;
@@ -265,7 +268,7 @@ static int read_layer(Reader *r, uint32_t i) {
     r->compressed = qsf_compressed_of(r->s, i);
     if (r->compressed != NULL) sc.path = qsf_compressed_label(r->compressed, r->path, label, sizeof label);
     int rc = r->compressed != NULL ? walk(r, &sc, 0, 0, e->whole_bytes, e->n_tensors)
-                                : walk(r, &sc, e->off, 0, r->layer_bytes[i], e->n_tensors);
+                                   : walk(r, &sc, e->off, 0, r->layer_bytes[i], e->n_tensors);
     r->compressed = NULL;
     return rc == QSF_OK ? qsf_scope_end(&sc, false, r->err) : rc;
 }
@@ -333,7 +336,9 @@ static int list_sums(Reader *r) {
         add_checksum(r, r->index[i].off, r->layer_bytes[i], r->index[i].crc, name);
     }
     int rc = add_section_sum(r, QSF_KEY_CRC_EMBED, h->embed_off, r->embed_bytes, "the embedding");
-    return rc == QSF_OK ? add_section_sum(r, QSF_KEY_CRC_FINAL, h->final_off, r->f->size - h->final_off, "the final section") : rc;
+    return rc == QSF_OK ? add_section_sum(r, QSF_KEY_CRC_FINAL, h->final_off, r->f->size - h->final_off,
+                                          "the final section")
+                        : rc;
 }
 
 int qsf_qsf_open(QsfSource *s, QsfErr *err) {

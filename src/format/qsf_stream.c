@@ -96,7 +96,8 @@ int qsf_stream_zeros(QsfStream *s, uint64_t len, QsfErr *err) {
         if (rc != QSF_OK) break;
         const size_t zeros = leading_zeros(p, n);
         if (zeros < n)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: the byte at byte offset %" PRIu64 " between two pieces is not 0", s->path,
+            rc = qsf_err_set(err, QSF_E_MODEL,
+                             "%s: the byte at byte offset %" PRIu64 " between two pieces is not 0", s->path,
                              s->pos - n + zeros);
     }
     return rc;

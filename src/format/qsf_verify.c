@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/format/qsf_compressed.h"
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_groups.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_parts.h"
-#include "src/format/qsf_compressed.h"
 #include "src/format/qsf_scores.h"
 #include "src/format/qsf_stream.h"
 
@@ -87,9 +87,10 @@ static int check_index(Verifier *v) {
     v->index_crc = v->in.crc;
     v->have_index = true;
     if (v->head.code != qsf_common_code(v->index, v->head.n_layers))
-        return qsf_err_set(v->err, QSF_E_MODEL,
-                           "%s: quantization type %u at byte offset 48 does not match that of the layers (%u)",
-                           v->path, v->head.code, qsf_common_code(v->index, v->head.n_layers));
+        return qsf_err_set(
+            v->err, QSF_E_MODEL,
+            "%s: quantization type %u at byte offset 48 does not match that of the layers (%u)", v->path,
+            v->head.code, qsf_common_code(v->index, v->head.n_layers));
     rc = check_layer_sizes(v);
     return rc == QSF_OK ? add_layers(v) : rc;
 }
@@ -188,7 +189,8 @@ static int check_outliers(Verifier *v, const QsfTensorHeader *of, const QsfTenso
 
 /* Checks that header n of a compressed layer is the one in the metadata. */
 static int check_announced(const Verifier *v, uint32_t n, const unsigned char b[QSFF_TENSOR_BYTES]) {
-    if (v->heads == NULL || memcmp(b, v->heads + n * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES) == 0) return QSF_OK;
+    if (v->heads == NULL || memcmp(b, v->heads + n * QSFF_TENSOR_BYTES, QSFF_TENSOR_BYTES) == 0)
+        return QSF_OK;
     return qsf_err_set(v->err, QSF_E_MODEL,
                        "%s: the tensor header at byte offset %" PRIu64
                        " does not match the metadata (" QSF_KEY_LAYER_HEADS ")",
@@ -225,8 +227,8 @@ static int check_layer_crc(const Verifier *v, uint32_t i) {
     const QsfIndexEntry *e = &v->index[i];
     if (v->in.crc == e->crc) return QSF_OK;
     return qsf_err_set(v->err, QSF_E_MODEL,
-                       "%s: layer %" PRIu32 " from byte offset %" PRIu64
-                       " is damaged: checksum %08" PRIX32 ", but %08" PRIX32 " in the index",
+                       "%s: layer %" PRIu32 " from byte offset %" PRIu64 " is damaged: checksum %08" PRIX32
+                       ", but %08" PRIX32 " in the index",
                        v->path, i, e->off, v->in.crc, e->crc);
 }
 
@@ -270,8 +272,13 @@ static int unpack_layer(Verifier *v, const QsfCompressed *c, unsigned char *raw,
 
 static int check_compressed_layer(Verifier *v, uint32_t i) {
     const QsfIndexEntry *e = &v->index[i];
-    const QsfCompressed c = { .layer = i, .off = e->off, .bytes = e->bytes, .whole_bytes = e->whole_bytes,
-                           .crc = e->crc, .how = e->compression, .n_heads = e->n_tensors };
+    const QsfCompressed c = { .layer = i,
+                              .off = e->off,
+                              .bytes = e->bytes,
+                              .whole_bytes = e->whole_bytes,
+                              .crc = e->crc,
+                              .how = e->compression,
+                              .n_heads = e->n_tensors };
     QsfLedger *l = v->meta->ledger;
     void *raw = NULL, *whole = NULL;
     int rc = find_heads(v, i);
@@ -299,8 +306,7 @@ static int check_final(Verifier *v) {
     unsigned char flag;
     bool tied, end = false;
     int rc = qsf_stream_skip(&v->in, qsf_final_norm_bytes(&v->head) - 1, "final norm", v->err);
-    if (rc == QSF_OK)
-        rc = qsf_stream_take(&v->in, &flag, 1, "head flag", v->err);
+    if (rc == QSF_OK) rc = qsf_stream_take(&v->in, &flag, 1, "head flag", v->err);
     if (rc == QSF_OK) rc = qsf_final_flag(flag, v->in.pos - 1, v->path, &tied, v->err);
     v->r->n_tensors += v->head.norm == QSFF_LAYER_NORM ? 2 : 1;
     if (rc == QSF_OK) rc = qsf_stream_fill(&v->in, &end, v->err);
@@ -345,7 +351,8 @@ static int check_rest(Verifier *v) {
                  { QSF_KEY_CRC_FINAL, v->final_crc, h->final_off } };
     if (h->size_low != (uint32_t)v->in.pos)
         return qsf_err_set(v->err, QSF_E_MODEL,
-                           "%s: has %" PRIu64 " bytes, which does not match the %" PRIu32 " at byte offset 92",
+                           "%s: has %" PRIu64 " bytes, which does not match the %" PRIu32
+                           " at byte offset 92",
                            v->path, v->in.pos, h->size_low);
     int rc = QSF_OK;
     for (size_t i = 0; rc == QSF_OK && i < sizeof sums / sizeof *sums; i++)

@@ -9,7 +9,7 @@
 typedef struct QsfVerifyReport {
     uint64_t bytes; /* of the file */
     uint64_t meta_pairs;
-    uint64_t n_tensors; /* embedding and final norms included */
+    uint64_t n_tensors;              /* embedding and final norms included */
     uint32_t n_layers, n_compressed; /* all layers, compressed layers */
 } QsfVerifyReport;
 

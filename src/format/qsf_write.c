@@ -88,7 +88,8 @@ static int begin_section(QsfWriter *w, QsfErr *err) {
 static int make_file(QsfWriter *w, QsfErr *err) {
     struct stat st;
     if (stat(w->path, &st) == 0 && !S_ISREG(st.st_mode))
-        return qsf_err_set(err, QSF_E_USAGE, "%s: exists and is not a regular file; not overwritten", w->path);
+        return qsf_err_set(err, QSF_E_USAGE, "%s: exists and is not a regular file; not overwritten",
+                           w->path);
     return qsf_newfile_create(&w->out, w->path, err);
 }
 
@@ -267,7 +268,9 @@ int qsf_write_tensor(QsfWriter *w, uint32_t type, uint8_t code, uint32_t rows, u
 }
 
 int qsf_write_groups(QsfWriter *w, uint32_t type, uint8_t code, uint32_t rows, uint32_t cols, QsfErr *err) {
-    const QsfTensorHeader t = { .type = type, .rows = rows, .cols = cols, .code = code, .layout = QSFF_GROUPS };
+    const QsfTensorHeader t = {
+        .type = type, .rows = rows, .cols = cols, .code = code, .layout = QSFF_GROUPS
+    };
     w->head.flags |= QSFF_X16;
     return begin_tensor(w, &t, err);
 }
@@ -296,7 +299,8 @@ static int fill_in_metadata(QsfWriter *w, const uint32_t crc[4], QsfErr *err) {
                        qsf_crc32(w->meta_crc, b.data, b.len);
     for (uint64_t n = qsf_write_spare(w); n > 0; n--) qsf_strbuf_addc(&b, '\0');
     bool ok = qsf_strbuf_ok(&b) && qsf_strbuf_ok(&count);
-    int rc = ok ? put_at(w, (const unsigned char *)b.data, b.len, w->own_off, err) : qsf_err_memory(err, "%s", w->path);
+    int rc = ok ? put_at(w, (const unsigned char *)b.data, b.len, w->own_off, err)
+                : qsf_err_memory(err, "%s", w->path);
     if (rc == QSF_OK) rc = put_at(w, (const unsigned char *)count.data, count.len, w->head.meta_off, err);
     qsf_strbuf_free(&count);
     qsf_strbuf_free(&b);
@@ -333,8 +337,8 @@ static int fill_in(QsfWriter *w, QsfErr *err) {
 }
 
 int qsf_write_finish(QsfWriter *w, QsfErr *err) {
-    int rc =
-        w->stage == QSFW_FINAL && !w->broken ? end_section(w, err) : misuse(w, "finished too early", err);
+    int rc = w->stage == QSFW_FINAL && !w->broken ? end_section(w, err)
+                                                  : misuse(w, "finished too early", err);
     if (rc == QSF_OK) rc = flush(w, err);
     if (rc == QSF_OK) rc = fill_in(w, err);
     if (rc == QSF_OK) rc = qsf_newfile_commit(&w->out, err);

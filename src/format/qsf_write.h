@@ -10,13 +10,13 @@
 
 #include "src/base/newfile.h"
 #include "src/base/strbuf.h"
-#include "src/format/qsf_parts.h"
 #include "src/format/qsf_codec.h"
+#include "src/format/qsf_parts.h"
 #include "src/format/source.h"
 
 /* Value of QsfWriteSpec.press: chooses the codec for each layer; a layer is not compressed if that saves less
  * than 3 % or if it has more than QSF_COMPRESS_AUTO_MAX bytes. */
-#define QSF_COMPRESS_AUTO      0xFFu
+#define QSF_COMPRESS_AUTO     0xFFu
 #define QSF_COMPRESS_AUTO_MAX (32u << 20)
 
 typedef struct QsfWriteSpec {
@@ -25,13 +25,13 @@ typedef struct QsfWriteSpec {
     const QsfStrbuf *extra; /* NULL, or more pairs encoded as in GGUF, whose keys meta does not have or that
                                begin with `instead` */
     uint64_t n_extra;
-    const char *instead;    /* NULL, or a prefix: entries of meta with such keys are not copied */
-    QsfFileHeader head;     /* fixed fields (qsf_fields_of_source), block, flags; the writer sets the rest */
-    bool dry;               /* create no file: pos counts its size (an upper limit with compression). End with
-                               discard, not finish */
-    uint8_t press;          /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer
-                               that does not get smaller, or has more than qsf_codec_max_bytes bytes, is stored
-                               uncompressed */
+    const char *instead; /* NULL, or a prefix: entries of meta with such keys are not copied */
+    QsfFileHeader head;  /* fixed fields (qsf_fields_of_source), block, flags; the writer sets the rest */
+    bool dry;            /* create no file: pos counts its size (an upper limit with compression). End with
+                            discard, not finish */
+    uint8_t press;       /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer
+                            that does not get smaller, or has more than qsf_codec_max_bytes bytes, is stored
+                            uncompressed */
     uint32_t n_layer_tensors; /* with compression: at least the number of tensors in all layers */
 } QsfWriteSpec;
 
@@ -49,10 +49,10 @@ typedef struct QsfCompressor {
 
 /* Private to the writer. */
 typedef struct QsfWriter {
-    char *path;         /* NULL: not open */
-    QsfNewFile out;     /* not with dry */
+    char *path;           /* NULL: not open */
+    QsfNewFile out;       /* not with dry */
     char *input, *as_qsf; /* for messages about the model: path of meta; the same for offsets in path */
-    unsigned char *buf; /* (n_buf) not yet written */
+    unsigned char *buf;   /* (n_buf) not yet written */
     size_t n_buf;
     uint64_t pos;   /* bytes so far */
     uint64_t start; /* of the section being written */

@@ -6,7 +6,7 @@
 #include "src/format/qsf_layout.h"
 #include "src/format/qsf_write.h"
 
-#define CAP_FIRST ((size_t)1 << 20)
+#define CAP_FIRST  ((size_t)1 << 20)
 #define SAVE_LEAST 3u /* minimum saving in percent */
 
 int qsf_compressor_open(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
@@ -14,8 +14,9 @@ int qsf_compressor_open(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
     p->how = spec->press;
     if (p->how == QSFF_STORED) return QSF_OK;
     if (p->how != QSF_COMPRESS_AUTO && !qsf_codec_built(p->how))
-        return qsf_err_set(err, QSF_E_USAGE, "%s: cannot be compressed with %s: this build was configured without it",
-                           w->path, qsf_codec_name(p->how));
+        return qsf_err_set(err, QSF_E_USAGE,
+                           "%s: cannot be compressed with %s: this build was configured without it", w->path,
+                           qsf_codec_name(p->how));
     p->max_heads = spec->n_layer_tensors;
     p->heads = calloc((size_t)p->max_heads + 1, QSFF_TENSOR_BYTES);
     return p->heads != NULL ? QSF_OK : qsf_err_memory(err, "%s", w->path);
@@ -36,7 +37,8 @@ int qsf_compressor_head(QsfWriter *w, const unsigned char b[QSFF_TENSOR_BYTES], 
     QsfCompressor *p = &w->press;
     uint32_t at = p->n_heads + w->scope.count - 1; /* the scope already counts this one */
     if (at >= p->max_heads)
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: more tensors in layers than announced", w->path);
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: more tensors in layers than announced",
+                           w->path);
     memcpy(p->heads + (size_t)at * QSFF_TENSOR_BYTES, b, QSFF_TENSOR_BYTES);
     return QSF_OK;
 }
@@ -84,7 +86,8 @@ int qsf_compressor_bytes(QsfWriter *w, const void *data, size_t len, QsfErr *err
 /* ---- compressing */
 
 /* Compresses with codec `how` to at most cap bytes at out; *n = 0 if it does not fit. */
-static int try_one(const QsfCompressor *p, uint8_t how, unsigned char *out, size_t cap, size_t *n, QsfErr *err) {
+static int try_one(const QsfCompressor *p, uint8_t how, unsigned char *out, size_t cap, size_t *n,
+                   QsfErr *err) {
     int rc = qsf_codec_compress(how, p->whole, p->n, out, cap, n, err);
     if (*n < QSFF_TENSOR_BYTES) *n = 0;
     return rc;
@@ -104,7 +107,8 @@ int qsf_compressor_end(QsfWriter *w, QsfIndexEntry *e, QsfErr *err) {
     size_t n = 0;
     unsigned char *out = p->n > 0 ? malloc(p->n) : NULL;
     if (out == NULL)
-        return p->n > 0 ? qsf_err_memory(err, "%s: a layer to be compressed", w->path) : put_layer(w, NULL, 0, err);
+        return p->n > 0 ? qsf_err_memory(err, "%s: a layer to be compressed", w->path)
+                        : put_layer(w, NULL, 0, err);
     int rc = any ? try_auto(p, out, &n, err) : try_one(p, p->how, out, p->n - 1, &n, err);
     if (rc == QSF_OK) rc = n > 0 ? put_layer(w, out, n, err) : put_layer(w, p->whole, p->n, err);
     free(out);

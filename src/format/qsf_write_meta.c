@@ -126,7 +126,9 @@ static uint64_t heads_bytes(uint32_t n) {
     return n > 0 ? 8 + strlen(QSF_KEY_LAYER_HEADS) + 4 + 4 + 8 + (uint64_t)n * QSFF_TENSOR_BYTES : 0;
 }
 
-uint64_t qsf_write_spare(const QsfWriter *w) { return heads_bytes(w->press.max_heads) - heads_bytes(w->press.n_heads); }
+uint64_t qsf_write_spare(const QsfWriter *w) {
+    return heads_bytes(w->press.max_heads) - heads_bytes(w->press.n_heads);
+}
 
 void qsf_write_own_pairs(const QsfWriter *w, const uint32_t crc[4], QsfStrbuf *b) {
     static const char *const keys[] = { QSF_KEY_CRC_INDEX, QSF_KEY_CRC_EMBED, QSF_KEY_CRC_FINAL,

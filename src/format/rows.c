@@ -27,13 +27,16 @@ int qsf_source_check_runs(const QsfSource *s, QsfErr *err) {
                        qsf_source_path(s), s->format, qsf_source_path(s));
 }
 
-uint64_t qsf_tensor_n_rows(const QsfTensor *t) { return t->ne[1] * t->ne[2] * t->ne[3]; /* checked at open */ }
+uint64_t qsf_tensor_n_rows(const QsfTensor *t) {
+    return t->ne[1] * t->ne[2] * t->ne[3]; /* checked at open */
+}
 
 static int outside(const QsfTensor *t, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: read outside tensor '%s'", t->name);
 }
 
-int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err) {
+int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
+                          QsfErr *err) {
     if (!qsf_range_ok(at, len, t->bytes)) return outside(t, err);
     if (t->compressed != NULL) return qsf_compressed_read(s, t, at, dst, len, err);
     if (t->file != QSF_FILE_NONE) return qsf_file_pread(&s->files[t->file], dst, len, t->offset + at, err);
@@ -48,20 +51,23 @@ static uint64_t place_of(uint64_t r, uint64_t rows) {
 }
 
 /* Reads pieces [first, first + n) of `bytes` bytes each, one at a time, from their position in the file. */
-static int read_in_order(const QsfSource *s, const QsfTensor *t, uint64_t rows, uint64_t bytes, uint64_t first,
-                         uint64_t n, unsigned char *out, QsfErr *err) {
+static int read_in_order(const QsfSource *s, const QsfTensor *t, uint64_t rows, uint64_t bytes,
+                         uint64_t first, uint64_t n, unsigned char *out, QsfErr *err) {
     int rc = QSF_OK;
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++)
-        rc = qsf_source_read_bytes(s, t, place_of(first + i, rows) * bytes, out + i * bytes, (size_t)bytes, err);
+        rc = qsf_source_read_bytes(s, t, place_of(first + i, rows) * bytes, out + i * bytes, (size_t)bytes,
+                                   err);
     return rc;
 }
 
-int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out, QsfErr *err) {
+int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out,
+                           QsfErr *err) {
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the readers refuse unknown ones */
     uint64_t bytes;
     if (!qsf_dtype_row_bytes(type, t->ne[0], &bytes) || !qsf_range_ok(first, n, qsf_tensor_n_rows(t)))
         return outside(t, err);
-    if (t->x16) return qsf_err_set(err, QSF_E_RUNTIME, "internal: the rows of tensor '%s' are interleaved", t->name);
+    if (t->x16)
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: the rows of tensor '%s' are interleaved", t->name);
     uint32_t heads = qsf_source_row_heads(s, t);
     if (heads == 0) return qsf_source_read_bytes(s, t, first * bytes, out, (size_t)(n * bytes), err);
     if (t->n_dims > 1) return read_in_order(s, t, t->ne[1] / heads, bytes, first, n, out, err);
@@ -94,7 +100,8 @@ static const Plain plain[] = {
     { QK_GGML_BF16, QK_BYTES_BF16, of_bf16 },
 };
 
-int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out, QsfErr *err) {
+int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out,
+                         QsfErr *err) {
     const Plain *p = NULL;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (plain[i].dtype == t->dtype) p = &plain[i];

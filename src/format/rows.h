@@ -23,14 +23,17 @@ int qsf_source_check_runs(const QsfSource *s, QsfErr *err);
 
 /* Reads bytes [at, at + len) of the tensor as stored, in the order of its file. QSF_E_RUNTIME if they are not
  * inside it or cannot be read. */
-int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len, QsfErr *err);
+int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
+                          QsfErr *err);
 /* Reads rows [first, first + n) in GGUF's order, counted over all dimensions but the first, in their stored
  * type: out has n x (bytes of a row). Any type, but not interleaved rows (QsfTensor.x16; see
  * requantize/rowreader.h). QSF_E_RUNTIME as above. */
-int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out, QsfErr *err);
+int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out,
+                           QsfErr *err);
 /* The same as floats, exactly: out (n, ne[0]). Only F32, F16 and BF16; QSF_E_MODEL for other types, whose
  * blocks kernels/kernels.h unpacks. */
-int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out, QsfErr *err);
+int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out,
+                         QsfErr *err);
 /* Returns ne[1] x ne[2] x ne[3]. */
 uint64_t qsf_tensor_n_rows(const QsfTensor *t);
 

@@ -49,8 +49,8 @@ static const StType types[] = {
 typedef struct Reader {
     QsfSource *s;
     const QsfFile *f;
-    QsfJsonScan j;       /* over the length and the header */
-    uint64_t data;       /* start of the data, the end of the header */
+    QsfJsonScan j; /* over the length and the header */
+    uint64_t data; /* start of the data, the end of the header */
     QsfStrbuf key, text;
     QsfStHeader *h;
     QsfErr *err;
@@ -63,8 +63,8 @@ static int located(const Reader *r, int rc) {
 }
 
 static int bad_tensor(const Reader *r, const QsfStTensor *t, const char *what) {
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s', described before byte offset %zu, %s", r->f->path, SHOWN,
-                       t->name, r->j.at, what);
+    return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s', described before byte offset %zu, %s",
+                       r->f->path, SHOWN, t->name, r->j.at, what);
 }
 
 /* --- one tensor --- */
@@ -83,7 +83,8 @@ static int read_dtype(Reader *r, QsfStTensor *t, Described *d) {
     for (size_t i = 0; i < sizeof types / sizeof *types && d->type == NULL; i++)
         if (qsf_strbuf_is(&r->text, types[i].name)) d->type = &types[i];
     if (d->type == NULL)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s' has the unknown dtype '%.40s' before byte offset %zu",
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%.*s' has the unknown dtype '%.40s' before byte offset %zu",
                            r->f->path, SHOWN, t->name, qsf_strbuf_str(&r->text), r->j.at);
     t->type_name = d->type->name;
     t->dtype = d->type->dtype;
@@ -99,7 +100,8 @@ static int read_shape(Reader *r, QsfStTensor *t, Described *d) {
         rc = qsf_jscan_next(&r->j, ']', &first, &more, r->err);
         if (rc != QSF_OK || !more) break;
         rc = qsf_jscan_u64(&r->j, &n, r->err);
-        if (rc == QSF_OK && !qsf_mul_u64(d->elems, n, &d->elems)) rc = bad_tensor(r, t, "has an impossible shape");
+        if (rc == QSF_OK && !qsf_mul_u64(d->elems, n, &d->elems))
+            rc = bad_tensor(r, t, "has an impossible shape");
         if (t->n_dims < 4) t->shape[t->n_dims] = n;
         t->n_dims++; /* a header of 100 MB has fewer than 2^32 of them */
     }
@@ -121,10 +123,10 @@ static int read_range(Reader *r, QsfStTensor *t) {
     if (rc != QSF_OK) return rc;
     if (v[0] > v[1]) return bad_tensor(r, t, "has data_offsets that end before they begin");
     if (v[1] > r->f->size - r->data)
-        return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: truncated: tensor '%.*s' ends %llu bytes after the header, but only %llu follow it",
-                           r->f->path, SHOWN, t->name, (unsigned long long)v[1],
-                           (unsigned long long)(r->f->size - r->data));
+        return qsf_err_set(
+            r->err, QSF_E_MODEL,
+            "%s: truncated: tensor '%.*s' ends %llu bytes after the header, but only %llu follow it",
+            r->f->path, SHOWN, t->name, (unsigned long long)v[1], (unsigned long long)(r->f->size - r->data));
     t->begin = r->data + v[0];
     t->end = r->data + v[1];
     return QSF_OK;
@@ -139,7 +141,8 @@ static int read_member(Reader *r, QsfStTensor *t, Described *d) {
     while (which < 3 && !qsf_strbuf_is(&r->text, names[which])) which++;
     if (which == 3) return qsf_jscan_skip(&r->j, &begin, &end, r->err);
     if ((d->has & 1u << which) != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%.*s' has two members \"%s\", the second one before byte offset %zu",
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: tensor '%.*s' has two members \"%s\", the second one before byte offset %zu",
                            r->f->path, SHOWN, t->name, names[which], r->j.at);
     d->has |= 1u << which;
     if (which == 0) return read_dtype(r, t, d);
@@ -153,11 +156,12 @@ static int check_size(const Reader *r, const QsfStTensor *t, const Described *d)
     if (!qsf_mul_u64(d->elems, d->type->bits, &bits) || bits % 8 != 0)
         return bad_tensor(r, t, "has an impossible shape");
     if (t->end - t->begin == bits / 8) return QSF_OK;
-    return qsf_err_set(r->err, QSF_E_MODEL,
-                       "%s: tensor '%.*s' at byte offset %llu has %llu bytes, but its shape of %llu elements of type %s "
-                       "takes %llu",
-                       r->f->path, SHOWN, t->name, (unsigned long long)t->begin, (unsigned long long)(t->end - t->begin),
-                       (unsigned long long)d->elems, d->type->name, (unsigned long long)(bits / 8));
+    return qsf_err_set(
+        r->err, QSF_E_MODEL,
+        "%s: tensor '%.*s' at byte offset %llu has %llu bytes, but its shape of %llu elements of type %s "
+        "takes %llu",
+        r->f->path, SHOWN, t->name, (unsigned long long)t->begin, (unsigned long long)(t->end - t->begin),
+        (unsigned long long)d->elems, d->type->name, (unsigned long long)(bits / 8));
 }
 
 static int read_tensor(Reader *r, QsfStTensor *t) {
@@ -191,8 +195,9 @@ static int add_tensor(Reader *r) {
     QsfStHeader *h = r->h;
     QsfStTensor *t = &h->t[h->n];
     if (r->key.len == 0 || memchr(r->key.data, '\0', r->key.len) != NULL)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: a tensor's name before byte offset %zu is empty or holds a NUL",
-                           r->f->path, r->j.at);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: a tensor's name before byte offset %zu is empty or holds a NUL", r->f->path,
+                           r->j.at);
     char *name = qsf_source_alloc(r->s, r->key.len + 1, 1, r->err);
     if (name == NULL) return r->err->code;
     memcpy(name, r->key.data, r->key.len);
@@ -218,12 +223,15 @@ static int walk(Reader *r, uint64_t *n) {
         if (rc != QSF_OK) break;
         bool notes = qsf_strbuf_is(&r->key, "__metadata__");
         if (notes && noted)
-            return qsf_err_set(r->err, QSF_E_MODEL, "%s: \"__metadata__\" occurs twice, the second time before byte offset %zu",
+            return qsf_err_set(r->err, QSF_E_MODEL,
+                               "%s: \"__metadata__\" occurs twice, the second time before byte offset %zu",
                                r->f->path, r->j.at);
         noted = noted || notes;
         *n += !notes;
-        if (r->h->t == NULL) rc = qsf_jscan_skip(&r->j, &begin, &end, r->err);
-        else rc = notes ? read_notes(r) : add_tensor(r);
+        if (r->h->t == NULL)
+            rc = qsf_jscan_skip(&r->j, &begin, &end, r->err);
+        else
+            rc = notes ? read_notes(r) : add_tensor(r);
     }
     return rc == QSF_OK ? qsf_jscan_end(&r->j, r->err) : rc;
 }
@@ -251,13 +259,15 @@ static int check_tiling(const Reader *r, const QsfStTensor *const *sorted, uint6
     uint64_t at = r->data, i = 0;
     for (; i < n && sorted[i]->begin <= at; i++) {
         if (sorted[i]->begin < at)
-            return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensors '%.*s' and '%.*s' overlap at byte offset %llu", r->f->path,
-                               SHOWN, sorted[i - 1]->name, SHOWN, sorted[i]->name, (unsigned long long)sorted[i]->begin);
+            return qsf_err_set(r->err, QSF_E_MODEL,
+                               "%s: tensors '%.*s' and '%.*s' overlap at byte offset %llu", r->f->path, SHOWN,
+                               sorted[i - 1]->name, SHOWN, sorted[i]->name,
+                               (unsigned long long)sorted[i]->begin);
         at = sorted[i]->end;
     }
     if (i == n && at == r->f->size) return QSF_OK;
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: the bytes at offset %llu and after belong to no tensor", r->f->path,
-                       (unsigned long long)at);
+    return qsf_err_set(r->err, QSF_E_MODEL, "%s: the bytes at offset %llu and after belong to no tensor",
+                       r->f->path, (unsigned long long)at);
 }
 
 static int check_ranges(const Reader *r) {
@@ -288,18 +298,20 @@ static int read_length(const Reader *r, uint64_t *n) {
     unsigned char b[LENGTH_BYTES];
     const QsfFile *f = r->f;
     if (f->size < LENGTH_BYTES + MIN_HEADER)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: truncated: has %llu bytes, the shortest safetensors file has %u",
-                           f->path, (unsigned long long)f->size, LENGTH_BYTES + MIN_HEADER);
+        return qsf_err_set(r->err, QSF_E_MODEL,
+                           "%s: truncated: has %llu bytes, the shortest safetensors file has %u", f->path,
+                           (unsigned long long)f->size, LENGTH_BYTES + MIN_HEADER);
     int rc = qsf_file_pread(f, b, sizeof b, 0, r->err);
     *n = 0;
     for (unsigned i = LENGTH_BYTES; i > 0; i--) *n = *n << 8 | b[i - 1];
     if (rc == QSF_OK && (*n < MIN_HEADER || *n > QSF_ST_HEADER_MAX || *n > f->size - LENGTH_BYTES))
-        rc = qsf_err_set(r->err, QSF_E_MODEL,
-                         "%s: not a safetensors file, or damaged: its first 8 bytes say that the header has %llu bytes, "
-                         "expected %u to %llu",
-                         f->path, (unsigned long long)*n, MIN_HEADER,
-                         (unsigned long long)(f->size - LENGTH_BYTES < QSF_ST_HEADER_MAX ? f->size - LENGTH_BYTES
-                                                                                         : QSF_ST_HEADER_MAX));
+        rc = qsf_err_set(
+            r->err, QSF_E_MODEL,
+            "%s: not a safetensors file, or damaged: its first 8 bytes say that the header has %llu bytes, "
+            "expected %u to %llu",
+            f->path, (unsigned long long)*n, MIN_HEADER,
+            (unsigned long long)(f->size - LENGTH_BYTES < QSF_ST_HEADER_MAX ? f->size - LENGTH_BYTES
+                                                                            : QSF_ST_HEADER_MAX));
     return rc;
 }
 
@@ -314,9 +326,9 @@ int qsf_st_read(QsfSource *s, uint32_t file, QsfStHeader *h, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     r.data = LENGTH_BYTES + n;
     qsf_jscan_init(&r.j, text, (size_t)r.data);
-    rc = text[LENGTH_BYTES] == '{' ? located(&r, read_all(&r))
-                                   : qsf_err_set(err, QSF_E_MODEL, "%s: not a safetensors file: byte 8 should be '{'",
-                                                 r.f->path);
+    rc = text[LENGTH_BYTES] == '{'
+             ? located(&r, read_all(&r))
+             : qsf_err_set(err, QSF_E_MODEL, "%s: not a safetensors file: byte 8 should be '{'", r.f->path);
     qsf_strbuf_free(&r.key);
     qsf_strbuf_free(&r.text);
     qsf_whole_unmap(s, text, r.data);

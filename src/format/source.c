@@ -78,11 +78,13 @@ static int reject(const QsfFile *f, const unsigned char *p, size_t n, QsfErr *er
             return qsf_err_set(err, QSF_E_MODEL, "%s: is %s", f->path, m->what);
     }
     if (looks_like_text(p, n))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: is a text file, not a model: expected GGUF or QSF", f->path);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: is a text file, not a model: expected GGUF or QSF",
+                           f->path);
     if (n < 4) return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: has only %zu bytes", f->path, n);
-    return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: is not a model file: expected GGUF or QSF, its first bytes are %02x %02x %02x %02x",
-                       f->path, p[0], p[1], p[2], p[3]);
+    return qsf_err_set(
+        err, QSF_E_MODEL,
+        "%s: is not a model file: expected GGUF or QSF, its first bytes are %02x %02x %02x %02x", f->path,
+        p[0], p[1], p[2], p[3]);
 }
 
 /* Detects a JSON object, as in tokenizer.json. A safetensors file has NULs before its first brace. */

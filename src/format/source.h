@@ -15,31 +15,43 @@
 
 /* Metadata types, numbered as in GGUF (ggml-org/ggml docs/gguf.md). */
 typedef enum QsfMetaType {
-    QSF_META_U8, QSF_META_I8, QSF_META_U16, QSF_META_I16, QSF_META_U32, QSF_META_I32, QSF_META_F32,
-    QSF_META_BOOL, QSF_META_STRING, QSF_META_ARRAY, QSF_META_U64, QSF_META_I64, QSF_META_F64, QSF_META_N
+    QSF_META_U8,
+    QSF_META_I8,
+    QSF_META_U16,
+    QSF_META_I16,
+    QSF_META_U32,
+    QSF_META_I32,
+    QSF_META_F32,
+    QSF_META_BOOL,
+    QSF_META_STRING,
+    QSF_META_ARRAY,
+    QSF_META_U64,
+    QSF_META_I64,
+    QSF_META_F64,
+    QSF_META_N
 } QsfMetaType;
 
 /* A compressed section of a file: a layer of a QSF file. */
 typedef struct QsfCompressed {
     uint32_t file, layer;
-    uint64_t off, bytes;  /* in the file */
-    uint64_t whole_bytes; /* decompressed, below 4 GiB */
-    uint32_t crc;         /* of the bytes in the file */
-    uint8_t how;          /* QSFF_LZ4, QSFF_LZ4_HC, QSFF_ZSTD */
-    uint16_t n_heads;     /* of its tensors */
+    uint64_t off, bytes;        /* in the file */
+    uint64_t whole_bytes;       /* decompressed, below 4 GiB */
+    uint32_t crc;               /* of the bytes in the file */
+    uint8_t how;                /* QSFF_LZ4, QSFF_LZ4_HC, QSFF_ZSTD */
+    uint16_t n_heads;           /* of its tensors */
     const unsigned char *heads; /* (n_heads, 16) as stored in the layer, in order */
     uint32_t *head_at;          /* (n_heads) their offsets from its start */
 } QsfCompressed;
 
 typedef struct QsfTensor {
-    const char *name;   /* NUL-terminated, owned by the source */
-    uint32_t dtype;     /* GGML type number or one of QSF's; see dtype.h */
-    uint32_t n_dims;    /* 1..4 */
-    uint64_t ne[4];     /* elements per dimension, ne[0] contiguous (columns), ne[1] rows; 1 beyond n_dims */
-    uint32_t file;      /* part of a split model, or QSF_FILE_NONE (rows.h) */
-    uint64_t offset;    /* absolute byte offset in that part; [offset, offset+bytes) was checked */
+    const char *name; /* NUL-terminated, owned by the source */
+    uint32_t dtype;   /* GGML type number or one of QSF's; see dtype.h */
+    uint32_t n_dims;  /* 1..4 */
+    uint64_t ne[4];   /* elements per dimension, ne[0] contiguous (columns), ne[1] rows; 1 beyond n_dims */
+    uint32_t file;    /* part of a split model, or QSF_FILE_NONE (rows.h) */
+    uint64_t offset;  /* absolute byte offset in that part; [offset, offset+bytes) was checked */
     uint64_t bytes;
-    bool x16;           /* its rows are interleaved by 16 and padded to a multiple of 16 (qsf_groups.h) */
+    bool x16; /* its rows are interleaved by 16 and padded to a multiple of 16 (qsf_groups.h) */
     const QsfCompressed *compressed; /* NULL, or its section: then file is QSF_FILE_NONE and offset is
                                         relative to the start of the decompressed section */
 } QsfTensor;
@@ -48,7 +60,7 @@ typedef struct QsfTensor {
 typedef struct QsfChecksumPart {
     uint32_t file, crc;
     uint64_t off, bytes;
-    char name[24];         /* "layer 3" */
+    char name[24]; /* "layer 3" */
 } QsfChecksumPart;
 
 typedef struct QsfSource QsfSource;
@@ -63,9 +75,9 @@ typedef struct QsfSource QsfSource;
 int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr *err);
 void qsf_source_close(QsfSource *s);
 
-const char *qsf_source_path(const QsfSource *s);            /* of the first file, or of the model directory */
-const char *qsf_source_format(const QsfSource *s);          /* "GGUF v3", "QSF v1", "tokenizer.json", ...; owned */
-uint64_t qsf_source_bytes(const QsfSource *s);              /* all parts */
+const char *qsf_source_path(const QsfSource *s);   /* of the first file, or of the model directory */
+const char *qsf_source_format(const QsfSource *s); /* "GGUF v3", "QSF v1", "tokenizer.json", ...; owned */
+uint64_t qsf_source_bytes(const QsfSource *s);     /* all parts */
 uint32_t qsf_source_n_files(const QsfSource *s);
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i);
 /* Returns the parts with weights that have checksums, which opening does not check; *n of them, 0 if the
@@ -101,10 +113,10 @@ int qsf_meta_str(const QsfSource *s, const char *key, const char **out, size_t *
 /* --- arrays: one pass, in order, through a cursor --- */
 typedef struct QsfMetaArray {
     QsfMetaType elem;
-    uint64_t count, next;  /* number of elements, number read so far */
-    uint64_t bytes;        /* size of the elements in the file: an upper limit for a copy */
+    uint64_t count, next; /* number of elements, number read so far */
+    uint64_t bytes;       /* size of the elements in the file: an upper limit for a copy */
     QsfCursor cur;
-    char *tmp;             /* the newest string, owned */
+    char *tmp; /* the newest string, owned */
     size_t tmp_cap;
     const char *key;
 } QsfMetaArray;

@@ -34,7 +34,7 @@ typedef struct QsfMetaEntry {
         struct {
             uint64_t off, count, bytes;
             const unsigned char *mem; /* its elements if it is not stored in a file, else NULL */
-        } arr; /* position in the first file */
+        } arr;                        /* position in the first file */
     } v;
 } QsfMetaEntry;
 
@@ -52,8 +52,8 @@ typedef struct QsfMadeArray {
 
 /* Extra facts about a tensor, for src/format/rows.h. */
 typedef struct QsfTensorNote {
-    uint32_t heads;      /* number of heads whose rows are stored in split halves; 0 = as in GGUF */
-    const void *made;    /* its bytes, in the arena, if it is not stored in a file; else NULL */
+    uint32_t heads;   /* number of heads whose rows are stored in split halves; 0 = as in GGUF */
+    const void *made; /* its bytes, in the arena, if it is not stored in a file; else NULL */
 } QsfTensorNote;
 
 /* The decompressed layer that was read last (qsf_compressed.c). */
@@ -63,8 +63,8 @@ struct QsfSource {
     QsfLedger *ledger;
     QsfArena arena;
     char format[16];
-    const char *dir;      /* the directory, if the model was opened by directory, else NULL; in the arena */
-    QsfFile *files; /* (n_files) */
+    const char *dir; /* the directory, if the model was opened by directory, else NULL; in the arena */
+    QsfFile *files;  /* (n_files) */
     uint32_t n_files;
     QsfMetaTable meta; /* of the first file */
     QsfTensor *tensors;

@@ -16,7 +16,7 @@ typedef struct Wire {
 /* One field: its value is v, or the bytes [at, at + v) of a length-delimited one. */
 typedef struct Field {
     uint64_t number, v;
-    unsigned type;  /* 0 varint, 1 64 bits, 2 bytes, 5 32 bits */
+    unsigned type; /* 0 varint, 1 64 bits, 2 bytes, 5 32 bits */
     size_t at;
 } Field;
 
@@ -25,8 +25,8 @@ static int varint(Wire *w, uint64_t *out, QsfErr *err) {
     *out = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (w->at == w->end)
-            return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: the number at byte %zu is incomplete", w->path,
-                               begin);
+            return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: the number at byte %zu is incomplete",
+                               w->path, begin);
         unsigned char b = w->p[w->at++];
         if (shift < 64) *out |= (uint64_t)(b & 0x7F) << shift;
         if (b < 0x80) return QSF_OK;
@@ -36,7 +36,8 @@ static int varint(Wire *w, uint64_t *out, QsfErr *err) {
 
 static int fixed(Wire *w, unsigned bytes, uint64_t *out, QsfErr *err) {
     if (w->end - w->at < bytes)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: needs %u bytes at offset %zu", w->path, bytes, w->at);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: needs %u bytes at offset %zu", w->path, bytes,
+                           w->at);
     *out = 0;
     for (unsigned i = 0; i < bytes; i++) *out |= (uint64_t)w->p[w->at + i] << (8 * i);
     w->at += bytes;
@@ -53,14 +54,14 @@ static int next_field(Wire *w, Field *f, QsfErr *err) {
     if (f->number > 0 && f->type == 0) return varint(w, &f->v, err);
     if (f->number > 0 && (f->type == 1 || f->type == 5)) return fixed(w, f->type == 1 ? 8 : 4, &f->v, err);
     if (f->number == 0 || f->type != 2)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: byte %zu: not a SentencePiece model (not a protobuf field)", w->path,
-                           begin);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: byte %zu: not a SentencePiece model (not a protobuf field)",
+                           w->path, begin);
     rc = varint(w, &f->v, err);
     if (rc != QSF_OK) return rc;
     f->at = w->at;
     if (f->v > w->end - w->at)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: needs %llu bytes at offset %zu, %zu are left", w->path,
-                           (unsigned long long)f->v, w->at, w->end - w->at);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: needs %llu bytes at offset %zu, %zu are left",
+                           w->path, (unsigned long long)f->v, w->at, w->end - w->at);
     w->at += (size_t)f->v;
     return QSF_OK;
 }
@@ -73,8 +74,8 @@ static Wire inside(const Wire *w, const Field *f) {
 typedef struct Spec {
     uint64_t model_type;
     bool dummy_prefix, remove_extra, escape, suffix;
-    bool whole;            /* trainer_spec, which follows the pieces, was present */
-    uint64_t ids[4];       /* unk, bos, eos, pad: int32, so -1 is 2^64 - 1 */
+    bool whole;      /* trainer_spec, which follows the pieces, was present */
+    uint64_t ids[4]; /* unk, bos, eos, pad: int32, so -1 is 2^64 - 1 */
 } Spec;
 
 /* --- pieces --- */
@@ -100,7 +101,8 @@ static int read_piece(QsfVocabDraft *d, Wire w, QsfErr *err) {
     if (!qsf_utf8_valid(text, len))
         return qsf_err_set(err, QSF_E_MODEL, "%s: piece %u is not valid UTF-8", w.path, d->n);
     if (len == 0 || type < QSF_DRAFT_NORMAL || type > QSF_DRAFT_BYTE)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: piece %u has %s", w.path, d->n, len == 0 ? "no text" : "no known type");
+        return qsf_err_set(err, QSF_E_MODEL, "%s: piece %u has %s", w.path, d->n,
+                           len == 0 ? "no text" : "no known type");
     return qsf_draft_set(d, d->n, text, len, score, (int)type, err);
 }
 
@@ -140,7 +142,8 @@ static int apply(QsfVocabDraft *d, const Spec *s, const char *path, QsfErr *err)
     static const char *const kinds[] = { "", "UNIGRAM", "BPE", "WORD", "CHAR" };
     int32_t *const to[] = { &d->unk, &d->bos, &d->eos, &d->pad };
     if (!s->whole) /* every model has it; otherwise a file truncated after a piece would look complete */
-        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: no trainer_spec after its %u pieces", path, d->n);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: truncated: no trainer_spec after its %u pieces", path,
+                           d->n);
     if (s->model_type != 1 && s->model_type != 2)
         return qsf_err_set(err, QSF_E_MODEL, "%s: SentencePiece models of type %s are not supported", path,
                            s->model_type < 5 ? kinds[s->model_type] : "?");
@@ -159,7 +162,10 @@ static int apply(QsfVocabDraft *d, const Spec *s, const char *path, QsfErr *err)
 int qsf_spm_model_read(QsfVocabDraft *d, const char *bytes, size_t len, QsfErr *err) {
     Wire w = { .p = (const unsigned char *)bytes, .end = len, .path = d->s->files[0].path };
     /* the defaults of the message */
-    Spec s = { .model_type = 1, .dummy_prefix = true, .remove_extra = true, .escape = true,
+    Spec s = { .model_type = 1,
+               .dummy_prefix = true,
+               .remove_extra = true,
+               .escape = true,
                .ids = { 0, 1, 2, UINT64_MAX } };
     int rc = QSF_OK;
     while (w.at < w.end && rc == QSF_OK) {

@@ -9,7 +9,14 @@
 
 void qsf_draft_init(QsfVocabDraft *d, QsfSource *s) {
     *d = (QsfVocabDraft){
-        .s = s, .bos = -1, .eos = -1, .unk = -1, .pad = -1, .add_bos = -1, .add_eos = -1, .clean_spaces = -1,
+        .s = s,
+        .bos = -1,
+        .eos = -1,
+        .unk = -1,
+        .pad = -1,
+        .add_bos = -1,
+        .add_eos = -1,
+        .clean_spaces = -1,
     };
 }
 
@@ -44,8 +51,8 @@ int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, f
                   QsfErr *err) {
     const char *path = d->s->files[0].path;
     if (id >= QSF_DRAFT_MAX)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: token id %llu, the limit is %u", path, (unsigned long long)id,
-                           QSF_DRAFT_MAX - 1);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: token id %llu, the limit is %u", path,
+                           (unsigned long long)id, QSF_DRAFT_MAX - 1);
     int rc = reach(d, (uint32_t)id, err);
     if (rc != QSF_OK) return rc;
     QsfDraftToken *t = &d->tok[id];
@@ -79,8 +86,8 @@ int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err) {
         return qsf_err_set(err, QSF_E_MODEL, "%s: has %u tokens, but the model's vocab_size is %u",
                            d->s->files[0].path, d->n, n);
     if (n > QSF_DRAFT_MAX)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: the model's vocab_size is %u, the limit is %u", d->s->files[0].path,
-                           n, QSF_DRAFT_MAX);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: the model's vocab_size is %u, the limit is %u",
+                           d->s->files[0].path, n, QSF_DRAFT_MAX);
     return n > d->n ? reach(d, n - 1, err) : QSF_OK;
 }
 
@@ -104,7 +111,8 @@ static int put_tokens(QsfVocabDraft *d, QsfErr *err) {
     int rc = qsf_meta_make_array(d->s, "tokenizer.ggml.tokens", QSF_META_STRING, d->n, &b, err);
     if (rc == QSF_OK && d->scores)
         rc = qsf_meta_make_array(d->s, "tokenizer.ggml.scores", QSF_META_F32, d->n, &scores, err);
-    if (rc == QSF_OK) rc = qsf_meta_make_array(d->s, "tokenizer.ggml.token_type", QSF_META_I32, d->n, &types, err);
+    if (rc == QSF_OK)
+        rc = qsf_meta_make_array(d->s, "tokenizer.ggml.token_type", QSF_META_I32, d->n, &types, err);
     qsf_strbuf_free(&b);
     qsf_strbuf_free(&scores);
     qsf_strbuf_free(&types);
@@ -121,7 +129,8 @@ static int put_strips(QsfVocabDraft *d, bool left, QsfErr *err) {
         n++;
     }
     int rc = n == 0 ? QSF_OK
-                    : qsf_meta_make_array(d->s, left ? QSF_KEY_LSTRIP : QSF_KEY_RSTRIP, QSF_META_I32, n, &b, err);
+                    : qsf_meta_make_array(d->s, left ? QSF_KEY_LSTRIP : QSF_KEY_RSTRIP, QSF_META_I32, n, &b,
+                                          err);
     qsf_strbuf_free(&b);
     return rc;
 }
@@ -147,6 +156,7 @@ static int put_flags(QsfVocabDraft *d, QsfErr *err) {
         const char *key;
         bool said, value;
     } flags[] = {
+        /* clang-format off */
         { "tokenizer.ggml.add_bos_token", d->add_bos >= 0, d->add_bos > 0 },
         { "tokenizer.ggml.add_eos_token", d->add_eos >= 0, d->add_eos > 0 },
         { "tokenizer.ggml.add_space_prefix", true, d->space_prefix },
@@ -157,6 +167,7 @@ static int put_flags(QsfVocabDraft *d, QsfErr *err) {
         { QSF_KEY_CLEAN_SPACES, d->clean_spaces >= 0, d->clean_spaces > 0 },
         { QSF_KEY_PREFIX_FIRST, d->prefix_first, true },
         { QSF_KEY_PREFIX_MISSING, d->prefix_missing && !d->remove_extra, true }, /* which removes those spaces */
+        /* clang-format on */
     };
     int rc = QSF_OK;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rc == QSF_OK; i++)

@@ -10,10 +10,17 @@
 #define QSF_DRAFT_MAX ((1u << 21) - 1) /* maximum number of tokens, that of a tokenizer */
 
 /* As QsfTokenType; 0 = no token has this id yet. */
-enum { QSF_DRAFT_NORMAL = 1, QSF_DRAFT_UNKNOWN, QSF_DRAFT_CONTROL, QSF_DRAFT_USER, QSF_DRAFT_UNUSED, QSF_DRAFT_BYTE };
+enum {
+    QSF_DRAFT_NORMAL = 1,
+    QSF_DRAFT_UNKNOWN,
+    QSF_DRAFT_CONTROL,
+    QSF_DRAFT_USER,
+    QSF_DRAFT_UNUSED,
+    QSF_DRAFT_BYTE
+};
 
 typedef struct QsfDraftToken {
-    uint32_t off, len;     /* of its text */
+    uint32_t off, len; /* of its text */
     float score;
     uint8_t type;
     bool lstrip, rstrip;
@@ -21,27 +28,28 @@ typedef struct QsfDraftToken {
 
 typedef struct QsfVocabDraft {
     QsfSource *s;
-    QsfDraftToken *tok;    /* (n) by id */
+    QsfDraftToken *tok; /* (n) by id */
     uint32_t n, cap;
     QsfStrbuf text;
-    QsfStrbuf merges, passes;        /* encoded as elements of arrays */
+    QsfStrbuf merges, passes; /* encoded as elements of arrays */
     uint64_t n_merges, n_passes;
-    QsfStrbuf charsmap;              /* precompiled normalizer of SentencePiece; empty = none */
-    const char *model;               /* tokenizer.ggml.model */
-    const char *normal_form;         /* or NULL */
-    int32_t bos, eos, unk, pad;      /* -1 = not set */
-    int add_bos, add_eos;            /* -1 = not set */
-    bool scores;                     /* write scores */
+    QsfStrbuf charsmap;         /* precompiled normalizer of SentencePiece; empty = none */
+    const char *model;          /* tokenizer.ggml.model */
+    const char *normal_form;    /* or NULL */
+    int32_t bos, eos, unk, pad; /* -1 = not set */
+    int add_bos, add_eos;       /* -1 = not set */
+    bool scores;                /* write scores */
     bool bpe, bytes, escape, ignore_merges, byte_fallback;
     bool space_prefix, prefix_first, prefix_missing, suffix;
-    bool remove_extra;               /* remove leading, trailing and repeated white space */
-    int clean_spaces;                /* -1 = not set */
+    bool remove_extra; /* remove leading, trailing and repeated white space */
+    int clean_spaces;  /* -1 = not set */
 } QsfVocabDraft;
 
 void qsf_draft_init(QsfVocabDraft *d, QsfSource *s);
 void qsf_draft_free(QsfVocabDraft *d);
 /* Sets the text of a token. QSF_E_MODEL: the id is too high, or a different token has it. */
-int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, float score, int type, QsfErr *err);
+int qsf_draft_set(QsfVocabDraft *d, uint64_t id, const char *text, size_t len, float score, int type,
+                  QsfErr *err);
 /* Returns the lowest id with this text, or -1; searches linearly. */
 int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
 /* Adds an expression of the pre-tokenizer. */

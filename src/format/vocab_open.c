@@ -64,11 +64,13 @@ static int read_tokens(QsfVocabDraft *d, bool json, QsfErr *err) {
     const QsfFile *f = &d->s->files[0];
     char *text;
     if (f->size > MAX_FILE)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: has %llu bytes, more than the limit of %llu for a vocabulary",
-                           f->path, (unsigned long long)f->size, (unsigned long long)MAX_FILE);
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: has %llu bytes, more than the limit of %llu for a vocabulary", f->path,
+                           (unsigned long long)f->size, (unsigned long long)MAX_FILE);
     int rc = qsf_whole_map(d->s, f, f->size, &text, err);
     if (rc != QSF_OK) return rc;
-    rc = json ? qsf_hf_tokenizer_read(d, text, (size_t)f->size, err) : qsf_spm_model_read(d, text, (size_t)f->size, err);
+    rc = json ? qsf_hf_tokenizer_read(d, text, (size_t)f->size, err)
+              : qsf_spm_model_read(d, text, (size_t)f->size, err);
     qsf_whole_unmap(d->s, text, f->size);
     return rc;
 }

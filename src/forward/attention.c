@@ -32,8 +32,8 @@ static void rotate(const AttnJob *j, uint32_t c, uint32_t n) {
     QsfForward *f = j->f;
     const QsfHparams *hp = &f->model->hp;
     if (hp->arch->rope == QSF_ROPE_NONE) return;
-    void (*rope)(const qk_rope *) =
-        hp->arch->rope == QSF_ROPE_PAIRS ? f->table->rope_pairs_batch : f->table->rope_halves_batch;
+    void (*rope)(const qk_rope *) = hp->arch->rope == QSF_ROPE_PAIRS ? f->table->rope_pairs_batch
+                                                                     : f->table->rope_halves_batch;
     qk_rope r = { .x = f->q + (size_t)c * f->l.q_stride,
                   .cs = f->cs + (size_t)c * hp->n_rot,
                   .n_rot = hp->n_rot,
@@ -113,7 +113,9 @@ static void attend_one_column(AttnJob *j, uint32_t items) {
 
 void qsf_attention(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols) {
     const QsfHparams *hp = &f->model->hp;
-    AttnJob j = { .f = f, .layer = layer, .past = past, .n_cols = n_cols, .group = hp->n_heads / hp->n_kv_heads };
+    AttnJob j = {
+        .f = f, .layer = layer, .past = past, .n_cols = n_cols, .group = hp->n_heads / hp->n_kv_heads
+    };
     uint32_t most = (uint32_t)qk_attn_queries(hp->head_dim);
     j.heads = j.group < most ? j.group : most;
     j.pieces = (j.group + j.heads - 1) / j.heads;
@@ -121,7 +123,8 @@ void qsf_attention(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols
     j.blocks = (n_cols + j.cols - 1) / j.cols;
     j.spans = (uint32_t)qk_kv_spans((size_t)past + n_cols);
     uint32_t items = hp->n_kv_heads * j.pieces;
-    qsf_pool_run(f->pool, rotate_and_store, &j, (past % QK_KV_TILE + (size_t)n_cols + QK_KV_TILE - 1) / QK_KV_TILE, 1);
+    qsf_pool_run(f->pool, rotate_and_store, &j,
+                 (past % QK_KV_TILE + (size_t)n_cols + QK_KV_TILE - 1) / QK_KV_TILE, 1);
     if (n_cols == 1 && j.spans > 1) {
         attend_one_column(&j, items);
     } else {

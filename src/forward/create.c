@@ -47,8 +47,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err) {
     *out = NULL;
     if (o->model->vocab_only || o->plan->ctx == 0 || o->plan->batch == 0) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: the model has no weights",
-                           qsf_source_path(o->model->src));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: the model has no weights", qsf_source_path(o->model->src));
     }
     QsfForward *f = calloc(1, sizeof *f);
     if (f == NULL) return qsf_err_memory(err, "forward pass");

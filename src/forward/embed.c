@@ -83,8 +83,7 @@ int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
 /* Is the row in RAM, or only in the file? */
 static bool is_resident(const QsfForward *f, uint32_t id) {
     if (id < f->embed_filled) return true;
-    return f->model->tied_head &&
-           qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
+    return f->model->tied_head && qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
 }
 
 /* Returns the row in its table, or deinterleaved in f->row; NULL when it is only in the file. */

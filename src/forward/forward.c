@@ -9,8 +9,7 @@
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
     uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
     if (n > f->kv.ctx - past) {
-        return qsf_err_set(err, QSF_E_CONTEXT,
-                           "context full: %u of %u tokens used, %zu more needed",
+        return qsf_err_set(err, QSF_E_CONTEXT, "context full: %u of %u tokens used, %zu more needed",
                            (unsigned)past, (unsigned)f->kv.ctx, n);
     }
     for (size_t i = 0; i < n; i++) {

@@ -17,12 +17,12 @@
 typedef struct QsfForward QsfForward;
 
 typedef struct QsfForwardOptions {
-    const QsfModel *model;      /* must outlive the forward pass */
-    const QsfPlan *plan;        /* copied where needed */
-    const qk_table *table;      /* must outlive it */
+    const QsfModel *model; /* must outlive the forward pass */
+    const QsfPlan *plan;   /* copied where needed */
+    const qk_table *table; /* must outlive it */
     QsfPool *pool;
     QsfLedger *ledger;
-    const atomic_int *cancel;   /* non-zero asks to stop; polled between layers and reads; may be NULL */
+    const atomic_int *cancel; /* non-zero asks to stop; polled between layers and reads; may be NULL */
 } QsfForwardOptions;
 
 /* Reads small tensors and starts the loader, which pins weights in the background. QSF_E_BUDGET,
@@ -62,13 +62,13 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
 /* The input of a unit's matrices. Columns are positions pos, pos + 1, ...; all pointers are valid during the
  * call only. */
 typedef struct QsfTapData {
-    uint32_t layer;          /* n_layers: the head */
+    uint32_t layer; /* n_layers: the head */
     QsfGroup group;
     uint32_t pos, n_cols;
-    const float *x;          /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized */
+    const float *x; /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized */
     uint32_t k, x_stride;
-    const float *hidden;     /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_GROUP_QKV the
-                                input of the layer, with QSF_GROUP_HEAD the output of the last one */
+    const float *hidden; /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_GROUP_QKV the
+                            input of the layer, with QSF_GROUP_HEAD the output of the last one */
     uint32_t hidden_stride;
 } QsfTapData;
 typedef void (*QsfTapFn)(void *arg, const QsfTapData *t);
@@ -91,24 +91,24 @@ void qsf_forward_truncate(QsfForward *f, uint32_t n);
 
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {
-    uint64_t bytes_read;       /* streamed weights and embedding rows read from disk; without pinned weights */
-    uint64_t read_ns;          /* time in which at least one read was in flight */
-    uint64_t wait_ns;          /* time compute waited for the loader */
-    uint64_t compute_ns;       /* time in the layers and head, waits not counted */
+    uint64_t bytes_read; /* streamed weights and embedding rows read from disk; without pinned weights */
+    uint64_t read_ns;    /* time in which at least one read was in flight */
+    uint64_t wait_ns;    /* time compute waited for the loader */
+    uint64_t compute_ns; /* time in the layers and head, waits not counted */
     /* Disjoint parts of compute_ns; the remainder is small. */
     uint64_t matmul_ns[QSF_GROUP_N]; /* matrix products by kind of unit (QsfGroup), including biases and
                                         activation functions */
-    uint64_t attention_ns;     /* rotation, storing keys and values, scores, softmax, mixing */
-    uint64_t prep_ns;          /* residuals, norms, quantizing the inputs of matrices */
-    uint64_t sync_ns;          /* the thread that evaluates waited for the others at the end of a job */
-    uint64_t passes;           /* passes over the layers */
-    uint64_t prefill_tokens;   /* tokens evaluated in calls with n > 1 */
-    uint64_t decode_tokens;    /* tokens evaluated one at a time */
+    uint64_t attention_ns;           /* rotation, storing keys and values, scores, softmax, mixing */
+    uint64_t prep_ns;                /* residuals, norms, quantizing the inputs of matrices */
+    uint64_t sync_ns;                /* the thread that evaluates waited for the others at the end of a job */
+    uint64_t passes;                 /* passes over the layers */
+    uint64_t prefill_tokens;         /* tokens evaluated in calls with n > 1 */
+    uint64_t decode_tokens;          /* tokens evaluated one at a time */
     uint64_t prefill_ns, decode_ns;
-    uint32_t layer;            /* layer being computed now, n_layers during the head */
-    uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */
-    uint64_t pin_done, pin_total; /* bytes of weights pinned, and planned; not reset */
-    uint64_t pin_read;         /* bytes read to be pinned, or for the resident embedding table */
+    uint32_t layer;                    /* layer being computed now, n_layers during the head */
+    uint32_t chunk_done, chunk_total;  /* tokens of the running eval: done, and in total */
+    uint64_t pin_done, pin_total;      /* bytes of weights pinned, and planned; not reset */
+    uint64_t pin_read;                 /* bytes read to be pinned, or for the resident embedding table */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */
 } QsfForwardStats;
 

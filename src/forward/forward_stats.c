@@ -35,8 +35,8 @@ void qsf_counters_plan(QsfForward *f, const QsfPlan *p) {
         for (; i < p->n_units && qsf_weights_unit(f->weights, i)->layer == layer; i++) {
             const QsfUnit *u = qsf_weights_unit(f->weights, i);
             weight += u->bytes;
-            pinned +=
-                qsf_unit_item_bytes(u, 0, p->pinned_items[i] < u->items ? p->pinned_items[i] : u->items);
+            pinned += qsf_unit_item_bytes(u, 0,
+                                          p->pinned_items[i] < u->items ? p->pinned_items[i] : u->items);
         }
         atomic_store_explicit(&f->n.bytes[layer].weight, weight, memory_order_relaxed);
         atomic_store_explicit(&f->n.bytes[layer].pinned, pinned, memory_order_relaxed);
@@ -87,10 +87,10 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
 
 void qsf_forward_stats_reset(QsfForward *f) {
     QsfCounters *n = &f->n;
-    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns,    &n->io.wait_ns,     &n->io.pin_read,
-                                    &n->compute_ns,    &n->attention_ns,  &n->prep_ns,        &n->sync_ns,
+    atomic_uint_fast64_t *all[] = { &n->io.bytes_read, &n->io.read_ns,     &n->io.wait_ns,    &n->io.pin_read,
+                                    &n->compute_ns,    &n->attention_ns,   &n->prep_ns,       &n->sync_ns,
                                     &n->passes,        &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns,
-                                    &n->decode_ns,     &n->embed_hits,    &n->embed_misses };
+                                    &n->decode_ns,     &n->embed_hits,     &n->embed_misses };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
     for (unsigned g = 0; g < QSF_GROUP_N; g++) zero(&n->matmul_ns[g]);
     for (uint32_t l = 0; l <= f->model->hp.n_layers; l++) {

@@ -30,7 +30,7 @@ static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfE
                          .norm = QSF_ROLE_FINAL_NORM,
                          .src = f->xn,
                          .src_stride = f->l.x_stride };
-    const QsfProject head = {&in, {y}, {stride}, NULL};
+    const QsfProject head = { &in, { y }, { stride }, NULL };
     qsf_prep(f, &in);
     int rc = qsf_project(f, &head, err);
     for (uint32_t c = 0; rc == QSF_OK && c < n_cols; c++) {

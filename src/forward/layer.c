@@ -14,16 +14,22 @@ static int attention_block(QsfForward *f, uint32_t layer, uint32_t past, uint32_
                          .layer = layer,
                          .src = f->xn,
                          .src_stride = f->l.x_stride };
-    const QsfProject qkv = {&in, {f->q, f->k, f->v}, {f->l.q_stride, f->l.kv_stride, f->l.kv_stride}, NULL};
+    const QsfProject qkv = {
+        &in, { f->q, f->k, f->v }, { f->l.q_stride, f->l.kv_stride, f->l.kv_stride }, NULL
+    };
     qsf_prep(f, &in);
     int rc = qsf_project(f, &qkv, err);
     if (rc != QSF_OK) return rc;
     QsfSpan s = qsf_span_begin(f);
     qsf_attention(f, layer, past, n_cols);
     qsf_span_end(f, &s, &f->n.attention_ns);
-    const QsfPrep mixed = {.unit = unit + QSF_GROUP_O, .n_cols = n_cols, .norm = QSF_ROLE_N, .layer = layer,
-                           .src = f->q, .src_stride = f->l.q_stride};
-    const QsfProject o = {&mixed, {f->xn}, {f->l.x_stride}, NULL};
+    const QsfPrep mixed = { .unit = unit + QSF_GROUP_O,
+                            .n_cols = n_cols,
+                            .norm = QSF_ROLE_N,
+                            .layer = layer,
+                            .src = f->q,
+                            .src_stride = f->l.q_stride };
+    const QsfProject o = { &mixed, { f->xn }, { f->l.x_stride }, NULL };
     qsf_prep(f, &mixed);
     return qsf_project(f, &o, err);
 }
@@ -40,7 +46,7 @@ static int ffn_block(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err
                          .layer = layer,
                          .src = f->xn,
                          .src_stride = f->l.x_stride };
-    const QsfProject up = {&in, {f->gate, f->up}, {stride, stride}, acts[f->model->hp.arch->act]};
+    const QsfProject up = { &in, { f->gate, f->up }, { stride, stride }, acts[f->model->hp.arch->act] };
     qsf_prep(f, &in);
     int rc = qsf_project(f, &up, err);
     if (rc != QSF_OK) return rc;
@@ -50,7 +56,7 @@ static int ffn_block(QsfForward *f, uint32_t layer, uint32_t n_cols, QsfErr *err
                           .layer = layer,
                           .src = f->gate,
                           .src_stride = stride };
-    const QsfProject down = {&mid, {f->xn}, {f->l.x_stride}, NULL};
+    const QsfProject down = { &mid, { f->xn }, { f->l.x_stride }, NULL };
     qsf_prep(f, &mid);
     return qsf_project(f, &down, err);
 }

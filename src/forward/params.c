@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "src/base/file.h"
-#include "src/forward/state.h"
 #include "src/format/dtype.h"
+#include "src/forward/state.h"
 
 #define PIECE_ELEMS 256u /* a multiple of every block length */
 

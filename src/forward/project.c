@@ -21,8 +21,10 @@ static unsigned acts_of(const QsfForward *f, uint32_t unit) {
 static void norm_column(const QsfForward *f, const QsfPrep *p, float *y, const float *x) {
     const QsfHparams *hp = &f->model->hp;
     const float *w = qsf_param(f, p->norm, p->layer), *b = qsf_param(f, p->norm + 1, p->layer);
-    if (hp->arch->norm == QSF_NORM_RMS) f->table->rms_norm(y, x, w, hp->hidden, hp->norm_eps);
-    else f->table->layer_norm(y, x, w, b, hp->hidden, hp->norm_eps);
+    if (hp->arch->norm == QSF_NORM_RMS)
+        f->table->rms_norm(y, x, w, hp->hidden, hp->norm_eps);
+    else
+        f->table->layer_norm(y, x, w, b, hp->hidden, hp->norm_eps);
 }
 
 static void prep_columns(void *arg, int worker, size_t begin, size_t end) {
@@ -43,7 +45,7 @@ static void prep_columns(void *arg, int worker, size_t begin, size_t end) {
 }
 
 void qsf_prep(QsfForward *f, const QsfPrep *p) {
-    PrepJob j = {f, p, acts_of(f, p->unit)};
+    PrepJob j = { f, p, acts_of(f, p->unit) };
     if (j.acts == 0 && !p->residual && p->norm == QSF_ROLE_N) return;
     QsfSpan s = qsf_span_begin(f);
     qsf_pool_run(f->pool, prep_columns, &j, p->n_cols, 1);
@@ -62,7 +64,7 @@ typedef struct RowsJob {
 } RowsJob;
 
 static const QsfRole bias_role[QSF_ROLE_N] = {
-    [QSF_ROLE_Q] = QSF_ROLE_Q_B,       [QSF_ROLE_K] = QSF_ROLE_K_B,   [QSF_ROLE_V] = QSF_ROLE_V_B,
+    [QSF_ROLE_Q] = QSF_ROLE_Q_B,       [QSF_ROLE_K] = QSF_ROLE_K_B,       [QSF_ROLE_V] = QSF_ROLE_V_B,
     [QSF_ROLE_O] = QSF_ROLE_O_B,       [QSF_ROLE_GATE] = QSF_ROLE_GATE_B, [QSF_ROLE_UP] = QSF_ROLE_UP_B,
     [QSF_ROLE_DOWN] = QSF_ROLE_DOWN_B, [QSF_ROLE_HEAD] = QSF_ROLE_HEAD_B,
 };
@@ -93,8 +95,10 @@ static void set_part(RowsJob *j, unsigned i) {
  * is not read. */
 static void multiply(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
     size_t mid = hi < packed ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM : packed;
-    if (lo < mid) ops->matmul16(mm, lo, mid);
-    else mid = lo;
+    if (lo < mid)
+        ops->matmul16(mm, lo, mid);
+    else
+        mid = lo;
     if (mid < hi) ops->matmul(mm, mid, hi);
 }
 
@@ -103,8 +107,10 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
     const QsfForward *f = j->f;
     const qk_mm *mm = &j->mm[i];
     const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
-    if (f->exact) f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
-    else multiply(ops, mm, j->v.packed[i], lo, hi);
+    if (f->exact)
+        f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
+    else
+        multiply(ops, mm, j->v.packed[i], lo, hi);
     if (j->bias[i] == NULL) return;
     for (size_t c = 0; c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
@@ -142,19 +148,19 @@ static void note_types(QsfForward *f, const QsfUnit *u) {
 
 static void show_input(const QsfForward *f, const QsfPrep *in, const QsfUnit *u) {
     const QsfTapData t = { .layer = u->layer,
-                          .group = u->group,
-                          .pos = f->kv.n_past + in->col0,
-                          .n_cols = in->n_cols,
-                          .x = in->src + (size_t)in->col0 * in->src_stride,
-                          .k = u->k,
-                          .x_stride = in->src_stride,
-                          .hidden = f->x + (size_t)in->col0 * f->l.x_stride,
-                          .hidden_stride = f->l.x_stride };
+                           .group = u->group,
+                           .pos = f->kv.n_past + in->col0,
+                           .n_cols = in->n_cols,
+                           .x = in->src + (size_t)in->col0 * in->src_stride,
+                           .k = u->k,
+                           .x_stride = in->src_stride,
+                           .hidden = f->x + (size_t)in->col0 * f->l.x_stride,
+                           .hidden_stride = f->l.x_stride };
     f->tap(f->tap_arg, &t);
 }
 
 int qsf_project(QsfForward *f, const QsfProject *p, QsfErr *err) {
-    RowsJob j = {.f = f, .p = p, .u = qsf_weights_unit(f->weights, p->in->unit)};
+    RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(f->weights, p->in->unit) };
     note_types(f, j.u);
     if (f->tap != NULL) show_input(f, p->in, j.u);
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {

@@ -25,8 +25,8 @@ typedef struct Way {
 } Way;
 
 static const Way ways[] = {
-    {1, 0}, {1, 1024}, {1, 4096}, {2, 0}, {2, 1024}, {2, 4096},
-    {4, 0}, {4, 1024}, {4, 4096}, {8, 0}, {8, 1024}, {8, 4096},
+    { 1, 0 }, { 1, 1024 }, { 1, 4096 }, { 2, 0 }, { 2, 1024 }, { 2, 4096 },
+    { 4, 0 }, { 4, 1024 }, { 4, 4096 }, { 8, 0 }, { 8, 1024 }, { 8, 4096 },
 };
 #define WAYS (sizeof ways / sizeof *ways)
 
@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) Vec load(const uint8_t *p) {
 static inline __attribute__((always_inline)) uint64_t read_streams(const uint8_t *p, size_t n, size_t streams,
                                                                    size_t ahead) {
     const size_t each = n / streams / BLOCK * BLOCK;
-    Vec a = {0}, b = {0}, c = {0}, d = {0};
+    Vec a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
     for (size_t at = 0; at < each; at += BLOCK) {
         for (size_t s = 0; s < streams; s++) {
             const uint8_t *q = p + s * each + at;
@@ -97,7 +97,7 @@ static void read_pieces(void *arg, int worker, size_t begin, size_t end) {
  * unit. */
 static size_t find_runs(QsfForward *f, Run *runs) {
     uint32_t n_units = qsf_weights_n_units(f->weights);
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     size_t n = 0;
     for (uint32_t u = 0; u < n_units; u++)
         if (!qsf_weights_pinned(f->weights, u)) return 0;
@@ -109,7 +109,8 @@ static size_t find_runs(QsfForward *f, Run *runs) {
         ok = qsf_weights_acquire(f->weights, u, 0, &v, &err) == QSF_OK;
         if (!ok) break;
         for (unsigned i = 0; i < v.n_parts; i++)
-            runs[n++] = (Run){v.rows[i], (v.part[i].row1 - v.part[i].row0) * unit->row_bytes[v.part[i].tensor]};
+            runs[n++] = (Run){ v.rows[i],
+                               (v.part[i].row1 - v.part[i].row0) * unit->row_bytes[v.part[i].tensor] };
         ok = v.item1 == unit->items; /* fully pinned units come in one view */
         qsf_weights_release(f->weights, &v);
     }
@@ -119,7 +120,7 @@ static size_t find_runs(QsfForward *f, Run *runs) {
 
 /* Reads the first runs, at least `bytes` bytes if there are that many; returns bytes per second. */
 static double read_once(QsfForward *f, const Run *runs, size_t n, uint64_t bytes, Way way) {
-    ReadJob j = {.runs = runs, .way = way};
+    ReadJob j = { .runs = runs, .way = way };
     uint64_t done = 0;
     size_t used = 0;
     while (used < n && (used == 0 || done < bytes)) {
@@ -160,7 +161,7 @@ static double median_speed(QsfForward *f, const Run *runs, size_t n) {
 
 double qsf_forward_read_speed(QsfForward *f) {
     uint64_t room = qsf_pages((uint64_t)qsf_weights_n_units(f->weights) * QSF_UNIT_TENSORS * sizeof(Run));
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     void *mem;
     if (qsf_mem_map(f->ledger, QSF_MEM_META, room, "list of weights", &mem, &err)) return 0;
     size_t n = find_runs(f, mem);

@@ -21,7 +21,7 @@ typedef struct QsfRowCache {
     uint64_t row_bytes, stride;
     uint8_t *data;      /* (rows, stride) */
     QsfRowEntry *entry; /* (rows) */
-    uint32_t *index; /* (mask + 1) entry + 1 by hash of the id, 0 = free; linear probing */
+    uint32_t *index;    /* (mask + 1) entry + 1 by hash of the id, 0 = free; linear probing */
     uint32_t mask;
     uint32_t newest, oldest; /* entry + 1, 0 = none */
     QsfLedger *ledger;

@@ -17,9 +17,9 @@ typedef struct QsfLayerBytes {
 } QsfLayerBytes;
 
 typedef struct QsfCounters {
-    QsfStreamCounters io;    /* io.layer: META */
-    QsfLayerBytes *bytes;    /* (n_layers + 1), behind io.layer */
-    uint64_t layer_bytes;    /* of the mapping that holds both */
+    QsfStreamCounters io; /* io.layer: META */
+    QsfLayerBytes *bytes; /* (n_layers + 1), behind io.layer */
+    uint64_t layer_bytes; /* of the mapping that holds both */
     atomic_uint_fast64_t embed_hits, embed_misses;
     atomic_uint_fast64_t matmul_ns[QSF_GROUP_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
@@ -31,10 +31,10 @@ typedef struct QsfCounters {
 typedef struct QsfParams {
     float *mem;
     uint64_t bytes;
-    const float **layer;     /* (n_layers, QSF_ROLE_LAYER_N), NULL = the model has none; META */
+    const float **layer; /* (n_layers, QSF_ROLE_LAYER_N), NULL = the model has none; META */
     uint64_t layer_bytes;
     const float *global[QSF_ROLE_N - QSF_ROLE_LAYER_N];
-    double *freq;            /* (n_rot / 2) radians per position, in mem */
+    double *freq; /* (n_rot / 2) radians per position, in mem */
 } QsfParams;
 
 struct QsfForward {
@@ -48,33 +48,33 @@ struct QsfForward {
     QsfWeights *weights;
     QsfParams params;
     QsfKvCache kv;
-    bool broken;             /* a replan failed: nothing may be computed until one succeeds */
+    bool broken; /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
-    atomic_bool stale;       /* the file of the embedding is not what was opened any more */
+    atomic_bool stale; /* the file of the embedding is not what was opened any more */
 
-    uint8_t *embed;          /* resident table, EMBED; NULL = rows: pinned head, cache or file */
+    uint8_t *embed; /* resident table, EMBED; NULL = rows: pinned head, cache or file */
     uint64_t embed_bytes;
-    uint32_t embed_filled;   /* its rows [0, n) are there */
+    uint32_t embed_filled; /* its rows [0, n) are there */
     QsfRowCache rows;
 
     QsfShape shape;
     QsfLayout l;
-    uint8_t *mem;            /* l.total */
-    float *x, *xn;           /* (n_cols, hidden) at stride l.x_stride */
-    float *q, *k, *v;        /* in work: (n_cols, n_heads, head_dim), (n_cols, n_kv_heads, head_dim) twice */
-    float *gate, *up;        /* in work, after attention: (n_cols, ffn) */
-    float *spare;            /* work as room for logits (l.work_floats) */
-    uint8_t *act[QK_ACT_N];  /* (n_cols) activation columns */
-    float *cs;               /* (n_cols, n_rot / 2) pairs cos, sin */
-    float *parts;            /* (n_heads, spans of ctx) what attention leaves of one column */
-    float *exact_row;        /* (threads, max_k) */
-    uint8_t *row;            /* one packed embedding row */
-    float *logits;           /* (n_vocab), LOGITS */
+    uint8_t *mem;           /* l.total */
+    float *x, *xn;          /* (n_cols, hidden) at stride l.x_stride */
+    float *q, *k, *v;       /* in work: (n_cols, n_heads, head_dim), (n_cols, n_kv_heads, head_dim) twice */
+    float *gate, *up;       /* in work, after attention: (n_cols, ffn) */
+    float *spare;           /* work as room for logits (l.work_floats) */
+    uint8_t *act[QK_ACT_N]; /* (n_cols) activation columns */
+    float *cs;              /* (n_cols, n_rot / 2) pairs cos, sin */
+    float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
+    float *exact_row;       /* (threads, max_k) */
+    uint8_t *row;           /* one packed embedding row */
+    float *logits;          /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
 
-    QsfTapFn tap;            /* NULL: nobody watches */
+    QsfTapFn tap; /* NULL: nobody watches */
     void *tap_arg;
-    uint32_t left_out;       /* layer, or QSF_LAYER_NONE */
+    uint32_t left_out; /* layer, or QSF_LAYER_NONE */
 
     QsfCounters n;
 };
@@ -117,10 +117,10 @@ void qsf_counters_plan(QsfForward *f, const QsfPlan *p);
 typedef struct QsfPrep {
     uint32_t unit;
     uint32_t col0, n_cols;
-    bool residual;           /* first x += xn (the output of the unit before) */
-    QsfRole norm;            /* then xn = norm(x): its weight's role, the bias is next; QSF_ROLE_N = none */
+    bool residual; /* first x += xn (the output of the unit before) */
+    QsfRole norm;  /* then xn = norm(x): its weight's role, the bias is next; QSF_ROLE_N = none */
     uint32_t layer;
-    const float *src;        /* float columns at src_stride, to be quantized: xn when normed */
+    const float *src; /* float columns at src_stride, to be quantized: xn when normed */
     uint32_t src_stride;
 } QsfPrep;
 void qsf_prep(QsfForward *f, const QsfPrep *p);
@@ -128,7 +128,7 @@ void qsf_prep(QsfForward *f, const QsfPrep *p);
 /* Multiplies the columns that qsf_prep made with all matrices of the unit. */
 typedef struct QsfProject {
     const QsfPrep *in;
-    float *y[QSF_UNIT_TENSORS];        /* outputs, column 0 = col0; in the order of the unit's tensors */
+    float *y[QSF_UNIT_TENSORS]; /* outputs, column 0 = col0; in the order of the unit's tensors */
     uint32_t y_stride[QSF_UNIT_TENSORS];
     /* On the outputs: y[0] = act(y[0]) * y[1]; NULL = none. */
     void (*act)(float *gate, const float *up, size_t n);
@@ -159,7 +159,7 @@ typedef struct QsfSpan {
     uint64_t begun_ns, waited_ns;
 } QsfSpan;
 static inline QsfSpan qsf_span_begin(const QsfForward *f) {
-    return (QsfSpan){qsf_now_ns(), qsf_pool_waited_ns(f->pool)};
+    return (QsfSpan){ qsf_now_ns(), qsf_pool_waited_ns(f->pool) };
 }
 static inline void qsf_span_end(QsfForward *f, const QsfSpan *s, atomic_uint_fast64_t *counter) {
     uint64_t waited = qsf_pool_waited_ns(f->pool) - s->waited_ns;

@@ -15,12 +15,12 @@ typedef enum QsfRopeKind {
 } QsfRopeKind;
 
 typedef struct QsfArch {
-    const char *name;       /* general.architecture, also the metadata prefix */
+    const char *name; /* general.architecture, also the metadata prefix */
     QsfNormKind norm;
     QsfActKind act;
     QsfRopeKind rope;
-    bool gated_ffn;         /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
-    float embed_scale_pow;  /* embeddings times hidden^this: 0 = unscaled, 0.5 for Gemma */
+    bool gated_ffn;        /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
+    float embed_scale_pow; /* embeddings times hidden^this: 0 = unscaled, 0.5 for Gemma */
 } QsfArch;
 
 /* Finds a family by name; NULL if unknown. */

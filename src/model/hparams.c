@@ -172,8 +172,8 @@ static int read_rope(Reader *r, QsfHparams *h) {
 }
 
 static int read_norm(Reader *r, QsfHparams *h) {
-    const char *name =
-        h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+    const char *name = h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon"
+                                                     : "attention.layer_norm_epsilon";
     full_key(r, name);
     if (!qsf_meta_has(r->src, r->key)) return bad(r, "is missing");
     int rc = qsf_meta_f32(r->src, r->key, 0.0f, &h->norm_eps, r->err);

@@ -11,19 +11,19 @@
 
 typedef struct QsfHparams {
     const QsfArch *arch;
-    char name[128];          /* general.name, cleaned for display; "" when absent */
-    uint32_t n_layers;       /* 1..QSF_MAX_LAYERS */
-    uint32_t hidden;         /* embedding length */
+    char name[128];    /* general.name, cleaned for display; "" when absent */
+    uint32_t n_layers; /* 1..QSF_MAX_LAYERS */
+    uint32_t hidden;   /* embedding length */
     uint32_t n_heads;
-    uint32_t n_kv_heads;     /* divides n_heads */
-    uint32_t head_dim;       /* even; of K and of V */
-    uint32_t ffn;            /* feed-forward length */
+    uint32_t n_kv_heads; /* divides n_heads */
+    uint32_t head_dim;   /* even; of K and of V */
+    uint32_t ffn;        /* feed-forward length */
     uint32_t n_vocab;
     uint32_t n_ctx_train;
     float norm_eps;
-    uint32_t n_rot;          /* rotated dimensions per head, even, <= head_dim */
+    uint32_t n_rot; /* rotated dimensions per head, even, <= head_dim */
     float rope_base;
-    float rope_scale;        /* linear: positions are divided by it; 1 = none */
+    float rope_scale; /* linear: positions are divided by it; 1 = none */
 } QsfHparams;
 
 /* Reads and checks; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is not

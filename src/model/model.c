@@ -33,8 +33,10 @@ static int check_type(const QsfModel *m, const QsfTensor *t, QsfRole role, QsfEr
     bool plain = type->block_elems == 1;
     if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype && m->to_convert) return QSF_OK;
     if (kind == QSF_KIND_MATRIX && qsf_dtype_of_64(t->dtype) != t->dtype)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s: only blocks of 64 can be run; "
-                           "qsf-convert converts them losslessly", path_of(m), t->name, type->name);
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: tensor '%s' is of type %s: only blocks of 64 can be run; "
+                           "qsf-convert converts them losslessly",
+                           path_of(m), t->name, type->name);
     if (kind == QSF_KIND_MATRIX && !type->supported)
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, which is not supported",
                            path_of(m), t->name, type->name);
@@ -103,9 +105,10 @@ static int check_rope_freqs(const QsfModel *m, QsfErr *err) {
         int rc = qsf_source_read_bytes(m->src, t, i * sizeof v, &v, sizeof v, err);
         if (rc != QSF_OK) return rc;
         if (!isfinite(v) || v <= 0.0f)
-            return qsf_err_set(err, QSF_E_MODEL,
-                               "%s: tensor '%s' contains a factor that is not positive at byte offset %" PRIu64,
-                               path_of(m), t->name, off);
+            return qsf_err_set(
+                err, QSF_E_MODEL,
+                "%s: tensor '%s' contains a factor that is not positive at byte offset %" PRIu64, path_of(m),
+                t->name, off);
     }
     return QSF_OK;
 }

@@ -9,28 +9,44 @@
 
 /* Roles of one layer, then roles of the whole model. */
 typedef enum QsfRole {
-    QSF_ROLE_ATTN_NORM, QSF_ROLE_ATTN_NORM_B,
-    QSF_ROLE_Q, QSF_ROLE_K, QSF_ROLE_V, QSF_ROLE_O,
-    QSF_ROLE_Q_B, QSF_ROLE_K_B, QSF_ROLE_V_B, QSF_ROLE_O_B,
-    QSF_ROLE_FFN_NORM, QSF_ROLE_FFN_NORM_B,
-    QSF_ROLE_GATE, QSF_ROLE_UP, QSF_ROLE_DOWN,
-    QSF_ROLE_GATE_B, QSF_ROLE_UP_B, QSF_ROLE_DOWN_B,
+    QSF_ROLE_ATTN_NORM,
+    QSF_ROLE_ATTN_NORM_B,
+    QSF_ROLE_Q,
+    QSF_ROLE_K,
+    QSF_ROLE_V,
+    QSF_ROLE_O,
+    QSF_ROLE_Q_B,
+    QSF_ROLE_K_B,
+    QSF_ROLE_V_B,
+    QSF_ROLE_O_B,
+    QSF_ROLE_FFN_NORM,
+    QSF_ROLE_FFN_NORM_B,
+    QSF_ROLE_GATE,
+    QSF_ROLE_UP,
+    QSF_ROLE_DOWN,
+    QSF_ROLE_GATE_B,
+    QSF_ROLE_UP_B,
+    QSF_ROLE_DOWN_B,
     QSF_ROLE_LAYER_N,
-    QSF_ROLE_EMBED = QSF_ROLE_LAYER_N, QSF_ROLE_FINAL_NORM, QSF_ROLE_FINAL_NORM_B,
-    QSF_ROLE_HEAD, QSF_ROLE_HEAD_B, QSF_ROLE_ROPE_FREQS,
+    QSF_ROLE_EMBED = QSF_ROLE_LAYER_N,
+    QSF_ROLE_FINAL_NORM,
+    QSF_ROLE_FINAL_NORM_B,
+    QSF_ROLE_HEAD,
+    QSF_ROLE_HEAD_B,
+    QSF_ROLE_ROPE_FREQS,
     QSF_ROLE_N
 } QsfRole;
 
 typedef struct QsfModel {
-    QsfSource *src;          /* owned, unless borrowed */
+    QsfSource *src; /* owned, unless borrowed */
     QsfHparams hp;
-    bool borrowed;           /* src is not closed with the model */
-    bool to_convert;         /* as in qsf_model_of_source */
-    bool vocab_only;         /* no tensors: can only tokenize */
-    bool tied_head;          /* the head is the embedding table */
+    bool borrowed;                                /* src is not closed with the model */
+    bool to_convert;                              /* as in qsf_model_of_source */
+    bool vocab_only;                              /* no tensors: can only tokenize */
+    bool tied_head;                               /* the head is the embedding table */
     const QsfTensor *(*layers)[QSF_ROLE_LAYER_N]; /* (n_layers, roles), NULL = the model has none */
     const QsfTensor *global[QSF_ROLE_N - QSF_ROLE_LAYER_N];
-    QsfArena arena;          /* META */
+    QsfArena arena; /* META */
 } QsfModel;
 
 /* Opens path (see qsf_source_open), applies overrides (NULL-terminated list of --override-kv

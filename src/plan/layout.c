@@ -4,17 +4,17 @@
 
 #include <string.h>
 
-#include "src/format/qsf_layout.h"
 #include "src/format/qsf_codec.h"
+#include "src/format/qsf_layout.h"
 #include "src/plan/units.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 bool qsf_role_is_matrix(QsfRole r) {
     static const bool matrix[QSF_ROLE_N] = {
-        [QSF_ROLE_Q] = true,    [QSF_ROLE_K] = true,  [QSF_ROLE_V] = true,    [QSF_ROLE_O] = true,
-        [QSF_ROLE_GATE] = true, [QSF_ROLE_UP] = true, [QSF_ROLE_DOWN] = true,
-        [QSF_ROLE_EMBED] = true, [QSF_ROLE_HEAD] = true,
+        [QSF_ROLE_Q] = true,    [QSF_ROLE_K] = true,     [QSF_ROLE_V] = true,
+        [QSF_ROLE_O] = true,    [QSF_ROLE_GATE] = true,  [QSF_ROLE_UP] = true,
+        [QSF_ROLE_DOWN] = true, [QSF_ROLE_EMBED] = true, [QSF_ROLE_HEAD] = true,
     };
     return matrix[r];
 }
@@ -60,7 +60,9 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     s->param_floats = param_floats(m);
 }
 
-uint32_t qsf_stages(const QsfShape *s, uint32_t n_slots) { return s->stage_bytes == 0 ? 0 : n_slots > 1 ? 2 : 1; }
+uint32_t qsf_stages(const QsfShape *s, uint32_t n_slots) {
+    return s->stage_bytes == 0 ? 0 : n_slots > 1 ? 2 : 1;
+}
 
 uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots) {
     return qsf_stages(s, n_slots) * s->stage_bytes + s->unpack_bytes;
@@ -84,8 +86,8 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->ffn_stride = qsf_pad16(hp->ffn);
     l->attn_stride = (qk_attn_scratch(hp->head_dim) + 63) & ~(uint64_t)63;
     uint64_t spans = ctx > QK_KV_SPAN ? qk_kv_spans(ctx) : 0;
-    l->work_floats =
-        n_cols * max_u64((uint64_t)l->q_stride + 2 * (uint64_t)l->kv_stride, 2 * (uint64_t)l->ffn_stride);
+    l->work_floats = n_cols *
+                     max_u64((uint64_t)l->q_stride + 2 * (uint64_t)l->kv_stride, 2 * (uint64_t)l->ffn_stride);
     l->x = place(l, 4ull * n_cols * l->x_stride);
     l->xn = place(l, 4ull * n_cols * l->x_stride);
     l->work = place(l, 4ull * l->work_floats);

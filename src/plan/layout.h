@@ -11,7 +11,7 @@
 #include "kernels/kernels.h"
 #include "src/model/model.h"
 
-#define QSF_PAGE 4096u
+#define QSF_PAGE           4096u
 #define QSF_ROWCACHE_ENTRY 32u /* bytes that a row of the embedding row cache costs beside itself */
 
 /* Is it a matrix of a unit or the embedding table? All other tensors are small and kept in RAM as floats. */
@@ -30,7 +30,7 @@ typedef struct QsfShape {
     uint64_t group_bytes;          /* scratch for interleaving rows and back, whole pages */
     uint64_t param_floats;         /* norms, biases, frequencies, each padded to 16 floats */
     uint64_t embed_bytes, embed_row_bytes;
-    uint32_t max_k;                /* longest row of any matrix */
+    uint32_t max_k; /* longest row of any matrix */
     uint32_t n_units;
 } QsfShape;
 
@@ -45,22 +45,22 @@ uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots);
 /* Buffers of one forward pass; offsets are bytes from a page-aligned start, multiples of 64; strides
  * of float buffers are floats, multiples of 16. */
 typedef struct QsfLayout {
-    uint32_t n_cols;                  /* columns: tokens computed at a time */
+    uint32_t n_cols; /* columns: tokens computed at a time */
     uint32_t x_stride, q_stride, kv_stride, ffn_stride;
-    uint64_t act_stride[QK_ACT_N];    /* bytes */
-    uint64_t x;                       /* (n_cols, hidden) residual stream */
-    uint64_t xn;                      /* (n_cols, hidden) normed input, then the projected output */
-    uint64_t work;                    /* Q, K, V; later gate, up; later spare logits */
+    uint64_t act_stride[QK_ACT_N]; /* bytes */
+    uint64_t x;                    /* (n_cols, hidden) residual stream */
+    uint64_t xn;                   /* (n_cols, hidden) normed input, then the projected output */
+    uint64_t work;                 /* Q, K, V; later gate, up; later spare logits */
     uint64_t work_floats;
-    uint64_t act[QK_ACT_N];           /* (n_cols) activation columns */
-    uint64_t cs;                      /* (n_cols, n_rot / 2) cos, sin */
-    uint64_t attn;                    /* (threads) scratch of the attention kernels */
-    uint64_t attn_stride;             /* bytes */
-    uint64_t parts;                   /* (n_heads, spans of ctx) parts of one column, if there are several
-                                         spans */
-    uint64_t exact;                   /* (threads, max_k), 0 bytes unless exact */
-    uint64_t exact_stride;            /* floats */
-    uint64_t row;                     /* one packed embedding row */
+    uint64_t act[QK_ACT_N]; /* (n_cols) activation columns */
+    uint64_t cs;            /* (n_cols, n_rot / 2) cos, sin */
+    uint64_t attn;          /* (threads) scratch of the attention kernels */
+    uint64_t attn_stride;   /* bytes */
+    uint64_t parts;         /* (n_heads, spans of ctx) parts of one column, if there are several
+                               spans */
+    uint64_t exact;         /* (threads, max_k), 0 bytes unless exact */
+    uint64_t exact_stride;  /* floats */
+    uint64_t row;           /* one packed embedding row */
     uint64_t total;
 } QsfLayout;
 

@@ -60,7 +60,9 @@ uint32_t qsf_plan_longest_ctx(const QsfModel *m, const QSFSettings *s) {
     return train != 0 && train < QSF_CTX_DEFAULT ? train : QSF_CTX_DEFAULT;
 }
 
-uint64_t qsf_plan_timeline_bytes(uint32_t ctx) { return qsf_pages((uint64_t)ctx * sizeof(int32_t)) + QSF_TIMELINE_PIECE; }
+uint64_t qsf_plan_timeline_bytes(uint32_t ctx) {
+    return qsf_pages((uint64_t)ctx * sizeof(int32_t)) + QSF_TIMELINE_PIECE;
+}
 
 void qsf_plan_options_first(QsfPlanOptions *o, const QsfModel *m, const QSFSettings *s, const QsfPlanFacts *f,
                             uint64_t available) {
@@ -72,13 +74,14 @@ void qsf_plan_options_first(QsfPlanOptions *o, const QsfModel *m, const QSFSetti
         .base_bytes = f->resident + BASE_SLACK + f->stack_bytes,
         .tokenizer_bytes = f->tokenizer_bytes,
         .meta_bytes = f->meta_bytes + META_SLACK,
-        .transcript_bytes = f->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_longest_ctx(m, s)) + MESSAGE_BYTES,
+        .transcript_bytes = f->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_longest_ctx(m, s)) +
+                            MESSAGE_BYTES,
     };
     take_settings(o, s, available);
 }
 
-void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv, uint32_t past,
-                           uint32_t ctx, uint64_t available) {
+void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv,
+                           uint32_t past, uint32_t ctx, uint64_t available) {
     *o = *from;
     o->kv = (int)kv;
     o->ctx_floor = past < ctx ? past + 1 : ctx;
@@ -112,21 +115,25 @@ static uint64_t full_pin_budget(const QsfModel *m, const QsfPlanOptions *o, cons
     return missing == 0 ? need : 0;
 }
 
-void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
+void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,
+                            size_t cap) {
     dst[0] = '\0';
     if (p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX) return;
     uint64_t need = full_pin_budget(m, o, p);
     if (need == 0) return;
-    snprintf(dst, cap, "%llu MB of weights stream from disk although %llu MB of RAM are free: %s %llu keeps them in RAM",
-             (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
-             qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)(need / MIB));
+    snprintf(
+        dst, cap,
+        "%llu MB of weights stream from disk although %llu MB of RAM are free: %s %llu keeps them in RAM",
+        (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
+        qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)(need / MIB));
 }
 
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap) {
     uint32_t train = m->hp.n_ctx_train;
     dst[0] = '\0';
     if (train == 0 || p->ctx <= train) return;
-    snprintf(dst, cap, "the model was trained for a context of %u tokens; answers get worse beyond that", train);
+    snprintf(dst, cap, "the model was trained for a context of %u tokens; answers get worse beyond that",
+             train);
 }
 
 static unsigned long long mb(uint64_t bytes) { return (unsigned long long)((bytes + MIB / 2) / MIB); }
@@ -136,8 +143,9 @@ void qsf_plan_summary(const QsfPlan *p, const char *io, char *dst, size_t cap) {
     if (p->streamed_bytes == 0)
         snprintf(weights, sizeof weights, "all %llu MB of weights pinned", mb(p->weight_bytes));
     else
-        snprintf(weights, sizeof weights, "%llu MB of %llu MB of weights pinned, %llu MB per token from disk (%s)",
+        snprintf(weights, sizeof weights,
+                 "%llu MB of %llu MB of weights pinned, %llu MB per token from disk (%s)",
                  mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
-    snprintf(dst, cap, "%llu MB: %s, %d thread%s%s%s", mb(p->budget), weights, p->threads, p->threads == 1 ? "" : "s",
-             p->note[0] != '\0' ? "; " : "", p->note);
+    snprintf(dst, cap, "%llu MB: %s, %d thread%s%s%s", mb(p->budget), weights, p->threads,
+             p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
 }

@@ -8,7 +8,8 @@
 #include "src/plan/plan.h"
 #include "src/text/tokenizer.h"
 
-#define QSF_TIMELINE_PIECE (QSF_PIECE_MAX + 64) /* the longest token with all that a detokenizer may hold back */
+#define QSF_TIMELINE_PIECE \
+    (QSF_PIECE_MAX + 64) /* the longest token with all that a detokenizer may hold back */
 
 /* Facts that do not depend on settings; constant while a model is loaded. */
 typedef struct QsfPlanFacts {
@@ -26,8 +27,8 @@ void qsf_plan_options_first(QsfPlanOptions *o, const QsfModel *m, const QSFSetti
                             uint64_t available);
 /* Makes the options of the next plan: those of `from`, with everything that QSF_SETTING_REPLAN settings
  * determine from s. The KV type kv, and past tokens of a context of ctx, are kept. */
-void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv, uint32_t past,
-                           uint32_t ctx, uint64_t available);
+void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv,
+                           uint32_t past, uint32_t ctx, uint64_t available);
 /* Checks whether a plan with these options is possible. Codes of qsf_plan_make. */
 int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 
@@ -37,7 +38,8 @@ uint32_t qsf_plan_longest_ctx(const QsfModel *m, const QSFSettings *s);
 uint64_t qsf_plan_timeline_bytes(uint32_t ctx);
 
 /* Writes a notice, with the budget that would pin them, if weights stream although memory is free; else "". */
-void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap);
+void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,
+                            size_t cap);
 /* Writes a notice if the context is longer than the model was trained for; else "". */
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap);
 /* Summarizes plan p in one sentence; io: how weights are read, as in qsf_io_name. */

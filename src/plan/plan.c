@@ -9,11 +9,11 @@
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
-#define BASE_JITTER  (256u * 1024) /* between the resident sets of two runs of one program */
-#define BASE_PER_JITTER 32u /* or this fraction: larger programs (sanitizer builds) vary more */
-#define BATCH_STEP   4u
-#define BATCH_MOST   128u /* with more, computation hides the reads anyway */
-#define BATCH_ENOUGH 64u  /* where little streams */
+#define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program */
+#define BASE_PER_JITTER 32u           /* or this fraction: larger programs (sanitizer builds) vary more */
+#define BATCH_STEP      4u
+#define BATCH_MOST      128u /* with more, computation hides the reads anyway */
+#define BATCH_ENOUGH    64u  /* where little streams */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -70,8 +70,10 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
     for (uint32_t i = 0; i < p->n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
-        if (u.compressed == NULL) sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
-        else if (qsf_unit_opens_compressed(&u) && p->pinned_items[i] < u.items) sum += u.compressed->bytes;
+        if (u.compressed == NULL)
+            sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
+        else if (qsf_unit_opens_compressed(&u) && p->pinned_items[i] < u.items)
+            sum += u.compressed->bytes;
     }
     return sum;
 }
@@ -129,8 +131,8 @@ static void trim_budget(QsfPlan *p) {
 
 /* Can the page cache hold the file beside this process? Then the next start reads nothing from disk. */
 static bool cache_has_room(const QsfPricing *s, const QsfPlan *p) {
-    uint64_t file =
-        s->m->src != NULL ? qsf_source_bytes(s->m->src) : s->shape.weight_bytes + s->shape.embed_bytes;
+    uint64_t file = s->m->src != NULL ? qsf_source_bytes(s->m->src)
+                                      : s->shape.weight_bytes + s->shape.embed_bytes;
     return p->streamed_bytes == 0 && s->o->available > p->budget && s->o->available - p->budget >= file;
 }
 

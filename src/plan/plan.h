@@ -13,30 +13,30 @@
 #include "src/model/model.h"
 #include "src/plan/stream_config.h"
 
-#define QSF_CTX_DEFAULT 4096u
-#define QSF_CTX_MIN 128u
+#define QSF_CTX_DEFAULT    4096u
+#define QSF_CTX_MIN        128u
 #define QSF_BUDGET_DEFAULT (200ull << 20)
 
 #define QSF_MAX_SLOTS 4 /* buffers that weights stream through */
 
 typedef struct QsfPlanOptions {
-    uint64_t budget;          /* whole process; 0 = auto: what the model needs up to half of available */
-    uint64_t available;       /* available memory, for auto (qsf_available_bytes) */
-    uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
-                                 it: never changed */
-    int kv;                   /* qk_kv, -1 = default f16; otherwise never changed */
-    uint32_t ctx_floor;       /* minimum context: positions already in the cache, plus one */
-    uint64_t pin_cap;         /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
-    uint32_t slots;           /* 1..4, 0 = chosen */
-    QsfStreamConfig stream;   /* keep_cached is ignored */
-    uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
-    int threads;              /* compute threads, >= 1 */
-    bool exact;               /* float activations (bigger scratch) */
-    bool commands;            /* messages name chat commands, as QSFSettings.commands */
-    uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
-    uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
-    uint64_t meta_bytes;      /* charged to META so far and to come */
-    uint64_t transcript_bytes;/* reserved for messages, event queue, ids */
+    uint64_t budget;           /* whole process; 0 = auto: what the model needs up to half of available */
+    uint64_t available;        /* available memory, for auto (qsf_available_bytes) */
+    uint32_t ctx;              /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
+                                  it: never changed */
+    int kv;                    /* qk_kv, -1 = default f16; otherwise never changed */
+    uint32_t ctx_floor;        /* minimum context: positions already in the cache, plus one */
+    uint64_t pin_cap;          /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
+    uint32_t slots;            /* 1..4, 0 = chosen */
+    QsfStreamConfig stream;    /* keep_cached is ignored */
+    uint32_t batch;            /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
+    int threads;               /* compute threads, >= 1 */
+    bool exact;                /* float activations (bigger scratch) */
+    bool commands;             /* messages name chat commands, as QSFSettings.commands */
+    uint64_t base_bytes;       /* resident before loading: program, libraries, screen */
+    uint64_t tokenizer_bytes;  /* upper bound of what the tokenizer will charge */
+    uint64_t meta_bytes;       /* charged to META so far and to come */
+    uint64_t transcript_bytes; /* reserved for messages, event queue, ids */
 } QsfPlanOptions;
 
 typedef struct QsfPlan {
@@ -44,25 +44,25 @@ typedef struct QsfPlan {
     uint64_t total, budget;   /* total <= budget */
     uint32_t ctx;
     qk_kv kv;
-    uint32_t batch;           /* prefill chunk, tokens */
+    uint32_t batch; /* prefill chunk, tokens */
     int threads;
     bool exact;
-    uint32_t n_slots;         /* 0 when everything is pinned */
+    uint32_t n_slots; /* 0 when everything is pinned */
     uint64_t slot_bytes;
-    uint32_t n_stages;        /* buffers that compressed layers are read to before they are decompressed; 0:
-                                 there are none */
+    uint32_t n_stages; /* buffers that compressed layers are read to before they are decompressed; 0:
+                          there are none */
     uint64_t stage_bytes;
-    uint32_t n_units;         /* weight units: 4 per layer (QKV, O, gate+up, down), then the head */
-    uint32_t *pinned_items;   /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple
-                                 of QSF_ROW_QUANTUM or all; owned by the plan */
-    bool embed_resident;      /* the embedding table is in RAM (pinned head of a tied model counts) */
-    uint32_t embed_rows;      /* rows of the embedding row cache; 0 = none (or resident) */
+    uint32_t n_units;       /* weight units: 4 per layer (QKV, O, gate+up, down), then the head */
+    uint32_t *pinned_items; /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple
+                               of QSF_ROW_QUANTUM or all; owned by the plan */
+    bool embed_resident;    /* the embedding table is in RAM (pinned head of a tied model counts) */
+    uint32_t embed_rows;    /* rows of the embedding row cache; 0 = none (or resident) */
     QsfStreamConfig stream;
-    uint64_t pinned_bytes;    /* weights, without padding */
-    uint64_t streamed_bytes;  /* weights streamed in every pass over the layers */
-    uint64_t disk_bytes;      /* bytes read for them: less, if layers are compressed */
-    uint64_t weight_bytes;    /* pinned + streamed */
-    char note[256];           /* what was lowered, for stderr and the pane; "" when nothing */
+    uint64_t pinned_bytes;   /* weights, without padding */
+    uint64_t streamed_bytes; /* weights streamed in every pass over the layers */
+    uint64_t disk_bytes;     /* bytes read for them: less, if layers are compressed */
+    uint64_t weight_bytes;   /* pinned + streamed */
+    char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 
 /* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_BUDGET when the budget cannot be met: the
@@ -72,7 +72,12 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
 void qsf_plan_free(QsfPlan *p);
 
 /* Option names for messages: "/budget" with commands, else "--ram-budget"; and so on. */
-typedef enum QsfOptionName { QSF_OPTION_BUDGET, QSF_OPTION_CTX, QSF_OPTION_BATCH, QSF_OPTION_N } QsfOptionName;
+typedef enum QsfOptionName {
+    QSF_OPTION_BUDGET,
+    QSF_OPTION_CTX,
+    QSF_OPTION_BATCH,
+    QSF_OPTION_N
+} QsfOptionName;
 const char *qsf_option_name(QsfOptionName name, bool commands);
 
 /* Returns the smallest budget, in bytes and a multiple of 1 MiB, that qsf_plan_make accepts for these

@@ -55,8 +55,8 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_SLOTS] = c->n_slots * c->slot_bytes + qsf_staging_bytes(&s->shape, c->n_slots);
     rows[QSF_MEM_KV] = qsf_kv_bytes(hp, &s->table.kv[s->kv], c->ctx);
     rows[QSF_MEM_ACTIVATIONS] = l.total;
-    rows[QSF_MEM_LOGITS] =
-        qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab + SAMPLER_SLACK;
+    rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +
+                           SAMPLER_SLACK;
     rows[QSF_MEM_EMBED] = c->embed_resident ? qsf_pages(s->shape.embed_bytes)
                                             : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;

@@ -10,7 +10,7 @@
 #define BATCH_TABLE    64u /* the embedding table is dropped before the prefill chunk gets smaller than this */
 #define ROWS_MAX       1024u
 #define SLOT_STEP      (64u * 1024)
-#define KV_SHARE       4u  /* while weights stream, the default context uses at most a quarter */
+#define KV_SHARE       4u /* while weights stream, the default context uses at most a quarter */
 
 typedef enum PlanStep { STEP_CTX, STEP_EMBED, STEP_SLOT_SIZE, STEP_SLOTS, STEP_BATCH } PlanStep;
 
@@ -158,7 +158,8 @@ static bool fits(const QsfPricing *s, const QsfConfig *c) {
 
 /* Sets the value of step k to the largest of least, least + step, ... below most that fits; to least when
  * none does. */
-static bool largest(const QsfPricing *s, QsfConfig *c, PlanStep k, uint64_t least, uint64_t step, uint64_t most) {
+static bool largest(const QsfPricing *s, QsfConfig *c, PlanStep k, uint64_t least, uint64_t step,
+                    uint64_t most) {
     uint64_t lo = 0, hi = most > least ? (most - least + step - 1) / step : 0; /* in steps; hi is too much */
     set(c, k, least);
     if (!fits(s, c)) return false;
@@ -240,7 +241,8 @@ static bool search_resident(const QsfPricing *s, QsfConfig *out) {
 static uint32_t fair_ctx(const QsfPricing *s) {
     uint64_t wanted = qsf_plan_wanted_ctx(s), least = max_u64(CTX_COMFORT, s->o->ctx_floor);
     if (s->o->ctx != 0 || wanted <= least) return (uint32_t)wanted;
-    uint64_t step = ctx_step(s, least), lo = 0, hi = (wanted - least) / step + 1; /* in steps; hi is too much */
+    uint64_t step = ctx_step(s, least), lo = 0,
+             hi = (wanted - least) / step + 1; /* in steps; hi is too much */
     while (hi - lo > 1) {
         uint64_t mid = lo + (hi - lo) / 2, ctx = least + mid * step;
         if (qsf_kv_bytes(&s->m->hp, &s->table.kv[s->kv], (uint32_t)ctx) <= s->budget / KV_SHARE)

@@ -46,8 +46,8 @@ static uint32_t pinned_of_last(const QsfUnit *u, double due) {
 
 /* Unit i opens a compressed layer, which is streamed or pinned as a whole, depending on the carry. Returns
  * its number of units. */
-static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share, double *due, QsfSpread *r,
-                          uint32_t *pinned) {
+static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share, double *due,
+                           QsfSpread *r, uint32_t *pinned) {
     uint64_t bytes = 0;
     QsfUnit u[QSF_UNITS_PER_LAYER];
     for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) {

@@ -17,9 +17,9 @@ typedef struct QsfStreamConfig {
                            and leave the file there for a fast next start; decided by the plan */
 } QsfStreamConfig;
 
-#define QSF_IO_THREADS 4u
+#define QSF_IO_THREADS      4u
 #define QSF_IO_THREAD_STACK (64u << 10)
-#define QSF_IO_MAP_BYTES (256u << 10) /* mapped at a time by a thread of the mmap back end */
+#define QSF_IO_MAP_BYTES    (256u << 10) /* mapped at a time by a thread of the mmap back end */
 
 /* Returns the bytes of stacks that a back end of this kind charges. */
 uint64_t qsf_io_stack_bytes(QsfIoKind kind);

@@ -13,11 +13,11 @@ typedef struct GroupRow {
 } GroupRow;
 
 static const GroupRow groups[] = {
-    [QSF_GROUP_QKV] = {3, {QSF_ROLE_Q, QSF_ROLE_K, QSF_ROLE_V}, false},
-    [QSF_GROUP_O] = {1, {QSF_ROLE_O}, false},
-    [QSF_GROUP_FFN_IN] = {2, {QSF_ROLE_GATE, QSF_ROLE_UP}, true},
-    [QSF_GROUP_FFN_OUT] = {1, {QSF_ROLE_DOWN}, false},
-    [QSF_GROUP_HEAD] = {1, {QSF_ROLE_HEAD}, false},
+    [QSF_GROUP_QKV] = { 3, { QSF_ROLE_Q, QSF_ROLE_K, QSF_ROLE_V }, false },
+    [QSF_GROUP_O] = { 1, { QSF_ROLE_O }, false },
+    [QSF_GROUP_FFN_IN] = { 2, { QSF_ROLE_GATE, QSF_ROLE_UP }, true },
+    [QSF_GROUP_FFN_OUT] = { 1, { QSF_ROLE_DOWN }, false },
+    [QSF_GROUP_HEAD] = { 1, { QSF_ROLE_HEAD }, false },
 };
 
 static uint64_t window_down(uint64_t v) { return v & ~(uint64_t)(QSF_WINDOW - 1); }
@@ -56,12 +56,15 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
     u->compressed = u->n > 0 ? u->tensor[0]->compressed : NULL;
     u->paired = g->paired && u->n > 1;
     for (unsigned i = 0; i < u->n; i++) {
-        if (u->paired) u->items = u->rows[i];
-        else u->items = round_quantum(u->items) + u->rows[i];
+        if (u->paired)
+            u->items = u->rows[i];
+        else
+            u->items = round_quantum(u->items) + u->rows[i];
     }
 }
 
-void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0, uint32_t *row1) {
+void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0,
+                   uint32_t *row1) {
     uint32_t base = 0; /* first item of tensor t */
     for (unsigned i = 0; i < t && !u->paired; i++) base += round_quantum(u->rows[i]);
     uint32_t lo = item0 > base ? item0 - base : 0, hi = item1 > base ? item1 - base : 0;
@@ -80,10 +83,12 @@ static void add_part(const QsfUnit *u, QsfChunk *c, unsigned tensor, uint32_t ro
     uint64_t to = u->tensor[tensor]->offset + qsf_unit_row_end(u, tensor, row1);
     QsfPart *p = &c->part[c->n_parts++];
     if (u->compressed != NULL) {
-        *p = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .at = from};
+        *p = (QsfPart){ .tensor = tensor, .row0 = row0, .row1 = row1, .at = from };
         return;
     }
-    *p = (QsfPart){.tensor = tensor, .row0 = row0, .row1 = row1, .file_off = window_down(from), .window = c->bytes};
+    *p = (QsfPart){
+        .tensor = tensor, .row0 = row0, .row1 = row1, .file_off = window_down(from), .window = c->bytes
+    };
     p->window_bytes = window_up(to) - p->file_off;
     p->at = p->window + (from - p->file_off);
     c->bytes += p->window_bytes;
@@ -116,15 +121,20 @@ uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows) {
     return rows == 0 ? 0 : window_up(off - window_down(off) + qsf_unit_row_end(u, t, rows));
 }
 
-bool qsf_unit_opens_compressed(const QsfUnit *u) { return u->compressed != NULL && u->index % QSF_UNITS_PER_LAYER == 0; }
+bool qsf_unit_opens_compressed(const QsfUnit *u) {
+    return u->compressed != NULL && u->index % QSF_UNITS_PER_LAYER == 0;
+}
 
 uint64_t qsf_compressed_whole(const QsfCompressed *c) { return window_up(c->whole_bytes); }
 
-uint64_t qsf_compressed_windows(const QsfCompressed *c) { return window_up(c->off + c->bytes) - window_down(c->off); }
+uint64_t qsf_compressed_windows(const QsfCompressed *c) {
+    return window_up(c->off + c->bytes) - window_down(c->off);
+}
 
 uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items) {
     uint64_t sum = 0;
-    if (u->compressed != NULL) return n_items > 0 && qsf_unit_opens_compressed(u) ? qsf_compressed_whole(u->compressed) : 0;
+    if (u->compressed != NULL)
+        return n_items > 0 && qsf_unit_opens_compressed(u) ? qsf_compressed_whole(u->compressed) : 0;
     for (unsigned i = 0; i < u->n; i++) {
         uint32_t lo, hi;
         qsf_unit_rows(u, 0, n_items, i, &lo, &hi);

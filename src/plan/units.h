@@ -16,12 +16,12 @@
 #include "kernels/kernels.h"
 #include "src/model/model.h"
 
-#define QSF_UNIT_TENSORS 3
+#define QSF_UNIT_TENSORS    3
 #define QSF_UNITS_PER_LAYER 4
-#define QSF_ROW_QUANTUM 16u /* chunks start at multiples of this many items */
-#define QSF_WINDOW 4096u    /* = QSF_IO_WINDOW */
+#define QSF_ROW_QUANTUM     16u   /* chunks start at multiples of this many items */
+#define QSF_WINDOW          4096u /* = QSF_IO_WINDOW */
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
-#define QSF_WEIGHT_UNIT_BYTES 264
+#define QSF_WEIGHT_UNIT_BYTES   264
 #define QSF_LAYER_COUNTER_BYTES 24
 
 typedef enum QsfGroup {
@@ -34,26 +34,26 @@ typedef enum QsfGroup {
 } QsfGroup;
 
 typedef struct QsfUnit {
-    uint32_t index, layer;                     /* layer == n_layers for the head */
+    uint32_t index, layer; /* layer == n_layers for the head */
     QsfGroup group;
-    unsigned n;                                /* tensors */
+    unsigned n; /* tensors */
     QsfRole role[QSF_UNIT_TENSORS];
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
     qk_type type[QSF_UNIT_TENSORS];
     uint32_t rows[QSF_UNIT_TENSORS];
     uint64_t row_bytes[QSF_UNIT_TENSORS];
-    bool x16[QSF_UNIT_TENSORS];                /* in the file its rows are interleaved in tiles of 16, the
-                                                  last one padded */
-    uint32_t k;                                /* elements per row, the same for all */
-    bool paired;                               /* item i = row i of every tensor */
+    bool x16[QSF_UNIT_TENSORS]; /* in the file its rows are interleaved in tiles of 16, the
+                                   last one padded */
+    uint32_t k;                 /* elements per row, the same for all */
+    bool paired;                /* item i = row i of every tensor */
     uint32_t items;
-    uint64_t bytes;                            /* of all tensors */
-    const QsfCompressed *compressed;                 /* NULL, or the compressed layer that contains the unit */
+    uint64_t bytes;                  /* of all tensors */
+    const QsfCompressed *compressed; /* NULL, or the compressed layer that contains the unit */
 } QsfUnit;
 
 /* Rows [row0, row1) of one tensor. */
 typedef struct QsfPart {
-    unsigned tensor;       /* index into the unit's tensors */
+    unsigned tensor; /* index into the unit's tensors */
     uint32_t row0, row1;
     uint64_t file_off;     /* of the window: a multiple of QSF_WINDOW */
     uint64_t window;       /* offset of the window in the chunk's memory, a multiple of QSF_WINDOW */
@@ -65,8 +65,8 @@ typedef struct QsfChunk {
     uint32_t unit, item0, item1;
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];
-    uint64_t bytes;        /* of all windows; a unit in a compressed layer has none, and `at` counts from the
-                              start of the decompressed layer */
+    uint64_t bytes; /* of all windows; a unit in a compressed layer has none, and `at` counts from the
+                       start of the decompressed layer */
 } QsfChunk;
 
 uint32_t qsf_unit_count(const QsfModel *m);
@@ -76,7 +76,8 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u);
 void qsf_chunk_make(const QsfUnit *u, uint32_t item0, uint32_t item1, QsfChunk *c);
 
 /* Sets [*row0, *row1) to the rows of tensor t (index in u) among items [item0, item1). */
-void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0, uint32_t *row1);
+void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0,
+                   uint32_t *row1);
 
 /* Returns the bytes from the start of tensor t to the end of row `row - 1`; if that is the last row, to the
  * end of its tile. */

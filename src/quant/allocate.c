@@ -19,13 +19,15 @@ static bool is_amount(double v) { return isfinite(v) && v >= 0; }
 static int choose_least(QsfAllocTensor *t, QsfErr *err) {
     bool found = false;
     if (t->n > QSF_ALLOC_OPTIONS || !is_amount(t->weight))
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: %zu formats to choose from, weight %g", t->name, t->n, t->weight);
+        return qsf_err_set(err, QSF_E_RUNTIME, "%s: %zu formats to choose from, weight %g", t->name, t->n,
+                           t->weight);
     for (size_t i = 0; i < t->n; i++) {
         const QsfAllocOption *o = &t->options[i];
         if (!allowed(t, i)) continue;
         if (!is_amount(o->error))
             return qsf_err_set(err, QSF_E_RUNTIME, "%s: the error of format %zu is %g", t->name, i, o->error);
-        if (found && (o->bytes > now(t)->bytes || (o->bytes == now(t)->bytes && o->error >= now(t)->error))) continue;
+        if (found && (o->bytes > now(t)->bytes || (o->bytes == now(t)->bytes && o->error >= now(t)->error)))
+            continue;
         t->chosen = i;
         found = true;
     }
@@ -48,7 +50,8 @@ static void best_step(const QsfAllocTensor *t, size_t tensor, uint64_t room, Ste
         const uint64_t more = o->bytes > now(t)->bytes ? o->bytes - now(t)->bytes : 0;
         if (more > room) continue;
         const double rate = more ? gain / (double)more : (double)INFINITY;
-        if (rate > best->rate || (rate == best->rate && gain > best->gain)) *best = (Step){ tensor, i, gain, rate };
+        if (rate > best->rate || (rate == best->rate && gain > best->gain))
+            *best = (Step){ tensor, i, gain, rate };
     }
 }
 
@@ -105,6 +108,7 @@ int qsf_allocate(QsfAllocTensor *tensors, size_t n, uint64_t target, uint64_t *t
         return qsf_err_set(err, QSF_E_USAGE, "%llu bytes are too few: the weights need at least %llu",
                            (unsigned long long)target, (unsigned long long)*total);
     climb(tensors, n, target, total);
-    for (int i = 0; i < EXCHANGES && exchange(tensors, n, target, total); i++) climb(tensors, n, target, total);
+    for (int i = 0; i < EXCHANGES && exchange(tensors, n, target, total); i++)
+        climb(tensors, n, target, total);
     return QSF_OK;
 }

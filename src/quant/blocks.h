@@ -23,11 +23,12 @@ typedef struct QsfBlockOps {
     qsf_block_decode decode;
 } QsfBlockOps;
 
-extern const QsfBlockOps qsf_block_2bit, qsf_block_2bit_asym, qsf_block_3bit, qsf_block_4bit; /* blocks_affine.c */
-extern const QsfBlockOps qsf_block_ternary;                                                   /* blocks_ternary.c */
-extern const QsfBlockOps qsf_block_q8_0, qsf_block_q4_0, qsf_block_f16;                       /* blocks_scale.c */
-extern const QsfBlockOps qsf_block_q2_k, qsf_block_q4_k;                                      /* blocks_k_min.c */
-extern const QsfBlockOps qsf_block_q3_k, qsf_block_q6_k;                                      /* blocks_k_scale.c */
-extern const QsfBlockOps qsf_block_2bit_book, qsf_block_3bit_book, qsf_block_4bit_book;      /* books.c */
+/* blocks_affine.c */
+extern const QsfBlockOps qsf_block_2bit, qsf_block_2bit_asym, qsf_block_3bit, qsf_block_4bit;
+extern const QsfBlockOps qsf_block_ternary;                                             /* blocks_ternary.c */
+extern const QsfBlockOps qsf_block_q8_0, qsf_block_q4_0, qsf_block_f16;                 /* blocks_scale.c */
+extern const QsfBlockOps qsf_block_q2_k, qsf_block_q4_k;                                /* blocks_k_min.c */
+extern const QsfBlockOps qsf_block_q3_k, qsf_block_q6_k;                                /* blocks_k_scale.c */
+extern const QsfBlockOps qsf_block_2bit_book, qsf_block_3bit_book, qsf_block_4bit_book; /* books.c */
 
 #endif

@@ -11,8 +11,8 @@
 enum { ELEMS = 256, GROUPS_MAX = 16, ROUNDS = 4 };
 
 typedef struct Layout {
-    size_t groups, size;  /* number of groups, elements of each */
-    unsigned top, limit;  /* maximum code, maximum scale or minimum */
+    size_t groups, size; /* number of groups, elements of each */
+    unsigned top, limit; /* maximum code, maximum scale or minimum */
     void (*put)(uint8_t *out, const uint8_t *scale, const uint8_t *min, const uint8_t *q);
     size_t halves, bytes; /* offset of d, which dmin follows; size of a block */
 } Layout;

@@ -11,8 +11,8 @@
 enum { ELEMS = 256, GROUPS = 16, SIZE = ELEMS / GROUPS, ROUNDS = 4, REACH = 2 };
 
 typedef struct Layout {
-    int low;    /* codes are low ... -low - 1 */
-    int least;  /* scales are least ... -least - 1 */
+    int low;   /* codes are low ... -low - 1 */
+    int least; /* scales are least ... -least - 1 */
     void (*put)(uint8_t *out, const int8_t *scale, const int8_t *q);
     size_t half; /* offset of d */
 } Layout;
@@ -165,7 +165,8 @@ static void decode_q6(const uint8_t *in, size_t n, float *x) {
     const float d = qsf_half_get(in + 208);
     for (size_t i = 0; i < n; i++) {
         const size_t half = i / 128, k = i % 128;
-        const int low = in[half * 64 + k % 64] >> k / 64 * 4 & 15, high = in[128 + half * 32 + k % 32] >> k / 32 * 2 & 3;
+        const int low = in[half * 64 + k % 64] >> k / 64 * 4 & 15,
+                  high = in[128 + half * 32 + k % 32] >> k / 32 * 2 & 3;
         x[i] = d * (float)(int8_t)in[192 + i / SIZE] * (float)((low | high << 4) - 32);
     }
 }

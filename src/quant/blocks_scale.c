@@ -10,11 +10,13 @@
 
 enum { BLOCK = 32, HEAD = 2, NIBBLES = BLOCK / 2, CENTRE = 8, BYTES_MAX = HEAD + BLOCK };
 
-static void keep_better(const QsfBlockIn *b, uint8_t *out, const uint8_t *other, size_t bytes, qsf_block_decode decode) {
+static void keep_better(const QsfBlockIn *b, uint8_t *out, const uint8_t *other, size_t bytes,
+                        qsf_block_decode decode) {
     float mine[BLOCK], its[BLOCK];
     decode(out, BLOCK, mine);
     decode(other, BLOCK, its);
-    if (qsf_fit_error(b->x, b->w, its, BLOCK) < qsf_fit_error(b->x, b->w, mine, BLOCK)) memcpy(out, other, bytes);
+    if (qsf_fit_error(b->x, b->w, its, BLOCK) < qsf_fit_error(b->x, b->w, mine, BLOCK))
+        memcpy(out, other, bytes);
 }
 
 /* Returns the value with the largest magnitude, signed. */

@@ -23,8 +23,10 @@ static void put(uint8_t *out, const QsfBlockIn *b, double d, Cut cut) {
     for (size_t i = 0; i < b->n; i++) {
         const double size = fabs((double)b->x[i]);
         const uint8_t bit = (uint8_t)(1u << i % 8);
-        if (size < cut.size || (cut.closed && size <= cut.size) || size == 0) zero[i / 8] |= bit;
-        else if (b->x[i] < 0) sign[i / 8] |= bit;
+        if (size < cut.size || (cut.closed && size <= cut.size) || size == 0)
+            zero[i / 8] |= bit;
+        else if (b->x[i] < 0)
+            sign[i / 8] |= bit;
     }
 }
 

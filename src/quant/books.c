@@ -16,7 +16,7 @@ enum { WORD_BITS = 7 };
 
 /* Errors summed in single precision are treated as equal if they differ by less than this, relative to the
  * error and to the squares. */
-#define BLUR_ERROR 0.02
+#define BLUR_ERROR   0.02
 #define BLUR_SQUARES 1e-5
 
 const QsfBooks qsf_books_2bit = { 2, 3, 3, qk_books2 };
@@ -42,10 +42,12 @@ static void group_of(const float *x, const float *w, float most, QsfBookValues *
 static void groups_of(const float *x, const float *w, QsfBookValues *groups) {
     float most = 0;
     for (size_t i = 0; i < QSF_BOOK_BLOCK; i++) most = w[i] > most ? w[i] : most;
-    for (size_t g = 0; g < QSF_BOOK_GROUPS; g++) group_of(x + g * QSF_BOOK_GROUP, w + g * QSF_BOOK_GROUP, most, &groups[g]);
+    for (size_t g = 0; g < QSF_BOOK_GROUPS; g++)
+        group_of(x + g * QSF_BOOK_GROUP, w + g * QSF_BOOK_GROUP, most, &groups[g]);
 }
 
-static void pack(const QsfBooks *t, const QsfBookCore *core, const QsfBookValues *groups, const QsfBookParts *p, uint8_t *out) {
+static void pack(const QsfBooks *t, const QsfBookCore *core, const QsfBookValues *groups,
+                 const QsfBookParts *p, uint8_t *out) {
     uint8_t words[QSF_BOOK_GROUPS], codes[QSF_BOOK_BLOCK];
     for (size_t g = 0; g < QSF_BOOK_GROUPS; g++) {
         const QsfBookWord word = p->word[g];
@@ -64,7 +66,8 @@ static void decode(const QsfBooks *t, const uint8_t *in, float *x) {
     qsf_bits_get(codes, in + QSF_BOOK_HEAD, QSF_BOOK_BLOCK, t->bits);
     for (size_t i = 0; i < QSF_BOOK_BLOCK; i++) {
         const unsigned word = words[i / QSF_BOOK_GROUP];
-        const int scale = (int)(word & ((1u << t->scale_bits) - 1)), negative = (int)(word >> t->scale_bits & 1);
+        const int scale = (int)(word & ((1u << t->scale_bits) - 1)),
+                  negative = (int)(word >> t->scale_bits & 1);
         const int level = t->levels[(word >> (t->scale_bits + 1) << t->bits) + codes[i]];
         x[i] = d * (float)((negative ? -scale : scale) * level);
     }
@@ -79,7 +82,8 @@ static void plain(const QsfBooks *t, const QsfBookCore *core, const QsfBookValue
     for (size_t g = 0; g < QSF_BOOK_GROUPS; g++) size = groups[g].size > size ? groups[g].size : size;
     p->d = (double)qsf_half_round((double)size * QSF_BOOK_UNITS / (QSF_BOOK_LARGEST * (double)limit));
     for (size_t g = 0; g < QSF_BOOK_GROUPS && p->d > 0; g++) {
-        const double wanted = ceil((double)groups[g].size * QSF_BOOK_UNITS / (QSF_BOOK_LARGEST * p->d) - 1e-3);
+        const double wanted = ceil((double)groups[g].size * QSF_BOOK_UNITS / (QSF_BOOK_LARGEST * p->d) -
+                                   1e-3);
         p->word[g].scale = wanted < limit ? (unsigned)wanted : limit;
     }
     core->books(t, groups, p);
@@ -116,7 +120,8 @@ static bool may_be_better(const QsfBookValues *groups, const QsfBookParts *one, 
     return !(one->error > other->error * (1 + BLUR_ERROR) + squares * BLUR_SQUARES);
 }
 
-void qsf_book_encode(const QsfBooks *t, const QsfBookCore *core, const float *x, const float *w, uint8_t *out) {
+void qsf_book_encode(const QsfBooks *t, const QsfBookCore *core, const float *x, const float *w,
+                     uint8_t *out) {
     uint8_t block[QSF_BOOK_HEAD + QSF_BOOK_BLOCK / 2];
     QsfBookValues groups[QSF_BOOK_GROUPS];
     QsfBookParts found, simple;
@@ -126,17 +131,20 @@ void qsf_book_encode(const QsfBooks *t, const QsfBookCore *core, const float *x,
     pack(t, core, groups, &found, out);
     if (!may_be_better(groups, &simple, &found)) return;
     pack(t, core, groups, &simple, block);
-    if (cost(t, x, w, block) < cost(t, x, w, out)) memcpy(out, block, QSF_BOOK_HEAD + QSF_BOOK_BLOCK * t->bits / 8);
+    if (cost(t, x, w, block) < cost(t, x, w, out))
+        memcpy(out, block, QSF_BOOK_HEAD + QSF_BOOK_BLOCK * t->bits / 8);
 }
 
 static void encode(const QsfBooks *t, const QsfBlockIn *b, uint8_t *out) {
     qsf_book_encode(t, qsf_book_core(qk_cpu_best()), b->x, b->w, out);
 }
 
-#define OPS(name)                                                                                              \
-    static void search_##name(const QsfBlockIn *b, uint8_t *out) { encode(&qsf_books_##name, b, out); }       \
-    static void plain_##name(const QsfBlockIn *b, uint8_t *out) { encode_plain(&qsf_books_##name, b, out); }         \
-    static void decode_##name(const uint8_t *in, size_t n, float *x) { (void)n, decode(&qsf_books_##name, in, x); } \
+#define OPS(name)                                                                                            \
+    static void search_##name(const QsfBlockIn *b, uint8_t *out) { encode(&qsf_books_##name, b, out); }      \
+    static void plain_##name(const QsfBlockIn *b, uint8_t *out) { encode_plain(&qsf_books_##name, b, out); } \
+    static void decode_##name(const uint8_t *in, size_t n, float *x) {                                       \
+        (void)n, decode(&qsf_books_##name, in, x);                                                           \
+    }                                                                                                        \
     const QsfBlockOps qsf_block_##name##_book = { search_##name, plain_##name, decode_##name };
 OPS(2bit)
 OPS(3bit)

@@ -14,7 +14,7 @@ enum {
     QSF_BOOK_GROUP = 16,
     QSF_BOOK_GROUPS = 16,
     QSF_BOOK_HEAD = 16,
-    QSF_BOOK_LEVELS = 16,   /* maximum levels of a book */
+    QSF_BOOK_LEVELS = 16, /* maximum levels of a book */
     QSF_BOOKS_MAX = 8,
     QSF_BOOK_LARGEST = 127, /* largest level */
     QSF_BOOK_UNITS = 128    /* d of a block divided by the value of level 1 with scale 1 */
@@ -23,7 +23,7 @@ enum {
 /* One layout. Static storage. */
 typedef struct QsfBooks {
     unsigned bits, scale_bits, book_bits; /* of a code; of a group's word: 7 with the sign */
-    const int8_t *levels; /* (1 << book_bits, 1 << bits), ascending in each book */
+    const int8_t *levels;                 /* (1 << book_bits, 1 << bits), ascending in each book */
 } QsfBooks;
 
 extern const QsfBooks qsf_books_2bit, qsf_books_3bit, qsf_books_4bit;
@@ -41,8 +41,9 @@ typedef struct QsfBookParts {
 
 /* 16 values and their weights. */
 typedef struct QsfBookValues {
-    float x[QSF_BOOK_GROUP], w[QSF_BOOK_GROUP]; /* weights are at most 1: squares stay within single precision */
-    float size, xx;                             /* largest |x| with a weight; sum of w x x */
+    /* weights are at most 1: squares stay within single precision */
+    float x[QSF_BOOK_GROUP], w[QSF_BOOK_GROUP];
+    float size, xx; /* largest |x| with a weight; sum of w x x */
 } QsfBookValues;
 
 /* The performance-critical part, compiled for several instruction sets with bit-identical results. */
@@ -59,7 +60,8 @@ typedef struct QsfBookCore {
 /* Returns the core for a CPU level: that of the highest supported level up to it. Static storage. */
 const QsfBookCore *qsf_book_core(qk_level level);
 /* Packs a block of 256 with the given core; other encoders use the core for this CPU. */
-void qsf_book_encode(const QsfBooks *t, const QsfBookCore *core, const float *x, const float *w, uint8_t *out);
+void qsf_book_encode(const QsfBooks *t, const QsfBookCore *core, const float *x, const float *w,
+                     uint8_t *out);
 
 extern const QsfBookCore qsf_book_core_any, qsf_book_core_avx2, qsf_book_core_avx512;
 

@@ -44,7 +44,8 @@ static const Look looks[] = {
 typedef struct Shelf {
     unsigned shapes, bits;
     float sign[QSF_LANES_N]; /* 1 or -1 */
-    float first[QSF_LANES_N], border[QSF_BOOK_LEVELS - 1][QSF_LANES_N], step[QSF_BOOK_LEVELS - 1][QSF_LANES_N];
+    float first[QSF_LANES_N], border[QSF_BOOK_LEVELS - 1][QSF_LANES_N],
+        step[QSF_BOOK_LEVELS - 1][QSF_LANES_N];
 } Shelf;
 
 /* Sums of w x L and of w L L over the levels L that are nearest to the values. */
@@ -57,7 +58,7 @@ typedef struct Curves {
     float unit[CURVES_MAX], ll[CURVES_MAX], error[CURVES_MAX];
     uint8_t close[CURVES_MAX]; /* indexes of those whose error is close to the smallest */
     size_t n, n_close;
-    float zero;                /* error with scale 0 */
+    float zero; /* error with scale 0 */
 } Curves;
 
 static inline Shelf shelf_of(const QsfBooks *t) {
@@ -75,10 +76,12 @@ static inline Shelf shelf_of(const QsfBooks *t) {
     return s;
 }
 
-static inline void sums_of(const Shelf *s, const QsfBookValues *g, const QsfSixteen *unit, Sums *sums, int levels) {
+static inline void sums_of(const Shelf *s, const QsfBookValues *g, const QsfSixteen *unit, Sums *sums,
+                           int levels) {
     QSF_EACH(i) {
         const int at = i * QSF_LANES;
-        const QsfLanes sign = qsf_lanes_load(s->sign + at), first = qsf_lanes_load(s->first + at), inverse = sign / unit->v[i];
+        const QsfLanes sign = qsf_lanes_load(s->sign + at), first = qsf_lanes_load(s->first + at),
+                       inverse = sign / unit->v[i];
         QsfLanes xl = qsf_lanes_all(0), ll = xl;
         for (int j = 0; j < QSF_BOOK_GROUP; j++) {
             const QsfLanes x = qsf_lanes_all(g->x[j]), v = x * inverse;
@@ -97,9 +100,12 @@ static inline void sums_of(const Shelf *s, const QsfBookValues *g, const QsfSixt
 /* Computes the sums of all shapes, each lane with its unit. The number of levels is a constant, so that loops
  * are unrolled. */
 static inline void all_sums(const Shelf *s, const QsfBookValues *g, const QsfSixteen *unit, Sums *sums) {
-    if (s->bits == 2) sums_of(s, g, unit, sums, 4);
-    else if (s->bits == 3) sums_of(s, g, unit, sums, 8);
-    else sums_of(s, g, unit, sums, 16);
+    if (s->bits == 2)
+        sums_of(s, g, unit, sums, 4);
+    else if (s->bits == 3)
+        sums_of(s, g, unit, sums, 8);
+    else
+        sums_of(s, g, unit, sums, 16);
 }
 
 /* ---- curves */
@@ -138,7 +144,8 @@ static inline void add_curves(const Shelf *s, const QsfBookValues *g, const QsfS
     Sums sums;
     all_sums(s, g, units, &sums);
     QSF_EACH(i) {
-        const QsfLanes xl = qsf_lanes_max(sums.xl.v[i], zero), ll = sums.ll.v[i], unit = qsf_lanes_where(ll > zero, xl / ll);
+        const QsfLanes xl = qsf_lanes_max(sums.xl.v[i], zero), ll = sums.ll.v[i],
+                       unit = qsf_lanes_where(ll > zero, xl / ll);
         qsf_lanes_store(c->unit + c->n, unit);
         qsf_lanes_store(c->ll + c->n, ll);
         qsf_lanes_store(c->error + c->n, qsf_lanes_all(g->xx) - unit * xl);
@@ -150,7 +157,8 @@ static inline void add_curves(const Shelf *s, const QsfBookValues *g, const QsfS
 static inline void sift(Curves *c, float times) {
     QsfSixteen least = qsf_sixteen_load(c->error);
     for (size_t k = QSF_LANES_N; k < c->n; k += QSF_LANES_N)
-        QSF_EACH(i) least.v[i] = qsf_lanes_min(qsf_lanes_load(c->error + k + (size_t)i * QSF_LANES), least.v[i]);
+        QSF_EACH(i)
+            least.v[i] = qsf_lanes_min(qsf_lanes_load(c->error + k + (size_t)i * QSF_LANES), least.v[i]);
     const float limit = qsf_sixteen_min(&least) * times;
     c->n_close = 0;
     for (size_t k = 0; k < c->n; k++) {
@@ -165,15 +173,18 @@ static inline void sift(Curves *c, float times) {
 static inline float curves_of(const QsfBooks *t, const Shelf *s, const QsfBookValues *g, Curves *c) {
     const Look *look = &looks[t->bits];
     float heavy, part[QSF_LANES_N];
-    const float unequal = inequality(g, &heavy), reach = reach_of(g, look->noise, heavy), unit = reach / QSF_BOOK_LARGEST;
-    const unsigned passes = look->passes + (unsigned)(unequal * 1.5f * (float)look->passes), each = QSF_LANES_N / s->shapes;
+    const float unequal = inequality(g, &heavy), reach = reach_of(g, look->noise, heavy),
+                unit = reach / QSF_BOOK_LARGEST;
+    const unsigned passes = look->passes + (unsigned)(unequal * 1.5f * (float)look->passes),
+                   each = QSF_LANES_N / s->shapes;
     const float low = unit * (look->low - 0.5f * unequal), high = unit * (look->high + 0.4f * unequal);
     const float step = (high - low) / (float)(passes * each - 1);
     c->n = c->n_close = 0;
     c->zero = g->xx;
     if (!(unit > 0)) return 0;
     for (unsigned p = 0; p < passes; p++) {
-        for (unsigned lane = 0; lane < QSF_LANES_N; lane++) part[lane] = low + step * (float)(p * each + lane / s->shapes);
+        for (unsigned lane = 0; lane < QSF_LANES_N; lane++)
+            part[lane] = low + step * (float)(p * each + lane / s->shapes);
         const QsfSixteen units = qsf_sixteen_load(part);
         add_curves(s, g, &units, c);
     }
@@ -189,12 +200,14 @@ static inline QsfLanes round_to(QsfLanes x, QsfLanes top) {
 }
 
 /* Adds the cost of a group with 16 units for scale 1. */
-static inline void add_errors(const Curves *c, const QsfSixteen *unit, const QsfSixteen *inverse, float top, QsfSixteen *sum) {
+static inline void add_errors(const Curves *c, const QsfSixteen *unit, const QsfSixteen *inverse, float top,
+                              QsfSixteen *sum) {
     QsfSixteen least;
     QSF_EACH(i) least.v[i] = qsf_lanes_all(c->zero);
     for (size_t k = 0; k < c->n_close; k++) {
         const size_t at = c->close[k];
-        const QsfLanes its = qsf_lanes_all(c->unit[at]), ll = qsf_lanes_all(c->ll[at]), error = qsf_lanes_all(c->error[at]);
+        const QsfLanes its = qsf_lanes_all(c->unit[at]), ll = qsf_lanes_all(c->ll[at]),
+                       error = qsf_lanes_all(c->error[at]);
         QSF_EACH(i) {
             const QsfLanes off = round_to(its * inverse->v[i], qsf_lanes_all(top)) * unit->v[i] - its;
             least.v[i] = qsf_lanes_min(error + ll * off * off, least.v[i]);
@@ -204,7 +217,8 @@ static inline void add_errors(const Curves *c, const QsfSixteen *unit, const Qsf
 }
 
 /* Returns the one of 16 units for scale 1 with the smallest cost by the curves, relative to a given one. */
-static inline float best_unit(const QsfBooks *t, const Curves *curves, const float parts[QSF_LANES_N], float whole) {
+static inline float best_unit(const QsfBooks *t, const Curves *curves, const float parts[QSF_LANES_N],
+                              float whole) {
     const float top = (float)((1u << t->scale_bits) - 1);
     QsfSixteen unit = qsf_sixteen_load(parts), inverse, sum;
     float error[QSF_LANES_N];
@@ -225,22 +239,26 @@ static inline float best_unit(const QsfBooks *t, const Curves *curves, const flo
 static inline double first_d(const QsfBooks *t, const Curves *curves, float reach) {
     static const float wide[QSF_LANES_N] = { 1.4f,  1.28f, 1.18f, 1.12f, 1.06f, 1.0f,  0.95f, 0.9f,
                                              0.86f, 0.82f, 0.77f, 0.72f, 0.67f, 0.62f, 0.56f, 0.5f };
-    static const float narrow[QSF_LANES_N] = { 1,      1.003f, 0.997f, 1.006f, 0.994f, 1.009f, 0.991f, 1.012f,
-                                               0.988f, 1.015f, 0.985f, 1.018f, 0.982f, 1.022f, 0.978f, 1.026f };
+    static const float narrow[QSF_LANES_N] = {
+        1,      1.003f, 0.997f, 1.006f, 0.994f, 1.009f, 0.991f, 1.012f,
+        0.988f, 1.015f, 0.985f, 1.018f, 0.982f, 1.022f, 0.978f, 1.026f
+    };
     const float whole = reach / (QSF_BOOK_LARGEST * (float)((1u << t->scale_bits) - 1));
     return (double)best_unit(t, curves, narrow, best_unit(t, curves, wide, whole)) * QSF_BOOK_UNITS;
 }
 
 /* Returns the scale with the smallest cost by the curves for this d, the smallest of equals. */
 static inline unsigned scale_of(const QsfBooks *t, const Curves *c, double d) {
-    const QsfLanes inverse = qsf_lanes_all((float)(QSF_BOOK_UNITS / d)), unit = qsf_lanes_all((float)(d / QSF_BOOK_UNITS));
+    const QsfLanes inverse = qsf_lanes_all((float)(QSF_BOOK_UNITS / d)),
+                   unit = qsf_lanes_all((float)(d / QSF_BOOK_UNITS));
     const QsfLanes top = qsf_lanes_all((float)((1u << t->scale_bits) - 1));
     QsfSixteen least, scale;
     QSF_EACH(i) {
         least.v[i] = qsf_lanes_all(c->zero);
         scale.v[i] = qsf_lanes_all(0);
         for (size_t k = (size_t)i * QSF_LANES; k < c->n; k += QSF_LANES_N) {
-            const QsfLanes its = qsf_lanes_load(c->unit + k), s = round_to(its * inverse, top), off = s * unit - its;
+            const QsfLanes its = qsf_lanes_load(c->unit + k), s = round_to(its * inverse, top),
+                           off = s * unit - its;
             const QsfLanes error = qsf_lanes_load(c->error + k) + qsf_lanes_load(c->ll + k) * off * off;
             const QsfLanesMask better = error < least.v[i];
             least.v[i] = qsf_lanes_choose(better, error, least.v[i]);
@@ -271,7 +289,9 @@ static inline Choice choose(const Shelf *s, const QsfBookValues *g, double d, un
             units[lane] = (float)(d / QSF_BOOK_UNITS * (scale + lane / s->shapes));
         const QsfSixteen unit = qsf_sixteen_load(units);
         all_sums(s, g, &unit, &sums);
-        QSF_EACH(i) its.v[i] = qsf_lanes_all(g->xx) + unit.v[i] * (unit.v[i] * sums.ll.v[i] - (sums.xl.v[i] + sums.xl.v[i]));
+        QSF_EACH(i)
+            its.v[i] = qsf_lanes_all(g->xx) +
+                       unit.v[i] * (unit.v[i] * sums.ll.v[i] - (sums.xl.v[i] + sums.xl.v[i]));
         if (!(qsf_sixteen_min(&its) < best.error)) continue;
         memcpy(error, &its, sizeof error);
         memcpy(xl, &sums.xl, sizeof xl);
@@ -279,15 +299,18 @@ static inline Choice choose(const Shelf *s, const QsfBookValues *g, double d, un
         for (unsigned lane = 0; lane < QSF_LANES_N && scale + lane / s->shapes <= last; lane++) {
             const unsigned shape = lane & (s->shapes - 1), books = s->shapes / 2;
             if (!(error[lane] < best.error)) continue;
-            best = (Choice){ { scale + lane / s->shapes, shape / books, shape & (books - 1) }, error[lane], xl[lane], ll[lane] };
+            best = (Choice){ { scale + lane / s->shapes, shape / books, shape & (books - 1) },
+                             error[lane],
+                             xl[lane],
+                             ll[lane] };
         }
     }
     return best;
 }
 
 /* Finds words for p->d and their error. Returns the best d for the resulting codes, 0 if there is none. */
-static inline double settle(const QsfBooks *t, const Shelf *s, const QsfBookValues *groups, const Curves *curves,
-                            QsfBookParts *p) {
+static inline double settle(const QsfBooks *t, const Shelf *s, const QsfBookValues *groups,
+                            const Curves *curves, QsfBookParts *p) {
     const unsigned top = (1u << t->scale_bits) - 1, scales = looks[t->bits].scales;
     double xy = 0, yy = 0;
     p->error = 0;
@@ -304,7 +327,8 @@ static inline double settle(const QsfBooks *t, const Shelf *s, const QsfBookValu
     return yy > 0 ? xy / yy * QSF_BOOK_UNITS : 0;
 }
 
-static inline void search(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], QsfBookParts *best) {
+static inline void search(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS],
+                          QsfBookParts *best) {
     const Shelf shelf = shelf_of(t);
     Curves curves[QSF_BOOK_GROUPS];
     float reach = 0;
@@ -332,8 +356,8 @@ static inline void books_of(const QsfBooks *t, const QsfBookValues groups[QSF_BO
     }
 }
 
-static inline void codes_of(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS], const QsfBookParts *p,
-                     uint8_t codes[QSF_BOOK_BLOCK]) {
+static inline void codes_of(const QsfBooks *t, const QsfBookValues groups[QSF_BOOK_GROUPS],
+                            const QsfBookParts *p, uint8_t codes[QSF_BOOK_BLOCK]) {
     const Shelf s = shelf_of(t);
     for (size_t g = 0; g < QSF_BOOK_GROUPS; g++) {
         const QsfBookWord word = p->word[g];
@@ -343,7 +367,8 @@ static inline void codes_of(const QsfBooks *t, const QsfBookValues groups[QSF_BO
             const QsfLanes v = x.v[i] * qsf_lanes_all(word.negative ? -inverse : inverse);
             QsfLanesMask code = { 0 };
             for (int k = 0; k + 1 < 1 << t->bits; k++) code -= v > qsf_lanes_all(s.border[k][word.book]);
-            for (int j = 0; j < QSF_LANES; j++) codes[g * QSF_BOOK_GROUP + (size_t)(i * QSF_LANES + j)] = (uint8_t)code[j];
+            for (int j = 0; j < QSF_LANES; j++)
+                codes[g * QSF_BOOK_GROUP + (size_t)(i * QSF_LANES + j)] = (uint8_t)code[j];
         }
     }
 }

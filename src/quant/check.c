@@ -9,7 +9,8 @@ static int check_weights(const QsfQuantRows *rows, QsfErr *err) {
     for (size_t c = 0; rows->importance && c < rows->cols; c++) {
         const double w = (double)rows->importance[c];
         if (!isfinite(w) || w < 0)
-            return qsf_err_set(err, QSF_E_MODEL, "the importance of column %zu is %g, expected 0 or more", c, w);
+            return qsf_err_set(err, QSF_E_MODEL, "the importance of column %zu is %g, expected 0 or more", c,
+                               w);
     }
     return QSF_OK;
 }
@@ -19,7 +20,8 @@ static int refuse(const QsfQuantRows *rows, size_t r, size_t c, QsfErr *err) {
     const unsigned long long row = rows->first + r;
     if (isnan(v)) return qsf_err_set(err, QSF_E_MODEL, "row %llu, column %zu is not a number (NaN)", row, c);
     if (isinf(v)) return qsf_err_set(err, QSF_E_MODEL, "row %llu, column %zu is infinite", row, c);
-    return qsf_err_set(err, QSF_E_MODEL, "row %llu, column %zu is %g, beyond the half precision maximum of 65504", row, c, v);
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "row %llu, column %zu is %g, beyond the half precision maximum of 65504", row, c, v);
 }
 
 int qsf_quant_check(const QsfQuantRows *rows, QsfErr *err) {

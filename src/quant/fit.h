@@ -14,22 +14,26 @@ enum { QSF_FIT_MAX = 256 };
 /* A run of values with sums that the searches need repeatedly. */
 typedef struct QsfFit {
     size_t n;
-    const float *x, *w;  /* (n) values and weights, the caller's */
-    double sw, sx, sxx;  /* sums of w, w x, w x x */
-    float lo, hi;        /* minimum and maximum value with a nonzero weight; 0, 0 if there is none */
+    const float *x, *w; /* (n) values and weights, the caller's */
+    double sw, sx, sxx; /* sums of w, w x, w x x */
+    float lo, hi;       /* minimum and maximum value with a nonzero weight; 0, 0 if there is none */
 } QsfFit;
 
 void qsf_fit_begin(QsfFit *f, const float *x, const float *w, size_t n);
 
 /* Sums over codes q, which determine the error and the best scale. */
-typedef struct QsfFitSums { double q, qq, xq; } QsfFitSums; /* of w q, w q q, w x q */
+typedef struct QsfFitSums {
+    double q, qq, xq;
+} QsfFitSums; /* of w q, w q q, w x q */
 
 /* Returns the sum of w (x - y)^2. */
 double qsf_fit_error(const float *x, const float *w, const float *y, size_t n);
 
 /* ---- x = m + d * q, q = 0 ... top */
 
-typedef struct QsfAffine { double d, m; } QsfAffine;
+typedef struct QsfAffine {
+    double d, m;
+} QsfAffine;
 
 /* Computes the nearest codes for d >= 0; all 0 if d is 0. */
 void qsf_affine_codes(const float *x, size_t n, QsfAffine a, unsigned top, uint8_t *q);

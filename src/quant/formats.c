@@ -82,10 +82,12 @@ int qsf_quant_row_bytes(const QsfQuant *q, uint64_t cols, uint64_t *bytes, QsfEr
     const uint32_t elems = elems_of(q);
     uint64_t padded;
     if (!q->format->elems && elems != 64 && elems != 128 && elems != 256)
-        return qsf_err_set(err, QSF_E_USAGE, "quantization blocks have 64, 128 or 256 elements, not %u", elems);
+        return qsf_err_set(err, QSF_E_USAGE, "quantization blocks have 64, 128 or 256 elements, not %u",
+                           elems);
     if (cols == 0) return qsf_err_set(err, QSF_E_USAGE, "%s: a row has no elements", q->format->name);
     if (!q->format->pads && cols % elems)
-        return qsf_err_set(err, QSF_E_USAGE, "%s: rows of %llu elements are not a multiple of its block size %u",
+        return qsf_err_set(err, QSF_E_USAGE,
+                           "%s: rows of %llu elements are not a multiple of its block size %u",
                            q->format->name, (unsigned long long)cols, elems);
     if (!qsf_add_u64(cols, elems - 1, &padded) ||
         !qsf_mul_u64(padded / elems, block_bytes(q->format, elems), bytes) || *bytes > SIZE_MAX)
@@ -108,15 +110,19 @@ static void weights_at(const QsfQuantRows *rows, size_t c, size_t n, size_t padd
         any += w[i];
     }
     for (size_t i = 0; i < padded; i++)
-        if (i >= n) w[i] = 0;
-        else if (!(any > 0)) w[i] = 1;
+        if (i >= n)
+            w[i] = 0;
+        else if (!(any > 0))
+            w[i] = 1;
 }
 
-static uint8_t *encode_row(const QsfQuant *q, const QsfBlockOps *ops, const QsfQuantRows *rows, size_t r, uint8_t *out) {
+static uint8_t *encode_row(const QsfQuant *q, const QsfBlockOps *ops, const QsfQuantRows *rows, size_t r,
+                           uint8_t *out) {
     const size_t step = step_of(q), elems = elems_of(q);
     float x[STEP_MAX], w[STEP_MAX];
     for (size_t c = 0; c < rows->cols; c += step) {
-        const size_t n = rows->cols - c < step ? rows->cols - c : step, padded = (n + elems - 1) / elems * elems;
+        const size_t n = rows->cols - c < step ? rows->cols - c : step,
+                     padded = (n + elems - 1) / elems * elems;
         const QsfBlockIn block = { padded, x, w };
         memcpy(x, rows->x + r * rows->cols + c, n * sizeof *x);
         memset(x + n, 0, (padded - n) * sizeof *x);
@@ -137,7 +143,8 @@ int qsf_quant_encode(const QsfQuant *q, const QsfQuantRows *rows, uint8_t *out, 
     return QSF_OK;
 }
 
-int qsf_quant_decode(const QsfQuant *q, const uint8_t *in, size_t n_rows, size_t cols, float *out, QsfErr *err) {
+int qsf_quant_decode(const QsfQuant *q, const uint8_t *in, size_t n_rows, size_t cols, float *out,
+                     QsfErr *err) {
     const QsfBlockOps *ops = ops_of(q->format);
     const size_t step = step_of(q), elems = elems_of(q);
     float x[STEP_MAX];

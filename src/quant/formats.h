@@ -28,12 +28,12 @@ typedef enum QsfQuantRule {
 } QsfQuantRule;
 
 typedef struct QsfQuantFormat {
-    const char *name;  /* as --quant-type spells it; GGML types in lower case, "q4_k" */
-    uint8_t code;      /* quant code in QSF files: src/format/qsf_codes.h */
-    uint8_t bits;      /* of a code */
-    uint8_t head;      /* bytes of a block other than codes */
-    uint16_t elems;    /* elements of a block; 0 = the block size of the file, 64, 128 or 256 */
-    bool pads;         /* rows are padded to full blocks */
+    const char *name; /* as --quant-type spells it; GGML types in lower case, "q4_k" */
+    uint8_t code;     /* quant code in QSF files: src/format/qsf_codes.h */
+    uint8_t bits;     /* of a code */
+    uint8_t head;     /* bytes of a block other than codes */
+    uint16_t elems;   /* elements of a block; 0 = the block size of the file, 64, 128 or 256 */
+    bool pads;        /* rows are padded to full blocks */
 } QsfQuantFormat;
 
 /* Returns format i, counting from 0; NULL after the last. */
@@ -45,7 +45,7 @@ const QsfQuantFormat *qsf_quant_format_of(uint8_t code);
 /* A format as used in a file. */
 typedef struct QsfQuant {
     const QsfQuantFormat *format;
-    uint32_t block;     /* 64, 128 or 256; 0 = 64. Ignored by formats with a fixed block size */
+    uint32_t block; /* 64, 128 or 256; 0 = 64. Ignored by formats with a fixed block size */
     QsfQuantRule rule;
 } QsfQuant;
 
@@ -55,10 +55,10 @@ int qsf_quant_row_bytes(const QsfQuant *q, uint64_t cols, uint64_t *bytes, QsfEr
 
 /* A range of rows. */
 typedef struct QsfQuantRows {
-    const float *x;           /* (n_rows, cols) values */
-    const float *importance;  /* (cols) weights of the squared error, not negative; NULL = all equal. If all
-                                 weights of a block are 0, they count as equal */
-    uint64_t first;           /* index of the first row, for messages */
+    const float *x;          /* (n_rows, cols) values */
+    const float *importance; /* (cols) weights of the squared error, not negative; NULL = all equal. If all
+                                weights of a block are 0, they count as equal */
+    uint64_t first;          /* index of the first row, for messages */
     size_t n_rows, cols;
 } QsfQuantRows;
 
@@ -72,6 +72,7 @@ int qsf_quant_encode(const QsfQuant *q, const QsfQuantRows *rows, uint8_t *out, 
 
 /* Decodes rows, from qsf_quant_encode or a file, to out (n_rows, cols). Every bit pattern is valid; infinite
  * or NaN halves give such values. QSF_E_USAGE as above. */
-int qsf_quant_decode(const QsfQuant *q, const uint8_t *in, size_t n_rows, size_t cols, float *out, QsfErr *err);
+int qsf_quant_decode(const QsfQuant *q, const uint8_t *in, size_t n_rows, size_t cols, float *out,
+                     QsfErr *err);
 
 #endif

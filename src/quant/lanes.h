@@ -44,7 +44,9 @@ static inline QsfSixteen qsf_sixteen_load(const float *p) {
 }
 
 /* Returns v where the mask is set, 0 elsewhere. */
-static inline QsfLanes qsf_lanes_where(QsfLanesMask mask, QsfLanes v) { return (QsfLanes)((QsfLanesMask)v & mask); }
+static inline QsfLanes qsf_lanes_where(QsfLanesMask mask, QsfLanes v) {
+    return (QsfLanes)((QsfLanesMask)v & mask);
+}
 
 /* Returns a where the mask is set, b elsewhere. */
 static inline QsfLanes qsf_lanes_choose(QsfLanesMask mask, QsfLanes a, QsfLanes b) {

@@ -14,7 +14,8 @@ static void note_largest(QsfQuantStats *s, double error, uint64_t row, size_t co
 void qsf_stats_add(QsfQuantStats *s, const QsfQuantRows *rows, const float *y) {
     for (size_t r = 0; r < rows->n_rows; r++)
         for (size_t c = 0; c < rows->cols; c++) {
-            const double x = (double)rows->x[r * rows->cols + c], v = (double)y[r * rows->cols + c], e = x - v;
+            const double x = (double)rows->x[r * rows->cols + c], v = (double)y[r * rows->cols + c],
+                         e = x - v;
             const double w = rows->importance ? (double)rows->importance[c] : 1;
             s->signal += x * x;
             s->noise += e * e;
@@ -56,4 +57,6 @@ static double cosine(double signal, double decoded, double product) {
 }
 
 double qsf_stats_cosine(const QsfQuantStats *s) { return cosine(s->signal, s->decoded, s->product); }
-double qsf_stats_heavy_cosine(const QsfQuantStats *s) { return cosine(s->heavy_signal, s->heavy_decoded, s->heavy_product); }
+double qsf_stats_heavy_cosine(const QsfQuantStats *s) {
+    return cosine(s->heavy_signal, s->heavy_decoded, s->heavy_product);
+}

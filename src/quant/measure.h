@@ -7,12 +7,12 @@
 #include "src/quant/formats.h"
 
 typedef struct QsfQuantStats {
-    uint64_t n;                       /* values */
-    double signal, noise;             /* sums of x^2 and (x - y)^2 */
-    double decoded, product;          /* of y^2 and x y */
-    double heavy_signal, heavy_noise; /* of x^2 and (x - y)^2 times the importance of the column */
+    uint64_t n;                          /* values */
+    double signal, noise;                /* sums of x^2 and (x - y)^2 */
+    double decoded, product;             /* of y^2 and x y */
+    double heavy_signal, heavy_noise;    /* of x^2 and (x - y)^2 times the importance of the column */
     double heavy_decoded, heavy_product; /* of y^2 and x y likewise */
-    double max_error;                 /* the largest |x - y|, and its first position */
+    double max_error;                    /* the largest |x - y|, and its first position */
     uint64_t max_row;
     size_t max_col;
 } QsfQuantStats;

@@ -51,8 +51,8 @@ QsfOutlierWay qsf_outlier_way(uint64_t outliers, uint64_t n) {
     return part <= QSF_OUTLIER_BUMP_ABOVE ? QSF_OUTLIERS_LIST : QSF_OUTLIERS_BUMP;
 }
 
-size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float *x, uint32_t first, size_t n_rows,
-                        size_t cols, QsfOutlier *list) {
+size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float *x, uint32_t first,
+                        size_t n_rows, size_t cols, QsfOutlier *list) {
     size_t n = 0;
     if (way != QSF_OUTLIERS_CLAMP && way != QSF_OUTLIERS_LIST) return 0;
     for (size_t r = 0; r < n_rows; r++)
@@ -69,7 +69,8 @@ size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float
     return n;
 }
 
-void qsf_outlier_apply(const QsfOutlier *list, size_t n, float *y, uint32_t first, size_t n_rows, size_t cols) {
+void qsf_outlier_apply(const QsfOutlier *list, size_t n, float *y, uint32_t first, size_t n_rows,
+                       size_t cols) {
     for (size_t i = 0; i < n; i++) {
         if (list[i].row < first || list[i].row - first >= n_rows || list[i].col >= cols) continue;
         y[(size_t)(list[i].row - first) * cols + list[i].col] = qsf_half_value(list[i].half);

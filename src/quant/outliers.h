@@ -9,9 +9,9 @@
 
 #include "src/quant/formats.h"
 
-#define QSF_OUTLIER_SIGMAS 3.0
+#define QSF_OUTLIER_SIGMAS      3.0
 #define QSF_OUTLIER_CLAMP_BELOW 0.001 /* fraction of all values */
-#define QSF_OUTLIER_BUMP_ABOVE 0.01
+#define QSF_OUTLIER_BUMP_ABOVE  0.01
 
 typedef struct QsfMoments {
     uint64_t n;
@@ -31,7 +31,7 @@ QsfOutlierLimits qsf_outlier_limits(const QsfMoments *m);
 uint64_t qsf_outlier_count(const QsfOutlierLimits *limits, const QsfQuantRows *rows);
 
 typedef enum QsfOutlierWay {
-    QSF_OUTLIERS_NONE,  /* there are none */
+    QSF_OUTLIERS_NONE, /* there are none */
     QSF_OUTLIERS_CLAMP,
     QSF_OUTLIERS_LIST,
     QSF_OUTLIERS_BUMP
@@ -50,10 +50,11 @@ typedef struct QsfOutlier {
 /* Clamps outliers, or lists them and replaces them by the mean, in x (n_rows, cols), whose first row has
  * index `first`; row indexes and cols must fit 32 bits. Otherwise leaves x unchanged. list must have space
  * for the number that qsf_outlier_count found; it is sorted by row and column. Returns the number listed. */
-size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float *x, uint32_t first, size_t n_rows,
-                        size_t cols, QsfOutlier *list);
+size_t qsf_outlier_take(const QsfOutlierLimits *limits, QsfOutlierWay way, float *x, uint32_t first,
+                        size_t n_rows, size_t cols, QsfOutlier *list);
 /* Restores the outliers of rows first ... first + n_rows - 1 in the decoded values; ignores others. */
-void qsf_outlier_apply(const QsfOutlier *list, size_t n, float *y, uint32_t first, size_t n_rows, size_t cols);
+void qsf_outlier_apply(const QsfOutlier *list, size_t n, float *y, uint32_t first, size_t n_rows,
+                       size_t cols);
 
 /* Encode and decode an outlier as stored in a file: QSF_OUTLIER_BYTES, little-endian. */
 void qsf_outlier_put(uint8_t *out, const QsfOutlier *o);

@@ -11,17 +11,17 @@ static const struct {
     unsigned role;
     QsfQuantPolicy policy;
 } table[] = {
-    { 0, { 2, 2, 1.0 } },                   /* Q */
-    { 1, { 2, 2, 1.0 } },                   /* K */
-    { 2, { 3, 4, 2.0 } },                   /* V */
-    { 3, { 2, 2, 1.5 } },                   /* attention output */
-    { 4, { 2, 2, 1.0 } },                   /* gate */
-    { 5, { 2, 2, 1.0 } },                   /* up */
-    { 6, { 3, 4, 2.0 } },                   /* down */
-    { 23, { 2, 2, 1.0 } },                  /* gate, up and down of experts: each sees few tokens */
+    { 0, { 2, 2, 1.0 } },  /* Q */
+    { 1, { 2, 2, 1.0 } },  /* K */
+    { 2, { 3, 4, 2.0 } },  /* V */
+    { 3, { 2, 2, 1.5 } },  /* attention output */
+    { 4, { 2, 2, 1.0 } },  /* gate */
+    { 5, { 2, 2, 1.0 } },  /* up */
+    { 6, { 3, 4, 2.0 } },  /* down */
+    { 23, { 2, 2, 1.0 } }, /* gate, up and down of experts: each sees few tokens */
     { 24, { 2, 2, 1.0 } },
     { 25, { 2, 3, 1.5 } },
-    { 26, { 4, 4, 2.0 } },                  /* head */
+    { 26, { 4, 4, 2.0 } }, /* head */
     { QSF_ROLE_EMBEDDING, { 4, 4, 1.0 } },
 };
 
@@ -33,10 +33,12 @@ QsfQuantPolicy qsf_quant_policy(unsigned role, uint32_t layer, uint32_t n_layers
         if (table[i].role == role) p = table[i].policy;
     const int outer = layer < n_layers && (layer == 0 || layer == n_layers - 1);
     if (p.floor >= UNQUANTIZED || role == QSF_ROLE_EMBEDDING || !outer) return p;
-    return (QsfQuantPolicy){ at_least(p.floor, END_FLOOR), at_least(p.start, END_START), END_WEIGHT * p.weight };
+    return (QsfQuantPolicy){ at_least(p.floor, END_FLOOR), at_least(p.start, END_START),
+                             END_WEIGHT * p.weight };
 }
 
-size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers, QsfStepUp *why) {
+size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers,
+                       QsfStepUp *why) {
     size_t i = 0;
     *why = QSF_BUMP_NONE;
     while (i + 1 < n && rungs[i].bits < start) i++;

@@ -11,9 +11,9 @@
 enum { QSF_ROLE_EMBEDDING = 0x100 };
 
 typedef struct QsfQuantPolicy {
-    uint8_t floor;  /* minimum bits with a target size; 16 = half precision or better */
-    uint8_t start;  /* initial bits without a target size */
-    double weight;  /* weight of its error when bits are allocated */
+    uint8_t floor; /* minimum bits with a target size; 16 = half precision or better */
+    uint8_t start; /* initial bits without a target size */
+    double weight; /* weight of its error when bits are allocated */
 } QsfQuantPolicy;
 
 /* Returns the policy for a tensor type, or QSF_ROLE_EMBEDDING, in layer `layer` of n_layers. Types other than
@@ -34,6 +34,7 @@ typedef struct QsfQuantRung {
 
 /* Returns the first of n > 0 rungs with at least `start` bits (4 if the number of outliers requires it) whose
  * cosine is 0.99 or more, else the last one; *why is the last reason for raising the bits. */
-size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers, QsfStepUp *why);
+size_t qsf_quant_climb(const QsfQuantRung *rungs, size_t n, unsigned start, int many_outliers,
+                       QsfStepUp *why);
 
 #endif

@@ -8,8 +8,8 @@
 #include "src/format/qsf_scores.h"
 #include "src/format/source_impl.h"
 
-#define KEY_COSINE QSF_CAL_PREFIX "cosine"
-#define KEY_TOKENS QSF_CAL_PREFIX "tokens"
+#define KEY_COSINE      QSF_CAL_PREFIX "cosine"
+#define KEY_TOKENS      QSF_CAL_PREFIX "tokens"
 #define KEY_SKIP_TOKENS QSF_CAL_PREFIX "skip_tokens"
 
 /* ---- memory */
@@ -25,7 +25,8 @@ int qsf_calibration_make(QsfCalibration *c, uint32_t n_layers, const uint32_t *w
     if (widths != NULL) memcpy(c->width, widths, sizeof c->width);
     c->cosine = calloc((size_t)n_layers + 1, sizeof *c->cosine);
     c->skip_kl = calloc((size_t)n_layers + 1, sizeof *c->skip_kl);
-    if (widths != NULL) c->energy = calloc(layer_width(c) * n_layers + c->width[QSF_CAL_QKV], sizeof *c->energy);
+    if (widths != NULL)
+        c->energy = calloc(layer_width(c) * n_layers + c->width[QSF_CAL_QKV], sizeof *c->energy);
     if (c->cosine != NULL && c->skip_kl != NULL && (widths == NULL || c->energy != NULL)) return QSF_OK;
     qsf_calibration_free(c);
     return qsf_err_memory(err, "calibration");
@@ -54,9 +55,13 @@ float qsf_calibration_importance(const QsfCalibration *c, uint32_t layer) {
 
 /* ---- weights of columns */
 
-static const struct { uint32_t type; QsfCalInput input; } inputs[] = {
-    { QSFT_Q, QSF_CAL_QKV }, { QSFT_K, QSF_CAL_QKV },       { QSFT_V, QSF_CAL_QKV },      { QSFT_O, QSF_CAL_O },
-    { QSFT_UP, QSF_CAL_FFN_IN }, { QSFT_GATE, QSF_CAL_FFN_IN }, { QSFT_DOWN, QSF_CAL_FFN_OUT },
+static const struct {
+    uint32_t type;
+    QsfCalInput input;
+} inputs[] = {
+    { QSFT_Q, QSF_CAL_QKV },        { QSFT_K, QSF_CAL_QKV },     { QSFT_V, QSF_CAL_QKV },
+    { QSFT_O, QSF_CAL_O },          { QSFT_UP, QSF_CAL_FFN_IN }, { QSFT_GATE, QSF_CAL_FFN_IN },
+    { QSFT_DOWN, QSF_CAL_FFN_OUT },
 };
 
 /* Finds the input of an item; false if it was not measured. A tied embedding is not weighted: its rows are
@@ -81,8 +86,9 @@ int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const char *path
         uint32_t layer;
         if (!input_of(l, i, &layer, &input)) continue;
         if (i->cols != qsf_calibration_width(c, layer, input))
-            return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' has %u columns, but its input has %u channels", path, i->t->name,
-                               i->cols, qsf_calibration_width(c, layer, input));
+            return qsf_err_set(err, QSF_E_MODEL,
+                               "%s: tensor '%s' has %u columns, but its input has %u channels", path,
+                               i->t->name, i->cols, qsf_calibration_width(c, layer, input));
         i->weights = qsf_calibration_energy(c, layer, input);
     }
     return QSF_OK;
@@ -123,7 +129,8 @@ static int read_tokens(const QsfSource *s, const char *key, uint64_t *out, QsfEr
     return rc;
 }
 
-int qsf_calibration_read(QsfCalibration *c, const QsfSource *s, uint32_t n_layers, bool *present, QsfErr *err) {
+int qsf_calibration_read(QsfCalibration *c, const QsfSource *s, uint32_t n_layers, bool *present,
+                         QsfErr *err) {
     bool cosine = false;
     int rc = qsf_calibration_make(c, n_layers, NULL, err);
     *present = false;

@@ -11,7 +11,13 @@
 #include "src/requantize/items.h"
 
 /* Inputs of a layer's matrices; matrices with the same input share one. */
-typedef enum QsfCalInput { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN, QSF_CAL_FFN_OUT, QSF_CAL_INPUTS } QsfCalInput;
+typedef enum QsfCalInput {
+    QSF_CAL_QKV,
+    QSF_CAL_O,
+    QSF_CAL_FFN_IN,
+    QSF_CAL_FFN_OUT,
+    QSF_CAL_INPUTS
+} QsfCalInput;
 
 typedef struct QsfCalibration {
     uint32_t n_layers;
@@ -22,7 +28,6 @@ typedef struct QsfCalibration {
     float *cosine, *skip_kl;        /* (n_layers) cosine between input and output of a layer; KL divergence in
                                        nats from skipping the layer */
 } QsfCalibration;
-
 
 /* Allocates zeroed calibration data. widths: (QSF_CAL_INPUTS), or NULL for layer scores only. QSF_E_RUNTIME
  * if out of memory. The caller frees it. */
@@ -45,6 +50,7 @@ int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const char *path
 void qsf_calibration_put(const QsfCalibration *c, QsfStrbuf *b, uint64_t *n);
 /* Reads the scores of n_layers layers from s; *present is false if it has none. QSF_E_MODEL names an invalid
  * key. The caller frees c. */
-int qsf_calibration_read(QsfCalibration *c, const QsfSource *s, uint32_t n_layers, bool *present, QsfErr *err);
+int qsf_calibration_read(QsfCalibration *c, const QsfSource *s, uint32_t n_layers, bool *present,
+                         QsfErr *err);
 
 #endif

@@ -17,7 +17,8 @@ enum { END_BITS = 4, F16_BITS = 16, RUNGS_MAX = 8, TRIES = 6 };
 /* From few bits to many: the formats that mixed and a target size choose from. Of two with about the same
  * bits, the first that supports the row length is used; signal-to-noise ratios are in
  * docs/QUANTIZATION.md. */
-static const char *const ladder[] = { "2bit-book", "2bit-asym", "3bit-book", "3bit", "4bit-book", "4bit", "q6_k", "8bit", "f16" };
+static const char *const ladder[] = { "2bit-book", "2bit-asym", "3bit-book", "3bit", "4bit-book",
+                                      "4bit",      "q6_k",      "8bit",      "f16" };
 /* Replacements for a format if a row is not a multiple of its block. */
 static const char *const instead[] = { "2bit-asym", "3bit", "4bit", "8bit", "f16" };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -46,13 +47,17 @@ void qsf_pack_type_words(QsfStrbuf *b) {
 int qsf_pack_type_parse(QsfPackType *out, const char *word, QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     const QsfQuantFormat *f = qsf_quant_format_named(word);
-    if (strcmp(word, "keep") == 0) out->how = QSF_PACK_KEEP;
-    else if (strcmp(word, "mixed") == 0) out->how = QSF_PACK_MIXED;
-    else out->how = QSF_PACK_ONE;
+    if (strcmp(word, "keep") == 0)
+        out->how = QSF_PACK_KEEP;
+    else if (strcmp(word, "mixed") == 0)
+        out->how = QSF_PACK_MIXED;
+    else
+        out->how = QSF_PACK_ONE;
     out->format = f;
     if (out->how != QSF_PACK_ONE || (f != NULL && runs(f))) return QSF_OK;
     qsf_pack_type_words(&b);
-    int rc = qsf_err_set(err, QSF_E_USAGE, "\"%s\" is not a quantization type; expected one of: %s", word, qsf_strbuf_ok(&b) ? qsf_strbuf_str(&b) : "");
+    int rc = qsf_err_set(err, QSF_E_USAGE, "\"%s\" is not a quantization type; expected one of: %s", word,
+                         qsf_strbuf_ok(&b) ? qsf_strbuf_str(&b) : "");
     qsf_strbuf_free(&b);
     return rc;
 }
@@ -75,16 +80,21 @@ static uint64_t bytes_as(const QsfItem *i, uint8_t code) {
 }
 
 /* Requantizing a tensor that is already as small could only increase the error. */
-static bool small_already(const QsfItem *i, const QsfQuantFormat *f) { return bytes_as(i, i->keep) <= bytes_as(i, f->code); }
+static bool small_already(const QsfItem *i, const QsfQuantFormat *f) {
+    return bytes_as(i, i->keep) <= bytes_as(i, f->code);
+}
 
 /* Returns f, or a better format for this item. */
 static int settle(QsfItem *i, const QsfQuantFormat *f, QsfKeepReason why, QsfErr *err) {
     f = fitting(f, i->cols, &why);
-    if (small_already(i, f)) return qsf_item_become(i, i->keep, 0, i->keep == f->code ? why : QSF_WHY_SMALLER, err);
+    if (small_already(i, f))
+        return qsf_item_become(i, i->keep, 0, i->keep == f->code ? why : QSF_WHY_SMALLER, err);
     return qsf_item_become(i, f->code, 0, why, err);
 }
 
-static unsigned role_of(const QsfItem *i) { return i->type == QSFT_EMBED ? (unsigned)QSF_ROLE_EMBEDDING : i->type; }
+static unsigned role_of(const QsfItem *i) {
+    return i->type == QSFT_EMBED ? (unsigned)QSF_ROLE_EMBEDDING : i->type;
+}
 
 /* The embedding and the head need at least this many bits. */
 static bool is_end(const QsfItem *i) { return i->type == QSFT_EMBED || i->type == QSFT_HEAD; }
@@ -92,13 +102,18 @@ static bool is_end(const QsfItem *i) { return i->type == QSFT_EMBED || i->type =
 /* ---- one format for all */
 
 static int choose_one(QsfItems *l, const QsfQuantFormat *f, QsfErr *err) {
-    const QsfQuantFormat *for_ends = f->bits >= END_BITS ? f : qsf_quant_format_named(f->elems == 256 ? "4bit-book" : "4bit");
+    const QsfQuantFormat *for_ends = f->bits >= END_BITS
+                                         ? f
+                                         : qsf_quant_format_named(f->elems == 256 ? "4bit-book" : "4bit");
     int rc = QSF_OK;
     for (uint32_t k = 0; rc == QSF_OK && k < l->n; k++) {
         QsfItem *i = &l->item[k];
-        if (!qsf_item_is_matrix(i)) i->why = QSF_WHY_VECTOR;
-        else if (is_end(i)) rc = settle(i, for_ends, for_ends == f ? QSF_WHY_NONE : QSF_WHY_ROLE, err);
-        else rc = settle(i, f, QSF_WHY_NONE, err);
+        if (!qsf_item_is_matrix(i))
+            i->why = QSF_WHY_VECTOR;
+        else if (is_end(i))
+            rc = settle(i, for_ends, for_ends == f ? QSF_WHY_NONE : QSF_WHY_ROLE, err);
+        else
+            rc = settle(i, f, QSF_WHY_NONE, err);
     }
     return rc;
 }
@@ -123,7 +138,8 @@ static void make_ladder(Ladder *l, uint32_t cols) {
 
 static int measure(Ladder *l, const QsfItem *i, QsfEncoder *e, QsfErr *err) {
     int rc = QSF_OK;
-    for (size_t k = 0; rc == QSF_OK && k < l->n; k++) rc = qsf_encode_sample(e, i, l->f[k], &l->stats[k], err);
+    for (size_t k = 0; rc == QSF_OK && k < l->n; k++)
+        rc = qsf_encode_sample(e, i, l->f[k], &l->stats[k], err);
     return rc;
 }
 
@@ -139,7 +155,8 @@ static int choose_mixed(QsfItem *i, uint32_t n_layers, QsfEncoder *e, QsfErr *er
     int rc = measure(&l, i, e, err);
     if (rc == QSF_OK) rc = qsf_encode_outliers(e, i, &limits, &outliers, err);
     if (rc != QSF_OK) return rc;
-    for (size_t k = 0; k < l.n; k++) rungs[k] = (QsfQuantRung){ l.f[k]->bits, qsf_stats_heavy_cosine(&l.stats[k]) };
+    for (size_t k = 0; k < l.n; k++)
+        rungs[k] = (QsfQuantRung){ l.f[k]->bits, qsf_stats_heavy_cosine(&l.stats[k]) };
     bool many = qsf_outlier_way(outliers, (uint64_t)i->rows * i->cols) == QSF_OUTLIERS_BUMP;
     size_t k = qsf_quant_climb(rungs, l.n, p.start, many, &bump);
     QsfKeepReason why = bump != QSF_BUMP_NONE ? why_of[bump] : p.start > 2 ? QSF_WHY_ROLE : QSF_WHY_NONE;
@@ -152,8 +169,10 @@ int qsf_choose(QsfItems *l, const QsfPackType *type, QsfEncoder *e, QsfErr *err)
     if (type->how == QSF_PACK_ONE) return choose_one(l, type->format, err);
     for (uint32_t k = 0; rc == QSF_OK && k < l->n; k++) {
         QsfItem *i = &l->item[k];
-        if (qsf_item_is_matrix(i)) rc = choose_mixed(i, l->n_layers, e, err);
-        else i->why = QSF_WHY_VECTOR;
+        if (qsf_item_is_matrix(i))
+            rc = choose_mixed(i, l->n_layers, e, err);
+        else
+            i->why = QSF_WHY_VECTOR;
     }
     return rc;
 }
@@ -188,7 +207,8 @@ static int list_options(Sizer *z, uint32_t k, const QsfPackType *type, QsfEncode
     for (size_t r = 0; rc == QSF_OK && r < l.n; r++) {
         const QsfQuantStats *s = &l.stats[r];
         if (small_already(i, l.f[r]) || l.f[r]->bits < p.floor || (l.f[r]->bits > most && t->n > 0)) continue;
-        c->option[t->n] = (QsfAllocOption){ bytes_as(i, l.f[r]->code), s->heavy_signal > 0 ? s->heavy_noise / s->heavy_signal : 0 };
+        c->option[t->n] = (QsfAllocOption){ bytes_as(i, l.f[r]->code),
+                                            s->heavy_signal > 0 ? s->heavy_noise / s->heavy_signal : 0 };
         c->code[t->n++] = l.f[r]->code;
     }
     if (t->n == 0 || type->how != QSF_PACK_ONE) {
@@ -214,7 +234,8 @@ static uint64_t matrix_bytes(const Sizer *z) {
 
 /* Allocates, and repeats with the space that padding to pages and cache lines left over, while the result
  * fits. */
-static int share_out(Sizer *z, uint64_t target, int (*size_of)(void *, uint64_t *, QsfErr *), void *arg, QsfErr *err) {
+static int share_out(Sizer *z, uint64_t target, int (*size_of)(void *, uint64_t *, QsfErr *), void *arg,
+                     QsfErr *err) {
     uint64_t whole, total, room;
     size_t *best = calloc(z->n + 1, sizeof *best);
     if (best == NULL) return qsf_err_memory(err, "target size");
@@ -222,7 +243,10 @@ static int share_out(Sizer *z, uint64_t target, int (*size_of)(void *, uint64_t 
     int rc = become_chosen(z, err);
     if (rc == QSF_OK) rc = size_of(arg, &whole, err);
     if (rc == QSF_OK && whole > target)
-        rc = qsf_err_set(err, QSF_E_USAGE, "the target size of %" PRIu64 " bytes is too small: the smallest file for this model has %" PRIu64, target, whole);
+        rc = qsf_err_set(err, QSF_E_USAGE,
+                         "the target size of %" PRIu64
+                         " bytes is too small: the smallest file for this model has %" PRIu64,
+                         target, whole);
     room = rc == QSF_OK ? matrix_bytes(z) + (target - whole) : 0;
     for (int n = 0; rc == QSF_OK && n < TRIES; n++) {
         rc = qsf_allocate(z->tensor, z->n, room, &total, err);
@@ -248,7 +272,8 @@ static int share_out(Sizer *z, uint64_t target, int (*size_of)(void *, uint64_t 
 }
 
 int qsf_choose_for_size(QsfItems *l, const QsfPackType *type, uint64_t target,
-                        int (*size_of)(void *arg, uint64_t *bytes, QsfErr *err), void *arg, QsfEncoder *e, QsfErr *err) {
+                        int (*size_of)(void *arg, uint64_t *bytes, QsfErr *err), void *arg, QsfEncoder *e,
+                        QsfErr *err) {
     Sizer z = { .l = l };
     int rc = QSF_OK;
     z.item = calloc((size_t)l->n + 1, sizeof *z.item);

@@ -31,6 +31,7 @@ int qsf_choose(QsfItems *l, const QsfPackType *type, QsfEncoder *e, QsfErr *err)
  * weighted by role, is as small as possible. size_of returns the file size for the current items.
  * QSF_E_USAGE, with the smallest size: the target is too small. */
 int qsf_choose_for_size(QsfItems *l, const QsfPackType *type, uint64_t target,
-                        int (*size_of)(void *arg, uint64_t *bytes, QsfErr *err), void *arg, QsfEncoder *e, QsfErr *err);
+                        int (*size_of)(void *arg, uint64_t *bytes, QsfErr *err), void *arg, QsfEncoder *e,
+                        QsfErr *err);
 
 #endif

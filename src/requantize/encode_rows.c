@@ -8,7 +8,12 @@
 
 /* A group consists of full rows, so it may have little more than half of its elements (rows of 8,200) or many
  * more (one long row). */
-enum { GROUP_ELEMS = 1 << 14, PIECE_ELEMS = 1 << 20, GROUPS_MAX = 2 * PIECE_ELEMS / GROUP_ELEMS, SAMPLE_ROWS = 256 };
+enum {
+    GROUP_ELEMS = 1 << 14,
+    PIECE_ELEMS = 1 << 20,
+    GROUPS_MAX = 2 * PIECE_ELEMS / GROUP_ELEMS,
+    SAMPLE_ROWS = 256
+};
 enum { CLAMP_BITS = 4 }; /* formats with more bits cover that range anyway */
 
 /* A piece of a tensor being encoded. */
@@ -33,8 +38,11 @@ typedef struct Piece {
 static size_t group_rows(size_t cols) { return cols >= GROUP_ELEMS ? 1 : GROUP_ELEMS / cols; }
 
 static QsfQuantRows rows_of(const Piece *p, size_t at, size_t n) {
-    return (QsfQuantRows){ .x = p->e->x + at * p->cols, .importance = p->weights, .first = p->first + at * p->step,
-                           .n_rows = n, .cols = p->cols };
+    return (QsfQuantRows){ .x = p->e->x + at * p->cols,
+                           .importance = p->weights,
+                           .first = p->first + at * p->step,
+                           .n_rows = n,
+                           .cols = p->cols };
 }
 
 /* ---- one group: any thread */
@@ -48,12 +56,16 @@ static void do_group(Piece *p, size_t g) {
     qsf_weights_unpack(p->w, p->e->raw + at * p->w->row_bytes, n, x);
     int rc = qsf_quant_check(&rows, &err);
     if (rc == QSF_OK && p->count != NULL) p->outliers[g] = qsf_outlier_count(p->count, &rows);
-    if (rc == QSF_OK && p->measure_only && p->count == NULL) rc = qsf_moments_add(&p->moments[g], &rows, &err);
+    if (rc == QSF_OK && p->measure_only && p->count == NULL)
+        rc = qsf_moments_add(&p->moments[g], &rows, &err);
     if (rc == QSF_OK && !p->measure_only) {
         /* Measured against the original values, so that the error of clamping counts. */
-        const QsfQuantRows kept = { .x = y, .importance = rows.importance, .first = rows.first, .n_rows = n, .cols = p->cols };
+        const QsfQuantRows kept = {
+            .x = y, .importance = rows.importance, .first = rows.first, .n_rows = n, .cols = p->cols
+        };
         memcpy(y, x, n * p->cols * sizeof *y);
-        if (p->clamp != NULL) qsf_outlier_take(p->clamp, QSF_OUTLIERS_CLAMP, y, (uint32_t)rows.first, n, p->cols, NULL);
+        if (p->clamp != NULL)
+            qsf_outlier_take(p->clamp, QSF_OUTLIERS_CLAMP, y, (uint32_t)rows.first, n, p->cols, NULL);
         rc = qsf_quant_encode(&p->q, &kept, out, &err);
         if (rc == QSF_OK) rc = qsf_quant_decode(&p->q, out, n, p->cols, y, &err);
         if (rc == QSF_OK) qsf_stats_add(&p->stats[g], &rows, y);
@@ -89,14 +101,16 @@ static int make_room(Piece *p, QsfErr *err) {
         if (e->cap_x == 0) return qsf_err_memory(err, "a piece of a tensor");
     }
     int rc = grow((void **)&e->raw, &e->cap_raw, p->n * p->w->row_bytes, err);
-    return rc == QSF_OK && !p->measure_only ? grow((void **)&e->out, &e->cap_out, p->n * p->row_bytes, err) : rc;
+    return rc == QSF_OK && !p->measure_only ? grow((void **)&e->out, &e->cap_out, p->n * p->row_bytes, err)
+                                            : rc;
 }
 
 static int read_piece(Piece *p, QsfErr *err) {
     int rc = QSF_OK;
     if (p->step == 1) return qsf_weights_read(p->w, p->base + p->first, p->n, p->e->raw, err);
     for (size_t i = 0; rc == QSF_OK && i < p->n; i++)
-        rc = qsf_weights_read(p->w, p->base + p->first + i * p->step, 1, p->e->raw + i * p->w->row_bytes, err);
+        rc = qsf_weights_read(p->w, p->base + p->first + i * p->step, 1, p->e->raw + i * p->w->row_bytes,
+                              err);
     return rc;
 }
 
@@ -107,7 +121,8 @@ static int tell_bad(const Piece *p, QsfErr *err) {
         const QsfQuantRows one = rows_of(p, at, 1);
         if (qsf_quant_check(&one, &why) != QSF_OK) break;
     }
-    return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s': %s", qsf_source_path(p->w->s), p->w->t->name, why.msg);
+    return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s': %s", qsf_source_path(p->w->s), p->w->t->name,
+                       why.msg);
 }
 
 static int do_piece(Piece *p, QsfErr *err) {
@@ -131,7 +146,8 @@ static size_t piece_rows(const Piece *p, uint64_t left) {
 
 /* ---- whole tensors */
 
-void qsf_encoder_init(QsfEncoder *e, const QsfSource *s, QsfPool *pool, const atomic_int *cancel, QsfQuantRule rule) {
+void qsf_encoder_init(QsfEncoder *e, const QsfSource *s, QsfPool *pool, const atomic_int *cancel,
+                      QsfQuantRule rule) {
     *e = (QsfEncoder){ .s = s, .pool = pool, .cancel = cancel, .rule = rule };
     qk_table_init(&e->kernels, QK_LEVEL_REF);
 }
@@ -221,7 +237,8 @@ static int pack_rows(Piece *p, QsfItem *i, QsfEncodeSink sink, void *arg, QsfErr
     return rc;
 }
 
-int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink sink, void *arg, QsfErr *err) {
+int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink sink, void *arg,
+               QsfErr *err) {
     QsfWeights w;
     QsfOutlierLimits limits;
     Piece *p;
@@ -233,7 +250,8 @@ int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink
     /* The search accounts for outliers and would lose 0.1 dB by clamping; with the minmax rule they would
      * stretch the range. */
     const bool stretched = e->rule == QSF_RULE_MINMAX;
-    if (look && stretched && qsf_outlier_way(i->outliers, (uint64_t)i->rows * i->cols) == QSF_OUTLIERS_CLAMP) {
+    if (look && stretched &&
+        qsf_outlier_way(i->outliers, (uint64_t)i->rows * i->cols) == QSF_OUTLIERS_CLAMP) {
         p->clamp = &limits;
         i->clamped = i->outliers;
     }
@@ -243,7 +261,8 @@ int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink
     return rc;
 }
 
-int qsf_encode_sample(QsfEncoder *e, const QsfItem *i, const QsfQuantFormat *f, QsfQuantStats *stats, QsfErr *err) {
+int qsf_encode_sample(QsfEncoder *e, const QsfItem *i, const QsfQuantFormat *f, QsfQuantStats *stats,
+                      QsfErr *err) {
     QsfWeights w;
     Piece *p;
     int rc = begin(&p, e, &w, i, err);

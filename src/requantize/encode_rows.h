@@ -8,17 +8,17 @@
 #include <stdatomic.h>
 
 #include "src/base/pool.h"
-#include "src/requantize/items.h"
-#include "src/requantize/float_rows.h"
 #include "src/quant/outliers.h"
+#include "src/requantize/float_rows.h"
+#include "src/requantize/items.h"
 
 typedef struct QsfEncoder {
     const QsfSource *s;
-    const atomic_int *cancel;  /* NULL, or a nonzero value cancels */
-    QsfPool *pool;             /* owned by the caller */
-    qk_table kernels;          /* plain C: the same file on any machine */
+    const atomic_int *cancel; /* NULL, or a nonzero value cancels */
+    QsfPool *pool;            /* owned by the caller */
+    qk_table kernels;         /* plain C: the same file on any machine */
     QsfQuantRule rule;
-    uint32_t block;            /* as in QsfQuant */
+    uint32_t block; /* as in QsfQuant */
     /* Buffers for one piece, grown as needed. */
     float *x, *y;
     uint8_t *raw, *out;
@@ -28,7 +28,8 @@ typedef struct QsfEncoder {
 /* Receives the packed bytes, in order. An error ends the packing. */
 typedef int (*QsfEncodeSink)(void *arg, const void *data, size_t len, QsfErr *err);
 
-void qsf_encoder_init(QsfEncoder *e, const QsfSource *s, QsfPool *pool, const atomic_int *cancel, QsfQuantRule rule);
+void qsf_encoder_init(QsfEncoder *e, const QsfSource *s, QsfPool *pool, const atomic_int *cancel,
+                      QsfQuantRule rule);
 void qsf_encoder_free(QsfEncoder *e);
 
 /* Returns QSF_E_INTERRUPTED if cancelled. */
@@ -40,8 +41,10 @@ int qsf_encode_outliers(QsfEncoder *e, const QsfItem *i, QsfOutlierLimits *limit
 /* Packs all rows in format f and passes them to sink; fills stats, outliers and clamped of the item. Outliers
  * are clamped if they are fewer than 0.1 %, the format has at most 4 bits and the rule is minmax. QSF_E_MODEL
  * names tensor, row and column of a value that is not a number; QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
-int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink sink, void *arg, QsfErr *err);
+int qsf_encode(QsfEncoder *e, QsfItem *i, const QsfQuantFormat *f, QsfEncodeSink sink, void *arg,
+               QsfErr *err);
 /* Measures the error of format f on up to 256 evenly spaced rows; discards the packed data. */
-int qsf_encode_sample(QsfEncoder *e, const QsfItem *i, const QsfQuantFormat *f, QsfQuantStats *stats, QsfErr *err);
+int qsf_encode_sample(QsfEncoder *e, const QsfItem *i, const QsfQuantFormat *f, QsfQuantStats *stats,
+                      QsfErr *err);
 
 #endif

@@ -17,7 +17,8 @@ static int read_scale(QsfWeights *w, QsfErr *err) {
     return rc;
 }
 
-int qsf_weights_open(QsfWeights *w, const QsfSource *s, const QsfTensor *t, const qk_table *kernels, QsfErr *err) {
+int qsf_weights_open(QsfWeights *w, const QsfSource *s, const QsfTensor *t, const qk_table *kernels,
+                     QsfErr *err) {
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the readers reject unknown types */
     const qk_type k = qk_type_of(qsf_dtype_of_64(t->dtype));
     *w = (QsfWeights){ .s = s, .t = t, .scale = 1.0f };

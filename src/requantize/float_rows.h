@@ -16,7 +16,8 @@ typedef struct QsfWeights {
 
 /* Opens t for reading. Of kernels, only the unpack functions are used. QSF_E_MODEL: no kernel supports the
  * type; QSF_E_RUNTIME: it cannot be read. On failure there is nothing to close. */
-int qsf_weights_open(QsfWeights *w, const QsfSource *s, const QsfTensor *t, const qk_table *kernels, QsfErr *err);
+int qsf_weights_open(QsfWeights *w, const QsfSource *s, const QsfTensor *t, const qk_table *kernels,
+                     QsfErr *err);
 void qsf_weights_close(QsfWeights *w);
 /* Reads rows [first, first + n), as stored (GGUF's order), to raw (n, row_bytes). */
 int qsf_weights_read(QsfWeights *w, uint64_t first, uint64_t n, uint8_t *raw, QsfErr *err);

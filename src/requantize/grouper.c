@@ -7,10 +7,12 @@
 #include "src/format/dtype.h"
 #include "src/format/qsf_groups.h"
 
-int qsf_grouper_open(QsfGrouper *g, uint32_t dtype, size_t k, const qk_table *kernels, QsfEncodeSink sink, void *arg,
-                     QsfErr *err) {
+int qsf_grouper_open(QsfGrouper *g, uint32_t dtype, size_t k, const qk_table *kernels, QsfEncodeSink sink,
+                     void *arg, QsfErr *err) {
     const QsfDtype *d = qsf_dtype(dtype);
-    *g = (QsfGrouper){ .dtype = dtype, .k = k, .row_bytes = k / d->block_elems * d->block_bytes, .sink = sink, .arg = arg };
+    *g = (QsfGrouper){
+        .dtype = dtype, .k = k, .row_bytes = k / d->block_elems * d->block_bytes, .sink = sink, .arg = arg
+    };
     g->pack = kernels->weight[qk_type_of(dtype)].pack;
     g->rows = malloc(QSFF_GROUP_ROWS * g->row_bytes);
     g->group = malloc(QSFF_GROUP_ROWS * g->row_bytes);
@@ -50,6 +52,7 @@ int qsf_grouper_end(QsfGrouper *g, QsfErr *err) {
     memset(g->rows + g->have, 0, all - g->have);
     g->have = 0;
     g->pack(g->group, g->rows, g->row_bytes, g->k);
-    qsf_group_clear(g->group, g->k / qsf_dtype(g->dtype)->block_elems, g->dtype, (unsigned)rows); /* of some types a row of zeros is not */
+    /* of some types a row of zeros is not */
+    qsf_group_clear(g->group, g->k / qsf_dtype(g->dtype)->block_elems, g->dtype, (unsigned)rows);
     return g->sink(g->arg, g->group, all, err);
 }

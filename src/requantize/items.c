@@ -12,17 +12,45 @@
 #include "src/format/qsf_names.h"
 
 static const uint8_t layer_order[] = {
-    QSFT_ATTN_NORM, QSFT_ATTN_NORM_BIAS, QSFT_Q, QSFT_Q_BIAS, QSFT_K, QSFT_K_BIAS, QSFT_V, QSFT_V_BIAS,
-    QSFT_Q_NORM, QSFT_K_NORM, QSFT_ATTN_SUB_NORM, QSFT_O, QSFT_O_BIAS, QSFT_POST_ATTN_NORM,
-    QSFT_FFN_NORM, QSFT_FFN_NORM_BIAS, QSFT_ROUTER, QSFT_GATE, QSFT_GATE_EXPERTS, QSFT_GATE_BIAS, QSFT_UP,
-    QSFT_UP_EXPERTS, QSFT_FFN_SUB_NORM, QSFT_DOWN, QSFT_DOWN_EXPERTS, QSFT_FFN_BIASES, QSFT_POST_FFN_NORM,
+    QSFT_ATTN_NORM,
+    QSFT_ATTN_NORM_BIAS,
+    QSFT_Q,
+    QSFT_Q_BIAS,
+    QSFT_K,
+    QSFT_K_BIAS,
+    QSFT_V,
+    QSFT_V_BIAS,
+    QSFT_Q_NORM,
+    QSFT_K_NORM,
+    QSFT_ATTN_SUB_NORM,
+    QSFT_O,
+    QSFT_O_BIAS,
+    QSFT_POST_ATTN_NORM,
+    QSFT_FFN_NORM,
+    QSFT_FFN_NORM_BIAS,
+    QSFT_ROUTER,
+    QSFT_GATE,
+    QSFT_GATE_EXPERTS,
+    QSFT_GATE_BIAS,
+    QSFT_UP,
+    QSFT_UP_EXPERTS,
+    QSFT_FFN_SUB_NORM,
+    QSFT_DOWN,
+    QSFT_DOWN_EXPERTS,
+    QSFT_FFN_BIASES,
+    QSFT_POST_FFN_NORM,
 };
 static const uint8_t final_order[] = { QSFT_POSITIONS, QSFT_ROPE_FREQS, QSFT_HEAD, QSFT_HEAD_BIAS };
 
 static const char *const why_text[QSF_WHY_N] = {
-    [QSF_WHY_NONE] = "", [QSF_WHY_VECTOR] = "never quantized", [QSF_WHY_ROLE] = "role",
-    [QSF_WHY_SMALLER] = "already as small", [QSF_WHY_COLUMNS] = "row is not a multiple of a block",
-    [QSF_WHY_OUTLIERS] = "more than 1 % outliers", [QSF_WHY_COSINE] = "cosine below 0.99", [QSF_WHY_SIZE] = "target size",
+    [QSF_WHY_NONE] = "",
+    [QSF_WHY_VECTOR] = "never quantized",
+    [QSF_WHY_ROLE] = "role",
+    [QSF_WHY_SMALLER] = "already as small",
+    [QSF_WHY_COLUMNS] = "row is not a multiple of a block",
+    [QSF_WHY_OUTLIERS] = "more than 1 % outliers",
+    [QSF_WHY_COSINE] = "cosine below 0.99",
+    [QSF_WHY_SIZE] = "target size",
 };
 
 const char *qsf_keep_reason_text(QsfKeepReason why) { return (unsigned)why < QSF_WHY_N ? why_text[why] : ""; }
@@ -30,14 +58,18 @@ const char *qsf_keep_reason_text(QsfKeepReason why) { return (unsigned)why < QSF
 /* ---- one item */
 
 const char *qsf_item_name(const QsfItem *i, char buf[QSF_ITEM_NAME]) {
-    if (i->type == QSFT_EMBED) snprintf(buf, QSF_ITEM_NAME, "token_embd.weight");
-    else if (i->layer == QSF_FINAL_LAYER) snprintf(buf, QSF_ITEM_NAME, "%s", qsf_tensor_type_name(i->type));
-    else snprintf(buf, QSF_ITEM_NAME, "blk.%" PRIu32 ".%s", i->layer, qsf_tensor_type_name(i->type));
+    if (i->type == QSFT_EMBED)
+        snprintf(buf, QSF_ITEM_NAME, "token_embd.weight");
+    else if (i->layer == QSF_FINAL_LAYER)
+        snprintf(buf, QSF_ITEM_NAME, "%s", qsf_tensor_type_name(i->type));
+    else
+        snprintf(buf, QSF_ITEM_NAME, "blk.%" PRIu32 ".%s", i->layer, qsf_tensor_type_name(i->type));
     return buf;
 }
 
 bool qsf_item_is_matrix(const QsfItem *i) {
-    return i->type == QSFT_EMBED || (!qsf_tensor_type_is_vector(i->type) && i->type != QSFT_ROUTER && i->type != QSFT_POSITIONS);
+    return i->type == QSFT_EMBED ||
+           (!qsf_tensor_type_is_vector(i->type) && i->type != QSFT_ROUTER && i->type != QSFT_POSITIONS);
 }
 
 /* A group must not contain rows of two experts, which are multiplied one expert at a time; padding fewer rows
@@ -53,7 +85,8 @@ int qsf_item_become(QsfItem *i, uint8_t code, uint32_t block, QsfKeepReason why,
     const bool known = qsf_code_dtype(code, block, &dtype);
     i->groups = known && i->x16 && can_be_groups(i, dtype);
     if (!known || !qsf_code_bytes(dtype, i->groups ? qsf_group_rows(i->rows) : i->rows, i->cols, &i->bytes))
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: tensor '%s' cannot have quantization code %u", i->t->name, code);
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: tensor '%s' cannot have quantization code %u",
+                           i->t->name, code);
     i->code = code;
     i->why = why;
     return QSF_OK;
@@ -79,7 +112,8 @@ typedef struct Lister {
 } Lister;
 
 static int no_place(const Lister *c, const QsfTensor *t) {
-    return qsf_err_set(c->err, QSF_E_MODEL, "%s: tensor '%s' cannot be stored in a QSF file", qsf_source_path(c->s), t->name);
+    return qsf_err_set(c->err, QSF_E_MODEL, "%s: tensor '%s' cannot be stored in a QSF file",
+                       qsf_source_path(c->s), t->name);
 }
 
 static int missing(const Lister *c, const char *name) {
@@ -136,8 +170,9 @@ static const struct {
     const char *name; /* the fused tensor */
     uint8_t part;     /* index of this part */
 } fused[] = {
-    { QSFT_Q, "attn_qkv.weight", 0 },    { QSFT_K, "attn_qkv.weight", 1 },    { QSFT_V, "attn_qkv.weight", 2 },
-    { QSFT_Q_BIAS, "attn_qkv.bias", 0 }, { QSFT_K_BIAS, "attn_qkv.bias", 1 }, { QSFT_V_BIAS, "attn_qkv.bias", 2 },
+    { QSFT_Q, "attn_qkv.weight", 0 },    { QSFT_K, "attn_qkv.weight", 1 },
+    { QSFT_V, "attn_qkv.weight", 2 },    { QSFT_Q_BIAS, "attn_qkv.bias", 0 },
+    { QSFT_K_BIAS, "attn_qkv.bias", 1 }, { QSFT_V_BIAS, "attn_qkv.bias", 2 },
     { QSFT_GATE, "ffn_up.weight", 0 },   { QSFT_UP, "ffn_up.weight", 1 },
 };
 enum { N_FUSED = sizeof fused / sizeof *fused };
@@ -163,7 +198,8 @@ static int add_part(Lister *c, uint32_t layer, uint32_t type, bool *done) {
     if (t == NULL) return QSF_OK;
     const bool bias = qsf_tensor_type_is_vector(type);
     const size_t n = part_sizes(c, k, size);
-    if (n == 2 && in_layer(c, layer, "ffn_gate.weight") != NULL) return QSF_OK; /* up alone, whatever its rows */
+    if (n == 2 && in_layer(c, layer, "ffn_gate.weight") != NULL)
+        return QSF_OK; /* up alone, whatever its rows */
     for (size_t i = 0; i < n; i++) {
         if (i < fused[k].part) first += size[i];
         sum += size[i];
@@ -189,8 +225,10 @@ static int list_layer(Lister *c, uint32_t layer) {
         bool done = false;
         if (t == NULL || layer_order[k] == QSFT_UP) rc = add_part(c, layer, layer_order[k], &done);
         if (rc != QSF_OK || done) continue;
-        if (layer_order[k] == QSFT_FFN_BIASES) rc = add_ffn_biases(c, layer, t, in_layer(c, layer, "ffn_down.bias"));
-        else if (t != NULL) rc = add(c, layer, layer_order[k], t);
+        if (layer_order[k] == QSFT_FFN_BIASES)
+            rc = add_ffn_biases(c, layer, t, in_layer(c, layer, "ffn_down.bias"));
+        else if (t != NULL)
+            rc = add(c, layer, layer_order[k], t);
     }
     return rc;
 }
@@ -216,7 +254,8 @@ static int check_all(const Lister *c) {
         const QsfTensor *t = qsf_source_tensor(c->s, i);
         if (!qsf_tensor_type_of(t->name, &type, &layer) || layer >= c->l->n_layers) return no_place(c, t);
     }
-    return qsf_err_set(c->err, QSF_E_RUNTIME, "internal: %s: %" PRIu64 " tensors were placed", qsf_source_path(c->s), c->found);
+    return qsf_err_set(c->err, QSF_E_RUNTIME, "internal: %s: %" PRIu64 " tensors were placed",
+                       qsf_source_path(c->s), c->found);
 }
 
 static int list_all(Lister *c) {

@@ -37,19 +37,19 @@ typedef struct QsfItem {
     uint8_t keep;              /* the code that changes nothing */
     uint8_t code;              /* the chosen code; initially `keep` */
     QsfKeepReason why;
-    bool x16;                  /* interleave its rows by 16 if possible */
-    bool groups;               /* its rows are interleaved; depends on code */
-    uint64_t bytes;            /* of its rows in the file */
-    const float *weights;      /* (cols) weights of the squared error by column, NULL: all equal; borrowed */
+    bool x16;             /* interleave its rows by 16 if possible */
+    bool groups;          /* its rows are interleaved; depends on code */
+    uint64_t bytes;       /* of its rows in the file */
+    const float *weights; /* (cols) weights of the squared error by column, NULL: all equal; borrowed */
     /* If it was requantized: */
     QsfQuantStats stats;
-    uint64_t outliers, clamped;/* values beyond three standard deviations; those clamped to that limit */
+    uint64_t outliers, clamped; /* values beyond three standard deviations; those clamped to that limit */
 } QsfItem;
 
 typedef struct QsfItems {
-    QsfItem *item;  /* (n): the embedding, the layers, the final section without its norms */
+    QsfItem *item; /* (n): the embedding, the layers, the final section without its norms */
     uint32_t n, n_layers;
-    bool tied;      /* the head is the embedding */
+    bool tied; /* the head is the embedding */
 } QsfItems;
 
 enum { QSF_ITEM_NAME = 96 };

@@ -23,15 +23,15 @@ typedef struct Packer {
     QsfLedger ledger;
     QsfPool *pool;
     QsfEncoder e;
-    unsigned char *piece; /* (PIECE_BYTES) */
-    float *norm, *bias;   /* (hidden) each; bias NULL: none */
-    bool exact_norm;      /* stored with more than half precision */
-    QsfCalibration old;   /* scores of the source */
+    unsigned char *piece;         /* (PIECE_BYTES) */
+    float *norm, *bias;           /* (hidden) each; bias NULL: none */
+    bool exact_norm;              /* stored with more than half precision */
+    QsfCalibration old;           /* scores of the source */
     const QsfCalibration *scores; /* NULL: no layer scores */
-    QsfStrbuf extra;      /* new scores as metadata */
+    QsfStrbuf extra;              /* new scores as metadata */
     uint64_t n_extra;
     const QsfItem *now;
-    uint64_t done, all;   /* bytes of tensors in the output */
+    uint64_t done, all; /* bytes of tensors in the output */
 } Packer;
 
 /* ---- tensors */
@@ -57,7 +57,8 @@ static int copy_elements(Packer *p, const QsfItem *i, QsfErr *err) {
 }
 
 /* Returns the number of rows in a piece, at least one. */
-static int copy_pieces(Packer *p, QsfRowReader *r, uint64_t first, uint64_t rows, QsfEncodeSink sink, void *arg, QsfErr *err) {
+static int copy_pieces(Packer *p, QsfRowReader *r, uint64_t first, uint64_t rows, QsfEncodeSink sink,
+                       void *arg, QsfErr *err) {
     const uint64_t row = r->row_bytes, at_once = row > 0 && row < PIECE_BYTES ? PIECE_BYTES / row : 1;
     unsigned char *big = row > PIECE_BYTES ? malloc((size_t)row) : NULL, *buf = big != NULL ? big : p->piece;
     int rc = row > PIECE_BYTES && big == NULL ? qsf_err_memory(err, "tensor '%s'", r->t->name) : QSF_OK;
@@ -71,7 +72,8 @@ static int copy_pieces(Packer *p, QsfRowReader *r, uint64_t first, uint64_t rows
 }
 
 /* Copies `rows` rows unchanged, in GGUF's order. */
-static int copy_rows(Packer *p, const QsfTensor *t, uint64_t first, uint64_t rows, QsfEncodeSink sink, void *arg, QsfErr *err) {
+static int copy_rows(Packer *p, const QsfTensor *t, uint64_t first, uint64_t rows, QsfEncodeSink sink,
+                     void *arg, QsfErr *err) {
     QsfRowReader r;
     int rc = qsf_rowreader_open(&r, p->s, t, &p->e.kernels, err);
     if (rc == QSF_OK) rc = copy_pieces(p, &r, first, rows, sink, arg, err);
@@ -142,7 +144,8 @@ static int put_all(Packer *p, QsfErr *err) {
     uint32_t k = 0;
     int rc = put_item(p, &l->item[k++], err); /* the embedding is the first */
     for (uint32_t layer = 0; rc == QSF_OK && layer < l->n_layers; layer++) {
-        rc = qsf_write_layer(&p->w, layer_code(l, layer), p->scores != NULL ? qsf_calibration_importance(p->scores, layer) : 0.0f, err);
+        rc = qsf_write_layer(&p->w, layer_code(l, layer),
+                             p->scores != NULL ? qsf_calibration_importance(p->scores, layer) : 0.0f, err);
         for (; rc == QSF_OK && k < l->n && l->item[k].layer == layer; k++) rc = put_item(p, &l->item[k], err);
     }
     if (rc == QSF_OK) rc = qsf_write_final(&p->w, p->norm, p->bias, l->tied, p->exact_norm, err);
@@ -151,8 +154,13 @@ static int put_all(Packer *p, QsfErr *err) {
 }
 
 static int open_writer(Packer *p, bool dry, QsfErr *err) {
-    QsfWriteSpec spec = { .meta = p->s, .extra = p->n_extra > 0 ? &p->extra : NULL, .n_extra = p->n_extra,
-                                .instead = p->n_extra > 0 ? QSF_CAL_PREFIX : NULL, .head = p->head, .dry = dry, .press = p->o->press };
+    QsfWriteSpec spec = { .meta = p->s,
+                          .extra = p->n_extra > 0 ? &p->extra : NULL,
+                          .n_extra = p->n_extra,
+                          .instead = p->n_extra > 0 ? QSF_CAL_PREFIX : NULL,
+                          .head = p->head,
+                          .dry = dry,
+                          .press = p->o->press };
     for (uint32_t k = 0; k < p->l->n && spec.press != QSFF_STORED; k++)
         spec.n_layer_tensors += p->l->item[k].layer != QSF_FINAL_LAYER;
     return qsf_write_open(&p->w, p->path, &spec, err);
@@ -180,8 +188,9 @@ static int read_norm(Packer *p, const char *name, float **out, QsfErr *err) {
     const QsfTensor *t = qsf_source_find_tensor(p->s, name);
     if (t == NULL) return QSF_OK;
     if (t->ne[0] != p->head.hidden || qsf_tensor_n_rows(t) != 1)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' has %llu x %llu elements, expected %u", qsf_source_path(p->s), name,
-                           (unsigned long long)t->ne[0], (unsigned long long)qsf_tensor_n_rows(t), p->head.hidden);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' has %llu x %llu elements, expected %u",
+                           qsf_source_path(p->s), name, (unsigned long long)t->ne[0],
+                           (unsigned long long)qsf_tensor_n_rows(t), p->head.hidden);
     *out = malloc((size_t)p->head.hidden * sizeof **out);
     if (*out == NULL) return qsf_err_memory(err, "%s", qsf_source_path(p->s));
     p->exact_norm |= t->dtype != 1;
@@ -206,7 +215,8 @@ static int take_scores(Packer *p, QsfErr *err) {
     qsf_calibration_put(c, &p->extra, &p->n_extra);
     if (!qsf_strbuf_ok(&p->extra)) return qsf_err_memory(err, "%s", p->path);
     if (c->n_layers == p->l->n_layers) return qsf_calibration_weigh(c, p->l, qsf_source_path(p->s), err);
-    return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: calibration with %u layers", qsf_source_path(p->s), c->n_layers);
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: calibration with %u layers", qsf_source_path(p->s),
+                       c->n_layers);
 }
 
 static int prepare(Packer *p, QsfErr *err) {
@@ -247,13 +257,16 @@ static int write_all(Packer *p, QsfPackReport *report, QsfErr *err) {
     return rc;
 }
 
-int qsf_pack(const QsfSource *s, const char *path, const QsfPackOptions *o, QsfPackReport *report, QsfErr *err) {
+int qsf_pack(const QsfSource *s, const char *path, const QsfPackOptions *o, QsfPackReport *report,
+             QsfErr *err) {
     QsfErr local = { 0 };
     QsfPackReport own = { 0 };
     if (report == NULL) report = &own;
     if (err == NULL) err = &local;
     *report = (QsfPackReport){ 0 };
-    Packer p = { .s = s, .o = o, .path = path, .l = &report->items, .head = { .flags = o->flags, .block = o->block } };
+    Packer p = {
+        .s = s, .o = o, .path = path, .l = &report->items, .head = { .flags = o->flags, .block = o->block }
+    };
     qsf_ledger_init(&p.ledger, 0);
     int rc = prepare(&p, err);
     if (rc == QSF_OK) rc = write_all(&p, report, err);

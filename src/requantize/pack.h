@@ -8,11 +8,11 @@
 #include "src/requantize/choose.h"
 
 typedef struct QsfPackOptions {
-    QsfPackType type;         /* zeroed: keep */
-    uint64_t target;          /* maximum file size in bytes; 0: no limit */
+    QsfPackType type;                  /* zeroed: keep */
+    uint64_t target;                   /* maximum file size in bytes; 0: no limit */
     const QsfCalibration *calibration; /* NULL, or that of s: its energies are the weights for search and
                                           choice; its scores are written for the layers */
-    uint32_t flags;           /* QSFF_PAGES, QSFF_LINES */
+    uint32_t flags;                    /* QSFF_PAGES, QSFF_LINES */
     bool x16;                 /* interleave rows of matrices by 16 if there are kernels for the format */
     uint32_t block;           /* block size of codes 0 to 4; 0: 64. 128 and 256 are slightly smaller and
                                  worse; only qsf_pack can read them, no kernel supports them */
@@ -27,11 +27,11 @@ typedef struct QsfPackOptions {
 } QsfPackOptions;
 
 typedef struct QsfPackReport {
-    QsfItems items;           /* names belong to the source, weights to the calibration */
-    uint64_t bytes;           /* of the file */
-    uint64_t whole_bytes;     /* uncompressed size of the compressed layers; 0 with dry */
-    uint64_t compressed_bytes;   /* their compressed size */
-    uint32_t n_compressed;       /* number of compressed layers */
+    QsfItems items;            /* names belong to the source, weights to the calibration */
+    uint64_t bytes;            /* of the file */
+    uint64_t whole_bytes;      /* uncompressed size of the compressed layers; 0 with dry */
+    uint64_t compressed_bytes; /* their compressed size */
+    uint32_t n_compressed;     /* number of compressed layers */
 } QsfPackReport;
 
 /* Writes s to path. Without a calibration, the layer scores of s are kept. Memory does not grow with the
@@ -40,7 +40,8 @@ typedef struct QsfPackReport {
  * tensor that QSF cannot store, that is missing, that has the wrong shape, or that has a value that is not a
  * number; QSF_E_USAGE: the target cannot be met, or as qsf_write_open; QSF_E_RUNTIME, QSF_E_INTERRUPTED. On
  * failure nothing is left behind. */
-int qsf_pack(const QsfSource *s, const char *path, const QsfPackOptions *o, QsfPackReport *report, QsfErr *err);
+int qsf_pack(const QsfSource *s, const char *path, const QsfPackOptions *o, QsfPackReport *report,
+             QsfErr *err);
 void qsf_pack_report_free(QsfPackReport *r); /* *r may be zeroed */
 
 #endif

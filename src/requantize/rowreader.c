@@ -21,11 +21,13 @@ static int open_groups(QsfRowReader *r, const qk_table *kernels, QsfErr *err) {
     return r->group != NULL ? QSF_OK : qsf_err_memory(err, "16 rows of tensor '%s'", r->t->name);
 }
 
-int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, const qk_table *kernels, QsfErr *err) {
+int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, const qk_table *kernels,
+                       QsfErr *err) {
     *r = (QsfRowReader){ .s = s, .t = t, .dtype = qsf_dtype_of_64(t->dtype), .number = UINT64_MAX };
     const QsfDtype *type = qsf_dtype(r->dtype); /* not NULL: the readers reject unknown types */
     if (!qsf_dtype_row_bytes(type, t->ne[0], &r->row_bytes))
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s': rows of %llu elements are not a multiple of its block size %u",
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: tensor '%s': rows of %llu elements are not a multiple of its block size %u",
                            qsf_source_path(s), t->name, (unsigned long long)t->ne[0], type->block_elems);
     if (r->dtype != t->dtype) return open_larger(r, err);
     return t->x16 ? open_groups(r, kernels, err) : QSF_OK;
@@ -63,7 +65,8 @@ static int fetch(QsfRowReader *r, uint64_t number, QsfErr *err) {
 }
 
 static int read_larger(QsfRowReader *r, uint64_t row, uint8_t *out, QsfErr *err) {
-    int rc = qsf_source_read_bytes(r->s, r->t, row * r->stored_bytes, r->stored, (size_t)r->stored_bytes, err);
+    int rc = qsf_source_read_bytes(r->s, r->t, row * r->stored_bytes, r->stored, (size_t)r->stored_bytes,
+                                   err);
     if (rc == QSF_OK) cut_blocks(r, out);
     return rc;
 }

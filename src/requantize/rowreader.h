@@ -17,13 +17,14 @@ typedef struct QsfRowReader {
     uint8_t *stored;       /* (stored_bytes); NULL: blocks are not converted */
     /* For interleaved rows: */
     void (*unpack_row)(void *dst, const void *group, unsigned r, size_t k);
-    uint8_t *group;   /* (16, row_bytes) the last group read; NULL: rows are not interleaved */
-    uint64_t number;  /* index of that group; UINT64_MAX: none yet */
+    uint8_t *group;  /* (16, row_bytes) the last group read; NULL: rows are not interleaved */
+    uint64_t number; /* index of that group; UINT64_MAX: none yet */
 } QsfRowReader;
 
 /* Opens t for reading. Of kernels, only the functions that unpack groups are used. QSF_E_MODEL: a row is not
  * a multiple of the block; QSF_E_RUNTIME if out of memory. On failure there is nothing to close. */
-int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, const qk_table *kernels, QsfErr *err);
+int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, const qk_table *kernels,
+                       QsfErr *err);
 /* Reads rows [first, first + n), counted over all dimensions but the first, to out (n, row_bytes).
  * QSF_E_RUNTIME if they are not inside the tensor or cannot be read. */
 int qsf_rowreader_read(QsfRowReader *r, uint64_t first, uint64_t n, uint8_t *out, QsfErr *err);

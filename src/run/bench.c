@@ -17,7 +17,8 @@ static bool parse_count(const char *text, const char *option, int64_t min, int64
     if (!text) return true;
     long long v = strtoll(text, &end, 10);
     if (end == text || *end || v < min || v > max) {
-        qsf_cli_error(&run_cli, "%s: \"%s\" is not a number from %lld to %lld", option, text, (long long)min, (long long)max);
+        qsf_cli_error(&run_cli, "%s: \"%s\" is not a number from %lld to %lld", option, text, (long long)min,
+                      (long long)max);
         return false;
     }
     *out = v;
@@ -55,14 +56,16 @@ static int decode(QsfRuntime *rt, const Bench *b, const int32_t *ids, uint64_t *
     for (int64_t i = 0; i < b->n_gen; i++) {
         if (qsf_forward_eval(rt->fwd, ids + i, 1, NULL, NULL, err)) return err->code;
         uint64_t t0 = qsf_now_ns();
-        qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &rt->settings.params, NULL, 0, NULL, 0, &ignored);
+        qsf_sampler_next(rt->sampler, qsf_forward_logits(rt->fwd), &rt->settings.params, NULL, 0, NULL, 0,
+                         &ignored);
         *sampling_ns += qsf_now_ns() - t0;
     }
     return QSF_OK;
 }
 
 /* Measures one repeat; *row gets its figures. Memory reads are measured before and after decoding. */
-static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter *m, BenchRow *row, QsfErr *err) {
+static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter *m, BenchRow *row,
+                   QsfErr *err) {
     QsfForwardStats before = m->s;
     uint64_t sampling_ns = 0;
     qsf_forward_truncate(rt->fwd, 0);
@@ -77,8 +80,11 @@ static int measure(QsfRuntime *rt, const Bench *b, const int32_t *ids, RunMeter 
     run_meter_end(m);
     if (read > 0) read = (read + qsf_forward_read_speed(rt->fwd)) / 2;
     QsfForwardStats s = run_meter_since(m, &before);
-    QsfGeneration g = {.prompt_tokens = (uint32_t)b->n_prompt, .tokens = (uint32_t)b->n_gen + 1,
-                      .prefill_ns = t1 - t0, .decode_ns = decode_ns, .ttft_ns = t1 - t0};
+    QsfGeneration g = { .prompt_tokens = (uint32_t)b->n_prompt,
+                        .tokens = (uint32_t)b->n_gen + 1,
+                        .prefill_ns = t1 - t0,
+                        .decode_ns = decode_ns,
+                        .ttft_ns = t1 - t0 };
     row->f = run_figures(&s, &g);
     row->b = run_breakdown(m, &s, &row->f, read, sampling_ns, decode_ns);
     return QSF_OK;
@@ -100,12 +106,13 @@ static void warn_share(const RunMeter *m, const RunBreakdown *b) {
     qsf_strbuf_free(&text);
 }
 
-static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunMeter *m, const BenchRow *row) {
+static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, const RunMeter *m,
+                  const BenchRow *row) {
     const RunFigures *f = &row->f;
     QsfStrbuf out = QSF_STRBUF_INIT;
     if (o->json) {
-        qsf_strbuf_addf(&out, "{\"prompt_tokens\": %lld, \"tokens\": %lld, \"repeats\": %lld", (long long)b->n_prompt,
-                        (long long)b->n_gen, (long long)b->repeats);
+        qsf_strbuf_addf(&out, "{\"prompt_tokens\": %lld, \"tokens\": %lld, \"repeats\": %lld",
+                        (long long)b->n_prompt, (long long)b->n_gen, (long long)b->repeats);
         run_put_figures(&out, f, rt);
         run_put_breakdown(&out, &row->b);
         run_put_layers(&out, m);
@@ -114,10 +121,11 @@ static int report(const RunOptions *o, const Bench *b, const QsfRuntime *rt, con
         qsf_strbuf_addf(&out, "prefill  %6lld tokens  %9.2f tok/s\n", (long long)b->n_prompt, f->prefill_tps);
         qsf_strbuf_addf(&out, "decode   %6lld tokens  %9.2f tok/s\n", (long long)b->n_gen, f->decode_tps);
         run_print_breakdown(&out, &row->b);
-        qsf_strbuf_addf(&out, "streamed %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f->bytes_per_token / 1048576,
-                        f->io_gbps, f->wait_ms, 100 * f->stall);
-        qsf_strbuf_addf(&out, "peak RSS %.1f of %.1f MB, %d threads, %s; medians of %lld\n", (double)qsf_peak_rss_bytes() / 1048576,
-                        (double)rt->budget / 1048576, rt->threads, qk_level_name(rt->table.level), (long long)b->repeats);
+        qsf_strbuf_addf(&out, "streamed %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n",
+                        f->bytes_per_token / 1048576, f->io_gbps, f->wait_ms, 100 * f->stall);
+        qsf_strbuf_addf(&out, "peak RSS %.1f of %.1f MB, %d threads, %s; medians of %lld\n",
+                        (double)qsf_peak_rss_bytes() / 1048576, (double)rt->budget / 1048576, rt->threads,
+                        qk_level_name(rt->table.level), (long long)b->repeats);
     }
     int rc = run_write_raw(qsf_strbuf_str(&out), out.len);
     qsf_strbuf_free(&out);
@@ -132,7 +140,8 @@ static BenchRow medians(const BenchRow *all, size_t n) {
     double v[1000];
     _Static_assert(sizeof(BenchRow) % sizeof(double) == 0, "BenchRow holds doubles only");
     for (size_t k = 0; k < sizeof m / sizeof(double); k++) {
-        for (size_t i = 0; i < n; i++) memcpy(&v[i], (const char *)&all[i] + k * sizeof(double), sizeof(double));
+        for (size_t i = 0; i < n; i++)
+            memcpy(&v[i], (const char *)&all[i] + k * sizeof(double), sizeof(double));
         double middle = median(v, n);
         memcpy((char *)&m + k * sizeof(double), &middle, sizeof middle);
     }
@@ -143,12 +152,13 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
     size_t n_ids = (size_t)(b->n_prompt + b->n_gen);
     int32_t *ids = calloc(n_ids + 1, sizeof *ids);
     BenchRow *all = calloc((size_t)b->repeats, sizeof *all);
-    RunMeter meter = {0};
-    QsfErr err = {0};
+    RunMeter meter = { 0 };
+    QsfErr err = { 0 };
     int rc = ids && all ? QSF_OK : qsf_err_memory(&err, "--bench");
     if (!rc) rc = run_meter_init(&meter, rt, &err);
-    if (!rc) rc = qsf_forward_settle(rt->fwd, NULL, NULL, &err); /* do not measure the loading of pinned
-                                                                    weights */
+    if (!rc)
+        rc = qsf_forward_settle(rt->fwd, NULL, NULL, &err); /* do not measure the loading of pinned
+                                                               weights */
     if (!rc) fill_ids(ids, n_ids, rt->model.hp.n_vocab);
     if (!rc) rc = qsf_forward_eval(rt->fwd, ids, 1, NULL, NULL, &err); /* touch every page once */
     for (int64_t i = 0; !rc && i < b->repeats; i++) rc = measure(rt, b, ids, &meter, &all[i], &err);
@@ -165,8 +175,12 @@ static int repeat(QsfRuntime *rt, const RunOptions *o, const Bench *b) {
 }
 
 int run_bench(const RunOptions *o) {
-    Bench b = {.n_prompt = 256, .n_gen = o->settings.params.max_tokens >= 0 ? o->settings.params.max_tokens : 64, .repeats = 3};
-    if (!parse_count(o->prompt, "--prompt (with --bench the number of prompt tokens)", 0, 1 << 24, &b.n_prompt)) return QSF_EXIT_USAGE;
+    Bench b = { .n_prompt = 256,
+                .n_gen = o->settings.params.max_tokens >= 0 ? o->settings.params.max_tokens : 64,
+                .repeats = 3 };
+    if (!parse_count(o->prompt, "--prompt (with --bench the number of prompt tokens)", 0, 1 << 24,
+                     &b.n_prompt))
+        return QSF_EXIT_USAGE;
     if (!parse_count(o->repeats, "--repeats", 1, 1000, &b.repeats)) return QSF_EXIT_USAGE;
     if (b.n_prompt + b.n_gen == 0) {
         qsf_cli_error(&run_cli, "--bench: nothing to measure: both -p and -n are 0");
@@ -177,8 +191,10 @@ int run_bench(const RunOptions *o) {
     int rc = run_open(&rt, o, &ro);
     if (rc) return rc;
     if (b.n_prompt + b.n_gen > (int64_t)qsf_forward_ctx(rt.fwd)) {
-        qsf_cli_error(&run_cli, "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (set a longer one with --ctx N)",
-                      (long long)b.n_prompt, (long long)b.n_gen, qsf_forward_ctx(rt.fwd));
+        qsf_cli_error(
+            &run_cli,
+            "--bench: %lld prompt and %lld generated tokens do not fit the context of %u (set a longer one with --ctx N)",
+            (long long)b.n_prompt, (long long)b.n_gen, qsf_forward_ctx(rt.fwd));
         rc = QSF_EXIT_CONTEXT;
     } else {
         rc = repeat(&rt, o, &b);

@@ -14,12 +14,12 @@ typedef struct Answer {
     const RunOptions *o;
     QSFParams params;
     RunMeter meter;
-    QsfStrbuf text;   /* --json: the whole answer */
+    QsfStrbuf text;      /* --json: the whole answer */
     QsfStrbuf reasoning; /* --json: what came before it */
-    bool thought;     /* there is reasoning, shown or not */
-    bool answered;    /* there is an answer after it */
-    char last;        /* last byte written */
-    int rc;           /* a failed write */
+    bool thought;        /* there is reasoning, shown or not */
+    bool answered;       /* there is an answer after it */
+    char last;           /* last byte written */
+    int rc;              /* a failed write */
 } Answer;
 
 /* Does stdin have a prompt? Pipes, sockets and files do; a terminal, /dev/null and a closed stdin do not. */
@@ -52,18 +52,17 @@ int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf
                       QsfThinkPrompt *where, QsfErr *err) {
     QsfMsg msgs[2];
     const QSFParams *p = &o->settings.params;
-    unsigned flags = QSF_CHAT_GENERATE | (p->allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | QSF_CHAT_REASON * p->reasoning;
+    unsigned flags = QSF_CHAT_GENERATE | (p->allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) |
+                     QSF_CHAT_REASON * p->reasoning;
     size_t n = 0;
     if (p->reasoning != QSF_REASON_AUTO && !qsf_chat_takes_reasoning(rt->tmpl, p->reasoning))
         qsf_cli_error(&run_cli, QSF_REASON_NO_SWITCH);
-    if (o->system) msgs[n++] = (QsfMsg){.role = "system", .content = o->system, .len = strlen(o->system)};
-    msgs[n++] = (QsfMsg){.role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len};
+    if (o->system) msgs[n++] = (QsfMsg){ .role = "system", .content = o->system, .len = strlen(o->system) };
+    msgs[n++] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len };
     return qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, flags, ids, where, err);
 }
 
-static void on_params(void *arg, QSFParams *out) {
-    *out = ((Answer *)arg)->params;
-}
+static void on_params(void *arg, QSFParams *out) { *out = ((Answer *)arg)->params; }
 
 /* Starts the meter when the prompt has been evaluated and decoding begins. */
 static void on_tick(void *arg, const QsfSample *s) {
@@ -76,8 +75,10 @@ static int on_text(void *arg, int32_t id, const char *text, size_t len) {
     if (!len) return 0;
     a->answered = true;
     a->last = text[len - 1];
-    if (a->o->json) qsf_strbuf_add(&a->text, text, len);
-    else a->rc = run_write(text, len);
+    if (a->o->json)
+        qsf_strbuf_add(&a->text, text, len);
+    else
+        a->rc = run_write(text, len);
     return a->rc;
 }
 
@@ -111,8 +112,8 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
     RunFigures f = run_figures(&a->meter.s, g);
     qsf_strbuf_adds(&b, "{\"text\": ");
     qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
-    qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu", g->prompt_tokens,
-                    g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
+    qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu",
+                    g->prompt_tokens, g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
     if (a->thought) {
         size_t len;
         const char *body = qsf_reasoning_body(qsf_strbuf_str(&a->reasoning), a->reasoning.len, &len);
@@ -129,22 +130,27 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
 
 static void print_timings(const QsfGeneration *g, const RunMeter *m, const QSFParams *p) {
     RunFigures f = run_figures(&m->s, g);
-    fprintf(stderr, "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g over %d tokens\n", (double)p->temperature,
-            (int)p->top_k, (double)p->top_p, (double)p->min_p, (double)p->repeat_penalty, (int)p->repeat_last_n);
-    fprintf(stderr, "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; seed %llu\n",
-            g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
-            (unsigned long long)g->seed);
+    fprintf(stderr, "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g over %d tokens\n",
+            (double)p->temperature, (int)p->top_k, (double)p->top_p, (double)p->min_p,
+            (double)p->repeat_penalty, (int)p->repeat_last_n);
+    fprintf(
+        stderr,
+        "prompt %u tokens, %.2f tok/s; answer %u tokens, %.2f tok/s; first token after %.0f ms; stop: %s; seed %llu\n",
+        g->prompt_tokens, f.prefill_tps, g->tokens, f.decode_tps, f.ttft_ms, qsf_stop_name(g->stop),
+        (unsigned long long)g->seed);
     if (m->s.bytes_read)
-        fprintf(stderr, "read %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n", f.bytes_per_token / 1048576,
-                f.io_gbps, f.wait_ms, 100 * f.stall);
+        fprintf(stderr, "read %.1f MB per token, %.2f GB/s, waited %.0f ms, stall %.0f %%\n",
+                f.bytes_per_token / 1048576, f.io_gbps, f.wait_ms, 100 * f.stall);
 }
 
 static int exit_code(const Answer *a, const QsfGeneration *g) {
     int sig = atomic_load(&qsf_signal_cancel);
     if (g->stop == QSF_STOP_INTERRUPTED && sig) return 128 + sig;
     if (g->stop == QSF_STOP_CONTEXT) {
-        qsf_cli_error(&run_cli, "the context is full after %u prompt and %u answer tokens (set a longer one with --ctx N)",
-                      g->prompt_tokens, g->tokens);
+        qsf_cli_error(
+            &run_cli,
+            "the context is full after %u prompt and %u answer tokens (set a longer one with --ctx N)",
+            g->prompt_tokens, g->tokens);
         return QSF_EXIT_CONTEXT;
     }
     return g->stop == QSF_STOP_LENGTH && a->o->fail_on_length ? QSF_EXIT_LENGTH : QSF_EXIT_OK;
@@ -158,8 +164,10 @@ static int report(Answer *a, const QsfRuntime *rt, const QsfGeneration *out) {
     if (!rc && !o->settings.params.seed_set && out->tokens && !o->json && a->params.temperature > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)out->seed);
     if (a->thought && !a->answered && out->stop != QSF_STOP_INTERRUPTED)
-        qsf_cli_error(&run_cli, "the model was still thinking after %u tokens (use -n N for more, --show-thinking "
-                                "to show it)", out->tokens);
+        qsf_cli_error(&run_cli,
+                      "the model was still thinking after %u tokens (use -n N for more, --show-thinking "
+                      "to show it)",
+                      out->tokens);
     if (o->verbose) print_timings(out, &a->meter, &a->params);
     if (o->stats) run_print_stats(&a->meter);
     return rc ? rc : exit_code(a, out);
@@ -176,12 +184,20 @@ static QSFParams params_of(const QsfRuntime *rt, const RunOptions *o) {
 
 static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const QsfIds *ids,
                     const QsfThinkPrompt *where) {
-    Answer a = {.o = o, .params = params_of(rt, o)};
-    QsfGenerate g = {.prompt = ids->data, .n_prompt = ids->n, .continues = rt->tmpl == NULL, .stop = o->stop,
-                     .n_stop = o->n_stop, .params = on_params, .text = on_text, .reasoning = on_reasoning,
-                     .think = *where, .tick = on_tick, .arg = &a};
-    QsfGeneration out = {0};
-    QsfErr err = {0};
+    Answer a = { .o = o, .params = params_of(rt, o) };
+    QsfGenerate g = { .prompt = ids->data,
+                      .n_prompt = ids->n,
+                      .continues = rt->tmpl == NULL,
+                      .stop = o->stop,
+                      .n_stop = o->n_stop,
+                      .params = on_params,
+                      .text = on_text,
+                      .reasoning = on_reasoning,
+                      .think = *where,
+                      .tick = on_tick,
+                      .arg = &a };
+    QsfGeneration out = { 0 };
+    QsfErr err = { 0 };
     int rc = run_meter_init(&a.meter, rt, &err);
     if (!rc) rc = qsf_timeline_generate(t, &g, &out, &err);
     if (out.tokens > 0) run_meter_end(&a.meter);
@@ -199,7 +215,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
 
 int run_generate(const RunOptions *o) {
     QsfRuntime rt;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfStrbuf prompt = QSF_STRBUF_INIT;
     QsfRuntimeOptions ro = run_runtime_options(o);
     int rc = run_read_prompt(o, &prompt);
@@ -207,11 +223,13 @@ int run_generate(const RunOptions *o) {
         qsf_strbuf_free(&prompt);
         return rc;
     }
-    QsfIds ids = {0};
-    QsfTimeline t = {0};
+    QsfIds ids = { 0 };
+    QsfTimeline t = { 0 };
     QsfThinkPrompt where;
-    if (run_encode_prompt(&rt, o, &prompt, &ids, &where, &err) || qsf_timeline_init(&t, &rt, &err)) rc = run_fail(&err);
-    else rc = generate(&rt, &t, o, &ids, &where);
+    if (run_encode_prompt(&rt, o, &prompt, &ids, &where, &err) || qsf_timeline_init(&t, &rt, &err))
+        rc = run_fail(&err);
+    else
+        rc = generate(&rt, &t, o, &ids, &where);
     qsf_timeline_free(&t);
     qsf_ids_free(&ids);
     qsf_strbuf_free(&prompt);

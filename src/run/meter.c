@@ -45,9 +45,10 @@ static void add_layers(RunMeter *m) {
 
 /* The members to be summed. */
 static const size_t summed[] = {
-    offsetof(QsfForwardStats, bytes_read),    offsetof(QsfForwardStats, read_ns), offsetof(QsfForwardStats, wait_ns),
-    offsetof(QsfForwardStats, compute_ns),    offsetof(QsfForwardStats, attention_ns), offsetof(QsfForwardStats, prep_ns),
-    offsetof(QsfForwardStats, sync_ns),       offsetof(QsfForwardStats, decode_tokens),
+    offsetof(QsfForwardStats, bytes_read),   offsetof(QsfForwardStats, read_ns),
+    offsetof(QsfForwardStats, wait_ns),      offsetof(QsfForwardStats, compute_ns),
+    offsetof(QsfForwardStats, attention_ns), offsetof(QsfForwardStats, prep_ns),
+    offsetof(QsfForwardStats, sync_ns),      offsetof(QsfForwardStats, decode_tokens),
 };
 
 static uint64_t *member(QsfForwardStats *s, size_t i) { return (uint64_t *)(void *)((char *)s + summed[i]); }
@@ -55,7 +56,8 @@ static uint64_t *member(QsfForwardStats *s, size_t i) { return (uint64_t *)(void
 /* Returns a - b for the summed members. */
 static QsfForwardStats difference(const QsfForwardStats *a, const QsfForwardStats *b) {
     QsfForwardStats d = { 0 }, x = *a, y = *b;
-    for (size_t i = 0; i < sizeof summed / sizeof *summed; i++) *member(&d, i) = *member(&x, i) - *member(&y, i);
+    for (size_t i = 0; i < sizeof summed / sizeof *summed; i++)
+        *member(&d, i) = *member(&x, i) - *member(&y, i);
     for (unsigned g = 0; g < QSF_GROUP_N; g++) d.matmul_ns[g] = a->matmul_ns[g] - b->matmul_ns[g];
     return d;
 }
@@ -116,7 +118,8 @@ static void print_layer(const RunMeter *m, uint32_t i) {
 void run_print_stats(const RunMeter *m) {
     const QsfForwardStats *s = &m->s;
     uint64_t busy = s->wait_ns + s->compute_ns;
-    fprintf(stderr, "layer  weight MB  pinned MB    read MB    wait ms compute ms   (per token, %llu tokens)\n",
+    fprintf(stderr,
+            "layer  weight MB  pinned MB    read MB    wait ms compute ms   (per token, %llu tokens)\n",
             (unsigned long long)s->decode_tokens);
     for (uint32_t i = 0; i < m->n; i++) print_layer(m, i);
     fprintf(stderr,

@@ -42,9 +42,7 @@ int run_write(const char *s, size_t len) {
     return isatty(STDOUT_FILENO) ? write_clean(s, len, false) : run_write_raw(s, len);
 }
 
-int run_write_end(void) {
-    return isatty(STDOUT_FILENO) ? write_clean("", 0, true) : QSF_EXIT_OK;
-}
+int run_write_end(void) { return isatty(STDOUT_FILENO) ? write_clean("", 0, true) : QSF_EXIT_OK; }
 
 int run_read_stdin(QsfStrbuf *b) {
     char buf[16384];

@@ -11,15 +11,15 @@
 #include "src/run/run.h"
 #include "src/sample/score.h"
 
-#define DEFAULT_MAX_KL 0.002
+#define DEFAULT_MAX_KL   0.002
 #define TOKENS_MAX_BYTES (16u << 20)
 
 typedef struct Parity {
-    QsfFile ref;        /* logits.f32: (n_tokens, n_vocab) */
-    float *row;         /* (n_vocab) reference logits of one position */
+    QsfFile ref; /* logits.f32: (n_tokens, n_vocab) */
+    float *row;  /* (n_vocab) reference logits of one position */
     size_t n_vocab, n_tokens;
     double sum_kl, min_cosine;
-    size_t n_argmax;    /* positions whose argmax agrees */
+    size_t n_argmax; /* positions whose argmax agrees */
     int64_t first_divergence;
     QsfErr err;
 } Parity;
@@ -38,8 +38,10 @@ static void on_logits(void *arg, uint32_t pos, const float *logits) {
     double cos = qsf_score_cosine(p->row, logits, p->n_vocab);
     p->sum_kl += qsf_score_divergence(p->row, qsf_score_log_sum(p->row, p->n_vocab), logits, p->n_vocab);
     if (cos < p->min_cosine) p->min_cosine = cos;
-    if (argmax(p->row, p->n_vocab) == argmax(logits, p->n_vocab)) p->n_argmax++;
-    else if (p->first_divergence < 0) p->first_divergence = (int64_t)pos;
+    if (argmax(p->row, p->n_vocab) == argmax(logits, p->n_vocab))
+        p->n_argmax++;
+    else if (p->first_divergence < 0)
+        p->first_divergence = (int64_t)pos;
 }
 
 /* Token ids separated by white space. */
@@ -48,12 +50,15 @@ static int read_tokens(const char *path, QsfIds *ids, QsfErr *err) {
     if (qsf_file_open(&f, path, err)) return err->code;
     char *text = f.size <= TOKENS_MAX_BYTES ? calloc(1, (size_t)f.size + 1) : NULL;
     int rc = text ? qsf_file_pread(&f, text, (size_t)f.size, 0, err)
-                  : qsf_err_set(err, QSF_E_MODEL, "%s: too large for a list of tokens: %llu bytes", path, (unsigned long long)f.size);
+                  : qsf_err_set(err, QSF_E_MODEL, "%s: too large for a list of tokens: %llu bytes", path,
+                                (unsigned long long)f.size);
     for (char *s = text, *end; !rc && *(s += strspn(s, " \t\r\n,")); s = end) {
         long v = strtol(s, &end, 10);
         if (end == s || v < 0 || v > INT32_MAX)
-            rc = qsf_err_set(err, QSF_E_MODEL, "%s: expected a token id at byte offset %lld", path, (long long)(s - text));
-        else rc = qsf_ids_push(ids, (int32_t)v, err);
+            rc = qsf_err_set(err, QSF_E_MODEL, "%s: expected a token id at byte offset %lld", path,
+                             (long long)(s - text));
+        else
+            rc = qsf_ids_push(ids, (int32_t)v, err);
     }
     free(text);
     qsf_file_close(&f);
@@ -64,8 +69,9 @@ static int read_tokens(const char *path, QsfIds *ids, QsfErr *err) {
 static int check_reference(Parity *p, QsfErr *err) {
     uint64_t want = (uint64_t)p->n_tokens * p->n_vocab * sizeof(float);
     if (p->ref.size == want) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: %llu bytes, expected %llu (%zu tokens x %zu vocabulary x 4)", p->ref.path,
-                       (unsigned long long)p->ref.size, (unsigned long long)want, p->n_tokens, p->n_vocab);
+    return qsf_err_set(err, QSF_E_MODEL, "%s: %llu bytes, expected %llu (%zu tokens x %zu vocabulary x 4)",
+                       p->ref.path, (unsigned long long)p->ref.size, (unsigned long long)want, p->n_tokens,
+                       p->n_vocab);
 }
 
 static void put_kernels(QsfStrbuf *b, const QsfRuntime *rt) {
@@ -89,9 +95,12 @@ static int print_receipt(const Parity *p, const QsfRuntime *rt) {
     qsf_json_put_real(&b, p->sum_kl / n);
     qsf_strbuf_adds(&b, ", \"argmax_match\": ");
     qsf_json_put_real(&b, (double)p->n_argmax / n);
-    if (p->first_divergence >= 0) qsf_strbuf_addf(&b, ", \"first_divergence\": %lld", (long long)p->first_divergence);
-    else qsf_strbuf_adds(&b, ", \"first_divergence\": null");
-    qsf_strbuf_addf(&b, ", \"backend\": \"%s\", \"threads\": %d", qk_level_name(rt->table.level), rt->threads);
+    if (p->first_divergence >= 0)
+        qsf_strbuf_addf(&b, ", \"first_divergence\": %lld", (long long)p->first_divergence);
+    else
+        qsf_strbuf_adds(&b, ", \"first_divergence\": null");
+    qsf_strbuf_addf(&b, ", \"backend\": \"%s\", \"threads\": %d", qk_level_name(rt->table.level),
+                    rt->threads);
     put_kernels(&b, rt);
     qsf_strbuf_addf(&b, ", \"budget_mb\": %.2f, \"peak_rss_mb\": %.2f}\n", (double)rt->budget / 1048576,
                     (double)qsf_peak_rss_bytes() / 1048576);
@@ -101,12 +110,13 @@ static int print_receipt(const Parity *p, const QsfRuntime *rt) {
 }
 
 static int compare(QsfRuntime *rt, const RunOptions *o, Parity *p, const QsfIds *ids) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     p->n_vocab = rt->model.hp.n_vocab;
     p->n_tokens = ids->n;
     p->row = calloc(p->n_vocab, sizeof *p->row);
     if (!p->row) return run_fail((qsf_err_memory(&err, "--parity"), &err));
-    if (check_reference(p, &err) || qsf_forward_eval(rt->fwd, ids->data, ids->n, on_logits, p, &err)) return run_fail(&err);
+    if (check_reference(p, &err) || qsf_forward_eval(rt->fwd, ids->data, ids->n, on_logits, p, &err))
+        return run_fail(&err);
     if (p->err.code) return run_fail(&p->err);
     int rc = print_receipt(p, rt);
     double limit = o->max_kl >= 0 ? o->max_kl : DEFAULT_MAX_KL;
@@ -127,9 +137,9 @@ int run_parity(const RunOptions *o) {
     char tokens[4096], logits[4096];
     snprintf(tokens, sizeof tokens, "%s/tokens.txt", o->parity_dir);
     snprintf(logits, sizeof logits, "%s/logits.f32", o->parity_dir);
-    Parity p = {.min_cosine = 1, .first_divergence = -1};
-    QsfIds ids = {0};
-    QsfErr err = {0};
+    Parity p = { .min_cosine = 1, .first_divergence = -1 };
+    QsfIds ids = { 0 };
+    QsfErr err = { 0 };
     int rc;
     if (read_tokens(tokens, &ids, &err) || qsf_file_open(&p.ref, logits, &err)) {
         rc = run_fail(&err);

@@ -29,7 +29,8 @@ void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt) {
     const QsfPrediction *p = &rt->prediction;
     if (p->disk_bps > 0) qsf_strbuf_addf(b, "%-20s %9.2f GB/s, measured\n", "disk", p->disk_bps / 1e9);
     if (p->tps > 0) qsf_strbuf_addf(b, "%-20s %9.2f tok/s", "predicted", p->tps);
-    if (p->tps > 0 && p->disk_tps > 0) qsf_strbuf_addf(b, " (disk %.2f, computing %.2f)", p->disk_tps, p->compute_tps);
+    if (p->tps > 0 && p->disk_tps > 0)
+        qsf_strbuf_addf(b, " (disk %.2f, computing %.2f)", p->disk_tps, p->compute_tps);
     if (p->tps > 0) qsf_strbuf_adds(b, "\n");
 }
 
@@ -58,7 +59,7 @@ static void print_notice(const char *notice) {
 }
 
 int run_open(QsfRuntime *rt, const RunOptions *o, const QsfRuntimeOptions *ro) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     if (qsf_runtime_open(rt, o->model, ro, &err)) return run_fail(&err);
     bool weights = !ro->text_only, generate = o->mode == RUN_GENERATE;
     /* Streaming weights although memory is free costs the most time. */
@@ -78,9 +79,7 @@ static void put_real(QsfStrbuf *b, const char *key, double v) {
 }
 
 /* Rounds to two decimals: the kernel's page counts are not more precise. */
-static double mb(uint64_t bytes) {
-    return (double)(uint64_t)((double)bytes / 1048576.0 * 100 + 0.5) / 100;
-}
+static double mb(uint64_t bytes) { return (double)(uint64_t)((double)bytes / 1048576.0 * 100 + 0.5) / 100; }
 
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     char io[64] = "", notice[256];
@@ -103,9 +102,7 @@ void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt) {
     qsf_json_put_string(b, qk_level_name(rt->table.level), strlen(qk_level_name(rt->table.level)));
 }
 
-static double per_second(uint64_t n, uint64_t ns) {
-    return ns ? (double)n * 1e9 / (double)ns : 0;
-}
+static double per_second(uint64_t n, uint64_t ns) { return ns ? (double)n * 1e9 / (double)ns : 0; }
 
 RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g) {
     uint32_t fresh = g->prompt_tokens - g->reused_tokens;

@@ -11,7 +11,7 @@
 #define OUT_FLUSH 65536
 
 typedef struct Renderer {
-    QsfJinja *jinja;  /* NULL: broken says why */
+    QsfJinja *jinja; /* NULL: broken says why */
     QsfErr broken;
     struct tm now;
     bool has_now;
@@ -19,7 +19,7 @@ typedef struct Renderer {
 
 /* YYYY-MM-DDTHH:MM:SS, a date that exists. */
 static bool parse_now(const char *text, struct tm *now) {
-    struct tm t = {0};
+    struct tm t = { 0 };
     const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
     if (!end || *end || strlen(text) != strlen("2026-01-31T12:00:00")) return false;
     struct tm same = t;
@@ -52,7 +52,7 @@ static int render(const Renderer *r, const QsfJson *vars, size_t bytes, QsfJinja
 /* An error in a line becomes its output, so that line N of the output belongs to line N of the input. */
 static void render_line(const Renderer *r, const char *line, size_t len, QsfStrbuf *out) {
     QsfErr err = r->broken;
-    QsfJinjaOut o = {0};
+    QsfJinjaOut o = { 0 };
     QsfJson *vars = err.code ? NULL : qsf_json_parse(line, len, &err);
     if (vars && qsf_json_type(vars) != QSF_JSON_OBJECT) qsf_err_set(&err, QSF_E_RUNTIME, "not a JSON object");
     if (!err.code && !render(r, vars, len, &o, &err)) {
@@ -96,19 +96,21 @@ static int each_line(const Renderer *r, const QsfStrbuf *in) {
 }
 
 int run_render(const RunOptions *o) {
-    Renderer r = {.has_now = o->now != NULL};
+    Renderer r = { .has_now = o->now != NULL };
     QsfChatFile file;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfStrbuf in = QSF_STRBUF_INIT;
     if (o->now && !parse_now(o->now, &r.now)) {
-        qsf_cli_error(&run_cli, "--now: \"%.40s\" is not a valid time, expected one like 2026-01-31T12:00:00", o->now);
+        qsf_cli_error(&run_cli, "--now: \"%.40s\" is not a valid time, expected one like 2026-01-31T12:00:00",
+                      o->now);
         return QSF_EXIT_USAGE;
     }
     if (qsf_chat_file_read(o->render, &file, &err)) {
         qsf_err_prefix(&err, "--render");
         return run_fail(&err);
     }
-    if (qsf_jinja_compile(&r.jinja, file.text, file.len, NULL, &r.broken)) qsf_err_prefix(&r.broken, "%s", o->render);
+    if (qsf_jinja_compile(&r.jinja, file.text, file.len, NULL, &r.broken))
+        qsf_err_prefix(&r.broken, "%s", o->render);
     int rc = run_read_stdin(&in);
     if (!rc) rc = each_line(&r, &in);
     qsf_strbuf_free(&in);

@@ -16,8 +16,17 @@
 #define RUN_MAX_LIST 64
 
 typedef enum RunMode {
-    RUN_GENERATE, RUN_BENCH, RUN_PARITY, RUN_PERPLEXITY, RUN_TOKENIZE, RUN_DETOKENIZE, RUN_INSPECT, RUN_PLAN,
-    RUN_SHOW_PROMPT, RUN_RENDER, RUN_INTERACTIVE
+    RUN_GENERATE,
+    RUN_BENCH,
+    RUN_PARITY,
+    RUN_PERPLEXITY,
+    RUN_TOKENIZE,
+    RUN_DETOKENIZE,
+    RUN_INSPECT,
+    RUN_PLAN,
+    RUN_SHOW_PROMPT,
+    RUN_RENDER,
+    RUN_INTERACTIVE
 } RunMode;
 
 typedef struct RunOptions {
@@ -26,17 +35,17 @@ typedef struct RunOptions {
     RunMode mode;
     bool mode_set;
     const char *model;
-    const char *prompt;            /* -p; NULL = not given. With --bench: prompt tokens */
+    const char *prompt; /* -p; NULL = not given. With --bench: prompt tokens */
     const char *system;
     const char *parity_dir;
-    const char *perplexity;        /* the text; "-" = stdin */
+    const char *perplexity; /* the text; "-" = stdin */
     const char *stride, *kl_save, *kl_base;
     const char *stop[RUN_MAX_LIST];
     size_t n_stop;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
-    const char *repeats;           /* --bench -r */
-    const char *render, *now;      /* --render, and the current time for its template */
+    const char *repeats;      /* --bench -r */
+    const char *render, *now; /* --render, and the current time for its template */
     bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length, stats;
     double max_kl;
 } RunOptions;
@@ -87,13 +96,13 @@ int run_read_stdin(QsfStrbuf *b);
 typedef struct RunMeter {
     const QsfForward *fwd;
     const QsfModel *model;
-    uint32_t n;                    /* layers plus one for the head */
-    QsfForwardStats s, s0;         /* sum of the intervals; counters at the start of the last one */
-    QsfLayerStats *sum, *from, *to;/* (n) each: the sum; start and end of the last interval */
+    uint32_t n;                     /* layers plus one for the head */
+    QsfForwardStats s, s0;          /* sum of the intervals; counters at the start of the last one */
+    QsfLayerStats *sum, *from, *to; /* (n) each: the sum; start and end of the last interval */
 } RunMeter;
 /* Initializes m. QSF_E_RUNTIME when out of memory. */
 int run_meter_init(RunMeter *m, const QsfRuntime *rt, QsfErr *err);
-void run_meter_free(RunMeter *m);      /* a zeroed one is allowed */
+void run_meter_free(RunMeter *m); /* a zeroed one is allowed */
 /* Begin and end an interval of decoding. */
 void run_meter_begin(RunMeter *m);
 void run_meter_end(RunMeter *m);
@@ -105,7 +114,7 @@ void run_print_stats(const RunMeter *m);
 
 /* --- receipt.c: the figures that --json of a generation and --bench share --- */
 typedef struct RunFigures {
-    double prefill_tps, decode_tps, ttft_ms; /* of the whole run */
+    double prefill_tps, decode_tps, ttft_ms;                     /* of the whole run */
     double bytes_per_token, io_gbps, wait_ms, compute_ms, stall; /* of decoding */
 } RunFigures;
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
@@ -115,15 +124,15 @@ RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
 /* --- breakdown.c: the time of a decoded token by part (--bench) --- */
 typedef struct RunBreakdown {
     double matvec_ms, attention_ms, prep_ms, sync_ms, disk_ms, other_ms; /* of a token */
-    double sampling_ms;            /* not part of decode_tps */
-    double prefill_gmacs;          /* 10^9 multiply-adds per second in the matrices of the layers */
-    double decode_gbps;            /* weights multiplied, 10^9 bytes per second */
-    double read_gbps, bandwidth;   /* reading without computing; decode_gbps as a share of it; 0 = not
-                                      measured */
+    double sampling_ms;                                                  /* not part of decode_tps */
+    double prefill_gmacs;        /* 10^9 multiply-adds per second in the matrices of the layers */
+    double decode_gbps;          /* weights multiplied, 10^9 bytes per second */
+    double read_gbps, bandwidth; /* reading without computing; decode_gbps as a share of it; 0 = not
+                                    measured */
 } RunBreakdown;
 /* Computes the breakdown. s: the counters of decoding; decode_ns: its time, without sampling. */
-RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const RunFigures *f, double read_speed,
-                           uint64_t sampling_ns, uint64_t decode_ns);
+RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const RunFigures *f,
+                           double read_speed, uint64_t sampling_ns, uint64_t decode_ns);
 void run_put_breakdown(QsfStrbuf *out, const RunBreakdown *b); /* for --json */
 void run_print_breakdown(QsfStrbuf *out, const RunBreakdown *b);
 /* Appends a warning with an explanation, without a newline, when decoding was faster than reading the same

@@ -12,7 +12,8 @@
 
 #define SHOWN_TEXT 72 /* bytes of a metadata string in the table */
 
-static const char *const type_names[] = {"u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str", "array", "u64", "i64", "f64"};
+static const char *const type_names[] = { "u8",   "i8",  "u16",   "i16", "u32", "i32", "f32",
+                                          "bool", "str", "array", "u64", "i64", "f64" };
 
 static const char *dtype_name(uint32_t id, char *buf, size_t cap) {
     const QsfDtype *t = qsf_dtype(id);
@@ -34,7 +35,7 @@ static void put_string_value(QsfStrbuf *b, const char *s, size_t len, bool json)
 
 /* Appends one scalar value as text; for an unreadable one, the error message. */
 static void put_value(QsfStrbuf *b, const QsfSource *s, const char *key, QsfMetaType type, bool json) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     const char *text = NULL;
     size_t len = 0;
     int64_t i = 0;
@@ -55,7 +56,8 @@ static void put_value(QsfStrbuf *b, const QsfSource *s, const char *key, QsfMeta
         if (!qsf_meta_i64(s, key, 0, &i, &err)) qsf_strbuf_addf(b, "%lld", (long long)i);
         break;
     }
-    if (err.code || (type == QSF_META_STRING && !text)) put_string_value(b, err.code ? err.msg : "", err.code ? strlen(err.msg) : 0, json);
+    if (err.code || (type == QSF_META_STRING && !text))
+        put_string_value(b, err.code ? err.msg : "", err.code ? strlen(err.msg) : 0, json);
 }
 
 static void put_metadata(QsfStrbuf *b, const QsfSource *s, bool json) {
@@ -72,14 +74,18 @@ static void put_metadata(QsfStrbuf *b, const QsfSource *s, bool json) {
             qsf_strbuf_addf(b, "  %-44s %-6s ", clean ? clean : "", type_names[type]);
             free(clean);
         }
-        if (type == QSF_META_ARRAY) qsf_strbuf_addf(b, json ? "{\"type\": \"%s\", \"count\": %llu}" : "%s x %llu", type_names[elem], (unsigned long long)count);
-        else put_value(b, s, key, type, json);
+        if (type == QSF_META_ARRAY)
+            qsf_strbuf_addf(b, json ? "{\"type\": \"%s\", \"count\": %llu}" : "%s x %llu", type_names[elem],
+                            (unsigned long long)count);
+        else
+            put_value(b, s, key, type, json);
         if (!json) qsf_strbuf_addc(b, '\n');
     }
 }
 
 static void put_shape(QsfStrbuf *b, const QsfTensor *t, const char *sep) {
-    for (uint32_t d = 0; d < t->n_dims; d++) qsf_strbuf_addf(b, "%s%llu", d ? sep : "", (unsigned long long)t->ne[d]);
+    for (uint32_t d = 0; d < t->n_dims; d++)
+        qsf_strbuf_addf(b, "%s%llu", d ? sep : "", (unsigned long long)t->ne[d]);
 }
 
 static void put_tensors(QsfStrbuf *b, const QsfSource *s, bool json) {
@@ -92,14 +98,18 @@ static void put_tensors(QsfStrbuf *b, const QsfSource *s, bool json) {
             qsf_json_put_string(b, t->name, strlen(t->name));
             qsf_strbuf_addf(b, ", \"type\": \"%s\", \"shape\": [", type);
             put_shape(b, t, ", ");
-            if (t->file == QSF_FILE_NONE) qsf_strbuf_adds(b, "], \"file\": null, \"offset\": null");
-            else qsf_strbuf_addf(b, "], \"file\": %u, \"offset\": %llu", t->file, (unsigned long long)t->offset);
+            if (t->file == QSF_FILE_NONE)
+                qsf_strbuf_adds(b, "], \"file\": null, \"offset\": null");
+            else
+                qsf_strbuf_addf(b, "], \"file\": %u, \"offset\": %llu", t->file,
+                                (unsigned long long)t->offset);
             qsf_strbuf_addf(b, ", \"bytes\": %llu}", (unsigned long long)t->bytes);
         } else {
             char *clean = qsf_clean_dup(t->name, strlen(t->name), true);
             QsfStrbuf shape = QSF_STRBUF_INIT;
             put_shape(&shape, t, " x ");
-            qsf_strbuf_addf(b, "  %-36s %-8s %-18s %12llu bytes", clean ? clean : "", type, qsf_strbuf_str(&shape), (unsigned long long)t->bytes);
+            qsf_strbuf_addf(b, "  %-36s %-8s %-18s %12llu bytes", clean ? clean : "", type,
+                            qsf_strbuf_str(&shape), (unsigned long long)t->bytes);
             if (t->file != QSF_FILE_NONE) qsf_strbuf_addf(b, " at %llu", (unsigned long long)t->offset);
             qsf_strbuf_addc(b, '\n');
             qsf_strbuf_free(&shape);
@@ -127,16 +137,22 @@ static void put_type_sums(QsfStrbuf *b, const QsfSource *s, bool json) {
         for (uint64_t i = 0; i < qsf_source_n_tensors(s); i++)
             if (qsf_source_tensor(s, i)->dtype == id) n++, bytes += qsf_source_tensor(s, i)->bytes;
         if (!n) continue;
-        if (json) qsf_strbuf_addf(b, "%s\"%s\": {\"tensors\": %llu, \"bytes\": %llu}", shown++ ? ", " : "", dtype_name(id, buf, sizeof buf), (unsigned long long)n, (unsigned long long)bytes);
-        else qsf_strbuf_addf(b, "  %-8s %5llu tensors %10.1f MB\n", dtype_name(id, buf, sizeof buf), (unsigned long long)n, (double)bytes / 1048576);
+        if (json)
+            qsf_strbuf_addf(b, "%s\"%s\": {\"tensors\": %llu, \"bytes\": %llu}", shown++ ? ", " : "",
+                            dtype_name(id, buf, sizeof buf), (unsigned long long)n,
+                            (unsigned long long)bytes);
+        else
+            qsf_strbuf_addf(b, "  %-8s %5llu tensors %10.1f MB\n", dtype_name(id, buf, sizeof buf),
+                            (unsigned long long)n, (double)bytes / 1048576);
     }
 }
 
 static void put_text(QsfStrbuf *b, const QsfSource *s, const char *path) {
     char *clean = qsf_clean_dup(path, strlen(path), true);
-    qsf_strbuf_addf(b, "%s: %s, %.1f MB in %u file%s, %llu tensors, %llu parameters\n", clean ? clean : "", qsf_source_format(s),
-                    (double)qsf_source_bytes(s) / 1048576, qsf_source_n_files(s), qsf_source_n_files(s) == 1 ? "" : "s",
-                    (unsigned long long)qsf_source_n_tensors(s), (unsigned long long)count_params(s));
+    qsf_strbuf_addf(b, "%s: %s, %.1f MB in %u file%s, %llu tensors, %llu parameters\n", clean ? clean : "",
+                    qsf_source_format(s), (double)qsf_source_bytes(s) / 1048576, qsf_source_n_files(s),
+                    qsf_source_n_files(s) == 1 ? "" : "s", (unsigned long long)qsf_source_n_tensors(s),
+                    (unsigned long long)count_params(s));
     free(clean);
     qsf_strbuf_adds(b, "\nmetadata\n");
     put_metadata(b, s, false);
@@ -150,8 +166,10 @@ static void put_text(QsfStrbuf *b, const QsfSource *s, const char *path) {
 static void put_json(QsfStrbuf *b, const QsfSource *s, const char *path) {
     qsf_strbuf_adds(b, "{\"path\": ");
     qsf_json_put_string(b, path, strlen(path));
-    qsf_strbuf_addf(b, ", \"format\": \"%s\", \"bytes\": %llu, \"files\": %u, \"parameters\": %llu, \"types\": {", qsf_source_format(s),
-                    (unsigned long long)qsf_source_bytes(s), qsf_source_n_files(s), (unsigned long long)count_params(s));
+    qsf_strbuf_addf(
+        b, ", \"format\": \"%s\", \"bytes\": %llu, \"files\": %u, \"parameters\": %llu, \"types\": {",
+        qsf_source_format(s), (unsigned long long)qsf_source_bytes(s), qsf_source_n_files(s),
+        (unsigned long long)count_params(s));
     put_type_sums(b, s, true);
     qsf_strbuf_adds(b, "}, \"metadata\": {");
     put_metadata(b, s, true);
@@ -162,8 +180,10 @@ static void put_json(QsfStrbuf *b, const QsfSource *s, const char *path) {
 
 static int write_buf(QsfStrbuf *b) {
     int rc = QSF_EXIT_RUNTIME;
-    if (qsf_strbuf_ok(b)) rc = run_write_raw(qsf_strbuf_str(b), b->len);
-    else qsf_cli_error(&run_cli, "out of memory");
+    if (qsf_strbuf_ok(b))
+        rc = run_write_raw(qsf_strbuf_str(b), b->len);
+    else
+        qsf_cli_error(&run_cli, "out of memory");
     qsf_strbuf_free(b);
     return rc;
 }
@@ -171,7 +191,7 @@ static int write_buf(QsfStrbuf *b) {
 int run_inspect(const RunOptions *o) {
     QsfLedger ledger;
     QsfSource *s;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_ledger_init(&ledger, 0);
     int rc = qsf_source_open(&s, o->model, &ledger, &err);
@@ -180,8 +200,10 @@ int run_inspect(const RunOptions *o) {
     if (rc) {
         rc = run_fail(&err);
     } else {
-        if (o->json) put_json(&b, s, o->model);
-        else put_text(&b, s, o->model);
+        if (o->json)
+            put_json(&b, s, o->model);
+        else
+            put_text(&b, s, o->model);
         qsf_source_close(s);
         rc = write_buf(&b);
     }
@@ -190,19 +212,31 @@ int run_inspect(const RunOptions *o) {
 }
 
 static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
-    qsf_strbuf_addf(b, "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"batch\": %u, \"threads\": %d",
-                    (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, p->kv == QK_KV_F32 ? "f32" : "f16", p->batch, p->threads);
-    qsf_strbuf_addf(b, ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"memory\": {",
-                    p->n_slots, (unsigned long long)p->slot_bytes, (unsigned long long)p->pinned_bytes, (unsigned long long)p->streamed_bytes);
+    qsf_strbuf_addf(
+        b, "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"batch\": %u, \"threads\": %d",
+        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx,
+        p->kv == QK_KV_F32 ? "f32" : "f16", p->batch, p->threads);
+    qsf_strbuf_addf(
+        b,
+        ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"memory\": {",
+        p->n_slots, (unsigned long long)p->slot_bytes, (unsigned long long)p->pinned_bytes,
+        (unsigned long long)p->streamed_bytes);
     for (int c = 0; c < QSF_MEM_N; c++)
-        qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c), (unsigned long long)p->rows[c]);
+        qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c),
+                        (unsigned long long)p->rows[c]);
     qsf_strbuf_adds(b, "}, \"note\": ");
     qsf_json_put_string(b, p->note, strlen(p->note));
 }
 
 static void put_prediction_json(QsfStrbuf *b, const QsfPrediction *p) {
-    const struct { const char *key; double value; } row[] = {
-        {"disk_gbps", p->disk_bps / 1e9}, {"disk_tps", p->disk_tps}, {"compute_tps", p->compute_tps}, {"predicted_tps", p->tps},
+    const struct {
+        const char *key;
+        double value;
+    } row[] = {
+        { "disk_gbps", p->disk_bps / 1e9 },
+        { "disk_tps", p->disk_tps },
+        { "compute_tps", p->compute_tps },
+        { "predicted_tps", p->tps },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         qsf_strbuf_addf(b, ", \"%s\": ", row[i].key);

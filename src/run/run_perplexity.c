@@ -32,26 +32,35 @@ static int read_text(const char *path, QsfStrbuf *b) {
         if (n > 0) qsf_strbuf_add(b, buf, (size_t)n);
     }
     int sig = atomic_load(&qsf_signal_cancel);
-    if (n < 0 && sig) rc = 128 + sig;
-    else if (n < 0) rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: %s", name, strerror(errno));
-    else if (!qsf_strbuf_ok(b)) rc = QSF_EXIT_RUNTIME, qsf_cli_error(&run_cli, "--perplexity %s: out of memory", name);
-    else if (b->len == 0) rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: the text is empty", name);
-    else if (b->len > TEXT_MAX) rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: more than %u MB of text", name, TEXT_MAX >> 20);
+    if (n < 0 && sig)
+        rc = 128 + sig;
+    else if (n < 0)
+        rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: %s", name, strerror(errno));
+    else if (!qsf_strbuf_ok(b))
+        rc = QSF_EXIT_RUNTIME, qsf_cli_error(&run_cli, "--perplexity %s: out of memory", name);
+    else if (b->len == 0)
+        rc = QSF_EXIT_MODEL, qsf_cli_error(&run_cli, "--perplexity %s: the text is empty", name);
+    else if (b->len > TEXT_MAX)
+        rc = QSF_EXIT_MODEL,
+        qsf_cli_error(&run_cli, "--perplexity %s: more than %u MB of text", name, TEXT_MAX >> 20);
     if (fd >= 0 && !in) close(fd);
     return rc;
 }
 
 /* Tokenizes the text to ids in their own mapping and frees the text. */
 static int encode(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
-    unsigned flags = (m->o->no_bos ? 0u : (unsigned)QSF_TOK_BOS) | (m->o->no_special ? 0u : (unsigned)QSF_TOK_SPECIAL);
-    QsfIds ids = {0};
+    unsigned flags = (m->o->no_bos ? 0u : (unsigned)QSF_TOK_BOS) |
+                     (m->o->no_special ? 0u : (unsigned)QSF_TOK_SPECIAL);
+    QsfIds ids = { 0 };
     void *p = NULL;
     int rc = qsf_tokenizer_encode(m->rt.tok, qsf_strbuf_str(text), text->len, flags, &ids, err);
     qsf_strbuf_free(text);
     m->ids_bytes = ids.n * sizeof *m->p.ids;
     if (!rc && ids.n < 2)
-        rc = qsf_err_set(err, QSF_E_MODEL, "--perplexity %s: only one token, at least 2 are needed", m->o->perplexity);
-    if (!rc) rc = qsf_mem_map(&m->rt.ledger, QSF_MEM_TRANSCRIPT, m->ids_bytes, "token ids of the text", &p, err);
+        rc = qsf_err_set(err, QSF_E_MODEL, "--perplexity %s: only one token, at least 2 are needed",
+                         m->o->perplexity);
+    if (!rc)
+        rc = qsf_mem_map(&m->rt.ledger, QSF_MEM_TRANSCRIPT, m->ids_bytes, "token ids of the text", &p, err);
     if (!rc) memcpy(p, ids.data, m->ids_bytes);
     m->p.ids = p;
     m->p.n = ids.n;
@@ -66,7 +75,8 @@ static int encode(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
 static int check_windows(const RunPerplexity *m, QsfErr *err) {
     const QsfKlAbout *a = &m->reader.about;
     if (a->window == m->p.window && a->stride == m->p.stride) return QSF_OK;
-    return qsf_err_set(err, QSF_E_USAGE, "%s: was saved with --ctx %u --stride %u, but this run uses --ctx %u --stride %u",
+    return qsf_err_set(err, QSF_E_USAGE,
+                       "%s: was saved with --ctx %u --stride %u, but this run uses --ctx %u --stride %u",
                        m->reader.file.path, a->window, a->stride, m->p.window, m->p.stride);
 }
 
@@ -75,15 +85,21 @@ static int check_windows(const RunPerplexity *m, QsfErr *err) {
 static int choose_windows(RunPerplexity *m, QsfErr *err) {
     uint32_t ctx = qsf_forward_ctx(m->rt.fwd), train = m->rt.model.hp.n_ctx_train;
     m->p.window = ctx;
-    if (!m->window_given && m->reader.about.complete) m->p.window = m->reader.about.window;
-    else if (!m->window_given && train && train < ctx) m->p.window = train;
+    if (!m->window_given && m->reader.about.complete)
+        m->p.window = m->reader.about.window;
+    else if (!m->window_given && train && train < ctx)
+        m->p.window = train;
     m->p.stride = m->stride ? m->stride : m->reader.about.complete ? m->reader.about.stride : m->p.window / 2;
     bool bos = !m->o->no_bos && qsf_tokenizer_adds_bos(m->rt.tok);
     m->p.bos = bos ? qsf_tokenizer_bos(m->rt.tok) : -1;
-    if (m->p.window < 2) return qsf_err_set(err, QSF_E_USAGE, "--perplexity: a window of %u tokens is too short, the minimum is 2 (--ctx)", m->p.window);
+    if (m->p.window < 2)
+        return qsf_err_set(err, QSF_E_USAGE,
+                           "--perplexity: a window of %u tokens is too short, the minimum is 2 (--ctx)",
+                           m->p.window);
     if (m->reader.about.complete) return check_windows(m, err);
     if (m->p.stride <= m->p.window) return QSF_OK;
-    return qsf_err_set(err, QSF_E_USAGE, "--stride: %u is more than the window of %u tokens (--ctx)", m->p.stride, m->p.window);
+    return qsf_err_set(err, QSF_E_USAGE, "--stride: %u is more than the window of %u tokens (--ctx)",
+                       m->p.stride, m->p.window);
 }
 
 static int check_base(const RunPerplexity *m, QsfErr *err) {
@@ -91,13 +107,15 @@ static int check_base(const RunPerplexity *m, QsfErr *err) {
     const char *path = m->reader.file.path;
     size_t scored = qsf_score_count(m->p.n, m->p.window, m->p.stride, NULL);
     if (a->n_vocab != m->rt.model.hp.n_vocab)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: has a vocabulary of %u tokens, the model has %u (byte offset 4)", path,
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: has a vocabulary of %u tokens, the model has %u (byte offset 4)", path,
                            a->n_vocab, m->rt.model.hp.n_vocab);
     if (qsf_kl_same_ids(&m->reader, m->p.ids, m->p.n, err)) return err->code;
     if (a->complete && (a->flags & QSF_KL_BOS) != (m->p.bos >= 0 ? (uint32_t)QSF_KL_BOS : 0))
         return qsf_err_set(err, QSF_E_MODEL, "%s: was saved with a different BOS setting (--no-bos)", path);
     if (a->n_rows != scored)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: has %u scored tokens, this text %zu (byte offset 0)", path, a->n_rows, scored);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: has %u scored tokens, this text %zu (byte offset 0)", path,
+                           a->n_rows, scored);
     return QSF_OK;
 }
 
@@ -113,9 +131,13 @@ static int prepare_base(RunPerplexity *m, QsfErr *err) {
 
 static int prepare_save(RunPerplexity *m, QsfErr *err) {
     const char *slash = strrchr(m->o->model, '/'), *name = slash ? slash + 1 : m->o->model;
-    QsfKlAbout a = {.n_rows = (uint32_t)qsf_score_count(m->p.n, m->p.window, m->p.stride, NULL),
-                    .n_vocab = m->rt.model.hp.n_vocab, .complete = true, .n_ids = (uint32_t)m->p.n,
-                    .window = m->p.window, .stride = m->p.stride, .flags = m->p.bos >= 0 ? (uint32_t)QSF_KL_BOS : 0};
+    QsfKlAbout a = { .n_rows = (uint32_t)qsf_score_count(m->p.n, m->p.window, m->p.stride, NULL),
+                     .n_vocab = m->rt.model.hp.n_vocab,
+                     .complete = true,
+                     .n_ids = (uint32_t)m->p.n,
+                     .window = m->p.window,
+                     .stride = m->p.stride,
+                     .flags = m->p.bos >= 0 ? (uint32_t)QSF_KL_BOS : 0 };
     snprintf(a.name, sizeof a.name, "%s", name);
     m->p.save = &m->writer;
     return qsf_kl_create(&m->writer, m->o->kl_save, &a, err);
@@ -130,7 +152,7 @@ static int prepare(RunPerplexity *m, QsfStrbuf *text, QsfErr *err) {
 }
 
 static int measure(RunPerplexity *m, QsfStrbuf *text) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfPerplexityResult r;
     int rc = prepare(m, text, &err);
     if (!rc) {
@@ -173,9 +195,9 @@ static int parse_stride(RunPerplexity *m) {
 }
 
 int run_perplexity(const RunOptions *o) {
-    RunPerplexity m = {.o = o};
+    RunPerplexity m = { .o = o };
     QsfStrbuf text = QSF_STRBUF_INIT;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     m.p.rt = &m.rt;
     int rc = parse_stride(&m);
     if (!rc) rc = read_text(o->perplexity, &text);

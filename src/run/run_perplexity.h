@@ -10,12 +10,12 @@ typedef struct RunPerplexity {
     const RunOptions *o;
     QsfRuntime rt;
     QsfPerplexity p;
-    QsfKlReader reader;      /* zeroed without --kl-base */
+    QsfKlReader reader; /* zeroed without --kl-base */
     QsfKlWriter writer;
     uint64_t ids_bytes, kl_bytes; /* charged for p.ids and p.kl */
-    uint32_t stride;         /* --stride, 0 = not given */
-    bool window_given;       /* --ctx */
-    uint64_t start_ns, shown_ns; /* when measuring began; when progress was last shown */
+    uint32_t stride;              /* --stride, 0 = not given */
+    bool window_given;            /* --ctx */
+    uint64_t start_ns, shown_ns;  /* when measuring began; when progress was last shown */
 } RunPerplexity;
 
 /* Starts the clock, and shows progress if stderr is a terminal. */

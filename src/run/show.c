@@ -9,7 +9,8 @@ static const char *template_name(const QsfRuntime *rt) {
     return rt->tmpl != NULL ? qsf_chat_template_name(rt->tmpl) : "none";
 }
 
-static void put_json(QsfStrbuf *out, const QsfRuntime *rt, const QsfIds *ids, const QsfStrbuf *text, size_t special) {
+static void put_json(QsfStrbuf *out, const QsfRuntime *rt, const QsfIds *ids, const QsfStrbuf *text,
+                     size_t special) {
     const char *name = template_name(rt);
     qsf_strbuf_adds(out, "{\"prompt\": ");
     qsf_json_put_string(out, qsf_strbuf_str(text), text->len);
@@ -33,7 +34,9 @@ static int show(const QsfRuntime *rt, const RunOptions *o, const QsfIds *ids, Qs
         rc = run_write(qsf_strbuf_str(&text), text.len);
         if (rc == QSF_EXIT_OK) rc = run_write_end();
         if (rc == QSF_EXIT_OK) rc = run_write_raw("\n", 1);
-        fprintf(stderr, "template %s; %zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN " and " QSF_CHAT_MARK_CLOSE ")\n",
+        fprintf(stderr,
+                "template %s; %zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN
+                " and " QSF_CHAT_MARK_CLOSE ")\n",
                 template_name(rt), ids->n, special);
     }
     qsf_strbuf_free(&text);
@@ -43,8 +46,8 @@ static int show(const QsfRuntime *rt, const RunOptions *o, const QsfIds *ids, Qs
 
 int run_show_prompt(const RunOptions *o) {
     QsfRuntime rt;
-    QsfErr err = {0};
-    QsfIds ids = {0};
+    QsfErr err = { 0 };
+    QsfIds ids = { 0 };
     QsfStrbuf prompt = QSF_STRBUF_INIT;
     QsfThinkPrompt where;
     QsfRuntimeOptions ro = run_runtime_options(o);
@@ -54,7 +57,8 @@ int run_show_prompt(const RunOptions *o) {
         qsf_strbuf_free(&prompt);
         return rc;
     }
-    rc = run_encode_prompt(&rt, o, &prompt, &ids, &where, &err) != QSF_OK ? run_fail(&err) : show(&rt, o, &ids, &err);
+    rc = run_encode_prompt(&rt, o, &prompt, &ids, &where, &err) != QSF_OK ? run_fail(&err)
+                                                                          : show(&rt, o, &ids, &err);
     qsf_ids_free(&ids);
     qsf_strbuf_free(&prompt);
     qsf_runtime_close(&rt);

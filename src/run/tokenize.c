@@ -18,7 +18,8 @@ static int flush_at(QsfStrbuf *out, size_t limit) {
 }
 
 static unsigned encode_flags(const RunOptions *o) {
-    return (o->no_bos ? 0u : (unsigned)(QSF_TOK_BOS | QSF_TOK_EOS)) | (o->no_special ? 0u : (unsigned)QSF_TOK_SPECIAL);
+    return (o->no_bos ? 0u : (unsigned)(QSF_TOK_BOS | QSF_TOK_EOS)) |
+           (o->no_special ? 0u : (unsigned)QSF_TOK_SPECIAL);
 }
 
 static void put_ids(QsfStrbuf *out, const QsfIds *ids, const char *open, const char *sep, const char *close) {
@@ -27,15 +28,18 @@ static void put_ids(QsfStrbuf *out, const QsfIds *ids, const char *open, const c
     qsf_strbuf_adds(out, close);
 }
 
-static int tokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len, size_t number, QsfStrbuf *out) {
-    QsfErr err = {0};
-    QsfIds ids = {0};
+static int tokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len,
+                         size_t number, QsfStrbuf *out) {
+    QsfErr err = { 0 };
+    QsfIds ids = { 0 };
     size_t n;
     QsfJson *v = qsf_json_parse(line, len, &err);
     const char *text = v ? qsf_json_string(v, &n) : NULL;
     int rc = QSF_OK;
-    if (!text) rc = qsf_err_set(&err, QSF_E_RUNTIME, "not a JSON string");
-    else rc = qsf_tokenizer_encode(rt->tok, text, n, encode_flags(o), &ids, &err);
+    if (!text)
+        rc = qsf_err_set(&err, QSF_E_RUNTIME, "not a JSON string");
+    else
+        rc = qsf_tokenizer_encode(rt->tok, text, n, encode_flags(o), &ids, &err);
     if (rc) {
         qsf_err_prefix(&err, "stdin line %zu", number);
         rc = run_fail(&err);
@@ -48,30 +52,35 @@ static int tokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *
 }
 
 static int tokenize_text(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, QsfStrbuf *out) {
-    QsfErr err = {0};
-    QsfIds ids = {0};
+    QsfErr err = { 0 };
+    QsfIds ids = { 0 };
     int rc = qsf_tokenizer_encode(rt->tok, qsf_strbuf_str(in), in->len, encode_flags(o), &ids, &err);
-    if (rc) rc = run_fail(&err);
-    else put_ids(out, &ids, "", " ", "\n");
+    if (rc)
+        rc = run_fail(&err);
+    else
+        put_ids(out, &ids, "", " ", "\n");
     qsf_ids_free(&ids);
     return rc;
 }
 
 /* Ids of one line as a JSON string, or {"hex": ...} where the bytes are not UTF-8. */
-static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len, size_t number, QsfStrbuf *out) {
+static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char *line, size_t len,
+                           size_t number, QsfStrbuf *out) {
     static char piece[QSF_PIECE_MAX + 8];
     QsfDetok d;
     QsfStrbuf text = QSF_STRBUF_INIT;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     char *copy = strndup(line, len);
     int rc = copy ? QSF_OK : qsf_err_memory(&err, "a line of ids");
     qsf_detok_init(&d, rt->tok, !o->no_special, false);
     for (char *s = copy, *end; !rc && *(s += strspn(s, " \t\r,[]")); s = end) {
         long v = strtol(s, &end, 10);
         if (end == s || v < 0 || v >= (long)qsf_tokenizer_n_vocab(rt->tok))
-            rc = qsf_err_set(&err, QSF_E_RUNTIME, "expected a token id of this vocabulary (0 to %u) at column %lld",
+            rc = qsf_err_set(&err, QSF_E_RUNTIME,
+                             "expected a token id of this vocabulary (0 to %u) at column %lld",
                              qsf_tokenizer_n_vocab(rt->tok) - 1, (long long)(s - copy) + 1);
-        else qsf_strbuf_add(&text, piece, qsf_detok_feed(&d, (int32_t)v, piece, sizeof piece));
+        else
+            qsf_strbuf_add(&text, piece, qsf_detok_feed(&d, (int32_t)v, piece, sizeof piece));
     }
     qsf_strbuf_add(&text, piece, qsf_detok_flush(&d, piece, sizeof piece));
     if (rc) {
@@ -82,7 +91,8 @@ static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char
         qsf_strbuf_addc(out, '\n');
     } else {
         qsf_strbuf_adds(out, "{\"hex\": \"");
-        for (size_t i = 0; i < text.len; i++) qsf_strbuf_addf(out, "%02x", (unsigned)(unsigned char)text.data[i]);
+        for (size_t i = 0; i < text.len; i++)
+            qsf_strbuf_addf(out, "%02x", (unsigned)(unsigned char)text.data[i]);
         qsf_strbuf_adds(out, "\"}\n");
     }
     free(copy);
@@ -93,7 +103,8 @@ static int detokenize_line(const QsfRuntime *rt, const RunOptions *o, const char
 typedef int (*LineFn)(const QsfRuntime *, const RunOptions *, const char *, size_t, size_t, QsfStrbuf *);
 
 /* A bad line is reported and ends the run, because output lines must correspond to input lines. */
-static int each_line(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, LineFn fn, QsfStrbuf *out) {
+static int each_line(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *in, LineFn fn,
+                     QsfStrbuf *out) {
     const char *s = qsf_strbuf_str(in), *end = s + in->len;
     int rc = QSF_EXIT_OK;
     for (size_t number = 1; !rc && s < end; number++) {
@@ -122,10 +133,6 @@ static int with_stdin(const RunOptions *o, LineFn fn) {
     return rc ? rc : written;
 }
 
-int run_tokenize(const RunOptions *o) {
-    return with_stdin(o, o->jsonl ? tokenize_line : NULL);
-}
+int run_tokenize(const RunOptions *o) { return with_stdin(o, o->jsonl ? tokenize_line : NULL); }
 
-int run_detokenize(const RunOptions *o) {
-    return with_stdin(o, detokenize_line);
-}
+int run_detokenize(const RunOptions *o) { return with_stdin(o, detokenize_line); }

@@ -10,20 +10,21 @@
 
 #include "src/sample/rng.h"
 
-#define LOWEST    (-1e30f)  /* logit of tokens that cannot be chosen; finite, so that differences are not NaN */
-#define COLDEST   1e-6f /* minimum temperature: below it, 1 / temperature would overflow; equals argmax
-                           already */
+#define LOWEST (-1e30f) /* logit of tokens that cannot be chosen; finite, so that differences are not NaN */
+#define COLDEST \
+    1e-6f /* minimum temperature: below it, 1 / temperature would overflow; equals argmax
+             already */
 
 struct QsfSampler {
     QsfLedger *ledger;
     const qk_table *table;
     QsfRng rng;
     uint32_t n;
-    float max;       /* largest of x */
-    size_t best;     /* its index */
-    qk_pick *cand;   /* (n) */
-    float *x;        /* (n) logits after the penalty; p follows them in memory, 8 bytes per token in all */
-    float *p;        /* (n) scratch: probabilities */
+    float max;     /* largest of x */
+    size_t best;   /* its index */
+    qk_pick *cand; /* (n) */
+    float *x;      /* (n) logits after the penalty; p follows them in memory, 8 bytes per token in all */
+    float *p;      /* (n) scratch: probabilities */
 };
 
 uint64_t qsf_sampler_bytes(uint32_t n_vocab) {
@@ -33,8 +34,7 @@ uint64_t qsf_sampler_bytes(uint32_t n_vocab) {
 int qsf_sampler_create(QsfSampler **out, uint32_t n_vocab, const qk_table *table, QsfLedger *ledger,
                        QsfErr *err) {
     *out = NULL;
-    if (n_vocab == 0)
-        return qsf_err_set(err, QSF_E_MODEL, "cannot sample: the vocabulary is empty");
+    if (n_vocab == 0) return qsf_err_set(err, QSF_E_MODEL, "cannot sample: the vocabulary is empty");
     QsfSampler *s = calloc(1, sizeof *s);
     if (s == NULL) return qsf_err_memory(err, "the sampler");
     void *mem;
@@ -81,8 +81,8 @@ static void penalize(QsfSampler *s, const float *logits, float penalty, const in
 static void prepare(QsfSampler *s, const float *logits, const QSFParams *p, const int32_t *recent,
                     size_t n_recent, const int32_t *banned, size_t n_banned) {
     s->table->clamp(s->x, logits, s->n, LOWEST, -LOWEST);
-    size_t back =
-        p->repeat_last_n < 0 || (size_t)p->repeat_last_n > n_recent ? n_recent : (size_t)p->repeat_last_n;
+    size_t back = p->repeat_last_n < 0 || (size_t)p->repeat_last_n > n_recent ? n_recent
+                                                                              : (size_t)p->repeat_last_n;
     if (p->repeat_penalty > 0 && p->repeat_penalty != 1.0f)
         penalize(s, logits, p->repeat_penalty, recent + (n_recent - back), back);
     for (size_t i = 0; i < n_banned; i++)

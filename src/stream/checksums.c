@@ -10,9 +10,9 @@
 enum { PIECE = 4096 };
 
 struct QsfSum {
-    uint64_t left;  /* bytes that have not been there yet */
-    uint32_t crc;   /* what the others contribute */
-    uint64_t next;  /* while gaps are read: where the next one begins */
+    uint64_t left; /* bytes that have not been there yet */
+    uint32_t crc;  /* what the others contribute */
+    uint64_t next; /* while gaps are read: where the next one begins */
     bool bad;
 };
 
@@ -29,7 +29,8 @@ static uint32_t section_of(const QsfChecksums *s, const QsfTensor *t) {
 static int damaged(const QsfChecksums *s, uint32_t i, QsfErr *err) {
     const QsfChecksumPart *p = &s->part[i];
     return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: %s from byte offset %" PRIu64 " is damaged: checksum %08" PRIX32 ", expected %08" PRIX32,
+                       "%s: %s from byte offset %" PRIu64 " is damaged: checksum %08" PRIX32
+                       ", expected %08" PRIX32,
                        qsf_source_file(s->src, p->file)->path, p->name, p->off, s->sum[i].crc, p->crc);
 }
 
@@ -83,7 +84,8 @@ static int read_gaps(QsfChecksums *s, const Range *range, size_t n, QsfErr *err)
     return rc;
 }
 
-int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *units, uint32_t n_units, QsfErr *err) {
+int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *units, uint32_t n_units,
+                       QsfErr *err) {
     *s = (QsfChecksums){ .src = src };
     s->part = qsf_source_checksums(src, &s->n);
     if (s->n == 0) return QSF_OK;
@@ -98,7 +100,8 @@ int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *uni
             const QsfTensor *tensor = units[i].u.tensor[t];
             units[i].section[t] = section_of(s, tensor);
             if (units[i].section[t] == UINT32_MAX) continue;
-            range[n++] = (Range){ units[i].section[t], tensor->offset, qsf_unit_row_end(&units[i].u, t, units[i].u.rows[t]) };
+            range[n++] = (Range){ units[i].section[t], tensor->offset,
+                                  qsf_unit_row_end(&units[i].u, t, units[i].u.rows[t]) };
         }
     if (n > 0) qsort(range, n, sizeof *range, by_offset);
     if (rc == QSF_OK) rc = read_gaps(s, range, n, err);
@@ -112,7 +115,8 @@ void qsf_checksums_close(QsfChecksums *s) {
     *s = (QsfChecksums){ 0 };
 }
 
-int qsf_checksums_add(QsfChecksums *s, const QsfWeightUnit *u, unsigned t, uint32_t row0, uint32_t row1, const uint8_t *p, QsfErr *err) {
+int qsf_checksums_add(QsfChecksums *s, const QsfWeightUnit *u, unsigned t, uint32_t row0, uint32_t row1,
+                      const uint8_t *p, QsfErr *err) {
     const uint32_t i = u->section[t];
     if (s->n == 0 || i == UINT32_MAX || row0 == row1) return QSF_OK;
     const uint64_t from = row0 * u->u.row_bytes[t];

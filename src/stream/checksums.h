@@ -12,18 +12,20 @@ typedef struct QsfSum QsfSum;
 
 typedef struct QsfChecksums {
     const QsfSource *src;
-    const QsfChecksumPart *part;    /* (n), the source's */
-    QsfSum *sum;              /* (n) */
+    const QsfChecksumPart *part; /* (n), the source's */
+    QsfSum *sum;                 /* (n) */
     uint32_t n;
 } QsfChecksums;
 
 /* For the matrices of these units, nothing of which has been read yet; nothing where the file has no checksums. Reads
  * what lies between them. QSF_E_RUNTIME; QSF_E_MODEL when a section without matrices is damaged. */
-int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *units, uint32_t n_units, QsfErr *err);
+int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *units, uint32_t n_units,
+                       QsfErr *err);
 void qsf_checksums_close(QsfChecksums *s); /* a zeroed one is allowed */
 
 /* Rows [row0, row1) of tensor t of the unit have arrived at p, as the file has them, for the first time. QSF_E_MODEL, which names the section,
  * when they complete a section that is damaged, or belong to one. */
-int qsf_checksums_add(QsfChecksums *s, const QsfWeightUnit *u, unsigned t, uint32_t row0, uint32_t row1, const uint8_t *p, QsfErr *err);
+int qsf_checksums_add(QsfChecksums *s, const QsfWeightUnit *u, unsigned t, uint32_t row0, uint32_t row1,
+                      const uint8_t *p, QsfErr *err);
 
 #endif

@@ -14,7 +14,8 @@ int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint32_t type
         u->ops[t] = ops != NULL && ops->pack != NULL ? ops : NULL;
         u->packed[t] = u->ops[t] != NULL && (types >> u->u.type[t] & 1) != 0;
         if (u->u.x16[t] && u->ops[t] == NULL)
-            return qsf_err_set(err, QSF_E_RUNTIME, "internal: no kernels to deinterleave the rows of '%s'", u->u.tensor[t]->name);
+            return qsf_err_set(err, QSF_E_RUNTIME, "internal: no kernels to deinterleave the rows of '%s'",
+                               u->u.tensor[t]->name);
     }
     return QSF_OK;
 }
@@ -37,7 +38,8 @@ uint32_t qsf_interleaved_streamed(const QsfWeightUnit *u, unsigned t, uint32_t r
     return u->u.x16[t] ? qsf_interleaved_rows(u, t, rows) : 0;
 }
 
-void qsf_interleave_convert(const qk_weight_ops *ops, bool pack, uint8_t *at, size_t row_bytes, size_t k, uint8_t *scratch) {
+void qsf_interleave_convert(const qk_weight_ops *ops, bool pack, uint8_t *at, size_t row_bytes, size_t k,
+                            uint8_t *scratch) {
     memcpy(scratch, at, GROUP * row_bytes);
     if (pack) ops->pack(at, scratch, row_bytes, k);
     for (unsigned r = 0; r < GROUP && !pack; r++) ops->unpack_row(at + r * row_bytes, scratch, r, k);
@@ -48,7 +50,8 @@ static void turn(const QsfWeightUnit *u, unsigned t, bool pack, uint8_t *at, uin
     qsf_interleave_convert(u->ops[t], pack, at, (size_t)u->u.row_bytes[t], u->u.k, scratch);
 }
 
-void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *at, bool stays, uint8_t *scratch) {
+void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *at, bool stays,
+                            uint8_t *scratch) {
     const unsigned t = p->tensor;
     const bool from = u->u.x16[t], to = u->packed[t] && (stays || from);
     uint32_t rows = p->row1 - p->row0;

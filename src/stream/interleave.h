@@ -30,11 +30,13 @@ uint32_t qsf_interleaved_rows(const QsfWeightUnit *u, unsigned t, uint32_t rows)
 uint32_t qsf_interleaved_streamed(const QsfWeightUnit *u, unsigned t, uint32_t rows);
 
 /* One group at `at` from rows to groups (pack) or back, by way of scratch (16 rows). */
-void qsf_interleave_convert(const qk_weight_ops *ops, bool pack, uint8_t *at, size_t row_bytes, size_t k, uint8_t *scratch);
+void qsf_interleave_convert(const qk_weight_ops *ops, bool pack, uint8_t *at, size_t row_bytes, size_t k,
+                            uint8_t *scratch);
 
 /* The rows of p were read to `at`: they get the form in which they are multiplied. stays: they are pinned. scratch holds
  * a group. */
-void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *at, bool stays, uint8_t *scratch);
+void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *at, bool stays,
+                            uint8_t *scratch);
 
 /* Items [n, old) are about to lose their memory: those that share a page with a row that stays get the form of the file
  * again, as the page was read, so that pinning can go on behind it. */

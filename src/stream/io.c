@@ -14,14 +14,14 @@
 #include "src/stream/io_threads.h"
 
 #define CACHED_ENOUGH 0.75
-#define N_BACKENDS 2
+#define N_BACKENDS    2
 
 /* Back ends to try for each kind; a fallback for a kind that the user selected gives a notice. */
 static const QsfIoBackend *const choices[QSF_IO_N][N_BACKENDS] = {
-    [QSF_IO_AUTO] = {&qsf_io_uring, &qsf_io_pread},
-    [QSF_IO_URING] = {&qsf_io_uring, &qsf_io_pread},
-    [QSF_IO_PREAD] = {&qsf_io_pread, NULL},
-    [QSF_IO_MMAP] = {&qsf_io_mmap, &qsf_io_pread},
+    [QSF_IO_AUTO] = { &qsf_io_uring, &qsf_io_pread },
+    [QSF_IO_URING] = { &qsf_io_uring, &qsf_io_pread },
+    [QSF_IO_PREAD] = { &qsf_io_pread, NULL },
+    [QSF_IO_MMAP] = { &qsf_io_mmap, &qsf_io_pread },
 };
 
 /* ---- one read ---- */
@@ -35,10 +35,10 @@ QsfIoStep qsf_io_step(const QsfIo *io, const QsfIoRead *r) {
     const QsfIoFile *f = &io->file[r->file];
     bool direct = atomic_load_explicit(&f->direct, memory_order_relaxed);
     uint64_t from = direct ? r->got & ~(uint64_t)(QSF_IO_WINDOW - 1) : r->got;
-    return (QsfIoStep){.fd = direct ? f->direct_fd : f->f->fd,
-                       .off = r->off + from,
-                       .len = (direct ? r->len : wanted(io, r)) - from,
-                       .dst = r->dst + from};
+    return (QsfIoStep){ .fd = direct ? f->direct_fd : f->f->fd,
+                        .off = r->off + from,
+                        .len = (direct ? r->len : wanted(io, r)) - from,
+                        .dst = r->dst + from };
 }
 
 static bool finish(QsfIoRead *r, int error) {
@@ -142,7 +142,8 @@ static int open_backend(QsfIo *io, QsfErr *err) {
         io->be = choices[io->o.config.kind][i];
         why = "";
         if (io->be->open(io, &why) == QSF_OK) return QSF_OK;
-        if (io->o.config.kind != QSF_IO_AUTO || strcmp(why, "not built in") != 0) add_notice(io, io->be->name, why);
+        if (io->o.config.kind != QSF_IO_AUTO || strcmp(why, "not built in") != 0)
+            add_notice(io, io->be->name, why);
     }
     io->be = NULL;
     return qsf_err_set(err, QSF_E_RUNTIME, "cannot start reading %s: %s", qsf_source_path(io->o.src), why);
@@ -161,8 +162,10 @@ int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {
         return rc;
     }
     bool direct = io->n_files > 0 && atomic_load(&io->file[0].direct);
-    if (io->be->kind == QSF_IO_MMAP) (void)snprintf(io->name, sizeof io->name, "%s", io->be->name);
-    else (void)snprintf(io->name, sizeof io->name, "%s, %s", io->be->name, direct ? "direct" : "buffered");
+    if (io->be->kind == QSF_IO_MMAP)
+        (void)snprintf(io->name, sizeof io->name, "%s", io->be->name);
+    else
+        (void)snprintf(io->name, sizeof io->name, "%s, %s", io->be->name, direct ? "direct" : "buffered");
     *out = io;
     return QSF_OK;
 }

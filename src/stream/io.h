@@ -14,28 +14,28 @@
 #include "src/plan/stream_config.h"
 
 #define QSF_IO_WINDOW 4096u /* windows start, end and lie in memory at multiples of this */
-#define QSF_IO_DEPTH 16u    /* most reads in flight */
+#define QSF_IO_DEPTH  16u   /* most reads in flight */
 
 /* One read, owned by the caller, who keeps it and dst in place until it is done. */
 typedef struct QsfIoRead {
-    uint32_t file;     /* part of the source */
-    uint64_t off;      /* multiple of QSF_IO_WINDOW, inside the file */
-    uint64_t len;      /* multiple of QSF_IO_WINDOW, > 0; the last window of a file may reach past its end:
-                          what lies there is not read and not written */
-    uint8_t *dst;      /* (len), aligned to QSF_IO_WINDOW */
+    uint32_t file; /* part of the source */
+    uint64_t off;  /* multiple of QSF_IO_WINDOW, inside the file */
+    uint64_t len;  /* multiple of QSF_IO_WINDOW, > 0; the last window of a file may reach past its end:
+                      what lies there is not read and not written */
+    uint8_t *dst;  /* (len), aligned to QSF_IO_WINDOW */
     /* The back end's: */
-    uint64_t got;      /* bytes that are there */
-    int error;         /* errno value, 0 = none */
-    bool busy;         /* started and not done */
+    uint64_t got;          /* bytes that are there */
+    int error;             /* errno value, 0 = none */
+    bool busy;             /* started and not done */
     uint64_t start_ns, ns; /* when it was started; how long it took */
 } QsfIoRead;
 
 typedef struct QsfIoOptions {
-    const QsfSource *src;   /* outlives the back end */
+    const QsfSource *src; /* outlives the back end */
     QsfStreamConfig config;
-    uint8_t *buffers;       /* memory that most reads go to, registered where allowed; may be NULL */
+    uint8_t *buffers; /* memory that most reads go to, registered where allowed; may be NULL */
     uint64_t buffer_bytes;
-    QsfLedger *ledger;      /* STACKS for threads, KERNEL is planned for rings */
+    QsfLedger *ledger; /* STACKS for threads, KERNEL is planned for rings */
 } QsfIoOptions;
 
 typedef struct QsfIo QsfIo;

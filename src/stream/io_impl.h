@@ -10,8 +10,8 @@
 /* One part of the source, as it is read. */
 typedef struct QsfIoFile {
     const QsfFile *f;
-    int direct_fd;       /* -1: the file system has none, or it is not wanted */
-    atomic_bool direct;  /* false: f->fd, through the page cache */
+    int direct_fd;      /* -1: the file system has none, or it is not wanted */
+    atomic_bool direct; /* false: f->fd, through the page cache */
 } QsfIoFile;
 
 /* How bytes are moved. Functions are called as those of io.h; wait returns when r is not busy. */
@@ -32,10 +32,10 @@ extern const QsfIoBackend qsf_io_uring, qsf_io_pread, qsf_io_mmap;
 struct QsfIo {
     QsfIoOptions o;
     const QsfIoBackend *be;
-    void *state;            /* the back end's */
-    QsfIoFile *file;        /* (n_files) */
+    void *state;     /* the back end's */
+    QsfIoFile *file; /* (n_files) */
     uint32_t n_files;
-    bool drop;              /* pages that were read do not stay in the page cache */
+    bool drop; /* pages that were read do not stay in the page cache */
     char name[32], notice[160];
 };
 

@@ -32,7 +32,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context) {
 }
 
 static void install(void) {
-    struct sigaction a = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+    struct sigaction a = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO };
     sigemptyset(&a.sa_mask);
     pthread_mutex_lock(&install_lock);
     if (installed++ == 0) sigaction(SIGBUS, &a, &before);

@@ -11,9 +11,9 @@
 #include "src/base/clock.h"
 #include "src/stream/io.h"
 
-#define SAMPLES 96u
-#define PIECE (1u << 20)
-#define MEASURE_MAX (64u << 20)
+#define SAMPLES       96u
+#define PIECE         (1u << 20)
+#define MEASURE_MAX   (64u << 20)
 #define IN_FLIGHT_MAX 8u
 
 /* linux/magic.h: file systems whose files are memory. */
@@ -47,7 +47,7 @@ static int in_core(int fd, uint64_t off) {
 static bool read_without_wait(int fd, uint64_t off) {
 #ifdef RWF_NOWAIT
     char byte;
-    struct iovec v = {&byte, 1};
+    struct iovec v = { &byte, 1 };
     return preadv2(fd, &v, 1, (off_t)off, RWF_NOWAIT) == 1;
 #else
     (void)fd;
@@ -90,7 +90,8 @@ static double fresh_phase(void) {
  * much of the file. With random access announced, Linux fetches only the requested page. The advice applies
  * to the open file and is reset afterwards. */
 static void advise(const QsfSource *src, int advice) {
-    for (uint32_t f = 0; f < qsf_source_n_files(src); f++) posix_fadvise(qsf_source_file(src, f)->fd, 0, 0, advice);
+    for (uint32_t f = 0; f < qsf_source_n_files(src); f++)
+        posix_fadvise(qsf_source_file(src, f)->fd, 0, 0, advice);
 }
 
 double qsf_io_cached_share(const QsfSource *src) {
@@ -121,9 +122,9 @@ static bool place(const QsfSource *src, unsigned i, unsigned n, QsfIoRead *r) {
 }
 
 double qsf_io_measure(const QsfIoOptions *o, uint64_t max_ns) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfIo *io;
-    QsfIoRead read[IN_FLIGHT_MAX] = {{0}};
+    QsfIoRead read[IN_FLIGHT_MAX] = { { 0 } };
     unsigned most = (unsigned)(o->buffer_bytes / PIECE), n = MEASURE_MAX / PIECE, begun = 0, ended = 0;
     uint64_t bytes = 0;
     if (most > IN_FLIGHT_MAX) most = IN_FLIGHT_MAX;
@@ -132,7 +133,7 @@ double qsf_io_measure(const QsfIoOptions *o, uint64_t max_ns) {
     while (ended < n) {
         while (begun < n && begun - ended < most && qsf_now_ns() - t0 < max_ns) {
             QsfIoRead *r = &read[begun % most];
-            *r = (QsfIoRead){.dst = o->buffers + (size_t)(begun % most) * PIECE};
+            *r = (QsfIoRead){ .dst = o->buffers + (size_t)(begun % most) * PIECE };
             if (!place(o->src, begun, n, r)) break;
             qsf_io_start(io, r);
             begun++;

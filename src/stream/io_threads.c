@@ -19,10 +19,10 @@
 typedef struct Threads {
     QsfIo *io;
     QsfIoStepFn fn;
-    sem_t work;          /* number of reads in the queue, plus one for each thread when they have to stop. Not
-                            a condition variable: with several waiters glibc's can lose a wakeup (bug 25847) */
+    sem_t work; /* number of reads in the queue, plus one for each thread when they have to stop. Not
+                   a condition variable: with several waiters glibc's can lose a wakeup (bug 25847) */
     pthread_mutex_t lock;
-    pthread_cond_t done; /* one waiter: the loader */
+    pthread_cond_t done;            /* one waiter: the loader */
     QsfIoRead *queue[QSF_IO_DEPTH]; /* ring */
     uint32_t first, n;
     pthread_t thread[QSF_IO_THREADS];
@@ -58,7 +58,7 @@ static void *thread_main(void *arg) {
 
 /* Blocks signals, which the thread that owns the terminal handles, except those of a fault. */
 static int start_threads(Threads *t) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     pthread_attr_t attr;
     sigset_t set, old;
     int rc = pthread_attr_init(&attr);
@@ -78,11 +78,12 @@ static int start_threads(Threads *t) {
 }
 
 int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     Threads *t = calloc(1, sizeof *t);
     *why = "out of memory";
     if (t == NULL) return QSF_E_RUNTIME;
-    if (qsf_ledger_reserve(io->o.ledger, QSF_MEM_STACKS, QSF_IO_THREADS * QSF_IO_THREAD_STACK, "I/O threads", &err)) {
+    if (qsf_ledger_reserve(io->o.ledger, QSF_MEM_STACKS, QSF_IO_THREADS * QSF_IO_THREAD_STACK, "I/O threads",
+                           &err)) {
         *why = "no budget for its threads";
         free(t);
         return QSF_E_BUDGET;

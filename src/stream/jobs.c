@@ -10,7 +10,7 @@
 #include "src/stream/pins.h"
 
 QsfPosition qsf_loader_first(const QsfLoader *l, uint32_t unit) {
-    return (QsfPosition){unit, unit < l->o.n_units ? l->o.units[unit].pinned_items : 0};
+    return (QsfPosition){ unit, unit < l->o.n_units ? l->o.units[unit].pinned_items : 0 };
 }
 
 static void skip_pinned(const QsfLoader *l, QsfPosition *p, uint32_t limit) {
@@ -48,7 +48,7 @@ bool qsf_loader_finished(const QsfLoader *l) {
 }
 
 static void add_read(QsfJob *j, uint32_t file, uint64_t off, uint64_t len, uint8_t *dst) {
-    j->read[j->n_reads++] = (QsfIoRead){.file = file, .off = off, .len = len, .dst = dst};
+    j->read[j->n_reads++] = (QsfIoRead){ .file = file, .off = off, .len = len, .dst = dst };
 }
 
 /* Adds the reads of a chunk's windows into its slot. */
@@ -65,7 +65,8 @@ static void pin_reads(const QsfWeightUnit *w, const QsfChunk *c, QsfJob *j) {
     for (unsigned i = 0; i < c->n_parts; i++) {
         const QsfPart *p = &c->part[i];
         const QsfTensor *t = w->u.tensor[p->tensor];
-        uint64_t base = t->offset & ~(uint64_t)(QSF_WINDOW - 1), off = p->file_off, end = off + p->window_bytes;
+        uint64_t base = t->offset & ~(uint64_t)(QSF_WINDOW - 1), off = p->file_off,
+                 end = off + p->window_bytes;
         if (p->row0 > 0 && p->at != p->window) off += QSF_WINDOW;
         if (off < end) add_read(j, t->file, off, end - off, w->pin[p->tensor] + (off - base));
     }
@@ -73,7 +74,7 @@ static void pin_reads(const QsfWeightUnit *w, const QsfChunk *c, QsfJob *j) {
 
 static QsfJob *push(QsfLoader *l, uint32_t unit, uint32_t item0, uint32_t item1, QsfSlot *slot) {
     QsfJob *j = &l->job[(l->first_job + l->n_jobs) % QSF_MAX_JOBS];
-    *j = (QsfJob){.unit = unit, .item0 = item0, .item1 = item1, .slot = slot, .pass = l->pass};
+    *j = (QsfJob){ .unit = unit, .item0 = item0, .item1 = item1, .slot = slot, .pass = l->pass };
     if (l->n_jobs++ == 0) l->busy_since = qsf_now_ns();
     return j;
 }
@@ -111,7 +112,7 @@ static QsfJob *stream_layer(QsfLoader *l) {
     const uint32_t first = l->load.unit, last = first + QSF_UNITS_PER_LAYER - 1;
     const QsfWeightUnit *w = &l->o.units[first];
     QsfChunk c;
-    l->load = (QsfPosition){last, l->o.units[last].u.items};
+    l->load = (QsfPosition){ last, l->o.units[last].u.items };
     qsf_chunk_make(&w->u, 0, w->u.items, &c);
     QsfSlot *slot = qsf_slots_begin_load(&l->slots, &c);
     QsfJob *j = push(l, first, 0, w->u.items, slot);
@@ -150,7 +151,8 @@ QsfJob *qsf_job_next(QsfLoader *l) {
     if (l->failed || l->drop || l->n_jobs == QSF_MAX_JOBS) return NULL;
     bool more = l->streams && qsf_loader_settle(l), slot = more && qsf_slots_can_load(&l->slots);
     uint32_t pin = next_pin(l);
-    if (pin < l->o.n_units && (!slot || pin <= l->load.unit)) return stage_free(l, pin) ? pin_job(l, pin) : NULL;
+    if (pin < l->o.n_units && (!slot || pin <= l->load.unit))
+        return stage_free(l, pin) ? pin_job(l, pin) : NULL;
     return slot && stage_free(l, l->load.unit) ? stream_job(l) : NULL;
 }
 
@@ -173,7 +175,8 @@ static void count(QsfLoader *l, const QsfJob *j, uint64_t bytes) {
         return;
     }
     atomic_fetch_add_explicit(&n->bytes_read, bytes, memory_order_relaxed);
-    if (n->layer != NULL) atomic_fetch_add_explicit(&n->layer[u->layer].read_bytes, bytes, memory_order_relaxed);
+    if (n->layer != NULL)
+        atomic_fetch_add_explicit(&n->layer[u->layer].read_bytes, bytes, memory_order_relaxed);
 }
 
 static void count_time(QsfLoader *l) {
@@ -192,9 +195,13 @@ void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err) {
     bool next = j->slot != NULL || atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
     bool ok = rc == QSF_OK && next;
     if (ok) count(l, j, bytes);
-    if (j->slot != NULL) qsf_slots_end_load(&l->slots, ok && !l->failed);
-    else if (ok && j->compressed == NULL) atomic_store_explicit(&w->have_items, j->item1, memory_order_release);
-    else for (uint32_t k = 0; ok && k < QSF_UNITS_PER_LAYER; k++) atomic_store_explicit(&w[k].have_items, w[k].u.items, memory_order_release);
+    if (j->slot != NULL)
+        qsf_slots_end_load(&l->slots, ok && !l->failed);
+    else if (ok && j->compressed == NULL)
+        atomic_store_explicit(&w->have_items, j->item1, memory_order_release);
+    else
+        for (uint32_t k = 0; ok && k < QSF_UNITS_PER_LAYER; k++)
+            atomic_store_explicit(&w[k].have_items, w[k].u.items, memory_order_release);
     l->n_staged -= j->compressed != NULL;
     if (rc != QSF_OK && !l->failed && !l->drop) {
         l->failed = true;

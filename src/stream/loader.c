@@ -11,14 +11,14 @@
 
 #include "src/base/clock.h"
 #include "src/format/qsf_layout.h"
-#include "src/stream/loader_impl.h"
-#include "src/stream/interleave.h"
 #include "src/stream/checksums.h"
+#include "src/stream/interleave.h"
+#include "src/stream/loader_impl.h"
 
 _Static_assert(sizeof(QsfWeightUnit) <= QSF_WEIGHT_UNIT_BYTES, "the plan has room for it");
 _Static_assert(sizeof(QsfLayerCounters) <= QSF_LAYER_COUNTER_BYTES, "the plan has room for them");
 
-#define STACK_BYTES (256u * 1024)
+#define STACK_BYTES    (256u * 1024)
 #define CANCEL_POLL_NS 20000000L
 
 /* ---- the thread ---- */
@@ -31,9 +31,10 @@ static void begin_job(QsfLoader *l, QsfJob *j) {
 }
 
 static int wait_reads(QsfLoader *l, QsfJob *j, QsfErr *first) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     int rc = QSF_OK;
-    for (unsigned i = 0; i < j->n_reads; i++) { /* wait for all, even after a failure: their memory is in use */
+    for (unsigned i = 0; i < j->n_reads;
+         i++) { /* wait for all, even after a failure: their memory is in use */
         int one = qsf_io_wait(l->io, &j->read[i], rc == QSF_OK ? first : &err);
         if (rc == QSF_OK) rc = one;
     }
@@ -60,7 +61,8 @@ static int verify_checksums(QsfLoader *l, const QsfJob *j, const QsfChunk *c, Qs
     int rc = QSF_OK;
     if (l->o.sums == NULL || j->item0 != *seen) return QSF_OK;
     for (unsigned i = 0; rc == QSF_OK && i < c->n_parts; i++)
-        rc = qsf_checksums_add(l->o.sums, w, c->part[i].tensor, c->part[i].row0, c->part[i].row1, row_at(w, j, &c->part[i]), err);
+        rc = qsf_checksums_add(l->o.sums, w, c->part[i].tensor, c->part[i].row0, c->part[i].row1,
+                               row_at(w, j, &c->part[i]), err);
     if (rc == QSF_OK) *seen = j->item1;
     return rc;
 }
@@ -78,7 +80,8 @@ static int arrive(QsfLoader *l, QsfJob *j, QsfErr *err) {
     pthread_mutex_unlock(&l->lock);
     int rc = wait_reads(l, j, err);
     qsf_chunk_make(&w->u, j->item0, j->item1, &c);
-    if (rc == QSF_OK) rc = j->compressed != NULL ? qsf_job_unpack(l, j, err) : verify_checksums(l, j, &c, err);
+    if (rc == QSF_OK)
+        rc = j->compressed != NULL ? qsf_job_unpack(l, j, err) : verify_checksums(l, j, &c, err);
     bool counts = j->slot != NULL || atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
     for (uint32_t k = 0; rc == QSF_OK && counts && k < qsf_job_units(j); k++) {
         if (k > 0) qsf_chunk_make(&w[k].u, 0, w[k].u.items, &c);
@@ -90,7 +93,7 @@ static int arrive(QsfLoader *l, QsfJob *j, QsfErr *err) {
 
 static void end_oldest(QsfLoader *l) {
     QsfJob *j = &l->job[l->first_job];
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     int rc = arrive(l, j, &err);
     if (rc != QSF_OK && is_outdated(l, j)) {
         j->pass = l->pass;
@@ -130,10 +133,14 @@ static void *loader_main(void *arg) {
     while (!l->stop) {
         QsfJob *j;
         while (!l->stop && (j = qsf_job_next(l)) != NULL) begin_job(l, j);
-        if (l->n_jobs > 0) end_oldest(l);
-        else if (l->drop) forget(l);
-        else if (l->io != NULL && qsf_loader_finished(l)) close_io(l);
-        else if (!l->stop) pthread_cond_wait(&l->work, &l->lock);
+        if (l->n_jobs > 0)
+            end_oldest(l);
+        else if (l->drop)
+            forget(l);
+        else if (l->io != NULL && qsf_loader_finished(l))
+            close_io(l);
+        else if (!l->stop)
+            pthread_cond_wait(&l->work, &l->lock);
     }
     while (l->n_jobs > 0) end_oldest(l);
     pthread_mutex_unlock(&l->lock);
@@ -158,8 +165,10 @@ void qsf_loader_begin_pass(QsfLoader *l, bool head) {
     pthread_mutex_lock(&l->lock);
     if (l->in_pass || l->failed) restart(l);
     /* The loader may not have run since it read the last chunk: move to the next pass first. */
-    if (l->streams) qsf_loader_settle(l);
-    else l->load_pass = l->pass + 1;
+    if (l->streams)
+        qsf_loader_settle(l);
+    else
+        l->load_pass = l->pass + 1;
     l->pass++;
     l->limit = head ? l->o.n_units : l->o.n_units - 1;
     l->in_pass = true;
@@ -259,7 +268,8 @@ int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, 
     pthread_mutex_unlock(&l->lock);
     if (slot == NULL) return rc;
     if (!is_wanted(l, slot, unit, item)) {
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: weight unit %u was requested, but unit %u is next in the stream",
+        return qsf_err_set(err, QSF_E_RUNTIME,
+                           "internal: weight unit %u was requested, but unit %u is next in the stream",
                            (unsigned)unit, (unsigned)slot->chunk.unit);
     }
     show(l, slot, unit, c);
@@ -305,7 +315,7 @@ static void init_sync(QsfLoader *l) {
 
 /* Blocks signals, which the thread that owns the terminal handles, except those of a fault. */
 static int start_thread(QsfLoader *l, QsfErr *err) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
     pthread_attr_t attr;
     sigset_t set, old;
     sigfillset(&set);
@@ -325,11 +335,11 @@ static int start_thread(QsfLoader *l, QsfErr *err) {
 
 static int open_io(QsfLoader *l, QsfErr *err) {
     const QsfLoaderOptions *o = &l->o;
-    const QsfIoOptions io = {.src = o->src,
-                             .config = o->stream,
-                             .buffers = l->memory,
-                             .buffer_bytes = l->memory_bytes,
-                             .ledger = o->ledger};
+    const QsfIoOptions io = { .src = o->src,
+                              .config = o->stream,
+                              .buffers = l->memory,
+                              .buffer_bytes = l->memory_bytes,
+                              .ledger = o->ledger };
     int rc = qsf_io_create(&l->io, &io, err);
     if (rc != QSF_OK) return rc;
     snprintf(l->io_name, sizeof l->io_name, "%s", qsf_io_name(l->io));

@@ -18,36 +18,39 @@
 /* A unit with what the plan decided about it. */
 typedef struct QsfWeightUnit {
     QsfUnit u;
-    uint32_t pinned_items;            /* items [0, pinned_items) are or will be in RAM, the rest streams */
-    uint32_t started_items;           /* reads are begun, or over, up to here; the loader's */
-    _Atomic uint32_t have_items;      /* in RAM; grows while the loader runs */
-    uint32_t chunk_items;             /* of a streamed chunk */
-    uint32_t piece_items;             /* of a job that pins */
-    const qk_weight_ops *ops[QSF_UNIT_TENSORS]; /* how rows are interleaved, and back (packed.h); NULL: they never are */
-    bool packed[QSF_UNIT_TENSORS];    /* groups of 16 are what is multiplied */
-    uint8_t *pin[QSF_UNIT_TENSORS];   /* its place, which starts with the window that holds row 0 */
+    uint32_t pinned_items;       /* items [0, pinned_items) are or will be in RAM, the rest streams */
+    uint32_t started_items;      /* reads are begun, or over, up to here; the loader's */
+    _Atomic uint32_t have_items; /* in RAM; grows while the loader runs */
+    uint32_t chunk_items;        /* of a streamed chunk */
+    uint32_t piece_items;        /* of a job that pins */
+    /* how rows are interleaved, and back (packed.h); NULL: they never are */
+    const qk_weight_ops *ops[QSF_UNIT_TENSORS];
+    bool packed[QSF_UNIT_TENSORS];        /* groups of 16 are what is multiplied */
+    uint8_t *pin[QSF_UNIT_TENSORS];       /* its place, which starts with the window that holds row 0 */
     uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that is there */
     uint32_t section[QSF_UNIT_TENSORS];   /* sums.h */
-    _Atomic bool seen;                    /* first unit of a compressed layer: it has been there, and was whole */
-    uint32_t checked_pins, checked_items;   /* pinned items, and streamed ones, up to here have been there once */
+    _Atomic bool seen; /* first unit of a compressed layer: it has been there, and was whole */
+    /* pinned items, and streamed ones, up to here have been there once */
+    uint32_t checked_pins, checked_items;
 } QsfWeightUnit;
 
 typedef struct QsfLoaderOptions {
     const QsfSource *src;
-    QsfWeightUnit *units;        /* (n_units), the last one is the head; outlive the loader */
+    QsfWeightUnit *units; /* (n_units), the last one is the head; outlive the loader */
     uint32_t n_units;
-    uint32_t n_slots;            /* 0..QSF_MAX_SLOTS; 0 when nothing streams */
-    uint64_t slot_bytes;         /* whole pages; every chunk fits */
-    uint32_t n_stages;           /* at least 1 where layers are compressed */
-    uint64_t stage_bytes;        /* whole pages; the windows of every compressed layer fit */
-    QsfLayerSeen on_layer;       /* weights.h; NULL allowed */
+    uint32_t n_slots;      /* 0..QSF_MAX_SLOTS; 0 when nothing streams */
+    uint64_t slot_bytes;   /* whole pages; every chunk fits */
+    uint32_t n_stages;     /* at least 1 where layers are compressed */
+    uint64_t stage_bytes;  /* whole pages; the windows of every compressed layer fit */
+    QsfLayerSeen on_layer; /* weights.h; NULL allowed */
     void *on_layer_arg;
     QsfStreamConfig stream;
-    uint8_t *group;              /* scratch for a group of rows (packed.h); outlives the loader */
+    uint8_t *group; /* scratch for a group of rows (packed.h); outlives the loader */
     QsfLedger *ledger;
-    const atomic_int *cancel;    /* polled while the consumer waits; may be NULL */
+    const atomic_int *cancel; /* polled while the consumer waits; may be NULL */
     QsfStreamCounters *counters;
-    struct QsfChecksums *sums;        /* what is read for the first time is checked; NULL: nothing is. Outlives the loader */
+    /* what is read for the first time is checked; NULL: nothing is. Outlives the loader */
+    struct QsfChecksums *sums;
 } QsfLoaderOptions;
 
 typedef struct QsfLoader QsfLoader;

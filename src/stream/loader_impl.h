@@ -16,7 +16,7 @@
 typedef struct QsfJob {
     uint32_t unit, item0, item1;
     QsfSlot *slot;
-    uint64_t pass;         /* the running one when this was begun */
+    uint64_t pass; /* the running one when this was begun */
     unsigned n_reads;
     QsfIoRead read[QSF_UNIT_TENSORS];
     const QsfCompressed *compressed;
@@ -29,35 +29,35 @@ typedef struct QsfPosition {
 
 struct QsfLoader {
     QsfLoaderOptions o;
-    QsfIo *io;                /* NULL once nothing is left to read, ever */
+    QsfIo *io; /* NULL once nothing is left to read, ever */
     char io_name[32], io_notice[160];
     QsfSlots slots;
     void *memory;
     uint64_t memory_bytes, stack_bytes, unpack_bytes;
-    uint8_t *stages;          /* (n_stages, stage_bytes), behind the slots */
-    QsfUnpacker unpacker;     /* the thread's */
-    QsfSlot *held;            /* the consumer's: a compressed layer that is in use, until its last unit is released */
-    uint32_t held_unit;       /* the newest of its units */
+    uint8_t *stages;      /* (n_stages, stage_bytes), behind the slots */
+    QsfUnpacker unpacker; /* the thread's */
+    QsfSlot *held; /* the consumer's: a compressed layer that is in use, until its last unit is released */
+    uint32_t held_unit; /* the newest of its units */
     pthread_t thread;
     bool started;
 
-    pthread_mutex_t lock;     /* everything below */
-    pthread_cond_t work;      /* for the loader: there may be something to read */
-    pthread_cond_t ready;     /* for the consumer: something arrived, or the loader failed */
+    pthread_mutex_t lock; /* everything below */
+    pthread_cond_t work;  /* for the loader: there may be something to read */
+    pthread_cond_t ready; /* for the consumer: something arrived, or the loader failed */
 
     QsfJob job[QSF_MAX_JOBS]; /* ring of what is in flight, oldest first; the entries belong to the loader */
     uint32_t first_job, n_jobs;
     uint32_t n_staged, next_stage; /* jobs that have a stage; the one that is given next: they end in order */
-    uint64_t busy_since;      /* since when something has been in flight, or was last counted */
+    uint64_t busy_since;           /* since when something has been in flight, or was last counted */
 
     QsfPosition load;         /* next chunk to stream */
     uint64_t load_pass, pass; /* pass that `load` belongs to, pass being computed */
     uint32_t limit;           /* units of the pass being computed */
     uint32_t pin_unit;        /* no unit before it lacks the start of a pin */
     bool in_pass, streams;
-    bool drop;                /* what was read is not wanted: empty the slots when nothing is in flight */
+    bool drop; /* what was read is not wanted: empty the slots when nothing is in flight */
     bool failed;
-    QsfErr err;               /* why, when failed */
+    QsfErr err; /* why, when failed */
     bool stop;
 };
 

@@ -9,7 +9,7 @@
 
 typedef struct QsfPins {
     QsfSpace space;
-    uint8_t *group;       /* scratch for a group of rows; NULL = all are multiplied as the file has them */
+    uint8_t *group; /* scratch for a group of rows; NULL = all are multiplied as the file has them */
     uint64_t group_bytes;
 } QsfPins;
 

@@ -20,15 +20,15 @@ typedef enum QsfSlotState { QSF_SLOT_EMPTY, QSF_SLOT_LOADING, QSF_SLOT_READY, QS
 
 typedef struct QsfSlot {
     QsfSlotState state;
-    uint8_t *data;    /* slot_bytes */
-    QsfChunk chunk;   /* what is, or is being, loaded */
+    uint8_t *data;  /* slot_bytes */
+    QsfChunk chunk; /* what is, or is being, loaded */
 } QsfSlot;
 
 typedef struct QsfSlots {
     QsfSlot slot[QSF_MAX_SLOTS];
-    uint32_t n;                /* 0: nothing streams */
-    uint32_t load, done, use;  /* next to fill, next whose load ends, next to use */
-    bool broken;               /* a load failed */
+    uint32_t n;               /* 0: nothing streams */
+    uint32_t load, done, use; /* next to fill, next whose load ends, next to use */
+    bool broken;              /* a load failed */
 } QsfSlots;
 
 /* n in 0..QSF_MAX_SLOTS; memory (n x slot_bytes) stays the caller's. */

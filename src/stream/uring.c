@@ -14,8 +14,8 @@
 
 typedef struct Ring {
     struct io_uring ring;
-    bool fixed;                      /* o.buffers is registered, as buffer 0 */
-    QsfIoRead *reads[QSF_IO_DEPTH];  /* in flight; the index is the request's name */
+    bool fixed;                     /* o.buffers is registered, as buffer 0 */
+    QsfIoRead *reads[QSF_IO_DEPTH]; /* in flight; the index is the request's name */
     QsfIoStep steps[QSF_IO_DEPTH];
 } Ring;
 
@@ -29,7 +29,7 @@ static bool can_read(struct io_uring *ring) {
 /* Registered memory is locked and may exceed a limit of the user: then without. */
 static void register_buffers(const QsfIo *io, Ring *u) {
     if (io->o.buffers == NULL || io->o.buffer_bytes == 0 || io->o.buffer_bytes > FIXED_MAX) return;
-    struct iovec v = {io->o.buffers, (size_t)io->o.buffer_bytes};
+    struct iovec v = { io->o.buffers, (size_t)io->o.buffer_bytes };
     u->fixed = io_uring_register_buffers(&u->ring, &v, 1) == 0;
 }
 
@@ -68,8 +68,10 @@ static void submit(QsfIo *io, Ring *u, unsigned i) {
         *s = qsf_io_step(io, r);
         struct io_uring_sqe *e = io_uring_get_sqe(&u->ring);
         if (e != NULL) {
-            if (is_fixed(io, u, s)) io_uring_prep_read_fixed(e, s->fd, s->dst, (unsigned)s->len, s->off, 0);
-            else io_uring_prep_read(e, s->fd, s->dst, (unsigned)s->len, s->off);
+            if (is_fixed(io, u, s))
+                io_uring_prep_read_fixed(e, s->fd, s->dst, (unsigned)s->len, s->off, 0);
+            else
+                io_uring_prep_read(e, s->fd, s->dst, (unsigned)s->len, s->off);
             io_uring_sqe_set_data(e, (void *)(uintptr_t)(i + 1));
             int rc;
             do rc = io_uring_submit(&u->ring);
@@ -156,6 +158,6 @@ static int open_none(QsfIo *io, const char **why) {
     return QSF_E_RUNTIME;
 }
 
-const QsfIoBackend qsf_io_uring = {.kind = QSF_IO_URING, .name = "io_uring", .open = open_none};
+const QsfIoBackend qsf_io_uring = { .kind = QSF_IO_URING, .name = "io_uring", .open = open_none };
 
 #endif

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "src/plan/layout.h"
-#include "src/stream/loader.h"
 #include "src/stream/changed.h"
-#include "src/stream/interleave.h"
-#include "src/stream/pins.h"
 #include "src/stream/checksums.h"
+#include "src/stream/interleave.h"
+#include "src/stream/loader.h"
+#include "src/stream/pins.h"
 
 struct QsfWeights {
     const QsfModel *model;
@@ -21,12 +21,12 @@ struct QsfWeights {
     QsfStreamCounters *counters;
     QsfLayerSeen on_layer;
     void *on_layer_arg;
-    QsfWeightUnit *units;   /* (n_units), META */
+    QsfWeightUnit *units; /* (n_units), META */
     uint64_t units_bytes;
     uint32_t n_units;
     QsfPins pins;
-    QsfLoader *loader;      /* NULL while parked */
-    QsfChecksums sums;           /* until the plan changes: later reads were checked before, or are incomplete */
+    QsfLoader *loader; /* NULL while parked */
+    QsfChecksums sums; /* until the plan changes: later reads were checked before, or are incomplete */
     bool checksums_open, begun;
     bool streams;
     atomic_bool stale;
@@ -37,12 +37,15 @@ struct QsfWeights {
 /* ---- the plan, unit by unit ---- */
 
 static uint32_t piece_items(const QsfUnit *u) {
-    uint64_t per_quantum = u->bytes / u->items * QSF_ROW_QUANTUM, n = per_quantum > 0 ? QSF_PIN_PIECE / per_quantum : 1;
+    uint64_t per_quantum = u->bytes / u->items * QSF_ROW_QUANTUM,
+             n = per_quantum > 0 ? QSF_PIN_PIECE / per_quantum : 1;
     if (n < 1) n = 1;
     return n * QSF_ROW_QUANTUM < u->items ? (uint32_t)n * QSF_ROW_QUANTUM : u->items;
 }
 
-static uint32_t have(const QsfWeightUnit *u) { return atomic_load_explicit(&u->have_items, memory_order_acquire); }
+static uint32_t have(const QsfWeightUnit *u) {
+    return atomic_load_explicit(&u->have_items, memory_order_acquire);
+}
 
 static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *err) {
     u->chunk_items = QSF_ROW_QUANTUM;
@@ -51,7 +54,8 @@ static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *
     w->streams = true;
     u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
     if (p->n_slots > 0 && u->chunk_items > 0) return QSF_OK;
-    return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan has no slot large enough for rows of %s", u->u.tensor[0]->name);
+    return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan has no slot large enough for rows of %s",
+                       u->u.tensor[0]->name);
 }
 
 /* Applies the plan; rows in memory stay as far as the plan pins them. */
@@ -78,21 +82,21 @@ static void count_pins(QsfWeights *w) {
 }
 
 static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
-    const QsfLoaderOptions lo = {.src = w->model->src,
-                                 .units = w->units,
-                                 .n_units = w->n_units,
-                                 .n_slots = w->streams ? p->n_slots : 0,
-                                 .slot_bytes = p->slot_bytes,
-                                 .n_stages = p->n_stages,
-                                 .stage_bytes = p->stage_bytes,
-                                 .on_layer = w->on_layer,
-                                 .on_layer_arg = w->on_layer_arg,
-                                 .stream = p->stream,
-                                 .group = w->pins.group,
-                                 .ledger = w->ledger,
-                                 .cancel = w->cancel,
-                                 .counters = w->counters,
-                                 .sums = w->checksums_open ? &w->sums : NULL};
+    const QsfLoaderOptions lo = { .src = w->model->src,
+                                  .units = w->units,
+                                  .n_units = w->n_units,
+                                  .n_slots = w->streams ? p->n_slots : 0,
+                                  .slot_bytes = p->slot_bytes,
+                                  .n_stages = p->n_stages,
+                                  .stage_bytes = p->stage_bytes,
+                                  .on_layer = w->on_layer,
+                                  .on_layer_arg = w->on_layer_arg,
+                                  .stream = p->stream,
+                                  .group = w->pins.group,
+                                  .ledger = w->ledger,
+                                  .cancel = w->cancel,
+                                  .counters = w->counters,
+                                  .sums = w->checksums_open ? &w->sums : NULL };
     int rc = qsf_loader_create(&w->loader, &lo, err);
     if (rc != QSF_OK) return rc;
     pthread_mutex_lock(&w->io_lock);
@@ -116,14 +120,15 @@ static int open_checksums(QsfWeights *w, QsfErr *err) {
 }
 
 void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
-    QsfErr none = {0};
+    QsfErr none = { 0 };
     qsf_loader_destroy(w->loader);
     w->loader = NULL;
     close_checksums(w);
     apply_plan(w, p);
-    for (uint32_t i = 0; i < w->n_units; i++) qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking
-                                                                                                      cannot
-                                                                                                      fail */
+    for (uint32_t i = 0; i < w->n_units; i++)
+        qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking
+                                                                cannot
+                                                                fail */
 }
 
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
@@ -134,7 +139,8 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     apply_plan(w, p);
     w->streams = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
-    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
+    for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++)
+        rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
     if (rc == QSF_OK && !w->begun) rc = open_checksums(w, err);
     if (rc != QSF_OK) return rc;
     w->begun = true;
@@ -181,7 +187,7 @@ int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err
 }
 
 void qsf_weights_destroy(QsfWeights *w) {
-    QsfErr none = {0};
+    QsfErr none = { 0 };
     if (w == NULL) return;
     qsf_loader_destroy(w->loader);
     close_checksums(w);
@@ -212,7 +218,8 @@ bool qsf_weights_has_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t r
     return row < hi;
 }
 
-const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row, uint8_t *buf) {
+const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row,
+                                      uint8_t *buf) {
     const QsfWeightUnit *u = &w->units[i];
     uint32_t group = row / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     if (!qsf_weights_has_row(w, i, t, row)) return NULL;
@@ -254,7 +261,7 @@ int qsf_weights_begin_pass(QsfWeights *w, bool head, QsfErr *err) {
 
 /* A read may have failed because the file was changed; that message is the better one. */
 static int read_failed(QsfWeights *w, int rc) {
-    QsfErr ignored = {0};
+    QsfErr ignored = { 0 };
     if (rc == QSF_E_RUNTIME) check_files(w, &ignored);
     return rc;
 }
@@ -269,7 +276,8 @@ static void view_of(QsfWeightView *v, const QsfChunk *c, bool streamed) {
     memset(v->packed, 0, sizeof v->packed);
 }
 
-static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, QsfWeightView *v, QsfErr *err) {
+static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, QsfWeightView *v,
+                          QsfErr *err) {
     QsfChunk c;
     if (have(u) <= item) {
         int rc = qsf_loader_wait_pinned(w->loader, u->u.index, item, err);
@@ -314,8 +322,10 @@ void qsf_weights_release(QsfWeights *w, const QsfWeightView *v) {
 
 void qsf_weights_end_pass(QsfWeights *w, bool ok) {
     if (w->loader == NULL) return;
-    if (ok) qsf_loader_end_pass(w->loader);
-    else qsf_loader_abort(w->loader);
+    if (ok)
+        qsf_loader_end_pass(w->loader);
+    else
+        qsf_loader_abort(w->loader);
 }
 
 int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done, uint64_t total), void *arg,
@@ -327,7 +337,8 @@ int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done,
         while ((n = have(u)) < u->pinned_items) {
             int rc = qsf_loader_wait_pinned(w->loader, i, n, err);
             if (rc != QSF_OK) return read_failed(w, rc);
-            if (progress != NULL) progress(arg, atomic_load(&w->counters->pin_done), atomic_load(&w->counters->pin_total));
+            if (progress != NULL)
+                progress(arg, atomic_load(&w->counters->pin_done), atomic_load(&w->counters->pin_total));
         }
     }
     return QSF_OK;

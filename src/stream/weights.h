@@ -7,9 +7,9 @@
 
 #include <stdatomic.h>
 
-#include "src/stream/io.h"
 #include "src/plan/plan.h"
 #include "src/plan/units.h"
+#include "src/stream/io.h"
 
 /* Of one layer (index n_layers: the head). Written by the loader and its consumer, read by any thread. */
 typedef struct QsfLayerCounters {
@@ -20,12 +20,12 @@ typedef struct QsfLayerCounters {
 
 /* The same for all layers together. */
 typedef struct QsfStreamCounters {
-    atomic_uint_fast64_t bytes_read;  /* streamed weights, and embedding rows from the file */
-    atomic_uint_fast64_t read_ns;     /* time in which at least one read was in flight */
-    atomic_uint_fast64_t wait_ns;     /* un-hidden: the consumer had to wait */
-    atomic_uint_fast64_t pin_read;    /* bytes read to be pinned */
+    atomic_uint_fast64_t bytes_read;          /* streamed weights, and embedding rows from the file */
+    atomic_uint_fast64_t read_ns;             /* time in which at least one read was in flight */
+    atomic_uint_fast64_t wait_ns;             /* un-hidden: the consumer had to wait */
+    atomic_uint_fast64_t pin_read;            /* bytes read to be pinned */
     atomic_uint_fast64_t pin_done, pin_total; /* bytes of weights in place, and planned */
-    QsfLayerCounters *layer;          /* (n_layers + 1) */
+    QsfLayerCounters *layer;                  /* (n_layers + 1) */
 } QsfStreamCounters;
 
 typedef struct QsfWeights QsfWeights;
@@ -36,13 +36,14 @@ typedef void (*QsfLayerSeen)(void *arg, uint32_t layer, const uint8_t *whole);
 
 typedef struct QsfWeightsOptions {
     const QsfModel *model;
-    const QsfPlan *plan;          /* read during the call only */
-    const qk_table *table;        /* how rows are packed; must outlive the weights; NULL: they are not, nor in the file */
-    uint32_t pack_types;          /* bit t: rows of weight type t are multiplied in groups (packed.h) */
+    const QsfPlan *plan; /* read during the call only */
+    /* how rows are packed; must outlive the weights; NULL: they are not, nor in the file */
+    const qk_table *table;
+    uint32_t pack_types; /* bit t: rows of weight type t are multiplied in groups (packed.h) */
     QsfLedger *ledger;
-    const atomic_int *cancel;     /* may be NULL */
+    const atomic_int *cancel; /* may be NULL */
     QsfStreamCounters *counters;
-    QsfLayerSeen on_layer;        /* NULL allowed; outlives the weights, as its argument does */
+    QsfLayerSeen on_layer; /* NULL allowed; outlives the weights, as its argument does */
     void *on_layer_arg;
 } QsfWeightsOptions;
 
@@ -71,16 +72,18 @@ bool qsf_weights_pinned(const QsfWeights *w, uint32_t i);
 /* Whether row `row` of tensor t of unit i is in RAM now. */
 bool qsf_weights_has_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row);
 /* That row as it lies in the file, in place or in buf, which has room for it; NULL when it is not in RAM. */
-const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row, uint8_t *buf);
+const uint8_t *qsf_weights_pinned_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row,
+                                      uint8_t *buf);
 
 /* Some items of a unit, ready to be multiplied. */
 typedef struct QsfWeightView {
     uint32_t unit, item0, item1;
     unsigned n_parts;
-    QsfPart part[QSF_UNIT_TENSORS];            /* tensor, row0, row1 are valid */
-    const uint8_t *rows[QSF_UNIT_TENSORS];     /* of part i: its row0 */
-    uint32_t packed[QSF_UNIT_TENSORS];         /* of part i: so many rows, from row0 on, are groups of 16 (packed.h); more
-                                                  than it has where its last group is filled up */
+    QsfPart part[QSF_UNIT_TENSORS];        /* tensor, row0, row1 are valid */
+    const uint8_t *rows[QSF_UNIT_TENSORS]; /* of part i: its row0 */
+    /* of part i: so many rows, from row0 on, are groups of 16 (packed.h); more
+     * than it has where its last group is filled up */
+    uint32_t packed[QSF_UNIT_TENSORS];
     bool streamed;
 } QsfWeightView;
 

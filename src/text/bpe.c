@@ -14,7 +14,8 @@ void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v, bool chars, int32_t unknow
     b->unknown = unknown;
     for (unsigned i = 0; i < 256; i++) {
         char byte = (char)i, text[8];
-        size_t len = chars ? (size_t)snprintf(text, sizeof text, "<0x%02X>", i) : qsf_bytemap_encode(&byte, 1, text);
+        size_t len = chars ? (size_t)snprintf(text, sizeof text, "<0x%02X>", i)
+                           : qsf_bytemap_encode(&byte, 1, text);
         b->byte_id[i] = qsf_vocab_find(v, text, len);
     }
 }
@@ -103,6 +104,6 @@ static int encode_piece(void *ctx, const char *piece, size_t len, QsfErr *err) {
 
 int qsf_bpe_encode(const QsfBpe *b, QsfMerger *merger, QsfRegexScratch *scratch, const char *text, size_t len,
                    QsfIds *out, QsfErr *err) {
-    Piece p = {.b = b, .merger = merger, .out = out};
+    Piece p = { .b = b, .merger = merger, .out = out };
     return qsf_pretok_split(&b->pretok, scratch, text, len, encode_piece, &p, err);
 }

@@ -13,10 +13,11 @@ typedef struct QsfBpe {
     const QsfVocab *vocab;
     QsfRanks ranks;
     QsfPretok pretok;
-    bool ignore_merges;    /* a piece that is a token is used whole */
-    bool chars;            /* parts are characters */
-    int32_t unknown;       /* where chars: id of a character that neither it nor its bytes have a token for, or -1 */
-    int32_t byte_id[256];  /* token of each byte (chars: <0xXX>), -1 when the vocabulary lacks it */
+    bool ignore_merges; /* a piece that is a token is used whole */
+    bool chars;         /* parts are characters */
+    /* where chars: id of a character that neither it nor its bytes have a token for, or -1 */
+    int32_t unknown;
+    int32_t byte_id[256]; /* token of each byte (chars: <0xXX>), -1 when the vocabulary lacks it */
 } QsfBpe;
 
 /* Fills vocab, chars, unknown and byte_id; the other members are the caller's. */

@@ -9,7 +9,7 @@
 #include "src/base/utf8.h"
 #include "src/text/spm.h"
 
-#define KEY_MAP "tokenizer.ggml.precompiled_charsmap"
+#define KEY_MAP   "tokenizer.ggml.precompiled_charsmap"
 #define KEY_EXTRA "tokenizer.ggml.remove_extra_whitespaces"
 #define MAX_BYTES (16u << 20)
 
@@ -20,8 +20,8 @@ int qsf_charsmap_bytes(const QsfSource *src, uint64_t *bytes, QsfErr *err) {
     int rc = qsf_meta_array_open(src, KEY_MAP, QSF_META_I64, &a, &present, err);
     if (rc != QSF_OK || !present) return rc;
     if (a.count > MAX_BYTES)
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: %s has %llu bytes, more than the limit of %u", qsf_source_path(src),
-                         KEY_MAP, (unsigned long long)a.count, MAX_BYTES);
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: %s has %llu bytes, more than the limit of %u",
+                         qsf_source_path(src), KEY_MAP, (unsigned long long)a.count, MAX_BYTES);
     *bytes = a.count + 16;
     qsf_meta_array_close(&a);
     return rc;
@@ -45,13 +45,16 @@ static int load_map(QsfCharsmap *c, const QsfSource *src, QsfMetaArray *a, QsfAr
     uint64_t n = a->count;
     if (n == 0) return QSF_OK;
     unsigned char *blob = n <= MAX_BYTES ? qsf_arena_alloc(arena, (size_t)n, 1, err) : NULL;
-    if (blob == NULL) return n <= MAX_BYTES ? err->code : qsf_err_set(err, QSF_E_MODEL, "%s: %s is too long", qsf_source_path(src), KEY_MAP);
+    if (blob == NULL)
+        return n <= MAX_BYTES
+                   ? err->code
+                   : qsf_err_set(err, QSF_E_MODEL, "%s: %s is too long", qsf_source_path(src), KEY_MAP);
     int rc = read_blob(a, blob, err);
     if (rc != QSF_OK) return rc;
     uint32_t size = n >= 4 ? word_at(blob) : UINT32_MAX;
     if (size > n - 4 || size % 4 != 0 || n < 4)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: its table needs %u bytes, but the value has %llu", qsf_source_path(src), KEY_MAP,
-                           size, (unsigned long long)n);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: its table needs %u bytes, but the value has %llu",
+                           qsf_source_path(src), KEY_MAP, size, (unsigned long long)n);
     c->units = blob + 4;
     c->n_units = size / 4;
     c->text = (const char *)blob + 4 + size;
@@ -62,7 +65,7 @@ static int load_map(QsfCharsmap *c, const QsfSource *src, QsfMetaArray *a, QsfAr
 int qsf_charsmap_load(QsfCharsmap *c, const QsfSource *src, QsfArena *arena, QsfErr *err) {
     QsfMetaArray a;
     bool present;
-    *c = (QsfCharsmap){0};
+    *c = (QsfCharsmap){ 0 };
     int rc = qsf_meta_bool(src, KEY_EXTRA, false, &c->remove_extra, err);
     if (rc == QSF_OK) rc = qsf_meta_array_open(src, KEY_MAP, QSF_META_I64, &a, &present, err);
     if (rc != QSF_OK || !present) return rc;
@@ -98,7 +101,8 @@ static size_t longest(const QsfCharsmap *c, const char *s, size_t len, uint32_t 
 }
 
 /* The normalized form of what stands at s, *taken bytes of it. */
-static const char *next_part(const QsfCharsmap *c, const char *s, size_t len, size_t *taken, size_t *out_len) {
+static const char *next_part(const QsfCharsmap *c, const char *s, size_t len, size_t *taken,
+                             size_t *out_len) {
     uint32_t value = 0, cp;
     *taken = longest(c, s, len, &value);
     if (*taken > 0 && value < c->text_len) {
@@ -112,8 +116,8 @@ static const char *next_part(const QsfCharsmap *c, const char *s, size_t len, si
 
 typedef struct Spaces {
     bool remove_extra;
-    bool after_space;  /* the text so far is empty or ends with a space */
-    bool prefix;       /* is still to be put in front */
+    bool after_space; /* the text so far is empty or ends with a space */
+    bool prefix;      /* is still to be put in front */
 } Spaces;
 
 static void put(Spaces *sp, const char *s, size_t len, QsfStrbuf *out) {
@@ -128,7 +132,7 @@ static void put(Spaces *sp, const char *s, size_t len, QsfStrbuf *out) {
 }
 
 void qsf_charsmap_apply(const QsfCharsmap *c, const char *text, size_t len, bool prefix, QsfStrbuf *out) {
-    Spaces sp = {.remove_extra = c->remove_extra, .after_space = true, .prefix = prefix};
+    Spaces sp = { .remove_extra = c->remove_extra, .after_space = true, .prefix = prefix };
     for (size_t at = 0; at < len;) {
         size_t taken, n;
         const char *part = next_part(c, text + at, len - at, &taken, &n);

@@ -13,9 +13,9 @@
 typedef struct QsfCharsmap {
     const unsigned char *units; /* (n_units) little-endian 32-bit words of a double array (darts-clone) */
     uint32_t n_units;
-    const char *text;           /* (text_len) replacements, each ended by a NUL */
+    const char *text; /* (text_len) replacements, each ended by a NUL */
     uint32_t text_len;
-    bool remove_extra;          /* white space at both ends goes, and all beyond one between words */
+    bool remove_extra; /* white space at both ends goes, and all beyond one between words */
 } QsfCharsmap;
 
 /* Bytes that qsf_charsmap_load takes from the arena. QSF_E_MODEL names a key that is too long or of a wrong type. */

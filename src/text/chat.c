@@ -67,17 +67,20 @@ static int try_out(const QsfChatTemplate *t, QsfErr *err) {
 
 static void say(char *notice, size_t cap, const char *why, const char *file) {
     if (notice != NULL && cap > 0)
-        snprintf(notice, cap, "The model's chat template cannot be used (%.160s): using %s instead.", why, file);
+        snprintf(notice, cap, "The model's chat template cannot be used (%.160s): using %s instead.", why,
+                 file);
 }
 
-static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *text,
-                            size_t len, const QsfErr *why, char *notice, size_t notice_cap, QsfErr *err) {
+static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
+                            const char *text, size_t len, const QsfErr *why, char *notice, size_t notice_cap,
+                            QsfErr *err) {
     const char *file = qsf_chat_family(src, tok, text, len);
     QsfErr e = { 0 };
     if (file == NULL) file = qsf_chat_family(src, tok, NULL, 0);
     if (file == NULL || open_file(out, src, tok, file, &e) != QSF_OK)
-        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s: %s; choose a different one with --template",
-                                                                qsf_source_path(src), why->msg);
+        return e.memory ? qsf_err_pass(err, &e)
+                        : qsf_err_set(err, QSF_E_MODEL, "%s: %s; choose a different one with --template",
+                                      qsf_source_path(src), why->msg);
     say(notice, notice_cap, why->msg, file);
     return QSF_OK;
 }
@@ -90,7 +93,8 @@ static const char *variant_at(const QsfSource *src, size_t i) {
     uint64_t count;
     const char *key = qsf_meta_at(src, i, &type, &elem, &count);
     size_t n = strlen(KEY_TEMPLATE ".");
-    return type == QSF_META_STRING && strncmp(key, KEY_TEMPLATE ".", n) == 0 && key[n] != '\0' ? key + n : NULL;
+    return type == QSF_META_STRING && strncmp(key, KEY_TEMPLATE ".", n) == 0 && key[n] != '\0' ? key + n
+                                                                                               : NULL;
 }
 
 char *qsf_chat_template_variants(const QsfSource *src) {
@@ -107,7 +111,8 @@ char *qsf_chat_template_variants(const QsfSource *src) {
 
 /* Text of the template named variant; NULL: the plain one, or the named one that stands for it. *text is NULL
  * when there is none. */
-static int model_text(const QsfSource *src, const char *variant, const char **text, size_t *len, QsfErr *err) {
+static int model_text(const QsfSource *src, const char *variant, const char **text, size_t *len,
+                      QsfErr *err) {
     QsfStrbuf key = QSF_STRBUF_INIT;
     qsf_strbuf_addf(&key, KEY_TEMPLATE "%s%s", variant != NULL ? "." : "", variant != NULL ? variant : "");
     int rc = qsf_strbuf_ok(&key) ? qsf_meta_str(src, qsf_strbuf_str(&key), text, len, err)
@@ -115,7 +120,8 @@ static int model_text(const QsfSource *src, const char *variant, const char **te
     qsf_strbuf_free(&key);
     if (rc != QSF_OK || (*text != NULL && *len > 0)) return rc;
     *text = NULL;
-    if (variant != NULL && strcmp(variant, "default") == 0) return qsf_meta_str(src, KEY_TEMPLATE, text, len, err);
+    if (variant != NULL && strcmp(variant, "default") == 0)
+        return qsf_meta_str(src, KEY_TEMPLATE, text, len, err);
     const char *first = NULL;
     for (size_t i = 0; variant == NULL && i < qsf_meta_count(src); i++) {
         const char *name = variant_at(src, i);
@@ -130,14 +136,14 @@ static int no_variant(const QsfSource *src, const char *variant, QsfErr *err) {
     for (const char *p = list; p != NULL && *p != '\0'; p += strlen(p) + 1)
         qsf_strbuf_addf(&b, "%s%s", p == list ? "" : ", ", p);
     free(list);
-    qsf_err_set(err, QSF_E_USAGE, "%s: has no chat template \"%s\"; named ones: %s", qsf_source_path(src), variant,
-                b.len > 0 ? qsf_strbuf_str(&b) : "none");
+    qsf_err_set(err, QSF_E_USAGE, "%s: has no chat template \"%s\"; named ones: %s", qsf_source_path(src),
+                variant, b.len > 0 ? qsf_strbuf_str(&b) : "none");
     qsf_strbuf_free(&b);
     return QSF_E_USAGE;
 }
 
-static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *text, size_t len,
-                    const char *variant, QsfErr *err) {
+static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *text,
+                    size_t len, const char *variant, QsfErr *err) {
     QsfChatFile file = { .text = malloc(len + 1), .len = len };
     QsfStrbuf name = QSF_STRBUF_INIT;
     if (file.text != NULL) {
@@ -149,7 +155,8 @@ static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokeni
     file.name = qsf_strbuf_take(&name, NULL);
     int rc = make(out, src, tok, &file, "of the model", err);
     if (rc == QSF_OK) rc = try_out(*out, err);
-    if (rc == QSF_OK && ((*out)->model = strdup(qsf_source_path(src))) == NULL) rc = qsf_err_memory(err, "chat template");
+    if (rc == QSF_OK && ((*out)->model = strdup(qsf_source_path(src))) == NULL)
+        rc = qsf_err_memory(err, "chat template");
     if (rc != QSF_OK) {
         qsf_chat_template_close(*out);
         *out = NULL;
@@ -158,8 +165,8 @@ static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokeni
 }
 
 /* variant NULL: what the model is used with unless somebody asks. */
-static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *variant,
-                      char *notice, size_t notice_cap, QsfErr *err) {
+static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
+                      const char *variant, char *notice, size_t notice_cap, QsfErr *err) {
     const char *text, *file = NULL;
     size_t len;
     QsfErr why = { 0 };

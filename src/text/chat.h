@@ -11,8 +11,8 @@
 #include "src/text/tokenizer.h"
 
 typedef struct QsfMsg {
-    const char *role;     /* "system", "user", "assistant" */
-    const char *content;  /* bytes, any */
+    const char *role;    /* "system", "user", "assistant" */
+    const char *content; /* bytes, any */
     size_t len;
     const char *reasoning; /* (reasoning_len) of an answer, tags included (src/text/think.h); NULL = none */
     size_t reasoning_len;
@@ -20,13 +20,13 @@ typedef struct QsfMsg {
 
 /* A run of rendered text. trusted: written by the template itself. */
 typedef struct QsfSegment {
-    size_t off, len;      /* in QsfRendered.text */
+    size_t off, len; /* in QsfRendered.text */
     bool trusted;
 } QsfSegment;
 
 typedef struct QsfRendered {
     QsfStrbuf text;
-    QsfSegment *segs;     /* (n_segs), in order, covering text */
+    QsfSegment *segs; /* (n_segs), in order, covering text */
     size_t n_segs, cap_segs;
 } QsfRendered;
 void qsf_rendered_free(QsfRendered *r);
@@ -46,8 +46,8 @@ typedef struct QsfChatTemplate QsfChatTemplate;
  * that is known as a converter's stand-in.
  * notice gets one sentence for the user or "" (may be NULL). QSF_E_MODEL / QSF_E_USAGE (unknown name:
  * lists the known ones). */
-int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *name,
-                           char *notice, size_t notice_cap, QsfErr *err);
+int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
+                           const char *name, char *notice, size_t notice_cap, QsfErr *err);
 void qsf_chat_template_close(QsfChatTemplate *t); /* NULL allowed */
 /* "model", "model:NAME" or the name of the file that is used. */
 const char *qsf_chat_template_name(const QsfChatTemplate *t);
@@ -88,8 +88,8 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsi
 /* Renders and tokenizes segment by segment (special tokens only in trusted ones, unless allowed); adds BOS where
  * the vocabulary wants it and the text does not begin with it already. t NULL: the contents one after another, as
  * plain text, separated by a newline. flags: QSF_CHAT_*. */
-int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, unsigned flags,
-                    QsfIds *out, QsfErr *err);
+int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
+                    unsigned flags, QsfIds *out, QsfErr *err);
 
 /* What stands around a special token in qsf_chat_show: U+27E6 and U+27E7. */
 #define QSF_CHAT_MARK_OPEN  "\xE2\x9F\xA6"

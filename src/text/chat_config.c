@@ -44,20 +44,23 @@ static const QsfJson *find_variant(const QsfJson *chat, const char *variant) {
     return variant == NULL ? qsf_json_get(qsf_json_at(chat, 0), "template") : NULL;
 }
 
-static int from_json(const QsfJson *config, const char *path, const char *variant, QsfChatFile *out, QsfErr *err) {
+static int from_json(const QsfJson *config, const char *path, const char *variant, QsfChatFile *out,
+                     QsfErr *err) {
     const QsfJson *chat = qsf_json_get(config, "chat_template");
     if (chat == NULL) return qsf_err_set(err, QSF_E_MODEL, "%s: has no chat_template", path);
     const char *text = qsf_json_string(find_variant(chat, variant), &out->len);
     if (text == NULL) {
         QsfStrbuf b = QSF_STRBUF_INIT;
         list_names(chat, &b);
-        qsf_err_set(err, variant != NULL ? QSF_E_USAGE : QSF_E_MODEL, "%s: no chat template \"%s\"; it has: %s", path,
-                    variant != NULL ? variant : "default", b.len > 0 ? qsf_strbuf_str(&b) : "one without a name");
+        qsf_err_set(err, variant != NULL ? QSF_E_USAGE : QSF_E_MODEL,
+                    "%s: no chat template \"%s\"; it has: %s", path, variant != NULL ? variant : "default",
+                    b.len > 0 ? qsf_strbuf_str(&b) : "one without a name");
         qsf_strbuf_free(&b);
         return variant != NULL ? QSF_E_USAGE : QSF_E_MODEL;
     }
     if (out->len > MAX_TEXT)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: too large for a chat template: more than %zu bytes", path, MAX_TEXT);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: too large for a chat template: more than %zu bytes", path,
+                           MAX_TEXT);
     out->text = malloc(out->len + 1);
     if (out->text == NULL) return qsf_err_memory(err, "%s", path);
     memcpy(out->text, text, out->len);
@@ -91,16 +94,17 @@ typedef struct Parts {
     char *own, *config, *chat;
 } Parts;
 
-static int from_parts(const Parts *p, const char *folder, const char *variant, QsfChatFile *out, QsfErr *err) {
+static int from_parts(const Parts *p, const char *folder, const char *variant, QsfChatFile *out,
+                      QsfErr *err) {
     int rc = p->config != NULL ? read_json(p->config, &out->config, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     if (p->own != NULL) return qsf_chat_read_path(p->own, MAX_TEXT, &out->text, &out->len, err);
     if (out->config != NULL && (p->chat == NULL || qsf_json_get(out->config, "chat_template") != NULL))
         return from_json(out->config, p->config, variant, out, err);
     if (p->chat == NULL)
-        return qsf_err_set(err, QSF_E_MODEL,
-                           "%s: no chat template (chat_template.jinja, chat_template.json, tokenizer_config.json)",
-                           folder);
+        return qsf_err_set(
+            err, QSF_E_MODEL,
+            "%s: no chat template (chat_template.jinja, chat_template.json, tokenizer_config.json)", folder);
     QsfJson *chat;
     if ((rc = read_json(p->chat, &chat, err)) != QSF_OK) return rc;
     rc = from_json(chat, p->chat, variant, out, err);

@@ -14,21 +14,24 @@ static bool begins_with_bos(const QsfTokenizer *tok, const char *text, size_t le
     return n > 0 && trusted >= n && len >= n && memcmp(text, name, n) == 0;
 }
 
-int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool allow, QsfIds *out, QsfErr *err) {
+int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool allow, QsfIds *out,
+                             QsfErr *err) {
     const char *text = qsf_strbuf_str(&r->text);
     size_t first = allow ? r->text.len : r->n_segs > 0 && r->segs[0].trusted ? r->segs[0].len : 0;
     unsigned flags = QSF_TOK_SPECIAL | (begins_with_bos(tok, text, r->text.len, first) ? 0 : QSF_TOK_BOS);
     if (allow) return qsf_tokenizer_encode(tok, text, r->text.len, flags, out, err);
     uint8_t *trusted = malloc(r->text.len + 1);
     if (trusted == NULL) return qsf_err_memory(err, "rendered messages");
-    for (size_t i = 0; i < r->n_segs; i++) memset(trusted + r->segs[i].off, r->segs[i].trusted, r->segs[i].len);
+    for (size_t i = 0; i < r->n_segs; i++)
+        memset(trusted + r->segs[i].off, r->segs[i].trusted, r->segs[i].len);
     int rc = qsf_tokenizer_encode_marked(tok, text, r->text.len, trusted, flags, out, err);
     free(trusted);
     return rc;
 }
 
 /* Without a template: the contents one after another. */
-static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, bool allow, QsfIds *out, QsfErr *err) {
+static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, bool allow, QsfIds *out,
+                        QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     for (size_t i = 0; i < n; i++) {
         if (i > 0) qsf_strbuf_addc(&b, '\n');
@@ -47,8 +50,8 @@ static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, b
     return rc;
 }
 
-int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, unsigned flags,
-                    QsfIds *out, QsfErr *err) {
+int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
+                    unsigned flags, QsfIds *out, QsfErr *err) {
     QsfRendered r = { 0 };
     bool allow = flags & QSF_CHAT_ALLOW_SPECIAL;
     if (t == NULL) return encode_plain(tok, msgs, n, allow, out, err);
@@ -68,10 +71,12 @@ static bool blank(const char *s, size_t len) {
 /* Runs of spaces are user-defined tokens of some vocabularies: those are text to whoever reads. */
 static bool is_marked(const QsfTokenizer *tok, int32_t id, const char *text, size_t len) {
     QsfTokenType type = qsf_tokenizer_type(tok, id);
-    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_UNKNOWN || (type == QSF_TOKEN_USER && !blank(text, len));
+    return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_UNKNOWN ||
+           (type == QSF_TOKEN_USER && !blank(text, len));
 }
 
-int qsf_chat_show(const QsfTokenizer *tok, const QsfIds *ids, QsfStrbuf *out, size_t *n_special, QsfErr *err) {
+int qsf_chat_show(const QsfTokenizer *tok, const QsfIds *ids, QsfStrbuf *out, size_t *n_special,
+                  QsfErr *err) {
     char *piece = malloc(QSF_PIECE_MAX);
     size_t count = 0;
     for (size_t i = 0; i < ids->n && piece != NULL; i++) {

@@ -8,9 +8,9 @@
 #define BAR "\xEF\xBD\x9C" /* U+FF5C, the bar of DeepSeek's tokens */
 
 enum {
-    IN_VOCAB = 1,   /* the mark is a token of the vocabularies of that family: it will do without a template */
-    NEEDS = 2,      /* the mark has to be a token, also where a template has it */
-    NEEDS_BPE = 4   /* the vocabulary has to be a byte-level BPE one */
+    IN_VOCAB = 1, /* the mark is a token of the vocabularies of that family: it will do without a template */
+    NEEDS = 2,    /* the mark has to be a token, also where a template has it */
+    NEEDS_BPE = 4 /* the vocabulary has to be a byte-level BPE one */
 };
 
 /* What a family of templates cannot do without, the most telling ones first. */
@@ -63,7 +63,8 @@ static const struct {
 } placeholders[] = {
     /* microsoft/BitNet utils/convert-ms-to-gguf-bitnet.py writes it; the model's tokenizer_config.json
      * differs */
-    { "BITNETAssistant:", "bitnet", "it is a placeholder from a converter, not what the model was trained with" },
+    { "BITNETAssistant:", "bitnet",
+      "it is a placeholder from a converter, not what the model was trained with" },
 };
 
 const char *qsf_chat_placeholder(const char *text, size_t len, const char **file) {

@@ -97,7 +97,8 @@ static bool in_folder(const char *folder, const char *name, char out[QSF_PATH_MA
 static bool find(const char *name, char out[QSF_PATH_MAX]) {
     char dirs[2][QSF_PATH_MAX];
     folders(dirs);
-    if (strchr(name, '/') == NULL && (in_folder(dirs[0], name, out) || in_folder(dirs[1], name, out))) return true;
+    if (strchr(name, '/') == NULL && (in_folder(dirs[0], name, out) || in_folder(dirs[1], name, out)))
+        return true;
     if (qsf_path_join(out, name, "", "") && access(out, F_OK) == 0) return true;
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcmp(aliases[i][0], name) == 0) return find(aliases[i][1], out);
@@ -110,7 +111,8 @@ static bool locate(const char *name, const char **variant, char out[QSF_PATH_MAX
     char before[QSF_PATH_MAX];
     *variant = NULL;
     if (find(name, out)) return true;
-    if (colon == NULL || colon == name || colon[1] == '\0' || !qsf_path_join(before, name, "", "")) return false;
+    if (colon == NULL || colon == name || colon[1] == '\0' || !qsf_path_join(before, name, "", ""))
+        return false;
     before[colon - name] = '\0';
     *variant = colon + 1;
     return find(before, out);
@@ -138,7 +140,8 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     int rc = qsf_file_open(&f, path, err);
     if (rc != QSF_OK) return rc;
     if (f.size > max)
-        rc = qsf_err_set(err, QSF_E_MODEL, "%s: too large for a chat template: more than %zu bytes", path, max);
+        rc = qsf_err_set(err, QSF_E_MODEL, "%s: too large for a chat template: more than %zu bytes", path,
+                         max);
     else if ((*text = malloc(f.size + 1)) == NULL)
         rc = qsf_err_memory(err, "%s", path);
     else
@@ -158,7 +161,8 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
 static bool is_config(const char *path) {
     struct stat st;
     size_t len = strlen(path), end = strlen(".json");
-    return (len > end && strcmp(path + len - end, ".json") == 0) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    return (len > end && strcmp(path + len - end, ".json") == 0) ||
+           (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 void qsf_chat_file_free(QsfChatFile *f) {
@@ -177,11 +181,11 @@ int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err) {
     if (is_config(path))
         rc = qsf_chat_config_read(path, variant, out, err);
     else if (variant != NULL)
-        rc = qsf_err_set(err, QSF_E_USAGE, "%s: contains a single template, not one called \"%s\"", path, variant);
+        rc = qsf_err_set(err, QSF_E_USAGE, "%s: contains a single template, not one called \"%s\"", path,
+                         variant);
     else
         rc = qsf_chat_read_path(path, MAX_BYTES, &out->text, &out->len, err);
-    if (rc == QSF_OK && (out->name = base_name(path, variant)) == NULL)
-        rc = qsf_err_memory(err, "%s", name);
+    if (rc == QSF_OK && (out->name = base_name(path, variant)) == NULL) rc = qsf_err_memory(err, "%s", name);
     if (rc != QSF_OK) qsf_chat_file_free(out);
     return rc;
 }

@@ -17,7 +17,7 @@ typedef struct QsfChatVar {
 
 struct QsfChatTemplate {
     QsfJinja *jinja;
-    char *name; /* "model", "model:NAME" or a file name without its ending */
+    char *name;  /* "model", "model:NAME" or a file name without its ending */
     char *model; /* of a model's own: the model's file, for messages; else NULL */
     char *source;
     size_t source_len;
@@ -38,8 +38,8 @@ int qsf_chat_config_read(const char *path, const char *variant, QsfChatFile *out
 
 /* --- chat_vars.c: the special tokens that a template sees --- */
 /* From the vocabulary and its metadata, and over them from a tokenizer_config.json (config, may be NULL). */
-int qsf_chat_vars_init(QsfChatTemplate *t, const QsfSource *src, const QsfTokenizer *tok, const QsfJson *config,
-                       QsfErr *err);
+int qsf_chat_vars_init(QsfChatTemplate *t, const QsfSource *src, const QsfTokenizer *tok,
+                       const QsfJson *config, QsfErr *err);
 void qsf_chat_vars_free(QsfChatTemplate *t);
 void qsf_chat_vars_bind(const QsfChatTemplate *t, QsfJinjaVars *v);
 
@@ -62,6 +62,7 @@ int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted,
 
 /* --- chat_encode.c --- */
 /* The second half of qsf_chat_encode; allow: QSF_CHAT_ALLOW_SPECIAL. */
-int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool allow, QsfIds *out, QsfErr *err);
+int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool allow, QsfIds *out,
+                             QsfErr *err);
 
 #endif

@@ -34,8 +34,7 @@ static int add_segment(QsfRendered *r, size_t len, bool trusted, QsfErr *err) {
 
 int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted, QsfErr *err) {
     if (len > 0) qsf_strbuf_add(&r->text, text, len);
-    if (!qsf_strbuf_ok(&r->text))
-        return qsf_err_memory(err, "rendered messages");
+    if (!qsf_strbuf_ok(&r->text)) return qsf_err_memory(err, "rendered messages");
     return add_segment(r, len, trusted, err);
 }
 
@@ -46,8 +45,7 @@ static int take_output(QsfJinjaOut *o, QsfRendered *out, QsfErr *err) {
     qsf_strbuf_clear(&out->text);
     out->n_segs = 0;
     qsf_strbuf_add(&out->text, qsf_strbuf_str(&o->text), end);
-    if (!qsf_strbuf_ok(&out->text))
-        return qsf_err_memory(err, "rendered messages");
+    if (!qsf_strbuf_ok(&out->text)) return qsf_err_memory(err, "rendered messages");
     for (size_t i = 0; i < o->n_runs && rc == QSF_OK; i++) {
         size_t stop = o->runs[i].end;
         rc = add_segment(out, stop - at, o->runs[i].tag == QSF_J_TEXT, err);
@@ -76,8 +74,7 @@ static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, const char *field) {
     const char *content = msg->content == NULL ? "" : msg->content;
     qsf_j_dict_add(m, d.u.d, text_value(m, "role"),
                    qsf_j_str(m, msg->role, strlen(msg->role), role_tag(msg->role)));
-    qsf_j_dict_add(m, d.u.d, text_value(m, "content"),
-                   qsf_j_str(m, content, msg->len, QSF_J_DATA));
+    qsf_j_dict_add(m, d.u.d, text_value(m, "content"), qsf_j_str(m, content, msg->len, QSF_J_DATA));
     if (field == NULL || msg->reasoning_len == 0) return d;
     size_t len;
     const char *body = qsf_reasoning_body(msg->reasoning, msg->reasoning_len, &len);
@@ -112,9 +109,9 @@ static void set_variables(const Request *q, QsfJinjaVars *v) {
 
 /* What came of a rendering that did not fail, and why one did. */
 typedef struct Outcome {
-    bool raised;  /* the template called raise_exception */
-    bool memory;  /* memory ran out: that is not the template's fault, and no other rendering may stand in for
-                     it */
+    bool raised; /* the template called raise_exception */
+    bool memory; /* memory ran out: that is not the template's fault, and no other rendering may stand in for
+                    it */
 } Outcome;
 
 static size_t content_bytes(const Request *q) {
@@ -229,8 +226,7 @@ int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsi
     bool memory;
     int rc = render_request(&q, out, &memory, &first);
     bool system = !memory && n > 1 && strcmp(msgs[0].role, "system") == 0 && !blank(&msgs[0]);
-    if (!system || (rc == QSF_OK && shows(out, &msgs[0])))
-        return qsf_err_pass(err, &first);
+    if (!system || (rc == QSF_OK && shows(out, &msgs[0]))) return qsf_err_pass(err, &first);
     QsfRendered merged = { 0 };
     int rc2 = render_merged(&q, &merged, &again);
     if (rc2 != QSF_OK) {

@@ -16,9 +16,7 @@ static const struct {
     { "mask_token", "tokenizer.ggml.mask_token_id" },
 };
 
-static int no_memory(QsfErr *err) {
-    return qsf_err_memory(err, "special tokens of the chat template");
-}
+static int no_memory(QsfErr *err) { return qsf_err_memory(err, "special tokens of the chat template"); }
 
 /* Sets or replaces a variable; more of them than there is room for are left out. */
 static int put(QsfChatTemplate *t, const char *name, const char *text, size_t len, QsfErr *err) {
@@ -95,8 +93,8 @@ static int from_config(QsfChatTemplate *t, const QsfJson *config, QsfErr *err) {
     return rc;
 }
 
-int qsf_chat_vars_init(QsfChatTemplate *t, const QsfSource *src, const QsfTokenizer *tok, const QsfJson *config,
-                       QsfErr *err) {
+int qsf_chat_vars_init(QsfChatTemplate *t, const QsfSource *src, const QsfTokenizer *tok,
+                       const QsfJson *config, QsfErr *err) {
     int rc = from_vocabulary(t, src, tok, err);
     return rc == QSF_OK && config != NULL ? from_config(t, config, err) : rc;
 }

@@ -61,7 +61,7 @@ static void put(Sink *out, char c) { out->dst[out->n++] = c; }
 enum { IDLE, SPACE, QUOTE, QUOTE_R, QUOTE_V }; /* held: nothing, " ", " '", " 'r", " 'v" */
 
 static void flush_contraction(QsfDetok *d, Sink *out) {
-    static const char *const HELD[] = {"", " ", " '", " 'r", " 'v"};
+    static const char *const HELD[] = { "", " ", " '", " 'r", " 'v" };
     for (const char *s = HELD[d->hold[2]]; *s != '\0'; s++) put(out, *s);
     d->hold[2] = IDLE;
 }
@@ -128,7 +128,7 @@ static void punctuation(QsfDetok *d, char c, Sink *out) {
 /* --- the stream --- */
 
 void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues) {
-    *d = (QsfDetok){.t = t, .show_special = show_special};
+    *d = (QsfDetok){ .t = t, .show_special = show_special };
     d->at_start = !continues;
     d->clean = !continues && t->clean_spaces;
 }
@@ -153,7 +153,7 @@ size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap) {
         len--;
     }
     d->at_start = false;
-    Sink out = {.dst = dst};
+    Sink out = { .dst = dst };
     for (unsigned i = 0; i < d->n_tail; i++) put(&out, d->tail[i]);
     if (d->clean) {
         for (size_t i = 0; i < len; i++) punctuation(d, piece[i], &out);
@@ -166,7 +166,7 @@ size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap) {
 
 size_t qsf_detok_flush(QsfDetok *d, char *dst, size_t cap) {
     char held[sizeof d->tail + 8];
-    Sink out = {.dst = held};
+    Sink out = { .dst = held };
     for (unsigned i = 0; i < d->n_tail; i++) put(&out, d->tail[i]);
     if (d->hold[0] == SPACE) apostrophe(d, ' ', &out);
     flush_apostrophe(d, &out);

@@ -9,10 +9,10 @@
 /* Working memory of one call. */
 typedef struct Work {
     QsfMerger merger;
-    QsfStrbuf word;            /* text as the algorithm wants it */
-    QsfRegexScratch *scratch;  /* BPE */
-    QsfLattice lattice;        /* unigram */
-    QsfFragment *frag;         /* (n_frag) */
+    QsfStrbuf word;           /* text as the algorithm wants it */
+    QsfRegexScratch *scratch; /* BPE */
+    QsfLattice lattice;       /* unigram */
+    QsfFragment *frag;        /* (n_frag) */
     size_t n_frag;
 } Work;
 
@@ -70,13 +70,14 @@ static int plain_spm(const QsfTokenizer *t, Work *w, const char *text, size_t le
     QsfStrbuf word = QSF_STRBUF_INIT;
     int rc = normalize(t, w, text, len, prefix, err);
     if (rc == QSF_OK)
-        rc = qsf_spm_encode(&t->spm, &w->merger, &word, qsf_strbuf_str(&w->word), w->word.len, false, out, err);
+        rc = qsf_spm_encode(&t->spm, &w->merger, &word, qsf_strbuf_str(&w->word), w->word.len, false, out,
+                            err);
     qsf_strbuf_free(&word);
     return rc;
 }
 
-static int plain_unigram(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
-                         QsfErr *err) {
+static int plain_unigram(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                         QsfIds *out, QsfErr *err) {
     int rc = normalize(t, w, text, len, prefix, err);
     if (rc != QSF_OK) return rc;
     return qsf_unigram_encode(&t->unigram, &w->lattice, qsf_strbuf_str(&w->word), w->word.len, out, err);
@@ -89,8 +90,8 @@ static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, 
 };
 
 /* In the normal form the vocabulary was made for. Text that is not UTF-8 has none and stays as it is. */
-static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix, QsfIds *out,
-                        QsfErr *err) {
+static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                        QsfIds *out, QsfErr *err) {
     size_t n;
     if (prefix && t->prefix_missing && (*text == ' ' || memcmp(text, QSF_SPM_SPACE, len < 3 ? len : 3) == 0))
         prefix = false;
@@ -121,7 +122,7 @@ static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bo
 
 static int encode_text(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
                        unsigned flags, QsfIds *out, QsfErr *err) {
-    Work w = {0};
+    Work w = { 0 };
     bool prefix = t->add_space_prefix && !(flags & QSF_TOK_NO_PREFIX);
     int rc = qsf_specials_split_marked(&t->specials, text, len, flags & QSF_TOK_SPECIAL, trusted, &w.frag,
                                        &w.n_frag, err);

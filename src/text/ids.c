@@ -39,5 +39,5 @@ int qsf_ids_append(QsfIds *ids, const int32_t *src, size_t n, QsfErr *err) {
 
 void qsf_ids_free(QsfIds *ids) {
     free(ids->data);
-    *ids = (QsfIds){0};
+    *ids = (QsfIds){ 0 };
 }

@@ -280,8 +280,8 @@ bool qsf_j_slice(QsfJCtx *c, QsfJVal obj, QsfJVal start, QsfJVal stop, QsfJVal s
     if (!slice_bound(c, start, n, down, down ? n - 1 : 0, &from) ||
         !slice_bound(c, stop, n, down, down ? -1 : n, &to))
         return false;
-    int64_t count =
-        down ? (from > to ? (from - to - by - 1) / -by : 0) : (to > from ? (to - from + by - 1) / by : 0);
+    int64_t count = down ? (from > to ? (from - to - by - 1) / -by : 0)
+                         : (to > from ? (to - from + by - 1) / by : 0);
     if (count == 0) from = 0;
     return text ? slice_text(c, obj, from, by, count, out) : slice_list(c, obj, from, by, count, out);
 }

@@ -48,8 +48,8 @@ static QsfJRef parse_tuple(QsfJParser *p, bool with_cond, const char *end, bool 
     }
     if (!tuple && l.n > 0) return l.first;
     if (l.n == 0 && !parenthesized) return qsf_j_parse_error(p, "expected an expression");
-    QsfJRef r =
-        l.n > UINT16_MAX ? qsf_j_parse_error(p, "too many elements") : qsf_j_node(p, QSF_JN_ITEMS, line);
+    QsfJRef r = l.n > UINT16_MAX ? qsf_j_parse_error(p, "too many elements")
+                                 : qsf_j_node(p, QSF_JN_ITEMS, line);
     if (r == 0) return 0;
     qsf_j_at(p, r)->a = l.first;
     qsf_j_at(p, r)->n = (uint16_t)l.n;

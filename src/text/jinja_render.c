@@ -191,10 +191,11 @@ int qsf_jinja_render(const QsfJinja *t, QsfJinjaVars *v, QsfJinjaOut *out, QsfEr
         freelocale(plain);
     }
     if (qsf_unicode_guessed()) /* even an error may only have come of a wrong guess */
-        return qsf_err_set(err, QSF_E_RUNTIME, "the template uses properties of non-ASCII letters, which needs utf8proc; this program was built "
-                                               "without it");
-    if (local.code == QSF_OK && !qsf_strbuf_ok(&out->text))
-        qsf_err_memory(&local, "template");
+        return qsf_err_set(
+            err, QSF_E_RUNTIME,
+            "the template uses properties of non-ASCII letters, which needs utf8proc; this program was built "
+            "without it");
+    if (local.code == QSF_OK && !qsf_strbuf_ok(&out->text)) qsf_err_memory(&local, "template");
     if (local.code == QSF_OK) return QSF_OK;
     return qsf_err_pass(err, &local);
 }

@@ -100,8 +100,8 @@ static size_t line_end(const char *s, size_t len) {
     uint32_t cp = 0;
     size_t n = qsf_utf8_next(s, len, &cp);
     if (cp == '\r' && len > 1 && s[1] == '\n') return 2;
-    bool ends =
-        (cp >= 10 && cp <= 13) || (cp >= 0x1C && cp <= 0x1E) || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
+    bool ends = (cp >= 10 && cp <= 13) || (cp >= 0x1C && cp <= 0x1E) || cp == 0x85 || cp == 0x2028 ||
+                cp == 0x2029;
     return ends ? n : 0;
 }
 

@@ -130,8 +130,8 @@ bool qsf_j_replace(QsfJCtx *c, QsfJVal s, QsfJVal from, QsfJVal to, int64_t max,
     size_t mark = qsf_j_mark(c);
     uint64_t left = max < 0 ? UINT64_MAX : (uint64_t)max;
     if (!qsf_j_bytes(c, s.u.s->len)) return false;
-    bool ok =
-        from.u.s->len == 0 ? replace_empty(c, s.u.s, to, left) : replace_text(c, s.u.s, from.u.s, to, left);
+    bool ok = from.u.s->len == 0 ? replace_empty(c, s.u.s, to, left)
+                                 : replace_text(c, s.u.s, from.u.s, to, left);
     return ok && qsf_j_cut(c, mark, out);
 }
 

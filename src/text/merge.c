@@ -5,17 +5,17 @@
 
 #include <stdlib.h>
 
-#define MAX_TEXT (1u << 30)
-#define WAYS 4            /* children of a heap's element: half as many levels as with two */
-#define DIGIT_BITS 11
-#define DIGITS (1u << DIGIT_BITS)
-#define SORTED_FROM 4096  /* symbols: below, sorting is not faster */
+#define MAX_TEXT    (1u << 30)
+#define WAYS        4 /* children of a heap's element: half as many levels as with two */
+#define DIGIT_BITS  11
+#define DIGITS      (1u << DIGIT_BITS)
+#define SORTED_FROM 4096 /* symbols: below, sorting is not faster */
 
 void qsf_merger_free(QsfMerger *m) {
     free(m->syms);
     free(m->heap);
     free(m->first);
-    *m = (QsfMerger){0};
+    *m = (QsfMerger){ 0 };
 }
 
 void qsf_merger_clear(QsfMerger *m) {
@@ -50,7 +50,7 @@ int qsf_merger_add(QsfMerger *m, size_t len, int32_t id, QsfErr *err) {
         m->syms = p;
     }
     int32_t i = (int32_t)m->n_syms++;
-    m->syms[i] = (QsfSymbol){.off = off, .len = (uint32_t)len, .prev = i - 1, .next = -1, .id = id};
+    m->syms[i] = (QsfSymbol){ .off = off, .len = (uint32_t)len, .prev = i - 1, .next = -1, .id = id };
     if (i > 0) m->syms[i - 1].next = i;
     return QSF_OK;
 }
@@ -83,7 +83,7 @@ static void sift_down(QsfPair *heap, size_t n, size_t i) {
 /* One pass of the radix sort: from -> to, by the digit at shift, equal ones in their order. Returns false,
  * nothing moved, when all have the same digit. */
 static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shift) {
-    size_t at[DIGITS] = {0}, sum = 0;
+    size_t at[DIGITS] = { 0 }, sum = 0;
     for (size_t i = 0; i < n; i++) at[from[i].rank >> shift & (DIGITS - 1)]++;
     if (at[from[0].rank >> shift & (DIGITS - 1)] == n) return false;
     for (size_t d = 0; d < DIGITS; d++) {
@@ -139,7 +139,7 @@ static bool pop(QsfMerger *m, QsfPair *top) {
 static int offer(QsfMerger *m, int32_t left, QsfPairFn pair, const void *ctx, bool sift, QsfErr *err) {
     if (left < 0 || m->syms[left].next < 0) return QSF_OK;
     const QsfSymbol *l = &m->syms[left], *r = &m->syms[l->next];
-    QsfPair p = {.left = (uint32_t)left, .len = l->len + r->len};
+    QsfPair p = { .left = (uint32_t)left, .len = l->len + r->len };
     if (!pair(ctx, l, r, &p.rank, &p.id)) return QSF_OK;
     if (m->n_heap == m->cap_heap) {
         QsfPair *heap = grow(m->heap, &m->cap_heap, sizeof *heap, err);

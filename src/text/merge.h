@@ -12,9 +12,9 @@
 
 /* A part of the text being merged. A symbol that was swallowed by its left neighbour has len 0. */
 typedef struct QsfSymbol {
-    uint32_t off, len;   /* bytes of the text */
-    int32_t prev, next;  /* living neighbours, -1 at the ends */
-    int32_t id;          /* its token, -1 when it is none */
+    uint32_t off, len;  /* bytes of the text */
+    int32_t prev, next; /* living neighbours, -1 at the ends */
+    int32_t id;         /* its token, -1 when it is none */
 } QsfSymbol;
 
 /* May left and right be joined? Then *rank orders the joins and *id is the token they make. */
@@ -23,18 +23,18 @@ typedef bool (*QsfPairFn)(const void *ctx, const QsfSymbol *left, const QsfSymbo
 
 typedef struct QsfPair {
     uint32_t rank;
-    uint32_t left;   /* index of the left symbol */
-    uint32_t len;    /* of both together: outdated when the symbols have grown since */
+    uint32_t left; /* index of the left symbol */
+    uint32_t len;  /* of both together: outdated when the symbols have grown since */
     int32_t id;
 } QsfPair;
 
 /* Working memory on the libc heap, reused from piece to piece. Zero-initialise. */
 typedef struct QsfMerger {
-    QsfSymbol *syms;  /* (n_syms) */
+    QsfSymbol *syms; /* (n_syms) */
     size_t n_syms, cap_syms;
-    QsfPair *heap;    /* (n_heap), smallest first */
+    QsfPair *heap; /* (n_heap), smallest first */
     size_t n_heap, cap_heap;
-    QsfPair *first;   /* (n_first) sorted, of a long text; taken up to at_first */
+    QsfPair *first; /* (n_first) sorted, of a long text; taken up to at_first */
     size_t n_first, cap_first, at_first;
 } QsfMerger;
 

@@ -8,7 +8,7 @@
 #include "src/format/vocab_keys.h"
 #include "src/text/tokenizer_impl.h"
 
-#define KEY_PRE "tokenizer.ggml.pre"
+#define KEY_PRE        "tokenizer.ggml.pre"
 #define MAX_EXPRESSION 65536
 
 /* The row for this file; guesses with a warning. */
@@ -24,10 +24,11 @@ static int choose_row(QsfTokenizer *t, const QsfSource *src, const QsfPretokSpec
     *spec = qsf_pretok_spec(QSF_PRETOK_DEFAULT, strlen(QSF_PRETOK_DEFAULT));
     if (pre == NULL) {
         snprintf(t->warning, sizeof t->warning,
-                 "the model does not specify its pre-tokenizer (%s): using \"%s\"", KEY_PRE, QSF_PRETOK_DEFAULT);
+                 "the model does not specify its pre-tokenizer (%s): using \"%s\"", KEY_PRE,
+                 QSF_PRETOK_DEFAULT);
     } else {
-        snprintf(t->warning, sizeof t->warning,
-                 "unknown pre-tokenizer \"%.64s\": using \"%s\"", pre, QSF_PRETOK_DEFAULT);
+        snprintf(t->warning, sizeof t->warning, "unknown pre-tokenizer \"%.64s\": using \"%s\"", pre,
+                 QSF_PRETOK_DEFAULT);
     }
     return QSF_OK;
 }
@@ -50,14 +51,15 @@ static int compile_expression(QsfTokenizer *t, const QsfSource *src, const char 
     if (len > MAX_EXPRESSION || memchr(s, '\0', len) != NULL)
         return qsf_err_set(err, QSF_E_MODEL, "%s: an expression of its pre-tokenizer %s", path,
                            len > MAX_EXPRESSION ? "is too long" : "has a NUL");
-    QsfErr e = {0};
-    const char *const passes[] = {s, NULL};
-    QsfPretokSpec spec = {.name = "", .passes = passes};
+    QsfErr e = { 0 };
+    const char *const passes[] = { s, NULL };
+    QsfPretokSpec spec = { .name = "", .passes = passes };
     QsfPretok one;
     int rc = qsf_pretok_open(&one, &spec, &e);
     if (rc != QSF_OK) {
         qsf_pretok_close(&one);
-        return e.memory ? qsf_err_pass(err, &e) : qsf_err_set(err, QSF_E_MODEL, "%s: its pre-tokenizer: %s", path, e.msg);
+        return e.memory ? qsf_err_pass(err, &e)
+                        : qsf_err_set(err, QSF_E_MODEL, "%s: its pre-tokenizer: %s", path, e.msg);
     }
     t->bpe.pretok.re[t->bpe.pretok.n++] = one.re[0];
     t->bpe.pretok.bytes += one.bytes;
@@ -65,9 +67,10 @@ static int compile_expression(QsfTokenizer *t, const QsfSource *src, const char 
 }
 
 static int open_expressions(QsfTokenizer *t, const QsfSource *src, QsfMetaArray *a, QsfErr *err) {
-    t->bpe.pretok = (QsfPretok){0};
+    t->bpe.pretok = (QsfPretok){ 0 };
     if (a->count > QSF_PRETOK_PASSES)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: its pre-tokenizer has %llu expressions, more than the limit of %d",
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: its pre-tokenizer has %llu expressions, more than the limit of %d",
                            qsf_source_path(src), (unsigned long long)a->count, QSF_PRETOK_PASSES);
     int rc = QSF_OK;
     for (uint64_t i = 0; i < a->count && rc == QSF_OK; i++) {
@@ -81,7 +84,10 @@ static int open_expressions(QsfTokenizer *t, const QsfSource *src, QsfMetaArray 
 
 static int read_normal_form(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     static const char *const forms[] = {
-        [QSF_NFC] = "NFC", [QSF_NFD] = "NFD", [QSF_NFKC] = "NFKC", [QSF_NFKD] = "NFKD",
+        [QSF_NFC] = "NFC",
+        [QSF_NFD] = "NFD",
+        [QSF_NFKC] = "NFKC",
+        [QSF_NFKD] = "NFKD",
     };
     const char *form;
     int rc = qsf_meta_str(src, QSF_KEY_NORMAL_FORM, &form, NULL, err);
@@ -89,7 +95,8 @@ static int read_normal_form(QsfTokenizer *t, const QsfSource *src, QsfErr *err) 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (strcmp(forms[i], form) == 0) t->normal_form = (int)i;
     if (t->normal_form >= 0 && !qsf_unicode_has_forms())
-        return qsf_err_set(err, QSF_E_RUNTIME, "%s: its text must be %s, and this program was built without utf8proc",
+        return qsf_err_set(err, QSF_E_RUNTIME,
+                           "%s: its text must be %s, and this program was built without utf8proc",
                            qsf_source_path(src), form);
     if (t->normal_form >= 0) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL, "%s: '%s' is \"%.40s\", expected NFC, NFD, NFKC or NFKD",
@@ -102,8 +109,9 @@ static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
         const char *key;
         bool *flag;
     } flags[] = {
-        {QSF_KEY_PRE_CHARACTERS, &t->bpe.chars},  {QSF_KEY_PRE_ESCAPE, &t->escape},
-        {QSF_KEY_IGNORE_MERGES, &t->bpe.ignore_merges},
+        { QSF_KEY_PRE_CHARACTERS, &t->bpe.chars },
+        { QSF_KEY_PRE_ESCAPE, &t->escape },
+        { QSF_KEY_IGNORE_MERGES, &t->bpe.ignore_merges },
     };
     int rc = QSF_OK;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rc == QSF_OK; i++)
@@ -125,8 +133,9 @@ int qsf_tokenizer_open_pretok(QsfTokenizer *t, const QsfSource *src, QsfErr *err
     }
     if (rc == QSF_OK) rc = read_flags(t, src, err);
     t->bytes = !t->bpe.chars;
-    if (rc == QSF_OK) rc = qsf_ledger_reserve(t->arena.ledger, QSF_MEM_TOKENIZER, t->bpe.pretok.bytes,
-                                              "pre-tokenizer expressions", err);
+    if (rc == QSF_OK)
+        rc = qsf_ledger_reserve(t->arena.ledger, QSF_MEM_TOKENIZER, t->bpe.pretok.bytes,
+                                "pre-tokenizer expressions", err);
     if (rc == QSF_OK) t->pattern_bytes = t->bpe.pretok.bytes;
     return rc;
 }

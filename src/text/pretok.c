@@ -8,7 +8,7 @@
 #define ILL_FORMED 0xFFFFFFFFu
 
 int qsf_pretok_open(QsfPretok *p, const QsfPretokSpec *spec, QsfErr *err) {
-    *p = (QsfPretok){0};
+    *p = (QsfPretok){ 0 };
     for (const char *const *pass = spec->passes; *pass != NULL; pass++) {
         if (p->n == QSF_PRETOK_PASSES) {
             return qsf_err_set(err, QSF_E_RUNTIME, "pre-tokenizer %s has too many expressions", spec->name);
@@ -25,7 +25,7 @@ int qsf_pretok_open(QsfPretok *p, const QsfPretokSpec *spec, QsfErr *err) {
 
 void qsf_pretok_close(QsfPretok *p) {
     for (unsigned i = 0; i < p->n; i++) qsf_regex_free(p->re[i]);
-    *p = (QsfPretok){0};
+    *p = (QsfPretok){ 0 };
 }
 
 typedef struct Split {
@@ -71,7 +71,7 @@ static size_t run_length(const char *s, size_t len, bool *ok) {
 
 int qsf_pretok_split(const QsfPretok *p, QsfRegexScratch *scratch, const char *text, size_t len,
                      QsfPieceFn fn, void *ctx, QsfErr *err) {
-    Split s = {.p = p, .scratch = scratch, .fn = fn, .ctx = ctx, .err = err};
+    Split s = { .p = p, .scratch = scratch, .fn = fn, .ctx = ctx, .err = err };
     while (len > 0) {
         bool ok;
         size_t n = run_length(text, len, &ok);

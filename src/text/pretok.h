@@ -12,17 +12,17 @@ enum {
     QSF_PRETOK_CLEAN = 1,         /* detokenizing drops spaces before punctuation and contractions */
     QSF_PRETOK_IGNORE_MERGES = 2, /* a piece that is a token is used whole, whatever the merges say */
     QSF_PRETOK_BOS = 4,           /* BOS is added unless the file says otherwise */
-    QSF_PRETOK_CHARS = 8,         /* tokens are written as text, not byte by byte: merging begins with characters */
-    QSF_PRETOK_ESCAPE = 16        /* spaces are U+2581 before anything is cut */
+    QSF_PRETOK_CHARS = 8,  /* tokens are written as text, not byte by byte: merging begins with characters */
+    QSF_PRETOK_ESCAPE = 16 /* spaces are U+2581 before anything is cut */
 };
 
 typedef struct QsfPretokSpec {
-    const char *name;           /* value of tokenizer.ggml.pre */
-    const char *const *passes;  /* expressions, ended by NULL */
+    const char *name;          /* value of tokenizer.ggml.pre */
+    const char *const *passes; /* expressions, ended by NULL */
     unsigned flags;
 } QsfPretokSpec;
 
-#define QSF_PRETOK_PASSES 8
+#define QSF_PRETOK_PASSES  8
 #define QSF_PRETOK_DEFAULT "default"
 
 /* Row of the table, or NULL for a name we do not know. */
@@ -34,7 +34,7 @@ const QsfPretokSpec *qsf_pretok_spec_at(size_t i);
 typedef struct QsfPretok {
     QsfRegex *re[QSF_PRETOK_PASSES];
     unsigned n;
-    size_t bytes;  /* held by the compiled expressions */
+    size_t bytes; /* held by the compiled expressions */
 } QsfPretok;
 
 /* QSF_E_RUNTIME. Close it in either case. */

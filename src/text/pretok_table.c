@@ -7,34 +7,35 @@
 #include "src/text/pretok.h"
 
 #define ANY_CASE_SUFFIX "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-#define SPACES "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define CL100K(digits)                                                                                      \
+#define SPACES          "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define CL100K(digits) \
     ANY_CASE_SUFFIX "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" SPACES
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LEAD "[^\\r\\n\\p{L}\\p{N}]?"
-#define O200K(suffix, digits)                                                                               \
-    LEAD UPPER "*" LOWER "+" suffix "|" LEAD UPPER "+" LOWER "*" suffix "|" digits                          \
-    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" SPACES
+#define LEAD  "[^\\r\\n\\p{L}\\p{N}]?"
+#define O200K(suffix, digits)                                                      \
+    LEAD UPPER "*" LOWER "+" suffix "|" LEAD UPPER "+" LOWER "*" suffix "|" digits \
+               "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" SPACES
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)"
-#define CJK "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
-#define DEEPSEEK_WORDS                                                                                      \
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"   \
+#define CJK  "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
+#define DEEPSEEK_WORDS                                                                                  \
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+" \
     "| ?[\\p{P}\\p{S}]+[\\r\\n]*" SPACES
 #define NOT_SEPARATOR " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+"
 
-static const char *const DEFAULT[] = {"[\\p{P}\\$\\+<=>\\^~\\|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]", NULL};
-static const char *const GPT_2[] = {GPT2, NULL};
-static const char *const LLAMA3[] = {CL100K("\\p{N}{1,3}"), NULL};
-static const char *const QWEN2[] = {CL100K("\\p{N}"), NULL};
-static const char *const STARCODER[] = {"\\p{N}", GPT2, NULL};
-static const char *const FALCON[] = {"[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT2, "[0-9][0-9][0-9]", NULL};
-static const char *const BLOOM[] = {NOT_SEPARATOR, NULL};
-static const char *const VIKING[] = {NOT_SEPARATOR, "\\p{N}", NULL};
-static const char *const TEKKEN[] = {O200K("", "\\p{N}"), NULL};
-static const char *const GPT_4O[] = {O200K(ANY_CASE_SUFFIX "?", "\\p{N}{1,3}"), NULL};
-static const char *const MINICPM5[] = {"\\p{N}{1,3}", CL100K("\\p{N}+"), NULL};
-static const char *const LAGUNA[] = {"[^\\n]+|[\\n]+", CL100K("\\p{N}"), NULL};
+static const char *const DEFAULT[] = { "[\\p{P}\\$\\+<=>\\^~\\|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]",
+                                       NULL };
+static const char *const GPT_2[] = { GPT2, NULL };
+static const char *const LLAMA3[] = { CL100K("\\p{N}{1,3}"), NULL };
+static const char *const QWEN2[] = { CL100K("\\p{N}"), NULL };
+static const char *const STARCODER[] = { "\\p{N}", GPT2, NULL };
+static const char *const FALCON[] = { "[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT2, "[0-9][0-9][0-9]", NULL };
+static const char *const BLOOM[] = { NOT_SEPARATOR, NULL };
+static const char *const VIKING[] = { NOT_SEPARATOR, "\\p{N}", NULL };
+static const char *const TEKKEN[] = { O200K("", "\\p{N}"), NULL };
+static const char *const GPT_4O[] = { O200K(ANY_CASE_SUFFIX "?", "\\p{N}{1,3}"), NULL };
+static const char *const MINICPM5[] = { "\\p{N}{1,3}", CL100K("\\p{N}+"), NULL };
+static const char *const LAGUNA[] = { "[^\\n]+|[\\n]+", CL100K("\\p{N}"), NULL };
 
 static const char *const CHAMELEON[] = {
     "<sentinel:[0-9]+>",
@@ -51,8 +52,8 @@ static const char *const CHAMELEON[] = {
  * expressions were written, cuts there too. ggml-org/llama.cpp turns such white space into U+000B before it
  * matches, and does not. */
 static const char *const DEEPSEEK_CODER[] = {
-    "[\\r\\n]",  "\\s?\\p{L}+", "\\s?\\p{P}+", "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+",
-    "\\p{N}", NULL,
+    "[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+",
+    "\\p{N}",   NULL,
 };
 
 static const char *const DEEPSEEK_LLM[] = {
@@ -89,8 +90,7 @@ static const char *const DEEPSEEK_V3[] = {
 
 static const char *const YOUTU[] = {
     "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}"
-    "\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|"
-    CJK,
+    "\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+|" CJK,
     O200K(ANY_CASE_SUFFIX "?", "\\p{N}"),
     NULL,
 };
@@ -102,13 +102,13 @@ static const char *const QWEN35[] = {
 
 /* Digits in threes from the right, the linear way (see TINY_AYA below); where digits stand beside other
  * numbers ("2" raised), the published expression keeps the two together. */
-static const char *const SUPERBPE[] = {"\\p{N}+", "\\d++", "^\\d{1,2}(?=(?:\\d{3})++$)", "\\d{3}", NULL};
+static const char *const SUPERBPE[] = { "\\p{N}+", "\\d++", "^\\d{1,2}(?=(?:\\d{3})++$)", "\\d{3}", NULL };
 
 /* tokenization_kimi.py of moonshotai/Kimi-K2-Instruct: o200k without Han in its words. */
 #define NOT_HAN(class) "(?:(?!\\p{Han})" class ")"
 static const char *const KIMI_K2[] = {
-    "\\p{Han}+|" LEAD NOT_HAN(UPPER) "*" NOT_HAN(LOWER) "+" ANY_CASE_SUFFIX "?|" LEAD NOT_HAN(UPPER) "+"
-    NOT_HAN(LOWER) "*" ANY_CASE_SUFFIX "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" SPACES,
+    "\\p{Han}+|" LEAD NOT_HAN(UPPER) "*" NOT_HAN(LOWER) "+" ANY_CASE_SUFFIX "?|" LEAD NOT_HAN(
+        UPPER) "+" NOT_HAN(LOWER) "*" ANY_CASE_SUFFIX "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" SPACES,
     NULL,
 };
 
@@ -124,8 +124,8 @@ static const char *const AFMOE[] = {
 };
 
 /* Words are not cut at all: merges reach over spaces. */
-static const char *const LINES[] = {"[^\\n]+|[\\n]+", NULL};
-static const char *const WORDS[] = {"\\S+", NULL};
+static const char *const LINES[] = { "[^\\n]+|[\\n]+", NULL };
+static const char *const WORDS[] = { "\\S+", NULL };
 
 static const char *const BAILING[] = {
     "'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|" LEAD "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
@@ -140,12 +140,13 @@ static const char *const SEED_CODER[] = {
 
 static const char *const EXAONE_MOE[] = {
     ANY_CASE_SUFFIX "|" LEAD "(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?"
-    "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+                    "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
     NULL,
 };
 
 static const char *const JAIS_2[] = {
-    ANY_CASE_SUFFIX "|" LEAD "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
+    ANY_CASE_SUFFIX
+    "|" LEAD "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
     "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!\\S)"
     "|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s",
     NULL,
@@ -164,100 +165,103 @@ static const char *const TINY_AYA[] = {
 };
 
 enum {
-    CLEAN = QSF_PRETOK_CLEAN, WHOLE = QSF_PRETOK_IGNORE_MERGES, BOS = QSF_PRETOK_BOS,
-    CHARS = QSF_PRETOK_CHARS, ESCAPE = QSF_PRETOK_ESCAPE
+    CLEAN = QSF_PRETOK_CLEAN,
+    WHOLE = QSF_PRETOK_IGNORE_MERGES,
+    BOS = QSF_PRETOK_BOS,
+    CHARS = QSF_PRETOK_CHARS,
+    ESCAPE = QSF_PRETOK_ESCAPE
 };
 
 static const QsfPretokSpec SPECS[] = {
-    {"default", DEFAULT, CLEAN},
-    {"llama3", LLAMA3, CLEAN | WHOLE | BOS},
-    {"llama-v3", LLAMA3, CLEAN | WHOLE | BOS},
-    {"llama-bpe", LLAMA3, CLEAN | WHOLE | BOS},
-    {"falcon3", LLAMA3, CLEAN | WHOLE | BOS},
-    {"falcon-h1", LLAMA3, CLEAN | WHOLE | BOS},
-    {"pixtral", LLAMA3, CLEAN | WHOLE | BOS},
-    {"midm-2.0", LLAMA3, CLEAN | WHOLE | BOS},
-    {"lfm2", LLAMA3, CLEAN | WHOLE | BOS},
-    {"jina-v5-nano", LLAMA3, CLEAN | WHOLE | BOS},
-    {"dbrx", LLAMA3, CLEAN},
-    {"phi-4", LLAMA3, CLEAN},
-    {"smaug-bpe", LLAMA3, CLEAN},
-    {"chatglm-bpe", LLAMA3, CLEAN},
-    {"glm4", LLAMA3, CLEAN},
-    {"gpt-2", GPT_2, CLEAN},
-    {"gpt2", GPT_2, CLEAN},
-    {"mpt", GPT_2, CLEAN},
-    {"olmo", GPT_2, CLEAN},
-    {"jais", GPT_2, CLEAN},
-    {"phi-2", GPT_2, CLEAN},
-    {"jina-es", GPT_2, CLEAN},
-    {"jina-de", GPT_2, CLEAN},
-    {"jina-v1-en", GPT_2, CLEAN},
-    {"jina-v2-es", GPT_2, CLEAN},
-    {"jina-v2-de", GPT_2, CLEAN},
-    {"jina-v2-code", GPT_2, CLEAN},
-    {"gigachat", GPT_2, CLEAN},
-    {"roberta-bpe", GPT_2, CLEAN},
-    {"a.x-4.0", GPT_2, CLEAN},
-    {"mellum", GPT_2, CLEAN},
-    {"modern-bert", GPT_2, CLEAN},
-    {"exaone4", GPT_2, CLEAN},
-    {"trillion", GPT_2, 0},
-    {"granite-docling", GPT_2, 0},
-    {"qwen2", QWEN2, 0},
-    {"deepseek-r1-qwen", QWEN2, 0},
-    {"kormo", QWEN2, 0},
-    {"f2llmv2", QWEN2, 0},
-    {"hunyuan", QWEN2, 0},
-    {"grok-2", QWEN2, 0},
-    {"solar-open", QWEN2, 0},
-    {"stablelm2", QWEN2, CLEAN},
-    {"megrez", QWEN2, CLEAN},
-    {"qwen35", QWEN35, 0},
-    {"starcoder", STARCODER, CLEAN},
-    {"refact", STARCODER, CLEAN},
-    {"codeshell", STARCODER, CLEAN},
-    {"exaone", STARCODER, CLEAN},
-    {"minerva-7b", STARCODER, CLEAN},
-    {"mellum2", STARCODER, CLEAN},
-    {"command-r", STARCODER, 0},
-    {"smollm", STARCODER, 0},
-    {"falcon", FALCON, CLEAN},
-    {"deepseek-llm", DEEPSEEK_LLM, 0},
-    {"deepseek-coder", DEEPSEEK_CODER, 0},
-    {"deepseek-v3", DEEPSEEK_V3, 0},
-    {"hunyuan-dense", DEEPSEEK_V3, 0},
-    {"joyai-llm", DEEPSEEK_V3, 0},
-    {"poro-chat", BLOOM, 0},
-    {"bloom", BLOOM, CLEAN},
-    {"gpt3-finnish", BLOOM, CLEAN},
-    {"viking", VIKING, 0},
-    {"tekken", TEKKEN, WHOLE | BOS},
-    {"chameleon", CHAMELEON, BOS},
-    {"gpt-4o", GPT_4O, 0},
-    {"llama4", GPT_4O, 0},
-    {"kanana2", GPT_4O, 0},
-    {"talkie", GPT_4O, 0},
-    {"minimax-m2", GPT_4O, 0},
-    {"youtu", YOUTU, WHOLE},
-    {"minicpm5", MINICPM5, CLEAN | WHOLE},
-    {"laguna", LAGUNA, 0},
-    {"bailingmoe", BAILING, 0},
-    {"bailingmoe2", BAILING, 0},
-    {"llada-moe", BAILING, 0},
-    {"seed-coder", SEED_CODER, 0},
-    {"exaone-moe", EXAONE_MOE, CLEAN},
-    {"jais-2", JAIS_2, CLEAN},
-    {"tiny_aya", TINY_AYA, 0},
-    {"cohere2moe", TINY_AYA, 0},
-    {"superbpe", SUPERBPE, 0},
-    {"kimi-k2", KIMI_K2, 0},
-    {"afmoe", AFMOE, 0},
-    {"granite-embed-multi-97m", GPT_4O, WHOLE},
-    {"gemma4", LINES, CLEAN | CHARS | ESCAPE},
-    {"granite-embed-multi-311m", LINES, CLEAN | CHARS | ESCAPE},
-    {"sarvam-moe", LINES, CHARS | ESCAPE},
-    {"whitespace", WORDS, CLEAN | CHARS},
+    { "default", DEFAULT, CLEAN },
+    { "llama3", LLAMA3, CLEAN | WHOLE | BOS },
+    { "llama-v3", LLAMA3, CLEAN | WHOLE | BOS },
+    { "llama-bpe", LLAMA3, CLEAN | WHOLE | BOS },
+    { "falcon3", LLAMA3, CLEAN | WHOLE | BOS },
+    { "falcon-h1", LLAMA3, CLEAN | WHOLE | BOS },
+    { "pixtral", LLAMA3, CLEAN | WHOLE | BOS },
+    { "midm-2.0", LLAMA3, CLEAN | WHOLE | BOS },
+    { "lfm2", LLAMA3, CLEAN | WHOLE | BOS },
+    { "jina-v5-nano", LLAMA3, CLEAN | WHOLE | BOS },
+    { "dbrx", LLAMA3, CLEAN },
+    { "phi-4", LLAMA3, CLEAN },
+    { "smaug-bpe", LLAMA3, CLEAN },
+    { "chatglm-bpe", LLAMA3, CLEAN },
+    { "glm4", LLAMA3, CLEAN },
+    { "gpt-2", GPT_2, CLEAN },
+    { "gpt2", GPT_2, CLEAN },
+    { "mpt", GPT_2, CLEAN },
+    { "olmo", GPT_2, CLEAN },
+    { "jais", GPT_2, CLEAN },
+    { "phi-2", GPT_2, CLEAN },
+    { "jina-es", GPT_2, CLEAN },
+    { "jina-de", GPT_2, CLEAN },
+    { "jina-v1-en", GPT_2, CLEAN },
+    { "jina-v2-es", GPT_2, CLEAN },
+    { "jina-v2-de", GPT_2, CLEAN },
+    { "jina-v2-code", GPT_2, CLEAN },
+    { "gigachat", GPT_2, CLEAN },
+    { "roberta-bpe", GPT_2, CLEAN },
+    { "a.x-4.0", GPT_2, CLEAN },
+    { "mellum", GPT_2, CLEAN },
+    { "modern-bert", GPT_2, CLEAN },
+    { "exaone4", GPT_2, CLEAN },
+    { "trillion", GPT_2, 0 },
+    { "granite-docling", GPT_2, 0 },
+    { "qwen2", QWEN2, 0 },
+    { "deepseek-r1-qwen", QWEN2, 0 },
+    { "kormo", QWEN2, 0 },
+    { "f2llmv2", QWEN2, 0 },
+    { "hunyuan", QWEN2, 0 },
+    { "grok-2", QWEN2, 0 },
+    { "solar-open", QWEN2, 0 },
+    { "stablelm2", QWEN2, CLEAN },
+    { "megrez", QWEN2, CLEAN },
+    { "qwen35", QWEN35, 0 },
+    { "starcoder", STARCODER, CLEAN },
+    { "refact", STARCODER, CLEAN },
+    { "codeshell", STARCODER, CLEAN },
+    { "exaone", STARCODER, CLEAN },
+    { "minerva-7b", STARCODER, CLEAN },
+    { "mellum2", STARCODER, CLEAN },
+    { "command-r", STARCODER, 0 },
+    { "smollm", STARCODER, 0 },
+    { "falcon", FALCON, CLEAN },
+    { "deepseek-llm", DEEPSEEK_LLM, 0 },
+    { "deepseek-coder", DEEPSEEK_CODER, 0 },
+    { "deepseek-v3", DEEPSEEK_V3, 0 },
+    { "hunyuan-dense", DEEPSEEK_V3, 0 },
+    { "joyai-llm", DEEPSEEK_V3, 0 },
+    { "poro-chat", BLOOM, 0 },
+    { "bloom", BLOOM, CLEAN },
+    { "gpt3-finnish", BLOOM, CLEAN },
+    { "viking", VIKING, 0 },
+    { "tekken", TEKKEN, WHOLE | BOS },
+    { "chameleon", CHAMELEON, BOS },
+    { "gpt-4o", GPT_4O, 0 },
+    { "llama4", GPT_4O, 0 },
+    { "kanana2", GPT_4O, 0 },
+    { "talkie", GPT_4O, 0 },
+    { "minimax-m2", GPT_4O, 0 },
+    { "youtu", YOUTU, WHOLE },
+    { "minicpm5", MINICPM5, CLEAN | WHOLE },
+    { "laguna", LAGUNA, 0 },
+    { "bailingmoe", BAILING, 0 },
+    { "bailingmoe2", BAILING, 0 },
+    { "llada-moe", BAILING, 0 },
+    { "seed-coder", SEED_CODER, 0 },
+    { "exaone-moe", EXAONE_MOE, CLEAN },
+    { "jais-2", JAIS_2, CLEAN },
+    { "tiny_aya", TINY_AYA, 0 },
+    { "cohere2moe", TINY_AYA, 0 },
+    { "superbpe", SUPERBPE, 0 },
+    { "kimi-k2", KIMI_K2, 0 },
+    { "afmoe", AFMOE, 0 },
+    { "granite-embed-multi-97m", GPT_4O, WHOLE },
+    { "gemma4", LINES, CLEAN | CHARS | ESCAPE },
+    { "granite-embed-multi-311m", LINES, CLEAN | CHARS | ESCAPE },
+    { "sarvam-moe", LINES, CHARS | ESCAPE },
+    { "whitespace", WORDS, CLEAN | CHARS },
 };
 
 const QsfPretokSpec *qsf_pretok_spec_at(size_t i) {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #define KEY_MERGES "tokenizer.ggml.merges"
-#define EMPTY UINT32_MAX
-#define ID_BITS 21
-#define ID_MASK ((1u << ID_BITS) - 1)
-#define LOW_BITS (32 - ID_BITS)
+#define EMPTY      UINT32_MAX
+#define ID_BITS    21
+#define ID_MASK    ((1u << ID_BITS) - 1)
+#define LOW_BITS   (32 - ID_BITS)
 #define MAX_MERGES (1u << 24)
 
 static uint32_t slots_for(uint32_t n) { return n + n / 2 + 8; }
@@ -84,7 +84,7 @@ static void add_merge(QsfRanks *r, const QsfVocab *v, const char *s, size_t len,
 
 int qsf_ranks_load(QsfRanks *r, const QsfSource *src, const QsfVocab *v, uint32_t n, QsfArena *arena,
                    QsfErr *err) {
-    *r = (QsfRanks){.n_slots = slots_for(n), .key = qsf_hash_bytes(KEY_MERGES, sizeof KEY_MERGES)};
+    *r = (QsfRanks){ .n_slots = slots_for(n), .key = qsf_hash_bytes(KEY_MERGES, sizeof KEY_MERGES) };
     r->slot = qsf_arena_alloc(arena, (size_t)r->n_slots * sizeof *r->slot, sizeof(uint32_t), err);
     if (r->slot == NULL) return err->code;
     memset(r->slot, 0xFF, (size_t)r->n_slots * sizeof *r->slot);

@@ -7,16 +7,16 @@
 #include "src/text/vocab.h"
 
 typedef struct QsfRank {
-    uint32_t a;     /* left id, and the low 11 bits of the merged id above it */
-    uint32_t b;     /* right id, and the high 10 bits of the merged id above it */
-    uint32_t rank;  /* UINT32_MAX = empty */
+    uint32_t a;    /* left id, and the low 11 bits of the merged id above it */
+    uint32_t b;    /* right id, and the high 10 bits of the merged id above it */
+    uint32_t rank; /* UINT32_MAX = empty */
 } QsfRank;
 
 typedef struct QsfRanks {
-    QsfRank *slot;     /* (n_slots) */
+    QsfRank *slot; /* (n_slots) */
     uint32_t n_slots, n;
-    uint32_t n_lost;   /* merges that name no token, or make none */
-    uint64_t key;      /* secret of this process: a crafted file cannot make the pairs collide */
+    uint32_t n_lost; /* merges that name no token, or make none */
+    uint64_t key;    /* secret of this process: a crafted file cannot make the pairs collide */
 } QsfRanks;
 
 /* Number of merges in the file. QSF_E_MODEL when the array is missing, too long or not of strings. */

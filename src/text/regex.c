@@ -25,16 +25,16 @@ struct QsfRegexScratch {
 /* A sane expression needs a few steps per character of a piece; the limits only stop runaways: one match that
  * never ends, and an expression that makes every match dear. What a match cost is known by the limit it
  * needed. */
-#define MATCH_LIMIT 20000000u
+#define MATCH_LIMIT       20000000u
 #define MATCH_LIMIT_FIRST 20000u
 #define MATCH_LIMIT_TIMES 10u
-#define STEPS_PER_BYTE 1000u
-#define WASTED_MAX 64u
-#define HEAP_LIMIT_KIB 16384u
+#define STEPS_PER_BYTE    1000u
+#define WASTED_MAX        64u
+#define HEAP_LIMIT_KIB    16384u
 
 /* White_Space of the Unicode Character Database. PCRE2's own \s adds U+180E, which lost the property
  * in Unicode 6.3. */
-#define WHITE_SPACE                                                                                         \
+#define WHITE_SPACE \
     "\\x09-\\x0D\\x20\\x85\\xA0\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}"
 
 /* Appends the class that stands for the escape \s or \S. */

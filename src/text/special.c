@@ -75,7 +75,7 @@ static void index_first_bytes(QsfSpecials *s) {
 }
 
 int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr *err) {
-    *s = (QsfSpecials){.vocab = v};
+    *s = (QsfSpecials){ .vocab = v };
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->n; i++) n += is_special(v, (int32_t)i);
     s->id = qsf_arena_alloc(arena, n * sizeof *s->id, sizeof *s->id, err);
@@ -97,7 +97,7 @@ int qsf_specials_init(QsfSpecials *s, const QsfVocab *v, QsfArena *arena, QsfErr
 typedef struct Match {
     size_t pos;
     uint32_t len;
-    uint32_t token;  /* index in QsfSpecials.id */
+    uint32_t token; /* index in QsfSpecials.id */
 } Match;
 
 typedef struct Search {
@@ -106,7 +106,7 @@ typedef struct Search {
     size_t len;
     bool control;
     const uint8_t *trusted; /* (len), NULL = all of it */
-    Match *heap;          /* (n) */
+    Match *heap;            /* (n) */
     size_t n, cap;
     unsigned char *taken; /* (len) inside a token, or stripped by one; NULL while nothing matched */
     QsfFragment *frag;    /* (n_frag) tokens found, in the order found */
@@ -122,7 +122,8 @@ static bool has_affixes(const char *t, size_t len, const char *head, const char 
  * with runs of spaces and HTML tags, and those must stay tokens in what people write. */
 static bool is_structural(const char *t, size_t len) {
     static const char *const affixes[][2] = {
-        {"<|", "|>"}, {"<\xEF\xBD\x9C", "\xEF\xBD\x9C>"}, {"<start_of_", ">"}, {"<end_of_", ">"}, {"<|", ">"},
+        { "<|", "|>" }, { "<\xEF\xBD\x9C", "\xEF\xBD\x9C>" }, { "<start_of_", ">" }, { "<end_of_", ">" },
+        { "<|", ">" },
     };
     for (size_t i = 0; i < sizeof affixes / sizeof affixes[0]; i++) {
         if (has_affixes(t, len, affixes[i][0], affixes[i][1])) return true;
@@ -232,7 +233,7 @@ static int find_matches(Search *q, QsfErr *err) {
         Match *heap = room(q->heap, q->n, &q->cap, sizeof *heap, err);
         if (heap == NULL) return QSF_E_RUNTIME;
         q->heap = heap;
-        heap[q->n++] = (Match){.pos = pos, .len = token_len(q->s, i), .token = (uint32_t)i};
+        heap[q->n++] = (Match){ .pos = pos, .len = token_len(q->s, i), .token = (uint32_t)i };
     }
     for (size_t i = q->n / 2; i-- > 0;) sift_match(q, i);
     return QSF_OK;
@@ -246,7 +247,7 @@ static int take(Search *q, const Match *m, QsfErr *err) {
     if (frag == NULL) return QSF_E_RUNTIME;
     q->frag = frag;
     int32_t id = (int32_t)q->s->id[m->token];
-    frag[q->n_frag++] = (QsfFragment){.off = m->pos, .len = m->len, .id = id};
+    frag[q->n_frag++] = (QsfFragment){ .off = m->pos, .len = m->len, .id = id };
     memset(q->taken + m->pos, 1, m->len);
     uint8_t attr = q->s->vocab->attr[id];
     size_t end = m->pos + m->len;
@@ -270,7 +271,7 @@ static int take_by_length(Search *q, QsfErr *err) {
         }
         int32_t i = q->taken[m.pos] ? -1 : usable(q, q->s->shorter[m.token], m.pos);
         if (i >= 0) {
-            q->heap[0] = (Match){.pos = m.pos, .len = token_len(q->s, i), .token = (uint32_t)i};
+            q->heap[0] = (Match){ .pos = m.pos, .len = token_len(q->s, i), .token = (uint32_t)i };
         } else {
             q->heap[0] = q->heap[--q->n];
         }
@@ -294,10 +295,10 @@ static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
     size_t count = 0, from = 0;
     for (size_t i = 0; i <= q->n_frag; i++) {
         size_t to = i < q->n_frag ? q->frag[i].off : q->len;
-        while (from < to && is_taken(q, from)) from++;       /* stripped on the left */
+        while (from < to && is_taken(q, from)) from++; /* stripped on the left */
         size_t end = to;
-        while (end > from && is_taken(q, end - 1)) end--;    /* stripped on the right */
-        if (end > from) all[count++] = (QsfFragment){.off = from, .len = end - from, .id = -1};
+        while (end > from && is_taken(q, end - 1)) end--; /* stripped on the right */
+        if (end > from) all[count++] = (QsfFragment){ .off = from, .len = end - from, .id = -1 };
         if (i == q->n_frag) break;
         all[count++] = q->frag[i];
         from = to + q->frag[i].len;
@@ -309,14 +310,13 @@ static int assemble(Search *q, QsfFragment **out, size_t *n, QsfErr *err) {
 
 int qsf_specials_split_marked(const QsfSpecials *s, const char *text, size_t len, bool control,
                               const uint8_t *trusted, QsfFragment **out, size_t *n, QsfErr *err) {
-    Search q = {.s = s, .text = text, .len = len, .control = control, .trusted = trusted};
+    Search q = { .s = s, .text = text, .len = len, .control = control, .trusted = trusted };
     *out = NULL;
     *n = 0;
     int rc = s->n > 0 && (control || s->n_user > 0) ? find_matches(&q, err) : QSF_OK;
     if (rc == QSF_OK && q.n > 0) {
         q.taken = calloc(len, 1);
-        rc = q.taken != NULL ? take_by_length(&q, err)
-                             : qsf_err_memory(err, "tokenizing");
+        rc = q.taken != NULL ? take_by_length(&q, err) : qsf_err_memory(err, "tokenizing");
     }
     if (rc == QSF_OK) rc = assemble(&q, out, n, err);
     free(q.heap);

@@ -10,11 +10,11 @@
 
 typedef struct QsfSpecials {
     const QsfVocab *vocab;
-    uint32_t *id;           /* (n) ids in the order of their texts */
-    int32_t *shorter;       /* (n) index of the longest special token that this one begins with, -1 = none */
+    uint32_t *id;     /* (n) ids in the order of their texts */
+    int32_t *shorter; /* (n) index of the longest special token that this one begins with, -1 = none */
     uint32_t n;
-    uint32_t n_user;        /* of them user-defined */
-    uint32_t first[257];    /* texts that begin with byte b are at [first[b], first[b+1]) */
+    uint32_t n_user;     /* of them user-defined */
+    uint32_t first[257]; /* texts that begin with byte b are at [first[b], first[b+1]) */
 } QsfSpecials;
 
 /* A stretch of the text: a token, or (id -1) plain text. */

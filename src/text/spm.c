@@ -22,7 +22,7 @@ bool qsf_spm_spaces_lead(const QsfVocab *v) {
 }
 
 void qsf_spm_init(QsfSpm *m, const QsfVocab *v, int32_t unknown) {
-    *m = (QsfSpm){.vocab = v, .by_word = qsf_spm_spaces_lead(v)};
+    *m = (QsfSpm){ .vocab = v, .by_word = qsf_spm_spaces_lead(v) };
     for (unsigned b = 0; b < 256; b++) {
         char text[8];
         int len = snprintf(text, sizeof text, "<0x%02X>", b);
@@ -81,7 +81,7 @@ static int push_bytes(const QsfSpm *m, const char *s, size_t len, QsfIds *out, Q
 /* Merges one word, its spaces already written as U+2581. */
 static int encode_word(const QsfSpm *m, QsfMerger *merger, const char *s, size_t len, QsfIds *out,
                        QsfErr *err) {
-    PairCtx ctx = {.vocab = m->vocab, .text = s};
+    PairCtx ctx = { .vocab = m->vocab, .text = s };
     qsf_merger_clear(merger);
     for (size_t i = 0; i < len;) {
         uint32_t cp;

@@ -8,13 +8,13 @@
 #include "src/text/merge.h"
 #include "src/text/vocab.h"
 
-#define QSF_SPM_SPACE "\xE2\x96\x81" /* U+2581 */
+#define QSF_SPM_SPACE     "\xE2\x96\x81" /* U+2581 */
 #define QSF_SPM_SPACE_LEN 3
 
 typedef struct QsfSpm {
     const QsfVocab *vocab;
-    int32_t byte_id[256];  /* token of each byte: <0xXX>, else the byte itself, else unknown, else -1 */
-    bool by_word;          /* no token goes on after a space inside it: words may be merged one by one */
+    int32_t byte_id[256]; /* token of each byte: <0xXX>, else the byte itself, else unknown, else -1 */
+    bool by_word;         /* no token goes on after a space inside it: words may be merged one by one */
 } QsfSpm;
 
 /* Does no token that merging can make hold U+2581 behind another character? Then a text may be tokenized word by

@@ -88,7 +88,8 @@ const char *qsf_think_field(const char *source, size_t len) {
 
 /* ---- splitting ---- */
 
-int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, const QsfThinkPrompt *where, size_t piece_max, QsfErr *err) {
+int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, const QsfThinkPrompt *where, size_t piece_max,
+                   QsfErr *err) {
     size_t open = strlen(t->tags->open), close = strlen(t->tags->close);
     *s = (QsfThinkSplit){ .tags = t->tags, .state = where->state, .said = where->begun, .len = where->begun };
     s->cap = piece_max + BLANK_MAX + (open > close ? open : close);

@@ -31,10 +31,10 @@ const char *qsf_think_hidden(const QsfThink *t, const QsfTokenizer *tok, int32_t
 /* ---- while it comes ---- */
 
 typedef enum QsfThinkState {
-    QSF_THINK_START,  /* nothing but white space yet: a block may open */
+    QSF_THINK_START, /* nothing but white space yet: a block may open */
     QSF_THINK_INSIDE,
-    QSF_THINK_AFTER,  /* a block is closed and only white space followed: another may open */
-    QSF_THINK_ANSWER  /* to the end: an answer may speak of tags */
+    QSF_THINK_AFTER, /* a block is closed and only white space followed: another may open */
+    QSF_THINK_ANSWER /* to the end: an answer may speak of tags */
 } QsfThinkState;
 
 /* Gets text that is decided: a part of the reasoning, tags included, or of the answer. */
@@ -51,12 +51,15 @@ typedef struct QsfThinkSplit {
 /* Where an answer begins. */
 typedef struct QsfThinkPrompt {
     QsfThinkState state;
-    char opened[64]; /* the prompt's own opening tag with what stands behind it: the reasoning's first text; or "" */
-    size_t begun;    /* INSIDE: so many bytes of the closing tag stand there already, which was cut in the middle */
+    /* the prompt's own opening tag with what stands behind it: the reasoning's first text; or "" */
+    char opened[64];
+    /* INSIDE: so many bytes of the closing tag stand there already, which was cut in the middle */
+    size_t begun;
 } QsfThinkPrompt;
 
 /* piece_max: longest text of one feed. QSF_E_RUNTIME without memory. Allocates nothing afterwards. */
-int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, const QsfThinkPrompt *where, size_t piece_max, QsfErr *err);
+int qsf_think_open(QsfThinkSplit *s, const QsfThink *t, const QsfThinkPrompt *where, size_t piece_max,
+                   QsfErr *err);
 void qsf_think_close(QsfThinkSplit *s); /* a zeroed one is allowed */
 /* Whole UTF-8 sequences in, whole ones out. */
 void qsf_think_feed(QsfThinkSplit *s, const char *text, size_t len, QsfThinkPut put, void *arg);
@@ -67,8 +70,9 @@ void qsf_think_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg);
 
 /* As qsf_chat_encode. With QSF_CHAT_CONTINUE and a last message that has reasoning, the prompt goes on behind exactly
  * that text: inside the block when there is no answer yet. */
-int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs,
-                     size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where, QsfErr *err);
+int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
+                     const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where,
+                     QsfErr *err);
 
 /* Name under which a template with this text reads the reasoning of earlier answers, or NULL: it does not. */
 const char *qsf_think_field(const char *source, size_t len);

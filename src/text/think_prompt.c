@@ -68,8 +68,9 @@ static QsfThinkPrompt behind_reasoning(const QsfThink *think, const QsfMsg *m) {
     return (QsfThinkPrompt){ .state = QSF_THINK_INSIDE, .begun = begun(think, m) };
 }
 
-int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs,
-                     size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where, QsfErr *err) {
+int qsf_think_encode(const QsfThink *think, const QsfChatTemplate *t, const QsfTokenizer *tok,
+                     const QsfMsg *msgs, size_t n, unsigned flags, QsfIds *out, QsfThinkPrompt *where,
+                     QsfErr *err) {
     bool continue_last = flags & QSF_CHAT_CONTINUE;
     bool behind = continue_last && n > 0 && msgs[n - 1].reasoning_len > 0;
     *where = (QsfThinkPrompt){ .state = continue_last ? QSF_THINK_ANSWER : QSF_THINK_START };

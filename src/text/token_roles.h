@@ -7,19 +7,29 @@
 #include "src/text/vocab.h"
 
 typedef enum QsfTokenRole {
-    QSF_TOKEN_ROLE_BOS, QSF_TOKEN_ROLE_EOS, QSF_TOKEN_ROLE_UNK, QSF_TOKEN_ROLE_EOT, QSF_TOKEN_ROLE_EOM,
-    QSF_TOKEN_ROLE_FIM_PRE, QSF_TOKEN_ROLE_FIM_SUF, QSF_TOKEN_ROLE_FIM_MID, QSF_TOKEN_ROLE_FIM_PAD,
-    QSF_TOKEN_ROLE_FIM_REP, QSF_TOKEN_ROLE_FIM_SEP, QSF_TOKEN_ROLE_N
+    QSF_TOKEN_ROLE_BOS,
+    QSF_TOKEN_ROLE_EOS,
+    QSF_TOKEN_ROLE_UNK,
+    QSF_TOKEN_ROLE_EOT,
+    QSF_TOKEN_ROLE_EOM,
+    QSF_TOKEN_ROLE_FIM_PRE,
+    QSF_TOKEN_ROLE_FIM_SUF,
+    QSF_TOKEN_ROLE_FIM_MID,
+    QSF_TOKEN_ROLE_FIM_PAD,
+    QSF_TOKEN_ROLE_FIM_REP,
+    QSF_TOKEN_ROLE_FIM_SEP,
+    QSF_TOKEN_ROLE_N
 } QsfTokenRole;
 
 typedef struct QsfRoles {
-    int32_t id[QSF_TOKEN_ROLE_N];  /* -1 = the vocabulary has none */
-    const char *bad_key;     /* key of an id outside the vocabulary (it was ignored), or NULL */
+    int32_t id[QSF_TOKEN_ROLE_N]; /* -1 = the vocabulary has none */
+    const char *bad_key;          /* key of an id outside the vocabulary (it was ignored), or NULL */
 } QsfRoles;
 
 /* Reads the ids. fallback: those of BOS, EOS and the unknown token where the file does not say, -1 = none.
  * QSF_E_MODEL names a key of the wrong type. */
-int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, const int32_t fallback[3], QsfErr *err);
+int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, const int32_t fallback[3],
+                   QsfErr *err);
 
 /* Fills missing roles from known texts, marks the tokens that end a generation (QSF_ATTR_EOG), and makes
  * tokens with such texts control tokens whatever the file calls them. */

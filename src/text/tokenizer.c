@@ -10,7 +10,7 @@
 #include "src/text/tokenizer_impl.h"
 
 #define KEY_MODEL "tokenizer.ggml.model"
-#define KEY_PRE "tokenizer.ggml.pre"
+#define KEY_PRE   "tokenizer.ggml.pre"
 
 /* Compiled expressions of any row of the pre-tokenizer table take less. */
 #define PATTERN_ROOM (32u * 1024)
@@ -18,10 +18,10 @@
 #define EXTRA_SPECIAL 64
 
 static const QsfTokenizerKind KINDS[] = {
-    {"llama", QSF_ALG_SPM, NULL, true, false, true, {1, 2, 0}},
-    {"gpt2", QSF_ALG_BPE, NULL, false, false, false, {-1, -1, -1}},
-    {"gemma4", QSF_ALG_BPE, "gemma4", true, false, false, {-1, -1, -1}},
-    {"t5", QSF_ALG_UNIGRAM, NULL, false, true, true, {-1, 1, 2}},
+    { "llama", QSF_ALG_SPM, NULL, true, false, true, { 1, 2, 0 } },
+    { "gpt2", QSF_ALG_BPE, NULL, false, false, false, { -1, -1, -1 } },
+    { "gemma4", QSF_ALG_BPE, "gemma4", true, false, false, { -1, -1, -1 } },
+    { "t5", QSF_ALG_UNIGRAM, NULL, false, true, true, { -1, 1, 2 } },
 };
 
 /* What will be built, known before anything is allocated. */
@@ -48,7 +48,7 @@ static int read_kind(Plan *plan, const QsfSource *src, QsfErr *err) {
 
 static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
     uint64_t charsmap = 0;
-    *plan = (Plan){0};
+    *plan = (Plan){ 0 };
     int rc = read_kind(plan, src, err);
     if (rc != QSF_OK) return rc;
     bool bpe = plan->kind->algorithm == QSF_ALG_BPE, unigram = plan->kind->algorithm == QSF_ALG_UNIGRAM;
@@ -67,7 +67,7 @@ static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
 uint64_t qsf_tokenizer_estimate(const QsfSource *src) {
     const uint64_t page = 4096;
     Plan plan;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     if (make_plan(&plan, src, &err) != QSF_OK) return 0; /* opening will say why */
     return (plan.arena_bytes / page + 1) * page + (plan.kind->algorithm == QSF_ALG_BPE ? PATTERN_ROOM : 0);
 }
@@ -80,8 +80,9 @@ static int open_bpe(QsfTokenizer *t, const QsfSource *src, const Plan *plan, Qsf
     qsf_bpe_init_bytes(&t->bpe, &t->vocab, t->bpe.chars, t->roles.id[QSF_TOKEN_ROLE_UNK]);
     rc = qsf_ranks_load(&t->bpe.ranks, src, &t->vocab, plan->n_merges, &t->arena, err);
     if (rc == QSF_OK && t->bpe.ranks.n_lost > 0 && t->warning[0] == '\0') {
-        snprintf(t->warning, sizeof t->warning, "%u of the vocabulary's %u merges use tokens that are missing",
-                 t->bpe.ranks.n_lost, plan->n_merges);
+        snprintf(t->warning, sizeof t->warning,
+                 "%u of the vocabulary's %u merges use tokens that are missing", t->bpe.ranks.n_lost,
+                 plan->n_merges);
     }
     return rc;
 }
@@ -156,12 +157,12 @@ static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
         const char *key;
         bool *flag;
     } flags[] = {
-        {"tokenizer.ggml.add_bos_token", &t->add_bos},
-        {"tokenizer.ggml.add_eos_token", &t->add_eos},
-        {"tokenizer.ggml.add_space_prefix", &t->add_space_prefix},
-        {QSF_KEY_CLEAN_SPACES, &t->clean_spaces},
-        {QSF_KEY_PREFIX_FIRST, &t->prefix_first},
-        {QSF_KEY_PREFIX_MISSING, &t->prefix_missing},
+        { "tokenizer.ggml.add_bos_token", &t->add_bos },
+        { "tokenizer.ggml.add_eos_token", &t->add_eos },
+        { "tokenizer.ggml.add_space_prefix", &t->add_space_prefix },
+        { QSF_KEY_CLEAN_SPACES, &t->clean_spaces },
+        { QSF_KEY_PREFIX_FIRST, &t->prefix_first },
+        { QSF_KEY_PREFIX_MISSING, &t->prefix_missing },
     };
     int rc = QSF_OK;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && rc == QSF_OK; i++)
@@ -193,7 +194,7 @@ static int build(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr
 }
 
 int qsf_tokenizer_open(QsfTokenizer **out, const QsfSource *src, QsfLedger *ledger, QsfErr *err) {
-    QsfErr own = {0};
+    QsfErr own = { 0 };
     if (err == NULL) err = &own;
     *out = NULL;
     Plan plan;

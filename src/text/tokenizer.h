@@ -14,7 +14,12 @@
 
 /* Token attributes, numbered as tokenizer.ggml.token_type. */
 typedef enum QsfTokenType {
-    QSF_TOKEN_NORMAL = 1, QSF_TOKEN_UNKNOWN, QSF_TOKEN_CONTROL, QSF_TOKEN_USER, QSF_TOKEN_UNUSED, QSF_TOKEN_BYTE
+    QSF_TOKEN_NORMAL = 1,
+    QSF_TOKEN_UNKNOWN,
+    QSF_TOKEN_CONTROL,
+    QSF_TOKEN_USER,
+    QSF_TOKEN_UNUSED,
+    QSF_TOKEN_BYTE
 } QsfTokenType;
 
 typedef struct QsfTokenizer QsfTokenizer;
@@ -24,7 +29,7 @@ typedef struct QsfIds {
     int32_t *data;
     size_t n, cap;
 } QsfIds;
-int qsf_ids_push(QsfIds *ids, int32_t id, QsfErr *err);          /* QSF_E_RUNTIME without memory */
+int qsf_ids_push(QsfIds *ids, int32_t id, QsfErr *err); /* QSF_E_RUNTIME without memory */
 int qsf_ids_append(QsfIds *ids, const int32_t *src, size_t n, QsfErr *err);
 void qsf_ids_free(QsfIds *ids);
 
@@ -48,7 +53,8 @@ enum {
 
 /* Appends the ids of text[0..len). Never fails on content: ill-formed UTF-8 is tokenized byte by
  * byte. QSF_E_RUNTIME without memory. */
-int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, unsigned flags, QsfIds *out, QsfErr *err);
+int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, unsigned flags, QsfIds *out,
+                         QsfErr *err);
 
 /* The same for a rendered prompt: trusted (len) is 1 for the bytes of the template itself. Special tokens are
  * found only there; apart from that the text is tokenized as one, across the borders of its parts. */
@@ -83,11 +89,11 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
 typedef struct QsfDetok {
     const QsfTokenizer *t;
     bool show_special;
-    bool at_start;     /* the next piece begins the text */
-    char tail[8];      /* held-back bytes */
+    bool at_start; /* the next piece begins the text */
+    char tail[8];  /* held-back bytes */
     unsigned n_tail;
-    bool clean;             /* tidy spaces before punctuation (see init) */
-    unsigned char hold[3];  /* what each of its filters holds back */
+    bool clean;            /* tidy spaces before punctuation (see init) */
+    unsigned char hold[3]; /* what each of its filters holds back */
 } QsfDetok;
 
 /* continues: the text goes on after earlier text (the answer after a prompt): no space is removed.

@@ -6,9 +6,9 @@
 #include "src/base/arena.h"
 #include "src/text/bpe.h"
 #include "src/text/charsmap.h"
-#include "src/text/token_roles.h"
 #include "src/text/special.h"
 #include "src/text/spm.h"
+#include "src/text/token_roles.h"
 #include "src/text/unigram.h"
 
 typedef enum QsfAlgorithm { QSF_ALG_SPM, QSF_ALG_BPE, QSF_ALG_UNIGRAM } QsfAlgorithm;
@@ -17,31 +17,31 @@ typedef enum QsfAlgorithm { QSF_ALG_SPM, QSF_ALG_BPE, QSF_ALG_UNIGRAM } QsfAlgor
 typedef struct QsfTokenizerKind {
     const char *model;
     QsfAlgorithm algorithm;
-    const char *pre;      /* tokenizer.ggml.pre that goes without saying, or NULL */
+    const char *pre; /* tokenizer.ggml.pre that goes without saying, or NULL */
     bool add_bos, add_eos, space_prefix;
-    int32_t fallback[3];  /* ids of BOS, EOS and the unknown token */
+    int32_t fallback[3]; /* ids of BOS, EOS and the unknown token */
 } QsfTokenizerKind;
 
 struct QsfTokenizer {
-    QsfArena arena;           /* holds this struct and all its tables */
-    uint64_t pattern_bytes;   /* charged for compiled expressions, which live on the libc heap */
+    QsfArena arena;         /* holds this struct and all its tables */
+    uint64_t pattern_bytes; /* charged for compiled expressions, which live on the libc heap */
     QsfVocab vocab;
     QsfSpecials specials;
     QsfRoles roles;
     const QsfTokenizerKind *kind;
-    QsfSpm spm;               /* QSF_ALG_SPM */
-    QsfBpe bpe;               /* QSF_ALG_BPE */
-    QsfUnigram unigram;       /* QSF_ALG_UNIGRAM */
-    QsfCharsmap charsmap;     /* the two SentencePiece kinds; may do nothing */
-    int normal_form;          /* QsfNormalForm that text is brought into first, -1 = none */
-    bool bytes;               /* tokens are bytes written as characters */
-    bool escape;              /* BPE: spaces become U+2581 first */
-    bool bpe_prefix;          /* BPE: the space prefix is put in front of text, not only taken off again */
-    bool prefix_first;        /* the prefix stands before the text only, not after special tokens */
-    bool prefix_missing;      /* ... and not before a space */
+    QsfSpm spm;           /* QSF_ALG_SPM */
+    QsfBpe bpe;           /* QSF_ALG_BPE */
+    QsfUnigram unigram;   /* QSF_ALG_UNIGRAM */
+    QsfCharsmap charsmap; /* the two SentencePiece kinds; may do nothing */
+    int normal_form;      /* QsfNormalForm that text is brought into first, -1 = none */
+    bool bytes;           /* tokens are bytes written as characters */
+    bool escape;          /* BPE: spaces become U+2581 first */
+    bool bpe_prefix;      /* BPE: the space prefix is put in front of text, not only taken off again */
+    bool prefix_first;    /* the prefix stands before the text only, not after special tokens */
+    bool prefix_missing;  /* ... and not before a space */
     bool add_bos, add_eos;
-    bool add_space_prefix;    /* a space in front of a text and after special tokens */
-    bool clean_spaces;        /* detokenizing a whole text tidies spaces before punctuation */
+    bool add_space_prefix; /* a space in front of a text and after special tokens */
+    bool clean_spaces;     /* detokenizing a whole text tidies spaces before punctuation */
     char warning[256];
 };
 

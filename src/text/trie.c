@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAST 0x100u
+#define LAST     0x100u
 #define ID_SHIFT 9
 
 uint64_t qsf_trie_bytes(uint64_t text_bytes) { return (text_bytes + 1) * sizeof(QsfTrieNode) + 16; }
@@ -27,9 +27,9 @@ static int compare(const void *a, const void *b, void *vocab) {
 /* Working memory of building. */
 typedef struct Build {
     const QsfVocab *v;
-    uint32_t *id;               /* (n) in the order of their texts */
+    uint32_t *id; /* (n) in the order of their texts */
     uint32_t n;
-    uint32_t *lo, *hi, *depth;  /* (nodes) the texts below each node, and the bytes they have in common */
+    uint32_t *lo, *hi, *depth; /* (nodes) the texts below each node, and the bytes they have in common */
 } Build;
 
 static uint32_t common(const QsfVocab *v, uint32_t a, uint32_t b, size_t *len_b) {
@@ -103,8 +103,8 @@ static int build(QsfTrie *t, Build *b, QsfArena *arena, QsfErr *err) {
 }
 
 int qsf_trie_init(QsfTrie *t, const QsfVocab *v, QsfTrieFilter keep, QsfArena *arena, QsfErr *err) {
-    Build b = {.v = v};
-    *t = (QsfTrie){0};
+    Build b = { .v = v };
+    *t = (QsfTrie){ 0 };
     int rc = collect(&b, keep, err);
     if (rc == QSF_OK) rc = build(t, &b, arena, err);
     free(b.id);
@@ -122,4 +122,6 @@ uint32_t qsf_trie_step(const QsfTrie *t, uint32_t node, unsigned char byte) {
     return 0;
 }
 
-int32_t qsf_trie_token(const QsfTrie *t, uint32_t node) { return (int32_t)(t->node[node].word >> ID_SHIFT) - 1; }
+int32_t qsf_trie_token(const QsfTrie *t, uint32_t node) {
+    return (int32_t)(t->node[node].word >> ID_SHIFT) - 1;
+}

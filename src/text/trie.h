@@ -7,15 +7,16 @@
 #include "src/text/vocab.h"
 
 typedef struct QsfTrieNode {
-    uint32_t child;  /* index of the first child, 0 = none */
-    uint32_t word;   /* bits 0-7 the byte that leads here, bit 8 the last of its siblings, from bit 9 id + 1, 0 = no
-                        token ends here */
+    uint32_t child; /* index of the first child, 0 = none */
+    /* bits 0-7 the byte that leads here, bit 8 the last of its siblings, from bit 9 id + 1, 0 = no
+     * token ends here */
+    uint32_t word;
 } QsfTrieNode;
 
 typedef struct QsfTrie {
-    QsfTrieNode *node;    /* (n); node 0 is the root */
+    QsfTrieNode *node; /* (n); node 0 is the root */
     uint32_t n;
-    uint32_t first[256];  /* child of the root for each byte, 0 = none */
+    uint32_t first[256]; /* child of the root for each byte, 0 = none */
 } QsfTrie;
 
 /* May this token stand in the trie? */

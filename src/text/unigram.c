@@ -11,7 +11,7 @@
 #include "src/text/spm.h"
 
 #define UNKNOWN_PENALTY 10.0f /* google/sentencepiece src/unigram_model.cc, kUnkPenalty */
-#define MAX_WORD (256u << 20)
+#define MAX_WORD        (256u << 20)
 
 static bool in_trie(const QsfVocab *v, int32_t id) { return qsf_vocab_mergeable(v, id); }
 
@@ -46,14 +46,14 @@ static void find_bytes(QsfUnigram *u) {
 }
 
 int qsf_unigram_init(QsfUnigram *u, const QsfVocab *v, int32_t unknown, QsfArena *arena, QsfErr *err) {
-    *u = (QsfUnigram){.vocab = v, .unknown = unknown, .by_word = qsf_spm_spaces_lead(v)};
+    *u = (QsfUnigram){ .vocab = v, .unknown = unknown, .by_word = qsf_spm_spaces_lead(v) };
     u->unknown_score = lowest_score(v) - UNKNOWN_PENALTY;
     find_bytes(u);
     return qsf_trie_init(&u->trie, v, in_trie, arena, err);
 }
 
 static void offer(QsfBest *to, double score, size_t from, int32_t id) {
-    if (score > to->score) *to = (QsfBest){.score = score, .from = (uint32_t)from, .id = id};
+    if (score > to->score) *to = (QsfBest){ .score = score, .from = (uint32_t)from, .id = id };
 }
 
 /* Offers all tokens that begin at place `at`, and the unknown one where none writes the character there. */
@@ -87,8 +87,8 @@ static int push_unknown(const QsfUnigram *u, const char *s, size_t len, QsfIds *
 
 /* Follows the best way back from the end. Runs of unknown characters are one token, also where one ended the
  * word before (*unknown). */
-static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, size_t len, bool *unknown, QsfIds *out,
-                     QsfErr *err) {
+static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, size_t len, bool *unknown,
+                     QsfIds *out, QsfErr *err) {
     size_t first = out->n;
     bool ends_unknown = best[len].id < 0;
     int rc = QSF_OK;
@@ -110,9 +110,10 @@ static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, si
     return rc;
 }
 
-static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t len, bool *unknown, QsfIds *out,
-                       QsfErr *err) {
-    if (len > MAX_WORD) return qsf_err_set(err, QSF_E_RUNTIME, "a word of %zu bytes is too long to tokenize", len);
+static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t len, bool *unknown,
+                       QsfIds *out, QsfErr *err) {
+    if (len > MAX_WORD)
+        return qsf_err_set(err, QSF_E_RUNTIME, "a word of %zu bytes is too long to tokenize", len);
     if (len + 1 > l->cap) {
         size_t cap = len + 1 < 256 ? 256 : len + 1 + len / 2;
         QsfBest *best = realloc(l->best, cap * sizeof *best);
@@ -120,7 +121,7 @@ static int encode_word(const QsfUnigram *u, QsfLattice *l, const char *s, size_t
         l->best = best;
         l->cap = cap;
     }
-    for (size_t i = 0; i <= len; i++) l->best[i] = (QsfBest){.score = -INFINITY, .id = -1};
+    for (size_t i = 0; i <= len; i++) l->best[i] = (QsfBest){ .score = -INFINITY, .id = -1 };
     l->best[0].score = 0;
     for (size_t at = 0; at < len;) at += offer_tokens(u, l->best, s, len, at);
     return push_path(u, l->best, s, len, unknown, out, err);

@@ -10,22 +10,22 @@ typedef struct QsfUnigram {
     const QsfVocab *vocab;
     QsfTrie trie;
     float unknown_score;
-    int32_t unknown;       /* id of what no token writes, or -1 */
-    int32_t byte_id[256];  /* token of each byte, where fallback */
-    bool fallback;         /* every byte has a token: what no token writes becomes its bytes */
-    bool by_word;          /* no token goes on after a space inside it: words may be taken one by one */
+    int32_t unknown;      /* id of what no token writes, or -1 */
+    int32_t byte_id[256]; /* token of each byte, where fallback */
+    bool fallback;        /* every byte has a token: what no token writes becomes its bytes */
+    bool by_word;         /* no token goes on after a space inside it: words may be taken one by one */
 } QsfUnigram;
 
 /* The best way to one place of a text. */
 typedef struct QsfBest {
     double score;
-    uint32_t from;  /* where its last token begins */
-    int32_t id;     /* -1: a character without a token */
+    uint32_t from; /* where its last token begins */
+    int32_t id;    /* -1: a character without a token */
 } QsfBest;
 
 /* Working memory on the libc heap, reused. Zero-initialise; free(best). */
 typedef struct QsfLattice {
-    QsfBest *best;  /* (cap) */
+    QsfBest *best; /* (cap) */
     size_t cap;
 } QsfLattice;
 

@@ -8,7 +8,7 @@
 
 #define KEY_TOKENS "tokenizer.ggml.tokens"
 #define KEY_SCORES "tokenizer.ggml.scores"
-#define KEY_TYPES "tokenizer.ggml.token_type"
+#define KEY_TYPES  "tokenizer.ggml.token_type"
 
 static bool is_special_type(int64_t type) {
     return type == QSF_TOKEN_UNKNOWN || type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
@@ -54,7 +54,7 @@ int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, Qsf
     const char *path = qsf_source_path(src);
     QsfMetaArray a;
     bool present;
-    *shape = (QsfVocabShape){.scores = scores};
+    *shape = (QsfVocabShape){ .scores = scores };
     int rc = qsf_meta_array_open(src, KEY_TOKENS, QSF_META_STRING, &a, &present, err);
     if (rc != QSF_OK) return rc;
     if (!present) return qsf_err_set(err, QSF_E_MODEL, "%s: no vocabulary (%s is missing)", path, KEY_TOKENS);
@@ -67,8 +67,8 @@ int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, Qsf
     }
     /* each string carries 8 bytes of length in the file */
     if (bytes < 8 * count || bytes - 8 * count > UINT32_MAX) {
-        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: invalid size: %llu tokens in %llu bytes", path, KEY_TOKENS,
-                           (unsigned long long)count, (unsigned long long)bytes);
+        return qsf_err_set(err, QSF_E_MODEL, "%s: %s: invalid size: %llu tokens in %llu bytes", path,
+                           KEY_TOKENS, (unsigned long long)count, (unsigned long long)bytes);
     }
     shape->n = (uint32_t)count;
     shape->text_bytes = bytes - 8 * count;
@@ -148,7 +148,7 @@ static int load_types(QsfVocab *v, const QsfSource *src, QsfErr *err) {
 int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena,
                    QsfErr *err) {
     size_t n = shape->n;
-    *v = (QsfVocab){.n = shape->n};
+    *v = (QsfVocab){ .n = shape->n };
     v->blob = qsf_arena_alloc(arena, shape->text_bytes, 1, err);
     v->off = qsf_arena_alloc(arena, (n + 1) * sizeof *v->off, sizeof *v->off, err);
     v->attr = qsf_arena_alloc(arena, n, 1, err);

@@ -21,19 +21,19 @@ enum {
 
 /* What the metadata says about sizes, before anything is allocated. */
 typedef struct QsfVocabShape {
-    uint32_t n;           /* tokens */
-    uint64_t text_bytes;  /* of all stored texts together */
-    uint32_t n_special;   /* tokens of type unknown, control or user-defined */
-    bool scores;          /* an array of scores is kept */
+    uint32_t n;          /* tokens */
+    uint64_t text_bytes; /* of all stored texts together */
+    uint32_t n_special;  /* tokens of type unknown, control or user-defined */
+    bool scores;         /* an array of scores is kept */
 } QsfVocabShape;
 
 typedef struct QsfVocab {
-    uint32_t n, max_len;  /* tokens; longest stored text */
+    uint32_t n, max_len; /* tokens; longest stored text */
     char *blob;
-    uint32_t *off;        /* (n + 1) into blob */
-    uint8_t *attr;        /* (n) */
-    float *score;         /* (n), or NULL */
-    QsfHashmap map;       /* stored text -> id; the empty text is not in it */
+    uint32_t *off;  /* (n + 1) into blob */
+    uint8_t *attr;  /* (n) */
+    float *score;   /* (n), or NULL */
+    QsfHashmap map; /* stored text -> id; the empty text is not in it */
 } QsfVocab;
 
 /* QSF_E_MODEL: no tokens, too many, arrays of different lengths or wrong types. */

@@ -15,8 +15,8 @@ static void read_array(const QsfSource *s, const char *key, QsfMetaType elem) {
     QsfMetaArray a;
     bool present;
     QsfErr e = { 0 };
-    QsfMetaType as =
-        elem == QSF_META_STRING || elem == QSF_META_F32 || elem == QSF_META_F64 ? elem : QSF_META_I64;
+    QsfMetaType as = elem == QSF_META_STRING || elem == QSF_META_F32 || elem == QSF_META_F64 ? elem
+                                                                                             : QSF_META_I64;
     if (qsf_meta_array_open(s, key, as, &a, &present, &e) != QSF_OK || !present) return;
     for (uint64_t i = 0; i <= a.count && i < 100000; i++) {
         const char *str;

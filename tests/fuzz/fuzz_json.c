@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_string(const char *s, size_t len) {
     QsfStrbuf b = QSF_STRBUF_INIT;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     size_t n;
     if (!qsf_utf8_valid(s, len)) abort();
     qsf_json_put_string(&b, s, len);
@@ -49,7 +49,7 @@ static void look(const QsfJson *v) {
 static void walk(const char *text, size_t size, bool valid) {
     QsfJsonScan s;
     QsfStrbuf b = QSF_STRBUF_INIT;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     size_t begin, end;
     qsf_jscan_init(&s, text, size);
     int rc = qsf_jscan_skip(&s, &begin, &end, &e);
@@ -63,10 +63,13 @@ static void walk(const char *text, size_t size, bool valid) {
     rc = QSF_OK;
     if (c == '[' || c == '{') {
         rc = qsf_jscan_enter(&s, c, NULL);
-        while (rc == QSF_OK && (rc = qsf_jscan_next(&s, c == '[' ? ']' : '}', &first, &more, NULL)) == QSF_OK && more) {
+        while (rc == QSF_OK &&
+               (rc = qsf_jscan_next(&s, c == '[' ? ']' : '}', &first, &more, NULL)) == QSF_OK && more) {
             if (c == '{') rc = qsf_jscan_key(&s, &b, NULL);
-            if (rc == QSF_OK && qsf_jscan_peek(&s) == '"') rc = qsf_jscan_string(&s, &b, NULL);
-            else if (rc == QSF_OK) rc = qsf_jscan_skip(&s, &begin, &end, NULL);
+            if (rc == QSF_OK && qsf_jscan_peek(&s) == '"')
+                rc = qsf_jscan_string(&s, &b, NULL);
+            else if (rc == QSF_OK)
+                rc = qsf_jscan_skip(&s, &begin, &end, NULL);
             if (!qsf_utf8_valid(qsf_strbuf_str(&b), b.len)) abort();
         }
     } else if (c != '"') {
@@ -77,7 +80,7 @@ static void walk(const char *text, size_t size, bool valid) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfJson *v = qsf_json_parse((const char *)data, size, &e);
     if (v == NULL && e.msg[0] == '\0') abort();
     look(v);

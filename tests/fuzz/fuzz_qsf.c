@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/harness/qsf_made.h"
 #include "src/format/qsf_verify.h"
 #include "src/format/rows.h"
 #include "src/model/model.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_image.h"
+#include "tests/harness/qsf_made.h"
 
 #define PATCH 4u /* bytes: three of an offset, one of a value */
 

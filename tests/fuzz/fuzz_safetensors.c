@@ -43,8 +43,8 @@ static void name_it(const char *dir, const char *name, int fd) {
 }
 
 static void remove_all(void) {
-    static const char *const names[] = { "config.json", "tokenizer.json", "model.safetensors", "a.safetensors",
-                                         "model.safetensors.index.json" };
+    static const char *const names[] = { "config.json", "tokenizer.json", "model.safetensors",
+                                         "a.safetensors", "model.safetensors.index.json" };
     for (int i = 0; i < 2; i++) {
         for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
             char path[192];

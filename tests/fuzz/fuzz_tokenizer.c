@@ -38,10 +38,33 @@ static void put_array(QsfStrbuf *b, const char *key, QsfMetaType elem, uint64_t 
 
 #define SP "\xE2\x96\x81"
 static const char *const WORDS[] = {
-    "<unk>", "<s>", "</s>", "<|x|>", "<|xx|>", "<u>", "<u><u>", "a", "b", "c", "ab", "bc", "abc", "aa",
-    "aaaa", SP, SP "a", SP SP, "a" SP, "\xC3\xA9", "e\xCC\x81", "'s", "12", "\xC4\xA0" "a",
+    "<unk>",
+    "<s>",
+    "</s>",
+    "<|x|>",
+    "<|xx|>",
+    "<u>",
+    "<u><u>",
+    "a",
+    "b",
+    "c",
+    "ab",
+    "bc",
+    "abc",
+    "aa",
+    "aaaa",
+    SP,
+    SP "a",
+    SP SP,
+    "a" SP,
+    "\xC3\xA9",
+    "e\xCC\x81",
+    "'s",
+    "12",
+    "\xC4\xA0"
+    "a",
 };
-static const int32_t TYPES[] = {2, 3, 3, 3, 3, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+static const int32_t TYPES[] = { 2, 3, 3, 3, 3, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
 static const char *const MERGES[] = {
     "b c", "a b", "a bc", "a a", "aa aa", "' s", "1 2", "\xC4\xA0 a", "x", "", "a nothing",
 };
@@ -117,7 +140,7 @@ static bool same(const QsfStrbuf *a, const void *s, size_t len) {
 }
 
 static void check(const QsfTokenizer *t, bool bpe, const char *text, size_t len, unsigned flags) {
-    QsfIds ids = {0};
+    QsfIds ids = { 0 };
     QsfStrbuf pieces = QSF_STRBUF_INIT, streamed = QSF_STRBUF_INIT, whole = QSF_STRBUF_INIT;
     if (qsf_tokenizer_encode(t, text, len, flags | QSF_TOK_NO_PREFIX, &ids, NULL) != QSF_OK) abort();
     bool special = false;
@@ -141,7 +164,9 @@ static void check(const QsfTokenizer *t, bool bpe, const char *text, size_t len,
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const pres[] = {NULL, "llama-bpe", "default", "deepseek-v3", "tiny_aya", "exaone-moe"};
+    static const char *const pres[] = {
+        NULL, "llama-bpe", "default", "deepseek-v3", "tiny_aya", "exaone-moe"
+    };
     enum { N = sizeof pres / sizeof *pres };
     static QsfTokenizer *tokenizers[N]; /* opened once */
     static QsfLedger ledger;

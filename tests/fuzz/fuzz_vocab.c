@@ -16,8 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char buf[QSF_PIECE_MAX + 8];
 
 static void use(const QsfTokenizer *t) {
-    static const char text[] = " Hello  w\xC3\xB6rld, \xE4\xB8\xAD\n\n ab12 <s>[x]</s>\xFF <|x|>\tab e\xCC\x81 ";
-    QsfIds ids = {0};
+    static const char text[] =
+        " Hello  w\xC3\xB6rld, \xE4\xB8\xAD\n\n ab12 <s>[x]</s>\xFF <|x|>\tab e\xCC\x81 ";
+    QsfIds ids = { 0 };
     QsfDetok d;
     for (unsigned flags = 0; flags < 16; flags += 7) {
         if (qsf_tokenizer_encode(t, text, sizeof text - 1, flags, &ids, NULL) != QSF_OK) abort();
@@ -36,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     QsfLedger ledger;
     QsfSource *src = NULL;
     QsfTokenizer *t = NULL;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     int fd = memfd_create("fuzz", 0);
     if (fd < 0) return 0;
     if (size > 0 && write(fd, data, size) != (ssize_t)size) {

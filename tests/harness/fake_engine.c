@@ -70,7 +70,9 @@ static void fake_replan(void *self, const QSFSettings *s) {
 
 static void fake_settings(void *self, QSFSettings *out) { *out = ((FakeEngine *)self)->in_force; }
 
-static void fake_advise(void *self, QSFSettings *s) { qsf_model_defaults_apply(s, &((FakeEngine *)self)->advice); }
+static void fake_advise(void *self, QSFSettings *s) {
+    qsf_model_defaults_apply(s, &((FakeEngine *)self)->advice);
+}
 
 static uint32_t fake_layers(void *self, QSFLayerStats *out, uint32_t max) {
     FakeEngine *f = self;
@@ -97,8 +99,8 @@ static char *fake_prompt(void *self, const QSFRequest *r, char *err, size_t cap)
     }
     for (size_t i = 0; i < r->n_messages; i++) {
         size_t at = strlen(text);
-        (void)snprintf(text + at, sizeof text - at, "%s: %.*s\n", r->messages[i].role, (int)r->messages[i].len,
-                       r->messages[i].content);
+        (void)snprintf(text + at, sizeof text - at, "%s: %.*s\n", r->messages[i].role,
+                       (int)r->messages[i].len, r->messages[i].content);
     }
     size_t at = strlen(text);
     (void)snprintf(text + at, sizeof text - at, r->continue_last ? "open" : "asked");

@@ -47,18 +47,18 @@ int qsf_test_write_file(const char *path, const void *bytes, size_t len);
 
 /* A tiny llama; 0 means the default in brackets. */
 typedef struct QsfTinySpec {
-    uint32_t layers;           /* [2] */
-    uint32_t hidden;           /* [64] multiple of 32 for block types */
-    uint32_t heads;            /* [4] */
-    uint32_t kv_heads;         /* [2] */
-    uint32_t head_dim;         /* [hidden / heads] */
-    uint32_t ffn;              /* [128] */
-    uint32_t vocab;            /* [300] at least 260: <unk> <s> </s>, 256 bytes, U+2581, letters, words */
-    uint32_t ctx;              /* [256] */
-    uint64_t seed;             /* [1] */
-    bool tied;                 /* no output.weight */
-    bool biases;               /* attention and output projections get one */
-    bool twins;                /* rows 1, 3, ... of the layers' matrices are those before them: layers compress to half */
+    uint32_t layers;   /* [2] */
+    uint32_t hidden;   /* [64] multiple of 32 for block types */
+    uint32_t heads;    /* [4] */
+    uint32_t kv_heads; /* [2] */
+    uint32_t head_dim; /* [hidden / heads] */
+    uint32_t ffn;      /* [128] */
+    uint32_t vocab;    /* [300] at least 260: <unk> <s> </s>, 256 bytes, U+2581, letters, words */
+    uint32_t ctx;      /* [256] */
+    uint64_t seed;     /* [1] */
+    bool tied;         /* no output.weight */
+    bool biases;       /* attention and output projections get one */
+    bool twins; /* rows 1, 3, ... of the layers' matrices are those before them: layers compress to half */
     bool rope_freqs;           /* rope_freqs.weight is there */
     uint32_t wtype;            /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0 */
     const char *chat_template; /* NULL = none */
@@ -74,6 +74,7 @@ int qsf_test_write_script_llama(const char *path, const char *script, const char
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */
 void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n);
 /* The same and more tokens behind it, n_more of them. */
-void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n, const char *const *texts, const int32_t *types, uint32_t n_more);
+void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n, const char *const *texts, const int32_t *types,
+                            uint32_t n_more);
 
 #endif

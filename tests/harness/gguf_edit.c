@@ -46,7 +46,8 @@ static bool parse(Edit *e, const char *text) {
 static Edit *find(Editor *d, const char *name, bool of_tensor) {
     for (size_t i = 0; i < d->n_edits; i++) {
         Edit *e = &d->edit[i];
-        bool tensor = strstr("drop-tensor rename shape type nan", e->what) != NULL && strcmp(e->what, "drop") != 0;
+        bool tensor = strstr("drop-tensor rename shape type nan", e->what) != NULL &&
+                      strcmp(e->what, "drop") != 0;
         if (tensor == of_tensor && strcmp(e->name, name) == 0) return e;
     }
     return NULL;
@@ -116,11 +117,16 @@ static void put_count(Editor *d, const Edit *e) {
 
 static bool put_value(Editor *d, Edit *e) {
     e->used = true;
-    if (strcmp(e->what, "u32") == 0) qsf_gb_u32(&d->b, e->name, (uint32_t)strtoul(e->value, NULL, 10));
-    else if (strcmp(e->what, "f32") == 0) qsf_gb_f32(&d->b, e->name, strtof(e->value, NULL));
-    else if (strcmp(e->what, "bool") == 0) qsf_gb_bool(&d->b, e->name, *e->value == '1');
-    else if (strcmp(e->what, "str") == 0) put_str(&d->b, e);
-    else return strcmp(e->what, "drop") == 0;
+    if (strcmp(e->what, "u32") == 0)
+        qsf_gb_u32(&d->b, e->name, (uint32_t)strtoul(e->value, NULL, 10));
+    else if (strcmp(e->what, "f32") == 0)
+        qsf_gb_f32(&d->b, e->name, strtof(e->value, NULL));
+    else if (strcmp(e->what, "bool") == 0)
+        qsf_gb_bool(&d->b, e->name, *e->value == '1');
+    else if (strcmp(e->what, "str") == 0)
+        put_str(&d->b, e);
+    else
+        return strcmp(e->what, "drop") == 0;
     return true;
 }
 

@@ -34,16 +34,16 @@
 /* --- an allocator in the place of libc's: counts, fails on request, spoils what is new and what is freed --- */
 
 #define HEAP_BYTES ((size_t)1 << 30) /* of address space; what is freed is used again by size */
-#define MAGIC 0x51534621u
-#define CLASSES 32
+#define MAGIC      0x51534621u
+#define CLASSES    32
 
 typedef struct Block {
     struct Block *prev, *next; /* live ones in a ring; free ones by next */
     const void *caller;
-    uint64_t number;           /* of all allocations */
+    uint64_t number; /* of all allocations */
     size_t size;
     uint32_t magic, class;
-    void *base;                /* of the memory, at or before this header */
+    void *base; /* of the memory, at or before this header */
     char pad[64 - 4 * sizeof(void *) - sizeof(size_t) - 16];
 } Block;
 _Static_assert(sizeof(Block) == 64, "what follows is aligned for anything");
@@ -57,13 +57,16 @@ static atomic_bool fail_on;          /* and all after it */
 
 static bool fails_now(void) {
     uint_fast64_t n = atomic_load(&fail_in);
-    while (n > 0 && !atomic_compare_exchange_weak(&fail_in, &n, n == 1 && atomic_load(&fail_on) ? 1 : n - 1)) {}
+    while (n > 0 &&
+           !atomic_compare_exchange_weak(&fail_in, &n, n == 1 && atomic_load(&fail_on) ? 1 : n - 1)) {
+    }
     return n == 1;
 }
 
 static void *fresh(uint32_t class) {
     if (heap == NULL) {
-        heap = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        heap = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                    0);
         if (heap == MAP_FAILED) abort();
         heap_end = heap + HEAP_BYTES;
     }
@@ -74,7 +77,7 @@ static void *fresh(uint32_t class) {
 
 static void *take(size_t align, size_t size, const void *caller) {
     uint32_t class = 7;
-    while (((size_t)1 << class) < size + align + sizeof(Block)) class++;
+    while (((size_t)1 << class) < size + align + sizeof(Block)) class ++;
     pthread_mutex_lock(&heap_lock);
     Block *old = free_blocks[class];
     void *base = old != NULL ? old : fresh(class);
@@ -93,7 +96,8 @@ static Block *block_of(void *p) {
     Block *b = (Block *)p - 1;
     if (b->magic != MAGIC) {
         static const char said[] = "freed or resized what is not allocated\n";
-        if (write(2, said, sizeof said - 1) < 0) {}
+        if (write(2, said, sizeof said - 1) < 0) {
+        }
         abort();
     }
     return b;
@@ -248,11 +252,13 @@ static void sweep(void (*run)(Outcome *), Kind kind, uint64_t least, uint64_t mo
         bool happened = disarm(kind, n, &o);
         quiet = happened ? 0 : quiet + 1;
         failed += o.failed != 0;
-        if (o.failed && o.why[0] == '\0') fail_msg("%llu: step %d failed and does not say why", (unsigned long long)n, o.failed);
+        if (o.failed && o.why[0] == '\0')
+            fail_msg("%llu: step %d failed and does not say why", (unsigned long long)n, o.failed);
         if (o.again_failed && kind != ALLOCATIONS_FROM_THEN_ON)
             fail_msg("%llu: step %d failed again: %s", (unsigned long long)n, o.failed, o.why);
         if (kind != ALLOCATIONS_FROM_THEN_ON || !o.failed) assert_string_equal(o.text, want.text);
-        if (leaks(since)) fail_msg("%llu: left behind after step %d: %s", (unsigned long long)n, o.failed, o.why);
+        if (leaks(since))
+            fail_msg("%llu: left behind after step %d: %s", (unsigned long long)n, o.failed, o.why);
         assert_int_equal(open_files(), files);
     }
     printf("%llu runs, %llu ended with an error\n", (unsigned long long)n - 1, (unsigned long long)failed);

@@ -20,8 +20,8 @@ static void lay_out(QsfModel *m) {
     for (uint32_t l = 0; l <= m->hp.n_layers; l++) {
         for (unsigned r = 0; r < QSF_ROLE_N; r++) {
             bool whole = r >= QSF_ROLE_LAYER_N;
-            QsfTensor *t =
-                (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r, l < m->hp.n_layers ? l : 0);
+            QsfTensor *t = (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r,
+                                                                    l < m->hp.n_layers ? l : 0);
             if (t == NULL || whole != (l == m->hp.n_layers)) continue;
             if (at + t->bytes > 4096 * MIB) file++, at = 4000;
             t->file = file;
@@ -52,7 +52,9 @@ QsfCompressed *qsf_plans_press(QsfModel *m) {
             t->compressed = c;
             c->whole_bytes = t->offset + t->bytes;
         }
-        *c = (QsfCompressed){ .layer = l, .off = off, .bytes = c->whole_bytes / 5 * 3, .whole_bytes = c->whole_bytes, .how = 1 };
+        *c = (QsfCompressed){
+            .layer = l, .off = off, .bytes = c->whole_bytes / 5 * 3, .whole_bytes = c->whole_bytes, .how = 1
+        };
         off += c->bytes;
     }
     return all;
@@ -148,7 +150,8 @@ void qsf_plans_check(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *
     assert_int_equal(p->n_units, qsf_unit_count(m));
     check_pins(m, p, o);
     check_windows(m, p);
-    assert_true(p->n_slots <= 4 && p->rows[QSF_MEM_SLOTS] == p->n_slots * p->slot_bytes + p->n_stages * p->stage_bytes);
+    assert_true(p->n_slots <= 4 &&
+                p->rows[QSF_MEM_SLOTS] == p->n_slots * p->slot_bytes + p->n_stages * p->stage_bytes);
     assert_true(p->disk_bytes <= p->streamed_bytes);
     assert_int_equal(p->slot_bytes % QSF_WINDOW, 0);
     assert_true(p->streamed_bytes == 0 || p->n_slots > 0);

@@ -13,7 +13,9 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
         .budget = 4ull << 30,
         .ctx = o->ctx,
         .kv = -1,
-        .pin_cap = o->stream ? 0 : o->pin_cap != 0 ? o->pin_cap : UINT64_MAX,
+        .pin_cap = o->stream         ? 0
+                   : o->pin_cap != 0 ? o->pin_cap
+                                     : UINT64_MAX,
         .batch = o->batch,
         .threads = o->threads > 0 ? o->threads : 1,
         .exact = o->exact,
@@ -39,8 +41,12 @@ int qsf_rig_open(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     if (rc != QSF_OK) return rc;
     rc = make_plan(r, o, err);
     if (rc == QSF_OK) rc = qsf_pool_create(&r->pool, r->plan.threads, &r->ledger, err);
-    const QsfForwardOptions fo = {.model = &r->model, .plan = &r->plan, .table = &r->table, .pool = r->pool,
-                                  .ledger = &r->ledger, .cancel = &r->cancel};
+    const QsfForwardOptions fo = { .model = &r->model,
+                                   .plan = &r->plan,
+                                   .table = &r->table,
+                                   .pool = r->pool,
+                                   .ledger = &r->ledger,
+                                   .cancel = &r->cancel };
     if (rc == QSF_OK) rc = qsf_forward_create(&r->fwd, &fo, err);
     if (rc != QSF_OK) qsf_rig_close(r);
     return rc;
@@ -90,9 +96,12 @@ void qsf_shape_model(QsfModel *m, const QsfShapeSpec *s) {
     m->tied_head = s->tied;
     m->layers = calloc(s->layers, sizeof *m->layers);
     if (m->layers == NULL) abort();
-    const struct { QsfRole role; uint64_t cols, rows; } mats[] = {
-        {QSF_ROLE_Q, h, h}, {QSF_ROLE_K, h, kv}, {QSF_ROLE_V, h, kv}, {QSF_ROLE_O, h, h},
-        {QSF_ROLE_GATE, h, s->ffn}, {QSF_ROLE_UP, h, s->ffn}, {QSF_ROLE_DOWN, s->ffn, h}};
+    const struct {
+        QsfRole role;
+        uint64_t cols, rows;
+    } mats[] = { { QSF_ROLE_Q, h, h },        { QSF_ROLE_K, h, kv },        { QSF_ROLE_V, h, kv },
+                 { QSF_ROLE_O, h, h },        { QSF_ROLE_GATE, h, s->ffn }, { QSF_ROLE_UP, h, s->ffn },
+                 { QSF_ROLE_DOWN, s->ffn, h } };
     for (uint32_t l = 0; l < s->layers; l++) {
         m->layers[l][QSF_ROLE_ATTN_NORM] = tensor(0, h, 1);
         m->layers[l][QSF_ROLE_FFN_NORM] = tensor(0, h, 1);
@@ -102,8 +111,8 @@ void qsf_shape_model(QsfModel *m, const QsfShapeSpec *s) {
     }
     m->global[QSF_ROLE_EMBED - QSF_ROLE_LAYER_N] = tensor(s->dtype, h, s->vocab);
     m->global[QSF_ROLE_FINAL_NORM - QSF_ROLE_LAYER_N] = tensor(0, h, 1);
-    m->global[QSF_ROLE_HEAD - QSF_ROLE_LAYER_N] =
-        s->tied ? m->global[QSF_ROLE_EMBED - QSF_ROLE_LAYER_N] : tensor(s->dtype, h, s->vocab);
+    m->global[QSF_ROLE_HEAD - QSF_ROLE_LAYER_N] = s->tied ? m->global[QSF_ROLE_EMBED - QSF_ROLE_LAYER_N]
+                                                          : tensor(s->dtype, h, s->vocab);
 }
 
 void qsf_shape_model_free(QsfModel *m) {

@@ -81,10 +81,10 @@ static void add(Model *m, const char *name, uint64_t rows, uint64_t cols) {
     uint64_t shape[2] = { rows, cols }, n = rows == 0 ? cols : rows * cols;
     QsfStrbuf data = QSF_STRBUF_INIT;
     for (uint64_t i = 0; i < n; i++) put_value(&data, m->spec.dtype, qsf_test_hf_value(name, i));
-    qsf_sb_tensor(&m->file[m->shard], name, m->spec.dtype, rows == 0 ? 1 : 2, rows == 0 ? shape + 1 : shape, data.data,
-                  data.len);
-    qsf_strbuf_addf(&m->index, "%s\"%s\":\"model-0000%u-of-00002.safetensors\"", m->index.len > 0 ? "," : "", name,
-                    m->shard + 1);
+    qsf_sb_tensor(&m->file[m->shard], name, m->spec.dtype, rows == 0 ? 1 : 2, rows == 0 ? shape + 1 : shape,
+                  data.data, data.len);
+    qsf_strbuf_addf(&m->index, "%s\"%s\":\"model-0000%u-of-00002.safetensors\"", m->index.len > 0 ? "," : "",
+                    name, m->shard + 1);
     qsf_strbuf_free(&data);
 }
 
@@ -139,13 +139,14 @@ static bool fill(Model *m, const QsfHfSpec *spec) {
 static int write_config(const Model *m, const char *dir, bool says_head_dim) {
     const QsfHfSpec *s = &m->spec;
     QsfStrbuf b = QSF_STRBUF_INIT;
-    qsf_strbuf_addf(&b,
-                    "{%s\"architectures\":[\"%s\"],\"hidden_size\":%u,\"intermediate_size\":%u,\"num_hidden_layers\":%u,"
-                    "\"num_attention_heads\":%u,\"num_key_value_heads\":%u,\"vocab_size\":%u,\"max_position_embeddings\":512,"
-                    "\"rms_norm_eps\":1e-05,\"hidden_act\":\"silu\",\"tie_word_embeddings\":%s,\"rope_theta\":20000.0,"
-                    "\"bos_token_id\":7,\"eos_token_id\":[8,7]",
-                    s->config, s->arch, s->hidden, s->ffn, s->layers, s->heads, s->kv_heads, s->vocab,
-                    s->tied ? "true" : "false");
+    qsf_strbuf_addf(
+        &b,
+        "{%s\"architectures\":[\"%s\"],\"hidden_size\":%u,\"intermediate_size\":%u,\"num_hidden_layers\":%u,"
+        "\"num_attention_heads\":%u,\"num_key_value_heads\":%u,\"vocab_size\":%u,\"max_position_embeddings\":512,"
+        "\"rms_norm_eps\":1e-05,\"hidden_act\":\"silu\",\"tie_word_embeddings\":%s,\"rope_theta\":20000.0,"
+        "\"bos_token_id\":7,\"eos_token_id\":[8,7]",
+        s->config, s->arch, s->hidden, s->ffn, s->layers, s->heads, s->kv_heads, s->vocab,
+        s->tied ? "true" : "false");
     if (says_head_dim) qsf_strbuf_addf(&b, ",\"head_dim\":%u", s->head_dim);
     qsf_strbuf_addf(&b, "%s}", s->last);
     int rc = qsf_test_write_in(dir, "config.json", b.data, b.len);
@@ -158,7 +159,8 @@ static int write_tokenizer(const char *dir) {
         "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"\\u0120a\":5,\"d\":6},"
         "\"merges\":[\"a b\",\"\\u0120 a\"]},\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
         "\"added_tokens\":[{\"id\":7,\"content\":\"<s>\",\"special\":true},{\"id\":8,\"content\":\"</s>\",\"special\":true}]}";
-    static const char config[] = "{\"bos_token\":\"<s>\",\"add_bos_token\":true,\"chat_template\":\"{{ messages }}\"}";
+    static const char config[] =
+        "{\"bos_token\":\"<s>\",\"add_bos_token\":true,\"chat_template\":\"{{ messages }}\"}";
     int rc = qsf_test_write_in(dir, "tokenizer.json", tokens, sizeof tokens - 1);
     return rc == 0 ? qsf_test_write_in(dir, "tokenizer_config.json", config, sizeof config - 1) : rc;
 }
@@ -208,8 +210,14 @@ int qsf_test_write_in(const char *dir, const char *name, const void *bytes, size
 
 void qsf_test_remove_hf_dir(const char *dir) {
     static const char *const names[] = {
-        "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors", "model.safetensors.index.json",
-        "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "model.safetensors",
+        "model.safetensors.index.json",
+        "model-00001-of-00002.safetensors",
+        "model-00002-of-00002.safetensors",
     };
     char path[512];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

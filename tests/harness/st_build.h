@@ -27,21 +27,22 @@ void qsf_sb_free(QsfStBuild *b);
 
 /* A small model; 0 means the default in brackets. */
 typedef struct QsfHfSpec {
-    uint32_t layers;      /* [2] */
-    uint32_t hidden;      /* [24] */
-    uint32_t heads;       /* [4] */
-    uint32_t kv_heads;    /* [2] */
-    uint32_t head_dim;    /* [hidden / heads, which config.json then does not mention] */
-    uint32_t ffn;         /* [40] */
-    uint32_t vocab;       /* [QSF_HF_TOKENS, as many as the tokenizer has] */
-    const char *dtype;    /* ["F32"] "F16" "BF16" */
-    bool tied;            /* no lm_head.weight */
-    bool biases;          /* of the projections */
-    bool rotary;          /* rotary_emb.inv_freq is there, as old files have it */
-    bool shards;          /* two files and an index */
-    const char *arch;     /* ["LlamaForCausalLM"] */
-    const char *config;   /* members of config.json before all others (of two the last counts), with a comma behind */
-    const char *last;     /* behind them, with a comma in front */
+    uint32_t layers;   /* [2] */
+    uint32_t hidden;   /* [24] */
+    uint32_t heads;    /* [4] */
+    uint32_t kv_heads; /* [2] */
+    uint32_t head_dim; /* [hidden / heads, which config.json then does not mention] */
+    uint32_t ffn;      /* [40] */
+    uint32_t vocab;    /* [QSF_HF_TOKENS, as many as the tokenizer has] */
+    const char *dtype; /* ["F32"] "F16" "BF16" */
+    bool tied;         /* no lm_head.weight */
+    bool biases;       /* of the projections */
+    bool rotary;       /* rotary_emb.inv_freq is there, as old files have it */
+    bool shards;       /* two files and an index */
+    const char *arch;  /* ["LlamaForCausalLM"] */
+    /* members of config.json before all others (of two the last counts), with a comma behind */
+    const char *config;
+    const char *last; /* behind them, with a comma in front */
 } QsfHfSpec;
 
 #define QSF_HF_TOKENS 9u

@@ -67,14 +67,15 @@ static void encode(QsfStrbuf *out, uint32_t type, const float *x, size_t n) {
 }
 
 /* A tensor of random values: mean + scale * u; rows 0 = a vector in F32. twins: each second row is the one before. */
-static void add_rows(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows, bool twins,
-                     float mean, float scale, uint64_t *state) {
+static void add_rows(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows,
+                     bool twins, float mean, float scale, uint64_t *state) {
     uint64_t ne[2] = { cols, rows }, n = rows == 0 ? cols : cols * rows;
     float *x = malloc((size_t)n * sizeof *x);
     QsfStrbuf bytes = QSF_STRBUF_INIT;
     if (x == NULL) return;
     for (uint64_t i = 0; i < n; i++) x[i] = mean + scale * random_unit(state);
-    for (uint64_t r = 1; twins && r < rows; r += 2) memcpy(x + r * cols, x + (r - 1) * cols, (size_t)cols * sizeof *x);
+    for (uint64_t r = 1; twins && r < rows; r += 2)
+        memcpy(x + r * cols, x + (r - 1) * cols, (size_t)cols * sizeof *x);
     encode(&bytes, rows == 0 ? TYPE_F32 : type, x, (size_t)n);
     qsf_gb_tensor(b, name, rows == 0 ? TYPE_F32 : type, rows == 0 ? 1 : 2, ne, bytes.data, bytes.len);
     qsf_strbuf_free(&bytes);
@@ -115,8 +116,8 @@ static int32_t piece_type(uint32_t i) {
 
 void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n) { qsf_gb_tiny_vocab_with(b, n, NULL, NULL, 0); }
 
-void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n_base, const char *const *texts, const int32_t *more_types,
-                            uint32_t n_more) {
+void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n_base, const char *const *texts,
+                            const int32_t *more_types, uint32_t n_more) {
     uint32_t n = n_base + n_more;
     char(*text)[32] = calloc(n, sizeof *text);
     const char **ptr = calloc(n, sizeof *ptr);
@@ -198,8 +199,8 @@ static void add_layer(QsfGgufBuild *b, const QsfTinySpec *s, uint32_t layer, uin
     add_random(b, name, TYPE_F32, h, 0, 1.0f, 0.1f, state);
     for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, mats[i].name);
-        add_rows(b, name, s->wtype, mats[i].cols, mats[i].rows, s->twins, 0.0f, 1.7f / sqrtf((float)mats[i].cols),
-                 state);
+        add_rows(b, name, s->wtype, mats[i].cols, mats[i].rows, s->twins, 0.0f,
+                 1.7f / sqrtf((float)mats[i].cols), state);
         if (!s->biases || i > 3) continue;
         snprintf(name, sizeof name, "blk.%u.%s.bias", layer, mats[i].name);
         add_random(b, name, TYPE_F32, mats[i].rows, 0, 0.0f, 0.1f, state);

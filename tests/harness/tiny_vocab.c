@@ -67,12 +67,12 @@ QsfTokenizer *qsf_tv_open(QsfTestVocab *v, const char *model, QsfLedger *ledger,
 
 void qsf_tv_free(QsfTestVocab *v) {
     qsf_gb_free(&v->gb);
-    *v = (QsfTestVocab){0};
+    *v = (QsfTestVocab){ 0 };
 }
 
 void qsf_tv_expect(const QsfTokenizer *t, const char *text, unsigned flags, const int32_t *ids) {
-    QsfIds got = {0};
-    QsfErr e = {0};
+    QsfIds got = { 0 };
+    QsfErr e = { 0 };
     size_t n = 0, i = 0;
     while (ids[n] >= 0) n++;
     qsf_test_expect_ok(qsf_tokenizer_encode(t, text, strlen(text), flags, &got, &e), &e);

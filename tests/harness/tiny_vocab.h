@@ -3,19 +3,19 @@
 #ifndef QSF_TESTS_TINY_VOCAB_H
 #define QSF_TESTS_TINY_VOCAB_H
 
-#include "tests/harness/gguf_build.h"
 #include "src/text/tokenizer.h"
+#include "tests/harness/gguf_build.h"
 
 #define QSF_TV_MAX 1024
 
 /* Zero-initialise. Texts of tokens and merges are borrowed. */
 typedef struct QsfTestVocab {
-    QsfGgufBuild gb;            /* more metadata may be added before opening */
+    QsfGgufBuild gb; /* more metadata may be added before opening */
     const char *tokens[QSF_TV_MAX], *merges[QSF_TV_MAX];
     float scores[QSF_TV_MAX];
     int32_t types[QSF_TV_MAX];
     uint32_t n, n_merges;
-    char bytes[256][8];         /* texts of the byte tokens */
+    char bytes[256][8]; /* texts of the byte tokens */
 } QsfTestVocab;
 
 /* Returns the id. */
@@ -33,7 +33,7 @@ void qsf_tv_free(QsfTestVocab *v);
 
 /* Fails the test unless text gives exactly the ids, ended by -1. */
 void qsf_tv_expect(const QsfTokenizer *t, const char *text, unsigned flags, const int32_t *ids);
-#define QSF_TV_EXPECT(t, text, flags, ...) qsf_tv_expect(t, text, flags, (const int32_t[]){__VA_ARGS__, -1})
+#define QSF_TV_EXPECT(t, text, flags, ...) qsf_tv_expect(t, text, flags, (const int32_t[]){ __VA_ARGS__, -1 })
 
 /* Ids as text through the streaming detokenizer; the caller frees it. */
 char *qsf_tv_detok(const QsfTokenizer *t, const int32_t *ids, size_t n, bool show_special, bool continues,

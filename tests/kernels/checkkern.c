@@ -17,10 +17,11 @@ typedef struct ck_test {
 } ck_test;
 
 static const ck_test tests[] = {
-    { "table", ck_test_table },       { "matmul", ck_test_matmul }, { "x16", ck_test_x16 },
-    { "dequant", ck_test_dequant },   { "quantize", ck_test_quantize }, { "exact", ck_test_exact },
-    { "vec", ck_test_vec },           { "ops", ck_test_ops },  { "pick", ck_test_pick },       { "norm", ck_test_norm },     { "act", ck_test_act },
-    { "kv", ck_test_kv },             { "half", ck_test_half },         { "grid", ck_test_grid },
+    { "table", ck_test_table },     { "matmul", ck_test_matmul },     { "x16", ck_test_x16 },
+    { "dequant", ck_test_dequant }, { "quantize", ck_test_quantize }, { "exact", ck_test_exact },
+    { "vec", ck_test_vec },         { "ops", ck_test_ops },           { "pick", ck_test_pick },
+    { "norm", ck_test_norm },       { "act", ck_test_act },           { "kv", ck_test_kv },
+    { "half", ck_test_half },       { "grid", ck_test_grid },
 };
 
 enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES = 4 };
@@ -33,19 +34,22 @@ typedef struct ck_options {
 
 static struct {
     ck_options opt;
-    const char *level;      /* of the pass */
-    char name[64];          /* function begun */
-    int errors;             /* of it */
+    const char *level; /* of the pass */
+    char name[64];     /* function begun */
+    int errors;        /* of it */
     int passed, failed;
-    struct { char name[64]; ck_fn fn; int done; } seen[MAX_SEEN];
-    int n_seen, current;    /* current: the function begun */
+    struct {
+        char name[64];
+        ck_fn fn;
+        int done;
+    } seen[MAX_SEEN];
+    int n_seen, current; /* current: the function begun */
     uint64_t rng;
     sigjmp_buf jump;
     volatile int armed, signal;
 } run;
 
-static void on_signal(int sig)
-{
+static void on_signal(int sig) {
     if (!run.armed) {
         signal(sig, SIG_DFL);
         raise(sig);
@@ -56,43 +60,33 @@ static void on_signal(int sig)
     siglongjmp(run.jump, 1);
 }
 
-static void catch_signals(void)
-{
+static void catch_signals(void) {
     static const int sigs[] = { SIGSEGV, SIGILL, SIGFPE, SIGBUS };
     struct sigaction sa;
     memset(&sa, 0, sizeof sa);
     sa.sa_handler = on_signal;
     sa.sa_flags = SA_NODEFER;
     sigemptyset(&sa.sa_mask);
-    for (size_t i = 0; i < sizeof sigs / sizeof sigs[0]; i++)
-        sigaction(sigs[i], &sa, NULL);
+    for (size_t i = 0; i < sizeof sigs / sizeof sigs[0]; i++) sigaction(sigs[i], &sa, NULL);
 }
 
-uint32_t ck_rand(void)
-{
+uint32_t ck_rand(void) {
     uint64_t z = run.rng += 0x9e3779b97f4a7c15u; /* splitmix64 */
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return (uint32_t)((z ^ z >> 31) >> 32);
 }
 
-size_t ck_below(size_t n)
-{
-    return ck_rand() % n;
-}
+size_t ck_below(size_t n) { return ck_rand() % n; }
 
-static int find_seen(const char *name, ck_fn fn)
-{
+static int find_seen(const char *name, ck_fn fn) {
     for (int i = 0; i < run.n_seen; i++)
-        if (run.seen[i].fn == fn && strcmp(run.seen[i].name, name) == 0)
-            return i;
+        if (run.seen[i].fn == fn && strcmp(run.seen[i].name, name) == 0) return i;
     return -1;
 }
 
-static int seen_before(const char *name, ck_fn fn)
-{
-    if (find_seen(name, fn) >= 0)
-        return 1;
+static int seen_before(const char *name, ck_fn fn) {
+    if (find_seen(name, fn) >= 0) return 1;
     if (run.n_seen == MAX_SEEN) {
         fprintf(stderr, "checkkern: more than %d functions\n", MAX_SEEN);
         exit(1);
@@ -103,17 +97,14 @@ static int seen_before(const char *name, ck_fn fn)
     return 0;
 }
 
-int ck_compared(const char *name, ck_fn fn)
-{
+int ck_compared(const char *name, ck_fn fn) {
     const int i = find_seen(name, fn);
     return run.opt.test || run.opt.function || (i >= 0 && run.seen[i].done);
 }
 
-void ck_error(const char *format, ...)
-{
+void ck_error(const char *format, ...) {
     va_list ap;
-    if (run.errors++ >= MAX_MESSAGES)
-        return;
+    if (run.errors++ >= MAX_MESSAGES) return;
     printf("%-10s %-24s ", run.level, run.name);
     va_start(ap, format);
     vprintf(format, ap);
@@ -121,18 +112,11 @@ void ck_error(const char *format, ...)
     putchar('\n');
 }
 
-size_t ck_some(size_t n)
-{
-    return !run.opt.small ? n : n > 3 ? n / 3 : 1;
-}
+size_t ck_some(size_t n) { return !run.opt.small ? n : n > 3 ? n / 3 : 1; }
 
-int ck_failed(void)
-{
-    return run.errors >= MAX_MESSAGES;
-}
+int ck_failed(void) { return run.errors >= MAX_MESSAGES; }
 
-static void run_body(ck_body body, const qk_table *t, int arg)
-{
+static void run_body(ck_body body, const qk_table *t, int arg) {
     if (sigsetjmp(run.jump, 1) == 0) {
         run.armed = 1;
         body(t, arg);
@@ -143,10 +127,8 @@ static void run_body(ck_body body, const qk_table *t, int arg)
     }
 }
 
-void ck_check(const char *name, ck_fn fn, ck_body body, const qk_table *t, int arg)
-{
-    if ((run.opt.function && !strstr(name, run.opt.function)) || seen_before(name, fn))
-        return;
+void ck_check(const char *name, ck_fn fn, ck_body body, const qk_table *t, int arg) {
+    if ((run.opt.function && !strstr(name, run.opt.function)) || seen_before(name, fn)) return;
     if (run.opt.list) {
         printf("%-10s %s\n", run.level, name);
         return;
@@ -163,8 +145,7 @@ void ck_check(const char *name, ck_fn fn, ck_body body, const qk_table *t, int a
         run.passed++;
 }
 
-static int parse(ck_options *o, int argc, char **argv)
-{
+static int parse(ck_options *o, int argc, char **argv) {
     o->seed = 1;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
@@ -195,27 +176,23 @@ static int parse(ck_options *o, int argc, char **argv)
     return 1;
 }
 
-static void pass(qk_level level)
-{
+static void pass(qk_level level) {
     qk_table t;
     qk_table_init(&t, level);
     run.level = qk_level_name(level);
     for (int i = 0; i < N_TESTS; i++)
-        if (!run.opt.test || strcmp(run.opt.test, tests[i].name) == 0)
-            tests[i].run(&t);
+        if (!run.opt.test || strcmp(run.opt.test, tests[i].name) == 0) tests[i].run(&t);
 }
 
 /* The level that is measured; QK_LEVEL_UNKNOWN: this CPU does not have it. */
-static qk_level measured_level(void)
-{
+static qk_level measured_level(void) {
     const char *mask = getenv("QSF_CPU_MASK");
     const char *word = run.opt.level ? run.opt.level : mask;
     const qk_level level = word && *word ? qk_level_parse(word) : qk_cpu_best();
     return level != QK_LEVEL_UNKNOWN && qk_cpu_has(level) ? level : QK_LEVEL_UNKNOWN;
 }
 
-static int measure(void)
-{
+static int measure(void) {
     const qk_level level = measured_level();
     qk_table t;
     if (level == QK_LEVEL_UNKNOWN) {
@@ -233,21 +210,17 @@ static int measure(void)
     return 0;
 }
 
-int main(int argc, char **argv)
-{
-    if (!parse(&run.opt, argc, argv))
-        return 2;
+int main(int argc, char **argv) {
+    if (!parse(&run.opt, argc, argv)) return 2;
     catch_signals();
-    if (run.opt.bench || run.opt.limits)
-        return measure();
+    if (run.opt.bench || run.opt.limits) return measure();
     if (!run.opt.list)
         printf("checkkern: seed %u, best level %s\n", run.opt.seed, qk_level_name(qk_cpu_best()));
     for (int l = 0; l < QK_LEVEL_N; l++)
         if (qk_cpu_has((qk_level)l) &&
             (!run.opt.level || strcmp(run.opt.level, qk_level_name((qk_level)l)) == 0))
             pass((qk_level)l);
-    if (run.opt.list)
-        return 0;
+    if (run.opt.list) return 0;
     printf("%d passed, %d failed\n", run.passed, run.failed);
     return run.failed || run.passed == 0;
 }

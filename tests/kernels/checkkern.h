@@ -32,8 +32,8 @@ size_t ck_some(size_t n);
 /* Generator: the same sequence in every ck_check. */
 uint32_t ck_rand(void);
 size_t ck_below(size_t n);
-float ck_uniform(void);         /* [-1, 1) */
-float ck_normal(void);          /* bell-shaped, variance 1 */
+float ck_uniform(void); /* [-1, 1) */
+float ck_normal(void);  /* bell-shaped, variance 1 */
 void ck_fill_bytes(void *p, size_t n);
 
 /* Memory that ends at an inaccessible page: buffer `slot` (0..CK_SLOTS-1), valid until the slot's next use.
@@ -57,7 +57,14 @@ double ck_half(uint16_t h);
 
 /* Fills n blocks. kind: CK_RANDOM or one of the adversarial ones. */
 typedef enum ck_kind {
-    CK_RANDOM, CK_UNIT, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_SMALL, CK_HUGE, CK_ZERO,
+    CK_RANDOM,
+    CK_UNIT,
+    CK_ALL_MIN,
+    CK_ALL_MAX,
+    CK_TINY,
+    CK_SMALL,
+    CK_HUGE,
+    CK_ZERO,
     CK_MIXED, /* another of these for every block, or 32 floats */
     CK_KINDS
 } ck_kind;

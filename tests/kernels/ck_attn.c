@@ -18,13 +18,12 @@ typedef struct shape {
 
 /* --- store --- */
 
-static void check_position(const qk_table *t, int kv, int which, const float *x, size_t pos, size_t dim, char *tiles)
-{
+static void check_position(const qk_table *t, int kv, int which, const float *x, size_t pos, size_t dim,
+                           char *tiles) {
     float got[MAX_DIM], max = 0;
     t->kv[kv].store(tiles, which, pos, x, dim);
     t->kv[kv].load(got, tiles, which, pos, dim);
-    for (size_t i = 0; i < dim; i++)
-        max = fmaxf(max, fabsf(x[i]));
+    for (size_t i = 0; i < dim; i++) max = fmaxf(max, fabsf(x[i]));
     for (size_t i = 0; i < dim; i++) {
         const double want = kv == QK_KV_F16 ? ck_half(qk_f32_to_f16(x[i])) : (double)x[i];
         /* q8: half a step, whose size is a half, rounded up. */
@@ -34,8 +33,7 @@ static void check_position(const qk_table *t, int kv, int which, const float *x,
 }
 
 /* Every position of two tiles, in any order: none may disturb another. */
-static void check_store(const qk_table *t, int kv)
-{
+static void check_store(const qk_table *t, int kv) {
     static float x[32][MAX_DIM];
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
         for (int which = 0; which < 2; which++) {
@@ -43,30 +41,26 @@ static void check_store(const qk_table *t, int kv)
             char *tiles = ck_tail(SLOT_K, bytes);
             float *row = ck_tail(SLOT_Q, dim * sizeof *row);
             memset(tiles, 0xff, bytes);
-            if (bytes % 32)
-                ck_error("a tile of %zu bytes", bytes / 2);
+            if (bytes % 32) ck_error("a tile of %zu bytes", bytes / 2);
             for (size_t p = 0; p < 32; p++) {
                 ck_fill_floats(x[p], dim, d % 3 == 1 ? CK_TINY : CK_RANDOM);
                 memcpy(row, x[p], dim * sizeof *row);
                 t->kv[kv].store(tiles, which, p * 13 % 32, row, dim);
             }
-            for (size_t p = 0; p < 32; p++)
-                check_position(t, kv, which, x[p], p * 13 % 32, dim, tiles);
+            for (size_t p = 0; p < 32; p++) check_position(t, kv, which, x[p], p * 13 % 32, dim, tiles);
         }
 }
 
 /* --- attention --- */
 
 /* Positions [0, n), the rest of the last tile full of NaN. A few keys are large: the maximum moves. */
-static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k, char *v, size_t bytes)
-{
+static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k, char *v, size_t bytes) {
     float x[MAX_DIM];
     memset(k, 0xff, bytes);
     memset(v, 0xff, bytes);
     for (size_t p = 0; p < n; p++) {
         ck_fill_floats(x, dim, CK_RANDOM);
-        for (size_t i = 0; ck_below(16) == 0 && i < dim; i++)
-            x[i] *= 4;
+        for (size_t i = 0; ck_below(16) == 0 && i < dim; i++) x[i] *= 4;
         t->kv[kv].store(k, 0, p, x, dim);
         ck_fill_floats(x, dim, CK_RANDOM);
         t->kv[kv].store(v, 1, p, x, dim);
@@ -74,14 +68,12 @@ static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k,
 }
 
 /* Position range of column c. */
-static size_t range(const shape *s, size_t c, size_t *end)
-{
+static size_t range(const shape *s, size_t c, size_t *end) {
     *end = s->pos + c + 1;
     return s->window && *end > s->window ? *end - s->window : 0;
 }
 
-static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h)
-{
+static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h) {
     static double s[MAX_N], y[MAX_DIM], mag[MAX_DIM];
     const float *q = a->q + c * a->q_stride + h * sh->dim, *got = a->y + c * a->y_stride + h * sh->dim;
     float x[MAX_DIM];
@@ -115,8 +107,7 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
                 CK_EPS * (2 * worst + (double)(end - start) + 32) * mag[i] / sum);
 }
 
-static void same_bits(const char *what, const float *got, const float *want, size_t n)
-{
+static void same_bits(const char *what, const float *got, const float *want, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (memcmp(&got[i], &want[i], sizeof *got) != 0) {
             ck_error("%s: element %zu is %.9g, was %.9g", what, i, (double)got[i], (double)want[i]);
@@ -125,8 +116,7 @@ static void same_bits(const char *what, const float *got, const float *want, siz
 }
 
 /* One query by itself. */
-static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, size_t h)
-{
+static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, size_t h) {
     float y[MAX_DIM];
     qk_attn one = *a;
     one.q = a->q + c * a->q_stride + h * a->head_dim;
@@ -138,8 +128,7 @@ static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, s
 }
 
 /* One column from its spans, whose parts lie head by head, made in any order. */
-static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c)
-{
+static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
     const size_t dim = a->head_dim, spans = qk_kv_spans(a->pos + c + 1), stride = qk_attn_part(dim);
     float y[MAX_DIM], *part = ck_tail64(SLOT_PART, a->n_heads * spans * stride * sizeof *part);
     qk_attn one = *a;
@@ -158,15 +147,12 @@ static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c)
 }
 
 /* AVX2 and all above it give the same bits. */
-static void check_level(const qk_table *t, int kv, const qk_attn *a, size_t floats)
-{
+static void check_level(const qk_table *t, int kv, const qk_attn *a, size_t floats) {
     qk_table low;
-    if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI)
-        return;
+    if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI) return;
     float *y = malloc(floats * sizeof *y);
     qk_attn b = *a;
-    if (!y)
-        exit(1);
+    if (!y) exit(1);
     memcpy(y, a->y, floats * sizeof *y);
     b.y = y;
     qk_table_init(&low, QK_LEVEL_AVX2);
@@ -175,15 +161,22 @@ static void check_level(const qk_table *t, int kv, const qk_attn *a, size_t floa
     free(y);
 }
 
-static void attend_case(const qk_table *t, int kv, shape sh)
-{
+static void attend_case(const qk_table *t, int kv, shape sh) {
     const size_t n = sh.pos + sh.cols, bytes = qk_kv_tiles(n) * t->kv[kv].tile_bytes(sh.dim);
     const size_t row = sh.heads * sh.dim, floats = (sh.cols - 1) * (row + 3) + row;
     float *q = ck_tail(SLOT_Q, floats * sizeof *q), *y = ck_dst(SLOT_Y, floats);
     char *k = ck_tail(SLOT_K, bytes), *v = ck_tail(SLOT_V, bytes);
-    const qk_attn a = { .k = k, .v = v, .q = q, .y = y,
-                        .q_stride = row + 3, .y_stride = row + 3, .head_dim = sh.dim, .n_cols = sh.cols,
-                        .n_heads = sh.heads, .pos = sh.pos, .window = sh.window,
+    const qk_attn a = { .k = k,
+                        .v = v,
+                        .q = q,
+                        .y = y,
+                        .q_stride = row + 3,
+                        .y_stride = row + 3,
+                        .head_dim = sh.dim,
+                        .n_cols = sh.cols,
+                        .n_heads = sh.heads,
+                        .pos = sh.pos,
+                        .window = sh.window,
                         .scale = 1.0f / sqrtf((float)sh.dim),
                         .scratch = ck_tail64(SLOT_SCRATCH, qk_attn_scratch(sh.dim)) };
     make_cache(t, kv, sh.dim, n, k, v, bytes);
@@ -194,21 +187,20 @@ static void attend_case(const qk_table *t, int kv, shape sh)
     for (size_t c = 0; c < sh.cols; c++) {
         for (size_t h = 0; h < sh.heads; h++) {
             check_truth(t, kv, &a, &sh, c, h);
-            if ((c + h) % 3 == 0)
-                check_alone(t, kv, &a, c, h);
+            if ((c + h) % 3 == 0) check_alone(t, kv, &a, c, h);
         }
         check_spans(t, kv, &a, c);
     }
     check_level(t, kv, &a, floats);
     if (ck_failed())
-        ck_error("dim %zu, %zu columns, %zu heads, position %zu, window %zu", sh.dim, sh.cols, sh.heads, sh.pos,
-                 sh.window);
+        ck_error("dim %zu, %zu columns, %zu heads, position %zu, window %zu", sh.dim, sh.cols, sh.heads,
+                 sh.pos, sh.window);
 }
 
-static void check_attend(const qk_table *t, int kv)
-{
-    static const shape far[] = { { 8, 3, 2, 1022, 0 }, { 64, 1, 8, 2200, 0 }, { 64, 5, 1, 2046, 1025 }, { 64, 2, 4, 2100, 0 },
-                                 { 17, 8, 8, 1100, 100 }, { 32, 9, 7, 2040, 1016 }, { 80, 2, 1, 1500, 1 } };
+static void check_attend(const qk_table *t, int kv) {
+    static const shape far[] = { { 8, 3, 2, 1022, 0 },  { 64, 1, 8, 2200, 0 },   { 64, 5, 1, 2046, 1025 },
+                                 { 64, 2, 4, 2100, 0 }, { 17, 8, 8, 1100, 100 }, { 32, 9, 7, 2040, 1016 },
+                                 { 80, 2, 1, 1500, 1 } };
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
         for (size_t rep = 0; rep < 12 && !ck_failed(); rep += 12 / ck_some(12)) {
             shape s = { .dim = dims[d] };
@@ -219,25 +211,30 @@ static void check_attend(const qk_table *t, int kv)
             s.window = rep % 4 == 3 ? 1 + ck_below(100) : 0;
             attend_case(t, kv, s);
         }
-    for (size_t i = 0; i < sizeof far / sizeof *far && !ck_failed(); i++)
-        attend_case(t, kv, far[i]);
+    for (size_t i = 0; i < sizeof far / sizeof *far && !ck_failed(); i++) attend_case(t, kv, far[i]);
 }
 
 /* A query, a key or a value that is no number shows where it is seen, and nowhere else. */
-static void check_nan(const qk_table *t, int kv)
-{
+static void check_nan(const qk_table *t, int kv) {
     enum { DIM = 24, COLS = 20, BAD = 11 };
     const size_t bytes = qk_kv_tiles(COLS) * t->kv[kv].tile_bytes(DIM);
     float q[COLS * DIM], y[COLS * DIM], x[DIM];
     char *k = ck_tail(SLOT_K, bytes), *v = ck_tail(SLOT_V, bytes);
     for (int which = 0; which < 3; which++) {
-        const qk_attn a = { .k = k, .v = v, .q = q, .y = y, .q_stride = DIM, .y_stride = DIM, .head_dim = DIM,
-                            .n_cols = COLS, .n_heads = 1, .scale = 1,
+        const qk_attn a = { .k = k,
+                            .v = v,
+                            .q = q,
+                            .y = y,
+                            .q_stride = DIM,
+                            .y_stride = DIM,
+                            .head_dim = DIM,
+                            .n_cols = COLS,
+                            .n_heads = 1,
+                            .scale = 1,
                             .scratch = ck_tail64(SLOT_SCRATCH, qk_attn_scratch(DIM)) };
         make_cache(t, kv, DIM, COLS, k, v, bytes);
         ck_fill_floats(q, COLS * DIM, CK_RANDOM);
-        for (size_t i = 0; i < DIM; i++)
-            x[i] = i == 3 ? NAN : 1;
+        for (size_t i = 0; i < DIM; i++) x[i] = i == 3 ? NAN : 1;
         if (which < 2)
             t->kv[kv].store(which == 0 ? k : v, which, BAD, x, DIM);
         else
@@ -249,30 +246,26 @@ static void check_nan(const qk_table *t, int kv)
     }
 }
 
-static void check_attend_all(const qk_table *t, int kv)
-{
+static void check_attend_all(const qk_table *t, int kv) {
     check_attend(t, kv);
     check_nan(t, kv);
 }
 
 /* --- 4 bits --- */
 
-static double at4(const uint8_t *q, uint16_t scale, const uint16_t *min, size_t i)
-{
+static double at4(const uint8_t *q, uint16_t scale, const uint16_t *min, size_t i) {
     const int v = q[i / 2] >> i % 2 * 4 & 15;
     return min ? ck_half(*min) + v * ck_half(scale) : (v - 8) * ck_half(scale);
 }
 
 /* Within half a step of x, and the bytes of the reference. */
-static void quantize4_case(const qk_table *t, size_t n, ck_kind kind, int with_min)
-{
+static void quantize4_case(const qk_table *t, size_t n, ck_kind kind, int with_min) {
     uint16_t d = 0, m = 0, ref_d = 0, ref_m = 0;
     uint8_t want[MAX_DIM / 2], *q = ck_tail(SLOT_K, (n + 1) / 2);
     float *x = ck_tail(SLOT_Q, n * sizeof *x);
     qk_table ref;
     ck_fill_floats(x, n, kind);
-    for (size_t i = 0; i < n; i++)
-        x[i] *= fabsf(x[i]) > 0x1p15f ? 0x1p-30f : 1; /* what a half can hold */
+    for (size_t i = 0; i < n; i++) x[i] *= fabsf(x[i]) > 0x1p15f ? 0x1p-30f : 1; /* what a half can hold */
     qk_table_init(&ref, QK_LEVEL_REF);
     t->kv_quantize4(q, &d, with_min ? &m : NULL, x, n);
     ref.kv_quantize4(want, &ref_d, with_min ? &ref_m : NULL, x, n);
@@ -290,8 +283,7 @@ static void quantize4_case(const qk_table *t, size_t n, ck_kind kind, int with_m
                 step * 0.5 * (1 + 0x1p-9) + 0x1p-24);
 }
 
-static void check_quantize4(const qk_table *t, int arg)
-{
+static void check_quantize4(const qk_table *t, int arg) {
     (void)arg;
     for (size_t n = 1; n <= 130; n++)
         for (int kind = 0; kind < CK_KINDS; kind++) {
@@ -300,8 +292,7 @@ static void check_quantize4(const qk_table *t, int arg)
         }
 }
 
-static void check_dequantize4(const qk_table *t, int arg)
-{
+static void check_dequantize4(const qk_table *t, int arg) {
     (void)arg;
     for (size_t n = 1; n <= 130; n++)
         for (int with_min = 0; with_min < 2; with_min++) {
@@ -318,8 +309,7 @@ static void check_dequantize4(const qk_table *t, int arg)
         }
 }
 
-void ck_test_kv(const qk_table *t)
-{
+void ck_test_kv(const qk_table *t) {
     ck_check("kv_quantize4", (ck_fn)t->kv_quantize4, check_quantize4, t, 0);
     ck_check("kv_dequantize4", (ck_fn)t->kv_dequantize4, check_dequantize4, t, 0);
     for (int kv = 0; kv < QK_KV_N; kv++) {

@@ -24,12 +24,12 @@ double ck_pool_run(int threads, ck_piece fn, void *arg, size_t n);
 /* --- ck_bench_limits.c --- */
 enum { CK_READ_AHEADS = 4, CK_READ_WAYS = 4 * CK_READ_AHEADS };
 typedef struct ck_limits {
-    uint64_t (*read)(const uint8_t *p, size_t n, int way);  /* way < CK_READ_WAYS; a sum of the bytes */
-    double (*dot)(size_t rounds, uint32_t *out);             /* multiply-adds done; NULL: no vectors */
+    uint64_t (*read)(const uint8_t *p, size_t n, int way); /* way < CK_READ_WAYS; a sum of the bytes */
+    double (*dot)(size_t rounds, uint32_t *out);           /* multiply-adds done; NULL: no vectors */
 } ck_limits;
 ck_limits ck_limits_of(qk_level level);
 /* The levels' own (x86/limits_*.c, arm/limits_*.c). */
-#define CK_LIMITS(name) \
+#define CK_LIMITS(name)                                        \
     uint64_t name##_read(const uint8_t *p, size_t n, int way); \
     double name##_dot(size_t rounds, uint32_t *out);
 CK_LIMITS(ck_sse42)
@@ -43,7 +43,7 @@ typedef struct ck_reader {
     ck_limits limits;
     const uint8_t *p;
     size_t n;
-    int way[2];          /* with one thread, with all */
+    int way[2]; /* with one thread, with all */
     int threads;
 } ck_reader;
 void ck_reader_init(ck_reader *r, qk_level level, const uint8_t *p, size_t n, int threads);
@@ -60,8 +60,8 @@ typedef struct ck_speeds {
 typedef struct ck_case {
     const qk_table *table;
     qk_type type;
-    int groups;          /* sixteen rows interleaved, by matmul16 */
-    uint8_t *w;          /* weight_bytes of room, which the reader reads too */
+    int groups; /* sixteen rows interleaved, by matmul16 */
+    uint8_t *w; /* weight_bytes of room, which the reader reads too */
     size_t weight_bytes;
     const ck_reader *reader;
 } ck_case;

@@ -24,15 +24,13 @@ typedef struct job {
     uint64_t sum;
 } job;
 
-static double now(void)
-{
+static double now(void) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-static void *memory(size_t n)
-{
+static void *memory(size_t n) {
     void *p = aligned_alloc(64, (n + 63) & ~(size_t)63);
     if (!p) {
         fprintf(stderr, "checkkern: no memory for the benchmark\n");
@@ -41,8 +39,7 @@ static void *memory(size_t n)
     return p;
 }
 
-static uint64_t read_bytes(const char *p, size_t n)
-{
+static uint64_t read_bytes(const char *p, size_t n) {
     uint64_t s[4] = { 0 };
     for (const char *end = p + n; p + 256 <= end; p += 256)
         for (size_t i = 0; i < 4; i++) {
@@ -53,11 +50,18 @@ static uint64_t read_bytes(const char *p, size_t n)
     return s[0] + s[1] + s[2] + s[3];
 }
 
-static void attend(const job *j, char *head, float *y, void *scratch)
-{
+static void attend(const job *j, char *head, float *y, void *scratch) {
     const size_t cols = j->what == DECODE ? 1 : qk_attn_queries(DIM) / GROUP;
-    qk_attn a = { .k = head, .v = head + j->head_bytes / 2, .q = j->q, .y = y, .q_stride = GROUP * DIM,
-                  .y_stride = GROUP * DIM, .head_dim = DIM, .n_cols = cols, .n_heads = GROUP, .scale = 0.125f,
+    qk_attn a = { .k = head,
+                  .v = head + j->head_bytes / 2,
+                  .q = j->q,
+                  .y = y,
+                  .q_stride = GROUP * DIM,
+                  .y_stride = GROUP * DIM,
+                  .head_dim = DIM,
+                  .n_cols = cols,
+                  .n_heads = GROUP,
+                  .scale = 0.125f,
                   .scratch = scratch };
     if (j->what == DECODE) {
         a.pos = CTX - 1;
@@ -69,8 +73,7 @@ static void attend(const job *j, char *head, float *y, void *scratch)
     }
 }
 
-static void *work(void *arg)
-{
+static void *work(void *arg) {
     job *j = arg;
     void *scratch = memory(qk_attn_scratch(DIM));
     float *y = memory(qk_attn_queries(DIM) * DIM * sizeof *y);
@@ -86,8 +89,7 @@ static void *work(void *arg)
 }
 
 /* Seconds of the best of REPEATS runs over heads with n threads. */
-static double timed(job proto, ck_task what, size_t heads, int n)
-{
+static double timed(job proto, ck_task what, size_t heads, int n) {
     double best = 1e9;
     proto.what = what;
     proto.heads = heads;
@@ -99,12 +101,10 @@ static double timed(job proto, ck_task what, size_t heads, int n)
             jobs[i] = proto;
             jobs[i].first = (size_t)i;
             jobs[i].step = (size_t)n;
-            if (i > 0 && pthread_create(&th[i], NULL, work, &jobs[i]) != 0)
-                exit(1);
+            if (i > 0 && pthread_create(&th[i], NULL, work, &jobs[i]) != 0) exit(1);
         }
         work(&jobs[0]);
-        for (int i = 1; i < n; i++)
-            pthread_join(th[i], NULL);
+        for (int i = 1; i < n; i++) pthread_join(th[i], NULL);
         const double took = now() - start;
         best = took < best ? took : best;
     }
@@ -112,21 +112,18 @@ static double timed(job proto, ck_task what, size_t heads, int n)
 }
 
 /* One head filled by rule, the others copied from it. */
-static void fill(job *j, size_t heads)
-{
+static void fill(job *j, size_t heads) {
     float x[DIM];
     for (size_t p = 0; p < CTX; p++)
         for (int which = 0; which < 2; which++) {
             ck_fill_floats(x, DIM, CK_RANDOM);
             j->ops->store(j->mem + (size_t)which * j->head_bytes / 2, which, p, x, DIM);
         }
-    for (size_t h = 1; h < heads; h++)
-        memcpy(j->mem + h * j->head_bytes, j->mem, j->head_bytes);
+    for (size_t h = 1; h < heads; h++) memcpy(j->mem + h * j->head_bytes, j->mem, j->head_bytes);
     ck_fill_floats(j->q, qk_attn_queries(DIM) * DIM, CK_RANDOM);
 }
 
-static void bench_format(const qk_table *t, const char *name, int kv, int threads)
-{
+static void bench_format(const qk_table *t, const char *name, int kv, int threads) {
     job j = { .ops = &t->kv[kv], .head_bytes = 2 * qk_kv_tiles(CTX) * t->kv[kv].tile_bytes(DIM) };
     const size_t heads = ((size_t)MIB << 20) / j.head_bytes / MAX_THREADS * MAX_THREADS;
     const double gb = (double)(heads * j.head_bytes) * 1e-9;
@@ -143,14 +140,12 @@ static void bench_format(const qk_table *t, const char *name, int kv, int thread
     free(j.q);
 }
 
-void ck_bench_kv(const qk_table *t, const char *only_function)
-{
+void ck_bench_kv(const qk_table *t, const char *only_function) {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int threads = cpus < 1 ? 1 : cpus > MAX_THREADS ? MAX_THREADS : (int)cpus;
     for (int kv = 0; kv < QK_KV_N && t->level > QK_LEVEL_REF; kv++) {
         char name[32];
         snprintf(name, sizeof name, "kv_%s_%s", t->kv[kv].name, qk_level_name(t->level));
-        if (!only_function || strstr(name, only_function))
-            bench_format(t, name, kv, threads);
+        if (!only_function || strstr(name, only_function)) bench_format(t, name, kv, threads);
     }
 }

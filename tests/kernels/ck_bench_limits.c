@@ -8,8 +8,7 @@
 
 enum { READ_PIECE = 256 << 10, DOT_PIECES = 32, DOT_ROUNDS = 8192, TRIALS = 3 };
 
-static uint64_t plain_read(const uint8_t *p, size_t n, int way)
-{
+static uint64_t plain_read(const uint8_t *p, size_t n, int way) {
     uint64_t s[8] = { 0 };
     (void)way;
     for (const uint8_t *end = p + n; p + 64 <= end; p += 64)
@@ -21,8 +20,7 @@ static uint64_t plain_read(const uint8_t *p, size_t n, int way)
     return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
 }
 
-ck_limits ck_limits_of(qk_level level)
-{
+ck_limits ck_limits_of(qk_level level) {
     switch (level) {
 #if defined QK_ARCH_X86
     case QK_LEVEL_SSE42: return (ck_limits){ ck_sse42_read, ck_sse42_dot };
@@ -43,26 +41,22 @@ typedef struct read_job {
     _Atomic uint64_t sum; /* so that the reads are not left out */
 } read_job;
 
-static void read_piece(void *arg, size_t i)
-{
+static void read_piece(void *arg, size_t i) {
     read_job *j = arg;
     const size_t at = i * READ_PIECE, left = j->r->n - at;
     atomic_fetch_add(&j->sum, j->r->limits.read(j->r->p + at, left < READ_PIECE ? left : READ_PIECE, j->way));
 }
 
-static double read_seconds(const ck_reader *r, int threads, int way)
-{
+static double read_seconds(const ck_reader *r, int threads, int way) {
     read_job j = { .r = r, .way = way };
     return ck_pool_run(threads, read_piece, &j, (r->n + READ_PIECE - 1) / READ_PIECE);
 }
 
-double ck_read_speed(const ck_reader *r, int all)
-{
+double ck_read_speed(const ck_reader *r, int all) {
     return (double)r->n / read_seconds(r, all ? r->threads : 1, r->way[all]);
 }
 
-void ck_reader_init(ck_reader *r, qk_level level, const uint8_t *p, size_t n, int threads)
-{
+void ck_reader_init(ck_reader *r, qk_level level, const uint8_t *p, size_t n, int threads) {
     *r = (ck_reader){ .limits = ck_limits_of(level), .p = p, .n = n, .threads = threads };
     for (int all = 0; all < 2; all++) {
         double best = 1e9;
@@ -83,8 +77,7 @@ typedef struct dot_job {
     _Atomic uint32_t sum;
 } dot_job;
 
-static void dot_piece(void *arg, size_t i)
-{
+static void dot_piece(void *arg, size_t i) {
     dot_job *j = arg;
     uint32_t out;
     (void)i;
@@ -92,11 +85,9 @@ static void dot_piece(void *arg, size_t i)
     atomic_fetch_add(&j->sum, out);
 }
 
-double ck_dot_speed(const ck_reader *r, int all)
-{
+double ck_dot_speed(const ck_reader *r, int all) {
     dot_job j = { .l = &r->limits };
-    if (!r->limits.dot)
-        return 0;
+    if (!r->limits.dot) return 0;
     const double s = ck_pool_run(all ? r->threads : 1, dot_piece, &j, DOT_PIECES);
     return (double)j.macs / s;
 }

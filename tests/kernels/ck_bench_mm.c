@@ -17,53 +17,45 @@ typedef struct work {
     size_t rows, piece; /* of this job, of a piece */
 } work;
 
-static void multiply_piece(void *arg, size_t i)
-{
+static void multiply_piece(void *arg, size_t i) {
     const work *w = arg;
     const size_t lo = i * w->piece, hi = lo + w->piece < w->rows ? lo + w->piece : w->rows;
     (w->groups ? w->ops->matmul16 : w->ops->matmul)(&w->m, lo, hi);
 }
 
 /* Seconds of rows [row0, row0 + rows). */
-static double multiply(work *w, int threads, size_t row0, size_t rows)
-{
+static double multiply(work *w, int threads, size_t row0, size_t rows) {
     w->m.w = w->w + row0 * w->m.row_bytes;
     w->rows = rows;
     return ck_pool_run(threads, multiply_piece, w, (rows + w->piece - 1) / w->piece);
 }
 
 /* The same 64 rows over and over: their values do not matter, where they lie does. */
-static void fill(const ck_case *c, const qk_weight_ops *ops, size_t row_bytes, size_t rows)
-{
+static void fill(const ck_case *c, const qk_weight_ops *ops, size_t row_bytes, size_t rows) {
     const size_t pattern = PATTERN_ROWS * row_bytes, all = rows * row_bytes;
     uint8_t *as_rows = malloc(pattern);
-    if (!as_rows)
-        abort();
+    if (!as_rows) abort();
     ck_fill_weights(c->type, as_rows, PATTERN_ROWS * K, CK_RANDOM);
     for (size_t r = 0; r < PATTERN_ROWS && c->groups; r += GRAIN)
         ops->pack(c->w + r * row_bytes, as_rows + r * row_bytes, row_bytes, K);
-    if (!c->groups)
-        memcpy(c->w, as_rows, pattern);
+    if (!c->groups) memcpy(c->w, as_rows, pattern);
     for (size_t at = pattern; at < all; at += pattern)
         memcpy(c->w + at, c->w, all - at < pattern ? all - at : pattern);
     free(as_rows);
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-static double median(double *v, int n)
-{
+static double median(double *v, int n) {
     qsort(v, (size_t)n, sizeof *v, compare);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* So many of n rows, from `least` on, that one thread needs no longer than `seconds` for them. */
-static size_t affordable(work *w, size_t least, size_t n, double seconds)
-{
+static size_t affordable(work *w, size_t least, size_t n, double seconds) {
     double best = 1e9;
     for (int i = 0; i < 3; i++) {
         const double took = multiply(w, 1, 0, 2 * w->piece);
@@ -74,8 +66,8 @@ static size_t affordable(work *w, size_t least, size_t n, double seconds)
 }
 
 /* Rounds in turn: a limit, the product, with one thread and all. dst[0..1]: speeds, part[0..1]: of the limit. */
-static void rounds(const ck_case *c, work *w, size_t n, size_t rows, double unit, int decode, double dst[2], double part[2])
-{
+static void rounds(const ck_case *c, work *w, size_t n, size_t rows, double unit, int decode, double dst[2],
+                   double part[2]) {
     double speed[2][MAX_ROUNDS], ratio[2][MAX_ROUNDS];
     const double begin = ck_now();
     size_t row0 = 0;
@@ -96,14 +88,18 @@ static void rounds(const ck_case *c, work *w, size_t n, size_t rows, double unit
     }
 }
 
-ck_speeds ck_bench_case(const ck_case *c)
-{
+ck_speeds ck_bench_case(const ck_case *c) {
     const qk_weight_ops *ops = &c->table->weight[c->type];
     const size_t row_bytes = K / qk_type_elems(c->type) * qk_type_bytes(c->type);
-    const size_t rows = c->weight_bytes / row_bytes / PATTERN_ROWS * PATTERN_ROWS, x_bytes = qk_act_bytes(ops->act, K);
+    const size_t rows = c->weight_bytes / row_bytes / PATTERN_ROWS * PATTERN_ROWS,
+                 x_bytes = qk_act_bytes(ops->act, K);
     char *x = ck_memory(COLS * x_bytes);
-    float *f = ck_memory(K * sizeof *f), *y = ck_memory((rows > MM_ROWS * COLS ? rows : MM_ROWS * COLS) * sizeof *y);
-    work vec = { .ops = ops, .groups = c->groups, .w = c->w, .piece = 64,
+    float *f = ck_memory(K * sizeof *f),
+          *y = ck_memory((rows > MM_ROWS * COLS ? rows : MM_ROWS * COLS) * sizeof *y);
+    work vec = { .ops = ops,
+                 .groups = c->groups,
+                 .w = c->w,
+                 .piece = 64,
                  .m = { c->w, row_bytes, x, x_bytes, y, rows, K, 1, 1.0f } };
     ck_speeds s;
     fill(c, ops, row_bytes, rows);

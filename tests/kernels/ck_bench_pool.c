@@ -19,22 +19,20 @@ static struct {
     ck_piece fn;
     void *arg;
     size_t pieces;
-    int threads;             /* of the job */
-    atomic_size_t next;      /* piece */
-    atomic_uint job;         /* counts up when one begins */
-    atomic_int busy;         /* threads that have not seen the end of it */
+    int threads;        /* of the job */
+    atomic_size_t next; /* piece */
+    atomic_uint job;    /* counts up when one begins */
+    atomic_int busy;    /* threads that have not seen the end of it */
     atomic_int stop;
 } pool;
 
-double ck_now(void)
-{
+double ck_now(void) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-void *ck_memory(size_t n)
-{
+void *ck_memory(size_t n) {
     n = (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *p = aligned_alloc(HUGE_PAGE, n);
     if (!p) {
@@ -47,21 +45,17 @@ void *ck_memory(size_t n)
     return p;
 }
 
-int ck_cpus(void)
-{
+int ck_cpus(void) {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > CK_MAX_THREADS ? CK_MAX_THREADS : (int)n;
 }
 
-static void take_pieces(void)
-{
-    for (size_t i; (i = atomic_fetch_add(&pool.next, 1)) < pool.pieces;)
-        pool.fn(pool.arg, i);
+static void take_pieces(void) {
+    for (size_t i; (i = atomic_fetch_add(&pool.next, 1)) < pool.pieces;) pool.fn(pool.arg, i);
 }
 
 /* One more turn of a waiting loop; after many of them somebody else may have the core. */
-static void wait_a_turn(unsigned *turns)
-{
+static void wait_a_turn(unsigned *turns) {
     if (++*turns > SPINS) {
         sched_yield();
         return;
@@ -71,23 +65,18 @@ static void wait_a_turn(unsigned *turns)
 #endif
 }
 
-static void *worker(void *arg)
-{
+static void *worker(void *arg) {
     const int me = (int)(size_t)arg;
     for (unsigned seen = 0;; seen++) {
         unsigned turns = 0;
-        while (atomic_load(&pool.job) == seen)
-            wait_a_turn(&turns);
-        if (atomic_load(&pool.stop))
-            return NULL;
-        if (me < pool.threads)
-            take_pieces();
+        while (atomic_load(&pool.job) == seen) wait_a_turn(&turns);
+        if (atomic_load(&pool.stop)) return NULL;
+        if (me < pool.threads) take_pieces();
         atomic_fetch_sub(&pool.busy, 1);
     }
 }
 
-void ck_pool_start(int n)
-{
+void ck_pool_start(int n) {
     pool.n = n;
     atomic_store(&pool.stop, 0);
     atomic_store(&pool.job, 0);
@@ -98,17 +87,14 @@ void ck_pool_start(int n)
         }
 }
 
-void ck_pool_stop(void)
-{
+void ck_pool_stop(void) {
     atomic_store(&pool.stop, 1);
     atomic_fetch_add(&pool.job, 1);
-    for (int i = 1; i < pool.n; i++)
-        pthread_join(pool.th[i], NULL);
+    for (int i = 1; i < pool.n; i++) pthread_join(pool.th[i], NULL);
     pool.n = 0;
 }
 
-double ck_pool_run(int threads, ck_piece fn, void *arg, size_t n)
-{
+double ck_pool_run(int threads, ck_piece fn, void *arg, size_t n) {
     unsigned turns = 0;
     pool.fn = fn;
     pool.arg = arg;
@@ -119,7 +105,6 @@ double ck_pool_run(int threads, ck_piece fn, void *arg, size_t n)
     const double start = ck_now();
     atomic_fetch_add(&pool.job, 1);
     take_pieces();
-    while (atomic_load(&pool.busy) > 0)
-        wait_a_turn(&turns);
+    while (atomic_load(&pool.busy) > 0) wait_a_turn(&turns);
     return ck_now() - start;
 }

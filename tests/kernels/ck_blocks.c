@@ -16,245 +16,193 @@ typedef struct element {
 
 typedef element (*element_at)(const uint8_t *p, size_t i);
 
-double ck_half(uint16_t h)
-{
+double ck_half(uint16_t h) {
     const int exp = h >> 10 & 31, man = h & 1023;
     const double sign = h & 0x8000 ? -1.0 : 1.0;
-    if (exp == 31)
-        return man ? (double)NAN : sign * (double)INFINITY;
+    if (exp == 31) return man ? (double)NAN : sign * (double)INFINITY;
     return sign * (exp ? ldexp(1024 + man, exp - 25) : ldexp(man, -24));
 }
 
-static double half_at(const uint8_t *p)
-{
-    return ck_half((uint16_t)(p[0] | p[1] << 8));
-}
+static double half_at(const uint8_t *p) { return ck_half((uint16_t)(p[0] | p[1] << 8)); }
 
-static int bit_at(const uint8_t *p, size_t i)
-{
-    return p[i / 8] >> i % 8 & 1;
-}
+static int bit_at(const uint8_t *p, size_t i) { return p[i / 8] >> i % 8 & 1; }
 
 /* n bits at bit position `at` of a little-endian stream. */
-static int bits_at(const uint8_t *p, size_t at, int n)
-{
+static int bits_at(const uint8_t *p, size_t at, int n) {
     int v = 0;
-    for (int i = 0; i < n; i++)
-        v |= bit_at(p, at + (size_t)i) << i;
+    for (int i = 0; i < n; i++) v |= bit_at(p, at + (size_t)i) << i;
     return v;
 }
 
 /* Element i of 32 nibbles: sixteen low ones, then sixteen high ones. */
-static int nibble_at(const uint8_t *p, size_t i)
-{
-    return p[i % 16] >> (i / 16 * 4) & 15;
-}
+static int nibble_at(const uint8_t *p, size_t i) { return p[i % 16] >> (i / 16 * 4) & 15; }
 
 /* Element i of 256 bit pairs: 32 bytes hold four times 32 elements. */
-static int pair_at(const uint8_t *p, size_t i)
-{
-    return p[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3;
-}
+static int pair_at(const uint8_t *p, size_t i) { return p[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3; }
 
-static int iq4_at(const uint8_t *p, size_t i)
-{
-    static const int values[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+static int iq4_at(const uint8_t *p, size_t i) {
+    static const int values[16] = {
+        -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
+    };
     return values[nibble_at(p, i)];
 }
 
-static element f32_at(const uint8_t *p, size_t i)
-{
+static element f32_at(const uint8_t *p, size_t i) {
     float f;
     (void)i;
     memcpy(&f, p, sizeof f);
     return (element){ (double)f, 0, 1, 0 };
 }
 
-static element f16_at(const uint8_t *p, size_t i)
-{
+static element f16_at(const uint8_t *p, size_t i) {
     (void)i;
     return (element){ half_at(p), 0, 1, 0 };
 }
 
-static element bf16_at(const uint8_t *p, size_t i)
-{
+static element bf16_at(const uint8_t *p, size_t i) {
     const uint8_t wide[4] = { 0, 0, p[0], p[1] };
     return f32_at(wide, i);
 }
 
-static element q8_0_at(const uint8_t *p, size_t i)
-{
-    return (element){ half_at(p), 0, (int8_t)p[2 + i], 0 };
-}
+static element q8_0_at(const uint8_t *p, size_t i) { return (element){ half_at(p), 0, (int8_t)p[2 + i], 0 }; }
 
-static element q4_0_at(const uint8_t *p, size_t i)
-{
+static element q4_0_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), 0, nibble_at(p + 2, i), 8 };
 }
 
-static element q4_1_at(const uint8_t *p, size_t i)
-{
+static element q4_1_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), half_at(p + 2), nibble_at(p + 4, i), 0 };
 }
 
-static element q5_0_at(const uint8_t *p, size_t i)
-{
+static element q5_0_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), 0, nibble_at(p + 6, i) | bit_at(p + 2, i) << 4, 16 };
 }
 
-static element q5_1_at(const uint8_t *p, size_t i)
-{
+static element q5_1_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), half_at(p + 2), nibble_at(p + 8, i) | bit_at(p + 4, i) << 4, 0 };
 }
 
 /* Scale (which = 0) or minimum (1) number s of the 12 packed bytes. */
-static int six_bits(const uint8_t *p, size_t s, int which)
-{
-    if (s < 4)
-        return p[s + 4 * (size_t)which] & 63;
+static int six_bits(const uint8_t *p, size_t s, int which) {
+    if (s < 4) return p[s + 4 * (size_t)which] & 63;
     return (p[s + 4] >> 4 * which & 15) | (p[s - 4 + 4 * (size_t)which] >> 6) << 4;
 }
 
-static element q4_k_at(const uint8_t *p, size_t i)
-{
+static element q4_k_at(const uint8_t *p, size_t i) {
     const int q = p[16 + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15;
-    return (element){ half_at(p) * six_bits(p + 4, i / 32, 0), -half_at(p + 2) * six_bits(p + 4, i / 32, 1), q, 0 };
+    return (element){ half_at(p) * six_bits(p + 4, i / 32, 0), -half_at(p + 2) * six_bits(p + 4, i / 32, 1),
+                      q, 0 };
 }
 
-static element q5_k_at(const uint8_t *p, size_t i)
-{
+static element q5_k_at(const uint8_t *p, size_t i) {
     const int q = p[48 + i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15, high = p[16 + i % 32] >> i / 32 & 1;
     return (element){ half_at(p) * six_bits(p + 4, i / 32, 0), -half_at(p + 2) * six_bits(p + 4, i / 32, 1),
                       q | high << 4, 0 };
 }
 
-static element q6_k_at(const uint8_t *p, size_t i)
-{
+static element q6_k_at(const uint8_t *p, size_t i) {
     const size_t half = i / 128, group = i % 128 / 32, e = i % 32;
     const int low = p[half * 64 + group % 2 * 32 + e] >> group / 2 * 4 & 15;
     const int high = p[128 + half * 32 + e] >> 2 * group & 3;
     return (element){ half_at(p + 208) * (int8_t)p[192 + i / 16], 0, low | high << 4, 32 };
 }
 
-static element q2_k_at(const uint8_t *p, size_t i)
-{
+static element q2_k_at(const uint8_t *p, size_t i) {
     const int s = p[i / 16];
     return (element){ half_at(p + 80) * (s & 15), -half_at(p + 82) * (s >> 4), pair_at(p + 16, i), 0 };
 }
 
 /* Bits of a scale: the low four are nibble s of bytes 0-7 (low nibbles first), the high two pair s of bytes 8-11. */
-static element q3_k_at(const uint8_t *p, size_t i)
-{
+static element q3_k_at(const uint8_t *p, size_t i) {
     const size_t s = i / 16;
     const int low = p[96 + s % 8] >> (s < 8 ? 0 : 4) & 15, high = p[104 + s % 4] >> 2 * (s / 4) & 3;
     const int top = p[i % 32] >> i / 32 & 1;
     return (element){ half_at(p + 108) * (low + 16 * high - 32), 0, pair_at(p + 32, i) + 4 * top, 4 };
 }
 
-static element iq4_nl_at(const uint8_t *p, size_t i)
-{
+static element iq4_nl_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), 0, iq4_at(p + 2, i), 0 };
 }
 
-static element iq4_xs_at(const uint8_t *p, size_t i)
-{
+static element iq4_xs_at(const uint8_t *p, size_t i) {
     const size_t s = i / 32;
     const int scale = bits_at(p + 4, 4 * s, 4) + 16 * bits_at(p + 2, 2 * s, 2) - 32;
     return (element){ half_at(p) * scale, 0, iq4_at(p + 8 + s * 16, i % 32), 0 };
 }
 
 /* Digit n behind the point of byte / 256 in base three. */
-static int digit_at(uint8_t byte, size_t n)
-{
+static int digit_at(uint8_t byte, size_t n) {
     return (int)fmod(floor(byte / 256.0 * pow(3, (double)n + 1)), 3);
 }
 
-static element tq1_0_at(const uint8_t *p, size_t i)
-{
-    const int q = i < 160 ? digit_at(p[i % 32], i / 32)
+static element tq1_0_at(const uint8_t *p, size_t i) {
+    const int q = i < 160   ? digit_at(p[i % 32], i / 32)
                   : i < 240 ? digit_at(p[32 + (i - 160) % 16], (i - 160) / 16)
                             : digit_at(p[48 + (i - 240) % 4], (i - 240) / 4);
     return (element){ half_at(p + 52), 0, q, 1 };
 }
 
-static element tq2_0_at(const uint8_t *p, size_t i)
-{
+static element tq2_0_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p + 64), 0, pair_at(p, i), 1 };
 }
 
 /* The first 32 elements in the top bits. */
-static element i2_s_at(const uint8_t *p, size_t i)
-{
+static element i2_s_at(const uint8_t *p, size_t i) {
     return (element){ 1, 0, p[i % 32] >> 2 * (3 - i / 32) & 3, 1 };
 }
 
-static element qsf2_at(const uint8_t *p, size_t i)
-{
+static element qsf2_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), half_at(p + 2), bits_at(p + 4, 2 * i, 2), 0 };
 }
 
-static element qsf3_at(const uint8_t *p, size_t i)
-{
+static element qsf3_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), half_at(p + 2), bits_at(p + 4, 3 * i, 3), 0 };
 }
 
-static element qsf4_at(const uint8_t *p, size_t i)
-{
+static element qsf4_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), half_at(p + 2), bits_at(p + 4, 4 * i, 4), 0 };
 }
 
-static element qsft_at(const uint8_t *p, size_t i)
-{
+static element qsft_at(const uint8_t *p, size_t i) {
     const int sign = bit_at(p + 2, i) ? -1 : 1;
     return (element){ half_at(p), 0, bit_at(p + 10, i) ? 0 : sign, 0 };
 }
 
 /* By the letter of kernels/books.h. */
-static element book_at(const uint8_t *p, size_t i, int bits, const int8_t *levels)
-{
+static element book_at(const uint8_t *p, size_t i, int bits, const int8_t *levels) {
     const int scale_bits = bits + 1;
     const size_t word = 7 * (i / 16);
-    const int scale = bits_at(p + 2, word, scale_bits), sign = bit_at(p + 2, word + (size_t)scale_bits) ? -1 : 1;
+    const int scale = bits_at(p + 2, word, scale_bits),
+              sign = bit_at(p + 2, word + (size_t)scale_bits) ? -1 : 1;
     const int book = bits_at(p + 2, word + (size_t)scale_bits + 1, 6 - scale_bits);
     const int code = bits_at(p + 16, (size_t)bits * i, bits);
     return (element){ half_at(p) / 128 * scale, 0, sign * levels[(book << bits) + code], 0 };
 }
 
-static element qsb2_at(const uint8_t *p, size_t i)
-{
-    return book_at(p, i, 2, qk_books2);
-}
+static element qsb2_at(const uint8_t *p, size_t i) { return book_at(p, i, 2, qk_books2); }
 
-static element qsb3_at(const uint8_t *p, size_t i)
-{
-    return book_at(p, i, 3, qk_books3);
-}
+static element qsb3_at(const uint8_t *p, size_t i) { return book_at(p, i, 3, qk_books3); }
 
-static element qsb4_at(const uint8_t *p, size_t i)
-{
-    return book_at(p, i, 4, qk_books4);
-}
+static element qsb4_at(const uint8_t *p, size_t i) { return book_at(p, i, 4, qk_books4); }
 
 static const element_at elements[QK_TYPE_N] = {
-    [QK_F32] = f32_at,       [QK_F16] = f16_at,       [QK_BF16] = bf16_at,   [QK_Q8_0] = q8_0_at,
-    [QK_Q4_0] = q4_0_at,     [QK_Q4_1] = q4_1_at,     [QK_Q5_0] = q5_0_at,   [QK_Q5_1] = q5_1_at,
-    [QK_Q4_K] = q4_k_at,     [QK_Q5_K] = q5_k_at,     [QK_Q6_K] = q6_k_at,   [QK_Q2_K] = q2_k_at,
-    [QK_Q3_K] = q3_k_at,     [QK_IQ4_NL] = iq4_nl_at, [QK_IQ4_XS] = iq4_xs_at, [QK_TQ1_0] = tq1_0_at,
-    [QK_TQ2_0] = tq2_0_at,   [QK_I2_S] = i2_s_at,     [QK_QSF2] = qsf2_at,   [QK_QSF3] = qsf3_at,
-    [QK_QSF4] = qsf4_at,     [QK_QSFT] = qsft_at,     [QK_QSB2] = qsb2_at,   [QK_QSB3] = qsb3_at,
+    [QK_F32] = f32_at,     [QK_F16] = f16_at,       [QK_BF16] = bf16_at,     [QK_Q8_0] = q8_0_at,
+    [QK_Q4_0] = q4_0_at,   [QK_Q4_1] = q4_1_at,     [QK_Q5_0] = q5_0_at,     [QK_Q5_1] = q5_1_at,
+    [QK_Q4_K] = q4_k_at,   [QK_Q5_K] = q5_k_at,     [QK_Q6_K] = q6_k_at,     [QK_Q2_K] = q2_k_at,
+    [QK_Q3_K] = q3_k_at,   [QK_IQ4_NL] = iq4_nl_at, [QK_IQ4_XS] = iq4_xs_at, [QK_TQ1_0] = tq1_0_at,
+    [QK_TQ2_0] = tq2_0_at, [QK_I2_S] = i2_s_at,     [QK_QSF2] = qsf2_at,     [QK_QSF3] = qsf3_at,
+    [QK_QSF4] = qsf4_at,   [QK_QSFT] = qsft_at,     [QK_QSB2] = qsb2_at,     [QK_QSB3] = qsb3_at,
     [QK_QSB4] = qsb4_at,
 };
 
-double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag)
-{
+double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag) {
     const size_t elems = qk_type_elems(t);
     const element e = elements[t](row + i / elems * qk_type_bytes(t), i % elems);
     *mag = fabs(e.scale) * (abs(e.q) + abs(e.zero)) + fabs(e.min);
     return e.scale * (e.q - e.zero) + e.min;
 }
 
-double ck_act_at(qk_act act, const void *col, size_t k, size_t i)
-{
+double ck_act_at(qk_act act, const void *col, size_t k, size_t i) {
     if (act == QK_ACT_Q8) {
         const qk_col_q8 x = qk_col_q8_at(col, k);
         return (double)x.d[i / 32] * x.q[i];

@@ -9,29 +9,26 @@
 static const struct {
     uint8_t d, m;
 } halves[QK_TYPE_N] = {
-    [QK_Q8_0] = { 1, 0 },  [QK_Q4_0] = { 1, 0 },    [QK_Q4_1] = { 1, 3 },   [QK_Q5_0] = { 1, 0 },
-    [QK_Q5_1] = { 1, 3 },  [QK_Q4_K] = { 1, 3 },    [QK_Q5_K] = { 1, 3 },   [QK_Q6_K] = { 209, 0 },
+    [QK_Q8_0] = { 1, 0 },   [QK_Q4_0] = { 1, 0 },   [QK_Q4_1] = { 1, 3 },   [QK_Q5_0] = { 1, 0 },
+    [QK_Q5_1] = { 1, 3 },   [QK_Q4_K] = { 1, 3 },   [QK_Q5_K] = { 1, 3 },   [QK_Q6_K] = { 209, 0 },
     [QK_Q2_K] = { 81, 83 }, [QK_Q3_K] = { 109, 0 }, [QK_IQ4_NL] = { 1, 0 }, [QK_IQ4_XS] = { 1, 0 },
     [QK_TQ1_0] = { 53, 0 }, [QK_TQ2_0] = { 65, 0 }, [QK_QSF2] = { 1, 3 },   [QK_QSF3] = { 1, 3 },
-    [QK_QSF4] = { 1, 3 },  [QK_QSFT] = { 1, 0 },   [QK_QSB2] = { 1, 0 },   [QK_QSB3] = { 1, 0 },
+    [QK_QSF4] = { 1, 3 },   [QK_QSFT] = { 1, 0 },   [QK_QSB2] = { 1, 0 },   [QK_QSB3] = { 1, 0 },
     [QK_QSB4] = { 1, 0 },
 };
 
-const char *ck_kind_name(ck_kind kind)
-{
+const char *ck_kind_name(ck_kind kind) {
     static const char *const names[CK_KINDS] = { "random", "unit", "all-min", "all-max", "tiny",
                                                  "small",  "huge", "zero",    "mixed" };
     return names[kind];
 }
 
-static ck_kind any_kind(void)
-{
+static ck_kind any_kind(void) {
     static const ck_kind kinds[] = { CK_RANDOM, CK_ALL_MIN, CK_ALL_MAX, CK_TINY, CK_SMALL, CK_HUGE, CK_ZERO };
     return kinds[ck_below(sizeof kinds / sizeof kinds[0])];
 }
 
-static float one_float(size_t i, ck_kind kind)
-{
+static float one_float(size_t i, ck_kind kind) {
     const float u = ck_normal();
     switch (kind) {
     case CK_UNIT: /* integers with one 127 in every 32: an activation scale of exactly 1 */
@@ -39,31 +36,29 @@ static float one_float(size_t i, ck_kind kind)
     case CK_ALL_MIN: return -1.0f;
     case CK_ALL_MAX: return 1.0f;
     case CK_TINY: return u * 0x1p-140f;
-    case CK_SMALL: return u * 0x1p-96f; /* not yet zero as a block, but its scale times a small one is denormal */
+    case CK_SMALL:
+        return u * 0x1p-96f; /* not yet zero as a block, but its scale times a small one is denormal */
     case CK_HUGE: return u * 0x1p40f;
     case CK_ZERO: return i % 2 ? -0.0f : 0.0f;
     default: return u;
     }
 }
 
-void ck_fill_floats(float *x, size_t n, ck_kind kind)
-{
+void ck_fill_floats(float *x, size_t n, ck_kind kind) {
     ck_kind now = kind;
     for (size_t i = 0; i < n; i++) {
-        if (kind == CK_MIXED && i % 32 == 0)
-            now = any_kind();
+        if (kind == CK_MIXED && i % 32 == 0) now = any_kind();
         x[i] = one_float(i, now);
     }
 }
 
-static void put_half(uint8_t *p, ck_kind kind)
-{
+static void put_half(uint8_t *p, ck_kind kind) {
     uint16_t h;
     switch (kind) {
-    case CK_UNIT: h = 0x3c00; break;                                              /* 1 */
-    case CK_TINY: h = (uint16_t)(ck_below(0x3ff) | (ck_rand() & 0x8000)); break;  /* denormal */
-    case CK_SMALL: h = (uint16_t)(1 + ck_below(4)); break;                        /* smallest denormals */
-    case CK_HUGE: h = 0x7bff; break;                                              /* 65504 */
+    case CK_UNIT: h = 0x3c00; break;                                             /* 1 */
+    case CK_TINY: h = (uint16_t)(ck_below(0x3ff) | (ck_rand() & 0x8000)); break; /* denormal */
+    case CK_SMALL: h = (uint16_t)(1 + ck_below(4)); break;                       /* smallest denormals */
+    case CK_HUGE: h = 0x7bff; break;                                             /* 65504 */
     case CK_ZERO: h = ck_rand() & 1 ? 0x8000 : 0; break;
     default: h = (uint16_t)(0x2000 + ck_below(0x1000) + (ck_rand() & 0x8000)); break;
     }
@@ -71,57 +66,45 @@ static void put_half(uint8_t *p, ck_kind kind)
 }
 
 /* Sub-block scales so small that the sums of unit blocks stay whole numbers in a float. */
-static void tame_scales(qk_type t, uint8_t *p)
-{
+static void tame_scales(qk_type t, uint8_t *p) {
     if (t == QK_Q6_K)
-        for (int i = 0; i < 16; i++)
-            p[192 + i] = (uint8_t)((int)ck_below(7) - 3);
+        for (int i = 0; i < 16; i++) p[192 + i] = (uint8_t)((int)ck_below(7) - 3);
     if (t == QK_Q4_K || t == QK_Q5_K)
-        for (int i = 0; i < 12; i++)
-            p[4 + i] &= i < 8 ? 0x03 : 0x33;
+        for (int i = 0; i < 12; i++) p[4 + i] &= i < 8 ? 0x03 : 0x33;
     for (size_t g = 0; t >= QK_QSB2 && t <= QK_QSB4 && g < 16; g++) /* a group's scale becomes 0 or 1 */
         for (size_t i = 1; i < (t == QK_QSB2 ? 3u : t == QK_QSB3 ? 4u : 5u); i++)
-            p[2 + (7 * g + i) / 8] &= (uint8_t)~(1u << (7 * g + i) % 8);
+            p[2 + (7 * g + i) / 8] &= (uint8_t) ~(1u << (7 * g + i) % 8);
     if (t == QK_IQ4_XS) { /* -4 .. 3: the top two bits and the one below say 32 + small or 31 - small */
         const int high = ck_rand() & 1;
         memset(p + 2, high ? 0xaa : 0x55, 2);
-        for (int i = 0; i < 4; i++)
-            p[4 + i] = high ? p[4 + i] & 0x33 : p[4 + i] | 0xcc;
+        for (int i = 0; i < 4; i++) p[4 + i] = high ? p[4 + i] & 0x33 : p[4 + i] | 0xcc;
     }
 }
 
-static void fill_block(qk_type t, uint8_t *p, ck_kind kind)
-{
+static void fill_block(qk_type t, uint8_t *p, ck_kind kind) {
     const size_t bytes = qk_type_bytes(t);
     ck_fill_bytes(p, bytes);
-    if (kind == CK_ALL_MIN || kind == CK_ALL_MAX)
-        memset(p, kind == CK_ALL_MAX ? 0xff : 0, bytes);
+    if (kind == CK_ALL_MIN || kind == CK_ALL_MAX) memset(p, kind == CK_ALL_MAX ? 0xff : 0, bytes);
     if (t == QK_Q8_0 && (kind == CK_ALL_MIN || kind == CK_ALL_MAX))
         memset(p, kind == CK_ALL_MAX ? 0x7f : 0x80, bytes);
-    if (kind == CK_UNIT)
-        tame_scales(t, p);
-    if (halves[t].d)
-        put_half(p + halves[t].d - 1, kind);
-    if (halves[t].m)
-        put_half(p + halves[t].m - 1, kind);
+    if (kind == CK_UNIT) tame_scales(t, p);
+    if (halves[t].d) put_half(p + halves[t].d - 1, kind);
+    if (halves[t].m) put_half(p + halves[t].m - 1, kind);
 }
 
-static void fill_float(qk_type t, uint8_t *p, ck_kind kind)
-{
+static void fill_float(qk_type t, uint8_t *p, ck_kind kind) {
     float f;
     uint16_t h;
     uint32_t bits;
     ck_fill_floats(&f, 1, kind == CK_UNIT ? CK_RANDOM : kind);
     f = kind == CK_UNIT ? (float)((int)ck_below(31) - 15) : f;
-    if (kind == CK_ZERO && (ck_rand() & 1))
-        f = -f;
+    if (kind == CK_ZERO && (ck_rand() & 1)) f = -f;
     memcpy(&bits, &f, sizeof bits);
     h = t == QK_F16 ? qk_f32_to_f16(kind == CK_HUGE ? f * 0x1p-28f : f) : (uint16_t)(bits >> 16);
     memcpy(p, t == QK_F32 ? (const void *)&f : (const void *)&h, qk_type_bytes(t));
 }
 
-void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind)
-{
+void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind) {
     const size_t elems = qk_type_elems(t), bytes = qk_type_bytes(t);
     for (size_t i = 0; i < n_elems / elems; i++, p += bytes) {
         const ck_kind now = kind == CK_MIXED ? any_kind() : kind;
@@ -132,8 +115,7 @@ void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind)
     }
 }
 
-float ck_tensor_scale(ck_kind kind)
-{
+float ck_tensor_scale(ck_kind kind) {
     switch (kind) {
     case CK_UNIT: return 0.25f;
     case CK_TINY: return 0x1.8p-140f;

@@ -11,16 +11,24 @@
 #include "tests/kernels/checkkern.h"
 
 enum {
-    SSE42 = 1 << QK_LEVEL_SSE42, AVX2 = 1 << QK_LEVEL_AVX2, AVX512 = 1 << QK_LEVEL_AVX512,
-    VNNI = 1 << QK_LEVEL_AVX512VNNI, NEON = 1 << QK_LEVEL_NEON, DOTPROD = 1 << QK_LEVEL_DOTPROD,
-    FLOATS = SSE42 | AVX2 | AVX512 | NEON, ALL = FLOATS,
+    SSE42 = 1 << QK_LEVEL_SSE42,
+    AVX2 = 1 << QK_LEVEL_AVX2,
+    AVX512 = 1 << QK_LEVEL_AVX512,
+    VNNI = 1 << QK_LEVEL_AVX512VNNI,
+    NEON = 1 << QK_LEVEL_NEON,
+    DOTPROD = 1 << QK_LEVEL_DOTPROD,
+    FLOATS = SSE42 | AVX2 | AVX512 | NEON,
+    ALL = FLOATS,
     GRID = SSE42 | AVX2 | AVX512 | VNNI | NEON | DOTPROD
 };
 
 /* Levels with a kernel of their own: for rows, and for groups of sixteen. */
-#define PROMISE_FLOAT(name) { name, FLOATS, 0 }
-#define PROMISE_BLOCK(name) { name, GRID, GRID }
-#define PROMISE_SUPER(name) { name, GRID, GRID }
+#define PROMISE_FLOAT(name) \
+    { name, FLOATS, 0 }
+#define PROMISE_BLOCK(name) \
+    { name, GRID, GRID }
+#define PROMISE_SUPER(name) \
+    { name, GRID, GRID }
 #define PROMISE(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = PROMISE_##core(#fmt),
 static const struct {
     const char *format;
@@ -28,7 +36,8 @@ static const struct {
 } weights[QK_TYPE_N] = { QK_FORMATS(PROMISE, ) };
 
 /* The operations, each under the name that its check prints. */
-#define OP(name, member, levels) { name, offsetof(qk_table, member), levels }
+#define OP(name, member, levels) \
+    { name, offsetof(qk_table, member), levels }
 static const struct {
     const char *name;
     size_t at;
@@ -69,18 +78,13 @@ static const struct {
 enum { N_OPS = sizeof ops / sizeof ops[0] };
 
 /* differs: from the kernel of the level below. */
-static void check_kernel(const char *what, int promised, int differs, int compared)
-{
-    if (promised && !differs)
-        ck_error("%s is promised, but is that of a lower level", what);
-    if (!promised && differs)
-        ck_error("%s is there, but ck_grid.c does not promise it", what);
-    if (promised && differs && !compared)
-        ck_error("%s was never compared with the truth", what);
+static void check_kernel(const char *what, int promised, int differs, int compared) {
+    if (promised && !differs) ck_error("%s is promised, but is that of a lower level", what);
+    if (!promised && differs) ck_error("%s is there, but ck_grid.c does not promise it", what);
+    if (promised && differs && !compared) ck_error("%s was never compared with the truth", what);
 }
 
-static void check_weight(const qk_table *t, const qk_table *below, int type)
-{
+static void check_weight(const qk_table *t, const qk_table *below, int type) {
     const qk_weight_ops *w = &t->weight[type], *b = &below->weight[type];
     const int rows = weights[type].rows >> t->level & 1, x16 = weights[type].x16 >> t->level & 1;
     char name[64], group[72];
@@ -92,20 +96,17 @@ static void check_weight(const qk_table *t, const qk_table *below, int type)
     check_kernel(group, x16, w->matmul16 != b->matmul16, ck_compared(group, (ck_fn)w->matmul16));
 }
 
-static ck_fn op_of(const qk_table *t, int i)
-{
+static ck_fn op_of(const qk_table *t, int i) {
     ck_fn fn;
     memcpy(&fn, (const char *)t + ops[i].at, sizeof fn);
     return fn;
 }
 
 /* Every pointer behind the weights and the KV formats must have its row. */
-static void check_ops_known(void)
-{
+static void check_ops_known(void) {
     for (size_t at = offsetof(qk_table, quantize); at < sizeof(qk_table); at += sizeof(ck_fn)) {
         int known = 0;
-        for (int i = 0; i < N_OPS; i++)
-            known |= ops[i].at == at;
+        for (int i = 0; i < N_OPS; i++) known |= ops[i].at == at;
         if (!known)
             ck_error("operation %zu behind quantize is not in ck_grid.c",
                      (at - offsetof(qk_table, quantize)) / sizeof(ck_fn));
@@ -113,26 +114,22 @@ static void check_ops_known(void)
 }
 
 /* The level that climbs to this one. */
-static qk_level level_below(qk_level level)
-{
+static qk_level level_below(qk_level level) {
     return level == QK_LEVEL_SSE42 || level == QK_LEVEL_NEON ? QK_LEVEL_REF : (qk_level)(level - 1);
 }
 
-static void check_grid(const qk_table *t, int arg)
-{
+static void check_grid(const qk_table *t, int arg) {
     qk_table below;
     (void)arg;
     qk_table_init(&below, level_below(t->level));
-    for (int type = 0; type < QK_TYPE_N; type++)
-        check_weight(t, &below, type);
+    for (int type = 0; type < QK_TYPE_N; type++) check_weight(t, &below, type);
     for (int i = 0; i < N_OPS; i++)
         check_kernel(ops[i].name, ops[i].levels >> t->level & 1, op_of(t, i) != op_of(&below, i),
-                   ck_compared(ops[i].name, op_of(t, i)));
+                     ck_compared(ops[i].name, op_of(t, i)));
 }
 
 /* The reference has all of them, always. */
-static void check_reference(const qk_table *t, int arg)
-{
+static void check_reference(const qk_table *t, int arg) {
     (void)arg;
     for (int type = 0; type < QK_TYPE_N; type++) {
         const qk_weight_ops *w = &t->weight[type];
@@ -151,8 +148,7 @@ static void check_reference(const qk_table *t, int arg)
 }
 
 /* Last of the tests: it asks what the others did. */
-void ck_test_grid(const qk_table *t)
-{
+void ck_test_grid(const qk_table *t) {
     char name[32];
     snprintf(name, sizeof name, "grid_%s", qk_level_name(t->level));
     ck_check(name, NULL, t->level == QK_LEVEL_REF ? check_reference : check_grid, t, 0);

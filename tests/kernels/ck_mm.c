@@ -20,13 +20,13 @@ typedef struct mm_case {
 } mm_case;
 
 static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols,
-                      ck_kind kind)
-{
+                      ck_kind kind) {
     static const qk_table *ref;
     static qk_table ref_table;
     /* Half of the cases: ordinary activations with the weights of this kind, rows at any address. */
     const ck_kind xkind = kind != CK_UNIT && (ck_rand() & 1) ? CK_RANDOM : kind;
-    const size_t unit = qk_type_elems(type) > 1 ? 1 : qk_type_bytes(type), gap = (ck_rand() & 1) * ck_below(9) * unit;
+    const size_t unit = qk_type_elems(type) > 1 ? 1 : qk_type_bytes(type),
+                 gap = (ck_rand() & 1) * ck_below(9) * unit;
     float *x = malloc(k * sizeof *x);
     uint8_t *w;
     if (!ref) {
@@ -55,37 +55,30 @@ static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, siz
     free(x);
 }
 
-static const char *case_name(const mm_case *c)
-{
+static const char *case_name(const mm_case *c) {
     static char name[96];
     snprintf(name, sizeof name, "%s k=%zu rows=%zu cols=%zu", ck_kind_name(c->kind), c->m.k, c->rows,
              c->m.n_cols);
     return name;
 }
 
-static void run_rows(const mm_case *c, size_t row0, size_t row1)
-{
-    c->ops->matmul(&c->m, row0, row1);
-}
+static void run_rows(const mm_case *c, size_t row0, size_t row1) { c->ops->matmul(&c->m, row0, row1); }
 
 /* The worst rounding of a sum of n terms one after another is n * eps * sum|terms|; what is lost below the normal
  * numbers, where scales multiply, is at most half of 2^-149 times the largest sum of a block. */
-static double bound_of(const mm_case *c, double mags)
-{
+static double bound_of(const mm_case *c, double mags) {
     const int packed = qk_type_elems(c->type) > 1;
     const double blocks = (double)c->m.k / 32, terms = packed ? 2 * blocks + 8 : (double)c->m.k / 4 + 8;
     const double tiny = 0x1p-126 * (packed ? 1 + blocks : 1);
     return (c->kind == CK_UNIT ? 0 : terms * CK_EPS * mags) + tiny;
 }
 
-static void check_row(const mm_case *c, size_t r)
-{
+static void check_row(const mm_case *c, size_t r) {
     const uint8_t *row = (const uint8_t *)c->m.w + r * c->m.row_bytes;
     const double scale = c->type == QK_I2_S && c->ops->act != QK_ACT_F32 ? (double)c->m.scale : 1.0;
     const char *name = case_name(c);
     static double w[MAX_K], mag[MAX_K];
-    for (size_t i = 0; i < c->m.k; i++)
-        w[i] = scale * ck_weight(c->type, row, i, &mag[i]);
+    for (size_t i = 0; i < c->m.k; i++) w[i] = scale * ck_weight(c->type, row, i, &mag[i]);
     for (size_t col = 0; col < c->m.n_cols && !ck_failed(); col++) {
         const char *x = (const char *)c->m.x + col * c->m.x_stride;
         double sum = 0, mags = 0;
@@ -98,15 +91,12 @@ static void check_row(const mm_case *c, size_t r)
     }
 }
 
-static void check_truth(const mm_case *c)
-{
-    for (size_t r = 0; r < c->rows && !ck_failed(); r++)
-        check_row(c, r);
+static void check_truth(const mm_case *c) {
+    for (size_t r = 0; r < c->rows && !ck_failed(); r++) check_row(c, r);
 }
 
 /* Nothing may be written between the rows of one column and the next, or behind the last. */
-static void check_padding(const mm_case *c)
-{
+static void check_padding(const mm_case *c) {
     float untouched;
     memset(&untouched, 0x7f, sizeof untouched);
     for (size_t col = 0; col < c->m.n_cols; col++)
@@ -117,8 +107,7 @@ static void check_padding(const mm_case *c)
 }
 
 /* Every element again, by itself: single columns, odd row ranges. */
-static void check_independence(const mm_case *c)
-{
+static void check_independence(const mm_case *c) {
     mm_case one = *c;
     float y[MAX_ROWS];
     one.m.y = y;
@@ -137,13 +126,11 @@ static void check_independence(const mm_case *c)
 }
 
 /* The packed formats promise equal bits at every level. */
-static void check_equals_ref(const mm_case *c)
-{
+static void check_equals_ref(const mm_case *c) {
     float y[MAX_ROWS];
     qk_table ref;
     qk_mm m = c->m;
-    if (c->ops->act == QK_ACT_F32)
-        return;
+    if (c->ops->act == QK_ACT_F32) return;
     qk_table_init(&ref, QK_LEVEL_REF);
     m.y = y;
     m.n_cols = 1;
@@ -155,8 +142,7 @@ static void check_equals_ref(const mm_case *c)
     }
 }
 
-static void one_case(const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols, ck_kind kind)
-{
+static void one_case(const qk_table *t, qk_type type, size_t k, size_t rows, size_t cols, ck_kind kind) {
     mm_case c;
     make_case(&c, t, type, k, rows, cols, kind);
     run_rows(&c, 0, rows);
@@ -167,8 +153,7 @@ static void one_case(const qk_table *t, qk_type type, size_t k, size_t rows, siz
 }
 
 /* A column with a NaN must show in its outputs and in no other column's. */
-static void nan_column(const qk_table *t, qk_type type)
-{
+static void nan_column(const qk_table *t, qk_type type) {
     const size_t k = 512, rows = 5;
     mm_case c;
     float x[512];
@@ -185,8 +170,7 @@ static void nan_column(const qk_table *t, qk_type type)
 }
 
 /* Sizes in blocks; the last two of packed formats are odd, so that no pair of blocks comes out even. */
-static size_t pick_sizes(qk_type type, const size_t **ks)
-{
+static size_t pick_sizes(qk_type type, const size_t **ks) {
     static const size_t plain[] = { 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257 };
     static const size_t small[] = { 1, 2, 3, 5, 8, 9, 11, 17 };
     static const size_t super[] = { 1, 2, 3, 5 };
@@ -195,8 +179,7 @@ static size_t pick_sizes(qk_type type, const size_t **ks)
     return be == 1 ? sizeof plain / sizeof *plain : be <= 64 ? sizeof small / sizeof *small : 4;
 }
 
-static void check_matmul(const qk_table *t, int arg)
-{
+static void check_matmul(const qk_table *t, int arg) {
     const qk_type type = (qk_type)arg;
     static const size_t rows[] = { 1, 2, 3, 4, 5, 8, 15, 16, 17, 33 };
     static const size_t cols[] = { 1, 2, 3, 4, 5, 7, 8, 9, 17 };
@@ -215,14 +198,12 @@ static void check_matmul(const qk_table *t, int arg)
     nan_column(t, type);
 }
 
-void ck_test_matmul(const qk_table *t)
-{
+void ck_test_matmul(const qk_table *t) {
     for (int type = 0; type < QK_TYPE_N; type++)
         ck_check(t->weight[type].name, (ck_fn)t->weight[type].matmul, check_matmul, t, type);
 }
 
-static void check_dequant(const qk_table *t, int type)
-{
+static void check_dequant(const qk_table *t, int type) {
     for (int kind = 0; kind < CK_KINDS; kind++)
         for (size_t n = 1; n <= 5; n++) {
             const size_t k = n * qk_type_elems((qk_type)type);
@@ -239,8 +220,7 @@ static void check_dequant(const qk_table *t, int type)
         }
 }
 
-void ck_test_dequant(const qk_table *t)
-{
+void ck_test_dequant(const qk_table *t) {
     for (int type = 0; type < QK_TYPE_N; type++) {
         char name[64];
         const char *format = t->weight[type].name;
@@ -249,8 +229,7 @@ void ck_test_dequant(const qk_table *t)
     }
 }
 
-static void check_exact(const qk_table *t, int arg)
-{
+static void check_exact(const qk_table *t, int arg) {
     (void)arg;
     for (int type = 0; type < QK_TYPE_N; type++) {
         mm_case c;
@@ -272,7 +251,4 @@ static void check_exact(const qk_table *t, int arg)
     }
 }
 
-void ck_test_exact(const qk_table *t)
-{
-    ck_check("matmul_exact", (ck_fn)t->matmul_exact, check_exact, t, 0);
-}
+void ck_test_exact(const qk_table *t) { ck_check("matmul_exact", (ck_fn)t->matmul_exact, check_exact, t, 0); }

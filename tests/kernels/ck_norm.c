@@ -12,8 +12,7 @@ enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
 static const float eps = 1e-5f;
 
-static void check_rms_norm(const qk_table *t, int arg)
-{
+static void check_rms_norm(const qk_table *t, int arg) {
     (void)arg;
     for (int s = 0; s < N_SIZES; s++) {
         const size_t n = sizes[s];
@@ -22,8 +21,7 @@ static void check_rms_norm(const qk_table *t, int arg)
         double sum = 0;
         ck_fill_floats(x, n, CK_RANDOM);
         ck_fill_floats(w, n, CK_RANDOM);
-        for (size_t i = 0; i < n; i++)
-            sum += (double)x[i] * (double)x[i];
+        for (size_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
         t->rms_norm(y, x, w, n, eps);
         ck_dst_ok(SLOT_Y, n);
         for (size_t i = 0; i < n; i++) {
@@ -33,16 +31,14 @@ static void check_rms_norm(const qk_table *t, int arg)
     }
 }
 
-static void layer_norm_case(const qk_table *t, size_t n, int bias)
-{
+static void layer_norm_case(const qk_table *t, size_t n, int bias) {
     float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w), *y = ck_dst(SLOT_Y, n);
     float *b = ck_tail(SLOT_B, n * sizeof *b);
     double mean = 0, var = 0, mags = 0;
     ck_fill_floats(x, n, CK_RANDOM);
     ck_fill_floats(w, n, CK_RANDOM);
     ck_fill_floats(b, n, CK_RANDOM);
-    for (size_t i = 0; i < n; i++)
-        mean += (double)x[i] / (double)n;
+    for (size_t i = 0; i < n; i++) mean += (double)x[i] / (double)n;
     for (size_t i = 0; i < n; i++) {
         var += ((double)x[i] - mean) * ((double)x[i] - mean) / (double)n;
         mags += fabs((double)x[i]) / (double)n;
@@ -58,8 +54,7 @@ static void layer_norm_case(const qk_table *t, size_t n, int bias)
 }
 
 /* An element that is not a number makes all of them so; zeros stay zeros, whatever their sign. */
-static void norm_odd_case(const qk_table *t, size_t n, float odd, int layer)
-{
+static void norm_odd_case(const qk_table *t, size_t n, float odd, int layer) {
     float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w), *y = ck_dst(SLOT_Y, n);
     for (size_t i = 0; i < n; i++) {
         x[i] = i % 2 ? -0.0f : 0.0f;
@@ -71,12 +66,10 @@ static void norm_odd_case(const qk_table *t, size_t n, float odd, int layer)
     else
         t->rms_norm(y, x, w, n, eps);
     ck_dst_ok(SLOT_Y, n);
-    for (size_t i = 0; i < n; i++)
-        ck_near("odd", i, (double)y[i], isnan(odd) ? (double)NAN : 0, 0x1p-120);
+    for (size_t i = 0; i < n; i++) ck_near("odd", i, (double)y[i], isnan(odd) ? (double)NAN : 0, 0x1p-120);
 }
 
-static void check_norm_odd(const qk_table *t, int layer)
-{
+static void check_norm_odd(const qk_table *t, int layer) {
     for (int s = 0; s < N_SIZES; s++) {
         norm_odd_case(t, sizes[s], NAN, layer);
         norm_odd_case(t, sizes[s], 0x1p-149f, layer);
@@ -84,53 +77,40 @@ static void check_norm_odd(const qk_table *t, int layer)
     }
 }
 
-static void check_layer_norm(const qk_table *t, int arg)
-{
+static void check_layer_norm(const qk_table *t, int arg) {
     (void)arg;
     for (int s = 0; s < N_SIZES; s++)
-        for (int bias = 0; bias < 2; bias++)
-            layer_norm_case(t, sizes[s], bias);
+        for (int bias = 0; bias < 2; bias++) layer_norm_case(t, sizes[s], bias);
 }
 
-void ck_test_norm(const qk_table *t)
-{
+void ck_test_norm(const qk_table *t) {
     ck_check("rms_norm", (ck_fn)t->rms_norm, check_rms_norm, t, 0);
     ck_check("layer_norm", (ck_fn)t->layer_norm, check_layer_norm, t, 0);
     ck_check("rms_norm_odd", (ck_fn)t->rms_norm, check_norm_odd, t, 0);
     ck_check("layer_norm_odd", (ck_fn)t->layer_norm, check_norm_odd, t, 1);
 }
 
-static double silu(double x)
-{
-    return x / (1 + exp(-x));
-}
+static double silu(double x) { return x / (1 + exp(-x)); }
 
-static double gelu(double x)
-{
+static double gelu(double x) {
     return x / (1 + exp(-2 * sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
 }
 
-static double relu2(double x)
-{
-    return x > 0 ? x * x : 0;
-}
+static double relu2(double x) { return x > 0 ? x * x : 0; }
 
 enum { SILU, GELU, RELU2 };
 
 /* The argument u of exp rounds a few times: a relative error of |u| eps each. */
-static double exp_argument(int which, double g)
-{
+static double exp_argument(int which, double g) {
     return which == GELU ? 6 * fabs(g) * (1 + 0.045 * g * g) : fabs(g);
 }
 
 static void gate_case(void (*fn)(float *, const float *, size_t), int which, size_t n, float spread,
-                      int with_up)
-{
+                      int with_up) {
     static double (*const truth[])(double) = { silu, gelu, relu2 };
     float before[MAX_N], *up = ck_tail(SLOT_W, n * sizeof *up), *x = ck_dst(SLOT_Y, n);
     ck_fill_floats(up, n, CK_RANDOM);
-    for (size_t i = 0; i < n; i++)
-        before[i] = x[i] = i % 9 == 8 ? 0.0f : ck_normal() * spread;
+    for (size_t i = 0; i < n; i++) before[i] = x[i] = i % 9 == 8 ? 0.0f : ck_normal() * spread;
     fn(x, with_up ? up : NULL, n);
     ck_dst_ok(SLOT_Y, n);
     for (size_t i = 0; i < n; i++) {
@@ -142,35 +122,28 @@ static void gate_case(void (*fn)(float *, const float *, size_t), int which, siz
 }
 
 /* A NaN stays where it is, and shows there (relu2 takes it for 0). */
-static void gate_nan_case(void (*fn)(float *, const float *, size_t), int which, size_t n)
-{
+static void gate_nan_case(void (*fn)(float *, const float *, size_t), int which, size_t n) {
     float *x = ck_dst(SLOT_Y, n);
     const size_t at = ck_below(n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = i % 2 ? -0x1p-140f : 0x1p-140f;
+    for (size_t i = 0; i < n; i++) x[i] = i % 2 ? -0x1p-140f : 0x1p-140f;
     x[at] = NAN;
     fn(x, NULL, n);
     ck_dst_ok(SLOT_Y, n);
     for (size_t i = 0; i < n; i++) {
-        if (which != RELU2 || i != at)
-            ck_near("NaN", i, (double)x[i], i == at ? (double)NAN : 0, 0x1p-140);
+        if (which != RELU2 || i != at) ck_near("NaN", i, (double)x[i], i == at ? (double)NAN : 0, 0x1p-140);
     }
 }
 
-static void check_gate(const qk_table *t, int which)
-{
+static void check_gate(const qk_table *t, int which) {
     static const float spread[] = { 1, 10, 100, 1e4f };
     void (*const fns[])(float *, const float *, size_t) = { t->silu_mul, t->gelu_mul, t->relu2_mul };
     void (*const fn)(float *, const float *, size_t) = fns[which];
     for (int s = 0; s < N_SIZES; s++)
-        for (int i = 0; i < 8; i++)
-            gate_case(fn, which, sizes[s], spread[i / 2], i % 2);
-    for (int s = 0; s < N_SIZES; s++)
-        gate_nan_case(fn, which, sizes[s]);
+        for (int i = 0; i < 8; i++) gate_case(fn, which, sizes[s], spread[i / 2], i % 2);
+    for (int s = 0; s < N_SIZES; s++) gate_nan_case(fn, which, sizes[s]);
 }
 
-void ck_test_act(const qk_table *t)
-{
+void ck_test_act(const qk_table *t) {
     ck_check("silu_mul", (ck_fn)t->silu_mul, check_gate, t, SILU);
     ck_check("gelu_mul", (ck_fn)t->gelu_mul, check_gate, t, GELU);
     ck_check("relu2_mul", (ck_fn)t->relu2_mul, check_gate, t, RELU2);

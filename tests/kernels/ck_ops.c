@@ -14,8 +14,7 @@ enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
 /* The pair that element e of a head belongs to, and which of it. */
 static void rope_element(const qk_rope *r, const float *before, const float *after, size_t at, size_t e,
-                         const float *cs, int halves)
-{
+                         const float *cs, int halves) {
     const size_t half = r->n_rot / 2, i = halves ? e % half : e / 2, second = halves ? e / half : e % 2;
     const size_t first = at + (halves ? i : 2 * i), other = first + (halves ? half : 1);
     const double a = (double)before[first], b = (double)before[other];
@@ -25,8 +24,7 @@ static void rope_element(const qk_rope *r, const float *before, const float *aft
     ck_near("rope", at + e, (double)after[at + e], want, 2 * CK_EPS * size);
 }
 
-static void rope_case(const qk_table *t, int halves, size_t n_rot, size_t n_heads, size_t gap, size_t n_pos)
-{
+static void rope_case(const qk_table *t, int halves, size_t n_rot, size_t n_heads, size_t gap, size_t n_pos) {
     static float before[MAX_N];
     const size_t head = n_rot + gap, pos = n_heads * head + gap, n = n_pos * pos;
     float *cs = ck_tail(SLOT_A, n_pos * n_rot * sizeof *cs), *x = ck_dst(SLOT_Y, n);
@@ -45,8 +43,7 @@ static void rope_case(const qk_table *t, int halves, size_t n_rot, size_t n_head
     }
 }
 
-static void check_rope_batch(const qk_table *t, int halves)
-{
+static void check_rope_batch(const qk_table *t, int halves) {
     static const size_t rots[] = { 2, 4, 6, 8, 14, 16, 18, 30, 32, 34, 62, 64, 66, 128 };
     for (size_t i = 0; i < sizeof rots / sizeof rots[0]; i++)
         for (size_t heads = 1; heads <= 5; heads += 2)
@@ -57,31 +54,31 @@ static void check_rope_batch(const qk_table *t, int halves)
 
 /* --- the same bits at every level --- */
 
-static void same_bits(const char *what, const float *got, const float *want, size_t n)
-{
+static void same_bits(const char *what, const float *got, const float *want, size_t n) {
     for (size_t i = 0; i < n; i++) {
         uint32_t a, b;
         memcpy(&a, &got[i], sizeof a);
         memcpy(&b, &want[i], sizeof b);
         if (a != b && !(isnan(got[i]) && isnan(want[i])))
-            ck_error("%s: element %zu of %zu is %08x, the reference has %08x", what, i, n, (unsigned)a, (unsigned)b);
+            ck_error("%s: element %zu of %zu is %08x, the reference has %08x", what, i, n, (unsigned)a,
+                     (unsigned)b);
     }
 }
 
 /* What no rounding may change: infinities, denormals, both zeros, and the usual. */
-static void fill_odd(float *x, size_t n)
-{
+static void fill_odd(float *x, size_t n) {
     static const float odd[] = { INFINITY, -INFINITY, -0.0f, 0.0f, 0x1p-140f, -0x1p-149f, 0x1p127f, NAN };
-    for (size_t i = 0; i < n; i++)
-        x[i] = ck_below(6) ? ck_normal() * 4 : odd[ck_below(8)];
+    for (size_t i = 0; i < n; i++) x[i] = ck_below(6) ? ck_normal() * 4 : odd[ck_below(8)];
 }
 
 enum { ADD, MUL, SCALE, RELU2 };
 
-static void apply(const qk_table *t, int which, float *y, const float *x, size_t n)
-{
+static void apply(const qk_table *t, int which, float *y, const float *x, size_t n) {
     void (*const two[])(float *, const float *, size_t) = {
-        [ADD] = t->add, [MUL] = t->mul, [RELU2] = t->relu2_mul, [SCALE] = NULL,
+        [ADD] = t->add,
+        [MUL] = t->mul,
+        [RELU2] = t->relu2_mul,
+        [SCALE] = NULL,
     };
     if (which == SCALE)
         t->scale(y, x[0], n);
@@ -89,8 +86,7 @@ static void apply(const qk_table *t, int which, float *y, const float *x, size_t
         two[which](y, x, n);
 }
 
-static void check_same_bits(const qk_table *t, int which)
-{
+static void check_same_bits(const qk_table *t, int which) {
     static float want[MAX_N];
     qk_table ref;
     qk_table_init(&ref, QK_LEVEL_REF);
@@ -115,15 +111,13 @@ static void check_same_bits(const qk_table *t, int which)
 /* --- softmax --- */
 
 /* z = (x - max) / t rounds three times, which exp turns into a relative error of 3 eps |z|. */
-static void softmax_case(const qk_table *t, size_t n, float spread, float temperature, int in_place)
-{
+static void softmax_case(const qk_table *t, size_t n, float spread, float temperature, int in_place) {
     static double z[MAX_N];
-    float *x = in_place ? ck_dst(SLOT_Y, n) : ck_tail(SLOT_A, n * sizeof *x), *y = in_place ? x : ck_dst(SLOT_Y, n);
+    float *x = in_place ? ck_dst(SLOT_Y, n) : ck_tail(SLOT_A, n * sizeof *x),
+          *y = in_place ? x : ck_dst(SLOT_Y, n);
     double max = -INFINITY, sum = 0, weighted = 0;
-    for (size_t i = 0; i < n; i++)
-        x[i] = n > 3 && i == 3 ? -INFINITY : ck_normal() * spread;
-    for (size_t i = 0; i < n; i++)
-        max = (double)x[i] > max ? (double)x[i] : max;
+    for (size_t i = 0; i < n; i++) x[i] = n > 3 && i == 3 ? -INFINITY : ck_normal() * spread;
+    for (size_t i = 0; i < n; i++) max = (double)x[i] > max ? (double)x[i] : max;
     for (size_t i = 0; i < n; i++) {
         z[i] = ((double)x[i] - max) / (double)temperature;
         sum += exp(z[i]);
@@ -131,7 +125,8 @@ static void softmax_case(const qk_table *t, size_t n, float spread, float temper
     }
     const double got = (double)t->softmax_t(y, x, n, temperature), entropy = log(sum) - weighted / sum;
     ck_dst_ok(SLOT_Y, n);
-    ck_near("entropy", n, got, entropy, CK_EPS * (16 + (double)n / 8) * (2 - 4 * weighted / sum + log((double)n)));
+    ck_near("entropy", n, got, entropy,
+            CK_EPS * (16 + (double)n / 8) * (2 - 4 * weighted / sum + log((double)n)));
     for (size_t i = 0; i < n; i++) {
         const double want = exp(z[i]) / sum, away = isinf(z[i]) ? 0 : -3 * z[i];
         ck_near("softmax_t", i, (double)y[i], want, want * CK_EPS * (8 + away + (double)n / 16) + 0x1p-125);
@@ -139,19 +134,16 @@ static void softmax_case(const qk_table *t, size_t n, float spread, float temper
 }
 
 /* A vocabulary of equally likely tokens: sums of many must not drift. */
-static void softmax_vocabulary(const qk_table *t)
-{
+static void softmax_vocabulary(const qk_table *t) {
     enum { N = 131071 };
     float *y = ck_dst(SLOT_Y, N);
-    for (size_t i = 0; i < N; i++)
-        y[i] = i % 2 ? 1.0f : 1.1f;
+    for (size_t i = 0; i < N; i++) y[i] = i % 2 ? 1.0f : 1.1f;
     const double a = exp(-0.1), sum = N / 2 * a + (N + 1) / 2, got = (double)t->softmax_t(y, y, N, 1.0f);
     ck_near("entropy of many", N, got, log(sum) + N / 2 * a * 0.1 / sum, 1e-5);
     ck_near("largest of many", 0, (double)y[0], 1 / sum, 4e-6 / sum);
 }
 
-static void check_softmax_t(const qk_table *t, int arg)
-{
+static void check_softmax_t(const qk_table *t, int arg) {
     static const float temperatures[] = { 0.05f, 0.8f, 1.0f, 5.0f };
     (void)arg;
     for (int s = 0; s < N_SIZES; s++)
@@ -164,15 +156,13 @@ static void check_softmax_t(const qk_table *t, int arg)
     softmax_vocabulary(t);
 }
 
-static void check_clamp(const qk_table *t, int arg)
-{
+static void check_clamp(const qk_table *t, int arg) {
     static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f, 0x1p-140f, 3.0f, -2.0f, 2.9f };
     (void)arg;
     for (int s = 0; s < N_SIZES; s++) {
         const size_t n = sizes[s];
         float *x = ck_tail(SLOT_A, n * sizeof *x), *y = ck_dst(SLOT_Y, n);
-        for (size_t i = 0; i < n; i++)
-            x[i] = ck_below(2) ? odd[ck_below(8)] : 4 * ck_normal();
+        for (size_t i = 0; i < n; i++) x[i] = ck_below(2) ? odd[ck_below(8)] : 4 * ck_normal();
         t->clamp(y, x, n, -2.0f, 3.0f);
         ck_dst_ok(SLOT_Y, n);
         for (size_t i = 0; i < n; i++)
@@ -180,8 +170,7 @@ static void check_clamp(const qk_table *t, int arg)
     }
 }
 
-void ck_test_ops(const qk_table *t)
-{
+void ck_test_ops(const qk_table *t) {
     ck_check("rope_pairs_batch", (ck_fn)t->rope_pairs_batch, check_rope_batch, t, 0);
     ck_check("rope_halves_batch", (ck_fn)t->rope_halves_batch, check_rope_batch, t, 1);
     ck_check("add_bits", (ck_fn)t->add, check_same_bits, t, ADD);

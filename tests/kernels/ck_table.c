@@ -6,32 +6,27 @@
 
 #include "tests/kernels/checkkern.h"
 
-static int ends_with(const char *s, const char *tail)
-{
+static int ends_with(const char *s, const char *tail) {
     const size_t n = strlen(s), m = strlen(tail);
     return n > m && strcmp(s + n - m, tail) == 0 && s[n - m - 1] == '_';
 }
 
 /* A kernel of a level above the table's own would crash on the CPU the table is for. */
-static void check_name(const qk_table *t, int type)
-{
+static void check_name(const qk_table *t, int type) {
     const char *name = t->weight[type].name;
     int named = 0;
     for (int l = 0; l < QK_LEVEL_N; l++)
         if (ends_with(name, qk_level_name((qk_level)l))) {
             named = 1;
-            if (l > (int)t->level)
-                ck_error("%s in the table of %s", name, qk_level_name(t->level));
+            if (l > (int)t->level) ck_error("%s in the table of %s", name, qk_level_name(t->level));
         }
-    if (!named)
-        ck_error("%s does not end with an ISA level", name);
+    if (!named) ck_error("%s does not end with an ISA level", name);
     for (int other = 0; other < type; other++)
         if (strcmp(name, t->weight[other].name) == 0)
             ck_error("%s stands for types %d and %d", name, other, type);
 }
 
-static void check_weights(const qk_table *t)
-{
+static void check_weights(const qk_table *t) {
     for (int type = 0; type < QK_TYPE_N; type++) {
         const qk_weight_ops *w = &t->weight[type];
         if (!w->name || !w->matmul || !w->dequant || w->act < 0 || w->act >= QK_ACT_N) {
@@ -46,28 +41,35 @@ static void check_weights(const qk_table *t)
         ck_error("an unknown GGML type maps to a kernel type");
 }
 
-static void check_ops(const qk_table *t)
-{
+static void check_ops(const qk_table *t) {
     const ck_fn ops[] = {
-        (ck_fn)t->matmul_exact, (ck_fn)t->rms_norm, (ck_fn)t->layer_norm, (ck_fn)t->rope_pairs_batch,
-        (ck_fn)t->rope_halves_batch, (ck_fn)t->softmax, (ck_fn)t->silu_mul, (ck_fn)t->gelu_mul,
-        (ck_fn)t->relu2_mul, (ck_fn)t->add, (ck_fn)t->mul, (ck_fn)t->scale, (ck_fn)t->argmax,
+        (ck_fn)t->matmul_exact,
+        (ck_fn)t->rms_norm,
+        (ck_fn)t->layer_norm,
+        (ck_fn)t->rope_pairs_batch,
+        (ck_fn)t->rope_halves_batch,
+        (ck_fn)t->softmax,
+        (ck_fn)t->silu_mul,
+        (ck_fn)t->gelu_mul,
+        (ck_fn)t->relu2_mul,
+        (ck_fn)t->add,
+        (ck_fn)t->mul,
+        (ck_fn)t->scale,
+        (ck_fn)t->argmax,
     };
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        if (!ops[i])
-            ck_error("operation %zu is missing", i);
+        if (!ops[i]) ck_error("operation %zu is missing", i);
     for (int i = 0; i < QK_ACT_N; i++)
-        if (!t->quantize[i])
-            ck_error("quantize %d is missing", i);
+        if (!t->quantize[i]) ck_error("quantize %d is missing", i);
     for (int i = 0; i < QK_KV_N; i++) {
         const qk_kv_ops *kv = &t->kv[i];
-        if (!kv->name || !kv->tile_bytes || !kv->store || !kv->load || !kv->attend || !kv->attend_span || !kv->merge)
+        if (!kv->name || !kv->tile_bytes || !kv->store || !kv->load || !kv->attend || !kv->attend_span ||
+            !kv->merge)
             ck_error("KV format %d is incomplete", i);
     }
 }
 
-static void check_table(const qk_table *t, int arg)
-{
+static void check_table(const qk_table *t, int arg) {
     (void)arg;
     check_weights(t);
     check_ops(t);
@@ -83,8 +85,7 @@ static void check_table(const qk_table *t, int arg)
                          qk_act_bytes((qk_act)act, k));
 }
 
-void ck_test_table(const qk_table *t)
-{
+void ck_test_table(const qk_table *t) {
     char name[32];
     snprintf(name, sizeof name, "table_%s", qk_level_name(t->level));
     ck_check(name, NULL, check_table, t, 0);

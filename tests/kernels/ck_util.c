@@ -14,8 +14,7 @@ enum { PAGE = 65536, SLOT_BYTES = 4 << 20, GUARD_BAND = 192, GUARD_BYTE = 0xa5 }
 static unsigned char *slots[CK_SLOTS];
 
 /* Start of the inaccessible page of a slot. */
-static unsigned char *slot_end(int slot)
-{
+static unsigned char *slot_end(int slot) {
     if (!slots[slot]) {
         void *p = mmap(NULL, SLOT_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED || mprotect((char *)p + SLOT_BYTES, PAGE, PROT_NONE) != 0) {
@@ -27,8 +26,7 @@ static unsigned char *slot_end(int slot)
     return slots[slot] + SLOT_BYTES;
 }
 
-void *ck_tail(int slot, size_t n)
-{
+void *ck_tail(int slot, size_t n) {
     if (n > SLOT_BYTES) {
         fprintf(stderr, "checkkern: %zu bytes do not fit a slot\n", n);
         exit(1);
@@ -36,21 +34,16 @@ void *ck_tail(int slot, size_t n)
     return slot_end(slot) - n;
 }
 
-void *ck_tail64(int slot, size_t n)
-{
-    return ck_tail(slot, (n + 63) & ~(size_t)63);
-}
+void *ck_tail64(int slot, size_t n) { return ck_tail(slot, (n + 63) & ~(size_t)63); }
 
-float *ck_dst(int slot, size_t n)
-{
+float *ck_dst(int slot, size_t n) {
     unsigned char *p = ck_tail(slot, n * sizeof(float) + GUARD_BAND);
     memset(p, 0x7f, n * sizeof(float)); /* a value nothing here computes: a missing write shows */
     memset(p + n * sizeof(float), GUARD_BYTE, GUARD_BAND);
     return (float *)(void *)p;
 }
 
-void ck_dst_ok(int slot, size_t n)
-{
+void ck_dst_ok(int slot, size_t n) {
     const unsigned char *p = ck_tail(slot, n * sizeof(float) + GUARD_BAND);
     for (size_t i = 0; i < GUARD_BAND; i++)
         if (p[n * sizeof(float) + i] != GUARD_BYTE) {
@@ -59,30 +52,21 @@ void ck_dst_ok(int slot, size_t n)
         }
 }
 
-float ck_uniform(void)
-{
-    return (float)((double)ck_rand() * 0x1p-31 - 1.0);
-}
+float ck_uniform(void) { return (float)((double)ck_rand() * 0x1p-31 - 1.0); }
 
-float ck_normal(void)
-{
+float ck_normal(void) {
     float s = 0;
-    for (int i = 0; i < 6; i++)
-        s += ck_uniform();
+    for (int i = 0; i < 6; i++) s += ck_uniform();
     return s * 0.70710678f;
 }
 
-void ck_fill_bytes(void *p, size_t n)
-{
+void ck_fill_bytes(void *p, size_t n) {
     unsigned char *b = p;
-    for (size_t i = 0; i < n; i++)
-        b[i] = (unsigned char)ck_rand();
+    for (size_t i = 0; i < n; i++) b[i] = (unsigned char)ck_rand();
 }
 
-void ck_near(const char *what, size_t i, double got, double want, double bound)
-{
-    if (isnan(want) ? isnan(got) : got == want || fabs(got - want) <= bound)
-        return;
+void ck_near(const char *what, size_t i, double got, double want, double bound) {
+    if (isnan(want) ? isnan(got) : got == want || fabs(got - want) <= bound) return;
     ck_error("%s: element %zu is %.9g, should be %.9g (off by %.3g, bound %.3g)", what, i, got, want,
              fabs(got - want), bound);
 }

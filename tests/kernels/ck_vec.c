@@ -12,19 +12,12 @@ enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
 typedef void (*binary_fn)(float *y, const float *x, size_t n);
 
-static double sum_of(double a, double b)
-{
-    return a + b;
-}
+static double sum_of(double a, double b) { return a + b; }
 
-static double product_of(double a, double b)
-{
-    return a * b;
-}
+static double product_of(double a, double b) { return a * b; }
 
 /* One rounding each: the double result rounded to float is the only right one. */
-static void check_binary(binary_fn fn, double (*truth)(double, double))
-{
+static void check_binary(binary_fn fn, double (*truth)(double, double)) {
     for (int s = 0; s < N_SIZES; s++)
         for (int kind = 0; kind < CK_KINDS; kind++) {
             const size_t n = sizes[s];
@@ -40,20 +33,17 @@ static void check_binary(binary_fn fn, double (*truth)(double, double))
         }
 }
 
-static void check_add(const qk_table *t, int arg)
-{
+static void check_add(const qk_table *t, int arg) {
     (void)arg;
     check_binary(t->add, sum_of);
 }
 
-static void check_mul(const qk_table *t, int arg)
-{
+static void check_mul(const qk_table *t, int arg) {
     (void)arg;
     check_binary(t->mul, product_of);
 }
 
-static void check_scale(const qk_table *t, int arg)
-{
+static void check_scale(const qk_table *t, int arg) {
     (void)arg;
     for (int s = 0; s < N_SIZES; s++) {
         const size_t n = sizes[s];
@@ -63,26 +53,20 @@ static void check_scale(const qk_table *t, int arg)
         memcpy(before, y, n * sizeof *y);
         t->scale(y, a, n);
         ck_dst_ok(SLOT_Y, n);
-        for (size_t i = 0; i < n; i++)
-            ck_near("scale", i, (double)y[i], (double)(before[i] * a), 0);
+        for (size_t i = 0; i < n; i++) ck_near("scale", i, (double)y[i], (double)(before[i] * a), 0);
     }
 }
 
-static void check_argmax_of(const qk_table *t, const float *x, size_t n, const char *what)
-{
+static void check_argmax_of(const qk_table *t, const float *x, size_t n, const char *what) {
     size_t want = n, got = n;
     for (size_t i = 0; i < n; i++)
-        if (!isnan(x[i]) && (want == n || x[i] > x[want]))
-            want = i;
-    if (want == n)
-        want = 0;
+        if (!isnan(x[i]) && (want == n || x[i] > x[want])) want = i;
+    if (want == n) want = 0;
     got = t->argmax(x, n);
-    if (got != want)
-        ck_error("%s: %zu of %zu, should be %zu", what, got, n, want);
+    if (got != want) ck_error("%s: %zu of %zu, should be %zu", what, got, n, want);
 }
 
-static void check_argmax(const qk_table *t, int arg)
-{
+static void check_argmax(const qk_table *t, int arg) {
     (void)arg;
     for (int s = 0; s < N_SIZES; s++)
         for (int rep = 0; rep < 20; rep++) {
@@ -90,32 +74,24 @@ static void check_argmax(const qk_table *t, int arg)
             float *x = ck_tail(SLOT_A, n * sizeof *x);
             ck_fill_floats(x, n, CK_RANDOM);
             check_argmax_of(t, x, n, "random");
-            for (size_t i = 0; i < n; i++)
-                x[i] = (float)ck_below(3);
+            for (size_t i = 0; i < n; i++) x[i] = (float)ck_below(3);
             check_argmax_of(t, x, n, "ties");
-            for (size_t i = 0; i < n; i++)
-                x[i] = ck_below(3) ? NAN : -(float)ck_below(5);
+            for (size_t i = 0; i < n; i++) x[i] = ck_below(3) ? NAN : -(float)ck_below(5);
             check_argmax_of(t, x, n, "NaN");
-            for (size_t i = 0; i < n; i++)
-                x[i] = ck_below(2) ? -INFINITY : NAN;
+            for (size_t i = 0; i < n; i++) x[i] = ck_below(2) ? -INFINITY : NAN;
             check_argmax_of(t, x, n, "-inf");
         }
 }
 
 /* x - max rounds once, which exp turns into a relative error of eps * |x - max|. */
-static void check_softmax_of(const qk_table *t, size_t n, float spread)
-{
+static void check_softmax_of(const qk_table *t, size_t n, float spread) {
     float before[MAX_N], max, *x = ck_dst(SLOT_Y, n);
     double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        before[i] = x[i] = ck_normal() * spread;
-    if (n > 3)
-        before[3] = x[3] = -INFINITY;
+    for (size_t i = 0; i < n; i++) before[i] = x[i] = ck_normal() * spread;
+    if (n > 3) before[3] = x[3] = -INFINITY;
     max = x[0];
-    for (size_t i = 0; i < n; i++)
-        max = x[i] > max ? x[i] : max;
-    for (size_t i = 0; i < n; i++)
-        sum += exp((double)before[i] - (double)max);
+    for (size_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
+    for (size_t i = 0; i < n; i++) sum += exp((double)before[i] - (double)max);
     t->softmax(x, n);
     ck_dst_ok(SLOT_Y, n);
     for (size_t i = 0; i < n; i++) {
@@ -125,8 +101,7 @@ static void check_softmax_of(const qk_table *t, size_t n, float spread)
     }
 }
 
-static void check_softmax(const qk_table *t, int arg)
-{
+static void check_softmax(const qk_table *t, int arg) {
     (void)arg;
     for (int s = 0; s < N_SIZES; s++) {
         check_softmax_of(t, sizes[s], 0.0f);
@@ -136,8 +111,7 @@ static void check_softmax(const qk_table *t, int arg)
     }
 }
 
-void ck_test_vec(const qk_table *t)
-{
+void ck_test_vec(const qk_table *t) {
     ck_check("add", (ck_fn)t->add, check_add, t, 0);
     ck_check("mul", (ck_fn)t->mul, check_mul, t, 0);
     ck_check("scale", (ck_fn)t->scale, check_scale, t, 0);

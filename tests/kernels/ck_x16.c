@@ -18,36 +18,29 @@ typedef struct span {
 /* Plane p of a format whose bits move, from the block. */
 typedef uint32_t (*plane_of)(const uint8_t *block, size_t p);
 
-static uint32_t bits_at(const uint8_t *p, size_t at, int n)
-{
+static uint32_t bits_at(const uint8_t *p, size_t at, int n) {
     uint32_t v = 0;
-    for (int i = 0; i < n; i++, at++)
-        v |= (uint32_t)(p[at / 8] >> at % 8 & 1) << i;
+    for (int i = 0; i < n; i++, at++) v |= (uint32_t)(p[at / 8] >> at % 8 & 1) << i;
     return v;
 }
 
-static uint32_t fifths(const uint8_t *qh)
-{
+static uint32_t fifths(const uint8_t *qh) {
     uint32_t v = 0;
     for (size_t s = 0; s < 8; s++)
-        for (size_t i = 0; i < 4; i++)
-            v |= bits_at(qh, 4 * s + i, 1) << (8 * i + s);
+        for (size_t i = 0; i < 4; i++) v |= bits_at(qh, 4 * s + i, 1) << (8 * i + s);
     return v;
 }
 
-static uint32_t q5_0_plane(const uint8_t *block, size_t p)
-{
+static uint32_t q5_0_plane(const uint8_t *block, size_t p) {
     return p == 0 ? fifths(block + 2) : bits_at(block + 6, 32 * (p - 1), 32);
 }
 
-static uint32_t q5_1_plane(const uint8_t *block, size_t p)
-{
+static uint32_t q5_1_plane(const uint8_t *block, size_t p) {
     return p == 0 ? fifths(block + 4) : bits_at(block + 8, 32 * (p - 1), 32);
 }
 
 /* Code of n bits of element i of a block, at bit n * i behind the halves. */
-static uint32_t qsf2_plane(const uint8_t *block, size_t p)
-{
+static uint32_t qsf2_plane(const uint8_t *block, size_t p) {
     uint32_t v = 0;
     for (size_t s = 0; s < 4; s++)
         for (size_t i = 0; i < 4; i++)
@@ -55,8 +48,7 @@ static uint32_t qsf2_plane(const uint8_t *block, size_t p)
     return v;
 }
 
-static uint32_t qsf3_plane(const uint8_t *block, size_t p)
-{
+static uint32_t qsf3_plane(const uint8_t *block, size_t p) {
     uint32_t v = 0;
     for (size_t s = 0; s < (p < 4 ? 4 : 8); s++)
         for (size_t i = 0; i < 4; i++)
@@ -67,17 +59,14 @@ static uint32_t qsf3_plane(const uint8_t *block, size_t p)
     return v;
 }
 
-static uint32_t qsf4_plane(const uint8_t *block, size_t p)
-{
+static uint32_t qsf4_plane(const uint8_t *block, size_t p) {
     uint32_t v = 0;
     for (size_t s = 0; s < 2; s++)
-        for (size_t i = 0; i < 4; i++)
-            v |= bits_at(block + 4, 4 * (8 * p + 4 * s + i), 4) << (8 * i + 4 * s);
+        for (size_t i = 0; i < 4; i++) v |= bits_at(block + 4, 4 * (8 * p + 4 * s + i), 4) << (8 * i + 4 * s);
     return v;
 }
 
-static uint32_t qsft_plane(const uint8_t *block, size_t p)
-{
+static uint32_t qsft_plane(const uint8_t *block, size_t p) {
     uint32_t v = 0;
     for (size_t s = 0; s < 4; s++)
         for (size_t i = 0; i < 4; i++) {
@@ -89,31 +78,22 @@ static uint32_t qsft_plane(const uint8_t *block, size_t p)
 }
 
 /* Three dwords of words as they are, then codes, like those of blocks of 64 of the same bits. */
-static uint32_t book_plane(const uint8_t *block, size_t p, size_t planes, plane_of codes)
-{
-    return p < 3 ? bits_at(block + 4, 32 * p, 32) : codes(block + 12 + (p - 3) / planes * planes * 4, (p - 3) % planes);
+static uint32_t book_plane(const uint8_t *block, size_t p, size_t planes, plane_of codes) {
+    return p < 3 ? bits_at(block + 4, 32 * p, 32)
+                 : codes(block + 12 + (p - 3) / planes * planes * 4, (p - 3) % planes);
 }
 
-static uint32_t qsb2_plane(const uint8_t *block, size_t p)
-{
-    return book_plane(block, p, 4, qsf2_plane);
-}
+static uint32_t qsb2_plane(const uint8_t *block, size_t p) { return book_plane(block, p, 4, qsf2_plane); }
 
-static uint32_t qsb3_plane(const uint8_t *block, size_t p)
-{
-    return book_plane(block, p, 6, qsf3_plane);
-}
+static uint32_t qsb3_plane(const uint8_t *block, size_t p) { return book_plane(block, p, 6, qsf3_plane); }
 
-static uint32_t qsb4_plane(const uint8_t *block, size_t p)
-{
-    return book_plane(block, p, 8, qsf4_plane);
-}
+static uint32_t qsb4_plane(const uint8_t *block, size_t p) { return book_plane(block, p, 8, qsf4_plane); }
 
 static const struct {
-    span spans[3];      /* planes in their order, or */
-    plane_of plane;     /* n_planes of these */
+    span spans[3];  /* planes in their order, or */
+    plane_of plane; /* n_planes of these */
     uint8_t n_planes;
-    uint8_t halves[2];  /* offsets in the block, plus one */
+    uint8_t halves[2]; /* offsets in the block, plus one */
 } forms[QK_TYPE_N] = {
     [QK_Q8_0] = { { { 2, 8 } }, NULL, 0, { 1, 0 } },
     [QK_Q4_0] = { { { 2, 4 } }, NULL, 0, { 1, 0 } },
@@ -140,8 +120,7 @@ static const struct {
 };
 
 /* What row r's block puts into the group at dst. */
-static void put_block(qk_type t, uint8_t *dst, const uint8_t *block, size_t r)
-{
+static void put_block(qk_type t, uint8_t *dst, const uint8_t *block, size_t r) {
     for (size_t s = 0; s < 3; s++)
         for (size_t p = 0; p < forms[t].spans[s].n; p++, dst += QK_PLANE)
             memcpy(dst + 4 * r, block + forms[t].spans[s].at + 4 * p, 4);
@@ -154,21 +133,19 @@ static void put_block(qk_type t, uint8_t *dst, const uint8_t *block, size_t r)
 }
 
 /* What comes back of a row: the sign bit of a zero is dropped. */
-static void canonical(qk_type t, uint8_t *row, size_t blocks)
-{
+static void canonical(qk_type t, uint8_t *row, size_t blocks) {
     for (size_t b = 0; t == QK_QSFT && b < blocks; b++)
         for (size_t i = 0; i < 8; i++)
             row[b * sizeof(qk_qsft) + 2 + i] &= (uint8_t)~row[b * sizeof(qk_qsft) + 10 + i];
 }
 
-static void check_bytes(qk_type t, const uint8_t *group, const uint8_t *rows, size_t row_bytes, size_t blocks)
-{
+static void check_bytes(qk_type t, const uint8_t *group, const uint8_t *rows, size_t row_bytes,
+                        size_t blocks) {
     const size_t bytes = qk_type_bytes(t);
     uint8_t want[QK_GROUP * 256];
     for (size_t b = 0; b < blocks; b++) {
         memset(want, 0, sizeof want);
-        for (size_t r = 0; r < QK_GROUP; r++)
-            put_block(t, want, rows + r * row_bytes + b * bytes, r);
+        for (size_t r = 0; r < QK_GROUP; r++) put_block(t, want, rows + r * row_bytes + b * bytes, r);
         for (size_t i = 0; i < QK_GROUP * bytes; i++)
             if (group[b * QK_GROUP * bytes + i] != want[i]) {
                 ck_error("block %zu of %zu: byte %zu is %02x, should be %02x", b, blocks, i,
@@ -178,9 +155,8 @@ static void check_bytes(qk_type t, const uint8_t *group, const uint8_t *rows, si
     }
 }
 
-static void check_back(const qk_weight_ops *ops, qk_type t, const uint8_t *group, uint8_t *rows, size_t row_bytes,
-                       size_t blocks)
-{
+static void check_back(const qk_weight_ops *ops, qk_type t, const uint8_t *group, uint8_t *rows,
+                       size_t row_bytes, size_t blocks) {
     const size_t n = blocks * qk_type_bytes(t);
     for (unsigned r = 0; r < QK_GROUP; r++) {
         uint8_t *back = (uint8_t *)ck_tail(SLOT_Y, n + FRONT) + FRONT;
@@ -190,14 +166,12 @@ static void check_back(const qk_weight_ops *ops, qk_type t, const uint8_t *group
         if (memcmp(back, rows + r * row_bytes, n) != 0)
             ck_error("row %u of %zu blocks does not come back", r, blocks);
         for (size_t i = 1; i <= FRONT; i++)
-            if (back[-(ptrdiff_t)i] != 0xa5)
-                ck_error("unpack_row wrote %zu bytes before its row", i);
+            if (back[-(ptrdiff_t)i] != 0xa5) ck_error("unpack_row wrote %zu bytes before its row", i);
     }
 }
 
 /* Rows with something between them, the last ending at the inaccessible page; a group at any address. */
-static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t gap, ck_kind kind)
-{
+static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t gap, ck_kind kind) {
     const size_t n = blocks * qk_type_bytes(t), row_bytes = n + gap;
     uint8_t *rows = ck_tail(SLOT_ROWS, (QK_GROUP - 1) * row_bytes + n);
     uint8_t *group = (uint8_t *)ck_tail(SLOT_GROUP, QK_GROUP * n + FRONT) + FRONT - ck_below(2);
@@ -206,14 +180,12 @@ static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t
     memset(group - FRONT + 1, 0xa5, FRONT - 1);
     ops->pack(group, rows, row_bytes, blocks * qk_type_elems(t));
     for (size_t i = 1; i < FRONT; i++)
-        if (group[-(ptrdiff_t)i] != 0xa5)
-            ck_error("pack wrote %zu bytes before its group", i);
+        if (group[-(ptrdiff_t)i] != 0xa5) ck_error("pack wrote %zu bytes before its group", i);
     check_bytes(t, group, rows, row_bytes, blocks);
     check_back(ops, t, group, rows, row_bytes, blocks);
 }
 
-static void check_pack(const qk_table *t, int arg)
-{
+static void check_pack(const qk_table *t, int arg) {
     const qk_type type = (qk_type)arg;
     for (size_t blocks = 1; blocks <= ck_some(9) && !ck_failed(); blocks++)
         for (int kind = 0; kind < CK_KINDS; kind++)
@@ -224,11 +196,10 @@ typedef struct x16_case {
     qk_type type;
     const qk_weight_ops *ops, *ref;
     qk_mm rows, groups;
-    size_t n;           /* rows: a multiple of 16 */
+    size_t n; /* rows: a multiple of 16 */
 } x16_case;
 
-static void fill_case(x16_case *c, const qk_table *ref, ck_kind kind, ck_kind xkind)
-{
+static void fill_case(x16_case *c, const qk_table *ref, ck_kind kind, ck_kind xkind) {
     const size_t k = c->rows.k, cols = c->rows.n_cols, bytes = c->n * c->rows.row_bytes;
     uint8_t *w = ck_tail(SLOT_ROWS, bytes), *g = (uint8_t *)ck_tail(SLOT_GROUP, bytes + 16) + ck_below(17);
     char *x = ck_tail64(SLOT_X, cols * c->rows.x_stride);
@@ -248,8 +219,7 @@ static void fill_case(x16_case *c, const qk_table *ref, ck_kind kind, ck_kind xk
 }
 
 /* Rows [row0, n) of the groups against the reference's rows, column by column. */
-static void compare(const x16_case *c, size_t row0)
-{
+static void compare(const x16_case *c, size_t row0) {
     float want[MAX_ROWS];
     for (size_t col = 0; col < c->rows.n_cols; col++) {
         const float *y = c->groups.y + col * c->groups.y_stride;
@@ -259,8 +229,8 @@ static void compare(const x16_case *c, size_t row0)
         one.y = want;
         c->ref->matmul(&one, row0, c->n);
         if (memcmp(want + row0, y + row0, (c->n - row0) * sizeof *y) != 0)
-            ck_error("k=%zu rows=%zu cols=%zu: column %zu of the groups differs from the rows", c->rows.k, c->n,
-                     c->rows.n_cols, col);
+            ck_error("k=%zu rows=%zu cols=%zu: column %zu of the groups differs from the rows", c->rows.k,
+                     c->n, c->rows.n_cols, col);
         for (size_t i = 0; i < c->groups.y_stride; i++) {
             static const unsigned char untouched[4] = { 0x7f, 0x7f, 0x7f, 0x7f };
             if ((i < row0 || i >= c->n) && memcmp(y + i, untouched, 4) != 0)
@@ -270,8 +240,7 @@ static void compare(const x16_case *c, size_t row0)
     ck_dst_ok(SLOT_Y, c->rows.n_cols * c->groups.y_stride);
 }
 
-static void matmul_case(const qk_table *t, qk_type type, size_t k, size_t groups, size_t cols, ck_kind kind)
-{
+static void matmul_case(const qk_table *t, qk_type type, size_t k, size_t groups, size_t cols, ck_kind kind) {
     static qk_table ref;
     const ck_kind xkind = kind != CK_UNIT && (ck_rand() & 1) ? CK_RANDOM : kind;
     x16_case c = { .type = type, .ops = &t->weight[type], .n = groups * QK_GROUP };
@@ -291,8 +260,7 @@ static void matmul_case(const qk_table *t, qk_type type, size_t k, size_t groups
     }
 }
 
-static void check_matmul16(const qk_table *t, int arg)
-{
+static void check_matmul16(const qk_table *t, int arg) {
     static const size_t blocks[] = { 1, 2, 3, 5, 7 }, cols[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 16, 17 };
     const qk_type type = (qk_type)arg;
     const size_t be = qk_type_elems(type);
@@ -303,16 +271,15 @@ static void check_matmul16(const qk_table *t, int arg)
         matmul_case(t, type, n * be, n, cols[ck_below(12)], CK_RANDOM);
     for (int kind = CK_UNIT; kind < CK_KINDS && !ck_failed(); kind++)
         for (size_t j = 0; j < ck_some(4); j++)
-            matmul_case(t, type, blocks[ck_below(5)] * be, 1 + ck_below(3), cols[ck_below(12)], (ck_kind)kind);
+            matmul_case(t, type, blocks[ck_below(5)] * be, 1 + ck_below(3), cols[ck_below(12)],
+                        (ck_kind)kind);
 }
 
-void ck_test_x16(const qk_table *t)
-{
+void ck_test_x16(const qk_table *t) {
     for (int type = 0; type < QK_TYPE_N; type++) {
         const qk_weight_ops *w = &t->weight[type];
         char name[64];
-        if (!w->pack)
-            continue;
+        if (!w->pack) continue;
         snprintf(name, sizeof name, "pack_%.*s", (int)(strrchr(w->name, '_') - w->name), w->name);
         ck_check(name, (ck_fn)w->pack, check_pack, t, type);
         snprintf(name, sizeof name, "x16_%s", w->name);

@@ -21,8 +21,7 @@ enum { DOT_ACCS = 16 };
 #endif
 
 /* The bytes as `streams` runs side by side, each asked for `ahead` bytes before it is loaded. */
-QK_INLINE uint64_t read_runs(const uint8_t *p, size_t n, size_t streams, size_t ahead)
-{
+QK_INLINE uint64_t read_runs(const uint8_t *p, size_t n, size_t streams, size_t ahead) {
     const size_t run = n / streams / 256 * 256;
     li s[4] = { l_set(0), l_set(0), l_set(0), l_set(0) };
     uint32_t lane[L];
@@ -30,22 +29,17 @@ QK_INLINE uint64_t read_runs(const uint8_t *p, size_t n, size_t streams, size_t 
     for (size_t i = 0; i < run; i += 256)
         for (size_t r = 0; r < streams; r++) {
             const uint8_t *q = p + r * run + i;
-            for (size_t at = 0; ahead && at < 256; at += 64)
-                l_prefetch(q + ahead + at);
+            for (size_t at = 0; ahead && at < 256; at += 64) l_prefetch(q + ahead + at);
             for (size_t at = 0; at < 256; at += 4 * sizeof(li))
-                for (size_t v = 0; v < 4; v++)
-                    s[v] = l_add(s[v], l_load(q + at + v * sizeof(li)));
+                for (size_t v = 0; v < 4; v++) s[v] = l_add(s[v], l_load(q + at + v * sizeof(li)));
         }
     l_store(lane, l_add(l_add(s[0], s[1]), l_add(s[2], s[3])));
-    for (size_t i = 0; i < L; i++)
-        sum += lane[i];
-    for (size_t i = run * streams; i < n; i++)
-        sum += p[i];
+    for (size_t i = 0; i < L; i++) sum += lane[i];
+    for (size_t i = run * streams; i < n; i++) sum += p[i];
     return sum;
 }
 
-QK_INLINE uint64_t read_way(const uint8_t *p, size_t n, int way)
-{
+QK_INLINE uint64_t read_way(const uint8_t *p, size_t n, int way) {
     static const size_t ahead[CK_READ_AHEADS] = { 0, 768, 2048, 4096 };
     const size_t a = ahead[way % CK_READ_AHEADS];
     switch (way / CK_READ_AHEADS) {
@@ -56,25 +50,22 @@ QK_INLINE uint64_t read_way(const uint8_t *p, size_t n, int way)
     }
 }
 
-QK_INLINE double dot_rounds(size_t rounds, uint32_t *out)
-{
+QK_INLINE double dot_rounds(size_t rounds, uint32_t *out) {
     li acc[DOT_ACCS], w = l_bytes(63), x = l_bytes(-127);
-    for (int i = 0; i < DOT_ACCS; i++)
-        acc[i] = l_set(0);
+    for (int i = 0; i < DOT_ACCS; i++) acc[i] = l_set(0);
     for (size_t r = 0; r < rounds; r++)
         for (int i = 0; i < DOT_ACCS; i++) {
             OPAQUE(w);
             acc[i] = l_dot(acc[i], w, x);
         }
-    for (int i = 1; i < DOT_ACCS; i++)
-        acc[0] = l_add(acc[0], acc[i]);
+    for (int i = 1; i < DOT_ACCS; i++) acc[0] = l_add(acc[0], acc[i]);
     uint32_t lane[L];
     l_store(lane, acc[0]);
     *out = lane[0];
     return (double)rounds * DOT_ACCS * L * 4;
 }
 
-#define LIMITS(name) \
+#define LIMITS(name)                                                                          \
     uint64_t name##_read(const uint8_t *p, size_t n, int way) { return read_way(p, n, way); } \
     double name##_dot(size_t rounds, uint32_t *out) { return dot_rounds(rounds, out); }
 

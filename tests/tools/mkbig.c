@@ -29,9 +29,9 @@ typedef struct Type {
 
 enum { F32, F16, Q4_0, Q8_0, Q4_K, Q6_K };
 static const Type types[] = {
-    [F32] = {0, 1, 4, 0, 0, false},        [F16] = {1, 1, 2, 0, 0, false},
-    [Q4_0] = {2, 32, 18, 0, 4.6, false},   [Q8_0] = {8, 32, 34, 0, 73.6, false},
-    [Q4_K] = {12, 256, 144, 0, 240, true}, [Q6_K] = {14, 256, 210, 208, 1366, false},
+    [F32] = { 0, 1, 4, 0, 0, false },        [F16] = { 1, 1, 2, 0, 0, false },
+    [Q4_0] = { 2, 32, 18, 0, 4.6, false },   [Q8_0] = { 8, 32, 34, 0, 73.6, false },
+    [Q4_K] = { 12, 256, 144, 0, 240, true }, [Q6_K] = { 14, 256, 210, 208, 1366, false },
 };
 
 /* What is attention, FFN, its down projection, embedding, head of. */
@@ -40,9 +40,9 @@ typedef struct Recipe {
     int attn, ffn, down, embed, head;
 } Recipe;
 static const Recipe recipes[] = {
-    {"q8_0", Q8_0, Q8_0, Q8_0, Q8_0, Q8_0},  {"q4_0", Q4_0, Q4_0, Q4_0, Q4_0, Q4_0},
-    {"q4_k", Q4_K, Q4_K, Q6_K, Q4_K, Q6_K},  {"f16", F16, F16, F16, F16, F16},
-    {"mixed", Q8_0, Q4_K, Q6_K, Q8_0, Q4_0},
+    { "q8_0", Q8_0, Q8_0, Q8_0, Q8_0, Q8_0 },  { "q4_0", Q4_0, Q4_0, Q4_0, Q4_0, Q4_0 },
+    { "q4_k", Q4_K, Q4_K, Q6_K, Q4_K, Q6_K },  { "f16", F16, F16, F16, F16, F16 },
+    { "mixed", Q8_0, Q4_K, Q6_K, Q8_0, Q4_0 },
 };
 
 typedef struct Tensor {
@@ -83,7 +83,7 @@ static void put_half(unsigned char *at, double x) {
 }
 
 static void add(Plan *p, const char *name, int type, uint64_t cols, uint64_t rows, double deviation) {
-    const uint64_t ne[2] = {cols, rows};
+    const uint64_t ne[2] = { cols, rows };
     const Type *ty = &types[type];
     if (p->n == p->cap) {
         p->cap = p->cap ? 2 * p->cap : 64;
@@ -91,35 +91,54 @@ static void add(Plan *p, const char *name, int type, uint64_t cols, uint64_t row
         if (!p->t) abort();
     }
     Tensor *t = &p->t[p->n++];
-    *t = (Tensor){ty, cols, rows, p->end, (rows ? rows : 1) * cols / ty->n * ty->bytes, deviation, !strncmp(name, "blk.", 4) && rows};
+    *t = (Tensor){ ty,
+                   cols,
+                   rows,
+                   p->end,
+                   (rows ? rows : 1) * cols / ty->n * ty->bytes,
+                   deviation,
+                   !strncmp(name, "blk.", 4) && rows };
     qsf_gb_tensor_row(&p->gb, name, ty->id, rows ? 2 : 1, ne, t->offset);
     p->end = (t->offset + t->bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static void add_layer(Plan *p, const Spec *s, const Recipe *r, uint32_t layer) {
     uint64_t h = s->hidden, kv = h / s->heads * s->kv_heads, f = s->ffn;
-    const struct { const char *name; int type; uint64_t cols, rows; } mats[] = {
-        {"attn_q", r->attn, h, h},   {"attn_k", r->attn, h, kv}, {"attn_v", r->attn, h, kv}, {"attn_output", r->attn, h, h},
-        {"ffn_gate", r->ffn, h, f},  {"ffn_up", r->ffn, h, f},   {"ffn_down", r->down, f, h}, {"attn_norm", F32, h, 0},
-        {"ffn_norm", F32, h, 0},
+    const struct {
+        const char *name;
+        int type;
+        uint64_t cols, rows;
+    } mats[] = {
+        { "attn_q", r->attn, h, h },      { "attn_k", r->attn, h, kv }, { "attn_v", r->attn, h, kv },
+        { "attn_output", r->attn, h, h }, { "ffn_gate", r->ffn, h, f }, { "ffn_up", r->ffn, h, f },
+        { "ffn_down", r->down, f, h },    { "attn_norm", F32, h, 0 },   { "ffn_norm", F32, h, 0 },
     };
     for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
         char name[64];
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, mats[i].name);
-        add(p, name, mats[i].type, mats[i].cols, mats[i].rows, mats[i].rows ? 1 / sqrt((double)mats[i].cols) : 0.1);
+        add(p, name, mats[i].type, mats[i].cols, mats[i].rows,
+            mats[i].rows ? 1 / sqrt((double)mats[i].cols) : 0.1);
     }
 }
 
 static void add_all(Plan *p, const Spec *s, const Recipe *r) {
-    const struct { const char *key; uint32_t value; } numbers[] = {
-        {"llama.block_count", s->layers}, {"llama.embedding_length", s->hidden}, {"llama.feed_forward_length", s->ffn},
-        {"llama.context_length", s->ctx}, {"llama.attention.head_count", s->heads},
-        {"llama.attention.head_count_kv", s->kv_heads}, {"llama.rope.dimension_count", s->hidden / s->heads},
-        {"llama.vocab_size", s->vocab},
+    const struct {
+        const char *key;
+        uint32_t value;
+    } numbers[] = {
+        { "llama.block_count", s->layers },
+        { "llama.embedding_length", s->hidden },
+        { "llama.feed_forward_length", s->ffn },
+        { "llama.context_length", s->ctx },
+        { "llama.attention.head_count", s->heads },
+        { "llama.attention.head_count_kv", s->kv_heads },
+        { "llama.rope.dimension_count", s->hidden / s->heads },
+        { "llama.vocab_size", s->vocab },
     };
     qsf_gb_str(&p->gb, "general.architecture", "llama");
     qsf_gb_str(&p->gb, "general.name", "big random llama");
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) qsf_gb_u32(&p->gb, numbers[i].key, numbers[i].value);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        qsf_gb_u32(&p->gb, numbers[i].key, numbers[i].value);
     qsf_gb_f32(&p->gb, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
     qsf_gb_tiny_vocab(&p->gb, s->vocab);
     add(p, "token_embd.weight", r->embed, s->hidden, s->vocab, 0.5);
@@ -161,7 +180,7 @@ static int write_tensor(FILE *f, const Tensor *t, bool twins, uint64_t *state) {
 }
 
 static int write_model(const char *path, const Spec *s, const Recipe *r) {
-    Plan p = {0};
+    Plan p = { 0 };
     size_t len;
     uint64_t state = s->seed;
     FILE *f = fopen(path, "wb");
@@ -170,7 +189,8 @@ static int write_model(const char *path, const Spec *s, const Recipe *r) {
     add_all(&p, s, r);
     unsigned char *head = qsf_gb_bytes(&p.gb, &len);
     int rc = head && fwrite(head, len, 1, f) == 1 ? 0 : -1;
-    for (size_t i = 0; rc == 0 && i < p.n; i++) rc = write_tensor(f, &p.t[i], s->twins && p.t[i].in_layer, &state);
+    for (size_t i = 0; rc == 0 && i < p.n; i++)
+        rc = write_tensor(f, &p.t[i], s->twins && p.t[i].in_layer, &state);
     free(head);
     free(p.t);
     qsf_gb_free(&p.gb);
@@ -178,9 +198,13 @@ static int write_model(const char *path, const Spec *s, const Recipe *r) {
 }
 
 static int set_key(Spec *s, const char *key, const char *value) {
-    const struct { const char *name; uint32_t *field; } numbers[] = {
-        {"layers", &s->layers}, {"hidden", &s->hidden}, {"heads", &s->heads}, {"kv_heads", &s->kv_heads}, {"ffn", &s->ffn},
-        {"vocab", &s->vocab},   {"ctx", &s->ctx},       {"tied", &s->tied},     {"twins", &s->twins},
+    const struct {
+        const char *name;
+        uint32_t *field;
+    } numbers[] = {
+        { "layers", &s->layers },     { "hidden", &s->hidden }, { "heads", &s->heads },
+        { "kv_heads", &s->kv_heads }, { "ffn", &s->ffn },       { "vocab", &s->vocab },
+        { "ctx", &s->ctx },           { "tied", &s->tied },     { "twins", &s->twins },
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(key, numbers[i].name)) return *numbers[i].field = (uint32_t)strtoul(value, NULL, 10), 0;
@@ -190,12 +214,20 @@ static int set_key(Spec *s, const char *key, const char *value) {
 }
 
 int main(int argc, char **argv) {
-    Spec s = {.layers = 12, .hidden = 1024, .heads = 16, .kv_heads = 4, .ffn = 2816, .vocab = 8000, .ctx = 4096,
-              .seed = 1, .type = "q8_0"};
+    Spec s = { .layers = 12,
+               .hidden = 1024,
+               .heads = 16,
+               .kv_heads = 4,
+               .ffn = 2816,
+               .vocab = 8000,
+               .ctx = 4096,
+               .seed = 1,
+               .type = "q8_0" };
     for (int i = 2; i < argc; i++) {
         char *eq = strchr(argv[i], '=');
         if (eq) *eq = '\0';
-        if (!eq || set_key(&s, argv[i], eq + 1)) return fprintf(stderr, "mkbig: unknown key %s\n", argv[i]), 2;
+        if (!eq || set_key(&s, argv[i], eq + 1))
+            return fprintf(stderr, "mkbig: unknown key %s\n", argv[i]), 2;
     }
     const Recipe *r = NULL;
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)

@@ -11,9 +11,13 @@
 #include "tests/harness/st_build.h"
 
 static int set_key(QsfTinySpec *s, const char *key, const char *value) {
-    const struct { const char *name; uint32_t *field; } numbers[] = {
-        {"layers", &s->layers}, {"hidden", &s->hidden}, {"heads", &s->heads}, {"kv_heads", &s->kv_heads}, {"head_dim", &s->head_dim},
-        {"ffn", &s->ffn},       {"vocab", &s->vocab},   {"ctx", &s->ctx},     {"wtype", &s->wtype},
+    const struct {
+        const char *name;
+        uint32_t *field;
+    } numbers[] = {
+        { "layers", &s->layers },     { "hidden", &s->hidden },     { "heads", &s->heads },
+        { "kv_heads", &s->kv_heads }, { "head_dim", &s->head_dim }, { "ffn", &s->ffn },
+        { "vocab", &s->vocab },       { "ctx", &s->ctx },           { "wtype", &s->wtype },
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(key, numbers[i].name)) return *numbers[i].field = (uint32_t)strtoul(value, NULL, 10), 0;
@@ -25,13 +29,19 @@ static int set_key(QsfTinySpec *s, const char *key, const char *value) {
 }
 
 static int write_dir(const char *dir, const QsfTinySpec *s, const char *dtype) {
-    const QsfHfSpec spec = {.layers = s->layers, .hidden = s->hidden, .heads = s->heads, .kv_heads = s->kv_heads,
-                            .head_dim = s->head_dim, .ffn = s->ffn, .tied = s->tied, .dtype = dtype};
+    const QsfHfSpec spec = { .layers = s->layers,
+                             .hidden = s->hidden,
+                             .heads = s->heads,
+                             .kv_heads = s->kv_heads,
+                             .head_dim = s->head_dim,
+                             .ffn = s->ffn,
+                             .tied = s->tied,
+                             .dtype = dtype };
     return qsf_test_write_hf_dir(dir, &spec);
 }
 
 int main(int argc, char **argv) {
-    QsfTinySpec spec = {0};
+    QsfTinySpec spec = { 0 };
     const char *script = NULL, *dtype = NULL;
     for (int i = 2; i < argc; i++) {
         char *eq = strchr(argv[i], '=');
@@ -44,7 +54,8 @@ int main(int argc, char **argv) {
             dtype = eq + 1;
             continue;
         }
-        if (!eq || set_key(&spec, argv[i], eq + 1)) return fprintf(stderr, "mktiny: unknown key %s\n", argv[i]), 2;
+        if (!eq || set_key(&spec, argv[i], eq + 1))
+            return fprintf(stderr, "mktiny: unknown key %s\n", argv[i]), 2;
     }
     int rc = argc < 2 ? -1
              : dtype  ? write_dir(argv[1], &spec, dtype)

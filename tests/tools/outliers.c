@@ -35,7 +35,8 @@ static void fail(const QsfErr *err) {
     exit(1);
 }
 
-static void measure(const char *name, const float *x, size_t n_rows, size_t cols, const QsfOutlierLimits *limits, Sums *s) {
+static void measure(const char *name, const float *x, size_t n_rows, size_t cols,
+                    const QsfOutlierLimits *limits, Sums *s) {
     QsfErr err = { 0 };
     const QsfQuant q = { .format = qsf_quant_format_named(name), .rule = QSF_RULE_SEARCH };
     QsfQuantRows rows = { .x = x, .n_rows = n_rows, .cols = cols };
@@ -47,9 +48,11 @@ static void measure(const char *name, const float *x, size_t n_rows, size_t cols
     uint8_t *packed = need(n_rows * row_bytes);
     memcpy(kept, x, n_rows * cols * sizeof *kept);
     for (int with = 0; with < 2; with++) {
-        const size_t listed = with ? qsf_outlier_take(limits, QSF_OUTLIERS_LIST, kept, 0, n_rows, cols, list) : 0;
+        const size_t listed = with ? qsf_outlier_take(limits, QSF_OUTLIERS_LIST, kept, 0, n_rows, cols, list)
+                                   : 0;
         rows.x = kept;
-        if (qsf_quant_encode(&q, &rows, packed, &err) != QSF_OK || qsf_quant_decode(&q, packed, n_rows, cols, y, &err) != QSF_OK)
+        if (qsf_quant_encode(&q, &rows, packed, &err) != QSF_OK ||
+            qsf_quant_decode(&q, packed, n_rows, cols, y, &err) != QSF_OK)
             fail(&err);
         qsf_outlier_apply(list, listed, y, 0, n_rows, cols);
         rows.x = x;
@@ -119,8 +122,9 @@ int main(int argc, char **argv) {
     for (size_t f = 0; f < FORMATS; f++) {
         const Sums *s = &sums[f];
         const double n = (double)s->stats[0].n;
-        printf("%-10s %9.3f %9.2f %9.3f %9.2f %8.3f%%\n", formats[f], 8 * (double)s->bytes[0] / n, qsf_stats_snr(&s->stats[0]),
-               8 * (double)s->bytes[1] / n, qsf_stats_snr(&s->stats[1]), 100 * (double)s->outliers / n);
+        printf("%-10s %9.3f %9.2f %9.3f %9.2f %8.3f%%\n", formats[f], 8 * (double)s->bytes[0] / n,
+               qsf_stats_snr(&s->stats[0]), 8 * (double)s->bytes[1] / n, qsf_stats_snr(&s->stats[1]),
+               100 * (double)s->outliers / n);
     }
     return 0;
 }

@@ -33,7 +33,8 @@ static void a_stated_row_is_known(void **state) {
     QSFSettings s;
     const QSFSetting *row = qsf_setting_find("temperature");
     qsf_settings_default(&s);
-    for (size_t i = 0; i < qsf_setting_count(); i++) assert_false(qsf_setting_user_set(&s, qsf_setting_at(i)));
+    for (size_t i = 0; i < qsf_setting_count(); i++)
+        assert_false(qsf_setting_user_set(&s, qsf_setting_at(i)));
     assert_int_not_equal(qsf_setting_set(&s, row, "9", err, sizeof err), 0);
     assert_false(qsf_setting_user_set(&s, row)); /* it was refused */
     state_row(&s, "temp", "0.7");
@@ -43,10 +44,13 @@ static void a_stated_row_is_known(void **state) {
 
 static void all_that_there_is(void **state) {
     (void)state;
-    static const char *const specs[] = { "general.sampling.temp=float:0.6", "general.sampling.top_k=int:20",
-                                         "general.sampling.top_p=float:0.95", "general.sampling.min_p=float:0.05",
+    static const char *const specs[] = { "general.sampling.temp=float:0.6",
+                                         "general.sampling.top_k=int:20",
+                                         "general.sampling.top_p=float:0.95",
+                                         "general.sampling.min_p=float:0.05",
                                          "general.sampling.penalty_repeat=float:1.1",
-                                         "general.sampling.penalty_last_n=int:-1", NULL };
+                                         "general.sampling.penalty_last_n=int:-1",
+                                         NULL };
     QSFSettings s = advice_with(specs);
     assert_true(s.params.temperature == 0.6f && s.params.top_p == 0.95f && s.params.min_p == 0.05f);
     assert_true(s.params.repeat_penalty == 1.1f);
@@ -57,9 +61,12 @@ static void all_that_there_is(void **state) {
 /* Each is a hint of its own: one that makes no sense takes nothing from the others. */
 static void nonsense_is_left_out(void **state) {
     (void)state;
-    static const char *const specs[] = { "general.sampling.temp=float:-1",      "general.sampling.top_k=float:2.5",
-                                         "general.sampling.top_p=str:high",     "general.sampling.min_p=float:7",
-                                         "general.sampling.penalty_repeat=int:2", "general.sampling.penalty_last_n=int:99999999999",
+    static const char *const specs[] = { "general.sampling.temp=float:-1",
+                                         "general.sampling.top_k=float:2.5",
+                                         "general.sampling.top_p=str:high",
+                                         "general.sampling.min_p=float:7",
+                                         "general.sampling.penalty_repeat=int:2",
+                                         "general.sampling.penalty_last_n=int:99999999999",
                                          NULL };
     QSFSettings s = advice_with(specs), d;
     qsf_settings_default(&d);
@@ -68,7 +75,8 @@ static void nonsense_is_left_out(void **state) {
     assert_int_equal(s.params.top_k, d.params.top_k);
     assert_int_equal(s.params.repeat_last_n, d.params.repeat_last_n);
     for (uint32_t k = 0; k < 4; k++) {
-        static const uint32_t odd[] = { 0x7fc00000, 0x7f800000, 0xff800000, 0x7f7fffff }; /* NaN, both infinities, the largest */
+        /* NaN, both infinities, the largest */
+        static const uint32_t odd[] = { 0x7fc00000, 0x7f800000, 0xff800000, 0x7f7fffff };
         QsfGgufBuild b = { 0 };
         const char *path = qsf_test_tmp("odd.gguf");
         QsfLedger l;
@@ -89,7 +97,8 @@ static void nonsense_is_left_out(void **state) {
 
 static void a_word_comes_before_it(void **state) {
     (void)state;
-    static const char *const specs[] = { "general.sampling.temp=float:0.2", "general.sampling.top_k=int:5", NULL };
+    static const char *const specs[] = { "general.sampling.temp=float:0.2", "general.sampling.top_k=int:5",
+                                         NULL };
     static const char *const none[] = { NULL };
     QSFSettings advice = advice_with(specs), s;
     qsf_settings_default(&s);
@@ -130,8 +139,8 @@ static void the_worker_hands_it_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stated_row_is_known),  cmocka_unit_test(all_that_there_is),
-        cmocka_unit_test(nonsense_is_left_out),   cmocka_unit_test(a_word_comes_before_it),
+        cmocka_unit_test(a_stated_row_is_known),   cmocka_unit_test(all_that_there_is),
+        cmocka_unit_test(nonsense_is_left_out),    cmocka_unit_test(a_word_comes_before_it),
         cmocka_unit_test(the_worker_hands_it_out),
     };
     (void)snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("advice.gguf"));

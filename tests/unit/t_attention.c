@@ -6,7 +6,13 @@
 #include "tests/harness/qsf_test.h"
 #include "tests/harness/rig.h"
 
-enum { CTX = 2 * QK_KV_SPAN + 40, PROMPT = 2 * QK_KV_SPAN + 17, FIRST = QK_KV_SPAN - 4, STEPS = 9, VOCAB = 300 };
+enum {
+    CTX = 2 * QK_KV_SPAN + 40,
+    PROMPT = 2 * QK_KV_SPAN + 17,
+    FIRST = QK_KV_SPAN - 4,
+    STEPS = 9,
+    VOCAB = 300
+};
 
 static const char *model_file(const QsfTinySpec *spec) {
     static char path[512];
@@ -66,7 +72,9 @@ static void check(const QsfTinySpec *spec, qk_level level) {
 
 static void test_spans(void **state) {
     (void)state;
-    const QsfTinySpec grouped = { .layers = 1, .hidden = 64, .heads = 8, .kv_heads = 1, .ffn = 32, .ctx = CTX };
+    const QsfTinySpec grouped = {
+        .layers = 1, .hidden = 64, .heads = 8, .kv_heads = 1, .ffn = 32, .ctx = CTX
+    };
     const QsfTinySpec each = { .layers = 1, .hidden = 64, .heads = 4, .kv_heads = 4, .ffn = 32, .ctx = CTX };
     check(&grouped, QK_LEVEL_UNKNOWN);
     check(&each, QK_LEVEL_UNKNOWN);

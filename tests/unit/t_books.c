@@ -62,11 +62,13 @@ static void test_known_bytes(void **state) {
         for (int i = 0; i < BLOCKS; i++) {
             /* Integers only: no library's logarithm has a say in it. */
             for (int j = 0; j < N; j++) {
-                x[j] = (float)((int)(qsf_draw_uniform() * 2000) + (int)(qsf_draw_uniform() * 2000) - 2000) * 0x1p-16f;
+                x[j] = (float)((int)(qsf_draw_uniform() * 2000) + (int)(qsf_draw_uniform() * 2000) - 2000) *
+                       0x1p-16f;
                 w[j] = i % 2 ? (float)(1 + (int)(qsf_draw_uniform() * 15)) : 1;
             }
             qsf_book_encode(layouts[k], qsf_book_core(qk_cpu_best()), x, w, out);
-            for (size_t j = 0; j < QSF_BOOK_HEAD + N * layouts[k]->bits / 8; j++) sum = (sum ^ out[j]) * 16777619u;
+            for (size_t j = 0; j < QSF_BOOK_HEAD + N * layouts[k]->bits / 8; j++)
+                sum = (sum ^ out[j]) * 16777619u;
         }
         print_message("%s: %08x\n", names[k], sum);
         assert_int_equal(sum, sums[k]);
@@ -91,7 +93,8 @@ static double group_least(const QsfBooks *t, const float *x, const float *w, dou
     for (int scale = 0; scale < 1 << t->scale_bits; scale++)
         for (int b = 0; b < 1 << t->book_bits; b++)
             for (int sign = -1; sign < 2; sign += 2) {
-                const double e = squares(t, x, w, sign * d / QSF_BOOK_UNITS * scale, t->levels + (b << t->bits));
+                const double e = squares(t, x, w, sign * d / QSF_BOOK_UNITS * scale,
+                                         t->levels + (b << t->bits));
                 least = e < least ? e : least;
             }
     return least;
@@ -102,9 +105,11 @@ static double block_least(const QsfBooks *t, const float *x, const float *w) {
     double size = 0, least = INFINITY;
     for (int i = 0; i < N; i++) size = fmax(size, fabs((double)x[i]));
     for (double part = 0.5; part < 1.2; part *= 1.05) {
-        const double d = (double)qsf_half_round(part * size * QSF_BOOK_UNITS / (127 * ((1 << t->scale_bits) - 1)));
+        const double d = (double)qsf_half_round(part * size * QSF_BOOK_UNITS /
+                                                (127 * ((1 << t->scale_bits) - 1)));
         double sum = 0;
-        for (int g = 0; g < QSF_BOOK_GROUPS; g++) sum += group_least(t, x + g * QSF_BOOK_GROUP, w + g * QSF_BOOK_GROUP, d);
+        for (int g = 0; g < QSF_BOOK_GROUPS; g++)
+            sum += group_least(t, x + g * QSF_BOOK_GROUP, w + g * QSF_BOOK_GROUP, d);
         least = sum < least ? sum : least;
     }
     return least;
@@ -123,10 +128,12 @@ static void test_near_the_least(void **state) {
                 fill(0, weighted, x, w);
                 qsf_book_encode(layouts[k], qsf_book_core(qk_cpu_best()), x, w, out);
                 qsf_test_expect_ok(qsf_quant_decode(&q, out, 1, N, y, &err), &err);
-                for (int j = 0; j < N; j++) found += (double)w[j] * ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
+                for (int j = 0; j < N; j++)
+                    found += (double)w[j] * ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
                 least += block_least(layouts[k], x, w);
             }
-            print_message("%s, %s: %.4f of the least\n", names[k], weighted ? "weighted" : "unweighted", found / least);
+            print_message("%s, %s: %.4f of the least\n", names[k], weighted ? "weighted" : "unweighted",
+                          found / least);
             assert_true(found < least * (weighted ? 1.06 : 1.02));
         }
 }

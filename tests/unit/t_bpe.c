@@ -30,18 +30,18 @@ static void fill(QsfTestVocab *v, const char *pre) {
     qsf_tv_merge(v, G " a");
     qsf_tv_merge(v, "a a");
     qsf_tv_merge(v, "aa aa");
-    qsf_tv_merge(v, "a b");        /* again: the first one counts */
-    qsf_tv_merge(v, "q r");        /* makes no token */
-    qsf_tv_merge(v, "nowhere b");  /* of no token */
-    qsf_tv_merge(v, "z z");        /* makes a control token */
-    qsf_tv_merge(v, "ab");         /* no merge at all */
+    qsf_tv_merge(v, "a b");       /* again: the first one counts */
+    qsf_tv_merge(v, "q r");       /* makes no token */
+    qsf_tv_merge(v, "nowhere b"); /* of no token */
+    qsf_tv_merge(v, "z z");       /* makes a control token */
+    qsf_tv_merge(v, "ab");        /* no merge at all */
     qsf_tv_merge(v, " ");
     qsf_tv_merge(v, "");
     qsf_gb_str(&v->gb, "tokenizer.ggml.pre", pre);
 }
 
 static QsfTokenizer *open_vocab(QsfTestVocab *v) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     qsf_ledger_init(&ledger, 0);
     QsfTokenizer *t = qsf_tv_open(v, "gpt2", &ledger, &e);
     qsf_test_expect_ok(e.code, &e);
@@ -57,7 +57,7 @@ static void close_vocab(QsfTokenizer *t, QsfTestVocab *v) {
 
 static void test_merges(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v, "gpt-2");
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "", 0, -1);
@@ -75,7 +75,7 @@ static void test_merges(void **state) {
 
 static void test_whole_pieces(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v, "llama-bpe");
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "x whole", 0, 'x', WHOLE);
@@ -85,20 +85,20 @@ static void test_whole_pieces(void **state) {
 
 static void test_special(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v, "llama-bpe");
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "a<|x|>b<u>", QSF_TOK_SPECIAL, 'a', CTL, 'b', USER);
     QSF_TV_EXPECT(t, "a<|x|>b<u>", 0, 'a', '<', '|', 'x', '|', '>', 'b', USER);
     QSF_TV_EXPECT(t, "zz", QSF_TOK_SPECIAL, CTL_PLAIN);
-    QSF_TV_EXPECT(t, "zz", 0, 'z', 'z'); /* neither by a merge nor as a whole piece */
+    QSF_TV_EXPECT(t, "zz", 0, 'z', 'z');                   /* neither by a merge nor as a whole piece */
     QSF_TV_EXPECT(t, "a", QSF_TOK_BOS | QSF_TOK_EOS, 'a'); /* llama-bpe adds BOS, but there is none */
     close_vocab(t, &v);
 }
 
 static void test_missing_bytes(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     qsf_tv_add(&v, "a", 0, QSF_TOKEN_NORMAL);
     qsf_tv_add(&v, "b", 0, QSF_TOKEN_NORMAL);
     QsfTokenizer *t = open_vocab(&v);
@@ -108,7 +108,7 @@ static void test_missing_bytes(void **state) {
 
 static void test_bytemap(void **state) {
     (void)state;
-    bool seen[0x200] = {false};
+    bool seen[0x200] = { false };
     for (unsigned i = 0; i < 256; i++) {
         uint32_t cp = qsf_bytemap_cp((unsigned char)i);
         char byte = (char)i, text[2], back;
@@ -143,17 +143,17 @@ static void test_round_trip(void **state) {
         "default", "gpt-2", "llama-bpe", "qwen2", "deepseek-llm", "tiny_aya", "youtu",
     };
     for (size_t p = 0; p < sizeof pres / sizeof *pres; p++) {
-        QsfTestVocab v = {0};
+        QsfTestVocab v = { 0 };
         fill(&v, pres[p]);
         QsfTokenizer *t = open_vocab(&v);
         uint64_t seed = 11 + p;
         for (int round = 0; round < 1000; round++) {
             char text[64];
             size_t len = next_random(&seed) % sizeof text, n;
-            QsfIds ids = {0};
+            QsfIds ids = { 0 };
             for (size_t i = 0; i < len; i++) {
                 uint32_t r = next_random(&seed);
-                text[i] = (char)(r % 4 == 0 ? r >> 8 : (uint32_t)"abc <u>1\n'"[(r >> 8) % 10]);
+                text[i] = (char)(r % 4 == 0 ? r >> 8 : (uint32_t) "abc <u>1\n'"[(r >> 8) % 10]);
             }
             assert_int_equal(qsf_tokenizer_encode(t, text, len, QSF_TOK_SPECIAL, &ids, NULL), QSF_OK);
             char *back = qsf_tv_detok(t, ids.data, ids.n, true, true, &n);
@@ -170,16 +170,16 @@ static void test_round_trip(void **state) {
 static void test_long_pieces(void **state) {
     (void)state;
     enum { N = 300000 };
-    static const char *const pres[] = {"llama-bpe", "default", "tiny_aya", "gpt-4o"};
+    static const char *const pres[] = { "llama-bpe", "default", "tiny_aya", "gpt-4o" };
     static const char fills[] = "a 7\n.\xFF";
     char *text = malloc(N);
     assert_non_null(text);
     for (size_t p = 0; p < sizeof pres / sizeof *pres; p++) {
-        QsfTestVocab v = {0};
+        QsfTestVocab v = { 0 };
         fill(&v, pres[p]);
         QsfTokenizer *t = open_vocab(&v);
         for (size_t f = 0; f + 1 < sizeof fills; f++) {
-            QsfIds ids = {0};
+            QsfIds ids = { 0 };
             memset(text, fills[f], N);
             text[N - 1] = 'x';
             uint64_t start = qsf_now_ns();

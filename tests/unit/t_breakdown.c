@@ -11,7 +11,7 @@ static char tiny[256];
 /* The warning about a share of the read speed, for weights and a cache of so many MB. */
 static const char *warning(double share, double weight_mb, double cache_mb) {
     static char text[512];
-    RunBreakdown b = {.bandwidth = share};
+    RunBreakdown b = { .bandwidth = share };
     QsfStrbuf out = QSF_STRBUF_INIT;
     run_put_share_warning(&out, &b, weight_mb * 1048576, cache_mb * 1048576);
     snprintf(text, sizeof text, "%s", qsf_strbuf_str(&out));
@@ -32,11 +32,11 @@ static void a_share_above_1_is_explained(void **state) {
 
 static void shares_come_from_both_speeds(void **state) {
     (void)state;
-    QsfLayerStats layer = {.weight_bytes = 1000000000};
-    RunMeter m = {.n = 1, .sum = &layer};
+    QsfLayerStats layer = { .weight_bytes = 1000000000 };
+    RunMeter m = { .n = 1, .sum = &layer };
     QsfModel none;
-    QsfForwardStats s = {.decode_tokens = 1};
-    RunFigures f = {.decode_tps = 30};
+    QsfForwardStats s = { .decode_tokens = 1 };
+    RunFigures f = { .decode_tps = 30 };
     memset(&none, 0, sizeof none);
     m.model = &none;
     RunBreakdown b = run_breakdown(&m, &s, &f, 60e9, 0, 1000000);
@@ -49,10 +49,10 @@ static void shares_come_from_both_speeds(void **state) {
 static void reading_is_measured_where_weights_are_in_ram(void **state) {
     (void)state;
     for (int threads = 1; threads <= 3; threads++) {
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         QsfRig r;
         int32_t id = 1;
-        QsfRigOptions o = {.path = tiny, .threads = threads, .level = QK_LEVEL_UNKNOWN};
+        QsfRigOptions o = { .path = tiny, .threads = threads, .level = QK_LEVEL_UNKNOWN };
         qsf_test_expect_ok(qsf_rig_open(&r, &o, &e), &e);
         qsf_test_expect_ok(qsf_forward_settle(r.fwd, NULL, NULL, &e), &e);
         qsf_test_expect_ok(qsf_forward_eval(r.fwd, &id, 1, NULL, NULL, &e), &e);

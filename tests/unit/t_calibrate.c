@@ -32,7 +32,8 @@ static int remove_model(void **state) {
 
 static void open_model(QsfRuntime *rt, int threads, uint64_t pin, uint32_t batch) {
     QsfErr err = { 0 };
-    QsfRuntimeOptions o = { .cancel = &cancel, .transcript_bytes = qsf_calibrate_run_bytes(LAYERS, widths, VOCAB, WINDOW) };
+    QsfRuntimeOptions o = { .cancel = &cancel,
+                            .transcript_bytes = qsf_calibrate_run_bytes(LAYERS, widths, VOCAB, WINDOW) };
     qsf_settings_default(&o.settings);
     o.settings.ctx = 64;
     o.settings.threads = threads;
@@ -105,8 +106,10 @@ static double plain_skip(QsfRuntime *rt, uint32_t layer) {
         for (int at = 0; at < WINDOW; at++) {
             step(rt, SKIP_AT + at, &s);
             for (int i = 0; i < VOCAB; i++)
-                if (pass) kl += base[at][i] * log(base[at][i] / s.p[i]);
-                else base[at][i] = s.p[i];
+                if (pass)
+                    kl += base[at][i] * log(base[at][i] / s.p[i]);
+                else
+                    base[at][i] = s.p[i];
         }
     }
     qsf_forward_skip_layer(rt->fwd, QSF_LAYER_NONE);
@@ -122,8 +125,10 @@ static void test_by_hand(void **state) {
     qsf_forward_tap(rt.fwd, see, &s);
     for (int at = 0; at < N; at++) step(&rt, at, &s);
     qsf_forward_tap(rt.fwd, NULL, NULL);
-    for (int k = 0; k < HIDDEN; k++) near((double)qsf_calibration_energy(&c, LAYERS, QSF_CAL_QKV)[k], s.head[k] / N, "energy of the head");
-    for (int k = 0; k < FFN; k++) near((double)qsf_calibration_energy(&c, 1, QSF_CAL_FFN_OUT)[k], s.down[k] / N, "energy of down");
+    for (int k = 0; k < HIDDEN; k++)
+        near((double)qsf_calibration_energy(&c, LAYERS, QSF_CAL_QKV)[k], s.head[k] / N, "energy of the head");
+    for (int k = 0; k < FFN; k++)
+        near((double)qsf_calibration_energy(&c, 1, QSF_CAL_FFN_OUT)[k], s.down[k] / N, "energy of down");
     for (uint32_t l = 0; l < LAYERS; l++) {
         near((double)c.cosine[l], s.cosine[l] / N, "cosine");
         const double kl = plain_skip(&rt, l);
@@ -179,7 +184,11 @@ static void test_floor(void **state) {
 
 static void test_same_bits(void **state) {
     (void)state;
-    static const struct { int threads; uint64_t pin; uint32_t batch; } ways[] = { { 1, UINT64_MAX, 0 }, { 2, 0, 7 }, { 2, 60000, 16 } };
+    static const struct {
+        int threads;
+        uint64_t pin;
+        uint32_t batch;
+    } ways[] = { { 1, UINT64_MAX, 0 }, { 2, 0, 7 }, { 2, 60000, 16 } };
     QsfCalibration first = { 0 };
     for (size_t i = 0; i < 3; i++) {
         QsfRuntime rt;
@@ -187,7 +196,8 @@ static void test_same_bits(void **state) {
         QsfCalibration c = calibrate(&rt);
         qsf_runtime_close(&rt);
         if (i > 0) {
-            assert_memory_equal(first.energy, c.energy, ((3 * HIDDEN + FFN) * LAYERS + HIDDEN) * sizeof(float));
+            assert_memory_equal(first.energy, c.energy,
+                                ((3 * HIDDEN + FFN) * LAYERS + HIDDEN) * sizeof(float));
             assert_memory_equal(first.cosine, c.cosine, LAYERS * sizeof(float));
             assert_memory_equal(first.skip_kl, c.skip_kl, LAYERS * sizeof(float));
             qsf_calibration_free(&c);
@@ -210,7 +220,9 @@ static void test_interrupted(void **state) {
     QsfCalibration c;
     QsfErr err = { 0 };
     open_model(&rt, 1, UINT64_MAX, 0);
-    const QsfCalibrateRun r = { .rt = &rt, .ids = ids, .n = N, .window = WINDOW, .bos = -1, .progress = cancel_later };
+    const QsfCalibrateRun r = {
+        .rt = &rt, .ids = ids, .n = N, .window = WINDOW, .bos = -1, .progress = cancel_later
+    };
     qsf_test_expect_ok(qsf_calibration_make(&c, LAYERS, widths, &err), &err);
     assert_int_equal(qsf_calibrate_run(&r, &c, &err), QSF_E_INTERRUPTED);
     qsf_calibration_free(&c);
@@ -228,19 +240,26 @@ static int with_text(const char *path, const char *bytes, size_t len, QsfCalibra
     return qsf_calibrate(c, &o, err);
 }
 
-#define CHAT "{\"messages\": [{\"role\": \"user\", \"content\": \"abc abc abc abc abc\"}, {\"role\": \"assistant\", \"content\": \"b c a\"}], \"id\": 3}\n"
+#define CHAT \
+    "{\"messages\": [{\"role\": \"user\", \"content\": \"abc abc abc abc abc\"}, {\"role\": \"assistant\", \"content\": \"b c a\"}], \"id\": 3}\n"
 
 static void test_texts(void **state) {
     (void)state;
     static const char plain[] = "abc def ghi abc abc abc def ghi jkl mno pqr stu vwx\n\nyz abc\n";
     static const char chats[] = "\n" CHAT CHAT " \n" CHAT;
-    static const struct { const char *text; size_t len; const char *words; } bad[] = {
+    static const struct {
+        const char *text;
+        size_t len;
+        const char *words;
+    } bad[] = {
+        /* clang-format off */
         { "", 0, "is empty" },
         { "abc", 3, "too few to calibrate with: at least 32 are needed" },
         { "abc\nd\xff", 6, "line 2 is not UTF-8 (byte offset 5)" },
         { CHAT "abc\n", sizeof CHAT + 3, "line 2: " },
         { CHAT "\n{\"messages\": []}", sizeof CHAT + 16, "line 3: expected an object with a list of \"messages\"" },
         { CHAT "{\"messages\": [{\"role\": \"user\"}]}", sizeof CHAT + 31, "line 2: message 1 lacks a string \"role\"" },
+        /* clang-format on */
     };
     QsfCalibration c;
     QsfErr err = { 0 };
@@ -264,7 +283,7 @@ static void test_texts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_floor), cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_floor), cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_interrupted), cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);

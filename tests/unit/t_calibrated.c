@@ -22,7 +22,8 @@ static void make_scores(void) {
     qsf_test_expect_ok(qsf_calibration_make(&scores, LAYERS, widths, &e), &e);
     for (uint32_t l = 0; l <= LAYERS; l++)
         for (int i = 0; i < (l < LAYERS ? QSF_CAL_INPUTS : 1); i++)
-            for (uint32_t k = 0; k < widths[i]; k++) qsf_calibration_energy(&scores, l, (QsfCalInput)i)[k] = k % 3 ? 0.01f : 1.0f;
+            for (uint32_t k = 0; k < widths[i]; k++)
+                qsf_calibration_energy(&scores, l, (QsfCalInput)i)[k] = k % 3 ? 0.01f : 1.0f;
     for (uint32_t l = 0; l < LAYERS; l++) {
         scores.skip_kl[l] = 0.5f + (float)l;
         scores.cosine[l] = 0.75f;
@@ -51,7 +52,8 @@ static int end(void **state) {
     return 0;
 }
 
-static int pack(const char *from, const char *to, const char *type, const QsfCalibration *c, uint64_t target, QsfPackReport *r, QsfErr *e) {
+static int pack(const char *from, const char *to, const char *type, const QsfCalibration *c, uint64_t target,
+                QsfPackReport *r, QsfErr *e) {
     QsfPackOptions o = { .flags = QSFF_LINES, .threads = 2, .calibration = c, .target = target };
     QsfSource *s = open_ok(from);
     qsf_test_expect_ok(qsf_pack_type_parse(&o.type, type, e), e);
@@ -85,29 +87,42 @@ static double error_of(const char *name, const float *weights) {
     for (uint64_t r = 0; r < t->ne[1]; r++) {
         read_row(a, name, &kernels, r, x);
         read_row(b, name, &kernels, r, y);
-        for (uint64_t i = 0; i < t->ne[0]; i++) sum += (double)weights[i] * pow((double)x[i] - (double)y[i], 2);
+        for (uint64_t i = 0; i < t->ne[0]; i++)
+            sum += (double)weights[i] * pow((double)x[i] - (double)y[i], 2);
     }
     qsf_source_close(a);
     qsf_source_close(b);
     return sum;
 }
 
-static const struct { const char *name; uint32_t layer; QsfCalInput input; } watched[] = {
-    { "blk.0.attn_q.weight", 0, QSF_CAL_QKV },     { "blk.1.attn_v.weight", 1, QSF_CAL_QKV },      { "blk.1.attn_output.weight", 1, QSF_CAL_O },
-    { "blk.1.ffn_up.weight", 1, QSF_CAL_FFN_IN },  { "blk.0.ffn_down.weight", 0, QSF_CAL_FFN_OUT }, { "output.weight", LAYERS, QSF_CAL_QKV },
+static const struct {
+    const char *name;
+    uint32_t layer;
+    QsfCalInput input;
+} watched[] = {
+    { "blk.0.attn_q.weight", 0, QSF_CAL_QKV },       { "blk.1.attn_v.weight", 1, QSF_CAL_QKV },
+    { "blk.1.attn_output.weight", 1, QSF_CAL_O },    { "blk.1.ffn_up.weight", 1, QSF_CAL_FFN_IN },
+    { "blk.0.ffn_down.weight", 0, QSF_CAL_FFN_OUT }, { "output.weight", LAYERS, QSF_CAL_QKV },
 };
 enum { N_WATCHED = sizeof watched / sizeof *watched };
 
 static void errors(const char *type, const QsfCalibration *c, double out[N_WATCHED]) {
     QsfErr e = { 0 };
     qsf_test_expect_ok(pack(gguf, qsf, type, c, 0, NULL, &e), &e);
-    for (int i = 0; i < N_WATCHED; i++) out[i] = error_of(watched[i].name, qsf_calibration_energy(&scores, watched[i].layer, watched[i].input));
+    for (int i = 0; i < N_WATCHED; i++)
+        out[i] = error_of(watched[i].name,
+                          qsf_calibration_energy(&scores, watched[i].layer, watched[i].input));
 }
 
 static void test_search(void **state) {
     (void)state;
-    static const struct { const char *name; double part; } types[] = { /* what has one parameter gains less */
-        { "2bit", 0.99 }, { "2bit-asym", 0.9 }, { "3bit", 0.9 }, { "4bit", 0.9 }, { "ternary", 0.99 }, { "q4_0", 0.95 },
+    static const struct {
+        const char *name;
+        double part;
+    } types[] = {
+        /* what has one parameter gains less */
+        { "2bit", 0.99 }, { "2bit-asym", 0.9 }, { "3bit", 0.9 },
+        { "4bit", 0.9 },  { "ternary", 0.99 },  { "q4_0", 0.95 },
     };
     double plain[N_WATCHED], weighted[N_WATCHED];
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
@@ -115,7 +130,8 @@ static void test_search(void **state) {
         errors(types[t].name, &scores, weighted);
         for (int i = 0; i < N_WATCHED; i++)
             if (!(weighted[i] < types[t].part * plain[i]))
-                fail_msg("%s, %s: %g, without weights %g", types[t].name, watched[i].name, weighted[i], plain[i]);
+                fail_msg("%s, %s: %g, without weights %g", types[t].name, watched[i].name, weighted[i],
+                         plain[i]);
     }
 }
 
@@ -130,7 +146,8 @@ static void test_choice(void **state) {
     qsf_test_expect_ok(pack(gguf, qsf, "3bit", &scores, 0, &r, &e), &e);
     for (uint32_t k = 0; k < r.items.n; k++) {
         const QsfItem *i = &r.items.item[k];
-        assert_int_equal(i->weights != NULL, i->type == QSFT_HEAD || (i->type <= QSFT_DOWN && i->layer < LAYERS));
+        assert_int_equal(i->weights != NULL,
+                         i->type == QSFT_HEAD || (i->type <= QSFT_DOWN && i->layer < LAYERS));
         if (i->weights == NULL) continue;
         assert_true(qsf_stats_heavy_snr(&i->stats) > qsf_stats_snr(&i->stats) + 0.5);
         assert_true(qsf_stats_heavy_cosine(&i->stats) > qsf_stats_cosine(&i->stats));
@@ -159,7 +176,8 @@ static void check_importance(const char *path) {
     qsf_test_expect_ok(qsf_file_pread(f, b, sizeof b, 0, &e), &e);
     qsf_test_expect_ok(qsf_file_header_decode(&h, b, path, &e), &e);
     for (uint32_t l = 0; l < LAYERS; l++) {
-        qsf_test_expect_ok(qsf_file_pread(f, b, QSFF_INDEX_BYTES, h.index_off + l * QSFF_INDEX_BYTES, &e), &e);
+        qsf_test_expect_ok(qsf_file_pread(f, b, QSFF_INDEX_BYTES, h.index_off + l * QSFF_INDEX_BYTES, &e),
+                           &e);
         qsf_test_expect_ok(qsf_index_entry_decode(&entry, b, path, 0, &e), &e);
         assert_true(fabs((double)entry.importance - (1 - exp(-0.5 - l))) < 1e-6);
     }
@@ -207,7 +225,8 @@ static void test_other_importance(void **state) {
         if (!wrong) break;
         assert_int_equal(qsf_verify_file(second, &ledger, &v, &e), QSF_E_MODEL);
         qsf_test_expect_err(&e, QSF_E_MODEL, "importance of layer 1 at byte offset ");
-        qsf_test_expect_err(&e, QSF_E_MODEL, "is 0.5, expected 0.77687 from its qsf.calibration.skip_kl of 1.5");
+        qsf_test_expect_err(&e, QSF_E_MODEL,
+                            "is 0.5, expected 0.77687 from its qsf.calibration.skip_kl of 1.5");
         qsf_err_clear(&e);
     }
     free(m.b);
@@ -216,7 +235,11 @@ static void test_other_importance(void **state) {
 /* Scores that a file only claims to have. */
 static void test_bad_scores(void **state) {
     (void)state;
-    static const struct { float v[3]; uint64_t n; const char *words; } bad[] = {
+    static const struct {
+        float v[3];
+        uint64_t n;
+        const char *words;
+    } bad[] = {
         { { 1, 2, 3 }, 3, "'qsf.calibration.skip_kl' has 3 elements, expected one for each of 2 layers" },
         { { 1, -1, 0 }, 2, "'qsf.calibration.skip_kl': element 1 is -1" },
         { { NAN, 1, 0 }, 2, "'qsf.calibration.skip_kl': element 0" },
@@ -227,7 +250,8 @@ static void test_bad_scores(void **state) {
         QsfErr e = { 0 };
         bool present;
         qsf_gb_str(&b, "general.architecture", "llama");
-        qsf_gb_array(&b, "qsf.calibration.skip_kl", QSF_META_F32, bad[i].n, bad[i].v, bad[i].n * sizeof(float));
+        qsf_gb_array(&b, "qsf.calibration.skip_kl", QSF_META_F32, bad[i].n, bad[i].v,
+                     bad[i].n * sizeof(float));
         assert_int_equal(qsf_gb_write(&b, second), 0);
         qsf_gb_free(&b);
         QsfSource *s = open_ok(second);
@@ -238,7 +262,9 @@ static void test_bad_scores(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_search), cmocka_unit_test(test_choice), cmocka_unit_test(test_scores),
-                                        cmocka_unit_test(test_other_importance), cmocka_unit_test(test_bad_scores) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_search), cmocka_unit_test(test_choice),
+                                        cmocka_unit_test(test_scores),
+                                        cmocka_unit_test(test_other_importance),
+                                        cmocka_unit_test(test_bad_scores) };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -89,17 +89,20 @@ static void test_files(void **state) {
                   "<|im_start|>assistant<|im_sep|>Yo.<|im_end|><|im_start|>user<|im_sep|>Bye<|im_end|>"
                   "<|im_start|>assistant<|im_sep|>" },
         { "vicuna", "Be kind.\n\nUSER: Hi\nASSISTANT: Yo.</s>\nUSER: Bye\nASSISTANT:" },
-        { "deepseek", "<s>Be kind.<" BAR "User" BAR ">Hi<" BAR "Assistant" BAR ">Yo.<" BAR "end" LOW "of" LOW "sentence" BAR
-                      "><" BAR "User" BAR ">Bye<" BAR "Assistant" BAR ">" },
-        { "granite", "<|start_of_role|>system<|end_of_role|>Be kind.<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Hi"
-                     "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>Yo.<|end_of_text|>\n<|start_of_role|>user"
-                     "<|end_of_role|>Bye<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>" },
-        { "command-r", "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>Be kind.<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|>"
-                       "<|USER_TOKEN|>Hi<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Yo."
-                       "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Bye<|END_OF_TURN_TOKEN|>"
-                       "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>" },
+        { "deepseek", "<s>Be kind.<" BAR "User" BAR ">Hi<" BAR "Assistant" BAR ">Yo.<" BAR "end" LOW "of" LOW
+                      "sentence" BAR "><" BAR "User" BAR ">Bye<" BAR "Assistant" BAR ">" },
+        { "granite",
+          "<|start_of_role|>system<|end_of_role|>Be kind.<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Hi"
+          "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>Yo.<|end_of_text|>\n<|start_of_role|>user"
+          "<|end_of_role|>Bye<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>" },
+        { "command-r",
+          "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>Be kind.<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|>"
+          "<|USER_TOKEN|>Hi<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Yo."
+          "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Bye<|END_OF_TURN_TOKEN|>"
+          "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>" },
         { "falcon", "System: Be kind.\nUser: Hi\nFalcon: Yo.\nUser: Bye\nFalcon:" },
-        { "bitnet", "System: Be kind.<|eot_id|>User: Hi<|eot_id|>Assistant: Yo.<|eot_id|>User: Bye<|eot_id|>Assistant: " },
+        { "bitnet",
+          "System: Be kind.<|eot_id|>User: Hi<|eot_id|>Assistant: Yo.<|eot_id|>User: Bye<|eot_id|>Assistant: " },
         { "guide",
           "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
           "Yo.<|im_end|>\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n" },
@@ -126,9 +129,10 @@ static void test_files(void **state) {
 }
 
 static void test_list(void **state) {
-    static const char names[] = "alpaca\0bitnet\0chatml\0command-r\0deepseek\0falcon\0gemma\0granite\0guide\0"
-                                "llama2\0llama3\0mistral-tekken\0mistral-v1\0mistral-v3\0phi3\0phi4\0raw\0vicuna\0"
-                                "zephyr\0";
+    static const char names[] =
+        "alpaca\0bitnet\0chatml\0command-r\0deepseek\0falcon\0gemma\0granite\0guide\0"
+        "llama2\0llama3\0mistral-tekken\0mistral-v1\0mistral-v3\0phi3\0phi4\0raw\0vicuna\0"
+        "zephyr\0";
     char *list = qsf_chat_template_list();
     (void)state;
     assert_non_null(list);
@@ -221,8 +225,10 @@ static void test_replacement(void **state) {
 static void test_own_vocabularies(void **state) {
     static const struct {
         const char *model, *token, *file;
-    } cases[] = { { "llama", "[INST]", "mistral-v3" },       { "gpt2", "[INST]", "mistral-tekken" },
-                  { "gpt2", "<|start_of_role|>", "granite" }, { "llama", "<|im_start|>", "chatml" } };
+    } cases[] = { { "llama", "[INST]", "mistral-v3" },
+                  { "gpt2", "[INST]", "mistral-tekken" },
+                  { "gpt2", "<|start_of_role|>", "granite" },
+                  { "llama", "<|im_start|>", "chatml" } };
     static const QsfTokenType types[] = { QSF_TOKEN_CONTROL, QSF_TOKEN_USER };
     (void)state;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
@@ -262,7 +268,8 @@ static void test_own_vocabularies(void **state) {
 
 /* A converter's stand-in is not used, unless it is asked for. */
 static void test_stand_in(void **state) {
-    static const char text[] = "{% for m in messages %}Human: {{ m.content }}\n\nBITNETAssistant: {% endfor %}";
+    static const char text[] =
+        "{% for m in messages %}Human: {{ m.content }}\n\nBITNETAssistant: {% endfor %}";
     Rig r;
     QsfChatTemplate *t;
     QsfErr e = { 0 };
@@ -300,7 +307,8 @@ static void test_variants(void **state) {
     char *names = qsf_chat_template_variants(r.src);
     assert_memory_equal(names, list, sizeof list);
     free(names);
-    static const char *const asked[][3] = { { NULL, "model", "plain" }, { "model:default", "model:default", "plain" },
+    static const char *const asked[][3] = { { NULL, "model", "plain" },
+                                            { "model:default", "model:default", "plain" },
                                             { "model:rag", "model:rag", "rag {{ messages[0].content }}" },
                                             { "rag", "model:rag", "rag {{ messages[0].content }}" } };
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
@@ -342,9 +350,10 @@ static void test_special_variables(void **state) {
     assert_string_equal(qsf_strbuf_str(&out.text), "<s>|</s>|<unk>|True|False");
     qsf_chat_template_close(t);
     const char *path = qsf_test_tmp("config.json");
-    write_file(path, "{\"eos_token\": {\"content\": \"<end>\"}, \"pad_token\": null, \"add_bos_token\": true,"
-                     "\"additional_special_tokens\": [\"<a>\", {\"content\": \"<b>\"}],"
-                     "\"chat_template\": \"{{ bos_token }}{{ eos_token }}{{ additional_special_tokens|join }}\"}");
+    write_file(path,
+               "{\"eos_token\": {\"content\": \"<end>\"}, \"pad_token\": null, \"add_bos_token\": true,"
+               "\"additional_special_tokens\": [\"<a>\", {\"content\": \"<b>\"}],"
+               "\"chat_template\": \"{{ bos_token }}{{ eos_token }}{{ additional_special_tokens|join }}\"}");
     t = open_template(&r, path);
     qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, QSF_CHAT_GENERATE, &out, &e), &e);
     assert_string_equal(qsf_strbuf_str(&out.text), "<s><end><a><b>");
@@ -364,7 +373,9 @@ static void expect_render(const char *template, const QsfMsg *msgs, size_t n, bo
     QsfErr e = { 0 };
     if (!rig_open(&r, "llama-spm", template)) skip();
     QsfChatTemplate *t = open_template(&r, NULL);
-    qsf_test_expect_ok(qsf_chat_render(t, msgs, n, QSF_CHAT_GENERATE | (continue_last ? QSF_CHAT_CONTINUE : 0), &out, &e), &e);
+    qsf_test_expect_ok(qsf_chat_render(t, msgs, n,
+                                       QSF_CHAT_GENERATE | (continue_last ? QSF_CHAT_CONTINUE : 0), &out, &e),
+                       &e);
     assert_string_equal(qsf_strbuf_str(&out.text), text);
     size_t end = 0;
     for (size_t i = 0; i < out.n_segs; end += out.segs[i++].len) {
@@ -384,7 +395,7 @@ static void expect_render(const char *template, const QsfMsg *msgs, size_t n, bo
     "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}</>{% endfor %}{% if add_generation_prompt " \
     "%}<assistant>{% endif %}"
 /* As Llama 2: its turns of the past have a space of their own. */
-#define SPACES                                                                                                   \
+#define SPACES                                                                                                  \
     "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %} {{ m.content }} " \
     "{% endif %}{% endfor %}"
 #define NO_SYSTEM "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" SIMPLE
@@ -460,9 +471,9 @@ static void test_raise(void **state) {
 /* Vocabularies and a file of their kind. */
 static const struct {
     const char *vocabulary, *file;
-} kinds[] = { { "llama-spm", "llama2" }, { "llama-bpe", "llama3" }, { "phi-3", "phi3" },
-              { "llama-bpe", "chatml" }, { "llama-spm", "zephyr" }, { "llama-spm", "alpaca" },
-              { "phi-3", "mistral" },      { "qwen2", "chatml" },     { "mistral-v1", "mistral-v1" },
+} kinds[] = { { "llama-spm", "llama2" },      { "llama-bpe", "llama3" },      { "phi-3", "phi3" },
+              { "llama-bpe", "chatml" },      { "llama-spm", "zephyr" },      { "llama-spm", "alpaca" },
+              { "phi-3", "mistral" },         { "qwen2", "chatml" },          { "mistral-v1", "mistral-v1" },
               { "mistral-v3", "mistral-v3" }, { "deepseek-llm", "deepseek" }, { "gpt-2", "vicuna" } };
 
 static QsfIds encode(const Rig *r, const QsfChatTemplate *t, const QsfMsg *msgs, size_t n,
@@ -531,7 +542,8 @@ static bool is_structure(const Rig *r, int32_t id) {
     const char *raw = qsf_tokenizer_raw(r->tok, id, &len);
     QsfTokenType type = qsf_tokenizer_type(r->tok, id);
     return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_UNKNOWN ||
-           (type == QSF_TOKEN_USER && len > 4 && memcmp(raw, "<|", 2) == 0 && memcmp(raw + len - 2, "|>", 2) == 0);
+           (type == QSF_TOKEN_USER && len > 4 && memcmp(raw, "<|", 2) == 0 &&
+            memcmp(raw + len - 2, "|>", 2) == 0);
 }
 
 /* Types token id as the user's message, alone or twice within other text: it has to come out no more often than in a
@@ -554,7 +566,8 @@ static void type_token(const Rig *r, const QsfChatTemplate *t, const QsfIds *wan
     qsf_test_expect_ok(qsf_chat_encode(t, r->tok, &msg, 1, flags, &ids, &e), &e);
     bool same = count_control(r, &ids) == count_control(r, want) && count_id(&ids, id) == count_id(want, id);
     bool more = count_id(&ids, id) > count_id(want, id);
-    if (allow ? !more : !same) fail_msg("'%.*s' %s a token", (int)len, raw, allow ? "did not become" : "became");
+    if (allow ? !more : !same)
+        fail_msg("'%.*s' %s a token", (int)len, raw, allow ? "did not become" : "became");
     qsf_ids_free(&ids);
     qsf_strbuf_free(&b);
 }
@@ -614,10 +627,11 @@ static void test_show(void **state) {
     QsfChatTemplate *t = open_template(&r, "llama3");
     QsfIds ids = encode(&r, t, msgs, 1, false);
     qsf_test_expect_ok(qsf_chat_show(r.tok, &ids, &b, &special, &e), &e);
-    assert_string_equal(qsf_strbuf_str(&b), "\u27e6<|begin_of_text|>\u27e7\u27e6<|start_header_id|>\u27e7user"
-                                            "\u27e6<|end_header_id|>\u27e7\n\nHi <|eot_id|> \xF0\x9F\x98\x80 caf\xC3\xA9"
-                                            "\u27e6<|eot_id|>\u27e7\u27e6<|start_header_id|>\u27e7assistant"
-                                            "\u27e6<|end_header_id|>\u27e7\n\n");
+    assert_string_equal(qsf_strbuf_str(&b),
+                        "\u27e6<|begin_of_text|>\u27e7\u27e6<|start_header_id|>\u27e7user"
+                        "\u27e6<|end_header_id|>\u27e7\n\nHi <|eot_id|> \xF0\x9F\x98\x80 caf\xC3\xA9"
+                        "\u27e6<|eot_id|>\u27e7\u27e6<|start_header_id|>\u27e7assistant"
+                        "\u27e6<|end_header_id|>\u27e7\n\n");
     assert_int_equal(special, 6);
     qsf_strbuf_free(&b);
     qsf_ids_free(&ids);
@@ -714,7 +728,8 @@ int main(void) {
         cmocka_unit_test(test_stand_in),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_special_variables),
-        cmocka_unit_test(test_continue), cmocka_unit_test(test_continue_ids),
+        cmocka_unit_test(test_continue),
+        cmocka_unit_test(test_continue_ids),
         cmocka_unit_test(test_system_refused),
         cmocka_unit_test(test_raise),
         cmocka_unit_test(test_whole_text),

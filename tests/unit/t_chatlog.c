@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Conversation files: what was written comes back, and damage anywhere loses only the damaged record. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -41,13 +41,14 @@ typedef struct Seen {
 static void on_record(void *arg, const QSFLogRecord *r) {
     Seen *s = arg;
     size_t used = strlen(s->log);
-    snprintf(s->log + used, sizeof s->log - used, "%d|%s|%s|%.*s|%s|%llu|%u;", (int)r->kind, r->role ? r->role : "-", r->name ? r->name : "-",
-             (int)r->len, r->text ? r->text : "", r->stop ? r->stop : "-", (unsigned long long)r->seed, r->n);
+    snprintf(s->log + used, sizeof s->log - used, "%d|%s|%s|%.*s|%s|%llu|%u;", (int)r->kind,
+             r->role ? r->role : "-", r->name ? r->name : "-", (int)r->len, r->text ? r->text : "",
+             r->stop ? r->stop : "-", (unsigned long long)r->seed, r->n);
     s->n++;
 }
 
 static Seen read_back(const char *name, uint32_t *damaged) {
-    Seen s = {{0}, 0};
+    Seen s = { { 0 }, 0 };
     char err[256] = "";
     uint32_t d;
     assert_true(qsf_chatlog_read(name, on_record, &s, damaged ? damaged : &d, err, sizeof err));
@@ -67,25 +68,34 @@ static QSFChatLog *open_log(const char *name) {
     return l;
 }
 
-static const QSFLogRecord question = {.kind = QSF_LOG_MESSAGE, .role = "user", .text = "why?\n\"quoted\" \\ \xc3\xa4"};
-static const QSFLogRecord answer = {.kind = QSF_LOG_MESSAGE, .role = "assistant", .text = "because", .stop = "eos", .seed = UINT64_MAX, .tokens = 3};
+static const QSFLogRecord question = { .kind = QSF_LOG_MESSAGE,
+                                       .role = "user",
+                                       .text = "why?\n\"quoted\" \\ \xc3\xa4" };
+static const QSFLogRecord answer = { .kind = QSF_LOG_MESSAGE,
+                                     .role = "assistant",
+                                     .text = "because",
+                                     .stop = "eos",
+                                     .seed = UINT64_MAX,
+                                     .tokens = 3 };
 
 static void round_trip(void **state) {
     (void)state;
     QSFChatLog *l = open_log("trip");
-    append(l, (QSFLogRecord){.kind = QSF_LOG_MODEL, .text = "m.gguf"});
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_MODEL, .text = "m.gguf" });
     append(l, question);
-    append(l, (QSFLogRecord){.kind = QSF_LOG_PART, .text = "beca"});
-    append(l, (QSFLogRecord){.kind = QSF_LOG_SET, .name = "temperature", .text = "0.5"});
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_PART, .text = "beca" });
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_SET, .name = "temperature", .text = "0.5" });
     append(l, answer);
-    append(l, (QSFLogRecord){.kind = QSF_LOG_UNDO, .n = 2});
-    append(l, (QSFLogRecord){.kind = QSF_LOG_CLEAR});
-    append(l, (QSFLogRecord){.kind = QSF_LOG_SYSTEM, .text = "be brief"});
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_UNDO, .n = 2 });
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_CLEAR });
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_SYSTEM, .text = "be brief" });
     qsf_chatlog_close(l);
     uint32_t damaged;
     Seen s = read_back("trip", &damaged);
-    assert_string_equal(s.log, "6|-|-|m.gguf|-|0|0;0|user|-|why?\n\"quoted\" \\ \xc3\xa4|-|0|0;5|-|temperature|0.5|-|0|0;"
-                               "0|assistant|-|because|eos|18446744073709551615|0;2|-|-||-|0|2;3|-|-||-|0|0;4|-|-|be brief|-|0|0;");
+    assert_string_equal(
+        s.log,
+        "6|-|-|m.gguf|-|0|0;0|user|-|why?\n\"quoted\" \\ \xc3\xa4|-|0|0;5|-|temperature|0.5|-|0|0;"
+        "0|assistant|-|because|eos|18446744073709551615|0;2|-|-||-|0|2;3|-|-||-|0|0;4|-|-|be brief|-|0|0;");
     assert_int_equal(damaged, 0);
 }
 
@@ -93,8 +103,8 @@ static void killed_while_answering(void **state) {
     (void)state;
     QSFChatLog *l = open_log("killed");
     append(l, question);
-    append(l, (QSFLogRecord){.kind = QSF_LOG_PART, .text = "be"});
-    append(l, (QSFLogRecord){.kind = QSF_LOG_PART, .text = "cause"});
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_PART, .text = "be" });
+    append(l, (QSFLogRecord){ .kind = QSF_LOG_PART, .text = "cause" });
     qsf_chatlog_close(l);
     Seen s = read_back("killed", NULL);
     assert_int_equal(s.n, 2);
@@ -147,8 +157,9 @@ static void torn_at_every_byte(void **state) {
 
 static void damaged_lines_are_counted(void **state) {
     (void)state;
-    static const char text[] = "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"one\"}\n\0\0\0\0\nnot json\n{\"kind\":\"other\"}\n"
-                               "{\"kind\":\"message\",\"text\":\"no role\"}\n[1]\n\n{\"kind\":\"message\",\"role\":\"user\",\"text\":\"two\"}\n";
+    static const char text[] =
+        "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"one\"}\n\0\0\0\0\nnot json\n{\"kind\":\"other\"}\n"
+        "{\"kind\":\"message\",\"text\":\"no role\"}\n[1]\n\n{\"kind\":\"message\",\"role\":\"user\",\"text\":\"two\"}\n";
     QSFChatLog *l = open_log("damaged");
     qsf_chatlog_close(l);
     spill("damaged", text, sizeof text - 1);
@@ -188,10 +199,10 @@ static void only_regular_files(void **state) {
     (void)state;
     char err[512] = "";
     uint32_t damaged;
-    Seen s = {{0}, 0};
+    Seen s = { { 0 }, 0 };
     assert_int_equal(symlink("/dev/zero", path_of("device")), 0);
     assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
-    const char *const names[] = {"device", "pipe"};
+    const char *const names[] = { "device", "pipe" };
     for (int i = 0; i < 2; i++) {
         assert_false(qsf_chatlog_read(names[i], on_record, &s, &damaged, err, sizeof err));
         assert_non_null(strstr(err, "not a regular file"));
@@ -215,7 +226,7 @@ static void full_disk_keeps_the_file_whole(void **state) {
     tight.rlim_cur = 1024;
     void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &tight);
-    QSFLogRecord r = {.kind = QSF_LOG_MESSAGE, .role = "user", .text = big, .len = sizeof big};
+    QSFLogRecord r = { .kind = QSF_LOG_MESSAGE, .role = "user", .text = big, .len = sizeof big };
     assert_false(qsf_chatlog_append(l, &r, err, sizeof err));
     assert_non_null(strstr(err, "full.jsonl"));
     assert_true(qsf_chatlog_complete(l));

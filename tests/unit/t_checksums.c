@@ -27,7 +27,8 @@ static void test_shift(void **state) {
         assert_int_equal(qsf_crc32_shift(first, sizeof b - cuts[i]) ^ second, whole);
     }
     /* Longer than memory: shifting by 2^40 is shifting by 2^39 twice. */
-    assert_int_equal(qsf_crc32_shift(whole, 1ull << 40), qsf_crc32_shift(qsf_crc32_shift(whole, 1ull << 39), 1ull << 39));
+    assert_int_equal(qsf_crc32_shift(whole, 1ull << 40),
+                     qsf_crc32_shift(qsf_crc32_shift(whole, 1ull << 39), 1ull << 39));
 }
 
 static const QsfRigOptions ways[] = {
@@ -91,7 +92,8 @@ static size_t places(uint64_t *off, size_t cap, bool head) {
     qsf_test_expect_ok(qsf_source_open(&s, qsf, &ledger, &e), &e);
     for (uint64_t i = 0; i < qsf_source_n_tensors(s) && n + 2 <= cap; i++) {
         const QsfTensor *t = qsf_source_tensor(s, i);
-        bool wanted = head ? !strcmp(t->name, "output.weight") : !strncmp(t->name, "blk.1.", 6) && t->ne[1] > 1;
+        bool wanted = head ? !strcmp(t->name, "output.weight")
+                           : !strncmp(t->name, "blk.1.", 6) && t->ne[1] > 1;
         if (!wanted) continue;
         off[n++] = t->offset;
         off[n++] = t->offset + t->bytes - 1;
@@ -114,7 +116,9 @@ static void expect_damage(uint64_t off, const char *part) {
 
 static void test_damage(void **state) {
     (void)state;
-    static const QsfTinySpec specs[] = { { .wtype = 0, .layers = 3 }, { .wtype = 2, .hidden = 128, .ffn = 352, .layers = 3, .biases = true } };
+    static const QsfTinySpec specs[] = {
+        { .wtype = 0, .layers = 3 }, { .wtype = 2, .hidden = 128, .ffn = 352, .layers = 3, .biases = true }
+    };
     uint64_t off[32];
     for (size_t k = 0; k < sizeof specs / sizeof *specs; k++) {
         make(&specs[k], k == 0 ? 0 : QSFF_PAGES | QSFF_LINES);
@@ -177,13 +181,15 @@ static void test_pressed(void **state) {
     uint64_t first = t->compressed->off, last = first + t->compressed->bytes - 1;
     qsf_source_close(s);
     qsf_ledger_destroy(&ledger);
-    for (uint64_t off = first; off <= last; off += (last - first) / 3) expect_damage(off, "layer 1 from byte offset");
+    for (uint64_t off = first; off <= last; off += (last - first) / 3)
+        expect_damage(off, "layer 1 from byte offset");
     expect_damage(last, "layer 1 from byte offset");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shift), cmocka_unit_test(test_damage), cmocka_unit_test(test_pieces),
-                                         cmocka_unit_test(test_between), cmocka_unit_test(test_pressed) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shift), cmocka_unit_test(test_damage),
+                                        cmocka_unit_test(test_pieces), cmocka_unit_test(test_between),
+                                        cmocka_unit_test(test_pressed) };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("sums.gguf"));
     (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("sums.qsf"));
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

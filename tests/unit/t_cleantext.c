@@ -11,23 +11,27 @@
 
 #include "qsf_text.h"
 
-static const struct { const char *in, *out; } cases[] = {
-    {"plain text\twith tab\nand line", "plain text\twith tab\nand line"},
-    {"\033[31mred\033[0m", "^[[31mred^[[0m"},
-    {"\033]52;c;aGk=\a", "^[]52;c;aGk=^G"},
-    {"\302\233" "31m", "\\x9b31m"},               /* C1 CSI as UTF-8 */
-    {"\233" "31m", "\\x9b31m"},                     /* C1 CSI as a raw byte */
-    {"a\177b", "a^?b"},
-    {"line\r\nnext", "line\nnext"},
-    {"over\rwrite", "over^Mwrite"},
-    {"a\342\200\256b", "a<U+202E>b"},              /* right-to-left override */
-    {"\363\240\201\201", "<U+E0041>"},             /* tag character */
-    {"\303\244\342\202\254\360\237\230\200", "\303\244\342\202\254\360\237\230\200"},
-    {"\355\240\200", "\\xed\\xa0\\x80"},           /* surrogate */
-    {"cut \342\202", "cut \\xe2\\x82"},
-    {"\300\257", "\\xc0\\xaf"},                     /* overlong */
-    {"end\r", "end^M"},
-    {"", ""},
+static const struct {
+    const char *in, *out;
+} cases[] = {
+    /* clang-format off */
+    { "plain text\twith tab\nand line", "plain text\twith tab\nand line" },
+    { "\033[31mred\033[0m", "^[[31mred^[[0m" },
+    { "\033]52;c;aGk=\a", "^[]52;c;aGk=^G" },
+    { "\302\233" "31m", "\\x9b31m" },               /* C1 CSI as UTF-8 */
+    { "\233" "31m", "\\x9b31m" },                     /* C1 CSI as a raw byte */
+    { "a\177b", "a^?b" },
+    { "line\r\nnext", "line\nnext" },
+    { "over\rwrite", "over^Mwrite" },
+    { "a\342\200\256b", "a<U+202E>b" },              /* right-to-left override */
+    { "\363\240\201\201", "<U+E0041>" },             /* tag character */
+    { "\303\244\342\202\254\360\237\230\200", "\303\244\342\202\254\360\237\230\200" },
+    { "\355\240\200", "\\xed\\xa0\\x80" },           /* surrogate */
+    { "cut \342\202", "cut \\xe2\\x82" },
+    { "\300\257", "\\xc0\\xaf" },                     /* overlong */
+    { "end\r", "end^M" },
+    { "", "" },
+    /* clang-format on */
 };
 
 static void clean_whole(void **state) {
@@ -46,7 +50,7 @@ static void clean_split_at_every_byte(void **state) {
         size_t len = strlen(in);
         for (size_t cut = 0; cut <= len; cut++) {
             char out[1024];
-            QSFClean c = {0};
+            QSFClean c = { 0 };
             size_t n = qsf_clean(&c, in, cut, false, out);
             n += qsf_clean(&c, in + cut, len - cut, true, out + n);
             out[n] = '\0';
@@ -60,8 +64,8 @@ static void clean_never_emits_controls(void **state) {
     (void)state;
     for (unsigned a = 0; a < 256; a++)
         for (unsigned b = 0; b < 256; b++) {
-            char in[3] = {(char)a, (char)b, 'x'}, out[QSF_CLEAN_MAX(3)];
-            QSFClean c = {0};
+            char in[3] = { (char)a, (char)b, 'x' }, out[QSF_CLEAN_MAX(3)];
+            QSFClean c = { 0 };
             size_t n = 0;
             for (int i = 0; i < 3; i++) n += qsf_clean(&c, in + i, 1, i == 2, out + n);
             assert_true(n <= QSF_CLEAN_MAX(3));
@@ -75,7 +79,7 @@ static void clean_never_emits_controls(void **state) {
 
 static void clean_ascii_and_one_line(void **state) {
     (void)state;
-    QSFClean c = {.ascii = true};
+    QSFClean c = { .ascii = true };
     char out[256];
     size_t n = qsf_clean(&c, "\303\244b\342\202\254", 6, true, out);
     assert_int_equal(n, 3);
@@ -89,8 +93,8 @@ static void widths(void **state) {
     (void)state;
     int cells;
     assert_int_equal(qsf_text_width("abc", 3), 3);
-    assert_int_equal(qsf_text_width("\344\270\255\346\226\207", 6), 4);       /* two wide characters */
-    assert_int_equal(qsf_text_grapheme("e\314\201x", 4, &cells), 3);           /* e + combining acute */
+    assert_int_equal(qsf_text_width("\344\270\255\346\226\207", 6), 4); /* two wide characters */
+    assert_int_equal(qsf_text_grapheme("e\314\201x", 4, &cells), 3);    /* e + combining acute */
     assert_int_equal(cells, 1);
     assert_int_equal(qsf_text_grapheme("", 0, &cells), 0);
 }

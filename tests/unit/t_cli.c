@@ -14,10 +14,12 @@
 enum { OPT_NAME, OPT_FLAG };
 
 static const QSFCliOption options[] = {
-    {"name", "nom,label", 'N', "TEXT", "a name", OPT_NAME},
-    {"flag", "", 'f', NULL, "a switch", OPT_FLAG},
+    { "name", "nom,label", 'N', "TEXT", "a name", OPT_NAME },
+    { "flag", "", 'f', NULL, "a switch", OPT_FLAG },
 };
-static const QSFCli cli = {.program = "t", .usage = "Usage: t\n", .summary = "test", .options = options, .n_options = 2};
+static const QSFCli cli = {
+    .program = "t", .usage = "Usage: t\n", .summary = "test", .options = options, .n_options = 2
+};
 
 typedef struct Seen {
     char name[64];
@@ -43,7 +45,7 @@ typedef struct Run {
 
 static Run parse(const char *line) {
     static char words[256];
-    Run r = {0};
+    Run r = { 0 };
     int argc = 0;
     snprintf(words, sizeof words, "t %s", line);
     for (char *save, *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) r.argv[argc++] = w;
@@ -54,7 +56,8 @@ static Run parse(const char *line) {
 
 static void forms(void **state) {
     (void)state;
-    const char *const lines[] = {"--name x -f", "--name=x --flag", "-N x -f", "-Nx -f", "-fN x", "-fNx", "--label x -f", "--nom=x -f"};
+    const char *const lines[] = { "--name x -f", "--name=x --flag", "-N x -f",   "-Nx -f", "-fN x",
+                                  "-fNx",        "--label x -f",    "--nom=x -f" };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         Run r = parse(lines[i]);
         assert_int_equal(r.rc, 0);
@@ -66,7 +69,8 @@ static void forms(void **state) {
 
 static void settings_and_positionals(void **state) {
     (void)state;
-    Run r = parse("one --temperature 0.25 two --ram-budget=1.5G --ignore-eos --io mmap --direct=off --slots 2 -- --x");
+    Run r = parse(
+        "one --temperature 0.25 two --ram-budget=1.5G --ignore-eos --io mmap --direct=off --slots 2 -- --x");
     assert_int_equal(r.rc, 0);
     assert_true(r.settings.params.temperature == 0.25f);
     assert_true(r.settings.ram_budget == (uint64_t)3 << 29);
@@ -79,22 +83,35 @@ static void settings_and_positionals(void **state) {
 
 static void errors_name_the_option(void **state) {
     (void)state;
-    const struct { const char *line, *words; } bad[] = {
-        {"--nmae x", "--name"},          {"--zzzzzzzzzz", "--zzzzzzzzzz"}, {"-z", "-z"},
-        {"--name", "--name"},            {"-N", "-N"},                     {"--flag=1", "--flag"},
-        {"--name bad", "--name"},        {"--temperature hot", "temperature"}, {"--top-p 2", "top-p"},
-        {"--ram-budget 12x", "ram-budget"}, {"--io disk", "io"}, {"--slots 5", "slots"}, {"--nam x", "--nam"},          {"--temperature", "--temperature"},
+    const struct {
+        const char *line, *words;
+    } bad[] = {
+        { "--nmae x", "--name" },
+        { "--zzzzzzzzzz", "--zzzzzzzzzz" },
+        { "-z", "-z" },
+        { "--name", "--name" },
+        { "-N", "-N" },
+        { "--flag=1", "--flag" },
+        { "--name bad", "--name" },
+        { "--temperature hot", "temperature" },
+        { "--top-p 2", "top-p" },
+        { "--ram-budget 12x", "ram-budget" },
+        { "--io disk", "io" },
+        { "--slots 5", "slots" },
+        { "--nam x", "--nam" },
+        { "--temperature", "--temperature" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         Run r = parse(bad[i].line);
         assert_int_equal(r.rc, 2);
-        if (!strstr(r.err, bad[i].words)) fail_msg("%s: \"%s\" lacks \"%s\"", bad[i].line, r.err, bad[i].words);
+        if (!strstr(r.err, bad[i].words))
+            fail_msg("%s: \"%s\" lacks \"%s\"", bad[i].line, r.err, bad[i].words);
     }
 }
 
 static void nearest_name(void **state) {
     (void)state;
-    const char *const names[] = {"temperature", "threads", "template"};
+    const char *const names[] = { "temperature", "threads", "template" };
     assert_string_equal(qsf_nearest("temprature", names, 3), "temperature");
     assert_string_equal(qsf_nearest("thread", names, 3), "threads");
     assert_null(qsf_nearest("xyz", names, 3));
@@ -108,15 +125,20 @@ static void sizes(void **state) {
     assert_true(qsf_parse_size("1.5G", &bytes, &percent) && bytes == 3ull << 29);
     assert_true(qsf_parse_size("25%", &bytes, &percent) && bytes == 0 && percent == 25);
     assert_true(qsf_parse_size("auto", &bytes, &percent) && bytes == 0 && percent == 0);
-    const char *const bad[] = {"", "x", "-1", "1.5.2G", "101%", "0%", "99999999999G", "12MBs", "nan", "inf"};
+    const char *const bad[] = {
+        "", "x", "-1", "1.5.2G", "101%", "0%", "99999999999G", "12MBs", "nan", "inf"
+    };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (qsf_parse_size(bad[i], &bytes, &percent)) fail_msg("\"%s\" was accepted", bad[i]);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms),       cmocka_unit_test(settings_and_positionals), cmocka_unit_test(errors_name_the_option),
-        cmocka_unit_test(nearest_name), cmocka_unit_test(sizes),
+        cmocka_unit_test(forms),
+        cmocka_unit_test(settings_and_positionals),
+        cmocka_unit_test(errors_name_the_option),
+        cmocka_unit_test(nearest_name),
+        cmocka_unit_test(sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

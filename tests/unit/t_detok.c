@@ -5,13 +5,13 @@
 #include "src/base/utf8.h"
 #include "tests/harness/qsf_test.h"
 
-#define SP "\xE2\x96\x81"
+#define SP      "\xE2\x96\x81"
 #define BYTE(c) (3 + (c))
 
 static QsfLedger ledger;
 
 static QsfTokenizer *open_vocab(QsfTestVocab *v, const char *model) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     qsf_ledger_init(&ledger, 0);
     QsfTokenizer *t = qsf_tv_open(v, model, &ledger, &e);
     qsf_test_expect_ok(e.code, &e);
@@ -33,11 +33,11 @@ static void expect_text(const QsfTokenizer *t, const int32_t *ids, size_t n, boo
     free(got);
 }
 
-#define IDS(...) (const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
+#define IDS(...) (const int32_t[]){ __VA_ARGS__ }, sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)
 
 static void test_pieces(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     char dst[16];
     qsf_tv_spm(&v);
     int32_t two = qsf_tv_add(&v, SP "a" SP "b", 0, QSF_TOKEN_NORMAL);
@@ -63,7 +63,7 @@ static void test_pieces(void **state) {
 
 static void test_first_space(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     qsf_tv_spm(&v);
     int32_t a = qsf_tv_add(&v, SP "a", 0, QSF_TOKEN_NORMAL), sp2 = qsf_tv_add(&v, SP SP, 0, QSF_TOKEN_NORMAL);
     QsfTokenizer *t = open_vocab(&v, "llama");
@@ -88,16 +88,16 @@ static void test_whole_sequences(void **state) {
         const char *in;
         const char *out[6]; /* after each byte, then at the end */
     } cases[] = {
-        {"\xC3\xA9", {"", "\xC3\xA9", ""}},
-        {"\xF0\x9F\x98\x80!", {"", "", "", "\xF0\x9F\x98\x80", "!", ""}},
-        {"\xE2\x82x", {"", "", "\xE2\x82x", ""}},
-        {"\xC3\xC3\xA9", {"", "\xC3", "\xC3\xA9", ""}},
-        {"\xFF\x80", {"\xFF", "\x80", ""}},
-        {"\xED\xA0\x80", {"", "\xED\xA0", "\x80", ""}}, /* a surrogate cannot be completed */
-        {"\xF0\x9F", {"", "", "\xF0\x9F"}},
+        { "\xC3\xA9", { "", "\xC3\xA9", "" } },
+        { "\xF0\x9F\x98\x80!", { "", "", "", "\xF0\x9F\x98\x80", "!", "" } },
+        { "\xE2\x82x", { "", "", "\xE2\x82x", "" } },
+        { "\xC3\xC3\xA9", { "", "\xC3", "\xC3\xA9", "" } },
+        { "\xFF\x80", { "\xFF", "\x80", "" } },
+        { "\xED\xA0\x80", { "", "\xED\xA0", "\x80", "" } }, /* a surrogate cannot be completed */
+        { "\xF0\x9F", { "", "", "\xF0\x9F" } },
     };
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     qsf_tv_spm(&v);
     QsfTokenizer *t = open_vocab(&v, "llama");
     char *buf = malloc(QSF_PIECE_MAX + 8);
@@ -145,9 +145,9 @@ static void tidy_whole(char *s) {
     n = strlen(in);
     out = 0;
     for (size_t i = 0; i < n; i++) {
-        bool drop = in[i] == ' ' && in[i + 1] == '\''
-                    && (in[i + 2] == 's' || in[i + 2] == 'm'
-                        || ((in[i + 2] == 'r' || in[i + 2] == 'v') && in[i + 3] == 'e'));
+        bool drop = in[i] == ' ' && in[i + 1] == '\'' &&
+                    (in[i + 2] == 's' || in[i + 2] == 'm' ||
+                     ((in[i + 2] == 'r' || in[i + 2] == 'v') && in[i + 3] == 'e'));
         if (!drop) s[out++] = in[i];
     }
     s[out] = '\0';
@@ -157,23 +157,23 @@ static void test_tidy(void **state) {
     static const struct {
         const char *in, *out;
     } cases[] = {
-        {"a , b . c ! d ?", "a, b. c! d?"},
-        {"a  .", "a ."},
-        {" .", "."},
-        {"it 's I 'm", "it's I'm"},
-        {"they 're we 've", "they're we've"},
-        {"don 't he 'd", "don 't he 'd"},
-        {"a ' b", "a'b"},
-        {"x 'll 'r", "x 'll 'r"},
-        {"a ' ' b", "a'' b"},
-        {"end ", "end "},
-        {"end '", "end '"},
-        {"end 'v", "end 'v"},
-        {" 's", "'s"},
-        {"a ' .", "a '."},
+        { "a , b . c ! d ?", "a, b. c! d?" },
+        { "a  .", "a ." },
+        { " .", "." },
+        { "it 's I 'm", "it's I'm" },
+        { "they 're we 've", "they're we've" },
+        { "don 't he 'd", "don 't he 'd" },
+        { "a ' b", "a'b" },
+        { "x 'll 'r", "x 'll 'r" },
+        { "a ' ' b", "a'' b" },
+        { "end ", "end " },
+        { "end '", "end '" },
+        { "end 'v", "end 'v" },
+        { " 's", "'s" },
+        { "a ' .", "a '." },
     };
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     qsf_tv_bpe(&v);
     qsf_gb_str(&v.gb, "tokenizer.ggml.pre", "gpt-2");
     QsfTokenizer *t = open_vocab(&v, "gpt2");
@@ -204,7 +204,7 @@ static void test_tidy(void **state) {
 static void test_stream_is_valid(void **state) {
     static const char text[] = "h\xC3\xA9llo \xE4\xB8\xAD\xE6\x96\x87 , \xF0\x9F\x98\x80 's \xE2\x82\xAC .";
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     qsf_tv_bpe(&v);
     QsfTokenizer *t = open_vocab(&v, "gpt2");
     char *buf = malloc(QSF_PIECE_MAX + 8);

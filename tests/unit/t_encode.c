@@ -18,7 +18,8 @@ static void write_matrix(uint64_t cols) {
     assert_non_null(v);
     for (uint64_t i = 0; i < cols * ROWS; i++) v[i] = (float)((int)(i * 7919 % 1999) - 999) / 1000.0f;
     for (uint64_t r = 0; r < ROWS; r++)
-        for (uint64_t k = 0; k < PER_ROW; k++) v[r * cols + (r * 31 + k * 17) % cols] = k % 2 == 0 ? 50.0f : -50.0f;
+        for (uint64_t k = 0; k < PER_ROW; k++)
+            v[r * cols + (r * 31 + k * 17) % cols] = k % 2 == 0 ? 50.0f : -50.0f;
     qsf_gb_str(&b, "general.architecture", "llama");
     qsf_gb_tensor(&b, "m.weight", 0, 2, ne, v, cols * ROWS * sizeof *v);
     assert_int_equal(qsf_gb_write(&b, gguf), 0);
@@ -58,13 +59,15 @@ static void check(uint64_t cols, const char *format, QsfQuantRule rule, int thre
     qsf_test_expect_ok(qsf_pool_create(&pool, threads, &ledger, &err), &err);
     qsf_encoder_init(&e, s, pool, NULL, rule);
     e.block = 64;
-    QsfItem whole = { .t = qsf_source_find_tensor(s, "m.weight"), .rows = ROWS, .cols = (uint32_t)cols }, one = whole;
+    QsfItem whole = { .t = qsf_source_find_tensor(s, "m.weight"), .rows = ROWS, .cols = (uint32_t)cols },
+            one = whole;
     Bytes all = encode(&e, &whole, format), rows = { 0 };
     assert_int_equal(whole.outliers, ROWS * PER_ROW);
     assert_int_equal(whole.clamped, rule == QSF_RULE_MINMAX ? ROWS * PER_ROW : 0);
     qsf_test_expect_ok(qsf_encode_sample(&e, &whole, qsf_quant_format_named(format), &some, &err), &err);
     one.rows = 1;
-    for (one.first = 0; rule == QSF_RULE_SEARCH && one.first < ROWS; one.first++) { /* the limits are the whole tensor's */
+    for (one.first = 0; rule == QSF_RULE_SEARCH && one.first < ROWS;
+         one.first++) { /* the limits are the whole tensor's */
         Bytes row = encode(&e, &one, format);
         assert_int_equal(keep(&rows, row.b, row.len, &err), QSF_OK);
         free(row.b);

@@ -98,7 +98,9 @@ static void check_message(const Reply *r, const Fault *f) {
 }
 
 /* A matrix other than the embedding: its bytes are read for every token, or once to be pinned. */
-static bool is_streamed(const QsfTensor *t) { return t->n_dims == 2 && strcmp(t->name, "token_embd.weight") != 0; }
+static bool is_streamed(const QsfTensor *t) {
+    return t->n_dims == 2 && strcmp(t->name, "token_embd.weight") != 0;
+}
 
 /* The fault is gone. A read that was in flight until then may still bring its error, once. */
 static void ask_again(QSFWorker *w, uint64_t off, const char *want) {
@@ -114,8 +116,10 @@ static bool disturb(QSFWorker *w, const Fault *f, const char *want) {
     Reply *r = ask(w, "x y z");
     qsf_file_inject_fault(UINT64_MAX, 0);
     bool failed = r->type == QSF_EVENT_ERROR;
-    if (failed) check_message(r, f);
-    else assert_string_equal(r->text, want);
+    if (failed)
+        check_message(r, f);
+    else
+        assert_string_equal(r->text, want);
     ask_again(w, f->off, want);
     return failed;
 }
@@ -126,7 +130,9 @@ static void undisturbed(QSFWorker *w, char want[4096]) {
     snprintf(want, 4096, "%s", r->text);
 }
 
-static const struct Way { const char *io, *direct; } ways[] = {
+static const struct Way {
+    const char *io, *direct;
+} ways[] = {
     { "pread", "off" }, { "pread", "on" }, { "uring", "off" }, { "uring", "on" }, { "mmap", "auto" },
 };
 
@@ -173,8 +179,10 @@ static void faults_while_pinning(void **state) {
             Reply *r = reply_to(w, qsf_worker_load(w, path, &s));
             if (r->type == QSF_EVENT_LOADED) r = ask(w, "x y z");
             qsf_file_inject_fault(UINT64_MAX, 0);
-            if (r->type == QSF_EVENT_ERROR) check_message(r, &f);
-            else assert_false(is_streamed(x));
+            if (r->type == QSF_EVENT_ERROR)
+                check_message(r, &f);
+            else
+                assert_false(is_streamed(x));
             QSFStats st;
             qsf_worker_stats(w, &st);
             if (st.state == QSF_STATE_EMPTY) load(w, &s);

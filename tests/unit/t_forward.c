@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The forward pass: the same logits, bit for bit, however it is run; its errors leave it usable. */
 #include <errno.h>
-#include <math.h>
 #include <malloc.h>
+#include <math.h>
 
 #include "src/base/file.h"
 #include "tests/harness/gguf_build.h"
@@ -29,7 +29,7 @@ static int clean(void **state) {
 }
 
 static void open_rig(QsfRig *r, const QsfRigOptions *o) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     qsf_test_expect_ok(qsf_rig_open(r, o, &err), &err);
 }
 
@@ -40,7 +40,7 @@ static void close_rig(QsfRig *r) {
 
 /* Logits of all positions, one row after the other. */
 typedef struct Rows {
-    float *x;          /* (n, n_vocab) */
+    float *x; /* (n, n_vocab) */
     uint32_t n_vocab, n;
 } Rows;
 
@@ -51,7 +51,7 @@ static void collect(void *arg, uint32_t pos, const float *logits) {
 }
 
 static Rows new_rows(uint32_t n_vocab) {
-    Rows r = {.x = calloc((size_t)N_TOKENS * n_vocab, sizeof(float)), .n_vocab = n_vocab};
+    Rows r = { .x = calloc((size_t)N_TOKENS * n_vocab, sizeof(float)), .n_vocab = n_vocab };
     assert_non_null(r.x);
     return r;
 }
@@ -65,7 +65,7 @@ static const int32_t *ids_below(uint32_t n_vocab) {
 /* Opens, evaluates all in one call, closes. */
 static Rows run_all(const QsfRigOptions *o) {
     QsfRig r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_rig(&r, o);
     Rows rows = new_rows(r.model.hp.n_vocab);
     qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids_below(rows.n_vocab), N_TOKENS, collect, &rows, &err),
@@ -84,7 +84,7 @@ static void same_rows(const Rows *a, const Rows *b) {
 /* A prompt without logits of its own, then token by token. */
 static void check_steps(const QsfRigOptions *o, const Rows *want) {
     QsfRig r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     const uint32_t prompt = 23;
     const int32_t *ids = ids_below(want->n_vocab);
     open_rig(&r, o);
@@ -99,20 +99,20 @@ static void check_steps(const QsfRigOptions *o, const Rows *want) {
 
 /* Threads, residency, slots and chunks of one model file, at the best level and, if n_levels is 2, the reference. */
 static void check_ways_at(const char *file, bool exact, size_t n_levels) {
-    const qk_level levels[] = {QK_LEVEL_UNKNOWN, QK_LEVEL_REF};
+    const qk_level levels[] = { QK_LEVEL_UNKNOWN, QK_LEVEL_REF };
     static const QsfRigOptions ways[] = {
-        {.threads = 2, .batch = 64},
-        {.threads = 3, .batch = 7},
-        {.threads = 1, .batch = 1},
-        {.threads = 2, .stream = true},
-        {.threads = 2, .stream = true, .n_slots = 1},
-        {.threads = 1, .stream = true, .n_slots = 1, .slot_bytes = 1, .batch = 7},
-        {.threads = 3, .stream = true, .n_slots = 2, .slot_bytes = 1, .batch = 64},
-        {.threads = 2, .stream = true, .n_slots = 4, .slot_bytes = 1, .batch = 1},
-        {.threads = 2, .pin_cap = 60000, .n_slots = 2, .batch = 16},
+        { .threads = 2, .batch = 64 },
+        { .threads = 3, .batch = 7 },
+        { .threads = 1, .batch = 1 },
+        { .threads = 2, .stream = true },
+        { .threads = 2, .stream = true, .n_slots = 1 },
+        { .threads = 1, .stream = true, .n_slots = 1, .slot_bytes = 1, .batch = 7 },
+        { .threads = 3, .stream = true, .n_slots = 2, .slot_bytes = 1, .batch = 64 },
+        { .threads = 2, .stream = true, .n_slots = 4, .slot_bytes = 1, .batch = 1 },
+        { .threads = 2, .pin_cap = 60000, .n_slots = 2, .batch = 16 },
     };
     for (size_t l = 0; l < n_levels; l++) {
-        const QsfRigOptions base = {.path = file, .threads = 1, .exact = exact, .level = levels[l]};
+        const QsfRigOptions base = { .path = file, .threads = 1, .exact = exact, .level = levels[l] };
         Rows want = run_all(&base);
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             QsfRigOptions o = ways[i];
@@ -147,24 +147,24 @@ static void test_same_bits_f16(void **state) {
 
 static void test_same_bits_q4_0(void **state) {
     (void)state;
-    write_tiny(&(QsfTinySpec){.wtype = 2, .hidden = 128, .ffn = 352, .vocab = 1000, .biases = true});
+    write_tiny(&(QsfTinySpec){ .wtype = 2, .hidden = 128, .ffn = 352, .vocab = 1000, .biases = true });
     check_ways(path, false);
     check_ways(path, true);
 }
 
 static void test_same_bits_q8_0(void **state) {
     (void)state;
-    write_tiny(&(QsfTinySpec){.wtype = 8, .tied = true, .heads = 4, .kv_heads = 4});
+    write_tiny(&(QsfTinySpec){ .wtype = 8, .tied = true, .heads = 4, .kv_heads = 4 });
     check_ways(path, false);
 }
 
 static void test_same_bits_files(void **state) {
     (void)state;
-    static const char *const files[] = {"models/stories260K.gguf", "parity/quant_q4_k_m/model.gguf",
-                                        "parity/quant_q6_k/model.gguf", "parity/quant_q5_1/model.gguf",
-                                        "parity/quant_q2_k/model.gguf", "parity/quant_q3_k_m/model.gguf",
-                                        "parity/quant_iq4_nl/model.gguf", "parity/quant_iq4_xs/model.gguf",
-                                        "parity/quant_tq1_0/model.gguf", "parity/quant_tq2_0/model.gguf"};
+    static const char *const files[] = { "models/stories260K.gguf",        "parity/quant_q4_k_m/model.gguf",
+                                         "parity/quant_q6_k/model.gguf",   "parity/quant_q5_1/model.gguf",
+                                         "parity/quant_q2_k/model.gguf",   "parity/quant_q3_k_m/model.gguf",
+                                         "parity/quant_iq4_nl/model.gguf", "parity/quant_iq4_xs/model.gguf",
+                                         "parity/quant_tq1_0/model.gguf",  "parity/quant_tq2_0/model.gguf" };
     size_t n = sizeof files / sizeof *files;
 #ifdef __SANITIZE_ADDRESS__
     n = 4; /* the kernels of the others are under the sanitizers in checkkern */
@@ -182,9 +182,9 @@ static void test_same_bits_files(void **state) {
 static void test_truncate(void **state) {
     (void)state;
     QsfRig r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     write_tiny(NULL);
-    open_rig(&r, &(QsfRigOptions){.path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN});
+    open_rig(&r, &(QsfRigOptions){ .path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN });
     const int32_t *ids = ids_below(300);
     size_t bytes = 300 * sizeof(float);
     float want[300];
@@ -202,16 +202,16 @@ static void test_truncate(void **state) {
 static void test_bad_calls(void **state) {
     (void)state;
     QsfRig r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     write_tiny(NULL);
-    open_rig(&r, &(QsfRigOptions){.path = path, .ctx = 40});
+    open_rig(&r, &(QsfRigOptions){ .path = path, .ctx = 40 });
     const int32_t *ids = ids_below(300);
     assert_int_equal(qsf_forward_ctx(r.fwd), 40);
     qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 30, NULL, NULL, &err), &err);
     assert_int_equal(qsf_forward_eval(r.fwd, ids, 11, NULL, NULL, &err), QSF_E_CONTEXT);
     qsf_test_expect_err(&err, QSF_E_CONTEXT, "40");
     qsf_err_clear(&err);
-    const int32_t outside[] = {5, 300}, negative[] = {-1};
+    const int32_t outside[] = { 5, 300 }, negative[] = { -1 };
     assert_int_equal(qsf_forward_eval(r.fwd, outside, 2, NULL, NULL, &err), QSF_E_MODEL);
     qsf_test_expect_err(&err, QSF_E_MODEL, "300");
     assert_int_equal(qsf_forward_eval(r.fwd, negative, 1, NULL, NULL, NULL), QSF_E_MODEL);
@@ -234,7 +234,7 @@ static void test_cancel(void **state) {
     write_tiny(NULL);
     for (int stream = 0; stream < 2; stream++) {
         QsfRig r;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         const int32_t *ids = ids_below(300);
         const QsfRigOptions o = {
             .path = path, .threads = 2, .batch = 5, .stream = stream == 1, .level = QK_LEVEL_UNKNOWN
@@ -259,7 +259,9 @@ static void test_cancel(void **state) {
 
 static void test_read_faults(void **state) {
     (void)state;
-    static const struct { QsfRole role; uint32_t layer;
+    static const struct {
+        QsfRole role;
+        uint32_t layer;
     } where[] = { { QSF_ROLE_EMBED, 0 }, { QSF_ROLE_Q, 0 },    { QSF_ROLE_V, 1 },
                   { QSF_ROLE_UP, 0 },    { QSF_ROLE_DOWN, 1 }, { QSF_ROLE_HEAD, 0 } };
     write_tiny(NULL);
@@ -274,7 +276,7 @@ static void test_read_faults(void **state) {
     Rows want = run_all(&o);
     for (size_t i = 0; i < 2 * sizeof where / sizeof *where; i++) {
         QsfRig r;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         open_rig(&r, &o);
         qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 20, NULL, NULL, &err), &err);
         const QsfTensor *t = qsf_model_tensor(&r.model, where[i / 2].role, where[i / 2].layer);
@@ -301,9 +303,9 @@ static void test_read_faults(void **state) {
 static void test_load_faults(void **state) {
     (void)state;
     QsfRig r;
-    QsfErr err = {0};
-    write_tiny(&(QsfTinySpec){.wtype = 8, .biases = true, .rope_freqs = true});
-    open_rig(&r, &(QsfRigOptions){.path = path});
+    QsfErr err = { 0 };
+    write_tiny(&(QsfTinySpec){ .wtype = 8, .biases = true, .rope_freqs = true });
+    open_rig(&r, &(QsfRigOptions){ .path = path });
     uint64_t size = qsf_source_bytes(r.model.src),
              first = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->offset;
     close_rig(&r);
@@ -311,7 +313,7 @@ static void test_load_faults(void **state) {
     for (uint64_t at = first; at < size; at += (size - first) / 400) {
         qsf_err_clear(&err);
         qsf_file_inject_fault(at, EIO);
-        int rc = qsf_rig_open(&r, &(QsfRigOptions){.path = path}, &err);
+        int rc = qsf_rig_open(&r, &(QsfRigOptions){ .path = path }, &err);
         bool open = rc == QSF_OK;
         if (open) rc = qsf_forward_eval(r.fwd, ids_below(300), 3, NULL, NULL, &err);
         qsf_file_inject_fault(UINT64_MAX, 0);
@@ -342,16 +344,16 @@ static void overwrite(uint64_t off, const void *bytes, size_t len) {
 
 static void test_invalid_numbers(void **state) {
     (void)state;
-    static const float bad[] = {NAN, INFINITY, -INFINITY, 3e38f};
+    static const float bad[] = { NAN, INFINITY, -INFINITY, 3e38f };
     for (size_t i = 0; i < 4; i++) {
         QsfRig r;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         write_tiny(NULL);
-        open_rig(&r, &(QsfRigOptions){.path = path});
+        open_rig(&r, &(QsfRigOptions){ .path = path });
         uint64_t off = qsf_model_tensor(&r.model, QSF_ROLE_FINAL_NORM, 0)->offset;
         close_rig(&r);
         overwrite(off + 12, &bad[i], sizeof bad[i]);
-        open_rig(&r, &(QsfRigOptions){.path = path, .level = QK_LEVEL_UNKNOWN});
+        open_rig(&r, &(QsfRigOptions){ .path = path, .level = QK_LEVEL_UNKNOWN });
         int rc = qsf_forward_eval(r.fwd, ids_below(300), 10, NULL, NULL, &err);
         if (i < 3 || rc != QSF_OK) { /* the last one is finite and may stay so */
             assert_int_equal(rc, QSF_E_RUNTIME);
@@ -364,10 +366,10 @@ static void test_invalid_numbers(void **state) {
 static void test_counters(void **state) {
     (void)state;
     QsfRig r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfForwardStats s;
     char names[256];
-    write_tiny(&(QsfTinySpec){.wtype = 8});
+    write_tiny(&(QsfTinySpec){ .wtype = 8 });
     open_rig(&r, &(QsfRigOptions){
                      .path = path, .threads = 2, .stream = true, .batch = 8, .level = QK_LEVEL_REF });
     qsf_forward_kernels(r.fwd, names, sizeof names);
@@ -406,9 +408,9 @@ static void test_counters(void **state) {
 static void test_no_allocation(void **state) {
     (void)state;
     QsfRig r;
-    QsfErr err = {0};
-    write_tiny(&(QsfTinySpec){.wtype = 2});
-    open_rig(&r, &(QsfRigOptions){.path = path, .threads = 2, .stream = true, .level = QK_LEVEL_UNKNOWN});
+    QsfErr err = { 0 };
+    write_tiny(&(QsfTinySpec){ .wtype = 2 });
+    open_rig(&r, &(QsfRigOptions){ .path = path, .threads = 2, .stream = true, .level = QK_LEVEL_UNKNOWN });
     const int32_t *ids = ids_below(300);
     qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 10, NULL, NULL, &err), &err);
     uint64_t charged = qsf_rig_leak(&r);
@@ -462,10 +464,10 @@ static uint32_t read_ids(const char *file, int32_t *ids, uint32_t most) {
 static double mean_kl(const char *model, const char *tokens, const char *logits, bool exact, qk_level level) {
     static int32_t ids[4096];
     QsfRig r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     uint32_t n = read_ids(tokens, ids, 4096);
-    open_rig(&r, &(QsfRigOptions){.path = model, .threads = 2, .exact = exact, .level = level});
-    Judge j = {.n_vocab = r.model.hp.n_vocab};
+    open_rig(&r, &(QsfRigOptions){ .path = model, .threads = 2, .exact = exact, .level = level });
+    Judge j = { .n_vocab = r.model.hp.n_vocab };
     size_t count = (size_t)n * j.n_vocab;
     float *ref = malloc(count * sizeof *ref);
     FILE *f = fopen(logits, "rb");
@@ -496,12 +498,11 @@ static void check_kl(const char *what, qk_level level, double kl, double most) {
 static void test_parity(void **state) {
     (void)state;
     if (qsf_test_quick()) skip(); /* run_parity puts the same cases to the same limits, at the same levels */
-    static const char *const cases[] = { "llama",      "llama3",     "llama_linear", "quant_f16",
-                                         "quant_bf16", "quant_q8_0", "quant_q4_0",   "quant_q4_1",
-                                         "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m",
-                                         "quant_q6_k", "quant_q2_k", "quant_q3_k_m",
-                                         "quant_iq4_nl", "quant_iq4_xs", "quant_tq1_0",
-                                         "quant_tq2_0" };
+    static const char *const cases[] = { "llama",        "llama3",      "llama_linear", "quant_f16",
+                                         "quant_bf16",   "quant_q8_0",  "quant_q4_0",   "quant_q4_1",
+                                         "quant_q5_0",   "quant_q5_1",  "quant_q4_k_m", "quant_q5_k_m",
+                                         "quant_q6_k",   "quant_q2_k",  "quant_q3_k_m", "quant_iq4_nl",
+                                         "quant_iq4_xs", "quant_tq1_0", "quant_tq2_0" };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char rel[64], model[1024], tokens[1024], logits[1024], about[1024];
         snprintf(rel, sizeof rel, "parity/%s", cases[i]);

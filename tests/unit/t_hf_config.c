@@ -20,6 +20,7 @@ typedef struct Want {
 
 static void test_taken(void **state) {
     static const Want rows[] = {
+        /* clang-format off */
         { ",\"num_key_value_heads\":null", "llama.attention.head_count_kv", 4 },
         { ",\"rope_scaling\":null", "llama.rope.scaling.type", NONE },
         { ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.5}", "llama.rope.scaling.factor", 2.5 },
@@ -41,6 +42,7 @@ static void test_taken(void **state) {
         { ",\"partial_rotary_factor\":1.0", "llama.rope.dimension_count", 6 },
         { ",\"num_hidden_layers\":2.0", "llama.block_count", 2 },
         { ",\"unheard_of\":{\"a\":[1]}", "llama.block_count", 2 },
+        /* clang-format on */
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -48,14 +50,16 @@ static void test_taken(void **state) {
         QsfSource *s;
         float v;
         if (i == 0) { /* four heads of keys need the weights for them */
-            assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .kv_heads = 4, .last = rows[i].last }), 0);
+            assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .kv_heads = 4, .last = rows[i].last }),
+                             0);
             qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
         } else {
             qsf_test_expect_ok(open_with(rows[i].last, &s, &e), &e);
         }
         if (qsf_meta_has(s, rows[i].key) != (rows[i].value > NONE)) fail_msg("row %zu: %s", i, rows[i].key);
         qsf_test_expect_ok(qsf_meta_f32(s, rows[i].key, (float)NONE, &v, &e), &e);
-        if (v < (float)rows[i].value || v > (float)rows[i].value) fail_msg("row %zu: %s is %g", i, rows[i].key, (double)v);
+        if (v < (float)rows[i].value || v > (float)rows[i].value)
+            fail_msg("row %zu: %s is %g", i, rows[i].key, (double)v);
         qsf_source_close(s);
     }
 }
@@ -67,7 +71,10 @@ static void test_mistral(void **state) {
     const char *text;
     uint32_t v;
     (void)state;
-    const QsfHfSpec spec = { .heads = 8, .hidden = 32, .kv_heads = 8, .arch = "MistralForCausalLM",
+    const QsfHfSpec spec = { .heads = 8,
+                             .hidden = 32,
+                             .kv_heads = 8,
+                             .arch = "MistralForCausalLM",
                              .last = ",\"num_key_value_heads\":null,\"sliding_window\":64" };
     assert_int_equal(qsf_test_write_hf_dir(dir, &spec), 0);
     qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
@@ -105,10 +112,12 @@ static void test_generation(void **state) {
     (void)state;
     assert_int_equal(qsf_test_write_hf_dir(dir, NULL), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(qsf_test_write_in(dir, "generation_config.json", rows[i].json, strlen(rows[i].json)), 0);
+        assert_int_equal(qsf_test_write_in(dir, "generation_config.json", rows[i].json, strlen(rows[i].json)),
+                         0);
         qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
         qsf_test_expect_ok(qsf_meta_f32(s, rows[i].key, (float)NONE, &v, &e), &e);
-        if (v < (float)rows[i].value || v > (float)rows[i].value) fail_msg("row %zu: %s is %g", i, rows[i].key, (double)v);
+        if (v < (float)rows[i].value || v > (float)rows[i].value)
+            fail_msg("row %zu: %s is %g", i, rows[i].key, (double)v);
         qsf_source_close(s);
     }
     assert_int_equal(qsf_test_write_in(dir, "generation_config.json", "{,}", 3), 0);
@@ -189,6 +198,7 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_taken), TEST(test_mistral), TEST(test_generation), TEST(test_refused) };
+    const struct CMUnitTest tests[] = { TEST(test_taken), TEST(test_mistral), TEST(test_generation),
+                                        TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@
 #include "src/stream/io.h"
 #include "tests/harness/gguf_build.h"
 
-#define W QSF_IO_WINDOW
+#define W       QSF_IO_WINDOW
 #define BUFFERS (64u * W)
 
 typedef struct Rig {
@@ -27,7 +27,7 @@ typedef struct Rig {
     QsfSource *src;
     const QsfFile *file;
     QsfIo *io;
-    uint8_t *mem;   /* (BUFFERS) registered, then as much that is not */
+    uint8_t *mem; /* (BUFFERS) registered, then as much that is not */
     char path[512];
 } Rig;
 
@@ -36,7 +36,9 @@ static uint8_t *whole;
 
 /* A model with a tensor of about 300 KB and a last window that is not full. */
 static void write_model(const char *path) {
-    const QsfTinySpec spec = {.layers = 2, .hidden = 96, .ffn = 300, .heads = 4, .kv_heads = 2, .vocab = 301};
+    const QsfTinySpec spec = {
+        .layers = 2, .hidden = 96, .ffn = 300, .heads = 4, .kv_heads = 2, .vocab = 301
+    };
     assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
 }
 
@@ -52,7 +54,7 @@ static void read_whole(const char *path) {
 }
 
 static void open_source(Rig *r, const char *path) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     memset(r, 0, sizeof *r);
     snprintf(r->path, sizeof r->path, "%s", path);
     qsf_ledger_init(&r->ledger, 0);
@@ -63,9 +65,12 @@ static void open_source(Rig *r, const char *path) {
 }
 
 static void open_io(Rig *r, QsfIoKind kind, QsfIoDirect direct) {
-    QsfErr err = {0};
-    const QsfIoOptions o = {.src = r->src, .config = {.kind = kind, .direct = direct}, .buffers = r->mem,
-                            .buffer_bytes = BUFFERS, .ledger = &r->ledger};
+    QsfErr err = { 0 };
+    const QsfIoOptions o = { .src = r->src,
+                             .config = { .kind = kind, .direct = direct },
+                             .buffers = r->mem,
+                             .buffer_bytes = BUFFERS,
+                             .ledger = &r->ledger };
     qsf_test_expect_ok(qsf_io_create(&r->io, &o, &err), &err);
 }
 
@@ -93,8 +98,8 @@ static void check_bytes(const QsfIoRead *r) {
     assert_memory_equal(r->dst, whole + r->off, n);
 }
 
-#define EACH_BACKEND(kind, direct)                                                                   \
-    for (QsfIoKind kind = QSF_IO_AUTO; kind < QSF_IO_N; kind++)                                       \
+#define EACH_BACKEND(kind, direct)                              \
+    for (QsfIoKind kind = QSF_IO_AUTO; kind < QSF_IO_N; kind++) \
         for (QsfIoDirect direct = QSF_DIRECT_AUTO; direct < QSF_DIRECT_N; direct++)
 
 /* Every window of the file, one and several at a time, to either kind of memory. */
@@ -102,13 +107,13 @@ static void test_bytes(void **state) {
     (void)state;
     EACH_BACKEND(kind, direct) {
         Rig r;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         open_rig(&r, kind, direct);
         uint64_t windows = (file_bytes + W - 1) / W;
         for (uint64_t n = 1; n <= 8; n += 3) {
             for (uint64_t at = 0; at < windows; at++) {
                 uint64_t len = at + n <= windows ? n : windows - at;
-                QsfIoRead rd = {.off = at * W, .len = len * W, .dst = r.mem + (at % 2 ? BUFFERS : 0)};
+                QsfIoRead rd = { .off = at * W, .len = len * W, .dst = r.mem + (at % 2 ? BUFFERS : 0) };
                 memset(rd.dst, 0xA5, rd.len);
                 qsf_io_start(r.io, &rd);
                 qsf_test_expect_ok(qsf_io_wait(r.io, &rd, &err), &err);
@@ -125,13 +130,15 @@ static void test_in_flight(void **state) {
     (void)state;
     EACH_BACKEND(kind, direct) {
         Rig r;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         open_rig(&r, kind, direct);
         for (unsigned round = 0; round < 12; round++) {
             QsfIoRead rd[QSF_IO_DEPTH];
             for (unsigned i = 0; i < QSF_IO_DEPTH; i++) {
                 uint64_t at = (round * 7 + i * 3) % ((file_bytes + W - 1) / W);
-                rd[i] = (QsfIoRead){.off = at * W, .len = W, .dst = r.mem + (size_t)i * W + (round % 2) * BUFFERS};
+                rd[i] = (QsfIoRead){ .off = at * W,
+                                     .len = W,
+                                     .dst = r.mem + (size_t)i * W + (round % 2) * BUFFERS };
                 qsf_io_start(r.io, &rd[i]);
             }
             for (unsigned i = 0; i < QSF_IO_DEPTH; i++) {
@@ -144,7 +151,7 @@ static void test_in_flight(void **state) {
             }
         }
         /* Whatever is in flight is over when the back end is gone. */
-        QsfIoRead last = {.off = 0, .len = 4 * W, .dst = r.mem};
+        QsfIoRead last = { .off = 0, .len = 4 * W, .dst = r.mem };
         qsf_io_start(r.io, &last);
         qsf_io_destroy(r.io);
         r.io = NULL;
@@ -160,9 +167,9 @@ static void test_faults(void **state) {
         open_rig(&r, kind, direct);
         for (uint64_t fault = 3 * W - 1; fault < 5 * W + 100; fault += 700) {
             for (int e = 0; e <= EIO; e += EIO) {
-                QsfErr err = {0};
+                QsfErr err = { 0 };
                 char where[64];
-                QsfIoRead rd = {.off = 2 * W, .len = 4 * W, .dst = r.mem};
+                QsfIoRead rd = { .off = 2 * W, .len = 4 * W, .dst = r.mem };
                 qsf_file_inject_fault(fault, e);
                 qsf_io_start(r.io, &rd);
                 assert_int_equal(qsf_io_wait(r.io, &rd, &err), QSF_E_RUNTIME);
@@ -185,11 +192,12 @@ static void test_truncated(void **state) {
     (void)state;
     EACH_BACKEND(kind, direct) {
         Rig r;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         open_rig(&r, kind, direct);
         uint64_t end = 3 * W + 500;
-        QsfIoRead head = {.off = 0, .len = 3 * W, .dst = r.mem}, tail = {.off = 2 * W, .len = 6 * W, .dst = r.mem};
-        QsfIoRead gone = {.off = 20 * W, .len = 2 * W, .dst = r.mem};
+        QsfIoRead head = { .off = 0, .len = 3 * W, .dst = r.mem },
+                  tail = { .off = 2 * W, .len = 6 * W, .dst = r.mem };
+        QsfIoRead gone = { .off = 20 * W, .len = 2 * W, .dst = r.mem };
         assert_int_equal(truncate(r.path, (off_t)end), 0);
         qsf_io_start(r.io, &head);
         qsf_test_expect_ok(qsf_io_wait(r.io, &head, &err), &err);
@@ -240,7 +248,8 @@ static void test_names(void **state) {
 
 static void test_words(void **state) {
     (void)state;
-    for (QsfIoKind k = QSF_IO_AUTO; k < QSF_IO_N; k++) assert_int_equal(qsf_io_kind_parse(qsf_io_kind_name(k)), k);
+    for (QsfIoKind k = QSF_IO_AUTO; k < QSF_IO_N; k++)
+        assert_int_equal(qsf_io_kind_parse(qsf_io_kind_name(k)), k);
     for (QsfIoDirect d = QSF_DIRECT_AUTO; d < QSF_DIRECT_N; d++)
         assert_int_equal(qsf_io_direct_parse(qsf_io_direct_name(d)), d);
     assert_int_equal(qsf_io_kind_parse("aio"), QSF_IO_N);
@@ -253,7 +262,7 @@ static void test_tmpfs(void **state) {
     (void)state;
     char path[64];
     Rig r;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     snprintf(path, sizeof path, "/dev/shm/qsf-io-%d.gguf", (int)getpid());
     if (access("/dev/shm", W_OK) != 0) {
         print_message("skip: no /dev/shm to write to\n");
@@ -264,7 +273,7 @@ static void test_tmpfs(void **state) {
     open_source(&r, path);
     assert_true(qsf_io_cached_share(r.src) > 0.99);
     open_io(&r, QSF_IO_AUTO, QSF_DIRECT_ON);
-    QsfIoRead rd = {.off = W, .len = 3 * W, .dst = r.mem};
+    QsfIoRead rd = { .off = W, .len = 3 * W, .dst = r.mem };
     qsf_io_start(r.io, &rd);
     qsf_test_expect_ok(qsf_io_wait(r.io, &rd, &err), &err);
     check_bytes(&rd);
@@ -280,20 +289,21 @@ static bool forbid_uring(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog prog = {sizeof code / sizeof *code, code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
+    struct sock_fprog prog = { sizeof code / sizeof *code, code };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
 }
 
 /* In a child: 0 = as it should be. */
 static int run_forbidden(const char *path) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     for (QsfIoKind kind = QSF_IO_AUTO; kind <= QSF_IO_URING; kind++) {
         Rig r;
         open_source(&r, path);
         open_io(&r, kind, QSF_DIRECT_OFF);
         if (strcmp(qsf_io_name(r.io), "pread, buffered") != 0) return 1;
         if (strstr(qsf_io_notice(r.io), "io_uring") == NULL && QSF_HAVE_URING) return 2;
-        QsfIoRead rd = {.off = 0, .len = 2 * W, .dst = r.mem};
+        QsfIoRead rd = { .off = 0, .len = 2 * W, .dst = r.mem };
         qsf_io_start(r.io, &rd);
         if (qsf_io_wait(r.io, &rd, &err) != QSF_OK || rd.got != 2 * W) return 3;
         if (memcmp(r.mem, whole, 2 * W) != 0) return 4;
@@ -328,8 +338,10 @@ static void probe_as_stranger(const QsfSource *src) {
     if (pid == 0) _exit(setuid(65534) != 0 ? 77 : qsf_io_cached_share(src) > 0.99 ? 0 : 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77) print_message("skip: only root can be somebody else\n");
-    else assert_int_equal(WEXITSTATUS(status), 0);
+    if (WEXITSTATUS(status) == 77)
+        print_message("skip: only root can be somebody else\n");
+    else
+        assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void test_probe(void **state) {
@@ -368,7 +380,7 @@ static void test_probe_again(void **state) {
     Rig r;
     char path[512];
     snprintf(path, sizeof path, "%s", qsf_test_tmp("cold.gguf"));
-    const QsfTinySpec spec = {.layers = 3, .hidden = 1024, .ffn = 2048, .heads = 8, .kv_heads = 8};
+    const QsfTinySpec spec = { .layers = 3, .hidden = 1024, .ffn = 2048, .heads = 8, .kv_heads = 8 };
     assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
     open_source(&r, path);
     int fd = open(path, O_RDONLY);
@@ -394,14 +406,17 @@ static void test_measure(void **state) {
     Rig r;
     char path[512];
     snprintf(path, sizeof path, "%s", qsf_test_tmp("big.gguf"));
-    const QsfTinySpec spec = {.layers = 2, .hidden = 512, .ffn = 1024, .heads = 8, .kv_heads = 8};
+    const QsfTinySpec spec = { .layers = 2, .hidden = 512, .ffn = 1024, .heads = 8, .kv_heads = 8 };
     assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
     open_source(&r, path);
     const size_t bytes = 4u << 20;
     void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EACH_BACKEND(kind, direct) {
-        QsfIoOptions o = {.src = r.src, .config = {.kind = kind, .direct = direct}, .buffers = mem, .buffer_bytes = bytes,
-                          .ledger = &r.ledger};
+        QsfIoOptions o = { .src = r.src,
+                           .config = { .kind = kind, .direct = direct },
+                           .buffers = mem,
+                           .buffer_bytes = bytes,
+                           .ledger = &r.ledger };
         assert_true(qsf_io_measure(&o, 20000000u) > 1e6);
         o.buffers = NULL;
         assert_true(qsf_io_measure(&o, 20000000u) == 0);
@@ -412,11 +427,10 @@ static void test_measure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_in_flight), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_truncated), cmocka_unit_test(test_names),     cmocka_unit_test(test_words),
-        cmocka_unit_test(test_tmpfs),     cmocka_unit_test(test_forbidden), cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_probe_again),
-        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_in_flight), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_truncated),   cmocka_unit_test(test_names),     cmocka_unit_test(test_words),
+        cmocka_unit_test(test_tmpfs),       cmocka_unit_test(test_forbidden), cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_probe_again), cmocka_unit_test(test_measure),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     free(whole);

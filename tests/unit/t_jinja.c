@@ -96,8 +96,8 @@ static bool same(const QsfJinja *t, const QsfErr *compile_error, QsfJinjaVars *v
 }
 
 static bool run_case(Oracle *o, const QsfJson *c) {
-    const QsfJson *conversation =
-        qsf_json_get(o->conversations, qsf_json_string(qsf_json_get(c, "conversation"), NULL));
+    const QsfJson *conversation = qsf_json_get(o->conversations,
+                                               qsf_json_string(qsf_json_get(c, "conversation"), NULL));
     QsfJinjaVars *v = qsf_jinja_vars_new(NULL);
     assert_non_null(v);
     load_template(o, qsf_json_string(qsf_json_get(c, "template"), NULL));

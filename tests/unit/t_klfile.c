@@ -8,15 +8,27 @@
 #include "src/sample/score.h"
 #include "tests/harness/qsf_test.h"
 
-enum { ROWS = 3, VOCAB = 5, IDS = 4, TRAILER = QSF_KL_HEAD + ROWS * VOCAB * 4, SUMS = TRAILER + 32 + 4 + IDS * 4,
-       SIZE = SUMS + ROWS * 4 + 4 };
+enum {
+    ROWS = 3,
+    VOCAB = 5,
+    IDS = 4,
+    TRAILER = QSF_KL_HEAD + ROWS * VOCAB * 4,
+    SUMS = TRAILER + 32 + 4 + IDS * 4,
+    SIZE = SUMS + ROWS * 4 + 4
+};
 
 static char path[512];
 static const int32_t ids[IDS] = { 1, 4, 0, 2 };
 static unsigned char good[SIZE];
 
-static const QsfKlAbout about = { .n_rows = ROWS, .n_vocab = VOCAB, .complete = true, .n_ids = IDS, .window = 8,
-                                  .stride = 4, .flags = QSF_KL_BOS, .name = "a\033.b" };
+static const QsfKlAbout about = { .n_rows = ROWS,
+                                  .n_vocab = VOCAB,
+                                  .complete = true,
+                                  .n_ids = IDS,
+                                  .window = 8,
+                                  .stride = 4,
+                                  .flags = QSF_KL_BOS,
+                                  .name = "a\033.b" };
 
 static float logit(int row, int i) { return (float)(row - i) * 0.75f; }
 
@@ -62,14 +74,16 @@ static void test_round_trip(void **state) {
     QsfErr err = { 0 };
     put_file(good, SIZE);
     qsf_test_expect_ok(qsf_kl_open(&r, path, &err), &err);
-    assert_true(r.about.complete && r.about.n_rows == ROWS && r.about.n_vocab == VOCAB && r.about.n_ids == IDS);
+    assert_true(r.about.complete && r.about.n_rows == ROWS && r.about.n_vocab == VOCAB &&
+                r.about.n_ids == IDS);
     assert_true(r.about.window == 8 && r.about.stride == 4 && r.about.flags == QSF_KL_BOS);
     assert_string_equal(r.about.name, "a?.b"); /* no escape reaches a terminal */
     for (int row = 0; row < ROWS; row++) {
         float got[VOCAB], x[VOCAB];
         for (int i = 0; i < VOCAB; i++) x[i] = logit(row, i);
         qsf_test_expect_ok(qsf_kl_read(&r, (uint32_t)row, 0, VOCAB, got, &err), &err);
-        for (int i = 0; i < VOCAB; i++) assert_true(got[i] == (float)((double)x[i] - qsf_score_log_sum(x, VOCAB)));
+        for (int i = 0; i < VOCAB; i++)
+            assert_true(got[i] == (float)((double)x[i] - qsf_score_log_sum(x, VOCAB)));
         qsf_test_expect_ok(qsf_kl_read(&r, (uint32_t)row, 3, 2, x, &err), &err);
         assert_memory_equal(x, got + 3, 2 * sizeof *x);
     }
@@ -260,9 +274,10 @@ static void test_no_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_cut),         cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_no_probability), cmocka_unit_test(test_overwriting), cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_damage),         cmocka_unit_test(test_first_version),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_lies),        cmocka_unit_test(test_no_probability),
+        cmocka_unit_test(test_overwriting), cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_damage),      cmocka_unit_test(test_first_version),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -32,9 +32,11 @@ static void fill(QsfKvCache *c) {
 static bool is_q8(const QsfKvCache *c) { return strcmp(c->ops->name, "q8") == 0; }
 
 /* Position pos of K (which 0) or V holds want, q8 within half a step of the largest number here. */
-static void expect(const QsfKvCache *c, uint32_t l, uint32_t h, uint32_t pos, unsigned which, const float *want) {
+static void expect(const QsfKvCache *c, uint32_t l, uint32_t h, uint32_t pos, unsigned which,
+                   const float *want) {
     float got[64];
-    c->ops->load(got, which == 0 ? qsf_kvcache_k(c, l, h) : qsf_kvcache_v(c, l, h), (int)which, pos, c->head_dim);
+    c->ops->load(got, which == 0 ? qsf_kvcache_k(c, l, h) : qsf_kvcache_v(c, l, h), (int)which, pos,
+                 c->head_dim);
     for (uint32_t i = 0; i < c->head_dim; i++) {
         assert_true(is_q8(c) ? fabsf(got[i] - want[i]) <= 2047.0f / 253 : got[i] == want[i]);
     }
@@ -153,7 +155,8 @@ static void random_resizes(const QsfHparams *shape, const qk_kv_ops *ops, uint32
         qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, &err), &err);
         assert_int_equal(c.ctx, ctx);
         assert_int_equal(ledger.used[QSF_MEM_KV], c.bytes);
-        assert_true(c.bytes >= 2ull * c.n_layers * c.n_kv_heads * c.tile * ((ctx + 15) / 16) && c.bytes % 4096 == 0);
+        assert_true(c.bytes >= 2ull * c.n_layers * c.n_kv_heads * c.tile * ((ctx + 15) / 16) &&
+                    c.bytes % 4096 == 0);
         check_positions(&c);
     }
     qsf_kvcache_free(&c);

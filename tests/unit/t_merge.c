@@ -20,7 +20,8 @@ static uint32_t mix(uint32_t a, uint32_t b) {
     return (uint32_t)((x ^ x >> 29) * 0xBF58476D1CE4E5B9u >> 32);
 }
 
-static bool join(const void *ctx, const QsfSymbol *left, const QsfSymbol *right, uint32_t *rank, int32_t *id) {
+static bool join(const void *ctx, const QsfSymbol *left, const QsfSymbol *right, uint32_t *rank,
+                 int32_t *id) {
     const Rule *r = ctx;
     uint32_t x = mix(r->seed ^ (uint32_t)left->id, (uint32_t)right->id);
     if (x % 3 == 0) return false;
@@ -51,13 +52,13 @@ static size_t join_best(const Rule *r, QsfSymbol *s, size_t n) {
 
 static void check(QsfMerger *m, const Rule *r, size_t n) {
     QsfSymbol *want = malloc(n * sizeof *want);
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     assert_non_null(want);
     qsf_merger_clear(m);
     for (size_t i = 0; i < n; i++) {
         int32_t id = (int32_t)(mix(r->seed, (uint32_t)i) & 31);
         uint32_t len = 1 + (uint32_t)(i % 3);
-        want[i] = (QsfSymbol){.len = len, .id = id};
+        want[i] = (QsfSymbol){ .len = len, .id = id };
         qsf_test_expect_ok(qsf_merger_add(m, len, id, &e), &e);
     }
     for (size_t before = n + 1; n < before;) {
@@ -76,18 +77,19 @@ static void check(QsfMerger *m, const Rule *r, size_t n) {
 }
 
 static void test_rule(void **state) {
-    static const uint32_t masks[] = {0, 3, 0xFFF, 0x3FFFFF, 0xFFFFFFFF, 0xFFC00000};
-    QsfMerger m = {0};
+    static const uint32_t masks[] = { 0, 3, 0xFFF, 0x3FFFFF, 0xFFFFFFFF, 0xFFC00000 };
+    QsfMerger m = { 0 };
     (void)state;
     for (uint32_t i = 0; i < sizeof masks / sizeof *masks; i++) {
-        for (uint32_t n = 1; n < SHORT; n += 1 + n / 4) check(&m, &(Rule){.seed = i * 1000 + n, .mask = masks[i]}, n);
-        check(&m, &(Rule){.seed = i, .mask = masks[i]}, LONG);
-        check(&m, &(Rule){.seed = i + 77, .mask = masks[i]}, SHORT); /* in the memory of the long one */
+        for (uint32_t n = 1; n < SHORT; n += 1 + n / 4)
+            check(&m, &(Rule){ .seed = i * 1000 + n, .mask = masks[i] }, n);
+        check(&m, &(Rule){ .seed = i, .mask = masks[i] }, LONG);
+        check(&m, &(Rule){ .seed = i + 77, .mask = masks[i] }, SHORT); /* in the memory of the long one */
     }
     qsf_merger_free(&m);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rule)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_rule) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,10 +252,10 @@ static void test_nul(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_integers), cmocka_unit_test(test_others),
-                                        cmocka_unit_test(test_string_array),
-                                        cmocka_unit_test(test_number_arrays),
-                                        cmocka_unit_test(test_nul),
-                                        cmocka_unit_test(test_overrides) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_integers),     cmocka_unit_test(test_others),
+        cmocka_unit_test(test_string_array), cmocka_unit_test(test_number_arrays),
+        cmocka_unit_test(test_nul),          cmocka_unit_test(test_overrides)
+    };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

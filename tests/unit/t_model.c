@@ -199,7 +199,8 @@ static void expect_tensor_error(const char *name, uint32_t dtype, uint64_t cols,
 
 /* Words of which a known one is the beginning, before a NUL. */
 static void test_nul(void **state) {
-    static const char *const edits[] = { "str=general.architecture=llama\\0x", "str=llama.rope.scaling.type=none\\0x" };
+    static const char *const edits[] = { "str=general.architecture=llama\\0x",
+                                         "str=llama.rope.scaling.type=none\\0x" };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         const char *good = qsf_test_tmp("good.gguf"), *bad = qsf_test_tmp("bad.gguf");
@@ -322,12 +323,11 @@ static void test_real(void **state) {
 
 /* Cases of architectures and types that this version has. */
 static void test_parity_cases(void **state) {
-    static const char *const names[] = { "llama",      "llama3",     "llama_linear", "quant_f16",
-                                         "quant_bf16", "quant_q8_0", "quant_q4_0",   "quant_q4_1",
-                                         "quant_q5_0", "quant_q5_1", "quant_q4_k_m", "quant_q5_k_m",
-                                         "quant_q6_k", "quant_q2_k", "quant_q3_k_m",
-                                         "quant_iq4_nl", "quant_iq4_xs", "quant_tq1_0",
-                                         "quant_tq2_0" };
+    static const char *const names[] = { "llama",        "llama3",      "llama_linear", "quant_f16",
+                                         "quant_bf16",   "quant_q8_0",  "quant_q4_0",   "quant_q4_1",
+                                         "quant_q5_0",   "quant_q5_1",  "quant_q4_k_m", "quant_q5_k_m",
+                                         "quant_q6_k",   "quant_q2_k",  "quant_q3_k_m", "quant_iq4_nl",
+                                         "quant_iq4_xs", "quant_tq1_0", "quant_tq2_0" };
     int opened = 0;
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -355,12 +355,16 @@ static int setup(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tiny),          cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_wrong_hparams), cmocka_unit_test(test_rope_scale),
-        cmocka_unit_test(test_tensors), cmocka_unit_test(test_nul),       cmocka_unit_test(test_per_layer_arrays),
-        cmocka_unit_test(test_unlike_layers), cmocka_unit_test(test_vocab_only),
-        cmocka_unit_test(test_real),          cmocka_unit_test(test_parity_cases)
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tiny),
+                                        cmocka_unit_test(test_sums),
+                                        cmocka_unit_test(test_wrong_hparams),
+                                        cmocka_unit_test(test_rope_scale),
+                                        cmocka_unit_test(test_tensors),
+                                        cmocka_unit_test(test_nul),
+                                        cmocka_unit_test(test_per_layer_arrays),
+                                        cmocka_unit_test(test_unlike_layers),
+                                        cmocka_unit_test(test_vocab_only),
+                                        cmocka_unit_test(test_real),
+                                        cmocka_unit_test(test_parity_cases) };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -70,7 +70,8 @@ static void test_commit(void **state) {
     mode_t mask = umask(027);
     begin(&f, "new");
     umask(mask);
-    assert_true((f.file.temp[0] != '\0') == (*state != NULL)); /* the file system of the tests can hide files */
+    /* the file system of the tests can hide files */
+    assert_true((f.file.temp[0] != '\0') == (*state != NULL));
     assert_int_equal(files(), *state != NULL ? 1 : 0);
     qsf_test_expect_ok(qsf_newfile_commit(&f, &e), &e);
     assert_null(f.path);
@@ -132,9 +133,14 @@ static void test_killed(void **state) {
 
 /* Only what a dead process left of this very file is removed. */
 static void test_leftovers(void **state) {
-    static const char *const stay[] = { "model.qsf.backup", "model.qsf.0123abcd.qsf-part.txt", "other.qsf.0123abcd.qsf-part",
-                                        "model.qsf.0123abcx.qsf-part", "model.qsf0123abcd.qsf-part", "0123abcd.qsf-part" };
-    static const char *const go[] = { "model.qsf.0123abcd.qsf-part", "model.qsf.calibration.77.0123abcd.qsf-part" };
+    static const char *const stay[] = { "model.qsf.backup",
+                                        "model.qsf.0123abcd.qsf-part.txt",
+                                        "other.qsf.0123abcd.qsf-part",
+                                        "model.qsf.0123abcx.qsf-part",
+                                        "model.qsf0123abcd.qsf-part",
+                                        "0123abcd.qsf-part" };
+    static const char *const go[] = { "model.qsf.0123abcd.qsf-part",
+                                      "model.qsf.calibration.77.0123abcd.qsf-part" };
     enum { STAY = sizeof stay / sizeof *stay, GO = sizeof go / sizeof *go };
     QsfNewFile f, g;
     (void)state;
@@ -182,8 +188,9 @@ static void test_bare_name(void **state) {
 
 int main(void) {
     static char named[] = "named";
-#define BOTH(f) { #f, f, setup, teardown, NULL }, { #f " (named)", f, setup, teardown, named }
-    const struct CMUnitTest tests[] = { BOTH(test_commit), BOTH(test_errors), BOTH(test_killed), BOTH(test_leftovers),
-                                        BOTH(test_bare_name) };
+#define BOTH(f) \
+    { #f, f, setup, teardown, NULL }, { #f " (named)", f, setup, teardown, named }
+    const struct CMUnitTest tests[] = { BOTH(test_commit), BOTH(test_errors), BOTH(test_killed),
+                                        BOTH(test_leftovers), BOTH(test_bare_name) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

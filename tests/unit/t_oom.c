@@ -202,7 +202,9 @@ static void collect(void *arg, const QSFLogRecord *r) {
 
 static void append_step(Outcome *o, QSFChatLog **log, const char *role, const char *text) {
     char why[256] = "";
-    const QSFLogRecord r = { .kind = QSF_LOG_MESSAGE, .role = role, .text = text, .len = strlen(text), .time = 1 };
+    const QSFLogRecord r = {
+        .kind = QSF_LOG_MESSAGE, .role = role, .text = text, .len = strlen(text), .time = 1
+    };
     for (int i = 0; i < 2; i++) {
         if (*log == NULL) *log = qsf_chatlog_open("oom", why, sizeof why);
         if (*log != NULL && qsf_chatlog_append(*log, &r, why, sizeof why)) return;
@@ -249,7 +251,9 @@ int main(void) {
     find_libc();
     unsetenv("QSF_CPU_MASK");
     snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("oom.gguf"));
-    const QsfTinySpec spec = { .chat_template = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] }}{% endfor %}" };
+    const QsfTinySpec spec = {
+        .chat_template = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] }}{% endfor %}"
+    };
     if (qsf_test_write_tiny_llama(tiny, &spec) != 0) return 1;
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(tiny);

@@ -56,9 +56,10 @@ static void sweeps(const QsfHfSpec *spec) {
 
 static void one_file(void **state) {
     (void)state;
-    sweeps(&(QsfHfSpec){ .layers = 1,
-                         .last = ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
-                                 "\"high_freq_factor\":4,\"original_max_position_embeddings\":256}" });
+    sweeps(&(QsfHfSpec){
+        .layers = 1,
+        .last = ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
+                "\"high_freq_factor\":4,\"original_max_position_embeddings\":256}" });
 }
 
 static void several_files(void **state) {

@@ -3,11 +3,11 @@
  * (tests/harness/oom.h). */
 #include "tests/harness/oom.h"
 
-#include "tests/harness/qsf_made.h"
 #include "src/calibrate/calibrate.h"
 #include "src/format/qsf_verify.h"
 #include "src/format/rows.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_made.h"
 
 #if OWN_MALLOC
 
@@ -71,7 +71,14 @@ static void run(Outcome *o) {
 }
 
 static void write_model(bool twins) {
-    const QsfTinySpec spec = { .layers = 2, .hidden = 32, .heads = 2, .kv_heads = 1, .ffn = 32, .vocab = 260, .ctx = 64, .twins = twins };
+    const QsfTinySpec spec = { .layers = 2,
+                               .hidden = 32,
+                               .heads = 2,
+                               .kv_heads = 1,
+                               .ffn = 32,
+                               .vocab = 260,
+                               .ctx = 64,
+                               .twins = twins };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("oom.gguf"));
     (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("oom.qsf"));
     assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
@@ -94,14 +101,16 @@ static void run_calibration(Outcome *o) {
     Run r = { .src = NULL };
     char text[64];
     if (!twice(o, 1, calibrate_step, &r)) return;
-    snprintf(text, sizeof text, "%llu tokens, %.9g %.9g", (unsigned long long)scores.tokens, (double)scores.skip_kl[0], (double)scores.skip_kl[1]);
+    snprintf(text, sizeof text, "%llu tokens, %.9g %.9g", (unsigned long long)scores.tokens,
+             (double)scores.skip_kl[0], (double)scores.skip_kl[1]);
     add_text(o, text);
     qsf_calibration_free(&scores);
 }
 
 static void test_calibration(void **state) {
     (void)state;
-    static const char line[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"what is this abc abc abc abc abc abc\"}]}\n";
+    static const char line[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"what is this abc abc abc abc abc abc\"}]}\n";
     (void)snprintf(chats, sizeof chats, "%s", qsf_test_tmp("oom.jsonl"));
     assert_int_equal(qsf_test_write_file(chats, line, strlen(line)), 0);
     write_model(false);
@@ -138,7 +147,8 @@ static void test_allocations(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_allocations), cmocka_unit_test(test_calibration) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_allocations),
+                                        cmocka_unit_test(test_calibration) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -31,14 +31,17 @@ static int open_source(Run *r, QsfErr *err) {
     int rc = qsf_source_open(&r->src, path, &r->ledger, err);
     if (rc != QSF_OK || template == NULL) return rc;
     qsf_strbuf_addf(&spec, "tokenizer.chat_template=str:%s", template);
-    rc = qsf_strbuf_ok(&spec) ? qsf_source_override(r->src, qsf_strbuf_str(&spec), err) : qsf_err_memory(err, "the test");
+    rc = qsf_strbuf_ok(&spec) ? qsf_source_override(r->src, qsf_strbuf_str(&spec), err)
+                              : qsf_err_memory(err, "the test");
     qsf_strbuf_free(&spec);
     if (rc != QSF_OK) qsf_source_close(r->src);
     if (rc != QSF_OK) r->src = NULL;
     return rc;
 }
 
-static int open_tokenizer(Run *r, QsfErr *err) { return qsf_tokenizer_open(&r->tok, r->src, &r->ledger, err); }
+static int open_tokenizer(Run *r, QsfErr *err) {
+    return qsf_tokenizer_open(&r->tok, r->src, &r->ledger, err);
+}
 
 static int encode(Run *r, QsfErr *err) {
     static const char text[] = "the cat's 1234 hats,\n  tea ab";
@@ -55,7 +58,8 @@ static int no_template(Run *r, QsfErr *err) {
     QsfChatTemplate *none = NULL;
     int rc = qsf_chat_template_open(&none, r->src, r->tok, "nonsense", NULL, 0, err);
     if (rc != QSF_E_USAGE) return rc;
-    if (none != NULL || strstr(err->msg, "one of: alpaca, bitnet,") == NULL || strstr(err->msg, ", zephyr") == NULL)
+    if (none != NULL || strstr(err->msg, "one of: alpaca, bitnet,") == NULL ||
+        strstr(err->msg, ", zephyr") == NULL)
         fail_msg("names are missing: %s", err->msg);
     return QSF_OK;
 }
@@ -96,7 +100,8 @@ static void run_text(Outcome *o) {
     qsf_ledger_init(&r.ledger, 0);
     bool ok = twice(o, 1, open_source, &r) && twice(o, 2, open_tokenizer, &r) && twice(o, 3, encode, &r);
     if (ok) tell_ids(o, &r.ids);
-    ok = ok && twice(o, 4, open_template, &r) && twice(o, 5, find_end, &r) && twice(o, 6, render, &r) && twice(o, 7, no_template, &r);
+    ok = ok && twice(o, 4, open_template, &r) && twice(o, 5, find_end, &r) && twice(o, 6, render, &r) &&
+         twice(o, 7, no_template, &r);
     if (ok) tell_ids(o, &r.ids);
     if (ok) add_text(o, qsf_strbuf_str(&r.shown));
     if (ok) add_text(o, r.notice); /* another template in this one's place would say so */
@@ -173,9 +178,12 @@ static void vocabulary_of_bytes(void **state) {
 
 static void vocabulary_of_characters(void **state) {
     static const char json[] =
-        "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,\"vocab\":{\"<unk>\":0,\"" SP "\":1,\"a\":2,"
-        "\"t\":3,\"" SP "t\":4,\"at\":5,\"<0x2C>\":6},\"merges\":[[\"" SP "\",\"t\"],\"a t\"]},\"normalizer\":{\"type\":\"Sequence\","
-        "\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" SP "\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+        "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,\"vocab\":{\"<unk>\":0,\"" SP
+        "\":1,\"a\":2,"
+        "\"t\":3,\"" SP "t\":4,\"at\":5,\"<0x2C>\":6},\"merges\":[[\"" SP
+        "\",\"t\"],\"a t\"]},\"normalizer\":{\"type\":\"Sequence\","
+        "\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" SP
+        "\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
         "\"content\":\"" SP "\"}]}}";
     (void)state;
     sweep_file(json, sizeof json - 1);
@@ -183,26 +191,30 @@ static void vocabulary_of_characters(void **state) {
 
 static void vocabulary_by_likelihood(void **state) {
     static const char json[] =
-        "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0.0],[\"" SP "\",-2.5],[\"a\",-1],[\"t\",-1e0],"
-        "[\"at\",-1.5]]},\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" SP "\",\"add_prefix_space\":true}}";
+        "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0.0],[\"" SP
+        "\",-2.5],[\"a\",-1],[\"t\",-1e0],"
+        "[\"at\",-1.5]]},\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" SP
+        "\",\"add_prefix_space\":true}}";
     (void)state;
     sweep_file(json, sizeof json - 1);
 }
 
 /* tokenizer.model: three pieces, the kind of model (2: BPE), no space put in front. */
 static void vocabulary_of_sentencepiece(void **state) {
-    static const char proto[] = "\x0A\x0E\x0A\x05<unk>\x15\0\0\0\0\x18\x02" "\x0A\x0C\x0A\x03" SP "\x15\0\0\x80\xBF\x18\x01"
-                                "\x0A\x0A\x0A\x01" "a\x15\0\0\0\xC0\x18\x01" "\x12\x02\x18\x02" "\x1A\x02\x20";
+    static const char proto[] = "\x0A\x0E\x0A\x05<unk>\x15\0\0\0\0\x18\x02"
+                                "\x0A\x0C\x0A\x03" SP "\x15\0\0\x80\xBF\x18\x01"
+                                "\x0A\x0A\x0A\x01"
+                                "a\x15\0\0\0\xC0\x18\x01"
+                                "\x12\x02\x18\x02"
+                                "\x1A\x02\x20";
     (void)state;
     sweep_file(proto, sizeof proto);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_and_templates),
-        cmocka_unit_test(vocabulary_of_bytes),
-        cmocka_unit_test(vocabulary_of_characters),
-        cmocka_unit_test(vocabulary_by_likelihood),
+        cmocka_unit_test(bytes_and_templates),         cmocka_unit_test(vocabulary_of_bytes),
+        cmocka_unit_test(vocabulary_of_characters),    cmocka_unit_test(vocabulary_by_likelihood),
         cmocka_unit_test(vocabulary_of_sentencepiece),
     };
     const char *dir = getenv("QSF_SRCDIR");

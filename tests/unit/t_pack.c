@@ -19,7 +19,8 @@ static char gguf[256], qsf[256];
 static float value_at(uint64_t i) { return (float)((int)(i * 7919 % 1999) - 999) / 1000.0f; }
 
 /* Values that tell their place. at (or none, UINT64_MAX): this element is x instead. */
-static void add_tensor(QsfGgufBuild *b, const char *name, uint64_t rows, uint64_t cols, uint64_t at, float x) {
+static void add_tensor(QsfGgufBuild *b, const char *name, uint64_t rows, uint64_t cols, uint64_t at,
+                       float x) {
     uint64_t ne[2] = { cols, rows }, n = rows * cols;
     float *v = malloc(n * sizeof *v);
     assert_non_null(v);
@@ -39,9 +40,18 @@ static const char *in_layer(char *buf, size_t cap, unsigned layer, const char *r
 }
 
 static void put_numbers(QsfGgufBuild *b, const char *arch, uint32_t ffn) {
-    const struct { const char *key; uint32_t v; } numbers[] = {
-        { "block_count", LAYERS }, { "embedding_length", HIDDEN }, { "feed_forward_length", ffn }, { "attention.head_count", HEADS },
-        { "attention.head_count_kv", KV }, { "context_length", 64 }, { "attention.key_length", HEAD_DIM }, { "attention.value_length", HEAD_DIM },
+    const struct {
+        const char *key;
+        uint32_t v;
+    } numbers[] = {
+        { "block_count", LAYERS },
+        { "embedding_length", HIDDEN },
+        { "feed_forward_length", ffn },
+        { "attention.head_count", HEADS },
+        { "attention.head_count_kv", KV },
+        { "context_length", 64 },
+        { "attention.key_length", HEAD_DIM },
+        { "attention.value_length", HEAD_DIM },
     };
     char key[64];
     qsf_gb_str(b, "general.architecture", arch);
@@ -87,7 +97,8 @@ static void write_llama(uint32_t ffn, float x) {
         add_plain(&b, in_layer(name, sizeof name, l, "attn_norm.weight"), 1, HIDDEN);
         add_plain(&b, in_layer(name, sizeof name, l, "attn_q.weight"), HIDDEN, HIDDEN);
         add_plain(&b, in_layer(name, sizeof name, l, "attn_k.weight"), KV * HEAD_DIM, HIDDEN);
-        add_tensor(&b, in_layer(name, sizeof name, l, "attn_v.weight"), KV * HEAD_DIM, HIDDEN, l == 1 ? 7 * HIDDEN + 5 : UINT64_MAX, x);
+        add_tensor(&b, in_layer(name, sizeof name, l, "attn_v.weight"), KV * HEAD_DIM, HIDDEN,
+                   l == 1 ? 7 * HIDDEN + 5 : UINT64_MAX, x);
         add_plain(&b, in_layer(name, sizeof name, l, "attn_output.weight"), HIDDEN, HIDDEN);
         add_plain(&b, in_layer(name, sizeof name, l, "ffn_norm.weight"), 1, HIDDEN);
         add_plain(&b, in_layer(name, sizeof name, l, "ffn_gate.weight"), ffn, HIDDEN);
@@ -108,7 +119,8 @@ static int pack(const char *type, QsfPackOptions *o, QsfPackReport *r, QsfErr *e
 }
 
 /* Rows [first, ...) of `from` are those of the tensor `name` of the file. */
-static void same_rows(const QsfSource *a, const char *from, uint64_t first, const QsfSource *b, const char *name) {
+static void same_rows(const QsfSource *a, const char *from, uint64_t first, const QsfSource *b,
+                      const char *name) {
     QsfErr e = { 0 };
     const QsfTensor *t = qsf_source_find_tensor(a, from), *u = qsf_source_find_tensor(b, name);
     assert_non_null(t);
@@ -125,7 +137,10 @@ static void same_rows(const QsfSource *a, const char *from, uint64_t first, cons
 
 static void test_fused(void **state) {
     (void)state;
-    static const struct { const char *from, *name; uint64_t first, rows, cols; } parts[] = {
+    static const struct {
+        const char *from, *name;
+        uint64_t first, rows, cols;
+    } parts[] = {
         { "attn_qkv.weight", "attn_q.weight", 0, HEADS * HEAD_DIM, HIDDEN },
         { "attn_qkv.weight", "attn_k.weight", HEADS * HEAD_DIM, KV * HEAD_DIM, HIDDEN },
         { "attn_qkv.weight", "attn_v.weight", (HEADS + KV) * HEAD_DIM, KV * HEAD_DIM, HIDDEN },
@@ -158,7 +173,8 @@ static void test_fused(void **state) {
 /* A part of a fused tensor, packed, is what the same rows of a tensor of its own become. */
 static void test_fused_packed(void **state) {
     (void)state;
-    static const char *const names[] = { "attn_k.weight", "attn_v.weight", "ffn_gate.weight", "ffn_up.weight" };
+    static const char *const names[] = { "attn_k.weight", "attn_v.weight", "ffn_gate.weight",
+                                         "ffn_up.weight" };
     QsfErr e = { 0 };
     QsfPackOptions o = { .flags = QSFF_LINES };
     char one[300], name[64];
@@ -207,7 +223,10 @@ static void test_directory(void **state) {
     (void)state;
     static const QsfHfSpec specs[] = {
         { .hidden = 64, .ffn = 128, .dtype = "BF16", .shards = true },
-        { .hidden = 64, .ffn = 128, .dtype = "F16", .tied = true,
+        { .hidden = 64,
+          .ffn = 128,
+          .dtype = "F16",
+          .tied = true,
           .last = ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
                   "\"high_freq_factor\":4,\"original_max_position_embeddings\":256}" },
     };
@@ -249,7 +268,8 @@ static const QsfItem *item_of(const QsfPackReport *r, const char *name) {
 
 static void expect_item(const QsfPackReport *r, const char *name, uint8_t code, QsfKeepReason why) {
     const QsfItem *i = item_of(r, name);
-    if (i->code != code || i->why != why) fail_msg("%s: code %u, because %s", name, i->code, qsf_keep_reason_text(i->why));
+    if (i->code != code || i->why != why)
+        fail_msg("%s: code %u, because %s", name, i->code, qsf_keep_reason_text(i->why));
 }
 
 static void test_choice(void **state) {
@@ -280,10 +300,12 @@ static void test_choice(void **state) {
 }
 
 /* The matrices of both files decode to the same values. */
-static void same_values(const char *type, uint32_t block, const char *name, const QsfSource *a, const QsfSource *b) {
+static void same_values(const char *type, uint32_t block, const char *name, const QsfSource *a,
+                        const QsfSource *b) {
     QsfErr e = { 0 };
     const QsfTensor *t = qsf_source_find_tensor(a, name), *u = qsf_source_find_tensor(b, name);
-    const QsfQuant large = { .format = qsf_quant_format_named(type), .block = block }, small = { .format = large.format };
+    const QsfQuant large = { .format = qsf_quant_format_named(type), .block = block },
+                   small = { .format = large.format };
     assert_true(t != NULL && u != NULL);
     const size_t cols = (size_t)t->ne[0], rows = (size_t)t->ne[1], n = rows * cols;
     uint8_t *raw = malloc((size_t)(t->bytes + u->bytes));
@@ -311,11 +333,13 @@ static void test_larger_blocks(void **state) {
         QsfErr e = { 0 };
         QsfModel m;
         const char *type = types[i / 2];
-        QsfPackOptions o = { .flags = QSFF_LINES, .block = i % 2 ? 256 : 128, .threads = 1 }, keep = { .flags = QSFF_LINES };
+        QsfPackOptions o = { .flags = QSFF_LINES, .block = i % 2 ? 256 : 128, .threads = 1 },
+                       keep = { .flags = QSFF_LINES };
         qsf_test_expect_ok(pack(type, &o, NULL, &e), &e);
         QsfSource *a = open_ok(qsf);
         assert_int_equal(qsf_model_open(&m, qsf, NULL, &ledger, &e), QSF_E_MODEL);
-        qsf_test_expect_err(&e, QSF_E_MODEL, "only blocks of 64 can be run; qsf-convert converts them losslessly");
+        qsf_test_expect_err(&e, QSF_E_MODEL,
+                            "only blocks of 64 can be run; qsf-convert converts them losslessly");
         qsf_err_clear(&e);
         qsf_test_expect_ok(qsf_pack(a, again, &keep, NULL, &e), &e);
         QsfSource *b = open_ok(again);
@@ -390,7 +414,8 @@ static void test_scale_of_all(void **state) {
     QsfGgufBuild b = { 0 };
     QsfWeights w;
     qk_table kernels;
-    for (int i = 0; i < 64; i++) data[i] = (uint8_t)(i < 32 ? 0xAA : 0x15); /* all 1; then -1, 0, 0, 0 of the four quarters */
+    for (int i = 0; i < 64; i++)
+        data[i] = (uint8_t)(i < 32 ? 0xAA : 0x15); /* all 1; then -1, 0, 0, 0 of the four quarters */
     memcpy(data + 64, &scale, sizeof scale);
     qsf_gb_str(&b, "general.architecture", "bitnet-b1.58");
     qsf_gb_tensor(&b, "blk.0.attn_q.weight", 36, 2, ne, data, sizeof data);
@@ -398,7 +423,8 @@ static void test_scale_of_all(void **state) {
     qsf_gb_free(&b);
     QsfSource *s = open_ok(gguf);
     qk_table_init(&kernels, QK_LEVEL_REF);
-    qsf_test_expect_ok(qsf_weights_open(&w, s, qsf_source_find_tensor(s, "blk.0.attn_q.weight"), &kernels, &e), &e);
+    qsf_test_expect_ok(
+        qsf_weights_open(&w, s, qsf_source_find_tensor(s, "blk.0.attn_q.weight"), &kernels, &e), &e);
     for (uint64_t r = 0; r < 2; r++) {
         qsf_test_expect_ok(qsf_weights_read(&w, r, 1, raw, &e), &e);
         qsf_weights_unpack(&w, raw, 1, out);
@@ -409,9 +435,10 @@ static void test_scale_of_all(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fused),       cmocka_unit_test(test_fused_packed), cmocka_unit_test(test_directory), cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_larger_blocks),
-        cmocka_unit_test(test_small_already), cmocka_unit_test(test_bad_values),   cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_fused),         cmocka_unit_test(test_fused_packed),
+        cmocka_unit_test(test_directory),     cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_larger_blocks), cmocka_unit_test(test_small_already),
+        cmocka_unit_test(test_bad_values),    cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_scale_of_all),
     };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("pack.gguf"));

@@ -66,7 +66,8 @@ static Plain plain(QsfRuntime *rt, const int32_t *ids, uint32_t n) {
 }
 
 /* The definition, word by word: every token once, in the first window that holds it and the token before it. */
-static double plain_nll(QsfRuntime *rt, const int32_t *ids, int n, int window, int stride, int bos, size_t *scored) {
+static double plain_nll(QsfRuntime *rt, const int32_t *ids, int n, int window, int stride, int bos,
+                        size_t *scored) {
     double sum = 0;
     int done = 1;
     *scored = 0;
@@ -87,9 +88,12 @@ static double plain_nll(QsfRuntime *rt, const int32_t *ids, int n, int window, i
 
 static void test_against_plain(void **state) {
     (void)state;
-    static const struct { int n, window, stride, bos; } cases[] = {
-        { 40, 64, 32, 1 }, { N, 32, 16, -1 }, { N, 32, 16, 1 }, { N, 32, 32, 1 }, { N, 32, 31, -1 }, { 64, 64, 64, -1 },
-        { 65, 64, 64, 1 }, { 48, 32, 16, 1 }, { 49, 32, 16, 1 },  { 2, 64, 32, -1 },  { 20, 2, 1, -1 },  { 20, 2, 2, 1 },
+    static const struct {
+        int n, window, stride, bos;
+    } cases[] = {
+        { 40, 64, 32, 1 }, { N, 32, 16, -1 },  { N, 32, 16, 1 },  { N, 32, 32, 1 },
+        { N, 32, 31, -1 }, { 64, 64, 64, -1 }, { 65, 64, 64, 1 }, { 48, 32, 16, 1 },
+        { 49, 32, 16, 1 }, { 2, 64, 32, -1 },  { 20, 2, 1, -1 },  { 20, 2, 2, 1 },
     };
     QsfRuntime rt;
     int32_t ids[N], before[N];
@@ -100,9 +104,14 @@ static void test_against_plain(void **state) {
         size_t scored;
         fill(ids);
         memcpy(before, ids, sizeof ids);
-        QsfPerplexity p = { .rt = &rt, .ids = ids, .n = (size_t)cases[i].n, .window = (uint32_t)cases[i].window,
-                            .stride = (uint32_t)cases[i].stride, .bos = cases[i].bos };
-        double want = plain_nll(&rt, ids, cases[i].n, cases[i].window, cases[i].stride, cases[i].bos, &scored);
+        QsfPerplexity p = { .rt = &rt,
+                            .ids = ids,
+                            .n = (size_t)cases[i].n,
+                            .window = (uint32_t)cases[i].window,
+                            .stride = (uint32_t)cases[i].stride,
+                            .bos = cases[i].bos };
+        double want = plain_nll(&rt, ids, cases[i].n, cases[i].window, cases[i].stride, cases[i].bos,
+                                &scored);
         qsf_test_expect_ok(qsf_perplexity_run(&p, &r, &err), &err);
         assert_int_equal(r.n_scored, scored);
         assert_int_equal(r.nll.n, scored);
@@ -114,7 +123,10 @@ static void test_against_plain(void **state) {
 
 static void test_same_however_run(void **state) {
     (void)state;
-    static const struct { int threads; uint64_t pin; } ways[] = { { 1, UINT64_MAX }, { 2, UINT64_MAX }, { 1, 0 }, { 3, 0 }, { 2, 150000 } };
+    static const struct {
+        int threads;
+        uint64_t pin;
+    } ways[] = { { 1, UINT64_MAX }, { 2, UINT64_MAX }, { 1, 0 }, { 3, 0 }, { 2, 150000 } };
     QsfPerplexityResult first = { 0 };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         QsfRuntime rt;
@@ -137,7 +149,13 @@ static void save_base(int32_t *ids) {
     QsfPerplexityResult r;
     QsfErr err = { 0 };
     QsfKlWriter w;
-    QsfKlAbout a = { .n_rows = N - 1, .n_vocab = 400, .complete = true, .n_ids = N, .window = 64, .stride = 32, .name = "tiny" };
+    QsfKlAbout a = { .n_rows = N - 1,
+                     .n_vocab = 400,
+                     .complete = true,
+                     .n_ids = N,
+                     .window = 64,
+                     .stride = 32,
+                     .name = "tiny" };
     open_model(&rt, 1, UINT64_MAX, true);
     qsf_test_expect_ok(qsf_kl_create(&w, base_path, &a, &err), &err);
     QsfPerplexity p = { .rt = &rt, .ids = ids, .n = N, .window = 64, .stride = 32, .bos = -1, .save = &w };
@@ -156,7 +174,9 @@ static QsfPerplexityResult against_base(QsfKlReader *base, int32_t *ids, bool ex
     QsfPerplexityResult r;
     QsfErr err = { 0 };
     open_model(&rt, 2, 0, exact);
-    QsfPerplexity p = { .rt = &rt, .ids = ids, .n = N, .window = 64, .stride = 32, .bos = -1, .base = base, .kl = kl };
+    QsfPerplexity p = {
+        .rt = &rt, .ids = ids, .n = N, .window = 64, .stride = 32, .bos = -1, .base = base, .kl = kl
+    };
     qsf_test_expect_ok(qsf_perplexity_run(&p, &r, &err), &err);
     qsf_runtime_close(&rt);
     return r;
@@ -196,7 +216,8 @@ static void test_divergence(void **state) {
     double nll = 0, base_nll = 0;
     for (int t = 1; t < N; t++) {
         int begin = t < 64 ? 0 : 32;
-        Plain p = plain(&theirs, ids + begin, (uint32_t)(t - begin)), q = plain(&ours, ids + begin, (uint32_t)(t - begin));
+        Plain p = plain(&theirs, ids + begin, (uint32_t)(t - begin)),
+              q = plain(&ours, ids + begin, (uint32_t)(t - begin));
         want[t - 1] = plain_kl(p.p, q.p, &same);
         sum += want[t - 1];
         nll -= log(q.p[ids[t]]);
@@ -250,9 +271,11 @@ static void test_windows(void **state) {
     assert_int_equal(windows, 2);
     assert_int_equal(qsf_score_count(12, 8, 4, &windows), 11);
     assert_int_equal(windows, 2);
-    assert_int_equal(qsf_score_count(24, 8, 8, &windows), 21); /* no overlap: a token a window has none before it */
+    /* no overlap: a token a window has none before it */
+    assert_int_equal(qsf_score_count(24, 8, 8, &windows), 21);
     assert_int_equal(windows, 3);
-    assert_int_equal(qsf_score_count(17, 8, 8, &windows), 14); /* a last window of one token holds nothing to score */
+    /* a last window of one token holds nothing to score */
+    assert_int_equal(qsf_score_count(17, 8, 8, &windows), 14);
     assert_int_equal(windows, 2);
     assert_true(qsf_score_window(100, 8, 3, 2, &w));
     assert_true(w.begin == 6 && w.first == 11 && w.end == 14);
@@ -285,9 +308,9 @@ static void test_statistics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows),          cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_against_plain),    cmocka_unit_test(test_same_however_run),
-        cmocka_unit_test(test_divergence),       cmocka_unit_test(test_cancel_and_bad_ids),
+        cmocka_unit_test(test_windows),       cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_against_plain), cmocka_unit_test(test_same_however_run),
+        cmocka_unit_test(test_divergence),    cmocka_unit_test(test_cancel_and_bad_ids),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }

@@ -69,8 +69,10 @@ static void test_pressed(void **state) {
                 o.budget = i < 20 ? least + i * MIB : least + (i - 19) * least / 2;
                 qsf_plans_make(&p, &m, &o);
                 qsf_plans_check(&m, &p, &o);
-                if (p.pinned_bytes > 0 && p.streamed_bytes > 0) assert_true(p.budget - p.total <= tolerance(&p) + layers[0].whole_bytes);
-                assert_true(p.streamed_bytes == 0 || p.disk_bytes < p.streamed_bytes || p.pinned_bytes > p.weight_bytes / 2);
+                if (p.pinned_bytes > 0 && p.streamed_bytes > 0)
+                    assert_true(p.budget - p.total <= tolerance(&p) + layers[0].whole_bytes);
+                assert_true(p.streamed_bytes == 0 || p.disk_bytes < p.streamed_bytes ||
+                            p.pinned_bytes > p.weight_bytes / 2);
                 seen |= p.streamed_bytes == 0 ? 4 : p.pinned_bytes == 0 ? 1 : 2;
                 qsf_plan_free(&p);
             }
@@ -258,8 +260,13 @@ static void test_toy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sweep), cmocka_unit_test(test_pressed), cmocka_unit_test(test_every_megabyte), cmocka_unit_test(test_smallest),
-        cmocka_unit_test(test_any),   cmocka_unit_test(test_spread),         cmocka_unit_test(test_toy),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_pressed),
+        cmocka_unit_test(test_every_megabyte),
+        cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_any),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_toy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

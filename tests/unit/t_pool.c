@@ -157,8 +157,11 @@ static void test_budget(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares), cmocka_unit_test(test_held_up), cmocka_unit_test(test_many_jobs),
-                                        cmocka_unit_test(test_ends_behind_a_short_job), cmocka_unit_test(test_idle_costs_nothing),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares),
+                                        cmocka_unit_test(test_held_up),
+                                        cmocka_unit_test(test_many_jobs),
+                                        cmocka_unit_test(test_ends_behind_a_short_job),
+                                        cmocka_unit_test(test_idle_costs_nothing),
                                         cmocka_unit_test(test_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

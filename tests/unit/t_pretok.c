@@ -18,7 +18,7 @@ static int collect(void *ctx, const char *piece, size_t len, QsfErr *err) {
 /* Pieces of text joined by slashes. */
 static void expect_pieces(const char *name, const char *text, const char *want) {
     QsfPretok p;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfStrbuf got = QSF_STRBUF_INIT;
     QsfRegexScratch *scratch = qsf_regex_scratch_new();
     const QsfPretokSpec *spec = qsf_pretok_spec(name, strlen(name));
@@ -36,47 +36,49 @@ static void test_pieces(void **state) {
     static const struct {
         const char *name, *text, *want;
     } cases[] = {
-        {"gpt-2", "Hello  world's 1234!!", "Hello/ / world/'s/ 1234/!!"},
-        {"gpt-2", "a\n\n b  ", "a/\n\n/ b/  "},
-        {"llama-bpe", "It'S 12345 x\n\n  y", "It/'S/ /123/45/ x/\n\n/ / y"},
-        {"llama3", "(foo)bar", "(foo/)bar"},
-        {"qwen2", "a 123", "a/ /1/2/3"},
-        {"default", "x=12345", "x/=/123/45"},
-        {"starcoder", "v12 34", "v/1/2/ /3/4"},
-        {"deepseek-llm", "\xE4\xB8\xAD" "ab12\r\n", "\xE4\xB8\xAD/ab/12/\r/\n"},
-        {"gpt-4o", "HelloWorld don't XMLHttp 1234", "Hello/World/ don't/ XMLHttp/ /123/4"},
-        {"tekken", "HelloWorld don't 12", "Hello/World/ don/'t/ /1/2"},
-        {"tiny_aya", "x1234567 12 123 123abc 1234abc", "x/1/234/567/ /12/ /123/ /123/abc/ /123/4/abc"},
-        {"chameleon", "<sentinel:12>IMGIMGABZ    x", "</sentinel/:/1/2/>/IMGIMGABZ/    /x"},
-        {"tiny_aya", "a \xE3\x80\x80" "5552x", "a/ /\xE3\x80\x80/555/2/x"},
-        {"superbpe", "x1234567 12 1a", "x/1/234/567/ /12/ /1/a"},
-        {"afmoe", "ab1234567 \xE4\xB8\xAD\xEA\xB0\x80 12", "ab/1/234/567/ /\xE4\xB8\xAD\xEA\xB0\x80/ /12"},
-        {"kimi-k2", "getUserName \xE4\xBD\xA0\xE5\xA5\xBD" "a I'll 1234", "get/User/Name/ /\xE4\xBD\xA0\xE5\xA5\xBD/a/ I'll/ /123/4"},
-        {"gemma4", "a b\n\nc d", "a b/\n\n/c d"},
-        {"whitespace", "a b  c", "a/ /b/  /c"},
-        {"phi-4", "It'S 12345", "It/'S/ /123/45"},
-        {"gpt-2", "", ""},
+        /* clang-format off */
+        { "gpt-2", "Hello  world's 1234!!", "Hello/ / world/'s/ 1234/!!" },
+        { "gpt-2", "a\n\n b  ", "a/\n\n/ b/  " },
+        { "llama-bpe", "It'S 12345 x\n\n  y", "It/'S/ /123/45/ x/\n\n/ / y" },
+        { "llama3", "(foo)bar", "(foo/)bar" },
+        { "qwen2", "a 123", "a/ /1/2/3" },
+        { "default", "x=12345", "x/=/123/45" },
+        { "starcoder", "v12 34", "v/1/2/ /3/4" },
+        { "deepseek-llm", "\xE4\xB8\xAD" "ab12\r\n", "\xE4\xB8\xAD/ab/12/\r/\n" },
+        { "gpt-4o", "HelloWorld don't XMLHttp 1234", "Hello/World/ don't/ XMLHttp/ /123/4" },
+        { "tekken", "HelloWorld don't 12", "Hello/World/ don/'t/ /1/2" },
+        { "tiny_aya", "x1234567 12 123 123abc 1234abc", "x/1/234/567/ /12/ /123/ /123/abc/ /123/4/abc" },
+        { "chameleon", "<sentinel:12>IMGIMGABZ    x", "</sentinel/:/1/2/>/IMGIMGABZ/    /x" },
+        { "tiny_aya", "a \xE3\x80\x80" "5552x", "a/ /\xE3\x80\x80/555/2/x" },
+        { "superbpe", "x1234567 12 1a", "x/1/234/567/ /12/ /1/a" },
+        { "afmoe", "ab1234567 \xE4\xB8\xAD\xEA\xB0\x80 12", "ab/1/234/567/ /\xE4\xB8\xAD\xEA\xB0\x80/ /12" },
+        { "kimi-k2", "getUserName \xE4\xBD\xA0\xE5\xA5\xBD" "a I'll 1234", "get/User/Name/ /\xE4\xBD\xA0\xE5\xA5\xBD/a/ I'll/ /123/4" },
+        { "gemma4", "a b\n\nc d", "a b/\n\n/c d" },
+        { "whitespace", "a b  c", "a/ /b/  /c" },
+        { "phi-4", "It'S 12345", "It/'S/ /123/45" },
+        { "gpt-2", "", "" },
         /* U+180E is no white space, U+3000 is */
-        {"gpt-2", "a\xE1\xA0\x8E" "b", "a/\xE1\xA0\x8E/b"},
-        {"gpt-2", "a\xE3\x80\x80" "b", "a/\xE3\x80\x80/b"},
-        {"gpt-2", "a\xE3\x80\x80!", "a/\xE3\x80\x80/!"},
-        {"gpt-2", "a\xE1\xA0\x8E!", "a/\xE1\xA0\x8E!"},
+        { "gpt-2", "a\xE1\xA0\x8E" "b", "a/\xE1\xA0\x8E/b" },
+        { "gpt-2", "a\xE3\x80\x80" "b", "a/\xE3\x80\x80/b" },
+        { "gpt-2", "a\xE3\x80\x80!", "a/\xE3\x80\x80/!" },
+        { "gpt-2", "a\xE1\xA0\x8E!", "a/\xE1\xA0\x8E!" },
         /* U+2028, U+2003 and U+3000 are white space and in a class of DeepSeek's; as Oniguruma cuts, which
          * huggingface/tokenizers uses */
-        {"deepseek-llm", " \xE2\x80\xA8", " /\xE2\x80\xA8"},
-        {"deepseek-llm", "a\xE2\x80\xA8" "b", "a/\xE2\x80\xA8/b"},
-        {"deepseek-llm", "\xE2\x80\xA8\xE2\x80\xA9", "\xE2\x80\xA8\xE2\x80\xA9"},
-        {"deepseek-llm", " \xC2\x85x", " /\xC2\x85x"},
-        {"deepseek-llm", " \xE3\x80\x80 ", " /\xE3\x80\x80/ "},
-        {"deepseek-llm", "\xE3\x80\x80\xE6\x97\xA5", "\xE3\x80\x80/\xE6\x97\xA5"},
-        {"deepseek-coder", " \xE2\x80\xA8x", " /\xE2\x80\xA8/x"},
-        {"deepseek-coder", "\t\xE2\x80\x83 ", "\t/\xE2\x80\x83/ "},
-        {"deepseek-coder", " \xC2\x85 ", " \xC2\x85 "},
-        {"deepseek-coder", " \xE3\x80\x80 ", " /\xE3\x80\x80/ "},
-        {"deepseek-coder", "\xE3\x80\x80\xE6\x97\xA5", "\xE3\x80\x80\xE6\x97\xA5"},
+        { "deepseek-llm", " \xE2\x80\xA8", " /\xE2\x80\xA8" },
+        { "deepseek-llm", "a\xE2\x80\xA8" "b", "a/\xE2\x80\xA8/b" },
+        { "deepseek-llm", "\xE2\x80\xA8\xE2\x80\xA9", "\xE2\x80\xA8\xE2\x80\xA9" },
+        { "deepseek-llm", " \xC2\x85x", " /\xC2\x85x" },
+        { "deepseek-llm", " \xE3\x80\x80 ", " /\xE3\x80\x80/ " },
+        { "deepseek-llm", "\xE3\x80\x80\xE6\x97\xA5", "\xE3\x80\x80/\xE6\x97\xA5" },
+        { "deepseek-coder", " \xE2\x80\xA8x", " /\xE2\x80\xA8/x" },
+        { "deepseek-coder", "\t\xE2\x80\x83 ", "\t/\xE2\x80\x83/ " },
+        { "deepseek-coder", " \xC2\x85 ", " \xC2\x85 " },
+        { "deepseek-coder", " \xE3\x80\x80 ", " /\xE3\x80\x80/ " },
+        { "deepseek-coder", "\xE3\x80\x80\xE6\x97\xA5", "\xE3\x80\x80\xE6\x97\xA5" },
         /* ill-formed bytes stay together, what is around them is cut as usual */
-        {"llama-bpe", "ab\xFF\xC3 cd", "ab/\xFF\xC3/ cd"},
-        {"llama-bpe", "\xE2\x82", "\xE2\x82"},
+        { "llama-bpe", "ab\xFF\xC3 cd", "ab/\xFF\xC3/ cd" },
+        { "llama-bpe", "\xE2\x82", "\xE2\x82" },
+        /* clang-format on */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -95,7 +97,7 @@ static void test_table(void **state) {
     assert_non_null(scratch);
     for (; (spec = qsf_pretok_spec_at(n)) != NULL; n++) {
         QsfPretok p;
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         QsfStrbuf got = QSF_STRBUF_INIT;
         assert_ptr_equal(qsf_pretok_spec(spec->name, strlen(spec->name)), spec);
         qsf_test_expect_ok(qsf_pretok_open(&p, spec, &e), &e);
@@ -136,9 +138,10 @@ static char *read_all(const char *relative, size_t *len) {
 }
 
 /* Pieces of text, each ended by a NUL. */
-static void pieces(const QsfPretokSpec *spec, QsfRegexScratch *scratch, const QsfJson *texts, QsfStrbuf *out) {
+static void pieces(const QsfPretokSpec *spec, QsfRegexScratch *scratch, const QsfJson *texts,
+                   QsfStrbuf *out) {
     QsfPretok p;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     qsf_strbuf_clear(out);
     qsf_test_expect_ok(qsf_pretok_open(&p, spec, &e), &e);
     for (size_t i = 0; i < qsf_json_size(texts); i++) {
@@ -153,8 +156,8 @@ static void pieces(const QsfPretokSpec *spec, QsfRegexScratch *scratch, const Qs
 /* Where the reference only comes near the models' own expressions, or has code instead of one. */
 static bool has_own_expressions(const char *name) {
     static const char *const own[] = {
-        "tekken", "gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2", "granite-embed-multi-97m", "kimi-k2",
-        "afmoe", "superbpe", "youtu",
+        "tekken",  "gpt-4o", "llama4",   "kanana2", "talkie", "minimax-m2", "granite-embed-multi-97m",
+        "kimi-k2", "afmoe",  "superbpe", "youtu",
     };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(own[i], name) == 0) return true;
@@ -169,7 +172,7 @@ static void check_flag(const char *name, const QsfJson *row, const char *key, un
 }
 
 static void check_name(const char *name, const QsfJson *row, QsfRegexScratch *scratch, const QsfJson *texts) {
-    const char *passes[QSF_PRETOK_PASSES + 1] = {NULL};
+    const char *passes[QSF_PRETOK_PASSES + 1] = { NULL };
     const QsfJson *regexes = qsf_json_get(row, "regexes");
     const QsfPretokSpec *spec = qsf_pretok_spec(name, strlen(name));
     if (spec == NULL) printf("%s is not in the table\n", name);
@@ -178,12 +181,14 @@ static void check_name(const char *name, const QsfJson *row, QsfRegexScratch *sc
     check_flag(name, row, "ignore_merges", spec->flags, QSF_PRETOK_IGNORE_MERGES);
     check_flag(name, row, "add_bos", spec->flags, QSF_PRETOK_BOS);
     if (has_own_expressions(name)) return;
-    for (size_t i = 0; i < qsf_json_size(regexes); i++) passes[i] = qsf_json_string(qsf_json_at(regexes, i), NULL);
-    QsfPretokSpec theirs = {.name = name, .passes = passes};
+    for (size_t i = 0; i < qsf_json_size(regexes); i++)
+        passes[i] = qsf_json_string(qsf_json_at(regexes, i), NULL);
+    QsfPretokSpec theirs = { .name = name, .passes = passes };
     QsfStrbuf want = QSF_STRBUF_INIT, got = QSF_STRBUF_INIT;
     pieces(&theirs, scratch, texts, &want);
     pieces(spec, scratch, texts, &got);
-    if (want.len != got.len || memcmp(want.data, got.data, want.len) != 0) printf("%s cuts otherwise\n", name);
+    if (want.len != got.len || memcmp(want.data, got.data, want.len) != 0)
+        printf("%s cuts otherwise\n", name);
     assert_int_equal(want.len, got.len);
     assert_memory_equal(want.data, got.data, want.len);
     qsf_strbuf_free(&want);
@@ -193,7 +198,7 @@ static void check_name(const char *name, const QsfJson *row, QsfRegexScratch *sc
 /* The texts of the oracle as one JSON array. */
 static QsfJson *oracle_texts(void) {
     size_t len;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     char *lines = read_all(ORACLE "ids/gpt-2.jsonl", &len);
     if (lines == NULL) return NULL;
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -216,10 +221,10 @@ static QsfJson *oracle_texts(void) {
 }
 
 static void test_names(void **state) {
-    static const char *const groups[] = {"reference", "newer_values_without_oracle_answers"};
+    static const char *const groups[] = { "reference", "newer_values_without_oracle_answers" };
     (void)state;
     size_t len = 0, n = 0;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfJson *texts = oracle_texts();
     char *text = texts != NULL ? read_all(ORACLE "pre_tokenizers.json", &len) : NULL;
     if (text == NULL) {
@@ -253,7 +258,7 @@ static int stop_at_second(void *ctx, const char *piece, size_t len, QsfErr *err)
 static void test_stops(void **state) {
     (void)state;
     QsfPretok p;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     int n = 0;
     QsfRegexScratch *scratch = qsf_regex_scratch_new();
     assert_non_null(scratch);
@@ -267,7 +272,7 @@ static void test_stops(void **state) {
 static void test_regex(void **state) {
     (void)state;
     QsfRegex *re;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     size_t begin, end;
     QsfRegexScratch *scratch = qsf_regex_scratch_new();
     assert_non_null(scratch);
@@ -303,7 +308,7 @@ static void test_dear_matches(void **state) {
     (void)state;
     enum { N = 60000 };
     QsfRegex *re;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     size_t begin, end = 0, n = 0;
     char *text = malloc(N);
     QsfRegexScratch *scratch = qsf_regex_scratch_new();
@@ -317,7 +322,8 @@ static void test_dear_matches(void **state) {
     qsf_regex_scratch_free(scratch);
     scratch = qsf_regex_scratch_new();
     assert_non_null(scratch);
-    qsf_test_expect_ok(qsf_regex_compile(&re, "(?:(?:a|a|a){5}b|a){200}", &e), &e); /* 200 a piece, hundreds of steps for each */
+    /* 200 a piece, hundreds of steps for each */
+    qsf_test_expect_ok(qsf_regex_compile(&re, "(?:(?:a|a|a){5}b|a){200}", &e), &e);
     for (n = 0, end = 0; end < N; n++) assert_true(qsf_regex_find(re, scratch, text, N, end, &begin, &end));
     assert_int_equal(n, N / 200);
     qsf_regex_free(re);
@@ -334,7 +340,7 @@ static void test_deep_groups(void **state) {
     (void)state;
     enum { N = 20000 };
     QsfRegex *re;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     size_t begin = 1, end = 0;
     char *text = malloc(N);
     QsfRegexScratch *scratch = qsf_regex_scratch_new();
@@ -352,9 +358,9 @@ static void test_deep_groups(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces), cmocka_unit_test(test_table), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_regex),  cmocka_unit_test(test_dear_matches), cmocka_unit_test(test_deep_groups),
+        cmocka_unit_test(test_pieces),      cmocka_unit_test(test_table), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_stops),       cmocka_unit_test(test_regex), cmocka_unit_test(test_dear_matches),
+        cmocka_unit_test(test_deep_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 #include "tests/harness/source_rig.h"
 
 #include "src/base/lz.h"
-#include "src/format/qsf_layout.h"
 #include "src/format/qsf_codec.h"
+#include "src/format/qsf_layout.h"
 #include "src/format/qsf_verify.h"
 #include "src/format/rows.h"
 #include "tests/harness/gguf_build.h"
@@ -76,7 +76,8 @@ static void test_there_and_back(void **state) {
         memset(src, 0, N);
         qsf_test_expect_ok(qsf_codec_compress(how, src, N, packed, N, &n, &e), &e);
         assert_true(n == 0 || N <= n * QSF_COMPRESS_RATIO); /* smaller is not in the format */
-        for (size_t i = 0; i < N; i++) src[i] = (unsigned char)(i % 700 < 350 ? random64(&seed) & 3 : i % 350);
+        for (size_t i = 0; i < N; i++)
+            src[i] = (unsigned char)(i % 700 < 350 ? random64(&seed) & 3 : i % 350);
         qsf_unpacker_close(&u);
     }
 }
@@ -92,8 +93,16 @@ static void carry(const char *from, const char *to, uint32_t flags, uint8_t pres
 }
 
 static void make(uint32_t wtype, uint32_t flags, uint8_t press) {
-    const QsfTinySpec spec = { .wtype = wtype, .twins = true, .biases = true, .layers = 3, .hidden = 32, .heads = 2, .kv_heads = 1,
-                               .ffn = 64, .vocab = 260, .ctx = 64 };
+    const QsfTinySpec spec = { .wtype = wtype,
+                               .twins = true,
+                               .biases = true,
+                               .layers = 3,
+                               .hidden = 32,
+                               .heads = 2,
+                               .kv_heads = 1,
+                               .ffn = 64,
+                               .vocab = 260,
+                               .ctx = 64 };
     QsfPackReport r;
     assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
     carry(gguf, qsf, flags, press, &r);
@@ -224,9 +233,11 @@ static int try_image(const QsfImage *m, QsfErr *e) {
     int rv = qsf_verify_file(other, &ledger, &r, &v);
     assert_int_equal(ledger.total, 0);
     if (rc != QSF_OK) assert_int_equal(rv, QSF_E_MODEL);
-    if (rc != QSF_OK && (rc != QSF_E_MODEL || strstr(e->msg, "press.other") == NULL || strstr(e->msg, "byte offset") == NULL))
+    if (rc != QSF_OK &&
+        (rc != QSF_E_MODEL || strstr(e->msg, "press.other") == NULL || strstr(e->msg, "byte offset") == NULL))
         fail_msg("%d: %s", rc, e->msg);
-    if (rv != QSF_OK && (rv != QSF_E_MODEL || strstr(v.msg, "press.other") == NULL)) fail_msg("%d: %s", rv, v.msg);
+    if (rv != QSF_OK && (rv != QSF_E_MODEL || strstr(v.msg, "press.other") == NULL))
+        fail_msg("%d: %s", rv, v.msg);
     if (rc == QSF_OK && rv != QSF_OK) *e = v;
     return rc == QSF_OK ? rv : rc;
 }
@@ -254,22 +265,30 @@ static void test_damage(void **state) {
         QsfImage m = load(qsf), copy = { malloc(m.len), m.len };
         QsfImageMap at = qsf_image_map(&m);
         unsigned char *entry = copy.b + at.index + 32;
-        uint64_t layer = qsf_image_get(m.b + at.index + 32, 8), bytes = qsf_image_get(m.b + at.index + 40, 4), heads = find_heads(&m);
+        uint64_t layer = qsf_image_get(m.b + at.index + 32, 8), bytes = qsf_image_get(m.b + at.index + 40, 4),
+                 heads = find_heads(&m);
         for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
             for (int k = 0; k < 8; k++) { /* 0, all ones, random, one off, checksums right */
                 memcpy(copy.b, m.b, m.len);
                 uint64_t old = qsf_image_get(entry + fields[f].at, fields[f].bytes);
                 qsf_image_put(entry + fields[f].at, fields[f].bytes,
-                              k == 0 ? 0 : k == 1 ? UINT64_MAX : k == 2 ? old + 1 : k == 3 ? old - 1 : random64(&seed) >> (k > 5 ? 48 : 0));
+                              k == 0   ? 0
+                              : k == 1 ? UINT64_MAX
+                              : k == 2 ? old + 1
+                              : k == 3 ? old - 1
+                                       : random64(&seed) >> (k > 5 ? 48 : 0));
                 bool same = qsf_image_get(entry + fields[f].at, fields[f].bytes) == old;
-                bool kin = fields[f].at == 17 && entry[17] <= QSFF_LZ4_HC && how <= QSFF_LZ4_HC; /* the same blocks */
+                /* the same blocks */
+                bool kin = fields[f].at == 17 && entry[17] <= QSFF_LZ4_HC && how <= QSFF_LZ4_HC;
                 qsf_image_fix(&copy, &at);
-                if (try_image(&copy, &e) == QSF_OK && !same && !kin) fail_msg("field %u, %d, compression %u: not told", fields[f].at, k, how);
+                if (try_image(&copy, &e) == QSF_OK && !same && !kin)
+                    fail_msg("field %u, %d, compression %u: not told", fields[f].at, k, how);
             }
         for (int k = 0; k < 24; k++) { /* garbage in the block, checksums as they were and made right */
             memcpy(copy.b, m.b, m.len);
             uint64_t from = layer + random64(&seed) % bytes, n = 1 + random64(&seed) % 40;
-            for (uint64_t i = from; i < from + n && i < layer + bytes; i++) copy.b[i] = (unsigned char)random64(&seed);
+            for (uint64_t i = from; i < from + n && i < layer + bytes; i++)
+                copy.b[i] = (unsigned char)random64(&seed);
             if (memcmp(copy.b, m.b, m.len) == 0) continue;
             assert_int_equal(try_image(&copy, &e), QSF_E_MODEL);
             qsf_image_fix(&copy, &at);
@@ -338,8 +357,9 @@ static int remove_all(void **state) {
 int main(void) {
     qsf_ledger_init(&ledger, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_auto),   cmocka_unit_test(test_damage),         cmocka_unit_test(test_without_heads),
+        cmocka_unit_test(test_blocks), cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_files),  cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_damage), cmocka_unit_test(test_without_heads),
     };
     return cmocka_run_group_tests(tests, names, remove_all);
 }

@@ -3,11 +3,11 @@
 #include "tests/harness/source_rig.h"
 
 #include "src/format/dtype.h"
-#include "tests/harness/qsf_made.h"
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_verify.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_made.h"
 
 /* --- carrying over --- */
 
@@ -69,7 +69,8 @@ static void expect_same_meta(const QsfSource *a, const QsfSource *b) {
         if (strncmp(a->meta.e[i].key, "qsf.crc32.", 10) != 0) expect_same_entry(a, b, &a->meta.e[i]);
     for (uint32_t i = 0; i < b->meta.n; i++) {
         const char *key = b->meta.e[i].key;
-        assert_true(qsf_meta_has(a, key) || strncmp(key, "qsf.", 4) == 0 || strcmp(key, "llama.rope.freq_base") == 0);
+        assert_true(qsf_meta_has(a, key) || strncmp(key, "qsf.", 4) == 0 ||
+                    strcmp(key, "llama.rope.freq_base") == 0);
     }
 }
 
@@ -85,7 +86,9 @@ static void expect_verified(const char *path, const QsfSource *s) {
 static void test_round_trip(void **state) {
     (void)state;
     static const QsfTinySpec specs[] = {
-        { .wtype = 0 }, { .wtype = 1, .tied = true }, { .wtype = 2, .biases = true, .rope_freqs = true },
+        { .wtype = 0 },
+        { .wtype = 1, .tied = true },
+        { .wtype = 2, .biases = true, .rope_freqs = true },
         { .wtype = 8, .head_dim = 24, .chat_template = "{{ messages }}" },
     };
     static const uint32_t flags[] = { 0, QSFF_PAGES, QSFF_LINES, QSFF_PAGES | QSFF_LINES };
@@ -98,7 +101,8 @@ static void test_round_trip(void **state) {
         expect_same_tensors(a, b);
         expect_same_meta(a, b);
         expect_verified(qsf, b);
-        for (uint64_t t = 0; t < qsf_source_n_tensors(b) && (flags[i] & QSFF_PAGES) && (flags[i] & QSFF_LINES); t++)
+        for (uint64_t t = 0;
+             t < qsf_source_n_tensors(b) && (flags[i] & QSFF_PAGES) && (flags[i] & QSFF_LINES); t++)
             if (strncmp(qsf_source_tensor(b, t)->name, "blk.", 4) == 0)
                 assert_int_equal(qsf_source_tensor(b, t)->offset % 64, 0);
         carry(qsf, again, flags[i]); /* nothing is lost or doubled on the way from one QSF file to the next */
@@ -119,7 +123,9 @@ static void test_round_trip(void **state) {
 
 /* One layer, F16 matrices: 260 tokens, hidden 32. */
 static void write_small(const char *qsf, uint32_t flags) {
-    const QsfTinySpec spec = { .layers = 1, .hidden = 32, .heads = 2, .kv_heads = 1, .ffn = 48, .vocab = 260, .ctx = 64, .wtype = 1 };
+    const QsfTinySpec spec = {
+        .layers = 1, .hidden = 32, .heads = 2, .kv_heads = 1, .ffn = 48, .vocab = 260, .ctx = 64, .wtype = 1
+    };
     const char *gguf = qsf_test_tmp("small.gguf");
     assert_int_equal(qsf_test_write_tiny_llama(gguf, &spec), 0);
     carry(gguf, qsf, flags);
@@ -136,7 +142,9 @@ static void test_places(void **state) {
     assert_int_equal(at.meta, 8192);
     assert_int_equal(at.embed % 4096, 0);
     assert_true(at.embed >= at.meta + at.meta_len && at.embed - at.meta - at.meta_len < 4096);
-    static const unsigned char embed[16] = { 7, 0, 0, 0, 0, 0x41, 0, 0, 4, 1, 0, 0, 32, 0, 0, 0 }; /* 260 x 32 in fp16 */
+    static const unsigned char embed[16] = {
+        7, 0, 0, 0, 0, 0x41, 0, 0, 4, 1, 0, 0, 32, 0, 0, 0
+    }; /* 260 x 32 in fp16 */
     assert_memory_equal(m.b + at.embed, embed, sizeof embed);
     const unsigned char *e = m.b + at.index;
     uint64_t layer = qsf_image_get(e, 8);
@@ -188,7 +196,8 @@ static int try_image(const QsfImage *m, QsfErr *e) {
     if (rv != QSF_OK) {
         assert_int_equal(rv, QSF_E_MODEL);
         assert_non_null(strstr(v.msg, "damaged.qsf"));
-        if (strstr(v.msg, "offset") == NULL && strstr(v.msg, "is missing") == NULL) fail_msg("no place: %s", v.msg);
+        if (strstr(v.msg, "offset") == NULL && strstr(v.msg, "is missing") == NULL)
+            fail_msg("no place: %s", v.msg);
     }
     return rc != QSF_OK ? rc : rv;
 }
@@ -214,12 +223,17 @@ static void damage(QsfImage *m, const QsfImageMap *at, uint64_t base, const Fiel
     memcpy(old, m->b + base + f->at, f->bytes);
     for (int k = 0; k < 6; k++) {
         memcpy(copy.b, m->b, m->len);
-        qsf_image_put(copy.b + base + f->at, f->bytes, k == 0 ? 0 : k == 1 ? UINT64_MAX : random64(seed) >> (k == 5 ? 56 : 0));
+        qsf_image_put(copy.b + base + f->at, f->bytes,
+                      k == 0   ? 0
+                      : k == 1 ? UINT64_MAX
+                               : random64(seed) >> (k == 5 ? 56 : 0));
         if (memcmp(copy.b + base + f->at, old, f->bytes) == 0) continue;
-        if (try_image(&copy, &e) == QSF_OK) fail_msg("field %u of %u bytes at %llu: not told", f->at, f->bytes, (unsigned long long)base);
+        if (try_image(&copy, &e) == QSF_OK)
+            fail_msg("field %u of %u bytes at %llu: not told", f->at, f->bytes, (unsigned long long)base);
         qsf_image_fix(&copy, at);
         if (try_image(&copy, &e) == QSF_OK && !f->free && memcmp(copy.b + base + f->at, old, f->bytes) != 0)
-            fail_msg("field %u of %u bytes at %llu, checksums right: not told", f->at, f->bytes, (unsigned long long)base);
+            fail_msg("field %u of %u bytes at %llu, checksums right: not told", f->at, f->bytes,
+                     (unsigned long long)base);
     }
     free(copy.b);
 }
@@ -227,16 +241,20 @@ static void damage(QsfImage *m, const QsfImageMap *at, uint64_t base, const Fiel
 static void test_damaged_fields(void **state) {
     (void)state;
     static const Field header[] = {
-        { 0, 4, false },  { 4, 4, false },  { 8, 4, false },  { 12, 4, true },  { 16, 4, false }, { 20, 4, false },
-        { 24, 4, false }, { 28, 4, false }, { 32, 4, false }, { 36, 4, false }, { 40, 4, false }, { 44, 4, false },
-        { 48, 1, false }, { 49, 1, true },  { 50, 1, true },  { 51, 1, true },  { 52, 4, true },  { 56, 8, false },
-        { 64, 8, false }, { 72, 8, false }, { 80, 4, false }, { 84, 4, false }, { 88, 4, true },  { 92, 4, false },
-        { 96, 4, true },  { 100, 8, false }, { 108, 8, false }, { 116, 4, true }, { 120, 4, true }, { 124, 4, true },
+        { 0, 4, false },   { 4, 4, false },   { 8, 4, false },  { 12, 4, true },  { 16, 4, false },
+        { 20, 4, false },  { 24, 4, false },  { 28, 4, false }, { 32, 4, false }, { 36, 4, false },
+        { 40, 4, false },  { 44, 4, false },  { 48, 1, false }, { 49, 1, true },  { 50, 1, true },
+        { 51, 1, true },   { 52, 4, true },   { 56, 8, false }, { 64, 8, false }, { 72, 8, false },
+        { 80, 4, false },  { 84, 4, false },  { 88, 4, true },  { 92, 4, false }, { 96, 4, true },
+        { 100, 8, false }, { 108, 8, false }, { 116, 4, true }, { 120, 4, true }, { 124, 4, true },
     };
-    static const Field index[] = { { 0, 8, false },  { 8, 4, false },  { 12, 4, false }, { 16, 1, false }, { 17, 1, false },
-                                   { 18, 2, false }, { 20, 4, true }, { 24, 4, true },  { 28, 4, false } };
-    static const Field embed[] = { { 0, 1, false }, { 1, 1, false }, { 2, 2, false }, { 4, 4, false }, { 8, 4, false }, { 12, 4, false } };
-    static const Field tensor[] = { { 0, 4, false }, { 4, 4, false }, { 8, 4, false }, { 12, 1, true }, { 13, 1, false }, { 14, 2, false } };
+    static const Field index[] = { { 0, 8, false },  { 8, 4, false },  { 12, 4, false },
+                                   { 16, 1, false }, { 17, 1, false }, { 18, 2, false },
+                                   { 20, 4, true },  { 24, 4, true },  { 28, 4, false } };
+    static const Field embed[] = { { 0, 1, false }, { 1, 1, false }, { 2, 2, false },
+                                   { 4, 4, false }, { 8, 4, false }, { 12, 4, false } };
+    static const Field tensor[] = { { 0, 4, false }, { 4, 4, false },  { 8, 4, false },
+                                    { 12, 1, true }, { 13, 1, false }, { 14, 2, false } };
     const char *path = qsf_test_tmp("d.qsf");
     uint64_t seed = 7;
     write_small(path, 0);
@@ -248,7 +266,8 @@ static void test_damaged_fields(void **state) {
     for (size_t i = 0; i < sizeof index / sizeof *index; i++) damage(&m, &at, at.index, &index[i], &seed);
     for (size_t i = 0; i < sizeof embed / sizeof *embed; i++) damage(&m, &at, at.embed, &embed[i], &seed);
     for (size_t i = 0; i < sizeof tensor / sizeof *tensor; i++) damage(&m, &at, layer, &tensor[i], &seed);
-    for (size_t i = 0; i < sizeof tensor / sizeof *tensor; i++) damage(&m, &at, at.last + 65, &tensor[i], &seed);
+    for (size_t i = 0; i < sizeof tensor / sizeof *tensor; i++)
+        damage(&m, &at, at.last + 65, &tensor[i], &seed);
     damage(&m, &at, at.last, &(Field){ 64, 1, false }, &seed);
     free(m.b);
 }
@@ -284,7 +303,8 @@ static void test_cut_and_longer(void **state) {
         assert_int_equal(try_image(&cut, &e), QSF_E_MODEL);
     }
     memcpy(longer.b, m.b, m.len);
-    for (size_t more = 1; more < 5000; more += 711) { /* garbage behind the end, size and checksums made right too */
+    for (size_t more = 1; more < 5000;
+         more += 711) { /* garbage behind the end, size and checksums made right too */
         longer.len = m.len + more;
         qsf_image_put(longer.b + 92, 4, longer.len);
         QsfImageMap at = qsf_image_map(&longer);

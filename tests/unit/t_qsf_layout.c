@@ -4,28 +4,53 @@
 
 #include "src/base/crc32.h"
 #include "src/format/dtype.h"
-#include "src/format/qsf_layout.h"
 #include "src/format/qsf_codec.h"
+#include "src/format/qsf_layout.h"
 #include "src/format/qsf_names.h"
 
 static const QsfFileHeader header = {
-    .version = 1, .bytes = 128, .arch = QSFF_LLAMA, .n_layers = 2, .hidden = 64, .n_heads = 4, .n_kv_heads = 2,
-    .n_vocab = 300, .n_ctx = 256, .ffn = 128, .head_dim = 16, .code = QSFF_8BIT, .act = QSFF_SILU, .norm = QSFF_RMS_NORM,
-    .pos = QSFF_ROPE, .rope_theta = 10000.0f, .index_off = 0x1000, .embed_off = 0x4000, .final_off = 0x123456789A000,
-    .bos = 1, .eos = 2, .pad = QSFF_NO_TOKEN, .size_low = 0x89ABCDEF, .meta_off = 0x2000, .meta_bytes = 0x1234,
-    .meta_crc = 0xDEADBEEF, .block = 64, .flags = QSFF_PAGES | QSFF_LINES,
+    .version = 1,
+    .bytes = 128,
+    .arch = QSFF_LLAMA,
+    .n_layers = 2,
+    .hidden = 64,
+    .n_heads = 4,
+    .n_kv_heads = 2,
+    .n_vocab = 300,
+    .n_ctx = 256,
+    .ffn = 128,
+    .head_dim = 16,
+    .code = QSFF_8BIT,
+    .act = QSFF_SILU,
+    .norm = QSFF_RMS_NORM,
+    .pos = QSFF_ROPE,
+    .rope_theta = 10000.0f,
+    .index_off = 0x1000,
+    .embed_off = 0x4000,
+    .final_off = 0x123456789A000,
+    .bos = 1,
+    .eos = 2,
+    .pad = QSFF_NO_TOKEN,
+    .size_low = 0x89ABCDEF,
+    .meta_off = 0x2000,
+    .meta_bytes = 0x1234,
+    .meta_crc = 0xDEADBEEF,
+    .block = 64,
+    .flags = QSFF_PAGES | QSFF_LINES,
 };
 
 /* Byte by byte as the plan lays them out; 96-99 is the CRC32 of the 96 before, by zlib. */
 static const unsigned char header_bytes[128] = {
-    0x51, 0x53, 0x46, 0x31, 1, 0, 0, 0, 128, 0, 0, 0, 1, 0, 0, 0,                   /* magic, version, size, llama */
-    2, 0, 0, 0, 64, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0,                               /* layers, hidden, heads, KV heads */
-    0x2C, 1, 0, 0, 0, 1, 0, 0, 128, 0, 0, 0, 16, 0, 0, 0,                          /* vocabulary, context, FFN, head */
-    6, 1, 1, 1, 0x00, 0x40, 0x1C, 0x46, 0, 0x10, 0, 0, 0, 0, 0, 0,                 /* codes, theta, index */
-    0, 0x40, 0, 0, 0, 0, 0, 0, 0x00, 0xA0, 0x89, 0x67, 0x45, 0x23, 0x01, 0,         /* embedding, final section */
-    1, 0, 0, 0, 2, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xEF, 0xCD, 0xAB, 0x89,         /* BOS, EOS, no PAD, size */
-    0x36, 0x8B, 0x13, 0x81, 0, 0x20, 0, 0, 0, 0, 0, 0, 0x34, 0x12, 0, 0,                         /* metadata offset, size */
-    0, 0, 0, 0, 0xEF, 0xBE, 0xAD, 0xDE, 64, 0, 0, 0, 9, 0, 0, 0,                   /* its CRC, block, flags */
+    /* clang-format off */
+    0x51, 0x53, 0x46, 0x31, 1, 0, 0, 0, 128, 0, 0, 0, 1, 0, 0, 0,           /* magic, version, size, llama */
+    2, 0, 0, 0, 64, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0,                        /* layers, hidden, heads, KV heads */
+    0x2C, 1, 0, 0, 0, 1, 0, 0, 128, 0, 0, 0, 16, 0, 0, 0,                   /* vocabulary, context, FFN, head */
+    6, 1, 1, 1, 0x00, 0x40, 0x1C, 0x46, 0, 0x10, 0, 0, 0, 0, 0, 0,          /* codes, theta, index */
+    0, 0x40, 0, 0, 0, 0, 0, 0, 0x00, 0xA0, 0x89, 0x67, 0x45, 0x23, 0x01, 0, /* embedding, final section */
+    1, 0, 0, 0, 2, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xEF, 0xCD, 0xAB, 0x89, /* BOS, EOS, no PAD, size */
+    0x36, 0x8B, 0x13, 0x81, 0, 0x20, 0, 0, 0, 0, 0, 0, 0x34, 0x12, 0, 0,    /* metadata offset, size */
+    0, 0, 0, 0, 0xEF, 0xBE, 0xAD, 0xDE, 64, 0, 0, 0, 9, 0, 0, 0,            /* its CRC, block, flags */
+    /* clang-format on */
 };
 
 static void test_crc(void **state) {
@@ -135,14 +160,22 @@ static void test_header_damage(void **state) {
 }
 
 static const unsigned char index_bytes[32] = {
+    /* clang-format off */
     0x00, 0x50, 0, 0, 1, 0, 0, 0, 0x10, 0x32, 0x54, 0x76, 0x10, 0x32, 0x54, 0x76, /* offset, both sizes */
-    5, 0, 9, 0, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0x3F, 0, 0, 0, 0,               /* code, stored, tensors, CRC, 0.5 */
+    5, 0, 9, 0, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0x3F, 0, 0, 0, 0,                /* code, stored, tensors, CRC, 0.5 */
+    /* clang-format on */
 };
 
 static void test_index_bytes(void **state) {
     (void)state;
-    const QsfIndexEntry entry = { .off = 0x100005000, .bytes = 0x76543210, .whole_bytes = 0x76543210, .code = QSFF_MIXED,
-                                  .compression = QSFF_STORED, .n_tensors = 9, .crc = 0x12345678, .importance = 0.5f };
+    const QsfIndexEntry entry = { .off = 0x100005000,
+                                  .bytes = 0x76543210,
+                                  .whole_bytes = 0x76543210,
+                                  .code = QSFF_MIXED,
+                                  .compression = QSFF_STORED,
+                                  .n_tensors = 9,
+                                  .crc = 0x12345678,
+                                  .importance = 0.5f };
     unsigned char b[32] = { 0 };
     QsfIndexEntry back;
     QsfErr e = { 0 };
@@ -155,6 +188,7 @@ static void test_index_bytes(void **state) {
         uint64_t v;
         const char *part;
     } bad[] = {
+        /* clang-format off */
         { 0, 8, 0, "layer offset at byte offset 4096 is 0" },
         { 0, 8, UINT64_MAX, "layer offset at byte offset 4096" },
         { 8, 4, 0, "layer size in the file at byte offset 4104" },
@@ -170,6 +204,7 @@ static void test_index_bytes(void **state) {
         { 18, 2, 65535, "number of tensors in a layer at byte offset 4114" },
         { 24, 4, 0x7F800000, "importance of a layer at byte offset 4120" },
         { 28, 4, 1, "reserved part of an index entry at byte offset 4124" },
+        /* clang-format on */
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         memcpy(b, index_bytes, sizeof b);
@@ -188,21 +223,35 @@ static void test_pressed_entries(void **state) {
         uint32_t bytes, whole;
         bool ok;
     } rows[] = {
-        { 1, 1000, 1001, true },       { 1, 1000, 1000, false },          { 2, 1000, 255000, true },       { 2, 1000, 255001, false },
-        { 3, 1000, 255000, true },     { 3, 1000, 255001, false },        { 1, 0x70000000, 0x7E000000, true },
-        { 1, 0x70000000, 0x7E000001, false }, { 3, 0x70000000, 0xFFFFFFFE, true }, { 3, 0x70000000, 0xFFFFFFFF, false },
-        { 1, 15, 1000, false },        { 1, 0xFFFFFFFF, 0xFFFFFFFF, false },
+        { 1, 1000, 1001, true },
+        { 1, 1000, 1000, false },
+        { 2, 1000, 255000, true },
+        { 2, 1000, 255001, false },
+        { 3, 1000, 255000, true },
+        { 3, 1000, 255001, false },
+        { 1, 0x70000000, 0x7E000000, true },
+        { 1, 0x70000000, 0x7E000001, false },
+        { 3, 0x70000000, 0xFFFFFFFE, true },
+        { 3, 0x70000000, 0xFFFFFFFF, false },
+        { 1, 15, 1000, false },
+        { 1, 0xFFFFFFFF, 0xFFFFFFFF, false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const QsfIndexEntry entry = { .off = 4096, .bytes = rows[i].bytes, .whole_bytes = rows[i].whole, .code = QSFF_MIXED,
-                                      .compression = rows[i].how, .n_tensors = 9 };
+        const QsfIndexEntry entry = { .off = 4096,
+                                      .bytes = rows[i].bytes,
+                                      .whole_bytes = rows[i].whole,
+                                      .code = QSFF_MIXED,
+                                      .compression = rows[i].how,
+                                      .n_tensors = 9 };
         unsigned char b[32] = { 0 };
         QsfIndexEntry back;
         QsfErr e = { 0 };
         qsf_index_entry_encode(&entry, b);
         int rc = qsf_index_entry_decode(&back, b, "x.qsf", 4096, &e);
-        if (!qsf_codec_built(rows[i].how)) qsf_test_expect_err(&e, QSF_E_MODEL, "which this build was configured without");
-        else if (rc != (rows[i].ok ? QSF_OK : QSF_E_MODEL)) fail_msg("row %zu: %s", i, e.msg);
+        if (!qsf_codec_built(rows[i].how))
+            qsf_test_expect_err(&e, QSF_E_MODEL, "which this build was configured without");
+        else if (rc != (rows[i].ok ? QSF_OK : QSF_E_MODEL))
+            fail_msg("row %zu: %s", i, e.msg);
     }
 }
 
@@ -256,15 +305,24 @@ static void test_codes(void **state) {
         uint32_t block, dtype;
         uint64_t bytes; /* of 2 rows of 300 columns */
     } rows[] = {
-        { 0, 0, QK_GGML_QSF2, 2 * 5 * 20 },     { 1, 64, QK_GGML_QSF2, 2 * 5 * 20 },
-        { 1, 128, QK_GGML_QSF2 + 0x100, 2 * 3 * 36 }, { 1, 256, QK_GGML_QSF2 + 0x200, 2 * 2 * 68 },
-        { 2, 64, QK_GGML_QSF3, 2 * 5 * 28 },    { 2, 256, QK_GGML_QSF3 + 0x200, 2 * 2 * 100 },
-        { 3, 64, QK_GGML_QSF4, 2 * 5 * 36 },    { 3, 128, QK_GGML_QSF4 + 0x100, 2 * 3 * 68 },
-        { 4, 64, QK_GGML_QSFT, 2 * 5 * 18 },    { 4, 256, QK_GGML_QSFT + 0x200, 2 * 2 * 66 },
-        { 6, 256, 8, 2 * 10 * 34 },               { 7, 0, 1, 2 * 300 * 2 },
-        { 8, 0, 0, 2 * 300 * 4 },                 { 9, 0, 30, 2 * 300 * 2 },
-        { 64 + 12, 0, 12, 2 * 2 * 144 },          { 64 + 36, 0, 36, 2 * 3 * 32 + 32 },
-        { 10, 0, QK_GGML_QSB2, 2 * 2 * 80 },    { 11, 128, QK_GGML_QSB3, 2 * 2 * 112 },
+        { 0, 0, QK_GGML_QSF2, 2 * 5 * 20 },
+        { 1, 64, QK_GGML_QSF2, 2 * 5 * 20 },
+        { 1, 128, QK_GGML_QSF2 + 0x100, 2 * 3 * 36 },
+        { 1, 256, QK_GGML_QSF2 + 0x200, 2 * 2 * 68 },
+        { 2, 64, QK_GGML_QSF3, 2 * 5 * 28 },
+        { 2, 256, QK_GGML_QSF3 + 0x200, 2 * 2 * 100 },
+        { 3, 64, QK_GGML_QSF4, 2 * 5 * 36 },
+        { 3, 128, QK_GGML_QSF4 + 0x100, 2 * 3 * 68 },
+        { 4, 64, QK_GGML_QSFT, 2 * 5 * 18 },
+        { 4, 256, QK_GGML_QSFT + 0x200, 2 * 2 * 66 },
+        { 6, 256, 8, 2 * 10 * 34 },
+        { 7, 0, 1, 2 * 300 * 2 },
+        { 8, 0, 0, 2 * 300 * 4 },
+        { 9, 0, 30, 2 * 300 * 2 },
+        { 64 + 12, 0, 12, 2 * 2 * 144 },
+        { 64 + 36, 0, 36, 2 * 3 * 32 + 32 },
+        { 10, 0, QK_GGML_QSB2, 2 * 2 * 80 },
+        { 11, 128, QK_GGML_QSB3, 2 * 2 * 112 },
         { 12, 256, QK_GGML_QSB4, 2 * 2 * 144 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -304,16 +362,28 @@ static void test_names(void **state) {
     assert_int_equal(type, QSFT_EMBED);
     assert_true(qsf_tensor_type_of("blk.0.ffn_down.bias", &type, &layer));
     assert_int_equal(type, QSFT_FFN_BIASES);
-    static const char *const wrong[] = { "blk.0.output.weight", "attn_q.weight", "blk.00.attn_q.weight", "blk..attn_q.weight",
-                                         "blk.0.outliers", "outliers", "", "blk.1", "blk.99999999999.attn_q.weight" };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(qsf_tensor_type_of(wrong[i], &type, &layer));
+    static const char *const wrong[] = { "blk.0.output.weight",
+                                         "attn_q.weight",
+                                         "blk.00.attn_q.weight",
+                                         "blk..attn_q.weight",
+                                         "blk.0.outliers",
+                                         "outliers",
+                                         "",
+                                         "blk.1",
+                                         "blk.99999999999.attn_q.weight" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(qsf_tensor_type_of(wrong[i], &type, &layer));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crc),         cmocka_unit_test(test_header_bytes),
-        cmocka_unit_test(test_header_damage), cmocka_unit_test(test_index_bytes), cmocka_unit_test(test_pressed_entries),
-        cmocka_unit_test(test_embed_and_tensor_bytes), cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_crc),
+        cmocka_unit_test(test_header_bytes),
+        cmocka_unit_test(test_header_damage),
+        cmocka_unit_test(test_index_bytes),
+        cmocka_unit_test(test_pressed_entries),
+        cmocka_unit_test(test_embed_and_tensor_bytes),
+        cmocka_unit_test(test_codes),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,8 @@
 /* A model that was carried over to QSF computes what it did before, bit for bit, in RAM and streamed. */
 #include "tests/harness/qsf_test.h"
 
-#include "tests/harness/qsf_made.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_made.h"
 #include "tests/harness/rig.h"
 
 enum { N_TOKENS = 12 };
@@ -62,7 +62,8 @@ static void test_same_logits(void **state) {
         assert_int_equal(qsf_test_write_tiny_llama(gguf, &specs[i]), 0);
         carry(gguf, qsf, i == 0 ? 0 : QSFF_PAGES | QSFF_LINES, QSFF_STORED);
         float *want = logits_as(&resident, gguf, &n);
-        for (int stream = 0; stream < 2; stream++) expect_logits(want, n, &(QsfRigOptions){ .stream = stream }, qsf);
+        for (int stream = 0; stream < 2; stream++)
+            expect_logits(want, n, &(QsfRigOptions){ .stream = stream }, qsf);
         free(want);
     }
     unlink(gguf);

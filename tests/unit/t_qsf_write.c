@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 
 #include "src/format/dtype.h"
-#include "tests/harness/qsf_made.h"
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_verify.h"
 #include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_made.h"
 
 static void expect_verified(const char *path) {
     QsfErr e = { 0 };
@@ -42,7 +42,7 @@ typedef struct Hand {
     uint32_t outlier_row; /* of a matrix of 4 rows */
     uint32_t code;        /* of that matrix of 4 x 256 */
     uint32_t block;
-    uint32_t gate_cols;   /* of the gate's bias; 0: none */
+    uint32_t gate_cols; /* of the gate's bias; 0: none */
 } Hand;
 
 /* Of the newest tensor: n zeros. */
@@ -105,7 +105,8 @@ static int write_by_hand(const char *path, const Hand *h, QsfErr *e) {
     for (int i = 0; i < 2; i++) hand_layer(&w, h, e);
     for (int i = 0; i < 64; i++) {
         norm[i] = 1.0f + (float)i / 1024.0f; /* exact in fp16 */
-        bias[i] = i == 0 ? 1e9f : i == 1 ? 5.9604645e-8f : i == 2 ? 1.00048828125f : -(float)i; /* too large, least, a tie */
+        /* too large, least, a tie */
+        bias[i] = i == 0 ? 1e9f : i == 1 ? 5.9604645e-8f : i == 2 ? 1.00048828125f : -(float)i;
     }
     qsf_test_expect_ok(qsf_write_final(&w, norm, bias, true, false, e), e);
     int rc = qsf_write_finish(&w, e);
@@ -113,7 +114,8 @@ static int write_by_hand(const char *path, const Hand *h, QsfErr *e) {
     return rc;
 }
 
-static const QsfTensor *tensor_of(const QsfSource *s, const char *name, uint32_t dtype, uint64_t cols, uint64_t rows) {
+static const QsfTensor *tensor_of(const QsfSource *s, const char *name, uint32_t dtype, uint64_t cols,
+                                  uint64_t rows) {
     const QsfTensor *t = qsf_source_find_tensor(s, name);
     if (t == NULL) fail_msg("no %s", name);
     assert_int_equal(t->dtype, dtype);
@@ -142,14 +144,17 @@ static void test_by_hand(void **state) {
     expect_verified(path);
     tensor_of(s, "blk.1.attn_q.weight", QK_GGML_QSF2, 256, 4);
     tensor_of(s, "blk.1.attn_q.weight.outliers", 24, 10, 1); /* no engine takes them for something else */
-    const QsfTensor *up = tensor_of(s, "blk.1.ffn_up.bias", 0, 128, 1), *down = tensor_of(s, "blk.1.ffn_down.bias", 0, 64, 1);
+    const QsfTensor *up = tensor_of(s, "blk.1.ffn_up.bias", 0, 128, 1),
+                    *down = tensor_of(s, "blk.1.ffn_down.bias", 0, 64, 1);
     assert_true(float_at(s, up, 127) > 126.5f && float_at(s, up, 127) < 127.5f);
     const float third = float_at(s, tensor_of(s, "blk.1.ffn_gate.bias", 0, 128, 1), 0);
     assert_true(third > 2.5f && third < 3.5f);
     assert_true(float_at(s, down, 0) > 127.5f && float_at(s, down, 0) < 128.5f);
     tensor_of(s, "output_norm.weight", 1, 64, 1);
     unsigned char *b = tensor_bytes(s, tensor_of(s, "output_norm.bias", 1, 64, 1));
-    static const unsigned char halves[] = { 0xFF, 0x7B, 0x01, 0x00, 0x00, 0x3C, 0x00, 0xC2 }; /* 65504, 2^-24, 1, -3 */
+    static const unsigned char halves[] = {
+        0xFF, 0x7B, 0x01, 0x00, 0x00, 0x3C, 0x00, 0xC2
+    }; /* 65504, 2^-24, 1, -3 */
     assert_memory_equal(b, halves, sizeof halves);
     free(b);
     assert_false(qsf_meta_has(s, "general.name")); /* hidden by the user */
@@ -293,7 +298,8 @@ static void test_writer_misuse(void **state) {
     for (int k = 0; k < 5; k++) {
         qsf_err_clear(&e);
         qsf_test_expect_ok(qsf_write_open(&w, path, &spec, &e), &e);
-        int rc = k == 0 ? qsf_write_layer(&w, QSFF_MIXED, 0, &e) : qsf_write_embedding(&w, QSFF_F32, 300, 64, &e);
+        int rc = k == 0 ? qsf_write_layer(&w, QSFF_MIXED, 0, &e)
+                        : qsf_write_embedding(&w, QSFF_F32, 300, 64, &e);
         if (k == 1) rc = qsf_write_data(&w, "x", 300 * 64 * 4 + 1, &e);
         if (k == 2) rc = qsf_write_layer(&w, QSFF_MIXED, 0, &e); /* the rows are missing */
         if (k == 3) rc = qsf_write_finish(&w, &e);
@@ -328,8 +334,9 @@ static void test_gate_bias_length(void **state) {
 int main(void) {
     qsf_ledger_init(&ledger, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_hand_wrong),    cmocka_unit_test(test_order),
-        cmocka_unit_test(test_writer_fails), cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_gate_bias_length),
+        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_hand_wrong),
+        cmocka_unit_test(test_order),         cmocka_unit_test(test_writer_fails),
+        cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_gate_bias_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

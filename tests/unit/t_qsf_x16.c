@@ -7,10 +7,10 @@
 #include "src/format/qsf_groups.h"
 #include "src/format/qsf_verify.h"
 #include "src/format/rows.h"
+#include "src/plan/units.h"
 #include "src/requantize/grouper.h"
 #include "src/requantize/pack.h"
 #include "src/requantize/rowreader.h"
-#include "src/plan/units.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/rig.h"
 
@@ -21,18 +21,34 @@ static char gguf[512], qsf[512], back[512];
 /* man/qsf-format.5: where the dwords of the planes and the words of the halves stand in a block. */
 typedef struct Form {
     uint32_t dtype;
-    unsigned plane_at, planes, half_at, halves, code; /* code: of QSF, whose planes are put together from elements */
+    /* code: of QSF, whose planes are put together from elements */
+    unsigned plane_at, planes, half_at, halves, code;
 } Form;
 
 enum { NONE = 99, Q5 = 98 };
 
 static const Form forms[] = {
-    { 2, 2, 4, 0, 1, NONE },    { 3, 4, 4, 0, 2, NONE },     { 6, 2, 5, 0, 1, Q5 },        { 7, 4, 5, 0, 2, Q5 },
-    { 8, 2, 8, 0, 1, NONE },    { 20, 2, 4, 0, 1, NONE },    { 12, 4, 35, 0, 2, NONE },    { 13, 4, 43, 0, 2, NONE },
-    { 14, 0, 52, 208, 1, NONE }, { 10, 0, 20, 80, 2, NONE }, { 11, 0, 27, 108, 1, NONE },  { 23, 4, 33, 0, 2, NONE },
-    { 34, 0, 13, 52, 1, NONE }, { 35, 0, 16, 64, 1, NONE },  { 36, 0, 8, 0, 0, NONE },
-    { QK_GGML_QSF2, 4, 4, 0, 2, 1 },    { QK_GGML_QSF3, 4, 6, 0, 2, 2 },    { QK_GGML_QSF4, 4, 8, 0, 2, 3 },
-    { QK_GGML_QSFT, 2, 4, 0, 1, 4 },    { QK_GGML_QSB2, 4, 19, 0, 2, 10 },  { QK_GGML_QSB3, 4, 27, 0, 2, 11 },
+    { 2, 2, 4, 0, 1, NONE },
+    { 3, 4, 4, 0, 2, NONE },
+    { 6, 2, 5, 0, 1, Q5 },
+    { 7, 4, 5, 0, 2, Q5 },
+    { 8, 2, 8, 0, 1, NONE },
+    { 20, 2, 4, 0, 1, NONE },
+    { 12, 4, 35, 0, 2, NONE },
+    { 13, 4, 43, 0, 2, NONE },
+    { 14, 0, 52, 208, 1, NONE },
+    { 10, 0, 20, 80, 2, NONE },
+    { 11, 0, 27, 108, 1, NONE },
+    { 23, 4, 33, 0, 2, NONE },
+    { 34, 0, 13, 52, 1, NONE },
+    { 35, 0, 16, 64, 1, NONE },
+    { 36, 0, 8, 0, 0, NONE },
+    { QK_GGML_QSF2, 4, 4, 0, 2, 1 },
+    { QK_GGML_QSF3, 4, 6, 0, 2, 2 },
+    { QK_GGML_QSF4, 4, 8, 0, 2, 3 },
+    { QK_GGML_QSFT, 2, 4, 0, 1, 4 },
+    { QK_GGML_QSB2, 4, 19, 0, 2, 10 },
+    { QK_GGML_QSB3, 4, 27, 0, 2, 11 },
     { QK_GGML_QSB4, 4, 35, 0, 2, 12 },
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
@@ -77,7 +93,8 @@ static void dwords(const Form *f, const uint8_t *block, uint32_t *w) {
 }
 
 /* What 16 rows of a block each become; rows beyond n are zeros. */
-static void expect_group(const Form *f, const uint8_t *rows, size_t block, size_t row_bytes, unsigned n, uint8_t *out) {
+static void expect_group(const Form *f, const uint8_t *rows, size_t block, size_t row_bytes, unsigned n,
+                         uint8_t *out) {
     const QsfDtype *d = qsf_dtype(f->dtype);
     memset(out, 0, 16 * d->block_bytes);
     for (unsigned r = 0; r < n; r++) {
@@ -85,7 +102,8 @@ static void expect_group(const Form *f, const uint8_t *rows, size_t block, size_
         uint32_t w[64];
         dwords(f, b, w);
         for (unsigned p = 0; p < f->planes; p++) memcpy(out + p * 64 + r * 4, &w[p], 4);
-        for (unsigned h = 0; h < f->halves; h++) memcpy(out + f->planes * 64 + h * 32 + r * 2, b + f->half_at + 2 * h, 2);
+        for (unsigned h = 0; h < f->halves; h++)
+            memcpy(out + f->planes * 64 + h * 32 + r * 2, b + f->half_at + 2 * h, 2);
     }
 }
 
@@ -130,11 +148,13 @@ static void test_bytes(void **state) {
         assert_int_equal(have.n, 32 * row);
         for (size_t k = 0; k < 4; k++) {
             expect_group(f, rows + k / 2 * 16 * row, k % 2, row, k < 2 ? 16 : 3, want);
-            if (memcmp(have.b + k * 16 * d->block_bytes, want, 16 * d->block_bytes) != 0) fail_msg("%s, block %zu", d->name, k);
+            if (memcmp(have.b + k * 16 * d->block_bytes, want, 16 * d->block_bytes) != 0)
+                fail_msg("%s, block %zu", d->name, k);
             assert_int_equal(qsf_group_spare(want, f->dtype, k < 2 ? 16 : 3), UINT32_MAX);
         }
         memset(want, 0, sizeof want);
-        want[2 * 4 + 3] = want[16 * d->block_bytes - 1] = 1; /* of row 2 in the first plane, of row 15 in the last of all */
+        /* of row 2 in the first plane, of row 15 in the last of all */
+        want[2 * 4 + 3] = want[16 * d->block_bytes - 1] = 1;
         assert_int_equal(qsf_group_spare(want, f->dtype, 2), 2 * 4 + 3);
         assert_int_equal(qsf_group_spare(want, f->dtype, 3), 16 * d->block_bytes - 1);
         assert_int_equal(qsf_group_spare(want, f->dtype, 16), UINT32_MAX);
@@ -172,7 +192,8 @@ static void test_by_hand(void **state) {
     qsf_test_expect_ok(qsf_grouper_add(&g, row, sizeof row, &e), &e);
     qsf_test_expect_ok(qsf_grouper_end(&g, &e), &e);
     qsf_grouper_close(&g);
-    uint8_t want[288] = { 0x54, 0x55, 0x56, 0x55 }; /* element 4s + i in byte i, bits 2s: 0, 1, 2, 1 lowest, then 1 */
+    /* element 4s + i in byte i, bits 2s: 0, 1, 2, 1 lowest, then 1 */
+    uint8_t want[288] = { 0x54, 0x55, 0x56, 0x55 };
     for (int p = 1; p < 4; p++) memset(want + 64 * p, 0x55, 4);
     want[257] = 0x3C;
     assert_int_equal(have.n, sizeof want);
@@ -185,7 +206,9 @@ static void test_by_hand(void **state) {
 /* --- files --- */
 
 /* K and V have 24 rows, the head 300: their last groups are filled up. */
-static const QsfTinySpec odd = { .hidden = 96, .heads = 4, .kv_heads = 1, .head_dim = 24, .ffn = 224, .wtype = 2, .biases = true };
+static const QsfTinySpec odd = {
+    .hidden = 96, .heads = 4, .kv_heads = 1, .head_dim = 24, .ffn = 224, .wtype = 2, .biases = true
+};
 
 static void convert(const char *from, const char *to, bool x16) {
     const QsfPackOptions o = { .flags = QSFF_PAGES | QSFF_LINES, .x16 = x16 };
@@ -204,7 +227,8 @@ static void test_there_and_back(void **state) {
     QsfSource *s;
     convert(gguf, qsf, true);
     qsf_test_expect_ok(qsf_source_open(&s, qsf, &ledger, &e), &e);
-    const QsfTensor *k = qsf_source_find_tensor(s, "blk.0.attn_k.weight"), *n = qsf_source_find_tensor(s, "blk.0.attn_norm.weight");
+    const QsfTensor *k = qsf_source_find_tensor(s, "blk.0.attn_k.weight"),
+                    *n = qsf_source_find_tensor(s, "blk.0.attn_norm.weight");
     assert_true(k != NULL && k->x16 && k->ne[1] == 24 && k->bytes == 32 * 54);
     assert_true(n != NULL && !n->x16 && !qsf_source_find_tensor(s, "token_embd.weight")->x16);
     assert_true(qsf_source_find_tensor(s, "output.weight")->x16);
@@ -244,7 +268,8 @@ static void logits_of(const QsfRigOptions *o, float *x) {
     qsf_test_expect_ok(qsf_rig_open(&r, o, &e), &e);
     assert_int_equal(r.model.hp.n_vocab, N_VOCAB);
     qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, N_TOKENS - 1, NULL, NULL, &e), &e);
-    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + N_TOKENS - 1, 1, NULL, NULL, &e), &e); /* a second pass */
+    /* a second pass */
+    qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids + N_TOKENS - 1, 1, NULL, NULL, &e), &e);
     memcpy(x, qsf_forward_logits(r.fwd), N_VOCAB * sizeof *x);
     qsf_rig_close(&r);
     assert_int_equal(qsf_rig_leak(&r), 0);
@@ -253,9 +278,10 @@ static void logits_of(const QsfRigOptions *o, float *x) {
 /* Pinned, half of it, streamed in the smallest slots, with float activations; as the kernels of each level want it. */
 static void test_same_logits(void **state) {
     (void)state;
-    static const QsfRigOptions ways[] = {
-        { .threads = 2 }, { .threads = 2, .pin_cap = 60000 }, { .stream = true, .slot_bytes = 1 }, { .exact = true }
-    };
+    static const QsfRigOptions ways[] = { { .threads = 2 },
+                                          { .threads = 2, .pin_cap = 60000 },
+                                          { .stream = true, .slot_bytes = 1 },
+                                          { .exact = true } };
     float want[N_VOCAB], have[N_VOCAB];
     convert(gguf, qsf, true);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
@@ -301,15 +327,19 @@ static void test_other_plans(void **state) {
     float want[N][N_VOCAB];
     convert(gguf, qsf, true);
     for (int way = 0; way < 4; way++) {
-        const QsfRigOptions o = { .path = way % 2 ? qsf : gguf, .threads = 2, .level = way / 2 ? QK_LEVEL_REF : qk_cpu_best() };
+        const QsfRigOptions o = { .path = way % 2 ? qsf : gguf,
+                                  .threads = 2,
+                                  .level = way / 2 ? QK_LEVEL_REF : qk_cpu_best() };
         QsfErr e = { 0 };
         QsfRig r;
         qsf_test_expect_ok(qsf_rig_open(&r, &o, &e), &e);
         for (int32_t i = 0; i < N; i++) {
             if (way % 2) move(&r, percents[i]);
             qsf_test_expect_ok(qsf_forward_eval(r.fwd, &(int32_t){ 5 + 7 * i }, 1, NULL, NULL, &e), &e);
-            if (way % 2) assert_memory_equal(want[i], qsf_forward_logits(r.fwd), sizeof want[i]);
-            else memcpy(want[i], qsf_forward_logits(r.fwd), sizeof want[i]);
+            if (way % 2)
+                assert_memory_equal(want[i], qsf_forward_logits(r.fwd), sizeof want[i]);
+            else
+                memcpy(want[i], qsf_forward_logits(r.fwd), sizeof want[i]);
         }
         qsf_rig_close(&r);
         assert_int_equal(qsf_rig_leak(&r), 0);
@@ -322,7 +352,7 @@ typedef struct Damage {
     const char *tensor; /* NULL: the header of the file */
     int at;             /* from the start of its data; in the header from the start of the file */
     unsigned char v;
-    const char *part;   /* of the message; verify_only: the reader's is none, as it does not look */
+    const char *part; /* of the message; verify_only: the reader's is none, as it does not look */
     bool verify_only;
 } Damage;
 
@@ -352,6 +382,7 @@ static uint64_t place_of(const char *tensor) {
 static void test_damage(void **state) {
     (void)state;
     static const Damage list[] = {
+        /* clang-format off */
         { "blk.0.attn_q.weight", -3, 2, "layout of a tensor", false },
         { "blk.0.attn_norm.weight", -3, 1, "(attn_norm.weight) at byte offset", false },
         { "blk.0.attn_norm.weight", -3, 1, "cannot be interleaved by 16 rows", false },
@@ -363,6 +394,7 @@ static void test_damage(void **state) {
         { NULL, 124, QSFF_PAGES | QSFF_LINES, "interleaved by 16 rows, which the flags do not declare", false },
         { "output.weight", SPARE, 1, "fills up the last 16 of output.weight", true },
         { "output.weight", 19 * 16 * 54 - 1, 0x80, "fills up the last 16 of output.weight", true }, /* of the last row's scale */
+        /* clang-format on */
     };
     QsfErr e = { 0 };
     convert(gguf, qsf, true);
@@ -374,8 +406,10 @@ static void test_damage(void **state) {
         qsf_image_fix(&m, &map);
         for (int verify = 0; verify < 2; verify++) {
             int rc = verdict(&m, verify, &e);
-            if (list[i].verify_only && !verify) assert_int_equal(rc, QSF_OK);
-            else qsf_test_expect_err(&e, QSF_E_MODEL, list[i].part);
+            if (list[i].verify_only && !verify)
+                assert_int_equal(rc, QSF_OK);
+            else
+                qsf_test_expect_err(&e, QSF_E_MODEL, list[i].part);
         }
         *b = old;
     }
@@ -386,8 +420,10 @@ static void test_damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_types),  cmocka_unit_test(test_by_hand), cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_same_logits), cmocka_unit_test(test_other_plans), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_types),
+        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_same_logits), cmocka_unit_test(test_other_plans),
+        cmocka_unit_test(test_damage),
     };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("x16.gguf"));
     (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("x16.qsf"));

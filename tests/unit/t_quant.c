@@ -44,6 +44,7 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
+    /* clang-format off */
     /* -1 0 1 2: d = 1, m = -1, codes 0 1 2 3 from the lowest bits on */
     { "2bit-asym", 64, 64, -1, 1, 4, "\x00\x3c\x00\xbc", 4, 1, "\xe4", 20 },
     { "2bit-asym", 128, 128, -1, 1, 4, "\x00\x3c\x00\xbc", 4, 1, "\xe4", 36 },
@@ -65,6 +66,7 @@ static const Case cases[] = {
     { "2bit-asym", 64, 64, 0, 0, 1, "\x00\x00\x00\x00", 4, 1, "\x00", 20 },
     { "ternary", 64, 64, 0, 0, 1, "\x00\x00\0\0\0\0\0\0\0\0", 10, 1, "\xff", 18 },
     { "8bit", 0, 32, 0, 0, 1, "\x00\x00", 2, 1, "\x00", 34 },
+    /* clang-format on */
 };
 
 static void test_bytes(void **state) {
@@ -175,11 +177,13 @@ static const struct {
     const char *codes; /* again and again */
     size_t bytes;
 } books[] = {
+    /* clang-format off */
     { "2bit-book", 4, 7, 1, { -127, -34, 3, 41 }, "\xd7\xef\xf5\x7b\xfd\x5e\xbf", 1, "\xe4", 80 },
     { "3bit-book", 8, 15, 0, { -127, -83, -45, -17, 6, 33, 66, 109 }, "\xcf\xe7\xf3\xf9\x7c\x3e\x9f", 3,
       "\x88\xc6\xfa", 112 },
     { "4bit-book", 16, 31, 0, { -124, -94, -76, -57, -41, -26, -14, -3, 8, 20, 33, 47, 63, 82, 103, 127 },
       "\xdf\xef\xf7\xfb\xfd\x7e\xbf", 8, "\x10\x32\x54\x76\x98\xba\xdc\xfe", 144 },
+    /* clang-format on */
 };
 
 static void test_bytes_book(void **state) {
@@ -214,12 +218,12 @@ static void test_book_scales(void **state) {
     float x[256];
     QsfErr err = { 0 };
     memset(in + 16, 0xe4, 64);
-    in[1] = 0x54;                                /* d = 64: halves of levels */
-    in[2] = 0x53, in[3] = 0x1c;                  /* words 1010011 and 0111000 (from the top), then zeros */
+    in[1] = 0x54;               /* d = 64: halves of levels */
+    in[2] = 0x53, in[3] = 0x1c; /* words 1010011 and 0111000 (from the top), then zeros */
     qsf_test_expect_ok(qsf_quant_decode(&q, in, 1, 256, x, &err), &err);
     assert_true(x[0] == -127 * 1.5f && x[1] == -34 * 1.5f && x[2] == 4.5f && x[3] == 41 * 1.5f);
     assert_true(x[16] == 0 && x[19] == 0 && x[32] == 0); /* scale 0 */
-    in[2] = 0x53 | 0x80, in[3] = 0x1c;           /* 0111001: scale 1, turned round, book 3 */
+    in[2] = 0x53 | 0x80, in[3] = 0x1c;                   /* 0111001: scale 1, turned round, book 3 */
     qsf_test_expect_ok(qsf_quant_decode(&q, in, 1, 256, x, &err), &err);
     assert_true(x[16] == 127 * 0.5f && x[17] == 10 && x[18] == -20 && x[19] == -113 * 0.5f);
 }
@@ -233,14 +237,22 @@ static const struct {
     size_t elems, bytes;
     size_t halves[2]; /* places of halves, equal where there is one */
 } kernels[] = {
-    { "2bit", qk_dequant_qsf2_ref, 64, 20, { 0, 2 } },      { "2bit-asym", qk_dequant_qsf2_ref, 64, 20, { 0, 2 } },
-    { "3bit", qk_dequant_qsf3_ref, 64, 28, { 0, 2 } },      { "4bit", qk_dequant_qsf4_ref, 64, 36, { 0, 2 } },
-    { "ternary", qk_dequant_qsft_ref, 64, 18, { 0, 0 } },   { "8bit", qk_dequant_q8_0_ref, 32, 34, { 0, 0 } },
-    { "f16", qk_dequant_f16_ref, 1, 2, { 0, 0 } },          { "q8_0", qk_dequant_q8_0_ref, 32, 34, { 0, 0 } },
-    { "q4_0", qk_dequant_q4_0_ref, 32, 18, { 0, 0 } },      { "q2_k", qk_dequant_q2_k_ref, 256, 84, { 80, 82 } },
-    { "q3_k", qk_dequant_q3_k_ref, 256, 110, { 108, 108 } }, { "q4_k", qk_dequant_q4_k_ref, 256, 144, { 0, 2 } },
-    { "q6_k", qk_dequant_q6_k_ref, 256, 210, { 208, 208 } }, { "2bit-book", qk_dequant_qsb2_ref, 256, 80, { 0, 0 } },
-    { "3bit-book", qk_dequant_qsb3_ref, 256, 112, { 0, 0 } }, { "4bit-book", qk_dequant_qsb4_ref, 256, 144, { 0, 0 } },
+    { "2bit", qk_dequant_qsf2_ref, 64, 20, { 0, 2 } },
+    { "2bit-asym", qk_dequant_qsf2_ref, 64, 20, { 0, 2 } },
+    { "3bit", qk_dequant_qsf3_ref, 64, 28, { 0, 2 } },
+    { "4bit", qk_dequant_qsf4_ref, 64, 36, { 0, 2 } },
+    { "ternary", qk_dequant_qsft_ref, 64, 18, { 0, 0 } },
+    { "8bit", qk_dequant_q8_0_ref, 32, 34, { 0, 0 } },
+    { "f16", qk_dequant_f16_ref, 1, 2, { 0, 0 } },
+    { "q8_0", qk_dequant_q8_0_ref, 32, 34, { 0, 0 } },
+    { "q4_0", qk_dequant_q4_0_ref, 32, 18, { 0, 0 } },
+    { "q2_k", qk_dequant_q2_k_ref, 256, 84, { 80, 82 } },
+    { "q3_k", qk_dequant_q3_k_ref, 256, 110, { 108, 108 } },
+    { "q4_k", qk_dequant_q4_k_ref, 256, 144, { 0, 2 } },
+    { "q6_k", qk_dequant_q6_k_ref, 256, 210, { 208, 208 } },
+    { "2bit-book", qk_dequant_qsb2_ref, 256, 80, { 0, 0 } },
+    { "3bit-book", qk_dequant_qsb3_ref, 256, 112, { 0, 0 } },
+    { "4bit-book", qk_dequant_qsb4_ref, 256, 144, { 0, 0 } },
 };
 
 static void test_decode_is_kernels(void **state) {
@@ -291,7 +303,10 @@ static void test_refused(void **state) {
     uint8_t out[BYTES];
     QsfQuant q = quant("4bit", 64, QSF_RULE_SEARCH);
     const QsfQuantRows rows = { x, w, 1000, 3, 64 };
-    static const struct { float v; const char *says; } bad[] = {
+    static const struct {
+        float v;
+        const char *says;
+    } bad[] = {
         { NAN, "row 1002, column 5 is not a number" },
         { -INFINITY, "row 1002, column 5 is infinite" },
         { -65536, "row 1002, column 5 is -65536, beyond the half precision maximum of 65504" },
@@ -314,7 +329,12 @@ static void test_refused(void **state) {
 
 static void test_refused_shapes(void **state) {
     (void)state;
-    static const struct { const char *name; uint32_t block; uint64_t cols; const char *says; } bad[] = {
+    static const struct {
+        const char *name;
+        uint32_t block;
+        uint64_t cols;
+        const char *says;
+    } bad[] = {
         { "4bit", 32, 64, "64, 128 or 256 elements, not 32" },
         { "ternary", 512, 64, "not 512" },
         { "4bit", 64, 0, "has no elements" },

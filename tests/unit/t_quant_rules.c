@@ -14,10 +14,12 @@ static double laplace(void) {
     return (u < 0 ? 1 : -1) * log(1 - 2 * fabs(u)) * sqrt(0.5);
 }
 
-static double tiny(void) { return qsf_draw_gauss() * 2e-7; }          /* a few steps of the least halves */
-static double vanishing(void) { return qsf_draw_gauss() * 1e-38; }    /* nothing that a half could hold */
+static double tiny(void) { return qsf_draw_gauss() * 2e-7; }       /* a few steps of the least halves */
+static double vanishing(void) { return qsf_draw_gauss() * 1e-38; } /* nothing that a half could hold */
 static double ridden(void) { return qsf_draw_gauss() * (qsf_draw_uniform() < 0.01 ? 40 : 1); }
-static double offset(void) { return 100 + 0.01 * qsf_draw_gauss(); }  /* one step of the minimum is more than the spread */
+static double offset(void) {
+    return 100 + 0.01 * qsf_draw_gauss();
+} /* one step of the minimum is more than the spread */
 static double zero(void) { return 0; }
 static double constant(void) { return 0.3; }
 static double two(void) { return qsf_draw_uniform() < 0.5 ? -0.7 : 1.3; }
@@ -28,9 +30,17 @@ static const struct {
     const char *name;
     double (*draw)(void);
 } rows_of[] = {
-    { "gauss", qsf_draw_gauss }, { "laplace", laplace },   { "ridden", ridden }, { "offset", offset },
-    { "zero", zero },   { "constant", constant }, { "two", two },       { "huge", huge },
-    { "ends", ends },   { "tiny", tiny },         { "vanishing", vanishing },
+    { "gauss", qsf_draw_gauss },
+    { "laplace", laplace },
+    { "ridden", ridden },
+    { "offset", offset },
+    { "zero", zero },
+    { "constant", constant },
+    { "two", two },
+    { "huge", huge },
+    { "ends", ends },
+    { "tiny", tiny },
+    { "vanishing", vanishing },
 };
 enum { KINDS = sizeof rows_of / sizeof *rows_of };
 
@@ -47,8 +57,8 @@ static const float *weights(int sort) {
     return sort ? w : NULL;
 }
 
-static QsfQuantStats measure(const QsfQuantFormat *f, uint32_t block, QsfQuantRule rule, const float *importance,
-                             size_t cols) {
+static QsfQuantStats measure(const QsfQuantFormat *f, uint32_t block, QsfQuantRule rule,
+                             const float *importance, size_t cols) {
     const QsfQuant q = { f, block, rule };
     const QsfQuantRows rows = { x, importance, 0, ROWS, cols };
     QsfQuantStats s = { 0 };
@@ -78,8 +88,8 @@ static void test_never_worse(void **state) {
                 const double search = measure(f, block, QSF_RULE_SEARCH, importance, cols).heavy_noise;
                 const double plain = measure(f, block, QSF_RULE_MINMAX, importance, cols).heavy_noise;
                 if (search <= plain * (1 + 1e-12)) continue;
-                fail_msg("%s of %s, block %u, weights %d: %g, plain %g", f->name, rows_of[k].name, block, sort, search,
-                         plain);
+                fail_msg("%s of %s, block %u, weights %d: %g, plain %g", f->name, rows_of[k].name, block,
+                         sort, search, plain);
             }
 }
 
@@ -90,10 +100,10 @@ static const struct {
     double search, plain, plain_most;
 } floors[] = {
     { "2bit", 9.36, 5.5, 6.5 },     { "2bit-asym", 9.85, 6.7, 7.2 }, { "3bit", 15.66, 14.0, 14.7 },
-    { "4bit", 21.77, 20.7, 21.2 },  { "ternary", 7.29, 5.4, 5.8 },  { "8bit", 45.9, 45.0, 46.0 },
+    { "4bit", 21.77, 20.7, 21.2 },  { "ternary", 7.29, 5.4, 5.8 },   { "8bit", 45.9, 45.0, 46.0 },
     { "q4_0", 21.69, 21.0, 21.7 },  { "q2_k", 11.68, 9.3, 10.0 },    { "q3_k", 16.78, 15.9, 16.5 },
-    { "q4_k", 23.0, 21.8, 22.4 },  { "q6_k", 35.14, 34.2, 34.9 },
-    { "2bit-book", 11.85, 9, 11.6 }, { "3bit-book", 18.15, 15, 18 },  { "4bit-book", 24.04, 21, 24 },
+    { "q4_k", 23.0, 21.8, 22.4 },   { "q6_k", 35.14, 34.2, 34.9 },   { "2bit-book", 11.85, 9, 11.6 },
+    { "3bit-book", 18.15, 15, 18 }, { "4bit-book", 24.04, 21, 24 },
 };
 
 static void test_decibels(void **state) {
@@ -130,8 +140,10 @@ static void test_rivals(void **state) {
         for (int sort = 0; sort < 4; sort++) {
             fill(sort < 2 ? qsf_draw_gauss : laplace);
             const float *importance = weights(sort % 2);
-            const QsfQuantStats a = measure(qsf_quant_format_named(ours[i]), 64, QSF_RULE_SEARCH, importance, COLS);
-            const QsfQuantStats b = measure(qsf_quant_format_named(theirs[i]), 64, QSF_RULE_SEARCH, importance, COLS);
+            const QsfQuantStats a = measure(qsf_quant_format_named(ours[i]), 64, QSF_RULE_SEARCH, importance,
+                                            COLS);
+            const QsfQuantStats b = measure(qsf_quant_format_named(theirs[i]), 64, QSF_RULE_SEARCH,
+                                            importance, COLS);
             const double by = qsf_stats_heavy_snr(&a) - qsf_stats_heavy_snr(&b);
             print_message("%-7s %-10s %-10s %6.2f dB, %s %6.2f dB: %+.2f\n", sort < 2 ? "gauss" : "laplace",
                           sort % 2 ? "weighted" : "unweighted", ours[i], qsf_stats_heavy_snr(&a), theirs[i],
@@ -167,7 +179,8 @@ static void test_importance(void **state) {
     QsfQuantStats without = { 0 };
     (void)measure(f, 64, QSF_RULE_SEARCH, NULL, COLS);
     qsf_stats_add(&without, &(QsfQuantRows){ x, importance, 0, ROWS, COLS }, y);
-    print_message("weighted %.2f dB, unweighted search %.2f dB\n", qsf_stats_heavy_snr(&with), qsf_stats_heavy_snr(&without));
+    print_message("weighted %.2f dB, unweighted search %.2f dB\n", qsf_stats_heavy_snr(&with),
+                  qsf_stats_heavy_snr(&without));
     assert_true(qsf_stats_heavy_snr(&with) > qsf_stats_heavy_snr(&without) + 6);
     for (size_t c = 0; c < COLS; c++) w[c] = c % 64 ? 1 : 0;
     fill(qsf_draw_gauss);
@@ -239,12 +252,16 @@ static double try_all(const float *v, int top) {
 /* Where one step of scale or minimum is much. */
 static void test_coarse_halves(void **state) {
     (void)state;
-    static const struct { const char *name; int top; } sorts[] = { { "2bit-asym", 3 }, { "3bit", 7 }, { "4bit", 15 } };
+    static const struct {
+        const char *name;
+        int top;
+    } sorts[] = { { "2bit-asym", 3 }, { "3bit", 7 }, { "4bit", 15 } };
     for (int s = 0; s < 3; s++) {
         double found = 0, best = 0;
         fill(tiny);
         for (size_t i = 0; i < N; i++) x[i] *= 0.8f;
-        const QsfQuantStats a = measure(qsf_quant_format_named(sorts[s].name), 64, QSF_RULE_SEARCH, NULL, COLS);
+        const QsfQuantStats a = measure(qsf_quant_format_named(sorts[s].name), 64, QSF_RULE_SEARCH, NULL,
+                                        COLS);
         found = a.noise;
         for (size_t i = 0; i < N; i += 64) best += try_all(x + i, sorts[s].top);
         print_message("%s: %.4f times the least error there is\n", sorts[s].name, found / best);
@@ -271,10 +288,16 @@ static void test_ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_never_worse),   cmocka_unit_test(test_decibels), cmocka_unit_test(test_rivals),
-        cmocka_unit_test(test_exact),         cmocka_unit_test(test_importance), cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_never_worse),
+        cmocka_unit_test(test_decibels),
+        cmocka_unit_test(test_rivals),
+        cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_importance),
+        cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_scaled_importance),
-        cmocka_unit_test(test_no_importance), cmocka_unit_test(test_coarse_halves), cmocka_unit_test(test_constant),
+        cmocka_unit_test(test_no_importance),
+        cmocka_unit_test(test_coarse_halves),
+        cmocka_unit_test(test_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

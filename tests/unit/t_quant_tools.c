@@ -203,7 +203,8 @@ static void test_allocate(void **state) {
         sum += ratio;
         cases++;
     }
-    print_message("error against the best of all choices: %.4f times in the mean, %.3f at worst\n", sum / cases, worst);
+    print_message("error against the best of all choices: %.4f times in the mean, %.3f at worst\n",
+                  sum / cases, worst);
     assert_true(sum / cases < 1.02 && worst < 1.3);
 }
 
@@ -212,9 +213,12 @@ static void test_allocate_known(void **state) {
     /* Hull steps 10 -> 20 (rate 0.8) and 10 -> 15 (0.6): 35 bytes buy both, 25 the first, 24 the second alone. */
     static const QsfAllocOption a[] = { { 20, 1 }, { 10, 9 } }, b[] = { { 10, 4 }, { 15, 1 } };
     QsfAllocTensor t[2] = { { "a", a, 2, 3, 1, 0 }, { "b", b, 2, 3, 1, 0 } };
-    static const struct { uint64_t target, total; size_t a, b; } wants[] = {
-        { 35, 35, 0, 1 }, { 34, 30, 0, 0 }, { 30, 30, 0, 0 }, { 29, 25, 1, 1 }, { 25, 25, 1, 1 }, { 24, 20, 1, 0 },
-        { 20, 20, 1, 0 }, { UINT64_MAX, 35, 0, 1 },
+    static const struct {
+        uint64_t target, total;
+        size_t a, b;
+    } wants[] = {
+        { 35, 35, 0, 1 }, { 34, 30, 0, 0 }, { 30, 30, 0, 0 }, { 29, 25, 1, 1 },
+        { 25, 25, 1, 1 }, { 24, 20, 1, 0 }, { 20, 20, 1, 0 }, { UINT64_MAX, 35, 0, 1 },
     };
     for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
         uint64_t total;

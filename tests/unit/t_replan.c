@@ -257,7 +257,9 @@ static void test_memory_fails(void **state) {
         QsfRig r;
         QsfErr err = { 0 };
         uint32_t items[MAX_UNITS];
-        const Way before = { 40, 2, 2, 16, 128, 1, i % 2 == 0, i % 3, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false } };
+        const Way before = {
+            40, 2, 2, 16, 128, 1, i % 2 == 0, i % 3, { QSF_IO_AUTO, QSF_DIRECT_AUTO, false }
+        };
         const Way *w = &ways[i / 45];
         qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
         qsf_test_expect_ok(replan(&r, &before, &err), &err);

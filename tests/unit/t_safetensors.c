@@ -67,7 +67,8 @@ static void test_metadata(void **state) {
     QsfMetaArray a;
     QsfErr e = { 0 };
     bool present;
-    qsf_test_expect_ok(qsf_meta_array_open(s, "tokenizer.ggml.tokens", QSF_META_STRING, &a, &present, &e), &e);
+    qsf_test_expect_ok(qsf_meta_array_open(s, "tokenizer.ggml.tokens", QSF_META_STRING, &a, &present, &e),
+                       &e);
     assert_int_equal(a.count, 12); /* as many as the embedding has rows */
     qsf_meta_array_close(&a);
     qsf_source_close(s);
@@ -101,7 +102,8 @@ static void expect_values(const QsfSource *s, const QsfTensor *t, const Want *w)
     for (uint64_t r = 0; r < w->rows; r++) {
         qsf_test_expect_ok(qsf_source_read_rows(s, t, r, 1, got, &e), &e);
         for (uint64_t c = 0; c < w->cols; c++) {
-            uint64_t at = bias ? file_row(c, w->cols, w->heads) : file_row(r, w->rows, w->heads) * w->cols + c;
+            uint64_t at = bias ? file_row(c, w->cols, w->heads)
+                               : file_row(r, w->rows, w->heads) * w->cols + c;
             float want = qsf_test_hf_value(w->hf, at);
             assert_memory_equal(&got[c], &want, sizeof want);
         }
@@ -165,7 +167,8 @@ static void test_tensors(void **state) {
     for (size_t i = 0; i < 3; i++) {
         const bool biases = i == 1;
         QsfSource *s = open_spec(&(QsfHfSpec){ .dtype = types[i], .biases = biases, .rotary = true });
-        assert_int_equal(qsf_source_n_tensors(s), 2 * (biases ? 16 : 9) + 3); /* rotary_emb.inv_freq is left out */
+        /* rotary_emb.inv_freq is left out */
+        assert_int_equal(qsf_source_n_tensors(s), 2 * (biases ? 16 : 9) + 3);
         assert_int_equal(qsf_source_find_tensor(s, "token_embd.weight")->dtype, numbers[i]);
         expect_all(s, 6, biases);
         expect_tensor(s, &(Want){ "output.weight", "lm_head.weight", 2, 24, QSF_HF_TOKENS, 0 });
@@ -196,7 +199,8 @@ static void test_rotation(void **state) {
     const QsfTensor *t = qsf_source_find_tensor(s, "blk.1.attn_q.weight");
     qsf_test_expect_ok(qsf_source_read_rows(s, t, 0, 24, rows, &e), &e);
     for (uint64_t head = 0; head < 4; head++) {
-        for (uint64_t i = 0; i < 6; i++) column[i] = qsf_test_hf_value("model.layers.1.self_attn.q_proj.weight", (head * 6 + i) * 24);
+        for (uint64_t i = 0; i < 6; i++)
+            column[i] = qsf_test_hf_value("model.layers.1.self_attn.q_proj.weight", (head * 6 + i) * 24);
         for (unsigned i = 0; i < 3; i++) {
             float c = cosf(0.5f + (float)i), n = sinf(0.5f + (float)i);
             turned[i] = column[i] * c - column[i + 3] * n;
@@ -223,10 +227,17 @@ static void test_tied_copy(void **state) {
 /* HuggingFace's name of a GGUF tensor. */
 static void other_name(const char *gguf, char *out, size_t cap) {
     static const char *const names[][2] = {
-        { "token_embd", "model.embed_tokens" }, { "output_norm", "model.norm" }, { "output", "lm_head" },
-        { "attn_norm", "input_layernorm" },     { "attn_q", "self_attn.q_proj" }, { "attn_k", "self_attn.k_proj" },
-        { "attn_v", "self_attn.v_proj" },       { "attn_output", "self_attn.o_proj" },
-        { "ffn_norm", "post_attention_layernorm" }, { "ffn_gate", "mlp.gate_proj" }, { "ffn_up", "mlp.up_proj" },
+        { "token_embd", "model.embed_tokens" },
+        { "output_norm", "model.norm" },
+        { "output", "lm_head" },
+        { "attn_norm", "input_layernorm" },
+        { "attn_q", "self_attn.q_proj" },
+        { "attn_k", "self_attn.k_proj" },
+        { "attn_v", "self_attn.v_proj" },
+        { "attn_output", "self_attn.o_proj" },
+        { "ffn_norm", "post_attention_layernorm" },
+        { "ffn_gate", "mlp.gate_proj" },
+        { "ffn_up", "mlp.up_proj" },
         { "ffn_down", "mlp.down_proj" },
     };
     unsigned layer;
@@ -236,8 +247,10 @@ static void other_name(const char *gguf, char *out, size_t cap) {
     *out = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i][0], stem) != 0) continue;
-        if (of_layer) snprintf(out, cap, "model.layers.%u.%s.weight", layer, names[i][1]);
-        else snprintf(out, cap, "%s.weight", names[i][1]);
+        if (of_layer)
+            snprintf(out, cap, "model.layers.%u.%s.weight", layer, names[i][1]);
+        else
+            snprintf(out, cap, "%s.weight", names[i][1]);
     }
 }
 
@@ -255,9 +268,11 @@ static void add_reordered(QsfStBuild *b, const QsfSource *s, const QsfTensor *t,
     char name[128];
     float *rows = all_rows(s, t), *out = malloc((size_t)(cols * n) * sizeof *out);
     assert_non_null(out);
-    for (uint64_t r = 0; r < n; r++) memcpy(out + file_row(r, n, heads) * cols, rows + r * cols, cols * sizeof *out);
+    for (uint64_t r = 0; r < n; r++)
+        memcpy(out + file_row(r, n, heads) * cols, rows + r * cols, cols * sizeof *out);
     other_name(t->name, name, sizeof name);
-    qsf_sb_tensor(b, name, "F32", t->n_dims, t->n_dims == 1 ? shape + 1 : shape, out, (size_t)(cols * n) * sizeof *out);
+    qsf_sb_tensor(b, name, "F32", t->n_dims, t->n_dims == 1 ? shape + 1 : shape, out,
+                  (size_t)(cols * n) * sizeof *out);
     free(rows);
     free(out);
 }
@@ -283,13 +298,21 @@ static void test_same_as_gguf(void **state) {
     const char *path = qsf_test_data("models/stories260K.gguf");
     if (path == NULL) skip();
     qsf_test_expect_ok(qsf_source_open(&gguf, path, &ledger, &e), &e);
-    const QsfHfSpec spec = { .layers = 5, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 172, .vocab = 512,
+    const QsfHfSpec spec = { .layers = 5,
+                             .hidden = 64,
+                             .heads = 8,
+                             .kv_heads = 4,
+                             .ffn = 172,
+                             .vocab = 512,
                              .tied = qsf_source_find_tensor(gguf, "output.weight") == NULL,
                              .last = ",\"rope_theta\":10000.0" };
     assert_int_equal(qsf_test_write_hf_dir(dir, &spec), 0);
     for (uint64_t i = 0; i < qsf_source_n_tensors(gguf); i++) {
         const QsfTensor *t = qsf_source_tensor(gguf, i);
-        add_reordered(&b, gguf, t, strstr(t->name, "attn_q.") != NULL ? 8 : strstr(t->name, "attn_k.") != NULL ? 4 : 0);
+        add_reordered(&b, gguf, t,
+                      strstr(t->name, "attn_q.") != NULL   ? 8
+                      : strstr(t->name, "attn_k.") != NULL ? 4
+                                                           : 0);
     }
     snprintf(file, sizeof file, "%s/model.safetensors", dir);
     assert_int_equal(qsf_sb_write(&b, file), 0);
@@ -316,12 +339,21 @@ static void test_halves(void **state) {
     static const struct {
         uint16_t bits;
         float value;
-    } f16[] = { { 0x0001, 0x1p-24f },     { 0x83FF, -0x3FFp-24f }, { 0x0400, 0x1p-14f },  { 0x3C00, 1.0f },
-                { 0xC100, -2.5f },        { 0x7BFF, 65504.0f },    { 0x7C00, INFINITY },  { 0xFC00, -INFINITY },
-                { 0x8000, -0.0f },        { 0x3555, 0x1.554p-2f },  { 0x0000, 0.0f },      { 0x4248, 0x1.92p1f } },
-      bf16[] = { { 0x3F80, 1.0f },  { 0xC040, -3.0f }, { 0x0001, 0x1p-133f }, { 0x7F80, INFINITY }, { 0x8000, -0.0f },
-                 { 0x7F7F, 0x1.FEp127f }, { 0, 0 },    { 0x4049, 0x1.92p1f }, { 0xFF80, -INFINITY }, { 0x3EAB, 0x1.56p-2f },
-                 { 0, 0 },          { 0, 0 } };
+    } f16[] = { { 0x0001, 0x1p-24f }, { 0x83FF, -0x3FFp-24f }, { 0x0400, 0x1p-14f }, { 0x3C00, 1.0f },
+                { 0xC100, -2.5f },    { 0x7BFF, 65504.0f },    { 0x7C00, INFINITY }, { 0xFC00, -INFINITY },
+                { 0x8000, -0.0f },    { 0x3555, 0x1.554p-2f }, { 0x0000, 0.0f },     { 0x4248, 0x1.92p1f } },
+      bf16[] = { { 0x3F80, 1.0f },
+                 { 0xC040, -3.0f },
+                 { 0x0001, 0x1p-133f },
+                 { 0x7F80, INFINITY },
+                 { 0x8000, -0.0f },
+                 { 0x7F7F, 0x1.FEp127f },
+                 { 0, 0 },
+                 { 0x4049, 0x1.92p1f },
+                 { 0xFF80, -INFINITY },
+                 { 0x3EAB, 0x1.56p-2f },
+                 { 0, 0 },
+                 { 0, 0 } };
     (void)state;
     for (int which = 0; which < 2; which++) {
         uint64_t shape[] = { 12, 24 };
@@ -332,7 +364,8 @@ static void test_halves(void **state) {
         float got[24];
         assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .vocab = 12 }), 0);
         for (size_t i = 0; i < 12; i++) memcpy(bytes + i * 48, which == 0 ? &f16[i].bits : &bf16[i].bits, 2);
-        qsf_sb_tensor(&b, "model.embed_tokens.weight", which == 0 ? "F16" : "BF16", 2, shape, bytes, sizeof bytes);
+        qsf_sb_tensor(&b, "model.embed_tokens.weight", which == 0 ? "F16" : "BF16", 2, shape, bytes,
+                      sizeof bytes);
         qsf_sb_tensor(&b, "lm_head.weight", which == 0 ? "F16" : "BF16", 2, shape, bytes, sizeof bytes);
         char path[128];
         snprintf(path, sizeof path, "%s/model.safetensors", dir);
@@ -353,8 +386,8 @@ static void test_halves(void **state) {
 
 /* --- as a model --- */
 
-#define LLAMA3                                                                                                            \
-    ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,"         \
+#define LLAMA3                                                                                                     \
+    ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0," \
     "\"original_max_position_embeddings\":256}"
 
 /* What each frequency is divided by, from the published definition: by wave length, in three ranges. */
@@ -392,7 +425,8 @@ static void test_model(void **state) {
     QsfErr e = { 0 };
     QsfModel m;
     (void)state;
-    assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .shards = true, .biases = true, .vocab = 16 }), 0);
+    assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .shards = true, .biases = true, .vocab = 16 }),
+                     0);
     qsf_test_expect_ok(qsf_model_open(&m, dir, NULL, &ledger, &e), &e);
     assert_int_equal(m.hp.n_layers, 2);
     assert_int_equal(m.hp.head_dim, 6);
@@ -413,9 +447,9 @@ static void test_refused_to_run(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_metadata), TEST(test_tensors),      TEST(test_shards), TEST(test_rotation),       TEST(test_tied_copy),
-        TEST(test_halves),   TEST(test_rope_factors), TEST(test_model),  TEST(test_refused_to_run),
-        TEST(test_same_as_gguf),
+        TEST(test_metadata),       TEST(test_tensors),      TEST(test_shards),       TEST(test_rotation),
+        TEST(test_tied_copy),      TEST(test_halves),       TEST(test_rope_factors), TEST(test_model),
+        TEST(test_refused_to_run), TEST(test_same_as_gguf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,7 @@ typedef struct Bad {
 } Bad;
 
 static const Bad bad_headers[] = {
+    /* clang-format off */
     { "[]", 0, "byte 8 should be '{'" },
     { " {}", 0, "byte 8 should be '{'" },
     { "{}x", 0, "expected the end of the text" },
@@ -101,6 +102,7 @@ static const Bad bad_headers[] = {
     { "{\"model.layers.0.self_attn.q_proj.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}", 16, "4 heads of 6" },
     { "{\"lm_head.weight\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[0,16]}}", 16, "embedding are missing" },
     { "{\"model.embed_tokens.weight\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[0,16]}}", 16, "head are missing" },
+    /* clang-format on */
 };
 
 static void test_headers(void **state) {
@@ -110,8 +112,10 @@ static void test_headers(void **state) {
         write_file(UINT64_MAX, bad_headers[i].header, bad_headers[i].data_bytes);
         expect_refused("", bad_headers[i].part);
     }
-    write_file(UINT64_MAX, "{\"lm_head.weight\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[0,16]},"
-                           "\"model.embed_tokens.weight\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[16,32]}}", 32);
+    write_file(UINT64_MAX,
+               "{\"lm_head.weight\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[0,16]},"
+               "\"model.embed_tokens.weight\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[16,32]}}",
+               32);
     expect_refused("model.safetensors", "vocab_size in config.json is 9");
 }
 
@@ -128,7 +132,9 @@ static void test_depth(void **state) {
 }
 
 static void test_lengths(void **state) {
-    static const uint64_t lengths[] = { 0, 1, 3, 100000001, 1ull << 32, UINT64_MAX - 8, UINT64_MAX - 7, UINT64_MAX - 1 };
+    static const uint64_t lengths[] = {
+        0, 1, 3, 100000001, 1ull << 32, UINT64_MAX - 8, UINT64_MAX - 7, UINT64_MAX - 1
+    };
     (void)state;
     assert_int_equal(qsf_test_write_hf_dir(dir, NULL), 0);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -158,7 +164,8 @@ static void test_cut_and_changed(void **state) {
     QsfErr e = { 0 };
     size_t len;
     (void)state;
-    assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .layers = 1, .hidden = 8, .ffn = 4, .tied = true }), 0);
+    assert_int_equal(
+        qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .layers = 1, .hidden = 8, .ffn = 4, .tied = true }), 0);
     qsf_test_expect_ok(open_dir(&e), &e);
     unsigned char *b = slurp("model.safetensors", &len);
     size_t header = 8 + (b[0] | (size_t)b[1] << 8);
@@ -188,6 +195,7 @@ static void test_index(void **state) {
     static const struct {
         const char *text, *file, *part;
     } bad[] = {
+        /* clang-format off */
         { "", "index.json", "expected '{'" },
         { "{}", "index.json", "no \"weight_map\"" },
         { "{\"weight_map\":{}}", "index.json", "no \"weight_map\"" },
@@ -205,6 +213,7 @@ static void test_index(void **state) {
         { "{\"weight_map\":{" PLACE ",\"a\":\"model-00001-of-00002.safetensors\"}}", "00001-of-00002", "lacks the tensor 'a'" },
         { "{\"weight_map\":{\"model.norm.weight\":\"model-00001-of-00002.safetensors\"}}", "00001-of-00002",
           "lacks the tensor 'model.norm.weight'" },
+        /* clang-format on */
     };
     (void)state;
     assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .shards = true }), 0);

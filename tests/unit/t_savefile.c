@@ -236,26 +236,18 @@ static void leftovers(void **state) {
 }
 
 #define T(f) cmocka_unit_test_setup(f, setup)
-#define NAMED(f) { #f " without O_TMPFILE", f, setup_named, NULL, NULL }
-#define FAT(f) { #f " without links", f, setup_fat, NULL, NULL }
+#define NAMED(f) \
+    { #f " without O_TMPFILE", f, setup_named, NULL, NULL }
+#define FAT(f) \
+    { #f " without links", f, setup_fat, NULL, NULL }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(new_and_over),
-        T(what_is_replaced),
-        T(failures_leave_nothing),
-        T(killed),
-        T(beside_one_another),
-        T(leftovers),
-        NAMED(new_and_over),
-        NAMED(what_is_replaced),
-        NAMED(failures_leave_nothing),
-        NAMED(killed),
-        NAMED(beside_one_another),
-        NAMED(leftovers),
-        FAT(new_and_over),
-        FAT(beside_one_another),
-        FAT(killed),
+        T(new_and_over),     T(what_is_replaced),       T(failures_leave_nothing),
+        T(killed),           T(beside_one_another),     T(leftovers),
+        NAMED(new_and_over), NAMED(what_is_replaced),   NAMED(failures_leave_nothing),
+        NAMED(killed),       NAMED(beside_one_another), NAMED(leftovers),
+        FAT(new_and_over),   FAT(beside_one_another),   FAT(killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,8 +40,10 @@ static void defaults_are_the_documented_ones(void **state) {
 /* What can change between two tokens is exactly this, and is copied without the rest. */
 static void live_plans(void **state) {
     (void)state;
-    static const char *const replan[][2] = { { "ram-budget", "25%" }, { "pin", "3M" },   { "threads", "3" },
-                                             { "slots", "4" },        { "io", "pread" }, { "direct", "off" } };
+    static const char *const replan[][2] = {
+        { "ram-budget", "25%" }, { "pin", "3M" },   { "threads", "3" },
+        { "slots", "4" },        { "io", "pread" }, { "direct", "off" }
+    };
     static const char *const other[][2] = { { "ctx", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];
     size_t n = 0;
@@ -98,40 +100,104 @@ static void names_and_aliases(void **state) {
     assert_null(qsf_setting_find(""));
 }
 
-typedef struct Case { const char *name, *value, *reads; } Case; /* reads NULL: refused */
+typedef struct Case {
+    const char *name, *value, *reads;
+} Case; /* reads NULL: refused */
 
 static void values(void **state) {
     (void)state;
     static const Case cases[] = {
-        {"temperature", "0", "0"}, {"temperature", "1.5", "1.5"}, {"temperature", "5", "5"},
-        {"temperature", ".25", "0.25"}, {"temperature", "2e-1", "0.2"}, {"temperature", "5.1", NULL},
-        {"temperature", "-0.1", NULL}, {"temperature", "nan", NULL}, {"temperature", "inf", NULL},
-        {"temperature", "0,7", NULL}, {"temperature", "", NULL}, {"temperature", "1x", NULL},
-        {"temperature", " 1", NULL}, {"temperature", "1e400", NULL}, {"temperature", "0x1", NULL},
-        {"top-p", "1", "1"}, {"top-p", "0", NULL}, {"top-p", "0.0001", "0.0001"}, {"top-p", "1.01", NULL},
-        {"min-p", "0", "0"}, {"min-p", "0.05", "0.05"}, {"min-p", "2", NULL},
-        {"repeat-penalty", "1.1", "1.1"}, {"repeat-penalty", "0", NULL}, {"repeat-penalty", "10.5", NULL},
-        {"top-k", "0", "0"}, {"top-k", "1000000", "1000000"}, {"top-k", "1000001", NULL}, {"top-k", "-1", NULL},
-        {"top-k", "4.5", NULL}, {"top-k", "99999999999999999999", NULL},
-        {"repeat-last-n", "-1", "-1"}, {"repeat-last-n", "-2", NULL},
-        {"seed", "18446744073709551615", "18446744073709551615"}, {"seed", "18446744073709551616", NULL},
-        {"seed", "random", "random"}, {"seed", "-1", NULL}, {"seed", "7", "7"},
-        {"max-tokens", "256", "256"}, {"max-tokens", "-1", NULL},
-        {"ignore-eos", "on", "on"}, {"ignore-eos", "off", "off"}, {"ignore-eos", "perhaps", NULL},
-        {"ram-budget", "200", "200M"}, {"ram-budget", "1.5G", "1536M"}, {"ram-budget", "64K", "64K"},
-        {"ram-budget", "25%", "25%"}, {"ram-budget", "auto", "auto"}, {"ram-budget", "2G", "2G"},
-        {"ram-budget", "0", NULL}, {"ram-budget", "101%", NULL}, {"ram-budget", "-5", NULL},
-        {"ram-budget", "lots", NULL}, {"ram-budget", "1e30G", NULL}, {"ram-budget", "5Q", NULL},
-        {"pin", "0", "0"}, {"pin", "auto", "auto"}, {"pin", "10M", "10M"}, {"pin", "10%", NULL},
-        {"ctx", "2048", "2048"}, {"ctx", "auto", "auto"}, {"ctx", "-5", NULL}, {"ctx", "99999999", NULL},
-        {"threads", "2", "2"}, {"threads", "auto", "auto"}, {"threads", "300", NULL},
-        {"kv-type", "f16", "f16"}, {"kv-type", "F32", "f32"}, {"kv-type", "q4", NULL},
-        {"slots", "1", "1"}, {"slots", "4", "4"}, {"slots", "auto", "auto"}, {"slots", "5", NULL}, {"slots", "-1", NULL},
-        {"io", "uring", "uring"}, {"io", "PREAD", "pread"}, {"io", "mmap", "mmap"}, {"io", "auto", "auto"},
-        {"io", "aio", NULL}, {"io", "", NULL}, {"io", "uringuring", NULL},
-        {"direct", "on", "on"}, {"direct", "Off", "off"}, {"direct", "auto", "auto"}, {"direct", "yes", NULL},
-        {"cpu-mask", "avx2", "avx2"}, {"cpu-mask", "best", "best"}, {"cpu-mask", "mmx", NULL},
-        {"template", "chatml", "chatml"}, {"template", "model", "model"}, {"template", "a\nb", NULL},
+        { "temperature", "0", "0" },
+        { "temperature", "1.5", "1.5" },
+        { "temperature", "5", "5" },
+        { "temperature", ".25", "0.25" },
+        { "temperature", "2e-1", "0.2" },
+        { "temperature", "5.1", NULL },
+        { "temperature", "-0.1", NULL },
+        { "temperature", "nan", NULL },
+        { "temperature", "inf", NULL },
+        { "temperature", "0,7", NULL },
+        { "temperature", "", NULL },
+        { "temperature", "1x", NULL },
+        { "temperature", " 1", NULL },
+        { "temperature", "1e400", NULL },
+        { "temperature", "0x1", NULL },
+        { "top-p", "1", "1" },
+        { "top-p", "0", NULL },
+        { "top-p", "0.0001", "0.0001" },
+        { "top-p", "1.01", NULL },
+        { "min-p", "0", "0" },
+        { "min-p", "0.05", "0.05" },
+        { "min-p", "2", NULL },
+        { "repeat-penalty", "1.1", "1.1" },
+        { "repeat-penalty", "0", NULL },
+        { "repeat-penalty", "10.5", NULL },
+        { "top-k", "0", "0" },
+        { "top-k", "1000000", "1000000" },
+        { "top-k", "1000001", NULL },
+        { "top-k", "-1", NULL },
+        { "top-k", "4.5", NULL },
+        { "top-k", "99999999999999999999", NULL },
+        { "repeat-last-n", "-1", "-1" },
+        { "repeat-last-n", "-2", NULL },
+        { "seed", "18446744073709551615", "18446744073709551615" },
+        { "seed", "18446744073709551616", NULL },
+        { "seed", "random", "random" },
+        { "seed", "-1", NULL },
+        { "seed", "7", "7" },
+        { "max-tokens", "256", "256" },
+        { "max-tokens", "-1", NULL },
+        { "ignore-eos", "on", "on" },
+        { "ignore-eos", "off", "off" },
+        { "ignore-eos", "perhaps", NULL },
+        { "ram-budget", "200", "200M" },
+        { "ram-budget", "1.5G", "1536M" },
+        { "ram-budget", "64K", "64K" },
+        { "ram-budget", "25%", "25%" },
+        { "ram-budget", "auto", "auto" },
+        { "ram-budget", "2G", "2G" },
+        { "ram-budget", "0", NULL },
+        { "ram-budget", "101%", NULL },
+        { "ram-budget", "-5", NULL },
+        { "ram-budget", "lots", NULL },
+        { "ram-budget", "1e30G", NULL },
+        { "ram-budget", "5Q", NULL },
+        { "pin", "0", "0" },
+        { "pin", "auto", "auto" },
+        { "pin", "10M", "10M" },
+        { "pin", "10%", NULL },
+        { "ctx", "2048", "2048" },
+        { "ctx", "auto", "auto" },
+        { "ctx", "-5", NULL },
+        { "ctx", "99999999", NULL },
+        { "threads", "2", "2" },
+        { "threads", "auto", "auto" },
+        { "threads", "300", NULL },
+        { "kv-type", "f16", "f16" },
+        { "kv-type", "F32", "f32" },
+        { "kv-type", "q4", NULL },
+        { "slots", "1", "1" },
+        { "slots", "4", "4" },
+        { "slots", "auto", "auto" },
+        { "slots", "5", NULL },
+        { "slots", "-1", NULL },
+        { "io", "uring", "uring" },
+        { "io", "PREAD", "pread" },
+        { "io", "mmap", "mmap" },
+        { "io", "auto", "auto" },
+        { "io", "aio", NULL },
+        { "io", "", NULL },
+        { "io", "uringuring", NULL },
+        { "direct", "on", "on" },
+        { "direct", "Off", "off" },
+        { "direct", "auto", "auto" },
+        { "direct", "yes", NULL },
+        { "cpu-mask", "avx2", "avx2" },
+        { "cpu-mask", "best", "best" },
+        { "cpu-mask", "mmx", NULL },
+        { "template", "chatml", "chatml" },
+        { "template", "model", "model" },
+        { "template", "a\nb", NULL },
     };
     char text[QSF_SETTING_TEXT], err[256];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -189,7 +255,7 @@ static void percent_and_size_exclude_each_other(void **state) {
 
 static void floats_print_shortest(void **state) {
     (void)state;
-    static const float probes[] = {0.0f, 0.1f, 0.7f, 0.95f, 1.0f, 1.1f, 3.14159274f, 1e-5f, 123456.0f};
+    static const float probes[] = { 0.0f, 0.1f, 0.7f, 0.95f, 1.0f, 1.1f, 3.14159274f, 1e-5f, 123456.0f };
     for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
         char text[64];
         const char *end;
@@ -203,10 +269,14 @@ static void floats_print_shortest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_the_documented_ones), cmocka_unit_test(every_row_reads_back_its_text),
-        cmocka_unit_test(names_and_aliases), cmocka_unit_test(values),
-        cmocka_unit_test(refusals_name_the_range), cmocka_unit_test(percent_and_size_exclude_each_other),
-        cmocka_unit_test(floats_print_shortest), cmocka_unit_test(live_plans),
+        cmocka_unit_test(defaults_are_the_documented_ones),
+        cmocka_unit_test(every_row_reads_back_its_text),
+        cmocka_unit_test(names_and_aliases),
+        cmocka_unit_test(values),
+        cmocka_unit_test(refusals_name_the_range),
+        cmocka_unit_test(percent_and_size_exclude_each_other),
+        cmocka_unit_test(floats_print_shortest),
+        cmocka_unit_test(live_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,8 @@
 #include "src/base/space.h"
 #include "tests/harness/qsf_test.h"
 
-#define PARTS 24
-#define PAGE 4096u
+#define PARTS      24
+#define PAGE       4096u
 #define PART_BYTES (700u * PAGE) /* no multiple of a huge page: neighbours share them */
 
 typedef struct Bench {
@@ -27,8 +27,8 @@ static void open_bench(Bench *b) {
 }
 
 static int resize(Bench *b, unsigned i, uint64_t bytes, QsfErr *err) {
-    int rc = qsf_space_resize(&b->ledger, QSF_MEM_PINNED, "part", b->space.base + (uint64_t)i * PART_BYTES, b->bytes[i],
-                              bytes, err);
+    int rc = qsf_space_resize(&b->ledger, QSF_MEM_PINNED, "part", b->space.base + (uint64_t)i * PART_BYTES,
+                              b->bytes[i], bytes, err);
     if (rc == QSF_OK) b->bytes[i] = bytes;
     return rc;
 }
@@ -46,7 +46,9 @@ static void close_bench(Bench *b) {
     qsf_ledger_destroy(&b->ledger);
 }
 
-static uint8_t *page(const Bench *b, unsigned i, uint64_t at) { return b->space.base + (uint64_t)i * PART_BYTES + at; }
+static uint8_t *page(const Bench *b, unsigned i, uint64_t at) {
+    return b->space.base + (uint64_t)i * PART_BYTES + at;
+}
 
 /* Random sizes: old contents stay, new memory is zero, the ledger holds the sum. */
 static void test_contents(void **state) {

@@ -5,15 +5,13 @@
 #include "src/base/clock.h"
 #include "tests/harness/qsf_test.h"
 
-#define SP "\xE2\x96\x81"
+#define SP      "\xE2\x96\x81"
 #define BYTE(c) (3 + (c))
 
 static QsfLedger ledger;
 
 /* Ids of the tokens behind the 259 of qsf_tv_spm. */
-enum {
-    SPACE = 259, A, B, C, X, AB, BC, SP_A, SP_AB, AA, SP2, CTL_PART, CTL, USER, USER_LONG, EURO
-};
+enum { SPACE = 259, A, B, C, X, AB, BC, SP_A, SP_AB, AA, SP2, CTL_PART, CTL, USER, USER_LONG, EURO };
 
 static void fill(QsfTestVocab *v) {
     qsf_tv_spm(v);
@@ -36,7 +34,7 @@ static void fill(QsfTestVocab *v) {
 }
 
 static QsfTokenizer *open_vocab(QsfTestVocab *v) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     qsf_ledger_init(&ledger, 0);
     QsfTokenizer *t = qsf_tv_open(v, "llama", &ledger, &e);
     qsf_test_expect_ok(e.code, &e);
@@ -52,25 +50,25 @@ static void close_vocab(QsfTokenizer *t, QsfTestVocab *v) {
 
 static void test_merges(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "", 0, -1);
-    QSF_TV_EXPECT(t, "abc", QSF_TOK_NO_PREFIX, A, BC);  /* the better score wins, not the first pair */
-    QSF_TV_EXPECT(t, "aaa", QSF_TOK_NO_PREFIX, AA, A);  /* leftmost on a tie */
+    QSF_TV_EXPECT(t, "abc", QSF_TOK_NO_PREFIX, A, BC); /* the better score wins, not the first pair */
+    QSF_TV_EXPECT(t, "aaa", QSF_TOK_NO_PREFIX, AA, A); /* leftmost on a tie */
     QSF_TV_EXPECT(t, "ab", 0, SP_AB);
     QSF_TV_EXPECT(t, "abc", 0, SP_A, BC);
     QSF_TV_EXPECT(t, "a ab  b", 0, SP_A, SP_AB, SP2, B);
     QSF_TV_EXPECT(t, " a", 0, SPACE, SP_A);
     QSF_TV_EXPECT(t, " ", 0, SP2);
-    QSF_TV_EXPECT(t, SP "a", QSF_TOK_NO_PREFIX, SP_A);  /* the character itself is a space too */
+    QSF_TV_EXPECT(t, SP "a", QSF_TOK_NO_PREFIX, SP_A); /* the character itself is a space too */
     QSF_TV_EXPECT(t, "\xE2\x82\xAC", QSF_TOK_NO_PREFIX, EURO);
     close_vocab(t, &v);
 }
 
 static void test_bytes(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "a\xC3\xA9", QSF_TOK_NO_PREFIX, A, BYTE(0xC3), BYTE(0xA9));
@@ -91,7 +89,7 @@ static void test_bytes(void **state) {
 
 static void test_special(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "a[x]b", QSF_TOK_SPECIAL, SP_A, CTL, SPACE, B); /* a new prefix behind it */
@@ -100,7 +98,7 @@ static void test_special(void **state) {
     QSF_TV_EXPECT(t, "[x]", QSF_TOK_NO_PREFIX, CTL_PART, BYTE(']'));
     QSF_TV_EXPECT(t, "<s>", QSF_TOK_NO_PREFIX, BYTE('<'), BYTE('s'), BYTE('>'));
     QSF_TV_EXPECT(t, "<s><unk>", QSF_TOK_SPECIAL, 1, 0);
-    QSF_TV_EXPECT(t, "axx", 0, SP_A, USER);                          /* user-defined ones always count */
+    QSF_TV_EXPECT(t, "axx", 0, SP_A, USER);                             /* user-defined ones always count */
     QSF_TV_EXPECT(t, "xxcxxx", QSF_TOK_NO_PREFIX, USER_LONG, SPACE, X); /* longest first */
     QSF_TV_EXPECT(t, "xxx", QSF_TOK_NO_PREFIX, USER, SPACE, X);
     close_vocab(t, &v);
@@ -109,7 +107,7 @@ static void test_special(void **state) {
 /* Tokens are searched longest first over the whole text, not from left to right. */
 static void test_overlap(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     qsf_tv_spm(&v);
     int32_t abc = qsf_tv_add(&v, "ABC", 0, QSF_TOKEN_USER), ab = qsf_tv_add(&v, "AB", 0, QSF_TOKEN_USER);
     int32_t bcde = qsf_tv_add(&v, "BCDE", 0, QSF_TOKEN_USER), ba = qsf_tv_add(&v, "BA", 0, QSF_TOKEN_USER);
@@ -120,7 +118,7 @@ static void test_overlap(void **state) {
     QSF_TV_EXPECT(t, "ABCDEFG", QSF_TOK_SPECIAL, ab, ctl);
     QSF_TV_EXPECT(t, "ABCDE", 0, BYTE('A'), bcde);
     QSF_TV_EXPECT(t, "ABCD", 0, abc, BYTE('D'));
-    QSF_TV_EXPECT(t, "ABAB", 0, ab, ab);              /* equal lengths: the lower id is searched first */
+    QSF_TV_EXPECT(t, "ABAB", 0, ab, ab); /* equal lengths: the lower id is searched first */
     QSF_TV_EXPECT(t, "BABA", 0, BYTE('B'), ab, BYTE('A'));
     QSF_TV_EXPECT(t, "BA", 0, ba);
     close_vocab(t, &v);
@@ -129,7 +127,7 @@ static void test_overlap(void **state) {
 static void test_phi3_strip(void **state) {
     (void)state;
     for (int renamed = 0; renamed < 2; renamed++) {
-        QsfTestVocab v = {0};
+        QsfTestVocab v = { 0 };
         qsf_tv_spm(&v);
         int32_t user = qsf_tv_add(&v, "<|user|>", 0, QSF_TOKEN_CONTROL);
         int32_t sp = qsf_tv_add(&v, SP, -1, QSF_TOKEN_NORMAL), x = qsf_tv_add(&v, "x", -1, QSF_TOKEN_NORMAL);
@@ -149,7 +147,7 @@ static void test_phi3_strip(void **state) {
 /* Tokens that go on after a space: the text may not be cut into words first. */
 static void test_multiword(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v);
     qsf_tv_add(&v, "b" SP, -0.5f, QSF_TOKEN_NORMAL);
     int32_t phrase = qsf_tv_add(&v, "b" SP "c", -0.25f, QSF_TOKEN_NORMAL);
@@ -160,7 +158,7 @@ static void test_multiword(void **state) {
 
 static void test_flags(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
     assert_true(qsf_tokenizer_adds_bos(t));
@@ -190,13 +188,13 @@ static void test_round_trip(void **state) {
     static const char *const parts[] = {
         "a", "b", "c", "ab", " ", "  ", "\n", "y", "\xE2\x82\xAC", "\xC3\xA9", "\xFF", "\xE2\x82", "[x]", "'"
     };
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
     uint64_t seed = 7;
     for (int round = 0; round < 2000; round++) {
         QsfStrbuf text = QSF_STRBUF_INIT;
-        QsfIds ids = {0};
+        QsfIds ids = { 0 };
         size_t len;
         for (uint32_t n = next_random(&seed) % 20; n > 0; n--) {
             qsf_strbuf_adds(&text, parts[next_random(&seed) % (sizeof parts / sizeof *parts)]);
@@ -215,11 +213,11 @@ static void test_round_trip(void **state) {
 static void test_long_word(void **state) {
     (void)state;
     enum { N = 300000 };
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
     char *text = malloc(N);
-    QsfIds ids = {0};
+    QsfIds ids = { 0 };
     assert_non_null(text);
     memset(text, 'a', N);
     uint64_t start = qsf_now_ns();

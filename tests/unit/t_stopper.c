@@ -17,6 +17,7 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
+    /* clang-format off */
     { { "END" }, "one END two", "one ", true },
     { { "END" }, "one EN", "one EN", false },
     { { "END" }, "ENENDx", "EN", true },
@@ -38,6 +39,7 @@ static const Case cases[] = {
     { { "\xe2\x82\xac\xe2\x82\xac", "\xc3\xa9" }, "\xe2\x82\xac \xe2\x82\xa3\xc3\xa8", "\xe2\x82\xac \xe2\x82\xa3\xc3\xa8", false },
     { { "x" }, "", "", false },
     { { NULL }, "nothing to stop at", "nothing to stop at", false },
+    /* clang-format on */
 };
 
 static size_t count(const Case *c) {

@@ -27,7 +27,7 @@ static QsfSlots ring(uint32_t n) {
 
 static void test_transitions(void **state) {
     (void)state;
-    QsfChunk c = {.unit = 7}, d = {.unit = 8};
+    QsfChunk c = { .unit = 7 }, d = { .unit = 8 };
     QsfSlots s = ring(2);
     /* EMPTY: nothing to end, use or give back. */
     assert_false(qsf_slots_end_load(&s, true));
@@ -78,7 +78,7 @@ static void test_transitions(void **state) {
 /* LOADING -> EMPTY: what was read before a failure can still be used, nothing behind it, until a reset. */
 static void test_failed_load(void **state) {
     (void)state;
-    QsfChunk c = {.unit = 7};
+    QsfChunk c = { .unit = 7 };
     QsfSlots s = ring(4);
     for (int i = 0; i < 4; i++) assert_non_null(qsf_slots_begin_load(&s, &c));
     assert_true(qsf_slots_end_load(&s, true));
@@ -107,7 +107,7 @@ static void test_order(void **state) {
         QsfSlots s = ring(n);
         uint32_t loaded = 0, used = 0;
         for (uint32_t step = 0; step < 100; step++) {
-            QsfChunk c = {.unit = loaded};
+            QsfChunk c = { .unit = loaded };
             while (qsf_slots_begin_load(&s, &c) != NULL) c.unit = ++loaded;
             for (uint32_t i = 0; i <= step % n; i++) qsf_slots_end_load(&s, true);
             QsfSlot *t = qsf_slots_acquire(&s);
@@ -135,7 +135,7 @@ static void check_window(const QsfUnit *u, const QsfChunk *c, const QsfPart *p) 
 static void test_chunks(void **state) {
     (void)state;
     QsfModel m;
-    const QsfShapeSpec spec = {1, 256, 4, 2, 700, 333, 64, false, 1};
+    const QsfShapeSpec spec = { 1, 256, 4, 2, 700, 333, 64, false, 1 };
     qsf_shape_model(&m, &spec);
     for (uint32_t i = 0; i < qsf_unit_count(&m); i++) {
         QsfUnit u;
@@ -143,7 +143,7 @@ static void test_chunks(void **state) {
         uint64_t least = qsf_unit_min_slot(&u);
         assert_int_equal(qsf_unit_chunk_items(&u, u.items, least - 1), 0);
         for (uint64_t slot = least; slot < least * 40; slot += least / 3) {
-            uint32_t step = qsf_unit_chunk_items(&u, u.items, slot), rows[QSF_UNIT_TENSORS] = {0};
+            uint32_t step = qsf_unit_chunk_items(&u, u.items, slot), rows[QSF_UNIT_TENSORS] = { 0 };
             assert_true(step > 0 && step % QSF_ROW_QUANTUM == 0);
             for (uint32_t at = 0; at < u.items; at += step) {
                 QsfChunk c;
@@ -178,7 +178,8 @@ static const char *path;
 /* Packing that a row survives only when it is undone: a group back to front. */
 static void pack_reversed(void *dst, const void *src, size_t row_bytes, size_t k) {
     (void)k;
-    for (size_t i = 0; i < 16 * row_bytes; i++) ((uint8_t *)dst)[i] = ((const uint8_t *)src)[16 * row_bytes - 1 - i];
+    for (size_t i = 0; i < 16 * row_bytes; i++)
+        ((uint8_t *)dst)[i] = ((const uint8_t *)src)[16 * row_bytes - 1 - i];
 }
 
 static void unpack_reversed(void *dst, const void *group, unsigned r, size_t k) {
@@ -222,7 +223,7 @@ static int remove_model(void **state) {
 
 /* every: pin every that many'th unit, 0 = none. slot 0 = the least that works. */
 static void open_bench(Bench *b, uint32_t every, uint32_t n_slots, uint64_t slot) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfShape s;
     memset(b, 0, sizeof *b);
     qsf_ledger_init(&b->ledger, 0);
@@ -305,7 +306,7 @@ static int run_pass(Bench *b, bool head, QsfErr *err) {
 
 /* Other pins: a `part` of 0 pins nothing, 1 all, n every unit to its n-th. */
 static void replan(Bench *b, uint32_t part) {
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     for (uint32_t i = 0; i < b->plan.n_units; i++) {
         uint32_t items = qsf_weights_unit(b->w, i)->items;
         b->pinned[i] = part == 0 ? 0 : part == 1 ? items : items / part / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
@@ -319,10 +320,10 @@ static void replan(Bench *b, uint32_t part) {
 /* What is pinned changes between passes, settled or not, and the ledger follows at once. */
 static void test_replan(void **state) {
     (void)state;
-    static const uint32_t parts[] = {2, 1, 3, 2, 0, 5, 1, 4, 1, 1, 2, 0, 1};
+    static const uint32_t parts[] = { 2, 1, 3, 2, 0, 5, 1, 4, 1, 1, 2, 0, 1 };
     for (int settle = 0; settle < 2; settle++) {
         Bench b;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         open_bench(&b, 0, 3, 0);
         uint64_t before = b.ledger.used[QSF_MEM_PINNED];
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -348,7 +349,7 @@ static void test_replan(void **state) {
 static void test_grow_in_small_steps(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_bench(&b, 0, 2, 0);
     for (uint32_t items = 0; items <= 208; items += QSF_ROW_QUANTUM) {
         for (uint32_t i = 0; i < b.plan.n_units; i++) {
@@ -368,14 +369,14 @@ static void test_grow_in_small_steps(void **state) {
 
 static void test_passes(void **state) {
     (void)state;
-    const uint64_t slots[] = {0, 60000, 1 << 20};
+    const uint64_t slots[] = { 0, 60000, 1 << 20 };
     for (uint32_t n = 1; n <= QSF_MAX_SLOTS; n++) {
         for (size_t s = 0; s < 3; s++) {
             for (uint32_t every = 0; every <= 4; every++) {
                 Bench b;
-                QsfErr err = {0};
+                QsfErr err = { 0 };
                 open_bench(&b, every, n, slots[s]);
-                static const bool heads[] = {true, true, false, false, true, false, true};
+                static const bool heads[] = { true, true, false, false, true, false, true };
                 for (size_t i = 0; i < sizeof heads; i++)
                     qsf_test_expect_ok(run_pass(&b, heads[i], &err), &err);
                 close_bench(&b);
@@ -388,17 +389,19 @@ static void test_passes(void **state) {
 static void test_only_head_streams(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_bench(&b, 1, 2, 0);
     close_bench(&b);
     open_bench(&b, 0, 2, 0);
     QsfWeights *streams_all = b.w;
     memset(b.pinned, 0xFF, sizeof b.pinned);
     b.pinned[b.plan.n_units - 1] = 0;
-    const QsfWeightsOptions o = {
-        .model = &b.model, .plan = &b.plan, .table = table(), .pack_types = pack_types, .ledger = &b.ledger,
-        .counters = &b.counters
-    };
+    const QsfWeightsOptions o = { .model = &b.model,
+                                  .plan = &b.plan,
+                                  .table = table(),
+                                  .pack_types = pack_types,
+                                  .ledger = &b.ledger,
+                                  .counters = &b.counters };
     qsf_test_expect_ok(qsf_weights_create(&b.w, &o, &err), &err);
     qsf_weights_destroy(streams_all);
     for (int i = 0; i < 4; i++) qsf_test_expect_ok(run_pass(&b, i != 1, &err), &err);
@@ -409,7 +412,7 @@ static void test_only_head_streams(void **state) {
 static void test_bytes_per_pass(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_bench(&b, 3, 2, 60000);
     uint64_t streamed = 0, ahead = 2 * 61440;
     for (uint32_t i = 0; i < qsf_weights_n_units(b.w); i++) {
@@ -429,7 +432,7 @@ static void test_abort_anywhere(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= 3; n++) {
         Bench b;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         open_bench(&b, 3, n, 0);
         for (uint32_t stop = 0; stop < qsf_weights_n_units(b.w); stop++) {
             qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
@@ -449,7 +452,7 @@ static void test_abort_anywhere(void **state) {
 static void test_wrong_order(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfWeightView v;
     open_bench(&b, 0, 2, 0);
     qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
@@ -464,11 +467,11 @@ static void test_wrong_order(void **state) {
  * is well. */
 static void test_faults(void **state) {
     (void)state;
-    const int faults[] = {EIO, 0};
+    const int faults[] = { EIO, 0 };
     for (size_t i = 0; i < 2; i++) {
         for (uint32_t at = 0; at < 13; at++) {
             Bench b;
-            QsfErr err = {0};
+            QsfErr err = { 0 };
             open_bench(&b, 0, 2, 0);
             const QsfTensor *t = qsf_weights_unit(b.w, at)->tensor[0];
             qsf_test_expect_ok(run_pass(&b, true, &err), &err);
@@ -492,7 +495,7 @@ static void test_fault_while_pinning(void **state) {
     (void)state;
     for (uint32_t at = 0; at < 13; at++) {
         Bench b;
-        QsfErr err = {0};
+        QsfErr err = { 0 };
         QsfUnit u;
         open_bench(&b, 0, 2, 0);
         qsf_unit_at(&b.model, at, &u);
@@ -515,7 +518,7 @@ static void test_fault_while_pinning(void **state) {
 static void test_single_rows(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     uint8_t buf[1024], want[1024];
     open_bench(&b, 0, 2, 0);
     replan(&b, 2);
@@ -533,7 +536,8 @@ static void test_single_rows(void **state) {
                 if (row == NULL) continue;
                 off_t off = (off_t)(u->tensor[t]->offset + r * bytes);
                 assert_true(bytes <= sizeof want);
-                assert_int_equal(pread(qsf_source_file(b.model.src, u->tensor[t]->file)->fd, want, bytes, off), bytes);
+                assert_int_equal(
+                    pread(qsf_source_file(b.model.src, u->tensor[t]->file)->fd, want, bytes, off), bytes);
                 assert_memory_equal(row, want, bytes);
             }
         }
@@ -553,7 +557,7 @@ static void test_cut_groups(void **state) {
     assert_int_equal(qsf_test_write_tiny_llama(own, &spec), 0);
     path = own;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_bench(&b, 1, 0, 0);
     qsf_test_expect_ok(qsf_weights_settle(b.w, NULL, NULL, &err), &err);
     qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
@@ -572,7 +576,7 @@ static void test_cut_groups(void **state) {
 static void test_budget(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     open_bench(&b, 0, 2, 0);
     qsf_weights_destroy(b.w);
     qsf_ledger_set_limit(&b.ledger, b.ledger.total + 300 * 1024); /* the stack fits, the slots do not */
@@ -595,7 +599,7 @@ static void *cancel_soon(void *arg) {
 static void test_cancel_while_waiting(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfWeightView v, v2;
     pthread_t t;
     open_bench(&b, 0, 1, 0);
@@ -618,7 +622,7 @@ static void test_cancel_while_waiting(void **state) {
 static void test_changed_file(void **state) {
     (void)state;
     Bench b;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     struct stat st;
     open_bench(&b, 0, 2, 0);
     qsf_test_expect_ok(run_pass(&b, true, &err), &err);
@@ -636,15 +640,23 @@ static void test_changed_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transitions),     cmocka_unit_test(test_order),
-        cmocka_unit_test(test_failed_load),     cmocka_unit_test(test_replan),
+        cmocka_unit_test(test_transitions),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_failed_load),
+        cmocka_unit_test(test_replan),
         cmocka_unit_test(test_grow_in_small_steps),
-        cmocka_unit_test(test_chunks),          cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_only_head_streams), cmocka_unit_test(test_bytes_per_pass),
-        cmocka_unit_test(test_abort_anywhere),  cmocka_unit_test(test_wrong_order),
-        cmocka_unit_test(test_faults),          cmocka_unit_test(test_fault_while_pinning),
-        cmocka_unit_test(test_budget),          cmocka_unit_test(test_cancel_while_waiting),
-        cmocka_unit_test(test_changed_file),    cmocka_unit_test(test_single_rows),
+        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_only_head_streams),
+        cmocka_unit_test(test_bytes_per_pass),
+        cmocka_unit_test(test_abort_anywhere),
+        cmocka_unit_test(test_wrong_order),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_fault_while_pinning),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_cancel_while_waiting),
+        cmocka_unit_test(test_changed_file),
+        cmocka_unit_test(test_single_rows),
         cmocka_unit_test(test_cut_groups),
     };
     int failed = cmocka_run_group_tests_name("rows", tests, write_model, remove_model);

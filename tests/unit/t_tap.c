@@ -40,13 +40,14 @@ static void see(void *arg, const QsfTapData *t) {
     assert_int_equal(t->k, t->group == QSF_GROUP_FFN_OUT ? FFN : HIDDEN);
     for (uint32_t i = 0; i < t->n_cols; i++) {
         memcpy(s->x[t->layer][t->group][t->pos + i], t->x + (size_t)i * t->x_stride, t->k * sizeof(float));
-        memcpy(s->hidden[t->layer][t->group][t->pos + i], t->hidden + (size_t)i * t->hidden_stride, HIDDEN * sizeof(float));
+        memcpy(s->hidden[t->layer][t->group][t->pos + i], t->hidden + (size_t)i * t->hidden_stride,
+               HIDDEN * sizeof(float));
     }
     s->calls++;
 }
 
 static void on_logits(void *arg, uint32_t pos, const float *logits) {
-    float (*all)[300] = arg;
+    float(*all)[300] = arg;
     memcpy(all[pos], logits, sizeof all[pos]);
 }
 
@@ -94,7 +95,8 @@ static void multiply(const QsfSource *s, const char *name, const float *x, doubl
 
 static void near(const float *have, const double *want, int n, const char *what) {
     for (int i = 0; i < n; i++)
-        if (fabs((double)have[i] - want[i]) > 1e-4 * (1 + fabs(want[i]))) fail_msg("%s: %d is %g, not %g", what, i, (double)have[i], want[i]);
+        if (fabs((double)have[i] - want[i]) > 1e-4 * (1 + fabs(want[i])))
+            fail_msg("%s: %d is %g, not %g", what, i, (double)have[i], want[i]);
 }
 
 static void norm(const QsfSource *s, const char *name, const float *x, double *y) {
@@ -138,7 +140,9 @@ static void test_inputs(void **state) {
     qsf_ledger_init(&ledger, 0);
     qsf_test_expect_ok(qsf_source_open(&s, path, &ledger, &err), &err);
     for (int p = 0; p < N; p++) {
-        qsf_test_expect_ok(qsf_source_read_rows(s, qsf_source_find_tensor(s, "token_embd.weight"), (uint64_t)ids[p], 1, row, &err), &err);
+        qsf_test_expect_ok(qsf_source_read_rows(s, qsf_source_find_tensor(s, "token_embd.weight"),
+                                                (uint64_t)ids[p], 1, row, &err),
+                           &err);
         assert_memory_equal(seen->hidden[0][QSF_GROUP_QKV][p], row, sizeof row);
         check_position(s, seen, p);
     }
@@ -150,7 +154,8 @@ static void test_inputs(void **state) {
 /* Chunks, threads and streaming: the same bits. */
 static void test_same_bits(void **state) {
     (void)state;
-    Seen *want = watch(&(QsfRigOptions){ .threads = 1 }), *have = watch(&(QsfRigOptions){ .threads = 2, .batch = 7, .stream = true, .slot_bytes = 1 });
+    Seen *want = watch(&(QsfRigOptions){ .threads = 1 }),
+         *have = watch(&(QsfRigOptions){ .threads = 2, .batch = 7, .stream = true, .slot_bytes = 1 });
     assert_memory_equal(want->x, have->x, sizeof want->x);
     assert_memory_equal(want->hidden, have->hidden, sizeof want->hidden);
     assert_true(have->calls > want->calls);
@@ -160,7 +165,8 @@ static void test_same_bits(void **state) {
 
 static void test_left_out(void **state) {
     (void)state;
-    static const QsfRigOptions ways[] = { { .threads = 1 }, { .threads = 2, .batch = 7, .stream = true, .slot_bytes = 1 } };
+    static const QsfRigOptions ways[] = { { .threads = 1 },
+                                          { .threads = 2, .batch = 7, .stream = true, .slot_bytes = 1 } };
     float full[N][300], without[2][LAYERS][N][300], again[N][300];
     Seen *all = watch(&ways[0]), *s = calloc(1, sizeof *s);
     assert_non_null(s);
@@ -174,7 +180,8 @@ static void test_left_out(void **state) {
             eval(&r, without[w][l]);
             assert_memory_not_equal(without[w][l], full, sizeof full);
             /* What comes in goes out. */
-            assert_memory_equal(s->hidden[l + 1][l + 1 < LAYERS ? QSF_GROUP_QKV : QSF_GROUP_HEAD], all->hidden[l][QSF_GROUP_QKV], sizeof all->hidden[0][0]);
+            assert_memory_equal(s->hidden[l + 1][l + 1 < LAYERS ? QSF_GROUP_QKV : QSF_GROUP_HEAD],
+                                all->hidden[l][QSF_GROUP_QKV], sizeof all->hidden[0][0]);
         }
         qsf_forward_skip_layer(r.fwd, QSF_LAYER_NONE);
         eval(&r, again);
@@ -187,6 +194,7 @@ static void test_left_out(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_inputs), cmocka_unit_test(test_same_bits), cmocka_unit_test(test_left_out) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_inputs), cmocka_unit_test(test_same_bits),
+                                        cmocka_unit_test(test_left_out) };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }

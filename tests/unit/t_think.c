@@ -36,6 +36,7 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
+    /* clang-format off */
     { &think, QSF_THINK_START, "<think>a</think>\n\nb", "<think>a</think>\n\n", "b", 0 },
     { &think, QSF_THINK_START, "\n <think>\na\n</think> b </think> <think>", "\n <think>\na\n</think> ",
       "b </think> <think>", 0 },
@@ -61,6 +62,7 @@ static const Case cases[] = {
     { &think, QSF_THINK_INSIDE, "<</think>b", "<</think>", "b", 1 },
     { &think, QSF_THINK_INSIDE, "", "", "", 7 },
     { &odd, QSF_THINK_INSIDE, "think\xE2\x96\xB7 b", "think\xE2\x96\xB7 ", "b", 4 },
+    /* clang-format on */
 };
 
 /* In pieces of about `step` bytes, whole characters each. */
@@ -70,7 +72,8 @@ static void run(const Case *c, size_t step) {
     QsfErr e = { 0 };
     Out out = { 0 };
     size_t len = strlen(c->text);
-    qsf_test_expect_ok(qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = c->state, .begun = c->begun }, 64, &e), &e);
+    qsf_test_expect_ok(
+        qsf_think_open(&s, &t, &(QsfThinkPrompt){ .state = c->state, .begun = c->begun }, 64, &e), &e);
     for (size_t at = 0; at < len;) {
         size_t n = len - at < step ? len - at : step;
         while (at + n < len && ((unsigned char)c->text[at + n] & 0xC0) == 0x80) n++;
@@ -205,11 +208,12 @@ static char *encode(const Rig *r, const QsfMsg *msgs, size_t n, bool go_on, QsfT
     QsfErr e = { 0 };
     static char text[1024];
     size_t len = 0;
-    qsf_test_expect_ok(qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n, go_on ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE, &ids,
-                                        where, &e), &e);
+    qsf_test_expect_ok(qsf_think_encode(&r->think, r->tmpl, r->tok, msgs, n,
+                                        go_on ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE, &ids, where, &e),
+                       &e);
     for (size_t i = 0; i < ids.n; i++)
-        len +=
-            (size_t)snprintf(text + len, sizeof text - len, ids.data[i] < 256 ? "%c" : "{%d}", ids.data[i]);
+        len += (size_t)snprintf(text + len, sizeof text - len, ids.data[i] < 256 ? "%c" : "{%d}",
+                                ids.data[i]);
     qsf_ids_free(&ids);
     return text;
 }
@@ -250,16 +254,22 @@ static void going_on(void **state) {
     } rows[] = {
         { { .role = "assistant", THOUGHT("<think>\nso <think> it") },
           "{259}\nso <think> it",
-          QSF_THINK_INSIDE, 0 },
+          QSF_THINK_INSIDE,
+          0 },
         { { .role = "assistant", THOUGHT("<think>a</thi") }, "{259}a</thi", QSF_THINK_INSIDE, 5 },
         { { .role = "assistant", THOUGHT("<think>") }, "{259}", QSF_THINK_INSIDE, 0 },
-        { { .role = "assistant", THOUGHT("<think>\na\n</think>\n") }, "{259}\na\n{260}\n", QSF_THINK_AFTER, 0 },
+        { { .role = "assistant", THOUGHT("<think>\na\n</think>\n") },
+          "{259}\na\n{260}\n",
+          QSF_THINK_AFTER,
+          0 },
         { { .role = "assistant", .content = "b", .len = 1, THOUGHT("<think>\na\n</think>\n\n") },
           "{259}\na\n{260}\n\nb",
-          QSF_THINK_ANSWER, 0 },
+          QSF_THINK_ANSWER,
+          0 },
         { { .role = "assistant", .content = "</think>", .len = 8, THOUGHT("<think>a</think>") },
           "{259}a{260}</think>",
-          QSF_THINK_ANSWER, 0 },
+          QSF_THINK_ANSWER,
+          0 },
     };
     static const char *const templates[] = { TURNS OPEN, TURNS PLAIN };
     (void)state;
@@ -327,9 +337,9 @@ static void the_template_ends_turns(void **state) {
     assert_int_equal(turn_end("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", other),
                      -1);
     /* No conversation of three messages can be rendered. */
-    assert_int_equal(
-        turn_end("{% if messages|length > 1 %}{{ raise_exception('no') }}{% endif %}<|stop|>", vocabulary),
-        -1);
+    assert_int_equal(turn_end("{% if messages|length > 1 %}{{ raise_exception('no') }}{% endif %}<|stop|>",
+                              vocabulary),
+                     -1);
 }
 
 /* ---- published templates ---- */

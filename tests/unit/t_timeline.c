@@ -299,8 +299,10 @@ static int between_text(void *arg, int32_t id, const char *text, size_t len) {
     QsfErr err = { 0 };
     /* The token loop may not take memory. */
     int rc = qsf_mem_map(&b->t->rt->ledger, QSF_MEM_META, 4096, "a test", &p, &err);
-    if (rc != QSF_OK) b->frozen++;
-    else qsf_mem_unmap(&b->t->rt->ledger, QSF_MEM_META, p, 4096);
+    if (rc != QSF_OK)
+        b->frozen++;
+    else
+        qsf_mem_unmap(&b->t->rt->ledger, QSF_MEM_META, p, 4096);
     return on_text(&b->answer, id, text, len);
 }
 

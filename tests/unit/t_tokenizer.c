@@ -22,17 +22,17 @@ static int teardown(void **state) {
 }
 
 static void expect_refused(QsfTestVocab *v, const char *model, const char *part) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     assert_null(qsf_tv_open(v, model, &ledger, &e));
     qsf_test_expect_err(&e, QSF_E_MODEL, part);
     qsf_tv_free(v);
 }
 
 static void test_unsupported(void **state) {
-    static const char *const kinds[] = {"bert", "rwkv", "none", "no_vocab", "plamo2", ""};
+    static const char *const kinds[] = { "bert", "rwkv", "none", "no_vocab", "plamo2", "" };
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        QsfTestVocab v = {0};
+        QsfTestVocab v = { 0 };
         char quoted[32];
         qsf_tv_spm(&v);
         snprintf(quoted, sizeof quoted, "\"%s\"", kinds[i]);
@@ -42,7 +42,7 @@ static void test_unsupported(void **state) {
 
 static void test_bad_tokens(void **state) {
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     expect_refused(&v, "llama", "tokenizer.ggml.tokens is missing");
     qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", NULL, 0);
     expect_refused(&v, "llama", "empty");
@@ -58,10 +58,10 @@ static void test_bad_tokens(void **state) {
 }
 
 static void test_bad_arrays(void **state) {
-    static const char *const two[] = {"a", "b"};
-    static const float scores[] = {1, 2, 3};
+    static const char *const two[] = { "a", "b" };
+    static const float scores[] = { 1, 2, 3 };
     (void)state;
-    QsfTestVocab v = {0};
+    QsfTestVocab v = { 0 };
     qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", two, 2);
     qsf_gb_array(&v.gb, "tokenizer.ggml.scores", QSF_META_F32, 3, scores, sizeof scores);
     expect_refused(&v, "llama", "tokenizer.ggml.scores has 3 elements for 2 tokens");
@@ -86,12 +86,12 @@ static void test_bad_arrays(void **state) {
 }
 
 static void test_no_merges(void **state) {
-    static const char *const two[] = {"a", "b"};
+    static const char *const two[] = { "a", "b" };
     (void)state;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfSource *src = NULL;
     QsfTokenizer *t;
-    QsfGgufBuild b = {0};
+    QsfGgufBuild b = { 0 };
     const char *path = qsf_test_tmp("nomerges.gguf");
     qsf_gb_str(&b, "tokenizer.ggml.model", "gpt2");
     qsf_gb_strings(&b, "tokenizer.ggml.tokens", two, 2);
@@ -113,10 +113,10 @@ static void test_odd_tokens(void **state) {
                                 "\1\0\0\0\0\0\0\0c"
                                 "\1\0\0\0\0\0\0\0c"
                                 "\1\0\0\0\0\0\0\0d";
-    static const int32_t types[] = {1, 1, 1, 1, 77};
+    static const int32_t types[] = { 1, 1, 1, 1, 77 };
     (void)state;
-    QsfErr e = {0};
-    QsfTestVocab v = {0};
+    QsfErr e = { 0 };
+    QsfTestVocab v = { 0 };
     char piece[8];
     size_t len;
     qsf_gb_array(&v.gb, "tokenizer.ggml.tokens", QSF_META_STRING, 5, three, sizeof three - 1);
@@ -144,15 +144,15 @@ static void test_warnings(void **state) {
     static const struct {
         const char *pre, *part;
     } cases[] = {
-        {NULL, "tokenizer.ggml.pre"},
-        {"who-knows", "\"who-knows\""},
-        {"qwen2", NULL},
-        {"llama3", NULL},
+        { NULL, "tokenizer.ggml.pre" },
+        { "who-knows", "\"who-knows\"" },
+        { "qwen2", NULL },
+        { "llama3", NULL },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        QsfErr e = {0};
-        QsfTestVocab v = {0};
+        QsfErr e = { 0 };
+        QsfTestVocab v = { 0 };
         qsf_tv_bpe(&v);
         if (cases[i].pre != NULL) qsf_gb_str(&v.gb, "tokenizer.ggml.pre", cases[i].pre);
         QsfTokenizer *t = qsf_tv_open(&v, "gpt2", &ledger, &e);
@@ -167,8 +167,8 @@ static void test_warnings(void **state) {
 
 static void test_special_ids(void **state) {
     (void)state;
-    QsfErr e = {0};
-    QsfTestVocab v = {0};
+    QsfErr e = { 0 };
+    QsfTestVocab v = { 0 };
     qsf_tv_bpe(&v);
     int32_t end = qsf_tv_add(&v, "<|im_end|>", 0, QSF_TOKEN_NORMAL);
     int32_t text_end = qsf_tv_add(&v, "<|endoftext|>", 0, QSF_TOKEN_CONTROL);
@@ -195,8 +195,8 @@ static void test_special_ids(void **state) {
 
 static void test_budget(void **state) {
     (void)state;
-    QsfErr e = {0};
-    QsfTestVocab v = {0};
+    QsfErr e = { 0 };
+    QsfTestVocab v = { 0 };
     qsf_tv_bpe(&v);
     qsf_tv_merge(&v, "a b");
     QsfSource *src = qsf_tv_source(&v, "gpt2", &ledger, &e);
@@ -225,10 +225,10 @@ static void test_budget(void **state) {
 
 static void test_ids(void **state) {
     (void)state;
-    QsfIds ids = {0};
-    QsfErr e = {0};
+    QsfIds ids = { 0 };
+    QsfErr e = { 0 };
     for (int32_t i = 0; i < 1000; i++) qsf_test_expect_ok(qsf_ids_push(&ids, i, &e), &e);
-    qsf_test_expect_ok(qsf_ids_append(&ids, (const int32_t[]){7, 8}, 2, &e), &e);
+    qsf_test_expect_ok(qsf_ids_append(&ids, (const int32_t[]){ 7, 8 }, 2, &e), &e);
     qsf_test_expect_ok(qsf_ids_append(&ids, NULL, 0, &e), &e);
     assert_int_equal(ids.n, 1002);
     assert_int_equal(ids.data[999], 999);
@@ -240,10 +240,10 @@ static void test_ids(void **state) {
 static void *encode_often(void *arg) {
     static const char text[] = "abab cdcd <x> aabb 12345";
     const QsfTokenizer *t = arg;
-    QsfIds first = {0};
+    QsfIds first = { 0 };
     bool same = qsf_tokenizer_encode(t, text, sizeof text - 1, QSF_TOK_SPECIAL, &first, NULL) == QSF_OK;
     for (int i = 0; i < 500 && same; i++) {
-        QsfIds ids = {0};
+        QsfIds ids = { 0 };
         same = qsf_tokenizer_encode(t, text, sizeof text - 1, QSF_TOK_SPECIAL, &ids, NULL) == QSF_OK &&
                ids.n == first.n && memcmp(ids.data, first.data, ids.n * sizeof *ids.data) == 0;
         qsf_ids_free(&ids);
@@ -254,8 +254,8 @@ static void *encode_often(void *arg) {
 
 static void test_threads(void **state) {
     (void)state;
-    QsfErr e = {0};
-    QsfTestVocab v = {0};
+    QsfErr e = { 0 };
+    QsfTestVocab v = { 0 };
     pthread_t threads[4];
     qsf_tv_bpe(&v);
     qsf_tv_add(&v, "ab", 0, QSF_TOKEN_NORMAL);

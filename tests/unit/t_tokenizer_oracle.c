@@ -7,7 +7,7 @@
 #include "src/base/json.h"
 #include "src/text/tokenizer.h"
 
-#define DIR "oracle/tokenizers/"
+#define DIR       "oracle/tokenizers/"
 #define MAX_SHOWN 5
 
 /* --- SHA-256 (FIPS 180-4), for the token-to-text tables --- */
@@ -43,8 +43,8 @@ static void sha_block(Sha *s) {
             w[i] = w[i - 16] + w[i - 7] + (ror(a, 7) ^ ror(a, 18) ^ a >> 3) +
                    (ror(b, 17) ^ ror(b, 19) ^ b >> 10);
         }
-        uint32_t t1 = v[7] + (ror(v[4], 6) ^ ror(v[4], 11) ^ ror(v[4], 25)) + ((v[4] & v[5]) ^ (~v[4] & v[6]))
-                      + SHA_K[i] + w[i];
+        uint32_t t1 = v[7] + (ror(v[4], 6) ^ ror(v[4], 11) ^ ror(v[4], 25)) +
+                      ((v[4] & v[5]) ^ (~v[4] & v[6])) + SHA_K[i] + w[i];
         uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
         uint32_t t2 = (ror(v[0], 2) ^ ror(v[0], 13) ^ ror(v[0], 22)) + majority;
         memmove(v + 1, v, 7 * sizeof *v);
@@ -56,7 +56,8 @@ static void sha_block(Sha *s) {
 
 static void sha_init(Sha *s) {
     *s = (Sha){
-        .h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
+        .h = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
+               0x5be0cd19 },
     };
 }
 
@@ -84,7 +85,7 @@ typedef struct Vocab {
     const char *name;
     const QsfJson *about;
     QsfTokenizer *t;
-    char *buf;  /* QSF_PIECE_MAX + 8 */
+    char *buf; /* QSF_PIECE_MAX + 8 */
     unsigned strings, wrong;
 } Vocab;
 
@@ -112,8 +113,8 @@ static char *read_all(const char *path, size_t *len) {
 
 static void check_ids(Vocab *v, const char *id, const char *field, const QsfJson *want, const char *text,
                       size_t len, unsigned flags) {
-    QsfIds got = {0};
-    QsfErr e = {0};
+    QsfIds got = { 0 };
+    QsfErr e = { 0 };
     if (want == NULL) return;
     qsf_test_expect_ok(qsf_tokenizer_encode(v->t, text, len, flags, &got, &e), &e);
     size_t i = 0, n = qsf_json_size(want);
@@ -153,8 +154,8 @@ static void detok(Vocab *v, const QsfJson *ids, bool show, QsfStrbuf *out) {
     qsf_strbuf_clear(out);
     qsf_detok_init(&d, v->t, show, false);
     for (size_t i = 0; i < qsf_json_size(ids); i++) {
-        size_t n =
-            qsf_detok_feed(&d, (int32_t)qsf_json_int(qsf_json_at(ids, i), -1), v->buf, QSF_PIECE_MAX + 8);
+        size_t n = qsf_detok_feed(&d, (int32_t)qsf_json_int(qsf_json_at(ids, i), -1), v->buf,
+                                  QSF_PIECE_MAX + 8);
         qsf_strbuf_add(out, v->buf, n);
     }
     qsf_strbuf_add(out, v->buf, qsf_detok_flush(&d, v->buf, QSF_PIECE_MAX + 8));
@@ -184,7 +185,7 @@ static void check_texts(Vocab *v, const char *id, const QsfJson *row, const char
 }
 
 static void check_row(Vocab *v, const char *line, size_t line_len) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfJson *row = qsf_json_parse(line, line_len, &e);
     assert_non_null(row);
     size_t len;
@@ -205,11 +206,11 @@ static void check_row(Vocab *v, const char *line, size_t line_len) {
 
 /* What the reference makes of ill-formed UTF-8 is an accident; here the bytes come back as they were. */
 static void check_invalid(Vocab *v, const char *line, size_t line_len) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfJson *row = qsf_json_parse(line, line_len, &e);
     assert_non_null(row);
     QsfStrbuf text = QSF_STRBUF_INIT, got = QSF_STRBUF_INIT;
-    QsfIds ids = {0};
+    QsfIds ids = { 0 };
     const char *hex = qsf_json_string(qsf_json_get(row, "hex"), NULL);
     for (unsigned byte; sscanf(hex, "%2x", &byte) == 1; hex += 2) qsf_strbuf_addc(&text, (char)byte);
     qsf_test_expect_ok(
@@ -255,7 +256,7 @@ static void check_pieces_hash(Vocab *v, const char *field, bool show) {
     sha_init(&sha);
     for (uint32_t i = 0; i < qsf_tokenizer_n_vocab(v->t); i++) {
         size_t n = qsf_tokenizer_piece(v->t, (int32_t)i, show, v->buf, QSF_PIECE_MAX);
-        for (unsigned k = 0; k < 32; k += 8) sha_add(&sha, (unsigned char[]){(unsigned char)(n >> k)}, 1);
+        for (unsigned k = 0; k < 32; k += 8) sha_add(&sha, (unsigned char[]){ (unsigned char)(n >> k) }, 1);
         sha_add(&sha, v->buf, n);
     }
     sha_hex(&sha, hex);
@@ -290,7 +291,7 @@ static void check_properties(Vocab *v) {
 
 static void override(QsfSource *src, const char *key, const QsfJson *value) {
     char spec[256];
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     if (qsf_json_type(value) == QSF_JSON_NULL) {
         snprintf(spec, sizeof spec, "%s=null", key);
     } else if (qsf_json_type(value) == QSF_JSON_BOOL) {
@@ -316,7 +317,7 @@ static void check_memory(Vocab *v, QsfLedger *ledger, uint64_t estimate, double 
 /* Strings and properties that are wrong; -1 when the files are not there. */
 static int check_vocab(const char *name, const QsfJson *about) {
     char path[256];
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfLedger ledger;
     QsfSource *src;
     snprintf(path, sizeof path, DIR "vocab/ggml-vocab-%s.gguf",
@@ -331,7 +332,7 @@ static int check_vocab(const char *name, const QsfJson *about) {
         const QsfJson *value = qsf_json_member(overrides, i, &key);
         override(src, key, value);
     }
-    Vocab v = {.name = name, .about = about, .buf = malloc(QSF_PIECE_MAX + 8)};
+    Vocab v = { .name = name, .about = about, .buf = malloc(QSF_PIECE_MAX + 8) };
     assert_non_null(v.buf);
     uint64_t estimate = qsf_tokenizer_estimate(src), start = qsf_now_ns();
     qsf_test_expect_ok(qsf_tokenizer_open(&v.t, src, &ledger, &e), &e);
@@ -354,7 +355,7 @@ static int check_vocab(const char *name, const QsfJson *about) {
 static void test_oracle(void **state) {
     (void)state;
     size_t len;
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     char *text = read_all(qsf_test_data(DIR "vocabs.json"), &len);
     if (text == NULL) skip();
     QsfJson *all = qsf_json_parse(text, len, &e);
@@ -374,6 +375,6 @@ static void test_oracle(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_oracle)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_oracle) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "src/text/tokenizer.h"
 
 #define MIB (1u << 20)
-static size_t size = MIB;  /* an eighth of it under the sanitizers */
+static size_t size = MIB; /* an eighth of it under the sanitizers */
 
 static const char PROSE[] =
     "It was a bright cold day in spring, and the clocks of the little town were striking one after another, never quite "
@@ -44,8 +44,8 @@ static uint64_t cpu_ns(void) {
 static double seconds(const QsfTokenizer *t, const char *text, size_t len, unsigned runs) {
     double best = 1e9;
     for (unsigned i = 0; i < runs; i++) {
-        QsfErr e = {0};
-        QsfIds ids = {0};
+        QsfErr e = { 0 };
+        QsfIds ids = { 0 };
         uint64_t start = cpu_ns();
         qsf_test_expect_ok(qsf_tokenizer_encode(t, text, len, 0, &ids, &e), &e);
         double s = (double)(cpu_ns() - start) / 1e9;
@@ -57,7 +57,7 @@ static double seconds(const QsfTokenizer *t, const char *text, size_t len, unsig
 
 static void check(const char *name, const char *english, const char *line) {
     char path[128];
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfLedger ledger;
     QsfSource *src;
     QsfTokenizer *t;
@@ -68,18 +68,19 @@ static void check(const char *name, const char *english, const char *line) {
     qsf_test_expect_ok(qsf_source_open(&src, file, &ledger, &e), &e);
     qsf_test_expect_ok(qsf_tokenizer_open(&t, src, &ledger, &e), &e);
     qsf_source_close(src);
-    double en = seconds(t, english, size, 3), part = seconds(t, line, size / 8, 3), whole = seconds(t, line, size, 1);
+    double en = seconds(t, english, size, 3), part = seconds(t, line, size / 8, 3),
+           whole = seconds(t, line, size, 1);
     double mb = (double)size / 1e6;
-    printf("%-14s English %.1f MB/s, a line without spaces: %.1f MB/s, eight times as long %.1f MB/s\n", name, mb / en,
-           mb / 8 / part, mb / whole);
-    assert_true(size < MIB || en < mb / 0.5);  /* half a megabyte a second, however slow the machine */
-    assert_true(whole < 8 * 4 * part + 0.5);   /* eight times the text: not sixty-four times the time */
+    printf("%-14s English %.1f MB/s, a line without spaces: %.1f MB/s, eight times as long %.1f MB/s\n", name,
+           mb / en, mb / 8 / part, mb / whole);
+    assert_true(size < MIB || en < mb / 0.5); /* half a megabyte a second, however slow the machine */
+    assert_true(whole < 8 * 4 * part + 0.5);  /* eight times the text: not sixty-four times the time */
     qsf_tokenizer_close(t);
     qsf_ledger_destroy(&ledger);
 }
 
 static void test_speed(void **state) {
-    static const char *const names[] = {"gpt-2", "llama-bpe", "deepseek-llm", "llama-spm", "phi-3"};
+    static const char *const names[] = { "gpt-2", "llama-bpe", "deepseek-llm", "llama-spm", "phi-3" };
     (void)state;
     if (qsf_test_data("oracle/tokenizers/vocab/ggml-vocab-gpt-2.gguf") == NULL) skip();
     if (getenv("QSF_SAN") != NULL && strcmp(getenv("QSF_SAN"), "yes") == 0) size = MIB / 8;
@@ -90,6 +91,6 @@ static void test_speed(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_speed)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_speed) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static QsfTokenizer *open_bytes(const void *bytes, size_t len, QsfErr *err) {
 }
 
 static QsfTokenizer *open_text(const char *json) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfTokenizer *t = open_bytes(json, strlen(json), &e);
     qsf_test_expect_ok(e.code, &e);
     assert_non_null(t);
@@ -48,37 +48,39 @@ static QsfTokenizer *open_text(const char *json) {
 }
 
 static void expect_refused(const char *json, const char *part) {
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     assert_null(open_bytes(json, strlen(json), &e));
     qsf_test_expect_err(&e, QSF_E_MODEL, part);
 }
 
 /* --- byte-level BPE --- */
 
-#define BYTES_VOCAB                                                                                         \
+#define BYTES_VOCAB                                                                                                            \
     "{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"\\u0120a\":5,\"1\":6,\"2\":7,\"12\":8,\"\\u0120ab\":9,\"\xC3\x83\":10," \
     "\"\xC2\xA9\":11,\"e\":12,\"\xC3\x8C\":13,\"\\u0123\":14}"
 #define BYTES_MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":" BYTES_VOCAB ",\"merges\":"
-#define MERGES "[\"\\u0120 a\",\"a b\",[\"1\",\"2\"]]}"
-#define BYTE_LEVEL "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"
+#define MERGES      "[\"\\u0120 a\",\"a b\",[\"1\",\"2\"]]}"
+#define BYTE_LEVEL  "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"
 
 static void test_bytes(void **state) {
     (void)state;
-    QsfTokenizer *t = open_text("{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"added_tokens\":["
-                                "{\"id\":20,\"content\":\"<s>\",\"special\":true},"
-                                "{\"id\":21,\"content\":\"ca\",\"special\":false,\"rstrip\":true}],"
-                                "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":"
-                                "{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}}]}}");
+    QsfTokenizer *t = open_text(
+        "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"added_tokens\":["
+        "{\"id\":20,\"content\":\"<s>\",\"special\":true},"
+        "{\"id\":21,\"content\":\"ca\",\"special\":false,\"rstrip\":true}],"
+        "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":"
+        "{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}}]}}");
     assert_int_equal(qsf_tokenizer_n_vocab(t), 22);
     QSF_TV_EXPECT(t, "ab ab12", 0, 4, 5, 1, 8);
     QSF_TV_EXPECT(t, "b<s>", QSF_TOK_SPECIAL, 1, 20);
-    QSF_TV_EXPECT(t, "bca  b", 0, 1, 21, 1);               /* rstrip takes the spaces */
+    QSF_TV_EXPECT(t, "bca  b", 0, 1, 21, 1); /* rstrip takes the spaces */
     QSF_TV_EXPECT(t, "a", QSF_TOK_BOS | QSF_TOK_EOS, 20, 0);
     assert_int_equal(qsf_tokenizer_type(t, 15), QSF_TOKEN_UNUSED); /* ids that nobody has */
     assert_int_equal(qsf_tokenizer_type(t, 20), QSF_TOKEN_CONTROL);
     assert_null(qsf_tokenizer_warning(t));
     qsf_tokenizer_close(t);
-    t = open_text("{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true}}");
+    t = open_text("{" BYTES_MODEL MERGES
+                  ",\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true}}");
     QSF_TV_EXPECT(t, "ab", 0, 5, 1);
     QSF_TV_EXPECT(t, " ab", 0, 5, 1);
     qsf_tokenizer_close(t);
@@ -90,21 +92,25 @@ static void test_cuts(void **state) {
         const char *step, *text;
         int32_t ids[8];
     } cases[] = {
-        {"{\"type\":\"Digits\",\"individual_digits\":true}", "12", {6, 7, -1}},
-        {"{\"type\":\"Digits\",\"individual_digits\":false}", "12", {8, -1}},
-        {"{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Isolated\"}", "ab", {0, 1, -1}},
-        {"{\"type\":\"Split\",\"pattern\":{\"Regex\":\"ab?\"},\"behavior\":\"Removed\",\"invert\":true}", "abc", {4, 2, -1}},
-        {"{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"MergedWithNext\"}", "ab ab", {4, 5, 1, -1}},
-        {"{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"MergedWithPrevious\"}", "ab ab", {4, 3, 4, -1}},
-        {"{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[12]\"},\"behavior\":\"Contiguous\"}", "a12b", {0, 8, 1, -1}},
-        {"{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[12]\"},\"behavior\":\"Isolated\"}", "12", {6, 7, -1}},
-        {"{\"type\":\"Punctuation\",\"behavior\":\"Isolated\"}", "ab", {4, -1}},
+        /* clang-format off */
+        { "{\"type\":\"Digits\",\"individual_digits\":true}", "12", { 6, 7, -1 } },
+        { "{\"type\":\"Digits\",\"individual_digits\":false}", "12", { 8, -1 } },
+        { "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Isolated\"}", "ab", { 0, 1, -1 } },
+        { "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"ab?\"},\"behavior\":\"Removed\",\"invert\":true}", "abc", { 4, 2, -1 } },
+        { "{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"MergedWithNext\"}", "ab ab", { 4, 5, 1, -1 } },
+        { "{\"type\":\"Split\",\"pattern\":{\"String\":\" \"},\"behavior\":\"MergedWithPrevious\"}", "ab ab", { 4, 3, 4, -1 } },
+        { "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[12]\"},\"behavior\":\"Contiguous\"}", "a12b", { 0, 8, 1, -1 } },
+        { "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[12]\"},\"behavior\":\"Isolated\"}", "12", { 6, 7, -1 } },
+        { "{\"type\":\"Punctuation\",\"behavior\":\"Isolated\"}", "ab", { 4, -1 } },
+        /* clang-format on */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char json[2048];
-        snprintf(json, sizeof json, "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[%s,"
-                 BYTE_LEVEL "]}}", cases[i].step);
+        snprintf(json, sizeof json,
+                 "{" BYTES_MODEL MERGES
+                 ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[%s," BYTE_LEVEL "]}}",
+                 cases[i].step);
         QsfTokenizer *t = open_text(json);
         qsf_tv_expect(t, cases[i].text, 0, cases[i].ids);
         qsf_tokenizer_close(t);
@@ -113,11 +119,16 @@ static void test_cuts(void **state) {
 
 static void test_normal_forms(void **state) {
     (void)state;
-    QsfTokenizer *t = open_text("{" BYTES_MODEL MERGES ",\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":" BYTE_LEVEL "}");
-    QSF_TV_EXPECT(t, "e\xCC\x81", 0, 10, 11);  /* one e with acute, two bytes */
-    QSF_TV_EXPECT(t, "a\xFF" "e", 0, 0, 12);   /* not UTF-8: stays as it is; no token for the byte */
+    QsfTokenizer *t = open_text("{" BYTES_MODEL MERGES
+                                ",\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":" BYTE_LEVEL "}");
+    QSF_TV_EXPECT(t, "e\xCC\x81", 0, 10, 11); /* one e with acute, two bytes */
+    QSF_TV_EXPECT(t,
+                  "a\xFF"
+                  "e",
+                  0, 0, 12); /* not UTF-8: stays as it is; no token for the byte */
     qsf_tokenizer_close(t);
-    t = open_text("{" BYTES_MODEL MERGES ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFKD\"}]},"
+    t = open_text("{" BYTES_MODEL MERGES
+                  ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFKD\"}]},"
                   "\"pre_tokenizer\":" BYTE_LEVEL "}");
     QSF_TV_EXPECT(t, "\xC2\xB9\xC2\xB2", 0, 8); /* raised digits */
     qsf_tokenizer_close(t);
@@ -126,8 +137,10 @@ static void test_normal_forms(void **state) {
 /* --- BPE of characters --- */
 
 #define CHARS_MODEL                                                                                         \
-    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":%s,\"vocab\":{\"<unk>\":0,\"" SP "\":1,\"a\":2,\"b\":3,"  \
-    "\"" SP "a\":4,\"ab\":5,\"<0xC3>\":6,\"<0xA9>\":7,\"\\n\":8,\"\\n\\n\":9,\"b" SP "\":10},\"merges\":[[\"" SP "\",\"a\"],\"a b\",\"b " SP "\"]}"
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":%s,\"vocab\":{\"<unk>\":0,\"" SP \
+    "\":1,\"a\":2,\"b\":3,"                                                                                 \
+    "\"" SP "a\":4,\"ab\":5,\"<0xC3>\":6,\"<0xA9>\":7,\"\\n\":8,\"\\n\\n\":9,\"b" SP                        \
+    "\":10},\"merges\":[[\"" SP "\",\"a\"],\"a b\",\"b " SP "\"]}"
 
 static void expect_chars(const char *fallback, const char *steps, const char *text, const int32_t *ids) {
     char json[2048];
@@ -136,15 +149,21 @@ static void expect_chars(const char *fallback, const char *steps, const char *te
     qsf_tv_expect(t, text, 0, ids);
     qsf_tokenizer_close(t);
 }
-#define EXPECT_CHARS(fallback, steps, text, ...) expect_chars(fallback, steps, text, (const int32_t[]){__VA_ARGS__, -1})
+#define EXPECT_CHARS(fallback, steps, text, ...) \
+    expect_chars(fallback, steps, text, (const int32_t[]){ __VA_ARGS__, -1 })
 
 static void test_chars(void **state) {
-    static const char replace[] = ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" SP "\"}";
-    static const char prepend[] = ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" SP "\"},"
-                                  "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" SP "\"}]}";
-    static const char first[] = ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" SP "\",\"prepend_scheme\":\"first\",\"split\":false},"
+    static const char replace[] =
+        ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" SP "\"}";
+    static const char prepend[] =
+        ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"" SP
+        "\"},"
+        "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" SP "\"}]}";
+    static const char first[] = ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" SP
+                                "\",\"prepend_scheme\":\"first\",\"split\":false},"
                                 "\"added_tokens\":[{\"id\":11,\"content\":\"<x>\",\"special\":false}]";
-    static const char split[] = ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" SP "\",\"prepend_scheme\":\"never\",\"split\":true}";
+    static const char split[] = ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"" SP
+                                "\",\"prepend_scheme\":\"never\",\"split\":true}";
     (void)state;
     EXPECT_CHARS("true", replace, "a ab", 2, 4, 3);
     EXPECT_CHARS("true", replace, "b a", 3, 4);
@@ -152,10 +171,10 @@ static void test_chars(void **state) {
     EXPECT_CHARS("true", replace, "z", 0);
     EXPECT_CHARS("true", replace, "\n\n\n", 8, 8, 8);
     EXPECT_CHARS("true", replace, "\n\n", 9);
-    EXPECT_CHARS("true", prepend, " a", 1, 4);        /* always one more */
-    EXPECT_CHARS("true", first, " a", 4);             /* only where there is none */
-    EXPECT_CHARS("true", first, "a<x>a", 4, 11, 2);   /* and only first */
-    EXPECT_CHARS("true", split, "b b", 3, 1, 3);      /* "b" and the space are cut apart */
+    EXPECT_CHARS("true", prepend, " a", 1, 4);      /* always one more */
+    EXPECT_CHARS("true", first, " a", 4);           /* only where there is none */
+    EXPECT_CHARS("true", first, "a<x>a", 4, 11, 2); /* and only first */
+    EXPECT_CHARS("true", split, "b b", 3, 1, 3);    /* "b" and the space are cut apart */
     EXPECT_CHARS("true", replace, "b b", 10, 3);
 }
 
@@ -163,9 +182,10 @@ static void test_chars(void **state) {
 
 static void test_unigram(void **state) {
     (void)state;
-    QsfTokenizer *t = open_text("{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0.0],[\"" SP "\",-2.5],"
-                                "[\"a\",-1],[\"b\",-1e0],[\"ab\",-1.5]]},\"pre_tokenizer\":{\"type\":\"Metaspace\","
-                                "\"replacement\":\"" SP "\",\"add_prefix_space\":true}}");
+    QsfTokenizer *t = open_text(
+        "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0.0],[\"" SP "\",-2.5],"
+        "[\"a\",-1],[\"b\",-1e0],[\"ab\",-1.5]]},\"pre_tokenizer\":{\"type\":\"Metaspace\","
+        "\"replacement\":\"" SP "\",\"add_prefix_space\":true}}");
     QSF_TV_EXPECT(t, "ab", 0, 1, 4);
     QSF_TV_EXPECT(t, " ab", 0, 1, 4);
     QSF_TV_EXPECT(t, "zz a", 0, 1, 0, 1, 2);
@@ -178,40 +198,42 @@ static void test_refused(void **state) {
     static const struct {
         const char *json, *part;
     } cases[] = {
-        {"{}", "no \"model\""},
-        {"{\"a\":1}", "no \"model\""},
-        {"{\"model\":{}}", "only BPE and Unigram"},
-        {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{}}}", "\"WordPiece\""},
-        {"{\"model\":{\"type\":\"BPE\",\"merges\":[]}}", "no \"vocab\""},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0}}}", "no \"merges\""},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}}", "empty"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}}", "two tokens have the id 0"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}}", "not a token id"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1.5},\"merges\":[]}}", "not a token id"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":99999999},\"merges\":[]}}", "not a token id"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":\"0\"},\"merges\":[]}}", "a number"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":[\"a\"],\"merges\":[]}}", "'{'"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a\"]}}", "merge 0"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b c\"]]}}", "merge 0"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b\",\"c\"]]}}", "']'"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\\ud800\":0},\"merges\":[]}}", "surrogate"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\xFF\":0},\"merges\":[]}}", "UTF-8"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]", "ends at byte"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}} x", "the end of the text"},
-        {"{\"model\":1,\"model\":2}", "occurs twice"},
-        {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"end_of_word_suffix\":\"</w>\"}}", "end_of_word_suffix"},
-        {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", "a number"},
-        {"{\"model\":{\"type\":\"Unigram\",\"unk_id\":5,\"vocab\":[[\"a\",0]]}}", "unk_id"},
-        {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0,1]]}}", "']'"},
-        {"{" BYTES_MODEL MERGES ",\"normalizer\":{\"type\":\"Lowercase\"}}", "normalizer \"Lowercase\""},
-        {"{" BYTES_MODEL MERGES ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"x+\"},\"content\":\"y\"}}", "\"x+\""},
-        {"{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}", "\"BertPreTokenizer\""},
-        {"{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[a&&b]\"},\"behavior\":\"Isolated\"}}", "\"&&\""},
-        {"{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Removed\"}}", "\"Removed\""},
-        {"{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a(\"},\"behavior\":\"Isolated\"}}", "regular expression"},
-        {"{" BYTES_MODEL MERGES ",\"added_tokens\":[{\"content\":\"x\"}]}", "no id"},
-        {"{" BYTES_MODEL MERGES ",\"added_tokens\":[{\"id\":0,\"content\":\"x\"}]}", "two tokens have the id 0"},
-        {"{" BYTES_MODEL MERGES ",\"added_tokens\":[{\"id\":30}]}", "no content"},
+        /* clang-format off */
+        { "{}", "no \"model\"" },
+        { "{\"a\":1}", "no \"model\"" },
+        { "{\"model\":{}}", "only BPE and Unigram" },
+        { "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{}}}", "\"WordPiece\"" },
+        { "{\"model\":{\"type\":\"BPE\",\"merges\":[]}}", "no \"vocab\"" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0}}}", "no \"merges\"" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}}", "empty" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}}", "two tokens have the id 0" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}}", "not a token id" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1.5},\"merges\":[]}}", "not a token id" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":99999999},\"merges\":[]}}", "not a token id" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":\"0\"},\"merges\":[]}}", "a number" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":[\"a\"],\"merges\":[]}}", "'{'" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a\"]}}", "merge 0" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b c\"]]}}", "merge 0" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b\",\"c\"]]}}", "']'" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\\ud800\":0},\"merges\":[]}}", "surrogate" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\xFF\":0},\"merges\":[]}}", "UTF-8" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]", "ends at byte" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}} x", "the end of the text" },
+        { "{\"model\":1,\"model\":2}", "occurs twice" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"end_of_word_suffix\":\"</w>\"}}", "end_of_word_suffix" },
+        { "{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", "a number" },
+        { "{\"model\":{\"type\":\"Unigram\",\"unk_id\":5,\"vocab\":[[\"a\",0]]}}", "unk_id" },
+        { "{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0,1]]}}", "']'" },
+        { "{" BYTES_MODEL MERGES ",\"normalizer\":{\"type\":\"Lowercase\"}}", "normalizer \"Lowercase\"" },
+        { "{" BYTES_MODEL MERGES ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"x+\"},\"content\":\"y\"}}", "\"x+\"" },
+        { "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}}", "\"BertPreTokenizer\"" },
+        { "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[a&&b]\"},\"behavior\":\"Isolated\"}}", "\"&&\"" },
+        { "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Removed\"}}", "\"Removed\"" },
+        { "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a(\"},\"behavior\":\"Isolated\"}}", "regular expression" },
+        { "{" BYTES_MODEL MERGES ",\"added_tokens\":[{\"content\":\"x\"}]}", "no id" },
+        { "{" BYTES_MODEL MERGES ",\"added_tokens\":[{\"id\":0,\"content\":\"x\"}]}", "two tokens have the id 0" },
+        { "{" BYTES_MODEL MERGES ",\"added_tokens\":[{\"id\":30}]}", "no content" },
+        /* clang-format on */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -222,7 +244,8 @@ static void test_refused(void **state) {
 /* A merge that names no token cannot apply; the rest does, and the user is told. */
 static void test_lost_merges(void **state) {
     (void)state;
-    QsfTokenizer *t = open_text("{" BYTES_MODEL "[\"a b\",\"x y\",\"b a\"]},\"pre_tokenizer\":" BYTE_LEVEL "}");
+    QsfTokenizer *t = open_text("{" BYTES_MODEL "[\"a b\",\"x y\",\"b a\"]},\"pre_tokenizer\":" BYTE_LEVEL
+                                "}");
     assert_non_null(strstr(qsf_tokenizer_warning(t), "2 of the vocabulary's 3 merges"));
     QSF_TV_EXPECT(t, "abc", 0, 4, 2);
     qsf_tokenizer_close(t);
@@ -242,7 +265,8 @@ static void put(Proto *p, const void *bytes, size_t n) {
 
 static void piece(Proto *p, const char *text, float score, unsigned type) {
     size_t n = strlen(text);
-    unsigned char head[] = {0x0A, (unsigned char)(n + 9), 0x0A, (unsigned char)n}, tail[] = {0x18, (unsigned char)type};
+    unsigned char head[] = { 0x0A, (unsigned char)(n + 9), 0x0A, (unsigned char)n },
+                  tail[] = { 0x18, (unsigned char)type };
     put(p, head, 4);
     put(p, text, n);
     put(p, "\x15", 1);
@@ -251,7 +275,7 @@ static void piece(Proto *p, const char *text, float score, unsigned type) {
 }
 
 static Proto small_model(unsigned char model_type) {
-    Proto p = {.n = 0};
+    Proto p = { .n = 0 };
     piece(&p, "<unk>", 0, 2);
     piece(&p, "<s>", 0, 3);
     piece(&p, "</s>", 0, 3);
@@ -259,7 +283,7 @@ static Proto small_model(unsigned char model_type) {
     piece(&p, "a", -2, 1);
     piece(&p, "b", -3, 1);
     piece(&p, "ab", -2.5f, 1);
-    unsigned char trainer[] = {0x12, 2, 0x18, model_type}, normalizer[] = {0x1A, 2, 0x20, 0};
+    unsigned char trainer[] = { 0x12, 2, 0x18, model_type }, normalizer[] = { 0x1A, 2, 0x20, 0 };
     put(&p, trainer, sizeof trainer);
     put(&p, normalizer, sizeof normalizer);
     return p;
@@ -268,7 +292,7 @@ static Proto small_model(unsigned char model_type) {
 static void test_model(void **state) {
     (void)state;
     for (unsigned char kind = 1; kind <= 2; kind++) {
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         Proto p = small_model(kind);
         QsfTokenizer *t = open_bytes(p.b, p.n, &e);
         qsf_test_expect_ok(e.code, &e);
@@ -278,7 +302,7 @@ static void test_model(void **state) {
         qsf_tokenizer_close(t);
     }
     Proto words = small_model(3);
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     assert_null(open_bytes(words.b, words.n, &e));
     qsf_test_expect_err(&e, QSF_E_MODEL, "type WORD");
 }
@@ -288,7 +312,7 @@ static void test_damaged_model(void **state) {
     (void)state;
     Proto p = small_model(2);
     for (size_t n = 0; n < p.n; n++) {
-        QsfErr e = {0};
+        QsfErr e = { 0 };
         QsfTokenizer *t = open_bytes(p.b, n, &e);
         if (t == NULL) assert_true(e.code == QSF_E_MODEL && e.msg[0] != '\0');
         assert_true(t == NULL || n == p.n - 4); /* all but the normalizer's spec */
@@ -296,7 +320,7 @@ static void test_damaged_model(void **state) {
     }
     for (size_t i = 0; i < p.n; i++) {
         for (unsigned x = 1; x < 256; x += 42) {
-            QsfErr e = {0};
+            QsfErr e = { 0 };
             Proto q = p;
             q.b[i] = (unsigned char)(q.b[i] ^ x);
             QsfTokenizer *t = open_bytes(q.b, q.n, &e);
@@ -321,10 +345,10 @@ static void remove_in(const char *dir, const char *name) {
 }
 
 static void test_directory(void **state) {
-    static const char *const names[] = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"};
+    static const char *const names[] = { "tokenizer.json", "tokenizer_config.json", "chat_template.jinja" };
     (void)state;
     char dir[] = "/tmp/qsfdir.XXXXXX";
-    QsfErr e = {0};
+    QsfErr e = { 0 };
     QsfSource *src;
     QsfTokenizer *t;
     const char *text;
@@ -333,9 +357,11 @@ static void test_directory(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "without tokenizer.json");
     qsf_err_clear(&e);
     write_in(dir, names[0], "{" BYTES_MODEL MERGES ",\"pre_tokenizer\":" BYTE_LEVEL "}");
-    write_in(dir, names[1], "{\"bos_token\":{\"content\":\"<b>\"},\"eos_token\":\"<e>\",\"add_bos_token\":true,\"add_eos_token\":true,"
-                            "\"added_tokens_decoder\":{\"15\":{\"content\":\"<b>\",\"special\":true},\"16\":{\"content\":\"<e>\",\"special\":true}},"
-                            "\"chat_template\":[{\"name\":\"default\",\"template\":\"D\"},{\"name\":\"tool_use\",\"template\":\"T\"}]}");
+    write_in(
+        dir, names[1],
+        "{\"bos_token\":{\"content\":\"<b>\"},\"eos_token\":\"<e>\",\"add_bos_token\":true,\"add_eos_token\":true,"
+        "\"added_tokens_decoder\":{\"15\":{\"content\":\"<b>\",\"special\":true},\"16\":{\"content\":\"<e>\",\"special\":true}},"
+        "\"chat_template\":[{\"name\":\"default\",\"template\":\"D\"},{\"name\":\"tool_use\",\"template\":\"T\"}]}");
     qsf_test_expect_ok(qsf_source_open(&src, dir, &ledger, &e), &e);
     qsf_test_expect_ok(qsf_meta_str(src, "tokenizer.chat_template", &text, NULL, &e), &e);
     assert_string_equal(text, "D");
@@ -360,10 +386,11 @@ static void test_directory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_cuts),        cmocka_unit_test(test_normal_forms),
-        cmocka_unit_test(test_chars),   cmocka_unit_test(test_unigram),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_model),   cmocka_unit_test(test_lost_merges), cmocka_unit_test(test_damaged_model),
-        cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_bytes),         cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_normal_forms),  cmocka_unit_test(test_chars),
+        cmocka_unit_test(test_unigram),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_model),         cmocka_unit_test(test_lost_merges),
+        cmocka_unit_test(test_damaged_model), cmocka_unit_test(test_directory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -11,18 +11,18 @@
 #include "src/text/regex.h"
 
 #define QSF_WITHOUT_LIBDEFLATE 1
-#define qsf_crc32 plain_crc32
+#define qsf_crc32              plain_crc32
 uint32_t plain_crc32(uint32_t crc, const void *p, size_t len);
 #include "src/base/crc32_plain.c"
 #undef qsf_crc32
 
-#define QSF_WITHOUT_PCRE2 1
-#define qsf_regex_compile none_regex_compile
-#define qsf_regex_free none_regex_free
-#define qsf_regex_bytes none_regex_bytes
-#define qsf_regex_scratch_new none_regex_scratch_new
+#define QSF_WITHOUT_PCRE2      1
+#define qsf_regex_compile      none_regex_compile
+#define qsf_regex_free         none_regex_free
+#define qsf_regex_bytes        none_regex_bytes
+#define qsf_regex_scratch_new  none_regex_scratch_new
 #define qsf_regex_scratch_free none_regex_scratch_free
-#define qsf_regex_find none_regex_find
+#define qsf_regex_find         none_regex_find
 int none_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err);
 void none_regex_free(QsfRegex *re);
 size_t none_regex_bytes(const QsfRegex *re);
@@ -32,16 +32,16 @@ bool none_regex_find(const QsfRegex *re, QsfRegexScratch *s, const char *text, s
                      size_t *begin, size_t *end);
 #include "src/text/regex_none.c"
 
-#define QSF_WITHOUT_UTF8PROC 1
+#define QSF_WITHOUT_UTF8PROC  1
 #define qsf_unicode_has_forms none_has_forms
-#define qsf_unicode_guessed none_guessed
-#define qsf_grapheme_next none_grapheme_next
-#define qsf_text_cells none_text_cells
-#define qsf_nfc none_nfc
-#define qsf_normal_form none_normal_form
-#define qsf_unicode_category none_category
-#define qsf_unicode_upper none_upper
-#define qsf_unicode_lower none_lower
+#define qsf_unicode_guessed   none_guessed
+#define qsf_grapheme_next     none_grapheme_next
+#define qsf_text_cells        none_text_cells
+#define qsf_nfc               none_nfc
+#define qsf_normal_form       none_normal_form
+#define qsf_unicode_category  none_category
+#define qsf_unicode_upper     none_upper
+#define qsf_unicode_lower     none_lower
 bool none_has_forms(void);
 bool none_guessed(void);
 size_t none_grapheme_next(const char *s, size_t len, int *cells);
@@ -100,7 +100,7 @@ static void test_beyond_ascii_is_told(void **state) {
 
 static void test_regex_refuses(void **state) {
     (void)state;
-    QsfErr err = {0};
+    QsfErr err = { 0 };
     QsfRegex *re = (QsfRegex *)&err;
     assert_int_equal(none_regex_compile(&re, "a+", &err), QSF_E_RUNTIME);
     assert_null(re);

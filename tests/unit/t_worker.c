@@ -126,8 +126,8 @@ static void the_prompt_is_shown_at_any_time(void **state) {
     w = qsf_rig_worker_with(big, 0);
     text = qsf_worker_prompt(w, &r, err, sizeof err);
     assert_non_null(text);
-    assert_non_null(strstr(text, "\u27e6<s>\u27e7"));      /* BOS is marked */
-    assert_non_null(strstr(text, "a <s> b\n"));            /* what was typed is not */
+    assert_non_null(strstr(text, "\u27e6<s>\u27e7")); /* BOS is marked */
+    assert_non_null(strstr(text, "a <s> b\n"));       /* what was typed is not */
     assert_non_null(strstr(text, " tokens, 1 of them special"));
     assert_int_equal(qsf_worker_count(w, &r), tokens_of(text));
     free(text);

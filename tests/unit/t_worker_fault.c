@@ -68,7 +68,7 @@ static void a_read_error_ends_the_answer_only(void **state) {
     assert_non_null(at);
     uint64_t off = strtoull(at + strlen("byte offset "), NULL, 10);
     assert_true(off <= down_offset + 5000 && off + (8u << 20) > down_offset); /* of the read that failed */
-    QsfSeen *again = ask(w); /* the disk is still bad */
+    QsfSeen *again = ask(w);                                                  /* the disk is still bad */
     assert_int_equal(again->end.type, QSF_EVENT_ERROR);
     qsf_file_inject_fault(UINT64_MAX, 0);
     expect_answer(w, 0);
@@ -130,7 +130,8 @@ static void another_file_takes_its_place(void **state) {
     expect_error(w, id, &seen);
     QsfSeen *again = ask(w);
     if (again->end.type != QSF_EVENT_DONE) fail_msg("%s", again->end_text);
-    assert_int_equal(again->notices, 2); /* and one about a context longer than the new model was trained for */
+    /* and one about a context longer than the new model was trained for */
+    assert_int_equal(again->notices, 2);
     qsf_worker_stats(w, &st);
     assert_int_equal(st.n_layers, 2); /* the new one */
     put_back();

@@ -293,10 +293,12 @@ static void test_history(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lookup),   cmocka_unit_test(test_nearest),    cmocka_unit_test(test_table),
-        cmocka_unit_test(test_complete), cmocka_unit_test(test_help_width), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_keys),     cmocka_unit_test(test_key_noise),  cmocka_unit_test(test_history),
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_unmarked_paste),
+        cmocka_unit_test(test_lookup),         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_table),          cmocka_unit_test(test_complete),
+        cmocka_unit_test(test_help_width),     cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_keys),           cmocka_unit_test(test_key_noise),
+        cmocka_unit_test(test_history),        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_unmarked_paste),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,15 +118,17 @@ static void test_refused(void **state) {
     fake_error(&x->engine, 5, "the prompt has 309 tokens: give a larger --ctx");
     x->app.full_screen = true;
     ui_app_pump(&x->app);
-    assert_string_equal(last_said(x, UI_ERROR),
-                        "the prompt has 309 tokens, more than the context of 200: /ctx 1000, /undo or /clear");
+    assert_string_equal(
+        last_said(x, UI_ERROR),
+        "the prompt has 309 tokens, more than the context of 200: /ctx 1000, /undo or /clear");
 }
 
 /* One line, nothing changed, nothing taken back; while an answer is written too. */
 static void test_setting_refused(void **state) {
     Fixture *x = *state;
     x->engine.check_code = 4;
-    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text, "1 MB is too little; raise /budget to 16");
+    (void)snprintf(x->engine.check_text, sizeof x->engine.check_text,
+                   "1 MB is too little; raise /budget to 16");
     uint64_t budget = x->app.settings.ram_budget;
     for (int busy = 0; busy < 2; busy++) {
         size_t notices = n_said(x, UI_NOTICE);
@@ -173,8 +175,8 @@ static void test_continue_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_clear),   T(test_undo),    T(test_resume),          T(test_too_long),        T(test_advice),
-        T(test_refused), T(test_when),    T(test_setting_refused), T(test_continue_refused),
+        T(test_clear),   T(test_undo), T(test_resume),          T(test_too_long),         T(test_advice),
+        T(test_refused), T(test_when), T(test_setting_refused), T(test_continue_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,10 +93,13 @@ static void test_text_is_clean(void **state) {
     answer(x, "\x1b]0;title\x07 \xc2\x9b 31m \x7f \xff \xe2\x80\xae k\xc3\xa4se");
     ui_session_use(&x->app.session, "na\xc2\x9bme");
     UiItem *last = ui_transcript_last(&x->app.chat);
-    (void)snprintf(last->label, sizeof last->label, "mo\x1b""del");
+    (void)snprintf(last->label, sizeof last->label,
+                   "mo\x1b"
+                   "del");
     for (int i = 0; i < 3; i++) {
         char *text = exported(x, endings[i]);
-        for (const char *p = text; *p; p++) assert_true((unsigned char)*p >= 0x20 || *p == '\n' || *p == '\t');
+        for (const char *p = text; *p; p++)
+            assert_true((unsigned char)*p >= 0x20 || *p == '\n' || *p == '\t');
         assert_null(strstr(text, "\xc2\x9b"));
         assert_null(strchr(text, '\x7f'));
         assert_non_null(strstr(text, "k\xc3\xa4se"));

@@ -98,6 +98,7 @@ static void test_cut(void **state) {
 #define T(f) cmocka_unit_test_setup(f, setup)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_round_trip), T(test_not_a_file), T(test_full_disk), T(test_cut) };
+    const struct CMUnitTest tests[] = { T(test_round_trip), T(test_not_a_file), T(test_full_disk),
+                                        T(test_cut) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,9 @@ static void test_slash(void **state) {
 static void test_unknown_keys(void **state) {
     (void)state;
     /* F10 to F12, Shift-Left, Shift-F1 as xterm and rxvt send it, Shift-F2, Insert, focus, Alt with F3 */
-    static const char *const keys[] = { "\x1b[21~",  "\x1b[23~", "\x1b[24~", "\x1b[1;2D",    "\x1b[1;2P",
-                                        "\x1bO2P", "\x1b[25~", "\x1b[2~",  "\x1b[I",       "\x1b\x1bOR",
-                                        "\x1b[27;6;65~", "\x1b[5;2~" };
+    static const char *const keys[] = { "\x1b[21~",  "\x1b[23~",   "\x1b[24~",      "\x1b[1;2D",
+                                        "\x1b[1;2P", "\x1bO2P",    "\x1b[25~",      "\x1b[2~",
+                                        "\x1b[I",    "\x1b\x1bOR", "\x1b[27;6;65~", "\x1b[5;2~" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         type(keys[i]);
         type("x");
@@ -88,7 +88,8 @@ static void test_unknown_keys(void **state) {
         ui_input_set("", 0);
     }
     /* Those that mean something still do. */
-    type("ac\x1b[D" "b\x1b[H<\x1b[F>");
+    type("ac\x1b[D"
+         "b\x1b[H<\x1b[F>");
     assert_string_equal(view().text, "<abc>");
 }
 

@@ -24,7 +24,8 @@ static bool there(const char *path) {
 static int entries(const char *folder) {
     DIR *d = opendir(folder);
     int n = 0;
-    for (struct dirent *e; d && (e = readdir(d));) n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
     if (d) closedir(d);
     return n;
 }
@@ -239,9 +240,9 @@ static void test_in_use(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_export_is_whole), T(test_save_is_whole), T(test_first_message_fails),
-        T(test_full_for_a_while),
-        T(test_same_second),     T(test_save_taken),    T(test_in_use),
+        T(test_export_is_whole),  T(test_save_is_whole), T(test_first_message_fails),
+        T(test_full_for_a_while), T(test_same_second),   T(test_save_taken),
+        T(test_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,19 +27,22 @@ static void session(const char *name, int day, const char *lines) {
     assert_int_equal(utimes(path_of(name), tv), 0);
 }
 
-#define USER(text) "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"" text "\"}\n"
-#define ANSWER "{\"kind\":\"message\",\"role\":\"assistant\",\"text\":\"yes\",\"stop\":\"eos\"}\n"
+#define USER(text)  "{\"kind\":\"message\",\"role\":\"user\",\"text\":\"" text "\"}\n"
+#define ANSWER      "{\"kind\":\"message\",\"role\":\"assistant\",\"text\":\"yes\",\"stop\":\"eos\"}\n"
 #define MODEL(path) "{\"kind\":\"model\",\"text\":\"" path "\"}\n"
-#define UNDO(n) "{\"kind\":\"undo\",\"n\":" #n "}\n"
+#define UNDO(n)     "{\"kind\":\"undo\",\"n\":" #n "}\n"
 
 static void make_all(void) {
     session("plain", 1, MODEL("/models/tiny-q4.gguf") USER("why is\\n  the sky   blue?") ANSWER ANSWER);
     session("undone", 2, USER("gone") ANSWER UNDO(2) USER("kept") ANSWER USER("more") UNDO(1));
-    session("evil \xc2\x9b", 3, MODEL("/x/\\u001b[31mred.gguf") USER("\\u001b]0;title\\u0007 \\u202e\\u009b hi"));
+    session("evil \xc2\x9b", 3,
+            MODEL("/x/\\u001b[31mred.gguf") USER("\\u001b]0;title\\u0007 \\u202e\\u009b hi"));
     session("torn", 4, USER("whole") "not json\n{\"kind\":\"mess");
-    session("a name of many words that is longer than a window of forty cells", 5,
-            USER("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97 and then long words "
-                 "that go on and on and on and on and on and on and on and on and on and on and on") ANSWER);
+    session(
+        "a name of many words that is longer than a window of forty cells", 5,
+        USER(
+            "\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97 and then long words "
+            "that go on and on and on and on and on and on and on and on and on and on and on") ANSWER);
     session("empty", 6, "");
 }
 

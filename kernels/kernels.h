@@ -71,8 +71,8 @@ typedef struct qk_kv_ops {
      * part + i * part_stride floats (aligned to 64 bytes). y is not touched. */
     void (*attend_span)(const qk_attn *a, size_t span, float *part, size_t part_stride);
     /* y (head_dim) from the n parts of one query, in ascending order, part_stride floats apart: the same bits as
-     * attend. The parts are lost. */
-    void (*merge)(float *y, float *part, size_t n, size_t part_stride, size_t head_dim);
+     * attend; sink is that of its head, or NULL. The parts are lost. */
+    void (*merge)(float *y, float *part, size_t n, size_t part_stride, size_t head_dim, const float *sink);
 } qk_kv_ops;
 
 /* Rotation of several heads of several positions: head h of position p at x + p * pos_stride + h * head_stride

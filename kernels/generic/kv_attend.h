@@ -63,18 +63,45 @@ static void kv_pack(const kv_work *w) {
 
 static const kv_range kv_all = { 0, QK_KV_BLOCK };
 
+/* First position that a query sees whose own position is end - 1. */
+static size_t kv_start(const qk_attn *a, size_t end) {
+    const size_t window = a->window && end > a->window ? end - a->window : 0;
+    const size_t chunk = a->chunk ? (end - 1) / a->chunk * a->chunk : 0;
+    return window > chunk ? window : chunk;
+}
+
 /* Whether every query sees all of the 64 positions from b on. */
 static int kv_sees_all(const kv_work *w, size_t b) {
-    const size_t last = w->end[w->n - 1];
-    return b + QK_KV_BLOCK <= w->end[0] &&
-           (w->a->window == 0 || last <= w->a->window || last - w->a->window <= b);
+    return b + QK_KV_BLOCK <= w->end[0] && kv_start(w->a, w->end[w->n - 1]) <= b;
 }
 
 /* What query i sees of them. */
 static kv_range kv_range_of(const kv_work *w, size_t i, size_t b) {
-    const size_t end = w->end[i], window = w->a->window, start = window && end > window ? end - window : 0;
+    const size_t end = w->end[i], start = kv_start(w->a, end);
     const kv_range r = { start > b ? start - b : 0, end > b ? end - b : 0 };
     return (kv_range){ r.lo < QK_KV_BLOCK ? r.lo : QK_KV_BLOCK, r.hi < QK_KV_BLOCK ? r.hi : QK_KV_BLOCK };
+}
+
+/* Whether scores are more than a scaled product. */
+static int kv_adjusts(const qk_attn *a) { return a->softcap > 0.0f || a->slopes; }
+
+/* Scales the scores of query i in the block from b on, caps them, and adds the bias of their distance. tanh(x) is
+ * 1 - 2 / (e^2x + 1). */
+static void kv_adjust(const kv_work *w, size_t i, size_t b, float *s) {
+    const qk_attn *a = w->a;
+    const float slope = a->slopes ? a->slopes[i % a->n_heads] : 0.0f, cap = a->softcap;
+    float bias[QK_KV_BLOCK];
+    for (size_t j = 0; j < QK_KV_BLOCK; j++) bias[j] = slope * ((float)(b + j) - (float)(w->end[i] - 1));
+    for (size_t j = 0; j < QK_KV_BLOCK; j += V) {
+        vf x = v_mul(v_load(s + j), v_set(a->scale));
+        if (cap > 0.0f) {
+            const vf two_x = v_mul(x, v_set(2.0f * KV_LOG2E / cap));
+            const vf e = kv_exp2(v_min(two_x, v_set(60.0f)));
+            const vf t = v_sub(v_set(1.0f), v_div(v_set(2.0f), v_add(e, v_set(1.0f))));
+            x = v_mul(v_set(cap), t);
+        }
+        v_store(s + j, v_add(x, v_load(bias + j)));
+    }
 }
 
 /* Weights may be as large as 2^8 before the maximum follows: it does so once or twice in a span, not at every
@@ -103,11 +130,12 @@ static void kv_hide(float *s, kv_range r) {
 
 /* Scores of query i become weights; its maximum, sums and what it has added up so far follow the new maximum. All
  * in base 2: c is scale * log2 e, the maximum is one of c * s. */
-QK_INLINE void kv_weigh(const kv_work *w, size_t i, kv_range r, float c, const float *scale) {
+QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float c, const float *scale) {
     float *s = w->s + i * QK_KV_BLOCK, *lanes = w->lanes + i * 16, *part = w->part + i * w->stride;
     vf x[QK_KV_BLOCK / V], best = v_set(-INFINITY);
     for (int j = 0; scale && j < QK_KV_BLOCK / V; j++)
         v_store(s + j * V, v_mul(v_load(s + j * V), v_load(scale + j * V)));
+    if (kv_adjusts(w->a)) kv_adjust(w, i, b, s);
     if (r.lo > 0 || r.hi < QK_KV_BLOCK) kv_hide(s, r);
     for (int j = 0; j < QK_KV_BLOCK / V; j++) {
         x[j] = v_load(s + j * V);
@@ -156,12 +184,12 @@ static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
 
 /* Scores and weights of the group that starts at i. */
 static void kv_weigh_group(const kv_work *w, const kv_view *x, size_t i, size_t b) {
-    const float c = w->a->scale * KV_LOG2E, *scale = w->f->open_scale ? w->scale : NULL;
+    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E, *scale = w->f->open_scale ? w->scale : NULL;
     const size_t nq = (size_t)kv_group(w, i);
     x->score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, x->k, w->dim, x->tiles * QK_KV_TILE, (int)nq);
     for (size_t q = i; q < i + nq; q++) {
         const kv_range r = x->all ? kv_all : kv_range_of(w, q, b);
-        if (r.lo < r.hi) kv_weigh(w, q, r, c, scale);
+        if (r.lo < r.hi) kv_weigh(w, q, b, r, c, scale);
     }
 }
 
@@ -209,8 +237,7 @@ static float kv_fold(const float *lanes) {
 /* The parts of all queries in one span; a sum of 0 means that a query sees nothing of it. */
 static void kv_span(const kv_work *w, size_t span) {
     const qk_attn *a = w->a;
-    const size_t last = a->pos + a->n_cols,
-                 first = a->window && a->pos + 1 > a->window ? a->pos + 1 - a->window : 0;
+    const size_t last = a->pos + a->n_cols, first = kv_start(a, a->pos + 1);
     size_t b = span * QK_KV_SPAN, end = b + QK_KV_SPAN < last ? b + QK_KV_SPAN : last;
     if (b < first) b = first / QK_KV_BLOCK * QK_KV_BLOCK;
     for (size_t i = 0; i < w->n; i++) {
@@ -239,8 +266,14 @@ static void kv_join(float *into, const float *part, size_t pad) {
         v_store(into + i, v_add(v_mul(v_load(into + i), v_set(x)), v_mul(v_load(part + i), v_set(y))));
 }
 
-static void kv_finish(float *y, const float *part, size_t dim) {
-    const vf by = v_set(1.0f / part[1]);
+/* y from the part of a query; sink: NULL, or the logit that only adds to the sum. */
+static void kv_finish(float *y, const float *part, size_t dim, const float *sink) {
+    float inverse = 1.0f / part[1];
+    if (sink) {
+        const float at = *sink * KV_LOG2E, m = at > part[0] ? at : part[0], here = kv_exp2_one(part[0] - m);
+        inverse = here / (part[1] * here + kv_exp2_one(at - m));
+    }
+    const vf by = v_set(inverse);
     size_t i = 0;
     for (; i + V <= dim; i += V) v_store(y + i, v_mul(v_load(part + 16 + i), by));
     if (i < dim) v_store_some(y + i, dim - i, v_mul(v_load(part + 16 + i), by));
@@ -259,7 +292,7 @@ static void kv_attend(const qk_attn *a, const kv_format *f) {
     kv_work w = kv_work_at(a, f);
     float *sum = w.part, *part = w.part + w.n * w.stride;
     const size_t spans = qk_kv_spans(a->pos + a->n_cols);
-    const size_t first = a->window && a->pos + 1 > a->window ? (a->pos + 1 - a->window) / QK_KV_SPAN : 0;
+    const size_t first = kv_start(a, a->pos + 1) / QK_KV_SPAN;
     kv_pack(&w);
     kv_span(&w, first);
     for (size_t s = first + 1; s < spans; s++) {
@@ -268,12 +301,13 @@ static void kv_attend(const qk_attn *a, const kv_format *f) {
         for (size_t i = 0; i < w.n; i++) kv_join(sum + i * w.stride, part + i * w.stride, w.pad);
     }
     for (size_t i = 0; i < w.n; i++)
-        kv_finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * w.dim, sum + i * w.stride, w.dim);
+        kv_finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * w.dim, sum + i * w.stride, w.dim,
+                  a->sinks ? a->sinks + i % a->n_heads : NULL);
 }
 
-static void kv_merge(float *y, float *part, size_t n, size_t part_stride, size_t dim) {
+static void kv_merge(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink) {
     for (size_t s = 1; s < n; s++) kv_join(part, part + s * part_stride, qk_kv_pad(dim));
-    kv_finish(y, part, dim);
+    kv_finish(y, part, dim, sink);
 }
 
 #endif

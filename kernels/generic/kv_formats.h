@@ -118,8 +118,8 @@ KV_OPS(f32)
 KV_OPS(f16)
 KV_OPS(q8)
 
-void QK_FN(kv_merge)(float *y, float *part, size_t n, size_t part_stride, size_t dim) {
-    kv_merge(y, part, n, part_stride, dim);
+void QK_FN(kv_merge)(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink) {
+    kv_merge(y, part, n, part_stride, dim, sink);
 }
 
 #endif

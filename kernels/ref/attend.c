@@ -13,33 +13,38 @@ typedef struct gathered {
     float *row;
 } gathered;
 
-static void add_position(gathered *g, const qk_attn *a, const float *q, size_t pos, load_fn load) {
+/* Position pos for query i, which is at position `at`. */
+static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, size_t pos, load_fn load) {
+    const float *q = a->q + (at - a->pos) * a->q_stride + i % a->n_heads * a->head_dim;
     double s = 0;
     load(g->row, a->k, 0, pos, a->head_dim);
-    for (size_t i = 0; i < a->head_dim; i++) s += (double)q[i] * (double)g->row[i];
+    for (size_t d = 0; d < a->head_dim; d++) s += (double)q[d] * (double)g->row[d];
     s *= (double)a->scale;
+    if (a->softcap > 0) s = (double)a->softcap * tanh(s / (double)a->softcap);
+    if (a->slopes) s += (double)a->slopes[i % a->n_heads] * ((double)pos - (double)at);
     if (s > g->m) {
         const double by = exp(g->m - s);
         g->sum *= by;
-        for (size_t i = 0; i < a->head_dim; i++) g->acc[i] *= by;
+        for (size_t d = 0; d < a->head_dim; d++) g->acc[d] *= by;
         g->m = s;
     }
     const double p = exp(s - g->m);
     g->sum += p;
     load(g->row, a->v, 1, pos, a->head_dim);
-    for (size_t i = 0; i < a->head_dim; i++) g->acc[i] += p * (double)g->row[i];
+    for (size_t d = 0; d < a->head_dim; d++) g->acc[d] += p * (double)g->row[d];
 }
 
 /* Query i in one span. A sum of 0 means that it sees nothing there. */
 static void attend_one(const qk_attn *a, size_t i, size_t span, float *part, load_fn load) {
     const size_t c = i / a->n_heads, end = a->pos + c + 1, stop = (span + 1) * QK_KV_SPAN;
     size_t p = a->window && end > a->window ? end - a->window : 0;
+    if (a->chunk && p < (end - 1) / a->chunk * a->chunk) p = (end - 1) / a->chunk * a->chunk;
     gathered g = { -INFINITY, 0, a->scratch, NULL };
     g.row = (float *)(void *)(g.acc + a->head_dim);
     memset(g.acc, 0, a->head_dim * sizeof *g.acc);
     if (p < span * QK_KV_SPAN) p = span * QK_KV_SPAN;
     for (; p < end && p < stop; p++)
-        add_position(&g, a, a->q + c * a->q_stride + i % a->n_heads * a->head_dim, p, load);
+        add_position(&g, a, i, end - 1, p, load);
     part[0] = (float)g.m;
     part[1] = (float)g.sum;
     for (size_t d = 0; d < a->head_dim; d++) part[16 + d] = (float)g.acc[d];
@@ -58,8 +63,9 @@ static void join(float *into, const float *part, size_t dim) {
     for (size_t i = 16; i < 16 + dim; i++) into[i] = into[i] * x + part[i] * y;
 }
 
-static void finish(float *y, const float *part, size_t dim) {
-    for (size_t i = 0; i < dim; i++) y[i] = part[16 + i] / part[1];
+static void finish(float *y, const float *part, size_t dim, const float *sink) {
+    const double sum = (double)part[1] + (sink ? exp((double)*sink - (double)part[0]) : 0);
+    for (size_t i = 0; i < dim; i++) y[i] = (float)((double)part[16 + i] / sum);
 }
 
 static void attend(const qk_attn *a, load_fn load) {
@@ -71,7 +77,8 @@ static void attend(const qk_attn *a, load_fn load) {
             attend_one(a, i, s, part, load);
             join(sum, part, dim);
         }
-        finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * dim, sum, dim);
+        finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * dim, sum, dim,
+               a->sinks ? a->sinks + i % a->n_heads : NULL);
     }
 }
 
@@ -89,7 +96,7 @@ REF_OPS(f32)
 REF_OPS(f16)
 REF_OPS(q8)
 
-void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim) {
+void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink) {
     for (size_t s = 1; s < n; s++) join(part, part + s * part_stride, dim);
-    finish(y, part, dim);
+    finish(y, part, dim, sink);
 }

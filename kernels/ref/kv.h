@@ -56,6 +56,6 @@ QK_REF_KV(f32)
 QK_REF_KV(f16)
 QK_REF_KV(q8)
 
-void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim);
+void qk_kv_merge_ref(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink);
 
 #endif

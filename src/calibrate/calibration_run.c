@@ -100,11 +100,11 @@ static void see_hidden(Calibrator *c, const QsfTapData *t) {
 }
 
 static void see_input(void *arg, const QsfTapData *t) {
-    static const QsfCalInput input_of[QSF_GROUP_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN,
+    static const QsfCalInput input_of[QSF_MATMUL_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN,
                                                        QSF_CAL_FFN_OUT, QSF_CAL_QKV };
     Calibrator *c = arg;
-    double *sum = c->energy + (qsf_calibration_energy(c->out, t->layer, input_of[t->group]) - c->out->energy);
-    if (t->group == QSF_GROUP_QKV || t->group == QSF_GROUP_HEAD) see_hidden(c, t);
+    double *sum = c->energy + (qsf_calibration_energy(c->out, t->layer, input_of[t->matmul_class]) - c->out->energy);
+    if (t->matmul_class == QSF_MATMUL_ATTN_IN || t->matmul_class == QSF_MATMUL_HEAD) see_hidden(c, t);
     for (uint32_t i = 0; i < t->n_cols; i++) {
         const float *x = t->x + (size_t)i * t->x_stride;
         for (uint32_t k = 0; k < t->k; k++) sum[k] += (double)x[k] * (double)x[k];

@@ -15,7 +15,7 @@ int qsf_check_weights(const QsfModel *m, QsfErr *err) {
 static int find_foreign(const QsfSource *src, char *foreign, size_t cap, QsfErr *err) {
     const char *name;
     int rc = qsf_meta_str(src, "general.architecture", &name, NULL, err);
-    const bool known = rc != QSF_OK || name == NULL || qsf_arch_find(name) != NULL;
+    const bool known = rc != QSF_OK || name == NULL || qsf_family_find(name) != NULL;
     snprintf(foreign, cap, "%s", known ? "" : name);
     return rc;
 }

@@ -4,15 +4,8 @@
 
 static void place_buffers(QsfForward *f) {
     const QsfLayout *l = &f->l;
-    float *work = (float *)(void *)(f->mem + l->work);
-    f->x = (float *)(void *)(f->mem + l->x);
-    f->xn = (float *)(void *)(f->mem + l->xn);
-    f->spare = work;
-    f->q = work;
-    f->k = f->q + (size_t)l->n_cols * l->q_stride;
-    f->v = f->k + (size_t)l->n_cols * l->kv_stride;
-    f->gate = work;
-    f->up = work + (size_t)l->n_cols * l->ffn_stride;
+    f->cols = (float *)(void *)(f->mem + l->cols);
+    f->spare = (float *)(void *)(f->mem + l->spare);
     for (unsigned a = 0; a < QK_ACT_N; a++) f->act[a] = f->mem + l->act[a];
     f->cs = (float *)(void *)(f->mem + l->cs);
     f->parts = (float *)(void *)(f->mem + l->parts);

@@ -22,7 +22,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     const QsfPlan *p = o->plan;
     int rc = map_buffers(f, p, err);
     if (rc == QSF_OK)
-        rc = qsf_kvcache_init(&f->kv, &f->model->hp, &f->table->kv[p->kv], p->ctx, f->ledger, err);
+        rc = qsf_kvcache_init(&f->kv, f->model->prog.kv, f->model->prog.n_kv, &f->table->kv[p->kv], p->ctx, f->ledger, err);
     if (rc == QSF_OK) rc = qsf_counters_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
@@ -56,7 +56,8 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
     f->pool = o->pool;
     f->ledger = o->ledger;
     f->cancel = o->cancel;
-    f->left_out = QSF_LAYER_NONE;
+    f->skipped = QSF_LAYER_NONE;
+    f->block = QSF_NONE;
     f->exact = o->plan->exact;
     int rc = load(f, o, err);
     if (rc != QSF_OK) {

@@ -2,8 +2,6 @@
 /* From token ids to embedding rows: from a resident table, the pinned head of a tied model, the cache of
  * recently used rows, or one read per row (spec Phase 8). A resident table is filled from its start, one
  * piece after each evaluation, so that the model is ready before it is complete. */
-#include <math.h>
-
 #include "src/base/clock.h"
 #include "src/base/file.h"
 #include "src/forward/state.h"
@@ -12,12 +10,12 @@
 #define FILL_PIECE (1u << 20)
 
 static const QsfTensor *table_of(const QsfForward *f) {
-    return qsf_model_tensor(f->model, QSF_ROLE_EMBED, 0);
+    return f->model->prog.embed;
 }
 
 /* Does the plan need a separate resident table? A pinned tied head serves as the table. */
 static bool wants_table(const QsfForward *f, const QsfPlan *p) {
-    return p != NULL && p->embed_resident && !f->model->tied_head;
+    return p != NULL && p->embed_resident && !f->model->prog.tied_head;
 }
 
 static uint32_t wanted_rows(const QsfPlan *p) { return p == NULL || p->embed_resident ? 0 : p->embed_rows; }
@@ -83,13 +81,13 @@ int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
 /* Is the row in RAM, or only in the file? */
 static bool is_resident(const QsfForward *f, uint32_t id) {
     if (id < f->embed_filled) return true;
-    return f->model->tied_head && qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
+    return f->model->prog.tied_head && qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
 }
 
 /* Returns the row in its table, or deinterleaved in f->row; NULL when it is only in the file. */
 static const void *resident_row(const QsfForward *f, uint32_t id) {
     if (id < f->embed_filled) return f->embed + id * f->shape.embed_row_bytes;
-    if (!f->model->tied_head) return NULL;
+    if (!f->model->prog.tied_head) return NULL;
     return qsf_weights_pinned_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id, f->row);
 }
 
@@ -134,16 +132,14 @@ static int packed_row(QsfForward *f, uint32_t id, const void **row, bool *checke
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     const QsfHparams *hp = &f->model->hp;
     const qk_weight_ops *ops = &f->table->weight[qk_type_of(table_of(f)->dtype)];
-    float power = hp->arch->embed_scale_pow;
     bool checked = false;
     announce_rows(f, ids, n);
     for (uint32_t c = 0; c < n; c++) {
         const void *row;
-        float *x = f->x + (size_t)c * f->l.x_stride;
+        float *x = qsf_col(f, (QsfSlice){QSF_BUF_X, 0, hp->hidden}, c);
         int rc = packed_row(f, (uint32_t)ids[c], &row, &checked, err);
         if (rc != QSF_OK) return rc;
         ops->dequant(row, x, hp->hidden);
-        if (power != 0) f->table->scale(x, powf((float)hp->hidden, power), hp->hidden);
     }
     return QSF_OK;
 }

@@ -20,34 +20,12 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
     return QSF_OK;
 }
 
-/* Adds the time since t0 in which layer l did not wait for weights. */
-static void count_compute(QsfForward *f, uint32_t l, uint64_t t0, uint64_t waited0) {
-    QsfLayerCounters *c = &f->n.io.layer[l];
-    uint64_t ns = qsf_now_ns() - t0, waited = qsf_counted(&c->wait_ns) - waited0;
-    if (ns <= waited) return; /* the counters may have been reset since */
-    qsf_count(&c->compute_ns, ns - waited);
-    qsf_count(&f->n.compute_ns, ns - waited);
-}
-
-static int layers(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
-    uint32_t past = f->kv.n_past;
-    qsf_rope_angles(f, past, n);
+static int body(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
+    qsf_rope_angles(f, n);
     int rc = qsf_embed_rows(f, ids, n, err);
-    for (uint32_t l = 0; rc == QSF_OK && l < f->model->hp.n_layers; l++) {
-        uint64_t t0 = qsf_now_ns(), waited = qsf_counted(&f->n.io.layer[l].wait_ns);
-        if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        rc = qsf_layer(f, l, past, n, err);
-        count_compute(f, l, t0, waited);
-    }
-    return rc;
-}
-
-static int timed_head(QsfForward *f, uint32_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
-    uint32_t l = f->model->hp.n_layers;
-    uint64_t t0 = qsf_now_ns(), waited = qsf_counted(&f->n.io.layer[l].wait_ns);
-    int rc = qsf_head(f, f->kv.n_past, n, all, arg, err);
-    count_compute(f, l, t0, waited);
-    return rc;
+    f->col0 = 0;
+    f->n_cols = n;
+    return rc == QSF_OK ? qsf_steps_run(f, 0, f->model->prog.head_step, err) : rc;
 }
 
 /* Evaluates one chunk of n <= l.n_cols columns. A failed pass only leaves rows after n_past, which the next
@@ -56,8 +34,10 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
                 QsfErr *err) {
     int rc = qsf_weights_begin_pass(f->weights, head, err);
     if (rc != QSF_OK) return rc;
-    rc = layers(f, ids, n, err);
-    if (rc == QSF_OK && head) rc = timed_head(f, n, all, arg, err);
+    f->past = f->kv.n_past;
+    rc = body(f, ids, n, err);
+    if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
+    qsf_steps_end_block(f);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
     qsf_count(&f->n.passes, 1);
     if (rc == QSF_OK) f->kv.n_past += n;
@@ -114,7 +94,7 @@ void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg) {
     f->tap_arg = arg;
 }
 
-void qsf_forward_skip_layer(QsfForward *f, uint32_t layer) { f->left_out = layer; }
+void qsf_forward_skip_layer(QsfForward *f, uint32_t layer) { f->skipped = layer; }
 
 uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 

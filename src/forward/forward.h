@@ -63,12 +63,12 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
  * call only. */
 typedef struct QsfTapData {
     uint32_t layer; /* n_layers: the head */
-    QsfGroup group;
+    QsfMatmulClass matmul_class;
     uint32_t pos, n_cols;
     const float *x; /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized */
     uint32_t k, x_stride;
-    const float *hidden; /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_GROUP_QKV the
-                            input of the layer, with QSF_GROUP_HEAD the output of the last one */
+    const float *hidden; /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_MATMUL_ATTN_IN the
+                            input of the layer, with QSF_MATMUL_HEAD the output of the last one */
     uint32_t hidden_stride;
 } QsfTapData;
 typedef void (*QsfTapFn)(void *arg, const QsfTapData *t);
@@ -96,7 +96,7 @@ typedef struct QsfForwardStats {
     uint64_t wait_ns;    /* time compute waited for the loader */
     uint64_t compute_ns; /* time in the layers and head, waits not counted */
     /* Disjoint parts of compute_ns; the remainder is small. */
-    uint64_t matmul_ns[QSF_GROUP_N]; /* matrix products by kind of unit (QsfGroup), including biases and
+    uint64_t matmul_ns[QSF_MATMUL_N]; /* matrix products by class of unit, including biases and
                                         activation functions */
     uint64_t attention_ns;           /* rotation, storing keys and values, scores, softmax, mixing */
     uint64_t prep_ns;                /* residuals, norms, quantizing the inputs of matrices */

@@ -82,7 +82,7 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .embed_hits = qsf_counted(&n->embed_hits),
         .embed_misses = qsf_counted(&n->embed_misses),
     };
-    for (unsigned g = 0; g < QSF_GROUP_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
+    for (unsigned g = 0; g < QSF_MATMUL_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
 }
 
 void qsf_forward_stats_reset(QsfForward *f) {
@@ -92,7 +92,7 @@ void qsf_forward_stats_reset(QsfForward *f) {
                                     &n->passes,        &n->prefill_tokens, &n->decode_tokens, &n->prefill_ns,
                                     &n->decode_ns,     &n->embed_hits,     &n->embed_misses };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) zero(all[i]);
-    for (unsigned g = 0; g < QSF_GROUP_N; g++) zero(&n->matmul_ns[g]);
+    for (unsigned g = 0; g < QSF_MATMUL_N; g++) zero(&n->matmul_ns[g]);
     for (uint32_t l = 0; l <= f->model->hp.n_layers; l++) {
         zero(&n->io.layer[l].read_bytes);
         zero(&n->io.layer[l].wait_ns);
@@ -108,7 +108,7 @@ static void append(char *dst, size_t cap, const char *name) {
 void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap) {
     if (cap == 0) return;
     dst[0] = '\0';
-    uint32_t used = get32(&f->n.types_used);
+    uint64_t used = qsf_counted(&f->n.types_used);
     if (used == 0) return;
     for (unsigned t = 0; t < QK_TYPE_N; t++) {
         if (used >> t & 1) append(dst, cap, f->table->weight[t].name);

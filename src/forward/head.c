@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Final norm and output projection. */
+/* Runs the last steps, which end in logits, for the columns whose logits are needed. */
 #include <string.h>
 
 #include "src/forward/state.h"
 
 uint32_t qsf_head_cols(const QsfForward *f) {
-    uint64_t n = f->l.work_floats / qsf_pad16(f->model->hp.n_vocab);
+    uint64_t n = f->l.spare_floats / qsf_pad16(f->model->hp.n_vocab);
     return n < 1 ? 1 : n < f->l.n_cols ? (uint32_t)n : f->l.n_cols;
 }
 
@@ -22,42 +22,31 @@ static bool finite(const float *x, size_t n) {
 
 /* Computes the logits of columns [col0, col0 + n_cols) to y. */
 static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfErr *err) {
-    uint32_t n_vocab = f->model->hp.n_vocab, stride = qsf_pad16(n_vocab);
-    const QsfPrep in = { .unit = qsf_weights_n_units(f->weights) - 1,
-                         .col0 = col0,
-                         .n_cols = n_cols,
-                         .residual = true,
-                         .norm = QSF_ROLE_FINAL_NORM,
-                         .src = f->xn,
-                         .src_stride = f->l.x_stride };
-    const QsfProject head = { &in, { y }, { stride }, NULL };
-    qsf_prep(f, &in);
-    int rc = qsf_project(f, &head, err);
+    const uint32_t n_vocab = f->model->hp.n_vocab, stride = qsf_pad16(n_vocab);
+    f->col0 = col0;
+    f->n_cols = n_cols;
+    f->y = y;
+    int rc = qsf_steps_run(f, f->model->prog.head_step, f->model->prog.n_steps, err);
     for (uint32_t c = 0; rc == QSF_OK && c < n_cols; c++) {
-        if (!finite(y + (size_t)c * stride, n_vocab)) {
-            rc = qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers",
-                             qsf_source_path(f->model->src));
-        }
+        if (!finite(y + (size_t)c * stride, n_vocab))
+            rc = qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers", qsf_source_path(f->model->src));
     }
     return rc;
 }
 
-static int all_columns(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg,
-                       QsfErr *err) {
+static int all_columns(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err) {
     uint32_t n_vocab = f->model->hp.n_vocab, most = qsf_head_cols(f);
     for (uint32_t c0 = 0; c0 < n_cols; c0 += most) {
         uint32_t n = n_cols - c0 < most ? n_cols - c0 : most;
         float *y = n == 1 ? f->logits : f->spare;
         int rc = columns(f, c0, n, y, err);
         if (rc != QSF_OK) return rc;
-        for (uint32_t c = 0; c < n; c++) all(arg, past + c0 + c, y + (size_t)c * qsf_pad16(n_vocab));
+        for (uint32_t c = 0; c < n; c++) all(arg, f->past + c0 + c, y + (size_t)c * qsf_pad16(n_vocab));
         if (n > 1) memcpy(f->logits, y + (size_t)(n - 1) * qsf_pad16(n_vocab), n_vocab * sizeof *y);
     }
     return QSF_OK;
 }
 
-int qsf_head(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err) {
-    atomic_store_explicit(&f->n.layer, f->model->hp.n_layers, memory_order_relaxed);
-    return all != NULL ? all_columns(f, past, n_cols, all, arg, err)
-                       : columns(f, n_cols - 1, 1, f->logits, err);
+int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err) {
+    return all != NULL ? all_columns(f, n_cols, all, arg, err) : columns(f, n_cols - 1, 1, f->logits, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* K/V tiles by layer, head and position. */
+/* K/V tiles by cache, head and position. */
 #include "src/forward/kvcache.h"
 
 #include <string.h>
@@ -9,22 +9,14 @@
 
 #define NAME "KV cache"
 
-int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx,
+int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err) {
     void *mem;
     memset(c, 0, sizeof *c);
-    uint64_t bytes = qsf_kv_bytes(hp, ops, ctx);
+    uint64_t bytes = qsf_kv_bytes(spec, n, ops, ctx);
     int rc = qsf_mem_map(ledger, QSF_MEM_KV, bytes, NAME, &mem, err);
     if (rc != QSF_OK) return rc;
-    *c = (QsfKvCache){ .ops = ops,
-                       .mem = mem,
-                       .bytes = bytes,
-                       .n_layers = hp->n_layers,
-                       .n_kv_heads = hp->n_kv_heads,
-                       .head_dim = hp->head_dim,
-                       .ctx = ctx,
-                       .tile = ops->tile_bytes(hp->head_dim),
-                       .ledger = ledger };
+    *c = (QsfKvCache){.ops = ops, .mem = mem, .bytes = bytes, .spec = spec, .n = n, .ctx = ctx, .ledger = ledger};
     return QSF_OK;
 }
 
@@ -33,29 +25,35 @@ void qsf_kvcache_free(QsfKvCache *c) {
     c->mem = NULL;
 }
 
-/* Bytes of a run: the tiles of n positions of one layer and head, K or V. */
-static size_t run_bytes(const QsfKvCache *c, size_t n) { return qk_kv_tiles(n) * c->tile; }
-
-/* which: 0 = K, 1 = V. */
-static uint8_t *tiles(const QsfKvCache *c, uint32_t layer, unsigned which, uint32_t head) {
-    size_t index = ((size_t)layer * 2 + which) * c->n_kv_heads + head;
-    return c->mem + index * run_bytes(c, c->ctx);
+/* Bytes of a run: the tiles of n positions of one head of cache i, K or V. */
+static size_t run_bytes(const QsfKvCache *c, uint32_t i, size_t n) {
+    return qk_kv_tiles(n) * c->ops->tile_bytes(c->spec[i].dim);
 }
 
-void qsf_kvcache_store(QsfKvCache *c, uint32_t layer, uint32_t pos, const float *k, const float *v) {
-    for (uint32_t h = 0; h < c->n_kv_heads; h++) {
-        c->ops->store(tiles(c, layer, 0, h), 0, pos, k + (size_t)h * c->head_dim, c->head_dim);
-        c->ops->store(tiles(c, layer, 1, h), 1, pos, v + (size_t)h * c->head_dim, c->head_dim);
+/* Bytes of the caches before cache i, for ctx positions. */
+static uint64_t bytes_before(const QsfKvCache *c, uint32_t i, uint32_t ctx) {
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < i; k++) sum += 2ull * c->spec[k].heads * run_bytes(c, k, ctx);
+    return sum;
+}
+
+/* which: 0 = K, 1 = V. */
+static uint8_t *tiles(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head) {
+    return c->mem + bytes_before(c, i, c->ctx) + ((size_t)which * c->spec[i].heads + head) * run_bytes(c, i, c->ctx);
+}
+
+void qsf_kvcache_store(QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v) {
+    const size_t dim = c->spec[i].dim, run = run_bytes(c, i, c->ctx);
+    uint8_t *at = tiles(c, i, 0, 0);
+    for (uint32_t h = 0; h < c->spec[i].heads; h++) {
+        c->ops->store(at + h * run, 0, pos, k + h * dim, dim);
+        c->ops->store(at + (c->spec[i].heads + h) * run, 1, pos, v + h * dim, dim);
     }
 }
 
-const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t layer, uint32_t head) {
-    return tiles(c, layer, 0, head);
-}
+const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head) { return tiles(c, i, 0, head); }
 
-const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t layer, uint32_t head) {
-    return tiles(c, layer, 1, head);
-}
+const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head) { return tiles(c, i, 1, head); }
 
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (n < c->n_past) c->n_past = n;
@@ -63,27 +61,34 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
 
 /* --- resizing the context --- */
 
-static size_t n_runs(const QsfKvCache *c) { return (size_t)c->n_layers * 2 * c->n_kv_heads; }
-
-/* Moves the tiles in use from runs for c->ctx positions to runs for ctx. When shrinking, the first run moves
- * first; when growing, the last one, so that no run overwrites one that has not moved yet. */
-static void move_runs(QsfKvCache *c, uint32_t ctx) {
-    size_t n = n_runs(c), used = run_bytes(c, c->n_past), old = run_bytes(c, c->ctx), now = run_bytes(c, ctx);
-    for (size_t i = 1; i < n && used > 0 && now != old; i++) {
-        size_t run = now < old ? i : n - i;
-        memmove(c->mem + run * now, c->mem + run * old, used);
+/* Moves the tiles in use of cache i from their places for c->ctx positions to those for ctx. When shrinking, the
+ * first run moves first; when growing, the last one, so that no run overwrites one that has not moved yet. */
+static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx) {
+    const size_t n = 2ull * c->spec[i].heads, used = run_bytes(c, i, c->n_past);
+    const size_t old = run_bytes(c, i, c->ctx), now = run_bytes(c, i, ctx);
+    uint8_t *from = c->mem + bytes_before(c, i, c->ctx), *to = c->mem + bytes_before(c, i, ctx);
+    for (size_t k = 0; k < n && used > 0; k++) {
+        const size_t run = now < old ? k : n - 1 - k;
+        memmove(to + run * now, from + run * old, used);
     }
+}
+
+static void move_caches(QsfKvCache *c, uint32_t ctx) {
+    for (uint32_t k = 0; k < c->n && qk_kv_tiles(ctx) != qk_kv_tiles(c->ctx); k++)
+        move_cache(c, ctx < c->ctx ? k : c->n - 1 - k, ctx);
     c->ctx = ctx;
 }
 
 /* Discards the pages between the tiles in use of one run and the next run; nothing beyond `touched` is
  * resident. */
 static void discard_gaps(QsfKvCache *c, uint64_t touched) {
-    size_t n = n_runs(c), run = run_bytes(c, c->ctx), used = run_bytes(c, c->n_past);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t from = i * run + used, to = (i + 1) * run;
-        if (from >= touched) return;
-        qsf_mem_discard(c->mem + from, to - from);
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const uint64_t run = run_bytes(c, i, c->ctx), used = run_bytes(c, i, c->n_past);
+        for (uint32_t k = 0; k < 2 * c->spec[i].heads; k++, at += run) {
+            if (at + used >= touched) return;
+            qsf_mem_discard(c->mem + at + used, run - used);
+        }
     }
 }
 
@@ -97,20 +102,20 @@ static int resize_memory(QsfKvCache *c, uint64_t bytes, QsfErr *err) {
 }
 
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err) {
-    uint64_t need = qsf_pages(n_runs(c) * (uint64_t)run_bytes(c, ctx)), touched = c->bytes;
+    uint64_t need = qsf_kv_bytes(c->spec, c->n, c->ops, ctx), touched = c->bytes;
     if (ctx < c->n_past) {
         return qsf_err_set(err, QSF_E_CONTEXT, "cannot shrink the context to %u tokens: %u are in use",
                            (unsigned)ctx, (unsigned)c->n_past);
     }
     if (ctx <= c->ctx) {
-        if (ctx < c->ctx) move_runs(c, ctx);
+        if (ctx < c->ctx) move_caches(c, ctx);
         int rc = resize_memory(c, need, err);
         discard_gaps(c, c->bytes);
         return rc;
     }
     int rc = need > c->bytes ? resize_memory(c, need, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
-    move_runs(c, ctx);
+    move_caches(c, ctx);
     discard_gaps(c, touched);
     return QSF_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Keys and values of all past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8). The
- * tiles of one layer and KV head are contiguous. The whole memory is charged, but touched only as the context
+ * tiles of one cache and KV head are contiguous. The whole memory is charged, but touched only as the context
  * grows. Positions are physical: rotation is applied before storing. */
 #ifndef QSF_FORWARD_KVCACHE_H
 #define QSF_FORWARD_KVCACHE_H
@@ -10,30 +10,31 @@
 
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
-#include "src/model/hparams.h"
+#include "src/model/program.h"
 
 typedef struct QsfKvCache {
     const qk_kv_ops *ops;
-    uint8_t *mem;   /* (n_layers, 2, n_kv_heads, tiles of ctx) */
+    uint8_t *mem;   /* per cache (2, heads, tiles of ctx) */
     uint64_t bytes; /* mapped: enough for ctx */
-    uint32_t n_layers, n_kv_heads, head_dim, ctx;
-    size_t tile;     /* bytes of one tile */
+    const QsfKvSpec *spec; /* (n) must outlive the cache */
+    uint32_t n;     /* number of caches */
+    uint32_t ctx;
     uint32_t n_past; /* positions that hold something */
     QsfLedger *ledger;
 } QsfKvCache;
 
-/* Maps an empty cache, charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
-int qsf_kvcache_init(QsfKvCache *c, const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx,
+/* Maps n empty caches, charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
+int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
-/* Stores position pos < ctx of one layer; k and v are (n_kv_heads, head_dim). Several threads may store
+/* Stores position pos < ctx of cache i; k and v are (heads, dim). Several threads may store
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
-void qsf_kvcache_store(QsfKvCache *c, uint32_t layer, uint32_t pos, const float *k, const float *v);
+void qsf_kvcache_store(QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
 /* Return tile 0 of a head. */
-const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t layer, uint32_t head);
-const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t layer, uint32_t head);
+const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head);
+const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head);
 
 /* Removes positions n and later; n <= n_past. */
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);

@@ -17,24 +17,20 @@ typedef struct QsfLayerBytes {
 } QsfLayerBytes;
 
 typedef struct QsfCounters {
-    QsfStreamCounters io; /* io.layer: META */
-    QsfLayerBytes *bytes; /* (n_layers + 1), behind io.layer */
-    uint64_t layer_bytes; /* of the mapping that holds both */
+    QsfStreamCounters io;    /* io.layer: META */
+    QsfLayerBytes *bytes;    /* (n_layers + 1), behind io.layer */
+    uint64_t layer_bytes;    /* of the mapping that holds both */
     atomic_uint_fast64_t embed_hits, embed_misses;
-    atomic_uint_fast64_t matmul_ns[QSF_GROUP_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
+    atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
-    atomic_uint_fast32_t types_used; /* bit t = weight type t was multiplied */
+    atomic_uint_fast64_t types_used; /* bit t = weight type t was multiplied */
 } QsfCounters;
 
-/* Norms, biases and frequencies as floats. */
+/* Small tensors as floats, in the order of the program's parameters. */
 typedef struct QsfParams {
     float *mem;
     uint64_t bytes;
-    const float **layer; /* (n_layers, QSF_ROLE_LAYER_N), NULL = the model has none; META */
-    uint64_t layer_bytes;
-    const float *global[QSF_ROLE_N - QSF_ROLE_LAYER_N];
-    double *freq; /* (n_rot / 2) radians per position, in mem */
 } QsfParams;
 
 struct QsfForward {
@@ -48,33 +44,41 @@ struct QsfForward {
     QsfWeights *weights;
     QsfParams params;
     QsfKvCache kv;
-    bool broken; /* a replan failed: nothing may be computed until one succeeds */
+    bool broken;             /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
-    atomic_bool stale; /* the file of the embedding is not what was opened any more */
+    atomic_bool stale;       /* the file of the embedding is not what was opened any more */
 
-    uint8_t *embed; /* resident table, EMBED; NULL = rows: pinned head, cache or file */
+    uint8_t *embed;          /* resident table, EMBED; NULL = rows: pinned head, cache or file */
     uint64_t embed_bytes;
-    uint32_t embed_filled; /* its rows [0, n) are there */
+    uint32_t embed_filled;   /* its rows [0, n) are there */
     QsfRowCache rows;
 
     QsfShape shape;
     QsfLayout l;
-    uint8_t *mem;           /* l.total */
-    float *x, *xn;          /* (n_cols, hidden) at stride l.x_stride */
-    float *q, *k, *v;       /* in work: (n_cols, n_heads, head_dim), (n_cols, n_kv_heads, head_dim) twice */
-    float *gate, *up;       /* in work, after attention: (n_cols, ffn) */
-    float *spare;           /* work as room for logits (l.work_floats) */
-    uint8_t *act[QK_ACT_N]; /* (n_cols) activation columns */
-    float *cs;              /* (n_cols, n_rot / 2) pairs cos, sin */
-    float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
-    float *exact_row;       /* (threads, max_k) */
-    uint8_t *row;           /* one packed embedding row */
-    float *logits;          /* (n_vocab), LOGITS */
+    uint8_t *mem;            /* l.total */
+    float *cols;             /* the program's buffers */
+    float *spare;            /* room for logits while the head is computed (l.spare_floats) */
+    uint8_t *act[QK_ACT_N];  /* (n_cols) activation columns */
+    QsfSlice act_of;         /* slice whose columns act holds; buf QSF_NONE = none */
+    unsigned acts;           /* bit a: act[a] holds them */
+    float *cs;               /* per rope table (n_cols, n_rot / 2) pairs cos, sin */
+    float *parts;            /* (n_heads, spans of ctx) what attention leaves of one column */
+    float *exact_row;        /* (threads, max_k) */
+    uint8_t *row;            /* one packed embedding row */
+    const float *ones;       /* the widest buffer of ones: norms without weights */
+    float *logits;           /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
 
-    QsfTapFn tap; /* NULL: nobody watches */
+    /* The pass that is running. */
+    uint32_t past;           /* position of column 0 */
+    uint32_t col0, n_cols;   /* columns that steps compute */
+    float *y;                /* QSF_BUF_LOGITS: column col0 */
+    uint32_t block;          /* its time is being counted; QSF_NONE = none */
+    uint64_t block_ns, block_wait_ns;
+
+    QsfTapFn tap;            /* NULL: nobody watches */
     void *tap_arg;
-    uint32_t left_out; /* layer, or QSF_LAYER_NONE */
+    uint32_t skipped;        /* layer, or QSF_LAYER_NONE */
 
     QsfCounters n;
 };
@@ -84,9 +88,9 @@ int qsf_params_load(QsfForward *f, QsfErr *err);
 /* A QsfLayerSeen (weights.h), arg being the forward pass: those of a compressed layer. */
 void qsf_params_of_layer(void *arg, uint32_t layer, const uint8_t *whole);
 void qsf_params_free(QsfForward *f);
-static inline const float *qsf_param(const QsfForward *f, QsfRole role, uint32_t layer) {
-    if (role >= QSF_ROLE_LAYER_N) return f->params.global[role - QSF_ROLE_LAYER_N];
-    return f->params.layer[(size_t)layer * QSF_ROLE_LAYER_N + role];
+/* Returns the elements of a parameter; NULL for QSF_NONE. */
+static inline const float *qsf_param(const QsfForward *f, uint32_t param) {
+    return param == QSF_NONE ? NULL : f->params.mem + f->model->prog.param[param].at;
 }
 
 /* QSF_E_RUNTIME after a replan that failed. */
@@ -105,7 +109,7 @@ void qsf_embed_close(QsfForward *f, const QsfPlan *p);
 int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 /* Reads on at the resident table, at most about max_bytes. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err);
-/* Rows of ids[0..n) into f->x. */
+/* Rows of ids[0..n) into the residual stream. */
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
 
 /* stats.c: the counters of layers. */
@@ -113,38 +117,43 @@ int qsf_counters_open(QsfForward *f, QsfErr *err);
 void qsf_counters_close(QsfForward *f);
 void qsf_counters_plan(QsfForward *f, const QsfPlan *p);
 
-/* project.c: what goes into the matrices of one unit. Columns [col0, col0 + n_cols) of src. */
-typedef struct QsfPrep {
-    uint32_t unit;
-    uint32_t col0, n_cols;
-    bool residual; /* first x += xn (the output of the unit before) */
-    QsfRole norm;  /* then xn = norm(x): its weight's role, the bias is next; QSF_ROLE_N = none */
-    uint32_t layer;
-    const float *src; /* float columns at src_stride, to be quantized: xn when normed */
-    uint32_t src_stride;
-} QsfPrep;
-void qsf_prep(QsfForward *f, const QsfPrep *p);
+/* Returns the slice of column c. */
+static inline float *qsf_col(const QsfForward *f, QsfSlice s, size_t c) {
+    if (s.buf == QSF_BUF_LOGITS) return f->y + (c - f->col0) * qsf_pad16(f->model->hp.n_vocab) + s.off;
+    const QsfBuffer *b = &f->model->prog.buf[s.buf];
+    return f->cols + b->off * f->l.n_cols + c * b->stride + s.off;
+}
+static inline uint32_t qsf_col_stride(const QsfForward *f, QsfSlice s) {
+    return s.buf == QSF_BUF_LOGITS ? qsf_pad16(f->model->hp.n_vocab) : f->model->prog.buf[s.buf].stride;
+}
 
-/* Multiplies the columns that qsf_prep made with all matrices of the unit. */
-typedef struct QsfProject {
-    const QsfPrep *in;
-    float *y[QSF_UNIT_TENSORS]; /* outputs, column 0 = col0; in the order of the unit's tensors */
-    uint32_t y_stride[QSF_UNIT_TENSORS];
-    /* On the outputs: y[0] = act(y[0]) * y[1]; NULL = none. */
-    void (*act)(float *gate, const float *up, size_t n);
-} QsfProject;
-int qsf_project(QsfForward *f, const QsfProject *p, QsfErr *err);
+/* steps.c: runs steps [first, last) on columns [f->col0, f->col0 + f->n_cols). */
+int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err);
+/* Ends the time of the block that is being counted. */
+void qsf_steps_end_block(QsfForward *f);
 
-/* attention.c: columns are positions past .. past + n_cols. */
-void qsf_rope_angles(QsfForward *f, uint32_t past, uint32_t n_cols);
-void qsf_attention(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols);
+/* columns.c: a column step on columns [c0, c1), by one thread. */
+void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1);
 
-/* layer.c: one transformer block on f->x; leaves its last output in f->xn, to be added by the next. */
-int qsf_layer(QsfForward *f, uint32_t layer, uint32_t past, uint32_t n_cols, QsfErr *err);
+/* acts.c: y = act(y) * up, element by element; up NULL: only act. NULL for NONE and XIELU. */
+typedef void (*QsfActFn)(float *y, const float *up, size_t n);
+QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind);
+void qsf_act_xielu(float *x, size_t n, const QsfActStep *a);
+
+/* linear.c: quantizes column c of the input of a linear step for the kinds of activations in `acts`. */
+void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, size_t c);
+/* Returns the kinds of activations, one bit each, that the matrices of the step need and that f->act does not
+ * hold yet. */
+unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s);
+int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
+
+/* attention.c */
+void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
+void qsf_attention(QsfForward *f, const QsfStep *s);
 
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
-int qsf_head(QsfForward *f, uint32_t past, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
-/* Most columns whose logits can be made in one pass over the head. */
+int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
+/* Maximum number of columns whose logits can be computed in one pass over the head. */
 uint32_t qsf_head_cols(const QsfForward *f);
 
 static inline void qsf_count(atomic_uint_fast64_t *a, uint64_t v) {
@@ -159,7 +168,7 @@ typedef struct QsfSpan {
     uint64_t begun_ns, waited_ns;
 } QsfSpan;
 static inline QsfSpan qsf_span_begin(const QsfForward *f) {
-    return (QsfSpan){ qsf_now_ns(), qsf_pool_waited_ns(f->pool) };
+    return (QsfSpan){qsf_now_ns(), qsf_pool_waited_ns(f->pool)};
 }
 static inline void qsf_span_end(QsfForward *f, const QsfSpan *s, atomic_uint_fast64_t *counter) {
     uint64_t waited = qsf_pool_waited_ns(f->pool) - s->waited_ns;

@@ -3,94 +3,21 @@
  * ggml-org/llama.cpp src/llama-model.cpp. */
 #include "src/model/hparams.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/strbuf.h"
 #include "src/base/utf8.h"
+#include "src/model/keys.h"
 
-#define KEY_MAX      256
-#define MAX_HIDDEN   (1u << 20)
-#define MAX_HEADS    (1u << 14)
-#define MAX_HEAD_DIM 4096u
-#define MAX_FFN      (1u << 22)
-#define MAX_VOCAB    (1u << 24)
-#define MAX_CTX      (1u << 28)
-#define REQUIRED     0u /* as a fallback: every number below must be at least 1 */
+#define MAX_VOCAB (1u << 24)
+#define MAX_CTX   (1u << 28)
 
-typedef struct Reader {
-    const QsfSource *src;
-    const char *arch;
-    QsfErr *err;
-    char key[KEY_MAX];
-} Reader;
-
-/* Sets r->key to "<arch>.<name>". */
-static const char *full_key(Reader *r, const char *name) {
-    snprintf(r->key, sizeof r->key, "%s.%s", r->arch, name);
-    return r->key;
-}
-
-static int bad(const Reader *r, const char *what) {
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' %s", qsf_source_path(r->src), r->key,
-                       what);
-}
-
-static int check_u32(const Reader *r, uint32_t v, uint32_t max) {
-    if (v >= 1 && v <= max) return QSF_OK;
-    if (!qsf_meta_has(r->src, r->key)) return bad(r, "is missing");
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: metadata key '%s' is %u, expected 1 to %u",
-                       qsf_source_path(r->src), r->key, v, max);
-}
-
-/* Reads a number from 1 to max; fallback if the key is absent. */
-static int get_u32(Reader *r, const char *name, uint32_t fallback, uint32_t max, uint32_t *out) {
-    int rc = qsf_meta_u32(r->src, full_key(r, name), fallback, out, r->err);
-    return rc == QSF_OK ? check_u32(r, *out, max) : rc;
-}
-
-static bool is_array(const Reader *r) {
-    QsfMetaArray a;
-    bool present = false;
-    QsfErr ignored = { 0 };
-    qsf_meta_array_open(r->src, r->key, QSF_META_I64, &a, &present, &ignored);
-    if (present) qsf_meta_array_close(&a);
-    return present;
-}
-
-/* Reads the common value of all n_layers elements of the array r->key. */
-static int get_uniform(Reader *r, uint32_t n_layers, uint32_t max, uint32_t *out) {
-    QsfMetaArray a;
-    bool present;
-    int64_t v, first = 0;
-    int rc = qsf_meta_array_open(r->src, r->key, QSF_META_I64, &a, &present, r->err);
-    if (rc != QSF_OK) return rc;
-    if (a.count != n_layers) rc = bad(r, "is an array, but not of one element per layer");
-    for (uint32_t i = 0; rc == QSF_OK && i < n_layers; i++) {
-        rc = qsf_meta_array_i64(&a, &v, r->err);
-        if (rc != QSF_OK) break;
-        if (i == 0) first = v;
-        if (v != first) rc = bad(r, "differs from layer to layer, which is not supported");
-    }
-    qsf_meta_array_close(&a);
-    if (rc != QSF_OK) return rc;
-    *out = first < 0 || first > UINT32_MAX ? 0 : (uint32_t)first;
-    return check_u32(r, *out, max);
-}
-
-/* Like get_u32, for keys that have one number per layer in some files. */
-static int get_per_layer(Reader *r, const char *name, uint32_t n_layers, uint32_t fallback, uint32_t max,
-                         uint32_t *out) {
-    full_key(r, name);
-    return is_array(r) ? get_uniform(r, n_layers, max, out) : get_u32(r, name, fallback, max, out);
-}
-
-static int read_vocab_size(Reader *r, QsfHparams *h) {
+static int read_vocab_size(QsfKeys *k, QsfHparams *h) {
     QsfMetaArray a;
     bool present;
     /* The token list takes precedence: vocab_size of some files is that of the model before padding. */
-    int rc = qsf_meta_array_open(r->src, "tokenizer.ggml.tokens", QSF_META_STRING, &a, &present, r->err);
+    int rc = qsf_meta_array_open(k->src, "tokenizer.ggml.tokens", QSF_META_STRING, &a, &present, k->err);
     if (rc != QSF_OK) return rc;
     uint64_t n = present ? a.count : 0;
     if (present) qsf_meta_array_close(&a);
@@ -99,104 +26,109 @@ static int read_vocab_size(Reader *r, QsfHparams *h) {
         return QSF_OK;
     }
     if (n > MAX_VOCAB)
-        return qsf_err_set(r->err, QSF_E_MODEL,
+        return qsf_err_set(k->err, QSF_E_MODEL,
                            "%s: tokenizer.ggml.tokens has %llu entries, at most %u are supported",
-                           qsf_source_path(r->src), (unsigned long long)n, MAX_VOCAB);
-    return get_u32(r, "vocab_size", REQUIRED, MAX_VOCAB, &h->n_vocab);
+                           qsf_source_path(k->src), (unsigned long long)n, MAX_VOCAB);
+    return qsf_keys_need_u32(k, "vocab_size", 1, MAX_VOCAB, &h->n_vocab);
 }
 
-static int read_sizes(Reader *r, QsfHparams *h) {
-    int rc = get_u32(r, "block_count", REQUIRED, QSF_MAX_LAYERS, &h->n_layers);
-    if (rc == QSF_OK) rc = get_u32(r, "embedding_length", REQUIRED, MAX_HIDDEN, &h->hidden);
-    if (rc == QSF_OK) rc = get_per_layer(r, "feed_forward_length", h->n_layers, REQUIRED, MAX_FFN, &h->ffn);
-    if (rc == QSF_OK) rc = get_u32(r, "context_length", REQUIRED, MAX_CTX, &h->n_ctx_train);
-    return rc == QSF_OK ? read_vocab_size(r, h) : rc;
-}
-
-static int read_heads(Reader *r, QsfHparams *h) {
-    uint32_t v_dim;
-    int rc = get_per_layer(r, "attention.head_count", h->n_layers, REQUIRED, MAX_HEADS, &h->n_heads);
-    if (rc == QSF_OK)
-        rc = get_per_layer(r, "attention.head_count_kv", h->n_layers, h->n_heads, MAX_HEADS, &h->n_kv_heads);
-    if (rc != QSF_OK) return rc;
-    if (h->n_heads % h->n_kv_heads != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: metadata key '%s' is %u, which does not divide the %u heads",
-                           qsf_source_path(r->src), r->key, h->n_kv_heads, h->n_heads);
-    full_key(r, "attention.key_length");
-    if (!qsf_meta_has(r->src, r->key) && h->hidden % h->n_heads != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: embedding length %u is not a multiple of the %u heads and '%s' is missing",
-                           qsf_source_path(r->src), h->hidden, h->n_heads, r->key);
-    rc = get_u32(r, "attention.key_length", h->hidden / h->n_heads, MAX_HEAD_DIM, &h->head_dim);
-    if (rc == QSF_OK && h->head_dim % 2 != 0) rc = bad(r, "(the size of a head) is odd");
-    if (rc == QSF_OK) rc = get_u32(r, "attention.value_length", h->head_dim, MAX_HEAD_DIM, &v_dim);
-    if (rc == QSF_OK && v_dim != h->head_dim)
-        rc = bad(r, "differs from attention.key_length, which is not supported");
-    if (rc == QSF_OK && (uint64_t)h->n_heads * h->head_dim > MAX_HIDDEN)
-        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: %u heads of %u elements are more than supported",
-                         qsf_source_path(r->src), h->n_heads, h->head_dim);
+/* Blocks for predicting several tokens at a time lie after the others and count in block_count. */
+static int read_blocks(QsfKeys *k, QsfHparams *h) {
+    uint32_t n;
+    int rc = qsf_keys_need_u32(k, "block_count", 1, QSF_MAX_LAYERS, &n);
+    if (rc == QSF_OK) rc = qsf_keys_u32(k, "nextn_predict_layers", 0, 0, n - 1, &h->n_extra);
+    if (rc == QSF_OK) h->n_layers = n - h->n_extra;
     return rc;
 }
 
-/* Reads the RoPE scale, 1 without scaling. Anything but linear scaling is an error: ignoring it would give
- * wrong results. */
-static int read_rope_scale(Reader *r, QsfHparams *h) {
-    const char *type;
-    h->rope_scale = 1.0f;
-    int rc = qsf_meta_str(r->src, full_key(r, "rope.scaling.type"), &type, NULL, r->err);
-    if (rc != QSF_OK) return rc;
-    if (type != NULL && strcmp(type, "none") == 0) return QSF_OK;
-    if (type != NULL && strcmp(type, "linear") != 0)
-        return qsf_err_set(r->err, QSF_E_MODEL,
-                           "%s: RoPE scaling of type '%s' (%s) is not supported, only linear is",
-                           qsf_source_path(r->src), type, r->key);
-    const char *name = "rope.scaling.factor";
-    if (!qsf_meta_has(r->src, full_key(r, name))) name = "rope.scale_linear"; /* in older files */
-    rc = qsf_meta_f32(r->src, full_key(r, name), 1.0f, &h->rope_scale, r->err);
-    if (rc != QSF_OK) return rc;
-    if (fpclassify(h->rope_scale) == FP_ZERO) h->rope_scale = 1.0f; /* 0 means "none" */
-    if (!isfinite(h->rope_scale) || h->rope_scale < 1e-6f || h->rope_scale > 1e6f)
-        return bad(r, "is out of range");
+/* Reads one number for each block, also for those that are not run, and fills the field at offset `field`. */
+static int read_each(QsfKeys *k, QsfHparams *h, const char *name, QsfPresence need, uint32_t max, size_t field) {
+    uint32_t v[QSF_MAX_LAYERS];
+    if (need == QSF_NO_BLOCK) return QSF_OK;
+    if (need == QSF_EACH_BLOCK && !qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
+    int rc = qsf_keys_u32_each(k, name, 0, need == QSF_EACH_BLOCK ? 1 : 0, max, h->n_layers + h->n_extra, v);
+    for (uint32_t i = 0; rc == QSF_OK && i < h->n_layers; i++) memcpy((char *)&h->block[i] + field, &v[i], sizeof v[i]);
+    return rc;
+}
+
+static int read_sizes(QsfKeys *k, QsfHparams *h) {
+    int rc = read_blocks(k, h);
+    if (rc == QSF_OK) rc = qsf_keys_need_u32(k, "embedding_length", 1, QSF_MAX_HIDDEN, &h->hidden);
+    if (rc == QSF_OK)
+        rc = read_each(k, h, "feed_forward_length", h->arch->ffn, QSF_MAX_FFN, offsetof(QsfBlockSizes, ffn));
+    if (rc == QSF_OK) rc = qsf_keys_need_u32(k, "context_length", 1, MAX_CTX, &h->n_ctx_train);
+    return rc == QSF_OK ? read_vocab_size(k, h) : rc;
+}
+
+static int check_heads(QsfKeys *k, const QsfHparams *h) {
+    qsf_keys_name(k, "attention.head_count_kv");
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        const QsfBlockSizes *b = &h->block[i];
+        if (b->kv_heads == 0 || b->heads == 0 || b->heads % b->kv_heads == 0) continue;
+        return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %u, which does not divide the %u heads",
+                           qsf_source_path(k->src), k->key, b->kv_heads, b->heads);
+    }
     return QSF_OK;
 }
 
-static int read_rope(Reader *r, QsfHparams *h) {
-    int rc = get_u32(r, "rope.dimension_count", h->head_dim, h->head_dim, &h->n_rot);
-    if (rc == QSF_OK && h->n_rot % 2 != 0) rc = bad(r, "is odd");
-    if (rc == QSF_OK)
-        rc = qsf_meta_f32(r->src, full_key(r, "rope.freq_base"), 10000.0f, &h->rope_base, r->err);
-    if (rc == QSF_OK && (!isfinite(h->rope_base) || h->rope_base < 1.0f))
-        rc = bad(r, "is out of range, expected 1 or more");
-    return rc == QSF_OK ? read_rope_scale(r, h) : rc;
+static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static void find_maxima(QsfHparams *h) {
+    for (uint32_t i = 0; i < h->n_layers; i++) {
+        h->n_heads = max_u32(h->n_heads, h->block[i].heads);
+        h->n_kv_heads = max_u32(h->n_kv_heads, h->block[i].kv_heads);
+        h->ffn = max_u32(h->ffn, h->block[i].ffn);
+    }
 }
 
-static int read_norm(Reader *r, QsfHparams *h) {
-    const char *name = h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon"
-                                                     : "attention.layer_norm_epsilon";
-    full_key(r, name);
-    if (!qsf_meta_has(r->src, r->key)) return bad(r, "is missing");
-    int rc = qsf_meta_f32(r->src, r->key, 0.0f, &h->norm_eps, r->err);
-    if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f))
-        rc = bad(r, "is out of range, expected 0 < epsilon < 1");
+static int read_head_sizes(QsfKeys *k, QsfHparams *h) {
+    if (!qsf_keys_has(k, "attention.key_length") && h->hidden % h->n_heads != 0)
+        return qsf_err_set(k->err, QSF_E_MODEL,
+                           "%s: embedding length %u is not a multiple of the %u heads and '%s' is missing",
+                           qsf_source_path(k->src), h->hidden, h->n_heads, k->key);
+    int rc = qsf_keys_u32(k, "attention.key_length", h->hidden / h->n_heads, 1, QSF_MAX_HEAD_DIM, &h->head_dim);
+    if (rc == QSF_OK && h->head_dim % 2 != 0) rc = qsf_keys_bad(k, "(the size of a head) is odd");
+    if (rc == QSF_OK) rc = qsf_keys_u32(k, "attention.value_length", h->head_dim, 1, QSF_MAX_HEAD_DIM, &h->v_dim);
+    if (rc == QSF_OK && (uint64_t)h->n_heads * max_u32(h->head_dim, h->v_dim) > QSF_MAX_HIDDEN)
+        rc = qsf_err_set(k->err, QSF_E_MODEL, "%s: %u heads of %u elements are more than supported",
+                         qsf_source_path(k->src), h->n_heads, h->head_dim);
     return rc;
 }
 
-/* Unsupported features that change the computation. */
-static int refuse_features(Reader *r) {
-    uint32_t experts;
+static int read_heads(QsfKeys *k, QsfHparams *h) {
+    const QsfPresence need = h->arch->heads;
+    int rc = read_each(k, h, "attention.head_count", need, QSF_MAX_HEADS, offsetof(QsfBlockSizes, heads));
+    if (rc == QSF_OK && qsf_keys_has(k, "attention.head_count_kv"))
+        rc = read_each(k, h, "attention.head_count_kv", need, QSF_MAX_HEADS, offsetof(QsfBlockSizes, kv_heads));
+    else
+        for (uint32_t i = 0; i < h->n_layers; i++) h->block[i].kv_heads = h->block[i].heads;
+    if (rc == QSF_OK) rc = check_heads(k, h);
+    if (rc != QSF_OK) return rc;
+    find_maxima(h);
+    return h->n_heads > 0 ? read_head_sizes(k, h) : QSF_OK;
+}
+
+static int read_norm(QsfKeys *k, QsfHparams *h) {
+    const char *name =
+        h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+    if (!qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
+    int rc = qsf_meta_f32(k->src, k->key, 0.0f, &h->norm_eps, k->err);
+    if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f))
+        rc = qsf_keys_bad(k, "is out of range, expected 0 < epsilon < 1");
+    return rc;
+}
+
+static int check_causal(QsfKeys *k) {
     bool causal;
-    int rc = qsf_meta_u32(r->src, full_key(r, "expert_count"), 0, &experts, r->err);
-    if (rc == QSF_OK && experts > 0) rc = bad(r, "is not 0: mixture-of-experts models are not supported");
-    if (rc == QSF_OK) rc = qsf_meta_bool(r->src, full_key(r, "attention.causal"), true, &causal, r->err);
-    if (rc == QSF_OK && !causal) rc = bad(r, "is false: the model cannot generate text");
+    int rc = qsf_keys_bool(k, "attention.causal", true, &causal);
+    if (rc == QSF_OK && !causal) rc = qsf_keys_bad(k, "is false: the model cannot generate text");
     return rc;
 }
 
 static int unsupported_arch(const QsfSource *src, const char *name, QsfErr *err) {
     QsfStrbuf list = QSF_STRBUF_INIT;
-    const QsfArch *a;
-    for (unsigned i = 0; (a = qsf_arch_at(i)) != NULL; i++) {
+    const QsfFamily *a;
+    for (unsigned i = 0; (a = qsf_family_at(i)) != NULL; i++) {
         if (i > 0) qsf_strbuf_adds(&list, ", ");
         qsf_strbuf_adds(&list, a->name);
     }
@@ -222,25 +154,23 @@ static int read_name(QsfHparams *h, const QsfSource *src, QsfErr *err) {
 }
 
 static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
-    Reader r = { .src = src, .arch = h->arch->name, .err = err };
-    int rc = read_sizes(&r, h);
-    if (rc == QSF_OK) rc = read_heads(&r, h);
-    if (rc == QSF_OK) rc = read_norm(&r, h);
-    if (rc == QSF_OK && h->arch->rope != QSF_ROPE_NONE) rc = read_rope(&r, h);
-    return rc == QSF_OK ? refuse_features(&r) : rc;
+    QsfKeys k = {.src = src, .arch = h->arch->name, .err = err};
+    int rc = read_sizes(&k, h);
+    if (rc == QSF_OK) rc = read_heads(&k, h);
+    if (rc == QSF_OK) rc = read_norm(&k, h);
+    return rc == QSF_OK ? check_causal(&k) : rc;
 }
 
 int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err) {
     const char *arch;
-    *h = (QsfHparams){ 0 };
+    *h = (QsfHparams){0};
     int rc = qsf_meta_str(src, "general.architecture", &arch, NULL, err);
     if (rc == QSF_OK) rc = read_name(h, src, err);
     if (rc != QSF_OK) return rc;
-    h->arch = arch == NULL ? NULL : qsf_arch_find(arch);
+    h->arch = arch == NULL ? NULL : qsf_family_find(arch);
     if (vocab_only) return QSF_OK;
     if (arch == NULL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing",
-                           qsf_source_path(src));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing", qsf_source_path(src));
     return h->arch != NULL ? read_numbers(h, src, err) : unsupported_arch(src, arch, err);
 }
 

@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hyperparameters, read from metadata and range-checked. After a successful read, no number below
- * can cause a division by zero, an overflow of a size or an index out of range. */
+/* Hyperparameters that most families have, read from metadata and range-checked. After a successful read, no
+ * number below can cause a division by zero, an overflow of a size or an index out of range. Families read what
+ * else they need while they build their program (build.h). */
 #ifndef QSF_MODEL_HPARAMS_H
 #define QSF_MODEL_HPARAMS_H
 
 #include "src/format/source.h"
-#include "src/model/arch.h"
+#include "src/model/family.h"
 
-#define QSF_MAX_LAYERS 1024
+#define QSF_MAX_LAYERS   1024u
+#define QSF_MAX_HIDDEN   (1u << 20)
+#define QSF_MAX_HEADS    (1u << 14)
+#define QSF_MAX_HEAD_DIM 4096u
+#define QSF_MAX_FFN      (1u << 22)
+
+/* Sizes that differ from block to block in some families; 0 where a block has none. */
+typedef struct QsfBlockSizes {
+    uint32_t heads, kv_heads; /* kv_heads divides heads */
+    uint32_t ffn;
+} QsfBlockSizes;
 
 typedef struct QsfHparams {
-    const QsfArch *arch;
-    char name[128];    /* general.name, cleaned for display; "" when absent */
-    uint32_t n_layers; /* 1..QSF_MAX_LAYERS */
-    uint32_t hidden;   /* embedding length */
-    uint32_t n_heads;
-    uint32_t n_kv_heads; /* divides n_heads */
-    uint32_t head_dim;   /* even; of K and of V */
-    uint32_t ffn;        /* feed-forward length */
+    const QsfFamily *arch;
+    char name[128];          /* general.name, cleaned for display; "" when absent */
+    uint32_t n_layers;       /* blocks that are run: 1..QSF_MAX_LAYERS */
+    uint32_t n_extra;        /* blocks after them in the file, which are not run (nextn_predict_layers) */
+    uint32_t hidden;         /* embedding length */
+    uint32_t n_heads;        /* maximum over the blocks, as are n_kv_heads and ffn */
+    uint32_t n_kv_heads;
+    uint32_t head_dim, v_dim;/* of K and of V; even */
+    uint32_t ffn;            /* feed-forward length */
     uint32_t n_vocab;
     uint32_t n_ctx_train;
     float norm_eps;
-    uint32_t n_rot; /* rotated dimensions per head, even, <= head_dim */
-    float rope_base;
-    float rope_scale; /* linear: positions are divided by it; 1 = none */
+    QsfBlockSizes block[QSF_MAX_LAYERS];
 } QsfHparams;
 
 /* Reads and checks; QSF_E_MODEL names file, key and value. A vocabulary-only file (no tensors) is not

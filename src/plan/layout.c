@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buffer sizes from hyperparameters. */
+/* Buffer sizes from a program. */
 #include "src/plan/layout.h"
 
 #include <string.h>
@@ -9,28 +9,6 @@
 #include "src/plan/units.h"
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-bool qsf_role_is_matrix(QsfRole r) {
-    static const bool matrix[QSF_ROLE_N] = {
-        [QSF_ROLE_Q] = true,    [QSF_ROLE_K] = true,     [QSF_ROLE_V] = true,
-        [QSF_ROLE_O] = true,    [QSF_ROLE_GATE] = true,  [QSF_ROLE_UP] = true,
-        [QSF_ROLE_DOWN] = true, [QSF_ROLE_EMBED] = true, [QSF_ROLE_HEAD] = true,
-    };
-    return matrix[r];
-}
-
-static uint64_t param_floats(const QsfModel *m) {
-    uint64_t sum = qsf_pad16(m->hp.n_rot); /* the rotation frequencies, n_rot / 2 doubles */
-    for (unsigned r = 0; r < QSF_ROLE_N; r++) {
-        if (qsf_role_is_matrix((QsfRole)r)) continue;
-        uint32_t n = r < QSF_ROLE_LAYER_N ? m->hp.n_layers : 1;
-        for (uint32_t l = 0; l < n; l++) {
-            const QsfTensor *t = qsf_model_tensor(m, (QsfRole)r, l);
-            if (t != NULL) sum += qsf_pad16((uint32_t)(t->ne[0] * t->ne[1]));
-        }
-    }
-    return sum;
-}
 
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     memset(s, 0, sizeof *s);
@@ -54,10 +32,10 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
             if (act != QK_ACT_F32) s->act_stride[act] = max_u64(s->act_stride[act], qk_act_bytes(act, u.k));
         }
     }
-    const QsfTensor *e = qsf_model_tensor(m, QSF_ROLE_EMBED, 0);
+    const QsfTensor *e = m->prog.embed;
     s->embed_bytes = e->bytes;
     s->embed_row_bytes = e->bytes / e->ne[1];
-    s->param_floats = param_floats(m);
+    s->param_floats = m->prog.param_floats + m->prog.ones;
 }
 
 uint32_t qsf_stages(const QsfShape *s, uint32_t n_slots) {
@@ -75,38 +53,46 @@ static uint64_t place(QsfLayout *l, uint64_t bytes) {
     return at;
 }
 
+/* Sizes that attention needs: the maximum over all its steps. */
+static void attention_sizes(const QsfProgram *p, uint64_t *scratch, uint64_t *parts) {
+    *scratch = *parts = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        if (p->step[i].op != QSF_OP_ATTENTION) continue;
+        const QsfAttentionStep *a = &p->step[i].u.attention;
+        const uint32_t dim = p->kv[a->kv].dim;
+        *scratch = max_u64(*scratch, qk_attn_scratch(dim));
+        *parts = max_u64(*parts, (uint64_t)a->heads * qk_attn_part(dim));
+    }
+}
+
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
                      int threads, bool exact) {
-    const QsfHparams *hp = &m->hp;
+    const QsfProgram *p = &m->prog;
+    uint64_t scratch, parts, spans = ctx > QK_KV_SPAN ? qk_kv_spans(ctx) : 0;
     memset(l, 0, sizeof *l);
+    attention_sizes(p, &scratch, &parts);
     l->n_cols = n_cols;
-    l->x_stride = qsf_pad16(hp->hidden);
-    l->q_stride = qsf_pad16(hp->n_heads * hp->head_dim);
-    l->kv_stride = qsf_pad16(hp->n_kv_heads * hp->head_dim);
-    l->ffn_stride = qsf_pad16(hp->ffn);
-    l->attn_stride = (qk_attn_scratch(hp->head_dim) + 63) & ~(uint64_t)63;
-    uint64_t spans = ctx > QK_KV_SPAN ? qk_kv_spans(ctx) : 0;
-    l->work_floats = n_cols *
-                     max_u64((uint64_t)l->q_stride + 2 * (uint64_t)l->kv_stride, 2 * (uint64_t)l->ffn_stride);
-    l->x = place(l, 4ull * n_cols * l->x_stride);
-    l->xn = place(l, 4ull * n_cols * l->x_stride);
-    l->work = place(l, 4ull * l->work_floats);
+    l->cols = place(l, 4ull * n_cols * p->col_floats);
+    l->spare = l->cols + 4ull * n_cols * p->head_floats;
+    l->spare_floats = n_cols * (p->col_floats - p->head_floats);
     for (unsigned a = 0; a < QK_ACT_N; a++) {
         l->act_stride[a] = exact ? 0 : s->act_stride[a];
         l->act[a] = place(l, n_cols * l->act_stride[a]);
     }
-    l->cs = place(l, 4ull * n_cols * hp->n_rot);
+    l->cs = place(l, 4ull * n_cols * p->rope_floats);
+    l->attn_stride = (scratch + 63) & ~(uint64_t)63;
     l->attn = place(l, (uint64_t)threads * l->attn_stride);
-    l->parts = place(l, 4u * spans * hp->n_heads * qk_attn_part(hp->head_dim));
+    l->parts = place(l, 4u * spans * parts);
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);
     l->row = place(l, s->embed_row_bytes);
     l->total = qsf_pages(l->total);
 }
 
-uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx) {
-    uint64_t per_head = (uint64_t)qk_kv_tiles(ctx) * ops->tile_bytes(hp->head_dim);
-    return qsf_pages(2ull * hp->n_layers * hp->n_kv_heads * per_head);
+uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += 2ull * spec[i].heads * qk_kv_tiles(ctx) * ops->tile_bytes(spec[i].dim);
+    return qsf_pages(sum);
 }
 
 uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes) {

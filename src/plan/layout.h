@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sizes of everything the forward pass allocates except weights, computed from hyperparameters: the plan adds
+/* Sizes of everything the forward pass allocates except weights, computed from its program: the plan adds
  * them up before loading, and the forward pass allocates exactly that. Pure functions. */
 #ifndef QSF_PLAN_LAYOUT_H
 #define QSF_PLAN_LAYOUT_H
@@ -14,9 +14,6 @@
 #define QSF_PAGE           4096u
 #define QSF_ROWCACHE_ENTRY 32u /* bytes that a row of the embedding row cache costs beside itself */
 
-/* Is it a matrix of a unit or the embedding table? All other tensors are small and kept in RAM as floats. */
-bool qsf_role_is_matrix(QsfRole r);
-
 /* Sizes computed from all tensors of a model; independent of any plan. */
 typedef struct QsfShape {
     uint64_t act_stride[QK_ACT_N]; /* bytes of the longest activation column of a kind, 0 = not used; F32
@@ -28,7 +25,7 @@ typedef struct QsfShape {
     uint64_t stage_bytes;          /* windows of the largest compressed layer; 0: none is compressed */
     uint64_t unpack_bytes;         /* what decompressing needs besides */
     uint64_t group_bytes;          /* scratch for interleaving rows and back, whole pages */
-    uint64_t param_floats;         /* norms, biases, frequencies, each padded to 16 floats */
+    uint64_t param_floats;         /* norms, biases and the like */
     uint64_t embed_bytes, embed_row_bytes;
     uint32_t max_k; /* longest row of any matrix */
     uint32_t n_units;
@@ -46,14 +43,12 @@ uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots);
  * of float buffers are floats, multiples of 16. */
 typedef struct QsfLayout {
     uint32_t n_cols; /* columns: tokens computed at a time */
-    uint32_t x_stride, q_stride, kv_stride, ffn_stride;
     uint64_t act_stride[QK_ACT_N]; /* bytes */
-    uint64_t x;                    /* (n_cols, hidden) residual stream */
-    uint64_t xn;                   /* (n_cols, hidden) normed input, then the projected output */
-    uint64_t work;                 /* Q, K, V; later gate, up; later spare logits */
-    uint64_t work_floats;
+    uint64_t cols;                 /* the program's buffers: buffer b is (n_cols, stride) floats, off * n_cols after it */
+    uint64_t spare;                /* the part of them that is free while the head is computed */
+    uint64_t spare_floats;
     uint64_t act[QK_ACT_N]; /* (n_cols) activation columns */
-    uint64_t cs;            /* (n_cols, n_rot / 2) cos, sin */
+    uint64_t cs;            /* per rope table (n_cols, n_rot / 2) cos, sin */
     uint64_t attn;          /* (threads) scratch of the attention kernels */
     uint64_t attn_stride;   /* bytes */
     uint64_t parts;         /* (n_heads, spans of ctx) parts of one column, if there are several
@@ -67,8 +62,8 @@ typedef struct QsfLayout {
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
                      int threads, bool exact);
 
-/* Returns the bytes of a KV cache for ctx positions. */
-uint64_t qsf_kv_bytes(const QsfHparams *hp, const qk_kv_ops *ops, uint32_t ctx);
+/* Returns the bytes of n KV caches for ctx positions. */
+uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
 /* Returns the bytes of a cache of n rows of row_bytes each, with its list and its index, in whole pages; 0
  * for 0 rows. */

@@ -82,7 +82,7 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
 static bool head_is_table(const QsfPricing *s, const QsfPlan *p) {
     QsfUnit u;
     qsf_unit_at(s->m, p->n_units - 1, &u);
-    return s->m->tied_head && p->pinned_items[p->n_units - 1] == u.items;
+    return s->m->prog.tied_head && p->pinned_items[p->n_units - 1] == u.items;
 }
 
 static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {

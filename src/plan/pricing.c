@@ -28,10 +28,9 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
-    /* Units; counters per layer; pointers to the small tensors of each layer. */
+    /* Units; counters per layer. */
     return s->o->meta_bytes + qsf_pages(s->shape.n_units * QSF_WEIGHT_UNIT_BYTES) +
-           qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) +
-           qsf_pages(layers * QSF_ROLE_LAYER_N * sizeof(void *)) + META_SLACK;
+           qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) + META_SLACK;
 }
 
 /* Rounds to whole MiB: the resident set before loading varies by some pages from run to run, the plan should
@@ -53,7 +52,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     qsf_layout_make(&l, s->m, &s->shape, c->batch, c->ctx, s->o->threads, s->o->exact);
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes + qsf_pages(4 * s->shape.param_floats);
     rows[QSF_MEM_SLOTS] = c->n_slots * c->slot_bytes + qsf_staging_bytes(&s->shape, c->n_slots);
-    rows[QSF_MEM_KV] = qsf_kv_bytes(hp, &s->table.kv[s->kv], c->ctx);
+    rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], c->ctx);
     rows[QSF_MEM_ACTIVATIONS] = l.total;
     rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +
                            SAMPLER_SLACK;

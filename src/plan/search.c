@@ -89,8 +89,8 @@ static QsfConfig resident(const QsfPricing *s, bool table, uint32_t batch) {
     c.n_slots = 0;
     c.slot_bytes = 0;
     c.batch = s->o->batch != 0 ? s->o->batch : batch;
-    c.embed_resident = table && !s->m->tied_head;
-    if (table || s->m->tied_head) c.embed_rows = 0;
+    c.embed_resident = table && !s->m->prog.tied_head;
+    if (table || s->m->prog.tied_head) c.embed_rows = 0;
     c.pinned_unit_bytes = s->shape.pinned_units_bytes;
     return c;
 }
@@ -117,12 +117,16 @@ static void set(QsfConfig *c, PlanStep k, uint64_t v) {
     *at[k] = (uint32_t)v;
 }
 
+static uint64_t kv_bytes(const QsfPricing *s, uint32_t ctx) {
+    return qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], ctx);
+}
+
 /* Round context lengths look better. But where a token needs much memory, a step may not cost more than a
  * piece of weights, unless the context is short anyway. */
 static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
     uint32_t step = CTX_STEP;
     while (least >= CTX_COMFORT && step > 1 &&
-           qsf_kv_bytes(&s->m->hp, &s->table.kv[s->kv], step) > CTX_STEP_BYTES)
+           kv_bytes(s, step) > CTX_STEP_BYTES)
         step /= 2;
     return step;
 }
@@ -245,7 +249,7 @@ static uint32_t fair_ctx(const QsfPricing *s) {
              hi = (wanted - least) / step + 1; /* in steps; hi is too much */
     while (hi - lo > 1) {
         uint64_t mid = lo + (hi - lo) / 2, ctx = least + mid * step;
-        if (qsf_kv_bytes(&s->m->hp, &s->table.kv[s->kv], (uint32_t)ctx) <= s->budget / KV_SHARE)
+        if (kv_bytes(s, (uint32_t)ctx) <= s->budget / KV_SHARE)
             lo = mid;
         else
             hi = mid;

@@ -49,18 +49,21 @@ static uint32_t pinned_of_last(const QsfUnit *u, double due) {
 static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share, double *due,
                            QsfSpread *r, uint32_t *pinned) {
     uint64_t bytes = 0;
-    QsfUnit u[QSF_UNITS_PER_LAYER];
-    for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) {
-        qsf_unit_at(s->m, i + k, &u[k]);
-        bytes += u[k].bytes;
+    QsfUnit u;
+    uint32_t n = 1;
+    for (uint32_t k = 0; k < n; k++) {
+        qsf_unit_at(s->m, i + k, &u);
+        n = u.layer_units;
+        bytes += u.bytes;
+        pinned[i + k] = u.items;
     }
     *due += share * (double)bytes;
     bool streams = *due >= (double)bytes;
-    for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) pinned[i + k] = streams ? 0 : u[k].items;
+    for (uint32_t k = 0; streams && k < n; k++) pinned[i + k] = 0;
     if (streams) *due -= (double)bytes;
     r->weight += streams ? 0 : bytes;
     r->held += streams ? 0 : qsf_compressed_whole(c);
-    return QSF_UNITS_PER_LAYER;
+    return n;
 }
 
 static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {

@@ -6,20 +6,6 @@
 
 #include "src/format/qsf_groups.h"
 
-typedef struct GroupRow {
-    unsigned n;
-    QsfRole role[QSF_UNIT_TENSORS];
-    bool paired;
-} GroupRow;
-
-static const GroupRow groups[] = {
-    [QSF_GROUP_QKV] = { 3, { QSF_ROLE_Q, QSF_ROLE_K, QSF_ROLE_V }, false },
-    [QSF_GROUP_O] = { 1, { QSF_ROLE_O }, false },
-    [QSF_GROUP_FFN_IN] = { 2, { QSF_ROLE_GATE, QSF_ROLE_UP }, true },
-    [QSF_GROUP_FFN_OUT] = { 1, { QSF_ROLE_DOWN }, false },
-    [QSF_GROUP_HEAD] = { 1, { QSF_ROLE_HEAD }, false },
-};
-
 static uint64_t window_down(uint64_t v) { return v & ~(uint64_t)(QSF_WINDOW - 1); }
 static uint64_t window_up(uint64_t v) { return window_down(v + QSF_WINDOW - 1); }
 
@@ -27,13 +13,12 @@ static uint32_t round_quantum(uint32_t v) {
     return (v + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
 }
 
-uint32_t qsf_unit_count(const QsfModel *m) { return m->hp.n_layers * QSF_UNITS_PER_LAYER + 1; }
+uint32_t qsf_unit_count(const QsfModel *m) { return m->prog.n_units; }
 
 static uint64_t stored_rows(uint64_t rows, bool x16) { return x16 ? qsf_group_rows(rows) : rows; }
 
-static void add_tensor(QsfUnit *u, QsfRole role, const QsfTensor *t) {
+static void add_tensor(QsfUnit *u, const QsfTensor *t) {
     unsigned i = u->n++;
-    u->role[i] = role;
     u->tensor[i] = t;
     u->type[i] = qk_type_of(t->dtype);
     u->rows[i] = (uint32_t)t->ne[1];
@@ -44,17 +29,17 @@ static void add_tensor(QsfUnit *u, QsfRole role, const QsfTensor *t) {
 }
 
 void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
+    const QsfProgram *p = &m->prog;
+    const QsfUnitSpec *spec = &p->unit[index];
     memset(u, 0, sizeof *u);
     u->index = index;
-    u->layer = index / QSF_UNITS_PER_LAYER;
-    u->group = u->layer == m->hp.n_layers ? QSF_GROUP_HEAD : (QsfGroup)(index % QSF_UNITS_PER_LAYER);
-    const GroupRow *g = &groups[u->group];
-    for (unsigned i = 0; i < g->n; i++) {
-        const QsfTensor *t = qsf_model_tensor(m, g->role[i], u->layer);
-        if (t != NULL) add_tensor(u, g->role[i], t);
-    }
-    u->compressed = u->n > 0 ? u->tensor[0]->compressed : NULL;
-    u->paired = g->paired && u->n > 1;
+    u->layer = spec->block;
+    u->layer_first = p->block_unit[spec->block];
+    u->layer_units = p->block_unit[spec->block + 1] - u->layer_first;
+    u->matmul_class = spec->matmul_class;
+    for (unsigned i = 0; i < spec->n; i++) add_tensor(u, spec->tensor[i]);
+    u->compressed = u->tensor[0]->compressed;
+    u->paired = spec->paired;
     for (unsigned i = 0; i < u->n; i++) {
         if (u->paired)
             u->items = u->rows[i];
@@ -122,7 +107,11 @@ uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows) {
 }
 
 bool qsf_unit_opens_compressed(const QsfUnit *u) {
-    return u->compressed != NULL && u->index % QSF_UNITS_PER_LAYER == 0;
+    return u->compressed != NULL && u->index == u->layer_first;
+}
+
+bool qsf_unit_closes_compressed(const QsfUnit *u) {
+    return u->compressed != NULL && u->index + 1 == u->layer_first + u->layer_units;
 }
 
 uint64_t qsf_compressed_whole(const QsfCompressed *c) { return window_up(c->whole_bytes); }
@@ -170,12 +159,12 @@ uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_
     return round_quantum((uint32_t)((n_items + n_chunks - 1) / n_chunks));
 }
 
-uint32_t qsf_interleaved_types(const qk_table *table) {
+uint64_t qsf_interleaved_types(const qk_table *table) {
     qk_table plain;
-    uint32_t types = 0;
+    uint64_t types = 0;
     qk_table_init(&plain, QK_LEVEL_REF);
     for (unsigned t = 0; t < QK_TYPE_N; t++) {
-        if (table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1u << t;
+        if (table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1ull << t;
     }
     return types;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Weight units: sets of matrices that the forward pass needs together, and their chunks. Unit 4*L+0..3 =
- * Q,K,V | O | gate,up | down of layer L; the last unit is the head. A unit is a sequence of items: the rows
+/* Weight units: sets of matrices that one step of the program multiplies, in the order of their use (for a llama
+ * Q,K,V | O | gate,up | down of each block), and their chunks; the last unit is the head. A unit is a sequence of items: the rows
  * of its tensors in order, where each tensor starts at a multiple of QSF_ROW_QUANTUM (items between two
  * tensors are not rows), or pairs of rows if two tensors are multiplied element by element afterwards (gate
  * and up). A chunk is a range of items in memory: for each tensor the 4 KiB windows of the file that contain
  * its rows, so that O_DIRECT reads go directly to the place where the kernels use them. A compressed layer is
- * different: it is read, decompressed and held as a whole, and its four units lie in it as in an uncompressed
+ * different: it is read, decompressed and held as a whole, and its units lie in it as in an uncompressed
  * file. Pure functions over an opened model. */
 #ifndef QSF_PLAN_UNITS_H
 #define QSF_PLAN_UNITS_H
@@ -16,28 +16,17 @@
 #include "kernels/kernels.h"
 #include "src/model/model.h"
 
-#define QSF_UNIT_TENSORS    3
-#define QSF_UNITS_PER_LAYER 4
 #define QSF_ROW_QUANTUM     16u   /* chunks start at multiples of this many items */
 #define QSF_WINDOW          4096u /* = QSF_IO_WINDOW */
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
 #define QSF_WEIGHT_UNIT_BYTES   264
 #define QSF_LAYER_COUNTER_BYTES 24
 
-typedef enum QsfGroup {
-    QSF_GROUP_QKV,
-    QSF_GROUP_O,
-    QSF_GROUP_FFN_IN,
-    QSF_GROUP_FFN_OUT,
-    QSF_GROUP_HEAD,
-    QSF_GROUP_N
-} QsfGroup;
-
 typedef struct QsfUnit {
-    uint32_t index, layer; /* layer == n_layers for the head */
-    QsfGroup group;
+    uint32_t index, layer;             /* layer == n_layers for the head */
+    uint32_t layer_first, layer_units; /* the units of its layer: index of the first one, and their number */
+    QsfMatmulClass matmul_class;
     unsigned n; /* tensors */
-    QsfRole role[QSF_UNIT_TENSORS];
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
     qk_type type[QSF_UNIT_TENSORS];
     uint32_t rows[QSF_UNIT_TENSORS];
@@ -92,8 +81,9 @@ uint64_t qsf_unit_pinned_bytes(const QsfUnit *u, uint32_t n_items);
 /* The same for one tensor and its first rows. */
 uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows);
 
-/* Is u the first unit of a compressed layer? */
+/* Is u the first, or the last, unit of a compressed layer? */
 bool qsf_unit_opens_compressed(const QsfUnit *u);
+bool qsf_unit_closes_compressed(const QsfUnit *u);
 /* Returns the memory of a decompressed layer, in whole pages. */
 uint64_t qsf_compressed_whole(const QsfCompressed *c);
 /* Returns the bytes of the file's windows that contain the compressed layer. */
@@ -107,7 +97,7 @@ uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_
 
 /* Returns the weight types, one bit each, for which the table's level has a kernel for interleaved rows
  * (src/stream/interleave.h). */
-uint32_t qsf_interleaved_types(const qk_table *table);
+uint64_t qsf_interleaved_types(const qk_table *table);
 /* Returns the bytes of the largest tile of 16 rows of a unit that can be interleaved; 0 = none. */
 uint64_t qsf_unit_group_bytes(const QsfUnit *u, const qk_table *table);
 

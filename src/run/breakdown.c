@@ -9,7 +9,7 @@ static double layer_macs(const QsfModel *m) {
     for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
         QsfUnit u;
         qsf_unit_at(m, i, &u);
-        for (unsigned t = 0; t < u.n && u.group != QSF_GROUP_HEAD; t++) macs += (double)u.rows[t] * u.k;
+        for (unsigned t = 0; t < u.n && u.matmul_class != QSF_MATMUL_HEAD; t++) macs += (double)u.rows[t] * u.k;
     }
     return macs;
 }
@@ -27,7 +27,7 @@ RunBreakdown run_breakdown(const RunMeter *m, const QsfForwardStats *s, const Ru
     double tokens = (double)s->decode_tokens;
     if (tokens < 1) return b;
     uint64_t matvec = 0;
-    for (unsigned g = 0; g < QSF_GROUP_N; g++) matvec += s->matmul_ns[g];
+    for (unsigned g = 0; g < QSF_MATMUL_N; g++) matvec += s->matmul_ns[g];
     double parts = (double)matvec + (double)s->attention_ns + (double)s->prep_ns + (double)s->sync_ns +
                    (double)s->wait_ns;
     double other = (double)decode_ns - parts;

@@ -58,7 +58,7 @@ static QsfForwardStats difference(const QsfForwardStats *a, const QsfForwardStat
     QsfForwardStats d = { 0 }, x = *a, y = *b;
     for (size_t i = 0; i < sizeof summed / sizeof *summed; i++)
         *member(&d, i) = *member(&x, i) - *member(&y, i);
-    for (unsigned g = 0; g < QSF_GROUP_N; g++) d.matmul_ns[g] = a->matmul_ns[g] - b->matmul_ns[g];
+    for (unsigned g = 0; g < QSF_MATMUL_N; g++) d.matmul_ns[g] = a->matmul_ns[g] - b->matmul_ns[g];
     return d;
 }
 
@@ -67,7 +67,7 @@ void run_meter_end(RunMeter *m) {
     qsf_forward_stats(m->fwd, &now);
     QsfForwardStats d = difference(&now, &m->s0);
     for (size_t i = 0; i < sizeof summed / sizeof *summed; i++) *member(&m->s, i) += *member(&d, i);
-    for (unsigned g = 0; g < QSF_GROUP_N; g++) m->s.matmul_ns[g] += d.matmul_ns[g];
+    for (unsigned g = 0; g < QSF_MATMUL_N; g++) m->s.matmul_ns[g] += d.matmul_ns[g];
     add_layers(m);
 }
 

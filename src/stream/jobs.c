@@ -102,15 +102,16 @@ static bool stage_free(const QsfLoader *l, uint32_t unit) {
 
 static QsfJob *pin_layer(QsfLoader *l, uint32_t unit) {
     QsfWeightUnit *w = &l->o.units[unit];
-    for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) w[k].started_items = w[k].pinned_items;
+    for (uint32_t k = 0; k < w->u.layer_units; k++) w[k].started_items = w[k].pinned_items;
     QsfJob *j = push(l, unit, 0, w->pinned_items, NULL);
     compressed_reads(l, j, w->u.compressed, qsf_pins_layer(w));
     return j;
 }
 
 static QsfJob *stream_layer(QsfLoader *l) {
-    const uint32_t first = l->load.unit, last = first + QSF_UNITS_PER_LAYER - 1;
+    const uint32_t first = l->load.unit;
     const QsfWeightUnit *w = &l->o.units[first];
+    const uint32_t last = first + w->u.layer_units - 1;
     QsfChunk c;
     l->load = (QsfPosition){ last, l->o.units[last].u.items };
     qsf_chunk_make(&w->u, 0, w->u.items, &c);
@@ -156,13 +157,15 @@ QsfJob *qsf_job_next(QsfLoader *l) {
     return slot && stage_free(l, l->load.unit) ? stream_job(l) : NULL;
 }
 
-uint32_t qsf_job_units(const QsfJob *j) { return j->compressed != NULL ? QSF_UNITS_PER_LAYER : 1; }
+uint32_t qsf_job_units(const QsfLoader *l, const QsfJob *j) {
+    return j->compressed != NULL ? l->o.units[j->unit].u.layer_units : 1;
+}
 
 /* Bytes of weights that a job loads. */
 static uint64_t weights_of(const QsfLoader *l, const QsfJob *j) {
     uint64_t sum = 0;
     if (j->compressed == NULL) return qsf_unit_item_bytes(&l->o.units[j->unit].u, j->item0, j->item1);
-    for (uint32_t k = 0; k < QSF_UNITS_PER_LAYER; k++) sum += l->o.units[j->unit + k].u.bytes;
+    for (uint32_t k = 0; k < qsf_job_units(l, j); k++) sum += l->o.units[j->unit + k].u.bytes;
     return sum;
 }
 
@@ -200,7 +203,7 @@ void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err) {
     else if (ok && j->compressed == NULL)
         atomic_store_explicit(&w->have_items, j->item1, memory_order_release);
     else
-        for (uint32_t k = 0; ok && k < QSF_UNITS_PER_LAYER; k++)
+        for (uint32_t k = 0; ok && k < w->u.layer_units; k++)
             atomic_store_explicit(&w[k].have_items, w[k].u.items, memory_order_release);
     l->n_staged -= j->compressed != NULL;
     if (rc != QSF_OK && !l->failed && !l->drop) {

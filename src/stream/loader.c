@@ -83,7 +83,7 @@ static int arrive(QsfLoader *l, QsfJob *j, QsfErr *err) {
     if (rc == QSF_OK)
         rc = j->compressed != NULL ? qsf_job_unpack(l, j, err) : verify_checksums(l, j, &c, err);
     bool counts = j->slot != NULL || atomic_load_explicit(&w->have_items, memory_order_relaxed) == j->item0;
-    for (uint32_t k = 0; rc == QSF_OK && counts && k < qsf_job_units(j); k++) {
+    for (uint32_t k = 0; rc == QSF_OK && counts && k < qsf_job_units(l, j); k++) {
         if (k > 0) qsf_chunk_make(&w[k].u, 0, w[k].u.items, &c);
         take_form(l, j, &w[k], &c);
     }
@@ -278,7 +278,7 @@ int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, 
 }
 
 void qsf_loader_release(QsfLoader *l) {
-    if (l->held != NULL && l->held_unit % QSF_UNITS_PER_LAYER != QSF_UNITS_PER_LAYER - 1) return;
+    if (l->held != NULL && !qsf_unit_closes_compressed(&l->o.units[l->held_unit].u)) return;
     l->held = NULL;
     pthread_mutex_lock(&l->lock);
     qsf_slots_release(&l->slots);

@@ -70,7 +70,7 @@ QsfJob *qsf_job_next(QsfLoader *l);
 /* The oldest job's reads are over, with this result. */
 void qsf_job_done(QsfLoader *l, int rc, const QsfErr *err);
 /* Units that a job brings: from its first one on. */
-uint32_t qsf_job_units(const QsfJob *j);
+uint32_t qsf_job_units(const QsfLoader *l, const QsfJob *j);
 /* What arrived in a job's stage goes to where it will be used. Without the lock. QSF_E_MODEL: it is damaged. */
 int qsf_job_unpack(QsfLoader *l, const QsfJob *j, QsfErr *err);
 /* Whether nothing is left to read, now and later. */

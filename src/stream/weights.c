@@ -294,7 +294,7 @@ static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, 
 }
 
 int qsf_weights_wait_layer(QsfWeights *w, uint32_t layer, QsfErr *err) {
-    const QsfWeightUnit *u = &w->units[layer * QSF_UNITS_PER_LAYER];
+    const QsfWeightUnit *u = &w->units[w->model->prog.block_unit[layer]];
     if (u->u.compressed == NULL || atomic_load_explicit(&u->seen, memory_order_acquire)) return QSF_OK;
     int rc = qsf_loader_wait_seen(w->loader, u->u.index, err);
     return rc == QSF_OK ? rc : read_failed(w, rc);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Activation functions. The common ones are kernels; the others are rare and written in plain C. */
+#include <math.h>
+
+#include "src/forward/state.h"
+
+static float relu(float x) { return x > 0.0f ? x : 0.0f; }
+static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+static float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
+
+static void apply(float *y, const float *up, size_t n, float (*act)(float)) {
+    for (size_t i = 0; i < n; i++) y[i] = up != NULL ? act(y[i]) * up[i] : act(y[i]);
+}
+
+static void relu_mul(float *y, const float *up, size_t n) { apply(y, up, n, relu); }
+static void sigmoid_mul(float *y, const float *up, size_t n) { apply(y, up, n, sigmoid); }
+static void softplus_mul(float *y, const float *up, size_t n) { apply(y, up, n, softplus); }
+static void tanh_mul(float *y, const float *up, size_t n) { apply(y, up, n, tanhf); }
+
+QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
+    const QsfActFn fn[QSF_ACT_N] = {
+        [QSF_ACT_SILU] = t->silu_mul, [QSF_ACT_GELU] = t->gelu_mul,       [QSF_ACT_RELU2] = t->relu2_mul,
+        [QSF_ACT_RELU] = relu_mul,    [QSF_ACT_SIGMOID] = sigmoid_mul,    [QSF_ACT_SOFTPLUS] = softplus_mul,
+        [QSF_ACT_TANH] = tanh_mul,
+    };
+    return fn[kind];
+}
+
+/* Huang and Schlag 2024 (xIELU), with the constants as Apertus stores them. */
+void qsf_act_xielu(float *x, size_t n, const QsfActStep *a) {
+    const float ap = softplus(a->a), an = a->c + softplus(a->b);
+    for (size_t i = 0; i < n; i++) {
+        const float v = x[i];
+        x[i] = v > 0.0f ? ap * v * v + a->c * v : (expm1f(fminf(v, a->d)) - v) * an + a->c * v;
+    }
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Column steps: norms, sums, activation functions, rotation, storing keys and values. */
+#include <math.h>
+#include <string.h>
+
+#include "src/forward/state.h"
+
+static void l2_norm(float *y, const float *x, size_t n, float eps) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+    const double r = 1.0 / fmax(sqrt(sum), (double)eps);
+    for (size_t i = 0; i < n; i++) y[i] = (float)((double)x[i] * r);
+}
+
+static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
+    const QsfNormStep *p = &s->u.norm;
+    const float *x = qsf_col(f, s->in, c), *w = qsf_param(f, p->weight), *b = qsf_param(f, p->bias);
+    float *y = qsf_col(f, s->out[0], c);
+    const size_t n = s->out[0].width / p->heads;
+    if (w == NULL) w = f->ones;
+    for (size_t h = 0; h < p->heads; h++) {
+        const size_t at = h * n, off = p->weight_per_head && p->weight != QSF_NONE ? at : 0;
+        if (p->kind == QSF_NORM_RMS) f->table->rms_norm(y + at, x + at, w + off, n, p->eps);
+        else if (p->kind == QSF_NORM_LAYER) f->table->layer_norm(y + at, x + at, w + off, b == NULL ? NULL : b + off, n, p->eps);
+        else l2_norm(y + at, x + at, n, p->eps);
+    }
+}
+
+static void add(const QsfForward *f, const QsfStep *s, size_t c) {
+    f->table->add(qsf_col(f, s->out[0], c), qsf_col(f, s->in, c), s->out[0].width);
+}
+
+static void mul(const QsfForward *f, const QsfStep *s, size_t c) {
+    f->table->mul(qsf_col(f, s->out[0], c), qsf_col(f, s->in, c), s->out[0].width);
+}
+
+static void copy(const QsfForward *f, const QsfStep *s, size_t c) {
+    memmove(qsf_col(f, s->out[0], c), qsf_col(f, s->in, c), s->out[0].width * sizeof(float));
+}
+
+static void scale(const QsfForward *f, const QsfStep *s, size_t c) {
+    f->table->scale(qsf_col(f, s->out[0], c), s->u.scale, s->out[0].width);
+}
+
+static void bias(const QsfForward *f, const QsfStep *s, size_t c) {
+    f->table->add(qsf_col(f, s->out[0], c), qsf_param(f, s->u.param), s->out[0].width);
+}
+
+static void gain(const QsfForward *f, const QsfStep *s, size_t c) {
+    const float *w = qsf_param(f, s->u.param);
+    if (f->model->prog.param[s->u.param].n == 1) f->table->scale(qsf_col(f, s->out[0], c), *w, s->out[0].width);
+    else f->table->mul(qsf_col(f, s->out[0], c), w, s->out[0].width);
+}
+
+static void clamp(const QsfForward *f, const QsfStep *s, size_t c) {
+    float *y = qsf_col(f, s->out[0], c);
+    f->table->clamp(y, y, s->out[0].width, s->u.clamp.low, s->u.clamp.high);
+}
+
+static void softcap(const QsfForward *f, const QsfStep *s, size_t c) {
+    float *y = qsf_col(f, s->out[0], c);
+    for (size_t i = 0; i < s->out[0].width; i++) y[i] = s->u.scale * tanhf(y[i] / s->u.scale);
+}
+
+static void act(const QsfForward *f, const QsfStep *s, size_t c) {
+    float *y = qsf_col(f, s->out[0], c);
+    if (s->u.act.kind == QSF_ACT_XIELU) qsf_act_xielu(y, s->out[0].width, &s->u.act);
+    else qsf_act_fn(f->table, s->u.act.kind)(y, s->in.buf == QSF_NONE ? NULL : qsf_col(f, s->in, c), s->out[0].width);
+}
+
+static void position(const QsfForward *f, const QsfStep *s, size_t c) {
+    const size_t n = s->out[0].width;
+    f->table->add(qsf_col(f, s->out[0], c), qsf_param(f, s->u.param) + (f->past + c) * n, n);
+}
+
+static void heads(const QsfForward *f, const QsfStep *s, size_t c) {
+    const QsfHeadsStep *p = &s->u.heads;
+    const float *x = qsf_col(f, s->in, c);
+    float *y = qsf_col(f, s->out[0], c);
+    for (size_t h = 0; h < p->heads; h++) memmove(y + h * p->out_stride, x + h * p->in_stride, p->n * sizeof *y);
+}
+
+/* Several positions in one call: the kernel sorts cosines and sines once for all heads of a position. */
+static void rope(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {
+    const QsfRopeStep *p = &s->u.rope;
+    const QsfRopeTable *t = &f->model->prog.rope[p->table];
+    const qk_rope r = {.x = qsf_col(f, s->out[0], c0) + p->off,
+                       .cs = f->cs + (size_t)t->at * f->l.n_cols + c0 * t->n_rot,
+                       .n_rot = t->n_rot,
+                       .n_heads = p->heads,
+                       .head_stride = p->stride,
+                       .n_pos = c1 - c0,
+                       .pos_stride = qsf_col_stride(f, s->out[0])};
+    if (t->kind == QSF_ROPE_PAIRS) f->table->rope_pairs_batch(&r);
+    else f->table->rope_halves_batch(&r);
+}
+
+static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
+    qsf_kvcache_store(&f->kv, s->u.kv, (uint32_t)(f->past + c), qsf_col(f, s->in, c), qsf_col(f, s->in2, c));
+}
+
+static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {
+    [QSF_OP_NORM] = norm,   [QSF_OP_ADD] = add,         [QSF_OP_MUL] = mul,           [QSF_OP_COPY] = copy,
+    [QSF_OP_SCALE] = scale, [QSF_OP_BIAS] = bias,       [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,
+    [QSF_OP_ACT] = act,     [QSF_OP_SOFTCAP] = softcap, [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
+    [QSF_OP_KV_STORE] = kv_store,
+};
+
+void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {
+    if (s->op == QSF_OP_ROPE) {
+        rope(f, s, c0, c1);
+        return;
+    }
+    for (size_t c = c0; c < c1; c++) each[s->op](f, s, c);
+}

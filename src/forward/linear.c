@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Multiplies columns by the matrices of one unit, pinned or streamed. One pool job per chunk: each thread
+ * computes a range of rows of all its tensors, adds biases and applies the activation to them. */
+#include "src/forward/state.h"
+
+/* --- columns --- */
+
+unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s) {
+    const QsfUnit *u = qsf_weights_unit(f->weights, s->u.linear.unit);
+    unsigned acts = 0;
+    for (unsigned i = 0; i < u->n; i++) acts |= 1u << f->table->weight[u->type[i]].act;
+    if (f->exact) return 0;
+    acts &= ~(1u << QK_ACT_F32); /* float columns are used where they lie */
+    const bool same = f->act_of.buf == s->in.buf && f->act_of.off == s->in.off && f->act_of.width == s->in.width;
+    return same ? acts & ~f->acts : acts;
+}
+
+void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, size_t c) {
+    for (unsigned a = 0; a < QK_ACT_N; a++)
+        if (acts >> a & 1) f->table->quantize[a](f->act[a] + c * f->l.act_stride[a], qsf_col(f, s->in, c), s->in.width);
+}
+
+/* --- rows --- */
+
+typedef struct RowsJob {
+    const QsfForward *f;
+    const QsfStep *s;
+    const QsfUnit *u;
+    QsfActFn act;
+    QsfWeightView v;
+    qk_mm mm[QSF_UNIT_TENSORS];          /* per part */
+    const float *bias[QSF_UNIT_TENSORS]; /* per part, at its row0; NULL = none */
+} RowsJob;
+
+static void set_part(RowsJob *j, unsigned i) {
+    const QsfForward *f = j->f;
+    const QsfPart *part = &j->v.part[i];
+    unsigned t = part->tensor;
+    qk_act act = f->exact ? QK_ACT_F32 : f->table->weight[j->u->type[t]].act;
+    const float *bias = qsf_param(f, j->s->u.linear.bias[t]);
+    j->bias[i] = bias != NULL ? bias + part->row0 : NULL;
+    j->mm[i] = (qk_mm){
+        .w = j->v.rows[i],
+        .row_bytes = (size_t)j->u->row_bytes[t],
+        .x = act == QK_ACT_F32 ? (const void *)qsf_col(f, j->s->in, f->col0)
+                               : (const void *)(f->act[act] + f->col0 * f->l.act_stride[act]),
+        .x_stride = act == QK_ACT_F32 ? qsf_col_stride(f, j->s->in) * sizeof(float) : (size_t)f->l.act_stride[act],
+        .y = qsf_col(f, j->s->out[t], f->col0) + part->row0,
+        .y_stride = qsf_col_stride(f, j->s->out[t]),
+        .k = j->u->k,
+        .n_cols = f->n_cols,
+    };
+}
+
+/* Multiplies interleaved tiles first, then plain rows. lo is a multiple of 16. A padded last tile is
+ * multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a column's end
+ * is not read. */
+static void multiply(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
+    size_t mid = hi < packed ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM : packed;
+    if (lo < mid) ops->matmul16(mm, lo, mid);
+    else mid = lo;
+    if (mid < hi) ops->matmul(mm, mid, hi);
+}
+
+/* Rows [lo, hi) of part i, counted from its row0. */
+static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int worker) {
+    const QsfForward *f = j->f;
+    const qk_mm *mm = &j->mm[i];
+    const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
+    if (f->exact) f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
+    else multiply(ops, mm, j->v.packed[i], lo, hi);
+    if (j->bias[i] == NULL) return;
+    for (size_t c = 0; c < mm->n_cols; c++)
+        f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
+}
+
+/* Applies the activation to rows [lo, hi) of the unit's outputs. Bounds are multiples of 16, so that an
+ * element's position in a vector, and thus its last bit, does not depend on the split. */
+static void activate(const RowsJob *j, size_t lo, size_t hi) {
+    const QsfForward *f = j->f;
+    for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
+        const float *up = j->u->n > 1 ? qsf_col(f, j->s->out[1], c) + lo : NULL;
+        j->act(qsf_col(f, j->s->out[0], c) + lo, up, hi - lo);
+    }
+}
+
+static void run_rows(void *arg, int worker, size_t begin, size_t end) {
+    const RowsJob *j = arg;
+    size_t base = 0; /* item of part i's first row, counted from the chunk's first */
+    for (unsigned i = 0; i < j->v.n_parts; i++) {
+        size_t rows = j->v.part[i].row1 - j->v.part[i].row0;
+        size_t lo = begin > base ? begin - base : 0, hi = end > base ? end - base : 0;
+        if (hi > rows) hi = rows;
+        if (lo < hi) part_rows(j, i, lo, hi, worker);
+        if (!j->u->paired) base += (rows + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
+    }
+    if (j->act != NULL) activate(j, j->v.item0 + begin, j->v.item0 + end);
+}
+
+static void note_types(QsfForward *f, const QsfUnit *u) {
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < u->n; i++) bits |= 1ull << u->type[i];
+    uint64_t have = atomic_load_explicit(&f->n.types_used, memory_order_relaxed);
+    if ((have & bits) != bits) atomic_store_explicit(&f->n.types_used, have | bits, memory_order_relaxed);
+}
+
+static void show_input(const QsfForward *f, const QsfStep *s, const QsfUnit *u) {
+    const QsfSlice x = {QSF_BUF_X, 0, f->model->hp.hidden};
+    const QsfTapData t = {.layer = u->layer,
+                          .matmul_class = u->matmul_class,
+                          .pos = f->past + f->col0,
+                          .n_cols = f->n_cols,
+                          .x = qsf_col(f, s->in, f->col0),
+                          .k = u->k,
+                          .x_stride = qsf_col_stride(f, s->in),
+                          .hidden = qsf_col(f, x, f->col0),
+                          .hidden_stride = qsf_col_stride(f, x)};
+    f->tap(f->tap_arg, &t);
+}
+
+int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
+    const uint32_t unit = s->u.linear.unit;
+    RowsJob j = {.f = f, .s = s, .u = qsf_weights_unit(f->weights, unit)};
+    j.act = qsf_act_fn(f->table, s->u.linear.act);
+    note_types(f, j.u);
+    if (f->tap != NULL) show_input(f, s, j.u);
+    for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
+        if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
+        int rc = qsf_weights_acquire(f->weights, unit, item, &j.v, err);
+        if (rc != QSF_OK) return rc;
+        for (unsigned i = 0; i < j.v.n_parts; i++) set_part(&j, i);
+        QsfSpan span = qsf_span_begin(f);
+        qsf_pool_run(f->pool, run_rows, &j, j.v.item1 - item, QSF_ROW_QUANTUM);
+        qsf_span_end(f, &span, &f->n.matmul_ns[j.u->matmul_class]);
+        qsf_weights_release(f->weights, &j.v);
+    }
+    return QSF_OK;
+}

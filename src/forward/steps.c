@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Walks the steps of a program. Column steps that follow each other are one job: each thread takes some columns
+ * through all of them, and also quantizes the columns for the matrices that come next. */
+#include "src/forward/state.h"
+
+/* ---- time by block ---- */
+
+void qsf_steps_end_block(QsfForward *f) {
+    if (f->block == QSF_NONE) return;
+    QsfLayerCounters *c = &f->n.io.layer[f->block];
+    uint64_t ns = qsf_now_ns() - f->block_ns, waited = qsf_counted(&c->wait_ns) - f->block_wait_ns;
+    f->block = QSF_NONE;
+    if (ns <= waited) return; /* the counters may have been reset since */
+    qsf_count(&c->compute_ns, ns - waited);
+    qsf_count(&f->n.compute_ns, ns - waited);
+}
+
+static void begin_block(QsfForward *f, uint32_t block) {
+    if (f->block == block) return;
+    qsf_steps_end_block(f);
+    f->block = block;
+    f->block_ns = qsf_now_ns();
+    f->block_wait_ns = qsf_counted(&f->n.io.layer[block].wait_ns);
+    atomic_store_explicit(&f->n.layer, block, memory_order_relaxed);
+}
+
+/* ---- a run of column steps ---- */
+
+typedef struct ColumnsJob {
+    const QsfForward *f;
+    uint32_t first, last;   /* steps */
+    const QsfStep *linear;  /* the columns are quantized for it; NULL = none */
+    unsigned acts;
+    uint32_t tile0;         /* with stores into a KV cache, items are tiles of it: position of the first one */
+    bool tiles;
+} ColumnsJob;
+
+static bool is_skipped(const QsfForward *f, const QsfStep *s) { return s->block == f->skipped; }
+
+static void through_steps(const ColumnsJob *j, size_t c0, size_t c1) {
+    const QsfForward *f = j->f;
+    for (uint32_t i = j->first; i < j->last; i++) {
+        const QsfStep *s = &f->model->prog.step[i];
+        if (!is_skipped(f, s)) qsf_column_step(f, s, c0, c1);
+    }
+    for (size_t c = c0; j->acts != 0 && c < c1; c++) qsf_linear_quantize(f, j->linear, j->acts, c);
+}
+
+static void run_columns(void *arg, int worker, size_t begin, size_t end) {
+    const ColumnsJob *j = arg;
+    const size_t first = j->f->col0, past = j->f->past;
+    (void)worker;
+    if (!j->tiles) {
+        for (size_t c = begin; c < end; c++) through_steps(j, first + c, first + c + 1);
+        return;
+    }
+    /* Positions of one tile share cache lines. */
+    size_t from = j->tile0 + begin * QK_KV_TILE, to = j->tile0 + end * QK_KV_TILE;
+    size_t c0 = from > past + first ? from - past : first, c1 = to - past;
+    if (c1 > first + j->f->n_cols) c1 = first + j->f->n_cols;
+    through_steps(j, c0, c1);
+}
+
+/* Runs column steps [first, last), and prepares the input of step `next`. */
+static void columns(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next) {
+    const bool linear = next != NULL && next->op == QSF_OP_LINEAR && !is_skipped(f, next);
+    ColumnsJob j = {.f = f, .first = first, .last = last, .linear = linear ? next : NULL};
+    for (uint32_t i = first; i < last; i++) {
+        const QsfStep *s = &f->model->prog.step[i];
+        if (s->op == QSF_OP_KV_STORE) j.tiles = true;
+        if (s->out[0].buf == f->act_of.buf) f->act_of.buf = QSF_NONE;
+    }
+    j.acts = linear ? qsf_linear_acts(f, next) : 0;
+    if (first == last && j.acts == 0) return;
+    QsfSpan span = qsf_span_begin(f);
+    size_t items = f->n_cols;
+    if (j.tiles) {
+        j.tile0 = (f->past + f->col0) / QK_KV_TILE * QK_KV_TILE;
+        items = ((f->past + f->col0) % QK_KV_TILE + (size_t)f->n_cols + QK_KV_TILE - 1) / QK_KV_TILE;
+    }
+    qsf_pool_run(f->pool, run_columns, &j, items, 1);
+    qsf_span_end(f, &span, next != NULL && next->op == QSF_OP_ATTENTION ? &f->n.attention_ns : &f->n.prep_ns);
+    if (linear) {
+        f->acts = f->act_of.buf == QSF_NONE ? j.acts : f->acts | j.acts;
+        f->act_of = next->in;
+    }
+}
+
+/* ---- steps over all columns ---- */
+
+/* Streamed weights must be acquired in order even when they are not used. */
+static int skip_unit(QsfForward *f, uint32_t unit, QsfErr *err) {
+    QsfWeightView v;
+    const QsfUnit *u = qsf_weights_unit(f->weights, unit);
+    for (uint32_t item = 0; item < u->items; item = v.item1) {
+        int rc = qsf_weights_acquire(f->weights, unit, item, &v, err);
+        if (rc != QSF_OK) return rc;
+        qsf_weights_release(f->weights, &v);
+    }
+    return QSF_OK;
+}
+
+static void forget_acts(QsfForward *f, const QsfStep *s) {
+    for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++)
+        if (s->out[i].buf == f->act_of.buf) f->act_of.buf = QSF_NONE;
+}
+
+static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {
+    int rc = QSF_OK;
+    if (is_skipped(f, s)) return s->op == QSF_OP_LINEAR ? skip_unit(f, s->u.linear.unit, err) : QSF_OK;
+    if (s->op == QSF_OP_LINEAR) {
+        rc = qsf_linear(f, s, err);
+    } else {
+        QsfSpan span = qsf_span_begin(f);
+        qsf_attention(f, s);
+        qsf_span_end(f, &span, &f->n.attention_ns);
+    }
+    forget_acts(f, s);
+    return rc;
+}
+
+/* Waits for the parameters of the blocks of steps [first, last], if they come with compressed layers. */
+static int wait_blocks(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
+    const QsfProgram *p = &f->model->prog;
+    int rc = QSF_OK;
+    for (uint32_t i = first; rc == QSF_OK && i <= last && i < p->n_steps; i++)
+        if (p->step[i].block < p->n_blocks && (i == first || p->step[i].block != p->step[i - 1].block))
+            rc = qsf_weights_wait_layer(f->weights, p->step[i].block, err);
+    return rc;
+}
+
+int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
+    const QsfProgram *p = &f->model->prog;
+    f->act_of.buf = QSF_NONE;
+    for (uint32_t i = first; i < last;) {
+        uint32_t next = i;
+        while (next < last && qsf_op_is_column(p->step[next].op)) next++;
+        const QsfStep *s = next < last ? &p->step[next] : NULL;
+        begin_block(f, s != NULL ? s->block : p->step[next - 1].block);
+        if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
+        int rc = wait_blocks(f, i, next, err);
+        if (rc != QSF_OK) return rc;
+        columns(f, i, next, s);
+        if (s != NULL) rc = whole_step(f, s, err);
+        if (rc != QSF_OK) return rc;
+        i = next + 1;
+    }
+    return QSF_OK;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The vocabulary in which families write programs. A builder keeps the first error; after one, all calls do nothing
+ * and return empty values, so that a family need not check. Tensors and steps belong to the current block:
+ * qsf_build_block sets it; names get the prefix "blk.N." in a block and none outside. */
+#ifndef QSF_MODEL_BUILD_H
+#define QSF_MODEL_BUILD_H
+
+#include "src/model/keys.h"
+#include "src/model/model.h"
+
+typedef struct QsfBuilder {
+    const QsfModel *m;
+    const QsfTensorSet *set;
+    QsfKeys keys;            /* of the model's metadata; errors set `err` */
+    QsfErr *err;
+    int rc;                  /* of the first error */
+    uint32_t block;
+    QsfProgram p;            /* what was built so far; its arrays are the heap's until the end */
+    uint32_t cap_steps, cap_bufs, cap_units, cap_params, cap_kv, cap_ropes, cap_slopes;
+} QsfBuilder;
+
+/* Whether a tensor must be there. */
+typedef enum QsfNeed { QSF_REQUIRED, QSF_OPTIONAL } QsfNeed;
+
+static inline const QsfHparams *qsf_build_hp(const QsfBuilder *b) { return &b->m->hp; }
+/* Keeps rc as the first error. */
+void qsf_build_check(QsfBuilder *b, int rc);
+/* Sets an error about the model: "FILE: ...". */
+void qsf_build_fail(QsfBuilder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static inline bool qsf_build_failed(const QsfBuilder *b) { return b->rc != QSF_OK; }
+
+/* Sets the current block: its number, or n_blocks for what follows (or precedes) all blocks. */
+void qsf_build_block(QsfBuilder *b, uint32_t block);
+
+/* ---- tensors ---- */
+
+/* Returns whether the current block has the tensor. */
+bool qsf_build_has(const QsfBuilder *b, const char *name);
+/* Adds a small tensor of n elements (F32, F16 or BF16), which is kept in RAM as floats; QSF_NONE if it is optional
+ * and absent. */
+uint32_t qsf_build_param(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name);
+/* The same for a small tensor with several dimensions, of ne[0..n_dims). */
+uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, unsigned n_dims, const char *name);
+/* Finds a matrix and checks its shape and type; NULL if it is optional and absent. */
+const QsfTensor *qsf_build_matrix(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows, const char *name);
+/* Reads a vector of n floats (F32) now, for values that a step needs as constants. The file decides only whether
+ * it is there; false if it is not, or after an error. */
+bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, float *out);
+
+/* ---- metadata ---- */
+
+/* Read a key of the model; see keys.h. */
+uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high);
+float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high);
+bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback);
+
+/* ---- buffers ---- */
+
+/* Returns a new buffer of `width` floats per column. */
+QsfSlice qsf_build_buffer(QsfBuilder *b, uint32_t width);
+/* Elements [off, off + width) of a slice. */
+QsfSlice qsf_slice_part(QsfSlice s, uint32_t off, uint32_t width);
+static inline QsfSlice qsf_slice_none(void) { return (QsfSlice){QSF_NONE, 0, 0}; }
+/* The residual stream; the buffer of hidden elements that branches read from and leave their output in; the logits. */
+QsfSlice qsf_build_x(const QsfBuilder *b);
+QsfSlice qsf_build_branch(const QsfBuilder *b);
+QsfSlice qsf_build_logits(const QsfBuilder *b);
+
+/* ---- steps ---- */
+
+/* Appends a step of the current block and returns it, to fill in; NULL after an error. The pointer is valid until
+ * the next step. */
+QsfStep *qsf_build_step(QsfBuilder *b, QsfOp op, const char *label, QsfSlice in, QsfSlice out);
+
+/* out = norm(in), with the weight `name`.weight and, for a layer norm, the optional bias `name`.bias; with the
+ * family's epsilon. name NULL: no weight. */
+void qsf_build_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice in, QsfSlice out);
+/* The same for each of `heads` parts of the slice; per_head: each head has its own weights. */
+void qsf_build_head_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice x, uint32_t heads, bool per_head);
+void qsf_build_add(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out);
+/* out *= scale; nothing for 1. */
+void qsf_build_scale(QsfBuilder *b, const char *label, QsfSlice out, float scale);
+
+/* One matrix of a linear step: tensor `name`.weight with in.width columns and out.width rows, and the optional bias
+ * `name`.bias. */
+typedef struct QsfMatrixSpec {
+    const char *name;
+    QsfSlice out;
+    QsfNeed need;
+} QsfMatrixSpec;
+/* Multiplies `in` by up to QSF_UNIT_TENSORS matrices. act: out[0] = act(out[0]) * out[1], or act(out[0]) where there
+ * is one matrix. */
+void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfMatrixSpec *mats, unsigned n,
+                      QsfActKind act);
+
+/* Adds a KV cache for the current block. */
+uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim);
+/* Adds a table of rotation angles; freq (n_rot / 2) is copied. */
+uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq, double magnitude);
+/* Adds the slopes of ALiBi for the model's heads and a maximum bias; QSF_NONE for 0. */
+uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias);
+/* Rotates `heads` heads of x, `stride` elements apart, from element `off` of each; nothing for table QSF_NONE. */
+void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, uint32_t stride, uint32_t off);
+
+/* Stores k and v in the cache of attn, unless k is none, and attends: out (heads * dim) may be q. */
+void qsf_build_attention(QsfBuilder *b, const QsfAttentionStep *attn, QsfSlice q, QsfSlice k, QsfSlice v, QsfSlice out);
+
+/* ---- whole parts that families share ---- */
+
+/* The embedding table, which must be there. */
+void qsf_build_embed(QsfBuilder *b);
+/* The head: final norm `norm_name`, the matrix output.weight or the embedding table. Sets the current block to
+ * n_blocks. Steps on the logits may follow. */
+void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name);
+
+/* Turns what was built into the program of a model: checks that no tensor of the file is left over, places the
+ * buffers, and copies all to the arena. Frees the builder's memory in any case. */
+int qsf_build_finish(QsfBuilder *b, QsfProgram *out, QsfArena *arena);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parts of programs that all families share: the embedding and the head. */
+#include "src/model/build.h"
+
+void qsf_build_embed(QsfBuilder *b) {
+    const QsfHparams *hp = qsf_build_hp(b);
+    b->p.embed = qsf_build_matrix(b, QSF_REQUIRED, hp->hidden, hp->n_vocab, "token_embd.weight");
+}
+
+void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name) {
+    const QsfHparams *hp = qsf_build_hp(b);
+    qsf_build_block(b, hp->n_layers);
+    const QsfSlice x = qsf_build_branch(b);
+    qsf_build_norm(b, kind, norm_name, qsf_build_x(b), x);
+    const QsfMatrixSpec head = {"output", qsf_build_logits(b), QSF_OPTIONAL};
+    qsf_build_linear(b, QSF_MATMUL_HEAD, x, &head, 1, QSF_ACT_NONE);
+    if (qsf_build_failed(b)) return;
+    QsfUnitSpec *u = &b->p.unit[b->p.n_units - 1];
+    QsfStep *s = &b->p.step[b->p.n_steps - 1];
+    if (u->n > 0) return;
+    b->p.tied_head = true;
+    u->tensor[u->n++] = b->p.embed;
+    s->out[0] = head.out;
+    s->u.linear.bias[0] = qsf_build_param(b, QSF_OPTIONAL, hp->n_vocab, "output.bias");
+}

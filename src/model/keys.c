@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Metadata keys of a model with range checks. */
+#include "src/model/keys.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const char *qsf_keys_name(QsfKeys *k, const char *name) {
+    snprintf(k->key, sizeof k->key, "%s.%s", k->arch, name);
+    return k->key;
+}
+
+bool qsf_keys_has(QsfKeys *k, const char *name) {
+    qsf_keys_name(k, name);
+    return k->src != NULL && qsf_meta_has(k->src, k->key);
+}
+
+bool qsf_keys_is_array(QsfKeys *k, const char *name) {
+    QsfMetaArray a;
+    QsfErr ignored = {0};
+    bool present = false, is_int, is_float = false;
+    if (!qsf_keys_has(k, name)) return false;
+    is_int = qsf_meta_array_open(k->src, k->key, QSF_META_I64, &a, &present, &ignored) == QSF_OK && present;
+    if (is_int) qsf_meta_array_close(&a);
+    qsf_err_clear(&ignored);
+    if (!is_int) is_float = qsf_meta_array_open(k->src, k->key, QSF_META_F32, &a, &present, &ignored) == QSF_OK && present;
+    if (is_float) qsf_meta_array_close(&a);
+    return is_int || is_float;
+}
+
+int qsf_keys_bad(const QsfKeys *k, const char *what) {
+    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' %s", k->src != NULL ? qsf_source_path(k->src) : "",
+                       k->key, what);
+}
+
+static int check_u32(const QsfKeys *k, int64_t v, uint32_t low, uint32_t high) {
+    if (v >= (int64_t)low && v <= (int64_t)high) return QSF_OK;
+    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %lld, expected %u to %u", qsf_source_path(k->src),
+                       k->key, (long long)v, low, high);
+}
+
+int qsf_keys_u32(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high, uint32_t *out) {
+    *out = fallback;
+    if (!qsf_keys_has(k, name)) return QSF_OK;
+    int rc = qsf_meta_u32(k->src, k->key, fallback, out, k->err);
+    return rc == QSF_OK ? check_u32(k, *out, low, high) : rc;
+}
+
+static int check_f32(const QsfKeys *k, float v, float low, float high) {
+    if (v >= low && v <= high) return QSF_OK; /* false for NaN */
+    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %g, which is out of range, expected %g to %g",
+                       qsf_source_path(k->src), k->key, (double)v, (double)low, (double)high);
+}
+
+int qsf_keys_f32(QsfKeys *k, const char *name, float fallback, float low, float high, float *out) {
+    *out = fallback;
+    if (!qsf_keys_has(k, name)) return QSF_OK;
+    int rc = qsf_meta_f32(k->src, k->key, fallback, out, k->err);
+    return rc == QSF_OK ? check_f32(k, *out, low, high) : rc;
+}
+
+int qsf_keys_bool(QsfKeys *k, const char *name, bool fallback, bool *out) {
+    *out = fallback;
+    return qsf_keys_has(k, name) ? qsf_meta_bool(k->src, k->key, fallback, out, k->err) : QSF_OK;
+}
+
+int qsf_keys_need_u32(QsfKeys *k, const char *name, uint32_t low, uint32_t high, uint32_t *out) {
+    if (!qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
+    return qsf_keys_u32(k, name, 0, low, high, out);
+}
+
+int qsf_keys_need_f32(QsfKeys *k, const char *name, float low, float high, float *out) {
+    if (!qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
+    return qsf_keys_f32(k, name, 0, low, high, out);
+}
+
+int qsf_keys_str(QsfKeys *k, const char *name, const char **out) {
+    *out = NULL;
+    return qsf_keys_has(k, name) ? qsf_meta_str(k->src, k->key, out, NULL, k->err) : QSF_OK;
+}
+
+/* ---- one number per block ---- */
+
+static int open_array(QsfKeys *k, QsfMetaType type, uint32_t n, QsfMetaArray *a) {
+    bool present;
+    int rc = qsf_meta_array_open(k->src, k->key, type, a, &present, k->err);
+    if (rc != QSF_OK) return rc;
+    if (a->count == n) return QSF_OK;
+    rc = qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u)",
+                     qsf_source_path(k->src), k->key, (unsigned long long)a->count, n);
+    qsf_meta_array_close(a);
+    return rc;
+}
+
+int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high, uint32_t n,
+                      uint32_t *out) {
+    QsfMetaArray a;
+    if (!qsf_keys_is_array(k, name)) {
+        uint32_t all;
+        int rc = qsf_keys_u32(k, name, fallback, low, high, &all);
+        for (uint32_t i = 0; i < n; i++) out[i] = all;
+        return rc;
+    }
+    int rc = open_array(k, QSF_META_I64, n, &a);
+    if (rc != QSF_OK) return rc;
+    for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
+        int64_t v = 0;
+        rc = qsf_meta_array_i64(&a, &v, k->err);
+        if (rc == QSF_OK) rc = check_u32(k, v, low, high);
+        out[i] = (uint32_t)v;
+    }
+    qsf_meta_array_close(&a);
+    return rc;
+}
+
+int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, float high, uint32_t n, float *out) {
+    QsfMetaArray a;
+    if (!qsf_keys_is_array(k, name)) {
+        float all;
+        int rc = qsf_keys_f32(k, name, fallback, low, high, &all);
+        for (uint32_t i = 0; i < n; i++) out[i] = all;
+        return rc;
+    }
+    int rc = open_array(k, QSF_META_F32, n, &a);
+    if (rc != QSF_OK) return rc;
+    for (uint32_t i = 0; rc == QSF_OK && i < n; i++) {
+        rc = qsf_meta_array_f32(&a, &out[i], k->err);
+        if (rc == QSF_OK) rc = check_f32(k, out[i], low, high);
+    }
+    qsf_meta_array_close(&a);
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads a model's own metadata keys, "<architecture>.<name>", with range checks. Errors are QSF_E_MODEL and name
+ * file, key and value. */
+#ifndef QSF_MODEL_KEYS_H
+#define QSF_MODEL_KEYS_H
+
+#include "src/format/source.h"
+
+#define QSF_KEY_MAX 256
+
+typedef struct QsfKeys {
+    const QsfSource *src; /* NULL: every key is absent */
+    const char *arch;
+    QsfErr *err;
+    char key[QSF_KEY_MAX]; /* the last key that was read, for messages */
+} QsfKeys;
+
+/* Sets k->key to "<arch>.<name>" and returns it. */
+const char *qsf_keys_name(QsfKeys *k, const char *name);
+bool qsf_keys_has(QsfKeys *k, const char *name);
+/* Is it an array (of integers)? */
+bool qsf_keys_is_array(QsfKeys *k, const char *name);
+/* Sets an error about the last key: "FILE: metadata key 'KEY' WHAT". Returns QSF_E_MODEL. */
+int qsf_keys_bad(const QsfKeys *k, const char *what);
+
+/* Read a number from low to high; fallback, which is not checked, if the key is absent. */
+int qsf_keys_u32(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high, uint32_t *out);
+int qsf_keys_f32(QsfKeys *k, const char *name, float fallback, float low, float high, float *out);
+int qsf_keys_bool(QsfKeys *k, const char *name, bool fallback, bool *out);
+/* The same for a key that must be there. */
+int qsf_keys_need_u32(QsfKeys *k, const char *name, uint32_t low, uint32_t high, uint32_t *out);
+int qsf_keys_need_f32(QsfKeys *k, const char *name, float low, float high, float *out);
+/* Reads a string; NULL if the key is absent. */
+int qsf_keys_str(QsfKeys *k, const char *name, const char **out);
+/* Reads n numbers from low to high: the elements of an array of n, or n copies of a single number
+ * or of the fallback if the key is absent. Arrays of bool count as 0 and 1. */
+int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high, uint32_t n,
+                      uint32_t *out);
+int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, float high, uint32_t n, float *out);
+
+#endif

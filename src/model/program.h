@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A model as a program: a flat list of steps over buffers of floats, written by the model's family
+ * (src/model/family) when the model is opened. The memory plan, the order of streaming, --inspect and the
+ * forward pass all read this list; none of them knows a family. docs/MODELS.md explains how to read a program
+ * and how to add a family. Immutable once the model is open. */
+#ifndef QSF_MODEL_PROGRAM_H
+#define QSF_MODEL_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/format/source.h"
+
+#define QSF_NONE         UINT32_MAX /* no parameter, unit, buffer or cache */
+#define QSF_UNIT_TENSORS 3          /* maximum number of matrices that one step multiplies */
+
+/* ---- steps ---- */
+
+/* What a step does. "Column steps" compute each column (one position) by itself; neighbouring ones run in one
+ * parallel pass over the columns. */
+typedef enum QsfOp {
+    /* Column steps. */
+    QSF_OP_NORM,      /* out = norm(in) */
+    QSF_OP_ADD,       /* out += in */
+    QSF_OP_MUL,       /* out *= in, element by element */
+    QSF_OP_COPY,      /* out = in */
+    QSF_OP_SCALE,     /* out *= scale */
+    QSF_OP_BIAS,      /* out += parameter */
+    QSF_OP_GAIN,      /* out *= parameter, a vector or one number */
+    QSF_OP_CLAMP,     /* out = min(max(out, low), high) */
+    QSF_OP_SOFTCAP,   /* out = cap * tanh(out / cap) */
+    QSF_OP_ACT,       /* out = act(out), times in if there is one */
+    QSF_OP_ROPE,      /* rotates heads of out */
+    QSF_OP_POSITION,  /* out += row of a table of learned positions */
+    QSF_OP_HEADS,     /* out = in, head by head, with different distances between the heads */
+    QSF_OP_KV_STORE,  /* stores K (in) and V (in2) in a KV cache */
+    /* Steps over all columns. */
+    QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
+    QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
+    QSF_OP_N
+} QsfOp;
+
+typedef enum QsfNormKind { QSF_NORM_RMS, QSF_NORM_LAYER, QSF_NORM_L2 } QsfNormKind;
+
+/* Activation functions; those of pairs multiply by a second input. */
+typedef enum QsfActKind {
+    QSF_ACT_NONE,
+    QSF_ACT_SILU,
+    QSF_ACT_GELU, /* tanh form */
+    QSF_ACT_RELU2,
+    QSF_ACT_RELU,
+    QSF_ACT_SIGMOID,
+    QSF_ACT_SOFTPLUS,
+    QSF_ACT_TANH,
+    QSF_ACT_XIELU,
+    QSF_ACT_N
+} QsfActKind;
+
+typedef enum QsfRopeKind {
+    QSF_ROPE_NONE,
+    QSF_ROPE_PAIRS, /* adjacent pairs (2i, 2i+1): GGUF "llama" weights are permuted for it */
+    QSF_ROPE_HALVES /* (i, i + n_rot/2) */
+} QsfRopeKind;
+
+/* Elements [off, off + width) of each column of a buffer. */
+typedef struct QsfSlice {
+    uint32_t buf, off, width;
+} QsfSlice;
+
+#define QSF_BUF_X      0u             /* the residual stream; hidden elements */
+#define QSF_BUF_BRANCH 1u             /* input and output of the branches of a block; hidden elements */
+#define QSF_BUF_LOGITS (QSF_NONE - 1) /* the logits of the columns that are asked for; n_vocab elements */
+
+typedef struct QsfNormStep {
+    QsfNormKind kind;
+    uint32_t weight, bias; /* parameters; QSF_NONE = 1 and 0 */
+    uint32_t heads;        /* the slice is this many vectors, each normalized by itself */
+    bool weight_per_head;  /* the weight is (heads, n) instead of (n) */
+    float eps;
+} QsfNormStep;
+
+typedef struct QsfActStep {
+    QsfActKind kind;
+    float a, b, c, d; /* constants of XIELU: alpha_p, alpha_n, beta, eps */
+} QsfActStep;
+
+/* Head h at out.off + h * stride; its elements [off, off + n_rot) are rotated. */
+typedef struct QsfRopeStep {
+    uint32_t table, heads, stride, off;
+} QsfRopeStep;
+
+/* Head h of in at in.off + h * in_stride, of out at out.off + h * out_stride; n elements each. */
+typedef struct QsfHeadsStep {
+    uint32_t heads, n, in_stride, out_stride;
+} QsfHeadsStep;
+
+typedef struct QsfLinearStep {
+    uint32_t unit;
+    uint32_t bias[QSF_UNIT_TENSORS]; /* parameters, added to the outputs; QSF_NONE = none */
+    QsfActKind act;                  /* then out[0] = act(out[0]) * out[1], or act(out[0]) of a single matrix */
+} QsfLinearStep;
+
+typedef struct QsfAttentionStep {
+    uint32_t kv;          /* cache */
+    uint32_t heads;       /* query heads; a multiple of the cache's heads; dim elements each, also of out */
+    float scale;          /* of the scores */
+    uint32_t window;      /* a position sees itself and the window - 1 before it; 0 = all before it */
+    uint32_t chunk;       /* a position sees only its own chunk of this many positions; 0 = no chunks */
+    uint32_t sinks;       /* parameter: one logit per query head in the sum of the softmax, or QSF_NONE */
+    uint32_t slopes;      /* QsfProgram.slopes: of ALiBi, or QSF_NONE */
+    float softcap;        /* scores = cap * tanh(scores / cap); 0 = none */
+} QsfAttentionStep;
+
+typedef struct QsfStep {
+    QsfOp op;
+    uint32_t block;    /* n_blocks: after the last block */
+    const char *label; /* static: "attn_norm" */
+    QsfSlice in, in2;  /* buf QSF_NONE = none */
+    QsfSlice out[QSF_UNIT_TENSORS];
+    union {
+        QsfNormStep norm;
+        QsfActStep act;
+        QsfRopeStep rope;
+        QsfHeadsStep heads;
+        QsfLinearStep linear;
+        QsfAttentionStep attention;
+        float scale;                      /* SCALE, SOFTCAP */
+        uint32_t param;                   /* BIAS, GAIN, POSITION */
+        uint32_t kv;                      /* KV_STORE */
+        struct { float low, high; } clamp;
+    } u;
+} QsfStep;
+
+/* ---- what steps refer to ---- */
+
+/* A buffer of (columns, width) floats. Two buffers share memory if no step needs both. */
+typedef struct QsfBuffer {
+    uint32_t width;
+    uint32_t stride;       /* width padded to 16 floats */
+    uint32_t first, last;  /* runs of steps (QsfProgram.run) that use it */
+    uint64_t off;          /* floats per column before it: it starts at off * columns */
+} QsfBuffer;
+
+/* The part of a token's time and bytes that a unit belongs to, for statistics and calibration. */
+typedef enum QsfMatmulClass {
+    QSF_MATMUL_ATTN_IN,  /* Q, K, V and other inputs of the first branch of a block */
+    QSF_MATMUL_ATTN_OUT, /* its output */
+    QSF_MATMUL_FFN_IN,
+    QSF_MATMUL_FFN_OUT,
+    QSF_MATMUL_HEAD,
+    QSF_MATMUL_N
+} QsfMatmulClass;
+
+/* Matrices that are needed together and read the same input: the unit of pinning and streaming. In the order
+ * of their use. */
+typedef struct QsfUnitSpec {
+    uint32_t block;                          /* n_blocks for the head */
+    QsfMatmulClass matmul_class;
+    unsigned n;
+    const QsfTensor *tensor[QSF_UNIT_TENSORS];
+    bool paired;                             /* row i of every matrix belongs together (gate and up) */
+} QsfUnitSpec;
+
+/* A small tensor, kept in RAM as floats. */
+typedef struct QsfParam {
+    const QsfTensor *tensor;
+    uint32_t block;        /* n_blocks: of the whole model */
+    uint64_t n;            /* elements */
+    uint64_t at;           /* floats before it */
+} QsfParam;
+
+/* Keys and values of one block, or of several that share them. */
+typedef struct QsfKvSpec {
+    uint32_t block;
+    uint32_t heads, dim;   /* of K and of V */
+} QsfKvSpec;
+
+/* Angles of a rotation: position * freq[i] radians, cos and sin times magnitude. */
+typedef struct QsfRopeTable {
+    QsfRopeKind kind;
+    uint32_t n_rot;        /* rotated elements per head, even */
+    double *freq;          /* (n_rot / 2) */
+    double magnitude;
+    uint32_t at;           /* floats per column of the tables before it: n_rot for each */
+} QsfRopeTable;
+
+typedef struct QsfProgram {
+    uint32_t n_blocks;
+    QsfStep *step;
+    uint32_t n_steps;
+    uint32_t head_step;    /* steps from here on are computed only for columns whose logits are needed */
+    uint32_t *run;         /* (n_steps) number of the run of a step: column steps up to and including the next
+                              step over all columns are one run */
+    QsfBuffer *buf;
+    uint32_t n_bufs;
+    uint64_t col_floats;   /* floats per column of all buffers */
+    uint64_t head_floats;  /* the same for the buffers that the head's steps use; the rest is free then */
+    QsfUnitSpec *unit;     /* the head is last */
+    uint32_t n_units;
+    uint32_t *block_unit;  /* (n_blocks + 2) first unit of each block, of the head, and the end */
+    QsfParam *param;
+    uint32_t n_params;
+    uint64_t param_floats; /* of all parameters, each padded to 16 floats */
+    uint32_t ones;         /* widest norm without a weight: this many ones follow the parameters; 0 = none */
+    QsfKvSpec *kv;
+    uint32_t n_kv;
+    QsfRopeTable *rope;
+    uint32_t n_ropes;
+    uint32_t rope_floats;  /* floats per column of all tables */
+    float **slopes;        /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
+                              ALiBi (Press et al. 2021) */
+    uint32_t n_slopes;
+    const QsfTensor *embed; /* (hidden, n_vocab) */
+    bool tied_head;         /* the head's matrix is the embedding table */
+} QsfProgram;
+
+/* Is it a column step? */
+bool qsf_op_is_column(QsfOp op);
+/* Returns "norm", "linear", ... */
+const char *qsf_op_name(QsfOp op);
+const char *qsf_act_name(QsfActKind kind);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Frequencies of rotary position embeddings (Su et al. 2021, RoFormer), with linear scaling (Chen et al. 2023) and
+ * YaRN (Peng et al. 2023). Key names and defaults: ggml-org/llama.cpp src/llama-model.cpp, src/llama-context.cpp. */
+#include "src/model/rope.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+typedef enum Scaling { SCALING_NONE, SCALING_LINEAR, SCALING_YARN } Scaling;
+
+typedef struct Scale {
+    Scaling kind;
+    double factor;        /* positions are divided by it */
+    double original_ctx;  /* of YaRN */
+    double beta_fast, beta_slow, ext_factor;
+    double attn_factor;   /* of cos and sin, beside YaRN's own */
+    double log_multiplier;/* rope.scaling.yarn_log_multiplier; 0 = absent */
+} Scale;
+
+static Scaling scaling_kind(QsfBuilder *b) {
+    const char *type;
+    qsf_build_check(b, qsf_keys_str(&b->keys, "rope.scaling.type", &type));
+    if (qsf_build_failed(b) || type == NULL) return SCALING_LINEAR; /* older files have the factor alone */
+    if (strcmp(type, "none") == 0) return SCALING_NONE;
+    if (strcmp(type, "linear") == 0) return SCALING_LINEAR;
+    if (strcmp(type, "yarn") == 0) return SCALING_YARN;
+    qsf_build_fail(b, "RoPE scaling of type '%s' (%s) is not supported, only linear and yarn are", type, b->keys.key);
+    return SCALING_NONE;
+}
+
+static double read_factor(QsfBuilder *b) {
+    const char *name = "rope.scaling.factor";
+    if (!qsf_keys_has(&b->keys, name)) name = "rope.scale_linear"; /* in older files */
+    float f = qsf_build_f32(b, name, 1.0f, 0.0f, 1e6f);
+    if (fpclassify(f) == FP_ZERO) f = 1.0f; /* 0 means "none" */
+    if (f < 1e-6f) qsf_build_check(b, qsf_keys_bad(&b->keys, "is out of range"));
+    return (double)f;
+}
+
+static Scale read_scale(QsfBuilder *b) {
+    Scale s = {.kind = scaling_kind(b), .factor = 1, .attn_factor = 1};
+    if (qsf_build_failed(b) || s.kind == SCALING_NONE) return s;
+    s.factor = read_factor(b);
+    s.attn_factor = (double)qsf_build_f32(b, "rope.scaling.attn_factor", 1.0f, 1e-6f, 1e6f);
+    if (s.kind != SCALING_YARN) return s;
+    const QsfHparams *hp = qsf_build_hp(b);
+    s.original_ctx = qsf_build_u32(b, "rope.scaling.original_context_length", hp->n_ctx_train, 1, 1u << 28);
+    s.ext_factor = (double)qsf_build_f32(b, "rope.scaling.yarn_ext_factor", 1.0f, 0.0f, 1e6f);
+    s.beta_fast = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_fast", 32.0f, 1e-6f, 1e6f);
+    s.beta_slow = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_slow", 1.0f, 1e-6f, 1e6f);
+    s.log_multiplier = (double)qsf_build_f32(b, "rope.scaling.yarn_log_multiplier", 0.0f, 0.0f, 1e6f);
+    return s;
+}
+
+/* Index of the pair that turns beta times over the original context. */
+static double pair_of(double beta, double base, uint32_t n_rot, double ctx) {
+    return n_rot * log(ctx / (beta * 2 * PI)) / (2 * log(base));
+}
+
+/* Share of the unscaled frequency in pair i. */
+static double yarn_ramp(const Scale *s, double base, uint32_t n_rot, uint32_t i) {
+    double low = floor(pair_of(s->beta_fast, base, n_rot, s->original_ctx));
+    double high = ceil(pair_of(s->beta_slow, base, n_rot, s->original_ctx));
+    low = low > 0 ? low : 0;
+    high = high < n_rot - 1 ? high : n_rot - 1;
+    double y = ((double)i - low) / fmax(0.001, high - low);
+    return 1 - fmin(1, fmax(0, y));
+}
+
+static double frequency(const Scale *s, double base, uint32_t n_rot, uint32_t i) {
+    const double w = pow(base, -2.0 * i / n_rot), scaled = w / s->factor;
+    if (s->kind != SCALING_YARN) return scaled;
+    const double mix = yarn_ramp(s, base, n_rot, i) * s->ext_factor;
+    return scaled * (1 - mix) + w * mix;
+}
+
+static double magnitude(const Scale *s) {
+    if (s->kind != SCALING_YARN || s->factor <= 1) return s->attn_factor;
+    return s->attn_factor * (1 + 0.1 * log(s->factor)) / (1 + 0.1 * s->log_multiplier * log(s->factor));
+}
+
+/* Divides the frequencies by the model's own factors, each a positive number. */
+static void apply_factors(QsfBuilder *b, uint32_t n_rot, double *freq) {
+    const uint32_t n = n_rot / 2, block = b->block;
+    float *factor = calloc(n + 1u, sizeof *factor);
+    if (factor == NULL) qsf_build_check(b, qsf_err_memory(b->err, "RoPE factors"));
+    qsf_build_block(b, qsf_build_hp(b)->n_layers);
+    const bool there = factor != NULL && qsf_build_read(b, QSF_OPTIONAL, n, "rope_freqs.weight", factor);
+    qsf_build_block(b, block);
+    for (uint32_t i = 0; there && i < n; i++) {
+        if (!isfinite(factor[i]) || factor[i] <= 0.0f)
+            qsf_build_fail(b, "tensor 'rope_freqs.weight' contains a factor that is not positive at byte offset %" PRIu64,
+                           b->p.param[b->p.n_params - 1].tensor->offset + i * sizeof *factor);
+        freq[i] /= (double)factor[i];
+    }
+    free(factor);
+}
+
+uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
+    if (spec->kind == QSF_ROPE_NONE || qsf_build_failed(b)) return QSF_NONE;
+    uint32_t n_rot = spec->n_rot;
+    if (n_rot == 0) n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
+    if (!qsf_build_failed(b) && n_rot % 2 != 0) qsf_build_check(b, qsf_keys_bad(&b->keys, "is odd"));
+    const double base = (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);
+    const Scale s = spec->plain ? (Scale){.factor = 1, .attn_factor = 1} : read_scale(b);
+    if (qsf_build_failed(b)) return QSF_NONE;
+    double *freq = calloc(n_rot / 2 + 1u, sizeof *freq);
+    if (freq == NULL) {
+        qsf_build_check(b, qsf_err_memory(b->err, "RoPE frequencies"));
+        return QSF_NONE;
+    }
+    for (uint32_t i = 0; i < n_rot / 2; i++) freq[i] = frequency(&s, base, n_rot, i);
+    if (!spec->plain) apply_factors(b, n_rot, freq);
+    const uint32_t table = qsf_build_rope_table(b, spec->kind, n_rot, freq, magnitude(&s));
+    free(freq);
+    return table;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rotation tables of a model from its rope.* keys: base, linear scaling, YaRN, and factors from a tensor. */
+#ifndef QSF_MODEL_ROPE_H
+#define QSF_MODEL_ROPE_H
+
+#include "src/model/build.h"
+
+typedef struct QsfRopeSpec {
+    QsfRopeKind kind;
+    uint32_t head_dim;       /* default of rope.dimension_count, and its maximum */
+    uint32_t n_rot;          /* 0 = rope.dimension_count */
+    const char *base_key;    /* "rope.freq_base" */
+    float base;              /* default of the base */
+    bool plain;              /* ignore the model's scaling and factors */
+} QsfRopeSpec;
+
+/* Reads rope.scaling.* and adds a table; QSF_NONE for kind NONE or after an error. Unknown kinds of scaling are
+ * errors: ignoring them would give wrong results. */
+uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec);
+
+#endif

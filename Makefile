@@ -40,7 +40,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $1 $2)
 find = $(patsubst $S/%,%,$(sort $(wildcard $(addprefix $S/,$1))))
 obj = $(patsubst %.c,$O/%.o,$1)
 
-lib_dirs := base quant format requantize model text plan stream forward sample engine calibrate cli
+lib_dirs := base quant format requantize model model/family text plan stream forward sample engine calibrate cli
 quant_dirs_x86 := src/quant/x86
 include $S/kernels/kernels.mk
 kernel_src := $(call find,kernels/*.c kernels/ref/*.c kernels/x16/*.c) $(generated_src)

@@ -24,11 +24,12 @@ typedef struct qk_attn {
     size_t q_stride, y_stride; /* floats */
     size_t head_dim, n_cols, n_heads;
     size_t pos, window;
-    size_t chunk;               /* a position sees only its own chunk of this many positions; 0 = no chunks */
+    size_t chunk; /* a position sees only its own chunk of this many positions; 0 = no chunks */
     float scale;
-    float softcap;              /* scores s become softcap * tanh(s / softcap); 0 = none */
-    const float *sinks;         /* (n_heads) a logit of each head that only adds to the sum; NULL = none */
-    const float *slopes;        /* (n_heads) scores change by slope * (position - position of the query); NULL = none */
+    float softcap;      /* scores s become softcap * tanh(s / softcap); 0 = none */
+    const float *sinks; /* (n_heads) a logit of each head that only adds to the sum; NULL = none */
+    const float
+        *slopes;   /* (n_heads) scores change by slope * (position - position of the query); NULL = none */
     void *scratch; /* qk_attn_scratch(head_dim) bytes, aligned to 64, worthless afterwards */
 } qk_attn;
 

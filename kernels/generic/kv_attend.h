@@ -184,7 +184,8 @@ static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
 
 /* Scores and weights of the group that starts at i. */
 static void kv_weigh_group(const kv_work *w, const kv_view *x, size_t i, size_t b) {
-    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E, *scale = w->f->open_scale ? w->scale : NULL;
+    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E,
+                *scale = w->f->open_scale ? w->scale : NULL;
     const size_t nq = (size_t)kv_group(w, i);
     x->score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, x->k, w->dim, x->tiles * QK_KV_TILE, (int)nq);
     for (size_t q = i; q < i + nq; q++) {

@@ -43,8 +43,7 @@ static void attend_one(const qk_attn *a, size_t i, size_t span, float *part, loa
     g.row = (float *)(void *)(g.acc + a->head_dim);
     memset(g.acc, 0, a->head_dim * sizeof *g.acc);
     if (p < span * QK_KV_SPAN) p = span * QK_KV_SPAN;
-    for (; p < end && p < stop; p++)
-        add_position(&g, a, i, end - 1, p, load);
+    for (; p < end && p < stop; p++) add_position(&g, a, i, end - 1, p, load);
     part[0] = (float)g.m;
     part[1] = (float)g.sum;
     for (size_t d = 0; d < a->head_dim; d++) part[16 + d] = (float)g.acc[d];

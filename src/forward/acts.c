@@ -19,8 +19,8 @@ static void tanh_mul(float *y, const float *up, size_t n) { apply(y, up, n, tanh
 
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
     const QsfActFn fn[QSF_ACT_N] = {
-        [QSF_ACT_SILU] = t->silu_mul, [QSF_ACT_GELU] = t->gelu_mul,       [QSF_ACT_RELU2] = t->relu2_mul,
-        [QSF_ACT_RELU] = relu_mul,    [QSF_ACT_SIGMOID] = sigmoid_mul,    [QSF_ACT_SOFTPLUS] = softplus_mul,
+        [QSF_ACT_SILU] = t->silu_mul, [QSF_ACT_GELU] = t->gelu_mul,    [QSF_ACT_RELU2] = t->relu2_mul,
+        [QSF_ACT_RELU] = relu_mul,    [QSF_ACT_SIGMOID] = sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
         [QSF_ACT_TANH] = tanh_mul,
     };
     return fn[kind];

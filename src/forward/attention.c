@@ -36,23 +36,23 @@ static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piec
     QsfForward *f = j->f;
     const uint32_t kv_head = piece / j->pieces, from = piece % j->pieces * j->heads, dim = j->kv->dim;
     const size_t head = (size_t)kv_head * j->group + from;
-    return (qk_attn){.k = qsf_kvcache_k(&f->kv, j->a->kv, kv_head),
-                     .v = qsf_kvcache_v(&f->kv, j->a->kv, kv_head),
-                     .q = qsf_col(f, j->s->in, col) + head * dim,
-                     .y = qsf_col(f, j->s->out[0], col) + head * dim,
-                     .q_stride = qsf_col_stride(f, j->s->in),
-                     .y_stride = qsf_col_stride(f, j->s->out[0]),
-                     .head_dim = dim,
-                     .n_cols = f->n_cols - col < j->cols ? f->n_cols - col : j->cols,
-                     .n_heads = j->group - from < j->heads ? j->group - from : j->heads,
-                     .pos = f->past + col,
-                     .window = j->a->window,
-                     .chunk = j->a->chunk,
-                     .scale = j->a->scale,
-                     .softcap = j->a->softcap,
-                     .sinks = j->a->sinks == QSF_NONE ? NULL : qsf_param(f, j->a->sinks) + head,
-                     .slopes = j->a->slopes == QSF_NONE ? NULL : f->model->prog.slopes[j->a->slopes] + head,
-                     .scratch = f->mem + f->l.attn + (size_t)worker * f->l.attn_stride};
+    return (qk_attn){ .k = qsf_kvcache_k(&f->kv, j->a->kv, kv_head),
+                      .v = qsf_kvcache_v(&f->kv, j->a->kv, kv_head),
+                      .q = qsf_col(f, j->s->in, col) + head * dim,
+                      .y = qsf_col(f, j->s->out[0], col) + head * dim,
+                      .q_stride = qsf_col_stride(f, j->s->in),
+                      .y_stride = qsf_col_stride(f, j->s->out[0]),
+                      .head_dim = dim,
+                      .n_cols = f->n_cols - col < j->cols ? f->n_cols - col : j->cols,
+                      .n_heads = j->group - from < j->heads ? j->group - from : j->heads,
+                      .pos = f->past + col,
+                      .window = j->a->window,
+                      .chunk = j->a->chunk,
+                      .scale = j->a->scale,
+                      .softcap = j->a->softcap,
+                      .sinks = j->a->sinks == QSF_NONE ? NULL : qsf_param(f, j->a->sinks) + head,
+                      .slopes = j->a->slopes == QSF_NONE ? NULL : f->model->prog.slopes[j->a->slopes] + head,
+                      .scratch = f->mem + f->l.attn + (size_t)worker * f->l.attn_stride };
 }
 
 /* Items are (piece of heads, block of columns). */
@@ -90,7 +90,7 @@ static void attend_one_column(AttnJob *j, uint32_t items) {
 void qsf_attention(QsfForward *f, const QsfStep *s) {
     const QsfAttentionStep *a = &s->u.attention;
     const QsfKvSpec *kv = &f->model->prog.kv[a->kv];
-    AttnJob j = {.f = f, .s = s, .a = a, .kv = kv, .group = a->heads / kv->heads};
+    AttnJob j = { .f = f, .s = s, .a = a, .kv = kv, .group = a->heads / kv->heads };
     uint32_t most = (uint32_t)qk_attn_queries(kv->dim);
     j.heads = j.group < most ? j.group : most;
     j.pieces = (j.group + j.heads - 1) / j.heads;
@@ -98,6 +98,8 @@ void qsf_attention(QsfForward *f, const QsfStep *s) {
     j.blocks = (f->n_cols + j.cols - 1) / j.cols;
     j.spans = (uint32_t)qk_kv_spans((size_t)f->past + f->n_cols);
     uint32_t items = kv->heads * j.pieces;
-    if (f->n_cols == 1 && j.spans > 1) attend_one_column(&j, items);
-    else qsf_pool_run(f->pool, attend, &j, (size_t)items * j.blocks, 1);
+    if (f->n_cols == 1 && j.spans > 1)
+        attend_one_column(&j, items);
+    else
+        qsf_pool_run(f->pool, attend, &j, (size_t)items * j.blocks, 1);
 }

@@ -20,9 +20,12 @@ static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
     if (w == NULL) w = f->ones;
     for (size_t h = 0; h < p->heads; h++) {
         const size_t at = h * n, off = p->weight_per_head && p->weight != QSF_NONE ? at : 0;
-        if (p->kind == QSF_NORM_RMS) f->table->rms_norm(y + at, x + at, w + off, n, p->eps);
-        else if (p->kind == QSF_NORM_LAYER) f->table->layer_norm(y + at, x + at, w + off, b == NULL ? NULL : b + off, n, p->eps);
-        else l2_norm(y + at, x + at, n, p->eps);
+        if (p->kind == QSF_NORM_RMS)
+            f->table->rms_norm(y + at, x + at, w + off, n, p->eps);
+        else if (p->kind == QSF_NORM_LAYER)
+            f->table->layer_norm(y + at, x + at, w + off, b == NULL ? NULL : b + off, n, p->eps);
+        else
+            l2_norm(y + at, x + at, n, p->eps);
     }
 }
 
@@ -48,8 +51,10 @@ static void bias(const QsfForward *f, const QsfStep *s, size_t c) {
 
 static void gain(const QsfForward *f, const QsfStep *s, size_t c) {
     const float *w = qsf_param(f, s->u.param);
-    if (f->model->prog.param[s->u.param].n == 1) f->table->scale(qsf_col(f, s->out[0], c), *w, s->out[0].width);
-    else f->table->mul(qsf_col(f, s->out[0], c), w, s->out[0].width);
+    if (f->model->prog.param[s->u.param].n == 1)
+        f->table->scale(qsf_col(f, s->out[0], c), *w, s->out[0].width);
+    else
+        f->table->mul(qsf_col(f, s->out[0], c), w, s->out[0].width);
 }
 
 static void clamp(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -64,8 +69,11 @@ static void softcap(const QsfForward *f, const QsfStep *s, size_t c) {
 
 static void act(const QsfForward *f, const QsfStep *s, size_t c) {
     float *y = qsf_col(f, s->out[0], c);
-    if (s->u.act.kind == QSF_ACT_XIELU) qsf_act_xielu(y, s->out[0].width, &s->u.act);
-    else qsf_act_fn(f->table, s->u.act.kind)(y, s->in.buf == QSF_NONE ? NULL : qsf_col(f, s->in, c), s->out[0].width);
+    if (s->u.act.kind == QSF_ACT_XIELU)
+        qsf_act_xielu(y, s->out[0].width, &s->u.act);
+    else
+        qsf_act_fn(f->table, s->u.act.kind)(y, s->in.buf == QSF_NONE ? NULL : qsf_col(f, s->in, c),
+                                            s->out[0].width);
 }
 
 static void position(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -77,22 +85,27 @@ static void heads(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfHeadsStep *p = &s->u.heads;
     const float *x = qsf_col(f, s->in, c);
     float *y = qsf_col(f, s->out[0], c);
-    for (size_t h = 0; h < p->heads; h++) memmove(y + h * p->out_stride, x + h * p->in_stride, p->n * sizeof *y);
+    for (size_t h = 0; h < p->heads; h++) {
+        memcpy(y + h * p->out_stride, x + h * p->in_stride, p->n * sizeof *y);
+        memset(y + h * p->out_stride + p->n, 0, (p->out_stride - p->n) * sizeof *y);
+    }
 }
 
 /* Several positions in one call: the kernel sorts cosines and sines once for all heads of a position. */
 static void rope(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {
     const QsfRopeStep *p = &s->u.rope;
     const QsfRopeTable *t = &f->model->prog.rope[p->table];
-    const qk_rope r = {.x = qsf_col(f, s->out[0], c0) + p->off,
-                       .cs = f->cs + (size_t)t->at * f->l.n_cols + c0 * t->n_rot,
-                       .n_rot = t->n_rot,
-                       .n_heads = p->heads,
-                       .head_stride = p->stride,
-                       .n_pos = c1 - c0,
-                       .pos_stride = qsf_col_stride(f, s->out[0])};
-    if (t->kind == QSF_ROPE_PAIRS) f->table->rope_pairs_batch(&r);
-    else f->table->rope_halves_batch(&r);
+    const qk_rope r = { .x = qsf_col(f, s->out[0], c0) + p->off,
+                        .cs = f->cs + (size_t)t->at * f->l.n_cols + c0 * t->n_rot,
+                        .n_rot = t->n_rot,
+                        .n_heads = p->heads,
+                        .head_stride = p->stride,
+                        .n_pos = c1 - c0,
+                        .pos_stride = qsf_col_stride(f, s->out[0]) };
+    if (t->kind == QSF_ROPE_PAIRS)
+        f->table->rope_pairs_batch(&r);
+    else
+        f->table->rope_halves_batch(&r);
 }
 
 static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -100,9 +113,10 @@ static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {
-    [QSF_OP_NORM] = norm,   [QSF_OP_ADD] = add,         [QSF_OP_MUL] = mul,           [QSF_OP_COPY] = copy,
-    [QSF_OP_SCALE] = scale, [QSF_OP_BIAS] = bias,       [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,
-    [QSF_OP_ACT] = act,     [QSF_OP_SOFTCAP] = softcap, [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
+    [QSF_OP_NORM] = norm,         [QSF_OP_ADD] = add,           [QSF_OP_MUL] = mul,
+    [QSF_OP_COPY] = copy,         [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
+    [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,       [QSF_OP_ACT] = act,
+    [QSF_OP_SOFTCAP] = softcap,   [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
     [QSF_OP_KV_STORE] = kv_store,
 };
 

@@ -9,9 +9,7 @@
 
 #define FILL_PIECE (1u << 20)
 
-static const QsfTensor *table_of(const QsfForward *f) {
-    return f->model->prog.embed;
-}
+static const QsfTensor *table_of(const QsfForward *f) { return f->model->prog.embed; }
 
 /* Does the plan need a separate resident table? A pinned tied head serves as the table. */
 static bool wants_table(const QsfForward *f, const QsfPlan *p) {
@@ -81,7 +79,8 @@ int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
 /* Is the row in RAM, or only in the file? */
 static bool is_resident(const QsfForward *f, uint32_t id) {
     if (id < f->embed_filled) return true;
-    return f->model->prog.tied_head && qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
+    return f->model->prog.tied_head &&
+           qsf_weights_has_row(f->weights, qsf_weights_n_units(f->weights) - 1, 0, id);
 }
 
 /* Returns the row in its table, or deinterleaved in f->row; NULL when it is only in the file. */
@@ -136,7 +135,7 @@ int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     announce_rows(f, ids, n);
     for (uint32_t c = 0; c < n; c++) {
         const void *row;
-        float *x = qsf_col(f, (QsfSlice){QSF_BUF_X, 0, hp->hidden}, c);
+        float *x = qsf_col(f, (QsfSlice){ QSF_BUF_X, 0, hp->hidden }, c);
         int rc = packed_row(f, (uint32_t)ids[c], &row, &checked, err);
         if (rc != QSF_OK) return rc;
         ops->dequant(row, x, hp->hidden);

@@ -98,12 +98,12 @@ typedef struct QsfForwardStats {
     /* Disjoint parts of compute_ns; the remainder is small. */
     uint64_t matmul_ns[QSF_MATMUL_N]; /* matrix products by class of unit, including biases and
                                         activation functions */
-    uint64_t attention_ns;           /* rotation, storing keys and values, scores, softmax, mixing */
-    uint64_t prep_ns;                /* residuals, norms, quantizing the inputs of matrices */
-    uint64_t sync_ns;                /* the thread that evaluates waited for the others at the end of a job */
-    uint64_t passes;                 /* passes over the layers */
-    uint64_t prefill_tokens;         /* tokens evaluated in calls with n > 1 */
-    uint64_t decode_tokens;          /* tokens evaluated one at a time */
+    uint64_t attention_ns;            /* rotation, storing keys and values, scores, softmax, mixing */
+    uint64_t prep_ns;                 /* residuals, norms, quantizing the inputs of matrices */
+    uint64_t sync_ns;        /* the thread that evaluates waited for the others at the end of a job */
+    uint64_t passes;         /* passes over the layers */
+    uint64_t prefill_tokens; /* tokens evaluated in calls with n > 1 */
+    uint64_t decode_tokens;  /* tokens evaluated one at a time */
     uint64_t prefill_ns, decode_ns;
     uint32_t layer;                    /* layer being computed now, n_layers during the head */
     uint32_t chunk_done, chunk_total;  /* tokens of the running eval: done, and in total */

@@ -29,7 +29,8 @@ static int columns(QsfForward *f, uint32_t col0, uint32_t n_cols, float *y, QsfE
     int rc = qsf_steps_run(f, f->model->prog.head_step, f->model->prog.n_steps, err);
     for (uint32_t c = 0; rc == QSF_OK && c < n_cols; c++) {
         if (!finite(y + (size_t)c * stride, n_vocab))
-            rc = qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers", qsf_source_path(f->model->src));
+            rc = qsf_err_set(err, QSF_E_RUNTIME, "%s: the model produced invalid numbers",
+                             qsf_source_path(f->model->src));
     }
     return rc;
 }

@@ -16,7 +16,9 @@ int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_
     uint64_t bytes = qsf_kv_bytes(spec, n, ops, ctx);
     int rc = qsf_mem_map(ledger, QSF_MEM_KV, bytes, NAME, &mem, err);
     if (rc != QSF_OK) return rc;
-    *c = (QsfKvCache){.ops = ops, .mem = mem, .bytes = bytes, .spec = spec, .n = n, .ctx = ctx, .ledger = ledger};
+    *c = (QsfKvCache){
+        .ops = ops, .mem = mem, .bytes = bytes, .spec = spec, .n = n, .ctx = ctx, .ledger = ledger
+    };
     return QSF_OK;
 }
 
@@ -39,10 +41,11 @@ static uint64_t bytes_before(const QsfKvCache *c, uint32_t i, uint32_t ctx) {
 
 /* which: 0 = K, 1 = V. */
 static uint8_t *tiles(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head) {
-    return c->mem + bytes_before(c, i, c->ctx) + ((size_t)which * c->spec[i].heads + head) * run_bytes(c, i, c->ctx);
+    return c->mem + bytes_before(c, i, c->ctx) +
+           ((size_t)which * c->spec[i].heads + head) * run_bytes(c, i, c->ctx);
 }
 
-void qsf_kvcache_store(QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v) {
+void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v) {
     const size_t dim = c->spec[i].dim, run = run_bytes(c, i, c->ctx);
     uint8_t *at = tiles(c, i, 0, 0);
     for (uint32_t h = 0; h < c->spec[i].heads; h++) {

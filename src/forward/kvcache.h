@@ -14,10 +14,10 @@
 
 typedef struct QsfKvCache {
     const qk_kv_ops *ops;
-    uint8_t *mem;   /* per cache (2, heads, tiles of ctx) */
-    uint64_t bytes; /* mapped: enough for ctx */
+    uint8_t *mem;          /* per cache (2, heads, tiles of ctx) */
+    uint64_t bytes;        /* mapped: enough for ctx */
     const QsfKvSpec *spec; /* (n) must outlive the cache */
-    uint32_t n;     /* number of caches */
+    uint32_t n;            /* number of caches */
     uint32_t ctx;
     uint32_t n_past; /* positions that hold something */
     QsfLedger *ledger;
@@ -30,7 +30,7 @@ void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
 /* Stores position pos < ctx of cache i; k and v are (heads, dim). Several threads may store
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
-void qsf_kvcache_store(QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
+void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
 /* Return tile 0 of a head. */
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head);

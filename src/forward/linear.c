@@ -11,13 +11,15 @@ unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s) {
     for (unsigned i = 0; i < u->n; i++) acts |= 1u << f->table->weight[u->type[i]].act;
     if (f->exact) return 0;
     acts &= ~(1u << QK_ACT_F32); /* float columns are used where they lie */
-    const bool same = f->act_of.buf == s->in.buf && f->act_of.off == s->in.off && f->act_of.width == s->in.width;
+    const bool same = f->act_of.buf == s->in.buf && f->act_of.off == s->in.off &&
+                      f->act_of.width == s->in.width;
     return same ? acts & ~f->acts : acts;
 }
 
 void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, size_t c) {
     for (unsigned a = 0; a < QK_ACT_N; a++)
-        if (acts >> a & 1) f->table->quantize[a](f->act[a] + c * f->l.act_stride[a], qsf_col(f, s->in, c), s->in.width);
+        if (acts >> a & 1)
+            f->table->quantize[a](f->act[a] + c * f->l.act_stride[a], qsf_col(f, s->in, c), s->in.width);
 }
 
 /* --- rows --- */
@@ -44,7 +46,8 @@ static void set_part(RowsJob *j, unsigned i) {
         .row_bytes = (size_t)j->u->row_bytes[t],
         .x = act == QK_ACT_F32 ? (const void *)qsf_col(f, j->s->in, f->col0)
                                : (const void *)(f->act[act] + f->col0 * f->l.act_stride[act]),
-        .x_stride = act == QK_ACT_F32 ? qsf_col_stride(f, j->s->in) * sizeof(float) : (size_t)f->l.act_stride[act],
+        .x_stride = act == QK_ACT_F32 ? qsf_col_stride(f, j->s->in) * sizeof(float)
+                                      : (size_t)f->l.act_stride[act],
         .y = qsf_col(f, j->s->out[t], f->col0) + part->row0,
         .y_stride = qsf_col_stride(f, j->s->out[t]),
         .k = j->u->k,
@@ -57,8 +60,10 @@ static void set_part(RowsJob *j, unsigned i) {
  * is not read. */
 static void multiply(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
     size_t mid = hi < packed ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM : packed;
-    if (lo < mid) ops->matmul16(mm, lo, mid);
-    else mid = lo;
+    if (lo < mid)
+        ops->matmul16(mm, lo, mid);
+    else
+        mid = lo;
     if (mid < hi) ops->matmul(mm, mid, hi);
 }
 
@@ -67,8 +72,10 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
     const QsfForward *f = j->f;
     const qk_mm *mm = &j->mm[i];
     const qk_weight_ops *ops = &f->table->weight[j->u->type[j->v.part[i].tensor]];
-    if (f->exact) f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
-    else multiply(ops, mm, j->v.packed[i], lo, hi);
+    if (f->exact)
+        f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
+    else
+        multiply(ops, mm, j->v.packed[i], lo, hi);
     if (j->bias[i] == NULL) return;
     for (size_t c = 0; c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
@@ -105,22 +112,22 @@ static void note_types(QsfForward *f, const QsfUnit *u) {
 }
 
 static void show_input(const QsfForward *f, const QsfStep *s, const QsfUnit *u) {
-    const QsfSlice x = {QSF_BUF_X, 0, f->model->hp.hidden};
-    const QsfTapData t = {.layer = u->layer,
-                          .matmul_class = u->matmul_class,
-                          .pos = f->past + f->col0,
-                          .n_cols = f->n_cols,
-                          .x = qsf_col(f, s->in, f->col0),
-                          .k = u->k,
-                          .x_stride = qsf_col_stride(f, s->in),
-                          .hidden = qsf_col(f, x, f->col0),
-                          .hidden_stride = qsf_col_stride(f, x)};
+    const QsfSlice x = { QSF_BUF_X, 0, f->model->hp.hidden };
+    const QsfTapData t = { .layer = u->layer,
+                           .matmul_class = u->matmul_class,
+                           .pos = f->past + f->col0,
+                           .n_cols = f->n_cols,
+                           .x = qsf_col(f, s->in, f->col0),
+                           .k = u->k,
+                           .x_stride = qsf_col_stride(f, s->in),
+                           .hidden = qsf_col(f, x, f->col0),
+                           .hidden_stride = qsf_col_stride(f, x) };
     f->tap(f->tap_arg, &t);
 }
 
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const uint32_t unit = s->u.linear.unit;
-    RowsJob j = {.f = f, .s = s, .u = qsf_weights_unit(f->weights, unit)};
+    RowsJob j = { .f = f, .s = s, .u = qsf_weights_unit(f->weights, unit) };
     j.act = qsf_act_fn(f->table, s->u.linear.act);
     note_types(f, j.u);
     if (f->tap != NULL) show_input(f, s, j.u);

@@ -51,8 +51,11 @@ void qsf_params_of_layer(void *arg, uint32_t layer, const uint8_t *whole) {
     for (uint32_t i = 0; i < prog->n_params; i++) {
         const QsfParam *q = &prog->param[i];
         if (q->block != layer) continue;
-        f->table->weight[qk_type_of(q->tensor->dtype)].dequant(whole + q->tensor->offset, param_of(f, q), (size_t)q->n);
+        f->table->weight[qk_type_of(q->tensor->dtype)].dequant(whole + q->tensor->offset, param_of(f, q),
+                                                               (size_t)q->n);
     }
 }
 
-void qsf_params_free(QsfForward *f) { qsf_mem_unmap(f->ledger, QSF_MEM_PINNED, f->params.mem, f->params.bytes); }
+void qsf_params_free(QsfForward *f) {
+    qsf_mem_unmap(f->ledger, QSF_MEM_PINNED, f->params.mem, f->params.bytes);
+}

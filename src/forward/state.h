@@ -17,9 +17,9 @@ typedef struct QsfLayerBytes {
 } QsfLayerBytes;
 
 typedef struct QsfCounters {
-    QsfStreamCounters io;    /* io.layer: META */
-    QsfLayerBytes *bytes;    /* (n_layers + 1), behind io.layer */
-    uint64_t layer_bytes;    /* of the mapping that holds both */
+    QsfStreamCounters io; /* io.layer: META */
+    QsfLayerBytes *bytes; /* (n_layers + 1), behind io.layer */
+    uint64_t layer_bytes; /* of the mapping that holds both */
     atomic_uint_fast64_t embed_hits, embed_misses;
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
@@ -44,41 +44,41 @@ struct QsfForward {
     QsfWeights *weights;
     QsfParams params;
     QsfKvCache kv;
-    bool broken;             /* a replan failed: nothing may be computed until one succeeds */
+    bool broken; /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
-    atomic_bool stale;       /* the file of the embedding is not what was opened any more */
+    atomic_bool stale; /* the file of the embedding is not what was opened any more */
 
-    uint8_t *embed;          /* resident table, EMBED; NULL = rows: pinned head, cache or file */
+    uint8_t *embed; /* resident table, EMBED; NULL = rows: pinned head, cache or file */
     uint64_t embed_bytes;
-    uint32_t embed_filled;   /* its rows [0, n) are there */
+    uint32_t embed_filled; /* its rows [0, n) are there */
     QsfRowCache rows;
 
     QsfShape shape;
     QsfLayout l;
-    uint8_t *mem;            /* l.total */
-    float *cols;             /* the program's buffers */
-    float *spare;            /* room for logits while the head is computed (l.spare_floats) */
-    uint8_t *act[QK_ACT_N];  /* (n_cols) activation columns */
-    QsfSlice act_of;         /* slice whose columns act holds; buf QSF_NONE = none */
-    unsigned acts;           /* bit a: act[a] holds them */
-    float *cs;               /* per rope table (n_cols, n_rot / 2) pairs cos, sin */
-    float *parts;            /* (n_heads, spans of ctx) what attention leaves of one column */
-    float *exact_row;        /* (threads, max_k) */
-    uint8_t *row;            /* one packed embedding row */
-    const float *ones;       /* the widest buffer of ones: norms without weights */
-    float *logits;           /* (n_vocab), LOGITS */
+    uint8_t *mem;           /* l.total */
+    float *cols;            /* the program's buffers */
+    float *spare;           /* room for logits while the head is computed (l.spare_floats) */
+    uint8_t *act[QK_ACT_N]; /* (n_cols) activation columns */
+    QsfSlice act_of;        /* slice whose columns act holds; buf QSF_NONE = none */
+    unsigned acts;          /* bit a: act[a] holds them */
+    float *cs;              /* per rope table (n_cols, n_rot / 2) pairs cos, sin */
+    float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
+    float *exact_row;       /* (threads, max_k) */
+    uint8_t *row;           /* one packed embedding row */
+    const float *ones;      /* the widest buffer of ones: norms without weights */
+    float *logits;          /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
 
     /* The pass that is running. */
-    uint32_t past;           /* position of column 0 */
-    uint32_t col0, n_cols;   /* columns that steps compute */
-    float *y;                /* QSF_BUF_LOGITS: column col0 */
-    uint32_t block;          /* its time is being counted; QSF_NONE = none */
+    uint32_t past;         /* position of column 0 */
+    uint32_t col0, n_cols; /* columns that steps compute */
+    float *y;              /* QSF_BUF_LOGITS: column col0 */
+    uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
 
-    QsfTapFn tap;            /* NULL: nobody watches */
+    QsfTapFn tap; /* NULL: nobody watches */
     void *tap_arg;
-    uint32_t skipped;        /* layer, or QSF_LAYER_NONE */
+    uint32_t skipped; /* layer, or QSF_LAYER_NONE */
 
     QsfCounters n;
 };
@@ -168,7 +168,7 @@ typedef struct QsfSpan {
     uint64_t begun_ns, waited_ns;
 } QsfSpan;
 static inline QsfSpan qsf_span_begin(const QsfForward *f) {
-    return (QsfSpan){qsf_now_ns(), qsf_pool_waited_ns(f->pool)};
+    return (QsfSpan){ qsf_now_ns(), qsf_pool_waited_ns(f->pool) };
 }
 static inline void qsf_span_end(QsfForward *f, const QsfSpan *s, atomic_uint_fast64_t *counter) {
     uint64_t waited = qsf_pool_waited_ns(f->pool) - s->waited_ns;

@@ -28,10 +28,10 @@ static void begin_block(QsfForward *f, uint32_t block) {
 
 typedef struct ColumnsJob {
     const QsfForward *f;
-    uint32_t first, last;   /* steps */
-    const QsfStep *linear;  /* the columns are quantized for it; NULL = none */
+    uint32_t first, last;  /* steps */
+    const QsfStep *linear; /* the columns are quantized for it; NULL = none */
     unsigned acts;
-    uint32_t tile0;         /* with stores into a KV cache, items are tiles of it: position of the first one */
+    uint32_t tile0; /* with stores into a KV cache, items are tiles of it: position of the first one */
     bool tiles;
 } ColumnsJob;
 
@@ -64,7 +64,7 @@ static void run_columns(void *arg, int worker, size_t begin, size_t end) {
 /* Runs column steps [first, last), and prepares the input of step `next`. */
 static void columns(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next) {
     const bool linear = next != NULL && next->op == QSF_OP_LINEAR && !is_skipped(f, next);
-    ColumnsJob j = {.f = f, .first = first, .last = last, .linear = linear ? next : NULL};
+    ColumnsJob j = { .f = f, .first = first, .last = last, .linear = linear ? next : NULL };
     for (uint32_t i = first; i < last; i++) {
         const QsfStep *s = &f->model->prog.step[i];
         if (s->op == QSF_OP_KV_STORE) j.tiles = true;

@@ -18,7 +18,9 @@ void qsf_build_check(QsfBuilder *b, int rc) {
     if (b->rc == QSF_OK) b->rc = rc;
 }
 
-static const char *path_of(const QsfBuilder *b) { return b->m->src != NULL ? qsf_source_path(b->m->src) : ""; }
+static const char *path_of(const QsfBuilder *b) {
+    return b->m->src != NULL ? qsf_source_path(b->m->src) : "";
+}
 
 void qsf_build_fail(QsfBuilder *b, const char *fmt, ...) {
     va_list ap;
@@ -51,8 +53,10 @@ static void *grow(QsfBuilder *b, void *array, uint32_t *n, uint32_t *cap, size_t
 /* ---- tensors ---- */
 
 static const char *full_name(const QsfBuilder *b, const char *name, char *buf) {
-    if (b->block >= b->p.n_blocks) snprintf(buf, NAME_MAX_BYTES, "%s", name);
-    else snprintf(buf, NAME_MAX_BYTES, "blk.%" PRIu32 ".%s", b->block, name);
+    if (b->block >= b->p.n_blocks)
+        snprintf(buf, NAME_MAX_BYTES, "%s", name);
+    else
+        snprintf(buf, NAME_MAX_BYTES, "blk.%" PRIu32 ".%s", b->block, name);
     return buf;
 }
 
@@ -74,8 +78,11 @@ static bool check_shape(QsfBuilder *b, const QsfTensor *t, const uint64_t ne[4])
     if (memcmp(t->ne, ne, sizeof t->ne) == 0) return true;
     char want[96];
     int n = snprintf(want, sizeof want, "%" PRIu64 " x %" PRIu64, ne[0], ne[1]);
-    if (ne[2] != 1 || ne[3] != 1) snprintf(want + n, sizeof want - (size_t)n, " x %" PRIu64 " x %" PRIu64, ne[2], ne[3]);
-    qsf_build_fail(b, "tensor '%s' has the shape %" PRIu64 " x %" PRIu64 " x %" PRIu64 " x %" PRIu64 ", expected %s",
+    if (ne[2] != 1 || ne[3] != 1)
+        snprintf(want + n, sizeof want - (size_t)n, " x %" PRIu64 " x %" PRIu64, ne[2], ne[3]);
+    qsf_build_fail(b,
+                   "tensor '%s' has the shape %" PRIu64 " x %" PRIu64 " x %" PRIu64 " x %" PRIu64
+                   ", expected %s",
                    t->name, t->ne[0], t->ne[1], t->ne[2], t->ne[3], want);
     return false;
 }
@@ -91,8 +98,10 @@ static bool check_matrix(QsfBuilder *b, const QsfTensor *t) {
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader rejects unknown types */
     const bool large_blocks = qsf_dtype_of_64(t->dtype) != t->dtype;
     if (large_blocks && !b->m->to_convert)
-        qsf_build_fail(b, "tensor '%s' is of type %s: only blocks of 64 can be run; qsf-convert converts them losslessly",
-                       t->name, type->name);
+        qsf_build_fail(
+            b,
+            "tensor '%s' is of type %s: only blocks of 64 can be run; qsf-convert converts them losslessly",
+            t->name, type->name);
     else if (!large_blocks && !type->supported)
         qsf_build_fail(b, "tensor '%s' is of type %s, which is not supported", t->name, type->name);
     return !qsf_build_failed(b);
@@ -101,13 +110,14 @@ static bool check_matrix(QsfBuilder *b, const QsfTensor *t) {
 static uint32_t add_param(QsfBuilder *b, const QsfTensor *t, uint64_t n) {
     QsfParam *p = grow(b, &b->p.param, &b->p.n_params, &b->cap_params, sizeof *p);
     if (p == NULL) return QSF_NONE;
-    *p = (QsfParam){.tensor = t, .block = b->block, .n = n, .at = b->p.param_floats};
+    *p = (QsfParam){ .tensor = t, .block = b->block, .n = n, .at = b->p.param_floats };
     b->p.param_floats += (n + 15) & ~(uint64_t)15;
     return b->p.n_params - 1;
 }
 
-uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, unsigned n_dims, const char *name) {
-    uint64_t want[4] = {1, 1, 1, 1};
+uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, unsigned n_dims,
+                            const char *name) {
+    uint64_t want[4] = { 1, 1, 1, 1 };
     const QsfTensor *t = find(b, need, name);
     memcpy(want, ne, n_dims * sizeof *ne);
     if (t == NULL || !check_shape(b, t, want) || !check_plain(b, t)) return QSF_NONE;
@@ -118,14 +128,15 @@ uint32_t qsf_build_param(QsfBuilder *b, QsfNeed need, uint64_t n, const char *na
     return qsf_build_param_nd(b, need, &n, 1, name);
 }
 
-const QsfTensor *qsf_build_matrix(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows, const char *name) {
-    const uint64_t want[4] = {cols, rows, 1, 1};
+const QsfTensor *qsf_build_matrix(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows,
+                                  const char *name) {
+    const uint64_t want[4] = { cols, rows, 1, 1 };
     const QsfTensor *t = find(b, need, name);
     return t != NULL && check_shape(b, t, want) && check_matrix(b, t) ? t : NULL;
 }
 
 bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, float *out) {
-    const uint64_t want[4] = {n, 1, 1, 1};
+    const uint64_t want[4] = { n, 1, 1, 1 };
     const QsfTensor *t = find(b, need, name);
     if (t == NULL || !check_shape(b, t, want)) return false;
     if (strcmp(qsf_dtype(t->dtype)->name, "F32") != 0) {
@@ -162,39 +173,46 @@ bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback) {
 QsfSlice qsf_build_buffer(QsfBuilder *b, uint32_t width) {
     QsfBuffer *buf = grow(b, &b->p.buf, &b->p.n_bufs, &b->cap_bufs, sizeof *buf);
     if (buf == NULL) return qsf_slice_none();
-    *buf = (QsfBuffer){.width = width, .stride = (width + 15u) & ~15u, .first = QSF_NONE};
-    return (QsfSlice){b->p.n_bufs - 1, 0, width};
+    *buf = (QsfBuffer){ .width = width, .stride = (width + 15u) & ~15u, .first = QSF_NONE };
+    return (QsfSlice){ b->p.n_bufs - 1, 0, width };
 }
 
-QsfSlice qsf_slice_part(QsfSlice s, uint32_t off, uint32_t width) { return (QsfSlice){s.buf, s.off + off, width}; }
+QsfSlice qsf_slice_part(QsfSlice s, uint32_t off, uint32_t width) {
+    return (QsfSlice){ s.buf, s.off + off, width };
+}
 
-QsfSlice qsf_build_x(const QsfBuilder *b) { return (QsfSlice){QSF_BUF_X, 0, b->m->hp.hidden}; }
+QsfSlice qsf_build_x(const QsfBuilder *b) { return (QsfSlice){ QSF_BUF_X, 0, b->m->hp.hidden }; }
 
-QsfSlice qsf_build_branch(const QsfBuilder *b) { return (QsfSlice){QSF_BUF_BRANCH, 0, b->m->hp.hidden}; }
+QsfSlice qsf_build_branch(const QsfBuilder *b) { return (QsfSlice){ QSF_BUF_BRANCH, 0, b->m->hp.hidden }; }
 
-QsfSlice qsf_build_logits(const QsfBuilder *b) { return (QsfSlice){QSF_BUF_LOGITS, 0, b->m->hp.n_vocab}; }
+QsfSlice qsf_build_logits(const QsfBuilder *b) { return (QsfSlice){ QSF_BUF_LOGITS, 0, b->m->hp.n_vocab }; }
 
 /* ---- steps ---- */
 
 QsfStep *qsf_build_step(QsfBuilder *b, QsfOp op, const char *label, QsfSlice in, QsfSlice out) {
     QsfStep *s = grow(b, &b->p.step, &b->p.n_steps, &b->cap_steps, sizeof *s);
     if (s == NULL) return NULL;
-    *s = (QsfStep){.op = op, .block = b->block, .label = label, .in = in, .in2 = qsf_slice_none()};
+    *s = (QsfStep){ .op = op, .block = b->block, .label = label, .in = in, .in2 = qsf_slice_none() };
     for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++) s->out[i] = qsf_slice_none();
     s->out[0] = out;
     return s;
 }
 
-static void norm_step(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice in, QsfSlice out, uint32_t heads,
-                      bool per_head) {
+static void norm_step(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice in, QsfSlice out,
+                      uint32_t heads, bool per_head) {
     char full[NAME_MAX_BYTES];
-    QsfNormStep n = {.kind = kind, .weight = QSF_NONE, .bias = QSF_NONE, .heads = heads, .weight_per_head = per_head,
-                     .eps = b->m->hp.norm_eps};
+    QsfNormStep n = { .kind = kind,
+                      .weight = QSF_NONE,
+                      .bias = QSF_NONE,
+                      .heads = heads,
+                      .weight_per_head = per_head,
+                      .eps = b->m->hp.norm_eps };
     const uint32_t width = out.width / heads, weights = per_head ? out.width : width;
     if (name != NULL) {
-        const uint64_t ne[2] = {width, heads};
+        const uint64_t ne[2] = { width, heads };
         snprintf(full, sizeof full, "%s.weight", name);
-        n.weight = per_head ? qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full) : qsf_build_param(b, QSF_REQUIRED, weights, full);
+        n.weight = per_head ? qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full)
+                            : qsf_build_param(b, QSF_REQUIRED, weights, full);
         snprintf(full, sizeof full, "%s.bias", name);
         if (kind == QSF_NORM_LAYER) n.bias = qsf_build_param(b, QSF_OPTIONAL, weights, full);
     }
@@ -207,7 +225,8 @@ void qsf_build_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice 
     norm_step(b, kind, name, in, out, 1, false);
 }
 
-void qsf_build_head_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice x, uint32_t heads, bool per_head) {
+void qsf_build_head_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice x, uint32_t heads,
+                         bool per_head) {
     norm_step(b, kind, name, x, x, heads, per_head);
 }
 
@@ -224,7 +243,7 @@ void qsf_build_scale(QsfBuilder *b, const char *label, QsfSlice out, float scale
 static uint32_t add_unit(QsfBuilder *b, QsfMatmulClass cls) {
     QsfUnitSpec *u = grow(b, &b->p.unit, &b->p.n_units, &b->cap_units, sizeof *u);
     if (u == NULL) return QSF_NONE;
-    *u = (QsfUnitSpec){.block = b->block, .matmul_class = cls};
+    *u = (QsfUnitSpec){ .block = b->block, .matmul_class = cls };
     return b->p.n_units - 1;
 }
 
@@ -246,7 +265,7 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
     QsfStep *s = qsf_build_step(b, QSF_OP_LINEAR, mats[0].name, in, qsf_slice_none());
     if (s == NULL) return;
     QsfUnitSpec *u = &b->p.unit[unit];
-    s->u.linear = (QsfLinearStep){.unit = unit, .act = act};
+    s->u.linear = (QsfLinearStep){ .unit = unit, .act = act };
     for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++) s->u.linear.bias[i] = QSF_NONE;
     for (unsigned i = 0; i < n; i++) add_matrix(b, u, s, &mats[i], in.width);
     u->paired = act != QSF_ACT_NONE && u->n > 1;
@@ -255,14 +274,15 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim) {
     QsfKvSpec *kv = grow(b, &b->p.kv, &b->p.n_kv, &b->cap_kv, sizeof *kv);
     if (kv == NULL) return QSF_NONE;
-    *kv = (QsfKvSpec){.block = b->block, .heads = heads, .dim = dim};
+    *kv = (QsfKvSpec){ .block = b->block, .heads = heads, .dim = dim };
     return b->p.n_kv - 1;
 }
 
-uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq, double magnitude) {
+uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq,
+                              double magnitude) {
     QsfRopeTable *r = grow(b, &b->p.rope, &b->p.n_ropes, &b->cap_ropes, sizeof *r);
     if (r == NULL) return QSF_NONE;
-    *r = (QsfRopeTable){.kind = kind, .n_rot = n_rot, .magnitude = magnitude, .at = b->p.rope_floats};
+    *r = (QsfRopeTable){ .kind = kind, .n_rot = n_rot, .magnitude = magnitude, .at = b->p.rope_floats };
     b->p.rope_floats += n_rot;
     r->freq = calloc(n_rot / 2 + 1u, sizeof *freq);
     if (r->freq == NULL) {
@@ -291,19 +311,9 @@ uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias) {
     return b->p.n_slopes - 1;
 }
 
-void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, uint32_t stride, uint32_t off) {
+void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, uint32_t stride,
+                    uint32_t off) {
     if (table == QSF_NONE) return;
     QsfStep *s = qsf_build_step(b, QSF_OP_ROPE, "rope", qsf_slice_none(), x);
-    if (s != NULL) s->u.rope = (QsfRopeStep){.table = table, .heads = heads, .stride = stride, .off = off};
-}
-
-void qsf_build_attention(QsfBuilder *b, const QsfAttentionStep *attn, QsfSlice q, QsfSlice k, QsfSlice v, QsfSlice out) {
-    if (k.buf != QSF_NONE) {
-        QsfStep *store = qsf_build_step(b, QSF_OP_KV_STORE, "kv_store", k, qsf_slice_none());
-        if (store == NULL) return;
-        store->in2 = v;
-        store->u.kv = attn->kv;
-    }
-    QsfStep *s = qsf_build_step(b, QSF_OP_ATTENTION, "attention", q, out);
-    if (s != NULL) s->u.attention = *attn;
+    if (s != NULL) s->u.rope = (QsfRopeStep){ .table = table, .heads = heads, .stride = stride, .off = off };
 }

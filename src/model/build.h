@@ -11,11 +11,11 @@
 typedef struct QsfBuilder {
     const QsfModel *m;
     const QsfTensorSet *set;
-    QsfKeys keys;            /* of the model's metadata; errors set `err` */
+    QsfKeys keys; /* of the model's metadata; errors set `err` */
     QsfErr *err;
-    int rc;                  /* of the first error */
+    int rc; /* of the first error */
     uint32_t block;
-    QsfProgram p;            /* what was built so far; its arrays are the heap's until the end */
+    QsfProgram p; /* what was built so far; its arrays are the heap's until the end */
     uint32_t cap_steps, cap_bufs, cap_units, cap_params, cap_kv, cap_ropes, cap_slopes;
 } QsfBuilder;
 
@@ -40,9 +40,11 @@ bool qsf_build_has(const QsfBuilder *b, const char *name);
  * and absent. */
 uint32_t qsf_build_param(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name);
 /* The same for a small tensor with several dimensions, of ne[0..n_dims). */
-uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, unsigned n_dims, const char *name);
+uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, unsigned n_dims,
+                            const char *name);
 /* Finds a matrix and checks its shape and type; NULL if it is optional and absent. */
-const QsfTensor *qsf_build_matrix(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows, const char *name);
+const QsfTensor *qsf_build_matrix(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows,
+                                  const char *name);
 /* Reads a vector of n floats (F32) now, for values that a step needs as constants. The file decides only whether
  * it is there; false if it is not, or after an error. */
 bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, float *out);
@@ -60,7 +62,7 @@ bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback);
 QsfSlice qsf_build_buffer(QsfBuilder *b, uint32_t width);
 /* Elements [off, off + width) of a slice. */
 QsfSlice qsf_slice_part(QsfSlice s, uint32_t off, uint32_t width);
-static inline QsfSlice qsf_slice_none(void) { return (QsfSlice){QSF_NONE, 0, 0}; }
+static inline QsfSlice qsf_slice_none(void) { return (QsfSlice){ QSF_NONE, 0, 0 }; }
 /* The residual stream; the buffer of hidden elements that branches read from and leave their output in; the logits. */
 QsfSlice qsf_build_x(const QsfBuilder *b);
 QsfSlice qsf_build_branch(const QsfBuilder *b);
@@ -76,7 +78,8 @@ QsfStep *qsf_build_step(QsfBuilder *b, QsfOp op, const char *label, QsfSlice in,
  * family's epsilon. name NULL: no weight. */
 void qsf_build_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice in, QsfSlice out);
 /* The same for each of `heads` parts of the slice; per_head: each head has its own weights. */
-void qsf_build_head_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice x, uint32_t heads, bool per_head);
+void qsf_build_head_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice x, uint32_t heads,
+                         bool per_head);
 void qsf_build_add(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out);
 /* out *= scale; nothing for 1. */
 void qsf_build_scale(QsfBuilder *b, const char *label, QsfSlice out, float scale);
@@ -96,14 +99,28 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
 /* Adds a KV cache for the current block. */
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim);
 /* Adds a table of rotation angles; freq (n_rot / 2) is copied. */
-uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq, double magnitude);
+uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq,
+                              double magnitude);
 /* Adds the slopes of ALiBi for the model's heads and a maximum bias; QSF_NONE for 0. */
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias);
 /* Rotates `heads` heads of x, `stride` elements apart, from element `off` of each; nothing for table QSF_NONE. */
 void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, uint32_t stride, uint32_t off);
 
-/* Stores k and v in the cache of attn, unless k is none, and attends: out (heads * dim) may be q. */
-void qsf_build_attention(QsfBuilder *b, const QsfAttentionStep *attn, QsfSlice q, QsfSlice k, QsfSlice v, QsfSlice out);
+/* out = in, head by head; see QsfHeadsStep. */
+void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out, uint32_t heads, uint32_t n,
+                     uint32_t in_stride, uint32_t out_stride);
+
+typedef struct QsfAttentionSpec {
+    QsfAttentionStep step; /* kv is filled in, unless shared */
+    uint32_t kv_heads, k_dim, v_dim;
+    bool shared;      /* step.kv is the cache of another block: k and v are not used */
+    QsfSlice q, k, v; /* (heads, k_dim), (kv_heads, k_dim), (kv_heads, v_dim) */
+} QsfAttentionSpec;
+/* An attention step without any extras. */
+QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale);
+/* Stores k and v, and attends. Returns the output (heads, v_dim), which may be q's buffer. K and V of different sizes are
+ * padded to the larger one, because a cache has one size of heads. */
+QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a);
 
 /* ---- whole parts that families share ---- */
 

@@ -10,7 +10,7 @@
 /* ---- tensors that no step uses ---- */
 
 /* Tables written by older converters; every reader computes them itself. */
-static const char *const ignored[] = {"attn_rot_embd", "attn_rot_embd.weight", "attn.rotary_emb.inv_freq"};
+static const char *const ignored[] = { "attn_rot_embd", "attn_rot_embd.weight", "attn.rotary_emb.inv_freq" };
 
 /* Parses "blk.N.rest", N without leading zeros, and returns rest; NULL for other names. */
 static const char *block_prefix(const char *name, uint32_t *block) {
@@ -28,7 +28,8 @@ static const char *block_prefix(const char *name, uint32_t *block) {
 }
 
 static int by_address(const void *a, const void *b) {
-    const uintptr_t x = (uintptr_t) * (const QsfTensor *const *)a, y = (uintptr_t) * (const QsfTensor *const *)b;
+    const uintptr_t x = (uintptr_t) * (const QsfTensor *const *)a,
+                    y = (uintptr_t) * (const QsfTensor *const *)b;
     return (x > y) - (x < y);
 }
 
@@ -60,10 +61,11 @@ static void refuse_tensor(QsfBuilder *b, const char *name) {
     uint32_t block;
     const QsfHparams *hp = qsf_build_hp(b);
     if (block_prefix(name, &block) != NULL && block >= hp->n_layers + hp->n_extra)
-        qsf_build_fail(b, "tensor '%s' belongs to layer %u, but the model has %u layers", name, block, hp->n_layers);
+        qsf_build_fail(b, "tensor '%s' belongs to layer %u, but the model has %u layers", name, block,
+                       hp->n_layers);
     else
-        qsf_build_fail(b, "tensor '%s' is not supported in a %s model; ignoring it would give wrong answers", name,
-                       hp->arch->name);
+        qsf_build_fail(b, "tensor '%s' is not supported in a %s model; ignoring it would give wrong answers",
+                       name, hp->arch->name);
 }
 
 static void check_all_used(QsfBuilder *b) {
@@ -76,7 +78,8 @@ static void check_all_used(QsfBuilder *b) {
     }
     for (uint64_t i = 0; !qsf_build_failed(b) && i < qsf_source_n_tensors(b->m->src); i++) {
         const QsfTensor *t = qsf_source_tensor(b->m->src, i);
-        if (bsearch(&t, used, n, sizeof *used, by_address) == NULL && !is_ignored(b, t->name)) refuse_tensor(b, t->name);
+        if (bsearch(&t, used, n, sizeof *used, by_address) == NULL && !is_ignored(b, t->name))
+            refuse_tensor(b, t->name);
     }
     free(used);
 }
@@ -161,8 +164,9 @@ static void place_buffers(QsfBuilder *b) {
     QsfProgram *p = &b->p;
     Start *start = calloc(p->n_bufs, sizeof *start);
     uint32_t *active = calloc(p->n_bufs, sizeof *active), n = 0;
-    if (start == NULL || active == NULL) qsf_build_check(b, qsf_err_memory(b->err, "buffers of the forward pass"));
-    for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_bufs; i++) start[i] = (Start){p->buf[i].first, i};
+    if (start == NULL || active == NULL)
+        qsf_build_check(b, qsf_err_memory(b->err, "buffers of the forward pass"));
+    for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_bufs; i++) start[i] = (Start){ p->buf[i].first, i };
     if (!qsf_build_failed(b)) qsort(start, p->n_bufs, sizeof *start, by_start);
     for (uint32_t k = 0; !qsf_build_failed(b) && k < p->n_bufs; k++) {
         const uint32_t i = start[k].buf;
@@ -172,7 +176,8 @@ static void place_buffers(QsfBuilder *b) {
         buf->off = lowest_place(p, active, n, i);
         active[n++] = i;
         p->col_floats = max_u64(p->col_floats, buf->off + buf->stride);
-        if (buf->last >= p->run[p->head_step]) p->head_floats = max_u64(p->head_floats, buf->off + buf->stride);
+        if (buf->last >= p->run[p->head_step])
+            p->head_floats = max_u64(p->head_floats, buf->off + buf->stride);
     }
     free(start);
     free(active);
@@ -193,7 +198,8 @@ static void index_units(QsfBuilder *b) {
         while (i < p->n_units && p->unit[i].block == block) i++;
     }
     p->block_unit[p->n_blocks + 1] = p->n_units;
-    if (i != p->n_units) qsf_build_fail(b, "internal: the units of a program are not in the order of its blocks");
+    if (i != p->n_units)
+        qsf_build_fail(b, "internal: the units of a program are not in the order of its blocks");
 }
 
 /* ---- the end ---- */
@@ -201,8 +207,10 @@ static void index_units(QsfBuilder *b) {
 static void *to_arena(QsfBuilder *b, QsfArena *arena, const void *mem, uint32_t n, size_t size) {
     if (qsf_build_failed(b)) return NULL;
     void *copy = qsf_arena_alloc(arena, n * size, 0, b->err);
-    if (copy == NULL) qsf_build_check(b, b->err->code);
-    else if (n > 0) memcpy(copy, mem, n * size);
+    if (copy == NULL)
+        qsf_build_check(b, b->err->code);
+    else if (n > 0)
+        memcpy(copy, mem, n * size);
     return copy;
 }
 
@@ -221,7 +229,8 @@ static void copy_program(QsfBuilder *b, QsfProgram *out, QsfArena *arena) {
     for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_slopes; i++)
         out->slopes[i] = to_arena(b, arena, p->slopes[i], qsf_build_hp(b)->n_heads, sizeof **p->slopes);
     for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_ropes; i++)
-        out->rope[i].freq = to_arena(b, arena, p->rope[i].freq, p->rope[i].n_rot / 2, sizeof *p->rope[i].freq);
+        out->rope[i].freq = to_arena(b, arena, p->rope[i].freq, p->rope[i].n_rot / 2,
+                                     sizeof *p->rope[i].freq);
 }
 
 static void free_builder(QsfBuilder *b) {
@@ -237,7 +246,7 @@ static void free_builder(QsfBuilder *b) {
     free(p->kv);
     free(p->rope);
     free(p->slopes);
-    *p = (QsfProgram){0};
+    *p = (QsfProgram){ 0 };
 }
 
 static void analyse(QsfBuilder *b) {
@@ -259,7 +268,7 @@ int qsf_build_finish(QsfBuilder *b, QsfProgram *out, QsfArena *arena) {
     check_all_used(b);
     analyse(b);
     if (!qsf_build_failed(b)) copy_program(b, out, arena);
-    if (qsf_build_failed(b)) *out = (QsfProgram){0};
+    if (qsf_build_failed(b)) *out = (QsfProgram){ 0 };
     free_builder(b);
     return b->rc;
 }

@@ -12,7 +12,7 @@ void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name) {
     qsf_build_block(b, hp->n_layers);
     const QsfSlice x = qsf_build_branch(b);
     qsf_build_norm(b, kind, norm_name, qsf_build_x(b), x);
-    const QsfMatrixSpec head = {"output", qsf_build_logits(b), QSF_OPTIONAL};
+    const QsfMatrixSpec head = { "output", qsf_build_logits(b), QSF_OPTIONAL };
     qsf_build_linear(b, QSF_MATMUL_HEAD, x, &head, 1, QSF_ACT_NONE);
     if (qsf_build_failed(b)) return;
     QsfUnitSpec *u = &b->p.unit[b->p.n_units - 1];

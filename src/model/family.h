@@ -17,11 +17,11 @@ typedef enum QsfPresence {
 } QsfPresence;
 
 typedef struct QsfFamily {
-    const char *name;    /* general.architecture, also the prefix of metadata keys */
+    const char *name; /* general.architecture, also the prefix of metadata keys */
     /* Builds the program. Errors are kept in the builder. */
     void (*build)(struct QsfBuilder *b);
-    const void *traits;  /* of the builder: what the architectures that share it differ in */
-    QsfNormKind norm;    /* the key of epsilon */
+    const void *traits;     /* of the builder: what the architectures that share it differ in */
+    QsfNormKind norm;       /* the key of epsilon */
     QsfPresence heads, ffn; /* attention.head_count and head_count_kv; feed_forward_length */
 } QsfFamily;
 

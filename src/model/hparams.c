@@ -42,12 +42,14 @@ static int read_blocks(QsfKeys *k, QsfHparams *h) {
 }
 
 /* Reads one number for each block, also for those that are not run, and fills the field at offset `field`. */
-static int read_each(QsfKeys *k, QsfHparams *h, const char *name, QsfPresence need, uint32_t max, size_t field) {
+static int read_each(QsfKeys *k, QsfHparams *h, const char *name, QsfPresence need, uint32_t max,
+                     size_t field) {
     uint32_t v[QSF_MAX_LAYERS];
     if (need == QSF_NO_BLOCK) return QSF_OK;
     if (need == QSF_EACH_BLOCK && !qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
     int rc = qsf_keys_u32_each(k, name, 0, need == QSF_EACH_BLOCK ? 1 : 0, max, h->n_layers + h->n_extra, v);
-    for (uint32_t i = 0; rc == QSF_OK && i < h->n_layers; i++) memcpy((char *)&h->block[i] + field, &v[i], sizeof v[i]);
+    for (uint32_t i = 0; rc == QSF_OK && i < h->n_layers; i++)
+        memcpy((char *)&h->block[i] + field, &v[i], sizeof v[i]);
     return rc;
 }
 
@@ -65,7 +67,8 @@ static int check_heads(QsfKeys *k, const QsfHparams *h) {
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const QsfBlockSizes *b = &h->block[i];
         if (b->kv_heads == 0 || b->heads == 0 || b->heads % b->kv_heads == 0) continue;
-        return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %u, which does not divide the %u heads",
+        return qsf_err_set(k->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' is %u, which does not divide the %u heads",
                            qsf_source_path(k->src), k->key, b->kv_heads, b->heads);
     }
     return QSF_OK;
@@ -86,9 +89,11 @@ static int read_head_sizes(QsfKeys *k, QsfHparams *h) {
         return qsf_err_set(k->err, QSF_E_MODEL,
                            "%s: embedding length %u is not a multiple of the %u heads and '%s' is missing",
                            qsf_source_path(k->src), h->hidden, h->n_heads, k->key);
-    int rc = qsf_keys_u32(k, "attention.key_length", h->hidden / h->n_heads, 1, QSF_MAX_HEAD_DIM, &h->head_dim);
+    int rc = qsf_keys_u32(k, "attention.key_length", h->hidden / h->n_heads, 1, QSF_MAX_HEAD_DIM,
+                          &h->head_dim);
     if (rc == QSF_OK && h->head_dim % 2 != 0) rc = qsf_keys_bad(k, "(the size of a head) is odd");
-    if (rc == QSF_OK) rc = qsf_keys_u32(k, "attention.value_length", h->head_dim, 1, QSF_MAX_HEAD_DIM, &h->v_dim);
+    if (rc == QSF_OK)
+        rc = qsf_keys_u32(k, "attention.value_length", h->head_dim, 1, QSF_MAX_HEAD_DIM, &h->v_dim);
     if (rc == QSF_OK && (uint64_t)h->n_heads * max_u32(h->head_dim, h->v_dim) > QSF_MAX_HIDDEN)
         rc = qsf_err_set(k->err, QSF_E_MODEL, "%s: %u heads of %u elements are more than supported",
                          qsf_source_path(k->src), h->n_heads, h->head_dim);
@@ -99,7 +104,8 @@ static int read_heads(QsfKeys *k, QsfHparams *h) {
     const QsfPresence need = h->arch->heads;
     int rc = read_each(k, h, "attention.head_count", need, QSF_MAX_HEADS, offsetof(QsfBlockSizes, heads));
     if (rc == QSF_OK && qsf_keys_has(k, "attention.head_count_kv"))
-        rc = read_each(k, h, "attention.head_count_kv", need, QSF_MAX_HEADS, offsetof(QsfBlockSizes, kv_heads));
+        rc = read_each(k, h, "attention.head_count_kv", need, QSF_MAX_HEADS,
+                       offsetof(QsfBlockSizes, kv_heads));
     else
         for (uint32_t i = 0; i < h->n_layers; i++) h->block[i].kv_heads = h->block[i].heads;
     if (rc == QSF_OK) rc = check_heads(k, h);
@@ -109,8 +115,8 @@ static int read_heads(QsfKeys *k, QsfHparams *h) {
 }
 
 static int read_norm(QsfKeys *k, QsfHparams *h) {
-    const char *name =
-        h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+    const char *name = h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon"
+                                                     : "attention.layer_norm_epsilon";
     if (!qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
     int rc = qsf_meta_f32(k->src, k->key, 0.0f, &h->norm_eps, k->err);
     if (rc == QSF_OK && !(h->norm_eps > 0.0f && h->norm_eps < 1.0f))
@@ -154,7 +160,7 @@ static int read_name(QsfHparams *h, const QsfSource *src, QsfErr *err) {
 }
 
 static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
-    QsfKeys k = {.src = src, .arch = h->arch->name, .err = err};
+    QsfKeys k = { .src = src, .arch = h->arch->name, .err = err };
     int rc = read_sizes(&k, h);
     if (rc == QSF_OK) rc = read_heads(&k, h);
     if (rc == QSF_OK) rc = read_norm(&k, h);
@@ -163,14 +169,15 @@ static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
 
 int qsf_hparams_of_meta(QsfHparams *h, const QsfSource *src, bool vocab_only, QsfErr *err) {
     const char *arch;
-    *h = (QsfHparams){0};
+    *h = (QsfHparams){ 0 };
     int rc = qsf_meta_str(src, "general.architecture", &arch, NULL, err);
     if (rc == QSF_OK) rc = read_name(h, src, err);
     if (rc != QSF_OK) return rc;
     h->arch = arch == NULL ? NULL : qsf_family_find(arch);
     if (vocab_only) return QSF_OK;
     if (arch == NULL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing", qsf_source_path(src));
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key 'general.architecture' is missing",
+                           qsf_source_path(src));
     return h->arch != NULL ? read_numbers(h, src, err) : unsupported_arch(src, arch, err);
 }
 

@@ -22,14 +22,14 @@ typedef struct QsfBlockSizes {
 
 typedef struct QsfHparams {
     const QsfFamily *arch;
-    char name[128];          /* general.name, cleaned for display; "" when absent */
-    uint32_t n_layers;       /* blocks that are run: 1..QSF_MAX_LAYERS */
-    uint32_t n_extra;        /* blocks after them in the file, which are not run (nextn_predict_layers) */
-    uint32_t hidden;         /* embedding length */
-    uint32_t n_heads;        /* maximum over the blocks, as are n_kv_heads and ffn */
+    char name[128];    /* general.name, cleaned for display; "" when absent */
+    uint32_t n_layers; /* blocks that are run: 1..QSF_MAX_LAYERS */
+    uint32_t n_extra;  /* blocks after them in the file, which are not run (nextn_predict_layers) */
+    uint32_t hidden;   /* embedding length */
+    uint32_t n_heads;  /* maximum over the blocks, as are n_kv_heads and ffn */
     uint32_t n_kv_heads;
-    uint32_t head_dim, v_dim;/* of K and of V; even */
-    uint32_t ffn;            /* feed-forward length */
+    uint32_t head_dim, v_dim; /* of K and of V; even */
+    uint32_t ffn;             /* feed-forward length */
     uint32_t n_vocab;
     uint32_t n_ctx_train;
     float norm_eps;

@@ -17,29 +17,32 @@ bool qsf_keys_has(QsfKeys *k, const char *name) {
 
 bool qsf_keys_is_array(QsfKeys *k, const char *name) {
     QsfMetaArray a;
-    QsfErr ignored = {0};
+    QsfErr ignored = { 0 };
     bool present = false, is_int, is_float = false;
     if (!qsf_keys_has(k, name)) return false;
     is_int = qsf_meta_array_open(k->src, k->key, QSF_META_I64, &a, &present, &ignored) == QSF_OK && present;
     if (is_int) qsf_meta_array_close(&a);
     qsf_err_clear(&ignored);
-    if (!is_int) is_float = qsf_meta_array_open(k->src, k->key, QSF_META_F32, &a, &present, &ignored) == QSF_OK && present;
+    if (!is_int)
+        is_float = qsf_meta_array_open(k->src, k->key, QSF_META_F32, &a, &present, &ignored) == QSF_OK &&
+                   present;
     if (is_float) qsf_meta_array_close(&a);
     return is_int || is_float;
 }
 
 int qsf_keys_bad(const QsfKeys *k, const char *what) {
-    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' %s", k->src != NULL ? qsf_source_path(k->src) : "",
-                       k->key, what);
+    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' %s",
+                       k->src != NULL ? qsf_source_path(k->src) : "", k->key, what);
 }
 
 static int check_u32(const QsfKeys *k, int64_t v, uint32_t low, uint32_t high) {
     if (v >= (int64_t)low && v <= (int64_t)high) return QSF_OK;
-    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %lld, expected %u to %u", qsf_source_path(k->src),
-                       k->key, (long long)v, low, high);
+    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %lld, expected %u to %u",
+                       qsf_source_path(k->src), k->key, (long long)v, low, high);
 }
 
-int qsf_keys_u32(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high, uint32_t *out) {
+int qsf_keys_u32(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high,
+                 uint32_t *out) {
     *out = fallback;
     if (!qsf_keys_has(k, name)) return QSF_OK;
     int rc = qsf_meta_u32(k->src, k->key, fallback, out, k->err);
@@ -48,7 +51,8 @@ int qsf_keys_u32(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, 
 
 static int check_f32(const QsfKeys *k, float v, float low, float high) {
     if (v >= low && v <= high) return QSF_OK; /* false for NaN */
-    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %g, which is out of range, expected %g to %g",
+    return qsf_err_set(k->err, QSF_E_MODEL,
+                       "%s: metadata key '%s' is %g, which is out of range, expected %g to %g",
                        qsf_source_path(k->src), k->key, (double)v, (double)low, (double)high);
 }
 
@@ -86,14 +90,16 @@ static int open_array(QsfKeys *k, QsfMetaType type, uint32_t n, QsfMetaArray *a)
     int rc = qsf_meta_array_open(k->src, k->key, type, a, &present, k->err);
     if (rc != QSF_OK) return rc;
     if (a->count == n) return QSF_OK;
-    rc = qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u)",
-                     qsf_source_path(k->src), k->key, (unsigned long long)a->count, n);
+    rc =
+        qsf_err_set(k->err, QSF_E_MODEL,
+                    "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u)",
+                    qsf_source_path(k->src), k->key, (unsigned long long)a->count, n);
     qsf_meta_array_close(a);
     return rc;
 }
 
-int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high, uint32_t n,
-                      uint32_t *out) {
+int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high,
+                      uint32_t n, uint32_t *out) {
     QsfMetaArray a;
     if (!qsf_keys_is_array(k, name)) {
         uint32_t all;
@@ -113,7 +119,8 @@ int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t 
     return rc;
 }
 
-int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, float high, uint32_t n, float *out) {
+int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, float high, uint32_t n,
+                      float *out) {
     QsfMetaArray a;
     if (!qsf_keys_is_array(k, name)) {
         float all;

@@ -34,8 +34,9 @@ int qsf_keys_need_f32(QsfKeys *k, const char *name, float low, float high, float
 int qsf_keys_str(QsfKeys *k, const char *name, const char **out);
 /* Reads n numbers from low to high: the elements of an array of n, or n copies of a single number
  * or of the fallback if the key is absent. Arrays of bool count as 0 and 1. */
-int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high, uint32_t n,
-                      uint32_t *out);
-int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, float high, uint32_t n, float *out);
+int qsf_keys_u32_each(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high,
+                      uint32_t n, uint32_t *out);
+int qsf_keys_f32_each(QsfKeys *k, const char *name, float fallback, float low, float high, uint32_t n,
+                      float *out);
 
 #endif

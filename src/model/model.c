@@ -7,10 +7,10 @@
 /* ---- building ---- */
 
 int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err) {
-    QsfErr local = {0};
+    QsfErr local = { 0 };
     if (err == NULL) err = &local;
-    QsfBuilder b = {.m = m, .set = set, .err = err, .block = m->hp.n_layers};
-    b.keys = (QsfKeys){.src = m->src, .arch = m->hp.arch->name, .err = err};
+    QsfBuilder b = { .m = m, .set = set, .err = err, .block = m->hp.n_layers };
+    b.keys = (QsfKeys){ .src = m->src, .arch = m->hp.arch->name, .err = err };
     b.p.n_blocks = m->hp.n_layers;
     (void)qsf_build_buffer(&b, m->hp.hidden); /* QSF_BUF_X, QSF_BUF_BRANCH */
     (void)qsf_build_buffer(&b, m->hp.hidden);
@@ -18,22 +18,24 @@ int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err) {
     return qsf_build_finish(&b, &m->prog, &m->arena);
 }
 
-static const QsfTensor *find_in_source(void *arg, const char *name) { return qsf_source_find_tensor(arg, name); }
+static const QsfTensor *find_in_source(void *arg, const char *name) {
+    return qsf_source_find_tensor(arg, name);
+}
 
 /* Runs all checks of m->src. */
 static int read_source(QsfModel *m, QsfErr *err) {
     int rc = qsf_hparams_read(&m->hp, m->src, &m->vocab_only, err);
     if (rc != QSF_OK || m->vocab_only) return rc;
-    return qsf_model_build(m, &(QsfTensorSet){find_in_source, m->src}, err);
+    return qsf_model_build(m, &(QsfTensorSet){ find_in_source, m->src }, err);
 }
 
 /* ---- life ---- */
 
 int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, QsfLedger *ledger,
                    QsfErr *err) {
-    QsfErr local = {0};
+    QsfErr local = { 0 };
     if (err == NULL) err = &local;
-    *m = (QsfModel){0};
+    *m = (QsfModel){ 0 };
     qsf_arena_init(&m->arena, ledger, QSF_MEM_META, "program", 4096);
     int rc = qsf_source_open(&m->src, path, ledger, err);
     for (size_t i = 0; rc == QSF_OK && overrides != NULL && overrides[i] != NULL; i++)
@@ -44,9 +46,9 @@ int qsf_model_open(QsfModel *m, const char *path, const char *const *overrides, 
 }
 
 int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger *ledger, QsfErr *err) {
-    QsfErr local = {0};
+    QsfErr local = { 0 };
     if (err == NULL) err = &local;
-    *m = (QsfModel){.src = src, .borrowed = true, .to_convert = to_convert};
+    *m = (QsfModel){ .src = src, .borrowed = true, .to_convert = to_convert };
     qsf_arena_init(&m->arena, ledger, QSF_MEM_META, "program", 4096);
     int rc = read_source(m, err);
     if (rc != QSF_OK) qsf_model_close(m);
@@ -56,7 +58,7 @@ int qsf_model_of_source(QsfModel *m, QsfSource *src, bool to_convert, QsfLedger 
 void qsf_model_close(QsfModel *m) {
     if (!m->borrowed) qsf_source_close(m->src);
     if (m->arena.ledger != NULL) qsf_arena_destroy(&m->arena);
-    *m = (QsfModel){0};
+    *m = (QsfModel){ 0 };
 }
 
 /* ---- sizes ---- */

@@ -9,13 +9,13 @@
 #include "src/model/program.h"
 
 typedef struct QsfModel {
-    QsfSource *src;          /* owned, unless borrowed */
+    QsfSource *src; /* owned, unless borrowed */
     QsfHparams hp;
-    QsfProgram prog;         /* empty if vocab_only */
-    bool borrowed;           /* src is not closed with the model */
-    bool to_convert;         /* as in qsf_model_of_source */
-    bool vocab_only;         /* no tensors: can only tokenize */
-    QsfArena arena;          /* META */
+    QsfProgram prog; /* empty if vocab_only */
+    bool borrowed;   /* src is not closed with the model */
+    bool to_convert; /* as in qsf_model_of_source */
+    bool vocab_only; /* no tensors: can only tokenize */
+    QsfArena arena;  /* META */
 } QsfModel;
 
 /* The tensors that a program is built from. */

@@ -20,20 +20,20 @@
  * parallel pass over the columns. */
 typedef enum QsfOp {
     /* Column steps. */
-    QSF_OP_NORM,      /* out = norm(in) */
-    QSF_OP_ADD,       /* out += in */
-    QSF_OP_MUL,       /* out *= in, element by element */
-    QSF_OP_COPY,      /* out = in */
-    QSF_OP_SCALE,     /* out *= scale */
-    QSF_OP_BIAS,      /* out += parameter */
-    QSF_OP_GAIN,      /* out *= parameter, a vector or one number */
-    QSF_OP_CLAMP,     /* out = min(max(out, low), high) */
-    QSF_OP_SOFTCAP,   /* out = cap * tanh(out / cap) */
-    QSF_OP_ACT,       /* out = act(out), times in if there is one */
-    QSF_OP_ROPE,      /* rotates heads of out */
-    QSF_OP_POSITION,  /* out += row of a table of learned positions */
-    QSF_OP_HEADS,     /* out = in, head by head, with different distances between the heads */
-    QSF_OP_KV_STORE,  /* stores K (in) and V (in2) in a KV cache */
+    QSF_OP_NORM,     /* out = norm(in) */
+    QSF_OP_ADD,      /* out += in */
+    QSF_OP_MUL,      /* out *= in, element by element */
+    QSF_OP_COPY,     /* out = in */
+    QSF_OP_SCALE,    /* out *= scale */
+    QSF_OP_BIAS,     /* out += parameter */
+    QSF_OP_GAIN,     /* out *= parameter, a vector or one number */
+    QSF_OP_CLAMP,    /* out = min(max(out, low), high) */
+    QSF_OP_SOFTCAP,  /* out = cap * tanh(out / cap) */
+    QSF_OP_ACT,      /* out = act(out), times in if there is one */
+    QSF_OP_ROPE,     /* rotates heads of out */
+    QSF_OP_POSITION, /* out += row of a table of learned positions */
+    QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
+    QSF_OP_KV_STORE, /* stores K (in) and V (in2) in a KV cache */
     /* Steps over all columns. */
     QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
     QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
@@ -89,7 +89,8 @@ typedef struct QsfRopeStep {
     uint32_t table, heads, stride, off;
 } QsfRopeStep;
 
-/* Head h of in at in.off + h * in_stride, of out at out.off + h * out_stride; n elements each. */
+/* n elements of each head: head h of in is at in.off + h * in_stride, of out at out.off + h * out_stride. The rest of
+ * out's head, out_stride - n elements, becomes 0. in and out do not overlap. */
 typedef struct QsfHeadsStep {
     uint32_t heads, n, in_stride, out_stride;
 } QsfHeadsStep;
@@ -97,18 +98,18 @@ typedef struct QsfHeadsStep {
 typedef struct QsfLinearStep {
     uint32_t unit;
     uint32_t bias[QSF_UNIT_TENSORS]; /* parameters, added to the outputs; QSF_NONE = none */
-    QsfActKind act;                  /* then out[0] = act(out[0]) * out[1], or act(out[0]) of a single matrix */
+    QsfActKind act; /* then out[0] = act(out[0]) * out[1], or act(out[0]) of a single matrix */
 } QsfLinearStep;
 
 typedef struct QsfAttentionStep {
-    uint32_t kv;          /* cache */
-    uint32_t heads;       /* query heads; a multiple of the cache's heads; dim elements each, also of out */
-    float scale;          /* of the scores */
-    uint32_t window;      /* a position sees itself and the window - 1 before it; 0 = all before it */
-    uint32_t chunk;       /* a position sees only its own chunk of this many positions; 0 = no chunks */
-    uint32_t sinks;       /* parameter: one logit per query head in the sum of the softmax, or QSF_NONE */
-    uint32_t slopes;      /* QsfProgram.slopes: of ALiBi, or QSF_NONE */
-    float softcap;        /* scores = cap * tanh(scores / cap); 0 = none */
+    uint32_t kv;     /* cache */
+    uint32_t heads;  /* query heads; a multiple of the cache's heads; dim elements each, also of out */
+    float scale;     /* of the scores */
+    uint32_t window; /* a position sees itself and the window - 1 before it; 0 = all before it */
+    uint32_t chunk;  /* a position sees only its own chunk of this many positions; 0 = no chunks */
+    uint32_t sinks;  /* parameter: one logit per query head in the sum of the softmax, or QSF_NONE */
+    uint32_t slopes; /* QsfProgram.slopes: of ALiBi, or QSF_NONE */
+    float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
 
 typedef struct QsfStep {
@@ -124,10 +125,12 @@ typedef struct QsfStep {
         QsfHeadsStep heads;
         QsfLinearStep linear;
         QsfAttentionStep attention;
-        float scale;                      /* SCALE, SOFTCAP */
-        uint32_t param;                   /* BIAS, GAIN, POSITION */
-        uint32_t kv;                      /* KV_STORE */
-        struct { float low, high; } clamp;
+        float scale;    /* SCALE, SOFTCAP */
+        uint32_t param; /* BIAS, GAIN, POSITION */
+        uint32_t kv;    /* KV_STORE */
+        struct {
+            float low, high;
+        } clamp;
     } u;
 } QsfStep;
 
@@ -136,9 +139,9 @@ typedef struct QsfStep {
 /* A buffer of (columns, width) floats. Two buffers share memory if no step needs both. */
 typedef struct QsfBuffer {
     uint32_t width;
-    uint32_t stride;       /* width padded to 16 floats */
-    uint32_t first, last;  /* runs of steps (QsfProgram.run) that use it */
-    uint64_t off;          /* floats per column before it: it starts at off * columns */
+    uint32_t stride;      /* width padded to 16 floats */
+    uint32_t first, last; /* runs of steps (QsfProgram.run) that use it */
+    uint64_t off;         /* floats per column before it: it starts at off * columns */
 } QsfBuffer;
 
 /* The part of a token's time and bytes that a unit belongs to, for statistics and calibration. */
@@ -154,50 +157,50 @@ typedef enum QsfMatmulClass {
 /* Matrices that are needed together and read the same input: the unit of pinning and streaming. In the order
  * of their use. */
 typedef struct QsfUnitSpec {
-    uint32_t block;                          /* n_blocks for the head */
+    uint32_t block; /* n_blocks for the head */
     QsfMatmulClass matmul_class;
     unsigned n;
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
-    bool paired;                             /* row i of every matrix belongs together (gate and up) */
+    bool paired; /* row i of every matrix belongs together (gate and up) */
 } QsfUnitSpec;
 
 /* A small tensor, kept in RAM as floats. */
 typedef struct QsfParam {
     const QsfTensor *tensor;
-    uint32_t block;        /* n_blocks: of the whole model */
-    uint64_t n;            /* elements */
-    uint64_t at;           /* floats before it */
+    uint32_t block; /* n_blocks: of the whole model */
+    uint64_t n;     /* elements */
+    uint64_t at;    /* floats before it */
 } QsfParam;
 
 /* Keys and values of one block, or of several that share them. */
 typedef struct QsfKvSpec {
     uint32_t block;
-    uint32_t heads, dim;   /* of K and of V */
+    uint32_t heads, dim; /* of K and of V */
 } QsfKvSpec;
 
 /* Angles of a rotation: position * freq[i] radians, cos and sin times magnitude. */
 typedef struct QsfRopeTable {
     QsfRopeKind kind;
-    uint32_t n_rot;        /* rotated elements per head, even */
-    double *freq;          /* (n_rot / 2) */
+    uint32_t n_rot; /* rotated elements per head, even */
+    double *freq;   /* (n_rot / 2) */
     double magnitude;
-    uint32_t at;           /* floats per column of the tables before it: n_rot for each */
+    uint32_t at; /* floats per column of the tables before it: n_rot for each */
 } QsfRopeTable;
 
 typedef struct QsfProgram {
     uint32_t n_blocks;
     QsfStep *step;
     uint32_t n_steps;
-    uint32_t head_step;    /* steps from here on are computed only for columns whose logits are needed */
-    uint32_t *run;         /* (n_steps) number of the run of a step: column steps up to and including the next
+    uint32_t head_step; /* steps from here on are computed only for columns whose logits are needed */
+    uint32_t *run;      /* (n_steps) number of the run of a step: column steps up to and including the next
                               step over all columns are one run */
     QsfBuffer *buf;
     uint32_t n_bufs;
-    uint64_t col_floats;   /* floats per column of all buffers */
-    uint64_t head_floats;  /* the same for the buffers that the head's steps use; the rest is free then */
-    QsfUnitSpec *unit;     /* the head is last */
+    uint64_t col_floats;  /* floats per column of all buffers */
+    uint64_t head_floats; /* the same for the buffers that the head's steps use; the rest is free then */
+    QsfUnitSpec *unit;    /* the head is last */
     uint32_t n_units;
-    uint32_t *block_unit;  /* (n_blocks + 2) first unit of each block, of the head, and the end */
+    uint32_t *block_unit; /* (n_blocks + 2) first unit of each block, of the head, and the end */
     QsfParam *param;
     uint32_t n_params;
     uint64_t param_floats; /* of all parameters, each padded to 16 floats */
@@ -206,8 +209,8 @@ typedef struct QsfProgram {
     uint32_t n_kv;
     QsfRopeTable *rope;
     uint32_t n_ropes;
-    uint32_t rope_floats;  /* floats per column of all tables */
-    float **slopes;        /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
+    uint32_t rope_floats; /* floats per column of all tables */
+    float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
                               ALiBi (Press et al. 2021) */
     uint32_t n_slopes;
     const QsfTensor *embed; /* (hidden, n_vocab) */

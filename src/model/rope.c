@@ -14,11 +14,11 @@ typedef enum Scaling { SCALING_NONE, SCALING_LINEAR, SCALING_YARN } Scaling;
 
 typedef struct Scale {
     Scaling kind;
-    double factor;        /* positions are divided by it */
-    double original_ctx;  /* of YaRN */
+    double factor;       /* positions are divided by it */
+    double original_ctx; /* of YaRN */
     double beta_fast, beta_slow, ext_factor;
-    double attn_factor;   /* of cos and sin, beside YaRN's own */
-    double log_multiplier;/* rope.scaling.yarn_log_multiplier; 0 = absent */
+    double attn_factor;    /* of cos and sin, beside YaRN's own */
+    double log_multiplier; /* rope.scaling.yarn_log_multiplier; 0 = absent */
 } Scale;
 
 static Scaling scaling_kind(QsfBuilder *b) {
@@ -28,7 +28,8 @@ static Scaling scaling_kind(QsfBuilder *b) {
     if (strcmp(type, "none") == 0) return SCALING_NONE;
     if (strcmp(type, "linear") == 0) return SCALING_LINEAR;
     if (strcmp(type, "yarn") == 0) return SCALING_YARN;
-    qsf_build_fail(b, "RoPE scaling of type '%s' (%s) is not supported, only linear and yarn are", type, b->keys.key);
+    qsf_build_fail(b, "RoPE scaling of type '%s' (%s) is not supported, only linear and yarn are", type,
+                   b->keys.key);
     return SCALING_NONE;
 }
 
@@ -42,7 +43,7 @@ static double read_factor(QsfBuilder *b) {
 }
 
 static Scale read_scale(QsfBuilder *b) {
-    Scale s = {.kind = scaling_kind(b), .factor = 1, .attn_factor = 1};
+    Scale s = { .kind = scaling_kind(b), .factor = 1, .attn_factor = 1 };
     if (qsf_build_failed(b) || s.kind == SCALING_NONE) return s;
     s.factor = read_factor(b);
     s.attn_factor = (double)qsf_build_f32(b, "rope.scaling.attn_factor", 1.0f, 1e-6f, 1e6f);
@@ -93,8 +94,10 @@ static void apply_factors(QsfBuilder *b, uint32_t n_rot, double *freq) {
     qsf_build_block(b, block);
     for (uint32_t i = 0; there && i < n; i++) {
         if (!isfinite(factor[i]) || factor[i] <= 0.0f)
-            qsf_build_fail(b, "tensor 'rope_freqs.weight' contains a factor that is not positive at byte offset %" PRIu64,
-                           b->p.param[b->p.n_params - 1].tensor->offset + i * sizeof *factor);
+            qsf_build_fail(
+                b,
+                "tensor 'rope_freqs.weight' contains a factor that is not positive at byte offset %" PRIu64,
+                b->p.param[b->p.n_params - 1].tensor->offset + i * sizeof *factor);
         freq[i] /= (double)factor[i];
     }
     free(factor);
@@ -106,7 +109,7 @@ uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     if (n_rot == 0) n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
     if (!qsf_build_failed(b) && n_rot % 2 != 0) qsf_build_check(b, qsf_keys_bad(&b->keys, "is odd"));
     const double base = (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);
-    const Scale s = spec->plain ? (Scale){.factor = 1, .attn_factor = 1} : read_scale(b);
+    const Scale s = spec->plain ? (Scale){ .factor = 1, .attn_factor = 1 } : read_scale(b);
     if (qsf_build_failed(b)) return QSF_NONE;
     double *freq = calloc(n_rot / 2 + 1u, sizeof *freq);
     if (freq == NULL) {

@@ -7,11 +7,11 @@
 
 typedef struct QsfRopeSpec {
     QsfRopeKind kind;
-    uint32_t head_dim;       /* default of rope.dimension_count, and its maximum */
-    uint32_t n_rot;          /* 0 = rope.dimension_count */
-    const char *base_key;    /* "rope.freq_base" */
-    float base;              /* default of the base */
-    bool plain;              /* ignore the model's scaling and factors */
+    uint32_t head_dim;    /* default of rope.dimension_count, and its maximum */
+    uint32_t n_rot;       /* 0 = rope.dimension_count */
+    const char *base_key; /* "rope.freq_base" */
+    float base;           /* default of the base */
+    bool plain;           /* ignore the model's scaling and factors */
 } QsfRopeSpec;
 
 /* Reads rope.scaling.* and adds a table; QSF_NONE for kind NONE or after an error. Unknown kinds of scaling are

@@ -91,7 +91,8 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < n; i++) sum += 2ull * spec[i].heads * qk_kv_tiles(ctx) * ops->tile_bytes(spec[i].dim);
+    for (uint32_t i = 0; i < n; i++)
+        sum += 2ull * spec[i].heads * qk_kv_tiles(ctx) * ops->tile_bytes(spec[i].dim);
     return qsf_pages(sum);
 }
 

@@ -42,10 +42,10 @@ uint64_t qsf_staging_bytes(const QsfShape *s, uint32_t n_slots);
 /* Buffers of one forward pass; offsets are bytes from a page-aligned start, multiples of 64; strides
  * of float buffers are floats, multiples of 16. */
 typedef struct QsfLayout {
-    uint32_t n_cols; /* columns: tokens computed at a time */
+    uint32_t n_cols;               /* columns: tokens computed at a time */
     uint64_t act_stride[QK_ACT_N]; /* bytes */
-    uint64_t cols;                 /* the program's buffers: buffer b is (n_cols, stride) floats, off * n_cols after it */
-    uint64_t spare;                /* the part of them that is free while the head is computed */
+    uint64_t cols;  /* the program's buffers: buffer b is (n_cols, stride) floats, off * n_cols after it */
+    uint64_t spare; /* the part of them that is free while the head is computed */
     uint64_t spare_floats;
     uint64_t act[QK_ACT_N]; /* (n_cols) activation columns */
     uint64_t cs;            /* per rope table (n_cols, n_rot / 2) cos, sin */

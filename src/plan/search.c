@@ -125,9 +125,7 @@ static uint64_t kv_bytes(const QsfPricing *s, uint32_t ctx) {
  * piece of weights, unless the context is short anyway. */
 static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
     uint32_t step = CTX_STEP;
-    while (least >= CTX_COMFORT && step > 1 &&
-           kv_bytes(s, step) > CTX_STEP_BYTES)
-        step /= 2;
+    while (least >= CTX_COMFORT && step > 1 && kv_bytes(s, step) > CTX_STEP_BYTES) step /= 2;
     return step;
 }
 

@@ -16,8 +16,8 @@
 #include "kernels/kernels.h"
 #include "src/model/model.h"
 
-#define QSF_ROW_QUANTUM     16u   /* chunks start at multiples of this many items */
-#define QSF_WINDOW          4096u /* = QSF_IO_WINDOW */
+#define QSF_ROW_QUANTUM 16u   /* chunks start at multiples of this many items */
+#define QSF_WINDOW      4096u /* = QSF_IO_WINDOW */
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
 #define QSF_WEIGHT_UNIT_BYTES   264
 #define QSF_LAYER_COUNTER_BYTES 24

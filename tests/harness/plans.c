@@ -15,19 +15,15 @@ static const QsfShapeSpec shapes[QSF_SHAPE_COUNT] = {
 
 /* Places for the tensors of a shape, as a file has them: at multiples of 32 bytes, in files of 4 GiB. */
 static void lay_out(QsfModel *m) {
+    QsfTensor *const *tensor;
     uint64_t at = 927232;
-    uint32_t file = 0;
-    for (uint32_t l = 0; l <= m->hp.n_layers; l++) {
-        for (unsigned r = 0; r < QSF_ROLE_N; r++) {
-            bool whole = r >= QSF_ROLE_LAYER_N;
-            QsfTensor *t = (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r,
-                                                                    l < m->hp.n_layers ? l : 0);
-            if (t == NULL || whole != (l == m->hp.n_layers)) continue;
-            if (at + t->bytes > 4096 * MIB) file++, at = 4000;
-            t->file = file;
-            t->offset = at;
-            at = (at + t->bytes + 31) / 32 * 32;
-        }
+    uint32_t file = 0, n = qsf_shape_tensors(m, &tensor);
+    for (uint32_t i = 0; i < n; i++) {
+        QsfTensor *t = tensor[i];
+        if (at + t->bytes > 4096 * MIB) file++, at = 4000;
+        t->file = file;
+        t->offset = at;
+        at = (at + t->bytes + 31) / 32 * 32;
     }
 }
 
@@ -40,13 +36,17 @@ void qsf_plans_open_shape(QsfModel *m, QsfPlanShape shape) { qsf_plans_open(m, &
 
 QsfCompressed *qsf_plans_press(QsfModel *m) {
     QsfCompressed *all = calloc(m->hp.n_layers, sizeof *all);
+    QsfTensor *const *tensor;
+    const uint32_t n = qsf_shape_tensors(m, &tensor);
     uint64_t off = 4096;
     assert_non_null(all);
     for (uint32_t l = 0; l < m->hp.n_layers; l++) {
         QsfCompressed *c = &all[l];
-        for (unsigned r = 0; r < QSF_ROLE_LAYER_N && l % 3 < 2; r++) {
-            QsfTensor *t = (QsfTensor *)(uintptr_t)qsf_model_tensor(m, (QsfRole)r, l);
-            if (t == NULL) continue;
+        char prefix[32];
+        snprintf(prefix, sizeof prefix, "blk.%u.", l);
+        for (uint32_t i = 0; i < n && l % 3 < 2; i++) {
+            QsfTensor *t = tensor[i];
+            if (strncmp(t->name, prefix, strlen(prefix)) != 0) continue;
             t->file = UINT32_MAX;
             t->offset = (c->whole_bytes + 16 + 63) / 64 * 64;
             t->compressed = c;
@@ -109,7 +109,7 @@ static uint64_t read_per_pass(const QsfModel *m, const QsfPlan *p) {
 /* A compressed layer is pinned whole or not at all, fits a slot, and is read to a stage. */
 static void check_compressed(const QsfModel *m, const QsfPlan *p, uint32_t i, const QsfUnit *u) {
     QsfUnit first;
-    uint32_t i0 = i / QSF_UNITS_PER_LAYER * QSF_UNITS_PER_LAYER;
+    uint32_t i0 = u->layer_first;
     qsf_unit_at(m, i0, &first);
     assert_int_equal(p->pinned_items[i] == u->items, p->pinned_items[i0] == first.items);
     assert_true(p->pinned_items[i] == 0 || p->pinned_items[i] == u->items);
@@ -159,8 +159,7 @@ void qsf_plans_check(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *
     assert_true(p->rows[QSF_MEM_KERNEL] >= MIB + p->budget / 1000 * 3);
     assert_true(p->embed_rows <= 1024 && (!p->embed_resident || p->embed_rows == 0));
     if (!p->embed_resident)
-        assert_true(p->rows[QSF_MEM_EMBED] >=
-                    p->embed_rows * (qsf_model_tensor(m, QSF_ROLE_EMBED, 0)->bytes / m->hp.n_vocab));
+        assert_true(p->rows[QSF_MEM_EMBED] >= p->embed_rows * (m->prog.embed->bytes / m->hp.n_vocab));
     if (o->slots != 0 && p->n_slots != 0) assert_int_equal(p->n_slots, o->slots < 4 ? o->slots : 4);
 }
 

@@ -2,6 +2,7 @@
 /* Opening and closing rigs; models of shapes only. */
 #include "tests/harness/rig.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,60 +68,115 @@ uint64_t qsf_rig_leak(QsfRig *r) {
     return now.total;
 }
 
-static const QsfTensor *tensor(uint32_t dtype, uint64_t cols, uint64_t rows) {
+/* ---- models of shapes ---- */
+
+/* The tensors of a model of shapes, made as the program asks for them. */
+typedef struct Shapes {
+    const QsfModel *m;
+    const QsfShapeSpec *spec;
+    QsfTensor **tensor;
+    uint32_t n;
+    struct Shapes *next;
+} Shapes;
+
+static Shapes *all_shapes;
+static QsfLedger shapes_ledger;
+
+static Shapes *shapes_of(const QsfModel *m) {
+    Shapes *s = all_shapes;
+    while (s != NULL && s->m != m) s = s->next;
+    if (s == NULL) abort();
+    return s;
+}
+
+uint32_t qsf_shape_tensors(const QsfModel *m, QsfTensor *const **tensors) {
+    const Shapes *s = shapes_of(m);
+    *tensors = s->tensor;
+    return s->n;
+}
+
+static const QsfTensor *make_tensor(Shapes *s, const char *name, uint32_t dtype, uint64_t cols,
+                                    uint64_t rows) {
     QsfTensor *t = calloc(1, sizeof *t);
     uint64_t row = 0;
-    if (t == NULL || !qsf_dtype_row_bytes(qsf_dtype(dtype), cols, &row)) abort();
+    s->tensor = realloc(s->tensor, (s->n + 1) * sizeof(QsfTensor *));
+    if (t == NULL || s->tensor == NULL || !qsf_dtype_row_bytes(qsf_dtype(dtype), cols, &row)) abort();
     *t = (QsfTensor){
-        .name = "shape", .dtype = dtype, .n_dims = 2, .ne = { cols, rows, 1, 1 }, .bytes = row * rows
+        .name = strdup(name), .dtype = dtype, .n_dims = 2, .ne = { cols, rows, 1, 1 }, .bytes = row * rows
     };
+    s->tensor[s->n++] = t;
     return t;
 }
 
+static const QsfTensor *find_shape(void *arg, const char *name) {
+    Shapes *s = arg;
+    const QsfShapeSpec *p = s->spec;
+    const uint64_t h = p->hidden, kv = h / p->heads * p->kv_heads;
+    const struct {
+        const char *name;
+        uint32_t dtype;
+        uint64_t cols, rows;
+    } shapes[] = {
+        { "token_embd.weight", p->dtype, h, p->vocab },
+        { "output_norm.weight", 0, h, 1 },
+        { "output.weight", p->dtype, h, p->tied ? 0 : p->vocab },
+        { "attn_norm.weight", 0, h, 1 },
+        { "ffn_norm.weight", 0, h, 1 },
+        { "attn_q.weight", p->dtype, h, h },
+        { "attn_k.weight", p->dtype, h, kv },
+        { "attn_v.weight", p->dtype, h, kv },
+        { "attn_output.weight", p->dtype, h, h },
+        { "ffn_gate.weight", p->dtype, h, p->ffn },
+        { "ffn_up.weight", p->dtype, h, p->ffn },
+        { "ffn_down.weight", p->dtype, p->ffn, h },
+    };
+    for (uint32_t i = 0; i < s->n; i++)
+        if (strcmp(s->tensor[i]->name, name) == 0) return s->tensor[i];
+    const char *rest = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') + 1 : name;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (strcmp(shapes[i].name, rest) == 0 && shapes[i].rows > 0)
+            return make_tensor(s, name, shapes[i].dtype, shapes[i].cols, shapes[i].rows);
+    return NULL;
+}
+
 void qsf_shape_model(QsfModel *m, const QsfShapeSpec *s) {
-    uint64_t h = s->hidden, hd = s->hidden / s->heads, kv = hd * s->kv_heads;
+    Shapes *shapes = calloc(1, sizeof *shapes);
+    QsfErr err = { 0 };
+    if (shapes == NULL) abort();
+    if (all_shapes == NULL) qsf_ledger_init(&shapes_ledger, 0);
+    *shapes = (Shapes){ .m = m, .spec = s, .next = all_shapes };
+    all_shapes = shapes;
     memset(m, 0, sizeof *m);
-    m->hp = (QsfHparams){ .arch = qsf_arch_find("llama"),
+    qsf_arena_init(&m->arena, &shapes_ledger, QSF_MEM_META, "program", 4096);
+    m->hp = (QsfHparams){ .arch = qsf_family_find("llama"),
                           .n_layers = s->layers,
                           .hidden = s->hidden,
                           .n_heads = s->heads,
                           .n_kv_heads = s->kv_heads,
-                          .head_dim = (uint32_t)hd,
+                          .head_dim = s->hidden / s->heads,
+                          .v_dim = s->hidden / s->heads,
                           .ffn = s->ffn,
                           .n_vocab = s->vocab,
                           .n_ctx_train = s->ctx,
-                          .norm_eps = 1e-5f,
-                          .n_rot = (uint32_t)hd,
-                          .rope_base = 10000,
-                          .rope_scale = 1 };
-    m->tied_head = s->tied;
-    m->layers = calloc(s->layers, sizeof *m->layers);
-    if (m->layers == NULL) abort();
-    const struct {
-        QsfRole role;
-        uint64_t cols, rows;
-    } mats[] = { { QSF_ROLE_Q, h, h },        { QSF_ROLE_K, h, kv },        { QSF_ROLE_V, h, kv },
-                 { QSF_ROLE_O, h, h },        { QSF_ROLE_GATE, h, s->ffn }, { QSF_ROLE_UP, h, s->ffn },
-                 { QSF_ROLE_DOWN, s->ffn, h } };
-    for (uint32_t l = 0; l < s->layers; l++) {
-        m->layers[l][QSF_ROLE_ATTN_NORM] = tensor(0, h, 1);
-        m->layers[l][QSF_ROLE_FFN_NORM] = tensor(0, h, 1);
-        for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
-            m->layers[l][mats[i].role] = tensor(s->dtype, mats[i].cols, mats[i].rows);
-        }
+                          .norm_eps = 1e-5f };
+    for (uint32_t l = 0; l < s->layers; l++)
+        m->hp.block[l] = (QsfBlockSizes){ .heads = s->heads, .kv_heads = s->kv_heads, .ffn = s->ffn };
+    if (qsf_model_build(m, &(QsfTensorSet){ find_shape, shapes }, &err) != QSF_OK) {
+        fprintf(stderr, "%s\n", err.msg);
+        abort();
     }
-    m->global[QSF_ROLE_EMBED - QSF_ROLE_LAYER_N] = tensor(s->dtype, h, s->vocab);
-    m->global[QSF_ROLE_FINAL_NORM - QSF_ROLE_LAYER_N] = tensor(0, h, 1);
-    m->global[QSF_ROLE_HEAD - QSF_ROLE_LAYER_N] = s->tied ? m->global[QSF_ROLE_EMBED - QSF_ROLE_LAYER_N]
-                                                          : tensor(s->dtype, h, s->vocab);
 }
 
 void qsf_shape_model_free(QsfModel *m) {
-    for (uint32_t l = 0; l < m->hp.n_layers; l++) {
-        for (unsigned r = 0; r < QSF_ROLE_LAYER_N; r++) free((void *)(uintptr_t)m->layers[l][r]);
+    Shapes **at = &all_shapes;
+    while ((*at)->m != m) at = &(*at)->next;
+    Shapes *s = *at;
+    *at = s->next;
+    for (uint32_t i = 0; i < s->n; i++) {
+        free((char *)(uintptr_t)s->tensor[i]->name);
+        free(s->tensor[i]);
     }
-    if (m->tied_head) m->global[QSF_ROLE_HEAD - QSF_ROLE_LAYER_N] = NULL;
-    for (unsigned r = 0; r < QSF_ROLE_N - QSF_ROLE_LAYER_N; r++) free((void *)(uintptr_t)m->global[r]);
-    free(m->layers);
-    m->layers = NULL;
+    free(s->tensor);
+    free(s);
+    qsf_arena_destroy(&m->arena);
 }

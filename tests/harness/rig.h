@@ -42,5 +42,7 @@ typedef struct QsfShapeSpec {
 } QsfShapeSpec;
 void qsf_shape_model(QsfModel *m, const QsfShapeSpec *s);
 void qsf_shape_model_free(QsfModel *m);
+/* Returns the number of its tensors, and the tensors in the order of their use. */
+uint32_t qsf_shape_tensors(const QsfModel *m, QsfTensor *const **tensors);
 
 #endif

@@ -141,7 +141,7 @@ static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
         t->kv[kv].attend_span(&one, s, part + s * stride, spans * stride);
     }
     for (size_t h = 0; h < a->n_heads; h++) {
-        t->kv[kv].merge(y, part + h * spans * stride, spans, stride, dim);
+        t->kv[kv].merge(y, part + h * spans * stride, spans, stride, dim, NULL);
         same_bits("spans", y, a->y + c * a->y_stride + h * dim, dim);
     }
 }

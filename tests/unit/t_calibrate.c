@@ -67,10 +67,10 @@ static void see(void *arg, const QsfTapData *t) {
     double xx = 0, yy = 0, xy = 0;
     assert_int_equal(t->n_cols, 1);
     for (uint32_t k = 0; k < t->k; k++) {
-        if (t->group == QSF_GROUP_FFN_OUT && t->layer == 1) s->down[k] += pow((double)t->x[k], 2);
-        if (t->group == QSF_GROUP_HEAD) s->head[k] += pow((double)t->x[k], 2);
+        if (t->matmul_class == QSF_MATMUL_FFN_OUT && t->layer == 1) s->down[k] += pow((double)t->x[k], 2);
+        if (t->matmul_class == QSF_MATMUL_HEAD) s->head[k] += pow((double)t->x[k], 2);
     }
-    if (t->group != QSF_GROUP_QKV && t->group != QSF_GROUP_HEAD) return;
+    if (t->matmul_class != QSF_MATMUL_ATTN_IN && t->matmul_class != QSF_MATMUL_HEAD) return;
     for (int k = 0; k < HIDDEN; k++) {
         xx += pow((double)s->before[k], 2);
         yy += pow((double)t->hidden[k], 2);

@@ -73,7 +73,7 @@ static uint64_t charged(QsfRig *r) {
 
 /* Byte in the middle of a token's row. */
 static uint64_t offset_of(const QsfRig *r, uint32_t id) {
-    const QsfTensor *t = qsf_model_tensor(&r->model, QSF_ROLE_EMBED, 0);
+    const QsfTensor *t = qsf_source_find_tensor(r->model.src, "token_embd.weight");
     return t->offset + t->bytes / VOCAB * id + 5;
 }
 
@@ -85,7 +85,7 @@ static void test_row_cache(void **state) {
     open_model(&r, &(QsfTinySpec){ .wtype = 8 }, &(QsfRigOptions){ .threads = 1 });
     embed_from(&r, false, 4);
     settle(&r);
-    uint64_t row = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->bytes / VOCAB;
+    uint64_t row = qsf_source_find_tensor(r.model.src, "token_embd.weight")->bytes / VOCAB;
     assert_int_equal(charged(&r), qsf_rowcache_bytes(4, row));
     qsf_forward_stats_reset(r.fwd);
     eval(&r, prompt, 8); /* misses 1 2 3 4, then 9 in the place of 3, then 3 in the place of 2 */
@@ -125,7 +125,7 @@ static void test_table(void **state) {
     open_model(&r, &(QsfTinySpec){ .wtype = 0, .hidden = 1024, .layers = 1 },
                &(QsfRigOptions){ .threads = 2 });
     assert_true(r.plan.embed_resident);
-    uint64_t bytes = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->bytes;
+    uint64_t bytes = qsf_source_find_tensor(r.model.src, "token_embd.weight")->bytes;
     assert_int_equal(charged(&r), qsf_pages(bytes));
     assert_true(bytes > 1 << 20); /* more than one read */
     eval(&r, last, 2);

@@ -259,11 +259,9 @@ static void test_cancel(void **state) {
 
 static void test_read_faults(void **state) {
     (void)state;
-    static const struct {
-        QsfRole role;
-        uint32_t layer;
-    } where[] = { { QSF_ROLE_EMBED, 0 }, { QSF_ROLE_Q, 0 },    { QSF_ROLE_V, 1 },
-                  { QSF_ROLE_UP, 0 },    { QSF_ROLE_DOWN, 1 }, { QSF_ROLE_HEAD, 0 } };
+    static const char *const where[] = { "token_embd.weight",     "blk.0.attn_q.weight",
+                                         "blk.1.attn_v.weight",   "blk.0.ffn_up.weight",
+                                         "blk.1.ffn_down.weight", "output.weight" };
     write_tiny(NULL);
     const int32_t *ids = ids_below(300);
     const QsfRigOptions o = { .path = path,
@@ -279,8 +277,8 @@ static void test_read_faults(void **state) {
         QsfErr err = { 0 };
         open_rig(&r, &o);
         qsf_test_expect_ok(qsf_forward_eval(r.fwd, ids, 20, NULL, NULL, &err), &err);
-        const QsfTensor *t = qsf_model_tensor(&r.model, where[i / 2].role, where[i / 2].layer);
-        uint64_t row = where[i / 2].role == QSF_ROLE_EMBED ? (uint64_t)ids[25] : t->ne[1] / 2;
+        const QsfTensor *t = qsf_source_find_tensor(r.model.src, where[i / 2]);
+        uint64_t row = i / 2 == 0 ? (uint64_t)ids[25] : t->ne[1] / 2;
         qsf_file_inject_fault(t->offset + t->bytes / t->ne[1] * row + 8, i % 2 == 0 ? EIO : 0);
         assert_int_equal(qsf_forward_eval(r.fwd, ids + 20, 20, NULL, NULL, &err), QSF_E_RUNTIME);
         qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
@@ -307,7 +305,7 @@ static void test_load_faults(void **state) {
     write_tiny(&(QsfTinySpec){ .wtype = 8, .biases = true, .rope_freqs = true });
     open_rig(&r, &(QsfRigOptions){ .path = path });
     uint64_t size = qsf_source_bytes(r.model.src),
-             first = qsf_model_tensor(&r.model, QSF_ROLE_EMBED, 0)->offset;
+             first = qsf_source_find_tensor(r.model.src, "token_embd.weight")->offset;
     close_rig(&r);
     uint32_t failed_at_once = 0, failed_later = 0;
     for (uint64_t at = first; at < size; at += (size - first) / 400) {
@@ -350,7 +348,7 @@ static void test_invalid_numbers(void **state) {
         QsfErr err = { 0 };
         write_tiny(NULL);
         open_rig(&r, &(QsfRigOptions){ .path = path });
-        uint64_t off = qsf_model_tensor(&r.model, QSF_ROLE_FINAL_NORM, 0)->offset;
+        uint64_t off = qsf_source_find_tensor(r.model.src, "output_norm.weight")->offset;
         close_rig(&r);
         overwrite(off + 12, &bad[i], sizeof bad[i]);
         open_rig(&r, &(QsfRigOptions){ .path = path, .level = QK_LEVEL_UNKNOWN });
@@ -386,14 +384,15 @@ static void test_counters(void **state) {
     assert_true(s.chunk_done == 1 && s.chunk_total == 1);
     assert_true(s.prefill_ns > 0 && s.decode_ns > 0 && s.compute_ns > 0 && s.read_ns > 0);
     uint64_t parts = s.attention_ns + s.prep_ns + s.sync_ns;
-    for (unsigned g = 0; g < QSF_GROUP_N; g++) {
+    for (unsigned g = 0; g < QSF_MATMUL_N; g++) {
         assert_true(s.matmul_ns[g] > 0);
         parts += s.matmul_ns[g];
     }
     assert_true(s.attention_ns > 0 && s.prep_ns > 0 && parts <= s.compute_ns);
     /* Six passes over the layers, four of them with the head, some of it read before the reset or ahead of
      * need; two windows too much at most for each of 8 tensors. */
-    uint64_t head = qsf_model_tensor(&r.model, QSF_ROLE_HEAD, 0)->bytes, body = r.plan.streamed_bytes - head;
+    uint64_t head = qsf_source_find_tensor(r.model.src, "output.weight")->bytes,
+             body = r.plan.streamed_bytes - head;
     assert_true(s.bytes_read <= 7 * (body + 14 * 2 * 4096) + 4 * (head + 2 * 4096) + 23 * 68);
     assert_true(s.bytes_read + 2 * r.plan.slot_bytes >= 6 * body + 4 * head);
     qsf_forward_kernels(r.fwd, names, sizeof names);

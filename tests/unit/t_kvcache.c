@@ -9,7 +9,7 @@
 
 enum { LAYERS = 3, HEADS = 2, DIM = 10, CTX = 7 };
 
-static const QsfHparams hp = { .n_layers = LAYERS, .n_kv_heads = HEADS, .head_dim = DIM };
+static const QsfKvSpec spec[LAYERS] = { { 0, HEADS, DIM }, { 1, HEADS, DIM }, { 2, HEADS, DIM } };
 
 /* A number that f16 holds exactly and no other place shares. */
 static float value(uint32_t layer, uint32_t pos, unsigned which, size_t i) {
@@ -34,10 +34,10 @@ static bool is_q8(const QsfKvCache *c) { return strcmp(c->ops->name, "q8") == 0;
 /* Position pos of K (which 0) or V holds want, q8 within half a step of the largest number here. */
 static void expect(const QsfKvCache *c, uint32_t l, uint32_t h, uint32_t pos, unsigned which,
                    const float *want) {
-    float got[64];
+    float got[80];
     c->ops->load(got, which == 0 ? qsf_kvcache_k(c, l, h) : qsf_kvcache_v(c, l, h), (int)which, pos,
-                 c->head_dim);
-    for (uint32_t i = 0; i < c->head_dim; i++) {
+                 c->spec[l].dim);
+    for (uint32_t i = 0; i < c->spec[l].dim; i++) {
         assert_true(is_q8(c) ? fabsf(got[i] - want[i]) <= 2047.0f / 253 : got[i] == want[i]);
     }
 }
@@ -63,9 +63,9 @@ static void test_rows(void **state) {
         QsfKvCache c;
         QsfErr err = { 0 };
         qsf_ledger_init(&ledger, 0);
-        qsf_test_expect_ok(qsf_kvcache_init(&c, &hp, &t.kv[kind], CTX, &ledger, &err), &err);
-        assert_int_equal(c.tile, t.kv[kind].tile_bytes(DIM));
-        assert_true(ledger.used[QSF_MEM_KV] >= 2ull * LAYERS * HEADS * c.tile * ((CTX + 15) / 16));
+        qsf_test_expect_ok(qsf_kvcache_init(&c, spec, LAYERS, &t.kv[kind], CTX, &ledger, &err), &err);
+        assert_true(ledger.used[QSF_MEM_KV] >=
+                    2ull * LAYERS * HEADS * t.kv[kind].tile_bytes(DIM) * ((CTX + 15) / 16));
         fill(&c);
         check_rows(&c);
         qsf_kvcache_free(&c);
@@ -94,7 +94,7 @@ static void test_budget(void **state) {
     QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 100);
-    assert_int_equal(qsf_kvcache_init(&c, &hp, &t.kv[QK_KV_F16], CTX, &ledger, &err), QSF_E_BUDGET);
+    assert_int_equal(qsf_kvcache_init(&c, spec, LAYERS, &t.kv[QK_KV_F16], CTX, &ledger, &err), QSF_E_BUDGET);
     qsf_test_expect_err(&err, QSF_E_BUDGET, "KV cache");
     qsf_kvcache_free(&c);
     assert_int_equal(ledger.total, 0);
@@ -113,10 +113,10 @@ static float mark(uint32_t layer, uint32_t pos, unsigned which, size_t i) {
 }
 
 static void store_position(QsfKvCache *c, uint32_t pos) {
-    float k[64], v[64];
-    size_t n = (size_t)c->n_kv_heads * c->head_dim;
-    assert_true(n <= 64 && pos < c->ctx);
-    for (uint32_t l = 0; l < c->n_layers; l++) {
+    float k[160], v[160];
+    for (uint32_t l = 0; l < c->n; l++) {
+        const size_t n = (size_t)c->spec[l].heads * c->spec[l].dim;
+        assert_true(n <= 160 && pos < c->ctx);
         for (size_t i = 0; i < n; i++) {
             k[i] = mark(l, pos, 0, i);
             v[i] = mark(l, pos, 1, i);
@@ -126,11 +126,12 @@ static void store_position(QsfKvCache *c, uint32_t pos) {
 }
 
 static void check_positions(const QsfKvCache *c) {
-    for (uint32_t l = 0; l < c->n_layers; l++) {
+    for (uint32_t l = 0; l < c->n; l++) {
+        const size_t dim = c->spec[l].dim;
         for (uint32_t p = 0; p < c->n_past; p++) {
-            for (unsigned i = 0; i < c->n_kv_heads * 2; i++) {
-                float want[64];
-                for (size_t d = 0; d < c->head_dim; d++) want[d] = mark(l, p, i % 2, i / 2 * c->head_dim + d);
+            for (unsigned i = 0; i < c->spec[l].heads * 2; i++) {
+                float want[80];
+                for (size_t d = 0; d < dim; d++) want[d] = mark(l, p, i % 2, i / 2 * dim + d);
                 expect(c, l, i / 2, p, i % 2, want);
             }
         }
@@ -140,12 +141,12 @@ static void check_positions(const QsfKvCache *c) {
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 
 /* Random steps: positions come, are forgotten, the context grows and shrinks. */
-static void random_resizes(const QsfHparams *shape, const qk_kv_ops *ops, uint32_t seed) {
+static void random_resizes(const QsfKvSpec *shape, uint32_t n, const qk_kv_ops *ops, uint32_t seed) {
     QsfLedger ledger;
     QsfKvCache c;
     QsfErr err = { 0 };
     qsf_ledger_init(&ledger, 0);
-    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, ops, 1 + seed % 50, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, n, ops, 1 + seed % 50, &ledger, &err), &err);
     for (int step = 0; step < 40; step++) {
         uint32_t more = next_random(&seed) % 40;
         while (more-- > 0 && c.n_past < c.ctx) store_position(&c, c.n_past++);
@@ -155,8 +156,10 @@ static void random_resizes(const QsfHparams *shape, const qk_kv_ops *ops, uint32
         qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, &err), &err);
         assert_int_equal(c.ctx, ctx);
         assert_int_equal(ledger.used[QSF_MEM_KV], c.bytes);
-        assert_true(c.bytes >= 2ull * c.n_layers * c.n_kv_heads * c.tile * ((ctx + 15) / 16) &&
-                    c.bytes % 4096 == 0);
+        uint64_t least = 0;
+        for (uint32_t i = 0; i < n; i++)
+            least += 2ull * shape[i].heads * ops->tile_bytes(shape[i].dim) * ((ctx + 15) / 16);
+        assert_true(c.bytes >= least && c.bytes < least + 4096 && c.bytes % 4096 == 0);
         check_positions(&c);
     }
     qsf_kvcache_free(&c);
@@ -171,8 +174,11 @@ static void test_resize(void **state) {
     qk_table_init(&t, QK_LEVEL_REF);
     for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes * QK_KV_N; i++) {
         const Shape *s = &shapes[i / QK_KV_N];
-        const QsfHparams shape = { .n_layers = s->layers, .n_kv_heads = s->heads, .head_dim = s->dim };
-        for (uint32_t seed = 1; seed <= 8; seed++) random_resizes(&shape, &t.kv[i % QK_KV_N], seed * 77 + i);
+        QsfKvSpec shape[5]; /* no two layers alike, or all */
+        for (uint32_t l = 0; l < s->layers; l++)
+            shape[l] = (QsfKvSpec){ l, s->heads + i % 2 * (l % 2), s->dim + i % 2 * (l % 3) * 6 };
+        for (uint32_t seed = 1; seed <= 8; seed++)
+            random_resizes(shape, s->layers, &t.kv[i % QK_KV_N], seed * 77 + i);
     }
 }
 
@@ -189,7 +195,7 @@ static size_t resident_pages(const QsfKvCache *c) {
 static void test_untouched(void **state) {
     (void)state;
     static const uint32_t ctxs[] = { 8192, 500, 4096, 100, 101, 3000, 8192, 128 };
-    const QsfHparams shape = { .n_layers = 3, .n_kv_heads = 1, .head_dim = 64 };
+    const QsfKvSpec shape[] = { { 0, 1, 64 }, { 1, 1, 64 }, { 2, 1, 64 } };
     if (sysconf(_SC_PAGESIZE) != 4096) skip();
     qk_table t;
     QsfLedger ledger;
@@ -197,11 +203,11 @@ static void test_untouched(void **state) {
     QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 0);
-    qsf_test_expect_ok(qsf_kvcache_init(&c, &shape, &t.kv[QK_KV_F16], 4096, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, shape, 3, &t.kv[QK_KV_F16], 4096, &ledger, &err), &err);
     madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);
     assert_int_equal(resident_pages(&c), 0);
     for (c.n_past = 0; c.n_past < 100; c.n_past++) store_position(&c, c.n_past);
-    const size_t runs = 6, most = runs * (7 * c.tile / 4096 + 2);
+    const size_t runs = 6, most = runs * (7 * t.kv[QK_KV_F16].tile_bytes(64) / 4096 + 2);
     for (size_t i = 0; i < sizeof ctxs / sizeof *ctxs; i++) {
         qsf_test_expect_ok(qsf_kvcache_resize(&c, ctxs[i], &err), &err);
         madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);
@@ -224,7 +230,7 @@ static void test_resize_refused(void **state) {
     QsfErr err = { 0 };
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 0);
-    qsf_test_expect_ok(qsf_kvcache_init(&c, &hp, &t.kv[QK_KV_F32], 50, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_kvcache_init(&c, spec, LAYERS, &t.kv[QK_KV_F32], 50, &ledger, &err), &err);
     for (c.n_past = 0; c.n_past < 50; c.n_past++) store_position(&c, c.n_past);
     assert_int_equal(qsf_kvcache_resize(&c, 49, &err), QSF_E_CONTEXT);
     qsf_test_expect_err(&err, QSF_E_CONTEXT, "50 are in use");

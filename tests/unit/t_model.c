@@ -36,20 +36,21 @@ static void test_tiny(void **state) {
         assert_int_equal(m.hp.n_heads, 4);
         assert_int_equal(m.hp.n_kv_heads, 2);
         assert_int_equal(m.hp.head_dim, 16);
-        assert_int_equal(m.hp.n_rot, 16);
+        assert_int_equal(m.prog.n_ropes, 1);
+        assert_int_equal(m.prog.rope[0].n_rot, 16);
         assert_int_equal(m.hp.ffn, 128);
         assert_int_equal(m.hp.n_vocab, 300);
         assert_int_equal(m.hp.n_ctx_train, 256);
-        assert_int_equal(m.tied_head, i % 2 == 1);
+        assert_int_equal(m.prog.tied_head, i % 2 == 1);
         assert_false(m.vocab_only);
-        const QsfTensor *q = qsf_model_tensor(&m, QSF_ROLE_Q, 2);
+        const QsfTensor *q = qsf_source_find_tensor(m.src, "blk.2.attn_q.weight");
         assert_string_equal(q->name, "blk.2.attn_q.weight");
         assert_int_equal(q->dtype, types[i]);
-        assert_null(qsf_model_tensor(&m, QSF_ROLE_Q, 3));
-        const QsfTensor *head = qsf_model_tensor(&m, QSF_ROLE_HEAD, 99);
+        assert_null(qsf_source_find_tensor(m.src, "blk.3.attn_q.weight"));
+        const QsfTensor *head = m.prog.unit[m.prog.n_units - 1].tensor[0];
         assert_string_equal(head->name, i % 2 == 1 ? "token_embd.weight" : "output.weight");
-        assert_true((qsf_model_tensor(&m, QSF_ROLE_K_B, 1) != NULL) == (i == 0));
-        assert_true((qsf_model_tensor(&m, QSF_ROLE_ROPE_FREQS, 0) != NULL) == (i == 0));
+        assert_true((qsf_source_find_tensor(m.src, "blk.1.attn_k.bias") != NULL) == (i == 0));
+        assert_true((qsf_source_find_tensor(m.src, "rope_freqs.weight") != NULL) == (i == 0));
         qsf_model_close(&m);
         assert_int_equal(ledger.total, 0);
     }
@@ -72,8 +73,8 @@ typedef struct Wrong {
 
 static void test_wrong_hparams(void **state) {
     static const Wrong cases[] = {
-        { "general.architecture=str:mamba", "'mamba'" },
-        { "general.architecture=str:mamba", "supported: llama" },
+        { "general.architecture=str:parrot", "'parrot'" },
+        { "general.architecture=str:parrot", "supported: llama" },
         { "general.architecture=null", "general.architecture" },
         { "llama.block_count=int:0", "llama.block_count" },
         { "llama.block_count=int:3", "blk.2.attn_norm.weight' is missing" },
@@ -85,8 +86,8 @@ static void test_wrong_hparams(void **state) {
         { "llama.attention.head_count=int:0", "head_count" },
         { "llama.attention.head_count_kv=int:3", "does not divide" },
         { "llama.attention.key_length=int:15", "odd" },
-        { "llama.attention.value_length=int:32", "value_length" },
-        { "llama.attention.key_length=int:32", "value_length" },
+        { "llama.attention.value_length=int:32", "attn_v.weight' has the shape" },
+        { "llama.attention.key_length=int:32", "attn_q.weight' has the shape" },
         { "llama.feed_forward_length=int:64", "ffn_gate" },
         { "llama.attention.layer_norm_rms_epsilon=null", "is missing" },
         { "llama.attention.layer_norm_rms_epsilon=float:nan", "epsilon" },
@@ -95,7 +96,7 @@ static void test_wrong_hparams(void **state) {
         { "llama.rope.dimension_count=int:15", "odd" },
         { "llama.rope.freq_base=float:inf", "freq_base" },
         { "llama.rope.freq_base=float:-1", "freq_base" },
-        { "llama.rope.scaling.type=str:yarn", "'yarn'" },
+        { "llama.rope.scaling.type=str:wavy", "'wavy'" },
         { "llama.rope.scaling.factor=float:-2", "scaling.factor" },
         { "llama.expert_count=int:8", "mixture-of-experts" },
         { "llama.attention.causal=bool:false", "causal" },
@@ -119,7 +120,7 @@ static float rope_scale_with(const char *a, const char *b) {
     QsfErr e = { 0 };
     QsfModel m;
     qsf_test_expect_ok(open_tiny(&m, NULL, overrides, &e), &e);
-    float v = m.hp.rope_scale;
+    float v = (float)(1 / m.prog.rope[0].freq[0]);
     qsf_model_close(&m);
     return v;
 }
@@ -227,7 +228,7 @@ static void test_tensors(void **state) {
     qsf_test_expect_ok(open_build(&b, &m, &e), &e);
     assert_int_equal(m.hp.n_kv_heads, 2);
     assert_int_equal(m.hp.head_dim, 4);
-    assert_true(m.tied_head);
+    assert_true(m.prog.tied_head);
     qsf_model_close(&m);
     add_plain(&b, "blk.0.ffn_up.weight");
     add_counts(&b);
@@ -282,7 +283,7 @@ static void test_vocab_only(void **state) {
     assert_true(m.vocab_only);
     assert_null(m.hp.arch);
     assert_string_equal(m.hp.name, "na?me");
-    assert_null(qsf_model_tensor(&m, QSF_ROLE_EMBED, 0));
+    assert_null(qsf_source_find_tensor(m.src, "token_embd.weight"));
     assert_int_equal(qsf_model_bytes_per_token(&m), 0);
     qsf_model_close(&m);
     assert_int_equal(ledger.total, 0);
@@ -303,7 +304,7 @@ static void test_unlike_layers(void **state) {
     qsf_gb_free(&b);
     const char *const overrides[] = { "llama.block_count=int:2", NULL };
     assert_int_equal(qsf_model_open(&m, path, overrides, &ledger, &e), QSF_E_MODEL);
-    qsf_test_expect_err(&e, QSF_E_MODEL, "differs from layer to layer");
+    qsf_test_expect_err(&e, QSF_E_MODEL, "blk.1.attn_norm.weight' is missing");
     unlink(path);
 }
 
@@ -338,9 +339,9 @@ static void test_parity_cases(void **state) {
         const char *path = qsf_test_data(relative);
         if (path == NULL) continue;
         qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &e), &e);
-        assert_true((qsf_model_tensor(&m, QSF_ROLE_ROPE_FREQS, 0) != NULL) ==
+        assert_true((qsf_source_find_tensor(m.src, "rope_freqs.weight") != NULL) ==
                     (strcmp(names[i], "llama3") == 0));
-        if (strcmp(names[i], "llama_linear") == 0) expect_near(m.hp.rope_scale, 4.0f);
+        if (strcmp(names[i], "llama_linear") == 0) expect_near((float)(1 / m.prog.rope[0].freq[0]), 4.0f);
         qsf_model_close(&m);
         opened++;
     }

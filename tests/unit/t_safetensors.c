@@ -407,7 +407,7 @@ static void test_rope_factors(void **state) {
     (void)state;
     assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .head_dim = 16, .last = LLAMA3 }), 0);
     qsf_test_expect_ok(qsf_model_open(&m, dir, NULL, &ledger, &e), &e);
-    const QsfTensor *t = qsf_model_tensor(&m, QSF_ROLE_ROPE_FREQS, 0);
+    const QsfTensor *t = qsf_source_find_tensor(m.src, "rope_freqs.weight");
     assert_non_null(t);
     assert_int_equal(t->file, QSF_FILE_NONE);
     assert_int_equal(t->ne[0], 8);
@@ -431,7 +431,7 @@ static void test_model(void **state) {
     assert_int_equal(m.hp.n_layers, 2);
     assert_int_equal(m.hp.head_dim, 6);
     assert_int_equal(m.hp.n_vocab, 16);
-    assert_false(m.tied_head);
+    assert_false(m.prog.tied_head);
     assert_int_equal(qsf_source_check_runs(m.src, &e), QSF_E_MODEL);
     qsf_model_close(&m);
 }

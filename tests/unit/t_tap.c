@@ -15,7 +15,7 @@ static int32_t ids[N];
 
 /* All that one evaluation showed. */
 typedef struct Seen {
-    float x[LAYERS + 1][QSF_GROUP_N][N][WIDEST], hidden[LAYERS + 1][QSF_GROUP_N][N][HIDDEN];
+    float x[LAYERS + 1][QSF_MATMUL_N][N][WIDEST], hidden[LAYERS + 1][QSF_MATMUL_N][N][HIDDEN];
     unsigned calls;
 } Seen;
 
@@ -36,11 +36,11 @@ static int remove_model(void **state) {
 static void see(void *arg, const QsfTapData *t) {
     Seen *s = arg;
     assert_true(t->layer <= LAYERS && t->pos + t->n_cols <= N && t->k <= WIDEST);
-    assert_int_equal(t->group == QSF_GROUP_HEAD, t->layer == LAYERS);
-    assert_int_equal(t->k, t->group == QSF_GROUP_FFN_OUT ? FFN : HIDDEN);
+    assert_int_equal(t->matmul_class == QSF_MATMUL_HEAD, t->layer == LAYERS);
+    assert_int_equal(t->k, t->matmul_class == QSF_MATMUL_FFN_OUT ? FFN : HIDDEN);
     for (uint32_t i = 0; i < t->n_cols; i++) {
-        memcpy(s->x[t->layer][t->group][t->pos + i], t->x + (size_t)i * t->x_stride, t->k * sizeof(float));
-        memcpy(s->hidden[t->layer][t->group][t->pos + i], t->hidden + (size_t)i * t->hidden_stride,
+        memcpy(s->x[t->layer][t->matmul_class][t->pos + i], t->x + (size_t)i * t->x_stride, t->k * sizeof(float));
+        memcpy(s->hidden[t->layer][t->matmul_class][t->pos + i], t->hidden + (size_t)i * t->hidden_stride,
                HIDDEN * sizeof(float));
     }
     s->calls++;
@@ -111,23 +111,23 @@ static void norm(const QsfSource *s, const char *name, const float *x, double *y
 /* What one position showed in layer 1, held against its weights. */
 static void check_position(const QsfSource *s, const Seen *seen, int p) {
     double y[WIDEST], z[WIDEST];
-    const float *in = seen->hidden[1][QSF_GROUP_QKV][p], *mid = seen->hidden[1][QSF_GROUP_FFN_IN][p];
+    const float *in = seen->hidden[1][QSF_MATMUL_ATTN_IN][p], *mid = seen->hidden[1][QSF_MATMUL_FFN_IN][p];
     norm(s, "blk.1.attn_norm.weight", in, y);
-    near(seen->x[1][QSF_GROUP_QKV][p], y, HIDDEN, "input of QKV");
-    multiply(s, "blk.1.attn_output.weight", seen->x[1][QSF_GROUP_O][p], y);
+    near(seen->x[1][QSF_MATMUL_ATTN_IN][p], y, HIDDEN, "input of QKV");
+    multiply(s, "blk.1.attn_output.weight", seen->x[1][QSF_MATMUL_ATTN_OUT][p], y);
     for (int i = 0; i < HIDDEN; i++) y[i] += (double)in[i];
     near(mid, y, HIDDEN, "behind attention");
     norm(s, "blk.1.ffn_norm.weight", mid, y);
-    near(seen->x[1][QSF_GROUP_FFN_IN][p], y, HIDDEN, "input of gate and up");
-    multiply(s, "blk.1.ffn_gate.weight", seen->x[1][QSF_GROUP_FFN_IN][p], y);
-    multiply(s, "blk.1.ffn_up.weight", seen->x[1][QSF_GROUP_FFN_IN][p], z);
+    near(seen->x[1][QSF_MATMUL_FFN_IN][p], y, HIDDEN, "input of gate and up");
+    multiply(s, "blk.1.ffn_gate.weight", seen->x[1][QSF_MATMUL_FFN_IN][p], y);
+    multiply(s, "blk.1.ffn_up.weight", seen->x[1][QSF_MATMUL_FFN_IN][p], z);
     for (int i = 0; i < FFN; i++) y[i] *= z[i] / (1 + exp(-y[i]));
-    near(seen->x[1][QSF_GROUP_FFN_OUT][p], y, FFN, "input of down");
-    multiply(s, "blk.1.ffn_down.weight", seen->x[1][QSF_GROUP_FFN_OUT][p], y);
+    near(seen->x[1][QSF_MATMUL_FFN_OUT][p], y, FFN, "input of down");
+    multiply(s, "blk.1.ffn_down.weight", seen->x[1][QSF_MATMUL_FFN_OUT][p], y);
     for (int i = 0; i < HIDDEN; i++) y[i] += (double)mid[i];
-    near(seen->hidden[2][QSF_GROUP_QKV][p], y, HIDDEN, "behind the layer");
-    norm(s, "output_norm.weight", seen->hidden[LAYERS][QSF_GROUP_HEAD][p], y);
-    near(seen->x[LAYERS][QSF_GROUP_HEAD][p], y, HIDDEN, "input of the head");
+    near(seen->hidden[2][QSF_MATMUL_ATTN_IN][p], y, HIDDEN, "behind the layer");
+    norm(s, "output_norm.weight", seen->hidden[LAYERS][QSF_MATMUL_HEAD][p], y);
+    near(seen->x[LAYERS][QSF_MATMUL_HEAD][p], y, HIDDEN, "input of the head");
 }
 
 static void test_inputs(void **state) {
@@ -143,7 +143,7 @@ static void test_inputs(void **state) {
         qsf_test_expect_ok(qsf_source_read_rows(s, qsf_source_find_tensor(s, "token_embd.weight"),
                                                 (uint64_t)ids[p], 1, row, &err),
                            &err);
-        assert_memory_equal(seen->hidden[0][QSF_GROUP_QKV][p], row, sizeof row);
+        assert_memory_equal(seen->hidden[0][QSF_MATMUL_ATTN_IN][p], row, sizeof row);
         check_position(s, seen, p);
     }
     qsf_source_close(s);
@@ -180,8 +180,8 @@ static void test_left_out(void **state) {
             eval(&r, without[w][l]);
             assert_memory_not_equal(without[w][l], full, sizeof full);
             /* What comes in goes out. */
-            assert_memory_equal(s->hidden[l + 1][l + 1 < LAYERS ? QSF_GROUP_QKV : QSF_GROUP_HEAD],
-                                all->hidden[l][QSF_GROUP_QKV], sizeof all->hidden[0][0]);
+            assert_memory_equal(s->hidden[l + 1][l + 1 < LAYERS ? QSF_MATMUL_ATTN_IN : QSF_MATMUL_HEAD],
+                                all->hidden[l][QSF_MATMUL_ATTN_IN], sizeof all->hidden[0][0]);
         }
         qsf_forward_skip_layer(r.fwd, QSF_LAYER_NONE);
         eval(&r, again);

@@ -450,7 +450,7 @@ static void a_read_fault_is_an_error_and_can_be_tried_again(void **state) {
     open_tiny(&rt, &t, 128, 0);
     Answer whole = asking(1, 3, 10), broken = asking(1, 3, 10), again = asking(1, 3, 10);
     generate(&t, prompt, N_PROMPT, &whole);
-    const QsfTensor *down = qsf_model_tensor(&rt.model, QSF_ROLE_DOWN, 1);
+    const QsfTensor *down = qsf_source_find_tensor(rt.model.src, "blk.1.ffn_down.weight");
     qsf_file_inject_fault(down->offset + 8, 5);
     int rc = generate_stop(&t, prompt, N_PROMPT, NULL, 0, &broken, &out, &err);
     qsf_file_inject_fault(UINT64_MAX, 0);

@@ -178,7 +178,7 @@ static int find_tensor(void) {
     qsf_ledger_init(&ledger, 0);
     int rc = qsf_model_open(&m, path, NULL, &ledger, &err);
     if (rc == QSF_OK) {
-        down_offset = qsf_model_tensor(&m, QSF_ROLE_DOWN, 3)->offset;
+        down_offset = qsf_source_find_tensor(m.src, "blk.3.ffn_down.weight")->offset;
         qsf_model_close(&m);
     }
     qsf_ledger_destroy(&ledger);

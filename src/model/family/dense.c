@@ -15,18 +15,25 @@ typedef struct Dense {
 static void attention(const Dense *m, uint32_t block) {
     QsfBuilder *b = m->b;
     const QsfBlockSizes *n = &m->hp->block[block];
-    const uint32_t dim = m->hp->head_dim;
+    const uint32_t dim = m->hp->head_dim, v_dim = m->hp->v_dim;
     const QsfSlice x = qsf_build_branch(b), q = qsf_build_buffer(b, n->heads * dim),
-                   k = qsf_build_buffer(b, n->kv_heads * dim), v = qsf_build_buffer(b, n->kv_heads * dim);
-    const QsfMatrixSpec qkv[] = {{"attn_q", q, QSF_REQUIRED}, {"attn_k", k, QSF_REQUIRED}, {"attn_v", v, QSF_REQUIRED}};
+                   k = qsf_build_buffer(b, n->kv_heads * dim), v = qsf_build_buffer(b, n->kv_heads * v_dim);
+    const QsfMatrixSpec qkv[] = { { "attn_q", q, QSF_REQUIRED },
+                                  { "attn_k", k, QSF_REQUIRED },
+                                  { "attn_v", v, QSF_REQUIRED } };
     qsf_build_linear(b, QSF_MATMUL_ATTN_IN, x, qkv, 3, QSF_ACT_NONE);
     qsf_build_rope(b, m->rope, q, n->heads, dim, 0);
     qsf_build_rope(b, m->rope, k, n->kv_heads, dim, 0);
-    const QsfAttentionStep attn = {.kv = qsf_build_kv(b, n->kv_heads, dim), .heads = n->heads, .sinks = QSF_NONE, .slopes = QSF_NONE,
-                                   .scale = 1.0f / sqrtf((float)dim)};
-    qsf_build_attention(b, &attn, q, k, v, q);
-    const QsfMatrixSpec o = {"attn_output", x, QSF_REQUIRED};
-    qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, q, &o, 1, QSF_ACT_NONE);
+    const QsfAttentionSpec attn = { .step = qsf_attention_plain(n->heads, 1.0f / sqrtf((float)dim)),
+                                    .kv_heads = n->kv_heads,
+                                    .k_dim = dim,
+                                    .v_dim = v_dim,
+                                    .q = q,
+                                    .k = k,
+                                    .v = v };
+    const QsfSlice y = qsf_build_attention(b, &attn);
+    const QsfMatrixSpec o = { "attn_output", x, QSF_REQUIRED };
+    qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, y, &o, 1, QSF_ACT_NONE);
 }
 
 static void feed_forward(const Dense *m, uint32_t block) {
@@ -34,19 +41,21 @@ static void feed_forward(const Dense *m, uint32_t block) {
     const uint32_t ffn = m->hp->block[block].ffn;
     const QsfSlice x = qsf_build_branch(b), gate = qsf_build_buffer(b, ffn);
     const QsfSlice up = m->d->gated ? qsf_build_buffer(b, ffn) : gate;
-    const QsfMatrixSpec in[] = {{"ffn_gate", gate, QSF_REQUIRED}, {"ffn_up", up, QSF_REQUIRED}};
-    const QsfMatrixSpec out = {"ffn_down", x, QSF_REQUIRED};
+    const QsfMatrixSpec in[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
+    const QsfMatrixSpec out = { "ffn_down", x, QSF_REQUIRED };
     qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, m->d->gated ? in : in + 1, m->d->gated ? 2 : 1, m->d->act);
     qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &out, 1, QSF_ACT_NONE);
 }
 
 void qsf_family_dense(QsfBuilder *b) {
     const QsfHparams *hp = qsf_build_hp(b);
-    Dense m = {b, hp->arch->traits, hp, QSF_NONE};
+    Dense m = { b, hp->arch->traits, hp, QSF_NONE };
     const QsfSlice x = qsf_build_x(b), branch = qsf_build_branch(b);
     qsf_build_embed(b);
-    m.rope = qsf_rope_table(b, &(QsfRopeSpec){.kind = m.d->rope, .head_dim = hp->head_dim,
-                                              .base_key = "rope.freq_base", .base = 10000.0f});
+    m.rope = qsf_rope_table(b, &(QsfRopeSpec){ .kind = m.d->rope,
+                                               .head_dim = hp->head_dim,
+                                               .base_key = "rope.freq_base",
+                                               .base = 10000.0f });
     for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
         qsf_build_norm(b, hp->arch->norm, "attn_norm", x, branch);

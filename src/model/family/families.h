@@ -9,7 +9,7 @@
 typedef struct QsfDense {
     QsfRopeKind rope;
     QsfActKind act;
-    bool gated;          /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
+    bool gated; /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
 

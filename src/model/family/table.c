@@ -7,7 +7,7 @@
 #include "src/model/family/families.h"
 
 #define DENSE(arch, norm, ...) \
-    { arch, qsf_family_dense, &(const QsfDense){__VA_ARGS__}, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
+    { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
 
 static const QsfFamily table[] = {
     DENSE("llama", QSF_NORM_RMS, .rope = QSF_ROPE_PAIRS, .act = QSF_ACT_SILU, .gated = true),

@@ -87,7 +87,9 @@ static void attend_one_column(AttnJob *j, uint32_t items) {
     }
 }
 
-void qsf_attention(QsfForward *f, const QsfStep *s) {
+int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
+    (void)err;
+    const QsfSpan span = qsf_span_begin(f);
     const QsfAttentionStep *a = &s->u.attention;
     const QsfKvSpec *kv = &f->model->prog.kv[a->kv];
     AttnJob j = { .f = f, .s = s, .a = a, .kv = kv, .group = a->heads / kv->heads };
@@ -102,4 +104,6 @@ void qsf_attention(QsfForward *f, const QsfStep *s) {
         attend_one_column(&j, items);
     else
         qsf_pool_run(f->pool, attend, &j, (size_t)items * j.blocks, 1);
+    qsf_span_end(f, &span, &f->n.attention_ns);
+    return QSF_OK;
 }

@@ -24,6 +24,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK)
         rc = qsf_kvcache_init(&f->kv, f->model->prog.kv, f->model->prog.n_kv, &f->table->kv[p->kv], p->ctx,
                               f->ledger, err);
+    if (rc == QSF_OK) rc = qsf_recurrent_init(&f->recurrent, &f->model->prog, f->ledger, err);
     if (rc == QSF_OK) rc = qsf_counters_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
@@ -74,6 +75,7 @@ void qsf_forward_destroy(QsfForward *f) {
     qsf_weights_destroy(f->weights); /* first, because its loader writes the counters */
     qsf_params_free(f);
     qsf_kvcache_free(&f->kv);
+    qsf_recurrent_free(&f->recurrent);
     qsf_embed_close(f, NULL);
     qsf_counters_close(f);
     qsf_mem_unmap(f->ledger, QSF_MEM_LOGITS, f->logits, f->logits_bytes);

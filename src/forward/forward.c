@@ -40,7 +40,9 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     qsf_steps_end_block(f);
     qsf_weights_end_pass(f->weights, rc == QSF_OK);
     qsf_count(&f->n.passes, 1);
-    if (rc == QSF_OK) f->kv.n_past += n;
+    if (rc != QSF_OK) return rc;
+    f->kv.n_past += n;
+    qsf_recurrent_commit(&f->recurrent);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include "src/base/clock.h"
 #include "src/forward/forward.h"
 #include "src/forward/kvcache.h"
+#include "src/forward/recurrent.h"
 #include "src/forward/rowcache.h"
 #include "src/plan/layout.h"
 #include "src/stream/weights.h"
@@ -44,6 +45,7 @@ struct QsfForward {
     QsfWeights *weights;
     QsfParams params;
     QsfKvCache kv;
+    QsfRecurrent recurrent;
     bool broken; /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
     atomic_bool stale; /* the file of the embedding is not what was opened any more */
@@ -149,7 +151,7 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* attention.c */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
-void qsf_attention(QsfForward *f, const QsfStep *s);
+int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);

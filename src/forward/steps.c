@@ -105,16 +105,15 @@ static void forget_acts(QsfForward *f, const QsfStep *s) {
         if (s->out[i].buf == f->act_of.buf) f->act_of.buf = QSF_NONE;
 }
 
+static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err) = {
+    [QSF_OP_LINEAR] = qsf_linear,
+    [QSF_OP_ATTENTION] = qsf_attention,
+};
+
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    int rc = QSF_OK;
+    int rc;
     if (is_skipped(f, s)) return s->op == QSF_OP_LINEAR ? skip_unit(f, s->u.linear.unit, err) : QSF_OK;
-    if (s->op == QSF_OP_LINEAR) {
-        rc = qsf_linear(f, s, err);
-    } else {
-        QsfSpan span = qsf_span_begin(f);
-        qsf_attention(f, s);
-        qsf_span_end(f, &span, &f->n.attention_ns);
-    }
+    rc = whole[s->op](f, s, err);
     forget_acts(f, s);
     return rc;
 }

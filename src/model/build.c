@@ -13,6 +13,7 @@
 #include "src/format/rows.h"
 
 #define NAME_MAX_BYTES 160
+#define MAX_STATE      (1u << 28)
 
 void qsf_build_check(QsfBuilder *b, int rc) {
     if (b->rc == QSF_OK) b->rc = rc;
@@ -276,6 +277,19 @@ uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim) {
     if (kv == NULL) return QSF_NONE;
     *kv = (QsfKvSpec){ .block = b->block, .heads = heads, .dim = dim };
     return b->p.n_kv - 1;
+}
+
+uint32_t qsf_build_state(QsfBuilder *b, uint64_t floats) {
+    QsfStateSpec *s = grow(b, &b->p.state, &b->p.n_states, &b->cap_states, sizeof *s);
+    if (s == NULL) return QSF_NONE;
+    if (floats == 0 || floats > MAX_STATE) {
+        qsf_build_fail(b, "a recurrent state of block %" PRIu32 " has %" PRIu64 " elements, expected 1 to %u",
+                       b->block, floats, MAX_STATE);
+        return QSF_NONE;
+    }
+    *s = (QsfStateSpec){ .block = b->block, .floats = (uint32_t)floats, .at = b->p.state_floats };
+    b->p.state_floats += (floats + 15) & ~(uint64_t)15;
+    return b->p.n_states - 1;
 }
 
 uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq,

@@ -16,7 +16,7 @@ typedef struct QsfBuilder {
     int rc; /* of the first error */
     uint32_t block;
     QsfProgram p; /* what was built so far; its arrays are the heap's until the end */
-    uint32_t cap_steps, cap_bufs, cap_units, cap_params, cap_kv, cap_ropes, cap_slopes;
+    uint32_t cap_steps, cap_bufs, cap_units, cap_params, cap_kv, cap_states, cap_ropes, cap_slopes;
 } QsfBuilder;
 
 /* Whether a tensor must be there. */
@@ -98,6 +98,8 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
 
 /* Adds a KV cache for the current block. */
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim);
+/* Adds a recurrent state of the current block; returns its number. */
+uint32_t qsf_build_state(QsfBuilder *b, uint64_t floats);
 /* Adds a table of rotation angles; freq (n_rot / 2) is copied. */
 uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq,
                               double magnitude);

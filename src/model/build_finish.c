@@ -224,6 +224,7 @@ static void copy_program(QsfBuilder *b, QsfProgram *out, QsfArena *arena) {
     out->block_unit = to_arena(b, arena, p->block_unit, p->n_blocks + 2, sizeof *p->block_unit);
     out->param = to_arena(b, arena, p->param, p->n_params, sizeof *p->param);
     out->kv = to_arena(b, arena, p->kv, p->n_kv, sizeof *p->kv);
+    out->state = to_arena(b, arena, p->state, p->n_states, sizeof *p->state);
     out->rope = to_arena(b, arena, p->rope, p->n_ropes, sizeof *p->rope);
     out->slopes = to_arena(b, arena, p->slopes, p->n_slopes, sizeof *p->slopes);
     for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_slopes; i++)
@@ -244,6 +245,7 @@ static void free_builder(QsfBuilder *b) {
     free(p->block_unit);
     free(p->param);
     free(p->kv);
+    free(p->state);
     free(p->rope);
     free(p->slopes);
     *p = (QsfProgram){ 0 };

@@ -178,6 +178,14 @@ typedef struct QsfKvSpec {
     uint32_t heads, dim; /* of K and of V */
 } QsfKvSpec;
 
+/* What a recurrence carries from one position to the next, per sequence: the tail of a convolution, a matrix. 0 before
+ * position 0. */
+typedef struct QsfStateSpec {
+    uint32_t block;
+    uint32_t floats;
+    uint64_t at; /* floats before it; a multiple of 16 */
+} QsfStateSpec;
+
 /* Angles of a rotation: position * freq[i] radians, cos and sin times magnitude. */
 typedef struct QsfRopeTable {
     QsfRopeKind kind;
@@ -207,6 +215,9 @@ typedef struct QsfProgram {
     uint32_t ones;         /* widest norm without a weight: this many ones follow the parameters; 0 = none */
     QsfKvSpec *kv;
     uint32_t n_kv;
+    QsfStateSpec *state;
+    uint32_t n_states;
+    uint64_t state_floats; /* of all states, each padded to 16 floats */
     QsfRopeTable *rope;
     uint32_t n_ropes;
     uint32_t rope_floats; /* floats per column of all tables */

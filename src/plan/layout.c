@@ -96,6 +96,8 @@ uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, u
     return qsf_pages(sum);
 }
 
+uint64_t qsf_recurrent_bytes(const QsfProgram *p) { return qsf_pages(2 * 4 * p->state_floats); }
+
 uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes) {
     uint64_t index = 1;
     if (rows == 0) return 0;

@@ -65,6 +65,9 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 /* Returns the bytes of n KV caches for ctx positions. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
+/* Returns the bytes of the recurrent states of a program. */
+uint64_t qsf_recurrent_bytes(const QsfProgram *p);
+
 /* Returns the bytes of a cache of n rows of row_bytes each, with its list and its index, in whole pages; 0
  * for 0 rows. */
 uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes);

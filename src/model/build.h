@@ -124,6 +124,11 @@ QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale);
  * padded to the larger one, because a cache has one size of heads. */
 QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a);
 
+/* A causal convolution of each channel of `in` over the last `kernel` positions, with its own state; name.weight
+ * (kernel, channels) and, if there is one, name.bias. out may be `in`. */
+void qsf_build_conv(QsfBuilder *b, const char *name, QsfSlice in, QsfSlice out, uint32_t kernel,
+                    QsfActKind act);
+
 /* ---- whole parts that families share ---- */
 
 /* The embedding table, which must be there. */

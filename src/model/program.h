@@ -37,6 +37,7 @@ typedef enum QsfOp {
     /* Steps over all columns. */
     QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
     QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
+    QSF_OP_CONV,      /* out = act(causal convolution of each channel of in over the positions) */
     QSF_OP_N
 } QsfOp;
 
@@ -112,6 +113,17 @@ typedef struct QsfAttentionStep {
     float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
 
+/* Channel i of column c: sum over k of weight[i][k] * in[i] at position c - (kernel - 1) + k, plus bias[i]; then the
+ * activation. in and out may be the same. */
+typedef struct QsfConvStep {
+    uint32_t state;  /* (kernel - 1, channels): the last inputs, oldest first */
+    uint32_t kernel; /* 2..QSF_CONV_MAX */
+    uint32_t weight; /* parameter (channels, kernel) */
+    uint32_t bias;   /* parameter (channels), or QSF_NONE */
+    QsfActKind act;
+} QsfConvStep;
+#define QSF_CONV_MAX 32u
+
 typedef struct QsfStep {
     QsfOp op;
     uint32_t block;    /* n_blocks: after the last block */
@@ -125,6 +137,7 @@ typedef struct QsfStep {
         QsfHeadsStep heads;
         QsfLinearStep linear;
         QsfAttentionStep attention;
+        QsfConvStep conv;
         float scale;    /* SCALE, SOFTCAP */
         uint32_t param; /* BIAS, GAIN, POSITION */
         uint32_t kv;    /* KV_STORE */

@@ -153,8 +153,9 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
-/* conv.c */
+/* conv.c, scan.c */
 int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err);
+int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);

@@ -23,6 +23,8 @@ static const struct {
     [QSF_OP_HEADS] = { "heads", true },
     [QSF_OP_KV_STORE] = { "kv_store", true },
     [QSF_OP_CONV] = { "conv", false },
+    [QSF_OP_SCAN1] = { "scan1", false },
+    [QSF_OP_SCAN2] = { "scan2", false },
     [QSF_OP_LINEAR] = { "linear", false },
     [QSF_OP_ATTENTION] = { "attention", false },
 };

@@ -38,6 +38,8 @@ typedef enum QsfOp {
     QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
     QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
     QSF_OP_CONV,      /* out = act(causal convolution of each channel of in over the positions) */
+    QSF_OP_SCAN1,     /* out = selective scan of in over the positions: Mamba (Gu and Dao 2023) */
+    QSF_OP_SCAN2,     /* the same with one decay per head: Mamba-2 (Dao and Gu 2024) */
     QSF_OP_N
 } QsfOp;
 
@@ -124,11 +126,22 @@ typedef struct QsfConvStep {
 } QsfConvStep;
 #define QSF_CONV_MAX 32u
 
+/* Element x of a head has a vector s of n numbers: with t = softplus(in2[head]),
+ *     s = s * exp(t * a) + B * (x * t),    y = s . C + d * x.
+ * in holds x (heads, dim), in2 one time step per head, in3 B and C: (2, groups, n); heads / groups neighbouring heads
+ * share B and C. in and out may be the same. */
+typedef struct QsfScanStep {
+    uint32_t state; /* (heads, dim, n) */
+    uint32_t heads, dim, n, groups;
+    uint32_t a; /* parameter: SCAN1 (heads, n), SCAN2 (heads); negative */
+    uint32_t d; /* parameter (heads) */
+} QsfScanStep;
+
 typedef struct QsfStep {
     QsfOp op;
-    uint32_t block;    /* n_blocks: after the last block */
-    const char *label; /* static: "attn_norm" */
-    QsfSlice in, in2;  /* buf QSF_NONE = none */
+    uint32_t block;        /* n_blocks: after the last block */
+    const char *label;     /* static: "attn_norm" */
+    QsfSlice in, in2, in3; /* buf QSF_NONE = none */
     QsfSlice out[QSF_UNIT_TENSORS];
     union {
         QsfNormStep norm;
@@ -138,6 +151,7 @@ typedef struct QsfStep {
         QsfLinearStep linear;
         QsfAttentionStep attention;
         QsfConvStep conv;
+        QsfScanStep scan;
         float scale;    /* SCALE, SOFTCAP */
         uint32_t param; /* BIAS, GAIN, POSITION */
         uint32_t kv;    /* KV_STORE */

@@ -131,7 +131,7 @@ QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a);
 
 /* ---- whole parts that families share ---- */
 
-/* The embedding table, which must be there. */
+/* The embedding table: token_embd.weight, or in files without it the head's matrix. */
 void qsf_build_embed(QsfBuilder *b);
 /* The head: final norm `norm_name`, the matrix output.weight or the embedding table. Sets the current block to
  * n_blocks. Steps on the logits may follow. */

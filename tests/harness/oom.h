@@ -273,7 +273,7 @@ static void add_text(Outcome *o, const char *text) {
 static bool failed_step(Outcome *o, int step, const char *why) {
     if (o->failed) o->again_failed = true; /* memory fails once: a second time is a defect */
     o->failed = step;
-    snprintf(o->why, sizeof o->why, "%s", why);
+    snprintf(o->why, sizeof o->why, "%.*s", (int)sizeof o->why - 1, why);
     return false;
 }
 

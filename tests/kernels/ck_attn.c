@@ -14,6 +14,9 @@ static const size_t dims[] = { 1, 7, 8, 15, 16, 17, 32, 33, 64, 72, 80, 96, 128,
 
 typedef struct shape {
     size_t dim, cols, heads, pos, window;
+    size_t chunk;
+    float softcap;
+    int sinks, slopes;
 } shape;
 
 /* --- store --- */
@@ -70,7 +73,9 @@ static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k,
 /* Position range of column c. */
 static size_t range(const shape *s, size_t c, size_t *end) {
     *end = s->pos + c + 1;
-    return s->window && *end > s->window ? *end - s->window : 0;
+    const size_t window = s->window && *end > s->window ? *end - s->window : 0;
+    const size_t chunk = s->chunk ? (*end - 1) / s->chunk * s->chunk : 0;
+    return window > chunk ? window : chunk;
 }
 
 static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h) {
@@ -88,6 +93,10 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
             s[p] += (double)q[i] * (double)x[i] * (double)a->scale;
             mags += fabs((double)q[i] * (double)x[i] * (double)a->scale);
         }
+        if (a->softcap > 0) s[p] = (double)a->softcap * tanh(s[p] / (double)a->softcap);
+        const double bias = a->slopes ? (double)a->slopes[h] * ((double)p - (double)(end - 1)) : 0;
+        s[p] += bias;
+        mags += (double)a->softcap / 4 + fabs(bias) / 4;
         worst = fmax(worst, mags * (double)(sh->dim + 8) + 2 * fabs(s[p]));
         m = fmax(m, s[p]);
     }
@@ -102,6 +111,7 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
             mag[i] += w * fabs((double)x[i]);
         }
     }
+    if (a->sinks) sum += exp((double)a->sinks[h] - m);
     for (size_t i = 0; i < sh->dim; i++)
         ck_near("attention", i, (double)got[i], y[i] / sum,
                 CK_EPS * (2 * worst + (double)(end - start) + 32) * mag[i] / sum);
@@ -123,6 +133,8 @@ static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, s
     one.y = y;
     one.n_cols = one.n_heads = 1;
     one.pos = a->pos + c;
+    if (a->sinks) one.sinks = a->sinks + h;
+    if (a->slopes) one.slopes = a->slopes + h;
     t->kv[kv].attend(&one);
     same_bits("alone", y, a->y + c * a->y_stride + h * a->head_dim, a->head_dim);
 }
@@ -141,7 +153,7 @@ static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
         t->kv[kv].attend_span(&one, s, part + s * stride, spans * stride);
     }
     for (size_t h = 0; h < a->n_heads; h++) {
-        t->kv[kv].merge(y, part + h * spans * stride, spans, stride, dim, NULL);
+        t->kv[kv].merge(y, part + h * spans * stride, spans, stride, dim, a->sinks ? a->sinks + h : NULL);
         same_bits("spans", y, a->y + c * a->y_stride + h * dim, dim);
     }
 }
@@ -166,10 +178,19 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     const size_t row = sh.heads * sh.dim, floats = (sh.cols - 1) * (row + 3) + row;
     float *q = ck_tail(SLOT_Q, floats * sizeof *q), *y = ck_dst(SLOT_Y, floats);
     char *k = ck_tail(SLOT_K, bytes), *v = ck_tail(SLOT_V, bytes);
+    float sinks[64], slopes[64];
+    for (size_t h = 0; h < sh.heads; h++) {
+        sinks[h] = (float)ck_below(9) - 4;
+        slopes[h] = 1.0f / (float)(2u << ck_below(8));
+    }
     const qk_attn a = { .k = k,
                         .v = v,
                         .q = q,
                         .y = y,
+                        .chunk = sh.chunk,
+                        .softcap = sh.softcap,
+                        .sinks = sh.sinks ? sinks : NULL,
+                        .slopes = sh.slopes ? slopes : NULL,
                         .q_stride = row + 3,
                         .y_stride = row + 3,
                         .head_dim = sh.dim,
@@ -193,14 +214,17 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     }
     check_level(t, kv, &a, floats);
     if (ck_failed())
-        ck_error("dim %zu, %zu columns, %zu heads, position %zu, window %zu", sh.dim, sh.cols, sh.heads,
-                 sh.pos, sh.window);
+        ck_error(
+            "dim %zu, %zu columns, %zu heads, position %zu, window %zu, chunk %zu, softcap %g, sinks %d, slopes %d",
+            sh.dim, sh.cols, sh.heads, sh.pos, sh.window, sh.chunk, (double)sh.softcap, sh.sinks, sh.slopes);
 }
 
 static void check_attend(const qk_table *t, int kv) {
-    static const shape far[] = { { 8, 3, 2, 1022, 0 },  { 64, 1, 8, 2200, 0 },   { 64, 5, 1, 2046, 1025 },
-                                 { 64, 2, 4, 2100, 0 }, { 17, 8, 8, 1100, 100 }, { 32, 9, 7, 2040, 1016 },
-                                 { 80, 2, 1, 1500, 1 } };
+    static const shape far[] = { { 8, 3, 2, 1022, 0, 0, 0, 0, 0 },     { 64, 1, 8, 2200, 0, 0, 0, 0, 0 },
+                                 { 64, 5, 1, 2046, 1025, 0, 0, 0, 0 }, { 64, 2, 4, 2100, 0, 0, 0, 0, 0 },
+                                 { 17, 8, 8, 1100, 100, 0, 0, 0, 0 },  { 32, 9, 7, 2040, 1016, 0, 0, 0, 0 },
+                                 { 80, 2, 1, 1500, 1, 0, 0, 0, 0 },    { 48, 3, 4, 2040, 0, 512, 0, 1, 0 },
+                                 { 64, 4, 2, 1500, 700, 0, 30, 1, 1 } };
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
         for (size_t rep = 0; rep < 12 && !ck_failed(); rep += 12 / ck_some(12)) {
             shape s = { .dim = dims[d] };
@@ -209,6 +233,10 @@ static void check_attend(const qk_table *t, int kv) {
             s.cols = 1 + ck_below(most / s.heads);
             s.pos = rep < 4 ? ck_below(20) : ck_below(rep < 10 ? 130 : 300);
             s.window = rep % 4 == 3 ? 1 + ck_below(100) : 0;
+            s.chunk = rep % 5 == 4 ? 1 + ck_below(90) : 0;
+            s.softcap = rep % 3 == 1 ? 5 : 0;
+            s.sinks = rep % 4 == 2;
+            s.slopes = rep % 4 == 1;
             attend_case(t, kv, s);
         }
     for (size_t i = 0; i < sizeof far / sizeof *far && !ck_failed(); i++) attend_case(t, kv, far[i]);

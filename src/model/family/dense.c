@@ -262,8 +262,14 @@ static void head(const QsfDenseModel *m) {
     if (s != NULL) s->u.scale = m->logit_cap;
 }
 
+static void refuse_experts(const QsfDenseModel *m) {
+    if (m->d->moe != NULL || qsf_build_u32(m->b, "expert_count", 0, 0, UINT32_MAX) == 0) return;
+    qsf_build_check(m->b, qsf_keys_bad(&m->b->keys, "is not 0: mixture-of-experts models are not supported"));
+}
+
 void qsf_family_dense(QsfBuilder *b) {
     QsfDenseModel m = { .b = b, .hp = qsf_build_hp(b), .d = qsf_build_hp(b)->arch->traits };
+    refuse_experts(&m);
     read_windows(&m);
     read_scales(&m);
     const QsfBranches how = m.d->branches;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a model recommends for sampling holds where nobody has said anything, and nowhere else. */
+/* Sampling values recommended by a model apply where the user set nothing, and only there. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/engine/advice.h"
@@ -38,7 +38,7 @@ static void a_stated_row_is_known(void **state) {
     assert_int_not_equal(qsf_setting_set(&s, row, "9", err, sizeof err), 0);
     assert_false(qsf_setting_user_set(&s, row)); /* it was refused */
     state_row(&s, "temp", "0.7");
-    assert_true(qsf_setting_user_set(&s, row)); /* the default, but said */
+    assert_true(qsf_setting_user_set(&s, row)); /* the default, but set explicitly */
     assert_false(qsf_setting_user_set(&s, qsf_setting_find("top-k")));
 }
 
@@ -58,7 +58,7 @@ static void all_that_there_is(void **state) {
     assert_int_equal(s.params.repeat_last_n, -1);
 }
 
-/* Each is a hint of its own: one that makes no sense takes nothing from the others. */
+/* Each is a separate hint: an invalid one does not affect the others. */
 static void nonsense_is_left_out(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:-1",
@@ -103,13 +103,13 @@ static void a_word_comes_before_it(void **state) {
     QSFSettings advice = advice_with(specs), s;
     qsf_settings_default(&s);
     state_row(&s, "temperature", "0.7");
-    s.params.max_tokens = -1; /* a program's own mark: not among what a model recommends */
+    s.params.max_tokens = -1; /* a program's own mark: not a value that a model recommends */
     qsf_model_defaults_apply(&s, &advice);
     assert_true(s.params.temperature == 0.7f);
     assert_int_equal(s.params.top_k, 5);
     assert_int_equal(s.params.max_tokens, -1);
     assert_false(qsf_setting_user_set(&s, qsf_setting_find("top-k")));
-    /* The next model has no such habit. */
+    /* The next model recommends nothing. */
     advice = advice_with(none);
     qsf_model_defaults_apply(&s, &advice);
     assert_int_equal(s.params.top_k, 40);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Walking through JSON without a tree: values, escapes, ends, and everything that is no JSON. */
+/* Scanning JSON without a tree: values, escapes, ends, and everything that is not JSON. */
 #include "src/base/jsonscan.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ static void test_numbers(void **state) {
     }
 }
 
-/* Numbers that sizes are made of: exact, or refused. */
+/* Numbers used as sizes: exact, or refused. */
 static void test_whole_numbers(void **state) {
     static const struct {
         const char *text;

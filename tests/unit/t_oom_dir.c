@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that fails while a model directory of HuggingFace is opened (tests/harness/oom.h): one file, shards. */
+/* Memory failures while a Hugging Face model directory is opened (tests/harness/oom.h): one file, shards. */
 #include "tests/harness/oom.h"
 
 #include "src/format/rows.h"

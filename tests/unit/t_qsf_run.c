@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model that was carried over to QSF computes what it did before, bit for bit, in RAM and streamed. */
+/* A model converted to QSF gives the same results as before, bit for bit, pinned and streamed. */
 #include "tests/harness/qsf_test.h"
 
 #include "tests/harness/gguf_build.h"
@@ -70,7 +70,7 @@ static void test_same_logits(void **state) {
     unlink(qsf);
 }
 
-/* Compressed layers: all pinned, none, one of them, with one slot and with several, in chunks. */
+/* Compressed layers: all, none or one of them pinned, with one slot and with several, in chunks. */
 static void test_pressed(void **state) {
     (void)state;
     static const QsfRigOptions ways[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stop strings cut anywhere: the output is the text up to the first stop string, however it arrives. */
+/* Stop strings split anywhere: the output is the text up to the first stop string, however it arrives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static const Case cases[] = {
     { { "bc", "abcd" }, "xabcd", "xa", true },
     { { "abcd", "c" }, "xabcd", "xab", true },
     { { "\xe2\x82\xac" }, "5 \xe2\x82\xac", "5 ", true },
-    /* One is the beginning of another, the end of another, or in the middle of one. */
+    /* One is a prefix, a suffix, or in the middle of another. */
     { { "ab", "abc" }, "xabc", "x", true },
     { { "abc", "ab" }, "xabd", "x", true },
     { { "abc", "bc" }, "xabc", "x", true },

@@ -59,7 +59,7 @@ static void test_take_and_failure(void **state) {
     assert_string_equal(p, "");
     free(p);
     qsf_strbuf_adds(&b, "kept");
-    qsf_strbuf_add(&b, "", SIZE_MAX / 2); /* cannot be: sticky failure, nothing read */
+    qsf_strbuf_add(&b, "", SIZE_MAX / 2); /* impossible: sticky failure, nothing read */
     assert_false(qsf_strbuf_ok(&b));
     qsf_strbuf_adds(&b, "ignored");
     assert_string_equal(qsf_strbuf_str(&b), "kept");

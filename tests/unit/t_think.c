@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reasoning in front of answers: which tags, where the text is cut, prompts that open a block or go on in
+/* Reasoning before answers: which tags, where the text is split, prompts that open a block or continue inside
  * one. */
 #include "tests/harness/qsf_test.h"
 
@@ -104,7 +104,7 @@ static void nothing_waits_that_is_decided(void **state) {
     qsf_think_feed(&s, "b", 1, put, &out);
     assert_string_equal(out.reasoning, "<think>abc<b");
     qsf_think_close(&s);
-    /* White space without end is no place for a block. */
+    /* Endless white space does not hide a block. */
     char blank[200];
     memset(blank, '\n', sizeof blank);
     memset(&out, 0, sizeof out);
@@ -147,7 +147,7 @@ typedef struct Rig {
     QsfThink think;
 } Rig;
 
-/* Byte-level BPE and these tokens behind its 256 bytes (NULL-terminated; '!' in front: control). */
+/* Byte-level BPE, with these tokens after its 256 bytes (NULL-terminated; prefix '!': control). */
 static void rig_open(Rig *r, const char *template, const char *const *tokens) {
     QsfErr e = { 0 };
     memset(r, 0, sizeof *r);
@@ -237,14 +237,14 @@ static void prompts_that_open_a_block(void **state) {
     assert_int_equal(where.state, QSF_THINK_START);
     assert_string_equal(where.opened, "");
     rig_close(&r);
-    /* What a user wrote at the very end opens nothing. */
+    /* Text typed by the user at the very end opens nothing. */
     rig_open(&r, "{% for m in messages %}{{ m.content }}{% endfor %}", vocabulary);
     assert_string_equal(encode(&r, ask, 1, false, &where), "Hi <think>");
     assert_int_equal(where.state, QSF_THINK_START);
     rig_close(&r);
 }
 
-/* The text that is gone on with stands in the prompt as the model wrote it, its tags as tokens. */
+/* The text to continue is in the prompt as the model wrote it, with its tags as tokens. */
 static void going_on(void **state) {
     static const struct {
         QsfMsg last;
@@ -288,7 +288,7 @@ static void going_on(void **state) {
     }
 }
 
-/* Past reasoning reaches only templates that ask for it. */
+/* Past reasoning is passed only to templates that ask for it. */
 static void past_reasoning(void **state) {
     static const QsfMsg msgs[] = {
         MSG("user", "Hi"),
@@ -330,10 +330,10 @@ static void the_template_ends_turns(void **state) {
     assert_int_equal(turn_end(TURNS PLAIN, vocabulary), STOP);
     assert_int_equal(turn_end("{% for m in messages %}{{ m.content }}\n <|stop|>{% endfor %}", vocabulary),
                      STOP);
-    /* The next turn's beginning, where nothing else ends one. */
+    /* The start of the next turn, where there is no other end marker. */
     assert_int_equal(turn_end("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", other),
                      USER);
-    /* Words, which are no tokens. */
+    /* Ordinary words, not tokens. */
     assert_int_equal(turn_end("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", other),
                      -1);
     /* No conversation of three messages can be rendered. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What stands in the place of libraries that a build leaves out: the same checksums as libdeflate's, the same ASCII as
- * utf8proc's, and refusals by name. Their functions get other names here, as the real ones are linked too. */
+/* Replacements of libraries that a build omits: the same checksums as libdeflate, the same ASCII as utf8proc,
+ * and refusals by name. Their functions are renamed here, because the real ones are linked too. */
 #include "tests/harness/qsf_test.h"
 
 #include <string.h>

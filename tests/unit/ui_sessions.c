@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The list of sessions: what it says of each, and that it fits any window. */
+/* The list of sessions: what it shows for each, and that it fits any window. */
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -55,7 +55,7 @@ static char *list(const char *current, int width) {
     return text;
 }
 
-/* The line that holds part. */
+/* The line that contains part. */
 static const char *line_with(const char *text, const char *part) {
     static char line[1000];
     const char *at = strstr(text, part);
@@ -79,7 +79,7 @@ static void test_what_it_says(void **state) {
     assert_non_null(strstr(line_with(text, "undone"), "  2  "));
     assert_non_null(strstr(line_with(text, "undone"), "  kept"));
     assert_non_null(strstr(line_with(text, "torn"), "[2 damaged lines] whole"));
-    /* The columns begin in the same place of each line. */
+    /* The columns of all lines start at the same place. */
     assert_int_equal(strstr(line_with(text, "plain"), "2001") - line_with(text, "plain"),
                      strstr(line_with(text, "undone"), "2001") - line_with(text, "undone"));
     free(text);
@@ -94,7 +94,7 @@ static void test_in_use(void **state) {
     char *text = list("", 100);
     assert_non_null(strstr(line_with(text, "plain"), "[in use] why is"));
     free(text);
-    text = list("plain", 100); /* it is this chat's */
+    text = list("plain", 100); /* it belongs to this chat */
     assert_null(strstr(text, "in use"));
     free(text);
     qsf_chatlog_close(l);

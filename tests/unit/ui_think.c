@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a model thinks before its answer, and stop strings: in the chat, its files, and on the screen. */
+/* Reasoning before an answer, and stop strings: in the chat, its files, and on the screen. */
 #include "tests/harness/app_rig.h"
 #include "ui/screen.h"
 
-/* ---- thinking, stop strings ---- */
+/* ---- reasoning, stop strings ---- */
 
 static void think(Fixture *x, const char *thought, const char *text, QSFStop stop) {
     fake_reasoning(&x->engine, "<think>\n");
@@ -33,14 +33,14 @@ static void test_thoughts_stand_apart(void **state) {
     assert_int_equal(it->thought->tokens, 2);
     assert_int_equal(it->tokens, 9);
     say(x, "more");
-    assert_string_equal(x->engine.roles, "uau"); /* the thought is no message */
+    assert_string_equal(x->engine.roles, "uau"); /* reasoning is not a message */
     assert_string_equal(x->engine.reasoning, "<think>\nso it is\n</think>\n");
     answer(x, "x");
     say(x, "/undo 2");
     assert_null(ui_transcript_last(&x->app.chat));
 }
 
-/* Nothing but a thought: it is kept, said, and gone on with. */
+/* Only reasoning: it is kept, reported, and continued. */
 static void test_only_a_thought(void **state) {
     Fixture *x = *state;
     say(x, "why");
@@ -82,7 +82,7 @@ static void test_thoughts_in_sessions(void **state) {
     fake_reasoning(&x->engine, "c</think>");
     fake_text(&x->engine, "three");
     ui_app_pump(&x->app);
-    ui_app_tick(&x->app, 1e9); /* a part, and then the program is killed */
+    ui_app_tick(&x->app, 1e9); /* one part, then the program is killed */
     ui_session_close(&x->app.session);
     x->app.running = UI_REQUEST_NONE;
     x->app.answer = NULL;
@@ -120,7 +120,7 @@ static void test_thoughts_in_exports(void **state) {
     say(x, "why");
     think(x, "deep\n</think>\n", "one", QSF_STOP_EOS);
     say(x, "again");
-    think(x, "\n</think>\n", "two", QSF_STOP_EOS); /* an empty one is none */
+    think(x, "\n</think>\n", "two", QSF_STOP_EOS); /* an empty one counts as none */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char path[500];
         (void)snprintf(path, sizeof path, "%s", qsf_test_tmp(rows[i].name));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qsf-convert --calibration: the same file for any number of threads and any budget, scores of layers, better weights, and
-# nothing left behind.
+# qsf-convert --calibration: the same file for any number of threads and any budget, scores of layers, better
+# weights, and no temporary files left.
 . "$(dirname "$0")/lib.sh"
 convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
 [ -x "$convert" ] && [ -x "$run" ] && [ -x "$mktiny" ] || skip "not built"
@@ -12,7 +12,7 @@ guide=$QSF_SRCDIR/models/guide.qsf
 for i in 1 2 3 4 5 6 7 8 9; do echo "line $i: abc def ghi jkl mno pqr stu vwx yz, abc ABC? $i$i$i and so on"; done >text.txt
 echo '{"messages": [{"role": "user", "content": "abc def ghi?"}, {"role": "assistant", "content": "jkl mno pqr stu vwx, yz and so on."}]}' >chats.jsonl
 
-# ---- one file, however it is made
+# ---- the same file, however it is made
 
 "$convert" -q 3bit --calibration text.txt -t 1 --json m.gguf a.qsf >report 2>err || fail "$(cat err)"
 "$convert" -q 3bit --calibration text.txt -t 2 --ram-budget auto --quiet m.gguf b.qsf && cmp -s a.qsf b.qsf || fail "other bytes with two threads"
@@ -25,7 +25,7 @@ least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
 [ ! -e x.qsf ] || fail "--dry-run wrote a file"
 grep -q "\"bytes\": $(wc -c <a.qsf)," dry || fail "--dry-run says another size"
 
-# ---- what is told, and stays with the file
+# ---- what is reported and stored in the file
 
 "$convert" --calibration chats.jsonl m.gguf keep.qsf >out 2>err || fail "keep: $(cat err)"
 grep -q '^layer  *cosine' out && grep -q '^2  *[01]\.' out || fail "no scores in: $(cat out)"
@@ -48,7 +48,7 @@ assert len(packed) == 3 * 7 + 1 and sum(t["weighted_snr_db"] > t["snr_db"] for t
 END
 fi
 
-# ---- a directory is run from a copy beside the output
+# ---- a directory is run from a copy next to the output
 
 mkdir hf d && "$mktiny" hf dir=BF16 hidden=64 ffn=128 layers=2 || fail "mktiny"
 echo 'ab a b c d ab a b c d ab a b c d ab a b c d ab a b c d ab a b c d' >letters.txt
@@ -73,7 +73,7 @@ expect 2 'ram-budget' "$convert" --calibration text.txt --ram-budget much m.gguf
 expect 2 'do not accept conversion options' "$convert" --inspect --calibration text.txt a.qsf
 [ ! -e o.qsf ] || fail "bad input made a file"
 
-# ---- interrupted: in the run of a copy
+# ---- interrupted: while the copy is running
 
 for i in 1 2 3 4 5 6 7; do cat text.txt text.txt >t2 && mv t2 text.txt; done
 mkdir i && sed 's/[^abcd ]//g' text.txt >long.txt
@@ -87,7 +87,7 @@ code=$?
 [ $code = 130 ] || fail "SIGINT: status $code: $(cat err)"
 [ -z "$(ls i)" ] || fail "SIGINT left: $(ls i)"
 
-# ---- it is worth it: 3 bits of the built-in guide, on other text than it was calibrated with
+# ---- it helps: 3 bits of the built-in guide, on text other than the calibration text
 
 if [ -f "$guide" ] && have python3 && [ -z "${QSF_TEST_QUICK-}" ]; then
     head -c 3000 "$QSF_SRCDIR/tests/data/guide/perplexity.txt" >held.txt
@@ -97,7 +97,8 @@ if [ -f "$guide" ] && have python3 && [ -z "${QSF_TEST_QUICK-}" ]; then
 END
     "$run" --perplexity held.txt --kl-save base.kl "$guide" >/dev/null 2>err || fail "$(cat err)"
     "$convert" -q 3bit --quiet "$guide" g.qsf && "$convert" -q 3bit --calibration asked.jsonl --quiet "$guide" gc.qsf || fail "the guide as 3bit"
-    # An embedding that is the head too is packed without the head's weights, which would spoil it as the first layer's input.
+    # A tied embedding is quantized without the head's weights, which would be wrong for the first layer's
+    # input.
     python3 - <<'END' || fail "the calibration changed the embedding, which is the head too"
 import struct
 def embedding(name):

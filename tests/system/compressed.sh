@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compressed layers: the same answers as without, at every budget, however they are read; and what is damaged is refused.
+# Compressed layers: the same answers as without, at every budget and I/O mode; damaged ones are refused.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 convert=$QSF_BUILDDIR/qsf-convert
@@ -23,7 +23,7 @@ whole=$text
 ways=auto
 grep -q '^#define QSF_HAVE_ZSTD 1' "$QSF_BUILDDIR/config.h" && ways='auto zstd'
 for how in lz4 $ways; do
-    layout=rows # whose repetitions LZ4 finds
+    layout=rows # with repetitions that LZ4 finds
     [ $how != zstd ] || layout=x16
     "$convert" --layout $layout --compress $how m.gguf $how.qsf >report || fail "--compress $how"
     grep -q '^5 of 5 layers compressed' report || fail "$how: $(tail -2 report)"
@@ -69,7 +69,7 @@ expect 2 'must be one of: none, lz4' "$convert" --compress best m.gguf x.qsf
 expect 2 'do not accept conversion options' "$convert" --verify --compress lz4 lz4.qsf
 case $ways in auto) expect 2 'configured without zstd' "$convert" --compress zstd m.gguf x.qsf ;; esac
 
-# ---- damage: told by whoever comes across it
+# ---- damage: reported by every program that encounters it
 
 at=$("$convert" --inspect lz4.qsf | sed -n 's/^  layer 2  *at *\([0-9]*\) .*/\1/p')
 cp lz4.qsf bad.qsf

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# libqsf.a exports the functions of its two headers and nothing else.
-# Every header compiles alone as C11, those of include/ as C++ too: it includes all that it uses. Not so the
-# templates below kernels/x86 and kernels/arm, which the including file completes.
+# libqsf.a exports exactly the functions of its two headers. Every header compiles alone as C11, those of
+# include/ as C++ too: it includes all it uses. The templates below kernels/x86 and kernels/arm do not: the
+# including file completes them.
 . "$(dirname "$0")/lib.sh"
 cd "$QSF_SRCDIR" || exit 1
 
@@ -21,7 +21,7 @@ warn='-Wall -Wextra -Werror'
 compile_alone() {
     compiler=$1 language=$2 header=$3
     shift 3
-    # Twice, so that the include guard is seen to work.
+    # Twice, to test the include guard.
     printf '#include "%s"\n#include "%s"\nextern int nothing;\n' "$header" "$header" >"$work/one.$language"
     # shellcheck disable=SC2086
     $compiler "$@" $warn -D_GNU_SOURCE $config_h -I. -Iinclude -fsyntax-only "$work/one.$language" >"$work/out" 2>&1 ||

@@ -24,7 +24,7 @@ shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --template raw
 shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_template=null
 shows "$L<s>$R rag" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_template.rag=str:rag --template model:rag
 
-# a template that cannot be used: the file of its family, and a notice with line and construct
+# an unusable template: the file of its family, and a notice with line and construct
 expect 0 'line 2: not supported: tag .trans.' "$run" --show-prompt "$tiny" -p a \
     --override-kv "$(printf 'tokenizer.chat_template=str:<|im_start|>\n{%% trans %%}')"
 grep -q 'using chatml instead' "$work/err" || fail "the notice does not name the file"
@@ -43,7 +43,7 @@ expect 2 'empty' "$run" --show-prompt "$tiny" -p ''
 expect 2 'only one of' "$run" --show-prompt --plan "$tiny" -p a
 expect 3 'nothing.gguf' "$run" --show-prompt "$work/nothing.gguf" -p a
 
-# the chat shows the same, says nothing of it on stdout, and takes --override-kv, also behind --interactive
+# the chat shows the same, writes none of it to stdout, and accepts --override-kv, also after --interactive
 chat=$QSF_BUILDDIR/qsf-chat
 if [ -x "$chat" ]; then
     for program in "$chat" "$run -i"; do

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Models that think before they answer: left out of pipes, folded on the screen, kept apart in files; stop strings.
+# Reasoning models: reasoning is omitted from pipes, folded on the screen, stored separately in files; stop
+# strings.
 . "$(dirname "$0")/lib.sh"
 run=$QSF_BUILDDIR/qsf-run
 mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
@@ -30,7 +31,7 @@ done
 "$run" --tokenize --show-thinking "$work/open.gguf" </dev/null >/dev/null 2>"$work/err" && fail "--show-thinking without a prompt"
 err_has 'show-thinking requires a prompt'
 
-# ---- whether to think at all: as the template's variables say, told of where it has none
+# ---- switching reasoning on and off: through variables of the template, with a notice if it has none
 "$mktiny" "$work/switch.gguf" "script=Hello" "chat_template=$turns{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}{% if reasoning_effort is defined %}[{{ reasoning_effort }}]{% endif %}" || fail "mktiny"
 for is in 'auto:' 'on:[True]' 'off:[False]' 'high:[True][high]'; do
     "$run" "$work/switch.gguf" -p Hi --show-prompt --reasoning "${is%%:*}" </dev/null >"$work/out" 2>"$work/err" || fail "--reasoning $is: exit $?"
@@ -84,7 +85,7 @@ see '^ ▸ thought'
 not_see 'deep thought'
 keys C-d
 see 'rc=0'
-# Resumed, it is there still.
+# After resuming, it is still there.
 start 80 24 "'$chat' '$work/closed.gguf' --session screen --show-thinking"
 see '^   deep thought'
 see '^ Hello world'

@@ -115,7 +115,7 @@ static bool t_sameas(QsfJCtx *c, A *a, QsfJVal *o) {
     return compare(c, a, QSF_J_OP_EQ, o);
 }
 
-/* All letters of one case, and at least one of them. */
+/* All letters have one case, and there is at least one. */
 static bool one_case(QsfJCtx *c, A *a, const char *not_this, QsfJVal *o) {
     QsfJVal s;
     bool some = false;

@@ -9,7 +9,9 @@ cd "$QSF_SRCDIR" || exit 1
 have nm && {
     nm -g --defined-only "$QSF_BUILDDIR/libqsf.a" 2>"$work/out" | awk 'NF == 3 { print $3 }' | sort -u >"$work/exported"
     cat include/qsf.h include/qsf_engine.h >"$work/both.h"
-    "$CC" -E -P -Iinclude -x c "$work/both.h" | tr '\n' ' ' | grep -oE '\bqsf_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >"$work/declared"
+    # CC may be several words, such as "ccache gcc".
+    # shellcheck disable=SC2086
+    $CC -E -P -Iinclude -x c "$work/both.h" | tr '\n' ' ' | grep -oE '\bqsf_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >"$work/declared"
     [ "$(wc -l <"$work/declared")" -gt 40 ] || fail "too few functions are found in the public headers"
     diff "$work/declared" "$work/exported" >"$work/out" || { cat "$work/out"; fail "libqsf.a exports (>) or lacks (<) these"; }
 }
@@ -34,11 +36,12 @@ done
 
 cxx=''
 for c in "$(config CC | sed 's/gcc/g++/; s/clang/clang++/; s/^cc$/c++/')" g++ clang++ c++; do
-    [ -n "$cxx" ] || ! have "${c%% *}" || cxx=$c
+    # shellcheck disable=SC2086
+    [ -n "$cxx" ] || ! $c -x c++ -fsyntax-only /dev/null >/dev/null 2>&1 || cxx=$c
 done
 if [ -n "$cxx" ]; then
     for header in include/*.h; do compile_alone "$cxx" cc "$header" -std=c++11; done
 else
-    echo "skip: no C++ compiler: include/ was tried as C only"
+    echo "skip: no C++ compiler: include/ was compiled as C only"
 fi
 finish

@@ -110,8 +110,7 @@ static void set_variables(const Request *q, QsfJinjaVars *v) {
 /* The result of a rendering that did not fail, and the reason why one did. */
 typedef struct Outcome {
     bool raised; /* the template called raise_exception */
-    bool memory; /* memory ran out: that is not the template's fault, and no other rendering may stand in for
-                    it */
+    bool memory; /* memory ran out, so another rendering must not be used instead */
 } Outcome;
 
 static size_t content_bytes(const Request *q) {

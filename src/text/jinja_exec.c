@@ -61,8 +61,8 @@ static bool assign_attribute(QsfJCtx *c, const QsfJNode *target, QsfJVal v) {
             if (s->b[i].atom != target->sym) continue;
             if (s->b[i].v.type == QSF_J_NS)
                 return qsf_j_dict_put(c, s->b[i].v.u.d, (QsfJVal){ .type = QSF_J_STR, .u.s = attr->name }, v);
-            return qsf_j_fail(c, "'%.*s' is no namespace: its attributes cannot be set", (int)name->name->len,
-                              name->name->p);
+            return qsf_j_fail(c, "'%.*s' is not a namespace: its attributes cannot be set",
+                              (int)name->name->len, name->name->p);
         }
     return qsf_j_fail(c, "'%.*s' is undefined", (int)name->name->len, name->name->p);
 }

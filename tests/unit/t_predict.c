@@ -20,7 +20,7 @@ static void test_arithmetic(void **state) {
     assert_true(p.disk_tps == 10 && p.compute_tps == 20 && p.tps == 10);
     qsf_predict_from(&p, 100, 400, 4000, 8000);
     assert_true(p.disk_tps == 40 && p.tps == 20);
-    qsf_predict_from(&p, 0, 400, 1000, 8000); /* nothing streams: the disk is no limit */
+    qsf_predict_from(&p, 0, 400, 1000, 8000); /* nothing streams: the disk does not limit it */
     assert_true(p.disk_bps == 0 && p.disk_tps == 0 && p.tps == 20);
     qsf_predict_from(&p, 100, 400, 0, 8000); /* not measurable */
     assert_true(p.disk_tps == 0 && p.tps == 0);

@@ -243,7 +243,7 @@ static void sweep(void (*run)(Outcome *), Kind kind, uint64_t least, uint64_t mo
     uint64_t n = 1, quiet = 0, failed = 0;
     memset(&want, 0, sizeof want);
     run(&want);
-    if (want.failed) fail_msg("undisturbed, step %d: %s", want.failed, want.why);
+    if (want.failed) fail_msg("without failures, step %d: %s", want.failed, want.why);
     unsigned files = open_files();
     for (; n <= most && quiet < (kind == MAPPING ? 20 : 3); n++) {
         uint64_t since = allocations;
@@ -254,12 +254,12 @@ static void sweep(void (*run)(Outcome *), Kind kind, uint64_t least, uint64_t mo
         quiet = happened ? 0 : quiet + 1;
         failed += o.failed != 0;
         if (o.failed && o.why[0] == '\0')
-            fail_msg("%llu: step %d failed and does not say why", (unsigned long long)n, o.failed);
+            fail_msg("%llu: step %d failed without a message", (unsigned long long)n, o.failed);
         if (o.again_failed && kind != ALLOCATIONS_FROM_THEN_ON)
             fail_msg("%llu: step %d failed again: %s", (unsigned long long)n, o.failed, o.why);
         if (kind != ALLOCATIONS_FROM_THEN_ON || !o.failed) assert_string_equal(o.text, want.text);
         if (leaks(since))
-            fail_msg("%llu: left behind after step %d: %s", (unsigned long long)n, o.failed, o.why);
+            fail_msg("%llu: memory left after step %d: %s", (unsigned long long)n, o.failed, o.why);
         assert_int_equal(open_files(), files);
     }
     printf("%llu runs, %llu ended with an error\n", (unsigned long long)n - 1, (unsigned long long)failed);

@@ -11,7 +11,7 @@ static QsfSeen seen;
 void qsf_rig_wait(QSFWorker *w, QSFEvent *e) {
     while (!qsf_worker_next(w, e)) {
         struct pollfd p = { .fd = qsf_worker_fd(w), .events = POLLIN };
-        if (poll(&p, 1, 60000) != 1) fail_msg("the engine says nothing");
+        if (poll(&p, 1, 60000) != 1) fail_msg("the engine printed nothing");
     }
     assert_int_equal(e->text[e->text_len], 0); /* the output of a model may contain NUL bytes */
 }

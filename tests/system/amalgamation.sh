@@ -48,9 +48,9 @@ for mask in ref "$level"; do
 done
 same --inspect "$guide"
 expect 0 '' ./all-in-one --plan "$guide"
-grep -q 'KV cache' out || fail "--plan says nothing"
+grep -q 'KV cache' out || fail "--plan prints nothing"
 expect 0 '' ./all-in-one --bench -p 4 -n 2 -r 1 "$tiny"
-grep -q '^decode' out || fail "--bench says nothing"
+grep -q '^decode' out || fail "--bench prints nothing"
 if [ -x "$QSF_BUILDDIR/qsf-convert" ]; then # its own CRC-32 accepts checksums made by libdeflate
     "$QSF_BUILDDIR/qsf-convert" "$tiny" t.qsf >log 2>&1 || { cat log; fail "qsf-convert"; }
     same t.qsf --temperature 0 --ignore-eos -n 4 -p 'a the in' --cpu-mask $level

@@ -23,13 +23,13 @@ least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
 "$convert" -q 3bit --calibration text.txt --ram-budget "${least}M" --quiet m.gguf b.qsf && cmp -s a.qsf b.qsf || fail "other bytes with $least MB"
 "$convert" --dry-run -q 3bit --calibration text.txt --json m.gguf x.qsf >dry || fail "--dry-run"
 [ ! -e x.qsf ] || fail "--dry-run wrote a file"
-grep -q "\"bytes\": $(wc -c <a.qsf)," dry || fail "--dry-run says another size"
+grep -q "\"bytes\": $(wc -c <a.qsf)," dry || fail "--dry-run reports another size"
 
 # ---- what is reported and stored in the file
 
 "$convert" --calibration chats.jsonl m.gguf keep.qsf >out 2>err || fail "keep: $(cat err)"
 grep -q '^layer  *cosine' out && grep -q '^2  *[01]\.' out || fail "no scores in: $(cat out)"
-"$convert" --quiet keep.qsf again.qsf && "$convert" --quiet again.qsf third.qsf && cmp -s again.qsf third.qsf || fail "a calibrated file carried over differs"
+"$convert" --quiet keep.qsf again.qsf && "$convert" --quiet again.qsf third.qsf && cmp -s again.qsf third.qsf || fail "a converted calibrated file differs"
 for f in a.qsf keep.qsf again.qsf; do
     [ "$("$convert" --inspect $f | grep -c ', importance [01]')" = 3 ] || fail "$f: $("$convert" --inspect $f)"
 done
@@ -58,7 +58,7 @@ grep -q 'copying hf to d/o.qsf.calibration' err || fail "the copy is not mention
 scores() { "$convert" --inspect "$1" | sed -n 's/.*importance //p'; }
 [ -n "$(scores k.qsf)" ] && [ "$(scores k.qsf)" = "$(scores d/o.qsf)" ] || fail "a directory has other scores than its file: $(scores k.qsf) $(scores d/o.qsf)"
 expect 3 'few.txt' sh -c "echo ab >few.txt; exec '$convert' --calibration few.txt hf d/o2.qsf"
-[ "$(ls d)" = o.qsf ] || fail "left behind: $(ls d)"
+[ "$(ls d)" = o.qsf ] || fail "temporary files left: $(ls d)"
 
 # ---- bad input
 
@@ -71,7 +71,7 @@ expect 3 'none.txt' "$convert" --calibration none.txt m.gguf o.qsf
 expect 2 '--ram-budget requires --calibration' "$convert" --ram-budget 1G m.gguf o.qsf
 expect 2 'ram-budget' "$convert" --calibration text.txt --ram-budget much m.gguf o.qsf
 expect 2 'do not accept conversion options' "$convert" --inspect --calibration text.txt a.qsf
-[ ! -e o.qsf ] || fail "bad input made a file"
+[ ! -e o.qsf ] || fail "invalid input created a file"
 
 # ---- interrupted: while the copy is running
 
@@ -108,6 +108,6 @@ def embedding(name):
 assert len(embedding('g.qsf')) > 100000 and embedding('g.qsf') == embedding('gc.qsf')
 END
     for f in g.qsf gc.qsf; do "$run" --json --perplexity held.txt --kl-base base.kl $f >$f.json 2>err || fail "$(cat err)"; done
-    python3 -c 'import json; a, b = (json.load(open(f))["mean_kl"] for f in ("gc.qsf.json", "g.qsf.json")); assert a < 0.7 * b, (a, b)' || fail "the guide is no better calibrated"
+    python3 -c 'import json; a, b = (json.load(open(f))["mean_kl"] for f in ("gc.qsf.json", "g.qsf.json")); assert a < 0.7 * b, (a, b)' || fail "calibration does not improve the guide"
 fi
 finish

@@ -71,7 +71,7 @@ await() {
         sleep 0.05
         tries=$((tries - 1))
     done
-    [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] || { cat "$work/err"; fail "waited for $3 of /$2/ in vain"; }
+    [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] || { cat "$work/err"; fail "timed out waiting for $3 of /$2/"; }
 }
 answers=0 mems=0 plans=0
 turn() { say "$1"; answers=$((answers + 1)); await out '' $answers; }
@@ -116,7 +116,7 @@ peak_is 80
 budget 40
 turn 'd e f'
 peak_is 40
-cgroup_resize 40 || fail "the kernel cannot take back what /budget 40 gave up"
+cgroup_resize 40 || fail "the kernel cannot reclaim what /budget 40 released"
 cgroup_resize 120 || fail "the group does not grow"
 budget 120
 turn 'g h i'
@@ -126,7 +126,7 @@ peak_is 120
 hang_up
 well $got 'in the chat'
 cgroup_close
-cmp -s "$work/out" "$work/whole" || { cat "$work/whole" "$work/out"; fail "a limit changes what the chat says"; }
+cmp -s "$work/out" "$work/whole" || { cat "$work/whole" "$work/out"; fail "a limit changes the answers of the chat"; }
 
 # The session again, in another program and a small group.
 cgroup_open 60 || skip "no writable memory cgroup"

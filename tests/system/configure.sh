@@ -16,7 +16,7 @@ in_dir() {
     (cd "$work/$dir" && "$@") >"$work/$dir.out" 2>&1
     rc=$?
 }
-expect_rc() { [ $rc = "$1" ] || { cat "$work/$dir.out"; fail "$2: exit $rc, wanted $1"; }; }
+expect_rc() { [ $rc = "$1" ] || { cat "$work/$dir.out"; fail "$2: exit status $rc, expected $1"; }; }
 expect_text() { grep -qF -- "$1" "$work/$dir.out" || { cat "$work/$dir.out"; fail "$2: does not say '$1'"; }; }
 setting() { sed -n "s/^$1 = //p" "$work/$dir/config.mk"; }
 
@@ -69,8 +69,8 @@ in_dir opts sh "$configure" "CC=$cc" CFLAGS='-O1 -DA_B=1' LDFLAGS=-Wl,--as-neede
 expect_rc 0 'configure with options'
 [ "$(setting CFLAGS)" = '-O1 -DA_B=1' ] || fail "CFLAGS became $(setting CFLAGS)"
 [ "$(setting LDFLAGS)" = -Wl,--as-needed ] || fail "LDFLAGS became $(setting LDFLAGS)"
-[ "$(setting bindir) $(setting libdir)" = '/p/bin /q' ] || fail "--prefix or --libdir is not honoured"
-setting WARN_FLAGS | grep -q -- -Werror || fail "--enable-werror is not honoured"
+[ "$(setting bindir) $(setting libdir)" = '/p/bin /q' ] || fail "--prefix or --libdir is ignored"
+setting WARN_FLAGS | grep -q -- -Werror || fail "--enable-werror is ignored"
 cp "$work/opts/config.mk" "$work/opts.mk"
 rm "$work/opts/config.stamp"
 in_dir opts "$MAKE" config.mk
@@ -78,12 +78,12 @@ cmp "$work/opts/config.mk" "$work/opts.mk" || fail "the automatic configuration 
 
 in_dir env env CC="$cc" CFLAGS=-O1 sh "$configure"
 expect_rc 0 'CC and CFLAGS from the environment'
-[ "$(setting CFLAGS)" = -O1 ] || fail "CFLAGS from the environment is not honoured"
+[ "$(setting CFLAGS)" = -O1 ] || fail "CFLAGS from the environment is ignored"
 setting CONFIGURE_ARGS | grep -q CFLAGS=-O1 || fail "CFLAGS from the environment is not recorded"
 
 in_dir san sh "$configure" "CC=$cc" --enable-sanitizers
 if [ $rc = 0 ]; then
-    setting EXTRA_CFLAGS | grep -q fsanitize=address,undefined || fail "--enable-sanitizers is not honoured"
+    setting EXTRA_CFLAGS | grep -q fsanitize=address,undefined || fail "--enable-sanitizers is ignored"
     ! setting EXTRA_CFLAGS | grep -q FORTIFY || fail "hardening and sanitizers exclude each other"
 else
     expect_text 'cannot link' '--enable-sanitizers'
@@ -91,7 +91,7 @@ else
 fi
 in_dir static sh "$configure" "CC=$cc" --enable-static
 if [ $rc = 0 ]; then
-    setting LDFLAGS | grep -q -- -static || fail "--enable-static is not honoured"
+    setting LDFLAGS | grep -q -- -static || fail "--enable-static is ignored"
     # A library of the chat without a static form: only the chat is linked dynamically, and this is reported.
     # shellcheck disable=SC2016  # for the wrapper to expand
     printf '#!/bin/sh\ncase "$*" in *-static*readline*) exit 1;; esac\nexec %s "$@"\n' "$cc" >"$work/nostatic"
@@ -117,9 +117,9 @@ done
 chmod +x "$work"/cross/*
 in_dir cross1 env PATH="$work/cross:$PATH" sh "$configure" --cross-prefix=mine-
 expect_rc 0 '--cross-prefix'
-[ "$(setting CC) $(setting AR) $(setting STRIP)" = 'mine-gcc mine-ar mine-strip' ] || fail "--cross-prefix is not honoured"
+[ "$(setting CC) $(setting AR) $(setting STRIP)" = 'mine-gcc mine-ar mine-strip' ] || fail "--cross-prefix is ignored"
 in_dir cross2 env PATH="$work/cross:$PATH" sh "$configure" --host=mine
-[ "$(setting CC)" = mine-gcc ] || fail "--host is not honoured"
+[ "$(setting CC)" = mine-gcc ] || fail "--host is ignored"
 in_dir cross3 sh "$configure" --cross-prefix=nobody-has-this-
 expect_rc 1 'a cross compiler that is not there'
 expect_text nobody-has-this-gcc 'a cross compiler that is not there'

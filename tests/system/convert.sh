@@ -19,7 +19,7 @@ for spec in 'wtype=0' 'wtype=2 tied=1' 'wtype=8 kv_heads=1'; do
     "$convert" --verify m.qsf >out 2>err || fail "$spec: $(cat err)"
     # The header stores values that metadata may omit; converted again, the file has them in both places, and
     # from then on files are identical.
-    "$convert" --quiet m.qsf two.qsf && "$convert" --quiet two.qsf three.qsf && cmp -s two.qsf three.qsf || fail "$spec: a QSF file carried over differs"
+    "$convert" --quiet m.qsf two.qsf && "$convert" --quiet two.qsf three.qsf && cmp -s two.qsf three.qsf || fail "$spec: a converted QSF file differs"
     [ "$(ids m.gguf)" = "$(ids m.qsf)" ] && [ "$(ids m.gguf)" = "$(ids three.qsf)" ] || fail "$spec: other answers"
 done
 for model in "$QSF_TEST_DATA"/parity/llama "$QSF_TEST_DATA"/parity/quant_q4_k_m "$QSF_TEST_DATA"/parity/quant_tq2_0; do
@@ -43,13 +43,13 @@ for type in $types; do
     case $type in
     mixed | *book) "$convert" -q $type -t 1 --quiet m.gguf one.qsf && cmp -s t.qsf one.qsf || fail "$type: other bytes with one thread" ;;
     esac
-    "$convert" --verify --quiet t.qsf || fail "$type: not whole"
+    "$convert" --verify --quiet t.qsf || fail "$type: incomplete"
     [ "$(ids t.qsf | wc -c)" -gt 4 ] || fail "$type does not run: $(cat err)"
     "$convert" --dry-run -q $type --json m.gguf x.qsf >dry || fail "$type: --dry-run"
     [ ! -e x.qsf ] || fail "--dry-run wrote a file"
     bytes=$(wc -c <t.qsf)
     grep -q "\"written\": true, \"bytes\": $bytes," report || fail "$type: the report has another size than $bytes"
-    grep -q "\"written\": false, \"bytes\": $bytes," dry || fail "$type: --dry-run says another size than $bytes"
+    grep -q "\"written\": false, \"bytes\": $bytes," dry || fail "$type: --dry-run reports another size than $bytes"
 done
 "$convert" -q 3bit-book --quiet m.gguf t.qsf && "$run" --inspect t.qsf >out && grep -q '^  QSB3 ' out || fail "--inspect counts no 3bit-book: $(grep -A4 'weight types' out)"
 # Signal to noise ratio in the report (these weights are uniformly distributed): about 6 dB per bit, and the
@@ -61,7 +61,7 @@ awk -v a="$(snr 2bit-asym search)" -v b="$(snr 2bit-asym minmax)" -v c="$(snr 4b
 # The built-in guide, requantized from 8 to 4 bits, still answers.
 if [ -f "$guide" ] && [ -z "${QSF_TEST_QUICK-}" ]; then
     "$convert" -q q4_k --quiet "$guide" g.qsf || fail "the guide as q4_k"
-    "$run" -p 'What is a RAM budget?' -n 40 --temp 0 g.qsf 2>err | grep -qi 'budget' || fail "the guide as q4_k says nothing of budgets"
+    "$run" -p 'What is a RAM budget?' -n 40 --temp 0 g.qsf 2>err | grep -qi 'budget' || fail "the guide as q4_k does not mention budgets"
     "$convert" -q f16 "$guide" g.qsf >out || fail "the guide as f16"
     grep -q 'already as small' out || fail "8 bits became 16: $(tail -1 out)"
 fi
@@ -74,7 +74,7 @@ for type in ternary 3bit-book 8bit f16; do
         "$convert" --layout rows --quiet x.qsf r2.qsf && cmp -s r.qsf r2.qsf || fail "$type: rows, groups, rows differ"
     "$convert" --inspect r.qsf | grep -q x16 && fail "$type: --layout rows left groups"
     "$convert" --inspect x.qsf | grep -q 'flags.* x16' || [ $type = f16 ] || fail "$type: no groups"
-    answer r.qsf >out && answer x.qsf >have && cmp -s out have || fail "$type: groups answer otherwise"
+    answer r.qsf >out && answer x.qsf >have && cmp -s out have || fail "$type: groups give another answer"
     [ $type = ternary ] || [ -z "${QSF_TEST_QUICK-}" ] || break
 done
 "$convert" -q q4_k --layout rows --quiet m.gguf r.qsf && "$convert" --quiet r.qsf x.qsf || fail "q4_k"
@@ -82,7 +82,7 @@ for level in ref sse42 avx2 avx512 neon dotprod; do
     answer --cpu-mask $level r.qsf >out || continue # not of this machine
     for with in '--pin 0' '--pin 300K --threads 1' '--pin 0 --io mmap'; do
         # shellcheck disable=SC2086 # words
-        answer --cpu-mask $level $with x.qsf >have && cmp -s out have || fail "$level $with: groups answer otherwise: $(cat err)"
+        answer --cpu-mask $level $with x.qsf >have && cmp -s out have || fail "$level $with: groups give another answer: $(cat err)"
     done
 done
 
@@ -95,7 +95,7 @@ for mb in $sizes; do
     "$convert" --target-size $mb m.gguf s.qsf >out 2>err || { fail "--target-size $mb: $(cat err)"; continue; }
     awk -v mb=$mb -v n="$(wc -c <s.qsf)" -v full="$full" 'BEGIN { most = mb * 1048576; exit !(n <= most && (n > 0.9 * most || n > full)) }' ||
         fail "--target-size $mb made $(wc -c <s.qsf) bytes"
-    "$convert" --verify --quiet s.qsf || fail "--target-size $mb: not whole"
+    "$convert" --verify --quiet s.qsf || fail "--target-size $mb: incomplete"
 done
 expect 2 'the smallest file for this model has' "$convert" --target-size 0.01 m.gguf s2.qsf
 expect 2 'cannot be combined with' "$convert" --target-size 1 -q keep m.gguf s2.qsf
@@ -136,7 +136,7 @@ expect 1 'nowhere' "$convert" ../m.gguf nowhere/o.qsf
 expect 1 'o.qsf' sh -c "ulimit -f 100; exec '$convert' ../m.gguf o.qsf" # a full disk
 rm -f out err
 ls >../after
-cmp -s before ../after || fail "left behind: $(cat ../after)"
+cmp -s before ../after || fail "temporary files left: $(cat ../after)"
 cd ..
 
 # ---- interrupted or killed: an existing file of that name is still there, and nothing else
@@ -157,5 +157,5 @@ for sig in INT:130 TERM:143 KILL:137; do
     [ "$(ls i)" = o.qsf ] && [ "$(cat i/o.qsf)" = old ] || fail "SIG$sig left: $(ls i)"
 done
 echo dead >i/o.qsf.0123abcd.qsf-part # of a process killed on another file system
-"$convert" --quiet m.gguf i/o.qsf && [ "$(ls i)" = o.qsf ] || fail "leftovers stay: $(ls i)"
+"$convert" --quiet m.gguf i/o.qsf && [ "$(ls i)" = o.qsf ] || fail "leftovers were not removed: $(ls i)"
 finish

@@ -24,7 +24,7 @@ refused() {
     fi
     "$convert" --quiet --force "$1" o.qsf >out 2>err
     code=$?
-    [ $code = 3 ] && { [ ! -e o.qsf ] || fail "$2: left behind"; return; } # QSF cannot represent it
+    [ $code = 3 ] && { [ ! -e o.qsf ] || fail "$2: a temporary file was left"; return; } # QSF cannot represent it
     [ $code = 0 ] || { fail "$2: --force: status $code: $(cat err)"; return; }
     forced=$((forced + 1))
     grep -q "warning: $1" err || fail "$2: --force without a warning: $(cat err)"
@@ -153,7 +153,7 @@ for with in '' '-q 8bit' '--layout rows' '--compress lz4' '--dry-run'; do
 done
 "$convert" --verify --quiet o.qsf || fail "--verify"
 "$convert" --verify --quiet - <o.qsf || fail "--verify -"
-"$convert" --quiet --force good.gguf o.qsf >out 2>err && [ ! -s err ] || fail "--force warns of a good file: $(cat err)"
+"$convert" --quiet --force good.gguf o.qsf >out 2>err && [ ! -s err ] || fail "--force warns about a valid file: $(cat err)"
 # The metadata of a stream is checked too.
 "$tools/ggufedit" good.gguf b.gguf 'count=tokenizer.ggml.scores=299' && "$convert" --force --quiet b.gguf o.qsf 2>err || fail "--force"
 expect 3 'stdin: tokenizer.ggml.scores' sh -c "'$convert' --verify - <o.qsf"

@@ -82,9 +82,9 @@ while read -r file; do
             ;;
         \<*)
             where=$(door "$name")
-            [ -z "$where" ] || [ "$where" = "$file" ] || fail "$file includes $inc, whose one door is $where"
+            [ -z "$where" ] || [ "$where" = "$file" ] || fail "$file includes $inc, which only $where may include"
             case $file in
-            kernels/*) kernel_header "$file" "$name" || fail "$file must not include $inc: kernels know the language only" ;;
+            kernels/*) kernel_header "$file" "$name" || fail "$file must not include $inc: kernels may only use the language" ;;
             esac
             ;;
         esac
@@ -113,6 +113,6 @@ while read -r file; do
         if (out ~ /(^|[^A-Za-z0-9_])(_?exit|_Exit|quick_exit|abort)[ ]*\(/) print FILENAME ":" FNR ": " $0
     }' "$file"
 done <"$work/files" >"$work/exits"
-[ ! -s "$work/exits" ] || { cat "$work/exits"; fail "exit or abort below main: errors travel as values"; }
+[ ! -s "$work/exits" ] || { cat "$work/exits"; fail "exit or abort below main: return errors as values"; }
 
 finish

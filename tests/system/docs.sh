@@ -27,7 +27,7 @@ for doc in README.md CONTRIBUTING.md docs/*.md; do
         grep -q -- "$option" configure || echo "$doc: configure has no option $option"
     done
 done >"$work/wrong"
-[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "documents name what is not there"; }
+[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "documents refer to missing things"; }
 
 for command in './configure --install-deps && make run' './configure --install-deps && make check'; do
     grep -qF "    $command" README.md || fail "README.md lacks the command: $command"

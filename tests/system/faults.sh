@@ -81,7 +81,7 @@ for trouble in cut_it change_it replace_it; do
     until_there "$work/out" .
     $trouble
     until_there "$work/err" 'model.gguf'
-    kill -0 $pid || fail "$trouble: the chat is gone"
+    kill -0 $pid || fail "$trouble: the chat has ended"
     cp "$whole" "$model"
     before=$(wc -c <"$work/out")
     printf '/set max-tokens 12\n/retry\n' >&3

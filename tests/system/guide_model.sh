@@ -15,7 +15,7 @@ for what in '"general.architecture": "llama"' '"general.license": "GPL-3.0-or-la
 done
 number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$work/inspect"; }
 for key in llama.embedding_length llama.feed_forward_length llama.vocab_size; do
-    [ $(($(number $key) % 256)) = 0 ] || fail "$key is no multiple of 256"
+    [ $(($(number $key) % 256)) = 0 ] || fail "$key is not a multiple of 256"
 done
 [ "$(number llama.context_length)" -ge 1024 ] || fail "a context below 1024"
 n=$(number parameters)

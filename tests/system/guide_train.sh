@@ -83,7 +83,7 @@ done
 while read -r model how; do
     # shellcheck disable=SC2086 # words
     "$QSF_BUILDDIR/qsf-convert" --quiet $how "$work/$model.gguf" "$work/made.qsf" 2>"$work/err" || { cat "$work/err"; fail "$model as QSF: $how"; }
-    PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work/$model.gguf" "$work/made.qsf" "$how" <<'PY' || fail "$model as QSF: $how: read otherwise"
+    PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work/$model.gguf" "$work/made.qsf" "$how" <<'PY' || fail "$model as QSF: $how: read differently"
 import sys
 tools, gguf, qsf, how = sys.argv[1:]
 sys.path.insert(0, tools)
@@ -117,7 +117,7 @@ EOF
 # The mean of guides: of one with itself it is the same file, of two it is between them, closer to the one
 # with the larger weight.
 "$tools/average" "$work/f16.gguf" "$work/f16.gguf" -o "$work/same" 2>"$work/log" || { cat "$work/log"; fail "no mean of a guide with itself"; }
-cmp "$work/f16.gguf" "$work/same/guide-f16.gguf" || fail "the mean of a guide with itself is another"
+cmp "$work/f16.gguf" "$work/same/guide-f16.gguf" || fail "the mean of a guide with itself differs"
 "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights 3,1 -o "$work/mean" 2>"$work/log" || { cat "$work/log"; fail "no mean of two guides"; }
 PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the mean of two guides is not their mean"
 import json, sys
@@ -132,12 +132,12 @@ parts = json.load(open(work + '/mean/run.json'))['mean_of']
 assert [(p['sha256'], p['weight']) for p in parts] == [(first.sha256, 0.75), (second.sha256, 0.25)], parts
 EOF
 "$tools/average" "$work/f16.gguf" "$work/foreign.gguf" -o "$work/none" 2>"$work/log" && fail "guides of two vocabularies were put together"
-grep -q 'foreign.gguf: another shape or vocabulary than .*f16.gguf' "$work/log" || { cat "$work/log"; fail "the other vocabulary was not named"; }
+grep -q 'foreign.gguf: another shape or vocabulary than .*f16.gguf' "$work/log" || { cat "$work/log"; fail "the other vocabulary was not reported"; }
 for wrong in 1 1,x 1,0; do
-    "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights $wrong -o "$work/none" 2>"$work/log" && fail "--weights $wrong was taken"
-    grep -q "average: --weights $wrong: " "$work/log" || { cat "$work/log"; fail "--weights $wrong was not named"; }
+    "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights $wrong -o "$work/none" 2>"$work/log" && fail "--weights $wrong was accepted"
+    grep -q "average: --weights $wrong: " "$work/log" || { cat "$work/log"; fail "--weights $wrong was not reported"; }
 done
-[ ! -e "$work/none" ] || fail "something was written for what was refused"
+[ ! -e "$work/none" ] || fail "a refused input created a file"
 
 torch=
 for p in python3 /usr/bin/python3; do "$p" -c 'import torch' 2>/dev/null && torch=$p; done
@@ -147,7 +147,7 @@ if [ -z "$torch" ]; then
     finish
 fi
 # Training on the ends of questions alone gives the same result as the whole network there.
-PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "the layers that read are others, or the loss is"
+PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "other layers are read, or the loss differs"
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
@@ -226,18 +226,18 @@ train() {
 sed -n '1,16p' "$work/text.jsonl" >"$work/few" && mv "$work/few" "$work/text.jsonl"
 train whole || { cat "$work/log"; fail "training failed"; }
 train parts --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
-train parts --resume || { cat "$work/log"; fail "training did not go on"; }
+train parts --resume || { cat "$work/log"; fail "training did not continue"; }
 cmp "$work/whole/guide-f16.gguf" "$work/parts/guide-f16.gguf" || fail "a resumed run ends with other weights"
 # A run continues with a text that has grown only if told to, and the record names both.
 train grown --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
 cp "$work/text.jsonl" "$work/old" && sed -n '1,9p' "$work/old" >>"$work/text.jsonl"
-train grown --resume && fail "a run went on with another text"
-grep -q 'not the text of the checkpoint' "$work/log" || { tail -3 "$work/log"; fail "the other text was not named"; }
-train grown --new-text && fail "--new-text without --resume passed"
-train grown --resume --new-text || { cat "$work/log"; fail "training did not go on with a text that has grown"; }
+train grown --resume && fail "a run continued with another text"
+grep -q 'not the text of the checkpoint' "$work/log" || { tail -3 "$work/log"; fail "the other text was not reported"; }
+train grown --new-text && fail "--new-text without --resume was accepted"
+train grown --resume --new-text || { cat "$work/log"; fail "training did not continue with a longer text"; }
 tr -d ' \n' <"$work/grown/run.json" | grep -q '"texts_before":\[{"corpus_sha256":"[0-9a-f]\{64\}","steps":2}\]' || fail "the record does not name the text before"
 sed '1s/"intents": \["/&not-/' "$work/old" >"$work/text.jsonl"
-train grown --resume --new-text && fail "a text of other intents was taken"
+train grown --resume --new-text && fail "a text with other intents was accepted"
 grep -q 'the intents are not those of the checkpoint: ' "$work/log" || { tail -3 "$work/log"; fail "the other intents were not named"; }
 mv "$work/old" "$work/text.jsonl"
 # Started from an existing guide, training only the heads, which are not kept: the same guide. Another shape
@@ -245,15 +245,15 @@ mv "$work/old" "$work/text.jsonl"
 train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a guide"; }
 # The running mean of the three norms, which are f32, is rounded at each step; the matrices are f16.
 [ "$(cmp -l "$work/whole/guide-f16.gguf" "$work/again/guide-f16.gguf" | wc -l)" -le $((3 * 256 * 4)) ] ||
-    fail "the weights to begin with were not taken over, or not kept"
-grep -q '"from_sha256": "[0-9a-f]\{64\}"' "$work/again/run.json" || fail "the record does not say what it began with"
+    fail "the initial weights were not used, or not kept"
+grep -q '"from_sha256": "[0-9a-f]\{64\}"' "$work/again/run.json" || fail "the record does not name its start"
 # An additional layer changes nothing before it is trained.
 train deeper --from "$work/whole/guide-f16.gguf" --set shape.layers=2 --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a shallower guide"; }
 for m in whole deeper; do
     "$QSF_BUILDDIR/qsf-run" --exact --temperature 0 -n 12 -p 'hello there' "$work/$m/guide-f16.gguf" >"$work/said.$m" 2>/dev/null || fail "$m does not answer"
 done
-cmp "$work/said.whole" "$work/said.deeper" || fail "a layer that has learnt nothing changes the answer"
-PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the new layer adds something, or the old one is another"
+cmp "$work/said.whole" "$work/said.deeper" || fail "an untrained layer changes the answer"
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the new layer adds something, or the old one has changed"
 import sys
 sys.path.insert(0, sys.argv[1])
 from trainlib import ggufread
@@ -264,18 +264,18 @@ for part, adds in (('attn_output', False), ('ffn_down', False), ('ffn_up', True)
     name = name.replace('1', '0', 1)
     assert old.numbers(name, shape) == new.numbers(name, shape), name
 EOF
-train other --set shape.vocab=256 && fail "a vocabulary without room for the topics was taken"
-grep -q 'do not fit a vocabulary of 256' "$work/log" || { tail -3 "$work/log"; fail "the vocabulary was not named"; }
-train other --from "$work/deeper/guide-f16.gguf" && fail "a deeper guide was taken"
+train other --set shape.vocab=256 && fail "a vocabulary without space for the topics was accepted"
+grep -q 'do not fit a vocabulary of 256' "$work/log" || { tail -3 "$work/log"; fail "the vocabulary was not reported"; }
+train other --from "$work/deeper/guide-f16.gguf" && fail "a deeper guide was accepted"
 grep -q '2 layers to begin with, 1 in the recipe' "$work/log" || { tail -3 "$work/log"; fail "the layers were not named"; }
-train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was taken"
-grep -q "another shape than the recipe's" "$work/log" || { tail -3 "$work/log"; fail "the shape was not named"; }
-train other --from "$work/text.jsonl" && fail "a text was taken for a guide"
-grep -q 'not a GGUF file' "$work/log" || { tail -3 "$work/log"; fail "what is no guide was not named"; }
+train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was accepted"
+grep -q "another shape than the recipe's" "$work/log" || { tail -3 "$work/log"; fail "the shape was not reported"; }
+train other --from "$work/text.jsonl" && fail "a text file was accepted as a guide"
+grep -q 'not a GGUF file' "$work/log" || { tail -3 "$work/log"; fail "the file that is not a guide was not reported"; }
 sed -n '1,3p' "$work/text.jsonl" | sed 's/, {"role": "assistant".*/], "id": 1}/' >"$work/ask"
 "$tools/evaluate" "$work/whole/guide-f16.gguf" -b "$QSF_BUILDDIR" --questions "$work/ask" \
     --parity "$work/whole/checkpoint.pt" -n 3 --most 12 >"$work/parity" 2>&1 || { cat "$work/parity"; fail "engine and PyTorch differ"; }
 # Barely trained weights have small effects: a wrong RoPE base is visible only in the eighth digit.
 awk 'match($0, /min_cosine [0-9.e-]+/) && substr($0, RSTART + 11, RLENGTH - 11) + 0 >= 0.99999999 { ok = 1 } END { exit !ok }' "$work/parity" ||
-    { cat "$work/parity"; fail "the network is not the engine's"; }
+    { cat "$work/parity"; fail "the network differs from the engine's"; }
 finish

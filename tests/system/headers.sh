@@ -12,7 +12,7 @@ have nm && {
     # CC may be several words, such as "ccache gcc".
     # shellcheck disable=SC2086
     $CC -E -P -Iinclude -x c "$work/both.h" | tr '\n' ' ' | grep -oE '\bqsf_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >"$work/declared"
-    [ "$(wc -l <"$work/declared")" -gt 40 ] || fail "too few functions are found in the public headers"
+    [ "$(wc -l <"$work/declared")" -gt 40 ] || fail "too few functions found in the public headers"
     diff "$work/declared" "$work/exported" >"$work/out" || { cat "$work/out"; fail "libqsf.a exports (>) or lacks (<) these"; }
 }
 

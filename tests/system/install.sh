@@ -61,7 +61,7 @@ EOF
     done
     # shellcheck disable=SC2046,SC2086
     $CC -std=c11 -Wall -Werror $san $(config LDFLAGS) -o "$work/hello" "$work/hello.c" $flags >"$work/log" 2>&1 ||
-        { cat "$work/log"; fail "a program against qsf.pc does not build"; }
+        { cat "$work/log"; fail "a program that uses qsf.pc does not build"; }
     if [ -x "$work/hello" ]; then "$work/hello" >"$work/out" 2>&1 || { cat "$work/out"; fail "that program does not run"; }; fi
 else
     echo "skip: no pkg-config: qsf.pc was not tried"
@@ -78,6 +78,6 @@ fi
 touch "$root/o/b/somebody-elses"
 "$MAKE" uninstall "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "make uninstall"; }
 left=$(find "$root" -type f | sed "s|^$root||")
-[ "$left" = /o/b/somebody-elses ] || fail "after make uninstall there is: $left"
+[ "$left" = /o/b/somebody-elses ] || fail "make uninstall leaves: $left"
 [ ! -d "$root/o/d/qsf" ] || fail "make uninstall leaves /o/d/qsf"
 finish

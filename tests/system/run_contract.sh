@@ -30,17 +30,17 @@ done
 # -p, stdin, both; only the answer is on stdout
 [ "$(printf 'a the in' | "$run" "$tiny" $greedy 2>/dev/null)" = "$answer" ] || fail "stdin as the prompt"
 both=$(printf 'x y' | "$run" "$tiny" $greedy -p 'a b' 2>/dev/null)
-[ "$both" = "$("$run" "$tiny" $greedy -p "$(printf 'a b\n\nx y')" 2>/dev/null </dev/null)" ] || fail "-p and stdin are not TEXT, blank line, stdin"
+[ "$both" = "$("$run" "$tiny" $greedy -p "$(printf 'a b\n\nx y')" 2>/dev/null </dev/null)" ] || fail "-p and stdin are not joined as TEXT, blank line, stdin"
 expect 2 'prompt' "$run" "$tiny" -p ''
 
 # a seed repeats an answer; without one the seed is printed and repeats it
 # Recommendations of the model apply where nothing was set.
 greedily=$("$run" "$tiny" -n 20 --ignore-eos --temperature 0 -p a 2>/dev/null </dev/null)
 advised="--override-kv general.sampling.temp=float:0"
-[ "$greedily" = "$("$run" "$tiny" -n 20 --ignore-eos $advised -p a 2>/dev/null </dev/null)" ] || fail "what the model recommends for sampling is not taken"
+[ "$greedily" = "$("$run" "$tiny" -n 20 --ignore-eos $advised -p a 2>/dev/null </dev/null)" ] || fail "recommendations of the model are ignored"
 one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 -p a 2>/dev/null </dev/null)
 [ "$one" != "$greedily" ] && [ "$one" = "$("$run" "$tiny" -n 20 --ignore-eos $advised --temperature 1.5 --seed 5 -p a 2>/dev/null </dev/null)" ] ||
-    fail "what the model recommends comes before what was asked for"
+    fail "recommendations of the model override explicit values"
 two=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 --pin 0 -t 1 -p a 2>/dev/null </dev/null)
 [ "$one" = "$two" ] || fail "the same seed gave two answers"
 one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 -p a 2>"$work/err" </dev/null)
@@ -88,7 +88,7 @@ printf '"a"\n"\\u0000 x"\n""\n' | "$run" --tokenize --jsonl --no-bos "$tiny" >"$
 [ "$(wc -l <"$work/out")" = 3 ] || fail "--jsonl: not a line per line"
 [ "$(tail -n 1 "$work/out")" = '[]' ] || fail "--jsonl: the empty string is not []"
 printf '3 260 999999999\n' | "$run" --detokenize "$tiny" >"$work/out" 2>"$work/err" && fail "an id outside the vocabulary was accepted"
-grep -q 'line 1' "$work/err" || fail "a bad id does not name its line"
+grep -q 'line 1' "$work/err" || fail "an invalid id is reported without its line"
 
 # the real model: its greedy text, resident and streamed
 if [ -f "$stories" ]; then

@@ -57,7 +57,7 @@ long=$(awk 'BEGIN { for (i = 0; i < 700; i++) printf "zq " }')
 expect 5 'context|ctx' "$run" "$tiny" -p "$long"
 [ ! -s "$work/out" ] || fail "a prompt that does not fit gave an answer"
 expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
-[ -s "$work/out" ] || fail "what existed when the context was full was not printed"
+[ -s "$work/out" ] || fail "the text before the context was full was not printed"
 expect 6 '' "$run" "$tiny" -p a -n 3 --ignore-eos --fail-on-length
 expect 0 '' "$run" "$tiny" -p a -n 3 --ignore-eos
 

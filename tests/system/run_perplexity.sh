@@ -85,7 +85,7 @@ expect 0 '' $ppl "$text" --json --exact --pin 0 --kl-base "$base" "$tiny"
 for key in mean_kl mean_kl_error median_kl p99_kl max_kl same_top base_nll base_ppl ppl_ratio base; do
     grep -q "\"$key\": " "$work/out" || { cat "$work/out"; fail "--json lacks $key"; }
 done
-[ "$(number window) $(number stride) $(number mean_kl) $(number same_top) $(number ppl_ratio)" = '64 24 0 1 1' ] || { cat "$work/out"; fail "a model differs from itself"; }
+[ "$(number window) $(number stride) $(number mean_kl) $(number same_top) $(number ppl_ratio)" = '64 24 0 1 1' ] || { cat "$work/out"; fail "a model compared with itself differs"; }
 grep -q '"base": "tiny.gguf"' "$work/out" || fail "the base has no name"
 expect 0 '' $ppl "$text" --kl-base "$base" "$tiny"
 grep -q '^mean KL ' "$work/out" || { cat "$work/out"; fail "no mean KL"; }
@@ -100,7 +100,7 @@ expect 0 'huge.kl was written .* without checksums' $ppl "$text" --json --kl-bas
 cp "$base" "$work/first"
 expect 0 '' $ppl "$text" -c 64 --stride 24 --exact -t 1 --pin 0 --kl-save "$base" "$tiny"
 cmp -s "$base" "$work/first" || fail "the same distributions are not the same file"
-[ "$(find "$work" -name 'base.kl*' | wc -l)" = 1 ] || { ls "$work"; fail "something was left beside the base"; }
+[ "$(find "$work" -name 'base.kl*' | wc -l)" = 1 ] || { ls "$work"; fail "a temporary file was left beside the base"; }
 
 # a base of another text, another model, another window
 expect 2 'ctx 64 --stride 24, but this run uses --ctx 32' $ppl "$text" -c 32 --kl-base "$base" "$tiny"

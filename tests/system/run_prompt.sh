@@ -63,7 +63,7 @@ awk 'BEGIN { printf "<|begin_of_text|><|end_of_text|><|eot_id|><|start_header_id
 plain=$("$run" --show-prompt --json --template llama3 "$vocab" -p Hi 2>/dev/null </dev/null | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
 typed=$("$run" --show-prompt --json --template llama3 "$vocab" 2>/dev/null <"$work/typed" | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
 [ "$plain" = 6 ] || fail "llama3 has $plain special tokens around a message"
-[ "$typed" = "$plain" ] || fail "typed text became special tokens: $typed instead of $plain"
+[ "$typed" = "$plain" ] || fail "typed text was parsed as special tokens: $typed instead of $plain"
 allowed=$("$run" --show-prompt --json --template llama3 --allow-special "$vocab" 2>/dev/null <"$work/typed" | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
 [ "$allowed" -gt 200 ] || fail "--allow-special: only $allowed special tokens"
 finish

@@ -13,8 +13,8 @@ renders() {
     printf "$1" >"$work/in"; shift
     printf "$1" >"$work/want"; shift
     "$run" --render "$work/t.jinja" "$@" <"$work/in" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "--render failed"; }
-    [ ! -s "$work/err" ] || { cat "$work/err"; fail "--render says something on stderr"; }
-    cmp -s "$work/out" "$work/want" || { cat "$work/t.jinja" "$work/in" "$work/want" "$work/out"; fail "--render: want and got differ"; }
+    [ ! -s "$work/err" ] || { cat "$work/err"; fail "--render writes to stderr"; }
+    cmp -s "$work/out" "$work/want" || { cat "$work/t.jinja" "$work/in" "$work/want" "$work/out"; fail "--render: expected and actual output differ"; }
 }
 # shellcheck disable=SC1003
 {
@@ -34,14 +34,14 @@ printf '{{ x }}\n' >"$work/t.jinja"
     awk 'BEGIN { for (i = 0; i < 5000; i++) printf "["; print "" }'
     printf '{"x": "still here"}\n'
 } >"$work/in"
-"$run" --render "$work/t.jinja" <"$work/in" >"$work/out" 2>"$work/err" || fail "bad lines end the run"
+"$run" --render "$work/t.jinja" <"$work/in" >"$work/out" 2>"$work/err" || fail "invalid lines end the run"
 [ "$(wc -l <"$work/out")" = 10 ] || { cat "$work/out"; fail "not a line per line"; }
-[ "$(grep -c '^{"error": ".*"}$' "$work/out")" = 9 ] || { cat "$work/out"; fail "a bad line was taken"; }
+[ "$(grep -c '^{"error": ".*"}$' "$work/out")" = 9 ] || { cat "$work/out"; fail "an invalid line was accepted"; }
 [ "$(tail -n 1 "$work/out")" = '"still here"' ] || fail "the line after bad ones is not rendered"
 
 # a template that does not compile gives line and construct for every line of input
 printf '{{ x }}\n{%% include "y" %%}' >"$work/t.jinja"
-printf '{}\n{}\n' | "$run" --render "$work/t.jinja" >"$work/out" 2>"$work/err" || fail "a bad template is no answer"
+printf '{}\n{}\n' | "$run" --render "$work/t.jinja" >"$work/out" 2>"$work/err" || fail "an invalid template gives no error line"
 [ "$(grep -c "line 2: not supported: tag 'include'" "$work/out")" = 2 ] || { cat "$work/out"; fail "line and construct are not named"; }
 
 # usage

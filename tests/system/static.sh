@@ -38,5 +38,5 @@ ask="--temperature 0 --ignore-eos -n 8 -p a"
 link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" "$built"/ui/*.o
 alone qsf-chat
 # shellcheck disable=SC2086
-[ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] || { cat err; fail "qsf-chat --plain says nothing"; }
+[ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] || { cat err; fail "qsf-chat --plain prints nothing"; }
 finish

@@ -52,10 +52,10 @@ printf '/model %s\n/model %s\nhello\n' "$work/missing.gguf" "$stories" | chat_li
 
 # Outputs that are closed.
 echo hello | "$chat" "$stories" -n 200 --ignore-eos 2>"$work/err" | head -c 1 >/dev/null
-[ ! -s "$work/err" ] || ! grep -qi 'pipe' "$work/err" || fail "a closed pipe is no error to speak of"
+[ ! -s "$work/err" ] || ! grep -qi 'pipe' "$work/err" || fail "a closed pipe must not be reported"
 if [ -w /dev/full ]; then
     echo hello | "$chat" "$stories" -n 5 >/dev/full 2>"$work/err"
-    [ $? = 1 ] || fail "a full output is not exit 1"
+    [ $? = 1 ] || fail "a full output did not exit with 1"
     err_has 'standard output'
 fi
 
@@ -102,7 +102,7 @@ grep -q '"stop":"interrupted"' "$XDG_DATA_HOME/qsf/sessions/stopped.jsonl" || fa
 # Sessions only on request; a resumed one contains the messages.
 rm -rf "$XDG_DATA_HOME"
 echo hello | chat_lines 0 "$stories" -n 3
-[ ! -d "$XDG_DATA_HOME/qsf" ] || fail "line mode saved a session unasked"
+[ ! -d "$XDG_DATA_HOME/qsf" ] || fail "line mode saved a session without a request"
 printf '/system be brief\nhello\n' | chat_lines 0 "$stories" -n 3 --session one --temp 0
 printf '/export %s\n' "$work/one.json" | chat_lines 0 --continue
 grep -q '"content": "hello"' "$work/one.json" || fail "--continue lost the message"
@@ -118,7 +118,7 @@ err_has 'exists'
     printf '/system %0300d\nhello\nagain\n' 7 | "$chat" "$stories" -n 3 --session full 2>&1 >&3 | cat >&4
 ) 3>"$work/out" 4>"$work/err"
 err_has 'not saved'
-[ "$(grep -c 'not saved' "$work/err")" -le 3 ] || { cat "$work/err"; fail "a full disk is said with every record"; }
+[ "$(grep -c 'not saved' "$work/err")" -le 3 ] || { cat "$work/err"; fail "a full disk is reported with every record"; }
 [ "$(grep -c '' "$work/out")" -ge 2 ] || fail "a full disk stops the chat"
 
 # A context longer than the model was trained for works, with a warning.
@@ -126,7 +126,7 @@ err_has 'not saved'
 echo hello | chat_lines 0 "$work/short.gguf" -c 300 -n 2
 err_has 'trained for a context of 256 tokens'
 echo hello | chat_lines 0 "$work/short.gguf" -c 256 -n 2
-if grep -q 'trained for' "$work/err"; then fail "warned about a context that the model was trained for"; fi
+if grep -q 'trained for' "$work/err"; then fail "warned about a context within the training length"; fi
 "$QSF_BUILDDIR/qsf-run" "$work/short.gguf" -c 300 -n 2 -p hello >"$work/out" 2>"$work/err"
 err_has 'trained for a context of 256 tokens'
 

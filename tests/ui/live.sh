@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 
 big=$work/big.gguf
-"$QSF_BUILDDIR/obj/tests/tools/mkbig" "$big" || skip "mkbig is not built, or there is no room for its model"
-cp "$big" "$work/again.gguf" || skip "no room for a second model"
+"$QSF_BUILDDIR/obj/tests/tools/mkbig" "$big" || skip "mkbig is not built, or there is no space for its model"
+cp "$big" "$work/again.gguf" || skip "no space for a second model"
 model="'$big' --ignore-eos --threads 1 --cpu-mask ref -c 2048 --seed 1"
 
 # ---- lines: nothing waits for weights; a refusal is one line and counts as an error
@@ -14,9 +14,9 @@ model="'$big' --ignore-eos --threads 1 --cpu-mask ref -c 2048 --seed 1"
 printf '/budget 5\n/budget 110\nhello\n/threads 2\n/io pread\n/io direct off\n/io\n/stats\n/mem\n' |
     chat_lines 1 "$big" --ram-budget 100 -n 3
 head -n 1 "$work/err" | grep -q 'stream from disk although .* RAM are free: --ram-budget [0-9]' ||
-    { cat "$work/err"; fail "what costs the most is not said first"; }
+    { cat "$work/err"; fail "the most expensive part is not listed first"; }
 err_has 'ram-budget 5M: 5 MB is too little for .*; smallest budget that works: [0-9]+ MB'
-if grep -qE 'ram-budget (5M$|is 100M)' "$work/err"; then fail "a refused budget is announced or taken back"; fi
+if grep -qE 'ram-budget (5M$|is 100M)' "$work/err"; then fail "a refused budget is announced or reverted"; fi
 err_has '110 MB: [0-9]+ MB of [0-9]+ MB of weights pinned'
 err_has 'weights are read by pread.*, buffered'
 err_has 'MB per token, .* planned'

@@ -28,7 +28,7 @@ err_has '^  second .* \[in use\] second question$'
 rm "$files/first.jsonl"
 echo 'third question' | chat_lines 0 "$stories" -n 3 --continue
 err_has 'all sessions are in use'
-[ "$(find "$files" -name '2*.jsonl' | wc -l)" = 1 ] || fail "no new session beside one that is in use"
+[ "$(find "$files" -name '2*.jsonl' | wc -l)" = 1 ] || fail "no new session while the other one is in use"
 exec 3>&-
 wait $pid || fail "the chat whose session was asked for ends with $?"
 
@@ -48,7 +48,7 @@ printf '%s\n' '{"kind":"message","role":"user","text":"q \u001b[31m \ud800"}' \
 printf '/export %s\n/export %s\n' "$work/odd.json" "$work/odd.txt" | chat_lines 0 "$stories" --session odd
 if have python3; then
     python3 -c 'import json, sys; m = json.load(open(sys.argv[1]))["messages"]; sys.exit(m[1]["stop"] != "a\"b\\\a")' \
-        "$work/odd.json" || fail "the JSON export is not what the session says"
+        "$work/odd.json" || fail "the JSON export differs from the session"
 else
     echo "skip: no python3: the JSON export was not parsed"
 fi

@@ -27,7 +27,7 @@ static QSFSettings advice_with(const char *const *specs) {
     return advice;
 }
 
-static void a_stated_row_is_known(void **state) {
+static void an_explicit_row_is_known(void **state) {
     (void)state;
     char err[256];
     QSFSettings s;
@@ -42,7 +42,7 @@ static void a_stated_row_is_known(void **state) {
     assert_false(qsf_setting_user_set(&s, qsf_setting_find("top-k")));
 }
 
-static void all_that_there_is(void **state) {
+static void everything_available(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:0.6",
                                          "general.sampling.top_k=int:20",
@@ -59,7 +59,7 @@ static void all_that_there_is(void **state) {
 }
 
 /* Each is a separate hint: an invalid one does not affect the others. */
-static void nonsense_is_left_out(void **state) {
+static void invalid_values_are_ignored(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:-1",
                                          "general.sampling.top_k=float:2.5",
@@ -95,7 +95,7 @@ static void nonsense_is_left_out(void **state) {
     }
 }
 
-static void a_word_comes_before_it(void **state) {
+static void a_word_precedes_it(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:0.2", "general.sampling.top_k=int:5",
                                          NULL };
@@ -116,7 +116,7 @@ static void a_word_comes_before_it(void **state) {
     assert_true(s.params.temperature == 0.7f);
 }
 
-static void the_worker_hands_it_out(void **state) {
+static void the_worker_returns_it(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:0.25", NULL };
     QSFSettings rig = qsf_rig_settings(), s;
@@ -139,9 +139,9 @@ static void the_worker_hands_it_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stated_row_is_known),   cmocka_unit_test(all_that_there_is),
-        cmocka_unit_test(nonsense_is_left_out),    cmocka_unit_test(a_word_comes_before_it),
-        cmocka_unit_test(the_worker_hands_it_out),
+        cmocka_unit_test(an_explicit_row_is_known),   cmocka_unit_test(everything_available),
+        cmocka_unit_test(invalid_values_are_ignored), cmocka_unit_test(a_word_precedes_it),
+        cmocka_unit_test(the_worker_returns_it),
     };
     (void)snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("advice.gguf"));
     if (qsf_test_write_tiny_llama(tiny, NULL) != 0) return 1;

@@ -75,7 +75,7 @@ static void text_and_tokens(void **state) {
     qsf_free(e);
 }
 
-static void generate_delivers_and_says_how_it_ended(void **state) {
+static void generate_delivers_and_reports_the_end(void **state) {
     (void)state;
     Heard a = { 0 }, b = { 0 }, c = { 0 };
     QSFEngine *e = load(tiny);
@@ -149,7 +149,7 @@ static void a_configuration_is_followed_live(void **state) {
     qsf_free(l.engine);
 }
 
-static void a_budget_is_set_at_once_or_refused(void **state) {
+static void a_budget_is_applied_immediately_or_refused(void **state) {
     (void)state;
     static const char least[] = "smallest budget that works: ";
     QSFEngine *e = load(tiny);
@@ -180,7 +180,7 @@ static void *turn_the_knobs(void *arg) {
     return NULL;
 }
 
-static void another_thread_turns_the_knobs(void **state) {
+static void another_thread_changes_the_settings(void **state) {
     (void)state;
     Live l = { .config = qsf_config_default() };
     Heard calm = { 0 };
@@ -248,7 +248,7 @@ static void errors_belong_to_their_thread(void **state) {
     assert_non_null(strstr(qsf_error(), "/mine.gguf"));
 }
 
-static void the_real_model_tells_its_story(void **state) {
+static void the_real_model_answers(void **state) {
     (void)state;
     char path[1024], want[1024] = "";
     const char *found = qsf_test_data("models/stories260K.gguf");
@@ -285,14 +285,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loading_fails_with_a_reason),
         cmocka_unit_test(text_and_tokens),
-        cmocka_unit_test(generate_delivers_and_says_how_it_ended),
+        cmocka_unit_test(generate_delivers_and_reports_the_end),
         cmocka_unit_test(a_configuration_is_followed_live),
-        cmocka_unit_test(a_budget_is_set_at_once_or_refused),
-        cmocka_unit_test(another_thread_turns_the_knobs),
+        cmocka_unit_test(a_budget_is_applied_immediately_or_refused),
+        cmocka_unit_test(another_thread_changes_the_settings),
         cmocka_unit_test(forward_gives_the_last_logits),
         cmocka_unit_test(sample_follows_the_logits),
         cmocka_unit_test(errors_belong_to_their_thread),
-        cmocka_unit_test(the_real_model_tells_its_story),
+        cmocka_unit_test(the_real_model_answers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

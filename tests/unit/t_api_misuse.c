@@ -257,7 +257,7 @@ static void extreme_configurations(void **state) {
     qsf_config_free(c);
 }
 
-static void logits_without_a_choice(void **state) {
+static void logits_without_sampling(void **state) {
     (void)state;
     float l[40];
     for (int i = 0; i < 40; i++) l[i] = NAN;
@@ -381,7 +381,7 @@ static void no_worker_is_refused(void **state) {
 }
 
 /* A buffer of two where the caller claims any size. */
-static void layers_are_counted_not_believed(void **state) {
+static void layers_are_counted(void **state) {
     (void)state;
     QSFSettings s;
     QSFEvent e = { 0 };
@@ -422,11 +422,11 @@ int main(void) {
         cmocka_unit_test(null_is_an_error),
         cmocka_unit_test(numbers_out_of_range),
         cmocka_unit_test(extreme_configurations),
-        cmocka_unit_test(logits_without_a_choice),
+        cmocka_unit_test(logits_without_sampling),
         cmocka_unit_test(settings_take_null),
         cmocka_unit_test(a_worker_refuses_null),
         cmocka_unit_test(no_worker_is_refused),
-        cmocka_unit_test(layers_are_counted_not_believed),
+        cmocka_unit_test(layers_are_counted),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

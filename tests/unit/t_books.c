@@ -116,7 +116,7 @@ static double block_least(const QsfBooks *t, const float *x, const float *w) {
     return least;
 }
 
-static void test_near_the_least(void **state) {
+static void test_near_the_minimum(void **state) {
     (void)state;
     for (size_t k = 0; k < 3; k++)
         for (int weighted = 0; weighted < 2; weighted++) {
@@ -133,7 +133,7 @@ static void test_near_the_least(void **state) {
                     found += (double)w[j] * ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
                 least += block_least(layouts[k], x, w);
             }
-            print_message("%s, %s: %.4f of the least\n", names[k], weighted ? "weighted" : "unweighted",
+            print_message("%s, %s: %.4f of the minimum\n", names[k], weighted ? "weighted" : "unweighted",
                           found / least);
             assert_true(found < least * (weighted ? 1.06 : 1.02));
         }
@@ -143,7 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_known_bytes),
-        cmocka_unit_test(test_near_the_least),
+        cmocka_unit_test(test_near_the_minimum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -267,7 +267,7 @@ static void test_own_vocabularies(void **state) {
 }
 
 /* A placeholder written by a converter is not used, unless requested. */
-static void test_stand_in(void **state) {
+static void test_placeholder(void **state) {
     static const char text[] =
         "{% for m in messages %}Human: {{ m.content }}\n\nBITNETAssistant: {% endfor %}";
     Rig r;
@@ -727,7 +727,7 @@ int main(void) {
         cmocka_unit_test(test_model_template),
         cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_own_vocabularies),
-        cmocka_unit_test(test_stand_in),
+        cmocka_unit_test(test_placeholder),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_special_variables),
         cmocka_unit_test(test_continue),

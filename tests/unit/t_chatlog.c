@@ -133,7 +133,7 @@ static void spill(const char *name, const char *buf, size_t n) {
 }
 
 /* Cut at every byte: whole lines before the cut are kept, and appending afterwards begins a new line. */
-static void torn_at_every_byte(void **state) {
+static void cut_at_every_byte(void **state) {
     (void)state;
     char buf[2048];
     QSFChatLog *l = open_log("torn");
@@ -254,7 +254,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
         cmocka_unit_test(killed_while_answering),
-        cmocka_unit_test(torn_at_every_byte),
+        cmocka_unit_test(cut_at_every_byte),
         cmocka_unit_test(damaged_lines_are_counted),
         cmocka_unit_test(names_locks_and_copies),
         cmocka_unit_test(only_regular_files),

@@ -167,7 +167,7 @@ static void test_between(void **state) {
 }
 
 /* Any byte of a compressed layer. */
-static void test_pressed(void **state) {
+static void test_compressed(void **state) {
     (void)state;
     QsfErr e = { 0 };
     QsfLedger ledger;
@@ -190,7 +190,7 @@ static void test_pressed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_shift), cmocka_unit_test(test_damage),
                                         cmocka_unit_test(test_pieces), cmocka_unit_test(test_between),
-                                        cmocka_unit_test(test_pressed) };
+                                        cmocka_unit_test(test_compressed) };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("sums.gguf"));
     (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("sums.qsf"));
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

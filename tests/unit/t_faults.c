@@ -89,7 +89,8 @@ static void check_message(const Reply *r, const Fault *f) {
     static const char words[] = "byte offset ";
     const char *at = strstr(r->why, words);
     assert_int_equal(r->type, QSF_EVENT_ERROR);
-    if (strstr(r->why, path) == NULL || at == NULL) fail_msg("neither file nor place: %s", r->why);
+    if (strstr(r->why, path) == NULL || at == NULL)
+        fail_msg("the message has neither file nor place: %s", r->why);
     uint64_t said = strtoull(at + strlen(words), NULL, 10);
     if (said > f->off || f->off - said > (8u << 20) || (f->error == 0 && said != f->off))
         fail_msg("fault at %llu, but: %s", (unsigned long long)f->off, r->why);
@@ -153,8 +154,8 @@ static void faults_while_streaming(void **state) {
                 const Fault f = { x->offset + at[k], (t + k) % 2 == 0 ? EIO : 0 };
                 bool hit = disturb(w, &f, want);
                 if (!hit && is_streamed(x))
-                    fail_msg("%s, direct %s: byte %llu of %s failed unseen", ways[i].io, ways[i].direct,
-                             (unsigned long long)at[k], x->name);
+                    fail_msg("%s, direct %s: byte %llu of %s failed without being detected", ways[i].io,
+                             ways[i].direct, (unsigned long long)at[k], x->name);
                 failed += hit;
             }
         }
@@ -209,7 +210,8 @@ static void faults_while_opening(void **state) {
         Reply *r = reply_to(w, qsf_worker_load(w, path, &s));
         qsf_file_inject_fault(UINT64_MAX, 0);
         if (off + 32 < end) assert_int_equal(r->type, QSF_EVENT_ERROR); /* followed by padding */
-        if (r->type == QSF_EVENT_ERROR && strstr(r->why, path) == NULL) fail_msg("no file: %s", r->why);
+        if (r->type == QSF_EVENT_ERROR && strstr(r->why, path) == NULL)
+            fail_msg("the message has no file: %s", r->why);
         load(w, &s);
     }
     assert_int_equal(ask(w, "x y z")->type, QSF_EVENT_DONE);

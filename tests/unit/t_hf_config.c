@@ -18,7 +18,7 @@ typedef struct Want {
 
 #define NONE (-1.0)
 
-static void test_taken(void **state) {
+static void test_consumed(void **state) {
     static const Want rows[] = {
         /* clang-format off */
         { ",\"num_key_value_heads\":null", "llama.attention.head_count_kv", 4 },
@@ -198,7 +198,7 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_taken), TEST(test_mistral), TEST(test_generation),
+    const struct CMUnitTest tests[] = { TEST(test_consumed), TEST(test_mistral), TEST(test_generation),
                                         TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,7 +339,7 @@ static void probe_as_stranger(const QsfSource *src) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77)
-        print_message("skip: only root can be somebody else\n");
+        print_message("skip: only root can act as another user\n");
     else
         assert_int_equal(WEXITSTATUS(status), 0);
 }
@@ -355,7 +355,7 @@ static void test_probe(void **state) {
     assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
     close(fd);
     double cold = qsf_io_cached_share(r.src);
-    if (cold > 0.5) print_message("skip: this file system does not let go of its pages\n");
+    if (cold > 0.5) print_message("skip: this file system does not drop cached pages\n");
     close_rig(&r);
 }
 
@@ -388,7 +388,7 @@ static void test_probe_again(void **state) {
     assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
     close(fd);
     if (qsf_io_cached_share(r.src) > 0.5) {
-        print_message("skip: this file system does not let go of its pages\n");
+        print_message("skip: this file system does not drop cached pages\n");
     } else {
         assert_true(qsf_io_cached_share(r.src) < 0.1);
         usleep(20000);

@@ -129,7 +129,7 @@ static void expect_bad(size_t at, uint32_t value, const char *part) {
     assert_non_null(strstr(err.msg, "byte offset"));
 }
 
-static void test_lies(void **state) {
+static void test_false_values(void **state) {
     (void)state;
     expect_bad(0, 0, "no tokens");
     expect_bad(4, 0, "no vocabulary");
@@ -177,7 +177,7 @@ static void test_damage(void **state) {
         memcpy(b, good, SIZE);
         b[i / 8] ^= (unsigned char)(1 << i % 8);
         put_file(b, SIZE);
-        if (read_all(SIZE, &err) == QSF_OK) fail_msg("bit %zu of byte %zu is not noticed", i % 8, i / 8);
+        if (read_all(SIZE, &err) == QSF_OK) fail_msg("bit %zu of byte %zu is not detected", i % 8, i / 8);
         qsf_test_expect_err(&err, QSF_E_MODEL, path);
         qsf_err_clear(&err);
     }
@@ -262,7 +262,7 @@ static void test_overwriting(void **state) {
     assert_int_equal(st.st_size, SIZE);
 }
 
-static void test_no_room(void **state) {
+static void test_no_space(void **state) {
     (void)state;
     QsfKlWriter w;
     QsfErr err = { 0 };
@@ -276,10 +276,10 @@ static void test_no_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_lies),        cmocka_unit_test(test_no_probability),
-        cmocka_unit_test(test_overwriting), cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_damage),      cmocka_unit_test(test_first_version),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_false_values), cmocka_unit_test(test_no_probability),
+        cmocka_unit_test(test_overwriting),  cmocka_unit_test(test_no_space),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_first_version),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

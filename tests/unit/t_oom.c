@@ -71,7 +71,7 @@ static void answers_survive_an_allocation_that_fails(void **state) {
     (void)state;
     sweep(run_sync, ALLOCATION, 20, 20000);
 }
-static void answers_end_cleanly_when_memory_is_gone_for_good(void **state) {
+static void answers_end_cleanly_when_memory_stays_exhausted(void **state) {
     (void)state;
     sweep(run_sync, ALLOCATIONS_FROM_THEN_ON, 20, 20000);
 }
@@ -185,7 +185,7 @@ static void the_worker_survives_an_allocation_that_fails(void **state) {
     (void)state;
     sweep(run_worker, ALLOCATION, 20, 20000);
 }
-static void the_worker_ends_when_memory_is_gone_for_good(void **state) {
+static void the_worker_ends_when_memory_stays_exhausted(void **state) {
     (void)state;
     sweep(run_worker, ALLOCATIONS_FROM_THEN_ON, 20, 20000);
 }
@@ -241,10 +241,10 @@ static void conversations_survive_an_allocation_that_fails(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_survive_an_allocation_that_fails),
-        cmocka_unit_test(answers_end_cleanly_when_memory_is_gone_for_good),
+        cmocka_unit_test(answers_end_cleanly_when_memory_stays_exhausted),
         cmocka_unit_test(answers_survive_a_mapping_that_fails),
         cmocka_unit_test(the_worker_survives_an_allocation_that_fails),
-        cmocka_unit_test(the_worker_ends_when_memory_is_gone_for_good),
+        cmocka_unit_test(the_worker_ends_when_memory_stays_exhausted),
         cmocka_unit_test(the_worker_survives_a_mapping_that_fails),
         cmocka_unit_test(conversations_survive_an_allocation_that_fails),
     };

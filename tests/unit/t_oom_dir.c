@@ -18,7 +18,7 @@ static QsfSource *open_dir(Outcome *o, QsfLedger *ledger) {
         if (qsf_source_open(&s, dir, ledger, &err) == QSF_OK) return s;
         failed_step(o, 1, err.msg);
         assert_int_equal(ledger->total, 0);
-        if (!err.memory) fail_msg("not told as want of memory: %s", err.msg);
+        if (!err.memory) fail_msg("not reported as lack of memory: %s", err.msg);
     }
     return NULL;
 }

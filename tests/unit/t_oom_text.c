@@ -82,7 +82,7 @@ static bool twice(Outcome *o, int number, int (*step)(Run *, QsfErr *), Run *r) 
         QsfErr err = { 0 };
         if (step(r, &err) == QSF_OK) return true;
         failed_step(o, number, err.msg);
-        if (!err.memory) fail_msg("step %d: not told as want of memory: %s", number, err.msg);
+        if (!err.memory) fail_msg("step %d: not reported as lack of memory: %s", number, err.msg);
     }
     return false;
 }

@@ -52,7 +52,7 @@ static void test_sweep(void **state) {
 
 /* The same with compressed layers among the others: less is pinned than fits only where the next thing to pin
  * is a whole layer. */
-static void test_pressed(void **state) {
+static void test_compressed(void **state) {
     (void)state;
     for (size_t s = 0; s < QSF_SHAPE_TINY; s++) {
         QsfModel m;
@@ -260,7 +260,7 @@ static void test_toy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweep),
-        cmocka_unit_test(test_pressed),
+        cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_every_megabyte),
         cmocka_unit_test(test_smallest),
         cmocka_unit_test(test_any),

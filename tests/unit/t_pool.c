@@ -67,7 +67,7 @@ static void slow_worker(void *arg, int worker, size_t begin, size_t end) {
 }
 
 /* A delayed thread delays the job by the items it has begun, not by all that would be its share. */
-static void test_held_up(void **state) {
+static void test_delayed_thread(void **state) {
     QsfLedger l;
     QsfErr e = { 0 };
     QsfPool *p;
@@ -106,7 +106,7 @@ static void test_many_jobs(void **state) {
 
 /* A worker may start a short job when that is done and the pool is shutting down: it must not wait for
  * another job. */
-static void test_ends_behind_a_short_job(void **state) {
+static void test_ends_after_a_short_job(void **state) {
     QsfLedger l;
     QsfErr e = { 0 };
     (void)state;
@@ -159,9 +159,9 @@ static void test_budget(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares),
-                                        cmocka_unit_test(test_held_up),
+                                        cmocka_unit_test(test_delayed_thread),
                                         cmocka_unit_test(test_many_jobs),
-                                        cmocka_unit_test(test_ends_behind_a_short_job),
+                                        cmocka_unit_test(test_ends_after_a_short_job),
                                         cmocka_unit_test(test_idle_costs_nothing),
                                         cmocka_unit_test(test_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void test_blocks(void **state) {
 }
 
 /* Compressed data is restored exactly, the output is never longer than allowed, and garbage is refused. */
-static void test_there_and_back(void **state) {
+static void test_round_trip_types(void **state) {
     (void)state;
     enum { N = 20000 };
     static unsigned char src[N], packed[2 * N], back[N];
@@ -283,7 +283,7 @@ static void test_damage(void **state) {
                 bool kin = fields[f].at == 17 && entry[17] <= QSFF_LZ4_HC && how <= QSFF_LZ4_HC;
                 qsf_image_fix(&copy, &at);
                 if (try_image(&copy, &e) == QSF_OK && !same && !kin)
-                    fail_msg("field %u, %d, compression %u: not told", fields[f].at, k, how);
+                    fail_msg("field %u, %d, compression %u: not detected", fields[f].at, k, how);
             }
         for (int k = 0; k < 24; k++) { /* garbage in the block, with old and with correct checksums */
             memcpy(copy.b, m.b, m.len);
@@ -358,7 +358,7 @@ static int remove_all(void **state) {
 int main(void) {
     qsf_ledger_init(&ledger, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_blocks), cmocka_unit_test(test_round_trip_types),
         cmocka_unit_test(test_files),  cmocka_unit_test(test_auto),
         cmocka_unit_test(test_damage), cmocka_unit_test(test_without_heads),
     };

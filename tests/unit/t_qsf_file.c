@@ -197,7 +197,7 @@ static int try_image(const QsfImage *m, QsfErr *e) {
         assert_int_equal(rv, QSF_E_MODEL);
         assert_non_null(strstr(v.msg, "damaged.qsf"));
         if (strstr(v.msg, "offset") == NULL && strstr(v.msg, "is missing") == NULL)
-            fail_msg("no place: %s", v.msg);
+            fail_msg("the message has no place: %s", v.msg);
     }
     return rc != QSF_OK ? rc : rv;
 }
@@ -229,10 +229,10 @@ static void damage(QsfImage *m, const QsfImageMap *at, uint64_t base, const Fiel
                                : random64(seed) >> (k == 5 ? 56 : 0));
         if (memcmp(copy.b + base + f->at, old, f->bytes) == 0) continue;
         if (try_image(&copy, &e) == QSF_OK)
-            fail_msg("field %u of %u bytes at %llu: not told", f->at, f->bytes, (unsigned long long)base);
+            fail_msg("field %u of %u bytes at %llu: not detected", f->at, f->bytes, (unsigned long long)base);
         qsf_image_fix(&copy, at);
         if (try_image(&copy, &e) == QSF_OK && !f->free && memcmp(copy.b + base + f->at, old, f->bytes) != 0)
-            fail_msg("field %u of %u bytes at %llu, checksums right: not told", f->at, f->bytes,
+            fail_msg("field %u of %u bytes at %llu, with correct checksums: not detected", f->at, f->bytes,
                      (unsigned long long)base);
     }
     free(copy.b);
@@ -285,7 +285,7 @@ static void test_any_bit(void **state) {
     for (int i = 0; i < 250; i++) {
         uint64_t bit = random64(&seed) % (8 * (i < 60 ? 128 : m.len));
         m.b[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        if (try_image(&m, &e) == QSF_OK) fail_msg("bit %llu: not told", (unsigned long long)bit);
+        if (try_image(&m, &e) == QSF_OK) fail_msg("bit %llu: not detected", (unsigned long long)bit);
         m.b[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     free(m.b);

@@ -217,7 +217,7 @@ static void test_index_bytes(void **state) {
 }
 
 /* Sizes of compressed layers, at both ends of the valid range. */
-static void test_pressed_entries(void **state) {
+static void test_compressed_entries(void **state) {
     (void)state;
     static const struct {
         uint8_t how;
@@ -382,7 +382,7 @@ int main(void) {
         cmocka_unit_test(test_header_bytes),
         cmocka_unit_test(test_header_damage),
         cmocka_unit_test(test_index_bytes),
-        cmocka_unit_test(test_pressed_entries),
+        cmocka_unit_test(test_compressed_entries),
         cmocka_unit_test(test_embed_and_tensor_bytes),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_names),

@@ -71,7 +71,7 @@ static void test_same_logits(void **state) {
 }
 
 /* Compressed layers: all, none or one of them pinned, with one slot and with several, in chunks. */
-static void test_pressed(void **state) {
+static void test_compressed(void **state) {
     (void)state;
     static const QsfRigOptions ways[] = {
         { .threads = 2 },
@@ -97,6 +97,7 @@ static void test_pressed(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_logits), cmocka_unit_test(test_pressed) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_logits),
+                                        cmocka_unit_test(test_compressed) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

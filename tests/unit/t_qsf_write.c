@@ -174,7 +174,7 @@ static void test_by_hand(void **state) {
     unlink(path);
 }
 
-static void test_hand_wrong(void **state) {
+static void test_wrong_hand_made(void **state) {
     (void)state;
     const char *path = qsf_test_tmp("l.qsf");
     QsfErr e = { 0 };
@@ -335,7 +335,7 @@ static void test_gate_bias_length(void **state) {
 int main(void) {
     qsf_ledger_init(&ledger, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_hand_wrong),
+        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_wrong_hand_made),
         cmocka_unit_test(test_order),         cmocka_unit_test(test_writer_fails),
         cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_gate_bias_length),
     };

@@ -221,7 +221,7 @@ static void convert(const char *from, const char *to, bool x16) {
     qsf_test_expect_ok(qsf_verify_file(to, &ledger, &r, &e), &e);
 }
 
-static void test_there_and_back(void **state) {
+static void test_round_trip_types(void **state) {
     (void)state;
     QsfErr e = { 0 };
     QsfSource *s;
@@ -423,7 +423,7 @@ static void test_damage(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_round_trip_types),
         cmocka_unit_test(test_same_logits), cmocka_unit_test(test_other_plans),
         cmocka_unit_test(test_damage),
     };

@@ -266,7 +266,7 @@ static void test_coarse_halves(void **state) {
                                         COLS);
         found = a.noise;
         for (size_t i = 0; i < N; i += 64) best += try_all(x + i, sorts[s].top);
-        print_message("%s: %.4f times the least error there is\n", sorts[s].name, found / best);
+        print_message("%s: %.4f times the smallest possible error\n", sorts[s].name, found / best);
         assert_true(found < 1.1 * best);
     }
 }

@@ -203,7 +203,7 @@ static void test_allocate(void **state) {
         sum += ratio;
         cases++;
     }
-    print_message("error against the best of all choices: %.4f times in the mean, %.3f at worst\n",
+    print_message("error against the best of all choices: %.4f times on average, %.3f at worst\n",
                   sum / cases, worst);
     assert_true(sum / cases < 1.02 && worst < 1.3);
 }

@@ -197,7 +197,7 @@ static void argmax_ties_nan_and_bans(void **state) {
     qsf_sampler_destroy(s);
 }
 
-static void the_penalty_weakens_once_and_looks_back(void **state) {
+static void the_penalty_applies_once_and_within_its_window(void **state) {
     (void)state;
     float x[4] = { 4, 3, -1, -2 };
     float before[4];
@@ -306,7 +306,7 @@ int main(void) {
         cmocka_unit_test(equal_seeds_give_equal_draws),
         cmocka_unit_test(the_generator_is_the_published_one),
         cmocka_unit_test(argmax_ties_nan_and_bans),
-        cmocka_unit_test(the_penalty_weakens_once_and_looks_back),
+        cmocka_unit_test(the_penalty_applies_once_and_within_its_window),
         cmocka_unit_test(entropy_is_that_of_the_distribution),
         cmocka_unit_test(memory_is_charged),
         cmocka_unit_test(a_large_vocabulary_is_cheap),

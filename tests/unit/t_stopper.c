@@ -77,7 +77,7 @@ static void any_cut_gives_the_same(void **state) {
         for (size_t step = 1; step <= 12; step++) run(&cases[i], step);
 }
 
-static void text_that_is_decided_is_not_held_back(void **state) {
+static void decided_text_is_emitted_immediately(void **state) {
     (void)state;
     static const char *const stop[] = { "</s>" };
     QsfStopper s;
@@ -111,7 +111,7 @@ static void bad_strings_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_gives_the_same),
-        cmocka_unit_test(text_that_is_decided_is_not_held_back),
+        cmocka_unit_test(decided_text_is_emitted_immediately),
         cmocka_unit_test(bad_strings_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,7 +163,7 @@ static void test_same_bits(void **state) {
     free(have);
 }
 
-static void test_left_out(void **state) {
+static void test_omitted(void **state) {
     (void)state;
     static const QsfRigOptions ways[] = { { .threads = 1 },
                                           { .threads = 2, .batch = 7, .stream = true, .slot_bytes = 1 } };
@@ -195,6 +195,6 @@ static void test_left_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_inputs), cmocka_unit_test(test_same_bits),
-                                        cmocka_unit_test(test_left_out) };
+                                        cmocka_unit_test(test_omitted) };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }

@@ -92,7 +92,7 @@ static void any_cut_gives_the_same(void **state) {
         for (size_t step = 1; step <= 40; step++) run(&cases[i], step);
 }
 
-static void nothing_waits_that_is_decided(void **state) {
+static void decided_text_is_not_held_back(void **state) {
     (void)state;
     QsfThink t = { .tags = &think };
     QsfThinkSplit s;
@@ -115,7 +115,7 @@ static void nothing_waits_that_is_decided(void **state) {
     qsf_think_close(&s);
 }
 
-static void what_people_read(void **state) {
+static void displayed_text(void **state) {
     static const char *const bodies[][2] = {
         { "<think>\nso it is\n</think>\n\n", "so it is" },
         { "<think>\nso it", "so it" },
@@ -180,7 +180,7 @@ static const char *const vocabulary[] = { "!<|user|>", "!<|assistant|>", "!<|sto
                                           "<think>",   "</think>",       NULL };
 enum { USER = 256, ASSISTANT, STOP, THINK, UNTHINK };
 
-static void the_vocabulary_tells_when_the_template_does_not(void **state) {
+static void the_vocabulary_decides_when_the_template_does_not(void **state) {
     static const char *const mistral[] = { "![THINK]", "![/THINK]", NULL }, *const none[] = { "<b>", NULL };
     Rig r;
     (void)state;
@@ -245,7 +245,7 @@ static void prompts_that_open_a_block(void **state) {
 }
 
 /* The text to continue is in the prompt as the model wrote it, with its tags as tokens. */
-static void going_on(void **state) {
+static void continuing(void **state) {
     static const struct {
         QsfMsg last;
         const char *want;
@@ -403,11 +403,11 @@ static void published_templates(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_gives_the_same),
-        cmocka_unit_test(nothing_waits_that_is_decided),
-        cmocka_unit_test(what_people_read),
-        cmocka_unit_test(the_vocabulary_tells_when_the_template_does_not),
+        cmocka_unit_test(decided_text_is_not_held_back),
+        cmocka_unit_test(displayed_text),
+        cmocka_unit_test(the_vocabulary_decides_when_the_template_does_not),
         cmocka_unit_test(prompts_that_open_a_block),
-        cmocka_unit_test(going_on),
+        cmocka_unit_test(continuing),
         cmocka_unit_test(past_reasoning),
         cmocka_unit_test(the_template_ends_turns),
         cmocka_unit_test(published_templates),

@@ -255,7 +255,7 @@ static void cancelling_the_prefill_keeps_whole_chunks(void **state) {
 }
 
 /* If a stop string is any piece of the answer, the answer ends before it. */
-static void stop_strings_lie_across_tokens(void **state) {
+static void stop_strings_cross_tokens(void **state) {
     (void)state;
     QsfRuntime rt;
     QsfTimeline t;
@@ -461,7 +461,7 @@ static void a_read_fault_is_an_error_and_can_be_tried_again(void **state) {
     close_both(&rt, &t);
 }
 
-static void the_real_model_tells_its_story(void **state) {
+static void the_real_model_answers(void **state) {
     (void)state;
     const char *found = qsf_test_data("models/stories260K.gguf");
     if (found == NULL) skip();
@@ -623,13 +623,13 @@ int main(void) {
         cmocka_unit_test(parameters_act_on_the_next_token),
         cmocka_unit_test(a_stopped_answer_stays_in_the_cache),
         cmocka_unit_test(cancelling_the_prefill_keeps_whole_chunks),
-        cmocka_unit_test(stop_strings_lie_across_tokens),
+        cmocka_unit_test(stop_strings_cross_tokens),
         cmocka_unit_test(plans_change_between_tokens),
         cmocka_unit_test(the_context_follows_the_budget),
         cmocka_unit_test(a_failed_change_changes_nothing),
         cmocka_unit_test(eos_ends_it_unless_ignored),
         cmocka_unit_test(a_read_fault_is_an_error_and_can_be_tried_again),
-        cmocka_unit_test(the_real_model_tells_its_story),
+        cmocka_unit_test(the_real_model_answers),
         cmocka_unit_test(refusals),
         cmocka_unit_test(the_named_budget_works),
         cmocka_unit_test(model_facts),

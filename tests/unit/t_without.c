@@ -84,7 +84,7 @@ static void test_ascii(void **state) {
     assert_false(none_guessed());
 }
 
-static void test_beyond_ascii_is_told(void **state) {
+static void test_beyond_ascii_is_reported(void **state) {
     (void)state;
     none_category(0xE9);
     assert_true(none_guessed());
@@ -111,7 +111,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc32),
         cmocka_unit_test(test_ascii),
-        cmocka_unit_test(test_beyond_ascii_is_told),
+        cmocka_unit_test(test_beyond_ascii_is_reported),
         cmocka_unit_test(test_regex_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

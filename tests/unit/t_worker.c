@@ -264,7 +264,7 @@ static void parameters_change_in_the_middle_of_an_answer(void **state) {
     qsf_worker_stop(w);
 }
 
-static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
+static void a_slow_reader_gets_everything_in_one_read(void **state) {
     (void)state;
     QSFWorker *w = qsf_rig_worker_with(tiny, 60);
     uint64_t id = qsf_rig_submit(w, "hello");
@@ -278,7 +278,7 @@ static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
     qsf_worker_stop(w);
 }
 
-static void a_failed_load_keeps_what_can_be_kept(void **state) {
+static void a_failed_load_keeps_the_previous_state(void **state) {
     (void)state;
     QSFStats st;
     QSFSettings s = qsf_rig_settings();
@@ -335,7 +335,7 @@ static void a_template_is_changed_without_reading_the_weights_again(void **state
     qsf_worker_stop(w);
 }
 
-static void streaming_with_free_memory_is_told(void **state) {
+static void streaming_with_free_memory_is_reported(void **state) {
     (void)state;
     QSFSettings s = qsf_rig_settings();
     QSFWorker *w = qsf_rig_worker();
@@ -398,7 +398,7 @@ static void *watch(void *arg) {
     return NULL;
 }
 
-static void another_thread_may_look_at_any_time(void **state) {
+static void another_thread_may_read_at_any_time(void **state) {
     (void)state;
     QSFSettings s = qsf_rig_settings();
     QSFWorker *w = qsf_rig_worker();
@@ -430,7 +430,7 @@ static void stop_does_not_wait_for_the_answer(void **state) {
     qsf_worker_stop(w);
 }
 
-static void the_real_model_tells_its_story(void **state) {
+static void the_real_model_answers(void **state) {
     (void)state;
     char path[1024], want[1024] = "";
     const char *found = qsf_test_data("models/stories260K.gguf");
@@ -496,14 +496,14 @@ int main(void) {
         cmocka_unit_test(cancel_while_reading_the_prompt),
         cmocka_unit_test(cancel_while_loading),
         cmocka_unit_test(parameters_change_in_the_middle_of_an_answer),
-        cmocka_unit_test(a_reader_who_sleeps_gets_everything_at_once),
-        cmocka_unit_test(a_failed_load_keeps_what_can_be_kept),
+        cmocka_unit_test(a_slow_reader_gets_everything_in_one_read),
+        cmocka_unit_test(a_failed_load_keeps_the_previous_state),
         cmocka_unit_test(a_vocabulary_answers_nothing),
         cmocka_unit_test(a_template_is_changed_without_reading_the_weights_again),
-        cmocka_unit_test(streaming_with_free_memory_is_told),
-        cmocka_unit_test(another_thread_may_look_at_any_time),
+        cmocka_unit_test(streaming_with_free_memory_is_reported),
+        cmocka_unit_test(another_thread_may_read_at_any_time),
         cmocka_unit_test(stop_does_not_wait_for_the_answer),
-        cmocka_unit_test(the_real_model_tells_its_story),
+        cmocka_unit_test(the_real_model_answers),
         cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -135,7 +135,7 @@ static void a_check_knows_what_would_be_refused(void **state) {
     qsf_worker_stop(w);
 }
 
-static void refused_and_the_answer_goes_on(void **state) {
+static void refused_and_the_answer_continues(void **state) {
     (void)state;
     static QsfSeen seen;
     QSFSettings s = settings(), now;
@@ -225,7 +225,7 @@ static void idle_after_a_cancelled_answer(void **state) {
     qsf_worker_stop(w);
 }
 
-static void memory_really_goes_back(void **state) {
+static void memory_is_really_freed(void **state) {
     (void)state;
     if (getenv("QSF_SAN") != NULL && strcmp(getenv("QSF_SAN"), "yes") == 0) {
         printf("skip: sanitizers keep freed memory\n");
@@ -325,7 +325,7 @@ static void *watch(void *arg) {
     return NULL;
 }
 
-static void another_thread_may_look_meanwhile(void **state) {
+static void another_thread_may_read_concurrently(void **state) {
     (void)state;
     static QsfSeen seen;
     QSFSettings s = settings();
@@ -374,14 +374,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_tokens_under_any_plan),
         cmocka_unit_test(a_check_knows_what_would_be_refused),
-        cmocka_unit_test(refused_and_the_answer_goes_on),
+        cmocka_unit_test(refused_and_the_answer_continues),
         cmocka_unit_test(without_a_model_the_next_one_gets_it),
         cmocka_unit_test(while_loading_it_comes_right_after),
         cmocka_unit_test(idle_after_a_cancelled_answer),
-        cmocka_unit_test(memory_really_goes_back),
+        cmocka_unit_test(memory_is_really_freed),
         cmocka_unit_test(figures_of_layers_and_of_memory),
         cmocka_unit_test(another_model_while_weights_are_still_read),
-        cmocka_unit_test(another_thread_may_look_meanwhile),
+        cmocka_unit_test(another_thread_may_read_concurrently),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -48,7 +48,7 @@ static void expect(const QsfSeen *s, const char *reasoning, const char *answer, 
     assert_int_equal(s->end.stop, stop);
 }
 
-static void a_channel_of_its_own(void **state) {
+static void a_separate_channel(void **state) {
     (void)state;
     QSFWorker *w = worker_with("<think> _deep _thought </think> <0x0A> _Hello _world", TURNS PLAIN);
     QsfSeen *s = ask(w, NULL, 0, NULL, 0);
@@ -71,7 +71,7 @@ static void a_channel_of_its_own(void **state) {
     done(w);
 }
 
-static void thinking_that_is_cut(void **state) {
+static void interrupted_reasoning(void **state) {
     (void)state;
     QSFWorker *w = worker_with("deep thought </think> Hello +<think>", TURNS OPEN);
     QsfSeen *s = ask(w, NULL, 1, NULL, 0);
@@ -83,7 +83,7 @@ static void thinking_that_is_cut(void **state) {
 
 /* Stopped anywhere and continued, the parts add up to the whole. Its words are special tokens, which are
  * parsed from text again. */
-static void going_on(void **state) {
+static void continuing(void **state) {
     static const char *const templates[] = { TURNS PLAIN, TURNS OPEN, TURNS PLAIN "{# </think> #}" };
     static const char *const scripts[] = { "<think> <a> <b> </think> <c> <d>",
                                            "<a> <b> </think> <c> <d> +<think>",
@@ -113,7 +113,7 @@ static void going_on(void **state) {
     }
 }
 
-static void stop_strings_end_answers_not_thoughts(void **state) {
+static void stop_strings_end_answers_not_reasoning(void **state) {
     static const char *const stop[] = { "END", "\xF0\x9F\x98\x80", "ENDING" };
     (void)state;
     QSFWorker *w = worker_with("<think> END </think> one _E ND two", TURNS PLAIN);
@@ -161,10 +161,10 @@ static void turns_end_as_the_template_ends_them(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_channel_of_its_own),
-        cmocka_unit_test(thinking_that_is_cut),
-        cmocka_unit_test(going_on),
-        cmocka_unit_test(stop_strings_end_answers_not_thoughts),
+        cmocka_unit_test(a_separate_channel),
+        cmocka_unit_test(interrupted_reasoning),
+        cmocka_unit_test(continuing),
+        cmocka_unit_test(stop_strings_end_answers_not_reasoning),
         cmocka_unit_test(turns_end_as_the_template_ends_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,7 +162,7 @@ static void test_settings(void **state) {
     assert_float_equal(x->engine.params.temperature, 0.25f, 1e-6);
 }
 
-static void test_knobs(void **state) {
+static void test_setting_steps(void **state) {
     Fixture *x = *state;
     assert_string_equal(qsf_setting_at(x->app.knob)->name, "temperature");
     ui_app_knob_turn(&x->app, 1);
@@ -196,7 +196,7 @@ static void test_commands_are_not_messages(void **state) {
 }
 
 /* Commands of other programs get a hint; a piped message that equals one is a message. */
-static void test_words_of_others(void **state) {
+static void test_commands_of_others(void **state) {
     Fixture *x = *state;
     static const char *const leave[] = { "exit", "quit", ":q", " exit \n" };
     for (size_t i = 0; i < sizeof leave / sizeof *leave; i++) {
@@ -614,9 +614,9 @@ int main(void) {
         T(test_undo),
         T(test_undo_takes_notices),
         T(test_settings),
-        T(test_knobs),
+        T(test_setting_steps),
         T(test_commands_are_not_messages),
-        T(test_words_of_others),
+        T(test_commands_of_others),
         T(test_system),
         T(test_show_prompt),
         T(test_model_switch),

@@ -110,7 +110,7 @@ static void resume(UiApp *a, Fixture *x, const char *name) {
 
 /* The user's own model does not get the conversation with the guide: not now, not from the session, not with
  * /retry. */
-static void test_leave(void **state) {
+static void test_skip_layers(void **state) {
     Fixture *x = *state;
     UiApp again;
     x->app.session.on = true;
@@ -225,7 +225,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_welcome, begin, teardown),
         cmocka_unit_test_setup_teardown(test_questions, begin, teardown),
         cmocka_unit_test_setup_teardown(test_back, begin, teardown),
-        cmocka_unit_test_setup_teardown(test_leave, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_skip_layers, begin, teardown),
         cmocka_unit_test_setup_teardown(test_enter, begin, teardown),
         cmocka_unit_test_setup_teardown(test_session_of_guide, begin, teardown),
         cmocka_unit_test_setup_teardown(test_failed, begin, teardown),

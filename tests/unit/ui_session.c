@@ -155,7 +155,7 @@ static void test_first_message_fails(void **state) {
 }
 
 /* A temporarily full disk: data saved before is kept, and the rest follows in order. */
-static void test_full_for_a_while(void **state) {
+static void test_temporarily_full(void **state) {
     Fixture *x = *state;
     static char big[7000];
     memset(big, 'x', sizeof big - 1);
@@ -221,7 +221,7 @@ static void test_save_taken(void **state) {
 }
 
 /* Another chat uses it: this is distinguished from an error. */
-static void test_in_use(void **state) {
+static void test_context_in_use(void **state) {
     Fixture *x = *state, *y = another();
     say(x, "a"), answer(x, "1");
     say(x, "/save busy");
@@ -240,9 +240,8 @@ static void test_in_use(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_export_is_whole),  T(test_save_is_whole), T(test_first_message_fails),
-        T(test_full_for_a_while), T(test_same_second),   T(test_save_taken),
-        T(test_in_use),
+        T(test_export_is_whole), T(test_save_is_whole), T(test_first_message_fails), T(test_temporarily_full),
+        T(test_same_second),     T(test_save_taken),    T(test_context_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static const char *line_with(const char *text, const char *part) {
     return line;
 }
 
-static void test_what_it_says(void **state) {
+static void test_messages(void **state) {
     (void)state;
     make_all();
     char *text = list("undone", 120);
@@ -85,7 +85,7 @@ static void test_what_it_says(void **state) {
     free(text);
 }
 
-static void test_in_use(void **state) {
+static void test_context_in_use(void **state) {
     Fixture *x = *state;
     char err[300] = "";
     make_all();
@@ -139,6 +139,7 @@ static void test_none(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_none), T(test_what_it_says), T(test_in_use), T(test_fits) };
+    const struct CMUnitTest tests[] = { T(test_none), T(test_messages), T(test_context_in_use),
+                                        T(test_fits) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void think(Fixture *x, const char *thought, const char *text, QSFStop sto
     ui_app_pump(&x->app);
 }
 
-static void test_thoughts_stand_apart(void **state) {
+static void test_reasoning_is_separate(void **state) {
     Fixture *x = *state;
     size_t len;
     say(x, "why");
@@ -41,7 +41,7 @@ static void test_thoughts_stand_apart(void **state) {
 }
 
 /* Only reasoning: it is kept, reported, and continued. */
-static void test_only_a_thought(void **state) {
+static void test_only_reasoning(void **state) {
     Fixture *x = *state;
     say(x, "why");
     think(x, "hm", "", QSF_STOP_LENGTH);
@@ -67,7 +67,7 @@ static void test_only_a_thought(void **state) {
     assert_null(ui_transcript_last(&x->app.chat));
 }
 
-static void test_thoughts_in_sessions(void **state) {
+static void test_reasoning_in_sessions(void **state) {
     Fixture *x = *state;
     size_t len;
     x->app.session.on = true;
@@ -107,7 +107,7 @@ static void read_file(const char *path, char *dst, size_t cap) {
     unlink(path);
 }
 
-static void test_thoughts_in_exports(void **state) {
+static void test_reasoning_in_exports(void **state) {
     Fixture *x = *state;
     static const struct {
         const char *name, *has;
@@ -225,8 +225,8 @@ static void test_folded_on_the_screen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_thoughts_stand_apart), T(test_only_a_thought), T(test_thoughts_in_sessions),
-        T(test_thoughts_in_exports),  T(test_think_command),  T(test_stop_strings),
+        T(test_reasoning_is_separate), T(test_only_reasoning), T(test_reasoning_in_sessions),
+        T(test_reasoning_in_exports),  T(test_think_command),  T(test_stop_strings),
         T(test_folded_on_the_screen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

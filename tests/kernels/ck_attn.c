@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cached K and V: what is stored comes back; attention against softmax in float64, alone and together, whole and in
- * spans, causal and in a window, with nonsense behind the last position. */
+/* Cached K and V: stored rows are read back; attention compared with softmax in float64, one query and
+ * several, whole and in spans, causal and in a window, with garbage after the last position. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void check_position(const qk_table *t, int kv, int which, const float *x,
     }
 }
 
-/* Every position of two tiles, in any order: none may disturb another. */
+/* Every position of two tiles, in any order: none may affect another. */
 static void check_store(const qk_table *t, int kv) {
     static float x[32][MAX_DIM];
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
@@ -56,7 +56,8 @@ static void check_store(const qk_table *t, int kv) {
 
 /* --- attention --- */
 
-/* Positions [0, n), the rest of the last tile full of NaN. A few keys are large: the maximum moves. */
+/* Positions [0, n), the rest of the last tile filled with NaN. A few keys are large, so that the maximum
+ * changes. */
 static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k, char *v, size_t bytes) {
     float x[MAX_DIM];
     memset(k, 0xff, bytes);
@@ -125,7 +126,7 @@ static void same_bits(const char *what, const float *got, const float *want, siz
         }
 }
 
-/* One query by itself. */
+/* One query alone. */
 static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, size_t h) {
     float y[MAX_DIM];
     qk_attn one = *a;
@@ -139,7 +140,7 @@ static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, s
     same_bits("alone", y, a->y + c * a->y_stride + h * a->head_dim, a->head_dim);
 }
 
-/* One column from its spans, whose parts lie head by head, made in any order. */
+/* One column from its spans, whose parts are stored head by head, computed in any order. */
 static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
     const size_t dim = a->head_dim, spans = qk_kv_spans(a->pos + c + 1), stride = qk_attn_part(dim);
     float y[MAX_DIM], *part = ck_tail64(SLOT_PART, a->n_heads * spans * stride * sizeof *part);
@@ -158,7 +159,7 @@ static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
     }
 }
 
-/* AVX2 and all above it give the same bits. */
+/* AVX2 and all higher levels give the same bits. */
 static void check_level(const qk_table *t, int kv, const qk_attn *a, size_t floats) {
     qk_table low;
     if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI) return;
@@ -242,7 +243,7 @@ static void check_attend(const qk_table *t, int kv) {
     for (size_t i = 0; i < sizeof far / sizeof *far && !ck_failed(); i++) attend_case(t, kv, far[i]);
 }
 
-/* A query, a key or a value that is no number shows where it is seen, and nowhere else. */
+/* A NaN in a query, a key or a value appears in the results that depend on it, and in no others. */
 static void check_nan(const qk_table *t, int kv) {
     enum { DIM = 24, COLS = 20, BAD = 11 };
     const size_t bytes = qk_kv_tiles(COLS) * t->kv[kv].tile_bytes(DIM);
@@ -293,7 +294,7 @@ static void quantize4_case(const qk_table *t, size_t n, ck_kind kind, int with_m
     float *x = ck_tail(SLOT_Q, n * sizeof *x);
     qk_table ref;
     ck_fill_floats(x, n, kind);
-    for (size_t i = 0; i < n; i++) x[i] *= fabsf(x[i]) > 0x1p15f ? 0x1p-30f : 1; /* what a half can hold */
+    for (size_t i = 0; i < n; i++) x[i] *= fabsf(x[i]) > 0x1p15f ? 0x1p-30f : 1; /* the maximum of a half */
     qk_table_init(&ref, QK_LEVEL_REF);
     t->kv_quantize4(q, &d, with_min ? &m : NULL, x, n);
     ref.kv_quantize4(want, &ref_d, with_min ? &ref_m : NULL, x, n);

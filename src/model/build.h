@@ -51,7 +51,8 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 
 /* ---- metadata ---- */
 
-/* Read a key of the model; see keys.h. */
+/* Read a key of the model; see keys.h. After an error the result is the larger of fallback and low, so that it may be
+ * used like any other. */
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high);
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high);
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback);

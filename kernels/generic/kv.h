@@ -18,7 +18,8 @@
     void qk_kv_q8_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);               \
     void qk_kv_quantize4_##isa(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);        \
     void qk_kv_dequantize4_##isa(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n); \
-    void qk_kv_merge_##isa(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink);
+    void qk_kv_merge_##isa(float *y, float *part, size_t n, size_t part_stride, size_t dim,                  \
+                           const float *sink);
 
 /* Stores them in the table. */
 #define QK_SET_KV(t, isa)                                                       \

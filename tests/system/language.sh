@@ -31,9 +31,7 @@ strings() {
     done
 }
 comments() {
-    # Not searched yet: src/engine, src/forward, src/stream and kernels/generic/kv_attend.h.
-    find include src ui kernels tests tools -name '*.[ch]' ! -path 'src/engine/*' ! -path 'src/forward/*' \
-        ! -path 'src/stream/*' ! -name kv_attend.h | sort | xargs awk '
+    find include src ui kernels tests tools -name '*.[ch]' | sort | xargs awk '
         { line = $0 }
         !open && match(line, /\/\*/) { open = 1; text = ""; line = substr(line, RSTART + 2) }
         open {

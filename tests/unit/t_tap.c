@@ -39,7 +39,8 @@ static void see(void *arg, const QsfTapData *t) {
     assert_int_equal(t->matmul_class == QSF_MATMUL_HEAD, t->layer == LAYERS);
     assert_int_equal(t->k, t->matmul_class == QSF_MATMUL_FFN_OUT ? FFN : HIDDEN);
     for (uint32_t i = 0; i < t->n_cols; i++) {
-        memcpy(s->x[t->layer][t->matmul_class][t->pos + i], t->x + (size_t)i * t->x_stride, t->k * sizeof(float));
+        memcpy(s->x[t->layer][t->matmul_class][t->pos + i], t->x + (size_t)i * t->x_stride,
+               t->k * sizeof(float));
         memcpy(s->hidden[t->layer][t->matmul_class][t->pos + i], t->hidden + (size_t)i * t->hidden_stride,
                HIDDEN * sizeof(float));
     }

@@ -25,8 +25,8 @@ typedef enum QsfQkNorm {
 typedef enum QsfBranches {
     QSF_BRANCHES_SEQUENTIAL,
     QSF_BRANCHES_ONE_NORM, /* both read the norm of the block's input */
-    QSF_BRANCHES_BY_TENSOR,  /* sequential where ffn_norm exists, else as ONE_NORM; attn_norm_2 is attention's own norm */
-    QSF_BRANCHES_BY_KEY    /* with use_parallel_residual both read the block's input, each with its norm */
+    QSF_BRANCHES_BY_TENSOR, /* sequential where ffn_norm exists, else as ONE_NORM; attn_norm_2 is attention's own norm */
+    QSF_BRANCHES_BY_KEY /* with use_parallel_residual both read the block's input, each with its norm */
 } QsfBranches;
 
 /* Which blocks rotate queries and keys. */

@@ -156,7 +156,7 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high) {
     uint32_t v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_u32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 uint32_t qsf_build_need_u32(QsfBuilder *b, const char *name, uint32_t low, uint32_t high) {
@@ -168,7 +168,7 @@ uint32_t qsf_build_need_u32(QsfBuilder *b, const char *name, uint32_t low, uint3
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high) {
     float v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_f32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback) {
@@ -318,6 +318,17 @@ uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, c
     }
     memcpy(r->freq, freq, n_rot / 2 * sizeof *freq);
     return b->p.n_ropes - 1;
+}
+
+void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint32_t original_ctx) {
+    QsfRopeTable *r = &b->p.rope[table];
+    r->freq_long = calloc(r->n_rot / 2 + 1u, sizeof *freq);
+    if (r->freq_long == NULL) {
+        qsf_build_check(b, qsf_err_memory(b->err, "%s", path_of(b)));
+        return;
+    }
+    memcpy(r->freq_long, freq, r->n_rot / 2 * sizeof *freq);
+    r->original_ctx = original_ctx;
 }
 
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias) {

@@ -53,7 +53,8 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 
 /* ---- metadata ---- */
 
-/* Read a key of the model; see keys.h. */
+/* Read a key of the model; see keys.h. After an error the result is the larger of fallback and low, so that it may be
+ * used like any other. */
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high);
 /* The same for a key that must be there; returns low after an error. */
 uint32_t qsf_build_need_u32(QsfBuilder *b, const char *name, uint32_t low, uint32_t high);
@@ -107,8 +108,13 @@ uint32_t qsf_build_state(QsfBuilder *b, uint64_t floats);
 /* Adds a table of rotation angles; freq (n_rot / 2) is copied. */
 uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq,
                               double magnitude);
+/* Scales queries by their position: attention.temperature_scale and temperature_length, or without the latter
+ * rope.scaling.original_context_length; nothing without the former. */
+void qsf_build_temperature(QsfBuilder *b, QsfSlice q);
 /* Adds the slopes of ALiBi for the model's heads and a maximum bias; QSF_NONE for 0. */
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias);
+/* Gives a table other frequencies (n_rot / 2) for contexts longer than original_ctx. */
+void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint32_t original_ctx);
 /* Rotates `heads` heads of x, `stride` elements apart, from element `off` of each; nothing for table QSF_NONE. */
 void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, uint32_t stride, uint32_t off);
 
@@ -144,7 +150,7 @@ void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec);
 
 /* ---- whole parts that families share ---- */
 
-/* The embedding table, which must be there. */
+/* The embedding table: token_embd.weight, or in files without it the head's matrix. */
 void qsf_build_embed(QsfBuilder *b);
 /* The head: final norm `norm_name`, the matrix output.weight or the embedding table. Sets the current block to
  * n_blocks. Steps on the logits may follow. */

@@ -20,18 +20,19 @@
  * parallel pass over the columns. */
 typedef enum QsfOp {
     /* Column steps. */
-    QSF_OP_NORM,     /* out = norm(in) */
-    QSF_OP_ADD,      /* out += in */
-    QSF_OP_MUL,      /* out *= in, element by element */
-    QSF_OP_COPY,     /* out = in */
-    QSF_OP_SCALE,    /* out *= scale */
-    QSF_OP_BIAS,     /* out += parameter */
-    QSF_OP_GAIN,     /* out *= parameter, a vector or one number */
-    QSF_OP_CLAMP,    /* out = min(max(out, low), high) */
-    QSF_OP_SOFTCAP,  /* out = cap * tanh(out / cap) */
-    QSF_OP_ACT,      /* out = act(out), times in if there is one */
-    QSF_OP_ROPE,     /* rotates heads of out */
-    QSF_OP_POSITION, /* out += row of a table of learned positions */
+    QSF_OP_NORM,        /* out = norm(in) */
+    QSF_OP_ADD,         /* out += in */
+    QSF_OP_MUL,         /* out *= in, element by element */
+    QSF_OP_COPY,        /* out = in */
+    QSF_OP_SCALE,       /* out *= scale */
+    QSF_OP_BIAS,        /* out += parameter */
+    QSF_OP_GAIN,        /* out *= parameter, a vector or one number */
+    QSF_OP_CLAMP,       /* out = min(max(out, low), high) */
+    QSF_OP_SOFTCAP,     /* out = cap * tanh(out / cap) */
+    QSF_OP_ACT,         /* out = act(out), times in if there is one */
+    QSF_OP_ROPE,        /* rotates heads of out */
+    QSF_OP_POSITION,    /* out += row of a table of learned positions */
+    QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor(position / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
     QSF_OP_KV_STORE, /* stores K (in) and V (in2) in a KV cache */
     /* Steps over all columns. */
@@ -98,6 +99,11 @@ typedef struct QsfHeadsStep {
     uint32_t heads, n, in_stride, out_stride;
 } QsfHeadsStep;
 
+typedef struct QsfTemperatureStep {
+    float scale;
+    uint32_t length;
+} QsfTemperatureStep;
+
 typedef struct QsfLinearStep {
     uint32_t unit;
     uint32_t bias[QSF_UNIT_TENSORS]; /* parameters, added to the outputs; QSF_NONE = none */
@@ -148,6 +154,7 @@ typedef struct QsfStep {
         QsfActStep act;
         QsfRopeStep rope;
         QsfHeadsStep heads;
+        QsfTemperatureStep temperature;
         QsfLinearStep linear;
         QsfAttentionStep attention;
         QsfConvStep conv;
@@ -218,6 +225,9 @@ typedef struct QsfRopeTable {
     QsfRopeKind kind;
     uint32_t n_rot; /* rotated elements per head, even */
     double *freq;   /* (n_rot / 2) */
+    double
+        *freq_long; /* (n_rot / 2) instead of freq if the context is longer than original_ctx; NULL = none */
+    uint32_t original_ctx;
     double magnitude;
     uint32_t at; /* floats per column of the tables before it: n_rot for each */
 } QsfRopeTable;
@@ -251,6 +261,7 @@ typedef struct QsfProgram {
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
                               ALiBi (Press et al. 2021) */
     uint32_t n_slopes;
+    uint32_t max_ctx;       /* learned positions end here; 0 = no limit */
     const QsfTensor *embed; /* (hidden, n_vocab) */
     bool tied_head;         /* the head's matrix is the embedding table */
 } QsfProgram;

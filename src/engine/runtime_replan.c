@@ -87,7 +87,7 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     qsf_planning_note(r);
     qsf_planning_settle_peak(r);
     if (r->prediction.compute_bps > 0)
-        qsf_predict_from(&r->prediction, plan.disk_bytes, plan.weight_bytes, r->prediction.disk_bps,
+        qsf_predict_from(&r->prediction, plan.disk_bytes, plan.active_bytes, r->prediction.disk_bps,
                          r->prediction.compute_bps);
     write_note(r, note, cap);
     return QSF_OK;

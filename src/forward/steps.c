@@ -108,6 +108,7 @@ static void forget_acts(QsfForward *f, const QsfStep *s) {
 static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err) = {
     [QSF_OP_LINEAR] = qsf_linear,
     [QSF_OP_ATTENTION] = qsf_attention,
+    [QSF_OP_EXPERTS] = qsf_experts,
 };
 
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {

@@ -15,9 +15,10 @@ typedef enum QsfNormPlaces {
 /* Norms of the query and key heads. */
 typedef enum QsfQkNorm {
     QSF_QK_NORM_NONE,
-    QSF_QK_NORM_HEAD,       /* of each head, before rotation */
-    QSF_QK_NORM_HEAD_AFTER, /* of each head, after rotation */
-    QSF_QK_NORM_ROW,        /* over all heads together, before rotation */
+    QSF_QK_NORM_HEAD,          /* of each head, before rotation */
+    QSF_QK_NORM_HEAD_AFTER,    /* of each head, after rotation */
+    QSF_QK_NORM_HEAD_OPTIONAL, /* as HEAD, where the tensors exist */
+    QSF_QK_NORM_ROW,           /* over all heads together, before rotation */
     QSF_QK_NORM_OPTIONAL /* of each head with weights of its own, before rotation, where the tensors exist */
 } QsfQkNorm;
 
@@ -55,6 +56,7 @@ enum {
     QSF_DENSE_CLAMP_QKV = 1 << 8,   /* attention.clamp_kqv */
     QSF_DENSE_NO_NORM_WEIGHTS = 1 << 9,
     QSF_DENSE_EMBED_NORM = 1 << 10, /* a norm after the embedding */
+    QSF_DENSE_LLAMA4 = 1 << 20,     /* chunks, norms and temperatures of Llama 4 */
     QSF_DENSE_SCALE_27B = 1 << 11   /* the largest Gemma divides scores by sqrt(hidden / heads) */
 };
 

@@ -98,12 +98,13 @@ static bool check_plain(QsfBuilder *b, const QsfTensor *t) {
 static bool check_matrix(QsfBuilder *b, const QsfTensor *t) {
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader rejects unknown types */
     const bool large_blocks = qsf_dtype_of_64(t->dtype) != t->dtype;
+    const bool carried = b->m->to_convert && t->dtype == QK_GGML_I2_S; /* losslessly, whatever its layout */
     if (large_blocks && !b->m->to_convert)
         qsf_build_fail(
             b,
             "tensor '%s' is of type %s: only blocks of 64 can be run; qsf-convert converts them losslessly",
             t->name, type->name);
-    else if (!large_blocks && !type->supported)
+    else if (!large_blocks && !type->supported && !carried)
         qsf_build_fail(b, "tensor '%s' is of type %s, which is not supported", t->name, type->name);
     return !qsf_build_failed(b);
 }
@@ -174,13 +175,13 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high) {
     uint32_t v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_u32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high) {
     float v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_f32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback) {

@@ -58,6 +58,15 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
         if (a->sinks != QSF_NONE) qsf_strbuf_adds(out, ", sinks");
         if (a->slopes != QSF_NONE) qsf_strbuf_adds(out, ", ALiBi");
         break;
+    case QSF_OP_CONV:
+        qsf_strbuf_addf(out, " kernel %u", s->u.conv.kernel);
+        if (s->u.conv.act != QSF_ACT_NONE) qsf_strbuf_addf(out, " then %s", qsf_act_name(s->u.conv.act));
+        break;
+    case QSF_OP_SCAN1:
+    case QSF_OP_SCAN2:
+        qsf_strbuf_addf(out, " %u heads of %u, state %u, %u groups", s->u.scan.heads, s->u.scan.dim,
+                        s->u.scan.n, s->u.scan.groups);
+        break;
     case QSF_OP_ROUTE: qsf_strbuf_addf(out, " %u of %u", s->u.route.n_used, s->u.route.n_expert); break;
     case QSF_OP_EXPERTS:
         qsf_strbuf_addf(out, " %u of %u, %u rows, %s", s->u.experts.n_used, s->u.experts.n_expert,
@@ -76,8 +85,9 @@ static const char *label_of(const QsfModel *m, const QsfStep *s, char *buf, size
         const char *name = u->tensor[t]->name,
                    *dot = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') : NULL;
         if (dot != NULL) name = dot + 1;
-        at += (size_t)snprintf(buf + at, cap - at, "%s%.*s", t > 0 ? ", " : "", (int)strcspn(name, "."),
-                               name);
+        const char *end = strstr(name, ".weight");
+        at += (size_t)snprintf(buf + at, cap - at, "%s%.*s", t > 0 ? ", " : "",
+                               (int)(end != NULL ? (size_t)(end - name) : strlen(name)), name);
     }
     return buf;
 }
@@ -89,6 +99,10 @@ static void put_step(QsfStrbuf *out, const QsfModel *m, Names *names, const QsfS
     if (s->in2.buf != QSF_NONE) {
         qsf_strbuf_adds(out, ", ");
         put_slice(out, m, names, s->in2);
+    }
+    if (s->in3.buf != QSF_NONE) {
+        qsf_strbuf_adds(out, ", ");
+        put_slice(out, m, names, s->in3);
     }
     if (s->out[0].buf != QSF_NONE) qsf_strbuf_adds(out, s->in.buf != QSF_NONE ? " -> " : "-> ");
     for (unsigned i = 0; i < QSF_UNIT_TENSORS && s->out[i].buf != QSF_NONE; i++) {

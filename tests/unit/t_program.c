@@ -17,11 +17,11 @@ static const char *case_file(const char *name) {
 }
 
 /* Cases of different shapes of programs: fused and separate matrices, windows, parallel branches, learned positions. */
-static const char *const cases[] = { "llama",          "gemma2",  "gemma3",  "gpt2",     "phi2",
-                                     "phi3_longrope",  "olmo2",   "cohere2", "gptneox",  "bitnet",
-                                     "baichuan_alibi", "apertus", "glm4",    "mistral3", "openelm",
-                                     "stablelm_12b",   "mamba",   "mamba2",  "jamba",    "falcon-h1",
-                                     "nemotron_h",     "lfm2" };
+static const char *const cases[] = {
+    "llama",   "gemma2",       "gemma3", "gpt2",           "phi2",      "phi3_longrope", "olmo2",
+    "cohere2", "gptneox",      "bitnet", "baichuan_alibi", "apertus",   "glm4",          "mistral3",
+    "openelm", "stablelm_12b", "mamba",  "mamba2",         "falcon-h1", "nemotron_h",    "lfm2"
+};
 
 /* ---- buffers ---- */
 
@@ -148,6 +148,20 @@ static void test_wrong_metadata(void **state) {
         { "mistral3", "mistral3.attention.temperature_scale=float:nan", "temperature_scale" },
         { "gptneox", "gptneox.use_parallel_residual=bool:false", "" },
         { "olmo2_swa", "olmo2.rope.scaling.type=str:su", "'su'" },
+        { "mamba", "mamba.ssm.conv_kernel=int:1", "mamba.ssm.conv_kernel" },
+        { "mamba", "mamba.ssm.conv_kernel=int:33", "mamba.ssm.conv_kernel" },
+        { "mamba", "mamba.ssm.inner_size=int:0", "mamba.ssm.inner_size" },
+        { "mamba", "mamba.ssm.state_size=int:0", "mamba.ssm.state_size" },
+        { "mamba", "mamba.ssm.time_step_rank=int:0", "mamba.ssm.time_step_rank" },
+        { "mamba", "mamba.ssm.dt_b_c_rms=bool:true", "" },
+        { "mamba2", "mamba2.ssm.group_count=int:0", "mamba2.ssm.group_count" },
+        { "mamba2", "mamba2.ssm.group_count=int:3", "mamba2.ssm.group_count" },
+        { "mamba2", "mamba2.ssm.time_step_rank=int:7", "mamba2.ssm.time_step_rank" },
+        { "mamba2", "mamba2.ssm.state_size=int:1000000", "mamba2.ssm.state_size" },
+        { "lfm2", "lfm2.shortconv.l_cache=int:1", "lfm2.shortconv.l_cache" },
+        { "lfm2", "lfm2.attention.sliding_window=int:4", "" },
+        { "granitehybrid", "granitehybrid.rope.scaling.finetuned=bool:false", "" },
+        { "granitehybrid", "granitehybrid.residual_scale=float:-1", "granitehybrid.residual_scale" },
     };
     unsigned seen = 0;
     (void)state;

@@ -34,7 +34,11 @@ void qsf_counters_plan(QsfForward *f, const QsfPlan *p) {
         uint64_t weight = 0, pinned = 0;
         for (; i < p->n_units && qsf_weights_unit(f->weights, i)->layer == layer; i++) {
             const QsfUnit *u = qsf_weights_unit(f->weights, i);
-            weight += u->bytes;
+            weight += qsf_unit_active_bytes(u);
+            if (u->on_demand) {
+                pinned += p->pinned_items[i] < u->items ? 0 : qsf_unit_active_bytes(u);
+                continue;
+            }
             pinned += qsf_unit_item_bytes(u, 0,
                                           p->pinned_items[i] < u->items ? p->pinned_items[i] : u->items);
         }

@@ -15,7 +15,7 @@ typedef enum Scaling { SCALING_NONE, SCALING_LINEAR, SCALING_YARN, SCALING_LONGR
 typedef struct Scale {
     Scaling kind;
     double factor;       /* positions are divided by it */
-    double original_ctx; /* of YaRN */
+    double original_ctx; /* of YaRN, and where long factors begin */
     double beta_fast, beta_slow, ext_factor;
     double attn_factor;    /* of cos and sin, beside YaRN's own */
     double log_multiplier; /* rope.scaling.yarn_log_multiplier; 0 = absent */
@@ -45,12 +45,13 @@ static double read_factor(QsfBuilder *b) {
 
 static Scale read_scale(QsfBuilder *b) {
     Scale s = { .kind = scaling_kind(b), .factor = 1, .attn_factor = 1 };
-    if (qsf_build_failed(b) || s.kind == SCALING_NONE) return s;
+    if (qsf_build_failed(b)) return s;
+    const QsfHparams *hp = qsf_build_hp(b);
+    s.original_ctx = qsf_build_u32(b, "rope.scaling.original_context_length", hp->n_ctx_train, 1, 1u << 28);
+    if (s.kind == SCALING_NONE) return s;
     s.factor = read_factor(b);
     s.attn_factor = (double)qsf_build_f32(b, "rope.scaling.attn_factor", 1.0f, 1e-6f, 1e6f);
-    const QsfHparams *hp = qsf_build_hp(b);
     if (s.kind == SCALING_LINEAR) return s;
-    s.original_ctx = qsf_build_u32(b, "rope.scaling.original_context_length", hp->n_ctx_train, 1, 1u << 28);
     s.ext_factor = (double)qsf_build_f32(b, "rope.scaling.yarn_ext_factor", 1.0f, 0.0f, 1e6f);
     s.beta_fast = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_fast", 32.0f, 1e-6f, 1e6f);
     s.beta_slow = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_slow", 1.0f, 1e-6f, 1e6f);
@@ -103,10 +104,19 @@ static bool apply_factors(QsfBuilder *b, QsfNeed need, const char *name, uint32_
     return there;
 }
 
+static bool has_long_factors(QsfBuilder *b) {
+    const uint32_t block = b->block;
+    qsf_build_block(b, qsf_build_hp(b)->n_layers);
+    const bool has = qsf_build_has(b, "rope_factors_long.weight");
+    qsf_build_block(b, block);
+    return has;
+}
+
 /* Adds the table; freq (2, n): frequencies of short contexts, and of long ones. */
 static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, const Scale *s, uint32_t n, double *freq) {
     bool two = false;
-    if (!spec->plain && s->kind == SCALING_LONGROPE) {
+    /* The factors are used where they exist, whatever rope.scaling.type is (phimoe). */
+    if (!spec->plain && (s->kind == SCALING_LONGROPE || has_long_factors(b))) {
         two = apply_factors(b, QSF_REQUIRED, "rope_factors_short.weight", n, freq) &&
               apply_factors(b, QSF_REQUIRED, "rope_factors_long.weight", n, freq + n);
     } else if (!spec->plain) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "src/base/clock.h"
+#include "src/engine/runtime_replan.h"
 
 #define THREADS_MAX 256
 #define CTX_MAX     (1 << 24)

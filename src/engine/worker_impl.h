@@ -7,6 +7,7 @@
 #include "src/engine/board.h"
 #include "src/engine/events.h"
 #include "src/engine/request.h"
+#include "src/engine/timeline.h"
 
 #define QSF_ENGINE_STACK (512u << 10) /* bytes; templates and expressions of strangers run on it */
 

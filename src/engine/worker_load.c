@@ -7,6 +7,7 @@
 #include "src/base/utf8.h"
 #include "src/engine/advice.h"
 #include "src/engine/check.h"
+#include "src/engine/describe.h"
 #include "src/engine/worker_impl.h"
 #include "src/format/rows.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/engine/planning.h"
+#include "src/engine/runtime_replan.h"
 #include "src/engine/worker_impl.h"
 
 #define NOTE_MAX 512
@@ -84,7 +85,7 @@ static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     from = w->plan_options;
     bool load = (qsf_settings_differ(&w->settings, s) & QSF_SETTING_RELOAD) != 0;
     pthread_mutex_unlock(&w->lock);
-    uint64_t available = qsf_planning_available(&w->rt);
+    uint64_t available = qsf_planning_available(&w->rt.facts);
     if (load)
         qsf_plan_options_first(&o, &w->rt.model, s, &w->rt.facts, available);
     else

@@ -21,7 +21,7 @@ typedef struct QsfRuntime {
     QsfTokenizer *tok;
     QsfChatTemplate *tmpl; /* NULL: plain text is continued */
     char tmpl_notice[256];
-    bool reasoning_said; /* the missing reasoning switch of the template was reported */
+    bool reasoning_noted; /* the missing reasoning switch of the template was reported */
     QsfPlan plan;
     qk_table table;
     QsfPool *pool;   /* NULL until loaded */

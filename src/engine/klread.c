@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading a file of distributions: the sizes are checked first, then rows are read in pieces. */
+/* Sizes are checked when the file is opened; rows are read in pieces: implements klread.h. */
+#include "src/engine/klread.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "src/base/checked.h"
 #include "src/base/crc32.h"
-#include "src/engine/klfile.h"
-#include "src/engine/klformat.h"
 
 static uint32_t le32(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writing a file of distributions: to a new file, which gets its name when it is complete. */
+/* Rows and their checksums are written as they come, the description last: implements klwrite.h. */
+#include "src/engine/klwrite.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/crc32.h"
-#include "src/engine/klfile.h"
-#include "src/engine/klformat.h"
+#include "src/engine/klread.h"
 
 static int failed(const QsfKlWriter *w, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", w->path, strerror(errno));

@@ -3,7 +3,8 @@
 #ifndef QSF_ENGINE_PERPLEXITY_H
 #define QSF_ENGINE_PERPLEXITY_H
 
-#include "src/engine/klfile.h"
+#include "src/engine/klread.h"
+#include "src/engine/klwrite.h"
 #include "src/engine/runtime.h"
 #include "src/sample/score.h"
 

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "src/engine/klfile.h"
+#include "src/engine/klread.h"
+#include "src/engine/klwrite.h"
 #include "src/sample/score.h"
 #include "tests/harness/qsf_test.h"
 

@@ -44,8 +44,8 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_runtime_close(&w->rt);
 }
 
-/* Memory for opening a second model: what the loaded model leaves of its budget. */
-static uint64_t spare_bytes(QSFWorker *w) {
+/* Returns the memory for opening a second model: the unused part of the loaded model's budget. */
+static uint64_t free_bytes(QSFWorker *w) {
     QsfLedger l;
     qsf_ledger_snapshot(&w->rt.ledger, &l);
     uint64_t left = l.limit > l.total ? l.limit - l.total : 0;
@@ -60,7 +60,7 @@ static int probe(QSFWorker *w, const char *path, const QSFSettings *s, QsfErr *e
     qk_level level;
     int rc = qsf_runtime_level(s, &level, err);
     if (rc != QSF_OK) return rc;
-    qsf_ledger_init(&ledger, spare_bytes(w));
+    qsf_ledger_init(&ledger, free_bytes(w));
     rc = qsf_model_open(&m, path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
         rc = qsf_check_weights(&m, err);

@@ -119,15 +119,23 @@ static void *produce_forever(void *arg) {
     return NULL;
 }
 
+static bool nearly_full(QsfEvents *q) {
+    pthread_mutex_lock(&q->lock);
+    bool full = q->fill.len > QSF_EVENTS_SOFT - 2 * PIECE;
+    pthread_mutex_unlock(&q->lock);
+    return full;
+}
+
 static void a_cancellation_ends_the_wait_for_a_reader(void **state) {
     (void)state;
     QsfEvents q;
     pthread_t thread;
     QSFEvent e = { 0 };
-    struct timespec nap = { .tv_nsec = 100000000 };
+    struct timespec nap = { .tv_nsec = 10000000 };
     open_queue(&q);
     assert_int_equal(pthread_create(&thread, NULL, produce_forever, &q), 0);
-    nanosleep(&nap, NULL);
+    while (!nearly_full(&q)) nanosleep(&nap, NULL);
+    for (int i = 0; i < 10; i++) nanosleep(&nap, NULL); /* it waits for space now */
     atomic_store(&cancel, 1);
     pthread_join(thread, NULL); /* hangs if the engine still waits */
     assert_true(q.fill.len > QSF_EVENTS_SOFT - 2 * PIECE && q.fill.len <= QSF_EVENTS_HARD);

@@ -380,7 +380,7 @@ static void streaming_with_free_memory_is_reported(void **state) {
 typedef struct Watch {
     QSFWorker *w;
     atomic_bool stop;
-    unsigned states; /* one bit per state seen */
+    atomic_uint states; /* one bit per state seen */
 } Watch;
 
 static void *watch(void *arg) {
@@ -389,8 +389,8 @@ static void *watch(void *arg) {
     QSFParams p;
     while (!atomic_load(&v->stop)) {
         qsf_worker_stats(v->w, &st);
-        v->states |= 1u << st.state;
-        if (st.ctx_size > 0 && st.ctx_used > st.ctx_size) v->states |= 1u << 31;
+        atomic_fetch_or(&v->states, 1u << st.state);
+        if (st.ctx_size > 0 && st.ctx_used > st.ctx_size) atomic_fetch_or(&v->states, 1u << 31);
         qsf_worker_get_params(v->w, &p);
         qsf_worker_busy(v->w);
         free(qsf_worker_describe(v->w, "model"));
@@ -398,22 +398,28 @@ static void *watch(void *arg) {
     return NULL;
 }
 
+static bool saw(Watch *v, unsigned bit) { return (atomic_load(&v->states) & 1u << bit) != 0; }
+
 static void another_thread_may_read_at_any_time(void **state) {
     (void)state;
+    static QsfSeen seen;
     QSFSettings s = qsf_rig_settings();
     QSFWorker *w = qsf_rig_worker();
     Watch v = { .w = w };
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, watch, &v), 0);
     for (int i = 0; i < 3; i++) {
-        s.params.max_tokens = 20;
+        s.params.max_tokens = i == 1 ? 20 : 0;
         qsf_rig_load(w, i == 1 ? tiny : big, &s);
-        qsf_rig_finish(w, qsf_rig_submit(w, "hello there, what do you see"));
+        uint64_t id = qsf_rig_submit(w, "hello there, what do you see");
+        while (qsf_rig_take(w, id, &seen)) {
+            if (saw(&v, QSF_STATE_DECODE)) qsf_rig_set_max(w, 20); /* the other thread had its turn */
+        }
         qsf_rig_finish(w, qsf_worker_unload(w));
     }
     atomic_store(&v.stop, true);
     pthread_join(thread, NULL);
-    assert_true((v.states & 1u << QSF_STATE_DECODE) != 0 && v.states >> 31 == 0);
+    assert_true(saw(&v, QSF_STATE_DECODE) && !saw(&v, 31));
     qsf_worker_stop(w);
 }
 

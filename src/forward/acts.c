@@ -15,13 +15,14 @@ static void apply(float *y, const float *up, size_t n, float (*act)(float)) {
 static void relu_mul(float *y, const float *up, size_t n) { apply(y, up, n, relu); }
 static void sigmoid_mul(float *y, const float *up, size_t n) { apply(y, up, n, sigmoid); }
 static void softplus_mul(float *y, const float *up, size_t n) { apply(y, up, n, softplus); }
+static void exp_mul(float *y, const float *up, size_t n) { apply(y, up, n, expf); }
 static void tanh_mul(float *y, const float *up, size_t n) { apply(y, up, n, tanhf); }
 
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
     const QsfActFn fn[QSF_ACT_N] = {
         [QSF_ACT_SILU] = t->silu_mul, [QSF_ACT_GELU] = t->gelu_mul,    [QSF_ACT_RELU2] = t->relu2_mul,
         [QSF_ACT_RELU] = relu_mul,    [QSF_ACT_SIGMOID] = sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
-        [QSF_ACT_TANH] = tanh_mul,
+        [QSF_ACT_TANH] = tanh_mul,    [QSF_ACT_EXP] = exp_mul,
     };
     return fn[kind];
 }

@@ -153,6 +153,12 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
+/* shift.c, delta.c, wkv.c */
+int qsf_shift(QsfForward *f, const QsfStep *s, QsfErr *err);
+int qsf_delta(QsfForward *f, const QsfStep *s, QsfErr *err);
+int qsf_wkv(QsfForward *f, const QsfStep *s, QsfErr *err);
+void qsf_wkv_bonus(const QsfForward *f, const QsfStep *s, size_t c);
+
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
 /* Maximum number of columns whose logits can be computed in one pass over the head. */

@@ -8,20 +8,34 @@ static const struct {
     const char *name;
     bool column;
 } ops[QSF_OP_N] = {
-    [QSF_OP_NORM] = { "norm", true },       [QSF_OP_ADD] = { "add", true },
-    [QSF_OP_MUL] = { "mul", true },         [QSF_OP_COPY] = { "copy", true },
-    [QSF_OP_SCALE] = { "scale", true },     [QSF_OP_BIAS] = { "bias", true },
-    [QSF_OP_GAIN] = { "gain", true },       [QSF_OP_CLAMP] = { "clamp", true },
-    [QSF_OP_SOFTCAP] = { "softcap", true }, [QSF_OP_ACT] = { "act", true },
-    [QSF_OP_ROPE] = { "rope", true },       [QSF_OP_POSITION] = { "position", true },
-    [QSF_OP_HEADS] = { "heads", true },     [QSF_OP_KV_STORE] = { "kv_store", true },
-    [QSF_OP_LINEAR] = { "linear", false },  [QSF_OP_ATTENTION] = { "attention", false },
+    [QSF_OP_NORM] = { "norm", true },
+    [QSF_OP_ADD] = { "add", true },
+    [QSF_OP_MUL] = { "mul", true },
+    [QSF_OP_COPY] = { "copy", true },
+    [QSF_OP_SCALE] = { "scale", true },
+    [QSF_OP_BIAS] = { "bias", true },
+    [QSF_OP_GAIN] = { "gain", true },
+    [QSF_OP_CLAMP] = { "clamp", true },
+    [QSF_OP_SOFTCAP] = { "softcap", true },
+    [QSF_OP_ACT] = { "act", true },
+    [QSF_OP_ROPE] = { "rope", true },
+    [QSF_OP_POSITION] = { "position", true },
+    [QSF_OP_HEADS] = { "heads", true },
+    [QSF_OP_KV_STORE] = { "kv_store", true },
+    [QSF_OP_LERP] = { "lerp", true },
+    [QSF_OP_WKV_BONUS] = { "wkv_bonus", true },
+    [QSF_OP_SHIFT] = { "shift", false },
+    [QSF_OP_DELTA] = { "delta", false },
+    [QSF_OP_WKV] = { "wkv", false },
+    [QSF_OP_LINEAR] = { "linear", false },
+    [QSF_OP_ATTENTION] = { "attention", false },
 };
 
 static const char *const acts[QSF_ACT_N] = {
     [QSF_ACT_NONE] = "none",         [QSF_ACT_SILU] = "silu", [QSF_ACT_GELU] = "gelu",
     [QSF_ACT_RELU2] = "relu2",       [QSF_ACT_RELU] = "relu", [QSF_ACT_SIGMOID] = "sigmoid",
     [QSF_ACT_SOFTPLUS] = "softplus", [QSF_ACT_TANH] = "tanh", [QSF_ACT_XIELU] = "xielu",
+    [QSF_ACT_EXP] = "exp",
 };
 
 bool qsf_op_is_column(QsfOp op) { return ops[op].column; }

@@ -91,6 +91,13 @@ static void position(const QsfForward *f, const QsfStep *s, size_t c) {
     f->table->add(qsf_col(f, s->out[0], c), qsf_param(f, s->u.param) + (f->past + c) * n, n);
 }
 
+static void temperature(const QsfForward *f, const QsfStep *s, size_t c) {
+    const QsfTemperatureStep *t = &s->u.temperature;
+    const size_t pos = f->past + c;
+    const float by = (float)(1 + (double)t->scale * log((double)(pos / t->length) + 1));
+    f->table->scale(qsf_col(f, s->out[0], c), by, s->out[0].width);
+}
+
 static void heads(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfHeadsStep *p = &s->u.heads;
     const float *x = qsf_col(f, s->in, c);
@@ -123,11 +130,14 @@ static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {
-    [QSF_OP_NORM] = norm,         [QSF_OP_ADD] = add,           [QSF_OP_MUL] = mul,
-    [QSF_OP_COPY] = copy,         [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
-    [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,       [QSF_OP_ACT] = act,
-    [QSF_OP_SOFTCAP] = softcap,   [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
-    [QSF_OP_KV_STORE] = kv_store, [QSF_OP_LERP] = lerp,         [QSF_OP_WKV_BONUS] = qsf_wkv_bonus,
+    [QSF_OP_NORM] = norm,         [QSF_OP_ADD] = add,
+    [QSF_OP_MUL] = mul,           [QSF_OP_COPY] = copy,
+    [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
+    [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,
+    [QSF_OP_ACT] = act,           [QSF_OP_SOFTCAP] = softcap,
+    [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
+    [QSF_OP_KV_STORE] = kv_store, [QSF_OP_TEMPERATURE] = temperature,
+    [QSF_OP_LERP] = lerp,         [QSF_OP_WKV_BONUS] = qsf_wkv_bonus,
 };
 
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {

@@ -46,7 +46,8 @@ struct QsfForward {
     QsfParams params;
     QsfKvCache kv;
     QsfRecurrent recurrent;
-    bool broken; /* a replan failed: nothing may be computed until one succeeds */
+    uint32_t wanted_ctx; /* of the plan */
+    bool broken;         /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
     atomic_bool stale; /* the file of the embedding is not what was opened any more */
 
@@ -72,6 +73,7 @@ struct QsfForward {
     uint64_t logits_bytes;
 
     /* The pass that is running. */
+    uint32_t rope_ctx;     /* context for which the keys in the cache were rotated */
     uint32_t past;         /* position of column 0 */
     uint32_t col0, n_cols; /* columns that steps compute */
     float *y;              /* QSF_BUF_LOGITS: column col0 */

@@ -307,6 +307,17 @@ uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, c
     return b->p.n_ropes - 1;
 }
 
+void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint32_t original_ctx) {
+    QsfRopeTable *r = &b->p.rope[table];
+    r->freq_long = calloc(r->n_rot / 2 + 1u, sizeof *freq);
+    if (r->freq_long == NULL) {
+        qsf_build_check(b, qsf_err_memory(b->err, "%s", path_of(b)));
+        return;
+    }
+    memcpy(r->freq_long, freq, r->n_rot / 2 * sizeof *freq);
+    r->original_ctx = original_ctx;
+}
+
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias) {
     const uint32_t heads = b->m->hp.n_heads;
     if (!(max_bias > 0.0f)) return QSF_NONE;

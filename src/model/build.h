@@ -103,8 +103,13 @@ uint32_t qsf_build_state(QsfBuilder *b, uint64_t floats);
 /* Adds a table of rotation angles; freq (n_rot / 2) is copied. */
 uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq,
                               double magnitude);
+/* Scales queries by their position: attention.temperature_scale and temperature_length, or without the latter
+ * rope.scaling.original_context_length; nothing without the former. */
+void qsf_build_temperature(QsfBuilder *b, QsfSlice q);
 /* Adds the slopes of ALiBi for the model's heads and a maximum bias; QSF_NONE for 0. */
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias);
+/* Gives a table other frequencies (n_rot / 2) for contexts longer than original_ctx. */
+void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint32_t original_ctx);
 /* Rotates `heads` heads of x, `stride` elements apart, from element `off` of each; nothing for table QSF_NONE. */
 void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, uint32_t stride, uint32_t off);
 

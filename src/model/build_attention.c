@@ -14,6 +14,16 @@ QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale) {
     };
 }
 
+void qsf_build_temperature(QsfBuilder *b, QsfSlice q) {
+    const uint32_t original = qsf_build_u32(b, "rope.scaling.original_context_length", 1u << 28, 1, 1u << 28);
+    const QsfTemperatureStep t = { .scale = qsf_build_f32(b, "attention.temperature_scale", 0, 0, 1e6f),
+                                   .length = qsf_build_u32(b, "attention.temperature_length", original, 1,
+                                                           1u << 28) };
+    QsfStep *s = t.scale > 0 ? qsf_build_step(b, QSF_OP_TEMPERATURE, "temperature", qsf_slice_none(), q)
+                             : NULL;
+    if (s != NULL) s->u.temperature = t;
+}
+
 /* Returns x with heads of dim elements instead of n. */
 static QsfSlice padded(QsfBuilder *b, QsfSlice x, uint32_t heads, uint32_t n, uint32_t dim) {
     if (n == dim || qsf_build_failed(b)) return x;

@@ -20,6 +20,7 @@ static const struct {
     [QSF_OP_ACT] = { "act", true },
     [QSF_OP_ROPE] = { "rope", true },
     [QSF_OP_POSITION] = { "position", true },
+    [QSF_OP_TEMPERATURE] = { "temperature", true },
     [QSF_OP_HEADS] = { "heads", true },
     [QSF_OP_KV_STORE] = { "kv_store", true },
     [QSF_OP_LERP] = { "lerp", true },

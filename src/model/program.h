@@ -32,6 +32,7 @@ typedef enum QsfOp {
     QSF_OP_ACT,      /* out = act(out), times in if there is one */
     QSF_OP_ROPE,     /* rotates heads of out */
     QSF_OP_POSITION, /* out += row of a table of learned positions */
+    QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor(position / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
     QSF_OP_KV_STORE,  /* stores K (in) and V (in2) in a KV cache */
     QSF_OP_LERP,      /* out = in + (in2 - in) * weight: a parameter, or what out holds */
@@ -100,6 +101,11 @@ typedef struct QsfRopeStep {
 typedef struct QsfHeadsStep {
     uint32_t heads, n, in_stride, out_stride;
 } QsfHeadsStep;
+
+typedef struct QsfTemperatureStep {
+    float scale;
+    uint32_t length;
+} QsfTemperatureStep;
 
 typedef struct QsfLinearStep {
     uint32_t unit;
@@ -171,6 +177,7 @@ typedef struct QsfStep {
         QsfActStep act;
         QsfRopeStep rope;
         QsfHeadsStep heads;
+        QsfTemperatureStep temperature;
         QsfLinearStep linear;
         QsfAttentionStep attention;
         QsfLerpStep lerp;
@@ -243,6 +250,9 @@ typedef struct QsfRopeTable {
     QsfRopeKind kind;
     uint32_t n_rot; /* rotated elements per head, even */
     double *freq;   /* (n_rot / 2) */
+    double
+        *freq_long; /* (n_rot / 2) instead of freq if the context is longer than original_ctx; NULL = none */
+    uint32_t original_ctx;
     double magnitude;
     uint32_t at; /* floats per column of the tables before it: n_rot for each */
 } QsfRopeTable;
@@ -276,6 +286,7 @@ typedef struct QsfProgram {
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
                               ALiBi (Press et al. 2021) */
     uint32_t n_slopes;
+    uint32_t max_ctx;       /* learned positions end here; 0 = no limit */
     const QsfTensor *embed; /* (hidden, n_vocab) */
     bool tied_head;         /* the head's matrix is the embedding table */
 } QsfProgram;

@@ -21,7 +21,7 @@ typedef struct kv_work {
     const kv_format *f;
     size_t n, dim, pad; /* queries; dimensions, and padded */
     float *block, *scale, *q, *s, *lanes;
-    float *part; /* of query i at i * stride: maximum, sum, .., sums from 16 on */
+    float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
     size_t stride;
     size_t end[64]; /* first position behind what query i sees */
 } kv_work;
@@ -48,7 +48,7 @@ static int kv_group(const kv_work *w, size_t i) {
     return n;
 }
 
-/* Groups stand behind one another, inside a group the queries side by side for each dimension. */
+/* Groups are stored one after the other; within a group the queries are adjacent for each dimension. */
 static void kv_pack(const kv_work *w) {
     const qk_attn *a = w->a;
     for (size_t i = 0; i < w->n;) {

@@ -80,7 +80,7 @@ struct QsfForward {
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
 
-    QsfTapFn tap; /* NULL: nobody watches */
+    QsfTapFn tap; /* NULL = none */
     void *tap_arg;
     uint32_t skipped; /* layer, or QSF_LAYER_NONE */
 

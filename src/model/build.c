@@ -154,13 +154,13 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high) {
     uint32_t v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_u32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high) {
     float v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_f32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback) {

@@ -51,7 +51,8 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 
 /* ---- metadata ---- */
 
-/* Read a key of the model; see keys.h. */
+/* Read a key of the model; see keys.h. After an error the result is the larger of fallback and low, so that it may be
+ * used like any other. */
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high);
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high);
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback);
@@ -131,7 +132,7 @@ QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a);
 
 /* ---- whole parts that families share ---- */
 
-/* The embedding table, which must be there. */
+/* The embedding table: token_embd.weight, or in files without it the head's matrix. */
 void qsf_build_embed(QsfBuilder *b);
 /* The head: final norm `norm_name`, the matrix output.weight or the embedding table. Sets the current block to
  * n_blocks. Steps on the logits may follow. */

@@ -20,18 +20,18 @@
  * parallel pass over the columns. */
 typedef enum QsfOp {
     /* Column steps. */
-    QSF_OP_NORM,     /* out = norm(in) */
-    QSF_OP_ADD,      /* out += in */
-    QSF_OP_MUL,      /* out *= in, element by element */
-    QSF_OP_COPY,     /* out = in */
-    QSF_OP_SCALE,    /* out *= scale */
-    QSF_OP_BIAS,     /* out += parameter */
-    QSF_OP_GAIN,     /* out *= parameter: n elements, each for width / n elements of out */
-    QSF_OP_CLAMP,    /* out = min(max(out, low), high) */
-    QSF_OP_SOFTCAP,  /* out = cap * tanh(out / cap) */
-    QSF_OP_ACT,      /* out = act(out), times in if there is one */
-    QSF_OP_ROPE,     /* rotates heads of out */
-    QSF_OP_POSITION, /* out += row of a table of learned positions */
+    QSF_OP_NORM,        /* out = norm(in) */
+    QSF_OP_ADD,         /* out += in */
+    QSF_OP_MUL,         /* out *= in, element by element */
+    QSF_OP_COPY,        /* out = in */
+    QSF_OP_SCALE,       /* out *= scale */
+    QSF_OP_BIAS,        /* out += parameter */
+    QSF_OP_GAIN,        /* out *= parameter: n elements, each for width / n elements of out */
+    QSF_OP_CLAMP,       /* out = min(max(out, low), high) */
+    QSF_OP_SOFTCAP,     /* out = cap * tanh(out / cap) */
+    QSF_OP_ACT,         /* out = act(out), times in if there is one */
+    QSF_OP_ROPE,        /* rotates heads of out */
+    QSF_OP_POSITION,    /* out += row of a table of learned positions */
     QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor(position / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
     QSF_OP_KV_STORE,  /* stores K (in) and V (in2) in a KV cache */

@@ -41,12 +41,16 @@ static void read_scales(QsfDenseModel *m) {
     m->embed_scale = m->residual_scale = m->logit_scale = 1;
     if (has(m, QSF_DENSE_SCALE_27B) && (hp->n_layers == 46 || hp->n_layers == 62))
         m->score_scale = 1.0f / sqrtf((float)hp->hidden / (float)hp->n_heads);
+    if (has(m, QSF_DENSE_SCALE_BY_DIM)) m->score_scale = 1.0f / (float)hp->head_dim;
     if (has(m, QSF_DENSE_EMBED_SQRT)) m->embed_scale = sqrtf((float)hp->hidden);
     if (has(m, QSF_DENSE_LOGIT_SCALE)) m->logit_scale = qsf_build_f32(b, "logit_scale", 1, -1e6f, 1e6f);
     if (has(m, QSF_DENSE_SCALES)) {
-        m->embed_scale = qsf_build_f32(b, "embedding_scale", 1, 1e-6f, 1e6f);
-        m->residual_scale = qsf_build_f32(b, "residual_scale", 1, 1e-6f, 1e6f);
-        m->logit_scale = 1.0f / qsf_build_f32(b, "logit_scale", 1, 1e-6f, 1e6f);
+        const bool own = has(m, QSF_DENSE_MINICPM);
+        const float residual = own ? 1.4f / sqrtf((float)hp->n_layers) : 1,
+                    logit = own ? 256.0f / (float)hp->hidden : 1;
+        m->embed_scale = qsf_build_f32(b, "embedding_scale", own ? 12 : 1, 1e-6f, 1e6f);
+        m->residual_scale = qsf_build_f32(b, "residual_scale", residual, 1e-6f, 1e6f);
+        m->logit_scale = 1.0f / qsf_build_f32(b, "logit_scale", own ? logit : 1, 1e-6f, 1e6f);
         const float scale = qsf_build_f32(b, "attention.scale", 0, 0, 1e6f);
         if (scale > 0) m->score_scale = scale;
     }
@@ -174,7 +178,7 @@ static void xielu(const QsfDenseModel *m, uint32_t block, QsfSlice x) {
 
 static void feed_forward(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSlice out) {
     QsfBuilder *b = m->b;
-    const uint32_t ffn = m->hp->block[block].ffn;
+    const uint32_t ffn = m->hp->block[block].ffn / (has(m, QSF_DENSE_HALF_FFN) ? 2 : 1);
     const bool fused = m->d->gated && has(m, QSF_DENSE_FUSED_UP) && !qsf_build_has(b, "ffn_gate.weight");
     const bool special = m->d->act == QSF_ACT_XIELU;
     QsfSlice gate = qsf_build_buffer(b, fused ? 2 * ffn : ffn);
@@ -225,9 +229,11 @@ static void sequential(const QsfDenseModel *m, uint32_t block) {
 static void parallel(const QsfDenseModel *m, uint32_t block) {
     const QsfSlice x = qsf_build_x(m->b), branch = qsf_build_branch(m->b);
     const QsfSlice in = qsf_build_buffer(m->b, m->hp->hidden), out = qsf_build_buffer(m->b, m->hp->hidden);
-    norm(m, "attn_norm", x, in);
+    const bool own = m->d->branches == QSF_BRANCHES_BY_TENSOR && qsf_build_has(m->b, "attn_norm_2.weight");
+    norm(m, own ? "attn_norm_2" : "attn_norm", x, in);
     attention(m, block, in, branch);
     if (m->d->branches == QSF_BRANCHES_BY_KEY) norm(m, "ffn_norm", x, in);
+    if (own) norm(m, "attn_norm", x, in);
     feed_forward(m, block, in, out);
     qsf_build_add(m->b, "residual", out, branch);
     add(m, "post_ffw_norm", branch);
@@ -239,7 +245,8 @@ static void embedding(const QsfDenseModel *m) {
     qsf_build_embed(b);
     qsf_build_scale(b, "embed_scale", x, m->embed_scale);
     if (has(m, QSF_DENSE_EMBED_NORM)) qsf_build_norm(b, m->hp->arch->norm, "token_embd_norm", x, x);
-    if (!has(m, QSF_DENSE_POSITIONS)) return;
+    const bool maybe = has(m, QSF_DENSE_MAYBE_POSITIONS) && qsf_build_has(b, "position_embd.weight");
+    if (!has(m, QSF_DENSE_POSITIONS) && !maybe) return;
     const uint64_t ne[2] = { m->hp->hidden, m->hp->n_ctx_train };
     const uint32_t table = qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, "position_embd.weight");
     QsfStep *s = qsf_build_step(b, QSF_OP_POSITION, "position", qsf_slice_none(), x);
@@ -255,16 +262,24 @@ static void head(const QsfDenseModel *m) {
     if (s != NULL) s->u.scale = m->logit_cap;
 }
 
+static void refuse_experts(const QsfDenseModel *m) {
+    if (m->d->moe != NULL || qsf_build_u32(m->b, "expert_count", 0, 0, UINT32_MAX) == 0) return;
+    qsf_build_check(m->b, qsf_keys_bad(&m->b->keys, "is not 0: mixture-of-experts models are not supported"));
+}
+
 void qsf_family_dense(QsfBuilder *b) {
     QsfDenseModel m = { .b = b, .hp = qsf_build_hp(b), .d = qsf_build_hp(b)->arch->traits };
+    refuse_experts(&m);
     read_windows(&m);
     read_scales(&m);
-    const bool two = m.d->branches == QSF_BRANCHES_BY_KEY && qsf_build_bool(b, "use_parallel_residual", true);
+    const QsfBranches how = m.d->branches;
+    const bool two = how == QSF_BRANCHES_BY_KEY && qsf_build_bool(b, "use_parallel_residual", true);
     embedding(&m);
     make_ropes(&m);
     for (uint32_t i = 0; i < m.hp->n_layers && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
-        if (two || m.d->branches == QSF_BRANCHES_ONE_NORM)
+        if (two || how == QSF_BRANCHES_ONE_NORM ||
+            (how == QSF_BRANCHES_BY_TENSOR && !qsf_build_has(b, "ffn_norm.weight")))
             parallel(&m, i);
         else
             sequential(&m, i);

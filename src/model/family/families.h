@@ -25,7 +25,8 @@ typedef enum QsfQkNorm {
 typedef enum QsfBranches {
     QSF_BRANCHES_SEQUENTIAL,
     QSF_BRANCHES_ONE_NORM, /* both read the norm of the block's input */
-    QSF_BRANCHES_BY_KEY    /* with use_parallel_residual both read the block's input, each with its norm */
+    QSF_BRANCHES_BY_TENSOR, /* sequential where ffn_norm exists, else as ONE_NORM; attn_norm_2 is attention's own norm */
+    QSF_BRANCHES_BY_KEY /* with use_parallel_residual both read the block's input, each with its norm */
 } QsfBranches;
 
 /* Which blocks rotate queries and keys. */
@@ -54,8 +55,12 @@ enum {
     QSF_DENSE_TEMPERATURE = 1 << 7, /* attention.temperature_scale */
     QSF_DENSE_CLAMP_QKV = 1 << 8,   /* attention.clamp_kqv */
     QSF_DENSE_NO_NORM_WEIGHTS = 1 << 9,
-    QSF_DENSE_EMBED_NORM = 1 << 10, /* a norm after the embedding */
-    QSF_DENSE_SCALE_27B = 1 << 11   /* the largest Gemma divides scores by sqrt(hidden / heads) */
+    QSF_DENSE_EMBED_NORM = 1 << 10,      /* a norm after the embedding */
+    QSF_DENSE_MINICPM = 1 << 12,         /* QSF_DENSE_SCALES with defaults of their own */
+    QSF_DENSE_SCALE_BY_DIM = 1 << 13,    /* scores / head_dim */
+    QSF_DENSE_HALF_FFN = 1 << 14,        /* feed_forward_length is twice the width */
+    QSF_DENSE_MAYBE_POSITIONS = 1 << 15, /* learned positions where the tensor exists */
+    QSF_DENSE_SCALE_27B = 1 << 11        /* the largest Gemma divides scores by sqrt(hidden / heads) */
 };
 
 /* Transformers with attention and a feed-forward network in each block. */

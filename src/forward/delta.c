@@ -40,13 +40,13 @@ static void through_positions(const QsfForward *f, const QsfStep *s, const QsfSt
     const size_t keys = (size_t)p->k_heads * p->k_dim, at = (size_t)h * p->v_dim + t->col;
     const size_t decays = p->per_channel ? p->k_dim : 1; /* per head */
     for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
-        const float *qkv = qsf_col(f, s->in, c), *gates = qsf_col(f, s->in2, c);
+        const float *qkv = qsf_col(f, s->in, c);
         const Position pos = { .q = qkv + (size_t)k_head * p->k_dim,
                                .k = qkv + keys + (size_t)k_head * p->k_dim,
                                .v = qkv + 2 * keys + at,
-                               .decay = gates + h * decays,
+                               .decay = qsf_col(f, s->in2, c) + h * decays,
                                .decay_step = p->per_channel,
-                               .beta = gates[p->v_heads * decays + h] };
+                               .beta = qsf_col(f, s->in3, c)[h] };
         at_position(&pos, t->s, p->k_dim, t->n, p->scale, qsf_col(f, s->out[0], c) + at);
     }
 }

@@ -161,6 +161,10 @@ int qsf_delta(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_wkv(QsfForward *f, const QsfStep *s, QsfErr *err);
 void qsf_wkv_bonus(const QsfForward *f, const QsfStep *s, size_t c);
 
+/* conv.c, scan.c */
+int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err);
+int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err);
+
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);
 /* Maximum number of columns whose logits can be computed in one pass over the head. */

@@ -75,6 +75,8 @@ bool qsf_build_has(const QsfBuilder *b, const char *name) {
     return !qsf_build_failed(b) && b->set->find(b->set->arg, full_name(b, name, full)) != NULL;
 }
 
+void qsf_build_require(QsfBuilder *b, const char *name) { (void)find(b, QSF_REQUIRED, name); }
+
 static bool check_shape(QsfBuilder *b, const QsfTensor *t, const uint64_t ne[4]) {
     if (memcmp(t->ne, ne, sizeof t->ne) == 0) return true;
     char want[96];
@@ -157,6 +159,12 @@ uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint3
     return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
+uint32_t qsf_build_need_u32(QsfBuilder *b, const char *name, uint32_t low, uint32_t high) {
+    uint32_t v = low;
+    if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_need_u32(&b->keys, name, low, high, &v));
+    return qsf_build_failed(b) ? low : v;
+}
+
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high) {
     float v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_f32(&b->keys, name, fallback, low, high, &v));
@@ -193,7 +201,12 @@ QsfSlice qsf_build_logits(const QsfBuilder *b) { return (QsfSlice){ QSF_BUF_LOGI
 QsfStep *qsf_build_step(QsfBuilder *b, QsfOp op, const char *label, QsfSlice in, QsfSlice out) {
     QsfStep *s = grow(b, &b->p.step, &b->p.n_steps, &b->cap_steps, sizeof *s);
     if (s == NULL) return NULL;
-    *s = (QsfStep){ .op = op, .block = b->block, .label = label, .in = in, .in2 = qsf_slice_none() };
+    *s = (QsfStep){ .op = op,
+                    .block = b->block,
+                    .label = label,
+                    .in = in,
+                    .in2 = qsf_slice_none(),
+                    .in3 = qsf_slice_none() };
     for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++) s->out[i] = qsf_slice_none();
     s->out[0] = out;
     return s;

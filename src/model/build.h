@@ -36,6 +36,8 @@ void qsf_build_block(QsfBuilder *b, uint32_t block);
 
 /* Returns whether the current block has the tensor. */
 bool qsf_build_has(const QsfBuilder *b, const char *name);
+/* Sets an error if the current block does not have the tensor: for parts that are optional in other families. */
+void qsf_build_require(QsfBuilder *b, const char *name);
 /* Adds a small tensor of n elements (F32, F16 or BF16), which is kept in RAM as floats; QSF_NONE if it is optional
  * and absent. */
 uint32_t qsf_build_param(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name);
@@ -54,6 +56,8 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 /* Read a key of the model; see keys.h. After an error the result is the larger of fallback and low, so that it may be
  * used like any other. */
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high);
+/* The same for a key that must be there; returns low after an error. */
+uint32_t qsf_build_need_u32(QsfBuilder *b, const char *name, uint32_t low, uint32_t high);
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high);
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback);
 
@@ -129,6 +133,20 @@ QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale);
 /* Stores k and v, and attends. Returns the output (heads, v_dim), which may be q's buffer. K and V of different sizes are
  * padded to the larger one, because a cache has one size of heads. */
 QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a);
+
+/* A causal convolution of each channel of `in` over the last `kernel` positions, with its own state; name.weight
+ * (kernel, channels) and, if there is one, name.bias. out may be `in`. */
+void qsf_build_conv(QsfBuilder *b, const char *name, QsfSlice in, QsfSlice out, uint32_t kernel,
+                    QsfActKind act);
+
+/* A selective scan with its own state, `ssm_a` and `ssm_d`: see QsfScanStep. op: SCAN1 (dim 1, groups 1) or SCAN2. */
+typedef struct QsfScanSpec {
+    QsfOp op;
+    QsfSlice x, dt, bc; /* (heads, dim), (heads), (2, groups, n) */
+    QsfSlice out;       /* may be x */
+    uint32_t heads, n, groups;
+} QsfScanSpec;
+void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec);
 
 /* ---- whole parts that families share ---- */
 

@@ -116,6 +116,7 @@ static void find_lifetimes(QsfProgram *p) {
         const QsfStep *s = &p->step[i];
         use(p, s->in, p->run[i]);
         use(p, s->in2, p->run[i]);
+        use(p, s->in3, p->run[i]);
         for (unsigned k = 0; k < QSF_UNIT_TENSORS; k++) use(p, s->out[k], p->run[i]);
     }
     p->buf[QSF_BUF_X].first = 0; /* written by the embedding */

@@ -43,6 +43,9 @@ typedef enum QsfOp {
     QSF_OP_SHIFT,     /* out = in of the position before */
     QSF_OP_DELTA,     /* linear attention with a delta rule */
     QSF_OP_WKV,       /* linear attention of RWKV */
+    QSF_OP_CONV,      /* out = act(causal convolution of each channel of in over the positions) */
+    QSF_OP_SCAN1,     /* out = selective scan of in over the positions: Mamba (Gu and Dao 2023) */
+    QSF_OP_SCAN2,     /* the same with one decay per head: Mamba-2 (Dao and Gu 2024) */
     QSF_OP_N
 } QsfOp;
 
@@ -131,8 +134,8 @@ typedef struct QsfLerpStep {
 
 /* Each head carries a matrix S (k_dim, v_dim) from one position to the next:
  *   S = diag(decay) S;  S = S + k (beta * (v - k^T S))^T;  out = scale * q^T S
- * in: q (k_heads, k_dim), k (k_heads, k_dim), v (v_heads, v_dim). in2: decay (v_heads, k_dim or 1), beta (v_heads).
- * out: (v_heads, v_dim). Source: Yang, Kautz, Hatamizadeh 2024 (Gated Delta Networks); Kimi Team 2025 (Kimi Linear). */
+ * in: q (k_heads, k_dim), k (k_heads, k_dim), v (v_heads, v_dim). in2: decay (v_heads, k_dim or 1).
+ * in3: beta (v_heads). out: (v_heads, v_dim). Source: Yang, Kautz, Hatamizadeh 2024 (Gated Delta Networks); Kimi Team 2025 (Kimi Linear). */
 typedef struct QsfDeltaStep {
     uint32_t state; /* qsf_matrix_state_floats(v_heads, k_dim, v_dim) */
     uint32_t k_heads, v_heads, k_dim, v_dim;
@@ -166,11 +169,33 @@ static inline uint64_t qsf_matrix_state_floats(uint32_t heads, uint32_t k_dim, u
     return (uint64_t)heads * k_dim * ((v_dim + QSF_STATE_TILE - 1) / QSF_STATE_TILE * QSF_STATE_TILE);
 }
 
+/* Channel i of column c: sum over k of weight[i][k] * in[i] at position c - (kernel - 1) + k, plus bias[i]; then the
+ * activation. in and out may be the same. */
+typedef struct QsfConvStep {
+    uint32_t state;  /* (kernel - 1, channels): the last inputs, oldest first */
+    uint32_t kernel; /* 2..QSF_CONV_MAX */
+    uint32_t weight; /* parameter (channels, kernel) */
+    uint32_t bias;   /* parameter (channels), or QSF_NONE */
+    QsfActKind act;
+} QsfConvStep;
+#define QSF_CONV_MAX 32u
+
+/* Element x of a head has a vector s of n numbers: with t = softplus(in2[head]),
+ *     s = s * exp(t * a) + B * (x * t),    y = s . C + d * x.
+ * in holds x (heads, dim), in2 one time step per head, in3 B and C: (2, groups, n); heads / groups neighbouring heads
+ * share B and C. in and out may be the same. */
+typedef struct QsfScanStep {
+    uint32_t state; /* (heads, dim, n) */
+    uint32_t heads, dim, n, groups;
+    uint32_t a; /* parameter: SCAN1 (heads, n), SCAN2 (heads); negative */
+    uint32_t d; /* parameter (heads) */
+} QsfScanStep;
+
 typedef struct QsfStep {
     QsfOp op;
-    uint32_t block;    /* n_blocks: after the last block */
-    const char *label; /* static: "attn_norm" */
-    QsfSlice in, in2;  /* buf QSF_NONE = none */
+    uint32_t block;        /* n_blocks: after the last block */
+    const char *label;     /* static: "attn_norm" */
+    QsfSlice in, in2, in3; /* buf QSF_NONE = none */
     QsfSlice out[QSF_UNIT_TENSORS];
     union {
         QsfNormStep norm;
@@ -183,6 +208,8 @@ typedef struct QsfStep {
         QsfLerpStep lerp;
         QsfDeltaStep delta;
         QsfWkvStep wkv; /* WKV, WKV_BONUS */
+        QsfConvStep conv;
+        QsfScanStep scan;
         float scale;    /* SCALE, SOFTCAP */
         uint32_t param; /* BIAS, GAIN, POSITION */
         uint32_t kv;    /* KV_STORE */

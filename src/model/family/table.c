@@ -5,6 +5,7 @@
 
 #include "src/model/family.h"
 #include "src/model/family/families.h"
+#include "src/model/family/hybrid.h"
 
 #define DENSE(arch, norm, ...) \
     { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
@@ -21,6 +22,10 @@
 #define QUIRKS(q)  .quirks = (q)
 #define SECOND     .ffn_norm = "post_attention_norm"
 #define GEMMA_BITS QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
+
+/* heads, ffn: as in QsfFamily. */
+#define HYBRID(arch, heads, ffn, ...) \
+    { arch, qsf_family_hybrid, &(const QsfHybrid){ __VA_ARGS__ }, QSF_NORM_RMS, heads, ffn }
 
 /* clang-format off */
 static const QsfFamily table[] = {
@@ -76,6 +81,17 @@ static const QsfFamily table[] = {
     DENSE("starcoder", LAYER_NORM, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_POSITIONS)),
     DENSE("starcoder2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
     DENSE("xverse", RMS_NORM, NORM, SWIGLU),
+    HYBRID("mamba", QSF_NO_BLOCK, QSF_NO_BLOCK, .mixer = QSF_MIXER_MAMBA1),
+    HYBRID("mamba2", QSF_NO_BLOCK, QSF_NO_BLOCK, .mixer = QSF_MIXER_MAMBA2),
+    HYBRID("jamba", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA1, SWIGLU),
+    HYBRID("falcon-h1", QSF_EACH_BLOCK, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2, .parallel = true,
+           .rope = QSF_ROPE_HALVES, SWIGLU, .conv_bias = QSF_OPTIONAL, .mixer_norm = QSF_OPTIONAL),
+    HYBRID("granitehybrid", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2,
+           .rope = QSF_ROPE_PAIRS, SWIGLU, .scales = true, .conv_bias = QSF_OPTIONAL),
+    HYBRID("nemotron_h", QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, .mixer = QSF_MIXER_MAMBA2, .alone = true,
+           .act = QSF_ACT_RELU2, .conv_bias = QSF_OPTIONAL),
+    HYBRID("lfm2", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, .rope = QSF_ROPE_HALVES,
+           .qk_norm = true, SWIGLU, .out_norm = "token_embd_norm"),
 };
 /* clang-format on */
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps that carry a state from one position to the next. */
+#include <stdio.h>
+
+#include "src/model/build.h"
+
+#define NAME_BYTES 128
+
+void qsf_build_conv(QsfBuilder *b, const char *name, QsfSlice in, QsfSlice out, uint32_t kernel,
+                    QsfActKind act) {
+    char full[NAME_BYTES];
+    const uint64_t ne[2] = { kernel, in.width };
+    if (!qsf_build_failed(b) && (kernel < 2 || kernel > QSF_CONV_MAX))
+        qsf_build_fail(b, "a convolution over %u positions is not supported, expected 2 to %u", kernel,
+                       QSF_CONV_MAX);
+    if (qsf_build_failed(b)) return;
+    QsfConvStep c = { .kernel = kernel, .act = act };
+    snprintf(full, sizeof full, "%s.weight", name);
+    c.weight = qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full);
+    snprintf(full, sizeof full, "%s.bias", name);
+    c.bias = qsf_build_param(b, QSF_OPTIONAL, in.width, full);
+    c.state = qsf_build_state(b, (uint64_t)(kernel - 1) * in.width);
+    QsfStep *s = qsf_build_step(b, QSF_OP_CONV, name, in, out);
+    if (s != NULL) s->u.conv = c;
+}
+
+void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec) {
+    const bool one = spec->op == QSF_OP_SCAN1;
+    const uint64_t a[2] = { one ? spec->n : 1, spec->heads }, d[2] = { 1, spec->heads };
+    QsfScanStep p = { .heads = spec->heads, .n = spec->n, .groups = spec->groups };
+    p.a = qsf_build_param_nd(b, QSF_REQUIRED, a, 2, "ssm_a");
+    p.d = one ? qsf_build_param(b, QSF_REQUIRED, spec->heads, "ssm_d")
+              : qsf_build_param_nd(b, QSF_REQUIRED, d, 2, "ssm_d");
+    if (qsf_build_failed(b)) return;
+    p.dim = spec->x.width / spec->heads;
+    p.state = qsf_build_state(b, (uint64_t)spec->x.width * spec->n);
+    QsfStep *s = qsf_build_step(b, spec->op, "ssm_scan", spec->x, spec->out);
+    if (s == NULL) return;
+    s->in2 = spec->dt;
+    s->in3 = spec->bc;
+    s->u.scan = p;
+}

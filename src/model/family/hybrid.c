@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Mamba, Mamba-2, and families that mix their blocks or LFM2's short convolutions with attention. Facts about the
+ * families: ggml-org/llama.cpp src/models. */
+#include "src/model/family/hybrid.h"
+
+#include <math.h>
+
+#include "src/model/family/families.h"
+#include "src/model/family/mamba.h"
+#include "src/model/rope.h"
+
+typedef struct Hybrid {
+    QsfBuilder *b;
+    const QsfHybrid *d;
+    const QsfHparams *hp;
+    uint32_t rope; /* table */
+    QsfSsm ssm;
+    uint32_t short_kernel;
+    uint32_t window;
+    float attn_scale, residual_scale, logit_scale;
+} Hybrid;
+
+static void project(QsfBuilder *b, QsfMatmulClass cls, const char *name, QsfSlice in, QsfSlice out) {
+    const QsfMatrixSpec m = { name, out, QSF_REQUIRED };
+    qsf_build_linear(b, cls, in, &m, 1, QSF_ACT_NONE);
+}
+
+/* ---- mixers ---- */
+
+/* in_proj gives b, c and x; the block's output is out_proj(c * conv(b * x)). */
+static void short_conv(const Hybrid *m, QsfSlice in, QsfSlice out) {
+    QsfBuilder *b = m->b;
+    const uint32_t n = m->hp->hidden;
+    const QsfSlice bcx = qsf_build_buffer(b, 3 * n);
+    const QsfSlice gate = qsf_slice_part(bcx, 0, n), c = qsf_slice_part(bcx, n, n),
+                   x = qsf_slice_part(bcx, 2 * n, n);
+    project(b, QSF_MATMUL_ATTN_IN, "shortconv.in_proj", in, bcx);
+    (void)qsf_build_step(b, QSF_OP_MUL, "shortconv.gate", gate, x);
+    qsf_build_conv(b, "shortconv.conv", x, x, m->short_kernel, QSF_ACT_NONE);
+    (void)qsf_build_step(b, QSF_OP_MUL, "shortconv.gate", x, c);
+    project(b, QSF_MATMUL_ATTN_OUT, "shortconv.out_proj", c, out);
+}
+
+static void mixer(const Hybrid *m, QsfSlice in, QsfSlice out) {
+    const QsfSsmNeeds needs = { m->d->conv_bias, m->d->mixer_norm };
+    if (m->d->mixer == QSF_MIXER_MAMBA1)
+        qsf_build_mamba1(m->b, &m->ssm, in, out);
+    else if (m->d->mixer == QSF_MIXER_MAMBA2)
+        qsf_build_mamba2(m->b, &m->ssm, &needs, in, out);
+    else
+        short_conv(m, in, out);
+}
+
+/* ---- attention ---- */
+
+/* Projections of Q, K and V, which are one matrix in some files. */
+static void qkv(const Hybrid *m, QsfSlice in, QsfSlice part[3], const uint32_t width[3]) {
+    QsfBuilder *b = m->b;
+    if (qsf_build_has(b, "attn_qkv.weight")) {
+        const QsfSlice all = qsf_build_buffer(b, width[0] + width[1] + width[2]);
+        project(b, QSF_MATMUL_ATTN_IN, "attn_qkv", in, all);
+        part[0] = qsf_slice_part(all, 0, width[0]);
+        part[1] = qsf_slice_part(all, width[0], width[1]);
+        part[2] = qsf_slice_part(all, width[0] + width[1], width[2]);
+        return;
+    }
+    for (unsigned i = 0; i < 3; i++) part[i] = qsf_build_buffer(b, width[i]);
+    const QsfMatrixSpec mats[] = { { "attn_q", part[0], QSF_REQUIRED },
+                                   { "attn_k", part[1], QSF_REQUIRED },
+                                   { "attn_v", part[2], QSF_REQUIRED } };
+    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, mats, 3, QSF_ACT_NONE);
+}
+
+static void attention(const Hybrid *m, uint32_t block, QsfSlice in, QsfSlice out) {
+    QsfBuilder *b = m->b;
+    const QsfBlockSizes *n = &m->hp->block[block];
+    const uint32_t dim = m->hp->head_dim, v_dim = m->hp->v_dim;
+    const uint32_t width[3] = { n->heads * dim, n->kv_heads * dim, n->kv_heads * v_dim };
+    QsfSlice part[3];
+    qkv(m, in, part, width);
+    if (m->d->qk_norm) {
+        qsf_build_head_norm(b, QSF_NORM_RMS, "attn_q_norm", part[0], n->heads, false);
+        qsf_build_head_norm(b, QSF_NORM_RMS, "attn_k_norm", part[1], n->kv_heads, false);
+    }
+    qsf_build_rope(b, m->rope, part[0], n->heads, dim, 0);
+    qsf_build_rope(b, m->rope, part[1], n->kv_heads, dim, 0);
+    QsfAttentionSpec attn = { .step = qsf_attention_plain(n->heads, m->attn_scale),
+                              .kv_heads = n->kv_heads,
+                              .k_dim = dim,
+                              .v_dim = v_dim,
+                              .q = part[0],
+                              .k = part[1],
+                              .v = part[2] };
+    attn.step.window = m->window;
+    project(b, QSF_MATMUL_ATTN_OUT, "attn_output", qsf_build_attention(b, &attn), out);
+}
+
+/* ---- blocks ---- */
+
+static void feed_forward(const Hybrid *m, uint32_t block, QsfSlice x) {
+    QsfBuilder *b = m->b;
+    const uint32_t ffn = m->hp->block[block].ffn;
+    const QsfSlice first = qsf_build_buffer(b, ffn), up = m->d->gated ? qsf_build_buffer(b, ffn) : first;
+    const QsfMatrixSpec in[] = { { "ffn_gate", first, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, m->d->gated ? in : in + 1, m->d->gated ? 2 : 1, m->d->act);
+    project(b, QSF_MATMUL_FFN_OUT, "ffn_down", first, x);
+}
+
+static void add_branch(const Hybrid *m, const char *label) {
+    const QsfSlice branch = qsf_build_branch(m->b);
+    qsf_build_scale(m->b, "residual_scale", branch, m->residual_scale);
+    qsf_build_add(m->b, label, branch, qsf_build_x(m->b));
+}
+
+/* Attention, the mixer, or the sum of both; from the branch buffer to itself. */
+static void mix(const Hybrid *m, uint32_t block) {
+    QsfBuilder *b = m->b;
+    const QsfSlice x = qsf_build_branch(b);
+    if (m->d->parallel) {
+        const QsfSlice y = qsf_build_buffer(b, m->hp->hidden);
+        attention(m, block, x, y);
+        mixer(m, x, x);
+        qsf_build_add(b, "mixer_sum", y, x);
+    } else if (m->hp->block[block].kv_heads > 0) {
+        attention(m, block, x, x);
+    } else {
+        mixer(m, x, x);
+    }
+}
+
+/* Falcon-H1's ffn_norm has no suffix. */
+static void ffn_norm(const Hybrid *m) {
+    QsfBuilder *b = m->b;
+    const QsfSlice x = qsf_build_x(b), y = qsf_build_branch(b);
+    if (!qsf_build_has(b, "ffn_norm")) {
+        qsf_build_norm(b, QSF_NORM_RMS, "ffn_norm", x, y);
+        return;
+    }
+    const uint32_t weight = qsf_build_param(b, QSF_REQUIRED, m->hp->hidden, "ffn_norm");
+    QsfStep *s = qsf_build_step(b, QSF_OP_NORM, "ffn_norm", x, y);
+    if (s != NULL)
+        s->u.norm = (QsfNormStep){
+            .kind = QSF_NORM_RMS, .weight = weight, .bias = QSF_NONE, .heads = 1, .eps = m->hp->norm_eps
+        };
+}
+
+static void block(const Hybrid *m, uint32_t i) {
+    QsfBuilder *b = m->b;
+    const bool has_ffn = m->hp->block[i].ffn > 0;
+    qsf_build_block(b, i);
+    qsf_build_norm(b, QSF_NORM_RMS, "attn_norm", qsf_build_x(b), qsf_build_branch(b));
+    if (!m->d->alone || !has_ffn) {
+        mix(m, i);
+        add_branch(m, "mixer_residual");
+    }
+    if (!has_ffn) return;
+    if (!m->d->alone) ffn_norm(m);
+    feed_forward(m, i, qsf_build_branch(b));
+    add_branch(m, "ffn_residual");
+}
+
+/* ---- the model ---- */
+
+/* A key whose value 0 means that it is absent. */
+static float scale_key(QsfBuilder *b, const char *name, float absent) {
+    const float v = qsf_build_f32(b, name, 0.0f, 0.0f, 1e6f);
+    return fpclassify(v) == FP_ZERO ? absent : v;
+}
+
+static void read_keys(Hybrid *m) {
+    QsfBuilder *b = m->b;
+    const QsfHybrid *d = m->d;
+    bool rope = d->rope != QSF_ROPE_NONE;
+    if (d->mixer == QSF_MIXER_MAMBA1) qsf_ssm_read1(b, &m->ssm);
+    if (d->mixer == QSF_MIXER_MAMBA2) qsf_ssm_read2(b, &m->ssm);
+    if (d->mixer == QSF_MIXER_SHORT_CONV) {
+        m->short_kernel = qsf_build_need_u32(b, "shortconv.l_cache", 2, QSF_CONV_MAX);
+        m->window = qsf_build_u32(b, "attention.sliding_window", 0, 0, UINT32_MAX - 1);
+    }
+    m->attn_scale = m->hp->head_dim > 0 ? 1.0f / sqrtf((float)m->hp->head_dim) : 1.0f;
+    m->residual_scale = m->logit_scale = 1.0f;
+    if (d->scales) {
+        const float embedding = scale_key(b, "embedding_scale", 1.0f);
+        m->attn_scale = scale_key(b, "attention.scale", m->attn_scale);
+        m->residual_scale = scale_key(b, "residual_scale", 1.0f);
+        m->logit_scale = scale_key(b, "logit_scale", 1.0f);
+        rope = rope && qsf_build_bool(b, "rope.scaling.finetuned", true);
+        qsf_build_scale(b, "embedding_scale", qsf_build_x(b), embedding);
+    }
+    if (!rope || m->hp->n_heads == 0) return;
+    m->rope = qsf_rope_table(b, &(QsfRopeSpec){ .kind = d->rope,
+                                                .head_dim = m->hp->head_dim,
+                                                .base_key = "rope.freq_base",
+                                                .base = 10000.0f });
+}
+
+void qsf_family_hybrid(QsfBuilder *b) {
+    const QsfHparams *hp = qsf_build_hp(b);
+    Hybrid m = { .b = b, .d = hp->arch->traits, .hp = hp, .rope = QSF_NONE };
+    qsf_build_embed(b);
+    read_keys(&m);
+    for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) block(&m, i);
+    qsf_build_head(b, QSF_NORM_RMS, m.d->out_norm != NULL ? m.d->out_norm : "output_norm");
+    qsf_build_scale(b, "logit_scale", qsf_build_logits(b), 1.0f / m.logit_scale);
+}

@@ -92,6 +92,9 @@ static const QsfFamily table[] = {
            .act = QSF_ACT_RELU2, .conv_bias = QSF_OPTIONAL),
     HYBRID("lfm2", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, .rope = QSF_ROPE_HALVES,
            .qk_norm = true, SWIGLU, .out_norm = "token_embd_norm"),
+    { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
+    { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
+    { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ 0 }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
 };
 /* clang-format on */
 

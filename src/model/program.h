@@ -13,6 +13,7 @@
 
 #define QSF_NONE         UINT32_MAX /* no parameter, unit, buffer or cache */
 #define QSF_UNIT_TENSORS 3          /* maximum number of matrices that one step multiplies */
+#define QSF_MAX_EXPERTS  1024u      /* of one block */
 
 /* ---- steps ---- */
 
@@ -22,7 +23,7 @@ typedef enum QsfOp {
     /* Column steps. */
     QSF_OP_NORM,        /* out = norm(in) */
     QSF_OP_ADD,         /* out += in */
-    QSF_OP_MUL,         /* out *= in, element by element */
+    QSF_OP_MUL,         /* out *= in, element by element or all by the only one */
     QSF_OP_COPY,        /* out = in */
     QSF_OP_SCALE,       /* out *= scale */
     QSF_OP_BIAS,        /* out += parameter */
@@ -34,6 +35,7 @@ typedef enum QsfOp {
     QSF_OP_POSITION,    /* out += row of a table of learned positions */
     QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor(position / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
+    QSF_OP_ROUTE, /* chooses experts by their logits (in); out = their ids and weights */
     QSF_OP_KV_STORE,  /* stores K (in) and V (in2) in a KV cache */
     QSF_OP_LERP,      /* out = in + (in2 - in) * weight: a parameter, or what out holds */
     QSF_OP_WKV_BONUS, /* out += V * (R . K . parameter), head by head */
@@ -46,6 +48,7 @@ typedef enum QsfOp {
     QSF_OP_CONV,      /* out = act(causal convolution of each channel of in over the positions) */
     QSF_OP_SCAN1,     /* out = selective scan of in over the positions: Mamba (Gu and Dao 2023) */
     QSF_OP_SCAN2,     /* the same with one decay per head: Mamba-2 (Dao and Gu 2024) */
+    QSF_OP_EXPERTS,   /* out = sum of the experts that were chosen for each column */
     QSF_OP_N
 } QsfOp;
 
@@ -63,6 +66,7 @@ typedef enum QsfActKind {
     QSF_ACT_TANH,
     QSF_ACT_EXP,
     QSF_ACT_XIELU,
+    QSF_ACT_SWIGLU_OAI, /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
     QSF_ACT_N
 } QsfActKind;
 
@@ -107,7 +111,7 @@ typedef struct QsfHeadsStep {
 
 typedef struct QsfTemperatureStep {
     float scale;
-    uint32_t length;
+    uint32_t length, offset; /* factor 1 + scale * ln((position + offset) / length + 1) */
 } QsfTemperatureStep;
 
 typedef struct QsfLinearStep {
@@ -135,7 +139,8 @@ typedef struct QsfLerpStep {
 /* Each head carries a matrix S (k_dim, v_dim) from one position to the next:
  *   S = diag(decay) S;  S = S + k (beta * (v - k^T S))^T;  out = scale * q^T S
  * in: q (k_heads, k_dim), k (k_heads, k_dim), v (v_heads, v_dim). in2: decay (v_heads, k_dim or 1).
- * in3: beta (v_heads). out: (v_heads, v_dim). Source: Yang, Kautz, Hatamizadeh 2024 (Gated Delta Networks); Kimi Team 2025 (Kimi Linear). */
+ * in3: beta (v_heads). out: (v_heads, v_dim). Source: Yang, Kautz, Hatamizadeh 2024
+ * (Gated Delta Networks); Kimi Team 2025 (Kimi Linear). */
 typedef struct QsfDeltaStep {
     uint32_t state; /* qsf_matrix_state_floats(v_heads, k_dim, v_dim) */
     uint32_t k_heads, v_heads, k_dim, v_dim;
@@ -191,6 +196,40 @@ typedef struct QsfScanStep {
     uint32_t d; /* parameter (heads) */
 } QsfScanStep;
 
+/* How the weight of an expert follows from its logit. The values are those of the key expert_gating_func. */
+typedef enum QsfGating {
+    QSF_GATING_NONE, /* the key is missing */
+    QSF_GATING_SOFTMAX,
+    QSF_GATING_SIGMOID,
+    QSF_GATING_SOFTMAX_CHOSEN, /* softmax of the chosen logits */
+    QSF_GATING_SQRT_SOFTPLUS,
+    QSF_GATING_N
+} QsfGating;
+
+/* out = n_used ids in ascending order, as floats, then their weights. The experts with the highest scores are chosen;
+ * of equal ones those with the lowest ids. */
+typedef struct QsfRouteStep {
+    QsfGating gating;
+    uint32_t n_expert, n_used;
+    uint32_t n_groups,
+        n_groups_used;     /* only the groups with the largest sums of their two best scores; < 2 = no
+                                         groups */
+    uint32_t bias;         /* parameter, added to the scores but not to the weights; QSF_NONE = none */
+    uint32_t expert_scale; /* parameter, a factor per expert; QSF_NONE = none */
+    bool by_logit;         /* scores are the logits */
+    bool norm;             /* weights are divided by their sum */
+    float scale;           /* of the weights */
+} QsfRouteStep;
+
+/* in2 = ids and weights. out[1] and out[2] are scratch: two of ffn elements, and the gathered columns. */
+typedef struct QsfExpertsStep {
+    uint32_t unit; /* of expert e: unit + 2 * e multiplies its input, unit + 2 * e + 1 gives its output */
+    uint32_t n_expert, n_used, ffn;
+    QsfActKind act;
+    uint32_t bias_in[2], bias_out; /* parameters (n_expert, rows); QSF_NONE = none */
+    bool scale_input;              /* the weight multiplies the input, not the output */
+} QsfExpertsStep;
+
 typedef struct QsfStep {
     QsfOp op;
     uint32_t block;        /* n_blocks: after the last block */
@@ -210,6 +249,8 @@ typedef struct QsfStep {
         QsfWkvStep wkv; /* WKV, WKV_BONUS */
         QsfConvStep conv;
         QsfScanStep scan;
+        QsfRouteStep route;
+        QsfExpertsStep experts;
         float scale;    /* SCALE, SOFTCAP */
         uint32_t param; /* BIAS, GAIN, POSITION */
         uint32_t kv;    /* KV_STORE */
@@ -247,7 +288,11 @@ typedef struct QsfUnitSpec {
     QsfMatmulClass matmul_class;
     unsigned n;
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
-    bool paired; /* row i of every matrix belongs together (gate and up) */
+    uint64_t row0[QSF_UNIT_TENSORS]; /* the matrix begins at this row of the tensor */
+    uint32_t rows[QSF_UNIT_TENSORS]; /* and has so many; 0 = all of a tensor with two dimensions */
+    bool paired;                     /* row i of every matrix belongs together (gate and up) */
+    bool on_demand;                  /* of an expert: used only by the positions that choose it */
+    uint32_t expert, n_expert, n_used;
 } QsfUnitSpec;
 
 /* A small tensor, kept in RAM as floats. */

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "src/model/family/families.h"
+#include "src/model/moe.h"
 #include "src/model/rope.h"
 
 typedef struct QwenNext {
@@ -157,6 +158,12 @@ static void linear_attention(const QwenNext *m) {
 
 static void feed_forward(const QwenNext *m, uint32_t block) {
     QsfBuilder *b = m->b;
+    if (m->t->moe != NULL && qsf_moe_has(b, m->t->moe)) {
+        QsfMoeSpec moe;
+        qsf_moe_read(b, m->t->moe, &moe);
+        qsf_build_moe(b, &moe, qsf_build_branch(b), qsf_build_branch(b));
+        return;
+    }
     const uint32_t ffn = m->hp->block[block].ffn;
     const QsfSlice x = qsf_build_branch(b), gate = qsf_build_buffer(b, ffn), up = qsf_build_buffer(b, ffn);
     const QsfMatrixSpec in[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };

@@ -6,22 +6,36 @@
 #include "src/model/family.h"
 #include "src/model/family/families.h"
 #include "src/model/family/hybrid.h"
+#include "src/model/moe.h"
 
 #define DENSE(arch, norm, ...) \
     { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
-#define LAYER_NORM QSF_NORM_LAYER
-#define RMS_NORM   QSF_NORM_RMS
-#define SWIGLU     .act = QSF_ACT_SILU, .gated = true
-#define GEGLU      .act = QSF_ACT_GELU, .gated = true
-#define NORM       .rope = QSF_ROPE_PAIRS
-#define NEOX       .rope = QSF_ROPE_HALVES
-#define HEAD_NORM  .qk_norm = QSF_QK_NORM_HEAD
-#define PARALLEL   .branches = QSF_BRANCHES_ONE_NORM
-#define AROUND     .norms = QSF_NORMS_AROUND
-#define AFTER      .norms = QSF_NORMS_AFTER
-#define QUIRKS(q)  .quirks = (q)
-#define SECOND     .ffn_norm = "post_attention_norm"
-#define GEMMA_BITS QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
+/* Experts in some or all blocks, whose feed-forward length may be missing. */
+#define SPARSE(arch, experts, ...)                                                                      \
+    {                                                                                                   \
+        arch, qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ experts }, __VA_ARGS__ }, \
+            QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_SOME_BLOCKS                                               \
+    }
+#define LAYER_NORM   QSF_NORM_LAYER
+#define RMS_NORM     QSF_NORM_RMS
+#define SWIGLU       .act = QSF_ACT_SILU, .gated = true
+#define GEGLU        .act = QSF_ACT_GELU, .gated = true
+#define NORM         .rope = QSF_ROPE_PAIRS
+#define NEOX         .rope = QSF_ROPE_HALVES
+#define HEAD_NORM    .qk_norm = QSF_QK_NORM_HEAD
+#define PARALLEL     .branches = QSF_BRANCHES_ONE_NORM
+#define AROUND       .norms = QSF_NORMS_AROUND
+#define AFTER        .norms = QSF_NORMS_AFTER
+#define QUIRKS(q)    .quirks = (q)
+#define EXPERTS(...) __VA_ARGS__
+#define SOFTMAX      .gating = QSF_GATING_SOFTMAX, .fixed_gating = true
+#define SIGMOID      .gating = QSF_GATING_SIGMOID
+#define FIXED        .fixed_gating = true
+#define DIVIDED      .norm = QSF_MOE_NORM_ALWAYS
+#define BY_KEY       .norm = QSF_MOE_NORM_BY_KEY
+#define SILU         .act = QSF_ACT_SILU
+#define SECOND       .ffn_norm = "post_attention_norm"
+#define GEMMA_BITS   QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
 
 /* heads, ffn: as in QsfFamily. */
 #define HYBRID(arch, heads, ffn, ...) \
@@ -29,7 +43,7 @@
 
 /* clang-format off */
 static const QsfFamily table[] = {
-    DENSE("llama", RMS_NORM, NORM, SWIGLU),
+    DENSE("llama", RMS_NORM, NORM, SWIGLU, .moe = &(const QsfMoeRow){ .optional = true, SOFTMAX, DIVIDED, .act = QSF_ACT_SILU }),
     DENSE("apertus", RMS_NORM, NEOX, .act = QSF_ACT_XIELU, HEAD_NORM),
     DENSE("arcee", RMS_NORM, NORM, .act = QSF_ACT_RELU2),
     DENSE("baichuan", RMS_NORM, NORM, SWIGLU, .alibi = 8, .alibi_blocks = 40),
@@ -95,6 +109,22 @@ static const QsfFamily table[] = {
     { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
     { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
     { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ 0 }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
+    { "qwen35moe", qsf_family_qwen_next, &(const QsfQwenNext){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
+    { "qwen3next", qsf_family_qwen_next, &(const QsfQwenNext){ .fused_beta = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
+
+    SPARSE("dots1", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
+    SPARSE("ernie4_5-moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_STEP, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU),
+    SPARSE("glm4moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, SECOND, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL),
+    SPARSE("gpt-oss", EXPERTS(.gating = QSF_GATING_SOFTMAX_CHOSEN, .act = QSF_ACT_SWIGLU_OAI, FIXED), NEOX, SWIGLU, SECOND, .window_period = 2),
+    SPARSE("granitemoe", EXPERTS(.optional = true, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU, QUIRKS(QSF_DENSE_SCALES)),
+    SPARSE("hunyuan-moe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER),
+    SPARSE("llama4", EXPERTS(.blocks = QSF_MOE_BLOCKS_STEP, .gating = QSF_GATING_SIGMOID, FIXED, SILU, .scale_input = true), NORM, SWIGLU, .rope_blocks = QSF_ROPE_BLOCKS_NOT_FOURTH, QUIRKS(QSF_DENSE_LLAMA4)),
+    SPARSE("minimax-m2", EXPERTS(SIGMOID, DIVIDED, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_ROW),
+    SPARSE("olmoe", EXPERTS(SOFTMAX, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_ROW),
+    SPARSE("phimoe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU),
+    SPARSE("qwen2moe", EXPERTS(SOFTMAX, SILU), NEOX, SWIGLU),
+    SPARSE("qwen3moe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, HEAD_NORM),
+    SPARSE("qwen3vlmoe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, HEAD_NORM),
 };
 /* clang-format on */
 

@@ -55,7 +55,7 @@ static void store_evaluated(QsfTimeline *t, const int32_t *ids, uint32_t at) {
 uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t n) {
     uint32_t keep = 0;
     while (keep < t->n_ids && (size_t)keep + 1 < n && t->ids[keep] == ids[keep]) keep++;
-    return keep;
+    return qsf_forward_keeps(t->rt->fwd, keep);
 }
 
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err) {
@@ -68,8 +68,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
             err, QSF_E_CONTEXT,
             "the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s", n,
             (unsigned)ctx, qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
-    uint32_t keep = qsf_timeline_reusable(t, ids, n);
-    qsf_forward_truncate(f, keep);
+    const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
     if (reused != NULL) *reused = keep;
     qsf_ledger_freeze(&t->rt->ledger);

@@ -24,7 +24,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK)
         rc = qsf_kvcache_init(&f->kv, f->model->prog.kv, f->model->prog.n_kv, &f->table->kv[p->kv], p->ctx,
                               f->ledger, err);
-    if (rc == QSF_OK) rc = qsf_recurrent_init(&f->recurrent, &f->model->prog, f->ledger, err);
+    if (rc == QSF_OK) rc = qsf_recurrent_init(&f->recurrent, &f->model->prog, p->checkpoints, f->ledger, err);
     if (rc == QSF_OK) rc = qsf_counters_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);

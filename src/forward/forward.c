@@ -6,6 +6,11 @@
 /* Bytes of a resident embedding table to fill after each evaluation, once the weights are pinned. */
 #define FILL_BYTES (1u << 20)
 
+/* A checkpoint of recurrent states at least once in this many positions, as long as there are slots. */
+#define CHECKPOINT_STEP 256u
+
+static void save_state(QsfForward *f) { qsf_recurrent_save(&f->recurrent, f->kv.n_past); }
+
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
     uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
     if (n > f->kv.ctx - past) {
@@ -36,6 +41,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
+    if (f->skipped != QSF_LAYER_NONE) qsf_recurrent_skip(&f->recurrent, f->skipped);
     rc = body(f, ids, n, err);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
     qsf_steps_end_block(f);
@@ -44,6 +50,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     if (rc != QSF_OK) return rc;
     f->kv.n_past += n;
     qsf_recurrent_commit(&f->recurrent);
+    if (f->kv.n_past / CHECKPOINT_STEP != f->past / CHECKPOINT_STEP) save_state(f);
     return rc;
 }
 
@@ -83,7 +90,9 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     uint64_t t0 = qsf_now_ns();
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
+    if (n > 1) save_state(f); /* the borders of messages */
     rc = eval_chunks(f, ids, n, all, arg, err);
+    if (n > 1) save_state(f);
     qsf_count(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
     qsf_count(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
     if (rc == QSF_OK) fill_embedding(f);
@@ -103,4 +112,11 @@ uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 
 uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }
 
-void qsf_forward_truncate(QsfForward *f, uint32_t n) { qsf_kvcache_truncate(&f->kv, n); }
+uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
+    return n < f->kv.n_past ? qsf_recurrent_before(&f->recurrent, n) : f->kv.n_past;
+}
+
+uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
+    if (n < f->kv.n_past) qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, n));
+    return f->kv.n_past;
+}

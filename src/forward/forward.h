@@ -86,8 +86,11 @@ void qsf_forward_skip_layer(QsfForward *f, uint32_t layer);
 float *qsf_forward_logits(QsfForward *f);
 uint32_t qsf_forward_n_past(const QsfForward *f);
 uint32_t qsf_forward_ctx(const QsfForward *f);
-/* Removes positions n and later; n <= n_past. */
-void qsf_forward_truncate(QsfForward *f, uint32_t n);
+/* Removes positions n and later; n <= n_past. A model with recurrent states goes back to its newest checkpoint at or
+ * before n. Returns how many positions stay, which is n_past: the caller must evaluate those up to n again. */
+uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n);
+/* Returns how many positions qsf_forward_truncate(f, n) would keep. */
+uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
 
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {

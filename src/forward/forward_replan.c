@@ -21,6 +21,8 @@ static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *e
     qsf_embed_close(f, p);
     qsf_mem_discard(f->mem, f->l.total); /* scratch: pages of a larger layout need not stay resident */
     int rc = l->total < f->l.total ? qsf_buffers_set(f, l, err) : QSF_OK;
+    if (rc == QSF_OK && p->checkpoints < f->recurrent.n_slots)
+        rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
     if (rc == QSF_OK && p->ctx <= f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
     return rc;
 }
@@ -28,6 +30,7 @@ static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *e
 static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
     int rc = qsf_buffers_set(f, l, err);
     if (rc == QSF_OK && p->ctx > f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
+    if (rc == QSF_OK) rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, err);
     return rc;

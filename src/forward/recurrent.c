@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recurrent states and their checkpoints. */
 #include "src/forward/recurrent.h"
 
 #include <string.h>
 
-#include "src/plan/layout.h"
+#define NAME   "recurrent state"
+#define COPIES 2u
 
-#define NAME "recurrent state"
+static size_t copy_bytes(const QsfRecurrent *r) { return (size_t)r->p->state_floats * sizeof *r->mem; }
 
-int qsf_recurrent_init(QsfRecurrent *r, const QsfProgram *p, QsfLedger *ledger, QsfErr *err) {
+static float *copy_at(const QsfRecurrent *r, uint32_t i) { return r->mem + i * r->p->state_floats; }
+
+static float *slot(const QsfRecurrent *r, uint32_t i) { return copy_at(r, COPIES + i); }
+
+int qsf_recurrent_init(QsfRecurrent *r, const QsfProgram *p, uint32_t n_slots, QsfLedger *ledger,
+                       QsfErr *err) {
     void *mem;
-    *r = (QsfRecurrent){ .p = p, .bytes = qsf_recurrent_bytes(p), .ledger = ledger };
+    *r = (QsfRecurrent){ .p = p, .n_slots = n_slots, .ledger = ledger };
+    r->bytes = qsf_recurrent_bytes(p, n_slots);
     if (r->bytes == 0) return QSF_OK;
     int rc = qsf_mem_map(ledger, QSF_MEM_KV, r->bytes, NAME, &mem, err);
     if (rc == QSF_OK) r->mem = mem;
@@ -21,16 +29,83 @@ void qsf_recurrent_free(QsfRecurrent *r) {
     r->mem = NULL;
 }
 
+/* ---- passes ---- */
+
 const float *qsf_recurrent_old(const QsfRecurrent *r, uint32_t state) {
-    return r->mem + r->old * r->p->state_floats + r->p->state[state].at;
+    return copy_at(r, r->old) + r->p->state[state].at;
 }
 
 float *qsf_recurrent_new(const QsfRecurrent *r, uint32_t state) {
-    return r->mem + (1 - r->old) * r->p->state_floats + r->p->state[state].at;
+    return copy_at(r, 1 - r->old) + r->p->state[state].at;
+}
+
+void qsf_recurrent_skip(const QsfRecurrent *r, uint32_t block) {
+    for (uint32_t i = 0; i < r->p->n_states; i++)
+        if (r->p->state[i].block == block)
+            memcpy(qsf_recurrent_new(r, i), qsf_recurrent_old(r, i), r->p->state[i].floats * sizeof *r->mem);
 }
 
 void qsf_recurrent_commit(QsfRecurrent *r) { r->old = 1 - r->old; }
 
-void qsf_recurrent_reset(QsfRecurrent *r) {
-    if (r->mem != NULL) memset(r->mem + r->old * r->p->state_floats, 0, r->p->state_floats * sizeof *r->mem);
+/* ---- checkpoints ---- */
+
+static void drop(QsfRecurrent *r, uint32_t i) {
+    for (uint32_t k = i; k + 1 < r->n; k++) {
+        memcpy(slot(r, k), slot(r, k + 1), copy_bytes(r));
+        r->pos[k] = r->pos[k + 1];
+    }
+    r->n--;
+}
+
+/* Returns the checkpoint whose neighbours are closest to each other, compared with their distance from the end. */
+static uint32_t least_useful(const QsfRecurrent *r, uint32_t end) {
+    uint32_t best = 0;
+    double least = 0;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const uint32_t before = i == 0 ? 0 : r->pos[i - 1], after = i + 1 < r->n ? r->pos[i + 1] : end;
+        const double loss = (double)(after - before) / ((double)(end - before) + 1);
+        if (i > 0 && loss >= least) continue;
+        best = i;
+        least = loss;
+    }
+    return best;
+}
+
+void qsf_recurrent_save(QsfRecurrent *r, uint32_t pos) {
+    if (r->mem == NULL || r->n_slots == 0 || pos == 0) return;
+    if (r->n > 0 && r->pos[r->n - 1] >= pos) return;
+    if (r->n == r->n_slots) drop(r, least_useful(r, pos));
+    memcpy(slot(r, r->n), copy_at(r, r->old), copy_bytes(r));
+    r->pos[r->n++] = pos;
+}
+
+uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos) {
+    uint32_t best = 0;
+    if (r->mem == NULL) return pos;
+    for (uint32_t i = 0; i < r->n && r->pos[i] <= pos; i++) best = r->pos[i];
+    return best;
+}
+
+uint32_t qsf_recurrent_restore(QsfRecurrent *r, uint32_t pos) {
+    if (r->mem == NULL) return pos;
+    while (r->n > 0 && r->pos[r->n - 1] > pos) r->n--;
+    float *state = copy_at(r, r->old);
+    if (r->n == 0) {
+        memset(state, 0, copy_bytes(r));
+        return 0;
+    }
+    memcpy(state, slot(r, r->n - 1), copy_bytes(r));
+    return r->pos[r->n - 1];
+}
+
+int qsf_recurrent_resize(QsfRecurrent *r, uint32_t n_slots, QsfErr *err) {
+    const uint64_t bytes = qsf_recurrent_bytes(r->p, n_slots);
+    void *mem = r->mem;
+    while (r->n > n_slots) drop(r, least_useful(r, r->pos[r->n - 1]));
+    int rc = qsf_mem_resize(r->ledger, QSF_MEM_KV, r->bytes, bytes, NAME, &mem, err);
+    if (rc != QSF_OK) return rc;
+    r->mem = mem;
+    r->bytes = bytes;
+    r->n_slots = n_slots;
+    return QSF_OK;
 }

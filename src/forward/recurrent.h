@@ -1,32 +1,51 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recurrent state of all blocks: what a position leaves for the next one. There are two copies: a pass reads the old
- * one and writes the new one, so that a pass that fails or is cancelled changes nothing. One thread at a time, except
- * that several threads may use different parts of a state in one step. */
+ * one and writes the new one, so that a pass that fails or is cancelled changes nothing.
+ * A recurrence cannot be truncated to any position, as attention can: checkpoints, which are copies of the state at
+ * some positions, are what a conversation can go back to. The start of the sequence is one that needs no memory. One
+ * thread at a time, except that several threads may use different parts of a state in one step. */
 #ifndef QSF_FORWARD_RECURRENT_H
 #define QSF_FORWARD_RECURRENT_H
 
 #include "src/base/ledger.h"
 #include "src/model/program.h"
+#include "src/plan/layout.h"
 
 typedef struct QsfRecurrent {
     const QsfProgram *p;
-    float *mem; /* (2, p->state_floats) */
+    float *mem; /* (2 + n_slots, p->state_floats): the two copies, then the checkpoints */
     uint64_t bytes;
     unsigned old; /* the copy that holds the state after n_past positions */
+    uint32_t n_slots;
+    uint32_t n; /* checkpoints: slots [0, n), of ascending positions */
+    uint32_t pos[QSF_CHECKPOINTS_MAX];
     QsfLedger *ledger;
 } QsfRecurrent;
 
-/* Maps states of zeros (qsf_recurrent_bytes), charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
-int qsf_recurrent_init(QsfRecurrent *r, const QsfProgram *p, QsfLedger *ledger, QsfErr *err);
+/* Maps states of zeros and n_slots checkpoints (qsf_recurrent_bytes), charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
+int qsf_recurrent_init(QsfRecurrent *r, const QsfProgram *p, uint32_t n_slots, QsfLedger *ledger,
+                       QsfErr *err);
 void qsf_recurrent_free(QsfRecurrent *r); /* zero-initialised is allowed */
 
 /* Return a state before the pass that is running, and the place for the state after it, which must be written whole:
  * column 0 of a pass reads the old one, later columns read what the column before them wrote. */
 const float *qsf_recurrent_old(const QsfRecurrent *r, uint32_t state);
 float *qsf_recurrent_new(const QsfRecurrent *r, uint32_t state);
+/* The pass does not run this block: its state stays as it is. */
+void qsf_recurrent_skip(const QsfRecurrent *r, uint32_t block);
 /* A pass succeeded: the new states become the old ones. */
 void qsf_recurrent_commit(QsfRecurrent *r);
-/* Back to the start of a sequence. */
-void qsf_recurrent_reset(QsfRecurrent *r);
+
+/* Saves the state, which is that after `pos` positions, as the newest checkpoint. If there is no slot left, the
+ * checkpoint that is missed least is dropped: the older ones are, the farther apart they are kept. */
+void qsf_recurrent_save(QsfRecurrent *r, uint32_t pos);
+/* Returns the position of the newest checkpoint at or before pos; pos itself for a program without states. */
+uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos);
+/* Goes back to this checkpoint, drops the later ones, and returns its position. */
+uint32_t qsf_recurrent_restore(QsfRecurrent *r, uint32_t pos);
+
+/* Changes the number of checkpoints; the state stays, and as many checkpoints as possible. After an error
+ * (QSF_E_BUDGET, QSF_E_RUNTIME; only when growing) everything is as before. */
+int qsf_recurrent_resize(QsfRecurrent *r, uint32_t n_slots, QsfErr *err);
 
 #endif

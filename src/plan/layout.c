@@ -8,6 +8,8 @@
 #include "src/format/qsf_layout.h"
 #include "src/plan/units.h"
 
+#define CHECKPOINT_SHARE 16u /* checkpoints use at most this part of the budget */
+
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static void count_expert(QsfShape *s, const QsfUnit *u) {
@@ -107,7 +109,15 @@ uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, u
     return qsf_pages(sum);
 }
 
-uint64_t qsf_recurrent_bytes(const QsfProgram *p) { return qsf_pages(2 * 4 * p->state_floats); }
+uint32_t qsf_checkpoint_count(const QsfProgram *p, uint64_t budget) {
+    if (p->state_floats == 0) return 0;
+    const uint64_t n = budget / CHECKPOINT_SHARE / (4 * p->state_floats);
+    return n < QSF_CHECKPOINTS_MAX ? (uint32_t)n : QSF_CHECKPOINTS_MAX;
+}
+
+uint64_t qsf_recurrent_bytes(const QsfProgram *p, uint32_t n_checkpoints) {
+    return qsf_pages((2 + (uint64_t)n_checkpoints) * 4 * p->state_floats);
+}
 
 uint64_t qsf_rowcache_bytes(uint32_t rows, uint64_t row_bytes) {
     uint64_t index = 1;

@@ -71,8 +71,11 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 /* Returns the bytes of n KV caches for ctx positions. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
-/* Returns the bytes of the recurrent states of a program. */
-uint64_t qsf_recurrent_bytes(const QsfProgram *p);
+#define QSF_CHECKPOINTS_MAX 16u
+/* Returns the number of checkpoints of the recurrent states that a budget pays for; 0 for a program without states. */
+uint32_t qsf_checkpoint_count(const QsfProgram *p, uint64_t budget);
+/* Returns the bytes of the recurrent states of a program: the two copies that a pass needs, and checkpoints. */
+uint64_t qsf_recurrent_bytes(const QsfProgram *p, uint32_t n_checkpoints);
 
 /* Returns the bytes of a cache of n rows of row_bytes each, with its list and its index, in whole pages; 0
  * for 0 rows. */

@@ -91,6 +91,8 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->total = qsf_pricing_rows(s, c, p->rows);
     p->budget = s->budget;
     p->ctx = c->ctx;
+    p->checkpoints = qsf_checkpoint_count(&s->m->prog, s->budget);
+    p->state_bytes = 4 * s->m->prog.state_floats;
     p->wanted_ctx = qsf_plan_wanted_ctx(s);
     p->kv = s->kv;
     p->batch = c->batch;

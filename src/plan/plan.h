@@ -43,7 +43,9 @@ typedef struct QsfPlan {
     uint64_t rows[QSF_MEM_N]; /* planned bytes per category */
     uint64_t total, budget;   /* total <= budget */
     uint32_t ctx;
-    uint32_t wanted_ctx; /* what it would be with more memory */
+    uint32_t wanted_ctx;  /* what it would be with more memory */
+    uint32_t checkpoints; /* of the recurrent states */
+    uint64_t state_bytes; /* of one copy of them; 0: the model has none */
     qk_kv kv;
     uint32_t batch; /* prefill chunk, tokens */
     int threads;

@@ -48,6 +48,9 @@ char *qsf_plan_text(const QsfPlan *p) {
     line(&b, "budget", mb(p->budget), "MB\n");
     qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " tokens\n%-20s %9" PRIu32 " tokens\n", "context", p->ctx,
                     "prefill chunk", p->batch);
+    if (p->state_bytes > 0)
+        qsf_strbuf_addf(&b, "%-20s %9" PRIu32 " of %.2f MB of state\n", "checkpoints", p->checkpoints,
+                        mb(p->state_bytes));
     qsf_strbuf_addf(&b, "%-20s %9d\n", "threads", p->threads);
     line(&b, "weights", mb(p->weight_bytes), "MB\n");
     share(&b, p, "pinned", p->pinned_bytes);

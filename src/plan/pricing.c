@@ -55,7 +55,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);
     rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], c->ctx) +
-                       qsf_recurrent_bytes(&s->m->prog);
+                       qsf_recurrent_bytes(&s->m->prog, qsf_checkpoint_count(&s->m->prog, s->budget));
     rows[QSF_MEM_ACTIVATIONS] = l.total;
     rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +
                            SAMPLER_SLACK;

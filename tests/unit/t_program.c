@@ -17,15 +17,16 @@ static const char *case_file(const char *name) {
 }
 
 /* Cases of different shapes of programs: fused and separate matrices, windows, parallel branches, learned positions. */
-static const char *const cases[] = { "llama",   "gemma2",        "gemma3",         "gpt2",
-                                     "phi2",    "phi3_longrope", "olmo2",          "cohere2",
-                                     "gptneox", "bitnet",        "baichuan_alibi", "apertus",
-                                     "glm4",    "mistral3",      "openelm",        "stablelm_12b" };
+static const char *const cases[] = { "llama",          "gemma2",  "gemma3",  "gpt2",     "phi2",
+                                     "phi3_longrope",  "olmo2",   "cohere2", "gptneox",  "bitnet",
+                                     "baichuan_alibi", "apertus", "glm4",    "mistral3", "openelm",
+                                     "stablelm_12b",   "mamba",   "mamba2",  "jamba",    "falcon-h1",
+                                     "nemotron_h",     "lfm2" };
 
 /* ---- buffers ---- */
 
 static bool uses(const QsfStep *s, uint32_t buf) {
-    if (s->in.buf == buf || s->in2.buf == buf) return true;
+    if (s->in.buf == buf || s->in2.buf == buf || s->in3.buf == buf) return true;
     for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++)
         if (s->out[i].buf == buf) return true;
     return false;

@@ -97,8 +97,36 @@ static void attention(const Hybrid *m, uint32_t block, QsfSlice in, QsfSlice out
 
 /* ---- blocks ---- */
 
+/* The routed experts of Nemotron-H work in a smaller space where the file has its projections. */
+static void experts(const Hybrid *m, QsfSlice x) {
+    QsfBuilder *b = m->b;
+    QsfMoeSpec spec;
+    qsf_moe_read(b, m->d->moe, &spec);
+    const uint32_t latent = qsf_build_u32(b, "moe_latent_size", 0, 0, QSF_MAX_HIDDEN);
+    if (latent == 0) {
+        qsf_build_moe(b, &spec, x, x);
+        return;
+    }
+    const QsfSlice in = qsf_build_buffer(b, latent), out = qsf_build_buffer(b, latent),
+                   sum = qsf_build_buffer(b, m->hp->hidden);
+    project(b, QSF_MATMUL_FFN_IN, "ffn_latent_down", x, in);
+    spec.router_in = x;
+    qsf_build_routed(b, &spec, in, out);
+    project(b, QSF_MATMUL_FFN_OUT, "ffn_latent_up", out, sum);
+    if (spec.shared_ffn == 0) {
+        (void)qsf_build_step(b, QSF_OP_COPY, "ffn_latent", sum, x);
+        return;
+    }
+    qsf_build_shared_expert(b, &spec, x, x);
+    qsf_build_add(b, "ffn_latent", sum, x);
+}
+
 static void feed_forward(const Hybrid *m, uint32_t block, QsfSlice x) {
     QsfBuilder *b = m->b;
+    if (qsf_moe_has(b, m->d->moe)) {
+        experts(m, x);
+        return;
+    }
     const uint32_t ffn = m->hp->block[block].ffn;
     const QsfSlice first = qsf_build_buffer(b, ffn), up = m->d->gated ? qsf_build_buffer(b, ffn) : first;
     const QsfMatrixSpec in[] = { { "ffn_gate", first, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };

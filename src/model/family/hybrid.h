@@ -3,7 +3,7 @@
 #ifndef QSF_MODEL_FAMILY_HYBRID_H
 #define QSF_MODEL_FAMILY_HYBRID_H
 
-#include "src/model/build.h"
+#include "src/model/moe.h"
 
 typedef enum QsfMixer { QSF_MIXER_MAMBA1, QSF_MIXER_MAMBA2, QSF_MIXER_SHORT_CONV } QsfMixer;
 
@@ -19,6 +19,7 @@ typedef struct QsfHybrid {
     bool scales;          /* Granite's keys for scales, and rope.scaling.finetuned */
     QsfNeed conv_bias;    /* of Mamba-2 */
     QsfNeed mixer_norm;   /* of Mamba-2 */
+    const QsfMoeRow *moe; /* NULL: no experts */
     const char *out_norm; /* the final norm; NULL: "output_norm" */
 } QsfHybrid;
 void qsf_family_hybrid(QsfBuilder *b);

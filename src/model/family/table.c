@@ -41,6 +41,13 @@
 #define HYBRID(arch, heads, ffn, ...) \
     { arch, qsf_family_hybrid, &(const QsfHybrid){ __VA_ARGS__ }, QSF_NORM_RMS, heads, ffn }
 
+#define NEMOTRON_H                                                                             \
+    .mixer = QSF_MIXER_MAMBA2, .alone = true, .act = QSF_ACT_RELU2, .conv_bias = QSF_OPTIONAL, \
+    .moe = &(const QsfMoeRow) {                                                                \
+        .optional = true, .gating = QSF_GATING_SIGMOID, FIXED, BY_KEY, .act = QSF_ACT_RELU2,   \
+        .not_gated = true                                                                      \
+    }
+
 /* clang-format off */
 static const QsfFamily table[] = {
     DENSE("llama", RMS_NORM, NORM, SWIGLU, .moe = &(const QsfMoeRow){ .optional = true, SOFTMAX, DIVIDED, .act = QSF_ACT_SILU }),
@@ -97,15 +104,13 @@ static const QsfFamily table[] = {
     DENSE("xverse", RMS_NORM, NORM, SWIGLU),
     HYBRID("mamba", QSF_NO_BLOCK, QSF_NO_BLOCK, .mixer = QSF_MIXER_MAMBA1),
     HYBRID("mamba2", QSF_NO_BLOCK, QSF_NO_BLOCK, .mixer = QSF_MIXER_MAMBA2),
-    HYBRID("jamba", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA1, SWIGLU),
-    HYBRID("falcon-h1", QSF_EACH_BLOCK, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2, .parallel = true,
-           .rope = QSF_ROPE_HALVES, SWIGLU, .conv_bias = QSF_OPTIONAL, .mixer_norm = QSF_OPTIONAL),
-    HYBRID("granitehybrid", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2,
-           .rope = QSF_ROPE_PAIRS, SWIGLU, .scales = true, .conv_bias = QSF_OPTIONAL),
-    HYBRID("nemotron_h", QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, .mixer = QSF_MIXER_MAMBA2, .alone = true,
-           .act = QSF_ACT_RELU2, .conv_bias = QSF_OPTIONAL),
-    HYBRID("lfm2", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, .rope = QSF_ROPE_HALVES,
-           .qk_norm = true, SWIGLU, .out_norm = "token_embd_norm"),
+    HYBRID("jamba", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA1, SWIGLU, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, SILU }),
+    HYBRID("falcon-h1", QSF_EACH_BLOCK, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2, .parallel = true, NEOX, SWIGLU, .conv_bias = QSF_OPTIONAL, .mixer_norm = QSF_OPTIONAL),
+    HYBRID("granitehybrid", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_MAMBA2, NORM, SWIGLU, .scales = true, .conv_bias = QSF_OPTIONAL, .moe = &(const QsfMoeRow){ .optional = true, SOFTMAX, DIVIDED, SILU }),
+    HYBRID("nemotron_h", QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, NEMOTRON_H),
+    HYBRID("nemotron_h_moe", QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, NEMOTRON_H),
+    HYBRID("lfm2", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm"),
+    HYBRID("lfm2moe", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm", .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU }),
     { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
     { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
     { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ 0 }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK },

@@ -175,7 +175,7 @@ static void feed_forward(const QwenNext *m, uint32_t block) {
 static uint32_t need(QwenNext *m, const char *name, uint32_t high) {
     uint32_t v = 1;
     if (!qsf_build_failed(m->b)) qsf_build_check(m->b, qsf_keys_need_u32(&m->b->keys, name, 1, high, &v));
-    return v;
+    return qsf_build_failed(m->b) ? 1 : v; /* 0 would be divided by */
 }
 
 static void read_kinds(QwenNext *m) {

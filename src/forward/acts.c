@@ -15,6 +15,7 @@ static void apply(float *y, const float *up, size_t n, float (*act)(float)) {
 static void relu_mul(float *y, const float *up, size_t n) { apply(y, up, n, relu); }
 static void sigmoid_mul(float *y, const float *up, size_t n) { apply(y, up, n, sigmoid); }
 static void softplus_mul(float *y, const float *up, size_t n) { apply(y, up, n, softplus); }
+static void exp_mul(float *y, const float *up, size_t n) { apply(y, up, n, expf); }
 static void tanh_mul(float *y, const float *up, size_t n) { apply(y, up, n, tanhf); }
 
 /* gpt-oss: the gate is at most 7, the other input within +-7 and raised by 1. */
@@ -32,6 +33,7 @@ QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
         [QSF_ACT_RELU2] = t->relu2_mul,  [QSF_ACT_RELU] = relu_mul,
         [QSF_ACT_SIGMOID] = sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
         [QSF_ACT_TANH] = tanh_mul,       [QSF_ACT_SWIGLU_OAI] = swiglu_oai_mul,
+        [QSF_ACT_EXP] = exp_mul,
     };
     return fn[kind];
 }

@@ -57,10 +57,20 @@ static void bias(const QsfForward *f, const QsfStep *s, size_t c) {
 
 static void gain(const QsfForward *f, const QsfStep *s, size_t c) {
     const float *w = qsf_param(f, s->u.param);
-    if (f->model->prog.param[s->u.param].n == 1)
-        f->table->scale(qsf_col(f, s->out[0], c), *w, s->out[0].width);
+    const size_t width = s->out[0].width, n = (size_t)f->model->prog.param[s->u.param].n;
+    float *y = qsf_col(f, s->out[0], c);
+    if (n == width)
+        f->table->mul(y, w, width);
     else
-        f->table->mul(qsf_col(f, s->out[0], c), w, s->out[0].width);
+        for (size_t i = 0; i < n; i++) f->table->scale(y + i * (width / n), w[i], width / n);
+}
+
+static void lerp(const QsfForward *f, const QsfStep *s, size_t c) {
+    const QsfLerpStep *p = &s->u.lerp;
+    const float *x = qsf_col(f, s->in, c), *z = qsf_col(f, s->in2, c);
+    float *y = qsf_col(f, s->out[0], c);
+    const float *w = p->param == QSF_NONE ? y : qsf_param(f, p->param) + p->off;
+    for (size_t i = 0; i < s->out[0].width; i++) y[i] = x[i] + (z[i] - x[i]) * w[i];
 }
 
 static void clamp(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -126,11 +136,23 @@ static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {
-    [QSF_OP_NORM] = norm,       [QSF_OP_ADD] = add,           [QSF_OP_MUL] = mul,
-    [QSF_OP_COPY] = copy,       [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
-    [QSF_OP_GAIN] = gain,       [QSF_OP_CLAMP] = clamp,       [QSF_OP_ACT] = act,
-    [QSF_OP_SOFTCAP] = softcap, [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
-    [QSF_OP_ROUTE] = qsf_route, [QSF_OP_KV_STORE] = kv_store, [QSF_OP_TEMPERATURE] = temperature,
+    [QSF_OP_NORM] = norm,
+    [QSF_OP_ADD] = add,
+    [QSF_OP_MUL] = mul,
+    [QSF_OP_COPY] = copy,
+    [QSF_OP_SCALE] = scale,
+    [QSF_OP_BIAS] = bias,
+    [QSF_OP_GAIN] = gain,
+    [QSF_OP_CLAMP] = clamp,
+    [QSF_OP_ACT] = act,
+    [QSF_OP_SOFTCAP] = softcap,
+    [QSF_OP_POSITION] = position,
+    [QSF_OP_HEADS] = heads,
+    [QSF_OP_ROUTE] = qsf_route,
+    [QSF_OP_KV_STORE] = kv_store,
+    [QSF_OP_TEMPERATURE] = temperature,
+    [QSF_OP_LERP] = lerp,
+    [QSF_OP_WKV_BONUS] = qsf_wkv_bonus,
 };
 
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {

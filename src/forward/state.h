@@ -178,6 +178,12 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
+/* shift.c, delta.c, wkv.c */
+int qsf_shift(QsfForward *f, const QsfStep *s, QsfErr *err);
+int qsf_delta(QsfForward *f, const QsfStep *s, QsfErr *err);
+int qsf_wkv(QsfForward *f, const QsfStep *s, QsfErr *err);
+void qsf_wkv_bonus(const QsfForward *f, const QsfStep *s, size_t c);
+
 /* conv.c, scan.c */
 int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err);

@@ -9,8 +9,12 @@
 
 /* ---- tensors that no step uses ---- */
 
-/* Tables written by older converters; every reader computes them itself. */
-static const char *const ignored[] = { "attn_rot_embd", "attn_rot_embd.weight", "attn.rotary_emb.inv_freq" };
+/* Tables written by older converters, which every reader computes itself; and the value mix of block 0 of RWKV-7,
+ * which would mix the block's values with themselves. */
+static const char *const ignored[] = {
+    "attn_rot_embd",      "attn_rot_embd.weight", "attn.rotary_emb.inv_freq",
+    "time_mix_v0.weight", "time_mix_v1.weight",   "time_mix_v2.weight"
+};
 
 /* Parses "blk.N.rest", N without leading zeros, and returns rest; NULL for other names. */
 static const char *block_prefix(const char *name, uint32_t *block) {

@@ -27,17 +27,28 @@ static const struct {
     [QSF_OP_CONV] = { "conv", false },
     [QSF_OP_SCAN1] = { "scan1", false },
     [QSF_OP_SCAN2] = { "scan2", false },
+    [QSF_OP_LERP] = { "lerp", true },
+    [QSF_OP_WKV_BONUS] = { "wkv_bonus", true },
+    [QSF_OP_SHIFT] = { "shift", false },
+    [QSF_OP_DELTA] = { "delta", false },
+    [QSF_OP_WKV] = { "wkv", false },
     [QSF_OP_LINEAR] = { "linear", false },
     [QSF_OP_ATTENTION] = { "attention", false },
     [QSF_OP_EXPERTS] = { "experts", false },
 };
 
 static const char *const acts[QSF_ACT_N] = {
-    [QSF_ACT_NONE] = "none",         [QSF_ACT_SILU] = "silu",
-    [QSF_ACT_GELU] = "gelu",         [QSF_ACT_RELU2] = "relu2",
-    [QSF_ACT_RELU] = "relu",         [QSF_ACT_SIGMOID] = "sigmoid",
-    [QSF_ACT_SOFTPLUS] = "softplus", [QSF_ACT_TANH] = "tanh",
-    [QSF_ACT_XIELU] = "xielu",       [QSF_ACT_SWIGLU_OAI] = "swiglu_oai",
+    [QSF_ACT_NONE] = "none",
+    [QSF_ACT_SILU] = "silu",
+    [QSF_ACT_GELU] = "gelu",
+    [QSF_ACT_RELU2] = "relu2",
+    [QSF_ACT_RELU] = "relu",
+    [QSF_ACT_SIGMOID] = "sigmoid",
+    [QSF_ACT_SOFTPLUS] = "softplus",
+    [QSF_ACT_TANH] = "tanh",
+    [QSF_ACT_XIELU] = "xielu",
+    [QSF_ACT_EXP] = "exp",
+    [QSF_ACT_SWIGLU_OAI] = "swiglu_oai",
 };
 
 bool qsf_op_is_column(QsfOp op) { return ops[op].column; }

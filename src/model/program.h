@@ -27,7 +27,7 @@ typedef enum QsfOp {
     QSF_OP_COPY,        /* out = in */
     QSF_OP_SCALE,       /* out *= scale */
     QSF_OP_BIAS,        /* out += parameter */
-    QSF_OP_GAIN,        /* out *= parameter, a vector or one number */
+    QSF_OP_GAIN,        /* out *= parameter: n elements, each for width / n elements of out */
     QSF_OP_CLAMP,       /* out = min(max(out, low), high) */
     QSF_OP_SOFTCAP,     /* out = cap * tanh(out / cap) */
     QSF_OP_ACT,         /* out = act(out), times in if there is one */
@@ -36,10 +36,15 @@ typedef enum QsfOp {
     QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor(position / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
     QSF_OP_ROUTE, /* chooses experts by their logits (in); out = their ids and weights */
-    QSF_OP_KV_STORE, /* stores K (in) and V (in2) in a KV cache */
+    QSF_OP_KV_STORE,  /* stores K (in) and V (in2) in a KV cache */
+    QSF_OP_LERP,      /* out = in + (in2 - in) * weight: a parameter, or what out holds */
+    QSF_OP_WKV_BONUS, /* out += V * (R . K . parameter), head by head */
     /* Steps over all columns. */
     QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
     QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
+    QSF_OP_SHIFT,     /* out = in of the position before */
+    QSF_OP_DELTA,     /* linear attention with a delta rule */
+    QSF_OP_WKV,       /* linear attention of RWKV */
     QSF_OP_CONV,      /* out = act(causal convolution of each channel of in over the positions) */
     QSF_OP_SCAN1,     /* out = selective scan of in over the positions: Mamba (Gu and Dao 2023) */
     QSF_OP_SCAN2,     /* the same with one decay per head: Mamba-2 (Dao and Gu 2024) */
@@ -59,6 +64,7 @@ typedef enum QsfActKind {
     QSF_ACT_SIGMOID,
     QSF_ACT_SOFTPLUS,
     QSF_ACT_TANH,
+    QSF_ACT_EXP,
     QSF_ACT_XIELU,
     QSF_ACT_SWIGLU_OAI, /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
     QSF_ACT_N
@@ -125,6 +131,49 @@ typedef struct QsfAttentionStep {
     float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
 
+/* Elements [off, off + width of out) of a parameter; QSF_NONE = the weights are what out holds. */
+typedef struct QsfLerpStep {
+    uint32_t param, off;
+} QsfLerpStep;
+
+/* Each head carries a matrix S (k_dim, v_dim) from one position to the next:
+ *   S = diag(decay) S;  S = S + k (beta * (v - k^T S))^T;  out = scale * q^T S
+ * in: q (k_heads, k_dim), k (k_heads, k_dim), v (v_heads, v_dim). in2: decay (v_heads, k_dim or 1).
+ * in3: beta (v_heads). out: (v_heads, v_dim). Source: Yang, Kautz, Hatamizadeh 2024
+ * (Gated Delta Networks); Kimi Team 2025 (Kimi Linear). */
+typedef struct QsfDeltaStep {
+    uint32_t state; /* qsf_matrix_state_floats(v_heads, k_dim, v_dim) */
+    uint32_t k_heads, v_heads, k_dim, v_dim;
+    bool tiled;       /* V head h uses K head h % k_heads instead of h / (v_heads / k_heads) */
+    bool per_channel; /* a decay for each of the k_dim channels */
+    float scale;
+} QsfDeltaStep;
+
+/* Each head carries a matrix S (dim, dim), first index K, from one position to the next:
+ *   V6:  out = r^T S;  S = diag(w) S + k v^T
+ *   GLA: S = diag(w) S + ((1 - w) * k) v^T;  out = r^T S
+ *   V7:  S = diag(w) S + k v^T - b (a^T S)^T;  out = r^T S
+ * Source: Peng et al. 2024 (RWKV-6), 2025 (RWKV-7); Yang et al. 2023 (gated linear attention). */
+typedef enum QsfWkvKind { QSF_WKV_V6, QSF_WKV_GLA, QSF_WKV_V7 } QsfWkvKind;
+
+/* Inputs of a WKV step, in its slots. */
+enum { QSF_WKV_R, QSF_WKV_W, QSF_WKV_K, QSF_WKV_V, QSF_WKV_A, QSF_WKV_B, QSF_WKV_SLOTS };
+
+/* Input i, (heads, dim) floats, (kv_heads, dim) for K and V, begins at in.off + i * slot. Head h uses K and V head
+ * h / (heads / kv_heads). */
+typedef struct QsfWkvStep {
+    QsfWkvKind kind;
+    uint32_t state; /* qsf_matrix_state_floats(heads, dim, dim); unused by WKV_BONUS */
+    uint32_t heads, kv_heads, dim, slot;
+    uint32_t param; /* WKV_BONUS: (heads, dim) */
+} QsfWkvStep;
+
+/* Floats of the state of `heads` matrices (k_dim, v_dim): they are stored in tiles of QSF_STATE_TILE columns. */
+#define QSF_STATE_TILE 32u
+static inline uint64_t qsf_matrix_state_floats(uint32_t heads, uint32_t k_dim, uint32_t v_dim) {
+    return (uint64_t)heads * k_dim * ((v_dim + QSF_STATE_TILE - 1) / QSF_STATE_TILE * QSF_STATE_TILE);
+}
+
 /* Channel i of column c: sum over k of weight[i][k] * in[i] at position c - (kernel - 1) + k, plus bias[i]; then the
  * activation. in and out may be the same. */
 typedef struct QsfConvStep {
@@ -146,6 +195,7 @@ typedef struct QsfScanStep {
     uint32_t a; /* parameter: SCAN1 (heads, n), SCAN2 (heads); negative */
     uint32_t d; /* parameter (heads) */
 } QsfScanStep;
+
 /* How the weight of an expert follows from its logit. The values are those of the key expert_gating_func. */
 typedef enum QsfGating {
     QSF_GATING_NONE, /* the key is missing */
@@ -194,6 +244,9 @@ typedef struct QsfStep {
         QsfTemperatureStep temperature;
         QsfLinearStep linear;
         QsfAttentionStep attention;
+        QsfLerpStep lerp;
+        QsfDeltaStep delta;
+        QsfWkvStep wkv; /* WKV, WKV_BONUS */
         QsfConvStep conv;
         QsfScanStep scan;
         QsfRouteStep route;
@@ -201,6 +254,7 @@ typedef struct QsfStep {
         float scale;    /* SCALE, SOFTCAP */
         uint32_t param; /* BIAS, GAIN, POSITION */
         uint32_t kv;    /* KV_STORE */
+        uint32_t state; /* SHIFT: one column */
         struct {
             float low, high;
         } clamp;

@@ -83,10 +83,18 @@ static int plain_unigram(const QsfTokenizer *t, Work *w, const char *text, size_
     return qsf_unigram_encode(&t->unigram, &w->lattice, qsf_strbuf_str(&w->word), w->word.len, out, err);
 }
 
+static int plain_greedy(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                        QsfIds *out, QsfErr *err) {
+    (void)w;
+    (void)prefix;
+    return qsf_greedy_encode(&t->greedy, text, len, out, err);
+}
+
 static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, bool, QsfIds *, QsfErr *) = {
     [QSF_ALG_SPM] = plain_spm,
     [QSF_ALG_BPE] = plain_bpe,
     [QSF_ALG_UNIGRAM] = plain_unigram,
+    [QSF_ALG_GREEDY] = plain_greedy,
 };
 
 /* Converts to the normal form of the vocabulary. Text that is not UTF-8 has none and is not changed. */

@@ -22,6 +22,7 @@ static const QsfTokenizerKind KINDS[] = {
     { "gpt2", QSF_ALG_BPE, NULL, false, false, false, { -1, -1, -1 } },
     { "gemma4", QSF_ALG_BPE, "gemma4", true, false, false, { -1, -1, -1 } },
     { "t5", QSF_ALG_UNIGRAM, NULL, false, true, true, { -1, 1, 2 } },
+    { "rwkv", QSF_ALG_GREEDY, NULL, false, false, false, { -1, -1, -1 } },
 };
 
 /* The sizes to build, known before anything is allocated. */
@@ -41,9 +42,10 @@ static int read_kind(Plan *plan, const QsfSource *src, QsfErr *err) {
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         if (strcmp(KINDS[i].model, model) == 0) plan->kind = &KINDS[i];
     if (plan->kind != NULL) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: tokenizer \"%.64s\" (%s) is not supported, expected llama, gpt2, gemma4 or t5",
-                       path, model, KEY_MODEL);
+    return qsf_err_set(
+        err, QSF_E_MODEL,
+        "%s: tokenizer \"%.64s\" (%s) is not supported, expected llama, gpt2, gemma4, t5 or rwkv", path,
+        model, KEY_MODEL);
 }
 
 static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
@@ -51,16 +53,18 @@ static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
     *plan = (Plan){ 0 };
     int rc = read_kind(plan, src, err);
     if (rc != QSF_OK) return rc;
-    bool bpe = plan->kind->algorithm == QSF_ALG_BPE, unigram = plan->kind->algorithm == QSF_ALG_UNIGRAM;
-    rc = qsf_vocab_shape(&plan->shape, src, !bpe, err);
+    const QsfAlgorithm alg = plan->kind->algorithm;
+    const bool bpe = alg == QSF_ALG_BPE, greedy = alg == QSF_ALG_GREEDY;
+    rc = qsf_vocab_shape(&plan->shape, src, !bpe && !greedy, err);
+    plan->shape.escaped = greedy;
     if (rc == QSF_OK && bpe) rc = qsf_ranks_count(src, &plan->n_merges, err);
-    if (rc == QSF_OK && !bpe) rc = qsf_charsmap_bytes(src, &charsmap, err);
+    if (rc == QSF_OK && !bpe && !greedy) rc = qsf_charsmap_bytes(src, &charsmap, err);
     if (rc != QSF_OK) return rc;
     uint32_t n_special = plan->shape.n_special + EXTRA_SPECIAL;
     plan->arena_bytes = sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) + qsf_specials_bytes(n_special) +
                         charsmap + 256;
     if (bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
-    if (unigram) plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes);
+    if (alg == QSF_ALG_UNIGRAM || greedy) plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes);
     return QSF_OK;
 }
 
@@ -100,10 +104,17 @@ static int open_unigram(QsfTokenizer *t, const QsfSource *src, const Plan *plan,
     return qsf_unigram_init(&t->unigram, &t->vocab, t->roles.id[QSF_TOKEN_ROLE_UNK], &t->arena, err);
 }
 
+static int open_greedy(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
+    (void)src;
+    (void)plan;
+    return qsf_greedy_init(&t->greedy, &t->vocab, t->roles.id[QSF_TOKEN_ROLE_UNK], &t->arena, err);
+}
+
 static int (*const OPEN[])(QsfTokenizer *, const QsfSource *, const Plan *, QsfErr *) = {
     [QSF_ALG_SPM] = open_spm,
     [QSF_ALG_BPE] = open_bpe,
     [QSF_ALG_UNIGRAM] = open_unigram,
+    [QSF_ALG_GREEDY] = open_greedy,
 };
 
 /* --- rules that depend on names (ggml-org/llama.cpp src/llama-vocab.cpp) --- */

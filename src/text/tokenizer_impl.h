@@ -6,12 +6,13 @@
 #include "src/base/arena.h"
 #include "src/text/bpe.h"
 #include "src/text/charsmap.h"
+#include "src/text/greedy.h"
 #include "src/text/special.h"
 #include "src/text/spm.h"
 #include "src/text/token_roles.h"
 #include "src/text/unigram.h"
 
-typedef enum QsfAlgorithm { QSF_ALG_SPM, QSF_ALG_BPE, QSF_ALG_UNIGRAM } QsfAlgorithm;
+typedef enum QsfAlgorithm { QSF_ALG_SPM, QSF_ALG_BPE, QSF_ALG_UNIGRAM, QSF_ALG_GREEDY } QsfAlgorithm;
 
 /* Properties of a value of tokenizer.ggml.model, which the file may override. */
 typedef struct QsfTokenizerKind {
@@ -32,6 +33,7 @@ struct QsfTokenizer {
     QsfSpm spm;           /* QSF_ALG_SPM */
     QsfBpe bpe;           /* QSF_ALG_BPE */
     QsfUnigram unigram;   /* QSF_ALG_UNIGRAM */
+    QsfGreedy greedy;     /* QSF_ALG_GREEDY */
     QsfCharsmap charsmap; /* the two SentencePiece kinds; may change nothing */
     int normal_form;      /* QsfNormalForm applied to text first, -1 = none */
     bool bytes;           /* tokens are bytes written as characters */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/text/greedy.h"
 
 #define KEY_TOKENS "tokenizer.ggml.tokens"
 #define KEY_SCORES "tokenizer.ggml.scores"
@@ -87,7 +88,7 @@ static const char *map_key(const void *owner, int32_t id, size_t *len) {
     return qsf_vocab_text(owner, id, len);
 }
 
-static int load_token(QsfVocab *v, QsfMetaArray *a, uint64_t room, uint32_t i, const char *path,
+static int load_token(QsfVocab *v, QsfMetaArray *a, const QsfVocabShape *shape, uint32_t i, const char *path,
                       QsfErr *err) {
     const char *s;
     size_t len;
@@ -97,10 +98,11 @@ static int load_token(QsfVocab *v, QsfMetaArray *a, uint64_t room, uint32_t i, c
         return qsf_err_set(err, QSF_E_MODEL, "%s: %s: token %u is %zu bytes long, more than the limit of %d",
                            path, KEY_TOKENS, i, len, QSF_TOKEN_TEXT_MAX);
     }
-    if (!qsf_range_ok(v->off[i], len, room)) {
+    if (!qsf_range_ok(v->off[i], len, shape->text_bytes)) {
         return qsf_err_set(err, QSF_E_MODEL, "%s: %s is longer than its size in the file", path, KEY_TOKENS);
     }
     if (len > 0) memcpy(v->blob + v->off[i], s, len);
+    if (shape->escaped) len = qsf_greedy_unescape(v->blob + v->off[i], len);
     v->off[i + 1] = v->off[i] + (uint32_t)len;
     v->attr[i] = QSF_TOKEN_NORMAL;
     if (len > v->max_len) v->max_len = (uint32_t)len;
@@ -114,7 +116,7 @@ static int load_tokens(QsfVocab *v, const QsfSource *src, const QsfVocabShape *s
     int rc = qsf_meta_array_open(src, KEY_TOKENS, QSF_META_STRING, &a, &present, err);
     if (rc != QSF_OK) return rc;
     for (uint32_t i = 0; i < v->n && rc == QSF_OK; i++) {
-        rc = load_token(v, &a, shape->text_bytes, i, qsf_source_path(src), err);
+        rc = load_token(v, &a, shape, i, qsf_source_path(src), err);
     }
     qsf_meta_array_close(&a);
     return rc;

@@ -25,6 +25,7 @@ typedef struct QsfVocabShape {
     uint64_t text_bytes; /* of all stored texts together */
     uint32_t n_special;  /* tokens of type unknown, control or user-defined */
     bool scores;         /* there is an array of scores */
+    bool escaped;        /* texts are written with escapes; set by the caller */
 } QsfVocabShape;
 
 typedef struct QsfVocab {

@@ -86,4 +86,18 @@ typedef struct QsfDense {
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
 
+/* RWKV-7. */
+typedef struct QsfRwkv {
+    bool channel_mix; /* instead of a feed-forward network; then there is a norm after the embedding */
+    bool optional_norm, optional_gate; /* files may lack the norm of the heads; the gate */
+} QsfRwkv;
+void qsf_family_rwkv(QsfBuilder *b);
+
+/* Attention and linear attention with a gated delta rule. */
+typedef struct QsfQwenNext {
+    bool fused_beta; /* ssm_ba instead of ssm_beta and ssm_alpha; neighbouring V heads share a K head */
+    const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
+} QsfQwenNext;
+void qsf_family_qwen_next(QsfBuilder *b);
+
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Matrices that linear attention carries from one position to the next, one per head. They are stored in tiles of
+ * QSF_STATE_TILE columns, the last one padded, so that a tile of a head stays in the L1 cache while all positions of
+ * a pass go through it: the state is read and written once per pass. */
+#ifndef QSF_FORWARD_MATSTATE_H
+#define QSF_FORWARD_MATSTATE_H
+
+#include "src/forward/state.h"
+
+/* Columns [col, col + n) of the matrix of a head. */
+typedef struct QsfStateTile {
+    uint32_t head, col, n;
+    float *s; /* (k_dim, QSF_STATE_TILE); the old state, to be replaced by the new one */
+} QsfStateTile;
+
+/* Takes a tile through all positions of the pass, in their order. */
+typedef void (*QsfStateTileFn)(const QsfForward *f, const QsfStep *s, const QsfStateTile *t);
+
+/* Calls fn for each tile of a state of `heads` matrices (k_dim, v_dim), by several threads. */
+void qsf_matrix_state_run(QsfForward *f, const QsfStep *s, uint32_t state, uint32_t heads, uint32_t k_dim,
+                          uint32_t v_dim, QsfStateTileFn fn);
+
+/* Copies n values to a row of a tile, the rest of which becomes 0. */
+static inline void qsf_tile_load(float *row, const float *x, uint32_t n) {
+    for (uint32_t j = 0; j < QSF_STATE_TILE; j++) row[j] = j < n ? x[j] : 0.0f;
+}
+
+#endif

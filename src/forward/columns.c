@@ -91,6 +91,13 @@ static void heads(const QsfForward *f, const QsfStep *s, size_t c) {
     }
 }
 
+static void temperature(const QsfForward *f, const QsfStep *s, size_t c) {
+    const QsfTemperatureStep *t = &s->u.temperature;
+    const double pos = (double)f->past + (double)c + (double)t->offset;
+    const double by = 1.0 + (double)t->scale * log(floor(pos / (double)t->length) + 1.0);
+    f->table->scale(qsf_col(f, s->out[0], c), (float)by, s->out[0].width);
+}
+
 /* Several positions in one call: the kernel sorts cosines and sines once for all heads of a position. */
 static void rope(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {
     const QsfRopeStep *p = &s->u.rope;
@@ -113,11 +120,13 @@ static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {
-    [QSF_OP_NORM] = norm,         [QSF_OP_ADD] = add,           [QSF_OP_MUL] = mul,
-    [QSF_OP_COPY] = copy,         [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
-    [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,       [QSF_OP_ACT] = act,
-    [QSF_OP_SOFTCAP] = softcap,   [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
-    [QSF_OP_KV_STORE] = kv_store,
+    [QSF_OP_NORM] = norm,         [QSF_OP_ADD] = add,
+    [QSF_OP_MUL] = mul,           [QSF_OP_COPY] = copy,
+    [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
+    [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,
+    [QSF_OP_ACT] = act,           [QSF_OP_SOFTCAP] = softcap,
+    [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
+    [QSF_OP_KV_STORE] = kv_store, [QSF_OP_TEMPERATURE] = temperature,
 };
 
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {

@@ -112,6 +112,9 @@ void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, u
 void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out, uint32_t heads, uint32_t n,
                      uint32_t in_stride, uint32_t out_stride);
 
+/* out *= 1 + scale * ln(floor((position + offset) / length) + 1); nothing for scale 0. */
+void qsf_build_temperature(QsfBuilder *b, QsfSlice out, float scale, uint32_t length, uint32_t offset);
+
 typedef struct QsfAttentionSpec {
     QsfAttentionStep step; /* kv is filled in, unless shared */
     uint32_t kv_heads, k_dim, v_dim;

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attention: its cache, its steps, and heads of different sizes. */
+#include <math.h>
+
 #include "src/model/build.h"
 
 void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out, uint32_t heads, uint32_t n,
                      uint32_t in_stride, uint32_t out_stride) {
     QsfStep *s = qsf_build_step(b, QSF_OP_HEADS, label, in, out);
     if (s != NULL) s->u.heads = (QsfHeadsStep){ heads, n, in_stride, out_stride };
+}
+
+void qsf_build_temperature(QsfBuilder *b, QsfSlice out, float scale, uint32_t length, uint32_t offset) {
+    if (fpclassify(scale) == FP_ZERO) return;
+    QsfStep *s = qsf_build_step(b, QSF_OP_TEMPERATURE, "temperature", qsf_slice_none(), out);
+    if (s != NULL) s->u.temperature = (QsfTemperatureStep){ scale, length, offset };
 }
 
 QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale) {

@@ -8,14 +8,23 @@ static const struct {
     const char *name;
     bool column;
 } ops[QSF_OP_N] = {
-    [QSF_OP_NORM] = { "norm", true },       [QSF_OP_ADD] = { "add", true },
-    [QSF_OP_MUL] = { "mul", true },         [QSF_OP_COPY] = { "copy", true },
-    [QSF_OP_SCALE] = { "scale", true },     [QSF_OP_BIAS] = { "bias", true },
-    [QSF_OP_GAIN] = { "gain", true },       [QSF_OP_CLAMP] = { "clamp", true },
-    [QSF_OP_SOFTCAP] = { "softcap", true }, [QSF_OP_ACT] = { "act", true },
-    [QSF_OP_ROPE] = { "rope", true },       [QSF_OP_POSITION] = { "position", true },
-    [QSF_OP_HEADS] = { "heads", true },     [QSF_OP_KV_STORE] = { "kv_store", true },
-    [QSF_OP_LINEAR] = { "linear", false },  [QSF_OP_ATTENTION] = { "attention", false },
+    [QSF_OP_NORM] = { "norm", true },
+    [QSF_OP_ADD] = { "add", true },
+    [QSF_OP_MUL] = { "mul", true },
+    [QSF_OP_COPY] = { "copy", true },
+    [QSF_OP_SCALE] = { "scale", true },
+    [QSF_OP_BIAS] = { "bias", true },
+    [QSF_OP_GAIN] = { "gain", true },
+    [QSF_OP_CLAMP] = { "clamp", true },
+    [QSF_OP_SOFTCAP] = { "softcap", true },
+    [QSF_OP_ACT] = { "act", true },
+    [QSF_OP_ROPE] = { "rope", true },
+    [QSF_OP_POSITION] = { "position", true },
+    [QSF_OP_HEADS] = { "heads", true },
+    [QSF_OP_KV_STORE] = { "kv_store", true },
+    [QSF_OP_TEMPERATURE] = { "temperature", true },
+    [QSF_OP_LINEAR] = { "linear", false },
+    [QSF_OP_ATTENTION] = { "attention", false },
 };
 
 static const char *const acts[QSF_ACT_N] = {

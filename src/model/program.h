@@ -33,7 +33,8 @@ typedef enum QsfOp {
     QSF_OP_ROPE,     /* rotates heads of out */
     QSF_OP_POSITION, /* out += row of a table of learned positions */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
-    QSF_OP_KV_STORE, /* stores K (in) and V (in2) in a KV cache */
+    QSF_OP_KV_STORE,    /* stores K (in) and V (in2) in a KV cache */
+    QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(floor((position + offset) / length) + 1) */
     /* Steps over all columns. */
     QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
     QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
@@ -95,6 +96,12 @@ typedef struct QsfHeadsStep {
     uint32_t heads, n, in_stride, out_stride;
 } QsfHeadsStep;
 
+/* See QSF_OP_TEMPERATURE. */
+typedef struct QsfTemperatureStep {
+    float scale;
+    uint32_t length, offset; /* positions; length > 0 */
+} QsfTemperatureStep;
+
 typedef struct QsfLinearStep {
     uint32_t unit;
     uint32_t bias[QSF_UNIT_TENSORS]; /* parameters, added to the outputs; QSF_NONE = none */
@@ -123,6 +130,7 @@ typedef struct QsfStep {
         QsfActStep act;
         QsfRopeStep rope;
         QsfHeadsStep heads;
+        QsfTemperatureStep temperature;
         QsfLinearStep linear;
         QsfAttentionStep attention;
         float scale;    /* SCALE, SOFTCAP */

@@ -74,10 +74,12 @@ fuzz_bin := $(patsubst %.c,$O/%,$(fuzz_src))
 arch_define_x86 := -DQK_ARCH_X86=1
 arch_define_arm := -DQK_ARCH_ARM=1
 
-# $(call src_flags,path without .c): what this file needs beyond the common flags.
-# Lines are enough to find a kernel's fault; following its variables takes the compiler as long as the kernel itself.
+# $(call src_flags,path without .c): the flags of this file in addition to the common ones. Line numbers are
+# enough to locate an error in a kernel; tracking its variables takes the compiler as long as the kernel
+# itself.
 lean_debug = $(if $(filter -g,$(CFLAGS)),-g1)
-# KERNEL_EXTRA: for the kernels alone; CI leaves AddressSanitizer out of them, as their checks put a guard page behind every buffer.
+# KERNEL_EXTRA: for the kernels only; CI disables AddressSanitizer for them, because in their checks every
+# buffer is followed by a guard page.
 src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(KERNEL_EXTRA) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
             $(if $(filter tests/kernels/x86/% tests/kernels/arm/%,$1),$(KERNEL_OPT) $(lean_debug) $($(call level_of,$1)_flags)) \
             $(if $(filter src/quant/%,$1),$(KERNEL_OPT) $(lean_debug) $(arch_define_$(ARCH)) $($(call level_of,$1)_flags)) \
@@ -86,7 +88,7 @@ src_flags = $(if $(filter kernels/%,$1),$(KERNEL_OPT) $(KERNEL_EXTRA) $(lean_deb
 common_flags = $(STD_FLAGS) $(WARN_FLAGS) -include config.h -I$S/include -I$S $(LIB_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 compile = $(strip $(CC) $(common_flags) $(call src_flags,$1))
 link = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $(EXTRA_LDFLAGS)
-# Tests are never static: cmocka has no static form on some systems. The chat is where it can be.
+# Tests are never static: cmocka has no static form on some systems. The chat is, where possible.
 link_dynamic = $(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(filter-out -static,$(LDFLAGS)) $(EXTRA_LDFLAGS)
 link_ui = $(if $(filter no,$(UI_STATIC)),$(link_dynamic),$(link))
 
@@ -111,14 +113,14 @@ $O/%.o: $S/%.c config.mk config.h
 $(call obj,$(generated_src)): $O/%.o: $O/%.c config.mk config.h
 	$(compile_it)
 
-# What the programs and the tests link: every function of src/.
+# Linked by the programs and the tests: every function of src/.
 engine := $O/libengine.a
 $(engine): $(call obj,$(lib_src))
 	$(call say,AR,$@)
 	@rm -f $@
 	$Q$(AR) qc $@ $^ && $(RANLIB) $@
 
-# What other programs link: one object whose only global symbols are the functions of the two public headers.
+# Linked by other programs: one object whose only global symbols are the functions of the two public headers.
 public_headers := include/qsf.h include/qsf_engine.h
 $O/public.txt: $(addprefix $S/,$(public_headers))
 	@mkdir -p $(@D)
@@ -143,7 +145,7 @@ qsf-chat: $(call obj,$(ui_src)) $(engine)
 	$(call say,LINK,$@)
 	$Q$(link_ui) -o $@ $^ $(UI_LIBS) $(LIB_LIBS)
 
-# The kernel checks link the kernels alone: they must not need the rest.
+# The kernel checks link only the kernels, which must not need anything else.
 $(or $(checkkern),checkkern): $(call obj,$(checkkern_src)) $(call obj,$(kernel_src))
 	$(call say,LINK,$@)
 	$Q$(link) -o $@ $^ -lm
@@ -152,7 +154,7 @@ $(unit_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
-# What scripts among the tests call, such as the maker of tiny models.
+# Programs called by test scripts, such as the generator of tiny models.
 $(tool_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link_dynamic) -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
@@ -165,7 +167,7 @@ $(fuzz_bin): $O/%: $O/%.o $(call obj,$(harness_src)) $(engine)
 	$(call say,LINK,$(@F))
 	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(CMOCKA_LIBS) $(LIB_LIBS)
 
-# config.mk keeps its time when a new run of configure finds the same things.
+# config.mk keeps its time if a new run of configure has the same results.
 config.mk config.h: config.stamp ; @:
 config.stamp: $S/configure $S/VERSION
 	@echo "configure or VERSION changed: configuring again"
@@ -193,8 +195,8 @@ comma := ,
 
 # ---- tests: TESTS="name..." picks some by the last part of their name
 
-# Long and rarely affected by a change to the engine: only in check-all, or picked by name. QSF_TEST_QUICK tells the
-# others to leave out their long parts; in check-all it is empty.
+# Long and rarely affected by a change to the engine: only in check-all, or selected by name. QSF_TEST_QUICK
+# tells the others to skip their long parts; in check-all it is empty.
 slow_tests := system/amalgamation system/cgroup system/configure system/guide system/guide_train system/shell \
     ui/live ui/stop
 quick := 1
@@ -217,7 +219,8 @@ tests check check-all check-unit:
 	    "'$(CMOCKA_PACKAGE)' or run $S/configure --install-deps" >&2
 	@exit 1
 else ifneq ($(SAN),)
-# The same checks in a build of its own with the sanitizers; more than -O1 takes gcc twice as long with them.
+# The same checks in a separate build with the sanitizers; optimizing more than -O1 takes gcc twice as long
+# with them.
 check check-all check-unit check-kernels check-system check-ui tests: check-san
 check-san:
 	@mkdir -p san
@@ -233,7 +236,7 @@ check-unit: $(run_unit)
 	$(runner) $(run_unit)
 endif
 
-# With sanitizers, of what check leaves out altogether only what runs the programs.
+# With sanitizers, of the tests that check omits, only those that run the programs.
 check-long:
 	+$Q$(MAKE) --no-print-directory check-all TESTS='$(notdir $(if $(SAN),$(filter ui/%,$(slow_tests)),$(slow_tests))) $(shortened_tests)'
 
@@ -246,8 +249,8 @@ check-ui: all $(tool_bin)
 	$(runner) $(addprefix $S/,$(call short,$(run_ui)))
 endif
 
-# The same files for another machine: its own compiler, flags and objects, run in an emulator. Linked statically, but
-# for the sanitizers, which need a dynamic loader, and cannot look for leaks there.
+# The same files for another machine: with its own compiler, flags and objects, run in an emulator. Linked
+# statically, except with the sanitizers, which need a dynamic loader, and cannot check for leaks there.
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_CFLAGS ?= $(if $(SAN),-O1 -g -fsanitize=address$(comma)undefined -fno-sanitize-recover=all,-O2 -g)
 ARM_KERNEL_OPT ?= $(if $(SAN),,-O3)
@@ -270,7 +273,7 @@ arm-checkkern:
 check-arm: arm-checkkern
 	$(runner) $S/tests/kernels/arm.sh
 
-# The table of kernels, and models with everything in RAM, beside another program (llama-bench) if one is given.
+# The table of kernels, and models with everything in RAM, next to another program (llama-bench) if given.
 bench_models = $(or $(MODELS),$(MODEL))
 bench: all $(checkkern)
 	$(if $(and $(PEER),$(bench_models)),,$(if $(checkkern),./checkkern --bench))
@@ -280,9 +283,10 @@ bench: all $(checkkern)
 run: all
 	@./qsf-chat $(MODEL)
 
-# libFuzzer needs clang and a library built for it, but for the kernels, which serve one target to make its first file.
-# FUZZ_RUNS=N: so many executions instead of a time. FUZZ_CFLAGS=-fno-sanitize-coverage=trace-cmp (when fuzz/ is made) does
-# not learn from comparisons and is up to four times as fast: for many executions over files that were found before.
+# libFuzzer needs clang and a library built for it, except the kernels, which one target uses to make its
+# first file. FUZZ_RUNS=N: this number of executions instead of a time.
+# FUZZ_CFLAGS=-fno-sanitize-coverage=trace-cmp (when fuzz/ is created) does not learn from comparisons and is
+# up to four times as fast: for many executions over inputs found before.
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 30
 FUZZ_RUNS ?=
@@ -333,7 +337,7 @@ uninstall:
 	    $(addprefix $D$(datadir)/qsf/,$(templates) $(models))
 	-@rmdir $D$(datadir)/qsf/templates $D$(datadir)/qsf/models $D$(datadir)/qsf 2>/dev/null || true
 
-# ---- one file: qsf-run with the kernels of every machine, without what only qsf-convert needs
+# ---- one file: qsf-run with the kernels of every machine, without the parts that only qsf-convert needs
 
 PYTHON ?= python3
 amalgam_src := $(call find,$(patsubst %,src/%/*.c,$(filter-out quant requantize calibrate,$(lib_dirs)) run) kernels/*.c kernels/*/*.c)
@@ -345,7 +349,7 @@ amalgamation: $(addprefix $O/,$(generated_all))
 # ---- dist
 
 dist_name = qsf-$(VERSION)
-# In a checkout git knows the files; in an unpacked archive MANIFEST does.
+# In a checkout git lists the files; in an unpacked archive MANIFEST does.
 dist:
 	@rm -rf $(dist_name) && mkdir $(dist_name)
 	@if test -e $S/.git; then git -C $S ls-files; else cat $S/MANIFEST; fi \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How activation columns lie in memory: private to kernels/, the same at every level.
+/* Memory layout of activation columns: private to kernels/, the same at every level.
  *
  * Q8:  int8 q[k], padded with zeros to 64; then, each array starting at a multiple of 64 bytes,
  *      float d[nb], int32 sum[nb] = sum of q, float ds[nb] = d * sum, with nb = k / 32.
  *      d = max|x| / 127, q = x * (127 / max|x|) rounded to nearest, ties to even.
  * Q8K: int8 q[k]; float d[nk]; int16 sum32[nk * 8]; int16 sum16[nk * 16], with nk = k / 256: sums
- *      of 32 and of 16 neighbours. Same rule, one scale per 256.
+ *      of 32 and of 16 consecutive q. Same rule, one scale per 256.
  *
  * A block whose largest |x| is below 2^-100 is zero; one that holds an infinity or a NaN gets a
  * NaN scale, so the output shows it. Integer parts are exact everywhere, and every kernel of these
@@ -21,7 +21,7 @@
 #define QK_ACT_TINY 0x1p-100f
 #define QK_ACT_MAX  127.0f
 
-/* Parts of one column. The quantizers write through these pointers, everybody else reads. */
+/* Parts of one column. The quantizers write through these pointers, all other code only reads. */
 typedef struct qk_col_q8 {
     int8_t *q;    /* (k), zeros up to a multiple of 64 */
     float *d;     /* (k / 32) */
@@ -70,8 +70,8 @@ static inline const uint8_t *qk_mm_row(const qk_mm *m, size_t r) {
     return (const uint8_t *)m->w + r * m->row_bytes;
 }
 
-/* Scale of a block with largest magnitude amax; *inv is what x is multiplied with, 0 for a block
- * that becomes all zeros. */
+/* Scale of a block with largest magnitude amax; *inv is the factor for x, 0 for a block that becomes all
+ * zeros. */
 static inline float qk_act_scale(float amax, float *inv) {
     *inv = 0.0f;
     if (!(amax < INFINITY)) return NAN;

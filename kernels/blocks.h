@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packed weight blocks as they lie in files. Layouts are those of ggml-org/ggml (src/ggml-common.h), of
- * microsoft/BitNet (src/ggml-bitnet-mad.cpp) for I2_S, and of QSF v1 for the last seven: facts of the formats. All
- * little-endian, unaligned in memory. */
+/* Packed weight blocks as stored in files. The layouts are those of ggml-org/ggml (src/ggml-common.h), of
+ * microsoft/BitNet (src/ggml-bitnet-mad.cpp) for I2_S, and of QSF v1 for the last seven. All are
+ * little-endian and may be unaligned. */
 #ifndef QSF_KERNELS_BLOCKS_H
 #define QSF_KERNELS_BLOCKS_H
 
@@ -9,7 +9,7 @@
 
 #include "kernels/formats.h"
 
-/* Dense index of the weight types that kernels know; GGML type numbers map to it by qk_type_of. */
+/* Dense index of the weight types that have kernels; qk_type_of maps GGML type numbers to it. */
 #define QK_INDEX(a, fmt, TYPE, ...) QK_##TYPE,
 typedef enum qk_type { QK_FORMATS(QK_INDEX, ) QK_TYPE_N, QK_NONE = -1 } qk_type;
 #undef QK_INDEX
@@ -68,7 +68,8 @@ typedef struct {
     int8_t scales[QK_K / 16];
     uint16_t d;
 } qk_q6_k;
-/* Bits 2j, 2j+1 of qs[32c + l] hold element 128c + 32j + l; a byte of scales holds scale (low) and minimum (high) of 16. */
+/* Bits 2j and 2j+1 of qs[32c + l] hold element 128c + 32j + l; a byte of scales holds the scale (low nibble)
+ * and the minimum (high) of 16 elements. */
 typedef struct {
     uint8_t scales[QK_K / 16];
     uint8_t qs[QK_K / 4];
@@ -100,7 +101,8 @@ typedef struct {
     uint8_t qs[QK_K / 4];
     uint16_t d;
 } qk_tq2_0; /* bits as in Q2_K, x = d * (q - 1) */
-/* Element j of a block in byte j % 32, bits 6 - 2 * (j / 32) and up; q - 1 times a scale of the whole tensor. */
+/* Element j of a block is in byte j % 32, at bits 6 - 2 * (j / 32) and up; x = (q - 1) * the scale of the
+ * whole tensor. */
 typedef struct {
     uint8_t qs[QK_I2S_BLOCK / 4];
 } qk_i2_s;
@@ -120,7 +122,8 @@ typedef struct {
     uint16_t d;
     uint8_t sign[QK_QSF_BLOCK / 8], zero[QK_QSF_BLOCK / 8];
 } qk_qsft; /* bit i%8 of byte i/8: 1 = negative, 1 = zero */
-/* Sixteen words of 7 bits, one for 16 elements, and the codes, both little-endian bit streams: kernels/books.h. */
+/* Sixteen words of 7 bits, one for each 16 elements, and the codes; both are little-endian bit streams:
+ * kernels/books.h. */
 typedef struct {
     uint16_t d;
     uint8_t words[14], qs[QK_K / 4];
@@ -134,7 +137,7 @@ typedef struct {
     uint8_t words[14], qs[QK_K / 2];
 } qk_qsb4;
 
-/* What the nibbles of IQ4_NL and IQ4_XS stand for. */
+/* The values that the nibbles of IQ4_NL and IQ4_XS represent. */
 extern const int8_t qk_iq4_values[16];
 
 #define QK_CHECK_SIZE(a, fmt, TYPE, ggml, elems, bytes, ...) \
@@ -145,11 +148,11 @@ QK_FORMATS(QK_CHECK_SIZE, )
 /* Elements and bytes of one block; 1 element for the float types. */
 unsigned qk_type_elems(qk_type t);
 unsigned qk_type_bytes(qk_type t);
-/* Planes of a block when 16 rows are interleaved (kernels/x16/x16.h); 0 for the float types, which stay rows.
- * */
+/* Planes of a block when 16 rows are interleaved (kernels/x16/x16.h); 0 for the float types, whose rows are
+ * not interleaved. */
 unsigned qk_type_planes(qk_type t);
 
-/* QK_NONE when no kernel knows this GGML type number. */
+/* QK_NONE if there are no kernels for this GGML type number. */
 qk_type qk_type_of(uint32_t ggml_type);
 /* GGML type number of a kernel type. */
 uint32_t qk_type_ggml(qk_type t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which levels above the reference were compiled in. Each is 1 or 0. Where each file has flags of its own
- * (kernels/kernels.mk), all levels of the architecture; where everything is one file with one set of flags
- * (QK_ONE_FILE, tools/amalgamate), those that the flags allow. */
+/* Which levels above the reference were compiled in; each is 1 or 0. If each file has its own flags
+ * (kernels/kernels.mk), these are all levels of the architecture; if everything is one file with one set of
+ * flags (QK_ONE_FILE, tools/amalgamate), the levels that these flags allow. */
 #ifndef QSF_KERNELS_BUILT_H
 #define QSF_KERNELS_BUILT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Detects the ISA level: CPUID leaves 1 and 7 together with XCR0 on x86 (the operating system must
- * save the wide registers too), the auxiliary vector on ARM. */
+/* Detects the ISA level: CPUID leaves 1 and 7 together with XCR0 on x86 (the operating system must also save
+ * the wide registers), the auxiliary vector on ARM. */
 #include "kernels/cpu.h"
 #include "kernels/built.h"
 
@@ -29,7 +29,7 @@ enum {
 
 static uint64_t read_xcr0(void) {
     uint32_t lo, hi;
-    /* The opcode by name needs -mxsave for the intrinsic; the instruction itself needs only OSXSAVE. */
+    /* By opcode, because the intrinsic needs -mxsave; the instruction itself needs only OSXSAVE. */
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     return (uint64_t)hi << 32 | lo;
 }

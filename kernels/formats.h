@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The weight formats and the instruction sets: which exist, and which format has a kernel at which level.
- * These two lists are the only ones. C code takes what it needs by a macro X (the format table of
+ * These two lists are the only ones. C code uses them through a macro X (the format table of
  * kernels/init.c, the type numbers of kernels/types.c and src/format/dtype.c); kernels/kernels.mk reads the
  * rows to generate one source file per format and level. One row per line: the build reads them with sed.
  *
@@ -9,8 +9,8 @@
  *   ggml       its number in GGUF (ggml-org/ggml, include/ggml.h; I2_S: microsoft/BitNet), or one of ours
  *   elems      elements in a block
  *   bytes      bytes in a block: the size of qk_<fmt> in kernels/blocks.h
- *   planes     dwords of a block that lie as planes when 16 rows are interleaved (kernels/x16/x16.h)
- *   tail       bytes after the last row of a tensor: I2_S keeps the tensor's scale there
+ *   planes     dwords of a block that are stored as planes when 16 rows are interleaved (kernels/x16/x16.h)
+ *   tail       bytes after the last row of a tensor: I2_S stores the tensor's scale there
  *   core       the template its matmul is built from; also the form of its activations (qk_act):
  *                FLOAT  kernels/generic/mm_<fmt>.h, rows of floats               QK_ACT_F32
  *                BLOCK  kernels/x16/mm_block.h, a float scale per block          QK_ACT_Q8
@@ -53,8 +53,8 @@
 
 /* The levels of each architecture, lowest first, and what each has kernels for:
  *   ALL     every format above and every operation of qk_table
- *   PACKED  the BLOCK and SUPER formats; the rest is that of the level below
- * Below them all is the level `ref`, which has everything in plain C (kernels/ref). */
+ *   PACKED  the BLOCK and SUPER formats; all else is inherited from the level below
+ * The lowest level is `ref`, which has everything in plain C (kernels/ref). */
 #define QK_LEVELS(X)                           \
     /* level      LEVEL       arch  kernels */ \
     X(sse42, SSE42, x86, ALL)                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills the kernel table: the reference everywhere, then level after level what kernels/formats.h says it
- * has. */
+/* Fills the kernel table: with the reference first, then level by level with the kernels listed in
+ * kernels/formats.h. */
 #include "kernels/built.h"
 #include "kernels/generic/kv.h"
 #include "kernels/generic/mm.h"
@@ -66,7 +66,7 @@ static const qk_table ref_table = {
     QK_SET_KV(t, isa);
 #define SET_PACKED(isa) QK_SET_PACKED_FORMATS(isa)
 
-/* Code for a level that was not compiled in must not be seen: its kernels do not exist. */
+/* Code for a level that was not compiled in must be hidden: its kernels do not exist. */
 #define WHEN_0(...)
 #define WHEN_1(...)          __VA_ARGS__
 #define WHEN_EXPANDED(built) WHEN_##built
@@ -79,7 +79,7 @@ static const qk_table ref_table = {
     })
 
 void qk_table_init(qk_table *t, qk_level level) {
-    (void)level; /* without levels above the reference nobody asks */
+    (void)level; /* unused if only the reference was compiled in */
     *t = ref_table;
     QK_LEVELS(SET_LEVEL)
 }

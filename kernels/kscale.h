@@ -8,7 +8,7 @@
 
 #include "kernels/load.h"
 
-/* Eight scales in *sc and eight minimums in *mn, one byte each, number 0 in the lowest byte. */
+/* Stores eight scales in *sc and eight minimums in *mn, one byte each, number 0 in the lowest byte. */
 static inline void qk_kscale_unpack(const uint8_t *s, uint64_t *sc, uint64_t *mn) {
     const uint32_t a = qk_load_u32(s), b = qk_load_u32(s + 4), c = qk_load_u32(s + 8);
     const uint32_t sc_hi = (c & 0x0f0f0f0fu) | ((a >> 2) & 0x30303030u);

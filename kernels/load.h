@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unaligned little-endian loads and bit casts that every kernel file needs. Big-endian machines are
- * refused at compile time: blocks and activations are read as they lie in the file. */
+/* Unaligned little-endian loads and bit casts that every kernel file needs. Big-endian machines are refused
+ * at compile time: blocks and activations are read exactly as stored in the file. */
 #ifndef QSF_KERNELS_LOAD_H
 #define QSF_KERNELS_LOAD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The best k of a sequence: a heap with the worst one on top. Emptied from the back it leaves the best first. The order
- * is by value, on a tie the lower id is better, so that it is the same on every machine. */
+/* The best k of a sequence: a heap with the worst one on top. Popping all of them yields the order from worst
+ * to best. The order is by value; on a tie the lower id wins, so the result is the same on every machine. */
 #ifndef QSF_KERNELS_PICK_H
 #define QSF_KERNELS_PICK_H
 
@@ -8,7 +8,8 @@
 
 #include "kernels/kernels.h"
 
-/* Buckets of the search for the nucleus: a sixteenth of a nat each, down to 32 nats (1e-14) below the best. */
+/* Buckets of the search for the nucleus: a sixteenth of a nat each, down to 32 nats (1e-14) below the
+ * best. */
 enum { QK_BUCKETS = 512 };
 #define QK_BUCKETS_PER_NAT 16.0f
 
@@ -41,11 +42,11 @@ static inline void qk_sort_picks(qk_pick *h, size_t n) {
     }
 }
 
-/* The best k of what was offered, in the order of their ids. */
+/* The best k elements offered so far, if offered in the order of their ids. */
 typedef struct qk_best {
     qk_pick *h;
     size_t k, n;
-    float limit; /* what is below it need not be offered */
+    float limit; /* smaller elements need not be offered */
 } qk_best;
 
 static inline void qk_offer(qk_best *b, float x, size_t id) {
@@ -53,14 +54,15 @@ static inline void qk_offer(qk_best *b, float x, size_t id) {
         b->h[b->n++] = (qk_pick){ x, (int32_t)id };
         if (b->n < b->k) return;
         qk_heapify(b->h, b->k);
-    } else if (x > b->h[0].x) { /* an equal one with a higher id is worse */
+    } else if (x > b->h[0].x) { /* an equal one with a higher id loses */
         b->h[0] = (qk_pick){ x, (int32_t)id };
         qk_sift_down(b->h, b->k, 0);
     }
     b->limit = nextafterf(b->h[0].x, INFINITY);
 }
 
-/* First bucket of n with which the sum of the masses reaches top_p of them all; mass[n] is what lies behind. n: none. */
+/* The first of n buckets at which the cumulative mass reaches top_p of the total; mass[n] is the rest.
+ * Returns n if there is none. */
 static inline size_t qk_last_bucket(const double *mass, size_t n, double top_p) {
     double total = 0, sum = 0;
     size_t last = 0;

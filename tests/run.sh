@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Runs test programs and scripts, one line each; the output is shown only on failure. Exit code 77
-# of a test means skipped, and its "skip:" lines are shown. The last line is the totals alone.
+# of a test means skipped, and its "skip:" lines are shown. The last line has only the totals.
 # usage: run.sh TEST...      environment: QSF_SRCDIR QSF_BUILDDIR [QSF_TEST_DATA] [QSF_TEST_TIMEOUT]
 #                            [QSF_TEST_JOBS]: how many at a time, as many as there are CPUs unless told; but never
 #                            beside another one those that measure time or memory of the whole machine.
@@ -22,15 +22,16 @@ private_home() {
 }
 
 start_test() {
-    # Unit tests lie deep below the build directory: they take templates/ from the source tree.
+    # Unit tests are deep below the build directory: they use templates/ of the source tree.
     case $1 in
     *.sh) set -- sh "$1" ;;
     */fuzz_*)
-        # What it finds worth keeping stays where make fuzz runs; the templates teach one of them its language.
+        # Inputs worth keeping are stored where make fuzz runs; the templates provide the language of one of
+        # them.
         seeds=''
         case $1 in *_jinja) seeds=$QSF_SRCDIR/templates ;; esac
         mkdir -p "corpus/${1##*/}"
-        # shellcheck disable=SC2086 # options and none or one folder
+        # shellcheck disable=SC2086 # options and an optional directory
         set -- "./$1" $QSF_FUZZ_OPTIONS "corpus/${1##*/}" $seeds
         ;;
     */*) set -- env QSF_DATADIR="$QSF_SRCDIR" "$1" ;;
@@ -48,7 +49,7 @@ start_test() {
     wait $pid
 }
 
-# What a process that hangs and its children are doing, as far as this machine can say.
+# Prints what a hanging process and its children are doing, as far as this machine allows.
 stacks() {
     # shellcheck disable=SC2013 # numbers
     for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
@@ -60,7 +61,7 @@ stacks() {
 
 line() { printf '%-6s %s%s\n' "$1" "$2" "${3:+  ($3)}"; }
 
-# What is told of a test, name, exit status, seconds and the file of its output; "result NAME" is a line of $results.
+# Reports a test: name, exit status, seconds and the file of its output; "result NAME" is a line of $results.
 tell() {
     case $2 in
     0) line ok "$1" "$3s" && echo "ok $1" >>"$results" ;;
@@ -81,7 +82,7 @@ run_one() {
     name=${1##*/}
     name=${name%.sh}
     folder=${1%/*}
-    own=$tmp/${folder##*/}.$name # names are unique in a folder only
+    own=$tmp/${folder##*/}.$name # names are unique only within a directory
     private_home "$own"
     start=$(date +%s)
     start_test "$1" >"$own.out" 2>&1
@@ -89,12 +90,12 @@ run_one() {
     # A cmocka program in which every case was skipped ran nothing.
     if [ $rc = 0 ] && grep -q '^\[  PASSED  \] 0 test' "$own.out" && grep -q 'SKIPPED' "$own.out"; then rc=77; fi
     tell "$name" $rc $(($(date +%s) - start)) "$own.out" >"$own.told"
-    cat "$own.told" # at once, as others may be telling too
+    cat "$own.told" # in one write, because other tests may report at the same time
     chmod -R u+w "$own" 2>/dev/null
     rm -rf "$own" "$own.out" "$own.told"
 }
 
-# One test of a run that is under way.
+# Runs one test.
 if [ "${1-}" = --one ]; then
     tmp=$2 results=$2/results
     run_one "$3"
@@ -112,7 +113,7 @@ results=$tmp/results
 : >"$results"
 : >"$tmp/together"
 
-# The same world for everybody: no terminal settings, no home, no make flags of the caller.
+# The same environment for all: no terminal settings, no home, no make flags of the caller.
 export QSF_SRCDIR QSF_BUILDDIR QSF_TEST_DATA QSF_TEST_TIMEOUT
 export LC_ALL=C.UTF-8 TZ=UTC0
 unset MAKEFLAGS MFLAGS MAKELEVEL QSF_CPU_MASK QSF_DATADIR LINES COLUMNS NO_COLOR DESTDIR 2>/dev/null
@@ -134,7 +135,7 @@ done
 count() { grep -c "^$1 " "$results"; }
 failed=$(count FAILED)
 [ "$failed" = 0 ] || echo "failed: $(sed -n 's/^FAILED //p' "$results" | tr '\n' ' ')"
-# A test that could not even tell counts as one that failed.
+# A test without a report counts as failed.
 lost=$(($# - $(wc -l <"$results")))
 [ $lost = 0 ] || echo "$lost tests did not end"
 echo "$(count ok) passed, $((failed + lost)) failed, $(count SKIP) skipped"

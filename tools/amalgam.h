@@ -45,16 +45,16 @@
 #define QSF_HAVE_URING 0
 #endif
 
-/* The same tokens whatever the compiler: a product and a sum are rounded one by one. */
+/* The same tokens for any compiler: products and sums are rounded separately. */
 #ifdef __FAST_MATH__
 #error "-ffast-math would change the answers"
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
-/* Not everything that a header offers is used, and here there are no headers. */
+/* Not all functions of a header are used, and here there are no headers. */
 #pragma clang diagnostic ignored "-Wunused-function"
 #elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=off")
-/* Seeing all files at once, gcc loses sight of what an error code says of the other results. */
+/* With all files visible, gcc loses track of the relation between an error code and the other results. */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif

@@ -98,7 +98,7 @@ bool ui_app_can_take(const UiApp *a, const char *text, size_t len) {
     return len == 0 || is_command(text, len) || !(ui_app_busy(a) && a->has_queue);
 }
 
-/* The message joins the conversation and the model is asked. */
+/* The message is added to the conversation and sent to the model. */
 static void send_message(UiApp *a, const char *text, size_t len) {
     UiItem *it = ui_transcript_add(&a->chat, UI_USER, text, len);
     if (!it) {
@@ -256,7 +256,7 @@ void ui_app_withdraw(UiApp *a) {
     ui_app_count_context(a);
 }
 
-/* Starts the load that is wanted now, or as soon as nothing runs: what says what has to wait. */
+/* Starts the requested load now, or as soon as nothing else runs: what names the request in messages. */
 static void load_soon(UiApp *a, const char *what) {
     if (ui_app_busy(a) && a->running == UI_REQUEST_LOAD)
         ui_app_stop(a);

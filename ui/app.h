@@ -102,11 +102,11 @@ bool ui_app_busy(const UiApp *a);
 /* Submits a line of input: a slash command, or a message; "//x" is the message "/x". false: it was not taken
  * (one message is queued already) and should stay in the input line. */
 bool ui_app_submit(UiApp *a, const char *text, size_t len);
-/* Would ui_app_submit take a message? */
+/* Whether ui_app_submit would accept a message. */
 bool ui_app_can_take(const UiApp *a, const char *text, size_t len);
-/* Stops the running answer or load; false when nothing runs. */
+/* Stops the running answer or load; false if nothing runs. */
 bool ui_app_stop(UiApp *a);
-/* Removes and returns the queued message; the caller frees it. NULL when there is none. */
+/* Removes and returns the queued message; the caller frees it. NULL if there is none. */
 char *ui_app_unqueue(UiApp *a, size_t *len);
 
 /* Loads path now, or when the answer is finished. */
@@ -115,11 +115,11 @@ void ui_app_load(UiApp *a, const char *path);
 void ui_app_reload(UiApp *a, const QSFSetting *row);
 /* Length of a file name without the extension of a model file (.gguf, .qsf), if it has one. */
 size_t ui_model_stem(const char *name);
-/* Asks the model to answer the conversation, or with go_on to continue the last answer. false
- * when that cannot be (said). */
+/* Asks the model to answer the conversation, or with go_on to continue the last answer. Returns false if that
+ * is impossible (reported). */
 bool ui_app_ask(UiApp *a, bool go_on);
-/* Sets a setting; live and replanned settings take effect immediately, others reload the model.
- * false when refused (said). quiet: says nothing about success. */
+/* Sets a setting; live and replanned settings take effect immediately, others reload the model. Returns false
+ * if refused (reported). quiet: does not report success. */
 bool ui_app_set(UiApp *a, const QSFSetting *row, const char *value, bool quiet);
 /* Shows or folds the reasoning before answers. quiet: as for ui_app_set. */
 void ui_app_think(UiApp *a, bool show, bool quiet);
@@ -131,7 +131,7 @@ void ui_app_knob_turn(UiApp *a, int steps);
 bool ui_app_pump(UiApp *a);
 /* Takes a snapshot of the engine's numbers. */
 void ui_app_refresh(UiApp *a);
-/* The same, and saves the open answer now and then. */
+/* The same, and saves the open answer periodically. */
 void ui_app_tick(UiApp *a, double now);
 /* Weights are still being read into RAM. */
 bool ui_app_pinning(const UiApp *a);
@@ -145,22 +145,23 @@ void ui_app_finish(UiApp *a);
 /* Estimates by how many tokens text, as the next message, is too long for the context; 0 = it fits, or unknown. Cheap
  * enough to call for every key. */
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len);
-/* Does the conversation with text as the next message fit the context? *need: its tokens, or -1 = unknown, then true. */
+/* Whether the conversation with text as the next message fits the context. *need: its tokens, or -1 =
+ * unknown, then true. */
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need);
-/* Writes what helps when need tokens (0 = unknown) do not fit: "/ctx 4096, /undo or /clear". */
+/* Writes advice if need tokens (0 = unknown) do not fit: "/ctx 4096, /undo or /clear". */
 void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap);
 
 /* ---- conversations ---- */
 
-/* Clears all messages, but not the settings and the file. */
+/* Clears all messages, but keeps the settings and the file. */
 void ui_app_clear_messages(UiApp *a);
-/* Replays conversation `name` and continues in it. false when that failed (reported). */
+/* Replays conversation `name` and continues it. Returns false on failure (reported). */
 bool ui_app_resume(UiApp *a, const char *name);
 typedef enum UiResume { UI_RESUMED, UI_RESUME_IN_USE, UI_RESUME_FAILED } UiResume;
 /* The same, but changes and reports nothing when another program has the session open. */
 UiResume ui_app_try_resume(UiApp *a, const char *name);
-/* Writes the whole conversation to the session, which has no file yet or lost a part. A new file appears
- * whole or not at all, with other_name as NAME-2, NAME-3 ... where its name is taken. false:
+/* Writes the whole conversation to the session, which has no file yet or is missing a part. A new file is
+ * created completely or not at all; with other_name it is NAME-2, NAME-3 ... if its name is taken. false:
  * a->session.problem says why. */
 bool ui_app_save_all(UiApp *a, bool other_name);
 /* Removes the last n messages, in the file too. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat without a screen: how much of the context the conversation takes, and whether a message still fits. The
- * engine knows what is in its KV cache; after /undo, /clear or a resumed session that is not the conversation. */
+/* The chat without a screen: how much of the context the conversation uses, and whether a message still fits.
+ * The engine reports the contents of its KV cache; after /undo, /clear or resuming a session the conversation
+ * differs from that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "ui/app_internal.h"
 
 #define SAMPLE_MAX ((size_t)32 << 10) /* bytes of a long message that are counted for an estimate */
-#define CTX_SPARE  256                /* tokens of an answer that a larger context should have room for */
+#define CTX_SPARE  256                /* minimum space for an answer, in tokens, in a larger context */
 
 /* Tokens of the conversation, with text as its next message (NULL: without); -1 = not known. */
 static int64_t count(const UiApp *a, const char *text, size_t len) {
@@ -36,7 +37,7 @@ void ui_app_count_context(UiApp *a) {
     ui_app_refresh_stats(a);
 }
 
-/* A context with room for need tokens and an answer, no larger than what the model was trained for; 0 = none. */
+/* A context for need tokens and an answer, at most what the model was trained for; 0 = none. */
 static uint32_t larger_context(const UiApp *a, int64_t need) {
     uint32_t ctx = 512, train = a->stats.ctx_train;
     while (ctx < need + CTX_SPARE && ctx < 1u << 30) ctx *= 2;
@@ -57,7 +58,7 @@ void ui_app_context_advice(const UiApp *a, int64_t need, char *dst, size_t cap) 
     if (!dst[0]) (void)snprintf(dst, cap, "shorten the message");
 }
 
-/* Tokens of text alone, from as much of it as is quick to count. */
+/* Tokens of text alone, based on as much of it as can be counted quickly. */
 static int64_t estimate(UiApp *a, const char *text, size_t len) {
     UiTyped *t = &a->typed;
     size_t change = len > t->bytes ? len - t->bytes : t->bytes - len;
@@ -76,7 +77,7 @@ int64_t ui_app_too_long(UiApp *a, const char *text, size_t len) {
     const QSFStats *s = &a->stats;
     uint32_t left = s->ctx_size > s->ctx_used ? s->ctx_size - s->ctx_used : 0;
     if (!a->model_ready || s->ctx_size == 0 || len < left || len == 0)
-        return 0; /* a token has a byte or more */
+        return 0; /* a token has at least one byte */
     int64_t tokens = estimate(a, text, len);
     return tokens > left ? tokens - left : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat without a screen: what the engine reports. */
+/* The chat without a screen: events of the engine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "ui/app_internal.h"
 #include "ui/guide.h"
 
-#define UI_PIN_SECONDS 0.4 /* between two looks at how much is pinned */
+#define UI_PIN_SECONDS 0.4 /* interval of checking how much is pinned */
 
 static void say_save_problem(UiApp *a) {
     if (!a->session.problem[0]) return;
@@ -33,14 +33,14 @@ static void answer_text(UiApp *a, const QSFEvent *e) {
     if (tell) tell(a->hooks.arg, e->text, e->text_len);
 }
 
-/* Did this request add to the answer, or begin one? */
+/* Whether this request added to the answer, or began one. */
 static bool has_more(const UiItem *it, UiPlace from) {
     UiPlace end = ui_item_end(it);
     return end.text > from.text || end.thought > from.thought || (from.text == 0 && from.thought == 0);
 }
 
-/* The answer ends, whole or not: it is closed, kept and saved. Without a single character it goes, and
- * its question leaves the context, so that two questions never follow each other. */
+/* The answer ends, complete or not: it is closed, stored and saved. An empty answer is removed, and its
+ * question leaves the context, so that two questions never follow each other. */
 static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     UiItem *it = a->answer;
     a->answer = NULL;
@@ -48,7 +48,7 @@ static void close_answer(UiApp *a, const char *stop, const QSFEvent *e) {
     it->open = false;
     ui_item_close(it);
     bool more = has_more(it, a->answer_from);
-    bool refused = !more && !(e && e->type == QSF_EVENT_DONE); /* /continue added nothing to a whole answer */
+    bool refused = !more && !(e && e->type == QSF_EVENT_DONE); /* /continue added nothing */
     (void)snprintf(it->stop, sizeof it->stop, "%s", refused ? a->answer_stop : stop);
     if (!it->label[0]) (void)snprintf(it->label, sizeof it->label, "%.63s", a->stats.model_name);
     if (e && e->type == QSF_EVENT_DONE) {
@@ -72,7 +72,7 @@ static void say_seed(UiApp *a, const QSFEvent *e) {
         ui_app_say(a, UI_NOTICE, "seed %llu", (unsigned long long)e->seed);
 }
 
-/* The answer has not begun: nothing of it is to be seen. */
+/* The answer has not begun, so nothing of it is shown. */
 static void say_thinking(UiApp *a, const QSFEvent *e) {
     const UiItem *last = ui_transcript_last(&a->chat);
     if (!last || !last->thought || last->raw.len > 0 || e->stop == QSF_STOP_INTERRUPTED) return;
@@ -94,7 +94,8 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
     say_seed(a, e);
 }
 
-/* The prompt was longer than the context: in the chat other things help than the options that the engine names. */
+/* The prompt was longer than the context: in the chat the advice differs from the options that the engine
+ * names. */
 static bool say_too_long(UiApp *a) {
     UiItem *last = ui_transcript_last_of(&a->chat, UI_USER);
     char advice[80];
@@ -144,7 +145,7 @@ static void model_loaded(UiApp *a, const QSFEvent *e) {
     free(plan);
 }
 
-/* What was loaded before the load that failed: its file and its settings, but the sampling of now. */
+/* The model loaded before the failed load: its file and its settings, but the current sampling. */
 static void go_back(UiApp *a) {
     free(a->model_path);
     a->model_path = ui_strdup_len(a->good_path, strlen(a->good_path));
@@ -166,7 +167,7 @@ void ui_app_say_refused(UiApp *a, const char *name, const char *value, const cha
     ui_buf_free(&b);
 }
 
-/* Another plan was taken or refused: what the chat shows is what is in force. */
+/* Another plan was applied or refused: the chat shows the settings in effect. */
 static void plan_taken(UiApp *a, const QSFEvent *e) {
     QSFSettings now;
     a->replanning = false;
@@ -176,7 +177,7 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
         ui_app_say_refused(a, NULL, NULL, e->text ? e->text : "the settings were refused");
     else
         ui_app_print(a, UI_NOTICE, e->text ? e->text : "");
-    /* It was asked for before the load, which knows better. */
+    /* It was requested before the load, which supersedes it. */
     if (a->running == UI_REQUEST_LOAD) return;
     ui_app_take_back(a, &now, QSF_SETTING_REPLAN, e->code != 0);
     qsf_settings_take(&a->good_settings, &now, QSF_SETTING_REPLAN);
@@ -189,12 +190,12 @@ static void load_failed(UiApp *a, const QSFEvent *e) {
     if (a->exit_code == 0) a->exit_code = e->code > 0 && !a->started ? e->code : 1;
     ui_app_print(a, UI_ERROR, e->text && *e->text ? e->text : "the model was not loaded");
     if (e->code == QSF_EXIT_MODEL && ui_guide_is(a->model_path)) ui_guide_failed(a);
-    /* A file that could not even be opened left the old model in place. */
+    /* If a file could not even be opened, the old model is still loaded. */
     a->model_ready = a->stats.state == QSF_STATE_IDLE && a->good_path;
     if (!a->good_path) return;
     go_back(a);
     if (a->model_ready) return;
-    /* Once: when this fails too there is nothing left to go back to. */
+    /* Only once: if this fails too, there is nothing to fall back to. */
     a->want_reload = true;
     free(a->good_path);
     a->good_path = NULL;
@@ -258,7 +259,7 @@ double ui_app_pin_left(const UiApp *a) {
     return (double)(a->stats.pin_total - a->stats.pin_done) / a->pinning.rate;
 }
 
-/* Speed of the last seconds: an answer meanwhile uses most of the disk. */
+/* Speed during the last seconds: an answer at the same time uses most of the disk. */
 static void watch_pinning(UiApp *a, double now) {
     UiPinning *p = &a->pinning;
     const QSFStats *s = &a->stats;

@@ -5,41 +5,41 @@
 
 #include "ui/app.h"
 
-/* The system prompt and every message the model sees, with room for one more; free() it. Text stays owned by the
- * transcript. NULL without memory. */
+/* The system prompt and every message the model sees, with space for one more; free() it. Text stays owned by
+ * the transcript. NULL without memory. */
 QSFMessage *ui_app_messages(const UiApp *a, size_t *n);
 /* Sends the queued message when nothing runs. */
 void ui_app_send_queued(UiApp *a);
 /* Takes a snapshot of the engine's numbers into a->stats. */
 void ui_app_refresh_stats(UiApp *a);
-/* The messages changed without the engine: their tokens are counted for the status. Nothing while an answer is written,
- * whose end brings the engine's number. */
+/* The messages changed without the engine: their tokens are counted for the status. Does nothing while an
+ * answer is generated, because the engine reports the number at its end. */
 void ui_app_count_context(UiApp *a);
-/* Says why the engine refused setting name (NULL: several) with that value: its first sentence, and of a table the last
- * line, which says what would work. */
+/* Reports why the engine refused setting name (NULL: several) with that value: its first sentence, and of a
+ * table the last line, which names a value that works. */
 void ui_app_say_refused(UiApp *a, const char *name, const char *value, const char *text);
-/* Starts the load that is wanted when nothing runs. */
+/* Starts the requested load if nothing runs. */
 void ui_app_start_load(UiApp *a);
-/* What the rows of these kinds (QSF_SETTING_*) are in s holds again, in the session's file too; say: tells.
- */
+/* Restores the rows of these kinds (QSF_SETTING_*) to their values in s, in the session's file too; say:
+ * reports it. */
 void ui_app_take_back(UiApp *a, const QSFSettings *s, unsigned flags, bool say);
-/* Settings changed without ui_app_set, before tells from what: the engine hears of it. */
+/* Settings changed without ui_app_set; before holds the old values. Informs the engine. */
 void ui_app_apply(UiApp *a, const QSFSettings *before);
 /* The settings without user choices: the defaults, with what the loaded model recommends. */
 void ui_app_base(const UiApp *a, QSFSettings *base);
-/* A model was loaded: what it recommends holds from here on. Adds ", NAME VALUE" for each setting that changed. */
+/* A model was loaded: applies its recommended settings. Adds ", NAME VALUE" for each setting that changed. */
 void ui_app_take_model_defaults(UiApp *a, UiBuf *changed);
 /* The last message got no answer: it stays on the screen and leaves the context. */
 void ui_app_withdraw(UiApp *a);
 
 /* A record with the text and the reasoning of a message from `from` on, owned by the item. */
 QSFLogRecord ui_app_record(const UiItem *it, UiPlace from);
-/* Saves a message that is in the transcript already, from there on. Makes the file with the
- * first one, and writes everything again when a record was lost before. */
+/* Saves a message of the transcript, starting at `from`. Creates the file with the first message, and writes
+ * everything again if a record was lost before. */
 void ui_app_save_message(UiApp *a, const UiItem *it, UiPlace from);
-/* Saves which model answers from here on. */
+/* Saves which model answers from now on. */
 void ui_app_save_model(UiApp *a);
-/* Saves that text ends answers from here on; "": none does any more. */
+/* Saves a stop string that applies from now on; "": clears them. */
 void ui_app_save_stop(UiApp *a, const char *text);
 
 #endif

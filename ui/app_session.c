@@ -27,14 +27,14 @@ static void save_text(UiApp *a, const UiItem *it, UiPlace from) {
                        answer ? &facts : NULL);
 }
 
-/* Whole, so that the conversation finds its model from any folder. */
+/* An absolute path, so that the conversation finds its model from any directory. */
 void ui_app_save_model(UiApp *a) {
     char *whole = a->model_path && !ui_guide_is(a->model_path) ? realpath(a->model_path, NULL) : NULL;
     if (a->model_path) ui_session_simple(&a->session, QSF_LOG_MODEL, NULL, whole ? whole : a->model_path, 0);
     free(whole);
 }
 
-/* In the file a text that ends answers is a setting like any other, of which there are several; "" takes all away. */
+/* In the file a stop string is a setting like any other, except that there may be several; "" clears them. */
 static const char stop_setting[] = "stop";
 
 void ui_app_save_stop(UiApp *a, const char *text) {
@@ -45,8 +45,8 @@ static void save_stops(UiApp *a) {
     for (size_t i = 0; i < a->stops.n; i++) ui_app_save_stop(a, a->stops.text[i]);
 }
 
-/* What holds for the whole conversation: model, system prompt, texts that end answers, and the settings that are not
- * those that hold by themselves. */
+/* Settings of the whole conversation: model, system prompt, stop strings, and the settings that differ from
+ * their defaults. */
 static void save_head(UiApp *a) {
     QSFSettings base;
     ui_app_base(a, &base);
@@ -113,9 +113,9 @@ void ui_app_set_system(UiApp *a, const char *text) {
 
 typedef struct Replay {
     UiApp *app;
-    QSFSettings before;          /* what the engine knows of */
-    QSFSettings file;            /* as the conversation has them */
-    bool given[UI_SETTINGS_MAX]; /* this run was told a value */
+    QSFSettings before;          /* known to the engine */
+    QSFSettings file;            /* values of the conversation */
+    bool given[UI_SETTINGS_MAX]; /* the command line of this run set a value */
     bool given_stops;
     char *model; /* path of the last QSF_LOG_MODEL record */
 } Replay;
@@ -149,7 +149,7 @@ static void replay_set(Replay *rp, const QSFLogRecord *r) {
     }
 }
 
-/* What this run was told is part of the conversation from here on. */
+/* Values from the command line of this run belong to the conversation from now on. */
 static void save_given(const Replay *rp) {
     UiApp *a = rp->app;
     if (rp->given_stops) {
@@ -199,13 +199,13 @@ static void replay_message(UiApp *a, const QSFLogRecord *r, const char *model) {
     }
     ui_item_close(last);
     if (!user && model) label_from_path(last, model);
-    last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one fits no clock */
+    last->time = r->time > 0 && r->time < 1e11 ? r->time : 0; /* a damaged one does not fit any time type */
     last->seed = r->seed;
     last->tokens += r->tokens;
     (void)snprintf(last->stop, sizeof last->stop, "%s", r->stop ? r->stop : "");
 }
 
-/* A talk with the guide is not handed to another model. */
+/* A conversation with the guide is not passed to another model. */
 static void replay_model(Replay *rp, const QSFLogRecord *r) {
     char *model = r->text ? ui_strdup_len(r->text, r->len) : NULL;
     if (!model) return;
@@ -233,7 +233,7 @@ static void replay_record(void *arg, const QSFLogRecord *r) {
     }
 }
 
-/* After the replay: the engine hears of it, and a question without an answer does not stay in the context. */
+/* After the replay: informs the engine, and removes a question without an answer from the context. */
 static void settle(Replay *rp, const char *name, uint32_t damaged) {
     UiApp *a = rp->app;
     const char *model = rp->model;
@@ -248,7 +248,7 @@ static void settle(Replay *rp, const char *name, uint32_t damaged) {
     if (model && model[0] && !a->model_path && !a->want_model && !ui_app_busy(a)) ui_app_load(a, model);
 }
 
-/* Of the session that was attached: its messages and settings become the chat's. */
+/* The messages and settings of the attached session become those of the chat. */
 static bool replay(UiApp *a, const char *name) {
     char err[300] = "";
     uint32_t damaged = 0;
@@ -270,7 +270,7 @@ static bool replay(UiApp *a, const char *name) {
 }
 
 static UiResume resume(UiApp *a, const char *name, char *err, size_t cap) {
-    /* The lock first: another program may be writing. */
+    /* Lock first: another program may be writing. */
     UiSession next = { .on = a->session.on };
     if (!ui_session_attach(&next, name, err, cap))
         return errno == EWOULDBLOCK ? UI_RESUME_IN_USE : UI_RESUME_FAILED;

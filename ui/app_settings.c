@@ -7,7 +7,7 @@
 
 #include "ui/app_internal.h"
 
-/* The file says where in the answer the change was: what is there of it comes first. */
+/* The file records where in the answer the change was made: the answer so far is saved first. */
 static void mark(UiApp *a, const QSFSetting *row, const char *value) {
     if (a->answer) {
         QSFLogRecord all = ui_app_record(a->answer, a->answer_from);
@@ -16,7 +16,7 @@ static void mark(UiApp *a, const QSFSetting *row, const char *value) {
     ui_session_simple(&a->session, QSF_LOG_SET, row->name, value, 0);
 }
 
-/* Turning a knob is one line in the transcript, not one per key. */
+/* Repeated changes of a setting are one line in the transcript, not one per key. */
 static void mark_on_screen(UiApp *a, const QSFSetting *row, const char *from, const char *to) {
     UiItem *last = a->chat.n > 0 ? a->chat.items[a->chat.n - 1] : NULL;
     if (last && last->kind == UI_NOTICE && strcmp(last->label, row->name) == 0) {
@@ -59,8 +59,8 @@ static void act(UiApp *a, const QSFSetting *row) {
         ui_app_reload(a, row);
 }
 
-/* Asked before anything is said to have changed, so that a refusal is all there is to say. Settings for a model that is
- * not loaded yet are judged when it is. */
+/* Checked before any change is reported, so that a refusal is the only message. Settings for a model that is
+ * not loaded yet are checked when it is. */
 static bool accepted(UiApp *a, const QSFSetting *row, const QSFSettings *next) {
     char err[600], value[QSF_SETTING_TEXT];
     bool planned = row->flags & (QSF_SETTING_REPLAN | QSF_SETTING_RELOAD);

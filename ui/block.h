@@ -5,9 +5,9 @@
 
 #include "ui/buf.h"
 
-/* Does text begin a """ block that it does not end? */
+/* Whether text begins a """ block that it does not end. */
 bool ui_block_open(const char *text, size_t len);
-/* Takes the quotes of a complete block, and one newline beside each, off. */
+/* Removes the quotes of a complete block, and one newline next to each. */
 void ui_block_strip(const char **text, size_t *len);
 
 /* Collects lines into messages. */
@@ -16,10 +16,10 @@ typedef struct UiLines {
     bool inside; /* a block is open */
 } UiLines;
 
-/* One line without its newline. true: text holds a whole message (quotes still on it, may be empty), which
- * the next call forgets. */
+/* Adds one line without its newline. true: text holds a complete message (still with quotes, may be empty),
+ * which the next call discards. */
 bool ui_lines_feed(UiLines *l, const char *line, size_t len);
-/* The input ended: true when an unfinished block holds a message. */
+/* The input ended: true if an unfinished block holds a message. */
 bool ui_lines_end(UiLines *l);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A zeroed UiBuf is an empty one. failed stays set after a growth that found no memory: what is there
- * stays valid and the addition is lost. */
+/* A zeroed UiBuf is empty. failed stays set after growing failed for lack of memory: the contents stay valid
+ * and the addition is lost. */
 typedef struct UiBuf {
     char *data;
     size_t len, cap;
@@ -19,7 +19,7 @@ bool ui_buf_puts(UiBuf *b, const char *s);
 bool ui_buf_printf(UiBuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "" when nothing was added. */
 const char *ui_buf_str(const UiBuf *b);
-/* Forgets the text and keeps the memory, unless that is large. */
+/* Clears the text and keeps the memory, unless it is large. */
 void ui_buf_clear(UiBuf *b);
 void ui_buf_free(UiBuf *b);
 /* malloc'ed copy of s[0..len) with a NUL, or NULL without memory. */

@@ -45,7 +45,7 @@ void ui_canvas_free(UiCanvas *c) {
     *c = (UiCanvas){ .unicode = c->unicode };
 }
 
-/* A mark that combines with what was drawn before joins its cell when there is room. */
+/* A mark that combines with the character before it is added to its cell if there is space. */
 static void combine(UiCanvas *c, int row, int col, const char *s, size_t len) {
     UiCell *cell = cell_at(c, row, col - 1);
     if (cell && cell->len == 0) cell = cell_at(c, row, col - 2);
@@ -55,7 +55,7 @@ static void combine(UiCanvas *c, int row, int col, const char *s, size_t len) {
     }
 }
 
-/* The longest beginning of a cluster that a cell can hold, whole characters only. */
+/* The longest prefix of a cluster that fits into a cell, whole characters only. */
 static size_t fit(const char *s, size_t len) {
     if (len <= UI_CELL_TEXT) return len;
     size_t n = UI_CELL_TEXT;

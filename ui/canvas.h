@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A screen in memory: what everything draws on and a terminal shows afterwards. Drawing outside of it is
- * clipped, so that no caller needs to know how small a window is. One thread. */
+/* A screen in memory: everything is drawn on it, then a terminal shows it. Drawing outside of it is clipped,
+ * so that no caller needs to know how small a window is. One thread. */
 #ifndef QSF_UI_CANVAS_H
 #define QSF_UI_CANVAS_H
 
@@ -28,8 +28,8 @@ typedef struct UiCanvas {
 bool ui_canvas_resize(UiCanvas *c, int rows, int cols);
 void ui_canvas_clear(UiCanvas *c);
 void ui_canvas_free(UiCanvas *c);
-/* Draws cleaned text from (row, col) up to, not including, column end; returns the next column. '\n'
- * ends it. Text that does not fit is cut. */
+/* Draws cleaned text from (row, col) up to, not including, column end; returns the next column. '\n' ends it.
+ * Text that does not fit is truncated. */
 int ui_canvas_put(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s, size_t len);
 int ui_canvas_puts(UiCanvas *c, int row, int col, int end, UiStyle style, const char *s);
 int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, const char *fmt, ...)
@@ -38,9 +38,9 @@ int ui_canvas_printf(UiCanvas *c, int row, int col, int end, UiStyle style, cons
 void ui_canvas_fill(UiCanvas *c, int row, int col, int end, UiStyle style);
 void ui_canvas_hline(UiCanvas *c, int row, int col, int end, UiStyle style);
 void ui_canvas_vline(UiCanvas *c, int row, int end_row, int col, UiStyle style);
-/* A bar of n cells that shows part (0..1), in brackets where there are no block characters. */
+/* A bar of n cells that shows part (0..1), in brackets if there are no block characters. */
 void ui_canvas_bar(UiCanvas *c, int row, int col, int n, UiStyle style, double part);
-/* Appends row as text, without blanks at its end. For tests. */
+/* Appends row as text, without trailing blanks. For tests. */
 void ui_canvas_text(const UiCanvas *c, int row, UiBuf *out);
 
 #endif

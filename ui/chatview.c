@@ -7,7 +7,7 @@
 
 #include "ui/format.h"
 
-#define THOUGHT_INDENT 2 /* cells, more than the answer's */
+#define THOUGHT_INDENT 2 /* cells; wider than the margin of an answer */
 
 /* Cells of the margin before the text. */
 static int margin(const UiChatView *v, UiKind kind) {
@@ -19,7 +19,7 @@ static bool has_label(const UiChatView *v, UiKind kind) {
     return !v->compact && (kind == UI_USER || kind == UI_ANSWER);
 }
 
-/* Lines of the thought above the text: one that says it is there, and itself where it is unfolded. */
+/* Lines of the reasoning above the text: one as its heading, and the text itself if it is unfolded. */
 static size_t thought_rows(const UiChatView *v, const UiBlock *b, const UiItem *it) {
     return !ui_item_thought(it) ? 0 : v->unfold ? 1 + b->thought.n : 1;
 }
@@ -55,7 +55,7 @@ static bool push(UiWrapped *w, UiLine line) {
     return true;
 }
 
-/* Wraps from the beginning of the last line on: greedy wrapping never changes the lines before it. */
+/* Wraps again from the start of the last line: greedy wrapping never changes the lines before it. */
 static bool wrap_text(UiWrapped *b, const UiItem *it, int width) {
     size_t len = 0, off = 0;
     const char *s = ui_item_shown(it, &len);
@@ -105,7 +105,7 @@ static size_t bottom_top(const UiChatView *v) {
     return v->total > (size_t)v->height ? v->total - (size_t)v->height : 0;
 }
 
-/* A place in the text, so that it can be found again at another width. */
+/* A position in the text, used to find it again at another width. */
 typedef struct Anchor {
     size_t item, off;
     bool label; /* a row above the text */
@@ -227,7 +227,7 @@ static UiStyle text_style(const UiItem *it) {
     }
 }
 
-/* The line shown instead of a folded thought, or above an unfolded one. */
+/* The line shown instead of folded reasoning, or above unfolded reasoning. */
 static void draw_fold(const UiChatView *v, const UiItem *it, UiCanvas *c, int row, int col) {
     char text[80];
     const char *arrow = v->unfold ? (c->unicode ? "▾" : "v") : (c->unicode ? "▸" : ">");
@@ -246,7 +246,7 @@ static int draw_line(const UiItem *it, const UiLine *line, UiStyle style, UiCanv
                                         : at;
 }
 
-/* Row k of a thought; the first row of an item in a narrow window. */
+/* Row k of the reasoning; the first row of an item in a narrow window. */
 static void draw_thought(const UiChatView *v, const UiBlock *b, const UiItem *it, size_t k, UiCanvas *c,
                          int row, int col) {
     draw_margin(v, it, c, row, col, k == 0);

@@ -26,20 +26,20 @@ typedef struct UiChatView {
     size_t n, cap;
     int width, height;
     bool compact; /* labels before the text instead of above it */
-    bool unfold;  /* thoughts are shown, not only that there are some */
+    bool unfold;  /* reasoning is shown, not only a line about it */
     bool follow;  /* the last line stays in view */
-    size_t top;   /* first line shown when it does not */
+    size_t top;   /* first line shown if it does not */
     size_t total; /* lines of all items with labels and blank lines */
 } UiChatView;
 
-/* Brings the lines up to date with the transcript and the size. Text added to an item costs only its last
- * line. Without memory the item is shown as far as it was. */
+/* Updates the lines for the transcript and the size. Text added to an item only wraps its last line again.
+ * Without memory the item is shown up to the previous state. */
 void ui_chatview_sync(UiChatView *v, const UiTranscript *t, int width, int height);
-/* Moves by lines (negative = back); reaching the end turns following on. */
+/* Scrolls by lines (negative = back); reaching the end turns following on. */
 void ui_chatview_scroll(UiChatView *v, long lines);
 void ui_chatview_home(UiChatView *v);
 void ui_chatview_end(UiChatView *v);
-/* Lines below the last one shown. */
+/* Number of lines below the last one shown. */
 size_t ui_chatview_below(const UiChatView *v);
 /* Draws it with its upper left corner at (row, col). */
 void ui_chatview_draw(const UiChatView *v, const UiTranscript *t, UiCanvas *c, int row, int col);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Commands about the conversation itself. What changes messages while an answer is being written stops
- * that answer first or has to wait for it. */
+/* Commands about the conversation itself. Commands that change messages while an answer is generated stop
+ * that answer first or must wait for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ bool ui_cmd_clear(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
-/* The last message of the user, sent or withdrawn, goes to the end and is asked again. */
+/* Moves the last message of the user, sent or withdrawn, to the end and asks it again. */
 bool ui_cmd_retry(UiApp *a, const char *name, const char *args) {
     (void)args;
     if (ui_cmd_busy(a, name)) return false;

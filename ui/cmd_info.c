@@ -37,7 +37,7 @@ static bool show_described(UiApp *a, const char *what) {
     return ok;
 }
 
-/* The lines of the model's facts that speak of a licence. */
+/* The lines of the model's description that mention a licence. */
 static bool show_license(UiApp *a) {
     char *text = a->engine.describe(a->engine.self, "model");
     UiBuf b = { 0 };
@@ -51,7 +51,7 @@ static bool show_license(UiApp *a) {
     return true;
 }
 
-/* The exact prompt of what was said so far, or of that and text as the next message. */
+/* The exact prompt of the conversation so far, or with text as the next message. */
 static bool show_prompt(UiApp *a, const char *text) {
     char err[400] = "";
     size_t n = 0;

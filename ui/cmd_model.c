@@ -113,7 +113,7 @@ static void list_settings(UiApp *a) {
     ui_buf_free(&b);
 }
 
-/* Cuts the word at *p out; moves *p past it and the blanks after it. */
+/* Extracts the word at *p; moves *p past it and the blanks after it. */
 static char *word_of(char **p) {
     char *word = *p;
     *p += strcspn(*p, " \t=");
@@ -121,7 +121,7 @@ static char *word_of(char **p) {
     return word;
 }
 
-/* The one setting whose name begins with word, else NULL; *several tells why. */
+/* The only setting whose name begins with word, otherwise NULL; *several: because there are several. */
 static const QSFSetting *by_beginning(const char *word, bool *several) {
     const QSFSetting *found = NULL;
     for (size_t i = 0; *word && i < qsf_setting_count(); i++) {
@@ -149,7 +149,7 @@ static const QSFSetting *find_setting(UiApp *a, const char *word) {
 
 static bool set_words(UiApp *a, char *rest) {
     char *word = word_of(&rest);
-    /* As other chats spell it: /set parameter temperature 0.7, /set system TEXT. */
+    /* The syntax of other chats: /set parameter temperature 0.7, /set system TEXT. */
     if (strcmp(word, "parameter") == 0 && *rest) word = word_of(&rest);
     if (strcmp(word, "system") == 0) return ui_cmd_system(a, "system", rest);
     const QSFSetting *row = find_setting(a, word);

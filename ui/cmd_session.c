@@ -44,7 +44,7 @@ bool ui_cmd_new(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
-/* Goes on in a copy of the file there is. */
+/* Continues in a copy of the existing file. */
 static bool save_copy(UiApp *a, const char *to) {
     char err[300] = "";
     UiSession next = { 0 };
@@ -58,7 +58,8 @@ static bool save_copy(UiApp *a, const char *to) {
     return true;
 }
 
-/* Makes the file of a conversation that has none. What cannot be saved goes on as it was. */
+/* Creates the file of a conversation that has none. If it cannot be saved, the conversation continues
+ * without. */
 static bool save_new(UiApp *a, const char *to) {
     UiSession before = a->session;
     char fresh[sizeof before.name];
@@ -72,7 +73,7 @@ static bool save_new(UiApp *a, const char *to) {
     return false;
 }
 
-/* A conversation with a file goes on in a copy of that name; one without gets the file now. */
+/* A conversation with a file continues in a copy of that name; for one without, the file is created now. */
 bool ui_cmd_save(UiApp *a, const char *name, const char *args) {
     bool other = *args && strcmp(args, a->session.name) != 0;
     if (a->running == UI_REQUEST_ANSWER && *args && ui_cmd_busy(a, name)) return false;
@@ -121,7 +122,7 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
-/* Cells of a line of output; a reader that is not a terminal gets long ones. */
+/* Cells of a line of output; lines are long if the output is not a terminal. */
 static int columns(const UiApp *a) {
     struct winsize ws;
     if (a->full_screen) return a->columns > 0 ? a->columns : 80;

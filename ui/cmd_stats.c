@@ -103,7 +103,7 @@ static void mem_weights(const QSFStats *s, UiBuf *b) {
                       (unsigned long long)s->embed_hits, (unsigned long long)s->embed_misses);
 }
 
-/* The lines of the engine's table that are set in: what is mapped, by name. */
+/* The lines of the engine's table that are indented: mapped memory, by name. */
 static void mem_regions(UiApp *a, UiBuf *b) {
     char *text = a->engine.describe(a->engine.self, "memory");
     for (const char *line = text; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {

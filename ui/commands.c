@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of slash commands, and finding a row of it. */
+/* The table of slash commands, and lookup in it. */
 #include "ui/commands.h"
 
 #include <stdio.h>
@@ -70,8 +70,8 @@ static bool has_prefix(const UiCommand *c, const char *word, size_t len) {
     return false;
 }
 
-/* Settings only compete when no command has the beginning: /t is /template although there is a temperature.
- */
+/* Settings are considered only if no command has the prefix: /t is /template although there is a
+ * temperature. */
 static const UiCommand *by_prefix(const char *word, const QSFSetting **setting, bool *ambiguous) {
     size_t len = strlen(word);
     const UiCommand *found = NULL;
@@ -105,7 +105,7 @@ const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetti
     return by_prefix(word, setting, ambiguous);
 }
 
-/* Words that other chats have a command for, and what does that here. */
+/* Commands of other chats, and their equivalents here. */
 static const char *const meanings[][2] = {
     { "edit", "/undo, then Up: the message is back in the input" },
     { "delete", "/undo removes the last exchange" },
@@ -173,7 +173,7 @@ static bool unknown(UiApp *a, const char *word, bool ambiguous) {
     return false;
 }
 
-/* A failure of a command is said once and counted, whatever the command said itself. */
+/* A failure of a command is reported once and counted, even if the command itself reported several errors. */
 static bool run(UiApp *a, const char *word, const char *args) {
     const QSFSetting *setting = NULL;
     bool ambiguous = false;

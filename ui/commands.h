@@ -24,25 +24,24 @@ typedef enum UiArgKind {
 typedef struct UiCommand {
     const char *name;    /* without the slash */
     const char *aliases; /* comma-separated, or "" */
-    const char *args;    /* as help shows them, or "" */
+    const char *args;    /* as shown in help, or "" */
     const char *help;    /* one line */
     UiArgKind arg_kind;
-    /* args: what follows the name, trimmed, "" when nothing does. false: it failed, and said so. */
+    /* args: the text after the name, trimmed, "" if there is none. Returns false if it failed (reported). */
     bool (*run)(UiApp *a, const char *name, const char *args);
 } UiCommand;
 
 size_t ui_command_count(void);
 const UiCommand *ui_command_at(size_t i);
-/* By name or alias, else NULL. */
+/* By name or alias, otherwise NULL. */
 const UiCommand *ui_command_find(const char *name);
-/* The same, and with prefix also by a beginning that only one command or setting has. *setting is the row
- * when the word is a setting's name ("/temp"), NULL otherwise. Both NULL: unknown or, with *ambiguous,
- * several. */
+/* The same, and with prefix also by a prefix of only one command or setting. *setting is the row if the word
+ * is the name of a setting ("/temp"), NULL otherwise. Both NULL: unknown or, with *ambiguous, several. */
 const UiCommand *ui_command_lookup(const char *word, bool prefix, const QSFSetting **setting,
                                    bool *ambiguous);
-/* The nearest name to word, or NULL. */
+/* The name most similar to word, or NULL. */
 const char *ui_command_nearest(const char *word);
-/* Runs "/name args". false: it failed, which was said. */
+/* Runs "/name args". Returns false if it failed, which was reported. */
 bool ui_command_run(UiApp *a, const char *line, size_t len);
 
 /* cmd_chat.c */
@@ -73,7 +72,7 @@ bool ui_cmd_load(UiApp *a, const char *name, const char *args);
 bool ui_cmd_sessions(UiApp *a, const char *name, const char *args);
 bool ui_cmd_export(UiApp *a, const char *name, const char *args);
 
-/* Says that a command has to wait for the answer; true when one is being written. */
+/* Reports that a command must wait for the answer; true if one is being generated. */
 bool ui_cmd_busy(UiApp *a, const char *name);
 
 #endif

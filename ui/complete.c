@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What Tab offers. */
+/* Completion with Tab. */
 #include "ui/complete.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "ui/commands.h"
 #include "ui/path.h"
 
-/* A file name with control characters cannot be typed: it is not offered. */
+/* A file name with control characters cannot be typed, so it is not offered. */
 static bool typeable(const char *text) {
     for (; *text; text++) {
         if ((unsigned char)*text < 0x20 || *text == 0x7f) return false;
@@ -34,7 +34,7 @@ static void add(UiCompletion *c, const char *text, const char *after, const char
 
 static bool begins(const char *name, const char *word, size_t len) { return strncmp(name, word, len) == 0; }
 
-/* Command names, and with a letter typed also the settings that work as commands. */
+/* Command names, and after the first letter also the settings that work as commands. */
 static void commands(UiCompletion *c, const char *word, size_t len, const char *slash, bool settings) {
     char text[80];
     for (size_t i = 0; i < ui_command_count(); i++) {
@@ -85,7 +85,7 @@ static void shows(UiCompletion *c, const char *word, size_t len) {
     }
 }
 
-/* Values of settings that are words; the test asks the settings whether they take them. */
+/* Values of settings that are words; the unit test checks that the settings accept them. */
 static const char *const values[][2] = {
     { "ram-budget", "auto 25% 50%" },
     { "pin", "auto 0" },
@@ -120,7 +120,7 @@ static void setting_values(UiCompletion *c, const char *setting, const char *wor
 
 static void add_file(void *arg, const char *name, bool is_dir) { add(arg, name, is_dir ? "/" : "", ""); }
 
-/* The argument of a command, from `word` on. */
+/* The argument of a command, starting at `word`. */
 static void argument(UiCompletion *c, const UiCommand *cmd, const char *word, size_t len) {
     switch (cmd->arg_kind) {
     case UI_ARG_NONE: break;
@@ -152,7 +152,8 @@ static int by_text(const void *a, const void *b) {
     return strcmp(((const UiChoice *)a)->text, ((const UiChoice *)b)->text);
 }
 
-/* The value of a setting follows "/set NAME " and "/io direct ": returns its row and moves *at to the value. */
+/* After "/set NAME " or "/io direct " a value of a setting follows: returns its row and moves *at to the
+ * value. */
 static const QSFSetting *value_of(const UiCommand *cmd, const char *line, size_t *at, size_t point) {
     size_t end = *at + strcspn(line + *at, " ");
     bool names = cmd->arg_kind == UI_ARG_SETTING || cmd->arg_kind == UI_ARG_IO;
@@ -174,7 +175,7 @@ static void arguments(UiCompletion *c, const char *line, size_t name_end, size_t
     free(name);
     c->from = name_end + strspn(line + name_end, " ");
     if (c->from > point) c->from = point;
-    /* A file name may hold blanks; anything else is one word. */
+    /* A file name may contain blanks; anything else is one word. */
     bool more = cmd && cmd->arg_kind != UI_ARG_FILE && cmd->arg_kind != UI_ARG_MODEL &&
                 memchr(line + c->from, ' ', point - c->from);
     if (more) row = value_of(cmd, line, &c->from, point);

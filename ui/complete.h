@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What Tab offers. One thread. */
+/* Completion with Tab. One thread. */
 #ifndef QSF_UI_COMPLETE_H
 #define QSF_UI_COMPLETE_H
 
@@ -9,7 +9,7 @@
 #define UI_CHOICES 64
 
 typedef struct UiChoice {
-    char text[240]; /* replaces the word, with what usually follows it ("/set ", "models/") */
+    char text[240]; /* replaces the word, including what usually follows it ("/set ", "models/") */
     char help[120]; /* one line about it, or "" */
 } UiChoice;
 
@@ -19,10 +19,10 @@ typedef struct UiCompletion {
     size_t from; /* byte of the line where the word begins */
 } UiCompletion;
 
-/* Choices for the word that ends at line[point]. A zeroed UiCompletion is an empty one; the last result is
- * forgotten. false when there is nothing to offer. */
+/* Choices for the word that ends at line[point]. A zeroed UiCompletion is empty; the previous result is
+ * discarded. Returns false if there is nothing to offer. */
 bool ui_complete(UiCompletion *c, const char *line, size_t point);
-/* Bytes that all choices begin with. */
+/* Length of the common prefix of all choices. */
 size_t ui_complete_common(const UiCompletion *c);
 void ui_complete_free(UiCompletion *c);
 

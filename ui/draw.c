@@ -10,7 +10,7 @@
 #include "ui/screen.h"
 #include "ui/statuspane.h"
 
-/* Rows of each part from top to bottom; what a small window has no room for has 0. */
+/* Rows of each part from top to bottom; 0 for parts that a small window has no space for. */
 typedef struct Layout {
     int title, body, status_rule, status, rule, queue, input, menu, hint_rule, offer, hints;
     bool pane;
@@ -68,7 +68,7 @@ static void draw_title(UiScreen *s, int row, int cols) {
 
 /* ---- rules, queue, menu, hints ---- */
 
-/* Said before Enter, and only about. */
+/* Shown before Enter, if the message is too long. */
 static void draw_too_long(UiScreen *s, const UiInputView *in, int row, int cols) {
     char advice[80];
     bool command = in->len > 0 && in->text[0] == '/' && !(in->len > 1 && in->text[1] == '/');
@@ -124,7 +124,7 @@ static void draw_menu(UiScreen *s, const UiInputView *in, int row, int rows, int
     }
 }
 
-/* What a new user may ask, as much as fits, and the way to other models. */
+/* Questions a new user may ask, as many as fit, and how to switch to other models. */
 static void draw_offer(UiScreen *s, int row, int cols) {
     static const char model[] = "/model PATH";
     UiCanvas *c = &s->canvas;
@@ -170,7 +170,7 @@ static void draw_hints(UiScreen *s, int row, int cols) {
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole screen ---- */
 
 static Layout arrange(const UiScreen *s, const UiInputView *in, int rows, int cols, int input_rows) {
     Layout l = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The part of the background engine that the chat uses, as a table of functions: the chat itself runs
- * on the worker of qsf_engine.h, tests run it on a scripted one. Each function means exactly what
- * the qsf_worker_ function of its name means. */
+/* The functions of the background engine used by the chat, as a table: the chat itself uses the worker of
+ * qsf_engine.h, tests use a scripted one. Each function has the contract of the qsf_worker_ function of the
+ * same name. */
 #ifndef QSF_UI_ENGINE_H
 #define QSF_UI_ENGINE_H
 

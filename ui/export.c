@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The conversation as a file. */
+/* Exports the conversation to a file. */
 #include "ui/export.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@ static void iso_time(double t, char *dst, size_t cap) {
     if (when > 0 && gmtime_r(&when, &tm)) (void)strftime(dst, cap, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* Length of the UTF-8 sequence at s, 0 when it is ill-formed: JSON must be UTF-8 whatever a model said. */
+/* Length of the UTF-8 sequence at s, 0 if it is ill-formed: JSON must be UTF-8, whatever a model
+ * generated. */
 static size_t sequence(const char *s, size_t len) {
     unsigned char c = (unsigned char)s[0];
     size_t n = c < 0x80                ? 1
@@ -112,7 +113,7 @@ static void as_json(const UiApp *a, UiBuf *b) {
     ui_buf_puts(b, "\n ]}\n");
 }
 
-/* As it may be shown: control characters of an answer must not reach the terminal that shows the file. */
+/* Cleaned for display: control characters of an answer must not reach the terminal that shows the file. */
 static void put_clean(UiBuf *b, const char *s, size_t len, bool one_line) {
     char *clean = qsf_clean_dup(s, len, one_line);
     b->failed = b->failed || !clean;
@@ -120,7 +121,7 @@ static void put_clean(UiBuf *b, const char *s, size_t len, bool one_line) {
     free(clean);
 }
 
-/* Apart from the answer, and folded where a reader can fold. */
+/* Separate from the answer, and folded if the format can fold. */
 static void put_thought(UiBuf *b, const UiItem *thought, bool markdown) {
     size_t len;
     const char *body = qsf_reasoning_body(ui_buf_str(&thought->raw), thought->raw.len, &len);

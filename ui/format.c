@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers as people read them. */
+/* Readable numbers. */
 #include "ui/format.h"
 
 #include <math.h>

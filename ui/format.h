@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers as people read them, units always with them. Any thread. */
+/* Readable numbers, always with units. Any thread. */
 #ifndef QSF_UI_FORMAT_H
 #define QSF_UI_FORMAT_H
 
@@ -14,7 +14,7 @@ void ui_format_clock(double t, char *dst, size_t cap);
 void ui_format_elapsed(double seconds, char *dst, size_t cap);
 /* "4.4s", "1m33s", "2h05m" */
 void ui_format_span(double seconds, char *dst, size_t cap);
-/* Tokens per second in at most 4 digits: "0.42", "3.42", "41.0", "118"; "-" when not known. */
+/* Tokens per second in at most 4 characters: "0.42", "3.42", "41.0", "118"; "-" if unknown. */
 void ui_format_tps(double tps, char *dst, size_t cap);
 /* "0.9 MB", "40.0 MB", "1.50 GB" */
 void ui_format_bytes(uint64_t bytes, char *dst, size_t cap);
@@ -23,9 +23,9 @@ void ui_format_mb(uint64_t bytes, char *dst, size_t cap);
 /* Facts about an answer in at most room cells, the least important dropped first: "61 tok  3.42
  * t/s seed 7  stopped". "" when nothing. */
 void ui_format_answer(const UiItem *it, int room, char *dst, size_t cap);
-/* Facts about a thought: "thinking, 12 tok, 3.0s", "thought, 12 tok, 3.0s". */
+/* Facts about reasoning: "thinking, 12 tok, 3.0s", "thought, 12 tok, 3.0s". */
 void ui_format_thought(const UiItem *thought, char *dst, size_t cap);
-/* A setting's value for a narrow place: ".70", "40", "off". value as qsf_setting_get gave it. */
+/* A setting's value in short form: ".70", "40", "off". value as returned by qsf_setting_get. */
 void ui_format_knob(const char *value, char *dst, size_t cap);
 
 #endif

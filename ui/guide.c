@@ -19,7 +19,7 @@ static const char *const questions[UI_GUIDE_QUESTIONS] = {
     "Find models as .gguf files at huggingface.co: search for a small instruct model with GGUF in its " \
     "name, Q4_0 or Q4_K_M. F1 shows all keys and commands."
 
-/* What to do now comes last: a small window shows the end. */
+/* The next step comes last: a small window shows the end. */
 static const char welcome[] =
     "I am the built-in guide: a very small model that knows this program and nothing else.\n\n"
     "In the status pane (F2), decode is the speed in tokens per second, CTX the context used, RAM "
@@ -53,7 +53,7 @@ void ui_guide_welcome(UiApp *a) {
     if (ui_guide_offers(a) && a->full_screen && !screen_has_messages(a)) ui_app_print(a, UI_OUTPUT, welcome);
 }
 
-/* The talk with the other model keeps its session, so that it can be resumed. */
+/* The conversation with the other model keeps its session, so that it can be resumed. */
 static void begin_with_guide(UiApp *a) {
     char kept[sizeof a->session.name], fresh[sizeof a->session.name];
     bool saved = a->session.log != NULL;

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define UI_WAITED 0.1 /* share of a layer's time from which on it counts as waited for */
+#define UI_WAITED 0.1 /* share of a layer's time above which it counts as stalled */
 
-/* Several layers as one. */
+/* Several layers combined into one. */
 typedef struct Group {
     double weights, pinned, wait, compute;
     bool now; /* one of them is being computed */
@@ -27,7 +27,7 @@ static Group group_of(const UiHeat *h, uint32_t from, uint32_t to) {
 
 static bool waited(const Group *g) { return g->wait > 0 && g->wait >= UI_WAITED * (g->wait + g->compute); }
 
-/* From nothing to everything; whatever is between is never shown as one of the two. */
+/* From none to all; a value between them is never shown as one of the two. */
 static const char *fill(const Group *g, bool unicode) {
     static const char *const blocks[] = { "·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
     static const char *const ascii[] = { ".", "-", "-", "-", "=", "=", "+", "+", "#" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layers of a model in one row of cells: how much of each is pinned, and which ones the disk kept
- * waiting. Draws only what it is given. */
+/* The layers of a model in one row of cells: how much of each is pinned, and which ones waited for the disk.
+ * Draws only the given values. */
 #ifndef QSF_UI_HEAT_H
 #define QSF_UI_HEAT_H
 
@@ -16,9 +16,9 @@ typedef struct UiHeat {
     bool running;   /* one is */
 } UiHeat;
 
-/* One cell per layer, or per group of them where there are more layers than cells in [col, end): fuller the
- * more of it is pinned. The row below marks the layer being computed and those whose reads were waited for.
- */
+/* One cell per layer, or per group of them if there are more layers than cells in [col, end): the more of it
+ * is pinned, the fuller. The row below marks the layer being computed and those whose reads were waited
+ * for. */
 void ui_heat_draw(UiCanvas *c, int row, int col, int end, const UiHeat *h);
 /* Fills worst with up to max layers that waited longest for reads, longest first; returns their number. */
 uint32_t ui_heat_worst(const QSFLayerStats *layers, uint32_t n, uint32_t *out, uint32_t max);

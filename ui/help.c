@@ -23,8 +23,8 @@ static size_t fit(const char *text, size_t room) {
     return n > 0 ? n : room;
 }
 
-/* What on the left, why on the right and, where that is too long, below itself; in a narrow window all of it
- * is below. */
+/* Name on the left, explanation on the right, continued below it if too long; in a narrow window all of it is
+ * below. */
 static void row(UiBuf *b, const char *left, const char *text, int width) {
     bool narrow = width > 0 && width < 2 * UI_HELP_COLUMN;
     size_t column = narrow ? 4 : UI_HELP_COLUMN;

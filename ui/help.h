@@ -6,10 +6,9 @@
 #include "qsf_engine.h"
 #include "ui/buf.h"
 
-/* Keys (where there are any) and commands, in two columns of width cells together; 0 = lines of any length.
- */
+/* Keys (if there are any) and commands, in two columns of width cells together; 0 = lines of any length. */
 void ui_help_all(UiBuf *b, bool keys, int width);
-/* Help for one command or setting; false when the name is unknown. */
+/* Help for one command or setting; false if the name is unknown. */
 bool ui_help_topic(const char *name, UiBuf *b);
 /* When a change of it takes effect, as part of a sentence. */
 const char *ui_setting_when(const QSFSetting *row);

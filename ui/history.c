@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of earlier inputs. */
+/* The history file. */
 #include "ui/history.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "qsf_savefile.h"
 #include "ui/buf.h"
 
-#define UI_HISTORY_FILE_MAX (8L << 20) /* bytes at the end of the file that are looked at */
+#define UI_HISTORY_FILE_MAX (8L << 20) /* bytes at the end of the file that are read */
 
 static void encode(UiBuf *b, const char *entry) {
     for (; *entry; entry++) {
@@ -26,7 +26,7 @@ static void encode(UiBuf *b, const char *entry) {
     ui_buf_puts(b, "\n");
 }
 
-/* In place. */
+/* Decodes in place. */
 static void decode(char *s) {
     char *to = s;
     for (; *s; s++) {
@@ -40,7 +40,7 @@ static void decode(char *s) {
     *to = '\0';
 }
 
-/* A regular file, or -1: reading a pipe would wait for ever. */
+/* A regular file, or -1: reading a pipe could block forever. */
 static int open_regular(const char *path, int flags, struct stat *st) {
     int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode)) return fd;
@@ -48,7 +48,7 @@ static int open_regular(const char *path, int flags, struct stat *st) {
     return -1;
 }
 
-/* The end of the file as text, NUL-terminated; NULL when there is none. */
+/* The end of the file as text, NUL-terminated; NULL if there is none. */
 static char *read_end(const char *path) {
     struct stat st;
     int fd = open_regular(path, O_RDONLY, &st);
@@ -81,7 +81,7 @@ void ui_history_read(const char *path, void (*fn)(void *arg, const char *entry),
     free(text);
 }
 
-/* Whole or not at all; other chats append to the same file. */
+/* Written in one piece; other chats append to the same file. */
 static bool append(int fd, const UiBuf *b) {
     struct stat st;
     if (flock(fd, LOCK_EX) != 0 || fstat(fd, &st) != 0) return false;

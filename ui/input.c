@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input line, the only file that sees readline. How to run it inside a screen program (callback handler,
+/* The input line, the only file that uses readline. How to run it inside a screen program (callback handler,
  * own getc, own redisplay, output to nowhere) is known from profanity-im/profanity. */
 #include "ui/input.h"
 
@@ -30,7 +30,7 @@ static struct {
 
 /* ---- what readline calls ---- */
 
-/* Never waits: only called while bytes are there, and ^G (abort) ends what asks for more. */
+/* Never blocks: only called while there are bytes, and ^G (abort) ends functions that ask for more. */
 static int next_byte(FILE *f) {
     (void)f;
     if (input.n == 0) return 7;
@@ -53,7 +53,7 @@ static void remember(const char *line) {
     if (input.history_path) (void)ui_history_append(input.history_path, line);
 }
 
-/* Enter was taken, or the input ended. */
+/* Enter was accepted, or the input ended. */
 static void on_line(char *line) {
     if (!line) {
         input.ended = true;
@@ -123,7 +123,7 @@ static int key_tab(int count, int key) {
     return 0;
 }
 
-/* In a message over several lines the arrows move between them before they leave it. */
+/* In a message over several lines the arrows move between lines before they switch to the history. */
 static int key_up(int count, int key) {
     int start = rl_point;
     while (start > 0 && rl_line_buffer[start - 1] != '\n') start--;
@@ -161,7 +161,7 @@ static void bind_keys(void) {
     rl_bind_key_in_map('\r', key_enter, rl_get_keymap_by_name("vi-command"));
 }
 
-/* The Insert key of many systems' inputrc takes the next key literally, without a sign of it. */
+/* In many systems' inputrc the Insert key makes readline take the next key literally, without showing it. */
 static void unbind_quoted_insert(void) {
     static const char insert[] = "\x1b[2~";
     Keymap maps[] = { rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert") };
@@ -175,7 +175,7 @@ static void unbind_quoted_insert(void) {
 
 static int set_variables(void) {
     char off[] = "off";
-    /* readline takes both as changeable and does not change them. */
+    /* readline's parameters are not const, but it does not change them. */
     char paste[] = "enable-bracketed-paste", bell[] = "bell-style", none[] = "none",
          mode[] = "show-mode-in-prompt";
     rl_variable_bind(paste, off);
@@ -191,7 +191,7 @@ static void old_entry(void *arg, const char *entry) {
     add_history(entry);
 }
 
-/* readline would wait for ever to read bindings from a FIFO. */
+/* readline would block forever reading bindings from a FIFO. */
 static void skip_odd_inputrc(void) {
     const char *path = getenv("INPUTRC"), *home = getenv("HOME");
     char own[4096];
@@ -240,20 +240,20 @@ void ui_input_close(void) {
     memset(&input, 0, sizeof input);
 }
 
-/* While a command is typed its choices are shown without being asked for. */
+/* While a command is typed, its choices are shown automatically. */
 static void menu_update(void) {
     bool asked = input.menu_asked;
     if (rl_end > 0 && rl_line_buffer[0] == '/' && !RL_ISSTATE(RL_STATE_ISEARCH))
         (void)ui_complete(&input.menu, rl_line_buffer, (size_t)rl_point);
     else
         input.menu.n = 0;
-    /* The word is complete: nothing left to choose. */
+    /* The word is complete: there is nothing to choose. */
     size_t typed = (size_t)rl_point > input.menu.from ? (size_t)rl_point - input.menu.from : 0;
     if (input.menu.n == 1 && strlen(input.menu.choices[0].text) <= typed + 1) input.menu.n = 0;
     input.menu_asked = asked && input.menu.n > 0;
 }
 
-/* A function key or the like that means nothing here. readline would drop its first bytes and insert the rest. */
+/* An unassigned function key or similar. readline would drop its first bytes and insert the rest. */
 static bool unknown_key(const char *bytes, size_t n) {
     char seq[64];
     int type = ISFUNC;
@@ -277,7 +277,7 @@ void ui_input_feed(const char *bytes, size_t n) {
     menu_update();
 }
 
-/* In Emacs mode readline would take it for the Meta prefix of the next key. */
+/* In Emacs mode readline would treat it as the Meta prefix of the next key. */
 void ui_input_escape(void) {
     if (rl_editing_mode == 0 || RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH)) ui_input_feed("\x1b", 1);
 }

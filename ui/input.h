@@ -11,32 +11,32 @@
 
 typedef struct UiInputHooks {
     void *arg;
-    /* Enter: false leaves the text where it is. */
+    /* Enter: false keeps the text in the line. */
     bool (*enter)(void *arg, const char *text, size_t len);
     /* ^D on an empty line. */
     void (*eof)(void *arg);
-    /* Tab: what the line becomes, or NULL: it completes the word. */
+    /* Tab: the new line, or NULL to complete the word. */
     const char *(*tab)(void *arg, const char *text, size_t len);
 } UiInputHooks;
 
-/* history: path of the file of earlier inputs, or NULL. */
+/* history: path of the history file, or NULL. */
 void ui_input_open(const UiInputHooks *hooks, const char *history);
 void ui_input_close(void);
 /* Bytes of keys that belong to the line. */
 void ui_input_feed(const char *bytes, size_t n);
 /* The Esc key by itself. */
 void ui_input_escape(void);
-/* Puts text in at the cursor: a paste, a new line. */
+/* Inserts text at the cursor: a paste, a new line. */
 void ui_input_insert(const char *text, size_t len);
 /* Replaces the whole line. */
 void ui_input_set(const char *text, size_t len);
 
 typedef struct UiInputView {
-    const char *prompt; /* "> ", or what readline asks: "(reverse-i-search)`ab': " */
+    const char *prompt; /* "> ", or readline's prompt: "(reverse-i-search)`ab': " */
     const char *text;
     size_t len, point;        /* bytes; where the cursor is */
     const UiCompletion *menu; /* completions for this place, n 0 = none */
-    bool menu_asked;          /* Tab asked for it */
+    bool menu_asked;          /* requested with Tab */
 } UiInputView;
 
 void ui_input_view(UiInputView *v);

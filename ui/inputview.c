@@ -25,7 +25,7 @@ static void place(Walk *w, const char *s, size_t len, int cells, UiStyle style) 
     w->col += cells;
 }
 
-/* What may be shown of one cluster: control characters and the like become marks. */
+/* The visible form of one cluster: control characters and similar become marks. */
 static void place_cluster(Walk *w, const char *s, size_t len) {
     if (len == 1 && *s >= 0x20 && *s < 0x7f) {
         place(w, s, 1, 1, UI_STYLE_TEXT);

@@ -38,7 +38,7 @@ size_t ui_binding_count(void) { return sizeof bindings / sizeof *bindings; }
 
 const UiBinding *ui_binding_at(size_t i) { return i < ui_binding_count() ? &bindings[i] : NULL; }
 
-/* Is seq[0..n) the sequence that starts at *p? Moves *p past it and its blank. */
+/* Whether seq[0..n) is the sequence that starts at *p. Moves *p past it and its blank. */
 static bool sequence_is(const char **p, const char *seq, size_t n) {
     size_t i = 0;
     bool same = true;
@@ -70,8 +70,8 @@ static void key_of(UiKey *out, const char *bytes, size_t n) {
     memcpy(out->bytes, bytes, n);
 }
 
-/* Has the escape sequence seq[0..n), n > 1, come to its end? (ECMA-48: CSI ends with a byte from 0x40 on; SS3
- * takes one byte, after digits where a modifier is held; the Linux console sends ESC [ [ A for F1.) */
+/* Whether the escape sequence seq[0..n), n > 1, is complete. (ECMA-48: CSI ends with a byte of 0x40 or more;
+ * SS3 takes one byte, after digits if a modifier is held; the Linux console sends ESC [ [ A for F1.) */
 static bool complete(const char *seq, size_t n) {
     size_t i = seq[1] == '\x1b' ? 1 : 0; /* Alt with a key that sends a sequence */
     if (n < i + 2) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys: bytes of a terminal cut into key presses and pastes, and the table of what they do. Pure. */
+/* Keys: bytes of a terminal split into key presses and pastes, and the table of actions. Pure. */
 #ifndef QSF_UI_KEYS_H
 #define QSF_UI_KEYS_H
 
@@ -9,9 +9,9 @@
 #include "ui/buf.h"
 
 #define UI_KEY_BYTES         32
-#define UI_ESC_DELAY_MS      25   /* a lone ESC is the Esc key when nothing follows within this */
-#define UI_PASTE_DELAY_MS    2000 /* a paste whose end never comes is over after this silence */
-#define UI_UNMARKED_DELAY_MS 40   /* one that the terminal does not mark, after this */
+#define UI_ESC_DELAY_MS      25   /* a lone ESC is the Esc key if nothing follows within this time */
+#define UI_PASTE_DELAY_MS    2000 /* a paste whose end never arrives is over after this silence */
+#define UI_UNMARKED_DELAY_MS 40   /* a paste that the terminal does not mark is over after this one */
 
 /* What a key does. UI_DO_EDIT: it belongs to the input line. */
 typedef enum UiAction {
@@ -38,7 +38,7 @@ typedef enum UiAction {
 
 typedef struct UiBinding {
     UiAction action;
-    const char *names;     /* as people call the keys */
+    const char *names;     /* displayed name of the keys */
     const char *help;      /* NULL: not listed */
     const char *sequences; /* what terminals send, separated by blanks; \e is ESC */
 } UiBinding;
@@ -48,7 +48,7 @@ const UiBinding *ui_binding_at(size_t i);
 
 typedef struct UiKey {
     UiAction action;
-    bool paste; /* the paste buffer of the parser holds a whole paste */
+    bool paste; /* the paste buffer of the parser holds a complete paste */
     char bytes[UI_KEY_BYTES];
     size_t n;
 } UiKey;
@@ -57,20 +57,20 @@ typedef struct UiKeys {
     char seq[UI_KEY_BYTES]; /* an escape sequence that is not complete */
     size_t n;
     bool pasting;
-    bool unmarked; /* the paste has no end but silence */
+    bool unmarked; /* the end of the paste is marked only by silence */
     UiBuf paste;   /* text of the last paste, valid until the next one begins */
 } UiKeys;
 
-/* One byte; true when *out is a whole key. */
+/* Adds one byte; true if *out is a complete key. */
 bool ui_keys_feed(UiKeys *k, char byte, UiKey *out);
-/* Are the bytes of one read a paste into a terminal that does not mark pastes? Nobody types a line, its end and more text
- * at once. Never with a control key among them. */
+/* Whether the bytes of one read are a paste into a terminal that does not mark pastes. A line, its end and
+ * more text in a single read cannot be typed. Never if there is a control key among them. */
 bool ui_keys_are_paste(const UiKeys *k, const char *bytes, size_t n);
-/* Begins a paste that no end is sent for: ui_keys_timeout ends it when no byte comes for a while. */
+/* Begins a paste without an end mark: ui_keys_timeout ends it when no byte arrives for a while. */
 void ui_keys_begin_paste(UiKeys *k);
-/* Milliseconds until ui_keys_timeout should be called when no byte comes; -1 = never. */
+/* Milliseconds until ui_keys_timeout should be called if no byte arrives; -1 = never. */
 int ui_keys_wait_ms(const UiKeys *k);
-/* That time is over: what is there is a key; true when *out is one. */
+/* That time is over: the pending bytes are a key; true if *out is one. */
 bool ui_keys_timeout(UiKeys *k, UiKey *out);
 void ui_keys_free(UiKeys *k);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat as lines. */
+/* The chat in line mode. */
 #include "ui/line.h"
 
 #include <errno.h>
@@ -16,15 +16,15 @@
 
 typedef struct Line {
     UiApp *app;
-    UiBuf in;     /* read and not taken yet */
-    size_t taken; /* bytes of it already handed out */
+    UiBuf in;     /* read but not used yet */
+    size_t taken; /* bytes of it already returned */
     bool eof, too_long;
     UiLines lines;
     bool prompt; /* standard input is a terminal: prompts are shown */
     bool clean;  /* standard output is a terminal */
     QSFClean cleaner;
     size_t newlines; /* held back at the end of the answer so far */
-    bool thinking;   /* a thought that is not shown was announced */
+    bool thinking;   /* hidden reasoning was announced */
     bool ended;
     int status;
 } Line;
@@ -53,7 +53,7 @@ static void out(Line *l, const char *s, size_t len) {
     }
 }
 
-/* Newlines wait until text follows them: the answer ends with exactly one. */
+/* Newlines are held back until text follows: the answer ends with exactly one. */
 static void out_text(Line *l, const char *s, size_t len) {
     while (len > 0 && !l->ended) {
         size_t n = 0;
@@ -171,7 +171,7 @@ static void read_more(Line *l) {
     }
 }
 
-/* The next line without its newline; false when there is none yet. */
+/* The next line without its newline; false if there is none yet. */
 static bool next_line(Line *l, const char **line, size_t *len) {
     const char *s = ui_buf_str(&l->in) + l->taken;
     size_t have = l->in.len - l->taken;
@@ -240,7 +240,7 @@ int ui_line_run(UiApp *a) {
     (void)ui_signals_open(false);
     bool loading = ui_app_busy(a);
     finish_request(&l);
-    /* Without the requested model nothing that follows makes sense; the guide is not requested. */
+    /* Without the requested model no later command makes sense; the guide was not requested. */
     bool failed = loading && !a->model_ready && a->exit_code != 0;
     if (failed && !ui_guide_is(a->model_path)) end(&l, a->exit_code);
     a->started = true;

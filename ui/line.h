@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat as lines: messages and commands from standard input, answers to standard output, all else to
+/* The chat in line mode: messages and commands from standard input, answers to standard output, all else to
  * standard error. Never opens the terminal. */
 #ifndef QSF_UI_LINE_H
 #define QSF_UI_LINE_H

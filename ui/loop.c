@@ -17,7 +17,7 @@
 
 #define UI_FRAME_SECONDS (1.0 / 30)
 #define UI_TICK_SECONDS  0.125 /* numbers of a busy engine */
-#define UI_CALM_SECONDS  1.5 /* they change that long after its last event: memory goes back to the kernel */
+#define UI_CALM_SECONDS  1.5   /* they keep changing this long after its last event: memory is freed */
 
 typedef struct Loop {
     UiApp *app;
@@ -25,7 +25,7 @@ typedef struct Loop {
     UiKeys keys;
     bool dirty; /* something to draw */
     double drawn, ticked;
-    double calm;     /* from then on nothing moves by itself */
+    double calm;     /* nothing moves by itself after this time */
     double key_time; /* of the last byte, for a lone ESC */
     int status;      /* exit status */
     bool ended;
@@ -119,12 +119,12 @@ static void draw(Loop *l, double now) {
 
 static double earlier(double a, double b) { return a < b ? a : b; }
 
-/* Numbers change although nothing happens here. */
+/* Numbers change although there are no events. */
 static bool moves(const Loop *l, double now) {
     return ui_app_busy(l->app) || ui_app_pinning(l->app) || now < l->calm;
 }
 
-/* Milliseconds to sleep at most. */
+/* Maximum milliseconds to sleep. */
 static int wait_ms(const Loop *l, double now) {
     double until = now + 60 - (double)(time(NULL) % 60) + 0.05; /* the clock in the title */
     int key = ui_keys_wait_ms(&l->keys);
@@ -157,7 +157,7 @@ static void wait(Loop *l) {
         l->dirty = true;
         l->calm = now + UI_CALM_SECONDS;
     }
-    /* Nothing happened: a clock turned over or a short message is over. */
+    /* No event: the clock advanced or a short message expired. */
     if (n == 0 || (flash && l->screen.flash_until <= now)) l->dirty = true;
 }
 

@@ -5,8 +5,8 @@
 
 #include "ui/app.h"
 
-/* Runs until the person leaves; the exit status of the program. -1 with a sentence in err when the terminal
- * cannot show a screen: nothing has happened then. */
+/* Runs until the user quits; returns the exit status of the program, or -1 with a message in err if the
+ * terminal cannot show a screen: nothing was changed then. */
 int ui_loop_run(UiApp *a, bool color, bool unicode, char *err, size_t cap);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf-chat: chooses between the full screen and lines, and starts what both need. */
+/* qsf-chat: chooses between full screen and line mode, and initializes what both need. */
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ static bool is_set(const char *name) {
     return v && *v;
 }
 
-/* true when the terminal's characters are UTF-8. A locale of C says nothing about the terminal: C.UTF-8 then,
- * in the environment too, where readline looks again. */
+/* true when the terminal's characters are UTF-8. A C locale does not describe the terminal: C.UTF-8 is used
+ * then, in the environment too, where readline looks again. */
 static bool choose_locale(void) {
     const char *name = setlocale(LC_CTYPE, "");
     if (!name || strcmp(name, "C") == 0 || strcmp(name, "POSIX") == 0) {
@@ -33,7 +33,7 @@ static bool choose_locale(void) {
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* Also for screen readers, which say so with ACCESSIBLE. */
+/* Also for screen readers, which set ACCESSIBLE. */
 static bool wants_lines(const UiOptions *o) {
     const char *term = getenv("TERM");
     return o->plain || is_set("ACCESSIBLE") || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term ||
@@ -50,8 +50,8 @@ static void new_session(UiApp *a) {
     ui_session_use(&a->session, name);
 }
 
-/* Resumes the newest session that no other program has. false: the one that is free cannot be resumed,
- * which was said. */
+/* Resumes the newest session that no other program has open. Returns false if the free one cannot be resumed,
+ * which was reported. */
 static bool resume_newest(UiApp *a) {
     size_t n = 0, i = 0;
     QSFLogInfo *all = qsf_chatlog_list(&n);
@@ -70,7 +70,7 @@ static bool resume_newest(UiApp *a) {
     return got != UI_RESUME_FAILED;
 }
 
-/* Opens the conversation that was asked for. false: it cannot be, which was said. */
+/* Opens the requested conversation. Returns false on failure, which was reported. */
 static bool begin_session(UiApp *a, const UiOptions *o) {
     a->session.on = !o->no_save && (a->full_screen || o->session || o->resume);
     if (!a->session.on) return true;
@@ -80,7 +80,7 @@ static bool begin_session(UiApp *a, const UiOptions *o) {
     return true;
 }
 
-/* Everything said before the screen or the lines began comes out on standard error. */
+/* Everything reported before the screen or line mode starts is written to standard error. */
 static void early(void *arg, UiKind kind, const char *text) {
     UiApp *a = arg;
     if (kind == UI_ERROR || !a->full_screen) ui_options_error(text);
@@ -92,11 +92,11 @@ static int chat(UiApp *a, UiOptions *o, bool unicode) {
     a->full_screen = !lines;
     a->interactive = a->settings.commands = !lines || isatty(STDIN_FILENO) == 1;
     a->verbose = o->verbose;
-    a->stops = o->stops; /* from here on the app's */
+    a->stops = o->stops; /* owned by the app from here on */
     o->stops = (UiStops){ 0 };
     a->chat.ascii = !unicode;
     a->hooks = (UiHooks){ .arg = a, .said = early };
-    /* The conversation first: it may hold settings that the model is to be loaded with. */
+    /* The conversation first: it may contain settings for loading the model. */
     if (o->model) a->want_model = ui_strdup_len(o->model, strlen(o->model));
     if (!begin_session(a, o)) return a->exit_code;
     if (o->model)

@@ -24,7 +24,7 @@ typedef struct UiOptions {
     UiColor color;
 } UiOptions;
 
-/* Returns -1 to continue, or the exit status to end with (already reported). */
+/* Returns -1 to continue, or the exit status (already reported). */
 int ui_options_parse(UiOptions *o, int argc, char **argv);
 /* "qsf-chat: message" on standard error. */
 void ui_options_error(const char *text);

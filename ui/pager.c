@@ -78,7 +78,7 @@ typedef struct Lines {
     bool help;
 } Lines;
 
-/* Headings of the help begin in the first column. */
+/* Headings of the help start in the first column. */
 static void draw_line(void *arg, int i, const char *s, const UiLine *l) {
     const Lines *d = arg;
     if (i < d->first || i >= d->first + d->shown) return;

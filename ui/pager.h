@@ -9,7 +9,7 @@
 
 typedef struct UiPager {
     bool open;
-    bool help;         /* shows the help, which is made for the width */
+    bool help;         /* shows the help, which depends on the width */
     int top;           /* first line shown */
     UiBuf title, text; /* cleaned */
 } UiPager;
@@ -17,13 +17,13 @@ typedef struct UiPager {
 void ui_pager_free(UiPager *p);
 /* Shows the help. */
 void ui_pager_help(UiPager *p);
-/* Shows a copy of text, which may be shown as it is, under title. */
+/* Shows a copy of text, which must be cleaned already, under title. */
 void ui_pager_show(UiPager *p, const char *title, const char *text, size_t len);
-/* Arrows and pages scroll, ^L only redraws, any other key closes it; rows is what it is drawn in. */
+/* Arrows and pages scroll, ^L only redraws, any other key closes it; rows is its height. */
 void ui_pager_key(UiPager *p, const UiKey *k, int rows);
-/* Draws it into rows from row on, over the whole width. */
+/* Draws it at `row` and below, over the whole width. */
 void ui_pager_draw(UiPager *p, UiCanvas *c, int row, int rows, int cols);
-/* Screen lines that text takes at that width. */
+/* Number of screen lines of text at that width. */
 int ui_pager_lines(const char *text, size_t len, int cols);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* File names as people type them. */
+/* File names as typed by the user. */
 #include "ui/path.h"
 
 #include <dirent.h>

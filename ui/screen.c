@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The full screen: what keys do. */
+/* The full screen: actions of keys. */
 #include "ui/screen.h"
 
 #include <stdarg.h>
@@ -32,7 +32,7 @@ void ui_screen_flash(UiScreen *s, const char *fmt, ...) {
     s->flash_stops = false;
 }
 
-/* Output of a command that the screen has no room for is read in the pager, not scrolled past. */
+/* Command output too long for the screen is shown in the pager, not scrolled past. */
 static void page_output(UiScreen *s, uint32_t before) {
     UiTranscript *t = &s->app->chat;
     UiItem *last = t->n > 0 ? t->items[t->n - 1] : NULL;
@@ -113,7 +113,7 @@ static void key_escape(UiScreen *s) {
     }
 }
 
-/* What is typed for the input line closes the pager and is not lost. */
+/* Text typed for the input line closes the pager and is not lost. */
 static void pager_key(UiScreen *s, const UiKey *k) {
     ui_pager_key(&s->pager, k, s->body_rows);
     s->again = s->again || !s->pager.open || k->action == UI_DO_REDRAW;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The full screen: layout, drawing and keys. Knows canvas and input line,
- * not the terminal. One thread. */
+/* The full screen: layout, drawing and keys. Uses canvas and input line, not the terminal. One thread. */
 #ifndef QSF_UI_SCREEN_H
 #define QSF_UI_SCREEN_H
 
@@ -20,7 +19,7 @@ typedef struct UiScreen {
     unsigned help_seen; /* requests of the app already answered */
     char flash[160];    /* short message on the rule above the input */
     double flash_until;
-    bool flash_stops; /* it says that something is being stopped: no longer than that */
+    bool flash_stops; /* it announces that something is being stopped: removed when it has */
     double stop_time; /* of the last ^C with nothing to stop */
     bool again;       /* draw everything, not only what changed */
     bool suspend;     /* ^Z was pressed */
@@ -28,21 +27,21 @@ typedef struct UiScreen {
 
 void ui_screen_init(UiScreen *s, UiApp *app, bool unicode);
 void ui_screen_free(UiScreen *s);
-/* A message for a few seconds. */
+/* Shows a message for a few seconds. */
 void ui_screen_flash(UiScreen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Draws a frame of that size on the canvas. */
 void ui_screen_draw(UiScreen *s, const UiInputView *in, int rows, int cols);
-/* What a key does; keys of the input line go to it. */
+/* Handles a key; keys of the input line are passed to it. */
 void ui_screen_key(UiScreen *s, const UiKey *k);
 /* Inserts pasted text into the input line unchanged; Enter sends it. */
 void ui_screen_paste(UiScreen *s, const char *text, size_t len);
 /* Enter in the input line; false: it stays there. */
 bool ui_screen_enter(UiScreen *s, const char *text, size_t len);
 
-/* inputview.c. Rows that the input line needs when it is width cells wide; *point_row, *point_col: where its
- * cursor is. */
+/* inputview.c. Returns the rows that the input line needs at this width; *point_row, *point_col: the position
+ * of its cursor. */
 int ui_input_rows(const UiInputView *in, int width, int *point_row, int *point_col);
-/* Draws n_rows of them from row `first` on at `row`, and puts the cursor there. */
+/* Draws n_rows of them, starting with row `first`, at `row`, and sets the cursor. */
 void ui_input_draw(const UiInputView *in, UiCanvas *c, int row, int n_rows, int first, int width);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The conversation on disk while it happens. */
+/* Saves the conversation to disk continuously. */
 #include "ui/session.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ bool ui_session_create(UiSession *s) {
     return s->log != NULL;
 }
 
-/* Leaves nothing; the next message tries again. */
+/* Leaves no file; the next message tries again. */
 static void discard(UiSession *s) {
     qsf_chatlog_close(s->log);
     s->log = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The conversation on disk while it happens, through qsf_chatlog.h. What cannot be written is said once
- * and the chat continues; the next record tries again. One thread. */
+/* Saves the conversation to disk continuously, through qsf_chatlog.h. A write error is reported once and the
+ * chat continues; the next record tries again. One thread. */
 #ifndef QSF_UI_SESSION_H
 #define QSF_UI_SESSION_H
 
@@ -9,37 +9,37 @@
 
 typedef struct UiSession {
     bool on;         /* conversations are saved */
-    bool failing;    /* the last write failed and was said */
+    bool failing;    /* the last write failed and was reported */
     bool saved;      /* there is a file; still known after ui_session_close */
     bool unsaved;    /* after ui_session_close: a part of the conversation is not in the file, or all of it */
     char name[128];  /* "" = none yet */
     QSFChatLog *log; /* NULL until the first message */
     size_t parted, parted_reasoning; /* bytes of the open answer already written as PART */
     double part_time;                /* monotonic seconds of the last PART */
-    char problem[400]; /* sentence about a failed write, "" = none; the owner shows and clears it */
+    char problem[400]; /* message about a failed write, "" = none; the owner shows and clears it */
 } UiSession;
 
-/* "2026-08-01_09-42-10": a name by the clock. */
+/* "2026-08-01_09-42-10": a name from the current time. */
 void ui_session_name_now(char *dst, size_t cap);
 /* The conversation is called `name` and has no file yet. */
 void ui_session_use(UiSession *s, const char *name);
-/* The same for one that may have a file: opens or makes it, and takes its lock. false with a sentence in
- * err; errno is EWOULDBLOCK when another program has it. */
+/* The same for one that may have a file: opens or creates it, and locks it. Returns false with a message in
+ * err; errno is EWOULDBLOCK if another program has it open. */
 bool ui_session_attach(UiSession *s, const char *name, char *err, size_t cap);
-/* Begins the file of a conversation that has none. It appears, with all that was appended, with
- * ui_session_publish. false: it cannot be made, s->problem says why. */
+/* Starts the file of a conversation that has none. ui_session_publish makes it visible, with everything
+ * appended so far. Returns false if it cannot be created; s->problem says why. */
 bool ui_session_create(UiSession *s);
-/* Where the name is taken, with other_name NAME-2, NAME-3 ... is used. false: there is no file, not even a
- * part of one, and s->problem says why. */
+/* If the name is taken, other_name allows NAME-2, NAME-3 ... Returns false if there is no file, not even a
+ * part of one; s->problem says why. */
 bool ui_session_publish(UiSession *s, bool other_name);
 void ui_session_close(UiSession *s);
 
-/* Each appends one record; nothing while no file is open. facts (may be NULL): reasoning, stop, seed, tokens. */
+/* Each appends one record; nothing if no file is open. facts (may be NULL): reasoning, stop, seed, tokens. */
 bool ui_session_message(UiSession *s, const char *role, const char *text, size_t len,
                         const QSFLogRecord *facts);
 bool ui_session_simple(UiSession *s, QSFLogKind kind, const char *name, const char *text, uint32_t n);
-/* An open answer, text and reasoning all of it so far: writes what is new, about once a second or, with force, at
- * once. */
+/* An open answer: text and reasoning are complete so far. Writes the new part, about once a second or, with
+ * force, immediately. */
 void ui_session_part(UiSession *s, const QSFLogRecord *all, double now, bool force);
 
 #endif

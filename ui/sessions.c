@@ -12,24 +12,24 @@
 #include "qsf_text.h"
 #include "ui/app.h"
 
-#define UI_LISTED     50                    /* sessions that are shown, and read */
-#define UI_READ_MAX   ((uint64_t)128 << 20) /* a larger file is not read for a line of the list */
+#define UI_LISTED     50                    /* maximum number of sessions read and shown */
+#define UI_READ_MAX   ((uint64_t)128 << 20) /* maximum size of a file that is read for the list */
 #define UI_FIRST_MAX  1000                  /* bytes of the first message */
-#define UI_ONE_LINE   68                    /* cells from which a session takes one line */
-#define UI_WITH_MODEL 90                    /* and from which that line has the model */
+#define UI_ONE_LINE   68                    /* minimum width of the list for one line per session */
+#define UI_WITH_MODEL 90                    /* and for the model in that line */
 #define UI_WHEN       16                    /* cells of a time */
 
 typedef struct Row {
     const QSFLogInfo *info;
     char when[UI_WHEN + 1];
     char *name, *model, *first; /* clean; NULL without memory */
-    UiBuf roles;                /* a letter per message that counts: u or a */
+    UiBuf roles;                /* one letter per message that counts: u or a */
     UiBuf first_raw, model_raw;
     uint32_t damaged;
-    char state[48]; /* what is wrong with it, "" = nothing */
+    char state[48]; /* the problem with it, "" = none */
 } Row;
 
-/* ---- what is in a session ---- */
+/* ---- contents of a session ---- */
 
 static void cut(UiBuf *b, size_t len) {
     if (b->len <= len) return;
@@ -37,7 +37,7 @@ static void cut(UiBuf *b, size_t len) {
     b->data[len] = '\0';
 }
 
-/* The same rules as a replay has: an answer after an answer goes on with it. */
+/* The same rules as for replay: an answer after an answer continues it. */
 static void count_message(Row *row, const QSFLogRecord *r) {
     bool user = strcmp(r->role, "user") == 0;
     if (!user && row->roles.len > 0 && row->roles.data[row->roles.len - 1] == 'a') return;
@@ -64,7 +64,7 @@ static void on_record(void *arg, const QSFLogRecord *r) {
     }
 }
 
-/* The model's file name without its folder and ending. */
+/* The model's file name without directory and extension. */
 static char *model_name(const UiBuf *path) {
     const char *slash = strrchr(ui_buf_str(path), '/');
     const char *name = slash ? slash + 1 : ui_buf_str(path);
@@ -117,13 +117,13 @@ static void free_row(Row *row) {
 
 typedef struct Table {
     UiBuf *b;
-    const char *more; /* mark of text that was cut */
+    const char *more; /* mark of truncated text */
     int width, name, model;
 } Table;
 
 static int cells_of(const char *s) { return s ? (int)qsf_text_width(s, strlen(s)) : 0; }
 
-/* s in at most room cells; with pad, in exactly so many. */
+/* Fits s into room cells; with pad, into exactly that many. */
 static void put(Table *t, const char *s, int room, bool pad) {
     s = s ? s : "";
     bool fits = cells_of(s) <= room;
@@ -185,7 +185,7 @@ static void two_lines(Table *t, const Row *row, const char *mark) {
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* Columns as wide as their widest text, but no wider than leaves the others their room. */
+/* Columns are as wide as their widest text, but leave space for the others. */
 static void arrange(Table *t, const Row *rows, size_t n) {
     bool narrow = t->width < UI_ONE_LINE;
     for (size_t i = 0; i < n; i++) {

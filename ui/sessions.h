@@ -7,8 +7,8 @@
 
 /* Lists the sessions, newest first, in lines of at most width cells (40 to 200): name, last use, number of
  * messages, model and first words; `current` is marked. Below 68 cells each takes two lines. Text from the
- * files is cleaned; one that another program has open, is damaged or cannot be read says so. ascii: the
- * terminal cannot show UTF-8. Adds nothing when there is no session. */
+ * files is cleaned; a session that another program has open, or that is damaged or unreadable, is marked.
+ * ascii: the terminal cannot show UTF-8. Adds nothing if there is no session. */
 void ui_sessions_list(UiBuf *b, const char *current, int width, bool ascii);
 
 #endif

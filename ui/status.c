@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the pane, the strip and the line all say, from the engine's numbers. */
+/* Shared by the pane, the strip and the line, from the engine's numbers. */
 #include "ui/statuspane.h"
 
 const char *ui_status_word(const UiStatus *s) {
@@ -28,7 +28,7 @@ uint64_t ui_status_used(const QSFStats *s) {
     return sum;
 }
 
-/* A plan fills its budget: only more than the budget is a warning. */
+/* A plan uses all of its budget: only exceeding it is a warning. */
 bool ui_status_over(const QSFStats *s) {
     return s->budget > 0 && (ui_status_used(s) > s->budget || s->rss > s->budget);
 }

@@ -11,7 +11,7 @@
 #define UI_SEGMENTS 8
 #define MB          1048576.0
 
-/* Pieces of one line; what does not fit is left out from the end. */
+/* Parts of one line; those that do not fit are omitted from the end. */
 typedef struct Segments {
     char text[UI_SEGMENTS][64];
     bool warn[UI_SEGMENTS];
@@ -146,7 +146,7 @@ static Segments strip_first(const UiStatus *s, bool with_eta) {
     return g;
 }
 
-/* The layer only while one is being computed. */
+/* The layer, only while one is being computed. */
 static void disk(Segments *g, const QSFStats *st) {
     char layer[24] = "";
     if (st->streamed_bytes == 0 || (st->state < QSF_STATE_PREFILL && st->out_tokens == 0)) return;
@@ -161,7 +161,7 @@ void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width) {
     const char *sep = c->unicode ? " │ " : " | ";
     Segments first = strip_first(s, true), second = { 0 };
     char rss[24], peak[24];
-    /* The end of the answer may be guessed; RAM and context are to be seen. */
+    /* The remaining time is an estimate and may be omitted; RAM and context must be visible. */
     if (width_of(&first, sep, 1) > width) first = strip_first(s, false);
     draw(&first, c, row, width, sep, 1);
     pinning(&second, s, true);
@@ -193,7 +193,7 @@ void ui_status_line(UiCanvas *c, const UiStatus *s, int row, int width) {
         seg(&g, false, "%st/s", tps);
         if (st->max_tokens > 0) seg(&g, false, "%u/%u", st->out_tokens, st->max_tokens);
     }
-    if (ui_status_pinning(st) && st->state == QSF_STATE_IDLE) g.n = 0; /* ready, as one may type */
+    if (ui_status_pinning(st) && st->state == QSF_STATE_IDLE) g.n = 0; /* ready for input */
     pinning(&g, s, false);
     seg(&g, ctx >= 90, "ctx%u%%", ctx);
     ram(&g, s, "RAM", false);

@@ -10,7 +10,7 @@
 
 #define UI_SMALL_BYTES 52429 /* shown as 0.0 MB */
 
-/* Settings that the live keys change, and the seed beside them. */
+/* Settings changed by the live keys, and the seed next to them. */
 static bool is_knob(const QSFSetting *row) {
     return (row->flags & QSF_SETTING_LIVE) && (row->step > 0 || strcmp(row->name, "seed") == 0);
 }
@@ -46,7 +46,7 @@ static void right(Pane *p, int row, UiStyle style, const char *text) {
     ui_canvas_puts(p->c, row, p->end - n, p->end, style, text);
 }
 
-/* A bar between what is left of it and a percentage. */
+/* A bar between the text on the left and a percentage. */
 static void part_row(Pane *p, int row, int from, double share, bool warn) {
     char pct[16];
     (void)snprintf(pct, sizeof pct, "%3.0f%%", share * 100 < 999 ? share * 100 : 999);
@@ -184,7 +184,7 @@ static void ram_row(Pane *p, const char *name, uint64_t bytes) {
     ui_canvas_printf(p->c, next(p), p->col + 1, p->end, UI_STYLE_DIM, "%-20.20s %7s", name, used);
 }
 
-/* The largest owners as far as there is room, in the order of the engine; the others together. */
+/* The largest owners, as many as fit, in the order of the engine; the others combined. */
 static void meter_ram_rows(Pane *p) {
     const QSFStats *st = p->s->stats;
     int room = p->end_row - p->row - rows_below(p->s);
@@ -214,7 +214,8 @@ static void meter_rss(Pane *p) {
     ui_canvas_printf(p->c, row, p->col + 4, p->end, UI_STYLE_VALUE, "%s  peak %s MB", rss, peak);
 }
 
-/* "341 MB/tok", as read or, before the first token, as planned; the name of the back end fits beside it. */
+/* "341 MB/tok", as measured or, before the first token, as planned; with the name of the back end if it
+ * fits. */
 static void token_bytes(const QSFStats *st, char *dst, size_t cap) {
     double bytes = st->bytes_per_token > 0 ? st->bytes_per_token : (double)st->streamed_bytes;
     double mb = bytes / 1048576.0;
@@ -258,7 +259,7 @@ static void knob_cell(Pane *p, int row, int col, size_t i) {
     bool chosen = p->s->knob == i && set->step > 0;
     qsf_setting_get(p->s->settings, set, value, sizeof value);
     ui_format_knob(value, shown, sizeof shown);
-    /* A long name gives way to its first word so that the value is always seen. */
+    /* A long name is shortened to its first word so that the value is always visible. */
     size_t len = strlen(set->name);
     if (len + strlen(shown) > 14) len = strcspn(set->name, "-");
     ui_canvas_printf(p->c, row, col, p->end, chosen ? UI_STYLE_KEY : UI_STYLE_VALUE, "%s%.*s %s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the engine is doing, as a pane, a strip of two lines or one line. Draws only what it is given. */
+/* The state of the engine, as a pane, a strip of two lines or one line. Draws only the given values. */
 #ifndef QSF_UI_STATUSPANE_H
 #define QSF_UI_STATUSPANE_H
 
@@ -7,8 +7,8 @@
 #include "ui/canvas.h"
 
 #define UI_PANE_WIDTH 34
-#define UI_PANE_FROM  96 /* columns of a screen with the pane */
-#define UI_STRIP_FROM 60 /* with the strip; below: one line */
+#define UI_PANE_FROM  96 /* minimum columns of a screen for the pane */
+#define UI_STRIP_FROM 60 /* for the strip; below: one line */
 
 typedef struct UiStatus {
     const QSFStats *stats;
@@ -17,12 +17,12 @@ typedef struct UiStatus {
     uint32_t n_layers;
     const double *spark; /* (n_spark) tokens per second, oldest first */
     unsigned n_spark;
-    unsigned knob; /* index of the setting that the keys change */
+    unsigned knob; /* index of the setting changed by the keys */
     bool stopping;
-    double pin_left; /* seconds until all weights that are to be in RAM are there, -1 = not known */
+    double pin_left; /* seconds until all weights to be pinned are in RAM, -1 = unknown */
 } UiStatus;
 
-/* Rows [row, end_row) of columns [col, col + width). What does not fit is left out from the bottom. */
+/* Rows [row, end_row) of columns [col, col + width). Rows that do not fit are omitted from the bottom. */
 void ui_status_pane(UiCanvas *c, const UiStatus *s, int row, int end_row, int col, int width);
 /* Two lines. */
 void ui_status_strip(UiCanvas *c, const UiStatus *s, int row, int width);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Texts that end an answer. */
+/* Stop strings. */
 #include "ui/stops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What the line spells, and what it means. */
+/* Escapes in a line, and their meaning. */
 static const char spelled[] = "nt\\", meant[] = "\n\t\\";
 
 const char *ui_stops_add(UiStops *s, const char *text) {

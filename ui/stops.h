@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Texts that end an answer: --stop and /stop. One thread. */
+/* Stop strings: --stop and /stop. One thread. */
 #ifndef QSF_UI_STOPS_H
 #define QSF_UI_STOPS_H
 
 #include "ui/buf.h"
 
 #define UI_STOPS_MAX 64
-#define UI_STOP_LEN  4096 /* bytes of one */
+#define UI_STOP_LEN  4096 /* maximum bytes of one */
 
 typedef struct UiStops {
     char *text[UI_STOPS_MAX]; /* (n), owned */
     size_t n;
 } UiStops;
 
-/* Copies text; one that is there already is left alone. NULL, or why it cannot be added. */
+/* Copies text, unless it is already there. Returns NULL, or why it cannot be added. */
 const char *ui_stops_add(UiStops *s, const char *text);
 void ui_stops_clear(UiStops *s);
-/* A line that spells \n, \t and \\ as text: malloc'ed, NULL without memory. */
+/* Converts a line with \n, \t and \\ to text: malloc'ed, NULL without memory. */
 char *ui_stops_unquote(const char *line);
-/* The other way round. */
+/* The inverse. */
 void ui_stops_quote(const char *text, UiBuf *out);
 
 #endif

@@ -14,7 +14,7 @@ static void print_item(const UiItem *it) {
     if (len == 0 || s[len - 1] != '\n') printf("\n");
 }
 
-/* As a shell takes it: in quotes where it is more than a word. */
+/* Quoted for a shell if it is more than a word. */
 static void print_name(const char *name) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,@-";
     char *clean = qsf_clean_dup(name, strlen(name), true);

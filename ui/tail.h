@@ -5,7 +5,7 @@
 
 #include "ui/app.h"
 
-/* The last exchange, and how to come back, to standard output. */
+/* Prints the last exchange, and how to resume, to standard output. */
 void ui_tail_print(const UiApp *a);
 
 #endif

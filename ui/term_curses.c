@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The terminal through ncurses, the only file that sees it. */
+/* The terminal through ncurses, the only file that uses it. */
 #include "ui/term.h"
 
 #include <curses.h>
@@ -23,12 +23,12 @@ enum { N_FATAL = sizeof fatal_signals / sizeof *fatal_signals };
 static struct {
     SCREEN *screen;
     bool open, color;
-    struct termios saved; /* as the terminal was found */
-    char restore[128];    /* what a fatal signal writes */
+    struct termios saved; /* the original state of the terminal */
+    char restore[128];    /* bytes written by a fatal signal */
     volatile sig_atomic_t n_restore;
     struct sigaction old[N_FATAL];
     attr_t attrs[UI_STYLE_COUNT];
-    long typed_ahead; /* bytes not read yet that came while the terminal was not ours */
+    long typed_ahead; /* unread bytes that arrived while we did not control the terminal */
 } term;
 
 static void write_raw(const char *s, size_t n) {
@@ -42,7 +42,7 @@ static void write_raw(const char *s, size_t n) {
     }
 }
 
-/* Only calls that POSIX allows in a handler. The signal then does what it would have done. */
+/* Only calls that POSIX allows in a handler. The signal then has its default effect. */
 static void on_fatal(int sig) {
     int n = term.n_restore;
     term.n_restore = 0;
@@ -109,7 +109,7 @@ static void prepare_colors(bool wanted) {
     for (short c = 0; c < 8; c++) init_pair((short)(c + 1), c, background);
 }
 
-/* raw: ^C and ^Z come as keys; nonl: Enter and ^J are different keys. */
+/* raw: ^C and ^Z are keys; nonl: Enter and ^J are different keys. */
 static void set_modes(void) {
     raw();
     noecho();
@@ -119,7 +119,7 @@ static void set_modes(void) {
     scrollok(stdscr, FALSE);
 }
 
-/* What was typed before the terminal was taken over waits with newlines where Enter was pressed. */
+/* Input typed before the terminal was taken over has newlines where Enter was pressed. */
 static void look_for_typed(void) {
     int n = 0;
     term.typed_ahead = ioctl(STDIN_FILENO, FIONREAD, &n) == 0 ? n : 0;
@@ -194,8 +194,8 @@ void ui_term_resized(void) {
     resizeterm(rows, cols);
 }
 
-/* A cluster whose width the C library sees otherwise would shift the rest of its line: its first character
- * alone is shown then, or a question mark. */
+/* If the C library computes another width for a cluster, the rest of its line would be shifted: only its
+ * first character is shown then, or a question mark. */
 static void show_cell(const UiCell *cell, int row, int col) {
     char text[UI_CELL_TEXT + 1];
     wchar_t wide[UI_CELL_TEXT + 1];
@@ -224,7 +224,7 @@ static void show_row(const UiCanvas *c, int row) {
         size_t n = 0;
         int start = col;
         attrset((int)term.attrs[cells[col].style]);
-        /* Runs of ASCII in one style go at once. */
+        /* Runs of ASCII in one style are written together. */
         while (col < c->cols && n < sizeof run - 1 && cells[col].len == 1 &&
                (unsigned char)cells[col].text[0] < 0x80 && cells[col].style == cells[start].style)
             run[n++] = cells[col++].text[0];

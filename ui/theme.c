@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Styles by what they are for. */
+/* Styles by purpose. */
 #include "ui/theme.h"
 
 static const UiStyleRow rows[UI_STYLE_COUNT] = {

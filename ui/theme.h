@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Styles by what they are for. A terminal without colours keeps the attributes. */
+/* Styles by purpose. A terminal without colours keeps the attributes. */
 #ifndef QSF_UI_THEME_H
 #define QSF_UI_THEME_H
 
 typedef enum UiStyle {
     UI_STYLE_TEXT,
     UI_STYLE_TITLE,  /* the first line */
-    UI_STYLE_USER,   /* label and margin of what the user wrote */
+    UI_STYLE_USER,   /* label and margin of the user's messages */
     UI_STYLE_ANSWER, /* label of an answer */
     UI_STYLE_DIM,    /* rules, times, hints */
     UI_STYLE_NOTICE,
@@ -14,8 +14,8 @@ typedef enum UiStyle {
     UI_STYLE_HEAD,  /* names in the status pane */
     UI_STYLE_VALUE, /* numbers in it */
     UI_STYLE_GOOD,  /* bars */
-    UI_STYLE_WARN,  /* bars from 90 % on */
-    UI_STYLE_HOT,   /* layers that were waited for; their marks tell it without colours */
+    UI_STYLE_WARN,  /* bars at 90 % or more */
+    UI_STYLE_HOT,   /* layers that were waited for; marks show this without colours */
     UI_STYLE_KEY,   /* names of keys */
     UI_STYLE_QUEUED,
     UI_STYLE_COUNT
@@ -24,7 +24,7 @@ typedef enum UiStyle {
 enum { UI_ATTR_BOLD = 1, UI_ATTR_DIM = 2, UI_ATTR_REVERSE = 4, UI_ATTR_UNDERLINE = 8 };
 
 typedef struct UiStyleRow {
-    short color;    /* 0..7 as ANSI numbers them, -1 = the terminal's own */
+    short color;    /* 0..7 as in ANSI, -1 = the terminal's own */
     unsigned attrs; /* with colours */
     unsigned mono;  /* without */
 } UiStyleRow;

@@ -8,7 +8,7 @@
 
 #include "qsf_engine.h"
 
-/* Messages are bounded by the model's context; what the program said is bounded here. */
+/* The model's context limits messages; this limits output of the program. */
 #define UI_SAID_MAX 200
 
 static bool is_message(UiKind kind) { return kind == UI_USER || kind == UI_ANSWER; }
@@ -75,7 +75,7 @@ UiItem *ui_transcript_insert(UiTranscript *t, uint32_t after, UiKind kind, const
     return it;
 }
 
-/* From now on the shown text differs from the raw text. */
+/* From here on the shown text differs from the raw text. */
 static bool part_ways(UiItem *it, size_t common) {
     if (it->differs) return true;
     it->differs = true;
@@ -184,8 +184,7 @@ UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind) {
     return NULL;
 }
 
-/* Where the last n messages that the model sees begin; t->n when there is none. *found: how many there are.
- * */
+/* Start of the last n messages that the model sees; t->n if there is none. *found: their number. */
 static size_t begin_of_last(const UiTranscript *t, uint32_t n, uint32_t *found) {
     size_t from = t->n;
     *found = 0;

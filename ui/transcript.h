@@ -34,14 +34,14 @@ typedef struct UiItem {
     double time;            /* seconds since 1970 */
     double tps;             /* tokens per second, 0 = unknown */
     char label[64];         /* the model's name for answers; the setting for notices of a change */
-    double seconds;         /* that a thought took; 0 = unknown */
+    double seconds;         /* duration of the reasoning; 0 = unknown */
     char stop[16];          /* why the answer ended, "" while it is open or unknown */
     struct UiItem *thought; /* of an answer: the reasoning before it, tags included; NULL = none */
     UiBuf raw, shown;
     QSFClean clean;
 } UiItem;
 
-/* A place in an answer: bytes of its thought and of its text. */
+/* A position in an answer: bytes of its reasoning and of its text. */
 typedef struct UiPlace {
     size_t thought, text;
 } UiPlace;
@@ -56,31 +56,31 @@ typedef struct UiTranscript {
 
 /* Adds an item with text; NULL without memory. */
 UiItem *ui_transcript_add(UiTranscript *t, UiKind kind, const char *text, size_t len);
-/* The same, in front of the first item whose id is greater than after; at the end where there is none. */
+/* The same, before the first item whose id is greater than after; at the end if there is none. */
 UiItem *ui_transcript_insert(UiTranscript *t, uint32_t after, UiKind kind, const char *text, size_t len);
-/* More text at the end of it. */
+/* Appends text to it. */
 bool ui_item_append(UiTranscript *t, UiItem *it, const char *text, size_t len);
-/* More of the thought in front of an answer, tokens of it. */
+/* Appends reasoning before an answer, with its number of tokens. */
 bool ui_item_think(UiTranscript *t, UiItem *it, const char *text, size_t len, uint32_t tokens);
-/* Is there a thought with text? Models told not to reason leave an empty one. */
+/* Whether there is reasoning with text. Models told not to reason leave an empty one. */
 bool ui_item_thought(const UiItem *it);
-/* Where it ends now. */
+/* Its current end. */
 UiPlace ui_item_end(const UiItem *it);
-/* Ends the text: shows what cleaning held back. */
+/* Ends the text: shows the bytes held back by cleaning. */
 void ui_item_close(UiItem *it);
-/* The text to display; of a thought the part between its tags. */
+/* The text to display; for reasoning the part between its tags. */
 const char *ui_item_shown(const UiItem *it, size_t *len);
 
 void ui_transcript_remove(UiTranscript *t, UiItem *it);
 void ui_transcript_clear(UiTranscript *t);
-/* Begins an empty conversation: the messages stay on the screen and leave the context for good. */
+/* Starts an empty conversation: the messages stay on the screen and leave the context permanently. */
 void ui_transcript_begin(UiTranscript *t);
 /* The last message that the model sees, or NULL. */
 UiItem *ui_transcript_last(const UiTranscript *t);
 /* The last item of that kind in this conversation, or NULL. */
 UiItem *ui_transcript_last_of(const UiTranscript *t, UiKind kind);
-/* Removes the last n messages that the model sees, and what the program said after each of them; messages
- * that the model does not see stay, with what was said after them. Returns how many there were. */
+/* Removes the last n messages that the model sees, and the program's output after each of them; messages that
+ * the model does not see stay, with the output after them. Returns how many were removed. */
 uint32_t ui_transcript_drop(UiTranscript *t, uint32_t n);
 /* Number of messages that the model sees, and of them the user's. */
 size_t ui_transcript_count(const UiTranscript *t, size_t *of_user);

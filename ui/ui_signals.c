@@ -31,7 +31,7 @@ bool ui_signals_open(bool screen) {
     handle(SIGTERM, on_signal);
     handle(SIGHUP, on_signal);
     handle(SIGPIPE, SIG_IGN);
-    handle(SIGXFSZ, SIG_IGN); /* a session at the size limit is a full disk */
+    handle(SIGXFSZ, SIG_IGN); /* then a session at the size limit behaves as on a full disk */
     if (screen) {
         handle(SIGWINCH, on_signal);
         handle(SIGTSTP, on_signal);

@@ -11,7 +11,7 @@ size_t ui_wrap_step(const char *s, size_t len, int col, int *cells) {
         *cells = UI_TAB - col % UI_TAB;
         return 1;
     }
-    /* Most text is ASCII: no need to ask for grapheme clusters when nothing can combine with it. */
+    /* Most text is ASCII: grapheme clusters need not be searched if nothing can combine. */
     if (len > 1 && *s >= 0x20 && *s < 0x7f && (unsigned char)s[1] < 0x80) {
         *cells = 1;
         return 1;
@@ -51,7 +51,7 @@ size_t ui_wrap_next(const char *s, size_t len, size_t off, unsigned indent, int 
         if (n == 0) break;
         bool blank = s[i] == ' ' || s[i] == '\t';
         if (col + cells > width && !blank) {
-            /* A wide character in a one-cell window still has to go somewhere. */
+            /* A wide character in a one-cell window must be placed somewhere. */
             size_t cut = after_blank > off ? after_blank : i > off ? i : i + n;
             size_t end = after_blank > off ? before_blank : cut;
             line->len = (unsigned)(end - off);

@@ -14,14 +14,14 @@ typedef struct UiLine {
     unsigned indent;
 } UiLine;
 
-/* Bytes of the next thing to draw at column col and the cells it takes there (a tab reaches to the next
- * multiple of UI_TAB). 0 when len is 0. */
+/* Length of the next thing to draw at column col and the cells it needs there (a tab extends to the next
+ * multiple of UI_TAB). 0 if len is 0. */
 size_t ui_wrap_step(const char *s, size_t len, int col, int *cells);
 
-/* Finds the screen line that begins at s[off] when lines are width cells wide. Breaks at '\n', else behind
- * the last blank that fits, else between two graphemes. indent: of this line, from the line before (0 at the
- * start of a paragraph). Returns where the next line begins; *next_indent is its indent: a list item or an
- * indented line hangs. len itself is returned at the end of the text. */
+/* Finds the screen line that begins at s[off] when lines are width cells wide. Breaks at '\n', otherwise
+ * after the last blank that fits, otherwise between two graphemes. indent: that of this line, from the
+ * previous call (0 at the start of a paragraph). Returns where the next line begins; *next_indent is its
+ * indent: a list item or an indented line hangs. len itself is returned at the end of the text. */
 size_t ui_wrap_next(const char *s, size_t len, size_t off, unsigned indent, int width, UiLine *line,
                     unsigned *next_indent);
 

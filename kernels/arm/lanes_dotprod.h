@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lanes at NEON with the dot product instructions. */
+/* NEON lanes with the dot product instructions. */
 #ifndef QSF_KERNELS_ARM_LANES_DOTPROD_H
 #define QSF_KERNELS_ARM_LANES_DOTPROD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lanes at NEON (kernels/x16/lanes.h). What the dot product instructions do better is chosen by L_DOTPROD, which
- * lanes_dotprod.h defines. */
+/* NEON lanes (kernels/x16/lanes.h). With L_DOTPROD, which lanes_dotprod.h defines, the dot product
+ * instructions are used. */
 #ifndef QSF_KERNELS_ARM_LANES_NEON_H
 #define QSF_KERNELS_ARM_LANES_NEON_H
 
@@ -12,7 +12,7 @@ typedef int32x4_t li;
 typedef float32x4_t lf;
 enum { L = 4, L_BIAS = 0 };
 
-/* The bytes, signed and unsigned, and the dwords without sign that stand in lanes. */
+/* Lanes as signed bytes, unsigned bytes and unsigned dwords. */
 QK_INLINE int8x16_t l_s8(li v) { return vreinterpretq_s8_s32(v); }
 QK_INLINE uint8x16_t l_u8(li v) { return vreinterpretq_u8_s32(v); }
 QK_INLINE uint32x4_t l_u32(li v) { return vreinterpretq_u32_s32(v); }
@@ -30,7 +30,7 @@ QK_INLINE li l_xor(li a, li b) { return veorq_s32(a, b); }
 QK_INLINE li l_add(li a, li b) { return vaddq_s32(a, b); }
 QK_INLINE li l_sub(li a, li b) { return vsubq_s32(a, b); }
 QK_INLINE li l_mul(li a, li b) { return vmulq_s32(a, b); }
-/* By operators: the intrinsics want a constant even where nothing is inlined. */
+/* Operators, because the shift intrinsics require a constant even where nothing is inlined. */
 QK_INLINE li l_shl(li v, int n) { return l_of_u32(l_u32(v) << vdupq_n_u32((uint32_t)n)); }
 QK_INLINE li l_shr(li v, int n) { return l_of_u32(l_u32(v) >> vdupq_n_u32((uint32_t)n)); }
 QK_INLINE li l_sar(li v, int n) { return v >> vdupq_n_s32(n); }
@@ -43,7 +43,7 @@ QK_INLINE li l_lookup(const void *table, li i) { return l_of_u8(vqtbl1q_u8(vld1q
 #ifdef L_DOTPROD
 QK_INLINE li l_dot(li acc, li w, li x) { return vdotq_s32(acc, l_s8(w), l_s8(x)); }
 #else
-/* Two products fit 16 bits: 2 * 128 * 127. */
+/* Two products fit into 16 bits: 2 * 128 * 127. */
 QK_INLINE li l_dot(li acc, li w, li x) {
     const int16x8_t low = vmull_s8(vget_low_s8(l_s8(w)), vget_low_s8(l_s8(x)));
     const int16x8_t high = vmull_high_s8(l_s8(w), l_s8(x));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A vector of floats at NEON, under the names that ops_*.h are written in. */
+/* A vector of floats for NEON, under the names used by ops_*.h. */
 #ifndef QSF_KERNELS_ARM_V_NEON_H
 #define QSF_KERNELS_ARM_V_NEON_H
 
@@ -22,7 +22,8 @@ QK_INLINE uint32x4_t v_lanes(size_t n) {
     return vcltq_u32(vld1q_u32(number), vdupq_n_u32((uint32_t)n));
 }
 
-/* As bytes, because addresses need no alignment. _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+/* Loaded as bytes, because addresses may be unaligned. _some: the first n < V elements; memory after them is
+ * not touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return vreinterpretq_f32_u8(vld1q_u8((const void *)p)); }
 QK_INLINE vf v_load_some(const float *p, size_t n) {
     float all[V] = { 0 };
@@ -63,7 +64,7 @@ QK_INLINE vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
 QK_INLINE vf v_div(vf a, vf b) { return vdivq_f32(a, b); }
 QK_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 QK_INLINE vf v_fnma(vf a, vf b, vf c) { return vfmsq_f32(c, a, b); }
-/* The second operand where either is NaN: fmax would give NaN. */
+/* Returns the second operand if either is NaN; fmax would return NaN. */
 QK_INLINE vf v_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 QK_INLINE float v_sum(vf v) { return vaddvq_f32(v); }
@@ -77,13 +78,13 @@ QK_INLINE unsigned v_equal(vf a, vf b) { return v_mask(vceqq_f32(a, b)); }
 QK_INLINE vf v_round(vf v) { return vrndnq_f32(v); }
 /* 2^n for n in [-126, 127]. */
 QK_INLINE vf v_power(vi n) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23)); }
-/* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
+/* v * 2^n for integer n in [-220, 190], in two steps: 2^n itself may not be representable. */
 QK_INLINE vf v_ldexp(vf v, vf n) {
     const vi whole = vcvtq_s32_f32(n), first = vshrq_n_s32(whole, 1);
     return vmulq_f32(vmulq_f32(v, v_power(first)), v_power(vsubq_s32(whole, first)));
 }
 
-/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+/* The lowest nine bits of a lane become its sign and exponent; all other bits are 0. */
 QK_INLINE vf v_exponent(vf v) { return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(v), 23)); }
 
 QK_INLINE vi v_abs_bits(const float *p) {

@@ -3,9 +3,9 @@
 #ifndef QSF_KERNELS_GENERIC_EXP_H
 #define QSF_KERNELS_GENERIC_EXP_H
 
-/* exp within about one unit in the last place: x = n ln2 + r with |r| <= ln2 / 2, the power series
- * of exp(r) up to r^7 / 7! (the rest is below 6e-9), times 2^n. Overflows to infinity, goes to
- * zero through the denormals, keeps NaN. ln2 is split so that n times its upper part is exact. */
+/* exp within about one unit in the last place: x = n ln2 + r with |r| <= ln2 / 2, the power series of exp(r)
+ * up to r^7 / 7! (the rest is below 6e-9), times 2^n. Overflows to infinity, underflows gradually to zero,
+ * returns NaN for NaN. ln2 is split so that n times its upper part is exact. */
 QK_INLINE vf v_exp(vf x) {
     static const float series[] = { 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 1.0f / 2 };
     x = v_min(v_set(130.0f), v_max(v_set(-150.0f), x));

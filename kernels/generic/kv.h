@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prototypes of the KV functions that kv_formats.h makes for an ISA level, and the lines that put them into the table; contracts: kernels/kernels.h. */
+/* Prototypes of the KV functions that kv_formats.h defines for an ISA level, and a macro that stores them in
+ * the table; contracts: kernels/kernels.h. */
 #ifndef QSF_KERNELS_GENERIC_KV_H
 #define QSF_KERNELS_GENERIC_KV_H
 
@@ -17,9 +18,10 @@
     void qk_kv_q8_store_##isa(void *tiles, int which, size_t pos, const float *x, size_t dim);               \
     void qk_kv_quantize4_##isa(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);        \
     void qk_kv_dequantize4_##isa(float *x, const uint8_t *q, uint16_t scale, const uint16_t *min, size_t n); \
-    void qk_kv_merge_##isa(float *y, float *part, size_t n, size_t part_stride, size_t dim, const float *sink);
+    void qk_kv_merge_##isa(float *y, float *part, size_t n, size_t part_stride, size_t dim,                  \
+                           const float *sink);
 
-/* Puts them into the table. */
+/* Stores them in the table. */
 #define QK_SET_KV(t, isa)                                                       \
     do {                                                                        \
         for (int i = 0; i < QK_KV_N; i++) (t)->kv[i].merge = qk_kv_merge_##isa; \
@@ -35,7 +37,7 @@
         (t)->kv[QK_KV_Q8].attend_span = qk_kv_q8_attend_span_##isa;             \
     } while (0)
 
-/* Of the levels with ALL in kernels/formats.h. */
+/* The levels with ALL in kernels/formats.h. */
 #define QK_KV_OPS_ALL(isa) QK_KV_OPS(isa)
 #define QK_KV_OPS_PACKED(isa)
 #define QK_KV_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_KV_OPS_##kernels(isa)

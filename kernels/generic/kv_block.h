@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A group of queries against one block of 64 positions, as floats: scores, weights, weighted sums. How many queries
- * stand in registers at a time does not matter to any of them: each has its own chains. */
+/* A group of queries against one block of 64 positions, as floats: scores, weights, weighted sums. The number
+ * of queries processed together does not change any result: each has its own accumulators. */
 #ifndef QSF_KERNELS_GENERIC_KV_BLOCK_H
 #define QSF_KERNELS_GENERIC_KV_BLOCK_H
 
-/* Queries of a whole group. A vector of 16 lanes comes with 32 registers. */
+/* Queries of a full group. 16-lane vectors come with 32 registers. */
 enum { KV_GROUP = V == 16 ? 8 : 4, KV_CHAINS = 2 * KV_GROUP };
 
-/* What a group of nq queries is given: lane sums, maximum and so on are per query, at the same index. */
+/* Input of a group of nq queries: lane sums, maximum and so on are per query, at the same index. */
 typedef struct kv_range {
-    size_t lo, hi; /* positions of the block that a query sees */
+    size_t lo, hi; /* positions of the block that are visible to a query */
 } kv_range;
 
-/* Vectors of positions, or of dimensions, that nq queries take at a time: as many chains as hide the latency. */
+/* Vectors of positions or dimensions processed together for nq queries: enough chains to hide the latency. */
 QK_INLINE int kv_wide(int nq) {
     const int n = KV_CHAINS / nq;
     return n > 4 ? 4 : n;
 }
 
-/* A block of K or V: tiles, and inside a tile of V rows, that many bytes apart; elements of 4 bytes are floats, of 2
- * halves, of 1 integers. What is needed next lies at `ahead`. */
+/* A block of K or V: tiles, and rows inside a V tile, with these distances in bytes. Elements of 4 bytes are
+ * floats, of 2 bytes halves, of 1 byte integers. `ahead` is the data needed next. */
 typedef struct kv_tiles {
     const char *p, *ahead;
     size_t tile, row;
@@ -29,7 +29,7 @@ QK_INLINE vf kv_take(const char *p, int elem) {
     return elem == 4 ? v_load((const float *)(const void *)p) : elem == 2 ? v_load_half(p) : v_load_bytes(p);
 }
 
-/* Asks for n bytes, at most 256. Where floats were made of halves, n is what they took. */
+/* Prefetches n bytes, at most 256. Where floats were made of halves, n is the size of the halves. */
 QK_INLINE void kv_ahead(const char *p, size_t n) {
     __builtin_prefetch(p);
     for (size_t i = 64; i < n; i += 64) __builtin_prefetch(p + i);
@@ -37,7 +37,7 @@ QK_INLINE void kv_ahead(const char *p, size_t n) {
 
 QK_INLINE size_t kv_pace(int nv, int elem) { return (size_t)(nv * V * (elem == 4 ? 2 : elem)); }
 
-/* s[r][p] = sum_i q[i][r] k[i][p], ascending i, for the positions of nv vectors from at on. */
+/* s[r][p] = sum_i q[i][r] k[i][p], ascending i, for the positions of nv vectors starting at `at`. */
 QK_INLINE void kv_score_part(float *s, const float *q, kv_tiles k, size_t dim, size_t at, int nq, int nv,
                              int elem) {
     vf acc[KV_GROUP][4];
@@ -73,7 +73,7 @@ QK_INLINE void kv_mix_part(float *acc, size_t stride, const float *p, kv_tiles v
     for (size_t at = r.lo, stop; at < r.hi; at = stop) {
         const size_t end = (at / QK_KV_TILE + 1) * QK_KV_TILE;
         const char *row = v.p + at / QK_KV_TILE * v.tile + at % QK_KV_TILE * v.row;
-        stop = elem > 1 || end > r.hi ? r.hi : end; /* between tiles of integers lie their scales */
+        stop = elem > 1 || end > r.hi ? r.hi : end; /* tiles of integers are followed by their scales */
         for (; at < stop; at++, row += v.row) {
             vf x[4];
             kv_ahead(v.ahead + at * kv_pace(nv, elem), kv_pace(nv, elem));
@@ -102,7 +102,7 @@ QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, kv_tiles v, siz
     }
 }
 
-/* The groups that occur, each a function of its own. */
+/* One function for each group size that occurs. */
 QK_INLINE void kv_score_n(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq, int elem) {
     switch (nq) {
     case 1: kv_score(s, q, k, dim, n, 1, elem); break;
@@ -122,7 +122,7 @@ QK_INLINE void kv_mix_n(float *acc, size_t stride, const float *p, kv_tiles v, s
     }
 }
 
-/* The three kinds of elements. */
+/* The three element types. */
 static void kv_score_4(float *s, const float *q, kv_tiles k, size_t dim, size_t n, int nq) {
     kv_score_n(s, q, k, dim, n, nq, 4);
 }
@@ -151,7 +151,8 @@ typedef void (*kv_score_fn)(float *s, const float *q, kv_tiles k, size_t dim, si
 typedef void (*kv_mix_fn)(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad, kv_range r,
                           int nq);
 
-/* Queries whose ranges differ: what all see in one go, before and behind it each by itself. */
+/* Queries with different ranges: positions visible to all are processed together, those before and after per
+ * query. */
 static void kv_mix_ranges(float *acc, size_t stride, const float *p, kv_tiles v, size_t pad,
                           const kv_range *r, int nq, kv_mix_fn mix) {
     kv_range all = r[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* K and V tiles of f32, f16 and q8 for any vector of v_<isa>.h: the functions of the table. */
+/* K and V tiles of f32, f16 and q8 for any vector of v_<isa>.h: the functions for the table. */
 #ifndef QSF_KERNELS_GENERIC_KV_FORMATS_H
 #define QSF_KERNELS_GENERIC_KV_FORMATS_H
 
@@ -106,7 +106,7 @@ void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size
     memcpy(tile + QK_KV_TILE * dim + in * sizeof h, &h, sizeof h);
 }
 
-/* --- what the table gets --- */
+/* --- the functions for the table --- */
 
 #define KV_OPS(fmt)                                                                                      \
     void QK_FN(kv_##fmt##_attend)(const qk_attn *a) { kv_attend(a, &kv_##fmt); }                         \

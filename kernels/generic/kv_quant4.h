@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Head rows in 4 bits for any vector of v_<isa>.h: the same bytes and numbers as ref/kv4.c. */
+/* Head rows in 4 bits for any vector of v_<isa>.h, with the same bits as ref/kv4.c. */
 #ifndef QSF_KERNELS_GENERIC_KV_QUANT4_H
 #define QSF_KERNELS_GENERIC_KV_QUANT4_H
 
-/* n <= V elements; beyond them `other`. */
+/* n <= V elements, followed by `other`. */
 QK_INLINE vf kv_some(const float *x, size_t n, vf other) {
     return n >= V ? v_load(x) : v_load_some_or(x, n, other);
 }

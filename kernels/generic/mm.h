@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prototypes of the matmuls of every format at every level (kernels/formats.h), and the lines that put those
- * of a level into the table; contracts: qk_weight_ops in kernels/kernels.h. */
+/* Prototypes of the matmuls of every format at every level (kernels/formats.h), and macros that store those
+ * of a level in the table; contracts: qk_weight_ops in kernels/kernels.h. */
 #ifndef QSF_KERNELS_GENERIC_MM_H
 #define QSF_KERNELS_GENERIC_MM_H
 
@@ -18,7 +18,7 @@
 #define QK_MM_LEVEL(isa, LEVEL, arch, kernels)                               QK_FORMATS(QK_MM_FORMAT, isa)
 QK_LEVELS(QK_MM_LEVEL)
 
-/* For a function that has the table as t. */
+/* For a function in which t is the table. */
 #define QK_SET_FLOAT(type, fn)  \
     t->weight[type].name = #fn; \
     t->weight[type].matmul = qk_mm_##fn;

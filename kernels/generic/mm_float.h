@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Matmul of float, half and bfloat16 rows with float columns, in the vectors of v_<isa>.h. The including file has
- * defined FMT_BYTES, fmt_load(p) for V elements and fmt_load_some(p, n) for fewer, zeros behind them. One output
- * element has one accumulator of V lanes, fed by FMA in ascending order, whatever the tile it is computed in. */
+/* Matmul of float, half and bfloat16 rows with float columns, using the vectors of v_<isa>.h. The including
+ * file has defined FMT_BYTES, fmt_load(p) for V elements and fmt_load_some(p, n) for fewer, padded with
+ * zeros. Each output element has one accumulator of V lanes, updated by FMA in ascending order, regardless of
+ * the tile size. */
 #ifndef QSF_KERNELS_GENERIC_MM_FLOAT_H
 #define QSF_KERNELS_GENERIC_MM_FLOAT_H
 
 #include "kernels/act.h"
 #include "kernels/generic/mm.h"
 
-/* A tile of four rows shares its columns; a single column meets eight rows. */
+/* A tile of four rows shares its columns; a single column is multiplied with eight rows. */
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
 
 QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc) {
@@ -34,7 +35,7 @@ QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc) {
         for (int j = 0; j < nc; j++) m->y[(c + (size_t)j) * m->y_stride + r + (size_t)i] = v_sum(acc[i][j]);
 }
 
-/* The shapes as functions of their own: each needs the registers. */
+/* One function per shape: each needs the registers. */
 static void tile_many(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, TILE_ROWS, TILE_COLS); }
 
 static void tile_column(const qk_mm *m, size_t r, size_t c) { tile(m, r, c, MANY_ROWS, 1); }
@@ -58,7 +59,7 @@ static void mm_float(const qk_mm *m, size_t row0, size_t row1) {
     for (size_t c = 0; c < m->n_cols; c++) column(m, r, row1 - r, c);
 }
 
-/* What a generated file ends with: the matmul of a format at a level (f16_avx2). */
+/* A generated file ends with this: the matmul of a format at a level (f16_avx2). */
 #define QK_FLOAT_MATMUL(name) \
     void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) { mm_float(m, row0, row1); }
 

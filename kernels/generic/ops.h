@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prototypes of what ops_*.h make for an ISA level, and the lines that put it all into the table; contracts:
- * kernels/kernels.h. */
+/* Prototypes of the functions that ops_*.h define for an ISA level, and a macro that stores them in the
+ * table; contracts: kernels/kernels.h. */
 #ifndef QSF_KERNELS_GENERIC_OPS_H
 #define QSF_KERNELS_GENERIC_OPS_H
 
@@ -29,7 +29,7 @@
     void qk_quantize_q8_##isa(void *dst, const float *x, size_t k);                                          \
     void qk_quantize_q8k_##isa(void *dst, const float *x, size_t k);
 
-/* Of the levels with ALL in kernels/formats.h. */
+/* The levels with ALL in kernels/formats.h. */
 #define QK_OPS_ALL(isa) QK_OPS(isa)
 #define QK_OPS_PACKED(isa)
 #define QK_OPS_LEVEL(isa, LEVEL, arch, kernels) QK_OPS_##kernels(isa)

@@ -5,7 +5,7 @@
 
 QK_INLINE vf silu(vf x) { return v_div(x, v_add(v_set(1.0f), v_exp(v_sub(v_set(0.0f), x)))); }
 
-/* See gelu in ref/act.c for the form. */
+/* See gelu in ref/act.c for the formula. */
 QK_INLINE vf gelu(vf x) {
     const vf cubic = v_add(v_set(1.0f), v_mul(v_mul(v_set(0.044715f), x), x));
     const vf two_u = v_mul(v_mul(v_set(1.5957691216057308f), x), cubic);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Quantization of activation columns for any vector of v_<isa>.h; rules in kernels/act.h. The
- * same single operations as in ref/actq.c, so the same bytes. */
+/* Quantization of activation columns for any vector of v_<isa>.h; rules in kernels/act.h. The operations and
+ * their order are those of ref/actq.c, so the bytes are the same. */
 #ifndef QSF_KERNELS_GENERIC_OPS_ACTQ_H
 #define QSF_KERNELS_GENERIC_OPS_ACTQ_H
 
-/* Largest magnitude of n elements, a multiple of V; by bits, as in the reference. */
+/* Largest magnitude of n elements, a multiple of V; compares bits, as the reference does. */
 QK_INLINE float abs_max(const float *x, size_t n) {
     vi max = v_abs_bits(x);
     for (size_t i = V; i < n; i += V) max = v_max_bits(max, v_abs_bits(x + i));
     return qk_float_of(v_largest_bits(max));
 }
 
-/* n elements, a multiple of V; returns their sum. inv 0: a block of zeros, whatever x holds. */
+/* n elements, a multiple of V; returns their sum. With inv 0 all are zero, whatever x holds. */
 QK_INLINE int32_t round_block(int8_t *q, const float *x, size_t n, float inv) {
     int32_t sum = 0;
     if (!(inv > 0.0f)) {

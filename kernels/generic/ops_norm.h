@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Root-mean-square and layer norm for any vector of v_<isa>.h. Sums run in four chains, which hides the latency of the
- * addition. */
+/* Root-mean-square and layer norm for any vector of v_<isa>.h. Sums use four chains, which hides the latency
+ * of the addition. */
 #ifndef QSF_KERNELS_GENERIC_OPS_NORM_H
 #define QSF_KERNELS_GENERIC_OPS_NORM_H
 
@@ -8,7 +8,7 @@ QK_INLINE vf plus(vf sum, vf x) { return v_add(sum, x); }
 
 QK_INLINE vf plus_square(vf sum, vf x) { return v_fma(x, x, sum); }
 
-/* Of x - mean, added up by `with`. */
+/* Sum over x - mean, accumulated by `with`. */
 QK_INLINE double sum_of(const float *x, size_t n, float mean, vf (*with)(vf, vf)) {
     const vf m = v_set(mean);
     vf s[4] = { v_set(0), v_set(0), v_set(0), v_set(0) };

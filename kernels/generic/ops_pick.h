@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which tokens a draw chooses among, and the draw, for any vector of v_<isa>.h: a vocabulary is passed over in vectors,
- * and only what may be chosen is looked at one by one. */
+/* Candidate selection for sampling, and the draw, for any vector of v_<isa>.h: a vocabulary is scanned in
+ * vectors, and only candidates are handled one by one. */
 #ifndef QSF_KERNELS_GENERIC_OPS_PICK_H
 #define QSF_KERNELS_GENERIC_OPS_PICK_H
 
@@ -10,7 +10,7 @@ enum { PIECES = 1024, GRAIN = 64, NEAR = 8 * 16, CHAINS = 4 };
 
 /* --- the k best --- */
 
-/* The largest of n >= 1 that is a number. */
+/* The largest of n >= 1 elements, ignoring NaN. */
 QK_INLINE float largest_of(const float *x, size_t n) {
     vf a = v_set(-INFINITY), b = a;
     size_t i = 0;
@@ -34,8 +34,8 @@ QK_INLINE void offer_all(qk_best *best, const float *x, size_t from, size_t to) 
         if (x[i] >= best->limit) qk_offer(best, x[i], i);
 }
 
-/* The k best of the pieces' largest elements are k different elements: none of the k best of all is below the worst of
- * them, and pieces that do not reach it need no second look. */
+/* The k largest maxima of the pieces are k distinct elements. So each of the k best elements is at least as
+ * large as the smallest of these maxima, and pieces with a smaller maximum are skipped. */
 size_t QK_FN(top_k)(qk_pick *out, const float *x, size_t n, size_t k) {
     float largest[PIECES];
     const size_t piece = ((n + PIECES - 1) / PIECES + GRAIN - 1) / GRAIN * GRAIN;
@@ -57,11 +57,11 @@ size_t QK_FN(top_k)(qk_pick *out, const float *x, size_t n, size_t k) {
 
 /* --- the nucleus --- */
 
-/* How far below the best, in buckets. What is not a number is far away. */
+/* Distance below the best, in buckets. NaN is far away. */
 QK_INLINE vf depth(vf x, vf max) { return v_mul(v_sub(max, x), v_set(QK_BUCKETS_PER_NAT)); }
 
-/* mass[b]: the sum of p in bucket b < n; mass[n]: in all others. Neighbours go to different chains, so that none waits
- * for the store of the one before. */
+/* mass[b]: the sum of p in bucket b < n; mass[n]: in all others. Adjacent elements go to different chains, so
+ * that none waits for the store of the previous one. */
 QK_INLINE void weigh(double *mass, const float *x, const float *p, size_t n_x, float max, size_t n) {
     double chain[CHAINS][QK_BUCKETS + 1];
     float at[V], far[V];
@@ -84,7 +84,8 @@ QK_INLINE void weigh(double *mass, const float *x, const float *p, size_t n_x, f
     for (size_t j = 0; j < V; j++) mass[n] += (double)far[j];
 }
 
-/* Most of a vocabulary is usually too unlikely for any nucleus: first only the nearest 8 nats in detail. */
+/* Most of a vocabulary is usually too unlikely for any nucleus, so only the nearest 8 nats are examined
+ * first. */
 size_t QK_FN(top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,
                     size_t *sure) {
     double mass[QK_BUCKETS + 1];
@@ -133,7 +134,7 @@ size_t QK_FN(at_least)(qk_pick *out, const float *x, size_t n, float limit) {
 
 /* --- the draw --- */
 
-/* In double and in an order of its own, the same at every level. */
+/* In double and in a fixed order, the same at every level. */
 QK_INLINE double sum_of_piece(const float *p, size_t n) {
     double s[8] = { 0 };
     size_t i = 0;
@@ -143,8 +144,8 @@ QK_INLINE double sum_of_piece(const float *p, size_t n) {
     return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
-/* Pieces first, then the elements from the piece on in which the sum passes u. Where rounding leaves it below to the
- * end, it is the last one that is possible. */
+/* Finds the piece in which the sum passes u, then the element in it. If rounding keeps the sum below u to the
+ * end, the result is the last element with p > 0. */
 size_t QK_FN(draw)(const float *p, size_t n, double u, double *total) {
     double sums[PIECES], sum = 0;
     const size_t piece = ((n + PIECES - 1) / PIECES + GRAIN - 1) / GRAIN * GRAIN;

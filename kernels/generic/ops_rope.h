@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rotary position embedding for any vector of v_<isa>.h. The single operations of ref/rope.c, so the same bits. The
- * cosines and sines are sorted into vectors once for all heads of a position. */
+/* Rotary position embedding for any vector of v_<isa>.h. The operations and their order are those of
+ * ref/rope.c, so the bits are the same. The cosines and sines are arranged in vectors once for all heads of a
+ * position. */
 #ifndef QSF_KERNELS_GENERIC_OPS_ROPE_H
 #define QSF_KERNELS_GENERIC_OPS_ROPE_H
 
@@ -37,7 +38,7 @@ QK_INLINE void turn_halves_some(float *a, float *b, vf c, vf s, size_t n) {
     v_store_some(b, n, v_add(v_mul(x, s), v_mul(y, c)));
 }
 
-/* Floats [at, n) of cs, where less than V lie there with zeros behind. */
+/* Floats [at, n) of cs; if fewer than V remain, padded with zeros. */
 QK_INLINE vf angles(const float *cs, size_t at, size_t n) {
     return at + V <= n ? v_load(cs + at) : at < n ? v_load_some(cs + at, n - at) : v_set(0);
 }

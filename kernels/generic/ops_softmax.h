@@ -3,7 +3,7 @@
 #ifndef QSF_KERNELS_GENERIC_OPS_SOFTMAX_H
 #define QSF_KERNELS_GENERIC_OPS_SOFTMAX_H
 
-/* Without the NaN, unless x[0] is one. */
+/* Ignores NaN, unless x[0] is one. */
 QK_INLINE float greatest(const float *x, size_t n) {
     vf max = v_set(x[0]);
     size_t i = 0;
@@ -29,7 +29,7 @@ void QK_FN(softmax)(float *x, size_t n) {
     QK_FN(scale)(x, 1.0f / v_sum(sum), n);
 }
 
-/* y = exp(z) with z = (x - max) * inv, not below -150, where v_exp is 0; adds up y and y z. */
+/* y = exp(z) with z = (x - max) * inv, clamped to -150, where v_exp is 0; accumulates y and y * z. */
 QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf *sum, vf *weighted) {
     const vf low = v_set(-150.0f);
     vf s = v_set(0), w = v_set(0);
@@ -51,7 +51,8 @@ QK_INLINE void exp_block(float *y, const float *x, size_t n, vf max, vf inv, vf 
     *weighted = v_add(*weighted, w);
 }
 
-/* See ref/softmax.c for the entropy. In blocks, because one sum over a vocabulary would lose three digits. */
+/* See ref/softmax.c for the entropy. In blocks, because a single sum over a vocabulary would lose three
+ * digits. */
 float QK_FN(softmax_t)(float *y, const float *x, size_t n, float temperature) {
     enum { BLOCK = 64 * V };
     const vf max = v_set(greatest(x, n)), inv = v_set(1.0f / temperature);

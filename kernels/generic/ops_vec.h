@@ -22,12 +22,12 @@ void QK_FN(scale)(float *y, float a, size_t n) {
     if (i < n) v_store_some(y + i, n - i, v_mul(v_load_some(y + i, n - i), va));
 }
 
-/* The largest value first, then the first place it stands at. */
+/* Finds the largest value, then its first position. */
 size_t QK_FN(argmax)(const float *x, size_t n) {
     vf best = v_set(-INFINITY);
     size_t i = 0;
     for (; i + V <= n; i += V)
-        best = v_max(v_load(x + i), best); /* in this order a NaN leaves best as it is */
+        best = v_max(v_load(x + i), best); /* in this order a NaN leaves best unchanged */
     if (i < n) best = v_max(v_load_some_or(x + i, n - i, best), best);
     best = v_set(v_largest(best));
     for (i = 0; i + V <= n; i += V) {
@@ -36,7 +36,7 @@ size_t QK_FN(argmax)(const float *x, size_t n) {
     }
     for (; i < n; i++)
         if (v_equal(v_set(x[i]), best)) return i;
-    return 0; /* nothing but NaN */
+    return 0; /* all elements are NaN */
 }
 
 void QK_FN(clamp)(float *y, const float *x, size_t n, float low, float high) {

@@ -12,7 +12,7 @@ enum {
     QSB_WORDS_AT = offsetof(qsb_block, words)
 };
 
-/* A block, and a byte behind it that may be read. */
+/* A block, followed by a byte that may be read. */
 typedef struct block_copy {
     uint8_t b[QSB_BYTES + 1];
 } block_copy;
@@ -23,7 +23,7 @@ static block_copy block_at(const uint8_t *w, size_t b) {
     return c;
 }
 
-/* n <= 8 bits from bit `at` on of the stream at p. */
+/* n <= 8 bits of the stream at p, starting at bit `at`. */
 static int bits_of(const uint8_t *p, size_t at, int n) {
     return ((p[at / 8] | p[at / 8 + 1] << 8) >> at % 8) & ((1 << n) - 1);
 }
@@ -32,7 +32,7 @@ static int word_of(const block_copy *c, size_t group) {
     return bits_of(c->b + QSB_WORDS_AT, QK_BOOK_WORD * group, QK_BOOK_WORD);
 }
 
-/* With the group's sign. */
+/* Includes the sign of the group. */
 static int scale_of(int word) {
     const int s = word & ((1 << QSB_SCALE_BITS) - 1);
     return word >> QSB_SCALE_BITS & 1 ? -s : s;

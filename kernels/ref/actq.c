@@ -15,7 +15,7 @@ size_t qk_act_bytes(qk_act act, size_t k) {
     return qk_pad64(k * sizeof(float));
 }
 
-/* Largest magnitude; by bits, because there an infinity or a NaN is larger than any number. */
+/* Largest magnitude; compares bits, because as bits an infinity or a NaN is larger than any number. */
 static float abs_max(const float *x, size_t n) {
     uint32_t max = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Matmul with float weights and activations and sums in double: judges weights and graph alone. */
+/* Matmul with float weights and activations and sums in double, to check weights and graph without quantized
+ * activations. */
 #include "kernels/act.h"
 #include "kernels/ref/ref.h"
 

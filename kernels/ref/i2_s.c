@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* I2_S weights: blocks of 128 trits in two bits each, q - 1 times a scale of the whole tensor. */
+/* I2_S weights: blocks of 128 trits in two bits each, x = (q - 1) * the scale of the whole tensor. */
 #include <string.h>
 
 #include "kernels/act.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ4_NL weights: blocks of 32, x = d * value of a nibble. */
+/* IQ4_NL weights: blocks of 32, x = d * qk_iq4_values[q]. */
 #include <string.h>
 
 #include "kernels/act.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ4_XS weights: super-blocks of 256 in eight sub-blocks of 32, x = d * scale * value of a nibble. */
+/* IQ4_XS weights: super-blocks of 256 in eight sub-blocks of 32, x = d * scale * qk_iq4_values[q]. */
 #include <string.h>
 
 #include "kernels/act.h"

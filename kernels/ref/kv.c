@@ -47,7 +47,7 @@ void qk_kv_q8_store_ref(void *tiles, int which, size_t pos, const float *x, size
     const size_t in = pos % QK_KV_TILE;
     uint32_t max = 0;
     for (size_t i = 0; i < dim; i++) {
-        const uint32_t bits = qk_bits_of(x[i]) & 0x7fffffffu; /* ordered like the magnitudes, NaN last */
+        const uint32_t bits = qk_bits_of(x[i]) & 0x7fffffffu; /* ordered by magnitude, NaN last */
         max = bits > max ? bits : max;
     }
     const uint16_t h = qk_kv_q8_scale(qk_float_of(max));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where an element of a cached K or V lies, for all levels. */
+/* Index of an element of a cached K or V, for all levels. */
 #ifndef QSF_KERNELS_REF_KV_H
 #define QSF_KERNELS_REF_KV_H
 
@@ -11,7 +11,7 @@ static inline size_t qk_kv_place(int which, size_t pos, size_t i, size_t dim) {
     return tile * QK_KV_TILE * dim + (which == 0 ? i * QK_KV_TILE + in : in * dim + i);
 }
 
-/* The least half that is not below x >= 0, so that nothing is cut off where halves are coarse. */
+/* The smallest half that is at least x >= 0, so that nothing is clipped where halves are coarse. */
 static inline uint16_t qk_half_above(float x) {
     const uint16_t h = qk_f32_to_f16(x);
     return (uint16_t)(qk_f16_to_f32(h) < x ? h + 1 : h);
@@ -20,8 +20,8 @@ static inline uint16_t qk_half_above(float x) {
 /* Scale of a q8 position whose largest magnitude is max. */
 static inline uint16_t qk_kv_q8_scale(float max) { return qk_half_above(max / 127.0f); }
 
-/* How 4 bits stand for numbers from low to high, whose largest magnitude is max (NaN where one is none):
- * q = round((x - from) * inv) + add, at least `least` and at most `most` before that is added. */
+/* 4-bit encoding of numbers from low to high, with largest magnitude max (NaN if one of them is NaN): q =
+ * clamp(round((x - from) * inv), least, most) + add. */
 typedef struct qk_kv4 {
     float from, inv, least, most;
     int add;
@@ -30,7 +30,7 @@ typedef struct qk_kv4 {
 static inline qk_kv4 qk_kv4_of(float low, float high, float max, uint16_t *scale, uint16_t *min) {
     qk_kv4 r = { 0, 0, -7, 7, 8 };
     if (min) {
-        uint16_t h = qk_f32_to_f16(low + 0.0f); /* of two zeros the positive one */
+        uint16_t h = qk_f32_to_f16(low + 0.0f); /* +0, not -0 */
         if (qk_f16_to_f32(h) > low)             /* the next half below */
             h = (uint16_t)(h == 0 ? 0x8001 : h & 0x8000 ? h + 1 : h - 1);
         *min = h;

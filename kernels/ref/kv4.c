@@ -10,7 +10,7 @@ void qk_kv_quantize4_ref(uint8_t *q, uint16_t *scale, uint16_t *min, const float
     float low = INFINITY, high = -INFINITY;
     uint32_t max = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t bits = qk_bits_of(x[i]) & 0x7fffffffu; /* ordered like the magnitudes, NaN last */
+        const uint32_t bits = qk_bits_of(x[i]) & 0x7fffffffu; /* ordered by magnitude, NaN last */
         max = bits > max ? bits : max;
         low = x[i] < low ? x[i] : low;
         high = x[i] > high ? x[i] : high;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which tokens a draw chooses among, and the draw. */
+/* Candidate selection for sampling, and the draw. */
 #include "kernels/pick.h"
 #include "kernels/ref/ref.h"
 
@@ -46,7 +46,7 @@ size_t qk_draw_ref(const float *p, size_t n, double u, double *total) {
     const double target = u * *total;
     for (size_t i = 0; i < n; i++) {
         if (!(p[i] > 0)) continue;
-        chosen = i; /* rounding may leave sum just below target at the end: then it is the last one */
+        chosen = i; /* rounding may leave sum just below target at the end: then the last one is drawn */
         sum += (double)p[i];
         if (sum > target) break;
     }

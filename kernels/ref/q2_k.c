@@ -12,7 +12,7 @@ static qk_q2_k block_at(const uint8_t *w, size_t b) {
     return blk;
 }
 
-/* Each 32 bytes hold four groups of 32 elements, two bits of each byte for each group. */
+/* Each 32 bytes hold four groups of 32 elements; each group has two bits of each byte. */
 static void unpack(const qk_q2_k *blk, int *q) {
     for (size_t i = 0; i < QK_K; i++) q[i] = blk->qs[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
 }

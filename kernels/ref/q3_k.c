@@ -12,7 +12,7 @@ static qk_q3_k block_at(const uint8_t *w, size_t b) {
     return blk;
 }
 
-/* Two low bits lie as in Q2_K; a byte of hmask has bit 2 of eight elements, 32 apart. */
+/* The two low bits are stored as in Q2_K; a byte of hmask has bit 2 of eight elements, 32 apart. */
 static void unpack(const qk_q3_k *blk, int *q) {
     for (size_t i = 0; i < QK_K; i++) {
         const int low = blk->qs[i / 128 * 32 + i % 32] >> i / 32 % 4 * 2 & 3;
@@ -20,7 +20,8 @@ static void unpack(const qk_q3_k *blk, int *q) {
     }
 }
 
-/* Eight bytes hold the low nibbles, scales 8-15 in their upper halves; the last four hold two bits of four scales each. */
+/* Eight bytes hold the low nibbles, scales 8-15 in their upper halves; the last four hold two high bits of
+ * four scales each. */
 static int scale_of(const qk_q3_k *blk, size_t s) {
     const int low = blk->scales[s % 8] >> s / 8 * 4 & 15;
     return (low | (blk->scales[8 + s % 4] >> s / 4 * 2 & 3) << 4) - 32;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF 2-bit weights, symmetric (m = -1.5 d) or not: blocks of 64, x = d * q + m. */
+/* QSF 2-bit weights, symmetric (m = -1.5 d) or asymmetric: blocks of 64, x = d * q + m. */
 #include <string.h>
 
 #include "kernels/act.h"

@@ -72,7 +72,7 @@ static inline void qk_ref_rows(const qk_mm *m, size_t row0, size_t row1, qk_type
         }
 }
 
-/* The same, of groups (x16.h): one block of a group is itself a group, of so many elements. */
+/* The same for groups (x16.h): one block of a group is itself a group, with that many elements. */
 static inline void qk_ref_groups(const qk_mm *m, size_t row0, size_t row1, qk_type type, qk_add_block add,
                                  qk_unpack_row unpack) {
     const size_t elems = qk_type_elems(type), blocks = m->k / elems, bytes = qk_type_bytes(type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rotary position embedding in place, by precomputed cosines and sines. */
+/* Rotary position embedding in place, with precomputed cosines and sines. */
 #include "kernels/ref/ref.h"
 
 static void rotate(float *a, float *b, float c, float s) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Softmax with the maximum subtracted, also with a temperature. */
+/* Softmax with the maximum subtracted, optionally with a temperature. */
 #include <math.h>
 
 #include "kernels/ref/ref.h"
@@ -16,8 +16,8 @@ void qk_softmax_ref(float *x, size_t n) {
     for (size_t i = 0; i < n; i++) x[i] *= r;
 }
 
-/* With z = (x - max) / t and S the sum of exp(z) the entropy is log S - sum(exp(z) z) / S: no logarithm per element.
- * Where exp(z) is 0 as a float, z may be an infinity and must not be multiplied with it. */
+/* With z = (x - max) / t and S the sum of exp(z), the entropy is log S - sum(exp(z) z) / S, which needs no
+ * logarithm per element. Where exp(z) is 0 as a float, z may be an infinity and must not be multiplied. */
 float qk_softmax_t_ref(float *y, const float *x, size_t n, float temperature) {
     const float inv = 1.0f / temperature;
     float max = x[0];

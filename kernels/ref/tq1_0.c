@@ -12,7 +12,7 @@ static qk_tq1_0 block_at(const uint8_t *w, size_t b) {
     return blk;
 }
 
-/* Trit n of a byte: the byte is a fraction of 256 in base three, rounded up. */
+/* Trit n of a byte: the byte is a base-three fraction in units of 1/256, rounded up. */
 static int trit(uint8_t byte, size_t n) {
     static const uint8_t pow3[] = { 1, 3, 9, 27, 81 };
     return (uint8_t)(byte * pow3[n]) * 3 >> 8;

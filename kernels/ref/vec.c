@@ -20,11 +20,11 @@ size_t qk_argmax_ref(const float *x, size_t n) {
     float best = -INFINITY;
     size_t at = n;
     for (size_t i = 0; i < n; i++)
-        if (x[i] > best || (at == n && x[i] == best)) { /* the second: a vector of minus infinities */
+        if (x[i] > best || (at == n && x[i] == best)) { /* second case: only minus infinities */
             best = x[i];
             at = i;
         }
-    return at == n ? 0 : at; /* nothing but NaN */
+    return at == n ? 0 : at; /* all elements are NaN */
 }
 
 void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high) {

@@ -9,7 +9,7 @@
 
 #include "kernels/x16/planes.h"
 
-/* One sum of 16 * 127 * 127 times 31 stays below 2^24. */
+/* 16 * 127 * 127 * 31, one sum times its scale, stays below 2^24. */
 enum { FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };
 enum {
     FMT_SUB = 16,
@@ -24,7 +24,8 @@ enum {
 #define FMT_UNIT              QK_BOOK_UNIT
 #define FMT_FIX(dst, row, at) fmt_fix(dst, row, at)
 
-/* The word of group j and more above it. The first two bytes of the words are the second half. */
+/* The word of group j in the low bits; higher bits are undefined. The first two bytes of the words are the
+ * second half. */
 QK_INLINE li book_word(const uint8_t *p, int j, int v) {
     const int at = QK_BOOK_WORD * j, in = at - 16;
     const li half = l_words(p + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2);
@@ -34,10 +35,11 @@ QK_INLINE li book_word(const uint8_t *p, int j, int v) {
     return in % 32 > 32 - QK_BOOK_WORD ? l_or(w, l_shl(plane(p, in / 32 + 1, v), 32 - in % 32)) : w;
 }
 
-/* All ones in the lanes whose word has the bit. */
+/* All ones in the lanes whose word has the bit set. */
 QK_INLINE li word_bit(li word, int bit) { return l_sar(l_shl(word, 31 - bit), 31); }
 
-/* The levels of codes q of group j: the book's upper bit says which half of the table, the others stand above the code. */
+/* The levels for codes q of group j. The top bit of the codebook number selects the half of the table, its
+ * other bits go above the code. */
 QK_INLINE li book_level(li q, const uint8_t *p, int j, int v) {
     const li word = book_word(p, j, v);
     const li upper = word_bit(word, QK_BOOK_WORD - 1);

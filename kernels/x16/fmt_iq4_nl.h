@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ4_NL: nibbles as in Q4_0 that choose one of sixteen values. */
+/* IQ4_NL: nibbles as in Q4_0, each an index into sixteen values. */
 #ifndef QSF_KERNELS_X16_FMT_IQ4_NL_H
 #define QSF_KERNELS_X16_FMT_IQ4_NL_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* IQ4_XS: x = d * scale * value of a nibble; nibbles of each 32 elements as in Q4_0, scales of 6 bits, less 32. */
+/* IQ4_XS: x = d * scale * value of a nibble; nibbles of each 32 elements as in Q4_0, 6-bit scales with an
+ * offset of 32. */
 #ifndef QSF_KERNELS_X16_FMT_IQ4_XS_H
 #define QSF_KERNELS_X16_FMT_IQ4_XS_H
 
 #include "kernels/x16/super.h"
 
-/* One sum of 32 * 127 * 127 times 32 stays below 2^24. */
+/* 32 * 127 * 127 * 32, one sum times its scale, stays below 2^24. */
 enum { FMT_PLANES = 33, FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };
 enum {
     FMT_SUB = 32,

@@ -5,7 +5,7 @@
 
 #include "kernels/x16/super.h"
 
-/* All sixteen sums of 16 * 3 * 127 times 15 stay below 2^24. */
+/* 16 * (16 * 3 * 127) * 15, all sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 20, FMT_PLANE_AT = 0, FMT_HALVES = 2, FMT_HALF_AT = 80 };
 enum {
     FMT_SUB = 16,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q3_K: x = d * scale * (q - 4). Low pairs of bits as in Q2_K; bit j of byte l of hmask is bit 2 of element 32j + l.
- * Sixteen scales of 6 bits: the low nibbles in eight bytes, the upper pairs of bits in four. */
+/* Q3_K: x = d * scale * (q - 4). The low two bits are stored as in Q2_K; bit j of byte l of hmask is bit 2 of
+ * element 32j + l. Sixteen scales of 6 bits: the low nibbles in eight bytes, the upper two bits in four. */
 #ifndef QSF_KERNELS_X16_FMT_Q3_K_H
 #define QSF_KERNELS_X16_FMT_Q3_K_H
 
 #include "kernels/x16/super.h"
 
-/* All sixteen sums of 16 * 4 * 127 times 32 stay below 2^24. */
+/* 16 * (16 * 4 * 127) * 32, all sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 27, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 108 };
 enum {
     FMT_SUB = 16,

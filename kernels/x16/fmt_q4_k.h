@@ -5,7 +5,7 @@
 
 #include "kernels/x16/super.h"
 
-/* Four sums of 32 * 15 * 127 times 63 are below 2^24. */
+/* 4 * (32 * 15 * 127) * 63, four sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 35, FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };
 enum {
     FMT_SUB = 32,

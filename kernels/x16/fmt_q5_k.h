@@ -5,7 +5,7 @@
 
 #include "kernels/x16/super.h"
 
-/* Two sums of 32 * 31 * 127 times 63 stay below 2^24. */
+/* 2 * (32 * 31 * 127) * 63, two sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 43, FMT_PLANE_AT = 4, FMT_HALVES = 2, FMT_HALF_AT = 0 };
 enum {
     FMT_SUB = 16,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Q6_K: x = d * scale * (q - 32). Two halves of 128: four groups of 32 elements share 64 bytes of nibbles and 32 bytes
- * of upper pairs of bits. */
+/* Q6_K: x = d * scale * (q - 32). Two halves of 128: four groups of 32 elements share 64 bytes of nibbles and
+ * 32 bytes of upper bit pairs. */
 #ifndef QSF_KERNELS_X16_FMT_Q6_K_H
 #define QSF_KERNELS_X16_FMT_Q6_K_H
 
 #include "kernels/x16/super.h"
 
-/* With the offset taken off, two sums of 16 * 32 * 127 times 128 stay below 2^24. */
+/* With the offset subtracted, 2 * (16 * 32 * 127) * 128, two sums times their scales, stays below 2^24. */
 enum { FMT_PLANES = 52, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 208 };
 enum {
     FMT_SUB = 16,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF 2-bit with codebooks. A plane of codes is a group of 16; the codes of step s stand 2 (s % 4) bits high. */
+/* QSF 2-bit with codebooks. A plane of codes is a group of 16; the codes of step s start at bit 2 (s % 4) of
+ * each byte. */
 #ifndef QSF_KERNELS_X16_FMT_QSB2_H
 #define QSF_KERNELS_X16_FMT_QSB2_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF 3-bit with codebooks. Codes of 64 elements have four planes of low pairs of bits and two of top bits, as in QSF 3-bit. */
+/* QSF 3-bit with codebooks. Codes of 64 elements have four planes of low bit pairs and two of top bits, as in
+ * QSF 3-bit. */
 #ifndef QSF_KERNELS_X16_FMT_QSB3_H
 #define QSF_KERNELS_X16_FMT_QSB3_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF 4-bit with codebooks. A plane has the codes of two steps. */
+/* QSF 4-bit with codebooks. A plane holds the codes of two steps. */
 #ifndef QSF_KERNELS_X16_FMT_QSB4_H
 #define QSF_KERNELS_X16_FMT_QSB4_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF 2-bit: bits 2s of byte i of plane p hold element 16p + 4s + i; in the file four neighbours share a byte. */
+/* QSF 2-bit: bits 2s of byte i of plane p hold element 16p + 4s + i; in the file four consecutive elements
+ * share a byte. */
 #ifndef QSF_KERNELS_X16_FMT_QSF2_H
 #define QSF_KERNELS_X16_FMT_QSF2_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF 3-bit: four planes of the low two bits as in QSF 2-bit, two of the top bits; in the file a stream of bits. */
+/* QSF 3-bit: four planes of the low two bits as in QSF 2-bit, two of the top bits; a bit stream in the
+ * file. */
 #ifndef QSF_KERNELS_X16_FMT_QSF3_H
 #define QSF_KERNELS_X16_FMT_QSF3_H
 

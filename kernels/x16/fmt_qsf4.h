@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF 4-bit: bits 4s of byte i of plane p hold element 8p + 4s + i; in the file two neighbours share a byte. */
+/* QSF 4-bit: bits 4s of byte i of plane p hold element 8p + 4s + i; in the file two consecutive elements
+ * share a byte. */
 #ifndef QSF_KERNELS_X16_FMT_QSF4_H
 #define QSF_KERNELS_X16_FMT_QSF4_H
 

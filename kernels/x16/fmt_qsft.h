@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF ternary: pairs of bits as in QSF 2-bit, q - 1; in the file eight bytes of signs, then eight of zeros. */
+/* QSF ternary: bit pairs as in QSF 2-bit, x = d * (q - 1); in the file eight bytes of signs, then eight of
+ * zeros. */
 #ifndef QSF_KERNELS_X16_FMT_QSFT_H
 #define QSF_KERNELS_X16_FMT_QSFT_H
 

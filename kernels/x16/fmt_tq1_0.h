@@ -18,7 +18,7 @@ enum {
     FMT_CENTER = 0
 };
 
-/* 3q >> 8 is how many of 85 and 170 a byte exceeds. */
+/* 3q >> 8 is how many of the thresholds 85 and 170 a byte exceeds. */
 QK_INLINE li first_trit(li q) {
     const li one = l_bytes(1);
     return l_add8(l_min8(l_subs8(q, l_bytes(85)), one), l_min8(l_subs8(q, l_bytes(170)), one));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* TQ2_0: x = d * (q - 1), pairs of bits as in Q2_K. */
+/* TQ2_0: x = d * (q - 1), bit pairs as in Q2_K. */
 #ifndef QSF_KERNELS_X16_FMT_TQ2_0_H
 #define QSF_KERNELS_X16_FMT_TQ2_0_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The first three planes of Q4_K and Q5_K: 6-bit scales and minimums as in kernels/kscale.h, a row per lane. */
+/* The first three planes of Q4_K and Q5_K: 6-bit scales and minimums as in kernels/kscale.h, one row per
+ * lane. */
 #ifndef QSF_KERNELS_X16_KSCALE_X16_H
 #define QSF_KERNELS_X16_KSCALE_X16_H
 

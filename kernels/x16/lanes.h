@@ -37,7 +37,7 @@
 
 #define QK_INLINE static inline __attribute__((always_inline))
 
-/* Before a loop whose count is a constant: its index must be one, in shifts and as the number of a register. */
+/* For loops with a constant count whose index must be a constant, in shifts and as a register number. */
 #ifdef __clang__
 #define QK_UNROLL _Pragma("unroll")
 #else

@@ -5,16 +5,16 @@
  *   FMT_ELEMS                  elements of a block: a multiple of 32, each 32 of which is a sub-block
  *   FMT_PLANES, FMT_HALVES     of a block; the halves are d, then m
  *   FMT_MAX                    the largest byte of a step
- *   FMT_OFF, FMT_MIN           what the bytes of a step are too large by; whether x = d*q + m
+ *   FMT_OFF, FMT_MIN           the offset included in the bytes of a step; whether x = d*q + m
  *   FMT_SIGNED                 bytes of a step are signed, and come from l_biased
  *   FMT_TENSOR_SCALE           no d: the scale of the tensor multiplies the result
  *   fmt_step(planes, s, v)     bytes of elements 4s .. 4s+3 of lanes [v*L, v*L + L) of a block
- *   FMT_SHIFT(s), fmt_in_place if the format can (mm_tiles.h)
+ *   FMT_SHIFT(s), fmt_in_place optional (mm_tiles.h)
  *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows
  *   fmt_half_at(i)             byte offset of half i in a block of a row
  *
- * Two shapes, one result: the sum of a sub-block is exact, and acc += (d * dx) * sum runs over the sub-blocks in
- * order. Few columns: straight from the planes. Many: tiles are unpacked once and meet all columns. */
+ * Two ways, the same result: the sum of a sub-block is exact, and acc += (d * dx) * sum runs over the sub-blocks
+ * in order. Few columns: directly from the planes. Many: tiles are unpacked once and multiplied with all columns. */
 #ifndef QSF_KERNELS_X16_MM_BLOCK_H
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
@@ -34,7 +34,7 @@ QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size
         pack_halves(dst + HALVES + h * (int)QK_HALF, row, at + fmt_half_at(h));
 }
 
-/* A unit of a few columns: where its bytes are, and how many bytes behind them are its scales, sums, and their
+/* One unit of a few columns: where its bytes are, and the offsets from them to its scales, sums, and their
  * products. */
 typedef struct columns {
     const char *q[COLS];
@@ -53,7 +53,8 @@ QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc) {
 
 QK_INLINE lf column_float(const columns *x, int c, size_t at) { return l_setf(qk_load_f32(x->q[c] + at)); }
 
-/* Minus the offset's share of the sum of sub-block sb: -OFFSET * sum, as the product of its lower 16 bits. */
+/* Minus the offset's share of the sum of sub-block sb: -OFFSET * sum, as a product of the lower 16 bits of
+ * sum. */
 QK_INLINE li start_of(const columns *x, int c, size_t sb) {
     const li off = l_set((int32_t)(uint16_t)-OFFSET);
     return OFFSET ? l_dot16(l_set(0), off, l_dup(x->q[c] + x->sum + 4 * sb)) : l_set(0);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What mm_block.h and mm_super.h end with: all rows against all columns, and the functions of a format at a
- * level. The core defines
+/* Included at the end of mm_block.h and mm_super.h: all rows times all columns, and the functions of a format
+ * at a level. The core defines
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
- *   mv_unit(acc, w, x, n)                    adds n blocks of each group with one column
+ *   mv_unit(acc, w, x, n)                    adds n blocks of each group times one column
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
- *   tile_cols(y, t, r, x, n, first, nc)      R vectors of rows from r on with nc columns of y, which are TILE_ROWS apart
- */
+ *   tile_cols(y, t, r, x, n, first, nc)      R vectors of rows, starting at r, times nc columns of y, which are TILE_ROWS apart */
 #ifndef QSF_KERNELS_X16_MM_RUN_H
 #define QSF_KERNELS_X16_MM_RUN_H
 
 enum {
-    TILE_FROM_COLS = 3, /* from so many columns on a tile is worth its unpacking */
-    PART_COLS = 128     /* columns of a pass: their results stay together, wherever y has its columns */
+    TILE_FROM_COLS = 3, /* minimum number of columns for which unpacking a tile pays off */
+    PART_COLS = 128     /* columns of a pass: their results are contiguous, wherever the columns of y are */
 };
 
 static size_t blocks_of(const qk_mm *m, size_t u) {
@@ -20,8 +19,8 @@ static size_t blocks_of(const qk_mm *m, size_t u) {
     return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;
 }
 
-/* The n rows from r on, no more than MV_GROUPS groups, and one column. Rows that are no groups come one group at a
- * time: they are sixteen runs already. */
+/* n rows starting at r, at most MV_GROUPS groups, and one column. Rows that are not interleaved are handled
+ * one group at a time: they are sixteen separate streams already. */
 static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
     float y[MV_GROUPS * QK_GROUP];
@@ -34,7 +33,7 @@ static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
         const columns x = columns_at(m, c, u, 1);
         const size_t blocks = blocks_of(m, u);
         w.p = unit_at(&s, u, blocks, scratch);
-        if (packed) /* behind the last unit: the first one of the groups that come next */
+        if (packed) /* after the last unit: the first one of the next groups */
             w.ahead = (u + 1) * UNIT < m->k ? AHEAD : blocks * GROUP_BLOCK + (w.n - 1) * w.stride;
         mv_unit(acc, &w, &x, blocks);
     }
@@ -47,7 +46,7 @@ static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
 
 typedef float part_col[TILE_ROWS];
 
-/* Unit u of a tile of n rows with the columns [c0, c1). */
+/* Unit u of a tile of n rows times the columns [c0, c1). */
 static void tile_all(part_col *part, const qk_mm *m, const tile *t, size_t n, size_t u, size_t c0,
                      size_t c1) {
     const size_t blocks = blocks_of(m, u);
@@ -70,7 +69,7 @@ static void store_part(const qk_mm *m, const part_col *part, size_t r, size_t n,
     }
 }
 
-/* n rows from r on, no more than a tile has, with the columns [c0, c1), no more than a pass has. */
+/* n rows starting at r, at most one tile, times the columns [c0, c1), at most one pass. */
 static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, int packed) {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
     _Alignas(64) part_col part[PART_COLS];
@@ -87,7 +86,7 @@ static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, in
 }
 
 static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed) {
-    L_HIDE(packed); /* or everything is compiled twice */
+    L_HIDE(packed); /* otherwise everything is compiled twice */
     const size_t step = m->n_cols >= TILE_FROM_COLS ? TILE_ROWS : packed ? MV_GROUPS * QK_GROUP : QK_GROUP;
     for (size_t r = row0, n; r < row1; r += n) {
         n = row1 - r < step ? row1 - r : step;
@@ -100,7 +99,7 @@ static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed) {
     }
 }
 
-/* What a generated file ends with: the functions of a format at a level (q4_0_avx2). */
+/* A generated file ends with this: the functions of a format at a level (q4_0_avx2). */
 #define QK_X16_MATMULS(name)                                                                               \
     void qk_mm_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 0); }              \
     void qk_mm16_##name(const qk_mm *m, size_t row0, size_t row1) { mm_run(m, row0, row1, 1); }            \

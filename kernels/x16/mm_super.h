@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Matmul of the formats with super-blocks of 256 and Q8K columns, over rows interleaved by 16 (kernels/x16/x16.h).
- * The including file has included lanes_<isa>.h and then fmt_<format>.h, which defines what super.h says.
+/* Matmul of the formats with super-blocks of 256 and Q8K columns, over rows interleaved by 16
+ * (kernels/x16/x16.h). The including file has included lanes_<isa>.h and then fmt_<format>.h, which defines
+ * the names listed in super.h.
  *
- * The sum of a super-block, scales of its sub-blocks included, is an exact integer; then acc += (d * dx) * sum and
- * acc -= (dmin * dx) * mins run over the super-blocks in order. Few columns: straight from the planes, one at a time.
- * Many: tiles of 64 rows are unpacked once and meet all columns, COLS at a time, R vectors of rows side by side, so
- * that a load feeds several products: a core that starts two of those a cycle must not wait for its loads. */
+ * The sum of a super-block, including the scales of its sub-blocks, is an exact integer; then acc += (d * dx)
+ * * sum and acc -= (dmin * dx) * mins run over the super-blocks in order. Few columns: straight from the
+ * planes, one at a time. Many: tiles of 64 rows are unpacked once and multiplied with all columns, R vectors
+ * of rows with COLS columns at a time, so that each load is used for several products: a core that starts two
+ * products per cycle would otherwise wait for loads. */
 #ifndef QSF_KERNELS_X16_MM_SUPER_H
 #define QSF_KERNELS_X16_MM_SUPER_H
 
@@ -17,11 +19,11 @@ enum {
     SUBS = QK_K / FMT_SUB,
     SUB_STEPS = FMT_SUB / 4,
     RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
-    PART_SUBS = 64 / FMT_SUB,            /* sub-blocks of a group between those of other groups */
+    PART_SUBS = 64 / FMT_SUB,            /* consecutive sub-blocks of one group, before the next group */
     PARTS = SUBS / PART_SUBS
 };
 
-/* What a format may leave out. */
+/* Optional definitions of a format. */
 #ifndef FMT_FIX
 #define FMT_FIX(dst, row, at) (void)0
 #endif
@@ -29,13 +31,13 @@ enum {
 #define FMT_UNIT 1.0f
 #endif
 
-/* d of the rows of vector v of the group at p. */
+/* d of the rows in vector v of the group at p. */
 QK_INLINE lf d_of(const uint8_t *p, int v) {
     const lf d = l_halves(p + HALVES + v * L * 2);
     return FMT_UNIT != 1.0f ? l_mulf(d, l_setf(FMT_UNIT)) : d;
 }
 
-/* The last planes come twice rather than reading further. */
+/* The last planes are stored twice, to avoid reading past the block. */
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;
     for (size_t n = 0; n < FMT_PLANES; n += 4) {
@@ -47,8 +49,8 @@ QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size
     FMT_FIX(dst, row, at);
 }
 
-/* One super-block of a few columns: where its bytes are, and how many bytes behind them are its scale, the sums of the
- * neighbours that share a minimum, and the sums of 16 or 32. */
+/* One super-block of a few columns: where its bytes are, and the offsets from them to its scale, to the sums
+ * of the elements that share a minimum, and to the sums of 16 or 32. */
 typedef struct columns {
     const char *q[COLS];
     size_t d, mins, sums;
@@ -69,8 +71,9 @@ QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc) {
 
 QK_INLINE lf scale_of(const columns *x, int c) { return l_setf(qk_load_f32(x->q[c] + x->d)); }
 
-/* What the sum of sub-block j begins with when `off` is taken from each q. The sum of the elements is the upper half of a
- * dword; the lower one is the sum before it, or what lies there, unless a sub-block has two sums. */
+/* Initial sum of sub-block j when `off` is subtracted from each q. The sum of the elements is the upper half
+ * of a dword; the lower half is the previous sum or other data and ignored, unless a sub-block has two
+ * sums. */
 QK_INLINE li start_of(const columns *x, int c, int j, int off) {
     const int both = FMT_SUB == 64;
     const char *sums = x->q[c] + x->sums + (both ? 4 * j : 2 * j - 2);
@@ -91,7 +94,7 @@ QK_INLINE li direct_sub(const uint8_t *p, const columns *x, int j, int v) {
     return FMT_SCALED ? l_mul(sum, fmt_scale(p, j, v)) : sum;
 }
 
-/* The sums of a super-block with their scales to acc. */
+/* Adds the sums of a super-block, times their scales, to acc. */
 QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int v) {
     const uint8_t *half = p + HALVES + v * L * 2;
     const lf dx = scale_of(x, 0);
@@ -131,8 +134,9 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 
 enum { PAIRS = FMT_MINS ? FMT_MINS / 2 : 1 };
 
-/* One super-block of 64 rows, unpacked. Where FMT_CENTER is taken from every q, so that the sum of a sub-block fits an
- * int16, `centre` has FMT_CENTER times the scales to give it back, in pairs that meet pairs of sums as minimums do. */
+/* One super-block of 64 rows, unpacked. Where FMT_CENTER is subtracted from every q, so that the sum of a
+ * sub-block fits an int16, `centre` holds FMT_CENTER times the scales to compensate, as pairs that are
+ * multiplied with pairs of sums like the minimums. */
 typedef struct tile {
     _Alignas(64) uint8_t q[STEPS][TILE_ROWS][4];
     int32_t scale[SUBS][TILE_ROWS];
@@ -140,12 +144,12 @@ typedef struct tile {
     float d[TILE_ROWS], dmin[TILE_ROWS];
 } tile;
 
-/* Scale of the 32 elements of sub-block 32n as FMT_CENTER times it. */
+/* FMT_CENTER times the scales of the 32 elements of sub-block 32n. */
 QK_INLINE li centre_of(const uint8_t *p, int n, int v) {
     return l_mul(fmt_scale(p, 32 * n / FMT_SUB, v), l_set(FMT_CENTER));
 }
 
-/* The group at p to rows r.. of the tile. */
+/* Unpacks the group at p to rows r.. of the tile. */
 static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     (void)n;
     for (int v = 0; v < NV; v++, r += L) {
@@ -164,7 +168,7 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
     }
 }
 
-/* sum += pairs (minimums, centres) times the sums of the columns. */
+/* sum += pairs (minimums or centres) times the sums of the columns. */
 QK_INLINE void add_pairs(li sum[][COLS], const int32_t pairs[][TILE_ROWS], int r, const columns *x, int nc) {
     QK_UNROLL for (int i = 0; i < FMT_MINS / 2; i++) {
         li w[R];
@@ -176,7 +180,7 @@ QK_INLINE void add_pairs(li sum[][COLS], const int32_t pairs[][TILE_ROWS], int r
     }
 }
 
-/* Sub-block j with its scale joins the rest. */
+/* Adds sub-block j, times its scale, to the total. */
 QK_INLINE void add_sub(li all[][COLS], const tile *t, int r, const columns *x, int j, int nc) {
     li sum[R][COLS], start[COLS];
     QK_UNROLL for (int c = 0; c < nc; c++) start[c] = start_of(x, c, j, OFFSET + FMT_CENTER);
@@ -211,7 +215,7 @@ QK_INLINE void add_products(float *y, li sum[][COLS], const float *d, const colu
     }
 }
 
-/* R vectors of rows from r on with nc columns. */
+/* R vectors of rows, starting at r, times nc columns. */
 QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_t n, int first, int nc) {
     (void)n;
     li sum[R][COLS];

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What mm_block.h and mm_super.h begin with: rows as they come, and the register block of unpacked weights with
- * several columns. Both work on units of 256 elements. A tile is one unit of 64 rows: R vectors of rows stand side by
- * side with COLS columns, so that a load feeds several products: a core that starts two of those a cycle must not
- * wait for its loads. */
+/* Shared start of mm_block.h and mm_super.h: access to rows, and the register block of unpacked weights with
+ * several columns. Both work on units of 256 elements. A tile is one unit of 64 rows. R vectors of rows are
+ * multiplied with COLS columns at a time, so that each load is used for several products: a core that starts
+ * two products per cycle would otherwise wait for loads. */
 #ifndef QSF_KERNELS_X16_MM_TILES_H
 #define QSF_KERNELS_X16_MM_TILES_H
 
 #include "kernels/generic/mm.h"
 #include "kernels/x16/lanes.h"
 
-/* Keeps a vector in its register: loading it again for every product is what the load ports have no time for, and sums
- * that the compiler puts together in another order need more registers than there are. */
+/* Keeps a vector in its register. The load ports have no time to load it again for every product, and if the
+ * compiler reorders the sums, they need more registers than there are. */
 #ifndef L_HOLD
 #define L_HOLD(v) (void)(v)
 #endif
 
-/* Where several groups meet the same column, the compiler would keep the column's dwords in general registers, each of
- * which then costs another instruction to spread; unknown again, they come as operands out of memory. */
+/* If several groups are multiplied with the same column, the compiler would keep the column's dwords in
+ * general registers, each of which then needs another instruction to broadcast. If it does not know them, it
+ * uses memory operands. */
 #define L_HIDE(pointer) __asm__("" : "+r"(pointer))
 
-/* Without sums of pairs in 16 bits that are cheaper than l_dot. */
+/* For levels where 16-bit sums of pairs are not cheaper than l_dot. */
 #ifndef L_PAIRS
 #define L_PAIRS 0
 QK_INLINE li l_pairs(li acc, li w, li x) { return l_dot(acc, w, x); }
 #endif
 
-/* Where products of any unsigned byte do (L_RAW), bits need not be moved to the lower end of their byte: a format whose
- * steps of a sub-block all stand FMT_SHIFT(s) bits too high gives them so, and only the sum is shifted. */
+/* Where l_dot takes any unsigned byte (L_RAW), bits need not be shifted to the low end of their byte: a
+ * format whose steps of a sub-block are all FMT_SHIFT(s) bits too high returns them like that, and only the
+ * sum is shifted. */
 #ifndef L_RAW
 #define L_RAW 0
 #endif
@@ -41,29 +43,29 @@ QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s
 enum {
     UNIT = 256, /* elements */
     UNIT_BLOCKS = UNIT / FMT_ELEMS,
-    NV = (int)QK_GROUP / L,                        /* vectors that hold a lane of every row of a group */
+    NV = (int)QK_GROUP / L,                        /* vectors that cover the rows of a group */
     BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2, /* of one row */
     GROUP_BLOCK = BLOCK_BYTES * (int)QK_GROUP,
-    HALVES = FMT_PLANES * (int)QK_PLANE, /* where they begin */
+    HALVES = FMT_PLANES * (int)QK_PLANE, /* byte offset of the halves */
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
     PAIR_STEPS = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX)
-                                        : 0, /* whose sums of pairs stay below 2^15 */
+                                        : 0, /* steps whose sums of pairs stay below 2^15 */
     TILE_GROUPS = 4,                         /* groups of rows that share a pass over the columns */
     TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
     COLS = 4,
     R = L == 16 ? 4 : 2, /* a register block: columns, vectors of rows */
-    MV_GROUPS = 8,       /* groups of rows that are read side by side for one column */
-    AHEAD = 2048         /* bytes from what is used to what is prefetched */
+    MV_GROUPS = 8,       /* groups of rows that are read together for one column */
+    AHEAD = 2048         /* bytes from the current position to the prefetched one */
 };
 
-/* ---- rows as they come ---- */
+/* ---- access to rows ---- */
 
-/* Groups, or rows that are packed one unit at a time. */
+/* Interleaved groups, or rows that are packed one unit at a time. */
 typedef struct source {
-    const uint8_t *group;         /* NULL: rows */
-    const uint8_t *row[QK_GROUP]; /* a short group repeats its last row */
-    size_t ahead;                 /* bytes from a row to that of the next group, to prefetch */
-    size_t n;                     /* rows that exist */
+    const uint8_t *group;         /* NULL: use row */
+    const uint8_t *row[QK_GROUP]; /* the last row is repeated in a short group */
+    size_t ahead;                 /* bytes from a row to the same row of the next group, to prefetch */
+    size_t n;                     /* number of rows that exist */
 } source;
 
 static source source_at(const qk_mm *m, size_t r, size_t row1, int packed) {
@@ -75,7 +77,7 @@ static source source_at(const qk_mm *m, size_t r, size_t row1, int packed) {
     return s;
 }
 
-/* Block b of 16 rows, as x16.h orders it. */
+/* Interleaves block b of 16 rows, see x16.h. */
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b);
 
 QK_INLINE void pack_halves(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
@@ -93,19 +95,20 @@ QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *s
     return scratch;
 }
 
-/* A unit of several groups for one column. They are read in turns, a few hundred bytes each: memory gives more when
- * several runs are under way than when one is. */
+/* A unit of several groups for one column. They are read in turn, a few hundred bytes each: memory bandwidth
+ * is higher with several streams than with one. */
 typedef struct groups {
     const uint8_t *p;
-    size_t stride, n; /* bytes from one to the next, how many */
-    size_t ahead;     /* bytes to what is prefetched; 0: nothing, as for rows just packed */
+    size_t stride, n; /* bytes between groups, number of groups */
+    size_t ahead;     /* bytes to the data to prefetch; 0: none, as for rows packed just now */
 } groups;
 
 /* ---- products ---- */
 
 QK_INLINE li byte_dot(li acc, li w, li x) { return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x); }
 
-/* The sum of the n steps from s0 on, which are a sub-block, with the bytes at x of one column, straight from the planes. */
+/* The sum of the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from
+ * the planes. */
 QK_INLINE li direct_steps(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
     li sum = shift ? l_set(0) : start;
@@ -114,8 +117,8 @@ QK_INLINE li direct_steps(li start, const uint8_t *p, const char *x, int s0, int
     return shift ? l_add(l_sar(sum, shift), start) : sum;
 }
 
-/* Adds n steps to the sums of R vectors of rows with nc columns, as pairs where they stay below 2^15 so long.
- * w: the steps of the tile at the first of those rows; x: of each column, the steps at x[c] + at. */
+/* Adds n steps to the sums of R vectors of rows with nc columns, as pairs as long as these stay below 2^15.
+ * w: the steps of the tile at the first of those rows; x[c] + at: the steps of column c. */
 QK_INLINE void dot_steps(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS],
                          size_t at, int n, int nc, int pairs) {
     QK_UNROLL for (int s = 0; s < n; s++) {
@@ -135,7 +138,7 @@ QK_INLINE void dot_steps(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const
     }
 }
 
-/* The steps of a sub-block; `start`: what the sum of a column begins with. */
+/* The steps of a sub-block; `start`: the initial sum of a column. */
 QK_INLINE void dot_sub(li sum[][COLS], const uint8_t (*w)[TILE_ROWS][4], const char *const x[COLS], size_t at,
                        int n, const li start[COLS], int nc) {
     const int many = PAIR_STEPS >= n ? n : PAIR_STEPS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows to groups of sixteen and back. In every format the dwords of the planes lie together in the block, in the order
- * of the planes, and so do the halves: a format is where they start, and a rearrangement. */
+/* Converts rows to groups of sixteen and back. In every format the dwords of the planes are contiguous in the
+ * block, in the order of the planes, and so are the halves: a format is described by two offsets and a
+ * rearrangement. */
 #include "kernels/x16/pack.h"
 
 #include "kernels/blocks.h"
@@ -19,7 +20,7 @@ typedef struct form {
 
 typedef void (*rearrange)(uint32_t *w);
 
-/* Always inlined, so that all of f is constants: the inner loop is one load and one store for a dword. */
+/* Always inlined, so that all of f is constant: the inner loop is one load and one store per dword. */
 INLINE void pack(form f, rearrange fix, uint8_t *dst, const uint8_t *src, size_t row_bytes, size_t k) {
     for (size_t b = 0; b < k / f.elems; b++, dst += QK_GROUP * f.bytes)
         for (unsigned r = 0; r < QK_GROUP; r++) {
@@ -45,7 +46,7 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
     }
 }
 
-/* Of a format with a row in kernels/formats.h: where the planes and the halves start in a block. */
+/* For a format with a row in kernels/formats.h: the offsets of the planes and the halves in a block. */
 #define FORM(fmt, TYPE, plane_at, half_at, fix, unfix)                             \
     void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k) {   \
         pack(FORM_OF(TYPE, plane_at, half_at), fix, dst, src, row_bytes, k);       \

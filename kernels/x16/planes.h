@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bits of a row's dwords that the file keeps in another order than the lanes want them (table in kernels/x16/x16.h). */
+/* Rearranges bits of dwords whose order in the file differs from the order the lanes need (table in
+ * kernels/x16/x16.h). */
 #ifndef QSF_KERNELS_X16_PLANES_H
 #define QSF_KERNELS_X16_PLANES_H
 
@@ -12,7 +13,7 @@ QK_INLINE void plane1(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t a
 
 QK_INLINE li keep(li v, uint32_t mask) { return l_and(v, l_set((int32_t)mask)); }
 
-/* Trades the bits of mask with those n places above them. */
+/* Swaps the bits of mask with those n places above them. */
 QK_INLINE li swap_bits(li v, int n, uint32_t mask) {
     const li t = keep(l_xor(l_shr(v, n), v), mask);
     return l_xor(v, l_xor(t, l_shl(t, n)));
@@ -41,7 +42,7 @@ QK_INLINE void pack_fifth_bits(uint8_t *dst, const uint8_t *const row[QK_GROUP],
     for (int v = 0; v < ROW_VECTORS; v++) l_store(dst + v * L * 4, fifth_bits(l_load(dst + v * L * 4)));
 }
 
-/* Pair 4s + i of bits -> pair 4i + s. */
+/* Bit pair 4s + i -> bit pair 4i + s. */
 QK_INLINE li pairs_apart(li v) { return swap_bits(swap_bits(v, 6, 0x00cc00ccu), 12, 0x0000f0f0u); }
 
 /* Nibble 4s + i -> nibble 2i + s. */
@@ -54,7 +55,7 @@ QK_INLINE li nibbles_apart(li v) {
     return l_or(low, l_shl(high, 4));
 }
 
-/* Three bits from bit `bit` of a stream of dwords on. */
+/* Three bits of a stream of dwords, starting at bit `bit`. */
 QK_INLINE li triple_at(const li w[6], int bit) {
     const int d = bit / 32, o = bit % 32;
     li v = l_shr(w[d], o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How the dwords of a row's block become those of its planes (the table in x16.h) and back, for the formats whose
- * bytes do not hold four consecutive elements at the same bit position. In place. */
+/* Converts the dwords of a row's block to those of its planes (the table in x16.h) and back, in place, for
+ * the formats whose bytes do not hold four consecutive elements at the same bit position. */
 #ifndef QSF_KERNELS_X16_REARRANGE_H
 #define QSF_KERNELS_X16_REARRANGE_H
 
@@ -59,7 +59,7 @@ static inline void qk_unfix_qsf4(uint32_t *w) {
     for (int p = 0; p < 8; p++) w[p] = qk_nibbles_in_row(w[p]);
 }
 
-/* Sixteen bits, one in every two; and every second of 32 bits together. */
+/* Spreads sixteen bits, one in every two; and gathers every second of 32 bits. */
 static inline uint32_t qk_bits_spread(uint32_t x) {
     x = (x | x << 8) & 0x00ff00ff;
     x = (x | x << 4) & 0x0f0f0f0f;
@@ -96,8 +96,8 @@ static inline void qk_unfix_qsft(uint32_t *w) {
     memcpy(w, out, sizeof out);
 }
 
-/* Sixteen fields of n bits, three apart, together; and apart again. Step j moves every second run of 2^j fields: these
- * masks are the other runs. */
+/* Gathers sixteen fields of n bits, three apart; and spreads them again. Step j moves every second run of 2^j
+ * fields; the masks are the other runs. */
 static inline uint64_t qk_thirds_mask(int n, int j) {
     static const uint64_t ones[] = { 0x041041041041, 0x003003003003, 0x00000f00000f, 0x0000000000ff };
     static const uint64_t twos[] = { 0x0c30c30c30c3, 0x00f00f00f00f, 0x0000ff0000ff, 0x00000000ffff };
@@ -109,7 +109,7 @@ static inline uint64_t qk_thirds_mask(int n, int j) {
 #define QK_SPREAD_STEP(x, n, j) \
     ((x & qk_thirds_mask(n, j)) | (x & qk_thirds_mask(n, j) << (n << j)) << ((3 - n) << j))
 
-/* The fields start at bits 0, 3, .., 45 of x; all else of x is 0. */
+/* The fields start at bits 0, 3, .., 45 of x; all other bits of x are 0. */
 static inline uint32_t qk_thirds_gather(uint64_t x, int n) {
     x = QK_GATHER_STEP(x, n, 0);
     x = QK_GATHER_STEP(x, n, 1);
@@ -124,7 +124,7 @@ static inline uint64_t qk_thirds_spread(uint64_t x, int n) {
     return QK_SPREAD_STEP(x, n, 0);
 }
 
-/* Four times 48 bits of the stream: a plane of low pairs each, half a plane of top bits. */
+/* Four times 48 bits of the stream: each makes a plane of low pairs and half a plane of top bits. */
 static inline void qk_fix_qsf3(uint32_t *w) {
     uint8_t stream[32] = { 0 };
     memcpy(stream, w, 24);
@@ -148,7 +148,8 @@ static inline void qk_unfix_qsf3(uint32_t *w) {
     memcpy(w, stream, 24);
 }
 
-/* The formats with books: three dwords of words, which stay, then codes like four of the blocks above. */
+/* The formats with codebooks: three dwords of words, which do not change, then codes as in four of the blocks
+ * above. */
 static inline void qk_fix_qsb2(uint32_t *w) {
     for (int i = 0; i < 4; i++) qk_fix_qsf2(w + 3 + 4 * i);
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the formats of mm_super.h are written with: planes of a group's super-block and the bytes of their lanes. The
- * lanes are included before. A fmt_<format>.h defines
+/* Helpers for the formats of mm_super.h: planes of a group's super-block and the bytes of their lanes. The lanes
+ * must be included first. A fmt_<format>.h defines
  *   FMT_PLANES, FMT_PLANE_AT  dwords of a row's super-block that become planes; the byte where they begin in the file
  *   FMT_HALVES, FMT_HALF_AT   16-bit fields and where they begin; the first is d, the second dmin
  *   FMT_SUB                   elements of a sub-block: 16, 32 or 64
  *   FMT_SCALED                whether a sub-block has a scale
  *   FMT_MAX                   the largest byte of a step, when unsigned
- *   FMT_OFF                   what each q is too large by
+ *   FMT_OFF                   the offset included in each q
  *   FMT_SIGNED                1: bytes of a step are signed, and come from l_biased
  *   FMT_MINS                  minimums: 8 or 16, or 0
- *   FMT_INT16                 1: the sum of a sub-block with FMT_OFF and FMT_CENTER taken from each q fits an int16,
- *                             whatever the column: |q| < 128
+ *   FMT_INT16                 1: the sum of a sub-block with FMT_OFF and FMT_CENTER subtracted from each q fits
+ *                             an int16 for any column: |q| < 128
  *   FMT_CENTER                for formats with 8 scales and 8 minimums, otherwise 0
  *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or l_biased)
- *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  if the format can (mm_tiles.h)
- *   FMT_FIX(dst, row, at)     if bits move on the way into the group at dst, when its planes are there
- *   FMT_UNIT                  if d is to be multiplied by it: a power of two
+ *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  optional (mm_tiles.h)
+ *   FMT_FIX(dst, row, at)     optional: rearranges bits of the group at dst, after its planes were copied
+ *   FMT_UNIT                  optional: a factor for d, a power of two
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16
- * for a super-block at p. s, j and i are constants wherever speed matters. */
+ * for a super-block at p. s, j and i are compile-time constants wherever speed matters. */
 #ifndef QSF_KERNELS_X16_SUPER_H
 #define QSF_KERNELS_X16_SUPER_H
 
@@ -58,7 +58,7 @@ QK_INLINE li two_bits(const uint8_t *p, int first, int s, int v) {
     return l_and(l_shr(plane(p, first + s / 32 * 8 + s % 8, v), two_bits_shift(s)), l_bytes(3));
 }
 
-/* Stands for what a format does not have. */
+/* A placeholder for what a format does not have. */
 QK_INLINE li nothing(void) { return l_set(0); }
 
 #endif

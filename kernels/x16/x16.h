@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* x16: sixteen rows of packed weights interleaved, so that a lane of a vector is a row and nothing is ever summed
- * across a vector.
+/* x16: sixteen rows of packed weights interleaved, so that each lane of a vector is a row and no sum across a
+ * vector is needed.
  *
- * A group is 16 rows x k elements, block by block. Of one block of all rows there are first the planes, then the halves:
+ * A group is 16 rows x k elements, block by block. Each block is stored as the planes of all rows, then the halves:
  *   plane: 16 little-endian dwords, one per row: 4 bytes of each row's block (64 bytes)
  *   half:  16 uint16, one per row: a float16 (or 16-bit) field of each row's block (32 bytes)
  * in the order of the table below, so a group has exactly the bytes of its rows. A group needs no alignment.
- * Where a format's bytes already hold four consecutive elements at the same bit position, a plane is simply a dword
- * of the block. The others are rearranged on the way, inside each row:
+ * If the bytes of a format already hold four consecutive elements at the same bit position, a plane is
+ * simply a dword of the block. The others are rearranged inside each row:
  *
  *   format  planes                                                              halves
  *   q4_0    qs[4]                                                               d
@@ -30,8 +30,7 @@
  *   qsf3    pairs[4] as qsf2 (low two bits), top[2]: bit 8i + s of plane p is bit 2 of element 32p + 4s + i   d m
  *   qsf4    nibbles[8]: bits 8i + 4s of plane p are element 8p + 4s + i         d m
  *   qsft    pairs[4] as qsf2, of codes 0 = -1, 1 = 0, 2 = +1                    d
- *           (the sign bit of a zero is dropped: unpacking gives it back as 0)
- */
+ *           (the sign bit of a zero is dropped: unpacking gives it back as 0) */
 #ifndef QSF_KERNELS_X16_X16_H
 #define QSF_KERNELS_X16_X16_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lanes at AVX2 (kernels/x16/lanes.h). */
+/* AVX2 lanes (kernels/x16/lanes.h). */
 #ifndef QSF_KERNELS_X86_LANES_AVX2_H
 #define QSF_KERNELS_X86_LANES_AVX2_H
 
@@ -42,7 +42,7 @@ QK_INLINE li l_dot(li acc, li w, li x) {
 #define L_PAIRS 1
 QK_INLINE li l_pairs(li acc, li w, li x) { return _mm256_add_epi16(acc, _mm256_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
-/* The sign moves to x. */
+/* The sign of w is moved to x. */
 QK_INLINE li l_dot_signed(li acc, li w, li x) {
     return l_dot(acc, _mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w));
 }

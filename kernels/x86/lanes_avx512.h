@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lanes at AVX-512 (kernels/x16/lanes.h). What VNNI does better is chosen by L_VNNI, which lanes_avx512vnni.h defines. */
+/* AVX-512 lanes (kernels/x16/lanes.h). With L_VNNI, which lanes_avx512vnni.h defines, VNNI instructions are
+ * used. */
 #ifndef QSF_KERNELS_X86_LANES_AVX512_H
 #define QSF_KERNELS_X86_LANES_AVX512_H
 
@@ -51,7 +52,7 @@ QK_INLINE li l_dot(li acc, li w, li x) {
 #define L_PAIRS 1
 QK_INLINE li l_pairs(li acc, li w, li x) { return _mm512_add_epi16(acc, _mm512_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
-/* The sign moves to x. */
+/* The sign of w is moved to x. */
 QK_INLINE li l_dot_signed(li acc, li w, li x) {
     return l_dot(acc, _mm512_abs_epi8(w),
                  _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lanes at AVX-512 with VNNI. */
+/* AVX-512 lanes with VNNI. */
 #ifndef QSF_KERNELS_X86_LANES_AVX512VNNI_H
 #define QSF_KERNELS_X86_LANES_AVX512VNNI_H
 

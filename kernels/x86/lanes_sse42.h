@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lanes at SSE4.2 (kernels/x16/lanes.h): no F16C, no FMA. */
+/* SSE4.2 lanes (kernels/x16/lanes.h): no F16C, no FMA. */
 #ifndef QSF_KERNELS_X86_LANES_SSE42_H
 #define QSF_KERNELS_X86_LANES_SSE42_H
 
@@ -40,7 +40,7 @@ QK_INLINE li l_dot(li acc, li w, li x) {
 #define L_PAIRS 1
 QK_INLINE li l_pairs(li acc, li w, li x) { return _mm_add_epi16(acc, _mm_maddubs_epi16(w, x)); }
 QK_INLINE li l_biased(li w) { return w; }
-/* The sign moves to x. */
+/* The sign of w is moved to x. */
 QK_INLINE li l_dot_signed(li acc, li w, li x) { return l_dot(acc, _mm_sign_epi8(w, w), _mm_sign_epi8(x, w)); }
 QK_INLINE li l_dot16(li acc, li a, li b) { return _mm_add_epi32(acc, _mm_madd_epi16(a, b)); }
 
@@ -57,8 +57,9 @@ QK_INLINE void l_storef(float *p, lf v) { _mm_storeu_ps(p, v); }
 QK_INLINE li l_words(const void *p) { return _mm_cvtepu16_epi32(_mm_loadl_epi64(p)); }
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
-/* A float16 whose exponent and fraction are moved into a float's place is 2^112 too small, which one exact
- * multiplication mends, denormals included; infinities and NaNs get the rest of their exponent by hand. */
+/* A float16 whose exponent and fraction are moved to the position of a float's is 2^112 too small. One exact
+ * multiplication corrects this, also for denormals; infinities and NaNs are given the rest of their exponent
+ * separately. */
 QK_INLINE lf l_halves(const void *p) {
     const __m128i h = _mm_cvtepu16_epi32(_mm_loadl_epi64(p));
     const __m128i sign = _mm_slli_epi32(_mm_and_si128(h, _mm_set1_epi32(0x8000)), 16);

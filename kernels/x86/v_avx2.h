@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A vector of floats at AVX2, under the names that ops_*.h are written in. */
+/* A vector of floats for AVX2, under the names used by ops_*.h. */
 #ifndef QSF_KERNELS_X86_V_AVX2_H
 #define QSF_KERNELS_X86_V_AVX2_H
 
@@ -38,7 +38,7 @@ QK_INLINE float qk_max_ps(__m256 v) {
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
 }
 
-/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+/* _some: the first n < V elements; memory after them is not touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 QK_INLINE vf v_load_some(const float *p, size_t n) { return qk_load_some_ps(p, n); }
 QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) {
@@ -68,7 +68,7 @@ QK_INLINE vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 QK_INLINE vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 QK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
-/* The second operand where either is NaN. */
+/* Returns the second operand if either is NaN. */
 QK_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 QK_INLINE float v_sum(vf v) { return qk_sum_ps(v); }
@@ -78,7 +78,7 @@ QK_INLINE unsigned v_equal(vf a, vf b) {
 }
 
 QK_INLINE vf v_round(vf v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-/* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
+/* v * 2^n for integer n in [-220, 190], in two steps: 2^n itself may not be representable. */
 QK_INLINE vf v_ldexp(vf v, vf n) {
     const vi whole = _mm256_cvtps_epi32(n), first = _mm256_srai_epi32(whole, 1),
              bias = _mm256_set1_epi32(127);
@@ -87,7 +87,7 @@ QK_INLINE vf v_ldexp(vf v, vf n) {
     return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(second, bias), 23)));
 }
 
-/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+/* The lowest nine bits of a lane become its sign and exponent; all other bits are 0. */
 QK_INLINE vf v_exponent(vf v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(v), 23)); }
 
 QK_INLINE vi v_abs_bits(const float *p) {

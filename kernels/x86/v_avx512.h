@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A vector of floats at AVX-512, under the names that ops_*.h are written in. */
+/* A vector of floats for AVX-512, under the names used by ops_*.h. */
 #ifndef QSF_KERNELS_X86_V_AVX512_H
 #define QSF_KERNELS_X86_V_AVX512_H
 
@@ -18,7 +18,7 @@ enum { V = 16, V_REGISTERS = 32 };
 
 QK_INLINE __mmask16 v_lanes(size_t n) { return (__mmask16)((1u << n) - 1u); }
 
-/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+/* _some: the first n < V elements; memory after them is not touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 QK_INLINE vf v_load_some(const float *p, size_t n) { return _mm512_maskz_loadu_ps(v_lanes(n), p); }
 QK_INLINE vf v_load_some_or(const float *p, size_t n, vf other) {
@@ -46,7 +46,7 @@ QK_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 QK_INLINE vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 QK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
-/* The second operand where either is NaN. */
+/* Returns the second operand if either is NaN. */
 QK_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 QK_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
@@ -54,10 +54,10 @@ QK_INLINE float v_largest(vf v) { return _mm512_reduce_max_ps(v); }
 QK_INLINE unsigned v_equal(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 
 QK_INLINE vf v_round(vf v) { return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(v)); } /* |v| < 2^31 */
-/* v * 2^n for whole n in [-220, 190]. */
+/* v * 2^n for integer n in [-220, 190]. */
 QK_INLINE vf v_ldexp(vf v, vf n) { return _mm512_scalef_ps(v, n); }
 
-/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+/* The lowest nine bits of a lane become its sign and exponent; all other bits are 0. */
 QK_INLINE vf v_exponent(vf v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(v), 23)); }
 
 QK_INLINE vi v_abs_bits(const float *p) {
@@ -95,7 +95,7 @@ QK_INLINE vf v_load_bf16_some(const void *p, size_t n) {
     memcpy(h, p, n * sizeof h[0]);
     return v_load_bf16(h);
 }
-/* Without optimization gcc's intrinsic is a macro whose mask changes its sign. */
+/* Without optimization, gcc's intrinsic is a macro that changes the sign of its mask. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic pop

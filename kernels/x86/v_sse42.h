@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A vector of floats at SSE4.2, under the names that ops_*.h are written in. No FMA: v_fma rounds twice. No
- * half-float instructions: by bits, as in ref/half.c. */
+/* A vector of floats for SSE4.2, under the names used by ops_*.h. There is no FMA: v_fma rounds twice. There
+ * are no half-float instructions: conversions work on bits, as in ref/half.c. */
 #ifndef QSF_KERNELS_X86_V_SSE42_H
 #define QSF_KERNELS_X86_V_SSE42_H
 
@@ -26,7 +26,7 @@ QK_INLINE vf v_lanes(size_t n) {
     return v_floats(_mm_cmpgt_epi32(v_int((uint32_t)n), _mm_setr_epi32(0, 1, 2, 3)));
 }
 
-/* _some: the first n < V elements; nothing behind them is touched, the other lanes are zero. */
+/* _some: the first n < V elements; memory after them is not touched, the other lanes are zero. */
 QK_INLINE vf v_load(const float *p) { return _mm_loadu_ps(p); }
 QK_INLINE vf v_load_some(const float *p, size_t n) {
     float all[V] = { 0 };
@@ -46,7 +46,8 @@ QK_INLINE vf v_keep(vf v, size_t n) { return _mm_and_ps(v, v_lanes(n)); }
 
 QK_INLINE vf v_select(vi mask, vf yes, vf no) { return _mm_blendv_ps(no, yes, v_floats(mask)); }
 
-/* Four halves in the low parts of four lanes. Denormals are whole multiples of 2^-24; a NaN turns quiet. */
+/* Four halves in the low parts of four lanes. Denormals are integer multiples of 2^-24; a NaN becomes
+ * quiet. */
 QK_INLINE vf v_of_halves(vi h) {
     const vi a = _mm_and_si128(h, v_int(0x7fff)), shifted = _mm_slli_epi32(a, 13);
     const vi odd = _mm_cmpgt_epi32(a, v_int(0x7bff)), nan = _mm_cmpgt_epi32(a, v_int(0x7c00));
@@ -93,7 +94,7 @@ QK_INLINE vf v_mul(vf a, vf b) { return _mm_mul_ps(a, b); }
 QK_INLINE vf v_div(vf a, vf b) { return _mm_div_ps(a, b); }
 QK_INLINE vf v_fma(vf a, vf b, vf c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
 QK_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm_sub_ps(c, _mm_mul_ps(a, b)); }
-/* The second operand where either is NaN. */
+/* Returns the second operand if either is NaN. */
 QK_INLINE vf v_max(vf a, vf b) { return _mm_max_ps(a, b); }
 QK_INLINE vf v_min(vf a, vf b) { return _mm_min_ps(a, b); }
 QK_INLINE float v_sum(vf v) {
@@ -109,13 +110,13 @@ QK_INLINE unsigned v_equal(vf a, vf b) { return (unsigned)_mm_movemask_ps(_mm_cm
 QK_INLINE vf v_round(vf v) { return _mm_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 /* 2^n for n in [-126, 127]. */
 QK_INLINE vf v_power(vi n) { return v_floats(_mm_slli_epi32(_mm_add_epi32(n, v_int(127)), 23)); }
-/* v * 2^n for whole n in [-220, 190]: in two steps, each with an exponent that exists. */
+/* v * 2^n for integer n in [-220, 190], in two steps: 2^n itself may not be representable. */
 QK_INLINE vf v_ldexp(vf v, vf n) {
     const vi whole = _mm_cvtps_epi32(n), first = _mm_srai_epi32(whole, 1);
     return _mm_mul_ps(_mm_mul_ps(v, v_power(first)), v_power(_mm_sub_epi32(whole, first)));
 }
 
-/* The lowest nine bits of a lane become its sign and exponent, all else 0. */
+/* The lowest nine bits of a lane become its sign and exponent; all other bits are 0. */
 QK_INLINE vf v_exponent(vf v) { return v_floats(_mm_slli_epi32(v_bits(v), 23)); }
 
 QK_INLINE vi v_abs_bits(const float *p) { return _mm_and_si128(v_bits(v_load(p)), v_int(0x7fffffff)); }

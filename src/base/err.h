@@ -18,7 +18,7 @@ enum {
     QSF_E_INTERRUPTED = 130 /* cancelled by the user; not a fault */
 };
 
-#define QSF_ERR_MSG_MAX 512
+#define QSF_ERR_MSG_MAX 2048
 
 typedef struct QsfErr {
     int code;                  /* QSF_OK or one of the above */

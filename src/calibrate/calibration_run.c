@@ -101,9 +101,10 @@ static void see_hidden(Calibrator *c, const QsfTapData *t) {
 
 static void see_input(void *arg, const QsfTapData *t) {
     static const QsfCalInput input_of[QSF_MATMUL_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN,
-                                                       QSF_CAL_FFN_OUT, QSF_CAL_QKV };
+                                                        QSF_CAL_FFN_OUT, QSF_CAL_QKV };
     Calibrator *c = arg;
-    double *sum = c->energy + (qsf_calibration_energy(c->out, t->layer, input_of[t->matmul_class]) - c->out->energy);
+    double *sum = c->energy +
+                  (qsf_calibration_energy(c->out, t->layer, input_of[t->matmul_class]) - c->out->energy);
     if (t->matmul_class == QSF_MATMUL_ATTN_IN || t->matmul_class == QSF_MATMUL_HEAD) see_hidden(c, t);
     for (uint32_t i = 0; i < t->n_cols; i++) {
         const float *x = t->x + (size_t)i * t->x_stride;

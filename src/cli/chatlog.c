@@ -29,50 +29,12 @@ struct QSFChatLog {
     QSFSaveFile file;  /* owns fd while pending */
 };
 
-static const char *const kind_names[] = { "message", "part", "undo", "clear", "system", "set", "model" };
-
-const char *qsf_chatlog_kind_name(QSFLogKind k) { return kind_names[k]; }
-
-bool qsf_chatlog_name_ok(const char *name) {
-    if (!*name || *name == '.' || strlen(name) > 100) return false;
-    for (const char *c = name; *c; c++)
-        if (*c == '/' || (unsigned char)*c < 0x20 || *c == 0x7F) return false;
-    return true;
-}
-
-bool qsf_chatlog_dir(char out[QSF_PATH_MAX]) {
-    char home[QSF_PATH_MAX];
-    return qsf_path_data_home(home) && qsf_path_join(out, home, "/", "sessions");
-}
-
-#define NO_HOME "no home directory for session files (set HOME or XDG_DATA_HOME)"
-
-char *qsf_chatlog_path(const char *name, char *err, size_t cap) {
-    char dir[QSF_PATH_MAX];
-    QsfStrbuf b = QSF_STRBUF_INIT;
-    if (!qsf_chatlog_name_ok(name)) {
-        snprintf(
-            err, cap,
-            "session name \"%s\": must not be empty, contain '/' or control characters, or start with '.'",
-            name);
-        return NULL;
-    }
-    if (!qsf_chatlog_dir(dir)) {
-        snprintf(err, cap, "session %s: " NO_HOME, name);
-        return NULL;
-    }
-    qsf_strbuf_addf(&b, "%s/%s.jsonl", dir, name);
-    char *path = qsf_strbuf_take(&b, NULL);
-    if (!path) snprintf(err, cap, "session %s: out of memory", name);
-    return path;
-}
-
 static bool make_dir(char *err, size_t cap) {
     QsfErr e = { 0 };
     char dir[QSF_PATH_MAX];
     bool home = qsf_chatlog_dir(dir);
     if (home && qsf_path_make_dirs(dir, &e) == QSF_OK) return true;
-    snprintf(err, cap, "%s", home ? e.msg : NO_HOME);
+    snprintf(err, cap, "%s", home ? e.msg : QSF_CHATLOG_NO_HOME);
     return false;
 }
 
@@ -235,7 +197,8 @@ static void put_field(QsfStrbuf *b, const char *key, const char *s, size_t len) 
 }
 
 static void put_record(QsfStrbuf *b, const QSFLogRecord *r) {
-    qsf_strbuf_addf(b, "{\"kind\":\"%s\",\"time\":%.3f", kind_names[r->kind], r->time > 0 ? r->time : now());
+    qsf_strbuf_addf(b, "{\"kind\":\"%s\",\"time\":%.3f", qsf_chatlog_kind_name(r->kind),
+                    r->time > 0 ? r->time : now());
     if (r->role) put_field(b, "role", r->role, strlen(r->role));
     if (r->name) put_field(b, "name", r->name, strlen(r->name));
     if (r->text) put_field(b, "text", r->text, r->len);

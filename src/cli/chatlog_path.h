@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Internals shared by the reading and the writing half of the conversation files. */
+/* Where conversation files are and what they are called, for writing (chatlog) and reading (chatlog_read). */
 #ifndef QSF_CLI_CHATLOG_PATH_H
 #define QSF_CLI_CHATLOG_PATH_H
 
 #include "qsf_chatlog.h"
 #include "src/base/paths.h"
+
+#define QSF_CHATLOG_NO_HOME "no home directory for session files (set HOME or XDG_DATA_HOME)"
 
 /* Returns the folder of the conversations; false without a home directory. */
 bool qsf_chatlog_dir(char out[QSF_PATH_MAX]);

@@ -3,7 +3,6 @@
  * intact lines are used, damaged ones are counted. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,15 +100,6 @@ static bool next_line(FILE *f, QsfStrbuf *line) {
     return c != EOF || line->len;
 }
 
-int qsf_chatlog_open_regular(const char *path) {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode))) return fd;
-    close(fd);
-    errno = EINVAL;
-    return -1;
-}
-
 bool qsf_chatlog_read(const char *name, void (*fn)(void *arg, const QSFLogRecord *r), void *arg,
                       uint32_t *damaged, char *err, size_t cap) {
     *damaged = 0;
@@ -191,12 +181,4 @@ bool qsf_chatlog_in_use(const char *name) {
     if (fd >= 0) close(fd);
     free(path);
     return in_use;
-}
-
-char *qsf_history_path(void) {
-    QsfErr e = { 0 };
-    char home[QSF_PATH_MAX], path[QSF_PATH_MAX];
-    bool there = qsf_path_state_home(home) && qsf_path_make_dirs(home, &e) == QSF_OK &&
-                 qsf_path_join(path, home, "/history", "");
-    return there ? strdup(path) : NULL;
 }

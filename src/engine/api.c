@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "src/base/clock.h"
+#include "src/engine/runtime_replan.h"
 
 #define THREADS_MAX 256
 #define CTX_MAX     (1 << 24)
@@ -150,7 +151,7 @@ bool qsf_api_leave(QSFEngine *e) {
 void qsf_api_follow(QSFEngine *e) {
     QSFSettings s = e->rt.settings;
     char note[512];
-    if (qsf_follower_take(&e->follower, &s)) qsf_runtime_replan(&e->rt, &s, note, sizeof note, NULL);
+    if (qsf_follower_update(&e->follower, &s)) qsf_runtime_replan(&e->rt, &s, note, sizeof note, NULL);
 }
 
 int qsf_set_ram_budget(QSFEngine *e, size_t megabytes) {

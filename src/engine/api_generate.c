@@ -150,7 +150,7 @@ float *qsf_forward(QSFEngine *e, const int *tokens, int num_tokens) {
 
 /* ---- sampling ---- */
 
-/* Is there a token to choose, with a logit that is neither NaN nor -infinity? */
+/* Can a token be sampled: is there a logit that is neither NaN nor -infinity? */
 static bool any_choice(const float *logits, int n) {
     for (int i = 0; i < n; i++)
         if (logits[i] > -INFINITY) return true;

@@ -8,6 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
+#include "src/engine/describe.h"
 
 #define RSS_NS 100000000u /* the resident set is read at most ten times a second */
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The facts of a model, for the status pane, /show model and qsf-run. */
+#include "src/engine/describe.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "src/base/strbuf.h"
 #include "src/base/utf8.h"
 #include "src/engine/advice.h"
-#include "src/engine/runtime.h"
 #include "src/format/dtype.h"
 
 typedef struct TypeCount {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The event logs of events.h. */
+/* Records, logs and the pipe: implements events.h. */
 #include "src/engine/events.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_NS 20000000 /* setting cancel wakes nothing, so a waiting engine polls it */
+#define POLL_NS 20000000 /* setting cancel does not signal q->space, so a waiting engine polls it */
 
 /* A record: the event, its text and a NUL, padded to the event's alignment. */
 static size_t record_bytes(size_t text_len) {
@@ -30,7 +30,7 @@ int qsf_events_init(QsfEvents *q, const atomic_int *cancel, QsfErr *err) {
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->room, &attr);
+    pthread_cond_init(&q->space, &attr);
     pthread_condattr_destroy(&attr);
     q->cancel = cancel;
     q->fd[0] = q->fd[1] = -1;
@@ -54,12 +54,12 @@ void qsf_events_free(QsfEvents *q) {
         if (q->fd[i] >= 0) close(q->fd[i]);
     free(q->fill.bytes);
     free(q->drain.bytes);
-    pthread_cond_destroy(&q->room);
+    pthread_cond_destroy(&q->space);
     pthread_mutex_destroy(&q->lock);
     memset(q, 0, sizeof *q);
 }
 
-static void wait_for_room(QsfEvents *q, size_t need) {
+static void wait_for_space(QsfEvents *q, size_t need) {
     while (q->fill.len + need > QSF_EVENTS_SOFT && q->fill.len > 0 && atomic_load(q->cancel) == 0) {
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
@@ -68,7 +68,7 @@ static void wait_for_room(QsfEvents *q, size_t need) {
             t.tv_nsec -= 1000000000;
             t.tv_sec++;
         }
-        pthread_cond_timedwait(&q->room, &q->lock, &t);
+        pthread_cond_timedwait(&q->space, &q->lock, &t);
     }
 }
 
@@ -91,10 +91,10 @@ static bool merge(QsfEventLog *l, const QSFEvent *e, size_t len) {
 /* After a cancellation a full log may lack space for a second record of 72 KB; then the text is truncated,
  * because the event that ends the request must not be lost. */
 static void append(QsfEventLog *l, const QSFEvent *e, size_t len) {
-    size_t room = QSF_EVENTS_HARD - l->len;
-    if (record_bytes(len) > room) {
-        if (record_bytes(0) > room) return;
-        len = room - record_bytes(0);
+    size_t space = QSF_EVENTS_HARD - l->len;
+    if (record_bytes(len) > space) {
+        if (record_bytes(0) > space) return;
+        len = space - record_bytes(0);
     }
     QSFEvent *r = (QSFEvent *)(void *)(l->bytes + l->len);
     *r = *e;
@@ -110,7 +110,7 @@ void qsf_events_push(QsfEvents *q, const QSFEvent *e, atomic_bool *busy) {
     size_t len = e->text == NULL ? 0 : e->text_len;
     if (len > QSF_EVENT_TEXT_MAX) len = QSF_EVENT_TEXT_MAX;
     pthread_mutex_lock(&q->lock);
-    wait_for_room(q, record_bytes(len));
+    wait_for_space(q, record_bytes(len));
     if (!merge(&q->fill, e, len)) append(&q->fill, e, len);
     if (busy != NULL) atomic_store(busy, false);
     bool wake = !q->signalled;
@@ -134,7 +134,7 @@ static bool refill(QsfEvents *q) {
         q->fill = empty;
         q->fill.len = q->fill.last = 0;
         q->at = 0;
-        pthread_cond_signal(&q->room);
+        pthread_cond_signal(&q->space);
     } else if (q->signalled) {
         char c[8];
         while (read(q->fd[0], c, sizeof c) > 0) {

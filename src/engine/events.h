@@ -13,7 +13,8 @@
 #include "qsf_engine.h"
 #include "src/base/err.h"
 
-/* Unread bytes at which the engine waits, and room above them for what is said after a cancellation. */
+/* Unread bytes at which the engine waits, and the size of a log, which leaves space for the events after a
+ * cancellation. */
 #define QSF_EVENTS_SOFT    (128u << 10)
 #define QSF_EVENTS_HARD    (288u << 10)
 #define QSF_EVENT_TEXT_MAX (72u << 10) /* longest text of one push */
@@ -26,7 +27,7 @@ typedef struct QsfEventLog {
 
 typedef struct QsfEvents {
     pthread_mutex_t lock;
-    pthread_cond_t room;
+    pthread_cond_t space;
     QsfEventLog fill;         /* engine side, under the lock */
     QsfEventLog drain;        /* owner side */
     size_t at;                /* next record of drain */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading a file of distributions: the sizes are checked first, then rows are read in pieces. */
+/* Sizes are checked when the file is opened; rows are read in pieces: implements klread.h. */
+#include "src/engine/klread.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "src/base/checked.h"
 #include "src/base/crc32.h"
-#include "src/engine/klfile.h"
-#include "src/engine/klformat.h"
 
 static uint32_t le32(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -79,7 +79,7 @@ static int check_rest(const QsfKlReader *r, uint64_t rows_end, QsfErr *err) {
     return rc != QSF_OK || have == want ? rc : different(r, rows_end, have, end, want, err);
 }
 
-static void take_name(QsfKlAbout *a, const unsigned char *name, uint32_t n) {
+static void copy_name(QsfKlAbout *a, const unsigned char *name, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) a->name[i] = name[i] < 0x20 || name[i] > 0x7E ? '?' : (char)name[i];
     a->name[n] = '\0';
 }
@@ -115,7 +115,7 @@ static int read_about(QsfKlReader *r, uint64_t at, QsfErr *err) {
         return damaged(r, at + 12, "its size is not what the counts promise", err);
     if (r->checksums) rc = check_rest(r, at, err);
     if (rc == QSF_OK) rc = qsf_file_pread(&r->file, name, n_name, at + sizeof b, err);
-    if (rc == QSF_OK) take_name(a, name, n_name);
+    if (rc == QSF_OK) copy_name(a, name, n_name);
     a->complete = true;
     return rc;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writing a file of distributions: to a new file, which gets its name when it is complete. */
+/* Rows and their checksums are written as they come, the description last: implements klwrite.h. */
+#include "src/engine/klwrite.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +11,7 @@
 #include <unistd.h>
 
 #include "src/base/crc32.h"
-#include "src/engine/klfile.h"
-#include "src/engine/klformat.h"
+#include "src/engine/klread.h"
 
 static int failed(const QsfKlWriter *w, QsfErr *err) {
     return qsf_err_set(err, QSF_E_RUNTIME, "%s: %s", w->path, strerror(errno));
@@ -59,16 +60,16 @@ static uint64_t checksum_at(const QsfKlWriter *w, uint32_t row) {
     return rows_end(w) + QSF_KL_ABOUT + strlen(w->about.name) + ((uint64_t)w->about.n_ids + row) * 4;
 }
 
-static int check_room(const QsfKlWriter *w, QsfErr *err) {
+static int check_space(const QsfKlWriter *w, QsfErr *err) {
     struct statvfs v;
     uint64_t need = checksum_at(w, w->about.n_rows);
     if (fstatvfs(w->out.file.fd, &v) != 0 || v.f_blocks == 0) return QSF_OK; /* free space not known */
-    uint64_t room = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
-    if (need <= room) return QSF_OK;
+    uint64_t space = (uint64_t)v.f_bavail * (v.f_frsize ? v.f_frsize : v.f_bsize);
+    if (need <= space) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME,
                        "%s: the distributions of %u tokens need %llu MB, but only %llu MB are free", w->path,
                        (unsigned)w->about.n_rows, (unsigned long long)(need >> 20),
-                       (unsigned long long)(room >> 20));
+                       (unsigned long long)(space >> 20));
 }
 
 static int make_file(QsfKlWriter *w, QsfErr *err) {
@@ -82,7 +83,7 @@ int qsf_kl_create(QsfKlWriter *w, const char *path, const QsfKlAbout *about, Qsf
     put_head(w, head);
     int rc = check_overwrite(path, err);
     if (rc == QSF_OK) rc = make_file(w, err);
-    if (rc == QSF_OK) rc = check_room(w, err);
+    if (rc == QSF_OK) rc = check_space(w, err);
     return rc == QSF_OK ? write_all(w, head, sizeof head, err) : rc;
 }
 

@@ -36,7 +36,7 @@ void qsf_live_set_threads(QsfLive *l, int32_t threads) {
     atomic_fetch_add(&l->threads_n, 1);
 }
 
-static bool take_budget(QsfFollower *f, QSFSettings *s) {
+static bool update_budget(QsfFollower *f, QSFSettings *s) {
     unsigned n = atomic_load(&f->live->budget_n);
     if (n == f->budget_seen) return false;
     f->budget_seen = n;
@@ -45,7 +45,7 @@ static bool take_budget(QsfFollower *f, QSFSettings *s) {
     return true;
 }
 
-static bool take_threads(QsfFollower *f, QSFSettings *s) {
+static bool update_threads(QsfFollower *f, QSFSettings *s) {
     unsigned n = atomic_load(&f->live->threads_n);
     if (n == f->threads_seen) return false;
     f->threads_seen = n;
@@ -57,7 +57,7 @@ void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s) {
     *f = (QsfFollower){ .live = l };
     if (l == NULL) return;
     atomic_fetch_add(&l->refs, 1);
-    qsf_follower_take(f, s);
+    qsf_follower_update(f, s);
 }
 
 void qsf_follower_end(QsfFollower *f) {
@@ -65,8 +65,8 @@ void qsf_follower_end(QsfFollower *f) {
     f->live = NULL;
 }
 
-bool qsf_follower_take(QsfFollower *f, QSFSettings *s) {
+bool qsf_follower_update(QsfFollower *f, QSFSettings *s) {
     if (f->live == NULL) return false;
-    bool budget = take_budget(f, s), threads = take_threads(f, s);
+    bool budget = update_budget(f, s), threads = update_threads(f, s);
     return budget || threads;
 }

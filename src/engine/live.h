@@ -24,6 +24,6 @@ typedef struct QsfFollower {
 void qsf_follower_init(QsfFollower *f, QsfLive *l, QSFSettings *s);
 void qsf_follower_end(QsfFollower *f); /* a zeroed one is allowed */
 /* Copies values that were set since the last call to s; false when nothing was set. */
-bool qsf_follower_take(QsfFollower *f, QSFSettings *s);
+bool qsf_follower_update(QsfFollower *f, QSFSettings *s);
 
 #endif

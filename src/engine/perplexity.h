@@ -3,7 +3,8 @@
 #ifndef QSF_ENGINE_PERPLEXITY_H
 #define QSF_ENGINE_PERPLEXITY_H
 
-#include "src/engine/klfile.h"
+#include "src/engine/klread.h"
+#include "src/engine/klwrite.h"
 #include "src/engine/runtime.h"
 #include "src/sample/score.h"
 
@@ -23,9 +24,8 @@ typedef struct QsfPerplexity {
     int32_t *ids; /* (n) the text; modified during the run, restored afterwards */
     size_t n;
     uint32_t window, stride; /* 2 <= window, 1 <= stride <= window; min(window, n) <= context */
-    int32_t bos;             /* stands in place of the first token of every window but the first; -1 = nothing
-                                does */
-    QsfKlWriter *save;       /* gets a row per scored token; may be NULL */
+    int32_t bos;             /* replaces the first token of every window but the first; -1 = not replaced */
+    QsfKlWriter *save;       /* receives a row per scored token; may be NULL */
     QsfKlReader *base;       /* rows = scored tokens, vocabulary = the model's; may be NULL */
     float *kl;               /* (scored tokens) with a base; sorted afterwards */
     /* After every scored token; window k of result->n_windows. May be NULL. */
@@ -33,9 +33,9 @@ typedef struct QsfPerplexity {
     void *arg;
 } QsfPerplexity;
 
-/* Forgets what is in the context. Needs memory for one piece of a row, nothing else, however long the text
- * is. The result depends on the text, the window, the stride and the instruction set only. QSF_E_INTERRUPTED;
- * errors of qsf_forward_eval, qsf_kl_read and qsf_kl_write_row; QSF_E_MODEL for a row of the base that is no
+/* Replaces the contents of the KV cache. Allocates only one piece of a row, for any length of text. The result
+ * depends on the text, the window, the stride and the instruction set only. QSF_E_INTERRUPTED; errors of
+ * qsf_forward_eval, qsf_kl_read and qsf_kl_write_row; QSF_E_MODEL for a row of the base that is not a
  * distribution. */
 int qsf_perplexity_run(const QsfPerplexity *p, QsfPerplexityResult *out, QsfErr *err);
 

@@ -10,12 +10,12 @@
 #include "src/plan/units.h"
 #include "src/stream/interleave.h"
 
-#define ROOM_MAX        (8u << 20) /* buffer for the measurement; at most an eighth of the budget */
+#define BUFFER_MAX      (8u << 20) /* buffer for the measurement; at most an eighth of the budget */
 #define DISK_NS         200000000u
 #define KERNEL_NS       40000000u /* for each of the most common weight types */
 #define TYPES_MAX       3
 #define KERNEL_MIN_ROWS 64u
-#define AWAKE_ROWS      32u
+#define WARMUP_ROWS     32u
 #define CACHE_LINE      64u
 
 /* ---- kernels ---- */
@@ -98,7 +98,7 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
     uint64_t ns = 0, rounds = 0, begun = qsf_now_ns();
     do {
         evict(b->mm.w, n_rows * b->mm.row_bytes);
-        run(b, pool, AWAKE_ROWS); /* loads code and wakes threads before the measurement */
+        run(b, pool, WARMUP_ROWS); /* loads code and wakes threads before the measurement */
         uint64_t t0 = qsf_now_ns();
         run(b, pool, n_rows);
         ns += qsf_now_ns() - t0;
@@ -110,50 +110,50 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
 /* Converts n rows, a multiple of 16, from the file's form to the pinned form; if that is interleaved, the
  * last tile is used as scratch. Returns the number of rows left. */
 static uint64_t form_rows(Bench *b, const qk_table *t, qk_type type, bool x16, uint8_t *rows, uint64_t n) {
-    uint8_t *spare = rows + (n - QSF_ROW_QUANTUM) * b->mm.row_bytes;
-    const bool packed = (qsf_interleaved_types(t) >> type & 1) != 0;
-    b->matmul = packed ? b->ops->matmul16 : b->ops->matmul;
-    if (x16 == packed) return n;
-    for (uint8_t *at = rows; at < spare; at += QSF_ROW_QUANTUM * b->mm.row_bytes)
-        qsf_interleave_convert(b->ops, packed, at, b->mm.row_bytes, b->mm.k, spare);
+    uint8_t *scratch = rows + (n - QSF_ROW_QUANTUM) * b->mm.row_bytes;
+    const bool interleaved = (qsf_interleaved_types(t) >> type & 1) != 0;
+    b->matmul = interleaved ? b->ops->matmul16 : b->ops->matmul;
+    if (x16 == interleaved) return n;
+    for (uint8_t *at = rows; at < scratch; at += QSF_ROW_QUANTUM * b->mm.row_bytes)
+        qsf_interleave_convert(b->ops, interleaved, at, b->mm.row_bytes, b->mm.k, scratch);
     return n - QSF_ROW_QUANTUM;
 }
 
-typedef struct Room {
+typedef struct Buffer {
     uint8_t *mem;
     uint64_t bytes;
-} Room;
+} Buffer;
 
 static uint64_t line(uint64_t bytes) { return (bytes + 63) & ~63ull; }
 
 /* The buffer holds, in order: the column as floats, the column in the kernel's format, the results, the rows. */
 static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table *t, QsfPool *pool,
-                           const Room *room) {
+                           const Buffer *buffer) {
     QsfUnit u;
     QsfErr err = { 0 };
     qsf_unit_at(m, s->unit, &u);
     const QsfTensor *w = u.tensor[s->tensor];
     Bench b = { .ops = &t->weight[s->type] };
     uint64_t act = line(qk_act_bytes(b.ops->act, u.k)), x = line(4ull * u.k), row = u.row_bytes[s->tensor];
-    if (room->bytes < act + x + 64 + KERNEL_MIN_ROWS * (row + 4)) return 0;
-    uint64_t n = (room->bytes - act - x - 64) / (row + 4);
+    if (buffer->bytes < act + x + 64 + KERNEL_MIN_ROWS * (row + 4)) return 0;
+    uint64_t n = (buffer->bytes - act - x - 64) / (row + 4);
     if (n > u.rows[s->tensor]) n = u.rows[s->tensor];
     n = n / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
-    if (n < AWAKE_ROWS + QSF_ROW_QUANTUM) return 0;
-    uint8_t *rows = room->mem + act + x + line(4 * n);
+    if (n < WARMUP_ROWS + QSF_ROW_QUANTUM) return 0;
+    uint8_t *rows = buffer->mem + act + x + line(4 * n);
     if (w->compressed != NULL)
         memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
     else if (m->src == NULL || qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row),
                                               w->offset, &err) != QSF_OK)
         return 0;
-    float *col = (float *)(void *)(room->mem + act);
+    float *col = (float *)(void *)(buffer->mem + act);
     for (uint32_t i = 0; i < u.k; i++) col[i] = (float)(i % 17) - 8;
-    if (b.ops->act != QK_ACT_F32) t->quantize[b.ops->act](room->mem, col, u.k);
+    if (b.ops->act != QK_ACT_F32) t->quantize[b.ops->act](buffer->mem, col, u.k);
     b.mm = (qk_mm){ .w = rows,
                     .row_bytes = (size_t)row,
-                    .x = b.ops->act == QK_ACT_F32 ? (const void *)col : room->mem,
+                    .x = b.ops->act == QK_ACT_F32 ? (const void *)col : buffer->mem,
                     .x_stride = (size_t)(b.ops->act == QK_ACT_F32 ? x : act),
-                    .y = (float *)(void *)(room->mem + act + x),
+                    .y = (float *)(void *)(buffer->mem + act + x),
                     .y_stride = (size_t)n,
                     .k = u.k,
                     .n_cols = 1 };
@@ -161,12 +161,12 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
 }
 
 /* Estimates bytes per second over all weights from the most common types. */
-static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *pool, const Room *room) {
+static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *pool, const Buffer *buffer) {
     TypeShare type[TYPES_MAX];
     unsigned n = main_types(m, type);
     double bytes = 0, seconds = 0;
     for (unsigned i = 0; i < n; i++) {
-        double bps = measure_type(&type[i], m, t, pool, room);
+        double bps = measure_type(&type[i], m, t, pool, buffer);
         if (bps <= 0) continue;
         bytes += (double)type[i].bytes;
         seconds += (double)type[i].bytes / bps;
@@ -176,11 +176,11 @@ static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *poo
 
 /* ---- prediction ---- */
 
-static double measure_disk(const QsfPlan *p, const QsfModel *m, QsfLedger *ledger, const Room *room) {
+static double measure_disk(const QsfPlan *p, const QsfModel *m, QsfLedger *ledger, const Buffer *buffer) {
     const QsfIoOptions o = { .src = m->src,
                              .config = p->stream,
-                             .buffers = room->mem,
-                             .buffer_bytes = room->bytes,
+                             .buffers = buffer->mem,
+                             .buffer_bytes = buffer->bytes,
                              .ledger = ledger };
     return m->src != NULL ? qsf_io_measure(&o, DISK_NS) : 0;
 }
@@ -197,14 +197,14 @@ void qsf_predict_from(QsfPrediction *out, uint64_t streamed_bytes, uint64_t weig
 void qsf_predict(QsfPrediction *out, const QsfPlan *p, const QsfModel *m, const qk_table *t, QsfPool *pool) {
     QsfLedger ledger; /* its memory is released before anything is loaded */
     QsfErr err = { 0 };
-    uint64_t bytes = p->budget / 8 < ROOM_MAX ? p->budget / 8 / QSF_PAGE * QSF_PAGE : ROOM_MAX;
+    uint64_t bytes = p->budget / 8 < BUFFER_MAX ? p->budget / 8 / QSF_PAGE * QSF_PAGE : BUFFER_MAX;
     void *mem;
     double disk = 0, compute = 0;
     qsf_ledger_init(&ledger, 0);
     if (qsf_mem_map(&ledger, QSF_MEM_SLOTS, bytes, "measurement", &mem, &err) == QSF_OK && mem != NULL) {
-        const Room room = { mem, bytes };
-        if (p->streamed_bytes > 0) disk = measure_disk(p, m, &ledger, &room);
-        if (!p->exact) compute = measure_kernels(m, t, pool, &room);
+        const Buffer buffer = { mem, bytes };
+        if (p->streamed_bytes > 0) disk = measure_disk(p, m, &ledger, &buffer);
+        if (!p->exact) compute = measure_kernels(m, t, pool, &buffer);
         qsf_mem_unmap(&ledger, QSF_MEM_SLOTS, mem, bytes);
     }
     qsf_ledger_destroy(&ledger);

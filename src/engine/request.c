@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Deep copies of requests. */
+/* Checks and copies requests: implements request.h. */
 #include "src/engine/request.h"
 
 #include <stdlib.h>
@@ -56,4 +56,9 @@ QsfRequestCopy *qsf_request_copy(const QSFRequest *r) {
     }
     for (size_t i = 0; i < r->n_stop; i++) c->stop[i] = put(&at, r->stop[i], strlen(r->stop[i]));
     return c;
+}
+
+unsigned qsf_request_chat_flags(const QsfRequestCopy *r, const QSFParams *p) {
+    return (r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE) |
+           (p->allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | QSF_CHAT_REASON * p->reasoning;
 }

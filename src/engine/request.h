@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The engine thread's copy of a request, in one block of memory. */
+/* A request, checked and copied to one block of memory. Any thread. */
 #ifndef QSF_ENGINE_REQUEST_H
 #define QSF_ENGINE_REQUEST_H
 
@@ -19,5 +19,7 @@ typedef struct QsfRequestCopy {
 bool qsf_request_ok(const QSFRequest *r);
 /* Copies a valid request; free() it. NULL when out of memory. */
 QsfRequestCopy *qsf_request_copy(const QSFRequest *r);
+/* Returns the flags (QSF_CHAT_*) for rendering it with these parameters. */
+unsigned qsf_request_chat_flags(const QsfRequestCopy *r, const QSFParams *p);
 
 #endif

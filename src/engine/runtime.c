@@ -44,6 +44,23 @@ static int open_source(QsfRuntime *r, const char *path, const QsfRuntimeOptions 
     return rc == QSF_OK && o->with_template ? qsf_runtime_template(r, o->settings.chat_template, err) : rc;
 }
 
+/* resident: the resident set before anything was opened. */
+static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *o, uint64_t resident) {
+    return (QsfPlanFacts){
+        .resident = resident,
+        .stack_bytes = o->stack_bytes,
+        .tokenizer_bytes = qsf_tokenizer_estimate(r->model.src),
+        .meta_bytes = r->ledger.used[QSF_MEM_META],
+        .transcript_bytes = o->transcript_bytes,
+        .exact = o->exact,
+    };
+}
+
+void qsf_runtime_update_notices(QsfRuntime *r) {
+    qsf_plan_ctx_notice(&r->model, &r->plan, r->ctx_notice, sizeof r->ctx_notice);
+    qsf_plan_stream_notice(&r->model, &r->plan_options, &r->plan, r->stream_notice, sizeof r->stream_notice);
+}
+
 static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, uint64_t base,
                      QsfErr *err) {
     qk_level level;
@@ -54,16 +71,16 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (rc == QSF_OK) rc = qsf_source_check_runs(r->model.src, err);
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
-    qsf_planning_first(r, o, base);
-    rc = qsf_plan_make(&r->plan, &r->model, &r->plan_options, err);
+    r->facts = measure_facts(r, o, base);
+    qsf_plan_options_first(&r->plan_options, &r->model, &o->settings, &r->facts, qsf_available_bytes());
+    rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;
     r->threads = r->plan.threads;
-    qsf_planning_move_stack(r, &r->plan);
-    qsf_planning_settle_peak(r);
-    qsf_planning_note(r);
-    qsf_ledger_set_limit(&r->ledger, r->plan.budget);
-    return qsf_planning_charge(r, err);
+    qsf_planning_settle_peak(r->budget);
+    qsf_runtime_update_notices(r);
+    qsf_ledger_set_limit(&r->ledger, r->budget);
+    return qsf_planning_charge(&r->ledger, &r->plan, &r->facts, err);
 }
 
 bool qsf_runtime_ends(const QsfRuntime *r, int32_t id) {
@@ -83,7 +100,7 @@ static void collect_ends(QsfRuntime *r, int32_t turn_end) {
 }
 
 int qsf_runtime_template(QsfRuntime *r, const char *name, QsfErr *err) {
-    r->reasoning_said = false;
+    r->reasoning_noted = false;
     QsfChatTemplate *t;
     int32_t turn_end = -1;
     int rc = qsf_chat_template_open(&t, r->model.src, r->tok, *name != '\0' ? name : NULL, r->tmpl_notice,

@@ -21,7 +21,7 @@ typedef struct QsfRuntime {
     QsfTokenizer *tok;
     QsfChatTemplate *tmpl; /* NULL: plain text is continued */
     char tmpl_notice[256];
-    bool reasoning_said; /* the missing reasoning switch of the template was reported */
+    bool reasoning_noted; /* the missing reasoning switch of the template was reported */
     QsfPlan plan;
     qk_table table;
     QsfPool *pool;   /* NULL until loaded */
@@ -63,12 +63,8 @@ typedef struct QsfRuntimeOptions {
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
 
-/* Applies new settings without reloading: everything with QSF_SETTING_REPLAN is taken from s. Call it between
- * two tokens only; it does not change the tokens. On success note (cap bytes) gets a sentence about the new
- * plan. On QSF_E_BUDGET (the message ends with the smallest budget that works now) and QSF_E_RUNTIME nothing
- * changes and generation can continue, unless the old plan cannot be restored either (r->lost): then every
- * later eval fails. After a shrink the resident set is below the new budget and the peak is reset. */
-int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t cap, QsfErr *err);
+/* Fills r->stream_notice and r->ctx_notice for the plan in force. */
+void qsf_runtime_update_notices(QsfRuntime *r);
 
 /* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok
  * must be open. On failure (codes of qsf_chat_template_open) the old one stays. */
@@ -79,10 +75,5 @@ bool qsf_runtime_ends(const QsfRuntime *r, int32_t id);
 /* Finds the highest kernel level that the settings and the environment allow. QSF_E_USAGE: unknown level;
  * QSF_E_RUNTIME: not supported by this CPU. */
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err);
-
-/* Describes a model as "llama 1.1B Q4_0": architecture, parameters, the weight type with the most bytes. */
-void qsf_model_summary(const QsfModel *m, char *dst, size_t cap);
-/* Describes a model in several lines of text; malloc'ed, NULL when out of memory. */
-char *qsf_model_text(const QsfModel *m);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Changes the plan of a running model: what the new plan does not use is freed before anything is allocated,
  * and the old plan is restored when that fails. */
+#include "src/engine/runtime_replan.h"
+
 #include <stdlib.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -23,13 +25,13 @@ static void widen(QsfRuntime *r, const QsfPlan *p) {
 /* Commits plan p and enforces its budget. Takes ownership of p's memory. */
 static void adopt(QsfRuntime *r, const QsfPlan *p) {
     QsfErr none = { 0 };
-    qsf_planning_uncharge(r);
+    qsf_planning_uncharge(&r->ledger, &r->plan, &r->facts);
     qsf_plan_free(&r->plan);
     r->plan = *p;
     r->budget = p->budget;
     r->threads = p->threads;
     qsf_ledger_set_limit(&r->ledger, 0); /* the plan fits, so its rows cannot fail */
-    qsf_planning_charge(r, &none);
+    qsf_planning_charge(&r->ledger, &r->plan, &r->facts, &none);
     qsf_ledger_set_limit(&r->ledger, r->budget);
 }
 
@@ -72,10 +74,10 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     QsfPlanOptions next;
     QsfPlan plan;
     if (err == NULL) err = &own;
-    qsf_planning_next(r, s, &next);
-    int rc = qsf_plan_make(&plan, &r->model, &next, err);
+    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_n_past(r->fwd),
+                          qsf_forward_ctx(r->fwd), qsf_planning_available(&r->facts));
+    int rc = qsf_planning_make(&plan, &r->model, &next, &r->facts, err);
     if (rc != QSF_OK) return rc;
-    qsf_planning_move_stack(r, &plan);
     rc = change(r, &plan, err);
     trim_heap();
     if (rc != QSF_OK) {
@@ -84,8 +86,8 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     }
     r->plan_options = next;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
-    qsf_planning_note(r);
-    qsf_planning_settle_peak(r);
+    qsf_runtime_update_notices(r);
+    qsf_planning_settle_peak(r->budget);
     if (r->prediction.compute_bps > 0)
         qsf_predict_from(&r->prediction, plan.disk_bytes, plan.weight_bytes, r->prediction.disk_bps,
                          r->prediction.compute_bps);

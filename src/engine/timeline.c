@@ -109,41 +109,41 @@ static void on_part(void *arg, bool reasoning, const char *text, size_t len) {
     if (len > 0) emit(r, reasoning, text, len);
 }
 
-static void take_text(Run *r, size_t len) {
+static void feed_text(Run *r, size_t len) {
     if (r->split.buf != NULL)
         qsf_think_feed(&r->split, r->t->piece, len, on_part, r);
     else
         on_part(r, false, r->t->piece, len);
 }
 
-static bool inside(const Run *r) { return r->split.buf != NULL && r->split.state == QSF_THINK_INSIDE; }
+static bool in_reasoning(const Run *r) { return r->split.buf != NULL && r->split.state == QSF_THINK_INSIDE; }
 
 /* Emits the decided text of a token. Reasoning tags have text although they are hidden. */
 static void deliver(Run *r, int32_t id) {
     QsfTimeline *t = r->t;
-    bool before = inside(r);
+    bool before = in_reasoning(r);
     const char *tag = r->split.buf != NULL ? qsf_think_hidden(&t->rt->think, t->rt->tok, id) : NULL;
     r->id = id;
     if (tag != NULL) {
-        take_text(r, qsf_detok_flush(&r->detok, t->piece, QSF_TIMELINE_PIECE));
+        feed_text(r, qsf_detok_flush(&r->detok, t->piece, QSF_TIMELINE_PIECE));
         (void)qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE); /* no text, but it is no longer the
                                                                               beginning */
         size_t n = strlen(tag);
         memcpy(t->piece, tag, n);
-        take_text(r, n);
+        feed_text(r, n);
     } else {
-        take_text(r, qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE));
+        feed_text(r, qsf_detok_feed(&r->detok, id, t->piece, QSF_TIMELINE_PIECE));
     }
-    r->out->reasoning_tokens += before || inside(r);
+    r->out->reasoning_tokens += before || in_reasoning(r);
     if (r->id >= 0) emit(r, false, "", 0);
 }
 
 /* Emits what the detokenizer, tags and stop strings still hold back; after a stop string it is discarded. */
-static void release(Run *r) {
+static void flush(Run *r) {
     size_t n;
     r->id = -1;
     if (r->stopper.hit) return;
-    take_text(r, qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE));
+    feed_text(r, qsf_detok_flush(&r->detok, r->t->piece, QSF_TIMELINE_PIECE));
     if (r->split.buf != NULL) qsf_think_flush(&r->split, on_part, r);
     if (r->stopper.hit) {
         r->out->stop = QSF_STOP_STRING;
@@ -153,7 +153,7 @@ static void release(Run *r) {
     if (n > 0) emit(r, false, text, n);
 }
 
-static int32_t choose(Run *r, QsfSample *s) {
+static int32_t sample(Run *r, QsfSample *s) {
     QsfTimeline *t = r->t;
     QsfRuntime *rt = t->rt;
     r->g->params(r->g->arg, &r->params);
@@ -167,7 +167,7 @@ static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
     QsfForward *f = t->rt->fwd;
     QsfSample s;
-    int32_t id = choose(r, &s);
+    int32_t id = sample(r, &s);
     if (r->out->tokens == 0) r->out->ttft_ns = qsf_now_ns() - r->start_ns;
     if (!r->params.ignore_eos && qsf_runtime_ends(t->rt, id)) {
         end(r, QSF_STOP_EOS);
@@ -220,7 +220,7 @@ static int run(Run *r, QsfErr *err) {
         end(r, QSF_STOP_INTERRUPTED);
         rc = QSF_OK;
     }
-    release(r);
+    flush(r);
     return rc;
 }
 

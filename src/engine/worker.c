@@ -1,34 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The owner's side of qsf_engine.h, and the loop of the engine thread. */
+/* The engine thread: its lifetime, its queue, and its loop. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/engine/advice.h"
-#include "src/engine/worker_impl.h"
+#include "src/engine/worker_answer.h"
+#include "src/engine/worker_load.h"
+#include "src/engine/worker_plan.h"
 
 /* ---- engine thread ---- */
-
-void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text) {
-    QSFEvent e = { .type = type, .request = w->running, .text = text, .text_len = strlen(text) };
-    qsf_events_push(&w->events, &e, NULL);
-}
-
-void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state) {
-    e->request = w->running;
-    qsf_board_state(&w->board, state);
-    qsf_events_push(&w->events, e, &w->busy);
-}
-
-void qsf_worker_fail(QSFWorker *w, const QsfErr *err) {
-    QSFEvent e = { .type = QSF_EVENT_ERROR,
-                   .code = err->code,
-                   .file = err->file,
-                   .text = err->msg,
-                   .text_len = strlen(err->msg) };
-    qsf_worker_end(w, &e, w->loaded ? QSF_STATE_IDLE : QSF_STATE_EMPTY);
-}
 
 static void command_free(QsfCommand *c) {
     free(c->path);
@@ -37,16 +18,16 @@ static void command_free(QsfCommand *c) {
 }
 
 static bool nothing_to_do(const QSFWorker *w) {
-    return !w->quit && !w->replan.waits && w->command.kind == QSF_COMMAND_NONE;
+    return !w->quit && !w->replan.pending && w->command.kind == QSF_COMMAND_NONE;
 }
 
 /* Keeps the order in which the owner asked. A cancellation left over from an earlier request does not apply
  * to a change of the plan. */
 static bool replan_is_next(QSFWorker *w) {
     bool idle = w->command.kind == QSF_COMMAND_NONE;
-    if (!w->replan.waits || (!idle && !w->replan.first)) return false;
+    if (!w->replan.pending || (!idle && !w->replan.first)) return false;
     if (idle && !atomic_load(&w->busy)) atomic_store(&w->cancel, 0);
-    w->replan.waits = false;
+    w->replan.pending = false;
     return true;
 }
 
@@ -70,9 +51,9 @@ static bool wait_command(QSFWorker *w, QsfCommand *c) {
 static void run_command(QSFWorker *w, const QsfCommand *c) {
     w->running = c->id;
     switch (c->kind) {
-    case QSF_COMMAND_LOAD: qsf_worker_do_load(w, c); break;
+    case QSF_COMMAND_LOAD: qsf_worker_do_load(w, c->path, &c->settings); break;
     case QSF_COMMAND_UNLOAD: qsf_worker_do_unload(w); break;
-    case QSF_COMMAND_SUBMIT: qsf_worker_do_submit(w, c); break;
+    case QSF_COMMAND_SUBMIT: qsf_worker_do_submit(w, c->request); break;
     case QSF_COMMAND_REPLAN: qsf_worker_do_replan(w, &c->settings); break;
     case QSF_COMMAND_NONE: break;
     }
@@ -113,7 +94,7 @@ static void worker_free(QSFWorker *w) {
     qsf_events_free(&w->events);
     qsf_board_free(&w->board);
     pthread_cond_destroy(&w->wake);
-    pthread_mutex_destroy(&w->text_lock);
+    pthread_mutex_destroy(&w->lend_lock);
     pthread_mutex_destroy(&w->lock);
     free(w);
 }
@@ -133,7 +114,7 @@ QSFWorker *qsf_worker_start(const QSFSettings *s, char *err, size_t cap) {
     w->params = w->settings.params;
     qsf_settings_default(&w->advice);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_mutex_init(&w->text_lock, NULL);
+    pthread_mutex_init(&w->lend_lock, NULL);
     pthread_cond_init(&w->wake, NULL);
     qsf_board_init(&w->board, &w->settings);
     int rc = qsf_events_init(&w->events, &w->cancel, &e);
@@ -166,7 +147,7 @@ int qsf_worker_fd(const QSFWorker *w) { return w != NULL ? w->events.fd[0] : -1;
 
 /* Passes c to the engine thread and takes ownership of it. Clears older cancellations, which were for earlier
  * requests. Returns 0 when the worker is busy; c is freed then. */
-static uint64_t hand_over(QSFWorker *w, QsfCommand *c) {
+static uint64_t send_command(QSFWorker *w, QsfCommand *c) {
     if (atomic_load(&w->busy) || qsf_events_full(&w->events)) {
         command_free(c);
         return 0;
@@ -186,18 +167,26 @@ uint64_t qsf_worker_load(QSFWorker *w, const char *path, const QSFSettings *s) {
     QsfCommand c = { .kind = QSF_COMMAND_LOAD, .path = strdup(path), .settings = *s };
     if (c.path == NULL) return 0;
     qsf_worker_set_params(w, &s->params);
-    return hand_over(w, &c);
+    return send_command(w, &c);
 }
 
 uint64_t qsf_worker_unload(QSFWorker *w) {
     QsfCommand c = { .kind = QSF_COMMAND_UNLOAD };
-    return w != NULL ? hand_over(w, &c) : 0;
+    return w != NULL ? send_command(w, &c) : 0;
 }
 
 uint64_t qsf_worker_submit(QSFWorker *w, const QSFRequest *r) {
     if (w == NULL || !qsf_request_ok(r) || atomic_load(&w->busy)) return 0;
     QsfCommand c = { .kind = QSF_COMMAND_SUBMIT, .request = qsf_request_copy(r) };
-    return c.request != NULL ? hand_over(w, &c) : 0;
+    return c.request != NULL ? send_command(w, &c) : 0;
+}
+
+void qsf_worker_replan(QSFWorker *w, const QSFSettings *s) {
+    if (w == NULL || s == NULL) return;
+    pthread_mutex_lock(&w->lock);
+    w->replan = (QsfReplan){ .pending = true, .first = w->command.kind == QSF_COMMAND_NONE, .settings = *s };
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
 }
 
 void qsf_worker_cancel(QSFWorker *w) {
@@ -206,67 +195,6 @@ void qsf_worker_cancel(QSFWorker *w) {
 
 bool qsf_worker_busy(const QSFWorker *w) { return w != NULL && atomic_load(&w->busy); }
 
-void qsf_worker_set_params(QSFWorker *w, const QSFParams *p) {
-    if (w == NULL || p == NULL) return;
-    pthread_mutex_lock(&w->lock);
-    w->params = *p;
-    pthread_mutex_unlock(&w->lock);
-}
-
-void qsf_worker_get_params(QSFWorker *w, QSFParams *p) {
-    if (w == NULL || p == NULL) return;
-    pthread_mutex_lock(&w->lock);
-    *p = w->params;
-    pthread_mutex_unlock(&w->lock);
-}
-
-void qsf_worker_model_defaults(QSFWorker *w, QSFSettings *s) {
-    if (w == NULL || s == NULL) return;
-    pthread_mutex_lock(&w->lock);
-    QSFSettings advice = w->advice;
-    pthread_mutex_unlock(&w->lock);
-    qsf_model_defaults_apply(s, &advice);
-}
-
 bool qsf_worker_next(QSFWorker *w, QSFEvent *e) {
     return w != NULL && e != NULL && qsf_events_next(&w->events, e);
 }
-
-void qsf_worker_stats(QSFWorker *w, QSFStats *out) {
-    if (w != NULL && out != NULL) qsf_board_snapshot(&w->board, out);
-}
-
-uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
-    uint32_t n = w != NULL ? qsf_board_layers(&w->board, NULL, 0) : 0;
-    if (n == 0 || out == NULL || max == 0) return n;
-    return qsf_board_layers(&w->board, out, max < n ? max : n); /* max may be any number and is not an
-                                                                   allocated size */
-}
-
-char *qsf_worker_describe(QSFWorker *w, const char *what) {
-    if (w == NULL || what == NULL) return NULL;
-    if (strcmp(what, "memory") == 0) return qsf_board_memory(&w->board);
-    pthread_mutex_lock(&w->lock);
-    const char *text = strcmp(what, "model") == 0      ? w->text_model
-                       : strcmp(what, "plan") == 0     ? w->text_plan
-                       : strcmp(what, "template") == 0 ? w->text_template
-                                                       : NULL;
-    char *copy = text != NULL ? strdup(text) : NULL;
-    pthread_mutex_unlock(&w->lock);
-    return copy;
-}
-
-const char *qsf_stop_name(QSFStop s) {
-    static const char *const names[] = {
-        [QSF_STOP_EOS] = "eos",
-        [QSF_STOP_STRING] = "stop",
-        [QSF_STOP_LENGTH] = "length",
-        [QSF_STOP_CONTEXT] = "context",
-        [QSF_STOP_INTERRUPTED] = "interrupted",
-    };
-    return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
-}
-
-char *qsf_template_names(void) { return qsf_chat_template_list(); }
-
-const char *qsf_version(void) { return QSF_VERSION; }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Answering a request, on the engine thread: render, tokenize, generate, report. */
-#include "src/engine/worker_impl.h"
+/* Renders, tokenizes, generates and reports: implements worker_answer.h. */
+#include "src/engine/worker_answer.h"
+
+#include "src/engine/worker_load.h"
+#include "src/engine/worker_plan.h"
 
 /* Memory per byte of a request while its prompt is made: rendered text and ids, both of which grow by
  * doubling. */
@@ -8,21 +11,23 @@
 
 static void on_params(void *arg, QSFParams *out) { qsf_worker_get_params(arg, out); }
 
-static int say_text(QSFWorker *w, QSFEventType type, int32_t id, const char *text, size_t len) {
-    if (id >= 0) w->unsaid++;
+static int emit_text(QSFWorker *w, QSFEventType type, int32_t id, const char *text, size_t len) {
+    if (id >= 0) w->unreported++;
     if (len == 0) return 0;
-    QSFEvent e = { .type = type, .request = w->running, .text = text, .text_len = len, .tokens = w->unsaid };
-    w->unsaid = 0;
+    QSFEvent e = {
+        .type = type, .request = w->running, .text = text, .text_len = len, .tokens = w->unreported
+    };
+    w->unreported = 0;
     qsf_events_push(&w->events, &e, NULL);
     return 0;
 }
 
 static int on_text(void *arg, int32_t id, const char *text, size_t len) {
-    return say_text(arg, QSF_EVENT_TEXT, id, text, len);
+    return emit_text(arg, QSF_EVENT_TEXT, id, text, len);
 }
 
 static int on_reasoning(void *arg, int32_t id, const char *text, size_t len) {
-    return say_text(arg, QSF_EVENT_REASONING, id, text, len);
+    return emit_text(arg, QSF_EVENT_REASONING, id, text, len);
 }
 
 static void on_tick(void *arg, const QsfSample *s) {
@@ -36,34 +41,27 @@ static void on_tick(void *arg, const QsfSample *s) {
     qsf_board_token(&w->board, s, w->timeline.n_ids, p.max_tokens);
 }
 
-static void on_between(void *arg) { qsf_worker_take_replan(arg); }
-
-unsigned qsf_worker_chat_flags(QSFWorker *w, const QsfRequestCopy *r) {
-    QSFParams p;
-    qsf_worker_get_params(w, &p);
-    return (r->continue_last ? QSF_CHAT_CONTINUE : QSF_CHAT_GENERATE) |
-           (p.allow_special ? QSF_CHAT_ALLOW_SPECIAL : 0) | QSF_CHAT_REASON * p.reasoning;
-}
+static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
 
 /* Reports, once per template, that the setting reasoning has no effect. */
-static void note_reasoning(QSFWorker *w) {
-    QSFParams p;
-    qsf_worker_get_params(w, &p);
-    if (p.reasoning == QSF_REASON_AUTO || w->rt.reasoning_said ||
-        qsf_chat_takes_reasoning(w->rt.tmpl, p.reasoning))
+static void note_reasoning(QSFWorker *w, const QSFParams *p) {
+    if (p->reasoning == QSF_REASON_AUTO || w->rt.reasoning_noted ||
+        qsf_chat_takes_reasoning(w->rt.tmpl, p->reasoning))
         return;
-    w->rt.reasoning_said = true;
+    w->rt.reasoning_noted = true;
     qsf_worker_emit(w, QSF_EVENT_NOTICE, QSF_REASON_NO_SWITCH);
 }
 
 static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPrompt *where, QsfErr *err) {
+    QSFParams p;
     uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
     int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the conversation",
                                 err);
     if (rc != QSF_OK) return rc;
-    note_reasoning(w);
+    qsf_worker_get_params(w, &p);
+    note_reasoning(w, &p);
     rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
-                          qsf_worker_chat_flags(w, r), ids, where, err);
+                          qsf_request_chat_flags(r, &p), ids, where, err);
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;
 }
@@ -109,11 +107,11 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
     qsf_worker_end(w, &e, QSF_STATE_IDLE);
 }
 
-void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c) {
+void qsf_worker_do_submit(QSFWorker *w, const QsfRequestCopy *r) {
     QsfErr err = { 0 };
     QsfIds ids = { 0 };
     QsfThinkPrompt where;
-    w->unsaid = 0;
+    w->unreported = 0;
     if (w->stale != NULL && qsf_worker_reload(w, &err) != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;
@@ -123,8 +121,8 @@ void qsf_worker_do_submit(QSFWorker *w, const QsfCommand *c) {
         qsf_worker_fail(w, &err);
         return;
     }
-    if (encode(w, c->request, &ids, &where, &err) == QSF_OK)
-        answer(w, c->request, &ids, &where);
+    if (encode(w, r, &ids, &where, &err) == QSF_OK)
+        answer(w, r, &ids, &where);
     else
         qsf_worker_fail(w, &err);
     qsf_ids_free(&ids);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loading and unloading, on the engine thread. */
+/* The worker's model: implements worker_load.h. */
+#include "src/engine/worker_load.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +9,10 @@
 #include "src/base/utf8.h"
 #include "src/engine/advice.h"
 #include "src/engine/check.h"
-#include "src/engine/worker_impl.h"
+#include "src/engine/describe.h"
 #include "src/format/rows.h"
 
 #define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
-
-void qsf_worker_set_text(QSFWorker *w, char **slot, char *text) {
-    pthread_mutex_lock(&w->lock);
-    char *old = *slot;
-    *slot = text;
-    pthread_mutex_unlock(&w->lock);
-    free(old);
-}
 
 static char *template_text(const QsfRuntime *rt) {
     return strdup(rt->tmpl != NULL ? qsf_chat_template_source(rt->tmpl)
@@ -32,13 +26,11 @@ static void store_advice(QSFWorker *w, const QsfSource *src) {
         qsf_model_defaults_read(src, &advice);
     else
         qsf_settings_default(&advice);
-    pthread_mutex_lock(&w->lock);
-    w->advice = advice;
-    pthread_mutex_unlock(&w->lock);
+    qsf_worker_set_advice(w, &advice);
 }
 
 void qsf_worker_drop_model(QSFWorker *w) {
-    qsf_worker_lend_text(w, false);
+    qsf_worker_lend(w, false);
     store_advice(w, NULL);
     qsf_board_model(&w->board, NULL, NULL, &w->settings);
     qsf_worker_set_text(w, &w->text_model, NULL);
@@ -52,8 +44,8 @@ void qsf_worker_drop_model(QSFWorker *w) {
     qsf_runtime_close(&w->rt);
 }
 
-/* Memory for opening a second model: what the loaded model leaves of its budget. */
-static uint64_t spare_bytes(QSFWorker *w) {
+/* Returns the memory for opening a second model: the unused part of the loaded model's budget. */
+static uint64_t free_bytes(QSFWorker *w) {
     QsfLedger l;
     qsf_ledger_snapshot(&w->rt.ledger, &l);
     uint64_t left = l.limit > l.total ? l.limit - l.total : 0;
@@ -62,14 +54,14 @@ static uint64_t spare_bytes(QSFWorker *w) {
 
 /* Checks whether the file can be opened before the loaded model is freed for it. A model whose metadata does
  * not fit beside the loaded one is opened after that is freed. */
-static int probe(QSFWorker *w, const QsfCommand *c, QsfErr *err) {
+static int probe(QSFWorker *w, const char *path, const QSFSettings *s, QsfErr *err) {
     QsfLedger ledger;
     QsfModel m;
     qk_level level;
-    int rc = qsf_runtime_level(&c->settings, &level, err);
+    int rc = qsf_runtime_level(s, &level, err);
     if (rc != QSF_OK) return rc;
-    qsf_ledger_init(&ledger, spare_bytes(w));
-    rc = qsf_model_open(&m, c->path, w->overrides, &ledger, err);
+    qsf_ledger_init(&ledger, free_bytes(w));
+    rc = qsf_model_open(&m, path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
         rc = qsf_check_weights(&m, err);
         if (rc == QSF_OK) rc = qsf_source_check_runs(m.src, err);
@@ -97,7 +89,7 @@ static int load(QSFWorker *w, const char *path, QsfErr *err) {
     return rc;
 }
 
-static void say_notices(QSFWorker *w) {
+static void emit_notices(QSFWorker *w) {
     const char *warning = qsf_tokenizer_warning(w->rt.tok);
     const char *notes[] = { w->rt.stream_notice, w->rt.plan.note, w->rt.ctx_notice, w->rt.tmpl_notice,
                             warning != NULL ? warning : "" };
@@ -113,26 +105,26 @@ static void end_loaded(QSFWorker *w) {
 }
 
 /* Does the load change only the template? Then the model stays open. */
-static bool only_template_differs(const QSFWorker *w, const QsfCommand *c) {
+static bool only_template_differs(const QSFWorker *w, const char *path, const QSFSettings *s) {
     const QSFSetting *row = qsf_setting_find("template");
-    QSFSettings same = c->settings;
-    if (!w->loaded || w->path == NULL || strcmp(w->path, c->path) != 0) return false;
-    if (!qsf_setting_differs(&w->settings, &c->settings, row)) return false;
+    QSFSettings same = *s;
+    if (!w->loaded || w->path == NULL || strcmp(w->path, path) != 0) return false;
+    if (!qsf_setting_differs(&w->settings, s, row)) return false;
     memcpy(same.chat_template, w->settings.chat_template, sizeof same.chat_template);
     return (qsf_settings_differ(&w->settings, &same) & (QSF_SETTING_REPLAN | QSF_SETTING_RELOAD)) == 0;
 }
 
-static void change_template(QSFWorker *w, const QsfCommand *c) {
+static void change_template(QSFWorker *w, const QSFSettings *s) {
     QsfErr err = { 0 };
     QsfRuntime *rt = &w->rt;
-    pthread_mutex_lock(&w->text_lock);
-    int rc = qsf_runtime_template(rt, c->settings.chat_template, &err);
-    pthread_mutex_unlock(&w->text_lock);
+    pthread_mutex_lock(&w->lend_lock);
+    int rc = qsf_runtime_template(rt, s->chat_template, &err);
+    pthread_mutex_unlock(&w->lend_lock);
     if (rc != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;
     }
-    qsf_worker_set_settings(w, &c->settings);
+    qsf_worker_set_settings(w, s);
     qsf_board_template(&w->board);
     qsf_worker_set_text(w, &w->text_template, template_text(rt));
     if (rt->tmpl_notice[0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, rt->tmpl_notice);
@@ -145,9 +137,9 @@ static void publish(QSFWorker *w, const char *path) {
     w->path = strdup(path);
     qsf_board_model(&w->board, &w->rt, path, &w->settings);
     qsf_worker_set_text(w, &w->text_model, qsf_model_text(&w->rt.model));
-    qsf_worker_describe_plan(w);
+    qsf_worker_publish_plan(w);
     qsf_worker_set_text(w, &w->text_template, template_text(&w->rt));
-    qsf_worker_lend_text(w, true);
+    qsf_worker_lend(w, true);
 }
 
 /* Replaces the loaded model, if any, by the one at path, with the settings in force. */
@@ -161,11 +153,11 @@ static int replace(QSFWorker *w, const char *path, QsfErr *err) {
     }
     if (rc != QSF_OK) return rc;
     publish(w, path);
-    say_notices(w);
+    emit_notices(w);
     return QSF_OK;
 }
 
-static void forget_stale(QSFWorker *w) {
+static void clear_stale(QSFWorker *w) {
     free(w->stale);
     w->stale = NULL;
 }
@@ -182,23 +174,23 @@ int qsf_worker_reload(QSFWorker *w, QsfErr *err) {
     snprintf(text, sizeof text, "%.*s was reloaded", QSF_ERR_MSG_MAX - 64, w->stale);
     text[qsf_utf8_clean(text, strlen(text), false)] = '\0';
     qsf_worker_emit(w, QSF_EVENT_NOTICE, text);
-    forget_stale(w);
+    clear_stale(w);
     return QSF_OK;
 }
 
-void qsf_worker_do_load(QSFWorker *w, const QsfCommand *c) {
+void qsf_worker_do_load(QSFWorker *w, const char *path, const QSFSettings *s) {
     QsfErr err = { 0 };
-    if (w->stale == NULL && only_template_differs(w, c)) {
-        change_template(w, c);
+    if (w->stale == NULL && only_template_differs(w, path, s)) {
+        change_template(w, s);
         return;
     }
-    if (w->loaded && probe(w, c, &err) != QSF_OK) {
+    if (w->loaded && probe(w, path, s, &err) != QSF_OK) {
         qsf_worker_fail(w, &err);
         return;
     }
-    forget_stale(w);
-    qsf_worker_set_settings(w, &c->settings);
-    if (replace(w, c->path, &err) == QSF_OK)
+    clear_stale(w);
+    qsf_worker_set_settings(w, s);
+    if (replace(w, path, &err) == QSF_OK)
         end_loaded(w);
     else
         qsf_worker_fail(w, &err);
@@ -206,7 +198,7 @@ void qsf_worker_do_load(QSFWorker *w, const QsfCommand *c) {
 
 void qsf_worker_do_unload(QSFWorker *w) {
     QSFEvent e = { .type = QSF_EVENT_DONE };
-    forget_stale(w);
+    clear_stale(w);
     qsf_worker_drop_model(w);
     qsf_worker_end(w, &e, QSF_STATE_EMPTY);
 }

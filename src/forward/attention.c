@@ -20,10 +20,11 @@ void qsf_rope_angles(QsfForward *f, uint32_t n_cols) {
     const QsfProgram *p = &f->model->prog;
     for (uint32_t t = 0; t < p->n_ropes; t++) {
         const QsfRopeTable *r = &p->rope[t];
+        const double *freq = r->freq_long != NULL && f->rope_ctx > r->original_ctx ? r->freq_long : r->freq;
         for (uint32_t c = 0; c < n_cols; c++) {
             float *cs = f->cs + (size_t)r->at * f->l.n_cols + (size_t)c * r->n_rot;
             for (uint32_t i = 0; i < r->n_rot / 2; i++) {
-                double a = (double)(f->past + c) * r->freq[i];
+                double a = (double)(f->past + c) * freq[i];
                 cs[2 * i] = (float)(cos(a) * r->magnitude);
                 cs[2 * i + 1] = (float)(sin(a) * r->magnitude);
             }

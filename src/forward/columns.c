@@ -81,21 +81,21 @@ static void position(const QsfForward *f, const QsfStep *s, size_t c) {
     f->table->add(qsf_col(f, s->out[0], c), qsf_param(f, s->u.param) + (f->past + c) * n, n);
 }
 
+static void temperature(const QsfForward *f, const QsfStep *s, size_t c) {
+    const QsfTemperatureStep *t = &s->u.temperature;
+    const size_t pos = f->past + c + t->offset;
+    const float by = (float)(1 + (double)t->scale * log((double)(pos / t->length) + 1));
+    f->table->scale(qsf_col(f, s->out[0], c), by, s->out[0].width);
+}
+
 static void heads(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfHeadsStep *p = &s->u.heads;
     const float *x = qsf_col(f, s->in, c);
     float *y = qsf_col(f, s->out[0], c);
     for (size_t h = 0; h < p->heads; h++) {
         memcpy(y + h * p->out_stride, x + h * p->in_stride, p->n * sizeof *y);
-        memset(y + h * p->out_stride + p->n, 0, (p->out_stride - p->n) * sizeof *y);
+        if (!p->keep) memset(y + h * p->out_stride + p->n, 0, (p->out_stride - p->n) * sizeof *y);
     }
-}
-
-static void temperature(const QsfForward *f, const QsfStep *s, size_t c) {
-    const QsfTemperatureStep *t = &s->u.temperature;
-    const double pos = (double)f->past + (double)c + (double)t->offset;
-    const double by = 1.0 + (double)t->scale * log(floor(pos / (double)t->length) + 1.0);
-    f->table->scale(qsf_col(f, s->out[0], c), (float)by, s->out[0].width);
 }
 
 /* Several positions in one call: the kernel sorts cosines and sines once for all heads of a position. */
@@ -116,7 +116,8 @@ static void rope(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {
 }
 
 static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
-    qsf_kvcache_store(&f->kv, s->u.kv, (uint32_t)(f->past + c), qsf_col(f, s->in, c), qsf_col(f, s->in2, c));
+    const float *v = s->in2.buf == QSF_NONE ? NULL : qsf_col(f, s->in2, c);
+    qsf_kvcache_store(&f->kv, s->u.kv, (uint32_t)(f->past + c), qsf_col(f, s->in, c), v);
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {

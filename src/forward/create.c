@@ -61,6 +61,7 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
     f->skipped = QSF_LAYER_NONE;
     f->block = QSF_NONE;
     f->exact = o->plan->exact;
+    f->wanted_ctx = o->plan->wanted_ctx;
     int rc = load(f, o, err);
     if (rc != QSF_OK) {
         qsf_forward_destroy(f);

@@ -35,6 +35,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     int rc = qsf_weights_begin_pass(f->weights, head, err);
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
+    if (f->past == 0) f->rope_ctx = f->wanted_ctx;
     rc = body(f, ids, n, err);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
     qsf_steps_end_block(f);

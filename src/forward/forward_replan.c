@@ -39,6 +39,7 @@ int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *e
     int rc = check(f, p, err);
     if (rc != QSF_OK) return rc;
     f->pool = pool;
+    f->wanted_ctx = p->wanted_ctx;
     qsf_buffers_layout(f, p, &l);
     rc = shrink(f, p, &l, &why);
     if (rc == QSF_OK) rc = grow(f, p, &l, &why);

@@ -46,7 +46,8 @@ struct QsfForward {
     QsfParams params;
     QsfKvCache kv;
     QsfRecurrent recurrent;
-    bool broken; /* a replan failed: nothing may be computed until one succeeds */
+    uint32_t wanted_ctx; /* of the plan */
+    bool broken;         /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
     atomic_bool stale; /* the file of the embedding is not what was opened any more */
 
@@ -72,13 +73,14 @@ struct QsfForward {
     uint64_t logits_bytes;
 
     /* The pass that is running. */
+    uint32_t rope_ctx;     /* context for which the keys in the cache were rotated */
     uint32_t past;         /* position of column 0 */
     uint32_t col0, n_cols; /* columns that steps compute */
     float *y;              /* QSF_BUF_LOGITS: column col0 */
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
     uint64_t block_ns, block_wait_ns;
 
-    QsfTapFn tap; /* NULL: nobody watches */
+    QsfTapFn tap; /* NULL = none */
     void *tap_arg;
     uint32_t skipped; /* layer, or QSF_LAYER_NONE */
 
@@ -147,7 +149,17 @@ void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, s
 /* Returns the kinds of activations, one bit each, that the matrices of the step need and that f->act does not
  * hold yet. */
 unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s);
+/* Does f->act hold the step's input, for the kinds in f->acts? */
+bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s);
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
+/* Multiplies interleaved tiles first, then plain rows; `packed` rows of mm are interleaved. lo is a multiple of 16. A
+ * padded last tile is multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a
+ * column's end is not read. */
+void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi);
+void qsf_linear_note_types(QsfForward *f, const QsfUnit *u);
+
+/* head_linear.c */
+int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* attention.c */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);

@@ -98,12 +98,13 @@ static bool check_plain(QsfBuilder *b, const QsfTensor *t) {
 static bool check_matrix(QsfBuilder *b, const QsfTensor *t) {
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader rejects unknown types */
     const bool large_blocks = qsf_dtype_of_64(t->dtype) != t->dtype;
+    const bool carried = b->m->to_convert && t->dtype == QK_GGML_I2_S; /* losslessly, whatever its layout */
     if (large_blocks && !b->m->to_convert)
         qsf_build_fail(
             b,
             "tensor '%s' is of type %s: only blocks of 64 can be run; qsf-convert converts them losslessly",
             t->name, type->name);
-    else if (!large_blocks && !type->supported)
+    else if (!large_blocks && !type->supported && !carried)
         qsf_build_fail(b, "tensor '%s' is of type %s, which is not supported", t->name, type->name);
     return !qsf_build_failed(b);
 }
@@ -154,13 +155,13 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high) {
     uint32_t v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_u32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high) {
     float v = fallback;
     if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_f32(&b->keys, name, fallback, low, high, &v));
-    return v;
+    return !qsf_build_failed(b) ? v : fallback > low ? fallback : low;
 }
 
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback) {
@@ -272,6 +273,32 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
     u->paired = act != QSF_ACT_NONE && u->n > 1;
 }
 
+void qsf_build_head_linear(QsfBuilder *b, QsfMatmulClass cls, const char *name, uint32_t heads, uint32_t k,
+                           uint32_t rows, QsfSlice in, uint32_t in_stride, QsfSlice out,
+                           uint32_t out_stride) {
+    char full[NAME_MAX_BYTES];
+    const uint64_t want[4] = { k, rows, heads, 1 };
+    snprintf(full, sizeof full, "%s.weight", name);
+    const QsfTensor *t = find(b, QSF_REQUIRED, full);
+    if (t == NULL || !check_shape(b, t, want) || !check_matrix(b, t)) return;
+    if (t->x16 && rows % 16 != 0)
+        qsf_build_fail(b, "tensor '%s' is interleaved, but its matrices have %u rows, not a multiple of 16",
+                       t->name, rows);
+    const uint32_t unit = add_unit(b, cls);
+    QsfStep *s = qsf_build_step(b, QSF_OP_HEAD_LINEAR, name, in, out);
+    if (s == NULL) return;
+    QsfUnitSpec *u = &b->p.unit[unit];
+    u->tensor[u->n++] = t;
+    u->heads = heads;
+    s->u.head_linear = (QsfHeadLinearStep){ unit, heads, rows, in_stride, out_stride };
+}
+
+uint32_t qsf_build_kv_shared(QsfBuilder *b, uint32_t heads, uint32_t dim) {
+    const uint32_t kv = qsf_build_kv(b, heads, dim);
+    if (kv != QSF_NONE) b->p.kv[kv].v_is_k = true;
+    return kv;
+}
+
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim) {
     QsfKvSpec *kv = grow(b, &b->p.kv, &b->p.n_kv, &b->cap_kv, sizeof *kv);
     if (kv == NULL) return QSF_NONE;
@@ -305,6 +332,17 @@ uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, c
     }
     memcpy(r->freq, freq, n_rot / 2 * sizeof *freq);
     return b->p.n_ropes - 1;
+}
+
+void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint32_t original_ctx) {
+    QsfRopeTable *r = &b->p.rope[table];
+    r->freq_long = calloc(r->n_rot / 2 + 1u, sizeof *freq);
+    if (r->freq_long == NULL) {
+        qsf_build_check(b, qsf_err_memory(b->err, "%s", path_of(b)));
+        return;
+    }
+    memcpy(r->freq_long, freq, r->n_rot / 2 * sizeof *freq);
+    r->original_ctx = original_ctx;
 }
 
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias) {

@@ -51,7 +51,8 @@ bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, f
 
 /* ---- metadata ---- */
 
-/* Read a key of the model; see keys.h. */
+/* Read a key of the model; see keys.h. After an error the result is the larger of fallback and low, so that it may be
+ * used like any other. */
 uint32_t qsf_build_u32(QsfBuilder *b, const char *name, uint32_t fallback, uint32_t low, uint32_t high);
 float qsf_build_f32(QsfBuilder *b, const char *name, float fallback, float low, float high);
 bool qsf_build_bool(QsfBuilder *b, const char *name, bool fallback);
@@ -96,24 +97,33 @@ typedef struct QsfMatrixSpec {
 void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfMatrixSpec *mats, unsigned n,
                       QsfActKind act);
 
+/* Multiplies head h of `in`, k elements at h * in_stride, by matrix h of tensor `name`.weight (k, rows, heads); the
+ * result is head h of `out`, at h * out_stride. */
+void qsf_build_head_linear(QsfBuilder *b, QsfMatmulClass cls, const char *name, uint32_t heads, uint32_t k,
+                           uint32_t rows, QsfSlice in, uint32_t in_stride, QsfSlice out, uint32_t out_stride);
+
 /* Adds a KV cache for the current block. */
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim);
+/* The same where V is K, so that only K is stored. */
+uint32_t qsf_build_kv_shared(QsfBuilder *b, uint32_t heads, uint32_t dim);
 /* Adds a recurrent state of the current block; returns its number. */
 uint32_t qsf_build_state(QsfBuilder *b, uint64_t floats);
 /* Adds a table of rotation angles; freq (n_rot / 2) is copied. */
 uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, const double *freq,
                               double magnitude);
+/* Scales queries by their position: attention.temperature_scale and temperature_length, or without the latter
+ * rope.scaling.original_context_length; nothing without the former. */
+void qsf_build_temperature(QsfBuilder *b, QsfSlice q);
 /* Adds the slopes of ALiBi for the model's heads and a maximum bias; QSF_NONE for 0. */
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias);
+/* Gives a table other frequencies (n_rot / 2) for contexts longer than original_ctx. */
+void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint32_t original_ctx);
 /* Rotates `heads` heads of x, `stride` elements apart, from element `off` of each; nothing for table QSF_NONE. */
 void qsf_build_rope(QsfBuilder *b, uint32_t table, QsfSlice x, uint32_t heads, uint32_t stride, uint32_t off);
 
 /* out = in, head by head; see QsfHeadsStep. */
 void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out, uint32_t heads, uint32_t n,
                      uint32_t in_stride, uint32_t out_stride);
-
-/* out *= 1 + scale * ln(floor((position + offset) / length) + 1); nothing for scale 0. */
-void qsf_build_temperature(QsfBuilder *b, QsfSlice out, float scale, uint32_t length, uint32_t offset);
 
 typedef struct QsfAttentionSpec {
     QsfAttentionStep step; /* kv is filled in, unless shared */
@@ -129,7 +139,7 @@ QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a);
 
 /* ---- whole parts that families share ---- */
 
-/* The embedding table, which must be there. */
+/* The embedding table: token_embd.weight, or in files without it the head's matrix. */
 void qsf_build_embed(QsfBuilder *b);
 /* The head: final norm `norm_name`, the matrix output.weight or the embedding table. Sets the current block to
  * n_blocks. Steps on the logits may follow. */

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attention: its cache, its steps, and heads of different sizes. */
-#include <math.h>
-
 #include "src/model/build.h"
 
 void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out, uint32_t heads, uint32_t n,
                      uint32_t in_stride, uint32_t out_stride) {
     QsfStep *s = qsf_build_step(b, QSF_OP_HEADS, label, in, out);
-    if (s != NULL) s->u.heads = (QsfHeadsStep){ heads, n, in_stride, out_stride };
-}
-
-void qsf_build_temperature(QsfBuilder *b, QsfSlice out, float scale, uint32_t length, uint32_t offset) {
-    if (fpclassify(scale) == FP_ZERO) return;
-    QsfStep *s = qsf_build_step(b, QSF_OP_TEMPERATURE, "temperature", qsf_slice_none(), out);
-    if (s != NULL) s->u.temperature = (QsfTemperatureStep){ scale, length, offset };
+    if (s != NULL) s->u.heads = (QsfHeadsStep){ heads, n, in_stride, out_stride, false };
 }
 
 QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale) {
     return (QsfAttentionStep){
         .kv = QSF_NONE, .heads = heads, .scale = scale, .sinks = QSF_NONE, .slopes = QSF_NONE
     };
+}
+
+void qsf_build_temperature(QsfBuilder *b, QsfSlice q) {
+    const uint32_t original = qsf_build_u32(b, "rope.scaling.original_context_length", 1u << 28, 1, 1u << 28);
+    const QsfTemperatureStep t = { .scale = qsf_build_f32(b, "attention.temperature_scale", 0, 0, 1e6f),
+                                   .length = qsf_build_u32(b, "attention.temperature_length", original, 1,
+                                                           1u << 28) };
+    QsfStep *s = t.scale > 0 ? qsf_build_step(b, QSF_OP_TEMPERATURE, "temperature", qsf_slice_none(), q)
+                             : NULL;
+    if (s != NULL) s->u.temperature = t;
 }
 
 /* Returns x with heads of dim elements instead of n. */

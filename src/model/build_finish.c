@@ -229,14 +229,21 @@ static void copy_program(QsfBuilder *b, QsfProgram *out, QsfArena *arena) {
     out->slopes = to_arena(b, arena, p->slopes, p->n_slopes, sizeof *p->slopes);
     for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_slopes; i++)
         out->slopes[i] = to_arena(b, arena, p->slopes[i], qsf_build_hp(b)->n_heads, sizeof **p->slopes);
-    for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_ropes; i++)
+    for (uint32_t i = 0; !qsf_build_failed(b) && i < p->n_ropes; i++) {
         out->rope[i].freq = to_arena(b, arena, p->rope[i].freq, p->rope[i].n_rot / 2,
                                      sizeof *p->rope[i].freq);
+        if (p->rope[i].freq_long != NULL)
+            out->rope[i].freq_long = to_arena(b, arena, p->rope[i].freq_long, p->rope[i].n_rot / 2,
+                                              sizeof *p->rope[i].freq_long);
+    }
 }
 
 static void free_builder(QsfBuilder *b) {
     QsfProgram *p = &b->p;
-    for (uint32_t i = 0; i < p->n_ropes; i++) free(p->rope[i].freq);
+    for (uint32_t i = 0; i < p->n_ropes; i++) {
+        free(p->rope[i].freq);
+        free(p->rope[i].freq_long);
+    }
     for (uint32_t i = 0; i < p->n_slopes; i++) free(p->slopes[i]);
     free(p->step);
     free(p->run);

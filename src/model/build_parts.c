@@ -4,7 +4,9 @@
 
 void qsf_build_embed(QsfBuilder *b) {
     const QsfHparams *hp = qsf_build_hp(b);
-    b->p.embed = qsf_build_matrix(b, QSF_REQUIRED, hp->hidden, hp->n_vocab, "token_embd.weight");
+    const bool from_head = !qsf_build_has(b, "token_embd.weight") && qsf_build_has(b, "output.weight");
+    b->p.embed = qsf_build_matrix(b, QSF_REQUIRED, hp->hidden, hp->n_vocab,
+                                  from_head ? "output.weight" : "token_embd.weight");
 }
 
 void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name) {
@@ -17,8 +19,8 @@ void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name) {
     if (qsf_build_failed(b)) return;
     QsfUnitSpec *u = &b->p.unit[b->p.n_units - 1];
     QsfStep *s = &b->p.step[b->p.n_steps - 1];
+    b->p.tied_head = u->n == 0 || u->tensor[0] == b->p.embed;
     if (u->n > 0) return;
-    b->p.tied_head = true;
     u->tensor[u->n++] = b->p.embed;
     s->out[0] = head.out;
     s->u.linear.bias[0] = qsf_build_param(b, QSF_OPTIONAL, hp->n_vocab, "output.bias");

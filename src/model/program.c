@@ -20,10 +20,11 @@ static const struct {
     [QSF_OP_ACT] = { "act", true },
     [QSF_OP_ROPE] = { "rope", true },
     [QSF_OP_POSITION] = { "position", true },
+    [QSF_OP_TEMPERATURE] = { "temperature", true },
     [QSF_OP_HEADS] = { "heads", true },
     [QSF_OP_KV_STORE] = { "kv_store", true },
-    [QSF_OP_TEMPERATURE] = { "temperature", true },
     [QSF_OP_LINEAR] = { "linear", false },
+    [QSF_OP_HEAD_LINEAR] = { "head_linear", false },
     [QSF_OP_ATTENTION] = { "attention", false },
 };
 
@@ -32,6 +33,11 @@ static const char *const acts[QSF_ACT_N] = {
     [QSF_ACT_RELU2] = "relu2",       [QSF_ACT_RELU] = "relu", [QSF_ACT_SIGMOID] = "sigmoid",
     [QSF_ACT_SOFTPLUS] = "softplus", [QSF_ACT_TANH] = "tanh", [QSF_ACT_XIELU] = "xielu",
 };
+
+uint32_t qsf_step_unit(const QsfStep *s) {
+    if (s->op == QSF_OP_LINEAR) return s->u.linear.unit;
+    return s->op == QSF_OP_HEAD_LINEAR ? s->u.head_linear.unit : QSF_NONE;
+}
 
 bool qsf_op_is_column(QsfOp op) { return ops[op].column; }
 const char *qsf_op_name(QsfOp op) { return ops[op].name; }

@@ -20,24 +20,25 @@
  * parallel pass over the columns. */
 typedef enum QsfOp {
     /* Column steps. */
-    QSF_OP_NORM,     /* out = norm(in) */
-    QSF_OP_ADD,      /* out += in */
-    QSF_OP_MUL,      /* out *= in, element by element */
-    QSF_OP_COPY,     /* out = in */
-    QSF_OP_SCALE,    /* out *= scale */
-    QSF_OP_BIAS,     /* out += parameter */
-    QSF_OP_GAIN,     /* out *= parameter, a vector or one number */
-    QSF_OP_CLAMP,    /* out = min(max(out, low), high) */
-    QSF_OP_SOFTCAP,  /* out = cap * tanh(out / cap) */
-    QSF_OP_ACT,      /* out = act(out), times in if there is one */
-    QSF_OP_ROPE,     /* rotates heads of out */
-    QSF_OP_POSITION, /* out += row of a table of learned positions */
+    QSF_OP_NORM,        /* out = norm(in) */
+    QSF_OP_ADD,         /* out += in */
+    QSF_OP_MUL,         /* out *= in, element by element */
+    QSF_OP_COPY,        /* out = in */
+    QSF_OP_SCALE,       /* out *= scale */
+    QSF_OP_BIAS,        /* out += parameter */
+    QSF_OP_GAIN,        /* out *= parameter, a vector or one number */
+    QSF_OP_CLAMP,       /* out = min(max(out, low), high) */
+    QSF_OP_SOFTCAP,     /* out = cap * tanh(out / cap) */
+    QSF_OP_ACT,         /* out = act(out), times in if there is one */
+    QSF_OP_ROPE,        /* rotates heads of out */
+    QSF_OP_POSITION,    /* out += row of a table of learned positions */
+    QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor((position + offset) / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
-    QSF_OP_KV_STORE,    /* stores K (in) and V (in2) in a KV cache */
-    QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(floor((position + offset) / length) + 1) */
+    QSF_OP_KV_STORE, /* stores K (in) and V (in2; none: V is K) in a KV cache */
     /* Steps over all columns. */
-    QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
-    QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
+    QSF_OP_LINEAR,      /* out[i] = matrix i of a unit times in */
+    QSF_OP_HEAD_LINEAR, /* head h of out = matrix h of a tensor times head h of in */
+    QSF_OP_ATTENTION,   /* out = softmax(in K^T) V */
     QSF_OP_N
 } QsfOp;
 
@@ -91,15 +92,16 @@ typedef struct QsfRopeStep {
 } QsfRopeStep;
 
 /* n elements of each head: head h of in is at in.off + h * in_stride, of out at out.off + h * out_stride. The rest of
- * out's head, out_stride - n elements, becomes 0. in and out do not overlap. */
+ * out's head, out_stride - n elements, becomes 0, or stays as it is (keep). in and out do not overlap. in_stride 0
+ * repeats one head. */
 typedef struct QsfHeadsStep {
     uint32_t heads, n, in_stride, out_stride;
+    bool keep;
 } QsfHeadsStep;
 
-/* See QSF_OP_TEMPERATURE. */
 typedef struct QsfTemperatureStep {
     float scale;
-    uint32_t length, offset; /* positions; length > 0 */
+    uint32_t length, offset; /* positions */
 } QsfTemperatureStep;
 
 typedef struct QsfLinearStep {
@@ -107,6 +109,12 @@ typedef struct QsfLinearStep {
     uint32_t bias[QSF_UNIT_TENSORS]; /* parameters, added to the outputs; QSF_NONE = none */
     QsfActKind act; /* then out[0] = act(out[0]) * out[1], or act(out[0]) of a single matrix */
 } QsfLinearStep;
+
+/* Head h of in at in.off + h * in_stride, of out at out.off + h * out_stride. */
+typedef struct QsfHeadLinearStep {
+    uint32_t unit; /* of one tensor (k, rows, heads) */
+    uint32_t heads, rows, in_stride, out_stride;
+} QsfHeadLinearStep;
 
 typedef struct QsfAttentionStep {
     uint32_t kv;     /* cache */
@@ -132,6 +140,7 @@ typedef struct QsfStep {
         QsfHeadsStep heads;
         QsfTemperatureStep temperature;
         QsfLinearStep linear;
+        QsfHeadLinearStep head_linear;
         QsfAttentionStep attention;
         float scale;    /* SCALE, SOFTCAP */
         uint32_t param; /* BIAS, GAIN, POSITION */
@@ -169,7 +178,8 @@ typedef struct QsfUnitSpec {
     QsfMatmulClass matmul_class;
     unsigned n;
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
-    bool paired; /* row i of every matrix belongs together (gate and up) */
+    bool paired;    /* row i of every matrix belongs together (gate and up) */
+    uint32_t heads; /* of the single tensor, whose rows are those of all heads; 0 = it is a matrix */
 } QsfUnitSpec;
 
 /* A small tensor, kept in RAM as floats. */
@@ -184,6 +194,7 @@ typedef struct QsfParam {
 typedef struct QsfKvSpec {
     uint32_t block;
     uint32_t heads, dim; /* of K and of V */
+    bool v_is_k;         /* V is K: only K is stored */
 } QsfKvSpec;
 
 /* What a recurrence carries from one position to the next, per sequence: the tail of a convolution, a matrix. 0 before
@@ -199,6 +210,9 @@ typedef struct QsfRopeTable {
     QsfRopeKind kind;
     uint32_t n_rot; /* rotated elements per head, even */
     double *freq;   /* (n_rot / 2) */
+    double
+        *freq_long; /* (n_rot / 2) instead of freq if the context is longer than original_ctx; NULL = none */
+    uint32_t original_ctx;
     double magnitude;
     uint32_t at; /* floats per column of the tables before it: n_rot for each */
 } QsfRopeTable;
@@ -232,10 +246,13 @@ typedef struct QsfProgram {
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
                               ALiBi (Press et al. 2021) */
     uint32_t n_slopes;
+    uint32_t max_ctx;       /* learned positions end here; 0 = no limit */
     const QsfTensor *embed; /* (hidden, n_vocab) */
     bool tied_head;         /* the head's matrix is the embedding table */
 } QsfProgram;
 
+/* Returns the unit whose matrices a step multiplies; QSF_NONE = none. */
+uint32_t qsf_step_unit(const QsfStep *s);
 /* Is it a column step? */
 bool qsf_op_is_column(QsfOp op);
 /* Returns "norm", "linear", ... */

@@ -10,7 +10,7 @@
 
 #define PI 3.14159265358979323846
 
-typedef enum Scaling { SCALING_NONE, SCALING_LINEAR, SCALING_YARN } Scaling;
+typedef enum Scaling { SCALING_NONE, SCALING_LINEAR, SCALING_YARN, SCALING_LONGROPE } Scaling;
 
 typedef struct Scale {
     Scaling kind;
@@ -28,8 +28,9 @@ static Scaling scaling_kind(QsfBuilder *b) {
     if (strcmp(type, "none") == 0) return SCALING_NONE;
     if (strcmp(type, "linear") == 0) return SCALING_LINEAR;
     if (strcmp(type, "yarn") == 0) return SCALING_YARN;
-    qsf_build_fail(b, "RoPE scaling of type '%s' (%s) is not supported, only linear and yarn are", type,
-                   b->keys.key);
+    if (strcmp(type, "longrope") == 0) return SCALING_LONGROPE;
+    qsf_build_fail(b, "RoPE scaling of type '%s' (%s) is not supported, only linear, yarn and longrope are",
+                   type, b->keys.key);
     return SCALING_NONE;
 }
 
@@ -47,8 +48,8 @@ static Scale read_scale(QsfBuilder *b) {
     if (qsf_build_failed(b) || s.kind == SCALING_NONE) return s;
     s.factor = read_factor(b);
     s.attn_factor = (double)qsf_build_f32(b, "rope.scaling.attn_factor", 1.0f, 1e-6f, 1e6f);
-    if (s.kind != SCALING_YARN) return s;
     const QsfHparams *hp = qsf_build_hp(b);
+    if (s.kind == SCALING_LINEAR) return s;
     s.original_ctx = qsf_build_u32(b, "rope.scaling.original_context_length", hp->n_ctx_train, 1, 1u << 28);
     s.ext_factor = (double)qsf_build_f32(b, "rope.scaling.yarn_ext_factor", 1.0f, 0.0f, 1e6f);
     s.beta_fast = (double)qsf_build_f32(b, "rope.scaling.yarn_beta_fast", 32.0f, 1e-6f, 1e6f);
@@ -79,28 +80,46 @@ static double frequency(const Scale *s, double base, uint32_t n_rot, uint32_t i)
     return scaled * (1 - mix) + w * mix;
 }
 
-static double magnitude(const Scale *s) {
-    if (s->kind != SCALING_YARN || s->factor <= 1) return s->attn_factor;
-    return s->attn_factor * (1 + 0.1 * log(s->factor)) / (1 + 0.1 * s->log_multiplier * log(s->factor));
+/* 1 + 0.1 * multiplier * ln(factor) */
+static double log_factor(const Scale *s, double multiplier) {
+    return s->kind == SCALING_YARN && s->factor > 1 ? 1 + 0.1 * multiplier * log(s->factor) : 1;
 }
 
-/* Divides the frequencies by the model's own factors, each a positive number. */
-static void apply_factors(QsfBuilder *b, uint32_t n_rot, double *freq) {
-    const uint32_t n = n_rot / 2, block = b->block;
+static double magnitude(const QsfRopeSpec *spec, const Scale *s) {
+    if (spec->unit_magnitude && s->log_multiplier > 0) return s->attn_factor;
+    return s->attn_factor * log_factor(s, 1) / log_factor(s, s->log_multiplier);
+}
+
+/* Divides the frequencies by the factors in a tensor, each a positive number; false without the tensor. */
+static bool apply_factors(QsfBuilder *b, QsfNeed need, const char *name, uint32_t n, double *freq) {
+    const uint32_t block = b->block;
     float *factor = calloc(n + 1u, sizeof *factor);
     if (factor == NULL) qsf_build_check(b, qsf_err_memory(b->err, "RoPE factors"));
     qsf_build_block(b, qsf_build_hp(b)->n_layers);
-    const bool there = factor != NULL && qsf_build_read(b, QSF_OPTIONAL, n, "rope_freqs.weight", factor);
+    const bool there = factor != NULL && qsf_build_read(b, need, n, name, factor);
     qsf_build_block(b, block);
     for (uint32_t i = 0; there && i < n; i++) {
         if (!isfinite(factor[i]) || factor[i] <= 0.0f)
-            qsf_build_fail(
-                b,
-                "tensor 'rope_freqs.weight' contains a factor that is not positive at byte offset %" PRIu64,
-                b->p.param[b->p.n_params - 1].tensor->offset + i * sizeof *factor);
+            qsf_build_fail(b, "tensor '%s' contains a factor that is not positive at byte offset %" PRIu64,
+                           name, b->p.param[b->p.n_params - 1].tensor->offset + i * sizeof *factor);
         freq[i] /= (double)factor[i];
     }
     free(factor);
+    return there;
+}
+
+/* Adds the table; freq (2, n): frequencies of short contexts, and of long ones. */
+static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, const Scale *s, uint32_t n, double *freq) {
+    bool two = false;
+    if (!spec->plain && s->kind == SCALING_LONGROPE) {
+        two = apply_factors(b, QSF_REQUIRED, "rope_factors_short.weight", n, freq) &&
+              apply_factors(b, QSF_REQUIRED, "rope_factors_long.weight", n, freq + n);
+    } else if (!spec->plain) {
+        apply_factors(b, QSF_OPTIONAL, "rope_freqs.weight", n, freq);
+    }
+    const uint32_t table = qsf_build_rope_table(b, spec->kind, 2 * n, freq, magnitude(spec, s));
+    if (two && table != QSF_NONE) qsf_build_rope_long(b, table, freq + n, (uint32_t)s->original_ctx);
+    return table;
 }
 
 uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
@@ -109,16 +128,18 @@ uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     if (n_rot == 0) n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
     if (!qsf_build_failed(b) && n_rot % 2 != 0) qsf_build_check(b, qsf_keys_bad(&b->keys, "is odd"));
     const double base = (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);
-    const Scale s = spec->plain ? (Scale){ .factor = 1, .attn_factor = 1 } : read_scale(b);
+    Scale s = spec->plain ? (Scale){ .factor = 1, .attn_factor = 1 } : read_scale(b);
+    if (spec->log_unit > 0) s.log_multiplier /= spec->log_unit;
+    if (spec->score_factor != NULL)
+        *spec->score_factor = magnitude(spec, &s) * log_factor(&s, s.log_multiplier);
     if (qsf_build_failed(b)) return QSF_NONE;
-    double *freq = calloc(n_rot / 2 + 1u, sizeof *freq);
+    double *freq = calloc(n_rot + 1u, sizeof *freq);
     if (freq == NULL) {
         qsf_build_check(b, qsf_err_memory(b->err, "RoPE frequencies"));
         return QSF_NONE;
     }
-    for (uint32_t i = 0; i < n_rot / 2; i++) freq[i] = frequency(&s, base, n_rot, i);
-    if (!spec->plain) apply_factors(b, n_rot, freq);
-    const uint32_t table = qsf_build_rope_table(b, spec->kind, n_rot, freq, magnitude(&s));
+    for (uint32_t i = 0; i < n_rot; i++) freq[i] = frequency(&s, base, n_rot, i % (n_rot / 2));
+    const uint32_t table = add_table(b, spec, &s, n_rot / 2, freq);
     free(freq);
     return table;
 }

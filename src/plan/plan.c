@@ -89,6 +89,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->total = qsf_pricing_rows(s, c, p->rows);
     p->budget = s->budget;
     p->ctx = c->ctx;
+    p->wanted_ctx = qsf_plan_wanted_ctx(s);
     p->kv = s->kv;
     p->batch = c->batch;
     p->threads = s->o->threads;
@@ -172,6 +173,10 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
         return qsf_err_set(err, QSF_E_MODEL, "%s: contains only a vocabulary, no weights",
                            qsf_source_path(m->src));
     }
+    if (m->prog.max_ctx != 0 && o->ctx > m->prog.max_ctx)
+        return qsf_err_set(err, QSF_E_CONTEXT,
+                           "%s: the model has %u positions, so the context cannot be %u tokens",
+                           qsf_source_path(m->src), m->prog.max_ctx, o->ctx);
     qsf_pricing_init(&s, m, o);
     if (o->budget == 0) s.budget = auto_budget(o);
     if (!qsf_plan_search(&s, &c, &lowered)) {

@@ -43,6 +43,7 @@ typedef struct QsfPlan {
     uint64_t rows[QSF_MEM_N]; /* planned bytes per category */
     uint64_t total, budget;   /* total <= budget */
     uint32_t ctx;
+    uint32_t wanted_ctx; /* what it would be with more memory */
     qk_kv kv;
     uint32_t batch; /* prefill chunk, tokens */
     int threads;

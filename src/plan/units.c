@@ -18,12 +18,13 @@ uint32_t qsf_unit_count(const QsfModel *m) { return m->prog.n_units; }
 static uint64_t stored_rows(uint64_t rows, bool x16) { return x16 ? qsf_group_rows(rows) : rows; }
 
 static void add_tensor(QsfUnit *u, const QsfTensor *t) {
+    const uint64_t rows = u->heads > 0 ? t->ne[1] * t->ne[2] : t->ne[1];
     unsigned i = u->n++;
     u->tensor[i] = t;
     u->type[i] = qk_type_of(t->dtype);
-    u->rows[i] = (uint32_t)t->ne[1];
+    u->rows[i] = (uint32_t)rows;
     u->x16[i] = t->x16;
-    u->row_bytes[i] = t->bytes / stored_rows(t->ne[1], t->x16);
+    u->row_bytes[i] = t->bytes / stored_rows(rows, t->x16);
     u->k = (uint32_t)t->ne[0];
     u->bytes += t->bytes;
 }
@@ -37,6 +38,7 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
     u->layer_first = p->block_unit[spec->block];
     u->layer_units = p->block_unit[spec->block + 1] - u->layer_first;
     u->matmul_class = spec->matmul_class;
+    u->heads = spec->heads;
     for (unsigned i = 0; i < spec->n; i++) add_tensor(u, spec->tensor[i]);
     u->compressed = u->tensor[0]->compressed;
     u->paired = spec->paired;

@@ -34,6 +34,7 @@ typedef struct QsfUnit {
     bool x16[QSF_UNIT_TENSORS]; /* in the file its rows are interleaved in tiles of 16, the
                                    last one padded */
     uint32_t k;                 /* elements per row, the same for all */
+    uint32_t heads;             /* as in QsfUnitSpec */
     bool paired;                /* item i = row i of every tensor */
     uint32_t items;
     uint64_t bytes;                  /* of all tensors */

@@ -9,7 +9,8 @@ static double layer_macs(const QsfModel *m) {
     for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
         QsfUnit u;
         qsf_unit_at(m, i, &u);
-        for (unsigned t = 0; t < u.n && u.matmul_class != QSF_MATMUL_HEAD; t++) macs += (double)u.rows[t] * u.k;
+        for (unsigned t = 0; t < u.n && u.matmul_class != QSF_MATMUL_HEAD; t++)
+            macs += (double)u.rows[t] * u.k;
     }
     return macs;
 }

@@ -50,7 +50,11 @@ typedef struct RunOptions {
     double max_kl;
 } RunOptions;
 
+/* --- options.c: the command line --- */
 extern const QSFCli run_cli;
+/* Fills o from argv, which is permuted, and checks the combination of options. Returns 0 or QSF_EXIT_USAGE,
+ * and prints the message. With res->done, help was printed and nothing is checked. */
+int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res);
 
 /* Each runs one mode and returns an exit code; error messages have been printed. */
 int run_generate(const RunOptions *o);

@@ -8,6 +8,7 @@
 #include "src/base/json.h"
 #include "src/format/dtype.h"
 #include "src/format/rows.h"
+#include "src/model/program_text.h"
 #include "src/run/run.h"
 
 #define SHOWN_TEXT 72 /* bytes of a metadata string in the table */
@@ -147,7 +148,28 @@ static void put_type_sums(QsfStrbuf *b, const QsfSource *s, bool json) {
     }
 }
 
-static void put_text(QsfStrbuf *b, const QsfSource *s, const char *path) {
+/* Appends the program of a model, or why there is none: the engine cannot run the file. */
+static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json) {
+    QsfModel m;
+    QsfErr err = { 0 };
+    qsf_strbuf_adds(b, json ? ", \"program\": " : "\nprogram\n");
+    if (qsf_model_of_source(&m, s, false, ledger, &err) == QSF_OK) {
+        if (json)
+            qsf_program_put_json(b, &m);
+        else
+            qsf_program_put_text(b, &m);
+        qsf_model_close(&m);
+        return;
+    }
+    if (!json) {
+        qsf_strbuf_addf(b, "  none: %s\n", err.msg);
+        return;
+    }
+    qsf_strbuf_adds(b, "null, \"error\": ");
+    qsf_json_put_string(b, err.msg, strlen(err.msg));
+}
+
+static void put_text(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, const char *path) {
     char *clean = qsf_clean_dup(path, strlen(path), true);
     qsf_strbuf_addf(b, "%s: %s, %.1f MB in %u file%s, %llu tensors, %llu parameters\n", clean ? clean : "",
                     qsf_source_format(s), (double)qsf_source_bytes(s) / 1048576, qsf_source_n_files(s),
@@ -161,9 +183,10 @@ static void put_text(QsfStrbuf *b, const QsfSource *s, const char *path) {
     put_type_sums(b, s, false);
     qsf_strbuf_adds(b, "\ntensors\n");
     put_tensors(b, s, false);
+    put_program(b, s, ledger, false);
 }
 
-static void put_json(QsfStrbuf *b, const QsfSource *s, const char *path) {
+static void put_json(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, const char *path) {
     qsf_strbuf_adds(b, "{\"path\": ");
     qsf_json_put_string(b, path, strlen(path));
     qsf_strbuf_addf(
@@ -175,7 +198,9 @@ static void put_json(QsfStrbuf *b, const QsfSource *s, const char *path) {
     put_metadata(b, s, true);
     qsf_strbuf_adds(b, "}, \"tensors\": [");
     put_tensors(b, s, true);
-    qsf_strbuf_adds(b, "]}\n");
+    qsf_strbuf_addc(b, ']');
+    if (qsf_source_n_tensors(s) > 0) put_program(b, s, ledger, true);
+    qsf_strbuf_adds(b, "}\n");
 }
 
 static int write_buf(QsfStrbuf *b) {
@@ -201,9 +226,9 @@ int run_inspect(const RunOptions *o) {
         rc = run_fail(&err);
     } else {
         if (o->json)
-            put_json(&b, s, o->model);
+            put_json(&b, s, &ledger, o->model);
         else
-            put_text(&b, s, o->model);
+            put_text(&b, s, &ledger, o->model);
         qsf_source_close(s);
         rc = write_buf(&b);
     }

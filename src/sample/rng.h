@@ -14,7 +14,7 @@ void qsf_rng_seed(QsfRng *r, uint64_t seed);
 uint64_t qsf_rng_next(QsfRng *r);
 /* Uniform in [0, 1) with 53 random bits. */
 double qsf_rng_unit(QsfRng *r);
-/* From the operating system, for a seed that nobody chose. 32 bits: a seed that people type again. */
+/* From the operating system, for a random seed. 32 bits, so that it is short enough to be typed again. */
 uint64_t qsf_random_seed(void);
 
 #endif

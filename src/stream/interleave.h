@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows in the order that the kernels like best: sixteen rows interleaved (kernels/x16/x16.h), group g of a tensor where
- * its rows 16g.. would lie, same bytes, another order. A file has rows or groups (QsfUnit.x16), and what is multiplied
- * are rows or groups, as the kernels of this level want it:
+/* Converts rows to the order in which the kernels are fastest: sixteen rows interleaved (kernels/x16/x16.h). Group g of
+ * a tensor replaces its rows from 16g on: the same bytes in a different order. A file contains rows or groups
+ * (QsfUnit.x16), and the kernels of a level multiply rows or groups:
  *
  *     file      multiplied   pinned                                     streamed
- *     rows      rows         as they are                                as they are
- *     rows      groups       groups; what is behind the last whole      as they are: read anew for every pass, they
- *                            one stays rows                             are multiplied as rows
- *     groups    groups       as they are; the last one is filled up     as they are
- *     groups    rows         rows                                       rows, every time
+ *     rows      rows         unchanged                                  unchanged
+ *     rows      groups       groups; rows after the last whole one      unchanged: read for every pass, they
+ *                            stay rows                                  are multiplied as rows
+ *     groups    groups       unchanged; the last one is padded           unchanged
+ *     groups    rows         rows                                       rows, in every pass
  *
  * Pinned items and chunks end at multiples of QSF_ROW_QUANTUM or with the unit, and tensors begin at such: groups are
  * never cut. */

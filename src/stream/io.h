@@ -40,8 +40,8 @@ typedef struct QsfIoOptions {
 
 typedef struct QsfIo QsfIo;
 
-/* What was asked for by name and cannot be had falls back (uring -> pread, direct -> buffered, mmap -> pread)
- * and qsf_io_notice says so. QSF_E_RUNTIME: not even pread threads can be had; QSF_E_BUDGET. */
+/* A requested back end or mode that is not available falls back (uring -> pread, direct -> buffered, mmap -> pread)
+ * and qsf_io_notice says so. QSF_E_RUNTIME: not even pread threads can be started; QSF_E_BUDGET. */
 int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err);
 /* Waits for reads in flight first. NULL allowed. */
 void qsf_io_destroy(QsfIo *io);

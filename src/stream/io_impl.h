@@ -18,7 +18,7 @@ typedef struct QsfIoFile {
 typedef struct QsfIoBackend {
     QsfIoKind kind;
     const char *name;
-    /* Sets *why (static, or of strerror) when it cannot be had here. */
+    /* Sets *why (static, or of strerror) when it is not available here. */
     int (*open)(QsfIo *io, const char **why);
     void (*close)(QsfIo *io);
     void (*start)(QsfIo *io, QsfIoRead *r);
@@ -39,7 +39,7 @@ struct QsfIo {
     char name[32], notice[160];
 };
 
-/* One attempt to go on with r. */
+/* Makes one attempt to continue r. */
 typedef struct QsfIoStep {
     int fd;
     uint64_t off, len;

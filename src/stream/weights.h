@@ -99,7 +99,7 @@ void qsf_weights_release(QsfWeights *w, const QsfWeightView *v);
 /* ok false: the pass broke off; the next one starts from the first unit. */
 void qsf_weights_end_pass(QsfWeights *w, bool ok);
 
-/* The files are no longer what was opened: only loading anew helps. */
+/* Returns whether the files have changed since they were opened: the model must be reloaded. */
 bool qsf_weights_stale(const QsfWeights *w);
 /* qsf_io_name and qsf_io_notice of the running back end; copies, "" when there is none. */
 void qsf_weights_io(QsfWeights *w, char *name, size_t name_cap, char *notice, size_t notice_cap);

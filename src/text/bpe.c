@@ -40,13 +40,13 @@ static int32_t whole_token(const QsfBpe *b, const char *piece, size_t len) {
         return qsf_vocab_mergeable(b->vocab, id) ? id : -1;
     }
     if (len > sizeof small / 2) text = malloc(2 * len);
-    if (text == NULL) return -1; /* merging needs memory too and reports the lack of it */
+    if (text == NULL) return -1; /* merging needs memory too and reports if it runs out */
     int32_t id = qsf_vocab_find(b->vocab, text, qsf_bytemap_encode(piece, len, text));
     if (text != small) free(text);
     return qsf_vocab_mergeable(b->vocab, id) ? id : -1;
 }
 
-/* The parts that merging begins with. */
+/* The parts at the start of merging. */
 static int add_parts(const QsfBpe *b, QsfMerger *merger, const char *piece, size_t len, QsfErr *err) {
     int rc = QSF_OK;
     for (size_t i = 0, n = 1; i < len && rc == QSF_OK; i += n) {
@@ -81,7 +81,7 @@ static int push_symbol(const Piece *p, const QsfSymbol *sym, const char *piece, 
     return p->b->chars ? push_fallback(p->b, piece + sym->off, sym->len, p->out, err) : QSF_OK;
 }
 
-/* Runs of newlines are tokens of their own where the vocabulary has them (Gemma): no merge makes them. */
+/* Runs of newlines are separate tokens if the vocabulary has them (Gemma): no merge produces them. */
 static bool all_newlines(const char *s, size_t len) {
     while (len > 0 && s[len - 1] == '\n') len--;
     return len == 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* BPE: the pre-tokenizer cuts pieces, the parts of a piece are merged by rank. The parts are bytes written as
- * characters (openai/gpt-2 src/encoder.py), or the characters themselves (SentencePiece vocabularies of
- * huggingface/tokenizers, Gemma 4), where what has no token falls back to its bytes. */
+/* BPE: the pre-tokenizer splits text into pieces, the parts of a piece are merged by rank. The parts are
+ * bytes written as characters (openai/gpt-2 src/encoder.py), or the characters themselves (SentencePiece
+ * vocabularies of huggingface/tokenizers, Gemma 4), with a fallback to bytes for characters without a
+ * token. */
 #ifndef QSF_TEXT_BPE_H
 #define QSF_TEXT_BPE_H
 
@@ -15,15 +16,15 @@ typedef struct QsfBpe {
     QsfPretok pretok;
     bool ignore_merges; /* a piece that is a token is used whole */
     bool chars;         /* parts are characters */
-    /* where chars: id of a character that neither it nor its bytes have a token for, or -1 */
+    /* with chars: id for a character that has no token and whose bytes have none, or -1 */
     int32_t unknown;
-    int32_t byte_id[256]; /* token of each byte (chars: <0xXX>), -1 when the vocabulary lacks it */
+    int32_t byte_id[256]; /* token of each byte (with chars: <0xXX>), -1 if the vocabulary has none */
 } QsfBpe;
 
-/* Fills vocab, chars, unknown and byte_id; the other members are the caller's. */
+/* Sets vocab, chars, unknown and byte_id; the caller sets the other members. */
 void qsf_bpe_init_bytes(QsfBpe *b, const QsfVocab *v, bool chars, int32_t unknown);
 
-/* Appends the ids of text[0..len). Bytes without a token give nothing, as in the reference. */
+/* Appends the ids of text[0..len). Bytes without a token are skipped, as in the reference. */
 int qsf_bpe_encode(const QsfBpe *b, QsfMerger *merger, QsfRegexScratch *scratch, const char *text, size_t len,
                    QsfIds *out, QsfErr *err);
 

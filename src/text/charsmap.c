@@ -36,7 +36,7 @@ static int read_blob(QsfMetaArray *a, unsigned char *blob, QsfErr *err) {
     for (uint64_t i = 0; i < a->count && rc == QSF_OK; i++) {
         int64_t v = 0;
         rc = qsf_meta_array_i64(a, &v, err);
-        blob[i] = (unsigned char)v; /* an array of i8 holds the same bytes */
+        blob[i] = (unsigned char)v; /* an array of i8 has the same bytes */
     }
     return rc;
 }
@@ -80,7 +80,8 @@ static uint32_t unit(const QsfCharsmap *c, uint32_t i) { return word_at(c->units
 
 static uint32_t base_of(uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
 
-/* Bytes of the longest stretch at s that the table replaces, 0 for none; *value is its replacement's offset. */
+/* Length of the longest prefix of s that the table replaces, 0 for none; *value is the offset of its
+ * replacement. */
 static size_t longest(const QsfCharsmap *c, const char *s, size_t len, uint32_t *value) {
     size_t best = 0;
     if (c->n_units == 0) return 0;
@@ -100,7 +101,7 @@ static size_t longest(const QsfCharsmap *c, const char *s, size_t len, uint32_t 
     return best;
 }
 
-/* The normalized form of what stands at s, *taken bytes of it. */
+/* The normalized form of the text at s, of which *taken bytes are used. */
 static const char *next_part(const QsfCharsmap *c, const char *s, size_t len, size_t *taken,
                              size_t *out_len) {
     uint32_t value = 0, cp;
@@ -117,7 +118,7 @@ static const char *next_part(const QsfCharsmap *c, const char *s, size_t len, si
 typedef struct Spaces {
     bool remove_extra;
     bool after_space; /* the text so far is empty or ends with a space */
-    bool prefix;      /* is still to be put in front */
+    bool prefix;      /* not yet written */
 } Spaces;
 
 static void put(Spaces *sp, const char *s, size_t len, QsfStrbuf *out) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SentencePiece's normalizer (google/sentencepiece src/normalizer.cc): a table that replaces stretches of text,
- * compiled into the model, and rules for white space. Spaces come out as U+2581. */
+/* SentencePiece's normalizer (google/sentencepiece src/normalizer.cc): a table of replacements, compiled into
+ * the model, and rules for white space. Spaces become U+2581. */
 #ifndef QSF_TEXT_CHARSMAP_H
 #define QSF_TEXT_CHARSMAP_H
 
@@ -15,18 +15,19 @@ typedef struct QsfCharsmap {
     uint32_t n_units;
     const char *text; /* (text_len) replacements, each ended by a NUL */
     uint32_t text_len;
-    bool remove_extra; /* white space at both ends goes, and all beyond one between words */
+    bool remove_extra; /* removes white space at both ends, and reduces it to one space between words */
 } QsfCharsmap;
 
-/* Bytes that qsf_charsmap_load takes from the arena. QSF_E_MODEL names a key that is too long or of a wrong type. */
+/* Bytes that qsf_charsmap_load allocates from the arena. QSF_E_MODEL names a key that is too long or has a
+ * wrong type. */
 int qsf_charsmap_bytes(const QsfSource *src, uint64_t *bytes, QsfErr *err);
-/* Reads tokenizer.ggml.precompiled_charsmap and remove_extra_whitespaces; both may be absent. QSF_E_MODEL when the
- * sizes in the table contradict each other. */
+/* Reads tokenizer.ggml.precompiled_charsmap and remove_extra_whitespaces; both may be absent. QSF_E_MODEL if
+ * the sizes in the table are inconsistent. */
 int qsf_charsmap_load(QsfCharsmap *c, const QsfSource *src, QsfArena *arena, QsfErr *err);
-/* Does it change anything but spaces to U+2581? */
+/* Whether it changes anything except spaces to U+2581. */
 bool qsf_charsmap_active(const QsfCharsmap *c);
-/* Appends the normalized form of text[0..len), with a space in front when prefix is set. Bytes that are not UTF-8
- * stay as they are. Check out afterwards. */
+/* Appends the normalized form of text[0..len), with a leading space if prefix is set. Bytes that are not
+ * UTF-8 are not changed. Check out afterwards. */
 void qsf_charsmap_apply(const QsfCharsmap *c, const char *text, size_t len, bool prefix, QsfStrbuf *out);
 
 #endif

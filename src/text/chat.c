@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Choosing the chat template: the model's own, a file that the user names, or a file in place of a template
- * that we cannot run. */
+/* Choosing the chat template: the model's own, a file named by the user, or a file that replaces a template
+ * we cannot run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,10 @@
 #include "src/text/chat_impl.h"
 
 #define KEY_TEMPLATE "tokenizer.chat_template"
-#define MODEL        "model:" /* in front of the name of a model's own template */
+#define MODEL        "model:" /* prefix of the names of a model's own templates */
 
-/* Compiles; takes what file holds, also when it fails. where names the template in messages. */
+/* Compiles the template and takes over the contents of file, also on failure. where names the template in
+ * messages. */
 static int make(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, QsfChatFile *file,
                 const char *where, QsfErr *err) {
     QsfChatTemplate *t = calloc(1, sizeof *t);
@@ -54,9 +55,9 @@ static int open_file(QsfChatTemplate **out, const QsfSource *src, const QsfToken
     return rc != QSF_OK ? rc : make(out, src, tok, &file, name, err);
 }
 
-/* --- a file in place of the model's template --- */
+/* --- a file that replaces the model's template --- */
 
-/* Does it render at all? A template may refuse (raise) what we try, but not break. */
+/* Whether it renders at all. A template may refuse (raise) the test messages, but must not fail. */
 static int try_out(const QsfChatTemplate *t, QsfErr *err) {
     QsfErr e = { 0 };
     bool raised;
@@ -87,7 +88,7 @@ static int open_replacement(QsfChatTemplate **out, const QsfSource *src, const Q
 
 /* --- the model's own --- */
 
-/* The name in a key "tokenizer.chat_template.NAME" of a string, else NULL. */
+/* The NAME in a key "tokenizer.chat_template.NAME" with a string value, otherwise NULL. */
 static const char *variant_at(const QsfSource *src, size_t i) {
     QsfMetaType type, elem;
     uint64_t count;
@@ -109,8 +110,8 @@ char *qsf_chat_template_variants(const QsfSource *src) {
     return qsf_strbuf_take(&b, NULL);
 }
 
-/* Text of the template named variant; NULL: the plain one, or the named one that stands for it. *text is NULL
- * when there is none. */
+/* Text of the template named variant; NULL: the unnamed one, or the named one used as the default. *text is
+ * NULL if there is none. */
 static int model_text(const QsfSource *src, const char *variant, const char **text, size_t *len,
                       QsfErr *err) {
     QsfStrbuf key = QSF_STRBUF_INIT;
@@ -164,7 +165,7 @@ static int open_own(QsfChatTemplate **out, const QsfSource *src, const QsfTokeni
     return rc;
 }
 
-/* variant NULL: what the model is used with unless somebody asks. */
+/* variant NULL: the one used by default. */
 static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
                       const char *variant, char *notice, size_t notice_cap, QsfErr *err) {
     const char *text, *file = NULL;
@@ -188,7 +189,7 @@ static int open_model(QsfChatTemplate **out, const QsfSource *src, const QsfToke
     return open_replacement(out, src, tok, text, len, &why, notice, notice_cap, err);
 }
 
-/* A file of that name, else a named template of the model. */
+/* A file of that name, otherwise a named template of the model. */
 static int open_named(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok, const char *name,
                       char *notice, size_t notice_cap, QsfErr *err) {
     QsfErr e = { 0 };

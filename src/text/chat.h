@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From messages to the token ids of a prompt. A template is a small Jinja program from a stranger (the
- * model file, or a file of templates/): it runs with limits on steps, depth, memory and output.
- * It renders to segments that remember what they come from: special tokens are recognised only in
- * text of the template itself, never in what a user or a file said. */
+/* Converts messages to the token ids of a prompt. A template is a small, untrusted Jinja program (from the
+ * model file or a file of templates/): it runs with limits on steps, depth, memory and output. It renders to
+ * segments that remember their origin: special tokens are recognized only in text of the template itself,
+ * never in text from a user or a file. */
 #ifndef QSF_TEXT_CHAT_H
 #define QSF_TEXT_CHAT_H
 
@@ -36,14 +36,14 @@ typedef struct QsfChatTemplate QsfChatTemplate;
 /* Chooses and compiles a template.
  *   name NULL     the one in the model's metadata (tokenizer.chat_template; only named ones there: "default", or
  *                 else the first); none: *out = NULL and success, the model is a base model and text is continued
- *                 as it is
- *   "model:NAME"  the model's tokenizer.chat_template.NAME ("model:default": the plain one, whatever we think of it)
+ *                 unchanged
+ *   "model:NAME"  the model's tokenizer.chat_template.NAME ("model:default": the unnamed one, without a fallback)
  *   name "raw"    *out = NULL and success
- *   name          as for qsf_chat_file_read; else a named one of the model
- * A model's template that uses a construct we do not have, or breaks when it runs, falls back to a file of
- * templates/ that makes the same special tokens, with a notice that names line and construct; where none fits, to
- * the closest by the special tokens of the vocabulary (ChatML where <|im_start|> exists, ...). So does a template
- * that is known as a converter's stand-in.
+ *   name          as for qsf_chat_file_read; otherwise a named one of the model
+ * A model's template that uses an unsupported construct, or fails when it runs, falls back to a file of templates/
+ * that produces the same special tokens, with a notice that names line and construct; if there is none, to the
+ * closest by the special tokens of the vocabulary (ChatML where <|im_start|> exists, ...). So does a template that
+ * is known to be a converter's placeholder.
  * notice gets one sentence for the user or "" (may be NULL). QSF_E_MODEL / QSF_E_USAGE (unknown name:
  * lists the known ones). */
 int qsf_chat_template_open(QsfChatTemplate **out, const QsfSource *src, const QsfTokenizer *tok,
@@ -54,56 +54,56 @@ const char *qsf_chat_template_name(const QsfChatTemplate *t);
 /* Its source text, for /show template. */
 const char *qsf_chat_template_source(const QsfChatTemplate *t);
 
-/* Whether a model that can do both shall think before it answers; AUTO leaves it to the template. */
+/* Whether a model with optional reasoning should use it; AUTO leaves this to the template. */
 typedef enum QsfReason {
     QSF_REASON_AUTO,
     QSF_REASON_ON,
     QSF_REASON_OFF,
-    QSF_REASON_LOW, /* from here on: how long, and on */
+    QSF_REASON_LOW, /* from here on: reasoning is on, with this effort */
     QSF_REASON_MEDIUM,
     QSF_REASON_HIGH,
     QSF_REASON_N
 } QsfReason;
-/* "auto", "on", "off", "low", "medium", "high"; parse returns _N when unknown. */
+/* "auto", "on", "off", "low", "medium", "high"; parse returns _N if the word is unknown. */
 QsfReason qsf_reason_parse(const char *word);
 const char *qsf_reason_word(QsfReason r);
-/* Does the template look at a variable that r sets? Where it does not, people are told so. */
+/* Whether the template uses a variable that r sets. If it does not, the user is told. */
 #define QSF_REASON_NO_SWITCH "reasoning: the model's chat template has no such switch, so it changes nothing"
 bool qsf_chat_takes_reasoning(const QsfChatTemplate *t, QsfReason r);
 
 enum {
     QSF_CHAT_GENERATE = 1,      /* open the assistant's turn */
-    QSF_CHAT_CONTINUE = 2,      /* go on with the last message, the assistant's */
-    QSF_CHAT_ALLOW_SPECIAL = 4, /* contents that spell special tokens become them too (when tokenizing) */
-    QSF_CHAT_REASON = 8         /* times a QsfReason */
+    QSF_CHAT_CONTINUE = 2,      /* continue the last message, which is the assistant's */
+    QSF_CHAT_ALLOW_SPECIAL = 4, /* special tokens in contents are parsed too (when tokenizing) */
+    QSF_CHAT_REASON = 8         /* multiplied by a QsfReason */
 };
 
-/* Renders. GENERATE opens the assistant's turn. When the last message is the assistant's and CONTINUE is set, its
- * content stands as it is behind the opened turn, so that generation goes on with it. flags: QSF_CHAT_*.
- * A template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message.
- * A system message that the template refuses is put in front of the first user message. */
+/* Renders. GENERATE opens the assistant's turn. If the last message is the assistant's and CONTINUE is set,
+ * its content follows the opened turn unchanged, so that generation continues it. flags: QSF_CHAT_*. A
+ * template that raises (raise_exception) or breaks a limit: QSF_E_RUNTIME with its message. A system message
+ * that the template refuses is added before the first user message. */
 int qsf_chat_render(const QsfChatTemplate *t, const QsfMsg *msgs, size_t n, unsigned flags, QsfRendered *out,
                     QsfErr *err);
 
-/* Renders and tokenizes segment by segment (special tokens only in trusted ones, unless allowed); adds BOS where
- * the vocabulary wants it and the text does not begin with it already. t NULL: the contents one after another, as
- * plain text, separated by a newline. flags: QSF_CHAT_*. */
+/* Renders and tokenizes segment by segment (special tokens only in trusted ones, unless allowed); adds BOS if
+ * the vocabulary requires it and the text does not begin with it already. t NULL: the concatenated contents
+ * as plain text, separated by newlines. flags: QSF_CHAT_*. */
 int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const QsfMsg *msgs, size_t n,
                     unsigned flags, QsfIds *out, QsfErr *err);
 
-/* What stands around a special token in qsf_chat_show: U+27E6 and U+27E7. */
+/* The marks around a special token in qsf_chat_show: U+27E6 and U+27E7. */
 #define QSF_CHAT_MARK_OPEN  "\xE2\x9F\xA6"
 #define QSF_CHAT_MARK_CLOSE "\xE2\x9F\xA7"
-/* Appends a prompt for people to read: the text that the ids stand for, special tokens by their names between the
- * marks (user-defined ones too, unless they are white space). *n_special (may be NULL) is how many were marked.
+/* Appends a readable prompt: the text of the ids, with special tokens by name between the marks (user-defined
+ * ones too, unless they are white space). *n_special (may be NULL) is the number of marked tokens.
  * QSF_E_RUNTIME without memory. */
 int qsf_chat_show(const QsfTokenizer *tok, const QsfIds *ids, QsfStrbuf *out, size_t *n_special, QsfErr *err);
 
-/* The token that the template writes behind an answer, whether or not the metadata names it as an end; -1 when it
- * writes none, cannot render a conversation, or is NULL. QSF_E_RUNTIME without memory. */
+/* The token that the template writes after an answer, whether or not the metadata declares it as an end; -1
+ * if it writes none, cannot render a conversation, or is NULL. QSF_E_RUNTIME without memory. */
 int qsf_chat_turn_end(const QsfChatTemplate *t, const QsfTokenizer *tok, int32_t *id, QsfErr *err);
 
-/* Names of the files found in the template folders, sorted, NUL-separated, ended by an empty name;
+/* Names of the files found in the template folders, sorted, NUL-separated, terminated by an empty name;
  * free() it. */
 char *qsf_chat_template_list(void);
 /* The same for the named templates of a model, as "model:NAME", in the order of the file. */
@@ -113,12 +113,12 @@ char *qsf_chat_template_variants(const QsfSource *src);
 typedef struct QsfChatFile {
     char *text; /* (len), and a NUL */
     size_t len;
-    char *name;      /* to show */
-    QsfJson *config; /* the tokenizer_config.json it came with, or NULL */
+    char *name;      /* for display */
+    QsfJson *config; /* the tokenizer_config.json next to it, or NULL */
 } QsfChatFile;
-/* name: a file of the template folders (chatml, llama3, ...; with or without .jinja), the path of a file, or the
- * path of a tokenizer_config.json or of the folder it is in; a named template of one is PATH:NAME. QSF_E_USAGE
- * names what there is, QSF_E_MODEL when a file cannot be read. */
+/* name: a file of the template directories (chatml, llama3, ...; with or without .jinja), the path of a file,
+ * or the path of a tokenizer_config.json or of its directory; a named template of one is PATH:NAME.
+ * QSF_E_USAGE lists the available ones, QSF_E_MODEL if a file cannot be read. */
 int qsf_chat_file_read(const char *name, QsfChatFile *out, QsfErr *err);
 void qsf_chat_file_free(QsfChatFile *f); /* a zeroed one is allowed */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Chat templates in Hugging Face directories: a string or a list of named ones in tokenizer_config.json, or,
- * in newer directories, a separate file with the named ones beside it (huggingface/transformers
+ * in newer directories, a separate file with the named ones next to it (huggingface/transformers
  * docs/source/en/chat_templating.md). */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "src/text/chat_impl.h"
 
-#define MAX_JSON ((size_t)64 << 20) /* Gemma's lists its added tokens: over a megabyte */
+#define MAX_JSON ((size_t)64 << 20) /* Gemma's lists its added tokens: more than a megabyte */
 #define MAX_TEXT ((size_t)1 << 20)
 
 static int read_json(const char *path, QsfJson **out, QsfErr *err) {
@@ -24,7 +24,7 @@ static int read_json(const char *path, QsfJson **out, QsfErr *err) {
     return *out != NULL ? QSF_OK : qsf_err_set(err, QSF_E_MODEL, "%s: %s", path, e.msg);
 }
 
-/* The names that a list of templates has, for a message. */
+/* The names in a list of templates, for a message. */
 static void list_names(const QsfJson *list, QsfStrbuf *b) {
     for (size_t i = 0; i < qsf_json_size(list); i++) {
         const char *name = qsf_json_string(qsf_json_get(qsf_json_at(list, i), "name"), NULL);
@@ -32,7 +32,7 @@ static void list_names(const QsfJson *list, QsfStrbuf *b) {
     }
 }
 
-/* The template named variant (NULL: "default", or else the first), or NULL. */
+/* The template named variant (NULL: "default", otherwise the first), or NULL. */
 static const QsfJson *find_variant(const QsfJson *chat, const char *variant) {
     const char *wanted = variant != NULL ? variant : "default";
     if (qsf_json_type(chat) == QSF_JSON_STRING) return strcmp(wanted, "default") == 0 ? chat : NULL;
@@ -68,7 +68,7 @@ static int from_json(const QsfJson *config, const char *path, const char *varian
     return QSF_OK;
 }
 
-/* folder/a/b, or NULL when there is no such file. */
+/* folder/a/b, or NULL if there is no such file. */
 static char *file_in(const char *folder, const char *name, const char *ending) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     qsf_strbuf_addf(&b, "%s/%s%s", folder, name, ending);
@@ -78,7 +78,7 @@ static char *file_in(const char *folder, const char *name, const char *ending) {
     return NULL;
 }
 
-/* The template's own file in the folder, or NULL. */
+/* The separate template file in the directory, or NULL. */
 static char *own_file(const char *folder, const char *variant) {
     if (variant == NULL || strcmp(variant, "default") == 0) return file_in(folder, "chat_template", ".jinja");
     if (strchr(variant, '/') != NULL) return NULL;
@@ -89,7 +89,7 @@ static char *own_file(const char *folder, const char *variant) {
     return path;
 }
 
-/* Where the parts of a model lie; each may be missing. */
+/* The locations of the parts of a model; each may be missing. */
 typedef struct Parts {
     char *own, *config, *chat;
 } Parts;

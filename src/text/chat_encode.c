@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rendered segments to token ids. The text is tokenized as a whole, as the model was trained: a word that
- * goes over the border of a segment stays one word. Only special tokens mind the borders. */
+/* Rendered segments to token ids. The text is tokenized as a whole, as in training: a word across a segment
+ * boundary stays one word. Only special tokens may not cross boundaries. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/text/chat_impl.h"
 
-/* Does the text begin with BOS, and may it? */
+/* Whether the text begins with BOS, where that is allowed. */
 static bool begins_with_bos(const QsfTokenizer *tok, const char *text, size_t len, size_t trusted) {
     size_t n = 0;
     int32_t bos = qsf_tokenizer_bos(tok);
@@ -29,7 +29,7 @@ int qsf_chat_encode_rendered(const QsfTokenizer *tok, const QsfRendered *r, bool
     return rc;
 }
 
-/* Without a template: the contents one after another. */
+/* Without a template: the concatenated contents. */
 static int encode_plain(const QsfTokenizer *tok, const QsfMsg *msgs, size_t n, bool allow, QsfIds *out,
                         QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -61,14 +61,14 @@ int qsf_chat_encode(const QsfChatTemplate *t, const QsfTokenizer *tok, const Qsf
     return rc;
 }
 
-/* --- for people --- */
+/* --- display --- */
 
 static bool blank(const char *s, size_t len) {
     while (len > 0 && strchr(" \t\r\n", s[len - 1]) != NULL && s[len - 1] != '\0') len--;
     return len == 0;
 }
 
-/* Runs of spaces are user-defined tokens of some vocabularies: those are text to whoever reads. */
+/* In some vocabularies runs of spaces are user-defined tokens; to a reader they are text. */
 static bool is_marked(const QsfTokenizer *tok, int32_t id, const char *text, size_t len) {
     QsfTokenType type = qsf_tokenizer_type(tok, id);
     return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_UNKNOWN ||

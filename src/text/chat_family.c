@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which file of templates/ makes the same prompts as a template that cannot be used, or as a vocabulary was
- * trained with. */
+/* Which file of templates/ makes the same prompts as a template that cannot be used, or as those that a
+ * vocabulary was trained with. */
 #include <string.h>
 
 #include "src/text/chat_impl.h"
@@ -8,12 +8,12 @@
 #define BAR "\xEF\xBD\x9C" /* U+FF5C, the bar of DeepSeek's tokens */
 
 enum {
-    IN_VOCAB = 1, /* the mark is a token of the vocabularies of that family: it will do without a template */
-    NEEDS = 2,    /* the mark has to be a token, also where a template has it */
-    NEEDS_BPE = 4 /* the vocabulary has to be a byte-level BPE one */
+    IN_VOCAB = 1, /* the mark is a token of the vocabularies of that family: sufficient without a template */
+    NEEDS = 2,    /* the mark must be a token, even if a template contains it */
+    NEEDS_BPE = 4 /* the vocabulary must be byte-level BPE */
 };
 
-/* What a family of templates cannot do without, the most telling ones first. */
+/* Texts that identify a family of templates, the most specific ones first. */
 static const struct {
     const char *mark, *file;
     unsigned flags;
@@ -57,12 +57,12 @@ const char *qsf_chat_family(const QsfSource *src, const QsfTokenizer *tok, const
     return NULL;
 }
 
-/* Texts that only a converter's stand-in has. */
+/* Texts that occur only in a converter's placeholder. */
 static const struct {
     const char *mark, *file, *why;
 } placeholders[] = {
     /* microsoft/BitNet utils/convert-ms-to-gguf-bitnet.py writes it; the model's tokenizer_config.json
-     * differs */
+     * differs from it */
     { "BITNETAssistant:", "bitnet",
       "it is a placeholder from a converter, not what the model was trained with" },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Template files: the user's folder (templates in the configuration directory) is searched before the
+/* Template files: the user's directory (templates in the configuration directory) is searched before the
  * installed one. */
 #include <dirent.h>
 #include <errno.h>
@@ -16,10 +16,10 @@
 #define MAX_BYTES ((size_t)1 << 20)
 #define MAX_NAMES 1000
 
-/* Names that stand for another file. */
+/* Aliases of files. */
 static const char *const aliases[][2] = { { "mistral", "mistral-v1" } };
 
-/* The folders, in the order of search; empty where there is none. */
+/* The directories, in search order; empty if there is none. */
 static void folders(char out[2][QSF_PATH_MAX]) {
     char config[QSF_PATH_MAX];
     out[0][0] = '\0';
@@ -27,7 +27,7 @@ static void folders(char out[2][QSF_PATH_MAX]) {
     (void)qsf_path_data("templates", out[1]);
 }
 
-/* Length of a file name without the ending, 0 when it does not have it. */
+/* Length of a file name without the extension, 0 if it does not have it. */
 static size_t stem(const char *name) {
     size_t len = strlen(name), end = strlen(ENDING);
     return len > end && name[0] != '.' && strcmp(name + len - end, ENDING) == 0 ? len - end : 0;
@@ -35,7 +35,7 @@ static size_t stem(const char *name) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Adds the names of a folder's templates; false without memory. */
+/* Adds the names of a directory's templates; false without memory. */
 static bool collect(const char *folder, char **names, size_t *n) {
     DIR *dir = *folder == '\0' ? NULL : opendir(folder);
     struct dirent *entry;
@@ -86,14 +86,14 @@ static int unknown_name(const char *name, QsfErr *err) {
     return rc;
 }
 
-/* folder/name, with the ending added where it is missing, if there is such a file. */
+/* folder/name, with the extension added if missing, if there is such a file. */
 static bool in_folder(const char *folder, const char *name, char out[QSF_PATH_MAX]) {
     char file[QSF_PATH_MAX];
     return *folder != '\0' && *name != '\0' && qsf_path_join(file, "/", name, stem(name) > 0 ? "" : ENDING) &&
            qsf_path_join(out, folder, file, "") && access(out, F_OK) == 0;
 }
 
-/* Where the template is; false: nowhere. */
+/* Finds the template; false if it does not exist. */
 static bool find(const char *name, char out[QSF_PATH_MAX]) {
     char dirs[2][QSF_PATH_MAX];
     folders(dirs);
@@ -105,7 +105,7 @@ static bool find(const char *name, char out[QSF_PATH_MAX]) {
     return false;
 }
 
-/* The same for FILE:NAME too; *variant is then NAME, else NULL. */
+/* The same, also for FILE:NAME; *variant is then NAME, otherwise NULL. */
 static bool locate(const char *name, const char **variant, char out[QSF_PATH_MAX]) {
     const char *colon = strrchr(name, ':');
     char before[QSF_PATH_MAX];
@@ -118,7 +118,7 @@ static bool locate(const char *name, const char **variant, char out[QSF_PATH_MAX
     return find(before, out);
 }
 
-/* The last part of path without its ending, and behind it the variant. */
+/* The last part of path without its extension, followed by the variant. */
 static char *base_name(const char *path, const char *variant) {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/') end--;
@@ -157,7 +157,7 @@ int qsf_chat_read_path(const char *path, size_t max, char **text, size_t *len, Q
     return rc;
 }
 
-/* A folder or a .json file is a model's configuration. */
+/* A directory or a .json file is a model's configuration. */
 static bool is_config(const char *path) {
     struct stat st;
     size_t len = strlen(path), end = strlen(".json");

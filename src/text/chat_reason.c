@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The switch of templates for models that may think before they answer, or not. */
+/* The switch of templates for models with optional reasoning. */
 #include <string.h>
 
 #include "src/text/chat_impl.h"
 
 static const char *const words[QSF_REASON_N] = { "auto", "on", "off", "low", "medium", "high" };
 
-/* What templates call it: Qwen, Hugging Face (SmolLM3), GLM and most others; IBM (Granite) and DeepSeek;
+/* Its names in templates: Qwen, Hugging Face (SmolLM3), GLM and most others; IBM (Granite) and DeepSeek;
  * OpenAI (gpt-oss) and its followers. */
 static const char *const switches[] = { "enable_thinking", "thinking" };
 static const char effort[] = "reasoning_effort";
@@ -19,7 +19,7 @@ QsfReason qsf_reason_parse(const char *word) {
 
 const char *qsf_reason_word(QsfReason r) { return r < QSF_REASON_N ? words[r] : ""; }
 
-/* A name as a word of its own inside of {{ }} or {% %}: those that are only said in text do not count. */
+/* Finds a name as a whole word inside {{ }} or {% %}: names in the text of a template do not count. */
 static bool reads(const char *source, size_t len, const char *name) {
     size_t n = strlen(name);
     bool code = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages to text with segments, with a way around templates that refuse a system message. */
+/* Messages to text with segments, with a workaround for templates that refuse a system message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ void qsf_rendered_free(QsfRendered *r) {
     *r = (QsfRendered){ 0 };
 }
 
-/* Appends a segment, or lengthens the last one. */
+/* Appends a segment, or extends the last one. */
 static int add_segment(QsfRendered *r, size_t len, bool trusted, QsfErr *err) {
     size_t off = r->n_segs == 0 ? 0 : r->segs[r->n_segs - 1].off + r->segs[r->n_segs - 1].len;
     if (len == 0) return QSF_OK;
@@ -38,7 +38,7 @@ int qsf_rendered_add(QsfRendered *r, const char *text, size_t len, bool trusted,
     return add_segment(r, len, trusted, err);
 }
 
-/* Moves the text into *out and turns runs into segments. */
+/* Moves the text to *out and converts runs to segments. */
 static int take_output(QsfJinjaOut *o, QsfRendered *out, QsfErr *err) {
     size_t end = o->text.len, at = 0;
     int rc = QSF_OK;
@@ -57,7 +57,7 @@ static int take_output(QsfJinjaOut *o, QsfRendered *out, QsfErr *err) {
 /* --- variables --- */
 
 /* Roles are part of the format (templates build <|role|> from them), so the known ones count as the
- * template's own text; any other is data. */
+ * template's own text; all others are data. */
 static QsfJTag role_tag(const char *role) {
     static const char *const known[] = { "system", "user", "assistant", "tool", "developer" };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -67,7 +67,7 @@ static QsfJTag role_tag(const char *role) {
 
 static QsfJVal text_value(QsfJMem *m, const char *s) { return qsf_j_str(m, s, strlen(s), QSF_J_TEXT); }
 
-/* field: the name under which the template reads reasoning, or NULL. */
+/* field: the name by which the template reads reasoning, or NULL. */
 static QsfJVal message_value(QsfJMem *m, const QsfMsg *msg, const char *field) {
     QsfJVal d = qsf_j_dict(m, QSF_J_DICT, 3);
     if (d.type != QSF_J_DICT) return d;
@@ -87,7 +87,7 @@ typedef struct Request {
     const QsfMsg *msgs; /* (n) */
     size_t n;
     bool generation; /* add_generation_prompt */
-    bool open_end;   /* go on with the last message */
+    bool open_end;   /* continue the last message */
     QsfReason reason;
 } Request;
 
@@ -107,11 +107,10 @@ static void set_variables(const Request *q, QsfJinjaVars *v) {
 
 /* --- one rendering --- */
 
-/* What came of a rendering that did not fail, and why one did. */
+/* The result of a rendering that did not fail, and the reason why one did. */
 typedef struct Outcome {
     bool raised; /* the template called raise_exception */
-    bool memory; /* memory ran out: that is not the template's fault, and no other rendering may stand in for
-                    it */
+    bool memory; /* memory ran out, so another rendering must not be used instead */
 } Outcome;
 
 static size_t content_bytes(const Request *q) {
@@ -139,9 +138,8 @@ static int render_once(const Request *q, QsfRendered *out, Outcome *oc, QsfErr *
     return rc;
 }
 
-/* A message to go on with stands as it was written behind a fresh assistant's turn, which is what it was
- * written behind, and what is still in the KV cache. As a message of the past templates trim it, put white
- * space before it, or leave it out. */
+/* A message to be continued follows a new assistant's turn unchanged, because it was generated that way and
+ * the KV cache still holds it. Templates trim past messages, add white space before them, or omit them. */
 static int render_request(const Request *q, QsfRendered *out, bool *memory, QsfErr *err) {
     Request turn = *q;
     Outcome oc;
@@ -154,7 +152,7 @@ static int render_request(const Request *q, QsfRendered *out, bool *memory, QsfE
     return rc;
 }
 
-/* One message, and an exchange with another one behind it: templates treat earlier answers apart. */
+/* One message, and an exchange followed by another: templates treat earlier answers differently. */
 int qsf_chat_try(const QsfChatTemplate *t, bool *raised, QsfErr *err) {
     static const QsfMsg hello[] = { { .role = "user", .content = "Hello", .len = 5 },
                                     { .role = "assistant", .content = "Hi", .len = 2 },
@@ -180,7 +178,7 @@ static bool blank(const QsfMsg *m) {
     return true;
 }
 
-/* Did the first line of m get into the text? */
+/* Whether the text contains the first line of m. */
 static bool shows(const QsfRendered *r, const QsfMsg *m) {
     size_t from = 0, to;
     while (from < m->len && strchr(" \t\r\n", m->content[from]) != NULL) from++;
@@ -190,7 +188,7 @@ static bool shows(const QsfRendered *r, const QsfMsg *m) {
            (r->text.len > 0 && memmem(r->text.data, r->text.len, m->content + from, to - from) != NULL);
 }
 
-/* The system message in front of the first user message, in a copy of the messages. */
+/* Adds the system message before the first user message, in a copy of the messages. */
 static int render_merged(const Request *q, QsfRendered *out, QsfErr *err) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     QsfMsg *msgs = malloc(q->n * sizeof *msgs);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The end of a turn as the template writes it: some models end their answers with a token that the file's
- * metadata names nowhere (tokenizer.ggml.eos_token_id and its like). What stands right behind an answer in
- * the middle of a conversation is what the model was trained to end answers with. */
+/* The end of a turn as written by the template: some models end their answers with a token that the file's
+ * metadata does not declare (tokenizer.ggml.eos_token_id and the like). The token directly after an answer in
+ * the middle of a conversation is the one that the model was trained to end answers with. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/text/chat_impl.h"
 
-#define ANSWER "Zqxjk" /* no template says this by itself */
-#define BEHIND 128     /* bytes behind it that are looked at */
+#define ANSWER "Zqxjk" /* text that no template contains */
+#define BEHIND 128     /* number of bytes examined after it */
 
 static bool is_blank(const QsfTokenizer *tok, int32_t id) {
     char text[64];
@@ -19,15 +19,15 @@ static bool is_blank(const QsfTokenizer *tok, int32_t id) {
     return true;
 }
 
-/* Is it a token that text alone never becomes? Begin-of-text separates turns in some templates, and no model
- * writes it. */
+/* Whether it is a token that plain text never becomes. Begin-of-text separates turns in some templates, and
+ * no model generates it. */
 static bool ends_turn(const QsfTokenizer *tok, int32_t id) {
     QsfTokenType type = qsf_tokenizer_type(tok, id);
     if (id == qsf_tokenizer_bos(tok) && id != qsf_tokenizer_eos(tok)) return false;
     return type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
 }
 
-/* The first token of the text that is more than white space, if it ends turns. */
+/* The first token of the text that is not only white space, if it ends turns. */
 static int first_token(const QsfTokenizer *tok, const char *text, size_t len, int32_t *id, QsfErr *err) {
     QsfIds ids = { 0 };
     int rc = qsf_tokenizer_encode(tok, text, len, QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, &ids, err);

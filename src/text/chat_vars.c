@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The variables of a template that hold special tokens, as huggingface/transformers passes them: those that a
- * vocabulary has, and of those it lacks only bos_token and eos_token (empty), which templates take for
- * granted. */
+/* The variables of a template that hold special tokens, as passed by huggingface/transformers: those that a
+ * vocabulary has, and of the missing ones only bos_token and eos_token (empty), because templates rely on
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/text/chat_impl.h"
 
-/* Names and keys; the keys as ggml-org/ggml docs/gguf.md spells them. */
+/* Names and keys; the keys as in ggml-org/ggml docs/gguf.md. */
 static const struct {
     const char *name, *key;
 } FROM_KEYS[] = {
@@ -18,7 +18,7 @@ static const struct {
 
 static int no_memory(QsfErr *err) { return qsf_err_memory(err, "special tokens of the chat template"); }
 
-/* Sets or replaces a variable; more of them than there is room for are left out. */
+/* Sets or replaces a variable; when the array is full, others are ignored. */
 static int put(QsfChatTemplate *t, const char *name, const char *text, size_t len, QsfErr *err) {
     size_t i = 0;
     while (i < t->n_vars && strcmp(t->vars[i].name, name) != 0) i++;
@@ -38,7 +38,7 @@ static int put(QsfChatTemplate *t, const char *name, const char *text, size_t le
     return QSF_OK;
 }
 
-/* The stored text of token id; id -1 = none: then "" when always, else no variable. */
+/* The stored text of token id; id -1 = none: then "" if always is set, otherwise no variable. */
 static int put_id(QsfChatTemplate *t, const QsfTokenizer *tok, const char *name, int64_t id, bool always,
                   QsfErr *err) {
     size_t len = 0;
@@ -48,7 +48,7 @@ static int put_id(QsfChatTemplate *t, const QsfTokenizer *tok, const char *name,
     return put(t, name, text, len, err);
 }
 
-/* Vocabularies that name no unknown token mark it by its type. */
+/* Vocabularies without a key for the unknown token mark it by its type. */
 static int64_t unknown_by_type(const QsfTokenizer *tok) {
     for (uint32_t id = 0; id < qsf_tokenizer_n_vocab(tok); id++)
         if (qsf_tokenizer_type(tok, (int32_t)id) == QSF_TOKEN_UNKNOWN) return id;
@@ -59,7 +59,7 @@ static int from_vocabulary(QsfChatTemplate *t, const QsfSource *src, const QsfTo
     int rc = put_id(t, tok, "bos_token", qsf_tokenizer_bos(tok), true, err);
     if (rc == QSF_OK) rc = put_id(t, tok, "eos_token", qsf_tokenizer_eos(tok), true, err);
     for (size_t i = 0; i < sizeof FROM_KEYS / sizeof *FROM_KEYS && rc == QSF_OK; i++) {
-        QsfErr ignored = { 0 }; /* a key of another type is the tokenizer's to complain of */
+        QsfErr ignored = { 0 }; /* the tokenizer reports keys of a wrong type */
         int64_t id = -1;
         if (qsf_meta_i64(src, FROM_KEYS[i].key, -1, &id, &ignored) != QSF_OK) id = -1;
         if (id < 0 && i == 0) id = unknown_by_type(tok);

@@ -32,7 +32,7 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
         int value = qsf_spm_byte_value(s, len);
         char byte = (char)value;
         if (value >= 0) return copy(&byte, 1, dst, cap);
-        type = QSF_TOKEN_NORMAL; /* called a byte, written as text */
+        type = QSF_TOKEN_NORMAL; /* a byte token by type, but written as text */
     }
     switch (type) {
     case QSF_TOKEN_NORMAL:
@@ -45,11 +45,11 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
     }
 }
 
-/* --- tidying spaces ---
- * Byte-level BPE vocabularies whose models were published with clean_up_tokenization_spaces
- * (huggingface/transformers) lose the space before "?!.,", those around a lone apostrophe, and the one
- * before 's 'm 're 've. ggml-org/llama.cpp does it in three passes over the whole text; here they are three
- * filters in a row, each holding back the few bytes whose fate is open. */
+/* --- tidying spaces --- Byte-level BPE vocabularies whose models were published with
+ * clean_up_tokenization_spaces (huggingface/transformers) lose the space before "?!.,", the spaces around a
+ * lone apostrophe, and the one before 's 'm 're 've. ggml-org/llama.cpp does it in three passes over the
+ * whole text; here they are three filters in a row, each holding back the few bytes that are not decided
+ * yet. */
 
 typedef struct Sink {
     char *dst;
@@ -66,7 +66,7 @@ static void flush_contraction(QsfDetok *d, Sink *out) {
     d->hold[2] = IDLE;
 }
 
-/* Third pass: the space before 's 'm 're 've goes. */
+/* Third pass: removes the space before 's 'm 're 've. */
 static void contraction(QsfDetok *d, char c, Sink *out) {
     unsigned char h = d->hold[2];
     if (h == SPACE && c == '\'') {
@@ -98,7 +98,7 @@ static void flush_apostrophe(QsfDetok *d, Sink *out) {
     d->hold[1] = IDLE;
 }
 
-/* Second pass: both spaces around a lone apostrophe go. */
+/* Second pass: removes both spaces around a lone apostrophe. */
 static void apostrophe(QsfDetok *d, char c, Sink *out) {
     if (d->hold[1] == SPACE && c == '\'') {
         d->hold[1] = QUOTE;
@@ -117,7 +117,7 @@ static void apostrophe(QsfDetok *d, char c, Sink *out) {
     }
 }
 
-/* First pass: a space before ?!., goes. */
+/* First pass: removes a space before ?!.,. */
 static void punctuation(QsfDetok *d, char c, Sink *out) {
     bool drops = c == '?' || c == '!' || c == '.' || c == ',';
     if (d->hold[0] == SPACE && !drops) apostrophe(d, ' ', out);
@@ -133,7 +133,7 @@ void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool 
     d->clean = !continues && t->clean_spaces;
 }
 
-/* What dst may receive now; its incomplete end moves to the tail. */
+/* Bytes that dst may receive now; their incomplete end moves to the tail. */
 static size_t hold_tail(QsfDetok *d, const char *dst, size_t n) {
     d->n_tail = (unsigned)qsf_utf8_incomplete_tail(dst, n);
     memcpy(d->tail, dst + n - d->n_tail, d->n_tail);
@@ -141,8 +141,8 @@ static size_t hold_tail(QsfDetok *d, const char *dst, size_t n) {
 }
 
 size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap) {
-    /* The piece goes behind room for all that can be held back (3 bytes of a character, 6 of the filters), so
-     * that the output never catches up with it. */
+    /* The piece is stored after space for everything that may be held back (3 bytes of a character, 6 of the
+     * filters), so that the output never overtakes the input. */
     enum { ROOM = 12 };
     if (cap < ROOM) return 0;
     char *piece = dst + ROOM;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Text to ids: special tokens are cut out first, the vocabulary's own algorithm does the rest. */
+/* Text to ids: special tokens are split off first, then the vocabulary's own algorithm is applied. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/unicode.h"
 #include "src/text/tokenizer_impl.h"
 
-/* Working memory of one call. */
+/* Scratch memory of one call. */
 typedef struct Work {
     QsfMerger merger;
-    QsfStrbuf word;           /* text as the algorithm wants it */
+    QsfStrbuf word;           /* text in the form required by the algorithm */
     QsfRegexScratch *scratch; /* BPE */
     QsfLattice lattice;       /* unigram */
     QsfFragment *frag;        /* (n_frag) */
@@ -28,9 +28,9 @@ static int word_ready(const Work *w, QsfErr *err) {
     return qsf_strbuf_ok(&w->word) ? QSF_OK : qsf_err_memory(err, "tokenizing");
 }
 
-/* --- plain text, by algorithm; prefix: a space is to stand in front --- */
+/* --- plain text, by algorithm; prefix: add a leading space --- */
 
-/* Spaces as U+2581, or as they are. */
+/* Spaces as U+2581, or unchanged. */
 static void escape_spaces(const char *text, size_t len, bool escape, bool prefix, QsfStrbuf *out) {
     if (prefix) qsf_strbuf_adds(out, escape ? QSF_SPM_SPACE : " ");
     while (len > 0) {
@@ -89,7 +89,7 @@ static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, 
     [QSF_ALG_UNIGRAM] = plain_unigram,
 };
 
-/* In the normal form the vocabulary was made for. Text that is not UTF-8 has none and stays as it is. */
+/* Converts to the normal form of the vocabulary. Text that is not UTF-8 has none and is not changed. */
 static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
                         QsfIds *out, QsfErr *err) {
     size_t n;
@@ -102,8 +102,8 @@ static int encode_plain(const QsfTokenizer *t, Work *w, const char *text, size_t
     return rc;
 }
 
-/* SentencePiece puts a space in front of a text and, as ggml-org/llama.cpp does, in front of what follows a
- * special token. */
+/* SentencePiece adds a space before a text and, as in ggml-org/llama.cpp, before the text after a special
+ * token. */
 static int encode_fragments(const QsfTokenizer *t, Work *w, const char *text, bool prefix, QsfIds *out,
                             QsfErr *err) {
     int rc = QSF_OK;

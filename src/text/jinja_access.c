@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading parts of values: attributes, items, slices, and walking through what can be walked. What is not
- * there is undefined, as in pallets/jinja src/jinja2/environment.py; only undefined itself has no parts. */
+/* Access to parts of values: attributes, items, slices, and iteration. Missing parts are undefined, as in
+ * pallets/jinja src/jinja2/environment.py; only undefined itself has no parts. */
 #include <string.h>
 
 #include "src/base/utf8.h"
@@ -43,7 +43,7 @@ bool qsf_j_dict_put(QsfJCtx *c, QsfJDict *d, QsfJVal key, QsfJVal v) {
     return qsf_j_ok(c);
 }
 
-/* --- what is not there --- */
+/* --- missing parts --- */
 
 static bool undefined_of(QsfJCtx *c, const QsfJStr *name, const char *of, QsfJVal *out) {
     QsfJUndef *u = qsf_j_alloc(c->mem, sizeof *u);
@@ -116,7 +116,7 @@ static bool loop_attr(const QsfJLoop *l, const QsfJStr *name, QsfJVal *out) {
     return false;
 }
 
-/* Python's attribute of obj (not an item); false in *found when there is none. */
+/* Python's attribute of obj (not an item); *found is false if there is none. */
 static bool own_attr(QsfJCtx *c, QsfJVal obj, const QsfJStr *name, QsfJVal *out, bool *found) {
     *found = true;
     if (obj.type == QSF_J_LOOP && loop_attr(obj.u.loop, name, out)) return true;
@@ -140,7 +140,7 @@ static bool own_attr(QsfJCtx *c, QsfJVal obj, const QsfJStr *name, QsfJVal *out,
     return true;
 }
 
-/* Item of a sequence or dictionary; *found false when there is none. */
+/* Item of a sequence or dictionary; *found is false if there is none. */
 static bool own_item(QsfJCtx *c, QsfJVal obj, QsfJVal key, QsfJVal *out, bool *found) {
     *found = false;
     if (obj.type == QSF_J_DICT || obj.type == QSF_J_NS) {
@@ -216,7 +216,7 @@ bool qsf_j_path(QsfJCtx *c, QsfJVal obj, QsfJVal path, QsfJVal *out) {
 
 /* --- slices --- */
 
-/* One bound of a slice as Python's slice.indices() clips it. */
+/* One bound of a slice, clipped like Python's slice.indices(). */
 static bool slice_bound(QsfJCtx *c, QsfJVal v, int64_t n, bool down, int64_t fallback, int64_t *out) {
     *out = fallback;
     if (v.type == QSF_J_MISSING || v.type == QSF_J_NONE) return true;
@@ -286,7 +286,7 @@ bool qsf_j_slice(QsfJCtx *c, QsfJVal obj, QsfJVal start, QsfJVal stop, QsfJVal s
     return text ? slice_text(c, obj, from, by, count, out) : slice_list(c, obj, from, by, count, out);
 }
 
-/* --- walking --- */
+/* --- iteration --- */
 
 bool qsf_j_iterable(QsfJVal v) {
     return v.type == QSF_J_STR || (v.type >= QSF_J_LIST && v.type <= QSF_J_RANGE) || v.type == QSF_J_UNDEF ||

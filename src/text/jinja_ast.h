@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The compiled form of a template: 32-byte nodes in one array that refer to each other by index (0 = none),
- * names and constants in tables beside it. Chains (a + b + c, a and b, elif arms) are lists, not towers, so
- * the height of the tree, and with it the stack that the evaluator needs, is limited by the parser. */
+ * names and constants in separate tables. Chains (a + b + c, a and b, elif arms) are lists, not nested nodes,
+ * so the parser limits the height of the tree and with it the stack that the evaluator needs. */
 #ifndef QSF_TEXT_JINJA_AST_H
 #define QSF_TEXT_JINJA_AST_H
 
@@ -9,7 +9,7 @@
 
 typedef uint32_t QsfJRef;
 
-/* What a kind keeps in a, b, c, d and sym; "list" is the first of a chain of nodes by next. */
+/* The meaning of a, b, c, d and sym by kind; "list" is the first of a chain of nodes linked by next. */
 typedef enum QsfJKind {
     QSF_J_NIL,
     /* expressions */
@@ -87,7 +87,7 @@ typedef struct QsfJNode {
 
 struct QsfJRow; /* a builtin: jinja_eval.h */
 
-/* A name that occurs in the template, with what builtins it can mean. */
+/* A name used in the template, with the builtins it may refer to. */
 typedef struct QsfJAtom {
     const QsfJStr *name;
     uint32_t hash;
@@ -109,7 +109,7 @@ struct QsfJinja {
     QsfJVal *consts; /* (n_consts), heap */
     uint32_t n_consts, cap_consts;
     QsfJRef body;
-    bool varargs, kwargs; /* some macro asks for its extra arguments */
+    bool varargs, kwargs; /* a macro uses its extra arguments */
 };
 
 #endif

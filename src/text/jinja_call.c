@@ -6,7 +6,7 @@
 
 /* --- binding arguments to the parameters of a builtin --- */
 
-/* Position of name among the names in params, or -1; *count is how many there are. */
+/* Position of name among the names in params, or -1; *count is their number. */
 static int param_index(const char *params, const QsfJStr *name, uint32_t *count) {
     int found = -1;
     *count = 0;
@@ -106,7 +106,7 @@ static bool bind_params(QsfJCtx *c, const QsfJNode *macro, QsfJArgs *a) {
     return true;
 }
 
-/* What the parameters did not take: caller, varargs and kwargs, or an error. */
+/* Arguments without a parameter: caller, varargs and kwargs, or an error. */
 static bool bind_rest(QsfJCtx *c, const QsfJNode *macro, QsfJArgs *a) {
     const QsfJStr *name = c->t->atoms[macro->sym].name;
     const QsfJVal *caller = take_kw(a, c->t->atoms[QSF_J_ATOM_CALLER].name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ==, <, in. The tags of characters play no part. */
+/* ==, <, in. The tags of characters are ignored. */
 #include <math.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ bool qsf_j_equal(QsfJCtx *c, QsfJVal a, QsfJVal b, bool *out) {
 
 static int text_order(const QsfJStr *a, const QsfJStr *b) {
     size_t n = a->len < b->len ? a->len : b->len;
-    int r = n == 0 ? 0 : memcmp(a->p, b->p, n); /* UTF-8 sorts as its code points do */
+    int r = n == 0 ? 0 : memcmp(a->p, b->p, n); /* the order of UTF-8 bytes is that of code points */
     return r != 0 ? r : (a->len > b->len) - (a->len < b->len);
 }
 
@@ -139,6 +139,6 @@ bool qsf_j_compare(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b, bool *out) {
     case QSF_J_OP_IN: return qsf_j_contains(c, a, b, out);
     default: ok = qsf_j_contains(c, a, b, out); break;
     }
-    if (ok) *out = !*out; /* not set where they cannot be compared */
+    if (ok) *out = !*out; /* not set if they cannot be compared */
     return ok;
 }

@@ -90,7 +90,7 @@ static bool eval_tilde(QsfJCtx *c, const QsfJNode *n, QsfJVal *out) {
     return qsf_j_cut(c, mark, out);
 }
 
-/* Left to right; a row of plain strings is put together once, not pair by pair. */
+/* Left to right; a sequence of plain strings is joined once, not pair by pair. */
 static bool eval_chain(QsfJCtx *c, const QsfJNode *n, QsfJVal *out) {
     QsfJVal acc, v;
     size_t mark = 0;
@@ -181,7 +181,7 @@ static bool add_star_star(QsfJCtx *c, QsfJVal mapping, QsfJArgs *a) {
     return true;
 }
 
-/* Has the call * or ** arguments, so that it may have more than it shows? */
+/* Whether the call has * or ** arguments, and so possibly more than are visible. */
 static bool has_star(const QsfJCtx *c, const QsfJNode *n) {
     for (QsfJRef r = n->b; r != 0; r = node_at(c, r)->next)
         if (node_at(c, r)->kind == QSF_JN_STAR) return true;

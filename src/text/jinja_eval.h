@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the evaluator share. Functions that return bool return false after recording an error;
- * a failed rendering stops at once, so nothing is cleaned up on the way. */
+/* Shared by the parts of the evaluator. Functions that return bool return false after recording an error; a
+ * failed rendering stops immediately, so nothing is cleaned up on the way. */
 #ifndef QSF_TEXT_JINJA_EVAL_H
 #define QSF_TEXT_JINJA_EVAL_H
 
@@ -14,7 +14,7 @@ typedef struct QsfJBinding {
     QsfJVal v;
 } QsfJBinding;
 
-/* Names of one block; blocks inside see them, what they set stays inside. */
+/* Names of one block; nested blocks see them, names they set stay inside. */
 typedef struct QsfJScope {
     struct QsfJScope *up;
     QsfJBinding *b; /* (n) */
@@ -25,8 +25,7 @@ typedef struct QsfJScope {
 typedef struct QsfJCtx {
     const QsfJinja *t;
     QsfJMem *mem;
-    QsfJinjaOut *out; /* also where every string is put together: a block, a filter marks its start and
-                         cuts its result off again */
+    QsfJinjaOut *out; /* strings are built here too: a block marks its start and cuts its result off */
     QsfErr *err;
     QsfJinjaLimits limits;
     QsfJScope *scope;
@@ -44,11 +43,11 @@ typedef struct QsfJKw {
 
 typedef struct QsfJArgs {
     QsfJVal self; /* the filtered or tested value, the object of a method */
-    QsfJVal *v;   /* (n); once bound, one per parameter and QSF_J_MISSING for what was left out */
+    QsfJVal *v;   /* (n); once bound, one per parameter, QSF_J_MISSING for omitted ones */
     uint32_t n;
     QsfJKw *kw; /* (n_kw) */
     uint32_t n_kw;
-    const char *who; /* name of what is called, for messages */
+    const char *who; /* name of the callee, for messages */
 } QsfJArgs;
 
 typedef bool (*QsfJBuiltin)(QsfJCtx *c, QsfJArgs *a, QsfJVal *out);
@@ -57,7 +56,7 @@ typedef bool (*QsfJBuiltin)(QsfJCtx *c, QsfJArgs *a, QsfJVal *out);
 typedef struct QsfJRow {
     const char *name;
     QsfJBuiltin fn;
-    const char *params; /* names separated by spaces; "*" = takes anything and looks itself */
+    const char *params; /* names separated by spaces; "*" = accepts anything and checks it itself */
 } QsfJRow;
 
 struct QsfJFunc {
@@ -82,32 +81,32 @@ struct QsfJLoop {
 /* --- errors, limits (jinja_render.c) --- */
 bool qsf_j_fail(QsfJCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool qsf_j_no_memory(QsfJCtx *c);
-bool qsf_j_ok(QsfJCtx *c);                    /* false with an error when memory ran out */
+bool qsf_j_ok(QsfJCtx *c);                    /* false with an error if memory ran out */
 bool qsf_j_work(QsfJCtx *c, uint64_t amount); /* counts steps */
-bool qsf_j_bytes(QsfJCtx *c, uint64_t bytes); /* counts work on text, 64 bytes a step */
+bool qsf_j_bytes(QsfJCtx *c, uint64_t bytes); /* counts work on text, one step per 64 bytes */
 bool qsf_j_enter_level(QsfJCtx *c);           /* undo with c->depth-- */
 const char *qsf_j_type_name(QsfJVal v);       /* Python's: "str", "dict", ... */
 
-/* --- putting text together (jinja_text.c) --- */
+/* --- building text (jinja_text.c) --- */
 size_t qsf_j_mark(const QsfJCtx *c);
 bool qsf_j_put(QsfJCtx *c, const char *p, size_t len, QsfJTag tag);
 bool qsf_j_puts(QsfJCtx *c, const char *s); /* tagged as text */
 bool qsf_j_putf(QsfJCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool qsf_j_put_sub(QsfJCtx *c, const QsfJStr *s, size_t off, size_t len);
 bool qsf_j_put_cp(QsfJCtx *c, uint32_t cp, QsfJTag tag);
-/* What was put since mark, as a string. */
+/* The text written since mark, as a string. */
 bool qsf_j_cut(QsfJCtx *c, size_t mark, QsfJVal *out);
 bool qsf_j_put_val(QsfJCtx *c, QsfJVal v);  /* as str() */
 bool qsf_j_put_repr(QsfJCtx *c, QsfJVal v); /* as repr() */
 bool qsf_j_put_float(QsfJCtx *c, double f);
-bool qsf_j_to_str(QsfJCtx *c, QsfJVal v, QsfJVal *out); /* strings come back as they are */
-bool qsf_j_put_escaped(QsfJCtx *c, QsfJVal v);          /* HTML; markup as it is */
+bool qsf_j_to_str(QsfJCtx *c, QsfJVal v, QsfJVal *out); /* strings are returned unchanged */
+bool qsf_j_put_escaped(QsfJCtx *c, QsfJVal v);          /* HTML; markup is returned unchanged */
 bool qsf_j_markup(QsfJCtx *c, QsfJVal v, QsfJVal *out); /* v escaped, unless it is markup */
 /* A tagged string of the template's own kind. */
 bool qsf_j_text(QsfJCtx *c, const char *s, QsfJVal *out);
 
 /* --- characters (jinja_text.c) --- */
-size_t qsf_j_chars(const QsfJStr *s);              /* code points, ill-formed bytes one each */
+size_t qsf_j_chars(const QsfJStr *s);              /* code points; each ill-formed byte counts as one */
 size_t qsf_j_char_off(const QsfJStr *s, size_t i); /* byte offset of character i (at most len) */
 
 /* --- operators (jinja_ops.c, jinja_compare.c) --- */
@@ -121,18 +120,18 @@ bool qsf_j_contains(QsfJCtx *c, QsfJVal item, QsfJVal in, bool *out);
 bool qsf_j_percent(QsfJCtx *c, QsfJVal fmt, QsfJVal args, QsfJVal *out); /* jinja_format.c */
 
 /* --- access (jinja_access.c) --- */
-/* Index of the pair, or d->n; *found false with success when absent. */
+/* Index of the pair, or d->n; *found is false, with success, if absent. */
 bool qsf_j_dict_find(QsfJCtx *c, const QsfJDict *d, QsfJVal key, uint32_t *at, bool *found);
 bool qsf_j_dict_put(QsfJCtx *c, QsfJDict *d, QsfJVal key, QsfJVal v);
-const QsfJVal *qsf_j_dict_text(const QsfJDict *d, const char *key, size_t len); /* NULL when absent */
+const QsfJVal *qsf_j_dict_text(const QsfJDict *d, const char *key, size_t len); /* NULL if absent */
 bool qsf_j_attr(QsfJCtx *c, QsfJVal obj, const QsfJStr *name, QsfJVal *out);
 bool qsf_j_item(QsfJCtx *c, QsfJVal obj, QsfJVal key, QsfJVal *out);
 bool qsf_j_slice(QsfJCtx *c, QsfJVal obj, QsfJVal start, QsfJVal stop, QsfJVal step, QsfJVal *out);
-/* The elements of anything that can be walked, as a list that must not be changed. */
+/* The elements of anything iterable, as a list that must not be changed. */
 bool qsf_j_iter(QsfJCtx *c, QsfJVal v, const QsfJList **out);
 bool qsf_j_iterable(QsfJVal v);
 bool qsf_j_length(QsfJCtx *c, QsfJVal v, int64_t *out);
-/* Follows a.b.0 as the attribute arguments of filters do; path may be an integer value too. */
+/* Follows a.b.0 like the attribute arguments of filters; path may also be an integer. */
 bool qsf_j_path(QsfJCtx *c, QsfJVal obj, QsfJVal path, QsfJVal *out);
 
 /* --- evaluation --- */
@@ -143,7 +142,7 @@ bool qsf_j_run_loop(QsfJCtx *c, const QsfJLoop *outer, QsfJVal items, QsfJVal *o
 bool qsf_j_call(QsfJCtx *c, QsfJVal callee, QsfJArgs *a, QsfJVal *out); /* jinja_call.c */
 bool qsf_j_call_row(QsfJCtx *c, const QsfJRow *row, QsfJArgs *a, QsfJVal *out);
 bool qsf_j_eval_args(QsfJCtx *c, const QsfJNode *n, QsfJArgs *a);
-/* Calls filter or test `name` on v with what follows the first `skip` arguments of a. */
+/* Calls filter or test `name` on v with the arguments of a after the first `skip`. */
 bool qsf_j_apply(QsfJCtx *c, bool test, const QsfJStr *name, QsfJVal v, const QsfJArgs *a, uint32_t skip,
                  QsfJVal *out);
 bool qsf_j_bind(QsfJCtx *c, uint32_t atom, QsfJVal v); /* in the innermost scope */
@@ -160,9 +159,9 @@ extern const QsfJRow qsf_j_str_methods[], qsf_j_str_split_methods[], qsf_j_str_i
     qsf_j_str_format_methods[], qsf_j_dict_methods[], qsf_j_list_methods[], qsf_j_num_methods[],
     qsf_j_loop_methods[];
 
-/* Argument i after binding: whether it was given, and reading it with a type. */
+/* Argument i after binding: whether it was given, and typed access. */
 static inline bool qsf_j_given(const QsfJArgs *a, uint32_t i) { return a->v[i].type != QSF_J_MISSING; }
 bool qsf_j_arg_int(QsfJCtx *c, const QsfJArgs *a, uint32_t i, int64_t fallback, int64_t *out);
-bool qsf_j_arg_str(QsfJCtx *c, const QsfJArgs *a, uint32_t i, QsfJVal *out); /* must be given and a string */
+bool qsf_j_arg_str(QsfJCtx *c, const QsfJArgs *a, uint32_t i, QsfJVal *out); /* required, a string */
 
 #endif

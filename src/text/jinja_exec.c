@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Executing statements: what a template prints, loops over and remembers. */
+/* Executing statements: output, loops and assignments. */
 #include "src/text/jinja_eval.h"
 
 static const QsfJNode *node_at(const QsfJCtx *c, QsfJRef r) { return &c->t->nodes[r]; }
@@ -24,7 +24,7 @@ static QsfJFlow exec_if(QsfJCtx *c, const QsfJNode *n) {
     return QSF_JF_NEXT;
 }
 
-/* A body with names of its own. */
+/* A body with its own scope. */
 static QsfJFlow exec_scoped(QsfJCtx *c, QsfJRef body) {
     QsfJScope *before = c->scope;
     c->scope = qsf_j_scope(c, before);
@@ -33,7 +33,7 @@ static QsfJFlow exec_scoped(QsfJCtx *c, QsfJRef body) {
     return f;
 }
 
-/* The text that a body with names of its own makes. */
+/* The text produced by a body with its own scope. */
 static bool capture(QsfJCtx *c, QsfJRef body, QsfJVal *out) {
     size_t mark = qsf_j_mark(c);
     return exec_scoped(c, body) != QSF_JF_FAIL && qsf_j_cut(c, mark, out);
@@ -61,8 +61,8 @@ static bool assign_attribute(QsfJCtx *c, const QsfJNode *target, QsfJVal v) {
             if (s->b[i].atom != target->sym) continue;
             if (s->b[i].v.type == QSF_J_NS)
                 return qsf_j_dict_put(c, s->b[i].v.u.d, (QsfJVal){ .type = QSF_J_STR, .u.s = attr->name }, v);
-            return qsf_j_fail(c, "'%.*s' is no namespace: its attributes cannot be set", (int)name->name->len,
-                              name->name->p);
+            return qsf_j_fail(c, "'%.*s' is not a namespace: its attributes cannot be set",
+                              (int)name->name->len, name->name->p);
         }
     return qsf_j_fail(c, "'%.*s' is undefined", (int)name->name->len, name->name->p);
 }
@@ -77,7 +77,7 @@ static QsfJFlow exec_set(QsfJCtx *c, const QsfJNode *n) {
     return flow(qsf_j_eval(c, n->b, &v) && assign(c, node_at(c, n->a), v));
 }
 
-/* Evaluates the filters over a block's text. */
+/* Applies the filters to a block's text. */
 static bool filter_captured(QsfJCtx *c, QsfJRef filters, QsfJVal text, QsfJVal *out) {
     QsfJVal before = c->captured;
     c->captured = text;
@@ -101,7 +101,7 @@ static QsfJFlow exec_with(QsfJCtx *c, const QsfJNode *n) {
     bool ok = inner != NULL;
     for (QsfJRef r = n->a; r != 0 && ok; r = node_at(c, r)->next) {
         QsfJVal v;
-        ok = qsf_j_eval(c, node_at(c, r)->b, &v); /* sees the names around, not its neighbours */
+        ok = qsf_j_eval(c, node_at(c, r)->b, &v); /* sees the enclosing scopes, not its siblings */
         c->scope = inner;
         ok = ok && assign(c, node_at(c, node_at(c, r)->a), v);
         c->scope = before;
@@ -148,7 +148,7 @@ static QsfJFlow exec_callblock(QsfJCtx *c, const QsfJNode *n) {
 
 /* --- loops --- */
 
-/* The elements that pass the loop's own if. */
+/* The elements for which the loop's own if is true. */
 static bool filter_items(QsfJCtx *c, const QsfJNode *n, QsfJRef test, const QsfJList **items) {
     const QsfJList *all = *items;
     QsfJVal kept = qsf_j_list(c->mem, QSF_J_LIST, all->n), v;
@@ -172,7 +172,7 @@ static QsfJFlow run_body(QsfJCtx *c, const QsfJNode *n, QsfJLoop *loop) {
     c->scope = inner;
     for (; loop->i < loop->n && f != QSF_JF_FAIL && f != QSF_JF_BREAK; loop->i++) {
         if (inner->kept && (c->scope = inner = qsf_j_scope(c, before)) == NULL) return QSF_JF_FAIL;
-        inner->n = 0; /* each pass begins without names */
+        inner->n = 0; /* each iteration starts with an empty scope */
         if (!qsf_j_bind(c, QSF_J_ATOM_LOOP, (QsfJVal){ .type = QSF_J_LOOP, .u.loop = loop }) ||
             !assign(c, node_at(c, n->a), loop->v[loop->i]))
             return QSF_JF_FAIL;

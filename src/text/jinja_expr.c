@@ -9,7 +9,7 @@ static QsfJRef parse_unary(QsfJParser *p, bool with_filters);
 
 /* --- brackets --- */
 
-/* Elements up to the closing bracket, which is stepped over; pairs of a dictionary as key, value. */
+/* Elements up to the closing bracket, which is consumed; pairs of a dictionary as key, value. */
 static QsfJRef parse_items(QsfJParser *p, QsfJKind kind, const char *close) {
     QsfJChain l = { 0 };
     uint32_t line = p->cur.line;
@@ -101,7 +101,7 @@ static bool parse_star(QsfJParser *p, QsfJChain *into) {
     return true;
 }
 
-/* ( arguments ) into b, c and n of `into`. */
+/* Parses ( arguments ) into b, c and n of `into`. */
 static bool parse_args(QsfJParser *p, QsfJRef into) {
     QsfJChain pos = { 0 }, kw = { 0 };
     bool ok = true;
@@ -146,7 +146,7 @@ static QsfJRef parse_dot(QsfJParser *p, QsfJRef object) {
     return r;
 }
 
-/* One of start, stop, step; 0 in *out when it is left out. */
+/* One of start, stop, step; *out is 0 if it is omitted. */
 static bool slice_part(QsfJParser *p, QsfJRef *out) {
     *out = 0;
     if (qsf_j_peek(p, QSF_JT_OP, ":") || qsf_j_peek(p, QSF_JT_OP, "]")) return true;
@@ -189,7 +189,7 @@ QsfJRef qsf_j_parse_postfix(QsfJParser *p, QsfJRef node) {
     return 0;
 }
 
-/* A name of a filter or test, dots included, as an atom. */
+/* The name of a filter or test, including dots, as an atom. */
 static uint32_t dotted_name(QsfJParser *p) {
     if (p->cur.type != QSF_JT_NAME) {
         qsf_j_expect(p, QSF_JT_NAME, NULL);
@@ -319,7 +319,7 @@ static const Operator *operator_here(const QsfJParser *p, unsigned level) {
     return NULL;
 }
 
-/* first op operand op operand ... as one node. */
+/* Parses first op operand op operand ... as one node. */
 static QsfJRef parse_chain(QsfJParser *p, QsfJRef first, unsigned level) {
     QsfJKind kind = level < LEVEL_NOT ? QSF_JN_LOGIC : level == LEVEL_COMPARE ? QSF_JN_COMPARE : QSF_JN_CHAIN;
     const Operator *o = operator_here(p, level);

@@ -10,8 +10,8 @@
 
 typedef QsfJArgs A;
 
-/* The text of a number as Python's int() and float() read it: white space around it and single underscores
- * between digits are dropped. False when it cannot be one. */
+/* The text of a number as accepted by Python's int() and float(): surrounding white space and single
+ * underscores between digits are dropped. False if it is not a number. */
 static bool number_text(const QsfJStr *s, char *out, size_t cap) {
     size_t i = 0, end = qsf_j_rstrip(s->p, s->len), n = 0, space;
     while (i < end && (space = qsf_j_space(s->p + i, end - i)) > 0) i += space;
@@ -25,7 +25,7 @@ static bool number_text(const QsfJStr *s, char *out, size_t cap) {
     return n > 0;
 }
 
-/* 1 for a number, 0 for none, -1 when it does not fit. */
+/* 1 for a number, 0 for something else, -1 if it does not fit. */
 static int parse_int(const QsfJStr *s, int base, int64_t *out) {
     char text[128], *end, *p = text;
     if (!number_text(s, text, sizeof text)) return 0;
@@ -50,7 +50,7 @@ static bool parse_float(const QsfJStr *s, double *out) {
     if (!number_text(s, text, sizeof text)) return false;
     const char *p = text + (*text == '-' || *text == '+');
     if (strpbrk(p, "xX(") != NULL || qsf_j_space(p, strlen(p)) > 0)
-        return false; /* strtod takes more than Python */
+        return false; /* strtod accepts more than Python */
     *out = strtod(text, &end);
     return *end == '\0';
 }

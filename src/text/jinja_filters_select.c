@@ -22,7 +22,7 @@ static bool map_attribute(QsfJCtx *c, const QsfJList *in, QsfJVal path, const Qs
     return true;
 }
 
-/* What is false (none among it) counts as empty, as in Jinja. */
+/* False values (including none) count as empty, as in Jinja. */
 static bool walk(QsfJCtx *c, QsfJVal v, const QsfJList **in) {
     return qsf_j_iter(c, qsf_j_truth(v) ? v : qsf_j_undef(NULL), in);
 }
@@ -46,8 +46,8 @@ static bool f_map(QsfJCtx *c, A *a, QsfJVal *out) {
     return true;
 }
 
-/* Elements whose value (or attribute) passes the test named by the next argument, or is true; or the others.
- */
+/* Elements whose value (or attribute) passes the test named by the next argument, or is true; or all
+ * others. */
 static bool select_items(QsfJCtx *c, A *a, bool by_attribute, bool wanted, QsfJVal *out) {
     uint32_t skip = by_attribute ? 1 : 0;
     const QsfJList *in;

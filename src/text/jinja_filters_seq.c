@@ -6,7 +6,7 @@
 
 typedef QsfJArgs A;
 
-/* A new list of n elements in hand, as walked. */
+/* A new list of n elements, obtained by iterating. */
 static bool walk(QsfJCtx *c, QsfJVal v, const QsfJList **in, QsfJType type, QsfJVal *out) {
     if (!qsf_j_iter(c, v, in)) return false;
     *out = qsf_j_list(c->mem, type, (*in)->n);
@@ -74,7 +74,7 @@ typedef struct Keyed {
     QsfJVal key, v;
 } Keyed;
 
-/* What v is compared by: its attribute when asked for, in lower case unless case matters. */
+/* The sort key of v: its attribute if requested, in lower case unless case matters. */
 static bool sort_key(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matters, QsfJVal *out) {
     *out = v;
     if (attribute.type != QSF_J_MISSING && attribute.type != QSF_J_NONE && !qsf_j_path(c, v, attribute, out))
@@ -82,7 +82,7 @@ static bool sort_key(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matters
     return case_matters || out->type != QSF_J_STR || qsf_j_case(c, *out, QSF_JC_LOWER, out);
 }
 
-/* Several attributes with commas between them: a tuple of keys. */
+/* Several attributes separated by commas: a tuple of keys. */
 static bool sort_keys(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matters, QsfJVal *out) {
     if (attribute.type != QSF_J_STR || memchr(attribute.u.s->p, ',', attribute.u.s->len) == NULL)
         return sort_key(c, v, attribute, case_matters, out);
@@ -130,7 +130,7 @@ static bool sort_keyed(QsfJCtx *c, Keyed **v, size_t n, bool down) {
     return true;
 }
 
-/* The elements of v with the keys that they are ordered by. */
+/* The elements of v with their sort keys. */
 static bool with_keys(QsfJCtx *c, QsfJVal v, QsfJVal attribute, bool case_matters, Keyed **out, uint32_t *n) {
     const QsfJList *in;
     if (!qsf_j_iter(c, v, &in)) return false;
@@ -270,7 +270,7 @@ static bool f_sum(QsfJCtx *c, A *a, QsfJVal *out) {
     return true;
 }
 
-/* n elements from in, then the filler when there is one, as an element of out. */
+/* n elements of in, then the filler if any, as an element of out. */
 static bool add_part(QsfJCtx *c, const QsfJList *in, uint32_t from, uint32_t n, QsfJVal fill,
                      uint32_t missing, QsfJVal out) {
     QsfJVal part = qsf_j_list(c->mem, QSF_J_LIST, n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Filters over text (pallets/jinja src/jinja2/filters.py). Most take anything and see its str(). */
+/* Filters for text (pallets/jinja src/jinja2/filters.py). Most accept any value and use its str(). */
 #include <string.h>
 
 #include "src/base/unicode.h"
@@ -40,7 +40,7 @@ static bool f_center(QsfJCtx *c, A *a, QsfJVal *out) {
            qsf_j_pad(c, s, width, QSF_JS_LEFT | QSF_JS_RIGHT, (QsfJVal){ 0 }, out);
 }
 
-/* The text that indent puts before a line. */
+/* The text that indent adds before a line. */
 static bool indentation(QsfJCtx *c, QsfJVal width, QsfJVal *out) {
     if (width.type == QSF_J_STR) {
         *out = width;
@@ -85,7 +85,7 @@ static bool f_forceescape(QsfJCtx *c, A *a, QsfJVal *out) {
     return qsf_j_markup(c, a->self, out);
 }
 
-/* Characters between < and > go, white space runs become one space. */
+/* Removes everything between < and >, reduces runs of white space to one space. */
 static bool f_striptags(QsfJCtx *c, A *a, QsfJVal *out) {
     QsfJVal s;
     if (!qsf_j_to_str(c, a->self, &s) || !qsf_j_bytes(c, s.u.s->len)) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Python's two ways of formatting: "%s" % values and "{}".format(values), for what templates do with them. */
+/* Python's two ways of formatting: "%s" % values and "{}".format(values), as far as templates use them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define MAX_WIDTH 10000
 
-/* [[fill]align][sign][#][0][width][,][.precision][type], also made from a % conversion. */
+/* [[fill]align][sign][#][0][width][,][.precision][type], also built from a % conversion. */
 typedef struct Spec {
     char fill[4];
     size_t fill_len;
@@ -53,7 +53,7 @@ static bool read_spec(QsfJCtx *c, const char *s, size_t len, Spec *sp) {
     return i == len || qsf_j_fail(c, "not supported: format '%.*s'", (int)(len > 40 ? 40 : len), s);
 }
 
-/* Puts a text of n characters at its place in the width: sign_len bytes stand before "=" padding. */
+/* Pads a text of n characters to the width: the first sign_len bytes precede "=" padding. */
 static bool put_aligned(QsfJCtx *c, const Spec *sp, QsfJVal text, size_t sign_len, char align) {
     const QsfJStr *s = text.u.s;
     int64_t pad = sp->width - (int64_t)qsf_j_chars(s);
@@ -157,7 +157,7 @@ static bool next_value(QsfJCtx *c, Percent *p, QsfJVal *out) {
     return true;
 }
 
-/* The value for one conversion at s[*at], behind %; (name) takes it from a mapping. */
+/* The value for one conversion at s[*at], after %; (name) selects it from a mapping. */
 static bool percent_value(QsfJCtx *c, Percent *p, const QsfJStr *s, size_t *at, QsfJVal *out) {
     if (*at >= s->len || s->p[*at] != '(') return true;
     const char *close = memchr(s->p + *at, ')', s->len - *at);
@@ -186,7 +186,7 @@ static bool put_conversion(QsfJCtx *c, Percent *p, QsfJVal v, Spec *sp) {
     return put_number(c, v, sp);
 }
 
-/* One % conversion at s[at], behind the %; *end behind it. */
+/* One % conversion at s[at], after the %; *end is after it. */
 static bool percent_one(QsfJCtx *c, Percent *p, const QsfJStr *s, size_t at, size_t *end) {
     Spec sp = { .fill = " ", .fill_len = 1, .width = -1, .precision = -1 };
     QsfJVal v = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The functions a template can call: those of Jinja, and raise_exception and strftime_now as Hugging Face
- * transformers adds them. Also the methods of loop. */
+/* Functions available to templates: those of Jinja, and raise_exception and strftime_now, which Hugging Face
+ * transformers adds. Also the methods of loop. */
 #include <string.h>
 
 #include "src/text/jinja_eval.h"
@@ -32,7 +32,7 @@ static bool g_strftime_now(QsfJCtx *c, QsfJArgs *a, QsfJVal *out) {
     return qsf_j_text(c, text + 1, out);
 }
 
-/* Elements of range(start, stop, step), checked before anything is made. */
+/* Number of elements of range(start, stop, step), checked before anything is allocated. */
 static bool range_count(QsfJCtx *c, int64_t start, int64_t stop, int64_t step, uint64_t *n) {
     uint64_t span = 0, by = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     if (step == 0) return qsf_j_fail(c, "the step of range() cannot be zero");
@@ -82,7 +82,8 @@ static bool from_arguments(QsfJCtx *c, QsfJArgs *a, QsfJType type, QsfJVal *out)
 static bool g_namespace(QsfJCtx *c, QsfJArgs *a, QsfJVal *out) { return from_arguments(c, a, QSF_J_NS, out); }
 static bool g_dict(QsfJCtx *c, QsfJArgs *a, QsfJVal *out) { return from_arguments(c, a, QSF_J_DICT, out); }
 
-/* A joiner says nothing the first time and its text from then on; its state is (text, called before). */
+/* A joiner returns an empty string the first time and its text afterwards; its state is (text, called
+ * before). */
 static bool call_joiner(QsfJCtx *c, QsfJArgs *a, QsfJVal *out) {
     QsfJVal *state = a->self.u.l->v;
     bool before = state[1].u.b;

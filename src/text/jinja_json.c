@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Values from JSON, and the filter tojson as Hugging Face transformers defines it: Python's json.dumps with
- * ensure_ascii off, nothing escaped for HTML. */
+/* Values from JSON, and the filter tojson as in Hugging Face transformers: Python's json.dumps with
+ * ensure_ascii off, without escaping for HTML. */
 #include <math.h>
 #include <string.h>
 
@@ -100,7 +100,7 @@ static bool put_json_float(QsfJCtx *c, double f) {
     return qsf_j_put_float(c, f);
 }
 
-/* A new line and the indentation of the level, when there is one. */
+/* A newline and the indentation of the level, if any. */
 static bool put_break(QsfJCtx *c, const Style *st) {
     if (!st->pretty) return true;
     if (!qsf_j_puts(c, "\n")) return false;
@@ -117,7 +117,7 @@ static bool put_key(QsfJCtx *c, const Style *st, QsfJVal key) {
     return qsf_j_puts(c, "\"") && put_json(c, &plain, key) && qsf_j_puts(c, "\"");
 }
 
-/* Order of the pairs of d by key, when asked for. */
+/* Order of the pairs of d by key, if requested. */
 static bool key_order(QsfJCtx *c, const Style *st, const QsfJDict *d, uint32_t **out) {
     uint32_t *order = qsf_j_alloc(c->mem, (d->n + 1u) * sizeof *order);
     if (order == NULL) return qsf_j_ok(c);

@@ -53,7 +53,7 @@ static size_t skip_space(const QsfJLexer *lx, size_t pos) {
     return pos;
 }
 
-/* Position after a closing delimiter at pos (behind its sign), with the white space that it eats. */
+/* Position after a closing delimiter at pos (after its sign) and the white space that it strips. */
 static void close_tag(QsfJLexer *lx, size_t after, char sign, bool trims) {
     if (sign == '-')
         after = skip_space(lx, after);
@@ -63,7 +63,8 @@ static void close_tag(QsfJLexer *lx, size_t after, char sign, bool trims) {
     lx->line_starting = lx->s[after - 1] == '\n';
 }
 
-/* Whether `word` and a closing %} follow pos, as in {% raw %}; *after is behind it, *sign its sign. */
+/* Whether `word` and a closing %} are at pos, as in {% raw %}; *after is the position after it, *sign its
+ * sign. */
 static bool raw_tag(const QsfJLexer *lx, size_t pos, const char *word, size_t *after, char *sign) {
     pos = skip_space(lx, pos);
     if (!at_text(lx, pos, word)) return false;
@@ -146,7 +147,7 @@ static int lex_raw(QsfJLexer *lx, QsfJToken *out, QsfErr *err) {
     return lex_error(lx, err, "raw block without its end {% endraw %}");
 }
 
-/* Is there the end of the current tag at pos? */
+/* Whether the end of the current tag is at pos. */
 static bool lex_end(QsfJLexer *lx, QsfJToken *out) {
     bool block = lx->mode == QSF_JL_BLOCK;
     char sign = sign_at(lx, lx->pos);
@@ -159,7 +160,7 @@ static bool lex_end(QsfJLexer *lx, QsfJToken *out) {
     return true;
 }
 
-/* Digits with single underscores between them, from pos; returns the position behind. */
+/* Digits with single underscores between them, starting at pos; returns the position after them. */
 static size_t digits(const QsfJLexer *lx, size_t pos, const char *set) {
     while (pos < lx->len) {
         size_t skip = lx->s[pos] == '_' ? 1 : 0;
@@ -203,7 +204,7 @@ static void lex_number(QsfJLexer *lx, QsfJToken *out) {
     lx->pos = p;
 }
 
-/* Bytes of a character that a name may hold. */
+/* Length of a character that is allowed in a name. */
 static size_t name_char(const char *s, size_t len) {
     uint32_t cp = 0;
     size_t n = qsf_utf8_next(s, len, &cp);
@@ -223,7 +224,7 @@ static int lex_string(QsfJLexer *lx, QsfJToken *out, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Keeps the stack of open brackets. */
+/* Maintains the stack of open brackets. */
 static int balance(QsfJLexer *lx, char c, QsfErr *err) {
     static const char pairs[] = "()[]{}";
     const char *at = strchr(pairs, c);

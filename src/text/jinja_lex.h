@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tokens of a template. White space control (the signs - and +, trim_blocks, lstrip_blocks) happens here, as
- * pallets/jinja src/jinja2/lexer.py defines it. */
+/* Tokens of a template. White space control (the signs - and +, trim_blocks, lstrip_blocks) is handled here,
+ * as defined by pallets/jinja src/jinja2/lexer.py. */
 #ifndef QSF_TEXT_JINJA_LEX_H
 #define QSF_TEXT_JINJA_LEX_H
 
@@ -10,7 +10,7 @@
 
 #include "src/base/err.h"
 
-#define QSF_J_NESTING 64 /* brackets, expressions, blocks, postfix operators: levels of the source */
+#define QSF_J_NESTING 64 /* brackets, expressions, blocks, postfix operators: nesting levels of the source */
 
 typedef enum QsfJTok {
     QSF_JT_EOF,
@@ -37,7 +37,7 @@ typedef struct QsfJLexer {
     const char *s;
     size_t len, pos;
     uint32_t line;
-    bool line_starting; /* nothing but the end of a tag stands before pos on its line */
+    bool line_starting; /* only the end of a tag precedes pos on its line */
     enum { QSF_JL_DATA, QSF_JL_RAW, QSF_JL_VAR, QSF_JL_BLOCK } mode;
     QsfJTok pending; /* a BEGIN token that follows the data just returned, or EOF for none */
     char open[QSF_J_NESTING];
@@ -48,9 +48,9 @@ void qsf_j_lex_init(QsfJLexer *lx, const char *s, size_t len);
 /* QSF_E_MODEL "line N: ...". */
 int qsf_j_lex_next(QsfJLexer *lx, QsfJToken *out, QsfErr *err);
 
-/* Bytes of the white space character (Python's str.isspace) at s[0..len), 0 when it is none. */
+/* Length of the white space character (Python's str.isspace) at s[0..len), 0 if there is none. */
 size_t qsf_j_space(const char *s, size_t len);
-/* Length of s[0..len) without white space at its end. */
+/* Length of s[0..len) without trailing white space. */
 size_t qsf_j_rstrip(const char *s, size_t len);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parsing what stands for itself: strings with their escapes (Python's), numbers, names and the named
- * constants. */
+/* Parsing literals: strings with their escapes (Python's), numbers, names and the named constants. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +36,8 @@ static size_t numeric_escape(const char *s, size_t len, uint32_t *cp) {
     return n + 1;
 }
 
-/* One escape sequence; s behind the backslash. Bytes read, and what they mean in *cp, or *cp =
- * UINT32_MAX when the backslash stays. 0 when malformed. */
+/* One escape sequence; s is after the backslash. Returns the bytes read, and the code point in *cp, or *cp =
+ * UINT32_MAX if the backslash is kept. 0 if malformed. */
 static size_t decode_escape(const char *s, size_t len, uint32_t *cp) {
     static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
     const char *at = *s == '\0' ? NULL : strchr(from, *s);
@@ -55,7 +54,7 @@ static size_t decode_escape(const char *s, size_t len, uint32_t *cp) {
     return 0;
 }
 
-/* Appends the string token k, escapes decoded, to out; false when malformed. */
+/* Appends the string token k, escapes decoded, to out; false if malformed. */
 static bool decode_string(const QsfJToken *k, char *out, size_t *n) {
     for (size_t i = 0; i < k->len; i++) {
         if (k->p[i] != '\\' || i + 1 >= k->len) {

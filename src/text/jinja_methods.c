@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Methods of strings that change, find or ask; of dictionaries, lists and numbers. Methods that would change
+/* Methods of strings that transform, search or test; of dictionaries, lists and numbers. Methods that modify
  * a list or dictionary do not exist, as in Jinja's immutable sandbox. */
 #include <math.h>
 
@@ -17,7 +17,7 @@ static bool m_title(QsfJCtx *c, A *a, QsfJVal *o) { return qsf_j_case(c, a->self
 static bool m_capitalize(QsfJCtx *c, A *a, QsfJVal *o) { return qsf_j_case(c, a->self, QSF_JC_CAPITAL, o); }
 static bool m_swapcase(QsfJCtx *c, A *a, QsfJVal *o) { return qsf_j_case(c, a->self, QSF_JC_SWAP, o); }
 
-/* What is stripped from markup is escaped first, as all that meets markup. */
+/* Characters to strip from markup are escaped first, like everything combined with markup. */
 static bool strip(QsfJCtx *c, A *a, unsigned sides, QsfJVal *o) {
     if (a->self.markup && qsf_j_is_str(a->v[0]) && !qsf_j_markup(c, a->v[0], &a->v[0])) return false;
     return qsf_j_strip(c, a->self, a->v[0], sides, o);
@@ -38,7 +38,7 @@ static bool m_replace(QsfJCtx *c, A *a, QsfJVal *o) {
     return true;
 }
 
-/* Does s begin (or end) with one of: a string or a tuple of strings. */
+/* Whether s begins (or ends) with a string or with one of a tuple of strings. */
 static bool edge(QsfJCtx *c, A *a, bool at_end, QsfJVal *o) {
     const QsfJStr *s = a->self.u.s;
     QsfJVal one = a->v[0];
@@ -68,7 +68,7 @@ static bool remove_edge(QsfJCtx *c, A *a, bool at_end, QsfJVal *o) {
 static bool m_removeprefix(QsfJCtx *c, A *a, QsfJVal *o) { return remove_edge(c, a, false, o); }
 static bool m_removesuffix(QsfJCtx *c, A *a, QsfJVal *o) { return remove_edge(c, a, true, o); }
 
-/* Index in characters, or -1; what a->v[1] and [2] say bounds the search. */
+/* Index in characters, or -1; a->v[1] and [2] limit the search. */
 static bool find(QsfJCtx *c, A *a, bool reverse, int64_t *at) {
     QsfJVal part, all = a->self;
     const QsfJStr *s = a->self.u.s;
@@ -174,7 +174,7 @@ const QsfJRow qsf_j_str_methods[] = {
     { 0 },
 };
 
-/* --- questions about all characters of a string --- */
+/* --- tests of all characters of a string --- */
 
 typedef bool (*CharTest)(uint32_t cp, const char *cat);
 
@@ -189,7 +189,7 @@ static bool all_chars(QsfJCtx *c, A *a, CharTest test, QsfJVal *o) {
     return qsf_j_bytes(c, s->len);
 }
 
-/* Superscript digits and the like are digits to Python though no decimals. */
+/* Superscript digits and the like are digits to Python, though not decimals. */
 static bool super_digit(uint32_t cp) {
     return cp == 0xB2 || cp == 0xB3 || cp == 0xB9 || cp == 0x2070 || (cp >= 0x2074 && cp <= 0x2079) ||
            (cp >= 0x2080 && cp <= 0x2089) || (cp >= 0x2460 && cp <= 0x2468);

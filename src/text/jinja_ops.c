@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arithmetic as Python does it, on 64-bit integers: what does not fit is an error. */
+/* Python's arithmetic on 64-bit integers: results that do not fit are an error. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool no_operator(QsfJCtx *c, QsfJOp op, QsfJVal a, QsfJVal b) {
                       qsf_j_type_name(b));
 }
 
-/* --- whole numbers --- */
+/* --- integers --- */
 
 static bool int_pow(QsfJCtx *c, int64_t base, int64_t exp, QsfJVal *out) {
     int64_t r = 1;
@@ -52,7 +52,7 @@ static bool int_pow(QsfJCtx *c, int64_t base, int64_t exp, QsfJVal *out) {
     return true;
 }
 
-/* Quotient towards minus infinity and the remainder that goes with it. b is not 0, and not -1. */
+/* Quotient rounded towards minus infinity and the matching remainder. b is not 0, and not -1. */
 static int64_t floor_div(int64_t a, int64_t b, int64_t *rest) {
     int64_t q = a / b, r = a % b;
     if (r != 0 && (r < 0) != (b < 0)) {
@@ -117,7 +117,7 @@ static bool float_arith(QsfJCtx *c, QsfJOp op, double a, double b, QsfJVal *out)
 
 /* --- sequences --- */
 
-/* How often n elements fit, or an error before anything is done. */
+/* The repetition count of n elements, or an error before anything is allocated. */
 static bool repeat_count(QsfJCtx *c, int64_t times, uint64_t n, uint64_t max, uint64_t *count) {
     *count = times < 0 ? 0 : (uint64_t)times;
     if (n == 0) *count = 0;

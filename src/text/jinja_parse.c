@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Statements up to one of the tags in ends (names, NULL-terminated), whose name is then the current token;
- * the end of the template when ends is NULL. *out is the first of them, 0 when there are none. */
+/* Statements up to one of the tags in ends (names, NULL-terminated), whose name is then the current token; up
+ * to the end of the template if ends is NULL. *out is the first of them, 0 if there are none. */
 static bool parse_body(QsfJParser *p, const char *const *ends, QsfJRef *out);
 
 static const char *const end_if[] = { "elif", "else", "endif", NULL }, *const end_else[] = { "endif", NULL },
@@ -19,7 +19,7 @@ static const char *const end_if[] = { "elif", "else", "endif", NULL }, *const en
                          *const end_block[] = { "endblock", NULL },
                          *const end_generation[] = { "endgeneration", NULL };
 
-/* The end of a tag, the body behind it and the name that ends the body. */
+/* The end of a tag, the body after it and the name that ends the body. */
 static bool block_body(QsfJParser *p, const char *const *ends, QsfJRef *out) {
     return qsf_j_expect(p, QSF_JT_BLOCK_END, NULL) && parse_body(p, ends, out) &&
            (ends[1] != NULL || qsf_j_advance(p));
@@ -43,7 +43,7 @@ static QsfJRef target_name(QsfJParser *p, bool allow_attribute) {
     return r;
 }
 
-/* a | a.b | a, b | (a, (b, c)); ends before `end`. */
+/* a | a.b | a, b | (a, (b, c)); stops before `end`. */
 static QsfJRef parse_target(QsfJParser *p, bool allow_attribute) {
     QsfJChain l = { 0 };
     bool tuple = false;
@@ -74,7 +74,7 @@ static QsfJRef parse_target(QsfJParser *p, bool allow_attribute) {
     return r;
 }
 
-/* --- statements; each begins behind its name and ends at the end of its last tag --- */
+/* --- statements; each parser starts after the name and stops at the end of the last tag --- */
 
 static QsfJRef parse_if(QsfJParser *p, QsfJRef r) {
     QsfJChain arms = { 0 };
@@ -142,7 +142,7 @@ static QsfJRef parse_set(QsfJParser *p, QsfJRef r) {
     return r;
 }
 
-/* ( parameters ) of a macro or call block into a and n of r. */
+/* Parses ( parameters ) of a macro or call block into a and n of r. */
 static bool parse_params(QsfJParser *p, QsfJRef r) {
     QsfJChain l = { 0 };
     if (!qsf_j_expect(p, QSF_JT_OP, "(")) return false;
@@ -162,7 +162,7 @@ static bool parse_params(QsfJParser *p, QsfJRef r) {
     return qsf_j_expect(p, QSF_JT_OP, ")");
 }
 
-/* The body of a macro: a function of its own, so no loop around it counts. */
+/* The body of a macro: a separate function, so enclosing loops do not count. */
 static bool macro_body(QsfJParser *p, QsfJRef r, const char *const *ends) {
     unsigned loops = p->loops;
     QsfJRef body;
@@ -331,7 +331,7 @@ static bool parse_body(QsfJParser *p, const char *const *ends, QsfJRef *out) {
 
 /* --- the template --- */
 
-/* Newlines become \n, one at the end is dropped (as Jinja does without keep_trailing_newline). */
+/* Newlines become \n, a final one is dropped (as in Jinja without keep_trailing_newline). */
 static bool copy_source(QsfJinja *t, const char *s, size_t len) {
     t->source = qsf_j_alloc(&t->mem, len + 1);
     if (t->source == NULL) return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the two halves of the parser share: statements (jinja_parse.c) and expressions (jinja_expr.c) over
- * the tree builder (jinja_tree.c). A QsfJRef of 0 is a failure whose message is in p->err. */
+/* Shared by the two halves of the parser: statements (jinja_parse.c) and expressions (jinja_expr.c) over the
+ * tree builder (jinja_tree.c). A QsfJRef of 0 is a failure whose message is in p->err. */
 #ifndef QSF_TEXT_JINJA_PARSE_H
 #define QSF_TEXT_JINJA_PARSE_H
 
@@ -13,8 +13,8 @@ typedef struct QsfJParser {
     QsfJToken cur, ahead;
     QsfErr *err;
     unsigned depth; /* nested expressions and blocks */
-    unsigned loops; /* for loops around, within the macro */
-    unsigned soft;  /* ifs around: an unknown filter there fails only when it is reached */
+    unsigned loops; /* enclosing for loops, within the macro */
+    unsigned soft;  /* enclosing ifs: an unknown filter there fails only when it is reached */
 } QsfJParser;
 
 typedef struct QsfJChain { /* list under construction */
@@ -25,13 +25,13 @@ typedef struct QsfJChain { /* list under construction */
 /* --- jinja_tree.c --- */
 QsfJRef qsf_j_node(QsfJParser *p, QsfJKind kind, uint32_t line);
 static inline QsfJNode *qsf_j_at(QsfJParser *p, QsfJRef r) { return &p->t->nodes[r]; }
-/* False when item is 0. */
+/* False if item is 0. */
 bool qsf_j_chain(QsfJParser *p, QsfJChain *l, QsfJRef item);
 /* Index of a name or constant, or UINT32_MAX with p->err set. */
 uint32_t qsf_j_atom(QsfJParser *p, const char *s, size_t len);
 uint32_t qsf_j_const(QsfJParser *p, QsfJVal v);
 QsfJRef qsf_j_const_node(QsfJParser *p, QsfJVal v, uint32_t line);
-/* A new string that the template owns; NULL with p->err set. */
+/* A new string owned by the template; NULL with p->err set. */
 char *qsf_j_keep(QsfJParser *p, size_t len);
 /* QSF_E_MODEL "line N: ..." at the current token; returns 0. */
 QsfJRef qsf_j_parse_error(QsfJParser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -40,20 +40,20 @@ QsfJRef qsf_j_parse_error(QsfJParser *p, const char *fmt, ...) __attribute__((fo
 bool qsf_j_advance(QsfJParser *p);
 bool qsf_j_peek(const QsfJParser *p, QsfJTok type, const char *text); /* text NULL: any */
 bool qsf_j_peek_ahead(const QsfJParser *p, QsfJTok type, const char *text);
-bool qsf_j_expect(QsfJParser *p, QsfJTok type, const char *text); /* and steps over it */
+bool qsf_j_expect(QsfJParser *p, QsfJTok type, const char *text); /* and consumes it */
 bool qsf_j_enter(QsfJParser *p); /* one level deeper, or an error; undo with p->depth-- */
 
-/* --- jinja_literal.c: the current token and what belongs to it --- */
-QsfJRef qsf_j_parse_string(QsfJParser *p); /* neighbouring literals are one string */
+/* --- jinja_literal.c: the current token and those that belong to it --- */
+QsfJRef qsf_j_parse_string(QsfJParser *p); /* adjacent literals are one string */
 QsfJRef qsf_j_parse_number(QsfJParser *p);
 QsfJRef qsf_j_parse_name(QsfJParser *p);
 
 /* --- jinja_expr.c --- */
-/* with_cond false: no "a if b else c" (it belongs to what stands around). */
+/* with_cond false: no "a if b else c" (it belongs to the enclosing expression). */
 QsfJRef qsf_j_parse_expr(QsfJParser *p, bool with_cond);
-/* Expressions with commas make a tuple; ends before `end` (a name) if not NULL. An empty one is an error. */
+/* Expressions with commas make a tuple; stops before `end` (a name) if not NULL. An empty one is an error. */
 QsfJRef qsf_j_parse_tuple(QsfJParser *p, bool with_cond, const char *end);
-/* | filter | filter after subject, at least nothing; `bare`: the first | is left out (filter blocks). */
+/*  filter | filter after subject, possibly none; `bare`: the first | is omitted (filter blocks). */
 QsfJRef qsf_j_parse_filters(QsfJParser *p, QsfJRef subject, bool bare);
 /* Postfix operators .a [b] (c) after node. */
 QsfJRef qsf_j_parse_postfix(QsfJParser *p, QsfJRef node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rendering: variables in, text out, and the limits in between. */
+/* Rendering: variables in, text out, subject to the limits. */
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ const QsfJinjaLimits qsf_jinja_limits = {
 
 QsfJinjaLimits qsf_jinja_limits_for(size_t data_bytes) {
     QsfJinjaLimits l = qsf_jinja_limits;
-    /* lengths of texts are 32 bits */
+    /* text lengths are 32 bits */
     size_t data = data_bytes < ((size_t)1 << 29) ? data_bytes : (size_t)1 << 29;
     l.steps += data / 4; /* 16 passes */
     l.memory += 4 * data;
@@ -160,7 +160,7 @@ bool qsf_j_bind(QsfJCtx *c, uint32_t atom, QsfJVal v) {
     return true;
 }
 
-/* Binds the variables that the template names. */
+/* Binds the variables used by the template. */
 static bool bind_variables(QsfJCtx *c, const QsfJinjaVars *v) {
     if (!qsf_j_ok(c)) return false;
     c->scope = qsf_j_scope(c, NULL);
@@ -181,16 +181,16 @@ int qsf_jinja_render(const QsfJinja *t, QsfJinjaVars *v, QsfJinjaOut *out, QsfEr
         c.now = v->now;
     else
         localtime_r(&clock, &c.now);
-    /* Numbers and dates are written alike in every locale. */
+    /* Numbers and dates are written the same way in every locale. */
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0),
              before = plain == (locale_t)0 ? plain : uselocale(plain);
-    (void)qsf_unicode_guessed(); /* what was asked before is no concern of this one */
+    (void)qsf_unicode_guessed(); /* steps of earlier calls do not count here */
     if (bind_variables(&c, v)) qsf_j_exec(&c, t->body);
     if (plain != (locale_t)0) {
         uselocale(before);
         freelocale(plain);
     }
-    if (qsf_unicode_guessed()) /* even an error may only have come of a wrong guess */
+    if (qsf_unicode_guessed()) /* even an error may be the result of a wrong guess */
         return qsf_err_set(
             err, QSF_E_RUNTIME,
             "the template uses properties of non-ASCII letters, which needs utf8proc; this program was built "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Methods that take strings apart. */
+/* Methods that split strings. */
 #include <string.h>
 
 #include "src/base/utf8.h"
@@ -12,7 +12,7 @@ static bool add_part(QsfJCtx *c, QsfJVal s, size_t from, size_t to, QsfJVal out)
     return qsf_j_ok(c) && qsf_j_append(c->mem, out.u.l, part);
 }
 
-/* At white space, runs of it being one separator and none at the ends counting. */
+/* Splits at white space; a run is one separator, and those at the ends do not count. */
 static bool split_space(QsfJCtx *c, QsfJVal v, uint64_t left, QsfJVal out) {
     const QsfJStr *s = v.u.s;
     size_t i = 0, n;
@@ -95,7 +95,7 @@ static bool split(QsfJCtx *c, A *a, bool from_right, QsfJVal *out) {
 static bool m_split(QsfJCtx *c, A *a, QsfJVal *out) { return split(c, a, false, out); }
 static bool m_rsplit(QsfJCtx *c, A *a, QsfJVal *out) { return split(c, a, true, out); }
 
-/* Bytes of the line end at s[0..len), 0 when there is none (Python's str.splitlines). */
+/* Length of the line end at s[0..len), 0 if there is none (Python's str.splitlines). */
 static size_t line_end(const char *s, size_t len) {
     uint32_t cp = 0;
     size_t n = qsf_utf8_next(s, len, &cp);

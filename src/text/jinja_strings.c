@@ -18,7 +18,7 @@ static bool is_letter(uint32_t cp) {
 
 static bool opens_word(uint32_t cp) { return cp < 128 && cp > 0 && strchr("-({[<", (int)cp) != NULL; }
 
-/* The case that cp gets, given whether it begins a word. */
+/* The case of cp, given whether it begins a word. */
 static bool put_cased(QsfJCtx *c, uint32_t cp, QsfJCase how, bool begins, QsfJTag tag) {
     bool up = how == QSF_JC_UPPER || (how >= QSF_JC_CAPITAL && begins);
     if (how == QSF_JC_SWAP) up = qsf_unicode_lower(cp) == cp;
@@ -53,7 +53,7 @@ bool qsf_j_case(QsfJCtx *c, QsfJVal v, QsfJCase how, QsfJVal *out) {
 
 /* --- strip --- */
 
-/* Bytes of the last character of p[0..len). */
+/* Length of the last character of p[0..len). */
 static size_t last_char(const char *p, size_t len) {
     size_t n = 1;
     while (n < 4 && n < len && ((unsigned char)p[len - n] & 0xC0) == 0x80) n++;
@@ -61,7 +61,7 @@ static size_t last_char(const char *p, size_t len) {
     return qsf_utf8_next(p + len - n, n, &cp) == n ? n : 1;
 }
 
-/* Whether the character p[0..n) is to go. */
+/* Whether to strip the character p[0..n). */
 static bool stripped(const char *p, size_t n, const QsfJStr *chars) {
     if (chars == NULL) return qsf_j_space(p, n) == n;
     return chars->len >= n && memmem(chars->p, chars->len, p, n) != NULL;
@@ -102,7 +102,7 @@ int64_t qsf_j_find(const QsfJStr *s, const QsfJStr *part, size_t from, bool reve
     return -1;
 }
 
-/* Replacing nothing puts `to` around every character. */
+/* Replacing the empty string puts `to` around every character. */
 static bool replace_empty(QsfJCtx *c, const QsfJStr *s, QsfJVal to, uint64_t left) {
     size_t i = 0;
     while (left-- > 0) {

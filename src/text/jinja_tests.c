@@ -80,7 +80,7 @@ static bool t_sequence(QsfJCtx *c, A *a, QsfJVal *o) {
 static bool remainder_is(QsfJCtx *c, QsfJVal v, QsfJVal by, int64_t want, QsfJVal *o) {
     QsfJVal rest;
     bool same;
-    if (!qsf_j_is_num(v)) return qsf_j_fail(c, "%s is no number", qsf_j_type_name(v));
+    if (!qsf_j_is_num(v)) return qsf_j_fail(c, "%s is not a number", qsf_j_type_name(v));
     return qsf_j_arith(c, QSF_J_OP_MOD, v, by, &rest) && qsf_j_equal(c, rest, qsf_j_int(want), &same) &&
            yes(o, same);
 }
@@ -115,7 +115,7 @@ static bool t_sameas(QsfJCtx *c, A *a, QsfJVal *o) {
     return compare(c, a, QSF_J_OP_EQ, o);
 }
 
-/* All letters of one case, and at least one of them. */
+/* All letters have one case, and there is at least one. */
 static bool one_case(QsfJCtx *c, A *a, const char *not_this, QsfJVal *o) {
     QsfJVal s;
     bool some = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Putting text together with the tags of its characters. Everything is built at the end of the output: one
- * growing buffer serves blocks inside blocks, macros and filters. */
+/* Building text together with the tags of its characters. Everything is built at the end of the output: one
+ * growing buffer is used for nested blocks, macros and filters. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 size_t qsf_j_mark(const QsfJCtx *c) { return c->out->text.len; }
 
-/* The newest run ends at end and has this tag. */
+/* The last run ends at end and has this tag. */
 static bool extend_run(QsfJCtx *c, size_t end, QsfJTag tag) {
     QsfJinjaOut *o = c->out;
     if (o->n_runs > 0 && o->runs[o->n_runs - 1].tag == tag) {
@@ -83,11 +83,11 @@ static size_t first_run(const QsfJinjaOut *o, size_t mark) {
     return lo;
 }
 
-/* Forgets the output from mark on. */
+/* Discards the output after mark. */
 static void cut_back(QsfJinjaOut *o, size_t mark, size_t first) {
     o->n_runs = first;
     size_t start = first > 0 ? o->runs[first - 1].end : 0;
-    if (start < mark && first < o->cap_runs) { /* the run that mark stands in goes on up to it */
+    if (start < mark && first < o->cap_runs) { /* the run that contains mark extends up to it */
         o->runs[first].end = (uint32_t)mark;
         o->n_runs++;
     }
@@ -103,7 +103,7 @@ bool qsf_j_cut(QsfJCtx *c, size_t mark, QsfJVal *out) {
     QsfJTag tag = len == 0 ? QSF_J_TEXT : n == 1 ? (QsfJTag)o->runs[first].tag : QSF_J_MIXED;
     *out = qsf_j_str(c->mem, bytes, len, tag);
     if (tag == QSF_J_MIXED && !c->mem->failed) {
-        QsfJStr *s = (QsfJStr *)(uintptr_t)out->u.s; /* made just now: ours to fill in */
+        QsfJStr *s = (QsfJStr *)(uintptr_t)out->u.s; /* just created: may be modified */
         QsfJRun *runs = qsf_j_alloc(c->mem, n * sizeof *runs);
         for (size_t i = 0; runs != NULL && i < n; i++)
             runs[i] = (QsfJRun){ o->runs[first + i].end - (uint32_t)mark, o->runs[first + i].tag };
@@ -119,7 +119,7 @@ bool qsf_j_text(QsfJCtx *c, const char *s, QsfJVal *out) {
     return qsf_j_puts(c, s) && qsf_j_cut(c, mark, out);
 }
 
-/* --- str() and repr() as Python has them --- */
+/* --- Python's str() and repr() --- */
 
 bool qsf_j_put_float(QsfJCtx *c, double f) {
     char text[40], sig[40];

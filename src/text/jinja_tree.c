@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building the tree: nodes, names, constants; and stepping through tokens. */
+/* Building the tree: nodes, names, constants; and advancing through tokens. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ QsfJRef qsf_j_parse_error(QsfJParser *p, const char *fmt, ...) {
     return 0;
 }
 
-/* Room for one more element of a heap array; false with an error. */
+/* Grows a heap array by one element; false with an error. */
 static bool room(QsfJParser *p, void **array, uint32_t n, uint32_t *cap, size_t size, uint32_t max) {
     if (n < *cap) return true;
     uint32_t more = *cap < 32 ? 32 : *cap * 2;
@@ -114,7 +114,7 @@ QsfJRef qsf_j_const_node(QsfJParser *p, QsfJVal v, uint32_t line) {
 bool qsf_j_advance(QsfJParser *p) {
     p->cur = p->ahead;
     if (p->cur.type == QSF_JT_EOF) return true;
-    /* An error in the token ahead is one of this construct: nothing useful comes before it. */
+    /* An error in the token ahead takes precedence over the error of this construct. */
     return qsf_j_lex_next(&p->lx, &p->ahead, p->err) == QSF_OK;
 }
 

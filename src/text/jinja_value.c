@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Making values, and the memory with a limit that they live in. */
+/* Creating values, and the limited memory that holds them. */
 #include "src/text/jinja_value.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ void qsf_j_mem_destroy(QsfJMem *m) {
 void *qsf_j_alloc(QsfJMem *m, size_t bytes) {
     QsfErr e;
     if (m->failed) return NULL;
-    e.code = QSF_OK; /* the message is not looked at: this is done for every value */
+    e.code = QSF_OK; /* the message is not used: this runs for every value */
     e.memory = false;
     void *p = qsf_arena_alloc(&m->arena, bytes, 8, &e);
     m->failed = p == NULL;
@@ -55,7 +55,7 @@ QsfJVal qsf_j_dict(QsfJMem *m, QsfJType type, size_t cap) {
     return (QsfJVal){ .type = (uint8_t)type, .u.d = d };
 }
 
-/* A copy of n values in twice the room. */
+/* A copy of n values in twice the space. */
 static QsfJVal *regrow(QsfJMem *m, const QsfJVal *v, size_t n, size_t cap) {
     QsfJVal *bigger = cap > m->limit / sizeof *v ? NULL : qsf_j_alloc(m, cap * sizeof *v);
     if (bigger == NULL)
@@ -98,7 +98,7 @@ QsfJVal qsf_j_substr(QsfJMem *m, QsfJVal v, size_t off, size_t len) {
         r.markup = v.markup;
         return r;
     }
-    QsfJStr *sub = (QsfJStr *)(uintptr_t)r.u.s; /* made just now: ours to fill in */
+    QsfJStr *sub = (QsfJStr *)(uintptr_t)r.u.s; /* just created: may be modified */
     sub->off = s->off + (uint32_t)off;
     sub->runs = s->runs;
     sub->n_runs = s->n_runs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Values of the template language and the memory they live in. Values are immutable once the evaluator has
- * seen them (only namespaces change), so they share bytes and elements freely; all of a rendering is freed
- * at once. Internal names of the engine begin with qsf_j_ ; functions that can fail return false, and what
- * went wrong is then in the context or the memory. */
+/* Values of the template language and their memory. Values are immutable once the evaluator has seen them
+ * (only namespaces change), so they share bytes and elements freely; all memory of a rendering is freed
+ * together. Internal names of the engine begin with qsf_j_; functions that can fail return false, with the
+ * error in the context or the memory. */
 #ifndef QSF_TEXT_JINJA_VALUE_H
 #define QSF_TEXT_JINJA_VALUE_H
 
@@ -12,10 +12,10 @@
 
 #include "src/base/arena.h"
 
-/* Where a character comes from. Kept through every operation on strings, ignored by comparisons. */
+/* Origin of a character. Preserved by every operation on strings, ignored by comparisons. */
 typedef enum QsfJTag {
-    QSF_J_DATA = 0, /* what somebody said: message contents, tools */
-    QSF_J_TEXT = 1, /* the template's own text, special token variables, what builtins make up */
+    QSF_J_DATA = 0, /* text from users or other sources: message contents, tools */
+    QSF_J_TEXT = 1, /* the template's own text, special token variables, text made by builtins */
     QSF_J_MIXED = 2 /* of a string: see its runs */
 } QsfJTag;
 
@@ -45,7 +45,7 @@ typedef enum QsfJType {
     QSF_J_TUPLE,
     QSF_J_DICT,
     QSF_J_VIEW, /* dict.items() and friends: a list that cannot be indexed */
-    QSF_J_GEN,  /* map, select, ...: can be walked once */
+    QSF_J_GEN,  /* map, select, ...: can be iterated once */
     QSF_J_RANGE,
     QSF_J_NS,
     QSF_J_FUNC,
@@ -60,7 +60,7 @@ typedef struct QsfJVal QsfJVal;
 typedef struct QsfJList {
     QsfJVal *v;
     uint32_t n, cap;
-    bool used;        /* generator: was walked */
+    bool used;        /* generator: was iterated */
     const char *view; /* view: "dict_items", ... ; a groupby tuple: "group" */
 } QsfJList;
 
@@ -81,7 +81,7 @@ typedef struct QsfJLoop QsfJLoop;
 
 struct QsfJVal {
     uint8_t type; /* QsfJType */
-    bool markup;  /* a string that |safe or |escape made: + escapes what is added to it */
+    bool markup;  /* a string made by |safe or |escape: + escapes what is added to it */
     union {
         bool b;
         int64_t i;
@@ -96,13 +96,13 @@ struct QsfJVal {
     } u;
 };
 
-/* Pages charged against a private ledger that holds the limit. */
+/* Pages charged to a private ledger that holds the limit. */
 typedef struct QsfJMem {
     QsfLedger ledger;
     QsfArena arena;
     size_t limit;
-    bool failed;  /* something did not fit; sticky */
-    bool starved; /* and not by the limit: the process has no more memory */
+    bool failed;  /* an allocation failed; sticky */
+    bool starved; /* and not because of the limit: the process is out of memory */
 } QsfJMem;
 void qsf_j_mem_init(QsfJMem *m, size_t limit);
 void qsf_j_mem_destroy(QsfJMem *m);
@@ -115,12 +115,12 @@ static inline QsfJVal qsf_j_int(int64_t i) { return (QsfJVal){ .type = QSF_J_INT
 static inline QsfJVal qsf_j_float(double f) { return (QsfJVal){ .type = QSF_J_FLOAT, .u.f = f }; }
 static inline QsfJVal qsf_j_undef(const QsfJUndef *u) { return (QsfJVal){ .type = QSF_J_UNDEF, .u.u = u }; }
 
-/* All of these give none when memory runs out (m->failed). A string borrows p; len is cut at 2^31. */
+/* All of these return none if memory runs out (m->failed). A string borrows p; len is limited to 2^31. */
 QsfJVal qsf_j_str(QsfJMem *m, const char *p, size_t len, QsfJTag tag);
 QsfJVal qsf_j_list(QsfJMem *m, QsfJType type, size_t cap); /* empty, with room for cap */
 QsfJVal qsf_j_dict(QsfJMem *m, QsfJType type, size_t cap);
 bool qsf_j_append(QsfJMem *m, QsfJList *l, QsfJVal v);
-/* Adds a pair without looking for an equal key. */
+/* Adds a pair without checking for an equal key. */
 bool qsf_j_dict_add(QsfJMem *m, QsfJDict *d, QsfJVal key, QsfJVal v);
 /* s[off..off+len), sharing bytes; v.markup as given. */
 QsfJVal qsf_j_substr(QsfJMem *m, QsfJVal s, size_t off, size_t len);

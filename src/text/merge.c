@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pair merging with a sorted list and a heap. Entries that a later merge made wrong stay there and are
- * skipped when they come up. */
+/* Pair merging with a sorted list and a heap. Entries invalidated by a later merge stay there and are skipped
+ * when reached. */
 #include "src/text/merge.h"
 
 #include <stdlib.h>
 
 #define MAX_TEXT    (1u << 30)
-#define WAYS        4 /* children of a heap's element: half as many levels as with two */
+#define WAYS        4 /* children of a heap node: half as many levels as with two */
 #define DIGIT_BITS  11
 #define DIGITS      (1u << DIGIT_BITS)
-#define SORTED_FROM 4096 /* symbols: below, sorting is not faster */
+#define SORTED_FROM 4096 /* symbols: below this, sorting is not faster */
 
 void qsf_merger_free(QsfMerger *m) {
     free(m->syms);
@@ -27,7 +27,7 @@ static int out_of_memory(size_t n, QsfErr *err) {
     return qsf_err_memory(err, "tokenizing a text of %zu characters", n);
 }
 
-/* Makes room for one more element; the new capacity in *cap. */
+/* Grows by at least one element; the new capacity in *cap. */
 static void *grow(void *p, size_t *cap, size_t elem, QsfErr *err) {
     size_t want = *cap < 64 ? 64 : *cap + *cap / 2;
     void *q = realloc(p, want * elem);
@@ -80,8 +80,8 @@ static void sift_down(QsfPair *heap, size_t n, size_t i) {
     heap[i] = p;
 }
 
-/* One pass of the radix sort: from -> to, by the digit at shift, equal ones in their order. Returns false,
- * nothing moved, when all have the same digit. */
+/* One pass of the radix sort: from -> to, by the digit at shift, stable. Returns false, without moving
+ * anything, if all have the same digit. */
 static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shift) {
     size_t at[DIGITS] = { 0 }, sum = 0;
     for (size_t i = 0; i < n; i++) at[from[i].rank >> shift & (DIGITS - 1)]++;
@@ -95,9 +95,9 @@ static bool sort_digit(const QsfPair *from, QsfPair *to, size_t n, unsigned shif
     return true;
 }
 
-/* Of a long text the pairs that merging begins with, most of all pairs, are sorted once instead of going
- * through the heap, which would be many times the size of the caches. They stand in the heap's array in the
- * order of the text. */
+/* For a long text, the initial pairs, which are most of all pairs, are sorted once instead of going through
+ * the heap, which would be many times the size of the caches. They are stored in the heap's array in text
+ * order. */
 static int sort_first(QsfMerger *m, QsfErr *err) {
     if (m->cap_first < m->cap_heap) {
         QsfPair *p = realloc(m->first, m->cap_heap * sizeof *p);
@@ -122,7 +122,7 @@ static int sort_first(QsfMerger *m, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Takes the pair that comes first, of the sorted ones and those in the heap; false when there is none. */
+/* Takes the first pair of the sorted ones and those in the heap; false if there is none. */
 static bool pop(QsfMerger *m, QsfPair *top) {
     if (m->at_first < m->n_first && (m->n_heap == 0 || before(&m->first[m->at_first], &m->heap[0]))) {
         *top = m->first[m->at_first++];
@@ -135,7 +135,8 @@ static bool pop(QsfMerger *m, QsfPair *top) {
     return true;
 }
 
-/* Offers the pair that begins with symbol left: at the end of the heap's array, in its place there with sift. */
+/* Adds the pair that begins with symbol left: at the end of the heap's array, or in its sorted place if sift
+ * is set. */
 static int offer(QsfMerger *m, int32_t left, QsfPairFn pair, const void *ctx, bool sift, QsfErr *err) {
     if (left < 0 || m->syms[left].next < 0) return QSF_OK;
     const QsfSymbol *l = &m->syms[left], *r = &m->syms[l->next];
@@ -168,7 +169,7 @@ int qsf_merger_run(QsfMerger *m, QsfPairFn pair, const void *ctx, QsfErr *err) {
         QsfSymbol *l = &m->syms[p.left];
         if (l->len == 0 || l->next < 0) continue;
         QsfSymbol *r = &m->syms[l->next];
-        /* symbols only grow, so an equal length means that both are as they were */
+        /* symbols only grow, so an equal length means that both are unchanged */
         if (l->len + r->len != p.len) continue;
         l->len = p.len;
         l->id = p.id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pre-tokenizer of a file: the expressions it brings itself, or the row of the table it names. */
+/* The pre-tokenizer of a file: the expressions in the file, or the row of the table it names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define KEY_PRE        "tokenizer.ggml.pre"
 #define MAX_EXPRESSION 65536
 
-/* The row for this file; guesses with a warning. */
+/* The row for this file; an unknown name uses a guess, with a warning. */
 static int choose_row(QsfTokenizer *t, const QsfSource *src, const QsfPretokSpec **spec, QsfErr *err) {
     const char *pre;
     size_t len = 0;
@@ -103,7 +103,7 @@ static int read_normal_form(QsfTokenizer *t, const QsfSource *src, QsfErr *err) 
                        qsf_source_path(src), QSF_KEY_NORMAL_FORM, form);
 }
 
-/* What a file may say about BPE beside the pre-tokenizer, or instead of what comes with it. */
+/* BPE settings in a file in addition to the pre-tokenizer, or overriding its defaults. */
 static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     const struct {
         const char *key;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the expressions of a pre-tokenizer over a text, depth first: every piece goes through the
- * remaining passes at once, so no list of pieces is kept. */
+/* Applies the expressions of a pre-tokenizer to a text, depth first: every piece goes through the remaining
+ * passes immediately, so no list of pieces is stored. */
 #include "src/text/pretok.h"
 
 #include "src/base/utf8.h"
@@ -36,7 +36,7 @@ typedef struct Split {
     QsfErr *err;
 } Split;
 
-/* As deep as there are passes, at most QSF_PRETOK_PASSES. */
+/* The depth is the number of passes, at most QSF_PRETOK_PASSES. */
 static int split_from(const Split *s, unsigned pass, const char *text, size_t len) {
     if (len == 0) return QSF_OK;
     if (pass == s->p->n) return s->fn(s->ctx, text, len, s->err);
@@ -46,7 +46,7 @@ static int split_from(const Split *s, unsigned pass, const char *text, size_t le
         if (rc == QSF_OK) rc = split_from(s, pass + 1, text + begin, end - begin);
         if (rc != QSF_OK) return rc;
         done = from = end;
-        if (begin == end && end < len) { /* an empty match cuts here; look for the next one further on */
+        if (begin == end && end < len) { /* an empty match splits here; search for the next one further on */
             uint32_t cp;
             from += qsf_utf8_next(text + end, len - end, &cp);
         } else if (begin == end) {
@@ -56,7 +56,7 @@ static int split_from(const Split *s, unsigned pass, const char *text, size_t le
     return split_from(s, pass + 1, text + done, len - done);
 }
 
-/* Length of the run at the start of s that is all well-formed UTF-8 (*ok) or all not. */
+/* Length of the run at the start of s that is either well-formed UTF-8 (*ok) or not. */
 static size_t run_length(const char *s, size_t len, bool *ok) {
     uint32_t cp;
     size_t n = qsf_utf8_next(s, len, &cp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pre-tokenizers by the value of tokenizer.ggml.pre. The expressions are those that the models were
- * trained with (tokenizer.json of each model, openai/tiktoken tiktoken_ext/openai_public.py); values
- * and their defaults as in ggml-org/llama.cpp src/llama-vocab.cpp. */
+/* Pre-tokenizers by the value of tokenizer.ggml.pre. The expressions are those used in training
+ * (tokenizer.json of each model, openai/tiktoken tiktoken_ext/openai_public.py); values and their defaults as
+ * in ggml-org/llama.cpp src/llama-vocab.cpp. */
 #include <string.h>
 
 #include "src/text/pretok.h"
@@ -47,10 +47,10 @@ static const char *const CHAMELEON[] = {
     NULL,
 };
 
-/* The range U+0800 to U+4E00 of both DeepSeek expressions holds white space (U+2003, U+2028, U+3000, ...),
- * which is therefore cut off from other white space and from words. huggingface/tokenizers, for which the
- * expressions were written, cuts there too. ggml-org/llama.cpp turns such white space into U+000B before it
- * matches, and does not. */
+/* The range U+0800 to U+4E00 of both DeepSeek expressions contains white space (U+2003, U+2028, U+3000, ...),
+ * which is therefore split from other white space and from words. huggingface/tokenizers, for which the
+ * expressions were written, splits there too. ggml-org/llama.cpp replaces such white space with U+000B before
+ * it matches, and does not. */
 static const char *const DEEPSEEK_CODER[] = {
     "[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+",
     "\\p{N}",   NULL,
@@ -100,8 +100,8 @@ static const char *const QWEN35[] = {
     NULL,
 };
 
-/* Digits in threes from the right, the linear way (see TINY_AYA below); where digits stand beside other
- * numbers ("2" raised), the published expression keeps the two together. */
+/* Groups of three digits from the right, in linear time (see TINY_AYA below); where digits are next to other
+ * numbers ("2" superscript), the published expression keeps the two together. */
 static const char *const SUPERBPE[] = { "\\p{N}+", "\\d++", "^\\d{1,2}(?=(?:\\d{3})++$)", "\\d{3}", NULL };
 
 /* tokenization_kimi.py of moonshotai/Kimi-K2-Instruct: o200k without Han in its words. */
@@ -123,7 +123,7 @@ static const char *const AFMOE[] = {
     NULL,
 };
 
-/* Words are not cut at all: merges reach over spaces. */
+/* Words are not split at all: merges may cross spaces. */
 static const char *const LINES[] = { "[^\\n]+|[\\n]+", NULL };
 static const char *const WORDS[] = { "\\S+", NULL };
 
@@ -152,10 +152,10 @@ static const char *const JAIS_2[] = {
     NULL,
 };
 
-/* The published first expression, \d{1,3}(?=(?:\d{3})*\b), looks from every group to the end of the number,
- * which is quadratic. The same cuts in linear time: isolate the number, take the odd digits off its front,
- * cut the rest into threes (\G: not digits in the middle of a piece, which touch letters and so were no
- * number). */
+/* The published first expression, \d{1,3}(?=(?:\d{3})*\b), scans from every group to the end of the number,
+ * which takes quadratic time. The same result in linear time: isolate the number, split off its first one or
+ * two digits, split the rest into threes (\G: not digits in the middle of a piece, which are adjacent to
+ * letters and so were not isolated as a number). */
 static const char *const TINY_AYA[] = {
     "(?<!\\d)\\d++\\b",
     "^\\d{1,2}(?=(?:\\d{3})++$)",

@@ -32,7 +32,7 @@ int qsf_ranks_count(const QsfSource *src, uint32_t *n, QsfErr *err) {
     return QSF_OK;
 }
 
-/* First slot to look at: a keyed multiplicative hash, scaled to the table without a division. */
+/* First slot to check: a keyed multiplicative hash, scaled to the table without a division. */
 static uint32_t home(const QsfRanks *r, uint32_t left, uint32_t right) {
     uint64_t x = ((uint64_t)left << ID_BITS | right) ^ r->key;
     x = (x ^ x >> 31) * 0x9E3779B97F4A7C15u;
@@ -40,7 +40,7 @@ static uint32_t home(const QsfRanks *r, uint32_t left, uint32_t right) {
     return (uint32_t)((x >> 32) * r->n_slots >> 32);
 }
 
-/* Slot of the pair, or the empty one where it belongs. */
+/* Slot of the pair, or the empty slot for it. */
 static QsfRank *find_slot(const QsfRanks *r, uint32_t left, uint32_t right) {
     uint32_t i = home(r, left, right);
     while (r->slot[i].rank != EMPTY &&
@@ -59,7 +59,7 @@ bool qsf_ranks_find(const QsfRanks *r, int32_t left, int32_t right, uint32_t *ra
     return true;
 }
 
-/* One merge: the space that parts it is the first one after the first character. */
+/* One merge: the separator is the first space after the first character. */
 static void add_merge(QsfRanks *r, const QsfVocab *v, const char *s, size_t len, uint32_t rank) {
     const char *space = len < 3 || len - 1 > v->max_len ? NULL : memchr(s + 1, ' ', len - 1);
     r->n_lost++; /* until all three are found */

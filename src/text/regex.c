@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* PCRE2, 8-bit, behind five functions. */
+/* Wraps PCRE2, 8-bit, in five functions. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "src/text/regex.h"
 
@@ -22,9 +22,9 @@ struct QsfRegexScratch {
     unsigned wasted; /* matches that cost far more than their length explains */
 };
 
-/* A sane expression needs a few steps per character of a piece; the limits only stop runaways: one match that
- * never ends, and an expression that makes every match dear. What a match cost is known by the limit it
- * needed. */
+/* A reasonable expression needs a few steps per character of a piece; the limits only stop runaways: a single
+ * match that never ends, and an expression that makes every match expensive. The cost of a match is known
+ * from the limit it needed. */
 #define MATCH_LIMIT       20000000u
 #define MATCH_LIMIT_FIRST 20000u
 #define MATCH_LIMIT_TIMES 10u
@@ -32,12 +32,12 @@ struct QsfRegexScratch {
 #define WASTED_MAX        64u
 #define HEAP_LIMIT_KIB    16384u
 
-/* White_Space of the Unicode Character Database. PCRE2's own \s adds U+180E, which lost the property
- * in Unicode 6.3. */
+/* White_Space of the Unicode Character Database. PCRE2's own \s includes U+180E, which lost the property in
+ * Unicode 6.3. */
 #define WHITE_SPACE \
     "\\x09-\\x0D\\x20\\x85\\xA0\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}"
 
-/* Appends the class that stands for the escape \s or \S. */
+/* Appends the character class for the escape \s or \S. */
 static void add_space_class(QsfStrbuf *out, char escape, bool in_class) {
     if (in_class) {
         qsf_strbuf_adds(out, escape == 's' ? WHITE_SPACE : "\\S");
@@ -95,7 +95,8 @@ int qsf_regex_compile(QsfRegex **out, const char *pattern, QsfErr *err) {
         free(re);
         return QSF_E_RUNTIME;
     }
-    /* Without JIT (not built in, or no executable memory) pcre2_match interprets: slower, same answer. */
+    /* Without JIT (not built in, or no executable memory) pcre2_match interprets: slower, but the same
+     * result. */
     (void)pcre2_jit_compile(re->code, PCRE2_JIT_COMPLETE);
     size_t code_bytes = 0, jit_bytes = 0;
     (void)pcre2_pattern_info(re->code, PCRE2_INFO_SIZE, &code_bytes);
@@ -136,7 +137,7 @@ void qsf_regex_scratch_free(QsfRegexScratch *s) {
 static int match(const QsfRegex *re, QsfRegexScratch *s, const char *text, size_t len, size_t from) {
     PCRE2_SPTR subject = (PCRE2_SPTR)text;
     int rc = pcre2_match(re->code, subject, len, from, PCRE2_NO_UTF_CHECK, s->data, s->ctx);
-    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) { /* machine code nests on 32 KiB; the interpreter on the heap */
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT) { /* machine code has a 32 KiB stack, the interpreter a heap */
         rc = pcre2_match(re->code, subject, len, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, s->data, s->ctx);
     }
     return rc;

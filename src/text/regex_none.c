@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In the place of regex.c where PCRE2 is left out: every expression is refused, so nothing is ever matched. */
+/* Replaces regex.c in builds without PCRE2: every expression is refused, so nothing is ever matched. */
 #include "src/text/regex.h"
 
 #ifdef QSF_WITHOUT_PCRE2

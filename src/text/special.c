@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Special tokens in a text. One pass finds the longest token at every place; a heap then takes them by
- * length. A place whose token is blocked by one already taken tries its next shorter token. */
+/* Special tokens in a text. One pass finds the longest token at every place; a heap then accepts them by
+ * length. A place whose token overlaps an accepted one tries its next shorter token. */
 #include "src/text/special.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static bool begins_with(const QsfVocab *v, uint32_t id, uint32_t prefix) {
     return n <= len && memcmp(s, p, n) == 0;
 }
 
-/* In the order of texts, the tokens that one begins with come before it, each inside the next. */
+/* In sorted order, a token's prefixes come before it, each a prefix of the next. */
 static void link_prefixes(QsfSpecials *s) {
     for (uint32_t i = 0; i < s->n; i++) {
         int32_t p = (int32_t)i - 1;
@@ -118,8 +118,8 @@ static bool has_affixes(const char *t, size_t len, const char *head, const char 
     return len > h + e && memcmp(t, head, h) == 0 && memcmp(t + len - e, tail, e) == 0;
 }
 
-/* Does a user-defined token structure a chat? Many files give <|user|> or [INST] that type, which it shares
- * with runs of spaces and HTML tags, and those must stay tokens in what people write. */
+/* Whether a user-defined token is chat markup. Many files give <|user|> or [INST] this type, which is also
+ * used for runs of spaces and HTML tags, and those must remain tokens in user text. */
 static bool is_structural(const char *t, size_t len) {
     static const char *const affixes[][2] = {
         { "<|", "|>" }, { "<\xEF\xBD\x9C", "\xEF\xBD\x9C>" }, { "<start_of_", ">" }, { "<end_of_", ">" },
@@ -140,7 +140,7 @@ static bool all_trusted(const Search *q, size_t pos, size_t len) {
     return q->trusted == NULL || memchr(q->trusted + pos, 0, len) == NULL;
 }
 
-/* May the token with index i be taken at pos? */
+/* Whether the token with index i may be used at pos. */
 static bool may_take(const Search *q, int32_t i, size_t pos) {
     size_t len;
     int32_t id = (int32_t)q->s->id[i];
@@ -149,13 +149,13 @@ static bool may_take(const Search *q, int32_t i, size_t pos) {
     return q->trusted == NULL || !is_structural(t, len) || all_trusted(q, pos, len);
 }
 
-/* From token index i along its prefixes to the first that may be used at pos; -1 = none. */
+/* Follows the prefixes of token index i to the first that may be used at pos; -1 = none. */
 static int32_t usable(const Search *q, int32_t i, size_t pos) {
     while (i >= 0 && !may_take(q, i, pos)) i = q->s->shorter[i];
     return i;
 }
 
-/* Byte `depth` of the text of the token with index i, -1 past its end. */
+/* Byte `depth` of the text of the token with index i, -1 after its end. */
 static int byte_of(const QsfSpecials *s, uint32_t i, size_t depth) {
     size_t len;
     const char *t = qsf_vocab_text(s->vocab, (int32_t)s->id[i], &len);
@@ -211,7 +211,7 @@ static uint32_t token_len(const QsfSpecials *s, int32_t i) {
     return (uint32_t)len;
 }
 
-/* Room for one more element of an array on the heap; NULL without memory. */
+/* Grows an array on the heap by one element; NULL without memory. */
 static void *room(void *p, size_t n, size_t *cap, size_t elem, QsfErr *err) {
     if (n < *cap) return p;
     size_t want = *cap < 16 ? 16 : 2 * *cap;
@@ -241,7 +241,7 @@ static int find_matches(Search *q, QsfErr *err) {
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Marks the bytes of an accepted token and of the white space that it strips. */
+/* Marks the bytes of an accepted token and the white space that it strips. */
 static int take(Search *q, const Match *m, QsfErr *err) {
     QsfFragment *frag = room(q->frag, q->n_frag, &q->cap_frag, sizeof *frag, err);
     if (frag == NULL) return QSF_E_RUNTIME;
@@ -261,7 +261,7 @@ static int take(Search *q, const Match *m, QsfErr *err) {
     return QSF_OK;
 }
 
-/* Longer tokens were taken first, so one that overlaps this match covers one of its ends. */
+/* Longer tokens were accepted first, so one that overlaps this match covers one of its ends. */
 static int take_by_length(Search *q, QsfErr *err) {
     while (q->n > 0) {
         Match m = q->heap[0];

@@ -46,7 +46,7 @@ int qsf_spm_byte_value(const char *text, size_t len) {
     return hi < 0 || lo < 0 ? -1 : hi * 16 + lo;
 }
 
-/* Orders scores as unsigned numbers, the highest score first. NaN comes last. */
+/* Maps scores to unsigned numbers, the highest score first. NaN is last. */
 static uint32_t rank_of_score(float score) {
     if (isnan(score)) return UINT32_MAX;
     float positive_zero = score + 0.0f;
@@ -99,15 +99,15 @@ static int encode_word(const QsfSpm *m, QsfMerger *merger, const char *s, size_t
     return rc;
 }
 
-/* Bytes of the space (or U+2581 itself) at s, 0 when there is none. */
+/* Length of the space (or U+2581 itself) at s, 0 if there is none. */
 static size_t space_at(const char *s, size_t len) {
     if (len > 0 && s[0] == ' ') return 1;
     bool marked = len >= QSF_SPM_SPACE_LEN && memcmp(s, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN) == 0;
     return marked ? QSF_SPM_SPACE_LEN : 0;
 }
 
-/* Appends the next word of s to the buffer: its leading spaces, then all up to the next space (or to the
- * end of the text). Returns the bytes of s taken. */
+/* Appends the next word of s to the buffer: its leading spaces, then everything up to the next space (or to
+ * the end of the text). Returns the bytes of s used. */
 static size_t take_word(const char *s, size_t len, bool whole, QsfStrbuf *word) {
     size_t i = 0;
     bool in_word = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tags that set reasoning off, and splitting at them. */
+/* The tags that delimit reasoning, and splitting at them. */
 #include "src/text/think.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "qsf_engine.h"
 
-/* White space in front of a block; more than this is an answer. */
+/* Maximum white space before a block; more is an answer. */
 #define BLANK_MAX 64
 
 /* From the models' own templates: deepseek-ai and Qwen and most others, mistralai (Magistral, Ministral),
@@ -40,7 +40,7 @@ bool qsf_think_is_tag(const char *text, size_t len) {
     return false;
 }
 
-/* Its id when the vocabulary keeps this text apart from ordinary text. */
+/* Its id if the vocabulary distinguishes this text from ordinary text. */
 static int32_t tag_token(const QsfTokenizer *tok, const char *text) {
     int32_t id = qsf_tokenizer_find(tok, text, strlen(text));
     QsfTokenType type = id < 0 ? QSF_TOKEN_NORMAL : qsf_tokenizer_type(tok, id);
@@ -110,7 +110,7 @@ static size_t blanks(const char *text, size_t len) {
     return n;
 }
 
-/* Hands the first n bytes out. */
+/* Emits the first n bytes. */
 static void put_out(QsfThinkSplit *s, bool reasoning, size_t n, QsfThinkPut put, void *arg) {
     size_t said = n < s->said ? n : s->said;
     if (n == 0) return;
@@ -138,7 +138,7 @@ static bool look_for_open(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
     return true;
 }
 
-/* Inside: up to the closing tag, or to what may be the beginning of one. */
+/* Inside: up to the closing tag, or to what may be the start of one. */
 static bool look_for_close(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
     size_t tag = strlen(s->tags->close), keep = s->len < tag ? s->len : tag - 1;
     const char *at = memmem(s->buf, s->len, s->tags->close, tag);
@@ -168,7 +168,7 @@ void qsf_think_flush(QsfThinkSplit *s, QsfThinkPut put, void *arg) {
     put_out(s, s->state == QSF_THINK_INSIDE, s->len, put, arg);
 }
 
-/* ---- for people ---- */
+/* ---- display ---- */
 
 const char *qsf_reasoning_body(const char *text, size_t len, size_t *body_len) {
     if (text == NULL) len = 0;

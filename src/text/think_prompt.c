@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prompts of models that reason: whether the template has opened a block already, and prompts that go on
- * behind reasoning that was written before. */
+/* Prompts of reasoning models: whether the template has opened a block already, and prompts that continue
+ * after existing reasoning. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +9,7 @@
 
 static bool blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Where the opening tag begins that stands at the end of the prompt, or its length. Only the template's own
- * text counts. */
+/* Start of the opening tag at the end of the prompt, or its length. Only the template's own text counts. */
 static size_t opened_at(const QsfThink *think, const QsfRendered *r) {
     size_t tag = strlen(think->tags->open), end = r->text.len;
     while (end > 0 && blank(r->text.data[end - 1])) end--;
@@ -19,14 +18,14 @@ static size_t opened_at(const QsfThink *think, const QsfRendered *r) {
     return last->trusted && last->off <= end - tag ? end - tag : r->text.len;
 }
 
-/* Takes what stands behind `at` away. */
+/* Removes everything after `at`. */
 static void cut(QsfRendered *r, size_t at) {
     while (r->n_segs > 0 && r->segs[r->n_segs - 1].off >= at) r->n_segs--;
     if (r->n_segs > 0) r->segs[r->n_segs - 1].len = at - r->segs[r->n_segs - 1].off;
     r->text.len = at;
 }
 
-/* Bytes of the opening tag with the white space before it, 0 when the reasoning does not begin so. */
+/* Length of the opening tag with the white space before it, 0 if the reasoning does not begin with it. */
 static size_t opening(const QsfThink *think, const QsfMsg *m) {
     size_t tag = strlen(think->tags->open), at = 0;
     while (at < m->reasoning_len && blank(m->reasoning[at])) at++;
@@ -34,7 +33,7 @@ static size_t opening(const QsfThink *think, const QsfMsg *m) {
     return there ? at + tag : 0;
 }
 
-/* Where the closing tag begins that ends the reasoning, or its length. */
+/* Start of the closing tag at the end of the reasoning, or its length. */
 static size_t closing(const QsfThink *think, const QsfMsg *m) {
     size_t tag = strlen(think->tags->close), end = m->reasoning_len;
     while (end > 0 && blank(m->reasoning[end - 1])) end--;
@@ -42,7 +41,7 @@ static size_t closing(const QsfThink *think, const QsfMsg *m) {
     return there ? end - tag : m->reasoning_len;
 }
 
-/* The reasoning, whose tags are tokens, and what there is of the answer. */
+/* The reasoning, whose tags are tokens, and the answer so far. */
 static int append_block(const QsfThink *think, const QsfMsg *m, QsfRendered *out, QsfErr *err) {
     const char *text = m->reasoning;
     size_t from = opening(think, m), to = closing(think, m);
@@ -53,7 +52,7 @@ static int append_block(const QsfThink *think, const QsfMsg *m, QsfRendered *out
     return rc;
 }
 
-/* How much of the closing tag the reasoning ends with, when it was cut in the middle of one. */
+/* Length of a partial closing tag at the end of the reasoning. */
 static size_t begun(const QsfThink *think, const QsfMsg *m) {
     size_t n = strlen(think->tags->close) - 1, room = m->reasoning_len - opening(think, m);
     if (n > room) n = room;
@@ -61,7 +60,7 @@ static size_t begun(const QsfThink *think, const QsfMsg *m) {
     return n;
 }
 
-/* Where an answer begins behind reasoning that is gone on with. */
+/* Start of an answer after continued reasoning. */
 static QsfThinkPrompt behind_reasoning(const QsfThink *think, const QsfMsg *m) {
     if (m->len > 0) return (QsfThinkPrompt){ .state = QSF_THINK_ANSWER };
     if (closing(think, m) < m->reasoning_len) return (QsfThinkPrompt){ .state = QSF_THINK_AFTER };

@@ -27,7 +27,7 @@ static const struct {
 #define BAR "\xEF\xBD\x9C" /* U+FF5C, the bar of DeepSeek's tokens */
 #define LOW "\xE2\x96\x81" /* U+2581 */
 
-/* Earlier rows win a role. always_ends: ends a generation even when another token has the role. */
+/* Earlier rows take precedence. always_ends: ends a generation even if another token has the role. */
 static const struct {
     QsfTokenRole role;
     bool always_ends;

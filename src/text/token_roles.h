@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which tokens have a part to play: begin and end of a text, end of a turn, padding of fill-in-the-middle.
- * From tokenizer.ggml.*_token_id, and where a key is missing from texts that are known. */
+/* Tokens with a role: begin and end of a text, end of a turn, padding, fill-in-the-middle. From
+ * tokenizer.ggml.*_token_id, and from known texts if a key is missing. */
 #ifndef QSF_TEXT_ROLES_H
 #define QSF_TEXT_ROLES_H
 
@@ -23,16 +23,16 @@ typedef enum QsfTokenRole {
 
 typedef struct QsfRoles {
     int32_t id[QSF_TOKEN_ROLE_N]; /* -1 = the vocabulary has none */
-    const char *bad_key;          /* key of an id outside the vocabulary (it was ignored), or NULL */
+    const char *bad_key;          /* key of an id outside the vocabulary (which was ignored), or NULL */
 } QsfRoles;
 
-/* Reads the ids. fallback: those of BOS, EOS and the unknown token where the file does not say, -1 = none.
+/* Reads the ids. fallback: those of BOS, EOS and the unknown token if the file has no key, -1 = none.
  * QSF_E_MODEL names a key of the wrong type. */
 int qsf_roles_read(QsfRoles *r, const QsfSource *src, const QsfVocab *v, const int32_t fallback[3],
                    QsfErr *err);
 
 /* Fills missing roles from known texts, marks the tokens that end a generation (QSF_ATTR_EOG), and makes
- * tokens with such texts control tokens whatever the file calls them. */
+ * tokens with such texts control tokens, whatever their type in the file. */
 void qsf_roles_complete(QsfRoles *r, QsfVocab *v);
 
 #endif

@@ -12,9 +12,9 @@
 #define KEY_MODEL "tokenizer.ggml.model"
 #define KEY_PRE   "tokenizer.ggml.pre"
 
-/* Compiled expressions of any row of the pre-tokenizer table take less. */
+/* Upper bound for the compiled expressions of any row of the pre-tokenizer table. */
 #define PATTERN_ROOM (32u * 1024)
-/* Tokens that their text alone makes special, beyond those whose type says so. */
+/* Tokens that are special because of their text, in addition to those with such a type. */
 #define EXTRA_SPECIAL 64
 
 static const QsfTokenizerKind KINDS[] = {
@@ -24,7 +24,7 @@ static const QsfTokenizerKind KINDS[] = {
     { "t5", QSF_ALG_UNIGRAM, NULL, false, true, true, { -1, 1, 2 } },
 };
 
-/* What will be built, known before anything is allocated. */
+/* The sizes to build, known before anything is allocated. */
 typedef struct Plan {
     const QsfTokenizerKind *kind;
     QsfVocabShape shape;
@@ -68,7 +68,7 @@ uint64_t qsf_tokenizer_estimate(const QsfSource *src) {
     const uint64_t page = 4096;
     Plan plan;
     QsfErr err = { 0 };
-    if (make_plan(&plan, src, &err) != QSF_OK) return 0; /* opening will say why */
+    if (make_plan(&plan, src, &err) != QSF_OK) return 0; /* opening will report the error */
     return (plan.arena_bytes / page + 1) * page + (plan.kind->algorithm == QSF_ALG_BPE ? PATTERN_ROOM : 0);
 }
 
@@ -106,7 +106,7 @@ static int (*const OPEN[])(QsfTokenizer *, const QsfSource *, const Plan *, QsfE
     [QSF_ALG_UNIGRAM] = open_unigram,
 };
 
-/* --- rules that hang on names (ggml-org/llama.cpp src/llama-vocab.cpp) --- */
+/* --- rules that depend on names (ggml-org/llama.cpp src/llama-vocab.cpp) --- */
 
 static void set_attr(QsfVocab *v, const char *text, uint8_t attr, bool on) {
     int32_t id = qsf_vocab_find(v, text, strlen(text));
@@ -114,7 +114,7 @@ static void set_attr(QsfVocab *v, const char *text, uint8_t attr, bool on) {
     v->attr[id] = (uint8_t)(on ? v->attr[id] | attr : v->attr[id] & ~(unsigned)attr);
 }
 
-/* What a file says itself: ids in an array. */
+/* Ids listed in the file, as an array. */
 static int read_strips(QsfTokenizer *t, const QsfSource *src, const char *key, uint8_t attr, QsfErr *err) {
     QsfMetaArray a;
     bool present;
@@ -129,7 +129,7 @@ static int read_strips(QsfTokenizer *t, const QsfSource *src, const char *key, u
     return rc;
 }
 
-/* Phi-3's special tokens swallow the white space behind them, Jina's mask the one before it. */
+/* Phi-3's special tokens strip the white space after them, Jina's mask the white space before it. */
 static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     const char *name, *pre;
     size_t len; /* the name is searched, not compared: one with a NUL is searched up to it */
@@ -151,7 +151,7 @@ static int apply_strip_rules(QsfTokenizer *t, const QsfSource *src, QsfErr *err)
     return QSF_OK;
 }
 
-/* The flags that a file may set over the defaults of its kind. */
+/* Flags in a file that override the defaults of its kind. */
 static int read_flags(QsfTokenizer *t, const QsfSource *src, QsfErr *err) {
     const struct {
         const char *key;
@@ -218,7 +218,7 @@ int qsf_tokenizer_open(QsfTokenizer **out, const QsfSource *src, QsfLedger *ledg
 void qsf_tokenizer_close(QsfTokenizer *t) {
     if (t == NULL) return;
     qsf_pretok_close(&t->bpe.pretok);
-    QsfArena arena = t->arena; /* t lies in it */
+    QsfArena arena = t->arena; /* t is inside it */
     qsf_ledger_release(arena.ledger, QSF_MEM_TOKENIZER, t->pattern_bytes);
     qsf_arena_destroy(&arena);
 }

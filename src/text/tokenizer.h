@@ -33,22 +33,23 @@ int qsf_ids_push(QsfIds *ids, int32_t id, QsfErr *err); /* QSF_E_RUNTIME without
 int qsf_ids_append(QsfIds *ids, const int32_t *src, size_t n, QsfErr *err);
 void qsf_ids_free(QsfIds *ids);
 
-/* Upper bound of the bytes that opening will charge to QSF_MEM_TOKENIZER, from the metadata alone. */
+/* Upper bound of the bytes that opening will charge to QSF_MEM_TOKENIZER, computed from the metadata
+ * alone. */
 uint64_t qsf_tokenizer_estimate(const QsfSource *src);
 
 /* Builds the tokenizer of src (tokenizer.ggml.model llama, gpt2, gemma4 or t5). Unknown pre-tokenizer names
- * warn (see qsf_tokenizer_warning) and use the default. QSF_E_MODEL names the key; QSF_E_BUDGET.
+ * cause a warning (see qsf_tokenizer_warning) and use the default. QSF_E_MODEL names the key; QSF_E_BUDGET.
  * src may be closed afterwards. */
 int qsf_tokenizer_open(QsfTokenizer **out, const QsfSource *src, QsfLedger *ledger, QsfErr *err);
 void qsf_tokenizer_close(QsfTokenizer *t);
-/* One sentence about what was guessed, or NULL. */
+/* One sentence about guesses, or NULL. */
 const char *qsf_tokenizer_warning(const QsfTokenizer *t);
 
 enum {
-    QSF_TOK_BOS = 1,      /* add BOS where the vocabulary says so */
-    QSF_TOK_EOS = 2,      /* add EOS where the vocabulary says so */
-    QSF_TOK_SPECIAL = 4,  /* text that spells a control or user-defined token becomes it */
-    QSF_TOK_NO_PREFIX = 8 /* this text continues earlier text: no space prefix of SentencePiece */
+    QSF_TOK_BOS = 1,      /* add BOS if the vocabulary requires it */
+    QSF_TOK_EOS = 2,      /* add EOS if the vocabulary requires it */
+    QSF_TOK_SPECIAL = 4,  /* parse control and user-defined tokens in the text */
+    QSF_TOK_NO_PREFIX = 8 /* this text continues earlier text: no space prefix in SentencePiece */
 };
 
 /* Appends the ids of text[0..len). Never fails on content: ill-formed UTF-8 is tokenized byte by
@@ -57,52 +58,51 @@ int qsf_tokenizer_encode(const QsfTokenizer *t, const char *text, size_t len, un
                          QsfErr *err);
 
 /* The same for a rendered prompt: trusted (len) is 1 for the bytes of the template itself. Special tokens are
- * found only there; apart from that the text is tokenized as one, across the borders of its parts. */
+ * found only there; apart from that the text is tokenized as a whole, across boundaries. */
 int qsf_tokenizer_encode_marked(const QsfTokenizer *t, const char *text, size_t len, const uint8_t *trusted,
                                 unsigned flags, QsfIds *out, QsfErr *err);
 
 uint32_t qsf_tokenizer_n_vocab(const QsfTokenizer *t);
-/* Special ids, -1 when the vocabulary has none. */
+/* Special ids, -1 if the vocabulary has none. */
 int32_t qsf_tokenizer_bos(const QsfTokenizer *t);
 int32_t qsf_tokenizer_eos(const QsfTokenizer *t);
 int32_t qsf_tokenizer_eot(const QsfTokenizer *t);
 bool qsf_tokenizer_adds_bos(const QsfTokenizer *t);
 bool qsf_tokenizer_adds_eos(const QsfTokenizer *t);
-/* Does this id end a generation (EOS, EOT, <|im_end|>, <end_of_turn>, ...)? */
+/* Whether this id ends a generation (EOS, EOT, <|im_end|>, <end_of_turn>, ...). */
 bool qsf_tokenizer_is_eog(const QsfTokenizer *t, int32_t id);
 QsfTokenType qsf_tokenizer_type(const QsfTokenizer *t, int32_t id);
-/* Id of a token by its exact stored text, -1 when absent. */
+/* Id of a token by its exact stored text, -1 if absent. */
 int32_t qsf_tokenizer_find(const QsfTokenizer *t, const char *text, size_t len);
 
 /* Stored (raw) text of the token, not NUL-terminated; valid as long as t. */
 const char *qsf_tokenizer_raw(const QsfTokenizer *t, int32_t id, size_t *len);
-/* The bytes that the token stands for in text, at most cap of them, into dst; returns their full
- * number. SentencePiece's U+2581 becomes a space, byte-level BPE is mapped back, byte tokens give their
- * byte. Control tokens give nothing unless show_special. Ids outside the vocabulary give nothing. */
+/* The bytes of the token in text, at most cap of them, to dst; returns their full number. SentencePiece's
+ * U+2581 becomes a space, byte-level BPE is mapped back, byte tokens give their byte. Control tokens give
+ * nothing unless show_special. Ids outside the vocabulary give nothing. */
 size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special, char *dst, size_t cap);
-#define QSF_PIECE_MAX 65536 /* no token's piece is longer; opening refuses longer ones */
+#define QSF_PIECE_MAX 65536 /* maximum length of a token's piece; opening refuses longer ones */
 
-/* Streaming detokenizer: emits only whole UTF-8 sequences, holding back an incomplete tail. The
- * space that a SentencePiece vocabulary puts before the first word is removed at the start of a
- * text, as the reference does. Ill-formed sequences are emitted as they are once they can no longer be
- * completed. */
+/* Streaming detokenizer: emits only whole UTF-8 sequences, holding back an incomplete tail. The space that a
+ * SentencePiece vocabulary puts before the first word is removed at the start of a text, as the reference
+ * does. Ill-formed sequences are emitted unchanged once they can no longer be completed. */
 typedef struct QsfDetok {
     const QsfTokenizer *t;
     bool show_special;
-    bool at_start; /* the next piece begins the text */
+    bool at_start; /* the next piece is at the start of the text */
     char tail[8];  /* held-back bytes */
     unsigned n_tail;
-    bool clean;            /* tidy spaces before punctuation (see init) */
-    unsigned char hold[3]; /* what each of its filters holds back */
+    bool clean;            /* clean up spaces before punctuation (see init) */
+    unsigned char hold[3]; /* bytes held back by each of its filters */
 } QsfDetok;
 
-/* continues: the text goes on after earlier text (the answer after a prompt): no space is removed.
- * Otherwise it is a text of its own and comes out as the reference's detokenizer writes it: vocabularies
- * with clean_up_tokenization_spaces also lose spaces before ?!., and contractions. */
+/* continues: the text follows earlier text (the answer after a prompt): no space is removed. Otherwise it is
+ * a text of its own, written as by the reference's detokenizer: vocabularies with
+ * clean_up_tokenization_spaces also drop spaces before ?!., and contractions. */
 void qsf_detok_init(QsfDetok *d, const QsfTokenizer *t, bool show_special, bool continues);
-/* Text that became complete with this id, in dst (cap >= QSF_PIECE_MAX + 8); returns its bytes. */
+/* Text completed by this id, to dst (cap >= QSF_PIECE_MAX + 8); returns its bytes. */
 size_t qsf_detok_feed(QsfDetok *d, int32_t id, char *dst, size_t cap);
-/* What is still held back at the end; returns its bytes. */
+/* The text still held back at the end; returns its bytes. */
 size_t qsf_detok_flush(QsfDetok *d, char *dst, size_t cap);
 
 #endif

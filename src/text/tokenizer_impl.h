@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside of QsfTokenizer, for the files that implement tokenizer.h. */
+/* Internals of QsfTokenizer, for the files that implement tokenizer.h. */
 #ifndef QSF_TEXT_TOKENIZER_IMPL_H
 #define QSF_TEXT_TOKENIZER_IMPL_H
 
@@ -13,11 +13,11 @@
 
 typedef enum QsfAlgorithm { QSF_ALG_SPM, QSF_ALG_BPE, QSF_ALG_UNIGRAM } QsfAlgorithm;
 
-/* What a value of tokenizer.ggml.model means, and holds where the file does not say otherwise. */
+/* Properties of a value of tokenizer.ggml.model, which the file may override. */
 typedef struct QsfTokenizerKind {
     const char *model;
     QsfAlgorithm algorithm;
-    const char *pre; /* tokenizer.ggml.pre that goes without saying, or NULL */
+    const char *pre; /* default tokenizer.ggml.pre, or NULL */
     bool add_bos, add_eos, space_prefix;
     int32_t fallback[3]; /* ids of BOS, EOS and the unknown token */
 } QsfTokenizerKind;
@@ -32,22 +32,22 @@ struct QsfTokenizer {
     QsfSpm spm;           /* QSF_ALG_SPM */
     QsfBpe bpe;           /* QSF_ALG_BPE */
     QsfUnigram unigram;   /* QSF_ALG_UNIGRAM */
-    QsfCharsmap charsmap; /* the two SentencePiece kinds; may do nothing */
-    int normal_form;      /* QsfNormalForm that text is brought into first, -1 = none */
+    QsfCharsmap charsmap; /* the two SentencePiece kinds; may change nothing */
+    int normal_form;      /* QsfNormalForm applied to text first, -1 = none */
     bool bytes;           /* tokens are bytes written as characters */
     bool escape;          /* BPE: spaces become U+2581 first */
-    bool bpe_prefix;      /* BPE: the space prefix is put in front of text, not only taken off again */
-    bool prefix_first;    /* the prefix stands before the text only, not after special tokens */
+    bool bpe_prefix;      /* BPE: the space prefix is also added to text, not only removed */
+    bool prefix_first;    /* the prefix is added at the start of the text only, not after special tokens */
     bool prefix_missing;  /* ... and not before a space */
     bool add_bos, add_eos;
-    bool add_space_prefix; /* a space in front of a text and after special tokens */
-    bool clean_spaces;     /* detokenizing a whole text tidies spaces before punctuation */
+    bool add_space_prefix; /* add a space before a text and after special tokens */
+    bool clean_spaces;     /* detokenizing a whole text cleans up spaces before punctuation */
     char warning[256];
 };
 
 /* --- open_bpe.c --- */
-/* Chooses the pre-tokenizer and compiles it; sets what comes with it. QSF_E_MODEL for expressions of the file that
- * do not compile. */
+/* Chooses the pre-tokenizer and compiles it; sets its other properties. QSF_E_MODEL for expressions of the
+ * file that do not compile. */
 int qsf_tokenizer_open_pretok(QsfTokenizer *t, const QsfSource *src, QsfErr *err);
 
 #endif

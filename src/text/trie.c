@@ -24,12 +24,12 @@ static int compare(const void *a, const void *b, void *vocab) {
     return x < y ? -1 : x > y;
 }
 
-/* Working memory of building. */
+/* Scratch memory for building. */
 typedef struct Build {
     const QsfVocab *v;
     uint32_t *id; /* (n) in the order of their texts */
     uint32_t n;
-    uint32_t *lo, *hi, *depth; /* (nodes) the texts below each node, and the bytes they have in common */
+    uint32_t *lo, *hi, *depth; /* (nodes) the texts below each node, and the length of their common prefix */
 } Build;
 
 static uint32_t common(const QsfVocab *v, uint32_t a, uint32_t b, size_t *len_b) {
@@ -55,7 +55,7 @@ static unsigned byte_at(const Build *b, uint32_t i, uint32_t depth) {
     return text_of(b->v, b->id[i], &len)[depth];
 }
 
-/* Adds the children of node i behind all nodes there are. */
+/* Adds the children of node i after all existing nodes. */
 static void expand(QsfTrie *t, Build *b, uint32_t i) {
     uint32_t lo = b->lo[i], hi = b->hi[i], depth = b->depth[i];
     size_t len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All tokens that a text begins with, byte by byte. 8 bytes per node; the children of a node stand side by side in
- * the order of their bytes. */
+/* A trie of token texts, byte by byte, which finds all tokens that are a prefix of a text. 8 bytes per node;
+ * the children of a node are contiguous, in the order of their bytes. */
 #ifndef QSF_TEXT_TRIE_H
 #define QSF_TEXT_TRIE_H
 
@@ -19,14 +19,14 @@ typedef struct QsfTrie {
     uint32_t first[256]; /* child of the root for each byte, 0 = none */
 } QsfTrie;
 
-/* May this token stand in the trie? */
+/* Whether to add this token to the trie. */
 typedef bool (*QsfTrieFilter)(const QsfVocab *v, int32_t id);
 
-/* Upper bound of what qsf_trie_init takes from the arena for texts of that many bytes. */
+/* Upper bound of the memory that qsf_trie_init takes from the arena for texts of that many bytes. */
 uint64_t qsf_trie_bytes(uint64_t text_bytes);
-/* The tokens that keep lets in; of two with the same text the lower id. QSF_E_RUNTIME, QSF_E_BUDGET. */
+/* Adds the tokens accepted by keep; of two with the same text the lower id. QSF_E_RUNTIME, QSF_E_BUDGET. */
 int qsf_trie_init(QsfTrie *t, const QsfVocab *v, QsfTrieFilter keep, QsfArena *arena, QsfErr *err);
-/* The child of a node for a byte, 0 when there is none. Begin with node 0. */
+/* The child of a node for a byte, 0 if there is none. Start with node 0. */
 uint32_t qsf_trie_step(const QsfTrie *t, uint32_t node, unsigned char byte);
 /* The token that ends at a node, or -1. */
 int32_t qsf_trie_token(const QsfTrie *t, uint32_t node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Viterbi's algorithm over the places of a word. */
+/* Viterbi's algorithm over the positions of a word. */
 #include "src/text/unigram.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 
 static bool in_trie(const QsfVocab *v, int32_t id) { return qsf_vocab_mergeable(v, id); }
 
-/* A file may hold any bits; sums of these stay finite. */
+/* A file may contain any bits; sums of these stay finite. */
 static double score_of(const QsfVocab *v, int32_t id) {
     if (v->score == NULL || qsf_vocab_type(v, id) == QSF_TOKEN_USER) return 0;
     float s = v->score[id];
@@ -56,7 +56,8 @@ static void offer(QsfBest *to, double score, size_t from, int32_t id) {
     if (score > to->score) *to = (QsfBest){ .score = score, .from = (uint32_t)from, .id = id };
 }
 
-/* Offers all tokens that begin at place `at`, and the unknown one where none writes the character there. */
+/* Offers all tokens that begin at position `at`, and the unknown one if no token covers the character
+ * there. */
 static size_t offer_tokens(const QsfUnigram *u, QsfBest *best, const char *s, size_t len, size_t at) {
     uint32_t cp;
     size_t step = qsf_utf8_next(s + at, len - at, &cp);
@@ -85,8 +86,8 @@ static int push_unknown(const QsfUnigram *u, const char *s, size_t len, QsfIds *
     return u->unknown >= 0 ? qsf_ids_push(out, u->unknown, err) : QSF_OK;
 }
 
-/* Follows the best way back from the end. Runs of unknown characters are one token, also where one ended the
- * word before (*unknown). */
+/* Follows the best path back from the end. Runs of unknown characters are one token, also if one ended the
+ * previous word (*unknown). */
 static int push_path(const QsfUnigram *u, const QsfBest *best, const char *s, size_t len, bool *unknown,
                      QsfIds *out, QsfErr *err) {
     size_t first = out->n;
@@ -131,7 +132,7 @@ static bool mark_at(const char *s, size_t len) {
     return len >= QSF_SPM_SPACE_LEN && memcmp(s, QSF_SPM_SPACE, QSF_SPM_SPACE_LEN) == 0;
 }
 
-/* Bytes of the first word: leading spaces, then all up to the next one. */
+/* Length of the first word: leading spaces, then everything up to the next one. */
 static size_t word_length(const char *s, size_t len) {
     size_t i = 0;
     while (mark_at(s + i, len - i)) i += QSF_SPM_SPACE_LEN;

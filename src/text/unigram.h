@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unigram vocabularies (google/sentencepiece src/unigram_model.cc; T5): of all ways to write a text as tokens the
- * one with the highest sum of scores. Text comes normalized, spaces as U+2581. */
+/* Unigram vocabularies (google/sentencepiece src/unigram_model.cc; T5): of all ways to split a text into
+ * tokens the one with the highest sum of scores. The input is normalized, with spaces as U+2581. */
 #ifndef QSF_TEXT_UNIGRAM_H
 #define QSF_TEXT_UNIGRAM_H
 
@@ -10,20 +10,20 @@ typedef struct QsfUnigram {
     const QsfVocab *vocab;
     QsfTrie trie;
     float unknown_score;
-    int32_t unknown;      /* id of what no token writes, or -1 */
-    int32_t byte_id[256]; /* token of each byte, where fallback */
-    bool fallback;        /* every byte has a token: what no token writes becomes its bytes */
-    bool by_word;         /* no token goes on after a space inside it: words may be taken one by one */
+    int32_t unknown;      /* id for characters without a token, or -1 */
+    int32_t byte_id[256]; /* token of each byte, with fallback */
+    bool fallback;        /* every byte has a token: characters without a token become bytes */
+    bool by_word;         /* no token continues after a space inside it: words may be encoded separately */
 } QsfUnigram;
 
-/* The best way to one place of a text. */
+/* The best path to one position of a text. */
 typedef struct QsfBest {
     double score;
     uint32_t from; /* where its last token begins */
     int32_t id;    /* -1: a character without a token */
 } QsfBest;
 
-/* Working memory on the libc heap, reused. Zero-initialise; free(best). */
+/* Scratch memory on the libc heap, reused. Zero-initialise; free(best). */
 typedef struct QsfLattice {
     QsfBest *best; /* (cap) */
     size_t cap;

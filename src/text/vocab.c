@@ -78,7 +78,7 @@ int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, Qsf
 
 uint64_t qsf_vocab_bytes(const QsfVocabShape *shape) {
     uint64_t n = shape->n, slots = 4;
-    while (slots < n + n / 3 + 1) slots *= 2; /* as qsf_hashmap_init sizes its table */
+    while (slots < n + n / 3 + 1) slots *= 2; /* as qsf_hashmap_init computes the size of its table */
     uint64_t per_token = sizeof(uint32_t) + sizeof(uint8_t) + (shape->scores ? sizeof(float) : 0);
     return shape->text_bytes + n * per_token + slots * sizeof(int32_t) + 5 * 16;
 }
@@ -130,7 +130,7 @@ static int load_scores(QsfVocab *v, const QsfSource *src, QsfErr *err) {
     return rc;
 }
 
-/* A number that is no type (0 is "undefined") is kept as unused: such a token has no text. */
+/* An unknown type number (0 is "undefined") is stored as unused: such a token has no text. */
 static int load_types(QsfVocab *v, const QsfSource *src, QsfErr *err) {
     QsfMetaArray a;
     bool present;

@@ -6,12 +6,12 @@
 #include "src/base/hashmap.h"
 #include "src/text/tokenizer.h"
 
-/* Longest stored text; leaves the detokenizer room for what it holds back. */
+/* Maximum stored text; leaves the detokenizer space for the bytes it holds back. */
 #define QSF_TOKEN_TEXT_MAX (QSF_PIECE_MAX - 16)
 /* Merges pack three ids into 63 bits. */
 #define QSF_VOCAB_MAX ((1u << 21) - 1)
 
-/* Beside the type in QsfVocab.attr. */
+/* Flags next to the type in QsfVocab.attr. */
 enum {
     QSF_ATTR_TYPE = 0x07,   /* mask of QsfTokenType */
     QSF_ATTR_EOG = 0x08,    /* ends a generation */
@@ -19,12 +19,12 @@ enum {
     QSF_ATTR_RSTRIP = 0x20  /* white space after it */
 };
 
-/* What the metadata says about sizes, before anything is allocated. */
+/* Sizes given by the metadata, before anything is allocated. */
 typedef struct QsfVocabShape {
     uint32_t n;          /* tokens */
     uint64_t text_bytes; /* of all stored texts together */
     uint32_t n_special;  /* tokens of type unknown, control or user-defined */
-    bool scores;         /* an array of scores is kept */
+    bool scores;         /* there is an array of scores */
 } QsfVocabShape;
 
 typedef struct QsfVocab {
@@ -33,12 +33,12 @@ typedef struct QsfVocab {
     uint32_t *off;  /* (n + 1) into blob */
     uint8_t *attr;  /* (n) */
     float *score;   /* (n), or NULL */
-    QsfHashmap map; /* stored text -> id; the empty text is not in it */
+    QsfHashmap map; /* stored text -> id; does not contain the empty text */
 } QsfVocab;
 
 /* QSF_E_MODEL: no tokens, too many, arrays of different lengths or wrong types. */
 int qsf_vocab_shape(QsfVocabShape *shape, const QsfSource *src, bool scores, QsfErr *err);
-/* Upper bound of what qsf_vocab_load takes from the arena. */
+/* Upper bound of the memory that qsf_vocab_load takes from the arena. */
 uint64_t qsf_vocab_bytes(const QsfVocabShape *shape);
 /* v must not move afterwards. QSF_E_MODEL, QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape, QsfArena *arena,
@@ -46,15 +46,14 @@ int qsf_vocab_load(QsfVocab *v, const QsfSource *src, const QsfVocabShape *shape
 
 /* Any id: -1 and ids beyond the end have an empty text. */
 const char *qsf_vocab_text(const QsfVocab *v, int32_t id, size_t *len);
-/* -1 when absent. */
+/* -1 if absent. */
 int32_t qsf_vocab_find(const QsfVocab *v, const char *text, size_t len);
-/* QSF_TOKEN_UNUSED for ids outside. */
+/* QSF_TOKEN_UNUSED for ids out of range. */
 QsfTokenType qsf_vocab_type(const QsfVocab *v, int32_t id);
 void qsf_vocab_set_type(QsfVocab *v, int32_t id, QsfTokenType type);
 
-/* May merging of plain text end in this token? Control, unknown and byte tokens stand outside the text: what
- * a user types never becomes one by merging (google/sentencepiece src/model_interface.cc keeps them apart
- * too). */
+/* Whether merging plain text may result in this token. Control, unknown and byte tokens are excluded: typed
+ * text never becomes one by merging (google/sentencepiece src/model_interface.cc keeps them apart too). */
 bool qsf_vocab_mergeable(const QsfVocab *v, int32_t id);
 
 #endif

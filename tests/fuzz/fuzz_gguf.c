@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: any bytes as a model file. Opens them as a source and as a model and reads all that
- * the accessors give; must neither crash, leak, hang nor leave anything charged. */
+/* Fuzz target: any bytes as a model file. Opens them as a source and as a model and reads everything through
+ * the accessors; must neither crash, leak, hang nor leave anything charged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

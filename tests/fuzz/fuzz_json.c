@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: any bytes as JSON, through the door to jansson and through the walk without a tree. What the door
- * accepts the walk must accept too, strings must be UTF-8 and come back from writing and parsing as they were. */
+/* Fuzz target: any bytes as JSON, through the wrapper of jansson and through the scanner without a tree. The
+ * scanner must accept what the wrapper accepts, strings must be UTF-8 and survive writing and parsing. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void check_string(const char *s, size_t len) {
     qsf_json_free(v);
 }
 
-/* As deep as the door lets trees be. */
+/* As deep as the wrapper allows trees to be. */
 static void look(const QsfJson *v) {
     size_t len;
     const char *key, *s = qsf_json_string(v, &len);
@@ -45,7 +45,7 @@ static void look(const QsfJson *v) {
         for (const void *it = NULL; (it = qsf_json_next(v, it, &key, &member)) != NULL;) look(member);
 }
 
-/* Everything at the top level, read as what it seems to be. */
+/* Everything at the top level, read as the type it appears to be. */
 static void walk(const char *text, size_t size, bool valid) {
     QsfJsonScan s;
     QsfStrbuf b = QSF_STRBUF_INIT;

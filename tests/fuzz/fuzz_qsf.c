@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a small whole QSF file, with compressed layers if the second bit of the input's first byte is set, with
- * some bytes changed and, if that byte is even, its checksums made right again. Opened as a model and verified; must neither crash, leak, hang nor leave
- * anything charged. */
+/* Fuzz target: a small complete QSF file, with compressed layers if the second bit of the input's first byte
+ * is set, with some bytes changed and, if that byte is even, its checksums corrected. Opened as a model and
+ * verified; must neither crash, leak, hang nor leave anything charged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static QsfImage make_base(uint8_t press) {
     return m;
 }
 
-/* Half of the offsets fall into header, index and metadata. */
+/* Half of the offsets are in header, index and metadata. */
 static void patch(QsfImage *m, const QsfImageMap *at, const uint8_t *p) {
     size_t off = (size_t)p[0] | (size_t)(p[1] & 0x7F) << 8 | (size_t)p[2] << 15;
     size_t most = p[1] & 0x80 ? m->len : (size_t)(at->meta + at->meta_len);
@@ -64,7 +64,7 @@ static void read_tensors(QsfSource *s) {
         (void)qsf_source_read_bytes(s, qsf_source_tensor(s, i), 0, &byte, 1, NULL);
 }
 
-/* A model has its source open already: what takes longest here is done twice only where there is no model in it. */
+/* A model has its source open already: this slow step is repeated only if there is no model. */
 static void open_file(const char *path, QsfLedger *ledger) {
     QsfModel model;
     QsfSource *s;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a model directory of HuggingFace made of any bytes: config.json, the index of shards and the weights. The
- * first bytes of the input share it out; a part of no bytes is replaced by a good one, so that the others get far. Opened
- * and read through: must neither crash, leak nor hang, tensors must lie in their files, and nothing may stay charged. */
+/* Fuzz target: a Hugging Face model directory made of any bytes: config.json, the index of shards and the
+ * weights. The first bytes of the input split it; an empty part is replaced by a valid one, so that the
+ * others get far. Opened and read through: must neither crash, leak nor hang, tensors must be inside their
+ * files, and nothing may stay charged. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 #include "src/format/rows.h"
 
-#define PLACE_BYTES 2 /* of a length in front */
+#define PLACE_BYTES 2 /* of the length that precedes it */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,7 +56,7 @@ static void remove_all(void) {
     }
 }
 
-/* Directories whose files are memory of this process. */
+/* Directories whose files are in the memory of this process. */
 static void begin(void) {
     for (int i = 0; i < PARTS; i++)
         if ((fds[i] = memfd_create("fuzz", 0)) < 0) abort();
@@ -75,7 +76,7 @@ static void put(int part, const void *bytes, size_t n) {
     if (ftruncate(fds[part], 0) != 0 || (n > 0 && pwrite(fds[part], bytes, n, 0) != (ssize_t)n)) abort();
 }
 
-/* The next n bytes of what is left, n from two bytes before them. */
+/* The next n bytes of the input, with n from the two bytes before them. */
 static size_t take(const uint8_t **data, size_t *size, const uint8_t **part) {
     if (*size < PLACE_BYTES) return 0;
     size_t n = (size_t)(*data)[0] | (size_t)((*data)[1] & 0x7F) << 8;
@@ -130,11 +131,12 @@ static void open_directory(const char *dir, bool must_open) {
     qsf_ledger_destroy(&ledger);
 }
 
-/* One directory an execution, which takes half the time of both: the first length's highest bit, which no length needs, says which. */
+/* One directory per execution, which is twice as fast: the highest bit of the first length, which no length
+ * needs, selects it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (dirs[0][0] == '\0') begin();
     write_parts(data, size);
-    if (size == 0) { /* all parts are good */
+    if (size == 0) { /* all parts are valid */
         open_directory(dirs[0], true);
         open_directory(dirs[1], true);
     } else {

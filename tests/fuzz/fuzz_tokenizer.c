@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: any bytes as text through two tiny vocabularies and back. Ids must lie in the vocabulary,
- * text must come back where nothing special was in it, the stream must equal the pieces. The first two bytes
- * choose the flags and the vocabulary. */
+/* Fuzz target: any bytes as text through two tiny vocabularies and back. Ids must be in the vocabulary, text
+ * without special tokens must be restored, the stream must equal the pieces. The first two bytes choose the
+ * flags and the vocabulary. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,7 +153,7 @@ static void check(const QsfTokenizer *t, bool bpe, const char *text, size_t len,
     }
     stream(t, &ids, true, &streamed);
     if (!same(&streamed, qsf_strbuf_str(&pieces), pieces.len)) abort();
-    /* SentencePiece turns U+2581 into a space and puts one behind special tokens */
+    /* SentencePiece turns U+2581 into a space and adds one after special tokens */
     bool exact = bpe || (!special && memmem(text, len, "\xE2\x96\x81", 3) == NULL);
     if (exact && !same(&pieces, text, len)) abort();
     stream(t, &ids, false, &whole);

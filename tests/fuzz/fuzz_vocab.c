@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: any bytes as a vocabulary: a tokenizer.json, a SentencePiece model or a GGUF file, whichever their first
- * bytes say, opened and used on a little text. Must neither crash, leak nor hang, ids must lie in the vocabulary, and
- * nothing may stay charged. */
+/* Fuzz target: any bytes as a vocabulary: a tokenizer.json, a SentencePiece model or a GGUF file, selected by
+ * their first bytes, opened and used on a short text. Must neither crash, leak nor hang, ids must be in the
+ * vocabulary, and nothing may stay charged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chat without a screen on a scripted engine, for the tests of ui/. In a header, as other tests do not link ui/. */
+/* The chat without a screen on a scripted engine, for the tests of ui/. In a header, because other tests do
+ * not link ui/. */
 #ifndef QSF_TESTS_APP_RIG_H
 #define QSF_TESTS_APP_RIG_H
 

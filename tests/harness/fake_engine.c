@@ -89,7 +89,7 @@ static char *fake_describe(void *self, const char *what) {
     return f->stats.state == QSF_STATE_EMPTY ? NULL : strdup(text);
 }
 
-/* "role: content" of each message, and whether the last one is gone on with. */
+/* "role: content" of each message, and whether the last one is continued. */
 static char *fake_prompt(void *self, const QSFRequest *r, char *err, size_t cap) {
     FakeEngine *f = self;
     char text[1000] = "";
@@ -122,7 +122,7 @@ static int fake_check(void *self, const QSFSettings *s, char *err, size_t cap) {
     return f->check_code;
 }
 
-/* A byte is a token, and each message has one more. */
+/* A byte is a token, and each message has one additional token. */
 static int64_t fake_count(void *self, const QSFRequest *r) {
     FakeEngine *f = self;
     int64_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A scripted engine behind ui/engine.h: records what it is asked and hands out the events a test puts in. */
+/* A scripted engine that implements ui/engine.h: records requests and emits the events that a test adds. */
 #ifndef QSF_TESTS_FAKE_ENGINE_H
 #define QSF_TESTS_FAKE_ENGINE_H
 
@@ -24,13 +24,13 @@ typedef struct FakeEngine {
     QSFSettings in_force;
     QSFSettings advice; /* of the model that is loaded next */
     QSFParams params;
-    int check_code; /* what settings are refused with; 0 = none are */
+    int check_code; /* error for refused settings; 0 = none are refused */
     char check_text[200];
     int n_counts;
     char roles[40];         /* of the last submit: one letter per message, s u a */
     char last_content[200]; /* of its last message */
-    char reasoning[200];    /* of the last message that had some */
-    const char *stop[8];    /* (n_stop) as it came: valid while the app leaves them alone */
+    char reasoning[200];    /* of the last message that had any */
+    const char *stop[8];    /* (n_stop) as passed: valid while the app does not change them */
     size_t n_stop;
     bool go_on;
     QSFStats stats;
@@ -48,9 +48,9 @@ void fake_reasoning(FakeEngine *f, const char *text);
 /* The request ends; the engine is idle again. */
 void fake_done(FakeEngine *f, QSFStop stop, uint32_t tokens);
 void fake_error(FakeEngine *f, int code, const char *text);
-/* The same of a model file that could not be read. */
+/* The same for a model file that could not be read. */
 void fake_read_error(FakeEngine *f, const char *text);
-/* A replan is taken; with code 0 what was wanted is in force. */
+/* A replan is handled; with code 0 the requested plan is in effect. */
 void fake_plan(FakeEngine *f, int code, const char *text);
 
 #endif

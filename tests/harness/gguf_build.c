@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GGUF writer of the tests. Deliberately knows nothing of the reader. */
+/* GGUF writer of the tests. It is independent of the reader on purpose. */
 #include "tests/harness/gguf_build.h"
 
 #include <stdio.h>

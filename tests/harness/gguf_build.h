@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes GGUF files for tests: any metadata and tensors, right or wrong, and tiny complete llama
- * models with random weights. Linked into every unit test. */
+/* Writes GGUF files for tests: any metadata and tensors, valid or not, and tiny complete llama models with
+ * random weights. Linked into every unit test. */
 #ifndef QSF_TESTS_GGUF_BUILD_H
 #define QSF_TESTS_GGUF_BUILD_H
 
@@ -23,7 +23,7 @@ void qsf_gb_u64(QsfGgufBuild *b, const char *key, uint64_t v);
 void qsf_gb_f32(QsfGgufBuild *b, const char *key, float v);
 void qsf_gb_bool(QsfGgufBuild *b, const char *key, bool v);
 void qsf_gb_str(QsfGgufBuild *b, const char *key, const char *v);
-/* Any scalar: len little-endian bytes of the value as they stand in the file. */
+/* Any scalar: len little-endian bytes of the value, as in the file. */
 void qsf_gb_raw(QsfGgufBuild *b, const char *key, QsfMetaType type, const void *bytes, size_t len);
 void qsf_gb_strings(QsfGgufBuild *b, const char *key, const char *const *v, uint64_t n);
 /* Array of n elements given as their bytes. */
@@ -33,13 +33,13 @@ void qsf_gb_array(QsfGgufBuild *b, const char *key, QsfMetaType elem, uint64_t n
 /* Appends a tensor; its data is padded to the alignment. ne has n_dims entries. */
 void qsf_gb_tensor(QsfGgufBuild *b, const char *name, uint32_t dtype, uint32_t n_dims, const uint64_t *ne,
                    const void *data, size_t len);
-/* Table row only, at an offset of your choice. */
+/* Adds only the table row, at any offset. */
 void qsf_gb_tensor_row(QsfGgufBuild *b, const char *name, uint32_t dtype, uint32_t n_dims, const uint64_t *ne,
                        uint64_t offset);
 
-/* The file's bytes; the caller frees them. NULL without memory. */
+/* The file's bytes; the caller frees them. NULL if out of memory. */
 unsigned char *qsf_gb_bytes(const QsfGgufBuild *b, size_t *len);
-/* 0, or -1 when the file cannot be written. */
+/* 0, or -1 if the file cannot be written. */
 int qsf_gb_write(const QsfGgufBuild *b, const char *path);
 void qsf_gb_free(QsfGgufBuild *b);
 /* Writes bytes to path: 0 or -1. */
@@ -57,23 +57,24 @@ typedef struct QsfTinySpec {
     uint32_t ctx;      /* [256] */
     uint64_t seed;     /* [1] */
     bool tied;         /* no output.weight */
-    bool biases;       /* attention and output projections get one */
-    bool twins; /* rows 1, 3, ... of the layers' matrices are those before them: layers compress to half */
-    bool rope_freqs;           /* rope_freqs.weight is there */
+    bool biases;       /* attention and output projections have one */
+    bool twins; /* rows 1, 3, ... of the layers' matrices equal the previous row: layers compress to half */
+    bool rope_freqs;           /* add rope_freqs.weight */
     uint32_t wtype;            /* GGML type of the matrices: 0 F32, 1 F16, 2 Q4_0, 8 Q8_0 */
     const char *chat_template; /* NULL = none */
 } QsfTinySpec;
 
 /* spec NULL = all defaults. The same spec gives the same bytes. 0, or -1 (bad spec, I/O). */
 int qsf_test_write_tiny_llama(const char *path, const QsfTinySpec *spec);
-/* A llama (F32, context 512) that says a script, whatever it is asked, and then ends. Words are separated by blanks; each
- * is a token, once: ordinary text ('_' is a space), user-defined where it begins with < or [, a control token behind '!';
- * <0x0A> is a byte. Behind '+' a word is only in the vocabulary. Text that spells a word of the script is that token only
- * where it is a special one: there the script goes on. 0, or -1 (too long, I/O). */
+/* A llama (F32, context 512) that emits a script, whatever the prompt, and then ends. Words are separated by
+ * blanks; each is one new token: ordinary text ('_' is a space), user-defined if it begins with < or [, a
+ * control token with the prefix '!'; <0x0A> is a byte. With the prefix '+' a word is only in the vocabulary.
+ * Only text that equals a special word of the script is encoded as that token: the script continues from
+ * there. 0, or -1 (too long, I/O). */
 int qsf_test_write_script_llama(const char *path, const char *script, const char *chat_template);
 /* The vocabulary part alone (SentencePiece style, n >= 260 entries). */
 void qsf_gb_tiny_vocab(QsfGgufBuild *b, uint32_t n);
-/* The same and more tokens behind it, n_more of them. */
+/* The same, followed by n_more more tokens. */
 void qsf_gb_tiny_vocab_with(QsfGgufBuild *b, uint32_t n, const char *const *texts, const int32_t *types,
                             uint32_t n_more);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads what gguf_build.c writes and trusts it; deliberately knows nothing of the reader. */
+/* Reads what gguf_build.c writes and trusts it; it is independent of the reader on purpose. */
 #include "tests/harness/gguf_edit.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ static void put_str(QsfGgufBuild *b, const Edit *e) {
     qsf_strbuf_free(&s);
 }
 
-/* At the array's element type. */
+/* At the type of the array's elements. */
 static void put_count(Editor *d, const Edit *e) {
     const uint32_t elem = (uint32_t)take(d, 4);
     const uint64_t have = take(d, 8), want = strtoull(e->value, NULL, 10);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Changes a good GGUF file into a bad one, for tests of what is refused. */
+/* Changes a valid GGUF file into an invalid one, for tests of refusals. */
 #ifndef QSF_TESTS_GGUF_EDIT_H
 #define QSF_TESTS_GGUF_EDIT_H
 

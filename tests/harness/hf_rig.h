@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model directory in the making, for the tests of safetensors and config.json; whatever a test has opened must be closed again. */
+/* A model directory under construction, for the tests of safetensors and config.json; a test must close
+ * everything it opened. */
 #ifndef QSF_TESTS_HF_RIG_H
 #define QSF_TESTS_HF_RIG_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that fails: the n-th allocation of everything in this process, libraries included, for n = 1, 2, 3 ...
- * until nothing fails any more. Every run ends with an error that says why, or works; nothing is left behind, and
- * the same asked again gets the answer that an undisturbed run gives.
- * To be included once, by a test program: it brings the process's malloc. Where OWN_MALLOC is 0 a sanitizer has its
- * own, and main is here, which skips. */
+/* Memory failures: the n-th allocation in this process fails, libraries included, for n = 1, 2, 3 ... until a
+ * run has no failure. Every run either works or ends with an error that gives the reason; nothing is leaked,
+ * and repeating the request gives the same answer as an undisturbed run.
+ *
+ * To be included once, by a test program: it replaces malloc. With OWN_MALLOC 0 a sanitizer has its own, and
+ * main, which is here, skips the tests. */
 #ifndef QSF_TESTS_OOM_H
 #define QSF_TESTS_OOM_H
 
@@ -31,14 +32,14 @@
 
 #if OWN_MALLOC
 
-/* --- an allocator in the place of libc's: counts, fails on request, spoils what is new and what is freed --- */
+/* --- a replacement of libc's allocator: counts, fails on request, overwrites new and freed memory --- */
 
-#define HEAP_BYTES ((size_t)1 << 30) /* of address space; what is freed is used again by size */
+#define HEAP_BYTES ((size_t)1 << 30) /* of address space; freed blocks are reused by size */
 #define MAGIC      0x51534621u
 #define CLASSES    32
 
 typedef struct Block {
-    struct Block *prev, *next; /* live ones in a ring; free ones by next */
+    struct Block *prev, *next; /* live ones in a ring; free ones linked by next */
     const void *caller;
     uint64_t number; /* of all allocations */
     size_t size;
@@ -52,8 +53,8 @@ static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *heap, *heap_end;
 static Block *free_blocks[CLASSES], live = { .prev = &live, .next = &live };
 static uint64_t allocations;
-static atomic_uint_fast64_t fail_in; /* allocations until one fails; 0 = none will */
-static atomic_bool fail_on;          /* and all after it */
+static atomic_uint_fast64_t fail_in; /* allocations until one fails; 0 = none fails */
+static atomic_bool fail_on;          /* and all later ones */
 
 static bool fails_now(void) {
     uint_fast64_t n = atomic_load(&fail_in);
@@ -165,7 +166,7 @@ char *strdup(const char *s) {
     return p != NULL ? memcpy(p, s, n) : NULL;
 }
 
-/* --- what libc keeps for itself is no leak: its places in memory --- */
+/* --- allocations that libc keeps are not leaks: their addresses --- */
 
 static struct { uintptr_t from, to; } libc_text[16];
 static size_t n_libc_text;
@@ -190,7 +191,7 @@ static bool of_libc(const Block *b) {
     return false;
 }
 
-/* Blocks younger than the allocation `since`. */
+/* Blocks allocated after the allocation `since`. */
 static unsigned leaks(uint64_t since) {
     unsigned n = 0;
     for (Block *b = live.prev; b != &live && b->number > since; b = b->prev) {
@@ -211,10 +212,10 @@ static unsigned open_files(void) {
 
 /* --- sweeps --- */
 
-/* What a run came to: 0 and a text, or the number of a step and why it failed. */
+/* The result of a run: 0 and a text, or the number of a step and the reason why it failed. */
 typedef struct Outcome {
     int failed;
-    bool again_failed; /* the same step, asked again with memory at hand */
+    bool again_failed; /* the same step, repeated with enough memory */
     char why[600];
     char text[2048];
 } Outcome;
@@ -229,7 +230,7 @@ static void arm(Kind kind, uint64_t n) {
         atomic_store(&fail_in, n);
 }
 
-/* Whether the failure happened. For mappings it is told by the outcome. */
+/* Whether the failure occurred. For mappings the result of the run shows it. */
 static bool disarm(Kind kind, uint64_t n, const Outcome *o) {
     uint64_t left = atomic_exchange(&fail_in, 0);
     qsf_mem_inject_failure(0);
@@ -242,7 +243,7 @@ static void sweep(void (*run)(Outcome *), Kind kind, uint64_t least, uint64_t mo
     uint64_t n = 1, quiet = 0, failed = 0;
     memset(&want, 0, sizeof want);
     run(&want);
-    if (want.failed) fail_msg("undisturbed, step %d: %s", want.failed, want.why);
+    if (want.failed) fail_msg("without failures, step %d: %s", want.failed, want.why);
     unsigned files = open_files();
     for (; n <= most && quiet < (kind == MAPPING ? 20 : 3); n++) {
         uint64_t since = allocations;
@@ -253,12 +254,12 @@ static void sweep(void (*run)(Outcome *), Kind kind, uint64_t least, uint64_t mo
         quiet = happened ? 0 : quiet + 1;
         failed += o.failed != 0;
         if (o.failed && o.why[0] == '\0')
-            fail_msg("%llu: step %d failed and does not say why", (unsigned long long)n, o.failed);
+            fail_msg("%llu: step %d failed without a message", (unsigned long long)n, o.failed);
         if (o.again_failed && kind != ALLOCATIONS_FROM_THEN_ON)
             fail_msg("%llu: step %d failed again: %s", (unsigned long long)n, o.failed, o.why);
         if (kind != ALLOCATIONS_FROM_THEN_ON || !o.failed) assert_string_equal(o.text, want.text);
         if (leaks(since))
-            fail_msg("%llu: left behind after step %d: %s", (unsigned long long)n, o.failed, o.why);
+            fail_msg("%llu: memory left after step %d: %s", (unsigned long long)n, o.failed, o.why);
         assert_int_equal(open_files(), files);
     }
     printf("%llu runs, %llu ended with an error\n", (unsigned long long)n - 1, (unsigned long long)failed);
@@ -271,9 +272,9 @@ static void add_text(Outcome *o, const char *text) {
 }
 
 static bool failed_step(Outcome *o, int step, const char *why) {
-    if (o->failed) o->again_failed = true; /* memory fails once: a second time is a defect */
+    if (o->failed) o->again_failed = true; /* memory fails once: a second failure is a bug */
     o->failed = step;
-    snprintf(o->why, sizeof o->why, "%s", why);
+    snprintf(o->why, sizeof o->why, "%.*s", (int)sizeof o->why - 1, why);
     return false;
 }
 

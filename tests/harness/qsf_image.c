@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF files in memory. Knows the places by their numbers, not by the code under test. */
+/* QSF files in memory. Uses literal offsets, not those of the code under test. */
 #include "tests/harness/qsf_image.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ QsfImageMap qsf_image_map(const QsfImage *m) {
     return at;
 }
 
-/* Sets a u32 of the metadata, where it is. */
+/* Sets a u32 of the metadata, at its offset. */
 static void set_key(QsfImage *m, const QsfImageMap *at, const char *key, uint32_t v) {
     const size_t n = strlen(key);
     unsigned char *p = m->b + at->meta, *end = p + at->meta_len;

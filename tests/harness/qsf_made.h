@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model carried over to QSF, nothing of it changed. */
+/* A model converted to QSF without changes. */
 #ifndef QSF_TESTS_QSF_MADE_H
 #define QSF_TESTS_QSF_MADE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What every unit test includes first: cmocka with its prerequisites, places for files. */
+/* What every unit test includes first: cmocka with its prerequisites, locations of files. */
 #ifndef QSF_TESTS_QSF_TEST_H
 #define QSF_TESTS_QSF_TEST_H
 
@@ -17,17 +17,17 @@
 
 #include "src/base/err.h"
 
-/* Path of a scratch file of this process: $TMPDIR (or /tmp), the process id and name. Static
- * storage, four paths in turn. The test removes the file. */
+/* Path of a scratch file of this process: $TMPDIR (or /tmp), the process id and name. Static storage, four
+ * paths in turn. The test removes the file. */
 const char *qsf_test_tmp(const char *name);
-/* Path below $QSF_TEST_DATA, else $QSF_SRCDIR/../shared; NULL (with a "skip:" line) when it is
- * not there. Static storage, valid until the next call. */
+/* Path below $QSF_TEST_DATA, else $QSF_SRCDIR/../shared; NULL (with a "skip:" line) if it does not exist.
+ * Static storage, valid until the next call. */
 const char *qsf_test_data(const char *relative);
-/* make check leaves out long parts, make check-all does not ($QSF_TEST_QUICK). */
+/* make check skips long parts, make check-all does not ($QSF_TEST_QUICK). */
 bool qsf_test_quick(void);
-/* Fails the test, showing the message, unless err holds code and its message contains part. */
+/* Fails the test, printing the message, unless err has this code and its message contains part. */
 void qsf_test_expect_err(const QsfErr *err, int code, const char *part);
-/* Fails the test, showing the message, when rc is not QSF_OK. */
+/* Fails the test, printing the message, unless rc is QSF_OK. */
 void qsf_test_expect_ok(int rc, const QsfErr *err);
 
 #endif

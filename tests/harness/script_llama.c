@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model that says a script. Its layers are zero, so the last token alone decides: each word of the script
- * is a token with a direction of its own in the hidden state, and the head looks from there to the next word.
- */
+/* A model that emits a script. Its layers are zero, so the last token alone decides: each word of the script
+ * is a token with a direction of its own in the hidden state, which the head maps to the next word. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +10,12 @@
 enum { N_BASE = 300, N_WORDS = 60, HIDDEN = 64, EOS = 2 };
 enum { TYPE_NORMAL = 1, TYPE_CONTROL = 3, TYPE_USER = 4 };
 
-#define LOUD 10.0f /* so that any temperature follows the script */
+#define LOUD 10.0f /* so large that the script is followed at any temperature */
 
 typedef struct Script {
     char text[N_WORDS][64];
     int32_t type[N_WORDS];
-    uint32_t n_tokens;     /* of the two above: they follow the base vocabulary */
+    uint32_t n_tokens;     /* of the two above, after the base vocabulary */
     uint32_t say[N_WORDS]; /* (n) ids, one after another */
     uint32_t n;
 } Script;
@@ -68,8 +67,8 @@ static void add_zeros(QsfGgufBuild *b, const char *name, uint64_t cols, uint64_t
     free(x);
 }
 
-/* Embedding: any token means "begin", those of the script their place in it. Head: from a place to the next
- * word. */
+/* Embedding: any token maps to "begin", those of the script to their place in it. Head: from a place to the
+ * next word. */
 static void add_places(QsfGgufBuild *b, const Script *s) {
     uint64_t n = N_BASE + s->n_tokens, ne[2] = { HIDDEN, n };
     float *in = calloc(n * HIDDEN, sizeof *in), *out = calloc(n * HIDDEN, sizeof *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files opened and read back, for the tests of what writes them. */
+/* Opens files and reads them back, for the tests of writers. */
 #ifndef QSF_TESTS_SOURCE_RIG_H
 #define QSF_TESTS_SOURCE_RIG_H
 

@@ -53,7 +53,7 @@ float qsf_test_hf_value(const char *name, uint64_t i) {
     return (float)((int)((h >> 40) % 255) - 127) / 64.0f;
 }
 
-/* These values are zero, or normal numbers that lose nothing in either type. */
+/* Values that are zero, or normal numbers that are exact in either type. */
 static void put_value(QsfStrbuf *out, const char *dtype, float v) {
     uint32_t u;
     memcpy(&u, &v, sizeof u);
@@ -73,7 +73,7 @@ typedef struct Model {
     QsfHfSpec spec;
     QsfStBuild file[2];
     QsfStrbuf index;
-    unsigned shard; /* where the next tensor goes */
+    unsigned shard; /* the offset of the next tensor */
 } Model;
 
 /* rows 0: a vector. */

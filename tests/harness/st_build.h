@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes safetensors files for tests, right or wrong, and small complete model directories of HuggingFace. Knows nothing
- * of the reader. */
+/* Writes safetensors files for tests, valid or not, and small complete Hugging Face model directories. It is
+ * independent of the reader. */
 #ifndef QSF_TESTS_ST_BUILD_H
 #define QSF_TESTS_ST_BUILD_H
 
@@ -16,12 +16,12 @@ typedef struct QsfStBuild {
     QsfStrbuf data;
 } QsfStBuild;
 
-/* Appends a member as it will stand in the header. */
+/* Appends a member as it is written to the header. */
 void qsf_sb_member(QsfStBuild *b, const char *text);
-/* Appends a tensor of len bytes behind the others. */
+/* Appends a tensor of len bytes after the others. */
 void qsf_sb_tensor(QsfStBuild *b, const char *name, const char *dtype, uint32_t n_dims, const uint64_t *shape,
                    const void *data, size_t len);
-/* 0, or -1 when the file cannot be written. */
+/* 0, or -1 if the file cannot be written. */
 int qsf_sb_write(const QsfStBuild *b, const char *path);
 void qsf_sb_free(QsfStBuild *b);
 
@@ -37,19 +37,19 @@ typedef struct QsfHfSpec {
     const char *dtype; /* ["F32"] "F16" "BF16" */
     bool tied;         /* no lm_head.weight */
     bool biases;       /* of the projections */
-    bool rotary;       /* rotary_emb.inv_freq is there, as old files have it */
+    bool rotary;       /* add rotary_emb.inv_freq, as in old files */
     bool shards;       /* two files and an index */
     const char *arch;  /* ["LlamaForCausalLM"] */
-    /* members of config.json before all others (of two the last counts), with a comma behind */
+    /* members at the start of config.json, followed by a comma; of duplicates the last one counts */
     const char *config;
-    const char *last; /* behind them, with a comma in front */
+    const char *last; /* members at its end, with a comma before them */
 } QsfHfSpec;
 
 #define QSF_HF_TOKENS 9u
 
-/* Files of a directory that exists; spec NULL = all defaults. 0 or -1. */
+/* Writes the files of an existing directory; spec NULL = all defaults. 0 or -1. */
 int qsf_test_write_hf_dir(const char *dir, const QsfHfSpec *spec);
-/* Removes what the above may have written, and dir. */
+/* Removes the files that the above may have written, and dir. */
 void qsf_test_remove_hf_dir(const char *dir);
 /* Element i of the tensor, in the order of the file: k / 64 with |k| < 128, the same in every dtype. */
 float qsf_test_hf_value(const char *name, uint64_t i);

@@ -66,7 +66,8 @@ static void encode(QsfStrbuf *out, uint32_t type, const float *x, size_t n) {
     }
 }
 
-/* A tensor of random values: mean + scale * u; rows 0 = a vector in F32. twins: each second row is the one before. */
+/* A tensor of random values: mean + scale * u; rows 0 = a vector in F32. twins: each second row equals the
+ * previous one. */
 static void add_rows(QsfGgufBuild *b, const char *name, uint32_t type, uint64_t cols, uint64_t rows,
                      bool twins, float mean, float scale, uint64_t *state) {
     uint64_t ne[2] = { cols, rows }, n = rows == 0 ? cols : cols * rows;

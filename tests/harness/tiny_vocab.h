@@ -25,7 +25,7 @@ void qsf_tv_merge(QsfTestVocab *v, const char *merge);
 void qsf_tv_spm(QsfTestVocab *v);
 /* The 256 characters of byte-level BPE: ids 0 .. 255 are the bytes. */
 void qsf_tv_bpe(QsfTestVocab *v);
-/* Writes the file and opens it. model: "llama" or "gpt2" (then merges are written). NULL when that fails. */
+/* Writes the file and opens it. model: "llama" or "gpt2" (then merges are written). NULL on failure. */
 QsfTokenizer *qsf_tv_open(QsfTestVocab *v, const char *model, QsfLedger *ledger, QsfErr *err);
 /* The same as a source; the caller closes it. */
 QsfSource *qsf_tv_source(QsfTestVocab *v, const char *model, QsfLedger *ledger, QsfErr *err);

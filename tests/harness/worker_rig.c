@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The helpers of worker_rig.h; all of them fail the running test when something is wrong. */
+/* The helpers of worker_rig.h; all of them fail the running test on an error. */
 #include "tests/harness/worker_rig.h"
 
 #include <poll.h>
@@ -11,9 +11,9 @@ static QsfSeen seen;
 void qsf_rig_wait(QSFWorker *w, QSFEvent *e) {
     while (!qsf_worker_next(w, e)) {
         struct pollfd p = { .fd = qsf_worker_fd(w), .events = POLLIN };
-        if (poll(&p, 1, 60000) != 1) fail_msg("the engine says nothing");
+        if (poll(&p, 1, 60000) != 1) fail_msg("the engine printed nothing");
     }
-    assert_int_equal(e->text[e->text_len], 0); /* a model may say NUL bytes, too */
+    assert_int_equal(e->text[e->text_len], 0); /* the output of a model may contain NUL bytes */
 }
 
 static void take_text(QsfSeen *s, const QSFEvent *e) {
@@ -26,7 +26,7 @@ static void take_text(QsfSeen *s, const QSFEvent *e) {
 
 static void take_reasoning(QsfSeen *s, const QSFEvent *e) {
     assert_true(s->reasoning_len + e->text_len < sizeof s->reasoning);
-    assert_int_equal(s->len, 0); /* it comes before the answer */
+    assert_int_equal(s->len, 0); /* it precedes the answer */
     memcpy(s->reasoning + s->reasoning_len, e->text, e->text_len + 1);
     s->reasoning_len += e->text_len;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The background engine under test: starts, loads, and collects what one request says until it ends. */
+/* The background engine under test: starts, loads, and collects the events of one request until it ends. */
 #ifndef QSF_TESTS_WORKER_RIG_H
 #define QSF_TESTS_WORKER_RIG_H
 
 #include "qsf_engine.h"
 
-#define QSF_RIG_BUDGET (2048ull << 20) /* roomy: sanitizers keep freed memory resident */
+#define QSF_RIG_BUDGET (2048ull << 20) /* generous: sanitizers keep freed memory resident */
 
-/* What one request said. */
+/* The events of one request. */
 typedef struct QsfSeen {
     QSFEvent end; /* LOADED, DONE or ERROR; text is not valid */
     char end_text[1024];
@@ -22,10 +22,10 @@ typedef struct QsfSeen {
     char plan_text[1024];
 } QsfSeen;
 
-/* Two threads, QSF_RIG_BUDGET, greedy, without an end of the answer. */
+/* Two threads, QSF_RIG_BUDGET, greedy, no end-of-answer token. */
 QSFSettings qsf_rig_settings(void);
 QSFWorker *qsf_rig_worker(void);
-/* Fails the test when it is not loaded. */
+/* Fails the test if the model is not loaded. */
 void qsf_rig_load(QSFWorker *w, const char *path, const QSFSettings *s);
 QSFWorker *qsf_rig_worker_with(const char *path, int32_t max_tokens);
 /* One user message. */
@@ -34,7 +34,7 @@ void qsf_rig_set_max(QSFWorker *w, int32_t n);
 
 /* The next event, within a minute. */
 void qsf_rig_wait(QSFWorker *w, QSFEvent *e);
-/* Takes one event of the request into s; false at its end. */
+/* Adds one event of the request to s; false at its end. */
 bool qsf_rig_take(QSFWorker *w, uint64_t id, QsfSeen *s);
 /* All of them; static storage. */
 QsfSeen *qsf_rig_finish(QSFWorker *w, uint64_t id);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The kernel checks of the ARM build under an emulator (make check-arm): all levels of a CPU without dot product
-# instructions, then what a CPU with them has.
+# The kernel checks of the ARM build under an emulator (make check-arm): all levels of a CPU without dot
+# product instructions, then those of a CPU with them.
 . "$(dirname "$0")/../system/lib.sh"
 
 [ -z "${ARM_LACKS-}" ] || skip "NO ARM KERNEL WAS BUILT OR CHECKED: there is no working $ARM_LACKS"
@@ -17,7 +17,7 @@ on() {
     return $bad
 }
 
-# With the sanitizers all of it is slow, and the reference they have seen on the machine itself.
+# With the sanitizers all of this is slow, and the reference was already checked natively.
 on cortex-a53 neon ${ARM_SAN:+--level=neon} >"$work/first" &
 on max dotprod --level=dotprod
 wait $! || bad=1

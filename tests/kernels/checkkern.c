@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--limits] [--list] [SEED]
- * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench and --limits measure
- * at one level: the one given, that of QSF_CPU_MASK, or the best. */
+ *
+ * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench and --limits
+ * measure one level: the given one, that of QSF_CPU_MASK, or the best. */
 #include "tests/kernels/checkkern.h"
 
 #include <setjmp.h>
@@ -184,7 +185,7 @@ static void pass(qk_level level) {
         if (!run.opt.test || strcmp(run.opt.test, tests[i].name) == 0) tests[i].run(&t);
 }
 
-/* The level that is measured; QK_LEVEL_UNKNOWN: this CPU does not have it. */
+/* The level to measure; QK_LEVEL_UNKNOWN: this CPU does not have it. */
 static qk_level measured_level(void) {
     const char *mask = getenv("QSF_CPU_MASK");
     const char *word = run.opt.level ? run.opt.level : mask;

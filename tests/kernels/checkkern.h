@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Frame of the kernel checks. A test hands every pointer of the shipped table to ck_check(); the
- * same pointer under the same name is checked once, at the lowest level that has it. Every check
- * compares with a float64 truth computed here, never with another kernel. */
+/* Framework of the kernel checks. A test passes every pointer of the shipped table to ck_check(); the same
+ * pointer under the same name is checked once, at the lowest level that has it. Every check compares with a
+ * float64 result computed here, never with another kernel. */
 #ifndef QSF_TESTS_KERNELS_CHECKKERN_H
 #define QSF_TESTS_KERNELS_CHECKKERN_H
 
@@ -19,14 +19,14 @@ typedef void (*ck_body)(const qk_table *t, int arg);
 /* Checks one pointer of the table, unless it was seen before under this name or is filtered out:
  * reseeds the generator, runs body(t, arg) and prints a line. A signal in the body is a failure. */
 void ck_check(const char *name, ck_fn fn, ck_body body, const qk_table *t, int arg);
-/* The function being checked is wrong; the first few messages are printed. */
+/* Reports that the function being checked is wrong; the first few messages are printed. */
 void ck_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Whether fn was checked under this name, to the end, at this level or a lower one; always when only some tests or
- * functions were asked for. */
+/* Whether fn was checked completely under this name, at this level or a lower one; always true if only some
+ * tests or functions were requested. */
 int ck_compared(const char *name, ck_fn fn);
-/* Whether it has failed often enough: no need to go on. */
+/* Whether it has failed so often that the check can stop. */
 int ck_failed(void);
-/* How many of n similar cases to try: all, or with --small a third (for an emulator). */
+/* Number of cases to try out of n similar ones: all, or with --small a third (for an emulator). */
 size_t ck_some(size_t n);
 
 /* Generator: the same sequence in every ck_check. */
@@ -42,14 +42,16 @@ enum { CK_SLOTS = 6 };
 void *ck_tail(int slot, size_t n);
 void *ck_tail64(int slot, size_t n);
 
-/* n floats followed by a guard band up to the inaccessible page; ck_dst_ok says whether the band is whole. */
+/* n floats followed by a guard band up to the inaccessible page; ck_dst_ok says whether the band is
+ * intact. */
 float *ck_dst(int slot, size_t n);
 void ck_dst_ok(int slot, size_t n);
 
-/* |got - want| <= bound, and NaN only where NaN is wanted. Reports `what` and index i. */
+/* got - want| <= bound, and NaN only where NaN is expected. Reports `what` and index i. */
 void ck_near(const char *what, size_t i, double got, double want, double bound);
 
-/* Element i of a packed row in float64 (I2_S: without the scale of the tensor), from the format's definition; *mag: magnitudes added. */
+/* Element i of a packed row in float64 (I2_S: without the scale of the tensor), by the definition of the
+ * format; *mag: sum of magnitudes. */
 double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag);
 /* Element i of an activation column in float64. */
 double ck_act_at(qk_act act, const void *col, size_t k, size_t i);
@@ -74,7 +76,7 @@ void ck_fill_floats(float *x, size_t n, ck_kind kind);
 /* A scale for qk_mm.scale. */
 float ck_tensor_scale(ck_kind kind);
 
-/* The tests, each over one table. */
+/* The tests, each for one table. */
 void ck_test_table(const qk_table *t);
 void ck_test_matmul(const qk_table *t);
 void ck_test_x16(const qk_table *t);
@@ -90,7 +92,7 @@ void ck_test_kv(const qk_table *t);
 void ck_test_half(const qk_table *t);
 void ck_test_grid(const qk_table *t);
 
-/* --bench: prints speeds of one level; --limits: those that the machine cannot exceed. */
+/* --bench: prints speeds of one level; --limits: the maximum speeds of the machine. */
 void ck_bench_limits(qk_level level);
 void ck_bench(const qk_table *t, const char *only_function);
 void ck_bench_kv(const qk_table *t, const char *only_function);

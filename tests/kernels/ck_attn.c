@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cached K and V: what is stored comes back; attention against softmax in float64, alone and together, whole and in
- * spans, causal and in a window, with nonsense behind the last position. */
+/* Cached K and V: stored rows are read back; attention compared with softmax in float64, one query and
+ * several, whole and in spans, causal and in a window, with garbage after the last position. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,9 @@ static const size_t dims[] = { 1, 7, 8, 15, 16, 17, 32, 33, 64, 72, 80, 96, 128,
 
 typedef struct shape {
     size_t dim, cols, heads, pos, window;
+    size_t chunk;
+    float softcap;
+    int sinks, slopes;
 } shape;
 
 /* --- store --- */
@@ -32,7 +35,7 @@ static void check_position(const qk_table *t, int kv, int which, const float *x,
     }
 }
 
-/* Every position of two tiles, in any order: none may disturb another. */
+/* Every position of two tiles, in any order: none may affect another. */
 static void check_store(const qk_table *t, int kv) {
     static float x[32][MAX_DIM];
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
@@ -53,7 +56,8 @@ static void check_store(const qk_table *t, int kv) {
 
 /* --- attention --- */
 
-/* Positions [0, n), the rest of the last tile full of NaN. A few keys are large: the maximum moves. */
+/* Positions [0, n), the rest of the last tile filled with NaN. A few keys are large, so that the maximum
+ * changes. */
 static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k, char *v, size_t bytes) {
     float x[MAX_DIM];
     memset(k, 0xff, bytes);
@@ -70,7 +74,9 @@ static void make_cache(const qk_table *t, int kv, size_t dim, size_t n, char *k,
 /* Position range of column c. */
 static size_t range(const shape *s, size_t c, size_t *end) {
     *end = s->pos + c + 1;
-    return s->window && *end > s->window ? *end - s->window : 0;
+    const size_t window = s->window && *end > s->window ? *end - s->window : 0;
+    const size_t chunk = s->chunk ? (*end - 1) / s->chunk * s->chunk : 0;
+    return window > chunk ? window : chunk;
 }
 
 static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h) {
@@ -88,6 +94,10 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
             s[p] += (double)q[i] * (double)x[i] * (double)a->scale;
             mags += fabs((double)q[i] * (double)x[i] * (double)a->scale);
         }
+        if (a->softcap > 0) s[p] = (double)a->softcap * tanh(s[p] / (double)a->softcap);
+        const double bias = a->slopes ? (double)a->slopes[h] * ((double)p - (double)(end - 1)) : 0;
+        s[p] += bias;
+        mags += (double)a->softcap / 4 + fabs(bias) / 4;
         worst = fmax(worst, mags * (double)(sh->dim + 8) + 2 * fabs(s[p]));
         m = fmax(m, s[p]);
     }
@@ -102,6 +112,7 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
             mag[i] += w * fabs((double)x[i]);
         }
     }
+    if (a->sinks) sum += exp((double)a->sinks[h] - m);
     for (size_t i = 0; i < sh->dim; i++)
         ck_near("attention", i, (double)got[i], y[i] / sum,
                 CK_EPS * (2 * worst + (double)(end - start) + 32) * mag[i] / sum);
@@ -115,7 +126,7 @@ static void same_bits(const char *what, const float *got, const float *want, siz
         }
 }
 
-/* One query by itself. */
+/* One query alone. */
 static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, size_t h) {
     float y[MAX_DIM];
     qk_attn one = *a;
@@ -123,11 +134,13 @@ static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, s
     one.y = y;
     one.n_cols = one.n_heads = 1;
     one.pos = a->pos + c;
+    if (a->sinks) one.sinks = a->sinks + h;
+    if (a->slopes) one.slopes = a->slopes + h;
     t->kv[kv].attend(&one);
     same_bits("alone", y, a->y + c * a->y_stride + h * a->head_dim, a->head_dim);
 }
 
-/* One column from its spans, whose parts lie head by head, made in any order. */
+/* One column from its spans, whose parts are stored head by head, computed in any order. */
 static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
     const size_t dim = a->head_dim, spans = qk_kv_spans(a->pos + c + 1), stride = qk_attn_part(dim);
     float y[MAX_DIM], *part = ck_tail64(SLOT_PART, a->n_heads * spans * stride * sizeof *part);
@@ -141,12 +154,12 @@ static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
         t->kv[kv].attend_span(&one, s, part + s * stride, spans * stride);
     }
     for (size_t h = 0; h < a->n_heads; h++) {
-        t->kv[kv].merge(y, part + h * spans * stride, spans, stride, dim, NULL);
+        t->kv[kv].merge(y, part + h * spans * stride, spans, stride, dim, a->sinks ? a->sinks + h : NULL);
         same_bits("spans", y, a->y + c * a->y_stride + h * dim, dim);
     }
 }
 
-/* AVX2 and all above it give the same bits. */
+/* AVX2 and all higher levels give the same bits. */
 static void check_level(const qk_table *t, int kv, const qk_attn *a, size_t floats) {
     qk_table low;
     if (t->level <= QK_LEVEL_AVX2 || t->level > QK_LEVEL_AVX512VNNI) return;
@@ -166,10 +179,19 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     const size_t row = sh.heads * sh.dim, floats = (sh.cols - 1) * (row + 3) + row;
     float *q = ck_tail(SLOT_Q, floats * sizeof *q), *y = ck_dst(SLOT_Y, floats);
     char *k = ck_tail(SLOT_K, bytes), *v = ck_tail(SLOT_V, bytes);
+    float sinks[64], slopes[64];
+    for (size_t h = 0; h < sh.heads; h++) {
+        sinks[h] = (float)ck_below(9) - 4;
+        slopes[h] = 1.0f / (float)(2u << ck_below(8));
+    }
     const qk_attn a = { .k = k,
                         .v = v,
                         .q = q,
                         .y = y,
+                        .chunk = sh.chunk,
+                        .softcap = sh.softcap,
+                        .sinks = sh.sinks ? sinks : NULL,
+                        .slopes = sh.slopes ? slopes : NULL,
                         .q_stride = row + 3,
                         .y_stride = row + 3,
                         .head_dim = sh.dim,
@@ -193,14 +215,17 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     }
     check_level(t, kv, &a, floats);
     if (ck_failed())
-        ck_error("dim %zu, %zu columns, %zu heads, position %zu, window %zu", sh.dim, sh.cols, sh.heads,
-                 sh.pos, sh.window);
+        ck_error(
+            "dim %zu, %zu columns, %zu heads, position %zu, window %zu, chunk %zu, softcap %g, sinks %d, slopes %d",
+            sh.dim, sh.cols, sh.heads, sh.pos, sh.window, sh.chunk, (double)sh.softcap, sh.sinks, sh.slopes);
 }
 
 static void check_attend(const qk_table *t, int kv) {
-    static const shape far[] = { { 8, 3, 2, 1022, 0 },  { 64, 1, 8, 2200, 0 },   { 64, 5, 1, 2046, 1025 },
-                                 { 64, 2, 4, 2100, 0 }, { 17, 8, 8, 1100, 100 }, { 32, 9, 7, 2040, 1016 },
-                                 { 80, 2, 1, 1500, 1 } };
+    static const shape far[] = { { 8, 3, 2, 1022, 0, 0, 0, 0, 0 },     { 64, 1, 8, 2200, 0, 0, 0, 0, 0 },
+                                 { 64, 5, 1, 2046, 1025, 0, 0, 0, 0 }, { 64, 2, 4, 2100, 0, 0, 0, 0, 0 },
+                                 { 17, 8, 8, 1100, 100, 0, 0, 0, 0 },  { 32, 9, 7, 2040, 1016, 0, 0, 0, 0 },
+                                 { 80, 2, 1, 1500, 1, 0, 0, 0, 0 },    { 48, 3, 4, 2040, 0, 512, 0, 1, 0 },
+                                 { 64, 4, 2, 1500, 700, 0, 30, 1, 1 } };
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
         for (size_t rep = 0; rep < 12 && !ck_failed(); rep += 12 / ck_some(12)) {
             shape s = { .dim = dims[d] };
@@ -209,12 +234,16 @@ static void check_attend(const qk_table *t, int kv) {
             s.cols = 1 + ck_below(most / s.heads);
             s.pos = rep < 4 ? ck_below(20) : ck_below(rep < 10 ? 130 : 300);
             s.window = rep % 4 == 3 ? 1 + ck_below(100) : 0;
+            s.chunk = rep % 5 == 4 ? 1 + ck_below(90) : 0;
+            s.softcap = rep % 3 == 1 ? 5 : 0;
+            s.sinks = rep % 4 == 2;
+            s.slopes = rep % 4 == 1;
             attend_case(t, kv, s);
         }
     for (size_t i = 0; i < sizeof far / sizeof *far && !ck_failed(); i++) attend_case(t, kv, far[i]);
 }
 
-/* A query, a key or a value that is no number shows where it is seen, and nowhere else. */
+/* A NaN in a query, a key or a value appears in the results that depend on it, and in no others. */
 static void check_nan(const qk_table *t, int kv) {
     enum { DIM = 24, COLS = 20, BAD = 11 };
     const size_t bytes = qk_kv_tiles(COLS) * t->kv[kv].tile_bytes(DIM);
@@ -265,7 +294,7 @@ static void quantize4_case(const qk_table *t, size_t n, ck_kind kind, int with_m
     float *x = ck_tail(SLOT_Q, n * sizeof *x);
     qk_table ref;
     ck_fill_floats(x, n, kind);
-    for (size_t i = 0; i < n; i++) x[i] *= fabsf(x[i]) > 0x1p15f ? 0x1p-30f : 1; /* what a half can hold */
+    for (size_t i = 0; i < n; i++) x[i] *= fabsf(x[i]) > 0x1p15f ? 0x1p-30f : 1; /* the maximum of a half */
     qk_table_init(&ref, QK_LEVEL_REF);
     t->kv_quantize4(q, &d, with_min ? &m : NULL, x, n);
     ref.kv_quantize4(want, &ref_d, with_min ? &ref_m : NULL, x, n);

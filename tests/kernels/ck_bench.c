@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkkern --bench: a table of weight formats by layout: matrix-vector products in bytes per second, products with
- * 256 columns in multiply-adds per second, each with one thread and all, and as a part of the limit that was measured
- * around it: reading the same memory, the level's dot product out of registers. Machines are noisy: parts mean
- * something, and what the limits were at that time stands beside them. */
+/* checkkern --bench: a table of weight formats by layout: matrix-vector products in bytes per second,
+ * products with 256 columns in multiply-adds per second, each with one thread and all, and as a share of a
+ * limit measured immediately before and after: reading the same memory, or the level's dot product on
+ * registers. Machines are noisy: compare the shares; the limits at that time are printed too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void print_head(const qk_table *t, const ck_reader *r) {
            "1 thread", "all", "read GB/s", "dot GMAC/s");
 }
 
-/* A speed and, where there is a limit, the part of it. */
+/* A speed and its share of the limit, if there is one. */
 static void print_speed(double v, double part, int width) {
     if (part > 0)
         printf(" %*.2f (%3.0f %%)", width - 8, v, 100 * part);
@@ -62,7 +62,7 @@ void ck_bench(const qk_table *t, const char *only_function) {
     free(c.w);
 }
 
-/* The best of a few rounds, a number a line. */
+/* The best of a few rounds, one number per line. */
 void ck_bench_limits(qk_level level) {
     ck_reader r;
     double read[2] = { 0 }, dot[2] = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the benchmark share: warm threads, a read of memory and the dot product of a level as the limits
- * that kernels are held against. */
+/* Shared by the files of the benchmark: warm threads, and the limits that kernels are compared with: reading
+ * memory, and the dot product of a level. */
 #ifndef QSF_TESTS_KERNELS_CK_BENCH_H
 #define QSF_TESTS_KERNELS_CK_BENCH_H
 
@@ -10,14 +10,14 @@ enum { CK_MAX_THREADS = 64 };
 
 /* --- ck_bench_pool.c --- */
 double ck_now(void); /* seconds */
-/* Aligned to 2 MiB and in huge pages where the system gives them; ends the program without memory. */
+/* Aligned to 2 MiB and in huge pages where the system provides them; exits if out of memory. */
 void *ck_memory(size_t n);
 int ck_cpus(void);
 /* Starts threads that spin until ck_pool_stop; n in all. */
 void ck_pool_start(int n);
 void ck_pool_stop(void);
-/* fn(arg, i) for every i < n, on the first `threads` threads; a thread takes the next i when it has done one.
- * Seconds. */
+/* fn(arg, i) for every i < n, on the first `threads` threads; a thread takes the next i when it is done with
+ * one. Returns seconds. */
 typedef void (*ck_piece)(void *arg, size_t i);
 double ck_pool_run(int threads, ck_piece fn, void *arg, size_t n);
 
@@ -25,10 +25,10 @@ double ck_pool_run(int threads, ck_piece fn, void *arg, size_t n);
 enum { CK_READ_AHEADS = 4, CK_READ_WAYS = 4 * CK_READ_AHEADS };
 typedef struct ck_limits {
     uint64_t (*read)(const uint8_t *p, size_t n, int way); /* way < CK_READ_WAYS; a sum of the bytes */
-    double (*dot)(size_t rounds, uint32_t *out);           /* multiply-adds done; NULL: no vectors */
+    double (*dot)(size_t rounds, uint32_t *out);           /* returns multiply-adds done; NULL: no vectors */
 } ck_limits;
 ck_limits ck_limits_of(qk_level level);
-/* The levels' own (x86/limits_*.c, arm/limits_*.c). */
+/* One per level (x86/limits_*.c, arm/limits_*.c). */
 #define CK_LIMITS(name)                                        \
     uint64_t name##_read(const uint8_t *p, size_t n, int way); \
     double name##_dot(size_t rounds, uint32_t *out);
@@ -38,7 +38,7 @@ CK_LIMITS(ck_avx512)
 CK_LIMITS(ck_avx512vnni)
 CK_LIMITS(ck_neon)
 CK_LIMITS(ck_dotprod)
-/* Picks the fastest way of reading [p, p + n) with so many threads. */
+/* Picks the fastest way of reading [p, p + n) with this many threads. */
 typedef struct ck_reader {
     ck_limits limits;
     const uint8_t *p;
@@ -54,14 +54,14 @@ double ck_dot_speed(const ck_reader *r, int all);
 
 /* --- ck_bench_mm.c: one format in one layout --- */
 typedef struct ck_speeds {
-    /* [0] one thread, [1] all. Of the best possible: against the limit measured beside it, medians. */
+    /* [0] one thread, [1] all. Shares of the limit measured at the same time, medians. */
     double gbs[2], read_part[2], gmacs[2], dot_part[2];
 } ck_speeds;
 typedef struct ck_case {
     const qk_table *table;
     qk_type type;
-    int groups; /* sixteen rows interleaved, by matmul16 */
-    uint8_t *w; /* weight_bytes of room, which the reader reads too */
+    int groups; /* sixteen rows interleaved, for matmul16 */
+    uint8_t *w; /* weight_bytes of space, which the memory test reads too */
     size_t weight_bytes;
     const ck_reader *reader;
 } ck_case;

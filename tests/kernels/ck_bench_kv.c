@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkkern --bench, attention: bytes per second of one query group over 8192 cached positions, next to a plain read
- * of the same bytes (more than the last-level cache holds), and multiply-adds per second of 256 columns that follow
- * 2048 positions; one thread and all of them. The shape of a 1.1B model: 8 heads of 64 to a KV head. */
+/* checkkern --bench, attention: bytes per second of one query group over 8192 cached positions, compared with
+ * a plain read of the same bytes (more than the last-level cache holds), and multiply-adds per second of 256
+ * columns after 2048 positions; one thread and all of them. The shape is that of a 1.1B model: 8 heads of 64
+ * per KV head. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +112,7 @@ static double timed(job proto, ck_task what, size_t heads, int n) {
     return best;
 }
 
-/* One head filled by rule, the others copied from it. */
+/* One generated head, copied to the others. */
 static void fill(job *j, size_t heads) {
     float x[DIM];
     for (size_t p = 0; p < CTX; p++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The limits of the machine: reading memory, and dot products of bytes out of registers. */
+/* The limits of the machine: reading memory, and dot products of bytes in registers. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ ck_limits ck_limits_of(qk_level level) {
 typedef struct read_job {
     const ck_reader *r;
     int way;
-    _Atomic uint64_t sum; /* so that the reads are not left out */
+    _Atomic uint64_t sum; /* so that the reads are not optimized out */
 } read_job;
 
 static void read_piece(void *arg, size_t i) {

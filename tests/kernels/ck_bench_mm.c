@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One weight format in one layout: matrix-vector products over weights that no cache holds, each beside a read of the
- * same memory, and products with 256 columns between two measurements of the dot product. */
+/* One weight format in one layout: matrix-vector products over weights larger than any cache, each next to a
+ * read of the same memory, and products with 256 columns between two measurements of the dot product. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static double multiply(work *w, int threads, size_t row0, size_t rows) {
     return ck_pool_run(threads, multiply_piece, w, (rows + w->piece - 1) / w->piece);
 }
 
-/* The same 64 rows over and over: their values do not matter, where they lie does. */
+/* The same 64 rows repeated: their values do not matter, their addresses do. */
 static void fill(const ck_case *c, const qk_weight_ops *ops, size_t row_bytes, size_t rows) {
     const size_t pattern = PATTERN_ROWS * row_bytes, all = rows * row_bytes;
     uint8_t *as_rows = malloc(pattern);
@@ -54,7 +54,7 @@ static double median(double *v, int n) {
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* So many of n rows, from `least` on, that one thread needs no longer than `seconds` for them. */
+/* The number of rows, of n and at least `least`, that take one thread at most `seconds`. */
 static size_t affordable(work *w, size_t least, size_t n, double seconds) {
     double best = 1e9;
     for (int i = 0; i < 3; i++) {
@@ -65,7 +65,8 @@ static size_t affordable(work *w, size_t least, size_t n, double seconds) {
     return rows < least ? least / 64 * 64 : rows < n ? rows : n / 64 * 64;
 }
 
-/* Rounds in turn: a limit, the product, with one thread and all. dst[0..1]: speeds, part[0..1]: of the limit. */
+/* Alternating rounds of a limit and the product, with one thread and all. dst[0..1]: speeds, part[0..1]:
+ * shares of the limit. */
 static void rounds(const ck_case *c, work *w, size_t n, size_t rows, double unit, int decode, double dst[2],
                    double part[2]) {
     double speed[2][MAX_ROUNDS], ratio[2][MAX_ROUNDS];

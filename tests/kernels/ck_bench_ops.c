@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkkern --bench, operations other than products of matrices and attention: nanoseconds per element, one thread, data
- * in L1 (2048 elements) or, for what passes over a vocabulary, in L2 (32000). What works in place gets its input copied
- * each time; the line "copy" says what that costs. */
+/* checkkern --bench, operations other than matrix products and attention: nanoseconds per element, one
+ * thread, data in L1 (2048 elements) or, for operations on a vocabulary, in L2 (32000). The input of in-place
+ * operations is copied each time; the line "copy" shows the time of that. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +14,7 @@ static struct {
     _Alignas(64) float x[VOCAB], y[VOCAB], w[VOCAB], p[VOCAB], small[ACT];
     qk_pick pick[VOCAB];
     _Alignas(64) char column[16384];
-    double sum; /* so that results are wanted */
+    double sum; /* so that results are used */
 } b;
 
 typedef void (*run_fn)(const qk_table *t);
@@ -108,13 +108,13 @@ static double now(void) {
     return 1e9 * (double)ts.tv_sec + (double)ts.tv_nsec;
 }
 
-/* As a model's logits are: most of them in a bell, a few far above. */
+/* Like the logits of a model: most of them in a bell curve, a few far above. */
 static void prepare(const qk_table *t) {
     ck_fill_floats(b.x, VOCAB, CK_RANDOM);
     ck_fill_floats(b.w, VOCAB, CK_RANDOM);
     for (size_t i = 0; i < ACT; i++) b.small[i] = 0x1p-40f;
     for (size_t i = 0; i < 20; i++) b.x[777 + 1500 * i] = 12.0f - 0.3f * (float)i;
-    for (size_t i = 0; i < HEAD; i += 2) { /* rotations that keep the size */
+    for (size_t i = 0; i < HEAD; i += 2) { /* rotations that keep the magnitude */
         b.w[i] = 0.6f;
         b.w[i + 1] = 0.8f;
     }
@@ -122,7 +122,7 @@ static void prepare(const qk_table *t) {
     copy();
 }
 
-/* Best of some rounds, each of about 20 microseconds. */
+/* Best of a few rounds, each of about 20 microseconds. */
 static double nanoseconds(const qk_table *t, run_fn run) {
     double best = 1e12;
     for (int r = 0; r < ROUNDS; r++) {

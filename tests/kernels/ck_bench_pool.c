@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Threads of the benchmark: they spin between jobs, so that nothing of starting or waking one is measured. */
+/* Threads of the benchmark: they spin between jobs, so that starting or waking one is not measured. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -21,8 +21,8 @@ static struct {
     size_t pieces;
     int threads;        /* of the job */
     atomic_size_t next; /* piece */
-    atomic_uint job;    /* counts up when one begins */
-    atomic_int busy;    /* threads that have not seen the end of it */
+    atomic_uint job;    /* incremented when a job begins */
+    atomic_int busy;    /* threads that have not seen its end */
     atomic_int stop;
 } pool;
 
@@ -54,7 +54,7 @@ static void take_pieces(void) {
     for (size_t i; (i = atomic_fetch_add(&pool.next, 1)) < pool.pieces;) pool.fn(pool.arg, i);
 }
 
-/* One more turn of a waiting loop; after many of them somebody else may have the core. */
+/* One more iteration of a waiting loop; after many of them the core is yielded. */
 static void wait_a_turn(unsigned *turns) {
     if (++*turns > SPINS) {
         sched_yield();

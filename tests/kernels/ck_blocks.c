@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The weight formats once more, element by element in float64, from the definitions in kernels/blocks.h. */
+/* An independent implementation of the weight formats, element by element in float64, from the definitions in
+ * kernels/blocks.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "kernels/books.h"
 #include "tests/kernels/checkkern.h"
 
-/* Integer q, its scale and what is added: x = scale * (q - zero) + min. */
+/* Integer q, its scale, zero point and minimum: x = scale * (q - zero) + min. */
 typedef struct element {
     double scale, min;
     int q, zero;
@@ -34,7 +35,7 @@ static int bits_at(const uint8_t *p, size_t at, int n) {
     return v;
 }
 
-/* Element i of 32 nibbles: sixteen low ones, then sixteen high ones. */
+/* Element i of 32 nibbles: sixteen low ones, followed by sixteen high ones. */
 static int nibble_at(const uint8_t *p, size_t i) { return p[i % 16] >> (i / 16 * 4) & 15; }
 
 /* Element i of 256 bit pairs: 32 bytes hold four times 32 elements. */
@@ -130,7 +131,7 @@ static element iq4_xs_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p) * scale, 0, iq4_at(p + 8 + s * 16, i % 32), 0 };
 }
 
-/* Digit n behind the point of byte / 256 in base three. */
+/* Digit n after the point of byte / 256 in base three. */
 static int digit_at(uint8_t byte, size_t n) {
     return (int)fmod(floor(byte / 256.0 * pow(3, (double)n + 1)), 3);
 }
@@ -168,7 +169,7 @@ static element qsft_at(const uint8_t *p, size_t i) {
     return (element){ half_at(p), 0, bit_at(p + 10, i) ? 0 : sign, 0 };
 }
 
-/* By the letter of kernels/books.h. */
+/* Exactly as defined in kernels/books.h. */
 static element book_at(const uint8_t *p, size_t i, int bits, const int8_t *levels) {
     const int scale_bits = bits + 1;
     const size_t word = 7 * (i / 16);

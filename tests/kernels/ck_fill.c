@@ -5,7 +5,7 @@
 
 #include "tests/kernels/checkkern.h"
 
-/* Where the halves of a block lie, plus one; 0 where the format has none. */
+/* Offsets of the halves of a block, plus one; 0 where the format has none. */
 static const struct {
     uint8_t d, m;
 } halves[QK_TYPE_N] = {
@@ -65,7 +65,7 @@ static void put_half(uint8_t *p, ck_kind kind) {
     memcpy(p, &h, sizeof h);
 }
 
-/* Sub-block scales so small that the sums of unit blocks stay whole numbers in a float. */
+/* Sub-block scales so small that the sums of unit blocks are exact integers in a float. */
 static void tame_scales(qk_type t, uint8_t *p) {
     if (t == QK_Q6_K)
         for (int i = 0; i < 16; i++) p[192 + i] = (uint8_t)((int)ck_below(7) - 3);
@@ -74,7 +74,7 @@ static void tame_scales(qk_type t, uint8_t *p) {
     for (size_t g = 0; t >= QK_QSB2 && t <= QK_QSB4 && g < 16; g++) /* a group's scale becomes 0 or 1 */
         for (size_t i = 1; i < (t == QK_QSB2 ? 3u : t == QK_QSB3 ? 4u : 5u); i++)
             p[2 + (7 * g + i) / 8] &= (uint8_t) ~(1u << (7 * g + i) % 8);
-    if (t == QK_IQ4_XS) { /* -4 .. 3: the top two bits and the one below say 32 + small or 31 - small */
+    if (t == QK_IQ4_XS) { /* -4 .. 3: the top two bits and the one below encode 32 + small or 31 - small */
         const int high = ck_rand() & 1;
         memset(p + 2, high ? 0xaa : 0x55, 2);
         for (int i = 0; i < 4; i++) p[4 + i] = high ? p[4 + i] & 0x33 : p[4 + i] | 0xcc;

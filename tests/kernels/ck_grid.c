@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The grid: which format and which operation has a kernel of its own at which level. The formats are those of
- * kernels/formats.h; the levels are promised here. A promised kernel must be in the shipped table of its
- * level under its own name, differ from the one of the level below, and have been compared with the truth in
- * this run (packed formats: also with the reference, bit by bit); a kernel that is not promised must not be
- * there. */
+/* The grid: which format and which operation has its own kernel at which level. The formats are those of
+ * kernels/formats.h; the expected levels are listed here. An expected kernel must be in the shipped table of
+ * its level under its own name, differ from the one of the level below, and have been checked in this run
+ * (packed formats: also compared with the reference, bit by bit); other kernels must not exist. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +34,7 @@ static const struct {
     int rows, x16;
 } weights[QK_TYPE_N] = { QK_FORMATS(PROMISE, ) };
 
-/* The operations, each under the name that its check prints. */
+/* The operations, each with the name that its check prints. */
 #define OP(name, member, levels) \
     { name, offsetof(qk_table, member), levels }
 static const struct {
@@ -102,7 +101,7 @@ static ck_fn op_of(const qk_table *t, int i) {
     return fn;
 }
 
-/* Every pointer behind the weights and the KV formats must have its row. */
+/* Every pointer after the weights and the KV formats must have a row. */
 static void check_ops_known(void) {
     for (size_t at = offsetof(qk_table, quantize); at < sizeof(qk_table); at += sizeof(ck_fn)) {
         int known = 0;
@@ -113,7 +112,7 @@ static void check_ops_known(void) {
     }
 }
 
-/* The level that climbs to this one. */
+/* The level below this one. */
 static qk_level level_below(qk_level level) {
     return level == QK_LEVEL_SSE42 || level == QK_LEVEL_NEON ? QK_LEVEL_REF : (qk_level)(level - 1);
 }
@@ -128,7 +127,7 @@ static void check_grid(const qk_table *t, int arg) {
                      ck_compared(ops[i].name, op_of(t, i)));
 }
 
-/* The reference has all of them, always. */
+/* The reference always has all of them. */
 static void check_reference(const qk_table *t, int arg) {
     (void)arg;
     for (int type = 0; type < QK_TYPE_N; type++) {
@@ -147,7 +146,7 @@ static void check_reference(const qk_table *t, int arg) {
     check_ops_known();
 }
 
-/* Last of the tests: it asks what the others did. */
+/* The last test: it depends on the others. */
 void ck_test_grid(const qk_table *t) {
     char name[32];
     snprintf(name, sizeof name, "grid_%s", qk_level_name(t->level));

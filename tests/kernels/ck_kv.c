@@ -24,7 +24,7 @@ static double nearest_half(double x) {
     return copysign(ck_half(below < above || (below == above && lo % 2 == 0) ? lo : hi), x);
 }
 
-/* What a cache of halves keeps, by the level's own conversion; loading is exact. */
+/* The values kept by a cache of halves, by the level's own conversion; loading is exact. */
 static void check_to_half(const qk_table *t, int arg) {
     const qk_kv_ops *kv = &t->kv[QK_KV_F16];
     (void)arg;
@@ -54,7 +54,7 @@ static double bfloat(uint16_t h) {
     return (double)f;
 }
 
-/* Every 16-bit float alone in a row, in another lane each time, times ones: the sum is the value. */
+/* Every 16-bit float alone in a row, each in another lane, times ones: the sum is the value. */
 static void check_from_half(const qk_table *t, int type) {
     enum { K = 67, ROWS = 64 };
     const size_t x_bytes = qk_act_bytes(QK_ACT_F32, K);
@@ -88,7 +88,7 @@ void ck_test_half(const qk_table *t) {
     ck_check("f16_rounding", (ck_fn)t->kv[QK_KV_F16].store, check_to_half, t, 0);
 }
 
-/* Every level must give the bytes of the reference; and those must be near x: half a step, and the
+/* Every level must give the bytes of the reference; and those must be close to x: within half a step plus the
  * rounding of up to 127 steps before it. */
 static void quantize_case(const qk_table *t, int act, size_t k, int kind) {
     static uint8_t want[65536];

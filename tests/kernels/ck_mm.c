@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Matmul of every weight type: against float64, exact where the sums are exact, the same bits for
- * any number of columns and any row range, and for packed formats the same bits at every level. */
+/* Matmul of every weight type: compared with float64, exact where the sums are exact, the same bits for any
+ * number of columns and any row range, and for packed formats the same bits at every level. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void make_case(mm_case *c, const qk_table *t, qk_type type, size_t k, siz
                       ck_kind kind) {
     static const qk_table *ref;
     static qk_table ref_table;
-    /* Half of the cases: ordinary activations with the weights of this kind, rows at any address. */
+    /* Half of the cases: ordinary activations with weights of this kind, unaligned rows. */
     const ck_kind xkind = kind != CK_UNIT && (ck_rand() & 1) ? CK_RANDOM : kind;
     const size_t unit = qk_type_elems(type) > 1 ? 1 : qk_type_bytes(type),
                  gap = (ck_rand() & 1) * ck_below(9) * unit;
@@ -64,7 +64,7 @@ static const char *case_name(const mm_case *c) {
 
 static void run_rows(const mm_case *c, size_t row0, size_t row1) { c->ops->matmul(&c->m, row0, row1); }
 
-/* The worst rounding of a sum of n terms one after another is n * eps * sum|terms|; what is lost below the normal
+/* The worst rounding error of a sum of n sequential terms is n * eps * sum|terms|; the loss below the normal
  * numbers, where scales multiply, is at most half of 2^-149 times the largest sum of a block. */
 static double bound_of(const mm_case *c, double mags) {
     const int packed = qk_type_elems(c->type) > 1;
@@ -95,7 +95,7 @@ static void check_truth(const mm_case *c) {
     for (size_t r = 0; r < c->rows && !ck_failed(); r++) check_row(c, r);
 }
 
-/* Nothing may be written between the rows of one column and the next, or behind the last. */
+/* Nothing may be written between the rows of one column and the next, or after the last. */
 static void check_padding(const mm_case *c) {
     float untouched;
     memset(&untouched, 0x7f, sizeof untouched);
@@ -106,7 +106,7 @@ static void check_padding(const mm_case *c) {
     ck_dst_ok(SLOT_Y, c->m.n_cols * c->m.y_stride);
 }
 
-/* Every element again, by itself: single columns, odd row ranges. */
+/* Computes every element again separately: single columns, odd row ranges. */
 static void check_independence(const mm_case *c) {
     mm_case one = *c;
     float y[MAX_ROWS];
@@ -125,7 +125,7 @@ static void check_independence(const mm_case *c) {
     }
 }
 
-/* The packed formats promise equal bits at every level. */
+/* The packed formats guarantee equal bits at every level. */
 static void check_equals_ref(const mm_case *c) {
     float y[MAX_ROWS];
     qk_table ref;
@@ -152,7 +152,7 @@ static void one_case(const qk_table *t, qk_type type, size_t k, size_t rows, siz
     check_equals_ref(&c);
 }
 
-/* A column with a NaN must show in its outputs and in no other column's. */
+/* A column with a NaN must give NaN in its own outputs and in no other column's. */
 static void nan_column(const qk_table *t, qk_type type) {
     const size_t k = 512, rows = 5;
     mm_case c;
@@ -169,7 +169,7 @@ static void nan_column(const qk_table *t, qk_type type) {
                          (double)c.m.y[col * c.m.y_stride + r]);
 }
 
-/* Sizes in blocks; the last two of packed formats are odd, so that no pair of blocks comes out even. */
+/* Sizes in blocks; the last two of packed formats are odd, so that there is an unpaired block. */
 static size_t pick_sizes(qk_type type, const size_t **ks) {
     static const size_t plain[] = { 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257 };
     static const size_t small[] = { 1, 2, 3, 5, 8, 9, 11, 17 };

@@ -53,7 +53,7 @@ static void layer_norm_case(const qk_table *t, size_t n, int bias) {
     }
 }
 
-/* An element that is not a number makes all of them so; zeros stay zeros, whatever their sign. */
+/* A NaN or infinity makes all elements NaN; zeros stay zeros, whatever their sign. */
 static void norm_odd_case(const qk_table *t, size_t n, float odd, int layer) {
     float *x = ck_tail(SLOT_X, n * sizeof *x), *w = ck_tail(SLOT_W, n * sizeof *w), *y = ck_dst(SLOT_Y, n);
     for (size_t i = 0; i < n; i++) {
@@ -121,7 +121,7 @@ static void gate_case(void (*fn)(float *, const float *, size_t), int which, siz
     }
 }
 
-/* A NaN stays where it is, and shows there (relu2 takes it for 0). */
+/* A NaN stays in its place and is visible there (relu2 treats it as 0). */
 static void gate_nan_case(void (*fn)(float *, const float *, size_t), int which, size_t n) {
     float *x = ck_dst(SLOT_Y, n);
     const size_t at = ck_below(n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Batched rotation, softmax with a temperature, clamp; what has the same bits at every level. */
+/* Batched rotation, softmax with a temperature, clamp; operations with the same bits at every level. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
 /* --- rope --- */
 
-/* The pair that element e of a head belongs to, and which of it. */
+/* The pair of element e of a head, and its place in it. */
 static void rope_element(const qk_rope *r, const float *before, const float *after, size_t at, size_t e,
                          const float *cs, int halves) {
     const size_t half = r->n_rot / 2, i = halves ? e % half : e / 2, second = halves ? e / half : e % 2;
@@ -65,7 +65,7 @@ static void same_bits(const char *what, const float *got, const float *want, siz
     }
 }
 
-/* What no rounding may change: infinities, denormals, both zeros, and the usual. */
+/* Values whose results may not depend on rounding: infinities, denormals, both zeros, and ordinary ones. */
 static void fill_odd(float *x, size_t n) {
     static const float odd[] = { INFINITY, -INFINITY, -0.0f, 0.0f, 0x1p-140f, -0x1p-149f, 0x1p127f, NAN };
     for (size_t i = 0; i < n; i++) x[i] = ck_below(6) ? ck_normal() * 4 : odd[ck_below(8)];

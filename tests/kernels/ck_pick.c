@@ -23,14 +23,14 @@ static void fill_logits(float *x, size_t n, fill kind) {
                                 : 3 * ck_normal();
 }
 
-/* --- truth by sorting everything --- */
+/* --- expected results by sorting everything --- */
 
 static int best_first(const void *a, const void *b) {
     const qk_pick *p = a, *q = b;
     return p->x > q->x ? -1 : p->x < q->x ? 1 : p->id < q->id ? -1 : 1;
 }
 
-/* Returns how many are not NaN. */
+/* Returns the number of elements that are not NaN. */
 static size_t sorted(qk_pick *all, const float *x, size_t n) {
     size_t m = 0;
     for (size_t i = 0; i < n; i++)
@@ -80,8 +80,8 @@ static void check_top_k(const qk_table *t, int arg) {
 
 /* --- nucleus --- */
 
-/* What is returned must be the best of all, sure first by id, the others sorted, and enough of them; without those
- * from the bucket (1/16 nat) of the last one it would not be enough. */
+/* The result must be the best of all, the sure ones first by id, the others sorted, and reach the mass;
+ * without those from the bucket (1/16 nat) of the last one it must not. */
 static void nucleus_case(const qk_table *t, const float *x, const float *p, size_t n, double top_p) {
     static qk_pick all[MAX_N];
     size_t sure = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table itself: complete at every level, honest names, type numbers and level words that map
- * both ways. */
+/* The table itself: complete at every level, correct names, type numbers and level names that map both
+ * ways. */
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include "tests/kernels/checkkern.h"
 
-/* PAGE: as large as any page size in use. */
+/* PAGE: at least any page size in use. */
 enum { PAGE = 65536, SLOT_BYTES = 4 << 20, GUARD_BAND = 192, GUARD_BYTE = 0xa5 };
 
 static unsigned char *slots[CK_SLOTS];
@@ -38,7 +38,7 @@ void *ck_tail64(int slot, size_t n) { return ck_tail(slot, (n + 63) & ~(size_t)6
 
 float *ck_dst(int slot, size_t n) {
     unsigned char *p = ck_tail(slot, n * sizeof(float) + GUARD_BAND);
-    memset(p, 0x7f, n * sizeof(float)); /* a value nothing here computes: a missing write shows */
+    memset(p, 0x7f, n * sizeof(float)); /* a value that no kernel computes: reveals a missing write */
     memset(p + n * sizeof(float), GUARD_BYTE, GUARD_BAND);
     return (float *)(void *)p;
 }

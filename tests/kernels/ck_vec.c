@@ -16,7 +16,7 @@ static double sum_of(double a, double b) { return a + b; }
 
 static double product_of(double a, double b) { return a * b; }
 
-/* One rounding each: the double result rounded to float is the only right one. */
+/* One rounding each: only the double result rounded to float is correct. */
 static void check_binary(binary_fn fn, double (*truth)(double, double)) {
     for (int s = 0; s < N_SIZES; s++)
         for (int kind = 0; kind < CK_KINDS; kind++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sixteen rows interleaved: the bytes of a group by the table in kernels/x16/x16.h, the way back, and the matmul of
- * groups, which must give the bits of the reference's matmul of rows. */
+/* Sixteen rows interleaved: the bytes of a group by the table in kernels/x16/x16.h, the conversion back, and
+ * the matmul of groups, which must give the bits of the reference's matmul of rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 
 enum { SLOT_ROWS, SLOT_GROUP, SLOT_X, SLOT_Y, MAX_ROWS = 256, FRONT = 64, Y_PAD = 3 };
 
-/* A run of dwords of the block that are planes as they are. */
+/* A run of dwords of the block that are planes without rearrangement. */
 typedef struct span {
     uint8_t at, n;
 } span;
 
-/* Plane p of a format whose bits move, from the block. */
+/* Plane p of a format with rearranged bits, from the block. */
 typedef uint32_t (*plane_of)(const uint8_t *block, size_t p);
 
 static uint32_t bits_at(const uint8_t *p, size_t at, int n) {
@@ -39,7 +39,7 @@ static uint32_t q5_1_plane(const uint8_t *block, size_t p) {
     return p == 0 ? fifths(block + 4) : bits_at(block + 8, 32 * (p - 1), 32);
 }
 
-/* Code of n bits of element i of a block, at bit n * i behind the halves. */
+/* n-bit code of element i of a block, at bit n * i after the halves. */
 static uint32_t qsf2_plane(const uint8_t *block, size_t p) {
     uint32_t v = 0;
     for (size_t s = 0; s < 4; s++)
@@ -77,7 +77,7 @@ static uint32_t qsft_plane(const uint8_t *block, size_t p) {
     return v;
 }
 
-/* Three dwords of words as they are, then codes, like those of blocks of 64 of the same bits. */
+/* Three dwords of words, unchanged, then codes, like those of blocks of 64 with the same bits. */
 static uint32_t book_plane(const uint8_t *block, size_t p, size_t planes, plane_of codes) {
     return p < 3 ? bits_at(block + 4, 32 * p, 32)
                  : codes(block + 12 + (p - 3) / planes * planes * 4, (p - 3) % planes);
@@ -90,7 +90,7 @@ static uint32_t qsb3_plane(const uint8_t *block, size_t p) { return book_plane(b
 static uint32_t qsb4_plane(const uint8_t *block, size_t p) { return book_plane(block, p, 8, qsf4_plane); }
 
 static const struct {
-    span spans[3];  /* planes in their order, or */
+    span spans[3];  /* planes in order, or */
     plane_of plane; /* n_planes of these */
     uint8_t n_planes;
     uint8_t halves[2]; /* offsets in the block, plus one */
@@ -119,7 +119,7 @@ static const struct {
     [QK_QSB4] = { { { 0, 0 } }, qsb4_plane, 35, { 1, 3 } },
 };
 
-/* What row r's block puts into the group at dst. */
+/* Writes the part of row r's block to the group at dst. */
 static void put_block(qk_type t, uint8_t *dst, const uint8_t *block, size_t r) {
     for (size_t s = 0; s < 3; s++)
         for (size_t p = 0; p < forms[t].spans[s].n; p++, dst += QK_PLANE)
@@ -132,7 +132,7 @@ static void put_block(qk_type t, uint8_t *dst, const uint8_t *block, size_t r) {
         memcpy(dst + 2 * r, block + forms[t].halves[h] - 1, 2);
 }
 
-/* What comes back of a row: the sign bit of a zero is dropped. */
+/* A row after conversion and back: the sign bit of a zero is dropped. */
 static void canonical(qk_type t, uint8_t *row, size_t blocks) {
     for (size_t b = 0; t == QK_QSFT && b < blocks; b++)
         for (size_t i = 0; i < 8; i++)
@@ -170,7 +170,7 @@ static void check_back(const qk_weight_ops *ops, qk_type t, const uint8_t *group
     }
 }
 
-/* Rows with something between them, the last ending at the inaccessible page; a group at any address. */
+/* Rows with gaps between them, the last ending at the inaccessible page; a group at any address. */
 static void pack_case(const qk_weight_ops *ops, qk_type t, size_t blocks, size_t gap, ck_kind kind) {
     const size_t n = blocks * qk_type_bytes(t), row_bytes = n + gap;
     uint8_t *rows = ck_tail(SLOT_ROWS, (QK_GROUP - 1) * row_bytes + n);
@@ -218,7 +218,7 @@ static void fill_case(x16_case *c, const qk_table *ref, ck_kind kind, ck_kind xk
     c->groups.w = g;
 }
 
-/* Rows [row0, n) of the groups against the reference's rows, column by column. */
+/* Rows [row0, n) of the groups compared with the reference's rows, column by column. */
 static void compare(const x16_case *c, size_t row0) {
     float want[MAX_ROWS];
     for (size_t col = 0; col < c->rows.n_cols; col++) {

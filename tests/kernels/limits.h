@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a level could do at best, in its own vectors: the lanes_<isa>.h included before this file. Defines
+/* The maximum speed of a level with its own vectors: the lanes_<isa>.h included before this file. Defines
  * LIMITS(name), with name_read and name_dot (ck_bench.h). */
 #ifndef QSF_TESTS_KERNELS_LIMITS_H
 #define QSF_TESTS_KERNELS_LIMITS_H
 
 #include "tests/kernels/ck_bench.h"
 
-/* Accumulators of the dot products: enough to hide their latency, and registers for them everywhere. */
+/* Accumulators of the dot products: enough to hide the latency, and few enough for the registers of any
+ * level. */
 #if defined __x86_64__ && !defined __AVX512F__
 enum { DOT_ACCS = 8 };
 #else
 enum { DOT_ACCS = 16 };
 #endif
 
-/* The compiler may not know what v holds, so that no product is taken out of the loop. */
+/* Hides the value of v from the compiler, so that no product is moved out of the loop. */
 #if defined __x86_64__
 #define OPAQUE(v) __asm__ volatile("" : "+v"(v))
 #else
 #define OPAQUE(v) __asm__ volatile("" : "+w"(v))
 #endif
 
-/* The bytes as `streams` runs side by side, each asked for `ahead` bytes before it is loaded. */
+/* Reads the bytes as `streams` parallel streams, each prefetched `ahead` bytes before it is loaded. */
 QK_INLINE uint64_t read_runs(const uint8_t *p, size_t n, size_t streams, size_t ahead) {
     const size_t run = n / streams / 256 * 256;
     li s[4] = { l_set(0), l_set(0), l_set(0), l_set(0) };

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every budget holds, and changes no word of the answer: 40 of them from the smallest that works to twice the file,
-# then long prompts, and other ways to read and to compute.
+# Every budget is kept and does not change the answer: 40 of them from the smallest that works to twice the
+# file, then long prompts, and other ways to read and to compute.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 big_model
-steps=40 long=2000 less=2 # what a process holds before it plans differs by a MB from run to run
+steps=40 long=2000 less=2 # the memory of a process before it plans differs by a MB from run to run
 [ -z "${QSF_TEST_QUICK-}" ] || steps=6 long=200
 if [ -n "${QSF_SAN-}" ]; then
     echo "skip: peak memory is not compared in a sanitizer build"
     steps=4 long=100 less=8
 fi
 
-# ask BUDGET PROMPT OPTIONS...: a greedy answer of $file; its text is $whole, when that is set, and its peak below the budget.
+# ask BUDGET PROMPT OPTIONS...: a greedy answer of $file; its text is $whole, if that is set, and its peak
+# below the budget.
 ask() {
     budget=$1 prompt=$2
     shift 2
@@ -46,7 +47,7 @@ if [ -n "${QSF_SAN-}" ] && [ -n "${QSF_TEST_QUICK-}" ]; then
     finish
 fi
 
-# Other ways, at a budget that pins some.
+# Other options, at a budget that pins some.
 middle=$((big_mb * 45 / 100))
 for way in "--io uring --direct on" "--io uring --direct off" "--io pread --direct on --slots 1" "--io pread --direct off --slots 2" \
     "--io mmap --slots 3" "--slots 4 -t 3" "--pin 0 -t 1" "--pin 0 --slots 1 -t 2" "--batch 3" "-t 3 --pin 40M"; do
@@ -65,7 +66,8 @@ ctx=$((long + 100))
 resident "$text" -c $ctx
 [ "$(number prompt_tokens)" -ge $long ] || fail "the long prompt has $(number prompt_tokens) tokens"
 tight=$(least_budget -c $ctx "$big")
-# At the very least budget one slot of some kilobytes serves every pass: a minute for such a prompt, so a MB more.
+# At the smallest budget one slot of a few kilobytes serves every pass, which takes a minute for such a
+# prompt; so one MB more.
 for budget in $((${tight:-1} + 1)) $((big_mb * 60 / 100)); do
     ask "$budget" "$text" -c $ctx
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qsf-convert --calibration: the same file for any number of threads and any budget, scores of layers, better weights, and
-# nothing left behind.
+# qsf-convert --calibration: the same file for any number of threads and any budget, scores of layers, better
+# weights, and no temporary files left.
 . "$(dirname "$0")/lib.sh"
 convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
 [ -x "$convert" ] && [ -x "$run" ] && [ -x "$mktiny" ] || skip "not built"
@@ -12,7 +12,7 @@ guide=$QSF_SRCDIR/models/guide.qsf
 for i in 1 2 3 4 5 6 7 8 9; do echo "line $i: abc def ghi jkl mno pqr stu vwx yz, abc ABC? $i$i$i and so on"; done >text.txt
 echo '{"messages": [{"role": "user", "content": "abc def ghi?"}, {"role": "assistant", "content": "jkl mno pqr stu vwx, yz and so on."}]}' >chats.jsonl
 
-# ---- one file, however it is made
+# ---- the same file, however it is made
 
 "$convert" -q 3bit --calibration text.txt -t 1 --json m.gguf a.qsf >report 2>err || fail "$(cat err)"
 "$convert" -q 3bit --calibration text.txt -t 2 --ram-budget auto --quiet m.gguf b.qsf && cmp -s a.qsf b.qsf || fail "other bytes with two threads"
@@ -23,13 +23,13 @@ least=$(sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p' err)
 "$convert" -q 3bit --calibration text.txt --ram-budget "${least}M" --quiet m.gguf b.qsf && cmp -s a.qsf b.qsf || fail "other bytes with $least MB"
 "$convert" --dry-run -q 3bit --calibration text.txt --json m.gguf x.qsf >dry || fail "--dry-run"
 [ ! -e x.qsf ] || fail "--dry-run wrote a file"
-grep -q "\"bytes\": $(wc -c <a.qsf)," dry || fail "--dry-run says another size"
+grep -q "\"bytes\": $(wc -c <a.qsf)," dry || fail "--dry-run reports another size"
 
-# ---- what is told, and stays with the file
+# ---- what is reported and stored in the file
 
 "$convert" --calibration chats.jsonl m.gguf keep.qsf >out 2>err || fail "keep: $(cat err)"
 grep -q '^layer  *cosine' out && grep -q '^2  *[01]\.' out || fail "no scores in: $(cat out)"
-"$convert" --quiet keep.qsf again.qsf && "$convert" --quiet again.qsf third.qsf && cmp -s again.qsf third.qsf || fail "a calibrated file carried over differs"
+"$convert" --quiet keep.qsf again.qsf && "$convert" --quiet again.qsf third.qsf && cmp -s again.qsf third.qsf || fail "a converted calibrated file differs"
 for f in a.qsf keep.qsf again.qsf; do
     [ "$("$convert" --inspect $f | grep -c ', importance [01]')" = 3 ] || fail "$f: $("$convert" --inspect $f)"
 done
@@ -48,7 +48,7 @@ assert len(packed) == 3 * 7 + 1 and sum(t["weighted_snr_db"] > t["snr_db"] for t
 END
 fi
 
-# ---- a directory is run from a copy beside the output
+# ---- a directory is run from a copy next to the output
 
 mkdir hf d && "$mktiny" hf dir=BF16 hidden=64 ffn=128 layers=2 || fail "mktiny"
 echo 'ab a b c d ab a b c d ab a b c d ab a b c d ab a b c d ab a b c d' >letters.txt
@@ -58,7 +58,7 @@ grep -q 'copying hf to d/o.qsf.calibration' err || fail "the copy is not mention
 scores() { "$convert" --inspect "$1" | sed -n 's/.*importance //p'; }
 [ -n "$(scores k.qsf)" ] && [ "$(scores k.qsf)" = "$(scores d/o.qsf)" ] || fail "a directory has other scores than its file: $(scores k.qsf) $(scores d/o.qsf)"
 expect 3 'few.txt' sh -c "echo ab >few.txt; exec '$convert' --calibration few.txt hf d/o2.qsf"
-[ "$(ls d)" = o.qsf ] || fail "left behind: $(ls d)"
+[ "$(ls d)" = o.qsf ] || fail "temporary files left: $(ls d)"
 
 # ---- bad input
 
@@ -71,9 +71,9 @@ expect 3 'none.txt' "$convert" --calibration none.txt m.gguf o.qsf
 expect 2 '--ram-budget requires --calibration' "$convert" --ram-budget 1G m.gguf o.qsf
 expect 2 'ram-budget' "$convert" --calibration text.txt --ram-budget much m.gguf o.qsf
 expect 2 'do not accept conversion options' "$convert" --inspect --calibration text.txt a.qsf
-[ ! -e o.qsf ] || fail "bad input made a file"
+[ ! -e o.qsf ] || fail "invalid input created a file"
 
-# ---- interrupted: in the run of a copy
+# ---- interrupted: while the copy is running
 
 for i in 1 2 3 4 5 6 7; do cat text.txt text.txt >t2 && mv t2 text.txt; done
 mkdir i && sed 's/[^abcd ]//g' text.txt >long.txt
@@ -87,7 +87,7 @@ code=$?
 [ $code = 130 ] || fail "SIGINT: status $code: $(cat err)"
 [ -z "$(ls i)" ] || fail "SIGINT left: $(ls i)"
 
-# ---- it is worth it: 3 bits of the built-in guide, on other text than it was calibrated with
+# ---- it helps: 3 bits of the built-in guide, on text other than the calibration text
 
 if [ -f "$guide" ] && have python3 && [ -z "${QSF_TEST_QUICK-}" ]; then
     head -c 3000 "$QSF_SRCDIR/tests/data/guide/perplexity.txt" >held.txt
@@ -97,7 +97,8 @@ if [ -f "$guide" ] && have python3 && [ -z "${QSF_TEST_QUICK-}" ]; then
 END
     "$run" --perplexity held.txt --kl-save base.kl "$guide" >/dev/null 2>err || fail "$(cat err)"
     "$convert" -q 3bit --quiet "$guide" g.qsf && "$convert" -q 3bit --calibration asked.jsonl --quiet "$guide" gc.qsf || fail "the guide as 3bit"
-    # An embedding that is the head too is packed without the head's weights, which would spoil it as the first layer's input.
+    # A tied embedding is quantized without the head's weights, which would be wrong for the first layer's
+    # input.
     python3 - <<'END' || fail "the calibration changed the embedding, which is the head too"
 import struct
 def embedding(name):
@@ -107,6 +108,6 @@ def embedding(name):
 assert len(embedding('g.qsf')) > 100000 and embedding('g.qsf') == embedding('gc.qsf')
 END
     for f in g.qsf gc.qsf; do "$run" --json --perplexity held.txt --kl-base base.kl $f >$f.json 2>err || fail "$(cat err)"; done
-    python3 -c 'import json; a, b = (json.load(open(f))["mean_kl"] for f in ("gc.qsf.json", "g.qsf.json")); assert a < 0.7 * b, (a, b)' || fail "the guide is no better calibrated"
+    python3 -c 'import json; a, b = (json.load(open(f))["mean_kl"] for f in ("gc.qsf.json", "g.qsf.json")); assert a < 0.7 * b, (a, b)' || fail "calibration does not improve the guide"
 fi
 finish

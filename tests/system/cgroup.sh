@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# In a memory cgroup limited to the budget nothing is ever killed, swapped or short of memory: the smallest budget,
-# some in between and one above the file, cold and warm, a long prompt; and a chat that changes its budget, its model
-# and its session while the limit follows.
+# In a memory cgroup limited to the budget no process is killed, swapped or short of memory: the smallest
+# budget, some in between and one above the file, cold and warm, a long prompt; and a chat that changes its
+# budget, its model and its session while the limit follows.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 [ -z "${QSF_SAN-}" ] || skip "a sanitizer build does not keep to a budget"
@@ -12,7 +12,7 @@ trap '[ -z "${cg-}" ] || cgroup_close; rm -rf "$work"' EXIT
 big_model
 chat=$QSF_BUILDDIR/qsf-chat
 
-# ask BUDGET PROMPT OPTIONS...: one answer in a group of that size; its text is $whole.
+# ask BUDGET PROMPT OPTIONS...: one answer in a group with that limit; its text is $whole.
 ask() {
     budget=$1 prompt=$2
     shift 2
@@ -24,7 +24,7 @@ ask() {
     at_most "$(number peak_rss_mb)" "$budget" || fail "peak of $(number peak_rss_mb) MB at $budget MB: $*"
     cgroup_close
 }
-# well STATUS WHAT: the group's program ended as it should.
+# well STATUS WHAT: the group's program ended as expected.
 well() {
     [ "$1" = 0 ] || { cat "$work/err"; fail "exit $1 $2"; }
     [ "$(cgroup_kills)" = 0 ] || fail "killed $2"
@@ -51,17 +51,18 @@ ask $((big_mb * 60 / 100)) "$short" --io mmap
 text=$(words 2000)
 resident "$text" -c 2100
 least=$(least_budget -c 2100 "$big")
-# The least budget itself streams through one slot of some kilobytes: too slow for so long a prompt.
+# The smallest budget streams through one slot of a few kilobytes: too slow for such a long prompt.
 forget "$big" && ask $((${least:-1} + 1)) "$text" -c 2100
 ask $((big_mb * 60 / 100)) "$text" -c 2100
 
-# ---- a chat: the group's limit follows the budget down and goes before it up
+# ---- a chat: the group's limit follows the budget down and is raised before it
 [ -x "$chat" ] || skip "qsf-chat is not built"
 small=$work/small.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mkbig" "$small" layers=3 || fail "mkbig"
 mkfifo "$work/in"
 
-# say LINE: to the chat. answered N: waits for N lines of answers. peak_is BUDGET: /mem tells no higher peak.
+# say LINE: sends a line to the chat. answered N: waits for N lines of answers. peak_is BUDGET: /mem reports
+# no higher peak.
 say() { printf '%s\n' "$1" >&3; }
 lines_of() { if [ -s "$1" ]; then grep -c "$2" "$1"; else echo 0; fi; }
 await() {
@@ -70,7 +71,7 @@ await() {
         sleep 0.05
         tries=$((tries - 1))
     done
-    [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] || { cat "$work/err"; fail "waited for $3 of /$2/ in vain"; }
+    [ "$(lines_of "$work/$1" "$2")" -ge "$3" ] || { cat "$work/err"; fail "timed out waiting for $3 of /$2/"; }
 }
 answers=0 mems=0 plans=0
 turn() { say "$1"; answers=$((answers + 1)); await out '' $answers; }
@@ -100,7 +101,7 @@ hang_up() {
     got=$?
 }
 
-# The same words without any limit.
+# The same requests without any limit.
 talk --ram-budget 400 "$big"
 turn 'a b c'; turn 'd e f'; turn 'g h i'
 say "/model $small"
@@ -115,7 +116,7 @@ peak_is 80
 budget 40
 turn 'd e f'
 peak_is 40
-cgroup_resize 40 || fail "the kernel cannot take back what /budget 40 gave up"
+cgroup_resize 40 || fail "the kernel cannot reclaim what /budget 40 released"
 cgroup_resize 120 || fail "the group does not grow"
 budget 120
 turn 'g h i'
@@ -125,7 +126,7 @@ peak_is 120
 hang_up
 well $got 'in the chat'
 cgroup_close
-cmp -s "$work/out" "$work/whole" || { cat "$work/whole" "$work/out"; fail "a limit changes what the chat says"; }
+cmp -s "$work/out" "$work/whole" || { cat "$work/whole" "$work/out"; fail "a limit changes the answers of the chat"; }
 
 # The session again, in another program and a small group.
 cgroup_open 60 || skip "no writable memory cgroup"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The programs with closed standard streams: no file takes the number of a stream, so nothing hangs and no message
-# is written to a file. The streams that are open get the same as ever. Writing to a closed stdout is an error.
+# The programs with closed standard streams: no file gets the descriptor of a stream, so nothing hangs and no
+# message is written to a file. Open streams get the usual output. Writing to a closed stdout is an error.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 chat=$QSF_BUILDDIR/qsf-chat
@@ -9,7 +9,8 @@ convert=$QSF_BUILDDIR/qsf-convert
 export QSF_DATADIR="$QSF_SRCDIR"
 have timeout || skip "no timeout command"
 
-# closed STREAMS CODE COMMAND...: with those of 0, 1 and 2 closed, the exit code; what is open lies in $work/out and err.
+# closed STREAMS CODE COMMAND...: runs it with those of 0, 1 and 2 closed and checks the exit code; open
+# streams are in $work/out and err.
 closed() {
     streams=$1 want=$2
     shift 2
@@ -66,7 +67,7 @@ closed 012 1 "$run" --help
 if [ -x "$convert" ]; then
     expect 0 '' "$convert" "$tiny" "$work/open.qsf"
     for streams in 0 2 1 01 012; do
-        # The file is written in any case; that its report cannot be is an error.
+        # The file is written in any case; failing to print the report is an error.
         case $streams in *1*) code=1 ;; *) code=0 ;; esac
         closed "$streams" $code "$convert" "$tiny" "$work/$streams.qsf"
         cmp -s "$work/$streams.qsf" "$work/open.qsf" || fail "streams $streams closed: another file from qsf-convert"

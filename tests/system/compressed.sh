@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compressed layers: the same answers as without, at every budget, however they are read; and what is damaged is refused.
+# Compressed layers: the same answers as without, at every budget and I/O mode; damaged ones are refused.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 convert=$QSF_BUILDDIR/qsf-convert
@@ -23,7 +23,7 @@ whole=$text
 ways=auto
 grep -q '^#define QSF_HAVE_ZSTD 1' "$QSF_BUILDDIR/config.h" && ways='auto zstd'
 for how in lz4 $ways; do
-    layout=rows # whose repetitions LZ4 finds
+    layout=rows # with repetitions that LZ4 finds
     [ $how != zstd ] || layout=x16
     "$convert" --layout $layout --compress $how m.gguf $how.qsf >report || fail "--compress $how"
     grep -q '^5 of 5 layers compressed' report || fail "$how: $(tail -2 report)"
@@ -55,21 +55,21 @@ for way in '--io pread --slots 1 -t 1' '--io mmap --pin 0 --slots 3' '--pin 1M -
     [ "$text" = "$whole" ] || fail "another answer with $way"
 done
 "$run" --plan --pin 0 --ram-budget 100 lz4.qsf >out || fail "--plan"
-grep -q 'read per token .* MB, compressed' out || fail "--plan does not tell what is read: $(cat out)"
+grep -q 'read per token .* MB, compressed' out || fail "--plan does not report what is read: $(cat out)"
 
 # ---- the file
 
 "$convert" --inspect lz4.qsf | grep -q 'layer 4 .*lz4 of [0-9]* bytes, [45][0-9]\.[0-9] % saved' || fail "--inspect: $("$convert" --inspect lz4.qsf | grep 'layer 4')"
 "$convert" --dry-run --compress lz4 m.gguf x.qsf | grep -q '^not written: x.qsf: at most' || fail "--dry-run does not say at most"
 "$convert" --quiet --compress none lz4.qsf back.qsf && "$convert" --quiet --compress none m.gguf plain.qsf && "$convert" --quiet --compress none plain.qsf again.qsf || fail "back"
-cmp back.qsf again.qsf || fail "decompressed layers are other layers"
+cmp back.qsf again.qsf || fail "decompressed layers differ"
 "$convert" --target-size 2 m.gguf s.qsf >report || fail "--target-size"
 [ "$(wc -c <s.qsf)" -le $((2 * 1048576)) ] || fail "--target-size 2 made $(wc -c <s.qsf) bytes"
 expect 2 'must be one of: none, lz4' "$convert" --compress best m.gguf x.qsf
 expect 2 'do not accept conversion options' "$convert" --verify --compress lz4 lz4.qsf
 case $ways in auto) expect 2 'configured without zstd' "$convert" --compress zstd m.gguf x.qsf ;; esac
 
-# ---- damage: told by whoever comes across it
+# ---- damage: reported by every program that encounters it
 
 at=$("$convert" --inspect lz4.qsf | sed -n 's/^  layer 2  *at *\([0-9]*\) .*/\1/p')
 cp lz4.qsf bad.qsf
@@ -78,5 +78,5 @@ expect 3 "bad.qsf: layer 2 from byte offset $at" "$convert" --verify bad.qsf
 expect 3 "bad.qsf: layer 2 from byte offset $at" "$run" -n 2 -p a bad.qsf
 expect 3 "bad.qsf: layer 2 from byte offset $at" "$run" -n 2 -p a --pin 0 bad.qsf
 expect 3 'bad.qsf' "$convert" bad.qsf x.qsf
-[ ! -e x.qsf ] || fail "something was left behind"
+[ ! -e x.qsf ] || fail "a temporary file was left"
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# configure keeps its promises: options, variables, other shells, other directories, packages.
+# configure works as documented: options, variables, other shells, other directories, packages.
 . "$(dirname "$0")/lib.sh"
 unset CFLAGS CPPFLAGS LDFLAGS AR RANLIB STRIP PKG_CONFIG PKG_CONFIG_PATH
 cc=$(config CC)
@@ -16,7 +16,7 @@ in_dir() {
     (cd "$work/$dir" && "$@") >"$work/$dir.out" 2>&1
     rc=$?
 }
-expect_rc() { [ $rc = "$1" ] || { cat "$work/$dir.out"; fail "$2: exit $rc, wanted $1"; }; }
+expect_rc() { [ $rc = "$1" ] || { cat "$work/$dir.out"; fail "$2: exit status $rc, expected $1"; }; }
 expect_text() { grep -qF -- "$1" "$work/$dir.out" || { cat "$work/$dir.out"; fail "$2: does not say '$1'"; }; }
 setting() { sed -n "s/^$1 = //p" "$work/$dir/config.mk"; }
 
@@ -41,11 +41,11 @@ sed -n '/^for arg; do/,/^done/p' "$configure" | grep -oE -- '--[a-z][a-z-]+' | s
 [ "$(wc -l <"$work/known")" -gt 10 ] || fail "the option loop of configure was not found"
 while read -r option; do expect_text "$option" "configure --help"; done <"$work/known"
 
-# ---- an ordinary run from an empty directory, with every shell there is
+# ---- an ordinary run from an empty directory, with every available shell
 n=0
 for shell in sh dash 'busybox ash' 'bash --posix' ksh yash; do
     have "${shell%% *}" || continue
-    # sh often is one of the others.
+    # sh is often one of the others.
     [ "$shell" = sh ] || ! cmp -s "$(command -v "${shell%% *}")" "$(command -v sh)" || continue
     n=$((n + 1))
     # shellcheck disable=SC2086
@@ -64,13 +64,13 @@ in_dir shell1 sh "$configure" "CC=$cc"
 [ "$before" = "$(ls -l --time-style=full-iso "$work/shell1/config.mk" 2>/dev/null)" ] ||
     fail "configuring the same again touches config.mk: everything would be built again"
 
-# ---- options and variables are honoured, and kept by the next automatic configuration
+# ---- options and variables are used, and kept by the next automatic configuration
 in_dir opts sh "$configure" "CC=$cc" CFLAGS='-O1 -DA_B=1' LDFLAGS=-Wl,--as-needed --prefix=/p --libdir=/q --enable-werror
 expect_rc 0 'configure with options'
 [ "$(setting CFLAGS)" = '-O1 -DA_B=1' ] || fail "CFLAGS became $(setting CFLAGS)"
 [ "$(setting LDFLAGS)" = -Wl,--as-needed ] || fail "LDFLAGS became $(setting LDFLAGS)"
-[ "$(setting bindir) $(setting libdir)" = '/p/bin /q' ] || fail "--prefix or --libdir is not honoured"
-setting WARN_FLAGS | grep -q -- -Werror || fail "--enable-werror is not honoured"
+[ "$(setting bindir) $(setting libdir)" = '/p/bin /q' ] || fail "--prefix or --libdir is ignored"
+setting WARN_FLAGS | grep -q -- -Werror || fail "--enable-werror is ignored"
 cp "$work/opts/config.mk" "$work/opts.mk"
 rm "$work/opts/config.stamp"
 in_dir opts "$MAKE" config.mk
@@ -78,12 +78,12 @@ cmp "$work/opts/config.mk" "$work/opts.mk" || fail "the automatic configuration 
 
 in_dir env env CC="$cc" CFLAGS=-O1 sh "$configure"
 expect_rc 0 'CC and CFLAGS from the environment'
-[ "$(setting CFLAGS)" = -O1 ] || fail "CFLAGS from the environment is not honoured"
+[ "$(setting CFLAGS)" = -O1 ] || fail "CFLAGS from the environment is ignored"
 setting CONFIGURE_ARGS | grep -q CFLAGS=-O1 || fail "CFLAGS from the environment is not recorded"
 
 in_dir san sh "$configure" "CC=$cc" --enable-sanitizers
 if [ $rc = 0 ]; then
-    setting EXTRA_CFLAGS | grep -q fsanitize=address,undefined || fail "--enable-sanitizers is not honoured"
+    setting EXTRA_CFLAGS | grep -q fsanitize=address,undefined || fail "--enable-sanitizers is ignored"
     ! setting EXTRA_CFLAGS | grep -q FORTIFY || fail "hardening and sanitizers exclude each other"
 else
     expect_text 'cannot link' '--enable-sanitizers'
@@ -91,8 +91,8 @@ else
 fi
 in_dir static sh "$configure" "CC=$cc" --enable-static
 if [ $rc = 0 ]; then
-    setting LDFLAGS | grep -q -- -static || fail "--enable-static is not honoured"
-    # A library of the chat without a static form: only the chat is linked dynamically, and that is said.
+    setting LDFLAGS | grep -q -- -static || fail "--enable-static is ignored"
+    # A library of the chat without a static form: only the chat is linked dynamically, and this is reported.
     # shellcheck disable=SC2016  # for the wrapper to expand
     printf '#!/bin/sh\ncase "$*" in *-static*readline*) exit 1;; esac\nexec %s "$@"\n' "$cc" >"$work/nostatic"
     chmod +x "$work/nostatic"
@@ -117,9 +117,9 @@ done
 chmod +x "$work"/cross/*
 in_dir cross1 env PATH="$work/cross:$PATH" sh "$configure" --cross-prefix=mine-
 expect_rc 0 '--cross-prefix'
-[ "$(setting CC) $(setting AR) $(setting STRIP)" = 'mine-gcc mine-ar mine-strip' ] || fail "--cross-prefix is not honoured"
+[ "$(setting CC) $(setting AR) $(setting STRIP)" = 'mine-gcc mine-ar mine-strip' ] || fail "--cross-prefix is ignored"
 in_dir cross2 env PATH="$work/cross:$PATH" sh "$configure" --host=mine
-[ "$(setting CC)" = mine-gcc ] || fail "--host is not honoured"
+[ "$(setting CC)" = mine-gcc ] || fail "--host is ignored"
 in_dir cross3 sh "$configure" --cross-prefix=nobody-has-this-
 expect_rc 1 'a cross compiler that is not there'
 expect_text nobody-has-this-gcc 'a cross compiler that is not there'
@@ -134,8 +134,8 @@ expect_text '--install-deps' 'a missing library'
 grep -q 'json_loads' "$work/lib/config.log" || fail "config.log does not show the failed program"
 grep -q -- '-ljansson' "$work/lib/config.log" || fail "config.log does not show the failed command"
 
-# ---- --install-deps with managers that only note what they are asked
-# A PATH of its own: the tools configure needs, one fake manager, nothing else. No compiler.
+# ---- --install-deps with managers that only record their arguments
+# A separate PATH: the tools configure needs, one fake manager, nothing else. No compiler.
 tools=$work/tools
 mkdir "$tools"
 for tool in sh env cat sed tr grep mktemp rm id uname date cp cmp printf ls chmod; do
@@ -148,8 +148,8 @@ printf '#!/bin/sh\necho "${FAKE_UID:-0}"\n' >"$tools/id"
 printf '#!/bin/sh\necho "${FAKE_OS:-Linux}"\n' >"$tools/uname"
 chmod +x "$tools/id" "$tools/uname"
 
-# manager NAME QUERY: a fake NAME that writes its command line to $work/asked, and a fake QUERY
-# (the tool that says what is installed) that knows only $HAVE_PKG.
+# manager NAME QUERY: a fake NAME that writes its command line to $work/asked, and a fake QUERY (the tool that
+# reports what is installed) that knows only $HAVE_PKG.
 manager() {
     rm -rf "$work/fake" "$work/asked"
     mkdir "$work/fake"
@@ -201,13 +201,13 @@ manager brew ''
 install_deps FAKE_OS=Darwin FAKE_UID=501
 asked 'brew install make pkgconf ncurses readline utf8proc pcre2 jansson libdeflate lz4 zstd cmocka tmux' brew
 
-# All there: the manager is not even called.
+# All packages are installed: the manager is not even called.
 manager apt-get dpkg-query
 install_deps HAVE_PKG=all
 [ ! -e "$work/asked" ] || fail "everything installed, still: $(cat "$work/asked")"
 expect_text 'all present' 'everything installed'
 
-# Not root: sudo where there is one, else the exact command and a failure.
+# Not root: sudo if available, otherwise the exact command and a failure.
 manager apk 'sudo'
 install_deps FAKE_UID=1000
 asked 'sudo apk add -U gcc musl-dev make pkgconf ncurses-dev readline-dev utf8proc-dev pcre2-dev jansson-dev libdeflate-dev lz4-dev zstd-dev cmocka-dev liburing-dev tmux procps' 'not root'

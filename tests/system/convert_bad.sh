@@ -1,17 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What qsf-run does not open, qsf-convert neither converts (but with --force) nor calls whole; both name the file.
+# What qsf-run does not open, qsf-convert neither converts (except with --force) nor verifies; both name the
+# file.
 . "$(dirname "$0")/lib.sh"
 convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run tools=$QSF_BUILDDIR/obj/tests/tools
 [ -x "$convert" ] && [ -x "$run" ] && [ -x "$tools/ggufedit" ] || skip "not built"
 cd "$work" || exit 1
 "$tools/mktiny" good.gguf wtype=0 || fail "mktiny"
 
-# One message on stderr, at the file.
+# One message on stderr, about the file.
 opens() { "$run" -p a -n 1 --temp 0 --template raw "$1" >out 2>err </dev/null; }
 names() { grep -q "$1" err || fail "$2: $1 is not named: $(cat err)"; }
 
-# refused INPUT LABEL: by both, and the file that --force makes of it too.
+# refused INPUT LABEL: by both, and so is the file that --force makes of it.
 refused() {
     rm -f o.qsf
     expect 3 "$1" "$convert" --quiet "$1" o.qsf
@@ -23,7 +24,7 @@ refused() {
     fi
     "$convert" --quiet --force "$1" o.qsf >out 2>err
     code=$?
-    [ $code = 3 ] && { [ ! -e o.qsf ] || fail "$2: left behind"; return; } # QSF has no place for it
+    [ $code = 3 ] && { [ ! -e o.qsf ] || fail "$2: a temporary file was left"; return; } # QSF cannot represent it
     [ $code = 0 ] || { fail "$2: --force: status $code: $(cat err)"; return; }
     forced=$((forced + 1))
     grep -q "warning: $1" err || fail "$2: --force without a warning: $(cat err)"
@@ -33,7 +34,7 @@ refused() {
     names o.qsf "$2"
 }
 
-# ---- GGUF: a good file with one edit
+# ---- GGUF: a valid file with one edit
 
 forced=0
 n=0
@@ -111,12 +112,12 @@ rename=output.weight=output.bias
 EOF
 [ $forced -ge 25 ] || fail "only $forced of $n cases were converted with --force"
 
-# A template that cannot run, and no file that takes its place.
+# A template that fails to run, without a template file to replace it.
 "$tools/ggufedit" good.gguf t.gguf 'str=tokenizer.chat_template={% trans %}' || fail "ggufedit"
 expect 3 't\.gguf: chat template of the model: line 1' "$run" -p a -n 1 t.gguf
 expect 3 't\.gguf: chat template of the model: line 1' "$convert" --quiet t.gguf o.qsf
 
-# ---- directories: a good one with other members in config.json, or without a file
+# ---- directories: a valid one with other members in config.json, or without a file
 
 mkdir dir
 "$tools/mktiny" dir dir=F32 || fail "mktiny dir"
@@ -143,7 +144,7 @@ cp config.json dir/config.json
 rm dir/tokenizer.json
 refused dir 'no tokenizer.json'
 
-# ---- and what is good stays good, whatever is asked for
+# ---- and valid input is accepted, with any options
 
 for with in '' '-q 8bit' '--layout rows' '--compress lz4' '--dry-run'; do
     # shellcheck disable=SC2086 # words
@@ -152,19 +153,19 @@ for with in '' '-q 8bit' '--layout rows' '--compress lz4' '--dry-run'; do
 done
 "$convert" --verify --quiet o.qsf || fail "--verify"
 "$convert" --verify --quiet - <o.qsf || fail "--verify -"
-"$convert" --quiet --force good.gguf o.qsf >out 2>err && [ ! -s err ] || fail "--force warns of a good file: $(cat err)"
+"$convert" --quiet --force good.gguf o.qsf >out 2>err && [ ! -s err ] || fail "--force warns about a valid file: $(cat err)"
 # The metadata of a stream is checked too.
 "$tools/ggufedit" good.gguf b.gguf 'count=tokenizer.ggml.scores=299' && "$convert" --force --quiet b.gguf o.qsf 2>err || fail "--force"
 expect 3 'stdin: tokenizer.ggml.scores' sh -c "'$convert' --verify - <o.qsf"
 expect 2 'do not accept conversion options' "$convert" --verify --force o.qsf
-# An architecture that cannot be run yet is carried over.
+# An architecture that is not supported yet is converted.
 "$tools/ggufedit" good.gguf f.gguf str=general.architecture=mamba && "$tools/ggufedit" f.gguf f2.gguf u32=mamba.block_count=2 \
     u32=mamba.embedding_length=64 u32=mamba.attention.head_count=4 u32=mamba.context_length=64 || fail "ggufedit"
 expect 0 "warning: f2.gguf: this version cannot run architecture 'mamba'" "$convert" --quiet f2.gguf o.qsf
 expect 0 "warning: o.qsf: this version cannot run architecture 'mamba'" "$convert" --verify o.qsf
 "$tools/ggufedit" f2.gguf f3.gguf u32=mamba.block_count=4294967295 || fail "ggufedit"
 expect 3 "f3.gguf: metadata key 'mamba.block_count' is 4294967295, expected 1 to 4096" timeout 20 "$convert" --quiet f3.gguf o.qsf
-# What is wrong with the input is not said of the output.
+# Errors of the input are not reported for the output.
 "$tools/ggufedit" f2.gguf f4.gguf drop-tensor=token_embd.weight || fail "ggufedit"
 expect 3 "f4.gguf: tensor 'token_embd.weight' is missing" "$convert" --quiet f4.gguf o2.qsf
 "$tools/ggufedit" good.gguf f5.gguf drop-tensor=blk.1.attn_q.weight || fail "ggufedit"

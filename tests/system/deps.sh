@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The direction of dependency, the one door of each library, and no exit() below a main().
+# The direction of dependencies, the one file that includes each library, and no exit() below a main().
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "the sources are the same with sanitizers"
 cd "$QSF_SRCDIR" || exit 1
 
-# Who may include what, by the path written in #include "...". "api" is include/.
+# Allowed includes, by the path written in #include "...". "api" is include/.
 allowed() {
     case $1 in
     kernels/*) echo 'kernels/*' ;;
@@ -57,8 +57,8 @@ door() {
     esac
 }
 
-# Kernels see the language, the instruction sets and nothing that allocates, locks or asks the system,
-# apart from cpu.c, which reads what the CPU can do.
+# Kernels use the language and the instruction sets, but nothing that allocates, locks or makes system calls,
+# except cpu.c, which detects the features of the CPU.
 kernel_header() {
     case $2 in
     assert.h | float.h | limits.h | math.h | stdbool.h | stdalign.h | stddef.h | stdint.h | string.h) ;;
@@ -82,9 +82,9 @@ while read -r file; do
             ;;
         \<*)
             where=$(door "$name")
-            [ -z "$where" ] || [ "$where" = "$file" ] || fail "$file includes $inc, whose one door is $where"
+            [ -z "$where" ] || [ "$where" = "$file" ] || fail "$file includes $inc, which only $where may include"
             case $file in
-            kernels/*) kernel_header "$file" "$name" || fail "$file must not include $inc: kernels know the language only" ;;
+            kernels/*) kernel_header "$file" "$name" || fail "$file must not include $inc: kernels may only use the language" ;;
             esac
             ;;
         esac
@@ -113,6 +113,6 @@ while read -r file; do
         if (out ~ /(^|[^A-Za-z0-9_])(_?exit|_Exit|quick_exit|abort)[ ]*\(/) print FILENAME ":" FNR ": " $0
     }' "$file"
 done <"$work/files" >"$work/exits"
-[ ! -s "$work/exits" ] || { cat "$work/exits"; fail "exit or abort below main: errors travel as values"; }
+[ ! -s "$work/exits" ] || { cat "$work/exits"; fail "exit or abort below main: return errors as values"; }
 
 finish

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the documents name exists: files, make targets, options of configure, the README's two commands.
+# Everything that documents refer to exists: files, make targets, options of configure, the README's two
+# commands.
 . "$(dirname "$0")/lib.sh"
 cd "$QSF_SRCDIR" || exit 1
 
@@ -10,7 +11,7 @@ for doc in README.md CONTRIBUTING.md docs/*.md; do
         [ -e "$(dirname "$doc")/$to" ] || echo "$doc: the link $to leads nowhere"
     done
     # shellcheck disable=SC2016
-    # Paths in code quotes; a name without extension is a pair of .c and .h, * and <> stand for something.
+    # Paths in code quotes; a name without extension is a pair of .c and .h, * and <> are placeholders.
     grep -oE '`[^` ]+`' "$doc" | tr -d '`' |
         grep -E '^(src|kernels|ui|include|tests|docs|man|templates|tools|\.ci)/[^<*{]+$' | sort -u | while read -r path; do
         case $path in
@@ -26,13 +27,14 @@ for doc in README.md CONTRIBUTING.md docs/*.md; do
         grep -q -- "$option" configure || echo "$doc: configure has no option $option"
     done
 done >"$work/wrong"
-[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "documents name what is not there"; }
+[ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "documents refer to missing things"; }
 
 for command in './configure --install-deps && make run' './configure --install-deps && make check'; do
     grep -qF "    $command" README.md || fail "README.md lacks the command: $command"
 done
 
-# Every test that make check leaves out exists and is left out; the others are not, and check-all runs all.
+# Every test documented as skipped by make check exists and is skipped; the others are not, and check-all runs
+# all.
 slow=$(sed -n '/^slow_tests :=/,/[^\]$/p' Makefile | sed 's/.*:=//; s/\\$//')
 [ -n "$slow" ] || fail "the Makefile lists no slow tests"
 listed() { (cd "$QSF_BUILDDIR" && "$MAKE" -n "$1" TESTS= SAN= 2>/dev/null) | grep -oE 'tests/(system|ui)/[a-z_]+\.sh' | sort -u; }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A model file that is cut, changed in place, replaced or deleted while it streams: qsf-run ends with 1 and names the
-# file, and never by a signal; a deleted file lives on. The chat lives too, and /retry answers when the file is back.
+# A model file that is truncated, changed in place, replaced or deleted while it streams: qsf-run exits with 1
+# and names the file, never because of a signal; a deleted file remains usable. The chat survives too, and
+# /retry answers when the file is restored.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 chat=$QSF_BUILDDIR/qsf-chat
@@ -9,7 +10,7 @@ whole=$work/whole.gguf model=$work/model.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mkbig" "$whole" layers=2 hidden=512 heads=8 ffn=1536 vocab=4000 type=q8_0 || fail "mkbig"
 size=$(wc -c <"$whole")
 
-# What befalls the file. A new file with the old bytes is another file all the same.
+# What happens to the file. A new file with the old bytes is still another file.
 cut_it() { truncate -s $((size / 2)) "$model"; }
 change_it() { printf x | dd of="$model" bs=1 seek=$((size * 2 / 3)) conv=notrunc 2>/dev/null; }
 replace_it() { cp "$whole" "$model.new" && mv "$model.new" "$model"; }
@@ -30,7 +31,7 @@ slow='--temperature 0 --ignore-eos --pin 0 -t 1 -c 2048 --cpu-mask ref'
 # during WAY FAULT WORDS: qsf-run in the middle of a long answer.
 during() {
     cp "$whole" "$model"
-    : >"$work/out" # what the last run left there is no sign of this one
+    : >"$work/out" # output of the last run must not be mistaken for this one's
     # shellcheck disable=SC2086
     "$run" $slow --io "$1" -n 2000 -p 'a b c' "$model" >"$work/out" 2>"$work/err" </dev/null &
     pid=$!
@@ -47,7 +48,7 @@ for way in uring pread mmap; do
     during $way replace_it 'replaced'
 done
 
-# Deleted: the answer goes on as if nothing had happened.
+# Deleted: the answer continues as if nothing had happened.
 cp "$whole" "$model"
 : >"$work/out"
 # shellcheck disable=SC2086
@@ -80,7 +81,7 @@ for trouble in cut_it change_it replace_it; do
     until_there "$work/out" .
     $trouble
     until_there "$work/err" 'model.gguf'
-    kill -0 $pid || fail "$trouble: the chat is gone"
+    kill -0 $pid || fail "$trouble: the chat has ended"
     cp "$whole" "$model"
     before=$(wc -c <"$work/out")
     printf '/set max-tokens 12\n/retry\n' >&3

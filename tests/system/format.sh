@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every C file is formatted as .clang-format says.
+# Every C file is formatted according to .clang-format.
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "the sources are the same with sanitizers"
 cd "$QSF_SRCDIR" || exit 1
@@ -11,14 +11,14 @@ for program in clang-format-14 clang-format; do
 done
 [ -n "$format" ] || skip "THE FORMAT OF THE C FILES WAS NOT CHECKED: it needs clang-format 14 (other versions format differently)"
 
-# Without git, as in a tarball, what lies in the directories of the sources; generated files are in build directories.
+# Without git, as in a tarball, the files in the source directories; generated files are in build directories.
 git ls-files -- '*.c' '*.h' >"$work/files" 2>/dev/null
 [ -s "$work/files" ] || find src ui include kernels tests tools -name '*.[ch]' >"$work/files"
 [ "$(wc -l <"$work/files")" -gt 300 ] || fail "too few C files found below $QSF_SRCDIR"
 
-# Files that were deleted but are still in the index are left out.
+# Files that were deleted but are still in the index are skipped.
 while read -r file; do [ ! -f "$file" ] || echo "$file"; done <"$work/files" >"$work/there"
-# The formatter itself: it must find this.
+# The formatter itself: it must detect this.
 printf 'int  x ;\n' >"$work/bad.c"
 "$format" --style="file:$QSF_SRCDIR/.clang-format" --dry-run -Werror "$work/bad.c" 2>/dev/null &&
     fail "$format finds nothing wrong with a badly formatted file"

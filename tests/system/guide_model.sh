@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The built-in guide as it is shipped: its size and what its file says of itself, the same answers at any budget and
-# instruction set, and its score on the held-out questions.
+# The built-in guide as shipped: its size and metadata, the same answers at any budget and instruction set,
+# and its score on the held-out questions.
 . "$(dirname "$0")/lib.sh"
 guide=$QSF_SRCDIR/models/guide.qsf
 run=$QSF_BUILDDIR/qsf-run
@@ -15,7 +15,7 @@ for what in '"general.architecture": "llama"' '"general.license": "GPL-3.0-or-la
 done
 number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$work/inspect"; }
 for key in llama.embedding_length llama.feed_forward_length llama.vocab_size; do
-    [ $(($(number $key) % 256)) = 0 ] || fail "$key is no multiple of 256"
+    [ $(($(number $key) % 256)) = 0 ] || fail "$key is not a multiple of 256"
 done
 [ "$(number llama.context_length)" -ge 1024 ] || fail "a context below 1024"
 n=$(number parameters)
@@ -35,7 +35,7 @@ done
 
 [ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || { echo "skip: only make check-all asks the held-out questions, without sanitizers"; finish; }
 have python3 || { echo "skip: no python3: the held-out questions were not asked"; finish; }
-# The aim is 95; until a model reaches it, no less than the one before it, and no invented name.
+# The goal is 95; until a model reaches it, at least the score of the previous one, and no invented names.
 "$QSF_SRCDIR/tools/guide/evaluate" -b "$QSF_BUILDDIR" --min 95 "$guide" >"$work/score" 2>&1 || { tail -40 "$work/score"; fail "the guide's answers"; }
 tail -1 "$work/score"
 finish

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the guide's trainer writes is what the engine reads: the same ids for the same text, and files that load and
-# answer. Where PyTorch is, a few steps of training too: stopped and resumed, they end as if never stopped.
+# The engine reads the output of the guide's trainer: the same ids for the same text, and files that load and
+# answer. With PyTorch, also a few steps of training: stopped and resumed, the result is the same as without a
+# stop.
 . "$(dirname "$0")/lib.sh"
 have python3 || skip "no python3: the guide's trainer was not checked"
 tools="$QSF_SRCDIR/tools/guide"
@@ -27,7 +28,7 @@ shape = dict(dim=256, layers=1, heads=4, kv_heads=2, ffn=256, vocab=768, context
 size = {n: s[0] * (s[1] if len(s) > 1 else 1) for n, s in export.shapes(shape)}
 for name, kind in ('f16', gguf.F16), ('q8_0', gguf.Q8_0), ('second', gguf.F16):
     export.write(f'{work}/{name}.gguf', kind, shape, tok, lambda n: [rng.gauss(0, 0.1) for _ in range(size[n])])
-# Half of its numbers come again and again: its layer can be compressed.
+# Half of its numbers repeat: its layer can be compressed.
 export.write(f'{work}/even.gguf', gguf.Q8_0, shape, tok, lambda n: [rng.gauss(0, 0.1) * (i % 512 < 256) for i in range(size[n])])
 export.write(f'{work}/foreign.gguf', gguf.F16, shape, bpe.Tokenizer(merges, 768, ['not-' + intents[0], *intents[1:]]), lambda n: [0.0] * size[n])
 letters = [chr(c) for c in range(127)] + list(" \n\t'") * 12 + ["'s", "'LL", '<|im_end|>', '  ', '17', '/x']
@@ -38,7 +39,8 @@ for text, ids in zip(texts, engine.tokenize(program, work + '/f16.gguf', texts))
 ids, said = tok.dialogue([{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'Hello.'}])
 written = [i for i, s in zip(ids, said) if s]
 assert tok.decode(written) == 'Hello.' and written[-1] == tok.special[bpe.STOP], written
-# An answer begins with its topic; in a dialogue read back from its text only the last does, and the first token of the others is not learnt.
+# An answer begins with its topic; in a dialogue read from its text only the last one does, and the first
+# token of the others is not trained.
 talk, two = [{'role': r, 'content': c} for r, c in (('user', 'hi'), ('assistant', 'Hello.'), ('user', 'bye'), ('assistant', 'Bye.'))], intents[5:7]
 plain, _ = tok.dialogue(talk)
 ids, said = tok.dialogue(talk, intents=two)
@@ -53,19 +55,19 @@ assert tok.decode(ids) == tok.decode(plain)
 begun = ggufread.Reader(work + '/f16.gguf')
 assert begun.meta['tokenizer.ggml.tokens'][tok.topic[two[0]]] == bpe.topic_token(two[0]) == f'<|topic:{two[0]}|>'
 assert begun.meta['tokenizer.ggml.token_type'][tok.first_topic - 1:] == [1] + [3] * (len(intents) + 3)
-# Another vocabulary finds its rows by the tokens' texts.
+# Another vocabulary finds its rows by the text of the tokens.
 flat = begun.numbers('token_embd.weight', (768, 256))
 rows_of = begun.rows([bpe.topic_token(two[1]), 'h', '<|topic:no such intent|>', bpe.STOP], 256)
 wanted = [flat[i * 256:(i + 1) * 256] for i in (tok.topic[two[1]], ord('h'), tok.special[bpe.STOP])]
 assert [rows_of[:256], rows_of[256:512], rows_of[768:]] == wanted and 0.01 < max(rows_of[512:768]) < 0.1
-# All answers are cut behind their first token, but those that repeat something: `whole` in the text.
+# All answers are cut after their first token, except those that repeat something: `whole` in the text.
 rows, _ = data.read(work + '/text.jsonl')
 assert 3 < sum(whole for _, _, whole in rows) < len(rows) // 2
 corpus = data.Corpus(rows, tok, 10000, data.names(rows))
 for i, size in enumerate(data.sizes(corpus, {'cut': 1.0, 'opening': [1, 1]}, rng)):
     assert size == (corpus.at[i + 1] - corpus.at[i] if rows[i][2] else corpus.last[i] + 1), i
 assert gguf.q8_0([1.0, -2.0] + [0.0] * 30)[2:5] == bytes([64, 129, 0])
-# A turn before the last one goes through the engine as through the trainer.
+# A turn before the last one is handled by the engine as by the trainer.
 plain = engine.answer(program, work + '/f16.gguf', dialogues[0][:1], 8)
 after = engine.answer(program, work + '/f16.gguf', [*dialogues[0][:2], dialogues[0][0]], 8)
 assert isinstance(plain, str) and isinstance(after, str)
@@ -76,24 +78,24 @@ for kind in f16 q8_0; do
         { cat "$work/err"; fail "$kind does not answer"; }
 done
 
-# What qsf-convert makes of a guide has the same numbers to a reader that was written from the format's manual page alone, row by row and
-# interleaved, compressed and not; what is damaged is named with its place.
+# Files written by qsf-convert from a guide give the same numbers to a reader based only on the format's
+# manual page, as rows and interleaved, compressed and not; damage is reported with its place.
 while read -r model how; do
     # shellcheck disable=SC2086 # words
     "$QSF_BUILDDIR/qsf-convert" --quiet $how "$work/$model.gguf" "$work/made.qsf" 2>"$work/err" || { cat "$work/err"; fail "$model as QSF: $how"; }
-    PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work/$model.gguf" "$work/made.qsf" "$how" <<'PY' || fail "$model as QSF: $how: read otherwise"
+    PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work/$model.gguf" "$work/made.qsf" "$how" <<'PY' || fail "$model as QSF: $how: read differently"
 import sys
 tools, gguf, qsf, how = sys.argv[1:]
 sys.path.insert(0, tools)
 from trainlib import export, qsfread, readback
 a, b = readback.read(gguf), readback.read(qsf)
 assert a.shape() == b.shape() and a.merges() == b.merges() and a.topics() == b.topics()
-assert a.meta.pop('general.file_type') in (1, 7)  # is the GGUF's own, and not carried over
+assert a.meta.pop('general.file_type') in (1, 7)  # is specific to GGUF, and not converted
 assert a.meta == {k: v for k, v in b.meta.items() if not k.startswith('qsf.')}
 for name, shape in export.shapes(a.shape()):
     assert a.numbers(name, shape) == b.numbers(name, shape), name
 data = bytearray(open(qsf, 'rb').read())
-assert (len(b.data) > len(data)) == ('lz4' in how), how  # what was decompressed is put behind it
+assert (len(b.data) > len(data)) == ('lz4' in how), how  # decompressed data is appended
 for at, what in ((20, 'the header'), (b.tensors['token_embd.weight'][3], 'the embedding'), (int.from_bytes(data[72:80], 'little'), 'the final section')):
     data[at] ^= 1
     open(qsf, 'wb').write(data)
@@ -112,9 +114,10 @@ even --layout rows --compress lz4hc
 f16 -q f16
 EOF
 
-# The mean of guides: of one with itself it is the same file, of two it lies between, nearer to the one that counts more.
+# The mean of guides: of one with itself it is the same file, of two it is between them, closer to the one
+# with the larger weight.
 "$tools/average" "$work/f16.gguf" "$work/f16.gguf" -o "$work/same" 2>"$work/log" || { cat "$work/log"; fail "no mean of a guide with itself"; }
-cmp "$work/f16.gguf" "$work/same/guide-f16.gguf" || fail "the mean of a guide with itself is another"
+cmp "$work/f16.gguf" "$work/same/guide-f16.gguf" || fail "the mean of a guide with itself differs"
 "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights 3,1 -o "$work/mean" 2>"$work/log" || { cat "$work/log"; fail "no mean of two guides"; }
 PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the mean of two guides is not their mean"
 import json, sys
@@ -129,12 +132,12 @@ parts = json.load(open(work + '/mean/run.json'))['mean_of']
 assert [(p['sha256'], p['weight']) for p in parts] == [(first.sha256, 0.75), (second.sha256, 0.25)], parts
 EOF
 "$tools/average" "$work/f16.gguf" "$work/foreign.gguf" -o "$work/none" 2>"$work/log" && fail "guides of two vocabularies were put together"
-grep -q 'foreign.gguf: another shape or vocabulary than .*f16.gguf' "$work/log" || { cat "$work/log"; fail "the other vocabulary was not named"; }
+grep -q 'foreign.gguf: another shape or vocabulary than .*f16.gguf' "$work/log" || { cat "$work/log"; fail "the other vocabulary was not reported"; }
 for wrong in 1 1,x 1,0; do
-    "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights $wrong -o "$work/none" 2>"$work/log" && fail "--weights $wrong was taken"
-    grep -q "average: --weights $wrong: " "$work/log" || { cat "$work/log"; fail "--weights $wrong was not named"; }
+    "$tools/average" "$work/f16.gguf" "$work/second.gguf" --weights $wrong -o "$work/none" 2>"$work/log" && fail "--weights $wrong was accepted"
+    grep -q "average: --weights $wrong: " "$work/log" || { cat "$work/log"; fail "--weights $wrong was not reported"; }
 done
-[ ! -e "$work/none" ] || fail "something was written for what was refused"
+[ ! -e "$work/none" ] || fail "a refused input created a file"
 
 torch=
 for p in python3 /usr/bin/python3; do "$p" -c 'import torch' 2>/dev/null && torch=$p; done
@@ -143,8 +146,8 @@ if [ -z "$torch" ]; then
     [ $bad = 0 ] && exit 77
     finish
 fi
-# What is learnt from the ends of questions alone is what the whole network does there.
-PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "the layers that read are others, or the loss is"
+# Training on the ends of questions alone gives the same result as the whole network there.
+PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 "$torch" - "$tools" "$work" <<'EOF' || fail "other layers are read, or the loss differs"
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
@@ -154,7 +157,7 @@ from trainlib.model import Guide, SwiGLU, lower_layers
 from trainlib.muon import orthogonal
 torch.manual_seed(1)
 assert [lower_layers(n) for n in (1, 2, 4, 5)] == [1, 1, 2, 3]
-# The activation's own gradient, and matrices of one shape at a time.
+# The activation's own gradient, and batches of matrices of the same shape.
 both = torch.randn(3, 5, 16, dtype=torch.float64, requires_grad=True)
 assert torch.autograd.gradcheck(SwiGLU.apply, (both * 3,))
 assert torch.allclose(SwiGLU.apply(both), torch.nn.functional.silu(both[..., :8]) * both[..., 8:])
@@ -172,15 +175,18 @@ for name in ('qkv', 'out', 'gate_up', 'down'):
         gone.append((states, *torch.autograd.grad((states * torch.linspace(-1, 1, 256)).square().sum(), [
             getattr(layer, name).weight for layer in model.layers[:2]])))
     assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) and a.abs().max() > 0.01 for a, b in zip(*gone)), name
-# The words of a question are those between the answer before and its end; the answer's own are not, learnt or not.
+# The words of a question are those between the previous answer and its end; those of the answer are not,
+# trained or not.
 unit = lambda x: x / x.square().mean(-1, keepdim=True).sqrt()
 embedded, answer = torch.randn(2, 9, 256), torch.tensor([[0, 0, 0, 3, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 1, 1]])
 got = loop.bags(embedded, answer, (torch.tensor([0, 0, 1, 1]), torch.tensor([2, 8, 1, 6])))
 for mean, words in zip(got, (embedded[0, :3], embedded[0, 6:], embedded[1, :2], embedded[1, 3:7])):
     assert torch.allclose(mean, unit(words.mean(0)), atol=1e-4)
-# The loss, written out: an answer's topic, its words, now and then those of questions, and the two that name the intent earlier.
+# The loss, written out: an answer's topic, its words, sometimes those of questions, and the two that name the
+# intent earlier.
 rows, _ = data.read(sys.argv[2] + '/text.jsonl')
-# A token is a byte here, and six dialogues, some of which keep all their topics and some not, fit whatever the text has become.
+# Here a token is a byte, and six dialogues, some of which keep all their topics, fit for any version of the
+# text.
 rows = [r for r in rows if len(r[1]) > 1 and sum(len(m['content']) for m in r[0]) < 700][:6]
 tok = bpe.Tokenizer([], 512, list(data.names(rows)))
 corpus = data.Corpus(rows, tok, 1024, data.names(rows))
@@ -203,7 +209,7 @@ for step in (0, 1):
     want += recipe['words_weight'] * F.cross_entropy(run.words(loop.bags(run.model.embed(ids), answer, place)), topic[place] - 1)
     soft = F.softmax(run.model.logits(middle[place])[:, run.topics], -1)
     want += recipe['agree_weight'] * F.cross_entropy(run.model.logits(hidden[place])[:, run.topics], soft)
-    # The middle is the teacher: it learns nothing from this.
+    # The middle is the teacher: it is not trained by this.
     teacher, pupil = (s[place].detach().requires_grad_() for s in (middle, hidden))
     run.agreed(teacher, pupil).backward()
     assert teacher.grad is None and pupil.grad.abs().max() > 0
@@ -220,33 +226,34 @@ train() {
 sed -n '1,16p' "$work/text.jsonl" >"$work/few" && mv "$work/few" "$work/text.jsonl"
 train whole || { cat "$work/log"; fail "training failed"; }
 train parts --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
-train parts --resume || { cat "$work/log"; fail "training did not go on"; }
+train parts --resume || { cat "$work/log"; fail "training did not continue"; }
 cmp "$work/whole/guide-f16.gguf" "$work/parts/guide-f16.gguf" || fail "a resumed run ends with other weights"
-# A run goes on with a text that has grown only when it is told so, and the record names both.
+# A run continues with a text that has grown only if told to, and the record names both.
 train grown --stop-after 2 || { cat "$work/log"; fail "training of two steps failed"; }
 cp "$work/text.jsonl" "$work/old" && sed -n '1,9p' "$work/old" >>"$work/text.jsonl"
-train grown --resume && fail "a run went on with another text"
-grep -q 'not the text of the checkpoint' "$work/log" || { tail -3 "$work/log"; fail "the other text was not named"; }
-train grown --new-text && fail "--new-text without --resume passed"
-train grown --resume --new-text || { cat "$work/log"; fail "training did not go on with a text that has grown"; }
+train grown --resume && fail "a run continued with another text"
+grep -q 'not the text of the checkpoint' "$work/log" || { tail -3 "$work/log"; fail "the other text was not reported"; }
+train grown --new-text && fail "--new-text without --resume was accepted"
+train grown --resume --new-text || { cat "$work/log"; fail "training did not continue with a longer text"; }
 tr -d ' \n' <"$work/grown/run.json" | grep -q '"texts_before":\[{"corpus_sha256":"[0-9a-f]\{64\}","steps":2}\]' || fail "the record does not name the text before"
 sed '1s/"intents": \["/&not-/' "$work/old" >"$work/text.jsonl"
-train grown --resume --new-text && fail "a text of other intents was taken"
+train grown --resume --new-text && fail "a text with other intents was accepted"
 grep -q 'the intents are not those of the checkpoint: ' "$work/log" || { tail -3 "$work/log"; fail "the other intents were not named"; }
 mv "$work/old" "$work/text.jsonl"
-# Begun with a guide there is, and nothing but the heads that are not kept learnt: the same guide. Another shape is refused.
+# Started from an existing guide, training only the heads, which are not kept: the same guide. Another shape
+# is refused.
 train again --from "$work/whole/guide-f16.gguf" --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a guide"; }
 # The running mean of the three norms, which are f32, is rounded at each step; the matrices are f16.
 [ "$(cmp -l "$work/whole/guide-f16.gguf" "$work/again/guide-f16.gguf" | wc -l)" -le $((3 * 256 * 4)) ] ||
-    fail "the weights to begin with were not taken over, or not kept"
-grep -q '"from_sha256": "[0-9a-f]\{64\}"' "$work/again/run.json" || fail "the record does not say what it began with"
-# One more layer changes nothing before it has learnt something.
+    fail "the initial weights were not used, or not kept"
+grep -q '"from_sha256": "[0-9a-f]\{64\}"' "$work/again/run.json" || fail "the record does not name its start"
+# An additional layer changes nothing before it is trained.
 train deeper --from "$work/whole/guide-f16.gguf" --set shape.layers=2 --set heads_first=100000 || { cat "$work/log"; fail "training did not begin with a shallower guide"; }
 for m in whole deeper; do
     "$QSF_BUILDDIR/qsf-run" --exact --temperature 0 -n 12 -p 'hello there' "$work/$m/guide-f16.gguf" >"$work/said.$m" 2>/dev/null || fail "$m does not answer"
 done
-cmp "$work/said.whole" "$work/said.deeper" || fail "a layer that has learnt nothing changes the answer"
-PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the new layer adds something, or the old one is another"
+cmp "$work/said.whole" "$work/said.deeper" || fail "an untrained layer changes the answer"
+PYTHONDONTWRITEBYTECODE=1 python3 - "$tools" "$work" <<'EOF' || fail "the new layer adds something, or the old one has changed"
 import sys
 sys.path.insert(0, sys.argv[1])
 from trainlib import ggufread
@@ -257,18 +264,18 @@ for part, adds in (('attn_output', False), ('ffn_down', False), ('ffn_up', True)
     name = name.replace('1', '0', 1)
     assert old.numbers(name, shape) == new.numbers(name, shape), name
 EOF
-train other --set shape.vocab=256 && fail "a vocabulary without room for the topics was taken"
-grep -q 'do not fit a vocabulary of 256' "$work/log" || { tail -3 "$work/log"; fail "the vocabulary was not named"; }
-train other --from "$work/deeper/guide-f16.gguf" && fail "a deeper guide was taken"
+train other --set shape.vocab=256 && fail "a vocabulary without space for the topics was accepted"
+grep -q 'do not fit a vocabulary of 256' "$work/log" || { tail -3 "$work/log"; fail "the vocabulary was not reported"; }
+train other --from "$work/deeper/guide-f16.gguf" && fail "a deeper guide was accepted"
 grep -q '2 layers to begin with, 1 in the recipe' "$work/log" || { tail -3 "$work/log"; fail "the layers were not named"; }
-train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was taken"
-grep -q "another shape than the recipe's" "$work/log" || { tail -3 "$work/log"; fail "the shape was not named"; }
-train other --from "$work/text.jsonl" && fail "a text was taken for a guide"
-grep -q 'not a GGUF file' "$work/log" || { tail -3 "$work/log"; fail "what is no guide was not named"; }
+train other --from "$work/whole/guide-f16.gguf" --set shape.ffn=512 && fail "a guide of another shape was accepted"
+grep -q "another shape than the recipe's" "$work/log" || { tail -3 "$work/log"; fail "the shape was not reported"; }
+train other --from "$work/text.jsonl" && fail "a text file was accepted as a guide"
+grep -q 'not a GGUF file' "$work/log" || { tail -3 "$work/log"; fail "the file that is not a guide was not reported"; }
 sed -n '1,3p' "$work/text.jsonl" | sed 's/, {"role": "assistant".*/], "id": 1}/' >"$work/ask"
 "$tools/evaluate" "$work/whole/guide-f16.gguf" -b "$QSF_BUILDDIR" --questions "$work/ask" \
     --parity "$work/whole/checkpoint.pt" -n 3 --most 12 >"$work/parity" 2>&1 || { cat "$work/parity"; fail "engine and PyTorch differ"; }
-# Weights this young say little: a wrong RoPE base shows in the eighth digit only.
+# Barely trained weights have small effects: a wrong RoPE base is visible only in the eighth digit.
 awk 'match($0, /min_cosine [0-9.e-]+/) && substr($0, RSTART + 11, RLENGTH - 11) + 0 >= 0.99999999 { ok = 1 } END { exit !ok }' "$work/parity" ||
-    { cat "$work/parity"; fail "the network is not the engine's"; }
+    { cat "$work/parity"; fail "the network differs from the engine's"; }
 finish

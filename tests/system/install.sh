@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What make install puts where, that it works from there, and that make uninstall takes all of it away.
+# The files that make install installs and where, that they work from there, and that make uninstall removes
+# all of them.
 . "$(dirname "$0")/lib.sh"
 cd "$QSF_BUILDDIR" || exit 1
 have "$MAKE" || skip "no make"
 
 root=$work/root
-# Every directory on its own, none of them below another.
+# Separate directories, none of them below another.
 set -- DESTDIR="$root" bindir=/o/b libdir=/o/l includedir=/o/i mandir=/o/m datadir=/o/d
 "$MAKE" install "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "make install"; finish; }
 find "$root" -type f | sed "s|^$root||" | sort >"$work/got"
@@ -35,7 +36,7 @@ for f in "$root"/o/b/*; do
     (cd / && "$f" --version) >"$work/out" 2>&1 || { cat "$work/out"; fail "$f --version"; }
 done
 
-# A program of somebody else, built with nothing but what was installed.
+# An external program, built with only the installed files.
 pc="$(config PKG_CONFIG)"
 if [ -n "$pc" ] && have "$pc"; then
     cat >"$work/hello.c" <<EOF
@@ -51,7 +52,7 @@ int main(void)
 EOF
     PKG_CONFIG_PATH=$root/o/l/pkgconfig
     export PKG_CONFIG_PATH
-    # The same sanitizers as the library; the rest is qsf.pc's business.
+    # The same sanitizers as the library; qsf.pc provides everything else.
     san=$(config EXTRA_CFLAGS | tr ' ' '\n' | grep '^-fsanitize' | tr '\n' ' ')
     flags=$("$pc" --define-variable=libdir="$root/o/l" --define-variable=includedir="$root/o/i" --cflags --libs qsf) ||
         fail "pkg-config does not accept qsf.pc"
@@ -60,14 +61,14 @@ EOF
     done
     # shellcheck disable=SC2046,SC2086
     $CC -std=c11 -Wall -Werror $san $(config LDFLAGS) -o "$work/hello" "$work/hello.c" $flags >"$work/log" 2>&1 ||
-        { cat "$work/log"; fail "a program against qsf.pc does not build"; }
+        { cat "$work/log"; fail "a program that uses qsf.pc does not build"; }
     if [ -x "$work/hello" ]; then "$work/hello" >"$work/out" 2>&1 || { cat "$work/out"; fail "that program does not run"; }; fi
 else
     echo "skip: no pkg-config: qsf.pc was not tried"
 fi
 
 if [ -f "$QSF_SRCDIR/models/guide.qsf" ]; then
-    # Moved as a whole, the programs find their data beside them: the guide answers from where it was installed.
+    # If moved together, the programs find their data beside them: the guide answers from there.
     "$MAKE" install DESTDIR="$work/moved" prefix=/p bindir=/p/bin libdir=/p/lib includedir=/p/include mandir=/p/man datadir=/p/share \
         >"$work/log" 2>&1 || { cat "$work/log"; fail "make install prefix=/p"; }
     (cd / && "$work/moved/p/bin/qsf-run" --inspect guide) >"$work/out" 2>&1 || { cat "$work/out"; fail "no guide where it was installed"; }
@@ -77,6 +78,6 @@ fi
 touch "$root/o/b/somebody-elses"
 "$MAKE" uninstall "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "make uninstall"; }
 left=$(find "$root" -type f | sed "s|^$root||")
-[ "$left" = /o/b/somebody-elses ] || fail "after make uninstall there is: $left"
+[ "$left" = /o/b/somebody-elses ] || fail "make uninstall leaves: $left"
 [ ! -d "$root/o/d/qsf" ] || fail "make uninstall leaves /o/d/qsf"
 finish

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Text for users has none of the words in language.words, except where language.allow permits them.
+# Texts and comments contain none of the words in language.words, except where language.allow permits them.
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "the sources are the same with sanitizers"
 cd "$QSF_SRCDIR" || exit 1
 here=tests/system
 tab=$(printf '\t')
 
-# What is searched: documents (README, docs, manual pages), help_texts (--help, /help), strings (in ui, src).
-checked='documents'
+# What is searched: documents (README, docs, manual pages), help_texts (--help, /help), strings (in ui, src),
+# comments (of C files, scripts and the build).
+checked='documents help_texts strings comments'
 
 # Each of these writes one line per paragraph: FILE: text.
 documents() {
@@ -28,6 +29,25 @@ strings() {
     find ui src -name '*.c' | sort | while read -r file; do
         grep -v '^[[:space:]]*#' "$file" | grep -oE '"([^"\\]|\\.)*"' | sed "s,^,$file: ,"
     done
+}
+comments() {
+    find include src ui kernels tests tools -name '*.[ch]' | sort | xargs awk '
+        { line = $0 }
+        !open && match(line, /\/\*/) { open = 1; text = ""; line = substr(line, RSTART + 2) }
+        open {
+            end = index(line, "*/")
+            sub(/^[[:space:]]*\*+ /, "", line)
+            text = text " " (end ? substr(line, 1, index(line, "*/") - 1) : line)
+            if (end) { gsub(/[[:space:]]+/, " ", text); print FILENAME ":" text; open = 0 }
+        }'
+    # This test and its lists quote the words.
+    find tests tools Makefile configure .ci/run -type f ! -name '*.[ch]' ! -name 'language.*' ! -path '*/facts/*' | sort |
+        xargs grep -IlE '^#!|^# SPDX' | xargs awk '
+        function flush() { if (text != "") print file ":" text; text = "" }
+        FNR == 1 { flush(); file = FILENAME }
+        /^[[:space:]]*#([^!]|$)/ { sub(/^[[:space:]]*#/, ""); text = text " " $0; next }
+        { flush() }
+        END { flush() }'
 }
 
 grep -v '^#' $here/language.allow >"$work/allow"
@@ -52,8 +72,11 @@ printf 'x: %s\n' 'there is no model' 'the file is no longer used' 'a window is r
 [ "$(found "$work/bad" | cut -d '"' -f 2 | sort -u | wc -l)" -ge 4 ] || fail "the search misses words"
 [ -z "$(found "$work/good")" ] || fail "the search finds words that are allowed"
 
-for place in $checked; do $place; done >"$work/text"
-[ "$(wc -l <"$work/text")" -gt 100 ] || fail "no text found below $QSF_SRCDIR"
+for place in $checked; do
+    $place >"$work/part"
+    [ "$(wc -l <"$work/part")" -gt 20 ] || fail "no $place found below $QSF_SRCDIR"
+    cat "$work/part"
+done >"$work/text"
 found "$work/text" >"$work/wrong"
 [ ! -s "$work/wrong" ] || { cat "$work/wrong"; fail "rewrite these in plain English, or add an exception to $here/language.allow"; }
 finish

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Shared by the scripts beside it; sourced, never run.
+# Shared by the scripts in this directory; sourced, never run.
 # shellcheck shell=sh
 
 : "${QSF_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
@@ -11,15 +11,15 @@ fail() { echo "FAIL: $*"; bad=1; }
 finish() { exit $bad; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Removed at the end: everything a script makes goes below it.
+# Removed at the end: scripts create all their files below it.
 work=$(mktemp -d "${TMPDIR:-/tmp}/qsfsys.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 
 # One variable of this build's config.mk.
 config() { sed -n "s/^$1 = //p" "$QSF_BUILDDIR/config.mk"; }
 
-# expect CODE WORDS COMMAND...: the exit code, and WORDS (an extended expression) on stderr.
-# stdout lies in $work/out, stderr in $work/err afterwards.
+# expect CODE WORDS COMMAND...: the exit code, and WORDS (an extended expression) on stderr. Afterwards stdout
+# is in $work/out, stderr in $work/err.
 expect() {
     want=$1 words=$2
     shift 2
@@ -30,9 +30,9 @@ expect() {
     if grep -q "Sanitizer\|runtime error:" "$work/err"; then cat "$work/err"; fail "sanitizer report: $*"; fi
 }
 
-# ---- memory cgroups, version 1 or 2: one group at a time, $cg while it is there
+# ---- memory cgroups, version 1 or 2: one group at a time, $cg while it exists
 
-# cgroup_open MB: makes a group with that limit and no swap; false where none can be made.
+# cgroup_open MB: makes a group with that limit and no swap; false if that is impossible.
 cgroup_open() {
     cg=
     cg_v1=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts)
@@ -50,7 +50,7 @@ cgroup_limits() { # BYTES FILE SWAP_BYTES FILE: a kernel without swap accounting
     (echo "$1" >"$cg/$2") 2>/dev/null || return 1
     [ ! -e "$cg/$4" ] || (echo "$3" >"$cg/$4") 2>/dev/null
 }
-# cgroup_resize MB: another limit for what runs in it; false when the kernel could not make room.
+# cgroup_resize MB: another limit for its processes; false if the kernel could not free enough memory.
 cgroup_resize() {
     if [ -n "$cg_v1" ]; then # the limit with swap is never below the one without
         cgroup_limits $(($1 * 1048576)) memory.limit_in_bytes $(($1 * 1048576)) memory.memsw.limit_in_bytes ||
@@ -62,8 +62,8 @@ cgroup_resize() {
 # shellcheck disable=SC2016
 cgroup_enter='echo $$ >"$0/cgroup.procs" && exec "$@"'
 cgroup_run() { sh -c "$cgroup_enter" "$cg" "$@"; }
-# Processes that the kernel killed for memory; the most memory charged, in MB, the page cache included; MB in swap;
-# bytes read from disks.
+# Processes killed by the kernel for lack of memory; peak memory charged, in MB, including the page cache; MB
+# in swap; bytes read from disks.
 cgroup_kills() { cat "$cg/memory.oom_control" "$cg/memory.events" 2>/dev/null | awk '$1 == "oom_kill" { n = $2 } END { print n + 0 }'; }
 cgroup_peak() { cat "$cg/memory.max_usage_in_bytes" "$cg/memory.peak" 2>/dev/null | awk '{ m = $1 } END { printf "%.1f\n", m / 1048576 }'; }
 cgroup_swap() {
@@ -75,12 +75,12 @@ cgroup_close() {
     cg=
 }
 
-# count_reads FILE COMMAND...: runs it and writes to FILE how many bytes it read from disks, whatever way it did
+# count_reads FILE COMMAND...: runs it and writes to FILE how many bytes it read from disks, by any method
 # (the kernel adds those of ended children to their parent's account).
 # shellcheck disable=SC2016
 count_reads() { sh -c 'f=$0; "$@"; rc=$?; sed -n "s/^read_bytes: //p" /proc/$$/io >"$f"; exit $rc' "$@"; }
 count_reads_cgroup() { f=$1 && shift && count_reads "$f" sh -c "$cgroup_enter" "$cg" "$@"; }
-# forget FILE...: drops their pages from the page cache, and nobody else's.
+# forget FILE...: drops their pages from the page cache, and no others.
 forget() {
     for f; do
         sync "$f"

@@ -3,13 +3,13 @@
 # Every option of --help is in the manual page, and the other way round.
 . "$(dirname "$0")/lib.sh"
 
-# The options an option list defines: long and short words at the start of an indented line.
+# The options defined by an option list: long and short words at the start of an indented line.
 help_options() {
     "$1" --help 2>&1 | sed -n 's/^ \{1,8\}\(-.*\)/\1/p' | sed 's/   *.*//' | grep -oE -- '(^|[ ,/])--?[A-Za-z0-9][A-Za-z0-9-]*' |
         tr -d ' ,/' | sort -u
 }
 
-# In a page: what the tag lines of its lists define (".It Fl", or the line after ".TP", or ".IP").
+# In a page: the tag lines of its lists (".It Fl", or the line after ".TP", or ".IP").
 man_options() {
     awk '
         /^\.TP/ { tag = 1; next }

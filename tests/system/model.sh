@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by scripts that run the programs: a tiny model that is always there, the real one where it is.
+# Sourced by scripts that run the programs: a tiny model that always exists, the real one if available.
 # shellcheck shell=sh
 run=$QSF_BUILDDIR/qsf-run
 [ -x "$run" ] || skip "qsf-run is not built"
@@ -7,7 +7,8 @@ tiny=$work/tiny.gguf
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$tiny" ctx=512 || fail "mktiny cannot write a model"
 stories=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/models/stories260K.gguf
 
-# big_model: $big, a model of 130 MB in a mixture of formats, written once for all scripts of a build; and $big_mb.
+# big_model: $big, a model of 130 MB in a mixture of formats, written once for all scripts of a build; and
+# $big_mb.
 big_model() {
     maker=$QSF_BUILDDIR/obj/tests/tools/mkbig
     big=$QSF_BUILDDIR/obj/tests/big.gguf
@@ -19,7 +20,7 @@ big_model() {
 # number KEY, answer_text: of the JSON object in $work/out.
 number() { sed -n "s/.*\"$1\": *\([0-9.eE+-]*\).*/\1/p" "$work/out"; }
 answer_text() { sed -n 's/^{"text": "\(.*\)", "prompt_tokens".*/\1/p' "$work/out"; }
-# words N: a prompt of N short words, a token each.
+# words N: a prompt of N short words, one token each.
 words() { awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "%s%c", i ? " " : "", 97 + i * i % 26 }'; }
 # at_most A B: numbers.
 at_most() { awk -v a="${1:-1e9}" -v b="$2" 'BEGIN { exit !(a + 0 <= b + 0) }'; }

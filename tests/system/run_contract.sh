@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qsf-run's contract with scripts: what stdout holds, prompts from -p and stdin, JSON, tokens, and the same
-# answer whatever the threads, budget, pinning, batch and (greedy) instruction set.
+# qsf-run's contract with scripts: the contents of stdout, prompts from -p and stdin, JSON, tokens, and the
+# same answer for any threads, budget, pinning, batch and (greedy) instruction set.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 greedy="--temperature 0 --ignore-eos -n 24"
@@ -30,17 +30,17 @@ done
 # -p, stdin, both; only the answer is on stdout
 [ "$(printf 'a the in' | "$run" "$tiny" $greedy 2>/dev/null)" = "$answer" ] || fail "stdin as the prompt"
 both=$(printf 'x y' | "$run" "$tiny" $greedy -p 'a b' 2>/dev/null)
-[ "$both" = "$("$run" "$tiny" $greedy -p "$(printf 'a b\n\nx y')" 2>/dev/null </dev/null)" ] || fail "-p and stdin are not TEXT, blank line, stdin"
+[ "$both" = "$("$run" "$tiny" $greedy -p "$(printf 'a b\n\nx y')" 2>/dev/null </dev/null)" ] || fail "-p and stdin are not joined as TEXT, blank line, stdin"
 expect 2 'prompt' "$run" "$tiny" -p ''
 
-# a seed repeats an answer; without one the seed is told and repeats it
-# What the model recommends holds where nothing was said.
+# a seed repeats an answer; without one the seed is printed and repeats it
+# Recommendations of the model apply where nothing was set.
 greedily=$("$run" "$tiny" -n 20 --ignore-eos --temperature 0 -p a 2>/dev/null </dev/null)
 advised="--override-kv general.sampling.temp=float:0"
-[ "$greedily" = "$("$run" "$tiny" -n 20 --ignore-eos $advised -p a 2>/dev/null </dev/null)" ] || fail "what the model recommends for sampling is not taken"
+[ "$greedily" = "$("$run" "$tiny" -n 20 --ignore-eos $advised -p a 2>/dev/null </dev/null)" ] || fail "recommendations of the model are ignored"
 one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 -p a 2>/dev/null </dev/null)
 [ "$one" != "$greedily" ] && [ "$one" = "$("$run" "$tiny" -n 20 --ignore-eos $advised --temperature 1.5 --seed 5 -p a 2>/dev/null </dev/null)" ] ||
-    fail "what the model recommends comes before what was asked for"
+    fail "recommendations of the model override explicit values"
 two=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 --seed 5 --pin 0 -t 1 -p a 2>/dev/null </dev/null)
 [ "$one" = "$two" ] || fail "the same seed gave two answers"
 one=$("$run" "$tiny" -n 20 --ignore-eos --temperature 1.5 -p a 2>"$work/err" </dev/null)
@@ -59,7 +59,7 @@ expect 0 '' "$run" --bench --json -p 8 -n 4 -r 2 "$tiny"
 for key in prefill_tps decode_tps ttft_ms bytes_per_token io_gbps wait_ms peak_rss_mb budget_mb threads backend; do has "\"$key\": "; done
 expect 0 '' "$run" --bench -p 8 -n 4 -r 1 "$tiny"
 has '^decode'
-# No more than all of the speed at which weights can be read, or a reason: the guide fits in most caches.
+# At most 100 % of the speed at which weights can be read, or a reason: the guide fits in most caches.
 guide=$QSF_SRCDIR/models/guide.qsf
 if [ -f "$guide" ]; then
     expect 0 '' "$run" --bench --json -p 16 -n 32 -r 3 "$guide"
@@ -88,7 +88,7 @@ printf '"a"\n"\\u0000 x"\n""\n' | "$run" --tokenize --jsonl --no-bos "$tiny" >"$
 [ "$(wc -l <"$work/out")" = 3 ] || fail "--jsonl: not a line per line"
 [ "$(tail -n 1 "$work/out")" = '[]' ] || fail "--jsonl: the empty string is not []"
 printf '3 260 999999999\n' | "$run" --detokenize "$tiny" >"$work/out" 2>"$work/err" && fail "an id outside the vocabulary was accepted"
-grep -q 'line 1' "$work/err" || fail "a bad id does not name its line"
+grep -q 'line 1' "$work/err" || fail "an invalid id is reported without its line"
 
 # the real model: its greedy text, resident and streamed
 if [ -f "$stories" ]; then

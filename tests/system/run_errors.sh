@@ -48,7 +48,7 @@ least=$(tail -n 1 "$work/err" | sed -n 's/^smallest budget that works: \([0-9]*\
 [ -n "$least" ] || { cat "$work/err"; fail "the last line of the refusal is not the smallest budget"; }
 if [ -n "$least" ] && [ -z "${QSF_SAN:-}" ]; then
     expect 0 '' "$run" --ram-budget "$least" "$tiny" -p x -n 4 --temperature 0
-    # the resident set differs a little between runs: what is named may be 1 MB too much, not 2
+    # the resident set differs a little between runs: the budget in the message may be 1 MB too large, not 2
     expect 4 'smallest budget' "$run" --ram-budget $((least - 2)) "$tiny" -p x -n 4
     expect 4 'smallest budget' "$run" --ram-budget "$least" -c 500000 "$tiny" -p x -n 4
 fi
@@ -57,11 +57,11 @@ long=$(awk 'BEGIN { for (i = 0; i < 700; i++) printf "zq " }')
 expect 5 'context|ctx' "$run" "$tiny" -p "$long"
 [ ! -s "$work/out" ] || fail "a prompt that does not fit gave an answer"
 expect 5 'context' "$run" "$tiny" -c 32 -p a -n 0 --ignore-eos
-[ -s "$work/out" ] || fail "what existed when the context was full was not printed"
+[ -s "$work/out" ] || fail "the text before the context was full was not printed"
 expect 6 '' "$run" "$tiny" -p a -n 3 --ignore-eos --fail-on-length
 expect 0 '' "$run" "$tiny" -p a -n 3 --ignore-eos
 
-# stdout: a full disk is said, a reader that went away is not.
+# stdout: a full disk is reported, a closed reader is not.
 if [ -w /dev/full ]; then
     "$run" "$tiny" -p a -n 5 --ignore-eos >/dev/full 2>"$work/err"
     [ $? = 1 ] || fail "a full stdout did not exit with 1"
@@ -69,7 +69,8 @@ if [ -w /dev/full ]; then
 fi
 "$run" "$tiny" -p a -n 5 --ignore-eos >&- 2>"$work/err"
 [ $? = 1 ] || fail "a closed stdout did not exit with 1"
-# A pipe without a reader before the first write: opened for both first, as opening it for writing waits for a reader.
+# A pipe without a reader before the first write. A reader is opened first, because opening a FIFO for writing
+# waits for one.
 mkfifo "$work/pipe"
 exec 4<>"$work/pipe" 5>"$work/pipe" 4<&-
 "$run" "$tiny" -p a -n 5 --ignore-eos >&5 5>&- 2>"$work/err"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Logits against independent ones: every case we can run, exact and as shipped, at every ISA level.
+# Logits compared with independent ones: every supported case, exact and as shipped, at every ISA level.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/parity
@@ -13,7 +13,7 @@ for c in llama llama3 llama_linear quant_f16 quant_bf16 quant_q8_0 quant_q4_0 qu
     [ -f "$dir/model.gguf" ] || { echo "skip: $dir is absent"; continue; }
     expect 0 '' "$run" --parity "$dir" --exact --max-kl 1e-5
     echo "$c exact: $(value "$work/out" mean_kl)"
-    # architecture cases hold f16 weights and have no other engine's figure: the default limit holds
+    # architecture cases hold f16 weights and have no figure of another engine: the default limit applies
     limit=$(value "$dir/about.json" kl)
     [ -z "$limit" ] || limit=$(awk "BEGIN { print $limit * 1.5 }")
     for level in ref sse42 avx2 avx512 avx512vnni neon dotprod; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qsf-run --perplexity: the figures whatever the budget and the threads, windows and strides, distributions kept and
-# compared, and what is refused.
+# qsf-run --perplexity: the same figures for any budget and threads, windows and strides, distributions stored
+# and compared, and refusals.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 text=$work/text
@@ -85,12 +85,12 @@ expect 0 '' $ppl "$text" --json --exact --pin 0 --kl-base "$base" "$tiny"
 for key in mean_kl mean_kl_error median_kl p99_kl max_kl same_top base_nll base_ppl ppl_ratio base; do
     grep -q "\"$key\": " "$work/out" || { cat "$work/out"; fail "--json lacks $key"; }
 done
-[ "$(number window) $(number stride) $(number mean_kl) $(number same_top) $(number ppl_ratio)" = '64 24 0 1 1' ] || { cat "$work/out"; fail "a model differs from itself"; }
+[ "$(number window) $(number stride) $(number mean_kl) $(number same_top) $(number ppl_ratio)" = '64 24 0 1 1' ] || { cat "$work/out"; fail "a model compared with itself differs"; }
 grep -q '"base": "tiny.gguf"' "$work/out" || fail "the base has no name"
 expect 0 '' $ppl "$text" --kl-base "$base" "$tiny"
 grep -q '^mean KL ' "$work/out" || { cat "$work/out"; fail "no mean KL"; }
-# a window that is longer than the text asks for no memory, whatever the file says; one of the first version, without
-# checksums, is read with a note
+# a window longer than the text needs no more memory, whatever the file claims; a file of the first version,
+# without checksums, is read with a note
 expect 0 '' $ppl "$text" -c 512 --exact --kl-save "$work/wide.kl" "$tiny"
 at=$((8 + (n - 1) * 300 * 4)) end=$(($(wc -c <"$work/wide.kl") - (n - 1) * 4 - 4))
 byte() { tail -c +$(($1 + 1)) "$work/wide.kl" | head -c $(($2 - $1)); }
@@ -100,9 +100,9 @@ expect 0 'huge.kl was written .* without checksums' $ppl "$text" --json --kl-bas
 cp "$base" "$work/first"
 expect 0 '' $ppl "$text" -c 64 --stride 24 --exact -t 1 --pin 0 --kl-save "$base" "$tiny"
 cmp -s "$base" "$work/first" || fail "the same distributions are not the same file"
-[ "$(find "$work" -name 'base.kl*' | wc -l)" = 1 ] || { ls "$work"; fail "something was left beside the base"; }
+[ "$(find "$work" -name 'base.kl*' | wc -l)" = 1 ] || { ls "$work"; fail "a temporary file was left beside the base"; }
 
-# another base than this text's, this model's, this window's
+# a base of another text, another model, another window
 expect 2 'ctx 64 --stride 24, but this run uses --ctx 32' $ppl "$text" -c 32 --kl-base "$base" "$tiny"
 expect 2 'stride 24, but this run uses --ctx 64 --stride 3' $ppl "$text" --stride 3 --kl-base "$base" "$tiny"
 tr a b <"$text" >"$work/other"
@@ -111,7 +111,7 @@ expect 3 'base.kl.*tokens' $ppl "$work/one" --kl-base "$base" "$tiny"
 "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$work/wide.gguf" ctx=512 vocab=310
 expect 3 'base.kl.*300 tokens, the model has 310' $ppl "$text" --kl-base "$base" "$work/wide.gguf"
 
-# damaged: cut, lying counts, no probabilities; nothing else is overwritten
+# damaged: truncated, false counts, invalid probabilities; other files are not overwritten
 size=$(wc -c <"$base")
 for cut in 0 4 8 1000 $((size / 2)) $((size - 1)); do
     head -c "$cut" "$base" >"$work/cut.kl"
@@ -133,14 +133,14 @@ expect 3 'absent.kl' $ppl "$text" --kl-base "$work/absent.kl" "$tiny"
 expect 2 'not overwritten' $ppl "$text" --kl-save "$tiny" "$tiny"
 expect 1 'no-dir' $ppl "$text" --kl-save "$work/no-dir/x" "$tiny"
 
-# the rows alone are a base too
+# the rows alone are a valid base too
 expect 0 '' $ppl "$text" --json -c 64 --stride 24 --kl-base "$base" "$tiny"
 rows=$(number tokens) kl=$(number mean_kl)
 head -c $((8 + rows * 300 * 4)) "$base" >"$work/plain.kl"
 expect 0 'does not identify its text' $ppl "$text" --json -c 64 --stride 24 --kl-base "$work/plain.kl" "$tiny"
 [ "$(number mean_kl)" = "$kl" ] || fail "the rows alone give another divergence"
 
-# ^C: 130, nothing left behind
+# ^C: 130, no file left
 words 200000 >"$work/long"
 "$run" --perplexity "$work/long" --kl-save "$work/stopped.kl" "$tiny" >"$work/out" 2>"$work/err" </dev/null &
 pid=$!

@@ -24,7 +24,7 @@ shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --template raw
 shows "$L<s>$R a b" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_template=null
 shows "$L<s>$R rag" -p 'a b' --override-kv "$own" --override-kv tokenizer.chat_template.rag=str:rag --template model:rag
 
-# a template that cannot be used: the file of its family, and a notice with line and construct
+# an unusable template: the file of its family, and a notice with line and construct
 expect 0 'line 2: not supported: tag .trans.' "$run" --show-prompt "$tiny" -p a \
     --override-kv "$(printf 'tokenizer.chat_template=str:<|im_start|>\n{%% trans %%}')"
 grep -q 'using chatml instead' "$work/err" || fail "the notice does not name the file"
@@ -43,7 +43,7 @@ expect 2 'empty' "$run" --show-prompt "$tiny" -p ''
 expect 2 'only one of' "$run" --show-prompt --plan "$tiny" -p a
 expect 3 'nothing.gguf' "$run" --show-prompt "$work/nothing.gguf" -p a
 
-# the chat shows the same, says nothing of it on stdout, and takes --override-kv, also behind --interactive
+# the chat shows the same, writes none of it to stdout, and accepts --override-kv, also after --interactive
 chat=$QSF_BUILDDIR/qsf-chat
 if [ -x "$chat" ]; then
     for program in "$chat" "$run -i"; do
@@ -63,7 +63,7 @@ awk 'BEGIN { printf "<|begin_of_text|><|end_of_text|><|eot_id|><|start_header_id
 plain=$("$run" --show-prompt --json --template llama3 "$vocab" -p Hi 2>/dev/null </dev/null | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
 typed=$("$run" --show-prompt --json --template llama3 "$vocab" 2>/dev/null <"$work/typed" | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
 [ "$plain" = 6 ] || fail "llama3 has $plain special tokens around a message"
-[ "$typed" = "$plain" ] || fail "typed text became special tokens: $typed instead of $plain"
+[ "$typed" = "$plain" ] || fail "typed text was parsed as special tokens: $typed instead of $plain"
 allowed=$("$run" --show-prompt --json --template llama3 --allow-special "$vocab" 2>/dev/null <"$work/typed" | sed -n 's/.*"special": \([0-9]*\).*/\1/p')
 [ "$allowed" -gt 200 ] || fail "--allow-special: only $allowed special tokens"
 finish

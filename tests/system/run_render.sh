@@ -1,25 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --render: one line out per line in, whatever is in the lines; templates that mean harm; where templates come from;
-# and all renderings of the oracle, through the program.
+# --render: one line of output per line of input, whatever the lines contain; hostile templates; sources of
+# templates; and all renderings of the oracle, through the program.
 . "$(dirname "$0")/lib.sh"
 run=$QSF_BUILDDIR/qsf-run
 XDG_CONFIG_HOME=$work/config QSF_DATADIR=$QSF_SRCDIR
 export XDG_CONFIG_HOME QSF_DATADIR
 
-# renders TEMPLATE INPUT OUTPUT [option...]: printf forms of what goes in and has to come out
+# renders TEMPLATE INPUT OUTPUT [option...]: printf formats of the input and the expected output
 renders() {
     printf "$1" >"$work/t.jinja"; shift
     printf "$1" >"$work/in"; shift
     printf "$1" >"$work/want"; shift
     "$run" --render "$work/t.jinja" "$@" <"$work/in" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "--render failed"; }
-    [ ! -s "$work/err" ] || { cat "$work/err"; fail "--render says something on stderr"; }
-    cmp -s "$work/out" "$work/want" || { cat "$work/t.jinja" "$work/in" "$work/want" "$work/out"; fail "--render: want and got differ"; }
+    [ ! -s "$work/err" ] || { cat "$work/err"; fail "--render writes to stderr"; }
+    cmp -s "$work/out" "$work/want" || { cat "$work/t.jinja" "$work/in" "$work/want" "$work/out"; fail "--render: expected and actual output differ"; }
 }
 # shellcheck disable=SC1003
 {
 renders '{{ x }}' '{"x": "a"}\n{"x": [1, null, "b"]}\n{}\n' '"a"\n"[1, None, '"'b'"']"\n""\n'
-renders '{{ x }}' '{"x": 1}' '"1"\n'                 # a last line without its end
+renders '{{ x }}' '{"x": 1}' '"1"\n'                 # a last line without a newline
 renders '{{ x }}' '' ''
 renders '{{ x }}' '{"x": "\\u0000"}\n' '"\\u0000"\n'
 renders '{{ x is defined }}{{ y is defined }}' '{"x": null}\n' '"TrueFalse"\n'
@@ -27,21 +27,21 @@ renders '{{ raise_exception("no " ~ x) }}' '{"x": "way"}\n' '{"error": "no way"}
 renders '{{ strftime_now("%%Y %%j %%a") }}' '{}\n' '"2024 366 Tue"\n' --now 2024-12-31T23:59:59
 }
 
-# a bad line is an answer, and the next one is rendered all the same
+# an invalid line gives an error line, and the next one is rendered all the same
 printf '{{ x }}\n' >"$work/t.jinja"
 {
     printf '\n[1]\n"s"\n{"x": \n{"x": "\\ud800"}\n{"x": "\\udc00 y"}\n{"x": "\377"}\n{"x": 1} 2\n'
     awk 'BEGIN { for (i = 0; i < 5000; i++) printf "["; print "" }'
     printf '{"x": "still here"}\n'
 } >"$work/in"
-"$run" --render "$work/t.jinja" <"$work/in" >"$work/out" 2>"$work/err" || fail "bad lines end the run"
+"$run" --render "$work/t.jinja" <"$work/in" >"$work/out" 2>"$work/err" || fail "invalid lines end the run"
 [ "$(wc -l <"$work/out")" = 10 ] || { cat "$work/out"; fail "not a line per line"; }
-[ "$(grep -c '^{"error": ".*"}$' "$work/out")" = 9 ] || { cat "$work/out"; fail "a bad line was taken"; }
+[ "$(grep -c '^{"error": ".*"}$' "$work/out")" = 9 ] || { cat "$work/out"; fail "an invalid line was accepted"; }
 [ "$(tail -n 1 "$work/out")" = '"still here"' ] || fail "the line after bad ones is not rendered"
 
-# what cannot be compiled says line and construct for every line of input
+# a template that does not compile gives line and construct for every line of input
 printf '{{ x }}\n{%% include "y" %%}' >"$work/t.jinja"
-printf '{}\n{}\n' | "$run" --render "$work/t.jinja" >"$work/out" 2>"$work/err" || fail "a bad template is no answer"
+printf '{}\n{}\n' | "$run" --render "$work/t.jinja" >"$work/out" 2>"$work/err" || fail "an invalid template gives no error line"
 [ "$(grep -c "line 2: not supported: tag 'include'" "$work/out")" = 2 ] || { cat "$work/out"; fail "line and construct are not named"; }
 
 # usage
@@ -60,8 +60,8 @@ refuses 2 'now' --render chatml --now yesterday
 refuses 2 'now requires' --now 2026-01-01T00:00:00 model.gguf
 refuses 2 'only one of' --render chatml --tokenize model.gguf
 
-# templates that mean harm end with an error, and soon
-# shellcheck disable=SC3045 # every sh that Linux has knows -t and -v
+# hostile templates end with an error, and soon
+# shellcheck disable=SC3045 # every sh of Linux supports -t and -v
 harm() { # TEMPLATE
     printf '%s' "$1" >"$work/t.jinja"
     printf '{"x": "a", "l": [1, 2]}\n' | (ulimit -t 20; [ -n "${QSF_SAN-}" ] || ulimit -v 2000000; exec "$run" --render "$work/t.jinja") >"$work/out" 2>"$work/err" ||
@@ -86,12 +86,12 @@ awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1000000; i++) printf "%s", "a"; pri
 awk 'BEGIN { printf "{{ \""; for (i = 0; i < 1100000; i++) printf "%s", "a"; printf "\"|length }}" }' >"$work/t.jinja"
 refuses 3 'too large for a chat template' --render "$work/t.jinja"
 
-# a pasted file of 10 MB is no harm
+# a pasted file of 10 MB is accepted
 awk 'BEGIN { printf "{\"messages\": [{\"role\": \"user\", \"content\": \""; for (i = 0; i < 1000000; i++) printf "0123456789"; print "\"}]}" }' >"$work/in"
 "$run" --render llama3 <"$work/in" >"$work/out" 2>"$work/err" || fail "10 MB"
 [ "$(wc -c <"$work/out")" -gt 10000000 ] || { head -c 300 "$work/out"; fail "a message of 10 MB is not rendered"; }
 
-# where templates come from: names, a configuration with one, with named ones, a folder with files
+# sources of templates: names, a configuration with one, with named ones, a directory with files
 mkdir -p "$work/one" "$work/many" "$work/files/additional_chat_templates"
 printf '{"chat_template": "one {{ x }}", "bos_token": "<b>"}' >"$work/one/tokenizer_config.json"
 printf '{"chat_template": [{"name": "tool_use", "template": "tools {{ x }}"}, {"name": "default", "template": "plain {{ x }}"}]}' >"$work/many/tokenizer_config.json"
@@ -164,8 +164,9 @@ for i, case in enumerate(snippets):
     path.write_bytes(case['template'].encode('utf-8', 'surrogatepass'))
     wrong += compare(path, [case], [case['vars']])
 
-# Our own files against a real template of the same format, where that does nothing else: on plain conversations, but
-# those in brackets, in which it adds a system message of its own, trims contents, or leaves the end open another way.
+# Our own files compared with a real template of the same format, where it does nothing else: on plain
+# conversations, except those in brackets, in which it adds its own system message, trims contents, or leaves
+# the end open in another way.
 OURS = {
     'chatml': ('webui-ChatML', ['whitespace']), 'guide': ('webui-ChatML', ['whitespace']), 'llama2': ('gguf-llama2-7b', []),
     'llama3': ('gguf-llama3-8b', []), 'mistral-v3': ('axolotl-mistral_v2v3', ['whitespace']),

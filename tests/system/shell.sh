@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The shell scripts have no known mistakes.
+# The shell scripts have no mistakes known to shellcheck.
 . "$(dirname "$0")/lib.sh"
 have shellcheck || skip "no shellcheck"
 cd "$QSF_SRCDIR" || exit 1
@@ -11,7 +11,7 @@ for f in tools/*; do
 done
 for f in tests/system/*.sh tests/ui/*.sh; do
     [ -f "$f" ] || continue
-    # A file to be sourced shares its variables with others.
+    # A sourced file shares its variables with others.
     others=
     [ "$(head -c 2 "$f")" = '#!' ] || others=SC2034,SC2154
     shellcheck -S warning ${others:+-e $others} -x -P "${f%/*}" "$f" || fail "$f"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# No file grows into one that nobody holds in the head.
+# No file grows too long to be understood as a whole.
 . "$(dirname "$0")/lib.sh"
 cd "$QSF_SRCDIR" || exit 1
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# configure --enable-static: the programs need no shared library, now or later, and they answer as before. The objects of this build are linked once more.
+# configure --enable-static: the programs need no shared library, at start or later, and give the same
+# answers. Links the objects of this build again.
 . "$(dirname "$0")/lib.sh"
 [ -z "${QSF_SAN-}" ] || skip "sanitizers are not linked statically"
 . "$(dirname "$0")/model.sh"
@@ -10,13 +11,13 @@ sh "$QSF_SRCDIR/configure" "CC=$(config CC)" --enable-static >log 2>&1 || { cat 
 setting() { sed -n "s/^$1 = //p" config.mk; }
 built=$QSF_BUILDDIR/obj
 
-# link_static PROGRAM LDFLAGS LIBS OBJECTS...: fails over any word of the linker.
+# link_static PROGRAM LDFLAGS LIBS OBJECTS...: any output of the linker is a failure.
 link_static() {
     program=$1 ldflags=$2 libs=$3
     shift 3
     # shellcheck disable=SC2086
     $CC $ldflags -o "$program" "$@" "$built/libengine.a" $libs >log 2>&1 || { cat log; fail "$program is not linked"; return; }
-    # readline asks the system for the names of users, to complete ~user: nothing that the chat makes use of.
+    # readline asks the system for the names of users, to complete ~user: the chat does not use this.
     grep 'warning' log | grep -vE "^[^ ]*libreadline.*|Using '(get|set|end)pw(nam|uid|ent)'" >warnings
     [ ! -s warnings ] || { cat log; fail "the linker warns about $program"; }
     "./$program" --version >out 2>&1 || { cat out; fail "$program --version"; }
@@ -37,5 +38,5 @@ ask="--temperature 0 --ignore-eos -n 8 -p a"
 link_static qsf-chat "$static" "$(setting UI_LIBS) $lib_libs" "$built"/ui/*.o
 alone qsf-chat
 # shellcheck disable=SC2086
-[ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] || { cat err; fail "qsf-chat --plain says nothing"; }
+[ -n "$(echo a | ./qsf-chat --plain --temperature 0 --max-tokens 4 "$tiny" 2>err)" ] || { cat err; fail "qsf-chat --plain prints nothing"; }
 finish

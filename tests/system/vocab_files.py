@@ -183,7 +183,7 @@ def sentencepiece(v, kind, charsmap=b"", extra=False):
     return pieces + field(2, 2, trainer) + field(3, 2, normalizer)
 
 
-# --- unigram, computed here as well
+# --- unigram, computed independently
 
 REPLACE = {
     "\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\uff21": "A", "\uff76\uff9e": "\u30ac",

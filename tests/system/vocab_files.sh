@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# tokenizer.json and tokenizer.model give the ids that the GGUF file of the same vocabulary gives, for every string of the
-# oracle, with and without special tokens, BOS and EOS; unigram vocabularies those that a script computes. Damaged ones
-# are refused with the file's name, never a crash.
+# tokenizer.json and tokenizer.model give the same ids as the GGUF file of the same vocabulary, for every
+# string of the oracle, with and without special tokens, BOS and EOS; unigram vocabularies give those computed
+# by a script. Damaged ones are refused with the file's name, without a crash.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/model.sh"
 data=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/oracle/tokenizers
@@ -41,7 +41,7 @@ for name in $names; do
     [ ! -s "$work/diff" ] || { head -n 5 "$work/diff"; fail "$name as unigram: not what the script computes"; }
 done
 
-# what is no vocabulary says so, with its name
+# a file that is not a vocabulary is refused by name
 mkdir "$work/empty" "$work/cut"
 expect 3 'tokenizer.json or tokenizer.model' "$run" --tokenize "$work/empty"
 for file in "$work/gpt-2/json/tokenizer.json" "$work/phi-3/model/tokenizer.model"; do

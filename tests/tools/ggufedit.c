@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ggufedit IN.gguf OUT.gguf EDIT...: a good file made bad, for the scripts among the tests (tests/harness/gguf_edit.h). */
+/* ggufedit IN.gguf OUT.gguf EDIT...: damages a valid file, for the scripts of the tests
+ * (tests/harness/gguf_edit.h). */
 #include <stdio.h>
 
 #include "tests/harness/gguf_edit.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mkbig OUT.gguf [key=value ...]: a llama of 150 MB and more with random weights, written in well under a
  * second: packed blocks are random bits under fixed scales. The same keys give the same bytes.
- * Keys: layers hidden heads kv_heads ffn vocab ctx seed tied=1 twins=1 (each second row of a layer's matrix is the one
- * before: layers compress to half) type=q4_0|q8_0|q4_k|f16|mixed */
+ *
+ * Keys: layers hidden heads kv_heads ffn vocab ctx seed tied=1 twins=1 (each second row of a layer's matrix
+ * equals the previous one: layers compress to half) type=q4_0|q8_0|q4_k|f16|mixed */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,9 @@ typedef struct Spec {
     const char *type;
 } Spec;
 
-/* A GGML weight type: n values in `bytes`. Values have a mean of 0 and a deviation of spread times the
- * number that stands in the half at scale_at (all other bits being random); Q4_K has a second half, the scale
- * of the minima, 7.5 times the first so that they cancel. */
+/* A GGML weight type: n values in `bytes`. Values have a mean of 0 and a deviation of spread times the number
+ * in the half at scale_at (all other bits being random); Q4_K has a second half, the scale of the minima, 7.5
+ * times the first so that they cancel. */
 typedef struct Type {
     uint32_t id, n, bytes, scale_at;
     double spread;
@@ -34,7 +35,7 @@ static const Type types[] = {
     [Q4_K] = { 12, 256, 144, 0, 240, true }, [Q6_K] = { 14, 256, 210, 208, 1366, false },
 };
 
-/* What is attention, FFN, its down projection, embedding, head of. */
+/* Types of attention, FFN, its down projection, embedding, head. */
 typedef struct Recipe {
     const char *name;
     int attn, ffn, down, embed, head;
@@ -48,7 +49,7 @@ static const Recipe recipes[] = {
 typedef struct Tensor {
     const Type *type;
     uint64_t cols, rows, offset, bytes;
-    double deviation; /* rows 0: a vector of ones with this added */
+    double deviation; /* rows 0: a vector of ones plus this */
     bool in_layer;
 } Tensor;
 
@@ -66,7 +67,7 @@ static uint64_t random_bits(uint64_t *state) { /* splitmix64 */
     return z ^ z >> 31;
 }
 
-/* IEEE binary16 of a number below 2048, cut. */
+/* IEEE binary16 of a number below 2048, truncated. */
 static uint16_t half(double x) {
     int e;
     double m = frexp(fabs(x), &e);
@@ -149,7 +150,7 @@ static void add_all(Plan *p, const Spec *s, const Recipe *r) {
 
 static void fill_block(unsigned char *b, const Tensor *t, uint64_t *state) {
     const Type *ty = t->type;
-    if (ty->n == 1) { /* a number by itself */
+    if (ty->n == 1) { /* a plain number */
         double u = (double)(int64_t)random_bits(state) / 9.3e18;
         float x = (float)(t->rows ? 1.7 * u * t->deviation : 1 + u * t->deviation);
         if (ty->bytes == 2) put_half(b, x);

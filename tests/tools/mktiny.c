@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts among the tests.
+/* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts of the tests.
+ *
  * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, twins, wtype,
- * chat_template; script=WORDS, for a model that says them (qsf_test_write_script_llama); dir=DTYPE, for a HuggingFace
- * directory, which is there, with such weights and a vocabulary of a few letters. */
+ * chat_template; script=WORDS, for a model that emits them (qsf_test_write_script_llama); dir=DTYPE, for an
+ * existing Hugging Face directory, which gets such weights and a vocabulary of a few letters. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

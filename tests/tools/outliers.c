@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* outliers MODEL.gguf|tail=DEGREES: what a list of outliers (tensor type 31 of QSF) buys and costs beside a format without
- * one: bits a weight and signal to noise over all matrices of the layers of a model in f16 or f32, or over a matrix drawn
- * from Student's t, whose tails are the heavier the fewer its degrees of freedom. docs/QUANTIZATION.md quotes it. */
+/* outliers MODEL.gguf|tail=DEGREES: the gain and cost of a list of outliers (tensor type 31 of QSF) compared
+ * with a format without one: bits per weight and signal to noise ratio over all matrices of the layers of a
+ * model in f16 or f32, or over a matrix drawn from Student's t distribution, whose tails are heavier the
+ * fewer its degrees of freedom. docs/QUANTIZATION.md quotes it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static void whole_model(const char *path) {
     qsf_ledger_destroy(&ledger);
 }
 
-/* A normal number over the root of a chi-squared one. */
+/* A normal number divided by the root of a chi-squared one. */
 static void tails(unsigned degrees) {
     float *x = need((size_t)TAIL_ROWS * TAIL_COLS * sizeof *x);
     for (size_t i = 0; i < (size_t)TAIL_ROWS * TAIL_COLS; i++) {

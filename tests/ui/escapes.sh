@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Other terminals and locales, and text that tries to be more than text.
+# Other terminals and locales, and text with escape sequences.
 . "$(dirname "$0")/lib.sh"
 need_tmux
 
-# A session with escape sequences in its messages shows them, and executes none.
+# A session with escape sequences in its messages shows them, but does not execute them.
 mkdir -p "$XDG_DATA_HOME/qsf/sessions"
 cat >"$XDG_DATA_HOME/qsf/sessions/evil.jsonl" <<'EOF'
 {"kind":"message","time":1,"role":"user","text":"show me"}
@@ -40,7 +40,7 @@ see 'no-such-terminal'
 keys C-d
 see '^rc=0'
 
-# Lines where a screen cannot be: dumb terminals, on request.
+# Lines where a screen is impossible: dumb terminals, on request.
 for how in "env TERM=dumb '$chat'" "'$chat' --plain" "env ACCESSIBLE=1 '$chat'" "'$chat' --simple-io"; do
     start 80 24 "$how '$stories' --no-save -n 5"
     see '^>'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The chat without a model: the built-in guide on the screen and in a pipe, called back after another model, and what is
-# said when its file is damaged or missing.
+# The chat without a model: the built-in guide on the screen and in a pipe, selected again after another
+# model, and the messages if its file is damaged or missing.
 . "$(dirname "$0")/lib.sh"
 [ -f "$QSF_SRCDIR/models/guide.qsf" ] || { fail "models/guide.qsf is not in the source tree"; finish; }
 
@@ -11,18 +11,18 @@ echo 'How do I load a model?' | chat_lines 0 --temp 0
 out_has '/model'
 cp "$work/out" "$work/first"
 echo 'How do I load a model?' | chat_lines 0 --temp 0 --pin 0 -t 1 guide
-cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "streamed, the guide answers otherwise"; }
+cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "streamed, the guide gives another answer"; }
 printf '/model %s\n/model guide\nHow do I load a model?\n' "$stories" | chat_lines 0 --temp 0
-cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "called back, the guide answers otherwise"; }
+cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "selected again, the guide gives another answer"; }
 "$QSF_BUILDDIR/qsf-run" --temp 0 guide -p 'How do I load a model?' >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "qsf-run guide"; }
-cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "qsf-run's guide answers otherwise"; }
+cmp -s "$work/out" "$work/first" || { cat "$work/first" "$work/out"; fail "qsf-run's guide gives another answer"; }
 
-# A file of that name is meant with a path only.
+# A file of that name needs a path.
 cp "$stories" "$work/guide"
 (cd "$work" && echo hello | "$chat" --verbose -n 2 ./guide) >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "a file called guide"; }
-grep -q 'QSF guide' "$work/err" && fail "./guide is taken for the built-in guide"
+grep -q 'QSF guide' "$work/err" && fail "./guide is mistaken for the built-in guide"
 
-# Damaged: a message and exit 3, or the next command goes on; missing: a notice, and commands work.
+# Damaged: a message and exit 3, or the next command is executed; missing: a notice, and commands work.
 mkdir -p "$work/bad/models"
 head -c 100000 "$QSF_SRCDIR/models/guide.qsf" >"$work/bad/models/guide.qsf"
 QSF_DATADIR=$work/bad
@@ -75,13 +75,13 @@ keys Enter
 see '│ How do I load a model\?'
 see '[0-9]+ tok .* t/s'
 not_see '^ Tab How do I load'
-# Tab is for completion again, the guide among the models.
+# Tab completes commands again; the guide is among the models.
 keys /model Space gui Tab
 see '^> /model guide'
 keys C-c
 keys "/model $stories" Enter
 see 'is ready: llama 260K'
-# The talk stays on the screen, and only there.
+# The conversation stays on the screen, and only there.
 see 'new conversation: the messages above were for the guide'
 see '^ you .* not in the context'
 see 'CTX 0/512'
@@ -95,7 +95,7 @@ keys C-d
 see '^rc=0'
 grep -q '"model".*"guide"' "$XDG_DATA_HOME/qsf/sessions/first.jsonl" || { cat "$XDG_DATA_HOME/qsf/sessions/first.jsonl"; fail "the session does not name the guide"; }
 
-# The session brings it back, with no offers to somebody who has asked already.
+# The session restores it, without offers to a user who has asked already.
 start 80 24 "'$chat' --continue"
 see 'QSF guide is ready'
 see '│ Where are models\?'

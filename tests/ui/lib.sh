@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Shared by the scripts beside it; sourced, never run. Drives qsf-chat in a tmux of its own and looks at its screen.
+# Shared by the scripts in this directory; sourced, never run. Drives qsf-chat in its own tmux and reads its
+# screen.
 # shellcheck shell=sh
 
 : "${QSF_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}" "${QSF_BUILDDIR:=$(pwd)}"
@@ -13,14 +14,14 @@ chat=$QSF_BUILDDIR/qsf-chat
 [ -x "$chat" ] || skip "qsf-chat is not built"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/qsfui.XXXXXX") || exit 1
-# Sessions and history of this script alone.
+# Sessions and history of this script only.
 export XDG_DATA_HOME="$work/data" XDG_STATE_HOME="$work/state" XDG_CONFIG_HOME="$work/config"
 export LC_ALL=C.UTF-8 HOME="$work"
 unset NO_COLOR ACCESSIBLE TMUX QSF_CPU_MASK
 socket=qsfui$$ windows=0
 
-# Closes the terminal and sees that what ran in it goes too. The leak check of a sanitizer build may spin for ever when it
-# is hung up on; it would take a processor from all that is run behind it.
+# Closes the terminal and makes sure that its processes end. The leak check of a sanitizer build may spin
+# forever after a hangup; it would occupy a processor during all later tests.
 close_windows() {
     programs=$(for p in $(tmux -L "$socket" list-panes -a -F '#{pane_pid}' 2>/dev/null); do
         cat "/proc/$p/task/$p/children" 2>/dev/null
@@ -47,14 +48,14 @@ finish() {
     exit $bad
 }
 
-# A small model that answers: the shared one, else one with random weights.
+# A small model that answers: the shared one, otherwise one with random weights.
 stories=$QSF_TEST_DATA/models/stories260K.gguf
 if ! [ -f "$stories" ]; then
     stories=$work/stories.gguf
     "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$stories" layers=3 vocab=512 ctx=2048 || skip "mktiny is not built"
 fi
 
-# A model with random weights that is big enough to be met in the middle of an answer: $slow.
+# A model with random weights that is large enough to be caught in the middle of an answer: $slow.
 make_slow() {
     slow=$work/slow.gguf
     "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$slow" layers=8 hidden=256 heads=4 kv_heads=4 ffn=768 ctx=8192 ||
@@ -82,7 +83,7 @@ tm() { tmux -L "$socket" "$@"; }
 # start COLUMNS ROWS COMMAND: a shell command line in a fresh window of that size.
 start() {
     close_windows
-    # A server that is going away refuses sessions: the next one has its own socket.
+    # A server that is shutting down refuses sessions: the next one has its own socket.
     windows=$((windows + 1))
     socket=qsfui$$.$windows
     tm -f /dev/null new-session -d -s t -x "$1" -y "$2" "$3; echo rc=\$?; exec sleep 600" || skip "tmux cannot start"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The chat as lines: what reaches stdout, what does not, commands, exit codes, signals, a closed and a full output.
+# The chat in line mode: what is written to stdout, what is not, commands, exit codes, signals, a closed and a
+# full output.
 . "$(dirname "$0")/lib.sh"
 
 printf 'Once upon a time\n' | chat_lines 0 "$stories" --temperature 0 -n 20
@@ -45,16 +46,16 @@ err_has 'smallest budget that works'
 chat_lines 0 "$stories" </dev/null
 [ ! -s "$work/out" ] || fail "an empty input gives output"
 
-# Another model can be loaded, a bad one leaves the chat alive.
+# Another model can be loaded; after an invalid one the chat continues.
 printf '/model %s\n/model %s\nhello\n' "$work/missing.gguf" "$stories" | chat_lines 1 -n 3
 [ -s "$work/out" ] || fail "no answer after a failed and a good /model"
 
-# Outputs that go away.
+# Outputs that are closed.
 echo hello | "$chat" "$stories" -n 200 --ignore-eos 2>"$work/err" | head -c 1 >/dev/null
-[ ! -s "$work/err" ] || ! grep -qi 'pipe' "$work/err" || fail "a closed pipe is no error to speak of"
+[ ! -s "$work/err" ] || ! grep -qi 'pipe' "$work/err" || fail "a closed pipe must not be reported"
 if [ -w /dev/full ]; then
     echo hello | "$chat" "$stories" -n 5 >/dev/full 2>"$work/err"
-    [ $? = 1 ] || fail "a full output is not exit 1"
+    [ $? = 1 ] || fail "a full output did not exit with 1"
     err_has 'standard output'
 fi
 
@@ -71,7 +72,7 @@ for pair in INT:130 TERM:143; do
     printf '/stats\n' >&3
     tries=100
     while ! grep -qs decode "$work/err" && [ $tries -gt 0 ]; do sleep 0.1; tries=$((tries - 1)); done
-    # Background jobs of a plain shell ignore INT: a program sets its own handler all the same.
+    # Background jobs of a plain shell ignore INT; a program can still set its own handler.
     kill -"${pair%:*}" $pid
     wait $pid
     got=$?
@@ -80,7 +81,7 @@ for pair in INT:130 TERM:143; do
     rm -f "$work/in"
 done
 
-# ^C during an answer keeps it, and the run goes on.
+# ^C during an answer keeps it, and the run continues.
 mkfifo "$work/in"
 make_slow
 rm -f "$work/out" "$work/err"
@@ -98,10 +99,10 @@ got=$?
 [ $got = 0 ] || { cat "$work/err"; fail "a stopped answer ends the run with $got"; }
 grep -q '"stop":"interrupted"' "$XDG_DATA_HOME/qsf/sessions/stopped.jsonl" || fail "the stopped answer was not saved"
 
-# Sessions only when asked; a resumed one knows what was said.
+# Sessions only on request; a resumed one contains the messages.
 rm -rf "$XDG_DATA_HOME"
 echo hello | chat_lines 0 "$stories" -n 3
-[ ! -d "$XDG_DATA_HOME/qsf" ] || fail "line mode saved a session unasked"
+[ ! -d "$XDG_DATA_HOME/qsf" ] || fail "line mode saved a session without a request"
 printf '/system be brief\nhello\n' | chat_lines 0 "$stories" -n 3 --session one --temp 0
 printf '/export %s\n' "$work/one.json" | chat_lines 0 --continue
 grep -q '"content": "hello"' "$work/one.json" || fail "--continue lost the message"
@@ -110,14 +111,14 @@ grep -q '"temperature": "0"' "$work/one.json" || fail "--continue lost a setting
 printf '/export %s\n' "$work/one.json" | chat_lines 1 --continue
 err_has 'exists'
 
-# A session that cannot grow (as on a full disk): said, not with every record (a short one may still fit, and the
-# next failure is said again), and the chat goes on.
+# A session that cannot grow (as on a full disk): this is reported, but not for every record (a short one may
+# still fit, and the next failure is reported again), and the chat continues.
 (
     ulimit -f 1
     printf '/system %0300d\nhello\nagain\n' 7 | "$chat" "$stories" -n 3 --session full 2>&1 >&3 | cat >&4
 ) 3>"$work/out" 4>"$work/err"
 err_has 'not saved'
-[ "$(grep -c 'not saved' "$work/err")" -le 3 ] || { cat "$work/err"; fail "a full disk is said with every record"; }
+[ "$(grep -c 'not saved' "$work/err")" -le 3 ] || { cat "$work/err"; fail "a full disk is reported with every record"; }
 [ "$(grep -c '' "$work/out")" -ge 2 ] || fail "a full disk stops the chat"
 
 # A context longer than the model was trained for works, with a warning.
@@ -125,10 +126,10 @@ err_has 'not saved'
 echo hello | chat_lines 0 "$work/short.gguf" -c 300 -n 2
 err_has 'trained for a context of 256 tokens'
 echo hello | chat_lines 0 "$work/short.gguf" -c 256 -n 2
-if grep -q 'trained for' "$work/err"; then fail "warned about a context that the model was trained for"; fi
+if grep -q 'trained for' "$work/err"; then fail "warned about a context within the training length"; fi
 "$QSF_BUILDDIR/qsf-run" "$work/short.gguf" -c 300 -n 2 -p hello >"$work/out" 2>"$work/err"
 err_has 'trained for a context of 256 tokens'
 
-# Names and state that a terminal would need are not needed: a closed stdin, no TERM.
+# Names and state that only a terminal needs are not required: a closed stdin, no TERM.
 env -u TERM "$chat" "$stories" -n 2 </dev/null >"$work/out" 2>"$work/err" || fail "without TERM: exit $?"
 finish

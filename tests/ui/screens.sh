@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The full screen at its three sizes, resized at will, with help, commands and their completion.
+# The full screen at its three sizes, resized at any time, with help, commands and their completion.
 . "$(dirname "$0")/lib.sh"
 need_tmux
 
@@ -38,7 +38,7 @@ for wh in '20 5' '19 4' '1 1' '3 2' '200 50' '2 40' '120 3' '80 24'; do
 done
 see '│ Once upon a time'
 
-# Help scrolls and closes; the pane goes and comes.
+# Help scrolls and closes; the pane is hidden and shown.
 keys F1
 see '^ ?Keys'
 see 'any other key closes'
@@ -54,14 +54,14 @@ not_see 'ctx [0-9]+/'
 keys F2
 see 'ctx [0-9]+/'
 
-# What is typed over the help closes it and is not lost; q only closes it.
+# Text typed over the help closes it and is not lost; q only closes it.
 keys F1
 see '^ ?Keys'
 keys q
 see '│ Once upon a time'
 not_see '^> q'
 
-# Commands: all of them behind a slash, completion, direct settings, unknown names.
+# Commands: all of them after a slash, completion, direct settings, unknown names.
 keys /
 see '/budget +show'
 keys Tab
@@ -106,8 +106,8 @@ not_see '#5'
 keys C-c
 see '^> *$'
 
-# History: Up, and search. ^C clears the line when nothing is there to be stopped.
-# It is ready just before an answer begins, too: a ^C then would take the message back.
+# History: Up, and search. ^C clears the line if there is nothing to stop. It is ready just before an answer
+# begins, too: a ^C then would cancel the message.
 see '#4 .* tok '
 see '^ ready'
 keys Up
@@ -124,7 +124,7 @@ see '^resume with: qsf-chat --session big$'
 grep -qF 'one\ntwo' "$XDG_STATE_HOME/qsf/history" && fail "a line that was cleared is in the history"
 grep -qF 'first\nsecond\n/quit\nthird' "$XDG_STATE_HOME/qsf/history" || fail "the history split a message"
 
-# Resumed, with everything on the screen; the earlier input is there.
+# Resumed, with the whole conversation on the screen; earlier input is in the history.
 start 80 24 "'$chat' --continue"
 see 'is ready'
 see '│ third'
@@ -133,7 +133,7 @@ see '^> first'
 keys C-c C-c
 see '^rc=0'
 
-# A file that is none.
+# A file that is not a session.
 start 80 24 "'$chat' --no-save '$work/none.gguf'"
 see 'none.gguf'
 keys hello Enter

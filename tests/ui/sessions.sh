@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sessions of the real program: one that another chat has open, and what is in the place of its files.
+# Sessions of the real program: one that another chat has open, and other files in place of its own.
 . "$(dirname "$0")/lib.sh"
 files=$XDG_DATA_HOME/qsf/sessions
 
-# --continue takes the newest session that is free, and begins another one when none is.
+# --continue opens the newest free session, and starts a new one if none is free.
 for name in first second; do
     echo "$name question" | chat_lines 0 "$stories" -n 3 --session $name
     touch -d "$([ $name = first ] && echo 2001-01-01 || echo 2002-02-02)" "$files/$name.jsonl"
@@ -20,7 +20,7 @@ printf '/export %s\n' "$work/got.txt" | chat_lines 0 --continue "$stories"
 err_has 'session second is in use by another program; continuing first'
 grep -q 'first question' "$work/got.txt" || fail "--continue took another session"
 
-# The list, as lines for a reader that is not a terminal, and fit to a narrow window.
+# The list, as lines if the output is not a terminal, and adapted to a narrow window.
 printf '/sessions\n' | chat_lines 0 "$stories"
 err_has '^  first  +20[0-9-]+ [0-9:]+ +2 +stories260K +first question$'
 err_has '^  second .* \[in use\] second question$'
@@ -28,7 +28,7 @@ err_has '^  second .* \[in use\] second question$'
 rm "$files/first.jsonl"
 echo 'third question' | chat_lines 0 "$stories" -n 3 --continue
 err_has 'all sessions are in use'
-[ "$(find "$files" -name '2*.jsonl' | wc -l)" = 1 ] || fail "no new session beside one that is in use"
+[ "$(find "$files" -name '2*.jsonl' | wc -l)" = 1 ] || fail "no new session while the other one is in use"
 exec 3>&-
 wait $pid || fail "the chat whose session was asked for ends with $?"
 
@@ -41,20 +41,20 @@ wait
 [ "$(find "$files" -name '*.jsonl' | wc -l)" = $((before + 6)) ] || { cat "$work"/save?; fail "not every chat was saved"; }
 [ "$(cat "$work"/save? | sed -n 's/.*saved as //p' | sort -u | wc -l)" = 6 ] || fail "two chats have one session"
 
-# What another program wrote into a session is text in an export, whatever it spells.
+# Text written to a session by another program is plain text in an export, whatever it contains.
 printf '%s\n' '{"kind":"message","role":"user","text":"q \u001b[31m \ud800"}' \
     '{"kind":"message","role":"user","text":"q \u001b[31m \u0000 \" \\"}' \
     '{"kind":"message","role":"assistant","text":"a","stop":"a\"b\\\u0007","time":1e300}' >"$files/odd.jsonl"
 printf '/export %s\n/export %s\n' "$work/odd.json" "$work/odd.txt" | chat_lines 0 "$stories" --session odd
 if have python3; then
     python3 -c 'import json, sys; m = json.load(open(sys.argv[1]))["messages"]; sys.exit(m[1]["stop"] != "a\"b\\\a")' \
-        "$work/odd.json" || fail "the JSON export is not what the session says"
+        "$work/odd.json" || fail "the JSON export differs from the session"
 else
     echo "skip: no python3: the JSON export was not parsed"
 fi
 [ "$(tr -d '\n\t -~' <"$work/odd.txt" | wc -c)" = 0 ] || fail "control characters in a text export"
 
-# A pipe in the place of a file: nobody writes into it.
+# A pipe in place of a file, without a writer.
 need_tmux
 mkdir -p "$XDG_STATE_HOME/qsf"
 mkfifo "$XDG_STATE_HOME/qsf/history"
@@ -72,7 +72,7 @@ keys '/quit' Enter
 see 'rc=0'
 rm "$XDG_STATE_HOME/qsf/history"
 
-# What is left on the terminal: how to resume, as a shell takes it, or that nothing was saved.
+# The last line on the terminal: how to resume, quoted for a shell, or that nothing was saved.
 start 80 24 "'$chat' '$stories' -n 5 --session \"my chat\""
 see 'is ready' && keys 'hello there' Enter && see '5 tok' && keys '/quit' Enter
 see "^resume with: qsf-chat --session 'my chat'\$"
@@ -80,7 +80,7 @@ start 80 24 "env -u HOME -u XDG_DATA_HOME '$chat' '$stories' -n 5"
 see 'is ready' && keys 'hello there' Enter && see 'not saved: .*no home directory' && see '5 tok' && keys '/quit' Enter
 see '^the conversation was not saved'
 not_see 'resume with'
-# Nor does readline wait for a FIFO as its file of bindings.
+# A FIFO as its file of bindings does not block readline.
 mkfifo "$work/inputrc"
 start 80 24 "INPUTRC='$work/inputrc' '$chat' --no-save '$stories'"
 see 'is ready'

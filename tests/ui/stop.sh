@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# While it answers: typing, the queue, live settings, ^C, ^Z, signals; and a terminal left sane every time.
+# During an answer: typing, the queue, live settings, ^C, ^Z, signals; the terminal is always restored.
 . "$(dirname "$0")/lib.sh"
 need_tmux
 make_slow
@@ -56,7 +56,7 @@ is_sane
 grep -q '"kind":"set".*"name":"temperature"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" || fail "a live setting is not in the session"
 grep -q '"stop":"interrupted"\|"stop":"context"' "$XDG_DATA_HOME/qsf/sessions/run.jsonl" || fail "the stopped answer is not in the session"
 
-# TERM in the middle of an answer: everything saved, 143, a sane terminal.
+# TERM in the middle of an answer: everything is saved, exit status 143, the terminal is restored.
 for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     sig=${pair%:*}
     sane "$slow --session sig$sig"
@@ -77,7 +77,7 @@ for pair in TERM:143 HUP:129 SEGV:139 ABRT:134; do
     grep -q '"kind":"part"\|"role":"assistant"' "$XDG_DATA_HOME/qsf/sessions/sig$sig.jsonl" || fail "$sig: the answer was not saved"
 done
 
-# ^Z gives the terminal back, fg takes it again, in the middle of an answer.
+# ^Z releases the terminal, fg takes it again, in the middle of an answer.
 start 80 24 "env PS1='shell> ' sh -i"
 keys "$slow --no-save" Enter
 see 'is ready'
@@ -85,7 +85,7 @@ keys 'Once upon a time' Enter
 see '^ writing'
 keys C-z
 see '^shell> *$|Stopped'
-# What is typed before the shell has the terminal again may be lost.
+# Text typed before the shell controls the terminal again may be lost.
 sleep 1
 keys 'stty -a | grep -c " icanon"' Enter
 see '^1$'

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Models that think before they answer: left out of pipes, folded on the screen, kept apart in files; stop strings.
+# Reasoning models: reasoning is omitted from pipes, folded on the screen, stored separately in files; stop
+# strings.
 . "$(dirname "$0")/lib.sh"
 run=$QSF_BUILDDIR/qsf-run
 mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
@@ -22,7 +23,7 @@ for model in closed open; do
     "$run" "$work/$model.gguf" -p Hi --stop deep --stop wor </dev/null >"$work/out" 2>"$work/err"
     [ "$(cat "$work/out")" = "Hello " ] || { cat "$work/out"; fail "$model: --stop"; }
     "$run" "$work/$model.gguf" -p Hi -n 2 </dev/null >"$work/out" 2>"$work/err" || fail "$model -n 2: exit $?"
-    [ -s "$work/out" ] && fail "$model: a thought without an answer reached stdout"
+    [ -s "$work/out" ] && fail "$model: reasoning without an answer reached stdout"
     err_has 'still thinking after 2 tokens'
 done
 "$run" "$work/closed.gguf" -p Hi --show-thinking </dev/null >"$work/out" 2>"$work/err"
@@ -30,12 +31,12 @@ done
 "$run" --tokenize --show-thinking "$work/open.gguf" </dev/null >/dev/null 2>"$work/err" && fail "--show-thinking without a prompt"
 err_has 'show-thinking requires a prompt'
 
-# ---- whether to think at all: as the template's variables say, told of where it has none
+# ---- switching reasoning on and off: through variables of the template, with a notice if it has none
 "$mktiny" "$work/switch.gguf" "script=Hello" "chat_template=$turns{% if enable_thinking is defined %}[{{ enable_thinking }}]{% endif %}{% if reasoning_effort is defined %}[{{ reasoning_effort }}]{% endif %}" || fail "mktiny"
 for is in 'auto:' 'on:[True]' 'off:[False]' 'high:[True][high]'; do
     "$run" "$work/switch.gguf" -p Hi --show-prompt --reasoning "${is%%:*}" </dev/null >"$work/out" 2>"$work/err" || fail "--reasoning $is: exit $?"
     sed -n 1p "$work/out" | tr -d '⟦⟧' | grep -qF "Hi<end>${is#*:}" || { cat "$work/out"; fail "--reasoning $is"; }
-    grep -q 'no such switch' "$work/err" && fail "--reasoning $is: a notice without need"
+    grep -q 'no such switch' "$work/err" && fail "--reasoning $is: a needless notice"
 done
 "$mktiny" "$work/talk.gguf" "script=Hello" "chat_template=You enjoy thinking {{ bos_token }}$turns$asks" || fail "mktiny"
 for model in closed talk; do
@@ -45,7 +46,7 @@ done
 "$run" "$work/closed.gguf" -p Hi --reasoning maybe </dev/null >"$work/out" 2>"$work/err" && fail "--reasoning maybe"
 err_has 'reasoning takes auto, on, off, low, medium or high'
 printf '/set reasoning off\nHi\n/retry\n' | chat_lines 0 "$work/closed.gguf"
-[ "$(grep -c 'no such switch' "$work/err")" = 1 ] || { cat "$work/err"; fail "the chat does not tell once that the template has no switch"; }
+[ "$(grep -c 'no such switch' "$work/err")" = 1 ] || { cat "$work/err"; fail "the chat does not report exactly once that the template has no switch"; }
 
 # ---- lines
 printf 'Hi\n/think show\n/retry\n/stop \\n\n/stop wor\n/think hide\n/retry\n' |
@@ -54,14 +55,14 @@ printf 'Hi\n/think show\n/retry\n/stop \\n\n/stop wor\n/think hide\n/retry\n' |
 ${thought}Hello world
 Hello " ] || { cat "$work/out"; fail "lines"; }
 grep -q '"text":"Hello world",.*"reasoning":"<think>\\ndeep thought</think>"' "$XDG_DATA_HOME/qsf/sessions/lines.jsonl" ||
-    fail "the session does not keep the thought apart"
+    fail "the session does not store the reasoning separately"
 printf '/stop\n' | chat_lines 0 --session lines
-grep -qx '\\n' "$work/err" && grep -qx wor "$work/err" || { cat "$work/err"; fail "the session does not bring its stop texts back"; }
+grep -qx '\\n' "$work/err" && grep -qx wor "$work/err" || { cat "$work/err"; fail "the session does not restore its stop strings"; }
 printf '/stop off\n/stop a\n' | chat_lines 0 --session lines
 printf '/stop\n' | chat_lines 0 --session lines --stop b
 printf '/stop\n' | chat_lines 0 --session lines
-grep -qx b "$work/err" || { cat "$work/err"; fail "a stop text that was given is not the session's"; }
-grep -qx '\\n\|wor\|a' "$work/err" && { cat "$work/err"; fail "a stop text that was given does not replace those of the session"; }
+grep -qx b "$work/err" || { cat "$work/err"; fail "a stop string from the command line is not saved in the session"; }
+grep -qx '\\n\|wor\|a' "$work/err" && { cat "$work/err"; fail "a stop string from the command line does not replace those of the session"; }
 echo Hi | chat_lines 0 "$work/open.gguf" --stop ' '
 [ "$(cat "$work/out")" = Hello ] || { cat "$work/out"; fail "qsf-chat --stop"; }
 echo Hi | chat_lines 2 "$work/open.gguf" --stop ''
@@ -75,7 +76,7 @@ keys 'Hi' Enter
 see '^ ▸ thought, 5 tok'
 see '^ Hello world'
 see '\^T thinking'
-screen | grep -q 'deep thought' && fail "the thought is not folded"
+screen | grep -q 'deep thought' && fail "the reasoning is not folded"
 keys C-t
 see '^ ▾ thought'
 see '^   deep thought'
@@ -84,7 +85,7 @@ see '^ ▸ thought'
 not_see 'deep thought'
 keys C-d
 see 'rc=0'
-# Resumed, it is there still.
+# After resuming, it is still there.
 start 80 24 "'$chat' '$work/closed.gguf' --session screen --show-thinking"
 see '^   deep thought'
 see '^ Hello world'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a model recommends for sampling holds where nobody has said anything, and nowhere else. */
+/* Sampling values recommended by a model apply where the user set nothing, and only there. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/engine/advice.h"
@@ -27,7 +27,7 @@ static QSFSettings advice_with(const char *const *specs) {
     return advice;
 }
 
-static void a_stated_row_is_known(void **state) {
+static void an_explicit_row_is_known(void **state) {
     (void)state;
     char err[256];
     QSFSettings s;
@@ -38,11 +38,11 @@ static void a_stated_row_is_known(void **state) {
     assert_int_not_equal(qsf_setting_set(&s, row, "9", err, sizeof err), 0);
     assert_false(qsf_setting_user_set(&s, row)); /* it was refused */
     state_row(&s, "temp", "0.7");
-    assert_true(qsf_setting_user_set(&s, row)); /* the default, but said */
+    assert_true(qsf_setting_user_set(&s, row)); /* the default, but set explicitly */
     assert_false(qsf_setting_user_set(&s, qsf_setting_find("top-k")));
 }
 
-static void all_that_there_is(void **state) {
+static void everything_available(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:0.6",
                                          "general.sampling.top_k=int:20",
@@ -58,8 +58,8 @@ static void all_that_there_is(void **state) {
     assert_int_equal(s.params.repeat_last_n, -1);
 }
 
-/* Each is a hint of its own: one that makes no sense takes nothing from the others. */
-static void nonsense_is_left_out(void **state) {
+/* Each is a separate hint: an invalid one does not affect the others. */
+static void invalid_values_are_ignored(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:-1",
                                          "general.sampling.top_k=float:2.5",
@@ -95,7 +95,7 @@ static void nonsense_is_left_out(void **state) {
     }
 }
 
-static void a_word_comes_before_it(void **state) {
+static void a_word_precedes_it(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:0.2", "general.sampling.top_k=int:5",
                                          NULL };
@@ -103,20 +103,20 @@ static void a_word_comes_before_it(void **state) {
     QSFSettings advice = advice_with(specs), s;
     qsf_settings_default(&s);
     state_row(&s, "temperature", "0.7");
-    s.params.max_tokens = -1; /* a program's own mark: not among what a model recommends */
+    s.params.max_tokens = -1; /* a program's own mark: not a value that a model recommends */
     qsf_model_defaults_apply(&s, &advice);
     assert_true(s.params.temperature == 0.7f);
     assert_int_equal(s.params.top_k, 5);
     assert_int_equal(s.params.max_tokens, -1);
     assert_false(qsf_setting_user_set(&s, qsf_setting_find("top-k")));
-    /* The next model has no such habit. */
+    /* The next model recommends nothing. */
     advice = advice_with(none);
     qsf_model_defaults_apply(&s, &advice);
     assert_int_equal(s.params.top_k, 40);
     assert_true(s.params.temperature == 0.7f);
 }
 
-static void the_worker_hands_it_out(void **state) {
+static void the_worker_returns_it(void **state) {
     (void)state;
     static const char *const specs[] = { "general.sampling.temp=float:0.25", NULL };
     QSFSettings rig = qsf_rig_settings(), s;
@@ -139,9 +139,9 @@ static void the_worker_hands_it_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stated_row_is_known),   cmocka_unit_test(all_that_there_is),
-        cmocka_unit_test(nonsense_is_left_out),    cmocka_unit_test(a_word_comes_before_it),
-        cmocka_unit_test(the_worker_hands_it_out),
+        cmocka_unit_test(an_explicit_row_is_known),   cmocka_unit_test(everything_available),
+        cmocka_unit_test(invalid_values_are_ignored), cmocka_unit_test(a_word_precedes_it),
+        cmocka_unit_test(the_worker_returns_it),
     };
     (void)snprintf(tiny, sizeof tiny, "%s", qsf_test_tmp("advice.gguf"));
     if (qsf_test_write_tiny_llama(tiny, NULL) != 0) return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The synchronous interface of qsf.h, used as a stranger would. */
+/* The synchronous interface of qsf.h, used like an external program does. */
 #include "tests/harness/qsf_test.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static void text_and_tokens(void **state) {
     qsf_free(e);
 }
 
-static void generate_delivers_and_says_how_it_ended(void **state) {
+static void generate_delivers_and_reports_the_end(void **state) {
     (void)state;
     Heard a = { 0 }, b = { 0 }, c = { 0 };
     QSFEngine *e = load(tiny);
@@ -107,17 +107,17 @@ typedef struct Live {
     Heard heard;
     QSFConfig *config;
     QSFEngine *engine;
-    int refused; /* what qsf_set_ram_budget said within the callback */
+    int refused; /* result of qsf_set_ram_budget within the callback */
 } Live;
 
-/* Every few tokens something else, from within the callback. */
+/* Changes a setting every few tokens, from within the callback. */
 static void change_and_hear(int token_id, const char *text, void *user_data) {
     Live *l = user_data;
     hear(token_id, text, &l->heard);
     if (token_id < 0) return;
     if (l->heard.calls == 5) qsf_config_set_ram_budget(l->config, 300);
     if (l->heard.calls == 8) qsf_config_set_threads(l->config, 1);
-    if (l->heard.calls == 10) qsf_config_set_ram_budget(l->config, 1); /* cannot be met: the old one stays */
+    if (l->heard.calls == 10) qsf_config_set_ram_budget(l->config, 1); /* cannot be met: not changed */
     if (l->heard.calls == 12) l->refused = qsf_set_ram_budget(l->engine, 400);
     if (l->heard.calls == 15) qsf_config_set_threads(l->config, 3);
 }
@@ -138,7 +138,7 @@ static void a_configuration_is_followed_live(void **state) {
     assert_int_equal(qsf_ram_budget(l.engine), 300);
     if (l.heard.calls >= 12) assert_int_equal(l.refused, 1);
 
-    /* Before the next call, and after the configuration is gone, too. */
+    /* Also before the next call, and after the configuration is freed. */
     qsf_config_set_ram_budget(l.config, 600);
     assert_int_equal(qsf_ram_budget(l.engine), 300);
     qsf_config_free(l.config);
@@ -149,7 +149,7 @@ static void a_configuration_is_followed_live(void **state) {
     qsf_free(l.engine);
 }
 
-static void a_budget_is_set_at_once_or_refused(void **state) {
+static void a_budget_is_applied_immediately_or_refused(void **state) {
     (void)state;
     static const char least[] = "smallest budget that works: ";
     QSFEngine *e = load(tiny);
@@ -180,7 +180,7 @@ static void *turn_the_knobs(void *arg) {
     return NULL;
 }
 
-static void another_thread_turns_the_knobs(void **state) {
+static void another_thread_changes_the_settings(void **state) {
     (void)state;
     Live l = { .config = qsf_config_default() };
     Heard calm = { 0 };
@@ -210,7 +210,7 @@ static void forward_gives_the_last_logits(void **state) {
     memcpy(kept, l, sizeof kept);
     assert_non_null(qsf_forward(e, ids, 3));
     assert_memory_not_equal(qsf_forward(e, ids, 3), kept, sizeof kept);
-    l = qsf_forward(e, ids, 6); /* a suffix now, the same bits */
+    l = qsf_forward(e, ids, 6); /* now a suffix, with the same bits */
     assert_memory_equal(l, kept, sizeof kept);
     int best = qsf_sample(l, 300, 0, 1);
     for (int i = 0; i < 300; i++) assert_true(l[i] <= l[best]);
@@ -227,7 +227,7 @@ static void sample_follows_the_logits(void **state) {
     int count[4] = { 0 };
     assert_int_equal(qsf_sample(logits, 4, 0, 1), 1);
     for (int i = 0; i < 400; i++) count[qsf_sample(logits, 4, 1, 0.7f)]++;
-    assert_int_equal(count[0] + count[2], 0); /* the two best have 0.77 together */
+    assert_int_equal(count[0] + count[2], 0); /* the two most likely have 0.77 together */
     assert_true(count[1] > 100 && count[3] > 100);
     assert_int_equal(qsf_sample(logits, 0, 1, 1), -1);
     assert_int_equal(qsf_sample(NULL, 4, 1, 1), -1);
@@ -248,7 +248,7 @@ static void errors_belong_to_their_thread(void **state) {
     assert_non_null(strstr(qsf_error(), "/mine.gguf"));
 }
 
-static void the_real_model_tells_its_story(void **state) {
+static void the_real_model_answers(void **state) {
     (void)state;
     char path[1024], want[1024] = "";
     const char *found = qsf_test_data("models/stories260K.gguf");
@@ -285,14 +285,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loading_fails_with_a_reason),
         cmocka_unit_test(text_and_tokens),
-        cmocka_unit_test(generate_delivers_and_says_how_it_ended),
+        cmocka_unit_test(generate_delivers_and_reports_the_end),
         cmocka_unit_test(a_configuration_is_followed_live),
-        cmocka_unit_test(a_budget_is_set_at_once_or_refused),
-        cmocka_unit_test(another_thread_turns_the_knobs),
+        cmocka_unit_test(a_budget_is_applied_immediately_or_refused),
+        cmocka_unit_test(another_thread_changes_the_settings),
         cmocka_unit_test(forward_gives_the_last_logits),
         cmocka_unit_test(sample_follows_the_logits),
         cmocka_unit_test(errors_belong_to_their_thread),
-        cmocka_unit_test(the_real_model_tells_its_story),
+        cmocka_unit_test(the_real_model_answers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The installed headers used wrongly: calls from callbacks, NULL, lengths and numbers out of range. */
+/* The installed headers used incorrectly: calls from callbacks, NULL, lengths and numbers out of range. */
 #include "tests/harness/qsf_test.h"
 
 #include <float.h>
@@ -16,7 +16,7 @@
 
 static char tiny[256];
 
-/* One generation, and what its callback does at one of its calls. */
+/* One generation, and what its callback does in one of its calls. */
 typedef struct Answer {
     QSFEngine *engine;
     QSFConfig *config;
@@ -86,7 +86,7 @@ static void a_callback_cannot_change_its_engine(void **state) {
         busy.calls = 0;
         busy.text[0] = '\0';
         assert_int_equal(generate(&busy, 40), 0);
-        assert_string_equal(qsf_error(), ""); /* what a callback does wrong is not the outer call's failure */
+        assert_string_equal(qsf_error(), ""); /* an error in the callback does not fail the outer call */
         assert_string_equal(busy.text, calm.text);
         assert_int_equal(busy.calls, calm.calls);
     }
@@ -117,7 +117,7 @@ static void the_outer_error_is_its_own(void **state) {
 static void free_the_engine(Answer *a, const char *text) {
     (void)text;
     qsf_free(a->engine);
-    qsf_free(a->engine); /* not yet gone */
+    qsf_free(a->engine); /* not freed yet */
 }
 
 static void a_callback_frees_its_engine(void **state) {
@@ -257,7 +257,7 @@ static void extreme_configurations(void **state) {
     qsf_config_free(c);
 }
 
-static void logits_without_a_choice(void **state) {
+static void logits_without_sampling(void **state) {
     (void)state;
     float l[40];
     for (int i = 0; i < 40; i++) l[i] = NAN;
@@ -347,7 +347,7 @@ static void a_worker_refuses_null(void **state) {
     assert_int_equal(qsf_worker_layers(w, NULL, UINT32_MAX), 0);
     assert_null(qsf_worker_describe(w, NULL));
     assert_false(qsf_worker_next(w, NULL));
-    assert_false(qsf_worker_next(w, &e)); /* and nothing of it began */
+    assert_false(qsf_worker_next(w, &e)); /* and no part of it was started */
     assert_false(qsf_worker_busy(w));
     qsf_worker_stop(w);
 }
@@ -380,8 +380,8 @@ static void no_worker_is_refused(void **state) {
     assert_null(qsf_worker_templates(NULL));
 }
 
-/* A buffer of two for a caller who says it has room for any number. */
-static void layers_are_counted_not_believed(void **state) {
+/* A buffer of two where the caller claims any size. */
+static void layers_are_counted(void **state) {
     (void)state;
     QSFSettings s;
     QSFEvent e = { 0 };
@@ -422,11 +422,11 @@ int main(void) {
         cmocka_unit_test(null_is_an_error),
         cmocka_unit_test(numbers_out_of_range),
         cmocka_unit_test(extreme_configurations),
-        cmocka_unit_test(logits_without_a_choice),
+        cmocka_unit_test(logits_without_sampling),
         cmocka_unit_test(settings_take_null),
         cmocka_unit_test(a_worker_refuses_null),
         cmocka_unit_test(no_worker_is_refused),
-        cmocka_unit_test(layers_are_counted_not_believed),
+        cmocka_unit_test(layers_are_counted),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

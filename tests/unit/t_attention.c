@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention over more than one span of positions: a token gives the same logits alone, where threads share the spans
- * of its heads, and in the middle of a prompt, for any number of threads and any chunk. */
+/* Attention over more than one span of positions: a token gives the same logits alone, where threads share
+ * the spans of its heads, and in the middle of a prompt, for any thread count and chunk size. */
 #include "kernels/kv.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_test.h"
@@ -29,7 +29,8 @@ static void eval(QsfRig *r, uint32_t n) {
     qsf_test_expect_ok(qsf_forward_eval(r->fwd, ids, n, NULL, NULL, &err), &err);
 }
 
-/* Logits after STEPS positions from FIRST on, one at a time, and after the whole prompt and one step more. */
+/* Logits after STEPS positions starting at FIRST, one at a time, and after the whole prompt and one more
+ * step. */
 typedef struct Seen {
     float steps[STEPS][VOCAB], prompt[VOCAB], last[VOCAB];
 } Seen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blocks with codebooks: the same bytes with every instruction set that this CPU has, and an error that is near that of a
- * search of all d, scales, signs and books. */
+/* Blocks with codebooks: the same bytes for every instruction set of this CPU, and an error close to that of
+ * an exhaustive search over d, scales, signs and codebooks. */
 #include <math.h>
 
 #include "kernels/books.h"
@@ -12,7 +12,8 @@
 
 enum { N = QSF_BOOK_BLOCK, BYTES = QSF_BOOK_HEAD + N / 2, BLOCKS = 60, KINDS = 6, TRIED = 3 };
 
-/* Ordinary ones, with outliers, a few steps of the least halves, the greatest ones, zeros between, nothing but zeros. */
+/* Ordinary rows, rows with outliers, a few steps of the smallest halves, the largest ones, interspersed
+ * zeros, all zeros. */
 static float draw(int kind) {
     const double v = qsf_draw_gauss();
     if (kind == 1) return (float)(v * (qsf_draw_uniform() < 0.01 ? 40 : 1));
@@ -51,7 +52,7 @@ static void test_same_bytes(void **state) {
     if (compared == 0) skip();
 }
 
-/* What the bytes are was settled once, on one machine: any other one must come to the same. */
+/* The expected bytes were recorded on one machine; every other machine must produce the same. */
 static void test_known_bytes(void **state) {
     (void)state;
     static const uint32_t sums[] = { 0x1d963684, 0xd3395927, 0xc626b05d };
@@ -60,7 +61,7 @@ static void test_known_bytes(void **state) {
     for (size_t k = 0; k < 3; k++) {
         uint32_t sum = 2166136261u; /* G. Fowler, L. C. Noll, K.-P. Vo: FNV-1a */
         for (int i = 0; i < BLOCKS; i++) {
-            /* Integers only: no library's logarithm has a say in it. */
+            /* Integers only: independent of the logarithm of any C library. */
             for (int j = 0; j < N; j++) {
                 x[j] = (float)((int)(qsf_draw_uniform() * 2000) + (int)(qsf_draw_uniform() * 2000) - 2000) *
                        0x1p-16f;
@@ -100,7 +101,7 @@ static double group_least(const QsfBooks *t, const float *x, const float *w, dou
     return least;
 }
 
-/* The least error of d from 0.5 to 1.2 of what gives the largest value the largest level. */
+/* The smallest error for d from 0.5 to 1.2 times the d that maps the largest value to the largest level. */
 static double block_least(const QsfBooks *t, const float *x, const float *w) {
     double size = 0, least = INFINITY;
     for (int i = 0; i < N; i++) size = fmax(size, fabs((double)x[i]));
@@ -115,7 +116,7 @@ static double block_least(const QsfBooks *t, const float *x, const float *w) {
     return least;
 }
 
-static void test_near_the_least(void **state) {
+static void test_near_the_minimum(void **state) {
     (void)state;
     for (size_t k = 0; k < 3; k++)
         for (int weighted = 0; weighted < 2; weighted++) {
@@ -132,7 +133,7 @@ static void test_near_the_least(void **state) {
                     found += (double)w[j] * ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
                 least += block_least(layouts[k], x, w);
             }
-            print_message("%s, %s: %.4f of the least\n", names[k], weighted ? "weighted" : "unweighted",
+            print_message("%s, %s: %.4f of the minimum\n", names[k], weighted ? "weighted" : "unweighted",
                           found / least);
             assert_true(found < least * (weighted ? 1.06 : 1.02));
         }
@@ -142,7 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_known_bytes),
-        cmocka_unit_test(test_near_the_least),
+        cmocka_unit_test(test_near_the_minimum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,11 +30,11 @@ static void fill(QsfTestVocab *v, const char *pre) {
     qsf_tv_merge(v, G " a");
     qsf_tv_merge(v, "a a");
     qsf_tv_merge(v, "aa aa");
-    qsf_tv_merge(v, "a b");       /* again: the first one counts */
-    qsf_tv_merge(v, "q r");       /* makes no token */
-    qsf_tv_merge(v, "nowhere b"); /* of no token */
-    qsf_tv_merge(v, "z z");       /* makes a control token */
-    qsf_tv_merge(v, "ab");        /* no merge at all */
+    qsf_tv_merge(v, "a b");       /* a duplicate: the first one counts */
+    qsf_tv_merge(v, "q r");       /* the result is not a token */
+    qsf_tv_merge(v, "nowhere b"); /* of something that is not a token */
+    qsf_tv_merge(v, "z z");       /* the result is a control token */
+    qsf_tv_merge(v, "ab");        /* not a merge */
     qsf_tv_merge(v, " ");
     qsf_tv_merge(v, "");
     qsf_gb_str(&v->gb, "tokenizer.ggml.pre", pre);
@@ -61,7 +61,7 @@ static void test_merges(void **state) {
     fill(&v, "gpt-2");
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "", 0, -1);
-    QSF_TV_EXPECT(t, "abc", 0, ABC); /* b c first, then a bc */
+    QSF_TV_EXPECT(t, "abc", 0, ABC); /* first b c, then a bc */
     QSF_TV_EXPECT(t, "ab", 0, AB);
     QSF_TV_EXPECT(t, "aab", 0, 'a', AB);
     QSF_TV_EXPECT(t, "aaaaaaa", 0, AAAA, AA, 'a');
@@ -127,7 +127,7 @@ static void test_bytemap(void **state) {
     assert_int_equal(qsf_bytemap_cp(0x7F), 0x121);
     assert_int_equal(qsf_bytemap_cp(0xAD), 0x143);
     char out[8];
-    /* stands for no byte: stays as it is */
+    /* does not encode a byte: not changed */
     assert_int_equal(qsf_bytemap_decode("\xE4\xB8\x80", 3, out, sizeof out), 3);
     assert_memory_equal(out, "\xE4\xB8\x80", 3);
 }
@@ -166,7 +166,7 @@ static void test_round_trip(void **state) {
     }
 }
 
-/* Pieces as long as the text: neither merging nor the expressions may be quadratic. */
+/* Pieces as long as the text: neither merging nor the expressions may take quadratic time. */
 static void test_long_pieces(void **state) {
     (void)state;
     enum { N = 300000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The figures of --bench that compare decoding with reading alone. */
+/* The figures of --bench that compare decoding with the read speed. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/run/breakdown.c"
@@ -8,7 +8,7 @@
 
 static char tiny[256];
 
-/* The warning about a share of the read speed, for weights and a cache of so many MB. */
+/* The warning about the share of the read speed, for weights and a cache of the given MB. */
 static const char *warning(double share, double weight_mb, double cache_mb) {
     static char text[512];
     RunBreakdown b = { .bandwidth = share };
@@ -27,7 +27,7 @@ static void a_share_above_1_is_explained(void **state) {
     assert_non_null(strstr(warning(1.25, 5, 32), "warning: decoding used 125 % of the measured read speed"));
     assert_non_null(strstr(warning(1.25, 5, 32), "the weights (5.0 MB) fit in the CPU's cache"));
     assert_non_null(strstr(warning(1.25, 5000, 32), "--repeats"));
-    assert_non_null(strstr(warning(1.25, 5, 0), "--repeats")); /* no cache is known */
+    assert_non_null(strstr(warning(1.25, 5, 0), "--repeats")); /* the cache size is unknown */
 }
 
 static void shares_come_from_both_speeds(void **state) {
@@ -57,7 +57,7 @@ static void reading_is_measured_where_weights_are_in_ram(void **state) {
         qsf_test_expect_ok(qsf_forward_settle(r.fwd, NULL, NULL, &e), &e);
         qsf_test_expect_ok(qsf_forward_eval(r.fwd, &id, 1, NULL, NULL, &e), &e);
         assert_true(qsf_forward_read_speed(r.fwd) > 0);
-        qsf_test_expect_ok(qsf_forward_eval(r.fwd, &id, 1, NULL, NULL, &e), &e); /* and it goes on */
+        qsf_test_expect_ok(qsf_forward_eval(r.fwd, &id, 1, NULL, NULL, &e), &e); /* and the run continues */
         qsf_rig_close(&r);
         assert_int_equal(qsf_rig_leak(&r), 0);
         o.stream = true;

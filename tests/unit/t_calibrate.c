@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calibration against sums made by hand; the same however the model is run; texts that are none. */
+/* Calibration compared with sums computed here; the same result however the model is run; invalid texts. */
 #include "tests/harness/qsf_test.h"
 
 #include <math.h>
@@ -80,7 +80,7 @@ static void see(void *arg, const QsfTapData *t) {
     if (t->layer > 0) s->cosine[t->layer - 1] += xy / sqrt(xx * yy);
 }
 
-/* Evaluates what stands at `at` of the text: BOS in place of a window's first token. */
+/* Evaluates the tokens at `at` of the text, with BOS in place of a window's first token. */
 static void step(QsfRuntime *rt, int at, Plain *s) {
     QsfErr err = { 0 };
     const int32_t id = at > 0 && at % WINDOW == 0 ? 1 : ids[at];
@@ -96,7 +96,7 @@ static void near(double have, double want, const char *what) {
     if (fabs(have - want) > 1e-4 * fabs(want) + 1e-7) fail_msg("%s: %.9g, not %.9g", what, have, want);
 }
 
-/* The window in the middle, without that layer. */
+/* Evaluates the window in the middle, without that layer. */
 static double plain_skip(QsfRuntime *rt, uint32_t layer) {
     static double base[WINDOW][VOCAB];
     Plain s = { .p = { 0 } };
@@ -142,7 +142,7 @@ static void test_by_hand(void **state) {
     qsf_runtime_close(&rt);
 }
 
-/* Makes an element of a norm 0, or puts it back: a channel that nothing goes through. */
+/* Sets an element of a norm to 0, or restores it: a channel that carries no signal. */
 static void set_norm(uint64_t element, float value) {
     QsfLedger ledger;
     QsfSource *s;
@@ -164,7 +164,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* A channel that this text does not use keeps a hundredth of the median. */
+/* A channel that this text does not use gets a hundredth of the median. */
 static void test_floor(void **state) {
     (void)state;
     QsfRuntime rt;
@@ -270,7 +270,7 @@ static void test_texts(void **state) {
     const uint64_t three = c.tokens;
     qsf_calibration_free(&c);
     qsf_test_expect_ok(with_text(text_path, CHAT CHAT CHAT CHAT CHAT CHAT, 6 * strlen(CHAT), &c, &err), &err);
-    assert_int_equal(c.tokens, 2 * three); /* white space between chats is nothing, and each has its BOS */
+    assert_int_equal(c.tokens, 2 * three); /* white space between chats is ignored; each has a BOS */
     qsf_calibration_free(&c);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(with_text(text_path, bad[i].text, bad[i].len, &c, &err), QSF_E_MODEL);

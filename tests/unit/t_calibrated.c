@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packing with a calibration: the search minimizes what the calibration weighs, choices look at it, layers get their
- * scores, which stay with the file. */
+/* Quantization with a calibration: the search minimizes the calibrated error, choices depend on it, and
+ * layers get their scores, which are stored in the file. */
 #include "tests/harness/source_rig.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static char gguf[256], qsf[256], second[256];
 static QsfCalibration scores;
 static const uint32_t widths[QSF_CAL_INPUTS] = { HIDDEN, HIDDEN, HIDDEN, FFN };
 
-/* Every third channel matters a hundred times as much as others. */
+/* Every third channel is a hundred times as important as the others. */
 static void make_scores(void) {
     QsfErr e = { 0 };
     qsf_test_expect_ok(qsf_calibration_make(&scores, LAYERS, widths, &e), &e);
@@ -75,7 +75,7 @@ static void read_row(const QsfSource *s, const char *name, const qk_table *kerne
     qsf_weights_unpack(&w, raw, 1, x);
 }
 
-/* Sum of the weighted squares of what the packed tensor is off. */
+/* Sum of the weighted squared errors of the quantized tensor. */
 static double error_of(const char *name, const float *weights) {
     QsfSource *a = open_ok(gguf), *b = open_ok(qsf);
     qk_table kernels;
@@ -120,7 +120,7 @@ static void test_search(void **state) {
         const char *name;
         double part;
     } types[] = {
-        /* what has one parameter gains less */
+        /* types with a single parameter gain less */
         { "2bit", 0.99 }, { "2bit-asym", 0.9 }, { "3bit", 0.9 },
         { "4bit", 0.9 },  { "ternary", 0.99 },  { "q4_0", 0.95 },
     };
@@ -135,7 +135,8 @@ static void test_search(void **state) {
     }
 }
 
-/* The statistics by which mixed and a target size choose are weighted; all equal weights change nothing. */
+/* The statistics used by mixed and by a target size are weighted; if all weights are equal, nothing
+ * changes. */
 static void test_choice(void **state) {
     (void)state;
     QsfErr e = { 0 };
@@ -198,7 +199,7 @@ static void test_scores(void **state) {
     qsf_test_expect_ok(pack(gguf, qsf, "keep", &scores, 0, NULL, &e), &e);
     check_importance(qsf);
     qsf_test_expect_ok(qsf_verify_file(qsf, &ledger, &v, &e), &e);
-    /* They stay with the file, packed anew or not, until others take their place. */
+    /* They are kept, requantized or not, until others replace them. */
     qsf_test_expect_ok(pack(qsf, second, "4bit", NULL, 0, NULL, &e), &e);
     check_importance(second);
     qsf_test_expect_ok(pack(second, qsf, "keep", &scores, 0, NULL, &e), &e);
@@ -206,7 +207,7 @@ static void test_scores(void **state) {
     qsf_test_expect_ok(qsf_verify_file(qsf, &ledger, &v, &e), &e);
 }
 
-/* An importance that its score does not make, checksums right. */
+/* An importance that does not match its score, with correct checksums. */
 static void test_other_importance(void **state) {
     (void)state;
     QsfErr e = { 0 };
@@ -232,7 +233,7 @@ static void test_other_importance(void **state) {
     free(m.b);
 }
 
-/* Scores that a file only claims to have. */
+/* The file claims to have scores, but has none. */
 static void test_bad_scores(void **state) {
     (void)state;
     static const struct {

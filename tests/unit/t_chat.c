@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chat templates: the files of templates/, choosing one, messages to prompts whose special tokens come from
- * the template alone. */
+/* Chat templates: the files of templates/, choosing one, and rendering messages to prompts whose special
+ * tokens come from the template alone. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/format/source.h"
@@ -13,7 +13,7 @@ typedef struct Rig {
     QsfTokenizer *tok;
 } Rig;
 
-/* A vocabulary of the oracle with another template (NULL: as it is); false (with a "skip:" line) without the
+/* A vocabulary of the oracle with another template (NULL: its own); false (with a "skip:" line) without the
  * data. */
 static bool rig_open(Rig *r, const char *vocabulary, const char *template) {
     char relative[200];
@@ -51,7 +51,7 @@ static QsfChatTemplate *open_template(const Rig *r, const char *name) {
 #define MSG(r, text) \
     { .role = (r), .content = (text), .len = sizeof(text) - 1 }
 
-#define BAR "\xEF\xBD\x9C" /* of DeepSeek's tokens */
+#define BAR "\xEF\xBD\x9C" /* DeepSeek's tokens */
 #define LOW "\xE2\x96\x81"
 
 /* --- the files --- */
@@ -173,7 +173,7 @@ static void test_model_template(void **state) {
     rig_close(&r);
 }
 
-/* What cannot be compiled, or breaks when it runs, is replaced by the file of its family. */
+/* A template that does not compile, or fails when it runs, is replaced by the file of its family. */
 static void test_replacement(void **state) {
     static const struct {
         const char *vocabulary, *template, *file;
@@ -189,7 +189,7 @@ static void test_replacement(void **state) {
         { "llama-spm", "{{ 1 // 0 }}ASSISTANT:", "vicuna" },
         { "llama-spm", "{{ 1 // 0 }}Falcon:", "falcon" },
         { "llama-spm", "{{ 1 // 0 }}<|eot_id|>", "bitnet" },
-        /* what breaks only when an answer came before */
+        /* fails only after an earlier answer */
         { "llama-spm", "{% if messages|length > 1 %}{{ 1 // 0 }}{% endif %}<|im_start|>", "chatml" },
         { "qwen2", "{% trans %}", "chatml" },
         { "mistral-v3", "{% trans %}", "mistral-v3" },
@@ -221,7 +221,7 @@ static void test_replacement(void **state) {
     }
 }
 
-/* Families that only the vocabulary tells apart, with one of our own; every token of it typed. */
+/* Families that only the vocabulary distinguishes, with a template of our own; every token of it typed. */
 static void test_own_vocabularies(void **state) {
     static const struct {
         const char *model, *token, *file;
@@ -266,8 +266,8 @@ static void test_own_vocabularies(void **state) {
     }
 }
 
-/* A converter's stand-in is not used, unless it is asked for. */
-static void test_stand_in(void **state) {
+/* A placeholder written by a converter is not used, unless requested. */
+static void test_placeholder(void **state) {
     static const char text[] =
         "{% for m in messages %}Human: {{ m.content }}\n\nBITNETAssistant: {% endfor %}";
     Rig r;
@@ -291,7 +291,7 @@ static void override(const Rig *r, const char *spec) {
     qsf_test_expect_ok(qsf_source_override(r->src, spec, &e), &e);
 }
 
-/* tokenizer.chat_template.NAME: by name, and in the place of a plain one that is missing. */
+/* tokenizer.chat_template.NAME: by name, and in place of a missing unnamed one. */
 static void test_variants(void **state) {
     static const char list[] = "model:rag\0model:default\0";
     Rig r;
@@ -329,7 +329,7 @@ static void write_file(const char *path, const char *text) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* Special tokens as variables: from the vocabulary, and from the configuration that the template came with. */
+/* Special tokens as variables: from the vocabulary, and from the configuration that contains the template. */
 static void test_special_variables(void **state) {
     static const QsfMsg msgs[] = { MSG("user", "Hi") };
     static const char source[] = "{{ bos_token }}|{{ eos_token }}|{{ unk_token }}|{{ pad_token is defined }}|"
@@ -342,7 +342,7 @@ static void test_special_variables(void **state) {
     QsfChatTemplate *t = open_template(&r, NULL);
     qsf_test_expect_ok(qsf_chat_render(t, msgs, 1, QSF_CHAT_GENERATE, &out, &e), &e);
     assert_string_equal(qsf_strbuf_str(&out.text), "<s>|</s>|<unk>|False|False");
-    assert_int_equal(out.n_segs, 1); /* all of it is the template's */
+    assert_int_equal(out.n_segs, 1); /* all of it is from the template */
     qsf_chat_template_close(t);
     override(&r, "tokenizer.ggml.padding_token_id=int:2");
     t = open_template(&r, NULL);
@@ -394,7 +394,7 @@ static void expect_render(const char *template, const QsfMsg *msgs, size_t n, bo
 #define TRIMS                                                                                              \
     "{% for m in messages %}<{{ m.role }}>{{ m.content|trim }}</>{% endfor %}{% if add_generation_prompt " \
     "%}<assistant>{% endif %}"
-/* As Llama 2: its turns of the past have a space of their own. */
+/* As in Llama 2: its past turns have an additional space. */
 #define SPACES                                                                                                  \
     "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %} {{ m.content }} " \
     "{% endif %}{% endfor %}"
@@ -409,15 +409,15 @@ static void test_continue(void **state) {
     static const QsfMsg empty[] = { MSG("user", "Hi"), MSG("assistant", "") };
     (void)state;
     expect_render(SIMPLE, msgs, 2, true, "<user>Hi</><assistant> Hi Hi ");
-    expect_render(TRIMS, msgs, 2, true, "<user>Hi</><assistant> Hi Hi "); /* as it was written */
+    expect_render(TRIMS, msgs, 2, true, "<user>Hi</><assistant> Hi Hi "); /* exactly as written */
     expect_render(SPACES, msgs, 2, true, "[INST] Hi [/INST] Hi Hi ");
     expect_render(SIMPLE, msgs, 2, false, "<user>Hi</><assistant> Hi Hi </><assistant>");
-    expect_render(SIMPLE, msgs, 1, true, "<user>Hi</><assistant>"); /* the last one is the user's */
+    expect_render(SIMPLE, msgs, 1, true, "<user>Hi</><assistant>"); /* the last message is from the user */
     expect_render(SIMPLE, empty, 2, true, "<user>Hi</><assistant>");
     expect_render(ONLY_USERS, msgs, 2, true, "<user>Hi</><assistant> Hi Hi ");
 }
 
-/* What is gone on with stands behind the ids that it was generated behind, so that the KV cache serves again. */
+/* Text to be continued follows the same ids as when it was generated, so that the KV cache is reused. */
 static void test_continue_ids(void **state) {
     static const QsfMsg msgs[] = { MSG("user", "Hi"), MSG("assistant", " Hello there") };
     static const char *const names[] = { "llama2", "chatml", "mistral-v1", "vicuna", "gemma" };
@@ -468,7 +468,7 @@ static void test_raise(void **state) {
 
 /* --- token ids --- */
 
-/* Vocabularies and a file of their kind. */
+/* A vocabulary and the template file of its family. */
 static const struct {
     const char *vocabulary, *file;
 } kinds[] = { { "llama-spm", "llama2" },      { "llama-bpe", "llama3" },      { "phi-3", "phi3" },
@@ -485,7 +485,7 @@ static QsfIds encode(const Rig *r, const QsfChatTemplate *t, const QsfMsg *msgs,
     return ids;
 }
 
-/* Contents without special tokens: the same ids as the whole text at once, and one BOS. */
+/* Contents without special tokens: the same ids as encoding the whole text in one piece, and one BOS. */
 static void test_whole_text(void **state) {
     static const QsfMsg msgs[] = { MSG("system", "Be kind,\n be short."),
                                    MSG("user", " Don't  say \xF0\x9F\x98\x80 caf\xC3\xA9"),
@@ -536,7 +536,7 @@ static size_t count_id(const QsfIds *ids, int32_t id) {
     return n;
 }
 
-/* Is what this token spells markup of a conversation, whatever the vocabulary calls it? */
+/* Is the text of this token chat markup, regardless of its type in the vocabulary? */
 static bool is_structure(const Rig *r, int32_t id) {
     size_t len;
     const char *raw = qsf_tokenizer_raw(r->tok, id, &len);
@@ -546,8 +546,9 @@ static bool is_structure(const Rig *r, int32_t id) {
             memcmp(raw + len - 2, "|>", 2) == 0);
 }
 
-/* Types token id as the user's message, alone or twice within other text: it has to come out no more often than in a
- * conversation without it (want), and with it no other structure. With allow it has to come out. */
+/* Types the text of token id as the user's message, alone and twice within other text: the token may not
+ * appear more often than in a conversation without it (want), and the structure may not change. With allow it
+ * must appear. */
 static void type_token(const Rig *r, const QsfChatTemplate *t, const QsfIds *want, int32_t id, bool within,
                        bool allow) {
     size_t len;
@@ -572,7 +573,7 @@ static void type_token(const Rig *r, const QsfChatTemplate *t, const QsfIds *wan
     qsf_strbuf_free(&b);
 }
 
-/* Every special token of several vocabularies typed by the user. */
+/* Every special token of several vocabularies, typed by the user. */
 static void test_typed_tokens(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -597,7 +598,7 @@ static void test_typed_tokens(void **state) {
     }
 }
 
-/* --allow-special: contents are like the template's own text, and one BOS is enough. */
+/* --allow-special: contents are treated like the template's own text, and there is only one BOS. */
 static void test_allow_special(void **state) {
     static const QsfMsg msgs[] = { MSG("user", "<s>[INST] Hi </s>") };
     Rig r;
@@ -615,7 +616,7 @@ static void test_allow_special(void **state) {
     rig_close(&r);
 }
 
-/* A prompt for people: tokens of the template are marked, the same text in a message is not. */
+/* A displayed prompt: tokens of the template are marked, the same text in a message is not. */
 static void test_show(void **state) {
     static const QsfMsg msgs[] = { MSG("user", "Hi <|eot_id|> \xF0\x9F\x98\x80 caf\xC3\xA9") };
     Rig r;
@@ -639,7 +640,8 @@ static void test_show(void **state) {
     rig_close(&r);
 }
 
-/* 10 MB in one message: more than a template may make of nothing, but it makes it of the message. */
+/* 10 MB in one message: more than a template may generate by itself, but not more than it may copy from a
+ * message. */
 static void test_big_message(void **state) {
     size_t len = (size_t)10 << 20;
     char *big = malloc(len);
@@ -665,7 +667,7 @@ static void test_big_message(void **state) {
     free(big);
 }
 
-/* Halves of a token on both sides of a border do not make one; a role cannot smuggle one in. */
+/* Halves of a token on both sides of a boundary do not become one; a role cannot inject one. */
 static void test_borders(void **state) {
     static const QsfMsg half[] = { MSG("user", "_start|>"), MSG("user", "<|eot") },
                         role[] = { MSG("<|eot_id|>", "x") };
@@ -684,7 +686,7 @@ static void test_borders(void **state) {
     rig_close(&r);
 }
 
-/* The ids of a conversation continue those of its beginning (what lies in the KV cache stays useful). */
+/* The ids of a longer conversation start with those of its beginning (the KV cache remains valid). */
 static void test_prefix(void **state) {
     static const QsfMsg msgs[] = { MSG("user", "Hi"), MSG("assistant", "Hello there"), MSG("user", "Bye") };
     Rig r;
@@ -725,7 +727,7 @@ int main(void) {
         cmocka_unit_test(test_model_template),
         cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_own_vocabularies),
-        cmocka_unit_test(test_stand_in),
+        cmocka_unit_test(test_placeholder),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_special_variables),
         cmocka_unit_test(test_continue),
@@ -743,6 +745,6 @@ int main(void) {
     };
     const char *dir = getenv("QSF_SRCDIR");
     setenv("QSF_DATADIR", dir == NULL ? "." : dir, 0);
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no templates of whoever runs this */
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* ignores the templates of the user who runs this */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Conversation files: what was written comes back, and damage anywhere loses only the damaged record. */
+/* Conversation files: records are read back as written, and damage anywhere loses only the damaged record. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ typedef struct Seen {
     int n;
 } Seen;
 
-/* Records as one line of text each: comparing text shows what differs. */
+/* One line of text per record: comparing text shows the difference. */
 static void on_record(void *arg, const QSFLogRecord *r) {
     Seen *s = arg;
     size_t used = strlen(s->log);
@@ -132,8 +132,8 @@ static void spill(const char *name, const char *buf, size_t n) {
     fclose(f);
 }
 
-/* Torn at every byte: whole lines before the cut stay, and appending afterwards begins a new line. */
-static void torn_at_every_byte(void **state) {
+/* Cut at every byte: whole lines before the cut are kept, and appending afterwards begins a new line. */
+static void cut_at_every_byte(void **state) {
     (void)state;
     char buf[2048];
     QSFChatLog *l = open_log("torn");
@@ -144,7 +144,7 @@ static void torn_at_every_byte(void **state) {
     for (size_t cut = 0; cut <= n; cut++) {
         int whole = 0;
         for (size_t i = 0; i < cut; i++) whole += buf[i] == '\n';
-        /* a record that lacks only its newline is whole too */
+        /* a record that lacks only its newline is complete too */
         whole += cut > 0 && cut < n && buf[cut] == '\n';
         spill("torn", buf, cut);
         l = open_log("torn");
@@ -194,7 +194,7 @@ static void names_locks_and_copies(void **state) {
     assert_int_equal(read_back("never written", NULL).n, 0);
 }
 
-/* A link to a device or a pipe would be read, or waited for, for ever. */
+/* A link to a device or a pipe could be read, or waited for, forever. */
 static void only_regular_files(void **state) {
     (void)state;
     char err[512] = "";
@@ -212,8 +212,8 @@ static void only_regular_files(void **state) {
     }
 }
 
-/* A full disk, played by a file size limit: the record is refused whole, and written when there is space,
- * in its place; a part of an answer is not. */
+/* A full disk, simulated by a file size limit: the record is refused as a whole, and written in its place
+ * when there is space; part of an answer is not. */
 static void full_disk_keeps_the_file_whole(void **state) {
     (void)state;
     struct rlimit old, tight;
@@ -254,7 +254,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),
         cmocka_unit_test(killed_while_answering),
-        cmocka_unit_test(torn_at_every_byte),
+        cmocka_unit_test(cut_at_every_byte),
         cmocka_unit_test(damaged_lines_are_counted),
         cmocka_unit_test(names_locks_and_copies),
         cmocka_unit_test(only_regular_files),

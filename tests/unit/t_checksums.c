@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checksums of a QSF file's layers while they are read: whatever bit of a weight is damaged, whether it is pinned or
- * streams, computing ends with a message that names the layer, and goes on ending. */
+/* Checksums of a QSF file's layers are verified while these are read: whichever bit of a weight is damaged,
+ * pinned or streamed, evaluation fails with a message that names the layer, and keeps failing. */
 #include "tests/harness/qsf_test.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const QsfRigOptions ways[] = {
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
-/* Computes twice, and settles: the first error, or QSF_OK. */
+/* Evaluates twice, then settles: the first error, or QSF_OK. */
 static int compute(const QsfRigOptions *way, QsfErr *err) {
     QsfRigOptions o = *way;
     QsfRig r;
@@ -82,7 +82,8 @@ static void make_as(const QsfTinySpec *spec, uint32_t flags, uint8_t press) {
 
 static void make(const QsfTinySpec *spec, uint32_t flags) { make_as(spec, flags, QSFF_STORED); }
 
-/* Bytes in the middle of tensors: [first, last] of each matrix of the second layer, and of head or tied embedding. */
+/* Bytes in the middle of tensors: [first, last] of each matrix of the second layer, and of the head or tied
+ * embedding. */
 static size_t places(uint64_t *off, size_t cap, bool head) {
     QsfErr e = { 0 };
     QsfLedger ledger;
@@ -135,7 +136,7 @@ static void test_damage(void **state) {
     }
 }
 
-/* Units so large that they are pinned in several pieces, the later ones behind the first in memory. */
+/* Units so large that they are pinned in several pieces, the later ones stored before the first in memory. */
 static void test_pieces(void **state) {
     (void)state;
     QsfErr e = { 0 };
@@ -148,7 +149,7 @@ static void test_pieces(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "layer 1 from byte offset");
 }
 
-/* A damaged norm is not in a matrix, and is found all the same. */
+/* A damaged norm is not in a matrix, and is detected all the same. */
 static void test_between(void **state) {
     (void)state;
     QsfErr e = { 0 };
@@ -159,14 +160,14 @@ static void test_between(void **state) {
     qsf_test_expect_ok(qsf_source_open(&s, qsf, &ledger, &e), &e);
     const QsfTensor *t = qsf_source_find_tensor(s, "blk.0.ffn_norm.weight");
     assert_non_null(t);
-    uint64_t off = t->offset + 2; /* a bit of a number that stays one */
+    uint64_t off = t->offset + 2; /* a bit whose change leaves a finite number */
     qsf_source_close(s);
     qsf_ledger_destroy(&ledger);
     expect_damage(off, "layer 0 from byte offset");
 }
 
 /* Any byte of a compressed layer. */
-static void test_pressed(void **state) {
+static void test_compressed(void **state) {
     (void)state;
     QsfErr e = { 0 };
     QsfLedger ledger;
@@ -189,7 +190,7 @@ static void test_pressed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_shift), cmocka_unit_test(test_damage),
                                         cmocka_unit_test(test_pieces), cmocka_unit_test(test_between),
-                                        cmocka_unit_test(test_pressed) };
+                                        cmocka_unit_test(test_compressed) };
     (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("sums.gguf"));
     (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("sums.qsf"));
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf_text.h: what may reach a terminal, and that a split anywhere changes nothing. */
+/* qsf_text.h: what may reach a terminal; splitting the input anywhere does not change the result. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static void clean_split_at_every_byte(void **state) {
     }
 }
 
-/* One byte at a time, every byte value in front of and behind ASCII: no control byte comes out. */
+/* One byte at a time, every byte value before and after ASCII: no control byte is returned. */
 static void clean_never_emits_controls(void **state) {
     (void)state;
     for (unsigned a = 0; a < 256; a++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* qsf_cli.h: every way of writing an option, and every way of writing it wrong. */
+/* qsf_cli.h: every valid and every invalid way of writing an option. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

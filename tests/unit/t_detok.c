@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Streaming detokenizer: whole UTF-8 sequences only, the first space, special tokens, tidied spaces. */
+/* Streaming detokenizer: whole UTF-8 sequences only, the first space, special tokens, cleaned up spaces. */
 #include "tests/harness/tiny_vocab.h"
 
 #include "src/base/utf8.h"
@@ -47,12 +47,12 @@ static void test_pieces(void **state) {
     assert_int_equal(qsf_tokenizer_piece(t, two, false, dst, sizeof dst), 4);
     assert_memory_equal(dst, " a b", 4);
     memset(dst, '#', sizeof dst);
-    assert_int_equal(qsf_tokenizer_piece(t, two, false, dst, 2), 4); /* cut, with the full length */
+    assert_int_equal(qsf_tokenizer_piece(t, two, false, dst, 2), 4); /* truncated, with the full length */
     assert_memory_equal(dst, " a##", 4);
     assert_int_equal(qsf_tokenizer_piece(t, two, false, NULL, 0), 4);
     assert_int_equal(qsf_tokenizer_piece(t, BYTE(0x0A), false, dst, sizeof dst), 1);
     assert_int_equal(dst[0], '\n');
-    assert_int_equal(qsf_tokenizer_piece(t, user, false, dst, sizeof dst), 6); /* as it is stored */
+    assert_int_equal(qsf_tokenizer_piece(t, user, false, dst, sizeof dst), 6); /* as stored */
     assert_memory_equal(dst, "<u" SP ">", 6);
     assert_int_equal(qsf_tokenizer_piece(t, 1, false, dst, sizeof dst), 0);
     assert_int_equal(qsf_tokenizer_piece(t, 1, true, dst, sizeof dst), 3);
@@ -71,7 +71,7 @@ static void test_first_space(void **state) {
     expect_text(t, IDS(a, a), false, true, " a a");
     expect_text(t, IDS(sp2, a), false, false, "  a");
     expect_text(t, IDS(1, a), true, false, "<s> a");
-    expect_text(t, IDS(1, a), false, false, " a"); /* the hidden token began the text */
+    expect_text(t, IDS(1, a), false, false, " a"); /* the hidden token was at the start of the text */
     expect_text(t, IDS(-1, 100000, 2), false, false, "");
     close_vocab(t, &v);
     qsf_tv_spm(&v);
@@ -82,7 +82,8 @@ static void test_first_space(void **state) {
     close_vocab(t, &v);
 }
 
-/* One byte per token: nothing comes out before its sequence is whole, and no more is held than needed. */
+/* One byte per token: nothing is returned before its sequence is complete, and no more is held than
+ * needed. */
 static void test_whole_sequences(void **state) {
     static const struct {
         const char *in;
@@ -117,8 +118,8 @@ static void test_whole_sequences(void **state) {
     close_vocab(t, &v);
 }
 
-/* What the three passes of the reference make of a whole text, written down anew: each pass drops
- * characters by what the text before that pass has around them. */
+/* The result of the reference's three passes over a whole text, written out again: each pass drops characters
+ * depending on their neighbours in the text before that pass. */
 static void tidy_whole(char *s) {
     char in[256];
     size_t n, out;
@@ -182,7 +183,7 @@ static void test_tidy(void **state) {
         size_t n = strlen(cases[i].in);
         for (size_t k = 0; k < n; k++) ids[k] = (unsigned char)cases[i].in[k];
         expect_text(t, ids, n, false, false, cases[i].out);
-        expect_text(t, ids, n, false, true, cases[i].in); /* an answer that streams is never changed */
+        expect_text(t, ids, n, false, true, cases[i].in); /* a streamed answer is never changed */
     }
     uint64_t seed = 3;
     for (int round = 0; round < 20000; round++) {
@@ -200,7 +201,7 @@ static void test_tidy(void **state) {
     close_vocab(t, &v);
 }
 
-/* Every id of a random stream: what has come out so far is always well-formed when the bytes are. */
+/* Every id of a random stream: the output so far is always well-formed if the bytes are. */
 static void test_stream_is_valid(void **state) {
     static const char text[] = "h\xC3\xA9llo \xE4\xB8\xAD\xE6\x96\x87 , \xF0\x9F\x98\x80 's \xE2\x82\xAC .";
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where embedding rows come from: a table that fills behind the computation, the pinned head of a tied model,
- * the cache of rows used last, the file; the counters of each; files that change. */
+/* Sources of embedding rows: a table that is filled in the background, the pinned head of a tied model, the
+ * cache of recently used rows, the file; the counters of each; files that change. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -71,7 +71,7 @@ static uint64_t charged(QsfRig *r) {
     return now.used[QSF_MEM_EMBED];
 }
 
-/* Byte in the middle of a token's row. */
+/* Offset of a byte in the middle of a token's row. */
 static uint64_t offset_of(const QsfRig *r, uint32_t id) {
     const QsfTensor *t = qsf_source_find_tensor(r->model.src, "token_embd.weight");
     return t->offset + t->bytes / VOCAB * id + 5;
@@ -88,7 +88,7 @@ static void test_row_cache(void **state) {
     uint64_t row = qsf_source_find_tensor(r.model.src, "token_embd.weight")->bytes / VOCAB;
     assert_int_equal(charged(&r), qsf_rowcache_bytes(4, row));
     qsf_forward_stats_reset(r.fwd);
-    eval(&r, prompt, 8); /* misses 1 2 3 4, then 9 in the place of 3, then 3 in the place of 2 */
+    eval(&r, prompt, 8); /* misses 1 2 3 4, then 9 replaces 3, then 3 replaces 2 */
     QsfForwardStats s = stats(&r);
     assert_int_equal(s.embed_misses, 6);
     assert_int_equal(s.embed_hits, 2);
@@ -96,7 +96,7 @@ static void test_row_cache(void **state) {
     eval(&r, again, 1);
     assert_int_equal(stats(&r).embed_hits, 3);
     qsf_file_inject_fault(offset_of(&r, 9), EIO);
-    eval(&r, again, 1); /* from the cache: the disk is not asked */
+    eval(&r, again, 1); /* from the cache: the disk is not read */
     qsf_file_inject_fault(offset_of(&r, 2), EIO);
     uint32_t past = qsf_forward_n_past(r.fwd);
     QsfErr err = { 0 };
@@ -116,7 +116,7 @@ static void test_row_cache(void **state) {
     close_model(&r);
 }
 
-/* Usable before it is complete; complete, the file is not asked any more. */
+/* Usable before it is complete; then the file is not read any more. */
 static void test_table(void **state) {
     (void)state;
     QsfRig r;
@@ -147,7 +147,7 @@ static void test_table(void **state) {
     close_model(&r);
 }
 
-/* Nobody needs to wait for it: every evaluation brings it on. */
+/* It needs no waiting: every evaluation continues filling it. */
 static void test_table_fills(void **state) {
     (void)state;
     QsfRig r;
@@ -162,7 +162,7 @@ static void test_table_fills(void **state) {
     close_model(&r);
 }
 
-/* A damaged place in the table that no token asks for disturbs nobody but those who wait for all of it. */
+/* Damage in a part of the table that no token needs only affects callers that wait for all of it. */
 static void test_table_fault(void **state) {
     (void)state;
     QsfRig r;
@@ -223,7 +223,7 @@ static void check_layers(const QsfRig *r) {
     assert_true(s.prefill_ns >= s.compute_ns + s.wait_ns);
 }
 
-/* Everything or nothing, from now on. */
+/* Set to all or nothing, starting now. */
 static void pin_all(QsfRig *r, bool all) {
     QsfErr err = { 0 };
     uint32_t items[32] = { 0 };
@@ -245,10 +245,10 @@ static void test_layers(void **state) {
         eval(&r, ids, 12);
         check_layers(&r);
         memset(l, 0, sizeof l);
-        assert_int_equal(qsf_forward_layers(r.fwd, l, 2), 4); /* fills no more than it may */
+        assert_int_equal(qsf_forward_layers(r.fwd, l, 2), 4); /* does not fill more than allowed */
         assert_true(l[1].weight_bytes > 0 && l[2].weight_bytes == 0);
         for (int i = 0; i < 2; i++) assert_true((l[i].read_bytes > 0) == (stream == 1));
-        if (stream == 0) { /* a running loader counts on */
+        if (stream == 0) { /* a running loader relies on it */
             qsf_forward_stats_reset(r.fwd);
             qsf_forward_layers(r.fwd, l, 8);
             for (int i = 0; i < 4; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packing a tensor in pieces and groups of rows: whatever the length of its rows, the bytes are those of its rows packed one by one, and
- * its outliers are all counted. */
+/* Quantizing a tensor in pieces and groups of rows: for any row length, the bytes are those of its rows
+ * quantized one by one, and all its outliers are counted. */
 #include "tests/harness/source_rig.h"
 
 #include "src/requantize/encode_rows.h"
@@ -10,7 +10,7 @@ enum { ROWS = 300, PER_ROW = 3 };
 
 static char gguf[256];
 
-/* Within -1 and 1, but for three values a row. */
+/* Between -1 and 1, except for three values per row. */
 static void write_matrix(uint64_t cols) {
     QsfGgufBuild b = { 0 };
     const uint64_t ne[2] = { cols, ROWS };
@@ -49,7 +49,7 @@ static Bytes encode(QsfEncoder *e, QsfItem *i, const char *format) {
     return out;
 }
 
-/* All at once, and each row alone. */
+/* All rows together, and each row alone. */
 static void check(uint64_t cols, const char *format, QsfQuantRule rule, int threads) {
     QsfSource *s = open_ok(gguf);
     QsfEncoder e;
@@ -83,7 +83,7 @@ static void check(uint64_t cols, const char *format, QsfQuantRule rule, int thre
     qsf_source_close(s);
 }
 
-/* 5,632 and 11,008 are the feed-forward widths of known models; rows around the half and the whole of a group. */
+/* 5,632 and 11,008 are the feed-forward widths of known models; rows around half a group and a whole one. */
 static void test_lengths(void **state) {
     (void)state;
     static const uint64_t cols[] = { 4096, 5632, 8192, 8256, 11008, 16384, 16448 };

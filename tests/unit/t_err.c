@@ -31,7 +31,7 @@ static void test_cleaned(void **state) {
 }
 
 static void test_cut_at_character(void **state) {
-    char big[2000];
+    char big[QSF_ERR_MSG_MAX * 2];
     QsfErr e = { 0 };
     (void)state;
     for (size_t i = 0; i + 3 < sizeof big; i += 2) memcpy(big + i, "\xc3\xa4", 3);

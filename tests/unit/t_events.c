@@ -44,7 +44,7 @@ static void text_of_one_request_merges(void **state) {
     assert_string_equal(e.text, "Once upon");
     assert_int_equal(e.text_len, 9);
     assert_int_equal(e.tokens, 2);
-    push_text(&q, 2, "z", 1); /* while the first half is being read */
+    push_text(&q, 2, "z", 1); /* while the first half is read */
     assert_true(qsf_events_next(&q, &e) && e.request == 2 && strcmp(e.text, "x") == 0);
     assert_true(qsf_events_next(&q, &e) && e.type == QSF_EVENT_DONE && e.seed == 99 && e.text[0] == '\0');
     assert_true(qsf_events_next(&q, &e) && strcmp(e.text, "y") == 0);
@@ -64,7 +64,7 @@ static void the_pipe_wakes_until_all_is_read(void **state) {
         push_done(&q, 2, NULL);
         assert_true(readable(&q));
         assert_true(qsf_events_next(&q, &e));
-        assert_true(readable(&q)); /* one is still there */
+        assert_true(readable(&q)); /* one is left */
         assert_true(qsf_events_next(&q, &e));
         assert_false(qsf_events_next(&q, &e));
         assert_false(readable(&q));
@@ -72,7 +72,7 @@ static void the_pipe_wakes_until_all_is_read(void **state) {
     qsf_events_free(&q);
 }
 
-enum { PIECE = 700, PIECES = 3000 }; /* 2 MB: many times the log */
+enum { PIECE = 700, PIECES = 3000 }; /* 2 MB: many times the size of the log */
 
 static void *produce(void *arg) {
     QsfEvents *q = arg;
@@ -109,7 +109,7 @@ static void a_slow_reader_loses_nothing(void **state) {
     qsf_events_free(&q);
 }
 
-/* Pushes until the log is full and waits there. */
+/* Pushes until the log is full and blocks there. */
 static void *produce_forever(void *arg) {
     QsfEvents *q = arg;
     char text[PIECE];
@@ -129,7 +129,7 @@ static void a_cancellation_ends_the_wait_for_a_reader(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, produce_forever, &q), 0);
     nanosleep(&nap, NULL);
     atomic_store(&cancel, 1);
-    pthread_join(thread, NULL); /* hangs when the engine still waits */
+    pthread_join(thread, NULL); /* hangs if the engine still waits */
     assert_true(q.fill.len > QSF_EVENTS_SOFT - 2 * PIECE && q.fill.len <= QSF_EVENTS_HARD);
     while (qsf_events_next(&q, &e)) {
     }
@@ -137,7 +137,7 @@ static void a_cancellation_ends_the_wait_for_a_reader(void **state) {
     qsf_events_free(&q);
 }
 
-/* After a cancellation the longest last piece and the end of the request still fit. */
+/* After a cancellation, the longest possible last piece and the end of the request still fit. */
 static void the_end_fits_into_a_full_log(void **state) {
     (void)state;
     static char big[QSF_EVENT_TEXT_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads that fail, at places all over a model file, seen by every back end: the answer ends with an error that
- * names the file and the byte offset, the worker lives, and when the disk is well again the next answer is the one
- * that an undisturbed run gives. */
+/* Read errors at places all over a model file, with every back end: the answer ends with an error that names
+ * the file and the byte offset, the worker survives, and when the disk works again the next answer is that of
+ * an undisturbed run. */
 #include "tests/harness/qsf_test.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 
 static char path[256];
 static QsfLedger ledger;
-static QsfSource *src; /* of path: where everything lies */
+static QsfSource *src; /* of path: where all tensors are */
 
-/* --- a worker and what it says --- */
+/* --- a worker and its reports --- */
 
 typedef struct Reply {
     QSFEventType type;
@@ -58,7 +58,7 @@ static QSFSettings settings(const char *io, const char *direct, uint64_t pin) {
     s.threads = 2;
     s.ctx = 128;
     s.pin = pin;
-    s.ram_budget = 256u << 20; /* roomy: sanitizers keep freed memory resident */
+    s.ram_budget = 256u << 20; /* generous: sanitizers keep freed memory resident */
     s.params.temperature = 0;
     s.params.max_tokens = 3;
     s.params.ignore_eos = true;
@@ -89,7 +89,8 @@ static void check_message(const Reply *r, const Fault *f) {
     static const char words[] = "byte offset ";
     const char *at = strstr(r->why, words);
     assert_int_equal(r->type, QSF_EVENT_ERROR);
-    if (strstr(r->why, path) == NULL || at == NULL) fail_msg("neither file nor place: %s", r->why);
+    if (strstr(r->why, path) == NULL || at == NULL)
+        fail_msg("the message has neither file nor place: %s", r->why);
     uint64_t said = strtoull(at + strlen(words), NULL, 10);
     if (said > f->off || f->off - said > (8u << 20) || (f->error == 0 && said != f->off))
         fail_msg("fault at %llu, but: %s", (unsigned long long)f->off, r->why);
@@ -97,12 +98,12 @@ static void check_message(const Reply *r, const Fault *f) {
     assert_int_equal(r->code, 1);
 }
 
-/* A matrix other than the embedding: its bytes are read for every token, or once to be pinned. */
+/* A matrix other than the embedding: its bytes are read for every token, or once when they are pinned. */
 static bool is_streamed(const QsfTensor *t) {
     return t->n_dims == 2 && strcmp(t->name, "token_embd.weight") != 0;
 }
 
-/* The fault is gone. A read that was in flight until then may still bring its error, once. */
+/* The fault has ended. A read that was in flight until then may still report its error, once. */
 static void ask_again(QSFWorker *w, uint64_t off, const char *want) {
     Reply *r = ask(w, "x y z");
     if (r->type == QSF_EVENT_ERROR) r = ask(w, "x y z");
@@ -136,7 +137,7 @@ static const struct Way {
     { "pread", "off" }, { "pread", "on" }, { "uring", "off" }, { "uring", "on" }, { "mmap", "auto" },
 };
 
-/* First, last and some byte between of every tensor, with everything streaming. */
+/* The first, the last and some byte between of every tensor, with everything streamed. */
 static void faults_while_streaming(void **state) {
     (void)state;
     char want[4096];
@@ -153,8 +154,8 @@ static void faults_while_streaming(void **state) {
                 const Fault f = { x->offset + at[k], (t + k) % 2 == 0 ? EIO : 0 };
                 bool hit = disturb(w, &f, want);
                 if (!hit && is_streamed(x))
-                    fail_msg("%s, direct %s: byte %llu of %s failed unseen", ways[i].io, ways[i].direct,
-                             (unsigned long long)at[k], x->name);
+                    fail_msg("%s, direct %s: byte %llu of %s failed without being detected", ways[i].io,
+                             ways[i].direct, (unsigned long long)at[k], x->name);
                 failed += hit;
             }
         }
@@ -163,7 +164,8 @@ static void faults_while_streaming(void **state) {
     }
 }
 
-/* The same while rows are being pinned behind the first answer. Once they are there a fault is not seen. */
+/* The same while rows are pinned in the background during the first answer. Once they are pinned, a fault has
+ * no effect. */
 static void faults_while_pinning(void **state) {
     (void)state;
     char want[4096];
@@ -194,7 +196,7 @@ static void faults_while_pinning(void **state) {
     }
 }
 
-/* Metadata and vocabulary: loading fails, and works when asked again. */
+/* Metadata and vocabulary: loading fails, and works the next time. */
 static void faults_while_opening(void **state) {
     (void)state;
     QSFSettings s = settings("auto", "auto", 0);
@@ -207,8 +209,9 @@ static void faults_while_opening(void **state) {
         qsf_file_inject_fault(f.off, f.error);
         Reply *r = reply_to(w, qsf_worker_load(w, path, &s));
         qsf_file_inject_fault(UINT64_MAX, 0);
-        if (off + 32 < end) assert_int_equal(r->type, QSF_EVENT_ERROR); /* what follows is padding */
-        if (r->type == QSF_EVENT_ERROR && strstr(r->why, path) == NULL) fail_msg("no file: %s", r->why);
+        if (off + 32 < end) assert_int_equal(r->type, QSF_EVENT_ERROR); /* followed by padding */
+        if (r->type == QSF_EVENT_ERROR && strstr(r->why, path) == NULL)
+            fail_msg("the message has no file: %s", r->why);
         load(w, &s);
     }
     assert_int_equal(ask(w, "x y z")->type, QSF_EVENT_DONE);

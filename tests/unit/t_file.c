@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files whose size at open is the law, and the cursor over them. */
+/* Files whose size at open is authoritative, and the cursor over them. */
 #include "tests/harness/qsf_test.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static void test_open_refusals(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "device");
     qsf_err_clear(&e);
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    qsf_file_open(&f, fifo, &e); /* nobody writes to it: must not hang */
+    qsf_file_open(&f, fifo, &e); /* it has no writer: must not hang */
     qsf_test_expect_err(&e, QSF_E_MODEL, "pipe");
     unlink(fifo);
     qsf_file_close(&f);
@@ -134,7 +134,7 @@ static void expect_changed(const QsfFile *f, const char *how) {
     qsf_test_expect_err(&e, QSF_E_RUNTIME, how);
 }
 
-/* Shorter, longer, written to, replaced; a deleted file is still the one that was opened. */
+/* Truncated, extended, written to, replaced; a deleted file is still the one that was opened. */
 static void test_unchanged(void **state) {
     QsfFile f;
     QsfErr e = { 0 };
@@ -164,7 +164,7 @@ static void test_unchanged(void **state) {
     unlink(path);
 }
 
-/* A second descriptor leads to the same file, wherever its path leads. */
+/* A second descriptor refers to the same file, even if its path now leads elsewhere. */
 static void test_direct(void **state) {
     QsfFile f;
     QsfErr e = { 0 };

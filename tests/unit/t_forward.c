@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The forward pass: the same logits, bit for bit, however it is run; its errors leave it usable. */
+/* The forward pass: the same logits, bit for bit, however it is run; it remains usable after errors. */
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { N_TOKENS = 70 };
 
-static const char *path; /* of the model that the test wrote */
+static const char *path; /* of the model written by the test */
 
 static void write_tiny(const QsfTinySpec *spec) {
     static char own[512];
@@ -81,7 +81,7 @@ static void same_rows(const Rows *a, const Rows *b) {
     assert_memory_equal(a->x, b->x, (size_t)a->n * a->n_vocab * sizeof(float));
 }
 
-/* A prompt without logits of its own, then token by token. */
+/* A prompt without logits, then token by token. */
 static void check_steps(const QsfRigOptions *o, const Rows *want) {
     QsfRig r;
     QsfErr err = { 0 };
@@ -97,7 +97,8 @@ static void check_steps(const QsfRigOptions *o, const Rows *want) {
     close_rig(&r);
 }
 
-/* Threads, residency, slots and chunks of one model file, at the best level and, if n_levels is 2, the reference. */
+/* Threads, residency, slots and chunks of one model file, at the best level and, if n_levels is 2, the
+ * reference. */
 static void check_ways_at(const char *file, bool exact, size_t n_levels) {
     const qk_level levels[] = { QK_LEVEL_UNKNOWN, QK_LEVEL_REF };
     static const QsfRigOptions ways[] = {
@@ -167,7 +168,7 @@ static void test_same_bits_files(void **state) {
                                          "parity/quant_tq1_0/model.gguf",  "parity/quant_tq2_0/model.gguf" };
     size_t n = sizeof files / sizeof *files;
 #ifdef __SANITIZE_ADDRESS__
-    n = 4; /* the kernels of the others are under the sanitizers in checkkern */
+    n = 4; /* the kernels of the others are checked with sanitizers in checkkern */
 #endif
     if (qsf_test_quick()) n = 2;
     for (size_t i = 0; i < n; i++) {
@@ -175,7 +176,7 @@ static void test_same_bits_files(void **state) {
         if (file == NULL) skip();
         char copy[1024];
         snprintf(copy, sizeof copy, "%s", file);
-        check_ways_at(copy, false, i < 2 ? 2 : 1); /* the reference takes its time */
+        check_ways_at(copy, false, i < 2 ? 2 : 1); /* the reference is slow */
     }
 }
 
@@ -228,7 +229,7 @@ static void set_cancel(void *arg, uint32_t pos, const float *logits) {
     if (pos == 12) atomic_store((atomic_int *)arg, 1);
 }
 
-/* Whole chunks stay, the rest is as if it had never been asked for. */
+/* Whole chunks are kept; the rest is as if it had never been requested. */
 static void test_cancel(void **state) {
     (void)state;
     write_tiny(NULL);
@@ -245,7 +246,7 @@ static void test_cancel(void **state) {
         assert_int_equal(err.code, QSF_E_INTERRUPTED);
         uint32_t past = qsf_forward_n_past(r.fwd);
         assert_true(past > 5 && past < 20 &&
-                    past % (stream ? 4 : 5) == 0); /* 4: as many logits as a pass has room for */
+                    past % (stream ? 4 : 5) == 0); /* 4: the maximum number of logits of a pass */
         assert_int_equal(qsf_forward_eval(r.fwd, ids, 1, NULL, NULL, NULL), QSF_E_INTERRUPTED);
         assert_int_equal(qsf_forward_n_past(r.fwd), past);
         atomic_store(&r.cancel, 0);
@@ -284,7 +285,7 @@ static void test_read_faults(void **state) {
         qsf_test_expect_err(&err, QSF_E_RUNTIME, path);
         qsf_test_expect_err(&err, QSF_E_RUNTIME, "offset");
         uint32_t past = qsf_forward_n_past(
-            r.fwd); /* what was read ahead, or whole passes without the head, may be done */
+            r.fwd); /* prefetched data, or whole passes without the head, may be done */
         assert_true(past < 40 && past % 8 == 4);
         qsf_file_inject_fault(UINT64_MAX, 0);
         qsf_err_clear(&err);
@@ -296,8 +297,8 @@ static void test_read_faults(void **state) {
     free(want.x);
 }
 
-/* A fault at any byte of the file while loading, or behind it: an error or none, never a leak, and the next try
- * works. */
+/* A fault at any byte of the file while loading or afterwards: an error or none, never a leak, and the next
+ * try works. */
 static void test_load_faults(void **state) {
     (void)state;
     QsfRig r;
@@ -329,7 +330,7 @@ static void test_load_faults(void **state) {
         if (open) close_rig(&r);
         assert_int_equal(qsf_rig_leak(&r), 0);
     }
-    assert_true(failed_at_once > 0 && failed_later > 10); /* norms at once, matrices behind it */
+    assert_true(failed_at_once > 0 && failed_later > 10); /* norms during loading, matrices afterwards */
 }
 
 static void overwrite(uint64_t off, const void *bytes, size_t len) {
@@ -353,7 +354,7 @@ static void test_invalid_numbers(void **state) {
         overwrite(off + 12, &bad[i], sizeof bad[i]);
         open_rig(&r, &(QsfRigOptions){ .path = path, .level = QK_LEVEL_UNKNOWN });
         int rc = qsf_forward_eval(r.fwd, ids_below(300), 10, NULL, NULL, &err);
-        if (i < 3 || rc != QSF_OK) { /* the last one is finite and may stay so */
+        if (i < 3 || rc != QSF_OK) { /* the last one is finite and may remain so */
             assert_int_equal(rc, QSF_E_RUNTIME);
             qsf_test_expect_err(&err, QSF_E_RUNTIME, "the model produced invalid numbers");
         }
@@ -389,8 +390,8 @@ static void test_counters(void **state) {
         parts += s.matmul_ns[g];
     }
     assert_true(s.attention_ns > 0 && s.prep_ns > 0 && parts <= s.compute_ns);
-    /* Six passes over the layers, four of them with the head, some of it read before the reset or ahead of
-     * need; two windows too much at most for each of 8 tensors. */
+    /* Six passes over the layers, four of them with the head, some of it read before the reset or prefetched;
+     * at most two extra windows for each of 8 tensors. */
     uint64_t head = qsf_source_find_tensor(r.model.src, "output.weight")->bytes,
              body = r.plan.streamed_bytes - head;
     assert_true(s.bytes_read <= 7 * (body + 14 * 2 * 4096) + 4 * (head + 2 * 4096) + 23 * 68);
@@ -479,7 +480,7 @@ static double mean_kl(const char *model, const char *tokens, const char *logits,
     return j.kl / n;
 }
 
-/* What the other engine reached with the same file; 1e-5 where it says nothing. */
+/* The result of the other engine with the same file; 1e-5 where it is unknown. */
 static double allowed(const char *about) {
     char text[4096];
     FILE *f = fopen(about, "r");
@@ -496,7 +497,7 @@ static void check_kl(const char *what, qk_level level, double kl, double most) {
 
 static void test_parity(void **state) {
     (void)state;
-    if (qsf_test_quick()) skip(); /* run_parity puts the same cases to the same limits, at the same levels */
+    if (qsf_test_quick()) skip(); /* run_parity checks the same cases, limits and levels */
     static const char *const cases[] = { "llama",        "llama3",      "llama_linear", "quant_f16",
                                          "quant_bf16",   "quant_q8_0",  "quant_q4_0",   "quant_q4_1",
                                          "quant_q5_0",   "quant_q5_1",  "quant_q4_k_m", "quant_q5_k_m",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The GGUF reader against files the test writes: whole, cut, lying and split ones. */
+/* The GGUF reader with files written by the test: valid, truncated, inconsistent and split ones. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/clock.h"
@@ -107,8 +107,8 @@ static void test_every_truncation(void **state) {
     qsf_gb_free(&b);
 }
 
-/* Each aligned-or-not 8-byte field of the file set to huge and odd values: never a crash, and what
- * opens is consistent. */
+/* Each 8-byte field of the file, aligned or not, set to huge and odd values: never a crash, and what opens is
+ * consistent. */
 static void test_huge_fields(void **state) {
     static const uint64_t values[] = {
         UINT64_MAX, INT64_MAX, (uint64_t)1 << 60, (uint64_t)1 << 32, 0xFFFFFFFF, 100000, 0
@@ -131,7 +131,7 @@ static void test_huge_fields(void **state) {
             qsf_source_close(s);
             memcpy(bytes + at, keep, 8);
         }
-        if (at > 300) at += 6; /* behind the tables there is only data */
+        if (at > 300) at += 6; /* after the tables there is only data */
     }
     free(bytes);
     qsf_gb_free(&b);

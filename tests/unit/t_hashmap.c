@@ -44,7 +44,7 @@ static void test_many(void **state) {
     free(k);
 }
 
-/* Every key is a prefix of the others: in a full table probes meet keys that only differ in length. */
+/* Every key is a prefix of the others: in a full table, probes meet keys that differ only in length. */
 static const char *prefix_of(const void *owner, int32_t id, size_t *len) {
     *len = (size_t)id;
     return owner;

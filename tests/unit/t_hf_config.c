@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What config.json may say of a model, what its metadata become, and what is refused in which words. */
+/* What config.json may contain, the metadata made from it, and what is refused, with which message. */
 #include "tests/harness/hf_rig.h"
 
 static int open_with(const char *last, QsfSource **s, QsfErr *e) {
@@ -8,9 +8,9 @@ static int open_with(const char *last, QsfSource **s, QsfErr *e) {
     return qsf_source_open(s, dir, &ledger, e);
 }
 
-/* --- what is taken --- */
+/* --- what is accepted --- */
 
-/* A key and its value, or that it is absent (NAN). */
+/* A key and its value, or NAN if it is absent. */
 typedef struct Want {
     const char *last, *key;
     double value;
@@ -18,7 +18,7 @@ typedef struct Want {
 
 #define NONE (-1.0)
 
-static void test_taken(void **state) {
+static void test_consumed(void **state) {
     static const Want rows[] = {
         /* clang-format off */
         { ",\"num_key_value_heads\":null", "llama.attention.head_count_kv", 4 },
@@ -34,7 +34,7 @@ static void test_taken(void **state) {
         { ",\"sliding_window\":128", "llama.context_length", 128 },
         { ",\"sliding_window\":128", "llama.attention.sliding_window", 128 },
         { ",\"sliding_window\":4096", "llama.context_length", 512 },
-        { ",\"bos_token_id\":3,\"eos_token_id\":2", "tokenizer.ggml.bos_token_id", 7 }, /* tokenizer_config.json comes first */
+        { ",\"bos_token_id\":3,\"eos_token_id\":2", "tokenizer.ggml.bos_token_id", 7 }, /* tokenizer_config.json wins */
         { ",\"eos_token_id\":2", "tokenizer.ggml.eos_token_id", 2 },
         { ",\"eos_token_id\":[]", "tokenizer.ggml.eos_token_id", NONE },
         { ",\"eos_token_id\":null", "tokenizer.ggml.eos_token_id", NONE },
@@ -49,7 +49,7 @@ static void test_taken(void **state) {
         QsfErr e = { 0 };
         QsfSource *s;
         float v;
-        if (i == 0) { /* four heads of keys need the weights for them */
+        if (i == 0) { /* four KV heads need weights of that size */
             assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .kv_heads = 4, .last = rows[i].last }),
                              0);
             qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
@@ -64,7 +64,7 @@ static void test_taken(void **state) {
     }
 }
 
-/* Mistral says nothing of its KV heads where it has eight. */
+/* Mistral does not state its number of KV heads when it is eight. */
 static void test_mistral(void **state) {
     QsfErr e = { 0 };
     QsfSource *s;
@@ -85,7 +85,7 @@ static void test_mistral(void **state) {
     qsf_source_close(s);
 }
 
-/* What the makers recommend for sampling. */
+/* Sampling values recommended by the authors of the model. */
 static void test_generation(void **state) {
     static const struct {
         const char *json, *key;
@@ -198,7 +198,7 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_taken), TEST(test_mistral), TEST(test_generation),
+    const struct CMUnitTest tests[] = { TEST(test_consumed), TEST(test_mistral), TEST(test_generation),
                                         TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Back ends of io.h: each moves exactly the bytes of the file, sees the faults of the file layer and the shortening of
- * a file, and says what it fell back to. */
+/* Back ends of io.h: each reads exactly the bytes of the file, detects faults of the file layer and a file
+ * that becomes shorter, and reports what it fell back to. */
 #include "tests/harness/qsf_test.h"
 
 #include <errno.h>
@@ -27,14 +27,14 @@ typedef struct Rig {
     QsfSource *src;
     const QsfFile *file;
     QsfIo *io;
-    uint8_t *mem; /* (BUFFERS) registered, then as much that is not */
+    uint8_t *mem; /* (BUFFERS) registered, followed by as much that is not */
     char path[512];
 } Rig;
 
 static uint64_t file_bytes;
 static uint8_t *whole;
 
-/* A model with a tensor of about 300 KB and a last window that is not full. */
+/* A model with a tensor of about 300 KB and a partial last window. */
 static void write_model(const char *path) {
     const QsfTinySpec spec = {
         .layers = 2, .hidden = 96, .ffn = 300, .heads = 4, .kv_heads = 2, .vocab = 301
@@ -125,7 +125,7 @@ static void test_bytes(void **state) {
     }
 }
 
-/* As many as there may be, waited for in any order; and by asking without waiting. */
+/* The maximum number in flight, waited for in any order; and polled without waiting. */
 static void test_in_flight(void **state) {
     (void)state;
     EACH_BACKEND(kind, direct) {
@@ -150,7 +150,7 @@ static void test_in_flight(void **state) {
                 check_bytes(x);
             }
         }
-        /* Whatever is in flight is over when the back end is gone. */
+        /* Reads in flight have ended when the back end is destroyed. */
         QsfIoRead last = { .off = 0, .len = 4 * W, .dst = r.mem };
         qsf_io_start(r.io, &last);
         qsf_io_destroy(r.io);
@@ -159,7 +159,7 @@ static void test_in_flight(void **state) {
     }
 }
 
-/* A fault inside the file layer is seen at its byte by every back end, and is over when the file is well. */
+/* Every back end reports a fault of the file layer at its byte, and works again when the fault ends. */
 static void test_faults(void **state) {
     (void)state;
     EACH_BACKEND(kind, direct) {
@@ -187,7 +187,7 @@ static void test_faults(void **state) {
     }
 }
 
-/* The file becomes shorter: an error that names where it ends now, never a signal. */
+/* The file is truncated: an error that names its new end, never a signal. */
 static void test_truncated(void **state) {
     (void)state;
     EACH_BACKEND(kind, direct) {
@@ -257,7 +257,7 @@ static void test_words(void **state) {
     assert_int_equal(qsf_io_kind_parse("URING"), QSF_IO_URING);
 }
 
-/* Files in memory have no O_DIRECT in older kernels; whatever this one does, the bytes come. */
+/* Files in memory have no O_DIRECT in older kernels; with any kernel, the bytes are read. */
 static void test_tmpfs(void **state) {
     (void)state;
     char path[64];
@@ -281,7 +281,7 @@ static void test_tmpfs(void **state) {
     close_rig(&r);
 }
 
-/* io_uring_setup answers EPERM from here on, as container runtimes have it. */
+/* io_uring_setup returns EPERM from here on, as in container runtimes. */
 static bool forbid_uring(void) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -294,7 +294,7 @@ static bool forbid_uring(void) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0;
 }
 
-/* In a child: 0 = as it should be. */
+/* In a child: 0 = success. */
 static int run_forbidden(const char *path) {
     QsfErr err = { 0 };
     for (QsfIoKind kind = QSF_IO_AUTO; kind <= QSF_IO_URING; kind++) {
@@ -315,7 +315,7 @@ static int run_forbidden(const char *path) {
 static void test_forbidden(void **state) {
     (void)state;
     int status;
-    char path[512]; /* its name holds the process's number: made before the fork */
+    char path[512]; /* its name contains the process id: made before the fork */
     snprintf(path, sizeof path, "%s", qsf_test_tmp("io.gguf"));
     write_model(path);
     read_whole(path);
@@ -331,7 +331,7 @@ static void test_forbidden(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Whom mincore tells nothing: neither the file's owner nor one who may write it. */
+/* A process that mincore does not inform: neither the owner of the file nor allowed to write it. */
 static void probe_as_stranger(const QsfSource *src) {
     int status;
     pid_t pid = fork();
@@ -339,7 +339,7 @@ static void probe_as_stranger(const QsfSource *src) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77)
-        print_message("skip: only root can be somebody else\n");
+        print_message("skip: only root can act as another user\n");
     else
         assert_int_equal(WEXITSTATUS(status), 0);
 }
@@ -355,11 +355,11 @@ static void test_probe(void **state) {
     assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
     close(fd);
     double cold = qsf_io_cached_share(r.src);
-    if (cold > 0.5) print_message("skip: this file system does not let go of its pages\n");
+    if (cold > 0.5) print_message("skip: this file system does not drop cached pages\n");
     close_rig(&r);
 }
 
-/* Asking does not make it so: the pages that one question brings in are not the next one's answer. */
+/* A query does not change the answer: pages that one query loads are not counted by the next one. */
 /* The part of a file's pages that is in memory. */
 static double resident_share(const char *path, size_t size) {
     size_t pages = (size + 4095) / 4096, in = 0;
@@ -388,7 +388,7 @@ static void test_probe_again(void **state) {
     assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
     close(fd);
     if (qsf_io_cached_share(r.src) > 0.5) {
-        print_message("skip: this file system does not let go of its pages\n");
+        print_message("skip: this file system does not drop cached pages\n");
     } else {
         assert_true(qsf_io_cached_share(r.src) < 0.1);
         usleep(20000);
@@ -400,7 +400,7 @@ static void test_probe_again(void **state) {
     close_rig(&r);
 }
 
-/* A file of some megabytes: the figure is that of bytes that were really read. */
+/* A file of a few megabytes: the figure is based on bytes that were really read. */
 static void test_measure(void **state) {
     (void)state;
     Rig r;

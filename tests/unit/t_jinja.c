@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The template engine against what Python's jinja2 made of real templates and of small ones that test one
- * point of the language each; its limits; where the characters of a rendering come from. */
+/* The template engine compared with the output of Python's jinja2 for real templates and for small ones that
+ * each test one language feature; its limits; the origin of the characters of a rendering. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/json.h"
 #include "src/text/jinja.h"
 
-/* The oracle has this many cases, and this many are equal. */
+/* Number of cases of the oracle, and of those that are equal. */
 #define N_CASES    2580
 #define N_SNIPPETS 332
 
@@ -45,7 +45,7 @@ static QsfJson *json_of(const char *text, size_t len) {
 typedef struct Oracle {
     QsfJson *conversations;
     const char *folder;
-    char name[200]; /* of the template that is compiled */
+    char name[200]; /* of the compiled template */
     QsfJinja *t;
     QsfErr compile_error;
 } Oracle;
@@ -71,7 +71,7 @@ static void set_members(QsfJinjaVars *v, const QsfJson *object) {
         qsf_jinja_set(v, key, qsf_jinja_from_json(qsf_jinja_vars_mem(v), value));
 }
 
-/* Renders t and compares with what the case says. Shows the difference when asked for. */
+/* Renders t and compares it with the expected text of the case. Prints the difference on request. */
 static bool same(const QsfJinja *t, const QsfErr *compile_error, QsfJinjaVars *v, const QsfJson *c) {
     QsfJinjaOut out = { 0 };
     QsfErr e = { 0 };
@@ -129,7 +129,7 @@ static bool run_snippet(const QsfJson *c) {
     return ok;
 }
 
-/* Runs every line of a file of JSON lines; counts those that are equal. */
+/* Runs every line of a file of JSON lines; counts the equal ones. */
 static int run_lines(const char *path, Oracle *o, int *total) {
     size_t len;
     char *text = read_file(path, &len);
@@ -217,7 +217,7 @@ static void test_compile_errors(void **state) {
     }
 }
 
-/* Renders source with nothing but an untrusted string x = "<X>"; NULL in *err->msg when it worked. */
+/* Renders source with only an untrusted string x = "<X>"; NULL in *err->msg on success. */
 static void render(const char *source, size_t len, const QsfJinjaLimits *limits, QsfJinjaOut *out,
                    QsfErr *e) {
     QsfJinja *t;
@@ -298,7 +298,7 @@ static void test_runtime_errors(void **state) {
     }
 }
 
-/* Source texts that nest or grow without end are refused, not followed. */
+/* Source text that nests or grows without limit is refused. */
 static void test_hostile_sources(void **state) {
     static const struct {
         const char *before, *unit, *after;
@@ -337,7 +337,7 @@ static void test_hostile_sources(void **state) {
     }
 }
 
-/* Long rows of operators are no nesting. */
+/* Long sequences of operators are not nesting. */
 static void test_long_chains(void **state) {
     static const char *const units[] = { " + 1", " ~ 1", " or 0", " == 1", " - 1 * 1" };
     (void)state;
@@ -355,7 +355,7 @@ static void test_long_chains(void **state) {
     }
 }
 
-/* --- where characters come from --- */
+/* --- origin of characters --- */
 
 /* Tags as one letter per byte: T template, d data, L the last message. */
 static void tags_of(const QsfJinjaOut *out, char *text, size_t cap) {

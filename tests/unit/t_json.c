@@ -26,7 +26,7 @@ static void test_read(void **state) {
     assert_int_equal(qsf_json_type(qsf_json_at(z, 3)), QSF_JSON_NULL);
     assert_memory_equal(qsf_json_string(qsf_json_at(z, 4), &len), "a\0b", 4);
     assert_int_equal(len, 3);
-    assert_null(qsf_json_string(qsf_json_at(z, 4), NULL)); /* no C string */
+    assert_null(qsf_json_string(qsf_json_at(z, 4), NULL)); /* not a C string */
     assert_null(qsf_json_at(z, 5));
     assert_null(qsf_json_get(v, "absent"));
     assert_int_equal(qsf_json_int(qsf_json_get(qsf_json_get(v, "a"), "x"), 0), -7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Walking through JSON without a tree: values, escapes, ends, and everything that is no JSON. */
+/* Scanning JSON without a tree: values, escapes, ends, and everything that is not JSON. */
 #include "src/base/jsonscan.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ static void test_numbers(void **state) {
     }
 }
 
-/* Numbers that sizes are made of: exact, or refused. */
+/* Numbers used as sizes: exact, or refused. */
 static void test_whole_numbers(void **state) {
     static const struct {
         const char *text;
@@ -117,12 +117,12 @@ static void test_whole_numbers(void **state) {
         QsfJsonScan s = scan(bad[i]);
         uint64_t v = 1;
         if (qsf_jscan_u64(&s, &v, &e) == QSF_OK)
-            fail_msg("'%s' was taken as %llu", bad[i], (unsigned long long)v);
+            fail_msg("'%s' was parsed as %llu", bad[i], (unsigned long long)v);
         qsf_test_expect_err(&e, QSF_E_MODEL, "whole number");
     }
 }
 
-static void test_walk(void **state) {
+static void test_iteration(void **state) {
     (void)state;
     QsfErr e = { 0 };
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -177,8 +177,9 @@ static void test_broken(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strings), cmocka_unit_test(test_numbers),       cmocka_unit_test(test_walk),
-        cmocka_unit_test(test_broken),  cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_strings),       cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_iteration),     cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_whole_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files of distributions: what was written comes back; every cut, every lying number is an error with file and
- * offset; nothing of another kind is overwritten. */
+/* Files of distributions: they are read back as written; every cut and every false number is an error with
+ * file and offset; files of another kind are not overwritten. */
 #include <math.h>
 #include <sys/stat.h>
 
-#include "src/engine/klfile.h"
+#include "src/engine/klread.h"
+#include "src/engine/klwrite.h"
 #include "src/sample/score.h"
 #include "tests/harness/qsf_test.h"
 
@@ -77,7 +78,7 @@ static void test_round_trip(void **state) {
     assert_true(r.about.complete && r.about.n_rows == ROWS && r.about.n_vocab == VOCAB &&
                 r.about.n_ids == IDS);
     assert_true(r.about.window == 8 && r.about.stride == 4 && r.about.flags == QSF_KL_BOS);
-    assert_string_equal(r.about.name, "a?.b"); /* no escape reaches a terminal */
+    assert_string_equal(r.about.name, "a?.b"); /* no escape sequence reaches a terminal */
     for (int row = 0; row < ROWS; row++) {
         float got[VOCAB], x[VOCAB];
         for (int i = 0; i < VOCAB; i++) x[i] = logit(row, i);
@@ -96,7 +97,8 @@ static void test_round_trip(void **state) {
     qsf_kl_close(&r);
 }
 
-/* Cut anywhere, only the end of the rows is a whole file: one that does not say what it belongs to. */
+/* Of all cuts, only the one at the end of the rows leaves a valid file: one without the description of its
+ * text. */
 static void test_cut(void **state) {
     (void)state;
     for (size_t n = 0; n < SIZE; n++) {
@@ -128,7 +130,7 @@ static void expect_bad(size_t at, uint32_t value, const char *part) {
     assert_non_null(strstr(err.msg, "byte offset"));
 }
 
-static void test_lies(void **state) {
+static void test_false_values(void **state) {
     (void)state;
     expect_bad(0, 0, "no tokens");
     expect_bad(4, 0, "no vocabulary");
@@ -148,7 +150,7 @@ static void test_lies(void **state) {
     expect_bad(TRAILER + 28, 5, "counts");
 }
 
-/* All that is read for a comparison. */
+/* Reads all that a comparison reads. */
 static int read_all(size_t size, QsfErr *err) {
     QsfKlReader r;
     float row[VOCAB];
@@ -165,7 +167,7 @@ static int read_all(size_t size, QsfErr *err) {
     return rc;
 }
 
-/* Whatever byte is another one, it is noticed. */
+/* A change of any byte is detected. */
 static void test_damage(void **state) {
     (void)state;
     unsigned char b[SIZE];
@@ -176,18 +178,19 @@ static void test_damage(void **state) {
         memcpy(b, good, SIZE);
         b[i / 8] ^= (unsigned char)(1 << i % 8);
         put_file(b, SIZE);
-        if (read_all(SIZE, &err) == QSF_OK) fail_msg("bit %zu of byte %zu is not noticed", i % 8, i / 8);
+        if (read_all(SIZE, &err) == QSF_OK) fail_msg("bit %zu of byte %zu is not detected", i % 8, i / 8);
         qsf_test_expect_err(&err, QSF_E_MODEL, path);
         qsf_err_clear(&err);
     }
     memcpy(b, good, SIZE);
-    b[QSF_KL_HEAD + VOCAB * 4] ^= 1; /* the least bit of a logarithm */
+    b[QSF_KL_HEAD + VOCAB * 4] ^= 1; /* the lowest bit of a logarithm */
     put_file(b, SIZE);
     read_all(SIZE, &err);
     qsf_test_expect_err(&err, QSF_E_MODEL, "damaged from byte offset 28: checksum");
 }
 
-/* Files of the version without checksums are read; a row is checked only when it was read whole and in order. */
+/* Files of the version without checksums are accepted; a row is verified only if it was read whole and in
+ * order. */
 static void test_first_version(void **state) {
     (void)state;
     unsigned char b[SIZE];
@@ -242,7 +245,7 @@ static void test_overwriting(void **state) {
     qsf_kl_discard(&w);
     qsf_err_clear(&err);
 
-    /* Given up half way, or with rows missing: the old file stays, and nothing beside it. */
+    /* Aborted, or with rows missing: the old file is kept, and there is no other file beside it. */
     put_file(good, SIZE);
     qsf_savefile_always_named(true);
     qsf_test_expect_ok(qsf_kl_create(&w, path, &about, &err), &err);
@@ -260,7 +263,7 @@ static void test_overwriting(void **state) {
     assert_int_equal(st.st_size, SIZE);
 }
 
-static void test_no_room(void **state) {
+static void test_no_space(void **state) {
     (void)state;
     QsfKlWriter w;
     QsfErr err = { 0 };
@@ -274,10 +277,10 @@ static void test_no_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_lies),        cmocka_unit_test(test_no_probability),
-        cmocka_unit_test(test_overwriting), cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_damage),      cmocka_unit_test(test_first_version),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_false_values), cmocka_unit_test(test_no_probability),
+        cmocka_unit_test(test_overwriting),  cmocka_unit_test(test_no_space),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_first_version),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* KV cache: every (layer, head, position) has its own place, sizes are charged, truncation forgets, another
- * context length keeps what is there and touches no page more. */
+/* KV cache: every (layer, head, position) has its own place, sizes are charged, truncation drops positions,
+ * another context length keeps the contents and touches no additional page. */
 #include <math.h>
 #include <sys/mman.h>
 
@@ -11,7 +11,7 @@ enum { LAYERS = 3, HEADS = 2, DIM = 10, CTX = 7 };
 
 static const QsfKvSpec spec[LAYERS] = { { 0, HEADS, DIM }, { 1, HEADS, DIM }, { 2, HEADS, DIM } };
 
-/* A number that f16 holds exactly and no other place shares. */
+/* A number that f16 holds exactly and that occurs in no other place. */
 static float value(uint32_t layer, uint32_t pos, unsigned which, size_t i) {
     return (float)(layer * 512 + pos * 64 + which * 32 + i);
 }
@@ -31,7 +31,8 @@ static void fill(QsfKvCache *c) {
 
 static bool is_q8(const QsfKvCache *c) { return strcmp(c->ops->name, "q8") == 0; }
 
-/* Position pos of K (which 0) or V holds want, q8 within half a step of the largest number here. */
+/* Whether position pos of K (which 0) or V holds want, for q8 within half a step of the largest number
+ * here. */
 static void expect(const QsfKvCache *c, uint32_t l, uint32_t h, uint32_t pos, unsigned which,
                    const float *want) {
     float got[80];
@@ -140,7 +141,7 @@ static void check_positions(const QsfKvCache *c) {
 
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 
-/* Random steps: positions come, are forgotten, the context grows and shrinks. */
+/* Random steps: positions are added and dropped, the context grows and shrinks. */
 static void random_resizes(const QsfKvSpec *shape, uint32_t n, const qk_kv_ops *ops, uint32_t seed) {
     QsfLedger ledger;
     QsfKvCache c;
@@ -191,7 +192,7 @@ static size_t resident_pages(const QsfKvCache *c) {
     return n;
 }
 
-/* What holds no position holds no page, whichever way the context went. */
+/* Unused positions hold no pages, whether the context grew or shrank. */
 static void test_untouched(void **state) {
     (void)state;
     static const uint32_t ctxs[] = { 8192, 500, 4096, 100, 101, 3000, 8192, 128 };
@@ -221,7 +222,7 @@ static void test_untouched(void **state) {
     qsf_ledger_destroy(&ledger);
 }
 
-/* Too little room: nothing is lost, and the old length can be had again. */
+/* Not enough memory: nothing is lost, and the old length can be restored. */
 static void test_resize_refused(void **state) {
     (void)state;
     qk_table t;

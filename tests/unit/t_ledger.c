@@ -140,7 +140,7 @@ static void test_regions(void **state) {
     qsf_test_expect_ok(qsf_mem_resize(&l, QSF_MEM_PINNED, 4096, 0, "weights", &one, &e), &e);
     assert_null(one);
     expect_region(&l, "weights", 2, 2 * 4096);
-    qsf_mem_unmap(&l, QSF_MEM_PINNED, norm, 4096); /* told by its address */
+    qsf_mem_unmap(&l, QSF_MEM_PINNED, norm, 4096); /* found by its address */
     assert_null(region(&l, "norms"));
     expect_region(&l, "weights", 2, 2 * 4096);
     qsf_mem_unmap(&l, QSF_MEM_PINNED, two, 4096);
@@ -152,7 +152,7 @@ static void test_regions(void **state) {
     qsf_ledger_destroy(&l);
 }
 
-/* More names than the table has lines: the sum is right all the same, and lines are used again. */
+/* More names than the table has lines: the sum is correct, and lines are reused. */
 static void test_many_regions(void **state) {
     static char name[2 * QSF_LEDGER_REGIONS][16];
     void *p[2 * QSF_LEDGER_REGIONS];
@@ -197,7 +197,7 @@ static void test_freeze(void **state) {
     assert_null(qsf_arena_alloc(&a, 1, 1, NULL));
     assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 16384, "cache", &kept, NULL), QSF_E_RUNTIME);
     assert_int_equal(qsf_mem_resize(&l, QSF_MEM_KV, 8192, 4096, "cache", &kept, NULL),
-                     QSF_OK); /* giving back is fine */
+                     QSF_OK); /* giving memory back is allowed */
     assert_int_equal(l.used[QSF_MEM_KV], 4096);
     assert_int_equal(l.refused_frozen, 4);
     qsf_ledger_thaw(&l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The merge loop against the rule itself: again and again the pair with the lowest rank, the leftmost of equals, found by
- * looking at all of them. */
+/* The merge loop compared with the definition: repeatedly merge the pair with the lowest rank, the leftmost
+ * of equals, found by scanning all of them. */
 #include "src/text/merge.h"
 
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #include "tests/harness/qsf_test.h"
 
-enum { SHORT = 300, LONG = 5000 }; /* LONG goes by the sorted list */
+enum { SHORT = 300, LONG = 5000 }; /* LONG uses the sorted list */
 
-/* Which pairs may be joined, and what they make, by chance; ranks are cut to so many bits, so that there are equal ones. */
+/* Pairs that may be merged, and their results, at random; ranks have few bits, so that some are equal. */
 typedef struct Rule {
     uint32_t seed, mask;
 } Rule;
@@ -30,7 +30,7 @@ static bool join(const void *ctx, const QsfSymbol *left, const QsfSymbol *right,
     return true;
 }
 
-/* Joins one pair of n symbols, and returns how many there are then. */
+/* Merges one pair of n symbols, and returns the new number of symbols. */
 static size_t join_best(const Rule *r, QsfSymbol *s, size_t n) {
     size_t best = n;
     uint32_t low = 0;

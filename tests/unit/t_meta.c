@@ -234,7 +234,7 @@ static void test_overrides(void **state) {
     assert_int_equal(qsf_meta_count(src), n + 1);
 }
 
-/* A caller without a length compares a C string: half a string is never that. */
+/* A caller without a length compares a C string: half a string never matches. */
 static void test_nul(void **state) {
     (void)state;
     const char *v = "";

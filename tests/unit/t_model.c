@@ -140,7 +140,7 @@ static void test_rope_scale(void **state) {
     expect_near(rope_scale_with("llama.rope.scaling.factor=float:0", NULL), 1.0f);
 }
 
-/* The smallest model that opens, with one thing replaced or added by the caller. */
+/* The smallest model that opens, with one entry replaced or added by the caller. */
 static void add_plain(QsfGgufBuild *b, const char *skip) {
     static const float zeros[64 * 64];
     static const struct {
@@ -198,7 +198,7 @@ static void expect_tensor_error(const char *name, uint32_t dtype, uint64_t cols,
     assert_int_equal(ledger.total, 0);
 }
 
-/* Words of which a known one is the beginning, before a NUL. */
+/* Values that begin with a known word, followed by a NUL. */
 static void test_nul(void **state) {
     static const char *const edits[] = { "str=general.architecture=llama\\0x",
                                          "str=llama.rope.scaling.type=none\\0x" };
@@ -322,7 +322,7 @@ static void test_real(void **state) {
     qsf_model_close(&m);
 }
 
-/* Cases of architectures and types that this version has. */
+/* Architectures and types that this version supports. */
 static void test_parity_cases(void **state) {
     static const char *const names[] = { "llama",        "llama3",      "llama_linear", "quant_f16",
                                          "quant_bf16",   "quant_q8_0",  "quant_q4_0",   "quant_q4_1",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* New files: there whole or not at all, whatever ends the process, with and without names while they are written. */
+/* New files: complete or absent, however the process ends, with and without names while they are written. */
 #include "tests/harness/qsf_test.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     qsf_savefile_always_named(false);
-    return rmdir(dir); /* each test has removed what it knows of */
+    return rmdir(dir); /* each test has removed the files it knows */
 }
 
 static int files(void) {
@@ -70,7 +70,7 @@ static void test_commit(void **state) {
     mode_t mask = umask(027);
     begin(&f, "new");
     umask(mask);
-    /* the file system of the tests can hide files */
+    /* the file system of the tests supports unnamed files */
     assert_true((f.file.temp[0] != '\0') == (*state != NULL));
     assert_int_equal(files(), *state != NULL ? 1 : 0);
     qsf_test_expect_ok(qsf_newfile_commit(&f, &e), &e);
@@ -79,10 +79,10 @@ static void test_commit(void **state) {
     assert_int_equal(files(), 1);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
-    qsf_newfile_discard(&f); /* nothing is left to do */
+    qsf_newfile_discard(&f); /* no cleanup is needed */
     expect_text("new");
 
-    begin(&f, "newer"); /* in place of the old one, which is there until then */
+    begin(&f, "newer"); /* in place of the old one, which exists until then */
     expect_text("new");
     qsf_test_expect_ok(qsf_newfile_commit(&f, &e), &e);
     expect_text("newer");
@@ -105,14 +105,14 @@ static void test_errors(void **state) {
     assert_null(f.path);
     qsf_err_clear(&e);
     begin(&f, "x");
-    assert_int_equal(mkdir(path, 0700), 0); /* comes into the way */
+    assert_int_equal(mkdir(path, 0700), 0); /* occupies the name */
     assert_int_equal(qsf_newfile_commit(&f, &e), QSF_E_RUNTIME);
     qsf_test_expect_err(&e, QSF_E_RUNTIME, "model.qsf: cannot rename it");
     assert_int_equal(files(), 1);
     rmdir(path);
 }
 
-/* A process that is killed leaves nothing that the next one does not remove. */
+/* A killed process leaves nothing that the next one does not remove. */
 static void test_killed(void **state) {
     QsfNewFile f;
     int status;
@@ -131,7 +131,7 @@ static void test_killed(void **state) {
     assert_int_equal(files(), 0);
 }
 
-/* Only what a dead process left of this very file is removed. */
+/* Only the remains of a dead process for exactly this file are removed. */
 static void test_leftovers(void **state) {
     static const char *const stay[] = { "model.qsf.backup",
                                         "model.qsf.0123abcd.qsf-part.txt",
@@ -171,7 +171,7 @@ static void test_leftovers(void **state) {
     free(part);
 }
 
-/* A path without a folder. */
+/* A path without a directory. */
 static void test_bare_name(void **state) {
     QsfNewFile f;
     QsfErr e = { 0 };

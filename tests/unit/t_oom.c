@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that fails under the engine and its worker, and under the log of a conversation (tests/harness/oom.h). */
+/* Memory failures in the engine and its worker, and in the log of a conversation (tests/harness/oom.h). */
 #include "tests/harness/oom.h"
 
 #include <poll.h>
@@ -37,7 +37,7 @@ static QSFEngine *open_sync(Outcome *o, QSFConfig **config) {
     return NULL;
 }
 
-/* One answer into o->text; after a failure the text begins anew and it is asked again. */
+/* One answer to o->text; after a failure the text is cleared and the request is repeated. */
 static bool answer_sync(Outcome *o, QSFEngine *e, int step, const char *prompt) {
     size_t keep = strlen(o->text);
     for (int i = 0; i < 2; i++) {
@@ -71,7 +71,7 @@ static void answers_survive_an_allocation_that_fails(void **state) {
     (void)state;
     sweep(run_sync, ALLOCATION, 20, 20000);
 }
-static void answers_end_cleanly_when_memory_is_gone_for_good(void **state) {
+static void answers_end_cleanly_when_memory_stays_exhausted(void **state) {
     (void)state;
     sweep(run_sync, ALLOCATIONS_FROM_THEN_ON, 20, 20000);
 }
@@ -80,7 +80,7 @@ static void answers_survive_a_mapping_that_fails(void **state) {
     sweep(run_sync, MAPPING, 10, 2000);
 }
 
-/* --- the background engine: an event for every request, and a worker that lives --- */
+/* --- the background engine: one event per request, and a worker that survives --- */
 
 typedef struct Reply {
     QSFEventType type;
@@ -95,7 +95,7 @@ static bool next_event(QSFWorker *w, QSFEvent *e) {
     return true;
 }
 
-/* To the end of request id; 0 (not even handed over) is a failure without words. */
+/* Waits for the end of request id; 0 (not submitted) is a failure without a message. */
 static bool reply_to(QSFWorker *w, uint64_t id, Reply *r) {
     QSFEvent e = { 0 };
     *r = (Reply){ .type = QSF_EVENT_ERROR, .why = "not taken" };
@@ -185,7 +185,7 @@ static void the_worker_survives_an_allocation_that_fails(void **state) {
     (void)state;
     sweep(run_worker, ALLOCATION, 20, 20000);
 }
-static void the_worker_ends_when_memory_is_gone_for_good(void **state) {
+static void the_worker_ends_when_memory_stays_exhausted(void **state) {
     (void)state;
     sweep(run_worker, ALLOCATIONS_FROM_THEN_ON, 20, 20000);
 }
@@ -193,7 +193,7 @@ static void the_worker_survives_a_mapping_that_fails(void **state) {
     (void)state;
     sweep(run_worker, MAPPING, 10, 2000);
 }
-/* --- saving and resuming a conversation: what was told as saved is there and whole --- */
+/* --- saving and resuming a conversation: what was reported as saved is there and complete --- */
 
 static void collect(void *arg, const QSFLogRecord *r) {
     add_text(arg, r->text != NULL ? r->text : "");
@@ -241,10 +241,10 @@ static void conversations_survive_an_allocation_that_fails(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_survive_an_allocation_that_fails),
-        cmocka_unit_test(answers_end_cleanly_when_memory_is_gone_for_good),
+        cmocka_unit_test(answers_end_cleanly_when_memory_stays_exhausted),
         cmocka_unit_test(answers_survive_a_mapping_that_fails),
         cmocka_unit_test(the_worker_survives_an_allocation_that_fails),
-        cmocka_unit_test(the_worker_ends_when_memory_is_gone_for_good),
+        cmocka_unit_test(the_worker_ends_when_memory_stays_exhausted),
         cmocka_unit_test(the_worker_survives_a_mapping_that_fails),
         cmocka_unit_test(conversations_survive_an_allocation_that_fails),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that fails while a model directory of HuggingFace is opened (tests/harness/oom.h): one file, shards. */
+/* Memory failures while a Hugging Face model directory is opened (tests/harness/oom.h): one file, shards. */
 #include "tests/harness/oom.h"
 
 #include "src/format/rows.h"
@@ -18,7 +18,7 @@ static QsfSource *open_dir(Outcome *o, QsfLedger *ledger) {
         if (qsf_source_open(&s, dir, ledger, &err) == QSF_OK) return s;
         failed_step(o, 1, err.msg);
         assert_int_equal(ledger->total, 0);
-        if (!err.memory) fail_msg("not told as want of memory: %s", err.msg);
+        if (!err.memory) fail_msg("not reported as lack of memory: %s", err.msg);
     }
     return NULL;
 }

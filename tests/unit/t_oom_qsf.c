@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that fails while a model is calibrated, carried over to a QSF file, the file is verified and opened
- * (tests/harness/oom.h). */
+/* Memory failures while a model is calibrated and converted to a QSF file, and while the file is verified and
+ * opened (tests/harness/oom.h). */
 #include "tests/harness/oom.h"
 
 #include "src/calibrate/calibrate.h"
@@ -12,7 +12,7 @@
 #if OWN_MALLOC
 
 static char gguf[256], qsf[256];
-static QsfPackOptions how; /* of the sweep that is under way */
+static QsfPackOptions how; /* of the current sweep */
 
 typedef struct Run {
     QsfLedger ledger;
@@ -32,7 +32,7 @@ static int verify(Run *r, QsfErr *err) {
     return qsf_verify_file(qsf, &r->ledger, &report, err);
 }
 
-/* And reads a byte of each tensor, which decompresses layers that are compressed. */
+/* Also reads a byte of each tensor, which decompresses compressed layers. */
 static int open_qsf(Run *r, QsfErr *err) {
     unsigned char byte;
     int rc = r->back != NULL ? QSF_OK : qsf_source_open(&r->back, qsf, &r->ledger, err);
@@ -41,13 +41,13 @@ static int open_qsf(Run *r, QsfErr *err) {
     return rc;
 }
 
-/* A step, and again when it fails: memory fails only once. */
+/* Runs a step, and repeats it if it fails: memory fails only once. */
 static bool twice(Outcome *o, int number, int (*step)(Run *, QsfErr *), Run *r) {
     for (int i = 0; i < 2; i++) {
         QsfErr err = { 0 };
         if (step(r, &err) == QSF_OK) return true;
         failed_step(o, number, err.msg);
-        if (!err.memory) fail_msg("step %d: not told as want of memory: %s", number, err.msg);
+        if (!err.memory) fail_msg("step %d: not reported as lack of memory: %s", number, err.msg);
     }
     return false;
 }

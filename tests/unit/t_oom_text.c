@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that fails while a vocabulary is read (GGUF, tokenizer.json, tokenizer.model), text is encoded with it and a chat
- * template is compiled, tried and rendered (tests/harness/oom.h). */
+/* Memory failures while a vocabulary is read (GGUF, tokenizer.json, tokenizer.model), text is encoded with it
+ * and a chat template is compiled, tried and rendered (tests/harness/oom.h). */
 #include "tests/harness/oom.h"
 
 #include "src/text/chat.h"
@@ -12,9 +12,9 @@
 #define SP "\xE2\x96\x81"
 
 static char path[256];
-static const char *template; /* put in the place of the file's, NULL: none */
+static const char *template; /* replaces the one of the file; NULL: none */
 
-/* What a run has come to. */
+/* The result of a run. */
 typedef struct Run {
     QsfLedger ledger;
     QsfSource *src;
@@ -53,7 +53,7 @@ static int open_template(Run *r, QsfErr *err) {
     return qsf_chat_template_open(&r->chat, r->src, r->tok, NULL, r->notice, sizeof r->notice, err);
 }
 
-/* A name that is none: the error lists all that are, or says that memory was missing. */
+/* An unknown name: the error lists all known names, or reports that memory was missing. */
 static int no_template(Run *r, QsfErr *err) {
     QsfChatTemplate *none = NULL;
     int rc = qsf_chat_template_open(&none, r->src, r->tok, "nonsense", NULL, 0, err);
@@ -76,13 +76,13 @@ static int render(Run *r, QsfErr *err) {
     return rc == QSF_OK ? qsf_chat_show(r->tok, &r->ids, &r->shown, NULL, err) : rc;
 }
 
-/* A step, and again when it fails: memory fails only once. */
+/* Runs a step, and repeats it if it fails: memory fails only once. */
 static bool twice(Outcome *o, int number, int (*step)(Run *, QsfErr *), Run *r) {
     for (int i = 0; i < 2; i++) {
         QsfErr err = { 0 };
         if (step(r, &err) == QSF_OK) return true;
         failed_step(o, number, err.msg);
-        if (!err.memory) fail_msg("step %d: not told as want of memory: %s", number, err.msg);
+        if (!err.memory) fail_msg("step %d: not reported as lack of memory: %s", number, err.msg);
     }
     return false;
 }
@@ -104,7 +104,7 @@ static void run_text(Outcome *o) {
          twice(o, 7, no_template, &r);
     if (ok) tell_ids(o, &r.ids);
     if (ok) add_text(o, qsf_strbuf_str(&r.shown));
-    if (ok) add_text(o, r.notice); /* another template in this one's place would say so */
+    if (ok) add_text(o, r.notice); /* if another template were used instead, there would be a message */
     qsf_strbuf_free(&r.shown);
     qsf_ids_free(&r.ids);
     qsf_chat_template_close(r.chat);
@@ -149,11 +149,11 @@ static void write_bpe(void) {
 static void bytes_and_templates(void **state) {
     static const char *const templates[] = {
         "{% for m in messages %}{{ m['role'] + ': ' + m['content'] }}<end>{% endfor %}",
-        /* No system messages: they go to the user's. */
+        /* No system role: system messages are added to those of the user. */
         "{% if messages[0].role == 'system' %}{{ raise_exception('none') }}{% endif %}{% macro say(m) -%}"
         "{{ m.content | trim | upper }}<end>{%- endmacro %}{% set ns = namespace(n=0) %}{% for m in messages %}"
         "{% set ns.n = ns.n + 1 %}[{{ ns.n }}{{ {'r': m.role} | tojson }}]{{ say(m) }}{% endfor %}",
-        "{{ messages | unheard_of }}[INST]", /* a file is used in its place */
+        "{{ messages | unheard_of }}[INST]", /* a template file is used instead */
     };
     (void)state;
     write_bpe();
@@ -199,7 +199,7 @@ static void vocabulary_by_likelihood(void **state) {
     sweep_file(json, sizeof json - 1);
 }
 
-/* tokenizer.model: three pieces, the kind of model (2: BPE), no space put in front. */
+/* tokenizer.model: three pieces, the model type (2: BPE), no space prefix. */
 static void vocabulary_of_sentencepiece(void **state) {
     static const char proto[] = "\x0A\x0E\x0A\x05<unk>\x15\0\0\0\0\x18\x02"
                                 "\x0A\x0C\x0A\x03" SP "\x15\0\0\x80\xBF\x18\x01"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What becomes of a model's tensors: fused ones taken apart, formats that fit, values that cannot be packed, the way out.
- * (tests/system/convert.sh has whole models; t_quant the formats.) */
+/* Conversion of a model's tensors: fused ones are split, formats must fit, values that cannot be quantized,
+ * the fallback. (tests/system/convert.sh has whole models; t_quant the formats.) */
 #include "tests/harness/source_rig.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static char gguf[256], qsf[256];
 
 static float value_at(uint64_t i) { return (float)((int)(i * 7919 % 1999) - 999) / 1000.0f; }
 
-/* Values that tell their place. at (or none, UINT64_MAX): this element is x instead. */
+/* Values that identify their place. at (or none, UINT64_MAX): this element is x instead. */
 static void add_tensor(QsfGgufBuild *b, const char *name, uint64_t rows, uint64_t cols, uint64_t at,
                        float x) {
     uint64_t ne[2] = { cols, rows }, n = rows * cols;
@@ -64,7 +64,8 @@ static void put_numbers(QsfGgufBuild *b, const char *arch, uint32_t ffn) {
     qsf_gb_tiny_vocab(b, VOCAB);
 }
 
-/* A model as Phi-3 has them: Q, K and V in one matrix, gate and up in another; with biases, which Phi-3 has not. */
+/* A model like Phi-3: Q, K and V in one matrix, gate and up in another; with biases, which Phi-3 does not
+ * have. */
 static void write_fused(void) {
     QsfGgufBuild b = { 0 };
     char name[64];
@@ -87,7 +88,7 @@ static void write_fused(void) {
     qsf_gb_free(&b);
 }
 
-/* A llama whose second layer's V has x somewhere. */
+/* A llama in which V of the second layer has x somewhere. */
 static void write_llama(uint32_t ffn, float x) {
     QsfGgufBuild b = { 0 };
     char name[64];
@@ -170,7 +171,7 @@ static void test_fused(void **state) {
     qsf_source_close(b);
 }
 
-/* A part of a fused tensor, packed, is what the same rows of a tensor of its own become. */
+/* A part of a fused tensor is quantized to the same bytes as the same rows in a separate tensor. */
 static void test_fused_packed(void **state) {
     (void)state;
     static const char *const names[] = { "attn_k.weight", "attn_v.weight", "ffn_gate.weight",
@@ -179,7 +180,7 @@ static void test_fused_packed(void **state) {
     QsfPackOptions o = { .flags = QSFF_LINES };
     char one[300], name[64];
     write_fused();
-    qsf_test_expect_ok(pack("keep", &o, NULL, &e), &e); /* floats, taken apart */
+    qsf_test_expect_ok(pack("keep", &o, NULL, &e), &e); /* floats, split */
     (void)snprintf(one, sizeof one, "%s.one", qsf);
     QsfSource *apart = open_ok(qsf);
     qsf_test_expect_ok(qsf_pack_type_parse(&o.type, "3bit", &e), &e);
@@ -206,7 +207,7 @@ static float *floats_of(const QsfSource *s, const QsfTensor *t) {
     return x;
 }
 
-/* Every tensor of a directory, whose Q and K rows stand in another order, and of the file that is made of it. */
+/* Every tensor of a directory, whose Q and K rows are in another order, and of the file made from it. */
 static void same_floats(const QsfSource *dir, const QsfSource *file) {
     for (uint64_t i = 0; i < qsf_source_n_tensors(dir); i++) {
         const QsfTensor *t = qsf_source_tensor(dir, i), *u = qsf_source_find_tensor(file, t->name);
@@ -241,7 +242,7 @@ static void test_directory(void **state) {
         qsf_test_expect_ok(qsf_pack(s, qsf, &o, NULL, &e), &e);
         QsfSource *kept = open_ok(qsf);
         same_floats(s, kept);
-        /* Packed at once, or after it was carried over: the same file. */
+        /* Quantized directly, or after a lossless conversion: the same file. */
         (void)snprintf(one, sizeof one, "%s.one", qsf);
         qsf_test_expect_ok(qsf_pack_type_parse(&o.type, "4bit", &e), &e);
         qsf_test_expect_ok(qsf_pack(kept, one, &o, NULL, &e), &e);
@@ -284,11 +285,11 @@ static void test_choice(void **state) {
     expect_item(&r, "blk.1.ffn_down.weight", QSFF_8BIT, QSF_WHY_COLUMNS);
     expect_item(&r, "blk.1.ffn_norm.weight", QSFF_F32, QSF_WHY_VECTOR);
     qsf_pack_report_free(&r);
-    qsf_test_expect_ok(pack("q4_k", &o, &r, &e), &e); /* blocks of 256 fit nowhere */
+    qsf_test_expect_ok(pack("q4_k", &o, &r, &e), &e); /* blocks of 256 do not fit */
     expect_item(&r, "blk.0.attn_q.weight", QSFF_4BIT, QSF_WHY_COLUMNS);
     expect_item(&r, "blk.0.ffn_down.weight", QSFF_8BIT, QSF_WHY_COLUMNS);
     qsf_pack_report_free(&r);
-    write_llama(100, 0.5f); /* rows of 100: no block at all */
+    write_llama(100, 0.5f); /* rows of 100: no block fits */
     qsf_test_expect_ok(pack("8bit", &o, &r, &e), &e);
     expect_item(&r, "blk.0.ffn_down.weight", QSFF_F16, QSF_WHY_COLUMNS);
     qsf_pack_report_free(&r);
@@ -321,7 +322,8 @@ static void same_values(const char *type, uint32_t block, const char *name, cons
     free(have);
 }
 
-/* Blocks of 128 and 256 are refused where it is computed with them, and become blocks of 64 of the same values. */
+/* Blocks of 128 and 256 are refused if the model is computed with them, and become blocks of 64 with the same
+ * values. */
 static void test_larger_blocks(void **state) {
     (void)state;
     static const char *const types[] = { "2bit", "2bit-asym", "3bit", "4bit", "ternary" };
@@ -348,14 +350,14 @@ static void test_larger_blocks(void **state) {
         qsf_source_close(b);
         qsf_test_expect_ok(qsf_model_open(&m, again, NULL, &ledger, &e), &e);
         qsf_model_close(&m);
-        qsf_test_expect_ok(qsf_pack_type_parse(&keep.type, "8bit", &e), &e); /* and can be packed anew */
+        qsf_test_expect_ok(qsf_pack_type_parse(&keep.type, "8bit", &e), &e); /* and can be requantized */
         qsf_test_expect_ok(qsf_pack(a, again, &keep, NULL, &e), &e);
         qsf_source_close(a);
     }
     unlink(again);
 }
 
-/* What is there already in no more bits is left alone, and said to be. */
+/* Tensors that already have as few bits are not requantized, and this is reported. */
 static void test_small_already(void **state) {
     (void)state;
     QsfErr e = { 0 };
@@ -384,7 +386,7 @@ static void test_bad_values(void **state) {
         qsf_test_expect_err(&e, QSF_E_MODEL, "row 7");
         assert_int_equal(access(qsf, F_OK), -1);
         qsf_err_clear(&e);
-        qsf_test_expect_ok(pack("keep", &o, NULL, &e), &e); /* not our business */
+        qsf_test_expect_ok(pack("keep", &o, NULL, &e), &e); /* not tested here */
     }
 }
 
@@ -403,7 +405,7 @@ static void test_interrupted(void **state) {
     }
 }
 
-/* I2_S keeps one scale behind all rows: packed anew, it must be in the values. */
+/* I2_S stores one scale after all rows: when requantized, it must be included in the values. */
 static void test_scale_of_all(void **state) {
     (void)state;
     const uint64_t ne[2] = { 128, 2 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Places of files. */
+/* Locations of files. */
 #include "tests/harness/qsf_test.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void test_xdg(void **state) {
     memset(longest, 'd', sizeof longest - 1);
     longest[0] = '/';
     longest[sizeof longest - 1] = '\0';
-    setenv("XDG_DATA_HOME", longest, 1); /* no room for /qsf */
+    setenv("XDG_DATA_HOME", longest, 1); /* not enough space for /qsf */
     expect_path(qsf_path_data_home, NULL);
     longest[sizeof longest - 1 - strlen("/qsf")] = '\0';
     setenv("XDG_DATA_HOME", longest, 1);
@@ -59,7 +59,7 @@ static void test_make_dirs(void **state) {
     qsf_err_clear(&e);
     strcat(sub, "/x");
     assert_int_equal(qsf_path_make_dirs(sub, &e), QSF_E_RUNTIME);
-    /* The reason is why it cannot be made, not that it is not there. */
+    /* The reason is why it cannot be made, not that it does not exist. */
     if (stat("/sys/kernel", &st) == 0) {
         qsf_err_clear(&e);
         assert_int_equal(qsf_path_make_dirs("/sys/kernel/qsf-test/x", &e), QSF_E_RUNTIME);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Perplexity against the plain computation: which tokens are scored, their probabilities, divergence from a stored
- * base; the same however the model is run. */
+/* Perplexity compared with the plain computation: which tokens are scored, their probabilities, divergence
+ * from a stored base; the same result however the model is run. */
 #include <math.h>
 
 #include "src/engine/perplexity.h"
@@ -43,7 +43,7 @@ static void fill(int32_t *ids) {
     for (int i = 1; i < N; i++) ids[i] = 3 + i * 7919 % 390;
 }
 
-/* -log p of the token that follows ids[0..n): softmax written out, one position at a time. */
+/* -log p of the token after ids[0..n): softmax written out, one position at a time. */
 typedef struct Plain {
     double p[400]; /* the distribution */
     uint32_t last;
@@ -65,7 +65,7 @@ static Plain plain(QsfRuntime *rt, const int32_t *ids, uint32_t n) {
     return q;
 }
 
-/* The definition, word by word: every token once, in the first window that holds it and the token before it. */
+/* The literal definition: every token once, in the first window that holds it and the token before it. */
 static double plain_nll(QsfRuntime *rt, const int32_t *ids, int n, int window, int stride, int bos,
                         size_t *scored) {
     double sum = 0;
@@ -75,7 +75,7 @@ static double plain_nll(QsfRuntime *rt, const int32_t *ids, int n, int window, i
         int end = begin + window < n ? begin + window : n;
         for (int t = done; t < end; t++) {
             int32_t copy[N];
-            if (t == begin) continue; /* nothing stands before it */
+            if (t == begin) continue; /* there is no token before it */
             memcpy(copy, ids, sizeof copy);
             if (begin > 0 && bos >= 0) copy[begin] = bos;
             sum += -log(plain(rt, copy + begin, (uint32_t)(t - begin)).p[ids[t]]);
@@ -143,7 +143,7 @@ static void test_same_however_run(void **state) {
     }
 }
 
-/* A base written by one way of computing, another one compared with it. */
+/* A base written by one back end, compared with another. */
 static void save_base(int32_t *ids) {
     QsfRuntime rt;
     QsfPerplexityResult r;
@@ -253,7 +253,7 @@ static void test_cancel_and_bad_ids(void **state) {
     qsf_test_expect_err(&err, QSF_E_INTERRUPTED, "interrupted");
     atomic_store(&cancel, 0);
     qsf_err_clear(&err);
-    ids[N - 1] = 400; /* never evaluated, but looked up */
+    ids[N - 1] = 400; /* never evaluated, only looked up */
     qsf_perplexity_run(&p, &r, &err);
     qsf_test_expect_err(&err, QSF_E_MODEL, "400");
     qsf_runtime_close(&rt);
@@ -271,10 +271,10 @@ static void test_windows(void **state) {
     assert_int_equal(windows, 2);
     assert_int_equal(qsf_score_count(12, 8, 4, &windows), 11);
     assert_int_equal(windows, 2);
-    /* no overlap: a token a window has none before it */
+    /* no overlap: one token of a window has no token before it */
     assert_int_equal(qsf_score_count(24, 8, 8, &windows), 21);
     assert_int_equal(windows, 3);
-    /* a last window of one token holds nothing to score */
+    /* a last window of one token has nothing to score */
     assert_int_equal(qsf_score_count(17, 8, 8, &windows), 14);
     assert_int_equal(windows, 2);
     assert_true(qsf_score_window(100, 8, 3, 2, &w));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The memory plan, case by case: what gives way and in which order, what the user set, what the words say.
- * t_plan_sweep.c has what must hold for all. */
+/* The memory plan, case by case: what is reduced and in which order, what the user set, what the messages
+ * say. t_plan_sweep.c has the properties of all plans. */
 #include "src/plan/units.h"
 #include "tests/harness/plans.h"
 #include "tests/harness/qsf_test.h"
@@ -47,7 +47,7 @@ static void test_user_values_stay(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* Positions that are in use stay, whatever the budget; a wish below them is raised to them. */
+/* Positions in use are kept, whatever the budget; a lower context setting is raised to them. */
 static void test_ctx_floor(void **state) {
     (void)state;
     QsfModel m;
@@ -64,19 +64,18 @@ static void test_ctx_floor(void **state) {
     }
     o.budget = qsf_plan_smallest(&m, &o);
     qsf_plans_make(&p, &m, &o);
-    assert_true(p.ctx < 777 + 32); /* it is lowered that far */
+    assert_true(p.ctx < 777 + 32); /* it is lowered to that value */
     qsf_plan_free(&p);
     o.ctx = 300;
     qsf_plans_make(&p, &m, &o);
     assert_int_equal(p.ctx, 777);
     qsf_plan_free(&p);
-    o.ctx = 2000; /* set, so not lowered, though the floor would allow it */
+    o.ctx = 2000; /* set by the user, so not lowered, though the floor would allow it */
     assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_BUDGET);
     qsf_shape_model_free(&m);
 }
 
-/* What gives way, and in which order: context down to 512, kept embedding rows, slots, context down to 128.
- */
+/* The order of reductions: context down to 512, cached embedding rows, slots, context down to 128. */
 static void test_order(void **state) {
     (void)state;
     QsfModel m;
@@ -87,13 +86,13 @@ static void test_order(void **state) {
     bool saw[4] = { false };
     for (o.budget = least; o.budget < least + 80 * MIB; o.budget += MIB / 4) {
         qsf_plans_make(&p, &m, &o);
-        uint64_t want = o.budget / 64 / (1152 + 48); /* rows of 1152 bytes, and what each costs beside */
+        uint64_t want = o.budget / 64 / (1152 + 48); /* rows of 1152 bytes, and the overhead of each */
         bool rows = p.embed_rows < (want < 1024 ? want : 1024);
         bool slots = p.n_slots < 4 || p.slot_bytes < MIB;
         if (rows || slots) assert_true(p.ctx <= 512 && p.pinned_bytes == 0);
         if (p.ctx > 512) assert_true(!rows && !slots);
         if (slots && p.ctx == 512)
-            assert_true(rows); /* what is left over when the context is shorter is another matter */
+            assert_true(rows); /* the leftover with a shorter context is not tested here */
         if (p.ctx < 2048) assert_non_null(strstr(p.note, "context lowered from 2048 to "));
         if (slots) assert_non_null(strstr(p.note, " layer slot"));
         if (p.ctx == 2048 && p.pinned_bytes > 0) assert_string_equal(p.note, "");
@@ -107,7 +106,7 @@ static void test_order(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* Where a step of the context is big, what it leaves over does not lie idle. */
+/* Where a step of the context is large, its leftover is used. */
 static void test_spare(void **state) {
     (void)state;
     QsfModel m;
@@ -165,7 +164,7 @@ static void test_all_fits(void **state) {
     assert_true(p.stream.kind == QSF_IO_PREAD && p.stream.direct == QSF_DIRECT_ON);
     assert_true(p.stream.keep_cached);
     qsf_plan_free(&p);
-    o.available = 1300 * MIB; /* the page cache would have to give the file up again */
+    o.available = 1300 * MIB; /* the page cache would have to drop the file */
     qsf_plans_make(&p, &m, &o);
     assert_false(p.stream.keep_cached);
     qsf_plan_free(&p);
@@ -191,8 +190,8 @@ static void test_auto(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* At 92 % of a 1.1B file some 50 MB stream, in pieces of one slot; everything but pinned weights takes 45 MB.
- */
+/* At 92 % of a 1.1B file some 50 MB stream, in pieces of one slot; everything except pinned weights takes 45
+ * MB. */
 static void test_small_at_560(void **state) {
     (void)state;
     QsfModel m;
@@ -219,7 +218,8 @@ static void test_small_at_560(void **state) {
     qsf_shape_model_free(&m);
 }
 
-/* A 7B model answers in 200 MB, with the context lowered and said so; no slot holds a layer of 108 MB. */
+/* A 7B model runs in 200 MB, with a lowered context and a message about it; no slot holds a layer of 108
+ * MB. */
 static void test_7b_in_200(void **state) {
     (void)state;
     QsfModel m;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans for whole ranges of budgets, models and options: what must hold for all of them. */
+/* Plans for whole ranges of budgets, models and options: the properties of all of them. */
 #include "src/plan/units.h"
 #include "tests/harness/plans.h"
 #include "tests/harness/qsf_test.h"
 
-/* A piece, its rounding, and what is set aside for a few more columns of prefill. */
+/* A piece, its rounding, and the reserve for a few more columns of prefill. */
 static uint64_t tolerance(const QsfPlan *p) {
     return p->slot_bytes + MIB + p->rows[QSF_MEM_ACTIVATIONS] / p->batch * 4;
 }
 
-/* Budgets from the smallest to twice of what holds everything: all hold, more memory never pins less and
+/* Budgets from the smallest to twice what holds everything: all are met, more memory never pins less and
  * never shortens the context, and the budget is used. */
 static void sweep(const QsfModel *m, QsfPlanOptions o) {
     uint64_t least = qsf_plan_smallest(m, &o), last = 0, most;
@@ -50,9 +50,9 @@ static void test_sweep(void **state) {
     }
 }
 
-/* The same with compressed layers among the others: less is pinned than there is room for only where the next thing to pin is a
- * whole layer. */
-static void test_pressed(void **state) {
+/* The same with compressed layers among the others: less is pinned than fits only where the next thing to pin
+ * is a whole layer. */
+static void test_compressed(void **state) {
     (void)state;
     for (size_t s = 0; s < QSF_SHAPE_TINY; s++) {
         QsfModel m;
@@ -76,14 +76,14 @@ static void test_pressed(void **state) {
                 seen |= p.streamed_bytes == 0 ? 4 : p.pinned_bytes == 0 ? 1 : 2;
                 qsf_plan_free(&p);
             }
-            assert_int_equal(seen, 7); /* all of it, some of it, nothing was pinned */
+            assert_int_equal(seen, 7); /* all, some or none of it was pinned */
         }
         qsf_shape_model_free(&m);
         free(layers);
     }
 }
 
-/* Megabyte by megabyte, where the knobs are turned. */
+/* One megabyte at a time, where settings are adjusted. */
 static void test_every_megabyte(void **state) {
     (void)state;
     for (size_t s = 0; s < QSF_SHAPE_COUNT; s++) {
@@ -106,8 +106,8 @@ static void test_every_megabyte(void **state) {
     }
 }
 
-/* The smallest budget works and one MiB less does not; the refusal names one that works even when the program
- * starts out a little bigger the next time, and at most one MiB more than the smallest. */
+/* The smallest budget works and one MiB less does not; the refusal names one that works even if the program
+ * is a little larger the next time, and at most one MiB more than the smallest. */
 static void check_smallest(const QsfModel *m, QsfPlanOptions o, uint64_t jitter) {
     QsfPlan p;
     QsfErr err = { 0 };
@@ -175,8 +175,7 @@ static QsfShapeSpec any_shape(uint32_t *seed) {
                            .dtype = pick(seed, 2) == 0 ? QSF_SHAPE_Q4_0 : QSF_SHAPE_F32 };
 }
 
-/* Whatever is asked of whichever model: a plan in which everything is right, or a refusal whose advice works.
- */
+/* For any model and options: a plan that is valid, or a refusal whose advice works. */
 static void test_any(void **state) {
     (void)state;
     uint32_t seed = 1, plans = 0;
@@ -230,8 +229,8 @@ static void test_spread(void **state) {
     }
 }
 
-/* A model no bigger than the slots it would stream through rather has a shorter context; and streams all the
- * same when it is told to. */
+/* A model no larger than the slots it would stream through gets a shorter context instead; it still streams
+ * when told to. */
 static void test_toy(void **state) {
     (void)state;
     const QsfShapeSpec toy = { 1, 256, 4, 4, 256, 1000, 4096, false, QSF_SHAPE_F32 };
@@ -261,7 +260,7 @@ static void test_toy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweep),
-        cmocka_unit_test(test_pressed),
+        cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_every_megabyte),
         cmocka_unit_test(test_smallest),
         cmocka_unit_test(test_any),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The worker pool: every item once, borders at multiples of the grain, no CPU when idle. */
+/* The worker pool: every item once, boundaries at multiples of the grain, no CPU when idle. */
 #include "tests/harness/qsf_test.h"
 
 #include <stdatomic.h>
@@ -57,7 +57,7 @@ typedef struct Slow {
     atomic_int by_others, all;
 } Slow;
 
-/* Everybody but the caller is slow, as if its CPU were taken away. */
+/* All threads except the caller are slow, as if they had lost their CPU. */
 static void slow_worker(void *arg, int worker, size_t begin, size_t end) {
     Slow *s = arg;
     atomic_fetch_add(&s->all, (int)(end - begin));
@@ -66,8 +66,8 @@ static void slow_worker(void *arg, int worker, size_t begin, size_t end) {
     usleep(30000);
 }
 
-/* A thread that is held up holds up the job by what it has begun, not by all that would be its part. */
-static void test_held_up(void **state) {
+/* A delayed thread delays the job by the items it has begun, not by all that would be its share. */
+static void test_delayed_thread(void **state) {
     QsfLedger l;
     QsfErr e = { 0 };
     QsfPool *p;
@@ -79,9 +79,9 @@ static void test_held_up(void **state) {
         Slow s = { 0 };
         qsf_pool_run(p, slow_worker, &s, 800, 1);
         assert_int_equal(atomic_load(&s.all), 800);
-        once += atomic_load(&s.by_others) <= 100; /* of the 400 that are its own */
+        once += atomic_load(&s.by_others) <= 100; /* of its own 400 */
     }
-    assert_true(once >= 10); /* this thread may be held up, too */
+    assert_true(once >= 10); /* this thread may be delayed, too */
     qsf_pool_destroy(p);
     qsf_ledger_destroy(&l);
 }
@@ -104,8 +104,9 @@ static void test_many_jobs(void **state) {
     qsf_ledger_destroy(&l);
 }
 
-/* A worker may come to a short job when that is done and the pool is ending already: it must not wait for another job. */
-static void test_ends_behind_a_short_job(void **state) {
+/* A worker may start a short job when that is done and the pool is shutting down: it must not wait for
+ * another job. */
+static void test_ends_after_a_short_job(void **state) {
     QsfLedger l;
     QsfErr e = { 0 };
     (void)state;
@@ -158,9 +159,9 @@ static void test_budget(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_shares),
-                                        cmocka_unit_test(test_held_up),
+                                        cmocka_unit_test(test_delayed_thread),
                                         cmocka_unit_test(test_many_jobs),
-                                        cmocka_unit_test(test_ends_behind_a_short_job),
+                                        cmocka_unit_test(test_ends_after_a_short_job),
                                         cmocka_unit_test(test_idle_costs_nothing),
                                         cmocka_unit_test(test_budget) };
     return cmocka_run_group_tests(tests, NULL, NULL);

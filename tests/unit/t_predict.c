@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Predictions: the arithmetic, and that measuring a real file gives sane figures within its time and memory.
- */
+/* Predictions: the arithmetic, and that measuring a real file gives plausible figures within its time and
+ * memory. */
 #include <math.h>
 #include <unistd.h>
 
@@ -15,12 +15,12 @@
 static void test_arithmetic(void **state) {
     (void)state;
     QsfPrediction p;
-    qsf_predict_from(&p, 100, 400, 1000, 8000); /* the disk allows 10, computing 20 */
+    qsf_predict_from(&p, 100, 400, 1000, 8000); /* the disk allows 10, computation 20 */
     assert_true(p.disk_bps == 1000 && p.compute_bps == 8000);
     assert_true(p.disk_tps == 10 && p.compute_tps == 20 && p.tps == 10);
     qsf_predict_from(&p, 100, 400, 4000, 8000);
     assert_true(p.disk_tps == 40 && p.tps == 20);
-    qsf_predict_from(&p, 0, 400, 1000, 8000); /* nothing streams: the disk is no limit */
+    qsf_predict_from(&p, 0, 400, 1000, 8000); /* nothing streams: the disk does not limit it */
     assert_true(p.disk_bps == 0 && p.disk_tps == 0 && p.tps == 20);
     qsf_predict_from(&p, 100, 400, 0, 8000); /* not measurable */
     assert_true(p.disk_tps == 0 && p.tps == 0);
@@ -48,7 +48,7 @@ static void check(const QsfRig *r, const QsfPlan *p, QsfPool *pool) {
     QsfPrediction out;
     uint64_t t0 = qsf_now_ns();
     qsf_predict(&out, p, &r->model, &r->table, pool);
-    assert_true(qsf_now_ns() - t0 < 5000000000u); /* 0.4 s on a machine that is not busy */
+    assert_true(qsf_now_ns() - t0 < 5000000000u); /* 0.4 s on an idle machine */
     assert_true(out.compute_bps > 1e5 && out.compute_bps < 1e13);
     assert_true(fabs(out.compute_tps * (double)p->weight_bytes / out.compute_bps - 1) < 1e-9);
     assert_true(out.disk_bps >= 0 && (p->streamed_bytes > 0 || out.disk_bps == 0));
@@ -75,7 +75,7 @@ static void test_real_file(void **state) {
     qsf_predict(&out, &p, &r.model, &r.table, r.pool);
     assert_true(out.compute_bps == 0 && out.tps == 0);
     p.exact = false;
-    p.budget = 1000; /* not even a page */
+    p.budget = 1000; /* less than a page */
     qsf_predict(&out, &p, &r.model, &r.table, r.pool);
     assert_true(out.compute_bps == 0 && out.disk_bps == 0 && out.tps == 0);
     qsf_rig_close(&r);

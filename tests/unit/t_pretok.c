@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Regular expressions and the pre-tokenizers made of them. */
+/* Regular expressions and the pre-tokenizers that use them. */
 #include "src/text/pretok.h"
 
 #include "src/base/json.h"
@@ -57,13 +57,13 @@ static void test_pieces(void **state) {
         { "whitespace", "a b  c", "a/ /b/  /c" },
         { "phi-4", "It'S 12345", "It/'S/ /123/45" },
         { "gpt-2", "", "" },
-        /* U+180E is no white space, U+3000 is */
+        /* U+180E is not white space, U+3000 is */
         { "gpt-2", "a\xE1\xA0\x8E" "b", "a/\xE1\xA0\x8E/b" },
         { "gpt-2", "a\xE3\x80\x80" "b", "a/\xE3\x80\x80/b" },
         { "gpt-2", "a\xE3\x80\x80!", "a/\xE3\x80\x80/!" },
         { "gpt-2", "a\xE1\xA0\x8E!", "a/\xE1\xA0\x8E!" },
-        /* U+2028, U+2003 and U+3000 are white space and in a class of DeepSeek's; as Oniguruma cuts, which
-         * huggingface/tokenizers uses */
+        /* U+2028, U+2003 and U+3000 are white space and in a character class of DeepSeek; split as by
+         * Oniguruma, which huggingface/tokenizers uses */
         { "deepseek-llm", " \xE2\x80\xA8", " /\xE2\x80\xA8" },
         { "deepseek-llm", "a\xE2\x80\xA8" "b", "a/\xE2\x80\xA8/b" },
         { "deepseek-llm", "\xE2\x80\xA8\xE2\x80\xA9", "\xE2\x80\xA8\xE2\x80\xA9" },
@@ -75,7 +75,7 @@ static void test_pieces(void **state) {
         { "deepseek-coder", " \xC2\x85 ", " \xC2\x85 " },
         { "deepseek-coder", " \xE3\x80\x80 ", " /\xE3\x80\x80/ " },
         { "deepseek-coder", "\xE3\x80\x80\xE6\x97\xA5", "\xE3\x80\x80\xE6\x97\xA5" },
-        /* ill-formed bytes stay together, what is around them is cut as usual */
+        /* ill-formed bytes stay together, the text around them is split as usual */
         { "llama-bpe", "ab\xFF\xC3 cd", "ab/\xFF\xC3/ cd" },
         { "llama-bpe", "\xE2\x82", "\xE2\x82" },
         /* clang-format on */
@@ -85,7 +85,7 @@ static void test_pieces(void **state) {
         expect_pieces(cases[i].name, cases[i].text, cases[i].want);
 }
 
-/* Every row compiles, its name is found, and its pieces join to the text. */
+/* Every row compiles, its name is found, and its pieces add up to the text. */
 static void test_table(void **state) {
     static const char text[] = "The 1st, 22nd & 333rd: \"don't\"\t\n  caf\xC3\xA9 \xE4\xB8\xAD\xE6\x96\x87 "
                                "\xEA\xB0\x80 \xF0\x9F\x98\x80"
@@ -101,8 +101,7 @@ static void test_table(void **state) {
         QsfStrbuf got = QSF_STRBUF_INIT;
         assert_ptr_equal(qsf_pretok_spec(spec->name, strlen(spec->name)), spec);
         qsf_test_expect_ok(qsf_pretok_open(&p, spec, &e), &e);
-        assert_true(p.bytes > 0 &&
-                    p.bytes <= 32 * 1024); /* what the estimate of a tokenizer leaves for them */
+        assert_true(p.bytes > 0 && p.bytes <= 32 * 1024); /* the size that the tokenizer estimates for them */
         qsf_test_expect_ok(qsf_pretok_split(&p, scratch, text, sizeof text - 1, collect, &got, &e), &e);
         size_t k = 0;
         for (size_t i = 0; i < got.len; i++) {
@@ -121,7 +120,7 @@ static void test_table(void **state) {
     qsf_regex_scratch_free(scratch);
 }
 
-/* --- every name that the reference knows --- */
+/* --- every name known to the reference --- */
 
 #define ORACLE "oracle/tokenizers/"
 
@@ -137,7 +136,7 @@ static char *read_all(const char *relative, size_t *len) {
     return qsf_strbuf_take(&b, len);
 }
 
-/* Pieces of text, each ended by a NUL. */
+/* Pieces of text, each terminated by a NUL. */
 static void pieces(const QsfPretokSpec *spec, QsfRegexScratch *scratch, const QsfJson *texts,
                    QsfStrbuf *out) {
     QsfPretok p;
@@ -153,7 +152,7 @@ static void pieces(const QsfPretokSpec *spec, QsfRegexScratch *scratch, const Qs
     qsf_pretok_close(&p);
 }
 
-/* Where the reference only comes near the models' own expressions, or has code instead of one. */
+/* Where the reference only approximates the models' own expressions, or uses code instead. */
 static bool has_own_expressions(const char *name) {
     static const char *const own[] = {
         "tekken",  "gpt-4o", "llama4",   "kanana2", "talkie", "minimax-m2", "granite-embed-multi-97m",
@@ -285,7 +284,7 @@ static void test_regex(void **state) {
     assert_true(qsf_regex_bytes(re) > 0);
     assert_false(qsf_regex_find(re, scratch, "a b\nc", 5, 0, &begin, &end));
     assert_true(qsf_regex_find(re, scratch, "a \n", 3, 0, &begin,
-                               &end)); /* $ is the very end, not before a last newline */
+                               &end)); /* $ matches only at the very end, not before a final newline */
     assert_int_equal(begin, 1);
     assert_int_equal(end, 3);
     qsf_regex_free(re);
@@ -302,9 +301,9 @@ static void test_regex(void **state) {
     qsf_regex_scratch_free(NULL);
 }
 
-/* An expression that finds its way, but makes every character dear, is given up after some of them; long pieces are dear
- * by their length. */
-static void test_dear_matches(void **state) {
+/* An expression that finishes, but is expensive for every character, is aborted after some of them; the
+ * allowed cost of long pieces grows with their length. */
+static void test_expensive_matches(void **state) {
     (void)state;
     enum { N = 60000 };
     QsfRegex *re;
@@ -322,7 +321,7 @@ static void test_dear_matches(void **state) {
     qsf_regex_scratch_free(scratch);
     scratch = qsf_regex_scratch_new();
     assert_non_null(scratch);
-    /* 200 a piece, hundreds of steps for each */
+    /* 200 per piece, hundreds of steps for each */
     qsf_test_expect_ok(qsf_regex_compile(&re, "(?:(?:a|a|a){5}b|a){200}", &e), &e);
     for (n = 0, end = 0; end < N; n++) assert_true(qsf_regex_find(re, scratch, text, N, end, &begin, &end));
     assert_int_equal(n, N / 200);
@@ -335,7 +334,7 @@ static void test_dear_matches(void **state) {
     free(text);
 }
 
-/* A group per character outgrows the stack of the machine code: the interpreter takes over. */
+/* One group per character overflows the stack of the machine code: the interpreter takes over. */
 static void test_deep_groups(void **state) {
     (void)state;
     enum { N = 20000 };
@@ -358,8 +357,9 @@ static void test_deep_groups(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces),      cmocka_unit_test(test_table), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_stops),       cmocka_unit_test(test_regex), cmocka_unit_test(test_dear_matches),
+        cmocka_unit_test(test_pieces),      cmocka_unit_test(test_table),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_regex),       cmocka_unit_test(test_expensive_matches),
         cmocka_unit_test(test_deep_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

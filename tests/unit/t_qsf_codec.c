@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compressed layers of QSF files: the blocks themselves, files written and read back unchanged, and damage of every kind. */
+/* Compressed layers of QSF files: the blocks themselves, files that are read back unchanged, and damage of
+ * every kind. */
 #include "tests/harness/source_rig.h"
 
 #include "src/base/lz.h"
@@ -39,8 +40,8 @@ static void test_blocks(void **state) {
     for (size_t n = 0; n < sizeof match; n++) assert_false(qsf_lz_decompress(match, n, out, 14));
 }
 
-/* Whatever is compressed comes back, nothing longer than allowed is made, and nothing of garbage. */
-static void test_there_and_back(void **state) {
+/* Compressed data is restored exactly, the output is never longer than allowed, and garbage is refused. */
+static void test_round_trip_types(void **state) {
     (void)state;
     enum { N = 20000 };
     static unsigned char src[N], packed[2 * N], back[N];
@@ -65,7 +66,7 @@ static void test_there_and_back(void **state) {
         assert_memory_equal(src, back, N);
         assert_false(qsf_unpack(&u, how, packed, n, back, N - 1));
         assert_false(qsf_unpack(&u, how, packed, n - 1, back, N));
-        for (int k = 0; k < 300; k++) { /* nothing is promised of the bytes, but that they are these */
+        for (int k = 0; k < 300; k++) { /* the bytes may be anything, but must be repeatable */
             unsigned char garbage[300];
             for (size_t i = 0; i < sizeof garbage; i++) garbage[i] = (unsigned char)random64(&seed);
             if (k % 3 == 0 && how == QSFF_ZSTD) memcpy(garbage, packed, 12);
@@ -137,7 +138,7 @@ static void expect_verified(const char *path, uint32_t n_compressed) {
     assert_int_equal(ledger.total, 0);
 }
 
-/* Each layer of the compressed file m, decompressed, is that of the file `plain`. */
+/* Each layer of the compressed file m, decompressed, equals that of the file `plain`. */
 static void expect_same_layers(const QsfImage *m, const QsfImage *plain, uint8_t how) {
     QsfImageMap at = qsf_image_map(m), there = qsf_image_map(plain);
     QsfUnpacker u = { NULL };
@@ -174,7 +175,7 @@ static void test_files(void **state) {
         QsfImage m = load(qsf), plain = load(other);
         expect_same_layers(&m, &plain, how);
         free(plain.b);
-        /* Back again nothing is left of it. */
+        /* Converted back, no trace is left. */
         carry(qsf, gguf, f, QSFF_STORED, NULL);
         carry(other, qsf, f, QSFF_STORED, NULL);
         QsfImage x = load(gguf), y = load(qsf);
@@ -187,7 +188,7 @@ static void test_files(void **state) {
     assert_int_equal(ledger.total, 0);
 }
 
-/* auto keeps what saves something, and leaves no trace where nothing does, but for the room. */
+/* auto keeps a codec that saves space; where none does, it leaves no trace except reserved space. */
 static void test_auto(void **state) {
     (void)state;
     const QsfTinySpec noise = { .wtype = 2, .layers = 3 };
@@ -205,7 +206,7 @@ static void test_auto(void **state) {
     QsfSource *s = open_ok(qsf);
     assert_false(qsf_meta_has(s, "qsf.layer_tensors"));
     qsf_source_close(s);
-    /* Dry, at most what it will be. */
+    /* A dry run reports an upper bound of the size. */
     const QsfPackOptions dry = { .flags = QSFF_LINES, .press = QSF_COMPRESS_AUTO, .dry = true };
     s = open_ok(gguf);
     assert_int_equal(qsf_pack(s, "nowhere", &dry, &r, NULL), QSF_OK);
@@ -218,7 +219,7 @@ static void test_auto(void **state) {
 
 /* --- damage --- */
 
-/* Opens m, reads a tensor of each layer and verifies it: what the reader says, else what the verifier says. */
+/* Opens m, reads a tensor of each layer and verifies it: returns the reader's error, else the verifier's. */
 static int try_image(const QsfImage *m, QsfErr *e) {
     QsfSource *s;
     QsfVerifyReport r;
@@ -242,7 +243,7 @@ static int try_image(const QsfImage *m, QsfErr *e) {
     return rc == QSF_OK ? rv : rc;
 }
 
-/* Where the value of a metadata array begins, behind its key, type, element type and count. */
+/* Offset of a metadata array's values, after its key, type, element type and count. */
 static uint64_t find_heads(const QsfImage *m) {
     static const char key[] = "qsf.layer_tensors";
     QsfImageMap at = qsf_image_map(m);
@@ -268,7 +269,7 @@ static void test_damage(void **state) {
         uint64_t layer = qsf_image_get(m.b + at.index + 32, 8), bytes = qsf_image_get(m.b + at.index + 40, 4),
                  heads = find_heads(&m);
         for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-            for (int k = 0; k < 8; k++) { /* 0, all ones, random, one off, checksums right */
+            for (int k = 0; k < 8; k++) { /* 0, all ones, random, off by one, with correct checksums */
                 memcpy(copy.b, m.b, m.len);
                 uint64_t old = qsf_image_get(entry + fields[f].at, fields[f].bytes);
                 qsf_image_put(entry + fields[f].at, fields[f].bytes,
@@ -282,9 +283,9 @@ static void test_damage(void **state) {
                 bool kin = fields[f].at == 17 && entry[17] <= QSFF_LZ4_HC && how <= QSFF_LZ4_HC;
                 qsf_image_fix(&copy, &at);
                 if (try_image(&copy, &e) == QSF_OK && !same && !kin)
-                    fail_msg("field %u, %d, compression %u: not told", fields[f].at, k, how);
+                    fail_msg("field %u, %d, compression %u: not detected", fields[f].at, k, how);
             }
-        for (int k = 0; k < 24; k++) { /* garbage in the block, checksums as they were and made right */
+        for (int k = 0; k < 24; k++) { /* garbage in the block, with old and with correct checksums */
             memcpy(copy.b, m.b, m.len);
             uint64_t from = layer + random64(&seed) % bytes, n = 1 + random64(&seed) % 40;
             for (uint64_t i = from; i < from + n && i < layer + bytes; i++)
@@ -292,9 +293,9 @@ static void test_damage(void **state) {
             if (memcmp(copy.b, m.b, m.len) == 0) continue;
             assert_int_equal(try_image(&copy, &e), QSF_E_MODEL);
             qsf_image_fix(&copy, &at);
-            (void)try_image(&copy, &e); /* other weights are weights too */
+            (void)try_image(&copy, &e); /* other weights are valid weights too */
         }
-        for (int k = 0; k < 16; k++) { /* a header in the metadata that is not the layer's */
+        for (int k = 0; k < 16; k++) { /* a header in the metadata that differs from the layer's */
             memcpy(copy.b, m.b, m.len);
             uint64_t i = heads + random64(&seed) % (3 * 13 * 16);
             copy.b[i] ^= (unsigned char)(1u << random64(&seed) % 8);
@@ -310,7 +311,7 @@ static void test_damage(void **state) {
     }
 }
 
-/* Without the headers in the metadata layers are decompressed for them. */
+/* Without headers in the metadata, layers are decompressed to read them. */
 static void test_without_heads(void **state) {
     (void)state;
     QsfErr e = { 0 };
@@ -318,14 +319,14 @@ static void test_without_heads(void **state) {
     QsfImage m = load(qsf);
     QsfImageMap at = qsf_image_map(&m);
     uint64_t heads = find_heads(&m);
-    m.b[heads - 17] = 'z'; /* another key then */
+    m.b[heads - 17] = 'z'; /* the key is another one then */
     qsf_image_fix(&m, &at);
     qsf_test_expect_ok(try_image(&m, &e), &e);
     QsfSource *a = open_ok(gguf), *b = open_ok(other);
     expect_same_tensors(a, b);
     qsf_source_close(a);
     qsf_source_close(b);
-    /* One that lies is told while opening. */
+    /* A false one is detected while opening. */
     QsfLedger small;
     qsf_ledger_init(&small, 300000);
     assert_int_equal(qsf_source_open(&b, other, &small, &e), QSF_OK);
@@ -357,7 +358,7 @@ static int remove_all(void **state) {
 int main(void) {
     qsf_ledger_init(&ledger, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_blocks), cmocka_unit_test(test_round_trip_types),
         cmocka_unit_test(test_files),  cmocka_unit_test(test_auto),
         cmocka_unit_test(test_damage), cmocka_unit_test(test_without_heads),
     };

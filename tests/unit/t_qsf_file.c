@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* QSF files: a model carried over and read back unchanged, every field damaged, cut and longer files. */
+/* QSF files: a converted model is read back unchanged, every field damaged, truncated and extended files. */
 #include "tests/harness/source_rig.h"
 
 #include "src/format/dtype.h"
@@ -9,7 +9,7 @@
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_made.h"
 
-/* --- carrying over --- */
+/* --- conversion --- */
 
 static void carry(const char *gguf, const char *qsf, uint32_t flags) {
     QsfErr e = { 0 };
@@ -63,9 +63,9 @@ static void expect_same_entry(const QsfSource *a, const QsfSource *b, const QsfM
     }
 }
 
-/* All of a's metadata is in b; what b has more is its own. */
+/* All metadata of a is in b; additional entries of b are its own. */
 static void expect_same_meta(const QsfSource *a, const QsfSource *b) {
-    for (uint32_t i = 0; i < a->meta.n; i++) /* checksums are of the file, whose places differ */
+    for (uint32_t i = 0; i < a->meta.n; i++) /* checksums depend on the file, whose offsets differ */
         if (strncmp(a->meta.e[i].key, "qsf.crc32.", 10) != 0) expect_same_entry(a, b, &a->meta.e[i]);
     for (uint32_t i = 0; i < b->meta.n; i++) {
         const char *key = b->meta.e[i].key;
@@ -105,7 +105,7 @@ static void test_round_trip(void **state) {
              t < qsf_source_n_tensors(b) && (flags[i] & QSFF_PAGES) && (flags[i] & QSFF_LINES); t++)
             if (strncmp(qsf_source_tensor(b, t)->name, "blk.", 4) == 0)
                 assert_int_equal(qsf_source_tensor(b, t)->offset % 64, 0);
-        carry(qsf, again, flags[i]); /* nothing is lost or doubled on the way from one QSF file to the next */
+        carry(qsf, again, flags[i]); /* nothing is lost or duplicated from one QSF file to the next */
         QsfSource *c = open_ok(again);
         expect_same_tensors(b, c);
         expect_same_meta(b, c);
@@ -148,7 +148,7 @@ static void test_places(void **state) {
     assert_memory_equal(m.b + at.embed, embed, sizeof embed);
     const unsigned char *e = m.b + at.index;
     uint64_t layer = qsf_image_get(e, 8);
-    assert_int_equal(layer, at.embed + 20480); /* 16 + 16640, up to a multiple of 4096 */
+    assert_int_equal(layer, at.embed + 20480); /* 16 + 16640, rounded up to a multiple of 4096 */
     assert_int_equal(e[16], 7);                /* all matrices are fp16 */
     assert_int_equal(e[17], 0);
     assert_int_equal(qsf_image_get(e + 18, 2), 9);
@@ -173,8 +173,8 @@ static void test_places(void **state) {
     unlink(path);
 }
 
-/* Opens and verifies b as a file. Both agree with each other on whether it is good, or only the verifier, which sees more,
- * refuses. Every refusal names the file and a place. */
+/* Opens and verifies b as a file. Both agree on whether it is valid, or only the verifier, which checks more,
+ * refuses it. Every refusal names the file and a place. */
 static int try_image(const QsfImage *m, QsfErr *e) {
     const char *path = qsf_test_tmp("damaged.qsf");
     QsfSource *s;
@@ -197,7 +197,7 @@ static int try_image(const QsfImage *m, QsfErr *e) {
         assert_int_equal(rv, QSF_E_MODEL);
         assert_non_null(strstr(v.msg, "damaged.qsf"));
         if (strstr(v.msg, "offset") == NULL && strstr(v.msg, "is missing") == NULL)
-            fail_msg("no place: %s", v.msg);
+            fail_msg("the message has no place: %s", v.msg);
     }
     return rc != QSF_OK ? rc : rv;
 }
@@ -211,10 +211,10 @@ static uint64_t random64(uint64_t *state) {
 
 typedef struct Field {
     unsigned at, bytes;
-    bool free; /* another value may be right as well */
+    bool free; /* another value may be valid as well */
 } Field;
 
-/* A field at 0, at its largest and at random, with checksums as they were and made right. */
+/* A field set to 0, to its maximum and to random values, with old and with correct checksums. */
 static void damage(QsfImage *m, const QsfImageMap *at, uint64_t base, const Field *f, uint64_t *seed) {
     unsigned char old[8];
     QsfErr e = { 0 };
@@ -229,10 +229,10 @@ static void damage(QsfImage *m, const QsfImageMap *at, uint64_t base, const Fiel
                                : random64(seed) >> (k == 5 ? 56 : 0));
         if (memcmp(copy.b + base + f->at, old, f->bytes) == 0) continue;
         if (try_image(&copy, &e) == QSF_OK)
-            fail_msg("field %u of %u bytes at %llu: not told", f->at, f->bytes, (unsigned long long)base);
+            fail_msg("field %u of %u bytes at %llu: not detected", f->at, f->bytes, (unsigned long long)base);
         qsf_image_fix(&copy, at);
         if (try_image(&copy, &e) == QSF_OK && !f->free && memcmp(copy.b + base + f->at, old, f->bytes) != 0)
-            fail_msg("field %u of %u bytes at %llu, checksums right: not told", f->at, f->bytes,
+            fail_msg("field %u of %u bytes at %llu, with correct checksums: not detected", f->at, f->bytes,
                      (unsigned long long)base);
     }
     free(copy.b);
@@ -272,7 +272,7 @@ static void test_damaged_fields(void **state) {
     free(m.b);
 }
 
-/* Any single bit, checksums as they were: the verifier tells, wherever it is. */
+/* Any single bit, with old checksums: the verifier detects it, wherever it is. */
 static void test_any_bit(void **state) {
     (void)state;
     const char *path = qsf_test_tmp("e.qsf");
@@ -285,7 +285,7 @@ static void test_any_bit(void **state) {
     for (int i = 0; i < 250; i++) {
         uint64_t bit = random64(&seed) % (8 * (i < 60 ? 128 : m.len));
         m.b[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        if (try_image(&m, &e) == QSF_OK) fail_msg("bit %llu: not told", (unsigned long long)bit);
+        if (try_image(&m, &e) == QSF_OK) fail_msg("bit %llu: not detected", (unsigned long long)bit);
         m.b[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     free(m.b);
@@ -304,7 +304,7 @@ static void test_cut_and_longer(void **state) {
     }
     memcpy(longer.b, m.b, m.len);
     for (size_t more = 1; more < 5000;
-         more += 711) { /* garbage behind the end, size and checksums made right too */
+         more += 711) { /* garbage after the end, with correct size and checksums too */
         longer.len = m.len + more;
         qsf_image_put(longer.b + 92, 4, longer.len);
         QsfImageMap at = qsf_image_map(&longer);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fixed-size pieces of QSF files against bytes written out by hand, and every field of them at its limits. */
+/* Fixed-size records of QSF files compared with bytes written by hand, and every field of them at its
+ * limits. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/crc32.h"
@@ -39,7 +40,7 @@ static const QsfFileHeader header = {
     .flags = QSFF_PAGES | QSFF_LINES,
 };
 
-/* Byte by byte as the plan lays them out; 96-99 is the CRC32 of the 96 before, by zlib. */
+/* The layout byte by byte; 96-99 is the CRC32 of the 96 bytes before, computed by zlib. */
 static const unsigned char header_bytes[128] = {
     /* clang-format off */
     0x51, 0x53, 0x46, 0x31, 1, 0, 0, 0, 128, 0, 0, 0, 1, 0, 0, 0,           /* magic, version, size, llama */
@@ -82,7 +83,7 @@ static void put32(unsigned char *b, uint32_t v) {
     for (int i = 0; i < 4; i++) b[i] = (unsigned char)(v >> 8 * i);
 }
 
-/* The header with bytes [at, at + n) replaced, its checksum right again if asked. */
+/* The header with bytes [at, at + n) replaced, optionally with a correct checksum. */
 static int decode_changed(unsigned at, unsigned n, uint64_t v, bool fix, QsfErr *e) {
     unsigned char b[128];
     QsfFileHeader h;
@@ -96,7 +97,7 @@ static int decode_changed(unsigned at, unsigned n, uint64_t v, bool fix, QsfErr 
 static void test_header_damage(void **state) {
     (void)state;
     QsfErr e = { 0 };
-    for (unsigned at = 0; at < 100; at++) { /* any bit: told by the checksum, or before it */
+    for (unsigned at = 0; at < 100; at++) { /* any bit: detected by the checksum, or before */
         assert_int_equal(decode_changed(at, 1, header_bytes[at] ^ 1u << at % 8, false, &e), QSF_E_MODEL);
         assert_non_null(strstr(e.msg, "x.qsf: "));
         assert_non_null(strstr(e.msg, "byte offset"));
@@ -215,8 +216,8 @@ static void test_index_bytes(void **state) {
     }
 }
 
-/* Sizes of compressed layers, at either side of what can be. */
-static void test_pressed_entries(void **state) {
+/* Sizes of compressed layers, at both ends of the valid range. */
+static void test_compressed_entries(void **state) {
     (void)state;
     static const struct {
         uint8_t how;
@@ -297,7 +298,7 @@ static void test_embed_and_tensor_bytes(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "quantization type of the embedding at byte offset 0 is 255");
 }
 
-/* Codes, the types they stand for, and their sizes: bits per element of the plan and the design. */
+/* Codes, their types, and their sizes: bits per element. */
 static void test_codes(void **state) {
     (void)state;
     static const struct {
@@ -381,7 +382,7 @@ int main(void) {
         cmocka_unit_test(test_header_bytes),
         cmocka_unit_test(test_header_damage),
         cmocka_unit_test(test_index_bytes),
-        cmocka_unit_test(test_pressed_entries),
+        cmocka_unit_test(test_compressed_entries),
         cmocka_unit_test(test_embed_and_tensor_bytes),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_names),

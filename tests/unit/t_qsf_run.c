@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model that was carried over to QSF computes what it did before, bit for bit, in RAM and streamed. */
+/* A model converted to QSF gives the same results as before, bit for bit, pinned and streamed. */
 #include "tests/harness/qsf_test.h"
 
 #include "tests/harness/gguf_build.h"
@@ -70,8 +70,8 @@ static void test_same_logits(void **state) {
     unlink(qsf);
 }
 
-/* Compressed layers: all pinned, none, one of them, with one slot and with several, in chunks. */
-static void test_pressed(void **state) {
+/* Compressed layers: all, none or one of them pinned, with one slot and with several, in chunks. */
+static void test_compressed(void **state) {
     (void)state;
     static const QsfRigOptions ways[] = {
         { .threads = 2 },
@@ -97,6 +97,7 @@ static void test_pressed(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_logits), cmocka_unit_test(test_pressed) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_same_logits),
+                                        cmocka_unit_test(test_compressed) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The writer of QSF files: called by hand, with all it can hold, out of order, and when it cannot write. */
+/* The writer of QSF files: called directly, with everything it supports, out of order, and when it cannot
+ * write. */
 #include "tests/harness/source_rig.h"
 
 #include <dirent.h>
@@ -21,7 +22,7 @@ static void expect_verified(const char *path) {
     assert_int_equal(r.n_layers, 2);
 }
 
-/* The reader's verdict on m, which must be the verifier's too. */
+/* The reader's verdict on m; the verifier's must be the same. */
 static int try_image(const QsfImage *m, QsfErr *e) {
     const char *path = qsf_test_tmp("changed.qsf");
     QsfSource *s;
@@ -45,7 +46,7 @@ typedef struct Hand {
     uint32_t gate_cols; /* of the gate's bias; 0: none */
 } Hand;
 
-/* Of the newest tensor: n zeros. */
+/* For the latest tensor: n zeros. */
 static void zeros_data(QsfWriter *w, size_t n) {
     static const unsigned char zeros[80000];
     QsfErr e = { 0 };
@@ -75,7 +76,7 @@ static void hand_layer(QsfWriter *w, const Hand *h, QsfErr *e) {
     qsf_test_expect_ok(qsf_write_data(w, biases, sizeof biases, e), e);
 }
 
-/* A family that nobody knows, whose metadata says next to nothing: two layers, LayerNorm, a tied head. */
+/* An unknown family whose metadata is nearly empty: two layers, LayerNorm, a tied head. */
 static int write_by_hand(const char *path, const Hand *h, QsfErr *e) {
     const char *gguf = qsf_test_tmp("j.gguf");
     float norm[64], bias[64];
@@ -105,7 +106,7 @@ static int write_by_hand(const char *path, const Hand *h, QsfErr *e) {
     for (int i = 0; i < 2; i++) hand_layer(&w, h, e);
     for (int i = 0; i < 64; i++) {
         norm[i] = 1.0f + (float)i / 1024.0f; /* exact in fp16 */
-        /* too large, least, a tie */
+        /* too large, the smallest, a tie */
         bias[i] = i == 0 ? 1e9f : i == 1 ? 5.9604645e-8f : i == 2 ? 1.00048828125f : -(float)i;
     }
     qsf_test_expect_ok(qsf_write_final(&w, norm, bias, true, false, e), e);
@@ -143,7 +144,7 @@ static void test_by_hand(void **state) {
     QsfSource *s = open_ok(path);
     expect_verified(path);
     tensor_of(s, "blk.1.attn_q.weight", QK_GGML_QSF2, 256, 4);
-    tensor_of(s, "blk.1.attn_q.weight.outliers", 24, 10, 1); /* no engine takes them for something else */
+    tensor_of(s, "blk.1.attn_q.weight.outliers", 24, 10, 1); /* no engine mistakes them for something else */
     const QsfTensor *up = tensor_of(s, "blk.1.ffn_up.bias", 0, 128, 1),
                     *down = tensor_of(s, "blk.1.ffn_down.bias", 0, 64, 1);
     assert_true(float_at(s, up, 127) > 126.5f && float_at(s, up, 127) < 127.5f);
@@ -173,7 +174,7 @@ static void test_by_hand(void **state) {
     unlink(path);
 }
 
-static void test_hand_wrong(void **state) {
+static void test_wrong_hand_made(void **state) {
     (void)state;
     const char *path = qsf_test_tmp("l.qsf");
     QsfErr e = { 0 };
@@ -198,7 +199,7 @@ static void test_hand_wrong(void **state) {
     unlink(path);
 }
 
-/* Sections may stand in any order, but not twice in one place. */
+/* Sections may be in any order, but may not overlap. */
 static void test_order(void **state) {
     (void)state;
     const char *path = qsf_test_tmp("m.qsf");
@@ -246,7 +247,7 @@ static void test_writer_fails(void **state) {
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small.rlim_max = old.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0); /* as a full disk: in the middle of a tensor */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0); /* like a full disk: in the middle of a tensor */
     assert_int_equal(qsf_test_carry(s, path, 0, &e), QSF_E_RUNTIME);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     qsf_test_expect_err(&e, QSF_E_RUNTIME, "out.qsf: cannot write at byte offset");
@@ -271,7 +272,7 @@ static void test_writer_fails(void **state) {
     assert_int_equal(rmdir(dir), 0);
 }
 
-/* A tiny model whose header and metadata spec takes; the caller closes it. */
+/* A tiny model whose header and metadata are stored in spec; the caller closes it. */
 static QsfSource *tiny_spec(QsfWriteSpec *spec) {
     const char *gguf = qsf_test_tmp("i.gguf");
     QsfErr e = { 0 };
@@ -283,7 +284,7 @@ static QsfSource *tiny_spec(QsfWriteSpec *spec) {
     return s;
 }
 
-/* Calls out of order are told, and nothing comes of them. */
+/* Calls out of order are refused, and have no effect. */
 static void test_writer_misuse(void **state) {
     (void)state;
     const char *path = qsf_test_tmp("i.qsf");
@@ -313,7 +314,7 @@ static void test_writer_misuse(void **state) {
     qsf_source_close(s);
 }
 
-/* What readers would refuse the writer does not begin. */
+/* The writer does not start what readers would refuse. */
 static void test_gate_bias_length(void **state) {
     (void)state;
     const char *path = qsf_test_tmp("n.qsf");
@@ -334,7 +335,7 @@ static void test_gate_bias_length(void **state) {
 int main(void) {
     qsf_ledger_init(&ledger, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_hand_wrong),
+        cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_wrong_hand_made),
         cmocka_unit_test(test_order),         cmocka_unit_test(test_writer_fails),
         cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_gate_bias_length),
     };

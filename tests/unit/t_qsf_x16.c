@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layout 1 of QSF files: the bytes of groups against what the man page says of them, files there and back, the same
- * numbers from groups and rows at every level, and damage. */
+/* Layout 1 of QSF files: the bytes of groups compared with the man page, conversion in both directions, the
+ * same results from groups and rows at every level, and damage. */
 #include "tests/harness/source_rig.h"
 
 #include "src/format/dtype.h"
@@ -18,10 +18,10 @@ static char gguf[512], qsf[512], back[512];
 
 /* --- bytes --- */
 
-/* man/qsf-format.5: where the dwords of the planes and the words of the halves stand in a block. */
+/* man/qsf-format.5: the offsets of the planes' dwords and the halves' words in a block. */
 typedef struct Form {
     uint32_t dtype;
-    /* code: of QSF, whose planes are put together from elements */
+    /* code: a QSF type, whose planes are assembled from elements */
     unsigned plane_at, planes, half_at, halves, code;
 } Form;
 
@@ -53,7 +53,7 @@ static const Form forms[] = {
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
-/* Element e of a stream of n bits each. */
+/* Element e of a stream of n-bit elements. */
 static uint32_t bits_of(const uint8_t *p, unsigned e, unsigned n) {
     uint32_t v = 0;
     for (unsigned i = 0; i < n; i++) v |= (uint32_t)(p[(e * n + i) / 8] >> (e * n + i) % 8 & 1) << i;
@@ -66,7 +66,7 @@ static uint32_t q_of(const uint8_t *p, unsigned code, unsigned e) {
     return bits_of(p + 8, e, 1) ? 1 : bits_of(p, e, 1) ? 0 : 2;
 }
 
-/* The planes of 64 elements; returns how many. */
+/* The planes of 64 elements; returns their number. */
 static unsigned planes_of(uint32_t *w, const uint8_t *p, unsigned code) {
     const unsigned n = code == 3 ? 8 : 4, low = code == 3 ? 4 : 2, steps = 64 / n / 4;
     memset(w, 0, 8 * sizeof *w);
@@ -92,7 +92,7 @@ static void dwords(const Form *f, const uint8_t *block, uint32_t *w) {
     }
 }
 
-/* What 16 rows of a block each become; rows beyond n are zeros. */
+/* The group made from a block of 16 rows; rows after the first n are zeros. */
 static void expect_group(const Form *f, const uint8_t *rows, size_t block, size_t row_bytes, unsigned n,
                          uint8_t *out) {
     const QsfDtype *d = qsf_dtype(f->dtype);
@@ -121,7 +121,7 @@ static int take(void *arg, const void *data, size_t len, QsfErr *err) {
     return QSF_OK;
 }
 
-/* 19 rows of two blocks: a whole group, and one that is filled up. */
+/* 19 rows of two blocks: a full group, and a padded one. */
 static void test_bytes(void **state) {
     (void)state;
     enum { ROWS = 19 };
@@ -141,7 +141,7 @@ static void test_bytes(void **state) {
         assert_int_equal(qsf_group_planes(f->dtype), f->planes);
         assert_int_equal(4 * f->planes + 2 * f->halves, d->block_bytes);
         qsf_test_expect_ok(qsf_grouper_open(&g, f->dtype, 2 * d->block_elems, &kernels, take, &have, &e), &e);
-        for (size_t at = 0; at < all; at += 100) /* pieces that are no rows */
+        for (size_t at = 0; at < all; at += 100) /* pieces that are not rows */
             qsf_test_expect_ok(qsf_grouper_add(&g, rows + at, all - at < 100 ? all - at : 100, &e), &e);
         qsf_test_expect_ok(qsf_grouper_end(&g, &e), &e);
         qsf_grouper_close(&g);
@@ -153,7 +153,7 @@ static void test_bytes(void **state) {
             assert_int_equal(qsf_group_spare(want, f->dtype, k < 2 ? 16 : 3), UINT32_MAX);
         }
         memset(want, 0, sizeof want);
-        /* of row 2 in the first plane, of row 15 in the last of all */
+        /* of row 2 in the first plane, of row 15 in the very last */
         want[2 * 4 + 3] = want[16 * d->block_bytes - 1] = 1;
         assert_int_equal(qsf_group_spare(want, f->dtype, 2), 2 * 4 + 3);
         assert_int_equal(qsf_group_spare(want, f->dtype, 3), 16 * d->block_bytes - 1);
@@ -161,7 +161,7 @@ static void test_bytes(void **state) {
     }
 }
 
-/* Which types have groups is what the kernels say. */
+/* The kernels determine which types have groups. */
 static void test_types(void **state) {
     (void)state;
     qk_table kernels;
@@ -176,7 +176,7 @@ static void test_types(void **state) {
     assert_int_equal(qsf_group_rows(UINT32_MAX), (uint64_t)1 << 32);
 }
 
-/* One row of ternary codes, by hand: elements 0, 1, 2 are -1, 0, +1, all others 0; the scale is 1. */
+/* One row of ternary codes, written by hand: elements 0, 1, 2 are -1, 0, +1, all others 0; the scale is 1. */
 static void test_by_hand(void **state) {
     (void)state;
     static Bytes have;
@@ -205,7 +205,7 @@ static void test_by_hand(void **state) {
 
 /* --- files --- */
 
-/* K and V have 24 rows, the head 300: their last groups are filled up. */
+/* K and V have 24 rows, the head 300: their last groups are padded. */
 static const QsfTinySpec odd = {
     .hidden = 96, .heads = 4, .kv_heads = 1, .head_dim = 24, .ffn = 224, .wtype = 2, .biases = true
 };
@@ -221,7 +221,7 @@ static void convert(const char *from, const char *to, bool x16) {
     qsf_test_expect_ok(qsf_verify_file(to, &ledger, &r, &e), &e);
 }
 
-static void test_there_and_back(void **state) {
+static void test_round_trip_types(void **state) {
     (void)state;
     QsfErr e = { 0 };
     QsfSource *s;
@@ -237,7 +237,7 @@ static void test_there_and_back(void **state) {
     qk_table kernels;
     qk_table_init(&kernels, QK_LEVEL_REF);
     qsf_test_expect_ok(qsf_rowreader_open(&r, s, k, &kernels, &e), &e);
-    assert_int_equal(qsf_rowreader_read(&r, 24, 1, row, &e), QSF_E_RUNTIME); /* rows that fill up are none */
+    assert_int_equal(qsf_rowreader_read(&r, 24, 1, row, &e), QSF_E_RUNTIME); /* padding rows do not count */
     qsf_err_clear(&e);
     assert_int_equal(qsf_source_read_stored(s, k, 0, 1, row, &e), QSF_E_RUNTIME);
     qsf_test_expect_err(&e, QSF_E_RUNTIME, "are interleaved");
@@ -247,7 +247,7 @@ static void test_there_and_back(void **state) {
     convert(gguf, qsf, false);
     char two[512];
     (void)snprintf(two, sizeof two, "%s", qsf_test_tmp("x16.two.qsf"));
-    convert(qsf, two, false); /* its metadata has what the header says, as that of the other one */
+    convert(qsf, two, false); /* its metadata is generated from the header, as in the other file */
     QsfImage a = load(back), b = load(two);
     assert_int_equal(a.len, b.len);
     assert_memory_equal(a.b, b.b, a.len);
@@ -275,7 +275,8 @@ static void logits_of(const QsfRigOptions *o, float *x) {
     assert_int_equal(qsf_rig_leak(&r), 0);
 }
 
-/* Pinned, half of it, streamed in the smallest slots, with float activations; as the kernels of each level want it. */
+/* All pinned, half of it, streamed in the smallest slots, with float activations; in the layouts that the
+ * kernels of each level need. */
 static void test_same_logits(void **state) {
     (void)state;
     static const QsfRigOptions ways[] = { { .threads = 2 },
@@ -297,7 +298,7 @@ static void test_same_logits(void **state) {
         }
 }
 
-/* Another plan between two tokens: so many per cent of each unit are pinned. */
+/* Another plan between two tokens: the given percentage of each unit is pinned. */
 static void move(QsfRig *r, uint32_t percent) {
     uint32_t items[16];
     QsfErr e = { 0 };
@@ -319,7 +320,8 @@ static void move(QsfRig *r, uint32_t percent) {
     r->pool = pool;
 }
 
-/* Pages that hold rows which stay and rows which go, in groups (level of this machine) and turned into rows (reference). */
+/* Pages that hold both kept and dropped rows, as groups (level of this machine) and converted to rows
+ * (reference). */
 static void test_other_plans(void **state) {
     (void)state;
     static const uint32_t percents[] = { 40, 70, 10, 100, 55, 0, 100 };
@@ -350,9 +352,9 @@ static void test_other_plans(void **state) {
 
 typedef struct Damage {
     const char *tensor; /* NULL: the header of the file */
-    int at;             /* from the start of its data; in the header from the start of the file */
+    int at;             /* from the start of its data; for the header from the start of the file */
     unsigned char v;
-    const char *part; /* of the message; verify_only: the reader's is none, as it does not look */
+    const char *part; /* of the message; verify_only: the reader does not check this */
     bool verify_only;
 } Damage;
 
@@ -376,7 +378,7 @@ static uint64_t place_of(const char *tensor) {
     return off;
 }
 
-/* The head's last group has its rows 288 to 299: row 300 is the first that is none. */
+/* The head's last group has the rows 288 to 299: row 300 is the first padding row. */
 #define SPARE (18 * 16 * 54 + 12 * 4)
 
 static void test_damage(void **state) {
@@ -389,7 +391,7 @@ static void test_damage(void **state) {
         { "blk.0.attn_q.weight", -4, QSFF_F16, "interleaved by 16 rows, which its quantization type does not support", false },
         { "blk.0.attn_q.weight", -4, QSFF_GGML + 9, "interleaved by 16 rows, which its quantization type does not support", false },
         { "blk.0.attn_k.weight", -3, 0, "byte offset", false }, /* shorter than it is */
-        { "blk.0.attn_q.weight", -12, 97, "byte offset", false }, /* longer: a row more is a group more */
+        { "blk.0.attn_q.weight", -12, 97, "byte offset", false }, /* longer: one more row is one more group */
         { "token_embd.weight", -15, 1, "embedding are interleaved", false },
         { NULL, 124, QSFF_PAGES | QSFF_LINES, "interleaved by 16 rows, which the flags do not declare", false },
         { "output.weight", SPARE, 1, "fills up the last 16 of output.weight", true },
@@ -421,7 +423,7 @@ static void test_damage(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_by_hand),     cmocka_unit_test(test_round_trip_types),
         cmocka_unit_test(test_same_logits), cmocka_unit_test(test_other_plans),
         cmocka_unit_test(test_damage),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packed blocks: the bytes of each layout against hand-computed ones, decoding against the kernels' own, and what is
- * refused. */
+/* Quantized blocks: the bytes of each layout compared with hand-computed ones, decoding compared with the
+ * kernels', and what is refused. */
 #include <math.h>
 
 #include "kernels/kernels.h"
@@ -17,7 +17,7 @@ static QsfQuant quant(const char *name, uint32_t block, QsfQuantRule rule) {
     return q;
 }
 
-/* One row of n values by the plain rule; out has BYTES of 0xEE before. Returns the bytes written. */
+/* One row of n values by the plain rule; out is prefilled with BYTES of 0xEE. Returns the bytes written. */
 static size_t plain_row(const char *name, uint32_t block, const float *x, size_t n, uint8_t *out) {
     const QsfQuant q = quant(name, block, QSF_RULE_MINMAX);
     const QsfQuantRows rows = { .x = x, .n_rows = 1, .cols = n };
@@ -30,7 +30,7 @@ static size_t plain_row(const char *name, uint32_t block, const float *x, size_t
     return (size_t)bytes;
 }
 
-/* The row x = first + step * (i % period) becomes `head`, then `body` (n_body bytes) again and again. */
+/* The row x = first + step * (i % period) becomes `head`, then `body` (n_body bytes) repeatedly. */
 typedef struct Case {
     const char *name;
     uint32_t block;
@@ -45,7 +45,7 @@ typedef struct Case {
 
 static const Case cases[] = {
     /* clang-format off */
-    /* -1 0 1 2: d = 1, m = -1, codes 0 1 2 3 from the lowest bits on */
+    /* -1 0 1 2: d = 1, m = -1, codes 0 1 2 3 starting at the lowest bits */
     { "2bit-asym", 64, 64, -1, 1, 4, "\x00\x3c\x00\xbc", 4, 1, "\xe4", 20 },
     { "2bit-asym", 128, 128, -1, 1, 4, "\x00\x3c\x00\xbc", 4, 1, "\xe4", 36 },
     { "2bit-asym", 256, 256, -1, 1, 4, "\x00\x3c\x00\xbc", 4, 1, "\xe4", 68 },
@@ -84,7 +84,7 @@ static void test_bytes(void **state) {
     }
 }
 
-/* 1 -1 0 -1: the mean size 0.75 is the plain scale, 1 the best one. */
+/* 1 -1 0 -1: the mean magnitude 0.75 is the plain scale, 1 the best one. */
 static void test_bytes_ternary(void **state) {
     (void)state;
     static const float pattern[4] = { 1, -1, 0, -1 };
@@ -102,7 +102,7 @@ static void test_bytes_ternary(void **state) {
     }
     qsf_test_expect_ok(qsf_quant_encode(&q, &rows, out, &err), &err);
     assert_memory_equal(out, "\x00\x3c\xaa", 3);
-    /* Below 0.3 of the mean size 0.325 is zero, from there on not. */
+    /* Values below 0.3 of the mean magnitude 0.325 become zero, others do not. */
     for (size_t i = 0; i < 64; i++) x[i] = i % 4 == 0 ? 1.0f : i % 4 == 1 ? -0.1f : 0.1f;
     assert_int_equal(plain_row("ternary", 64, x, 64, out), 18);
     assert_memory_equal(out + 2, "\x22\x22\x22\x22\x22\x22\x22\x22\0", 9);
@@ -129,7 +129,7 @@ static void test_bytes_small(void **state) {
     assert_int_equal(plain_row("4bit", 64, x, 66, out), 72);
     assert_memory_equal(out + 36, "\x00\x3c\x00\x00\x7f\x00", 6);
     assert_int_equal(out[71], 0);
-    /* Halves of a step go up. */
+    /* Half steps round up. */
     memset(x, 0, sizeof x);
     x[0] = 15;
     x[2] = 0.45f;
@@ -139,7 +139,7 @@ static void test_bytes_small(void **state) {
     assert_memory_equal(out, "\x00\x3c\x00\x00\x0f\x10\xe0\x00", 8);
 }
 
-/* Super-blocks whose groups all span what the largest scale and minimum are for: 1 is the common factor. */
+/* Super-blocks whose groups all span the range of the largest scale and minimum: 1 is the common factor. */
 static void test_bytes_k(void **state) {
     (void)state;
     uint8_t out[BYTES];
@@ -166,15 +166,15 @@ static void test_bytes_k(void **state) {
     assert_memory_equal(out + 208, "\x00\xbc", 2);
 }
 
-/* Blocks of 16 groups, each the levels of one book times the largest scale; at 2 bits every second one turned round. The
- * words of 7 bits, from the top: 101 0 111 and 101 1 111; 10 0 1111; 1 0 11111. */
+/* Blocks of 16 groups, each with the levels of one codebook times the largest scale; at 2 bits every second
+ * one negated. The words of 7 bits, from the top: 101 0 111 and 101 1 111; 10 0 1111; 1 0 11111. */
 static const struct {
     const char *name;
     int levels, scale, turned;
     int book[16];
     const char *words; /* seven bytes, twice */
     size_t n_codes;
-    const char *codes; /* again and again */
+    const char *codes; /* repeated */
     size_t bytes;
 } books[] = {
     /* clang-format off */
@@ -223,7 +223,7 @@ static void test_book_scales(void **state) {
     qsf_test_expect_ok(qsf_quant_decode(&q, in, 1, 256, x, &err), &err);
     assert_true(x[0] == -127 * 1.5f && x[1] == -34 * 1.5f && x[2] == 4.5f && x[3] == 41 * 1.5f);
     assert_true(x[16] == 0 && x[19] == 0 && x[32] == 0); /* scale 0 */
-    in[2] = 0x53 | 0x80, in[3] = 0x1c;                   /* 0111001: scale 1, turned round, book 3 */
+    in[2] = 0x53 | 0x80, in[3] = 0x1c;                   /* 0111001: scale 1, negated, codebook 3 */
     qsf_test_expect_ok(qsf_quant_decode(&q, in, 1, 256, x, &err), &err);
     assert_true(x[16] == 127 * 0.5f && x[17] == 10 && x[18] == -20 && x[19] == -113 * 0.5f);
 }
@@ -235,7 +235,7 @@ static const struct {
     const char *name;
     void (*dequant)(const void *w, float *x, size_t k);
     size_t elems, bytes;
-    size_t halves[2]; /* places of halves, equal where there is one */
+    size_t halves[2]; /* positions of halves, equal if there is only one */
 } kernels[] = {
     { "2bit", qk_dequant_qsf2_ref, 64, 20, { 0, 2 } },
     { "2bit-asym", qk_dequant_qsf2_ref, 64, 20, { 0, 2 } },

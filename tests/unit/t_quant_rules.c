@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The searched rule against the plain one: never worse, whatever the row; and how good it is on rows whose best is
- * known. */
+/* The searched rule compared with the plain one: never worse, for any row; and its quality for rows whose
+ * optimum is known. */
 #include <math.h>
 
 #include "src/quant/measure.h"
@@ -14,12 +14,12 @@ static double laplace(void) {
     return (u < 0 ? 1 : -1) * log(1 - 2 * fabs(u)) * sqrt(0.5);
 }
 
-static double tiny(void) { return qsf_draw_gauss() * 2e-7; }       /* a few steps of the least halves */
-static double vanishing(void) { return qsf_draw_gauss() * 1e-38; } /* nothing that a half could hold */
+static double tiny(void) { return qsf_draw_gauss() * 2e-7; }       /* a few steps of the smallest halves */
+static double vanishing(void) { return qsf_draw_gauss() * 1e-38; } /* too small for a half */
 static double ridden(void) { return qsf_draw_gauss() * (qsf_draw_uniform() < 0.01 ? 40 : 1); }
 static double offset(void) {
     return 100 + 0.01 * qsf_draw_gauss();
-} /* one step of the minimum is more than the spread */
+} /* one step of the minimum is larger than the range */
 static double zero(void) { return 0; }
 static double constant(void) { return 0.3; }
 static double two(void) { return qsf_draw_uniform() < 0.5 ? -0.7 : 1.3; }
@@ -47,7 +47,7 @@ enum { KINDS = sizeof rows_of / sizeof *rows_of };
 static float x[N], y[N], w[COLS];
 static uint8_t packed[N * 4];
 
-/* Weights of four sorts: none, spread over two decades, half of them 0, a few columns that rule. */
+/* Four kinds of weights: none, spread over two decades, half of them 0, a few dominant columns. */
 static const float *weights(int sort) {
     for (size_t c = 0; c < COLS; c++) {
         w[c] = (float)exp(1.5 * qsf_draw_gauss());
@@ -82,7 +82,7 @@ static void test_never_worse(void **state) {
         for (size_t k = 0; k < KINDS; k++)
             for (int sort = 0; sort < 4; sort++) {
                 const uint32_t block = 64u << sort % 3;
-                const size_t cols = f->pads ? COLS - 37 : COLS; /* padded at the end where that may be */
+                const size_t cols = f->pads ? COLS - 37 : COLS; /* padded at the end where allowed */
                 fill(rows_of[k].draw);
                 const float *importance = weights(sort);
                 const double search = measure(f, block, QSF_RULE_SEARCH, importance, cols).heavy_noise;
@@ -93,8 +93,9 @@ static void test_never_worse(void **state) {
             }
 }
 
-/* Signal to noise of normally distributed rows: at least so much. A ternary code and 2 symmetric bits with one best
- * scale for all reach 7.2 and 9.25 dB (J. Max, "Quantizing for minimum distortion", 1960): a scale per block gives more. */
+/* Minimum signal to noise ratio of normally distributed rows. A ternary code and 2 symmetric bits with one
+ * optimal scale for all reach 7.2 and 9.25 dB (J. Max, "Quantizing for minimum distortion", 1960): a scale
+ * per block gives more. */
 static const struct {
     const char *name;
     double search, plain, plain_most;
@@ -129,8 +130,9 @@ static void test_decibels(void **state) {
     }
 }
 
-/* Ours against the format of GGML that takes as many bits (2.625 and 3.4375 for Q2_K and Q3_K, else the same), by weighted
- * squared error. The plan's blocks of 64 lose: 64 values share what Q4_K has for each 32, Q2_K and Q3_K for each 16. */
+/* Our formats compared with the GGML format of the same size (2.625 and 3.4375 bits for Q2_K and Q3_K, else
+ * equal), by weighted squared error. Our blocks of 64 lose: 64 values share what Q4_K has for each 32, Q2_K
+ * and Q3_K for each 16. */
 static void test_rivals(void **state) {
     (void)state;
     static const char *const ours[] = { "2bit-asym", "3bit", "4bit", "2bit-book", "3bit-book", "4bit-book" };
@@ -152,7 +154,7 @@ static void test_rivals(void **state) {
         }
 }
 
-/* Rows that the layout holds exactly come back exactly. */
+/* Rows that the layout can represent exactly are restored exactly. */
 static void test_exact(void **state) {
     (void)state;
     static const char *const names[] = { "2bit", "2bit-asym", "3bit", "4bit", "8bit", "ternary" };
@@ -169,7 +171,7 @@ static void test_exact(void **state) {
     }
 }
 
-/* What counts more is met better; an unimportant giant does not widen the steps. */
+/* Important values are more accurate; an unimportant outlier does not widen the steps. */
 static void test_importance(void **state) {
     (void)state;
     const QsfQuantFormat *f = qsf_quant_format_named("4bit");
@@ -187,12 +189,12 @@ static void test_importance(void **state) {
     for (size_t i = 0; i < N; i += 64) x[i] = 10000;
     const QsfQuantStats giants = measure(f, 64, QSF_RULE_SEARCH, w, COLS);
     assert_true(qsf_stats_heavy_snr(&giants) > 21.5);
-    for (size_t c = 0; c < COLS; c += 64) w[c] = 1e-10f; /* in the range now, but better cut off */
+    for (size_t c = 0; c < COLS; c += 64) w[c] = 1e-10f; /* now in range, but better clipped */
     const QsfQuantStats light = measure(f, 64, QSF_RULE_SEARCH, w, COLS);
     assert_true(qsf_stats_heavy_snr(&light) > 20.5);
 }
 
-/* One value for all that no half is: one step from the half below comes next to it. */
+/* A single value that is not a half: one step from the half below is closest to it. */
 static void test_constant(void **state) {
     (void)state;
     fill(constant);
@@ -201,7 +203,7 @@ static void test_constant(void **state) {
     assert_true(qsf_stats_snr(&search) > 130 && qsf_stats_snr(&plain) < 90);
 }
 
-/* Weights of nothing are weights of one. */
+/* If all weights are zero, all are treated as one. */
 static void test_no_importance(void **state) {
     (void)state;
     static uint8_t equal[N * 4];
@@ -216,7 +218,7 @@ static void test_no_importance(void **state) {
     }
 }
 
-/* Only the ratios of weights count, as long as single precision holds them. */
+/* Only the ratios of weights matter, as long as they fit single precision. */
 static void test_scaled_importance(void **state) {
     (void)state;
     static uint8_t before[N * 4];
@@ -234,7 +236,7 @@ static void test_scaled_importance(void **state) {
     }
 }
 
-/* The least error of all scales and minimums of so few steps of 2^-24 that all can be tried. */
+/* The smallest error over all scales and minimums: these are so few steps of 2^-24 that all can be tried. */
 static double try_all(const float *v, int top) {
     double best = INFINITY;
     for (int m = -20; m <= 0; m++)
@@ -249,7 +251,7 @@ static double try_all(const float *v, int top) {
     return best;
 }
 
-/* Where one step of scale or minimum is much. */
+/* Where one step of scale or minimum is large. */
 static void test_coarse_halves(void **state) {
     (void)state;
     static const struct {
@@ -264,12 +266,12 @@ static void test_coarse_halves(void **state) {
                                         COLS);
         found = a.noise;
         for (size_t i = 0; i < N; i += 64) best += try_all(x + i, sorts[s].top);
-        print_message("%s: %.4f times the least error there is\n", sorts[s].name, found / best);
+        print_message("%s: %.4f times the smallest possible error\n", sorts[s].name, found / best);
         assert_true(found < 1.1 * best);
     }
 }
 
-/* A range of rows gives the bytes that all rows give there. */
+/* A range of rows gives the same bytes as in the whole tensor. */
 static void test_ranges(void **state) {
     (void)state;
     static uint8_t part[N * 4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Measures, outliers, sharing out of bytes and the table of roles. */
+/* Error measures, outliers, allocation of bytes and the table of roles. */
 #include <math.h>
 
 #include "src/base/half.h"
@@ -104,7 +104,7 @@ static void test_list(void **state) {
     assert_int_equal(qsf_outlier_count(&l, &rows), 0);
     qsf_outlier_apply(list, 9, x, 7, R, C);
     assert_memory_equal(x, y, sizeof x);
-    /* Of another range nothing, and nothing outside. */
+    /* Excludes the rest of the range and everything outside. */
     prepare(x, 0);
     memcpy(y, x, sizeof x);
     list[0].col = C;
@@ -136,14 +136,14 @@ static void test_outlier_bytes(void **state) {
     assert_true(back.row == o.row && back.col == o.col && back.half == o.half);
 }
 
-/* ---- sharing out */
+/* ---- allocation of bytes */
 
 enum { T = 5, O = 4 };
 
 static QsfAllocOption options[T][O];
 static QsfAllocTensor tensors[T];
 
-/* Tensors of random size whose error falls by 6 dB a bit, roughly. */
+/* Tensors of random size whose error falls by roughly 6 dB per bit. */
 static void random_tensors(void) {
     for (size_t t = 0; t < T; t++) {
         const uint64_t size = 1000 + next(100000);
@@ -161,7 +161,7 @@ static double error_now(void) {
     return sum;
 }
 
-/* All choices there are. */
+/* All possible choices. */
 static double error_best(uint64_t target) {
     double best = INFINITY;
     for (unsigned k = 0; k < 1u << 2 * T; k++) {
@@ -203,7 +203,7 @@ static void test_allocate(void **state) {
         sum += ratio;
         cases++;
     }
-    print_message("error against the best of all choices: %.4f times in the mean, %.3f at worst\n",
+    print_message("error against the best of all choices: %.4f times on average, %.3f at worst\n",
                   sum / cases, worst);
     assert_true(sum / cases < 1.02 && worst < 1.3);
 }
@@ -225,7 +225,7 @@ static void test_allocate_known(void **state) {
         assert_int_equal(qsf_allocate(t, 2, wants[i].target, &total, NULL), QSF_OK);
         assert_true(total == wants[i].total && t[0].chosen == wants[i].a && t[1].chosen == wants[i].b);
     }
-    /* A weight turns the order round. */
+    /* A weight reverses the order. */
     uint64_t total;
     t[1].weight = 3;
     assert_int_equal(qsf_allocate(t, 2, 34, &total, NULL), QSF_OK);

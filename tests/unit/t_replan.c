@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Other plans between two tokens: the same logits, bit for bit, as if nothing had happened; memory really
- * goes back; a plan that fails, or a cancelled answer, leaves a conversation that another plan can go on
- * with. */
+/* Plan changes between two tokens: the same logits, bit for bit, as without them; memory is really freed;
+ * after a plan that fails, or a cancelled answer, a conversation continues under another plan. */
 #include <pthread.h>
 
 #include "src/base/clock.h"
@@ -56,13 +55,13 @@ static float *undisturbed(const QsfRigOptions *o) {
     return x;
 }
 
-/* What a plan says to the forward pass. */
+/* The part of a plan that the forward pass uses. */
 typedef struct Way {
-    unsigned pinned; /* per cent of each unit's items */
+    unsigned pinned; /* percentage of each unit's items */
     uint32_t n_slots, slot_factor, batch, ctx;
     int threads;
     bool table;    /* resident embedding */
-    uint32_t rows; /* else: of its row cache */
+    uint32_t rows; /* otherwise: of its row cache */
     QsfStreamConfig stream;
 } Way;
 
@@ -79,7 +78,7 @@ static void plan_units(const QsfModel *m, const Way *w, QsfPlan *p) {
     }
 }
 
-/* items: room for the plan's array. */
+/* items: memory for the plan's array. */
 static QsfPlan plan_of(const QsfRig *r, const Way *w, uint32_t *items) {
     QsfPlan p = r->plan;
     QsfShape s;
@@ -98,7 +97,7 @@ static QsfPlan plan_of(const QsfRig *r, const Way *w, uint32_t *items) {
     return p;
 }
 
-/* The pool that the plan wants, then the plan; the old pool goes in any case. */
+/* Creates the pool for the plan, then applies the plan; the old pool is destroyed in any case. */
 static int replan(QsfRig *r, const Way *w, QsfErr *err) {
     uint32_t items[MAX_UNITS];
     QsfPlan p = plan_of(r, w, items);
@@ -215,7 +214,7 @@ static void settle_at(QsfRig *r, const Way *w, uint32_t token) {
     qsf_test_expect_ok(qsf_forward_eval(r->fwd, ids_below(300) + token, 1, NULL, NULL, &err), &err);
 }
 
-/* Bytes charged and bytes resident both fall by what the new plan does not hold, again and again. */
+/* Bytes charged and bytes resident both drop by what the new plan does not hold, repeatedly. */
 static void test_memory_returns(void **state) {
     (void)state;
     QsfRig r;
@@ -240,7 +239,7 @@ static void test_memory_returns(void **state) {
     assert_int_equal(qsf_rig_leak(&r), 0);
 }
 
-/* Memory fails at each place in turn; the old plan brings everything back. */
+/* Memory fails at each place in turn; the old plan is restored completely. */
 static void test_memory_fails(void **state) {
     (void)state;
     static const Way ways[] = {
@@ -293,7 +292,7 @@ static void test_memory_fails(void **state) {
     free(want);
 }
 
-/* The same while the model is opened: an error, and nothing is left. */
+/* The same while the model is opened: an error, and no leak. */
 static void test_memory_fails_at_first(void **state) {
     (void)state;
     uint32_t failed = 0;
@@ -317,7 +316,7 @@ static void test_memory_fails_at_first(void **state) {
     assert_true(failed >= 10 && failed < 60);
 }
 
-/* No budget for the new plan: the same as memory that fails. */
+/* The budget is too small for the new plan: the same as failing memory. */
 static void test_over_budget(void **state) {
     (void)state;
     QsfRig r;
@@ -339,7 +338,7 @@ static void test_over_budget(void **state) {
     free(want);
 }
 
-/* --- cancelled at any moment: while weights are being pinned, streamed, computed with --- */
+/* --- cancelled at any moment: while weights are pinned, streamed, or used --- */
 
 typedef struct Canceller {
     atomic_int *cancel;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Row cache: what it holds and what it drops equals a plain list in the order of use. */
+/* Row cache: what it holds and what it evicts equals a plain list in order of use. */
 #include "src/forward/rowcache.h"
 #include "src/plan/layout.h"
 #include "tests/harness/qsf_test.h"
@@ -37,7 +37,7 @@ static void make_row(uint8_t *row, uint32_t id) {
 
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 
-/* ids: how many different ones come up, stride: how far apart they are. */
+/* ids: number of distinct ids, stride: their distance. */
 static void random_uses(uint32_t rows, uint32_t ids, uint32_t stride, uint32_t seed) {
     QsfLedger ledger;
     QsfRowCache c;
@@ -51,7 +51,7 @@ static void random_uses(uint32_t rows, uint32_t ids, uint32_t stride, uint32_t s
     for (int step = 0; step < 3000; step++) {
         uint32_t id = next_random(&seed) % ids * stride;
         if (next_random(&seed) % 3 == 0)
-            id = next_random(&seed) % (ids / 4 + 1) * stride; /* some come often */
+            id = next_random(&seed) % (ids / 4 + 1) * stride; /* some are frequent */
         const uint8_t *got = qsf_rowcache_find(&c, id);
         assert_true((got != NULL) == model_find(&m, id));
         make_row(row, id);
@@ -79,12 +79,13 @@ static void test_order(void **state) {
     for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         random_uses(rows[i], rows[i] + 1, 1, i + 1);
         random_uses(rows[i], 3 * rows[i] + 2, 1, i + 50);
-        random_uses(rows[i], 2 * rows[i] + 5, 4096, i + 100);  /* alike in their low bits */
+        random_uses(rows[i], 2 * rows[i] + 5, 4096, i + 100);  /* equal in their low bits */
         random_uses(rows[i], 300, 0xFFFFFFFFu / 300, i + 200); /* over the whole range */
     }
 }
 
-/* The last row ends, and the index begins, inside the mapping: a page fault or a sanitizer would say so. */
+/* The end of the last row, and the start of the index, are inside the mapping: otherwise there is a page
+ * fault or a sanitizer report. */
 static void test_size(void **state) {
     (void)state;
     for (uint32_t rows = 1; rows < 400; rows += 13) {

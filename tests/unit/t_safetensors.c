@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Model directories with weights in safetensors: metadata, names, and values in the order of GGUF, against what the test
- * computes itself. What is damaged: t_safetensors_bad.c; what config.json may say: t_hf_config.c. */
+/* Model directories with weights in safetensors: metadata, names, and values in the order of GGUF, compared
+ * with values computed by the test. Damaged files: t_safetensors_bad.c; contents of config.json:
+ * t_hf_config.c. */
 #include "tests/harness/hf_rig.h"
 
 #include <math.h>
@@ -61,7 +62,7 @@ static void test_metadata(void **state) {
     assert_false(qsf_meta_has(s, "llama.attention.key_length"));
     assert_false(qsf_meta_has(s, "llama.rope.scaling.type"));
     expect_u32(s, "tokenizer.ggml.bos_token_id", 7);
-    expect_u32(s, "tokenizer.ggml.eos_token_id", 8); /* which only config.json says */
+    expect_u32(s, "tokenizer.ggml.eos_token_id", 8); /* defined only in config.json */
     expect_str(s, "tokenizer.ggml.model", "gpt2");
     expect_str(s, "tokenizer.chat_template", "{{ messages }}");
     QsfMetaArray a;
@@ -83,8 +84,8 @@ typedef struct Want {
     uint32_t heads;
 } Want;
 
-/* The row of the file that is GGUF's row r: written down as the permutation is defined there, (head, half, i) to
- * (head, i, half). */
+/* The row of the file that is GGUF's row r, by the definition of the permutation: (head, half, i) to (head,
+ * i, half). */
 static uint64_t file_row(uint64_t r, uint64_t rows, uint32_t heads) {
     if (heads == 0) return r;
     uint64_t half = rows / heads / 2;
@@ -167,7 +168,7 @@ static void test_tensors(void **state) {
     for (size_t i = 0; i < 3; i++) {
         const bool biases = i == 1;
         QsfSource *s = open_spec(&(QsfHfSpec){ .dtype = types[i], .biases = biases, .rotary = true });
-        /* rotary_emb.inv_freq is left out */
+        /* rotary_emb.inv_freq is skipped */
         assert_int_equal(qsf_source_n_tensors(s), 2 * (biases ? 16 : 9) + 3);
         assert_int_equal(qsf_source_find_tensor(s, "token_embd.weight")->dtype, numbers[i]);
         expect_all(s, 6, biases);
@@ -190,7 +191,7 @@ static void test_shards(void **state) {
     qsf_source_close(s);
 }
 
-/* Rotating halves of the file's rows is rotating pairs of GGUF's. */
+/* Rotating halves of the file's rows equals rotating pairs of GGUF's. */
 static void test_rotation(void **state) {
     QsfErr e = { 0 };
     float rows[24 * 24], column[6], turned[6];
@@ -213,7 +214,7 @@ static void test_rotation(void **state) {
     qsf_source_close(s);
 }
 
-/* A copy of the embedding as a head that is said to be tied is left out. */
+/* A copy of the embedding as a head that is declared tied is skipped. */
 static void test_tied_copy(void **state) {
     (void)state;
     QsfSource *s = open_spec(&(QsfHfSpec){ .last = ",\"tie_word_embeddings\":true" });
@@ -222,9 +223,9 @@ static void test_tied_copy(void **state) {
     qsf_source_close(s);
 }
 
-/* --- a model that is there as GGUF too --- */
+/* --- a model that exists as GGUF too --- */
 
-/* HuggingFace's name of a GGUF tensor. */
+/* Hugging Face name of a GGUF tensor. */
 static void other_name(const char *gguf, char *out, size_t cap) {
     static const char *const names[][2] = {
         { "token_embd", "model.embed_tokens" },
@@ -262,7 +263,7 @@ static float *all_rows(const QsfSource *s, const QsfTensor *t) {
     return rows;
 }
 
-/* t with its rows in the order that HuggingFace has them. */
+/* t with its rows in Hugging Face order. */
 static void add_reordered(QsfStBuild *b, const QsfSource *s, const QsfTensor *t, uint32_t heads) {
     uint64_t cols = t->ne[0], n = t->ne[1], shape[] = { n, cols };
     char name[128];
@@ -390,7 +391,7 @@ static void test_halves(void **state) {
     ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0," \
     "\"original_max_position_embeddings\":256}"
 
-/* What each frequency is divided by, from the published definition: by wave length, in three ranges. */
+/* The divisor of each frequency, from the published definition: by wavelength, in three ranges. */
 static float divisor(double pair, double dim) {
     double wave = 6.283185307179586 / pow(20000.0, -2 * pair / dim);
     if (wave < 256.0 / 4) return 1;

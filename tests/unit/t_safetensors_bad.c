@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Damaged, truncated and lying safetensors files and indices: QSF_E_MODEL with the path and what was expected. */
+/* Damaged, truncated and inconsistent safetensors files and indices: QSF_E_MODEL with the path and what was
+ * expected. */
 #include "tests/harness/hf_rig.h"
 
 #include <sys/stat.h>
 
 #include "tests/harness/gguf_build.h"
 
-/* Opens dir; nothing is left behind where that fails. */
+/* Opens dir; no memory remains charged on failure. */
 static int open_dir(QsfErr *e) {
     QsfSource *s;
     qsf_err_clear(e);
@@ -119,7 +120,7 @@ static void test_headers(void **state) {
     expect_refused("model.safetensors", "vocab_size in config.json is 9");
 }
 
-/* What is inside a member that nobody reads may be nested, but not without end. */
+/* The contents of a member that is not used may be nested, but not without limit. */
 static void test_depth(void **state) {
     (void)state;
     QsfStrbuf b = QSF_STRBUF_INIT;
@@ -159,7 +160,8 @@ static unsigned char *slurp(const char *name, size_t *len) {
     return bytes;
 }
 
-/* Cut anywhere, it is refused; with one byte of the header changed it is refused or the same kind of model. */
+/* Truncated anywhere, it is refused; with one byte of the header changed it is refused or the same kind of
+ * model. */
 static void test_cut_and_changed(void **state) {
     QsfErr e = { 0 };
     size_t len;
@@ -263,7 +265,7 @@ static void test_other_files(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "open the directory");
 }
 
-/* A budget that does not hold the header refuses in its own words and leaves nothing. */
+/* If the header does not fit the budget, the error says so, and nothing remains charged. */
 static void test_budget(void **state) {
     QsfErr e = { 0 };
     QsfSource *s;

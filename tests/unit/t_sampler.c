@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sampler against a plain one: everything sorted, everything in double. */
+/* The sampler compared with a simple one that sorts everything and computes in double. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static int best_first(const void *a, const void *b) {
     return p->id < q->id ? -1 : 1;
 }
 
-/* Survivors of the chain with their probabilities, best first; returns their number. */
+/* Survivors of the chain with their probabilities, most likely first; returns their number. */
 static size_t plain_chain(Plain *c, const float *logits, size_t n, const QSFParams *p) {
     for (size_t i = 0; i < n; i++) c[i] = (Plain){ (double)logits[i], 0, (int32_t)i };
     qsort(c, n, sizeof *c, best_first);
@@ -92,7 +92,7 @@ static void the_chain_keeps_what_the_plain_one_keeps(void **state) {
         for (int draw = 0; draw < 5; draw++) {
             QsfSample got;
             qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
-            /* A logit that sits on the border of top-p may fall to either side of it. */
+            /* A logit exactly at the limit of top-p may be inside or outside. */
             if (labs((long)got.kept - (long)n) > 1)
                 fail_msg("case %zu: kept %u, expected %zu", i, got.kept, n);
             size_t at = 0;
@@ -163,7 +163,7 @@ static void equal_seeds_give_equal_draws(void **state) {
     qsf_sampler_destroy(s);
 }
 
-/* First outputs of xoshiro256** behind splitmix64 of seed 0, computed from the published algorithms. */
+/* First outputs of xoshiro256** seeded by splitmix64 with seed 0, computed from the published algorithms. */
 static void the_generator_is_the_published_one(void **state) {
     (void)state;
     static const uint64_t want[] = { 0x99ec5f36cb75f2b4u, 0xbf6e1f784956452au, 0x1a5f849d4933e6e0u };
@@ -197,7 +197,7 @@ static void argmax_ties_nan_and_bans(void **state) {
     qsf_sampler_destroy(s);
 }
 
-static void the_penalty_weakens_once_and_looks_back(void **state) {
+static void the_penalty_applies_once_and_within_its_window(void **state) {
     (void)state;
     float x[4] = { 4, 3, -1, -2 };
     float before[4];
@@ -218,7 +218,7 @@ static void the_penalty_weakens_once_and_looks_back(void **state) {
     p.repeat_last_n = -1;
     qsf_sampler_next(s, x, &p, recent, 5, NULL, 0, &got);
     assert_int_equal(got.id, 1);
-    /* A negative logit is multiplied: id 3 falls from -2 to -20, so id 2 is next. */
+    /* A negative logit is multiplied: id 3 drops from -2 to -20, so id 2 is next. */
     p.repeat_penalty = 10;
     int32_t tail[] = { 3 }, banned[] = { 0, 1 };
     float y[4] = { 4, 3, -3, -2 };
@@ -245,7 +245,7 @@ static void entropy_is_that_of_the_distribution(void **state) {
     for (int i = 0; i < M; i++) h -= exp((double)x[i] / 0.5) / total * log2(exp((double)x[i] / 0.5) / total);
     qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
     assert_true(fabs((double)got.entropy - h) < 1e-3);
-    p.temperature = 1e-30f; /* as good as 0: no overflow, no division by it */
+    p.temperature = 1e-30f; /* practically 0: no overflow, no division by it */
     qsf_sampler_next(s, x, &p, NULL, 0, NULL, 0, &got);
     assert_true(got.entropy >= 0 && got.entropy < 1e-3 && got.p > 0.999f);
     qsf_sampler_destroy(s);
@@ -268,7 +268,7 @@ static void memory_is_charged(void **state) {
     qsf_ledger_destroy(&small);
 }
 
-/* Prints the cost of a token; the bound only catches an accident such as sorting the vocabulary. */
+/* Prints the time per token; the bound only catches an accident such as sorting the vocabulary. */
 static void a_large_vocabulary_is_cheap(void **state) {
     (void)state;
     enum { BIG = 32000, ROUNDS = 50 };
@@ -306,7 +306,7 @@ int main(void) {
         cmocka_unit_test(equal_seeds_give_equal_draws),
         cmocka_unit_test(the_generator_is_the_published_one),
         cmocka_unit_test(argmax_ties_nan_and_bans),
-        cmocka_unit_test(the_penalty_weakens_once_and_looks_back),
+        cmocka_unit_test(the_penalty_applies_once_and_within_its_window),
         cmocka_unit_test(entropy_is_that_of_the_distribution),
         cmocka_unit_test(memory_is_charged),
         cmocka_unit_test(a_large_vocabulary_is_cheap),

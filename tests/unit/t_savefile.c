@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that appear whole or not at all: with a file without a name, and where there are none. */
+/* Files that are complete or absent: with an unnamed temporary file, and where these are not supported. */
 #undef _FORTIFY_SOURCE /* openat is defined here */
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "qsf_savefile.h"
 #include "tests/harness/qsf_test.h"
 
-/* The library is linked statically: it calls these. */
+/* The library is linked statically, so it calls these. */
 static bool no_tmpfile, no_links, no_sync;
 
 int openat(int dir, const char *path, int flags, ...) {
@@ -73,7 +73,7 @@ static void expect(const char *name, const char *text) {
     assert_string_equal(got, text);
 }
 
-/* Hidden ones too. */
+/* Includes hidden ones. */
 static int files(void) {
     DIR *d = opendir(folder);
     int n = -2;
@@ -152,7 +152,7 @@ static void what_is_replaced(void **state) {
     assert_int_equal(files(), 4);
 }
 
-/* A limit on file sizes plays a full disk; what fails after that is the last write-out. */
+/* A limit on file sizes simulates a full disk; the final flush is what fails. */
 static void failures_leave_nothing(void **state) {
     (void)state;
     struct rlimit old, tight;
@@ -176,8 +176,8 @@ static void failures_leave_nothing(void **state) {
     assert_int_equal(files(), 1);
 }
 
-/* Killed before the name is given: nothing under the final name, and what may be left is removed by the
- * next save. */
+/* Killed before the file is named: there is nothing under the final name, and the next save removes any
+ * remains. */
 static void killed(void **state) {
     (void)state;
     pid_t pid = fork();
@@ -218,12 +218,13 @@ static void beside_one_another(void **state) {
     assert_int_equal(files(), 2);
     in_folder("x");
     int again = open(path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(flock(again, LOCK_EX | LOCK_NB), -1); /* the lock came with it */
+    assert_int_equal(flock(again, LOCK_EX | LOCK_NB), -1); /* the lock was created too */
     close(again);
     close(fd);
 }
 
-/* What killed programs left in the folder is removed, whatever name it was for; parts of models are not. */
+/* Remains of killed programs in the directory are removed, whatever name they were for; parts of models are
+ * not. */
 static void leftovers(void **state) {
     (void)state;
     put(".qsf-new.0123abcd.qsf-part", "dead");

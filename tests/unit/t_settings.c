@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The settings table: every row reads back what it prints, and refuses what is outside its range with a
- * sentence that names it. */
+/* The settings table: every row parses what it prints, and refuses values outside its range with a message
+ * that names it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void defaults_are_the_documented_ones(void **state) {
     assert_int_equal(s.slots, 0);
 }
 
-/* What can change between two tokens is exactly this, and is copied without the rest. */
+/* The settings that can change between two tokens are exactly these, and are copied without the others. */
 static void live_plans(void **state) {
     (void)state;
     static const char *const replan[][2] = {
@@ -55,7 +55,7 @@ static void live_plans(void **state) {
     assert_int_equal(n, sizeof replan / sizeof replan[0]);
     for (size_t i = 0; i < n; i++) assert_int_equal(set(&from, replan[i][0], replan[i][1], err), 0);
     for (size_t i = 0; i < 3; i++) assert_int_equal(set(&from, other[i][0], other[i][1], err), 0);
-    from.pin++; /* no whole kilobytes */
+    from.pin++; /* not whole kilobytes */
     qsf_settings_take(&to, &from, QSF_SETTING_REPLAN);
     for (size_t i = 0; i < qsf_setting_count(); i++) {
         const QSFSetting *row = qsf_setting_at(i);

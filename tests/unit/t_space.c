@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Address space: parts grow and shrink in place, what is charged is what can be touched, and it comes back. */
+/* Address space: parts grow and shrink in place, exactly the charged part is accessible, and memory is given
+ * back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 #define PARTS      24
 #define PAGE       4096u
-#define PART_BYTES (700u * PAGE) /* no multiple of a huge page: neighbours share them */
+#define PART_BYTES (700u * PAGE) /* not a multiple of a huge page: neighbours share them */
 
 typedef struct Bench {
     QsfLedger ledger;
@@ -50,7 +51,7 @@ static uint8_t *page(const Bench *b, unsigned i, uint64_t at) {
     return b->space.base + (uint64_t)i * PART_BYTES + at;
 }
 
-/* Random sizes: old contents stay, new memory is zero, the ledger holds the sum. */
+/* Random sizes: old contents are kept, new memory is zero, the ledger holds the sum. */
 static void test_contents(void **state) {
     (void)state;
     Bench b;
@@ -73,7 +74,7 @@ static void test_contents(void **state) {
     close_bench(&b);
 }
 
-/* What is given up leaves the resident set, also from the middle of huge pages. */
+/* Released memory leaves the resident set, also in the middle of huge pages. */
 static void test_returns(void **state) {
     (void)state;
     Bench b;
@@ -92,7 +93,7 @@ static void test_returns(void **state) {
     close_bench(&b);
 }
 
-/* Nothing changes when the budget or the machine has no more. */
+/* Nothing changes when the budget or the machine has no memory left. */
 static void test_refused(void **state) {
     (void)state;
     Bench b;

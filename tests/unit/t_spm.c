@@ -10,7 +10,7 @@
 
 static QsfLedger ledger;
 
-/* Ids of the tokens behind the 259 of qsf_tv_spm. */
+/* Ids of the tokens after the 259 of qsf_tv_spm. */
 enum { SPACE = 259, A, B, C, X, AB, BC, SP_A, SP_AB, AA, SP2, CTL_PART, CTL, USER, USER_LONG, EURO };
 
 static void fill(QsfTestVocab *v) {
@@ -61,7 +61,7 @@ static void test_merges(void **state) {
     QSF_TV_EXPECT(t, "a ab  b", 0, SP_A, SP_AB, SP2, B);
     QSF_TV_EXPECT(t, " a", 0, SPACE, SP_A);
     QSF_TV_EXPECT(t, " ", 0, SP2);
-    QSF_TV_EXPECT(t, SP "a", QSF_TOK_NO_PREFIX, SP_A); /* the character itself is a space too */
+    QSF_TV_EXPECT(t, SP "a", QSF_TOK_NO_PREFIX, SP_A); /* the character itself is treated as a space too */
     QSF_TV_EXPECT(t, "\xE2\x82\xAC", QSF_TOK_NO_PREFIX, EURO);
     close_vocab(t, &v);
 }
@@ -73,11 +73,11 @@ static void test_bytes(void **state) {
     QsfTokenizer *t = open_vocab(&v);
     QSF_TV_EXPECT(t, "a\xC3\xA9", QSF_TOK_NO_PREFIX, A, BYTE(0xC3), BYTE(0xA9));
     QSF_TV_EXPECT(t, "\n", QSF_TOK_NO_PREFIX, BYTE('\n'));
-    QSF_TV_EXPECT(t, "\xE2\x82", QSF_TOK_NO_PREFIX, BYTE(0xE2), BYTE(0x82)); /* cut short */
+    QSF_TV_EXPECT(t, "\xE2\x82", QSF_TOK_NO_PREFIX, BYTE(0xE2), BYTE(0x82)); /* truncated */
     QSF_TV_EXPECT(t, "<0x41>", QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, BYTE('<'), BYTE('0'), X, BYTE('4'),
                   BYTE('1'), BYTE('>'));
     close_vocab(t, &v);
-    /* without byte tokens: the byte as a token, else the unknown token */
+    /* without byte tokens: the byte itself as a token, otherwise the unknown token */
     qsf_tv_add(&v, "<unk>", 0, QSF_TOKEN_UNKNOWN);
     qsf_tv_add(&v, "<s>", 0, QSF_TOKEN_CONTROL);
     qsf_tv_add(&v, "</s>", 0, QSF_TOKEN_CONTROL);
@@ -92,9 +92,9 @@ static void test_special(void **state) {
     QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_vocab(&v);
-    QSF_TV_EXPECT(t, "a[x]b", QSF_TOK_SPECIAL, SP_A, CTL, SPACE, B); /* a new prefix behind it */
+    QSF_TV_EXPECT(t, "a[x]b", QSF_TOK_SPECIAL, SP_A, CTL, SPACE, B); /* followed by a new prefix */
     QSF_TV_EXPECT(t, "[x]b", QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, CTL, SPACE, B);
-    /* what a user types never becomes a control token, merges or not */
+    /* typed text never becomes a control token, with or without merges */
     QSF_TV_EXPECT(t, "[x]", QSF_TOK_NO_PREFIX, CTL_PART, BYTE(']'));
     QSF_TV_EXPECT(t, "<s>", QSF_TOK_NO_PREFIX, BYTE('<'), BYTE('s'), BYTE('>'));
     QSF_TV_EXPECT(t, "<s><unk>", QSF_TOK_SPECIAL, 1, 0);
@@ -144,7 +144,7 @@ static void test_phi3_strip(void **state) {
     }
 }
 
-/* Tokens that go on after a space: the text may not be cut into words first. */
+/* Tokens that continue after a space: the text must not be split into words first. */
 static void test_multiword(void **state) {
     (void)state;
     QsfTestVocab v = { 0 };
@@ -181,8 +181,8 @@ static uint32_t next_random(uint64_t *s) {
     return (uint32_t)(*s >> 33);
 }
 
-/* Any bytes come back, U+2581 apart, which turns into a space, and user-defined tokens, after which the
- * reference puts a space that it does not take away again. */
+/* Any bytes are restored, except U+2581, which becomes a space, and user-defined tokens, after which the
+ * reference adds a space that it does not remove again. */
 static void test_round_trip(void **state) {
     (void)state;
     static const char *const parts[] = {
@@ -222,7 +222,7 @@ static void test_long_word(void **state) {
     memset(text, 'a', N);
     uint64_t start = qsf_now_ns();
     assert_int_equal(qsf_tokenizer_encode(t, text, N, QSF_TOK_NO_PREFIX, &ids, NULL), QSF_OK);
-    /* quadratic work would take minutes */
+    /* quadratic time would be minutes */
     assert_true(qsf_now_ns() - start < 20000000000u);
     assert_int_equal(ids.n, N / 2);
     qsf_ids_free(&ids);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stop strings cut anywhere: the output is the text up to the first stop string, however it arrives. */
+/* Stop strings split anywhere: the output is the text up to the first stop string, however it arrives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static const Case cases[] = {
     { { "bc", "abcd" }, "xabcd", "xa", true },
     { { "abcd", "c" }, "xabcd", "xab", true },
     { { "\xe2\x82\xac" }, "5 \xe2\x82\xac", "5 ", true },
-    /* One is the beginning of another, the end of another, or in the middle of one. */
+    /* One is a prefix, a suffix, or in the middle of another. */
     { { "ab", "abc" }, "xabc", "x", true },
     { { "abc", "ab" }, "xabd", "x", true },
     { { "abc", "bc" }, "xabc", "x", true },
@@ -77,7 +77,7 @@ static void any_cut_gives_the_same(void **state) {
         for (size_t step = 1; step <= 12; step++) run(&cases[i], step);
 }
 
-static void text_that_is_decided_is_not_held_back(void **state) {
+static void decided_text_is_emitted_immediately(void **state) {
     (void)state;
     static const char *const stop[] = { "</s>" };
     QsfStopper s;
@@ -111,7 +111,7 @@ static void bad_strings_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_gives_the_same),
-        cmocka_unit_test(text_that_is_decided_is_not_held_back),
+        cmocka_unit_test(decided_text_is_emitted_immediately),
         cmocka_unit_test(bad_strings_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void test_utf8(void **state) {
     qsf_strbuf_free(&b);
 }
 
-static void test_is(void **state) {
+static void test_tests(void **state) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     (void)state;
     assert_true(qsf_strbuf_is(&b, ""));
@@ -59,7 +59,7 @@ static void test_take_and_failure(void **state) {
     assert_string_equal(p, "");
     free(p);
     qsf_strbuf_adds(&b, "kept");
-    qsf_strbuf_add(&b, "", SIZE_MAX / 2); /* cannot be: sticky failure, nothing read */
+    qsf_strbuf_add(&b, "", SIZE_MAX / 2); /* impossible: sticky failure, nothing read */
     assert_false(qsf_strbuf_ok(&b));
     qsf_strbuf_adds(&b, "ignored");
     assert_string_equal(qsf_strbuf_str(&b), "kept");
@@ -69,6 +69,7 @@ static void test_take_and_failure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_append), cmocka_unit_test(test_utf8),
-                                        cmocka_unit_test(test_take_and_failure), cmocka_unit_test(test_is) };
+                                        cmocka_unit_test(test_take_and_failure),
+                                        cmocka_unit_test(test_tests) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Streaming: slot states, chunks of units, and a loader whose chunks hold the file's bytes in every
- * order of events: passes with and without the head, aborts, cancels, read errors. */
+/* Streaming: slot states, chunks of units, and a loader whose chunks hold the file's bytes for every order of
+ * events: passes with and without the head, aborts, cancels, read errors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,12 +29,12 @@ static void test_transitions(void **state) {
     (void)state;
     QsfChunk c = { .unit = 7 }, d = { .unit = 8 };
     QsfSlots s = ring(2);
-    /* EMPTY: nothing to end, use or give back. */
+    /* EMPTY: nothing to finish, use or release. */
     assert_false(qsf_slots_end_load(&s, true));
     assert_null(qsf_slots_acquire(&s));
     assert_false(qsf_slots_release(&s));
     assert_true(qsf_slots_can_load(&s));
-    /* EMPTY -> LOADING: nobody else may have it; the next slot may be LOADING at the same time. */
+    /* EMPTY -> LOADING: nothing else may use it; the next slot may be LOADING at the same time. */
     QsfSlot *x = qsf_slots_begin_load(&s, &c);
     assert_ptr_equal(x, &s.slot[0]);
     assert_int_equal(x->state, QSF_SLOT_LOADING);
@@ -53,7 +53,7 @@ static void test_transitions(void **state) {
     assert_int_equal(x->state, QSF_SLOT_READY);
     assert_int_equal(y->state, QSF_SLOT_LOADING);
     assert_false(qsf_slots_release(&s));
-    /* READY -> IN_USE; what is LOADING behind it cannot be had yet. */
+    /* READY -> IN_USE; the next slot, which is LOADING, is not available yet. */
     assert_ptr_equal(qsf_slots_acquire(&s), x);
     assert_int_equal(x->state, QSF_SLOT_IN_USE);
     assert_null(qsf_slots_acquire(&s));
@@ -75,7 +75,7 @@ static void test_transitions(void **state) {
     assert_ptr_equal(qsf_slots_begin_load(&s, &c), x);
 }
 
-/* LOADING -> EMPTY: what was read before a failure can still be used, nothing behind it, until a reset. */
+/* LOADING -> EMPTY: slots read before a failure can still be used, later ones cannot, until a reset. */
 static void test_failed_load(void **state) {
     (void)state;
     QsfChunk c = { .unit = 7 };
@@ -100,7 +100,8 @@ static void test_failed_load(void **state) {
     assert_null(qsf_slots_begin_load(&s, &c));
 }
 
-/* Filled and used in the same order, for every number of slots, with as many loads at a time as there may be. */
+/* Filled and used in the same order, for every number of slots, with the maximum number of loads at a
+ * time. */
 static void test_order(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= QSF_MAX_SLOTS; n++) {
@@ -121,7 +122,7 @@ static void test_order(void **state) {
 
 /* --- chunks --- */
 
-/* A window begins and ends at whole pages of file and memory and holds its rows. */
+/* A window begins and ends at page boundaries of file and memory and contains its rows. */
 static void check_window(const QsfUnit *u, const QsfChunk *c, const QsfPart *p) {
     uint64_t off = u->tensor[p->tensor]->offset + p->row0 * u->row_bytes[p->tensor];
     uint64_t bytes = (p->row1 - p->row0) * u->row_bytes[p->tensor];
@@ -131,7 +132,7 @@ static void check_window(const QsfUnit *u, const QsfChunk *c, const QsfPart *p) 
     assert_true(p->window_bytes < bytes + 2 * QSF_WINDOW && p->window + p->window_bytes <= c->bytes);
 }
 
-/* Any cut of a unit covers each row once, in order, inside its slot. */
+/* Any split of a unit covers each row once, in order, inside its slot. */
 static void test_chunks(void **state) {
     (void)state;
     QsfModel m;
@@ -175,7 +176,7 @@ typedef struct Bench {
 
 static const char *path;
 
-/* Packing that a row survives only when it is undone: a group back to front. */
+/* An interleaving that is undone only by its inverse: a group in reverse order. */
 static void pack_reversed(void *dst, const void *src, size_t row_bytes, size_t k) {
     (void)k;
     for (size_t i = 0; i < 16 * row_bytes; i++)
@@ -221,7 +222,7 @@ static int remove_model(void **state) {
     return unlink(path);
 }
 
-/* every: pin every that many'th unit, 0 = none. slot 0 = the least that works. */
+/* every: pin each unit divisible by every, 0 = none. slot 0 = the smallest that works. */
 static void open_bench(Bench *b, uint32_t every, uint32_t n_slots, uint64_t slot) {
     QsfErr err = { 0 };
     QsfShape s;
@@ -251,7 +252,7 @@ static void close_bench(Bench *b) {
     qsf_ledger_destroy(&b->ledger);
 }
 
-/* The rows of a view, whichever way they lie. */
+/* The rows of a view, in either layout. */
 static void check_rows(const QsfUnit *u, const QsfWeightView *v, unsigned i, const uint8_t *want) {
     static uint8_t row[1 << 16];
     const QsfPart *p = &v->part[i];
@@ -264,7 +265,7 @@ static void check_rows(const QsfUnit *u, const QsfWeightView *v, unsigned i, con
     assert_memory_equal(v->rows[i] + from, want + from, (p->row1 - p->row0) * bytes - from);
 }
 
-/* They are those of the file, which is read here around the file layer and its injected faults. */
+/* They equal those of the file, which is read here without the file layer and its injected faults. */
 static void check_bytes(const Bench *b, const QsfUnit *u, const QsfWeightView *v) {
     static uint8_t want[1 << 20];
     for (unsigned i = 0; i < v->n_parts; i++) {
@@ -304,7 +305,7 @@ static int run_pass(Bench *b, bool head, QsfErr *err) {
     return rc;
 }
 
-/* Other pins: a `part` of 0 pins nothing, 1 all, n every unit to its n-th. */
+/* Other pins: a `part` of 0 pins nothing, 1 everything, n one n-th of every unit. */
 static void replan(Bench *b, uint32_t part) {
     QsfErr err = { 0 };
     for (uint32_t i = 0; i < b->plan.n_units; i++) {
@@ -317,7 +318,7 @@ static void replan(Bench *b, uint32_t part) {
     qsf_test_expect_ok(qsf_weights_resume(b->w, &b->plan, &err), &err);
 }
 
-/* What is pinned changes between passes, settled or not, and the ledger follows at once. */
+/* Pins change between passes, settled or not, and the ledger follows immediately. */
 static void test_replan(void **state) {
     (void)state;
     static const uint32_t parts[] = { 2, 1, 3, 2, 0, 5, 1, 4, 1, 1, 2, 0, 1 };
@@ -345,7 +346,7 @@ static void test_replan(void **state) {
     }
 }
 
-/* Growing by a little at a time never reads a window twice, and every row is right. */
+/* Growing in small steps never reads a window twice, and every row is correct. */
 static void test_grow_in_small_steps(void **state) {
     (void)state;
     Bench b;
@@ -385,7 +386,7 @@ static void test_passes(void **state) {
     }
 }
 
-/* Only the head streams: nothing can be read ahead of a pass that may not want it. */
+/* Only the head streams: nothing can be prefetched for a pass that may not need it. */
 static void test_only_head_streams(void **state) {
     (void)state;
     Bench b;
@@ -421,13 +422,13 @@ static void test_bytes_per_pass(void **state) {
     uint64_t before = atomic_load(&b.counters.bytes_read);
     for (int i = 0; i < 5; i++) qsf_test_expect_ok(run_pass(&b, true, &err), &err);
     uint64_t got = atomic_load(&b.counters.bytes_read) - before;
-    /* A tiny unit is mostly windows: two pages more for each tensor of a chunk. */
+    /* A tiny unit consists mostly of windows: two additional pages for each tensor of a chunk. */
     uint64_t pad = 5ull * qsf_weights_n_units(b.w) * 4 * QSF_UNIT_TENSORS * 2 * QSF_WINDOW;
     assert_true(got + ahead >= 5 * streamed && got <= 5 * streamed + ahead + pad);
     close_bench(&b);
 }
 
-/* A pass that breaks off anywhere starts over with the first chunk. */
+/* A pass that is aborted anywhere starts over with the first chunk. */
 static void test_abort_anywhere(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= 3; n++) {
@@ -442,7 +443,7 @@ static void test_abort_anywhere(void **state) {
             qsf_weights_end_pass(b.w, false);
             qsf_test_expect_ok(run_pass(&b, stop % 2 == 0, &err), &err);
         }
-        /* A pass that was begun and forgotten. */
+        /* A pass that was started and abandoned. */
         qsf_test_expect_ok(qsf_weights_begin_pass(b.w, true, &err), &err);
         qsf_test_expect_ok(run_pass(&b, true, &err), &err);
         close_bench(&b);
@@ -463,8 +464,8 @@ static void test_wrong_order(void **state) {
     close_bench(&b);
 }
 
-/* An error inside unit `at` comes when the pass gets there, names file and offset, and is over when the file
- * is well. */
+/* An error inside unit `at` is reported when the pass reaches it, names file and offset, and disappears when
+ * the file is readable again. */
 static void test_faults(void **state) {
     (void)state;
     const int faults[] = { EIO, 0 };
@@ -489,8 +490,8 @@ static void test_faults(void **state) {
     }
 }
 
-/* Pins are read behind the consumer: creation succeeds, the pass that needs the rows fails, and the next one reads
- * what is missing. */
+/* Pins are read in the background: creation succeeds, the pass that needs the rows fails, and the next one
+ * reads the missing ones. */
 static void test_fault_while_pinning(void **state) {
     (void)state;
     for (uint32_t at = 0; at < 13; at++) {
@@ -514,7 +515,7 @@ static void test_fault_while_pinning(void **state) {
     }
 }
 
-/* Rows by number, in place or unpacked, and only those that are there. */
+/* Rows by index, in place or dequantized, and only those that exist. */
 static void test_single_rows(void **state) {
     (void)state;
     Bench b;
@@ -545,7 +546,8 @@ static void test_single_rows(void **state) {
     close_bench(&b);
 }
 
-/* Rows of a tensor that are no multiple of 16 cut no group of the next one: what is no whole group stays rows. */
+/* If the rows of a tensor are not a multiple of 16, they do not split a group of the next one: rows that do
+ * not form a whole group stay rows. */
 static void test_cut_groups(void **state) {
     (void)state;
     char own[512];
@@ -595,7 +597,7 @@ static void *cancel_soon(void *arg) {
     return NULL;
 }
 
-/* A consumer that waits for a chunk that never comes is let go. */
+/* A consumer waiting for a chunk that never arrives is released. */
 static void test_cancel_while_waiting(void **state) {
     (void)state;
     Bench b;

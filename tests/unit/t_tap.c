@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Watching the forward pass: the inputs of matrices are those that its weights say; layers that are left out. */
+/* Observing the forward pass: the observed inputs of matrices match its weights; skipped layers. */
 #include "tests/harness/qsf_test.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ enum { N = 20, LAYERS = 3, HIDDEN = 64, FFN = 96, WIDEST = 96 };
 static const char *path;
 static int32_t ids[N];
 
-/* All that one evaluation showed. */
+/* Everything observed in one evaluation. */
 typedef struct Seen {
     float x[LAYERS + 1][QSF_MATMUL_N][N][WIDEST], hidden[LAYERS + 1][QSF_MATMUL_N][N][HIDDEN];
     unsigned calls;
@@ -39,7 +39,8 @@ static void see(void *arg, const QsfTapData *t) {
     assert_int_equal(t->matmul_class == QSF_MATMUL_HEAD, t->layer == LAYERS);
     assert_int_equal(t->k, t->matmul_class == QSF_MATMUL_FFN_OUT ? FFN : HIDDEN);
     for (uint32_t i = 0; i < t->n_cols; i++) {
-        memcpy(s->x[t->layer][t->matmul_class][t->pos + i], t->x + (size_t)i * t->x_stride, t->k * sizeof(float));
+        memcpy(s->x[t->layer][t->matmul_class][t->pos + i], t->x + (size_t)i * t->x_stride,
+               t->k * sizeof(float));
         memcpy(s->hidden[t->layer][t->matmul_class][t->pos + i], t->hidden + (size_t)i * t->hidden_stride,
                HIDDEN * sizeof(float));
     }
@@ -80,7 +81,7 @@ static Seen *watch(const QsfRigOptions *o) {
     return s;
 }
 
-/* y (rows) = W x of a tensor of floats. */
+/* y (rows) = W x, W a tensor of floats. */
 static void multiply(const QsfSource *s, const char *name, const float *x, double *y) {
     float row[WIDEST];
     QsfErr err = { 0 };
@@ -108,7 +109,7 @@ static void norm(const QsfSource *s, const char *name, const float *x, double *y
     for (int i = 0; i < HIDDEN; i++) y[i] = (double)x[i] * (double)w[i] / sqrt(sum / HIDDEN + 1e-5);
 }
 
-/* What one position showed in layer 1, held against its weights. */
+/* The inputs observed in layer 1 for one position, compared with its weights. */
 static void check_position(const QsfSource *s, const Seen *seen, int p) {
     double y[WIDEST], z[WIDEST];
     const float *in = seen->hidden[1][QSF_MATMUL_ATTN_IN][p], *mid = seen->hidden[1][QSF_MATMUL_FFN_IN][p];
@@ -163,7 +164,7 @@ static void test_same_bits(void **state) {
     free(have);
 }
 
-static void test_left_out(void **state) {
+static void test_omitted(void **state) {
     (void)state;
     static const QsfRigOptions ways[] = { { .threads = 1 },
                                           { .threads = 2, .batch = 7, .stream = true, .slot_bytes = 1 } };
@@ -179,7 +180,7 @@ static void test_left_out(void **state) {
             qsf_forward_skip_layer(r.fwd, l);
             eval(&r, without[w][l]);
             assert_memory_not_equal(without[w][l], full, sizeof full);
-            /* What comes in goes out. */
+            /* The output equals the input. */
             assert_memory_equal(s->hidden[l + 1][l + 1 < LAYERS ? QSF_MATMUL_ATTN_IN : QSF_MATMUL_HEAD],
                                 all->hidden[l][QSF_MATMUL_ATTN_IN], sizeof all->hidden[0][0]);
         }
@@ -195,6 +196,6 @@ static void test_left_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_inputs), cmocka_unit_test(test_same_bits),
-                                        cmocka_unit_test(test_left_out) };
+                                        cmocka_unit_test(test_omitted) };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }

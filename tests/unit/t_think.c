@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reasoning in front of answers: which tags, where the text is cut, prompts that open a block or go on in
+/* Reasoning before answers: which tags, where the text is split, prompts that open a block or continue inside
  * one. */
 #include "tests/harness/qsf_test.h"
 
@@ -92,7 +92,7 @@ static void any_cut_gives_the_same(void **state) {
         for (size_t step = 1; step <= 40; step++) run(&cases[i], step);
 }
 
-static void nothing_waits_that_is_decided(void **state) {
+static void decided_text_is_not_held_back(void **state) {
     (void)state;
     QsfThink t = { .tags = &think };
     QsfThinkSplit s;
@@ -104,7 +104,7 @@ static void nothing_waits_that_is_decided(void **state) {
     qsf_think_feed(&s, "b", 1, put, &out);
     assert_string_equal(out.reasoning, "<think>abc<b");
     qsf_think_close(&s);
-    /* White space without end is no place for a block. */
+    /* Endless white space does not hide a block. */
     char blank[200];
     memset(blank, '\n', sizeof blank);
     memset(&out, 0, sizeof out);
@@ -115,7 +115,7 @@ static void nothing_waits_that_is_decided(void **state) {
     qsf_think_close(&s);
 }
 
-static void what_people_read(void **state) {
+static void displayed_text(void **state) {
     static const char *const bodies[][2] = {
         { "<think>\nso it is\n</think>\n\n", "so it is" },
         { "<think>\nso it", "so it" },
@@ -147,7 +147,7 @@ typedef struct Rig {
     QsfThink think;
 } Rig;
 
-/* Byte-level BPE and these tokens behind its 256 bytes (NULL-terminated; '!' in front: control). */
+/* Byte-level BPE, with these tokens after its 256 bytes (NULL-terminated; prefix '!': control). */
 static void rig_open(Rig *r, const char *template, const char *const *tokens) {
     QsfErr e = { 0 };
     memset(r, 0, sizeof *r);
@@ -180,7 +180,7 @@ static const char *const vocabulary[] = { "!<|user|>", "!<|assistant|>", "!<|sto
                                           "<think>",   "</think>",       NULL };
 enum { USER = 256, ASSISTANT, STOP, THINK, UNTHINK };
 
-static void the_vocabulary_tells_when_the_template_does_not(void **state) {
+static void the_vocabulary_decides_when_the_template_does_not(void **state) {
     static const char *const mistral[] = { "![THINK]", "![/THINK]", NULL }, *const none[] = { "<b>", NULL };
     Rig r;
     (void)state;
@@ -237,15 +237,15 @@ static void prompts_that_open_a_block(void **state) {
     assert_int_equal(where.state, QSF_THINK_START);
     assert_string_equal(where.opened, "");
     rig_close(&r);
-    /* What a user wrote at the very end opens nothing. */
+    /* Text typed by the user at the very end opens nothing. */
     rig_open(&r, "{% for m in messages %}{{ m.content }}{% endfor %}", vocabulary);
     assert_string_equal(encode(&r, ask, 1, false, &where), "Hi <think>");
     assert_int_equal(where.state, QSF_THINK_START);
     rig_close(&r);
 }
 
-/* The text that is gone on with stands in the prompt as the model wrote it, its tags as tokens. */
-static void going_on(void **state) {
+/* The text to continue is in the prompt as the model wrote it, with its tags as tokens. */
+static void continuing(void **state) {
     static const struct {
         QsfMsg last;
         const char *want;
@@ -288,7 +288,7 @@ static void going_on(void **state) {
     }
 }
 
-/* Past reasoning reaches only templates that ask for it. */
+/* Past reasoning is passed only to templates that ask for it. */
 static void past_reasoning(void **state) {
     static const QsfMsg msgs[] = {
         MSG("user", "Hi"),
@@ -330,10 +330,10 @@ static void the_template_ends_turns(void **state) {
     assert_int_equal(turn_end(TURNS PLAIN, vocabulary), STOP);
     assert_int_equal(turn_end("{% for m in messages %}{{ m.content }}\n <|stop|>{% endfor %}", vocabulary),
                      STOP);
-    /* The next turn's beginning, where nothing else ends one. */
+    /* The start of the next turn, where there is no other end marker. */
     assert_int_equal(turn_end("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", other),
                      USER);
-    /* Words, which are no tokens. */
+    /* Ordinary words, not tokens. */
     assert_int_equal(turn_end("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", other),
                      -1);
     /* No conversation of three messages can be rendered. */
@@ -403,11 +403,11 @@ static void published_templates(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_gives_the_same),
-        cmocka_unit_test(nothing_waits_that_is_decided),
-        cmocka_unit_test(what_people_read),
-        cmocka_unit_test(the_vocabulary_tells_when_the_template_does_not),
+        cmocka_unit_test(decided_text_is_not_held_back),
+        cmocka_unit_test(displayed_text),
+        cmocka_unit_test(the_vocabulary_decides_when_the_template_does_not),
         cmocka_unit_test(prompts_that_open_a_block),
-        cmocka_unit_test(going_on),
+        cmocka_unit_test(continuing),
         cmocka_unit_test(past_reasoning),
         cmocka_unit_test(the_template_ends_turns),
         cmocka_unit_test(published_templates),

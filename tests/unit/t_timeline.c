@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Runtime and timeline on a tiny model and on a real one: reuse of the prefix, live parameters, every way an
- * answer can end, and that none of it changes a token. */
+ * answer can end; none of it changes a token. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/file.h"
+#include "src/engine/describe.h"
+#include "src/engine/runtime_replan.h"
 #include "src/engine/timeline.h"
 #include "tests/harness/gguf_build.h"
 
@@ -130,7 +132,7 @@ static void the_prefix_is_reused_and_changes_nothing(void **state) {
     assert_int_equal(g.reused_tokens, N_PROMPT - 1); /* one is evaluated for its logits */
     assert_memory_equal(first.ids, again.ids, sizeof first.ids);
 
-    /* The next turn: all of the first, then more. The last token of the answer was never evaluated. */
+    /* The next turn: all of the first one, plus more. The last token of the answer was never evaluated. */
     memcpy(longer, prompt, sizeof prompt);
     memcpy(longer + N_PROMPT, again.ids, 20 * sizeof(int32_t));
     memcpy(longer + N_PROMPT + 20, prompt + 1, 5 * sizeof(int32_t));
@@ -183,9 +185,9 @@ static void the_context_ends_it(void **state) {
     assert_non_null(strstr(err.msg, "129"));
     assert_non_null(strstr(err.msg, "128"));
     assert_int_equal(b.n, 0);
-    assert_int_equal(t.n_ids, 128); /* nothing was computed, nothing forgotten */
+    assert_int_equal(t.n_ids, 128); /* nothing was computed, nothing dropped */
     Answer c = asking(1, 1, 0);
-    g = generate(&t, many, 128, &c); /* exactly full: one token can still be told */
+    g = generate(&t, many, 128, &c); /* exactly full: one more token can still be sampled */
     assert_int_equal(g.stop, QSF_STOP_CONTEXT);
     assert_int_equal(g.tokens, 1);
     close_both(&rt, &t);
@@ -254,8 +256,8 @@ static void cancelling_the_prefill_keeps_whole_chunks(void **state) {
     close_both(&rt, &t);
 }
 
-/* The text of the whole answer, cut at any of its own pieces, is what a stop string leaves. */
-static void stop_strings_lie_across_tokens(void **state) {
+/* If a stop string is any piece of the answer, the answer ends before it. */
+static void stop_strings_cross_tokens(void **state) {
     (void)state;
     QsfRuntime rt;
     QsfTimeline t;
@@ -297,7 +299,7 @@ static int between_text(void *arg, int32_t id, const char *text, size_t len) {
     Between *b = arg;
     void *p;
     QsfErr err = { 0 };
-    /* The token loop may not take memory. */
+    /* The token loop must not allocate memory. */
     int rc = qsf_mem_map(&b->t->rt->ledger, QSF_MEM_META, 4096, "a test", &p, &err);
     if (rc != QSF_OK)
         b->frozen++;
@@ -355,7 +357,7 @@ static void plans_change_between_tokens(void **state) {
     close_both(&rt, &t);
 }
 
-/* The context follows the budget, but never below what is in it. */
+/* The context follows the budget, but never drops below the tokens in use. */
 static void the_context_follows_the_budget(void **state) {
     (void)state;
     QsfRuntime rt;
@@ -382,12 +384,12 @@ static void the_context_follows_the_budget(void **state) {
     assert_int_equal(qsf_forward_ctx(rt.fwd), ctx);
     generate(&t, prompt, N_PROMPT, &first);
     assert_memory_equal(whole.ids, first.ids, sizeof whole.ids);
-    QsfGeneration g = generate(&t, t.ids, t.n_ids, &more); /* the cache is still good */
+    QsfGeneration g = generate(&t, t.ids, t.n_ids, &more); /* the cache is still valid */
     assert_int_equal(g.reused_tokens, g.prompt_tokens - 1);
     close_both(&rt, &t);
 }
 
-/* Memory that cannot be had: nothing changed, and the answer goes on. */
+/* Not enough memory: nothing changed, and the answer continues. */
 static void a_failed_change_changes_nothing(void **state) {
     (void)state;
     QsfRuntime rt;
@@ -461,7 +463,7 @@ static void a_read_fault_is_an_error_and_can_be_tried_again(void **state) {
     close_both(&rt, &t);
 }
 
-static void the_real_model_tells_its_story(void **state) {
+static void the_real_model_answers(void **state) {
     (void)state;
     const char *found = qsf_test_data("models/stories260K.gguf");
     if (found == NULL) skip();
@@ -535,7 +537,7 @@ static void refusals(void **state) {
     unlink(vocab);
 }
 
-/* The environment's level is used, and the smallest budget that a refusal names is accepted. */
+/* The level of the environment is used, and the smallest budget named by a refusal is accepted. */
 static void the_named_budget_works(void **state) {
     (void)state;
     QsfRuntime rt;
@@ -574,7 +576,7 @@ static void model_facts(void **state) {
     close_both(&rt, &t);
 }
 
-/* Measured when asked for; a new plan only divides again. */
+/* Measured on request; a new plan only recomputes the ratios. */
 static void a_prediction_follows_the_plan(void **state) {
     (void)state;
     QsfRuntime rt;
@@ -623,13 +625,13 @@ int main(void) {
         cmocka_unit_test(parameters_act_on_the_next_token),
         cmocka_unit_test(a_stopped_answer_stays_in_the_cache),
         cmocka_unit_test(cancelling_the_prefill_keeps_whole_chunks),
-        cmocka_unit_test(stop_strings_lie_across_tokens),
+        cmocka_unit_test(stop_strings_cross_tokens),
         cmocka_unit_test(plans_change_between_tokens),
         cmocka_unit_test(the_context_follows_the_budget),
         cmocka_unit_test(a_failed_change_changes_nothing),
         cmocka_unit_test(eos_ends_it_unless_ignored),
         cmocka_unit_test(a_read_fault_is_an_error_and_can_be_tried_again),
-        cmocka_unit_test(the_real_model_tells_its_story),
+        cmocka_unit_test(the_real_model_answers),
         cmocka_unit_test(refusals),
         cmocka_unit_test(the_named_budget_works),
         cmocka_unit_test(model_facts),

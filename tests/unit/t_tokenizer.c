@@ -106,7 +106,7 @@ static void test_no_merges(void **state) {
     unlink(path);
 }
 
-/* Odd but harmless: an empty token, one with a NUL inside, one listed twice, a type that is no type. */
+/* Odd but harmless: an empty token, one with a NUL inside, a duplicate, an unknown type. */
 static void test_odd_tokens(void **state) {
     static const char three[] = "\0\0\0\0\0\0\0\0"
                                 "\3\0\0\0\0\0\0\0a\0b"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every string and every property of every vocabulary in the tokenizer oracle, which holds what the
- * reference implementation answers (oracle/tokenizers/README.md of the test data). */
+/* Every string and every property of every vocabulary in the tokenizer oracle, which holds the results of the
+ * reference implementation (oracle/tokenizers/README.md of the test data). */
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/clock.h"
@@ -126,7 +126,7 @@ static void check_ids(Vocab *v, const char *id, const char *field, const QsfJson
     qsf_ids_free(&got);
 }
 
-/* Expected text: FIELD, or FIELD_hex, or the fallback where both are absent. */
+/* Expected text: FIELD, or FIELD_hex, or the fallback if both are absent. */
 static void expected(const QsfJson *row, const char *field, const QsfStrbuf *fallback, QsfStrbuf *out) {
     char hex_field[64];
     size_t len;
@@ -204,7 +204,7 @@ static void check_row(Vocab *v, const char *line, size_t line_len) {
     qsf_json_free(row);
 }
 
-/* What the reference makes of ill-formed UTF-8 is an accident; here the bytes come back as they were. */
+/* The reference's result for ill-formed UTF-8 is arbitrary; here the original bytes are restored. */
 static void check_invalid(Vocab *v, const char *line, size_t line_len) {
     QsfErr e = { 0 };
     QsfJson *row = qsf_json_parse(line, line_len, &e);
@@ -215,7 +215,7 @@ static void check_invalid(Vocab *v, const char *line, size_t line_len) {
     for (unsigned byte; sscanf(hex, "%2x", &byte) == 1; hex += 2) qsf_strbuf_addc(&text, (char)byte);
     qsf_test_expect_ok(
         qsf_tokenizer_encode(v->t, qsf_strbuf_str(&text), text.len, QSF_TOK_NO_PREFIX, &ids, &e), &e);
-    bool user = false; /* bytes that UTF-8 never has may be taken by user-defined tokens of the same name */
+    bool user = false; /* user-defined tokens may match bytes that are not UTF-8 */
     for (size_t i = 0; i < ids.n; i++) {
         qsf_strbuf_add(&got, v->buf, qsf_tokenizer_piece(v->t, ids.data[i], true, v->buf, QSF_PIECE_MAX));
         user = user || qsf_tokenizer_type(v->t, ids.data[i]) == QSF_TOKEN_USER;
@@ -314,7 +314,7 @@ static void check_memory(Vocab *v, QsfLedger *ledger, uint64_t estimate, double 
            v->wrong, (double)used / 1048576, (double)estimate / 1048576, ms);
 }
 
-/* Strings and properties that are wrong; -1 when the files are not there. */
+/* Strings and properties that are wrong; -1 if the files are missing. */
 static int check_vocab(const char *name, const QsfJson *about) {
     char path[256];
     QsfErr e = { 0 };

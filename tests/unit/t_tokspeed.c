@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast text becomes ids: English prose, and a line of a megabyte without a space, with every vocabulary of the
- * oracle. The bounds are generous: they find what is quadratic, not what is slow. */
+/* Speed of encoding text: English prose, and a line of a megabyte without a space, with every vocabulary of
+ * the oracle. The bounds are generous: they catch quadratic time, not slowness. */
 #include "tests/harness/qsf_test.h"
 
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "src/text/tokenizer.h"
 
 #define MIB (1u << 20)
-static size_t size = MIB; /* an eighth of it under the sanitizers */
+static size_t size = MIB; /* an eighth of it with sanitizers */
 
 static const char PROSE[] =
     "It was a bright cold day in spring, and the clocks of the little town were striking one after another, never quite "
@@ -24,7 +24,7 @@ static char *prose(size_t n) {
     return s;
 }
 
-/* Letters in no order that words have. */
+/* Random letters, which do not form words. */
 static char *one_line(size_t n) {
     char *s = malloc(n);
     uint32_t x = 1;
@@ -33,7 +33,7 @@ static char *one_line(size_t n) {
     return s;
 }
 
-/* Of this process: what else the machine does is not to matter. */
+/* CPU time of this process: independent of other load. */
 static uint64_t cpu_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -73,7 +73,7 @@ static void check(const char *name, const char *english, const char *line) {
     double mb = (double)size / 1e6;
     printf("%-14s English %.1f MB/s, a line without spaces: %.1f MB/s, eight times as long %.1f MB/s\n", name,
            mb / en, mb / 8 / part, mb / whole);
-    assert_true(size < MIB || en < mb / 0.5); /* half a megabyte a second, however slow the machine */
+    assert_true(size < MIB || en < mb / 0.5); /* half a megabyte per second, however slow the machine */
     assert_true(whole < 8 * 4 * part + 0.5);  /* eight times the text: not sixty-four times the time */
     qsf_tokenizer_close(t);
     qsf_ledger_destroy(&ledger);

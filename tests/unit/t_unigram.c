@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unigram vocabularies: the best sum of scores, what no token writes, white space, the compiled normalizer, damage. */
+/* Unigram vocabularies: the best sum of scores, text without a token, white space, the compiled normalizer,
+ * damage. */
 #include "tests/harness/tiny_vocab.h"
 
 #include <math.h>
@@ -60,7 +61,7 @@ static void test_scores(void **state) {
     QSF_TV_EXPECT(t, "ab", 0, SP_AB);                    /* -5.5 beats -6 */
     QSF_TV_EXPECT(t, "a b", 0, SP_A, SPACE, B);
     QSF_TV_EXPECT(t, "xy", QSF_TOK_NO_PREFIX, LOST);
-    QSF_TV_EXPECT(t, "q", QSF_TOK_NO_PREFIX, NAN_TOKEN); /* no score at all still is a way */
+    QSF_TV_EXPECT(t, "q", QSF_TOK_NO_PREFIX, NAN_TOKEN); /* there is a path even without any score */
     QSF_TV_EXPECT(t, "aqb", QSF_TOK_NO_PREFIX, A, NAN_TOKEN, B);
     QSF_TV_EXPECT(t, "a", QSF_TOK_BOS | QSF_TOK_EOS, SP_A, END);
     QSF_TV_EXPECT(t, "a</s>b", QSF_TOK_SPECIAL, SP_A, END, SPACE, B);
@@ -74,7 +75,7 @@ static void test_unknown(void **state) {
     QsfTestVocab v = { 0 };
     fill(&v);
     QsfTokenizer *t = open_t5(&v);
-    QSF_TV_EXPECT(t, "zzz", QSF_TOK_NO_PREFIX, UNK); /* a run is one */
+    QSF_TV_EXPECT(t, "zzz", QSF_TOK_NO_PREFIX, UNK); /* a run is merged to one */
     QSF_TV_EXPECT(t,
                   "a\xE4\xB8\xAD\xE6\x96\x87"
                   "b\xFF\xC3",
@@ -116,7 +117,7 @@ static void test_spaces(void **state) {
     close_t5(t, &kept);
 }
 
-/* A table by hand: "x" becomes "a", NUL-free; three units at offset 4. */
+/* A table written by hand: "x" becomes "a", without NULs; three units at offset 4. */
 static size_t small_map(unsigned char *map) {
     uint32_t units[256] = { 0 };
     units[0] = 1u << 10;                         /* children at 1 ^ byte */
@@ -145,7 +146,7 @@ static void test_charsmap(void **state) {
     close_t5(t, &v);
 }
 
-/* Whatever stands in the table, text comes out as ids, or opening says no. */
+/* Whatever the table contains, text is encoded to ids, or opening fails. */
 static void test_damaged_charsmap(void **state) {
     (void)state;
     unsigned char map[2048];
@@ -178,14 +179,14 @@ static void test_damaged_charsmap(void **state) {
     }
 }
 
-/* Of this process: what else the machine does is not to matter. */
+/* CPU time of this process: independent of other load. */
 static uint64_t cpu_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* One word of a megabyte costs as much per byte as one of a tenth. */
+/* One word of a megabyte takes as long per byte as one of a tenth. */
 static void test_long_word(void **state) {
     (void)state;
     QsfTestVocab v = { 0 };

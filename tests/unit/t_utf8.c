@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* UTF-8 decoding, against the definition and against itself. */
+/* UTF-8 decoding, compared with the definition and checked for consistency. */
 #include "tests/harness/qsf_test.h"
 
 #include "src/base/utf8.h"
@@ -55,7 +55,7 @@ static void test_tail(void **state) {
     assert_int_equal(qsf_utf8_incomplete_tail("abc\xf0\x9f\x98", 6), 3);
     assert_int_equal(qsf_utf8_incomplete_tail("abc\xc3", 4), 1);
     assert_int_equal(qsf_utf8_incomplete_tail("\x80\x80\x80\x80", 4), 0);
-    assert_int_equal(qsf_utf8_incomplete_tail("\xed\xa0", 2), 0); /* a surrogate: nothing completes it */
+    assert_int_equal(qsf_utf8_incomplete_tail("\xed\xa0", 2), 0); /* a surrogate: cannot be completed */
     assert_int_equal(qsf_utf8_incomplete_tail("\xff", 1), 0);
 }
 

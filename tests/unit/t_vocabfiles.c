@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokenizer.json and tokenizer.model, made by hand: what their steps do to text, what is refused and in which words. */
+/* tokenizer.json and tokenizer.model, written by hand: the effect of their steps on text, what is refused and
+ * with which message. */
 #include "tests/harness/tiny_vocab.h"
 
 #include "tests/harness/qsf_test.h"
@@ -21,7 +22,7 @@ static int teardown(void **state) {
     return left == 0 ? 0 : -1;
 }
 
-/* The tokenizer of a file with these bytes; NULL with *err. */
+/* The tokenizer of a file with these bytes; NULL on failure, with *err set. */
 static QsfTokenizer *open_bytes(const void *bytes, size_t len, QsfErr *err) {
     QsfSource *src = NULL;
     QsfTokenizer *t = NULL;
@@ -73,9 +74,9 @@ static void test_bytes(void **state) {
     assert_int_equal(qsf_tokenizer_n_vocab(t), 22);
     QSF_TV_EXPECT(t, "ab ab12", 0, 4, 5, 1, 8);
     QSF_TV_EXPECT(t, "b<s>", QSF_TOK_SPECIAL, 1, 20);
-    QSF_TV_EXPECT(t, "bca  b", 0, 1, 21, 1); /* rstrip takes the spaces */
+    QSF_TV_EXPECT(t, "bca  b", 0, 1, 21, 1); /* rstrip includes the spaces */
     QSF_TV_EXPECT(t, "a", QSF_TOK_BOS | QSF_TOK_EOS, 20, 0);
-    assert_int_equal(qsf_tokenizer_type(t, 15), QSF_TOKEN_UNUSED); /* ids that nobody has */
+    assert_int_equal(qsf_tokenizer_type(t, 15), QSF_TOKEN_UNUSED); /* unused ids */
     assert_int_equal(qsf_tokenizer_type(t, 20), QSF_TOKEN_CONTROL);
     assert_null(qsf_tokenizer_warning(t));
     qsf_tokenizer_close(t);
@@ -86,7 +87,7 @@ static void test_bytes(void **state) {
     qsf_tokenizer_close(t);
 }
 
-/* Each behaviour of Split, and the other steps that cut. */
+/* Each behaviour of Split, and the other steps that split text. */
 static void test_cuts(void **state) {
     static const struct {
         const char *step, *text;
@@ -125,12 +126,12 @@ static void test_normal_forms(void **state) {
     QSF_TV_EXPECT(t,
                   "a\xFF"
                   "e",
-                  0, 0, 12); /* not UTF-8: stays as it is; no token for the byte */
+                  0, 0, 12); /* not UTF-8: not changed; there is no token for the byte */
     qsf_tokenizer_close(t);
     t = open_text("{" BYTES_MODEL MERGES
                   ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFKD\"}]},"
                   "\"pre_tokenizer\":" BYTE_LEVEL "}");
-    QSF_TV_EXPECT(t, "\xC2\xB9\xC2\xB2", 0, 8); /* raised digits */
+    QSF_TV_EXPECT(t, "\xC2\xB9\xC2\xB2", 0, 8); /* superscript digits */
     qsf_tokenizer_close(t);
 }
 
@@ -174,7 +175,7 @@ static void test_chars(void **state) {
     EXPECT_CHARS("true", prepend, " a", 1, 4);      /* always one more */
     EXPECT_CHARS("true", first, " a", 4);           /* only where there is none */
     EXPECT_CHARS("true", first, "a<x>a", 4, 11, 2); /* and only first */
-    EXPECT_CHARS("true", split, "b b", 3, 1, 3);    /* "b" and the space are cut apart */
+    EXPECT_CHARS("true", split, "b b", 3, 1, 3);    /* "b" and the space are split */
     EXPECT_CHARS("true", replace, "b b", 10, 3);
 }
 
@@ -241,7 +242,7 @@ static void test_refused(void **state) {
     }
 }
 
-/* A merge that names no token cannot apply; the rest does, and the user is told. */
+/* A merge that names an unknown token cannot apply; the others do, and there is a notice. */
 static void test_lost_merges(void **state) {
     (void)state;
     QsfTokenizer *t = open_text("{" BYTES_MODEL "[\"a b\",\"x y\",\"b a\"]},\"pre_tokenizer\":" BYTE_LEVEL
@@ -307,7 +308,8 @@ static void test_model(void **state) {
     qsf_test_expect_err(&e, QSF_E_MODEL, "type WORD");
 }
 
-/* Every cut and every changed byte is an error with words or another vocabulary, never worse. */
+/* Every cut and every changed byte results in an error with a message or another vocabulary, never anything
+ * worse. */
 static void test_damaged_model(void **state) {
     (void)state;
     Proto p = small_model(2);
@@ -315,7 +317,7 @@ static void test_damaged_model(void **state) {
         QsfErr e = { 0 };
         QsfTokenizer *t = open_bytes(p.b, n, &e);
         if (t == NULL) assert_true(e.code == QSF_E_MODEL && e.msg[0] != '\0');
-        assert_true(t == NULL || n == p.n - 4); /* all but the normalizer's spec */
+        assert_true(t == NULL || n == p.n - 4); /* everything except the normalizer's spec */
         qsf_tokenizer_close(t);
     }
     for (size_t i = 0; i < p.n; i++) {

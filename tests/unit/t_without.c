@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What stands in the place of libraries that a build leaves out: the same checksums as libdeflate's, the same ASCII as
- * utf8proc's, and refusals by name. Their functions get other names here, as the real ones are linked too. */
+/* Replacements of libraries that a build omits: the same checksums as libdeflate, the same ASCII as utf8proc,
+ * and refusals by name. Their functions are renamed here, because the real ones are linked too. */
 #include "tests/harness/qsf_test.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ static void test_ascii(void **state) {
     assert_false(none_guessed());
 }
 
-static void test_beyond_ascii_is_told(void **state) {
+static void test_beyond_ascii_is_reported(void **state) {
     (void)state;
     none_category(0xE9);
     assert_true(none_guessed());
@@ -111,7 +111,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc32),
         cmocka_unit_test(test_ascii),
-        cmocka_unit_test(test_beyond_ascii_is_told),
+        cmocka_unit_test(test_beyond_ascii_is_reported),
         cmocka_unit_test(test_regex_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The background engine as its owner sees it: events, cancellation in every phase, live parameters, failed
+/* The background engine as seen by its owner: events, cancellation in every phase, live parameters, failed
  * loads, statistics from another thread. */
 #include "tests/harness/qsf_test.h"
 
@@ -12,7 +12,7 @@
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/worker_rig.h"
 
-static char tiny[256], big[256]; /* the big one computes long enough to be interrupted */
+static char tiny[256], big[256]; /* the large one computes long enough to be interrupted */
 
 static void without_a_model(void **state) {
     (void)state;
@@ -59,7 +59,7 @@ static void it_answers_and_reuses_the_prefix(void **state) {
     assert_int_equal(s->len, first_len);
     assert_memory_equal(s->text, first, first_len);
 
-    /* The conversation goes on: the answer is found in the cache too. */
+    /* The conversation continues: the answer is in the cache too. */
     QSFMessage m[] = { { .role = "user", .content = "hello there", .len = 11 },
                        { .role = "assistant", .content = first, .len = first_len } };
     QSFRequest r = { .messages = m, .n_messages = 2, .continue_last = true };
@@ -106,7 +106,7 @@ static void statistics_and_descriptions(void **state) {
     qsf_worker_stop(w);
 }
 
-/* The number in the last line of a prompt that is shown: "...\n5 tokens, ...". */
+/* The number in the last line of a displayed prompt: "...\n5 tokens, ...". */
 static int64_t tokens_of(const char *text) {
     const char *end = strstr(text, " tokens, ");
     while (end > text && end[-1] != '\n') end--;
@@ -127,7 +127,7 @@ static void the_prompt_is_shown_at_any_time(void **state) {
     text = qsf_worker_prompt(w, &r, err, sizeof err);
     assert_non_null(text);
     assert_non_null(strstr(text, "\u27e6<s>\u27e7")); /* BOS is marked */
-    assert_non_null(strstr(text, "a <s> b\n"));       /* what was typed is not */
+    assert_non_null(strstr(text, "a <s> b\n"));       /* typed text is not */
     assert_non_null(strstr(text, " tokens, 1 of them special"));
     assert_int_equal(qsf_worker_count(w, &r), tokens_of(text));
     free(text);
@@ -150,7 +150,7 @@ static void the_prompt_is_shown_at_any_time(void **state) {
     qsf_worker_stop(w);
 }
 
-/* Metadata that the owner replaces, and the switch that makes structure of text. */
+/* Metadata overridden by the owner, and the option that parses special tokens in text. */
 static void overrides_and_special_text(void **state) {
     (void)state;
     static const char *const specs[] = { "tokenizer.chat_template.rag=str:{{ messages[0].content }}!", NULL };
@@ -188,7 +188,7 @@ static void a_second_request_is_refused_while_one_runs(void **state) {
     qsf_worker_cancel(w);
     QsfSeen *seen = qsf_rig_finish(w, id);
     assert_int_equal(seen->end.stop, QSF_STOP_INTERRUPTED);
-    assert_false(qsf_worker_busy(w)); /* free in the moment in which DONE can be read */
+    assert_false(qsf_worker_busy(w)); /* free from the moment DONE can be read */
     qsf_rig_set_max(w, 3);
     seen = qsf_rig_finish(w, qsf_rig_submit(w, "two"));
     assert_int_equal(seen->end.tokens, 3);
@@ -246,7 +246,7 @@ static void cancel_while_loading(void **state) {
     assert_string_equal(seen->end_text, "loading was cancelled");
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_EMPTY);
-    qsf_rig_load(w, tiny, &s); /* an old cancellation does not reach a new request */
+    qsf_rig_load(w, tiny, &s); /* an old cancellation does not affect a new request */
     qsf_worker_stop(w);
 }
 
@@ -264,7 +264,7 @@ static void parameters_change_in_the_middle_of_an_answer(void **state) {
     qsf_worker_stop(w);
 }
 
-static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
+static void a_slow_reader_gets_everything_in_one_read(void **state) {
     (void)state;
     QSFWorker *w = qsf_rig_worker_with(tiny, 60);
     uint64_t id = qsf_rig_submit(w, "hello");
@@ -278,7 +278,7 @@ static void a_reader_who_sleeps_gets_everything_at_once(void **state) {
     qsf_worker_stop(w);
 }
 
-static void a_failed_load_keeps_what_can_be_kept(void **state) {
+static void a_failed_load_keeps_the_previous_state(void **state) {
     (void)state;
     QSFStats st;
     QSFSettings s = qsf_rig_settings();
@@ -326,7 +326,7 @@ static void a_template_is_changed_without_reading_the_weights_again(void **state
     qsf_rig_load(w, tiny, &s);
     qsf_rig_set_max(w, 5);
     QsfSeen *seen = qsf_rig_finish(w, qsf_rig_submit(w, "hello"));
-    assert_true(seen->end.reused_tokens > 0); /* the cache is still there */
+    assert_true(seen->end.reused_tokens > 0); /* the cache is kept */
     s.ctx = 128;
     qsf_rig_load(w, tiny, &s);
     qsf_rig_set_max(w, 5);
@@ -335,7 +335,7 @@ static void a_template_is_changed_without_reading_the_weights_again(void **state
     qsf_worker_stop(w);
 }
 
-static void streaming_with_free_memory_is_told(void **state) {
+static void streaming_with_free_memory_is_reported(void **state) {
     (void)state;
     QSFSettings s = qsf_rig_settings();
     QSFWorker *w = qsf_rig_worker();
@@ -354,7 +354,7 @@ static void streaming_with_free_memory_is_told(void **state) {
     assert_true(st.bytes_read > 0 && st.io_gbps > 0 && st.stall >= 0 && st.stall <= 1);
     assert_true(st.bytes_per_token > 0);
 
-    /* A little more than the least budget: the notice names one that pins everything. */
+    /* A little more than the smallest budget: the notice names one that pins everything. */
     static const char least[] = "smallest budget that works: ";
     s = qsf_rig_settings();
     s.ram_budget = 1u << 20;
@@ -380,7 +380,7 @@ static void streaming_with_free_memory_is_told(void **state) {
 typedef struct Watch {
     QSFWorker *w;
     atomic_bool stop;
-    unsigned states; /* bit per state seen */
+    unsigned states; /* one bit per state seen */
 } Watch;
 
 static void *watch(void *arg) {
@@ -398,7 +398,7 @@ static void *watch(void *arg) {
     return NULL;
 }
 
-static void another_thread_may_look_at_any_time(void **state) {
+static void another_thread_may_read_at_any_time(void **state) {
     (void)state;
     QSFSettings s = qsf_rig_settings();
     QSFWorker *w = qsf_rig_worker();
@@ -430,7 +430,7 @@ static void stop_does_not_wait_for_the_answer(void **state) {
     qsf_worker_stop(w);
 }
 
-static void the_real_model_tells_its_story(void **state) {
+static void the_real_model_answers(void **state) {
     (void)state;
     char path[1024], want[1024] = "";
     const char *found = qsf_test_data("models/stories260K.gguf");
@@ -446,7 +446,7 @@ static void the_real_model_tells_its_story(void **state) {
     QsfSeen *s = qsf_rig_finish(w, qsf_rig_submit(w, "Once upon a time"));
     assert_string_equal(s->text, want + strlen("Once upon a time"));
 
-    /* A stop string is found wherever the tokens cut it. */
+    /* A stop string is found however the tokens split it. */
     static const char *const stop[] = { "red ball" };
     QSFMessage m = { .role = "user", .content = "Once upon a time", .len = 16 };
     QSFRequest r = { .messages = &m, .n_messages = 1, .stop = stop, .n_stop = 1 };
@@ -496,14 +496,14 @@ int main(void) {
         cmocka_unit_test(cancel_while_reading_the_prompt),
         cmocka_unit_test(cancel_while_loading),
         cmocka_unit_test(parameters_change_in_the_middle_of_an_answer),
-        cmocka_unit_test(a_reader_who_sleeps_gets_everything_at_once),
-        cmocka_unit_test(a_failed_load_keeps_what_can_be_kept),
+        cmocka_unit_test(a_slow_reader_gets_everything_in_one_read),
+        cmocka_unit_test(a_failed_load_keeps_the_previous_state),
         cmocka_unit_test(a_vocabulary_answers_nothing),
         cmocka_unit_test(a_template_is_changed_without_reading_the_weights_again),
-        cmocka_unit_test(streaming_with_free_memory_is_told),
-        cmocka_unit_test(another_thread_may_look_at_any_time),
+        cmocka_unit_test(streaming_with_free_memory_is_reported),
+        cmocka_unit_test(another_thread_may_read_at_any_time),
         cmocka_unit_test(stop_does_not_wait_for_the_answer),
-        cmocka_unit_test(the_real_model_tells_its_story),
+        cmocka_unit_test(the_real_model_answers),
         cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files that fail or change under a streaming engine: the answer ends with an error that names file and
- * offset, and the next request goes on, from the file as it is then. */
+/* Files that fail or change while an engine streams them: the answer ends with an error that names file and
+ * offset, and the next request continues with the file as it is then. */
 #include "tests/harness/qsf_test.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static size_t n_bytes;
 static uint64_t down_offset; /* of a tensor in the middle */
 static char whole[65536];
 
-/* Loaded with nothing pinned, and in the middle of an endless answer. */
+/* Loaded with nothing pinned, in the middle of an endless answer. */
 static uint64_t stream(QSFWorker *w, QsfSeen *seen) {
     QSFSettings s = qsf_rig_settings();
     s.pin = 0;
@@ -37,7 +37,7 @@ static void expect_error(QSFWorker *w, uint64_t id, QsfSeen *seen) {
     }
     assert_int_equal(seen->end.type, QSF_EVENT_ERROR);
     if (strstr(seen->end_text, path) == NULL) fail_msg("%s is not named in: %s", path, seen->end_text);
-    assert_memory_equal(seen->text, whole, seen->len); /* what was delivered stays valid */
+    assert_memory_equal(seen->text, whole, seen->len); /* delivered text remains valid */
 }
 
 static QsfSeen *ask(QSFWorker *w) {
@@ -68,14 +68,14 @@ static void a_read_error_ends_the_answer_only(void **state) {
     assert_non_null(at);
     uint64_t off = strtoull(at + strlen("byte offset "), NULL, 10);
     assert_true(off <= down_offset + 5000 && off + (8u << 20) > down_offset); /* of the read that failed */
-    QsfSeen *again = ask(w);                                                  /* the disk is still bad */
+    QsfSeen *again = ask(w);                                                  /* the disk still fails */
     assert_int_equal(again->end.type, QSF_EVENT_ERROR);
     qsf_file_inject_fault(UINT64_MAX, 0);
     expect_answer(w, 0);
     qsf_worker_stop(w);
 }
 
-/* So weights are read to be pinned behind LOADED: one that cannot be read is the first answer's error. */
+/* Weights are pinned in the background after LOADED: an unreadable one is an error of the first answer. */
 static void a_model_is_ready_before_its_weights(void **state) {
     (void)state;
     QSFStats st;
@@ -136,7 +136,7 @@ static void another_file_takes_its_place(void **state) {
     assert_int_equal(st.n_layers, 2); /* the new one */
     put_back();
     QSFSettings s = qsf_rig_settings();
-    qsf_rig_load(w, path, &s); /* asked for: what was stale is forgotten */
+    qsf_rig_load(w, path, &s); /* on request: stale data is dropped */
     expect_answer(w, 0);
     qsf_worker_stop(w);
 }
@@ -147,7 +147,7 @@ static void a_plan_change_finds_another_file(void **state) {
     s.params.max_tokens = 20;
     QSFWorker *w = qsf_rig_worker();
     qsf_rig_load(w, path, &s);
-    expect_answer(w, 0); /* all of it is in RAM: the file is not needed any more */
+    expect_answer(w, 0); /* everything is in RAM: the file is not needed any more */
     assert_int_equal(truncate(path, 100), 0);
     expect_answer(w, 0);
     s.pin = 0;

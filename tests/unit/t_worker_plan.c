@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans that change while the background engine lives: in the middle of an answer, while loading, idle,
- * without a model, and refused. Whatever happens, the tokens stay the same. */
+/* Plans that change while the background engine runs: in the middle of an answer, while loading, idle,
+ * without a model, and refused. The tokens are always the same. */
 #include "tests/harness/qsf_test.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ static void set(QSFSettings *s, const char *name, const char *value) {
     assert_int_equal(qsf_setting_set(s, qsf_setting_find(name), value, err, sizeof err), 0);
 }
 
-/* The smallest budget in MB that a refusal names. */
+/* The smallest budget in MB named by a refusal. */
 static uint64_t smallest(const char *text) {
     static const char last[] = "smallest budget that works: ";
     const char *at = strstr(text, last);
@@ -43,7 +43,7 @@ static uint64_t smallest(const char *text) {
     return strtoull(at + strlen(last), NULL, 10);
 }
 
-/* What the worker would need now. */
+/* The memory the worker would need now. */
 static uint64_t least_mb(QSFWorker *w, const QSFSettings *s) {
     QSFSettings tight = *s;
     tight.ram_budget = 1u << 20;
@@ -57,7 +57,7 @@ typedef struct Step {
     const char *name, *value;
 } Step;
 
-/* Each is asked for when the one before was taken, in one answer. */
+/* Each is requested when the previous one was applied, in one answer. */
 static const Step steps[] = {
     { "pin", "0" },         { "threads", "1" },  { "slots", "1" }, { "slots", "4" },     { "io", "pread" },
     { "direct", "on" },     { "direct", "off" }, { "io", "mmap" }, { "ram-budget", "" }, { "pin", "auto" },
@@ -103,7 +103,8 @@ static void the_same_tokens_under_any_plan(void **state) {
     qsf_worker_stop(w);
 }
 
-/* Asked before anything changes, idle and in the middle of an answer: the same answer as of the change itself. */
+/* Queried before anything changes, idle and in the middle of an answer: the same reply as for the change
+ * itself. */
 static void a_check_knows_what_would_be_refused(void **state) {
     (void)state;
     char err[600];
@@ -114,7 +115,7 @@ static void a_check_knows_what_would_be_refused(void **state) {
     qsf_rig_load(w, big, &s);
     tight.ram_budget = least_mb(w, &s) << 20;
     assert_int_equal(qsf_worker_check(w, &tight, err, sizeof err), 0);
-    tight.ram_budget /= 2; /* what a refusal names has some to spare */
+    tight.ram_budget /= 2; /* the budget named by a refusal includes a reserve */
     longer.ctx = 16000000;
     set(&odd, "template", "no-such-template");
     uint64_t id = qsf_rig_submit(w, PROMPT);
@@ -134,7 +135,7 @@ static void a_check_knows_what_would_be_refused(void **state) {
     qsf_worker_stop(w);
 }
 
-static void refused_and_the_answer_goes_on(void **state) {
+static void refused_and_the_answer_continues(void **state) {
     (void)state;
     static QsfSeen seen;
     QSFSettings s = settings(), now;
@@ -149,13 +150,13 @@ static void refused_and_the_answer_goes_on(void **state) {
     uint64_t mb = smallest(seen.plan_text);
     qsf_worker_settings(w, &now);
     assert_true(now.ram_budget == QSF_RIG_BUDGET);
-    s.ram_budget = mb << 20; /* what the refusal names, works */
+    s.ram_budget = mb << 20; /* the budget named by the refusal works */
     qsf_worker_replan(w, &s);
     while (seen.plans == 1) assert_true(qsf_rig_take(w, id, &seen));
     if (seen.plan_code != 0) fail_msg("%s", seen.plan_text);
     qsf_worker_settings(w, &now);
     assert_true(now.ram_budget == mb << 20);
-    s.ram_budget = QSF_RIG_BUDGET; /* or it takes long: many small reads */
+    s.ram_budget = QSF_RIG_BUDGET; /* otherwise it takes long: many small reads */
     qsf_worker_replan(w, &s);
     while (qsf_rig_take(w, id, &seen)) {
     }
@@ -172,7 +173,7 @@ static void without_a_model_the_next_one_gets_it(void **state) {
     QSFWorker *w = qsf_rig_worker();
     s.ram_budget = 300u << 20;
     s.threads = 1;
-    s.ctx = 99; /* no matter of plans */
+    s.ctx = 99; /* not related to plans */
     qsf_worker_replan(w, &s);
     assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
     qsf_worker_settings(w, &now);
@@ -224,7 +225,7 @@ static void idle_after_a_cancelled_answer(void **state) {
     qsf_worker_stop(w);
 }
 
-static void memory_really_goes_back(void **state) {
+static void memory_is_really_freed(void **state) {
     (void)state;
     if (getenv("QSF_SAN") != NULL && strcmp(getenv("QSF_SAN"), "yes") == 0) {
         printf("skip: sanitizers keep freed memory\n");
@@ -324,7 +325,7 @@ static void *watch(void *arg) {
     return NULL;
 }
 
-static void another_thread_may_look_meanwhile(void **state) {
+static void another_thread_may_read_concurrently(void **state) {
     (void)state;
     static QsfSeen seen;
     QSFSettings s = settings();
@@ -373,14 +374,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_tokens_under_any_plan),
         cmocka_unit_test(a_check_knows_what_would_be_refused),
-        cmocka_unit_test(refused_and_the_answer_goes_on),
+        cmocka_unit_test(refused_and_the_answer_continues),
         cmocka_unit_test(without_a_model_the_next_one_gets_it),
         cmocka_unit_test(while_loading_it_comes_right_after),
         cmocka_unit_test(idle_after_a_cancelled_answer),
-        cmocka_unit_test(memory_really_goes_back),
+        cmocka_unit_test(memory_is_really_freed),
         cmocka_unit_test(figures_of_layers_and_of_memory),
         cmocka_unit_test(another_model_while_weights_are_still_read),
-        cmocka_unit_test(another_thread_may_look_meanwhile),
+        cmocka_unit_test(another_thread_may_read_concurrently),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

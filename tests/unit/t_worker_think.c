@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reasoning, stop strings and ends of turns through the engine, with models that say a script. */
+/* Reasoning, stop strings and ends of turns through the engine, with models that emit a script. */
 #include "tests/harness/qsf_test.h"
 
 #include "tests/harness/gguf_build.h"
@@ -26,7 +26,7 @@ static void done(QSFWorker *w) {
     unlink(path);
 }
 
-/* Submits "go" and, where there is some of it, an answer to go on with; max 0 = to the end. */
+/* Submits "go" and, if given, an answer to continue; max 0 = to the end. */
 static QsfSeen *ask(QSFWorker *w, const QSFMessage *last, int32_t max, const char *const *stop,
                     size_t n_stop) {
     QSFMessage m[2] = { { .role = "user", .content = "go", .len = 2 } };
@@ -48,7 +48,7 @@ static void expect(const QsfSeen *s, const char *reasoning, const char *answer, 
     assert_int_equal(s->end.stop, stop);
 }
 
-static void a_channel_of_its_own(void **state) {
+static void a_separate_channel(void **state) {
     (void)state;
     QSFWorker *w = worker_with("<think> _deep _thought </think> <0x0A> _Hello _world", TURNS PLAIN);
     QsfSeen *s = ask(w, NULL, 0, NULL, 0);
@@ -56,22 +56,22 @@ static void a_channel_of_its_own(void **state) {
     assert_int_equal(s->end.tokens, 7);
     assert_int_equal(s->end.reasoning_tokens, 4);
     done(w);
-    /* Tags that the detokenizer hides, and whose tokens are not named by the template. */
+    /* Tags that the detokenizer hides, and whose tokens the template does not mention. */
     w = worker_with("![THINK] _deep ![/THINK] Hello", TURNS PLAIN);
     expect(ask(w, NULL, 0, NULL, 0), "[THINK] deep[/THINK]", "Hello", QSF_STOP_EOS);
     done(w);
-    /* Tags of several tokens, known by the template alone; the opening one stands in the prompt. */
+    /* Tags of several tokens, found only in the template; the prompt contains the opening one. */
     w = worker_with("<b> _deep </ thi nk> Hello </think",
                     "{# </think> #}" TURNS "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}");
     expect(ask(w, NULL, 0, NULL, 0), "<think>\n<b> deep</think>", "Hello</think", QSF_STOP_EOS);
     done(w);
-    /* Without a template text is continued as it is. */
+    /* Without a template, text is continued unchanged. */
     w = worker_with("<think> deep </think> Hello", NULL);
     expect(ask(w, NULL, 0, NULL, 0), "", "<think>deep</think>Hello", QSF_STOP_EOS);
     done(w);
 }
 
-static void thinking_that_is_cut(void **state) {
+static void interrupted_reasoning(void **state) {
     (void)state;
     QSFWorker *w = worker_with("deep thought </think> Hello +<think>", TURNS OPEN);
     QsfSeen *s = ask(w, NULL, 1, NULL, 0);
@@ -81,14 +81,14 @@ static void thinking_that_is_cut(void **state) {
     done(w);
 }
 
-/* Cut anywhere and gone on with, the parts make the whole. Its words are special tokens, which text becomes
- * again. */
-static void going_on(void **state) {
+/* Stopped anywhere and continued, the parts add up to the whole. Its words are special tokens, which are
+ * parsed from text again. */
+static void continuing(void **state) {
     static const char *const templates[] = { TURNS PLAIN, TURNS OPEN, TURNS PLAIN "{# </think> #}" };
     static const char *const scripts[] = { "<think> <a> <b> </think> <c> <d>",
                                            "<a> <b> </think> <c> <d> +<think>",
                                            "<think> <a> <b> </thi nk> <c> <d>" /* a tag of two tokens */ };
-    static const int32_t most[] = { 5, 5, 4 }; /* behind ordinary text a script does not go on */
+    static const int32_t most[] = { 5, 5, 4 }; /* after ordinary text a script does not continue */
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         QSFWorker *w = worker_with(scripts[i], templates[i]);
@@ -113,7 +113,7 @@ static void going_on(void **state) {
     }
 }
 
-static void stop_strings_end_answers_not_thoughts(void **state) {
+static void stop_strings_end_answers_not_reasoning(void **state) {
     static const char *const stop[] = { "END", "\xF0\x9F\x98\x80", "ENDING" };
     (void)state;
     QSFWorker *w = worker_with("<think> END </think> one _E ND two", TURNS PLAIN);
@@ -135,7 +135,7 @@ static void stop_strings_end_answers_not_thoughts(void **state) {
     done(w);
 }
 
-/* <end> is named by no metadata. ignore_eos goes past it too. */
+/* No metadata names <end>. ignore_eos continues past it too. */
 static void turns_end_as_the_template_ends_them(void **state) {
     QSFParams p;
     (void)state;
@@ -147,7 +147,7 @@ static void turns_end_as_the_template_ends_them(void **state) {
     QsfSeen *s = ask(w, NULL, 3, NULL, 0);
     assert_int_equal(s->end.stop, QSF_STOP_LENGTH);
     assert_null(strstr(s->text, "<end>"));
-    /* Under another template the token is one like any other, and no reasoning is known. */
+    /* With another template the token is an ordinary one, and no reasoning tags are known. */
     QSFSettings raw;
     qsf_worker_settings(w, &raw);
     snprintf(raw.chat_template, sizeof raw.chat_template, "raw");
@@ -161,10 +161,10 @@ static void turns_end_as_the_template_ends_them(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_channel_of_its_own),
-        cmocka_unit_test(thinking_that_is_cut),
-        cmocka_unit_test(going_on),
-        cmocka_unit_test(stop_strings_end_answers_not_thoughts),
+        cmocka_unit_test(a_separate_channel),
+        cmocka_unit_test(interrupted_reasoning),
+        cmocka_unit_test(continuing),
+        cmocka_unit_test(stop_strings_end_answers_not_reasoning),
         cmocka_unit_test(turns_end_as_the_template_ends_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@ static void test_undo(void **state) {
     assert_non_null(strstr(last_said(x, UI_ERROR), "not 'x'"));
 }
 
-/* The kinds of what is shown: u and a for messages, n, e, c and o for what the program said. */
+/* Kinds of displayed entries: u and a for messages, n, e, c and o for output of the program. */
 static const char *shown(const Fixture *x) {
     static char kinds[100];
     size_t n = 0;
@@ -110,7 +110,7 @@ static const char *shown(const Fixture *x) {
     return kinds;
 }
 
-/* What was said between the messages that go, and after them, goes; what was said before stays. */
+/* Output between removed messages and after them is removed; earlier output is kept. */
 static void test_undo_takes_notices(void **state) {
     Fixture *x = *state;
     ui_transcript_clear(&x->app.chat);
@@ -125,7 +125,7 @@ static void test_undo_takes_notices(void **state) {
     say(x, "/undo");
     assert_string_equal(shown(x), "nuacon");
     assert_non_null(strstr(last_said(x, UI_NOTICE), "1 exchange"));
-    /* A message that was not answered is no part of the exchange before it. */
+    /* A message that was not answered does not belong to the exchange before it. */
     say(x, "three");
     fake_error(&x->engine, 1, "read error");
     ui_app_pump(&x->app);
@@ -162,7 +162,7 @@ static void test_settings(void **state) {
     assert_float_equal(x->engine.params.temperature, 0.25f, 1e-6);
 }
 
-static void test_knobs(void **state) {
+static void test_setting_steps(void **state) {
     Fixture *x = *state;
     assert_string_equal(qsf_setting_at(x->app.knob)->name, "temperature");
     ui_app_knob_turn(&x->app, 1);
@@ -195,8 +195,8 @@ static void test_commands_are_not_messages(void **state) {
     assert_string_equal(x->engine.last_content, "/a\n/b");
 }
 
-/* Words of other programs are answered; a piped message that happens to be one is a message. */
-static void test_words_of_others(void **state) {
+/* Commands of other programs get a hint; a piped message that equals one is a message. */
+static void test_commands_of_others(void **state) {
     Fixture *x = *state;
     static const char *const leave[] = { "exit", "quit", ":q", " exit \n" };
     for (size_t i = 0; i < sizeof leave / sizeof *leave; i++) {
@@ -229,7 +229,7 @@ static void test_system(void **state) {
     assert_string_equal(x->engine.roles, "uau");
 }
 
-/* The prompt so far, open behind an answer; or with a message that is not sent. */
+/* The prompt so far, open after an answer; or with a message that is not sent. */
 static void test_show_prompt(void **state) {
     Fixture *x = *state;
     say(x, "/show prompt");
@@ -239,7 +239,7 @@ static void test_show_prompt(void **state) {
     assert_string_equal(last_said(x, UI_OUTPUT), "system: be brief\nuser: <s> what?\nasked");
     assert_int_equal(x->engine.n_submits, 0);
     say(x, "hello");
-    say(x, "/show prompt"); /* while the answer is written */
+    say(x, "/show prompt"); /* while the answer is generated */
     assert_string_equal(last_said(x, UI_OUTPUT), "system: be brief\nuser: hello\nasked");
     answer(x, "hi");
     say(x, "/show prompt");
@@ -263,13 +263,14 @@ static void test_model_switch(void **state) {
     x->engine.stats.state = QSF_STATE_IDLE;
     fake_error(&x->engine, 3, "other.gguf: no such file");
     ui_app_pump(&x->app);
-    /* The old model is still there and answers what was queued. */
+    /* The old model is still loaded and answers queued messages. */
     assert_string_equal(x->app.model_path, "tiny.gguf");
     assert_string_equal(x->engine.last_content, "typed while it loads");
     assert_int_equal(x->app.exit_code, 3);
 }
 
-/* Budget, threads and I/O act in the middle of an answer; what was refused is taken back, in the file too. */
+/* Budget, threads and I/O take effect in the middle of an answer; refused changes are reverted, in the file
+ * too. */
 static void test_replan(void **state) {
     Fixture *x = *state;
     x->app.session.on = true;
@@ -298,7 +299,7 @@ static void test_replan(void **state) {
     assert_true(ui_app_busy(&x->app));
     answer(x, "1");
     assert_string_equal(last_text(x), "1");
-    /* A load that fails goes back to the plan of before, another model keeps it. */
+    /* After a failed load the previous plan is restored; with another model it is kept. */
     say(x, "/model other.gguf");
     assert_int_equal(x->engine.settings.ram_budget, (uint64_t)400 << 20);
     fake_loaded(&x->engine);
@@ -331,7 +332,7 @@ static void test_read_error(void **state) {
     assert_string_equal(ui_transcript_last(&x->app.chat)->stop, "error");
     assert_non_null(strstr(last_said(x, UI_ERROR), "offset 4096"));
     assert_non_null(strstr(last_said(x, UI_NOTICE), "/retry"));
-    /* The engine lost the model: the next request is what brings it back. */
+    /* The engine lost the model: the next request reloads it. */
     x->engine.stats.state = QSF_STATE_EMPTY;
     say(x, "/retry");
     assert_string_equal(x->engine.roles, "u");
@@ -379,7 +380,7 @@ static void test_numbers(void **state) {
     assert_null(strstr(said, "memory of"));
 }
 
-/* Without a model settings wait for it; one that could not be loaded is tried again with them. */
+/* Without a model, settings are kept for it; a model that failed to load is tried again with them. */
 static void test_replan_without_model(void **state) {
     (void)state;
     FakeEngine e;
@@ -403,7 +404,7 @@ static void test_replan_without_model(void **state) {
     ui_app_free(&a);
 }
 
-/* A context that cannot be met: the engine has given the model up, and gets it again as it was. */
+/* A context that cannot be met: the engine has unloaded the model, and reloads it as before. */
 static void test_reload_fails(void **state) {
     Fixture *x = *state;
     say(x, "/temp 0.2");
@@ -420,7 +421,7 @@ static void test_reload_fails(void **state) {
     fake_loaded(&x->engine);
     ui_app_pump(&x->app);
     assert_string_equal(x->engine.last_content, "meanwhile");
-    /* Failing again does not go round in circles. */
+    /* Repeated failure does not cause a loop. */
     fake_done(&x->engine, QSF_STOP_EOS, 0);
     ui_app_pump(&x->app);
     say(x, "/set ctx 200000");
@@ -474,7 +475,7 @@ static void test_session_replay(void **state) {
     assert_string_equal(last_text(y), "whole");
     assert_string_equal(ui_buf_str(&y->app.system), "be brief");
     assert_float_equal(y->app.settings.params.temperature, 0.3f, 1e-6);
-    /* It names its model, and it is loaded. */
+    /* It names its model, which is loaded. */
     assert_string_equal(y->engine.path, "tiny.gguf");
     fake_loaded(&y->engine);
     ui_app_pump(&y->app);
@@ -483,7 +484,8 @@ static void test_session_replay(void **state) {
     second_free(y);
 }
 
-/* What a model recommends is its own: the next one does not inherit it, nor does the file; what was said stays. */
+/* A model's recommendations are not inherited by the next model, nor saved in the file; explicit settings are
+ * kept. */
 static void test_advice(void **state) {
     Fixture *x = *state;
     char text[8000] = "", path[500];
@@ -507,7 +509,7 @@ static void test_advice(void **state) {
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     fclose(f);
     assert_null(strstr(text, "temperature"));
-    assert_non_null(strstr(text, "\"top-k\"")); /* said, and not what holds by itself here */
+    assert_non_null(strstr(text, "\"top-k\"")); /* set explicitly, unlike the default here */
     qsf_settings_default(&x->engine.advice);
     say(x, "/model third.gguf");
     fake_loaded(&x->engine);
@@ -612,9 +614,9 @@ int main(void) {
         T(test_undo),
         T(test_undo_takes_notices),
         T(test_settings),
-        T(test_knobs),
+        T(test_setting_steps),
         T(test_commands_are_not_messages),
-        T(test_words_of_others),
+        T(test_commands_of_others),
         T(test_system),
         T(test_show_prompt),
         T(test_model_switch),

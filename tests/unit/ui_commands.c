@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of commands: lookup, beginnings, the nearest name, completion; and keys, blocks, history. */
+/* The table of commands: lookup, prefixes, the nearest name, completion; and keys, blocks, history. */
 #include "tests/harness/qsf_test.h"
 #include "ui/block.h"
 #include "ui/commands.h"
@@ -67,7 +67,7 @@ static void test_unmarked_paste(void **state) {
     ui_keys_free(&k);
 }
 
-/* Every row is whole, and no name or alias stands twice. */
+/* Every row is complete, and no name or alias occurs twice. */
 static void test_table(void **state) {
     (void)state;
     for (size_t i = 0; i < ui_command_count(); i++) {
@@ -128,7 +128,7 @@ static void test_complete(void **state) {
     ui_complete_free(&completion);
 }
 
-/* A word that Tab offers is one that the setting takes. */
+/* A word offered by Tab is accepted by the setting. */
 static void test_values(void **state) {
     (void)state;
     char line[80], err[300];
@@ -197,7 +197,7 @@ static void test_blocks(void **state) {
 
 /* ---- keys ---- */
 
-/* Names what the bytes are as keys: an action's number, or the bytes themselves for the input line. */
+/* Describes the bytes as keys: an action's number, or the bytes themselves for the input line. */
 static const char *keyed(const char *bytes) {
     static char out[200];
     UiKeys k = { 0 };
@@ -248,7 +248,7 @@ static void test_keys(void **state) {
     assert_string_equal(keyed("\x1b[200~lost"), "timeout paste 0");
 }
 
-/* Any bytes end in keys, none is too long. */
+/* Any bytes are parsed to keys, and none is too long. */
 static void test_key_noise(void **state) {
     (void)state;
     UiKeys k = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How full the context is after /clear, /undo and a resumed session; messages that are too long for it; and settings that
- * are refused before anything is said to have changed. The scripted engine counts a byte as a token. */
+/* Context usage after /clear, /undo and a resumed session; messages that are too long for it; and settings
+ * that are refused before any change is reported. The scripted engine counts a byte as a token. */
 #include "tests/harness/app_rig.h"
 
 #define CTX 200
@@ -34,14 +34,14 @@ static void test_clear(void **state) {
     Fixture *x = *state;
     talk(x);
     assert_int_equal(used(x), 8);
-    x->engine.stats.ctx_used = 100; /* the KV cache keeps what it has */
+    x->engine.stats.ctx_used = 100; /* the KV cache keeps its contents */
     assert_int_equal(used(x), 100);
     say(x, "/clear");
     assert_int_equal(used(x), 0);
     say(x, "/system be brief");
     assert_int_equal(used(x), 9);
     talk(x);
-    assert_int_equal(used(x), 8); /* the engine's number again */
+    assert_int_equal(used(x), 8); /* the engine's own number again */
 }
 
 static void test_undo(void **state) {
@@ -73,7 +73,7 @@ static void test_resume(void **state) {
     ui_app_free(&again);
 }
 
-/* Known while it is typed, from few counts; not sent with Enter, and the text stays with the caller. */
+/* Detected while it is typed, with few counts; not sent with Enter, and the text stays in the input line. */
 static void test_too_long(void **state) {
     Fixture *x = *state;
     static char text[1000];
@@ -81,7 +81,7 @@ static void test_too_long(void **state) {
     talk(x);
     ui_app_tick(&x->app, 1);
     assert_int_equal(ui_app_too_long(&x->app, text, 100), 0);
-    assert_int_equal(x->engine.n_counts, 0); /* a token has a byte or more */
+    assert_int_equal(x->engine.n_counts, 0); /* a token has at least one byte */
     for (size_t n = 200; n < 400; n++) assert_true(ui_app_too_long(&x->app, text, n) > 0);
     assert_true(x->engine.n_counts < 30);
     assert_in_range(ui_app_too_long(&x->app, text, 900), 700, 720);
@@ -97,7 +97,7 @@ static void test_advice(void **state) {
     char text[80];
     ui_app_tick(&x->app, 1);
     ui_app_context_advice(&x->app, 300, text, sizeof text);
-    assert_string_equal(text, "/ctx 1000"); /* no more than the model was trained for */
+    assert_string_equal(text, "/ctx 1000"); /* not longer than the model was trained for */
     talk(x);
     x->engine.stats.ctx_train = 100000;
     ui_app_tick(&x->app, 1);
@@ -107,7 +107,7 @@ static void test_advice(void **state) {
     assert_string_equal(text, "/undo or /clear");
 }
 
-/* The engine refused a prompt: the chat says what helps here. */
+/* The engine refused a prompt: the chat adds advice that applies here. */
 static void test_refused(void **state) {
     Fixture *x = *state;
     talk(x);
@@ -123,7 +123,7 @@ static void test_refused(void **state) {
         "the prompt has 309 tokens, more than the context of 200: /ctx 1000, /undo or /clear");
 }
 
-/* One line, nothing changed, nothing taken back; while an answer is written too. */
+/* One line, nothing changed, nothing reverted; also while an answer is generated. */
 static void test_setting_refused(void **state) {
     Fixture *x = *state;
     x->engine.check_code = 4;
@@ -146,7 +146,7 @@ static void test_setting_refused(void **state) {
     assert_int_equal(x->app.settings.ctx, 0);
 }
 
-/* What waits for the end of an answer says what it is. */
+/* A change that waits for the end of an answer says so. */
 static void test_when(void **state) {
     Fixture *x = *state;
     say(x, "hello");
@@ -156,7 +156,7 @@ static void test_when(void **state) {
     assert_string_equal(last_said(x, UI_NOTICE), "other.gguf will be loaded when the answer is finished");
 }
 
-/* A refused /continue leaves the answer as it was. */
+/* A refused /continue does not change the answer. */
 static void test_continue_refused(void **state) {
     Fixture *x = *state;
     talk(x);

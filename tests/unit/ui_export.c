@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Exports of text that no program would write: JSON stays JSON, and no control character passes. */
+/* Exports of unusual text: JSON remains valid, and control characters are removed. */
 #include "src/base/json.h"
 #include "tests/harness/app_rig.h"
 
@@ -40,7 +40,7 @@ static const char *string_at(const QsfJson *v, size_t i, const char *key) {
     return s ? s : "(none)";
 }
 
-/* Every byte on its own, in pairs that look like UTF-8, and cut off. */
+/* Every single byte, pairs that look like UTF-8, and truncated ones. */
 static void test_any_bytes(void **state) {
     Fixture *x = *state;
     char all[256 * 4 + 1];
@@ -67,7 +67,7 @@ static void test_any_bytes(void **state) {
     qsf_json_free(v);
 }
 
-/* Why an answer ended is text of the session's file. */
+/* The reason why an answer ended is text from the session file. */
 static void test_stop_of_the_file(void **state) {
     Fixture *x = *state;
     char err[300] = "";

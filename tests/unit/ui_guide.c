@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who names no model gets the built-in guide: found, offered, saved by name, and missing without harm. */
+/* Without a model on the command line the built-in guide starts: found, offered, saved by name, and harmless
+ * if missing. */
 #include "tests/harness/app_rig.h"
 #include "ui/guide.h"
 
@@ -62,7 +63,7 @@ static void test_welcome(void **state) {
     assert_true(ui_guide_offers(&x->app));
 }
 
-/* Tab goes through the questions and back to the first; a line of one's own is left alone. */
+/* Tab cycles through the questions; typed text is not changed. */
 static void test_questions(void **state) {
     Fixture *x = *state;
     assert_null(next(x, ""));
@@ -83,7 +84,8 @@ static void test_questions(void **state) {
     assert_null(next(x, ""));
 }
 
-/* Another model offers nothing, and the guide can be called back; only its first screen says hello. */
+/* Another model offers no questions, and the guide can be selected again; only its first screen has the
+ * greeting. */
 static void test_back(void **state) {
     Fixture *x = *state;
     say(x, "/model tiny.gguf");
@@ -106,8 +108,9 @@ static void resume(UiApp *a, Fixture *x, const char *name) {
     assert_true(ui_app_resume(a, name));
 }
 
-/* A model of the user's own does not get the talk with the guide: not now, not from the session, not with /retry. */
-static void test_leave(void **state) {
+/* The user's own model does not get the conversation with the guide: not now, not from the session, not with
+ * /retry. */
+static void test_skip_layers(void **state) {
     Fixture *x = *state;
     UiApp again;
     x->app.session.on = true;
@@ -136,7 +139,7 @@ static void test_leave(void **state) {
     ui_app_free(&again);
 }
 
-/* The guide does not get the talk with another model, which keeps its session. */
+/* The guide does not get the conversation with another model, which keeps its session. */
 static void test_enter(void **state) {
     Fixture *x = *state;
     UiApp again;
@@ -159,7 +162,7 @@ static void test_enter(void **state) {
     ui_app_free(&again);
 }
 
-/* qsf-chat --model FILE --session NAME, where NAME is a talk with the guide. */
+/* qsf-chat --model FILE --session NAME, where NAME is a conversation with the guide. */
 static void test_session_of_guide(void **state) {
     Fixture *x = *state;
     UiApp again;
@@ -194,7 +197,7 @@ static void test_failed(void **state) {
     assert_false(ui_guide_offers(&x->app));
 }
 
-/* A session remembers the guide by name, so that it is found wherever qsf is installed then. */
+/* A session stores the guide by name, so that it is found wherever qsf is installed later. */
 static void test_session(void **state) {
     Fixture *x = *state;
     x->app.session.on = true;
@@ -222,7 +225,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_welcome, begin, teardown),
         cmocka_unit_test_setup_teardown(test_questions, begin, teardown),
         cmocka_unit_test_setup_teardown(test_back, begin, teardown),
-        cmocka_unit_test_setup_teardown(test_leave, begin, teardown),
+        cmocka_unit_test_setup_teardown(test_skip_layers, begin, teardown),
         cmocka_unit_test_setup_teardown(test_enter, begin, teardown),
         cmocka_unit_test_setup_teardown(test_session_of_guide, begin, teardown),
         cmocka_unit_test_setup_teardown(test_failed, begin, teardown),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file of earlier inputs: what was appended comes back, whatever is in its place does no harm. */
+/* The history file: appended entries are read back, and anything else in its place does no harm. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void test_round_trip(void **state) {
     expect("one|two\nlines \\ n|");
 }
 
-/* Nobody writes into the pipe, and nobody reads it: opening it must not wait. */
+/* The pipe has neither a writer nor a reader: opening it must not block. */
 static void test_not_a_file(void **state) {
     (void)state;
     unlink(path);
@@ -53,7 +53,7 @@ static void test_not_a_file(void **state) {
     assert_false(ui_history_append(path, "x"));
 }
 
-/* An entry that does not fit leaves no part of it for the next one to join. */
+/* An entry that does not fit leaves no part that the next one would be appended to. */
 static void test_full_disk(void **state) {
     (void)state;
     struct rlimit old, tight;
@@ -74,7 +74,7 @@ static void test_full_disk(void **state) {
     expect("one|two|");
 }
 
-/* A file that grew is cut to the last entries; one that cannot be cut stays whole. */
+/* A file that grew is truncated to the last entries; one that cannot be truncated is kept whole. */
 static void test_cut(void **state) {
     (void)state;
     struct stat before, after;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input line with the bytes of keys: the menu, keys that mean nothing, and output in the pager. */
+/* The input line with raw key bytes: the menu, unassigned keys, and output in the pager. */
 #include "tests/harness/app_rig.h"
 #include "ui/commands.h"
 #include "ui/screen.h"
@@ -14,7 +14,7 @@ static bool on_enter(void *arg, const char *text, size_t len) {
 static void on_eof(void *arg) { (void)arg; }
 
 static int begin(void **state) {
-    /* As the inputrc of many systems has it. */
+    /* As in the inputrc of many systems. */
     char path[400];
     (void)snprintf(path, sizeof path, "%s.inputrc", qsf_test_tmp("input"));
     FILE *f = fopen(path, "w");
@@ -62,7 +62,7 @@ static const char *frame(int cols, int rows) {
     return ui_buf_str(&shot);
 }
 
-/* A slash alone shows all commands, Tab more of them. */
+/* A slash alone shows all commands, Tab shows more of them. */
 static void test_slash(void **state) {
     (void)state;
     assert_int_equal(view().menu->n, 0);
@@ -87,14 +87,14 @@ static void test_unknown_keys(void **state) {
         if (strcmp(view().text, "x") != 0) fail_msg("key %zu left '%s'", i, view().text);
         ui_input_set("", 0);
     }
-    /* Those that mean something still do. */
+    /* Assigned keys still work. */
     type("ac\x1b[D"
          "b\x1b[H<\x1b[F>");
     assert_string_equal(view().text, "<abc>");
 }
 
-/* Short output stays in the transcript under its command; output longer than the screen opens the pager, and what is
- * typed there is not lost. */
+/* Short output is shown in the transcript after its command; output longer than the screen opens the pager,
+ * and text typed there is not lost. */
 static void test_pager(void **state) {
     Fixture *x = *state;
     (void)frame(80, 40);
@@ -120,7 +120,7 @@ static void test_pager(void **state) {
     assert_string_equal(last_said(x, UI_OUTPUT), "");
 }
 
-/* Typing more than the context holds is said above the input line, and Enter leaves the text there. */
+/* If the typed text exceeds the context, a line above the input says so, and Enter keeps the text there. */
 static void test_too_long(void **state) {
     Fixture *x = *state;
     static char text[500];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whole frames on a canvas at the sizes that matter, and at all small ones. */
+/* Whole frames on a canvas at the important sizes, and at all small ones. */
 #include "tests/harness/fake_engine.h"
 #include "tests/harness/qsf_test.h"
 #include "ui/heat.h"
@@ -109,7 +109,7 @@ static void test_wide(void **state) {
     s = frame("", 100, 30);
     HAS(s, "IO  2.20 GB/s  stall 8%");
     HAS(s, "341 MB/tok  io_uring, direct");
-    /* Many owners never push the sampling out: the small ones go together. */
+    /* Many memory owners never push the sampling line out: the small ones are combined. */
     for (uint32_t i = 0; i < QSF_STATS_MEM; i++)
         engine.stats.mem[i] = (QSFMemRow){ i == 7 ? "great" : "small", (uint64_t)(i == 7 ? 90 : 1) << 20, 0 };
     engine.stats.n_mem = QSF_STATS_MEM;
@@ -141,7 +141,7 @@ static void test_line(void **state) {
     assert_null(strstr(s, "F1 help"));
 }
 
-/* The model answers while weights are still being read into RAM. */
+/* The model answers while weights are still being loaded into RAM. */
 static void test_pinning(void **state) {
     (void)state;
     QSFStats *st = &engine.stats;
@@ -166,14 +166,14 @@ static void test_pinning(void **state) {
     ui_app_tick(&app, 13);
     assert_false(ui_app_pinning(&app));
     assert_null(strstr(frame("", 100, 30), "pinning"));
-    /* The engine's whole progress counts, that of an earlier plan does not. */
+    /* The engine's total progress counts, that of an earlier plan does not. */
     st->pin_done = (uint64_t)10 << 20;
     st->pin_total = (uint64_t)20 << 20;
     ui_app_tick(&app, 14);
     assert_true(ui_app_pin_left(&app) < 0);
 }
 
-/* n layers and the head, of which every second streams and the third was waited for. */
+/* n layers and the head; every second one streams and the third one stalled. */
 static void streams(uint32_t n) {
     engine.n_layers = n + 1;
     for (uint32_t i = 0; i <= n; i++)
@@ -201,11 +201,11 @@ static void test_heat(void **state) {
     assert_int_equal(worst[0], 3);
     assert_int_equal(worst[1], 5);
     assert_int_equal(ui_heat_worst(engine.layers, 0, worst, 2), 0);
-    /* More layers than cells: three to a cell. */
+    /* More layers than cells: three per cell. */
     streams(70);
     s = frame("", 100, 30);
     HAS(s, "│  ▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▅▆▆ pinned");
-    /* The lower half of a small window belongs to the settings. */
+    /* The lower half of a small window shows the settings. */
     s = frame("", 100, 20);
     assert_null(strstr(s, "pinned"));
     HAS(s, "SAMPLE");
@@ -261,7 +261,7 @@ static void test_input_rows(void **state) {
     UiInputView in = { .prompt = "> ", .text = "abcdefgh", .len = 8, .point = 8, .menu = &no_menu };
     assert_int_equal(ui_input_rows(&in, 20, &row, &col), 1);
     assert_int_equal(col, 10);
-    /* A full row puts the cursor on the next. */
+    /* A full row moves the cursor to the next one. */
     assert_int_equal(ui_input_rows(&in, 10, &row, &col), 2);
     assert_int_equal(row, 1);
     assert_int_equal(col, 0);

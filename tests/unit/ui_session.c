@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sessions and exports as files: whole or not at all, one name for one chat, and nothing lost on a full
- * disk. */
+/* Sessions and exports as files: complete or absent, one name per chat, and nothing lost on a full disk. */
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -20,7 +19,7 @@ static bool there(const char *path) {
     return stat(path, &st) == 0;
 }
 
-/* Entries of a folder, hidden ones too; none where there is no folder. */
+/* Entries of a directory, including hidden ones; 0 if it does not exist. */
 static int entries(const char *folder) {
     DIR *d = opendir(folder);
     int n = 0;
@@ -134,7 +133,8 @@ static void test_save_is_whole(void **state) {
     assert_int_equal(sessions(), 2);
 }
 
-/* The first message makes the file; where that fails nothing is left, and the next one makes it with both. */
+/* The first message creates the file; if that fails nothing is left, and the next one creates it with
+ * both. */
 static void test_first_message_fails(void **state) {
     Fixture *x = *state;
     x->app.session.on = true;
@@ -154,8 +154,8 @@ static void test_first_message_fails(void **state) {
     another_free(y);
 }
 
-/* A disk that is full for a while: what was saved before stays, and the rest follows in its order. */
-static void test_full_for_a_while(void **state) {
+/* A temporarily full disk: data saved before is kept, and the rest follows in order. */
+static void test_temporarily_full(void **state) {
     Fixture *x = *state;
     static char big[7000];
     memset(big, 'x', sizeof big - 1);
@@ -172,7 +172,7 @@ static void test_full_for_a_while(void **state) {
     say(x, "fourth"), answer(x, "4");
     Fixture *y = another();
     char err[300];
-    assert_true(qsf_chatlog_copy("while", "seen", err, sizeof err)); /* as a kill would leave it */
+    assert_true(qsf_chatlog_copy("while", "seen", err, sizeof err)); /* as if killed */
     assert_true(ui_app_resume(&y->app, "seen"));
     assert_int_equal(ui_transcript_count(&y->app.chat, NULL), 4);
     limit(RLIM_INFINITY);
@@ -185,7 +185,7 @@ static void test_full_for_a_while(void **state) {
     another_free(y);
 }
 
-/* Chats that begin in the same second have the same name until the first message. */
+/* Chats that start in the same second have the same name until the first message. */
 static void test_same_second(void **state) {
     Fixture *x = *state, *all[3] = { x, another(), another() };
     static const char *const names[] = { "clock", "clock-2", "clock-3" };
@@ -207,7 +207,7 @@ static void test_same_second(void **state) {
     another_free(y);
 }
 
-/* A name that was asked for is not changed. */
+/* A requested name is not changed. */
 static void test_save_taken(void **state) {
     Fixture *x = *state, *y = another();
     say(x, "a"), answer(x, "1");
@@ -220,8 +220,8 @@ static void test_save_taken(void **state) {
     another_free(y);
 }
 
-/* Another chat has it: that is told apart from what is broken. */
-static void test_in_use(void **state) {
+/* Another chat uses it: this is distinguished from an error. */
+static void test_context_in_use(void **state) {
     Fixture *x = *state, *y = another();
     say(x, "a"), answer(x, "1");
     say(x, "/save busy");
@@ -240,9 +240,8 @@ static void test_in_use(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_export_is_whole),  T(test_save_is_whole), T(test_first_message_fails),
-        T(test_full_for_a_while), T(test_same_second),   T(test_save_taken),
-        T(test_in_use),
+        T(test_export_is_whole), T(test_save_is_whole), T(test_first_message_fails), T(test_temporarily_full),
+        T(test_same_second),     T(test_save_taken),    T(test_context_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

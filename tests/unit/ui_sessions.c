@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The list of sessions: what it says of each, and that it fits any window. */
+/* The list of sessions: what it shows for each, and that it fits any window. */
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -55,7 +55,7 @@ static char *list(const char *current, int width) {
     return text;
 }
 
-/* The line that holds part. */
+/* The line that contains part. */
 static const char *line_with(const char *text, const char *part) {
     static char line[1000];
     const char *at = strstr(text, part);
@@ -66,7 +66,7 @@ static const char *line_with(const char *text, const char *part) {
     return line;
 }
 
-static void test_what_it_says(void **state) {
+static void test_messages(void **state) {
     (void)state;
     make_all();
     char *text = list("undone", 120);
@@ -79,13 +79,13 @@ static void test_what_it_says(void **state) {
     assert_non_null(strstr(line_with(text, "undone"), "  2  "));
     assert_non_null(strstr(line_with(text, "undone"), "  kept"));
     assert_non_null(strstr(line_with(text, "torn"), "[2 damaged lines] whole"));
-    /* The columns begin in the same place of each line. */
+    /* The columns of all lines start at the same place. */
     assert_int_equal(strstr(line_with(text, "plain"), "2001") - line_with(text, "plain"),
                      strstr(line_with(text, "undone"), "2001") - line_with(text, "undone"));
     free(text);
 }
 
-static void test_in_use(void **state) {
+static void test_context_in_use(void **state) {
     Fixture *x = *state;
     char err[300] = "";
     make_all();
@@ -94,7 +94,7 @@ static void test_in_use(void **state) {
     char *text = list("", 100);
     assert_non_null(strstr(line_with(text, "plain"), "[in use] why is"));
     free(text);
-    text = list("plain", 100); /* it is this chat's */
+    text = list("plain", 100); /* it belongs to this chat */
     assert_null(strstr(text, "in use"));
     free(text);
     qsf_chatlog_close(l);
@@ -139,6 +139,7 @@ static void test_none(void **state) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = { T(test_none), T(test_what_it_says), T(test_in_use), T(test_fits) };
+    const struct CMUnitTest tests[] = { T(test_none), T(test_messages), T(test_context_in_use),
+                                        T(test_fits) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a model thinks before its answer, and stop strings: in the chat, its files, and on the screen. */
+/* Reasoning before an answer, and stop strings: in the chat, its files, and on the screen. */
 #include "tests/harness/app_rig.h"
 #include "ui/screen.h"
 
-/* ---- thinking, stop strings ---- */
+/* ---- reasoning, stop strings ---- */
 
 static void think(Fixture *x, const char *thought, const char *text, QSFStop stop) {
     fake_reasoning(&x->engine, "<think>\n");
@@ -13,7 +13,7 @@ static void think(Fixture *x, const char *thought, const char *text, QSFStop sto
     ui_app_pump(&x->app);
 }
 
-static void test_thoughts_stand_apart(void **state) {
+static void test_reasoning_is_separate(void **state) {
     Fixture *x = *state;
     size_t len;
     say(x, "why");
@@ -33,15 +33,15 @@ static void test_thoughts_stand_apart(void **state) {
     assert_int_equal(it->thought->tokens, 2);
     assert_int_equal(it->tokens, 9);
     say(x, "more");
-    assert_string_equal(x->engine.roles, "uau"); /* the thought is no message */
+    assert_string_equal(x->engine.roles, "uau"); /* reasoning is not a message */
     assert_string_equal(x->engine.reasoning, "<think>\nso it is\n</think>\n");
     answer(x, "x");
     say(x, "/undo 2");
     assert_null(ui_transcript_last(&x->app.chat));
 }
 
-/* Nothing but a thought: it is kept, said, and gone on with. */
-static void test_only_a_thought(void **state) {
+/* Only reasoning: it is kept, reported, and continued. */
+static void test_only_reasoning(void **state) {
     Fixture *x = *state;
     say(x, "why");
     think(x, "hm", "", QSF_STOP_LENGTH);
@@ -67,7 +67,7 @@ static void test_only_a_thought(void **state) {
     assert_null(ui_transcript_last(&x->app.chat));
 }
 
-static void test_thoughts_in_sessions(void **state) {
+static void test_reasoning_in_sessions(void **state) {
     Fixture *x = *state;
     size_t len;
     x->app.session.on = true;
@@ -82,7 +82,7 @@ static void test_thoughts_in_sessions(void **state) {
     fake_reasoning(&x->engine, "c</think>");
     fake_text(&x->engine, "three");
     ui_app_pump(&x->app);
-    ui_app_tick(&x->app, 1e9); /* a part, and then the program is killed */
+    ui_app_tick(&x->app, 1e9); /* one part, then the program is killed */
     ui_session_close(&x->app.session);
     x->app.running = UI_REQUEST_NONE;
     x->app.answer = NULL;
@@ -107,7 +107,7 @@ static void read_file(const char *path, char *dst, size_t cap) {
     unlink(path);
 }
 
-static void test_thoughts_in_exports(void **state) {
+static void test_reasoning_in_exports(void **state) {
     Fixture *x = *state;
     static const struct {
         const char *name, *has;
@@ -120,7 +120,7 @@ static void test_thoughts_in_exports(void **state) {
     say(x, "why");
     think(x, "deep\n</think>\n", "one", QSF_STOP_EOS);
     say(x, "again");
-    think(x, "\n</think>\n", "two", QSF_STOP_EOS); /* an empty one is none */
+    think(x, "\n</think>\n", "two", QSF_STOP_EOS); /* an empty one counts as none */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char path[500];
         (void)snprintf(path, sizeof path, "%s", qsf_test_tmp(rows[i].name));
@@ -225,8 +225,8 @@ static void test_folded_on_the_screen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_thoughts_stand_apart), T(test_only_a_thought), T(test_thoughts_in_sessions),
-        T(test_thoughts_in_exports),  T(test_think_command),  T(test_stop_strings),
+        T(test_reasoning_is_separate), T(test_only_reasoning), T(test_reasoning_in_sessions),
+        T(test_reasoning_in_exports),  T(test_think_command),  T(test_stop_strings),
         T(test_folded_on_the_screen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Word wrap by cells, and the view of wrapped lines on top of it. */
+/* Word wrap by cells, and the view of wrapped lines based on it. */
 #include "tests/harness/qsf_test.h"
 #include "ui/chatview.h"
 #include "ui/wrap.h"
 
-/* The lines of s at that width, joined by '|', with a dot per cell of indent. */
+/* The lines of s at that width, joined by '|', with one dot per cell of indent. */
 static const char *wrapped(const char *s, int width) {
     static char out[1000];
     size_t len = strlen(s), off = 0, n = 0;
@@ -47,14 +47,14 @@ static void test_wide(void **state) {
     (void)state;
     assert_string_equal(wrapped("双缓冲区", 5), "双缓|冲区");
     assert_string_equal(wrapped("a双b缓", 3), "a双|b缓");
-    /* A cluster is never cut: e with an accent, a family. */
+    /* A grapheme cluster is never split: e with an accent, a family. */
     assert_string_equal(wrapped("e\u0301e\u0301e\u0301", 2), "e\u0301e\u0301|e\u0301");
     assert_string_equal(wrapped("双", 1), "双");
     assert_string_equal(wrapped("a\tb", 20), "a\tb");
     assert_string_equal(wrapped("a\tb", 8), "a|b");
 }
 
-/* Every byte of the text is in a line, or a blank or newline between two. */
+/* Every byte of the text is in a line, or is a blank or newline between two. */
 static void test_nothing_lost(void **state) {
     (void)state;
     static const char text[] =
@@ -107,7 +107,7 @@ static void test_follow(void **state) {
     ui_chatview_scroll(&v, -5);
     assert_int_equal(ui_chatview_below(&v), 5);
     assert_false(v.follow);
-    /* New text does not move what is read. */
+    /* New text does not move the text being read. */
     char before[200];
     (void)snprintf(before, sizeof before, "%s", screen_row(&v, &t, 60, 10, 0));
     fill(&t, 2);
@@ -121,7 +121,7 @@ static void test_follow(void **state) {
     ui_transcript_clear(&t);
 }
 
-/* Streaming wraps only the last line anew, with the same result as wrapping all of it. */
+/* Streaming wraps only the last line again, with the same result as wrapping all of it. */
 static void test_streaming(void **state) {
     (void)state;
     static const char text[] =
@@ -148,7 +148,7 @@ static void test_streaming(void **state) {
     }
 }
 
-/* A resize keeps the place that was read. */
+/* A resize keeps the reading position. */
 static void test_resize_anchor(void **state) {
     (void)state;
     UiTranscript t = { 0 };

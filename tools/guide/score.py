@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the source tree stays as it is
+sys.dont_write_bytecode = True  # do not write to the source tree
 here = Path(__file__).resolve().parent
 sys.path.insert(0, str(here))
 

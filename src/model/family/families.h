@@ -5,12 +5,100 @@
 
 #include "src/model/build.h"
 
+/* Where the norms of a block are. */
+typedef enum QsfNormPlaces {
+    QSF_NORMS_BEFORE, /* of each branch */
+    QSF_NORMS_AFTER,  /* of each branch, before it is added */
+    QSF_NORMS_AROUND  /* both */
+} QsfNormPlaces;
+
+/* Norms of the query and key heads. */
+typedef enum QsfQkNorm {
+    QSF_QK_NORM_NONE,
+    QSF_QK_NORM_HEAD,       /* of each head, before rotation */
+    QSF_QK_NORM_HEAD_AFTER, /* of each head, after rotation */
+    QSF_QK_NORM_ROW,        /* over all heads together, before rotation */
+    QSF_QK_NORM_OPTIONAL /* of each head with weights of its own, before rotation, where the tensors exist */
+} QsfQkNorm;
+
+/* How the two branches of a block are connected. */
+typedef enum QsfBranches {
+    QSF_BRANCHES_SEQUENTIAL,
+    QSF_BRANCHES_ONE_NORM, /* both read the norm of the block's input */
+    QSF_BRANCHES_BY_TENSOR, /* sequential where ffn_norm exists, else as ONE_NORM; attn_norm_2 is attention's own norm */
+    QSF_BRANCHES_BY_KEY /* with use_parallel_residual both read the block's input, each with its norm */
+} QsfBranches;
+
+/* Which blocks rotate queries and keys. */
+typedef enum QsfRopeBlocks {
+    QSF_ROPE_BLOCKS_ALL,
+    QSF_ROPE_BLOCKS_WINDOW,    /* those with a window; all, if none has one */
+    QSF_ROPE_BLOCKS_NOT_FOURTH /* all but every fourth */
+} QsfRopeBlocks;
+
+/* Rotation in blocks with a window. */
+typedef enum QsfWindowRope {
+    QSF_WINDOW_ROPE_SAME,
+    QSF_WINDOW_ROPE_PLAIN, /* the same base without scaling */
+    QSF_WINDOW_ROPE_OWN    /* rope.freq_base_swa (10000) without scaling */
+} QsfWindowRope;
+
+/* Quirks of an architecture, as bits. */
+enum {
+    QSF_DENSE_EMBED_SQRT = 1 << 0, /* embeddings times sqrt(hidden) */
+    QSF_DENSE_SCALES = 1 << 1, /* embedding_scale, residual_scale, attention.scale; logits / logit_scale */
+    QSF_DENSE_LOGIT_SCALE = 1 << 2, /* logits * logit_scale */
+    QSF_DENSE_POSITIONS = 1 << 3,   /* learned positions */
+    QSF_DENSE_FUSED_UP = 1 << 4,    /* ffn_up holds gate and up */
+    QSF_DENSE_SUB_NORMS = 1 << 5,   /* norms before the last matrix of each branch */
+    QSF_DENSE_SOFTCAPS = 1 << 6,    /* attn_logit_softcapping, final_logit_softcapping */
+    QSF_DENSE_TEMPERATURE = 1 << 7, /* attention.temperature_scale */
+    QSF_DENSE_CLAMP_QKV = 1 << 8,   /* attention.clamp_kqv */
+    QSF_DENSE_NO_NORM_WEIGHTS = 1 << 9,
+    QSF_DENSE_EMBED_NORM = 1 << 10,      /* a norm after the embedding */
+    QSF_DENSE_MINICPM = 1 << 12,         /* QSF_DENSE_SCALES with defaults of their own */
+    QSF_DENSE_SCALE_BY_DIM = 1 << 13,    /* scores / head_dim */
+    QSF_DENSE_HALF_FFN = 1 << 14,        /* feed_forward_length is twice the width */
+    QSF_DENSE_MAYBE_POSITIONS = 1 << 15, /* learned positions where the tensor exists */
+    QSF_DENSE_SCALE_27B = 1 << 11        /* the largest Gemma divides scores by sqrt(hidden / heads) */
+};
+
 /* Transformers with attention and a feed-forward network in each block. */
 typedef struct QsfDense {
     QsfRopeKind rope;
     QsfActKind act;
     bool gated; /* down(act(gate(x)) * up(x)); otherwise down(act(up(x))) */
+    QsfNormPlaces norms;
+    QsfBranches branches;
+    QsfQkNorm qk_norm;
+    const char *ffn_norm; /* name of the norm before the feed-forward network; NULL = "ffn_norm" */
+    unsigned quirks;      /* QSF_DENSE_* */
+    uint32_t
+        window_period; /* with attention.sliding_window all blocks but every n-th have a window; 0 = none */
+    uint32_t window_blocks; /* only models of this many blocks have windows; 0 = any */
+    QsfRopeBlocks rope_blocks;
+    QsfWindowRope window_rope;
+    float alibi;                 /* default of attention.max_alibi_bias */
+    uint32_t alibi_blocks;       /* only models of this many blocks have it, and do not rotate; 0 = any */
+    const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
+
+/* What YaRN does in a model with latent attention. */
+typedef enum QsfMlaYarn {
+    QSF_MLA_YARN_PLAIN,  /* nothing special */
+    QSF_MLA_YARN_SCORES, /* scales scores; cos and sin as usual */
+    QSF_MLA_YARN_UNIT    /* scales scores instead of cos and sin */
+} QsfMlaYarn;
+
+/* Transformers with multi-head latent attention. */
+typedef struct QsfMla {
+    QsfRopeKind rope;
+    QsfMlaYarn yarn; /* other than PLAIN: queries are also scaled by attention.temperature_scale */
+    QsfActKind act;
+    bool gated;   /* as in QsfDense */
+    bool minicpm; /* scales of embeddings, branches and logits */
+} QsfMla;
+void qsf_family_mla(QsfBuilder *b);
 
 #endif

@@ -8,10 +8,80 @@
 
 #define DENSE(arch, norm, ...) \
     { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
+#define MLA(arch, ...) \
+    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
+#define LAYER_NORM QSF_NORM_LAYER
+#define RMS_NORM   QSF_NORM_RMS
+#define SWIGLU     .act = QSF_ACT_SILU, .gated = true
+#define GEGLU      .act = QSF_ACT_GELU, .gated = true
+#define NORM       .rope = QSF_ROPE_PAIRS
+#define NEOX       .rope = QSF_ROPE_HALVES
+#define HEAD_NORM  .qk_norm = QSF_QK_NORM_HEAD
+#define PARALLEL   .branches = QSF_BRANCHES_ONE_NORM
+#define AROUND     .norms = QSF_NORMS_AROUND
+#define AFTER      .norms = QSF_NORMS_AFTER
+#define QUIRKS(q)  .quirks = (q)
+#define SECOND     .ffn_norm = "post_attention_norm"
+#define GEMMA_BITS QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
 
+/* clang-format off */
 static const QsfFamily table[] = {
-    DENSE("llama", QSF_NORM_RMS, .rope = QSF_ROPE_PAIRS, .act = QSF_ACT_SILU, .gated = true),
+    DENSE("llama", RMS_NORM, NORM, SWIGLU),
+    DENSE("apertus", RMS_NORM, NEOX, .act = QSF_ACT_XIELU, HEAD_NORM),
+    DENSE("arcee", RMS_NORM, NORM, .act = QSF_ACT_RELU2),
+    DENSE("baichuan", RMS_NORM, NORM, SWIGLU, .alibi = 8, .alibi_blocks = 40),
+    DENSE("bitnet", RMS_NORM, NEOX, SWIGLU, QUIRKS(QSF_DENSE_SUB_NORMS)),
+    DENSE("bitnet-b1.58", RMS_NORM, NEOX, .act = QSF_ACT_RELU2, .gated = true, QUIRKS(QSF_DENSE_SUB_NORMS)),
+    DENSE("bloom", LAYER_NORM, .act = QSF_ACT_GELU, .alibi = 8, QUIRKS(QSF_DENSE_EMBED_NORM)),
+    DENSE("chatglm", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_FUSED_UP)),
+    DENSE("codeshell", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
+    DENSE("cohere2", LAYER_NORM, NORM, SWIGLU, PARALLEL, .window_period = 4, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
+    DENSE("command-r", LAYER_NORM, NORM, SWIGLU, PARALLEL, .qk_norm = QSF_QK_NORM_OPTIONAL, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
+    DENSE("ernie4_5", RMS_NORM, NORM, SWIGLU),
+    DENSE("exaone", RMS_NORM, NEOX, SWIGLU),
+    DENSE("exaone4", RMS_NORM, NEOX, SWIGLU, HEAD_NORM, AFTER, .window_period = 4, .window_blocks = 64, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW),
+    DENSE("falcon", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, .branches = QSF_BRANCHES_BY_TENSOR),
+    DENSE("gemma", RMS_NORM, NEOX, GEGLU, QUIRKS(QSF_DENSE_EMBED_SQRT)),
+    DENSE("gemma2", RMS_NORM, NEOX, GEGLU, AROUND, .window_period = 2, QUIRKS(GEMMA_BITS | QSF_DENSE_SOFTCAPS)),
+    DENSE("gemma3", RMS_NORM, NEOX, GEGLU, AROUND, HEAD_NORM, .window_period = 6, .window_rope = QSF_WINDOW_ROPE_OWN, QUIRKS(GEMMA_BITS)),
+    DENSE("glm4", RMS_NORM, NORM, SWIGLU, AROUND, QUIRKS(QSF_DENSE_FUSED_UP)),
+    DENSE("gpt2", LAYER_NORM, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_POSITIONS)),
+    DENSE("gptneox", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, .branches = QSF_BRANCHES_BY_KEY),
+    DENSE("granite", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_SCALES)),
+    DENSE("hunyuan-dense", RMS_NORM, NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER),
+    DENSE("internlm2", RMS_NORM, NORM, SWIGLU),
+    DENSE("jais", LAYER_NORM, SWIGLU, .alibi = 8, QUIRKS(QSF_DENSE_SCALE_BY_DIM)),
+    DENSE("jais2", LAYER_NORM, NEOX, .act = QSF_ACT_RELU2),
+    DENSE("maincoder", RMS_NORM, NORM, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER),
+    DENSE("minicpm", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_SCALES | QSF_DENSE_MINICPM)),
+    DENSE("mistral3", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_TEMPERATURE)),
+    DENSE("mpt", LAYER_NORM, .act = QSF_ACT_GELU, .alibi = 8, QUIRKS(QSF_DENSE_CLAMP_QKV | QSF_DENSE_MAYBE_POSITIONS)),
+    DENSE("nemotron", LAYER_NORM, NEOX, .act = QSF_ACT_RELU2),
+    DENSE("olmo", LAYER_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_CLAMP_QKV | QSF_DENSE_NO_NORM_WEIGHTS)),
+    DENSE("olmo2", RMS_NORM, NEOX, SWIGLU, AFTER, .qk_norm = QSF_QK_NORM_ROW, .window_period = 4, .window_rope = QSF_WINDOW_ROPE_PLAIN),
+    DENSE("openelm", RMS_NORM, NEOX, SWIGLU, HEAD_NORM),
+    DENSE("orion", LAYER_NORM, NEOX, SWIGLU),
+    DENSE("paddleocr", RMS_NORM, NEOX, SWIGLU),
+    DENSE("pangu-embedded", RMS_NORM, NEOX, SWIGLU),
+    DENSE("phi2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, PARALLEL),
+    DENSE("phi3", RMS_NORM, NEOX, SWIGLU, QUIRKS(QSF_DENSE_FUSED_UP)),
+    DENSE("plamo", RMS_NORM, NEOX, SWIGLU, PARALLEL),
+    DENSE("qwen", RMS_NORM, NEOX, SWIGLU, QUIRKS(QSF_DENSE_HALF_FFN)),
+    DENSE("qwen2", RMS_NORM, NEOX, SWIGLU),
+    DENSE("qwen2vl", RMS_NORM, NEOX, SWIGLU),
+    DENSE("qwen3", RMS_NORM, NEOX, SWIGLU, HEAD_NORM),
+    DENSE("qwen3vl", RMS_NORM, NEOX, SWIGLU, HEAD_NORM),
+    DENSE("refact", RMS_NORM, SWIGLU, .alibi = 8),
+    DENSE("seed_oss", RMS_NORM, NEOX, SWIGLU, SECOND),
+    DENSE("smollm3", RMS_NORM, NORM, SWIGLU, .rope_blocks = QSF_ROPE_BLOCKS_NOT_FOURTH),
+    DENSE("stablelm", LAYER_NORM, NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_OPTIONAL, .branches = QSF_BRANCHES_BY_TENSOR),
+    DENSE("starcoder", LAYER_NORM, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_POSITIONS)),
+    DENSE("starcoder2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
+    MLA("minicpm3", NEOX, SWIGLU, .minicpm = true),
+    MLA("plm", NORM, .act = QSF_ACT_RELU2),
+    DENSE("xverse", RMS_NORM, NORM, SWIGLU),
 };
+/* clang-format on */
 
 const QsfFamily *qsf_family_at(unsigned i) { return i < sizeof table / sizeof *table ? &table[i] : NULL; }
 

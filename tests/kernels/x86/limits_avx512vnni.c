@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The limits of a machine at AVX-512 with VNNI. */
+/* The limits of a machine for AVX-512 with VNNI. */
 #include "kernels/x86/lanes_avx512vnni.h"
 #include "tests/kernels/limits.h"
 

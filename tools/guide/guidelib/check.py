@@ -9,7 +9,7 @@ WORDS_MAX = 75
 _COMMAND = re.compile(r'(?<![\w/.~$!@*"-])/([a-z?][a-z-]*!?)(?![\w/.])')
 _OPTION = re.compile(r'(?<![\w-])--([a-z][a-z-]*)')
 _KEY = re.compile(r'\b(F(?:[1-9]|1[0-2])|Ctrl-[A-Z][a-z]*|Alt-[A-Za-z<>]+|PgUp|PgDn|Esc|Tab|Enter)\b')
-# Keys of readline and of terminals, which no table of ours lists.
+# Keys of readline and of terminals, which are in none of our tables.
 _ELSEWHERE = {'Ctrl-A', 'Ctrl-E', 'Ctrl-W', 'Ctrl-Shift'}
 _SAMPLE = 20
 
@@ -71,7 +71,7 @@ def _questions(intent, lists, rng):
         if wrong:
             yield where, wrong
             continue
-        # A value in the answer has to come from the question, not from a follow-up.
+        # A value in the answer must come from the question, not from a follow-up.
         tries = 0 if not values or i >= len(asked) else _SAMPLE if '{' in text or '<' in text else 1
         for _ in range(tries):
             if not values <= set(slots(expand(text, lists, rng))):
@@ -110,7 +110,8 @@ def check_clashes(intents, lists, frames, rng, size):
         for text in pool(questions, lists, frames, rng, size):
             key = text.rstrip('?.! ')  # -v and -V are two options
             other, before = owner.setdefault(key, (intent, made))
-            # Where a generated fact and a written one meet, the corpus leaves the question to the written one.
+            # If a generated fact and a written one have the same question, the corpus assigns it to the
+            # written one.
             if other is not intent and before == made and (other.id, intent.id) not in told:
                 told.add((other.id, intent.id))
                 yield f'{intent.where}: [{intent.id}] {key[:60]!r} is a question of [{other.id}] too'

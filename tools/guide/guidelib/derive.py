@@ -9,7 +9,7 @@ import re
 from .facts import FactError, Intent
 
 _NUMBERS = ('N', 'F', 'SIZE')
-_RANGE = re.compile(r'\d to \d')  # in a help text: what the setting may be
+_RANGE = re.compile(r'\d to \d')  # in a help text: allowed values of the setting
 _WHEN = {
     'LIVE': '`/{}` acts on the next token, even in the middle of an answer.',
     'REPLAN': '`/{}` acts before the next token, in the middle of an answer too, and the words stay the same.',
@@ -95,7 +95,7 @@ def _setting_forms(item):
 def _setting(item, says, asks, commands):
     slash, option = _setting_forms(item)
     intent = Intent(f'setting-{item.name}', item.where, derived=True, weight=0.9, rows=['--' + item.name])
-    # Where a command has the same name it is the one that the slash means.
+    # If a command has the same name, it is the one meant by the slash.
     inside = '' if item.name in commands else f' In the chat: `{slash}`.'
     short = f' Short: `-{item.short}`.' if item.short else ''
     intent.answers = [_sentence(f'`{option}`: ' + re.sub(r'\(default (?=[^)]*\))', '(the default is ', item.help)) + short + inside]
@@ -128,10 +128,10 @@ def _set(item, spoken, asks):
     option = f'--{item.name}' + (value if item.arg else '')
     intent.answers = [f'Type `/{_set_command(item)}{value}`.']
     intent.must = [[f'/{_set_command(item)}{value}', f'/set {item.name}{value}']]
-    if item.arg:  # a switch without a value is only there to turn it on
+    if item.arg:  # a switch without a value can only be turned on
         intent.answers[0] += f' When you start the program: `{option}`.'
         intent.must[0].append(option)
-    # People's own ways count as much as the patterns that fit any setting.
+    # Typical wordings count as much as the patterns that fit any setting.
     fitting = asks['every-set'] + asks['every-set-number' if item.arg in _NUMBERS else 'every-set-word']
     intent.q = _ask(fitting, spoken, item) + 2 * [('q', p, item.where) for p in asks.get(item.name, [])]
     return intent
@@ -145,14 +145,14 @@ def _set_command(item):
 def _default(item, spoken, value, asks):
     intent = Intent(f'default-{item.name}', item.where, derived=True, weight=0.7)
     typed = value.split(':')[0]
-    # "... or auto: one per CPU (default auto)": what the word stands for says more than the word.
+    # "... or auto: one per CPU (default auto)": the explanation of the word is clearer than the word.
     means = re.search(r'\b' + re.escape(typed) + r': ([^(;]+?) *\(default', item.help)
     if means:
         value = f'{typed}: {means.group(1)}'
     intent.answers = [f'The default of `{item.name}` is {value}. To go back to it: `/{_set_command(item)} {typed}`.']
     intent.must = [[f'/{_set_command(item)} {typed}', f'is {typed}']]
     intent.q = _ask(asks['every-default'] + (asks['every-default-number'] if item.arg in _NUMBERS else []), spoken, item)
-    if typed != 'random':  # the way back to chance is a written fact
+    if typed != 'random':  # the way back to a random seed is a written fact
         intent.q += _ask(asks['every-reset'], spoken, item)
     return intent
 
@@ -165,7 +165,7 @@ def _when(item, spoken, asks):
     return intent
 
 
-_LONG = {  # as people write keys; those that stand twice are the commonest
+_LONG = {  # as people write keys; duplicates are the most common ones
     'Enter': ['Enter', 'enter', 'enter', 'return', 'the return', 'Return', 'enter/return'],
     'Tab': ['Tab', 'tab', 'tab', 'TAB', 'tabulator', 'the tab'],
     'Esc': ['Esc', 'esc', 'escape', 'escape', 'ESC', 'the escape', 'esc/escape'],
@@ -228,7 +228,7 @@ def derive(tables, says, asks):
     commands = {c.name for c in tables.commands}
     made = [_command(c, asks) for c in tables.commands]
     made += [i for s in tables.settings for i in _setting(s, says, asks, commands)]
-    settings = {s.name for s in tables.settings}  # a program's own option of that name means the same
+    settings = {s.name for s in tables.settings}  # the program's own option means the same
     names = list(dict.fromkeys(o.name for o in tables.options if o.name not in settings))
     made += [_option(n, [o for o in tables.options if o.name == n], asks) for n in names]
     made += [_key(k, says, asks) for k in tables.keys if k.help]

@@ -6,11 +6,11 @@ from .expand import expand, fill, normal, pool, slots
 from .noise import dress
 from .slots import COPIED, MAKERS, Words, setting_value
 
-# How many turns, out of 100 dialogues.
+# Number of turns, for each of 100 dialogues.
 _LENGTHS = [1] * 80 + [2] * 11 + [3] * 5 + [4] * 3 + [5]
-_COPYING = 2.5  # of questions with a name that the answer repeats: copying is one skill, and wants many examples
+_COPYING = 2.5  # weight of questions with a name that the answer repeats: copying needs many examples
 _NAME = re.compile(r'[a-z]{3,10}$')
-_FOLLOW = 0.55  # of later turns lean on the turn before where it has follow-ups
+_FOLLOW = 0.55  # share of later turns that refer to the previous turn, if it has follow-ups
 _AGAIN = ['{say|repeat} that again', 'can you repeat that', 'repeat please', 'what did you say', 'once more please', 'pardon',
           'say again', 'come again', 'could you say that once more', 'again please', 'sorry, what was that', 'please repeat']
 
@@ -102,7 +102,7 @@ class Corpus:
             messages += [{'role': 'user', 'content': question}, {'role': 'assistant', 'content': answer}]
             ids.append(name)
         row = {'messages': messages, 'intents': ids}
-        # An answer that repeats something is learnt to its end: what it repeats does not show in its first words.
+        # An answer that repeats something is trained to its end: the repeated text is not in its first words.
         return {**row, 'whole': True} if last and slots(' '.join(last.answers)) else row
 
     def dialogues(self, count):

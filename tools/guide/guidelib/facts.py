@@ -12,7 +12,7 @@ class Intent:
     answers: list = field(default_factory=list)
     must: list = field(default_factory=list)     # each a list of alternatives
     absent: list = field(default_factory=list)   # the fact holds only while none of these exists
-    present: list = field(default_factory=list)  # and from when on all of these do
+    present: list = field(default_factory=list)  # and only if all of these exist
     covers: list = field(default_factory=list)   # rows of the tables, or generated facts, that this one answers too
     rows: list = field(default_factory=list)     # of a generated fact: the rows it explains, as covers: names them
     weight: float = 1.0

@@ -15,7 +15,7 @@ _BEFORE = ['hey, ', 'hi, ', 'hello, ', 'please, ', 'ok, ', 'so ', 'um, ', 'quick
            'and ', 'well, ', 'hmm, ', 'one question: ', 'guide, ', 'right, ', 'now, ', 'just wondering, ', 'okay so ']
 _AFTER = [' please', ' thanks', ' pls', ' in qsf', ' here', ' in this program', ' in this chat', ' exactly', ', please',
           ' with qsf-chat', ' then', ' for me', ' again', ' actually']
-# Sentences around the question that say nothing to the point.
+# Sentences around the question that are irrelevant to it.
 _LEAD = ['i am new to this', 'i am new here', 'i just installed it', 'sorry for the simple question', 'first time here',
          'i have a question', 'i looked everywhere', 'i read the manual but did not find it', 'i am not a programmer',
          'i tried a few things', 'my friend told me about this program', 'i use it on my laptop', 'i need your help',
@@ -25,7 +25,7 @@ _TAIL = ['any idea?', 'can you help?', 'i cannot find it.', 'thanks in advance.'
          'i forgot.', 'tell me.', 'i hope you can help.', 'i am a beginner.', 'what do i type?', 'it is urgent.', 'just asking.']
 _MARKS = ['?', '?', '?', '', '', '', '??', '.', '...', ' ?', '!']
 
-# Words that must arrive as they are: commands, options, paths, values, keys.
+# Words that must not be changed: commands, options, paths, values, keys.
 _FIXED = re.compile(r'[/$~\d_.^*"]|^-|--|^\W*$|^ctrl|^alt|^f\d', re.I)
 
 

@@ -33,7 +33,7 @@ _WAYS = ['slowly', 'in German', 'in verse', 'like an expert', 'in two words', 'w
          'as a table', 'step by step', 'like my mother', 'in plain words', 'with examples', 'in old English', 'as short as possible',
          'in Italian', 'with care', 'for children', 'in bullet points', 'with a question']
 
-# What people try that is no command or option; one that exists by now is drawn again.
+# Words that look like a command or option but are not; an existing one is drawn again.
 _FAKES = ['download', 'pull', 'gpu', 'theme', 'copy', 'delete', 'config', 'search', 'image', 'rename', 'login', 'history',
           'edit', 'print', 'pause', 'restart', 'reset', 'lang', 'voice', 'speed', 'quality', 'tools', 'web', 'file',
           'attach', 'plugin', 'server', 'port', 'cache', 'think', 'summary', 'translate', 'persona', 'role', 'memory',
@@ -169,7 +169,7 @@ MAKERS = {
                                       for _ in range(rng.randint(1, 3))),
 }
 
-COPIED = {'file', 'name', 'word', 'out', 'person', 'persona', 'other', 'fake'}  # of these nobody knows all there are
+COPIED = {'file', 'name', 'word', 'out', 'person', 'persona', 'other', 'fake'}  # cannot be listed completely
 
 
 def setting_value(item, rng):

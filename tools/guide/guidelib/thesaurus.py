@@ -6,13 +6,13 @@ from .facts import FactError
 
 _LINE = re.compile(r"[a-z][a-z' -]*: [a-z0-9' -]+(\|[a-z0-9' -]+)*")
 _WORD = re.compile(r"(?<![\w$/~.'-])[a-z]+(?![\w/.'=-]|\+)")  # a plain word: no command, option, path, key or $slot
-_SHARE = 0.45  # of the questions, how many get another word
+_SHARE = 0.45  # share of the questions in which a word is replaced
 
 
 class Thesaurus:
     def __init__(self, path):
         self.others = {}
-        lines = path.read_text(encoding='utf-8').splitlines() if path.exists() else []  # facts may come without
+        lines = path.read_text(encoding='utf-8').splitlines() if path.exists() else []  # optional
         for number, line in enumerate(lines, 1):
             if not line or line.startswith('#'):
                 continue

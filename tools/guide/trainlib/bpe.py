@@ -4,11 +4,11 @@ import re
 from collections import Counter, defaultdict
 from heapq import heapify, heappop, heappush
 
-# The value of tokenizer.ggml.pre whose two expressions PIECES stands for (src/text/pretok_table.c): digits one by
-# one, then the words of GPT-2. A slash or dashes never stick to the word behind them, so "/load", "`/load`" and
-# "load" share a token.
+# The value of tokenizer.ggml.pre for the two expressions in PIECES (src/text/pretok_table.c): single digits,
+# then the words of GPT-2. A slash or dashes are never joined with the following word, so "/load", "`/load`"
+# and "load" share a token.
 PRE = 'smollm'
-# Exact for ASCII, which is all that the text to train on contains; data.py refuses anything else.
+# Exact for ASCII, which is all that the training text contains; data.py refuses anything else.
 DIGIT = re.compile(r'([0-9])')
 PIECES = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d|[0-9]| ?[A-Za-z]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", re.ASCII)
 
@@ -69,7 +69,7 @@ def learn(texts, n_vocab, n_topics=0):
     merges = []
     while heap and len(merges) < n_vocab - 256 - n_topics - len(SPECIALS):
         n, pair = heappop(heap)
-        if -n != pairs[pair]:  # an older count; the present one is in the heap too
+        if -n != pairs[pair]:  # an outdated count; the current one is in the heap too
             continue
         if n > -2:
             break
@@ -144,7 +144,8 @@ class Tokenizer:
             answer.extend([mark] * len(new))
         start, stop = self.special[START], self.special[STOP]
         for m in messages:
-            # Head and content are one text for the tokenizer: white space at the border belongs to one piece.
+            # Head and content are one text for the tokenizer: white space at the boundary belongs to one
+            # piece.
             head = self.encode(m['role'] + '\n')
             whole = self.encode(m['role'] + '\n' + m['content'])
             said = int(m['role'] == 'assistant')

@@ -6,7 +6,7 @@ import random
 from array import array
 
 
-STEP = 4  # rows of one dialogue are filled up to a multiple of it, so that many have the same length
+STEP = 4  # rows of one dialogue are padded to a multiple of it, so that many have the same length
 
 
 class DataError(Exception):

@@ -9,7 +9,8 @@ NORMAL, CONTROL, UNUSED = 1, 3, 5
 TEMPLATE = Path(__file__).resolve().parents[3] / 'templates' / 'chatml.jinja'
 ABOUT = ('A very small language model that answers questions about QSF, the program it comes with, and about nothing '
          'else. Trained on text written for it (tools/guide).')
-# What it recommends: nearly always the likeliest words, as what it says is right or wrong; another answer to /retry where it is in doubt.
+# Recommended sampling: almost always the most likely words, because an answer is either right or wrong;
+# another answer to /retry if the model is unsure.
 TEMPERATURE = 0.3
 
 

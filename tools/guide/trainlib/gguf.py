@@ -46,7 +46,7 @@ def q8_0(values):
         block = values[i:i + BLOCK]
         scale = _half(max(map(abs, block)) / 127)
         inverse = 1 / scale if scale else 0.0
-        # A scale that was rounded down makes the largest value 127.06: still 127.
+        # A scale that was rounded down maps the largest value to 127.06: still 127.
         out += struct.pack('<e32b', scale, *[max(-127, min(127, round(v * inverse))) for v in block])
     return bytes(out)
 

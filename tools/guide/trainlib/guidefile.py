@@ -8,7 +8,7 @@ from pathlib import Path
 from .bpe import SPECIALS, byte_letters, topic_token
 from .gguf import BLOCK
 
-# types of metadata values that are one number
+# types of metadata values that are a single number
 PLAIN = {0: 'B', 1: 'b', 2: 'H', 3: 'h', 4: 'I', 5: 'i', 6: 'f', 7: '?', 10: 'Q', 11: 'q', 12: 'd'}
 STRING, ARRAY = 8, 9
 

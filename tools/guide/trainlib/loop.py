@@ -41,7 +41,7 @@ def to_tensors(corpus, batch, pad, device):
 def losses(model, hidden, ids, answer, prompts=True):
     """(loss of every prediction, what was to be predicted, whether it is of an answer, right ones), flat; without prompts of answers alone."""
     target, kind = ids[:, 1:].reshape(-1), answer[:, 1:].reshape(-1)
-    keep = (kind < 2 if prompts else kind == 1).nonzero().squeeze(1)  # no head for what is not asked
+    keep = (kind < 2 if prompts else kind == 1).nonzero().squeeze(1)  # no head for what is not requested
     logits = model.logits(hidden[:, :-1].reshape(-1, model.shape['dim'])[keep]).float()
     target = target[keep]
     return F.cross_entropy(logits, target, reduction='none'), target, kind[keep] == 1, logits.detach().argmax(-1) == target
@@ -77,7 +77,7 @@ class Training:
         self.words = torch.nn.Linear(recipe['shape']['dim'], len(tok.topics)).to(device)
         self.muon, self.adam = self.optimizers()
         self.mean = [p.detach().clone() for p in self.model.parameters()] if recipe['ema'] else None
-        # Where the run is: epoch, batch in it, steps, share of the schedule, seconds and tokens so far.
+        # The state of the run: epoch, batch in it, steps, share of the schedule, seconds and tokens so far.
         self.at = {'pass': 0, 'epoch': 0, 'batch': 0, 'step': 0, 'progress': 0.0, 'seconds': 0.0, 'tokens': 0}
         self.batches = self.next_batches()
 
@@ -199,7 +199,7 @@ class Training:
             now = time.time()
             self.at['seconds'] = before + now - begun
             self.advance()
-            if now - shown > 2 or self.at['progress'] >= 1:  # reading the loss waits for the device: rarely
+            if now - shown > 2 or self.at['progress'] >= 1:  # rarely: reading the loss waits
                 value = float(loss)
                 average = value if average is None else 0.8 * average + 0.2 * value
                 self.show(average, (self.at['tokens'] - tokens) / (now - begun),
@@ -277,7 +277,7 @@ def save(path, state):
 
 
 def load(path, device='cpu'):
-    # A checkpoint is the maintainer's own file; weights_only does not exist in PyTorch 1.13.
+    # A checkpoint is a trusted file of the maintainer; PyTorch 1.13 has no weights_only.
     try:
         return torch.load(path, map_location=device, weights_only=False)
     except TypeError:

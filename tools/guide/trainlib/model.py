@@ -91,7 +91,7 @@ class Layer(nn.Module):
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
             k = k.transpose(-1, -2) * (1 / math.sqrt(self.head))
-            # In blocks of positions, so that most of what lies behind a position is never computed.
+            # In blocks of positions, so that most later positions are never computed.
             y = torch.cat([self.block(q[:, :, i:i + BLOCK], k, v, mask, i) for i in range(0, n, BLOCK)], 2)
         return self.out(y.transpose(1, 2).reshape(b, n, dim))
 
@@ -128,7 +128,7 @@ class Guide(nn.Module):
         self.register_buffer('table', rope_table(n, shape['dim'] // shape['heads']), persistent=False)
         self.register_buffer('mask', torch.full((n, n), float('-inf')).triu(1), persistent=False)
         for name, p in self.named_parameters():
-            if p.dim() > 1:  # what adds to the residual stream starts smaller, the more layers the smaller
+            if p.dim() > 1:  # smaller, the more layers add to the residual stream
                 deep = name.endswith(('out.weight', 'down.weight'))
                 nn.init.normal_(p, std=0.02 / (math.sqrt(2 * shape['layers']) if deep else 1))
 
@@ -202,7 +202,7 @@ class Guide(nn.Module):
             of = name.split('.')
             if of[0] == 'blk' and int(of[1]) >= place:
                 if int(of[1]) < place + more:
-                    if of[2] in ('attn_output', 'ffn_down'):  # what is added to the residual stream
+                    if of[2] in ('attn_output', 'ffn_down'):  # added to the residual stream
                         self.tensor(name).zero_()
                     continue
                 of[1] = str(int(of[1]) - more)

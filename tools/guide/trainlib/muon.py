@@ -36,7 +36,7 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            alike = {}  # those of one shape go through one product
+            alike = {}  # matrices of the same shape share one product
             for p, rows in zip(group['params'], self.parts):
                 if p.grad is None:
                     continue

@@ -11,7 +11,7 @@ from . import bpe, engine, loop
 from .model import Guide, greedy
 
 
-# Both compute in float32 from the same weights: what is left is the order of sums (1e-8 and less was measured).
+# Both compute in float32 with the same weights: only the order of sums differs (1e-8 or less was measured).
 MOST_KL = 1e-6
 
 

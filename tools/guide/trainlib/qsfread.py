@@ -7,7 +7,7 @@ from math import prod
 from .gguf import BLOCK
 from .guidefile import GuideFile
 
-# the header's fields that describe a llama, by offset; metadata need not repeat them
+# header fields that describe a llama, by offset; metadata need not repeat them
 FIELDS = {16: 'block_count', 20: 'embedding_length', 24: 'attention.head_count', 28: 'attention.head_count_kv',
           36: 'context_length', 40: 'feed_forward_length'}
 IN_LAYER = ('attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down', 'attn_norm', 'ffn_norm')
@@ -60,7 +60,7 @@ class Reader(GuideFile):
         self.meta = self.pairs(self.take('Q')[0])
         self.meta.update({f'llama.{name}': self.from_offset('I', at)[0] for at, name in FIELDS.items()})
         self.tensors = {}
-        self.final(final)  # up to the end, behind which decompressed layers are put
+        self.final(final)  # up to the end, where decompressed layers are appended
         n_layers = self.meta['llama.block_count']
         self.check('the index', index, 32 * n_layers, self.meta.get('qsf.crc32.index'))
         for i in range(n_layers):

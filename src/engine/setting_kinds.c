@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parsing and printing of settings: implements setting_kinds.h. */
+#include "src/engine/setting_kinds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "kernels/cpu.h"
+#include "src/engine/number.h"
+#include "src/plan/plan.h"
+#include "src/text/chat.h"
+
+#define WORD_MAX 8 /* size of the members that hold a keyword */
+_Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
+                   sizeof((QSFSettings *)0)->direct == WORD_MAX,
+               "keyword members have the same size");
+
+static bool set_float(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)s;
+    double v;
+    const char *end;
+    if (!qsf_number_parse(value, &v, &end) || *end != '\0') return false;
+    if (!(v >= row->min && v <= row->max)) return false;
+    *(float *)p = (float)v;
+    return true;
+}
+static bool set_positive(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    float old = *(float *)p;
+    if (set_float(row, s, p, value) && *(float *)p > 0) return true;
+    *(float *)p = old;
+    return false;
+}
+static void get_float(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    qsf_number_print(*(const float *)p, dst, cap);
+}
+
+/* Accepts decimal integers, but not "1e3"; min may be negative. */
+static bool set_int(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)s;
+    uint64_t u;
+    bool neg = value[0] == '-';
+    if (!qsf_u64_parse(value + neg, &u) || u > INT32_MAX) return false;
+    int32_t v = neg ? -(int32_t)u : (int32_t)u;
+    if (v < row->min || v > row->max) return false;
+    memcpy(p, &v, sizeof v); /* int32_t, or uint32_t in a row whose min is not negative */
+    return true;
+}
+static void get_int(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%ld", (long)*(const int32_t *)p);
+}
+
+/* 0 means that the engine chooses; it is written "auto". */
+static bool set_int_auto(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    return set_int(row, s, p, strcasecmp(value, "auto") == 0 ? "0" : value);
+}
+static void get_int_auto(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    if (*(const int32_t *)p == 0)
+        snprintf(dst, cap, "auto");
+    else
+        get_int(s, p, dst, cap);
+}
+
+static bool word_in(const char *const *words, const char *value) {
+    for (; *words != NULL; words++)
+        if (strcasecmp(*words, value) == 0) return true;
+    return false;
+}
+
+static bool set_switch(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    static const char *const on[] = { "", "on", "true", "yes", "1", NULL };
+    static const char *const off[] = { "off", "false", "no", "0", NULL };
+    (void)row;
+    (void)s;
+    bool yes = word_in(on, value);
+    if (!yes && !word_in(off, value)) return false;
+    *(bool *)p = yes;
+    return true;
+}
+static void get_switch(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", *(const bool *)p ? "on" : "off");
+}
+
+static bool set_seed(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    bool random = strcasecmp(value, "random") == 0;
+    uint64_t v = 0;
+    if (!random && !qsf_u64_parse(value, &v)) return false;
+    *(uint64_t *)p = v;
+    s->params.seed_set = !random;
+    return true;
+}
+static void get_seed(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    if (s->params.seed_set)
+        snprintf(dst, cap, "%llu", (unsigned long long)*(const uint64_t *)p);
+    else
+        snprintf(dst, cap, "random");
+}
+
+static void print_size(uint64_t bytes, char *dst, size_t cap) {
+    static const struct {
+        uint64_t unit;
+        char name;
+    } units[] = { { 1u << 30, 'G' }, { 1u << 20, 'M' }, { 1u << 10, 'K' } };
+    size_t i = 0;
+    while (i < 3 && bytes % units[i].unit != 0) i++;
+    if (i < 3)
+        snprintf(dst, cap, "%llu%c", (unsigned long long)(bytes / units[i].unit), units[i].name);
+    else
+        snprintf(dst, cap, "%lluB", (unsigned long long)bytes);
+}
+
+/* The bytes and the percentage have one member each. Both 0 means auto, so a budget of 0 is rejected. */
+static bool set_budget(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    uint64_t bytes;
+    uint32_t percent;
+    (void)row;
+    if (!qsf_parse_size(value, &bytes, &percent)) return false;
+    if (bytes == 0 && percent == 0 && strcasecmp(value, "auto") != 0) return false;
+    *(uint64_t *)p = bytes;
+    s->ram_percent = percent;
+    return true;
+}
+static void get_budget(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    uint64_t bytes = *(const uint64_t *)p;
+    if (s->ram_percent != 0)
+        snprintf(dst, cap, "%lu%%", (unsigned long)s->ram_percent);
+    else if (bytes == 0)
+        snprintf(dst, cap, "auto");
+    else
+        print_size(bytes, dst, cap);
+}
+
+static bool set_pin(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    uint64_t bytes;
+    uint32_t percent;
+    (void)row;
+    (void)s;
+    if (!qsf_parse_size(value, &bytes, &percent) || percent != 0) return false;
+    *(uint64_t *)p = strcasecmp(value, "auto") == 0 ? UINT64_MAX : bytes;
+    return true;
+}
+static void get_pin(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    uint64_t bytes = *(const uint64_t *)p;
+    (void)s;
+    if (bytes == UINT64_MAX)
+        snprintf(dst, cap, "auto");
+    else if (bytes == 0)
+        snprintf(dst, cap, "0");
+    else
+        print_size(bytes, dst, cap);
+}
+
+/* Copies value to dst in lower case; false when it is longer than WORD_MAX - 1 bytes. */
+static bool lower_word(const char *value, char dst[WORD_MAX]) {
+    size_t len = strlen(value);
+    if (len >= WORD_MAX) return false;
+    memset(dst, 0, WORD_MAX);
+    for (size_t i = 0; i < len; i++)
+        dst[i] = (char)(value[i] >= 'A' && value[i] <= 'Z' ? value[i] | 0x20 : value[i]);
+    return true;
+}
+
+static bool set_kv(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    static const char *const words[] = { "auto", "f16", "f32", NULL };
+    (void)row;
+    (void)s;
+    return word_in(words, value) && lower_word(value, p);
+}
+static bool set_io(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
+    (void)row;
+    (void)s;
+    if (!lower_word(value, word) || qsf_io_kind_parse(word) == QSF_IO_N) return false;
+    memcpy(p, word, sizeof word);
+    return true;
+}
+static bool set_direct(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
+    (void)row;
+    (void)s;
+    if (!lower_word(value, word) || qsf_io_direct_parse(word) == QSF_DIRECT_N) return false;
+    memcpy(p, word, sizeof word);
+    return true;
+}
+static bool set_mask(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    bool best = strcasecmp(value, "best") == 0;
+    if (!best && qk_level_parse(value) == QK_LEVEL_UNKNOWN) return false;
+    snprintf(p, sizeof s->cpu_mask, "%s", best ? "" : value);
+    return true;
+}
+static void get_mask(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "best" : (const char *)p);
+}
+static void get_text(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", (const char *)p);
+}
+
+static bool set_reasoning(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    char word[WORD_MAX];
+    (void)row;
+    (void)s;
+    if (!lower_word(value, word) || qsf_reason_parse(word) == QSF_REASON_N) return false;
+    *(uint8_t *)p = (uint8_t)qsf_reason_parse(word);
+    return true;
+}
+static void get_reasoning(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", qsf_reason_word((QsfReason) * (const uint8_t *)p));
+}
+
+static bool set_template(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    size_t len = strlen(value);
+    (void)row;
+    (void)s;
+    if (len >= QSF_SETTING_TEXT) return false;
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f) return false;
+    snprintf(p, QSF_SETTING_TEXT, "%s", strcmp(value, "model") == 0 ? "" : value);
+    return true;
+}
+static void get_template(const QSFSettings *s, const void *p, char *dst, size_t cap) {
+    (void)s;
+    snprintf(dst, cap, "%s", *(const char *)p == '\0' ? "model" : (const char *)p);
+}
+
+const QsfSettingKind qsf_kind_float = { set_float, get_float, NULL };
+const QsfSettingKind qsf_kind_positive = { set_positive, get_float, "a number above 0 and at most 1" };
+const QsfSettingKind qsf_kind_int = { set_int, get_int, NULL };
+const QsfSettingKind qsf_kind_auto = { set_int_auto, get_int_auto, NULL };
+const QsfSettingKind qsf_kind_switch = { set_switch, get_switch, "on or off" };
+const QsfSettingKind qsf_kind_seed = { set_seed, get_seed,
+                                       "a whole number from 0 to 18446744073709551615, or random" };
+const QsfSettingKind qsf_kind_budget = { set_budget, get_budget,
+                                         "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto" };
+const QsfSettingKind qsf_kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto" };
+const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f16 or f32" };
+const QsfSettingKind qsf_kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
+const QsfSettingKind qsf_kind_direct = { set_direct, get_text, "auto, on or off" };
+const QsfSettingKind qsf_kind_mask = {
+    set_mask, get_mask, "one of ref, sse42, avx2, avx512, avx512vnni, neon, dotprod, or best"
+};
+const QsfSettingKind qsf_kind_reasoning = { set_reasoning, get_reasoning,
+                                            "auto, on, off, low, medium or high" };
+const QsfSettingKind qsf_kind_template = { set_template, get_template,
+                                           "the name of a template or file, at most 255 bytes" };

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kinds of values in the settings table: how each is parsed and printed. Any thread. */
+#ifndef QSF_ENGINE_SETTING_KINDS_H
+#define QSF_ENGINE_SETTING_KINDS_H
+
+#include "qsf_engine.h"
+
+typedef struct QsfSettingKind {
+    /* Parses value and stores it at p, the row's member of s. false, with nothing changed, when value is
+     * malformed or out of the row's range. */
+    bool (*set)(const QSFSetting *row, QSFSettings *s, void *p, const char *value);
+    /* Prints the value at p as text that set reads back. */
+    void (*get)(const QSFSettings *s, const void *p, char *dst, size_t cap);
+    const char *expected; /* for the error message; NULL: a number from min to max of the row */
+} QsfSettingKind;
+
+/* The type of the member is given; a row of a different type must not use the kind. */
+extern const QsfSettingKind qsf_kind_float;    /* float */
+extern const QsfSettingKind qsf_kind_positive; /* float above 0 */
+extern const QsfSettingKind qsf_kind_int;      /* int32_t, or uint32_t if min is not negative */
+extern const QsfSettingKind qsf_kind_auto;     /* the same; 0 is printed as "auto" */
+extern const QsfSettingKind qsf_kind_switch;   /* bool */
+extern const QsfSettingKind qsf_kind_seed;     /* uint64_t; also sets params.seed_set */
+extern const QsfSettingKind qsf_kind_budget;   /* uint64_t; also sets ram_percent */
+extern const QsfSettingKind qsf_kind_pin;      /* uint64_t */
+extern const QsfSettingKind qsf_kind_kv;       /* char[8], like the next two */
+extern const QsfSettingKind qsf_kind_io;
+extern const QsfSettingKind qsf_kind_direct;
+extern const QsfSettingKind qsf_kind_mask;      /* cpu_mask */
+extern const QsfSettingKind qsf_kind_reasoning; /* uint8_t */
+extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_TEXT] */
+
+#endif

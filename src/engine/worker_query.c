@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the owner asks a worker: statistics, descriptions, prompts as readable text, and whether settings would
+ * be accepted. The engine thread waits for an answer only when it replaces a model or a template. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/engine/planning.h"
+#include "src/engine/worker_state.h"
+
+#define BYTES_PER_TEXT_BYTE 8u          /* rendered text, ids, and the text made of them */
+#define BUSY_MAX            (96u << 10) /* bytes of messages that fit into the slack of every plan */
+
+/* ---- statistics and descriptions ---- */
+
+void qsf_worker_stats(QSFWorker *w, QSFStats *out) {
+    if (w != NULL && out != NULL) qsf_board_snapshot(&w->board, out);
+}
+
+uint32_t qsf_worker_layers(QSFWorker *w, QSFLayerStats *out, uint32_t max) {
+    uint32_t n = w != NULL ? qsf_board_layers(&w->board, NULL, 0) : 0;
+    if (n == 0 || out == NULL || max == 0) return n;
+    return qsf_board_layers(&w->board, out, max < n ? max : n); /* max may be any number and is not an
+                                                                   allocated size */
+}
+
+char *qsf_worker_describe(QSFWorker *w, const char *what) {
+    if (w == NULL || what == NULL) return NULL;
+    if (strcmp(what, "memory") == 0) return qsf_board_memory(&w->board);
+    pthread_mutex_lock(&w->lock);
+    const char *text = strcmp(what, "model") == 0      ? w->text_model
+                       : strcmp(what, "plan") == 0     ? w->text_plan
+                       : strcmp(what, "template") == 0 ? w->text_template
+                                                       : NULL;
+    char *copy = text != NULL ? strdup(text) : NULL;
+    pthread_mutex_unlock(&w->lock);
+    return copy;
+}
+
+/* ---- prompts ---- */
+
+/* out: the prompt as text; NULL: only count it. */
+typedef struct Prompt {
+    QsfStrbuf *out;
+    size_t tokens;
+} Prompt;
+
+static int make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
+    QsfIds ids = { 0 };
+    size_t special = 0;
+    QsfThinkPrompt where;
+    QSFParams params;
+    qsf_worker_get_params(w, &params);
+    int rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
+                              qsf_request_chat_flags(r, &params), &ids, &where, err);
+    if (rc == QSF_OK && p->out != NULL) {
+        rc = qsf_chat_show(w->rt.tok, &ids, p->out, &special, err);
+        qsf_strbuf_addf(p->out,
+                        "\n%zu tokens, %zu of them special (between " QSF_CHAT_MARK_OPEN
+                        " and " QSF_CHAT_MARK_CLOSE ")\n",
+                        ids.n, special);
+    }
+    p->tokens = ids.n;
+    qsf_ids_free(&ids);
+    return rc;
+}
+
+/* While an answer is generated nothing may be charged, so long conversations are rejected. */
+static int charge_and_make(QSFWorker *w, const QsfRequestCopy *r, Prompt *p, QsfErr *err) {
+    uint64_t bytes = (uint64_t)r->text_bytes * BYTES_PER_TEXT_BYTE;
+    if (!w->lent) return qsf_err_set(err, QSF_E_MODEL, "no model is loaded: /model FILE opens one");
+    if (atomic_load(&w->busy)) {
+        if (r->text_bytes <= BUSY_MAX) return make(w, r, p, err);
+        return qsf_err_set(err, QSF_E_BUDGET,
+                           "the conversation is too long to be shown while an answer is generated");
+    }
+    int rc = qsf_ledger_reserve(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes, "the text of the prompt", err);
+    if (rc != QSF_OK) return rc;
+    rc = make(w, r, p, err);
+    qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
+    return rc;
+}
+
+static int prompt(QSFWorker *w, const QSFRequest *r, Prompt *p, QsfErr *err) {
+    QsfRequestCopy *copy = qsf_request_copy(r);
+    if (copy == NULL) return qsf_err_memory(err, "the prompt as text");
+    pthread_mutex_lock(&w->lend_lock);
+    int rc = charge_and_make(w, copy, p, err);
+    pthread_mutex_unlock(&w->lend_lock);
+    free(copy);
+    return rc;
+}
+
+char *qsf_worker_prompt(QSFWorker *w, const QSFRequest *r, char *err, size_t cap) {
+    QsfErr e = { 0 };
+    QsfStrbuf out = QSF_STRBUF_INIT;
+    Prompt p = { .out = &out };
+    if (err == NULL) cap = 0;
+    if (w == NULL || !qsf_request_ok(r)) {
+        snprintf(err, cap, "the worker, the request or a string in it is NULL");
+        return NULL;
+    }
+    int rc = prompt(w, r, &p, &e);
+    char *text = rc == QSF_OK ? qsf_strbuf_take(&out, NULL) : NULL;
+    if (text == NULL) snprintf(err, cap, "%s", rc == QSF_OK ? "out of memory" : e.msg);
+    qsf_strbuf_free(&out);
+    return text;
+}
+
+int64_t qsf_worker_count(QSFWorker *w, const QSFRequest *r) {
+    QsfErr e = { 0 };
+    Prompt p = { 0 };
+    if (w == NULL || !qsf_request_ok(r)) return -1;
+    return prompt(w, r, &p, &e) == QSF_OK ? (int64_t)p.tokens : -1;
+}
+
+char *qsf_worker_templates(QSFWorker *w) {
+    if (w == NULL) return NULL;
+    pthread_mutex_lock(&w->lend_lock);
+    char *names = w->lent ? qsf_chat_template_variants(w->rt.model.src) : calloc(1, 1);
+    pthread_mutex_unlock(&w->lend_lock);
+    return names;
+}
+
+/* ---- would these settings be accepted? ---- */
+
+static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
+    QSFStats st;
+    QsfPlanOptions from, o;
+    qsf_worker_stats(w, &st);
+    pthread_mutex_lock(&w->lock);
+    from = w->plan_options;
+    bool load = (qsf_settings_differ(&w->settings, s) & QSF_SETTING_RELOAD) != 0;
+    pthread_mutex_unlock(&w->lock);
+    uint64_t available = qsf_planning_available(&w->rt.facts);
+    if (load)
+        qsf_plan_options_first(&o, &w->rt.model, s, &w->rt.facts, available);
+    else
+        qsf_plan_options_next(&o, &from, s, (qk_kv)from.kv, st.ctx_used, st.ctx_size, available);
+    return qsf_plan_check(&w->rt.model, &o, err);
+}
+
+static int check_template(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
+    QsfChatTemplate *t = NULL;
+    const char *name = s->chat_template[0] != '\0' ? s->chat_template : NULL;
+    int rc = qsf_chat_template_open(&t, w->rt.model.src, w->rt.tok, name, NULL, 0, err);
+    if (rc == QSF_OK) qsf_chat_template_close(t);
+    return rc;
+}
+
+int qsf_worker_check(QSFWorker *w, const QSFSettings *s, char *err, size_t cap) {
+    QsfErr e = { 0 };
+    qk_level level;
+    QSFSettings now;
+    if (err == NULL) cap = 0;
+    if (w == NULL || s == NULL) {
+        snprintf(err, cap, "the worker or the settings are NULL");
+        return QSF_E_USAGE;
+    }
+    qsf_worker_settings(w, &now);
+    pthread_mutex_lock(&w->lend_lock);
+    int rc = QSF_OK;
+    if (w->lent) rc = qsf_runtime_level(s, &level, &e);
+    if (w->lent && rc == QSF_OK) rc = check_plan(w, s, &e);
+    if (w->lent && rc == QSF_OK && strcmp(s->chat_template, now.chat_template) != 0)
+        rc = check_template(w, s, &e);
+    pthread_mutex_unlock(&w->lend_lock);
+    if (rc != QSF_OK) snprintf(err, cap, "%s", e.msg);
+    return rc == QSF_OK ? 0 : e.code;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The state of a worker, the values in it that both threads use, and its events. The lowest part of the
+ * worker: worker (thread and queue) calls worker_answer, worker_load and worker_plan, which run on the engine
+ * thread; worker_query answers the owner; all of them use this. */
+#ifndef QSF_ENGINE_WORKER_STATE_H
+#define QSF_ENGINE_WORKER_STATE_H
+
+#include "src/engine/board.h"
+#include "src/engine/events.h"
+#include "src/engine/request.h"
+#include "src/engine/timeline.h"
+
+#define QSF_ENGINE_STACK \
+    (512u << 10) /* bytes of the engine thread's stack, which is part of every plan;
+                                         untrusted templates and regular expressions run on it */
+
+typedef enum QsfCommandKind {
+    QSF_COMMAND_NONE,
+    QSF_COMMAND_LOAD,
+    QSF_COMMAND_UNLOAD,
+    QSF_COMMAND_SUBMIT,
+    QSF_COMMAND_REPLAN
+} QsfCommandKind;
+
+/* At most one is pending or running: a second is rejected while the worker is busy. */
+typedef struct QsfCommand {
+    QsfCommandKind kind;
+    uint64_t id;
+    char *path;              /* LOAD; owned */
+    QSFSettings settings;    /* LOAD, REPLAN */
+    QsfRequestCopy *request; /* SUBMIT; owned */
+} QsfCommand;
+
+/* A request of qsf_worker_replan that the engine has not received yet. */
+typedef struct QsfReplan {
+    bool pending;
+    bool first; /* it came before the pending command, if there is one */
+    QSFSettings settings;
+} QsfReplan;
+
+struct QSFWorker {
+    pthread_t thread;
+    pthread_mutex_t lock; /* command, replan, quit, params, settings, advice, plan_options, texts; held for
+                             copies only */
+    pthread_cond_t wake;
+    QsfCommand command;
+    QsfReplan replan;
+    bool quit;
+    QSFParams params;
+    QSFSettings settings; /* in force: of the model, or for the next one; written by the engine thread only */
+    QSFSettings advice;   /* of the model, or the program's defaults; written by the engine thread only */
+    QsfPlanOptions plan_options; /* of the plan in force; written by the engine thread only */
+    char *text_model, *text_plan, *text_template; /* answers of qsf_worker_describe, or NULL */
+    uint64_t last_id;                             /* owner */
+    const char *const *overrides;                 /* set by the owner while no load is pending or running */
+
+    atomic_int cancel;
+    atomic_bool busy;
+    QsfEvents events;
+    QsfBoard board;
+
+    /* Held while the owner uses the model, tokenizer and template of rt, or while the engine thread replaces
+     * them; they are valid while lent. */
+    pthread_mutex_t lend_lock;
+    bool lent;
+
+    /* Engine thread only. */
+    bool loaded;
+    QsfRuntime rt;
+    QsfTimeline timeline;
+    char *path;
+    char *stale;         /* path of a model that must be reloaded before the next answer; NULL = none */
+    uint64_t running;    /* id of the request; 0 = none */
+    uint32_t unreported; /* tokens not yet reported in a text event */
+};
+
+/* ---- engine thread: events of the running request ---- */
+
+/* Appends one event with text, NUL-terminated. */
+void qsf_worker_emit(QSFWorker *w, QSFEventType type, const char *text);
+/* Ends the request: sets the state, appends e, and makes the worker free for the next request. */
+void qsf_worker_end(QSFWorker *w, QSFEvent *e, QSFState state);
+/* Ends the request with an ERROR event. */
+void qsf_worker_fail(QSFWorker *w, const QsfErr *err);
+
+/* ---- engine thread: values that the owner reads ---- */
+
+void qsf_worker_set_settings(QSFWorker *w, const QSFSettings *s);
+/* Sets the recommended settings of a model, or without one the program's defaults. */
+void qsf_worker_set_advice(QSFWorker *w, const QSFSettings *advice);
+/* Replaces *slot, one of the texts of w; takes ownership of text, which may be NULL. */
+void qsf_worker_set_text(QSFWorker *w, char **slot, char *text);
+/* Publishes the plan in force, for qsf_worker_describe and qsf_worker_check. */
+void qsf_worker_publish_plan(QSFWorker *w);
+/* Lends model, tokenizer and template to the owner. With lent false, takes them back: waits until the owner
+ * has stopped using them. */
+void qsf_worker_lend(QSFWorker *w, bool lent);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* qsf-run's command line: its options, and which of them can be combined. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/run/run.h"
+
+enum {
+    OPT_PROMPT,
+    OPT_MODEL,
+    OPT_SYSTEM,
+    OPT_STOP,
+    OPT_JSON,
+    OPT_VERBOSE,
+    OPT_FAIL_ON_LENGTH,
+    OPT_INTERACTIVE,
+    OPT_STATS,
+    OPT_BENCH,
+    OPT_REPEATS,
+    OPT_INSPECT,
+    OPT_PLAN,
+    OPT_TOKENIZE,
+    OPT_DETOKENIZE,
+    OPT_JSONL,
+    OPT_NO_BOS,
+    OPT_NO_SPECIAL,
+    OPT_OVERRIDE_KV,
+    OPT_PARITY,
+    OPT_MAX_KL,
+    OPT_EXACT,
+    OPT_PERPLEXITY,
+    OPT_STRIDE,
+    OPT_KL_SAVE,
+    OPT_KL_BASE,
+    OPT_SHOW_PROMPT,
+    OPT_RENDER,
+    OPT_NOW
+};
+
+static const QSFCliOption options[] = {
+    /* clang-format off */
+    { "prompt", "", 'p', "TEXT", "the prompt; text on stdin is appended after a blank line (with --bench: number of prompt tokens, default 256)", OPT_PROMPT },
+    { "model", "", 'm', "FILE", "the model file, instead of the MODEL argument", OPT_MODEL },
+    { "system", "system-prompt", 0, "TEXT", "system prompt for the chat template", OPT_SYSTEM },
+    { "stop", "", 0, "TEXT", "stop before this text; can be repeated", OPT_STOP },
+    { "json", "", 0, NULL, "print one JSON object instead of text", OPT_JSON },
+    { "verbose", "", 'v', NULL, "print the plan, kernels, I/O, timings and memory use to stderr", OPT_VERBOSE },
+    { "stats", "", 0, NULL, "print the cost per token, layer by layer, to stderr", OPT_STATS },
+    { "fail-on-length", "", 0, NULL, "exit with status 6 when --max-tokens cut the answer short", OPT_FAIL_ON_LENGTH },
+    { "interactive", "", 'i', NULL, "run qsf-chat --plain, a line-by-line chat", OPT_INTERACTIVE },
+    { "bench", "", 0, NULL, "measure prefill and decode (-p, -n, -r are numbers)", OPT_BENCH },
+    { "repeats", "", 'r', "N", "with --bench: number of repeats (default 3)", OPT_REPEATS },
+    { "inspect", "", 0, NULL, "print the contents of the model file", OPT_INSPECT },
+    { "plan", "", 0, NULL, "print the memory plan without loading the model", OPT_PLAN },
+    { "show-prompt", "", 0, NULL, "print the prompt as the model receives it, with special tokens marked, without loading the weights", OPT_SHOW_PROMPT },
+    { "render", "", 0, "FILE.jinja", "render a chat template: one JSON object of variables per input line, one JSON string per output line", OPT_RENDER },
+    { "now", "", 0, "TIME", "with --render: the current time for the template, as 2026-01-31T12:00:00", OPT_NOW },
+    { "tokenize", "", 0, NULL, "convert text on stdin to token ids", OPT_TOKENIZE },
+    { "detokenize", "", 0, NULL, "convert token ids on stdin, one list per line, to JSON strings", OPT_DETOKENIZE },
+    { "jsonl", "", 0, NULL, "with --tokenize: one JSON string per input line, one JSON array per output line", OPT_JSONL },
+    { "no-bos", "", 0, NULL, "with --tokenize: add neither BOS nor EOS; with --perplexity: no BOS", OPT_NO_BOS },
+    { "no-special", "", 0, NULL, "with --tokenize and --perplexity: treat special tokens as text; with --detokenize: omit them", OPT_NO_SPECIAL },
+    { "override-kv", "", 0, "KEY=TYPE:VALUE", "replace a metadata value (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
+    { "parity", "", 0, "DIR", "compare logits for DIR/tokens.txt with DIR/logits.f32 and print the result as JSON", OPT_PARITY },
+    { "max-kl", "", 0, "F", "with --parity: maximum mean KL divergence to pass (default 0.002)", OPT_MAX_KL },
+    { "perplexity", "", 0, "FILE", "print the perplexity of a text (- for stdin); -c sets the window (default 512)", OPT_PERPLEXITY },
+    { "stride", "", 0, "N", "with --perplexity: tokens between window starts (default half the window)", OPT_STRIDE },
+    { "kl-save", "", 0, "FILE", "with --perplexity: save the distributions of all scored tokens to FILE", OPT_KL_SAVE },
+    { "kl-base", "", 0, "FILE", "with --perplexity: compare with the distributions saved in FILE by --kl-save", OPT_KL_BASE },
+    { "exact", "", 0, NULL, "use float activations and an f32 KV cache, to test only the weights and the graph", OPT_EXACT },
+    /* clang-format on */
+};
+
+const QSFCli run_cli = {
+    .program = "qsf-run",
+    .usage = "Usage: qsf-run [options] MODEL\n"
+             "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
+             "       qsf-run --parity DIR [MODEL]\n"
+             "       qsf-run --render FILE.jinja [--now TIME]\n",
+    .summary =
+        "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
+        "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, or \"guide\", the bundled model.",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .epilogue =
+        "SIZE is 200 (MB), 200M, 1.5G, 25% (of available memory) or auto.\n"
+        "Exit status: 0 success, 1 runtime error, 2 usage error, 3 bad model or file, 4 RAM budget cannot be met,\n"
+        "5 context full, 6 cut short by --max-tokens (--fail-on-length), 130 interrupted, 143 terminated.\n",
+};
+
+static int set_mode(RunOptions *o, RunMode mode, char *err, size_t cap) {
+    if (o->mode_set && o->mode != mode) {
+        snprintf(
+            err, cap,
+            "use only one of --bench, --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --show-prompt, --render, --interactive");
+        return QSF_EXIT_USAGE;
+    }
+    o->mode = mode;
+    o->mode_set = true;
+    return QSF_EXIT_OK;
+}
+
+static int add_to(const char **list, size_t *n, const char *value, char *err, size_t cap) {
+    if (*n == RUN_MAX_LIST) {
+        snprintf(err, cap, "given more than %d times", RUN_MAX_LIST);
+        return QSF_EXIT_USAGE;
+    }
+    list[(*n)++] = value;
+    return QSF_EXIT_OK;
+}
+
+static int parse_max_kl(RunOptions *o, const char *value, char *err, size_t cap) {
+    char *end;
+    o->max_kl = strtod(value, &end);
+    if (end != value && !*end && isfinite(o->max_kl) && o->max_kl >= 0) return QSF_EXIT_OK;
+    snprintf(err, cap, "--max-kl: \"%s\" is not a number of 0 or more", value);
+    return QSF_EXIT_USAGE;
+}
+
+static int on_option(void *arg, int id, const char *value, char *err, size_t cap) {
+    RunOptions *o = arg;
+    switch (id) {
+    case OPT_PROMPT: o->prompt = value; return 0;
+    case OPT_MODEL: o->model = value; return 0;
+    case OPT_SYSTEM: o->system = value; return 0;
+    case OPT_STOP:
+        if (*value) return add_to(o->stop, &o->n_stop, value, err, cap);
+        snprintf(err, cap, "--stop: the text is empty");
+        return QSF_EXIT_USAGE;
+    case OPT_JSON: o->json = true; return 0;
+    case OPT_VERBOSE: o->verbose = true; return 0;
+    case OPT_STATS: o->stats = true; return 0;
+    case OPT_FAIL_ON_LENGTH: o->fail_on_length = true; return 0;
+    case OPT_INTERACTIVE: return set_mode(o, RUN_INTERACTIVE, err, cap);
+    case OPT_BENCH: return set_mode(o, RUN_BENCH, err, cap);
+    case OPT_REPEATS: o->repeats = value; return 0;
+    case OPT_INSPECT: return set_mode(o, RUN_INSPECT, err, cap);
+    case OPT_PLAN: return set_mode(o, RUN_PLAN, err, cap);
+    case OPT_SHOW_PROMPT: return set_mode(o, RUN_SHOW_PROMPT, err, cap);
+    case OPT_RENDER: o->render = value; return set_mode(o, RUN_RENDER, err, cap);
+    case OPT_NOW: o->now = value; return 0;
+    case OPT_TOKENIZE: return set_mode(o, RUN_TOKENIZE, err, cap);
+    case OPT_DETOKENIZE: return set_mode(o, RUN_DETOKENIZE, err, cap);
+    case OPT_JSONL: o->jsonl = true; return 0;
+    case OPT_NO_BOS: o->no_bos = true; return 0;
+    case OPT_NO_SPECIAL: o->no_special = true; return 0;
+    case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
+    case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
+    case OPT_PERPLEXITY: o->perplexity = value; return set_mode(o, RUN_PERPLEXITY, err, cap);
+    case OPT_STRIDE: o->stride = value; return 0;
+    case OPT_KL_SAVE: o->kl_save = value; return 0;
+    case OPT_KL_BASE: o->kl_base = value; return 0;
+    case OPT_MAX_KL: return parse_max_kl(o, value, err, cap);
+    case OPT_EXACT: o->exact = true; return 0;
+    default: return QSF_EXIT_USAGE;
+    }
+}
+
+/* Rejects options that have no meaning in the selected mode: they are never ignored. */
+static int check_combination(const RunOptions *o) {
+    const struct {
+        bool bad;
+        const char *what;
+    } rules[] = {
+        /* clang-format off */
+        { o->jsonl && o->mode != RUN_TOKENIZE, "--jsonl requires --tokenize" },
+        { o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos requires --tokenize or --perplexity" },
+        { o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity" },
+        { o->repeats && o->mode != RUN_BENCH, "--repeats requires --bench" },
+        { o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl requires --parity" },
+        { (o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base require --perplexity" },
+        { o->kl_save && o->kl_base, "--kl-save and --kl-base cannot be combined: save with one model, compare with another" },
+        { o->fail_on_length && o->mode != RUN_GENERATE, "--fail-on-length requires a prompt" },
+        { o->stats && o->mode != RUN_GENERATE && o->mode != RUN_BENCH, "--stats requires a prompt or --bench" },
+        { o->n_stop && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--stop requires a prompt" },
+        { o->settings.show_thinking && o->mode != RUN_GENERATE && o->mode != RUN_INTERACTIVE, "--show-thinking requires a prompt" },
+        { o->now && o->mode != RUN_RENDER, "--now requires --render" },
+        { o->system && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_INTERACTIVE, "--system requires a prompt" },
+        { o->prompt && o->mode != RUN_GENERATE && o->mode != RUN_SHOW_PROMPT && o->mode != RUN_BENCH, "--prompt cannot be used with --parity, --perplexity, --tokenize, --detokenize, --inspect, --plan, --render or --interactive" },
+        { o->exact && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_SHOW_PROMPT || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--exact needs a mode that evaluates the model" },
+        { o->json && (o->mode == RUN_TOKENIZE || o->mode == RUN_DETOKENIZE || o->mode == RUN_RENDER || o->mode == RUN_INTERACTIVE), "--json requires a prompt, --show-prompt, --bench, --perplexity, --inspect or --plan (for --tokenize use --jsonl)" },
+        { o->n_overrides && o->mode == RUN_RENDER, "--override-kv needs a MODEL, and --render takes none" },
+        /* clang-format on */
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].bad) {
+            qsf_cli_error(&run_cli, "%s", rules[i].what);
+            return QSF_EXIT_USAGE;
+        }
+    return QSF_EXIT_OK;
+}
+
+int run_parse(RunOptions *o, int argc, char **argv, QSFCliResult *res) {
+    char err[1024];
+    *o = (RunOptions){ .max_kl = -1 };
+    qsf_settings_default(&o->settings);
+    o->settings.params.max_tokens = -1; /* not given: each mode has its own default */
+    int rc = qsf_cli_parse(&run_cli, argc, argv, &o->settings, on_option, o, res, err, sizeof err);
+    if (rc) qsf_cli_error(&run_cli, "%s", err);
+    return rc || res->done ? rc : check_combination(o);
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every architecture that an independent engine computed logits for: within the bound of its case, exact and as
+# shipped, at every level; the same bytes with the prompt whole, in pieces and token by token, and with all weights
+# streamed.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/model.sh"
+cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures
+[ -d "$cases" ] || skip "$cases is absent"
+
+value() { sed -n "s/.*\"$2\": *\([-0-9.e]*\).*/\1/p" "$1" | head -n 1; }
+# figures OPTIONS...: what the logits of $dir are compared by, to the last bit that is printed.
+figures() {
+    "$run" --parity "$dir" --max-kl 1e9 "$@" >"$work/out" 2>"$work/err" || { cat "$work/err"; fail "$name: exit $? with $*"; }
+    sed 's/, "argmax_match.*//' "$work/out"
+}
+
+done=0
+left=
+for dir in "$cases"/*/; do
+    dir=${dir%/}
+    name=$(basename "$dir")
+    [ -f "$dir/model.gguf" ] || continue
+    if ! "$run" --parity "$dir" --max-kl 1e9 >"$work/out" 2>"$work/err"; then
+        grep -qE '(is|are) not supported' "$work/err" || { cat "$work/err"; fail "$name does not run"; }
+        left="$left $name"
+        continue
+    fi
+    done=$((done + 1))
+    expect 0 '' "$run" --parity "$dir" --exact --max-kl "$(value "$dir/about.json" exact_kl)"
+    expect 0 '' "$run" --parity "$dir" --max-kl "$(value "$dir/about.json" default_kl)"
+    # With sanitizers and in a quick run these are tried with every fourth case.
+    [ -z "$QSF_TEST_QUICK$QSF_SAN" ] || [ $((done % 4)) = 0 ] || continue
+    for level in ref sse42 avx2 avx512 neon; do
+        "$run" --cpu-mask $level --plan "$tiny" >/dev/null 2>&1 || continue
+        expect 0 '' "$run" --parity "$dir" --cpu-mask $level --max-kl "$(value "$dir/about.json" default_kl)"
+    done
+    want=$(figures)
+    for how in '--batch 7' '--batch 1' '--pin 0 --slots 2' '--pin 0 --batch 5 --threads 1' '--io pread --pin 0'; do
+        # shellcheck disable=SC2086 # words
+        [ "$(figures $how)" = "$want" ] || fail "$name: other logits with $how"
+    done
+done
+echo "$done architectures; not supported:${left:- none}"
+[ $done -ge 50 ] || fail "only $done cases ran"
+finish

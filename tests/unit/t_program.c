@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Programs of models: what they need side by side does not share memory, units follow the blocks, and bad metadata of
+ * each family is refused with the name of the key or tensor. */
+#include <stdlib.h>
+
+#include "src/model/build.h"
+#include "src/model/program_text.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_test.h"
+
+static QsfLedger ledger;
+
+static const char *case_file(const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "architectures/%s/model.gguf", name);
+    return qsf_test_data(path);
+}
+
+/* Cases of different shapes of programs: fused and separate matrices, windows, parallel branches, learned positions. */
+static const char *const cases[] = { "llama",   "gemma2",        "gemma3",         "gpt2",
+                                     "phi2",    "phi3_longrope", "olmo2",          "cohere2",
+                                     "gptneox", "bitnet",        "baichuan_alibi", "apertus",
+                                     "glm4",    "mistral3",      "openelm",        "stablelm_12b" };
+
+/* ---- buffers ---- */
+
+static bool uses(const QsfStep *s, uint32_t buf) {
+    if (s->in.buf == buf || s->in2.buf == buf) return true;
+    for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++)
+        if (s->out[i].buf == buf) return true;
+    return false;
+}
+
+/* First and last run that uses a buffer, found by looking at all steps. */
+static bool lifetime(const QsfProgram *p, uint32_t buf, uint32_t *first, uint32_t *last) {
+    bool found = false;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        if (!uses(&p->step[i], buf)) continue;
+        if (!found) *first = p->run[i];
+        *last = p->run[i];
+        found = true;
+    }
+    if (buf == QSF_BUF_X) *first = 0;
+    return found;
+}
+
+static void check_buffers(const QsfProgram *p) {
+    for (uint32_t i = 0; i < p->n_bufs; i++) {
+        uint32_t first, last;
+        if (!lifetime(p, i, &first, &last)) continue;
+        assert_true(p->buf[i].off % 16 == 0 && p->buf[i].off + p->buf[i].width <= p->col_floats);
+        if (last >= p->run[p->head_step]) assert_true(p->buf[i].off + p->buf[i].width <= p->head_floats);
+        for (uint32_t k = 0; k < i; k++) {
+            uint32_t f2, l2;
+            if (!lifetime(p, k, &f2, &l2) || l2 < first || last < f2) continue;
+            const uint64_t a = p->buf[i].off, b = p->buf[k].off;
+            if (a < b + p->buf[k].width && b < a + p->buf[i].width)
+                fail_msg("buffers %u and %u are needed together and overlap", i, k);
+        }
+    }
+}
+
+static void check_steps(const QsfProgram *p) {
+    uint32_t unit = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const QsfStep *s = &p->step[i];
+        if (i > 0) assert_int_equal(p->run[i], p->run[i - 1] + !qsf_op_is_column(p->step[i - 1].op));
+        if (s->op != QSF_OP_LINEAR) continue;
+        assert_int_equal(s->u.linear.unit, unit); /* in the order of their use */
+        assert_int_equal(p->unit[unit].block, s->block);
+        unit++;
+        if (i >= p->head_step) assert_int_equal(unit, p->n_units); /* the head alone */
+    }
+    assert_int_equal(unit, p->n_units);
+    for (uint32_t b = 0; b <= p->n_blocks; b++)
+        for (uint32_t u = p->block_unit[b]; u < p->block_unit[b + 1]; u++)
+            assert_int_equal(p->unit[u].block, b);
+}
+
+static void test_programs(void **state) {
+    unsigned seen = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = case_file(cases[i]);
+        QsfModel m;
+        QsfErr err = { 0 };
+        if (path == NULL) continue;
+        qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &err), &err);
+        check_buffers(&m.prog);
+        check_steps(&m.prog);
+        qsf_model_close(&m);
+        assert_int_equal(ledger.total, 0);
+        seen++;
+    }
+    if (seen == 0) skip();
+}
+
+/* The buffers of a llama: two of hidden elements, and what the larger of both branches needs. */
+static void test_llama_memory(void **state) {
+    QsfModel m;
+    QsfErr err = { 0 };
+    const char *path = qsf_test_tmp("tiny.gguf");
+    (void)state;
+    assert_int_equal(qsf_test_write_tiny_llama(path, &(QsfTinySpec){ .layers = 3, .hidden = 64, .ffn = 96 }),
+                     0);
+    qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &err), &err);
+    unlink(path);
+    check_buffers(&m.prog);
+    check_steps(&m.prog);
+    assert_int_equal(m.prog.col_floats, 2 * 64 + 2 * 96); /* gate and up are larger than q, k and v */
+    assert_int_equal(m.prog.head_floats, 2 * 64);
+    assert_int_equal(m.prog.n_units, 3 * 4 + 1);
+    QsfStrbuf text = QSF_STRBUF_INIT;
+    qsf_program_put_text(&text, &m);
+    assert_non_null(strstr(qsf_strbuf_str(&text), "blocks 0 to 2\n"));
+    assert_non_null(strstr(qsf_strbuf_str(&text), "attn_q, attn_k, attn_v"));
+    assert_non_null(strstr(qsf_strbuf_str(&text), "-> t3, t4 then silu"));
+    qsf_strbuf_free(&text);
+    qsf_model_close(&m);
+    assert_int_equal(ledger.total, 0);
+}
+
+/* ---- bad metadata ---- */
+
+static void test_wrong_metadata(void **state) {
+    static const struct {
+        const char *name, *override, *part;
+    } wrong[] = {
+        { "gemma2", "gemma2.attention.sliding_window=int:0", "gemma2.attention.sliding_window' is 0" },
+        { "gemma2", "gemma2.attn_logit_softcapping=float:nan", "attn_logit_softcapping" },
+        { "gemma2", "gemma2.attention.head_count_kv=int:3", "does not divide" },
+        { "gemma3", "gemma3.attention.sliding_window_pattern=int:0", "sliding_window_pattern" },
+        { "gemma3", "gemma3.attention.key_length=int:64", "attn_q.weight' has the shape" },
+        { "cohere2", "cohere2.logit_scale=float:inf", "logit_scale" },
+        { "cohere2", "cohere2.attention.layer_norm_epsilon=null", "layer_norm_epsilon' is missing" },
+        { "granite", "granite.residual_scale=float:0", "residual_scale" },
+        { "granite", "granite.attention.scale=float:-1", "attention.scale" },
+        { "gpt2", "gpt2.context_length=int:7", "position_embd.weight' has the shape" },
+        { "qwen2", "qwen2.expert_count=int:4", "qwen2.expert_count' is not 0" },
+        { "qwen2_yarn", "qwen2.rope.scaling.original_context_length=int:0", "original_context_length' is 0" },
+        { "qwen2_yarn", "qwen2.rope.scaling.factor=float:-1", "rope.scaling.factor" },
+        { "phi3_longrope", "phi3.rope.dimension_count=int:14", "rope_factors_short.weight' has the shape" },
+        { "phi3", "phi3.feed_forward_length=int:100", "ffn_up.weight' has the shape" },
+        { "apertus", "xielu.alpha_p=null", "xielu.alpha_p' is missing" },
+        { "apertus", "xielu.beta=str:x", "xielu.beta" },
+        { "bitnet", "bitnet.feed_forward_length=int:32", "has the shape" },
+        { "mistral3", "mistral3.attention.temperature_scale=float:nan", "temperature_scale" },
+        { "gptneox", "gptneox.use_parallel_residual=bool:false", "" },
+        { "olmo2_swa", "olmo2.rope.scaling.type=str:su", "'su'" },
+    };
+    unsigned seen = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *const overrides[] = { wrong[i].override, NULL }, *path = case_file(wrong[i].name);
+        QsfModel m;
+        QsfErr err = { 0 };
+        if (path == NULL) continue;
+        seen++;
+        int rc = qsf_model_open(&m, path, overrides, &ledger, &err);
+        if (wrong[i].part[0] == '\0') { /* the other way that such a model may be built */
+            qsf_test_expect_ok(rc, &err);
+            qsf_model_close(&m);
+        } else if (rc == QSF_OK) {
+            fail_msg("%s: %s was accepted", wrong[i].name, wrong[i].override);
+        } else {
+            qsf_test_expect_err(&err, QSF_E_MODEL, wrong[i].part);
+            qsf_test_expect_err(&err, QSF_E_MODEL, path);
+        }
+        assert_int_equal(ledger.total, 0);
+    }
+    if (seen == 0) skip();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_llama_memory),
+        cmocka_unit_test(test_wrong_metadata),
+    };
+    qsf_ledger_init(&ledger, 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -144,7 +144,7 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     if (w->compressed != NULL)
         memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
     else if (m->src == NULL || qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row),
-                                              w->offset, &err) != QSF_OK)
+                                              u.offset[s->tensor], &err) != QSF_OK)
         return 0;
     float *col = (float *)(void *)(buffer->mem + act);
     for (uint32_t i = 0; i < u.k; i++) col[i] = (float)(i % 17) - 8;
@@ -208,5 +208,5 @@ void qsf_predict(QsfPrediction *out, const QsfPlan *p, const QsfModel *m, const 
         qsf_mem_unmap(&ledger, QSF_MEM_SLOTS, mem, bytes);
     }
     qsf_ledger_destroy(&ledger);
-    qsf_predict_from(out, p->disk_bytes, p->weight_bytes, disk, compute);
+    qsf_predict_from(out, p->disk_bytes, p->active_bytes, disk, compute);
 }

@@ -89,7 +89,7 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     qsf_runtime_update_notices(r);
     qsf_planning_settle_peak(r->budget);
     if (r->prediction.compute_bps > 0)
-        qsf_predict_from(&r->prediction, plan.disk_bytes, plan.weight_bytes, r->prediction.disk_bps,
+        qsf_predict_from(&r->prediction, plan.disk_bytes, plan.active_bytes, r->prediction.disk_bps,
                          r->prediction.compute_bps);
     write_note(r, note, cap);
     return QSF_OK;

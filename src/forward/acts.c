@@ -17,11 +17,21 @@ static void sigmoid_mul(float *y, const float *up, size_t n) { apply(y, up, n, s
 static void softplus_mul(float *y, const float *up, size_t n) { apply(y, up, n, softplus); }
 static void tanh_mul(float *y, const float *up, size_t n) { apply(y, up, n, tanhf); }
 
+/* gpt-oss: the gate is at most 7, the other input within +-7 and raised by 1. */
+static void swiglu_oai_mul(float *y, const float *up, size_t n) {
+    const float limit = 7.0f, alpha = 1.702f;
+    for (size_t i = 0; i < n; i++) {
+        const float g = fminf(y[i], limit), u = up != NULL ? fmaxf(fminf(up[i], limit), -limit) : 0.0f;
+        y[i] = g * sigmoid(alpha * g) * (u + 1.0f);
+    }
+}
+
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
     const QsfActFn fn[QSF_ACT_N] = {
-        [QSF_ACT_SILU] = t->silu_mul, [QSF_ACT_GELU] = t->gelu_mul,    [QSF_ACT_RELU2] = t->relu2_mul,
-        [QSF_ACT_RELU] = relu_mul,    [QSF_ACT_SIGMOID] = sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
-        [QSF_ACT_TANH] = tanh_mul,
+        [QSF_ACT_SILU] = t->silu_mul,    [QSF_ACT_GELU] = t->gelu_mul,
+        [QSF_ACT_RELU2] = t->relu2_mul,  [QSF_ACT_RELU] = relu_mul,
+        [QSF_ACT_SIGMOID] = sigmoid_mul, [QSF_ACT_SOFTPLUS] = softplus_mul,
+        [QSF_ACT_TANH] = tanh_mul,       [QSF_ACT_SWIGLU_OAI] = swiglu_oai_mul,
     };
     return fn[kind];
 }

@@ -10,6 +10,7 @@ static void place_buffers(QsfForward *f) {
     f->cs = (float *)(void *)(f->mem + l->cs);
     f->parts = (float *)(void *)(f->mem + l->parts);
     f->exact_row = (float *)(void *)(f->mem + l->exact);
+    f->chosen = (uint32_t *)(void *)(f->mem + l->chosen);
     f->row = f->mem + l->row;
 }
 

@@ -20,9 +20,10 @@ static void norm(const QsfForward *f, const QsfStep *s, size_t c) {
     if (w == NULL) w = f->ones;
     for (size_t h = 0; h < p->heads; h++) {
         const size_t at = h * n, off = p->weight_per_head && p->weight != QSF_NONE ? at : 0;
-        if (p->kind == QSF_NORM_RMS)
+        if (p->kind == QSF_NORM_RMS) {
             f->table->rms_norm(y + at, x + at, w + off, n, p->eps);
-        else if (p->kind == QSF_NORM_LAYER)
+            if (b != NULL) f->table->add(y + at, b + off, n);
+        } else if (p->kind == QSF_NORM_LAYER)
             f->table->layer_norm(y + at, x + at, w + off, b == NULL ? NULL : b + off, n, p->eps);
         else
             l2_norm(y + at, x + at, n, p->eps);
@@ -34,7 +35,12 @@ static void add(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void mul(const QsfForward *f, const QsfStep *s, size_t c) {
-    f->table->mul(qsf_col(f, s->out[0], c), qsf_col(f, s->in, c), s->out[0].width);
+    float *y = qsf_col(f, s->out[0], c);
+    const float *x = qsf_col(f, s->in, c);
+    if (s->in.width == 1)
+        f->table->scale(y, *x, s->out[0].width);
+    else
+        f->table->mul(y, x, s->out[0].width);
 }
 
 static void copy(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -121,13 +127,11 @@ static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {
-    [QSF_OP_NORM] = norm,         [QSF_OP_ADD] = add,
-    [QSF_OP_MUL] = mul,           [QSF_OP_COPY] = copy,
-    [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
-    [QSF_OP_GAIN] = gain,         [QSF_OP_CLAMP] = clamp,
-    [QSF_OP_ACT] = act,           [QSF_OP_SOFTCAP] = softcap,
-    [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
-    [QSF_OP_KV_STORE] = kv_store, [QSF_OP_TEMPERATURE] = temperature,
+    [QSF_OP_NORM] = norm,       [QSF_OP_ADD] = add,           [QSF_OP_MUL] = mul,
+    [QSF_OP_COPY] = copy,       [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
+    [QSF_OP_GAIN] = gain,       [QSF_OP_CLAMP] = clamp,       [QSF_OP_ACT] = act,
+    [QSF_OP_SOFTCAP] = softcap, [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
+    [QSF_OP_ROUTE] = qsf_route, [QSF_OP_KV_STORE] = kv_store, [QSF_OP_TEMPERATURE] = temperature,
 };
 
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {

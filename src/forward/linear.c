@@ -9,12 +9,14 @@ bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s) {
     return f->act_of.buf == s->in.buf && f->act_of.off == s->in.off && f->act_of.width == s->in.width;
 }
 
-unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s) {
-    const QsfUnit *u = qsf_weights_unit(f->weights, s->u.linear.unit);
+unsigned qsf_unit_acts(const QsfForward *f, const QsfUnit *u) {
     unsigned acts = 0;
     for (unsigned i = 0; i < u->n; i++) acts |= 1u << f->table->weight[u->type[i]].act;
-    if (f->exact) return 0;
-    acts &= ~(1u << QK_ACT_F32); /* float columns are used where they lie */
+    return f->exact ? 0 : acts & ~(1u << QK_ACT_F32); /* float columns are used where they lie */
+}
+
+unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s) {
+    const unsigned acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, s->u.linear.unit));
     return qsf_linear_is_quantized(f, s) ? acts & ~f->acts : acts;
 }
 
@@ -28,7 +30,7 @@ void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, s
 
 typedef struct RowsJob {
     const QsfForward *f;
-    const QsfStep *s;
+    const QsfProduct *p;
     const QsfUnit *u;
     QsfActFn act;
     QsfWeightView v;
@@ -38,22 +40,21 @@ typedef struct RowsJob {
 
 static void set_part(RowsJob *j, unsigned i) {
     const QsfForward *f = j->f;
+    const QsfProduct *p = j->p;
     const QsfPart *part = &j->v.part[i];
     unsigned t = part->tensor;
     qk_act act = f->exact ? QK_ACT_F32 : f->table->weight[j->u->type[t]].act;
-    const float *bias = qsf_param(f, j->s->u.linear.bias[t]);
-    j->bias[i] = bias != NULL ? bias + part->row0 : NULL;
+    j->bias[i] = p->bias[t] != NULL ? p->bias[t] + part->row0 : NULL;
     j->mm[i] = (qk_mm){
         .w = j->v.rows[i],
         .row_bytes = (size_t)j->u->row_bytes[t],
-        .x = act == QK_ACT_F32 ? (const void *)qsf_col(f, j->s->in, f->col0)
-                               : (const void *)(f->act[act] + f->col0 * f->l.act_stride[act]),
-        .x_stride = act == QK_ACT_F32 ? qsf_col_stride(f, j->s->in) * sizeof(float)
-                                      : (size_t)f->l.act_stride[act],
-        .y = qsf_col(f, j->s->out[t], f->col0) + part->row0,
-        .y_stride = qsf_col_stride(f, j->s->out[t]),
+        .x = act == QK_ACT_F32 ? (const void *)p->x
+                               : (const void *)(f->act[act] + p->act0 * f->l.act_stride[act]),
+        .x_stride = act == QK_ACT_F32 ? p->x_stride * sizeof(float) : (size_t)f->l.act_stride[act],
+        .y = p->y[t] + part->row0,
+        .y_stride = p->y_stride[t],
         .k = j->u->k,
-        .n_cols = f->n_cols,
+        .n_cols = p->n_cols,
     };
 }
 
@@ -83,10 +84,10 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
 /* Applies the activation to rows [lo, hi) of the unit's outputs. Bounds are multiples of 16, so that an
  * element's position in a vector, and thus its last bit, does not depend on the split. */
 static void activate(const RowsJob *j, size_t lo, size_t hi) {
-    const QsfForward *f = j->f;
-    for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
-        const float *up = j->u->n > 1 ? qsf_col(f, j->s->out[1], c) + lo : NULL;
-        j->act(qsf_col(f, j->s->out[0], c) + lo, up, hi - lo);
+    const QsfProduct *p = j->p;
+    for (size_t c = 0; c < p->n_cols; c++) {
+        const float *up = j->u->n > 1 ? p->y[1] + c * p->y_stride[1] + lo : NULL;
+        j->act(p->y[0] + c * p->y_stride[0] + lo, up, hi - lo);
     }
 }
 
@@ -124,12 +125,10 @@ static void show_input(const QsfForward *f, const QsfStep *s, const QsfUnit *u) 
     f->tap(f->tap_arg, &t);
 }
 
-int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    const uint32_t unit = s->u.linear.unit;
-    RowsJob j = { .f = f, .s = s, .u = qsf_weights_unit(f->weights, unit) };
-    j.act = qsf_act_fn(f->table, s->u.linear.act);
+int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
+    RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(f->weights, unit) };
+    j.act = qsf_act_fn(f->table, p->act);
     qsf_linear_note_types(f, j.u);
-    if (f->tap != NULL) show_input(f, s, j.u);
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
         int rc = qsf_weights_acquire(f->weights, unit, item, &j.v, err);
@@ -141,4 +140,20 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
         qsf_weights_release(f->weights, &j.v);
     }
     return QSF_OK;
+}
+
+int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
+    const QsfUnit *u = qsf_weights_unit(f->weights, s->u.linear.unit);
+    QsfProduct p = { .x = qsf_col(f, s->in, f->col0),
+                     .x_stride = qsf_col_stride(f, s->in),
+                     .act0 = f->col0,
+                     .n_cols = f->n_cols,
+                     .act = s->u.linear.act };
+    for (unsigned i = 0; i < u->n; i++) {
+        p.y[i] = qsf_col(f, s->out[i], f->col0);
+        p.y_stride[i] = qsf_col_stride(f, s->out[i]);
+        p.bias[i] = qsf_param(f, s->u.linear.bias[i]);
+    }
+    if (f->tap != NULL) show_input(f, s, u);
+    return qsf_multiply(f, s->u.linear.unit, &p, err);
 }

@@ -67,6 +67,7 @@ struct QsfForward {
     float *cs;              /* per rope table (n_cols, n_rot / 2) pairs cos, sin */
     float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
     float *exact_row;       /* (threads, max_k) */
+    uint32_t *chosen;       /* (n_cols) columns that chose an expert */
     uint8_t *row;           /* one packed embedding row */
     const float *ones;      /* the widest buffer of ones: norms without weights */
     float *logits;          /* (n_vocab), LOGITS */
@@ -143,6 +144,28 @@ void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1
 typedef void (*QsfActFn)(float *y, const float *up, size_t n);
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind);
 void qsf_act_xielu(float *x, size_t n, const QsfActStep *a);
+
+/* route.c: chooses the experts of column c. */
+void qsf_route(const QsfForward *f, const QsfStep *s, size_t c);
+
+/* A multiplication by the matrices of a unit. Strides are floats. */
+typedef struct QsfProduct {
+    const float *x; /* (n_cols), n_cols > 0 */
+    size_t x_stride;
+    size_t act0;                /* the same columns, quantized, begin at this column of f->act */
+    float *y[QSF_UNIT_TENSORS]; /* (n_cols), of matrix i; columns begin at multiples of 16 floats */
+    size_t y_stride[QSF_UNIT_TENSORS];
+    const float *bias[QSF_UNIT_TENSORS]; /* NULL = none */
+    uint32_t n_cols;
+    QsfActKind act; /* then y[0] = act(y[0]) * y[1], or act(y[0]) */
+} QsfProduct;
+/* linear.c: computes it with all threads, waiting for weights. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
+int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err);
+/* Returns the kinds of activations, one bit each, that the matrices of a unit need: none for floats. */
+unsigned qsf_unit_acts(const QsfForward *f, const QsfUnit *u);
+
+/* experts.c */
+int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* linear.c: quantizes column c of the input of a linear step for the kinds of activations in `acts`. */
 void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, size_t c);

@@ -109,6 +109,7 @@ static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err
     [QSF_OP_LINEAR] = qsf_linear,
     [QSF_OP_HEAD_LINEAR] = qsf_head_linear,
     [QSF_OP_ATTENTION] = qsf_attention,
+    [QSF_OP_EXPERTS] = qsf_experts,
 };
 
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {

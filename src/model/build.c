@@ -137,6 +137,26 @@ const QsfTensor *qsf_build_matrix(QsfBuilder *b, QsfNeed need, uint64_t cols, ui
     return t != NULL && check_shape(b, t, want) && check_matrix(b, t) ? t : NULL;
 }
 
+const QsfTensor *qsf_build_matrices(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows, uint64_t n,
+                                    const char *name) {
+    const uint64_t want[4] = { cols, rows, n, 1 };
+    const QsfTensor *t = find(b, need, name);
+    if (t == NULL || !check_shape(b, t, want) || !check_matrix(b, t)) return NULL;
+    if (t->compressed != NULL || t->x16) {
+        qsf_build_fail(b, "tensor '%s' is interleaved or compressed, which is not supported for experts",
+                       t->name);
+        return NULL;
+    }
+    return t;
+}
+
+uint64_t qsf_build_rows_of(const QsfBuilder *b, const char *name) {
+    char full[NAME_MAX_BYTES];
+    if (qsf_build_failed(b)) return 0;
+    const QsfTensor *t = b->set->find(b->set->arg, full_name(b, name, full));
+    return t != NULL ? t->ne[1] : 0;
+}
+
 bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, float *out) {
     const uint64_t want[4] = { n, 1, 1, 1 };
     const QsfTensor *t = find(b, need, name);
@@ -216,7 +236,7 @@ static void norm_step(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlic
         n.weight = per_head ? qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full)
                             : qsf_build_param(b, QSF_REQUIRED, weights, full);
         snprintf(full, sizeof full, "%s.bias", name);
-        if (kind == QSF_NORM_LAYER) n.bias = qsf_build_param(b, QSF_OPTIONAL, weights, full);
+        if (kind != QSF_NORM_L2) n.bias = qsf_build_param(b, QSF_OPTIONAL, weights, full);
     }
     if (name == NULL && width > b->p.ones) b->p.ones = (width + 15u) & ~15u;
     QsfStep *s = qsf_build_step(b, QSF_OP_NORM, name != NULL ? name : "norm", in, out);
@@ -247,6 +267,14 @@ static uint32_t add_unit(QsfBuilder *b, QsfMatmulClass cls) {
     if (u == NULL) return QSF_NONE;
     *u = (QsfUnitSpec){ .block = b->block, .matmul_class = cls };
     return b->p.n_units - 1;
+}
+
+uint32_t qsf_build_unit(QsfBuilder *b, const QsfUnitSpec *unit) {
+    const uint32_t i = add_unit(b, unit->matmul_class);
+    if (i == QSF_NONE) return i;
+    b->p.unit[i] = *unit;
+    b->p.unit[i].block = b->block;
+    return i;
 }
 
 /* Adds matrix i of a linear step, if it is there. */

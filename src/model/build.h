@@ -45,6 +45,11 @@ uint32_t qsf_build_param_nd(QsfBuilder *b, QsfNeed need, const uint64_t *ne, uns
 /* Finds a matrix and checks its shape and type; NULL if it is optional and absent. */
 const QsfTensor *qsf_build_matrix(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows,
                                   const char *name);
+/* The same for n matrices in one tensor of three dimensions. */
+const QsfTensor *qsf_build_matrices(QsfBuilder *b, QsfNeed need, uint64_t cols, uint64_t rows, uint64_t n,
+                                    const char *name);
+/* Returns the rows of a tensor's matrices, 0 if the current block does not have it. */
+uint64_t qsf_build_rows_of(const QsfBuilder *b, const char *name);
 /* Reads a vector of n floats (F32) now, for values that a step needs as constants. The file decides only whether
  * it is there; false if it is not, or after an error. */
 bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, float *out);
@@ -101,6 +106,8 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
  * result is head h of `out`, at h * out_stride. */
 void qsf_build_head_linear(QsfBuilder *b, QsfMatmulClass cls, const char *name, uint32_t heads, uint32_t k,
                            uint32_t rows, QsfSlice in, uint32_t in_stride, QsfSlice out, uint32_t out_stride);
+/* Adds a unit of the current block and returns its number. Its steps are the caller's. */
+uint32_t qsf_build_unit(QsfBuilder *b, const QsfUnitSpec *unit);
 
 /* Adds a KV cache for the current block. */
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim);

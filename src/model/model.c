@@ -72,12 +72,19 @@ uint64_t qsf_model_n_params(const QsfModel *m) {
     return sum;
 }
 
+/* Bytes of tensor t of a unit that a token needs: of the experts of a block on average the same part of each. */
+static uint64_t active_bytes(const QsfUnitSpec *u, unsigned t) {
+    const QsfTensor *w = u->tensor[t];
+    if (!u->on_demand) return w->bytes;
+    return w->bytes / (w->ne[1] * w->ne[2]) * u->rows[t] * u->n_used / u->n_expert;
+}
+
 uint64_t qsf_model_bytes_per_token(const QsfModel *m) {
     const QsfProgram *p = &m->prog;
     uint64_t sum = 0;
     if (m->vocab_only) return 0;
     for (uint32_t i = 0; i < p->n_units; i++)
-        for (unsigned t = 0; t < p->unit[i].n; t++) sum += p->unit[i].tensor[t]->bytes;
+        for (unsigned t = 0; t < p->unit[i].n; t++) sum += active_bytes(&p->unit[i], t);
     for (uint32_t i = 0; i < p->n_params; i++)
         if (p->param[i].block < p->n_blocks) sum += p->param[i].tensor->bytes;
     return sum + p->embed->bytes / p->embed->ne[1];

@@ -22,16 +22,20 @@ static const struct {
     [QSF_OP_POSITION] = { "position", true },
     [QSF_OP_TEMPERATURE] = { "temperature", true },
     [QSF_OP_HEADS] = { "heads", true },
+    [QSF_OP_ROUTE] = { "route", true },
     [QSF_OP_KV_STORE] = { "kv_store", true },
     [QSF_OP_LINEAR] = { "linear", false },
     [QSF_OP_HEAD_LINEAR] = { "head_linear", false },
     [QSF_OP_ATTENTION] = { "attention", false },
+    [QSF_OP_EXPERTS] = { "experts", false },
 };
 
 static const char *const acts[QSF_ACT_N] = {
-    [QSF_ACT_NONE] = "none",         [QSF_ACT_SILU] = "silu", [QSF_ACT_GELU] = "gelu",
-    [QSF_ACT_RELU2] = "relu2",       [QSF_ACT_RELU] = "relu", [QSF_ACT_SIGMOID] = "sigmoid",
-    [QSF_ACT_SOFTPLUS] = "softplus", [QSF_ACT_TANH] = "tanh", [QSF_ACT_XIELU] = "xielu",
+    [QSF_ACT_NONE] = "none",         [QSF_ACT_SILU] = "silu",
+    [QSF_ACT_GELU] = "gelu",         [QSF_ACT_RELU2] = "relu2",
+    [QSF_ACT_RELU] = "relu",         [QSF_ACT_SIGMOID] = "sigmoid",
+    [QSF_ACT_SOFTPLUS] = "softplus", [QSF_ACT_TANH] = "tanh",
+    [QSF_ACT_XIELU] = "xielu",       [QSF_ACT_SWIGLU_OAI] = "swiglu_oai",
 };
 
 uint32_t qsf_step_unit(const QsfStep *s) {

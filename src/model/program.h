@@ -13,6 +13,7 @@
 
 #define QSF_NONE         UINT32_MAX /* no parameter, unit, buffer or cache */
 #define QSF_UNIT_TENSORS 3          /* maximum number of matrices that one step multiplies */
+#define QSF_MAX_EXPERTS  1024u      /* of one block */
 
 /* ---- steps ---- */
 
@@ -22,7 +23,7 @@ typedef enum QsfOp {
     /* Column steps. */
     QSF_OP_NORM,        /* out = norm(in) */
     QSF_OP_ADD,         /* out += in */
-    QSF_OP_MUL,         /* out *= in, element by element */
+    QSF_OP_MUL,         /* out *= in, element by element or all by the only one */
     QSF_OP_COPY,        /* out = in */
     QSF_OP_SCALE,       /* out *= scale */
     QSF_OP_BIAS,        /* out += parameter */
@@ -34,11 +35,13 @@ typedef enum QsfOp {
     QSF_OP_POSITION,    /* out += row of a table of learned positions */
     QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor((position + offset) / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
+    QSF_OP_ROUTE, /* chooses experts by their logits (in); out = their ids and weights */
     QSF_OP_KV_STORE, /* stores K (in) and V (in2; none: V is K) in a KV cache */
     /* Steps over all columns. */
     QSF_OP_LINEAR,      /* out[i] = matrix i of a unit times in */
     QSF_OP_HEAD_LINEAR, /* head h of out = matrix h of a tensor times head h of in */
     QSF_OP_ATTENTION,   /* out = softmax(in K^T) V */
+    QSF_OP_EXPERTS,     /* out = sum of the experts that were chosen for each column */
     QSF_OP_N
 } QsfOp;
 
@@ -55,6 +58,7 @@ typedef enum QsfActKind {
     QSF_ACT_SOFTPLUS,
     QSF_ACT_TANH,
     QSF_ACT_XIELU,
+    QSF_ACT_SWIGLU_OAI, /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
     QSF_ACT_N
 } QsfActKind;
 
@@ -127,6 +131,40 @@ typedef struct QsfAttentionStep {
     float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
 
+/* How the weight of an expert follows from its logit. The values are those of the key expert_gating_func. */
+typedef enum QsfGating {
+    QSF_GATING_NONE, /* the key is missing */
+    QSF_GATING_SOFTMAX,
+    QSF_GATING_SIGMOID,
+    QSF_GATING_SOFTMAX_CHOSEN, /* softmax of the chosen logits */
+    QSF_GATING_SQRT_SOFTPLUS,
+    QSF_GATING_N
+} QsfGating;
+
+/* out = n_used ids in ascending order, as floats, then their weights. The experts with the highest scores are chosen;
+ * of equal ones those with the lowest ids. */
+typedef struct QsfRouteStep {
+    QsfGating gating;
+    uint32_t n_expert, n_used;
+    uint32_t n_groups,
+        n_groups_used;     /* only the groups with the largest sums of their two best scores; < 2 = no
+                                         groups */
+    uint32_t bias;         /* parameter, added to the scores but not to the weights; QSF_NONE = none */
+    uint32_t expert_scale; /* parameter, a factor per expert; QSF_NONE = none */
+    bool by_logit;         /* scores are the logits */
+    bool norm;             /* weights are divided by their sum */
+    float scale;           /* of the weights */
+} QsfRouteStep;
+
+/* in2 = ids and weights. out[1] and out[2] are scratch: two of ffn elements, and the gathered columns. */
+typedef struct QsfExpertsStep {
+    uint32_t unit; /* of expert e: unit + 2 * e multiplies its input, unit + 2 * e + 1 gives its output */
+    uint32_t n_expert, n_used, ffn;
+    QsfActKind act;
+    uint32_t bias_in[2], bias_out; /* parameters (n_expert, rows); QSF_NONE = none */
+    bool scale_input;              /* the weight multiplies the input, not the output */
+} QsfExpertsStep;
+
 typedef struct QsfStep {
     QsfOp op;
     uint32_t block;    /* n_blocks: after the last block */
@@ -142,6 +180,8 @@ typedef struct QsfStep {
         QsfLinearStep linear;
         QsfHeadLinearStep head_linear;
         QsfAttentionStep attention;
+        QsfRouteStep route;
+        QsfExpertsStep experts;
         float scale;    /* SCALE, SOFTCAP */
         uint32_t param; /* BIAS, GAIN, POSITION */
         uint32_t kv;    /* KV_STORE */
@@ -178,7 +218,11 @@ typedef struct QsfUnitSpec {
     QsfMatmulClass matmul_class;
     unsigned n;
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
-    bool paired;    /* row i of every matrix belongs together (gate and up) */
+    uint64_t row0[QSF_UNIT_TENSORS]; /* the matrix begins at this row of the tensor */
+    uint32_t rows[QSF_UNIT_TENSORS]; /* and has so many; 0 = all of the tensor */
+    bool paired;                     /* row i of every matrix belongs together (gate and up) */
+    bool on_demand;                  /* of an expert: used only by the positions that choose it */
+    uint32_t expert, n_expert, n_used;
     uint32_t heads; /* of the single tensor, whose rows are those of all heads; 0 = it is a matrix */
 } QsfUnitSpec;
 

@@ -10,6 +10,14 @@
 
 static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+static void count_expert(QsfShape *s, const QsfUnit *u) {
+    if (!u->on_demand) return;
+    s->on_demand = true;
+    s->expert_bytes += u->bytes;
+    if (u->matmul_class == QSF_MATMUL_FFN_OUT) s->n_experts++;
+    if (u->matmul_class == QSF_MATMUL_FFN_OUT && u->expert == 0) s->expert_blocks++;
+}
+
 void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     memset(s, 0, sizeof *s);
     s->n_units = qsf_unit_count(m);
@@ -18,6 +26,8 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
         qsf_unit_at(m, i, &u);
         uint64_t whole = qsf_unit_pinned_bytes(&u, u.items);
         s->weight_bytes += u.bytes;
+        count_expert(s, &u);
+        s->active_bytes += qsf_unit_active_bytes(&u);
         s->pinned_units_bytes += whole;
         s->max_slot = max_u64(s->max_slot, max_u64(whole, qsf_pages(qsf_unit_min_slot(&u))));
         s->min_slot = max_u64(s->min_slot, qsf_pages(qsf_unit_min_slot(&u)));
@@ -88,6 +98,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->parts = place(l, 4u * spans * parts);
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);
+    l->chosen = place(l, s->on_demand ? 4ull * n_cols : 0);
     l->row = place(l, s->embed_row_bytes);
     l->total = qsf_pages(l->total);
 }

@@ -21,6 +21,11 @@ typedef struct QsfShape {
     uint64_t min_slot;             /* least slot that streams every unit */
     uint64_t max_slot;             /* a slot that holds any unit whole */
     uint64_t weight_bytes;         /* all units */
+    uint64_t active_bytes;         /* of them, what one token multiplies */
+    bool on_demand;                /* some units are experts */
+    uint64_t expert_bytes;         /* of all experts */
+    uint64_t n_experts;            /* in all blocks; each has two units */
+    uint32_t expert_blocks;        /* blocks with experts */
     uint64_t pinned_units_bytes;   /* all units as they are held pinned, windows included */
     uint64_t stage_bytes;          /* windows of the largest compressed layer; 0: none is compressed */
     uint64_t unpack_bytes;         /* what decompressing needs besides */
@@ -55,6 +60,7 @@ typedef struct QsfLayout {
                                spans */
     uint64_t exact;         /* (threads, max_k), 0 bytes unless exact */
     uint64_t exact_stride;  /* floats */
+    uint64_t chosen;        /* (n_cols) column numbers, 0 bytes without experts */
     uint64_t row;           /* one packed embedding row */
     uint64_t total;
 } QsfLayout;

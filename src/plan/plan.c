@@ -61,7 +61,7 @@ static void pin_some(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p
     QsfSpread r = qsf_plan_spread(s, c->slot_bytes, lowered ? 0 : left, p->pinned_items);
     c->pinned_unit_bytes = r.held;
     p->pinned_bytes = r.weight;
-    p->streamed_bytes = p->weight_bytes - r.weight;
+    p->streamed_bytes = r.streamed;
 }
 
 /* Bytes that every pass reads. */
@@ -70,7 +70,9 @@ static uint64_t disk_bytes(const QsfPricing *s, const QsfPlan *p) {
     for (uint32_t i = 0; i < p->n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
-        if (u.compressed == NULL)
+        if (u.on_demand)
+            sum += p->pinned_items[i] < u.items ? qsf_unit_active_bytes(&u) : 0;
+        else if (u.compressed == NULL)
             sum += qsf_unit_item_bytes(&u, p->pinned_items[i], u.items);
         else if (qsf_unit_opens_compressed(&u) && p->pinned_items[i] < u.items)
             sum += u.compressed->bytes;
@@ -107,6 +109,7 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     if (p->pinned_items == NULL) return qsf_err_memory(err, "plan");
     p->n_units = s->shape.n_units;
     p->weight_bytes = s->shape.weight_bytes;
+    p->active_bytes = s->shape.active_bytes;
     if (c->n_slots == 0)
         pin_all(s, p);
     else

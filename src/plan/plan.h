@@ -53,16 +53,17 @@ typedef struct QsfPlan {
     uint32_t n_stages; /* buffers that compressed layers are read to before they are decompressed; 0:
                           there are none */
     uint64_t stage_bytes;
-    uint32_t n_units;       /* weight units: 4 per layer (QKV, O, gate+up, down), then the head */
+    uint32_t n_units;       /* weight units of the program */
     uint32_t *pinned_items; /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple
                                of QSF_ROW_QUANTUM or all; owned by the plan */
     bool embed_resident;    /* the embedding table is in RAM (pinned head of a tied model counts) */
     uint32_t embed_rows;    /* rows of the embedding row cache; 0 = none (or resident) */
     QsfStreamConfig stream;
     uint64_t pinned_bytes;   /* weights, without padding */
-    uint64_t streamed_bytes; /* weights streamed in every pass over the layers */
+    uint64_t streamed_bytes; /* weights streamed for one token; of experts the average */
     uint64_t disk_bytes;     /* bytes read for them: less, if layers are compressed */
-    uint64_t weight_bytes;   /* pinned + streamed */
+    uint64_t weight_bytes;   /* all units */
+    uint64_t active_bytes;   /* of them, what one token multiplies */
     char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 

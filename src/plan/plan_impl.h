@@ -44,12 +44,14 @@ bool qsf_plan_search(const QsfPricing *s, QsfConfig *out, bool *lowered);
 QsfConfig qsf_plan_least(const QsfPricing *s);
 
 typedef struct QsfSpread {
-    uint64_t held;   /* memory of what is pinned */
-    uint64_t weight; /* bytes of weights among it */
+    uint64_t held;     /* memory of what is pinned */
+    uint64_t weight;   /* bytes of weights among it */
+    uint64_t streamed; /* bytes that a token streams; of experts the average */
 } QsfSpread;
 
 /* Fills pinned (n_units) so that at most `room` bytes of memory and o->pin_cap bytes of weights are pinned,
- * and the streamed rows are spread evenly over the pass. */
+ * and the streamed rows are spread evenly over the pass. Experts are pinned whole, and only where all other
+ * units are. */
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned);
 
 /* Writes what was lowered to p->note. */

@@ -43,7 +43,7 @@ static uint64_t code_bytes(const QsfPricing *s) {
 static uint64_t stack_bytes(const QsfPricing *s) {
     /* Compute threads but the first, the loader, and the thread that drives the computation. */
     uint64_t n = (uint64_t)(s->o->threads - 1) + 1 + 1;
-    return n * STACK_BYTES + qsf_io_stack_bytes(s->o->stream.kind);
+    return n * STACK_BYTES + (s->shape.on_demand ? 2 : 1) * qsf_io_stack_bytes(s->o->stream.kind);
 }
 
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
@@ -51,7 +51,9 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     QsfLayout l;
     qsf_layout_make(&l, s->m, &s->shape, c->batch, c->ctx, s->o->threads, s->o->exact);
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes + qsf_pages(4 * s->shape.param_floats);
-    rows[QSF_MEM_SLOTS] = c->n_slots * c->slot_bytes + qsf_staging_bytes(&s->shape, c->n_slots);
+    /* Experts stream through slots of their own. */
+    rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
+                          qsf_staging_bytes(&s->shape, c->n_slots);
     rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], c->ctx) +
                        qsf_recurrent_bytes(&s->m->prog);
     rows[QSF_MEM_ACTIVATIONS] = l.total;

@@ -2,7 +2,7 @@
 /* Chooses which rows stream. The streamed share of the weights is diffused over the units: each unit adds its
  * part to a carry, and streams a tail of its rows as soon as the carry is large enough for an efficient read.
  * So the streamed pieces lie evenly between pinned rows, whose computation hides the reads, and no unit reads
- * tiny pieces. */
+ * tiny pieces. Experts are pinned when everything else is. */
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -62,16 +62,23 @@ static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed 
     for (uint32_t k = 0; streams && k < n; k++) pinned[i + k] = 0;
     if (streams) *due -= (double)bytes;
     r->weight += streams ? 0 : bytes;
+    r->streamed += streams ? bytes : 0;
     r->held += streams ? 0 : qsf_compressed_whole(c);
     return n;
 }
 
 static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {
-    QsfSpread r = { 0, 0 };
-    double due = 0, share = (double)stream / (double)s->shape.weight_bytes;
+    QsfSpread r = { 0, 0, 0 };
+    const uint64_t fixed = s->shape.weight_bytes - s->shape.expert_bytes; /* stream <= fixed */
+    double due = 0, share = fixed > 0 ? (double)stream / (double)fixed : 0;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
+        if (u.on_demand) {
+            pinned[i] = 0;
+            r.streamed += qsf_unit_active_bytes(&u);
+            continue;
+        }
         if (u.compressed != NULL) {
             i += load_layer(s, i, u.compressed, share, &due, &r, pinned) - 1;
             continue;
@@ -82,21 +89,73 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
         uint64_t weight = qsf_unit_item_bytes(&u, 0, pinned[i]);
         due -= (double)(u.bytes - weight);
         r.weight += weight;
+        r.streamed += u.bytes - weight;
         r.held += qsf_unit_pinned_bytes(&u, pinned[i]);
     }
     return r;
 }
 
+/* ---- experts ---- */
+
+/* Pins n experts: about the same number, with the lowest ids, in each block, so that more memory never unpins one. */
+static QsfSpread pin_experts(const QsfPricing *s, QsfSpread dense, uint64_t n, uint32_t *pinned) {
+    const QsfProgram *p = &s->m->prog;
+    QsfSpread r = dense;
+    uint64_t left = n, blocks = s->shape.expert_blocks;
+    for (uint32_t block = 0; block < p->n_blocks; block++) {
+        bool any = false;
+        const uint64_t here = blocks > 0 ? (left + blocks - 1) / blocks : 0;
+        uint32_t done = 0;
+        for (uint32_t i = p->block_unit[block]; i < p->block_unit[block + 1]; i++) {
+            QsfUnit u;
+            if (!p->unit[i].on_demand) continue;
+            any = true;
+            pinned[i] = 0;
+            if (p->unit[i].expert >= here) continue;
+            qsf_unit_at(s->m, i, &u);
+            pinned[i] = u.items;
+            r.held += qsf_unit_pinned_bytes(&u, u.items);
+            r.weight += u.bytes;
+            r.streamed -= qsf_unit_active_bytes(&u);
+            done = u.expert + 1;
+        }
+        if (any) {
+            left -= done;
+            blocks--;
+        }
+    }
+    return r;
+}
+
+static bool allowed(const QsfPricing *s, const QsfSpread *r, uint64_t room) {
+    return r->held <= room && r->weight <= s->o->pin_cap;
+}
+
+/* Spends what is left after all other units are pinned. */
+static QsfSpread spread_experts(const QsfPricing *s, QsfSpread dense, uint64_t room, uint32_t *pinned) {
+    uint64_t lo = 0, hi = s->shape.n_experts + 1; /* hi is too many */
+    while (hi - lo > 1) {
+        const uint64_t mid = lo + (hi - lo) / 2;
+        const QsfSpread r = pin_experts(s, dense, mid, pinned);
+        if (allowed(s, &r, room))
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return pin_experts(s, dense, lo, pinned);
+}
+
 QsfSpread qsf_plan_spread(const QsfPricing *s, uint64_t slot_bytes, uint64_t room, uint32_t *pinned) {
-    uint64_t all = s->shape.weight_bytes;
+    const uint64_t all = s->shape.weight_bytes - s->shape.expert_bytes;
     uint64_t lo = 0, hi = (all + GRAIN - 1) / GRAIN; /* in grains; hi is enough */
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2, stream = mid * GRAIN < all ? mid * GRAIN : all;
         QsfSpread r = diffuse(s, slot_bytes, stream, pinned);
-        if (r.held <= room && r.weight <= s->o->pin_cap)
+        if (allowed(s, &r, room))
             hi = mid;
         else
             lo = mid + 1;
     }
-    return diffuse(s, slot_bytes, hi * GRAIN < all ? hi * GRAIN : all, pinned);
+    QsfSpread r = diffuse(s, slot_bytes, hi * GRAIN < all ? hi * GRAIN : all, pinned);
+    return hi == 0 && s->shape.on_demand ? spread_experts(s, r, room, pinned) : r;
 }

@@ -17,16 +17,18 @@ uint32_t qsf_unit_count(const QsfModel *m) { return m->prog.n_units; }
 
 static uint64_t stored_rows(uint64_t rows, bool x16) { return x16 ? qsf_group_rows(rows) : rows; }
 
-static void add_tensor(QsfUnit *u, const QsfTensor *t) {
-    const uint64_t rows = u->heads > 0 ? t->ne[1] * t->ne[2] : t->ne[1];
-    unsigned i = u->n++;
+static void add_tensor(QsfUnit *u, const QsfUnitSpec *spec) {
+    const unsigned i = u->n++;
+    const QsfTensor *t = spec->tensor[i];
+    const uint64_t all = t->ne[1] * t->ne[2] * t->ne[3], rows = spec->rows[i] > 0 ? spec->rows[i] : all;
     u->tensor[i] = t;
     u->type[i] = qk_type_of(t->dtype);
     u->rows[i] = (uint32_t)rows;
     u->x16[i] = t->x16;
-    u->row_bytes[i] = t->bytes / stored_rows(rows, t->x16);
+    u->row_bytes[i] = t->bytes / stored_rows(all, t->x16);
+    u->offset[i] = t->offset + spec->row0[i] * u->row_bytes[i];
     u->k = (uint32_t)t->ne[0];
-    u->bytes += t->bytes;
+    u->bytes += stored_rows(rows, t->x16) * u->row_bytes[i];
 }
 
 void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
@@ -39,15 +41,23 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
     u->layer_units = p->block_unit[spec->block + 1] - u->layer_first;
     u->matmul_class = spec->matmul_class;
     u->heads = spec->heads;
-    for (unsigned i = 0; i < spec->n; i++) add_tensor(u, spec->tensor[i]);
+    for (unsigned i = 0; i < spec->n; i++) add_tensor(u, spec);
     u->compressed = u->tensor[0]->compressed;
     u->paired = spec->paired;
+    u->on_demand = spec->on_demand;
+    u->expert = spec->expert;
+    u->n_expert = spec->n_expert;
+    u->n_used = spec->n_used;
     for (unsigned i = 0; i < u->n; i++) {
         if (u->paired)
             u->items = u->rows[i];
         else
             u->items = round_quantum(u->items) + u->rows[i];
     }
+}
+
+uint64_t qsf_unit_active_bytes(const QsfUnit *u) {
+    return u->on_demand ? u->bytes * u->n_used / u->n_expert : u->bytes;
 }
 
 void qsf_unit_rows(const QsfUnit *u, uint32_t item0, uint32_t item1, unsigned t, uint32_t *row0,
@@ -66,8 +76,8 @@ uint64_t qsf_unit_row_end(const QsfUnit *u, unsigned t, uint32_t row) {
 }
 
 static void add_part(const QsfUnit *u, QsfChunk *c, unsigned tensor, uint32_t row0, uint32_t row1) {
-    uint64_t from = u->tensor[tensor]->offset + row0 * u->row_bytes[tensor];
-    uint64_t to = u->tensor[tensor]->offset + qsf_unit_row_end(u, tensor, row1);
+    uint64_t from = u->offset[tensor] + row0 * u->row_bytes[tensor];
+    uint64_t to = u->offset[tensor] + qsf_unit_row_end(u, tensor, row1);
     QsfPart *p = &c->part[c->n_parts++];
     if (u->compressed != NULL) {
         *p = (QsfPart){ .tensor = tensor, .row0 = row0, .row1 = row1, .at = from };
@@ -104,7 +114,7 @@ uint64_t qsf_unit_item_bytes(const QsfUnit *u, uint32_t item0, uint32_t item1) {
 }
 
 uint64_t qsf_tensor_pinned_bytes(const QsfUnit *u, unsigned t, uint32_t rows) {
-    uint64_t off = u->tensor[t]->offset;
+    uint64_t off = u->offset[t];
     return rows == 0 ? 0 : window_up(off - window_down(off) + qsf_unit_row_end(u, t, rows));
 }
 

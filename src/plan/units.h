@@ -19,7 +19,7 @@
 #define QSF_ROW_QUANTUM 16u   /* chunks start at multiples of this many items */
 #define QSF_WINDOW      4096u /* = QSF_IO_WINDOW */
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
-#define QSF_WEIGHT_UNIT_BYTES   264
+#define QSF_WEIGHT_UNIT_BYTES   304
 #define QSF_LAYER_COUNTER_BYTES 24
 
 typedef struct QsfUnit {
@@ -28,6 +28,7 @@ typedef struct QsfUnit {
     QsfMatmulClass matmul_class;
     unsigned n; /* tensors */
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
+    uint64_t offset[QSF_UNIT_TENSORS]; /* of row 0 in the file */
     qk_type type[QSF_UNIT_TENSORS];
     uint32_t rows[QSF_UNIT_TENSORS];
     uint64_t row_bytes[QSF_UNIT_TENSORS];
@@ -36,8 +37,10 @@ typedef struct QsfUnit {
     uint32_t k;                 /* elements per row, the same for all */
     uint32_t heads;             /* as in QsfUnitSpec */
     bool paired;                /* item i = row i of every tensor */
+    bool on_demand;             /* an expert's, pinned whole or not at all, streamed only when it is chosen */
+    uint32_t expert, n_expert, n_used; /* of on_demand: this one of n_expert, of which a token uses n_used */
     uint32_t items;
-    uint64_t bytes;                  /* of all tensors */
+    uint64_t bytes;                  /* of all its rows */
     const QsfCompressed *compressed; /* NULL, or the compressed layer that contains the unit */
 } QsfUnit;
 
@@ -58,6 +61,9 @@ typedef struct QsfChunk {
     uint64_t bytes; /* of all windows; a unit in a compressed layer has none, and `at` counts from the
                        start of the decompressed layer */
 } QsfChunk;
+
+/* Returns the bytes of u that one token multiplies on average. */
+uint64_t qsf_unit_active_bytes(const QsfUnit *u);
 
 uint32_t qsf_unit_count(const QsfModel *m);
 void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u);

@@ -92,6 +92,7 @@ int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *uni
     size_t n = 0;
     Range *range = calloc((size_t)n_units * QSF_UNIT_TENSORS, sizeof *range);
     s->sum = calloc(s->n, sizeof *s->sum);
+    if (s->sum != NULL) pthread_mutex_init(&s->lock, NULL);
     int rc = range != NULL && s->sum != NULL ? QSF_OK : qsf_err_memory(err, "checksums of the weights");
     for (uint32_t i = 0; rc == QSF_OK && i < s->n; i++)
         s->sum[i] = (QsfSum){ .left = s->part[i].bytes, .next = s->part[i].off };
@@ -100,7 +101,7 @@ int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *uni
             const QsfTensor *tensor = units[i].u.tensor[t];
             units[i].section[t] = section_of(s, tensor);
             if (units[i].section[t] == UINT32_MAX) continue;
-            range[n++] = (Range){ units[i].section[t], tensor->offset,
+            range[n++] = (Range){ units[i].section[t], units[i].u.offset[t],
                                   qsf_unit_row_end(&units[i].u, t, units[i].u.rows[t]) };
         }
     if (n > 0) qsort(range, n, sizeof *range, by_offset);
@@ -111,6 +112,7 @@ int qsf_checksums_open(QsfChecksums *s, const QsfSource *src, QsfWeightUnit *uni
 }
 
 void qsf_checksums_close(QsfChecksums *s) {
+    if (s->sum != NULL) pthread_mutex_destroy(&s->lock);
     free(s->sum);
     *s = (QsfChecksums){ 0 };
 }
@@ -120,5 +122,8 @@ int qsf_checksums_add(QsfChecksums *s, const QsfWeightUnit *u, unsigned t, uint3
     const uint32_t i = u->section[t];
     if (s->n == 0 || i == UINT32_MAX || row0 == row1) return QSF_OK;
     const uint64_t from = row0 * u->u.row_bytes[t];
-    return add(s, i, u->u.tensor[t]->offset + from, p, qsf_unit_row_end(&u->u, t, row1) - from, err);
+    pthread_mutex_lock(&s->lock);
+    const int rc = add(s, i, u->u.offset[t] + from, p, qsf_unit_row_end(&u->u, t, row1) - from, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
 }

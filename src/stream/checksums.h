@@ -2,9 +2,12 @@
 /* Checksums of weights as they are read for the first time. A section of the file (a layer) is read in pieces, pinned
  * ones and streamed ones, in whatever order; what each contributes is summed (qsf_crc32_shift), and when all bytes were
  * there the sum must be the file's. Headers and padding between the matrices are read at the start.
- * For the loader's thread; what is read again later is not looked at. */
+ * Rows may be added by the loader's thread and by the one that streams experts; what is read again later is not
+ * looked at. */
 #ifndef QSF_STREAM_CHECKSUMS_H
 #define QSF_STREAM_CHECKSUMS_H
+
+#include <pthread.h>
 
 #include "src/stream/loader.h"
 
@@ -15,6 +18,7 @@ typedef struct QsfChecksums {
     const QsfChecksumPart *part; /* (n), the source's */
     QsfSum *sum;                 /* (n) */
     uint32_t n;
+    pthread_mutex_t lock; /* of the sums; valid if n > 0 */
 } QsfChecksums;
 
 /* For the matrices of these units, nothing of which has been read yet; nothing where the file has no checksums. Reads

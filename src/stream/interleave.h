@@ -44,7 +44,7 @@ void qsf_interleave_cut(const QsfWeightUnit *u, uint32_t n, uint32_t old, uint8_
 
 /* Where row `row` of tensor t begins, as long as it is a row. */
 static inline uint8_t *qsf_pinned_at(const QsfWeightUnit *u, unsigned t, uint32_t row) {
-    uint64_t skew = u->u.tensor[t]->offset & (QSF_WINDOW - 1);
+    uint64_t skew = u->u.offset[t] & (QSF_WINDOW - 1);
     return u->pin[t] + skew + row * u->u.row_bytes[t];
 }
 

@@ -13,8 +13,10 @@ QsfPosition qsf_loader_first(const QsfLoader *l, uint32_t unit) {
     return (QsfPosition){ unit, unit < l->o.n_units ? l->o.units[unit].pinned_items : 0 };
 }
 
+/* Experts are not in the stream: what is needed of them is known only when they are chosen (demand.h). */
 static void skip_pinned(const QsfLoader *l, QsfPosition *p, uint32_t limit) {
-    while (p->unit < limit && p->item >= l->o.units[p->unit].u.items) *p = qsf_loader_first(l, p->unit + 1);
+    while (p->unit < limit && (l->o.units[p->unit].u.on_demand || p->item >= l->o.units[p->unit].u.items))
+        *p = qsf_loader_first(l, p->unit + 1);
 }
 
 bool qsf_loader_settle(QsfLoader *l) {
@@ -65,7 +67,7 @@ static void pin_reads(const QsfWeightUnit *w, const QsfChunk *c, QsfJob *j) {
     for (unsigned i = 0; i < c->n_parts; i++) {
         const QsfPart *p = &c->part[i];
         const QsfTensor *t = w->u.tensor[p->tensor];
-        uint64_t base = t->offset & ~(uint64_t)(QSF_WINDOW - 1), off = p->file_off,
+        uint64_t base = w->u.offset[p->tensor] & ~(uint64_t)(QSF_WINDOW - 1), off = p->file_off,
                  end = off + p->window_bytes;
         if (p->row0 > 0 && p->at != p->window) off += QSF_WINDOW;
         if (off < end) add_read(j, t->file, off, end - off, w->pin[p->tensor] + (off - base));

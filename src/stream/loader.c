@@ -50,7 +50,7 @@ static bool is_outdated(const QsfLoader *l, const QsfJob *j) {
 /* Returns the address of the part's first row in the job's memory. */
 static uint8_t *row_at(const QsfWeightUnit *w, const QsfJob *j, const QsfPart *p) {
     if (j->slot != NULL) return j->slot->data + p->at;
-    const uint64_t off = w->u.tensor[p->tensor]->offset, base = off & ~(uint64_t)(QSF_WINDOW - 1);
+    const uint64_t off = w->u.offset[p->tensor], base = off & ~(uint64_t)(QSF_WINDOW - 1);
     return w->pin[p->tensor] + (off - base) + p->row0 * w->u.row_bytes[p->tensor];
 }
 
@@ -374,7 +374,8 @@ static int set_up(QsfLoader *l, QsfErr *err) {
     l->memory_bytes = bytes;
     qsf_slots_init(&l->slots, o->n_slots, l->memory, o->slot_bytes);
     if (bytes > 0) l->stages = (uint8_t *)l->memory + o->n_slots * o->slot_bytes;
-    for (uint32_t i = 0; i < o->n_units; i++) l->streams |= o->units[i].pinned_items < o->units[i].u.items;
+    for (uint32_t i = 0; i < o->n_units; i++)
+        l->streams |= !o->units[i].u.on_demand && o->units[i].pinned_items < o->units[i].u.items;
     l->load = qsf_loader_first(l, 0);
     l->load_pass = 1; /* reading ahead of the first pass */
     rc = open_io(l, err);

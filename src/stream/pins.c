@@ -22,7 +22,7 @@ static int place_tensors(QsfPins *p, QsfWeightUnit *units, uint32_t n_units, Qsf
         }
         for (unsigned t = 0; t < u->u.n; t++) {
             if (u->u.compressed != NULL) {
-                u->pin[t] = layer + (u->u.tensor[t]->offset & ~(uint64_t)(QSF_WINDOW - 1));
+                u->pin[t] = layer + (u->u.offset[t] & ~(uint64_t)(QSF_WINDOW - 1));
                 continue;
             }
             u->pin[t] = at;
@@ -63,7 +63,7 @@ static uint32_t pinned_rows(const QsfWeightUnit *u, unsigned t) {
 }
 
 uint8_t *qsf_pins_layer(const QsfWeightUnit *u) {
-    return u->pin[0] - (u->u.tensor[0]->offset & ~(uint64_t)(QSF_WINDOW - 1));
+    return u->pin[0] - (u->u.offset[0] & ~(uint64_t)(QSF_WINDOW - 1));
 }
 
 /* A compressed layer: all or nothing, with its first unit. */

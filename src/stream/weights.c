@@ -10,6 +10,7 @@
 #include "src/plan/layout.h"
 #include "src/stream/changed.h"
 #include "src/stream/checksums.h"
+#include "src/stream/demand.h"
 #include "src/stream/interleave.h"
 #include "src/stream/loader.h"
 #include "src/stream/pins.h"
@@ -26,9 +27,10 @@ struct QsfWeights {
     uint32_t n_units;
     QsfPins pins;
     QsfLoader *loader; /* NULL while parked */
+    QsfDemand *demand; /* NULL while parked, or if all experts are pinned */
     QsfChecksums sums; /* until the plan changes: later reads were checked before, or are incomplete */
     bool checksums_open, begun;
-    bool streams;
+    bool streams, demands; /* fixed units stream; experts do */
     atomic_bool stale;
     pthread_mutex_t io_lock; /* the two below, read from any thread */
     char io_name[32], io_notice[160];
@@ -51,7 +53,10 @@ static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *
     u->chunk_items = QSF_ROW_QUANTUM;
     u->piece_items = piece_items(&u->u);
     if (u->pinned_items == u->u.items) return QSF_OK;
-    w->streams = true;
+    if (u->u.on_demand)
+        w->demands = true;
+    else
+        w->streams = true;
     u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
     if (p->n_slots > 0 && u->chunk_items > 0) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan has no slot large enough for rows of %s",
@@ -98,12 +103,20 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                   .counters = w->counters,
                                   .sums = w->checksums_open ? &w->sums : NULL };
     int rc = qsf_loader_create(&w->loader, &lo, err);
+    if (rc == QSF_OK && w->demands) rc = qsf_demand_create(&w->demand, &lo, p->n_slots, err);
     if (rc != QSF_OK) return rc;
     pthread_mutex_lock(&w->io_lock);
     snprintf(w->io_name, sizeof w->io_name, "%s", qsf_loader_io_name(w->loader));
     snprintf(w->io_notice, sizeof w->io_notice, "%s", qsf_loader_io_notice(w->loader));
     pthread_mutex_unlock(&w->io_lock);
     return QSF_OK;
+}
+
+static void stop_loader(QsfWeights *w) {
+    qsf_demand_destroy(w->demand);
+    qsf_loader_destroy(w->loader);
+    w->demand = NULL;
+    w->loader = NULL;
 }
 
 static void close_checksums(QsfWeights *w) {
@@ -121,8 +134,7 @@ static int open_checksums(QsfWeights *w, QsfErr *err) {
 
 void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
     QsfErr none = { 0 };
-    qsf_loader_destroy(w->loader);
-    w->loader = NULL;
+    stop_loader(w);
     close_checksums(w);
     apply_plan(w, p);
     for (uint32_t i = 0; i < w->n_units; i++)
@@ -133,11 +145,10 @@ void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
 
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     int rc = QSF_OK;
-    qsf_loader_destroy(w->loader);
-    w->loader = NULL;
+    stop_loader(w);
     close_checksums(w);
     apply_plan(w, p);
-    w->streams = false;
+    w->streams = w->demands = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++)
         rc = qsf_pins_size(w->ledger, &w->units[i], false, err);
@@ -189,7 +200,7 @@ int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err
 void qsf_weights_destroy(QsfWeights *w) {
     QsfErr none = { 0 };
     if (w == NULL) return;
-    qsf_loader_destroy(w->loader);
+    stop_loader(w);
     close_checksums(w);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
         w->units[i].pinned_items = 0;
@@ -241,8 +252,9 @@ void qsf_weights_io(QsfWeights *w, char *name, size_t name_cap, char *notice, si
 
 /* When everything is in RAM, changes to the files do not matter. */
 static bool all_in_ram(const QsfWeights *w) {
-    return !w->streams && atomic_load_explicit(&w->counters->pin_done, memory_order_relaxed) ==
-                              atomic_load_explicit(&w->counters->pin_total, memory_order_relaxed);
+    return !w->streams && !w->demands &&
+           atomic_load_explicit(&w->counters->pin_done, memory_order_relaxed) ==
+               atomic_load_explicit(&w->counters->pin_total, memory_order_relaxed);
 }
 
 static int check_files(QsfWeights *w, QsfErr *err) {
@@ -272,6 +284,7 @@ static void view_of(QsfWeightView *v, const QsfChunk *c, bool streamed) {
     v->item1 = c->item1;
     v->n_parts = c->n_parts;
     v->streamed = streamed;
+    v->on_demand = false;
     memcpy(v->part, c->part, sizeof v->part);
     memset(v->packed, 0, sizeof v->packed);
 }
@@ -305,9 +318,11 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     const uint8_t *data;
     QsfChunk c;
     if (item < u->pinned_items) return acquire_pinned(w, u, item, v, err);
-    int rc = qsf_loader_acquire(w->loader, unit, item, &c, &data, err);
+    int rc = u->u.on_demand ? qsf_demand_acquire(w->demand, unit, item, &c, &data, err)
+                            : qsf_loader_acquire(w->loader, unit, item, &c, &data, err);
     if (rc != QSF_OK) return read_failed(w, rc);
     view_of(v, &c, true);
+    v->on_demand = u->u.on_demand;
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
         v->rows[i] = data + p->at;
@@ -316,12 +331,25 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     return QSF_OK;
 }
 
+void qsf_weights_request(QsfWeights *w, uint32_t unit) {
+    const QsfWeightUnit *u = &w->units[unit];
+    if (u->pinned_items < u->u.items) qsf_demand_request(w->demand, unit);
+}
+
+void qsf_weights_read_ahead(QsfWeights *w) {
+    if (w->demand != NULL) qsf_demand_read_ahead(w->demand);
+}
+
 void qsf_weights_release(QsfWeights *w, const QsfWeightView *v) {
-    if (v->streamed) qsf_loader_release(w->loader);
+    if (v->on_demand)
+        qsf_demand_release(w->demand);
+    else if (v->streamed)
+        qsf_loader_release(w->loader);
 }
 
 void qsf_weights_end_pass(QsfWeights *w, bool ok) {
     if (w->loader == NULL) return;
+    if (!ok && w->demand != NULL) qsf_demand_reset(w->demand);
     if (ok)
         qsf_loader_end_pass(w->loader);
     else

@@ -84,8 +84,13 @@ typedef struct QsfWeightView {
     /* of part i: so many rows, from row0 on, are groups of 16 (packed.h); more
      * than it has where its last group is filled up */
     uint32_t packed[QSF_UNIT_TENSORS];
-    bool streamed;
+    bool streamed, on_demand;
 } QsfWeightView;
+
+/* In a pass: experts that are about to be acquired, in the order of their use. Those that are not pinned are read
+ * from the next read_ahead on. */
+void qsf_weights_request(QsfWeights *w, uint32_t unit);
+void qsf_weights_read_ahead(QsfWeights *w);
 
 /* Units must then be walked in order, up to the head or to the unit before it. QSF_E_RUNTIME when
  * a model file has changed (QSF_E_RUNTIME with qsf_weights_stale then true). */

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "src/model/moe.h"
 #include "src/model/rope.h"
 
 static bool has(const QsfDenseModel *m, unsigned quirk) { return (m->d->quirks & quirk) != 0; }
@@ -120,9 +121,32 @@ static void qk_norm(const QsfDenseModel *m, const QsfBlockSizes *n, const Qkv *x
     QsfBuilder *b = m->b;
     const QsfNormKind kind = m->hp->arch->norm;
     const bool own = m->d->qk_norm == QSF_QK_NORM_OPTIONAL, row = m->d->qk_norm == QSF_QK_NORM_ROW;
-    if (own && !qsf_build_has(b, "attn_q_norm.weight")) return;
+    const bool optional = own || m->d->qk_norm == QSF_QK_NORM_HEAD_OPTIONAL;
+    if (optional && !qsf_build_has(b, "attn_q_norm.weight")) return;
     qsf_build_head_norm(b, kind, "attn_q_norm", x->q, row ? 1 : n->heads, own);
     qsf_build_head_norm(b, kind, "attn_k_norm", x->k, row ? 1 : n->kv_heads, own);
+}
+
+/* Llama 4: blocks with rotation see chunks of 8192 positions and normalize rotated heads, unless the model has 128
+ * experts; the others scale queries by their position. Only models with sliding_window 0 do neither
+ * (ggml-org/llama.cpp). */
+static void llama4(const QsfDenseModel *m, const QsfBlockSizes *n, bool rotated, QsfAttentionSpec *attn) {
+    QsfBuilder *b = m->b;
+    const uint32_t length = 8192;
+    const bool chunks = qsf_build_u32(b, "attention.sliding_window", length, 0, UINT32_MAX) > 0;
+    if (!chunks) {
+        qsf_build_fail(b, "models with the metadata key '%s' of 0 are not supported", b->keys.key);
+        return;
+    }
+    attn->step.chunk = rotated ? length : 0;
+    if (!rotated) {
+        QsfStep *s = qsf_build_step(b, QSF_OP_TEMPERATURE, "temperature", qsf_slice_none(), attn->q);
+        if (s != NULL)
+            s->u.temperature = (QsfTemperatureStep){ .scale = 0.1f, .length = length, .offset = 1 };
+    } else if (qsf_build_u32(b, "expert_count", 0, 0, UINT32_MAX) != 128) {
+        qsf_build_head_norm(b, QSF_NORM_RMS, NULL, attn->q, n->heads, false);
+        qsf_build_head_norm(b, QSF_NORM_RMS, NULL, attn->k, n->kv_heads, false);
+    }
 }
 
 static void attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSlice out) {
@@ -149,6 +173,8 @@ static void attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSl
     attn.step.window = m->has_window[block] ? m->window : 0;
     attn.step.softcap = m->score_cap;
     attn.step.slopes = m->slopes;
+    attn.step.sinks = qsf_build_param(b, QSF_OPTIONAL, n->heads, "attn_sinks.weight");
+    if (has(m, QSF_DENSE_LLAMA4)) llama4(m, n, rope != QSF_NONE, &attn);
     const QsfSlice y = qsf_build_attention(b, &attn);
     if (has(m, QSF_DENSE_SUB_NORMS)) qsf_build_norm(b, QSF_NORM_RMS, "attn_sub_norm", y, y);
     qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, y, &(QsfMatrixSpec){ "attn_output", out, QSF_REQUIRED }, 1,
@@ -179,6 +205,12 @@ static void xielu(const QsfDenseModel *m, uint32_t block, QsfSlice x) {
 static void feed_forward(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSlice out) {
     QsfBuilder *b = m->b;
     const uint32_t ffn = m->hp->block[block].ffn / (has(m, QSF_DENSE_HALF_FFN) ? 2 : 1);
+    if (qsf_moe_has(b, m->d->moe)) {
+        QsfMoeSpec spec;
+        qsf_moe_read(b, m->d->moe, &spec);
+        qsf_build_moe(b, &spec, in, out);
+        return;
+    }
     const bool fused = m->d->gated && has(m, QSF_DENSE_FUSED_UP) && !qsf_build_has(b, "ffn_gate.weight");
     const bool special = m->d->act == QSF_ACT_XIELU;
     QsfSlice gate = qsf_build_buffer(b, fused ? 2 * ffn : ffn);

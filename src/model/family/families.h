@@ -15,9 +15,10 @@ typedef enum QsfNormPlaces {
 /* Norms of the query and key heads. */
 typedef enum QsfQkNorm {
     QSF_QK_NORM_NONE,
-    QSF_QK_NORM_HEAD,       /* of each head, before rotation */
-    QSF_QK_NORM_HEAD_AFTER, /* of each head, after rotation */
-    QSF_QK_NORM_ROW,        /* over all heads together, before rotation */
+    QSF_QK_NORM_HEAD,          /* of each head, before rotation */
+    QSF_QK_NORM_HEAD_AFTER,    /* of each head, after rotation */
+    QSF_QK_NORM_HEAD_OPTIONAL, /* as HEAD, where the tensors exist */
+    QSF_QK_NORM_ROW,           /* over all heads together, before rotation */
     QSF_QK_NORM_OPTIONAL /* of each head with weights of its own, before rotation, where the tensors exist */
 } QsfQkNorm;
 
@@ -60,6 +61,7 @@ enum {
     QSF_DENSE_SCALE_BY_DIM = 1 << 13,    /* scores / head_dim */
     QSF_DENSE_HALF_FFN = 1 << 14,        /* feed_forward_length is twice the width */
     QSF_DENSE_MAYBE_POSITIONS = 1 << 15, /* learned positions where the tensor exists */
+    QSF_DENSE_LLAMA4 = 1 << 20,          /* chunks, norms and temperatures of Llama 4 */
     QSF_DENSE_SCALE_27B = 1 << 11        /* the largest Gemma divides scores by sqrt(hidden / heads) */
 };
 
@@ -96,8 +98,9 @@ typedef struct QsfMla {
     QsfRopeKind rope;
     QsfMlaYarn yarn; /* other than PLAIN: queries are also scaled by attention.temperature_scale */
     QsfActKind act;
-    bool gated;   /* as in QsfDense */
-    bool minicpm; /* scales of embeddings, branches and logits */
+    bool gated;                  /* as in QsfDense */
+    bool minicpm;                /* scales of embeddings, branches and logits */
+    const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfMla;
 void qsf_family_mla(QsfBuilder *b);
 

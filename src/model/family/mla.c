@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "src/model/family/families.h"
+#include "src/model/moe.h"
 #include "src/model/rope.h"
 
 typedef struct Model {
@@ -42,6 +43,12 @@ static void read_attention(Model *m) {
 static void feed_forward(const Model *m, uint32_t block, QsfSlice x) {
     QsfBuilder *b = m->b;
     const uint32_t ffn = m->hp->block[block].ffn;
+    if (qsf_moe_has(b, m->d->moe)) {
+        QsfMoeSpec spec;
+        qsf_moe_read(b, m->d->moe, &spec);
+        qsf_build_moe(b, &spec, x, x);
+        return;
+    }
     const QsfSlice gate = qsf_build_buffer(b, ffn), up = m->d->gated ? qsf_build_buffer(b, ffn) : gate;
     const QsfMatrixSpec mats[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
     const unsigned first = m->d->gated ? 0 : 1;

@@ -5,28 +5,49 @@
 
 #include "src/model/family.h"
 #include "src/model/family/families.h"
+#include "src/model/moe.h"
 
 #define DENSE(arch, norm, ...) \
     { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
-#define MLA(arch, ...) \
-    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
-#define LAYER_NORM QSF_NORM_LAYER
-#define RMS_NORM   QSF_NORM_RMS
-#define SWIGLU     .act = QSF_ACT_SILU, .gated = true
-#define GEGLU      .act = QSF_ACT_GELU, .gated = true
-#define NORM       .rope = QSF_ROPE_PAIRS
-#define NEOX       .rope = QSF_ROPE_HALVES
-#define HEAD_NORM  .qk_norm = QSF_QK_NORM_HEAD
-#define PARALLEL   .branches = QSF_BRANCHES_ONE_NORM
-#define AROUND     .norms = QSF_NORMS_AROUND
-#define AFTER      .norms = QSF_NORMS_AFTER
-#define QUIRKS(q)  .quirks = (q)
-#define SECOND     .ffn_norm = "post_attention_norm"
-#define GEMMA_BITS QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
+#define MLA(arch, ffn, ...) \
+    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, ffn }
+/* Experts in some or all blocks, whose feed-forward length may be missing. */
+#define SPARSE(arch, experts, ...)                                                                      \
+    {                                                                                                   \
+        arch, qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ experts }, __VA_ARGS__ }, \
+            QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_SOME_BLOCKS                                               \
+    }
+#define LAYER_NORM   QSF_NORM_LAYER
+#define RMS_NORM     QSF_NORM_RMS
+#define SWIGLU       .act = QSF_ACT_SILU, .gated = true
+#define GEGLU        .act = QSF_ACT_GELU, .gated = true
+#define NORM         .rope = QSF_ROPE_PAIRS
+#define NEOX         .rope = QSF_ROPE_HALVES
+#define HEAD_NORM    .qk_norm = QSF_QK_NORM_HEAD
+#define PARALLEL     .branches = QSF_BRANCHES_ONE_NORM
+#define AROUND       .norms = QSF_NORMS_AROUND
+#define AFTER        .norms = QSF_NORMS_AFTER
+#define QUIRKS(q)    .quirks = (q)
+#define EXPERTS(...) __VA_ARGS__
+#define SOFTMAX      .gating = QSF_GATING_SOFTMAX, .fixed_gating = true
+#define SIGMOID      .gating = QSF_GATING_SIGMOID
+#define FIXED        .fixed_gating = true
+#define DIVIDED      .norm = QSF_MOE_NORM_ALWAYS
+#define BY_KEY       .norm = QSF_MOE_NORM_BY_KEY
+#define SILU         .act = QSF_ACT_SILU
+#define SECOND       .ffn_norm = "post_attention_norm"
+#define GEMMA_BITS   QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
+
+/* The experts of DeepSeek-V2 and V3. */
+#define LATENT_EXPERTS                                                                               \
+    (const QsfMoeRow) {                                                                              \
+        .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_BY_KEY, \
+        .act = QSF_ACT_SILU                                                                          \
+    }
 
 /* clang-format off */
 static const QsfFamily table[] = {
-    DENSE("llama", RMS_NORM, NORM, SWIGLU),
+    DENSE("llama", RMS_NORM, NORM, SWIGLU, .moe = &(const QsfMoeRow){ .optional = true, SOFTMAX, DIVIDED, .act = QSF_ACT_SILU }),
     DENSE("apertus", RMS_NORM, NEOX, .act = QSF_ACT_XIELU, HEAD_NORM),
     DENSE("arcee", RMS_NORM, NORM, .act = QSF_ACT_RELU2),
     DENSE("baichuan", RMS_NORM, NORM, SWIGLU, .alibi = 8, .alibi_blocks = 40),
@@ -77,9 +98,27 @@ static const QsfFamily table[] = {
     DENSE("stablelm", LAYER_NORM, NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_OPTIONAL, .branches = QSF_BRANCHES_BY_TENSOR),
     DENSE("starcoder", LAYER_NORM, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_POSITIONS)),
     DENSE("starcoder2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
-    MLA("minicpm3", NEOX, SWIGLU, .minicpm = true),
-    MLA("plm", NORM, .act = QSF_ACT_RELU2),
     DENSE("xverse", RMS_NORM, NORM, SWIGLU),
+
+    MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
+    MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
+    MLA("minicpm3", QSF_EACH_BLOCK, NEOX, SWIGLU, .minicpm = true),
+    MLA("plm", QSF_EACH_BLOCK, NORM, .act = QSF_ACT_RELU2),
+
+    SPARSE("deepseek2-ocr", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, BY_KEY, SILU), NEOX, SWIGLU),
+    SPARSE("dots1", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
+    SPARSE("ernie4_5-moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_STEP, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU),
+    SPARSE("glm4moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, SECOND, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL),
+    SPARSE("gpt-oss", EXPERTS(.gating = QSF_GATING_SOFTMAX_CHOSEN, .act = QSF_ACT_SWIGLU_OAI, FIXED), NEOX, SWIGLU, SECOND, .window_period = 2),
+    SPARSE("granitemoe", EXPERTS(.optional = true, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU, QUIRKS(QSF_DENSE_SCALES)),
+    SPARSE("hunyuan-moe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_HEAD_AFTER),
+    SPARSE("llama4", EXPERTS(.blocks = QSF_MOE_BLOCKS_STEP, .gating = QSF_GATING_SIGMOID, FIXED, SILU, .scale_input = true), NORM, SWIGLU, .rope_blocks = QSF_ROPE_BLOCKS_NOT_FOURTH, QUIRKS(QSF_DENSE_LLAMA4)),
+    SPARSE("minimax-m2", EXPERTS(SIGMOID, DIVIDED, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_ROW),
+    SPARSE("olmoe", EXPERTS(SOFTMAX, SILU), NEOX, SWIGLU, .qk_norm = QSF_QK_NORM_ROW),
+    SPARSE("phimoe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU),
+    SPARSE("qwen2moe", EXPERTS(SOFTMAX, SILU), NEOX, SWIGLU),
+    SPARSE("qwen3moe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, HEAD_NORM),
+    SPARSE("qwen3vlmoe", EXPERTS(SOFTMAX, DIVIDED, SILU), NEOX, SWIGLU, HEAD_NORM),
 };
 /* clang-format on */
 

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The feed-forward networks of the chosen experts. Expert by expert, the columns that chose it are gathered and
+ * computed together; only the weights of chosen experts are touched. A column adds up its experts in the order of
+ * their ids, whatever the other columns chose. */
+#include <string.h>
+
+#include "src/forward/state.h"
+
+typedef struct ExpertsJob {
+    QsfForward *f;
+    const QsfStep *s;
+    const QsfExpertsStep *e;
+    uint32_t expert, n; /* columns that chose it: f->chosen[0, n) */
+    unsigned acts;      /* kinds of activations to quantize */
+    QsfSlice from;      /* what is quantized */
+} ExpertsJob;
+
+/* Returns the weight of an expert for column c; NULL if the column did not choose it. */
+static const float *weight_of(const ExpertsJob *j, size_t c, uint32_t expert) {
+    const float *id = qsf_col(j->f, j->s->in2, c);
+    for (uint32_t k = 0; k < j->e->n_used; k++)
+        if (id[k] == (float)expert) return id + j->e->n_used + k;
+    return NULL;
+}
+
+static void quantize(const ExpertsJob *j, size_t i) {
+    const QsfForward *f = j->f;
+    for (unsigned a = 0; a < QK_ACT_N; a++)
+        if (j->acts >> a & 1)
+            f->table->quantize[a](f->act[a] + i * f->l.act_stride[a], qsf_col(f, j->from, i), j->from.width);
+}
+
+/* Gathers the inputs of the expert in out[2]. */
+static void gather(void *arg, int worker, size_t begin, size_t end) {
+    const ExpertsJob *j = arg;
+    (void)worker;
+    for (size_t i = begin; i < end; i++) {
+        const uint32_t c = j->f->chosen[i];
+        float *x = qsf_col(j->f, j->from, i);
+        memcpy(x, qsf_col(j->f, j->s->in, c), j->s->in.width * sizeof *x);
+        if (j->e->scale_input) j->f->table->scale(x, *weight_of(j, c, j->expert), j->s->in.width);
+        quantize(j, i);
+    }
+}
+
+static void quantize_hidden(void *arg, int worker, size_t begin, size_t end) {
+    (void)worker;
+    for (size_t i = begin; i < end; i++) quantize(arg, i);
+}
+
+/* Adds the outputs of the expert, which are in out[2], to their columns. */
+static void scatter(void *arg, int worker, size_t begin, size_t end) {
+    const ExpertsJob *j = arg;
+    (void)worker;
+    for (size_t i = begin; i < end; i++) {
+        const uint32_t c = j->f->chosen[i];
+        float *y = qsf_col(j->f, j->s->out[2], i);
+        if (!j->e->scale_input) j->f->table->scale(y, *weight_of(j, c, j->expert), j->s->out[0].width);
+        j->f->table->add(qsf_col(j->f, j->s->out[0], c), y, j->s->out[0].width);
+    }
+}
+
+static const float *bias_of(const QsfForward *f, uint32_t param, uint32_t expert, size_t rows) {
+    const float *b = qsf_param(f, param);
+    return b != NULL ? b + expert * rows : NULL;
+}
+
+static void run(ExpertsJob *j, void (*fn)(void *arg, int worker, size_t begin, size_t end)) {
+    const QsfSpan span = qsf_span_begin(j->f);
+    qsf_pool_run(j->f->pool, fn, j, j->n, 1);
+    qsf_span_end(j->f, &span, &j->f->n.prep_ns);
+}
+
+static int multiply_in(ExpertsJob *j, uint32_t unit, QsfErr *err) {
+    QsfForward *f = j->f;
+    const QsfStep *s = j->s;
+    const uint32_t half = s->out[1].width / 2;
+    j->from = (QsfSlice){ s->out[2].buf, s->out[2].off, s->in.width };
+    j->acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, unit));
+    run(j, gather);
+    QsfProduct p = {
+        .x = qsf_col(f, j->from, 0), .x_stride = qsf_col_stride(f, j->from), .n_cols = j->n, .act = j->e->act
+    };
+    for (unsigned i = 0; i < 2; i++) {
+        p.y[i] = qsf_col(f, s->out[1], 0) + i * half;
+        p.y_stride[i] = qsf_col_stride(f, s->out[1]);
+        p.bias[i] = bias_of(f, j->e->bias_in[i], j->expert, j->e->ffn);
+    }
+    return qsf_multiply(f, unit, &p, err);
+}
+
+static int multiply_out(ExpertsJob *j, uint32_t unit, QsfErr *err) {
+    QsfForward *f = j->f;
+    const QsfStep *s = j->s;
+    j->from = (QsfSlice){ s->out[1].buf, s->out[1].off, j->e->ffn };
+    j->acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, unit));
+    if (j->acts != 0) run(j, quantize_hidden);
+    const QsfProduct p = { .x = qsf_col(f, j->from, 0),
+                           .x_stride = qsf_col_stride(f, j->from),
+                           .y = { qsf_col(f, s->out[2], 0) },
+                           .y_stride = { qsf_col_stride(f, s->out[2]) },
+                           .bias = { bias_of(f, j->e->bias_out, j->expert, s->out[0].width) },
+                           .n_cols = j->n };
+    int rc = qsf_multiply(f, unit, &p, err);
+    if (rc == QSF_OK) run(j, scatter);
+    return rc;
+}
+
+/* Marks the experts that a column chose, and orders the reads of their weights. */
+static void request_chosen(QsfForward *f, const QsfStep *s, bool *chosen) {
+    const QsfExpertsStep *e = &s->u.experts;
+    memset(chosen, 0, e->n_expert * sizeof *chosen);
+    for (size_t c = f->col0; c < (size_t)f->col0 + f->n_cols; c++)
+        for (uint32_t k = 0; k < e->n_used; k++) chosen[(uint32_t)qsf_col(f, s->in2, c)[k]] = true;
+    for (uint32_t i = 0; i < e->n_expert; i++) {
+        if (!chosen[i]) continue;
+        qsf_weights_request(f->weights, e->unit + 2 * i);
+        qsf_weights_request(f->weights, e->unit + 2 * i + 1);
+    }
+    qsf_weights_read_ahead(f->weights);
+}
+
+static void find_columns(ExpertsJob *j) {
+    QsfForward *f = j->f;
+    j->n = 0;
+    for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++)
+        if (weight_of(j, c, j->expert) != NULL) f->chosen[j->n++] = c;
+}
+
+int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err) {
+    const QsfExpertsStep *e = &s->u.experts;
+    ExpertsJob j = { .f = f, .s = s, .e = e };
+    bool chosen[QSF_MAX_EXPERTS];
+    int rc = QSF_OK;
+    request_chosen(f, s, chosen);
+    f->act_of.buf = QSF_NONE; /* the columns of f->act are overwritten */
+    for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++)
+        memset(qsf_col(f, s->out[0], c), 0, s->out[0].width * sizeof(float));
+    for (uint32_t i = 0; rc == QSF_OK && i < e->n_expert; i++) {
+        if (!chosen[i]) continue;
+        j.expert = i;
+        find_columns(&j);
+        rc = multiply_in(&j, e->unit + 2 * i, err);
+        if (rc == QSF_OK) rc = multiply_out(&j, e->unit + 2 * i + 1, err);
+    }
+    return rc;
+}

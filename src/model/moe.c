@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Routers, routed experts and shared experts. Names of keys and tensors: ggml-org/llama.cpp gguf-py. */
+#include "src/model/moe.h"
+
+#include <inttypes.h>
+
+/* ---- metadata ---- */
+
+/* Checks the width that the tensors have against the keys. */
+static uint32_t expert_width(QsfBuilder *b) {
+    const char *fused = "ffn_gate_up_exps.weight", *name = "ffn_up_exps.weight";
+    const QsfHparams *hp = qsf_build_hp(b);
+    const bool is_fused = qsf_build_has(b, fused);
+    const uint64_t rows = qsf_build_rows_of(b, is_fused ? fused : name) / (is_fused ? 2 : 1);
+    const uint32_t dense = b->block < hp->n_layers ? hp->block[b->block].ffn : 0,
+                   own = qsf_build_u32(b, "expert_feed_forward_length", 0, 0, QSF_MAX_FFN);
+    if (qsf_build_failed(b)) return 0;
+    if (rows == 0) {
+        qsf_build_fail(b, "tensor 'blk.%" PRIu32 ".%s' is missing", b->block, name);
+        return 0;
+    }
+    if (rows == own || rows == dense || (own == 0 && rows <= dense)) return (uint32_t)rows;
+    (void)qsf_keys_name(&b->keys, "expert_feed_forward_length");
+    qsf_build_fail(b,
+                   "the experts of block %" PRIu32 " have %" PRIu64 " rows, but metadata key '%s' is %" PRIu32
+                   " and the feed-forward length %" PRIu32,
+                   b->block, rows, b->keys.key, own, dense);
+    return 0;
+}
+
+static uint32_t shared_width(QsfBuilder *b, uint32_t ffn) {
+    const uint64_t rows = qsf_build_rows_of(b, "ffn_up_shexp.weight");
+    const uint32_t own = qsf_build_u32(b, "expert_shared_feed_forward_length", 0, 0, QSF_MAX_FFN),
+                   n = qsf_build_u32(b, "expert_shared_count", 0, 0, QSF_MAX_EXPERTS);
+    const QsfHparams *hp = qsf_build_hp(b);
+    const uint32_t dense = b->block < hp->n_layers ? hp->block[b->block].ffn : 0;
+    if (qsf_build_failed(b) || rows == 0) return 0;
+    if (rows == own || rows == (uint64_t)n * ffn || (rows == (uint64_t)n * own) || (own == 0 && n == 0) ||
+        rows == dense)
+        if (rows <= QSF_MAX_FFN) return (uint32_t)rows;
+    (void)qsf_keys_name(&b->keys, "expert_shared_feed_forward_length");
+    qsf_build_fail(b,
+                   "the shared expert of block %" PRIu32 " has %" PRIu64
+                   " rows, but metadata key '%s' is %" PRIu32 " with %" PRIu32 " experts of %" PRIu32,
+                   b->block, rows, b->keys.key, own, n, ffn);
+    return 0;
+}
+
+static void read_groups(QsfBuilder *b, QsfMoeSpec *s) {
+    s->n_groups = qsf_build_u32(b, "expert_group_count", 0, 0, s->n_expert);
+    if (s->n_groups < 2 || qsf_build_failed(b)) return;
+    if (s->n_expert % s->n_groups != 0) {
+        qsf_build_check(b, qsf_keys_bad(&b->keys, "does not divide expert_count"));
+        return;
+    }
+    s->n_groups_used = qsf_build_u32(b, "expert_group_used_count", s->n_groups, 1, s->n_groups);
+    if (!qsf_build_failed(b) && s->n_expert / s->n_groups * s->n_groups_used < s->n_used)
+        qsf_build_check(b, qsf_keys_bad(&b->keys, "is too small for expert_used_count"));
+}
+
+void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
+    *s = (QsfMoeSpec){ .act = row->act,
+                       .gated = !row->not_gated,
+                       .scale_input = row->scale_input,
+                       .gating = row->gating,
+                       .router_in = qsf_slice_none(),
+                       .router_logits = qsf_slice_none() };
+    if (qsf_build_failed(b)) return;
+    qsf_build_check(b, qsf_keys_need_u32(&b->keys, "expert_count", 1, QSF_MAX_EXPERTS, &s->n_expert));
+    if (qsf_build_failed(b)) return;
+    qsf_build_check(b, qsf_keys_need_u32(&b->keys, "expert_used_count", 1, s->n_expert, &s->n_used));
+    const uint32_t gating = row->fixed_gating
+                                ? row->gating
+                                : qsf_build_u32(b, "expert_gating_func", row->gating, 0, QSF_GATING_N - 1);
+    s->gating = gating == QSF_GATING_NONE ? row->gating : (QsfGating)gating;
+    s->scale = qsf_build_f32(b, "expert_weights_scale", 1, 0, 1e6f);
+    if (!(s->scale > 0)) s->scale = 1; /* written by some converters for "none" */
+    s->norm = row->norm == QSF_MOE_NORM_BY_KEY ? qsf_build_bool(b, "expert_weights_norm", false)
+                                               : row->norm == QSF_MOE_NORM_ALWAYS;
+    read_groups(b, s);
+    s->ffn = expert_width(b);
+    s->shared_ffn = shared_width(b, s->ffn);
+}
+
+bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row) {
+    if (row == NULL || qsf_build_failed(b)) return false;
+    if (row->optional && qsf_build_u32(b, "expert_count", 0, 0, QSF_MAX_EXPERTS) == 0) return false;
+    if (row->blocks == QSF_MOE_BLOCKS_ALL) return true;
+    if (row->blocks == QSF_MOE_BLOCKS_TENSORS) return qsf_build_has(b, "ffn_gate_inp.weight");
+    if (b->block < qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS)) return false;
+    if (row->blocks == QSF_MOE_BLOCKS_LEADING) return true;
+    const uint32_t step = qsf_build_u32(b, "interleave_moe_layer_step", 1, 1, QSF_MAX_LAYERS);
+    return !qsf_build_failed(b) && (b->block + 1) % step == 0;
+}
+
+/* ---- the router ---- */
+
+static uint32_t selection_bias(QsfBuilder *b, uint32_t n) {
+    const char *name = qsf_build_has(b, "exp_probs_b.bias") ? "exp_probs_b.bias" : "exp_probs_b";
+    return qsf_build_param(b, QSF_OPTIONAL, n, name);
+}
+
+/* Returns ids and weights. */
+static QsfSlice build_route(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in) {
+    QsfSlice logits = s->router_logits;
+    if (logits.buf == QSF_NONE) {
+        logits = qsf_build_buffer(b, s->n_expert);
+        qsf_build_linear(b, QSF_MATMUL_FFN_IN, s->router_in.buf == QSF_NONE ? in : s->router_in,
+                         &(QsfMatrixSpec){ "ffn_gate_inp", logits, QSF_REQUIRED }, 1, QSF_ACT_NONE);
+    }
+    const QsfSlice route = qsf_build_buffer(b, 2 * s->n_used);
+    const QsfRouteStep r = { .gating = s->gating,
+                             .n_expert = s->n_expert,
+                             .n_used = s->n_used,
+                             .n_groups = s->n_groups,
+                             .n_groups_used = s->n_groups_used,
+                             .bias = selection_bias(b, s->n_expert),
+                             .expert_scale = qsf_build_param(b, QSF_OPTIONAL, s->n_expert,
+                                                             "ffn_down_exps.scale"),
+                             .by_logit = s->scale_input,
+                             .norm = s->norm,
+                             .scale = s->scale };
+    QsfStep *step = qsf_build_step(b, QSF_OP_ROUTE, "route", logits, route);
+    if (step != NULL) step->u.route = r;
+    return route;
+}
+
+/* ---- routed experts ---- */
+
+/* The tensors of all experts of a block; in[1] is NULL without a gate, and in[0] if both are in one tensor. */
+typedef struct Tensors {
+    const QsfTensor *in[2], *out;
+    bool fused;
+} Tensors;
+
+static Tensors find_tensors(QsfBuilder *b, const QsfMoeSpec *s, uint32_t cols, uint32_t rows,
+                            QsfExpertsStep *e) {
+    Tensors t = { .fused = qsf_build_has(b, "ffn_gate_up_exps.weight") };
+    const uint64_t ne[2] = { s->ffn, s->n_expert }, ne_out[2] = { rows, s->n_expert };
+    unsigned n = 0;
+    if (t.fused) {
+        t.in[0] = t.in[1] = qsf_build_matrices(b, QSF_REQUIRED, cols, 2ull * s->ffn, s->n_expert,
+                                               "ffn_gate_up_exps.weight");
+    } else {
+        if (s->gated) {
+            e->bias_in[n] = qsf_build_param_nd(b, QSF_OPTIONAL, ne, 2, "ffn_gate_exps.bias");
+            t.in[n++] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert,
+                                           "ffn_gate_exps.weight");
+        }
+        e->bias_in[n] = qsf_build_param_nd(b, QSF_OPTIONAL, ne, 2, "ffn_up_exps.bias");
+        t.in[n] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert, "ffn_up_exps.weight");
+    }
+    e->bias_out = qsf_build_param_nd(b, QSF_OPTIONAL, ne_out, 2, "ffn_down_exps.bias");
+    t.out = qsf_build_matrices(b, QSF_REQUIRED, s->ffn, rows, s->n_expert, "ffn_down_exps.weight");
+    return t;
+}
+
+static void add_units(QsfBuilder *b, const QsfMoeSpec *s, const Tensors *t, QsfExpertsStep *e) {
+    const uint32_t hidden = (uint32_t)t->out->ne[1];
+    e->unit = b->p.n_units;
+    for (uint32_t i = 0; i < s->n_expert && !qsf_build_failed(b); i++) {
+        QsfUnitSpec in = { .matmul_class = QSF_MATMUL_FFN_IN,
+                           .on_demand = true,
+                           .paired = s->gated,
+                           .expert = i,
+                           .n_expert = s->n_expert,
+                           .n_used = s->n_used };
+        QsfUnitSpec out = in;
+        for (unsigned k = 0; k < (s->gated ? 2u : 1u); k++) {
+            in.tensor[k] = t->in[k];
+            in.rows[k] = s->ffn;
+            in.row0[k] = t->fused ? ((uint64_t)i * 2 + k) * s->ffn : (uint64_t)i * s->ffn;
+            in.n++;
+        }
+        out.matmul_class = QSF_MATMUL_FFN_OUT;
+        out.paired = false;
+        out.tensor[out.n++] = t->out;
+        out.rows[0] = hidden;
+        out.row0[0] = (uint64_t)i * hidden;
+        (void)qsf_build_unit(b, &in);
+        (void)qsf_build_unit(b, &out);
+    }
+}
+
+void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
+    const QsfSlice route = build_route(b, s, in);
+    QsfExpertsStep e = { .n_expert = s->n_expert,
+                         .n_used = s->n_used,
+                         .ffn = s->ffn,
+                         .act = s->act,
+                         .bias_in = { QSF_NONE, QSF_NONE },
+                         .bias_out = QSF_NONE,
+                         .scale_input = s->scale_input };
+    const Tensors t = find_tensors(b, s, in.width, out.width, &e);
+    if (qsf_build_failed(b)) return;
+    add_units(b, s, &t, &e);
+    const QsfSlice work = qsf_build_buffer(b, 2 * ((s->ffn + 15u) & ~15u)),
+                   gathered = qsf_build_buffer(b, in.width > out.width ? in.width : out.width);
+    QsfStep *step = qsf_build_step(b, QSF_OP_EXPERTS, "experts", in, out);
+    if (step == NULL) return;
+    step->in2 = route;
+    step->out[1] = work;
+    step->out[2] = gathered;
+    step->u.experts = e;
+}
+
+/* ---- the shared expert ---- */
+
+/* Returns the logit of the gate, or no slice. It is read before the input is overwritten. */
+static QsfSlice shared_gate(QsfBuilder *b, QsfSlice in) {
+    const QsfTensor *t;
+    if (!qsf_build_has(b, "ffn_gate_inp_shexp.weight")) return qsf_slice_none();
+    t = qsf_build_matrix(b, QSF_REQUIRED, in.width, 1, "ffn_gate_inp_shexp.weight");
+    const QsfSlice y = qsf_build_buffer(b, 1);
+    if (t == NULL) return y;
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, &(QsfMatrixSpec){ "ffn_gate_inp_shexp", y, QSF_REQUIRED }, 1,
+                     QSF_ACT_SIGMOID);
+    return y;
+}
+
+void qsf_build_shared_expert(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
+    const QsfSlice weight = shared_gate(b, in), gate = qsf_build_buffer(b, s->shared_ffn),
+                   up = s->gated ? qsf_build_buffer(b, s->shared_ffn) : gate;
+    const QsfMatrixSpec mats[] = { { "ffn_gate_shexp", gate, QSF_REQUIRED },
+                                   { "ffn_up_shexp", up, QSF_REQUIRED } };
+    const unsigned first = s->gated ? 0 : 1;
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + first, 2 - first, s->act);
+    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &(QsfMatrixSpec){ "ffn_down_shexp", out, QSF_REQUIRED }, 1,
+                     QSF_ACT_NONE);
+    if (weight.buf == QSF_NONE) return;
+    (void)qsf_build_step(b, QSF_OP_MUL, "shared_gate", weight, out);
+}
+
+void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
+    if (qsf_build_failed(b)) return;
+    const bool same = in.buf == out.buf;
+    const QsfSlice routed = same || s->shared_ffn > 0 ? qsf_build_buffer(b, in.width) : out;
+    qsf_build_routed(b, s, in, routed);
+    if (s->shared_ffn > 0) {
+        qsf_build_shared_expert(b, s, in, out);
+        qsf_build_add(b, "shared", routed, out);
+    } else if (same) {
+        (void)qsf_build_step(b, QSF_OP_COPY, "experts_out", routed, out);
+    }
+}

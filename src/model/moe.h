@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Feed-forward networks that are split into experts: a router chooses a few of them for each position. */
+#ifndef QSF_MODEL_MOE_H
+#define QSF_MODEL_MOE_H
+
+#include "src/model/build.h"
+
+/* Whether the weights of the chosen experts are divided by their sum. */
+typedef enum QsfMoeNorm { QSF_MOE_NORM_NEVER, QSF_MOE_NORM_ALWAYS, QSF_MOE_NORM_BY_KEY } QsfMoeNorm;
+
+/* Which blocks have experts. */
+typedef enum QsfMoeBlocks {
+    QSF_MOE_BLOCKS_ALL,
+    QSF_MOE_BLOCKS_TENSORS, /* those with a router */
+    QSF_MOE_BLOCKS_LEADING, /* those after leading_dense_block_count */
+    QSF_MOE_BLOCKS_STEP     /* every n-th, n = interleave_moe_layer_step, from leading_dense_block_count on */
+} QsfMoeBlocks;
+
+/* What the architectures differ in, for their rows in table.c. */
+typedef struct QsfMoeRow {
+    QsfMoeBlocks blocks;
+    QsfGating gating; /* where the key expert_gating_func is missing */
+    QsfMoeNorm norm;
+    QsfActKind act;
+    bool not_gated;    /* down(act(up(x))) */
+    bool fixed_gating; /* expert_gating_func is not read */
+    bool scale_input;  /* an expert's input is multiplied by its weight, not its output */
+    bool optional;     /* without expert_count the model is dense */
+} QsfMoeRow;
+
+/* Routed and shared experts of one block. */
+typedef struct QsfMoeSpec {
+    uint32_t n_expert, n_used;
+    uint32_t ffn, shared_ffn; /* rows of an expert; of the shared one, 0 = none */
+    uint32_t n_groups,
+        n_groups_used; /* the experts of the best groups are chosen from; n_groups < 2 = no groups */
+    QsfGating gating;
+    bool norm;   /* weights are divided by their sum */
+    float scale; /* and multiplied by this */
+    QsfActKind act;
+    bool gated;             /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
+    bool scale_input;       /* as in QsfMoeRow */
+    QsfSlice router_in;     /* buf QSF_NONE = the input of the experts */
+    QsfSlice router_logits; /* buf QSF_NONE = ffn_gate_inp times router_in */
+} QsfMoeSpec;
+
+/* Reads the keys of the current block's experts. The widths come from the tensors, which must agree with
+ * expert_feed_forward_length or feed_forward_length. Sets router_in and router_logits to none. */
+void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *spec);
+/* Returns whether the current block has experts. */
+bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row);
+
+/* out = the sum of the chosen experts and of the shared one, whose tensors are called ffn_*_shexp. in and out may be
+ * the same. Tensors: ffn_gate_inp (with an optional bias), exp_probs_b (optional), ffn_gate_exps and ffn_up_exps or
+ * ffn_gate_up_exps, ffn_down_exps (each with optional biases; ffn_down_exps.scale), ffn_gate_inp_shexp
+ * (optional: the shared expert is multiplied by its sigmoid). */
+void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
+/* The routed experts alone; in and out are different buffers. */
+void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
+/* The shared expert alone, with its gate; out may be in. */
+void qsf_build_shared_expert(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
+
+#endif

@@ -249,7 +249,8 @@ static void norm_step(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlic
         n.weight = per_head ? qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full)
                             : qsf_build_param(b, QSF_REQUIRED, weights, full);
         snprintf(full, sizeof full, "%s.bias", name);
-        if (kind != QSF_NORM_L2) n.bias = qsf_build_param(b, QSF_OPTIONAL, weights, full);
+        if (kind == QSF_NORM_LAYER || (kind == QSF_NORM_RMS && b->rms_bias))
+            n.bias = qsf_build_param(b, QSF_OPTIONAL, weights, full);
     }
     if (name == NULL && width > b->p.ones) b->p.ones = (width + 15u) & ~15u;
     QsfStep *s = qsf_build_step(b, QSF_OP_NORM, name != NULL ? name : "norm", in, out);

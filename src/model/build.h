@@ -15,7 +15,8 @@ typedef struct QsfBuilder {
     QsfErr *err;
     int rc; /* of the first error */
     uint32_t block;
-    QsfProgram p; /* what was built so far; its arrays are the heap's until the end */
+    bool rms_bias; /* RMS norms may have biases, as layer norms */
+    QsfProgram p;  /* what was built so far; its arrays are the heap's until the end */
     uint32_t cap_steps, cap_bufs, cap_units, cap_params, cap_kv, cap_states, cap_ropes, cap_slopes;
 } QsfBuilder;
 

@@ -98,7 +98,7 @@ static void test_wrong_hparams(void **state) {
         { "llama.rope.freq_base=float:-1", "freq_base" },
         { "llama.rope.scaling.type=str:wavy", "'wavy'" },
         { "llama.rope.scaling.factor=float:-2", "scaling.factor" },
-        { "llama.expert_count=int:8", "mixture-of-experts" },
+        { "llama.expert_count=int:8", "expert_used_count' is missing" },
         { "llama.attention.causal=bool:false", "causal" },
         { "llama.context_length=str:long", "of type string" },
         { "bad", "--override-kv" },

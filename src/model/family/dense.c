@@ -302,6 +302,7 @@ static void refuse_experts(const QsfDenseModel *m) {
 void qsf_family_dense(QsfBuilder *b) {
     QsfDenseModel m = { .b = b, .hp = qsf_build_hp(b), .d = qsf_build_hp(b)->arch->traits };
     refuse_experts(&m);
+    b->rms_bias = has(&m, QSF_DENSE_RMS_BIAS);
     read_windows(&m);
     read_scales(&m);
     const QsfBranches how = m.d->branches;

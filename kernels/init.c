@@ -56,6 +56,7 @@ static const qk_table ref_table = {
     .at_least = qk_at_least_ref,
     .draw = qk_draw_ref,
     .clamp = qk_clamp_ref,
+    .scan = qk_scan_ref,
     .kv_quantize4 = qk_kv_quantize4_ref,
     .kv_dequantize4 = qk_kv_dequantize4_ref,
 };

@@ -134,6 +134,8 @@ typedef struct qk_table {
     size_t (*draw)(const float *p, size_t n, double u, double *total);
     /* NaN becomes low; y may be x */
     void (*clamp)(float *y, const float *x, size_t n, float low, float high);
+    /* One element of a linear recurrence: s = old * decay + b * x; returns s . c. s may be old. */
+    float (*scan)(float *s, const float *old, const float *b, const float *c, size_t n, float decay, float x);
     /* One head row in 4 bits: element i in byte i / 2, low nibble first; scale and min are halves. min NULL:
      * x = (q - 8) * scale, else x = min + q * scale. */
     void (*kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);

@@ -21,6 +21,8 @@
     float qk_softmax_t_##isa(float *y, const float *x, size_t n, float temperature);                         \
     void qk_relu2_mul_##isa(float *gate, const float *up, size_t n);                                         \
     void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                          \
+    float qk_scan_##isa(float *s, const float *old, const float *b, const float *c, size_t n, float decay,   \
+                        float x);                                                                            \
     size_t qk_top_k_##isa(qk_pick *out, const float *x, size_t n, size_t k);                                 \
     size_t qk_top_p_##isa(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,   \
                           size_t *sure);                                                                     \
@@ -53,6 +55,7 @@ QK_LEVELS(QK_OPS_LEVEL)
         (t)->softmax_t = qk_softmax_t_##isa;                 \
         (t)->relu2_mul = qk_relu2_mul_##isa;                 \
         (t)->clamp = qk_clamp_##isa;                         \
+        (t)->scan = qk_scan_##isa;                           \
         (t)->top_k = qk_top_k_##isa;                         \
         (t)->top_p = qk_top_p_##isa;                         \
         (t)->at_least = qk_at_least_##isa;                   \

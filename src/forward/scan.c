@@ -2,11 +2,10 @@
 /* Selective scans over the positions. Each thread takes some heads through all columns of the pass, so that the state
  * of a head stays in its cache. Softplus as in state-spaces/mamba. */
 #include <math.h>
-#include <string.h>
 
 #include "src/forward/state.h"
 
-#define LANES 16u /* partial sums of a dot product: a fixed order that vectorizes */
+#define LINE 16u /* floats of a cache line */
 
 typedef struct ScanJob {
     const QsfForward *f;
@@ -16,39 +15,15 @@ typedef struct ScanJob {
 
 static float softplus(float x) { return x > 20.0f ? x : logf(1.0f + expf(x)); }
 
-static float sum_lanes(float *acc) {
-    for (size_t w = LANES / 2; w > 0; w /= 2)
-        for (size_t k = 0; k < w; k++) acc[k] += acc[k + w];
-    return acc[0];
-}
-
-/* new = old * decay + b * x for n elements; returns new . c. new may be old. */
-static float update(float *new, const float *old, float decay, const float *b, float x, const float *c,
-                    size_t n) {
-    float acc[LANES] = { 0 }, v[LANES];
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t k = 0; k < LANES; k++) v[k] = old[i + k] * decay + b[i + k] * x;
-        for (size_t k = 0; k < LANES; k++) acc[k] += v[k] * c[i + k];
-        memcpy(new + i, v, sizeof v);
-    }
-    for (size_t k = 0; i + k < n; k++) {
-        v[k] = old[i + k] * decay + b[i + k] * x;
-        acc[k] += v[k] * c[i + k];
-        new[i + k] = v[k];
-    }
-    return sum_lanes(acc);
-}
-
-/* The same with a decay of exp(t * a) for each element. */
+/* One element: new = old * exp(t * a) + b * x; returns new . c. new may be old. */
 static float update_each(float *new, const float *old, const float *a, float t, const float *b, float x,
                          const float *c, size_t n) {
-    float acc[LANES] = { 0 };
+    double sum = 0;
     for (size_t i = 0; i < n; i++) {
         new[i] = old[i] * expf(t * a[i]) + b[i] * x;
-        acc[i % LANES] += new[i] * c[i];
+        sum += (double)new[i] * (double)c[i];
     }
-    return sum_lanes(acc);
+    return (float)sum;
 }
 
 /* Head h of column c. */
@@ -65,8 +40,10 @@ static void head(const ScanJob *j, size_t h, uint32_t c) {
     const float decay = j->scalar ? expf(t * a[h]) : 0.0f;
     for (size_t i = 0; i < dim; i++) {
         const float in = x[i], xt = in * t;
-        y[i] = d * in + (j->scalar ? update(new + i *n, old + i * n, decay, b, xt, cc, n)
-                                   : update_each(new + i *n, old + i * n, a + h * n, t, b, xt, cc, n));
+        float *to = new + i *n;
+        const float *from = old + i * n;
+        y[i] = d * in + (j->scalar ? f->table->scan(to, from, b, cc, n, decay, xt)
+                                   : update_each(to, from, a + h * n, t, b, xt, cc, n));
     }
 }
 
@@ -82,7 +59,7 @@ int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const QsfSpan span = qsf_span_begin(f);
     ScanJob j = { f, s, s->op == QSF_OP_SCAN2 };
     /* Neighbouring channels share cache lines of the output. */
-    qsf_pool_run(f->pool, run, &j, s->u.scan.heads, s->u.scan.dim >= LANES ? 1 : LANES);
+    qsf_pool_run(f->pool, run, &j, s->u.scan.heads, s->u.scan.dim >= LINE ? 1 : LINE);
     qsf_span_end(f, &span, &f->n.attention_ns);
     return QSF_OK;
 }

@@ -64,6 +64,7 @@ static const struct {
     OP("at_least", at_least, ALL),
     OP("draw", draw, ALL),
     OP("clamp", clamp, ALL),
+    OP("scan", scan, ALL),
     OP("kv_quantize4", kv_quantize4, ALL),
     OP("kv_dequantize4", kv_dequantize4, ALL),
     OP("kv_f32_store", kv[QK_KV_F32].store, 0),

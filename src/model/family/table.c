@@ -10,6 +10,8 @@
 
 #define DENSE(arch, norm, ...) \
     { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
+#define MLA(arch, ffn, ...) \
+    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, ffn }
 /* Experts in some or all blocks, whose feed-forward length may be missing. */
 #define SPARSE(arch, experts, ...)                                                                      \
     {                                                                                                   \
@@ -46,6 +48,13 @@
     .moe = &(const QsfMoeRow) {                                                                \
         .optional = true, .gating = QSF_GATING_SIGMOID, FIXED, BY_KEY, .act = QSF_ACT_RELU2,   \
         .not_gated = true                                                                      \
+    }
+
+/* The experts of DeepSeek-V2 and V3. */
+#define LATENT_EXPERTS                                                                               \
+    (const QsfMoeRow) {                                                                              \
+        .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_BY_KEY, \
+        .act = QSF_ACT_SILU                                                                          \
     }
 
 /* clang-format off */
@@ -113,10 +122,17 @@ static const QsfFamily table[] = {
     HYBRID("lfm2moe", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm", .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU }),
     { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
     { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
+    { "kimi-linear", qsf_family_kimi, &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS },
     { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ 0 }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
     { "qwen35moe", qsf_family_qwen_next, &(const QsfQwenNext){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
     { "qwen3next", qsf_family_qwen_next, &(const QsfQwenNext){ .fused_beta = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
 
+    MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
+    MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
+    MLA("minicpm3", QSF_EACH_BLOCK, NEOX, SWIGLU, .minicpm = true),
+    MLA("plm", QSF_EACH_BLOCK, NORM, .act = QSF_ACT_RELU2),
+
+    SPARSE("deepseek2-ocr", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, BY_KEY, SILU), NEOX, SWIGLU),
     SPARSE("dots1", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
     SPARSE("ernie4_5-moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_STEP, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU),
     SPARSE("glm4moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, SECOND, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL),

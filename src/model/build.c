@@ -70,10 +70,12 @@ static const QsfTensor *find(QsfBuilder *b, QsfNeed need, const char *name) {
     return t;
 }
 
-bool qsf_build_has(const QsfBuilder *b, const char *name) {
+const QsfTensor *qsf_build_peek(const QsfBuilder *b, const char *name) {
     char full[NAME_MAX_BYTES];
-    return !qsf_build_failed(b) && b->set->find(b->set->arg, full_name(b, name, full)) != NULL;
+    return qsf_build_failed(b) ? NULL : b->set->find(b->set->arg, full_name(b, name, full));
 }
+
+bool qsf_build_has(const QsfBuilder *b, const char *name) { return qsf_build_peek(b, name) != NULL; }
 
 void qsf_build_require(QsfBuilder *b, const char *name) { (void)find(b, QSF_REQUIRED, name); }
 

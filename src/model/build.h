@@ -39,6 +39,8 @@ void qsf_build_block(QsfBuilder *b, uint32_t block);
 bool qsf_build_has(const QsfBuilder *b, const char *name);
 /* Sets an error if the current block does not have the tensor: for parts that are optional in other families. */
 void qsf_build_require(QsfBuilder *b, const char *name);
+/* Returns a tensor of the current block without using it, to look at its shape; NULL if it is absent. */
+const QsfTensor *qsf_build_peek(const QsfBuilder *b, const char *name);
 /* Adds a small tensor of n elements (F32, F16 or BF16), which is kept in RAM as floats; QSF_NONE if it is optional
  * and absent. */
 uint32_t qsf_build_param(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name);

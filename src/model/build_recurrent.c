@@ -9,14 +9,17 @@
 void qsf_build_conv(QsfBuilder *b, const char *name, QsfSlice in, QsfSlice out, uint32_t kernel,
                     QsfActKind act) {
     char full[NAME_BYTES];
-    const uint64_t ne[2] = { kernel, in.width };
     if (!qsf_build_failed(b) && (kernel < 2 || kernel > QSF_CONV_MAX))
         qsf_build_fail(b, "a convolution over %u positions is not supported, expected 2 to %u", kernel,
                        QSF_CONV_MAX);
     if (qsf_build_failed(b)) return;
     QsfConvStep c = { .kernel = kernel, .act = act };
     snprintf(full, sizeof full, "%s.weight", name);
-    c.weight = qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full);
+    /* Some converters leave a dimension of 1 in the middle. */
+    const QsfTensor *t = qsf_build_peek(b, full);
+    const bool flat = t == NULL || t->ne[2] == 1;
+    const uint64_t ne[3] = { kernel, flat ? in.width : 1, flat ? 1 : in.width };
+    c.weight = qsf_build_param_nd(b, QSF_REQUIRED, ne, 3, full);
     snprintf(full, sizeof full, "%s.bias", name);
     c.bias = qsf_build_param(b, QSF_OPTIONAL, in.width, full);
     c.state = qsf_build_state(b, (uint64_t)(kernel - 1) * in.width);

@@ -9,7 +9,7 @@
 
 enum { CTX = 256, N = 40, COLS = 16, DIM_MAX = 128 };
 
-static const char *const cases[] = { "qwen35", "qwen35moe", "qwen3next", "rwkv7", "arwkv7" };
+static const char *const cases[] = { "qwen35", "qwen35moe", "qwen3next", "rwkv7", "arwkv7", "kimi-linear" };
 #define N_CASES (sizeof cases / sizeof *cases)
 
 static const char *case_file(const char *name) {
@@ -273,6 +273,9 @@ static void test_wrong_metadata(void **state) {
         { "qwen35", "qwen35.full_attention_interval=int:1", "attn_q.weight' is missing" },
         { "qwen35", "qwen35.attention.value_length=int:16", "attention.value_length' is 16, expected 32" },
         { "qwen3next", "qwen3next.ssm.group_count=int:1", "has the shape" },
+        { "kimi-linear", "kimi-linear.kda.head_dim=null", "kda.head_dim' is missing" },
+        { "kimi-linear", "kimi-linear.kda.head_dim=int:16", "has the shape" },
+        { "kimi-linear", "kimi-linear.ssm.conv_kernel=int:0", "ssm.conv_kernel' is 0" },
         { "rwkv7", "rwkv7.wkv.head_size=int:48", "wkv.head_size' is 48, which does not divide" },
         { "rwkv7", "rwkv7.wkv.head_size=int:0", "wkv.head_size' is 0" },
         { "rwkv7", "rwkv7.wkv.head_size=null", "wkv.head_size' is missing" },

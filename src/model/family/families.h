@@ -100,6 +100,10 @@ typedef struct QsfQwenNext {
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfQwenNext;
 void qsf_family_qwen_next(QsfBuilder *b);
+
+/* Kimi Linear. */
+void qsf_family_kimi(QsfBuilder *b);
+
 /* What YaRN does in a model with latent attention. */
 typedef enum QsfMlaYarn {
     QSF_MLA_YARN_PLAIN,  /* nothing special */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* RWKV-7: linear attention over mixes of each position with the one before it, and a channel mix or a feed-forward
  * network. Numbers without a key are those of BlinkDL/RWKV-LM. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "src/model/family/families.h"
@@ -157,9 +156,7 @@ static void recurrence(const Rwkv *m) {
 /* Files without a gate may still have its mix. */
 static void read_lerps(Rwkv *m, bool gated) {
     QsfBuilder *b = m->b;
-    char name[64];
-    snprintf(name, sizeof name, "blk.%" PRIu32 ".time_mix_lerp_fused.weight", b->block);
-    const QsfTensor *t = qsf_build_failed(b) ? NULL : b->set->find(b->set->arg, name);
+    const QsfTensor *t = qsf_build_peek(b, "time_mix_lerp_fused.weight");
     const bool five = t != NULL && !gated && t->ne[3] == LERPS_NO_GATE;
     const uint64_t ne[4] = { m->hp->hidden, 1, 1, five ? LERPS_NO_GATE : LERPS_WITH_GATE };
     m->lerps = qsf_build_param_nd(b, QSF_REQUIRED, ne, 4, "time_mix_lerp_fused.weight");

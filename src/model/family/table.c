@@ -122,6 +122,7 @@ static const QsfFamily table[] = {
     HYBRID("lfm2moe", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm", .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU }),
     { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
     { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
+    { "kimi-linear", qsf_family_kimi, &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS },
     { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ 0 }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
     { "qwen35moe", qsf_family_qwen_next, &(const QsfQwenNext){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
     { "qwen3next", qsf_family_qwen_next, &(const QsfQwenNext){ .fused_beta = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },

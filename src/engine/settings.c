@@ -263,8 +263,9 @@ static const Kind kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), o
 static const Kind kind_kv = { set_kv, get_text, "auto, f16 or f32" };
 static const Kind kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
 static const Kind kind_direct = { set_direct, get_text, "auto, on or off" };
-static const Kind kind_mask = { set_mask, get_mask,
-                                "one of ref, sse42, avx2, avx512, avx512vnni, neon, dotprod, or best" };
+static const Kind kind_mask = {
+    set_mask, get_mask, "one of ref, sse42, avx2, avx512, avx512vnni, avx512vbmi, neon, dotprod, or best"
+};
 static const Kind kind_reasoning = { set_reasoning, get_reasoning, "auto, on, off, low, medium or high" };
 static const Kind kind_template = { set_template, get_template,
                                     "the name of a template or file, at most 255 bytes" };
@@ -335,7 +336,7 @@ static const Row rows[] = {
       "data type of the KV cache: auto, f16 or f32 (default auto: f16)",
       0, 0, 0}, &kind_kv, AT(kv)},
     {{"cpu-mask", "", 0, "LEVEL", RELOAD,
-      "highest instruction set to use: ref, sse42, avx2, avx512, avx512vnni, neon, dotprod or best (default best)",
+      "highest instruction set to use: ref, sse42, avx2, avx512, avx512vnni, avx512vbmi, neon, dotprod or best (default best)",
       0, 0, 0}, &kind_mask, AT(cpu_mask)},
     {{"show-thinking", "", 0, NULL, LIVE,
       "show the reasoning before the answer; when off, it is folded, and omitted from pipes (default off)",

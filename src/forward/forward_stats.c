@@ -108,7 +108,7 @@ static void append(char *dst, size_t cap, const char *name) {
 void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap) {
     if (cap == 0) return;
     dst[0] = '\0';
-    uint32_t used = get32(&f->n.types_used);
+    const uint64_t used = qsf_counted(&f->n.types_used);
     if (used == 0) return;
     for (unsigned t = 0; t < QK_TYPE_N; t++) {
         if (used >> t & 1) append(dst, cap, f->table->weight[t].name);

@@ -140,9 +140,9 @@ static void run_rows(void *arg, int worker, size_t begin, size_t end) {
 }
 
 static void note_types(QsfForward *f, const QsfUnit *u) {
-    unsigned bits = 0;
-    for (unsigned i = 0; i < u->n; i++) bits |= 1u << u->type[i];
-    unsigned have = (unsigned)atomic_load_explicit(&f->n.types_used, memory_order_relaxed);
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < u->n; i++) bits |= UINT64_C(1) << u->type[i];
+    const uint64_t have = atomic_load_explicit(&f->n.types_used, memory_order_relaxed);
     if ((have & bits) != bits) atomic_store_explicit(&f->n.types_used, have | bits, memory_order_relaxed);
 }
 

@@ -24,7 +24,7 @@ typedef struct QsfCounters {
     atomic_uint_fast64_t matmul_ns[QSF_GROUP_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
-    atomic_uint_fast32_t types_used; /* bit t = weight type t was multiplied */
+    atomic_uint_fast64_t types_used; /* bit t = weight type t was multiplied */
 } QsfCounters;
 
 /* Norms, biases and frequencies as floats. */

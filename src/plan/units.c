@@ -170,12 +170,12 @@ uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_
     return round_quantum((uint32_t)((n_items + n_chunks - 1) / n_chunks));
 }
 
-uint32_t qsf_interleaved_types(const qk_table *table) {
+uint64_t qsf_interleaved_types(const qk_table *table) {
     qk_table plain;
-    uint32_t types = 0;
+    uint64_t types = 0;
     qk_table_init(&plain, QK_LEVEL_REF);
     for (unsigned t = 0; t < QK_TYPE_N; t++) {
-        if (table->weight[t].matmul16 != plain.weight[t].matmul16) types |= 1u << t;
+        if (table->weight[t].matmul16 != plain.weight[t].matmul16) types |= UINT64_C(1) << t;
     }
     return types;
 }

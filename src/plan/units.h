@@ -107,7 +107,7 @@ uint32_t qsf_unit_chunk_items(const QsfUnit *u, uint32_t n_items, uint64_t slot_
 
 /* Returns the weight types, one bit each, for which the table's level has a kernel for interleaved rows
  * (src/stream/interleave.h). */
-uint32_t qsf_interleaved_types(const qk_table *table);
+uint64_t qsf_interleaved_types(const qk_table *table);
 /* Returns the bytes of the largest tile of 16 rows of a unit that can be interleaved; 0 = none. */
 uint64_t qsf_unit_group_bytes(const QsfUnit *u, const qk_table *table);
 

@@ -8,7 +8,7 @@
 
 #define GROUP QSF_ROW_QUANTUM
 
-int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types, QsfErr *err) {
+int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint64_t types, QsfErr *err) {
     for (unsigned t = 0; t < u->u.n; t++) {
         const qk_weight_ops *ops = table != NULL ? &table->weight[u->u.type[t]] : NULL;
         u->ops[t] = ops != NULL && ops->pack != NULL ? ops : NULL;

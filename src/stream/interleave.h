@@ -19,7 +19,7 @@
 
 /* Fills u->ops and u->packed. Bit t of types: weight type t is multiplied in groups. table NULL: nothing is, nor may it
  * lie in the file so: QSF_E_RUNTIME. */
-int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint32_t types, QsfErr *err);
+int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint64_t types, QsfErr *err);
 
 /* Bytes of the largest group of those tensors whose form changes on the way from the file; 0 = none. */
 uint64_t qsf_interleave_scratch(const QsfWeightUnit *u);

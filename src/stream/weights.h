@@ -39,7 +39,7 @@ typedef struct QsfWeightsOptions {
     const QsfPlan *plan; /* read during the call only */
     /* how rows are packed; must outlive the weights; NULL: they are not, nor in the file */
     const qk_table *table;
-    uint32_t pack_types; /* bit t: rows of weight type t are multiplied in groups (packed.h) */
+    uint64_t pack_types; /* bit t: rows of weight type t are multiplied in groups (packed.h) */
     QsfLedger *ledger;
     const atomic_int *cancel; /* may be NULL */
     QsfStreamCounters *counters;

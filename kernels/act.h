@@ -2,7 +2,7 @@
 /* Memory layout of activation columns: private to kernels/, the same at every level.
  *
  * Q8:  int8 q[k], padded with zeros to 64; then, each array starting at a multiple of 64 bytes,
- *      float d[nb], int32 sum[nb] = sum of q, float ds[nb] = d * sum, with nb = k / 32.
+ *      float d[nb], int16 sum16[2 * nb] = sums of 16 q, float ds[nb] = d * sum of q, with nb = k / 32.
  *      d = max|x| / 127, q = x * (127 / max|x|) rounded to nearest, ties to even.
  * Q8K: int8 q[k]; float d[nk]; int16 sum32[nk * 8]; int16 sum16[nk * 16], with nk = k / 256: sums
  *      of 32 and of 16 consecutive q. Same rule, one scale per 256.
@@ -23,10 +23,10 @@
 
 /* Parts of one column. The quantizers write through these pointers, all other code only reads. */
 typedef struct qk_col_q8 {
-    int8_t *q;    /* (k), zeros up to a multiple of 64 */
-    float *d;     /* (k / 32) */
-    int32_t *sum; /* (k / 32) */
-    float *ds;    /* (k / 32) */
+    int8_t *q;      /* (k), zeros up to a multiple of 64 */
+    float *d;       /* (k / 32) */
+    int16_t *sum16; /* (k / 16) */
+    float *ds;      /* (k / 32) */
 } qk_col_q8;
 
 typedef struct qk_col_q8k {
@@ -45,10 +45,13 @@ static inline qk_col_q8 qk_col_q8_at(const void *col, size_t k) {
     x.q = (int8_t *)col;
     p += qk_pad64(k);
     x.d = (float *)(void *)p;
-    x.sum = (int32_t *)(void *)(p + step);
+    x.sum16 = (int16_t *)(void *)(p + step);
     x.ds = (float *)(void *)(p + 2 * step);
     return x;
 }
+
+/* The sum of the q of block b. */
+static inline int qk_col_sum(const qk_col_q8 *x, size_t b) { return x->sum16[2 * b] + x->sum16[2 * b + 1]; }
 
 static inline qk_col_q8k qk_col_q8k_at(const void *col, size_t k) {
     char *p = (char *)col;

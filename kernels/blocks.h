@@ -21,11 +21,14 @@ typedef enum qk_type { QK_FORMATS(QK_INDEX, ) QK_TYPE_N, QK_NONE = -1 } qk_type;
 enum { QK_FORMATS(QK_NUMBERS, ) };
 #undef QK_NUMBERS
 
-#define QK_BLOCK     32  /* elements of a simple block */
-#define QK_K         256 /* elements of a K-quant super-block */
-#define QK_K_SCALES  12
-#define QK_I2S_BLOCK 128 /* elements of an I2_S block */
-#define QK_QSF_BLOCK 64  /* elements of a QSF block */
+#define QK_BLOCK       32  /* elements of a simple block */
+#define QK_K           256 /* elements of a K-quant super-block */
+#define QK_K_SCALES    12
+#define QK_I2S_BLOCK   128 /* elements of an I2_S block */
+#define QK_QSF_BLOCK   64  /* elements of a QSF block */
+#define QK_NVFP4_BLOCK 64
+#define QK_Q1_BLOCK    128
+#define QK_Q2_BLOCK    64
 
 typedef float qk_f32;
 typedef uint16_t qk_f16, qk_bf16;
@@ -136,7 +139,58 @@ typedef struct {
     uint16_t d;
     uint8_t words[14], qs[QK_K / 2];
 } qk_qsb4;
+/* x = 2^(e - 128) * qk_fp4_values[q], nibbles as in Q4_0: twice the values of E2M1, half the scale of E8M0. */
+typedef struct {
+    uint8_t e;
+    uint8_t qs[QK_BLOCK / 2];
+} qk_mxfp4;
+/* Four sub-blocks of 16, nibbles of each as in Q4_0; d: without a sign, four bits of exponent, three of fraction (E4M3). */
+typedef struct {
+    uint8_t d[QK_NVFP4_BLOCK / 16];
+    uint8_t qs[QK_NVFP4_BLOCK / 2];
+} qk_nvfp4;
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_Q1_BLOCK / 8];
+} qk_q1_0; /* x = d where bit i%8 of byte i/8 is set, else -d */
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_Q2_BLOCK / 4];
+} qk_q2_0; /* x = d * (q - 1); byte i/4, bits 2(i%4) */
+/* Indices into a codebook, signs and scales of 256 elements: kernels/grids.h. */
+typedef struct {
+    uint16_t d;
+    uint16_t qs[QK_K / 8];
+} qk_iq2_xxs; /* pairs of words make a dword */
+typedef struct {
+    uint16_t d;
+    uint16_t qs[QK_K / 8];
+    uint8_t scales[QK_K / 32];
+} qk_iq2_xs;
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_K / 8], signs[QK_K / 8], qh[QK_K / 32], scales[QK_K / 32];
+} qk_iq2_s;
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_K / 4], signs[QK_K / 8];
+} qk_iq3_xxs; /* signs: dwords */
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_K / 4], qh[QK_K / 32], signs[QK_K / 8], scales[QK_K / 64];
+} qk_iq3_s;
+typedef struct {
+    uint16_t d;
+    uint8_t qs[QK_K / 8];
+    uint16_t qh[QK_K / 32];
+} qk_iq1_s;
+typedef struct {
+    uint8_t qs[QK_K / 8], qh[QK_K / 16];
+    uint16_t scales[QK_K / 64];
+} qk_iq1_m;
 
+/* The values that the nibbles of MXFP4 and NVFP4 represent: twice those of E2M1. */
+extern const int8_t qk_fp4_values[16];
 /* The values that the nibbles of IQ4_NL and IQ4_XS represent. */
 extern const int8_t qk_iq4_values[16];
 

@@ -21,6 +21,7 @@
 #define QK_BUILT_AVX2       QK_BUILT_X86
 #define QK_BUILT_AVX512     QK_BUILT_X86
 #define QK_BUILT_AVX512VNNI QK_BUILT_X86
+#define QK_BUILT_AVX512VBMI QK_BUILT_X86
 #define QK_BUILT_NEON       QK_BUILT_ARM
 #define QK_BUILT_DOTPROD    QK_BUILT_ARM
 
@@ -49,6 +50,12 @@
 #define QK_BUILT_AVX512VNNI 1
 #else
 #define QK_BUILT_AVX512VNNI 0
+#endif
+
+#if QK_BUILT_AVX512VNNI && defined(__AVX512VBMI__)
+#define QK_BUILT_AVX512VBMI 1
+#else
+#define QK_BUILT_AVX512VBMI 0
 #endif
 
 #if defined(__aarch64__) && defined(__ARM_NEON)

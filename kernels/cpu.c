@@ -52,8 +52,11 @@ static uint32_t detect(void) {
     levels |= BIT(QK_LEVEL_AVX2);
     if ((xcr0 & XCR0_AVX512) != XCR0_AVX512 || !has_all(b7, b7_512)) return levels;
     levels |= BIT(QK_LEVEL_AVX512);
-    if (c7 & BIT(11)) /* AVX512_VNNI */
-        levels |= BIT(QK_LEVEL_AVX512VNNI);
+    if (!(c7 & BIT(11))) /* AVX512_VNNI */
+        return levels;
+    levels |= BIT(QK_LEVEL_AVX512VNNI);
+    if (c7 & BIT(1)) /* AVX512_VBMI */
+        levels |= BIT(QK_LEVEL_AVX512VBMI);
     return levels;
 }
 

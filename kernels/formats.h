@@ -15,6 +15,7 @@
  *                FLOAT  kernels/generic/mm_<fmt>.h, rows of floats               QK_ACT_F32
  *                BLOCK  kernels/x16/mm_block.h, a float scale per block          QK_ACT_Q8
  *                SUPER  kernels/x16/mm_super.h, super-blocks of 256 elements     QK_ACT_Q8K
+ *                GRID   the same, of indices into a codebook (kernels/grids.h)   QK_ACT_Q8K
  *
  * The order is that of qk_type. X is called as X(a, fmt, TYPE, ...) with the argument a passed through. */
 #ifndef QSF_KERNELS_FORMATS_H
@@ -49,11 +50,23 @@
     X(a, qsft, QSFT, QK_GGML_QSF + 4, 64, 18, 4, 0, BLOCK)                \
     X(a, qsb2, QSB2, QK_GGML_QSF + 5, 256, 80, 19, 0, SUPER)              \
     X(a, qsb3, QSB3, QK_GGML_QSF + 6, 256, 112, 27, 0, SUPER)             \
-    X(a, qsb4, QSB4, QK_GGML_QSF + 7, 256, 144, 35, 0, SUPER)
+    X(a, qsb4, QSB4, QK_GGML_QSF + 7, 256, 144, 35, 0, SUPER)             \
+    X(a, mxfp4, MXFP4, 39, 32, 17, 4, 0, BLOCK)                           \
+    X(a, nvfp4, NVFP4, 40, 64, 36, 9, 0, BLOCK)                           \
+    X(a, q1_0, Q1_0, 41, 128, 18, 4, 0, BLOCK)                            \
+    X(a, q2_0, Q2_0, 42, 64, 18, 4, 0, BLOCK)                             \
+    X(a, iq2_xxs, IQ2_XXS, 16, 256, 66, 16, 0, GRID)                      \
+    X(a, iq2_xs, IQ2_XS, 17, 256, 74, 18, 0, GRID)                        \
+    X(a, iq2_s, IQ2_S, 22, 256, 82, 20, 0, GRID)                          \
+    X(a, iq3_xxs, IQ3_XXS, 18, 256, 98, 24, 0, GRID)                      \
+    X(a, iq3_s, IQ3_S, 21, 256, 110, 27, 0, GRID)                         \
+    X(a, iq1_s, IQ1_S, 19, 256, 50, 12, 0, GRID)                          \
+    X(a, iq1_m, IQ1_M, 29, 256, 56, 13, 0, GRID)
 
 /* The levels of each architecture, lowest first, and what each has kernels for:
  *   ALL     every format above and every operation of qk_table
- *   PACKED  the BLOCK and SUPER formats; all else is inherited from the level below
+ *   PACKED  the BLOCK, SUPER and GRID formats; all else is inherited from the level below
+ *   GRIDS   the GRID formats; all else is inherited from the level below
  * The lowest level is `ref`, which has everything in plain C (kernels/ref). */
 #define QK_LEVELS(X)                           \
     /* level      LEVEL       arch  kernels */ \
@@ -61,6 +74,7 @@
     X(avx2, AVX2, x86, ALL)                    \
     X(avx512, AVX512, x86, ALL)                \
     X(avx512vnni, AVX512VNNI, x86, PACKED)     \
+    X(avx512vbmi, AVX512VBMI, x86, GRIDS)      \
     X(neon, NEON, arm, ALL)                    \
     X(dotprod, DOTPROD, arm, PACKED)
 

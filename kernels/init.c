@@ -17,6 +17,7 @@
     { .act = QK_ACT_Q8, REF_ROWS(fmt), REF_X16(fmt) }
 #define REF_SUPER(fmt) \
     { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_GRID(fmt)                                                 REF_SUPER(fmt)
 #define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt),
 #define REF_KV(fmt)                                                                      \
     {                                                                                    \
@@ -66,6 +67,7 @@ static const qk_table ref_table = {
     QK_SET_OPS(t, isa); \
     QK_SET_KV(t, isa);
 #define SET_PACKED(isa) QK_SET_PACKED_FORMATS(isa)
+#define SET_GRIDS(isa)  QK_SET_GRID_FORMATS(isa)
 
 /* Code for a level that was not compiled in must be hidden: its kernels do not exist. */
 #define WHEN_0(...)

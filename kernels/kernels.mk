@@ -10,6 +10,7 @@ sse42_flags := -msse4.2
 avx2_flags := -mavx2 -mfma -mf16c
 avx512_flags := $(avx2_flags) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 avx512vnni_flags := $(avx512_flags) -mavx512vnni
+avx512vbmi_flags := $(avx512vnni_flags) -mavx512vbmi
 neon_flags :=
 dotprod_flags := -march=armv8.2-a+dotprod
 
@@ -32,7 +33,7 @@ $(if $(and $(formats),$(levels)),,$(error no rows in $(formats_h)))
 
 # $(call column,2,avx2:x86:ALL) is x86
 column = $(word $1,$(subst :, ,$2))
-formats_of = $(filter-out $(if $(filter %:PACKED,$1),%:FLOAT),$(formats))
+formats_of = $(if $(filter %:GRIDS,$1),$(filter %:GRID,$(formats)),$(filter-out $(if $(filter %:PACKED,$1),%:FLOAT),$(formats)))
 families_of = $(if $(filter %:ALL,$1),$(op_families))
 names_of = $(foreach r,$(formats_of),$(call column,1,$r)) $(families_of)
 generated_of = $(foreach n,$(names_of),kernels/generated/$n_$(call column,1,$1).c)
@@ -58,6 +59,7 @@ text_X16 = $(call include_line,$(arch)/lanes_$(isa)) $(call include_line,x16/fmt
     $(call include_line,x16/mm_$1) '' 'QK_X16_MATMULS($(fmt)_$(isa))'
 text_BLOCK = $(call text_X16,block)
 text_SUPER = $(call text_X16,super)
+text_GRID = $(text_SUPER)
 text_family = $(call include_line,$(arch)/v_$(isa)) \
     $(foreach t,$($(fmt)_templates),$(call include_line,generic/$t))
 

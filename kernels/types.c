@@ -11,6 +11,7 @@ static const struct {
 
 /* ggml-org/ggml, src/ggml-common.h. */
 const int8_t qk_iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+const int8_t qk_fp4_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 
 unsigned qk_type_elems(qk_type t) { return types[t].elems; }
 

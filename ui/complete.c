@@ -96,7 +96,7 @@ static const char *const values[][2] = {
     { "ctx", "auto" },
     { "batch", "auto" },
     { "kv-type", "auto f16 f32" },
-    { "cpu-mask", "best ref sse42 avx2 avx512 avx512vnni neon dotprod" },
+    { "cpu-mask", "best ref sse42 avx2 avx512 avx512vnni avx512vbmi neon dotprod" },
     { "seed", "random" },
     { "ignore-eos", "on off" },
     { "show-thinking", "on off" },

@@ -69,6 +69,11 @@ QK_INLINE lf l_loadf(const float *p) { return vreinterpretq_f32_u8(vld1q_u8((con
 QK_INLINE void l_storef(float *p, lf v) { vst1q_u8((void *)p, vreinterpretq_u8_f32(v)); }
 QK_INLINE lf l_halves(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
 QK_INLINE li l_words(const void *p) { return l_of_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p)))); }
+QK_INLINE li l_octets(const void *p) {
+    const uint16x8_t w = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(qk_load_u32(p))));
+    return l_of_u32(vmovl_u16(vget_low_u16(w)));
+}
+QK_INLINE lf l_float_of(li v) { return vreinterpretq_f32_s32(v); }
 QK_INLINE void l_prefetch(const void *p) { __builtin_prefetch(p); }
 
 QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {

@@ -13,6 +13,7 @@
     void qk_mm16_##name(const qk_mm *m, size_t row0, size_t row1); \
     void qk_pack_##name(void *dst, const void *src, size_t row_bytes, size_t k);
 #define QK_MM_SUPER(name) QK_MM_BLOCK(name)
+#define QK_MM_GRID(name)  QK_MM_BLOCK(name)
 
 #define QK_MM_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_MM_##core(fmt##_##isa)
 #define QK_MM_LEVEL(isa, LEVEL, arch, kernels)                               QK_FORMATS(QK_MM_FORMAT, isa)
@@ -28,6 +29,7 @@ QK_LEVELS(QK_MM_LEVEL)
     t->weight[type].matmul16 = qk_mm16_##fn; \
     t->weight[type].pack = qk_pack_##fn;
 #define QK_SET_SUPER(type, fn) QK_SET_BLOCK(type, fn)
+#define QK_SET_GRID(type, fn)  QK_SET_BLOCK(type, fn)
 
 #define QK_SET_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \
     QK_SET_##core(QK_##TYPE, fmt##_##isa)
@@ -36,8 +38,17 @@ QK_LEVELS(QK_MM_LEVEL)
 #define QK_SET_PACKED_FLOAT(type, fn)
 #define QK_SET_PACKED_BLOCK(type, fn) QK_SET_BLOCK(type, fn)
 #define QK_SET_PACKED_SUPER(type, fn) QK_SET_BLOCK(type, fn)
+#define QK_SET_PACKED_GRID(type, fn)  QK_SET_BLOCK(type, fn)
 #define QK_SET_PACKED_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \
     QK_SET_PACKED_##core(QK_##TYPE, fmt##_##isa)
 #define QK_SET_PACKED_FORMATS(isa) QK_FORMATS(QK_SET_PACKED_FORMAT, isa)
+
+#define QK_SET_GRIDS_FLOAT(type, fn)
+#define QK_SET_GRIDS_BLOCK(type, fn)
+#define QK_SET_GRIDS_SUPER(type, fn)
+#define QK_SET_GRIDS_GRID(type, fn) QK_SET_BLOCK(type, fn)
+#define QK_SET_GRIDS_FORMAT(isa, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \
+    QK_SET_GRIDS_##core(QK_##TYPE, fmt##_##isa)
+#define QK_SET_GRID_FORMATS(isa) QK_FORMATS(QK_SET_GRIDS_FORMAT, isa)
 
 #endif

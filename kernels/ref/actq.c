@@ -41,8 +41,9 @@ void qk_quantize_q8_ref(void *dst, const float *x, size_t k) {
     for (size_t b = 0; b < k / QK_BLOCK; b++) {
         float inv;
         c.d[b] = qk_act_scale(abs_max(x + b * QK_BLOCK, QK_BLOCK), &inv);
-        c.sum[b] = round_block(c.q + b * QK_BLOCK, x + b * QK_BLOCK, QK_BLOCK, inv);
-        c.ds[b] = c.d[b] * (float)c.sum[b];
+        for (size_t s = b * 2; s < b * 2 + 2; s++)
+            c.sum16[s] = (int16_t)round_block(c.q + s * 16, x + s * 16, 16, inv);
+        c.ds[b] = c.d[b] * (float)qk_col_sum(&c, b);
     }
     memset(c.q + k, 0, qk_pad64(k) - k);
 }

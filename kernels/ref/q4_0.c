@@ -25,7 +25,7 @@ static float add_block(float acc, const uint8_t *w, const void *col, size_t k, s
     int q[QK_BLOCK], isum = 0;
     unpack(&blk, q);
     for (int i = 0; i < QK_BLOCK; i++) isum += q[i] * c.q[b * QK_BLOCK + (size_t)i];
-    return acc + qk_f16_to_f32(blk.d) * c.d[b] * (float)(isum - 8 * c.sum[b]);
+    return acc + qk_f16_to_f32(blk.d) * c.d[b] * (float)(isum - 8 * qk_col_sum(&c, b));
 }
 
 QK_REF_MATMULS(q4_0, QK_Q4_0, add_block)

@@ -14,6 +14,7 @@
     QK_REF_FLOAT(fmt)     \
     void qk_mm16_##fmt##_ref(const qk_mm *m, size_t row0, size_t row1);
 #define QK_REF_SUPER(fmt)                                            QK_REF_BLOCK(fmt)
+#define QK_REF_GRID(fmt)                                             QK_REF_BLOCK(fmt)
 #define QK_REF(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_REF_##core(fmt)
 QK_FORMATS(QK_REF, )
 

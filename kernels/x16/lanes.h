@@ -25,6 +25,10 @@
  *   lf l_loadf(p) l_storef(p, v)    L floats, unaligned
  *   lf l_halves(p)                  L float16 at p, exact
  *   li l_words(p)                  L uint16 at p
+ *   li l_octets(p)                 L uint8 at p
+ *   lf l_float_of(v)               the bits of floats as floats
+ *   L_MIRROR, li l_mirror(v, marks, bit, twice)  1 where choosing bytes by a bit is cheaper than masks (optional):
+ *                                   the bytes of v, or `twice` minus them where `marks` have the bit
  *   l_planes4(dst, row, at)         16 bytes at row[r] + at of 16 rows -> 4 planes at dst
  *   l_prefetch(p)
  */

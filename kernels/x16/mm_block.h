@@ -8,6 +8,10 @@
  *   FMT_OFF, FMT_MIN           the offset included in the bytes of a step; whether x = d*q + m
  *   FMT_SIGNED                 bytes of a step are signed, and come from l_biased
  *   FMT_TENSOR_SCALE           no d: the scale of the tensor multiplies the result
+ *   FMT_SUB                    optional: 16, the elements of a sub-block
+ *   FMT_OWN_SCALE(p, j, v)     optional: d of sub-block j of a block, if it is not half 0
+ *   FMT_SCALES                 optional: how many d a block has, 1 or one per sub-block
+ *   FMT_OCTETS                 optional: 1, a byte after the halves
  *   fmt_step(planes, s, v)     bytes of elements 4s .. 4s+3 of lanes [v*L, v*L + L) of a block
  *   FMT_SHIFT(s), fmt_in_place optional (mm_tiles.h)
  *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows
@@ -20,8 +24,15 @@
 
 #include "kernels/x16/mm_tiles.h"
 
+#ifndef FMT_SUB
+#define FMT_SUB 32
+#endif
+#ifndef FMT_SCALES
+#define FMT_SCALES 1
+#endif
+
 enum {
-    SUB = 32, /* elements of a sub-block */
+    SUB = FMT_SUB, /* elements of a sub-block */
     STEPS = SUB / 4,
     SUBS = FMT_ELEMS / SUB, /* of a block */
     BLOCK_STEPS = FMT_ELEMS / 4
@@ -32,6 +43,8 @@ QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size
     fmt_pack(dst, row, at);
     for (int h = 0; h < FMT_HALVES; h++)
         pack_halves(dst + HALVES + h * (int)QK_HALF, row, at + fmt_half_at(h));
+    for (size_t r = 0; FMT_OCTETS && r < QK_GROUP; r++)
+        dst[OCTETS + (int)r] = row[r][at + fmt_half_at(FMT_HALVES)];
 }
 
 /* One unit of a few columns: where its bytes are, and the offsets from them to its scales, sums, and their
@@ -44,32 +57,39 @@ typedef struct columns {
 QK_INLINE columns columns_at(const qk_mm *m, size_t c, size_t u, int nc) {
     const qk_col_q8 col = qk_col_q8_at(qk_mm_col(m, c), m->k);
     const char *q = (const char *)(col.q + u * UNIT);
-    columns x = { .d = (size_t)((const char *)(col.d + u * UNIT / SUB) - q),
-                  .sum = (size_t)((const char *)(col.sum + u * UNIT / SUB) - q),
-                  .ds = (size_t)((const char *)(col.ds + u * UNIT / SUB) - q) };
+    columns x = { .d = (size_t)((const char *)(col.d + u * UNIT / 32) - q),
+                  .sum = (size_t)((const char *)(col.sum16 + u * UNIT / 16) - q),
+                  .ds = (size_t)((const char *)(col.ds + u * UNIT / 32) - q) };
     for (int i = 0; i < nc; i++) x.q[i] = q + (size_t)i * m->x_stride;
     return x;
 }
 
 QK_INLINE lf column_float(const columns *x, int c, size_t at) { return l_setf(qk_load_f32(x->q[c] + at)); }
 
-/* Minus the offset's share of the sum of sub-block sb: -OFFSET * sum, as a product of the lower 16 bits of
- * sum. */
+/* Minus the offset's share of the sum of sub-block sb: -OFFSET times the sums of its elements, which are one or both of
+ * a pair. */
 QK_INLINE li start_of(const columns *x, int c, size_t sb) {
-    const li off = l_set((int32_t)(uint16_t)-OFFSET);
-    return OFFSET ? l_dot16(l_set(0), off, l_dup(x->q[c] + x->sum + 4 * sb)) : l_set(0);
+    const uint32_t low = (uint16_t)-OFFSET, high = (uint32_t)-OFFSET << 16;
+    const li off = l_set((int32_t)(SUB == 32 ? low | high : sb % 2 ? high : low));
+    return OFFSET ? l_dot16(l_set(0), off, l_dup(x->q[c] + x->sum + sb * SUB / 32 * 4)) : l_set(0);
 }
 
 /* acc + (d * dx) * sum, and m * ds where there are minimums. */
 QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, const columns *x, int c, size_t sb) {
-    const lf dx = column_float(x, c, x->d + 4 * sb);
+    const lf dx = column_float(x, c, x->d + sb * SUB / 32 * 4);
     const lf scale = FMT_TENSOR_SCALE ? dx : l_mulf(d, dx);
     acc = l_addf(acc, l_mulf(scale, l_float(sum)));
     return FMT_MIN ? l_addf(acc, l_mulf(m, column_float(x, c, x->ds + 4 * sb))) : acc;
 }
 
-QK_INLINE lf scale_of(const uint8_t *block, int v) {
+/* d of sub-block j. */
+QK_INLINE lf scale_of(const uint8_t *block, int j, int v) {
+    (void)j;
+#ifdef FMT_OWN_SCALE
+    return FMT_OWN_SCALE(block, j, v);
+#else
     return FMT_TENSOR_SCALE ? l_zerof() : l_halves(block + HALVES + v * L * 2);
+#endif
 }
 
 QK_INLINE lf min_of(const uint8_t *block, int v) {
@@ -82,7 +102,7 @@ QK_INLINE lf direct_block(lf acc, const uint8_t *p, const columns *x, size_t b, 
     QK_UNROLL for (int j = 0; j < SUBS; j++) {
         const size_t sb = b * SUBS + (size_t)j;
         const li sum = direct_steps(start_of(x, 0, sb), p, x->q[0] + sb * SUB, j * STEPS, STEPS, v);
-        acc = add_sub(acc, sum, scale_of(p, v), min_of(p, v), x, 0, sb);
+        acc = add_sub(acc, sum, scale_of(p, j, v), min_of(p, v), x, 0, sb);
     }
     return acc;
 }
@@ -102,7 +122,7 @@ QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t 
 
 typedef struct tile {
     _Alignas(64) uint8_t q[UNIT / 4][TILE_ROWS][4];
-    float d[UNIT_BLOCKS][TILE_ROWS], m[UNIT_BLOCKS][TILE_ROWS];
+    float d[UNIT_BLOCKS * FMT_SCALES][TILE_ROWS], m[UNIT_BLOCKS][TILE_ROWS];
 } tile;
 
 static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
@@ -110,7 +130,8 @@ static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
         for (int v = 0; v < NV; v++) {
             QK_UNROLL for (int s = 0; s < BLOCK_STEPS; s++)
                 l_store(t->q[b * BLOCK_STEPS + (size_t)s][r + v * L], fmt_step(p, s, v));
-            l_storef(&t->d[b][r + v * L], scale_of(p, v));
+            QK_UNROLL for (int j = 0; j < FMT_SCALES; j++)
+                l_storef(&t->d[b * FMT_SCALES + (size_t)j][r + v * L], scale_of(p, j, v));
             if (FMT_MIN) l_storef(&t->m[b][r + v * L], min_of(p, v));
         }
 }
@@ -125,7 +146,7 @@ QK_INLINE void tile_cols(float *y, const tile *t, int r, const columns *x, size_
         dot_sub(sum, (const uint8_t(*)[TILE_ROWS][4]) & t->q[sb * STEPS][r], x->q, sb * SUB, STEPS, start,
                 nc);
         for (int v = 0; v < R; v++) {
-            const lf d = l_loadf(&t->d[sb / SUBS][r + v * L]),
+            const lf d = l_loadf(&t->d[sb * FMT_SCALES / SUBS][r + v * L]),
                      m = FMT_MIN ? l_loadf(&t->m[sb / SUBS][r + v * L]) : d;
             for (int c = 0; c < nc; c++) acc[v][c] = add_sub(acc[v][c], sum[v][c], d, m, x, c, sb);
         }

@@ -14,15 +14,6 @@
 #include "kernels/x16/mm_tiles.h"
 #include "kernels/x16/super.h"
 
-enum {
-    STEPS = QK_K / 4,
-    SUBS = QK_K / FMT_SUB,
-    SUB_STEPS = FMT_SUB / 4,
-    RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
-    PART_SUBS = 64 / FMT_SUB,            /* consecutive sub-blocks of one group, before the next group */
-    PARTS = SUBS / PART_SUBS
-};
-
 /* Optional definitions of a format. */
 #ifndef FMT_FIX
 #define FMT_FIX(dst, row, at) (void)0
@@ -30,6 +21,20 @@ enum {
 #ifndef FMT_UNIT
 #define FMT_UNIT 1.0f
 #endif
+#ifndef FMT_PREPARE
+#define FMT_PART 64
+enum { PREPARED_BYTES = 1 };
+#define FMT_PREPARE(dst, p, part) ((void)(dst), (p))
+#endif
+
+enum {
+    STEPS = QK_K / 4,
+    SUBS = QK_K / FMT_SUB,
+    SUB_STEPS = FMT_SUB / 4,
+    RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
+    PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
+    PARTS = SUBS / PART_SUBS
+};
 
 /* d of the rows in vector v of the group at p. */
 QK_INLINE lf d_of(const uint8_t *p, int v) {
@@ -37,6 +42,20 @@ QK_INLINE lf d_of(const uint8_t *p, int v) {
     return FMT_UNIT != 1.0f ? l_mulf(d, l_setf(FMT_UNIT)) : d;
 }
 
+#ifdef FMT_FIX_ROW
+QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
+    const size_t at = b * BLOCK_BYTES;
+    for (size_t r = 0; r < QK_GROUP; r++) {
+        uint32_t w[FMT_PLANES + 1]; /* the halves too */
+        memcpy(w, row[r] + at + FMT_PLANE_AT, FMT_PLANES * 4);
+        memcpy(w + FMT_PLANES, row[r] + at + FMT_HALF_AT, FMT_HALVES * 2);
+        FMT_FIX_ROW(w);
+        for (size_t n = 0; n < FMT_PLANES; n++) memcpy(dst + n * QK_PLANE + r * 4, &w[n], 4);
+        for (size_t h = 0; h < FMT_HALVES; h++)
+            memcpy(dst + HALVES + h * QK_HALF + r * 2, (const char *)(w + FMT_PLANES) + 2 * h, 2);
+    }
+}
+#else
 /* The last planes are stored twice, to avoid reading past the block. */
 QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t b) {
     const size_t at = b * BLOCK_BYTES;
@@ -48,6 +67,7 @@ QK_INLINE void pack_block(uint8_t *dst, const uint8_t *const row[QK_GROUP], size
         pack_halves(dst + HALVES + h * QK_HALF, row, at + FMT_HALF_AT + 2 * h);
     FMT_FIX(dst, row, at);
 }
+#endif
 
 /* One super-block of a few columns: where its bytes are, and the offsets from them to its scale, to the sums
  * of the elements that share a minimum, and to the sums of 16 or 32. */
@@ -87,10 +107,10 @@ QK_INLINE lf product(lf d, lf dx, li sum) { return l_mulf(l_mulf(d, dx), l_float
 
 /* ---- one column at a time ---- */
 
-QK_INLINE li direct_sub(const uint8_t *p, const columns *x, int j, int v) {
+QK_INLINE li direct_sub(const uint8_t *p, const uint8_t *steps, const columns *x, int j, int v) {
     li sum = start_of(x, 0, j, OFFSET);
     QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
-        sum = direct_steps(sum, p, x->q[0] + 4 * s, s, RUN, v);
+        sum = direct_steps(sum, steps, x->q[0] + 4 * s, s, RUN, v);
     return FMT_SCALED ? l_mul(sum, fmt_scale(p, j, v)) : sum;
 }
 
@@ -107,16 +127,17 @@ QK_INLINE lf direct_end(lf acc, li sum, const uint8_t *p, const columns *x, int 
 
 /* Part i of a super-block of each group. */
 QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int i) {
+    _Alignas(64) uint8_t prepared[PREPARED_BYTES];
     columns col = *x;
     for (size_t g = 0; g < w->n; g++) {
-        const uint8_t *p = w->p + g * w->stride;
+        const uint8_t *p = w->p + g * w->stride, *steps = FMT_PREPARE(prepared, p, i);
         L_HIDE(col.q[0]);
         for (int at = GROUP_BLOCK / 64 * i / PARTS; w->ahead && at < GROUP_BLOCK / 64 * (i + 1) / PARTS; at++)
             l_prefetch(p + w->ahead + 64 * at);
         for (int v = 0; v < NV; v++) {
             li part = i == 0 ? l_set(0) : sum[g][v];
             QK_UNROLL for (int j = i * PART_SUBS; j < (i + 1) * PART_SUBS; j++)
-                part = l_add(part, direct_sub(p, &col, j, v));
+                part = l_add(part, direct_sub(p, steps, &col, j, v));
             sum[g][v] = part;
         }
     }
@@ -151,9 +172,15 @@ QK_INLINE li centre_of(const uint8_t *p, int n, int v) {
 
 /* Unpacks the group at p to rows r.. of the tile. */
 static void fill_tile(tile *t, const uint8_t *p, int r, size_t n) {
+    _Alignas(64) uint8_t prepared[PREPARED_BYTES];
     (void)n;
+    QK_UNROLL for (int part = 0; part < PARTS; part++) {
+        const uint8_t *steps = FMT_PREPARE(prepared, p, part);
+        for (int v = 0; v < NV; v++)
+            QK_UNROLL for (int s = part * STEPS / PARTS; s < (part + 1) * STEPS / PARTS; s++)
+                l_store(t->q[s][r + v * L], fmt_step(steps, s, v));
+    }
     for (int v = 0; v < NV; v++, r += L) {
-        QK_UNROLL for (int s = 0; s < STEPS; s++) l_store(t->q[s][r], fmt_step(p, s, v));
         QK_UNROLL for (int j = 0; FMT_SCALED && j < SUBS; j++)
             l_store(&t->scale[j][r],
                     FMT_INT16 ? l_and(fmt_scale(p, j, v), l_set(0xffff)) : fmt_scale(p, j, v));

@@ -40,17 +40,26 @@ enum { IN_PLACE = 0 };
 QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s, v); }
 #endif
 
+#ifndef FMT_OCTETS
+#define FMT_OCTETS 0
+#endif
+
 enum {
     UNIT = 256, /* elements */
     UNIT_BLOCKS = UNIT / FMT_ELEMS,
-    NV = (int)QK_GROUP / L,                        /* vectors that cover the rows of a group */
-    BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2, /* of one row */
+    NV = (int)QK_GROUP / L,                                     /* vectors that cover the rows of a group */
+    BLOCK_BYTES = FMT_PLANES * 4 + FMT_HALVES * 2 + FMT_OCTETS, /* of one row */
     GROUP_BLOCK = BLOCK_BYTES * (int)QK_GROUP,
     HALVES = FMT_PLANES * (int)QK_PLANE, /* byte offset of the halves */
+    OCTETS = HALVES + FMT_HALVES * (int)QK_HALF,
     OFFSET = FMT_OFF + (FMT_SIGNED ? L_BIAS : 0),
-    PAIR_STEPS = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX)
-                                        : 0, /* steps whose sums of pairs stay below 2^15 */
-    TILE_GROUPS = 4,                         /* groups of rows that share a pass over the columns */
+    PAIRS_FIT = L_PAIRS && !FMT_SIGNED ? 32767 / (2 * 127 * FMT_MAX)
+                                       : 0, /* steps whose sums of pairs stay below 2^15 */
+    PAIR_STEPS = PAIRS_FIT >= 8   ? PAIRS_FIT / 8 * 8
+                 : PAIRS_FIT >= 4 ? 4
+                 : PAIRS_FIT >= 2 ? 2
+                                  : 0, /* divide a sub-block */
+    TILE_GROUPS = 4,                   /* groups of rows that share a pass over the columns */
     TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
     COLS = 4,
     R = L == 16 ? 4 : 2, /* a register block: columns, vectors of rows */

@@ -7,6 +7,7 @@
 #include "kernels/blocks.h"
 #include "kernels/load.h"
 #include "kernels/x16/rearrange.h"
+#include "kernels/x16/rearrange_grid.h"
 #include "kernels/x16/x16.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -14,9 +15,15 @@
 enum { MAX_PLANES = 52 };
 
 typedef struct form {
-    size_t elems, bytes; /* of a block */
-    unsigned plane_at, planes, half_at, halves;
+    size_t elems, bytes;                      /* of a block */
+    unsigned plane_at, planes, half_at, rest; /* rest: bytes of the halves and of what follows them */
 } form;
+
+/* Planes, then halves, then a byte, of one row. */
+typedef union words {
+    uint32_t w[MAX_PLANES + 1];
+    uint8_t b[4 * (MAX_PLANES + 1)];
+} words;
 
 typedef void (*rearrange)(uint32_t *w);
 
@@ -25,24 +32,29 @@ INLINE void pack(form f, rearrange fix, uint8_t *dst, const uint8_t *src, size_t
     for (size_t b = 0; b < k / f.elems; b++, dst += QK_GROUP * f.bytes)
         for (unsigned r = 0; r < QK_GROUP; r++) {
             const uint8_t *block = src + r * row_bytes + b * f.bytes;
-            uint32_t w[MAX_PLANES];
-            memcpy(w, block + f.plane_at, f.planes * sizeof *w);
-            fix(w);
-            for (unsigned p = 0; p < f.planes; p++)
-                memcpy(dst + p * QK_PLANE + r * sizeof *w, &w[p], sizeof *w);
-            for (unsigned h = 0; h < f.halves; h++)
-                memcpy(dst + f.planes * QK_PLANE + h * QK_HALF + r * 2, block + f.half_at + 2 * h, 2);
+            uint8_t *halves = dst + f.planes * QK_PLANE;
+            words x;
+            memcpy(x.w, block + f.plane_at, f.planes * 4);
+            memcpy(x.w + f.planes, block + f.half_at, f.rest);
+            fix(x.w);
+            for (unsigned p = 0; p < f.planes; p++) memcpy(dst + p * QK_PLANE + r * 4, &x.w[p], 4);
+            for (unsigned h = 0; h < f.rest / 2; h++)
+                memcpy(halves + h * QK_HALF + r * 2, x.b + 4 * f.planes + 2 * h, 2);
+            if (f.rest % 2) halves[f.rest / 2 * QK_HALF + r] = x.b[4 * f.planes + f.rest - 1];
         }
 }
 
 INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *group, unsigned r, size_t k) {
     for (size_t b = 0; b < k / f.elems; b++, dst += f.bytes, group += QK_GROUP * f.bytes) {
-        uint32_t w[MAX_PLANES];
-        for (unsigned p = 0; p < f.planes; p++) w[p] = qk_load_u32(group + p * QK_PLANE + r * sizeof *w);
-        unfix(w);
-        memcpy(dst + f.plane_at, w, f.planes * sizeof *w);
-        for (unsigned h = 0; h < f.halves; h++)
-            memcpy(dst + f.half_at + 2 * h, group + f.planes * QK_PLANE + h * QK_HALF + r * 2, 2);
+        const uint8_t *halves = group + f.planes * QK_PLANE;
+        words x;
+        for (unsigned p = 0; p < f.planes; p++) x.w[p] = qk_load_u32(group + p * QK_PLANE + r * 4);
+        for (unsigned h = 0; h < f.rest / 2; h++)
+            memcpy(x.b + 4 * f.planes + 2 * h, halves + h * QK_HALF + r * 2, 2);
+        if (f.rest % 2) x.b[4 * f.planes + f.rest - 1] = halves[f.rest / 2 * QK_HALF + r];
+        unfix(x.w);
+        memcpy(dst + f.plane_at, x.w, f.planes * 4);
+        memcpy(dst + f.half_at, x.w + f.planes, f.rest);
     }
 }
 
@@ -57,7 +69,7 @@ INLINE void unpack_row(form f, rearrange unfix, uint8_t *dst, const uint8_t *gro
 #define FORM_OF(TYPE, plane_at, half_at)                                       \
     (form) {                                                                   \
         QK_ELEMS_##TYPE, QK_BYTES_##TYPE, plane_at, QK_PLANES_##TYPE, half_at, \
-            (QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE) / 2                       \
+            QK_BYTES_##TYPE - 4 * QK_PLANES_##TYPE                             \
     }
 
 FORM(q8_0, Q8_0, 2, 0, qk_fix_none, qk_fix_none)
@@ -82,3 +94,14 @@ FORM(qsft, QSFT, 2, 0, qk_fix_qsft, qk_unfix_qsft)
 FORM(qsb2, QSB2, 4, 0, qk_fix_qsb2, qk_fix_qsb2)
 FORM(qsb3, QSB3, 4, 0, qk_fix_qsb3, qk_unfix_qsb3)
 FORM(qsb4, QSB4, 4, 0, qk_fix_qsb4, qk_unfix_qsb4)
+FORM(mxfp4, MXFP4, 1, 0, qk_fix_none, qk_fix_none)
+FORM(nvfp4, NVFP4, 0, 0, qk_fix_none, qk_fix_none)
+FORM(q1_0, Q1_0, 2, 0, qk_fix_q1_0, qk_unfix_q1_0)
+FORM(q2_0, Q2_0, 2, 0, qk_fix_qsf2, qk_fix_qsf2)
+FORM(iq2_xxs, IQ2_XXS, 2, 0, qk_fix_iq2_xxs, qk_unfix_iq2_xxs)
+FORM(iq2_xs, IQ2_XS, 2, 0, qk_fix_iq2_xs, qk_unfix_iq2_xs)
+FORM(iq2_s, IQ2_S, 2, 0, qk_fix_iq2_s, qk_unfix_iq2_s)
+FORM(iq3_xxs, IQ3_XXS, 2, 0, qk_fix_iq3_xxs, qk_unfix_iq3_xxs)
+FORM(iq3_s, IQ3_S, 2, 0, qk_fix_iq3_s, qk_unfix_iq3_s)
+FORM(iq1_s, IQ1_S, 2, 0, qk_fix_iq1_s, qk_unfix_iq1_s)
+FORM(iq1_m, IQ1_M, 0, 52, qk_fix_iq1_m, qk_unfix_iq1_m)

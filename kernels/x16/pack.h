@@ -12,6 +12,7 @@
     void qk_pack_##fmt(void *dst, const void *src, size_t row_bytes, size_t k); \
     void qk_unpack_row_##fmt(void *dst, const void *group, unsigned r, size_t k);
 #define QK_PACK_SUPER(fmt)                                            QK_PACK_BLOCK(fmt)
+#define QK_PACK_GRID(fmt)                                             QK_PACK_BLOCK(fmt)
 #define QK_PACK(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) QK_PACK_##core(fmt)
 QK_FORMATS(QK_PACK, )
 

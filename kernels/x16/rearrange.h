@@ -47,6 +47,26 @@ static inline void qk_fix_q5(uint32_t *w) { w[0] = qk_bits_by_four(w[0]); }
 
 static inline void qk_unfix_q5(uint32_t *w) { w[0] = qk_bits_in_row(w[0]); }
 
+/* Four dwords of bits: bit 4s + i of dword j to bit 8i + 2j + s / 4 of plane s % 4, so that a step is one bit of a plane
+ * and a run of 32 elements two neighbours. And back. */
+static inline void qk_fix_q1_0(uint32_t *w) {
+    uint32_t out[4] = { 0 };
+    for (int j = 0; j < 4; j++) {
+        const uint32_t bits = qk_bits_by_four(w[j]);
+        for (int s = 0; s < 8; s++) out[s % 4] |= (bits >> s & 0x01010101u) << (2 * j + s / 4);
+    }
+    memcpy(w, out, sizeof out);
+}
+
+static inline void qk_unfix_q1_0(uint32_t *w) {
+    uint32_t out[4] = { 0 };
+    for (int j = 0; j < 4; j++) {
+        for (int s = 0; s < 8; s++) out[j] |= (w[s % 4] >> (2 * j + s / 4) & 0x01010101u) << s;
+        out[j] = qk_bits_in_row(out[j]);
+    }
+    memcpy(w, out, sizeof out);
+}
+
 static inline void qk_fix_qsf2(uint32_t *w) {
     for (int p = 0; p < 4; p++) w[p] = qk_pairs_turn(w[p]);
 }

@@ -15,6 +15,9 @@
  *   li fmt_step(p, s, v)      elements 4s..4s+3 of lanes [v * L, (v + 1) * L), unsigned below 64 (or l_biased)
  *   FMT_SHIFT(s), li fmt_in_place(p, s, v)  optional (mm_tiles.h)
  *   FMT_FIX(dst, row, at)     optional: rearranges bits of the group at dst, after its planes were copied
+ *   FMT_FIX_ROW(w)            optional: rearranges the planes and halves of one row instead (rearrange_grid.h)
+ *   FMT_PREPARE(dst, p, part) optional: writes PREPARED_BYTES for FMT_PART elements of the group at p to dst, from
+ *                             which fmt_step makes its steps instead of the planes; returns their address
  *   FMT_UNIT                  optional: a factor for d, a power of two
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16

@@ -30,7 +30,25 @@
  *   qsf3    pairs[4] as qsf2 (low two bits), top[2]: bit 8i + s of plane p is bit 2 of element 32p + 4s + i   d m
  *   qsf4    nibbles[8]: bits 8i + 4s of plane p are element 8p + 4s + i         d m
  *   qsft    pairs[4] as qsf2, of codes 0 = -1, 1 = 0, 2 = +1                    d
- *           (the sign bit of a zero is dropped: unpacking gives it back as 0) */
+ *           (the sign bit of a zero is dropped: unpacking gives it back as 0)
+ *   mxfp4   qs[4]; after the planes 16 bytes, one per row: e
+ *   nvfp4   d[1] qs[8]
+ *   q1_0    bits[4]: bit 8i + 2j + h of plane p is element 32j + 16h + 4p + i   d
+ *   q2_0    pairs[4] as qsf2                                                    d
+ *   iq2_xxs index[8] signs[8]                                                   d
+ *   iq2_xs  index[8]: the low bytes, signs[8] with the ninth bits, scales[2]    d
+ *   iq2_s   index[8] signs[8] upper[2] scales[2]                                d
+ *   iq3_xxs index[16] signs[8]                                                  d
+ *   iq3_s   index[16] upper[2] signs[8] scales[1]                               d
+ *   iq1_s   index[8] upper[4]                                                   d
+ *   iq1_m   index[8] upper[4] scales[1]: bits 2j and up are the low two bits of scale j   d, bit j: bit 2 of scale j
+ *           index: byte l of plane n is index 4n + l
+ *           signs: bit 8i + s of plane n is the sign of element 32n + 4s + i. Where the last of eight is not stored, the
+ *           place of element 8l + 7 has bit 0, 2, 1, 3 of the scale (l = 0 .. 3), or the ninth bit of index 4n + l
+ *           upper: the bits of index 4n + l above its byte are in byte l, from bit 2 (n % 4) of plane n / 4 (iq2_s), bit
+ *           n % 8 of plane n / 8 (iq3_s), bit 4 (n % 2) of plane n / 2 (iq1); the fourth bit with iq1 is bit 12 + l of
+ *           the word of 32 elements (iq1_s) or the sign of the index (iq1_m)
+ */
 #ifndef QSF_KERNELS_X16_X16_H
 #define QSF_KERNELS_X16_X16_H
 

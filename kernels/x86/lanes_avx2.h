@@ -60,6 +60,8 @@ QK_INLINE lf l_loadf(const float *p) { return _mm256_loadu_ps(p); }
 QK_INLINE void l_storef(float *p, lf v) { _mm256_storeu_ps(p, v); }
 QK_INLINE lf l_halves(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
 QK_INLINE li l_words(const void *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(p)); }
+QK_INLINE li l_octets(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
+QK_INLINE lf l_float_of(li v) { return _mm256_castsi256_ps(v); }
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /* Rows r and r + 4, one 128-bit lane each. */

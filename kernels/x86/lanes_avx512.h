@@ -72,6 +72,12 @@ QK_INLINE lf l_loadf(const float *p) { return _mm512_loadu_ps(p); }
 QK_INLINE void l_storef(float *p, lf v) { _mm512_storeu_ps(p, v); }
 QK_INLINE lf l_halves(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
 QK_INLINE li l_words(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
+QK_INLINE li l_octets(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
+QK_INLINE lf l_float_of(li v) { return _mm512_castsi512_ps(v); }
+#define L_MIRROR 1
+QK_INLINE li l_mirror(li v, li marks, int bit, int twice) {
+    return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(marks, l_bytes(1 << bit)), l_bytes(twice), v);
+}
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /* 16 bytes of rows r, r + 4, r + 8 and r + 12, one 128-bit lane each. */

@@ -55,6 +55,8 @@ QK_INLINE lf l_fma(lf a, lf b, lf c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
 QK_INLINE lf l_loadf(const float *p) { return _mm_loadu_ps(p); }
 QK_INLINE void l_storef(float *p, lf v) { _mm_storeu_ps(p, v); }
 QK_INLINE li l_words(const void *p) { return _mm_cvtepu16_epi32(_mm_loadl_epi64(p)); }
+QK_INLINE li l_octets(const void *p) { return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)qk_load_u32(p))); }
+QK_INLINE lf l_float_of(li v) { return _mm_castsi128_ps(v); }
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 
 /* A float16 whose exponent and fraction are moved to the position of a float's is 2^112 too small. One exact

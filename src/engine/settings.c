@@ -83,7 +83,7 @@ static const Row rows[] = {
       "data type of the KV cache: auto, f16 or f32 (default auto: f16)",
       0, 0, 0}, &qsf_kind_kv, AT(kv)},
     {{"cpu-mask", "", 0, "LEVEL", RELOAD,
-      "highest instruction set to use: ref, sse42, avx2, avx512, avx512vnni, neon, dotprod or best (default best)",
+      "highest instruction set to use: ref, sse42, avx2, avx512, avx512vnni, avx512vbmi, neon, dotprod or best (default best)",
       0, 0, 0}, &qsf_kind_mask, AT(cpu_mask)},
     {{"show-thinking", "", 0, NULL, LIVE,
       "show the reasoning before the answer; when off, it is folded, and omitted from pipes (default off)",

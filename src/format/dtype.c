@@ -8,9 +8,9 @@
 
 #include "src/base/checked.h"
 
-/* A slot for each number below 40, then the QSF types: blocks of 64, of 128, of 256. A free slot has no name.
+/* A slot for each number below 48, then the QSF types: blocks of 64, of 128, of 256. A free slot has no name.
  * */
-enum { QSF_SLOTS = 40, LARGER_SLOTS = 8 };
+enum { QSF_SLOTS = 48, LARGER_SLOTS = 8 };
 _Static_assert(QSF_SLOTS + 3 * LARGER_SLOTS <= QSF_DTYPES_MAX, "a slot for each type");
 #define QSF_SLOT(id) (QSF_SLOTS + ((id)&0xffu) - 1 + LARGER_SLOTS * (((id)&0xff00u) / QSF_DTYPE_OF_128))
 #define SLOT(id)     ((id) < QK_GGML_QSF ? (id) : QSF_SLOT(id))
@@ -25,19 +25,11 @@ _Static_assert(QSF_SLOTS + 3 * LARGER_SLOTS <= QSF_DTYPES_MAX, "a slot for each 
 static const QsfDtype table[QSF_DTYPES_MAX] = {
     QK_FORMATS(WITH_KERNELS, ) WITHOUT(9, "Q8_1", 32, 36),
     WITHOUT(15, "Q8_K", 256, 292),
-    WITHOUT(16, "IQ2_XXS", 256, 66),
-    WITHOUT(17, "IQ2_XS", 256, 74),
-    WITHOUT(18, "IQ3_XXS", 256, 98),
-    WITHOUT(19, "IQ1_S", 256, 50),
-    WITHOUT(21, "IQ3_S", 256, 110),
-    WITHOUT(22, "IQ2_S", 256, 82),
     WITHOUT(24, "I8", 1, 1),
     WITHOUT(25, "I16", 1, 2),
     WITHOUT(26, "I32", 1, 4),
     WITHOUT(27, "I64", 1, 8),
     WITHOUT(28, "F64", 1, 8),
-    WITHOUT(29, "IQ1_M", 256, 56),
-    WITHOUT(39, "MXFP4", 32, 17),
     LARGER(QSF2, 128, 36),
     LARGER(QSF3, 128, 52),
     LARGER(QSF4, 128, 68),

@@ -31,7 +31,7 @@ static inline uint32_t qsf_dtype_of_64(uint32_t id) {
 /* Returns the type with this number, NULL if unknown. */
 const QsfDtype *qsf_dtype(uint32_t id);
 /* Returns type i, to iterate over all of them; NULL after the last. There are at most QSF_DTYPES_MAX. */
-#define QSF_DTYPES_MAX 64u
+#define QSF_DTYPES_MAX 72u
 const QsfDtype *qsf_dtype_at(uint32_t i);
 /* Returns the i of qsf_dtype_at for a type number; QSF_DTYPES_MAX if unknown. */
 uint32_t qsf_dtype_index(uint32_t id);

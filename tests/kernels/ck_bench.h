@@ -36,6 +36,7 @@ CK_LIMITS(ck_sse42)
 CK_LIMITS(ck_avx2)
 CK_LIMITS(ck_avx512)
 CK_LIMITS(ck_avx512vnni)
+CK_LIMITS(ck_avx512vbmi)
 CK_LIMITS(ck_neon)
 CK_LIMITS(ck_dotprod)
 /* Picks the fastest way of reading [p, p + n) with this many threads. */

@@ -27,6 +27,7 @@ ck_limits ck_limits_of(qk_level level) {
     case QK_LEVEL_AVX2: return (ck_limits){ ck_avx2_read, ck_avx2_dot };
     case QK_LEVEL_AVX512: return (ck_limits){ ck_avx512_read, ck_avx512_dot };
     case QK_LEVEL_AVX512VNNI: return (ck_limits){ ck_avx512vnni_read, ck_avx512vnni_dot };
+    case QK_LEVEL_AVX512VBMI: return (ck_limits){ ck_avx512vbmi_read, ck_avx512vbmi_dot };
 #elif defined QK_ARCH_ARM
     case QK_LEVEL_NEON: return (ck_limits){ ck_neon_read, ck_neon_dot };
     case QK_LEVEL_DOTPROD: return (ck_limits){ ck_dotprod_read, ck_dotprod_dot };

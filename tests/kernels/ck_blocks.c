@@ -7,6 +7,7 @@
 
 #include "kernels/act.h"
 #include "kernels/books.h"
+#include "kernels/grids.h"
 #include "tests/kernels/checkkern.h"
 
 /* Integer q, its scale, zero point and minimum: x = scale * (q - zero) + min. */
@@ -186,14 +187,118 @@ static element qsb3_at(const uint8_t *p, size_t i) { return book_at(p, i, 3, qk_
 
 static element qsb4_at(const uint8_t *p, size_t i) { return book_at(p, i, 4, qk_books4); }
 
+static int fp4_at(const uint8_t *p, size_t byte, int high) {
+    static const int twice[8] = { 0, 1, 2, 3, 4, 6, 8, 12 };
+    const int q = p[byte] >> 4 * high & 15;
+    return q & 8 ? -twice[q & 7] : twice[q];
+}
+
+static element mxfp4_at(const uint8_t *p, size_t i) {
+    return (element){ ldexp(0.5, p[0] - 127), 0, fp4_at(p + 1, i % 16, i >= 16), 0 };
+}
+
+static element nvfp4_at(const uint8_t *p, size_t i) {
+    const int code = p[i / 16] & 127, exp = code / 8, man = code % 8;
+    const double scale = code == 127 ? 0
+                         : exp       ? (1 + man / 8.0) * ldexp(1, exp - 7)
+                                     : man / 8.0 * ldexp(1, -6);
+    return (element){ scale / 2, 0, fp4_at(p + 4 + i / 16 * 8, i % 8, i % 16 >= 8), 0 };
+}
+
+static element q1_0_at(const uint8_t *p, size_t i) {
+    return (element){ half_at(p), 0, 2 * bit_at(p + 2, i), 1 };
+}
+
+static element q2_0_at(const uint8_t *p, size_t i) {
+    return (element){ half_at(p), 0, bits_at(p + 2, 2 * i, 2), 1 };
+}
+
+/* Element i of the eight or four that index chooses. */
+static int point_at(const uint16_t *grid, int index, size_t i, int bits, const int *levels) {
+    return levels[grid[index] >> bits * (int)i & ((1 << bits) - 1)];
+}
+
+static int iq2_at(const uint16_t *grid, int index, size_t i) {
+    static const int levels[4] = { 8, 25, 43, 1000 };
+    return point_at(grid, index, i, 2, levels);
+}
+
+static int iq1_at(int index, size_t i, int minus) {
+    static const int levels[4] = { -8, 0, 8, 1000 };
+    return point_at(qk_grid_iq1, index, i, 2, levels) + (minus ? -1 : 1);
+}
+
+/* Seven signs at bit `at`; an eighth where they are odd in number. */
+static int seven_at(const uint8_t *p, size_t at, size_t i) {
+    int odd = 0;
+    for (size_t j = 0; j < 7; j++) odd ^= bit_at(p, at + j);
+    return i < 7 ? bit_at(p, at + i) : odd;
+}
+
+static element signed_level(double d, int scale, int level, int minus) {
+    return (element){ d * (2 * scale + 1), 0, minus ? -level : level, 0 };
+}
+
+static element iq2_xxs_at(const uint8_t *p, size_t i) {
+    const uint8_t *q = p + 2 + i / 32 * 8;
+    const size_t l = i % 32 / 8;
+    return signed_level(half_at(p) / 8, q[7] >> 4, iq2_at(qk_grid_iq2_xxs, q[l], i % 8),
+                        seven_at(q + 4, 7 * l, i % 8));
+}
+
+static element iq2_xs_at(const uint8_t *p, size_t i) {
+    const size_t at = i / 8 * 16;
+    return signed_level(half_at(p) / 8, bits_at(p + 66, i / 16 * 4, 4),
+                        iq2_at(qk_grid_iq2_xs, bits_at(p + 2, at, 9), i % 8), seven_at(p + 2, at + 9, i % 8));
+}
+
+static element iq2_s_at(const uint8_t *p, size_t i) {
+    const int index = p[2 + i / 8] + 256 * bits_at(p + 66, i / 8 * 2, 2);
+    return signed_level(half_at(p) / 8, bits_at(p + 74, i / 16 * 4, 4), iq2_at(qk_grid_iq2_s, index, i % 8),
+                        bit_at(p + 34, i));
+}
+
+static element iq3_xxs_at(const uint8_t *p, size_t i) {
+    static const int levels[8] = { 4, 12, 20, 28, 36, 44, 52, 62 };
+    const uint8_t *signs = p + 66 + i / 32 * 4;
+    return signed_level(half_at(p) / 4, signs[3] >> 4,
+                        point_at(qk_grid_iq3_xxs, p[2 + i / 4], i % 4, 4, levels),
+                        seven_at(signs, i % 32 / 8 * 7, i % 8));
+}
+
+static element iq3_s_at(const uint8_t *p, size_t i) {
+    static const int levels[8] = { 1, 3, 5, 7, 9, 11, 13, 15 };
+    const int index = p[2 + i / 4] + 256 * bit_at(p + 66, i / 4);
+    return signed_level(half_at(p), bits_at(p + 106, i / 32 * 4, 4),
+                        point_at(qk_grid_iq3_s, index, i % 4, 4, levels), bit_at(p + 74, i));
+}
+
+static element iq1_s_at(const uint8_t *p, size_t i) {
+    const size_t word = 16 * (i / 32);
+    const int index = p[2 + i / 8] + 256 * bits_at(p + 34, word + i % 32 / 8 * 3, 3);
+    return (element){ half_at(p) / 8 * (2 * bits_at(p + 34, word + 12, 3) + 1), 0,
+                      iq1_at(index, i % 8, bit_at(p + 34, word + 15)), 0 };
+}
+
+static element iq1_m_at(const uint8_t *p, size_t i) {
+    const int index = p[i / 8] + 256 * bits_at(p + 32, i / 8 * 4, 3);
+    const int scale = bits_at(p + 48, i / 64 * 16 + i % 64 / 16 * 3, 3);
+    int d = 0;
+    for (size_t n = 0; n < 4; n++) d |= bits_at(p + 48, 16 * n + 12, 4) << 4 * n;
+    return (element){ ck_half((uint16_t)d) / 8 * (2 * scale + 1), 0,
+                      iq1_at(index, i % 8, bit_at(p + 32, i / 8 * 4 + 3)), 0 };
+}
+
 static const element_at elements[QK_TYPE_N] = {
-    [QK_F32] = f32_at,     [QK_F16] = f16_at,       [QK_BF16] = bf16_at,     [QK_Q8_0] = q8_0_at,
-    [QK_Q4_0] = q4_0_at,   [QK_Q4_1] = q4_1_at,     [QK_Q5_0] = q5_0_at,     [QK_Q5_1] = q5_1_at,
-    [QK_Q4_K] = q4_k_at,   [QK_Q5_K] = q5_k_at,     [QK_Q6_K] = q6_k_at,     [QK_Q2_K] = q2_k_at,
-    [QK_Q3_K] = q3_k_at,   [QK_IQ4_NL] = iq4_nl_at, [QK_IQ4_XS] = iq4_xs_at, [QK_TQ1_0] = tq1_0_at,
-    [QK_TQ2_0] = tq2_0_at, [QK_I2_S] = i2_s_at,     [QK_QSF2] = qsf2_at,     [QK_QSF3] = qsf3_at,
-    [QK_QSF4] = qsf4_at,   [QK_QSFT] = qsft_at,     [QK_QSB2] = qsb2_at,     [QK_QSB3] = qsb3_at,
-    [QK_QSB4] = qsb4_at,
+    [QK_F32] = f32_at,         [QK_F16] = f16_at,         [QK_BF16] = bf16_at,     [QK_Q8_0] = q8_0_at,
+    [QK_Q4_0] = q4_0_at,       [QK_Q4_1] = q4_1_at,       [QK_Q5_0] = q5_0_at,     [QK_Q5_1] = q5_1_at,
+    [QK_Q4_K] = q4_k_at,       [QK_Q5_K] = q5_k_at,       [QK_Q6_K] = q6_k_at,     [QK_Q2_K] = q2_k_at,
+    [QK_Q3_K] = q3_k_at,       [QK_IQ4_NL] = iq4_nl_at,   [QK_IQ4_XS] = iq4_xs_at, [QK_TQ1_0] = tq1_0_at,
+    [QK_TQ2_0] = tq2_0_at,     [QK_I2_S] = i2_s_at,       [QK_QSF2] = qsf2_at,     [QK_QSF3] = qsf3_at,
+    [QK_QSF4] = qsf4_at,       [QK_QSFT] = qsft_at,       [QK_QSB2] = qsb2_at,     [QK_QSB3] = qsb3_at,
+    [QK_QSB4] = qsb4_at,       [QK_MXFP4] = mxfp4_at,     [QK_NVFP4] = nvfp4_at,   [QK_Q1_0] = q1_0_at,
+    [QK_Q2_0] = q2_0_at,       [QK_IQ2_XXS] = iq2_xxs_at, [QK_IQ2_XS] = iq2_xs_at, [QK_IQ2_S] = iq2_s_at,
+    [QK_IQ3_XXS] = iq3_xxs_at, [QK_IQ3_S] = iq3_s_at,     [QK_IQ1_S] = iq1_s_at,   [QK_IQ1_M] = iq1_m_at,
 };
 
 double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag) {

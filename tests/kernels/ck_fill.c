@@ -9,12 +9,14 @@
 static const struct {
     uint8_t d, m;
 } halves[QK_TYPE_N] = {
-    [QK_Q8_0] = { 1, 0 },   [QK_Q4_0] = { 1, 0 },   [QK_Q4_1] = { 1, 3 },   [QK_Q5_0] = { 1, 0 },
-    [QK_Q5_1] = { 1, 3 },   [QK_Q4_K] = { 1, 3 },   [QK_Q5_K] = { 1, 3 },   [QK_Q6_K] = { 209, 0 },
-    [QK_Q2_K] = { 81, 83 }, [QK_Q3_K] = { 109, 0 }, [QK_IQ4_NL] = { 1, 0 }, [QK_IQ4_XS] = { 1, 0 },
-    [QK_TQ1_0] = { 53, 0 }, [QK_TQ2_0] = { 65, 0 }, [QK_QSF2] = { 1, 3 },   [QK_QSF3] = { 1, 3 },
-    [QK_QSF4] = { 1, 3 },   [QK_QSFT] = { 1, 0 },   [QK_QSB2] = { 1, 0 },   [QK_QSB3] = { 1, 0 },
-    [QK_QSB4] = { 1, 0 },
+    [QK_Q8_0] = { 1, 0 },   [QK_Q4_0] = { 1, 0 },   [QK_Q4_1] = { 1, 3 },    [QK_Q5_0] = { 1, 0 },
+    [QK_Q5_1] = { 1, 3 },   [QK_Q4_K] = { 1, 3 },   [QK_Q5_K] = { 1, 3 },    [QK_Q6_K] = { 209, 0 },
+    [QK_Q2_K] = { 81, 83 }, [QK_Q3_K] = { 109, 0 }, [QK_IQ4_NL] = { 1, 0 },  [QK_IQ4_XS] = { 1, 0 },
+    [QK_TQ1_0] = { 53, 0 }, [QK_TQ2_0] = { 65, 0 }, [QK_QSF2] = { 1, 3 },    [QK_QSF3] = { 1, 3 },
+    [QK_QSF4] = { 1, 3 },   [QK_QSFT] = { 1, 0 },   [QK_QSB2] = { 1, 0 },    [QK_QSB3] = { 1, 0 },
+    [QK_QSB4] = { 1, 0 },   [QK_Q1_0] = { 1, 0 },   [QK_Q2_0] = { 1, 0 },    [QK_IQ2_XXS] = { 1, 0 },
+    [QK_IQ2_XS] = { 1, 0 }, [QK_IQ2_S] = { 1, 0 },  [QK_IQ3_XXS] = { 1, 0 }, [QK_IQ3_S] = { 1, 0 },
+    [QK_IQ1_S] = { 1, 0 },
 };
 
 const char *ck_kind_name(ck_kind kind) {
@@ -74,10 +76,30 @@ static void tame_scales(qk_type t, uint8_t *p) {
     for (size_t g = 0; t >= QK_QSB2 && t <= QK_QSB4 && g < 16; g++) /* a group's scale becomes 0 or 1 */
         for (size_t i = 1; i < (t == QK_QSB2 ? 3u : t == QK_QSB3 ? 4u : 5u); i++)
             p[2 + (7 * g + i) / 8] &= (uint8_t) ~(1u << (7 * g + i) % 8);
+    if (t == QK_IQ2_XXS || t == QK_IQ3_XXS) /* 0: the product with the unit of the format is 1 */
+        for (int i = 0; i < 8; i++) p[t == QK_IQ2_XXS ? 9 + 8 * i : 69 + 4 * i] &= 15;
+    if (t == QK_IQ2_XS || t == QK_IQ2_S || t == QK_IQ3_S)
+        memset(p + (t == QK_IQ3_S ? 106 : qk_type_bytes(t) - 8), 0, t == QK_IQ3_S ? 4 : 8);
     if (t == QK_IQ4_XS) { /* -4 .. 3: the top two bits and the one below encode 32 + small or 31 - small */
         const int high = ck_rand() & 1;
         memset(p + 2, high ? 0xaa : 0x55, 2);
         for (int i = 0; i < 4; i++) p[4 + i] = high ? p[4 + i] & 0x33 : p[4 + i] | 0xcc;
+    }
+}
+
+/* The scales that are no halves. */
+static void put_scale(qk_type t, uint8_t *p, ck_kind kind) {
+    if (t == QK_MXFP4)
+        p[0] = (uint8_t)(kind == CK_UNIT   ? 128
+                         : kind == CK_TINY ? ck_below(8)
+                         : kind == CK_HUGE ? 152
+                                           : 120 + ck_below(9));
+    for (int i = 0; t == QK_NVFP4 && kind == CK_UNIT && i < 4; i++) p[i] = 64; /* 2 */
+    if (t == QK_IQ1_M) {
+        uint8_t d[2];
+        put_half(d, kind);
+        for (int i = 0; i < 4; i++)
+            p[49 + 2 * i] = (uint8_t)((p[49 + 2 * i] & 15) | (d[i / 2] >> i % 2 * 4 & 15) << 4);
     }
 }
 
@@ -88,6 +110,7 @@ static void fill_block(qk_type t, uint8_t *p, ck_kind kind) {
     if (t == QK_Q8_0 && (kind == CK_ALL_MIN || kind == CK_ALL_MAX))
         memset(p, kind == CK_ALL_MAX ? 0x7f : 0x80, bytes);
     if (kind == CK_UNIT) tame_scales(t, p);
+    put_scale(t, p, kind);
     if (halves[t].d) put_half(p + halves[t].d - 1, kind);
     if (halves[t].m) put_half(p + halves[t].m - 1, kind);
 }

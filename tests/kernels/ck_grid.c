@@ -14,6 +14,7 @@ enum {
     AVX2 = 1 << QK_LEVEL_AVX2,
     AVX512 = 1 << QK_LEVEL_AVX512,
     VNNI = 1 << QK_LEVEL_AVX512VNNI,
+    VBMI = 1 << QK_LEVEL_AVX512VBMI,
     NEON = 1 << QK_LEVEL_NEON,
     DOTPROD = 1 << QK_LEVEL_DOTPROD,
     FLOATS = SSE42 | AVX2 | AVX512 | NEON,
@@ -28,6 +29,8 @@ enum {
     { name, GRID, GRID }
 #define PROMISE_SUPER(name) \
     { name, GRID, GRID }
+#define PROMISE_GRID(name) \
+    { name, GRID | VBMI, GRID | VBMI }
 #define PROMISE(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = PROMISE_##core(#fmt),
 static const struct {
     const char *format;

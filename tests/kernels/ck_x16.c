@@ -77,6 +77,98 @@ static uint32_t qsft_plane(const uint8_t *block, size_t p) {
     return v;
 }
 
+/* Bit 8i + 2j + s / 4 of plane s % 4: element 32j + 4s + i. */
+static uint32_t q1_0_plane(const uint8_t *block, size_t p) {
+    uint32_t v = 0;
+    for (size_t s = p; s < 8; s += 4)
+        for (size_t i = 0; i < 4; i++)
+            for (size_t j = 0; j < 4; j++)
+                v |= bits_at(block + 2, 32 * j + 4 * s + i, 1) << (8 * i + 2 * j + s / 4);
+    return v;
+}
+
+static uint32_t q2_0_plane(const uint8_t *block, size_t p) {
+    uint32_t v = 0;
+    for (size_t s = 0; s < 4; s++)
+        for (size_t i = 0; i < 4; i++)
+            v |= bits_at(block + 2, 2 * (16 * p + 4 * s + i), 2) << (8 * i + 2 * s);
+    return v;
+}
+
+/* Bit 8i + s: sign of element 4s + i of 32, from four times seven; `eighth` in the places of the eighth. */
+static uint32_t signs_of(const uint8_t *p, const size_t at[4], const uint32_t eighth[4]) {
+    uint32_t v = 0;
+    for (size_t e = 0; e < 32; e++)
+        v |= (e % 8 == 7 ? eighth[e / 8] : bits_at(p, at[e / 8] + e % 8, 1)) << (e % 4 * 8 + e / 4);
+    return v;
+}
+
+/* 28 signs and a scale, whose bits 0, 2, 1, 3 are in the places of the eighth. */
+static uint32_t signs_scale(const uint8_t *p) {
+    const size_t at[4] = { 0, 7, 14, 21 };
+    const uint32_t eighth[4] = { bits_at(p, 28, 1), bits_at(p, 30, 1), bits_at(p, 29, 1), bits_at(p, 31, 1) };
+    return signs_of(p, at, eighth);
+}
+
+static uint32_t iq2_xxs_plane(const uint8_t *block, size_t p) {
+    return p < 8 ? bits_at(block + 2 + 8 * p, 0, 32) : signs_scale(block + 2 + 8 * (p - 8) + 4);
+}
+
+static uint32_t iq2_xs_plane(const uint8_t *block, size_t p) {
+    const uint8_t *q = block + 2 + p % 8 * 8;
+    const size_t at[4] = { 9, 25, 41, 57 };
+    uint32_t ninth[4], v = 0;
+    for (size_t l = 0; l < 4; l++) {
+        v |= bits_at(q, 16 * l, 8) << 8 * l;
+        ninth[l] = bits_at(q, 16 * l + 8, 1);
+    }
+    return p < 8 ? v : p < 16 ? signs_of(q, at, ninth) : bits_at(block + 66, 32 * (p - 16), 32);
+}
+
+static uint32_t iq2_s_plane(const uint8_t *block, size_t p) {
+    uint32_t v = 0;
+    for (size_t i = 0; i < 32 && p >= 8 && p < 16; i++)
+        v |= bits_at(block + 34 + 4 * (p - 8), i, 1) << (i % 4 * 8 + i / 4);
+    for (size_t n = 0; n < 4 && p >= 16 && p < 18; n++)
+        for (size_t l = 0; l < 4; l++)
+            v |= bits_at(block + 66 + 4 * (p - 16), 8 * n + 2 * l, 2) << (8 * l + 2 * n);
+    return p < 8 ? bits_at(block + 2, 32 * p, 32) : p < 18 ? v : bits_at(block + 74, 32 * (p - 18), 32);
+}
+
+static uint32_t iq3_xxs_plane(const uint8_t *block, size_t p) {
+    return p < 16 ? bits_at(block + 2, 32 * p, 32) : signs_scale(block + 66 + 4 * (p - 16));
+}
+
+static uint32_t iq3_s_plane(const uint8_t *block, size_t p) {
+    uint32_t v = 0;
+    for (size_t i = 0; i < 32 && p >= 16 && p < 26; i++)
+        v |= bits_at(block + 2 + 4 * p, i, 1) << (i % 4 * 8 + i / 4);
+    return p >= 16 && p < 26 ? v : bits_at(block + 2, 32 * p, 32);
+}
+
+static uint32_t iq1_s_plane(const uint8_t *block, size_t p) {
+    uint32_t v = 0;
+    for (size_t n = 0; n < 2 && p >= 8; n++) {
+        const uint8_t *word = block + 34 + 4 * (p - 8) + 2 * n;
+        for (size_t l = 0; l < 4; l++)
+            v |= (bits_at(word, 3 * l, 3) | bits_at(word, 12 + l, 1) << 3) << (8 * l + 4 * n);
+    }
+    return p < 8 ? bits_at(block + 2, 32 * p, 32) : v;
+}
+
+/* 13 is both halves. */
+static uint32_t iq1_m_plane(const uint8_t *block, size_t p) {
+    uint32_t v = 0;
+    for (size_t n = 0; n < 8 && p >= 8 && p < 12; n++)
+        v |= bits_at(block + 4 * p, 4 * n, 4) << (n % 4 * 8 + n / 4 * 4);
+    for (size_t j = 0; j < 16 && p >= 12; j++) {
+        const uint32_t s = bits_at(block + 48, j / 4 * 16 + j % 4 * 3, 3);
+        v |= p == 12 ? (s & 3) << 2 * j : s >> 2 << (16 + j);
+    }
+    for (size_t n = 0; n < 4 && p == 13; n++) v |= bits_at(block + 48, 16 * n + 12, 4) << 4 * n;
+    return p < 8 ? bits_at(block, 32 * p, 32) : v;
+}
+
 /* Three dwords of words, unchanged, then codes, like those of blocks of 64 with the same bits. */
 static uint32_t book_plane(const uint8_t *block, size_t p, size_t planes, plane_of codes) {
     return p < 3 ? bits_at(block + 4, 32 * p, 32)
@@ -94,6 +186,8 @@ static const struct {
     plane_of plane; /* n_planes of these */
     uint8_t n_planes;
     uint8_t halves[2]; /* offsets in the block, plus one */
+    uint8_t octet;     /* the same */
+    uint8_t last;      /* halves come from this plane */
 } forms[QK_TYPE_N] = {
     [QK_Q8_0] = { { { 2, 8 } }, NULL, 0, { 1, 0 } },
     [QK_Q4_0] = { { { 2, 4 } }, NULL, 0, { 1, 0 } },
@@ -117,6 +211,17 @@ static const struct {
     [QK_QSB2] = { { { 0, 0 } }, qsb2_plane, 19, { 1, 3 } },
     [QK_QSB3] = { { { 0, 0 } }, qsb3_plane, 27, { 1, 3 } },
     [QK_QSB4] = { { { 0, 0 } }, qsb4_plane, 35, { 1, 3 } },
+    [QK_MXFP4] = { .spans = { { 1, 4 } }, .octet = 1 },
+    [QK_NVFP4] = { .spans = { { 0, 9 } } },
+    [QK_Q1_0] = { .plane = q1_0_plane, .n_planes = 4, .halves = { 1 } },
+    [QK_Q2_0] = { .plane = q2_0_plane, .n_planes = 4, .halves = { 1 } },
+    [QK_IQ2_XXS] = { .plane = iq2_xxs_plane, .n_planes = 16, .halves = { 1 } },
+    [QK_IQ2_XS] = { .plane = iq2_xs_plane, .n_planes = 18, .halves = { 1 } },
+    [QK_IQ2_S] = { .plane = iq2_s_plane, .n_planes = 20, .halves = { 1 } },
+    [QK_IQ3_XXS] = { .plane = iq3_xxs_plane, .n_planes = 24, .halves = { 1 } },
+    [QK_IQ3_S] = { .plane = iq3_s_plane, .n_planes = 27, .halves = { 1 } },
+    [QK_IQ1_S] = { .plane = iq1_s_plane, .n_planes = 12, .halves = { 1 } },
+    [QK_IQ1_M] = { .plane = iq1_m_plane, .n_planes = 13, .last = 13 },
 };
 
 /* Writes the part of row r's block to the group at dst. */
@@ -130,6 +235,11 @@ static void put_block(qk_type t, uint8_t *dst, const uint8_t *block, size_t r) {
     }
     for (size_t h = 0; h < 2 && forms[t].halves[h]; h++, dst += QK_HALF)
         memcpy(dst + 2 * r, block + forms[t].halves[h] - 1, 2);
+    for (size_t h = 0; h < 2 && forms[t].last; h++, dst += QK_HALF) {
+        const uint16_t half = (uint16_t)(forms[t].plane(block, forms[t].last) >> 16 * h);
+        memcpy(dst + 2 * r, &half, sizeof half);
+    }
+    if (forms[t].octet) dst[r] = block[forms[t].octet - 1];
 }
 
 /* A row after conversion and back: the sign bit of a zero is dropped. */

@@ -188,7 +188,7 @@ static void unpack_reversed(void *dst, const void *group, unsigned r, size_t k) 
     for (size_t i = 0; i < bytes; i++) ((uint8_t *)dst)[i] = ((const uint8_t *)group)[end - 1 - i];
 }
 
-static uint32_t pack_types; /* of every bench */
+static uint64_t pack_types; /* of every bench */
 
 static const qk_table *table(void) {
     static qk_table t;

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* IQ1_M: planes of indices, planes of their upper bits with signs, low pairs of the scales; halves d and the upper bits of
+ * the scales. */
+#ifndef QSF_KERNELS_X16_FMT_IQ1_M_H
+#define QSF_KERNELS_X16_FMT_IQ1_M_H
+
+#include "kernels/x16/super.h"
+
+#include "kernels/grid_iq1.h"
+#include "kernels/x16/rearrange_grid.h"
+
+enum { FMT_PLANES = 13, FMT_PLANE_AT = 0, FMT_HALVES = 2, FMT_HALF_AT = 52 };
+enum {
+    FMT_SUB = 16,
+    FMT_SCALED = 1,
+    FMT_MAX = 18,
+    FMT_OFF = 9,
+    FMT_SIGNED = 0,
+    FMT_MINS = 0,
+    FMT_INT16 = 0,
+    FMT_CENTER = 0
+};
+#define FMT_UNIT    0x1p-3f
+#define FMT_FIX_ROW qk_fix_iq1_m
+
+enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
+#define GRID        qk_grid_iq1
+#define GRID_POINTS QK_GRID_IQ1
+#define GRID_LEVELS qk_levels_iq1
+
+QK_INLINE li grid_low(const uint8_t *p, int n, int v);
+QK_INLINE li grid_high(const uint8_t *p, int n, int v);
+QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
+
+#include "kernels/x16/grid_x16.h"
+
+QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
+
+QK_INLINE li grid_high(const uint8_t *p, int n, int v) {
+    return l_and(l_shr(plane(p, 8 + n / 2, v), n % 2 * 4), l_bytes(7));
+}
+
+QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
+    /* A bit of each byte where the sign is not set, then two for the two steps, in every byte. */
+    const li s = l_xor(l_and(l_shr(plane(p, 8 + n / 2, v), n % 2 * 4 + 3), l_bytes(1)), l_bytes(1));
+    const li pairs = keep(l_or(l_or(s, l_shr(s, 6)), l_or(l_shr(s, 12), l_shr(s, 18))), 0x55u);
+    return l_mul(pairs, l_set(0x03030303));
+}
+
+QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
+    const li low = keep(l_shr(plane(p, 12, v), 2 * j), 3);
+    const li top = keep(l_shr(l_words(p + FMT_PLANES * QK_PLANE + QK_HALF + v * L * 2), j), 1);
+    return odd_scale(l_or(low, l_shl(top, 2)));
+}
+
+#endif

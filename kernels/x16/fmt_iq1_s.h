@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* IQ1_S: planes of indices, planes of their upper bits, a scale and a sign. */
+#ifndef QSF_KERNELS_X16_FMT_IQ1_S_H
+#define QSF_KERNELS_X16_FMT_IQ1_S_H
+
+#include "kernels/x16/super.h"
+
+#include "kernels/grid_iq1.h"
+#include "kernels/x16/rearrange_grid.h"
+
+enum { FMT_PLANES = 12, FMT_PLANE_AT = 2, FMT_HALVES = 1, FMT_HALF_AT = 0 };
+enum {
+    FMT_SUB = 32,
+    FMT_SCALED = 1,
+    FMT_MAX = 18,
+    FMT_OFF = 9,
+    FMT_SIGNED = 0,
+    FMT_MINS = 0,
+    FMT_INT16 = 0,
+    FMT_CENTER = 0
+};
+#define FMT_UNIT    0x1p-3f
+#define FMT_FIX_ROW qk_fix_iq1_s
+
+enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
+#define GRID        qk_grid_iq1
+#define GRID_POINTS QK_GRID_IQ1
+#define GRID_LEVELS qk_levels_iq1
+
+QK_INLINE li grid_low(const uint8_t *p, int n, int v);
+QK_INLINE li grid_high(const uint8_t *p, int n, int v);
+QK_INLINE li grid_marks(const uint8_t *p, int n, int v);
+
+#include "kernels/x16/grid_x16.h"
+
+QK_INLINE li grid_low(const uint8_t *p, int n, int v) { return plane(p, n, v); }
+
+QK_INLINE li grid_high(const uint8_t *p, int n, int v) {
+    return l_and(l_shr(plane(p, 8 + n / 2, v), n % 2 * 4), l_bytes(7));
+}
+
+QK_INLINE li grid_marks(const uint8_t *p, int n, int v) {
+    /* All where the sign is not set. */
+    return l_xor(l_sar(l_shl(plane(p, 8 + n / 2, v), n % 2 ? 0 : 4), 31), l_set(-1));
+}
+
+QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
+    const li s = keep(l_shr(plane(p, 8 + j / 2, v), j % 2 * 4 + 3), 0x00010101u);
+    return odd_scale(keep(l_or(s, l_or(l_shr(s, 7), l_shr(s, 14))), 7));
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The grids where a permutation of bytes chooses one of 128: a table of each half of a point's codes. */
+#ifndef QSF_KERNELS_X16_GRID_VBMI_H
+#define QSF_KERNELS_X16_GRID_VBMI_H
+
+#define LOW_BYTES(a, b, c, d, e, f, g, h) \
+    (a) & 255, (b)&255, (c)&255, (d)&255, (e)&255, (f)&255, (g)&255, (h)&255,
+#define HIGH_BYTES(a, b, c, d, e, f, g, h) \
+    (a) >> 8, (b) >> 8, (c) >> 8, (d) >> 8, (e) >> 8, (f) >> 8, (g) >> 8, (h) >> 8,
+
+static const _Alignas(64) uint8_t halves_of_points[2][1 << GRID_BITS] = { { GRID_POINTS(LOW_BYTES) },
+                                                                          { GRID_POINTS(HIGH_BYTES) } };
+
+/* table[index] of 64 indices of each plane: 128 entries at a time, which all planes look up while they are in
+ * registers; whenever two runs of a length are complete, the next bit chooses. The results are two planes apart. */
+QK_INLINE void points_of(uint8_t *dst, const uint8_t *table, const li low[INDEX_PLANES],
+                         const __mmask64 (*upper)[GRID_BITS - 7]) {
+    li run[INDEX_PLANES][GRID_BITS - 6];
+    QK_UNROLL for (int i = 0; i < 1 << (GRID_BITS - 7); i++) {
+        li first = l_load(table + 128 * i), second = l_load(table + 128 * i + 64);
+        L_HOLD(first); /* or they are loaded again for each plane */
+        L_HOLD(second);
+        QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
+            li found = _mm512_permutex2var_epi8(first, low[n], second);
+            int bit = 0;
+            QK_UNROLL for (; i >> bit & 1; bit++)
+                found = _mm512_mask_blend_epi8(upper[n][bit], run[n][bit], found);
+            run[n][bit] = found;
+        }
+    }
+    QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++)
+        l_store(dst + 2 * n * (int)QK_PLANE, run[n][GRID_BITS - 7]);
+}
+
+/* Two planes for each of indices: bytes of the first and of the second half of their points. */
+QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES]) {
+    __mmask64 upper[INDEX_PLANES][GRID_BITS - 7];
+    QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
+        upper[n][0] = _mm512_movepi8_mask(low[n]);
+        QK_UNROLL for (int bit = 8; bit < GRID_BITS; bit++)
+            upper[n][bit - 7] = _mm512_test_epi8_mask(high[n], l_bytes(1 << (bit - 8)));
+    }
+    points_of(dst, halves_of_points[0], low, upper);
+    points_of(dst + QK_PLANE, halves_of_points[1], low, upper);
+}
+
+/* Bits a, b, c and d and those above them to the bytes of each lane. */
+#define BITS_TO_BYTES(a, b, c, d)                                                            \
+    _mm512_set1_epi64((long long)((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | \
+                                  (uint64_t)(d) << 24 | (uint64_t)((a) + 32) << 32 |         \
+                                  (uint64_t)((b) + 32) << 40 | (uint64_t)((c) + 32) << 48 |  \
+                                  (uint64_t)((d) + 32) << 56))
+
+/* The levels of step s of a part, plus GRID_CENTER. The permutation that looks levels up takes six bits, of which those above a code do not
+ * matter: the table repeats. */
+QK_INLINE li level_of(const uint8_t *p, int s, int v) {
+    const li levels = l_add8(_mm512_broadcast_i32x4(_mm_loadu_si128((const void *)GRID_LEVELS)),
+                             l_bytes(GRID_CENTER));
+    if (GRID_WIDTH == 8) {
+        const int at = s % 8 / 2 * 8;
+        const li codes = plane(p, s / 8 * 2 + s % 2, v);
+        return _mm512_permutexvar_epi8(
+            _mm512_multishift_epi64_epi8(BITS_TO_BYTES(at, at + 2, at + 4, at + 6), codes), levels);
+    }
+    /* The two bytes of a point side by side first. */
+    const int l = s % 4;
+    const li lanes = l_mul(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                           l_set(0x04040404));
+    const li which = l_add8(lanes, l_set((int32_t)(0x40400000u + 0x01010101u * (unsigned)l)));
+    const li codes = _mm512_permutex2var_epi8(plane(p, s / 4 * 2, v), which, plane(p, s / 4 * 2 + 1, v));
+    return _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(BITS_TO_BYTES(0, 12, 16, 28), codes), levels);
+}
+
+#endif

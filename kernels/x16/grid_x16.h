@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the formats with grids share (kernels/grids.h). For 64 or 128 elements at a time the indices of all rows are looked up,
+ * which leaves planes of codes and of marks, one bit per element: its sign, or for IQ1 the sign of the 1 that is added.
+ * The steps are made from those. The fmt_<format>.h has included super.h and defined
+ *
+ *   GRID_WIDTH                      elements of an index: 8 or 4
+ *   GRID_BITS                       of an index: 8 to 11
+ *   GRID, GRID_POINTS               the codes of its points: the table, the list it is made from
+ *   GRID_LEVELS                     the levels of codes
+ *   GRID_CENTER                     what makes signed levels unsigned, which is FMT_OFF; 0 for IQ1
+ *   li grid_low(p, n, v)            the low bytes of the four indices of run n of 4 * GRID_WIDTH elements
+ *   li grid_high(p, n, v)           their other bits, in the low bits of each byte
+ *   li grid_marks(p, n, v)          bit 8i + s: the mark of element 4s + i of 32 elements n
+ */
+#ifndef QSF_KERNELS_X16_GRID_X16_H
+#define QSF_KERNELS_X16_GRID_X16_H
+
+#include "kernels/grids.h"
+#include "kernels/x16/planes.h"
+
+#define FMT_PART (16 * GRID_WIDTH)
+enum {
+    INDEX_PLANES = 4, /* of a part */
+    CODE_PLANES = 8,  /* of what is prepared, then the marks */
+    PART_STEPS = FMT_PART / 4,
+    MARK_PLANES = FMT_PART / 32,
+    PREPARED_BYTES = (CODE_PLANES + MARK_PLANES) * (int)QK_PLANE
+};
+
+/* Marks with the eighth of eight, which is odd where the others are odd in number; what lies in its place goes. */
+QK_INLINE li even_marks(li v) {
+    v = keep(v, 0x55ffffffu);
+    li odd = l_xor(v, l_shr(v, 16));
+    odd = l_xor(odd, l_shr(odd, 8));
+    odd = l_xor(odd, l_shl(odd, 1));
+    return l_or(v, keep(l_shl(odd, 24), 0xaa000000u));
+}
+
+/* The four bits in the places of the eighth marks: as 0, 2, 1, 3 they are a number, in order a bit of each byte. */
+QK_INLINE li marks_number(li v) {
+    v = keep(l_shr(v, 25), 0x55u);
+    return keep(l_or(v, l_shr(v, 3)), 15);
+}
+
+QK_INLINE li marks_bits(li v) { return keep(l_mul(keep(l_shr(v, 25), 0x55u), l_set(0x41041)), 0x01010101u); }
+
+/* 2n + 1 */
+QK_INLINE li odd_scale(li n) { return l_or(l_add(n, n), l_set(1)); }
+
+#ifdef L_VBMI
+#include "kernels/x16/grid_vbmi.h"
+#else
+
+/* Codes of L times the four indices of each plane: two planes, in order. */
+QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES]) {
+    uint16_t even[INDEX_PLANES][2 * L], odd[INDEX_PLANES][2 * L];
+    QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
+        l_store(even[n], l_or(keep(low[n], 0x00ff00ffu), l_shl(keep(high[n], 0x00ff00ffu), 8)));
+        l_store(odd[n], l_or(keep(l_shr(low[n], 8), 0x00ff00ffu), keep(high[n], 0xff00ff00u)));
+    }
+    for (size_t n = 0; n < INDEX_PLANES; n++, dst += 2 * QK_PLANE)
+        for (size_t r = 0; r < L; r++)
+            for (size_t i = 0; i < 2; i++) {
+                const uint32_t point = GRID[even[n][2 * r + i]] | (uint32_t)GRID[odd[n][2 * r + i]] << 16;
+                memcpy(dst + i * QK_PLANE + 4 * r, &point, 4);
+            }
+}
+
+/* The levels of step s of a part, plus GRID_CENTER. */
+QK_INLINE li level_of(const uint8_t *p, int s, int v) {
+    const int bits = 16 / GRID_WIDTH, steps = 8 / bits;
+    const li codes = plane(p, s / steps, v),
+             apart = GRID_WIDTH == 8 ? pairs_apart(codes) : nibbles_apart(codes);
+    const li level = l_lookup(GRID_LEVELS, l_and(l_shr(apart, s % steps * bits), l_bytes((1 << bits) - 1)));
+    return GRID_CENTER ? l_add8(level, l_bytes(GRID_CENTER)) : level;
+}
+
+#endif
+
+/* Without a cheaper way. */
+#ifndef L_MIRROR
+QK_INLINE li l_mirror(li v, li marks, int bit, int twice) {
+    const li mask = l_sub8(l_set(0), l_and(l_shr(marks, bit), l_bytes(1)));
+    return l_add8(l_xor(v, mask), l_and(mask, l_bytes(twice + 1)));
+}
+#endif
+
+/* Part `part` of a super-block of the group at p. */
+#define FMT_PREPARE(dst, p, part) fmt_prepare(dst, p, part)
+QK_INLINE const uint8_t *fmt_prepare(uint8_t *dst, const uint8_t *p, int part) {
+    for (int v = 0; v < (int)QK_GROUP / L; v++) {
+        uint8_t *at = dst + v * L * 4;
+        li low[INDEX_PLANES], high[INDEX_PLANES];
+        QK_UNROLL for (int i = 0; i < INDEX_PLANES; i++) {
+            low[i] = grid_low(p, part * INDEX_PLANES + i, v);
+            high[i] = grid_high(p, part * INDEX_PLANES + i, v);
+        }
+        put_codes(at, low, high);
+        QK_UNROLL for (int i = 0; i < MARK_PLANES; i++)
+            l_store(at + (CODE_PLANES + i) * (int)QK_PLANE, grid_marks(p, part * MARK_PLANES + i, v));
+    }
+    return dst;
+}
+
+/* Step s, from what fmt_prepare left of its part. */
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
+    const int at = s % PART_STEPS;
+    const li level = level_of(p, at, v), marks = plane(p, CODE_PLANES + at / 8, v);
+    return GRID_CENTER ? l_mirror(level, marks, at % 8, 2 * GRID_CENTER)
+                       : l_or(level, bit_to(marks, at % 8, 1));
+}
+
+QK_INLINE li fmt_mins(const uint8_t *p, int i, int v) {
+    (void)p, (void)i, (void)v;
+    return nothing();
+}
+
+#endif

@@ -87,7 +87,7 @@ static void tame_scales(qk_type t, uint8_t *p) {
     }
 }
 
-/* The scales that are no halves. */
+/* The scales that are not half floats. */
 static void put_scale(qk_type t, uint8_t *p, ck_kind kind) {
     if (t == QK_MXFP4)
         p[0] = (uint8_t)(kind == CK_UNIT   ? 128

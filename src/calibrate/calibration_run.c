@@ -99,9 +99,10 @@ static void see_hidden(Calibrator *c, const QsfTapData *t) {
     }
 }
 
+static const QsfCalInput input_of[QSF_MATMUL_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN, QSF_CAL_FFN_OUT,
+                                                    QSF_CAL_QKV };
+
 static void see_input(void *arg, const QsfTapData *t) {
-    static const QsfCalInput input_of[QSF_MATMUL_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN,
-                                                        QSF_CAL_FFN_OUT, QSF_CAL_QKV };
     Calibrator *c = arg;
     double *sum = c->energy +
                   (qsf_calibration_energy(c->out, t->layer, input_of[t->matmul_class]) - c->out->energy);
@@ -200,6 +201,28 @@ static void summarize(const Calibrator *c) {
     c->out->skip_tokens = c->n_scored;
 }
 
+/* A calibration has one set of channels for each of four inputs of a layer. Checks that the program has just these
+ * matrix products: others would be added to the wrong channels. */
+static int check_program(const QsfModel *m, const QsfCalibration *out, QsfErr *err) {
+    const QsfProgram *p = &m->prog;
+    const unsigned all = (1u << QSF_MATMUL_HEAD) - 1;
+    unsigned seen = 0; /* classes of the block */
+    bool ok = p->n_units == 4 * p->n_blocks + 1;
+    for (uint32_t i = 0; ok && i < p->n_units; i++) {
+        const QsfUnitSpec *u = &p->unit[i];
+        if (i > 0 && u->block != p->unit[i - 1].block) {
+            ok = seen == all;
+            seen = 0;
+        }
+        ok = ok && (seen >> u->matmul_class & 1) == 0 &&
+             u->tensor[0]->ne[0] == qsf_calibration_width(out, u->block, input_of[u->matmul_class]);
+        seen |= 1u << u->matmul_class;
+    }
+    if (ok) return QSF_OK;
+    return qsf_err_set(err, QSF_E_MODEL, "%s: models of architecture '%s' cannot be calibrated yet",
+                       qsf_source_path(m->src), m->hp.arch->name);
+}
+
 int qsf_calibrate_run(const QsfCalibrateRun *r, QsfCalibration *out, QsfErr *err) {
     const QsfHparams *hp = &r->rt->model.hp;
     QsfLedger *ledger = &r->rt->ledger;
@@ -207,10 +230,12 @@ int qsf_calibrate_run(const QsfCalibrateRun *r, QsfCalibration *out, QsfErr *err
     void *mem;
     if (hp->n_layers != out->n_layers)
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: calibration with %u layers", out->n_layers);
+    int rc = check_program(&r->rt->model, out, err);
+    if (rc != QSF_OK) return rc;
     c.skip_at = (r->n - c.n_skip) / 2 / r->window * r->window;
     c.all = r->n + (uint64_t)c.n_skip * (hp->n_layers + 1u);
     c.bytes = qsf_pages(layout(&c, hp->n_layers, out->width, hp->n_vocab, r->window, c.n_skip));
-    int rc = qsf_mem_map(ledger, QSF_MEM_TRANSCRIPT, c.bytes, "calibration", &mem, err);
+    rc = qsf_mem_map(ledger, QSF_MEM_TRANSCRIPT, c.bytes, "calibration", &mem, err);
     if (rc != QSF_OK) return rc;
     c.mem = mem;
     (void)layout(&c, hp->n_layers, out->width, hp->n_vocab, r->window, c.n_skip);

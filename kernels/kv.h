@@ -18,7 +18,7 @@ enum {
 /* Queries against one KV head: n_heads heads of each of n_cols columns, at most qk_attn_queries in all. Column c
  * is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all. */
 typedef struct qk_attn {
-    const void *k, *v;         /* tile 0 of the KV head */
+    const void *k, *v;         /* tile 0 of the KV head; v NULL: V is K */
     const float *q;            /* column c, head h at q + c * q_stride + h * head_dim */
     float *y;                  /* the same with y_stride; may be q */
     size_t q_stride, y_stride; /* floats */
@@ -29,8 +29,9 @@ typedef struct qk_attn {
     float softcap;      /* scores s become softcap * tanh(s / softcap); 0 = none */
     const float *sinks; /* (n_heads) a logit of each head that only adds to the sum; NULL = none */
     const float
-        *slopes;   /* (n_heads) scores change by slope * (position - position of the query); NULL = none */
-    void *scratch; /* qk_attn_scratch(head_dim) bytes, aligned to 64, worthless afterwards */
+        *slopes; /* (n_heads) scores change by slope * (position - position of the query); NULL = none */
+    void *
+        scratch; /* qk_attn_scratch(head_dim) bytes, or qk_attn_scratch_v_is_k, aligned to 64, worthless afterwards */
 } qk_attn;
 
 static inline size_t qk_kv_tiles(size_t n_pos) { return (n_pos + QK_KV_TILE - 1) / QK_KV_TILE; }
@@ -51,6 +52,11 @@ static inline size_t qk_attn_scratch(size_t head_dim) {
     const size_t pad = qk_kv_pad(head_dim), block = QK_KV_BLOCK * (pad + 1);
     return sizeof(float) *
            (block + qk_attn_queries(head_dim) * (pad + QK_KV_BLOCK + 16 + 2 * qk_attn_part(head_dim)));
+}
+
+/* The same where V is K: one tile of K as floats more. */
+static inline size_t qk_attn_scratch_v_is_k(size_t head_dim) {
+    return qk_attn_scratch(head_dim) + sizeof(float) * QK_KV_TILE * qk_kv_pad(head_dim);
 }
 
 #endif

@@ -21,6 +21,7 @@ typedef struct kv_work {
     const kv_format *f;
     size_t n, dim, pad; /* queries; dimensions, and padded */
     float *block, *scale, *q, *s, *lanes;
+    float *turn; /* one tile of K, only if V is K */
     float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
     size_t stride;
     size_t end[64]; /* first position behind what query i sees */
@@ -37,6 +38,7 @@ static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
     w.q = w.lanes + most * 16;
     w.part = w.q + most * pad;
     w.stride = qk_attn_part(a->head_dim);
+    w.turn = w.part + 2 * most * w.stride;
     for (size_t i = 0; i < w.n; i++) w.end[i] = a->pos + i / a->n_heads + 1;
     return w;
 }
@@ -168,11 +170,11 @@ typedef struct kv_view {
 static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
     const kv_format *f = w->f;
     const size_t bytes = f->tile_bytes(w->dim), at = b / QK_KV_TILE * bytes, pad = w->pad * sizeof(float);
-    const char *k = (const char *)w->a->k + at, *v = (const char *)w->a->v + at;
+    const char *k = (const char *)w->a->k + at, *v = w->a->v ? (const char *)w->a->v + at : k;
     const char *next = k + QK_KV_BLOCK / QK_KV_TILE * bytes;
     kv_view x = { { k, v, bytes, 0 }, { v, next, bytes, w->dim * f->elem }, f->score, f->mix, tiles, 0, 0 };
     x.all = kv_sees_all(w, b);
-    x.opened = w->n > KV_GROUP || w->pad != w->dim || tiles < QK_KV_BLOCK / QK_KV_TILE;
+    x.opened = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < QK_KV_BLOCK / QK_KV_TILE;
     if (x.opened) {
         x.k = (kv_tiles){ (const char *)w->block, v, QK_KV_TILE * w->dim * sizeof(float), 0 };
         x.v = (kv_tiles){ (const char *)w->block, next, QK_KV_TILE * pad, pad };
@@ -180,6 +182,18 @@ static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
         x.mix = kv_mix_4;
     }
     return x;
+}
+
+/* Rows of V that are the positions of n tiles of K. */
+static void kv_turn(const kv_work *w, const char *k, size_t n) {
+    for (size_t t = 0; t < n; t++) {
+        w->f->open_k(w->turn, k + t * w->f->tile_bytes(w->dim), 1, w->dim);
+        for (size_t p = 0; p < QK_KV_TILE; p++) {
+            float *row = w->block + (t * QK_KV_TILE + p) * w->pad;
+            for (size_t d = 0; d < w->dim; d++) row[d] = w->turn[d * QK_KV_TILE + p];
+            memset(row + w->dim, 0, (w->pad - w->dim) * sizeof *row);
+        }
+    }
 }
 
 /* Scores and weights of the group that starts at i. */
@@ -212,12 +226,15 @@ static void kv_mix_group(const kv_work *w, const kv_view *x, size_t i, size_t b)
 static void kv_block(const kv_work *w, size_t b, size_t tiles) {
     const kv_format *f = w->f;
     const size_t at = b / QK_KV_TILE * f->tile_bytes(w->dim);
-    const char *k = (const char *)w->a->k + at, *v = (const char *)w->a->v + at;
+    const char *k = (const char *)w->a->k + at, *v = w->a->v ? (const char *)w->a->v + at : k;
     const kv_view x = kv_view_at(w, b, tiles);
     if (x.opened) f->open_k(w->block, k, tiles, w->dim);
     if (f->open_scale) f->open_scale(w->scale, k, tiles, w->dim);
     for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_weigh_group(w, &x, i, b);
-    if (x.opened) f->open_v(w->block, v, tiles, w->dim, w->pad);
+    if (x.opened && w->a->v)
+        f->open_v(w->block, v, tiles, w->dim, w->pad);
+    else if (x.opened)
+        kv_turn(w, k, tiles);
     if (f->open_scale) {
         f->open_scale(w->scale, v, tiles, w->dim);
         for (size_t i = 0; i < w->n * QK_KV_BLOCK; i += V)

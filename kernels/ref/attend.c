@@ -30,7 +30,7 @@ static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, siz
     }
     const double p = exp(s - g->m);
     g->sum += p;
-    load(g->row, a->v, 1, pos, a->head_dim);
+    if (a->v != NULL) load(g->row, a->v, 1, pos, a->head_dim);
     for (size_t d = 0; d < a->head_dim; d++) g->acc[d] += p * (double)g->row[d];
 }
 

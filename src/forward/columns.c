@@ -100,7 +100,7 @@ static void heads(const QsfForward *f, const QsfStep *s, size_t c) {
     float *y = qsf_col(f, s->out[0], c);
     for (size_t h = 0; h < p->heads; h++) {
         memcpy(y + h * p->out_stride, x + h * p->in_stride, p->n * sizeof *y);
-        memset(y + h * p->out_stride + p->n, 0, (p->out_stride - p->n) * sizeof *y);
+        if (!p->keep) memset(y + h * p->out_stride + p->n, 0, (p->out_stride - p->n) * sizeof *y);
     }
 }
 
@@ -122,7 +122,8 @@ static void rope(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {
 }
 
 static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
-    qsf_kvcache_store(&f->kv, s->u.kv, (uint32_t)(f->past + c), qsf_col(f, s->in, c), qsf_col(f, s->in2, c));
+    const float *v = s->in2.buf == QSF_NONE ? NULL : qsf_col(f, s->in2, c);
+    qsf_kvcache_store(&f->kv, s->u.kv, (uint32_t)(f->past + c), qsf_col(f, s->in, c), v);
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {

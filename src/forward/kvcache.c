@@ -35,7 +35,7 @@ static size_t run_bytes(const QsfKvCache *c, uint32_t i, size_t n) {
 /* Bytes of the caches before cache i, for ctx positions. */
 static uint64_t bytes_before(const QsfKvCache *c, uint32_t i, uint32_t ctx) {
     uint64_t sum = 0;
-    for (uint32_t k = 0; k < i; k++) sum += 2ull * c->spec[k].heads * run_bytes(c, k, ctx);
+    for (uint32_t k = 0; k < i; k++) sum += (uint64_t)qsf_kv_runs(&c->spec[k]) * run_bytes(c, k, ctx);
     return sum;
 }
 
@@ -50,13 +50,15 @@ void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const floa
     uint8_t *at = tiles(c, i, 0, 0);
     for (uint32_t h = 0; h < c->spec[i].heads; h++) {
         c->ops->store(at + h * run, 0, pos, k + h * dim, dim);
-        c->ops->store(at + (c->spec[i].heads + h) * run, 1, pos, v + h * dim, dim);
+        if (!c->spec[i].v_is_k) c->ops->store(at + (c->spec[i].heads + h) * run, 1, pos, v + h * dim, dim);
     }
 }
 
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head) { return tiles(c, i, 0, head); }
 
-const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head) { return tiles(c, i, 1, head); }
+const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head) {
+    return c->spec[i].v_is_k ? NULL : tiles(c, i, 1, head);
+}
 
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (n < c->n_past) c->n_past = n;
@@ -67,7 +69,7 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
 /* Moves the tiles in use of cache i from their places for c->ctx positions to those for ctx. When shrinking, the
  * first run moves first; when growing, the last one, so that no run overwrites one that has not moved yet. */
 static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx) {
-    const size_t n = 2ull * c->spec[i].heads, used = run_bytes(c, i, c->n_past);
+    const size_t n = qsf_kv_runs(&c->spec[i]), used = run_bytes(c, i, c->n_past);
     const size_t old = run_bytes(c, i, c->ctx), now = run_bytes(c, i, ctx);
     uint8_t *from = c->mem + bytes_before(c, i, c->ctx), *to = c->mem + bytes_before(c, i, ctx);
     for (size_t k = 0; k < n && used > 0; k++) {
@@ -88,7 +90,7 @@ static void discard_gaps(QsfKvCache *c, uint64_t touched) {
     uint64_t at = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         const uint64_t run = run_bytes(c, i, c->ctx), used = run_bytes(c, i, c->n_past);
-        for (uint32_t k = 0; k < 2 * c->spec[i].heads; k++, at += run) {
+        for (uint32_t k = 0; k < qsf_kv_runs(&c->spec[i]); k++, at += run) {
             if (at + used >= touched) return;
             qsf_mem_discard(c->mem + at + used, run - used);
         }

@@ -14,7 +14,7 @@
 
 typedef struct QsfKvCache {
     const qk_kv_ops *ops;
-    uint8_t *mem;          /* per cache (2, heads, tiles of ctx) */
+    uint8_t *mem;          /* per cache (2, heads, tiles of ctx); (heads, ..) where V is K */
     uint64_t bytes;        /* mapped: enough for ctx */
     const QsfKvSpec *spec; /* (n) must outlive the cache */
     uint32_t n;            /* number of caches */
@@ -28,11 +28,11 @@ int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_
                      QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
-/* Stores position pos < ctx of cache i; k and v are (heads, dim). Several threads may store
+/* Stores position pos < ctx of cache i; k and v are (heads, dim); v is not read where V is K. Several threads may store
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
-/* Return tile 0 of a head. */
+/* Return tile 0 of a head; of V that is K, NULL. */
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head);
 const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head);
 

@@ -5,6 +5,10 @@
 
 /* --- columns --- */
 
+bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s) {
+    return f->act_of.buf == s->in.buf && f->act_of.off == s->in.off && f->act_of.width == s->in.width;
+}
+
 unsigned qsf_unit_acts(const QsfForward *f, const QsfUnit *u) {
     unsigned acts = 0;
     for (unsigned i = 0; i < u->n; i++) acts |= 1u << f->table->weight[u->type[i]].act;
@@ -13,9 +17,7 @@ unsigned qsf_unit_acts(const QsfForward *f, const QsfUnit *u) {
 
 unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s) {
     const unsigned acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, s->u.linear.unit));
-    const bool same = f->act_of.buf == s->in.buf && f->act_of.off == s->in.off &&
-                      f->act_of.width == s->in.width;
-    return same ? acts & ~f->acts : acts;
+    return qsf_linear_is_quantized(f, s) ? acts & ~f->acts : acts;
 }
 
 void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, size_t c) {
@@ -56,10 +58,7 @@ static void set_part(RowsJob *j, unsigned i) {
     };
 }
 
-/* Multiplies interleaved tiles first, then plain rows. lo is a multiple of 16. A padded last tile is
- * multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a column's end
- * is not read. */
-static void multiply(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
+void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
     size_t mid = hi < packed ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM : packed;
     if (lo < mid)
         ops->matmul16(mm, lo, mid);
@@ -76,7 +75,7 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
     if (f->exact)
         f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
     else
-        multiply(ops, mm, j->v.packed[i], lo, hi);
+        qsf_multiply_rows(ops, mm, j->v.packed[i], lo, hi);
     if (j->bias[i] == NULL) return;
     for (size_t c = 0; c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);
@@ -105,7 +104,7 @@ static void run_rows(void *arg, int worker, size_t begin, size_t end) {
     if (j->act != NULL) activate(j, j->v.item0 + begin, j->v.item0 + end);
 }
 
-static void note_types(QsfForward *f, const QsfUnit *u) {
+void qsf_linear_note_types(QsfForward *f, const QsfUnit *u) {
     uint64_t bits = 0;
     for (unsigned i = 0; i < u->n; i++) bits |= 1ull << u->type[i];
     uint64_t have = atomic_load_explicit(&f->n.types_used, memory_order_relaxed);
@@ -129,7 +128,7 @@ static void show_input(const QsfForward *f, const QsfStep *s, const QsfUnit *u) 
 int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
     RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(f->weights, unit) };
     j.act = qsf_act_fn(f->table, p->act);
-    note_types(f, j.u);
+    qsf_linear_note_types(f, j.u);
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
         int rc = qsf_weights_acquire(f->weights, unit, item, &j.v, err);

@@ -172,7 +172,17 @@ void qsf_linear_quantize(const QsfForward *f, const QsfStep *s, unsigned acts, s
 /* Returns the kinds of activations, one bit each, that the matrices of the step need and that f->act does not
  * hold yet. */
 unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s);
+/* Does f->act hold the step's input, for the kinds in f->acts? */
+bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s);
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
+/* Multiplies interleaved tiles first, then plain rows; `packed` rows of mm are interleaved. lo is a multiple of 16. A
+ * padded last tile is multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a
+ * column's end is not read. */
+void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi);
+void qsf_linear_note_types(QsfForward *f, const QsfUnit *u);
+
+/* head_linear.c */
+int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* attention.c */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);

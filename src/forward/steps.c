@@ -81,7 +81,7 @@ static void columns(QsfForward *f, uint32_t first, uint32_t last, const QsfStep 
     qsf_pool_run(f->pool, run_columns, &j, items, 1);
     qsf_span_end(f, &span, next != NULL && next->op == QSF_OP_ATTENTION ? &f->n.attention_ns : &f->n.prep_ns);
     if (linear) {
-        f->acts = f->act_of.buf == QSF_NONE ? j.acts : f->acts | j.acts;
+        f->acts = qsf_linear_is_quantized(f, next) ? f->acts | j.acts : j.acts;
         f->act_of = next->in;
     }
 }
@@ -107,13 +107,15 @@ static void forget_acts(QsfForward *f, const QsfStep *s) {
 
 static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err) = {
     [QSF_OP_LINEAR] = qsf_linear,
+    [QSF_OP_HEAD_LINEAR] = qsf_head_linear,
     [QSF_OP_ATTENTION] = qsf_attention,
     [QSF_OP_EXPERTS] = qsf_experts,
 };
 
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {
     int rc;
-    if (is_skipped(f, s)) return s->op == QSF_OP_LINEAR ? skip_unit(f, s->u.linear.unit, err) : QSF_OK;
+    const uint32_t unit = qsf_step_unit(s);
+    if (is_skipped(f, s)) return unit != QSF_NONE ? skip_unit(f, unit, err) : QSF_OK;
     rc = whole[s->op](f, s, err);
     forget_acts(f, s);
     return rc;

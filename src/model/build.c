@@ -302,6 +302,32 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
     u->paired = act != QSF_ACT_NONE && u->n > 1;
 }
 
+void qsf_build_head_linear(QsfBuilder *b, QsfMatmulClass cls, const char *name, uint32_t heads, uint32_t k,
+                           uint32_t rows, QsfSlice in, uint32_t in_stride, QsfSlice out,
+                           uint32_t out_stride) {
+    char full[NAME_MAX_BYTES];
+    const uint64_t want[4] = { k, rows, heads, 1 };
+    snprintf(full, sizeof full, "%s.weight", name);
+    const QsfTensor *t = find(b, QSF_REQUIRED, full);
+    if (t == NULL || !check_shape(b, t, want) || !check_matrix(b, t)) return;
+    if (t->x16 && rows % 16 != 0)
+        qsf_build_fail(b, "tensor '%s' is interleaved, but its matrices have %u rows, not a multiple of 16",
+                       t->name, rows);
+    const uint32_t unit = add_unit(b, cls);
+    QsfStep *s = qsf_build_step(b, QSF_OP_HEAD_LINEAR, name, in, out);
+    if (s == NULL) return;
+    QsfUnitSpec *u = &b->p.unit[unit];
+    u->tensor[u->n++] = t;
+    u->heads = heads;
+    s->u.head_linear = (QsfHeadLinearStep){ unit, heads, rows, in_stride, out_stride };
+}
+
+uint32_t qsf_build_kv_shared(QsfBuilder *b, uint32_t heads, uint32_t dim) {
+    const uint32_t kv = qsf_build_kv(b, heads, dim);
+    if (kv != QSF_NONE) b->p.kv[kv].v_is_k = true;
+    return kv;
+}
+
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim) {
     QsfKvSpec *kv = grow(b, &b->p.kv, &b->p.n_kv, &b->cap_kv, sizeof *kv);
     if (kv == NULL) return QSF_NONE;

@@ -103,11 +103,17 @@ typedef struct QsfMatrixSpec {
 void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfMatrixSpec *mats, unsigned n,
                       QsfActKind act);
 
+/* Multiplies head h of `in`, k elements at h * in_stride, by matrix h of tensor `name`.weight (k, rows, heads); the
+ * result is head h of `out`, at h * out_stride. */
+void qsf_build_head_linear(QsfBuilder *b, QsfMatmulClass cls, const char *name, uint32_t heads, uint32_t k,
+                           uint32_t rows, QsfSlice in, uint32_t in_stride, QsfSlice out, uint32_t out_stride);
 /* Adds a unit of the current block and returns its number. Its steps are the caller's. */
 uint32_t qsf_build_unit(QsfBuilder *b, const QsfUnitSpec *unit);
 
 /* Adds a KV cache for the current block. */
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim);
+/* The same where V is K, so that only K is stored. */
+uint32_t qsf_build_kv_shared(QsfBuilder *b, uint32_t heads, uint32_t dim);
 /* Adds a recurrent state of the current block; returns its number. */
 uint32_t qsf_build_state(QsfBuilder *b, uint64_t floats);
 /* Adds a table of rotation angles; freq (n_rot / 2) is copied. */

@@ -5,7 +5,7 @@
 void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out, uint32_t heads, uint32_t n,
                      uint32_t in_stride, uint32_t out_stride) {
     QsfStep *s = qsf_build_step(b, QSF_OP_HEADS, label, in, out);
-    if (s != NULL) s->u.heads = (QsfHeadsStep){ heads, n, in_stride, out_stride };
+    if (s != NULL) s->u.heads = (QsfHeadsStep){ heads, n, in_stride, out_stride, false };
 }
 
 QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale) {

@@ -25,6 +25,7 @@ static const struct {
     [QSF_OP_ROUTE] = { "route", true },
     [QSF_OP_KV_STORE] = { "kv_store", true },
     [QSF_OP_LINEAR] = { "linear", false },
+    [QSF_OP_HEAD_LINEAR] = { "head_linear", false },
     [QSF_OP_ATTENTION] = { "attention", false },
     [QSF_OP_EXPERTS] = { "experts", false },
 };
@@ -36,6 +37,11 @@ static const char *const acts[QSF_ACT_N] = {
     [QSF_ACT_SOFTPLUS] = "softplus", [QSF_ACT_TANH] = "tanh",
     [QSF_ACT_XIELU] = "xielu",       [QSF_ACT_SWIGLU_OAI] = "swiglu_oai",
 };
+
+uint32_t qsf_step_unit(const QsfStep *s) {
+    if (s->op == QSF_OP_LINEAR) return s->u.linear.unit;
+    return s->op == QSF_OP_HEAD_LINEAR ? s->u.head_linear.unit : QSF_NONE;
+}
 
 bool qsf_op_is_column(QsfOp op) { return ops[op].column; }
 const char *qsf_op_name(QsfOp op) { return ops[op].name; }

@@ -33,14 +33,15 @@ typedef enum QsfOp {
     QSF_OP_ACT,         /* out = act(out), times in if there is one */
     QSF_OP_ROPE,        /* rotates heads of out */
     QSF_OP_POSITION,    /* out += row of a table of learned positions */
-    QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor(position / length)) */
+    QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor((position + offset) / length)) */
     QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
     QSF_OP_ROUTE, /* chooses experts by their logits (in); out = their ids and weights */
-    QSF_OP_KV_STORE, /* stores K (in) and V (in2) in a KV cache */
+    QSF_OP_KV_STORE, /* stores K (in) and V (in2; none: V is K) in a KV cache */
     /* Steps over all columns. */
-    QSF_OP_LINEAR,    /* out[i] = matrix i of a unit times in */
-    QSF_OP_ATTENTION, /* out = softmax(in K^T) V */
-    QSF_OP_EXPERTS,   /* out = sum of the experts that were chosen for each column */
+    QSF_OP_LINEAR,      /* out[i] = matrix i of a unit times in */
+    QSF_OP_HEAD_LINEAR, /* head h of out = matrix h of a tensor times head h of in */
+    QSF_OP_ATTENTION,   /* out = softmax(in K^T) V */
+    QSF_OP_EXPERTS,     /* out = sum of the experts that were chosen for each column */
     QSF_OP_N
 } QsfOp;
 
@@ -95,14 +96,16 @@ typedef struct QsfRopeStep {
 } QsfRopeStep;
 
 /* n elements of each head: head h of in is at in.off + h * in_stride, of out at out.off + h * out_stride. The rest of
- * out's head, out_stride - n elements, becomes 0. in and out do not overlap. */
+ * out's head, out_stride - n elements, becomes 0, or stays as it is (keep). in and out do not overlap. in_stride 0
+ * repeats one head. */
 typedef struct QsfHeadsStep {
     uint32_t heads, n, in_stride, out_stride;
+    bool keep;
 } QsfHeadsStep;
 
 typedef struct QsfTemperatureStep {
     float scale;
-    uint32_t length, offset; /* factor 1 + scale * ln((position + offset) / length + 1) */
+    uint32_t length, offset; /* positions */
 } QsfTemperatureStep;
 
 typedef struct QsfLinearStep {
@@ -110,6 +113,12 @@ typedef struct QsfLinearStep {
     uint32_t bias[QSF_UNIT_TENSORS]; /* parameters, added to the outputs; QSF_NONE = none */
     QsfActKind act; /* then out[0] = act(out[0]) * out[1], or act(out[0]) of a single matrix */
 } QsfLinearStep;
+
+/* Head h of in at in.off + h * in_stride, of out at out.off + h * out_stride. */
+typedef struct QsfHeadLinearStep {
+    uint32_t unit; /* of one tensor (k, rows, heads) */
+    uint32_t heads, rows, in_stride, out_stride;
+} QsfHeadLinearStep;
 
 typedef struct QsfAttentionStep {
     uint32_t kv;     /* cache */
@@ -169,6 +178,7 @@ typedef struct QsfStep {
         QsfHeadsStep heads;
         QsfTemperatureStep temperature;
         QsfLinearStep linear;
+        QsfHeadLinearStep head_linear;
         QsfAttentionStep attention;
         QsfRouteStep route;
         QsfExpertsStep experts;
@@ -209,10 +219,11 @@ typedef struct QsfUnitSpec {
     unsigned n;
     const QsfTensor *tensor[QSF_UNIT_TENSORS];
     uint64_t row0[QSF_UNIT_TENSORS]; /* the matrix begins at this row of the tensor */
-    uint32_t rows[QSF_UNIT_TENSORS]; /* and has so many; 0 = all of a tensor with two dimensions */
+    uint32_t rows[QSF_UNIT_TENSORS]; /* and has so many; 0 = all of the tensor */
     bool paired;                     /* row i of every matrix belongs together (gate and up) */
     bool on_demand;                  /* of an expert: used only by the positions that choose it */
     uint32_t expert, n_expert, n_used;
+    uint32_t heads; /* of the single tensor, whose rows are those of all heads; 0 = it is a matrix */
 } QsfUnitSpec;
 
 /* A small tensor, kept in RAM as floats. */
@@ -227,6 +238,7 @@ typedef struct QsfParam {
 typedef struct QsfKvSpec {
     uint32_t block;
     uint32_t heads, dim; /* of K and of V */
+    bool v_is_k;         /* V is K: only K is stored */
 } QsfKvSpec;
 
 /* What a recurrence carries from one position to the next, per sequence: the tail of a convolution, a matrix. 0 before
@@ -283,6 +295,8 @@ typedef struct QsfProgram {
     bool tied_head;         /* the head's matrix is the embedding table */
 } QsfProgram;
 
+/* Returns the unit whose matrices a step multiplies; QSF_NONE = none. */
+uint32_t qsf_step_unit(const QsfStep *s);
 /* Is it a column step? */
 bool qsf_op_is_column(QsfOp op);
 /* Returns "norm", "linear", ... */

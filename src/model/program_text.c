@@ -43,6 +43,7 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
     case QSF_OP_LINEAR:
         if (s->u.linear.act != QSF_ACT_NONE) qsf_strbuf_addf(out, " then %s", qsf_act_name(s->u.linear.act));
         break;
+    case QSF_OP_HEAD_LINEAR: qsf_strbuf_addf(out, " %u heads", s->u.head_linear.heads); break;
     case QSF_OP_ACT: qsf_strbuf_addf(out, " %s", qsf_act_name(s->u.act.kind)); break;
     case QSF_OP_ROPE:
         qsf_strbuf_addf(out, " table %u, %u heads, %u elements", s->u.rope.table, s->u.rope.heads,
@@ -52,6 +53,7 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
     case QSF_OP_SOFTCAP: qsf_strbuf_addf(out, " %g", (double)s->u.scale); break;
     case QSF_OP_ATTENTION:
         qsf_strbuf_addf(out, " %u heads, %u KV heads of %u", a->heads, p->kv[a->kv].heads, p->kv[a->kv].dim);
+        if (p->kv[a->kv].v_is_k) qsf_strbuf_adds(out, ", V is K");
         if (a->window > 0) qsf_strbuf_addf(out, ", window %u", a->window);
         if (a->chunk > 0) qsf_strbuf_addf(out, ", chunk %u", a->chunk);
         if (a->softcap > 0) qsf_strbuf_addf(out, ", softcap %g", (double)a->softcap);
@@ -70,8 +72,9 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
 /* The label of a step; of matrices their names without "blk.N." and ".weight". */
 static const char *label_of(const QsfModel *m, const QsfStep *s, char *buf, size_t cap) {
     size_t at = 0;
-    if (s->op != QSF_OP_LINEAR) return s->label;
-    const QsfUnitSpec *u = &m->prog.unit[s->u.linear.unit];
+    const uint32_t unit = qsf_step_unit(s);
+    if (unit == QSF_NONE) return s->label;
+    const QsfUnitSpec *u = &m->prog.unit[unit];
     for (unsigned t = 0; t < u->n && at < cap; t++) {
         const char *name = u->tensor[t]->name,
                    *dot = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') : NULL;
@@ -146,8 +149,9 @@ void qsf_program_put_json(QsfStrbuf *out, const QsfModel *m) {
         const QsfStep *s = &p->step[i];
         qsf_strbuf_addf(out, "%s{\"block\": %u, \"op\": \"%s\", \"label\": \"%s\"", i > 0 ? ", " : "",
                         s->block, qsf_op_name(s->op), s->label);
-        if (s->op == QSF_OP_LINEAR) {
-            const QsfUnitSpec *u = &p->unit[s->u.linear.unit];
+        const uint32_t unit = qsf_step_unit(s);
+        if (unit != QSF_NONE) {
+            const QsfUnitSpec *u = &p->unit[unit];
             qsf_strbuf_adds(out, ", \"tensors\": [");
             for (unsigned t = 0; t < u->n; t++) {
                 qsf_strbuf_adds(out, t > 0 ? ", " : "");

@@ -81,9 +81,14 @@ static double frequency(const Scale *s, double base, uint32_t n_rot, uint32_t i)
     return scaled * (1 - mix) + w * mix;
 }
 
-static double magnitude(const Scale *s) {
-    if (s->kind != SCALING_YARN || s->factor <= 1) return s->attn_factor;
-    return s->attn_factor * (1 + 0.1 * log(s->factor)) / (1 + 0.1 * s->log_multiplier * log(s->factor));
+/* 1 + 0.1 * multiplier * ln(factor) */
+static double log_factor(const Scale *s, double multiplier) {
+    return s->kind == SCALING_YARN && s->factor > 1 ? 1 + 0.1 * multiplier * log(s->factor) : 1;
+}
+
+static double magnitude(const QsfRopeSpec *spec, const Scale *s) {
+    if (spec->unit_magnitude && s->log_multiplier > 0) return s->attn_factor;
+    return s->attn_factor * log_factor(s, 1) / log_factor(s, s->log_multiplier);
 }
 
 /* Divides the frequencies by the factors in a tensor, each a positive number; false without the tensor. */
@@ -122,7 +127,7 @@ static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, const Scale *s
     } else if (!spec->plain) {
         apply_factors(b, QSF_OPTIONAL, "rope_freqs.weight", n, freq);
     }
-    const uint32_t table = qsf_build_rope_table(b, spec->kind, 2 * n, freq, magnitude(s));
+    const uint32_t table = qsf_build_rope_table(b, spec->kind, 2 * n, freq, magnitude(spec, s));
     if (two && table != QSF_NONE) qsf_build_rope_long(b, table, freq + n, (uint32_t)s->original_ctx);
     return table;
 }
@@ -133,7 +138,10 @@ uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     if (n_rot == 0) n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
     if (!qsf_build_failed(b) && n_rot % 2 != 0) qsf_build_check(b, qsf_keys_bad(&b->keys, "is odd"));
     const double base = (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);
-    const Scale s = spec->plain ? (Scale){ .factor = 1, .attn_factor = 1 } : read_scale(b);
+    Scale s = spec->plain ? (Scale){ .factor = 1, .attn_factor = 1 } : read_scale(b);
+    if (spec->log_unit > 0) s.log_multiplier /= spec->log_unit;
+    if (spec->score_factor != NULL)
+        *spec->score_factor = magnitude(spec, &s) * log_factor(&s, s.log_multiplier);
     if (qsf_build_failed(b)) return QSF_NONE;
     double *freq = calloc(n_rot + 1u, sizeof *freq);
     if (freq == NULL) {

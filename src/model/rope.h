@@ -12,6 +12,11 @@ typedef struct QsfRopeSpec {
     const char *base_key; /* "rope.freq_base" */
     float base;           /* default of the base */
     bool plain;           /* ignore the model's scaling and factors */
+    double log_unit;      /* of rope.scaling.yarn_log_multiplier; 0 = 1 */
+    bool unit_magnitude;  /* with a multiplier, cos and sin are not scaled by YaRN */
+    double *
+        score_factor; /* NULL, or set to what scores are multiplied with, squared: cos and sin's magnitude times
+                             1 + 0.1 * multiplier * ln(factor) */
 } QsfRopeSpec;
 
 /* Reads rope.scaling.* and adds a table; QSF_NONE for kind NONE or after an error. Unknown kinds of scaling are

@@ -39,7 +39,9 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
         if (u.k > s->max_k) s->max_k = u.k;
         for (unsigned j = 0; j < u.n; j++) {
             qk_act act = t->weight[u.type[j]].act;
-            if (act != QK_ACT_F32) s->act_stride[act] = max_u64(s->act_stride[act], qk_act_bytes(act, u.k));
+            const uint64_t inputs = u.heads > 0 ? u.heads : 1;
+            if (act != QK_ACT_F32)
+                s->act_stride[act] = max_u64(s->act_stride[act], inputs * qk_act_bytes(act, u.k));
         }
     }
     const QsfTensor *e = m->prog.embed;
@@ -70,7 +72,8 @@ static void attention_sizes(const QsfProgram *p, uint64_t *scratch, uint64_t *pa
         if (p->step[i].op != QSF_OP_ATTENTION) continue;
         const QsfAttentionStep *a = &p->step[i].u.attention;
         const uint32_t dim = p->kv[a->kv].dim;
-        *scratch = max_u64(*scratch, qk_attn_scratch(dim));
+        const bool v_is_k = p->kv[a->kv].v_is_k;
+        *scratch = max_u64(*scratch, v_is_k ? qk_attn_scratch_v_is_k(dim) : qk_attn_scratch(dim));
         *parts = max_u64(*parts, (uint64_t)a->heads * qk_attn_part(dim));
     }
 }
@@ -103,7 +106,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
-        sum += 2ull * spec[i].heads * qk_kv_tiles(ctx) * ops->tile_bytes(spec[i].dim);
+        sum += (uint64_t)qsf_kv_runs(&spec[i]) * qk_kv_tiles(ctx) * ops->tile_bytes(spec[i].dim);
     return qsf_pages(sum);
 }
 

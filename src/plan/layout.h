@@ -69,6 +69,8 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
                      int threads, bool exact);
 
 /* Returns the bytes of n KV caches for ctx positions. */
+/* Returns the runs of tiles of a cache: one for each head's K, and one for its V unless it is K. */
+static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k ? 1u : 2u) * spec->heads; }
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
 /* Returns the bytes of the recurrent states of a program. */

@@ -40,6 +40,7 @@ void qsf_unit_at(const QsfModel *m, uint32_t index, QsfUnit *u) {
     u->layer_first = p->block_unit[spec->block];
     u->layer_units = p->block_unit[spec->block + 1] - u->layer_first;
     u->matmul_class = spec->matmul_class;
+    u->heads = spec->heads;
     for (unsigned i = 0; i < spec->n; i++) add_tensor(u, spec);
     u->compressed = u->tensor[0]->compressed;
     u->paired = spec->paired;

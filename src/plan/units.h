@@ -35,6 +35,7 @@ typedef struct QsfUnit {
     bool x16[QSF_UNIT_TENSORS]; /* in the file its rows are interleaved in tiles of 16, the
                                    last one padded */
     uint32_t k;                 /* elements per row, the same for all */
+    uint32_t heads;             /* as in QsfUnitSpec */
     bool paired;                /* item i = row i of every tensor */
     bool on_demand;             /* an expert's, pinned whole or not at all, streamed only when it is chosen */
     uint32_t expert, n_expert, n_used; /* of on_demand: this one of n_expert, of which a token uses n_used */

@@ -12,7 +12,9 @@ int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint64_t type
     for (unsigned t = 0; t < u->u.n; t++) {
         const qk_weight_ops *ops = table != NULL ? &table->weight[u->u.type[t]] : NULL;
         u->ops[t] = ops != NULL && ops->pack != NULL ? ops : NULL;
-        u->packed[t] = u->ops[t] != NULL && (types >> u->u.type[t] & 1) != 0;
+        /* A tile of rows of two heads would need two inputs. */
+        const bool splits = u->u.heads > 0 && u->u.rows[t] / u->u.heads % GROUP != 0;
+        u->packed[t] = u->ops[t] != NULL && !splits && (types >> u->u.type[t] & 1) != 0;
         if (u->u.x16[t] && u->ops[t] == NULL)
             return qsf_err_set(err, QSF_E_RUNTIME, "internal: no kernels to deinterleave the rows of '%s'",
                                u->u.tensor[t]->name);

@@ -17,10 +17,10 @@ static const char *case_file(const char *name) {
 }
 
 /* Cases of different shapes of programs: fused and separate matrices, windows, parallel branches, learned positions. */
-static const char *const cases[] = { "llama",   "gemma2",        "gemma3",         "gpt2",
-                                     "phi2",    "phi3_longrope", "olmo2",          "cohere2",
-                                     "gptneox", "bitnet",        "baichuan_alibi", "apertus",
-                                     "glm4",    "mistral3",      "openelm",        "stablelm_12b" };
+static const char *const cases[] = { "llama",          "gemma2",  "gemma3",      "gpt2",    "phi2",
+                                     "phi3_longrope",  "olmo2",   "cohere2",     "gptneox", "bitnet",
+                                     "baichuan_alibi", "apertus", "glm4",        "plm",     "minicpm3",
+                                     "mistral3",       "openelm", "stablelm_12b" };
 
 /* ---- buffers ---- */
 
@@ -65,8 +65,8 @@ static void check_steps(const QsfProgram *p) {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const QsfStep *s = &p->step[i];
         if (i > 0) assert_int_equal(p->run[i], p->run[i - 1] + !qsf_op_is_column(p->step[i - 1].op));
-        if (s->op != QSF_OP_LINEAR) continue;
-        assert_int_equal(s->u.linear.unit, unit); /* in the order of their use */
+        if (qsf_step_unit(s) == QSF_NONE) continue;
+        assert_int_equal(qsf_step_unit(s), unit); /* in the order of their use */
         assert_int_equal(p->unit[unit].block, s->block);
         unit++;
         if (i >= p->head_step) assert_int_equal(unit, p->n_units); /* the head alone */
@@ -146,6 +146,17 @@ static void test_wrong_metadata(void **state) {
         { "bitnet", "bitnet.feed_forward_length=int:32", "has the shape" },
         { "mistral3", "mistral3.attention.temperature_scale=float:nan", "temperature_scale" },
         { "gptneox", "gptneox.use_parallel_residual=bool:false", "" },
+        { "deepseek2", "deepseek2.attention.kv_lora_rank=null", "kv_lora_rank' is missing" },
+        { "deepseek2", "deepseek2.attention.kv_lora_rank=int:0", "kv_lora_rank' is 0" },
+        { "deepseek2", "deepseek2.attention.kv_lora_rank=int:48", "attn_kv_a_mqa.weight' has the shape" },
+        { "deepseek2", "deepseek2.attention.q_lora_rank=null", "q_lora_rank' is missing" },
+        { "deepseek2", "deepseek2.attention.key_length_mla=int:16",
+          "rope.dimension_count' is 16, expected less" },
+        { "deepseek2", "deepseek2.attention.key_length_mla=int:64", "attn_q_b.weight' has the shape" },
+        { "deepseek2", "deepseek2.attention.value_length_mla=int:16", "attn_v_b.weight' has the shape" },
+        { "deepseek2", "deepseek2.rope.dimension_count=int:15", "rope.dimension_count' is odd" },
+        { "deepseek2", "deepseek2.leading_dense_block_count=int:2", "blk.1.ffn_gate.weight' is missing" },
+        { "plm", "plm.attention.value_length=int:32", "attn_kv_b.weight' has the shape" },
         { "olmo2_swa", "olmo2.rope.scaling.type=str:su", "'su'" },
     };
     unsigned seen = 0;

@@ -87,4 +87,22 @@ typedef struct QsfDense {
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
 
+/* What YaRN does in a model with latent attention. */
+typedef enum QsfMlaYarn {
+    QSF_MLA_YARN_PLAIN,  /* nothing special */
+    QSF_MLA_YARN_SCORES, /* scales scores; cos and sin as usual */
+    QSF_MLA_YARN_UNIT    /* scales scores instead of cos and sin */
+} QsfMlaYarn;
+
+/* Transformers with multi-head latent attention. */
+typedef struct QsfMla {
+    QsfRopeKind rope;
+    QsfMlaYarn yarn; /* other than PLAIN: queries are also scaled by attention.temperature_scale */
+    QsfActKind act;
+    bool gated;                  /* as in QsfDense */
+    bool minicpm;                /* scales of embeddings, branches and logits */
+    const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
+} QsfMla;
+void qsf_family_mla(QsfBuilder *b);
+
 #endif

@@ -9,6 +9,8 @@
 
 #define DENSE(arch, norm, ...) \
     { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
+#define MLA(arch, ffn, ...) \
+    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, ffn }
 /* Experts in some or all blocks, whose feed-forward length may be missing. */
 #define SPARSE(arch, experts, ...)                                                                      \
     {                                                                                                   \
@@ -35,6 +37,13 @@
 #define SILU         .act = QSF_ACT_SILU
 #define SECOND       .ffn_norm = "post_attention_norm"
 #define GEMMA_BITS   QSF_DENSE_EMBED_SQRT | QSF_DENSE_SCALE_27B
+
+/* The experts of DeepSeek-V2 and V3. */
+#define LATENT_EXPERTS                                                                               \
+    (const QsfMoeRow) {                                                                              \
+        .blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, .norm = QSF_MOE_NORM_BY_KEY, \
+        .act = QSF_ACT_SILU                                                                          \
+    }
 
 /* clang-format off */
 static const QsfFamily table[] = {
@@ -91,6 +100,12 @@ static const QsfFamily table[] = {
     DENSE("starcoder2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
     DENSE("xverse", RMS_NORM, NORM, SWIGLU),
 
+    MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
+    MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
+    MLA("minicpm3", QSF_EACH_BLOCK, NEOX, SWIGLU, .minicpm = true),
+    MLA("plm", QSF_EACH_BLOCK, NORM, .act = QSF_ACT_RELU2),
+
+    SPARSE("deepseek2-ocr", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, BY_KEY, SILU), NEOX, SWIGLU),
     SPARSE("dots1", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
     SPARSE("ernie4_5-moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_STEP, SOFTMAX, DIVIDED, SILU), NORM, SWIGLU),
     SPARSE("glm4moe", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, SECOND, .qk_norm = QSF_QK_NORM_HEAD_OPTIONAL),

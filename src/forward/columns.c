@@ -127,11 +127,26 @@ static void kv_store(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_t c) = {
-    [QSF_OP_NORM] = norm,       [QSF_OP_ADD] = add,           [QSF_OP_MUL] = mul,
-    [QSF_OP_COPY] = copy,       [QSF_OP_SCALE] = scale,       [QSF_OP_BIAS] = bias,
-    [QSF_OP_GAIN] = gain,       [QSF_OP_CLAMP] = clamp,       [QSF_OP_ACT] = act,
-    [QSF_OP_SOFTCAP] = softcap, [QSF_OP_POSITION] = position, [QSF_OP_HEADS] = heads,
-    [QSF_OP_ROUTE] = qsf_route, [QSF_OP_KV_STORE] = kv_store, [QSF_OP_TEMPERATURE] = temperature,
+    [QSF_OP_NORM] = norm,
+    [QSF_OP_ADD] = add,
+    [QSF_OP_MUL] = mul,
+    [QSF_OP_COPY] = copy,
+    [QSF_OP_SCALE] = scale,
+    [QSF_OP_BIAS] = bias,
+    [QSF_OP_GAIN] = gain,
+    [QSF_OP_CLAMP] = clamp,
+    [QSF_OP_ACT] = act,
+    [QSF_OP_SOFTCAP] = softcap,
+    [QSF_OP_POSITION] = position,
+    [QSF_OP_HEADS] = heads,
+    [QSF_OP_ROUTE] = qsf_route,
+    [QSF_OP_KV_STORE] = kv_store,
+    [QSF_OP_TEMPERATURE] = temperature,
+    [QSF_OP_MATVEC] = qsf_matvec,
+    [QSF_OP_SPARSE] = qsf_sparse,
+    [QSF_OP_MATCH] = qsf_match,
+    [QSF_OP_PREDICT] = qsf_predict,
+    [QSF_OP_CORRECT] = qsf_correct,
 };
 
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {

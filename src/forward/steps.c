@@ -106,9 +106,8 @@ static void forget_acts(QsfForward *f, const QsfStep *s) {
 }
 
 static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err) = {
-    [QSF_OP_LINEAR] = qsf_linear,
-    [QSF_OP_HEAD_LINEAR] = qsf_head_linear,
-    [QSF_OP_ATTENTION] = qsf_attention,
+    [QSF_OP_TOKEN_ROWS] = qsf_token_rows,   [QSF_OP_LINEAR] = qsf_linear,
+    [QSF_OP_HEAD_LINEAR] = qsf_head_linear, [QSF_OP_ATTENTION] = qsf_attention,
     [QSF_OP_EXPERTS] = qsf_experts,
 };
 

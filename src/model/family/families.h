@@ -87,6 +87,10 @@ typedef struct QsfDense {
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
 
+/* Gemma 3n and 4. */
+void qsf_family_gemma3n(QsfBuilder *b);
+void qsf_family_gemma4(QsfBuilder *b);
+
 /* What YaRN does in a model with latent attention. */
 typedef enum QsfMlaYarn {
     QSF_MLA_YARN_PLAIN,  /* nothing special */

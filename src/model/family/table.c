@@ -100,6 +100,9 @@ static const QsfFamily table[] = {
     DENSE("starcoder2", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
     DENSE("xverse", RMS_NORM, NORM, SWIGLU),
 
+    { "gemma3n", qsf_family_gemma3n, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
+    { "gemma4", qsf_family_gemma4, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
+
     MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
     MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
     MLA("minicpm3", QSF_EACH_BLOCK, NEOX, SWIGLU, .minicpm = true),

@@ -42,8 +42,7 @@ int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err) {
 
 /* --- the file --- */
 
-/* Checks the file before the first read of a pass; the weights check it themselves only while they read. */
-static int check_file(QsfForward *f, QsfErr *err) {
+int qsf_embed_check_file(QsfForward *f, QsfErr *err) {
     int rc = qsf_source_check_unchanged(f->model->src, err);
     if (rc != QSF_OK) atomic_store(&f->stale, true);
     return rc;
@@ -61,7 +60,7 @@ int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
     uint64_t bytes = f->shape.embed_row_bytes, piece = FILL_PIECE / bytes > 0 ? FILL_PIECE / bytes : 1;
     uint32_t n_rows = f->model->hp.n_vocab;
     if (f->embed == NULL || f->embed_filled == n_rows) return QSF_OK;
-    int rc = check_file(f, err);
+    int rc = qsf_embed_check_file(f, err);
     for (uint64_t done = 0; rc == QSF_OK && f->embed_filled < n_rows && done < max_bytes;) {
         uint32_t left = n_rows - f->embed_filled, n = left < piece ? left : (uint32_t)piece;
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
@@ -123,7 +122,7 @@ static int packed_row(QsfForward *f, uint32_t id, const void **row, bool *checke
         return QSF_OK;
     }
     *row = f->row;
-    int rc = *checked ? QSF_OK : check_file(f, err);
+    int rc = *checked ? QSF_OK : qsf_embed_check_file(f, err);
     *checked = true;
     return rc == QSF_OK ? fetch_row(f, id, err) : rc;
 }

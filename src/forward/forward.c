@@ -28,6 +28,7 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
 static int body(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
     qsf_rope_angles(f, n);
     int rc = qsf_embed_rows(f, ids, n, err);
+    f->ids = ids;
     f->col0 = 0;
     f->n_cols = n;
     return rc == QSF_OK ? qsf_steps_run(f, 0, f->model->prog.head_step, err) : rc;

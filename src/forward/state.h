@@ -68,13 +68,14 @@ struct QsfForward {
     float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
     float *exact_row;       /* (threads, max_k) */
     uint32_t *chosen;       /* (n_cols) columns that chose an expert */
-    uint8_t *row;           /* one packed embedding row */
+    uint8_t *row;           /* one packed row of the embedding or of the token table */
     const float *ones;      /* the widest buffer of ones: norms without weights */
     float *logits;          /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
 
     /* The pass that is running. */
     uint32_t rope_ctx;     /* context for which the keys in the cache were rotated */
+    const int32_t *ids;    /* (n_cols) tokens */
     uint32_t past;         /* position of column 0 */
     uint32_t col0, n_cols; /* columns that steps compute */
     float *y;              /* QSF_BUF_LOGITS: column col0 */
@@ -114,6 +115,9 @@ void qsf_embed_close(QsfForward *f, const QsfPlan *p);
 int qsf_embed_open(QsfForward *f, const QsfPlan *p, QsfErr *err);
 /* Reads on at the resident table, at most about max_bytes. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err);
+/* Checks that the file is what was opened, before the first read of a pass; the weights check it themselves only
+ * while they read. QSF_E_RUNTIME. */
+int qsf_embed_check_file(QsfForward *f, QsfErr *err);
 /* Rows of ids[0..n) into the residual stream. */
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
 
@@ -131,6 +135,9 @@ static inline float *qsf_col(const QsfForward *f, QsfSlice s, size_t c) {
 static inline uint32_t qsf_col_stride(const QsfForward *f, QsfSlice s) {
     return s.buf == QSF_BUF_LOGITS ? qsf_pad16(f->model->hp.n_vocab) : f->model->prog.buf[s.buf].stride;
 }
+
+/* token_rows.c: reads the rows of the pass's tokens from QsfProgram.token_table. */
+int qsf_token_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* steps.c: runs steps [first, last) on columns [f->col0, f->col0 + f->n_cols). */
 int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err);
@@ -197,6 +204,13 @@ void qsf_wkv_bonus(const QsfForward *f, const QsfStep *s, size_t c);
 /* conv.c, scan.c */
 int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err);
+
+/* streams.c: column steps of models with several residual streams. */
+void qsf_matvec(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_sparse(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_match(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_predict(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_correct(const QsfForward *f, const QsfStep *s, size_t c);
 
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);

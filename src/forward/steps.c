@@ -106,11 +106,17 @@ static void forget_acts(QsfForward *f, const QsfStep *s) {
 }
 
 static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err) = {
-    [QSF_OP_LINEAR] = qsf_linear,   [QSF_OP_ATTENTION] = qsf_attention,
-    [QSF_OP_EXPERTS] = qsf_experts, [QSF_OP_CONV] = qsf_conv,
-    [QSF_OP_SCAN1] = qsf_scan,      [QSF_OP_SCAN2] = qsf_scan,
-    [QSF_OP_SHIFT] = qsf_shift,     [QSF_OP_DELTA] = qsf_delta,
-    [QSF_OP_WKV] = qsf_wkv,         [QSF_OP_HEAD_LINEAR] = qsf_head_linear,
+    [QSF_OP_LINEAR] = qsf_linear,
+    [QSF_OP_ATTENTION] = qsf_attention,
+    [QSF_OP_EXPERTS] = qsf_experts,
+    [QSF_OP_CONV] = qsf_conv,
+    [QSF_OP_SCAN1] = qsf_scan,
+    [QSF_OP_SCAN2] = qsf_scan,
+    [QSF_OP_SHIFT] = qsf_shift,
+    [QSF_OP_DELTA] = qsf_delta,
+    [QSF_OP_WKV] = qsf_wkv,
+    [QSF_OP_HEAD_LINEAR] = qsf_head_linear,
+    [QSF_OP_TOKEN_ROWS] = qsf_token_rows,
 };
 
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {

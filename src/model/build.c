@@ -33,6 +33,7 @@ void qsf_build_fail(QsfBuilder *b, const char *fmt, ...) {
 }
 
 void qsf_build_block(QsfBuilder *b, uint32_t block) { b->block = block; }
+void qsf_build_units_in(QsfBuilder *b, uint32_t block) { b->unit_block = block; }
 
 /* Makes room for one more element of an array; returns it, zeroed. NULL after an error. */
 static void *grow(QsfBuilder *b, void *array, uint32_t *n, uint32_t *cap, size_t size) {
@@ -161,6 +162,12 @@ uint64_t qsf_build_rows_of(const QsfBuilder *b, const char *name) {
     return t != NULL ? t->ne[1] : 0;
 }
 
+void qsf_build_unused(QsfBuilder *b, const char *name) {
+    const QsfTensor *t = find(b, QSF_OPTIONAL, name);
+    const QsfTensor **at = t != NULL ? grow(b, &b->unused, &b->n_unused, &b->cap_unused, sizeof t) : NULL;
+    if (at != NULL) *at = t;
+}
+
 bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, float *out) {
     const uint64_t want[4] = { n, 1, 1, 1 };
     const QsfTensor *t = find(b, need, name);
@@ -278,10 +285,14 @@ void qsf_build_scale(QsfBuilder *b, const char *label, QsfSlice out, float scale
     if (s != NULL) s->u.scale = scale;
 }
 
+static uint32_t unit_block(const QsfBuilder *b) {
+    return b->unit_block != QSF_NONE ? b->unit_block : b->block;
+}
+
 static uint32_t add_unit(QsfBuilder *b, QsfMatmulClass cls) {
     QsfUnitSpec *u = grow(b, &b->p.unit, &b->p.n_units, &b->cap_units, sizeof *u);
     if (u == NULL) return QSF_NONE;
-    *u = (QsfUnitSpec){ .block = b->block, .matmul_class = cls };
+    *u = (QsfUnitSpec){ .block = unit_block(b), .matmul_class = cls };
     return b->p.n_units - 1;
 }
 
@@ -289,7 +300,7 @@ uint32_t qsf_build_unit(QsfBuilder *b, const QsfUnitSpec *unit) {
     const uint32_t i = add_unit(b, unit->matmul_class);
     if (i == QSF_NONE) return i;
     b->p.unit[i] = *unit;
-    b->p.unit[i].block = b->block;
+    b->p.unit[i].block = unit_block(b);
     return i;
 }
 

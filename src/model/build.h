@@ -15,9 +15,12 @@ typedef struct QsfBuilder {
     QsfErr *err;
     int rc; /* of the first error */
     uint32_t block;
-    bool rms_bias; /* RMS norms may have biases, as layer norms */
-    QsfProgram p;  /* what was built so far; its arrays are the heap's until the end */
+    uint32_t unit_block; /* as in qsf_build_units_in */
+    bool rms_bias;       /* RMS norms may have biases, as layer norms */
+    QsfProgram p;        /* what was built so far; its arrays are the heap's until the end */
     uint32_t cap_steps, cap_bufs, cap_units, cap_params, cap_kv, cap_states, cap_ropes, cap_slopes;
+    const QsfTensor **unused; /* tensors that are known to have no effect */
+    uint32_t n_unused, cap_unused;
 } QsfBuilder;
 
 /* Whether a tensor must be there. */
@@ -32,6 +35,9 @@ static inline bool qsf_build_failed(const QsfBuilder *b) { return b->rc != QSF_O
 
 /* Sets the current block: its number, or n_blocks for what follows (or precedes) all blocks. */
 void qsf_build_block(QsfBuilder *b, uint32_t block);
+/* Units that follow belong to this block instead of the current one: steps before and after all blocks stream their
+ * matrices with the first and the last block. QSF_NONE ends this. */
+void qsf_build_units_in(QsfBuilder *b, uint32_t block);
 
 /* ---- tensors ---- */
 
@@ -55,6 +61,8 @@ const QsfTensor *qsf_build_matrices(QsfBuilder *b, QsfNeed need, uint64_t cols, 
                                     const char *name);
 /* Returns the rows of a tensor's matrices, 0 if the current block does not have it. */
 uint64_t qsf_build_rows_of(const QsfBuilder *b, const char *name);
+/* Notes that a tensor, if it is there, has no effect on the logits. */
+void qsf_build_unused(QsfBuilder *b, const char *name);
 /* Reads a vector of n floats (F32) now, for values that a step needs as constants. The file decides only whether
  * it is there; false if it is not, or after an error. */
 bool qsf_build_read(QsfBuilder *b, QsfNeed need, uint64_t n, const char *name, float *out);
@@ -169,6 +177,10 @@ void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec);
 
 /* The embedding table: token_embd.weight, or in files without it the head's matrix. */
 void qsf_build_embed(QsfBuilder *b);
+/* out = the token's row of the table `name`.weight, out.width values per token; the table stays in the file. */
+void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out);
+/* Caps the logits: cap * tanh(logits / cap); nothing for 0. After the head. */
+void qsf_build_logit_cap(QsfBuilder *b, float cap);
 /* The head: final norm `norm_name`, the matrix output.weight or the embedding table. Sets the current block to
  * n_blocks. Steps on the logits may follow. */
 void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name);

@@ -37,15 +37,19 @@ static int by_address(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Lists all tensors that the program uses, sorted by address; the caller frees the list. */
-static const QsfTensor **used_tensors(const QsfProgram *p, size_t *n) {
-    const QsfTensor **list = calloc((size_t)p->n_units * QSF_UNIT_TENSORS + p->n_params + 1, sizeof *list);
+/* Lists all tensors that the program uses or that have no effect, sorted by address; the caller frees the list. */
+static const QsfTensor **used_tensors(const QsfBuilder *b, size_t *n) {
+    const QsfProgram *p = &b->p;
+    const QsfTensor **list = calloc((size_t)p->n_units * QSF_UNIT_TENSORS + p->n_params + b->n_unused + 2,
+                                    sizeof *list);
     *n = 0;
     if (list == NULL) return NULL;
     for (uint32_t i = 0; i < p->n_units; i++)
         for (unsigned t = 0; t < p->unit[i].n; t++) list[(*n)++] = p->unit[i].tensor[t];
     for (uint32_t i = 0; i < p->n_params; i++) list[(*n)++] = p->param[i].tensor;
+    for (uint32_t i = 0; i < b->n_unused; i++) list[(*n)++] = b->unused[i];
     list[(*n)++] = p->embed;
+    if (p->token_table != NULL) list[(*n)++] = p->token_table;
     qsort(list, *n, sizeof *list, by_address);
     return list;
 }
@@ -59,6 +63,18 @@ static bool is_ignored(const QsfBuilder *b, const char *name) {
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         if (strcmp(ignored[i], rest != NULL ? rest : name) == 0) return true;
     return false;
+}
+
+/* Does the tensor belong to a part that turns images or sound into embeddings? */
+static bool is_of_other_input(const char *name) {
+    static const char *const prefix[] = { "v.", "a.", "mm." };
+    for (size_t i = 0; i < sizeof prefix / sizeof *prefix; i++)
+        if (strncmp(name, prefix[i], strlen(prefix[i])) == 0) return true;
+    return false;
+}
+
+static void ignore_tensor(QsfProgram *p, const char *name) {
+    if (p->n_ignored++ == 0) p->ignored = name;
 }
 
 static void refuse_tensor(QsfBuilder *b, const char *name) {
@@ -75,14 +91,17 @@ static void refuse_tensor(QsfBuilder *b, const char *name) {
 static void check_all_used(QsfBuilder *b) {
     size_t n;
     if (qsf_build_failed(b) || b->m->src == NULL) return;
-    const QsfTensor **used = used_tensors(&b->p, &n);
+    const QsfTensor **used = used_tensors(b, &n);
     if (used == NULL) {
         qsf_build_check(b, qsf_err_memory(b->err, "%s", qsf_source_path(b->m->src)));
         return;
     }
     for (uint64_t i = 0; !qsf_build_failed(b) && i < qsf_source_n_tensors(b->m->src); i++) {
         const QsfTensor *t = qsf_source_tensor(b->m->src, i);
-        if (bsearch(&t, used, n, sizeof *used, by_address) == NULL && !is_ignored(b, t->name))
+        if (bsearch(&t, used, n, sizeof *used, by_address) != NULL || is_ignored(b, t->name)) continue;
+        if (is_of_other_input(t->name))
+            ignore_tensor(&b->p, t->name);
+        else
             refuse_tensor(b, t->name);
     }
     free(used);
@@ -90,11 +109,17 @@ static void check_all_used(QsfBuilder *b) {
 
 /* ---- runs, and how long buffers live ---- */
 
+/* Does the step multiply by matrices that are streamed with a block? */
+static bool streams_with_block(const QsfProgram *p, uint32_t step) {
+    const uint32_t unit = qsf_step_unit(&p->step[step]);
+    return unit != QSF_NONE && p->unit[unit].block < p->n_blocks;
+}
+
 /* The head's steps begin after the last step over all columns of the last block: what follows concerns each column
  * alone. */
 static uint32_t first_head_step(const QsfProgram *p) {
     uint32_t i = p->n_steps;
-    while (i > 0 && p->step[i - 1].block == p->n_blocks) i--;
+    while (i > 0 && p->step[i - 1].block == p->n_blocks && !streams_with_block(p, i - 1)) i--;
     while (i > 0 && qsf_op_is_column(p->step[i - 1].op) && p->step[i - 1].op != QSF_OP_KV_STORE) i--;
     return i;
 }
@@ -260,6 +285,7 @@ static void free_builder(QsfBuilder *b) {
     free(p->state);
     free(p->rope);
     free(p->slopes);
+    free(b->unused);
     *p = (QsfProgram){ 0 };
 }
 

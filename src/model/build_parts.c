@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parts of programs that all families share: the embedding and the head. */
+#include <stdio.h>
+
 #include "src/model/build.h"
 
 void qsf_build_embed(QsfBuilder *b) {
@@ -7,6 +9,22 @@ void qsf_build_embed(QsfBuilder *b) {
     const bool from_head = !qsf_build_has(b, "token_embd.weight") && qsf_build_has(b, "output.weight");
     b->p.embed = qsf_build_matrix(b, QSF_REQUIRED, hp->hidden, hp->n_vocab,
                                   from_head ? "output.weight" : "token_embd.weight");
+}
+
+void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out) {
+    char full[QSF_KEY_MAX];
+    snprintf(full, sizeof full, "%s.weight", name);
+    const QsfTensor *t = qsf_build_matrix(b, QSF_REQUIRED, out.width, qsf_build_hp(b)->n_vocab, full);
+    if (t != NULL && (t->x16 || t->compressed != NULL))
+        qsf_build_fail(b, "tensor '%s' is interleaved or compressed, which is not supported for it", t->name);
+    b->p.token_table = t;
+    (void)qsf_build_step(b, QSF_OP_TOKEN_ROWS, name, qsf_slice_none(), out);
+}
+
+void qsf_build_logit_cap(QsfBuilder *b, float cap) {
+    if (!(cap > 0)) return;
+    QsfStep *s = qsf_build_step(b, QSF_OP_SOFTCAP, "softcap", qsf_slice_none(), qsf_build_logits(b));
+    if (s != NULL) s->u.scale = cap;
 }
 
 void qsf_build_head(QsfBuilder *b, QsfNormKind kind, const char *norm_name) {

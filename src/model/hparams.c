@@ -134,6 +134,12 @@ static int check_causal(QsfKeys *k) {
 static int unsupported_arch(const QsfSource *src, const char *name, QsfErr *err) {
     QsfStrbuf list = QSF_STRBUF_INIT;
     const QsfFamily *a;
+    if (strcmp(name, "clip") == 0)
+        return qsf_err_set(
+            err, QSF_E_MODEL,
+            "%s: this is the projector of a multimodal model (general.architecture 'clip'), which "
+            "turns images or sound into embeddings; give the file of the language model",
+            qsf_source_path(src));
     for (unsigned i = 0; (a = qsf_family_at(i)) != NULL; i++) {
         if (i > 0) qsf_strbuf_adds(&list, ", ");
         qsf_strbuf_adds(&list, a->name);

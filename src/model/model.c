@@ -9,7 +9,7 @@
 int qsf_model_build(QsfModel *m, const QsfTensorSet *set, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local;
-    QsfBuilder b = { .m = m, .set = set, .err = err, .block = m->hp.n_layers };
+    QsfBuilder b = { .m = m, .set = set, .err = err, .block = m->hp.n_layers, .unit_block = QSF_NONE };
     b.keys = (QsfKeys){ .src = m->src, .arch = m->hp.arch->name, .err = err };
     b.p.n_blocks = m->hp.n_layers;
     (void)qsf_build_buffer(&b, m->hp.hidden); /* QSF_BUF_X, QSF_BUF_BRANCH */
@@ -87,5 +87,6 @@ uint64_t qsf_model_bytes_per_token(const QsfModel *m) {
         for (unsigned t = 0; t < p->unit[i].n; t++) sum += active_bytes(&p->unit[i], t);
     for (uint32_t i = 0; i < p->n_params; i++)
         if (p->param[i].block < p->n_blocks) sum += p->param[i].tensor->bytes;
+    if (p->token_table != NULL) sum += p->token_table->bytes / p->token_table->ne[1];
     return sum + p->embed->bytes / p->embed->ne[1];
 }

@@ -13,6 +13,7 @@
 
 #define QSF_NONE         UINT32_MAX /* no parameter, unit, buffer or cache */
 #define QSF_UNIT_TENSORS 3          /* maximum number of matrices that one step multiplies */
+#define QSF_MAX_STREAMS  8u         /* residual streams of one model */
 #define QSF_MAX_EXPERTS  1024u      /* of one block */
 
 /* ---- steps ---- */
@@ -34,12 +35,18 @@ typedef enum QsfOp {
     QSF_OP_ROPE,        /* rotates heads of out */
     QSF_OP_POSITION,    /* out += row of a table of learned positions */
     QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor((position + offset) / length)) */
-    QSF_OP_HEADS, /* out = in, head by head, with different distances between the heads, padded with zeros */
-    QSF_OP_ROUTE, /* chooses experts by their logits (in); out = their ids and weights */
+    QSF_OP_HEADS,  /* out = in, head by head, with different distances between the heads, padded with zeros */
+    QSF_OP_ROUTE,  /* chooses experts by their logits (in); out = their ids and weights */
+    QSF_OP_MATVEC, /* out = parameter (in.width, out.width) times in: for a few rows */
+    QSF_OP_SPARSE, /* out = max(out - mean - scale * deviation, 0) */
+    QSF_OP_MATCH,  /* gives the vectors of out, as wide as in, the length of in */
+    QSF_OP_PREDICT,   /* vector i of out += the sum over j of in[i * n + j] times vector j; n vectors */
+    QSF_OP_CORRECT,   /* d = in - vector 0 of out; vector i of out += d * (1 + in2[i]) */
     QSF_OP_KV_STORE,  /* stores K (in) and V (in2; none: V is K) in a KV cache */
     QSF_OP_LERP,      /* out = in + (in2 - in) * weight: a parameter, or what out holds */
     QSF_OP_WKV_BONUS, /* out += V * (R . K . parameter), head by head */
     /* Steps over all columns. */
+    QSF_OP_TOKEN_ROWS,  /* out = the token's row of QsfProgram.token_table */
     QSF_OP_LINEAR,      /* out[i] = matrix i of a unit times in */
     QSF_OP_HEAD_LINEAR, /* head h of out = matrix h of a tensor times head h of in */
     QSF_OP_ATTENTION,   /* out = softmax(in K^T) V */
@@ -261,10 +268,11 @@ typedef struct QsfStep {
         QsfScanStep scan;
         QsfRouteStep route;
         QsfExpertsStep experts;
-        float scale;    /* SCALE, SOFTCAP */
-        uint32_t param; /* BIAS, GAIN, POSITION */
-        uint32_t kv;    /* KV_STORE */
-        uint32_t state; /* SHIFT: one column */
+        float scale;      /* SCALE, SOFTCAP, SPARSE */
+        uint32_t param;   /* BIAS, GAIN, POSITION, MATVEC */
+        uint32_t kv;      /* KV_STORE */
+        uint32_t streams; /* PREDICT, CORRECT: vectors of out */
+        uint32_t state;   /* SHIFT: one column */
         struct {
             float low, high;
         } clamp;
@@ -370,9 +378,12 @@ typedef struct QsfProgram {
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
                               ALiBi (Press et al. 2021) */
     uint32_t n_slopes;
-    uint32_t max_ctx;       /* learned positions end here; 0 = no limit */
-    const QsfTensor *embed; /* (hidden, n_vocab) */
-    bool tied_head;         /* the head's matrix is the embedding table */
+    uint32_t max_ctx;             /* learned positions end here; 0 = no limit */
+    const QsfTensor *embed;       /* (hidden, n_vocab) */
+    bool tied_head;               /* the head's matrix is the embedding table */
+    const QsfTensor *token_table; /* (n, n_vocab): more values of each token, read when needed; NULL = none */
+    uint32_t n_ignored;           /* tensors of vision and audio, which are not used */
+    const char *ignored;          /* name of the first one */
 } QsfProgram;
 
 /* Returns the unit whose matrices a step multiplies; QSF_NONE = none. */

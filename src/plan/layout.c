@@ -48,7 +48,9 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     }
     const QsfTensor *e = m->prog.embed;
     s->embed_bytes = e->bytes;
-    s->embed_row_bytes = e->bytes / e->ne[1];
+    s->embed_row_bytes = s->row_bytes = e->bytes / e->ne[1];
+    const QsfTensor *rows = m->prog.token_table;
+    if (rows != NULL) s->row_bytes = max_u64(s->row_bytes, rows->bytes / rows->ne[1]);
     s->param_floats = m->prog.param_floats + m->prog.ones;
 }
 
@@ -101,7 +103,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);
     l->chosen = place(l, s->on_demand ? 4ull * n_cols : 0);
-    l->row = place(l, s->embed_row_bytes);
+    l->row = place(l, s->row_bytes);
     l->total = qsf_pages(l->total);
 }
 

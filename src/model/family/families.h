@@ -104,6 +104,10 @@ void qsf_family_qwen_next(QsfBuilder *b);
 /* Kimi Linear. */
 void qsf_family_kimi(QsfBuilder *b);
 
+/* Gemma 3n and 4. */
+void qsf_family_gemma3n(QsfBuilder *b);
+void qsf_family_gemma4(QsfBuilder *b);
+
 /* What YaRN does in a model with latent attention. */
 typedef enum QsfMlaYarn {
     QSF_MLA_YARN_PLAIN,  /* nothing special */

@@ -127,6 +127,9 @@ static const QsfFamily table[] = {
     { "qwen35moe", qsf_family_qwen_next, &(const QsfQwenNext){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
     { "qwen3next", qsf_family_qwen_next, &(const QsfQwenNext){ .fused_beta = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
 
+    { "gemma3n", qsf_family_gemma3n, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
+    { "gemma4", qsf_family_gemma4, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
+
     MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
     MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
     MLA("minicpm3", QSF_EACH_BLOCK, NEOX, SWIGLU, .minicpm = true),

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Column steps of Gemma 3n: several residual streams of which one is computed and the others are predicted (AltUp,
+ * Baykal et al. 2023), and a feed-forward network that keeps its largest values only. Sums are in double, in one
+ * order. */
+#include <math.h>
+
+#include "src/forward/state.h"
+
+#define LANES 8u  /* sums that a dot product is split into */
+#define BLOCK 64u /* elements of all streams that are mixed together */
+
+static double dot(const float *x, const float *y, size_t n) {
+    double sum[LANES] = { 0 }, all = 0;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++) sum[k] += (double)x[i + k] * (double)y[i + k];
+    for (; i < n; i++) all += (double)x[i] * (double)y[i];
+    for (size_t k = 0; k < LANES; k++) all += sum[k];
+    return all;
+}
+
+void qsf_matvec(const QsfForward *f, const QsfStep *s, size_t c) {
+    const float *w = qsf_param(f, s->u.param), *x = qsf_col(f, s->in, c);
+    float *y = qsf_col(f, s->out[0], c);
+    for (size_t row = 0; row < s->out[0].width; row++)
+        y[row] = (float)dot(w + row * s->in.width, x, s->in.width);
+}
+
+void qsf_sparse(const QsfForward *f, const QsfStep *s, size_t c) {
+    const size_t n = s->out[0].width;
+    float *y = qsf_col(f, s->out[0], c);
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) sum += (double)y[i];
+    const double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) squares += ((double)y[i] - mean) * ((double)y[i] - mean);
+    const double cut = mean + (double)s->u.scale * sqrt(squares / (double)(n - 1));
+    for (size_t i = 0; i < n; i++) y[i] = (double)y[i] > cut ? (float)((double)y[i] - cut) : 0.0f;
+}
+
+void qsf_match(const QsfForward *f, const QsfStep *s, size_t c) {
+    const size_t n = s->in.width;
+    const float *x = qsf_col(f, s->in, c);
+    const double wanted = sqrt(dot(x, x, n));
+    for (size_t at = 0; at < s->out[0].width; at += n) {
+        float *y = qsf_col(f, s->out[0], c) + at;
+        const double length = sqrt(dot(y, y, n)), by = length > 0 ? wanted / length : 0;
+        for (size_t i = 0; i < n; i++) y[i] = (float)((double)y[i] * by);
+    }
+}
+
+/* Mixes elements [0, m) of n streams, which are `stride` elements apart. */
+static void mix(float *y, const float *coef, size_t n, size_t stride, size_t m) {
+    double sum[QSF_MAX_STREAMS][BLOCK];
+    for (size_t i = 0; i < n; i++) {
+        for (size_t e = 0; e < m; e++) sum[i][e] = 0;
+        for (size_t j = 0; j < n; j++)
+            for (size_t e = 0; e < m; e++) sum[i][e] += (double)coef[i * n + j] * (double)y[j * stride + e];
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t e = 0; e < m; e++) y[i * stride + e] += (float)sum[i][e];
+}
+
+void qsf_predict(const QsfForward *f, const QsfStep *s, size_t c) {
+    const size_t n = s->u.streams, width = s->out[0].width / n;
+    const float *coef = qsf_col(f, s->in, c);
+    float *y = qsf_col(f, s->out[0], c);
+    for (size_t e = 0; e < width; e += BLOCK)
+        mix(y + e, coef, n, width, width - e < BLOCK ? width - e : BLOCK);
+}
+
+void qsf_correct(const QsfForward *f, const QsfStep *s, size_t c) {
+    const size_t n = s->u.streams, width = s->in.width;
+    const float *x = qsf_col(f, s->in, c), *coef = qsf_col(f, s->in2, c);
+    float *y = qsf_col(f, s->out[0], c);
+    for (size_t i = n; i-- > 0;) { /* stream 0 last: the others need what was predicted for it */
+        const double by = 1 + (double)coef[i];
+        for (size_t e = 0; e < width; e++) y[i * width + e] += (float)(((double)x[e] - (double)y[e]) * by);
+    }
+}

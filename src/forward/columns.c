@@ -156,9 +156,9 @@ static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_
     [QSF_OP_WKV_BONUS] = qsf_wkv_bonus,
     [QSF_OP_MATVEC] = qsf_matvec,
     [QSF_OP_SPARSE] = qsf_sparse,
-    [QSF_OP_MATCH] = qsf_match,
-    [QSF_OP_PREDICT] = qsf_predict,
-    [QSF_OP_CORRECT] = qsf_correct,
+    [QSF_OP_MATCH] = qsf_streams_match,
+    [QSF_OP_PREDICT] = qsf_streams_predict,
+    [QSF_OP_CORRECT] = qsf_streams_correct,
 };
 
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {

@@ -72,12 +72,12 @@ bool qsf_item_is_matrix(const QsfItem *i) {
            (!qsf_tensor_type_is_vector(i->type) && i->type != QSFT_ROUTER && i->type != QSFT_POSITIONS);
 }
 
-/* A group must not contain rows of two experts, which are multiplied one expert at a time; padding fewer rows
- * than a group is not worth it. */
+/* Experts stay rows: the engine reads them one at a time and multiplies rows. Padding fewer rows than a group is not
+ * worth it. */
 static bool can_be_groups(const QsfItem *i, uint32_t dtype) {
-    const bool cut = qsf_tensor_type_is_experts(i->type) && i->t->ne[1] % QSFF_GROUP_ROWS != 0;
-    return qsf_tensor_type_is_matrix(i->type) && qsf_group_planes(dtype) > 0 && i->rows >= QSFF_GROUP_ROWS &&
-           i->cols % qsf_dtype(dtype)->block_elems == 0 && !cut;
+    return qsf_tensor_type_is_matrix(i->type) && !qsf_tensor_type_is_experts(i->type) &&
+           qsf_group_planes(dtype) > 0 && i->rows >= QSFF_GROUP_ROWS &&
+           i->cols % qsf_dtype(dtype)->block_elems == 0;
 }
 
 int qsf_item_become(QsfItem *i, uint8_t code, uint32_t block, QsfKeepReason why, QsfErr *err) {

@@ -153,6 +153,13 @@ static int put_all(Packer *p, QsfErr *err) {
     return rc;
 }
 
+/* Experts are read one at a time, so a layer that contains them is not compressed as a whole. */
+static bool has_experts(const QsfItems *l) {
+    for (uint32_t i = 0; i < l->n; i++)
+        if (qsf_tensor_type_is_experts(l->item[i].type)) return true;
+    return false;
+}
+
 static int open_writer(Packer *p, bool dry, QsfErr *err) {
     QsfWriteSpec spec = { .meta = p->s,
                           .extra = p->n_extra > 0 ? &p->extra : NULL,
@@ -160,7 +167,7 @@ static int open_writer(Packer *p, bool dry, QsfErr *err) {
                           .instead = p->n_extra > 0 ? QSF_CAL_PREFIX : NULL,
                           .head = p->head,
                           .dry = dry,
-                          .press = p->o->press };
+                          .press = has_experts(p->l) ? QSFF_STORED : p->o->press };
     for (uint32_t k = 0; k < p->l->n && spec.press != QSFF_STORED; k++)
         spec.n_layer_tensors += p->l->item[k].layer != QSF_FINAL_LAYER;
     return qsf_write_open(&p->w, p->path, &spec, err);

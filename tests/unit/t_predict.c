@@ -39,7 +39,7 @@ static void test_shapes_only(void **state) {
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_shape_model(&m, &spec);
     const QsfPlan p = { .budget = 64 * MIB, .streamed_bytes = 1, .weight_bytes = 2 };
-    qsf_streams_predict(&out, &p, &m, &t, NULL); /* no file to read from */
+    qsf_predict(&out, &p, &m, &t, NULL); /* no file to read from */
     assert_true(out.tps == 0 && out.disk_bps == 0 && out.compute_bps == 0);
     qsf_shape_model_free(&m);
 }
@@ -47,7 +47,7 @@ static void test_shapes_only(void **state) {
 static void check(const QsfRig *r, const QsfPlan *p, QsfPool *pool) {
     QsfPrediction out;
     uint64_t t0 = qsf_now_ns();
-    qsf_streams_predict(&out, p, &r->model, &r->table, pool);
+    qsf_predict(&out, p, &r->model, &r->table, pool);
     assert_true(qsf_now_ns() - t0 < 5000000000u); /* 0.4 s on an idle machine */
     assert_true(out.compute_bps > 1e5 && out.compute_bps < 1e13);
     assert_true(fabs(out.compute_tps * (double)p->weight_bytes / out.compute_bps - 1) < 1e-9);
@@ -72,11 +72,11 @@ static void test_real_file(void **state) {
     check(&r, &p, r.pool);
     QsfPrediction out;
     p.exact = true; /* other kernels: not measured */
-    qsf_streams_predict(&out, &p, &r.model, &r.table, r.pool);
+    qsf_predict(&out, &p, &r.model, &r.table, r.pool);
     assert_true(out.compute_bps == 0 && out.tps == 0);
     p.exact = false;
     p.budget = 1000; /* less than a page */
-    qsf_streams_predict(&out, &p, &r.model, &r.table, r.pool);
+    qsf_predict(&out, &p, &r.model, &r.table, r.pool);
     assert_true(out.compute_bps == 0 && out.disk_bps == 0 && out.tps == 0);
     qsf_rig_close(&r);
     assert_int_equal(qsf_rig_leak(&r), 0);

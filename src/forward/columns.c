@@ -154,11 +154,11 @@ static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_
     [QSF_OP_TEMPERATURE] = temperature,
     [QSF_OP_LERP] = lerp,
     [QSF_OP_WKV_BONUS] = qsf_wkv_bonus,
-    [QSF_OP_MATVEC] = qsf_matvec,
-    [QSF_OP_SPARSE] = qsf_sparse,
-    [QSF_OP_MATCH] = qsf_streams_match,
-    [QSF_OP_PREDICT] = qsf_streams_predict,
-    [QSF_OP_CORRECT] = qsf_streams_correct,
+    [QSF_OP_MATVEC] = qsf_column_matvec,
+    [QSF_OP_SPARSE] = qsf_column_sparse,
+    [QSF_OP_MATCH] = qsf_column_match,
+    [QSF_OP_PREDICT] = qsf_column_predict,
+    [QSF_OP_CORRECT] = qsf_column_correct,
 };
 
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1) {

@@ -206,11 +206,11 @@ int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* streams.c: column steps of models with several residual streams. */
-void qsf_matvec(const QsfForward *f, const QsfStep *s, size_t c);
-void qsf_sparse(const QsfForward *f, const QsfStep *s, size_t c);
-void qsf_streams_match(const QsfForward *f, const QsfStep *s, size_t c);
-void qsf_streams_predict(const QsfForward *f, const QsfStep *s, size_t c);
-void qsf_streams_correct(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_column_matvec(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_column_sparse(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_column_match(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_column_predict(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_column_correct(const QsfForward *f, const QsfStep *s, size_t c);
 
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */
 int qsf_head(QsfForward *f, uint32_t n_cols, QsfLogitsFn all, void *arg, QsfErr *err);

@@ -19,14 +19,14 @@ static double dot(const float *x, const float *y, size_t n) {
     return all;
 }
 
-void qsf_matvec(const QsfForward *f, const QsfStep *s, size_t c) {
+void qsf_column_matvec(const QsfForward *f, const QsfStep *s, size_t c) {
     const float *w = qsf_param(f, s->u.param), *x = qsf_col(f, s->in, c);
     float *y = qsf_col(f, s->out[0], c);
     for (size_t row = 0; row < s->out[0].width; row++)
         y[row] = (float)dot(w + row * s->in.width, x, s->in.width);
 }
 
-void qsf_sparse(const QsfForward *f, const QsfStep *s, size_t c) {
+void qsf_column_sparse(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->out[0].width;
     float *y = qsf_col(f, s->out[0], c);
     double sum = 0, squares = 0;
@@ -37,7 +37,7 @@ void qsf_sparse(const QsfForward *f, const QsfStep *s, size_t c) {
     for (size_t i = 0; i < n; i++) y[i] = (double)y[i] > cut ? (float)((double)y[i] - cut) : 0.0f;
 }
 
-void qsf_streams_match(const QsfForward *f, const QsfStep *s, size_t c) {
+void qsf_column_match(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->in.width;
     const float *x = qsf_col(f, s->in, c);
     const double wanted = sqrt(dot(x, x, n));
@@ -60,7 +60,7 @@ static void mix(float *y, const float *coef, size_t n, size_t stride, size_t m) 
         for (size_t e = 0; e < m; e++) y[i * stride + e] += (float)sum[i][e];
 }
 
-void qsf_streams_predict(const QsfForward *f, const QsfStep *s, size_t c) {
+void qsf_column_predict(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->u.streams, width = s->out[0].width / n;
     const float *coef = qsf_col(f, s->in, c);
     float *y = qsf_col(f, s->out[0], c);
@@ -68,7 +68,7 @@ void qsf_streams_predict(const QsfForward *f, const QsfStep *s, size_t c) {
         mix(y + e, coef, n, width, width - e < BLOCK ? width - e : BLOCK);
 }
 
-void qsf_streams_correct(const QsfForward *f, const QsfStep *s, size_t c) {
+void qsf_column_correct(const QsfForward *f, const QsfStep *s, size_t c) {
     const size_t n = s->u.streams, width = s->in.width;
     const float *x = qsf_col(f, s->in, c), *coef = qsf_col(f, s->in2, c);
     float *y = qsf_col(f, s->out[0], c);

@@ -158,6 +158,9 @@ static void put_program(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, bool json
             qsf_program_put_json(b, &m);
         else
             qsf_program_put_text(b, &m);
+        if (!json && m.prog.n_ignored > 0)
+            qsf_strbuf_addf(b, "not used: %u tensors for images or sound ('%s', ...)\n", m.prog.n_ignored,
+                            m.prog.ignored);
         qsf_model_close(&m);
         return;
     }

@@ -78,7 +78,7 @@ static QsfSlice coefficients(const Model *m, QsfSlice x, const char *name, uint3
     const QsfSlice router = matvec(b, "altup_router", m->router, in, m->n_streams);
     QsfStep *s = qsf_build_step(b, QSF_OP_ACT, "altup_router_tanh", qsf_slice_none(), router);
     if (s != NULL) s->u.act.kind = QSF_ACT_TANH;
-    return matvec(b, name, matrix(b, name, m->n_streams, rows), router, rows);
+    return matvec(b, "altup_coef", matrix(b, name, m->n_streams, rows), router, rows);
 }
 
 static void predict(const Model *m) {

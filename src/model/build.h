@@ -175,8 +175,9 @@ void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec);
 
 /* ---- whole parts that families share ---- */
 
-/* The embedding table: token_embd.weight, or in files without it the head's matrix. */
+/* The embedding table: token_embd.weight, or another tensor, which must be there. */
 void qsf_build_embed(QsfBuilder *b);
+void qsf_build_embed_named(QsfBuilder *b, const char *name);
 /* out = the token's row of the table `name`.weight, out.width values per token; the table stays in the file. */
 void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out);
 /* Caps the logits: cap * tanh(logits / cap); nothing for 0. After the head. */

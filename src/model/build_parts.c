@@ -4,12 +4,12 @@
 
 #include "src/model/build.h"
 
-void qsf_build_embed(QsfBuilder *b) {
+void qsf_build_embed_named(QsfBuilder *b, const char *name) {
     const QsfHparams *hp = qsf_build_hp(b);
-    const bool from_head = !qsf_build_has(b, "token_embd.weight") && qsf_build_has(b, "output.weight");
-    b->p.embed = qsf_build_matrix(b, QSF_REQUIRED, hp->hidden, hp->n_vocab,
-                                  from_head ? "output.weight" : "token_embd.weight");
+    b->p.embed = qsf_build_matrix(b, QSF_REQUIRED, hp->hidden, hp->n_vocab, name);
 }
+
+void qsf_build_embed(QsfBuilder *b) { qsf_build_embed_named(b, "token_embd.weight"); }
 
 void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out) {
     char full[QSF_KEY_MAX];

@@ -71,7 +71,7 @@ u32=llama.rope.dimension_count=17
 u32=llama.rope.dimension_count=4000000000
 f32=llama.rope.freq_base=nan
 f32=llama.rope.freq_base=0
-str=llama.rope.scaling.type=yarn
+str=llama.rope.scaling.type=wavy
 str=llama.rope.scaling.type=linear\0
 f32=llama.rope.scaling.factor=nan
 u32=llama.expert_count=8

@@ -274,7 +274,10 @@ static void parallel(const QsfDenseModel *m, uint32_t block) {
 static void embedding(const QsfDenseModel *m) {
     QsfBuilder *b = m->b;
     const QsfSlice x = qsf_build_x(b);
-    qsf_build_embed(b);
+    if (has(m, QSF_DENSE_EMBED_IS_HEAD) && !qsf_build_has(b, "token_embd.weight"))
+        qsf_build_embed_named(b, "output.weight");
+    else
+        qsf_build_embed(b);
     qsf_build_scale(b, "embed_scale", x, m->embed_scale);
     if (has(m, QSF_DENSE_EMBED_NORM)) qsf_build_norm(b, m->hp->arch->norm, "token_embd_norm", x, x);
     const bool maybe = has(m, QSF_DENSE_MAYBE_POSITIONS) && qsf_build_has(b, "position_embd.weight");

@@ -60,6 +60,7 @@ enum {
     QSF_DENSE_MINICPM = 1 << 12,         /* QSF_DENSE_SCALES with defaults of their own */
     QSF_DENSE_SCALE_BY_DIM = 1 << 13,    /* scores / head_dim */
     QSF_DENSE_HALF_FFN = 1 << 14,        /* feed_forward_length is twice the width */
+    QSF_DENSE_EMBED_IS_HEAD = 1 << 22,   /* without token_embd.weight the head is the embedding table */
     QSF_DENSE_MAYBE_POSITIONS = 1 << 15, /* learned positions where the tensor exists */
     QSF_DENSE_RMS_BIAS = 1 << 21,        /* RMS norms with biases */
     QSF_DENSE_LLAMA4 = 1 << 20,          /* chunks, norms and temperatures of Llama 4 */

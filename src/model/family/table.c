@@ -67,7 +67,7 @@ static const QsfFamily table[] = {
     DENSE("bitnet-b1.58", RMS_NORM, NEOX, .act = QSF_ACT_RELU2, .gated = true, QUIRKS(QSF_DENSE_SUB_NORMS)),
     DENSE("bloom", LAYER_NORM, .act = QSF_ACT_GELU, .alibi = 8, QUIRKS(QSF_DENSE_EMBED_NORM)),
     DENSE("chatglm", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_FUSED_UP)),
-    DENSE("codeshell", LAYER_NORM, NEOX, .act = QSF_ACT_GELU),
+    DENSE("codeshell", LAYER_NORM, NEOX, .act = QSF_ACT_GELU, QUIRKS(QSF_DENSE_EMBED_IS_HEAD)),
     DENSE("cohere2", LAYER_NORM, NORM, SWIGLU, PARALLEL, .window_period = 4, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
     DENSE("command-r", LAYER_NORM, NORM, SWIGLU, PARALLEL, .qk_norm = QSF_QK_NORM_OPTIONAL, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
     DENSE("ernie4_5", RMS_NORM, NORM, SWIGLU),

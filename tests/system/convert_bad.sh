@@ -159,12 +159,12 @@ done
 expect 3 'stdin: tokenizer.ggml.scores' sh -c "'$convert' --verify - <o.qsf"
 expect 2 'do not accept conversion options' "$convert" --verify --force o.qsf
 # An architecture that is not supported yet is converted.
-"$tools/ggufedit" good.gguf f.gguf str=general.architecture=mamba && "$tools/ggufedit" f.gguf f2.gguf u32=mamba.block_count=2 \
-    u32=mamba.embedding_length=64 u32=mamba.attention.head_count=4 u32=mamba.context_length=64 || fail "ggufedit"
-expect 0 "warning: f2.gguf: this version cannot run architecture 'mamba'" "$convert" --quiet f2.gguf o.qsf
-expect 0 "warning: o.qsf: this version cannot run architecture 'mamba'" "$convert" --verify o.qsf
-"$tools/ggufedit" f2.gguf f3.gguf u32=mamba.block_count=4294967295 || fail "ggufedit"
-expect 3 "f3.gguf: metadata key 'mamba.block_count' is 4294967295, expected 1 to 4096" timeout 20 "$convert" --quiet f3.gguf o.qsf
+"$tools/ggufedit" good.gguf f.gguf str=general.architecture=parrot && "$tools/ggufedit" f.gguf f2.gguf u32=parrot.block_count=2 \
+    u32=parrot.embedding_length=64 u32=parrot.attention.head_count=4 u32=parrot.context_length=64 || fail "ggufedit"
+expect 0 "warning: f2.gguf: this version cannot run architecture 'parrot'" "$convert" --quiet f2.gguf o.qsf
+expect 0 "warning: o.qsf: this version cannot run architecture 'parrot'" "$convert" --verify o.qsf
+"$tools/ggufedit" f2.gguf f3.gguf u32=parrot.block_count=4294967295 || fail "ggufedit"
+expect 3 "f3.gguf: metadata key 'parrot.block_count' is 4294967295, expected 1 to 4096" timeout 20 "$convert" --quiet f3.gguf o.qsf
 # Errors of the input are not reported for the output.
 "$tools/ggufedit" f2.gguf f4.gguf drop-tensor=token_embd.weight || fail "ggufedit"
 expect 3 "f4.gguf: tensor 'token_embd.weight' is missing" "$convert" --quiet f4.gguf o2.qsf

@@ -87,6 +87,7 @@ static void set_part(RowsJob *j, unsigned i) {
         .y_stride = j->p->y_stride[t],
         .k = j->u->k,
         .n_cols = in->n_cols,
+        .scale = j->u->tensor[t]->scale,
     };
 }
 

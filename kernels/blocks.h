@@ -32,6 +32,7 @@ enum { QK_FORMATS(QK_NUMBERS, ) };
 
 typedef float qk_f32;
 typedef uint16_t qk_f16, qk_bf16;
+typedef uint8_t qk_f8_e4m3, qk_f8_e5m2; /* a sign, so many bits of exponent and of fraction */
 typedef struct {
     uint16_t d;
     int8_t qs[QK_BLOCK];
@@ -188,6 +189,14 @@ typedef struct {
     uint8_t qs[QK_K / 8], qh[QK_K / 16];
     uint16_t scales[QK_K / 64];
 } qk_iq1_m;
+/* Layouts of I2_S that other programs write (src/format/i2s.h): values -2, -1, +1, +2; byte i/4, bits 2(i%4). */
+typedef struct {
+    uint8_t qs[QK_K / 4];
+} qk_i2_256;
+typedef struct {
+    uint8_t qs[QK_BLOCK / 4];
+    uint16_t d;
+} qk_i2_32;
 
 /* The values that the nibbles of MXFP4 and NVFP4 represent: twice those of E2M1. */
 extern const int8_t qk_fp4_values[16];

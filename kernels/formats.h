@@ -61,7 +61,11 @@
     X(a, iq3_xxs, IQ3_XXS, 18, 256, 98, 24, 0, GRID)                      \
     X(a, iq3_s, IQ3_S, 21, 256, 110, 27, 0, GRID)                         \
     X(a, iq1_s, IQ1_S, 19, 256, 50, 12, 0, GRID)                          \
-    X(a, iq1_m, IQ1_M, 29, 256, 56, 13, 0, GRID)
+    X(a, iq1_m, IQ1_M, 29, 256, 56, 13, 0, GRID)                          \
+    X(a, i2_256, I2_256, QK_GGML_QSF + 8, 256, 64, 16, 0, BLOCK)          \
+    X(a, i2_32, I2_32, QK_GGML_QSF + 9, 32, 10, 2, 0, BLOCK)              \
+    X(a, f8_e4m3, F8_E4M3, QK_GGML_QSF + 11, 1, 1, 0, 0, FLOAT)           \
+    X(a, f8_e5m2, F8_E5M2, QK_GGML_QSF + 12, 1, 1, 0, 0, FLOAT)
 
 /* The levels of each architecture, lowest first, and what each has kernels for:
  *   ALL     every format above and every operation of qk_table

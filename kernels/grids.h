@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The formats with grids, super-blocks of 256 elements (layouts and constants: ggml-org/ggml, src/ggml-common.h and
  * src/ggml-quants.c). An index chooses a point of a grid, which is the codes of 8 (IQ1, IQ2) or 4 (IQ3) elements; a code
- * stands for a level. x = d * unit * s * q with a whole s for each sub-block, from its scale of n bits as 2n + 1:
+ * represents a level. x = d * unit * s * q with a whole s for each sub-block, from its scale of n bits as 2n + 1:
  *
  *             unit  sub  q                                  indices     signs, scales
  *   IQ2_XXS   1/8   32   +-8, 25, 43                        8 bits      with a sign for seven of eight elements

@@ -11,14 +11,14 @@
 
 #define REF_ROWS(fmt) .name = #fmt "_ref", .matmul = qk_mm_##fmt##_ref, .dequant = qk_dequant_##fmt##_ref
 #define REF_X16(fmt)  .pack = qk_pack_##fmt, .unpack_row = qk_unpack_row_##fmt, .matmul16 = qk_mm16_##fmt##_ref
-#define REF_FLOAT(fmt) \
+#define REF_FLOAT(fmt, tail) \
     { .act = QK_ACT_F32, REF_ROWS(fmt) }
-#define REF_BLOCK(fmt) \
-    { .act = QK_ACT_Q8, REF_ROWS(fmt), REF_X16(fmt) }
-#define REF_SUPER(fmt) \
+#define REF_BLOCK(fmt, tail) \
+    { .act = QK_ACT_Q8, .scaled = (tail) != 0, REF_ROWS(fmt), REF_X16(fmt) }
+#define REF_SUPER(fmt, tail) \
     { .act = QK_ACT_Q8K, REF_ROWS(fmt), REF_X16(fmt) }
-#define REF_GRID(fmt)                                                 REF_SUPER(fmt)
-#define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt),
+#define REF_GRID(fmt, tail)                                           REF_SUPER(fmt, tail)
+#define REF_ROW(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) [QK_##TYPE] = REF_##core(fmt, tail),
 #define REF_KV(fmt)                                                                      \
     {                                                                                    \
 #fmt, qk_kv_##fmt##_tile_bytes, qk_kv_##fmt##_store_ref, qk_kv_##fmt##_load_ref, \

@@ -41,6 +41,7 @@ typedef struct qk_mm {
 typedef struct qk_weight_ops {
     const char *name; /* "q4_0_avx512vnni": the function behind matmul, for receipts */
     qk_act act;
+    int scaled; /* qk_mm.scale counts: I2_S */
     /* Rows [row0, row1) of m, all columns. */
     void (*matmul)(const qk_mm *m, size_t row0, size_t row1);
     /* One row to k floats; I2_S without the scale of the tensor. */

@@ -22,6 +22,7 @@ enum {
     OPT_COLOR,
     OPT_NO_COLOR,
     OPT_VERBOSE,
+    OPT_I2S_FLAVOR,
     OPT_OVERRIDE_KV
 };
 
@@ -38,6 +39,8 @@ static const QSFCliOption options[] = {
     { "color", "", 0, "WHEN", "use colors: auto, always or never (default auto: unless NO_COLOR is set)", OPT_COLOR },
     { "no-color", "", 0, NULL, "the same as --color never", OPT_NO_COLOR },
     { "verbose", "", 'v', NULL, "print the plan after loading a model", OPT_VERBOSE },
+    { "i2s-flavor", "", 0, "LAYOUT",
+      "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
     { "override-kv", "", 0, "KEY=TYPE:VALUE",
       "override a metadata value of the model (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
     /* clang-format on */
@@ -106,6 +109,21 @@ static int add_stop(UiOptions *o, const char *value, char *err, size_t cap) {
     return wrong ? 2 : 0;
 }
 
+static int add_override(UiOptions *o, const char *value, char *err, size_t cap) {
+    if (o->n_overrides == UI_OVERRIDES) {
+        (void)snprintf(err, cap, "--override-kv: given more than %d times", UI_OVERRIDES);
+        return 2;
+    }
+    o->overrides[o->n_overrides++] = value;
+    return 0;
+}
+
+/* The engine takes it as an override. */
+static int add_flavor(UiOptions *o, const char *value, char *err, size_t cap) {
+    (void)snprintf(o->i2s_flavor, sizeof o->i2s_flavor, "qsf.i2s_flavor=str:%s", value);
+    return add_override(o, o->i2s_flavor, err, cap);
+}
+
 static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
     UiOptions *o = arg;
     switch (id) {
@@ -123,13 +141,8 @@ static int handle(void *arg, int id, const char *value, char *err, size_t cap) {
         ui_buf_puts(&o->system, value);
         o->has_system = true;
         break;
-    case OPT_OVERRIDE_KV:
-        if (o->n_overrides == UI_OVERRIDES) {
-            (void)snprintf(err, cap, "--override-kv: given more than %d times", UI_OVERRIDES);
-            return 2;
-        }
-        o->overrides[o->n_overrides++] = value;
-        break;
+    case OPT_OVERRIDE_KV: return add_override(o, value, err, cap);
+    case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
     case OPT_SESSION:
         if (!qsf_chatlog_name_ok(value)) {
             (void)snprintf(err, cap,

@@ -21,6 +21,7 @@ typedef struct UiOptions {
     bool no_save, plain, verbose;
     const char *overrides[UI_OVERRIDES + 1]; /* (n_overrides), then NULL */
     size_t n_overrides;
+    char i2s_flavor[64]; /* one of them */
     UiColor color;
 } UiOptions;
 

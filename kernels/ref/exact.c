@@ -12,7 +12,7 @@ void qk_matmul_exact_ref(const qk_mm *m, size_t row0, size_t row1, const qk_weig
             const float *x = qk_mm_col(m, c);
             double s = 0;
             for (size_t i = 0; i < m->k; i++) s += (double)row_scratch[i] * (double)x[i];
-            m->y[c * m->y_stride + r] = (float)s;
+            m->y[c * m->y_stride + r] = (float)(ops->scaled ? s * (double)m->scale : s);
         }
     }
 }

@@ -84,7 +84,7 @@ QK_INLINE lf add_sub(lf acc, li sum, lf d, lf m, const columns *x, int c, size_t
 
 /* d of sub-block j. */
 QK_INLINE lf scale_of(const uint8_t *block, int j, int v) {
-    (void)j;
+    (void)block, (void)j, (void)v;
 #ifdef FMT_OWN_SCALE
     return FMT_OWN_SCALE(block, j, v);
 #else

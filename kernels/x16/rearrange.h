@@ -71,6 +71,15 @@ static inline void qk_fix_qsf2(uint32_t *w) {
     for (int p = 0; p < 4; p++) w[p] = qk_pairs_turn(w[p]);
 }
 
+static inline void qk_fix_i2_256(uint32_t *w) {
+    for (int p = 0; p < 16; p++) w[p] = qk_pairs_turn(w[p]);
+}
+
+static inline void qk_fix_i2_32(uint32_t *w) {
+    w[0] = qk_pairs_turn(w[0]);
+    w[1] = qk_pairs_turn(w[1]);
+}
+
 static inline void qk_fix_qsf4(uint32_t *w) {
     for (int p = 0; p < 8; p++) w[p] = qk_nibbles_by_four(w[p]);
 }

@@ -42,6 +42,8 @@
  *   iq3_s   index[16] upper[2] signs[8] scales[1]                               d
  *   iq1_s   index[8] upper[4]                                                   d
  *   iq1_m   index[8] upper[4] scales[1]: bits 2j and up are the low two bits of scale j   d, bit j: bit 2 of scale j
+ *   i2_256  pairs[16] as qsf2
+ *   i2_32   pairs[2] as qsf2                                                    d
  *           index: byte l of plane n is index 4n + l
  *           signs: bit 8i + s of plane n is the sign of element 32n + 4s + i. Where the last of eight is not stored, the
  *           place of element 8l + 7 has bit 0, 2, 1, 3 of the scale (l = 0 .. 3), or the ninth bit of index 4n + l

@@ -8,6 +8,7 @@
 #include "src/base/clock.h"
 #include "src/cli/signals.h"
 #include "src/convert/convert.h"
+#include "src/format/i2s.h"
 #include "src/format/rows.h"
 
 int convert_fail(const QsfErr *err) {
@@ -146,6 +147,14 @@ static int convert_source(const ConvertOptions *o, QsfSource *s) {
 
 int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
 
+/* Applies --i2s-flavor. */
+static int choose_flavor(const ConvertOptions *o, QsfSource *s, QsfErr *err) {
+    char spec[64];
+    if (o->i2s_flavor == NULL) return QSF_OK;
+    (void)snprintf(spec, sizeof spec, QSF_I2S_KEY "=str:%s", o->i2s_flavor);
+    return qsf_source_override(s, spec, err);
+}
+
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {
     QsfLedger ledger;
     QsfSource *s;
@@ -155,7 +164,7 @@ int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions
     if (rc)
         rc = convert_fail(&err);
     else {
-        rc = run(o, s);
+        rc = choose_flavor(o, s, &err) ? convert_fail(&err) : run(o, s);
         qsf_source_close(s);
     }
     qsf_ledger_destroy(&ledger);

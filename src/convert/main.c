@@ -17,6 +17,7 @@ enum {
     OPT_THREADS,
     OPT_DRY,
     OPT_FORCE,
+    OPT_I2S_FLAVOR,
     OPT_VERIFY,
     OPT_INSPECT,
     OPT_JSON,
@@ -33,6 +34,7 @@ static const QSFCliOption options[] = {
     { "calibration", "", 0, "FILE", "run the model over this text (or chats, as JSON Lines) to weight the quantization errors and to score the layers", OPT_CALIBRATION },
     { "ram-budget", "", 0, "SIZE", "limit the memory of the calibration run (default 900M)", OPT_BUDGET },
     { "threads", "", 't', "N", "set the number of threads (default one per CPU)", OPT_THREADS },
+    { "i2s-flavor", "", 0, "LAYOUT", "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
     { "dry-run", "", 0, NULL, "print the type each tensor would get, but write nothing", OPT_DRY },
     { "force", "", 0, NULL, "convert a model that qsf-run cannot open, with a warning", OPT_FORCE },
     { "verify", "", 0, NULL, "verify a .qsf file (- for stdin): every checksum, bound and tensor, and whether qsf-run can open it", OPT_VERIFY },
@@ -77,6 +79,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_CALIBRATION: o->calibration = value; return 0;
     case OPT_BUDGET: o->budget = value; return 0;
     case OPT_THREADS: o->threads = value; return 0;
+    case OPT_I2S_FLAVOR: o->i2s_flavor = value; return 0;
     case OPT_DRY: o->dry = true; return 0;
     case OPT_FORCE: o->force = true; return 0;
     case OPT_VERIFY: return set_mode(o, CONVERT_VERIFY, err, cap);
@@ -92,7 +95,7 @@ static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
     const int files = convert ? 2 : 1;
     if (!convert && (o->type || o->rule || o->target || o->layout || o->compress || o->calibration ||
-                     o->budget || o->threads || o->dry || o->force)) {
+                     o->budget || o->threads || o->i2s_flavor || o->dry || o->force)) {
         qsf_cli_error(&convert_cli, "--verify and --inspect do not accept conversion options");
         return QSF_EXIT_USAGE;
     }

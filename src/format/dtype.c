@@ -10,14 +10,13 @@
 
 /* A slot for each number below 48, then the QSF types: blocks of 64, of 128, of 256. A free slot has no name.
  * */
-enum { QSF_SLOTS = 48, LARGER_SLOTS = 8 };
+enum { QSF_SLOTS = 48, LARGER_SLOTS = 16 };
 _Static_assert(QSF_SLOTS + 3 * LARGER_SLOTS <= QSF_DTYPES_MAX, "a slot for each type");
 #define QSF_SLOT(id) (QSF_SLOTS + ((id)&0xffu) - 1 + LARGER_SLOTS * (((id)&0xff00u) / QSF_DTYPE_OF_128))
 #define SLOT(id)     ((id) < QK_GGML_QSF ? (id) : QSF_SLOT(id))
 
-/* The engine reads no scale after the last row, so a type with one (I2_S) cannot be used yet. */
 #define WITH_KERNELS(a, fmt, TYPE, ggml, elems, bytes, planes, tail, core) \
-    [SLOT(ggml)] = { ggml, #TYPE, elems, bytes, tail, (tail) == 0 },
+    [SLOT(ggml)] = { ggml, #TYPE, elems, bytes, tail, true },
 #define WITHOUT(id, name, elems, bytes) [SLOT(id)] = { id, name, elems, bytes, 0, false }
 #define LARGER(TYPE, elems, bytes) \
     WITHOUT(QK_GGML_##TYPE + QSF_DTYPE_OF_##elems, #TYPE "_" #elems, elems, bytes)
@@ -30,6 +29,7 @@ static const QsfDtype table[QSF_DTYPES_MAX] = {
     WITHOUT(26, "I32", 1, 4),
     WITHOUT(27, "I64", 1, 8),
     WITHOUT(28, "F64", 1, 8),
+    WITHOUT(QSF_DTYPE_I2_SPLIT, "I2_SPLIT", 32, 8),
     LARGER(QSF2, 128, 36),
     LARGER(QSF3, 128, 52),
     LARGER(QSF4, 128, 68),

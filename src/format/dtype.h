@@ -15,6 +15,9 @@
 #define QSF_DTYPE_OF_128 0x100u
 #define QSF_DTYPE_OF_256 0x200u
 
+/* I2_S with its scales in another tensor (src/format/i2s.h): no kernel computes with it. */
+#define QSF_DTYPE_I2_SPLIT (QK_GGML_QSF + 10)
+
 typedef struct QsfDtype {
     uint32_t id;          /* QK_GGML_Q4_K, or the number of a type without kernels */
     const char *name;     /* "Q4_K" */
@@ -31,7 +34,7 @@ static inline uint32_t qsf_dtype_of_64(uint32_t id) {
 /* Returns the type with this number, NULL if unknown. */
 const QsfDtype *qsf_dtype(uint32_t id);
 /* Returns type i, to iterate over all of them; NULL after the last. There are at most QSF_DTYPES_MAX. */
-#define QSF_DTYPES_MAX 72u
+#define QSF_DTYPES_MAX 96u
 const QsfDtype *qsf_dtype_at(uint32_t i);
 /* Returns the i of qsf_dtype_at for a type number; QSF_DTYPES_MAX if unknown. */
 uint32_t qsf_dtype_index(uint32_t id);

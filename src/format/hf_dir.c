@@ -75,7 +75,8 @@ static const char *gguf_name(const Dir *d, const QsfHfName *row, int32_t layer) 
 
 static int check_shape(const Dir *d, uint32_t file, const QsfStTensor *t, const QsfHfName *row) {
     if (t->dtype == QSF_ST_NO_DTYPE)
-        return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%.*s' is of dtype %s, expected F32, F16 or BF16",
+        return qsf_err_set(d->err, QSF_E_MODEL,
+                           "%s: tensor '%.*s' is of dtype %s, expected F32, F16, BF16, F8_E4M3 or F8_E5M2",
                            d->s->files[file].path, SHOWN, t->name, t->type_name);
     if (t->n_dims != row->n_dims)
         return qsf_err_set(d->err, QSF_E_MODEL, "%s: tensor '%.*s' has %u dimensions, expected %u",

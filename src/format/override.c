@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/format/i2s.h"
 #include "src/format/source_impl.h"
 
 static int parse_str(QsfSource *s, const char *text, QsfMetaEntry *e, QsfErr *err) {
@@ -88,6 +89,17 @@ static int store(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
     return QSF_OK;
 }
 
+/* The layout of I2_S tensors is chosen like an entry, but is none. */
+static int choose_i2s(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
+    uint32_t alignment;
+    if (e->type != QSF_META_STRING || e->hidden)
+        return qsf_err_set(err, QSF_E_USAGE, "expected " QSF_I2S_NAMES);
+    if (strncmp(s->format, "GGUF", 4) != 0) return QSF_OK; /* all others have a type for each layout */
+    int rc = qsf_meta_u32(s, "general.alignment", 32, &alignment, err);
+    return rc == QSF_OK ? qsf_i2s_resolve(s->files, s->tensors, s->n_tensors, alignment, e->v.str.s, err)
+                        : rc;
+}
+
 int qsf_source_override(QsfSource *s, const char *spec, QsfErr *err) {
     QsfErr local = { 0 };
     if (err == NULL) err = &local;
@@ -101,6 +113,7 @@ int qsf_source_override(QsfSource *s, const char *spec, QsfErr *err) {
         e.key = qsf_arena_strdup(&s->arena, spec, e.key_len, err);
         rc = e.key == NULL ? err->code : parse_value(s, eq + 1, &e, err);
     }
+    if (rc == QSF_OK && strcmp(e.key, QSF_I2S_KEY) == 0) return choose_i2s(s, &e, err);
     if (rc == QSF_OK) rc = store(s, &e, err);
     if (rc != QSF_OK) qsf_err_prefix(err, "--override-kv %s", spec);
     return rc;

@@ -24,6 +24,10 @@ static const struct {
     { QSFF_2BIT_BOOK, false, QK_GGML_QSB2 },
     { QSFF_3BIT_BOOK, false, QK_GGML_QSB3 },
     { QSFF_4BIT_BOOK, false, QK_GGML_QSB4 },
+    { QSFF_I2_256, false, QK_GGML_I2_256 },
+    { QSFF_I2_32, false, QK_GGML_I2_32 },
+    { QSFF_F8_E4M3, false, QK_GGML_F8_E4M3 },
+    { QSFF_F8_E5M2, false, QK_GGML_F8_E5M2 },
     /* clang-format on */
 };
 
@@ -51,7 +55,7 @@ bool qsf_code_of_dtype(uint32_t dtype, uint8_t *code) {
         *code = codes[i].code;
         return true;
     }
-    if (id >= QSFF_LAYER_CODE - QSFF_GGML) return false;
+    if (id >= QSFF_LAYER_CODE - QSFF_GGML) return false; /* I2_SPLIT */
     *code = (uint8_t)(QSFF_GGML + id);
     return true;
 }

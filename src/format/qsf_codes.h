@@ -17,6 +17,10 @@ enum {
     QSFF_2BIT_BOOK,
     QSFF_3BIT_BOOK,
     QSFF_4BIT_BOOK,
+    QSFF_I2_256,
+    QSFF_I2_32,
+    QSFF_F8_E4M3,
+    QSFF_F8_E5M2,
     QSFF_GGML = 64,        /* 64 + T is GGML type T */
     QSFF_LAYER_CODE = 0xFF /* of a tensor: the code of its layer */
 };

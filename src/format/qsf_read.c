@@ -8,6 +8,7 @@
 #include "src/base/checked.h"
 #include "src/base/crc32.h"
 #include "src/format/dtype.h"
+#include "src/format/i2s.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_names.h"
@@ -350,5 +351,8 @@ int qsf_qsf_open(QsfSource *s, QsfErr *err) {
     if (rc == QSF_OK) rc = read_embed(&r);
     if (rc == QSF_OK) rc = check_places(&r);
     if (rc == QSF_OK) rc = read_tensors(&r);
-    return rc == QSF_OK ? list_sums(&r) : rc;
+    if (rc == QSF_OK) rc = list_sums(&r);
+    for (uint64_t i = 0; rc == QSF_OK && i < s->n_tensors; i++)
+        if (s->tensors[i].dtype == QK_GGML_I2_S) rc = qsf_i2s_read_scale(s, &s->tensors[i], err);
+    return rc;
 }

@@ -89,15 +89,28 @@ static float of_bits(uint32_t bits) {
 static float of_f32(const unsigned char *p) { return of_bits(low_16(p) | low_16(p + 2) << 16); }
 static float of_bf16(const unsigned char *p) { return of_bits(low_16(p) << 16); }
 
+static float of_half_bits(unsigned bits) {
+    const unsigned char b[2] = { (unsigned char)bits, (unsigned char)(bits >> 8) };
+    return qsf_half_get(b);
+}
+
+/* As in kernels/f8.h. */
+static float of_e4m3(const unsigned char *p) {
+    if ((*p & 0x7f) == 0x7f) return of_bits(0x7fc00000);
+    return of_half_bits((*p & 0x80u) << 8 | (*p & 0x7fu) << 7) * 256.0f;
+}
+
+static float of_e5m2(const unsigned char *p) { return of_half_bits((unsigned)*p << 8); }
+
 typedef struct Plain {
     uint32_t dtype, bytes;
     ToFloat convert;
 } Plain;
 
 static const Plain plain[] = {
-    { QK_GGML_F32, QK_BYTES_F32, of_f32 },
-    { QK_GGML_F16, QK_BYTES_F16, qsf_half_get },
-    { QK_GGML_BF16, QK_BYTES_BF16, of_bf16 },
+    { QK_GGML_F32, QK_BYTES_F32, of_f32 },          { QK_GGML_F16, QK_BYTES_F16, qsf_half_get },
+    { QK_GGML_BF16, QK_BYTES_BF16, of_bf16 },       { QK_GGML_F8_E4M3, QK_BYTES_F8_E4M3, of_e4m3 },
+    { QK_GGML_F8_E5M2, QK_BYTES_F8_E5M2, of_e5m2 },
 };
 
 int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out,
@@ -106,7 +119,7 @@ int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first,
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (plain[i].dtype == t->dtype) p = &plain[i];
     if (p == NULL)
-        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32, F16 or BF16",
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32, F16, BF16 or F8",
                            qsf_source_path(s), t->name, qsf_dtype(t->dtype)->name);
     if (!qsf_range_ok(first, n, qsf_tensor_n_rows(t))) return outside(t, err);
     /* Stored values are read to the end of out: none is longer than a float, so each is converted before it

@@ -30,7 +30,7 @@ int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, v
  * requantize/rowreader.h). QSF_E_RUNTIME as above. */
 int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out,
                            QsfErr *err);
-/* The same as floats, exactly: out (n, ne[0]). Only F32, F16 and BF16; QSF_E_MODEL for other types, whose
+/* The same as floats, exactly: out (n, ne[0]). Only F32, F16, BF16 and F8; QSF_E_MODEL for other types, whose
  * blocks kernels/kernels.h unpacks. */
 int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out,
                          QsfErr *err);

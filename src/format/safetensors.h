@@ -14,10 +14,10 @@
 typedef struct QsfStTensor {
     const char *name;      /* NUL-terminated, in the arena */
     const char *type_name; /* as in the file: "BF16" */
-    uint32_t dtype;        /* GGML type number of F32, F16 and BF16, else QSF_ST_NO_DTYPE */
-    uint32_t n_dims;       /* may be 0 (a scalar) or more than 4 */
-    uint64_t shape[4];     /* the first four, outermost first: rows, columns; may be 0 */
-    uint64_t begin, end;   /* absolute byte offsets inside the file; end - begin matches type and shape */
+    uint32_t dtype;      /* number of F32, F16, BF16, F8_E4M3 and F8_E5M2 in dtype.h, else QSF_ST_NO_DTYPE */
+    uint32_t n_dims;     /* may be 0 (a scalar) or more than 4 */
+    uint64_t shape[4];   /* the first four, outermost first: rows, columns; may be 0 */
+    uint64_t begin, end; /* absolute byte offsets inside the file; end - begin matches type and shape */
 } QsfStTensor;
 
 typedef struct QsfStHeader {

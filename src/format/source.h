@@ -51,7 +51,8 @@ typedef struct QsfTensor {
     uint32_t file;    /* part of a split model, or QSF_FILE_NONE (rows.h) */
     uint64_t offset;  /* absolute byte offset in that part; [offset, offset+bytes) was checked */
     uint64_t bytes;
-    bool x16; /* its rows are interleaved by 16 and padded to a multiple of 16 (qsf_groups.h) */
+    float scale; /* of I2_S: what its values are multiplied by; other types do not use it */
+    bool x16;    /* its rows are interleaved by 16 and padded to a multiple of 16 (qsf_groups.h) */
     const QsfCompressed *compressed; /* NULL, or its section: then file is QSF_FILE_NONE and offset is
                                         relative to the start of the decompressed section */
 } QsfTensor;

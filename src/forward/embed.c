@@ -138,6 +138,7 @@ int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
         int rc = packed_row(f, (uint32_t)ids[c], &row, &checked, err);
         if (rc != QSF_OK) return rc;
         ops->dequant(row, x, hp->hidden);
+        if (ops->scaled) f->table->scale(x, table_of(f)->scale, hp->hidden);
     }
     return QSF_OK;
 }

@@ -35,6 +35,7 @@ static qk_mm product(const HeadsJob *j, unsigned i, size_t h) {
     /* Not before the start of out: a head's outputs are at least as far apart as its rows. */
     float *y = qsf_col(f, j->s->out[0], f->col0) + h * (j->p->out_stride - j->p->rows) + j->v.part[i].row0;
     return (qk_mm){ .w = j->v.rows[i],
+                    .scale = j->u->tensor[0]->scale,
                     .row_bytes = (size_t)j->u->row_bytes[0],
                     .x = floats ? (const void *)x : (const void *)act,
                     .x_stride = floats ? qsf_col_stride(f, j->s->in) * sizeof(float)

@@ -103,13 +103,12 @@ static bool check_plain(QsfBuilder *b, const QsfTensor *t) {
 static bool check_matrix(QsfBuilder *b, const QsfTensor *t) {
     const QsfDtype *type = qsf_dtype(t->dtype); /* not NULL: the reader rejects unknown types */
     const bool large_blocks = qsf_dtype_of_64(t->dtype) != t->dtype;
-    const bool carried = b->m->to_convert && t->dtype == QK_GGML_I2_S; /* losslessly, whatever its layout */
     if (large_blocks && !b->m->to_convert)
         qsf_build_fail(
             b,
             "tensor '%s' is of type %s: only blocks of 64 can be run; qsf-convert converts them losslessly",
             t->name, type->name);
-    else if (!large_blocks && !type->supported && !carried)
+    else if (!large_blocks && !type->supported)
         qsf_build_fail(b, "tensor '%s' is of type %s, which is not supported", t->name, type->name);
     return !qsf_build_failed(b);
 }

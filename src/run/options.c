@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/format/i2s.h"
 #include "src/run/run.h"
 
 enum {
@@ -26,6 +27,7 @@ enum {
     OPT_NO_BOS,
     OPT_NO_SPECIAL,
     OPT_OVERRIDE_KV,
+    OPT_I2S_FLAVOR,
     OPT_PARITY,
     OPT_MAX_KL,
     OPT_EXACT,
@@ -62,6 +64,7 @@ static const QSFCliOption options[] = {
     { "no-bos", "", 0, NULL, "with --tokenize: add neither BOS nor EOS; with --perplexity: no BOS", OPT_NO_BOS },
     { "no-special", "", 0, NULL, "with --tokenize and --perplexity: treat special tokens as text; with --detokenize: omit them", OPT_NO_SPECIAL },
     { "override-kv", "", 0, "KEY=TYPE:VALUE", "replace a metadata value (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
+    { "i2s-flavor", "", 0, "LAYOUT", "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
     { "parity", "", 0, "DIR", "compare logits for DIR/tokens.txt with DIR/logits.f32 and print the result as JSON", OPT_PARITY },
     { "max-kl", "", 0, "F", "with --parity: maximum mean KL divergence to pass (default 0.002)", OPT_MAX_KL },
     { "perplexity", "", 0, "FILE", "print the perplexity of a text (- for stdin); -c sets the window (default 512)", OPT_PERPLEXITY },
@@ -110,6 +113,12 @@ static int add_to(const char **list, size_t *n, const char *value, char *err, si
     return QSF_EXIT_OK;
 }
 
+/* Is chosen like a metadata value (src/format/i2s.h). */
+static int add_flavor(RunOptions *o, const char *value, char *err, size_t cap) {
+    (void)snprintf(o->i2s_flavor, sizeof o->i2s_flavor, QSF_I2S_KEY "=str:%s", value);
+    return add_to(o->overrides, &o->n_overrides, o->i2s_flavor, err, cap);
+}
+
 static int parse_max_kl(RunOptions *o, const char *value, char *err, size_t cap) {
     char *end;
     o->max_kl = strtod(value, &end);
@@ -145,6 +154,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_JSONL: o->jsonl = true; return 0;
     case OPT_NO_BOS: o->no_bos = true; return 0;
     case OPT_NO_SPECIAL: o->no_special = true; return 0;
+    case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
     case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
     case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
     case OPT_PERPLEXITY: o->perplexity = value; return set_mode(o, RUN_PERPLEXITY, err, cap);

@@ -44,6 +44,7 @@ typedef struct RunOptions {
     size_t n_stop;
     const char *overrides[RUN_MAX_LIST + 1]; /* NULL-terminated */
     size_t n_overrides;
+    char i2s_flavor[64];      /* one of them */
     const char *repeats;      /* --bench -r */
     const char *render, *now; /* --render, and the current time for its template */
     bool json, jsonl, no_bos, no_special, exact, verbose, fail_on_length, stats;

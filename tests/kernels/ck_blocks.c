@@ -66,6 +66,17 @@ static element bf16_at(const uint8_t *p, size_t i) {
     return f32_at(wide, i);
 }
 
+static element f8_e4m3_at(const uint8_t *p, size_t i) {
+    const int exp = p[0] >> 3 & 15, man = p[0] & 7;
+    (void)i;
+    return (element){ exp ? ldexp(8 + man, exp - 10) : ldexp(man, -9), 0, p[0] & 0x80 ? -1 : 1, 0 };
+}
+
+static element f8_e5m2_at(const uint8_t *p, size_t i) {
+    (void)i;
+    return (element){ ck_half((uint16_t)(p[0] << 8)), 0, 1, 0 };
+}
+
 static element q8_0_at(const uint8_t *p, size_t i) { return (element){ half_at(p), 0, (int8_t)p[2 + i], 0 }; }
 
 static element q4_0_at(const uint8_t *p, size_t i) {
@@ -289,16 +300,31 @@ static element iq1_m_at(const uint8_t *p, size_t i) {
                       iq1_at(index, i % 8, bit_at(p + 32, i / 8 * 4 + 3)), 0 };
 }
 
+static element i2_256_at(const uint8_t *p, size_t i) {
+    static const int values[4] = { -2, -1, 1, 2 };
+    return (element){ 1, 0, values[bits_at(p, 2 * i, 2)], 0 };
+}
+
+static element i2_32_at(const uint8_t *p, size_t i) {
+    const element e = i2_256_at(p, i);
+    return (element){ half_at(p + 8), 0, e.q, 0 };
+}
+
 static const element_at elements[QK_TYPE_N] = {
-    [QK_F32] = f32_at,         [QK_F16] = f16_at,         [QK_BF16] = bf16_at,     [QK_Q8_0] = q8_0_at,
-    [QK_Q4_0] = q4_0_at,       [QK_Q4_1] = q4_1_at,       [QK_Q5_0] = q5_0_at,     [QK_Q5_1] = q5_1_at,
-    [QK_Q4_K] = q4_k_at,       [QK_Q5_K] = q5_k_at,       [QK_Q6_K] = q6_k_at,     [QK_Q2_K] = q2_k_at,
-    [QK_Q3_K] = q3_k_at,       [QK_IQ4_NL] = iq4_nl_at,   [QK_IQ4_XS] = iq4_xs_at, [QK_TQ1_0] = tq1_0_at,
-    [QK_TQ2_0] = tq2_0_at,     [QK_I2_S] = i2_s_at,       [QK_QSF2] = qsf2_at,     [QK_QSF3] = qsf3_at,
-    [QK_QSF4] = qsf4_at,       [QK_QSFT] = qsft_at,       [QK_QSB2] = qsb2_at,     [QK_QSB3] = qsb3_at,
-    [QK_QSB4] = qsb4_at,       [QK_MXFP4] = mxfp4_at,     [QK_NVFP4] = nvfp4_at,   [QK_Q1_0] = q1_0_at,
-    [QK_Q2_0] = q2_0_at,       [QK_IQ2_XXS] = iq2_xxs_at, [QK_IQ2_XS] = iq2_xs_at, [QK_IQ2_S] = iq2_s_at,
-    [QK_IQ3_XXS] = iq3_xxs_at, [QK_IQ3_S] = iq3_s_at,     [QK_IQ1_S] = iq1_s_at,   [QK_IQ1_M] = iq1_m_at,
+    [QK_F32] = f32_at,         [QK_F16] = f16_at,       [QK_BF16] = bf16_at,
+    [QK_Q8_0] = q8_0_at,       [QK_Q4_0] = q4_0_at,     [QK_Q4_1] = q4_1_at,
+    [QK_Q5_0] = q5_0_at,       [QK_Q5_1] = q5_1_at,     [QK_Q4_K] = q4_k_at,
+    [QK_Q5_K] = q5_k_at,       [QK_Q6_K] = q6_k_at,     [QK_Q2_K] = q2_k_at,
+    [QK_Q3_K] = q3_k_at,       [QK_IQ4_NL] = iq4_nl_at, [QK_IQ4_XS] = iq4_xs_at,
+    [QK_TQ1_0] = tq1_0_at,     [QK_TQ2_0] = tq2_0_at,   [QK_I2_S] = i2_s_at,
+    [QK_QSF2] = qsf2_at,       [QK_QSF3] = qsf3_at,     [QK_QSF4] = qsf4_at,
+    [QK_QSFT] = qsft_at,       [QK_QSB2] = qsb2_at,     [QK_QSB3] = qsb3_at,
+    [QK_QSB4] = qsb4_at,       [QK_MXFP4] = mxfp4_at,   [QK_NVFP4] = nvfp4_at,
+    [QK_Q1_0] = q1_0_at,       [QK_Q2_0] = q2_0_at,     [QK_IQ2_XXS] = iq2_xxs_at,
+    [QK_IQ2_XS] = iq2_xs_at,   [QK_IQ2_S] = iq2_s_at,   [QK_IQ3_XXS] = iq3_xxs_at,
+    [QK_IQ3_S] = iq3_s_at,     [QK_IQ1_S] = iq1_s_at,   [QK_IQ1_M] = iq1_m_at,
+    [QK_I2_256] = i2_256_at,   [QK_I2_32] = i2_32_at,   [QK_F8_E4M3] = f8_e4m3_at,
+    [QK_F8_E5M2] = f8_e5m2_at,
 };
 
 double ck_weight(qk_type t, const uint8_t *row, size_t i, double *mag) {

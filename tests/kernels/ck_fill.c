@@ -16,7 +16,7 @@ static const struct {
     [QK_QSF4] = { 1, 3 },   [QK_QSFT] = { 1, 0 },   [QK_QSB2] = { 1, 0 },    [QK_QSB3] = { 1, 0 },
     [QK_QSB4] = { 1, 0 },   [QK_Q1_0] = { 1, 0 },   [QK_Q2_0] = { 1, 0 },    [QK_IQ2_XXS] = { 1, 0 },
     [QK_IQ2_XS] = { 1, 0 }, [QK_IQ2_S] = { 1, 0 },  [QK_IQ3_XXS] = { 1, 0 }, [QK_IQ3_S] = { 1, 0 },
-    [QK_IQ1_S] = { 1, 0 },
+    [QK_IQ1_S] = { 1, 0 },  [QK_I2_32] = { 9, 0 },
 };
 
 const char *ck_kind_name(ck_kind kind) {
@@ -87,7 +87,7 @@ static void tame_scales(qk_type t, uint8_t *p) {
     }
 }
 
-/* The scales that are not half floats. */
+/* Sets the scales that are not stored as halves. */
 static void put_scale(qk_type t, uint8_t *p, ck_kind kind) {
     if (t == QK_MXFP4)
         p[0] = (uint8_t)(kind == CK_UNIT   ? 128
@@ -115,6 +115,23 @@ static void fill_block(qk_type t, uint8_t *p, ck_kind kind) {
     if (halves[t].m) put_half(p + halves[t].m - 1, kind);
 }
 
+/* Any number; whole ones of up to 7 for sums that are exact. */
+static void fill_f8(qk_type t, uint8_t *p, ck_kind kind) {
+    static const uint8_t whole[2][8] = { { 0, 0x38, 0x40, 0x44, 0x48, 0x4a, 0x4c, 0x4e },
+                                         { 0, 0x3c, 0x40, 0x42, 0x44, 0x45, 0x46, 0x47 } };
+    const uint8_t sign = (uint8_t)(ck_rand() & 0x80), largest = t == QK_F8_E4M3 ? 0x7e : 0x7b;
+    switch (kind) {
+    case CK_UNIT: *p = whole[t == QK_F8_E5M2][ck_below(8)] | sign; break;
+    case CK_ALL_MIN: *p = largest | 0x80; break;
+    case CK_ALL_MAX:
+    case CK_HUGE: *p = largest; break;
+    case CK_ZERO: *p = sign; break;
+    case CK_TINY:
+    case CK_SMALL: *p = (uint8_t)(ck_below(4) | sign); break;
+    default: *p = (uint8_t)(0x20 + ck_below(0x20)) | sign; break;
+    }
+}
+
 static void fill_float(qk_type t, uint8_t *p, ck_kind kind) {
     float f;
     uint16_t h;
@@ -133,6 +150,8 @@ void ck_fill_weights(qk_type t, uint8_t *p, size_t n_elems, ck_kind kind) {
         const ck_kind now = kind == CK_MIXED ? any_kind() : kind;
         if (elems > 1)
             fill_block(t, p, now);
+        else if (bytes == 1)
+            fill_f8(t, p, now);
         else
             fill_float(t, p, now);
     }

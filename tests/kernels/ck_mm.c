@@ -75,7 +75,7 @@ static double bound_of(const mm_case *c, double mags) {
 
 static void check_row(const mm_case *c, size_t r) {
     const uint8_t *row = (const uint8_t *)c->m.w + r * c->m.row_bytes;
-    const double scale = c->type == QK_I2_S && c->ops->act != QK_ACT_F32 ? (double)c->m.scale : 1.0;
+    const double scale = c->type == QK_I2_S ? (double)c->m.scale : 1.0;
     const char *name = case_name(c);
     static double w[MAX_K], mag[MAX_K];
     for (size_t i = 0; i < c->m.k; i++) w[i] = scale * ck_weight(c->type, row, i, &mag[i]);

@@ -95,6 +95,13 @@ static uint32_t q2_0_plane(const uint8_t *block, size_t p) {
     return v;
 }
 
+static uint32_t i2_plane(const uint8_t *block, size_t p) {
+    uint32_t v = 0;
+    for (size_t s = 0; s < 4; s++)
+        for (size_t i = 0; i < 4; i++) v |= bits_at(block, 2 * (16 * p + 4 * s + i), 2) << (8 * i + 2 * s);
+    return v;
+}
+
 /* Bit 8i + s: sign of element 4s + i of 32, from four times seven; `eighth` in the places of the eighth. */
 static uint32_t signs_of(const uint8_t *p, const size_t at[4], const uint32_t eighth[4]) {
     uint32_t v = 0;
@@ -221,6 +228,8 @@ static const struct {
     [QK_IQ3_XXS] = { .plane = iq3_xxs_plane, .n_planes = 24, .halves = { 1 } },
     [QK_IQ3_S] = { .plane = iq3_s_plane, .n_planes = 27, .halves = { 1 } },
     [QK_IQ1_S] = { .plane = iq1_s_plane, .n_planes = 12, .halves = { 1 } },
+    [QK_I2_256] = { .plane = i2_plane, .n_planes = 16 },
+    [QK_I2_32] = { .plane = i2_plane, .n_planes = 2, .halves = { 9 } },
     [QK_IQ1_M] = { .plane = iq1_m_plane, .n_planes = 13, .last = 13 },
 };
 

@@ -369,7 +369,7 @@ static void test_dtype(void **state) {
     assert_string_equal(qsf_dtype(12)->name, "Q4_K");
     assert_true(qsf_dtype(12)->supported);
     assert_true(qsf_dtype(10)->supported);
-    assert_false(qsf_dtype(36)->supported);
+    assert_false(qsf_dtype(9)->supported);
     assert_null(qsf_dtype(5));
     assert_true(qsf_dtype_row_bytes(qsf_dtype(12), 512, &bytes));
     assert_int_equal(bytes, 288);

@@ -124,7 +124,7 @@ static void test_header_damage(void **state) {
         { 36, 4, 0, "longest sequence at byte offset 36" },
         { 40, 4, UINT32_MAX, "intermediate dimension at byte offset 40" },
         { 44, 4, 0, "head dimension at byte offset 44" },
-        { 48, 1, 13, "quantization type at byte offset 48 is 13" },
+        { 48, 1, 17, "quantization type at byte offset 48 is 17" },
         { 48, 1, 255, "quantization type at byte offset 48" },
         { 48, 1, 64 + 4, "quantization type at byte offset 48" },
         { 49, 1, 3, "activation type at byte offset 49" },
@@ -325,6 +325,11 @@ static void test_codes(void **state) {
         { 10, 0, QK_GGML_QSB2, 2 * 2 * 80 },
         { 11, 128, QK_GGML_QSB3, 2 * 2 * 112 },
         { 12, 256, QK_GGML_QSB4, 2 * 2 * 144 },
+        { 13, 0, QK_GGML_I2_256, 2 * 2 * 64 },
+        { 14, 0, QK_GGML_I2_32, 2 * 10 * 10 },
+        { 15, 0, QK_GGML_F8_E4M3, 2 * 300 },
+        { 16, 0, QK_GGML_F8_E5M2, 2 * 300 },
+        { 64 + 42, 0, 42, 2 * 5 * 18 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint32_t dtype;
@@ -339,7 +344,7 @@ static void test_codes(void **state) {
         assert_int_equal(code, rows[i].code == 0 ? 1 : rows[i].code);
     }
     uint32_t dtype;
-    for (unsigned c = 13; c < 64; c++) assert_false(qsf_code_dtype((uint8_t)c, 0, &dtype));
+    for (unsigned c = 17; c < 64; c++) assert_false(qsf_code_dtype((uint8_t)c, 0, &dtype));
     assert_false(qsf_code_dtype(QSFF_MIXED, 0, &dtype));
     assert_false(qsf_code_dtype(QSFF_LAYER_CODE, 0, &dtype));
     assert_false(qsf_code_dtype(200, 0, &dtype));

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "qsf.h"
+#include "src/format/dtype.h"
 #include "src/format/rows.h"
 #include "src/model/model.h"
 
@@ -385,6 +386,47 @@ static void test_halves(void **state) {
     }
 }
 
+/* Floats of eight bits, with every code of a byte in the embedding; NaN where the format has one. */
+static void test_eights(void **state) {
+    static const struct {
+        uint8_t code;
+        float e4m3, e5m2;
+    } known[] = { { 0x00, 0.0f, 0.0f },       { 0x01, 0x1p-9f, 0x1p-16f }, { 0x38, 1.0f, 0.5f },
+                  { 0x3c, 1.5f, 1.0f },       { 0x80, -0.0f, -0.0f },      { 0xc1, -2.25f, -2.5f },
+                  { 0x7e, 448.0f, NAN },      { 0x7f, NAN, NAN },          { 0x7b, 352.0f, 57344.0f },
+                  { 0x7c, 384.0f, INFINITY }, { 0xfc, -384.0f, -INFINITY } };
+    (void)state;
+    for (int which = 0; which < 2; which++) {
+        const char *name = which == 0 ? "F8_E4M3" : "F8_E5M2";
+        uint64_t shape[] = { 12, 24 };
+        unsigned char bytes[12 * 24];
+        QsfStBuild b = { 0 };
+        QsfErr e = { 0 };
+        QsfSource *s;
+        float got[12 * 24];
+        char path[128];
+        assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .vocab = 12 }), 0);
+        for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)i;
+        qsf_sb_tensor(&b, "model.embed_tokens.weight", name, 2, shape, bytes, sizeof bytes);
+        qsf_sb_tensor(&b, "lm_head.weight", name, 2, shape, bytes, sizeof bytes);
+        snprintf(path, sizeof path, "%s/model.safetensors", dir);
+        assert_int_equal(qsf_sb_write(&b, path), 0);
+        qsf_sb_free(&b);
+        qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
+        const QsfTensor *t = qsf_source_find_tensor(s, "token_embd.weight");
+        assert_int_equal(t->dtype, which == 0 ? QK_GGML_F8_E4M3 : QK_GGML_F8_E5M2);
+        qsf_test_expect_ok(qsf_source_read_rows(s, t, 0, 12, got, &e), &e);
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+            const float want = which == 0 ? known[i].e4m3 : known[i].e5m2, is = got[known[i].code];
+            if (isnan(want))
+                assert_true(isnan(is));
+            else
+                assert_memory_equal(&is, &want, sizeof is);
+        }
+        qsf_source_close(s);
+    }
+}
+
 /* --- as a model --- */
 
 #define LLAMA3                                                                                                     \
@@ -448,9 +490,9 @@ static void test_refused_to_run(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_metadata),       TEST(test_tensors),      TEST(test_shards),       TEST(test_rotation),
-        TEST(test_tied_copy),      TEST(test_halves),       TEST(test_rope_factors), TEST(test_model),
-        TEST(test_refused_to_run), TEST(test_same_as_gguf),
+        TEST(test_metadata),  TEST(test_tensors),        TEST(test_shards),       TEST(test_rotation),
+        TEST(test_tied_copy), TEST(test_halves),         TEST(test_eights),       TEST(test_rope_factors),
+        TEST(test_model),     TEST(test_refused_to_run), TEST(test_same_as_gguf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

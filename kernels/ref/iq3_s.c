@@ -21,9 +21,9 @@ static uint16_t half_of(const grid_block *blk) { return blk->d; }
 
 static void unpack(const grid_block *blk, int *q) {
     for (size_t l = 0; l < 64; l++) {
-        const unsigned high = blk->qh[l / 8] >> l % 8 & 1;
+        const unsigned high = (unsigned)blk->qh[l / 8] >> l % 8 & 1;
         put_four(q + 4 * l, qk_grid_iq3_s[blk->qs[l] | high << 8], qk_levels_iq3_s,
-                 blk->signs[l / 2] >> l % 2 * 4);
+                 (unsigned)blk->signs[l / 2] >> l % 2 * 4);
     }
 }
 

@@ -23,8 +23,11 @@ QK_INLINE void points_of(uint8_t *dst, const uint8_t *table, const li low[INDEX_
         QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
             li found = _mm512_permutex2var_epi8(first, low[n], second);
             int bit = 0;
-            QK_UNROLL for (; i >> bit & 1; bit++)
-                found = _mm512_mask_blend_epi8(upper[n][bit], run[n][bit], found);
+            QK_UNROLL for (int b = 0; b < GRID_BITS - 7; b++) {
+                if (b != bit || !(i >> b & 1)) continue;
+                found = _mm512_mask_blend_epi8(upper[n][b], run[n][b], found);
+                bit++;
+            }
             run[n][bit] = found;
         }
     }

@@ -76,7 +76,7 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
         return QSF_EXIT_USAGE;
     }
     p->type.rule = o->rule && !strcmp(o->rule, "minmax") ? QSF_RULE_MINMAX : QSF_RULE_SEARCH;
-    if (parse_compress(o->compress, &p->press)) return QSF_EXIT_USAGE;
+    if (parse_compress(o->compress, &p->codec)) return QSF_EXIT_USAGE;
     if (o->threads && parse_count("threads", o->threads, 256, &n)) return QSF_EXIT_USAGE;
     if (n < 1) n = 1;
     if (o->target && parse_count("target-size", o->target, 1e9, &mb)) return QSF_EXIT_USAGE;

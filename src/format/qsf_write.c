@@ -51,7 +51,7 @@ static int flush(QsfWriter *w, QsfErr *err) {
 }
 
 static int append(QsfWriter *w, const void *data, size_t len, QsfErr *err) {
-    if (w->press.on) return qsf_compressor_bytes(w, data, len, err);
+    if (w->compressor.on) return qsf_compressor_bytes(w, data, len, err);
     w->crc = qsf_crc32(w->crc, data, len);
     if (len > BUF_BYTES - w->n_buf) {
         int rc = flush(w, err);
@@ -173,7 +173,7 @@ int qsf_write_embedding(QsfWriter *w, uint8_t code, uint32_t rows, uint32_t cols
 
 static int end_layer(QsfWriter *w, QsfErr *err) {
     QsfIndexEntry *e = &w->index[w->n_layers - 1];
-    int rc = w->press.on ? qsf_compressor_end(w, e, err) : QSF_OK;
+    int rc = w->compressor.on ? qsf_compressor_end(w, e, err) : QSF_OK;
     if (rc != QSF_OK) return rc;
     uint64_t bytes = w->pos - w->start;
     e->bytes = bytes < QSFF_LONG ? (uint32_t)bytes : QSFF_LONG;
@@ -258,7 +258,7 @@ static int begin_tensor(QsfWriter *w, const QsfTensorHeader *t, QsfErr *err) {
     if (rc == QSF_OK) rc = qsf_scope_tensor(&w->scope, b, w->pos, &place, err);
     if (noted(w, rc) != QSF_OK) return rc;
     w->left = place.bytes;
-    if (w->press.on) rc = noted(w, qsf_compressor_head(w, b, err));
+    if (w->compressor.on) rc = noted(w, qsf_compressor_head(w, b, err));
     return rc == QSF_OK ? qsf_write_bytes(w, b, sizeof b, err) : rc;
 }
 
@@ -293,7 +293,7 @@ int qsf_write_skip(QsfWriter *w, QsfErr *err) {
  * updates the checksum. */
 static int fill_in_metadata(QsfWriter *w, const uint32_t crc[4], QsfErr *err) {
     QsfStrbuf count = QSF_STRBUF_INIT, b = QSF_STRBUF_INIT;
-    qsf_meta_put_le(&count, w->meta_pairs - (qsf_write_spare(w) > 0 && w->press.n_heads == 0), 8);
+    qsf_meta_put_le(&count, w->meta_pairs - (qsf_write_spare(w) > 0 && w->compressor.n_heads == 0), 8);
     qsf_write_own_pairs(w, crc, &b);
     w->head.meta_crc = qsf_crc32_shift(qsf_crc32(0, count.data, count.len), w->head.meta_bytes - count.len) ^
                        qsf_crc32(w->meta_crc, b.data, b.len);

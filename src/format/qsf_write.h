@@ -14,7 +14,7 @@
 #include "src/format/qsf_parts.h"
 #include "src/format/source.h"
 
-/* Value of QsfWriteSpec.press: chooses the codec for each layer; a layer is not compressed if that saves less
+/* Value of QsfWriteSpec.codec: chooses the codec for each layer; a layer is not compressed if that saves less
  * than 3 % or if it has more than QSF_COMPRESS_AUTO_MAX bytes. */
 #define QSF_COMPRESS_AUTO     0xFFu
 #define QSF_COMPRESS_AUTO_MAX (32u << 20)
@@ -29,7 +29,7 @@ typedef struct QsfWriteSpec {
     QsfFileHeader head;  /* fixed fields (qsf_fields_of_source), block, flags; the writer sets the rest */
     bool dry;            /* create no file: pos counts its size (an upper limit with compression). End with
                             discard, not finish */
-    uint8_t press;       /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer
+    uint8_t codec;       /* codec for layers: QSFF_STORED, ..., QSFF_ZSTD, or QSF_COMPRESS_AUTO. A layer
                             that does not get smaller, or has more than qsf_codec_max_bytes bytes, is stored
                             uncompressed */
     uint32_t n_layer_tensors; /* with compression: at least the number of tensors in all layers */
@@ -65,7 +65,7 @@ typedef struct QsfWriter {
     QsfIndexEntry *index;  /* (head.n_layers) */
     uint64_t *layer_bytes; /* (head.n_layers) */
     QsfTensorScope scope;
-    QsfCompressor press;
+    QsfCompressor compressor;
     uint64_t own_off;             /* offset of the pairs that are filled in at the end */
     uint64_t meta_pairs;          /* number of pairs, including those */
     uint32_t meta_crc, embed_crc; /* of the metadata between its count and those pairs; of the embedding */

@@ -10,8 +10,8 @@
 #define SAVE_LEAST 3u /* minimum saving in percent */
 
 int qsf_compressor_open(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
-    QsfCompressor *p = &w->press;
-    p->how = spec->press;
+    QsfCompressor *p = &w->compressor;
+    p->how = spec->codec;
     if (p->how == QSFF_STORED) return QSF_OK;
     if (p->how != QSF_COMPRESS_AUTO && !qsf_codec_built(p->how))
         return qsf_err_set(err, QSF_E_USAGE,
@@ -23,18 +23,18 @@ int qsf_compressor_open(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
 }
 
 void qsf_compressor_close(QsfWriter *w) {
-    free(w->press.whole);
-    free(w->press.heads);
-    w->press = (QsfCompressor){ 0 };
+    free(w->compressor.whole);
+    free(w->compressor.heads);
+    w->compressor = (QsfCompressor){ 0 };
 }
 
 void qsf_compressor_begin(QsfWriter *w) {
-    w->press.on = w->press.how != QSFF_STORED && !w->dry;
-    w->press.n = 0;
+    w->compressor.on = w->compressor.how != QSFF_STORED && !w->dry;
+    w->compressor.n = 0;
 }
 
 int qsf_compressor_head(QsfWriter *w, const unsigned char b[QSFF_TENSOR_BYTES], QsfErr *err) {
-    QsfCompressor *p = &w->press;
+    QsfCompressor *p = &w->compressor;
     uint32_t at = p->n_heads + w->scope.count - 1; /* the scope already counts this one */
     if (at >= p->max_heads)
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: more tensors in layers than announced",
@@ -50,7 +50,7 @@ static size_t most_bytes(const QsfCompressor *p) {
 }
 
 static int make_room(QsfWriter *w, size_t len, QsfErr *err) {
-    QsfCompressor *p = &w->press;
+    QsfCompressor *p = &w->compressor;
     size_t cap = p->cap > 0 ? p->cap : CAP_FIRST;
     if (len <= p->cap - p->n) return QSF_OK;
     while (cap - p->n < len) cap *= 2; /* unused memory is never touched */
@@ -63,14 +63,14 @@ static int make_room(QsfWriter *w, size_t len, QsfErr *err) {
 
 /* Writes the n bytes at data as the layer. */
 static int put_layer(QsfWriter *w, const unsigned char *data, size_t n, QsfErr *err) {
-    w->press.on = false;
+    w->compressor.on = false;
     w->pos = w->start;
     w->crc = 0;
     return qsf_write_bytes(w, data, n, err);
 }
 
 int qsf_compressor_bytes(QsfWriter *w, const void *data, size_t len, QsfErr *err) {
-    QsfCompressor *p = &w->press;
+    QsfCompressor *p = &w->compressor;
     if (len > most_bytes(p) - p->n) {
         int rc = put_layer(w, p->whole, p->n, err);
         return rc == QSF_OK ? qsf_write_bytes(w, data, len, err) : rc;
@@ -102,7 +102,7 @@ static int try_auto(const QsfCompressor *p, unsigned char *out, size_t *n, QsfEr
 }
 
 int qsf_compressor_end(QsfWriter *w, QsfIndexEntry *e, QsfErr *err) {
-    QsfCompressor *p = &w->press;
+    QsfCompressor *p = &w->compressor;
     const bool any = p->how == QSF_COMPRESS_AUTO;
     size_t n = 0;
     unsigned char *out = p->n > 0 ? malloc(p->n) : NULL;

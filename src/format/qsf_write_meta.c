@@ -78,7 +78,7 @@ static int write_entry(QsfWriter *w, const QsfSource *s, const QsfMetaEntry *e, 
 
 static int write_entries(QsfWriter *w, const QsfWriteSpec *spec, QsfStrbuf *b, QsfErr *err) {
     const QsfMetaTable *t = &spec->meta->meta;
-    uint64_t n = spec->n_extra + N_OWN + (w->press.max_heads > 0);
+    uint64_t n = spec->n_extra + N_OWN + (w->compressor.max_heads > 0);
     for (uint32_t i = 0; i < t->n; i++) n += carried(spec, &t->e[i]);
     b->len = 0;
     qsf_meta_put_le(b, n, 8);
@@ -102,11 +102,11 @@ int qsf_write_metadata(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
     w->meta_crc = w->crc;
     b.len = 0;
     if (rc == QSF_OK) {
-        w->press.n_heads = w->press.max_heads;
+        w->compressor.n_heads = w->compressor.max_heads;
         qsf_write_own_pairs(w, none, &b);
         rc = qsf_strbuf_ok(&b) ? qsf_write_bytes(w, b.data, b.len, err) : qsf_err_memory(err, "%s", w->path);
     }
-    w->press.n_heads = 0;
+    w->compressor.n_heads = 0;
     qsf_strbuf_free(&b);
     return rc;
 }
@@ -127,7 +127,7 @@ static uint64_t heads_bytes(uint32_t n) {
 }
 
 uint64_t qsf_write_spare(const QsfWriter *w) {
-    return heads_bytes(w->press.max_heads) - heads_bytes(w->press.n_heads);
+    return heads_bytes(w->compressor.max_heads) - heads_bytes(w->compressor.n_heads);
 }
 
 void qsf_write_own_pairs(const QsfWriter *w, const uint32_t crc[4], QsfStrbuf *b) {
@@ -143,5 +143,5 @@ void qsf_write_own_pairs(const QsfWriter *w, const uint32_t crc[4], QsfStrbuf *b
     qsf_meta_put_le(b, QSF_META_U64, 4);
     qsf_meta_put_le(b, w->head.n_layers, 8);
     for (uint32_t i = 0; i < w->head.n_layers; i++) qsf_meta_put_le(b, w->layer_bytes[i], 8);
-    put_heads(&w->press, b);
+    put_heads(&w->compressor, b);
 }

@@ -57,7 +57,7 @@ static void part_rows(const HeadsJob *j, unsigned i, size_t lo, size_t hi, int w
         if (f->exact)
             f->table->matmul_exact(&mm, lo, to, j->ops, f->exact_row + (size_t)worker * f->l.exact_stride);
         else
-            qsf_multiply_rows(j->ops, &mm, j->v.packed[i], lo, to);
+            qsf_multiply_rows(j->ops, &mm, j->v.interleaved[i], lo, to);
         lo = to;
     }
 }

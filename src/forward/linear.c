@@ -76,7 +76,7 @@ static void part_rows(const RowsJob *j, unsigned i, size_t lo, size_t hi, int wo
     if (f->exact)
         f->table->matmul_exact(mm, lo, hi, ops, f->exact_row + (size_t)worker * f->l.exact_stride);
     else
-        qsf_multiply_rows(ops, mm, j->v.packed[i], lo, hi);
+        qsf_multiply_rows(ops, mm, j->v.interleaved[i], lo, hi);
     if (j->bias[i] == NULL) return;
     for (size_t c = 0; c < mm->n_cols; c++)
         f->table->add(mm->y + c * mm->y_stride + lo, j->bias[i] + lo, hi - lo);

@@ -3,7 +3,7 @@
  * preferred values, which a table of steps lowers one after another, as little as necessary. */
 #include "src/plan/plan_impl.h"
 
-#define CTX_COMFORT    512u
+#define CTX_PREFERRED  512u
 #define CTX_STEP       32u
 #define CTX_STEP_BYTES (2 * QSF_MIB)
 #define BATCH_RESIDENT 512u
@@ -15,17 +15,17 @@
 typedef enum PlanStep { STEP_CTX, STEP_EMBED, STEP_SLOT_SIZE, STEP_SLOTS, STEP_BATCH } PlanStep;
 
 /* One step of the search and its bound: the minimum when lowering, the maximum when raising. */
-typedef struct Turn {
-    PlanStep knob;
+typedef struct StepBound {
+    PlanStep step;
     uint64_t to;
-} Turn;
+} StepBound;
 
 /* A 256th of the budget: smaller reads lose more time than the memory they save is worth. */
 #define SLOT_USEFUL UINT64_MAX
 
 /* design §4, "plan order". */
-static const Turn order[] = {
-    { STEP_CTX, CTX_COMFORT },
+static const StepBound order[] = {
+    { STEP_CTX, CTX_PREFERRED },
     /* KV types with fewer bits belong here, one line each. */
     { STEP_EMBED, 0 },
     { STEP_SLOT_SIZE, QSF_MIB / 2 },
@@ -37,10 +37,10 @@ static const Turn order[] = {
     { STEP_SLOT_SIZE, 0 },
     { STEP_BATCH, 1 },
 };
-#define N_TURNS (sizeof order / sizeof *order)
+#define N_STEPS (sizeof order / sizeof *order)
 
 /* Memory left after the last step raises these again, in this order, up to the preferred values. */
-static const Turn spare[] = {
+static const StepBound leftover[] = {
     { STEP_BATCH, UINT64_MAX }, { STEP_SLOTS, 2 },          { STEP_SLOT_SIZE, UINT64_MAX },
     { STEP_SLOTS, UINT64_MAX }, { STEP_EMBED, UINT64_MAX },
 };
@@ -57,19 +57,19 @@ uint32_t qsf_plan_wanted_ctx(const QsfPricing *s) {
 }
 
 /* Reads of a megabyte or more reach full speed; with more memory, use fewer and larger ones. */
-static uint64_t comfortable_slot(const QsfPricing *s) {
+static uint64_t preferred_slot(const QsfPricing *s) {
     uint64_t b = min_u64(max_u64(qsf_pages(s->budget / 400), QSF_MIB), 4 * QSF_MIB);
     return max_u64(min_u64(b, s->shape.max_slot), s->shape.min_slot);
 }
 
-static uint32_t comfortable_rows(const QsfPricing *s) {
+static uint32_t preferred_rows(const QsfPricing *s) {
     /* 16: its share of the index */
     uint64_t row = ((s->shape.embed_row_bytes + 63) & ~63ull) + QSF_ROWCACHE_ENTRY + 16;
     return (uint32_t)min_u64(min_u64(ROWS_MAX, s->m->hp.n_vocab), s->budget / 64 / row);
 }
 
 /* A slot holds a whole compressed layer: two, one being filled while the other is used, are as good as more. */
-static uint32_t comfortable_slots(const QsfPricing *s) {
+static uint32_t preferred_slots(const QsfPricing *s) {
     if (s->o->slots != 0) return s->o->slots < QSF_MAX_SLOTS ? s->o->slots : QSF_MAX_SLOTS;
     return s->shape.stage_bytes > 0 ? 2 : QSF_MAX_SLOTS;
 }
@@ -78,9 +78,9 @@ QsfConfig qsf_plan_preferred(const QsfPricing *s) {
     return (QsfConfig){
         .ctx = qsf_plan_wanted_ctx(s),
         .batch = s->o->batch != 0 ? s->o->batch : QSF_BATCH_LEAST,
-        .n_slots = comfortable_slots(s),
-        .slot_bytes = comfortable_slot(s),
-        .embed_rows = comfortable_rows(s),
+        .n_slots = preferred_slots(s),
+        .slot_bytes = preferred_slot(s),
+        .embed_rows = preferred_rows(s),
     };
 }
 
@@ -125,7 +125,7 @@ static uint64_t kv_bytes(const QsfPricing *s, uint32_t ctx) {
  * piece of weights, unless the context is short anyway. */
 static uint64_t ctx_step(const QsfPricing *s, uint64_t least) {
     uint32_t step = CTX_STEP;
-    while (least >= CTX_COMFORT && step > 1 && kv_bytes(s, step) > CTX_STEP_BYTES) step /= 2;
+    while (least >= CTX_PREFERRED && step > 1 && kv_bytes(s, step) > CTX_STEP_BYTES) step /= 2;
     return step;
 }
 
@@ -142,11 +142,11 @@ static bool set_by_user(const QsfPricing *s, PlanStep k) {
 }
 
 /* Returns the minimum that a step may lower c to. */
-static uint64_t least_of(const QsfPricing *s, const Turn *t, const QsfConfig *c) {
-    uint64_t now = get(c, t->knob), least = t->to;
-    if (set_by_user(s, t->knob)) return now;
-    if (t->knob == STEP_CTX) least = max_u64(least, s->o->ctx_floor);
-    if (t->knob == STEP_SLOT_SIZE) {
+static uint64_t least_of(const QsfPricing *s, const StepBound *t, const QsfConfig *c) {
+    uint64_t now = get(c, t->step), least = t->to;
+    if (set_by_user(s, t->step)) return now;
+    if (t->step == STEP_CTX) least = max_u64(least, s->o->ctx_floor);
+    if (t->step == STEP_SLOT_SIZE) {
         if (least == SLOT_USEFUL) least = qsf_pages(s->budget / 256);
         least = max_u64(least, s->shape.min_slot);
     }
@@ -177,18 +177,18 @@ static bool largest(const QsfPricing *s, QsfConfig *c, PlanStep k, uint64_t leas
     return true;
 }
 
-static bool turn(const QsfPricing *s, QsfConfig *c, const Turn *t) {
-    uint64_t now = get(c, t->knob), least = least_of(s, t, c);
+static bool lower_step(const QsfPricing *s, QsfConfig *c, const StepBound *t) {
+    uint64_t now = get(c, t->step), least = least_of(s, t, c);
     if (least >= now) return false;
-    return largest(s, c, t->knob, least, step_of(s, t->knob, least), now);
+    return largest(s, c, t->step, least, step_of(s, t->step, least), now);
 }
 
 /* ---- the search ---- */
 
-static void give_spare(const QsfPricing *s, const QsfConfig *comfort, QsfConfig *c) {
-    for (size_t i = 0; i < sizeof spare / sizeof *spare; i++) {
-        PlanStep k = spare[i].knob;
-        uint64_t now = get(c, k), most = min_u64(get(comfort, k), spare[i].to);
+static void give_leftover(const QsfPricing *s, const QsfConfig *preferred, QsfConfig *c) {
+    for (size_t i = 0; i < sizeof leftover / sizeof *leftover; i++) {
+        PlanStep k = leftover[i].step;
+        uint64_t now = get(c, k), most = min_u64(get(preferred, k), leftover[i].to);
         if (now >= most) continue;
         set(c, k, most);
         if (!fits(s, c)) largest(s, c, k, now, step_of(s, k, now), most);
@@ -197,13 +197,13 @@ static void give_spare(const QsfPricing *s, const QsfConfig *comfort, QsfConfig 
 
 /* Lowers the values of c, which start as preferred, in order. */
 static bool lower(const QsfPricing *s, QsfConfig *c, bool *lowered) {
-    const QsfConfig comfort = *c;
+    const QsfConfig preferred = *c;
     *lowered = false;
     if (fits(s, c)) return true;
     *lowered = true;
-    for (size_t i = 0; i < N_TURNS; i++) {
-        if (!turn(s, c, &order[i])) continue;
-        give_spare(s, &comfort, c);
+    for (size_t i = 0; i < N_STEPS; i++) {
+        if (!lower_step(s, c, &order[i])) continue;
+        give_leftover(s, &preferred, c);
         return true;
     }
     return false;
@@ -211,7 +211,7 @@ static bool lower(const QsfPricing *s, QsfConfig *c, bool *lowered) {
 
 /* Sets all values to their minimum. */
 static void set_minimum(const QsfPricing *s, QsfConfig *c) {
-    for (size_t i = 0; i < N_TURNS; i++) set(c, order[i].knob, least_of(s, &order[i], c));
+    for (size_t i = 0; i < N_STEPS; i++) set(c, order[i].step, least_of(s, &order[i], c));
 }
 
 static bool may_pin_all(const QsfPricing *s) { return s->shape.weight_bytes <= s->o->pin_cap; }
@@ -241,7 +241,7 @@ static bool search_resident(const QsfPricing *s, QsfConfig *out) {
 /* Returns the context to start with when streaming: memory reserved for tokens that may never come is missing
  * for weights that are read for every token. */
 static uint32_t fair_ctx(const QsfPricing *s) {
-    uint64_t wanted = qsf_plan_wanted_ctx(s), least = max_u64(CTX_COMFORT, s->o->ctx_floor);
+    uint64_t wanted = qsf_plan_wanted_ctx(s), least = max_u64(CTX_PREFERRED, s->o->ctx_floor);
     if (s->o->ctx != 0 || wanted <= least) return (uint32_t)wanted;
     uint64_t step = ctx_step(s, least), lo = 0,
              hi = (wanted - least) / step + 1; /* in steps; hi is too much */

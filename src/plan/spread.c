@@ -17,14 +17,14 @@ static uint32_t full_chunk(const QsfUnit *u, uint64_t slot_bytes) {
     return n < u->items ? n : u->items;
 }
 
-/* Number of items of u to stream for a carry of `due` bytes: whole chunks or everything; 0 while the carry is
+/* Number of items of u to stream for a carry of `carry` bytes: whole chunks or everything; 0 while the carry is
  * less than a piece. */
-static uint32_t quota(const QsfUnit *u, uint64_t slot_bytes, double due) {
-    if (due >= (double)u->bytes) return u->items;
+static uint32_t quota(const QsfUnit *u, uint64_t slot_bytes, double carry) {
+    if (carry >= (double)u->bytes) return u->items;
     double per_item = (double)u->bytes / u->items;
     uint32_t chunk = full_chunk(u, slot_bytes);
     uint32_t piece = chunk * (uint32_t)(1 + (PIECE - 1) / (uint64_t)(per_item * chunk + QSF_WINDOW));
-    uint32_t n = (uint32_t)(due / per_item) / chunk * chunk;
+    uint32_t n = (uint32_t)(carry / per_item) / chunk * chunk;
     return n >= piece ? n : 0;
 }
 
@@ -37,17 +37,17 @@ static uint32_t pinned_of(const QsfUnit *u, uint32_t n) {
 }
 
 /* The last unit streams the rest of the carry. */
-static uint32_t pinned_of_last(const QsfUnit *u, double due) {
-    if (due <= 0) return u->items;
-    if (due >= (double)u->bytes) return 0;
-    double n = due / ((double)u->bytes / u->items);
+static uint32_t pinned_of_last(const QsfUnit *u, double carry) {
+    if (carry <= 0) return u->items;
+    if (carry >= (double)u->bytes) return 0;
+    double n = carry / ((double)u->bytes / u->items);
     return down16(u->items - 1 - (uint32_t)n);
 }
 
 /* Unit i opens a compressed layer, which is streamed or pinned as a whole, depending on the carry. Returns
  * its number of units. */
-static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share, double *due,
-                           QsfSpread *r, uint32_t *pinned) {
+static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed *c, double share,
+                           double *carry, QsfSpread *r, uint32_t *pinned) {
     uint64_t bytes = 0;
     QsfUnit u;
     uint32_t n = 1;
@@ -57,10 +57,10 @@ static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed 
         bytes += u.bytes;
         pinned[i + k] = u.items;
     }
-    *due += share * (double)bytes;
-    bool streams = *due >= (double)bytes;
+    *carry += share * (double)bytes;
+    bool streams = *carry >= (double)bytes;
     for (uint32_t k = 0; streams && k < n; k++) pinned[i + k] = 0;
-    if (streams) *due -= (double)bytes;
+    if (streams) *carry -= (double)bytes;
     r->weight += streams ? 0 : bytes;
     r->streamed += streams ? bytes : 0;
     r->held += streams ? 0 : qsf_compressed_whole(c);
@@ -70,7 +70,7 @@ static uint32_t load_layer(const QsfPricing *s, uint32_t i, const QsfCompressed 
 static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stream, uint32_t *pinned) {
     QsfSpread r = { 0, 0, 0 };
     const uint64_t fixed = s->shape.weight_bytes - s->shape.expert_bytes; /* stream <= fixed */
-    double due = 0, share = fixed > 0 ? (double)stream / (double)fixed : 0;
+    double carry = 0, share = fixed > 0 ? (double)stream / (double)fixed : 0;
     for (uint32_t i = 0; i < s->shape.n_units; i++) {
         QsfUnit u;
         qsf_unit_at(s->m, i, &u);
@@ -80,14 +80,14 @@ static QsfSpread diffuse(const QsfPricing *s, uint64_t slot_bytes, uint64_t stre
             continue;
         }
         if (u.compressed != NULL) {
-            i += load_layer(s, i, u.compressed, share, &due, &r, pinned) - 1;
+            i += load_layer(s, i, u.compressed, share, &carry, &r, pinned) - 1;
             continue;
         }
-        due += share * (double)u.bytes;
+        carry += share * (double)u.bytes;
         bool last = i + 1 == s->shape.n_units;
-        pinned[i] = last ? pinned_of_last(&u, due) : pinned_of(&u, quota(&u, slot_bytes, due));
+        pinned[i] = last ? pinned_of_last(&u, carry) : pinned_of(&u, quota(&u, slot_bytes, carry));
         uint64_t weight = qsf_unit_item_bytes(&u, 0, pinned[i]);
-        due -= (double)(u.bytes - weight);
+        carry -= (double)(u.bytes - weight);
         r.weight += weight;
         r.streamed += u.bytes - weight;
         r.held += qsf_unit_pinned_bytes(&u, pinned[i]);

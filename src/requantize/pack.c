@@ -167,8 +167,8 @@ static int open_writer(Packer *p, bool dry, QsfErr *err) {
                           .instead = p->n_extra > 0 ? QSF_CAL_PREFIX : NULL,
                           .head = p->head,
                           .dry = dry,
-                          .press = has_experts(p->l) ? QSFF_STORED : p->o->press };
-    for (uint32_t k = 0; k < p->l->n && spec.press != QSFF_STORED; k++)
+                          .codec = has_experts(p->l) ? QSFF_STORED : p->o->codec };
+    for (uint32_t k = 0; k < p->l->n && spec.codec != QSFF_STORED; k++)
         spec.n_layer_tensors += p->l->item[k].layer != QSF_FINAL_LAYER;
     return qsf_write_open(&p->w, p->path, &spec, err);
 }

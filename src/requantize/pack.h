@@ -16,7 +16,7 @@ typedef struct QsfPackOptions {
     bool x16;                 /* interleave rows of matrices by 16 if there are kernels for the format */
     uint32_t block;           /* block size of codes 0 to 4; 0: 64. 128 and 256 are slightly smaller and
                                  worse; only qsf_pack can read them, no kernel supports them */
-    uint8_t press;            /* compression of layers (qsf_write.h); zeroed: none */
+    uint8_t codec;            /* compression of layers (qsf_write.h); zeroed: none */
     bool dry;                 /* choose, but write nothing: sizes are exact (with compression: upper limits),
                                  errors are unknown */
     int threads;              /* 0: 1 */

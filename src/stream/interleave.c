@@ -14,7 +14,7 @@ int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint64_t type
         u->ops[t] = ops != NULL && ops->pack != NULL ? ops : NULL;
         /* A tile of rows of two heads would need two inputs. */
         const bool splits = u->u.heads > 0 && u->u.rows[t] / u->u.heads % GROUP != 0;
-        u->packed[t] = u->ops[t] != NULL && !splits && (types >> u->u.type[t] & 1) != 0;
+        u->interleaved[t] = u->ops[t] != NULL && !splits && (types >> u->u.type[t] & 1) != 0;
         if (u->u.x16[t] && u->ops[t] == NULL)
             return qsf_err_set(err, QSF_E_RUNTIME, "internal: no kernels to deinterleave the rows of '%s'",
                                u->u.tensor[t]->name);
@@ -26,13 +26,13 @@ uint64_t qsf_interleave_scratch(const QsfWeightUnit *u) {
     uint64_t most = 0;
     for (unsigned t = 0; t < u->u.n; t++) {
         uint64_t bytes = GROUP * u->u.row_bytes[t];
-        if (u->u.x16[t] != u->packed[t] && bytes > most) most = bytes;
+        if (u->u.x16[t] != u->interleaved[t] && bytes > most) most = bytes;
     }
     return most;
 }
 
 uint32_t qsf_interleaved_rows(const QsfWeightUnit *u, unsigned t, uint32_t rows) {
-    if (!u->packed[t]) return 0;
+    if (!u->interleaved[t]) return 0;
     return u->u.x16[t] ? (uint32_t)qsf_group_rows(rows) : rows / GROUP * GROUP;
 }
 
@@ -55,7 +55,7 @@ static void turn(const QsfWeightUnit *u, unsigned t, bool pack, uint8_t *at, uin
 void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *at, bool stays,
                             uint8_t *scratch) {
     const unsigned t = p->tensor;
-    const bool from = u->u.x16[t], to = u->packed[t] && (stays || from);
+    const bool from = u->u.x16[t], to = u->interleaved[t] && (stays || from);
     uint32_t rows = p->row1 - p->row0;
     if (from == to) return;
     if (to) rows = rows / GROUP * GROUP; /* what is behind stays rows; the last group of a file is whole */
@@ -65,10 +65,10 @@ void qsf_interleave_arrived(const QsfWeightUnit *u, const QsfPart *p, uint8_t *a
 void qsf_interleave_cut(const QsfWeightUnit *u, uint32_t n, uint32_t old, uint8_t *scratch) {
     for (unsigned t = 0; t < u->u.n; t++) {
         uint32_t from, to, none;
-        if (u->u.x16[t] == u->packed[t]) continue;
+        if (u->u.x16[t] == u->interleaved[t]) continue;
         qsf_unit_rows(&u->u, 0, n, t, &none, &from);
         qsf_unit_rows(&u->u, 0, old, t, &none, &to);
-        if (u->packed[t]) to = qsf_interleaved_rows(u, t, to);
+        if (u->interleaved[t]) to = qsf_interleaved_rows(u, t, to);
         const uint8_t *stays = u->pin[t] + qsf_tensor_pinned_bytes(&u->u, t, from);
         for (uint32_t row = from; row < to && qsf_pinned_at(u, t, row) < stays; row += GROUP)
             turn(u, t, u->u.x16[t], qsf_pinned_at(u, t, row), scratch);

@@ -17,7 +17,7 @@
 
 #include "src/stream/loader.h"
 
-/* Fills u->ops and u->packed. Bit t of types: weight type t is multiplied in groups. table NULL: nothing is, nor may it
+/* Fills u->ops and u->interleaved. Bit t of types: weight type t is multiplied in groups. table NULL: nothing is, nor may it
  * lie in the file so: QSF_E_RUNTIME. */
 int qsf_interleave_choose(QsfWeightUnit *u, const qk_table *table, uint64_t types, QsfErr *err);
 

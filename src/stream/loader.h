@@ -25,7 +25,7 @@ typedef struct QsfWeightUnit {
     uint32_t piece_items;        /* of a job that pins */
     /* how rows are interleaved, and back (packed.h); NULL: they never are */
     const qk_weight_ops *ops[QSF_UNIT_TENSORS];
-    bool packed[QSF_UNIT_TENSORS];        /* groups of 16 are what is multiplied */
+    bool interleaved[QSF_UNIT_TENSORS];   /* groups of 16 are what is multiplied */
     uint8_t *pin[QSF_UNIT_TENSORS];       /* its place, which starts with the window that holds row 0 */
     uint64_t pin_bytes[QSF_UNIT_TENSORS]; /* memory that is there */
     uint32_t section[QSF_UNIT_TENSORS];   /* sums.h */

@@ -286,7 +286,7 @@ static void view_of(QsfWeightView *v, const QsfChunk *c, bool streamed) {
     v->streamed = streamed;
     v->on_demand = false;
     memcpy(v->part, c->part, sizeof v->part);
-    memset(v->packed, 0, sizeof v->packed);
+    memset(v->interleaved, 0, sizeof v->interleaved);
 }
 
 static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, QsfWeightView *v,
@@ -301,7 +301,7 @@ static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, 
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
         v->rows[i] = qsf_pinned_at(u, p->tensor, p->row0);
-        v->packed[i] = qsf_interleaved_rows(u, p->tensor, p->row1 - p->row0);
+        v->interleaved[i] = qsf_interleaved_rows(u, p->tensor, p->row1 - p->row0);
     }
     return QSF_OK;
 }
@@ -326,7 +326,7 @@ int qsf_weights_acquire(QsfWeights *w, uint32_t unit, uint32_t item, QsfWeightVi
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
         v->rows[i] = data + p->at;
-        v->packed[i] = qsf_interleaved_streamed(u, p->tensor, p->row1 - p->row0);
+        v->interleaved[i] = qsf_interleaved_streamed(u, p->tensor, p->row1 - p->row0);
     }
     return QSF_OK;
 }

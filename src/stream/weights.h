@@ -83,7 +83,7 @@ typedef struct QsfWeightView {
     const uint8_t *rows[QSF_UNIT_TENSORS]; /* of part i: its row0 */
     /* of part i: so many rows, from row0 on, are groups of 16 (packed.h); more
      * than it has where its last group is filled up */
-    uint32_t packed[QSF_UNIT_TENSORS];
+    uint32_t interleaved[QSF_UNIT_TENSORS];
     bool streamed, on_demand;
 } QsfWeightView;
 

@@ -21,7 +21,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static QsfImage make_base(uint8_t press) {
-    const QsfPackOptions how = { .flags = QSFF_PAGES | QSFF_LINES, .press = press };
+    const QsfPackOptions how = { .flags = QSFF_PAGES | QSFF_LINES, .codec = press };
     const QsfTinySpec spec = { .layers = 2,
                                .hidden = 32,
                                .heads = 2,

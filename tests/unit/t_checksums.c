@@ -68,7 +68,7 @@ static void flip(uint64_t off) {
 }
 
 static void make_as(const QsfTinySpec *spec, uint32_t flags, uint8_t press) {
-    const QsfPackOptions how = { .flags = flags, .press = press };
+    const QsfPackOptions how = { .flags = flags, .codec = press };
     QsfErr e = { 0 };
     QsfLedger ledger;
     QsfSource *s;

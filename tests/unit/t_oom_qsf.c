@@ -130,12 +130,12 @@ static void test_allocations(void **state) {
         { .flags = QSFF_LINES, .calibration = &scores },
         { .type = { .how = QSF_PACK_MIXED }, .flags = QSFF_PAGES | QSFF_LINES, .x16 = true },
         { .type = { .how = QSF_PACK_MIXED }, .target = 60000, .flags = QSFF_LINES },
-        { .flags = QSFF_LINES, .press = QSF_COMPRESS_AUTO },
+        { .flags = QSFF_LINES, .codec = QSF_COMPRESS_AUTO },
     };
     find_libc();
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         how = ways[i];
-        write_model(how.press != QSFF_STORED);
+        write_model(how.codec != QSFF_STORED);
         sweep(run, ALLOCATION, 15, 3000);
         if (i > 0) continue;
         sweep(run, ALLOCATIONS_FROM_THEN_ON, 15, 3000);

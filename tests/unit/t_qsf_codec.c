@@ -86,7 +86,7 @@ static void test_round_trip_types(void **state) {
 /* --- files --- */
 
 static void carry(const char *from, const char *to, uint32_t flags, uint8_t press, QsfPackReport *r) {
-    const QsfPackOptions o = { .flags = flags, .press = press };
+    const QsfPackOptions o = { .flags = flags, .codec = press };
     QsfErr e = { 0 };
     QsfSource *s = open_ok(from);
     qsf_test_expect_ok(qsf_pack(s, to, &o, r, &e), &e);
@@ -207,7 +207,7 @@ static void test_auto(void **state) {
     assert_false(qsf_meta_has(s, "qsf.layer_tensors"));
     qsf_source_close(s);
     /* A dry run reports an upper bound of the size. */
-    const QsfPackOptions dry = { .flags = QSFF_LINES, .press = QSF_COMPRESS_AUTO, .dry = true };
+    const QsfPackOptions dry = { .flags = QSFF_LINES, .codec = QSF_COMPRESS_AUTO, .dry = true };
     s = open_ok(gguf);
     assert_int_equal(qsf_pack(s, "nowhere", &dry, &r, NULL), QSF_OK);
     m = load(qsf);

@@ -9,7 +9,7 @@
 enum { N_TOKENS = 12 };
 
 static void carry(const char *from, const char *to, uint32_t flags, uint8_t press) {
-    const QsfPackOptions how = { .flags = flags, .press = press };
+    const QsfPackOptions how = { .flags = flags, .codec = press };
     QsfErr e = { 0 };
     QsfLedger ledger;
     QsfSource *s;

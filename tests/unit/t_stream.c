@@ -257,11 +257,11 @@ static void check_rows(const QsfUnit *u, const QsfWeightView *v, unsigned i, con
     static uint8_t row[1 << 16];
     const QsfPart *p = &v->part[i];
     size_t bytes = (size_t)u->row_bytes[p->tensor];
-    for (uint32_t r = 0; r < v->packed[i]; r++) {
+    for (uint32_t r = 0; r < v->interleaved[i]; r++) {
         unpack_reversed(row, v->rows[i] + r / 16 * 16 * bytes, r % 16, u->k);
         assert_memory_equal(row, want + r * bytes, bytes);
     }
-    size_t from = v->packed[i] * bytes;
+    size_t from = v->interleaved[i] * bytes;
     assert_memory_equal(v->rows[i] + from, want + from, (p->row1 - p->row0) * bytes - from);
 }
 
@@ -275,7 +275,8 @@ static void check_bytes(const Bench *b, const QsfUnit *u, const QsfWeightView *v
         off_t off = (off_t)(t->offset + p->row0 * u->row_bytes[p->tensor]);
         assert_true(len <= sizeof want);
         assert_int_equal(pread(qsf_source_file(b->model.src, t->file)->fd, want, len, off), len);
-        assert_int_equal(v->packed[i], v->streamed || pack_types == 0 ? 0 : (p->row1 - p->row0) / 16 * 16);
+        assert_int_equal(v->interleaved[i],
+                         v->streamed || pack_types == 0 ? 0 : (p->row1 - p->row0) / 16 * 16);
         check_rows(u, v, i, want);
     }
 }

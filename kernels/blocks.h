@@ -215,7 +215,7 @@ unsigned qk_type_bytes(qk_type t);
  * not interleaved. */
 unsigned qk_type_planes(qk_type t);
 
-/* QK_NONE if there are no kernels for this GGML type number. */
+/* Returns the weight type of a GGML type number; QK_NONE if it has no kernels. */
 qk_type qk_type_of(uint32_t ggml_type);
 /* GGML type number of a kernel type. */
 uint32_t qk_type_ggml(qk_type t);

@@ -39,7 +39,7 @@ typedef struct qk_mm {
 } qk_mm;
 
 typedef struct qk_weight_ops {
-    const char *name; /* "q4_0_avx512vnni": the function behind matmul, for receipts */
+    const char *name; /* of matmul, as in "q4_0_avx512vnni"; receipts show it */
     qk_act act;
     int scaled; /* qk_mm.scale counts: I2_S */
     /* Rows [row0, row1) of m, all columns. */
@@ -126,7 +126,7 @@ typedef struct qk_table {
     /* The k best of x, best first, the lower id first on a tie; NaN is never picked. Returns how many: k, or fewer. */
     size_t (*top_k)(qk_pick *out, const float *x, size_t n, size_t k);
     /* Those of which the fewest best have p that reach top_p of all p, into out (n); returns how many. The first *sure,
-     * in the order of their ids, are all needed; behind them are, best first, those about as likely as the last one
+     * in the order of their ids, are all needed; after them come, best first, those about as likely as the last one
      * needed. max is the largest of x, which holds no NaN. */
     size_t (*top_p)(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,
                     size_t *sure);

@@ -24,7 +24,7 @@ typedef struct kv_work {
     float *turn; /* one tile of K, only if V is K */
     float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
     size_t stride;
-    size_t end[64]; /* first position behind what query i sees */
+    size_t end[64]; /* one past the last position that query i sees */
 } kv_work;
 
 static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {

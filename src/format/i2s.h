@@ -20,8 +20,9 @@
 #define QSF_I2S_NAMES "microsoft, bitnet32f16, split32 or qk256"
 
 /* Finds the layout of the I2_S tensors among the n of one or more files and sets their type, size and scale. Offsets are
- * absolute. name: the layout that all must have; NULL: the first of the table that fits. QSF_E_USAGE if there is no such
- * name; QSF_E_MODEL, with the sizes found and expected, if a tensor has none of these sizes, or not that of the name. */
+ * absolute. name: the layout that all tensors must have; NULL: the first one in the table whose size fits. Errors:
+ * QSF_E_USAGE if `name` is unknown; QSF_E_MODEL, with the sizes found and expected, if a tensor fits no layout, or not
+ * the one named. */
 int qsf_i2s_resolve(const QsfFile *files, QsfTensor *tensors, uint64_t n, uint32_t alignment,
                     const char *name, QsfErr *err);
 /* Reads the scale that follows the rows of an I2_S tensor. */

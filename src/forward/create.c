@@ -34,7 +34,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .model = o->model,
         .plan = p,
         .table = f->table,
-        .pack_types = f->exact ? 0 : qsf_interleaved_types(f->table), /* --exact uses plain rows */
+        .interleaved_types = f->exact ? 0 : qsf_interleaved_types(f->table), /* --exact uses plain rows */
         .ledger = o->ledger,
         .cancel = o->cancel,
         .counters = &f->n.io,

@@ -9,6 +9,20 @@
 
 #define NAME "KV cache"
 
+/* Bytes of a run: the tiles of n positions of one head of cache i, K or V. */
+static size_t run_bytes(const QsfKvCache *c, uint32_t i, size_t n) {
+    return qk_kv_tiles(n) * c->ops->tile_bytes(c->spec[i].dim);
+}
+
+/* Fills at[i] with the bytes of the caches before cache i, for ctx positions. */
+static void find_places(const QsfKvCache *c, uint32_t ctx, uint64_t at[QSF_MAX_LAYERS]) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        at[i] = sum;
+        sum += (uint64_t)qsf_kv_runs(&c->spec[i]) * run_bytes(c, i, ctx);
+    }
+}
+
 int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err) {
     void *mem;
@@ -19,6 +33,7 @@ int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_
     *c = (QsfKvCache){
         .ops = ops, .mem = mem, .bytes = bytes, .spec = spec, .n = n, .ctx = ctx, .ledger = ledger
     };
+    find_places(c, ctx, c->at);
     return QSF_OK;
 }
 
@@ -27,22 +42,9 @@ void qsf_kvcache_free(QsfKvCache *c) {
     c->mem = NULL;
 }
 
-/* Bytes of a run: the tiles of n positions of one head of cache i, K or V. */
-static size_t run_bytes(const QsfKvCache *c, uint32_t i, size_t n) {
-    return qk_kv_tiles(n) * c->ops->tile_bytes(c->spec[i].dim);
-}
-
-/* Bytes of the caches before cache i, for ctx positions. */
-static uint64_t bytes_before(const QsfKvCache *c, uint32_t i, uint32_t ctx) {
-    uint64_t sum = 0;
-    for (uint32_t k = 0; k < i; k++) sum += (uint64_t)qsf_kv_runs(&c->spec[k]) * run_bytes(c, k, ctx);
-    return sum;
-}
-
 /* which: 0 = K, 1 = V. */
 static uint8_t *tiles(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head) {
-    return c->mem + bytes_before(c, i, c->ctx) +
-           ((size_t)which * c->spec[i].heads + head) * run_bytes(c, i, c->ctx);
+    return c->mem + c->at[i] + ((size_t)which * c->spec[i].heads + head) * run_bytes(c, i, c->ctx);
 }
 
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v) {
@@ -66,12 +68,12 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
 
 /* --- resizing the context --- */
 
-/* Moves the tiles in use of cache i from their places for c->ctx positions to those for ctx. When shrinking, the
- * first run moves first; when growing, the last one, so that no run overwrites one that has not moved yet. */
-static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx) {
+/* Moves the tiles in use of cache i from its place for c->ctx positions to `at`, its place for ctx. When shrinking,
+ * the first run moves first; when growing, the last one, so that no run overwrites one that has not moved yet. */
+static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx, uint64_t at) {
     const size_t n = qsf_kv_runs(&c->spec[i]), used = run_bytes(c, i, c->n_past);
     const size_t old = run_bytes(c, i, c->ctx), now = run_bytes(c, i, ctx);
-    uint8_t *from = c->mem + bytes_before(c, i, c->ctx), *to = c->mem + bytes_before(c, i, ctx);
+    uint8_t *from = c->mem + c->at[i], *to = c->mem + at;
     for (size_t k = 0; k < n && used > 0; k++) {
         const size_t run = now < old ? k : n - 1 - k;
         memmove(to + run * now, from + run * old, used);
@@ -79,8 +81,13 @@ static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx) {
 }
 
 static void move_caches(QsfKvCache *c, uint32_t ctx) {
-    for (uint32_t k = 0; k < c->n && qk_kv_tiles(ctx) != qk_kv_tiles(c->ctx); k++)
-        move_cache(c, ctx < c->ctx ? k : c->n - 1 - k, ctx);
+    uint64_t at[QSF_MAX_LAYERS];
+    find_places(c, ctx, at);
+    for (uint32_t k = 0; k < c->n && qk_kv_tiles(ctx) != qk_kv_tiles(c->ctx); k++) {
+        const uint32_t i = ctx < c->ctx ? k : c->n - 1 - k;
+        move_cache(c, i, ctx, at[i]);
+    }
+    memcpy(c->at, at, c->n * sizeof *at);
     c->ctx = ctx;
 }
 

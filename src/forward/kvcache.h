@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "src/base/ledger.h"
+#include "src/model/hparams.h"
 #include "src/model/program.h"
 
 typedef struct QsfKvCache {
@@ -19,11 +20,12 @@ typedef struct QsfKvCache {
     const QsfKvSpec *spec; /* (n) must outlive the cache */
     uint32_t n;            /* number of caches */
     uint32_t ctx;
-    uint32_t n_past; /* positions that hold something */
+    uint32_t n_past;             /* positions that hold something */
+    uint64_t at[QSF_MAX_LAYERS]; /* bytes before each cache, for ctx */
     QsfLedger *ledger;
 } QsfKvCache;
 
-/* Maps n empty caches, charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Maps n <= QSF_MAX_LAYERS empty caches, charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */

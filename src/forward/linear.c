@@ -59,8 +59,9 @@ static void set_part(RowsJob *j, unsigned i) {
     };
 }
 
-void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi) {
-    size_t mid = hi < packed ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM : packed;
+void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t interleaved, size_t lo, size_t hi) {
+    size_t mid = hi < interleaved ? (hi + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM
+                                  : interleaved;
     if (lo < mid)
         ops->matmul16(mm, lo, mid);
     else

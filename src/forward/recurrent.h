@@ -36,8 +36,8 @@ void qsf_recurrent_skip(const QsfRecurrent *r, uint32_t block);
 /* A pass succeeded: the new states become the old ones. */
 void qsf_recurrent_commit(QsfRecurrent *r);
 
-/* Saves the state, which is that after `pos` positions, as the newest checkpoint. If there is no slot left, the
- * checkpoint that is missed least is dropped: the older ones are, the farther apart they are kept. */
+/* Saves the state, which must be the one after `pos` positions, as the newest checkpoint. If all slots are taken, one
+ * checkpoint is dropped first. The choice keeps recent checkpoints close together and old ones far apart. */
 void qsf_recurrent_save(QsfRecurrent *r, uint32_t pos);
 /* Returns the position of the newest checkpoint at or before pos; pos itself for a program without states. */
 uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos);

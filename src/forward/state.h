@@ -19,7 +19,7 @@ typedef struct QsfLayerBytes {
 
 typedef struct QsfCounters {
     QsfStreamCounters io; /* io.layer: META */
-    QsfLayerBytes *bytes; /* (n_layers + 1), behind io.layer */
+    QsfLayerBytes *bytes; /* (n_layers + 1); io.layer points to them */
     uint64_t layer_bytes; /* of the mapping that holds both */
     atomic_uint_fast64_t embed_hits, embed_misses;
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
@@ -68,7 +68,7 @@ struct QsfForward {
     float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
     float *exact_row;       /* (threads, max_k) */
     uint32_t *chosen;       /* (n_cols) columns that chose an expert */
-    uint8_t *row;           /* one packed row of the embedding or of the token table */
+    uint8_t *row;           /* one quantized row of the embedding or of the token table */
     const float *ones;      /* the widest buffer of ones: norms without weights */
     float *logits;          /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
@@ -182,10 +182,10 @@ unsigned qsf_linear_acts(const QsfForward *f, const QsfStep *s);
 /* Does f->act hold the step's input, for the kinds in f->acts? */
 bool qsf_linear_is_quantized(const QsfForward *f, const QsfStep *s);
 int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
-/* Multiplies interleaved tiles first, then plain rows; `packed` rows of mm are interleaved. lo is a multiple of 16. A
+/* Multiplies interleaved tiles first, then plain rows; the first `interleaved` rows of mm are interleaved. lo is a multiple of 16. A
  * padded last tile is multiplied whole: the columns of y are multiples of 16 floats apart, and the padding after a
  * column's end is not read. */
-void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t packed, size_t lo, size_t hi);
+void qsf_multiply_rows(const qk_weight_ops *ops, const qk_mm *mm, size_t interleaved, size_t lo, size_t hi);
 void qsf_linear_note_types(QsfForward *f, const QsfUnit *u);
 
 /* head_linear.c */

@@ -278,6 +278,16 @@ void qsf_build_add(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out) 
     (void)qsf_build_step(b, QSF_OP_ADD, label, in, out);
 }
 
+void qsf_build_act(QsfBuilder *b, const char *label, QsfActKind kind, QsfSlice in, QsfSlice out) {
+    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, label, in, out);
+    if (s != NULL) s->u.act.kind = kind;
+}
+
+void qsf_build_with_param(QsfBuilder *b, QsfOp op, const char *label, uint32_t param, QsfSlice out) {
+    QsfStep *s = qsf_build_step(b, op, label, qsf_slice_none(), out);
+    if (s != NULL) s->u.param = param;
+}
+
 void qsf_build_scale(QsfBuilder *b, const char *label, QsfSlice out, float scale) {
     if (scale == 1.0f) return;
     QsfStep *s = qsf_build_step(b, QSF_OP_SCALE, label, qsf_slice_none(), out);
@@ -325,6 +335,10 @@ void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfM
     for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++) s->u.linear.bias[i] = QSF_NONE;
     for (unsigned i = 0; i < n; i++) add_matrix(b, u, s, &mats[i], in.width);
     u->paired = act != QSF_ACT_NONE && u->n > 1;
+}
+
+void qsf_build_project(QsfBuilder *b, QsfMatmulClass cls, const char *name, QsfSlice in, QsfSlice out) {
+    qsf_build_linear(b, cls, in, &(QsfMatrixSpec){ name, out, QSF_REQUIRED }, 1, QSF_ACT_NONE);
 }
 
 void qsf_build_head_linear(QsfBuilder *b, QsfMatmulClass cls, const char *name, uint32_t heads, uint32_t k,

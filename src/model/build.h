@@ -102,6 +102,10 @@ void qsf_build_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice 
 void qsf_build_head_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice x, uint32_t heads,
                          bool per_head);
 void qsf_build_add(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out);
+/* out = act(out) * in, or act(out) where `in` is none. */
+void qsf_build_act(QsfBuilder *b, const char *label, QsfActKind kind, QsfSlice in, QsfSlice out);
+/* Applies a parameter to out: op BIAS adds it, op GAIN multiplies by it. */
+void qsf_build_with_param(QsfBuilder *b, QsfOp op, const char *label, uint32_t param, QsfSlice out);
 /* out *= scale; nothing for 1. */
 void qsf_build_scale(QsfBuilder *b, const char *label, QsfSlice out, float scale);
 
@@ -116,6 +120,9 @@ typedef struct QsfMatrixSpec {
  * is one matrix. */
 void qsf_build_linear(QsfBuilder *b, QsfMatmulClass cls, QsfSlice in, const QsfMatrixSpec *mats, unsigned n,
                       QsfActKind act);
+
+/* out = the matrix `name`.weight, which must be there, times in. */
+void qsf_build_project(QsfBuilder *b, QsfMatmulClass cls, const char *name, QsfSlice in, QsfSlice out);
 
 /* Multiplies head h of `in`, k elements at h * in_stride, by matrix h of tensor `name`.weight (k, rows, heads); the
  * result is head h of `out`, at h * out_stride. */
@@ -180,6 +187,23 @@ void qsf_build_embed(QsfBuilder *b);
 void qsf_build_embed_named(QsfBuilder *b, const char *name);
 /* out = the token's row of the table `name`.weight, out.width values per token; the table stays in the file. */
 void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out);
+typedef struct QsfQkv {
+    QsfSlice q, k, v;
+} QsfQkv;
+/* Multiplies `in` by attn_q, attn_k and attn_v, or by attn_qkv, whose rows are theirs, into new buffers: n->heads heads
+ * of head_dim elements, n->kv_heads of head_dim, n->kv_heads of v_dim. */
+QsfQkv qsf_build_qkv(QsfBuilder *b, const QsfBlockSizes *n, QsfSlice in);
+
+typedef struct QsfFfnSpec {
+    uint32_t n; /* inner elements */
+    QsfActKind act;
+    bool gated;
+    bool shared; /* that of a shared expert: names end in "_shexp" */
+} QsfFfnSpec;
+/* out = ffn_down * (act(ffn_gate * in) * (ffn_up * in)), or ffn_down * act(ffn_up * in) where it is not gated. out may be
+ * in. */
+void qsf_build_ffn(QsfBuilder *b, const QsfFfnSpec *f, QsfSlice in, QsfSlice out);
+
 /* Caps the logits: cap * tanh(logits / cap); nothing for 0. After the head. */
 void qsf_build_logit_cap(QsfBuilder *b, float cap);
 /* The head: final norm `norm_name`, the matrix output.weight or the embedding table. Sets the current block to

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of programs that all families share: the embedding and the head. */
+/* Parts of programs that families share: the embedding, Q, K and V, the feed-forward network, the head. */
 #include <stdio.h>
 
 #include "src/model/build.h"
@@ -19,6 +19,32 @@ void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out) {
         qsf_build_fail(b, "tensor '%s' is interleaved or compressed, which is not supported for it", t->name);
     b->p.token_table = t;
     (void)qsf_build_step(b, QSF_OP_TOKEN_ROWS, name, qsf_slice_none(), out);
+}
+
+QsfQkv qsf_build_qkv(QsfBuilder *b, const QsfBlockSizes *n, QsfSlice in) {
+    const QsfHparams *hp = qsf_build_hp(b);
+    const uint32_t q = n->heads * hp->head_dim, k = n->kv_heads * hp->head_dim, v = n->kv_heads * hp->v_dim;
+    if (qsf_build_has(b, "attn_qkv.weight")) {
+        const QsfSlice all = qsf_build_buffer(b, q + k + v);
+        qsf_build_project(b, QSF_MATMUL_ATTN_IN, "attn_qkv", in, all);
+        return (QsfQkv){ qsf_slice_part(all, 0, q), qsf_slice_part(all, q, k),
+                         qsf_slice_part(all, q + k, v) };
+    }
+    const QsfQkv y = { qsf_build_buffer(b, q), qsf_build_buffer(b, k), qsf_build_buffer(b, v) };
+    const QsfMatrixSpec mats[] = { { "attn_q", y.q, QSF_REQUIRED },
+                                   { "attn_k", y.k, QSF_REQUIRED },
+                                   { "attn_v", y.v, QSF_REQUIRED } };
+    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, mats, 3, QSF_ACT_NONE);
+    return y;
+}
+
+void qsf_build_ffn(QsfBuilder *b, const QsfFfnSpec *f, QsfSlice in, QsfSlice out) {
+    const QsfSlice first = qsf_build_buffer(b, f->n), up = f->gated ? qsf_build_buffer(b, f->n) : first;
+    const QsfMatrixSpec mats[] = { { f->shared ? "ffn_gate_shexp" : "ffn_gate", first, QSF_REQUIRED },
+                                   { f->shared ? "ffn_up_shexp" : "ffn_up", up, QSF_REQUIRED } };
+    const unsigned skip = f->gated ? 0 : 1;
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + skip, 2 - skip, f->act);
+    qsf_build_project(b, QSF_MATMUL_FFN_OUT, f->shared ? "ffn_down_shexp" : "ffn_down", first, out);
 }
 
 void qsf_build_logit_cap(QsfBuilder *b, float cap) {

@@ -66,9 +66,10 @@ static int check_heads(QsfKeys *k, const QsfHparams *h) {
     qsf_keys_name(k, "attention.head_count_kv");
     for (uint32_t i = 0; i < h->n_layers; i++) {
         const QsfBlockSizes *b = &h->block[i];
-        if (b->kv_heads == 0 || b->heads == 0 || b->heads % b->kv_heads == 0) continue;
+        if (b->kv_heads == 0 || (b->heads > 0 && b->heads % b->kv_heads == 0)) continue;
         return qsf_err_set(k->err, QSF_E_MODEL,
-                           "%s: metadata key '%s' is %u, which does not divide the %u heads",
+                           b->heads == 0 ? "%s: metadata key '%s' is %u in a layer with %u heads"
+                                         : "%s: metadata key '%s' is %u, which does not divide the %u heads",
                            qsf_source_path(k->src), k->key, b->kv_heads, b->heads);
     }
     return QSF_OK;

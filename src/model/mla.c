@@ -5,19 +5,13 @@
 #include <inttypes.h>
 #include <math.h>
 
-static uint32_t need(QsfBuilder *b, const char *name, uint32_t high) {
-    uint32_t v = 1;
-    if (!qsf_build_failed(b)) qsf_build_check(b, qsf_keys_need_u32(&b->keys, name, 1, high, &v));
-    return v;
-}
-
 void qsf_mla_read(QsfBuilder *b, QsfMlaSpec *m) {
     const QsfHparams *hp = qsf_build_hp(b);
     *m = (QsfMlaSpec){ .heads = hp->n_heads, .table = QSF_NONE };
-    m->kv_lora = need(b, "attention.kv_lora_rank", QSF_MAX_HEAD_DIM);
+    m->kv_lora = qsf_build_need_u32(b, "attention.kv_lora_rank", 1, QSF_MAX_HEAD_DIM);
     m->v_dim = qsf_build_u32(b, "attention.value_length_mla", hp->v_dim, 1, QSF_MAX_HEAD_DIM);
     const uint32_t k_dim = qsf_build_u32(b, "attention.key_length_mla", hp->head_dim, 1, QSF_MAX_HEAD_DIM);
-    m->rope = need(b, "rope.dimension_count", QSF_MAX_HEAD_DIM);
+    m->rope = qsf_build_need_u32(b, "rope.dimension_count", 1, QSF_MAX_HEAD_DIM);
     if (qsf_build_failed(b)) return;
     if (m->rope >= k_dim)
         qsf_build_fail(b,
@@ -41,15 +35,14 @@ static Inputs project(QsfBuilder *b, const QsfMlaSpec *m, QsfSlice in) {
     const uint32_t k_dim = m->nope + m->rope;
     const bool direct = !qsf_build_has(b, "attn_q_a.weight");
     const Inputs x = { qsf_build_buffer(b, m->heads * k_dim), qsf_build_buffer(b, m->kv_lora + m->rope) };
-    const uint32_t q_lora = direct ? 0 : need(b, "attention.q_lora_rank", QSF_MAX_HIDDEN);
+    const uint32_t q_lora = direct ? 0 : qsf_build_need_u32(b, "attention.q_lora_rank", 1, QSF_MAX_HIDDEN);
     const QsfSlice a = direct ? x.q : qsf_build_buffer(b, q_lora);
     const QsfMatrixSpec first[] = { { direct ? "attn_q" : "attn_q_a", a, QSF_REQUIRED },
                                     { "attn_kv_a_mqa", x.kv, QSF_REQUIRED } };
     qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, first, 2, QSF_ACT_NONE);
     if (!direct) {
         qsf_build_norm(b, QSF_NORM_RMS, "attn_q_a_norm", a, a);
-        qsf_build_linear(b, QSF_MATMUL_ATTN_IN, a, &(QsfMatrixSpec){ "attn_q_b", x.q, QSF_REQUIRED }, 1,
-                         QSF_ACT_NONE);
+        qsf_build_project(b, QSF_MATMUL_ATTN_IN, "attn_q_b", a, x.q);
     }
     const QsfSlice latent = qsf_slice_part(x.kv, 0, m->kv_lora);
     qsf_build_norm(b, QSF_NORM_RMS, "attn_kv_a_norm", latent, latent);
@@ -95,8 +88,7 @@ static QsfSlice expanded(QsfBuilder *b, const QsfMlaSpec *m, const Inputs *x) {
                    v = qsf_build_buffer(b, m->heads * m->v_dim);
     if (qsf_build_failed(b)) return qsf_slice_none();
     const QsfSlice latent = qsf_slice_part(x->kv, 0, m->kv_lora);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, latent, &(QsfMatrixSpec){ "attn_kv_b", kv, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "attn_kv_b", latent, kv);
     copy_heads(b, "k_nope", kv, k, m->heads, m->nope, both, k_dim);
     copy_heads(b, "k_rope", rest(x->kv, m->kv_lora), rest(k, m->nope), m->heads, m->rope, 0, k_dim);
     copy_heads(b, "v", rest(kv, m->nope), v, m->heads, m->v_dim, both, m->v_dim);

@@ -105,8 +105,8 @@ static QsfSlice build_route(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in) {
     QsfSlice logits = s->router_logits;
     if (logits.buf == QSF_NONE) {
         logits = qsf_build_buffer(b, s->n_expert);
-        qsf_build_linear(b, QSF_MATMUL_FFN_IN, s->router_in.buf == QSF_NONE ? in : s->router_in,
-                         &(QsfMatrixSpec){ "ffn_gate_inp", logits, QSF_REQUIRED }, 1, QSF_ACT_NONE);
+        qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_gate_inp",
+                          s->router_in.buf == QSF_NONE ? in : s->router_in, logits);
     }
     const QsfSlice route = qsf_build_buffer(b, 2 * s->n_used);
     const QsfRouteStep r = { .gating = s->gating,
@@ -219,14 +219,9 @@ static QsfSlice shared_gate(QsfBuilder *b, QsfSlice in) {
 }
 
 void qsf_build_shared_expert(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
-    const QsfSlice weight = shared_gate(b, in), gate = qsf_build_buffer(b, s->shared_ffn),
-                   up = s->gated ? qsf_build_buffer(b, s->shared_ffn) : gate;
-    const QsfMatrixSpec mats[] = { { "ffn_gate_shexp", gate, QSF_REQUIRED },
-                                   { "ffn_up_shexp", up, QSF_REQUIRED } };
-    const unsigned first = s->gated ? 0 : 1;
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + first, 2 - first, s->act);
-    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &(QsfMatrixSpec){ "ffn_down_shexp", out, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    const QsfSlice weight = shared_gate(b, in);
+    const QsfFfnSpec f = { .n = s->shared_ffn, .act = s->act, .gated = s->gated, .shared = true };
+    qsf_build_ffn(b, &f, in, out);
     if (weight.buf == QSF_NONE) return;
     (void)qsf_build_step(b, QSF_OP_MUL, "shared_gate", weight, out);
 }

@@ -32,7 +32,7 @@ typedef struct QsfShape {
     uint64_t group_bytes;          /* scratch for interleaving rows and back, whole pages */
     uint64_t param_floats;         /* norms, biases and the like */
     uint64_t embed_bytes, embed_row_bytes;
-    uint64_t row_bytes; /* the longest packed row of the embedding and the token table */
+    uint64_t row_bytes; /* the longest quantized row of the embedding and the token table */
     uint32_t max_k;     /* longest row of any matrix */
     uint32_t n_units;
 } QsfShape;
@@ -62,16 +62,16 @@ typedef struct QsfLayout {
     uint64_t exact;         /* (threads, max_k), 0 bytes unless exact */
     uint64_t exact_stride;  /* floats */
     uint64_t chosen;        /* (n_cols) column numbers, 0 bytes without experts */
-    uint64_t row;           /* one packed embedding row */
+    uint64_t row;           /* one quantized embedding row */
     uint64_t total;
 } QsfLayout;
 
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
                      int threads, bool exact);
 
-/* Returns the bytes of n KV caches for ctx positions. */
 /* Returns the runs of tiles of a cache: one for each head's K, and one for its V unless it is K. */
 static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k ? 1u : 2u) * spec->heads; }
+/* Returns the bytes of n KV caches for ctx positions. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
 #define QSF_CHECKPOINTS_MAX 16u

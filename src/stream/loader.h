@@ -23,7 +23,7 @@ typedef struct QsfWeightUnit {
     _Atomic uint32_t have_items; /* in RAM; grows while the loader runs */
     uint32_t chunk_items;        /* of a streamed chunk */
     uint32_t piece_items;        /* of a job that pins */
-    /* how rows are interleaved, and back (packed.h); NULL: they never are */
+    /* interleave rows and restore them (interleave.h); NULL: not interleaved */
     const qk_weight_ops *ops[QSF_UNIT_TENSORS];
     bool interleaved[QSF_UNIT_TENSORS];   /* groups of 16 are what is multiplied */
     uint8_t *pin[QSF_UNIT_TENSORS];       /* its place, which starts with the window that holds row 0 */
@@ -45,7 +45,7 @@ typedef struct QsfLoaderOptions {
     QsfLayerSeen on_layer; /* weights.h; NULL allowed */
     void *on_layer_arg;
     QsfStreamConfig stream;
-    uint8_t *group; /* scratch for a group of rows (packed.h); outlives the loader */
+    uint8_t *group; /* scratch for a group of rows (interleave.h); outlives the loader */
     QsfLedger *ledger;
     const atomic_int *cancel; /* polled while the consumer waits; may be NULL */
     QsfStreamCounters *counters;

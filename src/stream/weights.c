@@ -170,7 +170,7 @@ static int make_units(QsfWeights *w, const QsfWeightsOptions *o, QsfErr *err) {
     w->units = mem;
     for (uint32_t i = 0; i < w->n_units; i++) {
         qsf_unit_at(w->model, i, &w->units[i].u);
-        rc = qsf_interleave_choose(&w->units[i], o->table, o->pack_types, err);
+        rc = qsf_interleave_choose(&w->units[i], o->table, o->interleaved_types, err);
         if (rc != QSF_OK) return rc;
     }
     return qsf_pins_open(&w->pins, w->units, w->n_units, w->ledger, err);

@@ -37,9 +37,10 @@ typedef void (*QsfLayerSeen)(void *arg, uint32_t layer, const uint8_t *whole);
 typedef struct QsfWeightsOptions {
     const QsfModel *model;
     const QsfPlan *plan; /* read during the call only */
-    /* how rows are packed; must outlive the weights; NULL: they are not, nor in the file */
+    /* has the functions that interleave rows; must outlive the weights; NULL: neither here nor in the file are they
+     * interleaved */
     const qk_table *table;
-    uint64_t pack_types; /* bit t: rows of weight type t are multiplied in groups (packed.h) */
+    uint64_t interleaved_types; /* bit t: rows of weight type t are multiplied in groups (interleave.h) */
     QsfLedger *ledger;
     const atomic_int *cancel; /* may be NULL */
     QsfStreamCounters *counters;
@@ -81,8 +82,8 @@ typedef struct QsfWeightView {
     unsigned n_parts;
     QsfPart part[QSF_UNIT_TENSORS];        /* tensor, row0, row1 are valid */
     const uint8_t *rows[QSF_UNIT_TENSORS]; /* of part i: its row0 */
-    /* of part i: so many rows, from row0 on, are groups of 16 (packed.h); more
-     * than it has where its last group is filled up */
+    /* of part i: this many rows, from row0 on, are in groups of 16 (interleave.h); more than the part has if its last
+     * group is padded */
     uint32_t interleaved[QSF_UNIT_TENSORS];
     bool streamed, on_demand;
 } QsfWeightView;

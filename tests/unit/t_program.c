@@ -190,6 +190,8 @@ static void test_wrong_metadata(void **state) {
         { "mamba2", "mamba2.ssm.group_count=int:3", "mamba2.ssm.group_count" },
         { "mamba2", "mamba2.ssm.time_step_rank=int:7", "mamba2.ssm.time_step_rank" },
         { "mamba2", "mamba2.ssm.state_size=int:1000000", "mamba2.ssm.state_size" },
+        { "lfm2", "lfm2.attention.head_count=int:0", "in a layer with 0 heads" },
+        { "lfm2", "lfm2.attention.head_count=null", "in a layer with 0 heads" },
         { "lfm2", "lfm2.shortconv.l_cache=int:1", "lfm2.shortconv.l_cache" },
         { "lfm2", "lfm2.attention.sliding_window=int:4", "" },
         { "granitehybrid", "granitehybrid.rope.scaling.finetuned=bool:false", "" },

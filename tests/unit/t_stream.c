@@ -188,7 +188,7 @@ static void unpack_reversed(void *dst, const void *group, unsigned r, size_t k) 
     for (size_t i = 0; i < bytes; i++) ((uint8_t *)dst)[i] = ((const uint8_t *)group)[end - 1 - i];
 }
 
-static uint64_t pack_types; /* of every bench */
+static uint64_t interleaved_types; /* of every bench */
 
 static const qk_table *table(void) {
     static qk_table t;
@@ -200,7 +200,7 @@ static const qk_table *table(void) {
 
 static int write_model(void **state) {
     (void)state;
-    pack_types = 0;
+    interleaved_types = 0;
     static char own[512];
     snprintf(own, sizeof own, "%s", qsf_test_tmp("stream.gguf"));
     path = own;
@@ -212,7 +212,7 @@ static int write_model(void **state) {
 
 static int with_packing(void **state) {
     int rc = write_model(state);
-    pack_types = 1u << QK_F16;
+    interleaved_types = 1u << QK_F16;
     return rc;
 }
 
@@ -238,7 +238,7 @@ static void open_bench(Bench *b, uint32_t every, uint32_t n_slots, uint64_t slot
     const QsfWeightsOptions o = { .model = &b->model,
                                   .plan = &b->plan,
                                   .table = table(),
-                                  .pack_types = pack_types,
+                                  .interleaved_types = interleaved_types,
                                   .ledger = &b->ledger,
                                   .cancel = &b->cancel,
                                   .counters = &b->counters };
@@ -276,7 +276,7 @@ static void check_bytes(const Bench *b, const QsfUnit *u, const QsfWeightView *v
         assert_true(len <= sizeof want);
         assert_int_equal(pread(qsf_source_file(b->model.src, t->file)->fd, want, len, off), len);
         assert_int_equal(v->interleaved[i],
-                         v->streamed || pack_types == 0 ? 0 : (p->row1 - p->row0) / 16 * 16);
+                         v->streamed || interleaved_types == 0 ? 0 : (p->row1 - p->row0) / 16 * 16);
         check_rows(u, v, i, want);
     }
 }
@@ -401,7 +401,7 @@ static void test_only_head_streams(void **state) {
     const QsfWeightsOptions o = { .model = &b.model,
                                   .plan = &b.plan,
                                   .table = table(),
-                                  .pack_types = pack_types,
+                                  .interleaved_types = interleaved_types,
                                   .ledger = &b.ledger,
                                   .counters = &b.counters };
     qsf_test_expect_ok(qsf_weights_create(&b.w, &o, &err), &err);

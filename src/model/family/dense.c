@@ -87,29 +87,6 @@ static uint32_t rope_of(const QsfDenseModel *m, uint32_t block) {
 
 /* ---- attention ---- */
 
-typedef struct Qkv {
-    QsfSlice q, k, v;
-} Qkv;
-
-/* Multiplies by Q, K and V, which are three matrices or the rows of one. */
-static Qkv project(const QsfDenseModel *m, const QsfBlockSizes *n, QsfSlice x) {
-    QsfBuilder *b = m->b;
-    const uint32_t q = n->heads * m->hp->head_dim, k = n->kv_heads * m->hp->head_dim,
-                   v = n->kv_heads * m->hp->v_dim;
-    if (qsf_build_has(b, "attn_qkv.weight")) {
-        const QsfSlice all = qsf_build_buffer(b, q + k + v);
-        qsf_build_linear(b, QSF_MATMUL_ATTN_IN, x, &(QsfMatrixSpec){ "attn_qkv", all, QSF_REQUIRED }, 1,
-                         QSF_ACT_NONE);
-        return (Qkv){ qsf_slice_part(all, 0, q), qsf_slice_part(all, q, k), qsf_slice_part(all, q + k, v) };
-    }
-    const Qkv y = { qsf_build_buffer(b, q), qsf_build_buffer(b, k), qsf_build_buffer(b, v) };
-    const QsfMatrixSpec mats[] = { { "attn_q", y.q, QSF_REQUIRED },
-                                   { "attn_k", y.k, QSF_REQUIRED },
-                                   { "attn_v", y.v, QSF_REQUIRED } };
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, x, mats, 3, QSF_ACT_NONE);
-    return y;
-}
-
 static void clamp(const QsfDenseModel *m, QsfSlice x) {
     QsfStep *s = m->clamp > 0 ? qsf_build_step(m->b, QSF_OP_CLAMP, "clamp", qsf_slice_none(), x) : NULL;
     if (s == NULL) return;
@@ -117,7 +94,7 @@ static void clamp(const QsfDenseModel *m, QsfSlice x) {
     s->u.clamp.high = m->clamp;
 }
 
-static void qk_norm(const QsfDenseModel *m, const QsfBlockSizes *n, const Qkv *x) {
+static void qk_norm(const QsfDenseModel *m, const QsfBlockSizes *n, const QsfQkv *x) {
     QsfBuilder *b = m->b;
     const QsfNormKind kind = m->hp->arch->norm;
     const bool own = m->d->qk_norm == QSF_QK_NORM_OPTIONAL, row = m->d->qk_norm == QSF_QK_NORM_ROW;
@@ -154,7 +131,7 @@ static void attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSl
     const QsfBlockSizes *n = &m->hp->block[block];
     const uint32_t dim = m->hp->head_dim, rope = rope_of(m, block);
     const QsfQkNorm norm = m->d->qk_norm;
-    const Qkv x = project(m, n, in);
+    const QsfQkv x = qsf_build_qkv(b, n, in);
     clamp(m, x.q);
     clamp(m, x.k);
     clamp(m, x.v);
@@ -177,8 +154,7 @@ static void attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, QsfSl
     if (has(m, QSF_DENSE_LLAMA4)) llama4(m, n, rope != QSF_NONE, &attn);
     const QsfSlice y = qsf_build_attention(b, &attn);
     if (has(m, QSF_DENSE_SUB_NORMS)) qsf_build_norm(b, QSF_NORM_RMS, "attn_sub_norm", y, y);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, y, &(QsfMatrixSpec){ "attn_output", out, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", y, out);
 }
 
 /* ---- the feed-forward network ---- */
@@ -188,7 +164,7 @@ static void xielu(const QsfDenseModel *m, uint32_t block, QsfSlice x) {
     static const char *const name[] = { "alpha_p", "alpha_n", "beta", "eps" };
     QsfBuilder *b = m->b;
     QsfKeys keys = b->keys;
-    float v[4], all[QSF_MAX_LAYERS];
+    float v[4], all[QSF_MAX_LAYERS] = { 0 };
     keys.arch = "xielu"; /* these keys do not have the architecture's prefix */
     for (unsigned i = 0; i < 4 && !qsf_build_failed(b); i++) {
         if (!qsf_keys_has(&keys, name[i]))
@@ -215,11 +191,8 @@ static void feed_forward(const QsfDenseModel *m, uint32_t block, QsfSlice in, Qs
     const bool special = m->d->act == QSF_ACT_XIELU;
     QsfSlice gate = qsf_build_buffer(b, fused ? 2 * ffn : ffn);
     if (fused) {
-        qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, &(QsfMatrixSpec){ "ffn_up", gate, QSF_REQUIRED }, 1,
-                         QSF_ACT_NONE);
-        QsfStep *s = qsf_build_step(b, QSF_OP_ACT, "ffn_act", qsf_slice_part(gate, ffn, ffn),
-                                    qsf_slice_part(gate, 0, ffn));
-        if (s != NULL) s->u.act.kind = m->d->act;
+        qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_up", in, gate);
+        qsf_build_act(b, "ffn_act", m->d->act, qsf_slice_part(gate, ffn, ffn), qsf_slice_part(gate, 0, ffn));
         gate.width = ffn;
     } else {
         const QsfSlice up = m->d->gated ? qsf_build_buffer(b, ffn) : gate;
@@ -230,8 +203,7 @@ static void feed_forward(const QsfDenseModel *m, uint32_t block, QsfSlice in, Qs
         if (special) xielu(m, block, gate);
     }
     if (has(m, QSF_DENSE_SUB_NORMS)) qsf_build_norm(b, QSF_NORM_RMS, "ffn_sub_norm", gate, gate);
-    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &(QsfMatrixSpec){ "ffn_down", out, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_down", gate, out);
 }
 
 /* ---- blocks ---- */
@@ -292,9 +264,7 @@ static void embedding(const QsfDenseModel *m) {
 static void head(const QsfDenseModel *m) {
     qsf_build_head(m->b, m->hp->arch->norm, has(m, QSF_DENSE_NO_NORM_WEIGHTS) ? NULL : "output_norm");
     qsf_build_scale(m->b, "logit_scale", qsf_build_logits(m->b), m->logit_scale);
-    if (!(m->logit_cap > 0)) return;
-    QsfStep *s = qsf_build_step(m->b, QSF_OP_SOFTCAP, "softcap", qsf_slice_none(), qsf_build_logits(m->b));
-    if (s != NULL) s->u.scale = m->logit_cap;
+    qsf_build_logit_cap(m->b, m->logit_cap);
 }
 
 static void refuse_experts(const QsfDenseModel *m) {

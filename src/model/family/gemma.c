@@ -41,8 +41,7 @@ void qsf_gemma_inputs(QsfGemma *m, uint32_t width) {
     m->inputs = qsf_build_buffer(b, n * width);
     qsf_build_token_rows(b, "per_layer_token_embd", token);
     qsf_build_units_in(b, 0);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, qsf_build_x(b),
-                     &(QsfMatrixSpec){ "per_layer_model_proj", m->inputs, QSF_REQUIRED }, 1, QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "per_layer_model_proj", qsf_build_x(b), m->inputs);
     qsf_build_units_in(b, QSF_NONE);
     qsf_build_scale(b, "per_layer_proj_scale", m->inputs, 1.0f / sqrtf((float)m->hp->hidden));
     qsf_build_head_norm(b, QSF_NORM_RMS, "per_layer_proj_norm", m->inputs, n, false);
@@ -52,19 +51,16 @@ void qsf_gemma_inputs(QsfGemma *m, uint32_t width) {
 }
 
 void qsf_gemma_geglu(const QsfGemma *m, QsfSlice gate, QsfSlice up) {
-    QsfStep *s = qsf_build_step(m->b, QSF_OP_ACT, "geglu", up, gate);
-    if (s != NULL) s->u.act.kind = QSF_ACT_GELU;
+    qsf_build_act(m->b, "geglu", QSF_ACT_GELU, up, gate);
 }
 
 void qsf_gemma_block_input(const QsfGemma *m, uint32_t block, QsfSlice in, QsfSlice out) {
     QsfBuilder *b = m->b;
     const uint32_t width = m->input_width;
     const QsfSlice gate = qsf_build_buffer(b, width);
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, &(QsfMatrixSpec){ "inp_gate", gate, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_FFN_IN, "inp_gate", in, gate);
     qsf_gemma_geglu(m, gate, qsf_slice_part(m->inputs, block * width, width));
-    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &(QsfMatrixSpec){ "proj", out, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_FFN_OUT, "proj", gate, out);
     qsf_build_norm(b, QSF_NORM_RMS, "post_norm", out, out);
 }
 
@@ -134,6 +130,5 @@ void qsf_gemma_attention(QsfGemma *m, uint32_t block, QsfSlice in, QsfSlice out)
     }
     const QsfSlice y = qsf_build_attention(b, &a);
     m->kv[block] = a.shared ? a.step.kv : b->p.n_kv - 1;
-    qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, y, &(QsfMatrixSpec){ "attn_output", out, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", y, out);
 }

@@ -76,8 +76,7 @@ static QsfSlice coefficients(const Model *m, QsfSlice x, const char *name, uint3
     qsf_build_norm(b, QSF_NORM_RMS, "altup_router_norm", x, in);
     qsf_build_scale(b, "altup_router_scale", in, 1.0f / (float)x.width);
     const QsfSlice router = matvec(b, "altup_router", m->router, in, m->n_streams);
-    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, "altup_router_tanh", qsf_slice_none(), router);
-    if (s != NULL) s->u.act.kind = QSF_ACT_TANH;
+    qsf_build_act(b, "altup_router_tanh", QSF_ACT_TANH, qsf_slice_none(), router);
     return matvec(b, "altup_coef", matrix(b, name, m->n_streams, rows), router, rows);
 }
 
@@ -139,10 +138,8 @@ static void merge(const Model *m) {
 static QsfSlice laurel(const Model *m, QsfSlice in) {
     QsfBuilder *b = m->g.b;
     const QsfSlice low = qsf_build_buffer(b, LAUREL_RANK), out = qsf_build_buffer(b, in.width);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, &(QsfMatrixSpec){ "laurel_l", low, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, low, &(QsfMatrixSpec){ "laurel_r", out, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "laurel_l", in, low);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "laurel_r", low, out);
     qsf_build_norm(b, QSF_NORM_RMS, "laurel_post_norm", out, out);
     qsf_build_add(b, "laurel_add", in, out);
     return out;
@@ -160,8 +157,7 @@ static void feed_forward(const Model *m, uint32_t block, QsfSlice x) {
         if (s != NULL) s->u.scale = SPARSE_DEV;
         qsf_gemma_geglu(&m->g, gate, up);
     }
-    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &(QsfMatrixSpec){ "ffn_down", x, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_down", gate, x);
 }
 
 /* Adds the block's input from the token to the streams that it did not compute. */
@@ -170,8 +166,7 @@ static void add_input(const Model *m, uint32_t block) {
     const QsfSlice branch = qsf_build_branch(b);
     const uint32_t gain = qsf_build_param(b, QSF_REQUIRED, branch.width, "altup_correct_scale.weight");
     (void)qsf_build_step(b, QSF_OP_COPY, "altup_active", stream(m, 0), branch);
-    QsfStep *s = qsf_build_step(b, QSF_OP_GAIN, "altup_correct_scale", qsf_slice_none(), branch);
-    if (s != NULL) s->u.param = gain;
+    qsf_build_with_param(b, QSF_OP_GAIN, "altup_correct_scale", gain, branch);
     qsf_gemma_block_input(&m->g, block, branch, branch);
     for (uint32_t i = 1; i < m->n_streams; i++) qsf_build_add(b, "per_layer_input", branch, stream(m, i));
 }

@@ -58,13 +58,8 @@ static void read_heads(QsfGemma *m) {
 }
 
 static void feed_forward(const QsfGemma *m, uint32_t block, QsfSlice x) {
-    QsfBuilder *b = m->b;
-    const uint32_t ffn = m->hp->block[block].ffn;
-    const QsfSlice gate = qsf_build_buffer(b, ffn), up = qsf_build_buffer(b, ffn);
-    const QsfMatrixSpec in[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, in, 2, QSF_ACT_GELU);
-    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &(QsfMatrixSpec){ "ffn_down", x, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    const QsfFfnSpec f = { .n = m->hp->block[block].ffn, .act = QSF_ACT_GELU, .gated = true };
+    qsf_build_ffn(m->b, &f, x, x);
 }
 
 /* branch += routed experts; the router and the experts read the residual stream, each with its own norm. */
@@ -79,8 +74,7 @@ static void add_experts(const QsfGemma *m, QsfSlice branch) {
     qsf_build_norm(b, QSF_NORM_RMS, NULL, x, router);
     qsf_build_scale(b, "router_scale", router, 1.0f / sqrtf((float)x.width));
     const uint32_t gain = qsf_build_param(b, QSF_REQUIRED, x.width, "ffn_gate_inp.scale");
-    QsfStep *s = qsf_build_step(b, QSF_OP_GAIN, "router_gain", qsf_slice_none(), router);
-    if (s != NULL) s->u.param = gain;
+    qsf_build_with_param(b, QSF_OP_GAIN, "router_gain", gain, router);
     spec.router_in = router;
     qsf_build_routed(b, &spec, in, out);
     qsf_build_norm(b, QSF_NORM_RMS, "post_ffw_norm_2", out, out);
@@ -89,9 +83,7 @@ static void add_experts(const QsfGemma *m, QsfSlice branch) {
 
 static void scale_output(QsfBuilder *b) {
     const uint32_t gain = qsf_build_param(b, QSF_OPTIONAL, 1, "layer_output_scale.weight");
-    if (gain == QSF_NONE) return;
-    QsfStep *s = qsf_build_step(b, QSF_OP_GAIN, "layer_output_scale", qsf_slice_none(), qsf_build_x(b));
-    if (s != NULL) s->u.param = gain;
+    if (gain != QSF_NONE) qsf_build_with_param(b, QSF_OP_GAIN, "layer_output_scale", gain, qsf_build_x(b));
 }
 
 static void build_block(QsfGemma *m, uint32_t block) {

@@ -20,11 +20,6 @@ typedef struct Hybrid {
     float attn_scale, residual_scale, logit_scale;
 } Hybrid;
 
-static void project(QsfBuilder *b, QsfMatmulClass cls, const char *name, QsfSlice in, QsfSlice out) {
-    const QsfMatrixSpec m = { name, out, QSF_REQUIRED };
-    qsf_build_linear(b, cls, in, &m, 1, QSF_ACT_NONE);
-}
-
 /* ---- mixers ---- */
 
 /* in_proj gives b, c and x; the block's output is out_proj(c * conv(b * x)). */
@@ -34,11 +29,11 @@ static void short_conv(const Hybrid *m, QsfSlice in, QsfSlice out) {
     const QsfSlice bcx = qsf_build_buffer(b, 3 * n);
     const QsfSlice gate = qsf_slice_part(bcx, 0, n), c = qsf_slice_part(bcx, n, n),
                    x = qsf_slice_part(bcx, 2 * n, n);
-    project(b, QSF_MATMUL_ATTN_IN, "shortconv.in_proj", in, bcx);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "shortconv.in_proj", in, bcx);
     (void)qsf_build_step(b, QSF_OP_MUL, "shortconv.gate", gate, x);
     qsf_build_conv(b, "shortconv.conv", x, x, m->short_kernel, QSF_ACT_NONE);
     (void)qsf_build_step(b, QSF_OP_MUL, "shortconv.gate", x, c);
-    project(b, QSF_MATMUL_ATTN_OUT, "shortconv.out_proj", c, out);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "shortconv.out_proj", c, out);
 }
 
 static void mixer(const Hybrid *m, QsfSlice in, QsfSlice out) {
@@ -53,46 +48,26 @@ static void mixer(const Hybrid *m, QsfSlice in, QsfSlice out) {
 
 /* ---- attention ---- */
 
-/* Projections of Q, K and V, which are one matrix in some files. */
-static void qkv(const Hybrid *m, QsfSlice in, QsfSlice part[3], const uint32_t width[3]) {
-    QsfBuilder *b = m->b;
-    if (qsf_build_has(b, "attn_qkv.weight")) {
-        const QsfSlice all = qsf_build_buffer(b, width[0] + width[1] + width[2]);
-        project(b, QSF_MATMUL_ATTN_IN, "attn_qkv", in, all);
-        part[0] = qsf_slice_part(all, 0, width[0]);
-        part[1] = qsf_slice_part(all, width[0], width[1]);
-        part[2] = qsf_slice_part(all, width[0] + width[1], width[2]);
-        return;
-    }
-    for (unsigned i = 0; i < 3; i++) part[i] = qsf_build_buffer(b, width[i]);
-    const QsfMatrixSpec mats[] = { { "attn_q", part[0], QSF_REQUIRED },
-                                   { "attn_k", part[1], QSF_REQUIRED },
-                                   { "attn_v", part[2], QSF_REQUIRED } };
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, mats, 3, QSF_ACT_NONE);
-}
-
 static void attention(const Hybrid *m, uint32_t block, QsfSlice in, QsfSlice out) {
     QsfBuilder *b = m->b;
     const QsfBlockSizes *n = &m->hp->block[block];
     const uint32_t dim = m->hp->head_dim, v_dim = m->hp->v_dim;
-    const uint32_t width[3] = { n->heads * dim, n->kv_heads * dim, n->kv_heads * v_dim };
-    QsfSlice part[3];
-    qkv(m, in, part, width);
+    const QsfQkv x = qsf_build_qkv(b, n, in);
     if (m->d->qk_norm) {
-        qsf_build_head_norm(b, QSF_NORM_RMS, "attn_q_norm", part[0], n->heads, false);
-        qsf_build_head_norm(b, QSF_NORM_RMS, "attn_k_norm", part[1], n->kv_heads, false);
+        qsf_build_head_norm(b, QSF_NORM_RMS, "attn_q_norm", x.q, n->heads, false);
+        qsf_build_head_norm(b, QSF_NORM_RMS, "attn_k_norm", x.k, n->kv_heads, false);
     }
-    qsf_build_rope(b, m->rope, part[0], n->heads, dim, 0);
-    qsf_build_rope(b, m->rope, part[1], n->kv_heads, dim, 0);
+    qsf_build_rope(b, m->rope, x.q, n->heads, dim, 0);
+    qsf_build_rope(b, m->rope, x.k, n->kv_heads, dim, 0);
     QsfAttentionSpec attn = { .step = qsf_attention_plain(n->heads, m->attn_scale),
                               .kv_heads = n->kv_heads,
                               .k_dim = dim,
                               .v_dim = v_dim,
-                              .q = part[0],
-                              .k = part[1],
-                              .v = part[2] };
+                              .q = x.q,
+                              .k = x.k,
+                              .v = x.v };
     attn.step.window = m->window;
-    project(b, QSF_MATMUL_ATTN_OUT, "attn_output", qsf_build_attention(b, &attn), out);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", qsf_build_attention(b, &attn), out);
 }
 
 /* ---- blocks ---- */
@@ -109,10 +84,10 @@ static void experts(const Hybrid *m, QsfSlice x) {
     }
     const QsfSlice in = qsf_build_buffer(b, latent), out = qsf_build_buffer(b, latent),
                    sum = qsf_build_buffer(b, m->hp->hidden);
-    project(b, QSF_MATMUL_FFN_IN, "ffn_latent_down", x, in);
+    qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_latent_down", x, in);
     spec.router_in = x;
     qsf_build_routed(b, &spec, in, out);
-    project(b, QSF_MATMUL_FFN_OUT, "ffn_latent_up", out, sum);
+    qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_latent_up", out, sum);
     if (spec.shared_ffn == 0) {
         (void)qsf_build_step(b, QSF_OP_COPY, "ffn_latent", sum, x);
         return;
@@ -127,11 +102,8 @@ static void feed_forward(const Hybrid *m, uint32_t block, QsfSlice x) {
         experts(m, x);
         return;
     }
-    const uint32_t ffn = m->hp->block[block].ffn;
-    const QsfSlice first = qsf_build_buffer(b, ffn), up = m->d->gated ? qsf_build_buffer(b, ffn) : first;
-    const QsfMatrixSpec in[] = { { "ffn_gate", first, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, m->d->gated ? in : in + 1, m->d->gated ? 2 : 1, m->d->act);
-    project(b, QSF_MATMUL_FFN_OUT, "ffn_down", first, x);
+    const QsfFfnSpec f = { .n = m->hp->block[block].ffn, .act = m->d->act, .gated = m->d->gated };
+    qsf_build_ffn(b, &f, x, x);
 }
 
 static void add_branch(const Hybrid *m, const char *label) {

@@ -15,23 +15,6 @@ typedef struct Kimi {
     QsfMlaSpec mla;
 } Kimi;
 
-/* One param of n elements, each for out.width / n elements of out. */
-static void with_param(QsfBuilder *b, QsfOp op, const char *name, uint32_t param, QsfSlice out) {
-    QsfStep *s = qsf_build_step(b, op, name, qsf_slice_none(), out);
-    if (s != NULL) s->u.param = param;
-}
-
-/* out = act(out) * in */
-static void act(QsfBuilder *b, const char *label, QsfActKind kind, QsfSlice in, QsfSlice out) {
-    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, label, in, out);
-    if (s != NULL) s->u.act.kind = kind;
-}
-
-static void linear(QsfBuilder *b, QsfMatmulClass cls, const char *name, QsfSlice in, QsfSlice out) {
-    const QsfMatrixSpec mat = { name, out, QSF_REQUIRED };
-    qsf_build_linear(b, cls, in, &mat, 1, QSF_ACT_NONE);
-}
-
 /* ---- linear attention ---- */
 
 /* Returns q, k and v, convolved and q and k normalized. */
@@ -54,11 +37,12 @@ static QsfSlice queries_keys_values(const Kimi *m, uint32_t heads) {
 static void decays(const Kimi *m, uint32_t heads, QsfSlice low, QsfSlice decay) {
     QsfBuilder *b = m->b;
     const uint64_t ne[2] = { 1, heads };
-    linear(b, QSF_MATMUL_ATTN_IN, "ssm_f_b", low, decay);
-    with_param(b, QSF_OP_BIAS, "ssm_dt", qsf_build_param(b, QSF_REQUIRED, decay.width, "ssm_dt.bias"), decay);
-    act(b, "decay", QSF_ACT_SOFTPLUS, qsf_slice_none(), decay);
-    with_param(b, QSF_OP_GAIN, "ssm_a", qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, "ssm_a"), decay);
-    act(b, "decay", QSF_ACT_EXP, qsf_slice_none(), decay);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_f_b", low, decay);
+    qsf_build_with_param(b, QSF_OP_BIAS, "ssm_dt",
+                         qsf_build_param(b, QSF_REQUIRED, decay.width, "ssm_dt.bias"), decay);
+    qsf_build_act(b, "decay", QSF_ACT_SOFTPLUS, qsf_slice_none(), decay);
+    qsf_build_with_param(b, QSF_OP_GAIN, "ssm_a", qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, "ssm_a"), decay);
+    qsf_build_act(b, "decay", QSF_ACT_EXP, qsf_slice_none(), decay);
 }
 
 static void linear_attention(const Kimi *m, uint32_t heads) {
@@ -73,8 +57,8 @@ static void linear_attention(const Kimi *m, uint32_t heads) {
     const QsfSlice qkv = queries_keys_values(m, heads);
     qsf_build_linear(b, QSF_MATMUL_ATTN_IN, qsf_build_branch(b), mats, 3, QSF_ACT_NONE);
     decays(m, heads, f, decay);
-    linear(b, QSF_MATMUL_ATTN_IN, "ssm_g_b", g, gate);
-    act(b, "beta", QSF_ACT_SIGMOID, qsf_slice_none(), beta);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_g_b", g, gate);
+    qsf_build_act(b, "beta", QSF_ACT_SIGMOID, qsf_slice_none(), beta);
     const uint32_t state = qsf_build_state(b, qsf_matrix_state_floats(heads, m->dim, m->dim));
     QsfStep *s = qsf_build_step(b, QSF_OP_DELTA, "delta", qkv, y);
     if (s == NULL) return;
@@ -88,8 +72,8 @@ static void linear_attention(const Kimi *m, uint32_t heads) {
                                  .per_channel = true,
                                  .scale = 1.0f / sqrtf((float)m->dim) };
     qsf_build_head_norm(b, QSF_NORM_RMS, "ssm_norm", y, heads, false);
-    act(b, "gate", QSF_ACT_SIGMOID, y, gate);
-    linear(b, QSF_MATMUL_ATTN_OUT, "attn_output", gate, qsf_build_branch(b));
+    qsf_build_act(b, "gate", QSF_ACT_SIGMOID, y, gate);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", gate, qsf_build_branch(b));
 }
 
 /* ---- the model ---- */
@@ -109,10 +93,8 @@ static void feed_forward(const Kimi *m, uint32_t block) {
                        qsf_keys_name(&b->keys, "feed_forward_length"));
         return;
     }
-    const QsfSlice gate = qsf_build_buffer(b, ffn), up = qsf_build_buffer(b, ffn);
-    const QsfMatrixSpec in[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, in, 2, QSF_ACT_SILU);
-    linear(b, QSF_MATMUL_FFN_OUT, "ffn_down", gate, x);
+    const QsfFfnSpec f = { .n = ffn, .act = QSF_ACT_SILU, .gated = true };
+    qsf_build_ffn(b, &f, x, x);
 }
 
 static void attention(const Kimi *m, uint32_t block) {
@@ -127,17 +109,14 @@ static void attention(const Kimi *m, uint32_t block) {
         QsfMlaSpec mla = m->mla;
         mla.heads = n->heads;
         const QsfSlice y = qsf_build_mla(b, &mla, qsf_build_branch(b));
-        linear(b, QSF_MATMUL_ATTN_OUT, "attn_output", y, qsf_build_branch(b));
+        qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", y, qsf_build_branch(b));
     }
 }
 
 static void read_sizes(Kimi *m) {
     QsfBuilder *b = m->b;
-    m->kernel = m->dim = 1;
-    if (!qsf_build_failed(b))
-        qsf_build_check(b, qsf_keys_need_u32(&b->keys, "ssm.conv_kernel", 1, QSF_CONV_MAX, &m->kernel));
-    if (!qsf_build_failed(b))
-        qsf_build_check(b, qsf_keys_need_u32(&b->keys, "kda.head_dim", 1, QSF_MAX_HEAD_DIM, &m->dim));
+    m->kernel = qsf_build_need_u32(b, "ssm.conv_kernel", 1, QSF_CONV_MAX);
+    m->dim = qsf_build_need_u32(b, "kda.head_dim", 1, QSF_MAX_HEAD_DIM);
     if ((uint64_t)m->dim * m->hp->n_heads > QSF_MAX_HIDDEN)
         qsf_build_fail(b, "metadata key '%s' is %u, too large for %u heads",
                        qsf_keys_name(&b->keys, "kda.head_dim"), m->dim, m->hp->n_heads);

@@ -27,17 +27,6 @@ void qsf_ssm_read2(QsfBuilder *b, QsfSsm *s) {
         qsf_build_check(b, qsf_keys_bad(&b->keys, "does not divide ssm.time_step_rank, the number of heads"));
 }
 
-/* z = silu(z) * y */
-static void gate(QsfBuilder *b, QsfSlice y, QsfSlice z) {
-    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, "ssm_gate", y, z);
-    if (s != NULL) s->u.act.kind = QSF_ACT_SILU;
-}
-
-static void project(QsfBuilder *b, QsfMatmulClass cls, const char *name, QsfSlice in, QsfSlice out) {
-    const QsfMatrixSpec m = { name, out, QSF_REQUIRED };
-    qsf_build_linear(b, cls, in, &m, 1, QSF_ACT_NONE);
-}
-
 /* The norms of the time step, B and C: all or none. */
 static void norms(QsfBuilder *b, const QsfSsm *s, QsfSlice dbc) {
     static const char *const names[] = { "ssm_dt_norm", "ssm_b_norm", "ssm_c_norm" };
@@ -53,13 +42,13 @@ void qsf_build_mamba1(QsfBuilder *b, const QsfSsm *s, QsfSlice in, QsfSlice out)
     const QsfSlice xz = qsf_build_buffer(b, 2 * s->inner), dbc = qsf_build_buffer(b, s->rank + 2 * s->n),
                    dt = qsf_build_buffer(b, s->inner);
     const QsfSlice x = qsf_slice_part(xz, 0, s->inner), z = qsf_slice_part(xz, s->inner, s->inner);
-    project(b, QSF_MATMUL_ATTN_IN, "ssm_in", in, xz);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_in", in, xz);
     qsf_build_require(b, "ssm_conv1d.bias");
     qsf_build_conv(b, "ssm_conv1d", x, x, s->kernel, QSF_ACT_SILU);
-    project(b, QSF_MATMUL_ATTN_IN, "ssm_x", x, dbc);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_x", x, dbc);
     norms(b, s, dbc);
     qsf_build_require(b, "ssm_dt.bias");
-    project(b, QSF_MATMUL_ATTN_IN, "ssm_dt", qsf_slice_part(dbc, 0, s->rank), dt);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_dt", qsf_slice_part(dbc, 0, s->rank), dt);
     qsf_build_scan(b, &(QsfScanSpec){ .op = QSF_OP_SCAN1,
                                       .x = x,
                                       .dt = dt,
@@ -68,8 +57,8 @@ void qsf_build_mamba1(QsfBuilder *b, const QsfSsm *s, QsfSlice in, QsfSlice out)
                                       .heads = s->inner,
                                       .n = s->n,
                                       .groups = 1 });
-    gate(b, x, z);
-    project(b, QSF_MATMUL_ATTN_OUT, "ssm_out", z, out);
+    qsf_build_act(b, "ssm_gate", QSF_ACT_SILU, x, z);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "ssm_out", z, out);
 }
 
 void qsf_build_mamba2(QsfBuilder *b, const QsfSsm *s, const QsfSsmNeeds *needs, QsfSlice in, QsfSlice out) {
@@ -77,12 +66,11 @@ void qsf_build_mamba2(QsfBuilder *b, const QsfSsm *s, const QsfSsmNeeds *needs, 
     const QsfSlice all = qsf_build_buffer(b, 2 * s->inner + bc + heads);
     const QsfSlice z = qsf_slice_part(all, 0, s->inner), xbc = qsf_slice_part(all, s->inner, s->inner + bc),
                    x = qsf_slice_part(xbc, 0, s->inner), dt = qsf_slice_part(all, 2 * s->inner + bc, heads);
-    project(b, QSF_MATMUL_ATTN_IN, "ssm_in", in, all);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_in", in, all);
     if (needs->conv_bias == QSF_REQUIRED) qsf_build_require(b, "ssm_conv1d.bias");
     qsf_build_conv(b, "ssm_conv1d", xbc, xbc, s->kernel, QSF_ACT_SILU);
     const uint32_t bias = qsf_build_param(b, QSF_REQUIRED, heads, "ssm_dt.bias");
-    QsfStep *add = qsf_build_step(b, QSF_OP_BIAS, "ssm_dt", qsf_slice_none(), dt);
-    if (add != NULL) add->u.param = bias;
+    qsf_build_with_param(b, QSF_OP_BIAS, "ssm_dt", bias, dt);
     qsf_build_scan(b, &(QsfScanSpec){ .op = QSF_OP_SCAN2,
                                       .x = x,
                                       .dt = dt,
@@ -91,8 +79,8 @@ void qsf_build_mamba2(QsfBuilder *b, const QsfSsm *s, const QsfSsmNeeds *needs, 
                                       .heads = heads,
                                       .n = s->n,
                                       .groups = s->groups });
-    gate(b, x, z);
+    qsf_build_act(b, "ssm_gate", QSF_ACT_SILU, x, z);
     if (needs->norm == QSF_REQUIRED || qsf_build_has(b, "ssm_norm.weight"))
         qsf_build_head_norm(b, QSF_NORM_RMS, "ssm_norm", z, s->groups, true);
-    project(b, QSF_MATMUL_ATTN_OUT, "ssm_out", z, out);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "ssm_out", z, out);
 }

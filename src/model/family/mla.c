@@ -42,19 +42,14 @@ static void read_attention(Model *m) {
 
 static void feed_forward(const Model *m, uint32_t block, QsfSlice x) {
     QsfBuilder *b = m->b;
-    const uint32_t ffn = m->hp->block[block].ffn;
     if (qsf_moe_has(b, m->d->moe)) {
         QsfMoeSpec spec;
         qsf_moe_read(b, m->d->moe, &spec);
         qsf_build_moe(b, &spec, x, x);
         return;
     }
-    const QsfSlice gate = qsf_build_buffer(b, ffn), up = m->d->gated ? qsf_build_buffer(b, ffn) : gate;
-    const QsfMatrixSpec mats[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
-    const unsigned first = m->d->gated ? 0 : 1;
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, mats + first, 2 - first, m->d->act);
-    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &(QsfMatrixSpec){ "ffn_down", x, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    const QsfFfnSpec f = { .n = m->hp->block[block].ffn, .act = m->d->act, .gated = m->d->gated };
+    qsf_build_ffn(b, &f, x, x);
 }
 
 static void add(const Model *m, QsfSlice branch) {
@@ -67,8 +62,7 @@ static void block(const Model *m, uint32_t i) {
     const QsfSlice x = qsf_build_x(b), branch = qsf_build_branch(b);
     qsf_build_norm(b, QSF_NORM_RMS, "attn_norm", x, branch);
     const QsfSlice y = qsf_build_mla(b, &m->attention, branch);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, y, &(QsfMatrixSpec){ "attn_output", branch, QSF_REQUIRED }, 1,
-                     QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", y, branch);
     add(m, branch);
     qsf_build_norm(b, QSF_NORM_RMS, "ffn_norm", x, branch);
     feed_forward(m, i, branch);

@@ -16,16 +16,10 @@ typedef struct QwenNext {
     uint32_t is_linear[QSF_MAX_LAYERS];
 } QwenNext;
 
+/* Applies the parameter `name`, out.width elements. */
 static void with_param(QsfBuilder *b, QsfOp op, const char *name, QsfSlice out) {
     const uint32_t param = qsf_build_param(b, QSF_REQUIRED, out.width, name);
-    QsfStep *s = qsf_build_step(b, op, name, qsf_slice_none(), out);
-    if (s != NULL) s->u.param = param;
-}
-
-/* out = act(out) * in */
-static void act(QsfBuilder *b, const char *label, QsfActKind kind, QsfSlice in, QsfSlice out) {
-    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, label, in, out);
-    if (s != NULL) s->u.act.kind = kind;
+    qsf_build_with_param(b, op, name, param, out);
 }
 
 /* ---- attention ---- */
@@ -40,7 +34,6 @@ static void attention(const QwenNext *m, uint32_t block) {
     const QsfMatrixSpec in[] = { { "attn_q", both, QSF_REQUIRED },
                                  { "attn_k", k, QSF_REQUIRED },
                                  { "attn_v", v, QSF_REQUIRED } };
-    const QsfMatrixSpec out = { "attn_output", x, QSF_REQUIRED };
     qsf_build_linear(b, QSF_MATMUL_ATTN_IN, x, in, 3, QSF_ACT_NONE);
     /* Each head of attn_q is a query and a gate. */
     qsf_build_heads(b, "query", both, q, n->heads, dim, 2 * dim, dim);
@@ -56,8 +49,8 @@ static void attention(const QwenNext *m, uint32_t block) {
                                     .q = q,
                                     .k = k,
                                     .v = v };
-    act(b, "attn_gate", QSF_ACT_SIGMOID, qsf_build_attention(b, &attn), gate);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, gate, &out, 1, QSF_ACT_NONE);
+    qsf_build_act(b, "attn_gate", QSF_ACT_SIGMOID, qsf_build_attention(b, &attn), gate);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", gate, x);
 }
 
 /* ---- linear attention ---- */
@@ -72,7 +65,6 @@ static void split_qkvz(const QwenNext *m, const Inputs *in) {
     const uint32_t per_head = m->v_heads / m->k_heads * m->dim, group = 2 * m->dim + 2 * per_head,
                    keys = m->k_heads * m->dim, values = m->v_heads * m->dim;
     const QsfSlice all = qsf_build_buffer(b, m->k_heads * group);
-    const QsfMatrixSpec mat = { "ssm_in", all, QSF_REQUIRED };
     const struct {
         uint32_t at, n;
         QsfSlice out;
@@ -82,7 +74,7 @@ static void split_qkvz(const QwenNext *m, const Inputs *in) {
         { 2 * m->dim, per_head, qsf_slice_part(in->qkv, 2 * keys, values) },
         { 2 * m->dim + per_head, per_head, in->z },
     };
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, qsf_build_branch(b), &mat, 1, QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_in", qsf_build_branch(b), all);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         qsf_build_heads(b, "split", qsf_slice_part(all, parts[i].at, all.width - parts[i].at), parts[i].out,
                         m->k_heads, parts[i].n, group, parts[i].n);
@@ -109,8 +101,7 @@ static void project_gates(const QwenNext *m, const Inputs *in) {
     }
     const uint32_t n = m->v_heads / m->k_heads;
     const QsfSlice both = qsf_build_buffer(b, 2 * m->v_heads);
-    const QsfMatrixSpec ba = { "ssm_ba", both, QSF_REQUIRED };
-    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, x, &ba, 1, QSF_ACT_NONE);
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ssm_ba", x, both);
     qsf_build_heads(b, "beta", both, in->beta, m->k_heads, n, 2 * n, n);
     qsf_build_heads(b, "alpha", qsf_slice_part(both, n, both.width - n), in->alpha, m->k_heads, n, 2 * n, n);
 }
@@ -138,20 +129,19 @@ static void linear_attention(const QwenNext *m) {
     const uint32_t keys = m->k_heads * m->dim, values = m->v_heads * m->dim;
     const Inputs in = { qsf_build_buffer(b, 2 * keys + values), qsf_build_buffer(b, values),
                         qsf_build_buffer(b, m->v_heads), qsf_build_buffer(b, m->v_heads) };
-    const QsfMatrixSpec out = { "ssm_out", qsf_build_branch(b), QSF_REQUIRED };
     project_qkvz(m, &in);
     project_gates(m, &in);
     qsf_build_conv(b, "ssm_conv1d", in.qkv, in.qkv, m->kernel, QSF_ACT_SILU);
     qsf_build_head_norm(b, QSF_NORM_L2, NULL, qsf_slice_part(in.qkv, 0, 2 * keys), 2 * m->k_heads, false);
     with_param(b, QSF_OP_BIAS, "ssm_dt.bias", in.alpha);
-    act(b, "decay", QSF_ACT_SOFTPLUS, qsf_slice_none(), in.alpha);
+    qsf_build_act(b, "decay", QSF_ACT_SOFTPLUS, qsf_slice_none(), in.alpha);
     with_param(b, QSF_OP_GAIN, "ssm_a", in.alpha);
-    act(b, "decay", QSF_ACT_EXP, qsf_slice_none(), in.alpha);
-    act(b, "beta", QSF_ACT_SIGMOID, qsf_slice_none(), in.beta);
+    qsf_build_act(b, "decay", QSF_ACT_EXP, qsf_slice_none(), in.alpha);
+    qsf_build_act(b, "beta", QSF_ACT_SIGMOID, qsf_slice_none(), in.beta);
     const QsfSlice y = delta(m, &in);
     qsf_build_head_norm(b, QSF_NORM_RMS, "ssm_norm", y, m->v_heads, false);
-    act(b, "gate", QSF_ACT_SILU, y, in.z);
-    qsf_build_linear(b, QSF_MATMUL_ATTN_OUT, in.z, &out, 1, QSF_ACT_NONE);
+    qsf_build_act(b, "gate", QSF_ACT_SILU, y, in.z);
+    qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "ssm_out", in.z, qsf_build_branch(b));
 }
 
 /* ---- the model ---- */
@@ -164,18 +154,8 @@ static void feed_forward(const QwenNext *m, uint32_t block) {
         qsf_build_moe(b, &moe, qsf_build_branch(b), qsf_build_branch(b));
         return;
     }
-    const uint32_t ffn = m->hp->block[block].ffn;
-    const QsfSlice x = qsf_build_branch(b), gate = qsf_build_buffer(b, ffn), up = qsf_build_buffer(b, ffn);
-    const QsfMatrixSpec in[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
-    const QsfMatrixSpec out = { "ffn_down", x, QSF_REQUIRED };
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, in, 2, QSF_ACT_SILU);
-    qsf_build_linear(b, QSF_MATMUL_FFN_OUT, gate, &out, 1, QSF_ACT_NONE);
-}
-
-static uint32_t need(QwenNext *m, const char *name, uint32_t high) {
-    uint32_t v = 1;
-    if (!qsf_build_failed(m->b)) qsf_build_check(m->b, qsf_keys_need_u32(&m->b->keys, name, 1, high, &v));
-    return qsf_build_failed(m->b) ? 1 : v; /* 0 would be divided by */
+    const QsfFfnSpec f = { .n = m->hp->block[block].ffn, .act = QSF_ACT_SILU, .gated = true };
+    qsf_build_ffn(b, &f, qsf_build_branch(b), qsf_build_branch(b));
 }
 
 static void read_kinds(QwenNext *m) {
@@ -192,14 +172,14 @@ static void read_kinds(QwenNext *m) {
 
 static void read_sizes(QwenNext *m) {
     QsfBuilder *b = m->b;
-    m->kernel = need(m, "ssm.conv_kernel", QSF_CONV_MAX);
-    m->dim = need(m, "ssm.state_size", QSF_MAX_HEAD_DIM);
-    m->v_heads = need(m, "ssm.time_step_rank", QSF_MAX_HEADS);
-    m->k_heads = need(m, "ssm.group_count", QSF_MAX_HEADS);
+    m->kernel = qsf_build_need_u32(b, "ssm.conv_kernel", 1, QSF_CONV_MAX);
+    m->dim = qsf_build_need_u32(b, "ssm.state_size", 1, QSF_MAX_HEAD_DIM);
+    m->v_heads = qsf_build_need_u32(b, "ssm.time_step_rank", 1, QSF_MAX_HEADS);
+    m->k_heads = qsf_build_need_u32(b, "ssm.group_count", 1, QSF_MAX_HEADS);
     if (m->v_heads % m->k_heads != 0)
         qsf_build_fail(b, "metadata key '%s' is %u, which does not divide the %u heads of ssm.time_step_rank",
                        qsf_keys_name(&b->keys, "ssm.group_count"), m->k_heads, m->v_heads);
-    const uint32_t inner = need(m, "ssm.inner_size", QSF_MAX_HIDDEN);
+    const uint32_t inner = qsf_build_need_u32(b, "ssm.inner_size", 1, QSF_MAX_HIDDEN);
     if ((uint64_t)m->v_heads * m->dim != inner)
         qsf_build_fail(b, "metadata key '%s' is %u, expected %u heads of %u",
                        qsf_keys_name(&b->keys, "ssm.inner_size"), inner, m->v_heads, m->dim);

@@ -45,27 +45,15 @@ static void with_param(const Rwkv *m, QsfOp op, const char *name, QsfSlice out) 
     char full[64];
     snprintf(full, sizeof full, "%s.weight", name);
     const uint32_t param = qsf_build_param(m->b, QSF_REQUIRED, out.width, full);
-    QsfStep *s = qsf_build_step(m->b, op, name, qsf_slice_none(), out);
-    if (s != NULL) s->u.param = param;
-}
-
-static void act(const Rwkv *m, const char *label, QsfActKind kind, QsfSlice out) {
-    QsfStep *s = qsf_build_step(m->b, QSF_OP_ACT, label, qsf_slice_none(), out);
-    if (s != NULL) s->u.act.kind = kind;
-}
-
-static void linear(const Rwkv *m, QsfMatmulClass cls, const char *name, QsfSlice in, QsfSlice out,
-                   QsfActKind kind) {
-    const QsfMatrixSpec mat = { name, out, QSF_REQUIRED };
-    qsf_build_linear(m->b, cls, in, &mat, 1, kind);
+    qsf_build_with_param(m->b, op, name, param, out);
 }
 
 /* out = second * act(first * mix) */
 static void low_rank(const Rwkv *m, const char *first, const char *second, uint32_t rank, QsfActKind kind,
                      QsfSlice out) {
     const QsfSlice low = qsf_build_buffer(m->b, rank);
-    linear(m, QSF_MATMUL_ATTN_IN, first, m->mix, low, kind);
-    linear(m, QSF_MATMUL_ATTN_IN, second, low, out, QSF_ACT_NONE);
+    qsf_build_linear(m->b, QSF_MATMUL_ATTN_IN, m->mix, &(QsfMatrixSpec){ first, low, QSF_REQUIRED }, 1, kind);
+    qsf_build_project(m->b, QSF_MATMUL_ATTN_IN, second, low, out);
 }
 
 static void shift(const Rwkv *m, const char *label) {
@@ -83,14 +71,14 @@ static void mix(const Rwkv *m, unsigned i) {
 static void values(const Rwkv *m, uint32_t block) {
     const QsfSlice v = block == 0 ? m->v0 : m->v, out = slot(m, QSF_WKV_V);
     mix(m, MIX_V);
-    linear(m, QSF_MATMUL_ATTN_IN, "time_mix_value", m->mix, v, QSF_ACT_NONE);
+    qsf_build_project(m->b, QSF_MATMUL_ATTN_IN, "time_mix_value", m->mix, v);
     if (block == 0) {
         (void)qsf_build_step(m->b, QSF_OP_COPY, "values", v, out);
         return;
     }
     low_rank(m, "time_mix_v1", "time_mix_v2", m->value_rank, QSF_ACT_NONE, out);
     with_param(m, QSF_OP_BIAS, "time_mix_v0", out);
-    act(m, "value_gate", QSF_ACT_SIGMOID, out);
+    qsf_build_act(m->b, "value_gate", QSF_ACT_SIGMOID, qsf_slice_none(), out);
     lerp(m, "values", v, m->v0, QSF_NONE, 0, out);
 }
 
@@ -99,9 +87,9 @@ static void decays(const Rwkv *m) {
     mix(m, MIX_W);
     low_rank(m, "time_mix_w1", "time_mix_w2", m->decay_rank, QSF_ACT_TANH, w);
     with_param(m, QSF_OP_BIAS, "time_mix_w0", w);
-    act(m, "decay", QSF_ACT_SIGMOID, w);
+    qsf_build_act(m->b, "decay", QSF_ACT_SIGMOID, qsf_slice_none(), w);
     qsf_build_scale(m->b, "decay", w, MAX_LOG_DECAY);
-    act(m, "decay", QSF_ACT_EXP, w);
+    qsf_build_act(m->b, "decay", QSF_ACT_EXP, qsf_slice_none(), w);
 }
 
 /* A = keys * k_k, normalized; B = A * rate; K = keys * (1 + (rate - 1) * k_a). */
@@ -109,11 +97,11 @@ static void keys(const Rwkv *m) {
     QsfBuilder *b = m->b;
     const QsfSlice a = slot(m, QSF_WKV_A), rate = slot(m, QSF_WKV_B), k = slot(m, QSF_WKV_K);
     mix(m, MIX_K);
-    linear(m, QSF_MATMUL_ATTN_IN, "time_mix_key", m->mix, m->k, QSF_ACT_NONE);
+    qsf_build_project(m->b, QSF_MATMUL_ATTN_IN, "time_mix_key", m->mix, m->k);
     mix(m, MIX_A);
     low_rank(m, "time_mix_a1", "time_mix_a2", m->iclr_rank, QSF_ACT_NONE, rate);
     with_param(m, QSF_OP_BIAS, "time_mix_a0", rate);
-    act(m, "rate", QSF_ACT_SIGMOID, rate);
+    qsf_build_act(m->b, "rate", QSF_ACT_SIGMOID, qsf_slice_none(), rate);
     (void)qsf_build_step(b, QSF_OP_COPY, "keys", m->k, a);
     with_param(m, QSF_OP_GAIN, "time_mix_k_k", a);
     QsfStep *s = qsf_build_step(b, QSF_OP_NORM, "key_norm", a, a);
@@ -168,7 +156,7 @@ static void time_mix(Rwkv *m, uint32_t block) {
     read_lerps(m, gated);
     shift(m, "token_shift");
     mix(m, MIX_R);
-    linear(m, QSF_MATMUL_ATTN_IN, "time_mix_receptance", m->mix, slot(m, QSF_WKV_R), QSF_ACT_NONE);
+    qsf_build_project(m->b, QSF_MATMUL_ATTN_IN, "time_mix_receptance", m->mix, slot(m, QSF_WKV_R));
     decays(m);
     values(m, block);
     keys(m);
@@ -178,7 +166,7 @@ static void time_mix(Rwkv *m, uint32_t block) {
     }
     recurrence(m);
     if (gated) (void)qsf_build_step(b, QSF_OP_MUL, "gate", m->gate, m->y);
-    linear(m, QSF_MATMUL_ATTN_OUT, "time_mix_output", m->y, qsf_build_branch(b), QSF_ACT_NONE);
+    qsf_build_project(m->b, QSF_MATMUL_ATTN_OUT, "time_mix_output", m->y, qsf_build_branch(b));
 }
 
 /* ---- the rest of a block ---- */
@@ -190,40 +178,33 @@ static void channel_mix(const Rwkv *m, uint32_t block) {
     shift(m, "channel_shift");
     const uint32_t w = qsf_build_param(b, QSF_REQUIRED, m->hp->hidden, "channel_mix_lerp_k.weight");
     lerp(m, "channel_mix_lerp_k", x, m->prev, w, 0, m->mix);
-    linear(m, QSF_MATMUL_FFN_IN, "channel_mix_key", m->mix, k, QSF_ACT_RELU2);
-    linear(m, QSF_MATMUL_FFN_OUT, "channel_mix_value", k, x, QSF_ACT_NONE);
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, m->mix, &(QsfMatrixSpec){ "channel_mix_key", k, QSF_REQUIRED }, 1,
+                     QSF_ACT_RELU2);
+    qsf_build_project(m->b, QSF_MATMUL_FFN_OUT, "channel_mix_value", k, x);
 }
 
 static void feed_forward(const Rwkv *m, uint32_t block) {
     QsfBuilder *b = m->b;
-    const uint32_t ffn = m->hp->block[block].ffn;
-    const QsfSlice x = qsf_build_branch(b), gate = qsf_build_buffer(b, ffn), up = qsf_build_buffer(b, ffn);
-    const QsfMatrixSpec in[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
+    const QsfSlice x = qsf_build_branch(b);
+    const QsfFfnSpec f = { .n = m->hp->block[block].ffn, .act = QSF_ACT_SILU, .gated = true };
     qsf_build_norm(b, m->hp->arch->norm, "ffn_norm", qsf_build_x(b), x);
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, x, in, 2, QSF_ACT_SILU);
-    linear(m, QSF_MATMUL_FFN_OUT, "ffn_down", gate, x, QSF_ACT_NONE);
+    qsf_build_ffn(b, &f, x, x);
 }
 
 /* ---- the model ---- */
 
-static uint32_t need(Rwkv *m, const char *name, uint32_t high) {
-    uint32_t v = 1;
-    if (!qsf_build_failed(m->b)) qsf_build_check(m->b, qsf_keys_need_u32(&m->b->keys, name, 1, high, &v));
-    return qsf_build_failed(m->b) ? 1 : v; /* 0 would be divided by */
-}
-
 static void read_sizes(Rwkv *m) {
     QsfBuilder *b = m->b;
     const uint32_t hidden = m->hp->hidden;
-    m->dim = need(m, "wkv.head_size", hidden);
+    m->dim = qsf_build_need_u32(b, "wkv.head_size", 1, hidden);
     if (hidden % m->dim != 0)
         qsf_build_fail(b, "metadata key '%s' is %u, which does not divide the embedding length %u",
                        qsf_keys_name(&b->keys, "wkv.head_size"), m->dim, hidden);
     m->heads = hidden / m->dim;
     m->slot = (hidden + 15u) & ~15u;
-    m->decay_rank = need(m, "attention.decay_lora_rank", MAX_RANK);
-    m->iclr_rank = need(m, "attention.iclr_lora_rank", MAX_RANK);
-    m->value_rank = need(m, "attention.value_residual_mix_lora_rank", MAX_RANK);
+    m->decay_rank = qsf_build_need_u32(b, "attention.decay_lora_rank", 1, MAX_RANK);
+    m->iclr_rank = qsf_build_need_u32(b, "attention.iclr_lora_rank", 1, MAX_RANK);
+    m->value_rank = qsf_build_need_u32(b, "attention.value_residual_mix_lora_rank", 1, MAX_RANK);
     m->gate_rank = qsf_build_u32(b, "attention.gate_lora_rank", 1, m->t->optional_gate ? 0 : 1, MAX_RANK);
     const uint32_t shifts = m->t->channel_mix ? 2 : 1;
     (void)qsf_build_u32(b, "token_shift_count", shifts, shifts, shifts);

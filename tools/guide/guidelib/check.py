@@ -7,7 +7,7 @@ from .slots import MAKERS
 
 WORDS_MAX = 75
 _COMMAND = re.compile(r'(?<![\w/.~$!@*"-])/([a-z?][a-z-]*!?)(?![\w/.])')
-_OPTION = re.compile(r'(?<![\w-])--([a-z][a-z-]*)')
+_OPTION = re.compile(r'(?<![\w-])--([a-z][a-z0-9-]*)')
 _KEY = re.compile(r'\b(F(?:[1-9]|1[0-2])|Ctrl-[A-Z][a-z]*|Alt-[A-Za-z<>]+|PgUp|PgDn|Esc|Tab|Enter)\b')
 # Keys of readline and of terminals, which are in none of our tables.
 _ELSEWHERE = {'Ctrl-A', 'Ctrl-E', 'Ctrl-W', 'Ctrl-Shift'}

@@ -72,7 +72,7 @@ class Judge:
         text = re.sub(r'\^([A-Z])\b|\b[Cc]trl[ +-]([A-Za-z])\b', lambda m: 'Ctrl-' + (m[1] or m[2]), text)
         text = re.sub(r'/set ([a-z][a-z-]*)', lambda m: '/' + m[1] if m[1] in self.settings else m[0], text)
         text = re.sub(r'(?<![\w/.~-])/([a-z][a-z-]*)(?![\w/.]*/)', lambda m: '/' + self.slash.get(m[1], m[1]), text)
-        text = re.sub(r'(?<![\w-])--([a-z][a-z-]*)', lambda m: '--' + self.options.get(m[1], m[1]), text)
+        text = re.sub(r'(?<![\w-])--([a-z][a-z0-9-]*)', lambda m: '--' + self.options.get(m[1], m[1]), text)
         return text.lower()
 
     def names(self, words, plain):

@@ -53,10 +53,10 @@ class Tables:
             self._read(path)
         self.templates = sorted(p.stem for p in self.root.glob('templates/*.jinja'))
         configure = self.root / 'configure'
-        self.build_options = set(re.findall(r'--[a-z][a-z-]+', configure.read_text())) if configure.exists() else set()
+        self.build_options = set(re.findall(r'--[a-z][a-z0-9-]+', configure.read_text())) if configure.exists() else set()
         self._word_values()
-        if not (self.commands and self.settings and self.options and self.keys):
-            raise ValueError(f'{self.root}: the tables of commands, settings, options or keys were not found')
+        if not (self.commands and self.settings and self.options and self.keys and self.archs):
+            raise ValueError(f'{self.root}: the tables of commands, settings, options, keys or families were not found')
 
     def _read(self, path):
         text = path.read_text(encoding='utf-8')
@@ -69,8 +69,8 @@ class Tables:
             self._options(text, at)
         if 'UiBinding' in text:
             self._keys(text, at)
-        if 'QsfArch table' in text:
-            self.archs += [row[0] for table in arrays(text, 'QsfArch') for row in table]
+        if 'QsfFamily table' in text:  # rows are macros: DENSE("llama", ...), or { "gemma4", ... }
+            self.archs += re.findall(r'^    (?:[A-Z]+\(|\{ )"([^"]+)"', text, re.MULTILINE)
         if 'QsfDtype table' in text:
             self.formats += [r[1] for table in arrays(text, 'QsfDtype') for r in table if r[-1] == 'true']
 
@@ -144,8 +144,7 @@ class Tables:
 
     def constants(self):
         """What facts may quote with @NAME@, so that lists in answers follow the sources."""
-        return {'archs': ', '.join(self.archs), 'templates': ', '.join(self.templates),
-                'formats': ', '.join(self.formats)}
+        return {'templates': ', '.join(self.templates), 'formats': ', '.join(self.formats)}
 
 
 __all__ = ['Item', 'Raw', 'Tables']

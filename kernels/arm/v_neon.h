@@ -44,6 +44,19 @@ QK_INLINE vf v_keep(vf v, size_t n) {
 }
 
 QK_INLINE vf v_load_half(const void *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
+/* See v_avx512.h. */
+QK_INLINE void v_of_halves(uint16x8_t h, vf out[2]) {
+    out[0] = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(h)));
+    out[1] = vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(h)));
+}
+QK_INLINE void v_load_e4m3(const void *p, vf out[2]) {
+    const uint16x8_t b = vshlq_n_u16(vreinterpretq_u16_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(p)))), 7);
+    const uint16x8_t carry = vaddq_u16(vandq_u16(b, vdupq_n_u16(0x3f80)), vdupq_n_u16(0x80));
+    v_of_halves(vbslq_u16(vdupq_n_u16(0x4000), carry, b), out);
+}
+QK_INLINE void v_load_e5m2(const void *p, vf out[2]) {
+    v_of_halves(vshlq_n_u16(vmovl_u8(vld1_u8(p)), 8), out);
+}
 /* V signed bytes. */
 QK_INLINE vf v_load_bytes(const void *p) {
     uint32_t bytes;

@@ -4,10 +4,12 @@
 #define QSF_KERNELS_GENERIC_MM_F32_H
 
 enum { FMT_BYTES = 4 };
+static const float fmt_scale = 1;
 
-QK_INLINE vf fmt_load(const uint8_t *p) { return v_load((const void *)p); }
-
-QK_INLINE vf fmt_load_some(const uint8_t *p, size_t n) { return v_load_some((const void *)p, n); }
+QK_INLINE void fmt_load(const uint8_t *p, vf out[2]) {
+    out[0] = v_load((const void *)p);
+    out[1] = v_load((const void *)(p + FMT_BYTES * V));
+}
 
 #include "kernels/generic/mm_float.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Matmul of float, half and bfloat16 rows with float columns, using the vectors of v_<isa>.h. The including
- * file has defined FMT_BYTES, fmt_load(p) for V elements and fmt_load_some(p, n) for fewer, padded with
- * zeros. Each output element has one accumulator of V lanes, updated by FMA in ascending order, regardless of
- * the tile size. */
+/* Matmul of rows of floats of any size with float columns, using the vectors of v_<isa>.h. The including file has
+ * defined FMT_BYTES, fmt_load(p, out) for 2 V elements, and fmt_scale, which the sums are multiplied by. Each output
+ * element has one accumulator of V lanes, updated by FMA in ascending order, regardless of the tile size. */
 #ifndef QSF_KERNELS_GENERIC_MM_FLOAT_H
 #define QSF_KERNELS_GENERIC_MM_FLOAT_H
 
@@ -12,27 +11,39 @@
 /* A tile of four rows shares its columns; a single column is multiplied with eight rows. */
 enum { TILE_ROWS = 4, TILE_COLS = V_REGISTERS >= 32 ? 4 : 2, MANY_ROWS = 8 };
 
+/* The last n < 2 V elements, padded with zeros. */
+QK_INLINE void load_rest(const uint8_t *p, size_t n, vf out[2]) {
+    uint8_t bytes[2 * V * FMT_BYTES] = { 0 };
+    memcpy(bytes, p, n * FMT_BYTES);
+    fmt_load(bytes, out);
+}
+
 QK_INLINE void tile(const qk_mm *m, size_t r, size_t c, int nr, int nc) {
-    const size_t whole = m->k / V * V, rest = m->k - whole;
+    const size_t whole = m->k / (2 * V) * (2 * V), rest = m->k - whole;
     const uint8_t *w[MANY_ROWS];
     const float *x[TILE_COLS];
-    vf acc[MANY_ROWS][TILE_COLS];
+    vf acc[MANY_ROWS][TILE_COLS], wi[2];
     for (int i = 0; i < nr; i++) w[i] = qk_mm_row(m, r + (size_t)i);
     for (int j = 0; j < nc; j++) x[j] = qk_mm_col(m, c + (size_t)j);
     for (int i = 0; i < nr; i++)
         for (int j = 0; j < nc; j++) acc[i][j] = v_set(0);
-    for (size_t k = 0; k < whole; k += V)
+    for (size_t k = 0; k < whole; k += 2 * V)
         for (int i = 0; i < nr; i++) {
-            const vf wi = fmt_load(w[i] + k * FMT_BYTES);
-            for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi, v_load(x[j] + k), acc[i][j]);
+            fmt_load(w[i] + k * FMT_BYTES, wi);
+            for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[0], v_load(x[j] + k), acc[i][j]);
+            for (int j = 0; j < nc; j++) acc[i][j] = v_fma(wi[1], v_load(x[j] + k + V), acc[i][j]);
         }
     for (int j = 0; rest && j < nc; j++) {
-        const vf xj = v_load_some(x[j] + whole, rest);
-        for (int i = 0; i < nr; i++)
-            acc[i][j] = v_fma(fmt_load_some(w[i] + whole * FMT_BYTES, rest), xj, acc[i][j]);
+        const vf x0 = v_load_some(x[j] + whole, rest < V ? rest : V);
+        const vf x1 = v_load_some(x[j] + whole + V, rest < V ? 0 : rest - V);
+        for (int i = 0; i < nr; i++) {
+            load_rest(w[i] + whole * FMT_BYTES, rest, wi);
+            acc[i][j] = v_fma(wi[1], x1, v_fma(wi[0], x0, acc[i][j]));
+        }
     }
     for (int i = 0; i < nr; i++)
-        for (int j = 0; j < nc; j++) m->y[(c + (size_t)j) * m->y_stride + r + (size_t)i] = v_sum(acc[i][j]);
+        for (int j = 0; j < nc; j++)
+            m->y[(c + (size_t)j) * m->y_stride + r + (size_t)i] = v_sum(acc[i][j]) * fmt_scale;
 }
 
 /* One function per shape: each needs the registers. */

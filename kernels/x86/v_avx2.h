@@ -49,6 +49,21 @@ QK_INLINE void v_store_some(float *p, size_t n, vf v) { qk_store_some_ps(p, n, v
 QK_INLINE vf v_keep(vf v, size_t n) { return _mm256_and_ps(v, _mm256_castsi256_ps(qk_lanes(n))); }
 
 QK_INLINE vf v_load_half(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
+/* See v_avx512.h. */
+QK_INLINE void v_load_e4m3(const void *p, vf out[2]) {
+    const __m256i b = _mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128(p)), 7);
+    const __m256i carry = _mm256_add_epi16(_mm256_and_si256(b, _mm256_set1_epi16(0x3f80)),
+                                           _mm256_set1_epi16(0x80));
+    const __m256i bit = _mm256_set1_epi16(0x4000);
+    const __m256i half = _mm256_or_si256(_mm256_and_si256(carry, bit), _mm256_andnot_si256(bit, b));
+    out[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(half));
+    out[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
+}
+QK_INLINE void v_load_e5m2(const void *p, vf out[2]) {
+    const __m256i half = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(p)), 8);
+    out[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(half));
+    out[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
+}
 /* V signed bytes. */
 QK_INLINE vf v_load_bytes(const void *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));

@@ -29,6 +29,22 @@ QK_INLINE void v_store_some(float *p, size_t n, vf v) { _mm512_mask_storeu_ps(p,
 QK_INLINE vf v_keep(vf v, size_t n) { return _mm512_maskz_mov_ps(v_lanes(n), v); }
 
 QK_INLINE vf v_load_half(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+/* 2 V bytes of F8 (kernels/f8.h), E4M3 divided by QK_E4M3_SCALE. Shifted, bytes with sign are the halves but for bit 14:
+ * that is the carry of the magnitude plus one, as only a NaN has all bits set. */
+QK_INLINE void v_load_e4m3(const void *p, vf out[2]) {
+    const __m512i b = _mm512_slli_epi16(_mm512_cvtepi8_epi16(_mm256_loadu_si256(p)), 7);
+    const __m512i carry = _mm512_add_epi16(_mm512_and_si512(b, _mm512_set1_epi16(0x3f80)),
+                                           _mm512_set1_epi16(0x80));
+    /* bit 14 set ? carry : b */
+    const __m512i half = _mm512_ternarylogic_epi32(_mm512_set1_epi16(0x4000), carry, b, 0xca);
+    out[0] = _mm512_cvtph_ps(_mm512_castsi512_si256(half));
+    out[1] = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(half, 1));
+}
+QK_INLINE void v_load_e5m2(const void *p, vf out[2]) {
+    const __m512i half = _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_loadu_si256(p)), 8);
+    out[0] = _mm512_cvtph_ps(_mm512_castsi512_si256(half));
+    out[1] = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(half, 1));
+}
 /* V signed bytes. */
 QK_INLINE vf v_load_bytes(const void *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p)));

@@ -59,6 +59,28 @@ QK_INLINE vf v_of_halves(vi h) {
     return _mm_or_ps(size, v_floats(_mm_slli_epi32(_mm_xor_si128(h, a), 16)));
 }
 QK_INLINE vf v_load_half(const void *p) { return v_of_halves(_mm_cvtepu16_epi32(_mm_loadl_epi64(p))); }
+/* Signed bytes to two vectors of integers. */
+QK_INLINE void v_widen(const void *p, vi out[2]) {
+    const vi b = _mm_cvtepi8_epi16(_mm_loadl_epi64(p));
+    out[0] = _mm_cvtepi16_epi32(b);
+    out[1] = _mm_cvtepi16_epi32(_mm_srli_si128(b, 8));
+}
+/* See v_avx512.h. */
+QK_INLINE void v_load_e4m3(const void *p, vf out[2]) {
+    vi b[2];
+    v_widen(p, b);
+    for (int i = 0; i < 2; i++) {
+        b[i] = _mm_slli_epi32(b[i], 7);
+        const vi carry = _mm_add_epi32(_mm_and_si128(b[i], v_int(0x3f80)), v_int(0x80));
+        out[i] = v_of_halves(
+            _mm_or_si128(_mm_and_si128(carry, v_int(0x4000)), _mm_and_si128(b[i], v_int(0xbf80))));
+    }
+}
+QK_INLINE void v_load_e5m2(const void *p, vf out[2]) {
+    vi b[2];
+    v_widen(p, b);
+    for (int i = 0; i < 2; i++) out[i] = v_of_halves(_mm_and_si128(_mm_slli_epi32(b[i], 8), v_int(0xff00)));
+}
 /* V signed bytes. */
 QK_INLINE vf v_load_bytes(const void *p) {
     int32_t bytes;

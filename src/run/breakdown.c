@@ -3,14 +3,15 @@
 #include "src/base/json.h"
 #include "src/run/run.h"
 
-/* Multiply-adds of one token in the matrices of the layers. */
+/* Multiply-adds of one token in the matrices of the layers; of experts, in those that it uses. */
 static double layer_macs(const QsfModel *m) {
     double macs = 0;
     for (uint32_t i = 0; i < qsf_unit_count(m); i++) {
         QsfUnit u;
         qsf_unit_at(m, i, &u);
+        const double share = u.on_demand ? (double)u.n_used / u.n_expert : 1;
         for (unsigned t = 0; t < u.n && u.matmul_class != QSF_MATMUL_HEAD; t++)
-            macs += (double)u.rows[t] * u.k;
+            macs += share * u.rows[t] * u.k;
     }
     return macs;
 }

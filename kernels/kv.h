@@ -16,7 +16,8 @@ enum {
 };
 
 /* Queries against one KV head: n_heads heads of each of n_cols columns, at most qk_attn_queries in all. Column c
- * is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all. */
+ * is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all.
+ * Position p is stored at p, or in a ring at p % ring; what the columns see must not have been overwritten. */
 typedef struct qk_attn {
     const void *k, *v;         /* tile 0 of the KV head; v NULL: V is K */
     const float *q;            /* column c, head h at q + c * q_stride + h * head_dim */
@@ -24,6 +25,7 @@ typedef struct qk_attn {
     size_t q_stride, y_stride; /* floats */
     size_t head_dim, n_cols, n_heads;
     size_t pos, window;
+    size_t ring;  /* positions of the memory, a multiple of QK_KV_BLOCK; 0 = all positions are there */
     size_t chunk; /* a position sees only its own chunk of this many positions; 0 = no chunks */
     float scale;
     float softcap;      /* scores s become softcap * tanh(s / softcap); 0 = none */
@@ -35,6 +37,7 @@ typedef struct qk_attn {
 } qk_attn;
 
 static inline size_t qk_kv_tiles(size_t n_pos) { return (n_pos + QK_KV_TILE - 1) / QK_KV_TILE; }
+static inline size_t qk_kv_wrap(size_t pos, size_t ring) { return ring ? pos % ring : pos; }
 static inline size_t qk_kv_spans(size_t n_pos) { return (n_pos + QK_KV_SPAN - 1) / QK_KV_SPAN; }
 static inline size_t qk_kv_pad(size_t head_dim) { return (head_dim + 15) & ~(size_t)15; }
 

@@ -167,11 +167,16 @@ typedef struct kv_view {
     int all, opened;
 } kv_view;
 
+/* Bytes before the block of 64 positions from b on. */
+static size_t kv_block_at(const kv_work *w, size_t b) {
+    return qk_kv_wrap(b, w->a->ring) / QK_KV_TILE * w->f->tile_bytes(w->dim);
+}
+
 static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
     const kv_format *f = w->f;
-    const size_t bytes = f->tile_bytes(w->dim), at = b / QK_KV_TILE * bytes, pad = w->pad * sizeof(float);
+    const size_t bytes = f->tile_bytes(w->dim), at = kv_block_at(w, b), pad = w->pad * sizeof(float);
     const char *k = (const char *)w->a->k + at, *v = w->a->v ? (const char *)w->a->v + at : k;
-    const char *next = k + QK_KV_BLOCK / QK_KV_TILE * bytes;
+    const char *next = (const char *)w->a->k + kv_block_at(w, b + QK_KV_BLOCK);
     kv_view x = { { k, v, bytes, 0 }, { v, next, bytes, w->dim * f->elem }, f->score, f->mix, tiles, 0, 0 };
     x.all = kv_sees_all(w, b);
     x.opened = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < QK_KV_BLOCK / QK_KV_TILE;
@@ -225,7 +230,7 @@ static void kv_mix_group(const kv_work *w, const kv_view *x, size_t i, size_t b)
 /* Positions from b on. */
 static void kv_block(const kv_work *w, size_t b, size_t tiles) {
     const kv_format *f = w->f;
-    const size_t at = b / QK_KV_TILE * f->tile_bytes(w->dim);
+    const size_t at = kv_block_at(w, b);
     const char *k = (const char *)w->a->k + at, *v = w->a->v ? (const char *)w->a->v + at : k;
     const kv_view x = kv_view_at(w, b, tiles);
     if (x.opened) f->open_k(w->block, k, tiles, w->dim);

@@ -17,7 +17,7 @@ typedef struct gathered {
 static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, size_t pos, load_fn load) {
     const float *q = a->q + (at - a->pos) * a->q_stride + i % a->n_heads * a->head_dim;
     double s = 0;
-    load(g->row, a->k, 0, pos, a->head_dim);
+    load(g->row, a->k, 0, qk_kv_wrap(pos, a->ring), a->head_dim);
     for (size_t d = 0; d < a->head_dim; d++) s += (double)q[d] * (double)g->row[d];
     s *= (double)a->scale;
     if (a->softcap > 0) s = (double)a->softcap * tanh(s / (double)a->softcap);
@@ -30,7 +30,7 @@ static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, siz
     }
     const double p = exp(s - g->m);
     g->sum += p;
-    if (a->v != NULL) load(g->row, a->v, 1, pos, a->head_dim);
+    if (a->v != NULL) load(g->row, a->v, 1, qk_kv_wrap(pos, a->ring), a->head_dim);
     for (size_t d = 0; d < a->head_dim; d++) g->acc[d] += p * (double)g->row[d];
 }
 

@@ -48,6 +48,7 @@ static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piec
                       .n_heads = j->group - from < j->heads ? j->group - from : j->heads,
                       .pos = f->past + col,
                       .window = j->a->window,
+                      .ring = qsf_kvcache_ring(&f->kv, j->a->kv),
                       .chunk = j->a->chunk,
                       .scale = j->a->scale,
                       .softcap = j->a->softcap,

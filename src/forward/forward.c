@@ -41,6 +41,7 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     int rc = qsf_weights_begin_pass(f->weights, head, err);
     if (rc != QSF_OK) return rc;
     f->past = f->kv.n_past;
+    qsf_kvcache_will_store(&f->kv, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
     if (f->skipped != QSF_LAYER_NONE) qsf_recurrent_skip(&f->recurrent, f->skipped);
     rc = body(f, ids, n, err);
@@ -59,7 +60,10 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
  * streams once per pass, must serve them all. */
 static uint32_t chunk_cols(const QsfForward *f, bool all) {
     bool head_streams = !qsf_weights_pinned(f->weights, qsf_weights_n_units(f->weights) - 1);
-    return all && head_streams ? qsf_head_cols(f) : f->l.n_cols;
+    uint32_t most = all && head_streams ? qsf_head_cols(f) : f->l.n_cols;
+    for (uint32_t i = 0; i < f->kv.n && most > QSF_KV_SLACK; i++)
+        if (qsf_kvcache_ring(&f->kv, i) > 0) most = QSF_KV_SLACK;
+    return most;
 }
 
 static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
@@ -114,10 +118,12 @@ uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }
 
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
-    return n < f->kv.n_past ? qsf_recurrent_before(&f->recurrent, n) : f->kv.n_past;
+    return n < f->kv.n_past ? qsf_kvcache_keeps(&f->kv, qsf_recurrent_before(&f->recurrent, n))
+                            : f->kv.n_past;
 }
 
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
-    if (n < f->kv.n_past) qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, n));
+    if (n < f->kv.n_past)
+        qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, qsf_forward_keeps(f, n)));
     return f->kv.n_past;
 }

@@ -9,9 +9,9 @@
 
 #define NAME "KV cache"
 
-/* Bytes of a run: the tiles of n positions of one head of cache i, K or V. */
-static size_t run_bytes(const QsfKvCache *c, uint32_t i, size_t n) {
-    return qk_kv_tiles(n) * c->ops->tile_bytes(c->spec[i].dim);
+/* Bytes of a run: the tiles that hold n positions of one head of cache i, K or V. */
+static size_t run_bytes(const QsfKvCache *c, uint32_t i, uint32_t n) {
+    return qk_kv_tiles(qsf_kv_positions(&c->spec[i], n)) * c->ops->tile_bytes(c->spec[i].dim);
 }
 
 /* Fills at[i] with the bytes of the caches before cache i, for ctx positions. */
@@ -49,10 +49,23 @@ static uint8_t *tiles(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t 
 
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v) {
     const size_t dim = c->spec[i].dim, run = run_bytes(c, i, c->ctx);
+    const size_t place = qk_kv_wrap(pos, qsf_kvcache_ring(c, i));
     uint8_t *at = tiles(c, i, 0, 0);
     for (uint32_t h = 0; h < c->spec[i].heads; h++) {
-        c->ops->store(at + h * run, 0, pos, k + h * dim, dim);
-        if (!c->spec[i].v_is_k) c->ops->store(at + (c->spec[i].heads + h) * run, 1, pos, v + h * dim, dim);
+        c->ops->store(at + h * run, 0, place, k + h * dim, dim);
+        if (!c->spec[i].v_is_k) c->ops->store(at + (c->spec[i].heads + h) * run, 1, place, v + h * dim, dim);
+    }
+}
+
+uint32_t qsf_kvcache_ring(const QsfKvCache *c, uint32_t i) {
+    const uint32_t n = qsf_kv_positions(&c->spec[i], c->ctx);
+    return n < c->ctx ? n : 0;
+}
+
+void qsf_kvcache_will_store(QsfKvCache *c, uint32_t n) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        const uint32_t ring = qsf_kvcache_ring(c, i), end = c->n_past + n;
+        if (ring > 0 && end > ring && end - ring > c->lost[i]) c->lost[i] = end - ring;
     }
 }
 
@@ -62,8 +75,15 @@ const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head) {
     return c->spec[i].v_is_k ? NULL : tiles(c, i, 1, head);
 }
 
+uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n) {
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->lost[i] > 0 && n < (uint64_t)c->lost[i] + c->spec[i].window) return 0;
+    return n;
+}
+
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n) {
     if (n < c->n_past) c->n_past = n;
+    if (n == 0) memset(c->lost, 0, sizeof c->lost);
 }
 
 /* --- resizing the context --- */

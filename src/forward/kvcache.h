@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys and values of all past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8). The
+/* Keys and values of past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8). The
  * tiles of one cache and KV head are contiguous. The whole memory is charged, but touched only as the context
- * grows. Positions are physical: rotation is applied before storing. */
+ * grows. Positions are physical: rotation is applied before storing.
+ * A cache of steps with a window keeps its last positions in a ring. A conversation can then be truncated only as far as
+ * the window before its new end is still there. */
 #ifndef QSF_FORWARD_KVCACHE_H
 #define QSF_FORWARD_KVCACHE_H
 
@@ -20,8 +22,9 @@ typedef struct QsfKvCache {
     const QsfKvSpec *spec; /* (n) must outlive the cache */
     uint32_t n;            /* number of caches */
     uint32_t ctx;
-    uint32_t n_past;             /* positions that hold something */
-    uint64_t at[QSF_MAX_LAYERS]; /* bytes before each cache, for ctx */
+    uint32_t n_past;               /* positions that hold something */
+    uint64_t at[QSF_MAX_LAYERS];   /* bytes before each cache, for ctx */
+    uint32_t lost[QSF_MAX_LAYERS]; /* positions before this one may be overwritten */
     QsfLedger *ledger;
 } QsfKvCache;
 
@@ -34,11 +37,19 @@ void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
+/* Returns the ring of cache i for qk_attn: 0 if it has all positions. */
+uint32_t qsf_kvcache_ring(const QsfKvCache *c, uint32_t i);
+/* To be called before positions [n_past, n_past + n) are stored, n <= QSF_KV_SLACK where a cache is a ring. */
+void qsf_kvcache_will_store(QsfKvCache *c, uint32_t n);
+
 /* Return tile 0 of a head; of V that is K, NULL. */
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head);
 const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head);
 
-/* Removes positions n and later; n <= n_past. */
+/* Returns how many of the first n <= n_past positions a truncation can keep: n, or 0 if the window before n is not
+ * there any more. */
+uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n);
+/* Removes positions n and later; n is a result of qsf_kvcache_keeps. */
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 
 /* Resizes the cache in place to ctx >= n_past positions. Positions below n_past keep their contents, and

@@ -232,6 +232,27 @@ static void index_units(QsfBuilder *b) {
         qsf_build_fail(b, "internal: the units of a program are not in the order of its blocks");
 }
 
+/* ---- windows ---- */
+
+/* The positions that an attention step sees, itself included; 0 = all before it. */
+static uint32_t seen_by(const QsfAttentionStep *a) {
+    const uint32_t w = a->window, c = a->chunk;
+    return w == 0 ? c : c == 0 || w < c ? w : c;
+}
+
+static void find_windows(QsfProgram *p) {
+    for (uint32_t k = 0; k < p->n_kv; k++) {
+        uint32_t most = 0;
+        for (uint32_t i = 0; i < p->n_steps; i++) {
+            if (p->step[i].op != QSF_OP_ATTENTION || p->step[i].u.attention.kv != k) continue;
+            const uint32_t seen = seen_by(&p->step[i].u.attention);
+            if (seen == 0) most = UINT32_MAX;
+            if (seen > most) most = seen;
+        }
+        p->kv[k].window = most == UINT32_MAX ? 0 : most;
+    }
+}
+
 /* ---- the end ---- */
 
 static void *to_arena(QsfBuilder *b, QsfArena *arena, const void *mem, uint32_t n, size_t size) {
@@ -299,6 +320,7 @@ static void analyse(QsfBuilder *b) {
     }
     p->head_step = first_head_step(p);
     number_runs(p);
+    find_windows(p);
     find_lifetimes(p);
     place_buffers(b);
     index_units(b);

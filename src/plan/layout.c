@@ -107,10 +107,18 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->total = qsf_pages(l->total);
 }
 
+uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx) {
+    if (spec->window == 0) return ctx;
+    const uint64_t ring = ((uint64_t)spec->window + QSF_KV_SLACK + QK_KV_BLOCK - 1) / QK_KV_BLOCK *
+                          QK_KV_BLOCK;
+    return ring < ctx ? (uint32_t)ring : ctx;
+}
+
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
-        sum += (uint64_t)qsf_kv_runs(&spec[i]) * qk_kv_tiles(ctx) * ops->tile_bytes(spec[i].dim);
+        sum += (uint64_t)qsf_kv_runs(&spec[i]) * qk_kv_tiles(qsf_kv_positions(&spec[i], ctx)) *
+               ops->tile_bytes(spec[i].dim);
     return qsf_pages(sum);
 }
 

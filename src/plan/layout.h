@@ -71,7 +71,13 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
 
 /* Returns the runs of tiles of a cache: one for each head's K, and one for its V unless it is K. */
 static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k ? 1u : 2u) * spec->heads; }
-/* Returns the bytes of n KV caches for ctx positions. */
+/* Positions that a cache with a window keeps besides the window: what a pass adds, and how far back a conversation can
+ * be taken without evaluating it again. */
+#define QSF_KV_SLACK 1024u
+/* Returns how many positions of a context a cache keeps: all, or the last ones in a ring, whose size is then a multiple
+ * of QK_KV_BLOCK. */
+uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx);
+/* Returns the bytes of n KV caches for a context of ctx positions. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
 #define QSF_CHECKPOINTS_MAX 16u

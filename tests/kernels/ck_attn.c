@@ -203,6 +203,41 @@ static void check_v_is_k(const qk_table *t, int kv, const qk_attn *a, size_t n) 
     free(v);
 }
 
+/* Puts the tiles from position `first` on at their places in a ring; the rest is not a number. */
+static char *ring_of(const char *tiles, size_t first, size_t n, size_t ring, size_t bytes) {
+    char *to = malloc(ring / QK_KV_TILE * bytes);
+    if (!to) exit(1);
+    memset(to, 0xff, ring / QK_KV_TILE * bytes);
+    for (size_t p = first; p < n; p += QK_KV_TILE)
+        memcpy(to + p % ring / QK_KV_TILE * bytes, tiles + p / QK_KV_TILE * bytes, bytes);
+    return to;
+}
+
+/* Only the positions that are seen, in the smallest ring and in a larger one: the same bits. */
+static void check_ring(const qk_table *t, int kv, const qk_attn *a, size_t n, size_t floats) {
+    const size_t bytes = t->kv[kv].tile_bytes(a->head_dim), end = a->pos + 1;
+    size_t first = a->window && end > a->window ? end - a->window : 0;
+    if (a->chunk && first < a->pos / a->chunk * a->chunk) first = a->pos / a->chunk * a->chunk;
+    first = first / QK_KV_TILE * QK_KV_TILE;
+    float *y = malloc(floats * sizeof *y);
+    if (!y) exit(1);
+    for (size_t more = 1; more <= 3; more += 2) {
+        const size_t ring = ((n - first + 15) / 16 * 16 + 64 * more - 1) / 64 * 64;
+        char *k = ring_of(a->k, first, n, ring, bytes), *v = ring_of(a->v, first, n, ring, bytes);
+        qk_attn b = *a;
+        b.k = k;
+        b.v = v;
+        b.y = y;
+        b.ring = ring;
+        memcpy(y, a->y, floats * sizeof *y);
+        t->kv[kv].attend(&b);
+        same_bits("ring", y, a->y, floats);
+        free(k);
+        free(v);
+    }
+    free(y);
+}
+
 static void attend_case(const qk_table *t, int kv, shape sh) {
     const size_t n = sh.pos + sh.cols, bytes = qk_kv_tiles(n) * t->kv[kv].tile_bytes(sh.dim);
     const size_t row = sh.heads * sh.dim, floats = (sh.cols - 1) * (row + 3) + row;
@@ -243,6 +278,7 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
         check_spans(t, kv, &a, c);
     }
     check_level(t, kv, &a, floats);
+    check_ring(t, kv, &a, n, floats);
     check_v_is_k(t, kv, &a, n);
     if (ck_failed())
         ck_error(

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "src/forward/kvcache.h"
+#include "src/plan/layout.h"
 #include "tests/harness/qsf_test.h"
 
 enum { LAYERS = 3, HEADS = 2, DIM = 10, CTX = 7 };
@@ -181,8 +182,10 @@ static void test_resize(void **state) {
         const Shape *s = &shapes[i / QK_KV_N];
         QsfKvSpec shape[5]; /* no two layers alike, or all */
         for (uint32_t l = 0; l < s->layers; l++)
-            shape[l] = (QsfKvSpec){ l, s->heads + i % 2 * (l % 2), s->dim + i % 2 * (l % 3) * 6,
-                                    (i + l) % 4 == 3 };
+            shape[l] = (QsfKvSpec){ .block = l,
+                                    .heads = s->heads + i % 2 * (l % 2),
+                                    .dim = s->dim + i % 2 * (l % 3) * 6,
+                                    .v_is_k = (i + l) % 4 == 3 };
         for (uint32_t seed = 1; seed <= 8; seed++)
             random_resizes(shape, s->layers, &t.kv[i % QK_KV_N], seed * 77 + i);
     }
@@ -266,11 +269,88 @@ static void test_resize_refused(void **state) {
     qsf_ledger_destroy(&ledger);
 }
 
+/* --- rings --- */
+
+enum { WINDOW = 40, RING = 1088 }; /* WINDOW + QSF_KV_SLACK in whole blocks */
+
+static const QsfKvSpec ringed[] = { { .block = 0, .heads = 2, .dim = 8, .window = WINDOW },
+                                    { .block = 1, .heads = 1, .dim = 8 } };
+
+static void add_positions(QsfKvCache *c, uint32_t n) {
+    while (n > 0) {
+        const uint32_t pass = n < 100 ? n : 100;
+        qsf_kvcache_will_store(c, pass);
+        for (uint32_t i = 0; i < pass; i++) store_position(c, c->n_past + i);
+        c->n_past += pass;
+        n -= pass;
+    }
+}
+
+/* The windowed cache holds the window before n_past, the other one everything. */
+static void check_window(const QsfKvCache *c) {
+    float got[8], want[8];
+    for (uint32_t l = 0; l < 2; l++) {
+        const uint32_t from = l == 0 && c->n_past > WINDOW ? c->n_past - WINDOW : 0;
+        const uint32_t ring = qsf_kvcache_ring(c, l);
+        assert_int_equal(ring, l == 0 && c->ctx > RING ? RING : 0);
+        for (uint32_t p = from; p < c->n_past; p++) {
+            c->ops->load(got, qsf_kvcache_k(c, l, 0), 0, ring > 0 ? p % ring : p, 8);
+            for (size_t d = 0; d < 8; d++) want[d] = mark(l, p, 0, d);
+            assert_memory_equal(got, want, sizeof want);
+        }
+    }
+}
+
+static void test_ring(void **state) {
+    (void)state;
+    qk_table t;
+    QsfLedger ledger;
+    QsfKvCache c;
+    QsfErr err = { 0 };
+    qk_table_init(&t, QK_LEVEL_REF);
+    qsf_ledger_init(&ledger, 0);
+    const qk_kv_ops *f16 = &t.kv[QK_KV_F16];
+    qsf_test_expect_ok(qsf_kvcache_init(&c, ringed, 2, f16, 9000, &ledger, &err), &err);
+    assert_int_equal(c.bytes, qsf_kv_bytes(ringed, 2, f16, 9000));
+    assert_true(c.bytes <= (4 * RING + 2 * 9008) / 16 * f16->tile_bytes(8) + 4096);
+    add_positions(&c, 900);
+    assert_int_equal(qsf_kvcache_keeps(&c, 3), 3); /* nothing is overwritten yet */
+    add_positions(&c, 2100);
+    check_window(&c);
+    /* Positions before 3000 - RING are overwritten. */
+    assert_int_equal(qsf_kvcache_keeps(&c, 3000 - RING + WINDOW), 3000 - RING + WINDOW);
+    assert_int_equal(qsf_kvcache_keeps(&c, 3000 - RING), 0);
+    assert_int_equal(qsf_kvcache_keeps(&c, 0), 0);
+    qsf_kvcache_truncate(&c, 2000);
+    check_window(&c);
+    /* Going back does not bring anything back, nor does another context. */
+    assert_int_equal(qsf_kvcache_keeps(&c, 3000 - RING), 0);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 2500, &err), &err);
+    check_window(&c);
+    add_positions(&c, 500);
+    check_window(&c);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 5000, &err), &err);
+    check_window(&c);
+    assert_int_equal(qsf_kvcache_keeps(&c, 3000 - RING), 0);
+    qsf_kvcache_truncate(&c, 0);
+    add_positions(&c, 1000);
+    assert_int_equal(qsf_kvcache_keeps(&c, 3), 3);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 1001, &err), &err); /* all of it fits: not a ring */
+    check_window(&c);
+    qsf_test_expect_ok(qsf_kvcache_resize(&c, 4000, &err), &err);
+    check_window(&c);
+    add_positions(&c, 3000);
+    check_window(&c);
+    qsf_kvcache_free(&c);
+    qsf_ledger_destroy(&ledger);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),      cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_budget),    cmocka_unit_test(test_resize),
         cmocka_unit_test(test_untouched), cmocka_unit_test(test_resize_refused),
+        cmocka_unit_test(test_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -294,6 +294,48 @@ static void test_budgets(void **state) {
     unlink(path);
 }
 
+/* A long conversation: caches with a window are rings. Going back gives the logits of a fresh start, whether the window
+ * is still there or everything is evaluated again. */
+enum { LONG = 2600, LONG_CTX = 3000 };
+
+static void eval_long(QsfRig *r) {
+    static int32_t ids[LONG];
+    QsfErr err = { 0 };
+    const uint32_t past = qsf_forward_n_past(r->fwd);
+    for (uint32_t i = 0; i < LONG; i++) ids[i] = (int32_t)(3 + i * 37u % (VOCAB - 30));
+    qsf_test_expect_ok(qsf_forward_eval(r->fwd, ids + past, LONG - past, NULL, NULL, &err), &err);
+}
+
+static void test_rings(void **state) {
+    static const uint32_t to[] = { LONG - 1, LONG - 900, LONG - 901, LONG - 1500, 5, LONG - 2 };
+    static const uint32_t batch[] = { 2048, 100, 7 };
+    static float want[4096];
+    const char *path = qsf_test_tmp("rings.gguf");
+    (void)state;
+    write_model(path, false);
+    for (size_t b = 0; b < sizeof batch / sizeof *batch; b++) {
+        QsfRig r;
+        QsfErr err = { 0 };
+        const QsfRigOptions o = {
+            .path = path, .batch = batch[b], .ctx = LONG_CTX, .level = QK_LEVEL_UNKNOWN
+        };
+        qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+        const size_t bytes = r.model.hp.n_vocab * sizeof *want;
+        eval_long(&r);
+        if (b == 0) memcpy(want, qsf_forward_logits(r.fwd), bytes);
+        for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
+            const uint32_t keeps = qsf_forward_keeps(r.fwd, to[i]);
+            assert_int_equal(keeps, to[i] >= LONG - 901 ? to[i] : 0);
+            assert_int_equal(qsf_forward_truncate(r.fwd, to[i]), keeps);
+            eval_long(&r);
+            assert_memory_equal(qsf_forward_logits(r.fwd), want, bytes);
+        }
+        qsf_rig_close(&r);
+        assert_int_equal(qsf_rig_leak(&r), 0);
+    }
+    unlink(path);
+}
+
 static void test_budgets_of_cases(void **state) {
     static const char *const name[] = { "gemma3n", "gemma4", "gemma4_dense", "gemma4_moe" };
     unsigned seen = 0;
@@ -404,15 +446,11 @@ static void test_other_inputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matvec),
-        cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_match),
-        cmocka_unit_test(test_predict),
-        cmocka_unit_test(test_correct),
-        cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_budgets_of_cases),
-        cmocka_unit_test(test_token_rows),
-        cmocka_unit_test(test_missing_tensors),
+        cmocka_unit_test(test_matvec),       cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_match),        cmocka_unit_test(test_predict),
+        cmocka_unit_test(test_correct),      cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_rings),        cmocka_unit_test(test_budgets_of_cases),
+        cmocka_unit_test(test_token_rows),   cmocka_unit_test(test_missing_tensors),
         cmocka_unit_test(test_other_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

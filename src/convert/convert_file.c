@@ -89,7 +89,7 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
 }
 
 /* The output replaces the file at its path, which must not be an input. */
-static int check_output(const ConvertOptions *o, const QsfSource *s) {
+int convert_check_output(const ConvertOptions *o, const QsfSource *s) {
     struct stat in, out;
     if (o->dry || stat(o->output, &out)) return QSF_EXIT_OK;
     for (uint32_t i = 0; i < qsf_source_n_files(s); i++)
@@ -139,7 +139,7 @@ static int convert(const ConvertOptions *o, QsfSource *s) {
     QsfCalibration c = { 0 };
     QsfUses uses = { 0 };
     int rc = parse_options(o, s, &p);
-    if (!rc) rc = check_output(o, s);
+    if (!rc) rc = convert_check_output(o, s);
     if (!rc) rc = convert_check_input(o, s);
     if (!rc) rc = read_uses(s, &uses);
     if (uses.tensor != NULL) p.uses = &uses;

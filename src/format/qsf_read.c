@@ -353,6 +353,7 @@ static int list_sums(Reader *r) {
     r->s->checksums = qsf_source_alloc(r->s, (uint64_t)h->n_layers + 2, sizeof *r->s->checksums, r->err);
     if (r->s->checksums == NULL) return r->err->code;
     for (uint32_t i = 0; i < h->n_layers; i++) {
+        if (r->layer_bytes[i] == 0) continue;
         (void)snprintf(name, sizeof name, "layer %" PRIu32, i);
         add_checksum(r, r->index[i].off, r->layer_bytes[i], r->index[i].crc, name);
     }

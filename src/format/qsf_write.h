@@ -20,8 +20,7 @@
 #define QSF_COMPRESS_AUTO_MAX (32u << 20)
 
 typedef struct QsfWriteSpec {
-    const QsfSource *meta;  /* copied, except qsf.crc32.*, qsf.layer_bytes, qsf.layer_tensors and
-                               split.*, which describe a file; only used during open */
+    const QsfSource *meta;  /* copied, except qsf_key_of_file and general.file_type; only used during open */
     const QsfStrbuf *extra; /* NULL, or more pairs encoded as in GGUF, whose keys meta does not have or that
                                begin with `instead` */
     uint64_t n_extra;
@@ -36,6 +35,10 @@ typedef struct QsfWriteSpec {
                             uncompressed */
     uint32_t n_layer_tensors; /* with compression: at least the number of tensors in all layers */
 } QsfWriteSpec;
+
+/* Returns whether a metadata key describes the QSF file, or the parts of a split one, that contains it, so that it does
+ * not apply to a copy. */
+bool qsf_key_of_file(const char *key);
 
 typedef enum QsfWriteStage { QSFW_START, QSFW_EMBED, QSFW_LAYERS, QSFW_FINAL } QsfWriteStage;
 

@@ -8,19 +8,20 @@
 
 #define N_OWN 5u
 
-/* Keys that describe the file that contains them. GGUF's file type names one of GGML's mixtures of types,
- * which may no longer apply. */
-static bool about_file(const QsfMetaEntry *e) {
-    return strncmp(e->key, "qsf.crc32.", 10) == 0 || strcmp(e->key, QSF_KEY_LAYER_BYTES) == 0 ||
-           strcmp(e->key, QSF_KEY_LAYER_HEADS) == 0 || strcmp(e->key, QSF_KEY_NAMES) == 0 ||
-           strcmp(e->key, QSF_KEY_DIMS) == 0 || strcmp(e->key, QSF_KEY_FUSED) == 0 ||
-           strcmp(e->key, QSF_KEY_EMBEDDING) == 0 || strcmp(e->key, QSF_KEY_FINAL_NORM) == 0 ||
-           strncmp(e->key, "split.", 6) == 0 || strcmp(e->key, "general.file_type") == 0;
+bool qsf_key_of_file(const char *key) {
+    static const char *const keys[] = { QSF_KEY_LAYER_BYTES, QSF_KEY_LAYER_HEADS, QSF_KEY_NAMES,
+                                        QSF_KEY_DIMS,        QSF_KEY_FUSED,       QSF_KEY_EMBEDDING,
+                                        QSF_KEY_FINAL_NORM };
+    if (strncmp(key, "qsf.crc32.", 10) == 0 || strncmp(key, "split.", 6) == 0) return true;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0) return true;
+    return false;
 }
 
+/* GGUF's file type names one of GGML's mixtures of types, which may no longer apply. */
 static bool carried(const QsfWriteSpec *spec, const QsfMetaEntry *e) {
     if (spec->instead != NULL && strncmp(e->key, spec->instead, strlen(spec->instead)) == 0) return false;
-    return !e->hidden && !about_file(e);
+    return !e->hidden && !qsf_key_of_file(e->key) && strcmp(e->key, "general.file_type") != 0;
 }
 
 static int put_bytes(void *w, const void *data, size_t len, QsfErr *err) {

@@ -255,10 +255,10 @@ static int check_layers(const QsfLister *c) {
     for (uint32_t layer = 0, k = 1; layer < c->l->n_layers; layer++) {
         const uint32_t first = k;
         while (k < c->l->n && c->l->item[k].layer == layer) k++;
-        if (k == first || k - first > UINT16_MAX)
+        if (k - first > UINT16_MAX)
             return qsf_err_set(c->err, QSF_E_MODEL,
                                "%s: layer %" PRIu32 " has %" PRIu32
-                               " tensors, expected 1 to %u in a layer of a QSF file",
+                               " tensors, expected at most %u in a layer of a QSF file",
                                qsf_source_path(c->s), layer, k - first, UINT16_MAX);
     }
     return QSF_OK;

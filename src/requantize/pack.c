@@ -56,27 +56,12 @@ static int copy_elements(Packer *p, const QsfItem *i, QsfErr *err) {
     return rc;
 }
 
-/* Returns the number of rows in a piece, at least one. */
-static int copy_pieces(Packer *p, QsfRowReader *r, uint64_t first, uint64_t rows, QsfEncodeSink sink,
-                       void *arg, QsfErr *err) {
-    const uint64_t row = r->row_bytes, at_once = row > 0 && row < PIECE_BYTES ? PIECE_BYTES / row : 1;
-    unsigned char *big = row > PIECE_BYTES ? malloc((size_t)row) : NULL, *buf = big != NULL ? big : p->piece;
-    int rc = row > PIECE_BYTES && big == NULL ? qsf_err_memory(err, "tensor '%s'", r->t->name) : QSF_OK;
-    for (uint64_t k = 0; rc == QSF_OK && k < rows; k += at_once) {
-        uint64_t n = rows - k < at_once ? rows - k : at_once;
-        rc = qsf_rowreader_read(r, first + k, n, buf, err);
-        if (rc == QSF_OK) rc = sink(arg, buf, (size_t)(n * row), err);
-    }
-    free(big);
-    return rc;
-}
-
 /* Copies `rows` rows unchanged, in GGUF's order. */
 static int copy_rows(Packer *p, const QsfTensor *t, uint64_t first, uint64_t rows, QsfEncodeSink sink,
                      void *arg, QsfErr *err) {
     QsfRowReader r;
     int rc = qsf_rowreader_open(&r, p->s, t, &p->e.kernels, err);
-    if (rc == QSF_OK) rc = copy_pieces(p, &r, first, rows, sink, arg, err);
+    if (rc == QSF_OK) rc = qsf_rowreader_copy(&r, first, rows, p->piece, PIECE_BYTES, sink, arg, err);
     qsf_rowreader_close(&r);
     return rc;
 }

@@ -8,7 +8,7 @@
 #include "src/requantize/calibration.h"
 #include "src/requantize/pack.h"
 
-typedef enum ConvertMode { CONVERT_FILE, CONVERT_VERIFY, CONVERT_INSPECT } ConvertMode;
+typedef enum ConvertMode { CONVERT_FILE, CONVERT_VERIFY, CONVERT_INSPECT, CONVERT_GGUF } ConvertMode;
 
 typedef struct ConvertOptions {
     ConvertMode mode;
@@ -23,9 +23,12 @@ extern const QSFCli convert_cli;
 int convert_file(const ConvertOptions *o);
 int convert_verify(const ConvertOptions *o);
 int convert_inspect(const ConvertOptions *o);
+int convert_gguf(const ConvertOptions *o);
 
 /* Opens the input, calls run, and closes the input. Returns the exit code of run or of the failed open. */
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s));
+/* Checks that the output is not one of the files of s. Prints its own error message and returns an exit code. */
+int convert_check_output(const ConvertOptions *o, const QsfSource *s);
 /* Prints "qsf-convert: MESSAGE" and returns the exit code of err. After a signal, prints nothing and returns
  * 130 or 143. */
 int convert_fail(const QsfErr *err);

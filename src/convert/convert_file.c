@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "src/base/clock.h"
+#include "src/calibrate/uses.h"
 #include "src/cli/signals.h"
 #include "src/convert/convert.h"
 #include "src/format/i2s.h"
@@ -88,7 +89,7 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
 }
 
 /* The output replaces the file at its path, which must not be an input. */
-static int check_output(const ConvertOptions *o, const QsfSource *s) {
+int convert_check_output(const ConvertOptions *o, const QsfSource *s) {
     struct stat in, out;
     if (o->dry || stat(o->output, &out)) return QSF_EXIT_OK;
     for (uint32_t i = 0; i < qsf_source_n_files(s); i++)
@@ -124,18 +125,31 @@ static int pack(const ConvertOptions *o, const QsfSource *s, QsfPackOptions *p) 
     return rc;
 }
 
+static int read_uses(QsfSource *s, QsfUses *uses) {
+    QsfLedger ledger;
+    QsfErr err = { 0 };
+    qsf_ledger_init(&ledger, 0);
+    int rc = qsf_uses_of_source(uses, s, &ledger, &err);
+    qsf_ledger_destroy(&ledger);
+    return rc ? convert_fail(&err) : QSF_EXIT_OK;
+}
+
 static int convert(const ConvertOptions *o, QsfSource *s) {
     QsfPackOptions p = { .flags = QSFF_PAGES | QSFF_LINES, .dry = o->dry, .cancel = &qsf_signal_cancel };
     QsfCalibration c = { 0 };
+    QsfUses uses = { 0 };
     int rc = parse_options(o, s, &p);
-    if (!rc) rc = check_output(o, s);
+    if (!rc) rc = convert_check_output(o, s);
     if (!rc) rc = convert_check_input(o, s);
+    if (!rc) rc = read_uses(s, &uses);
+    if (uses.tensor != NULL) p.uses = &uses;
     if (!rc && o->calibration) {
         rc = convert_calibrate(o, s, p.threads, &c);
         p.calibration = &c;
     }
     if (!rc) rc = pack(o, s, &p);
     qsf_calibration_free(&c);
+    qsf_uses_free(&uses);
     return rc;
 }
 

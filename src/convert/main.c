@@ -47,16 +47,18 @@ static const QSFCliOption options[] = {
 const QSFCli convert_cli = {
     .program = "qsf-convert",
     .usage = "Usage: qsf-convert [options] INPUT OUTPUT.qsf\n"
+             "       qsf-convert [--i2s-flavor LAYOUT] [--dry-run] [--force] [--json] INPUT OUTPUT.gguf\n"
              "       qsf-convert --verify FILE.qsf\n"
              "       qsf-convert --inspect [--json] FILE.qsf\n",
     .summary =
-        "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF.",
+        "Converts a GGUF file, a Hugging Face directory with safetensors weights, or a QSF file to QSF, or to "
+        "GGUF without changing weights.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .no_settings = true,
     .epilogue =
         "Exit status: 0 done, 1 runtime error, 2 usage, 3 model or file bad, 4 RAM budget cannot be met, 130 interrupted, 143 terminated.\n"
-        "OUTPUT.qsf appears only when it is complete.\n",
+        "The output appears only when it is complete.\n",
 };
 
 static int set_mode(ConvertOptions *o, ConvertMode mode, char *err, size_t cap) {
@@ -90,6 +92,11 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     }
 }
 
+static bool is_gguf(const char *path) {
+    const size_t n = strlen(path), suffix = strlen(".gguf");
+    return n > suffix && strcmp(path + n - suffix, ".gguf") == 0;
+}
+
 /* Assigns the files by position. An option that has no effect in this mode is an error, never ignored. */
 static int check(ConvertOptions *o, const QSFCliResult *r) {
     const bool convert = o->mode == CONVERT_FILE;
@@ -105,18 +112,29 @@ static int check(ConvertOptions *o, const QSFCliResult *r) {
     }
     if (r->n_positional != files) {
         qsf_cli_error(&convert_cli,
-                      convert ? "expected INPUT and OUTPUT.qsf, got %d argument%s (see --help)"
+                      convert ? "expected INPUT and OUTPUT, got %d argument%s (see --help)"
                               : "expected one FILE, got %d argument%s (see --help)",
                       r->n_positional, r->n_positional == 1 ? "" : "s");
         return QSF_EXIT_USAGE;
     }
     o->input = r->positional[0];
     o->output = convert ? r->positional[1] : NULL;
-    return QSF_EXIT_OK;
+    if (!convert || !is_gguf(o->output)) return QSF_EXIT_OK;
+    o->mode = CONVERT_GGUF;
+    if (!(o->type || o->rule || o->target || o->layout || o->compress || o->calibration || o->budget ||
+          o->threads))
+        return QSF_EXIT_OK;
+    qsf_cli_error(&convert_cli,
+                  "%s: weights are not changed in a GGUF file: --quant-type, --rule, "
+                  "--target-size, --layout, --compress, --calibration, --ram-budget and "
+                  "--threads are for QSF files",
+                  o->output);
+    return QSF_EXIT_USAGE;
 }
 
 int main(int argc, char **argv) {
-    static int (*const modes[])(const ConvertOptions *) = { convert_file, convert_verify, convert_inspect };
+    static int (*const modes[])(const ConvertOptions *) = { convert_file, convert_verify, convert_inspect,
+                                                            convert_gguf };
     ConvertOptions o = { 0 };
     QSFCliResult res;
     char err[1024];

@@ -141,6 +141,7 @@ static int heads_of_layer(const QsfSource *s, const QsfCompressed *c, const QsfF
     int rc = load(s, c, &whole, err);
     if (rc != QSF_OK) return rc;
     QsfTensorScope sc = { .head = h,
+                          .names = s->named,
                           .layer = c->layer,
                           .code = code,
                           .path = qsf_compressed_label(c, s->files[c->file].path, label, sizeof label) };

@@ -122,8 +122,7 @@ static void read_codes(Meta *m, QsfFileHeader *h) {
     } else if (qsf_meta_has(m->s, full_key(m, ".attention.layer_norm_epsilon"))) {
         h->norm = QSFF_LAYER_NORM;
     }
-    if (qsf_meta_has(m->s, full_key(m, ".rope.dimension_count")) ||
-        qsf_meta_has(m->s, full_key(m, ".rope.freq_base")))
+    if (qsf_meta_has(m->s, full_key(m, ".rope.freq_base"))) /* without it, the default is the family's */
         h->pos = QSFF_ROPE;
     if (row != NULL) {
         h->norm = row->norm;
@@ -184,9 +183,22 @@ static const char *kept_key(Meta *m, QsfSource *s) {
     return qsf_arena_strdup(&s->arena, m->key, strlen(m->key), m->err);
 }
 
-static int add_number(Meta *m, QsfSource *s, uint32_t v) {
-    const char *key = kept_key(m, s);
-    return key == NULL ? m->err->code : qsf_meta_make_u32(s, key, v, m->err);
+/* Adds an entry with the key m->key. */
+static int add_entry(Meta *m, QsfSource *s, QsfMetaEntry *e) {
+    e->key = kept_key(m, s);
+    return e->key == NULL ? m->err->code : qsf_meta_make(s, e, m->err);
+}
+
+/* Is v what the number would be without its key? */
+static bool is_usual(const QsfFileHeader *h, const uint32_t *member, uint32_t v) {
+    if (member == &h->n_kv_heads) return v == h->n_heads;
+    if (member == &h->head_dim) return h->n_heads > 0 && (uint64_t)v * h->n_heads == h->hidden;
+    return member == &h->n_vocab;
+}
+
+static int add_number(Meta *m, QsfSource *s, const QsfFileHeader *h, const uint32_t *member) {
+    QsfMetaEntry e = { .type = QSF_META_U32, .v.u = *member, .derived = is_usual(h, member, *member) };
+    return add_entry(m, s, &e);
 }
 
 static int apply_number(Meta *m, QsfSource *s, const NumberRow *r, QsfFileHeader *h) {
@@ -194,8 +206,9 @@ static int apply_number(Meta *m, QsfSource *s, const NumberRow *r, QsfFileHeader
     uint32_t here = *number_of(h, r), there = 0;
     int rc = read_u32(m, r->key, r->token, h->n_vocab, &present, &there);
     if (rc != QSF_OK) return rc;
+    const bool none = r->token ? here == QSFF_NO_TOKEN : here == 0; /* the model has no such number */
     if (present) return here == there ? QSF_OK : disagree(m, r->at, here, there);
-    return r->token && here == QSFF_NO_TOKEN ? QSF_OK : add_number(m, s, here);
+    return none ? QSF_OK : add_number(m, s, h, number_of(h, r));
 }
 
 static int apply_vocab(Meta *m, QsfSource *s, const QsfFileHeader *h) {
@@ -204,7 +217,7 @@ static int apply_vocab(Meta *m, QsfSource *s, const QsfFileHeader *h) {
     int rc = read_vocab(m, &present, &n);
     if (rc != QSF_OK) return rc;
     if (present) return n == h->n_vocab ? QSF_OK : disagree(m, 32, h->n_vocab, n);
-    return add_number(m, s, h->n_vocab);
+    return add_number(m, s, h, &h->n_vocab);
 }
 
 static int apply_theta(Meta *m, QsfSource *s, const QsfFileHeader *h) {
@@ -212,9 +225,10 @@ static int apply_theta(Meta *m, QsfSource *s, const QsfFileHeader *h) {
     full_key(m, ".rope.freq_base");
     if (h->pos != QSFF_ROPE) return QSF_OK;
     if (!qsf_meta_has(s, m->key)) {
-        QsfMetaEntry e = { .key = kept_key(m, s), .type = QSF_META_F32 };
-        e.v.f = (double)h->rope_theta;
-        return e.key == NULL ? m->err->code : qsf_meta_make(s, &e, m->err);
+        QsfMetaEntry e = { .type = QSF_META_F32,
+                           .v.f = (double)h->rope_theta,
+                           .derived = h->rope_theta == THETA_DEFAULT };
+        return add_entry(m, s, &e);
     }
     int rc = qsf_meta_f32(s, m->key, 0.0f, &v, m->err);
     if (rc != QSF_OK || memcmp(&v, &h->rope_theta, sizeof v) == 0) return rc;
@@ -253,11 +267,21 @@ static int apply_arch(Meta *m, QsfSource *s, const QsfFileHeader *h) {
     return read_arch(m);
 }
 
+/* 0 KV heads in the header: as many as heads, unless the metadata also says 0 (of the first layer). */
+static int fill_kv_heads(Meta *m, QsfFileHeader *h) {
+    bool present;
+    uint32_t there = 1;
+    if (h->n_kv_heads > 0) return QSF_OK;
+    int rc = read_u32(m, ".attention.head_count_kv", false, 0, &present, &there);
+    if (rc == QSF_OK && there > 0) h->n_kv_heads = h->n_heads;
+    return rc;
+}
+
 int qsf_fields_apply(const QsfFileHeader *head, QsfSource *s, QsfErr *err) {
     Meta m = { .s = s, .err = err };
     QsfFileHeader h = *head;
-    if (h.n_kv_heads == 0) h.n_kv_heads = h.n_heads;
     int rc = apply_arch(&m, s, &h);
+    if (rc == QSF_OK) rc = fill_kv_heads(&m, &h);
     if (rc == QSF_OK) rc = check_codes(&m, &h);
     if (rc == QSF_OK) rc = apply_vocab(&m, s, &h);
     for (size_t i = 0; rc == QSF_OK && i < N_NUMBERS; i++) rc = apply_number(&m, s, &numbers[i], &h);

@@ -34,12 +34,12 @@ static const Field header_fields[] = {
     H(12, 4, arch, PLAIN, 0, QSFF_CUSTOM, "architecture"),
     H(16, 4, n_layers, PLAIN, 1, QSFF_LAYERS_MAX, "number of layers"),
     H(20, 4, hidden, PLAIN, 1, DIM_MAX, "hidden dimension"),
-    H(24, 4, n_heads, PLAIN, 1, DIM_MAX, "number of attention heads"),
+    H(24, 4, n_heads, PLAIN, 0, DIM_MAX, "number of attention heads"),
     H(28, 4, n_kv_heads, PLAIN, 0, DIM_MAX, "number of KV heads"),
     H(32, 4, n_vocab, PLAIN, 1, DIM_MAX, "vocabulary size"),
     H(36, 4, n_ctx, PLAIN, 1, UINT32_MAX, "longest sequence"),
     H(40, 4, ffn, PLAIN, 0, DIM_MAX, "intermediate dimension"),
-    H(44, 4, head_dim, PLAIN, 1, DIM_MAX, "head dimension"),
+    H(44, 4, head_dim, PLAIN, 0, DIM_MAX, "head dimension"),
     H(48, 1, code, CODE, 0, 0, "quantization type"),
     H(49, 1, act, OR_META, 0, QSFF_RELU, "activation type"),
     H(50, 1, norm, OR_META, 0, QSFF_RMS_NORM, "normalization type"),
@@ -61,11 +61,11 @@ static const Field header_fields[] = {
 
 static const Field index_fields[] = {
     F(0, 8, QsfIndexEntry, off, PLAIN, QSFF_HEAD_BYTES, INT64_MAX, "layer offset"),
-    F(8, 4, QsfIndexEntry, bytes, PLAIN, QSFF_TENSOR_BYTES, UINT32_MAX, "layer size in the file"),
-    F(12, 4, QsfIndexEntry, whole_bytes, PLAIN, QSFF_TENSOR_BYTES, UINT32_MAX, "decompressed layer size"),
+    F(8, 4, QsfIndexEntry, bytes, PLAIN, 0, UINT32_MAX, "layer size in the file"),
+    F(12, 4, QsfIndexEntry, whole_bytes, PLAIN, 0, UINT32_MAX, "decompressed layer size"),
     F(16, 1, QsfIndexEntry, code, CODE, 0, 0, "quantization type of a layer"),
     F(17, 1, QsfIndexEntry, compression, PLAIN, 0, QSFF_ZSTD, "compression of a layer"),
-    F(18, 2, QsfIndexEntry, n_tensors, PLAIN, 1, 256, "number of tensors in a layer"),
+    F(18, 2, QsfIndexEntry, n_tensors, PLAIN, 0, UINT16_MAX, "number of tensors in a layer"),
     F(20, 4, QsfIndexEntry, crc, PLAIN, 0, UINT32_MAX, "checksum of a layer"),
     F(24, 4, QsfIndexEntry, importance, REAL, 0, 0, "importance of a layer"),
     F(28, 4, QsfIndexEntry, reserved, ONLY_ZERO, 0, 0, "reserved part of an index entry"),
@@ -265,7 +265,8 @@ static int check_compressed(const QsfIndexEntry *e, const char *path, uint64_t a
                            "%s: a layer is compressed with %s (byte offset %" PRIu64
                            "), which this build was configured without",
                            path, name, at + 17);
-    if (e->bytes < e->whole_bytes && e->whole_bytes <= qsf_codec_max_bytes(e->compression) &&
+    if (e->bytes >= QSFF_TENSOR_BYTES && e->bytes < e->whole_bytes &&
+        e->whole_bytes <= qsf_codec_max_bytes(e->compression) &&
         e->whole_bytes <= (uint64_t)e->bytes * QSF_COMPRESS_RATIO)
         return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL,
@@ -285,6 +286,10 @@ int qsf_index_entry_decode(QsfIndexEntry *e, const unsigned char b[QSFF_INDEX_BY
                            "%s: an uncompressed layer has two different sizes, %" PRIu32 " and %" PRIu32
                            " (byte offset %" PRIu64 ")",
                            path, e->bytes, e->whole_bytes, at + 8);
+    if (e->n_tensors == 0 && e->bytes != 0)
+        return qsf_err_set(err, QSF_E_MODEL,
+                           "%s: a layer without tensors has %" PRIu32 " bytes (byte offset %" PRIu64 ")",
+                           path, e->bytes, at + 8);
     if (e->whole_bytes / QSFF_TENSOR_BYTES < e->n_tensors)
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: a layer of %" PRIu32 " bytes cannot hold %u tensors (byte offset %" PRIu64

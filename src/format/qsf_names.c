@@ -51,6 +51,7 @@ static const TypeRow types[QSFT_N] = {
     [QSFT_FINAL_NORM] = { "output_norm.weight", FINAL | VECTOR },
     [QSFT_FINAL_NORM_BIAS] = { "output_norm.bias", FINAL | VECTOR },
     [QSFT_GATE_BIAS] = { "ffn_gate.bias", LAYER | VECTOR },
+    [QSFT_NAMED] = { "named", LAYER | FINAL | MATRIX },
 };
 
 static unsigned kind(uint32_t type) { return type < QSFT_N ? types[type].is : 0; }
@@ -62,8 +63,7 @@ bool qsf_tensor_type_is_vector(uint32_t type) { return (kind(type) & VECTOR) != 
 bool qsf_tensor_type_is_experts(uint32_t type) { return (kind(type) & EXPERTS) != 0; }
 bool qsf_tensor_type_is_matrix(uint32_t type) { return (kind(type) & MATRIX) != 0; }
 
-/* Returns the part of a name after "blk.N."; NULL for other names. */
-static const char *behind_layer(const char *name, uint32_t *layer) {
+const char *qsf_name_in_layer(const char *name, uint32_t *layer) {
     if (strncmp(name, "blk.", 4) != 0 || (name[4] == '0' && name[5] != '.')) return NULL;
     const char *p = name + 4;
     for (*layer = 0; *p >= '0' && *p <= '9' && *layer < QSFF_LAYERS_MAX; p++)
@@ -73,7 +73,7 @@ static const char *behind_layer(const char *name, uint32_t *layer) {
 
 bool qsf_tensor_type_of(const char *name, uint32_t *type, uint32_t *layer) {
     *layer = 0;
-    const char *rest = behind_layer(name, layer);
+    const char *rest = qsf_name_in_layer(name, layer);
     unsigned where = rest != NULL ? LAYER : FINAL;
     if (rest == NULL) rest = name;
     *type = QSFT_EMBED;
@@ -81,7 +81,7 @@ bool qsf_tensor_type_of(const char *name, uint32_t *type, uint32_t *layer) {
     *type = QSFT_FFN_BIASES;
     if (where == LAYER && strcmp(rest, "ffn_down.bias") == 0) return true;
     for (uint32_t t = 0; t < QSFT_N; t++) {
-        if (t == QSFT_OUTLIERS || t == QSFT_SINKS || !(types[t].is & where) ||
+        if (t == QSFT_OUTLIERS || t == QSFT_SINKS || t == QSFT_NAMED || !(types[t].is & where) ||
             strcmp(types[t].name, rest) != 0)
             continue;
         *type = t;

@@ -42,6 +42,7 @@ enum {
     QSFT_FINAL_NORM,
     QSFT_FINAL_NORM_BIAS,
     QSFT_GATE_BIAS,
+    QSFT_NAMED /* its name is in the metadata: qsf_named.h */,
     QSFT_N
 };
 /* Not a tensor type: the result of qsf_tensor_type_of for token_embd.weight, which has a section of its
@@ -49,7 +50,7 @@ enum {
 #define QSFT_EMBED 0x100u
 
 /* Returns the GGUF name of a type, without "blk.N." for those of a layer: "attn_q.weight",
- * "attn_sinks.weight"; "outliers"; for the FFN biases the first name. NULL for an unknown type. */
+ * "attn_sinks.weight"; "outliers"; for the FFN biases the first name; "named". NULL for an unknown type. */
 const char *qsf_tensor_type_name(uint32_t type);
 /* Return whether a tensor of this type can be in a layer, or in the final section. False for unknown
  * types. */
@@ -63,6 +64,8 @@ bool qsf_tensor_type_is_experts(uint32_t type);
  * interleaved rows. */
 bool qsf_tensor_type_is_matrix(uint32_t type);
 
+/* Returns the part of a name after "blk.N." and sets *layer; NULL for other names. */
+const char *qsf_name_in_layer(const char *name, uint32_t *layer);
 /* Finds the type of the tensor with this GGUF name, and its layer (0 if it belongs to no layer). False if QSF
  * has no type for it. */
 bool qsf_tensor_type_of(const char *name, uint32_t *type, uint32_t *layer);

@@ -74,9 +74,16 @@ uint64_t qsf_tensor_next(uint64_t pos, uint32_t flags) {
     return (pos + QSFF_TENSOR_BYTES + QSFF_LINE - 1) / QSFF_LINE * QSFF_LINE - QSFF_TENSOR_BYTES;
 }
 
+/* Returns the index of the section in QsfNamed.first. */
+static uint32_t section_of(const QsfTensorScope *s) { return s->final ? s->names->n_layers : s->layer; }
+
 static int bad(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_t at, const char *what,
                QsfErr *err) {
     const char *name = qsf_tensor_type_name(t->type);
+    if (t->type == QSFT_NAMED && s->names != NULL) {
+        const uint32_t next = s->names->first[section_of(s)] + s->n_named;
+        if (next < s->names->first[section_of(s) + 1]) name = s->names->tensor[next].name;
+    }
     if (s->final)
         return qsf_err_set(err, QSF_E_MODEL,
                            "%s: tensor type %" PRIu32 " (%s) at byte offset %" PRIu64
@@ -92,11 +99,33 @@ static int check_type(const QsfTensorScope *s, const QsfTensorHeader *t, uint64_
     if (!(s->final ? qsf_tensor_type_in_final(t->type) : qsf_tensor_type_in_layer(t->type)))
         return bad(s, t, at, "is not allowed there", err);
     if (t->type == QSFT_OUTLIERS) {
-        bool matrix = s->count > 0 && s->last.type != QSFT_OUTLIERS &&
+        bool matrix = s->count > 0 && s->last.type != QSFT_OUTLIERS && s->last.type != QSFT_NAMED &&
                       !qsf_tensor_type_is_vector(s->last.type);
         return matrix ? QSF_OK : bad(s, t, at, "does not follow a matrix", err);
     }
+    if (t->type == QSFT_NAMED) return QSF_OK;
     return s->seen >> t->type & 1 ? bad(s, t, at, "occurs twice", err) : QSF_OK;
+}
+
+/* Finds the name of a named tensor and compares its dimensions. */
+static int check_named(QsfTensorScope *s, QsfTensorPlace *p, uint64_t at, QsfErr *err) {
+    const QsfTensorHeader *t = &p->head;
+    uint64_t rows = 1;
+    p->named = NULL;
+    if (t->type != QSFT_NAMED) return QSF_OK;
+    if (s->names == NULL) return bad(s, t, at, "lies before the metadata, which has its name", err);
+    const uint32_t i = s->names->first[section_of(s)] + s->n_named;
+    if (i >= s->names->first[section_of(s) + 1])
+        return bad(s, t, at, "has no name in the metadata (" QSF_KEY_NAMES ")", err);
+    p->named = &s->names->tensor[i];
+    for (int d = 1; d < 4; d++)
+        if (!qsf_mul_u64(rows, p->named->ne[d], &rows)) rows = UINT64_MAX;
+    if (p->named->ne[0] != t->cols || rows != t->rows)
+        return bad(s, t, at, "has a shape that does not match the metadata (" QSF_KEY_DIMS ")", err);
+    if (t->cols % qsf_dtype(p->dtype)->block_elems != 0)
+        return bad(s, t, at, "has rows that are not a multiple of a block", err);
+    s->n_named++;
+    return QSF_OK;
 }
 
 /* The size of an outlier: row, column, value. */
@@ -151,6 +180,7 @@ int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES]
     if (!qsf_code_bytes(t->dtype, rows, t->head.cols, &t->bytes))
         return bad(s, &t->head, at, "has an impossible shape", err);
     rc = check_shape(s, t, at, err);
+    if (rc == QSF_OK) rc = check_named(s, t, at, err);
     if (rc != QSF_OK) return rc;
     s->seen |= (uint64_t)1 << t->head.type;
     s->last = t->head;
@@ -158,7 +188,50 @@ int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES]
     return QSF_OK;
 }
 
+/* Returns the types of the final norm that the section has: stored as f16, or as tensors. */
+static uint64_t norm_types(const QsfTensorScope *s) {
+    const uint64_t norm = (uint64_t)1 << QSFT_FINAL_NORM, bias = (uint64_t)1 << QSFT_FINAL_NORM_BIAS;
+    if (!s->final || s->names->norms == 0) return 0;
+    return s->names->norms == QSF_NORMS_ALL && s->head->norm == QSFF_LAYER_NORM ? norm | bias : norm;
+}
+
+/* Checks that the names of the section were all used, and that none is that of another tensor. */
+static int check_names(const QsfTensorScope *s, QsfErr *err) {
+    if (s->names == NULL) return QSF_OK;
+    const uint32_t first = s->names->first[section_of(s)], end = s->names->first[section_of(s) + 1];
+    const uint64_t head = s->final && s->names->embed_is_head ? (uint64_t)1 << QSFT_HEAD : 0;
+    const uint64_t seen = s->seen | norm_types(s) | head;
+    if ((s->seen & head) != 0)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' appears twice", s->path,
+                           qsf_tensor_type_name(QSFT_HEAD));
+    if (s->n_named < end - first)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is missing (" QSF_KEY_NAMES ")", s->path,
+                           s->names->tensor[first + s->n_named].name);
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t type, layer;
+        if (qsf_tensor_type_of(s->names->tensor[i].name, &type, &layer) &&
+            (type == QSFT_EMBED ? !s->names->embed_is_head : (seen >> type & 1) != 0))
+            return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' appears twice", s->path,
+                               s->names->tensor[i].name);
+    }
+    return QSF_OK;
+}
+
+/* A tensor of the final norm that the metadata says the model does not have. */
+static int check_norms(const QsfTensorScope *s, QsfErr *err) {
+    if (!s->final || s->names == NULL || s->names->norms == QSF_NORMS_ALL) return QSF_OK;
+    const uint64_t bias = (uint64_t)1 << QSFT_FINAL_NORM_BIAS, norm = (uint64_t)1 << QSFT_FINAL_NORM;
+    if ((s->seen & (s->names->norms == 0 ? norm | bias : bias)) == 0) return QSF_OK;
+    return qsf_err_set(err, QSF_E_MODEL,
+                       "%s: the final section contains a final norm that the model does not have, "
+                       "according to " QSF_KEY_FINAL_NORM,
+                       s->path);
+}
+
 int qsf_scope_end(const QsfTensorScope *s, bool tied, QsfErr *err) {
+    int rc = check_names(s, err);
+    if (rc == QSF_OK) rc = check_norms(s, err);
+    if (rc != QSF_OK) return rc;
     uint64_t head = (uint64_t)1 << QSFT_HEAD;
     if (s->final && tied && (s->seen & head))
         return qsf_err_set(err, QSF_E_MODEL,

@@ -5,6 +5,7 @@
 #define QSF_FORMAT_QSF_PARTS_H
 
 #include "src/format/qsf_layout.h"
+#include "src/format/qsf_named.h"
 
 typedef enum QsfSectionKind { QSFS_INDEX, QSFS_META, QSFS_EMBED, QSFS_LAYER, QSFS_FINAL } QsfSectionKind;
 
@@ -24,32 +25,36 @@ uint32_t qsf_sections_of_header(const QsfFileHeader *h, uint64_t file_bytes, Qsf
  * alignment that the flags declare, a layer lies before the index, or any section after the final one. */
 int qsf_sections_check(QsfSection *s, uint32_t n, const QsfFileHeader *h, const char *path, QsfErr *err);
 
-/* State while reading the tensors of a section in order. Zero-initialize except for path, head, final, layer
- * and code. */
+/* State while reading the tensors of a section in order. Zero-initialize except for path, head, names, final,
+ * layer and code. */
 typedef struct QsfTensorScope {
     const char *path;
     const QsfFileHeader *head;
-    bool final; /* the final section; otherwise a layer: */
+    const QsfNamed *names; /* NULL: the metadata was not read yet, so named tensors are an error */
+    bool final;            /* the final section; otherwise a layer: */
     uint32_t layer;
-    uint8_t code;  /* of the layer; the final section has none: QSFF_MIXED */
-    uint64_t seen; /* set of 1 << type of the tensors so far */
-    uint32_t count;
-    QsfTensorHeader last; /* the newest */
+    uint8_t code;            /* of the layer; the final section has none: QSFF_MIXED */
+    uint64_t seen;           /* set of 1 << type of the tensors so far */
+    uint32_t count, n_named; /* tensors so far, and those of them that are named */
+    QsfTensorHeader last;    /* the newest */
 } QsfTensorScope;
 
 typedef struct QsfTensorPlace {
     QsfTensorHeader head;
-    uint32_t dtype; /* dtype.h */
-    uint64_t bytes; /* of its data, which follows the header */
+    uint32_t dtype;              /* dtype.h */
+    uint64_t bytes;              /* of its data, which follows the header */
+    const QsfNamedTensor *named; /* NULL if its type determines its name */
 } QsfTensorPlace;
 
 /* Returns the offset of the next tensor header in its section, of which `pos` bytes are used so far. */
 uint64_t qsf_tensor_next(uint64_t pos, uint32_t flags);
 /* Decodes and checks the tensor header b at byte offset `at` of the file. QSF_E_MODEL: errors of decoding; a
- * type that is unknown, misplaced or a duplicate; a shape or code that its type cannot have. */
+ * type that is unknown, misplaced or a duplicate; a shape or code that its type cannot have; a named tensor
+ * without a name, or with dimensions that do not match. */
 int qsf_scope_tensor(QsfTensorScope *s, const unsigned char b[QSFF_TENSOR_BYTES], uint64_t at,
                      QsfTensorPlace *t, QsfErr *err);
-/* Checks, after the last tensor, that none is missing. tied: the head is the embedding. QSF_E_MODEL. */
+/* Checks, after the last tensor, that none is missing and that no named one has the name of another. tied: the
+ * head is the embedding. QSF_E_MODEL. */
 int qsf_scope_end(const QsfTensorScope *s, bool tied, QsfErr *err);
 
 /* Decodes the embedding header b and checks it against h; *bytes = size of its section. QSF_E_MODEL. */

@@ -11,6 +11,7 @@
 #include "src/format/i2s.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/qsf_fields.h"
+#include "src/format/qsf_named.h"
 #include "src/format/qsf_names.h"
 #include "src/format/qsf_parts.h"
 #include "src/format/rows.h"
@@ -18,7 +19,7 @@
 #define PIECE        4096u
 #define NAME_MAX_LEN 96
 #define LABEL_MAX    512
-#define FINAL_MAX    (2u * QSFT_N) /* tensors of the final section: each type once, with outliers */
+#define FINAL_MAX    (2u * QSFT_N) /* tensors of the final section with a type: each once, with outliers */
 
 typedef struct Reader {
     QsfSource *s;
@@ -128,6 +129,7 @@ static int read_meta(Reader *r) {
     if (rc == QSF_OK) rc = qsf_fields_crc(r->s, QSF_KEY_CRC_INDEX, r->index_crc, h->index_off, false, r->err);
     if (rc == QSF_OK)
         rc = qsf_fields_layer_bytes(r->s, r->index, h->n_layers, h->index_off, r->layer_bytes, r->err);
+    if (rc == QSF_OK) rc = qsf_named_read(r->s, h->n_layers, r->err);
     return rc == QSF_OK ? qsf_fields_apply(h, r->s, r->err) : rc;
 }
 
@@ -220,12 +222,23 @@ static int add_ffn_biases(Reader *r, const char *prefix, const QsfTensorPlace *p
     return rc == QSF_OK ? add(r, name, p->dtype, r->head.hidden, 1, off + up, p->bytes - up) : rc;
 }
 
+static int add_named(Reader *r, const QsfTensorPlace *p, uint64_t off) {
+    int rc = add(r, p->named->name, p->dtype, p->head.cols, p->head.rows, off, p->bytes);
+    if (rc != QSF_OK) return rc;
+    QsfTensor *t = &r->s->tensors[r->s->n_tensors - 1];
+    t->n_dims = p->named->n_dims;
+    memcpy(t->ne, p->named->ne, sizeof t->ne);
+    t->x16 = p->head.layout == QSFF_GROUPS;
+    return QSF_OK;
+}
+
 /* Names outliers after the tensor before them. */
 static int add_tensor(Reader *r, const QsfTensorScope *sc, uint32_t before, const QsfTensorPlace *p,
                       uint64_t off) {
     char name[NAME_MAX_LEN], prefix[NAME_MAX_LEN];
     prefix_of(sc, prefix);
     if (p->head.type == QSFT_FFN_BIASES) return add_ffn_biases(r, prefix, p, off);
+    if (p->named != NULL) return add_named(r, p, off);
     bool outliers = p->head.type == QSFT_OUTLIERS;
     snprintf(name, sizeof name, "%.32s%.40s%s", prefix,
              qsf_tensor_type_name(outliers ? before : p->head.type), outliers ? ".outliers" : "");
@@ -265,7 +278,9 @@ static int walk(Reader *r, QsfTensorScope *sc, uint64_t base, uint64_t pos, uint
 static int read_layer(Reader *r, uint32_t i) {
     const QsfIndexEntry *e = &r->index[i];
     char label[LABEL_MAX];
-    QsfTensorScope sc = { .path = r->path, .head = &r->head, .layer = i, .code = e->code };
+    QsfTensorScope sc = {
+        .path = r->path, .head = &r->head, .names = r->s->named, .layer = i, .code = e->code
+    };
     r->compressed = qsf_compressed_of(r->s, i);
     if (r->compressed != NULL) sc.path = qsf_compressed_label(r->compressed, r->path, label, sizeof label);
     int rc = r->compressed != NULL ? walk(r, &sc, 0, 0, e->whole_bytes, e->n_tensors)
@@ -280,7 +295,8 @@ static int add_norms(Reader *r, const QsfTensorScope *sc) {
     static const uint32_t types[] = { QSFT_FINAL_NORM, QSFT_FINAL_NORM_BIAS };
     uint64_t bytes = 2ull * h->hidden;
     int rc = QSF_OK;
-    for (unsigned i = 0; rc == QSF_OK && i < (h->norm == QSFF_LAYER_NORM ? 2 : 1); i++)
+    const uint32_t most = r->s->named->norms, n = h->norm == QSFF_LAYER_NORM ? 2 : 1;
+    for (unsigned i = 0; rc == QSF_OK && i < (n < most ? n : most); i++)
         if (!(sc->seen >> types[i] & 1))
             rc = add(r, qsf_tensor_type_name(types[i]), 1, h->hidden, 1, h->final_off + i * bytes, bytes);
     return rc;
@@ -288,7 +304,9 @@ static int add_norms(Reader *r, const QsfTensorScope *sc) {
 
 static int read_final(Reader *r) {
     const QsfFileHeader *h = &r->head;
-    QsfTensorScope sc = { .path = r->path, .head = h, .final = true, .code = QSFF_MIXED };
+    QsfTensorScope sc = {
+        .path = r->path, .head = h, .names = r->s->named, .final = true, .code = QSFF_MIXED
+    };
     uint64_t pos = qsf_final_norm_bytes(h);
     unsigned char flag;
     bool tied;
@@ -300,13 +318,15 @@ static int read_final(Reader *r) {
 }
 
 static int read_tensors(Reader *r) {
-    r->cap = 1 + FINAL_MAX + r->head.n_layers; /* FFN biases count twice */
+    const QsfNamed *names = r->s->named;
+    r->cap = 1 + FINAL_MAX + (names->n - names->first[r->head.n_layers]) +
+             r->head.n_layers; /* FFN biases count twice */
     for (uint32_t i = 0; i < r->head.n_layers; i++) r->cap += r->index[i].n_tensors;
     r->s->tensors = qsf_source_alloc(r->s, r->cap, sizeof *r->s->tensors, r->err);
     if (r->s->tensors == NULL) return r->err->code;
     int rc = qsf_compressed_open(r->s, &r->head, r->index, r->err);
     if (rc == QSF_OK)
-        rc = add(r, "token_embd.weight", r->embed_dtype, r->embed.cols, r->embed.rows,
+        rc = add(r, qsf_named_embedding(names), r->embed_dtype, r->embed.cols, r->embed.rows,
                  r->head.embed_off + QSFF_EMBED_BYTES, r->embed_bytes - QSFF_EMBED_BYTES);
     for (uint32_t i = 0; rc == QSF_OK && i < r->head.n_layers; i++) rc = read_layer(r, i);
     if (rc == QSF_OK) rc = read_final(r);
@@ -333,6 +353,7 @@ static int list_sums(Reader *r) {
     r->s->checksums = qsf_source_alloc(r->s, (uint64_t)h->n_layers + 2, sizeof *r->s->checksums, r->err);
     if (r->s->checksums == NULL) return r->err->code;
     for (uint32_t i = 0; i < h->n_layers; i++) {
+        if (r->layer_bytes[i] == 0) continue;
         (void)snprintf(name, sizeof name, "layer %" PRIu32, i);
         add_checksum(r, r->index[i].off, r->layer_bytes[i], r->index[i].crc, name);
     }

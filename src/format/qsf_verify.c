@@ -149,6 +149,7 @@ static int check_meta(Verifier *v) {
                          v->path, v->head.meta_off, v->in.crc, v->head.meta_crc);
     if (rc == QSF_OK) rc = read_pairs(v);
     if (rc == QSF_OK) v->r->meta_pairs = v->meta->meta.n;
+    if (rc == QSF_OK) rc = qsf_named_read(v->meta, v->head.n_layers, v->err);
     if (rc == QSF_OK) rc = qsf_fields_apply(&v->head, v->meta, v->err);
     v->have_meta = rc == QSF_OK;
     return rc == QSF_OK ? check_layer_sizes(v) : rc;
@@ -213,7 +214,9 @@ static int check_tensor(Verifier *v, QsfTensorScope *sc, uint64_t base, uint64_t
     v->r->n_tensors++;
     return p.head.type == QSFT_OUTLIERS
                ? check_outliers(v, &of, &p)
-               : qsf_groups_verify(&v->in, &p, qsf_tensor_type_name(p.head.type), v->err);
+               : qsf_groups_verify(&v->in, &p,
+                                   p.named != NULL ? p.named->name : qsf_tensor_type_name(p.head.type),
+                                   v->err);
 }
 
 /* Reads all tensors of the layer sc, which has `bytes` bytes at base. */
@@ -238,6 +241,7 @@ static int check_whole(Verifier *v, const QsfCompressed *c, unsigned char *whole
     const QsfStream file = v->in;
     QsfTensorScope sc = { .path = qsf_compressed_label(c, v->path, label, sizeof label),
                           .head = &v->head,
+                          .names = v->meta->named,
                           .layer = c->layer,
                           .code = v->index[c->layer].code };
     v->in = (QsfStream){ .fd = -1, .path = label, .buf = whole, .have = (size_t)c->whole_bytes };
@@ -292,23 +296,35 @@ static int check_compressed_layer(Verifier *v, uint32_t i) {
     return rc;
 }
 
+/* Returns the named tensors; NULL before the metadata was read. */
+static const QsfNamed *names_of(const Verifier *v) { return v->have_meta ? v->meta->named : NULL; }
+
 static int check_layer(Verifier *v, uint32_t i) {
     const QsfIndexEntry *e = &v->index[i];
-    QsfTensorScope sc = { .path = v->path, .head = &v->head, .layer = i, .code = e->code };
+    QsfTensorScope sc = {
+        .path = v->path, .head = &v->head, .names = names_of(v), .layer = i, .code = e->code
+    };
     if (e->compression != QSFF_STORED) return check_compressed_layer(v, i);
     int rc = check_tensors(v, &sc, e->off, v->layer_bytes[i], e->n_tensors);
     if (rc == QSF_OK) rc = check_layer_crc(v, i);
     return rc == QSF_OK ? qsf_scope_end(&sc, false, v->err) : rc;
 }
 
+static uint32_t norms_of(const Verifier *v) {
+    const uint32_t n = v->head.norm == QSFF_LAYER_NORM ? 2 : 1;
+    return v->have_meta && v->meta->named->norms < n ? v->meta->named->norms : n;
+}
+
 static int check_final(Verifier *v) {
-    QsfTensorScope sc = { .path = v->path, .head = &v->head, .final = true, .code = QSFF_MIXED };
+    QsfTensorScope sc = {
+        .path = v->path, .head = &v->head, .names = names_of(v), .final = true, .code = QSFF_MIXED
+    };
     unsigned char flag;
     bool tied, end = false;
     int rc = qsf_stream_skip(&v->in, qsf_final_norm_bytes(&v->head) - 1, "final norm", v->err);
     if (rc == QSF_OK) rc = qsf_stream_take(&v->in, &flag, 1, "head flag", v->err);
     if (rc == QSF_OK) rc = qsf_final_flag(flag, v->in.pos - 1, v->path, &tied, v->err);
-    v->r->n_tensors += v->head.norm == QSFF_LAYER_NORM ? 2 : 1;
+    v->r->n_tensors += norms_of(v);
     if (rc == QSF_OK) rc = qsf_stream_fill(&v->in, &end, v->err);
     while (rc == QSF_OK && !end) {
         rc = check_tensor(v, &sc, v->head.final_off, 0);

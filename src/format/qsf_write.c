@@ -137,7 +137,7 @@ static int name_input(QsfWriter *w, const char *path) {
 }
 
 int qsf_write_open(QsfWriter *w, const char *path, const QsfWriteSpec *spec, QsfErr *err) {
-    *w = (QsfWriter){ .path = strdup(path), .head = spec->head, .dry = spec->dry };
+    *w = (QsfWriter){ .path = strdup(path), .head = spec->head, .dry = spec->dry, .named = spec->named };
     w->head.version = QSFF_VERSION;
     w->head.bytes = QSFF_HEAD_BYTES;
     w->head.code = QSFF_MIXED;
@@ -201,11 +201,15 @@ int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err) {
     if (rc == QSF_OK) rc = begin_section(w, err);
     if (rc != QSF_OK) return rc;
     w->stage = QSFW_LAYERS;
-    w->scope = (QsfTensorScope){ .path = w->as_qsf, .head = &w->head, .layer = w->n_layers, .code = code };
+    w->scope = (QsfTensorScope){
+        .path = w->as_qsf, .head = &w->head, .names = w->named, .layer = w->n_layers, .code = code
+    };
     w->index[w->n_layers++] = (QsfIndexEntry){ .off = w->pos, .code = code, .importance = importance };
     qsf_compressor_begin(w);
     return QSF_OK;
 }
+
+void qsf_write_uncompressed(QsfWriter *w) { w->compressor.on = false; }
 
 /* Writes n floats, or zeros, in 2 or 4 bytes each. */
 static int put_floats(QsfWriter *w, const float *x, uint32_t n, unsigned bytes, QsfErr *err) {
@@ -239,7 +243,9 @@ int qsf_write_final(QsfWriter *w, const float *norm, const float *bias, bool tie
     w->head.final_off = w->pos;
     w->stage = QSFW_FINAL;
     w->tied = tied;
-    w->scope = (QsfTensorScope){ .path = w->as_qsf, .head = &w->head, .final = true, .code = QSFF_MIXED };
+    w->scope = (QsfTensorScope){
+        .path = w->as_qsf, .head = &w->head, .names = w->named, .final = true, .code = QSFF_MIXED
+    };
     if (rc == QSF_OK) rc = put_floats(w, norm, w->head.hidden, 2, err);
     if (rc == QSF_OK && has_bias) rc = put_floats(w, bias, w->head.hidden, 2, err);
     if (rc == QSF_OK) rc = qsf_write_bytes(w, &flag, 1, err);

@@ -20,11 +20,12 @@
 #define QSF_COMPRESS_AUTO_MAX (32u << 20)
 
 typedef struct QsfWriteSpec {
-    const QsfSource *meta;  /* copied, except qsf.crc32.*, qsf.layer_bytes, qsf.layer_tensors and
-                               split.*, which describe a file; only used during open */
+    const QsfSource *meta;  /* copied, except qsf_key_of_file and general.file_type; only used during open */
     const QsfStrbuf *extra; /* NULL, or more pairs encoded as in GGUF, whose keys meta does not have or that
                                begin with `instead` */
     uint64_t n_extra;
+    const QsfNamed
+        *named; /* NULL, or the named tensors, borrowed until finish or discard; written as metadata */
     const char *instead; /* NULL, or a prefix: entries of meta with such keys are not copied */
     QsfFileHeader head;  /* fixed fields (qsf_fields_of_source), block, flags; the writer sets the rest */
     bool dry;            /* create no file: pos counts its size (an upper limit with compression). End with
@@ -34,6 +35,10 @@ typedef struct QsfWriteSpec {
                             uncompressed */
     uint32_t n_layer_tensors; /* with compression: at least the number of tensors in all layers */
 } QsfWriteSpec;
+
+/* Returns whether a metadata key describes the QSF file, or the parts of a split one, that contains it, so that it does
+ * not apply to a copy. */
+bool qsf_key_of_file(const char *key);
 
 typedef enum QsfWriteStage { QSFW_START, QSFW_EMBED, QSFW_LAYERS, QSFW_FINAL } QsfWriteStage;
 
@@ -65,6 +70,7 @@ typedef struct QsfWriter {
     QsfIndexEntry *index;  /* (head.n_layers) */
     uint64_t *layer_bytes; /* (head.n_layers) */
     QsfTensorScope scope;
+    const QsfNamed *named; /* NULL: none */
     QsfCompressor compressor;
     uint64_t own_off;             /* offset of the pairs that are filled in at the end */
     uint64_t meta_pairs;          /* number of pairs, including those */
@@ -80,11 +86,14 @@ int qsf_write_embedding(QsfWriter *w, uint8_t code, uint32_t rows, uint32_t cols
 /* Begins the next layer. code: that of all its tensors with QSFF_LAYER_CODE, or QSFF_MIXED. importance 0: not
  * measured. */
 int qsf_write_layer(QsfWriter *w, uint8_t code, float importance, QsfErr *err);
+/* Stores the newest layer, which has no tensors yet, without compression. */
+void qsf_write_uncompressed(QsfWriter *w);
 /* Begins the final section. norm and, if the header specifies LayerNorm, bias (NULL: zeros) have (hidden)
- * floats and are stored as fp16. exact: also stores them as fp32, which takes precedence. tied: there is no
+ * floats and are stored as fp16; norm NULL: the model has none. exact: also stores them as fp32, which takes precedence. tied: there is no
  * head. */
 int qsf_write_final(QsfWriter *w, const float *norm, const float *bias, bool tied, bool exact, QsfErr *err);
-/* Begins a tensor (qsf_names.h) of the newest layer or of the final section. */
+/* Begins a tensor (qsf_names.h) of the newest layer or of the final section. QSFT_NAMED: the next one of its
+ * section in the list of named tensors. */
 int qsf_write_tensor(QsfWriter *w, uint32_t type, uint8_t code, uint32_t rows, uint32_t cols, QsfErr *err);
 /* The same in groups of 16 rows (qsf_groups.h); the data includes the zeros that pad the last group. */
 int qsf_write_groups(QsfWriter *w, uint32_t type, uint8_t code, uint32_t rows, uint32_t cols, QsfErr *err);

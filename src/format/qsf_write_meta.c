@@ -6,98 +6,53 @@
 #include "src/format/qsf_fields.h"
 #include "src/format/qsf_write.h"
 
-#define PIECE 65536u
 #define N_OWN 5u
 
-/* Keys that describe the file that contains them. GGUF's file type names one of GGML's mixtures of types,
- * which may no longer apply. */
-static bool about_file(const QsfMetaEntry *e) {
-    return strncmp(e->key, "qsf.crc32.", 10) == 0 || strcmp(e->key, QSF_KEY_LAYER_BYTES) == 0 ||
-           strcmp(e->key, QSF_KEY_LAYER_HEADS) == 0 || strncmp(e->key, "split.", 6) == 0 ||
-           strcmp(e->key, "general.file_type") == 0;
+bool qsf_key_of_file(const char *key) {
+    static const char *const keys[] = { QSF_KEY_LAYER_BYTES, QSF_KEY_LAYER_HEADS, QSF_KEY_NAMES,
+                                        QSF_KEY_DIMS,        QSF_KEY_FUSED,       QSF_KEY_EMBEDDING,
+                                        QSF_KEY_FINAL_NORM };
+    if (strncmp(key, "qsf.crc32.", 10) == 0 || strncmp(key, "split.", 6) == 0) return true;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0) return true;
+    return false;
 }
 
+/* GGUF's file type names one of GGML's mixtures of types, which may no longer apply. */
 static bool carried(const QsfWriteSpec *spec, const QsfMetaEntry *e) {
     if (spec->instead != NULL && strncmp(e->key, spec->instead, strlen(spec->instead)) == 0) return false;
-    return !e->hidden && !about_file(e);
+    return !e->hidden && !qsf_key_of_file(e->key) && strcmp(e->key, "general.file_type") != 0;
 }
 
-static uint64_t scalar_bits(const QsfMetaEntry *e) {
-    uint64_t bits = e->v.u;
-    uint32_t low;
-    float f;
-    switch (e->type) {
-    case QSF_META_F32:
-        f = (float)e->v.f;
-        memcpy(&low, &f, sizeof low);
-        return low;
-    case QSF_META_F64: memcpy(&bits, &e->v.f, sizeof bits); return bits;
-    case QSF_META_I8:
-    case QSF_META_I16:
-    case QSF_META_I32:
-    case QSF_META_I64: return (uint64_t)e->v.i;
-    default: return bits;
-    }
-}
-
-/* Encodes a pair without the elements of an array. */
-static void put_entry(QsfStrbuf *b, const QsfMetaEntry *e) {
-    qsf_meta_put_str(b, e->key, e->key_len);
-    qsf_meta_put_le(b, (uint64_t)e->type, 4);
-    if (e->type == QSF_META_ARRAY) {
-        qsf_meta_put_le(b, (uint64_t)e->elem, 4);
-        qsf_meta_put_le(b, e->v.arr.count, 8);
-    } else if (e->type == QSF_META_STRING) {
-        qsf_meta_put_str(b, e->v.str.s, (size_t)e->v.str.len);
-    } else {
-        qsf_meta_put_le(b, scalar_bits(e), qsf_meta_type_bytes(e->type));
-    }
-}
-
-/* Copies the elements from the file of the source. */
-static int copy_elements(QsfWriter *w, const QsfSource *s, const QsfMetaEntry *e, QsfStrbuf *b, QsfErr *err) {
-    if (e->v.arr.mem != NULL) return qsf_write_bytes(w, e->v.arr.mem, (size_t)e->v.arr.bytes, err);
-    int rc = QSF_OK;
-    for (uint64_t done = 0; rc == QSF_OK && done < e->v.arr.bytes;) {
-        uint64_t left = e->v.arr.bytes - done;
-        size_t n = left < PIECE ? (size_t)left : PIECE;
-        rc = qsf_file_pread(&s->files[0], b->data, n, e->v.arr.off + done, err);
-        if (rc == QSF_OK) rc = qsf_write_bytes(w, b->data, n, err);
-        done += n;
-    }
-    return rc;
-}
-
-static int write_entry(QsfWriter *w, const QsfSource *s, const QsfMetaEntry *e, QsfStrbuf *b, QsfErr *err) {
-    b->len = 0;
-    put_entry(b, e);
-    if (!qsf_strbuf_ok(b)) return qsf_err_memory(err, "%s", w->path);
-    int rc = qsf_write_bytes(w, b->data, b->len, err);
-    return rc == QSF_OK && e->type == QSF_META_ARRAY ? copy_elements(w, s, e, b, err) : rc;
+static int put_bytes(void *w, const void *data, size_t len, QsfErr *err) {
+    return qsf_write_bytes(w, data, len, err);
 }
 
 static int write_entries(QsfWriter *w, const QsfWriteSpec *spec, QsfStrbuf *b, QsfErr *err) {
     const QsfMetaTable *t = &spec->meta->meta;
+    QsfStrbuf named = QSF_STRBUF_INIT;
     uint64_t n = spec->n_extra + N_OWN + (w->compressor.max_heads > 0);
+    if (spec->named != NULL) qsf_named_put(spec->named, &named, &n);
     for (uint32_t i = 0; i < t->n; i++) n += carried(spec, &t->e[i]);
     b->len = 0;
     qsf_meta_put_le(b, n, 8);
-    int rc = qsf_write_bytes(w, b->data, b->len, err);
+    int rc = qsf_strbuf_ok(b) ? qsf_write_bytes(w, b->data, b->len, err) : qsf_err_memory(err, "%s", w->path);
     w->meta_pairs = n;
     w->crc = 0; /* the count may become smaller; its part of the checksum is added at the end */
     for (uint32_t i = 0; rc == QSF_OK && i < t->n; i++)
-        if (carried(spec, &t->e[i])) rc = write_entry(w, spec->meta, &t->e[i], b, err);
+        if (carried(spec, &t->e[i])) rc = qsf_meta_copy_entry(spec->meta, &t->e[i], put_bytes, w, err);
     if (rc == QSF_OK && spec->extra != NULL)
         rc = qsf_write_bytes(w, spec->extra->data, spec->extra->len, err);
+    if (rc == QSF_OK && !qsf_strbuf_ok(&named)) rc = qsf_err_memory(err, "%s", w->path);
+    if (rc == QSF_OK) rc = qsf_write_bytes(w, named.data, named.len, err);
+    qsf_strbuf_free(&named);
     return rc;
 }
 
 int qsf_write_metadata(QsfWriter *w, const QsfWriteSpec *spec, QsfErr *err) {
-    static const char zeros[PIECE];
     static const uint32_t none[4];
     QsfStrbuf b = QSF_STRBUF_INIT;
-    qsf_strbuf_add(&b, zeros, sizeof zeros); /* space that is filled in later */
-    int rc = qsf_strbuf_ok(&b) ? write_entries(w, spec, &b, err) : qsf_err_memory(err, "%s", w->path);
+    int rc = write_entries(w, spec, &b, err);
     w->own_off = w->pos;
     w->meta_crc = w->crc;
     b.len = 0;

@@ -23,6 +23,7 @@ typedef struct QsfMetaEntry {
     QsfMetaType type;
     QsfMetaType elem; /* of an array */
     bool hidden;      /* overridden with null */
+    bool derived;     /* from a QSF header instead of the metadata, and what readers assume without the key */
     union {
         uint64_t u; /* U8 U16 U32 U64 BOOL */
         int64_t i;  /* I8 I16 I32 I64 */
@@ -58,6 +59,7 @@ typedef struct QsfTensorNote {
 
 /* The decompressed layer that was read last (qsf_compressed.c). */
 typedef struct QsfCompressedCache QsfCompressedCache;
+struct QsfNamed; /* qsf_named.h */
 
 struct QsfSource {
     QsfLedger *ledger;
@@ -74,7 +76,8 @@ struct QsfSource {
     uint32_t n_checksums;
     QsfCompressed *compressed; /* (n_compressed), in the arena */
     uint32_t n_compressed;
-    QsfCompressedCache *cache; /* NULL if nothing is compressed */
+    QsfCompressedCache *cache;    /* NULL if nothing is compressed */
+    const struct QsfNamed *named; /* of a QSF file, else NULL */
     QsfHashmap tensor_map;
     QsfMadeArray made[QSF_MADE_ARRAYS]; /* (n_made) */
     uint32_t n_made;
@@ -117,6 +120,11 @@ void qsf_meta_put_str(QsfStrbuf *b, const char *text, size_t len);
 /* Appends v in `bytes` bytes, little-endian. */
 void qsf_meta_put_le(QsfStrbuf *b, uint64_t v, unsigned bytes);
 void qsf_meta_free_made(QsfSource *s);
+
+/* --- meta_copy.c --- */
+typedef int (*QsfMetaSink)(void *arg, const void *data, size_t len, QsfErr *err);
+/* Passes an entry of s, encoded as in GGUF v3, to sink, large arrays in pieces. Errors of reading and of sink. */
+int qsf_meta_copy_entry(const QsfSource *s, const QsfMetaEntry *e, QsfMetaSink sink, void *arg, QsfErr *err);
 
 /* One file of a model: header, metadata and the table of its tensors. */
 typedef struct QsfGgufPart {

@@ -253,6 +253,36 @@ static void find_windows(QsfProgram *p) {
     }
 }
 
+/* ---- compressed layers ---- */
+
+static void refuse_compressed(QsfBuilder *b, uint32_t block, const QsfTensor *t) {
+    qsf_build_fail(b,
+                   "tensor '%s' is used in block %" PRIu32
+                   " together with others of which some are compressed and some are not, which is not "
+                   "supported",
+                   t->name, block);
+}
+
+/* A compressed layer is held as a whole while its block is computed: all matrices of the block are in it, or none is.
+ * Its parameters are read when it is loaded. */
+static void check_compressed(QsfBuilder *b) {
+    const QsfProgram *p = &b->p;
+    for (uint32_t i = 0; i < p->n_units; i++) {
+        const QsfUnitSpec *u = &p->unit[i], *first = &p->unit[p->block_unit[u->block]];
+        for (unsigned k = 0; k < u->n; k++)
+            if (u->tensor[k]->compressed != first->tensor[0]->compressed)
+                refuse_compressed(b, u->block, u->tensor[k]);
+    }
+    for (uint32_t i = 0; i < p->n_params; i++) {
+        const QsfParam *q = &p->param[i];
+        if (q->block >= p->n_blocks) continue;
+        const uint32_t unit = p->block_unit[q->block];
+        const QsfCompressed *of = unit < p->block_unit[q->block + 1] ? p->unit[unit].tensor[0]->compressed
+                                                                     : NULL;
+        if (q->tensor->compressed != of) refuse_compressed(b, q->block, q->tensor);
+    }
+}
+
 /* ---- the end ---- */
 
 static void *to_arena(QsfBuilder *b, QsfArena *arena, const void *mem, uint32_t n, size_t size) {
@@ -324,6 +354,7 @@ static void analyse(QsfBuilder *b) {
     find_lifetimes(p);
     place_buffers(b);
     index_units(b);
+    if (!qsf_build_failed(b)) check_compressed(b);
 }
 
 int qsf_build_finish(QsfBuilder *b, QsfProgram *out, QsfArena *arena) {

@@ -70,9 +70,10 @@ static const struct {
 static bool input_of(const QsfItems *l, const QsfItem *i, uint32_t *layer, QsfCalInput *input) {
     *layer = i->layer == QSF_FINAL_LAYER ? l->n_layers : i->layer;
     *input = QSF_CAL_QKV;
-    if (i->type == QSFT_HEAD) return true;
+    if (i->type == QSFT_NAMED && i->use != QSF_USE_LINEAR) return false;
+    if (i->role == QSFT_HEAD) return true;
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++) {
-        if (inputs[k].type != i->type) continue;
+        if (inputs[k].type != i->role) continue;
         *input = inputs[k].input;
         return true;
     }

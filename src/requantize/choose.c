@@ -93,11 +93,11 @@ static int settle(QsfItem *i, const QsfQuantFormat *f, QsfKeepReason why, QsfErr
 }
 
 static unsigned role_of(const QsfItem *i) {
-    return i->type == QSFT_EMBED ? (unsigned)QSF_ROLE_EMBEDDING : i->type;
+    return i->role == QSFT_EMBED ? (unsigned)QSF_ROLE_EMBEDDING : i->role;
 }
 
 /* The embedding and the head need at least this many bits. */
-static bool is_end(const QsfItem *i) { return i->type == QSFT_EMBED || i->type == QSFT_HEAD; }
+static bool is_end(const QsfItem *i) { return i->role == QSFT_EMBED || i->role == QSFT_HEAD; }
 
 /* ---- one format for all */
 

@@ -25,9 +25,6 @@ typedef struct QsfEncoder {
     size_t cap_x, cap_raw, cap_out;
 } QsfEncoder;
 
-/* Receives the packed bytes, in order. An error ends the packing. */
-typedef int (*QsfEncodeSink)(void *arg, const void *data, size_t len, QsfErr *err);
-
 void qsf_encoder_init(QsfEncoder *e, const QsfSource *s, QsfPool *pool, const atomic_int *cancel,
                       QsfQuantRule rule);
 void qsf_encoder_free(QsfEncoder *e);

@@ -56,27 +56,12 @@ static int copy_elements(Packer *p, const QsfItem *i, QsfErr *err) {
     return rc;
 }
 
-/* Returns the number of rows in a piece, at least one. */
-static int copy_pieces(Packer *p, QsfRowReader *r, uint64_t first, uint64_t rows, QsfEncodeSink sink,
-                       void *arg, QsfErr *err) {
-    const uint64_t row = r->row_bytes, at_once = row > 0 && row < PIECE_BYTES ? PIECE_BYTES / row : 1;
-    unsigned char *big = row > PIECE_BYTES ? malloc((size_t)row) : NULL, *buf = big != NULL ? big : p->piece;
-    int rc = row > PIECE_BYTES && big == NULL ? qsf_err_memory(err, "tensor '%s'", r->t->name) : QSF_OK;
-    for (uint64_t k = 0; rc == QSF_OK && k < rows; k += at_once) {
-        uint64_t n = rows - k < at_once ? rows - k : at_once;
-        rc = qsf_rowreader_read(r, first + k, n, buf, err);
-        if (rc == QSF_OK) rc = sink(arg, buf, (size_t)(n * row), err);
-    }
-    free(big);
-    return rc;
-}
-
 /* Copies `rows` rows unchanged, in GGUF's order. */
 static int copy_rows(Packer *p, const QsfTensor *t, uint64_t first, uint64_t rows, QsfEncodeSink sink,
                      void *arg, QsfErr *err) {
     QsfRowReader r;
     int rc = qsf_rowreader_open(&r, p->s, t, &p->e.kernels, err);
-    if (rc == QSF_OK) rc = copy_pieces(p, &r, first, rows, sink, arg, err);
+    if (rc == QSF_OK) rc = qsf_rowreader_copy(&r, first, rows, p->piece, PIECE_BYTES, sink, arg, err);
     qsf_rowreader_close(&r);
     return rc;
 }
@@ -132,11 +117,30 @@ static uint8_t layer_code(const QsfItems *l, uint32_t layer) {
     for (uint32_t k = 0; k < l->n; k++) {
         const QsfItem *i = &l->item[k];
         if (i->layer != layer || qsf_tensor_type_is_vector(i->type)) continue;
+        if (i->type == QSFT_NAMED && !qsf_item_is_matrix(i)) continue;
         if (any && i->code != common) return QSFF_MIXED;
         common = i->code;
         any = true;
     }
     return common;
+}
+
+/* Must the layer stay uncompressed? Experts are read one at a time. Without a program, tensors without a type may be
+ * experts. */
+static bool stays_whole(const Packer *p, uint32_t layer) {
+    const QsfUses *u = p->o->uses;
+    if (u != NULL && layer < u->n_layers) return u->whole[layer];
+    for (uint32_t k = 0; k < p->l->n; k++) {
+        const QsfItem *i = &p->l->item[k];
+        if (i->layer == layer && (i->type == QSFT_NAMED || qsf_tensor_type_is_experts(i->type))) return true;
+    }
+    return false;
+}
+
+static bool compresses_any(const Packer *p) {
+    for (uint32_t layer = 0; layer < p->l->n_layers; layer++)
+        if (!stays_whole(p, layer)) return true;
+    return false;
 }
 
 static int put_all(Packer *p, QsfErr *err) {
@@ -146,18 +150,12 @@ static int put_all(Packer *p, QsfErr *err) {
     for (uint32_t layer = 0; rc == QSF_OK && layer < l->n_layers; layer++) {
         rc = qsf_write_layer(&p->w, layer_code(l, layer),
                              p->scores != NULL ? qsf_calibration_importance(p->scores, layer) : 0.0f, err);
+        if (rc == QSF_OK && stays_whole(p, layer)) qsf_write_uncompressed(&p->w);
         for (; rc == QSF_OK && k < l->n && l->item[k].layer == layer; k++) rc = put_item(p, &l->item[k], err);
     }
     if (rc == QSF_OK) rc = qsf_write_final(&p->w, p->norm, p->bias, l->tied, p->exact_norm, err);
     for (; rc == QSF_OK && k < l->n; k++) rc = put_item(p, &l->item[k], err);
     return rc;
-}
-
-/* Experts are read one at a time, so a layer that contains them is not compressed as a whole. */
-static bool has_experts(const QsfItems *l) {
-    for (uint32_t i = 0; i < l->n; i++)
-        if (qsf_tensor_type_is_experts(l->item[i].type)) return true;
-    return false;
 }
 
 static int open_writer(Packer *p, bool dry, QsfErr *err) {
@@ -167,7 +165,8 @@ static int open_writer(Packer *p, bool dry, QsfErr *err) {
                           .instead = p->n_extra > 0 ? QSF_CAL_PREFIX : NULL,
                           .head = p->head,
                           .dry = dry,
-                          .codec = has_experts(p->l) ? QSFF_STORED : p->o->codec };
+                          .named = &p->l->named,
+                          .codec = compresses_any(p) ? p->o->codec : QSFF_STORED };
     for (uint32_t k = 0; k < p->l->n && spec.codec != QSFF_STORED; k++)
         spec.n_layer_tensors += p->l->item[k].layer != QSF_FINAL_LAYER;
     return qsf_write_open(&p->w, p->path, &spec, err);
@@ -228,11 +227,12 @@ static int take_scores(Packer *p, QsfErr *err) {
 
 static int prepare(Packer *p, QsfErr *err) {
     int rc = qsf_fields_of_source(&p->head, p->s, err);
-    if (rc == QSF_OK) rc = qsf_items_list(p->l, p->s, &p->head, err);
+    if (rc == QSF_OK) rc = qsf_items_list(p->l, p->s, &p->head, p->o->uses, err);
+    p->head.arch = p->l->arch;
     if (rc == QSF_OK) rc = qsf_items_lay_out(p->l, p->o->x16, p->head.block, err);
     if (rc == QSF_OK) rc = take_scores(p, err);
-    if (rc == QSF_OK) rc = read_norm(p, "output_norm.weight", &p->norm, err);
-    if (rc == QSF_OK) rc = read_norm(p, "output_norm.bias", &p->bias, err);
+    if (rc == QSF_OK && p->l->named.norms > 0) rc = read_norm(p, "output_norm.weight", &p->norm, err);
+    if (rc == QSF_OK && p->l->norm_bias) rc = read_norm(p, "output_norm.bias", &p->bias, err);
     p->piece = rc == QSF_OK ? malloc(PIECE_BYTES) : NULL;
     if (rc == QSF_OK && p->piece == NULL) rc = qsf_err_memory(err, "%s", p->path);
     if (rc == QSF_OK) rc = qsf_pool_create(&p->pool, p->o->threads, &p->ledger, err);

@@ -12,7 +12,9 @@ typedef struct QsfPackOptions {
     uint64_t target;                   /* maximum file size in bytes; 0: no limit */
     const QsfCalibration *calibration; /* NULL, or that of s: its energies are the weights for search and
                                           choice; its scores are written for the layers */
-    uint32_t flags;                    /* QSFF_PAGES, QSFF_LINES */
+    const QsfUses *uses;      /* NULL, or what the program of s does with its tensors; without it, tensors
+                                          without a type are neither quantized nor interleaved */
+    uint32_t flags;           /* QSFF_PAGES, QSFF_LINES */
     bool x16;                 /* interleave rows of matrices by 16 if there are kernels for the format */
     uint32_t block;           /* block size of codes 0 to 4; 0: 64. 128 and 256 are slightly smaller and
                                  worse; only qsf_pack can read them, no kernel supports them */

@@ -86,3 +86,17 @@ int qsf_rowreader_read(QsfRowReader *r, uint64_t first, uint64_t n, uint8_t *out
         rc = r->stored != NULL ? read_larger(r, row, out, err) : read_grouped(r, row, out, err);
     return rc;
 }
+
+int qsf_rowreader_copy(QsfRowReader *r, uint64_t first, uint64_t rows, unsigned char *piece, size_t cap,
+                       QsfEncodeSink sink, void *arg, QsfErr *err) {
+    const uint64_t row = r->row_bytes, at_once = row > 0 && row < cap ? cap / row : 1;
+    unsigned char *big = row > cap ? malloc((size_t)row) : NULL, *buf = big != NULL ? big : piece;
+    int rc = row > cap && big == NULL ? qsf_err_memory(err, "tensor '%s'", r->t->name) : QSF_OK;
+    for (uint64_t k = 0; rc == QSF_OK && k < rows; k += at_once) {
+        uint64_t n = rows - k < at_once ? rows - k : at_once;
+        rc = qsf_rowreader_read(r, first + k, n, buf, err);
+        if (rc == QSF_OK) rc = sink(arg, buf, (size_t)(n * row), err);
+    }
+    free(big);
+    return rc;
+}

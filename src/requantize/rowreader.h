@@ -7,6 +7,9 @@
 #include "kernels/kernels.h"
 #include "src/format/source.h"
 
+/* Receives the bytes of rows, in order. An error ends reading or packing. */
+typedef int (*QsfEncodeSink)(void *arg, const void *data, size_t len, QsfErr *err);
+
 typedef struct QsfRowReader {
     const QsfSource *s;
     const QsfTensor *t;
@@ -28,6 +31,10 @@ int qsf_rowreader_open(QsfRowReader *r, const QsfSource *s, const QsfTensor *t, 
 /* Reads rows [first, first + n), counted over all dimensions but the first, to out (n, row_bytes).
  * QSF_E_RUNTIME if they are not inside the tensor or cannot be read. */
 int qsf_rowreader_read(QsfRowReader *r, uint64_t first, uint64_t n, uint8_t *out, QsfErr *err);
+/* Passes rows [first, first + rows) to sink, in pieces of at most cap bytes, or one row. piece (cap) is memory for
+ * them. Errors of reading and of sink. */
+int qsf_rowreader_copy(QsfRowReader *r, uint64_t first, uint64_t rows, unsigned char *piece, size_t cap,
+                       QsfEncodeSink sink, void *arg, QsfErr *err);
 void qsf_rowreader_close(QsfRowReader *r); /* *r may be zeroed */
 
 #endif

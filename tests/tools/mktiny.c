@@ -2,7 +2,7 @@
 /* mktiny OUT.gguf [key=value ...]: a tiny llama with random weights, for the scripts of the tests.
  *
  * Keys are those of QsfTinySpec: layers, hidden, heads, kv_heads, ffn, vocab, ctx, seed, tied, twins, wtype,
- * chat_template; script=WORDS, for a model that emits them (qsf_test_write_script_llama); dir=DTYPE, for an
+ * chat_template; mamba=SEED, for a Mamba model instead; script=WORDS, for a model that emits them (qsf_test_write_script_llama); dir=DTYPE, for an
  * existing Hugging Face directory, which gets such weights and a vocabulary of a few letters. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,12 +43,16 @@ static int write_dir(const char *dir, const QsfTinySpec *s, const char *dtype) {
 
 int main(int argc, char **argv) {
     QsfTinySpec spec = { 0 };
-    const char *script = NULL, *dtype = NULL;
+    const char *script = NULL, *dtype = NULL, *mamba = NULL;
     for (int i = 2; i < argc; i++) {
         char *eq = strchr(argv[i], '=');
         if (eq) *eq = '\0';
         if (eq && !strcmp(argv[i], "script")) {
             script = eq + 1;
+            continue;
+        }
+        if (eq && !strcmp(argv[i], "mamba")) {
+            mamba = eq + 1;
             continue;
         }
         if (eq && !strcmp(argv[i], "dir")) {
@@ -60,6 +64,7 @@ int main(int argc, char **argv) {
     }
     int rc = argc < 2 ? -1
              : dtype  ? write_dir(argv[1], &spec, dtype)
+             : mamba  ? qsf_test_write_tiny_mamba(argv[1], strtoull(mamba, NULL, 10))
              : script ? qsf_test_write_script_llama(argv[1], script, spec.chat_template)
                       : qsf_test_write_tiny_llama(argv[1], &spec);
     if (rc) return fprintf(stderr, "mktiny: cannot write the model\n"), 1;

@@ -7,7 +7,10 @@
 
 #define DIGITS_MAX 5
 
-static const QsfHfArch *const groups[] = { qsf_hf_arch_llama };
+static const QsfHfArch *const groups[] = {
+    qsf_hf_arch_llama,  qsf_hf_arch_qwen,       qsf_hf_arch_gemma,
+    qsf_hf_arch_around, qsf_hf_arch_layer_norm, qsf_hf_arch_gpt,
+};
 
 const QsfHfArch *qsf_hf_arch_at(unsigned i) {
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
@@ -16,10 +19,16 @@ const QsfHfArch *qsf_hf_arch_at(unsigned i) {
     return NULL;
 }
 
-const QsfHfArch *qsf_hf_arch_find(const char *name) {
+static bool applies(const QsfHfModel *m, const QsfHfMust *row) {
+    for (; row != NULL && row->hf != NULL; row++)
+        if (!qsf_hf_is(m, row)) return false;
+    return true;
+}
+
+const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name) {
     const QsfHfArch *a;
     for (unsigned i = 0; (a = qsf_hf_arch_at(i)) != NULL; i++)
-        if (strcmp(a->name, name) == 0) return a;
+        if (strcmp(a->name, name) == 0 && applies(m, a->when)) return a;
     return NULL;
 }
 

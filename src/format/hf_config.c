@@ -24,12 +24,15 @@ static int get_id(const QsfHfModel *m, const char *key, int64_t *out) {
 
 static int read_arch(QsfHfModel *m) {
     const char *name = qsf_json_string(qsf_json_at(qsf_hf_member(m->root, "architectures"), 0), NULL);
-    if (name == NULL) return qsf_hf_bad(m, "architectures", "is missing or not a list of names");
-    m->arch = qsf_hf_arch_find(name);
+    if (name == NULL)
+        return qsf_err_set(m->err, QSF_E_MODEL, "%s: 'architectures' is missing or not a list of names",
+                           m->path);
+    m->arch = qsf_hf_arch_find(m, name);
     if (m->arch != NULL) return QSF_OK;
     QsfStrbuf list = QSF_STRBUF_INIT;
     for (unsigned i = 0; qsf_hf_arch_at(i) != NULL; i++)
-        qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
+        if (i == 0 || strcmp(qsf_hf_arch_at(i)->name, qsf_hf_arch_at(i - 1)->name) != 0)
+            qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
     int rc =
         qsf_err_set(m->err, QSF_E_MODEL,
                     "%s: the architecture '%.*s' is not supported; supported: %s (for tokenizing only, open "
@@ -49,6 +52,12 @@ static int read_quantization(QsfHfModel *m) {
     const QsfJson *block = qsf_hf_member(q, "weight_block_size");
     for (size_t i = 0; method != NULL && m->quantized == NULL && i < sizeof methods / sizeof *methods; i++)
         if (strcmp(method, methods[i]) == 0) m->quantized = method;
+    const char *mode = qsf_json_string(qsf_json_get(q, "quantization_mode"), NULL);
+    if (mode != NULL && strcmp(mode, "online") == 0)
+        return qsf_err_set(
+            m->err, QSF_E_MODEL,
+            "%s: 'quantization_mode' is 'online': weights that are not packed yet are not supported",
+            m->path);
     if (m->quantized == NULL)
         return qsf_err_set(
             m->err, QSF_E_MODEL,
@@ -75,13 +84,14 @@ static int refuse_features(const QsfHfModel *m) {
 /* --- sizes --- */
 
 static int read_head_dim(QsfHfModel *m) {
-    m->says_head_dim = qsf_hf_member(m->text, "head_dim") != NULL;
+    m->says_head_dim = m->arch->head_dim > 0 || qsf_hf_member(m->text, "head_dim") != NULL;
     if (!m->says_head_dim && m->hidden % m->n_heads != 0)
         return qsf_err_set(
             m->err, QSF_E_MODEL,
             "%s: 'hidden_size' %u is not a multiple of the %u heads, and 'head_dim' is missing", m->path,
             m->hidden, m->n_heads);
-    int rc = qsf_hf_u32(m, "head_dim", m->hidden / m->n_heads, &m->head_dim);
+    const uint32_t usual = m->arch->head_dim > 0 ? m->arch->head_dim : m->hidden / m->n_heads;
+    int rc = qsf_hf_u32(m, "head_dim", usual, &m->head_dim);
     if (rc == QSF_OK && m->head_dim % 2 != 0)
         rc = qsf_err_set(m->err, QSF_E_MODEL, "%s: the size of a head is %u, expected an even number",
                          m->path, m->head_dim);
@@ -90,7 +100,7 @@ static int read_head_dim(QsfHfModel *m) {
 
 static int read_heads(QsfHfModel *m) {
     const QsfHfArch *a = m->arch;
-    int rc = qsf_hf_u32(m, "num_attention_heads|n_head|n_heads", 0, &m->n_heads);
+    int rc = qsf_hf_u32(m, "num_attention_heads|n_head|n_heads", a->heads, &m->n_heads);
     if (rc == QSF_OK)
         rc = qsf_hf_u32(m, "num_key_value_heads|num_kv_heads|n_head_kv|n_kv_heads",
                         a->kv_heads > 0 ? a->kv_heads : m->n_heads, &m->n_kv_heads);
@@ -119,7 +129,7 @@ static int read_sizes(QsfHfModel *m) {
     if (rc == QSF_OK && a->ffn_times < QSF_HF_NO_FFN)
         rc = qsf_hf_u32(m, "intermediate_size|n_inner|ffn_hidden_size", m->hidden * a->ffn_times, &m->ffn);
     if (rc == QSF_OK && !a->no_heads) rc = read_heads(m);
-    if (rc == QSF_OK) rc = qsf_hf_u32(m, "vocab_size", 0, &m->n_vocab);
+    if (rc == QSF_OK) rc = qsf_hf_u32(m, "vocab_size", a->n_vocab, &m->n_vocab);
     if (rc == QSF_OK)
         rc = qsf_hf_u32(m, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", a->n_ctx,
                         &m->n_ctx);
@@ -132,10 +142,10 @@ static int read_object(QsfHfModel *m) {
     m->text = m->root;
     if (qsf_json_type(m->root) != QSF_JSON_OBJECT)
         return qsf_err_set(m->err, QSF_E_MODEL, "%s: is not a JSON object", m->path);
-    int rc = read_arch(m);
     /* Models that also take images or sound have the settings of the language model in an object of their own. */
     const QsfJson *inner = qsf_hf_member(m->root, "text_config|llm_config|language_config");
     if (inner != NULL && qsf_json_type(inner) == QSF_JSON_OBJECT) m->text = inner;
+    int rc = read_arch(m);
     if (rc == QSF_OK) rc = read_quantization(m);
     if (rc == QSF_OK) rc = refuse_features(m);
     if (rc == QSF_OK) rc = read_sizes(m);

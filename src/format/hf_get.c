@@ -2,9 +2,12 @@
 /* Reads settings of config.json with checks, and writes them as metadata. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "src/format/dtype.h"
 #include "src/format/hf_model.h"
+#include "src/format/rows.h"
 
 #define KEY_MAX 128
 
@@ -94,21 +97,55 @@ static const char *text_of(const QsfJson *v, char buf[KEY_MAX]) {
     }
 }
 
+bool qsf_hf_is(const QsfHfModel *m, const QsfHfMust *row) {
+    char buf[KEY_MAX], value[KEY_MAX];
+    const QsfJson *v = qsf_hf_member(m->text, row->hf);
+    const char *text = v != NULL ? text_of(v, buf) : NULL, *rest = row->values;
+    while (text != NULL && next_name(&rest, value))
+        if (strcmp(text, value) == 0) return true;
+    return v == NULL;
+}
+
 int qsf_hf_must(const QsfHfModel *m, const QsfHfMust *row) {
     char buf[KEY_MAX], value[KEY_MAX], name[KEY_MAX];
-    const QsfJson *v = qsf_hf_member(m->text, row->hf);
-    if (v == NULL) return QSF_OK;
-    /* Strings are compared with strings: a number in place of a name is an error, shown as '?'. */
-    const char *text = text_of(v, buf), *rest = row->values;
-    while (next_name(&rest, value))
-        if (strcmp(text, value) == 0) return QSF_OK;
+    if (qsf_hf_is(m, row)) return QSF_OK;
+    const char *rest = row->values;
     QsfStrbuf list = QSF_STRBUF_INIT;
-    for (rest = row->values; next_name(&rest, value);)
-        qsf_strbuf_addf(&list, "%s'%s'", list.len > 0 ? " or " : "", value);
-    int rc = qsf_err_set(m->err, QSF_E_MODEL, "%s: '%s' is '%.*s', only %s is supported", m->path,
-                         shown(m->text, row->hf, name), QSF_HF_SHOWN, text, qsf_strbuf_str(&list));
+    while (next_name(&rest, value)) qsf_strbuf_addf(&list, "%s'%s'", list.len > 0 ? " or " : "", value);
+    int rc = qsf_err_set(m->err, QSF_E_MODEL, "%s: '%s' is '%.*s', %s%s%s supported", m->path,
+                         shown(m->text, row->hf, name), QSF_HF_SHOWN,
+                         text_of(qsf_hf_member(m->text, row->hf), buf),
+                         list.len > 0 ? "only " : "which is not", qsf_strbuf_str(&list),
+                         list.len > 0 ? " is" : "");
     qsf_strbuf_free(&list);
     return rc;
+}
+
+int qsf_hf_layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there) {
+    const QsfJson *list = qsf_hf_member(m->text, "layer_types");
+    *there = list != NULL;
+    if (list == NULL) return QSF_OK;
+    if (qsf_json_type(list) != QSF_JSON_ARRAY || qsf_json_size(list) != m->n_layers)
+        return qsf_hf_bad(m, "layer_types", "is not a list with a type for each layer");
+    for (uint32_t i = 0; i < m->n_layers; i++) {
+        const char *name = qsf_json_string(qsf_json_at(list, i), NULL);
+        v[i] = name != NULL && strcmp(name, type) == 0;
+    }
+    return QSF_OK;
+}
+
+bool qsf_hf_first_value(const QsfHfModel *m, const char *name, float *out) {
+    unsigned char b[4];
+    for (uint32_t f = 0; f < m->s->n_files; f++) {
+        const QsfStTensor *t = qsf_st_find(&m->h[f], name, strlen(name));
+        if (t == NULL || t->dtype == QSF_ST_NO_DTYPE) continue;
+        const uint32_t n = qsf_dtype(t->dtype)->block_bytes;
+        if (t->end - t->begin < n || qsf_file_pread(&m->s->files[f], b, n, t->begin, NULL) != QSF_OK)
+            return false;
+        *out = qsf_float_of(t->dtype, b);
+        return true;
+    }
+    return false;
 }
 
 /* --- writing --- */
@@ -155,6 +192,27 @@ int qsf_hf_put_bools(QsfHfModel *m, const char *name, const bool *v, uint32_t n)
     if (key == NULL) return m->err->code;
     for (uint32_t i = 0; i < n; i++) qsf_meta_put_le(&b, v[i], 1);
     return qsf_meta_make_array(m->s, key, QSF_META_BOOL, n, &b, m->err);
+}
+
+int qsf_hf_put_f32s(QsfHfModel *m, const char *name, const float *v, uint32_t n) {
+    QsfStrbuf b = QSF_STRBUF_INIT;
+    const char *key = full_key(m, name);
+    if (key == NULL) return m->err->code;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v[i], sizeof bits);
+        qsf_meta_put_le(&b, bits, 4);
+    }
+    return qsf_meta_make_array(m->s, key, QSF_META_F32, n, &b, m->err);
+}
+
+int qsf_hf_put_windows(QsfHfModel *m) {
+    bool there, *v = calloc(m->n_layers, sizeof *v);
+    if (v == NULL) return qsf_err_memory(m->err, "%s", m->path);
+    int rc = qsf_hf_layers_of(m, "sliding_attention", v, &there);
+    if (rc == QSF_OK && there) rc = qsf_hf_put_bools(m, "attention.sliding_window_pattern", v, m->n_layers);
+    free(v);
+    return rc;
 }
 
 float *qsf_hf_make(QsfHfModel *m, const char *name, uint32_t n) {

@@ -57,7 +57,7 @@ typedef struct QsfHfKey {
 /* A setting that must have one of these values, or be absent. */
 typedef struct QsfHfMust {
     const char *hf;     /* as above */
-    const char *values; /* as in JSON, without quotes, '|' between them */
+    const char *values; /* as in JSON, without quotes, '|' between them; "" = none: it must be absent */
 } QsfHfMust;
 
 typedef enum QsfHfRope {
@@ -65,7 +65,9 @@ typedef enum QsfHfRope {
     QSF_HF_ROPE_LINEAR = 2,
     QSF_HF_ROPE_LLAMA3 = 4,
     QSF_HF_ROPE_YARN = 8,
-    QSF_HF_ROPE_LONG = 16
+    QSF_HF_ROPE_LONG = 16,
+    QSF_HF_ROPE_DYNAMIC = 32, /* as PLAIN up to the context length, which is all that metadata can say */
+    QSF_HF_ROPE_ALPHA = 64    /* "dynamic" with a base that depends on "alpha" (HunYuan) */
 } QsfHfRope;
 
 /* What sliding_window means. */
@@ -81,28 +83,32 @@ typedef struct QsfHfArch {
     const char *gguf;                /* general.architecture */
     const QsfHfName *const *tensors; /* tables, each ended by hf NULL; the list ended by NULL */
     const QsfHfKey *const *keys;     /* the same */
+    const QsfHfMust *when;           /* the row is only for models with these settings; NULL = for all */
     const QsfHfMust *must;           /* ended by hf NULL; NULL = none */
     int (*put)(QsfHfModel *m);       /* writes what the tables cannot express; NULL = nothing */
     const char *const *prefixes;     /* the first that fits is cut from names; NULL: "model." */
     const char *const *left_out;     /* tensors with these prefixes are not of the language model */
     uint32_t ropes;                  /* supported kinds; 0 = no rotation */
     QsfHfWindow window;
-    uint32_t kv_heads; /* default of num_key_value_heads; 0 = as many as heads */
-    uint32_t
-        ffn_times; /* default of the width of the FFN, times hidden_size; 0 = it must be there; QSF_HF_NO_FFN:
-                           `put` or `keys` write it */
-    uint32_t n_ctx;   /* default of the context length; 0 = it must be there */
-    double rope_base; /* default; 0 = 10000 */
-    double rotary;    /* default of partial_rotary_factor; 0 = 1 */
-    bool tied;        /* default of tie_word_embeddings */
-    bool no_heads;    /* has no attention */
+    bool tied;     /* default of tie_word_embeddings */
+    bool no_heads; /* has no attention */
+    /* Defaults of config.json; 0 = none, or as said. */
+    uint32_t heads, n_vocab;
+    uint32_t kv_heads;  /* 0 = as many as heads */
+    uint32_t head_dim;  /* 0 = hidden_size / heads */
+    uint32_t ffn_times; /* width of the FFN / hidden_size; QSF_HF_NO_FFN: `put` or `keys` write it */
+    uint32_t n_ctx;
+    const char *ctx;  /* names of the context length; NULL = the usual ones */
+    double rope_base; /* 0 = 10000 */
+    double rotary;    /* partial_rotary_factor; 0 = 1, and no other is supported */
 } QsfHfArch;
 
 /* The tables of groups of architectures, each ended by name NULL. */
-extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_dense[];
+extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_qwen[], qsf_hf_arch_gemma[], qsf_hf_arch_around[],
+    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[];
 
-/* Finds an architecture by name; NULL if unknown. */
-const QsfHfArch *qsf_hf_arch_find(const char *name);
+/* Finds the architecture of a model whose settings are open; NULL if unknown. */
+const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);
 /* Returns architecture i, NULL past the end. */
 const QsfHfArch *qsf_hf_arch_at(unsigned i);
 /* Does the name fit the pattern? Sets *layer and *expert, to -1 where the pattern has none. */
@@ -179,23 +185,47 @@ int qsf_hf_u32(const QsfHfModel *m, const char *names, uint32_t fallback, uint32
 int qsf_hf_real(const QsfHfModel *m, const QsfJson *object, const char *names, double fallback, double lo,
                 double hi, double *out);
 int qsf_hf_bool(const QsfHfModel *m, const char *names, bool fallback, bool *out);
+/* Is the setting absent, or has it one of the values? */
+bool qsf_hf_is(const QsfHfModel *m, const QsfHfMust *row);
 /* Checks a setting: see QsfHfMust. */
 int qsf_hf_must(const QsfHfModel *m, const QsfHfMust *row);
+/* Reads layer_types: is each layer of this type? *there: the setting exists; if not, v is not changed. v (n_layers). */
+int qsf_hf_layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there);
+/* Finds a tensor by its full name and reads its first element; false if there is none of a float type. */
+bool qsf_hf_first_value(const QsfHfModel *m, const char *name, float *out);
 
-/* Write metadata "ARCH.name". */
+/* Write metadata "ARCH.name", or "name" if it is given as ".name". */
 int qsf_hf_put_u32(QsfHfModel *m, const char *name, uint32_t v);
 int qsf_hf_put_f32(QsfHfModel *m, const char *name, double v);
 int qsf_hf_put_bool(QsfHfModel *m, const char *name, bool v);
 int qsf_hf_put_str(QsfHfModel *m, const char *name, const char *text);
-/* An array of n integers, of bools. */
+/* Arrays of n integers, bools, floats. */
 int qsf_hf_put_u32s(QsfHfModel *m, const char *name, const uint32_t *v, uint32_t n);
 int qsf_hf_put_bools(QsfHfModel *m, const char *name, const bool *v, uint32_t n);
+int qsf_hf_put_f32s(QsfHfModel *m, const char *name, const float *v, uint32_t n);
+/* Writes attention.sliding_window_pattern from layer_types, if it exists: true = sliding_attention. */
+int qsf_hf_put_windows(QsfHfModel *m);
 /* Adds a tensor of n floats that the caller fills; NULL with the error set. The name is static. */
 float *qsf_hf_make(QsfHfModel *m, const char *name, uint32_t n);
 
 /* Rows of queries and of keys whose rotated halves GGUF stores as pairs. */
 int qsf_hf_rows_q(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 int qsf_hf_rows_k(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+/* Rows of one of three tensors that are stored as one, head by head: query, key and value of head 0, of head 1... */
+int qsf_hf_rows_head_q(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+int qsf_hf_rows_head_k(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+int qsf_hf_rows_head_v(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+/* The same, by groups: the queries of a KV head, its key, its value. */
+int qsf_hf_rows_group_q(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+int qsf_hf_rows_group_k(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+int qsf_hf_rows_group_v(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+/* The same, and the halves of queries and keys as pairs. */
+int qsf_hf_rows_group_q_pairs(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+int qsf_hf_rows_group_k_pairs(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+/* Queries (as pairs), keys (as pairs) and values that are stored one after the other. */
+int qsf_hf_rows_fused_q_pairs(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+int qsf_hf_rows_fused_k_pairs(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
+int qsf_hf_rows_fused_v(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, uint64_t *n);
 /* Error about a number of rows. */
 int qsf_hf_bad_rows(const QsfHfModel *m, uint64_t src_rows, uint64_t expected, const char *why);
 

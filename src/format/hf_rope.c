@@ -14,8 +14,9 @@ static const struct {
     const char *name;
     QsfHfRope kind;
 } kinds[] = {
-    { "default", QSF_HF_ROPE_PLAIN }, { "linear", QSF_HF_ROPE_LINEAR }, { "llama3", QSF_HF_ROPE_LLAMA3 },
-    { "yarn", QSF_HF_ROPE_YARN },     { "longrope", QSF_HF_ROPE_LONG }, { "su", QSF_HF_ROPE_LONG },
+    { "default", QSF_HF_ROPE_PLAIN },   { "linear", QSF_HF_ROPE_LINEAR }, { "llama3", QSF_HF_ROPE_LLAMA3 },
+    { "yarn", QSF_HF_ROPE_YARN },       { "longrope", QSF_HF_ROPE_LONG }, { "su", QSF_HF_ROPE_LONG },
+    { "dynamic", QSF_HF_ROPE_DYNAMIC }, { "dynamic", QSF_HF_ROPE_ALPHA },
 };
 
 /* Newer files of models with windows have two sets. */
@@ -46,7 +47,7 @@ static int read_kind(QsfHfModel *m, const QsfJson *rope) {
     for (size_t i = 0; name != NULL && i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].name, name) != 0 || ((m->arch->ropes | QSF_HF_ROPE_PLAIN) & kinds[i].kind) == 0)
             continue;
-        m->rope = kinds[i].kind;
+        m->rope = kinds[i].kind == QSF_HF_ROPE_DYNAMIC ? QSF_HF_ROPE_PLAIN : kinds[i].kind;
         return QSF_OK;
     }
     return unsupported(m, name);
@@ -64,8 +65,21 @@ static int read_llama3(QsfHfModel *m, const QsfJson *rope) {
     return rc;
 }
 
+/* huggingface/transformers models/hunyuan_v1_dense; the context is that for which the usual alpha was chosen
+ * (ggml-org/llama.cpp conversion/hunyuan.py). */
+static int read_alpha(QsfHfModel *m, const QsfJson *rope) {
+    double alpha;
+    int rc = qsf_hf_real(m, rope, "alpha", 0, 0, MAX_SCALE, &alpha);
+    m->rope = QSF_HF_ROPE_PLAIN;
+    if (rc != QSF_OK || alpha <= 0) return rc;
+    m->rope_base *= pow(alpha, (double)m->head_dim / (m->head_dim - 2));
+    m->n_ctx = 256 * 1024;
+    return QSF_OK;
+}
+
 static int read_scaling(QsfHfModel *m, const QsfJson *rope) {
     int rc = read_kind(m, rope);
+    if (rc == QSF_OK && m->rope == QSF_HF_ROPE_ALPHA) return read_alpha(m, rope);
     if (rc == QSF_OK && (m->rope & (QSF_HF_ROPE_LINEAR | QSF_HF_ROPE_LLAMA3 | QSF_HF_ROPE_YARN)) != 0)
         rc = qsf_hf_real(m, rope, "factor", (double)NAN, 1, MAX_SCALE, &m->rope_factor);
     if (rc == QSF_OK && m->rope == QSF_HF_ROPE_YARN)

@@ -63,7 +63,7 @@ int convert_check_meta(void *arg, const QsfSource *meta, QsfErr *err);
 int convert_check_calibration(const ConvertOptions *o);
 /* Runs the model in s over the text in o->calibration. Prints its own error message and returns an exit code;
  * on success the caller frees *out with qsf_calibration_free. */
-int convert_calibrate(const ConvertOptions *o, const QsfSource *s, int threads, QsfCalibration *out);
+int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out);
 
 /* --- report.c --- */
 /* Appends the report of a conversion: layer scores if c is not NULL, one row per tensor, and the totals. */

@@ -60,9 +60,7 @@ static int parse_options(const ConvertOptions *o, const QsfSource *s, QsfPackOpt
     double n = qsf_cpu_count(), mb = 0;
     /* The float weights of a directory are too large to run, so they are quantized; the types in a file were
      * chosen when it was made, so they are kept. */
-    const char *type = o->type                                                 ? o->type
-                       : o->target || qsf_source_check_runs(s, NULL) != QSF_OK ? "mixed"
-                                                                               : "keep";
+    const char *type = o->type ? o->type : o->target || qsf_source_is_directory(s) ? "mixed" : "keep";
     if (qsf_pack_type_parse(&p->type, type, &err)) return convert_fail(&err);
     if (o->rule && strcmp(o->rule, "search") && strcmp(o->rule, "minmax")) {
         qsf_cli_error(&convert_cli, "--rule: \"%s\" must be one of: search, minmax", o->rule);
@@ -144,7 +142,7 @@ static int convert(const ConvertOptions *o, QsfSource *s) {
     if (!rc) rc = read_uses(s, &uses);
     if (uses.tensor != NULL) p.uses = &uses;
     if (!rc && o->calibration) {
-        rc = convert_calibrate(o, s, p.threads, &c);
+        rc = convert_calibrate(o, p.threads, &c);
         p.calibration = &c;
     }
     if (!rc) rc = pack(o, s, &p);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/format/rows.h"
 #include "src/plan/layout.h"
 #include "src/plan/units.h"
 #include "src/stream/interleave.h"
@@ -143,8 +144,8 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
     uint8_t *rows = buffer->mem + act + x + line(4 * n);
     if (w->compressed != NULL)
         memset(rows, 0, (size_t)(n * row)); /* the time does not depend on the values */
-    else if (m->src == NULL || qsf_file_pread(qsf_source_file(m->src, w->file), rows, (size_t)(n * row),
-                                              u.offset[s->tensor], &err) != QSF_OK)
+    else if (m->src == NULL || qsf_source_read_bytes(m->src, w, u.offset[s->tensor] - w->offset, rows,
+                                                     (size_t)(n * row), &err) != QSF_OK)
         return 0;
     float *col = (float *)(void *)(buffer->mem + act);
     for (uint32_t i = 0; i < u.k; i++) col[i] = (float)(i % 17) - 8;

@@ -11,7 +11,6 @@
 #include "src/base/clock.h"
 #include "src/engine/check.h"
 #include "src/engine/planning.h"
-#include "src/format/rows.h"
 
 int qsf_runtime_level(const QSFSettings *s, qk_level *out, QsfErr *err) {
     const char *word = s->cpu_mask, *from = "cpu-mask";
@@ -68,7 +67,6 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (rc == QSF_OK) rc = qsf_model_open(&r->model, path, o->overrides, &r->ledger, err);
     if (rc != QSF_OK) return rc;
     rc = qsf_check_weights(&r->model, err);
-    if (rc == QSF_OK) rc = qsf_source_check_runs(r->model.src, err);
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
     r->facts = measure_facts(r, o, base);

@@ -10,7 +10,6 @@
 #include "src/engine/advice.h"
 #include "src/engine/check.h"
 #include "src/engine/describe.h"
-#include "src/format/rows.h"
 
 #define PROBE_BYTES (1u << 20) /* part of every plan's slack for code and small allocations */
 
@@ -64,7 +63,6 @@ static int probe(QSFWorker *w, const char *path, const QSFSettings *s, QsfErr *e
     rc = qsf_model_open(&m, path, w->overrides, &ledger, err);
     if (rc == QSF_OK) {
         rc = qsf_check_weights(&m, err);
-        if (rc == QSF_OK) rc = qsf_source_check_runs(m.src, err);
         qsf_model_close(&m);
     }
     qsf_ledger_destroy(&ledger);

@@ -1,241 +1,180 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads config.json of a model. Keys and their defaults: huggingface/transformers
- * models/llama/configuration_llama.py, models/mistral/configuration_mistral.py, modeling_rope_utils.py. */
+/* Reads config.json of a Hugging Face model. Names and defaults: huggingface/transformers,
+ * models/NAME/configuration_NAME.py; names of other versions of the same setting: ggml-org/llama.cpp,
+ * conversion/base.py. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/format/hf_model.h"
-#include "src/format/whole.h"
 
-#define MAX_FILE   ((uint64_t)16 << 20)
-#define MAX_NUMBER (1u << 28) /* of any count here; the readers of the metadata have stricter limits */
-#define MAX_SCALE  1e6
-#define MAX_BASE   1e15
-#define SHOWN      40 /* bytes of a name in a message */
-
-typedef struct Reader {
-    const char *path; /* of config.json */
-    const QsfJson *root;
-    QsfHfConfig *c;
-    QsfErr *err;
-} Reader;
-
-/* Returns a member; NULL if it is absent or null, which mean the same in these files. */
-static const QsfJson *member(const QsfJson *object, const char *key) {
-    const QsfJson *v = qsf_json_get(object, key);
-    return v != NULL && qsf_json_type(v) != QSF_JSON_NULL ? v : NULL;
-}
-
-static int bad(const Reader *r, const char *key, const char *what) {
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' %s", r->path, key, what);
-}
-
-/* Reads a number from 1 to MAX_NUMBER. fallback 0: the key is required. */
-static int get_u32(const Reader *r, const char *key, uint32_t fallback, uint32_t *out) {
-    const QsfJson *v = member(r->root, key);
-    *out = fallback;
-    if (v == NULL) return fallback > 0 ? QSF_OK : bad(r, key, "is missing");
-    int64_t n = qsf_json_int(v, -1);
-    if (n < 1 || n > MAX_NUMBER)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' is %g, expected a whole number from 1 to %u",
-                           r->path, key, qsf_json_real(v, (double)NAN), MAX_NUMBER);
-    *out = (uint32_t)n;
-    return QSF_OK;
-}
-
-/* Reads a number from lo to hi. fallback NaN: the key is required. */
-static int get_real(const Reader *r, const QsfJson *object, const char *key, double fallback, double lo,
-                    double hi, double *out) {
-    const QsfJson *v = member(object, key);
-    *out = fallback;
-    if (v == NULL) return isnan(fallback) ? bad(r, key, "is missing") : QSF_OK;
-    *out = qsf_json_real(v, (double)NAN);
-    if (*out >= lo && *out <= hi) return QSF_OK;
-    return qsf_err_set(r->err, QSF_E_MODEL, "%s: '%s' is %g, expected a number from %g to %g", r->path, key,
-                       *out, lo, hi);
-}
-
-static int get_bool(const Reader *r, const char *key, bool fallback, bool *out) {
-    const QsfJson *v = member(r->root, key);
-    *out = qsf_json_bool(v, fallback);
-    return v == NULL || qsf_json_type(v) == QSF_JSON_BOOL ? QSF_OK : bad(r, key, "is not true or false");
-}
+#define MAX_FILE ((uint64_t)16 << 20)
+#define NEXTN    "num_nextn_predict_layers"
 
 /* Reads a token id, or the first of a list; -1 if there is none. */
-static int get_id(const Reader *r, const char *key, int64_t *out) {
-    const QsfJson *v = member(r->root, key);
+static int get_id(const QsfHfModel *m, const char *key, int64_t *out) {
+    const QsfJson *v = qsf_hf_member(m->text, key);
+    if (v == NULL) v = qsf_hf_member(m->root, key);
     if (v != NULL && qsf_json_type(v) == QSF_JSON_ARRAY) v = qsf_json_at(v, 0);
     *out = v == NULL ? -1 : qsf_json_int(v, INT64_MIN);
     if (*out >= -1 && *out <= UINT32_MAX) return QSF_OK;
-    return bad(r, key, "is not a token id");
+    return qsf_hf_bad(m, key, "is not a token id");
 }
 
 /* --- architecture --- */
 
-static int read_arch(const Reader *r) {
-    const char *name = qsf_json_string(qsf_json_at(member(r->root, "architectures"), 0), NULL);
-    if (name == NULL) return bad(r, "architectures", "is missing or not a list of names");
-    r->c->arch = qsf_hf_arch_find(name);
-    if (r->c->arch != NULL) return QSF_OK;
+static int read_arch(QsfHfModel *m) {
+    const char *name = qsf_json_string(qsf_json_at(qsf_hf_member(m->root, "architectures"), 0), NULL);
+    if (name == NULL)
+        return qsf_err_set(m->err, QSF_E_MODEL, "%s: 'architectures' is missing or not a list of names",
+                           m->path);
+    m->arch = qsf_hf_arch_find(m, name);
+    if (m->arch != NULL) return QSF_OK;
     QsfStrbuf list = QSF_STRBUF_INIT;
     for (unsigned i = 0; qsf_hf_arch_at(i) != NULL; i++)
-        qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
+        if (i == 0 || strcmp(qsf_hf_arch_at(i)->name, qsf_hf_arch_at(i - 1)->name) != 0)
+            qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
     int rc =
-        qsf_err_set(r->err, QSF_E_MODEL,
+        qsf_err_set(m->err, QSF_E_MODEL,
                     "%s: the architecture '%.*s' is not supported; supported: %s (for tokenizing only, open "
                     "the tokenizer file)",
-                    r->path, SHOWN, name, qsf_strbuf_str(&list));
+                    m->path, QSF_HF_SHOWN, name, qsf_strbuf_str(&list));
     qsf_strbuf_free(&list);
     return rc;
 }
 
-/* Rejects settings that change the computation and cannot be expressed in the metadata of this
- * architecture. */
-static int refuse_features(const Reader *r) {
-    const QsfJson *quant = member(r->root, "quantization_config");
-    const char *act = qsf_json_string(member(r->root, "hidden_act"), NULL);
-    const char *method = qsf_json_string(qsf_json_get(quant, "quant_method"), NULL);
-    double part;
-    if (quant != NULL)
+/* Quantized weights that hf_tensors.c can read: each has its scales beside it. */
+static int read_quantization(QsfHfModel *m) {
+    static const char *const methods[] = { "fp8", "mxfp4", "bitnet" };
+    const QsfJson *q = qsf_hf_member(m->root, "quantization_config");
+    if (q == NULL) q = qsf_hf_member(m->text, "quantization_config");
+    if (q == NULL) return QSF_OK;
+    const char *method = qsf_json_string(qsf_json_get(q, "quant_method"), NULL);
+    const QsfJson *block = qsf_hf_member(q, "weight_block_size");
+    for (size_t i = 0; method != NULL && m->quantized == NULL && i < sizeof methods / sizeof *methods; i++)
+        if (strcmp(method, methods[i]) == 0) m->quantized = method;
+    const char *mode = qsf_json_string(qsf_json_get(q, "quantization_mode"), NULL);
+    if (mode != NULL && strcmp(mode, "online") == 0)
         return qsf_err_set(
-            r->err, QSF_E_MODEL,
-            "%s: 'quantization_config': weights quantized by '%.*s' are not supported, only F32, F16 and "
-            "BF16",
-            r->path, SHOWN, method != NULL ? method : "?");
-    if (member(r->root, "hidden_act") != NULL && (act == NULL || strcmp(act, "silu") != 0))
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: 'hidden_act' is '%.*s', only 'silu' is supported",
-                           r->path, SHOWN, act != NULL ? act : "?");
-    int rc = get_real(r, r->root, "partial_rotary_factor", 1, 0, 1, &part);
-    if (rc == QSF_OK && part < 1) rc = bad(r, "partial_rotary_factor", "is below 1, which is not supported");
+            m->err, QSF_E_MODEL,
+            "%s: 'quantization_mode' is 'online': weights that are not packed yet are not supported",
+            m->path);
+    if (m->quantized == NULL)
+        return qsf_err_set(
+            m->err, QSF_E_MODEL,
+            "%s: 'quantization_config': weights quantized by '%.*s' are not supported, only fp8, "
+            "mxfp4 and bitnet, or F32, F16 and BF16; use a GGUF file of the model",
+            m->path, QSF_HF_SHOWN, method != NULL ? method : "?");
+    for (size_t i = 0; block != NULL && i < 2; i++) {
+        const int64_t n = qsf_json_int(qsf_json_at(block, i), -1);
+        if (n < 1 || n > QSF_HF_NUMBER || qsf_json_size(block) != 2)
+            return qsf_err_set(m->err, QSF_E_MODEL, "%s: 'weight_block_size' is not a list of two sizes",
+                               m->path);
+        m->scale_block[i] = (uint32_t)n;
+    }
+    return QSF_OK;
+}
+
+static int refuse_features(const QsfHfModel *m) {
+    int rc = QSF_OK;
+    for (const QsfHfMust *row = m->arch->must; rc == QSF_OK && row != NULL && row->hf != NULL; row++)
+        rc = qsf_hf_must(m, row);
     return rc;
 }
 
 /* --- sizes --- */
 
-static int read_head_dim(const Reader *r) {
-    QsfHfConfig *c = r->c;
-    c->says_head_dim = member(r->root, "head_dim") != NULL;
-    if (!c->says_head_dim && c->hidden % c->n_heads != 0)
+static int read_head_dim(QsfHfModel *m) {
+    m->says_head_dim = m->arch->head_dim > 0 || qsf_hf_member(m->text, "head_dim") != NULL;
+    if (!m->says_head_dim && m->hidden % m->n_heads != 0)
         return qsf_err_set(
-            r->err, QSF_E_MODEL,
-            "%s: 'hidden_size' %u is not a multiple of the %u heads, and 'head_dim' is missing", r->path,
-            c->hidden, c->n_heads);
-    int rc = get_u32(r, "head_dim", c->hidden / c->n_heads, &c->head_dim);
-    if (rc == QSF_OK && c->head_dim % 2 != 0)
-        rc = qsf_err_set(r->err, QSF_E_MODEL, "%s: the size of a head is %u, expected an even number",
-                         r->path, c->head_dim);
+            m->err, QSF_E_MODEL,
+            "%s: 'hidden_size' %u is not a multiple of the %u heads, and 'head_dim' is missing", m->path,
+            m->hidden, m->n_heads);
+    const uint32_t usual = m->arch->head_dim > 0 ? m->arch->head_dim : m->hidden / m->n_heads;
+    int rc = qsf_hf_u32(m, "head_dim", usual, &m->head_dim);
+    if (rc == QSF_OK && m->head_dim % 2 != 0)
+        rc = qsf_err_set(m->err, QSF_E_MODEL, "%s: the size of a head is %u, expected an even number",
+                         m->path, m->head_dim);
     return rc;
 }
 
-static int read_sizes(const Reader *r) {
-    QsfHfConfig *c = r->c;
-    int rc = get_u32(r, "num_hidden_layers", 0, &c->n_layers);
-    if (rc == QSF_OK) rc = get_u32(r, "hidden_size", 0, &c->hidden);
-    if (rc == QSF_OK) rc = get_u32(r, "intermediate_size", 0, &c->ffn);
-    if (rc == QSF_OK) rc = get_u32(r, "num_attention_heads", 0, &c->n_heads);
+static int read_heads(QsfHfModel *m) {
+    const QsfHfArch *a = m->arch;
+    int rc = qsf_hf_u32(m, "num_attention_heads|n_head|n_heads", a->heads, &m->n_heads);
     if (rc == QSF_OK)
-        rc = get_u32(r, "num_key_value_heads", c->arch->kv_heads > 0 ? c->arch->kv_heads : c->n_heads,
-                     &c->n_kv_heads);
-    if (rc == QSF_OK && c->n_heads % c->n_kv_heads != 0)
-        rc = qsf_err_set(r->err, QSF_E_MODEL,
-                         "%s: 'num_key_value_heads' is %u, which does not divide the %u heads", r->path,
-                         c->n_kv_heads, c->n_heads);
-    if (rc == QSF_OK) rc = read_head_dim(r);
-    if (rc == QSF_OK) rc = get_u32(r, "vocab_size", 0, &c->n_vocab);
-    if (rc == QSF_OK) rc = get_u32(r, "max_position_embeddings", 0, &c->n_ctx);
-    if (rc == QSF_OK && member(r->root, "sliding_window") != NULL)
-        rc = get_u32(r, "sliding_window", 0, &c->window);
-    return rc;
+        rc = qsf_hf_u32(m, "num_key_value_heads|num_kv_heads|n_head_kv|n_kv_heads",
+                        a->kv_heads > 0 ? a->kv_heads : m->n_heads, &m->n_kv_heads);
+    if (rc == QSF_OK && m->n_heads % m->n_kv_heads != 0)
+        rc = qsf_err_set(m->err, QSF_E_MODEL,
+                         "%s: 'num_key_value_heads' is %u, which does not divide the %u heads", m->path,
+                         m->n_kv_heads, m->n_heads);
+    return rc == QSF_OK ? read_head_dim(m) : rc;
 }
 
-/* --- rotation --- */
-
-static int read_rope_kind(const Reader *r, const QsfJson *rope) {
-    static const struct {
-        const char *name;
-        QsfHfRope kind;
-    } kinds[] = {
-        { "default", QSF_HF_ROPE_PLAIN },
-        { "linear", QSF_HF_ROPE_LINEAR },
-        { "llama3", QSF_HF_ROPE_LLAMA3 },
-    };
-    const QsfJson *v = member(rope, "rope_type");
-    if (v == NULL) v = member(rope, "type");
-    const char *name = v == NULL && member(rope, "factor") == NULL ? "default" : qsf_json_string(v, NULL);
-    for (size_t i = 0; name != NULL && i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(kinds[i].name, name) != 0) continue;
-        r->c->rope = kinds[i].kind;
+static int read_window(QsfHfModel *m) {
+    bool used = true;
+    int rc = QSF_OK;
+    if (m->arch->window == QSF_HF_WINDOW_OTHER || qsf_hf_member(m->text, "sliding_window") == NULL)
         return QSF_OK;
-    }
-    return qsf_err_set(
-        r->err, QSF_E_MODEL,
-        "%s: RoPE scaling of type '%.*s' (rope_scaling) is not supported, only linear and llama3", r->path,
-        SHOWN, name != NULL ? name : "?");
+    if (m->arch->window == QSF_HF_WINDOW_SWITCH) rc = qsf_hf_bool(m, "use_sliding_window", false, &used);
+    return rc == QSF_OK && used ? qsf_hf_u32(m, "sliding_window", 0, &m->window) : rc;
 }
 
-static int read_llama3(const Reader *r, const QsfJson *rope) {
-    QsfHfConfig *c = r->c;
-    int rc = get_real(r, rope, "low_freq_factor", (double)NAN, 1e-6, MAX_SCALE, &c->rope_low);
-    if (rc == QSF_OK) rc = get_real(r, rope, "high_freq_factor", (double)NAN, 1e-6, MAX_SCALE, &c->rope_high);
-    if (rc == QSF_OK && c->rope_high <= c->rope_low)
-        rc = bad(r, "high_freq_factor", "is not above low_freq_factor");
+static int read_sizes(QsfHfModel *m) {
+    const QsfHfArch *a = m->arch;
+    int rc = qsf_hf_u32(m, "num_hidden_layers|n_layer|num_layers|n_layers", 0, &m->n_layers);
+    if (rc == QSF_OK) rc = qsf_hf_u32(m, "hidden_size|n_embd|d_model|n_embed", 0, &m->hidden);
+    if (rc == QSF_OK && (uint64_t)m->hidden * a->ffn_times > QSF_HF_NUMBER)
+        rc = qsf_hf_bad(m, "hidden_size|n_embd|d_model|n_embed", "is out of range");
+    if (rc == QSF_OK && a->ffn_times < QSF_HF_NO_FFN)
+        rc = qsf_hf_u32(m, "intermediate_size|n_inner|ffn_hidden_size", m->hidden * a->ffn_times, &m->ffn);
+    if (rc == QSF_OK && !a->no_heads) rc = read_heads(m);
+    if (rc == QSF_OK && qsf_json_int(qsf_hf_member(m->text, NEXTN), 0) != 0)
+        rc = qsf_hf_u32(m, NEXTN, 0, &m->n_nextn);
+    if (rc == QSF_OK) rc = qsf_hf_u32(m, "vocab_size", a->n_vocab, &m->n_vocab);
     if (rc == QSF_OK)
-        rc = get_real(r, rope, "original_max_position_embeddings", (double)NAN, 1, MAX_NUMBER, &c->rope_ctx);
-    return rc;
+        rc = qsf_hf_u32(m, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", a->n_ctx,
+                        &m->n_ctx);
+    return rc == QSF_OK ? read_window(m) : rc;
 }
 
-/* Reads rope_scaling and rope_theta; newer files have both in rope_parameters. */
-static int read_rope(const Reader *r) {
-    QsfHfConfig *c = r->c;
-    double base = 10000;
-    const QsfJson *rope = member(r->root, "rope_parameters");
-    if (rope == NULL) rope = member(r->root, "rope_scaling");
-    if (rope != NULL && qsf_json_type(rope) != QSF_JSON_OBJECT)
-        return bad(r, "rope_scaling", "is not an object");
-    int rc = get_real(r, r->root, "rope_theta", base, 1, MAX_BASE, &base);
-    if (rc == QSF_OK) rc = get_real(r, rope, "rope_theta", base, 1, MAX_BASE, &base);
-    c->rope_base = (float)base;
-    c->rope_factor = 1;
-    if (rc != QSF_OK || rope == NULL) return rc;
-    rc = read_rope_kind(r, rope);
-    if (rc == QSF_OK && c->rope != QSF_HF_ROPE_PLAIN)
-        rc = get_real(r, rope, "factor", (double)NAN, 1, MAX_SCALE, &c->rope_factor);
-    return rc == QSF_OK && c->rope == QSF_HF_ROPE_LLAMA3 ? read_llama3(r, rope) : rc;
+/* --- */
+
+static int read_object(QsfHfModel *m) {
+    m->text = m->root;
+    if (qsf_json_type(m->root) != QSF_JSON_OBJECT)
+        return qsf_err_set(m->err, QSF_E_MODEL, "%s: is not a JSON object", m->path);
+    /* Models that also take images or sound have the settings of the language model in an object of their own. */
+    const QsfJson *inner = qsf_hf_member(m->root, "text_config|llm_config|language_config");
+    if (inner != NULL && qsf_json_type(inner) == QSF_JSON_OBJECT) m->text = inner;
+    int rc = read_arch(m);
+    if (rc == QSF_OK) rc = read_quantization(m);
+    if (rc == QSF_OK) rc = refuse_features(m);
+    if (rc == QSF_OK) rc = read_sizes(m);
+    if (rc == QSF_OK && m->arch->ropes > 0) rc = qsf_hf_rope_read(m);
+    const QsfJson *tied = qsf_json_get(m->root, "tie_word_embeddings");
+    if (rc == QSF_OK)
+        rc = qsf_hf_bool(m, "tie_word_embeddings", qsf_json_bool(tied, m->arch->tied), &m->tied);
+    if (rc == QSF_OK) rc = get_id(m, "bos_token_id", &m->bos);
+    return rc == QSF_OK ? get_id(m, "eos_token_id", &m->eos) : rc;
 }
 
-static int read_object(const Reader *r) {
-    QsfHfConfig *c = r->c;
-    double eps = 0;
-    if (qsf_json_type(r->root) != QSF_JSON_OBJECT)
-        return qsf_err_set(r->err, QSF_E_MODEL, "%s: is not a JSON object", r->path);
-    int rc = read_arch(r);
-    if (rc == QSF_OK) rc = refuse_features(r);
-    if (rc == QSF_OK) rc = read_sizes(r);
-    if (rc == QSF_OK) rc = read_rope(r);
-    if (rc == QSF_OK) rc = get_real(r, r->root, "rms_norm_eps", 1e-6, 0, 1, &eps);
-    c->norm_eps = (float)eps;
-    if (rc == QSF_OK) rc = get_bool(r, "tie_word_embeddings", false, &c->tied);
-    if (rc == QSF_OK) rc = get_id(r, "bos_token_id", &c->bos);
-    return rc == QSF_OK ? get_id(r, "eos_token_id", &c->eos) : rc;
-}
-
-int qsf_hf_config_read(QsfSource *s, const char *dir, QsfHfConfig *c, QsfErr *err) {
-    QsfWhole w;
-    QsfJson *root = NULL;
-    *c = (QsfHfConfig){ 0 };
-    char *path = qsf_hf_path(dir, "config.json", err);
-    if (path == NULL) return err->code;
-    int rc = qsf_whole_open(s, path, MAX_FILE, &w, err);
-    if (rc == QSF_OK && w.text == NULL)
+int qsf_hf_config_open(QsfHfModel *m, QsfSource *s, const char *dir, QsfErr *err) {
+    *m = (QsfHfModel){ .s = s, .err = err };
+    m->path = qsf_hf_path(dir, "config.json", err);
+    if (m->path == NULL) return err->code;
+    int rc = qsf_whole_open(s, m->path, MAX_FILE, &m->file, err);
+    if (rc == QSF_OK && m->file.text == NULL)
         rc = qsf_err_set(err, QSF_E_MODEL,
-                         "%s: is missing; safetensors weights need it in the same directory", path);
+                         "%s: is missing; safetensors weights need it in the same directory", m->path);
     else if (rc == QSF_OK)
-        rc = qsf_whole_json(&w, &root, err);
-    Reader r = { .path = path, .root = root, .c = c, .err = err };
-    if (rc == QSF_OK) rc = read_object(&r);
-    qsf_json_free(root);
-    qsf_whole_close(s, &w);
-    free(path);
-    return rc;
+        rc = qsf_whole_json(&m->file, &m->root, err);
+    return rc == QSF_OK ? read_object(m) : rc;
+}
+
+void qsf_hf_config_close(QsfHfModel *m) {
+    qsf_json_free(m->root);
+    qsf_whole_close(m->s, &m->file);
+    free(m->path);
 }

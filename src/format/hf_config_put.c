@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes the contents of config.json as the metadata of a GGUF file (ggml-org/ggml docs/gguf.md; which keys
- * are written: ggml-org/llama.cpp convert_hf_to_gguf.py). */
-#include <math.h>
-#include <stdio.h>
+ * are written: ggml-org/llama.cpp conversion/base.py). */
 #include <string.h>
 
 #include "src/format/hf_model.h"
 
-#define KEY_MAX        128
 #define NAME_MAX_SHOWN 120
-#define PI             3.14159265358979323846
-
-/* Returns "llama.name", with the lifetime of the source. */
-static const char *full_key(QsfSource *s, const QsfHfConfig *c, const char *name, QsfErr *err) {
-    char key[KEY_MAX];
-    int n = snprintf(key, sizeof key, "%s.%s", c->arch->gguf, name);
-    return qsf_arena_strdup(&s->arena, key, (size_t)n, err);
-}
-
-static int put_u32(QsfSource *s, const QsfHfConfig *c, const char *name, uint32_t v, QsfErr *err) {
-    const char *key = full_key(s, c, name, err);
-    return key != NULL ? qsf_meta_make_u32(s, key, v, err) : err->code;
-}
-
-static int put_f32(QsfSource *s, const QsfHfConfig *c, const char *name, float v, QsfErr *err) {
-    const char *key = full_key(s, c, name, err);
-    return key != NULL ? qsf_meta_make_f32(s, key, v, err) : err->code;
-}
 
 /* Writes the last component of the directory as the name, unless it is "." or the like. */
 static int put_name(QsfSource *s, QsfErr *err) {
@@ -39,59 +18,69 @@ static int put_name(QsfSource *s, QsfErr *err) {
     return qsf_meta_make_str(s, "general.name", s->dir + begin, len, err);
 }
 
-static int put_numbers(QsfSource *s, const QsfHfConfig *c, QsfErr *err) {
+static int put_sizes(QsfHfModel *m) {
     /* Within the sliding window, attention over the window equals full attention. */
-    const uint32_t ctx = c->window > 0 && c->window < c->n_ctx ? c->window : c->n_ctx;
+    const bool limits = m->arch->window == QSF_HF_WINDOW_LIMITS || m->arch->window == QSF_HF_WINDOW_SWITCH;
+    const uint32_t ctx = limits && m->window > 0 && m->window < m->n_ctx ? m->window : m->n_ctx;
     const struct {
         const char *name;
         bool said;
         uint32_t v;
     } rows[] = {
-        { "vocab_size", true, c->n_vocab },
+        { "vocab_size", true, m->n_vocab },
         { "context_length", true, ctx },
-        { "embedding_length", true, c->hidden },
-        { "block_count", true, c->n_layers },
-        { "feed_forward_length", true, c->ffn },
-        { "attention.head_count", true, c->n_heads },
-        { "attention.head_count_kv", true, c->n_kv_heads },
-        { "attention.key_length", c->says_head_dim, c->head_dim },
-        { "attention.value_length", c->says_head_dim, c->head_dim },
-        { "attention.sliding_window", c->window > 0, c->window },
-        { "rope.dimension_count", true, c->head_dim },
+        { "embedding_length", true, m->hidden },
+        { "block_count", true, m->n_layers },
+        { "feed_forward_length", m->ffn > 0, m->ffn },
+        { "attention.head_count", m->n_heads > 0, m->n_heads },
+        { "attention.head_count_kv", m->n_kv_heads > 0 && !m->arch->own_kv_heads, m->n_kv_heads },
+        { "attention.key_length", m->says_head_dim, m->head_dim },
+        { "attention.value_length", m->says_head_dim, m->head_dim },
+        { "attention.sliding_window", m->window > 0, m->window },
     };
     int rc = QSF_OK;
     for (size_t i = 0; rc == QSF_OK && i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].said) rc = put_u32(s, c, rows[i].name, rows[i].v, err);
+        if (rows[i].said) rc = qsf_hf_put_u32(m, rows[i].name, rows[i].v);
     return rc;
 }
 
-static int put_rope(QsfSource *s, const QsfHfConfig *c, QsfErr *err) {
-    int rc = put_f32(s, c, "rope.freq_base", c->rope_base, err);
-    if (rc != QSF_OK || c->rope != QSF_HF_ROPE_LINEAR) return rc;
-    const char *key = full_key(s, c, "rope.scaling.type", err);
-    if (key == NULL) return err->code;
-    rc = qsf_meta_make_str(s, key, "linear", 6, err);
-    return rc == QSF_OK ? put_f32(s, c, "rope.scaling.factor", (float)c->rope_factor, err) : rc;
-}
+static bool is_fallback(double v, double special) { return v <= special && v >= special; }
 
-int qsf_hf_config_put(QsfSource *s, const QsfHfConfig *c, QsfErr *err) {
-    int rc = qsf_meta_make_str(s, "general.architecture", c->arch->gguf, strlen(c->arch->gguf), err);
-    if (rc == QSF_OK) rc = put_name(s, err);
-    if (rc == QSF_OK) rc = put_numbers(s, c, err);
-    if (rc == QSF_OK) rc = put_f32(s, c, "attention.layer_norm_rms_epsilon", c->norm_eps, err);
-    return rc == QSF_OK ? put_rope(s, c, err) : rc;
-}
-
-/* Wavelengths above trained context / `low` are scaled by the full factor, those below trained context /
- * `high` not at all; in between, the frequency is interpolated in proportion to how often the wave fits into
- * that context (meta-llama/llama-models models/llama3/model.py; huggingface/transformers
- * modeling_rope_utils.py). */
-void qsf_hf_rope_factors(const QsfHfConfig *c, float *out) {
-    for (uint32_t i = 0; i < c->head_dim / 2; i++) {
-        double wave = 2 * PI * pow((double)c->rope_base, 2.0 * i / c->head_dim);
-        double t = (c->rope_ctx / wave - c->rope_low) / (c->rope_high - c->rope_low);
-        if (t > 1) t = 1;
-        if (t < 0) t = 0;
-        out[i] = (float)(1 / ((1 - t) / c->rope_factor + t));
+static int put_key(QsfHfModel *m, const QsfHfKey *k) {
+    uint32_t n;
+    double v;
+    bool b;
+    const bool there = qsf_hf_member(m->text, k->hf) != NULL;
+    if (!there && is_fallback(k->fallback, QSF_HF_ABSENT)) return QSF_OK;
+    if (!there && is_fallback(k->fallback, QSF_HF_NEEDED)) return qsf_hf_bad(m, k->hf, "is missing");
+    int rc = QSF_OK;
+    switch (k->type) {
+    case QSF_HF_U32:
+        rc = qsf_hf_real(m, m->text, k->hf, k->fallback, k->low, k->high, &v);
+        n = (uint32_t)v;
+        if (rc == QSF_OK && (double)n < v) rc = qsf_hf_bad(m, k->hf, "is not a whole number");
+        return rc == QSF_OK ? qsf_hf_put_u32(m, k->gguf, n) : rc;
+    case QSF_HF_F32:
+        rc = qsf_hf_real(m, m->text, k->hf, k->fallback, k->low, k->high, &v);
+        return rc == QSF_OK ? qsf_hf_put_f32(m, k->gguf, v) : rc;
+    default:
+        rc = qsf_hf_bool(m, k->hf, k->fallback > 0, &b);
+        return rc == QSF_OK ? qsf_hf_put_bool(m, k->gguf, b) : rc;
     }
+}
+
+static int put_keys(QsfHfModel *m) {
+    int rc = QSF_OK;
+    for (const QsfHfKey *const *table = m->arch->keys; table != NULL && *table != NULL; table++)
+        for (const QsfHfKey *k = *table; rc == QSF_OK && k->hf != NULL; k++) rc = put_key(m, k);
+    return rc;
+}
+
+int qsf_hf_config_put(QsfHfModel *m) {
+    int rc = qsf_meta_make_str(m->s, "general.architecture", m->arch->gguf, strlen(m->arch->gguf), m->err);
+    if (rc == QSF_OK) rc = put_name(m->s, m->err);
+    if (rc == QSF_OK) rc = put_sizes(m);
+    if (rc == QSF_OK) rc = put_keys(m);
+    if (rc == QSF_OK && m->arch->ropes > 0) rc = qsf_hf_rope_put(m);
+    return rc == QSF_OK && m->arch->put != NULL ? m->arch->put(m) : rc;
 }

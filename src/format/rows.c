@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads rows of tensors, reordered and converted. */
+/* Reads bytes and rows of tensors, wherever they are, and converts floats. */
 #include "src/format/rows.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "src/base/checked.h"
 #include "src/base/half.h"
+#include "src/format/derive.h"
 #include "src/format/dtype.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/source_impl.h"
 
 static const QsfTensorNote *note_of(const QsfSource *s, const QsfTensor *t) {
     return s->notes != NULL ? &s->notes[t - s->tensors] : NULL;
-}
-
-uint32_t qsf_source_row_heads(const QsfSource *s, const QsfTensor *t) {
-    const QsfTensorNote *note = note_of(s, t);
-    return note != NULL ? note->heads : 0;
-}
-
-int qsf_source_check_runs(const QsfSource *s, QsfErr *err) {
-    if (s->notes == NULL) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL,
-                       "%s: is a directory of %s, which cannot be run directly; convert it first: "
-                       "qsf-convert %s MODEL.qsf",
-                       qsf_source_path(s), s->format, qsf_source_path(s));
 }
 
 uint64_t qsf_tensor_n_rows(const QsfTensor *t) {
@@ -39,26 +28,23 @@ int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, v
                           QsfErr *err) {
     if (!qsf_range_ok(at, len, t->bytes)) return outside(t, err);
     if (t->compressed != NULL) return qsf_compressed_read(s, t, at, dst, len, err);
-    if (t->file != QSF_FILE_NONE) return qsf_file_pread(&s->files[t->file], dst, len, t->offset + at, err);
-    memcpy(dst, (const char *)note_of(s, t)->made + at, len);
-    return QSF_OK;
+    if (t->file == QSF_FILE_NONE) {
+        memcpy(dst, (const char *)note_of(s, t)->made + at, len);
+        return QSF_OK;
+    }
+    if (t->file == s->n_files) return qsf_derived_read(s, t->offset + at, len, dst, err);
+    return qsf_file_pread(&s->files[t->file], dst, len, t->offset + at, err);
 }
 
-/* Returns the index in the file of GGUF's row r, with heads of `rows` rows each. */
-static uint64_t place_of(uint64_t r, uint64_t rows) {
-    uint64_t in_head = r % rows;
-    return r - in_head + in_head % 2 * (rows / 2) + in_head / 2;
+void qsf_source_will_need(const QsfSource *s, const QsfTensor *t, uint64_t at, uint64_t len) {
+    if (t->file == QSF_FILE_NONE || !qsf_range_ok(at, len, t->bytes)) return;
+    if (t->file == s->n_files)
+        qsf_derived_advise(s, t->offset + at, len, POSIX_FADV_WILLNEED);
+    else
+        qsf_file_will_need(&s->files[t->file], t->offset + at, len);
 }
 
-/* Reads pieces [first, first + n) of `bytes` bytes each, one at a time, from their position in the file. */
-static int read_in_order(const QsfSource *s, const QsfTensor *t, uint64_t rows, uint64_t bytes,
-                         uint64_t first, uint64_t n, unsigned char *out, QsfErr *err) {
-    int rc = QSF_OK;
-    for (uint64_t i = 0; rc == QSF_OK && i < n; i++)
-        rc = qsf_source_read_bytes(s, t, place_of(first + i, rows) * bytes, out + i * bytes, (size_t)bytes,
-                                   err);
-    return rc;
-}
+bool qsf_source_is_directory(const QsfSource *s) { return s->dir != NULL; }
 
 int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, void *out,
                            QsfErr *err) {
@@ -68,10 +54,7 @@ int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t firs
         return outside(t, err);
     if (t->x16)
         return qsf_err_set(err, QSF_E_RUNTIME, "internal: the rows of tensor '%s' are interleaved", t->name);
-    uint32_t heads = qsf_source_row_heads(s, t);
-    if (heads == 0) return qsf_source_read_bytes(s, t, first * bytes, out, (size_t)(n * bytes), err);
-    if (t->n_dims > 1) return read_in_order(s, t, t->ne[1] / heads, bytes, first, n, out, err);
-    return read_in_order(s, t, t->ne[0] / heads, bytes / t->ne[0], 0, n * t->ne[0], out, err); /* a bias */
+    return qsf_source_read_bytes(s, t, first * bytes, out, (size_t)(n * bytes), err);
 }
 
 /* --- floats --- */
@@ -113,11 +96,17 @@ static const Plain plain[] = {
     { QK_GGML_F8_E5M2, QK_BYTES_F8_E5M2, of_e5m2 },
 };
 
+static const Plain *plain_of(uint32_t dtype) {
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (plain[i].dtype == dtype) return &plain[i];
+    return NULL;
+}
+
+float qsf_float_of(uint32_t dtype, const unsigned char *p) { return plain_of(dtype)->convert(p); }
+
 int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out,
                          QsfErr *err) {
-    const Plain *p = NULL;
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (plain[i].dtype == t->dtype) p = &plain[i];
+    const Plain *p = plain_of(t->dtype);
     if (p == NULL)
         return qsf_err_set(err, QSF_E_MODEL, "%s: tensor '%s' is of type %s, expected F32, F16, BF16 or F8",
                            qsf_source_path(s), t->name, qsf_dtype(t->dtype)->name);

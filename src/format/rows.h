@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads rows of a tensor in GGUF's order, from any format: for conversions and for small tensors. Hugging
- * Face models rotate halves of a head (element i with i + head_dim/2), while GGUF's llama rotates pairs (2i
- * with 2i + 1), so the rows of the Q and K projections are in a different order in GGUF; these functions
- * reorder them. Any thread; t must be a tensor of s. */
+/* Reads bytes and rows of a tensor in GGUF's order, from any format, wherever the tensor is: in a file, computed
+ * from several (a Hugging Face directory), in a compressed layer, or in memory. Any thread; t must be a tensor of
+ * s. */
 #ifndef QSF_FORMAT_ROWS_H
 #define QSF_FORMAT_ROWS_H
 
@@ -13,18 +12,15 @@
  * it and caches it until a different one is read. */
 #define QSF_FILE_NONE UINT32_MAX
 
-/* Returns 0 if the tensor is stored in GGUF's order. Otherwise the number of heads whose rows (elements, of a
- * bias) are stored in split halves: within a head of n rows, GGUF's row 2i is row i in the file, and 2i + 1
- * is n/2 + i. */
-uint32_t qsf_source_row_heads(const QsfSource *s, const QsfTensor *t);
-/* Checks that the engine can run the model directly from its files. QSF_E_MODEL, which suggests qsf-convert,
- * if rows must be reordered or a tensor is not stored in a file. */
-int qsf_source_check_runs(const QsfSource *s, QsfErr *err);
+/* Is it a Hugging Face model directory? */
+bool qsf_source_is_directory(const QsfSource *s);
 
-/* Reads bytes [at, at + len) of the tensor as stored, in the order of its file. QSF_E_RUNTIME if they are not
- * inside it or cannot be read. */
+/* Reads bytes [at, at + len) of the tensor as a GGUF file has them. QSF_E_RUNTIME if they are not inside it or
+ * cannot be read. */
 int qsf_source_read_bytes(const QsfSource *s, const QsfTensor *t, uint64_t at, void *dst, size_t len,
                           QsfErr *err);
+/* Hints that the same bytes will be read soon; does not wait. */
+void qsf_source_will_need(const QsfSource *s, const QsfTensor *t, uint64_t at, uint64_t len);
 /* Reads rows [first, first + n) in GGUF's order, counted over all dimensions but the first, in their stored
  * type: out has n x (bytes of a row). Any type, but not interleaved rows (QsfTensor.x16; see
  * requantize/rowreader.h). QSF_E_RUNTIME as above. */
@@ -34,6 +30,8 @@ int qsf_source_read_stored(const QsfSource *s, const QsfTensor *t, uint64_t firs
  * blocks kernels/kernels.h unpacks. */
 int qsf_source_read_rows(const QsfSource *s, const QsfTensor *t, uint64_t first, uint64_t n, float *out,
                          QsfErr *err);
+/* Converts one element of type F32, F16, BF16, F8_E4M3 or F8_E5M2, exactly. */
+float qsf_float_of(uint32_t dtype, const unsigned char *p);
 /* Returns ne[1] x ne[2] x ne[3]. */
 uint64_t qsf_tensor_n_rows(const QsfTensor *t);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "src/base/checked.h"
+#include "src/format/derive.h"
 #include "src/format/qsf_compressed.h"
 #include "src/format/source_impl.h"
 
@@ -185,6 +186,7 @@ void qsf_source_close(QsfSource *s) {
     if (s == NULL) return;
     qsf_meta_free_made(s);
     qsf_compressed_close(s);
+    qsf_derived_close(s);
     for (uint32_t i = 0; i < s->n_files; i++) qsf_file_close(&s->files[i]);
     qsf_arena_destroy(&s->arena);
     free(s);
@@ -208,6 +210,16 @@ const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n) {
 
 const QsfFile *qsf_source_file(const QsfSource *s, uint32_t i) {
     return i < s->n_files ? &s->files[i] : NULL;
+}
+
+const QsfFile *qsf_source_virtual_file(const QsfSource *s) { return qsf_derived_file(s); }
+
+int qsf_source_virtual_read(const QsfSource *s, uint64_t off, uint64_t len, void *dst, QsfErr *err) {
+    return qsf_derived_read(s, off, len, dst, err);
+}
+
+void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, int advice) {
+    qsf_derived_advise(s, off, len, advice);
 }
 
 const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i) {

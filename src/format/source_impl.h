@@ -53,7 +53,6 @@ typedef struct QsfMadeArray {
 
 /* Extra facts about a tensor, for src/format/rows.h. */
 typedef struct QsfTensorNote {
-    uint32_t heads;   /* number of heads whose rows are stored in split halves; 0 = as in GGUF */
     const void *made; /* its bytes, in the arena, if it is not stored in a file; else NULL */
 } QsfTensorNote;
 
@@ -70,7 +69,8 @@ struct QsfSource {
     uint32_t n_files;
     QsfMetaTable meta; /* of the first file */
     QsfTensor *tensors;
-    QsfTensorNote *notes; /* (n_tensors), or NULL if there are none */
+    QsfTensorNote *notes;           /* (n_tensors), or NULL if there are none */
+    struct QsfDerivedFile *derived; /* derive.h; NULL if no tensor is derived */
     uint64_t n_tensors;
     QsfChecksumPart *checksums; /* (n_checksums), in the arena */
     uint32_t n_checksums;

@@ -3,7 +3,7 @@
  * recently used rows, or one read per row (spec Phase 8). A resident table is filled from its start, one
  * piece after each evaluation, so that the model is ready before it is complete. */
 #include "src/base/clock.h"
-#include "src/base/file.h"
+#include "src/format/rows.h"
 #include "src/forward/state.h"
 #include "src/stream/changed.h"
 
@@ -52,8 +52,7 @@ int qsf_embed_check_file(QsfForward *f, QsfErr *err) {
 static int read_rows(QsfForward *f, uint32_t row, uint32_t n, void *dst, QsfErr *err) {
     const QsfTensor *t = table_of(f);
     uint64_t bytes = f->shape.embed_row_bytes;
-    return qsf_file_pread(qsf_source_file(f->model->src, t->file), dst, (size_t)(n * bytes),
-                          t->offset + row * bytes, err);
+    return qsf_source_read_bytes(f->model->src, t, row * bytes, dst, (size_t)(n * bytes), err);
 }
 
 int qsf_embed_fill(QsfForward *f, uint64_t max_bytes, QsfErr *err) {
@@ -104,12 +103,11 @@ static int fetch_row(QsfForward *f, uint32_t id, QsfErr *err) {
  * (100 rows of a cold file: 1.4 ms instead of 6.2). */
 static void announce_rows(const QsfForward *f, const int32_t *ids, uint32_t n) {
     const QsfTensor *t = table_of(f);
-    const QsfFile *file = qsf_source_file(f->model->src, t->file);
     uint64_t bytes = f->shape.embed_row_bytes;
     for (uint32_t c = 0; n > 1 && c < n; c++) {
         uint32_t id = (uint32_t)ids[c];
         if (!is_resident(f, id) && !qsf_rowcache_has(&f->rows, id))
-            qsf_file_will_need(file, t->offset + id * bytes, bytes);
+            qsf_source_will_need(f->model->src, t, id * bytes, bytes);
     }
 }
 

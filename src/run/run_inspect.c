@@ -99,7 +99,7 @@ static void put_tensors(QsfStrbuf *b, const QsfSource *s, bool json) {
             qsf_json_put_string(b, t->name, strlen(t->name));
             qsf_strbuf_addf(b, ", \"type\": \"%s\", \"shape\": [", type);
             put_shape(b, t, ", ");
-            if (t->file == QSF_FILE_NONE)
+            if (t->file >= qsf_source_n_files(s)) /* computed, compressed or in memory */
                 qsf_strbuf_adds(b, "], \"file\": null, \"offset\": null");
             else
                 qsf_strbuf_addf(b, "], \"file\": %u, \"offset\": %llu", t->file,
@@ -111,7 +111,8 @@ static void put_tensors(QsfStrbuf *b, const QsfSource *s, bool json) {
             put_shape(&shape, t, " x ");
             qsf_strbuf_addf(b, "  %-36s %-8s %-18s %12llu bytes", clean ? clean : "", type,
                             qsf_strbuf_str(&shape), (unsigned long long)t->bytes);
-            if (t->file != QSF_FILE_NONE) qsf_strbuf_addf(b, " at %llu", (unsigned long long)t->offset);
+            if (t->file < qsf_source_n_files(s))
+                qsf_strbuf_addf(b, " at %llu", (unsigned long long)t->offset);
             qsf_strbuf_addc(b, '\n');
             qsf_strbuf_free(&shape);
             free(clean);

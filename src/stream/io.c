@@ -69,23 +69,42 @@ bool qsf_io_take(QsfIo *io, QsfIoRead *r, const QsfIoStep *s, int64_t result) {
     return grew ? false : finish(r, 0); /* the file got shorter: the wait reports it */
 }
 
+void qsf_io_compute(QsfIo *io, QsfIoRead *r) {
+    QsfErr err = { 0 };
+    const uint64_t n = wanted(io, r);
+    const bool ok = qsf_source_virtual_read(io->o.src, r->off, n, r->dst, &err) == QSF_OK;
+    if (ok) r->got = n;
+    if (ok && (io->drop || io->computed_once))
+        qsf_source_virtual_advise(io->o.src, r->off, n, POSIX_FADV_DONTNEED);
+    finish(r, ok ? 0 : EIO);
+}
+
+static const QsfIoBackend *backend_of(const QsfIo *io, const QsfIoRead *r) {
+    return io->file[r->file].computed ? &qsf_io_computed : io->be;
+}
+
 void qsf_io_start(QsfIo *io, QsfIoRead *r) {
     r->got = 0;
     r->error = 0;
     r->ns = 0;
     r->start_ns = qsf_now_ns();
     r->busy = true;
-    io->be->start(io, r);
+    if (io->file[r->file].computed)
+        qsf_source_virtual_advise(io->o.src, r->off, wanted(io, r), POSIX_FADV_WILLNEED);
+    backend_of(io, r)->start(io, r);
 }
 
 bool qsf_io_poll(QsfIo *io, QsfIoRead *r) {
-    io->be->poll(io, r);
-    return !io->be->busy(io, r);
+    backend_of(io, r)->poll(io, r);
+    return !backend_of(io, r)->busy(io, r);
 }
 
 int qsf_io_wait(QsfIo *io, QsfIoRead *r, QsfErr *err) {
-    io->be->wait(io, r);
+    backend_of(io, r)->wait(io, r);
     const QsfFile *f = io->file[r->file].f;
+    /* Once more, for the message, which names the real file. */
+    if (r->error != 0 && io->file[r->file].computed)
+        return qsf_source_virtual_read(io->o.src, r->off, wanted(io, r), r->dst, err);
     if (r->error != 0) return qsf_file_read_error(f, r->off + r->got, -r->error, err);
     return r->got == wanted(io, r) ? QSF_OK : qsf_file_read_error(f, r->off + r->got, 0, err);
 }
@@ -118,17 +137,21 @@ static bool choose_direct(QsfIo *io, bool *cached) {
 
 static int open_files(QsfIo *io, QsfErr *err) {
     bool cached = false, direct = io->o.config.kind != QSF_IO_MMAP && choose_direct(io, &cached);
-    io->n_files = qsf_source_n_files(io->o.src);
+    const QsfFile *computed = qsf_source_virtual_file(io->o.src);
+    const uint32_t real = qsf_source_n_files(io->o.src);
+    io->n_files = real + (computed != NULL);
     io->file = calloc(io->n_files, sizeof *io->file);
     uint8_t *window = aligned_alloc(QSF_IO_WINDOW, QSF_IO_WINDOW);
     for (uint32_t i = 0; io->file != NULL && i < io->n_files; i++) {
-        io->file[i].f = qsf_source_file(io->o.src, i);
+        io->file[i].computed = i == real;
+        io->file[i].f = i == real ? computed : qsf_source_file(io->o.src, i);
         io->file[i].direct_fd = -1;
     }
     bool ok = io->file != NULL && window != NULL;
-    for (uint32_t i = 0; ok && direct && i < io->n_files; i++) direct = open_direct(io, &io->file[i], window);
+    for (uint32_t i = 0; ok && direct && i < real; i++) direct = open_direct(io, &io->file[i], window);
     free(window);
     if (!ok) return qsf_err_memory(err, "I/O");
+    io->computed_once = direct;
     if (direct || io->o.config.kind == QSF_IO_MMAP) return QSF_OK;
     /* Do not empty a page cache that existed before, or one that fits into free memory and serves the next
      * pass. */
@@ -136,12 +159,18 @@ static int open_files(QsfIo *io, QsfErr *err) {
     return QSF_OK;
 }
 
+static int open_computed(QsfIo *io, QsfErr *err) {
+    const char *why = "";
+    if (qsf_source_virtual_file(io->o.src) == NULL || qsf_io_computed.open(io, &why) == QSF_OK) return QSF_OK;
+    return qsf_err_set(err, QSF_E_RUNTIME, "cannot start reading %s: %s", qsf_source_path(io->o.src), why);
+}
+
 static int open_backend(QsfIo *io, QsfErr *err) {
     const char *why = "";
     for (int i = 0; i < N_BACKENDS && choices[io->o.config.kind][i] != NULL; i++) {
         io->be = choices[io->o.config.kind][i];
         why = "";
-        if (io->be->open(io, &why) == QSF_OK) return QSF_OK;
+        if (io->be->open(io, &why) == QSF_OK) return open_computed(io, err);
         if (io->o.config.kind != QSF_IO_AUTO || strcmp(why, "not built in") != 0)
             add_notice(io, io->be->name, why);
     }
@@ -173,6 +202,7 @@ int qsf_io_create(QsfIo **out, const QsfIoOptions *o, QsfErr *err) {
 void qsf_io_destroy(QsfIo *io) {
     if (io == NULL) return;
     if (io->be != NULL) io->be->close(io);
+    if (io->threads != NULL) qsf_io_computed.close(io);
     for (uint32_t i = 0; io->file != NULL && i < io->n_files; i++) {
         if (io->file[i].direct_fd >= 0) close(io->file[i].direct_fd);
     }

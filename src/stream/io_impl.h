@@ -10,6 +10,7 @@
 /* One part of the source, as it is read. */
 typedef struct QsfIoFile {
     const QsfFile *f;
+    bool computed;      /* the virtual file of the source: the source makes its bytes */
     int direct_fd;      /* -1: the file system has none, or it is not wanted */
     atomic_bool direct; /* false: f->fd, through the page cache */
 } QsfIoFile;
@@ -28,14 +29,17 @@ typedef struct QsfIoBackend {
 } QsfIoBackend;
 
 extern const QsfIoBackend qsf_io_uring, qsf_io_pread, qsf_io_mmap;
+extern const QsfIoBackend qsf_io_computed; /* reads the virtual file, beside any other */
 
 struct QsfIo {
     QsfIoOptions o;
     const QsfIoBackend *be;
     void *state;     /* the back end's */
+    void *threads;   /* those of io_threads.h, which also make computed bytes; NULL if there are none */
     QsfIoFile *file; /* (n_files) */
     uint32_t n_files;
-    bool drop; /* pages that were read do not stay in the page cache */
+    bool drop;          /* pages that were read do not stay in the page cache */
+    bool computed_once; /* nor those that computed bytes were made from, which are read through it */
     char name[32], notice[160];
 };
 
@@ -48,6 +52,8 @@ typedef struct QsfIoStep {
 
 /* The next attempt: from where r got to, from a window's start for O_DIRECT. */
 QsfIoStep qsf_io_step(const QsfIo *io, const QsfIoRead *r);
+/* Makes the bytes of a read of the virtual file. Any thread. */
+void qsf_io_compute(QsfIo *io, QsfIoRead *r);
 /* Result of that attempt (bytes, or -errno) taken into r; true when r is done, well or not. Any thread. */
 bool qsf_io_take(QsfIo *io, QsfIoRead *r, const QsfIoStep *s, int64_t result);
 

@@ -93,7 +93,7 @@ static int open_mmap(QsfIo *io, const char **why) {
 }
 
 static void close_mmap(QsfIo *io) {
-    if (io->state == NULL) return;
+    if (io->threads == NULL) return;
     qsf_io_threads_close(io);
     uninstall();
 }

@@ -30,6 +30,10 @@ typedef struct Threads {
 } Threads;
 
 static void read_whole(Threads *t, QsfIoRead *r) {
+    if (t->io->file[r->file].computed) {
+        qsf_io_compute(t->io, r);
+        return;
+    }
     for (bool done = false; !done;) {
         QsfIoStep s = qsf_io_step(t->io, r);
         done = qsf_io_take(t->io, r, &s, t->fn(t->io, r, &s));
@@ -93,7 +97,7 @@ int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
     pthread_mutex_init(&t->lock, NULL);
     sem_init(&t->work, 0, 0);
     pthread_cond_init(&t->done, NULL);
-    io->state = t;
+    io->threads = t;
     int rc = start_threads(t);
     if (rc == 0) return QSF_OK;
     *why = strerror(rc);
@@ -102,7 +106,7 @@ int qsf_io_threads_open(QsfIo *io, QsfIoStepFn fn, const char **why) {
 }
 
 void qsf_io_threads_close(QsfIo *io) {
-    Threads *t = io->state;
+    Threads *t = io->threads;
     if (t == NULL) return;
     for (uint32_t i = 0; i < t->n_threads; i++) sem_post(&t->work);
     for (uint32_t i = 0; i < t->n_threads; i++) pthread_join(t->thread[i], NULL);
@@ -111,11 +115,11 @@ void qsf_io_threads_close(QsfIo *io) {
     pthread_cond_destroy(&t->done);
     pthread_mutex_destroy(&t->lock);
     free(t);
-    io->state = NULL;
+    io->threads = NULL;
 }
 
 void qsf_io_threads_start(QsfIo *io, QsfIoRead *r) {
-    Threads *t = io->state;
+    Threads *t = io->threads;
     pthread_mutex_lock(&t->lock);
     t->queue[(t->first + t->n++) % QSF_IO_DEPTH] = r;
     pthread_mutex_unlock(&t->lock);
@@ -123,7 +127,7 @@ void qsf_io_threads_start(QsfIo *io, QsfIoRead *r) {
 }
 
 bool qsf_io_threads_busy(QsfIo *io, const QsfIoRead *r) {
-    Threads *t = io->state;
+    Threads *t = io->threads;
     pthread_mutex_lock(&t->lock);
     bool busy = r->busy;
     pthread_mutex_unlock(&t->lock);
@@ -136,8 +140,24 @@ void qsf_io_threads_poll(QsfIo *io, QsfIoRead *r) {
 }
 
 void qsf_io_threads_wait(QsfIo *io, QsfIoRead *r) {
-    Threads *t = io->state;
+    Threads *t = io->threads;
     pthread_mutex_lock(&t->lock);
     while (r->busy) pthread_cond_wait(&t->done, &t->lock);
     pthread_mutex_unlock(&t->lock);
 }
+
+static int open_computed(QsfIo *io, const char **why) {
+    return io->threads != NULL ? QSF_OK
+                               : qsf_io_threads_open(io, NULL, why); /* a back end may have opened them */
+}
+
+const QsfIoBackend qsf_io_computed = {
+    .kind = QSF_IO_N,
+    .name = "computed",
+    .open = open_computed,
+    .close = qsf_io_threads_close,
+    .start = qsf_io_threads_start,
+    .poll = qsf_io_threads_poll,
+    .wait = qsf_io_threads_wait,
+    .busy = qsf_io_threads_busy,
+};

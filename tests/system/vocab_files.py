@@ -328,4 +328,5 @@ def main():
         unigram_files(v, out, texts)
 
 
-main()
+if __name__ == "__main__":
+    main()

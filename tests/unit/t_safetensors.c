@@ -125,7 +125,8 @@ static void expect_tensor(const QsfSource *s, const Want *w) {
     assert_int_equal(t->ne[0], w->cols);
     assert_int_equal(t->ne[1], w->rows);
     assert_int_equal(t->ne[2] * t->ne[3], 1);
-    assert_int_equal(qsf_source_row_heads(s, t), w->heads);
+    /* Reordered tensors are in the virtual file. */
+    assert_int_equal(t->file >= qsf_source_n_files(s), w->heads > 0);
     assert_int_equal(qsf_tensor_n_rows(t), w->rows);
     expect_values(s, t, w);
 }
@@ -187,8 +188,8 @@ static void test_shards(void **state) {
     expect_u32(s, "llama.attention.value_length", 10);
     expect_all(s, 10, false);
     assert_null(qsf_source_find_tensor(s, "output.weight"));
-    assert_int_equal(qsf_source_find_tensor(s, "blk.0.attn_q.weight")->file, 0);
-    assert_int_equal(qsf_source_find_tensor(s, "blk.1.attn_q.weight")->file, 1);
+    assert_int_equal(qsf_source_find_tensor(s, "blk.0.attn_v.weight")->file, 0);
+    assert_int_equal(qsf_source_find_tensor(s, "blk.1.attn_v.weight")->file, 1);
     qsf_source_close(s);
 }
 
@@ -475,24 +476,23 @@ static void test_model(void **state) {
     assert_int_equal(m.hp.head_dim, 6);
     assert_int_equal(m.hp.n_vocab, 16);
     assert_false(m.prog.tied_head);
-    assert_int_equal(qsf_source_check_runs(m.src, &e), QSF_E_MODEL);
     qsf_model_close(&m);
 }
 
-static void test_refused_to_run(void **state) {
+static void test_runs(void **state) {
     (void)state;
-    assert_int_equal(qsf_test_write_hf_dir(dir, NULL), 0);
-    assert_null(qsf_load(dir, NULL));
-    assert_non_null(strstr(qsf_error(), dir));
-    assert_non_null(strstr(qsf_error(), "qsf-convert"));
+    assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .hidden = 64, .ffn = 64 }), 0);
+    QSFEngine *m = qsf_load(dir, NULL);
+    if (m == NULL) fail_msg("%s", qsf_error());
+    qsf_free(m);
 }
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_metadata),  TEST(test_tensors),        TEST(test_shards),       TEST(test_rotation),
-        TEST(test_tied_copy), TEST(test_halves),         TEST(test_eights),       TEST(test_rope_factors),
-        TEST(test_model),     TEST(test_refused_to_run), TEST(test_same_as_gguf),
+        TEST(test_metadata),  TEST(test_tensors), TEST(test_shards),       TEST(test_rotation),
+        TEST(test_tied_copy), TEST(test_halves),  TEST(test_eights),       TEST(test_rope_factors),
+        TEST(test_model),     TEST(test_runs),    TEST(test_same_as_gguf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,7 +272,7 @@ static void test_budget(void **state) {
     unsigned refused = 0;
     (void)state;
     assert_int_equal(qsf_test_write_hf_dir(dir, NULL), 0);
-    for (uint64_t limit = 4096; limit < 256 << 10; limit += 4096) {
+    for (uint64_t limit = 4096; limit < 1 << 20; limit += 4096) {
         qsf_ledger_set_limit(&ledger, limit);
         qsf_err_clear(&e);
         if (qsf_source_open(&s, dir, &ledger, &e) == QSF_OK) break;

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A Hugging Face directory runs like a file with the same weights: the same tokens and probabilities for any budget,
+# back end and number of threads, and within the budget.
+. "$(dirname "$0")/lib.sh"
+convert=$QSF_BUILDDIR/qsf-convert run=$QSF_BUILDDIR/qsf-run mktiny=$QSF_BUILDDIR/obj/tests/tools/mktiny
+[ -x "$convert" ] && [ -x "$run" ] && [ -x "$mktiny" ] || skip "not built"
+cd "$work" || exit 1
+
+mkdir hf && "$mktiny" hf dir=BF16 hidden=256 heads=4 ffn=512 layers=6 || fail "mktiny"
+"$convert" -q keep --quiet hf kept.qsf || fail "keep"
+say() { "$run" "$1" -p 'ab a b' -n 12 --temp 0 -c 64 --ignore-eos $2 2>err || fail "$1 $2: $(cat err)"; }
+say kept.qsf >want
+say hf >got && cmp -s want got || fail "a directory says something else"
+least=$("$run" hf -p x -n 1 --ram-budget 1 2>&1 | sed -n 's/^smallest budget that works: \([0-9]*\) MB$/\1/p')
+[ -n "$least" ] || fail "no smallest budget"
+for io in uring pread mmap; do
+    for o in "--ram-budget ${least}M" "--threads 1" "--ram-budget ${least}M --direct on" "--direct off --threads 2"; do
+        say hf "--io $io $o" >got && cmp -s want got || fail "other tokens with --io $io $o"
+    done
+done
+"$run" hf --inspect >out || fail "--inspect"
+grep -q 'blk.0.attn_q.weight' out || fail "--inspect: $(cat out)"
+"$run" hf --plan >out || fail "--plan"
+
+# a damaged part is an error that names the file
+cp -r hf cut && truncate -s -64 cut/model.safetensors
+expect 3 'cut/model.safetensors.*truncated' "$run" cut -p x -n 1
+
+finish

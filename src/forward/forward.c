@@ -26,11 +26,13 @@ static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err)
 }
 
 static int body(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err) {
-    qsf_rope_angles(f, n);
-    int rc = qsf_embed_rows(f, ids, n, err);
     f->ids = ids;
     f->col0 = 0;
     f->n_cols = n;
+    qsf_rope_angles(f, n);
+    const QsfStepClock clock = qsf_step_begin(f);
+    int rc = qsf_embed_rows(f, ids, n, err);
+    qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->embed : NULL);
     return rc == QSF_OK ? qsf_steps_run(f, 0, f->model->prog.head_step, err) : rc;
 }
 
@@ -110,6 +112,8 @@ void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg) {
     f->tap = fn;
     f->tap_arg = arg;
 }
+
+void qsf_forward_profile(QsfForward *f, QsfProfile *p) { f->profile = p; }
 
 void qsf_forward_skip_layer(QsfForward *f, uint32_t layer) { f->skipped = layer; }
 

@@ -131,6 +131,33 @@ void qsf_forward_stats_reset(QsfForward *f);
  * budget has no page for the list. */
 double qsf_forward_read_speed(QsfForward *f);
 
+/* How often something ran, for how many positions in total, and how long it took without waiting for weights. */
+typedef struct QsfStepTime {
+    uint64_t calls, positions, ns;
+} QsfStepTime;
+
+/* Times by step of the program. */
+typedef struct QsfProfile {
+    QsfStepTime *step;              /* (n_steps) */
+    QsfStepTime quantize[QK_ACT_N]; /* of the inputs of linear steps; other steps include it */
+    QsfStepTime embed;              /* rows of the embedding table */
+} QsfProfile;
+/* Between two evals: adds to *p in later evals. Column steps then run one by one instead of together, which is slower
+ * and gives the same bits. NULL ends it. */
+void qsf_forward_profile(QsfForward *f, QsfProfile *p);
+
+/* A kernel: an entry of the kernel table, or a loop of the forward pass itself. */
+typedef struct QsfKernel {
+    char name[40];     /* "rms_norm", "q4_0_avx2", "delta" */
+    const char *level; /* whose code it is: "avx2"; "portable" for loops that are the same at every level */
+} QsfKernel;
+#define QSF_STEP_KERNELS (QSF_UNIT_TENSORS + 2u)
+/* Fills out[0..QSF_STEP_KERNELS) with the kernels that a step uses, and returns how many. */
+unsigned qsf_forward_step_kernels(const QsfForward *f, const QsfStep *s, QsfKernel *out);
+/* Return the kernel that quantizes inputs of this kind, and the one that reads rows of the embedding table. */
+QsfKernel qsf_forward_quantize_kernel(const QsfForward *f, qk_act act);
+QsfKernel qsf_forward_embed_kernel(const QsfForward *f);
+
 /* Lists the kernels that ran so far, separated by commas, for receipts; at most cap bytes. */
 void qsf_forward_kernels(const QsfForward *f, char *dst, size_t cap);
 

@@ -84,7 +84,8 @@ struct QsfForward {
 
     QsfTapFn tap; /* NULL = none */
     void *tap_arg;
-    uint32_t skipped; /* layer, or QSF_LAYER_NONE */
+    uint32_t skipped;    /* layer, or QSF_LAYER_NONE */
+    QsfProfile *profile; /* NULL = steps are not timed */
 
     QsfCounters n;
 };
@@ -235,6 +236,23 @@ static inline void qsf_span_end(QsfForward *f, const QsfSpan *s, atomic_uint_fas
     uint64_t waited = qsf_pool_waited_ns(f->pool) - s->waited_ns;
     qsf_count(counter, qsf_now_ns() - s->begun_ns - waited);
     qsf_count(&f->n.sync_ns, waited);
+}
+
+/* Time of one step, if there is a profile: begun, and waited for weights until then. */
+typedef struct QsfStepClock {
+    uint64_t begun_ns, waited_ns;
+} QsfStepClock;
+static inline QsfStepClock qsf_step_begin(const QsfForward *f) {
+    if (f->profile == NULL) return (QsfStepClock){ 0, 0 };
+    return (QsfStepClock){ qsf_now_ns(), qsf_counted(&f->n.io.wait_ns) };
+}
+/* t: NULL without a profile. */
+static inline void qsf_step_end(const QsfForward *f, const QsfStepClock *c, QsfStepTime *t) {
+    if (t == NULL) return;
+    const uint64_t ns = qsf_now_ns() - c->begun_ns, waited = qsf_counted(&f->n.io.wait_ns) - c->waited_ns;
+    t->calls++;
+    t->positions += f->n_cols;
+    t->ns += ns > waited ? ns - waited : 0;
 }
 
 static inline bool qsf_cancelled(const QsfForward *f) {

@@ -61,27 +61,49 @@ static void run_columns(void *arg, int worker, size_t begin, size_t end) {
     through_steps(j, c0, c1);
 }
 
-/* Runs column steps [first, last), and prepares the input of step `next`. */
-static void columns(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next) {
-    const bool linear = next != NULL && next->op == QSF_OP_LINEAR && !is_skipped(f, next);
-    ColumnsJob j = { .f = f, .first = first, .last = last, .linear = linear ? next : NULL };
-    for (uint32_t i = first; i < last; i++) {
-        const QsfStep *s = &f->model->prog.step[i];
-        if (s->op == QSF_OP_KV_STORE) j.tiles = true;
-        if (s->out[0].buf == f->act_of.buf) f->act_of.buf = QSF_NONE;
-    }
-    j.acts = linear ? qsf_linear_acts(f, next) : 0;
-    if (first == last && j.acts == 0) return;
-    QsfSpan span = qsf_span_begin(f);
+/* Runs column steps [first, last) as one job, which also quantizes columns for step `next` (NULL = none). */
+static void run_job(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next, unsigned acts) {
+    ColumnsJob j = { .f = f, .first = first, .last = last, .linear = next, .acts = acts };
+    for (uint32_t i = first; i < last; i++) j.tiles |= f->model->prog.step[i].op == QSF_OP_KV_STORE;
     size_t items = f->n_cols;
     if (j.tiles) {
         j.tile0 = (f->past + f->col0) / QK_KV_TILE * QK_KV_TILE;
         items = ((f->past + f->col0) % QK_KV_TILE + (size_t)f->n_cols + QK_KV_TILE - 1) / QK_KV_TILE;
     }
     qsf_pool_run(f->pool, run_columns, &j, items, 1);
+}
+
+/* The same, each step and each kind of activations by itself. */
+static void run_timed(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next, unsigned acts) {
+    for (uint32_t i = first; i < last; i++) {
+        if (is_skipped(f, &f->model->prog.step[i])) continue;
+        const QsfStepClock clock = qsf_step_begin(f);
+        run_job(f, i, i + 1, NULL, 0);
+        qsf_step_end(f, &clock, &f->profile->step[i]);
+    }
+    for (unsigned a = 0; a < QK_ACT_N; a++) {
+        if (!(acts >> a & 1)) continue;
+        const QsfStepClock clock = qsf_step_begin(f);
+        run_job(f, last, last, next, 1u << a);
+        qsf_step_end(f, &clock, &f->profile->quantize[a]);
+    }
+}
+
+/* Runs column steps [first, last), and prepares the input of step `next`. */
+static void columns(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next) {
+    const bool linear = next != NULL && next->op == QSF_OP_LINEAR && !is_skipped(f, next);
+    for (uint32_t i = first; i < last; i++)
+        if (f->model->prog.step[i].out[0].buf == f->act_of.buf) f->act_of.buf = QSF_NONE;
+    const unsigned acts = linear ? qsf_linear_acts(f, next) : 0;
+    if (first == last && acts == 0) return;
+    QsfSpan span = qsf_span_begin(f);
+    if (f->profile != NULL)
+        run_timed(f, first, last, linear ? next : NULL, acts);
+    else
+        run_job(f, first, last, linear ? next : NULL, acts);
     qsf_span_end(f, &span, next != NULL && next->op == QSF_OP_ATTENTION ? &f->n.attention_ns : &f->n.prep_ns);
     if (linear) {
-        f->acts = qsf_linear_is_quantized(f, next) ? f->acts | j.acts : j.acts;
+        f->acts = qsf_linear_is_quantized(f, next) ? f->acts | acts : acts;
         f->act_of = next->in;
     }
 }
@@ -123,7 +145,9 @@ static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {
     int rc;
     const uint32_t unit = qsf_step_unit(s);
     if (is_skipped(f, s)) return unit != QSF_NONE ? skip_unit(f, unit, err) : QSF_OK;
+    const QsfStepClock clock = qsf_step_begin(f);
     rc = whole[s->op](f, s, err);
+    qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->step[s - f->model->prog.step] : NULL);
     forget_acts(f, s);
     return rc;
 }

@@ -36,6 +36,7 @@ static int read_vocab_size(QsfKeys *k, QsfHparams *h) {
 static int read_blocks(QsfKeys *k, QsfHparams *h) {
     uint32_t n;
     int rc = qsf_keys_need_u32(k, "block_count", 1, QSF_MAX_LAYERS, &n);
+    k->bound = "block_count";
     if (rc == QSF_OK) rc = qsf_keys_u32(k, "nextn_predict_layers", 0, 0, n - 1, &h->n_extra);
     if (rc == QSF_OK) h->n_layers = n - h->n_extra;
     return rc;
@@ -88,8 +89,9 @@ static void find_maxima(QsfHparams *h) {
 static int read_head_sizes(QsfKeys *k, QsfHparams *h) {
     if (!qsf_keys_has(k, "attention.key_length") && h->hidden % h->n_heads != 0)
         return qsf_err_set(k->err, QSF_E_MODEL,
-                           "%s: embedding length %u is not a multiple of the %u heads and '%s' is missing",
-                           qsf_source_path(k->src), h->hidden, h->n_heads, k->key);
+                           "%s: metadata key '%s.embedding_length' is %u, not a multiple of the %u heads of "
+                           "'%s.attention.head_count', and '%s' is missing",
+                           qsf_source_path(k->src), k->arch, h->hidden, h->n_heads, k->arch, k->key);
     int rc = qsf_keys_u32(k, "attention.key_length", h->hidden / h->n_heads, 1, QSF_MAX_HEAD_DIM,
                           &h->head_dim);
     if (rc == QSF_OK && h->head_dim % 2 != 0) rc = qsf_keys_bad(k, "(the size of a head) is odd");

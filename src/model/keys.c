@@ -37,16 +37,22 @@ int qsf_keys_bad(const QsfKeys *k, const char *what) {
 
 static int check_u32(const QsfKeys *k, int64_t v, uint32_t low, uint32_t high) {
     if (v >= (int64_t)low && v <= (int64_t)high) return QSF_OK;
+    if (k->bound != NULL)
+        return qsf_err_set(k->err, QSF_E_MODEL,
+                           "%s: metadata key '%s' is %lld, expected %u to %u because of '%s.%s'",
+                           qsf_source_path(k->src), k->key, (long long)v, low, high, k->arch, k->bound);
     return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is %lld, expected %u to %u",
                        qsf_source_path(k->src), k->key, (long long)v, low, high);
 }
 
 int qsf_keys_u32(QsfKeys *k, const char *name, uint32_t fallback, uint32_t low, uint32_t high,
                  uint32_t *out) {
+    int rc = QSF_OK;
     *out = fallback;
-    if (!qsf_keys_has(k, name)) return QSF_OK;
-    int rc = qsf_meta_u32(k->src, k->key, fallback, out, k->err);
-    return rc == QSF_OK ? check_u32(k, *out, low, high) : rc;
+    if (qsf_keys_has(k, name)) rc = qsf_meta_u32(k->src, k->key, fallback, out, k->err);
+    if (rc == QSF_OK && qsf_keys_has(k, name)) rc = check_u32(k, *out, low, high);
+    k->bound = NULL;
+    return rc;
 }
 
 static int check_f32(const QsfKeys *k, float v, float low, float high) {
@@ -69,8 +75,10 @@ int qsf_keys_bool(QsfKeys *k, const char *name, bool fallback, bool *out) {
 }
 
 int qsf_keys_need_u32(QsfKeys *k, const char *name, uint32_t low, uint32_t high, uint32_t *out) {
-    if (!qsf_keys_has(k, name)) return qsf_keys_bad(k, "is missing");
-    return qsf_keys_u32(k, name, 0, low, high, out);
+    if (qsf_keys_has(k, name)) return qsf_keys_u32(k, name, 0, low, high, out);
+    if (k->bound == NULL) return qsf_keys_bad(k, "is missing");
+    return qsf_err_set(k->err, QSF_E_MODEL, "%s: metadata key '%s' is missing, but '%s.%s' is there",
+                       k->src != NULL ? qsf_source_path(k->src) : "", k->key, k->arch, k->bound);
 }
 
 int qsf_keys_need_f32(QsfKeys *k, const char *name, float low, float high, float *out) {
@@ -90,10 +98,10 @@ static int open_array(QsfKeys *k, QsfMetaType type, uint32_t n, QsfMetaArray *a)
     int rc = qsf_meta_array_open(k->src, k->key, type, a, &present, k->err);
     if (rc != QSF_OK) return rc;
     if (a->count == n) return QSF_OK;
-    rc =
-        qsf_err_set(k->err, QSF_E_MODEL,
-                    "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u)",
-                    qsf_source_path(k->src), k->key, (unsigned long long)a->count, n);
+    rc = qsf_err_set(
+        k->err, QSF_E_MODEL,
+        "%s: metadata key '%s' is an array of %llu elements, expected one element per layer (%u by '%s.block_count')",
+        qsf_source_path(k->src), k->key, (unsigned long long)a->count, n, k->arch);
     qsf_meta_array_close(a);
     return rc;
 }

@@ -13,6 +13,8 @@ typedef struct QsfKeys {
     const char *arch;
     QsfErr *err;
     char key[QSF_KEY_MAX]; /* the last key that was read, for messages */
+    const char
+        *bound; /* name of the key that limits the next integer to be read, for messages; NULL = none */
 } QsfKeys;
 
 /* Sets k->key to "<arch>.<name>" and returns it. */

@@ -16,7 +16,7 @@ void qsf_mla_read(QsfBuilder *b, QsfMlaSpec *m) {
     if (m->rope >= k_dim)
         qsf_build_fail(b,
                        "metadata key '%s' is %" PRIu32 ", expected less than the %" PRIu32
-                       " elements of a key",
+                       " elements of a key (attention.key_length_mla, or attention.key_length)",
                        b->keys.key, m->rope, k_dim);
     m->nope = k_dim - m->rope;
     m->scale = 1.0f / sqrtf((float)k_dim);

@@ -23,8 +23,8 @@ static uint32_t expert_width(QsfBuilder *b) {
     (void)qsf_keys_name(&b->keys, "expert_feed_forward_length");
     qsf_build_fail(b,
                    "the experts of block %" PRIu32 " have %" PRIu64 " rows, but metadata key '%s' is %" PRIu32
-                   " and the feed-forward length %" PRIu32,
-                   b->block, rows, b->keys.key, own, dense);
+                   " and '%s.feed_forward_length' %" PRIu32,
+                   b->block, rows, b->keys.key, own, b->keys.arch, dense);
     return 0;
 }
 
@@ -34,6 +34,8 @@ static uint32_t shared_width(QsfBuilder *b, uint32_t ffn) {
                    n = qsf_build_u32(b, "expert_shared_count", 0, 0, QSF_MAX_EXPERTS);
     const QsfHparams *hp = qsf_build_hp(b);
     const uint32_t dense = b->block < hp->n_layers ? hp->block[b->block].ffn : 0;
+    if (rows == 0 && (qsf_build_has(b, "ffn_gate_shexp.weight") || qsf_build_has(b, "ffn_down_shexp.weight")))
+        qsf_build_require(b, "ffn_up_shexp.weight");
     if (qsf_build_failed(b) || rows == 0) return 0;
     if (rows == own || rows == (uint64_t)n * ffn || (rows == (uint64_t)n * own) || (own == 0 && n == 0) ||
         rows == dense)
@@ -41,18 +43,21 @@ static uint32_t shared_width(QsfBuilder *b, uint32_t ffn) {
     (void)qsf_keys_name(&b->keys, "expert_shared_feed_forward_length");
     qsf_build_fail(b,
                    "the shared expert of block %" PRIu32 " has %" PRIu64
-                   " rows, but metadata key '%s' is %" PRIu32 " with %" PRIu32 " experts of %" PRIu32,
-                   b->block, rows, b->keys.key, own, n, ffn);
+                   " rows, but metadata key '%s' is %" PRIu32 " and '%s.expert_shared_count' %" PRIu32
+                   " (of %" PRIu32 " rows)",
+                   b->block, rows, b->keys.key, own, b->keys.arch, n, ffn);
     return 0;
 }
 
 static void read_groups(QsfBuilder *b, QsfMoeSpec *s) {
+    b->keys.bound = "expert_count";
     s->n_groups = qsf_build_u32(b, "expert_group_count", 0, 0, s->n_expert);
     if (s->n_groups < 2 || qsf_build_failed(b)) return;
     if (s->n_expert % s->n_groups != 0) {
         qsf_build_check(b, qsf_keys_bad(&b->keys, "does not divide expert_count"));
         return;
     }
+    b->keys.bound = "expert_group_count";
     s->n_groups_used = qsf_build_u32(b, "expert_group_used_count", s->n_groups, 1, s->n_groups);
     if (!qsf_build_failed(b) && s->n_expert / s->n_groups * s->n_groups_used < s->n_used)
         qsf_build_check(b, qsf_keys_bad(&b->keys, "is too small for expert_used_count"));
@@ -68,6 +73,7 @@ void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
     if (qsf_build_failed(b)) return;
     qsf_build_check(b, qsf_keys_need_u32(&b->keys, "expert_count", 1, QSF_MAX_EXPERTS, &s->n_expert));
     if (qsf_build_failed(b)) return;
+    b->keys.bound = "expert_count";
     qsf_build_check(b, qsf_keys_need_u32(&b->keys, "expert_used_count", 1, s->n_expert, &s->n_used));
     const uint32_t gating = row->fixed_gating
                                 ? row->gating

@@ -135,6 +135,7 @@ static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, const Scale *s
 uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     if (spec->kind == QSF_ROPE_NONE || qsf_build_failed(b)) return QSF_NONE;
     uint32_t n_rot = spec->n_rot;
+    if (n_rot == 0) b->keys.bound = "attention.key_length";
     if (n_rot == 0) n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
     if (!qsf_build_failed(b) && n_rot % 2 != 0) qsf_build_check(b, qsf_keys_bad(&b->keys, "is odd"));
     const double base = (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);

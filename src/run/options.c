@@ -29,6 +29,7 @@ enum {
     OPT_OVERRIDE_KV,
     OPT_I2S_FLAVOR,
     OPT_PARITY,
+    OPT_RECEIPT,
     OPT_MAX_KL,
     OPT_EXACT,
     OPT_PERPLEXITY,
@@ -66,6 +67,7 @@ static const QSFCliOption options[] = {
     { "override-kv", "", 0, "KEY=TYPE:VALUE", "replace a metadata value (str, int, float, bool; KEY=null removes it)", OPT_OVERRIDE_KV },
     { "i2s-flavor", "", 0, "LAYOUT", "set the layout of I2_S tensors instead of detecting it by size: microsoft, bitnet32f16, split32 or qk256", OPT_I2S_FLAVOR },
     { "parity", "", 0, "DIR", "compare logits for DIR/tokens.txt with DIR/logits.f32 and print the result as JSON", OPT_PARITY },
+    { "receipt", "", 0, "FILE", "with --parity: also write the kernels, calls and time of each kind of step to FILE, as JSON", OPT_RECEIPT },
     { "max-kl", "", 0, "F", "with --parity: maximum mean KL divergence to pass (default 0.002)", OPT_MAX_KL },
     { "perplexity", "", 0, "FILE", "print the perplexity of a text (- for stdin); -c sets the window (default 512)", OPT_PERPLEXITY },
     { "stride", "", 0, "N", "with --perplexity: tokens between window starts (default half the window)", OPT_STRIDE },
@@ -79,7 +81,7 @@ const QSFCli run_cli = {
     .program = "qsf-run",
     .usage = "Usage: qsf-run [options] MODEL\n"
              "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
-             "       qsf-run --parity DIR [MODEL]\n"
+             "       qsf-run --parity DIR [--receipt FILE] [MODEL]\n"
              "       qsf-run --render FILE.jinja [--now TIME]\n",
     .summary =
         "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
@@ -157,6 +159,7 @@ static int on_option(void *arg, int id, const char *value, char *err, size_t cap
     case OPT_I2S_FLAVOR: return add_flavor(o, value, err, cap);
     case OPT_OVERRIDE_KV: return add_to(o->overrides, &o->n_overrides, value, err, cap);
     case OPT_PARITY: o->parity_dir = value; return set_mode(o, RUN_PARITY, err, cap);
+    case OPT_RECEIPT: o->receipt = value; return 0;
     case OPT_PERPLEXITY: o->perplexity = value; return set_mode(o, RUN_PERPLEXITY, err, cap);
     case OPT_STRIDE: o->stride = value; return 0;
     case OPT_KL_SAVE: o->kl_save = value; return 0;
@@ -178,6 +181,7 @@ static int check_combination(const RunOptions *o) {
         { o->no_bos && o->mode != RUN_TOKENIZE && o->mode != RUN_PERPLEXITY, "--no-bos requires --tokenize or --perplexity" },
         { o->no_special && o->mode != RUN_TOKENIZE && o->mode != RUN_DETOKENIZE && o->mode != RUN_PERPLEXITY, "--no-special requires --tokenize, --detokenize or --perplexity" },
         { o->repeats && o->mode != RUN_BENCH, "--repeats requires --bench" },
+        { o->receipt && o->mode != RUN_PARITY, "--receipt requires --parity" },
         { o->max_kl >= 0 && o->mode != RUN_PARITY, "--max-kl requires --parity" },
         { (o->stride || o->kl_save || o->kl_base) && o->mode != RUN_PERPLEXITY, "--stride, --kl-save and --kl-base require --perplexity" },
         { o->kl_save && o->kl_base, "--kl-save and --kl-base cannot be combined: save with one model, compare with another" },

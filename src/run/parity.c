@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/clock.h"
 #include "src/base/file.h"
-#include "src/base/json.h"
 #include "src/run/run.h"
 #include "src/sample/score.h"
 
@@ -17,10 +15,7 @@
 typedef struct Parity {
     QsfFile ref; /* logits.f32: (n_tokens, n_vocab) */
     float *row;  /* (n_vocab) reference logits of one position */
-    size_t n_vocab, n_tokens;
-    double sum_kl, min_cosine;
-    size_t n_argmax; /* positions whose argmax agrees */
-    int64_t first_divergence;
+    RunParity sum;
     QsfErr err;
 } Parity;
 
@@ -33,15 +28,19 @@ static size_t argmax(const float *x, size_t n) {
 
 static void on_logits(void *arg, uint32_t pos, const float *logits) {
     Parity *p = arg;
-    size_t bytes = p->n_vocab * sizeof(float);
+    RunParity *sum = &p->sum;
+    const size_t n = sum->n_vocab, bytes = n * sizeof(float);
     if (p->err.code || qsf_file_pread(&p->ref, p->row, bytes, (uint64_t)pos * bytes, &p->err)) return;
-    double cos = qsf_score_cosine(p->row, logits, p->n_vocab);
-    p->sum_kl += qsf_score_divergence(p->row, qsf_score_log_sum(p->row, p->n_vocab), logits, p->n_vocab);
-    if (cos < p->min_cosine) p->min_cosine = cos;
-    if (argmax(p->row, p->n_vocab) == argmax(logits, p->n_vocab))
-        p->n_argmax++;
-    else if (p->first_divergence < 0)
-        p->first_divergence = (int64_t)pos;
+    const double cos = qsf_score_cosine(p->row, logits, n);
+    const double kl = qsf_score_divergence(p->row, qsf_score_log_sum(p->row, n), logits, n);
+    sum->sum_kl += kl;
+    sum->max_kl = fmax(sum->max_kl, kl);
+    sum->sum_cosine += cos;
+    sum->min_cosine = fmin(sum->min_cosine, cos);
+    if (argmax(p->row, n) == argmax(logits, n))
+        sum->n_argmax++;
+    else if (sum->first_divergence < 0)
+        sum->first_divergence = (int64_t)pos;
 }
 
 /* Token ids separated by white space. */
@@ -67,60 +66,47 @@ static int read_tokens(const char *path, QsfIds *ids, QsfErr *err) {
 }
 
 static int check_reference(Parity *p, QsfErr *err) {
-    uint64_t want = (uint64_t)p->n_tokens * p->n_vocab * sizeof(float);
+    const size_t n_tokens = p->sum.n_tokens, n_vocab = p->sum.n_vocab;
+    uint64_t want = (uint64_t)n_tokens * n_vocab * sizeof(float);
     if (p->ref.size == want) return QSF_OK;
     return qsf_err_set(err, QSF_E_MODEL, "%s: %llu bytes, expected %llu (%zu tokens x %zu vocabulary x 4)",
-                       p->ref.path, (unsigned long long)p->ref.size, (unsigned long long)want, p->n_tokens,
-                       p->n_vocab);
+                       p->ref.path, (unsigned long long)p->ref.size, (unsigned long long)want, n_tokens,
+                       n_vocab);
 }
 
-static void put_kernels(QsfStrbuf *b, const QsfRuntime *rt) {
-    char names[2048];
-    qsf_forward_kernels(rt->fwd, names, sizeof names);
-    qsf_strbuf_adds(b, ", \"kernels\": [");
-    int n = 0;
-    for (char *save, *s = strtok_r(names, ", ", &save); s; s = strtok_r(NULL, ", ", &save)) {
-        qsf_strbuf_adds(b, n++ ? ", " : "");
-        qsf_json_put_string(b, s, strlen(s));
-    }
-    qsf_strbuf_adds(b, "]");
-}
-
-static int print_receipt(const Parity *p, const QsfRuntime *rt) {
+static int print_line(const RunParity *p, const QsfRuntime *rt) {
     QsfStrbuf b = QSF_STRBUF_INIT;
-    double n = (double)p->n_tokens;
-    qsf_strbuf_addf(&b, "{\"tokens\": %zu, \"vocab\": %zu, \"min_cosine\": ", p->n_tokens, p->n_vocab);
-    qsf_json_put_real(&b, p->min_cosine);
-    qsf_strbuf_adds(&b, ", \"mean_kl\": ");
-    qsf_json_put_real(&b, p->sum_kl / n);
-    qsf_strbuf_adds(&b, ", \"argmax_match\": ");
-    qsf_json_put_real(&b, (double)p->n_argmax / n);
-    if (p->first_divergence >= 0)
-        qsf_strbuf_addf(&b, ", \"first_divergence\": %lld", (long long)p->first_divergence);
-    else
-        qsf_strbuf_adds(&b, ", \"first_divergence\": null");
-    qsf_strbuf_addf(&b, ", \"backend\": \"%s\", \"threads\": %d", qk_level_name(rt->table.level),
-                    rt->threads);
-    put_kernels(&b, rt);
-    qsf_strbuf_addf(&b, ", \"budget_mb\": %.2f, \"peak_rss_mb\": %.2f}\n", (double)rt->budget / 1048576,
-                    (double)qsf_peak_rss_bytes() / 1048576);
+    qsf_strbuf_addc(&b, '{');
+    run_put_parity(&b, p, rt);
+    qsf_strbuf_adds(&b, "}\n");
     int rc = run_write_raw(qsf_strbuf_str(&b), b.len);
     qsf_strbuf_free(&b);
     return rc;
 }
 
+static int evaluate(QsfRuntime *rt, Parity *p, const QsfIds *ids, QsfErr *err) {
+    p->sum.n_vocab = rt->model.hp.n_vocab;
+    p->sum.n_tokens = ids->n;
+    p->row = calloc(p->sum.n_vocab, sizeof *p->row);
+    if (!p->row) return qsf_err_memory(err, "--parity");
+    if (check_reference(p, err) || qsf_forward_eval(rt->fwd, ids->data, ids->n, on_logits, p, err))
+        return err->code;
+    if (p->err.code) *err = p->err;
+    return err->code;
+}
+
 static int compare(QsfRuntime *rt, const RunOptions *o, Parity *p, const QsfIds *ids) {
     QsfErr err = { 0 };
-    p->n_vocab = rt->model.hp.n_vocab;
-    p->n_tokens = ids->n;
-    p->row = calloc(p->n_vocab, sizeof *p->row);
-    if (!p->row) return run_fail((qsf_err_memory(&err, "--parity"), &err));
-    if (check_reference(p, &err) || qsf_forward_eval(rt->fwd, ids->data, ids->n, on_logits, p, &err))
+    RunReceipt *receipt = NULL;
+    p->sum.limit = o->max_kl >= 0 ? o->max_kl : DEFAULT_MAX_KL;
+    if (o->receipt && run_receipt_begin(&receipt, o, rt, &err)) return run_fail(&err);
+    if (evaluate(rt, p, ids, &err)) {
+        run_receipt_drop(receipt);
         return run_fail(&err);
-    if (p->err.code) return run_fail(&p->err);
-    int rc = print_receipt(p, rt);
-    double limit = o->max_kl >= 0 ? o->max_kl : DEFAULT_MAX_KL;
-    return rc ? rc : p->sum_kl / (double)p->n_tokens <= limit ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
+    }
+    if (receipt && run_receipt_end(receipt, &p->sum, &err)) return run_fail(&err);
+    int rc = print_line(&p->sum, rt);
+    return rc ? rc : p->sum.sum_kl / (double)ids->n <= p->sum.limit ? QSF_EXIT_OK : QSF_EXIT_RUNTIME;
 }
 
 static int load_and_compare(const RunOptions *o, Parity *p, const QsfIds *ids) {
@@ -137,7 +123,7 @@ int run_parity(const RunOptions *o) {
     char tokens[4096], logits[4096];
     snprintf(tokens, sizeof tokens, "%s/tokens.txt", o->parity_dir);
     snprintf(logits, sizeof logits, "%s/logits.f32", o->parity_dir);
-    Parity p = { .min_cosine = 1, .first_divergence = -1 };
+    Parity p = { .sum = { .min_cosine = 1, .first_divergence = -1 } };
     QsfIds ids = { 0 };
     QsfErr err = { 0 };
     int rc;

@@ -37,7 +37,7 @@ typedef struct RunOptions {
     const char *model;
     const char *prompt; /* -p; NULL = not given. With --bench: prompt tokens */
     const char *system;
-    const char *parity_dir;
+    const char *parity_dir, *receipt;
     const char *perplexity; /* the text; "-" = stdin */
     const char *stride, *kl_save, *kl_base;
     const char *stop[RUN_MAX_LIST];
@@ -88,6 +88,10 @@ void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt);
 /* Prints "qsf-run: message" and returns the exit code of err (130 or 143 when a signal was the cause). */
 int run_fail(const QsfErr *err);
 
+/* Appends the tensors and bytes of each weight type of s: lines of a table ("Q4_K 133 tensors 520.1 MB"), or members
+ * of a JSON object. */
+void run_put_types(QsfStrbuf *b, const QsfSource *s, bool json);
+
 /* --- output.c: stdout, with the errors of design §12 --- */
 /* Writes text; cleans it when stdout is a terminal. Returns 0, or exit code 1: for EPIPE without a message,
  * for other errors with one. */
@@ -125,6 +129,26 @@ typedef struct RunFigures {
 void run_put_figures(QsfStrbuf *b, const RunFigures *f, const QsfRuntime *rt);
 /* Computes the figures. s: the counters of decoding. */
 RunFigures run_figures(const QsfForwardStats *s, const QsfGeneration *g);
+
+/* --- parity_receipt.c: what --parity found, as JSON --- */
+typedef struct RunParity {
+    size_t n_vocab, n_tokens;
+    double sum_kl, max_kl, sum_cosine, min_cosine;
+    size_t n_argmax;          /* positions whose argmax agrees */
+    int64_t first_divergence; /* first position whose argmax does not; -1 = none */
+    double limit;             /* of the mean divergence */
+} RunParity;
+/* Appends the members that the printed line and the file share, without braces. */
+void run_put_parity(QsfStrbuf *b, const RunParity *p, const QsfRuntime *rt);
+/* The file of --receipt, while the logits are computed. */
+typedef struct RunReceipt RunReceipt;
+/* Creates o->receipt, and counts the time of steps from here on. *out is NULL on failure; QSF_E_RUNTIME, QSF_E_USAGE
+ * for a file that is not a receipt. */
+int run_receipt_begin(RunReceipt **out, const RunOptions *o, QsfRuntime *rt, QsfErr *err);
+/* Writes the file, and frees r. QSF_E_RUNTIME. */
+int run_receipt_end(RunReceipt *r, const RunParity *p, QsfErr *err);
+/* Frees r without writing anything; NULL is allowed. */
+void run_receipt_drop(RunReceipt *r);
 
 /* --- breakdown.c: the time of a decoded token by part (--bench) --- */
 typedef struct RunBreakdown {

@@ -129,8 +129,7 @@ static uint64_t count_params(const QsfSource *s) {
     return n;
 }
 
-/* Tensors and bytes per weight type: "Q4_K 133 tensors 520.1 MB". */
-static void put_type_sums(QsfStrbuf *b, const QsfSource *s, bool json) {
+void run_put_types(QsfStrbuf *b, const QsfSource *s, bool json) {
     char buf[24];
     int shown = 0;
     for (uint32_t k = 0; qsf_dtype_at(k); k++) {
@@ -184,7 +183,7 @@ static void put_text(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, const char *
     put_metadata(b, s, false);
     if (!qsf_source_n_tensors(s)) return;
     qsf_strbuf_adds(b, "\nweight types\n");
-    put_type_sums(b, s, false);
+    run_put_types(b, s, false);
     qsf_strbuf_adds(b, "\ntensors\n");
     put_tensors(b, s, false);
     put_program(b, s, ledger, false);
@@ -197,7 +196,7 @@ static void put_json(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, const char *
         b, ", \"format\": \"%s\", \"bytes\": %llu, \"files\": %u, \"parameters\": %llu, \"types\": {",
         qsf_source_format(s), (unsigned long long)qsf_source_bytes(s), qsf_source_n_files(s),
         (unsigned long long)count_params(s));
-    put_type_sums(b, s, true);
+    run_put_types(b, s, true);
     qsf_strbuf_adds(b, "}, \"metadata\": {");
     put_metadata(b, s, true);
     qsf_strbuf_adds(b, "}, \"tensors\": [");

@@ -164,7 +164,7 @@ static void test_wrong_metadata(void **state) {
         { "gemma3n", "gemma3n.altup.num_inputs=int:1", "altup.num_inputs' is 1" },
         { "gemma3n", "gemma3n.altup.num_inputs=int:3", "altup_proj.weight' has the shape" },
         { "gemma3n", "gemma3n.altup.active_idx=int:2", "altup.active_idx' is not 0" },
-        { "gemma3n", "gemma3n.feed_forward_length=int:1", "feed-forward length of block 0 is 1" },
+        { "gemma3n", "gemma3n.feed_forward_length=int:1", "block 0 (feed_forward_length) is 1" },
         { "gemma3n", "gemma3n.embedding_length_per_layer_input=int:128",
           "per_layer_token_embd.weight' has the" },
         { "gemma4", "gemma4.attention.sliding_window=int:0", "gemma4.attention.sliding_window' is 0" },

@@ -75,7 +75,7 @@ static uint32_t cache_of(const QsfGemma *m, uint32_t block) {
     if (from == 0)
         qsf_build_fail(b,
                        "block %" PRIu32 " shares the keys and values of a block before block %" PRIu32
-                       " with%s a window, but there is none",
+                       " with%s a window, but there is none (attention.shared_kv_layers)",
                        block, m->n_own, m->has_window[block] ? "" : "out");
     else if (sizes[from - 1].kv_heads != sizes[block].kv_heads)
         qsf_build_fail(b,

@@ -51,7 +51,8 @@ static void read_keys(Model *m) {
     for (uint32_t i = 0; !qsf_build_failed(b) && i < hp->n_layers; i++)
         if (i < SPARSE_BLOCKS && hp->block[i].ffn < 2)
             qsf_build_fail(b,
-                           "the feed-forward length of block %" PRIu32 " is %" PRIu32 ", expected 2 or more",
+                           "the feed-forward length of block %" PRIu32 " (feed_forward_length) is %" PRIu32
+                           ", expected 2 or more",
                            i, hp->block[i].ffn);
 }
 

@@ -115,7 +115,7 @@ static void attention(const Kimi *m, uint32_t block) {
 
 static void read_sizes(Kimi *m) {
     QsfBuilder *b = m->b;
-    m->kernel = qsf_build_need_u32(b, "ssm.conv_kernel", 1, QSF_CONV_MAX);
+    m->kernel = qsf_build_need_u32(b, "ssm.conv_kernel", 2, QSF_CONV_MAX);
     m->dim = qsf_build_need_u32(b, "kda.head_dim", 1, QSF_MAX_HEAD_DIM);
     if ((uint64_t)m->dim * m->hp->n_heads > QSF_MAX_HIDDEN)
         qsf_build_fail(b, "metadata key '%s' is %u, too large for %u heads",

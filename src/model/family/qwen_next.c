@@ -172,7 +172,7 @@ static void read_kinds(QwenNext *m) {
 
 static void read_sizes(QwenNext *m) {
     QsfBuilder *b = m->b;
-    m->kernel = qsf_build_need_u32(b, "ssm.conv_kernel", 1, QSF_CONV_MAX);
+    m->kernel = qsf_build_need_u32(b, "ssm.conv_kernel", 2, QSF_CONV_MAX);
     m->dim = qsf_build_need_u32(b, "ssm.state_size", 1, QSF_MAX_HEAD_DIM);
     m->v_heads = qsf_build_need_u32(b, "ssm.time_step_rank", 1, QSF_MAX_HEADS);
     m->k_heads = qsf_build_need_u32(b, "ssm.group_count", 1, QSF_MAX_HEADS);
@@ -181,10 +181,11 @@ static void read_sizes(QwenNext *m) {
                        qsf_keys_name(&b->keys, "ssm.group_count"), m->k_heads, m->v_heads);
     const uint32_t inner = qsf_build_need_u32(b, "ssm.inner_size", 1, QSF_MAX_HIDDEN);
     if ((uint64_t)m->v_heads * m->dim != inner)
-        qsf_build_fail(b, "metadata key '%s' is %u, expected %u heads of %u",
-                       qsf_keys_name(&b->keys, "ssm.inner_size"), inner, m->v_heads, m->dim);
+        qsf_build_fail(
+            b, "metadata key '%s' is %u, expected %u heads of %u (ssm.time_step_rank and ssm.state_size)",
+            qsf_keys_name(&b->keys, "ssm.inner_size"), inner, m->v_heads, m->dim);
     if (m->hp->v_dim != m->hp->head_dim)
-        qsf_build_fail(b, "metadata key '%s' is %u, expected %u, the size of the key heads",
+        qsf_build_fail(b, "metadata key '%s' is %u, expected %u (attention.key_length)",
                        qsf_keys_name(&b->keys, "attention.value_length"), m->hp->v_dim, m->hp->head_dim);
     read_kinds(m);
 }

@@ -196,9 +196,10 @@ static void feed_forward(const Rwkv *m, uint32_t block) {
 static void read_sizes(Rwkv *m) {
     QsfBuilder *b = m->b;
     const uint32_t hidden = m->hp->hidden;
+    b->keys.bound = "embedding_length";
     m->dim = qsf_build_need_u32(b, "wkv.head_size", 1, hidden);
     if (hidden % m->dim != 0)
-        qsf_build_fail(b, "metadata key '%s' is %u, which does not divide the embedding length %u",
+        qsf_build_fail(b, "metadata key '%s' is %u, which does not divide embedding_length, %u",
                        qsf_keys_name(&b->keys, "wkv.head_size"), m->dim, hidden);
     m->heads = hidden / m->dim;
     m->slot = (hidden + 15u) & ~15u;

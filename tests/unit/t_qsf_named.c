@@ -284,6 +284,29 @@ static void test_uses(void **state) {
     qsf_uses_free(&uses);
 }
 
+/* Block 0 of Gemma 3n uses matrices of the final section, so its layer must stay uncompressed. */
+static void test_partly_compressed(void **state) {
+    (void)state;
+    const char *path = qsf_test_data("architectures/gemma3n/model.gguf");
+    QsfErr e = { 0 };
+    QsfUses uses;
+    QsfModel m;
+    QsfPackOptions o = { .flags = QSFF_LINES, .codec = QSFF_LZ4, .uses = &uses };
+    if (path == NULL) return;
+    QsfSource *s = open_ok(path);
+    qsf_test_expect_ok(qsf_uses_of_source(&uses, s, &ledger, &e), &e);
+    assert_true(uses.whole[0] && !uses.whole[1]);
+    qsf_test_expect_ok(qsf_pack(s, qsf, &o, NULL, &e), &e);
+    qsf_test_expect_ok(qsf_model_open(&m, qsf, NULL, &ledger, &e), &e);
+    qsf_model_close(&m);
+    uses.whole[0] = false;
+    qsf_test_expect_ok(qsf_pack(s, qsf, &o, NULL, &e), &e);
+    assert_int_equal(qsf_model_open(&m, qsf, NULL, &ledger, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "of which some are compressed and some are not");
+    qsf_source_close(s);
+    qsf_uses_free(&uses);
+}
+
 /* GGUF has no place for QSF's own types. */
 static void test_no_gguf_type(void **state) {
     (void)state;
@@ -325,7 +348,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_shape),     cmocka_unit_test(test_wrong_names),
         cmocka_unit_test(test_wrong_numbers), cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_uses),          cmocka_unit_test(test_no_gguf_type),
+        cmocka_unit_test(test_uses),          cmocka_unit_test(test_partly_compressed),
+        cmocka_unit_test(test_no_gguf_type),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -67,16 +67,18 @@ expect 1 'q2.gguf' sh -c "ulimit -f 20; exec '$convert' m.qsf q2.gguf" # a full 
 # figures MODEL OPTIONS...: of its logits, to the last digit that is printed
 figures() { "$run" --parity "$dir" --max-kl 1e9 "$@" 2>err | sed 's/, "argmax_match.*//'; }
 
-# check_case: the model in $dir, number $n
+# check_case: the model in $dir, number $n. Rows are the easier layout: only its logits are compared.
 check_case() {
+    rows=none
+    [ $((n % 2)) = 0 ] || rows=${layouts##*:}
     want=$(figures)
-    for way in $layouts; do
-        there_and_back "$dir/model.gguf" "$way" || return
-        [ -n "$want" ] || return 0 # this version cannot run it
-        [ "$(figures m.qsf)" = "$want" ] || fail "$dir as $way: other logits: $(cat err)"
-        [ "$(figures --pin 0 --slots 2 --batch 7 m.qsf)" = "$want" ] || fail "$dir as $way, streamed: other logits: $(cat err)"
-    done
+    there_and_back "$dir/model.gguf" x16:lz4 || return
+    [ -n "$want" ] || return 0 # this version cannot run it
+    [ "$(figures m.qsf)" = "$want" ] || fail "$dir as x16: other logits: $(cat err)"
+    [ "$(figures --pin 0 --slots 2 --batch 7 m.qsf)" = "$want" ] || fail "$dir as x16, streamed: other logits: $(cat err)"
     [ "$(figures --cpu-mask ref m.qsf)" = "$(figures --cpu-mask ref)" ] || fail "$dir: other logits in plain C"
+    "$convert" --quiet --layout rows --compress "$rows" "$dir/model.gguf" m.qsf 2>err || fail "$dir as rows: $(cat err)"
+    [ "$(figures --pin 0 m.qsf)" = "$want" ] || fail "$dir as rows, $rows, streamed: other logits: $(cat err)"
     case $dir in */parity/*) return 0 ;; esac
     "$convert" --quiet -q 8bit "$dir/model.gguf" q.qsf 2>err || fail "$dir as 8bit: $(cat err)"
     expect 0 '' "$run" --parity "$dir" --max-kl 0.15 q.qsf # that of another expert, chosen for a position

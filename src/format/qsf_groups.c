@@ -19,20 +19,29 @@ uint64_t qsf_group_rows(uint64_t rows) {
     return (rows + QSFF_GROUP_ROWS - 1) / QSFF_GROUP_ROWS * QSFF_GROUP_ROWS;
 }
 
-/* Returns the start of plane or half i in the block of 16, and in how many bytes of a row it has. */
-static unsigned lanes_at(unsigned i, unsigned planes, unsigned *each) {
-    *each = i < planes ? PLANE : HALF;
-    return QSFF_GROUP_ROWS * (i < planes ? i * PLANE : planes * PLANE + (i - planes) * HALF);
+/* A block of 16 rows as vectors of 16 lanes: planes, halves, and for a type with an odd number of bytes one vector of
+ * single bytes. */
+typedef struct Lanes {
+    unsigned planes, halves, n;
+} Lanes;
+
+static Lanes lanes_of(uint32_t dtype) {
+    const unsigned planes = qsf_group_planes(dtype), rest = qsf_dtype(dtype)->block_bytes - planes * PLANE;
+    return (Lanes){ planes, rest / HALF, planes + rest / HALF + rest % HALF };
 }
 
-static unsigned lanes(uint32_t dtype, unsigned planes) {
-    return planes + (qsf_dtype(dtype)->block_bytes - planes * PLANE) / HALF;
+/* Returns the start of vector i in the block, and how many bytes of a row it has. */
+static unsigned lanes_at(const Lanes *l, unsigned i, unsigned *each) {
+    const unsigned planes = i < l->planes ? i : l->planes;
+    const unsigned halves = i < l->planes ? 0 : i - l->planes;
+    *each = i < l->planes ? PLANE : halves < l->halves ? HALF : 1;
+    return QSFF_GROUP_ROWS * (planes * PLANE + halves * HALF);
 }
 
 uint32_t qsf_group_spare(const unsigned char *b, uint32_t dtype, unsigned rows) {
-    const unsigned planes = qsf_group_planes(dtype), n = lanes(dtype, planes);
-    for (unsigned i = 0; i < n; i++) {
-        unsigned each, at = lanes_at(i, planes, &each);
+    const Lanes l = lanes_of(dtype);
+    for (unsigned i = 0; i < l.n; i++) {
+        unsigned each, at = lanes_at(&l, i, &each);
         for (unsigned k = at + rows * each; k < at + QSFF_GROUP_ROWS * each; k++)
             if (b[k] != 0) return k;
     }
@@ -40,10 +49,10 @@ uint32_t qsf_group_spare(const unsigned char *b, uint32_t dtype, unsigned rows) 
 }
 
 void qsf_group_clear(unsigned char *b, uint64_t blocks, uint32_t dtype, unsigned rows) {
-    const unsigned planes = qsf_group_planes(dtype), n = lanes(dtype, planes);
+    const Lanes l = lanes_of(dtype);
     for (; blocks > 0; blocks--, b += QSFF_GROUP_ROWS * qsf_dtype(dtype)->block_bytes)
-        for (unsigned i = 0; i < n; i++) {
-            unsigned each, at = lanes_at(i, planes, &each);
+        for (unsigned i = 0; i < l.n; i++) {
+            unsigned each, at = lanes_at(&l, i, &each);
             memset(b + at + rows * each, 0, (QSFF_GROUP_ROWS - rows) * each);
         }
 }

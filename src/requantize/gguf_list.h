@@ -19,7 +19,7 @@ typedef struct QsfGgufTensor {
 typedef struct QsfGgufList {
     QsfGgufTensor *tensor; /* (n) */
     uint64_t n;
-    bool flavored; /* there are I2_S tensors that only their size tells apart */
+    bool flavored; /* there are I2_S tensors that only their size distinguishes */
 } QsfGgufList;
 
 /* Lists the tensors of s for a GGUF file. QSF_E_MODEL names a tensor of a type that GGUF does not have; QSF_E_RUNTIME

@@ -103,7 +103,7 @@ static bool carried(const GgufOut *g, const QsfMetaEntry *e) {
     return !e->hidden && !e->derived && !qsf_key_of_file(e->key);
 }
 
-/* A larger alignment would hide the sizes by which the layouts of I2_S are told apart (src/format/i2s.h). */
+/* A larger alignment would hide the sizes that distinguish the layouts of I2_S (src/format/i2s.h). */
 static int choose_alignment(GgufOut *g, QsfErr *err) {
     g->alignment = ALIGNMENT_DEFAULT;
     if (!qsf_meta_has(g->s, KEY_ALIGNMENT) || g->l.flavored) return QSF_OK;

@@ -143,10 +143,12 @@ static int list_final(QsfLister *c) {
     return rc;
 }
 
-/* The section has the norm and, with LayerNorm, its bias; another bias needs the norm as F32. */
+/* The section has the norm and, with LayerNorm, its bias, as F16 or F32. Architectures with a code must have them
+ * there, so BF16 becomes F32. */
 static bool is_norm(const QsfLister *c, const QsfTensor *t) {
-    return t != NULL && t->n_dims == 1 && t->ne[0] == c->head->hidden &&
-           (t->dtype == QK_GGML_F32 || t->dtype == QK_GGML_F16 || t->dtype == QK_GGML_BF16);
+    if (t == NULL || t->n_dims != 1 || t->ne[0] != c->head->hidden) return false;
+    if (t->dtype == QK_GGML_BF16) return c->head->arch != QSFF_CUSTOM;
+    return t->dtype == QK_GGML_F32 || t->dtype == QK_GGML_F16;
 }
 
 /* The writer stores the final norms. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a small complete QSF file, with compressed layers if the second bit of the input's first byte
- * is set, with some bytes changed and, if that byte is even, its checksums corrected. Opened as a model and
- * verified; must neither crash, leak, hang nor leave anything charged. */
+/* Fuzz target: a small complete QSF file, which the input's first byte chooses: a llama, the same with compressed
+ * layers, or a model of named tensors; with some bytes changed and, if that byte is even, its checksums corrected.
+ * Opened as a model and verified; must neither crash, leak, hang nor leave anything charged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,11 @@
 #include "tests/harness/qsf_made.h"
 
 #define PATCH 4u /* bytes: three of an offset, one of a value */
+#define BASES 3u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static QsfImage make_base(uint8_t press) {
+static QsfImage make_base(uint8_t press, bool named) {
     const QsfPackOptions how = { .flags = QSFF_PAGES | QSFF_LINES, .codec = press };
     const QsfTinySpec spec = { .layers = 2,
                                .hidden = 32,
@@ -40,7 +41,8 @@ static QsfImage make_base(uint8_t press) {
     snprintf(gguf, sizeof gguf, "/tmp/fuzz-%d.gguf", (int)getpid());
     snprintf(qsf, sizeof qsf, "/tmp/fuzz-%d.qsf", (int)getpid());
     qsf_ledger_init(&ledger, 0);
-    if (qsf_test_write_tiny_llama(gguf, &spec) == 0 && qsf_source_open(&s, gguf, &ledger, NULL) == QSF_OK) {
+    const int rc = named ? qsf_test_write_tiny_mamba(gguf, 1) : qsf_test_write_tiny_llama(gguf, &spec);
+    if (rc == 0 && qsf_source_open(&s, gguf, &ledger, NULL) == QSF_OK) {
         if (qsf_pack(s, qsf, &how, NULL, NULL) == QSF_OK) m = qsf_image_load(qsf);
         qsf_source_close(s);
     }
@@ -95,16 +97,18 @@ static void try_file(const QsfImage *m) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static QsfImage base[2], copy;
-    static QsfImageMap at[2];
-    for (unsigned k = 0; k < 2 && base[k].b == NULL; k++) {
-        base[k] = make_base(k == 0 ? QSFF_STORED : QSFF_LZ4);
+    static QsfImage base[BASES], copy;
+    static QsfImageMap at[BASES];
+    for (unsigned k = 0; k < BASES && base[k].b == NULL; k++) {
+        base[k] = make_base(k == 1 ? QSFF_LZ4 : QSFF_STORED, k == 2);
         at[k] = qsf_image_map(&base[k]);
-        if (k == 0) copy.b = malloc(base[k].len); /* the other one is smaller */
-        if (copy.b == NULL || base[k].len > base[0].len) abort();
+        unsigned char *more = realloc(copy.b, base[k].len > copy.len ? base[k].len : copy.len);
+        if (more == NULL) abort();
+        copy.b = more;
+        if (base[k].len > copy.len) copy.len = base[k].len;
     }
     if (size == 0) return 0;
-    const unsigned k = data[0] >> 1 & 1;
+    const unsigned k = (data[0] >> 1) % BASES;
     copy.len = base[k].len;
     memcpy(copy.b, base[k].b, copy.len);
     for (size_t i = 1; i + PATCH <= size; i += PATCH) patch(&copy, &at[k], data + i);

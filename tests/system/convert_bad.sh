@@ -166,10 +166,11 @@ expect 0 "warning: o.qsf: this version cannot run architecture 'parrot'" "$conve
 "$tools/ggufedit" f2.gguf f3.gguf u32=parrot.block_count=4294967295 || fail "ggufedit"
 expect 3 "f3.gguf: metadata key 'parrot.block_count' is 4294967295, expected 1 to 4096" timeout 20 "$convert" --quiet f3.gguf o.qsf
 # Errors of the input are not reported for the output.
-"$tools/ggufedit" f2.gguf f4.gguf drop-tensor=token_embd.weight || fail "ggufedit"
+"$tools/ggufedit" f2.gguf f4.gguf drop-tensor=token_embd.weight drop-tensor=output.weight || fail "ggufedit"
 expect 3 "f4.gguf: tensor 'token_embd.weight' is missing" "$convert" --quiet f4.gguf o2.qsf
 "$tools/ggufedit" good.gguf f5.gguf drop-tensor=blk.1.attn_q.weight || fail "ggufedit"
-expect 3 "^qsf-convert: f5.gguf: tensor 'blk.1.attn_q.weight' is missing" "$convert" --quiet --force f5.gguf o2.qsf
+expect 0 "warning: f5.gguf: tensor 'blk.1.attn_q.weight' is missing" "$convert" --quiet --force f5.gguf o5.qsf
+expect 3 "o5.qsf: tensor 'blk.1.attn_q.weight' is missing" "$convert" --verify o5.qsf
 "$tools/ggufedit" good.gguf f6.gguf nan=output_norm.weight || fail "ggufedit"
 expect 1 'f6.gguf: the model produced invalid numbers' "$run" -p a -n 1 f6.gguf
 finish

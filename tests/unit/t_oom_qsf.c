@@ -4,15 +4,18 @@
 #include "tests/harness/oom.h"
 
 #include "src/calibrate/calibrate.h"
+#include "src/calibrate/uses.h"
 #include "src/format/qsf_verify.h"
 #include "src/format/rows.h"
+#include "src/requantize/gguf_out.h"
 #include "tests/harness/gguf_build.h"
 #include "tests/harness/qsf_made.h"
 
 #if OWN_MALLOC
 
-static char gguf[256], qsf[256];
+static char gguf[256], qsf[256], back[256];
 static QsfPackOptions how; /* of the current sweep */
+static QsfUses uses;
 
 typedef struct Run {
     QsfLedger ledger;
@@ -41,6 +44,16 @@ static int open_qsf(Run *r, QsfErr *err) {
     return rc;
 }
 
+static int find_uses(Run *r, QsfErr *err) { return qsf_uses_of_source(&uses, r->src, &r->ledger, err); }
+
+static int write_back(Run *r, QsfErr *err) {
+    const QsfGgufOptions o = { .dry = false };
+    QsfGgufReport report;
+    int rc = qsf_write_gguf(r->back, back, &o, &report, err);
+    if (rc != QSF_OK) assert_int_not_equal(access(back, F_OK), 0);
+    return rc;
+}
+
 /* Runs a step, and repeats it if it fails: memory fails only once. */
 static bool twice(Outcome *o, int number, int (*step)(Run *, QsfErr *), Run *r) {
     for (int i = 0; i < 2; i++) {
@@ -52,22 +65,35 @@ static bool twice(Outcome *o, int number, int (*step)(Run *, QsfErr *), Run *r) 
     return false;
 }
 
-static void run(Outcome *o) {
-    static int (*const steps[])(Run *, QsfErr *) = { open_gguf, carry, verify, open_qsf };
+static void run_steps(Outcome *o, int (*const *steps)(Run *, QsfErr *), int n) {
     Run r = { .src = NULL };
     char text[64];
     qsf_ledger_init(&r.ledger, 0);
     unlink(qsf);
+    unlink(back);
     bool ok = true;
-    for (int i = 0; ok && i < 4; i++) ok = twice(o, i + 1, steps[i], &r);
+    for (int i = 0; ok && i < n; i++) ok = twice(o, i + 1, steps[i], &r);
     if (ok) {
         snprintf(text, sizeof text, "%llu tensors", (unsigned long long)qsf_source_n_tensors(r.back));
         add_text(o, text);
     }
     qsf_source_close(r.src);
     qsf_source_close(r.back);
+    qsf_uses_free(&uses);
     assert_int_equal(r.ledger.total, 0);
     qsf_ledger_destroy(&r.ledger);
+}
+
+static void run(Outcome *o) {
+    static int (*const steps[])(Run *, QsfErr *) = { open_gguf, carry, verify, open_qsf };
+    run_steps(o, steps, 4);
+}
+
+/* To QSF and back. */
+static void run_named(Outcome *o) {
+    static int (*const steps[])(Run *,
+                                QsfErr *) = { open_gguf, find_uses, carry, verify, open_qsf, write_back };
+    run_steps(o, steps, 6);
 }
 
 static void write_model(bool twins) {
@@ -146,8 +172,23 @@ static void test_allocations(void **state) {
     unlink(qsf);
 }
 
+static void test_named(void **state) {
+    (void)state;
+    (void)snprintf(gguf, sizeof gguf, "%s", qsf_test_tmp("oom.gguf"));
+    (void)snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("oom.qsf"));
+    (void)snprintf(back, sizeof back, "%s", qsf_test_tmp("oom-back.gguf"));
+    assert_int_equal(qsf_test_write_tiny_mamba(gguf, 1), 0);
+    how = (QsfPackOptions){ .flags = QSFF_LINES, .uses = &uses };
+    find_libc();
+    sweep(run_named, ALLOCATION, 15, 3000);
+    sweep(run_named, MAPPING, 3, 3000);
+    unlink(gguf);
+    unlink(qsf);
+    unlink(back);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_allocations),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_allocations), cmocka_unit_test(test_named),
                                         cmocka_unit_test(test_calibration) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,25 +19,27 @@ typedef struct Shape {
     const char *name;
     uint32_t n_dims;
     uint64_t ne[4];
+    uint32_t dtype; /* F32 or BF16 */
 } Shape;
 
 /* Names without a type, types with other shapes than theirs, and a layer (2) without tensors. */
 static const Shape shapes[] = {
-    { "token_embd.weight", 2, { HIDDEN, VOCAB } },
-    { "blk.0.attn_norm.weight", 1, { HIDDEN } },
-    { "blk.0.attn_q_norm.weight", 2, { 16, 4 } }, /* a vector for each head */
-    { "blk.0.attn_q.weight", 3, { HIDDEN, 4, 8 } },
-    { "blk.0.ffn_up.bias", 1, { 5 } }, /* no ffn_down.bias */
-    { "blk.0.ssm_a", 1, { 7 } },
-    { "blk.0.mix.weight", 4, { 3, 1, 5, 2 } },
-    { "blk.0.max.weight", 1, { 2 } },
-    { "blk.0.long_name.weight", 1, { 3 } },
-    { "blk.1.one_row.weight", 2, { HIDDEN, 1 } },
-    { "blk.1.attn_k_b.weight", 3, { 32, 32, 2 } },
-    { "per_token_.weight", 2, { 32, VOCAB } },
-    { "blk.3.after_the_last.weight", 1, { 4 } },
-    { "output.weight", 2, { 32, VOCAB } }, /* not of the hidden dimension */
-    { "token_embd_norm.weight", 1, { HIDDEN } },
+    { "token_embd.weight", 2, { HIDDEN, VOCAB }, QK_GGML_F32 },
+    { "blk.0.attn_norm.weight", 1, { HIDDEN }, QK_GGML_F32 },
+    { "blk.0.attn_q_norm.weight", 2, { 16, 4 }, QK_GGML_F32 }, /* a vector for each head */
+    { "blk.0.attn_q.weight", 3, { HIDDEN, 4, 8 }, QK_GGML_F32 },
+    { "blk.0.ffn_up.bias", 1, { 5 }, QK_GGML_F32 }, /* no ffn_down.bias */
+    { "blk.0.ssm_a", 1, { 7 }, QK_GGML_F32 },
+    { "blk.0.mix.weight", 4, { 3, 1, 5, 2 }, QK_GGML_F32 },
+    { "blk.0.max.weight", 1, { 2 }, QK_GGML_F32 },
+    { "blk.0.long_name.weight", 1, { 3 }, QK_GGML_F32 },
+    { "blk.1.one_row.weight", 2, { HIDDEN, 1 }, QK_GGML_F32 },
+    { "blk.1.attn_k_b.weight", 3, { 32, 32, 2 }, QK_GGML_F32 },
+    { "per_token_.weight", 2, { 32, VOCAB }, QK_GGML_F32 },
+    { "blk.3.after_the_last.weight", 1, { 4 }, QK_GGML_F32 },
+    { "output.weight", 2, { 32, VOCAB }, QK_GGML_F32 }, /* not of the hidden dimension */
+    { "token_embd_norm.weight", 1, { HIDDEN }, QK_GGML_F32 },
+    { "output_norm.weight", 1, { HIDDEN }, QK_GGML_BF16 }, /* the final section has F16 and F32 */
 };
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -61,7 +63,8 @@ static void write_model(void) {
         float *v = malloc(n * sizeof *v);
         assert_non_null(v);
         for (uint64_t k = 0; k < n; k++) v[k] = (float)(k * 31 + i);
-        qsf_gb_tensor(&b, shapes[i].name, 0, shapes[i].n_dims, shapes[i].ne, v, n * sizeof *v);
+        qsf_gb_tensor(&b, shapes[i].name, shapes[i].dtype, shapes[i].n_dims, shapes[i].ne, v,
+                      shapes[i].dtype == 0 ? n * 4 : n * 2);
         free(v);
     }
     assert_int_equal(qsf_gb_write(&b, gguf), 0);
@@ -284,6 +287,29 @@ static void test_uses(void **state) {
     qsf_uses_free(&uses);
 }
 
+/* Block 0 of Gemma 3n uses matrices of the final section, so its layer must stay uncompressed. */
+static void test_partly_compressed(void **state) {
+    (void)state;
+    const char *path = qsf_test_data("architectures/gemma3n/model.gguf");
+    QsfErr e = { 0 };
+    QsfUses uses;
+    QsfModel m;
+    QsfPackOptions o = { .flags = QSFF_LINES, .codec = QSFF_LZ4, .uses = &uses };
+    if (path == NULL) return;
+    QsfSource *s = open_ok(path);
+    qsf_test_expect_ok(qsf_uses_of_source(&uses, s, &ledger, &e), &e);
+    assert_true(uses.whole[0] && !uses.whole[1]);
+    qsf_test_expect_ok(qsf_pack(s, qsf, &o, NULL, &e), &e);
+    qsf_test_expect_ok(qsf_model_open(&m, qsf, NULL, &ledger, &e), &e);
+    qsf_model_close(&m);
+    uses.whole[0] = false;
+    qsf_test_expect_ok(qsf_pack(s, qsf, &o, NULL, &e), &e);
+    assert_int_equal(qsf_model_open(&m, qsf, NULL, &ledger, &e), QSF_E_MODEL);
+    qsf_test_expect_err(&e, QSF_E_MODEL, "of which some are compressed and some are not");
+    qsf_source_close(s);
+    qsf_uses_free(&uses);
+}
+
 /* GGUF has no place for QSF's own types. */
 static void test_no_gguf_type(void **state) {
     (void)state;
@@ -325,7 +351,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_shape),     cmocka_unit_test(test_wrong_names),
         cmocka_unit_test(test_wrong_numbers), cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_uses),          cmocka_unit_test(test_no_gguf_type),
+        cmocka_unit_test(test_uses),          cmocka_unit_test(test_partly_compressed),
+        cmocka_unit_test(test_no_gguf_type),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -171,6 +171,11 @@ static void test_types(void **state) {
         const qk_type t = qk_type_of(id);
         assert_int_equal(qsf_group_planes(id) > 0, t != QK_NONE && kernels.weight[t].pack != NULL);
     }
+    unsigned char odd_bytes[16 * QK_BYTES_MXFP4] = { 0 }; /* one byte of each row is not in a plane or half */
+    odd_bytes[sizeof odd_bytes - 1] = 1;
+    assert_int_equal(qsf_group_spare(odd_bytes, QK_GGML_MXFP4, 3), sizeof odd_bytes - 1);
+    qsf_group_clear(odd_bytes, 1, QK_GGML_MXFP4, 3);
+    assert_int_equal(qsf_group_spare(odd_bytes, QK_GGML_MXFP4, 3), UINT32_MAX);
     assert_int_equal(qsf_group_rows(0), 0);
     assert_int_equal(qsf_group_rows(17), 32);
     assert_int_equal(qsf_group_rows(UINT32_MAX), (uint64_t)1 << 32);

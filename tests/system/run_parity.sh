@@ -35,7 +35,7 @@ for dir in "$cases"/*/; do
     c=$(basename "$dir")
     [ -f "$dir/model.gguf" ] && [ -f "$dir/about.json" ] || continue
     # The folders without a type in their name hold f16.
-    case $c in llama | quant_* | *i2*) ;; *) [ -z "$QSF_TEST_QUICK" ] || continue ;; esac
+    case $c in llama | quant_* | i2s_* | *_i2_s) ;; *) [ -z "$QSF_TEST_QUICK" ] || continue ;; esac
     ran=$((ran + 1))
     expect 0 '' "$run" --parity "$dir" --exact --max-kl 1e-5
     echo "$c exact: $(value "$work/out" mean_kl)"

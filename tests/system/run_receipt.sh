@@ -55,5 +55,9 @@ expect 1 'absent/r.json' "$run" --parity "$case" "$tiny" --receipt "$work/absent
 cp "$tiny" "$work/copy.gguf"
 expect 2 'copy.gguf: exists and is not a receipt' "$run" --parity "$case" "$tiny" --receipt "$work/copy.gguf"
 cmp -s "$tiny" "$work/copy.gguf" || fail "a model was overwritten"
+expect 2 'not a receipt' "$run" --parity "$case" "$tiny" --receipt "$case"
+expect 2 'null: exists and is not a receipt' "$run" --parity "$case" "$tiny" --receipt /dev/null
+: >"$work/blank"
+expect 0 '' "$run" --parity "$case" "$tiny" --max-kl 1e9 --receipt "$work/blank"
 [ "$(find "$work" -name '*qsf-part*')" = '' ] || fail "temporary files remain"
 finish

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
@@ -175,14 +176,20 @@ static void put_row(QsfStrbuf *b, const Row *row) {
 
 /* --- the file --- */
 
-/* A mistyped name must not overwrite a model. */
-static int check_overwrite(const char *path, QsfErr *err) {
+static bool is_receipt(const char *path) {
     char begin[sizeof MARK - 1];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return QSF_OK; /* creating the file reports it */
+    if (fd < 0) return false;
     ssize_t n = read(fd, begin, sizeof begin);
     close(fd);
-    if (n == 0 || (n == (ssize_t)sizeof begin && !memcmp(begin, MARK, sizeof begin))) return QSF_OK;
+    return n == (ssize_t)sizeof begin && !memcmp(begin, MARK, sizeof begin);
+}
+
+/* A mistyped name must not overwrite a model. */
+static int check_overwrite(const char *path, QsfErr *err) {
+    struct stat st;
+    if (stat(path, &st) != 0) return QSF_OK; /* creating the file reports what is wrong */
+    if (S_ISREG(st.st_mode) && (st.st_size == 0 || is_receipt(path))) return QSF_OK;
     return qsf_err_set(err, QSF_E_USAGE, "--receipt %s: exists and is not a receipt; not overwritten", path);
 }
 

@@ -15,13 +15,19 @@ static bool is_special_type(int64_t type) {
     return type == QSF_TOKEN_UNKNOWN || type == QSF_TOKEN_CONTROL || type == QSF_TOKEN_USER;
 }
 
-/* Opens an optional array that must have one element per token. */
+/* Opens an optional array that must have one element per token. Types of any integer type are read as they are, but
+ * bool has no room for them. */
 static int open_parallel(QsfMetaArray *a, const QsfSource *src, const char *key, QsfMetaType elem, uint32_t n,
                          bool *present, QsfErr *err) {
     int rc = qsf_meta_array_open(src, key, elem, a, present, err);
-    if (rc != QSF_OK || !*present || a->count == n) return rc;
-    uint64_t count = a->count;
+    if (rc != QSF_OK || !*present) return rc;
+    const uint64_t count = a->count;
+    const bool is_bool = a->elem == QSF_META_BOOL;
+    if (count == n && !is_bool) return QSF_OK;
     qsf_meta_array_close(a);
+    if (is_bool)
+        return qsf_err_set(err, QSF_E_MODEL, "%s: metadata key '%s' is an array of bool, expected one of %s",
+                           qsf_source_path(src), key, qsf_meta_type_name(elem));
     return qsf_err_set(err, QSF_E_MODEL, "%s: %s has %llu elements for %u tokens", qsf_source_path(src), key,
                        (unsigned long long)count, n);
 }

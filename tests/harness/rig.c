@@ -38,7 +38,7 @@ int qsf_rig_open(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     qsf_ledger_init(&r->ledger, 0);
     atomic_init(&r->cancel, 0);
     qk_table_init(&r->table, o->level == QK_LEVEL_UNKNOWN ? qk_cpu_best() : o->level);
-    int rc = qsf_model_open(&r->model, o->path, NULL, &r->ledger, err);
+    int rc = qsf_model_open(&r->model, o->path, o->overrides, &r->ledger, err);
     if (rc != QSF_OK) return rc;
     rc = make_plan(r, o, err);
     if (rc == QSF_OK) rc = qsf_pool_create(&r->pool, r->plan.threads, &r->ledger, err);

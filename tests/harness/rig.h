@@ -7,12 +7,13 @@
 
 typedef struct QsfRigOptions {
     const char *path;
-    int threads;         /* 0 = 1 */
-    bool stream;         /* pin nothing */
-    uint64_t pin_cap;    /* with stream false and not 0: cap on pinned bytes */
-    uint32_t n_slots;    /* 0 = as planned */
-    uint64_t slot_bytes; /* 0 = as planned; 1 = the least that works */
-    uint32_t batch, ctx; /* 0 = as planned */
+    const char *const *overrides; /* of metadata, NULL-terminated; or NULL */
+    int threads;                  /* 0 = 1 */
+    bool stream;                  /* pin nothing */
+    uint64_t pin_cap;             /* with stream false and not 0: cap on pinned bytes */
+    uint32_t n_slots;             /* 0 = as planned */
+    uint64_t slot_bytes;          /* 0 = as planned; 1 = the least that works */
+    uint32_t batch, ctx;          /* 0 = as planned */
     bool exact;
     qk_level level; /* QK_LEVEL_REF (0) .. ; QK_LEVEL_UNKNOWN = best */
 } QsfRigOptions;

@@ -36,7 +36,8 @@ for dir in "$cases"/*/; do
         expect 0 '' "$run" --parity "$dir" --cpu-mask $level --max-kl "$(value "$dir/about.json" default_kl)"
     done
     want=$(figures)
-    for how in '--batch 7' '--batch 1' '--pin 0 --slots 2' '--pin 0 --batch 5 --threads 1' '--io pread --pin 0'; do
+    for how in '--batch 7' '--batch 1' '--pin 0 --slots 2' '--pin 0 --batch 5 --threads 1' '--io pread --pin 0' \
+        "--receipt $work/receipt.json"; do
         # shellcheck disable=SC2086 # words
         [ "$(figures $how)" = "$want" ] || fail "$name: other logits with $how"
     done

@@ -33,6 +33,16 @@ for command in './configure --install-deps && make run' './configure --install-d
     grep -qF "    $command" README.md || fail "README.md lacks the command: $command"
 done
 
+# Every supported architecture that has a case is in the table of docs/PARITY.md.
+cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures
+[ -d "$cases" ] || echo "skip: $cases is absent"
+for about in "$cases"/*/about.json; do
+    [ -f "$about" ] || continue
+    name=$(basename "$(dirname "$about")") arch=$(sed -n 's/.*"arch": *"\([^"]*\)".*/\1/p' "$about" | head -n 1)
+    grep -qE "[({] *\"$arch\"," src/model/family/table.c || continue
+    grep -qF "| $name | $arch |" docs/PARITY.md || fail "docs/PARITY.md lacks the case $name: run tools/parity-table"
+done
+
 # Every test documented as skipped by make check exists and is skipped; the others are not, and check-all runs
 # all.
 slow=$(sed -n '/^slow_tests :=/,/[^\]$/p' Makefile | sed 's/.*:=//; s/\\$//')

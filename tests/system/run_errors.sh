@@ -40,6 +40,22 @@ for cut in 3 10 40 200 1000 $((size / 2)) $((size - 1)); do
 done
 sed 's/llama/llamb/g' "$tiny" >"$work/arch.gguf"
 expect 3 'arch.gguf.*llamb' "$run" "$work/arch.gguf" -p x
+# Bad metadata of real shapes of models: the plan is refused with the key, or the tensor whose shape it makes wrong.
+cases=${QSF_TEST_DATA:-$QSF_SRCDIR/../shared}/architectures
+[ -d "$cases" ] || echo "skip: $cases is absent"
+for case in llama qwen3moe gemma2 deepseek2 mamba2 rwkv7; do
+    model=$cases/$case/model.gguf
+    [ -f "$model" ] || continue
+    for spec in block_count=int:0 block_count=int:4294967295 block_count=int:3 embedding_length=int:0 embedding_length=int:33 \
+        context_length=int:0 vocab_size=str:x attention.head_count=int:3 attention.head_count_kv=int:4294967295 \
+        attention.key_length=int:4096 expert_count=int:4294967295 ssm.state_size=int:0 wkv.head_size=int:7; do
+        "$run" --plan --override-kv "$case.$spec" "$model" >/dev/null 2>"$work/err"
+        rc=$?
+        [ $rc = 0 ] || [ $rc = 3 ] || fail "exit $rc: $case --override-kv $spec"
+        [ $rc = 0 ] || grep -qE "${spec%%=*}|tensor '" "$work/err" || { cat "$work/err"; fail "$case: the message does not name ${spec%%=*}"; }
+        "$run" --inspect --override-kv "$case.$spec" "$model" >/dev/null 2>&1 || fail "--inspect: $case --override-kv $spec"
+    done
+done
 expect 3 'tokens.txt' "$run" --parity "$work/no-such-dir" "$tiny"
 
 expect 4 'smallest budget that works: [0-9]+ MB' "$run" --ram-budget 1 "$tiny" -p x

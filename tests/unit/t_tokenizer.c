@@ -85,6 +85,85 @@ static void test_bad_arrays(void **state) {
     expect_refused(&v, "llama", "tokenizer.ggml.eos_token_id");
 }
 
+/* ---- arrays whose elements have other types than usual ---- */
+
+/* Opens a small vocabulary whose scores or token types are given as an array of `elem`. */
+static QsfTokenizer *open_as(const char *key, QsfMetaType elem, const void *bytes, size_t len, QsfErr *e) {
+    static QsfTestVocab v;
+    const uint32_t n = 259;
+    const bool types = strcmp(key, "tokenizer.ggml.token_type") == 0;
+    v = (QsfTestVocab){ 0 };
+    qsf_tv_spm(&v);
+    assert_int_equal(v.n, n);
+    qsf_gb_strings(&v.gb, "tokenizer.ggml.tokens", v.tokens, n);
+    if (types)
+        qsf_gb_array(&v.gb, "tokenizer.ggml.scores", QSF_META_F32, n, v.scores, n * sizeof *v.scores);
+    else
+        qsf_gb_array(&v.gb, "tokenizer.ggml.token_type", QSF_META_I32, n, v.types, n * sizeof *v.types);
+    if (elem == QSF_META_STRING)
+        qsf_gb_strings(&v.gb, key, v.tokens, n);
+    else
+        qsf_gb_array(&v.gb, key, elem, n, bytes, len);
+    v.n = 0; /* the arrays are there already */
+    QsfTokenizer *t = qsf_tv_open(&v, "llama", &ledger, e);
+    qsf_tv_free(&v);
+    return t;
+}
+
+/* Writes the types of qsf_tv_spm as integers of `size` bytes; returns their length. */
+static size_t put_types(unsigned char *out, size_t size) {
+    static QsfTestVocab v;
+    v = (QsfTestVocab){ 0 };
+    qsf_tv_spm(&v);
+    for (uint32_t i = 0; i < v.n; i++) {
+        memset(out + i * size, 0, size);
+        out[i * size] = (unsigned char)v.types[i];
+    }
+    const size_t len = v.n * size;
+    qsf_tv_free(&v);
+    return len;
+}
+
+static void test_element_types(void **state) {
+    static const struct {
+        QsfMetaType elem;
+        size_t size;
+    } ints[] = { { QSF_META_U8, 1 },  { QSF_META_I8, 1 },  { QSF_META_U16, 2 }, { QSF_META_I16, 2 },
+                 { QSF_META_U32, 4 }, { QSF_META_I32, 4 }, { QSF_META_U64, 8 }, { QSF_META_I64, 8 } };
+    static unsigned char bytes[259 * 8];
+    static const char *const types = "tokenizer.ggml.token_type", *const scores = "tokenizer.ggml.scores";
+    (void)state;
+    for (size_t i = 0; i < sizeof ints / sizeof *ints; i++) {
+        QsfErr e = { 0 };
+        size_t len = put_types(bytes, ints[i].size);
+        QsfTokenizer *t = open_as(types, ints[i].elem, bytes, len, &e);
+        qsf_test_expect_ok(t == NULL ? QSF_E_MODEL : QSF_OK, &e);
+        QSF_TV_EXPECT(t, "</s>", QSF_TOK_SPECIAL | QSF_TOK_NO_PREFIX, 2);
+        QSF_TV_EXPECT(t, "<s>", QSF_TOK_NO_PREFIX, 3 + '<', 3 + 's', 3 + '>');
+        qsf_tokenizer_close(t);
+        memset(bytes, 0, sizeof bytes);
+        assert_null(open_as(scores, ints[i].elem, bytes, len, &e));
+        qsf_test_expect_err(&e, QSF_E_MODEL, scores);
+    }
+    static const struct {
+        QsfMetaType elem;
+        size_t size;
+    } refused[] = { { QSF_META_BOOL, 1 }, { QSF_META_F32, 4 }, { QSF_META_F64, 8 }, { QSF_META_STRING, 0 } };
+    memset(bytes, 0, sizeof bytes);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        QsfErr e = { 0 };
+        assert_null(open_as(types, refused[i].elem, bytes, 259 * refused[i].size, &e));
+        qsf_test_expect_err(&e, QSF_E_MODEL, types);
+    }
+    QsfErr e = { 0 };
+    QsfTokenizer *t = open_as(scores, QSF_META_F64, bytes, sizeof bytes, &e);
+    qsf_test_expect_ok(t == NULL ? QSF_E_MODEL : QSF_OK, &e);
+    qsf_tokenizer_close(t);
+    memset(bytes, 0xFF, sizeof bytes); /* above what an i64 can hold */
+    assert_null(open_as(types, QSF_META_U64, bytes, sizeof bytes, &e));
+    qsf_test_expect_err(&e, QSF_E_MODEL, types);
+}
+
 static void test_no_merges(void **state) {
     static const char *const two[] = { "a", "b" };
     (void)state;
@@ -278,6 +357,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_unsupported, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_tokens, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_arrays, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_element_types, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_merges, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_tokens, setup, teardown),
         cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),

@@ -111,14 +111,14 @@ static const QsfHfName *const names_without_norms[] = {
 static const QsfHfKey *const keys[] = { qsf_hf_keys_rms, NULL };
 
 /* Granite: factors of embedding, branches, scores and logits. */
-static const QsfHfKey granite_scales[] = {
+const QsfHfKey qsf_hf_keys_granite[] = {
     { "attention_multiplier", "attention.scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
     { "embedding_multiplier", "embedding_scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
     { "residual_multiplier", "residual_scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
     { "logits_scaling", "logit_scale", QSF_HF_F32, QSF_HF_ABSENT, 1e-6, 1e6 },
     QSF_HF_END,
 };
-static const QsfHfKey *const granite_keys[] = { qsf_hf_keys_rms, granite_scales, NULL };
+static const QsfHfKey *const granite_keys[] = { qsf_hf_keys_rms, qsf_hf_keys_granite, NULL };
 
 /* OLMo: norms without weights; its epsilon is fixed. */
 static const QsfHfKey olmo_numbers[] = {

@@ -9,6 +9,7 @@
 #include "src/format/hf_model.h"
 
 #define MAX_FILE ((uint64_t)16 << 20)
+#define NEXTN    "num_nextn_predict_layers"
 
 /* Reads a token id, or the first of a list; -1 if there is none. */
 static int get_id(const QsfHfModel *m, const char *key, int64_t *out) {
@@ -129,6 +130,8 @@ static int read_sizes(QsfHfModel *m) {
     if (rc == QSF_OK && a->ffn_times < QSF_HF_NO_FFN)
         rc = qsf_hf_u32(m, "intermediate_size|n_inner|ffn_hidden_size", m->hidden * a->ffn_times, &m->ffn);
     if (rc == QSF_OK && !a->no_heads) rc = read_heads(m);
+    if (rc == QSF_OK && qsf_json_int(qsf_hf_member(m->text, NEXTN), 0) != 0)
+        rc = qsf_hf_u32(m, NEXTN, 0, &m->n_nextn);
     if (rc == QSF_OK) rc = qsf_hf_u32(m, "vocab_size", a->n_vocab, &m->n_vocab);
     const char *ctx = "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length";
     if (rc == QSF_OK) rc = qsf_hf_u32(m, a->ctx != NULL ? a->ctx : ctx, a->n_ctx, &m->n_ctx);

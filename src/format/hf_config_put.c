@@ -33,7 +33,7 @@ static int put_sizes(QsfHfModel *m) {
         { "block_count", true, m->n_layers },
         { "feed_forward_length", m->ffn > 0, m->ffn },
         { "attention.head_count", m->n_heads > 0, m->n_heads },
-        { "attention.head_count_kv", m->n_kv_heads > 0, m->n_kv_heads },
+        { "attention.head_count_kv", m->n_kv_heads > 0 && !m->arch->own_kv_heads, m->n_kv_heads },
         { "attention.key_length", m->says_head_dim, m->head_dim },
         { "attention.value_length", m->says_head_dim, m->head_dim },
         { "attention.sliding_window", m->window > 0, m->window },

@@ -90,8 +90,9 @@ typedef struct QsfHfArch {
     const char *const *left_out;     /* tensors with these prefixes are not of the language model */
     uint32_t ropes;                  /* supported kinds; 0 = no rotation */
     QsfHfWindow window;
-    bool tied;     /* default of tie_word_embeddings */
-    bool no_heads; /* has no attention */
+    bool tied;         /* default of tie_word_embeddings */
+    bool no_heads;     /* has no attention */
+    bool own_kv_heads; /* `put` writes the number of KV heads of each block */
     /* Defaults of config.json; 0 = none, or as said. */
     uint32_t heads, n_vocab;
     uint32_t kv_heads;  /* 0 = as many as heads */
@@ -105,7 +106,7 @@ typedef struct QsfHfArch {
 
 /* The tables of groups of architectures, each ended by name NULL. */
 extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_qwen[], qsf_hf_arch_gemma[], qsf_hf_arch_around[],
-    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[];
+    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[];
 
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);
@@ -131,6 +132,7 @@ struct QsfHfModel {
     QsfJson *root;       /* all of it */
     const QsfJson *text; /* the settings of the language model: text_config, or the root */
     const QsfHfArch *arch;
+    uint32_t n_nextn; /* blocks for predicting several tokens, which are not run */
     uint32_t n_layers, hidden, n_heads, n_kv_heads, n_vocab, n_ctx;
     uint32_t ffn;            /* 0 if the architecture writes its own */
     uint32_t head_dim;       /* even; 0 without attention */

@@ -98,6 +98,9 @@ static int read_part(QsfHfModel *m, const QsfJson *rope) {
     if (rc == QSF_OK && part < 1 && !supported)
         rc = qsf_hf_bad(m, names, "is below 1, which is not supported for this architecture");
     m->n_rot = (uint32_t)(m->head_dim * part);
+    if (rc == QSF_OK && supported && m->n_rot > 0) rc = qsf_hf_u32(m, "rotary_dim", m->n_rot, &m->n_rot);
+    if (rc == QSF_OK && m->n_rot > m->head_dim)
+        rc = qsf_hf_bad(m, "rotary_dim", "is above the size of a head");
     if (rc == QSF_OK && (m->n_rot == 0 || m->n_rot % 2 != 0))
         rc = qsf_hf_bad(m, names, "gives an odd number of rotated elements, or none");
     return rc;

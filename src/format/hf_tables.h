@@ -35,7 +35,8 @@ extern const QsfHfName qsf_hf_names_qk_pairs[], qsf_hf_names_qk[], qsf_hf_names_
 extern const QsfHfName qsf_hf_names_mlp[];
 /* Norms of queries and keys, q_norm and k_norm. */
 extern const QsfHfName qsf_hf_names_qk_norms[];
-extern const QsfHfKey qsf_hf_keys_rms[], qsf_hf_keys_layer_norm[];
+/* Epsilon of RMS norms, of layer norms; factors of Granite. */
+extern const QsfHfKey qsf_hf_keys_rms[], qsf_hf_keys_layer_norm[], qsf_hf_keys_granite[];
 extern const QsfHfMust qsf_hf_must_silu[];
 /* Prefixes of models that also take images, and the tensors of their other parts. */
 extern const char *const qsf_hf_vision_prefixes[], *const qsf_hf_vision_left_out[];

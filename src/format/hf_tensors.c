@@ -20,7 +20,18 @@ static const char *bare_name(const QsfHfModel *m, const char *name) {
     return name;
 }
 
+/* Is it of a block for predicting several tokens, which follow the others? */
+static bool is_nextn(const QsfHfModel *m, const char *name) {
+    static const char prefix[] = "layers.";
+    name = bare_name(m, name);
+    if (m->n_nextn == 0 || strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    char *end;
+    const unsigned long n = strtoul(name + sizeof prefix - 1, &end, 10);
+    return *end == '.' && n >= m->n_layers && n < (unsigned long)m->n_layers + m->n_nextn;
+}
+
 static bool is_left_out(const QsfHfModel *m, const char *name) {
+    if (is_nextn(m, name)) return true;
     for (const char *const *p = m->arch->left_out; p != NULL && *p != NULL; p++)
         if (strncmp(name, *p, strlen(*p)) == 0) return true;
     return false;

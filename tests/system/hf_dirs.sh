@@ -66,8 +66,10 @@ check() {
 # ---- the project's own models
 
 reference=none
+own="llama"
 for arch in llama qwen2 qwen3 gemma2 phi3 gpt2 qwen3moe mamba2; do
     python3 "$here/hf/tiny.py" $arch "$work/tiny.$arch.gguf" || { fail "tiny.py $arch"; continue; }
+    echo " $own " | grep -q " $arch " || continue
     for how in '' '--old' '--shards 3'; do
         # shellcheck disable=SC2086 # words
         make_dir "$work/tiny.$arch.gguf" own $how || { fail "$arch: $(tail -n 1 "$work/err")"; continue; }
@@ -118,6 +120,7 @@ bad_dir 'layers.9.mlp' rename $L.mlp.up_proj.weight model.layers.9.mlp.up_proj.w
 bad_dir 'q_proj|attn_q' shape $L.self_attn.q_proj.weight '[16, 64]'
 bad_dir 'up_proj|ffn_up' shape $L.mlp.up_proj.weight '[32, 64]'
 bad_dir 'input_layernorm|attn_norm' shape $L.input_layernorm.weight '[2, 16]'
+rm -rf "$work/good"
 make_dir "$work/tiny.qwen3moe.gguf" good || fail "the good directory of experts"
 bad_dir 'num_experts|expert' set num_experts 5
 bad_dir 'num_experts|expert' set num_experts 3
@@ -127,6 +130,7 @@ bad_dir 'moe_intermediate_size|exps|expert' set moe_intermediate_size 48
 bad_dir 'experts.2|ffn_up_exps' drop $L.mlp.experts.2.up_proj.weight
 bad_dir 'experts.7' rename $L.mlp.experts.2.up_proj.weight $L.mlp.experts.7.up_proj.weight
 bad_dir 'experts.2|ffn_up_exps' shape $L.mlp.experts.2.up_proj.weight '[16, 64]'
+rm -rf "$work/good"
 make_dir "$work/tiny.gemma2.gguf" good || fail "the good directory of Gemma"
 bad_dir 'sliding_window' set sliding_window '"x"'
 bad_dir 'layer_types' set layer_types '["sliding_attention", "tomorrow"]'
@@ -149,7 +153,7 @@ for case in "$cases"/*/; do
     if ! make_dir "$case/model.gguf" "$name" --pre "$pre"; then
         grep -q 'no .*name\|only F32\|are not written' "$work/err" || { cat "$work/err"; fail "$name: the directory cannot be written"; }
         nameless="$nameless $name"
-        rm -rf "$work/$name"
+        rm -rf "$at"
         continue
     fi
     if ! "$run" -p a -n 1 --temp 0 --template raw "$at/dir" >"$work/out" 2>"$work/err" && ! echo " $runs " | grep -q " $name "; then

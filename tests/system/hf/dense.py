@@ -184,7 +184,7 @@ B.post_ffw_norm L.post_mlp_layernorm
 def phi3(m):
     c = base(m, "Phi3ForCausalLM", "phi3", head_dim=False)
     original = m.key("rope.scaling.original_context_length")
-    c.update(original_max_position_embeddings=original, sliding_window=m.key("attention.sliding_window") or None)
+    c.update(original_max_position_embeddings=original, sliding_window=None)  # this engine applies none
     mats = """
 B.attn_qkv L.self_attn.qkv_proj
 B.attn_output L.self_attn.o_proj

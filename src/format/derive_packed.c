@@ -87,7 +87,7 @@ static int make_ternary(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint
     int rc = qsf_derive_source(r, at + col * QK_I2S_BLOCK, r->scratch, n * QK_I2S_BLOCK);
     if (rc == QSF_OK) memset(out, 0, (size_t)n * sizeof(qk_i2_s));
     for (uint64_t i = 0; rc == QSF_OK && i < n * QK_I2S_BLOCK; i++) {
-        const unsigned j = i % QK_I2S_BLOCK, code = r->scratch[i] >> shift & 3u;
+        const unsigned j = i % QK_I2S_BLOCK, code = (unsigned)r->scratch[i] >> shift & 3u;
         out[i / QK_I2S_BLOCK * sizeof(qk_i2_s) + j % 32] |= (unsigned char)(code << (6 - 2 * (j / 32)));
     }
     return rc;

@@ -297,7 +297,7 @@ static void test_trits(void **state) {
     for (uint64_t r = 0; r < 160; r++) {
         for (uint64_t c = 0; c < HIDDEN; c++) {
             const uint64_t i = r % 40 * HIDDEN + c, digit[] = { 1, 3, 9, 27 };
-            const unsigned got = all[r * 32 + c % 32] >> (6 - 2 * (c / 32)) & 3u;
+            const unsigned got = (unsigned)all[r * 32 + c % 32] >> (6 - 2 * (c / 32)) & 3u;
             assert_int_equal(got, i / digit[r / 40] % 3);
         }
     }

@@ -90,7 +90,7 @@ int qsf_derive_transpose(const QsfDeriveRead *r) {
     const QsfDerived *d = r->d;
     const QsfRowMap *m = r->p->map;
     const uint64_t last = (r->at + r->len - 1) / d->row_bytes,
-                   matrix = d->src_rows * d->src_cols * d->src_elem;
+                   matrix = d->src_step * d->src_cols * d->src_elem;
     int rc = QSF_OK;
     for (uint64_t row = r->at / d->row_bytes; rc == QSF_OK && row <= last;) {
         const uint64_t place = qsf_row_place(m, row), col = place % d->src_cols;
@@ -99,6 +99,32 @@ int qsf_derive_transpose(const QsfDeriveRead *r) {
         const Columns c = { row, m->head > 0 ? 1 : n, place / d->src_cols * matrix + col * d->src_elem };
         rc = read_columns(r, &c);
         row += c.n;
+    }
+    return rc;
+}
+
+/* --- columns in a different order --- */
+
+/* Copies bytes [from, to) of a row of the result, whose first byte goes to dst, from a row of the source. */
+static void gather(const QsfDeriveRead *r, uint64_t from, uint64_t to, unsigned char *dst) {
+    const QsfRowMap *m = r->p->map;
+    const uint64_t elem = r->d->src_elem;
+    for (uint64_t at = from; at < to;) {
+        const uint64_t col = at / elem, run_end = (col / m->run + 1) * m->run * elem,
+                       end = min_u64(m->head > 0 ? (col + 1) * elem : run_end, to);
+        memcpy(dst + (at - from), r->scratch + qsf_row_place(m, col) * elem + at % elem, (size_t)(end - at));
+        at = end;
+    }
+}
+
+int qsf_derive_columns(const QsfDeriveRead *r) {
+    const uint64_t bytes = r->d->row_bytes, source = r->d->src_cols * r->d->src_elem, end = r->at + r->len;
+    int rc = QSF_OK;
+    for (uint64_t at = r->at; rc == QSF_OK && at < end;) {
+        const uint64_t row = at / bytes, to = min_u64((row + 1) * bytes, end);
+        rc = qsf_derive_source(r, row * source, r->scratch, source);
+        if (rc == QSF_OK) gather(r, at - row * bytes, to - row * bytes, r->dst + (at - r->at));
+        at = to;
     }
     return rc;
 }

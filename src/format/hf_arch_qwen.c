@@ -62,20 +62,6 @@ static const QsfHfName phi3_names[] = {
 };
 static const QsfHfName *const phi3_tables[] = { qsf_hf_names_model, qsf_hf_names_norms, phi3_names, NULL };
 
-static int phi3(QsfHfModel *m) {
-    double original;
-    const char *const name = "original_max_position_embeddings";
-    const QsfJson *rope = qsf_hf_member(m->text, "rope_parameters|rope_scaling");
-    int rc = qsf_hf_real(m, qsf_hf_member(m->text, name) != NULL ? m->text : rope, name, m->n_ctx, 1,
-                         QSF_HF_NUMBER, &original);
-    if (rc == QSF_OK) rc = qsf_hf_put_u32(m, "rope.scaling.original_context_length", (uint32_t)original);
-    if (rc != QSF_OK || m->rope != QSF_HF_ROPE_LONG) return rc;
-    const double scale = m->n_ctx / original;
-    double factor = scale > 1 ? sqrt(1 + log(scale) / log(original)) : 1;
-    rc = qsf_hf_real(m, rope, "attention_factor", factor, 1e-6, 1e6, &factor);
-    return rc == QSF_OK ? qsf_hf_put_f32(m, "rope.scaling.attn_factor", factor) : rc;
-}
-
 static const QsfHfMust phi3_must[] = {
     { "hidden_act", "silu|swish" },
     { "attention_bias", "false" },
@@ -198,9 +184,8 @@ const QsfHfArch qsf_hf_arch_qwen[] = {
       .tensors = phi3_tables,
       .keys = keys,
       .must = phi3_must,
-      .put = phi3,
       .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_LONG,
-      .window = QSF_HF_WINDOW_LIMITS,
+      .window = QSF_HF_WINDOW_WRITTEN,
       .rotary = 1 },
     { .name = "ApertusForCausalLM",
       .gguf = "apertus",

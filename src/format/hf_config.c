@@ -133,9 +133,8 @@ static int read_sizes(QsfHfModel *m) {
     if (rc == QSF_OK && qsf_json_int(qsf_hf_member(m->text, NEXTN), 0) != 0)
         rc = qsf_hf_u32(m, NEXTN, 0, &m->n_nextn);
     if (rc == QSF_OK) rc = qsf_hf_u32(m, "vocab_size", a->n_vocab, &m->n_vocab);
-    if (rc == QSF_OK)
-        rc = qsf_hf_u32(m, "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", a->n_ctx,
-                        &m->n_ctx);
+    const char *ctx = "max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length";
+    if (rc == QSF_OK) rc = qsf_hf_u32(m, a->ctx != NULL ? a->ctx : ctx, a->n_ctx, &m->n_ctx);
     return rc == QSF_OK ? read_window(m) : rc;
 }
 

@@ -157,6 +157,20 @@ static int put_yarn(QsfHfModel *m) {
     return rc;
 }
 
+/* Where long contexts begin, and the factor of cos and sin (huggingface/transformers modeling_rope_utils.py). */
+static int put_long(QsfHfModel *m) {
+    const char *const name = "original_max_position_embeddings";
+    const QsfJson *rope = parameters(m);
+    double original, factor;
+    int rc = qsf_hf_real(m, qsf_hf_member(m->text, name) != NULL ? m->text : rope, name, m->n_ctx, 2,
+                         QSF_HF_NUMBER, &original);
+    if (rc != QSF_OK) return rc;
+    const double scale = m->n_ctx / original, usual = scale > 1 ? sqrt(1 + log(scale) / log(original)) : 1;
+    rc = qsf_hf_real(m, rope, "attention_factor", usual, 1e-6, MAX_SCALE, &factor);
+    if (rc == QSF_OK) rc = qsf_hf_put_u32(m, "rope.scaling.original_context_length", (uint32_t)original);
+    return rc == QSF_OK ? qsf_hf_put_f32(m, "rope.scaling.attn_factor", factor) : rc;
+}
+
 /* Factors of the frequencies, for short and for long contexts. */
 static int make_long(QsfHfModel *m) {
     static const char *const rows[][2] = { { "short_factor", "rope_factors_short.weight" },
@@ -178,7 +192,7 @@ static int make_long(QsfHfModel *m) {
             out[i] = (float)v;
         }
     }
-    return QSF_OK;
+    return put_long(m);
 }
 
 int qsf_hf_rope_put(QsfHfModel *m) {

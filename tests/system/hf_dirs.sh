@@ -143,7 +143,7 @@ expect 3 'pytorch_model.bin' "$run" -p a -n 1 "$work/bad"
 # ---- every architecture that an independent engine computed logits for
 
 # They run as a directory; others may be refused, by name.
-runs="llama llama3 llama_bias llama_linear llama_yarn"
+runs="llama llama3 llama_bias llama_linear llama_yarn qwen2 qwen2_yarn qwen3 gemma gemma2 gemma3 phi2 phi3 phi3_longrope gpt2 gptneox falcon falcon_40b mpt mpt_bias bloom starcoder starcoder2 stablelm stablelm_12b olmo olmo2 olmo2_swa cohere2 command-r granite smollm3 glm4 exaone exaone4 exaone4_swa nemotron arcee apertus seed_oss ernie4_5 internlm2 minicpm minicpm_old baichuan baichuan_alibi hunyuan-dense mistral3 bitnet"
 [ -d "$cases" ] || { echo "skip: $cases is absent"; finish; }
 done=0 nameless='' refused=''
 for case in "$cases"/*/; do

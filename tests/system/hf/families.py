@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which function writes an architecture."""
 
-from . import dense, experts, gemma, hybrid
+from . import dense, experts, fused, gemma, hybrid
 from .model import NoName
 
-TABLE = {**dense.TABLE, **experts.TABLE, **hybrid.TABLE, **gemma.TABLE}
+TABLE = {**dense.TABLE, **fused.TABLE, **experts.TABLE, **hybrid.TABLE, **gemma.TABLE}
 
 
 def write(m):

@@ -56,7 +56,7 @@ typedef struct QsfDerived {
     uint64_t cols;             /* elements of a row of the result */
     uint64_t src_rows;         /* of one source matrix; TRANSPOSE: its columns become rows */
     uint64_t src_cols;         /* elements */
-    uint64_t src_step; /* TRANSPOSE: rows from one source matrix to the next */
+    uint64_t src_step;         /* TRANSPOSE: rows from one source matrix to the next */
     uint32_t src_dtype;        /* of the source, a number of dtype.h; 0 for those that have none there */
     uint32_t src_elem;         /* bytes of one of its elements */
     uint32_t scale_dtype;      /* F32, F16 or BF16 */

@@ -42,8 +42,8 @@ static int make_f8(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t 
     if (rc == QSF_OK) rc = qsf_derive_source(r, place * d->src_cols + col, codes, n);
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
         const uint64_t block = (col + i) / d->block_c - col / d->block_c;
-        qsf_derive_put_bf16(out + 2 * i,
-                 qsf_float_of(d->src_dtype, codes + i) * qsf_float_of(d->scale_dtype, scales + block * each));
+        qsf_derive_put_bf16(out + 2 * i, qsf_float_of(d->src_dtype, codes + i) *
+                                             qsf_float_of(d->scale_dtype, scales + block * each));
     }
     return rc;
 }

@@ -59,7 +59,8 @@ static int tile(const QsfHfModel *m, const Heads *h, uint64_t before, uint64_t d
                 QsfRowMap *map, uint64_t *n) {
     const uint64_t each = h->n_v / h->n_k;
     if (src_rows != before + h->n_v * dim)
-        return qsf_hf_bad_rows(m, src_rows, before + h->n_v * dim, "the heads of linear attention (config.json)");
+        return qsf_hf_bad_rows(m, src_rows, before + h->n_v * dim,
+                               "the heads of linear attention (config.json)");
     map->first = before;
     map->run = dim;
     map->stride = each * dim;
@@ -165,7 +166,8 @@ static int put_interval(QsfHfModel *m) {
     every++;
     for (uint32_t i = 0; rc == QSF_OK && i < m->n_layers; i++)
         if (kind[i] != ((i + 1) % every == 0))
-            rc = qsf_hf_bad(m, key, "does not have full attention in every n-th layer, which is not supported");
+            rc = qsf_hf_bad(m, key,
+                            "does not have full attention in every n-th layer, which is not supported");
     return rc == QSF_OK ? qsf_hf_put_u32(m, "full_attention_interval", every) : rc;
 }
 
@@ -192,16 +194,11 @@ static int put_delta_moe(QsfHfModel *m) {
 static const char *const prefixes[] = { "model.language_model.", "language_model.model.", "model.", NULL };
 static const char *const left_out[] = { "mtp.", "model.visual.", "visual.", NULL };
 
-#define QWEN_35(arch, to, put_it, ...)                                                                   \
-    { .name = arch, .gguf = to, .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, __VA_ARGS__), \
-      .keys = KEYS, .must = qsf_hf_must_silu, .put = put_it, .prefixes = prefixes, .left_out = left_out,  \
-      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_SECTIONS, .head_dim = 256, .rotary = 0.25
-
 const QsfHfArch qsf_hf_arch_delta[] = {
     { .name = "Qwen3NextForCausalLM",
       .gguf = "qwen3next",
-      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_next, qsf_hf_names_experts, qsf_hf_names_stacked,
-                       qsf_hf_names_shared_expert),
+      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_next, qsf_hf_names_experts,
+                       qsf_hf_names_stacked, qsf_hf_names_shared_expert),
       .keys = KEYS,
       .must = qsf_hf_must_silu,
       .put = put_delta_moe,
@@ -209,5 +206,53 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .ropes = QSF_HF_ROPES_USUAL & ~QSF_HF_ROPE_LLAMA3,
       .head_dim = 256,
       .rotary = 0.25 },
-    { 0 },
+    { .name = "Qwen3_5ForConditionalGeneration",
+      .gguf = "qwen35",
+      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_mlp),
+      .keys = KEYS,
+      .must = qsf_hf_must_silu,
+      .put = put_delta,
+      .prefixes = prefixes,
+      .left_out = left_out,
+      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
+      .head_dim = 256,
+      .rotary = 0.25 },
+    { .name = "Qwen3_5ForCausalLM",
+      .gguf = "qwen35",
+      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_mlp),
+      .keys = KEYS,
+      .must = qsf_hf_must_silu,
+      .put = put_delta,
+      .prefixes = prefixes,
+      .left_out = left_out,
+      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
+      .head_dim = 256,
+      .rotary = 0.25 },
+    { .name = "Qwen3_5MoeForConditionalGeneration",
+      .gguf = "qwen35moe",
+      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_experts, qsf_hf_names_stacked,
+                       qsf_hf_names_shared_expert),
+      .keys = KEYS,
+      .must = qsf_hf_must_silu,
+      .put = put_delta_moe,
+      .prefixes = prefixes,
+      .left_out = left_out,
+      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
+      .head_dim = 256,
+      .ffn_times = QSF_HF_NO_FFN,
+      .rotary = 0.25 },
+    { .name = "Qwen3_5MoeForCausalLM",
+      .gguf = "qwen35moe",
+      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_experts, qsf_hf_names_stacked,
+                       qsf_hf_names_shared_expert),
+      .keys = KEYS,
+      .must = qsf_hf_must_silu,
+      .put = put_delta_moe,
+      .prefixes = prefixes,
+      .left_out = left_out,
+      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
+      .head_dim = 256,
+      .ffn_times = QSF_HF_NO_FFN,
+      .rotary = 0.25 },
+    QSF_HF_END,
 };

@@ -9,7 +9,7 @@
 
 static const QsfHfArch *const groups[] = {
     qsf_hf_arch_llama, qsf_hf_arch_qwen, qsf_hf_arch_gemma,  qsf_hf_arch_around, qsf_hf_arch_layer_norm,
-    qsf_hf_arch_gpt,   qsf_hf_arch_moe,  qsf_hf_arch_hybrid, qsf_hf_arch_delta,
+    qsf_hf_arch_gpt,   qsf_hf_arch_moe,  qsf_hf_arch_hybrid, qsf_hf_arch_delta,  qsf_hf_arch_mla,
 };
 
 const QsfHfArch *qsf_hf_arch_at(unsigned i) {

@@ -38,6 +38,7 @@ typedef struct QsfRowMap {
     float factor;  /* for TIMES */
     /* For TRANSPOSE of a matrix that is cut into others: their number, the rows of each, how many are used. */
     uint64_t cuts, cut_rows, cut_used;
+    uint64_t pad; /* rows of zeros after the last */
 } QsfRowMap;
 
 /* A tensor or part of it, from which consecutive rows are made. */

@@ -171,6 +171,9 @@ static int add_part(Maker *k, const QsfHfPiece *p) {
     } else if (!qsf_row_map_ok(&map, n, columns ? k->d.src_cols : all)) {
         return bad(k, p, columns ? "has too few columns" : "has too few rows");
     }
+    if (map.pad > 0 && (k->n > 1 || k->n_dims != 2 || map.pad > UINT32_MAX / k->d.row_bytes))
+        return bad(k, p, "has too few rows");
+    if (map.pad > 0) k->d.tail_bytes = (uint32_t)(map.pad * k->d.row_bytes);
     if (columns) {
         rc = set_columns(k, p, n);
         if (rc != QSF_OK) return rc;
@@ -221,6 +224,7 @@ static int set_shape(Maker *k) {
                                                                                : 1;
     if (rows % stacked != 0) return bad(k, k->p, "does not have the same number of rows for each expert");
     t->ne[1] = rows / stacked;
+    t->ne[1] += last->map->pad;
     t->ne[2] = stacked;
     t->n_dims = k->p->expert >= 0 || k->n_dims == 3 ? 3 : 2;
     if (k->n_dims == 1) { /* rows of one element */
@@ -238,8 +242,8 @@ static int set_shape(Maker *k) {
 /* Are the bytes those of one tensor in a file? */
 static bool is_stored(const Maker *k) {
     const QsfDerivedPart *p = &k->d.part[0];
-    return k->d.kind == QSF_DERIVE_COPY && k->n == 1 && p->map->head == 0 && p->map->first == 0 &&
-           p->map->run == p->rows;
+    return k->d.kind == QSF_DERIVE_COPY && k->n == 1 && k->d.tail_bytes == 0 && p->map->head == 0 &&
+           p->map->first == 0 && p->map->run == p->rows;
 }
 
 static int place(Maker *k) {

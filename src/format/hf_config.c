@@ -30,17 +30,11 @@ static int read_arch(QsfHfModel *m) {
                            m->path);
     m->arch = qsf_hf_arch_find(m, name);
     if (m->arch != NULL) return QSF_OK;
-    QsfStrbuf list = QSF_STRBUF_INIT;
-    for (unsigned i = 0; qsf_hf_arch_at(i) != NULL; i++)
-        if (i == 0 || strcmp(qsf_hf_arch_at(i)->name, qsf_hf_arch_at(i - 1)->name) != 0)
-            qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
-    int rc =
-        qsf_err_set(m->err, QSF_E_MODEL,
-                    "%s: the architecture '%.*s' is not supported; supported: %s (for tokenizing only, open "
-                    "the tokenizer file)",
-                    m->path, QSF_HF_SHOWN, name, qsf_strbuf_str(&list));
-    qsf_strbuf_free(&list);
-    return rc;
+    return qsf_err_set(
+        m->err, QSF_E_MODEL,
+        "%s: the architecture '%.*s' is not supported as a directory (docs/FORMATS.md lists those that "
+        "are); use a GGUF file of the model, or, for tokenizing only, open the tokenizer file",
+        m->path, QSF_HF_SHOWN, name);
 }
 
 /* Quantized weights that hf_tensors.c can read: each has its scales beside it. */

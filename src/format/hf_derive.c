@@ -38,6 +38,8 @@ static int read_shape(const Maker *k, const QsfHfPiece *p, uint32_t *n_dims, uin
     for (uint32_t i = 0; i < t->n_dims && i < 4; i++) {
         if (t->shape[i] == 0) return bad(k, p, "has a dimension of size 0");
         const bool middle = i > 0 && i + 1 < t->n_dims && t->shape[i] == 1 && t->n_dims > p->row->n_dims;
+        if (packed && i == 3 && t->shape[i] != 16)
+            return bad(k, p, "has blocks of another size than 16 bytes");
         if (middle || (packed && i == 3)) continue;
         if (*n_dims < 3) shape[*n_dims] = t->shape[i];
         ++*n_dims;

@@ -150,8 +150,7 @@ struct QsfHfModel {
     QsfStHeader *h;                                               /* (s->n_files) */
     QsfHfMade made[QSF_HF_MADE];
     uint32_t n_made;
-    uint64_t n_targets;  /* the most GGUF tensors there can be */
-    uint64_t n_left_out; /* tensors that are not of the language model */
+    uint64_t n_targets; /* the most GGUF tensors there can be */
 };
 
 /* hf_config.c: reads dir/config.json; close it afterwards, also after a failure. QSF_E_MODEL with its path, the key,

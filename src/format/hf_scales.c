@@ -3,6 +3,7 @@
  * finegrained_fp8.py (fp8), mxfp4.py, bitnet.py. */
 #include "src/format/hf_scales.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,6 +68,7 @@ static int read_one(const QsfHfModel *m, const Found *f, QsfDerived *d) {
     int rc = qsf_file_pread(&m->s->files[f->file], b, (size_t)n, f->t->begin, m->err);
     if (rc != QSF_OK) return rc;
     const float scale = 1.0f / qsf_float_of(f->t->dtype, b);
+    if (!isfinite(scale)) return bad_scales(m, f, "is 0 or not a number");
     if (d->n_parts > 1 && memcmp(&scale, &d->tail, sizeof scale) != 0)
         return bad_scales(m, f, "differs from the scale of the tensors that it is joined with");
     d->tail = scale;

@@ -196,6 +196,7 @@ const char *qsf_source_path(const QsfSource *s) { return s->dir != NULL ? s->dir
 const char *qsf_source_format(const QsfSource *s) { return s->format; }
 uint32_t qsf_source_n_files(const QsfSource *s) { return s->n_files; }
 uint64_t qsf_source_n_tensors(const QsfSource *s) { return s->n_tensors; }
+uint64_t qsf_source_n_left_out(const QsfSource *s) { return s->n_left_out; }
 
 uint64_t qsf_source_bytes(const QsfSource *s) {
     uint64_t sum = 0;

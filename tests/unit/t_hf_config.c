@@ -140,7 +140,7 @@ static void test_refused(void **state) {
         { ",\"architectures\":[7]", "'architectures' is missing" },
         { ",\"architectures\":\"LlamaForCausalLM\"", "'architectures' is missing" },
         { ",\"architectures\":[\"T5ForConditionalGeneration\"]",
-          "'T5ForConditionalGeneration' is not supported; supported: LlamaForCausalLM, MistralForCausalLM" },
+          "'T5ForConditionalGeneration' is not supported as a directory" },
         { ",\"architectures\":[\"LlamaForCausalLM\\u0000x\"]", "'architectures' is missing" },
         { ",\"hidden_act\":\"silu\\u0000\"", "'hidden_act' is '?'" },
         { ",\"rope_scaling\":{\"type\":\"linear\\u0000\",\"factor\":4}", "type '?'" },

@@ -84,7 +84,7 @@ static const QsfHfKey keys_4[] = {
     { "global_head_dim", "attention.value_length", QSF_HF_U32, 512, 1, QSF_HF_NUMBER },
     { "global_head_dim", "rope.dimension_count", QSF_HF_U32, 512, 1, QSF_HF_NUMBER },
     { "num_kv_shared_layers", "attention.shared_kv_layers", QSF_HF_U32, 0, 0, 1e5 },
-    { "hidden_size_per_layer_input", "embedding_length_per_layer_input", QSF_HF_U32, 0, 0, QSF_HF_NUMBER },
+    { "hidden_size_per_layer_input", "embedding_length_per_layer_input", QSF_HF_U32, 256, 0, QSF_HF_NUMBER },
     QSF_HF_END,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models with latent attention: DeepSeek V2 and V3, Kimi Linear. Names: huggingface/transformers
+/* Models with latent attention: DeepSeek V2 and V3, Mistral 4, Kimi Linear. Names: huggingface/transformers
  * models/deepseek_v3/modeling_deepseek_v3.py, models/deepseek_v2/; moonshotai/Kimi-Linear-48B-A3B-Instruct
  * modeling_kimi.py; what becomes of kv_b_proj: ggml-org/llama.cpp conversion/deepseek.py. Defaults: transformers'
  * configuration files. */
@@ -127,6 +127,9 @@ static const QsfHfMust must_deepseek[] = {
     QSF_HF_END,
 };
 
+/* Mistral 3 and 4 have the same name. */
+static const QsfHfMust is_mistral4[] = { { "model_type", "mistral4" }, QSF_HF_END };
+
 static const QsfHfMust must_kimi[] = {
     { "hidden_act", "silu" },
     { "mla_use_nope", "true" },
@@ -179,6 +182,18 @@ static int put_v2(QsfHfModel *m) {
     return rc == QSF_OK ? put_deepseek(m, "softmax") : rc;
 }
 
+/* Queries are scaled by their position. */
+static int put_mistral4(QsfHfModel *m) {
+    const QsfJson *rope = qsf_hf_member(m->text, "rope_parameters|rope_scaling");
+    double beta;
+    int rc = put_deepseek(m, "softmax");
+    if (rc != QSF_OK || qsf_hf_member(rope, "llama_4_scaling_beta") == NULL) return rc;
+    rc = qsf_hf_real(m, rope, "llama_4_scaling_beta", 0, 0, 1e3, &beta);
+    if (rc == QSF_OK) rc = qsf_hf_put_f32(m, "attention.temperature_scale", beta);
+    if (rc != QSF_OK || m->rope != QSF_HF_ROPE_YARN) return rc;
+    return qsf_hf_put_u32(m, "attention.temperature_length", (uint32_t)m->rope_ctx);
+}
+
 /* linear_attn_config numbers layers from 1. */
 static int put_kimi(QsfHfModel *m) {
     const QsfJson *c = qsf_hf_member(m->text, "linear_attn_config"),
@@ -210,6 +225,13 @@ static int put_kimi(QsfHfModel *m) {
                                  __VA_ARGS__, NULL })
 #define KEYS ((const QsfHfKey *const[]){ qsf_hf_keys_rms, keys_mla, NULL })
 
+#define MISTRAL_4                                                                                            \
+    .gguf = "mistral4",                                                                                      \
+    .tensors = NAMES(qsf_hf_names_experts, qsf_hf_names_stacked, qsf_hf_names_shared_experts), .keys = KEYS, \
+    .must = must_deepseek, .put = put_mistral4, .prefixes = qsf_hf_vision_prefixes,                          \
+    .left_out = qsf_hf_vision_left_out, .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,                       \
+    .rotated = "qk_rope_head_dim", .own_kv_heads = true
+
 const QsfHfArch qsf_hf_arch_mla[] = {
     { .name = "DeepseekV2ForCausalLM",
       .gguf = "deepseek2",
@@ -229,6 +251,8 @@ const QsfHfArch qsf_hf_arch_mla[] = {
       .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
       .rotated = "qk_rope_head_dim",
       .own_kv_heads = true },
+    { .name = "Mistral3ForConditionalGeneration", .when = is_mistral4, MISTRAL_4 },
+    { .name = "Mistral4ForCausalLM", MISTRAL_4 },
     { .name = "KimiLinearForCausalLM",
       .gguf = "kimi-linear",
       .tensors = NAMES(names_kimi),

@@ -78,7 +78,14 @@ static int refuse_features(const QsfHfModel *m) {
 
 /* --- sizes --- */
 
+static int read_rotated(QsfHfModel *m) {
+    int rc = qsf_hf_u32(m, m->arch->rotated, 0, &m->head_dim);
+    if (rc == QSF_OK && m->head_dim % 2 != 0) rc = qsf_hf_bad(m, m->arch->rotated, "is an odd number");
+    return rc;
+}
+
 static int read_head_dim(QsfHfModel *m) {
+    if (m->arch->rotated != NULL) return read_rotated(m);
     m->says_head_dim = m->arch->head_dim > 0 || qsf_hf_member(m->text, "head_dim") != NULL;
     if (!m->says_head_dim && m->hidden % m->n_heads != 0)
         return qsf_err_set(

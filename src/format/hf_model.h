@@ -99,14 +99,16 @@ typedef struct QsfHfArch {
     uint32_t head_dim;  /* 0 = hidden_size / heads */
     uint32_t ffn_times; /* width of the FFN / hidden_size; QSF_HF_NO_FFN: `put` or `keys` write it */
     uint32_t n_ctx;
-    const char *ctx;  /* names of the context length; NULL = the usual ones */
-    double rope_base; /* 0 = 10000 */
-    double rotary;    /* partial_rotary_factor; 0 = 1, and no other is supported */
+    const char *rotated; /* the setting with the rotated part of a head, where `put` writes the other sizes */
+    const char *ctx;     /* names of the context length; NULL = the usual ones */
+    double rope_base;    /* 0 = 10000 */
+    double rotary;       /* partial_rotary_factor; 0 = 1, and no other is supported */
 } QsfHfArch;
 
 /* The tables of groups of architectures, each ended by name NULL. */
 extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_qwen[], qsf_hf_arch_gemma[], qsf_hf_arch_around[],
-    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[];
+    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[], qsf_hf_arch_delta[],
+    qsf_hf_arch_mla[], qsf_hf_arch_gpt_oss[], qsf_hf_arch_falcon_h1[], qsf_hf_arch_gemma_n[];
 
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);

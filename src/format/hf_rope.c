@@ -90,6 +90,10 @@ static int read_scaling(QsfHfModel *m, const QsfJson *rope) {
 
 /* Sets the number of rotated elements of a head. */
 static int read_part(QsfHfModel *m, const QsfJson *rope) {
+    if (m->arch->rotated != NULL) {
+        m->n_rot = m->head_dim;
+        return QSF_OK;
+    }
     static const char names[] = "partial_rotary_factor|rotary_pct|rope_pct";
     const bool supported = m->arch->rotary > 0;
     double part = supported ? m->arch->rotary : 1;

@@ -66,8 +66,9 @@ typedef enum QsfHfRope {
     QSF_HF_ROPE_LLAMA3 = 4,
     QSF_HF_ROPE_YARN = 8,
     QSF_HF_ROPE_LONG = 16,
-    QSF_HF_ROPE_DYNAMIC = 32, /* as PLAIN up to the context length, which is all that metadata can say */
-    QSF_HF_ROPE_ALPHA = 64    /* "dynamic" with a base that depends on "alpha" (HunYuan) */
+    QSF_HF_ROPE_DYNAMIC = 32,  /* as PLAIN up to the context length, which is all that metadata can say */
+    QSF_HF_ROPE_ALPHA = 64,    /* "dynamic" with a base that depends on "alpha" (HunYuan) */
+    QSF_HF_ROPE_SECTIONS = 128 /* "mrope": positions of images in sections; as PLAIN for text */
 } QsfHfRope;
 
 /* What sliding_window means. */

@@ -144,6 +144,7 @@ struct QsfHfModel {
     uint32_t window;         /* 0 = none */
     bool tied;               /* the head is the embedding */
     const char *quantized;   /* method of quantization_config, NULL = none; in the tree */
+    bool scale_is_factor;    /* of packed trits: it multiplies; otherwise it divides */
     uint32_t scale_block[2]; /* rows and columns of its blocks; 0 = by the shape of the scales */
     QsfHfRope rope;
     double rope_base, rope_factor, rope_low, rope_high, rope_ctx; /* the last three for LLAMA3 and YARN */

@@ -14,9 +14,11 @@ static const struct {
     const char *name;
     QsfHfRope kind;
 } kinds[] = {
-    { "default", QSF_HF_ROPE_PLAIN },   { "linear", QSF_HF_ROPE_LINEAR }, { "llama3", QSF_HF_ROPE_LLAMA3 },
-    { "yarn", QSF_HF_ROPE_YARN },       { "longrope", QSF_HF_ROPE_LONG }, { "su", QSF_HF_ROPE_LONG },
+    { "default", QSF_HF_ROPE_PLAIN },   { "linear", QSF_HF_ROPE_LINEAR },
+    { "llama3", QSF_HF_ROPE_LLAMA3 },   { "yarn", QSF_HF_ROPE_YARN },
+    { "longrope", QSF_HF_ROPE_LONG },   { "su", QSF_HF_ROPE_LONG },
     { "dynamic", QSF_HF_ROPE_DYNAMIC }, { "dynamic", QSF_HF_ROPE_ALPHA },
+    { "mrope", QSF_HF_ROPE_PLAIN }, /* for text */
 };
 
 /* Newer files of models with windows have two sets. */

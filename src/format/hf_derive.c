@@ -200,6 +200,11 @@ static int check_order(const Maker *k) {
             return qsf_err_set(k->m->err, QSF_E_MODEL, "%s: has no expert %u beside tensor '%.*s'",
                                k->m->s->dir, i, QSF_HF_SHOWN, p->t->name);
     }
+    const QsfHfPiece *last = &k->p[k->n - 1];
+    if (last->expert >= 0 && last->row->part == 0 && k->m->n_experts > 0 && k->n != k->m->n_experts)
+        return qsf_err_set(k->m->err, QSF_E_MODEL,
+                           "%s: there are %u experts (config.json), but tensor '%.*s' is of the last one",
+                           k->m->s->dir, k->m->n_experts, QSF_HF_SHOWN, last->t->name);
     return QSF_OK;
 }
 

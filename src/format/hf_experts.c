@@ -64,6 +64,7 @@ int qsf_hf_need_bool(const QsfHfModel *m, const char *key, bool fallback, bool e
 int qsf_hf_experts_count_put(QsfHfModel *m) {
     uint32_t n;
     int rc = qsf_hf_u32(m, QSF_HF_EXPERTS, 0, &n);
+    m->n_experts = n;
     return rc == QSF_OK ? qsf_hf_put_u32(m, "expert_count", n) : rc;
 }
 

@@ -135,7 +135,8 @@ struct QsfHfModel {
     QsfJson *root;       /* all of it */
     const QsfJson *text; /* the settings of the language model: text_config, or the root */
     const QsfHfArch *arch;
-    uint32_t n_nextn; /* blocks for predicting several tokens, which are not run */
+    uint32_t n_nextn;   /* blocks for predicting several tokens, which are not run */
+    uint32_t n_experts; /* 0 = none */
     uint32_t n_layers, hidden, n_heads, n_kv_heads, n_vocab, n_ctx;
     uint32_t ffn;            /* 0 if the architecture writes its own */
     uint32_t head_dim;       /* even; 0 without attention */

@@ -70,7 +70,7 @@ struct QsfSource {
     QsfTensorNote *notes;           /* (n_tensors), or NULL if there are none */
     struct QsfDerivedFile *derived; /* derive.h; NULL if no tensor is derived */
     uint64_t n_tensors;
-    uint64_t n_left_out; /* tensors of other inputs than text */
+    uint64_t n_left_out;        /* tensors of other inputs than text */
     QsfChecksumPart *checksums; /* (n_checksums), in the arena */
     uint32_t n_checksums;
     QsfCompressed *compressed; /* (n_compressed), in the arena */

@@ -172,7 +172,7 @@ int qsf_hf_tensors_add(QsfHfModel *m);
 int qsf_hf_generation_put(QsfSource *s, const char *dir, QsfErr *err);
 
 /* Opens model.safetensors in s->dir, or the shards listed in model.safetensors.index.json, as s->files, and
- * reads the header of each: *h (s->n_files) in the arena. QSF_E_MODEL if a shard is missing, is not a plain
+ * reads the header of each: *h (s->n_files) in memory of QsfSource.opening. QSF_E_MODEL if a shard is missing, is not a plain
  * file name, or lacks a tensor that the index places there. */
 int qsf_hf_weights_read(QsfSource *s, QsfStHeader **h, QsfErr *err);
 

@@ -66,8 +66,9 @@ typedef enum QsfHfRope {
     QSF_HF_ROPE_LLAMA3 = 4,
     QSF_HF_ROPE_YARN = 8,
     QSF_HF_ROPE_LONG = 16,
-    QSF_HF_ROPE_DYNAMIC = 32, /* as PLAIN up to the context length, which is all that metadata can say */
-    QSF_HF_ROPE_ALPHA = 64    /* "dynamic" with a base that depends on "alpha" (HunYuan) */
+    QSF_HF_ROPE_DYNAMIC = 32,  /* as PLAIN up to the context length, which is all that metadata can say */
+    QSF_HF_ROPE_ALPHA = 64,    /* "dynamic" with a base that depends on "alpha" (HunYuan) */
+    QSF_HF_ROPE_SECTIONS = 128 /* "mrope": positions of images in sections; as PLAIN for text */
 } QsfHfRope;
 
 /* What sliding_window means. */
@@ -109,7 +110,6 @@ typedef struct QsfHfArch {
 extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_qwen[], qsf_hf_arch_gemma[], qsf_hf_arch_around[],
     qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[], qsf_hf_arch_delta[],
     qsf_hf_arch_mla[], qsf_hf_arch_gpt_oss[], qsf_hf_arch_falcon_h1[], qsf_hf_arch_gemma_n[];
-    qsf_hf_arch_qwen_vl[];
 
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);
@@ -135,7 +135,7 @@ struct QsfHfModel {
     QsfJson *root;       /* all of it */
     const QsfJson *text; /* the settings of the language model: text_config, or the root */
     const QsfHfArch *arch;
-    uint32_t n_nextn; /* blocks for predicting several tokens, which are not run */
+    uint32_t n_nextn;   /* blocks for predicting several tokens, which are not run */
     uint32_t n_experts; /* 0 = none */
     uint32_t n_layers, hidden, n_heads, n_kv_heads, n_vocab, n_ctx;
     uint32_t ffn;            /* 0 if the architecture writes its own */

@@ -14,11 +14,9 @@ static const struct {
     const char *name;
     QsfHfRope kind;
 } kinds[] = {
-    { "default", QSF_HF_ROPE_PLAIN },   { "linear", QSF_HF_ROPE_LINEAR },
-    { "llama3", QSF_HF_ROPE_LLAMA3 },   { "yarn", QSF_HF_ROPE_YARN },
-    { "longrope", QSF_HF_ROPE_LONG },   { "su", QSF_HF_ROPE_LONG },
-    { "dynamic", QSF_HF_ROPE_DYNAMIC }, { "dynamic", QSF_HF_ROPE_ALPHA },
-    { "mrope", QSF_HF_ROPE_PLAIN }, /* for text */
+    { "default", QSF_HF_ROPE_PLAIN },   { "linear", QSF_HF_ROPE_LINEAR },  { "llama3", QSF_HF_ROPE_LLAMA3 },
+    { "yarn", QSF_HF_ROPE_YARN },       { "longrope", QSF_HF_ROPE_LONG },  { "su", QSF_HF_ROPE_LONG },
+    { "dynamic", QSF_HF_ROPE_DYNAMIC }, { "mrope", QSF_HF_ROPE_SECTIONS }, { "dynamic", QSF_HF_ROPE_ALPHA },
 };
 
 /* Newer files of models with windows have two sets. */
@@ -49,7 +47,8 @@ static int read_kind(QsfHfModel *m, const QsfJson *rope) {
     for (size_t i = 0; name != NULL && i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].name, name) != 0 || ((m->arch->ropes | QSF_HF_ROPE_PLAIN) & kinds[i].kind) == 0)
             continue;
-        m->rope = kinds[i].kind == QSF_HF_ROPE_DYNAMIC ? QSF_HF_ROPE_PLAIN : kinds[i].kind;
+        const bool plain = kinds[i].kind == QSF_HF_ROPE_DYNAMIC || kinds[i].kind == QSF_HF_ROPE_SECTIONS;
+        m->rope = plain ? QSF_HF_ROPE_PLAIN : kinds[i].kind;
         return QSF_OK;
     }
     return unsupported(m, name);
@@ -201,8 +200,22 @@ static int make_long(QsfHfModel *m) {
     return put_long(m);
 }
 
+/* How many pairs rotate by each coordinate of an image; GGUF has four numbers. */
+static int put_sections(QsfHfModel *m) {
+    const QsfJson *list = qsf_hf_member(parameters(m), "mrope_section");
+    uint32_t v[4] = { 0 };
+    if (list == NULL) return QSF_OK;
+    for (size_t i = 0; i < 4 && i < qsf_json_size(list); i++) {
+        const int64_t n = qsf_json_int(qsf_json_at(list, i), -1);
+        if (n < 0 || n > QSF_HF_NUMBER) return qsf_hf_bad(m, "mrope_section", "is not a list of sizes");
+        v[i] = (uint32_t)n;
+    }
+    return qsf_hf_put_u32s(m, "rope.dimension_sections", v, 4);
+}
+
 int qsf_hf_rope_put(QsfHfModel *m) {
     int rc = m->n_rot > 0 ? qsf_hf_put_u32(m, "rope.dimension_count", m->n_rot) : QSF_OK;
+    if (rc == QSF_OK) rc = put_sections(m);
     if (rc == QSF_OK) rc = qsf_hf_put_f32(m, "rope.freq_base", m->rope_base);
     if (rc != QSF_OK || m->rope == QSF_HF_ROPE_PLAIN) return rc;
     if (m->rope == QSF_HF_ROPE_LLAMA3) return make_llama3(m);

@@ -39,7 +39,7 @@ static int read_arch(QsfHfModel *m) {
 
 /* Quantized weights that hf_tensors.c can read: each has its scales beside it. */
 static int read_quantization(QsfHfModel *m) {
-    static const char *const methods[] = { "fp8", "mxfp4", "bitnet" };
+    static const char *const methods[] = { "fp8", "fbgemm_fp8", "mxfp4", "bitnet" };
     const QsfJson *q = qsf_hf_member(m->root, "quantization_config");
     if (q == NULL) q = qsf_hf_member(m->text, "quantization_config");
     if (q == NULL) return QSF_OK;
@@ -47,6 +47,12 @@ static int read_quantization(QsfHfModel *m) {
     const QsfJson *block = qsf_hf_member(q, "weight_block_size");
     for (size_t i = 0; method != NULL && m->quantized == NULL && i < sizeof methods / sizeof *methods; i++)
         if (strcmp(method, methods[i]) == 0) m->quantized = method;
+    const char *linear = qsf_json_string(qsf_json_get(q, "linear_class"), NULL);
+    m->scale_is_factor = linear != NULL && strcmp(linear, "autobitlinear") == 0; /* integrations/bitnet.py */
+    const char *format = qsf_json_string(qsf_json_get(q, "format"), NULL);
+    if (method != NULL && strcmp(method, "compressed-tensors") == 0 && format != NULL &&
+        strcmp(format, "float-quantized") == 0)
+        m->quantized = "fp8";
     const char *mode = qsf_json_string(qsf_json_get(q, "quantization_mode"), NULL);
     if (mode != NULL && strcmp(mode, "online") == 0)
         return qsf_err_set(

@@ -145,6 +145,7 @@ struct QsfHfModel {
     uint32_t window;         /* 0 = none */
     bool tied;               /* the head is the embedding */
     const char *quantized;   /* method of quantization_config, NULL = none; in the tree */
+    bool scale_is_factor;    /* of packed trits: it multiplies; otherwise it divides */
     uint32_t scale_block[2]; /* rows and columns of its blocks; 0 = by the shape of the scales */
     QsfHfRope rope;
     double rope_base, rope_factor, rope_low, rope_high, rope_ctx; /* the last three for LLAMA3 and YARN */
@@ -171,7 +172,7 @@ int qsf_hf_tensors_add(QsfHfModel *m);
 int qsf_hf_generation_put(QsfSource *s, const char *dir, QsfErr *err);
 
 /* Opens model.safetensors in s->dir, or the shards listed in model.safetensors.index.json, as s->files, and
- * reads the header of each: *h (s->n_files) in the arena. QSF_E_MODEL if a shard is missing, is not a plain
+ * reads the header of each: *h (s->n_files) in memory of QsfSource.opening. QSF_E_MODEL if a shard is missing, is not a plain
  * file name, or lacks a tensor that the index places there. */
 int qsf_hf_weights_read(QsfSource *s, QsfStHeader **h, QsfErr *err);
 

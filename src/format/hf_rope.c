@@ -143,16 +143,25 @@ static int make_llama3(QsfHfModel *m) {
     return QSF_OK;
 }
 
+/* Hugging Face multiplies cos and sin by this factor, readers of GGUF by 1 + 0.1 ln(factor) and by attn_factor. */
+static int put_attention_factor(QsfHfModel *m, const QsfJson *rope) {
+    const double usual = 1 + 0.1 * log(m->rope_factor);
+    double v;
+    int rc = qsf_hf_real(m, rope, "attention_factor|attn_factor", usual, 1e-6, MAX_SCALE, &v);
+    if (rc != QSF_OK || fabs(v / usual - 1) < 1e-6) return rc;
+    return qsf_hf_put_f32(m, "rope.scaling.attn_factor", v / usual);
+}
+
 /* ggml-org/llama.cpp conversion/base.py: which of YaRN's numbers are written. */
 static int put_yarn(QsfHfModel *m) {
     static const char *const rows[][2] = {
         { "extrapolation_factor", "rope.scaling.yarn_ext_factor" },
-        { "attention_factor|attn_factor", "rope.scaling.attn_factor" },
         { "beta_fast", "rope.scaling.yarn_beta_fast" },
         { "beta_slow", "rope.scaling.yarn_beta_slow" },
     };
     const QsfJson *rope = parameters(m);
     int rc = qsf_hf_put_u32(m, "rope.scaling.original_context_length", (uint32_t)m->rope_ctx);
+    if (rc == QSF_OK) rc = put_attention_factor(m, rope);
     for (size_t i = 0; rc == QSF_OK && i < sizeof rows / sizeof *rows; i++) {
         double v;
         if (qsf_hf_member(rope, rows[i][0]) == NULL) continue;

@@ -215,6 +215,13 @@ static void test_trits(void **state) {
     qsf_source_close(source);
 
     add_llama();
+    add_trits("model.layers.0.mlp.up_proj.weight", 40, 0.4f);
+    open_good(BITNET ",\"linear_class\":\"autobitlinear\",\"quantization_mode\":\"offline\"}}");
+    const float factor = 0.4f;
+    assert_memory_equal(&find("blk.0.ffn_up.weight")->scale, &factor, sizeof factor);
+    qsf_source_close(source);
+
+    add_llama();
     add_trits("model.layers.0.mlp.up_proj.weight", 40, 0.0f);
     expect_refused(BITNET "}}", "is 0 or not a number");
     add_llama();

@@ -56,7 +56,7 @@ tool_src := $(call find,tests/tools/*.c)
 fuzz_src := $(call find,tests/fuzz/fuzz_*.c)
 all_src := $(lib_src) $(run_src) $(convert_src) $(ui_src) $(harness_src) $(unit_src) $(uiunit_src) $(tool_src) $(checkkern_src)
 
-system_tests := $(filter-out %/lib.sh %/model.sh,$(call find,tests/system/*.sh))
+system_tests := $(filter-out %/lib.sh %/model.sh %/hf.sh,$(call find,tests/system/*.sh))
 ui_tests := $(filter-out %/lib.sh,$(call find,tests/ui/*.sh))
 
 # A program exists when it has its own main.c.

@@ -51,7 +51,8 @@ static const QSFCli cli = {
     .usage = "usage: qsf-chat [options] [MODEL]\n",
     .summary =
         "Chat with a language model in the terminal, on the CPU, under a RAM budget. MODEL is a .gguf or .qsf\n"
-        "file; without one, or with \"guide\", a small model answers that knows this program.",
+        "file, or a Hugging Face directory; without one, or with \"guide\", a small model answers that knows\n"
+        "this program.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .epilogue =

@@ -27,6 +27,8 @@ static const struct {
 } kinds[QSF_DERIVE_KINDS] = {
     [QSF_DERIVE_COPY] = { qsf_derive_copy, true },
     [QSF_DERIVE_TRANSPOSE] = { qsf_derive_transpose, false },
+    [QSF_DERIVE_COLUMNS] = { qsf_derive_columns, true },
+    [QSF_DERIVE_TIMES] = { qsf_derive_times, true },
     [QSF_DERIVE_F32] = { qsf_derive_value, true },
     [QSF_DERIVE_ADD_ONE] = { qsf_derive_value, true },
     [QSF_DERIVE_NEG_EXP] = { qsf_derive_value, true },
@@ -41,14 +43,19 @@ uint64_t qsf_row_place(const QsfRowMap *m, uint64_t r) {
         const uint64_t within = in % m->head;
         in = in - within + within % 2 * (m->head / 2) + within / 2;
     }
-    return m->first + r / m->run * m->stride + in;
+    const uint64_t run = r / m->run, times = m->period > 0 ? run / m->period : 0;
+    return m->first + (run - times * m->period) * m->stride + times * m->step + in;
 }
 
 bool qsf_row_map_ok(const QsfRowMap *m, uint64_t rows, uint64_t src_rows) {
     if (rows == 0 || m->run == 0 || rows % m->run != 0 || (m->head > 0 && m->run % m->head != 0))
         return false;
-    uint64_t last;
-    if (m->head % 2 != 0 || !qsf_mul_u64(rows / m->run - 1, m->stride, &last)) return false;
+    uint64_t last, runs = rows / m->run, more = 0;
+    if (m->period > 0 && (runs % m->period != 0 || !qsf_mul_u64(runs / m->period - 1, m->step, &more)))
+        return false;
+    if (m->period > 0) runs = m->period;
+    if (m->head % 2 != 0 || !qsf_mul_u64(runs - 1, m->stride, &last) || !qsf_add_u64(last, more, &last))
+        return false;
     return qsf_add_u64(last, m->first, &last) && qsf_range_ok(last, m->run, src_rows);
 }
 

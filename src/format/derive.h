@@ -16,6 +16,8 @@
 typedef enum QsfDeriveKind {
     QSF_DERIVE_COPY,      /* row r is row place(r) of the source */
     QSF_DERIVE_TRANSPOSE, /* row r is column place(r) of the source, which may be several matrices */
+    QSF_DERIVE_COLUMNS,   /* column c is column place(c) of the source; rows in order */
+    QSF_DERIVE_TIMES,     /* as stored, times a factor */
     QSF_DERIVE_F32,       /* F32 from F32, F16, BF16 */
     QSF_DERIVE_ADD_ONE,   /* the same, x + 1 */
     QSF_DERIVE_NEG_EXP,   /* the same, -exp(x) */
@@ -30,7 +32,13 @@ typedef enum QsfDeriveKind {
  * source, and row 2i + 1 is row head/2 + i. */
 typedef struct QsfRowMap {
     uint64_t first, run, stride;
+    /* After `period` runs, the next begins `step` rows after the first of them; 0 = never. */
+    uint64_t period, step;
     uint32_t head; /* a divisor of run, even; 0 = in order */
+    float factor;  /* for TIMES */
+    /* For TRANSPOSE of a matrix that is cut into others: their number, the rows of each, how many are used. */
+    uint64_t cuts, cut_rows, cut_used;
+    uint64_t pad; /* rows of zeros after the last */
 } QsfRowMap;
 
 /* A tensor or part of it, from which consecutive rows are made. */
@@ -49,6 +57,7 @@ typedef struct QsfDerived {
     uint64_t cols;             /* elements of a row of the result */
     uint64_t src_rows;         /* of one source matrix; TRANSPOSE: its columns become rows */
     uint64_t src_cols;         /* elements */
+    uint64_t src_step;         /* TRANSPOSE: rows from one source matrix to the next */
     uint32_t src_dtype;        /* of the source, a number of dtype.h; 0 for those that have none there */
     uint32_t src_elem;         /* bytes of one of its elements */
     uint32_t scale_dtype;      /* F32, F16 or BF16 */
@@ -98,11 +107,15 @@ typedef struct QsfDeriveRead {
 /* derive_copy.c, derive_value.c, derive_packed.c */
 int qsf_derive_copy(const QsfDeriveRead *r);
 int qsf_derive_transpose(const QsfDeriveRead *r);
+int qsf_derive_columns(const QsfDeriveRead *r);
+int qsf_derive_times(const QsfDeriveRead *r);
 int qsf_derive_value(const QsfDeriveRead *r);
 int qsf_derive_scaled_f8(const QsfDeriveRead *r);
 int qsf_derive_mxfp4(const QsfDeriveRead *r);
 int qsf_derive_ternary(const QsfDeriveRead *r);
 
+/* Writes BF16: to the nearest, ties to even; NaN stays NaN. */
+void qsf_derive_put_bf16(unsigned char *out, float x);
 /* Reads from the part's source, relative to its first byte. */
 int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 /* Makes n elements of BYTES bytes of row `row` of the part, from column col on, for qsf_derive_elements. */

@@ -10,8 +10,7 @@
 #define MXFP4_BYTES  17u /* of a block of 32: the exponent, then the nibbles */
 #define MXFP4_HALVES 16u
 
-/* To the nearest, ties to even; NaN stays NaN. */
-static void put_bf16(unsigned char *out, float x) {
+void qsf_derive_put_bf16(unsigned char *out, float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
@@ -43,8 +42,8 @@ static int make_f8(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t 
     if (rc == QSF_OK) rc = qsf_derive_source(r, place * d->src_cols + col, codes, n);
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
         const uint64_t block = (col + i) / d->block_c - col / d->block_c;
-        put_bf16(out + 2 * i,
-                 qsf_float_of(d->src_dtype, codes + i) * qsf_float_of(d->scale_dtype, scales + block * each));
+        qsf_derive_put_bf16(out + 2 * i, qsf_float_of(d->src_dtype, codes + i) *
+                                             qsf_float_of(d->scale_dtype, scales + block * each));
     }
     return rc;
 }
@@ -87,7 +86,7 @@ static int make_ternary(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint
     int rc = qsf_derive_source(r, at + col * QK_I2S_BLOCK, r->scratch, n * QK_I2S_BLOCK);
     if (rc == QSF_OK) memset(out, 0, (size_t)n * sizeof(qk_i2_s));
     for (uint64_t i = 0; rc == QSF_OK && i < n * QK_I2S_BLOCK; i++) {
-        const unsigned j = i % QK_I2S_BLOCK, code = r->scratch[i] >> shift & 3u;
+        const unsigned j = i % QK_I2S_BLOCK, code = (unsigned)r->scratch[i] >> shift & 3u;
         out[i / QK_I2S_BLOCK * sizeof(qk_i2_s) + j % 32] |= (unsigned char)(code << (6 - 2 * (j / 32)));
     }
     return rc;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/blocks.h"
+#include "src/base/half.h"
 #include "src/format/derive.h"
 #include "src/format/rows.h"
 
@@ -45,4 +46,25 @@ static int make_values(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint6
 
 int qsf_derive_value(const QsfDeriveRead *r) {
     return qsf_derive_elements(r, sizeof(float), PIECE_BYTES / sizeof(float), make_values);
+}
+
+static void put_float(uint32_t dtype, unsigned char *out, float x) {
+    switch (dtype) {
+    case QK_GGML_F32: memcpy(out, &x, sizeof x); break;
+    case QK_GGML_F16: qsf_half_put(out, qsf_half_bits((double)x)); break;
+    default: qsf_derive_put_bf16(out, x); break;
+    }
+}
+
+static int make_times(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t n, unsigned char *out) {
+    const QsfDerived *d = r->d;
+    const uint64_t at = (qsf_row_place(r->p->map, row) * d->src_cols + col) * d->src_elem;
+    int rc = qsf_derive_source(r, at, r->scratch, n * d->src_elem);
+    for (uint64_t i = 0; rc == QSF_OK && i < n * d->src_elem; i += d->src_elem)
+        put_float(d->src_dtype, out + i, qsf_float_of(d->src_dtype, r->scratch + i) * r->p->map->factor);
+    return rc;
+}
+
+int qsf_derive_times(const QsfDeriveRead *r) {
+    return qsf_derive_elements(r, r->d->src_elem, PIECE_BYTES / sizeof(float), make_times);
 }

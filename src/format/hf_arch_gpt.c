@@ -55,7 +55,7 @@ static const QsfHfName bigcode_names[] = {
 };
 static const QsfHfName *const bigcode_tables[] = { bigcode_names, NULL };
 static const QsfHfMust bigcode_must[] = {
-    { "activation_function", "gelu_pytorch_tanh|gelu_new|gelu_fast" },
+    { "activation_function", "gelu|gelu_pytorch_tanh|gelu_new|gelu_fast" },
     { "scale_attn_weights", "true" },
     { "multi_query", "true" },
     QSF_HF_END,

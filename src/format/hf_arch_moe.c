@@ -174,21 +174,10 @@ static const QsfHfMust must_minimax[] = {
 
 /* --- what the tables cannot express --- */
 
-/* All blocks have experts. */
-static int every_block(const QsfHfModel *m) {
-    uint32_t step;
-    int rc = qsf_hf_u32(m, "decoder_sparse_step", 1, &step);
-    if (rc == QSF_OK && step != 1)
-        rc = qsf_hf_bad(m, "decoder_sparse_step", "is not 1, which is not supported");
-    if (rc == QSF_OK && qsf_json_size(qsf_hf_member(m->text, "mlp_only_layers")) > 0)
-        rc = qsf_hf_bad(m, "mlp_only_layers", "is not empty, which is not supported");
-    return rc;
-}
-
 static int put_divided(QsfHfModel *m) {
     int rc = qsf_hf_experts_put(m);
     if (rc == QSF_OK) rc = qsf_hf_need_bool(m, "norm_topk_prob", false, true);
-    return rc == QSF_OK ? every_block(m) : rc;
+    return rc == QSF_OK ? qsf_hf_experts_everywhere(m) : rc;
 }
 
 static int put_not_divided(QsfHfModel *m) {
@@ -196,7 +185,7 @@ static int put_not_divided(QsfHfModel *m) {
     if (rc == QSF_OK) rc = qsf_hf_need_bool(m, "norm_topk_prob", false, false);
     if (rc == QSF_OK && qsf_hf_member(m->text, "clip_qkv") != NULL)
         rc = qsf_hf_bad(m, "clip_qkv", "is set, which is not supported for this architecture");
-    return rc == QSF_OK ? every_block(m) : rc;
+    return rc == QSF_OK ? qsf_hf_experts_everywhere(m) : rc;
 }
 
 static int put_deepseek(QsfHfModel *m) {

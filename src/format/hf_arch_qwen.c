@@ -150,6 +150,11 @@ static const QsfHfName *const bitnet_tables[] = {
 };
 static const QsfHfMust bitnet_squared[] = { { "hidden_act", "relu2" }, QSF_HF_END };
 
+#define QWEN2VL                                                                  \
+    .gguf = "qwen2vl", .tensors = plain, .keys = keys, .must = qsf_hf_must_silu, \
+    .prefixes = qsf_hf_vision_prefixes, .left_out = qsf_hf_vision_left_out,      \
+    .ropes = QSF_HF_ROPES_USUAL | QSF_HF_ROPE_SECTIONS, .window = QSF_HF_WINDOW_SWITCH
+
 const QsfHfArch qsf_hf_arch_qwen[] = {
     { .name = "Qwen2ForCausalLM",
       .gguf = "qwen2",
@@ -166,6 +171,18 @@ const QsfHfArch qsf_hf_arch_qwen[] = {
       .ropes = QSF_HF_ROPES_USUAL,
       .window = QSF_HF_WINDOW_SWITCH,
       .head_dim = 128 },
+    { .name = "Qwen2VLForConditionalGeneration", QWEN2VL },
+    { .name = "Qwen2_5_VLForConditionalGeneration", QWEN2VL },
+    { .name = "Qwen3VLForConditionalGeneration",
+      .gguf = "qwen3vl",
+      .tensors = with_head_norms,
+      .keys = keys,
+      .must = qsf_hf_must_silu,
+      .prefixes = qsf_hf_vision_prefixes,
+      .left_out = qsf_hf_vision_left_out,
+      .ropes = QSF_HF_ROPES_USUAL | QSF_HF_ROPE_SECTIONS,
+      .head_dim = 128,
+      .rope_base = 5e6 },
     { .name = "SeedOssForCausalLM",
       .gguf = "seed_oss",
       .tensors = seed_tables,

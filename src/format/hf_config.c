@@ -30,22 +30,16 @@ static int read_arch(QsfHfModel *m) {
                            m->path);
     m->arch = qsf_hf_arch_find(m, name);
     if (m->arch != NULL) return QSF_OK;
-    QsfStrbuf list = QSF_STRBUF_INIT;
-    for (unsigned i = 0; qsf_hf_arch_at(i) != NULL; i++)
-        if (i == 0 || strcmp(qsf_hf_arch_at(i)->name, qsf_hf_arch_at(i - 1)->name) != 0)
-            qsf_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", qsf_hf_arch_at(i)->name);
-    int rc =
-        qsf_err_set(m->err, QSF_E_MODEL,
-                    "%s: the architecture '%.*s' is not supported; supported: %s (for tokenizing only, open "
-                    "the tokenizer file)",
-                    m->path, QSF_HF_SHOWN, name, qsf_strbuf_str(&list));
-    qsf_strbuf_free(&list);
-    return rc;
+    return qsf_err_set(
+        m->err, QSF_E_MODEL,
+        "%s: the architecture '%.*s' is not supported as a directory (docs/FORMATS.md lists those that "
+        "are); use a GGUF file of the model, or, for tokenizing only, open the tokenizer file",
+        m->path, QSF_HF_SHOWN, name);
 }
 
 /* Quantized weights that hf_tensors.c can read: each has its scales beside it. */
 static int read_quantization(QsfHfModel *m) {
-    static const char *const methods[] = { "fp8", "mxfp4", "bitnet" };
+    static const char *const methods[] = { "fp8", "fbgemm_fp8", "mxfp4", "bitnet" };
     const QsfJson *q = qsf_hf_member(m->root, "quantization_config");
     if (q == NULL) q = qsf_hf_member(m->text, "quantization_config");
     if (q == NULL) return QSF_OK;
@@ -53,6 +47,12 @@ static int read_quantization(QsfHfModel *m) {
     const QsfJson *block = qsf_hf_member(q, "weight_block_size");
     for (size_t i = 0; method != NULL && m->quantized == NULL && i < sizeof methods / sizeof *methods; i++)
         if (strcmp(method, methods[i]) == 0) m->quantized = method;
+    const char *linear = qsf_json_string(qsf_json_get(q, "linear_class"), NULL);
+    m->scale_is_factor = linear != NULL && strcmp(linear, "autobitlinear") == 0; /* integrations/bitnet.py */
+    const char *format = qsf_json_string(qsf_json_get(q, "format"), NULL);
+    if (method != NULL && strcmp(method, "compressed-tensors") == 0 && format != NULL &&
+        strcmp(format, "float-quantized") == 0)
+        m->quantized = "fp8";
     const char *mode = qsf_json_string(qsf_json_get(q, "quantization_mode"), NULL);
     if (mode != NULL && strcmp(mode, "online") == 0)
         return qsf_err_set(
@@ -84,7 +84,14 @@ static int refuse_features(const QsfHfModel *m) {
 
 /* --- sizes --- */
 
+static int read_rotated(QsfHfModel *m) {
+    int rc = qsf_hf_u32(m, m->arch->rotated, 0, &m->head_dim);
+    if (rc == QSF_OK && m->head_dim % 2 != 0) rc = qsf_hf_bad(m, m->arch->rotated, "is an odd number");
+    return rc;
+}
+
 static int read_head_dim(QsfHfModel *m) {
+    if (m->arch->rotated != NULL) return read_rotated(m);
     m->says_head_dim = m->arch->head_dim > 0 || qsf_hf_member(m->text, "head_dim") != NULL;
     if (!m->says_head_dim && m->hidden % m->n_heads != 0)
         return qsf_err_set(

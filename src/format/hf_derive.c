@@ -38,6 +38,8 @@ static int read_shape(const Maker *k, const QsfHfPiece *p, uint32_t *n_dims, uin
     for (uint32_t i = 0; i < t->n_dims && i < 4; i++) {
         if (t->shape[i] == 0) return bad(k, p, "has a dimension of size 0");
         const bool middle = i > 0 && i + 1 < t->n_dims && t->shape[i] == 1 && t->n_dims > p->row->n_dims;
+        if (packed && i == 3 && t->shape[i] != 16)
+            return bad(k, p, "has blocks of another size than 16 bytes");
         if (middle || (packed && i == 3)) continue;
         if (*n_dims < 3) shape[*n_dims] = t->shape[i];
         ++*n_dims;
@@ -63,6 +65,7 @@ static int choose_kind(Maker *k) {
     const bool bytes = strcmp(t->type_name, "U8") == 0;
     if (k->m->quantized != NULL && (f8 || bytes)) return qsf_hf_scales_kind(k->m, p, d);
     if (d->kind == QSF_DERIVE_MXFP4) return bad_type(k, p, "U8");
+    if (d->kind == QSF_DERIVE_TIMES && f8) return bad_type(k, p, "F32, F16 or BF16");
     if (t->dtype == QSF_ST_NO_DTYPE) return bad_type(k, p, "F32, F16, BF16, F8_E4M3 or F8_E5M2");
     return QSF_OK;
 }
@@ -118,6 +121,32 @@ static uint64_t source_rows(const Maker *k, const uint64_t *shape) {
     return k->n_dims == 3 ? rows * shape[0] : rows;
 }
 
+static int set_cols(Maker *k, const QsfHfPiece *p, uint64_t cols) {
+    k->d.cols = k->out->ne[0] = cols;
+    if (qsf_dtype_row_bytes(qsf_dtype(k->out->dtype), cols, &k->d.row_bytes)) return QSF_OK;
+    return bad(k, p, "has rows of a length that is not a multiple of its blocks");
+}
+
+/* Columns in a different order: whole rows of the source are read. */
+static int set_columns(Maker *k, const QsfHfPiece *p, uint64_t cols) {
+    if (k->n > 1) return bad(k, p, "cannot be joined with others");
+    if (k->d.src_cols * k->d.src_elem > QSF_DERIVE_SCRATCH) return bad(k, p, "has rows that are too long");
+    return set_cols(k, p, cols);
+}
+
+/* Transposes the first rows of each of several matrices that are one in the file. */
+static int cut_source(Maker *k, const QsfHfPiece *p, const QsfRowMap *map, uint64_t *n) {
+    QsfDerived *d = &k->d;
+    uint64_t rows;
+    if (k->n > 1 || d->kind != QSF_DERIVE_TRANSPOSE || map->cut_used == 0 || map->cut_used > map->cut_rows ||
+        !qsf_mul_u64(map->cuts, map->cut_rows, &rows) || rows != d->src_rows)
+        return bad(k, p, "has another number of rows than its heads (config.json) make");
+    d->src_rows = map->cut_used;
+    d->src_step = map->cut_rows;
+    *n = map->cuts * d->src_cols;
+    return set_cols(k, p, map->cut_used);
+}
+
 static int add_part(Maker *k, const QsfHfPiece *p) {
     QsfHfModel *m = k->m;
     uint32_t n_dims;
@@ -127,16 +156,31 @@ static int add_part(Maker *k, const QsfHfPiece *p) {
     if (n_dims != k->n_dims || p->t->dtype != k->p->t->dtype || p->row->how != k->p->row->how ||
         (n_dims > 1 && shape[n_dims - 1] != k->shape[n_dims - 1]))
         return bad(k, p, "has another type or width than the tensors it is joined with");
-    k->d.src_rows = n_dims == 1 ? shape[0] : shape[n_dims - 2];
+    k->d.src_step = k->d.src_rows = n_dims == 1 ? shape[0] : shape[n_dims - 2];
     const uint64_t all = source_rows(k, shape);
+    const bool columns = k->d.kind == QSF_DERIVE_COLUMNS;
     QsfRowMap map;
     memset(&map, 0, sizeof map);
-    map.run = map.stride = n = all;
-    if (p->row->rows != NULL) rc = p->row->rows(m, all, &map, &n);
+    map.run = map.stride = n = columns ? k->d.src_cols : all;
+    map.factor = 1;
+    if (p->row->rows != NULL) rc = p->row->rows(m, n, &map, &n);
     if (rc != QSF_OK)
         return qsf_err_prefix(m->err, "%s: tensor '%.*s'", m->s->files[p->file].path, QSF_HF_SHOWN,
                               p->t->name);
-    if (!qsf_row_map_ok(&map, n, all)) return bad(k, p, "has too few rows");
+    if (map.cuts > 0) {
+        rc = cut_source(k, p, &map, &n);
+        if (rc != QSF_OK) return rc;
+    } else if (!qsf_row_map_ok(&map, n, columns ? k->d.src_cols : all)) {
+        return bad(k, p, columns ? "has too few columns" : "has too few rows");
+    }
+    if (map.pad > 0 && (k->n > 1 || k->n_dims != 2 || map.pad > UINT32_MAX / k->d.row_bytes))
+        return bad(k, p, "has too few rows");
+    if (map.pad > 0) k->d.tail_bytes = (uint32_t)(map.pad * k->d.row_bytes);
+    if (columns) {
+        rc = set_columns(k, p, n);
+        if (rc != QSF_OK) return rc;
+        n = all;
+    }
     QsfDerivedPart *part = &k->d.part[k->d.n_parts];
     const uint64_t row0 = k->d.n_parts > 0 ? part[-1].row0 + part[-1].rows : 0;
     *part = (QsfDerivedPart){ .row0 = row0, .rows = n, .file = p->file, .at = p->t->begin };
@@ -156,6 +200,11 @@ static int check_order(const Maker *k) {
             return qsf_err_set(k->m->err, QSF_E_MODEL, "%s: has no expert %u beside tensor '%.*s'",
                                k->m->s->dir, i, QSF_HF_SHOWN, p->t->name);
     }
+    const QsfHfPiece *last = &k->p[k->n - 1];
+    if (last->expert >= 0 && last->row->part == 0 && k->m->n_experts > 0 && k->n != k->m->n_experts)
+        return qsf_err_set(k->m->err, QSF_E_MODEL,
+                           "%s: there are %u experts (config.json), but tensor '%.*s' is of the last one",
+                           k->m->s->dir, k->m->n_experts, QSF_HF_SHOWN, last->t->name);
     return QSF_OK;
 }
 
@@ -182,6 +231,7 @@ static int set_shape(Maker *k) {
                                                                                : 1;
     if (rows % stacked != 0) return bad(k, k->p, "does not have the same number of rows for each expert");
     t->ne[1] = rows / stacked;
+    t->ne[1] += last->map->pad;
     t->ne[2] = stacked;
     t->n_dims = k->p->expert >= 0 || k->n_dims == 3 ? 3 : 2;
     if (k->n_dims == 1) { /* rows of one element */
@@ -199,8 +249,8 @@ static int set_shape(Maker *k) {
 /* Are the bytes those of one tensor in a file? */
 static bool is_stored(const Maker *k) {
     const QsfDerivedPart *p = &k->d.part[0];
-    return k->d.kind == QSF_DERIVE_COPY && k->n == 1 && p->map->head == 0 && p->map->first == 0 &&
-           p->map->run == p->rows;
+    return k->d.kind == QSF_DERIVE_COPY && k->n == 1 && k->d.tail_bytes == 0 && p->map->head == 0 &&
+           p->map->first == 0 && p->map->run == p->rows;
 }
 
 static int place(Maker *k) {

@@ -64,6 +64,7 @@ int qsf_hf_need_bool(const QsfHfModel *m, const char *key, bool fallback, bool e
 int qsf_hf_experts_count_put(QsfHfModel *m) {
     uint32_t n;
     int rc = qsf_hf_u32(m, QSF_HF_EXPERTS, 0, &n);
+    m->n_experts = n;
     return rc == QSF_OK ? qsf_hf_put_u32(m, "expert_count", n) : rc;
 }
 
@@ -113,4 +114,14 @@ int qsf_hf_deepseek_put(QsfHfModel *m, const char *gating) {
     if (rc == QSF_OK) rc = qsf_hf_bool(m, "norm_topk_prob|moe_renormalize", true, &norm);
     if (rc == QSF_OK) rc = qsf_hf_put_bool(m, "expert_weights_norm", norm);
     return rc == QSF_OK ? put_gating(m, gating) : rc;
+}
+
+int qsf_hf_experts_everywhere(const QsfHfModel *m) {
+    uint32_t step;
+    int rc = qsf_hf_u32(m, "decoder_sparse_step", 1, &step);
+    if (rc == QSF_OK && step != 1)
+        rc = qsf_hf_bad(m, "decoder_sparse_step", "is not 1, which is not supported");
+    if (rc == QSF_OK && qsf_json_size(qsf_hf_member(m->text, "mlp_only_layers")) > 0)
+        rc = qsf_hf_bad(m, "mlp_only_layers", "is not empty, which is not supported");
+    return rc;
 }

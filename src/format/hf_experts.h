@@ -26,6 +26,8 @@ int qsf_hf_need_bool(const QsfHfModel *m, const char *key, bool fallback, bool e
 /* Write expert_count; with expert_used_count and expert_feed_forward_length. */
 int qsf_hf_experts_count_put(QsfHfModel *m);
 int qsf_hf_experts_put(QsfHfModel *m);
+/* Checks that all blocks have experts: decoder_sparse_step and mlp_only_layers. */
+int qsf_hf_experts_everywhere(const QsfHfModel *m);
 /* Writes what models like DeepSeek have: leading dense blocks, shared experts, groups, scale, and the function of the
  * router. gating: the default of scoring_func. */
 int qsf_hf_deepseek_put(QsfHfModel *m, const char *gating);

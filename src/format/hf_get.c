@@ -121,6 +121,23 @@ int qsf_hf_must(const QsfHfModel *m, const QsfHfMust *row) {
     return rc;
 }
 
+/* Kinds of layers, also of architectures that do not ask for them: other names are errors. */
+static bool is_layer_type(const char *name) {
+    static const char *const types[] = { "full_attention",
+                                         "sliding_attention",
+                                         "chunked_attention",
+                                         "attention",
+                                         "linear_attention",
+                                         "conv",
+                                         "mamba",
+                                         "moe",
+                                         "mlp",
+                                         "hybrid" };
+    for (size_t i = 0; name != NULL && i < sizeof types / sizeof *types; i++)
+        if (strcmp(name, types[i]) == 0) return true;
+    return false;
+}
+
 int qsf_hf_layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there) {
     const QsfJson *list = qsf_hf_member(m->text, "layer_types");
     *there = list != NULL;
@@ -129,7 +146,12 @@ int qsf_hf_layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there
         return qsf_hf_bad(m, "layer_types", "is not a list with a type for each layer");
     for (uint32_t i = 0; i < m->n_layers; i++) {
         const char *name = qsf_json_string(qsf_json_at(list, i), NULL);
-        v[i] = name != NULL && strcmp(name, type) == 0;
+        if (!is_layer_type(name))
+            return qsf_err_set(m->err, QSF_E_MODEL,
+                               "%s: the type of layer %u in 'layer_types' is '%.*s', which is not "
+                               "supported",
+                               m->path, i, QSF_HF_SHOWN, name != NULL ? name : "?");
+        v[i] = strcmp(name, type) == 0;
     }
     return QSF_OK;
 }

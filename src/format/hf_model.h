@@ -66,8 +66,9 @@ typedef enum QsfHfRope {
     QSF_HF_ROPE_LLAMA3 = 4,
     QSF_HF_ROPE_YARN = 8,
     QSF_HF_ROPE_LONG = 16,
-    QSF_HF_ROPE_DYNAMIC = 32, /* as PLAIN up to the context length, which is all that metadata can say */
-    QSF_HF_ROPE_ALPHA = 64    /* "dynamic" with a base that depends on "alpha" (HunYuan) */
+    QSF_HF_ROPE_DYNAMIC = 32,  /* as PLAIN up to the context length, which is all that metadata can say */
+    QSF_HF_ROPE_ALPHA = 64,    /* "dynamic" with a base that depends on "alpha" (HunYuan) */
+    QSF_HF_ROPE_SECTIONS = 128 /* "mrope": positions of images in sections; as PLAIN for text */
 } QsfHfRope;
 
 /* What sliding_window means. */
@@ -99,14 +100,16 @@ typedef struct QsfHfArch {
     uint32_t head_dim;  /* 0 = hidden_size / heads */
     uint32_t ffn_times; /* width of the FFN / hidden_size; QSF_HF_NO_FFN: `put` or `keys` write it */
     uint32_t n_ctx;
-    const char *ctx;  /* names of the context length; NULL = the usual ones */
-    double rope_base; /* 0 = 10000 */
-    double rotary;    /* partial_rotary_factor; 0 = 1, and no other is supported */
+    const char *rotated; /* the setting with the rotated part of a head, where `put` writes the other sizes */
+    const char *ctx;     /* names of the context length; NULL = the usual ones */
+    double rope_base;    /* 0 = 10000 */
+    double rotary;       /* partial_rotary_factor; 0 = 1, and no other is supported */
 } QsfHfArch;
 
 /* The tables of groups of architectures, each ended by name NULL. */
 extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_qwen[], qsf_hf_arch_gemma[], qsf_hf_arch_around[],
-    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[];
+    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[], qsf_hf_arch_delta[],
+    qsf_hf_arch_mla[], qsf_hf_arch_gpt_oss[], qsf_hf_arch_falcon_h1[], qsf_hf_arch_gemma_n[];
 
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);
@@ -132,7 +135,8 @@ struct QsfHfModel {
     QsfJson *root;       /* all of it */
     const QsfJson *text; /* the settings of the language model: text_config, or the root */
     const QsfHfArch *arch;
-    uint32_t n_nextn; /* blocks for predicting several tokens, which are not run */
+    uint32_t n_nextn;   /* blocks for predicting several tokens, which are not run */
+    uint32_t n_experts; /* 0 = none */
     uint32_t n_layers, hidden, n_heads, n_kv_heads, n_vocab, n_ctx;
     uint32_t ffn;            /* 0 if the architecture writes its own */
     uint32_t head_dim;       /* even; 0 without attention */
@@ -141,6 +145,7 @@ struct QsfHfModel {
     uint32_t window;         /* 0 = none */
     bool tied;               /* the head is the embedding */
     const char *quantized;   /* method of quantization_config, NULL = none; in the tree */
+    bool scale_is_factor;    /* of packed trits: it multiplies; otherwise it divides */
     uint32_t scale_block[2]; /* rows and columns of its blocks; 0 = by the shape of the scales */
     QsfHfRope rope;
     double rope_base, rope_factor, rope_low, rope_high, rope_ctx; /* the last three for LLAMA3 and YARN */
@@ -148,8 +153,7 @@ struct QsfHfModel {
     QsfStHeader *h;                                               /* (s->n_files) */
     QsfHfMade made[QSF_HF_MADE];
     uint32_t n_made;
-    uint64_t n_targets;  /* the most GGUF tensors there can be */
-    uint64_t n_left_out; /* tensors that are not of the language model */
+    uint64_t n_targets; /* the most GGUF tensors there can be */
 };
 
 /* hf_config.c: reads dir/config.json; close it afterwards, also after a failure. QSF_E_MODEL with its path, the key,
@@ -168,7 +172,7 @@ int qsf_hf_tensors_add(QsfHfModel *m);
 int qsf_hf_generation_put(QsfSource *s, const char *dir, QsfErr *err);
 
 /* Opens model.safetensors in s->dir, or the shards listed in model.safetensors.index.json, as s->files, and
- * reads the header of each: *h (s->n_files) in the arena. QSF_E_MODEL if a shard is missing, is not a plain
+ * reads the header of each: *h (s->n_files) in memory of QsfSource.opening. QSF_E_MODEL if a shard is missing, is not a plain
  * file name, or lacks a tensor that the index places there. */
 int qsf_hf_weights_read(QsfSource *s, QsfStHeader **h, QsfErr *err);
 

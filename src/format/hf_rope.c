@@ -14,9 +14,9 @@ static const struct {
     const char *name;
     QsfHfRope kind;
 } kinds[] = {
-    { "default", QSF_HF_ROPE_PLAIN },   { "linear", QSF_HF_ROPE_LINEAR }, { "llama3", QSF_HF_ROPE_LLAMA3 },
-    { "yarn", QSF_HF_ROPE_YARN },       { "longrope", QSF_HF_ROPE_LONG }, { "su", QSF_HF_ROPE_LONG },
-    { "dynamic", QSF_HF_ROPE_DYNAMIC }, { "dynamic", QSF_HF_ROPE_ALPHA },
+    { "default", QSF_HF_ROPE_PLAIN },   { "linear", QSF_HF_ROPE_LINEAR },  { "llama3", QSF_HF_ROPE_LLAMA3 },
+    { "yarn", QSF_HF_ROPE_YARN },       { "longrope", QSF_HF_ROPE_LONG },  { "su", QSF_HF_ROPE_LONG },
+    { "dynamic", QSF_HF_ROPE_DYNAMIC }, { "mrope", QSF_HF_ROPE_SECTIONS }, { "dynamic", QSF_HF_ROPE_ALPHA },
 };
 
 /* Newer files of models with windows have two sets. */
@@ -47,7 +47,8 @@ static int read_kind(QsfHfModel *m, const QsfJson *rope) {
     for (size_t i = 0; name != NULL && i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].name, name) != 0 || ((m->arch->ropes | QSF_HF_ROPE_PLAIN) & kinds[i].kind) == 0)
             continue;
-        m->rope = kinds[i].kind == QSF_HF_ROPE_DYNAMIC ? QSF_HF_ROPE_PLAIN : kinds[i].kind;
+        const bool plain = kinds[i].kind == QSF_HF_ROPE_DYNAMIC || kinds[i].kind == QSF_HF_ROPE_SECTIONS;
+        m->rope = plain ? QSF_HF_ROPE_PLAIN : kinds[i].kind;
         return QSF_OK;
     }
     return unsupported(m, name);
@@ -90,6 +91,10 @@ static int read_scaling(QsfHfModel *m, const QsfJson *rope) {
 
 /* Sets the number of rotated elements of a head. */
 static int read_part(QsfHfModel *m, const QsfJson *rope) {
+    if (m->arch->rotated != NULL) {
+        m->n_rot = m->head_dim;
+        return QSF_OK;
+    }
     static const char names[] = "partial_rotary_factor|rotary_pct|rope_pct";
     const bool supported = m->arch->rotary > 0;
     double part = supported ? m->arch->rotary : 1;
@@ -138,16 +143,25 @@ static int make_llama3(QsfHfModel *m) {
     return QSF_OK;
 }
 
+/* Hugging Face multiplies cos and sin by this factor, readers of GGUF by 1 + 0.1 ln(factor) and by attn_factor. */
+static int put_attention_factor(QsfHfModel *m, const QsfJson *rope) {
+    const double usual = 1 + 0.1 * log(m->rope_factor);
+    double v;
+    int rc = qsf_hf_real(m, rope, "attention_factor|attn_factor", usual, 1e-6, MAX_SCALE, &v);
+    if (rc != QSF_OK || fabs(v / usual - 1) < 1e-6) return rc;
+    return qsf_hf_put_f32(m, "rope.scaling.attn_factor", v / usual);
+}
+
 /* ggml-org/llama.cpp conversion/base.py: which of YaRN's numbers are written. */
 static int put_yarn(QsfHfModel *m) {
     static const char *const rows[][2] = {
         { "extrapolation_factor", "rope.scaling.yarn_ext_factor" },
-        { "attention_factor|attn_factor", "rope.scaling.attn_factor" },
         { "beta_fast", "rope.scaling.yarn_beta_fast" },
         { "beta_slow", "rope.scaling.yarn_beta_slow" },
     };
     const QsfJson *rope = parameters(m);
     int rc = qsf_hf_put_u32(m, "rope.scaling.original_context_length", (uint32_t)m->rope_ctx);
+    if (rc == QSF_OK) rc = put_attention_factor(m, rope);
     for (size_t i = 0; rc == QSF_OK && i < sizeof rows / sizeof *rows; i++) {
         double v;
         if (qsf_hf_member(rope, rows[i][0]) == NULL) continue;
@@ -195,8 +209,22 @@ static int make_long(QsfHfModel *m) {
     return put_long(m);
 }
 
+/* How many pairs rotate by each coordinate of an image; GGUF has four numbers. */
+static int put_sections(QsfHfModel *m) {
+    const QsfJson *list = qsf_hf_member(parameters(m), "mrope_section");
+    uint32_t v[4] = { 0 };
+    if (list == NULL) return QSF_OK;
+    for (size_t i = 0; i < 4 && i < qsf_json_size(list); i++) {
+        const int64_t n = qsf_json_int(qsf_json_at(list, i), -1);
+        if (n < 0 || n > QSF_HF_NUMBER) return qsf_hf_bad(m, "mrope_section", "is not a list of sizes");
+        v[i] = (uint32_t)n;
+    }
+    return qsf_hf_put_u32s(m, "rope.dimension_sections", v, 4);
+}
+
 int qsf_hf_rope_put(QsfHfModel *m) {
     int rc = m->n_rot > 0 ? qsf_hf_put_u32(m, "rope.dimension_count", m->n_rot) : QSF_OK;
+    if (rc == QSF_OK) rc = put_sections(m);
     if (rc == QSF_OK) rc = qsf_hf_put_f32(m, "rope.freq_base", m->rope_base);
     if (rc != QSF_OK || m->rope == QSF_HF_ROPE_PLAIN) return rc;
     if (m->rope == QSF_HF_ROPE_LLAMA3) return make_llama3(m);

@@ -3,6 +3,7 @@
  * finegrained_fp8.py (fp8), mxfp4.py, bitnet.py. */
 #include "src/format/hf_scales.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static int bad_scales(const QsfHfModel *m, const Found *f, const char *what) {
                        f->t->name, what);
 }
 
-/* The scale of all of a ternary tensor, by which its values are divided. */
+/* The scale of all of a ternary tensor. */
 static int read_one(const QsfHfModel *m, const Found *f, QsfDerived *d) {
     unsigned char b[4];
     const uint64_t n = f->t->end - f->t->begin;
@@ -66,7 +67,8 @@ static int read_one(const QsfHfModel *m, const Found *f, QsfDerived *d) {
         return bad_scales(m, f, "is not one scale of type F32, F16 or BF16");
     int rc = qsf_file_pread(&m->s->files[f->file], b, (size_t)n, f->t->begin, m->err);
     if (rc != QSF_OK) return rc;
-    const float scale = 1.0f / qsf_float_of(f->t->dtype, b);
+    const float stored = qsf_float_of(f->t->dtype, b), scale = m->scale_is_factor ? stored : 1.0f / stored;
+    if (!isfinite(scale) || !isfinite(stored)) return bad_scales(m, f, "is 0 or not a number");
     if (d->n_parts > 1 && memcmp(&scale, &d->tail, sizeof scale) != 0)
         return bad_scales(m, f, "differs from the scale of the tensors that it is joined with");
     d->tail = scale;

@@ -178,11 +178,11 @@ static int make_all(QsfHfPieces *l, Group *g) {
 
 int qsf_hf_tensors_add(QsfHfModel *m) {
     QsfHfPieces l = { .m = m };
-    int rc = walk(&l, &m->n_left_out);
+    int rc = walk(&l, &m->s->n_left_out);
     if (rc != QSF_OK) return rc;
     Group *g = malloc((size_t)(l.n + 1) * sizeof *g);
     l.piece = malloc((size_t)(l.n + 1) * sizeof *l.piece);
-    rc = g == NULL || l.piece == NULL ? qsf_err_memory(m->err, "%s", m->s->dir) : walk(&l, &m->n_left_out);
+    rc = g == NULL || l.piece == NULL ? qsf_err_memory(m->err, "%s", m->s->dir) : walk(&l, &m->s->n_left_out);
     if (rc == QSF_OK) rc = make_all(&l, g);
     free(l.piece);
     free(g);

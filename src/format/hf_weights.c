@@ -72,7 +72,7 @@ static int add_shard(Index *x) {
     if (qsf_hashmap_get(&x->map, text, x->file.len) >= 0) return QSF_OK;
     if (x->n_names == QSF_MAX_PARTS)
         return qsf_err_set(x->err, QSF_E_MODEL, "%s: lists more than %u files", x->w->f.path, QSF_MAX_PARTS);
-    x->names[x->n_names] = qsf_arena_strdup(&x->s->arena, text, x->file.len, x->err);
+    x->names[x->n_names] = qsf_arena_strdup(&x->s->opening, text, x->file.len, x->err);
     if (x->names[x->n_names] == NULL) return x->err->code;
     qsf_hashmap_put(&x->map, (int32_t)x->n_names++);
     return QSF_OK;
@@ -146,7 +146,7 @@ static int open_files(QsfSource *s, const char *const *names, uint32_t n, QsfErr
 
 static int read_headers(QsfSource *s, QsfStHeader **h, QsfErr *err) {
     int rc = QSF_OK;
-    *h = qsf_source_alloc(s, s->n_files, sizeof **h, err);
+    *h = qsf_source_alloc_opening(s, s->n_files, sizeof **h, err);
     if (*h == NULL) return err->code;
     for (uint32_t i = 0; rc == QSF_OK && i < s->n_files; i++) rc = qsf_st_read(s, i, &(*h)[i], err);
     return rc;
@@ -154,9 +154,9 @@ static int read_headers(QsfSource *s, QsfStHeader **h, QsfErr *err) {
 
 static int read_shards(Index *x, QsfStHeader **h) {
     QsfSource *s = x->s;
-    x->names = qsf_source_alloc(s, QSF_MAX_PARTS, sizeof *x->names, x->err);
+    x->names = qsf_source_alloc_opening(s, QSF_MAX_PARTS, sizeof *x->names, x->err);
     if (x->names == NULL) return x->err->code;
-    int rc = qsf_hashmap_init(&x->map, &s->arena, QSF_MAX_PARTS, shard_key, x->names, x->err);
+    int rc = qsf_hashmap_init(&x->map, &s->opening, QSF_MAX_PARTS, shard_key, x->names, x->err);
     if (rc == QSF_OK) rc = walk_index(x);
     if (rc == QSF_OK) rc = open_files(s, x->names, x->n_names, x->err);
     if (rc == QSF_OK) rc = read_headers(s, h, x->err);

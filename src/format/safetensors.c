@@ -198,7 +198,7 @@ static int add_tensor(Reader *r) {
         return qsf_err_set(r->err, QSF_E_MODEL,
                            "%s: a tensor's name before byte offset %zu is empty or holds a NUL", r->f->path,
                            r->j.at);
-    char *name = qsf_source_alloc(r->s, r->key.len + 1, 1, r->err);
+    char *name = qsf_source_alloc_opening(r->s, r->key.len + 1, 1, r->err);
     if (name == NULL) return r->err->code;
     memcpy(name, r->key.data, r->key.len);
     t->name = name;
@@ -286,9 +286,9 @@ static int read_all(Reader *r) {
     QsfStHeader *h = r->h;
     int rc = walk(r, &n);
     if (rc != QSF_OK) return rc;
-    h->t = qsf_source_alloc(r->s, n, sizeof *h->t, r->err);
+    h->t = qsf_source_alloc_opening(r->s, n, sizeof *h->t, r->err);
     if (h->t == NULL) return r->err->code;
-    rc = qsf_hashmap_init(&h->map, &r->s->arena, (uint32_t)n, tensor_key, h->t, r->err);
+    rc = qsf_hashmap_init(&h->map, &r->s->opening, (uint32_t)n, tensor_key, h->t, r->err);
     if (rc == QSF_OK) rc = walk(r, &n);
     return rc == QSF_OK ? check_ranges(r) : rc;
 }

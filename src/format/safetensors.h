@@ -12,7 +12,7 @@
 #define QSF_ST_NO_DTYPE   UINT32_MAX
 
 typedef struct QsfStTensor {
-    const char *name;      /* NUL-terminated, in the arena */
+    const char *name;      /* NUL-terminated, in memory of QsfSource.opening */
     const char *type_name; /* as in the file: "BF16" */
     uint32_t dtype;      /* number of F32, F16, BF16, F8_E4M3 and F8_E5M2 in dtype.h, else QSF_ST_NO_DTYPE */
     uint32_t n_dims;     /* may be 0 (a scalar) or more than 4 */
@@ -26,7 +26,7 @@ typedef struct QsfStHeader {
     QsfHashmap map; /* name -> index */
 } QsfStHeader;
 
-/* Reads and checks the header of s->files[file]; h uses memory from the arena. QSF_E_MODEL with path, byte
+/* Reads and checks the header of s->files[file]; h uses memory of QsfSource.opening. QSF_E_MODEL with path, byte
  * offset and what was expected; QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_st_read(QsfSource *s, uint32_t file, QsfStHeader *h, QsfErr *err);
 /* Finds a tensor by name; NULL if absent. */

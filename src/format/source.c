@@ -14,14 +14,23 @@
 
 #define SNIFF_BYTES 512
 
-void *qsf_source_alloc(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err) {
+static void *alloc_in(QsfSource *s, QsfArena *a, uint64_t n, uint64_t elem_bytes, QsfErr *err) {
     uint64_t bytes;
-    if (!qsf_mul_u64(n, elem_bytes, &bytes) || bytes > QSF_META_CAP || s->arena.used > QSF_META_CAP - bytes) {
+    const uint64_t used = s->arena.used + s->opening.used;
+    if (!qsf_mul_u64(n, elem_bytes, &bytes) || bytes > QSF_META_CAP || used > QSF_META_CAP - bytes) {
         qsf_err_set(err, QSF_E_MODEL, "%s: its tables and strings need more than %zu MiB of memory",
                     qsf_source_path(s), QSF_META_CAP >> 20);
         return NULL;
     }
-    return qsf_arena_alloc(&s->arena, (size_t)bytes, elem_bytes == 1 ? 1 : 16, err);
+    return qsf_arena_alloc(a, (size_t)bytes, elem_bytes == 1 ? 1 : 16, err);
+}
+
+void *qsf_source_alloc(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err) {
+    return alloc_in(s, &s->arena, n, elem_bytes, err);
+}
+
+void *qsf_source_alloc_opening(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err) {
+    return alloc_in(s, &s->opening, n, elem_bytes, err);
 }
 
 static const char *tensor_key(const void *owner, int32_t id, size_t *len) {
@@ -172,8 +181,10 @@ int qsf_source_open(QsfSource **out, const char *path, QsfLedger *ledger, QsfErr
     if (s == NULL) return qsf_err_memory(err, "%s", path);
     s->ledger = ledger;
     qsf_arena_init(&s->arena, ledger, QSF_MEM_META, "model metadata", 0);
+    qsf_arena_init(&s->opening, ledger, QSF_MEM_META, "model headers", 0);
     bool hf = is_directory(path) && qsf_hf_dir_has_weights(path);
     int rc = hf ? qsf_hf_dir_open(s, path, err) : open_one(s, path, err);
+    qsf_arena_destroy(&s->opening);
     if (rc != QSF_OK) {
         qsf_source_close(s);
         return rc;
@@ -196,6 +207,7 @@ const char *qsf_source_path(const QsfSource *s) { return s->dir != NULL ? s->dir
 const char *qsf_source_format(const QsfSource *s) { return s->format; }
 uint32_t qsf_source_n_files(const QsfSource *s) { return s->n_files; }
 uint64_t qsf_source_n_tensors(const QsfSource *s) { return s->n_tensors; }
+uint64_t qsf_source_n_left_out(const QsfSource *s) { return s->n_left_out; }
 
 uint64_t qsf_source_bytes(const QsfSource *s) {
     uint64_t sum = 0;

@@ -94,6 +94,8 @@ void qsf_source_virtual_advise(const QsfSource *s, uint64_t off, uint64_t len, i
 const QsfChecksumPart *qsf_source_checksums(const QsfSource *s, uint32_t *n);
 
 uint64_t qsf_source_n_tensors(const QsfSource *s);
+uint64_t
+qsf_source_n_left_out(const QsfSource *s); /* tensors of inputs other than text, which are not among them */
 const QsfTensor *qsf_source_tensor(const QsfSource *s, uint64_t i);
 const QsfTensor *qsf_source_find_tensor(const QsfSource *s, const char *name); /* NULL if absent */
 /* Static name of a metadata type ("u32", "string", ...). */

@@ -63,6 +63,7 @@ struct QsfNamed; /* qsf_named.h */
 struct QsfSource {
     QsfLedger *ledger;
     QsfArena arena;
+    QsfArena opening; /* memory that is freed at the end of opening */
     char format[16];
     const char *dir; /* the directory, if the model was opened by directory, else NULL; in the arena */
     QsfFile *files;  /* (n_files) */
@@ -72,6 +73,7 @@ struct QsfSource {
     QsfTensorNote *notes;           /* (n_tensors), or NULL if there are none */
     struct QsfDerivedFile *derived; /* derive.h; NULL if no tensor is derived */
     uint64_t n_tensors;
+    uint64_t n_left_out;        /* tensors of other inputs than text */
     QsfChecksumPart *checksums; /* (n_checksums), in the arena */
     uint32_t n_checksums;
     QsfCompressed *compressed; /* (n_compressed), in the arena */
@@ -85,6 +87,8 @@ struct QsfSource {
 
 /* Allocates from the arena, up to QSF_META_CAP in total; NULL with *err set (QSF_E_MODEL above the limit). */
 void *qsf_source_alloc(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err);
+/* The same, but freed at the end of opening; both together are limited. */
+void *qsf_source_alloc_opening(QsfSource *s, uint64_t n, uint64_t elem_bytes, QsfErr *err);
 
 /* Makes s->tensors findable by name; QSF_E_MODEL when two have the same. */
 int qsf_source_index_tensors(QsfSource *s, QsfErr *err);

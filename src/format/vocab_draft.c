@@ -81,7 +81,21 @@ int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len) {
     return -1;
 }
 
+/* Drops added tokens for which the model has no rows (such as the image token of a Gemma 3 without vision): no text
+ * can contain them. */
+static void drop_added(QsfVocabDraft *d, uint32_t n) {
+    int32_t *const special[] = { &d->bos, &d->eos, &d->unk, &d->pad };
+    while (d->n > n) {
+        const uint8_t type = d->tok[d->n - 1].type;
+        if (type != 0 && type != QSF_DRAFT_CONTROL && type != QSF_DRAFT_USER) return;
+        d->n--;
+    }
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (*special[i] >= (int64_t)d->n) *special[i] = -1;
+}
+
 int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err) {
+    drop_added(d, n);
     if (d->n > n)
         return qsf_err_set(err, QSF_E_MODEL, "%s: has %u tokens, but the model's vocab_size is %u",
                            d->s->files[0].path, d->n, n);

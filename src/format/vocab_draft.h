@@ -55,7 +55,7 @@ int32_t qsf_draft_find(const QsfVocabDraft *d, const char *text, size_t len);
 /* Adds an expression of the pre-tokenizer. */
 void qsf_draft_add_pass(QsfVocabDraft *d, const char *expression);
 /* Extends the vocabulary to n tokens; the new ones have no text and are UNUSED (unused rows of the
- * embedding). QSF_E_MODEL if it has more. */
+ * embedding). Added tokens beyond n are dropped. QSF_E_MODEL if it still has more. */
 int qsf_draft_extend(QsfVocabDraft *d, uint32_t n, QsfErr *err);
 int qsf_draft_finish(QsfVocabDraft *d, QsfErr *err);
 

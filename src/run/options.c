@@ -83,9 +83,9 @@ const QSFCli run_cli = {
              "       qsf-run --perplexity FILE [--kl-save FILE | --kl-base FILE] MODEL\n"
              "       qsf-run --parity DIR [--receipt FILE] [MODEL]\n"
              "       qsf-run --render FILE.jinja [--now TIME]\n",
-    .summary =
-        "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
-        "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, or \"guide\", the bundled model.",
+    .summary = "Answer one prompt with a model that may be larger than its RAM budget. The answer goes to\n"
+               "stdout, everything else to stderr. MODEL is a .gguf or .qsf file, a Hugging Face\n"
+               "directory with safetensors weights, or \"guide\", the bundled model.",
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .epilogue =

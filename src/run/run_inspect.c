@@ -179,6 +179,9 @@ static void put_text(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, const char *
                     qsf_source_n_files(s) == 1 ? "" : "s", (unsigned long long)qsf_source_n_tensors(s),
                     (unsigned long long)count_params(s));
     free(clean);
+    if (qsf_source_n_left_out(s) > 0)
+        qsf_strbuf_addf(b, "left out: %llu tensors that are not of the language model\n",
+                        (unsigned long long)qsf_source_n_left_out(s));
     qsf_strbuf_adds(b, "\nmetadata\n");
     put_metadata(b, s, false);
     if (!qsf_source_n_tensors(s)) return;
@@ -193,9 +196,11 @@ static void put_json(QsfStrbuf *b, QsfSource *s, QsfLedger *ledger, const char *
     qsf_strbuf_adds(b, "{\"path\": ");
     qsf_json_put_string(b, path, strlen(path));
     qsf_strbuf_addf(
-        b, ", \"format\": \"%s\", \"bytes\": %llu, \"files\": %u, \"parameters\": %llu, \"types\": {",
+        b,
+        ", \"format\": \"%s\", \"bytes\": %llu, \"files\": %u, \"parameters\": %llu, \"left_out\": %llu, "
+        "\"types\": {",
         qsf_source_format(s), (unsigned long long)qsf_source_bytes(s), qsf_source_n_files(s),
-        (unsigned long long)count_params(s));
+        (unsigned long long)count_params(s), (unsigned long long)qsf_source_n_left_out(s));
     run_put_types(b, s, true);
     qsf_strbuf_adds(b, "}, \"metadata\": {");
     put_metadata(b, s, true);

@@ -18,7 +18,8 @@ import sys
 
 from hf import families
 from hf.gguf import Gguf
-from hf.model import Model, NoName
+from hf.model import Model
+from hf.noname import NoName
 from hf.vocab import write_vocab
 
 

@@ -19,6 +19,12 @@ for io in uring pread mmap; do
         say hf "--io $io $o" >got && cmp -s want got || fail "other tokens with --io $io $o"
     done
 done
+# the kernel's peak is within the budget
+if [ -z "${QSF_SAN-}" ]; then
+    "$run" hf -p 'ab a b' -n 12 --temp 0 -c 64 --ignore-eos --ram-budget "${least}M" --json >out 2>err || fail "$(cat err)"
+    peak=$(sed -n 's/.*"peak_rss_mb": \([0-9.]*\).*/\1/p' out)
+    awk -v p="$peak" -v b="$least" 'BEGIN { exit !(p > 0 && p <= b) }' || fail "peak of $peak MB at $least MB"
+fi
 "$run" hf --inspect >out || fail "--inspect"
 grep -q 'blk.0.attn_q.weight' out || fail "--inspect: $(cat out)"
 "$run" hf --plan >out || fail "--plan"
@@ -26,5 +32,10 @@ grep -q 'blk.0.attn_q.weight' out || fail "--inspect: $(cat out)"
 # a damaged part is an error that names the file
 cp -r hf cut && truncate -s -64 cut/model.safetensors
 expect 3 'cut/model.safetensors.*truncated' "$run" cut -p x -n 1
+
+# the documented list is complete
+for name in $(sed -n 's/.*\.name = "\([A-Za-z0-9_]*\)".*/\1/p' "$QSF_SRCDIR"/src/format/hf_arch_*.c); do
+    grep -q "\b$name\b" "$QSF_SRCDIR/docs/FORMATS.md" || fail "docs/FORMATS.md lacks $name"
+done
 
 finish

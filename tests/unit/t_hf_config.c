@@ -91,6 +91,23 @@ static void test_mistral(void **state) {
     qsf_source_close(s);
 }
 
+/* Added tokens for which there are no rows are dropped. */
+static void test_dropped_tokens(void **state) {
+    QsfErr e = { 0 };
+    QsfSource *s;
+    QsfMetaArray a;
+    bool present;
+    (void)state;
+    assert_int_equal(qsf_test_write_hf_dir(dir, &(QsfHfSpec){ .vocab = 8, .last = ",\"eos_token_id\":7" }),
+                     0);
+    qsf_test_expect_ok(qsf_source_open(&s, dir, &ledger, &e), &e);
+    qsf_test_expect_ok(qsf_meta_array_open(s, "tokenizer.ggml.tokens", QSF_META_STRING, &a, &present, &e),
+                       &e);
+    assert_int_equal(a.count, 8);
+    qsf_meta_array_close(&a);
+    qsf_source_close(s);
+}
+
 /* Sampling values recommended by the authors of the model. */
 static void test_generation(void **state) {
     static const struct {
@@ -140,7 +157,7 @@ static void test_refused(void **state) {
         { ",\"architectures\":[7]", "'architectures' is missing" },
         { ",\"architectures\":\"LlamaForCausalLM\"", "'architectures' is missing" },
         { ",\"architectures\":[\"T5ForConditionalGeneration\"]",
-          "'T5ForConditionalGeneration' is not supported; supported: LlamaForCausalLM, MistralForCausalLM" },
+          "'T5ForConditionalGeneration' is not supported as a directory" },
         { ",\"architectures\":[\"LlamaForCausalLM\\u0000x\"]", "'architectures' is missing" },
         { ",\"hidden_act\":\"silu\\u0000\"", "'hidden_act' is '?'" },
         { ",\"rope_scaling\":{\"type\":\"linear\\u0000\",\"factor\":4}", "type '?'" },
@@ -206,7 +223,7 @@ static void test_refused(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = { TEST(test_consumed), TEST(test_mistral), TEST(test_generation),
-                                        TEST(test_refused) };
+    const struct CMUnitTest tests[] = { TEST(test_consumed), TEST(test_mistral), TEST(test_dropped_tokens),
+                                        TEST(test_generation), TEST(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,7 +325,29 @@ B.nextn.shared_head_head L.shared_head.head
     return c
 
 
+def mistral4(m):
+    beta, all_dim = m.key("attention.temperature_scale"), round(m.key("rope.scaling.yarn_log_multiplier") * 10, 6)
+    m.old = False
+    rope = dict(scaling(m), mscale=all_dim, mscale_all_dim=all_dim, llama_4_scaling_beta=beta)
+    text = base(m, "", "mistral4", rope=rope)
+    mla_keys(m, text)
+    deepseek_like(m, text)
+    del text["scoring_func"]
+    rot = text["qk_rope_head_dim"]
+    text["rope_parameters"]["partial_rotary_factor"] = rot / (rot + text["qk_nope_head_dim"])
+    text.update(rope_interleave=True, attention_bias=False)
+    for n in range(m.layers):
+        kv_b(m, n, "model.language_model.")
+        if m.has("blk.%d.ffn_gate_exps.weight" % n):
+            w = [m.take("blk.%d.ffn_%s_exps.weight" % (n, k)).unstack() for k in ("gate", "up")]
+            m.put("model.language_model.layers.%d.mlp.experts.gate_up_proj" % n, stack([cat(pair) for pair in zip(*w)]))
+    names = "B.ffn_gate_inp L.mlp.gate\nB.ffn_down_exps L.mlp.experts.down_proj!"
+    table = join(EMBED, NORMS, MLA, MLP, names, SHARED, BIAS)
+    return nested(m, text, "Mistral3ForConditionalGeneration", "mistral3", table)
+
+
 TABLE = {
+    "mistral4": mistral4,
     "llama": llama,     "qwen2moe": qwen_moe("Qwen2MoeForCausalLM", "qwen2_moe", False),
     "qwen3moe": qwen_moe("Qwen3MoeForCausalLM", "qwen3_moe", True), "qwen3vlmoe": qwen3vlmoe, "olmoe": olmoe,
     "granitemoe": granitemoe, "phimoe": phimoe, "dots1": dots1, "glm4moe": glm4moe, "ernie4_5-moe": ernie_moe,

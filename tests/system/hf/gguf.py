@@ -3,6 +3,8 @@
 
 import struct
 
+from .noname import NoName
+
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 DTYPES = {0: ("F32", 4), 1: ("F16", 2), 30: ("BF16", 2)}
 SIZES = dict(DTYPES.values(), U8=1)
@@ -112,7 +114,7 @@ class Gguf:
 
     def load(self, start, name, shape, kind):
         if kind not in DTYPES:
-            raise ValueError("tensor %s is of type %d, only F32, F16 and BF16 are written" % (name, kind))
+            raise NoName("tensor %s is of type %d, only F32, F16 and BF16 are written" % (name, kind))
         dtype, n = DTYPES[kind]
         for size in shape:
             n *= size

@@ -6,10 +6,7 @@ import math
 import struct
 
 from .gguf import Tensor, cat, f32
-
-
-class NoName(Exception):
-    pass
+from .noname import NoName
 
 
 class Model:

@@ -7,6 +7,8 @@ import vocab_files
 
 from .model import NoName
 
+# Pre-tokenizers whose models begin with BOS unless the file says otherwise (ggml-org/llama.cpp src/llama-vocab.cpp).
+BOS = ("llama-bpe", "falcon-h1", "falcon3", "pixtral", "midm-2.0", "lfm2")
 GPT2 = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 
 
@@ -36,6 +38,9 @@ def write_vocab(meta, out, pre_path):
             pre = json.load(f)["reference"]["pre"]
     v = vocab_files.Vocab(meta)
     vocab_files.write(out + "/tokenizer.json", vocab_files.tokenizer_json(v, body(v, pre)))
-    vocab_files.write(out + "/tokenizer_config.json", v.config())
+    config = v.config()
+    if "tokenizer.ggml.add_bos_token" not in meta and meta.get("tokenizer.ggml.pre", b"").decode() in BOS:
+        config["add_bos_token"] = True
+    vocab_files.write(out + "/tokenizer_config.json", config)
     if "tokenizer.chat_template" in meta:
         vocab_files.write(out + "/chat_template.jinja", meta["tokenizer.chat_template"])

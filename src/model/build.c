@@ -254,6 +254,7 @@ static void norm_step(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlic
     if (name != NULL) {
         const uint64_t ne[2] = { width, heads };
         snprintf(full, sizeof full, "%s.weight", name);
+        if (!qsf_build_has(b, full) && qsf_build_has(b, name)) snprintf(full, sizeof full, "%s", name);
         n.weight = per_head ? qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full)
                             : qsf_build_param(b, QSF_REQUIRED, weights, full);
         snprintf(full, sizeof full, "%s.bias", name);

@@ -95,7 +95,7 @@ QsfSlice qsf_build_logits(const QsfBuilder *b);
  * the next step. */
 QsfStep *qsf_build_step(QsfBuilder *b, QsfOp op, const char *label, QsfSlice in, QsfSlice out);
 
-/* out = norm(in), with the weight `name`.weight and, for a layer norm, the optional bias `name`.bias; with the
+/* out = norm(in), with the weight `name`.weight (in some files `name` alone) and, for a layer norm, the optional bias `name`.bias; with the
  * family's epsilon. name NULL: no weight. */
 void qsf_build_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice in, QsfSlice out);
 /* The same for each of `heads` parts of the slice; per_head: each head has its own weights. */
@@ -199,6 +199,7 @@ typedef struct QsfFfnSpec {
     QsfActKind act;
     bool gated;
     bool shared; /* that of a shared expert: names end in "_shexp" */
+    float limit; /* the act is SWIGLU_LIMIT with this constant; 0 = as above */
 } QsfFfnSpec;
 /* out = ffn_down * (act(ffn_gate * in) * (ffn_up * in)), or ffn_down * act(ffn_up * in) where it is not gated. out may be
  * in. */

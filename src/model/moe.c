@@ -28,15 +28,15 @@ static uint32_t expert_width(QsfBuilder *b) {
     return 0;
 }
 
-static uint32_t shared_width(QsfBuilder *b, uint32_t ffn) {
-    const uint64_t rows = qsf_build_rows_of(b, "ffn_up_shexp.weight");
+static uint32_t shared_width(QsfBuilder *b, uint32_t ffn, bool dense) {
+    const uint64_t rows = qsf_build_rows_of(b, dense ? "ffn_up.weight" : "ffn_up_shexp.weight");
     const uint32_t own = qsf_build_u32(b, "expert_shared_feed_forward_length", 0, 0, QSF_MAX_FFN),
                    n = qsf_build_u32(b, "expert_shared_count", 0, 0, QSF_MAX_EXPERTS);
     const QsfHparams *hp = qsf_build_hp(b);
-    const uint32_t dense = b->block < hp->n_layers ? hp->block[b->block].ffn : 0;
+    const uint32_t block_ffn = b->block < hp->n_layers ? hp->block[b->block].ffn : 0;
     if (qsf_build_failed(b) || rows == 0) return 0;
     if (rows == own || rows == (uint64_t)n * ffn || (rows == (uint64_t)n * own) || (own == 0 && n == 0) ||
-        rows == dense)
+        rows == block_ffn)
         if (rows <= QSF_MAX_FFN) return (uint32_t)rows;
     (void)qsf_keys_name(&b->keys, "expert_shared_feed_forward_length");
     qsf_build_fail(b,
@@ -58,10 +58,21 @@ static void read_groups(QsfBuilder *b, QsfMoeSpec *s) {
         qsf_build_check(b, qsf_keys_bad(&b->keys, "is too small for expert_used_count"));
 }
 
+/* The current block's number of a key with one for each block. */
+static float limit_of(QsfBuilder *b, const char *name) {
+    const QsfHparams *hp = qsf_build_hp(b);
+    float all[QSF_MAX_LAYERS] = { 0 };
+    if (qsf_build_failed(b)) return 0;
+    qsf_build_check(b, qsf_keys_f32_each(&b->keys, name, 0, 0, 1e6f, hp->n_layers + hp->n_extra, all));
+    return all[b->block] > 1e-6f ? all[b->block] : 0;
+}
+
 void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
     *s = (QsfMoeSpec){ .act = row->act,
                        .gated = !row->not_gated,
                        .scale_input = row->scale_input,
+                       .dense_shared = row->dense_shared,
+                       .sum_scale = row->sum_scale > 0 ? row->sum_scale : 1,
                        .gating = row->gating,
                        .router_in = qsf_slice_none(),
                        .router_logits = qsf_slice_none() };
@@ -79,7 +90,10 @@ void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
                                                : row->norm == QSF_MOE_NORM_ALWAYS;
     read_groups(b, s);
     s->ffn = expert_width(b);
-    s->shared_ffn = shared_width(b, s->ffn);
+    s->shared_ffn = shared_width(b, s->ffn, row->dense_shared);
+    if (!row->limits) return;
+    s->limit = limit_of(b, "swiglu_clamp_exp");
+    s->shared_limit = limit_of(b, "swiglu_clamp_shexp");
 }
 
 bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row) {
@@ -187,7 +201,7 @@ void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice 
     QsfExpertsStep e = { .n_expert = s->n_expert,
                          .n_used = s->n_used,
                          .ffn = s->ffn,
-                         .act = s->act,
+                         .act = { .kind = s->limit > 0 ? QSF_ACT_SWIGLU_LIMIT : s->act, .a = s->limit },
                          .bias_in = { QSF_NONE, QSF_NONE },
                          .bias_out = QSF_NONE,
                          .scale_input = s->scale_input };
@@ -220,7 +234,11 @@ static QsfSlice shared_gate(QsfBuilder *b, QsfSlice in) {
 
 void qsf_build_shared_expert(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
     const QsfSlice weight = shared_gate(b, in);
-    const QsfFfnSpec f = { .n = s->shared_ffn, .act = s->act, .gated = s->gated, .shared = true };
+    const QsfFfnSpec f = { .n = s->shared_ffn,
+                           .act = s->act,
+                           .gated = s->gated,
+                           .shared = !s->dense_shared,
+                           .limit = s->shared_limit };
     qsf_build_ffn(b, &f, in, out);
     if (weight.buf == QSF_NONE) return;
     (void)qsf_build_step(b, QSF_OP_MUL, "shared_gate", weight, out);
@@ -234,6 +252,7 @@ void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out
     if (s->shared_ffn > 0) {
         qsf_build_shared_expert(b, s, in, out);
         qsf_build_add(b, "shared", routed, out);
+        qsf_build_scale(b, "experts_scale", out, s->sum_scale);
     } else if (same) {
         (void)qsf_build_step(b, QSF_OP_COPY, "experts_out", routed, out);
     }

@@ -26,6 +26,12 @@ typedef struct QsfMoeRow {
     bool fixed_gating; /* expert_gating_func is not read */
     bool scale_input;  /* an expert's input is multiplied by its weight, not its output */
     bool optional;     /* without expert_count the model is dense */
+    bool
+        limits; /* swiglu_clamp_exp and swiglu_clamp_shexp limit the activations of each block; 0 = no limit */
+    bool early_router; /* the router reads the block's input before its norms */
+    bool
+        dense_shared; /* the shared expert is the block's dense network, if there is one, and has its names */
+    float sum_scale;  /* of the sum of routed and shared experts; 0 = 1 */
 } QsfMoeRow;
 
 /* Routed and shared experts of one block. */
@@ -38,10 +44,12 @@ typedef struct QsfMoeSpec {
     bool norm;   /* weights are divided by their sum */
     float scale; /* and multiplied by this */
     QsfActKind act;
-    bool gated;             /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
-    bool scale_input;       /* as in QsfMoeRow */
-    QsfSlice router_in;     /* buf QSF_NONE = the input of the experts */
-    QsfSlice router_logits; /* buf QSF_NONE = ffn_gate_inp times router_in */
+    bool gated;                     /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
+    bool scale_input, dense_shared; /* as in QsfMoeRow */
+    float sum_scale;
+    float limit, shared_limit; /* of the activations, 0 = none */
+    QsfSlice router_in;        /* buf QSF_NONE = the input of the experts */
+    QsfSlice router_logits;    /* buf QSF_NONE = ffn_gate_inp times router_in */
 } QsfMoeSpec;
 
 /* Reads the keys of the current block's experts. The widths come from the tensors, which must agree with

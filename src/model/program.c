@@ -55,6 +55,7 @@ static const char *const acts[QSF_ACT_N] = {
     [QSF_ACT_TANH] = "tanh",
     [QSF_ACT_XIELU] = "xielu",
     [QSF_ACT_EXP] = "exp",
+    [QSF_ACT_SWIGLU_LIMIT] = "swiglu_limit",
     [QSF_ACT_SWIGLU_OAI] = "swiglu_oai",
 };
 

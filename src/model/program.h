@@ -24,7 +24,7 @@ typedef enum QsfOp {
     /* Column steps. */
     QSF_OP_NORM,        /* out = norm(in) */
     QSF_OP_ADD,         /* out += in */
-    QSF_OP_MUL,         /* out *= in, element by element or all by the only one */
+    QSF_OP_MUL,         /* out *= in: n elements, each for width / n elements of out */
     QSF_OP_COPY,        /* out = in */
     QSF_OP_SCALE,       /* out *= scale */
     QSF_OP_BIAS,        /* out += parameter */
@@ -74,7 +74,8 @@ typedef enum QsfActKind {
     QSF_ACT_TANH,
     QSF_ACT_EXP,
     QSF_ACT_XIELU,
-    QSF_ACT_SWIGLU_OAI, /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
+    QSF_ACT_SWIGLU_LIMIT, /* pairs only: min(silu(x), a), times up within +-a */
+    QSF_ACT_SWIGLU_OAI,   /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
     QSF_ACT_N
 } QsfActKind;
 
@@ -103,7 +104,7 @@ typedef struct QsfNormStep {
 
 typedef struct QsfActStep {
     QsfActKind kind;
-    float a, b, c, d; /* constants of XIELU: alpha_p, alpha_n, beta, eps */
+    float a, b, c, d; /* constants; of XIELU: alpha_p, alpha_n, beta, eps */
 } QsfActStep;
 
 /* Head h at out.off + h * stride; its elements [off, off + n_rot) are rotated. */
@@ -241,7 +242,7 @@ typedef struct QsfRouteStep {
 typedef struct QsfExpertsStep {
     uint32_t unit; /* of expert e: unit + 2 * e multiplies its input, unit + 2 * e + 1 gives its output */
     uint32_t n_expert, n_used, ffn;
-    QsfActKind act;
+    QsfActStep act;
     uint32_t bias_in[2], bias_out; /* parameters (n_expert, rows); QSF_NONE = none */
     bool scale_input;              /* the weight multiplies the input, not the output */
 } QsfExpertsStep;

@@ -72,7 +72,7 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
     case QSF_OP_ROUTE: qsf_strbuf_addf(out, " %u of %u", s->u.route.n_used, s->u.route.n_expert); break;
     case QSF_OP_EXPERTS:
         qsf_strbuf_addf(out, " %u of %u, %u rows, %s", s->u.experts.n_used, s->u.experts.n_expert,
-                        s->u.experts.ffn, qsf_act_name(s->u.experts.act));
+                        s->u.experts.ffn, qsf_act_name(s->u.experts.act.kind));
         break;
     default: break;
     }

@@ -113,10 +113,12 @@ typedef struct QsfDense {
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
 
-/* RWKV-7. */
+/* RWKV-6 and RWKV-7. */
 typedef struct QsfRwkv {
+    unsigned version;
     bool channel_mix; /* instead of a feed-forward network; then there is a norm after the embedding */
-    bool optional_norm, optional_gate; /* files may lack the norm of the heads; the gate */
+    bool receptance;  /* the channel mix has a gate */
+    bool optional_norm, optional_gate; /* of version 7: files may lack the norm of the heads; the gate */
 } QsfRwkv;
 void qsf_family_rwkv(QsfBuilder *b);
 

@@ -414,21 +414,24 @@ void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint
     r->original_ctx = original_ctx;
 }
 
+float *qsf_build_per_head(QsfBuilder *b) {
+    float **row = grow(b, &b->p.slopes, &b->p.n_slopes, &b->cap_slopes, sizeof *row);
+    if (row == NULL) return NULL;
+    *row = calloc(b->m->hp.n_heads, sizeof **row);
+    if (*row == NULL) qsf_build_check(b, qsf_err_memory(b->err, "%s", path_of(b)));
+    return *row;
+}
+
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias) {
     const uint32_t heads = b->m->hp.n_heads;
     if (!(max_bias > 0.0f)) return QSF_NONE;
-    float **row = grow(b, &b->p.slopes, &b->p.n_slopes, &b->cap_slopes, sizeof *row);
+    float *row = qsf_build_per_head(b);
     if (row == NULL) return QSF_NONE;
-    *row = calloc(heads, sizeof **row);
-    if (*row == NULL) {
-        qsf_build_check(b, qsf_err_memory(b->err, "%s", path_of(b)));
-        return QSF_NONE;
-    }
     uint32_t pow2 = 1; /* the largest power of two that is not above the number of heads */
     while (pow2 * 2 <= heads) pow2 *= 2;
     const float m0 = exp2f(-max_bias / (float)pow2), m1 = exp2f(-max_bias / 2 / (float)pow2);
     for (uint32_t h = 0; h < heads; h++)
-        (*row)[h] = h < pow2 ? powf(m0, (float)(h + 1)) : powf(m1, (float)(2 * (h - pow2) + 1));
+        row[h] = h < pow2 ? powf(m0, (float)(h + 1)) : powf(m1, (float)(2 * (h - pow2) + 1));
     return b->p.n_slopes - 1;
 }
 

@@ -143,6 +143,8 @@ uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, c
 /* Scales queries by their position: attention.temperature_scale and temperature_length, or without the latter
  * rope.scaling.original_context_length; nothing without the former. */
 void qsf_build_temperature(QsfBuilder *b, QsfSlice q);
+/* Adds a row of constants, one for each of the model's heads, to QsfProgram.slopes, to fill in; NULL after an error. */
+float *qsf_build_per_head(QsfBuilder *b);
 /* Adds the slopes of ALiBi for the model's heads and a maximum bias; QSF_NONE for 0. */
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias);
 /* Gives a table other frequencies (n_rot / 2) for contexts longer than original_ctx. */

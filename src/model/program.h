@@ -169,9 +169,10 @@ typedef struct QsfDeltaStep {
 /* Each head carries a matrix S (dim, dim), first index K, from one position to the next:
  *   V6:  out = r^T S;  S = diag(w) S + k v^T
  *   GLA: S = diag(w) S + ((1 - w) * k) v^T;  out = r^T S
+ *   FIXED: S = decay of the head * S + k v^T;  out = r^T S
  *   V7:  S = diag(w) S + k v^T - b (a^T S)^T;  out = r^T S
  * Source: Peng et al. 2024 (RWKV-6), 2025 (RWKV-7); Yang et al. 2023 (gated linear attention). */
-typedef enum QsfWkvKind { QSF_WKV_V6, QSF_WKV_GLA, QSF_WKV_V7 } QsfWkvKind;
+typedef enum QsfWkvKind { QSF_WKV_V6, QSF_WKV_GLA, QSF_WKV_FIXED, QSF_WKV_V7 } QsfWkvKind;
 
 /* Inputs of a WKV step, in its slots. */
 enum { QSF_WKV_R, QSF_WKV_W, QSF_WKV_K, QSF_WKV_V, QSF_WKV_A, QSF_WKV_B, QSF_WKV_SLOTS };
@@ -182,7 +183,8 @@ typedef struct QsfWkvStep {
     QsfWkvKind kind;
     uint32_t state; /* qsf_matrix_state_floats(heads, dim, dim); unused by WKV_BONUS */
     uint32_t heads, kv_heads, dim, slot;
-    uint32_t param; /* WKV_BONUS: (heads, dim) */
+    uint32_t param;  /* WKV_BONUS: (heads, dim) */
+    uint32_t decays; /* FIXED: row of QsfProgram.slopes */
 } QsfWkvStep;
 
 /* Floats of the state of `heads` matrices (k_dim, v_dim): they are stored in tiles of QSF_STATE_TILE columns. */
@@ -233,6 +235,7 @@ typedef struct QsfRouteStep {
                                          groups */
     uint32_t bias;         /* parameter, added to the scores but not to the weights; QSF_NONE = none */
     uint32_t expert_scale; /* parameter, a factor per expert; QSF_NONE = none */
+    uint32_t group;        /* ids are divided by it, also to look up weights; equal ones are merged; 0 = 1 */
     bool by_logit;         /* scores are the logits */
     bool norm;             /* weights are divided by their sum */
     float scale;           /* of the weights */
@@ -377,7 +380,7 @@ typedef struct QsfProgram {
     uint32_t n_ropes;
     uint32_t rope_floats; /* floats per column of all tables */
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
-                              ALiBi (Press et al. 2021) */
+                              ALiBi (Press et al. 2021); or decays of a WKV step */
     uint32_t n_slopes;
     uint32_t max_ctx;             /* learned positions end here; 0 = no limit */
     const QsfTensor *embed;       /* (hidden, n_vocab) */

@@ -129,6 +129,10 @@ typedef struct QsfQwenNext {
 } QsfQwenNext;
 void qsf_family_qwen_next(QsfBuilder *b);
 
+/* PLaMo 2; MiniMax-01, whose traits are QsfMoeRow. */
+void qsf_family_plamo2(QsfBuilder *b);
+void qsf_family_minimax01(QsfBuilder *b);
+
 /* Kimi Linear. */
 void qsf_family_kimi(QsfBuilder *b);
 

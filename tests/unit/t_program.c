@@ -22,7 +22,7 @@ static const char *const cases[] = { "llama",          "gemma2",  "gemma3",   "g
                                      "baichuan_alibi", "apertus", "glm4",     "mistral3",  "openelm",
                                      "stablelm_12b",   "mamba",   "mamba2",   "falcon-h1", "nemotron_h",
                                      "lfm2",           "plm",     "minicpm3", "gemma3n",   "gemma4",
-                                     "gemma4_dense",   "deci",    "talkie" };
+                                     "gemma4_dense",   "deci",    "talkie",   "rwkv6",     "plamo2" };
 
 /* ---- buffers ---- */
 
@@ -234,6 +234,26 @@ static void test_wrong_metadata(void **state) {
         { "step35", "step35.swiglu_clamp_shexp=float:nan", "swiglu_clamp_shexp" },
         { "talkie", "talkie.attention.head_count_kv=int:3", "does not divide" },
         { "talkie", "talkie.logit_scale=float:inf", "logit_scale" },
+        { "grovemoe", "grovemoe.experts_per_group=int:4", "does not divide expert_count" },
+        { "grovemoe", "grovemoe.experts_per_group=int:0", "experts_per_group' is 0" },
+        { "grovemoe", "grovemoe.expert_chunk_feed_forward_length=null", "length' is missing" },
+        { "grovemoe", "grovemoe.expert_group_scale=float:nan", "expert_group_scale" },
+        { "minimax-01", "minimax-01.full_attention_interval=int:0", "full_attention_interval' is 0" },
+        { "minimax-01", "minimax-01.full_attention_interval=int:3", "has the shape" },
+        { "minimax-01", "minimax-01.residual_scale=float:0", "residual_scale" },
+        { "minimax-01", "minimax-01.attention.recurrent_layers=int:1", "blk.3.attn_qkv.weight' is missing" },
+        { "plamo2", "plamo2.ssm.group_count=int:1", "ssm.group_count' is not 0" },
+        { "plamo2", "plamo2.ssm.time_step_rank=int:3", "does not divide ssm.inner_size" },
+        { "plamo2", "plamo2.ssm.conv_kernel=int:1", "ssm.conv_kernel' is 1" },
+        { "plamo2", "plamo2.ssm.state_size=int:8", "ssm_x.weight' has the shape" },
+        { "plamo3", "plamo3.attention.sliding_window=int:0", "sliding_window' is 0" },
+        { "rwkv6", "rwkv6.wkv.head_size=int:7", "wkv.head_size' is 7, which does not divide" },
+        { "rwkv6", "rwkv6.time_mix_extra_dim=int:0", "time_mix_extra_dim' is 0" },
+        { "rwkv6", "rwkv6.time_decay_extra_dim=null", "time_decay_extra_dim' is missing" },
+        { "rwkv6", "rwkv6.token_shift_count=int:1", "token_shift_count' is 1" },
+        { "rwkv6", "rwkv6.rescale_every_n_layers=int:4000", "rescale_every_n_layers' is 4000" },
+        { "rwkv6qwen2", "rwkv6qwen2.attention.head_count_kv=int:4", "time_mix_key.weight' has the shape" },
+        { "rwkv6qwen2", "rwkv6qwen2.wkv.head_size=int:64", "does not divide the 1 heads" },
         { "granitehybrid", "granitehybrid.rope.scaling.finetuned=bool:false", "" },
         { "granitehybrid", "granitehybrid.residual_scale=float:-1", "granitehybrid.residual_scale" },
     };

@@ -22,7 +22,7 @@ static void read_keys(MiniMax *m) {
     m->residual_scale = qsf_build_f32(b, "residual_scale", 1, 1e-6f, 1e6f);
     const uint32_t interval = qsf_build_u32(b, "full_attention_interval", 8, 1, QSF_MAX_LAYERS);
     for (uint32_t i = 0; i < n; i++) m->linear[i] = (i + 1) % interval != 0;
-    if (!qsf_build_failed(b) && qsf_keys_is_array(&b->keys, pattern))
+    if (!qsf_build_failed(b) && qsf_keys_has(&b->keys, pattern))
         qsf_build_check(b, qsf_keys_u32_each(&b->keys, pattern, 0, 0, 1, n + m->hp->n_extra, m->linear));
     m->rope = qsf_rope_table(b, &(QsfRopeSpec){ .kind = QSF_ROPE_HALVES,
                                                 .head_dim = m->hp->head_dim,

@@ -369,6 +369,8 @@ uint32_t qsf_build_kv_shared(QsfBuilder *b, uint32_t heads, uint32_t dim) {
 }
 
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim) {
+    if (b->p.n_kv == QSF_MAX_LAYERS)
+        qsf_build_fail(b, "the model has more than %u KV caches", QSF_MAX_LAYERS);
     QsfKvSpec *kv = grow(b, &b->p.kv, &b->p.n_kv, &b->cap_kv, sizeof *kv);
     if (kv == NULL) return QSF_NONE;
     *kv = (QsfKvSpec){ .block = b->block, .heads = heads, .dim = dim };

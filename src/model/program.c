@@ -34,6 +34,7 @@ static const struct {
     [QSF_OP_SCAN2] = { "scan2", false },
     [QSF_OP_LERP] = { "lerp", true },
     [QSF_OP_WKV_BONUS] = { "wkv_bonus", true },
+    [QSF_OP_INDEX] = { "index", false },
     [QSF_OP_SHIFT] = { "shift", false },
     [QSF_OP_DELTA] = { "delta", false },
     [QSF_OP_WKV] = { "wkv", false },

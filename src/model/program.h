@@ -50,6 +50,7 @@ typedef enum QsfOp {
     QSF_OP_LINEAR,      /* out[i] = matrix i of a unit times in */
     QSF_OP_HEAD_LINEAR, /* head h of out = matrix h of a tensor times head h of in */
     QSF_OP_ATTENTION,   /* out = softmax(in K^T) V */
+    QSF_OP_INDEX,       /* out = the positions with the best scores, for ATTENTION */
     QSF_OP_SHIFT,       /* out = in of the position before */
     QSF_OP_DELTA,       /* linear attention with a delta rule */
     QSF_OP_WKV,         /* linear attention of RWKV */
@@ -137,6 +138,16 @@ typedef struct QsfHeadLinearStep {
     uint32_t heads, rows, in_stride, out_stride;
 } QsfHeadLinearStep;
 
+/* The score of a cached key is the sum over the heads of max(q . k, 0) * weight. in: q (heads, dim); in2: weights
+ * (heads); out: n positions as whole numbers of 32 bits, in no order, of columns that see more than n. */
+typedef struct QsfIndexStep {
+    uint32_t kv; /* cache of one head; V is K */
+    uint32_t heads, n;
+} QsfIndexStep;
+#define QSF_MAX_SELECTED (1u << 16)
+
+/* in2: a selection of in2.width positions (INDEX), which are all that is read by columns that see more; only with
+ * one KV head where V is K, and without what follows scale. */
 typedef struct QsfAttentionStep {
     uint32_t kv;     /* cache */
     uint32_t heads;  /* query heads; a multiple of the cache's heads; dim elements each, also of out */
@@ -264,6 +275,7 @@ typedef struct QsfStep {
         QsfTemperatureStep temperature;
         QsfLinearStep linear;
         QsfHeadLinearStep head_linear;
+        QsfIndexStep index;
         QsfAttentionStep attention;
         QsfLerpStep lerp;
         QsfDeltaStep delta;

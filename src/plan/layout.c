@@ -82,6 +82,20 @@ static void attention_sizes(const QsfProgram *p, uint64_t *scratch, uint64_t *pa
     }
 }
 
+/* Sizes that sparse attention needs. */
+static void place_sparse(QsfLayout *l, const QsfProgram *p, uint32_t ctx) {
+    uint64_t scores = 0, gathered = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const QsfStep *s = &p->step[i];
+        if (s->op == QSF_OP_INDEX) scores = 4ull * ctx;
+        if (s->op != QSF_OP_ATTENTION || s->in2.buf == QSF_NONE) continue;
+        const uint32_t n = s->in2.width < ctx ? s->in2.width : ctx;
+        gathered = max_u64(gathered, 4ull * qk_kv_tiles(n) * QK_KV_TILE * p->kv[s->u.attention.kv].dim);
+    }
+    l->scores = place(l, scores);
+    l->gathered = place(l, gathered);
+}
+
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
                      int threads, bool exact) {
     const QsfProgram *p = &m->prog;
@@ -99,6 +113,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->cs = place(l, 4ull * n_cols * p->rope_floats);
     l->attn_stride = (scratch + 63) & ~(uint64_t)63;
     l->attn = place(l, (uint64_t)threads * l->attn_stride);
+    place_sparse(l, p, ctx);
     l->parts = place(l, 4u * spans * parts);
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);

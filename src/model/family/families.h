@@ -152,8 +152,11 @@ typedef struct QsfMla {
     QsfRopeKind rope;
     QsfMlaYarn yarn; /* other than PLAIN: queries are also scaled by attention.temperature_scale */
     QsfActKind act;
-    bool gated;                  /* as in QsfDense */
-    bool minicpm;                /* scales of embeddings, branches and logits */
+    bool gated; /* as in QsfDense */
+    QsfRopeKind
+        indexer;  /* NONE: attention reads all positions; else what an indexer chooses, which rotates so */
+    bool windows; /* blocks with a window have sizes of their own; a gate; attn_k_norm */
+    bool minicpm; /* scales of embeddings, branches and logits */
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfMla;
 void qsf_family_mla(QsfBuilder *b);

@@ -147,6 +147,9 @@ static const QsfFamily table[] = {
 
     MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
     MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
+    MLA("deepseek32", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .indexer = QSF_ROPE_HALVES, .moe = &LATENT_EXPERTS),
+    MLA("dots3note", QSF_SOME_BLOCKS, NORM, SWIGLU, .indexer = QSF_ROPE_HALVES, .windows = true, .moe = &LATENT_EXPERTS),
+    MLA("glm-dsa", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .indexer = QSF_ROPE_PAIRS, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU }),
     MLA("minicpm3", QSF_EACH_BLOCK, NEOX, SWIGLU, .minicpm = true),
     MLA("plm", QSF_EACH_BLOCK, NORM, .act = QSF_ACT_RELU2),
 

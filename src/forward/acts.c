@@ -59,11 +59,20 @@ static void swiglu_limit(float *y, const float *up, size_t n, const QsfActStep *
     }
 }
 
+static void situ(float *y, const float *up, size_t n, const QsfActStep *a) {
+    for (size_t i = 0; i < n; i++) {
+        const float u = up == NULL ? 1.0f : a->b > 0.0f ? a->b * tanhf(up[i] / a->b) : up[i];
+        y[i] = a->a * tanhf(y[i] / a->a) * sigmoid(y[i]) * u;
+    }
+}
+
 void qsf_act(const qk_table *t, const QsfActStep *a, float *y, const float *up, size_t n) {
     if (a->kind == QSF_ACT_XIELU)
         xielu(y, up, n, a);
     else if (a->kind == QSF_ACT_SWIGLU_LIMIT)
         swiglu_limit(y, up, n, a);
+    else if (a->kind == QSF_ACT_SITU)
+        situ(y, up, n, a);
     else
         qsf_act_fn(t, a->kind)(y, up, n);
 }

@@ -151,6 +151,7 @@ static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_
     [QSF_OP_TEMPERATURE] = temperature,
     [QSF_OP_LERP] = lerp,
     [QSF_OP_WKV_BONUS] = qsf_wkv_bonus,
+    [QSF_OP_BLEND] = qsf_column_blend,
     [QSF_OP_MATVEC] = qsf_column_matvec,
     [QSF_OP_SPARSE] = qsf_column_sparse,
     [QSF_OP_MATCH] = qsf_column_match,

@@ -215,6 +215,7 @@ void qsf_column_matvec(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_sparse(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_match(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_predict(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_column_blend(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_correct(const QsfForward *f, const QsfStep *s, size_t c);
 
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */

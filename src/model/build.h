@@ -200,8 +200,8 @@ typedef struct QsfFfnSpec {
     uint32_t n; /* inner elements */
     QsfActKind act;
     bool gated;
-    bool shared; /* that of a shared expert: names end in "_shexp" */
-    float limit; /* the act is SWIGLU_LIMIT with this constant; 0 = as above */
+    bool shared;     /* that of a shared expert: names end in "_shexp" */
+    QsfActStep with; /* an activation with constants instead of act; kind NONE = act */
 } QsfFfnSpec;
 /* out = ffn_down * (act(ffn_gate * in) * (ffn_up * in)), or ffn_down * act(ffn_up * in) where it is not gated. out may be
  * in. */

@@ -58,13 +58,14 @@ static void read_groups(QsfBuilder *b, QsfMoeSpec *s) {
         qsf_build_check(b, qsf_keys_bad(&b->keys, "is too small for expert_used_count"));
 }
 
-/* The current block's number of a key with one for each block. */
-static float limit_of(QsfBuilder *b, const char *name) {
+/* The activation of the current block, from a key with a limit for each block. */
+static QsfActStep limit_of(QsfBuilder *b, const char *name) {
     const QsfHparams *hp = qsf_build_hp(b);
     float all[QSF_MAX_LAYERS] = { 0 };
-    if (qsf_build_failed(b)) return 0;
+    if (qsf_build_failed(b)) return (QsfActStep){ 0 };
     qsf_build_check(b, qsf_keys_f32_each(&b->keys, name, 0, 0, 1e6f, hp->n_layers + hp->n_extra, all));
-    return all[b->block] > 1e-6f ? all[b->block] : 0;
+    const float limit = all[b->block];
+    return (QsfActStep){ .kind = limit > 1e-6f ? QSF_ACT_SWIGLU_LIMIT : QSF_ACT_NONE, .a = limit };
 }
 
 static void read_adjugate(QsfBuilder *b, QsfMoeSpec *s) {
@@ -110,8 +111,8 @@ void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
     s->shared_ffn = shared_width(b, s->ffn, row->dense_shared);
     if (row->adjugate) read_adjugate(b, s);
     if (!row->limits) return;
-    s->limit = limit_of(b, "swiglu_clamp_exp");
-    s->shared_limit = limit_of(b, "swiglu_clamp_shexp");
+    s->routed_act = limit_of(b, "swiglu_clamp_exp");
+    s->shared_act = limit_of(b, "swiglu_clamp_shexp");
 }
 
 bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row) {

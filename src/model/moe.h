@@ -46,12 +46,12 @@ typedef struct QsfMoeSpec {
     bool gated;                     /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
     bool scale_input, dense_shared; /* as in QsfMoeRow */
     float sum_scale;
-    const char *tensors;       /* "exps": how the names of the tensors end; "chexps" of adjugate experts */
-    uint32_t group;            /* experts that share an adjugate one, 0 = none do */
-    float group_scale;         /* of the sum of adjugate experts */
-    float limit, shared_limit; /* of the activations, 0 = none */
-    QsfSlice router_in;        /* buf QSF_NONE = the input of the experts */
-    QsfSlice router_logits;    /* buf QSF_NONE = ffn_gate_inp times router_in */
+    const char *tensors; /* "exps": how the names of the tensors end; "chexps" of adjugate experts */
+    uint32_t group;      /* experts that share an adjugate one, 0 = none do */
+    float group_scale;   /* of the sum of adjugate experts */
+    QsfActStep routed_act, shared_act; /* activations with constants instead of act; kind NONE = act */
+    QsfSlice router_in;                /* buf QSF_NONE = the input of the experts */
+    QsfSlice router_logits;            /* buf QSF_NONE = ffn_gate_inp times router_in */
 } QsfMoeSpec;
 
 /* Reads the keys of the current block's experts. The widths come from the tensors, which must agree with

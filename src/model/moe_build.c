@@ -116,7 +116,8 @@ void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice 
     QsfExpertsStep e = { .n_expert = s->n_expert,
                          .n_used = s->n_used,
                          .ffn = s->ffn,
-                         .act = { .kind = s->limit > 0 ? QSF_ACT_SWIGLU_LIMIT : s->act, .a = s->limit },
+                         .act = s->routed_act.kind != QSF_ACT_NONE ? s->routed_act
+                                                                   : (QsfActStep){ .kind = s->act },
                          .bias_in = { QSF_NONE, QSF_NONE },
                          .bias_out = QSF_NONE,
                          .scale_input = s->scale_input };
@@ -153,7 +154,7 @@ void qsf_build_shared_expert(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, Qs
                            .act = s->act,
                            .gated = s->gated,
                            .shared = !s->dense_shared,
-                           .limit = s->shared_limit };
+                           .with = s->shared_act };
     qsf_build_ffn(b, &f, in, out);
     if (weight.buf == QSF_NONE) return;
     (void)qsf_build_step(b, QSF_OP_MUL, "shared_gate", weight, out);

@@ -42,6 +42,7 @@ typedef enum QsfOp {
     QSF_OP_MATCH,  /* gives the vectors of out, as wide as in, the length of in */
     QSF_OP_PREDICT,   /* vector i of out += the sum over j of in[i * n + j] times vector j; n vectors */
     QSF_OP_CORRECT,   /* d = in - vector 0 of out; vector i of out += d * (1 + in2[i]) */
+    QSF_OP_BLEND,     /* out = sum of the vectors of in, and in2, weighted by their scores */
     QSF_OP_KV_STORE,  /* stores K (in) and V (in2; none: V is K) in a KV cache */
     QSF_OP_LERP,      /* out = in + (in2 - in) * weight: a parameter, or what out holds */
     QSF_OP_WKV_BONUS, /* out += V * (R . K . parameter), head by head */
@@ -76,7 +77,8 @@ typedef enum QsfActKind {
     QSF_ACT_EXP,
     QSF_ACT_XIELU,
     QSF_ACT_SWIGLU_LIMIT, /* pairs only: min(silu(x), a), times up within +-a */
-    QSF_ACT_SWIGLU_OAI,   /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
+    QSF_ACT_SITU, /* pairs only: a * tanh(x / a) * sigmoid(x), times b * tanh(up / b), or up if b is 0 */
+    QSF_ACT_SWIGLU_OAI, /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
     QSF_ACT_N
 } QsfActKind;
 
@@ -158,6 +160,14 @@ typedef struct QsfAttentionStep {
     uint32_t slopes; /* QsfProgram.slopes: of ALiBi, or QSF_NONE */
     float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
+
+/* Vector i of in, and in2 as the last one, has the score param . rms_norm(vector); weights are the softmax of the scores.
+ * Source: Kimi Team 2025 (attention residuals). */
+typedef struct QsfBlendStep {
+    uint32_t param;
+    float eps;
+} QsfBlendStep;
+#define QSF_MAX_BLEND 64u /* vectors of in */
 
 /* Elements [off, off + width of out) of a parameter; QSF_NONE = the weights are what out holds. */
 typedef struct QsfLerpStep {
@@ -277,6 +287,7 @@ typedef struct QsfStep {
         QsfHeadLinearStep head_linear;
         QsfIndexStep index;
         QsfAttentionStep attention;
+        QsfBlendStep blend;
         QsfLerpStep lerp;
         QsfDeltaStep delta;
         QsfWkvStep wkv; /* WKV, WKV_BONUS */

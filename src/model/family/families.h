@@ -133,7 +133,18 @@ void qsf_family_qwen_next(QsfBuilder *b);
 void qsf_family_plamo2(QsfBuilder *b);
 void qsf_family_minimax01(QsfBuilder *b);
 
-/* Kimi Linear. */
+/* Whether the logarithms of decays have a lower bound: kda.gate_lower_bound. */
+typedef enum QsfKimiBound { QSF_KIMI_NO_BOUND, QSF_KIMI_MAYBE_BOUND, QSF_KIMI_BOUND } QsfKimiBound;
+
+/* Kimi Linear and its relatives. */
+typedef struct QsfKimi {
+    const struct QsfMoeRow *moe;
+    QsfKimiBound bound;
+    bool negative_factor; /* with a bound the factors of the heads (ssm_a) are stored negative */
+    QsfRopeKind rope;     /* of latent attention */
+    QsfActKind mla_gate;  /* as QsfMlaSpec.gate */
+    bool k3;              /* residual attention, experts in a latent space, an activation of its own */
+} QsfKimi;
 void qsf_family_kimi(QsfBuilder *b);
 
 /* Gemma 3n and 4. */

@@ -1,152 +1,108 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sparse attention: an indexer scores all cached positions and keeps the best ones; attention reads only those.
- * Columns are computed one by one, each by all threads, so that a long context keeps them all busy. */
+/* Attention that reads only what an indexer chose (index.c): copies it to float tiles, which the kernel then reads as if
+ * they were the cache. One column at a time, by all threads. */
 #include "src/forward/state.h"
-
-/* ---- scores ---- */
-
-typedef struct IndexJob {
-    const QsfForward *f;
-    const QsfIndexStep *p;
-    const float *q, *w; /* of one column */
-    float *score;       /* (positions) */
-} IndexJob;
-
-static double dot(const float *a, const float *b, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
-static void score(void *arg, int worker, size_t begin, size_t end) {
-    const IndexJob *j = arg;
-    const size_t dim = j->f->model->prog.kv[j->p->kv].dim;
-    const uint8_t *keys = qsf_kvcache_k(&j->f->kv, j->p->kv, 0);
-    float key[QSF_MAX_HEAD_DIM];
-    (void)worker;
-    for (size_t t = begin; t < end; t++) {
-        double sum = 0;
-        j->f->kv.ops->load(key, keys, 0, t, dim);
-        for (uint32_t h = 0; h < j->p->heads; h++) {
-            const double x = dot(j->q + h * dim, key, dim);
-            if (x > 0) sum += x * (double)j->w[h];
-        }
-        j->score[t] = (float)sum;
-    }
-}
-
-/* ---- the best of them ---- */
-
-/* The positions chosen so far, as a heap with the lowest score on top. Which of several equal scores stay follows from
- * the order in which the heap moves them: as in std::partial_sort of libstdc++, which ggml-org/llama.cpp uses. */
-typedef struct Heap {
-    const float *score;
-    uint32_t *at;
-    size_t n;
-} Heap;
-
-/* Puts a position into the hole of the subtree at `top`: the hole sinks to a leaf, then the position rises. */
-static void put(const Heap *h, size_t top, uint32_t position) {
-    size_t hole = top;
-    for (size_t child; (child = 2 * hole + 1) < h->n; hole = child) {
-        const bool two = child + 1 < h->n;
-        if (two && !(h->score[h->at[child + 1]] > h->score[h->at[child]])) child++;
-        h->at[hole] = h->at[child];
-    }
-    while (hole > top && h->score[h->at[(hole - 1) / 2]] > h->score[position]) {
-        h->at[hole] = h->at[(hole - 1) / 2];
-        hole = (hole - 1) / 2;
-    }
-    h->at[hole] = position;
-}
-
-static void choose(const float *score, size_t n, uint32_t k, uint32_t *out) {
-    const Heap h = { score, out, k };
-    for (uint32_t i = 0; i < k; i++) out[i] = i;
-    for (size_t top = k / 2; top-- > 0;) put(&h, top, out[top]);
-    for (size_t t = k; t < n; t++)
-        if (score[t] > score[out[0]]) put(&h, 0, (uint32_t)t);
-}
-
-int qsf_index(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    const QsfIndexStep *p = &s->u.index;
-    const QsfSpan span = qsf_span_begin(f);
-    (void)err;
-    for (size_t c = f->col0; c < (size_t)f->col0 + f->n_cols; c++) {
-        const size_t n = f->past + c + 1;
-        if (n <= p->n) continue; /* attention reads all */
-        IndexJob j = { f, p, qsf_col(f, s->in, c), qsf_col(f, s->in2, c), (float *)(f->mem + f->l.scores) };
-        qsf_pool_run(f->pool, score, &j, n, 64);
-        choose(j.score, n, p->n, (uint32_t *)(void *)qsf_col(f, s->out[0], c));
-    }
-    qsf_span_end(f, &span, &f->n.attention_ns);
-    return QSF_OK;
-}
-
-/* ---- attention ---- */
 
 typedef struct SparseJob {
     QsfForward *f;
     const QsfStep *s;
-    const qk_kv_ops *ops; /* of the tiles at k */
-    const uint8_t *k;
-    size_t col, n, dim; /* positions that are read */
-    uint32_t most;      /* heads in one call */
+    const QsfKvSpec *kv;
+    size_t col, n;          /* positions that each head reads */
+    uint32_t chosen, block; /* numbers chosen for each KV head; positions of each */
+    bool all;               /* all positions are read, from the cache */
+    uint32_t group, most;   /* query heads of a KV head; in one call */
+    uint32_t pieces;        /* calls for a KV head */
 } SparseJob;
 
-/* Copies chosen positions to float tiles; items are tiles. */
+/* Float tiles of a head; which: 0 = K, 1 = V. */
+static uint8_t *tiles(const SparseJob *j, unsigned which, size_t head) {
+    const size_t run = qk_kv_tiles((size_t)j->chosen * j->block) * QK_KV_TILE * j->kv->dim * sizeof(float);
+    const size_t each = j->kv->v_is_k ? 1 : 2;
+    return j->f->mem + j->f->l.gathered + (head * each + which) * run;
+}
+
+/* The i-th position that a head reads. */
+static size_t position(const SparseJob *j, size_t head, size_t i) {
+    const uint32_t *chosen = (const uint32_t *)(const void *)qsf_col(j->f, j->s->in2, j->col);
+    const size_t t = (size_t)chosen[head * j->chosen + i / j->block] * j->block + i % j->block;
+    return t <= j->f->past + j->col ? t : 0; /* beyond: a pass that skips the indexer */
+}
+
+/* Items are tiles of heads. */
 static void gather(void *arg, int worker, size_t begin, size_t end) {
     const SparseJob *j = arg;
     const QsfForward *f = j->f;
+    const QsfKvCache *c = &f->kv;
     const uint32_t kv = j->s->u.attention.kv;
-    const uint32_t *chosen = (const uint32_t *)(const void *)qsf_col(f, j->s->in2, j->col);
+    const size_t n_tiles = qk_kv_tiles(j->n), dim = j->kv->dim;
     float row[QSF_MAX_HEAD_DIM];
     (void)worker;
-    for (size_t i = begin * QK_KV_TILE; i < end * QK_KV_TILE && i < j->n; i++) {
-        const size_t t = chosen[i] <= f->past + j->col ? chosen[i]
-                                                       : 0; /* beyond: a pass that skips the indexer */
-        f->kv.ops->load(row, qsf_kvcache_k(&f->kv, kv, 0), 0, t, j->dim);
-        f->table->kv[QK_KV_F32].store(f->mem + f->l.gathered, 0, i, row, j->dim);
+    for (size_t item = begin; item < end; item++) {
+        const size_t head = item / n_tiles, first = item % n_tiles * QK_KV_TILE;
+        for (size_t i = first; i < first + QK_KV_TILE && i < j->n; i++) {
+            const size_t t = position(j, head, i);
+            c->ops->load(row, qsf_kvcache_k(c, kv, (uint32_t)head), 0, t, dim);
+            f->table->kv[QK_KV_F32].store(tiles(j, 0, head), 0, i, row, dim);
+            if (j->kv->v_is_k) continue;
+            c->ops->load(row, qsf_kvcache_v(c, kv, (uint32_t)head), 1, t, dim);
+            f->table->kv[QK_KV_F32].store(tiles(j, 1, head), 1, i, row, dim);
+        }
     }
 }
 
-/* Items are groups of heads. */
+/* Items are pieces of the query heads. */
 static void attend(void *arg, int worker, size_t begin, size_t end) {
     const SparseJob *j = arg;
     const QsfForward *f = j->f;
     const QsfAttentionStep *a = &j->s->u.attention;
+    const qk_kv_ops *ops = j->all ? f->kv.ops : &f->table->kv[QK_KV_F32];
     for (size_t i = begin; i < end; i++) {
-        const size_t head = i * j->most;
-        const qk_attn q = { .k = j->k,
-                            .q = qsf_col(f, j->s->in, j->col) + head * j->dim,
-                            .y = qsf_col(f, j->s->out[0], j->col) + head * j->dim,
-                            .head_dim = j->dim,
+        const uint32_t kv_head = (uint32_t)(i / j->pieces), from = (uint32_t)(i % j->pieces) * j->most;
+        const size_t at = ((size_t)kv_head * j->group + from) * j->kv->dim;
+        const uint8_t *v = j->kv->v_is_k ? NULL
+                           : j->all      ? qsf_kvcache_v(&f->kv, a->kv, kv_head)
+                                         : tiles(j, 1, kv_head);
+        const qk_attn q = { .k = j->all ? qsf_kvcache_k(&f->kv, a->kv, kv_head) : tiles(j, 0, kv_head),
+                            .v = v,
+                            .q = qsf_col(f, j->s->in, j->col) + at,
+                            .y = qsf_col(f, j->s->out[0], j->col) + at,
+                            .head_dim = j->kv->dim,
                             .n_cols = 1,
-                            .n_heads = a->heads - head < j->most ? a->heads - head : j->most,
+                            .n_heads = j->group - from < j->most ? j->group - from : j->most,
                             .pos = j->n - 1,
                             .scale = a->scale,
                             .scratch = f->mem + f->l.attn + (size_t)worker * f->l.attn_stride };
-        j->ops->attend(&q);
+        ops->attend(&q);
     }
+}
+
+/* How many positions a head reads: all blocks are full but that of the column, which is the last one if it is there. */
+static void count(SparseJob *j) {
+    const uint32_t *chosen = (const uint32_t *)(const void *)qsf_col(j->f, j->s->in2, j->col);
+    const size_t pos = j->f->past + j->col;
+    j->all = pos / j->block + 1 <= j->chosen;
+    j->n = j->all ? pos + 1 : (size_t)j->chosen * j->block;
+    if (!j->all && chosen[j->chosen - 1] == pos / j->block) j->n -= j->block - 1 - pos % j->block;
 }
 
 int qsf_sparse_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     const QsfAttentionStep *a = &s->u.attention;
+    const QsfKvSpec *kv = &f->model->prog.kv[a->kv];
     const QsfSpan span = qsf_span_begin(f);
-    SparseJob j = { .f = f, .s = s, .dim = f->model->prog.kv[a->kv].dim };
+    SparseJob j = { .f = f,
+                    .s = s,
+                    .kv = kv,
+                    .chosen = s->in2.width / kv->heads,
+                    .block = a->block > 0 ? a->block : 1,
+                    .group = a->heads / kv->heads };
+    const uint32_t most = (uint32_t)qk_attn_queries(kv->dim);
     (void)err;
-    j.most = (uint32_t)qk_attn_queries(j.dim);
+    j.most = most < j.group ? most : j.group;
+    j.pieces = (j.group + j.most - 1) / j.most;
     for (j.col = f->col0; j.col < (size_t)f->col0 + f->n_cols; j.col++) {
-        j.n = f->past + j.col + 1;
-        j.ops = f->kv.ops;
-        j.k = qsf_kvcache_k(&f->kv, a->kv, 0);
-        if (j.n > s->in2.width) {
-            j.n = s->in2.width;
-            j.ops = &f->table->kv[QK_KV_F32];
-            j.k = f->mem + f->l.gathered;
-            qsf_pool_run(f->pool, gather, &j, qk_kv_tiles(j.n), 1);
-        }
-        qsf_pool_run(f->pool, attend, &j, (a->heads + j.most - 1) / j.most, 1);
+        count(&j);
+        if (!j.all) qsf_pool_run(f->pool, gather, &j, kv->heads * qk_kv_tiles(j.n), 1);
+        qsf_pool_run(f->pool, attend, &j, (size_t)kv->heads * j.pieces, 1);
     }
     qsf_span_end(f, &span, &f->n.attention_ns);
     return QSF_OK;

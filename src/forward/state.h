@@ -196,7 +196,7 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
-/* sparse.c: an indexer; attention over what it chose. */
+/* index.c: an indexer; sparse.c: attention over what it chose. */
 int qsf_index(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_sparse_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 

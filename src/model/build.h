@@ -159,8 +159,9 @@ void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out
 typedef struct QsfAttentionSpec {
     QsfAttentionStep step; /* kv is filled in, unless shared */
     uint32_t kv_heads, k_dim, v_dim;
-    bool shared;      /* step.kv is the cache of another block: k and v are not used */
-    QsfSlice q, k, v; /* (heads, k_dim), (kv_heads, k_dim), (kv_heads, v_dim) */
+    QsfSlice selected; /* as in2 of QsfAttentionStep; width 0 = all positions are read */
+    bool shared;       /* step.kv is the cache of another block: k and v are not used */
+    QsfSlice q, k, v;  /* (heads, k_dim), (kv_heads, k_dim), (kv_heads, v_dim) */
 } QsfAttentionSpec;
 /* An attention step without any extras. */
 QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale);

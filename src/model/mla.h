@@ -5,14 +5,7 @@
 #ifndef QSF_MODEL_MLA_H
 #define QSF_MODEL_MLA_H
 
-#include "src/model/build.h"
-
-/* Chooses the positions that attention reads. */
-typedef struct QsfIndexer {
-    uint32_t heads, dim;
-    uint32_t n;     /* positions */
-    uint32_t table; /* rotation of the first elements */
-} QsfIndexer;
+#include "src/model/indexer.h"
 
 typedef struct QsfMlaSpec {
     uint32_t heads;
@@ -33,10 +26,6 @@ typedef struct QsfMlaSpec {
 /* Reads the sizes: attention.kv_lora_rank, key_length_mla and value_length_mla (or key_length and value_length),
  * rope.dimension_count. Sets no rotation, no temperature, and scores / sqrt(nope + rope). */
 void qsf_mla_read(QsfBuilder *b, QsfMlaSpec *m);
-/* Reads attention.indexer.head_count, key_length, top_k. */
-void qsf_indexer_read(QsfBuilder *b, QsfRopeKind kind, QsfIndexer *x);
-/* Appends an indexer of the current block and its cache; q_row: normalized output of attn_q_a. Returns the selection. */
-QsfSlice qsf_build_indexer(QsfBuilder *b, const QsfIndexer *x, QsfSlice q_row, QsfSlice in);
 /* Appends the attention of the current block up to the matrix attn_output, which is the caller's. Returns a buffer
  * (heads, v_dim), and sets m->selected where there is an indexer. Tensors: attn_q, or attn_q_a, attn_q_a_norm and attn_q_b (attention.q_lora_rank); attn_kv_a_mqa,
  * attn_kv_a_norm; attn_k_b and attn_v_b, or attn_kv_b. */

@@ -140,16 +140,21 @@ typedef struct QsfHeadLinearStep {
     uint32_t heads, rows, in_stride, out_stride;
 } QsfHeadLinearStep;
 
-/* The score of a cached key is the sum over the heads of max(q . k, 0) * weight. in: q (heads, dim); in2: weights
- * (heads); out: n positions as whole numbers of 32 bits, in no order, of columns that see more than n. */
+/* Chooses what ATTENTION reads. in: q (heads, dim); out: whole numbers of 32 bits, in no order, of columns that see more
+ * than n of them.
+ * block 0: in2 holds a weight per head. The score of a cached key is the sum over the heads of max(q . k, 0) * weight; out
+ * holds the n best positions.
+ * Otherwise: out holds the n best blocks of each head, a block being `block` positions with the score of its best key,
+ * q . k. The last `local` blocks are always among them; that of the column itself, if it is, is the last of the n. */
 typedef struct QsfIndexStep {
     uint32_t kv; /* cache of one head; V is K */
     uint32_t heads, n;
+    uint32_t block, local;
 } QsfIndexStep;
 #define QSF_MAX_SELECTED (1u << 16)
 
-/* in2: a selection of in2.width positions (INDEX), which are all that is read by columns that see more; only with
- * one KV head where V is K, and without what follows scale. */
+/* in2: a selection (INDEX), which is all that is read by columns that see more: for each KV head the same number of
+ * positions, or blocks of `block` positions. Then there is nothing of what follows scale, but block. */
 typedef struct QsfAttentionStep {
     uint32_t kv;     /* cache */
     uint32_t heads;  /* query heads; a multiple of the cache's heads; dim elements each, also of out */
@@ -158,6 +163,7 @@ typedef struct QsfAttentionStep {
     uint32_t chunk;  /* a position sees only its own chunk of this many positions; 0 = no chunks */
     uint32_t sinks;  /* parameter: one logit per query head in the sum of the softmax, or QSF_NONE */
     uint32_t slopes; /* QsfProgram.slopes: of ALiBi, or QSF_NONE */
+    uint32_t block;  /* of the selection; 0 = positions */
     float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
 

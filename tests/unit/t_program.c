@@ -278,6 +278,11 @@ static void test_wrong_metadata(void **state) {
         { "kimi-k3", "kimi-k3.attn_res.block_size=int:0", "_res_score.weight' is not supported" },
         { "kimi-k3", "kimi-k3.attn_res.block_size=int:2000", "attn_res.block_size' is 2000" },
         { "kimi-k3", "kimi-k3.expert_latent_length=int:16", "ffn_routed_down.weight' has the shape" },
+        { "minimax-m3", "minimax-m3.attention.indexer.block_size=int:0", "indexer.block_size' is 0" },
+        { "minimax-m3", "minimax-m3.attention.indexer.block_size=int:60000", "3 blocks of 60000 positions" },
+        { "minimax-m3", "minimax-m3.attention.indexer.local_blocks=null", "local_blocks' is missing" },
+        { "minimax-m3", "minimax-m3.attention.indexer.head_count=int:4", "expected the 2 KV heads" },
+        { "minimax-m3", "minimax-m3.attention.indexer.key_length=int:64", "has the shape" },
         { "granitehybrid", "granitehybrid.rope.scaling.finetuned=bool:false", "" },
         { "granitehybrid", "granitehybrid.residual_scale=float:-1", "granitehybrid.residual_scale" },
     };

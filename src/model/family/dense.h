@@ -4,6 +4,7 @@
 #define QSF_MODEL_FAMILY_DENSE_H
 
 #include "src/model/family/families.h"
+#include "src/model/indexer.h"
 
 typedef struct QsfDenseModel {
     QsfBuilder *b;
@@ -18,6 +19,8 @@ typedef struct QsfDenseModel {
     float clamp;            /* of q, k and v; 0 = none */
     float value_scale;      /* of the output of attention */
     QsfSlice router_logits; /* of the current block, if they are made before its attention; none otherwise */
+    QsfIndexer indexer;     /* of QSF_DENSE_BLOCK_INDEX */
+    uint32_t first_indexed; /* block */
     QsfSlice embedding;     /* of QSF_DENSE_EMBED_SKIP */
 } QsfDenseModel;
 

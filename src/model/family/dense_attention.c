@@ -97,6 +97,10 @@ void qsf_dense_attention(const QsfDenseModel *m, uint32_t block, QsfSlice in, Qs
     attn.step.slopes = m->slopes;
     attn.step.sinks = qsf_build_param(b, QSF_OPTIONAL, n->heads, "attn_sinks.weight");
     if (qsf_dense_has(m, QSF_DENSE_LLAMA4)) llama4(m, n, rope != QSF_NONE, &attn);
+    if (block >= m->first_indexed) {
+        attn.selected = qsf_build_block_indexer(b, &m->indexer, in);
+        attn.step.block = m->indexer.block;
+    }
     const QsfSlice y = qsf_build_attention(b, &attn);
     if (gate.buf != QSF_NONE) (void)qsf_build_step(b, QSF_OP_MUL, "attn_gate", gate, y);
     qsf_build_scale(b, "value_scale", y, m->value_scale);

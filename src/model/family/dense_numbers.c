@@ -139,9 +139,25 @@ static void find_rotated(QsfDenseModel *m) {
     for (uint32_t i = 0; i < m->hp->n_layers; i++) m->no_rope[i] = !m->no_rope[i];
 }
 
+static void read_indexer(QsfDenseModel *m) {
+    QsfBuilder *b = m->b;
+    m->first_indexed = QSF_MAX_LAYERS;
+    if (!qsf_dense_has(m, QSF_DENSE_BLOCK_INDEX)) return;
+    qsf_indexer_read_blocks(b, m->d->rope, &m->indexer);
+    m->first_indexed = qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS);
+    for (uint32_t i = m->first_indexed; i < m->hp->n_layers; i++) {
+        if (m->hp->block[i].kv_heads == m->indexer.heads) continue;
+        qsf_build_fail(b, "metadata key '%s' is %u, expected the %u KV heads of block %u",
+                       qsf_keys_name(&b->keys, "attention.indexer.head_count"), m->indexer.heads,
+                       m->hp->block[i].kv_heads, i);
+        return;
+    }
+}
+
 void qsf_dense_read(QsfDenseModel *m) {
     read_windows(m);
     read_scales(m);
     make_ropes(m);
     find_rotated(m);
+    read_indexer(m);
 }

@@ -80,7 +80,9 @@ enum {
     QSF_DENSE_FIXED_ROPE = 1 << 25,      /* the base of the rotation is 10000 */
     QSF_DENSE_EMBED_PLAIN_NORM = 1 << 26, /* an RMS norm without weight after the embedding */
     QSF_DENSE_EMBED_SKIP = 1 << 27,       /* each block adds the embedding times layer_output_scale */
-    QSF_DENSE_SCALE_27B = 1 << 11         /* the largest Gemma divides scores by sqrt(hidden / heads) */
+    QSF_DENSE_BLOCK_INDEX =
+        1 << 28, /* after leading_dense_block_count an indexer chooses the positions to read */
+    QSF_DENSE_SCALE_27B = 1 << 11 /* the largest Gemma divides scores by sqrt(hidden / heads) */
 };
 
 /* Transformers with attention and a feed-forward network in each block. */

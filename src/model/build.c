@@ -54,11 +54,17 @@ static void *grow(QsfBuilder *b, void *array, uint32_t *n, uint32_t *cap, size_t
 
 /* ---- tensors ---- */
 
+/* The number of the current block in names of tensors. */
+static uint32_t named_block(const QsfBuilder *b) {
+    const uint32_t n = b->m->hp.n_named;
+    return n > 0 ? b->block % n : b->block;
+}
+
 static const char *full_name(const QsfBuilder *b, const char *name, char *buf) {
     if (b->block >= b->p.n_blocks)
         snprintf(buf, NAME_MAX_BYTES, "%s", name);
     else
-        snprintf(buf, NAME_MAX_BYTES, "blk.%" PRIu32 ".%s", b->block, name);
+        snprintf(buf, NAME_MAX_BYTES, "blk.%" PRIu32 ".%s", named_block(b), name);
     return buf;
 }
 
@@ -110,6 +116,8 @@ static bool check_matrix(QsfBuilder *b, const QsfTensor *t) {
             t->name, type->name);
     else if (!large_blocks && !type->supported)
         qsf_build_fail(b, "tensor '%s' is of type %s, which is not supported", t->name, type->name);
+    else if (t->compressed != NULL && b->m->hp.n_named < b->m->hp.n_layers)
+        qsf_build_fail(b, "tensor '%s' is compressed, which is not supported in a model that loops", t->name);
     return !qsf_build_failed(b);
 }
 

@@ -160,14 +160,30 @@ static bool has_experts(const QsfItems *l) {
     return false;
 }
 
+/* Do the layers run several times over the same weights? Then they are read in several places of a pass. */
+static bool has_loops(const QsfSource *s) {
+    const char *arch;
+    QsfErr ignored = { 0 };
+    QsfStrbuf key = QSF_STRBUF_INIT;
+    uint32_t n = 1;
+    if (qsf_meta_str(s, "general.architecture", &arch, NULL, &ignored) == QSF_OK && arch != NULL) {
+        qsf_strbuf_addf(&key, "%s.num_loops", arch);
+        (void)qsf_meta_u32(s, qsf_strbuf_str(&key), 1, &n, &ignored);
+    }
+    qsf_strbuf_free(&key);
+    qsf_err_clear(&ignored);
+    return n > 1;
+}
+
 static int open_writer(Packer *p, bool dry, QsfErr *err) {
+    const bool whole = !has_experts(p->l) && !has_loops(p->s);
     QsfWriteSpec spec = { .meta = p->s,
                           .extra = p->n_extra > 0 ? &p->extra : NULL,
                           .n_extra = p->n_extra,
                           .instead = p->n_extra > 0 ? QSF_CAL_PREFIX : NULL,
                           .head = p->head,
                           .dry = dry,
-                          .codec = has_experts(p->l) ? QSFF_STORED : p->o->codec };
+                          .codec = whole ? p->o->codec : QSFF_STORED };
     for (uint32_t k = 0; k < p->l->n && spec.codec != QSFF_STORED; k++)
         spec.n_layer_tensors += p->l->item[k].layer != QSF_FINAL_LAYER;
     return qsf_write_open(&p->w, p->path, &spec, err);

@@ -22,7 +22,8 @@ static const char *const cases[] = { "llama",          "gemma2",  "gemma3",   "g
                                      "baichuan_alibi", "apertus", "glm4",     "mistral3",  "openelm",
                                      "stablelm_12b",   "mamba",   "mamba2",   "falcon-h1", "nemotron_h",
                                      "lfm2",           "plm",     "minicpm3", "gemma3n",   "gemma4",
-                                     "gemma4_dense",   "deci",    "talkie",   "rwkv6",     "plamo2" };
+                                     "gemma4_dense",   "deci",    "talkie",   "rwkv6",     "plamo2",
+                                     "nanbeige" };
 
 /* ---- buffers ---- */
 
@@ -283,6 +284,10 @@ static void test_wrong_metadata(void **state) {
         { "minimax-m3", "minimax-m3.attention.indexer.local_blocks=null", "local_blocks' is missing" },
         { "minimax-m3", "minimax-m3.attention.indexer.head_count=int:4", "expected the 2 KV heads" },
         { "minimax-m3", "minimax-m3.attention.indexer.key_length=int:64", "has the shape" },
+        { "nanbeige", "nanbeige.num_loops=int:0", "num_loops' is 0" },
+        { "nanbeige", "nanbeige.num_loops=int:600", "num_loops' is 600" },
+        { "nanbeige", "nanbeige.nextn_predict_layers=int:1", "nextn_predict_layers' is not supported" },
+        { "nanbeige", "nanbeige.num_loops=null", "" },
         { "granitehybrid", "granitehybrid.rope.scaling.finetuned=bool:false", "" },
         { "granitehybrid", "granitehybrid.residual_scale=float:-1", "granitehybrid.residual_scale" },
     };

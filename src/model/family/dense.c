@@ -92,8 +92,20 @@ static void skip_embedding(const QsfDenseModel *m) {
     qsf_build_add(b, "embedding", branch, qsf_build_x(b));
 }
 
+/* Between two passes over the blocks. */
+static void loop_norm(QsfDenseModel *m, uint32_t i) {
+    QsfBuilder *b = m->b;
+    const QsfSlice x = qsf_build_x(b);
+    if (i == 0 || i % m->hp->n_named != 0 || qsf_build_bool(b, "skip_loop_final_norm", false)) return;
+    qsf_build_block(b, m->hp->n_layers);
+    norm(m, "output_norm", x, x);
+    if (!qsf_build_failed(b))
+        b->p.step[b->p.n_steps - 1].block = i; /* it is computed with the block after it */
+}
+
 static void block(QsfDenseModel *m, uint32_t i, bool two) {
     const QsfBranches how = m->d->branches;
+    if (m->hp->arch->loops) loop_norm(m, i);
     qsf_build_block(m->b, i);
     if (two || how == QSF_BRANCHES_ONE_NORM ||
         (how == QSF_BRANCHES_BY_TENSOR && !qsf_build_has(m->b, "ffn_norm.weight")))

@@ -9,15 +9,17 @@
 #include "src/model/moe.h"
 
 #define DENSE(arch, norm, ...) \
-    { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK }
+    { arch, qsf_family_dense, &(const QsfDense){ __VA_ARGS__ }, norm, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE }
 #define MLA(arch, ffn, ...) \
-    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, ffn }
+    { arch, qsf_family_mla, &(const QsfMla){ __VA_ARGS__ }, QSF_NORM_RMS, QSF_EACH_BLOCK, ffn, ONCE }
 /* Experts in some or all blocks, whose feed-forward length may be missing. */
 #define SPARSE(arch, experts, ...)                                                                      \
     {                                                                                                   \
         arch, qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ experts }, __VA_ARGS__ }, \
-            QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_SOME_BLOCKS                                               \
+            QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE                                         \
     }
+#define ONCE         false
+#define LOOPS        true
 #define LAYER_NORM   QSF_NORM_LAYER
 #define RMS_NORM     QSF_NORM_RMS
 #define SWIGLU       .act = QSF_ACT_SILU, .gated = true
@@ -41,7 +43,7 @@
 
 /* heads, ffn: as in QsfFamily. */
 #define HYBRID(arch, heads, ffn, ...) \
-    { arch, qsf_family_hybrid, &(const QsfHybrid){ __VA_ARGS__ }, QSF_NORM_RMS, heads, ffn }
+    { arch, qsf_family_hybrid, &(const QsfHybrid){ __VA_ARGS__ }, QSF_NORM_RMS, heads, ffn, ONCE }
 
 #define NEMOTRON_H                                                                             \
     .mixer = QSF_MIXER_MAMBA2, .alone = true, .act = QSF_ACT_RELU2, .conv_bias = QSF_OPTIONAL, \
@@ -76,7 +78,7 @@ static const QsfFamily table[] = {
     DENSE("cohere2", LAYER_NORM, NORM, SWIGLU, PARALLEL, .window_period = 4, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
     DENSE("cogvlm", RMS_NORM, NEOX, SWIGLU, .unused = cogvlm_unused, QUIRKS(QSF_DENSE_FIXED_ROPE)),
     DENSE("command-r", LAYER_NORM, NORM, SWIGLU, PARALLEL, .qk_norm = QSF_QK_NORM_OPTIONAL, QUIRKS(QSF_DENSE_LOGIT_SCALE)),
-    { "deci", qsf_family_dense, &(const QsfDense){ NORM, SWIGLU }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS },
+    { "deci", qsf_family_dense, &(const QsfDense){ NORM, SWIGLU }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
     DENSE("ernie4_5", RMS_NORM, NORM, SWIGLU),
     DENSE("exaone", RMS_NORM, NEOX, SWIGLU),
     DENSE("exaone4", RMS_NORM, NEOX, SWIGLU, HEAD_NORM, AFTER, .window_period = 4, .window_blocks = 64, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW),
@@ -98,6 +100,7 @@ static const QsfFamily table[] = {
     DENSE("mistral3", RMS_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_TEMPERATURE)),
     DENSE("mpt", LAYER_NORM, .act = QSF_ACT_GELU, .alibi = 8, QUIRKS(QSF_DENSE_CLAMP_QKV | QSF_DENSE_MAYBE_POSITIONS)),
     DENSE("muse-glimmer", RMS_NORM, NORM, SWIGLU, AROUND, HEAD_NORM, .post_eps = 1e-8f, .gate = QSF_ACT_SIGMOID, .window_period = 4, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW, .window_rope = QSF_WINDOW_ROPE_PLAIN_BASE, QUIRKS(QSF_DENSE_EMBED_PLAIN_NORM | QSF_DENSE_LOGIT_SCALE | QSF_DENSE_LOGIT_CAP)),
+    { "nanbeige", qsf_family_dense, &(const QsfDense){ NORM, SWIGLU }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK, LOOPS },
     DENSE("nemotron", LAYER_NORM, NEOX, .act = QSF_ACT_RELU2),
     DENSE("olmo", LAYER_NORM, NORM, SWIGLU, QUIRKS(QSF_DENSE_CLAMP_QKV | QSF_DENSE_NO_NORM_WEIGHTS)),
     DENSE("olmo2", RMS_NORM, NEOX, SWIGLU, AFTER, .qk_norm = QSF_QK_NORM_ROW, .window_period = 4, .window_rope = QSF_WINDOW_ROPE_PLAIN),
@@ -131,21 +134,21 @@ static const QsfFamily table[] = {
     HYBRID("nemotron_h_moe", QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, NEMOTRON_H),
     HYBRID("lfm2", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm"),
     HYBRID("lfm2moe", QSF_SOME_BLOCKS, QSF_EACH_BLOCK, .mixer = QSF_MIXER_SHORT_CONV, NEOX, SWIGLU, .qk_norm = true, .out_norm = "token_embd_norm", .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU }),
-    { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .version = 7, .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
-    { "rwkv6", qsf_family_rwkv, &(const QsfRwkv){ .version = 6, .channel_mix = true, .receptance = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
-    { "rwkv6qwen2", qsf_family_rwkv, &(const QsfRwkv){ .version = 6 }, RMS_NORM, QSF_SOME_BLOCKS, QSF_EACH_BLOCK },
-    { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .version = 7, .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK },
-    { "kimi-linear", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU } }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS },
-    { "kimi-k3", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU }, .bound = QSF_KIMI_MAYBE_BOUND, .negative_factor = true, .mla_gate = QSF_ACT_SIGMOID, .k3 = true }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS },
-    { "bailingmoe3", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU, .limits = true }, .bound = QSF_KIMI_BOUND, .rope = QSF_ROPE_PAIRS, .mla_gate = QSF_ACT_SIGMOID }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS },
-    { "minimax-01", qsf_family_minimax01, &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
-    { "plamo2", qsf_family_plamo2, NULL, RMS_NORM, QSF_SOME_BLOCKS, QSF_EACH_BLOCK },
-    { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ 0 }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
-    { "qwen35moe", qsf_family_qwen_next, &(const QsfQwenNext){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
-    { "qwen3next", qsf_family_qwen_next, &(const QsfQwenNext){ .fused_beta = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
+    { "rwkv7", qsf_family_rwkv, &(const QsfRwkv){ .version = 7, .channel_mix = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK, ONCE },
+    { "rwkv6", qsf_family_rwkv, &(const QsfRwkv){ .version = 6, .channel_mix = true, .receptance = true }, LAYER_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK, ONCE },
+    { "rwkv6qwen2", qsf_family_rwkv, &(const QsfRwkv){ .version = 6 }, RMS_NORM, QSF_SOME_BLOCKS, QSF_EACH_BLOCK, ONCE },
+    { "arwkv7", qsf_family_rwkv, &(const QsfRwkv){ .version = 7, .optional_norm = true, .optional_gate = true }, RMS_NORM, QSF_NO_BLOCK, QSF_EACH_BLOCK, ONCE },
+    { "kimi-linear", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, DIVIDED, SILU } }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
+    { "kimi-k3", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU }, .bound = QSF_KIMI_MAYBE_BOUND, .negative_factor = true, .mla_gate = QSF_ACT_SIGMOID, .k3 = true }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
+    { "bailingmoe3", qsf_family_kimi, &(const QsfKimi){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU, .limits = true }, .bound = QSF_KIMI_BOUND, .rope = QSF_ROPE_PAIRS, .mla_gate = QSF_ACT_SIGMOID }, RMS_NORM, QSF_SOME_BLOCKS, QSF_SOME_BLOCKS, ONCE },
+    { "minimax-01", qsf_family_minimax01, &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
+    { "plamo2", qsf_family_plamo2, NULL, RMS_NORM, QSF_SOME_BLOCKS, QSF_EACH_BLOCK, ONCE },
+    { "qwen35", qsf_family_qwen_next, &(const QsfQwenNext){ 0 }, RMS_NORM, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE },
+    { "qwen35moe", qsf_family_qwen_next, &(const QsfQwenNext){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
+    { "qwen3next", qsf_family_qwen_next, &(const QsfQwenNext){ .fused_beta = true, .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_TENSORS, SOFTMAX, DIVIDED, SILU } }, RMS_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
 
-    { "gemma3n", qsf_family_gemma3n, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
-    { "gemma4", qsf_family_gemma4, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK },
+    { "gemma3n", qsf_family_gemma3n, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE },
+    { "gemma4", qsf_family_gemma4, NULL, QSF_NORM_RMS, QSF_EACH_BLOCK, QSF_EACH_BLOCK, ONCE },
 
     MLA("deepseek2", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_UNIT, .moe = &LATENT_EXPERTS),
     MLA("mistral4", QSF_SOME_BLOCKS, NORM, SWIGLU, .yarn = QSF_MLA_YARN_SCORES, .moe = &LATENT_EXPERTS),
@@ -159,8 +162,8 @@ static const QsfFamily table[] = {
     SPARSE("arctic", EXPERTS(SOFTMAX, DIVIDED, SILU), NORM, SWIGLU, .branches = QSF_BRANCHES_EXPERTS),
     SPARSE("bailingmoe", EXPERTS(SOFTMAX, BY_KEY, SILU), NORM, SWIGLU),
     SPARSE("bailingmoe2", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),
-    { "cohere2moe", qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU, .sum_scale = 0.5f }, NORM, SWIGLU, PARALLEL, .window_period = 4, .window_not_first = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW_OR_LEADING, QUIRKS(QSF_DENSE_LOGIT_SCALE) }, LAYER_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
-    { "dbrx", qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU }, NEOX, SWIGLU, .ffn_norm = "attn_output_norm", QUIRKS(QSF_DENSE_CLAMP_QKV) }, LAYER_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS },
+    { "cohere2moe", qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ .blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU, .sum_scale = 0.5f }, NORM, SWIGLU, PARALLEL, .window_period = 4, .window_not_first = true, .rope_blocks = QSF_ROPE_BLOCKS_WINDOW_OR_LEADING, QUIRKS(QSF_DENSE_LOGIT_SCALE) }, LAYER_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
+    { "dbrx", qsf_family_dense, &(const QsfDense){ .moe = &(const QsfMoeRow){ SOFTMAX, DIVIDED, SILU }, NEOX, SWIGLU, .ffn_norm = "attn_output_norm", QUIRKS(QSF_DENSE_CLAMP_QKV) }, LAYER_NORM, QSF_EACH_BLOCK, QSF_SOME_BLOCKS, ONCE },
     SPARSE("deepseek", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SOFTMAX, SILU), NORM, SWIGLU),
     SPARSE("deepseek2-ocr", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, .gating = QSF_GATING_SOFTMAX, BY_KEY, SILU), NEOX, SWIGLU),
     SPARSE("dots1", EXPERTS(.blocks = QSF_MOE_BLOCKS_LEADING, SIGMOID, BY_KEY, SILU), NEOX, SWIGLU, HEAD_NORM),

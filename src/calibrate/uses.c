@@ -33,6 +33,7 @@ static void params_of(const QsfStep *s, uint32_t out[PARAMS_MAX]) {
     case QSF_OP_POSITION:
     case QSF_OP_MATVEC: out[0] = s->u.param; break;
     case QSF_OP_LERP: out[0] = s->u.lerp.param; break;
+    case QSF_OP_BLEND: out[0] = s->u.blend.param; break;
     case QSF_OP_WKV_BONUS: out[0] = s->u.wkv.param; break;
     case QSF_OP_LINEAR:
         for (int i = 0; i < QSF_UNIT_TENSORS; i++) out[i] = s->u.linear.bias[i];

@@ -38,11 +38,41 @@ QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind) {
     return fn[kind];
 }
 
+/* ---- activations with constants ---- */
+
 /* Huang and Schlag 2024 (xIELU), with the constants as Apertus stores them. */
-void qsf_act_xielu(float *x, size_t n, const QsfActStep *a) {
+static void xielu(float *x, const float *up, size_t n, const QsfActStep *a) {
     const float ap = softplus(a->a), an = a->c + softplus(a->b);
     for (size_t i = 0; i < n; i++) {
         const float v = x[i];
         x[i] = v > 0.0f ? ap * v * v + a->c * v : (expm1f(fminf(v, a->d)) - v) * an + a->c * v;
+        if (up != NULL) x[i] *= up[i];
     }
+}
+
+static float between(float x, float low, float high) { return fmaxf(fminf(x, high), low); }
+
+static void swiglu_limit(float *y, const float *up, size_t n, const QsfActStep *a) {
+    for (size_t i = 0; i < n; i++) {
+        y[i] = fminf(y[i] * sigmoid(y[i]), a->a);
+        if (up != NULL) y[i] *= between(up[i], -a->a, a->a);
+    }
+}
+
+static void situ(float *y, const float *up, size_t n, const QsfActStep *a) {
+    for (size_t i = 0; i < n; i++) {
+        const float u = up == NULL ? 1.0f : a->b > 0.0f ? a->b * tanhf(up[i] / a->b) : up[i];
+        y[i] = a->a * tanhf(y[i] / a->a) * sigmoid(y[i]) * u;
+    }
+}
+
+void qsf_act(const qk_table *t, const QsfActStep *a, float *y, const float *up, size_t n) {
+    if (a->kind == QSF_ACT_XIELU)
+        xielu(y, up, n, a);
+    else if (a->kind == QSF_ACT_SWIGLU_LIMIT)
+        swiglu_limit(y, up, n, a);
+    else if (a->kind == QSF_ACT_SITU)
+        situ(y, up, n, a);
+    else
+        qsf_act_fn(t, a->kind)(y, up, n);
 }

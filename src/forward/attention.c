@@ -90,7 +90,7 @@ static void attend_one_column(AttnJob *j, uint32_t items) {
 }
 
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    (void)err;
+    if (s->in2.buf != QSF_NONE) return qsf_sparse_attention(f, s, err);
     const QsfSpan span = qsf_span_begin(f);
     const QsfAttentionStep *a = &s->u.attention;
     const QsfKvSpec *kv = &f->model->prog.kv[a->kv];

@@ -37,10 +37,11 @@ static void add(const QsfForward *f, const QsfStep *s, size_t c) {
 static void mul(const QsfForward *f, const QsfStep *s, size_t c) {
     float *y = qsf_col(f, s->out[0], c);
     const float *x = qsf_col(f, s->in, c);
-    if (s->in.width == 1)
-        f->table->scale(y, *x, s->out[0].width);
+    const size_t n = s->in.width, each = s->out[0].width / n;
+    if (each == 1)
+        f->table->mul(y, x, n);
     else
-        f->table->mul(y, x, s->out[0].width);
+        for (size_t i = 0; i < n; i++) f->table->scale(y + i * each, x[i], each);
 }
 
 static void copy(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -84,12 +85,8 @@ static void softcap(const QsfForward *f, const QsfStep *s, size_t c) {
 }
 
 static void act(const QsfForward *f, const QsfStep *s, size_t c) {
-    float *y = qsf_col(f, s->out[0], c);
-    if (s->u.act.kind == QSF_ACT_XIELU)
-        qsf_act_xielu(y, s->out[0].width, &s->u.act);
-    else
-        qsf_act_fn(f->table, s->u.act.kind)(y, s->in.buf == QSF_NONE ? NULL : qsf_col(f, s->in, c),
-                                            s->out[0].width);
+    const float *x = s->in.buf == QSF_NONE ? NULL : qsf_col(f, s->in, c);
+    qsf_act(f->table, &s->u.act, qsf_col(f, s->out[0], c), x, s->out[0].width);
 }
 
 static void position(const QsfForward *f, const QsfStep *s, size_t c) {
@@ -154,6 +151,7 @@ static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_
     [QSF_OP_TEMPERATURE] = temperature,
     [QSF_OP_LERP] = lerp,
     [QSF_OP_WKV_BONUS] = qsf_wkv_bonus,
+    [QSF_OP_BLEND] = qsf_column_blend,
     [QSF_OP_MATVEC] = qsf_column_matvec,
     [QSF_OP_SPARSE] = qsf_column_sparse,
     [QSF_OP_MATCH] = qsf_column_match,

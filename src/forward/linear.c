@@ -32,7 +32,6 @@ typedef struct RowsJob {
     const QsfForward *f;
     const QsfProduct *p;
     const QsfUnit *u;
-    QsfActFn act;
     QsfWeightView v;
     qk_mm mm[QSF_UNIT_TENSORS];          /* per part */
     const float *bias[QSF_UNIT_TENSORS]; /* per part, at its row0; NULL = none */
@@ -89,7 +88,7 @@ static void activate(const RowsJob *j, size_t lo, size_t hi) {
     const QsfProduct *p = j->p;
     for (size_t c = 0; c < p->n_cols; c++) {
         const float *up = j->u->n > 1 ? p->y[1] + c * p->y_stride[1] + lo : NULL;
-        j->act(p->y[0] + c * p->y_stride[0] + lo, up, hi - lo);
+        qsf_act(j->f->table, &p->act, p->y[0] + c * p->y_stride[0] + lo, up, hi - lo);
     }
 }
 
@@ -103,7 +102,7 @@ static void run_rows(void *arg, int worker, size_t begin, size_t end) {
         if (lo < hi) part_rows(j, i, lo, hi, worker);
         if (!j->u->paired) base += (rows + QSF_ROW_QUANTUM - 1) / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     }
-    if (j->act != NULL) activate(j, j->v.item0 + begin, j->v.item0 + end);
+    if (j->p->act.kind != QSF_ACT_NONE) activate(j, j->v.item0 + begin, j->v.item0 + end);
 }
 
 void qsf_linear_note_types(QsfForward *f, const QsfUnit *u) {
@@ -129,7 +128,6 @@ static void show_input(const QsfForward *f, const QsfStep *s, const QsfUnit *u) 
 
 int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err) {
     RowsJob j = { .f = f, .p = p, .u = qsf_weights_unit(f->weights, unit) };
-    j.act = qsf_act_fn(f->table, p->act);
     qsf_linear_note_types(f, j.u);
     for (uint32_t item = 0; item < j.u->items; item = j.v.item1) {
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
@@ -150,7 +148,7 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
                      .x_stride = qsf_col_stride(f, s->in),
                      .act0 = f->col0,
                      .n_cols = f->n_cols,
-                     .act = s->u.linear.act };
+                     .act.kind = s->u.linear.act };
     for (unsigned i = 0; i < u->n; i++) {
         p.y[i] = qsf_col(f, s->out[i], f->col0);
         p.y_stride[i] = qsf_col_stride(f, s->out[i]);

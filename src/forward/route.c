@@ -78,6 +78,18 @@ static void finish_weights(const QsfForward *f, const QsfRouteStep *r, const flo
     }
 }
 
+/* Gives the weights of equal ids to the first of them, which is the one that counts. */
+static void merge_equal(uint32_t n, const float *id, float *w) {
+    for (uint32_t first = 0, k = 1; k < n; k++) {
+        if ((uint32_t)id[k] != (uint32_t)id[first]) {
+            first = k;
+            continue;
+        }
+        w[first] += w[k];
+        w[k] = 0;
+    }
+}
+
 void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfRouteStep *r = &s->u.route;
     const float *x = qsf_col(f, s->in, c), *bias = qsf_param(f, r->bias);
@@ -89,10 +101,12 @@ void qsf_route(const QsfForward *f, const QsfStep *s, size_t c) {
         score[i] = (r->by_logit ? x[i] : weight[i]) + (bias != NULL ? bias[i] : 0.0f);
     if (r->n_groups > 1) close_groups(r, score, closed);
     mark_best(score, r->n_expert, r->n_used, r->n_groups > 1 ? closed : NULL, best);
+    const uint32_t group = r->group > 0 ? r->group : 1;
     for (uint32_t i = 0, k = 0; i < r->n_expert && k < r->n_used; i++) {
         if (!best[i]) continue;
-        id[k] = (float)i;
-        w[k++] = weight[i];
+        id[k] = (float)(i / group);
+        w[k++] = weight[i / group];
     }
     finish_weights(f, r, id, w);
+    if (group > 1) merge_equal(r->n_used, id, w);
 }

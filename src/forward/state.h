@@ -148,10 +148,11 @@ void qsf_steps_end_block(QsfForward *f);
 /* columns.c: a column step on columns [c0, c1), by one thread. */
 void qsf_column_step(const QsfForward *f, const QsfStep *s, size_t c0, size_t c1);
 
-/* acts.c: y = act(y) * up, element by element; up NULL: only act. NULL for NONE and XIELU. */
+/* acts.c: y = act(y) * up, element by element; up NULL: only act. */
+void qsf_act(const qk_table *t, const QsfActStep *a, float *y, const float *up, size_t n);
+/* Returns the function of a kind without constants; NULL for NONE and kinds with constants. */
 typedef void (*QsfActFn)(float *y, const float *up, size_t n);
 QsfActFn qsf_act_fn(const qk_table *t, QsfActKind kind);
-void qsf_act_xielu(float *x, size_t n, const QsfActStep *a);
 
 /* route.c: chooses the experts of column c. */
 void qsf_route(const QsfForward *f, const QsfStep *s, size_t c);
@@ -165,7 +166,7 @@ typedef struct QsfProduct {
     size_t y_stride[QSF_UNIT_TENSORS];
     const float *bias[QSF_UNIT_TENSORS]; /* NULL = none */
     uint32_t n_cols;
-    QsfActKind act; /* then y[0] = act(y[0]) * y[1], or act(y[0]) */
+    QsfActStep act; /* then y[0] = act(y[0]) * y[1], or act(y[0]) */
 } QsfProduct;
 /* linear.c: computes it with all threads, waiting for weights. QSF_E_RUNTIME, QSF_E_INTERRUPTED. */
 int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err);
@@ -196,6 +197,10 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
+/* index.c: an indexer; sparse.c: attention over what it chose. */
+int qsf_index(QsfForward *f, const QsfStep *s, QsfErr *err);
+int qsf_sparse_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
+
 /* shift.c, delta.c, wkv.c */
 int qsf_shift(QsfForward *f, const QsfStep *s, QsfErr *err);
 int qsf_delta(QsfForward *f, const QsfStep *s, QsfErr *err);
@@ -211,6 +216,7 @@ void qsf_column_matvec(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_sparse(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_match(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_predict(const QsfForward *f, const QsfStep *s, size_t c);
+void qsf_column_blend(const QsfForward *f, const QsfStep *s, size_t c);
 void qsf_column_correct(const QsfForward *f, const QsfStep *s, size_t c);
 
 /* head.c: logits of column n_cols - 1 into f->logits, or of all columns to `all` and the last also there. */

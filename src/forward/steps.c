@@ -134,6 +134,7 @@ static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err
     [QSF_OP_CONV] = qsf_conv,
     [QSF_OP_SCAN1] = qsf_scan,
     [QSF_OP_SCAN2] = qsf_scan,
+    [QSF_OP_INDEX] = qsf_index,
     [QSF_OP_SHIFT] = qsf_shift,
     [QSF_OP_DELTA] = qsf_delta,
     [QSF_OP_WKV] = qsf_wkv,

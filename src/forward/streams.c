@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Column steps of Gemma 3n: several residual streams of which one is computed and the others are predicted (AltUp,
- * Baykal et al. 2023), and a feed-forward network that keeps its largest values only. Sums are in double, in one
+ * Baykal et al. 2023), and a feed-forward network that keeps its largest values only; and the mix of residuals of Kimi K3. Sums are in double, in one
  * order. */
 #include <math.h>
 
@@ -75,5 +75,26 @@ void qsf_column_correct(const QsfForward *f, const QsfStep *s, size_t c) {
     for (size_t i = n; i-- > 0;) { /* stream 0 last: the others need what was predicted for it */
         const double by = 1 + (double)coef[i];
         for (size_t e = 0; e < width; e++) y[i * width + e] += (float)(((double)x[e] - (double)y[e]) * by);
+    }
+}
+
+static double score(const float *x, const float *w, size_t n, float eps) {
+    return dot(x, w, n) / sqrt(dot(x, x, n) / (double)n + (double)eps);
+}
+
+void qsf_column_blend(const QsfForward *f, const QsfStep *s, size_t c) {
+    const size_t n = s->out[0].width, count = s->in.width / n;
+    const float *bank = qsf_col(f, s->in, c), *x = qsf_col(f, s->in2, c), *w = qsf_param(f, s->u.blend.param);
+    float *y = qsf_col(f, s->out[0], c);
+    double p[QSF_MAX_BLEND + 1], max = -INFINITY, sum = 0;
+    for (size_t k = 0; k <= count; k++) {
+        p[k] = score(k < count ? bank + k * n : x, w, n, s->u.blend.eps);
+        max = fmax(max, p[k]);
+    }
+    for (size_t k = 0; k <= count; k++) sum += p[k] = exp(p[k] - max);
+    for (size_t i = 0; i < n; i++) {
+        double v = p[count] * (double)x[i];
+        for (size_t k = 0; k < count; k++) v += p[k] * (double)bank[k * n + i];
+        y[i] = (float)(v / sum);
     }
 }

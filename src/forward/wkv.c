@@ -8,6 +8,7 @@ enum { TILE = QSF_STATE_TILE };
 
 typedef struct Position {
     const float *in[QSF_WKV_SLOTS]; /* of one head */
+    float decay;                    /* FIXED */
 } Position;
 
 static void v6(const Position *p, float *restrict s, size_t dim, const float *restrict v,
@@ -35,6 +36,18 @@ static void gla(const Position *p, float *restrict s, size_t dim, const float *r
     }
 }
 
+static void fixed(const Position *p, float *restrict s, size_t dim, const float *restrict v,
+                  float *restrict out) {
+    for (size_t i = 0; i < dim; i++) {
+        float *row = s + i * TILE;
+        const float r = p->in[QSF_WKV_R][i], k = p->in[QSF_WKV_K][i];
+        for (size_t j = 0; j < TILE; j++) {
+            row[j] = p->decay * row[j] + k * v[j];
+            out[j] += r * row[j];
+        }
+    }
+}
+
 static void v7(const Position *p, float *restrict s, size_t dim, const float *restrict v,
                float *restrict out) {
     float seen[TILE] = { 0 };
@@ -57,6 +70,7 @@ static void (*const kinds[])(const Position *p, float *restrict s, size_t dim, c
                              float *restrict out) = {
     [QSF_WKV_V6] = v6,
     [QSF_WKV_GLA] = gla,
+    [QSF_WKV_FIXED] = fixed,
     [QSF_WKV_V7] = v7,
 };
 
@@ -68,11 +82,12 @@ static const float *input(const float *in, const QsfWkvStep *p, unsigned i, uint
 
 static void through_positions(const QsfForward *f, const QsfStep *s, const QsfStateTile *t) {
     const QsfWkvStep *p = &s->u.wkv;
+    const float decay = p->kind == QSF_WKV_FIXED ? f->model->prog.slopes[p->decays][t->head] : 0.0f;
     const unsigned n = p->kind == QSF_WKV_V7 ? QSF_WKV_SLOTS : QSF_WKV_A;
     for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
         const float *in = qsf_col(f, s->in, c);
         float v[TILE], out[TILE] = { 0 };
-        Position pos;
+        Position pos = { .decay = decay };
         for (unsigned i = 0; i < n; i++) pos.in[i] = input(in, p, i, t->head);
         qsf_tile_load(v, pos.in[QSF_WKV_V] + t->col, t->n);
         kinds[p->kind](&pos, t->s, p->dim, v, out);

@@ -54,11 +54,17 @@ static void *grow(QsfBuilder *b, void *array, uint32_t *n, uint32_t *cap, size_t
 
 /* ---- tensors ---- */
 
+/* The number of the current block in names of tensors. */
+static uint32_t named_block(const QsfBuilder *b) {
+    const uint32_t n = b->m->hp.n_named;
+    return n > 0 ? b->block % n : b->block;
+}
+
 static const char *full_name(const QsfBuilder *b, const char *name, char *buf) {
     if (b->block >= b->p.n_blocks)
         snprintf(buf, NAME_MAX_BYTES, "%s", name);
     else
-        snprintf(buf, NAME_MAX_BYTES, "blk.%" PRIu32 ".%s", b->block, name);
+        snprintf(buf, NAME_MAX_BYTES, "blk.%" PRIu32 ".%s", named_block(b), name);
     return buf;
 }
 
@@ -110,6 +116,8 @@ static bool check_matrix(QsfBuilder *b, const QsfTensor *t) {
             t->name, type->name);
     else if (!large_blocks && !type->supported)
         qsf_build_fail(b, "tensor '%s' is of type %s, which is not supported", t->name, type->name);
+    else if (t->compressed != NULL && b->m->hp.n_named < b->m->hp.n_layers)
+        qsf_build_fail(b, "tensor '%s' is compressed, which is not supported in a model that loops", t->name);
     return !qsf_build_failed(b);
 }
 
@@ -254,6 +262,7 @@ static void norm_step(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlic
     if (name != NULL) {
         const uint64_t ne[2] = { width, heads };
         snprintf(full, sizeof full, "%s.weight", name);
+        if (!qsf_build_has(b, full) && qsf_build_has(b, name)) snprintf(full, sizeof full, "%s", name);
         n.weight = per_head ? qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, full)
                             : qsf_build_param(b, QSF_REQUIRED, weights, full);
         snprintf(full, sizeof full, "%s.bias", name);
@@ -368,6 +377,8 @@ uint32_t qsf_build_kv_shared(QsfBuilder *b, uint32_t heads, uint32_t dim) {
 }
 
 uint32_t qsf_build_kv(QsfBuilder *b, uint32_t heads, uint32_t dim) {
+    if (b->p.n_kv == QSF_MAX_LAYERS)
+        qsf_build_fail(b, "the model has more than %u KV caches", QSF_MAX_LAYERS);
     QsfKvSpec *kv = grow(b, &b->p.kv, &b->p.n_kv, &b->cap_kv, sizeof *kv);
     if (kv == NULL) return QSF_NONE;
     *kv = (QsfKvSpec){ .block = b->block, .heads = heads, .dim = dim };
@@ -413,21 +424,24 @@ void qsf_build_rope_long(QsfBuilder *b, uint32_t table, const double *freq, uint
     r->original_ctx = original_ctx;
 }
 
+float *qsf_build_per_head(QsfBuilder *b) {
+    float **row = grow(b, &b->p.slopes, &b->p.n_slopes, &b->cap_slopes, sizeof *row);
+    if (row == NULL) return NULL;
+    *row = calloc(b->m->hp.n_heads, sizeof **row);
+    if (*row == NULL) qsf_build_check(b, qsf_err_memory(b->err, "%s", path_of(b)));
+    return *row;
+}
+
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias) {
     const uint32_t heads = b->m->hp.n_heads;
     if (!(max_bias > 0.0f)) return QSF_NONE;
-    float **row = grow(b, &b->p.slopes, &b->p.n_slopes, &b->cap_slopes, sizeof *row);
+    float *row = qsf_build_per_head(b);
     if (row == NULL) return QSF_NONE;
-    *row = calloc(heads, sizeof **row);
-    if (*row == NULL) {
-        qsf_build_check(b, qsf_err_memory(b->err, "%s", path_of(b)));
-        return QSF_NONE;
-    }
     uint32_t pow2 = 1; /* the largest power of two that is not above the number of heads */
     while (pow2 * 2 <= heads) pow2 *= 2;
     const float m0 = exp2f(-max_bias / (float)pow2), m1 = exp2f(-max_bias / 2 / (float)pow2);
     for (uint32_t h = 0; h < heads; h++)
-        (*row)[h] = h < pow2 ? powf(m0, (float)(h + 1)) : powf(m1, (float)(2 * (h - pow2) + 1));
+        row[h] = h < pow2 ? powf(m0, (float)(h + 1)) : powf(m1, (float)(2 * (h - pow2) + 1));
     return b->p.n_slopes - 1;
 }
 

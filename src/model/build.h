@@ -95,7 +95,7 @@ QsfSlice qsf_build_logits(const QsfBuilder *b);
  * the next step. */
 QsfStep *qsf_build_step(QsfBuilder *b, QsfOp op, const char *label, QsfSlice in, QsfSlice out);
 
-/* out = norm(in), with the weight `name`.weight and, for a layer norm, the optional bias `name`.bias; with the
+/* out = norm(in), with the weight `name`.weight (in some files `name` alone) and, for a layer norm, the optional bias `name`.bias; with the
  * family's epsilon. name NULL: no weight. */
 void qsf_build_norm(QsfBuilder *b, QsfNormKind kind, const char *name, QsfSlice in, QsfSlice out);
 /* The same for each of `heads` parts of the slice; per_head: each head has its own weights. */
@@ -143,6 +143,8 @@ uint32_t qsf_build_rope_table(QsfBuilder *b, QsfRopeKind kind, uint32_t n_rot, c
 /* Scales queries by their position: attention.temperature_scale and temperature_length, or without the latter
  * rope.scaling.original_context_length; nothing without the former. */
 void qsf_build_temperature(QsfBuilder *b, QsfSlice q);
+/* Adds a row of constants, one for each of the model's heads, to QsfProgram.slopes, to fill in; NULL after an error. */
+float *qsf_build_per_head(QsfBuilder *b);
 /* Adds the slopes of ALiBi for the model's heads and a maximum bias; QSF_NONE for 0. */
 uint32_t qsf_build_alibi(QsfBuilder *b, float max_bias);
 /* Gives a table other frequencies (n_rot / 2) for contexts longer than original_ctx. */
@@ -157,8 +159,9 @@ void qsf_build_heads(QsfBuilder *b, const char *label, QsfSlice in, QsfSlice out
 typedef struct QsfAttentionSpec {
     QsfAttentionStep step; /* kv is filled in, unless shared */
     uint32_t kv_heads, k_dim, v_dim;
-    bool shared;      /* step.kv is the cache of another block: k and v are not used */
-    QsfSlice q, k, v; /* (heads, k_dim), (kv_heads, k_dim), (kv_heads, v_dim) */
+    QsfSlice selected; /* as in2 of QsfAttentionStep; width 0 = all positions are read */
+    bool shared;       /* step.kv is the cache of another block: k and v are not used */
+    QsfSlice q, k, v;  /* (heads, k_dim), (kv_heads, k_dim), (kv_heads, v_dim) */
 } QsfAttentionSpec;
 /* An attention step without any extras. */
 QsfAttentionStep qsf_attention_plain(uint32_t heads, float scale);
@@ -198,7 +201,8 @@ typedef struct QsfFfnSpec {
     uint32_t n; /* inner elements */
     QsfActKind act;
     bool gated;
-    bool shared; /* that of a shared expert: names end in "_shexp" */
+    bool shared;     /* that of a shared expert: names end in "_shexp" */
+    QsfActStep with; /* an activation with constants instead of act; kind NONE = act */
 } QsfFfnSpec;
 /* out = ffn_down * (act(ffn_gate * in) * (ffn_up * in)), or ffn_down * act(ffn_up * in) where it is not gated. out may be
  * in. */

@@ -48,6 +48,7 @@ QsfSlice qsf_build_attention(QsfBuilder *b, const QsfAttentionSpec *a) {
     QsfStep *s = qsf_build_step(b, QSF_OP_ATTENTION, "attention", q, q);
     if (s == NULL) return qsf_slice_none();
     s->u.attention = step;
+    if (a->selected.width > 0) s->in2 = a->selected;
     if (a->v_dim == dim) return q;
     const QsfSlice out = qsf_build_buffer(b, step.heads * a->v_dim);
     qsf_build_heads(b, "unpad_heads", q, out, step.heads, a->v_dim, dim, a->v_dim);

@@ -43,7 +43,10 @@ void qsf_build_ffn(QsfBuilder *b, const QsfFfnSpec *f, QsfSlice in, QsfSlice out
     const QsfMatrixSpec mats[] = { { f->shared ? "ffn_gate_shexp" : "ffn_gate", first, QSF_REQUIRED },
                                    { f->shared ? "ffn_up_shexp" : "ffn_up", up, QSF_REQUIRED } };
     const unsigned skip = f->gated ? 0 : 1;
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + skip, 2 - skip, f->act);
+    const bool own = f->with.kind != QSF_ACT_NONE;
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + skip, 2 - skip, own ? QSF_ACT_NONE : f->act);
+    QsfStep *s = own ? qsf_build_step(b, QSF_OP_ACT, "ffn_act", up, first) : NULL;
+    if (s != NULL) s->u.act = f->with;
     qsf_build_project(b, QSF_MATMUL_FFN_OUT, f->shared ? "ffn_down_shexp" : "ffn_down", first, out);
 }
 

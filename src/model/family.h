@@ -23,6 +23,7 @@ typedef struct QsfFamily {
     const void *traits;     /* of the builder: what the architectures that share it differ in */
     QsfNormKind norm;       /* the key of epsilon */
     QsfPresence heads, ffn; /* attention.head_count and head_count_kv; feed_forward_length */
+    bool loops;             /* num_loops: the blocks run so many times over the same weights */
 } QsfFamily;
 
 /* Finds a family by name; NULL if unknown. */

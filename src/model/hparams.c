@@ -117,6 +117,22 @@ static int read_heads(QsfKeys *k, QsfHparams *h) {
     return h->n_heads > 0 ? read_head_sizes(k, h) : QSF_OK;
 }
 
+/* Each pass over the blocks counts as blocks of their own, with their own caches. */
+static int read_loops(QsfKeys *k, QsfHparams *h) {
+    uint32_t n = 1;
+    h->n_named = h->n_layers;
+    if (!h->arch->loops) return QSF_OK;
+    int rc = qsf_keys_u32(k, "num_loops", 1, 1, QSF_MAX_LAYERS / h->n_layers, &n);
+    if (rc != QSF_OK) return rc;
+    if (n > 1 && h->n_extra > 0) {
+        qsf_keys_name(k, "nextn_predict_layers");
+        return qsf_keys_bad(k, "is not supported together with num_loops");
+    }
+    h->n_layers *= n;
+    for (uint32_t i = h->n_named; i < h->n_layers; i++) h->block[i] = h->block[i - h->n_named];
+    return QSF_OK;
+}
+
 static int read_norm(QsfKeys *k, QsfHparams *h) {
     const char *name = h->arch->norm == QSF_NORM_RMS ? "attention.layer_norm_rms_epsilon"
                                                      : "attention.layer_norm_epsilon";
@@ -173,6 +189,7 @@ static int read_numbers(QsfHparams *h, const QsfSource *src, QsfErr *err) {
     int rc = read_sizes(&k, h);
     if (rc == QSF_OK) rc = read_heads(&k, h);
     if (rc == QSF_OK) rc = read_norm(&k, h);
+    if (rc == QSF_OK) rc = read_loops(&k, h);
     return rc == QSF_OK ? check_causal(&k) : rc;
 }
 

@@ -24,9 +24,11 @@ typedef struct QsfHparams {
     const QsfFamily *arch;
     char name[128];    /* general.name, cleaned for display; "" when absent */
     uint32_t n_layers; /* blocks that are run: 1..QSF_MAX_LAYERS */
-    uint32_t n_extra;  /* blocks after them in the file, which are not run (nextn_predict_layers) */
-    uint32_t hidden;   /* embedding length */
-    uint32_t n_heads;  /* maximum over the blocks, as are n_kv_heads and ffn */
+    uint32_t
+        n_named; /* blocks in the file that are run; n_layers is a multiple: block i has the names of i % n_named */
+    uint32_t n_extra; /* blocks after them in the file, which are not run (nextn_predict_layers) */
+    uint32_t hidden;  /* embedding length */
+    uint32_t n_heads; /* maximum over the blocks, as are n_kv_heads and ffn */
     uint32_t n_kv_heads;
     uint32_t head_dim, v_dim; /* of K and of V; even */
     uint32_t ffn;             /* feed-forward length */

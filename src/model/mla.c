@@ -7,7 +7,7 @@
 
 void qsf_mla_read(QsfBuilder *b, QsfMlaSpec *m) {
     const QsfHparams *hp = qsf_build_hp(b);
-    *m = (QsfMlaSpec){ .heads = hp->n_heads, .table = QSF_NONE };
+    *m = (QsfMlaSpec){ .heads = hp->n_heads, .table = QSF_NONE, .selected = qsf_slice_none() };
     m->kv_lora = qsf_build_need_u32(b, "attention.kv_lora_rank", 1, QSF_MAX_HEAD_DIM);
     m->v_dim = qsf_build_u32(b, "attention.value_length_mla", hp->v_dim, 1, QSF_MAX_HEAD_DIM);
     const uint32_t k_dim = qsf_build_u32(b, "attention.key_length_mla", hp->head_dim, 1, QSF_MAX_HEAD_DIM);
@@ -28,13 +28,23 @@ void qsf_mla_read(QsfBuilder *b, QsfMlaSpec *m) {
 
 /* The inputs of attention: queries (heads, nope + rope), and the latent followed by the rotated key. */
 typedef struct Inputs {
-    QsfSlice q, kv;
+    QsfSlice q, kv, gate;
 } Inputs;
 
-static Inputs project(QsfBuilder *b, const QsfMlaSpec *m, QsfSlice in) {
+static QsfSlice output_gate(QsfBuilder *b, const QsfMlaSpec *m, QsfSlice in) {
+    if (m->gate == QSF_ACT_NONE) return qsf_slice_none();
+    const bool by_head = qsf_build_rows_of(b, "attn_gate.weight") == m->heads;
+    const QsfSlice gate = qsf_build_buffer(b, m->heads * (by_head ? 1 : m->v_dim));
+    qsf_build_linear(b, QSF_MATMUL_ATTN_IN, in, &(QsfMatrixSpec){ "attn_gate", gate, QSF_REQUIRED }, 1,
+                     m->gate);
+    return gate;
+}
+
+static Inputs project(QsfBuilder *b, QsfMlaSpec *m, QsfSlice in) {
     const uint32_t k_dim = m->nope + m->rope;
     const bool direct = !qsf_build_has(b, "attn_q_a.weight");
-    const Inputs x = { qsf_build_buffer(b, m->heads * k_dim), qsf_build_buffer(b, m->kv_lora + m->rope) };
+    Inputs x = { qsf_build_buffer(b, m->heads * k_dim), qsf_build_buffer(b, m->kv_lora + m->rope),
+                 qsf_slice_none() };
     const uint32_t q_lora = direct ? 0 : qsf_build_need_u32(b, "attention.q_lora_rank", 1, QSF_MAX_HIDDEN);
     const QsfSlice a = direct ? x.q : qsf_build_buffer(b, q_lora);
     const QsfMatrixSpec first[] = { { direct ? "attn_q" : "attn_q_a", a, QSF_REQUIRED },
@@ -43,9 +53,15 @@ static Inputs project(QsfBuilder *b, const QsfMlaSpec *m, QsfSlice in) {
     if (!direct) {
         qsf_build_norm(b, QSF_NORM_RMS, "attn_q_a_norm", a, a);
         qsf_build_project(b, QSF_MATMUL_ATTN_IN, "attn_q_b", a, x.q);
+    } else if (m->indexer != NULL) {
+        qsf_build_require(b, "attn_q_a.weight");
     }
+    if (m->indexer != NULL) m->selected = qsf_build_indexer(b, m->indexer, a, in);
+    x.gate = output_gate(b, m, in);
     const QsfSlice latent = qsf_slice_part(x.kv, 0, m->kv_lora);
     qsf_build_norm(b, QSF_NORM_RMS, "attn_kv_a_norm", latent, latent);
+    const QsfSlice key = qsf_slice_part(x.kv, m->kv_lora, m->rope);
+    if (m->k_norm) qsf_build_norm(b, QSF_NORM_RMS, "attn_k_norm", key, key);
     qsf_build_rope(b, m->table, x.kv, 1, m->kv_lora + m->rope, m->kv_lora);
     qsf_build_rope(b, m->table, x.q, m->heads, k_dim, m->nope);
     if (m->temperature) qsf_build_temperature(b, x.q);
@@ -66,6 +82,7 @@ static QsfSlice absorbed(QsfBuilder *b, const QsfMlaSpec *m, const Inputs *x) {
     const uint32_t k_dim = m->nope + m->rope, dim = m->kv_lora + m->rope;
     const QsfSlice q = qsf_build_buffer(b, m->heads * dim), y = qsf_build_buffer(b, m->heads * m->v_dim);
     QsfAttentionStep attention = qsf_attention_plain(m->heads, m->scale);
+    attention.window = m->window;
     attention.kv = qsf_build_kv_shared(b, 1, dim);
     QsfStep *store = qsf_build_step(b, QSF_OP_KV_STORE, "kv_store", x->kv, qsf_slice_none());
     if (store == NULL) return qsf_slice_none();
@@ -76,6 +93,7 @@ static QsfSlice absorbed(QsfBuilder *b, const QsfMlaSpec *m, const Inputs *x) {
     QsfStep *s = qsf_build_step(b, QSF_OP_ATTENTION, "attention", q, q);
     if (s == NULL) return qsf_slice_none();
     s->u.attention = attention;
+    s->in2 = m->selected;
     qsf_build_head_linear(b, QSF_MATMUL_ATTN_OUT, "attn_v_b", m->heads, m->kv_lora, m->v_dim, q, dim, y,
                           m->v_dim);
     return y;
@@ -102,9 +120,15 @@ static QsfSlice expanded(QsfBuilder *b, const QsfMlaSpec *m, const Inputs *x) {
     return qsf_build_attention(b, &attention);
 }
 
-QsfSlice qsf_build_mla(QsfBuilder *b, const QsfMlaSpec *m, QsfSlice in) {
+QsfSlice qsf_build_mla(QsfBuilder *b, QsfMlaSpec *m, QsfSlice in) {
     if (qsf_build_failed(b)) return qsf_slice_none();
     const Inputs x = project(b, m, in);
     if (qsf_build_failed(b)) return qsf_slice_none();
-    return qsf_build_has(b, "attn_kv_b.weight") ? expanded(b, m, &x) : absorbed(b, m, &x);
+    const bool all_heads = qsf_build_has(b, "attn_kv_b.weight");
+    if (all_heads && (m->selected.buf != QSF_NONE || m->window > 0))
+        qsf_build_fail(b, "tensor 'blk.%" PRIu32 ".attn_kv_b.weight' is not supported in this architecture",
+                       b->block);
+    const QsfSlice y = all_heads ? expanded(b, m, &x) : absorbed(b, m, &x);
+    if (x.gate.buf != QSF_NONE) (void)qsf_build_step(b, QSF_OP_MUL, "attn_gate", x.gate, y);
+    return y;
 }

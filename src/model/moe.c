@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routers, routed experts and shared experts. Names of keys and tensors: ggml-org/llama.cpp gguf-py. */
+/* Keys of experts. Names: ggml-org/llama.cpp gguf-py. */
 #include "src/model/moe.h"
 
 #include <inttypes.h>
@@ -28,17 +28,17 @@ static uint32_t expert_width(QsfBuilder *b) {
     return 0;
 }
 
-static uint32_t shared_width(QsfBuilder *b, uint32_t ffn) {
-    const uint64_t rows = qsf_build_rows_of(b, "ffn_up_shexp.weight");
+static uint32_t shared_width(QsfBuilder *b, uint32_t ffn, bool dense) {
+    const uint64_t rows = qsf_build_rows_of(b, dense ? "ffn_up.weight" : "ffn_up_shexp.weight");
     const uint32_t own = qsf_build_u32(b, "expert_shared_feed_forward_length", 0, 0, QSF_MAX_FFN),
                    n = qsf_build_u32(b, "expert_shared_count", 0, 0, QSF_MAX_EXPERTS);
     const QsfHparams *hp = qsf_build_hp(b);
-    const uint32_t dense = b->block < hp->n_layers ? hp->block[b->block].ffn : 0;
+    const uint32_t block_ffn = b->block < hp->n_layers ? hp->block[b->block].ffn : 0;
     if (rows == 0 && (qsf_build_has(b, "ffn_gate_shexp.weight") || qsf_build_has(b, "ffn_down_shexp.weight")))
         qsf_build_require(b, "ffn_up_shexp.weight");
     if (qsf_build_failed(b) || rows == 0) return 0;
     if (rows == own || rows == (uint64_t)n * ffn || (rows == (uint64_t)n * own) || (own == 0 && n == 0) ||
-        rows == dense)
+        rows == block_ffn)
         if (rows <= QSF_MAX_FFN) return (uint32_t)rows;
     (void)qsf_keys_name(&b->keys, "expert_shared_feed_forward_length");
     qsf_build_fail(b,
@@ -63,10 +63,39 @@ static void read_groups(QsfBuilder *b, QsfMoeSpec *s) {
         qsf_build_check(b, qsf_keys_bad(&b->keys, "is too small for expert_used_count"));
 }
 
+/* The activation of the current block, from a key with a limit for each block. */
+static QsfActStep limit_of(QsfBuilder *b, const char *name) {
+    const QsfHparams *hp = qsf_build_hp(b);
+    float all[QSF_MAX_LAYERS] = { 0 };
+    if (qsf_build_failed(b)) return (QsfActStep){ 0 };
+    qsf_build_check(b, qsf_keys_f32_each(&b->keys, name, 0, 0, 1e6f, hp->n_layers + hp->n_extra, all));
+    const float limit = all[b->block];
+    return (QsfActStep){ .kind = limit > 1e-6f ? QSF_ACT_SWIGLU_LIMIT : QSF_ACT_NONE, .a = limit };
+}
+
+static void read_adjugate(QsfBuilder *b, QsfMoeSpec *s) {
+    s->group_scale = qsf_build_f32(b, "expert_group_scale", 1, 0, 1e6f);
+    s->group = qsf_build_need_u32(b, "experts_per_group", 1, s->n_expert);
+    if (!qsf_build_failed(b) && s->n_expert % s->group != 0)
+        qsf_build_check(b, qsf_keys_bad(&b->keys, "does not divide expert_count"));
+}
+
+QsfMoeSpec qsf_moe_adjugate(QsfBuilder *b, const QsfMoeSpec *s) {
+    QsfMoeSpec a = *s;
+    a.tensors = "chexps";
+    a.n_expert = s->n_expert / s->group;
+    if (a.n_used > a.n_expert) a.n_used = a.n_expert;
+    a.ffn = qsf_build_need_u32(b, "expert_chunk_feed_forward_length", 1, QSF_MAX_FFN);
+    return a;
+}
+
 void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
-    *s = (QsfMoeSpec){ .act = row->act,
+    *s = (QsfMoeSpec){ .tensors = "exps",
+                       .act = row->act,
                        .gated = !row->not_gated,
                        .scale_input = row->scale_input,
+                       .dense_shared = row->dense_shared,
+                       .sum_scale = row->sum_scale > 0 ? row->sum_scale : 1,
                        .gating = row->gating,
                        .router_in = qsf_slice_none(),
                        .router_logits = qsf_slice_none() };
@@ -85,7 +114,11 @@ void qsf_moe_read(QsfBuilder *b, const QsfMoeRow *row, QsfMoeSpec *s) {
                                                : row->norm == QSF_MOE_NORM_ALWAYS;
     read_groups(b, s);
     s->ffn = expert_width(b);
-    s->shared_ffn = shared_width(b, s->ffn);
+    s->shared_ffn = shared_width(b, s->ffn, row->dense_shared);
+    if (row->adjugate) read_adjugate(b, s);
+    if (!row->limits) return;
+    s->routed_act = limit_of(b, "swiglu_clamp_exp");
+    s->shared_act = limit_of(b, "swiglu_clamp_shexp");
 }
 
 bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row) {
@@ -97,150 +130,4 @@ bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row) {
     if (row->blocks == QSF_MOE_BLOCKS_LEADING) return true;
     const uint32_t step = qsf_build_u32(b, "interleave_moe_layer_step", 1, 1, QSF_MAX_LAYERS);
     return !qsf_build_failed(b) && (b->block + 1) % step == 0;
-}
-
-/* ---- the router ---- */
-
-static uint32_t selection_bias(QsfBuilder *b, uint32_t n) {
-    const char *name = qsf_build_has(b, "exp_probs_b.bias") ? "exp_probs_b.bias" : "exp_probs_b";
-    return qsf_build_param(b, QSF_OPTIONAL, n, name);
-}
-
-/* Returns ids and weights. */
-static QsfSlice build_route(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in) {
-    QsfSlice logits = s->router_logits;
-    if (logits.buf == QSF_NONE) {
-        logits = qsf_build_buffer(b, s->n_expert);
-        qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_gate_inp",
-                          s->router_in.buf == QSF_NONE ? in : s->router_in, logits);
-    }
-    const QsfSlice route = qsf_build_buffer(b, 2 * s->n_used);
-    const QsfRouteStep r = { .gating = s->gating,
-                             .n_expert = s->n_expert,
-                             .n_used = s->n_used,
-                             .n_groups = s->n_groups,
-                             .n_groups_used = s->n_groups_used,
-                             .bias = selection_bias(b, s->n_expert),
-                             .expert_scale = qsf_build_param(b, QSF_OPTIONAL, s->n_expert,
-                                                             "ffn_down_exps.scale"),
-                             .by_logit = s->scale_input,
-                             .norm = s->norm,
-                             .scale = s->scale };
-    QsfStep *step = qsf_build_step(b, QSF_OP_ROUTE, "route", logits, route);
-    if (step != NULL) step->u.route = r;
-    return route;
-}
-
-/* ---- routed experts ---- */
-
-/* The tensors of all experts of a block; in[1] is NULL without a gate, and in[0] if both are in one tensor. */
-typedef struct Tensors {
-    const QsfTensor *in[2], *out;
-    bool fused;
-} Tensors;
-
-static Tensors find_tensors(QsfBuilder *b, const QsfMoeSpec *s, uint32_t cols, uint32_t rows,
-                            QsfExpertsStep *e) {
-    Tensors t = { .fused = qsf_build_has(b, "ffn_gate_up_exps.weight") };
-    const uint64_t ne[2] = { s->ffn, s->n_expert }, ne_out[2] = { rows, s->n_expert };
-    unsigned n = 0;
-    if (t.fused) {
-        t.in[0] = t.in[1] = qsf_build_matrices(b, QSF_REQUIRED, cols, 2ull * s->ffn, s->n_expert,
-                                               "ffn_gate_up_exps.weight");
-    } else {
-        if (s->gated) {
-            e->bias_in[n] = qsf_build_param_nd(b, QSF_OPTIONAL, ne, 2, "ffn_gate_exps.bias");
-            t.in[n++] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert,
-                                           "ffn_gate_exps.weight");
-        }
-        e->bias_in[n] = qsf_build_param_nd(b, QSF_OPTIONAL, ne, 2, "ffn_up_exps.bias");
-        t.in[n] = qsf_build_matrices(b, QSF_REQUIRED, cols, s->ffn, s->n_expert, "ffn_up_exps.weight");
-    }
-    e->bias_out = qsf_build_param_nd(b, QSF_OPTIONAL, ne_out, 2, "ffn_down_exps.bias");
-    t.out = qsf_build_matrices(b, QSF_REQUIRED, s->ffn, rows, s->n_expert, "ffn_down_exps.weight");
-    return t;
-}
-
-static void add_units(QsfBuilder *b, const QsfMoeSpec *s, const Tensors *t, QsfExpertsStep *e) {
-    const uint32_t hidden = (uint32_t)t->out->ne[1];
-    e->unit = b->p.n_units;
-    for (uint32_t i = 0; i < s->n_expert && !qsf_build_failed(b); i++) {
-        QsfUnitSpec in = { .matmul_class = QSF_MATMUL_FFN_IN,
-                           .on_demand = true,
-                           .paired = s->gated,
-                           .expert = i,
-                           .n_expert = s->n_expert,
-                           .n_used = s->n_used };
-        QsfUnitSpec out = in;
-        for (unsigned k = 0; k < (s->gated ? 2u : 1u); k++) {
-            in.tensor[k] = t->in[k];
-            in.rows[k] = s->ffn;
-            in.row0[k] = t->fused ? ((uint64_t)i * 2 + k) * s->ffn : (uint64_t)i * s->ffn;
-            in.n++;
-        }
-        out.matmul_class = QSF_MATMUL_FFN_OUT;
-        out.paired = false;
-        out.tensor[out.n++] = t->out;
-        out.rows[0] = hidden;
-        out.row0[0] = (uint64_t)i * hidden;
-        (void)qsf_build_unit(b, &in);
-        (void)qsf_build_unit(b, &out);
-    }
-}
-
-void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
-    const QsfSlice route = build_route(b, s, in);
-    QsfExpertsStep e = { .n_expert = s->n_expert,
-                         .n_used = s->n_used,
-                         .ffn = s->ffn,
-                         .act = s->act,
-                         .bias_in = { QSF_NONE, QSF_NONE },
-                         .bias_out = QSF_NONE,
-                         .scale_input = s->scale_input };
-    const Tensors t = find_tensors(b, s, in.width, out.width, &e);
-    if (qsf_build_failed(b)) return;
-    add_units(b, s, &t, &e);
-    const QsfSlice work = qsf_build_buffer(b, 2 * ((s->ffn + 15u) & ~15u)),
-                   gathered = qsf_build_buffer(b, in.width > out.width ? in.width : out.width);
-    QsfStep *step = qsf_build_step(b, QSF_OP_EXPERTS, "experts", in, out);
-    if (step == NULL) return;
-    step->in2 = route;
-    step->out[1] = work;
-    step->out[2] = gathered;
-    step->u.experts = e;
-}
-
-/* ---- the shared expert ---- */
-
-/* Returns the logit of the gate, or no slice. It is read before the input is overwritten. */
-static QsfSlice shared_gate(QsfBuilder *b, QsfSlice in) {
-    const QsfTensor *t;
-    if (!qsf_build_has(b, "ffn_gate_inp_shexp.weight")) return qsf_slice_none();
-    t = qsf_build_matrix(b, QSF_REQUIRED, in.width, 1, "ffn_gate_inp_shexp.weight");
-    const QsfSlice y = qsf_build_buffer(b, 1);
-    if (t == NULL) return y;
-    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, &(QsfMatrixSpec){ "ffn_gate_inp_shexp", y, QSF_REQUIRED }, 1,
-                     QSF_ACT_SIGMOID);
-    return y;
-}
-
-void qsf_build_shared_expert(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
-    const QsfSlice weight = shared_gate(b, in);
-    const QsfFfnSpec f = { .n = s->shared_ffn, .act = s->act, .gated = s->gated, .shared = true };
-    qsf_build_ffn(b, &f, in, out);
-    if (weight.buf == QSF_NONE) return;
-    (void)qsf_build_step(b, QSF_OP_MUL, "shared_gate", weight, out);
-}
-
-void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in, QsfSlice out) {
-    if (qsf_build_failed(b)) return;
-    const bool same = in.buf == out.buf;
-    const QsfSlice routed = same || s->shared_ffn > 0 ? qsf_build_buffer(b, in.width) : out;
-    qsf_build_routed(b, s, in, routed);
-    if (s->shared_ffn > 0) {
-        qsf_build_shared_expert(b, s, in, out);
-        qsf_build_add(b, "shared", routed, out);
-    } else if (same) {
-        (void)qsf_build_step(b, QSF_OP_COPY, "experts_out", routed, out);
-    }
 }

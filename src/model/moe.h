@@ -26,6 +26,11 @@ typedef struct QsfMoeRow {
     bool fixed_gating; /* expert_gating_func is not read */
     bool scale_input;  /* an expert's input is multiplied by its weight, not its output */
     bool optional;     /* without expert_count the model is dense */
+    bool limits;       /* swiglu_clamp_exp and swiglu_clamp_shexp limit the activations of each block */
+    bool early_router; /* the router reads the block's input before its norms */
+    bool dense_shared; /* the block's dense network, if there is one, is the shared expert */
+    bool adjugate;     /* neighbours share a smaller expert: experts_per_group, expert_group_scale */
+    float sum_scale;   /* of the sum of routed and shared experts; 0 = 1 */
 } QsfMoeRow;
 
 /* Routed and shared experts of one block. */
@@ -38,10 +43,15 @@ typedef struct QsfMoeSpec {
     bool norm;   /* weights are divided by their sum */
     float scale; /* and multiplied by this */
     QsfActKind act;
-    bool gated;             /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
-    bool scale_input;       /* as in QsfMoeRow */
-    QsfSlice router_in;     /* buf QSF_NONE = the input of the experts */
-    QsfSlice router_logits; /* buf QSF_NONE = ffn_gate_inp times router_in */
+    bool gated;                     /* down(act(gate(x)) * up(x)), otherwise down(act(up(x))) */
+    bool scale_input, dense_shared; /* as in QsfMoeRow */
+    float sum_scale;
+    const char *tensors; /* "exps": how the names of the tensors end; "chexps" of adjugate experts */
+    uint32_t group;      /* experts that share an adjugate one, 0 = none do */
+    float group_scale;   /* of the sum of adjugate experts */
+    QsfActStep routed_act, shared_act; /* activations with constants instead of act; kind NONE = act */
+    QsfSlice router_in;                /* buf QSF_NONE = the input of the experts */
+    QsfSlice router_logits;            /* buf QSF_NONE = ffn_gate_inp times router_in */
 } QsfMoeSpec;
 
 /* Reads the keys of the current block's experts. The widths come from the tensors, which must agree with
@@ -55,6 +65,8 @@ bool qsf_moe_has(QsfBuilder *b, const QsfMoeRow *row);
  * ffn_gate_up_exps, ffn_down_exps (each with optional biases; ffn_down_exps.scale), ffn_gate_inp_shexp
  * (optional: the shared expert is multiplied by its sigmoid). */
 void qsf_build_moe(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
+/* Returns the spec of the adjugate experts (s->group > 0), whose router is that of s. */
+QsfMoeSpec qsf_moe_adjugate(QsfBuilder *b, const QsfMoeSpec *s);
 /* The routed experts alone; in and out are different buffers. */
 void qsf_build_routed(QsfBuilder *b, const QsfMoeSpec *spec, QsfSlice in, QsfSlice out);
 /* The shared expert alone, with its gate; out may be in. */

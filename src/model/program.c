@@ -28,12 +28,14 @@ static const struct {
     [QSF_OP_MATCH] = { "match", true },
     [QSF_OP_PREDICT] = { "predict", true },
     [QSF_OP_CORRECT] = { "correct", true },
+    [QSF_OP_BLEND] = { "blend", true },
     [QSF_OP_KV_STORE] = { "kv_store", true },
     [QSF_OP_CONV] = { "conv", false },
     [QSF_OP_SCAN1] = { "scan1", false },
     [QSF_OP_SCAN2] = { "scan2", false },
     [QSF_OP_LERP] = { "lerp", true },
     [QSF_OP_WKV_BONUS] = { "wkv_bonus", true },
+    [QSF_OP_INDEX] = { "index", false },
     [QSF_OP_SHIFT] = { "shift", false },
     [QSF_OP_DELTA] = { "delta", false },
     [QSF_OP_WKV] = { "wkv", false },
@@ -55,6 +57,8 @@ static const char *const acts[QSF_ACT_N] = {
     [QSF_ACT_TANH] = "tanh",
     [QSF_ACT_XIELU] = "xielu",
     [QSF_ACT_EXP] = "exp",
+    [QSF_ACT_SWIGLU_LIMIT] = "swiglu_limit",
+    [QSF_ACT_SITU] = "situ",
     [QSF_ACT_SWIGLU_OAI] = "swiglu_oai",
 };
 

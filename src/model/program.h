@@ -24,7 +24,7 @@ typedef enum QsfOp {
     /* Column steps. */
     QSF_OP_NORM,        /* out = norm(in) */
     QSF_OP_ADD,         /* out += in */
-    QSF_OP_MUL,         /* out *= in, element by element or all by the only one */
+    QSF_OP_MUL,         /* out *= in: n elements, each for width / n elements of out */
     QSF_OP_COPY,        /* out = in */
     QSF_OP_SCALE,       /* out *= scale */
     QSF_OP_BIAS,        /* out += parameter */
@@ -42,6 +42,7 @@ typedef enum QsfOp {
     QSF_OP_MATCH,  /* gives the vectors of out, as wide as in, the length of in */
     QSF_OP_PREDICT,   /* vector i of out += the sum over j of in[i * n + j] times vector j; n vectors */
     QSF_OP_CORRECT,   /* d = in - vector 0 of out; vector i of out += d * (1 + in2[i]) */
+    QSF_OP_BLEND,     /* out = sum of the vectors of in, and in2, weighted by their scores */
     QSF_OP_KV_STORE,  /* stores K (in) and V (in2; none: V is K) in a KV cache */
     QSF_OP_LERP,      /* out = in + (in2 - in) * weight: a parameter, or what out holds */
     QSF_OP_WKV_BONUS, /* out += V * (R . K . parameter), head by head */
@@ -50,6 +51,7 @@ typedef enum QsfOp {
     QSF_OP_LINEAR,      /* out[i] = matrix i of a unit times in */
     QSF_OP_HEAD_LINEAR, /* head h of out = matrix h of a tensor times head h of in */
     QSF_OP_ATTENTION,   /* out = softmax(in K^T) V */
+    QSF_OP_INDEX,       /* out = the positions with the best scores, for ATTENTION */
     QSF_OP_SHIFT,       /* out = in of the position before */
     QSF_OP_DELTA,       /* linear attention with a delta rule */
     QSF_OP_WKV,         /* linear attention of RWKV */
@@ -74,6 +76,8 @@ typedef enum QsfActKind {
     QSF_ACT_TANH,
     QSF_ACT_EXP,
     QSF_ACT_XIELU,
+    QSF_ACT_SWIGLU_LIMIT, /* pairs only: min(silu(x), a), times up within +-a */
+    QSF_ACT_SITU, /* pairs only: a * tanh(x / a) * sigmoid(x), times b * tanh(up / b), or up if b is 0 */
     QSF_ACT_SWIGLU_OAI, /* pairs only: clamped, (up + 1) * x * sigmoid(1.702 x) */
     QSF_ACT_N
 } QsfActKind;
@@ -103,7 +107,7 @@ typedef struct QsfNormStep {
 
 typedef struct QsfActStep {
     QsfActKind kind;
-    float a, b, c, d; /* constants of XIELU: alpha_p, alpha_n, beta, eps */
+    float a, b, c, d; /* constants; of XIELU: alpha_p, alpha_n, beta, eps */
 } QsfActStep;
 
 /* Head h at out.off + h * stride; its elements [off, off + n_rot) are rotated. */
@@ -136,6 +140,21 @@ typedef struct QsfHeadLinearStep {
     uint32_t heads, rows, in_stride, out_stride;
 } QsfHeadLinearStep;
 
+/* Chooses what ATTENTION reads. in: q (heads, dim); out: whole numbers of 32 bits, in no order, of columns that see more
+ * than n of them.
+ * block 0: in2 holds a weight per head. The score of a cached key is the sum over the heads of max(q . k, 0) * weight; out
+ * holds the n best positions.
+ * Otherwise: out holds the n best blocks of each head, a block being `block` positions with the score of its best key,
+ * q . k. The last `local` blocks are always among them; that of the column itself, if it is, is the last of the n. */
+typedef struct QsfIndexStep {
+    uint32_t kv; /* cache of one head; V is K */
+    uint32_t heads, n;
+    uint32_t block, local;
+} QsfIndexStep;
+#define QSF_MAX_SELECTED (1u << 16)
+
+/* in2: a selection (INDEX), which is all that is read by columns that see more: for each KV head the same number of
+ * positions, or blocks of `block` positions. Then there is nothing of what follows scale, but block. */
 typedef struct QsfAttentionStep {
     uint32_t kv;     /* cache */
     uint32_t heads;  /* query heads; a multiple of the cache's heads; dim elements each, also of out */
@@ -144,8 +163,17 @@ typedef struct QsfAttentionStep {
     uint32_t chunk;  /* a position sees only its own chunk of this many positions; 0 = no chunks */
     uint32_t sinks;  /* parameter: one logit per query head in the sum of the softmax, or QSF_NONE */
     uint32_t slopes; /* QsfProgram.slopes: of ALiBi, or QSF_NONE */
+    uint32_t block;  /* of the selection; 0 = positions */
     float softcap;   /* scores = cap * tanh(scores / cap); 0 = none */
 } QsfAttentionStep;
+
+/* Vector i of in, and in2 as the last one, has the score param . rms_norm(vector); weights are the softmax of the scores.
+ * Source: Kimi Team 2025 (attention residuals). */
+typedef struct QsfBlendStep {
+    uint32_t param;
+    float eps;
+} QsfBlendStep;
+#define QSF_MAX_BLEND 64u /* vectors of in */
 
 /* Elements [off, off + width of out) of a parameter; QSF_NONE = the weights are what out holds. */
 typedef struct QsfLerpStep {
@@ -168,9 +196,10 @@ typedef struct QsfDeltaStep {
 /* Each head carries a matrix S (dim, dim), first index K, from one position to the next:
  *   V6:  out = r^T S;  S = diag(w) S + k v^T
  *   GLA: S = diag(w) S + ((1 - w) * k) v^T;  out = r^T S
+ *   FIXED: S = decay of the head * S + k v^T;  out = r^T S
  *   V7:  S = diag(w) S + k v^T - b (a^T S)^T;  out = r^T S
  * Source: Peng et al. 2024 (RWKV-6), 2025 (RWKV-7); Yang et al. 2023 (gated linear attention). */
-typedef enum QsfWkvKind { QSF_WKV_V6, QSF_WKV_GLA, QSF_WKV_V7 } QsfWkvKind;
+typedef enum QsfWkvKind { QSF_WKV_V6, QSF_WKV_GLA, QSF_WKV_FIXED, QSF_WKV_V7 } QsfWkvKind;
 
 /* Inputs of a WKV step, in its slots. */
 enum { QSF_WKV_R, QSF_WKV_W, QSF_WKV_K, QSF_WKV_V, QSF_WKV_A, QSF_WKV_B, QSF_WKV_SLOTS };
@@ -181,7 +210,8 @@ typedef struct QsfWkvStep {
     QsfWkvKind kind;
     uint32_t state; /* qsf_matrix_state_floats(heads, dim, dim); unused by WKV_BONUS */
     uint32_t heads, kv_heads, dim, slot;
-    uint32_t param; /* WKV_BONUS: (heads, dim) */
+    uint32_t param;  /* WKV_BONUS: (heads, dim) */
+    uint32_t decays; /* FIXED: row of QsfProgram.slopes */
 } QsfWkvStep;
 
 /* Floats of the state of `heads` matrices (k_dim, v_dim): they are stored in tiles of QSF_STATE_TILE columns. */
@@ -232,6 +262,7 @@ typedef struct QsfRouteStep {
                                          groups */
     uint32_t bias;         /* parameter, added to the scores but not to the weights; QSF_NONE = none */
     uint32_t expert_scale; /* parameter, a factor per expert; QSF_NONE = none */
+    uint32_t group;        /* ids are divided by it, also to look up weights; equal ones are merged; 0 = 1 */
     bool by_logit;         /* scores are the logits */
     bool norm;             /* weights are divided by their sum */
     float scale;           /* of the weights */
@@ -241,7 +272,7 @@ typedef struct QsfRouteStep {
 typedef struct QsfExpertsStep {
     uint32_t unit; /* of expert e: unit + 2 * e multiplies its input, unit + 2 * e + 1 gives its output */
     uint32_t n_expert, n_used, ffn;
-    QsfActKind act;
+    QsfActStep act;
     uint32_t bias_in[2], bias_out; /* parameters (n_expert, rows); QSF_NONE = none */
     bool scale_input;              /* the weight multiplies the input, not the output */
 } QsfExpertsStep;
@@ -260,7 +291,9 @@ typedef struct QsfStep {
         QsfTemperatureStep temperature;
         QsfLinearStep linear;
         QsfHeadLinearStep head_linear;
+        QsfIndexStep index;
         QsfAttentionStep attention;
+        QsfBlendStep blend;
         QsfLerpStep lerp;
         QsfDeltaStep delta;
         QsfWkvStep wkv; /* WKV, WKV_BONUS */
@@ -377,7 +410,7 @@ typedef struct QsfProgram {
     uint32_t n_ropes;
     uint32_t rope_floats; /* floats per column of all tables */
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
-                              ALiBi (Press et al. 2021) */
+                              ALiBi (Press et al. 2021); or decays of a WKV step */
     uint32_t n_slopes;
     uint32_t max_ctx;             /* learned positions end here; 0 = no limit */
     const QsfTensor *embed;       /* (hidden, n_vocab) */

@@ -60,6 +60,7 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
         if (a->sinks != QSF_NONE) qsf_strbuf_adds(out, ", sinks");
         if (a->slopes != QSF_NONE) qsf_strbuf_adds(out, ", ALiBi");
         break;
+    case QSF_OP_INDEX: qsf_strbuf_addf(out, " %u heads, %u positions", s->u.index.heads, s->u.index.n); break;
     case QSF_OP_CONV:
         qsf_strbuf_addf(out, " kernel %u", s->u.conv.kernel);
         if (s->u.conv.act != QSF_ACT_NONE) qsf_strbuf_addf(out, " then %s", qsf_act_name(s->u.conv.act));
@@ -72,7 +73,7 @@ static void put_numbers(QsfStrbuf *out, const QsfModel *m, const QsfStep *s) {
     case QSF_OP_ROUTE: qsf_strbuf_addf(out, " %u of %u", s->u.route.n_used, s->u.route.n_expert); break;
     case QSF_OP_EXPERTS:
         qsf_strbuf_addf(out, " %u of %u, %u rows, %s", s->u.experts.n_used, s->u.experts.n_expert,
-                        s->u.experts.ffn, qsf_act_name(s->u.experts.act));
+                        s->u.experts.ffn, qsf_act_name(s->u.experts.act.kind));
         break;
     default: break;
     }

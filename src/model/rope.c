@@ -132,13 +132,40 @@ static uint32_t add_table(QsfBuilder *b, const QsfRopeSpec *spec, const Scale *s
     return table;
 }
 
+static double read_base(QsfBuilder *b, const QsfRopeSpec *spec) {
+    const double base = spec->base_key == NULL
+                            ? (double)spec->base
+                            : (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);
+    const float alpha = spec->xdrope ? qsf_build_f32(b, "rope.scaling.alpha", 0.0f, 0.0f, 1e6f) : 0.0f;
+    if (!(alpha > 0.0f)) return base;
+    if (spec->head_dim <= 2)
+        qsf_build_check(b, qsf_keys_bad(&b->keys, "needs heads of more than 2 elements"));
+    const double n = spec->head_dim;
+    return spec->head_dim <= 2 ? base : base * pow((double)alpha, n / (n - 2));
+}
+
+/* Stops the pairs of the fourth section. */
+static void stop_pairs(QsfBuilder *b, uint32_t n, double *freq) {
+    uint32_t part[4] = { 0 };
+    if (qsf_build_failed(b) || !qsf_keys_has(&b->keys, "rope.dimension_sections")) return;
+    qsf_build_check(b, qsf_keys_u32_each(&b->keys, "rope.dimension_sections", 0, 0, n, 4, part));
+    const uint32_t turn = part[0] + part[1] + part[2], all = turn + part[3];
+    for (uint32_t i = 0; i < n && all > 0; i++)
+        if (i % all >= turn) freq[i] = 0;
+}
+
 uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     if (spec->kind == QSF_ROPE_NONE || qsf_build_failed(b)) return QSF_NONE;
     uint32_t n_rot = spec->n_rot;
-    if (n_rot == 0) b->keys.bound = "attention.key_length";
-    if (n_rot == 0) n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
+    if (n_rot == 0) {
+        b->keys.bound = "attention.key_length";
+        n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
+        if (spec->halve && !qsf_build_failed(b) && n_rot % 4 != 0)
+            qsf_build_check(b, qsf_keys_bad(&b->keys, "is not a multiple of 4"));
+        if (spec->halve) n_rot /= 2;
+    }
     if (!qsf_build_failed(b) && n_rot % 2 != 0) qsf_build_check(b, qsf_keys_bad(&b->keys, "is odd"));
-    const double base = (double)qsf_build_f32(b, spec->base_key, spec->base, 1.0f, 3e38f);
+    const double base = read_base(b, spec);
     Scale s = spec->plain ? (Scale){ .factor = 1, .attn_factor = 1 } : read_scale(b);
     if (spec->log_unit > 0) s.log_multiplier /= spec->log_unit;
     if (spec->score_factor != NULL)
@@ -150,6 +177,7 @@ uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
         return QSF_NONE;
     }
     for (uint32_t i = 0; i < n_rot; i++) freq[i] = frequency(&s, base, n_rot, i % (n_rot / 2));
+    if (spec->xdrope) stop_pairs(b, n_rot / 2, freq);
     const uint32_t table = add_table(b, spec, &s, n_rot / 2, freq);
     free(freq);
     return table;

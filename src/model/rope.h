@@ -9,11 +9,15 @@ typedef struct QsfRopeSpec {
     QsfRopeKind kind;
     uint32_t head_dim;    /* default of rope.dimension_count, and its maximum */
     uint32_t n_rot;       /* 0 = rope.dimension_count */
-    const char *base_key; /* "rope.freq_base" */
-    float base;           /* default of the base */
-    bool plain;           /* ignore the model's scaling and factors */
-    double log_unit;      /* of rope.scaling.yarn_log_multiplier; 0 = 1 */
-    bool unit_magnitude;  /* with a multiplier, cos and sin are not scaled by YaRN */
+    bool halve;           /* half of rope.dimension_count */
+    const char *base_key; /* "rope.freq_base"; NULL = the base is fixed */
+    bool
+        xdrope; /* rope.scaling.alpha a raises the base to base * a^(n / (n - 2)), n = head_dim; pairs of the fourth
+                    part of rope.dimension_sections do not turn in text (ggml-org/llama.cpp) */
+    float base;          /* default of the base */
+    bool plain;          /* ignore the model's scaling and factors */
+    double log_unit;     /* of rope.scaling.yarn_log_multiplier; 0 = 1 */
+    bool unit_magnitude; /* with a multiplier, cos and sin are not scaled by YaRN */
     double *
         score_factor; /* NULL, or set to what scores are multiplied with, squared: cos and sin's magnitude times
                              1 + 0.1 * multiplier * ln(factor) */

@@ -82,6 +82,31 @@ static void attention_sizes(const QsfProgram *p, uint64_t *scratch, uint64_t *pa
     }
 }
 
+/* What an indexer writes: a score for each position, or for each head and block. */
+static uint64_t score_floats(const QsfIndexStep *x, uint32_t ctx) {
+    return x->block == 0 ? ctx : x->heads * (ctx / x->block + 1ull);
+}
+
+/* Float tiles of what attention reads of each KV head. */
+static uint64_t gathered_floats(const QsfStep *s, const QsfKvSpec *kv) {
+    const uint32_t block = s->u.attention.block > 0 ? s->u.attention.block : 1;
+    const uint64_t tiles = qk_kv_tiles((size_t)(s->in2.width / kv->heads) * block);
+    return qsf_kv_runs(kv) * tiles * QK_KV_TILE * kv->dim;
+}
+
+/* Sizes that sparse attention needs. */
+static void place_sparse(QsfLayout *l, const QsfProgram *p, uint32_t ctx) {
+    uint64_t scores = 0, gathered = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const QsfStep *s = &p->step[i];
+        if (s->op == QSF_OP_INDEX) scores = max_u64(scores, score_floats(&s->u.index, ctx));
+        if (s->op == QSF_OP_ATTENTION && s->in2.buf != QSF_NONE)
+            gathered = max_u64(gathered, gathered_floats(s, &p->kv[s->u.attention.kv]));
+    }
+    l->scores = place(l, 4 * scores);
+    l->gathered = place(l, 4 * gathered);
+}
+
 void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_t n_cols, uint32_t ctx,
                      int threads, bool exact) {
     const QsfProgram *p = &m->prog;
@@ -99,6 +124,7 @@ void qsf_layout_make(QsfLayout *l, const QsfModel *m, const QsfShape *s, uint32_
     l->cs = place(l, 4ull * n_cols * p->rope_floats);
     l->attn_stride = (scratch + 63) & ~(uint64_t)63;
     l->attn = place(l, (uint64_t)threads * l->attn_stride);
+    place_sparse(l, p, ctx);
     l->parts = place(l, 4u * spans * parts);
     l->exact_stride = exact ? qsf_pad16(s->max_k) : 0;
     l->exact = place(l, 4u * (uint64_t)threads * l->exact_stride);

@@ -57,6 +57,8 @@ typedef struct QsfLayout {
     uint64_t cs;            /* per rope table (n_cols, n_rot / 2) cos, sin */
     uint64_t attn;          /* (threads) scratch of the attention kernels */
     uint64_t attn_stride;   /* bytes */
+    uint64_t scores;        /* of an indexer */
+    uint64_t gathered;      /* float tiles of the positions that it chose */
     uint64_t parts;         /* (n_heads, spans of ctx) parts of one column, if there are several
                                spans */
     uint64_t exact;         /* (threads, max_k), 0 bytes unless exact */

@@ -36,7 +36,8 @@ size_t qsf_tokenizer_piece(const QsfTokenizer *t, int32_t id, bool show_special,
     }
     switch (type) {
     case QSF_TOKEN_NORMAL:
-        if (t->kind->algorithm == QSF_ALG_GREEDY) return copy(s, len, dst, cap);
+        if (t->kind->algorithm == QSF_ALG_GREEDY || t->kind->algorithm == QSF_ALG_ROUNDED)
+            return copy(s, len, dst, cap);
         return t->bytes ? qsf_bytemap_decode(s, len, dst, cap) : unescape_spaces(s, len, dst, cap);
     case QSF_TOKEN_USER: return copy(s, len, dst, cap);
     case QSF_TOKEN_CONTROL:

@@ -90,11 +90,15 @@ static int plain_greedy(const QsfTokenizer *t, Work *w, const char *text, size_t
     return qsf_greedy_encode(&t->greedy, text, len, out, err);
 }
 
+static int plain_rounded(const QsfTokenizer *t, Work *w, const char *text, size_t len, bool prefix,
+                         QsfIds *out, QsfErr *err) {
+    (void)prefix;
+    return qsf_rounded_encode(&t->rounded, &w->lattice, text, len, out, err);
+}
+
 static int (*const PLAIN[])(const QsfTokenizer *, Work *, const char *, size_t, bool, QsfIds *, QsfErr *) = {
-    [QSF_ALG_SPM] = plain_spm,
-    [QSF_ALG_BPE] = plain_bpe,
-    [QSF_ALG_UNIGRAM] = plain_unigram,
-    [QSF_ALG_GREEDY] = plain_greedy,
+    [QSF_ALG_SPM] = plain_spm,       [QSF_ALG_BPE] = plain_bpe,         [QSF_ALG_UNIGRAM] = plain_unigram,
+    [QSF_ALG_GREEDY] = plain_greedy, [QSF_ALG_ROUNDED] = plain_rounded,
 };
 
 /* Converts to the normal form of the vocabulary. Text that is not UTF-8 has none and is not changed. */

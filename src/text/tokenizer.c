@@ -23,6 +23,7 @@ static const QsfTokenizerKind KINDS[] = {
     { "gemma4", QSF_ALG_BPE, "gemma4", true, false, false, { -1, -1, -1 } },
     { "t5", QSF_ALG_UNIGRAM, NULL, false, true, true, { -1, 1, 2 } },
     { "rwkv", QSF_ALG_GREEDY, NULL, false, false, false, { -1, -1, -1 } },
+    { "plamo2", QSF_ALG_ROUNDED, NULL, false, false, false, { 1, 2, 0 } },
 };
 
 /* The sizes to build, known before anything is allocated. */
@@ -44,8 +45,8 @@ static int read_kind(Plan *plan, const QsfSource *src, QsfErr *err) {
     if (plan->kind != NULL) return QSF_OK;
     return qsf_err_set(
         err, QSF_E_MODEL,
-        "%s: tokenizer \"%.64s\" (%s) is not supported, expected llama, gpt2, gemma4, t5 or rwkv", path,
-        model, KEY_MODEL);
+        "%s: tokenizer \"%.64s\" (%s) is not supported, expected llama, gpt2, gemma4, t5, rwkv or plamo2",
+        path, model, KEY_MODEL);
 }
 
 static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
@@ -64,7 +65,8 @@ static int make_plan(Plan *plan, const QsfSource *src, QsfErr *err) {
     plan->arena_bytes = sizeof(QsfTokenizer) + qsf_vocab_bytes(&plan->shape) + qsf_specials_bytes(n_special) +
                         charsmap + 256;
     if (bpe) plan->arena_bytes += qsf_ranks_bytes(plan->n_merges);
-    if (alg == QSF_ALG_UNIGRAM || greedy) plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes);
+    if (alg == QSF_ALG_UNIGRAM || alg == QSF_ALG_ROUNDED || greedy)
+        plan->arena_bytes += qsf_trie_bytes(plan->shape.text_bytes);
     return QSF_OK;
 }
 
@@ -110,11 +112,15 @@ static int open_greedy(QsfTokenizer *t, const QsfSource *src, const Plan *plan, 
     return qsf_greedy_init(&t->greedy, &t->vocab, t->roles.id[QSF_TOKEN_ROLE_UNK], &t->arena, err);
 }
 
+static int open_rounded(QsfTokenizer *t, const QsfSource *src, const Plan *plan, QsfErr *err) {
+    (void)plan;
+    int rc = qsf_rounded_init(&t->rounded, &t->vocab, &t->arena, err);
+    return rc == QSF_E_MODEL ? qsf_err_prefix(err, "%s", qsf_source_path(src)) : rc;
+}
+
 static int (*const OPEN[])(QsfTokenizer *, const QsfSource *, const Plan *, QsfErr *) = {
-    [QSF_ALG_SPM] = open_spm,
-    [QSF_ALG_BPE] = open_bpe,
-    [QSF_ALG_UNIGRAM] = open_unigram,
-    [QSF_ALG_GREEDY] = open_greedy,
+    [QSF_ALG_SPM] = open_spm,       [QSF_ALG_BPE] = open_bpe,         [QSF_ALG_UNIGRAM] = open_unigram,
+    [QSF_ALG_GREEDY] = open_greedy, [QSF_ALG_ROUNDED] = open_rounded,
 };
 
 /* --- rules that depend on names (ggml-org/llama.cpp src/llama-vocab.cpp) --- */

@@ -7,12 +7,19 @@
 #include "src/text/bpe.h"
 #include "src/text/charsmap.h"
 #include "src/text/greedy.h"
+#include "src/text/rounded.h"
 #include "src/text/special.h"
 #include "src/text/spm.h"
 #include "src/text/token_roles.h"
 #include "src/text/unigram.h"
 
-typedef enum QsfAlgorithm { QSF_ALG_SPM, QSF_ALG_BPE, QSF_ALG_UNIGRAM, QSF_ALG_GREEDY } QsfAlgorithm;
+typedef enum QsfAlgorithm {
+    QSF_ALG_SPM,
+    QSF_ALG_BPE,
+    QSF_ALG_UNIGRAM,
+    QSF_ALG_GREEDY,
+    QSF_ALG_ROUNDED
+} QsfAlgorithm;
 
 /* Properties of a value of tokenizer.ggml.model, which the file may override. */
 typedef struct QsfTokenizerKind {
@@ -30,17 +37,18 @@ struct QsfTokenizer {
     QsfSpecials specials;
     QsfRoles roles;
     const QsfTokenizerKind *kind;
-    QsfSpm spm;           /* QSF_ALG_SPM */
-    QsfBpe bpe;           /* QSF_ALG_BPE */
-    QsfUnigram unigram;   /* QSF_ALG_UNIGRAM */
-    QsfGreedy greedy;     /* QSF_ALG_GREEDY */
-    QsfCharsmap charsmap; /* the two SentencePiece kinds; may change nothing */
-    int normal_form;      /* QsfNormalForm applied to text first, -1 = none */
-    bool bytes;           /* tokens are bytes written as characters */
-    bool escape;          /* BPE: spaces become U+2581 first */
-    bool bpe_prefix;      /* BPE: the space prefix is also added to text, not only removed */
-    bool prefix_first;    /* the prefix is added at the start of the text only, not after special tokens */
-    bool prefix_missing;  /* ... and not before a space */
+    QsfSpm spm;                /* QSF_ALG_SPM */
+    QsfBpe bpe;                /* QSF_ALG_BPE */
+    QsfUnigram unigram;        /* QSF_ALG_UNIGRAM */
+    QsfGreedy greedy;          /* QSF_ALG_GREEDY */
+    QsfRoundedUnigram rounded; /* QSF_ALG_ROUNDED */
+    QsfCharsmap charsmap;      /* the two SentencePiece kinds; may change nothing */
+    int normal_form;           /* QsfNormalForm applied to text first, -1 = none */
+    bool bytes;                /* tokens are bytes written as characters */
+    bool escape;               /* BPE: spaces become U+2581 first */
+    bool bpe_prefix;           /* BPE: the space prefix is also added to text, not only removed */
+    bool prefix_first;   /* the prefix is added at the start of the text only, not after special tokens */
+    bool prefix_missing; /* ... and not before a space */
     bool add_bos, add_eos;
     bool add_space_prefix; /* add a space before a text and after special tokens */
     bool clean_spaces;     /* detokenizing a whole text cleans up spaces before punctuation */

@@ -15,6 +15,16 @@ figures() {
     sed 's/, "argmax_match.*//' "$work/out"
 }
 
+# bound NAME FILE: the exact bound of a case. The reference of minimax-m3 needs flash attention, which adds up halves in its
+# first block (ggml-org/llama.cpp src/llama-graph.cpp, ggml-cpu/ops.cpp): its bound is not for exact arithmetic.
+bound() {
+    if [ "$1" = minimax-m3 ]; then
+        echo 1e-6
+    else
+        value "$2" exact_kl
+    fi
+}
+
 done=0
 left=
 for dir in "$cases"/*/; do
@@ -27,7 +37,7 @@ for dir in "$cases"/*/; do
         continue
     fi
     done=$((done + 1))
-    expect 0 '' "$run" --parity "$dir" --exact --max-kl "$(value "$dir/about.json" exact_kl)"
+    expect 0 '' "$run" --parity "$dir" --exact --max-kl "$(bound "$name" "$dir/about.json")"
     expect 0 '' "$run" --parity "$dir" --max-kl "$(value "$dir/about.json" default_kl)"
     # With sanitizers and in a quick run these are tried with every fourth case.
     [ -z "$QSF_TEST_QUICK$QSF_SAN" ] || [ $((done % 4)) = 0 ] || continue
@@ -43,5 +53,5 @@ for dir in "$cases"/*/; do
     done
 done
 echo "$done architectures; not supported:${left:- none}"
-[ $done -ge 100 ] || fail "only $done cases ran"
+[ $done -ge 140 ] || fail "only $done cases ran"
 finish

@@ -119,6 +119,8 @@ static void test_delta(void **state) {
     close_rig(&r);
 }
 
+#define FIXED_DECAY 0.75f
+
 static const float *wkv_input(const QsfForward *f, const QsfStep *s, unsigned i, uint32_t h, uint32_t c) {
     const QsfWkvStep *p = &s->u.wkv;
     if (i == QSF_WKV_K || i == QSF_WKV_V) h = h / (p->heads / p->kv_heads);
@@ -141,7 +143,8 @@ static void check_wkv(QsfForward *f, const QsfStep *s) {
                 const double v = (double)in[QSF_WKV_V][j];
                 for (uint32_t i = 0; i < p->dim; i++) seen += (double)in[QSF_WKV_A][i] * st[i];
                 for (uint32_t i = 0; i < p->dim; i++) {
-                    const double r = (double)in[QSF_WKV_R][i], w = (double)in[QSF_WKV_W][i];
+                    const double r = (double)in[QSF_WKV_R][i],
+                                 w = p->kind == QSF_WKV_FIXED ? FIXED_DECAY : (double)in[QSF_WKV_W][i];
                     double k = (double)in[QSF_WKV_K][i];
                     if (p->kind == QSF_WKV_GLA) k *= 1 - w;
                     before += r * st[i];
@@ -185,6 +188,9 @@ static void test_wkv(void **state) {
     (void)state;
     if (!open_case(&r, "rwkv7", &(QsfRigOptions){ .batch = COLS, .threads = 2 })) skip();
     QsfStep s = *find_step(&r, QSF_OP_WKV, NULL);
+    float decays[DIM_MAX], *rows[] = { decays };
+    for (size_t i = 0; i < DIM_MAX; i++) decays[i] = FIXED_DECAY;
+    r.model.prog.slopes = rows;
     for (int kind = QSF_WKV_V6; kind <= QSF_WKV_V7; kind++) {
         s.u.wkv.kind = (QsfWkvKind)kind;
         check_wkv(r.fwd, &s);

@@ -15,8 +15,9 @@ typedef enum QsfNormPlaces {
 /* Norms of the query and key heads. */
 typedef enum QsfQkNorm {
     QSF_QK_NORM_NONE,
-    QSF_QK_NORM_HEAD,          /* of each head, before rotation */
-    QSF_QK_NORM_HEAD_AFTER,    /* of each head, after rotation */
+    QSF_QK_NORM_HEAD,        /* of each head, before rotation */
+    QSF_QK_NORM_HEAD_AFTER,  /* of each head, after rotation */
+    QSF_QK_NORM_PLAIN_AFTER, /* of each head without weights, after rotation; then one factor per query head */
     QSF_QK_NORM_HEAD_OPTIONAL, /* as HEAD, where the tensors exist */
     QSF_QK_NORM_ROW,           /* over all heads together, before rotation */
     QSF_QK_NORM_OPTIONAL /* of each head with weights of its own, before rotation, where the tensors exist */
@@ -27,21 +28,27 @@ typedef enum QsfBranches {
     QSF_BRANCHES_SEQUENTIAL,
     QSF_BRANCHES_ONE_NORM, /* both read the norm of the block's input */
     QSF_BRANCHES_BY_TENSOR, /* sequential where ffn_norm exists, else as ONE_NORM; attn_norm_2 is attention's own norm */
-    QSF_BRANCHES_BY_KEY /* with use_parallel_residual both read the block's input, each with its norm */
+    QSF_BRANCHES_EXPERTS, /* sequential, and experts that read the block's input, each with its norm */
+    QSF_BRANCHES_BY_KEY   /* with use_parallel_residual both read the block's input, each with its norm */
 } QsfBranches;
 
 /* Which blocks rotate queries and keys. */
 typedef enum QsfRopeBlocks {
     QSF_ROPE_BLOCKS_ALL,
-    QSF_ROPE_BLOCKS_WINDOW,    /* those with a window; all, if none has one */
-    QSF_ROPE_BLOCKS_NOT_FOURTH /* all but every fourth */
+    QSF_ROPE_BLOCKS_WINDOW,            /* those with a window; all, if none has one */
+    QSF_ROPE_BLOCKS_WINDOW_OR_LEADING, /* the same, and the leading_dense_block_count first ones */
+    QSF_ROPE_BLOCKS_NOT_FIRST,  /* with windows: all but the first of each four, unless there are only four */
+    QSF_ROPE_BLOCKS_NOT_FOURTH, /* all but every fourth */
+    QSF_ROPE_BLOCKS_PATTERN     /* those that attention.rope_pattern names */
 } QsfRopeBlocks;
 
-/* Rotation in blocks with a window. */
+/* Rotation in blocks with a window; of rope.dimension_count_swa elements, if there is that key, unless SAME. */
 typedef enum QsfWindowRope {
     QSF_WINDOW_ROPE_SAME,
-    QSF_WINDOW_ROPE_PLAIN, /* the same base without scaling */
-    QSF_WINDOW_ROPE_OWN    /* rope.freq_base_swa (10000) without scaling */
+    QSF_WINDOW_ROPE_PLAIN,      /* the same base without scaling */
+    QSF_WINDOW_ROPE_OWN,        /* rope.freq_base_swa (10000) without scaling */
+    QSF_WINDOW_ROPE_BASE,       /* rope.freq_base_swa, or the same base, with scaling */
+    QSF_WINDOW_ROPE_PLAIN_BASE, /* the same without scaling */
 } QsfWindowRope;
 
 /* Quirks of an architecture, as bits. */
@@ -52,7 +59,8 @@ enum {
     QSF_DENSE_POSITIONS = 1 << 3,   /* learned positions */
     QSF_DENSE_FUSED_UP = 1 << 4,    /* ffn_up holds gate and up */
     QSF_DENSE_SUB_NORMS = 1 << 5,   /* norms before the last matrix of each branch */
-    QSF_DENSE_SOFTCAPS = 1 << 6,    /* attn_logit_softcapping, final_logit_softcapping */
+    QSF_DENSE_SCORE_CAP = 1 << 6,   /* attn_logit_softcapping */
+    QSF_DENSE_LOGIT_CAP = 1 << 16,  /* final_logit_softcapping */
     QSF_DENSE_TEMPERATURE = 1 << 7, /* attention.temperature_scale */
     QSF_DENSE_CLAMP_QKV = 1 << 8,   /* attention.clamp_kqv */
     QSF_DENSE_NO_NORM_WEIGHTS = 1 << 9,
@@ -64,7 +72,17 @@ enum {
     QSF_DENSE_MAYBE_POSITIONS = 1 << 15, /* learned positions where the tensor exists */
     QSF_DENSE_RMS_BIAS = 1 << 21,        /* RMS norms with biases */
     QSF_DENSE_LLAMA4 = 1 << 20,          /* chunks, norms and temperatures of Llama 4 */
-    QSF_DENSE_SCALE_27B = 1 << 11        /* the largest Gemma divides scores by sqrt(hidden / heads) */
+    QSF_DENSE_GROK = 1 << 17,            /* embedding_scale, logit_scale and attention.output_scale of Grok */
+    QSF_DENSE_VALUE_SCALE = 1 << 18,     /* attention.value_scale */
+    QSF_DENSE_GATE_OPTIONAL = 1 << 19,   /* attn_gate where the tensor exists */
+    QSF_DENSE_HALF_ROPE = 1 << 23,       /* blocks without a window rotate half of rope.dimension_count */
+    QSF_DENSE_XDROPE = 1 << 24,          /* rope.scaling.alpha */
+    QSF_DENSE_FIXED_ROPE = 1 << 25,      /* the base of the rotation is 10000 */
+    QSF_DENSE_EMBED_PLAIN_NORM = 1 << 26, /* an RMS norm without weight after the embedding */
+    QSF_DENSE_EMBED_SKIP = 1 << 27,       /* each block adds the embedding times layer_output_scale */
+    QSF_DENSE_BLOCK_INDEX =
+        1 << 28, /* after leading_dense_block_count an indexer chooses the positions to read */
+    QSF_DENSE_SCALE_27B = 1 << 11 /* the largest Gemma divides scores by sqrt(hidden / heads) */
 };
 
 /* Transformers with attention and a feed-forward network in each block. */
@@ -75,23 +93,34 @@ typedef struct QsfDense {
     QsfNormPlaces norms;
     QsfBranches branches;
     QsfQkNorm qk_norm;
-    const char *ffn_norm; /* name of the norm before the feed-forward network; NULL = "ffn_norm" */
-    unsigned quirks;      /* QSF_DENSE_* */
+    QsfActKind gate; /* attention's output is multiplied by this function of attn_gate; NONE = it is not */
+    const char *attn_post_norm; /* name of the norm after attention; NULL = "post_attention_norm" */
+    float post_eps;             /* epsilon of the norms after branches; 0 = as of others */
+    const char *ffn_norm;       /* name of the norm before the feed-forward network; NULL = "ffn_norm" */
+    unsigned quirks;            /* QSF_DENSE_* */
     uint32_t
         window_period; /* with attention.sliding_window all blocks but every n-th have a window; 0 = none */
     uint32_t window_blocks; /* only models of this many blocks have windows; 0 = any */
+    bool window_not_first;  /* instead of all but the last of each n: all but the first */
+    uint32_t
+        window_size; /* attention.sliding_window says only whether there are windows; 0 = it is their size */
     QsfRopeBlocks rope_blocks;
     QsfWindowRope window_rope;
-    float alibi;                 /* default of attention.max_alibi_bias */
-    uint32_t alibi_blocks;       /* only models of this many blocks have it, and do not rotate; 0 = any */
+    float score_cap, logit_cap; /* defaults of the caps */
+    const char *const
+        *unused;           /* tensors of blocks that have no effect on text, NULL-terminated; NULL = none */
+    float alibi;           /* default of attention.max_alibi_bias */
+    uint32_t alibi_blocks; /* only models of this many blocks have it, and do not rotate; 0 = any */
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfDense;
 void qsf_family_dense(QsfBuilder *b);
 
-/* RWKV-7. */
+/* RWKV-6 and RWKV-7. */
 typedef struct QsfRwkv {
+    unsigned version;
     bool channel_mix; /* instead of a feed-forward network; then there is a norm after the embedding */
-    bool optional_norm, optional_gate; /* files may lack the norm of the heads; the gate */
+    bool receptance;  /* the channel mix has a gate */
+    bool optional_norm, optional_gate; /* of version 7: files may lack the norm of the heads; the gate */
 } QsfRwkv;
 void qsf_family_rwkv(QsfBuilder *b);
 
@@ -102,7 +131,22 @@ typedef struct QsfQwenNext {
 } QsfQwenNext;
 void qsf_family_qwen_next(QsfBuilder *b);
 
-/* Kimi Linear. */
+/* PLaMo 2; MiniMax-01, whose traits are QsfMoeRow. */
+void qsf_family_plamo2(QsfBuilder *b);
+void qsf_family_minimax01(QsfBuilder *b);
+
+/* Whether the logarithms of decays have a lower bound: kda.gate_lower_bound. */
+typedef enum QsfKimiBound { QSF_KIMI_NO_BOUND, QSF_KIMI_MAYBE_BOUND, QSF_KIMI_BOUND } QsfKimiBound;
+
+/* Kimi Linear and its relatives. */
+typedef struct QsfKimi {
+    const struct QsfMoeRow *moe;
+    QsfKimiBound bound;
+    bool negative_factor; /* with a bound the factors of the heads (ssm_a) are stored negative */
+    QsfRopeKind rope;     /* of latent attention */
+    QsfActKind mla_gate;  /* as QsfMlaSpec.gate */
+    bool k3;              /* residual attention, experts in a latent space, an activation of its own */
+} QsfKimi;
 void qsf_family_kimi(QsfBuilder *b);
 
 /* Gemma 3n and 4. */
@@ -121,8 +165,11 @@ typedef struct QsfMla {
     QsfRopeKind rope;
     QsfMlaYarn yarn; /* other than PLAIN: queries are also scaled by attention.temperature_scale */
     QsfActKind act;
-    bool gated;                  /* as in QsfDense */
-    bool minicpm;                /* scales of embeddings, branches and logits */
+    bool gated; /* as in QsfDense */
+    QsfRopeKind
+        indexer;  /* NONE: attention reads all positions; else what an indexer chooses, which rotates so */
+    bool windows; /* blocks with a window have sizes of their own; a gate; attn_k_norm */
+    bool minicpm; /* scales of embeddings, branches and logits */
     const struct QsfMoeRow *moe; /* how the feed-forward network is routed; NULL = never */
 } QsfMla;
 void qsf_family_mla(QsfBuilder *b);

@@ -128,22 +128,6 @@ static void mix(const Hybrid *m, uint32_t block) {
     }
 }
 
-/* Falcon-H1's ffn_norm has no suffix. */
-static void ffn_norm(const Hybrid *m) {
-    QsfBuilder *b = m->b;
-    const QsfSlice x = qsf_build_x(b), y = qsf_build_branch(b);
-    if (!qsf_build_has(b, "ffn_norm")) {
-        qsf_build_norm(b, QSF_NORM_RMS, "ffn_norm", x, y);
-        return;
-    }
-    const uint32_t weight = qsf_build_param(b, QSF_REQUIRED, m->hp->hidden, "ffn_norm");
-    QsfStep *s = qsf_build_step(b, QSF_OP_NORM, "ffn_norm", x, y);
-    if (s != NULL)
-        s->u.norm = (QsfNormStep){
-            .kind = QSF_NORM_RMS, .weight = weight, .bias = QSF_NONE, .heads = 1, .eps = m->hp->norm_eps
-        };
-}
-
 static void block(const Hybrid *m, uint32_t i) {
     QsfBuilder *b = m->b;
     const bool has_ffn = m->hp->block[i].ffn > 0;
@@ -154,7 +138,7 @@ static void block(const Hybrid *m, uint32_t i) {
         add_branch(m, "mixer_residual");
     }
     if (!has_ffn) return;
-    if (!m->d->alone) ffn_norm(m);
+    if (!m->d->alone) qsf_build_norm(b, QSF_NORM_RMS, "ffn_norm", qsf_build_x(b), qsf_build_branch(b));
     feed_forward(m, i, qsf_build_branch(b));
     add_branch(m, "ffn_residual");
 }

@@ -14,7 +14,7 @@ void qsf_ssm_read1(QsfBuilder *b, QsfSsm *s) {
     s->norms = qsf_build_bool(b, "ssm.dt_b_c_rms", false);
 }
 
-void qsf_ssm_read2(QsfBuilder *b, QsfSsm *s) {
+void qsf_ssm_read_heads(QsfBuilder *b, QsfSsm *s) {
     *s = (QsfSsm){ 0 };
     s->kernel = qsf_build_need_u32(b, "ssm.conv_kernel", 2, QSF_CONV_MAX);
     s->inner = qsf_build_need_u32(b, "ssm.inner_size", 1, MAX_INNER);
@@ -22,6 +22,10 @@ void qsf_ssm_read2(QsfBuilder *b, QsfSsm *s) {
     s->rank = qsf_build_need_u32(b, "ssm.time_step_rank", 1, QSF_MAX_HEADS);
     if (!qsf_build_failed(b) && s->inner % s->rank != 0)
         qsf_build_check(b, qsf_keys_bad(&b->keys, "(the number of heads) does not divide ssm.inner_size"));
+}
+
+void qsf_ssm_read2(QsfBuilder *b, QsfSsm *s) {
+    qsf_ssm_read_heads(b, s);
     s->groups = qsf_build_need_u32(b, "ssm.group_count", 1, QSF_MAX_HEADS);
     if (!qsf_build_failed(b) && s->rank % s->groups != 0)
         qsf_build_check(b, qsf_keys_bad(&b->keys, "does not divide ssm.time_step_rank, the number of heads"));

@@ -15,6 +15,8 @@ typedef struct QsfSsm {
 
 /* Read the keys; errors are kept in the builder. */
 void qsf_ssm_read1(QsfBuilder *b, QsfSsm *s);
+/* The keys of Mamba-2 but for ssm.group_count. */
+void qsf_ssm_read_heads(QsfBuilder *b, QsfSsm *s);
 void qsf_ssm_read2(QsfBuilder *b, QsfSsm *s);
 
 /* What differs in the Mamba-2 blocks of the families. */

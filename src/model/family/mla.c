@@ -12,7 +12,9 @@ typedef struct Model {
     QsfBuilder *b;
     const QsfHparams *hp;
     const QsfMla *d;
-    QsfMlaSpec attention;
+    QsfMlaSpec attention, window_attention;
+    QsfIndexer indexer;
+    uint32_t own_indexer[QSF_MAX_LAYERS], has_window[QSF_MAX_LAYERS];
     float residual_scale;
 } Model;
 
@@ -40,6 +42,65 @@ static void read_attention(Model *m) {
     a->temperature = m->d->yarn != QSF_MLA_YARN_PLAIN;
 }
 
+/* Blocks without an indexer of their own read what the one before chose. */
+static void read_indexer(Model *m) {
+    static const char *const types = "attention.indexer.types";
+    QsfBuilder *b = m->b;
+    const uint32_t n = m->hp->n_layers;
+    if (m->d->indexer == QSF_ROPE_NONE) return;
+    qsf_indexer_read(b, m->d->indexer, &m->indexer);
+    for (uint32_t i = 0; i < n && !qsf_build_failed(b); i++) {
+        qsf_build_block(b, i);
+        m->own_indexer[i] = qsf_build_has(b, "indexer.attn_k.weight");
+    }
+    qsf_build_block(b, n);
+    if (!qsf_build_failed(b) && qsf_keys_has(&b->keys, types))
+        qsf_build_check(b, qsf_keys_u32_each(&b->keys, types, 1, 0, 1, n, m->own_indexer));
+    if (!qsf_build_failed(b) && !m->own_indexer[0] && !m->has_window[0]) {
+        (void)qsf_keys_name(&b->keys, types);
+        qsf_build_fail(b, "the first block has no indexer (metadata key '%s')", b->keys.key);
+    }
+}
+
+/* The sizes of blocks with a window; the size of the rotated part is the same. */
+static void read_windows(Model *m) {
+    QsfBuilder *b = m->b;
+    QsfMlaSpec *w = &m->window_attention;
+    if (!m->d->windows || qsf_build_failed(b)) return;
+    m->attention.gate = QSF_ACT_SIGMOID;
+    m->attention.k_norm = true;
+    *w = m->attention;
+    w->window = qsf_build_need_u32(b, "attention.sliding_window", 1, UINT32_MAX);
+    w->kv_lora = qsf_build_need_u32(b, "attention.kv_lora_rank_swa", 1, QSF_MAX_HEAD_DIM - w->rope);
+    w->v_dim = qsf_build_need_u32(b, "attention.value_length_mla_swa", 1, QSF_MAX_HEAD_DIM);
+    const uint32_t k_dim = qsf_build_need_u32(b, "attention.key_length_mla_swa", w->rope + 1,
+                                              QSF_MAX_HEAD_DIM);
+    if (qsf_build_failed(b)) return;
+    if ((uint64_t)w->heads * (w->kv_lora + k_dim + w->v_dim) > QSF_MAX_HIDDEN)
+        qsf_build_fail(b, "%u heads with a latent of %u elements are more than supported", w->heads,
+                       w->kv_lora);
+    w->nope = k_dim - w->rope;
+    w->scale = 1.0f / sqrtf((float)k_dim);
+    const QsfRopeSpec spec = { .kind = m->d->rope,
+                               .head_dim = w->rope,
+                               .n_rot = w->rope,
+                               .base_key = "rope.freq_base_swa",
+                               .base = 10000.0f };
+    w->table = qsf_rope_table(b, &spec);
+    if (qsf_build_failed(b)) return;
+    if (!qsf_keys_has(&b->keys, "attention.sliding_window_pattern"))
+        qsf_build_check(b, qsf_keys_bad(&b->keys, "is missing"));
+    else
+        qsf_build_check(b, qsf_keys_u32_each(&b->keys, "attention.sliding_window_pattern", 0, 0, 1,
+                                             m->hp->n_layers + m->hp->n_extra, m->has_window));
+}
+
+static QsfSlice attend(Model *m, uint32_t i, QsfSlice in) {
+    QsfMlaSpec *a = m->has_window[i] ? &m->window_attention : &m->attention;
+    a->indexer = !m->has_window[i] && m->own_indexer[i] ? &m->indexer : NULL;
+    return qsf_build_mla(m->b, a, in);
+}
+
 static void feed_forward(const Model *m, uint32_t block, QsfSlice x) {
     QsfBuilder *b = m->b;
     if (qsf_moe_has(b, m->d->moe)) {
@@ -57,11 +118,11 @@ static void add(const Model *m, QsfSlice branch) {
     qsf_build_add(m->b, "residual", branch, qsf_build_x(m->b));
 }
 
-static void block(const Model *m, uint32_t i) {
+static void block(Model *m, uint32_t i) {
     QsfBuilder *b = m->b;
     const QsfSlice x = qsf_build_x(b), branch = qsf_build_branch(b);
     qsf_build_norm(b, QSF_NORM_RMS, "attn_norm", x, branch);
-    const QsfSlice y = qsf_build_mla(b, &m->attention, branch);
+    const QsfSlice y = attend(m, i, branch);
     qsf_build_project(b, QSF_MATMUL_ATTN_OUT, "attn_output", y, branch);
     add(m, branch);
     qsf_build_norm(b, QSF_NORM_RMS, "ffn_norm", x, branch);
@@ -77,6 +138,8 @@ void qsf_family_mla(QsfBuilder *b) {
     qsf_build_embed(b);
     qsf_build_scale(b, "embed_scale", qsf_build_x(b), m.d->minicpm ? 12.0f : 1.0f);
     read_attention(&m);
+    read_windows(&m);
+    read_indexer(&m);
     for (uint32_t i = 0; i < hp->n_layers && !qsf_build_failed(b); i++) {
         qsf_build_block(b, i);
         block(&m, i);

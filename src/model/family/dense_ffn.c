@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The feed-forward network of a dense transformer's block, with or without experts. */
+#include "src/model/family/dense.h"
+#include "src/model/moe.h"
+
+/* Parameters of xIELU, one number or one for each block. */
+static void xielu(const QsfDenseModel *m, QsfSlice x) {
+    static const char *const name[] = { "alpha_p", "alpha_n", "beta", "eps" };
+    QsfBuilder *b = m->b;
+    QsfKeys keys = b->keys;
+    float v[4], all[QSF_MAX_LAYERS] = { 0 };
+    keys.arch = "xielu"; /* these keys do not have the architecture's prefix */
+    for (unsigned i = 0; i < 4 && !qsf_build_failed(b); i++) {
+        if (!qsf_keys_has(&keys, name[i]))
+            qsf_build_check(b, qsf_keys_bad(&keys, "is missing"));
+        else
+            qsf_build_check(b, qsf_keys_f32_each(&keys, name[i], 0, -1e6f, 1e6f, m->hp->n_layers, all));
+        v[i] = all[b->block];
+    }
+    if (qsf_build_failed(b)) return;
+    QsfStep *s = qsf_build_step(b, QSF_OP_ACT, "xielu", qsf_slice_none(), x);
+    if (s != NULL) s->u.act = (QsfActStep){ QSF_ACT_XIELU, v[0], v[1], v[2], v[3] };
+}
+
+/* Multiplies by gate and up, and applies the activation. */
+static QsfSlice inner(const QsfDenseModel *m, uint32_t ffn, QsfSlice in) {
+    QsfBuilder *b = m->b;
+    const bool special = m->d->act == QSF_ACT_XIELU;
+    if (m->d->gated && qsf_dense_has(m, QSF_DENSE_FUSED_UP) && !qsf_build_has(b, "ffn_gate.weight")) {
+        const QsfSlice both = qsf_build_buffer(b, 2 * ffn), gate = qsf_slice_part(both, 0, ffn);
+        qsf_build_project(b, QSF_MATMUL_FFN_IN, "ffn_up", in, both);
+        qsf_build_act(b, "ffn_act", m->d->act, qsf_slice_part(both, ffn, ffn), gate);
+        return gate;
+    }
+    const QsfSlice gate = qsf_build_buffer(b, ffn), up = m->d->gated ? qsf_build_buffer(b, ffn) : gate;
+    const QsfMatrixSpec mats[] = { { "ffn_gate", gate, QSF_REQUIRED }, { "ffn_up", up, QSF_REQUIRED } };
+    const unsigned first = m->d->gated ? 0 : 1;
+    qsf_build_linear(b, QSF_MATMUL_FFN_IN, in, mats + first, 2 - first, special ? QSF_ACT_NONE : m->d->act);
+    if (special) xielu(m, gate);
+    return gate;
+}
+
+void qsf_dense_mlp(const QsfDenseModel *m, uint32_t ffn, QsfSlice in, QsfSlice out) {
+    QsfBuilder *b = m->b;
+    const QsfSlice x = inner(m, ffn, in);
+    if (qsf_dense_has(m, QSF_DENSE_SUB_NORMS)) qsf_build_norm(b, QSF_NORM_RMS, "ffn_sub_norm", x, x);
+    qsf_build_project(b, QSF_MATMUL_FFN_OUT, "ffn_down", x, out);
+}
+
+void qsf_dense_experts(const QsfDenseModel *m, QsfSlice in, QsfSlice out) {
+    QsfMoeSpec spec;
+    qsf_moe_read(m->b, m->d->moe, &spec);
+    spec.router_logits = m->router_logits;
+    qsf_build_moe(m->b, &spec, in, out);
+}
+
+void qsf_dense_ffn(const QsfDenseModel *m, QsfSlice in, QsfSlice out) {
+    QsfBuilder *b = m->b;
+    if (qsf_moe_has(b, m->d->moe)) {
+        qsf_dense_experts(m, in, out);
+        return;
+    }
+    if (m->d->moe != NULL) qsf_build_unused(b, "exp_probs_b.bias"); /* some files have it in dense blocks */
+    qsf_dense_mlp(m, m->hp->block[b->block].ffn / (qsf_dense_has(m, QSF_DENSE_HALF_FFN) ? 2 : 1), in, out);
+}
+
+QsfSlice qsf_dense_early_router(const QsfDenseModel *m, QsfSlice in) {
+    QsfBuilder *b = m->b;
+    if (m->d->moe == NULL || !m->d->moe->early_router || !qsf_moe_has(b, m->d->moe)) return qsf_slice_none();
+    const QsfSlice logits = qsf_build_buffer(b, qsf_build_need_u32(b, "expert_count", 1, QSF_MAX_EXPERTS));
+    qsf_build_project(b, QSF_MATMUL_ATTN_IN, "ffn_gate_inp", in, logits);
+    return logits;
+}

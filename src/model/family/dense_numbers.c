@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numbers of a dense transformer: windows, scales, rotation. */
+#include <math.h>
+
+#include "src/model/family/dense.h"
+#include "src/model/rope.h"
+
+static bool uses_alibi(const QsfDenseModel *m) {
+    return m->d->alibi > 0 && (m->d->alibi_blocks == 0 || m->d->alibi_blocks == m->hp->n_layers);
+}
+
+/* ---- windows ---- */
+
+/* Reads one flag per block, also for those that are not run. */
+static void read_flags(QsfDenseModel *m, const char *name, uint32_t fallback, bool *out) {
+    QsfBuilder *b = m->b;
+    uint32_t flag[QSF_MAX_LAYERS] = { 0 };
+    if (qsf_build_failed(b)) return;
+    qsf_build_check(b, qsf_keys_u32_each(&b->keys, name, fallback, 0, 1, m->hp->n_layers + m->hp->n_extra,
+                                         flag));
+    for (uint32_t i = 0; i < m->hp->n_layers; i++) out[i] = flag[i] != 0;
+}
+
+static void read_windows(QsfDenseModel *m) {
+    static const char *const pattern = "attention.sliding_window_pattern";
+    QsfBuilder *b = m->b;
+    const QsfDense *d = m->d;
+    if (d->window_period == 0 || (d->window_blocks != 0 && d->window_blocks != m->hp->n_layers)) return;
+    m->window = qsf_build_u32(b, "attention.sliding_window", 0, 1, UINT32_MAX);
+    if (m->window == 0 || qsf_build_failed(b)) return;
+    if (d->window_size != 0) m->window = d->window_size;
+    if (qsf_keys_is_array(&b->keys, pattern)) {
+        read_flags(m, pattern, 0, m->has_window);
+        return;
+    }
+    const uint32_t period = qsf_build_u32(b, pattern, d->window_period, 1, QSF_MAX_LAYERS);
+    for (uint32_t i = 0; i < m->hp->n_layers; i++)
+        m->has_window[i] = i % period != (d->window_not_first ? 0 : period - 1);
+}
+
+/* ---- scales ---- */
+
+/* embedding_scale, residual_scale, attention.scale, and logit_scale, which divides. */
+static void read_granite_scales(QsfDenseModel *m) {
+    QsfBuilder *b = m->b;
+    const bool own = qsf_dense_has(m, QSF_DENSE_MINICPM);
+    const float residual = own ? 1.4f / sqrtf((float)m->hp->n_layers) : 1,
+                logit = own ? 256.0f / (float)m->hp->hidden : 1;
+    m->embed_scale = qsf_build_f32(b, "embedding_scale", own ? 12 : 1, 1e-6f, 1e6f);
+    m->residual_scale = qsf_build_f32(b, "residual_scale", residual, 1e-6f, 1e6f);
+    m->logit_scale = 1.0f / qsf_build_f32(b, "logit_scale", own ? logit : 1, 1e-6f, 1e6f);
+    const float scale = qsf_build_f32(b, "attention.scale", 0, 0, 1e6f);
+    if (scale > 0) m->score_scale = scale;
+}
+
+/* Grok-1's numbers are those of a file without the keys (ggml-org/llama.cpp). */
+static void read_grok_scales(QsfDenseModel *m) {
+    QsfBuilder *b = m->b;
+    m->embed_scale = qsf_build_f32(b, "embedding_scale", 78.38367176906169f, 1e-6f, 1e6f);
+    m->logit_scale = qsf_build_f32(b, "logit_scale", 0.5773502691896257f, -1e6f, 1e6f);
+    m->score_scale = qsf_build_f32(b, "attention.output_scale", 0.08838834764831845f, 1e-6f, 1e6f);
+}
+
+static void read_scales(QsfDenseModel *m) {
+    QsfBuilder *b = m->b;
+    const QsfHparams *hp = m->hp;
+    const QsfDense *d = m->d;
+    m->score_scale = 1.0f / sqrtf((float)hp->head_dim);
+    m->embed_scale = m->residual_scale = m->logit_scale = m->value_scale = 1;
+    if (qsf_dense_has(m, QSF_DENSE_SCALE_27B) && (hp->n_layers == 46 || hp->n_layers == 62))
+        m->score_scale = 1.0f / sqrtf((float)hp->hidden / (float)hp->n_heads);
+    if (qsf_dense_has(m, QSF_DENSE_SCALE_BY_DIM)) m->score_scale = 1.0f / (float)hp->head_dim;
+    if (qsf_dense_has(m, QSF_DENSE_EMBED_SQRT)) m->embed_scale = sqrtf((float)hp->hidden);
+    if (qsf_dense_has(m, QSF_DENSE_LOGIT_SCALE))
+        m->logit_scale = qsf_build_f32(b, "logit_scale", 1, -1e6f, 1e6f);
+    if (qsf_dense_has(m, QSF_DENSE_SCALES)) read_granite_scales(m);
+    if (qsf_dense_has(m, QSF_DENSE_GROK)) read_grok_scales(m);
+    if (qsf_dense_has(m, QSF_DENSE_VALUE_SCALE)) {
+        const float scale = qsf_build_f32(b, "attention.value_scale", 1, 0, 1e6f);
+        if (scale > 0) m->value_scale = scale;
+    }
+    if (qsf_dense_has(m, QSF_DENSE_SCORE_CAP))
+        m->score_cap = qsf_build_f32(b, "attn_logit_softcapping", d->score_cap, 0, 1e6f);
+    if (qsf_dense_has(m, QSF_DENSE_LOGIT_CAP))
+        m->logit_cap = qsf_build_f32(b, "final_logit_softcapping", d->logit_cap, 0, 1e6f);
+    if (qsf_dense_has(m, QSF_DENSE_CLAMP_QKV)) m->clamp = qsf_build_f32(b, "attention.clamp_kqv", 0, 0, 1e6f);
+    m->slopes = QSF_NONE;
+    if (uses_alibi(m))
+        m->slopes = qsf_build_alibi(b, qsf_build_f32(b, "attention.max_alibi_bias", d->alibi, 0, 1e3f));
+}
+
+/* ---- rotation ---- */
+
+static void make_window_rope(QsfDenseModel *m, QsfRopeSpec *spec) {
+    static const char *const own = "rope.freq_base_swa";
+    const QsfWindowRope kind = m->d->window_rope;
+    const bool if_there = kind == QSF_WINDOW_ROPE_BASE || kind == QSF_WINDOW_ROPE_PLAIN_BASE;
+    const uint32_t n = m->hp->head_dim;
+    spec->plain = kind != QSF_WINDOW_ROPE_BASE;
+    if (kind == QSF_WINDOW_ROPE_OWN || (if_there && qsf_keys_has(&m->b->keys, own))) spec->base_key = own;
+    spec->halve = false;
+    if (qsf_keys_has(&m->b->keys, "rope.dimension_count_swa"))
+        spec->n_rot = qsf_build_need_u32(m->b, "rope.dimension_count_swa", 2, n);
+    m->window_rope = qsf_rope_table(m->b, spec);
+}
+
+static void make_ropes(QsfDenseModel *m) {
+    const QsfDense *d = m->d;
+    QsfRopeSpec spec = { .kind = uses_alibi(m) && d->alibi_blocks != 0 ? QSF_ROPE_NONE : d->rope,
+                         .head_dim = m->hp->head_dim,
+                         .base_key = "rope.freq_base",
+                         .base = 10000.0f,
+                         .halve = qsf_dense_has(m, QSF_DENSE_HALF_ROPE),
+                         .xdrope = qsf_dense_has(m, QSF_DENSE_XDROPE) };
+    if (qsf_dense_has(m, QSF_DENSE_FIXED_ROPE)) spec.base_key = NULL;
+    m->rope = m->window_rope = qsf_rope_table(m->b, &spec);
+    if (m->window != 0 && d->window_rope != QSF_WINDOW_ROPE_SAME) make_window_rope(m, &spec);
+}
+
+static bool rotates(const QsfDenseModel *m, uint32_t block, uint32_t n_leading) {
+    const bool all = m->window == 0 || m->has_window[block];
+    switch (m->d->rope_blocks) {
+    case QSF_ROPE_BLOCKS_WINDOW: return all;
+    case QSF_ROPE_BLOCKS_WINDOW_OR_LEADING: return all || block < n_leading;
+    case QSF_ROPE_BLOCKS_NOT_FIRST: return m->window == 0 || m->hp->n_layers == 4 || block % 4 != 0;
+    case QSF_ROPE_BLOCKS_NOT_FOURTH: return block % 4 != 3;
+    default: return true;
+    }
+}
+
+static void find_rotated(QsfDenseModel *m) {
+    QsfBuilder *b = m->b;
+    const uint32_t leading = m->d->rope_blocks == QSF_ROPE_BLOCKS_WINDOW_OR_LEADING
+                                 ? qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS)
+                                 : 0;
+    for (uint32_t i = 0; i < m->hp->n_layers; i++) m->no_rope[i] = !rotates(m, i, leading);
+    if (m->d->rope_blocks != QSF_ROPE_BLOCKS_PATTERN) return;
+    read_flags(m, "attention.rope_pattern", 1, m->no_rope);
+    for (uint32_t i = 0; i < m->hp->n_layers; i++) m->no_rope[i] = !m->no_rope[i];
+}
+
+static void read_indexer(QsfDenseModel *m) {
+    QsfBuilder *b = m->b;
+    m->first_indexed = QSF_MAX_LAYERS;
+    if (!qsf_dense_has(m, QSF_DENSE_BLOCK_INDEX)) return;
+    qsf_indexer_read_blocks(b, m->d->rope, &m->indexer);
+    m->first_indexed = qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS);
+    for (uint32_t i = m->first_indexed; i < m->hp->n_layers; i++) {
+        if (m->hp->block[i].kv_heads == m->indexer.heads) continue;
+        qsf_build_fail(b, "metadata key '%s' is %u, expected the %u KV heads of block %u",
+                       qsf_keys_name(&b->keys, "attention.indexer.head_count"), m->indexer.heads,
+                       m->hp->block[i].kv_heads, i);
+        return;
+    }
+}
+
+void qsf_dense_read(QsfDenseModel *m) {
+    read_windows(m);
+    read_scales(m);
+    make_ropes(m);
+    find_rotated(m);
+    read_indexer(m);
+}

@@ -124,7 +124,7 @@ unsigned qsf_forward_step_kernels(const QsfForward *f, const QsfStep *s, QsfKern
     case QSF_OP_EXPERTS:
         put_matmul(&n, s->u.experts.unit);
         put_matmul(&n, s->u.experts.unit + 1);
-        put_act(&n, s->u.experts.act);
+        put_act(&n, s->u.experts.act.kind);
         break;
     default: put_portable(&n, qsf_op_name(s->op));
     }

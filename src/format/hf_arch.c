@@ -9,9 +9,10 @@
 
 static const QsfHfArch *const groups[] = {
     qsf_hf_arch_mla, /* before the Mistral 3 of the next */
-    qsf_hf_arch_llama,      qsf_hf_arch_qwen,    qsf_hf_arch_gemma,     qsf_hf_arch_around,
-    qsf_hf_arch_layer_norm, qsf_hf_arch_gpt,     qsf_hf_arch_moe,       qsf_hf_arch_hybrid,
-    qsf_hf_arch_delta,      qsf_hf_arch_gpt_oss, qsf_hf_arch_falcon_h1, qsf_hf_arch_gemma_n,
+    qsf_hf_arch_llama,      qsf_hf_arch_qwen,  qsf_hf_arch_gemma,   qsf_hf_arch_around,
+    qsf_hf_arch_layer_norm, qsf_hf_arch_gpt,   qsf_hf_arch_moe,     qsf_hf_arch_mamba,
+    qsf_hf_arch_hybrid,     qsf_hf_arch_delta, qsf_hf_arch_gpt_oss, qsf_hf_arch_falcon_h1,
+    qsf_hf_arch_gemma_n,
 
 };
 

@@ -149,6 +149,11 @@ static const QsfHfKey keys_delta[] = {
     { "shared_expert_intermediate_size", "expert_shared_feed_forward_length", QSF_HF_U32, QSF_HF_ABSENT, 1, QSF_HF_NUMBER },
     QSF_HF_END,
 };
+static const QsfHfMust must[] = {
+    { "hidden_act", "silu" },
+    { "attn_output_gate", "true" },
+    QSF_HF_END,
+};
 /* clang-format on */
 
 /* --- what the tables cannot express --- */
@@ -200,7 +205,7 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_next, qsf_hf_names_experts,
                        qsf_hf_names_stacked, qsf_hf_names_shared_expert),
       .keys = KEYS,
-      .must = qsf_hf_must_silu,
+      .must = must,
       .put = put_delta_moe,
       .left_out = left_out,
       .ropes = QSF_HF_ROPES_USUAL & ~QSF_HF_ROPE_LLAMA3,
@@ -210,7 +215,7 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .gguf = "qwen35",
       .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_mlp),
       .keys = KEYS,
-      .must = qsf_hf_must_silu,
+      .must = must,
       .put = put_delta,
       .prefixes = prefixes,
       .left_out = left_out,
@@ -221,7 +226,7 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .gguf = "qwen35",
       .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_mlp),
       .keys = KEYS,
-      .must = qsf_hf_must_silu,
+      .must = must,
       .put = put_delta,
       .prefixes = prefixes,
       .left_out = left_out,
@@ -233,7 +238,7 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_experts, qsf_hf_names_stacked,
                        qsf_hf_names_shared_expert),
       .keys = KEYS,
-      .must = qsf_hf_must_silu,
+      .must = must,
       .put = put_delta_moe,
       .prefixes = prefixes,
       .left_out = left_out,
@@ -246,7 +251,7 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_experts, qsf_hf_names_stacked,
                        qsf_hf_names_shared_expert),
       .keys = KEYS,
-      .must = qsf_hf_must_silu,
+      .must = must,
       .put = put_delta_moe,
       .prefixes = prefixes,
       .left_out = left_out,

@@ -151,7 +151,12 @@ static const QsfHfMust must[] = {
 /* The inner size is that of all heads. */
 static int put(QsfHfModel *m) {
     uint32_t inner, heads, dim;
-    int rc = qsf_hf_u32(m, "mamba_d_ssm", 0, &inner);
+    double embed, logits;
+    int rc = get(m, "embedding_multiplier", &embed);
+    if (rc == QSF_OK) rc = get(m, "lm_head_multiplier", &logits);
+    if (rc == QSF_OK && m->tied && (embed < logits || embed > logits))
+        rc = qsf_hf_bad(m, "lm_head_multiplier", "differs from that of the embedding, which is the head");
+    if (rc == QSF_OK) rc = qsf_hf_u32(m, "mamba_d_ssm", 0, &inner);
     if (rc == QSF_OK) rc = qsf_hf_u32(m, "mamba_n_heads", 128, &heads);
     if (rc == QSF_OK)
         rc = inner % heads == 0 ? QSF_OK : qsf_hf_bad(m, "mamba_n_heads", "does not divide mamba_d_ssm");

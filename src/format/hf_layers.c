@@ -76,8 +76,8 @@ int qsf_hf_shape_groups(const QsfHfModel *m, QsfTensor *t) {
     if (rc != QSF_OK) return rc;
     if (groups == 0 || t->ne[0] % groups != 0)
         return qsf_err_set(m->err, QSF_E_MODEL,
-                           "%s: tensor '%s' has %llu elements, which %u groups do not divide", m->s->dir,
-                           t->name, (unsigned long long)t->ne[0], groups);
+                           "%s: tensor '%s' has %llu elements, which '%s' (%u) does not divide", m->s->dir,
+                           t->name, (unsigned long long)t->ne[0], key, groups);
     t->ne[0] /= groups;
     t->ne[1] = groups;
     t->n_dims = 2;

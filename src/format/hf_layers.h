@@ -10,6 +10,15 @@
 /* The size of the state of Mamba-1, 16 by default. */
 extern const QsfHfKey qsf_hf_keys_state_16[];
 
+/* hf_arch_mamba.c: names of layers and of models that are called backbone; Mamba-2 in `mixer` or `mamba`. */
+extern const char *const qsf_hf_backbone[];
+extern const QsfHfName qsf_hf_names_backbone[], qsf_hf_names_mixer_2[], qsf_hf_names_mamba_2[];
+/* Epsilon and kernel; the state and groups of Mamba-2; the kernel alone. */
+extern const QsfHfKey qsf_hf_keys_mamba[], qsf_hf_keys_mamba_2[], qsf_hf_keys_mamba_conv[];
+extern const QsfHfMust qsf_hf_must_jamba[];
+/* Writes the heads of Mamba-2 and the inner size, which is that of all; heads and dim are names of settings. */
+int qsf_hf_put_mamba_heads(QsfHfModel *m, const char *heads, const char *dim);
+
 /* QSF_E_MODEL if there are more than QSF_HF_LAYERS layers. */
 int qsf_hf_layers_check(const QsfHfModel *m);
 /* Reads the kind of each layer: kind[n_layers], an index into kinds, which ends with NULL. Knows older names of

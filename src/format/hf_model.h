@@ -108,8 +108,9 @@ typedef struct QsfHfArch {
 
 /* The tables of groups of architectures, each ended by name NULL. */
 extern const QsfHfArch qsf_hf_arch_llama[], qsf_hf_arch_qwen[], qsf_hf_arch_gemma[], qsf_hf_arch_around[],
-    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[], qsf_hf_arch_delta[],
-    qsf_hf_arch_mla[], qsf_hf_arch_gpt_oss[], qsf_hf_arch_falcon_h1[], qsf_hf_arch_gemma_n[];
+    qsf_hf_arch_layer_norm[], qsf_hf_arch_gpt[], qsf_hf_arch_moe[], qsf_hf_arch_hybrid[], qsf_hf_arch_mamba[],
+    qsf_hf_arch_delta[], qsf_hf_arch_mla[], qsf_hf_arch_gpt_oss[], qsf_hf_arch_falcon_h1[],
+    qsf_hf_arch_gemma_n[];
 
 /* Finds the architecture of a model whose settings are open; NULL if unknown. */
 const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name);

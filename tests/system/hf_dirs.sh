@@ -76,6 +76,13 @@ rm -rf "$work/good"
 make_dir "$work/tiny.gemma2.gguf" good || fail "the good directory of Gemma"
 bad_dir 'sliding_window' set sliding_window '"x"'
 bad_dir 'layer_types' set layer_types '["sliding_attention", "tomorrow"]'
+rm -rf "$work/good"
+make_dir "$work/tiny.mamba2.gguf" good || fail "the good directory of Mamba"
+bad_dir 'time_step_limit' set time_step_limit '[0.001, 0.1]'
+bad_dir 'n_groups|group_count' set n_groups 3
+bad_dir 'num_heads' set num_heads 0
+bad_dir 'num_heads|time_step_rank' set num_heads 5
+bad_dir 'A_log|ssm_a' drop backbone.layers.1.mixer.A_log
 # Weights in another format: what to do is said.
 rm -rf "$work/bad" && cp -r "$work/good/dir" "$work/bad"
 mv "$work/bad/model.safetensors" "$work/bad/pytorch_model.bin"

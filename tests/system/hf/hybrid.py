@@ -55,6 +55,7 @@ def mamba(m):
     if two:
         heads = m.key("ssm.time_step_rank")
         c.update(num_heads=heads, head_dim=inner // heads, n_groups=m.key("ssm.group_count"))
+        c["time_step_limit"] = [0.0, float("inf")]  # which is not JSON, but what Python writes
     else:
         c.update(intermediate_size=inner, time_step_rank=m.key("ssm.time_step_rank"))
     top = "token_embd M.embeddings\noutput_norm M.norm_f\noutput lm_head\nB.attn_norm L.norm"
@@ -169,7 +170,7 @@ def nemotron_h(m):
     c.update(
         hybrid_override_pattern="".join(kinds), mamba_num_heads=heads, mamba_head_dim=inner // heads,
         n_groups=m.key("ssm.group_count"), ssm_state_size=m.key("ssm.state_size"), conv_kernel=m.key("ssm.conv_kernel"),
-        expand=2, mlp_hidden_act="relu2", mamba_hidden_act="silu", use_conv_bias=True, attention_head_dim=m.head_dim,
+        time_step_limit=[0.0, float("inf")], expand=2, mlp_hidden_act="relu2", mamba_hidden_act="silu", use_conv_bias=True, attention_head_dim=m.head_dim,
     )
     if moe:
         deepseek_like(m, c)

@@ -17,9 +17,11 @@ void qsf_indexer_read(QsfBuilder *b, QsfRopeKind kind, QsfIndexer *x) {
     if ((uint64_t)x->heads * x->dim > QSF_MAX_HIDDEN)
         qsf_build_fail(b, "an indexer with %u heads of %u elements is larger than supported", x->heads,
                        x->dim);
-    x->table = qsf_rope_table(
-        b,
-        &(QsfRopeSpec){ .kind = kind, .head_dim = x->dim, .base_key = "rope.freq_base", .base = 10000.0f });
+    x->table = qsf_rope_table(b, &(QsfRopeSpec){ .kind = kind,
+                                                 .head_dim = x->dim,
+                                                 .head_key = "attention.indexer.key_length",
+                                                 .base_key = "rope.freq_base",
+                                                 .base = 10000.0f });
 }
 
 void qsf_indexer_read_blocks(QsfBuilder *b, QsfRopeKind kind, QsfIndexer *x) {

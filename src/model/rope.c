@@ -158,7 +158,7 @@ uint32_t qsf_rope_table(QsfBuilder *b, const QsfRopeSpec *spec) {
     if (spec->kind == QSF_ROPE_NONE || qsf_build_failed(b)) return QSF_NONE;
     uint32_t n_rot = spec->n_rot;
     if (n_rot == 0) {
-        b->keys.bound = "attention.key_length";
+        b->keys.bound = spec->head_key != NULL ? spec->head_key : "attention.key_length";
         n_rot = qsf_build_u32(b, "rope.dimension_count", spec->head_dim, 1, spec->head_dim);
         if (spec->halve && !qsf_build_failed(b) && n_rot % 4 != 0)
             qsf_build_check(b, qsf_keys_bad(&b->keys, "is not a multiple of 4"));

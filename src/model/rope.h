@@ -8,6 +8,7 @@
 typedef struct QsfRopeSpec {
     QsfRopeKind kind;
     uint32_t head_dim;    /* default of rope.dimension_count, and its maximum */
+    const char *head_key; /* key of head_dim, for messages; NULL = attention.key_length */
     uint32_t n_rot;       /* 0 = rope.dimension_count */
     bool halve;           /* half of rope.dimension_count */
     const char *base_key; /* "rope.freq_base"; NULL = the base is fixed */

@@ -224,6 +224,8 @@ static const char *const forms[][2] = {
     { "attn_kv_b.", "attn_k_b." },
     { "ffn_gate_inp.", "ffn_gate." },
     { "ffn_gate_up_exps.", "ffn_up_exps." },
+    { "ssm_f_b.", "ssm_f_a." },
+    { "ssm_g.", "ssm_g_a." },
 };
 
 static bool names_other_form(const char *tensor, const char *msg) {

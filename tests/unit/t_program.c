@@ -267,7 +267,7 @@ static void test_wrong_metadata(void **state) {
         { "dots3note", "dots3note.attention.kv_lora_rank_swa=int:0", "kv_lora_rank_swa' is 0" },
         { "dots3note", "dots3note.rope.freq_base_swa=float:0", "rope.freq_base_swa" },
         { "glm-dsa", "glm-dsa.attention.indexer.types=int:0",
-          "(metadata key 'glm-dsa.attention.indexer.types')" },
+          "metadata key 'glm-dsa.attention.indexer.types'" },
         { "glm-dsa", "glm-dsa.attention.indexer.types=int:1", "blk.1.indexer.attn_q_b.weight' is missing" },
         { "bailingmoe3", "bailingmoe3.kda.gate_lower_bound=float:0", "kda.gate_lower_bound" },
         { "bailingmoe3", "bailingmoe3.kda.gate_lower_bound=null", "kda.gate_lower_bound' is missing" },

@@ -58,7 +58,10 @@ static void read_indexer(Model *m) {
         qsf_build_check(b, qsf_keys_u32_each(&b->keys, types, 1, 0, 1, n, m->own_indexer));
     if (!qsf_build_failed(b) && !m->own_indexer[0] && !m->has_window[0]) {
         (void)qsf_keys_name(&b->keys, types);
-        qsf_build_fail(b, "the first block has no indexer (metadata key '%s')", b->keys.key);
+        qsf_build_fail(b,
+                       "the first block has no indexer (metadata key '%s', or tensor "
+                       "'blk.0.indexer.attn_k.weight' if that is absent)",
+                       b->keys.key);
     }
 }
 

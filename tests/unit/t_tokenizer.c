@@ -29,7 +29,7 @@ static void expect_refused(QsfTestVocab *v, const char *model, const char *part)
 }
 
 static void test_unsupported(void **state) {
-    static const char *const kinds[] = { "bert", "none", "no_vocab", "plamo2", "" };
+    static const char *const kinds[] = { "bert", "none", "no_vocab", "hybriddna", "" };
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         QsfTestVocab v = { 0 };

@@ -22,7 +22,8 @@
 #define FMT_UNIT 1.0f
 #endif
 #ifndef FMT_PREPARE
-#define FMT_PART 64
+/* Elements of a group before the next group's turn: the shorter, the more groups are on their way from memory. */
+#define FMT_PART (FMT_SUB > 32 ? FMT_SUB : 32)
 enum { PREPARED_BYTES = 1 };
 #define FMT_PREPARE(dst, p, part) ((void)(dst), (p))
 #endif

@@ -226,6 +226,8 @@ static const char *const forms[][2] = {
     { "ffn_gate_up_exps.", "ffn_up_exps." },
     { "ssm_f_b.", "ssm_f_a." },
     { "ssm_g.", "ssm_g_a." },
+    { "ssm_g_b.", "ssm_g_a." },
+    { "ffn_up.", "ffn_gate." },
 };
 
 static bool names_other_form(const char *tensor, const char *msg) {

@@ -147,9 +147,10 @@ static void read_indexer(QsfDenseModel *m) {
     m->first_indexed = qsf_build_u32(b, "leading_dense_block_count", 0, 0, QSF_MAX_LAYERS);
     for (uint32_t i = m->first_indexed; i < m->hp->n_layers; i++) {
         if (m->hp->block[i].kv_heads == m->indexer.heads) continue;
-        qsf_build_fail(b, "metadata key '%s' is %u, expected the %u KV heads of block %u",
+        qsf_build_fail(b,
+                       "metadata key '%s' is %u, expected %u like '%s.attention.head_count_kv' in block %u",
                        qsf_keys_name(&b->keys, "attention.indexer.head_count"), m->indexer.heads,
-                       m->hp->block[i].kv_heads, i);
+                       m->hp->block[i].kv_heads, b->keys.arch, i);
         return;
     }
 }

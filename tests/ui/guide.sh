@@ -80,11 +80,11 @@ keys /model Space gui Tab
 see '^> /model guide'
 keys C-c
 keys "/model $stories" Enter
-see 'is ready: llama 260K'
+see 'is ready: llama [0-9]+K'
 # The conversation stays on the screen, and only there.
 see 'new conversation: the messages above were for the guide'
 see '^ you .* not in the context'
-see 'CTX 0/512'
+see 'CTX 0/(512|2048)'
 keys "/model guide" Enter
 see '^ qsf-chat  first  QSF guide' # the notice of the first load is still there
 see '^ Tab How do I load'

@@ -51,7 +51,7 @@ finish() {
 # A small model that answers: the shared one, otherwise one with random weights.
 stories=$QSF_TEST_DATA/models/stories260K.gguf
 if ! [ -f "$stories" ]; then
-    stories=$work/stories.gguf
+    stories=$work/stories260K.gguf # the name that the screens show
     "$QSF_BUILDDIR/obj/tests/tools/mktiny" "$stories" layers=3 vocab=512 ctx=2048 || skip "mktiny is not built"
 fi
 

@@ -36,7 +36,7 @@ const QsfHfArch *qsf_hf_arch_find(const QsfHfModel *m, const char *name) {
     return NULL;
 }
 
-/* Parses a number without leading zeros and moves behind it. */
+/* Parses a number without leading zeros and moves *p past it. */
 static bool read_number(const char **p, int32_t *v) {
     const size_t n = strspn(*p, "0123456789");
     if (n == 0 || n > DIGITS_MAX || (**p == '0' && n > 1)) return false;

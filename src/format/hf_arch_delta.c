@@ -199,6 +199,19 @@ static int put_delta_moe(QsfHfModel *m) {
 static const char *const prefixes[] = { "model.language_model.", "language_model.model.", "model.", NULL };
 static const char *const left_out[] = { "mtp.", "model.visual.", "visual.", NULL };
 
+/* Qwen 3.5, with and without its vision tower. */
+#define QWEN35_COMMON                                                       \
+    .keys = KEYS, .must = must, .prefixes = prefixes, .left_out = left_out, \
+    .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN, .head_dim = 256, .rotary = 0.25
+#define QWEN35                          \
+    .gguf = "qwen35", .put = put_delta, \
+    .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_mlp), QWEN35_COMMON
+#define QWEN35_MOE                                                                                           \
+    .gguf = "qwen35moe", .put = put_delta_moe, .ffn_times = QSF_HF_NO_FFN,                                   \
+    .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_experts, qsf_hf_names_stacked, \
+                     qsf_hf_names_shared_expert),                                                            \
+    QWEN35_COMMON
+
 const QsfHfArch qsf_hf_arch_delta[] = {
     { .name = "Qwen3NextForCausalLM",
       .gguf = "qwen3next",
@@ -211,53 +224,9 @@ const QsfHfArch qsf_hf_arch_delta[] = {
       .ropes = QSF_HF_ROPES_USUAL & ~QSF_HF_ROPE_LLAMA3,
       .head_dim = 256,
       .rotary = 0.25 },
-    { .name = "Qwen3_5ForConditionalGeneration",
-      .gguf = "qwen35",
-      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_mlp),
-      .keys = KEYS,
-      .must = must,
-      .put = put_delta,
-      .prefixes = prefixes,
-      .left_out = left_out,
-      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
-      .head_dim = 256,
-      .rotary = 0.25 },
-    { .name = "Qwen3_5ForCausalLM",
-      .gguf = "qwen35",
-      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_mlp),
-      .keys = KEYS,
-      .must = must,
-      .put = put_delta,
-      .prefixes = prefixes,
-      .left_out = left_out,
-      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
-      .head_dim = 256,
-      .rotary = 0.25 },
-    { .name = "Qwen3_5MoeForConditionalGeneration",
-      .gguf = "qwen35moe",
-      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_experts, qsf_hf_names_stacked,
-                       qsf_hf_names_shared_expert),
-      .keys = KEYS,
-      .must = must,
-      .put = put_delta_moe,
-      .prefixes = prefixes,
-      .left_out = left_out,
-      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
-      .head_dim = 256,
-      .ffn_times = QSF_HF_NO_FFN,
-      .rotary = 0.25 },
-    { .name = "Qwen3_5MoeForCausalLM",
-      .gguf = "qwen35moe",
-      .tensors = NAMES(qsf_hf_names_qk, qsf_hf_names_vo, names_35, qsf_hf_names_experts, qsf_hf_names_stacked,
-                       qsf_hf_names_shared_expert),
-      .keys = KEYS,
-      .must = must,
-      .put = put_delta_moe,
-      .prefixes = prefixes,
-      .left_out = left_out,
-      .ropes = QSF_HF_ROPE_PLAIN | QSF_HF_ROPE_YARN,
-      .head_dim = 256,
-      .ffn_times = QSF_HF_NO_FFN,
-      .rotary = 0.25 },
+    { .name = "Qwen3_5ForConditionalGeneration", QWEN35 },
+    { .name = "Qwen3_5ForCausalLM", QWEN35 },
+    { .name = "Qwen3_5MoeForConditionalGeneration", QWEN35_MOE },
+    { .name = "Qwen3_5MoeForCausalLM", QWEN35_MOE },
     QSF_HF_END,
 };

@@ -21,7 +21,7 @@ int qsf_hf_rows_second(const QsfHfModel *m, uint64_t src_rows, QsfRowMap *map, u
 /* A matrix of one row as a vector. */
 int qsf_hf_shape_vector(const QsfHfModel *m, QsfTensor *t);
 
-/* Checks a setting that the architecture of GGUF fixes. fallback: its value if config.json lacks it. */
+/* Checks a setting that the architecture of GGUF fixes. fallback: its value if absent from config.json. */
 int qsf_hf_need_bool(const QsfHfModel *m, const char *key, bool fallback, bool expected);
 /* Write expert_count; with expert_used_count and expert_feed_forward_length. */
 int qsf_hf_experts_count_put(QsfHfModel *m);

@@ -48,7 +48,8 @@ typedef struct QsfHfKey {
     const char *hf; /* names in config.json, '|' between alternatives, the first one for messages */
     const char *gguf;
     QsfHfType type;
-    double fallback; /* if config.json lacks it; QSF_HF_ABSENT: then there is no metadata; QSF_HF_NEEDED */
+    double
+        fallback; /* value if absent from config.json; QSF_HF_ABSENT: omit the metadata; QSF_HF_NEEDED: refuse */
     double low, high;
 } QsfHfKey;
 #define QSF_HF_ABSENT (-1e300)
@@ -198,7 +199,7 @@ bool qsf_hf_is(const QsfHfModel *m, const QsfHfMust *row);
 int qsf_hf_must(const QsfHfModel *m, const QsfHfMust *row);
 /* Reads layer_types: is each layer of this type? *there: the setting exists; if not, v is not changed. v (n_layers). */
 int qsf_hf_layers_of(const QsfHfModel *m, const char *type, bool *v, bool *there);
-/* Finds a tensor by its full name and reads its first element; false if there is none of a float type. */
+/* Finds a tensor by its full name and reads its first element. False if it is missing or not of a float type. */
 bool qsf_hf_first_value(const QsfHfModel *m, const char *name, float *out);
 
 /* Write metadata "ARCH.name", or "name" if it is given as ".name". */

@@ -91,7 +91,7 @@ static void test_mistral(void **state) {
     qsf_source_close(s);
 }
 
-/* Added tokens for which there are no rows are dropped. */
+/* Added tokens without an embedding row are dropped. */
 static void test_dropped_tokens(void **state) {
     QsfErr e = { 0 };
     QsfSource *s;

@@ -74,11 +74,13 @@ expect 2 'do not accept conversion options' "$convert" --inspect --calibration t
 
 # ---- interrupted: while the model is running
 
-for i in 1 2 3 4 5 6 7; do cat text.txt text.txt >t2 && mv t2 text.txt; done
-mkdir i && sed 's/[^abcd ]//g' text.txt >long.txt
-"$convert" --calibration long.txt hf i/o.qsf >out 2>err &
+# A text that takes many times as long as the wait, on any machine.
+"$mktiny" large.gguf hidden=512 heads=8 ffn=1408 layers=8 || fail "mktiny"
+for i in 1 2 3 4 5 6 7 8 9 10; do cat text.txt text.txt >t2 && mv t2 text.txt; done
+mkdir i
+"$convert" --calibration text.txt -t 1 large.gguf i/o.qsf >out 2>err &
 pid=$!
-sleep 0.2
+sleep 0.3
 kill -INT $pid
 wait $pid
 code=$?

@@ -60,7 +60,19 @@ static uint32_t detect(void) {
     return levels;
 }
 
+qk_maker qk_cpu_maker(void) {
+    unsigned max, part[3];
+    char name[sizeof part + 1] = { 0 };
+    if (!__get_cpuid(0, &max, &part[0], &part[2], &part[1])) return QK_MAKER_OTHER;
+    memcpy(name, part, sizeof part);
+    return !strcmp(name, "AuthenticAMD") || !strcmp(name, "HygonGenuine") ? QK_MAKER_AMD
+           : !strcmp(name, "GenuineIntel")                                ? QK_MAKER_INTEL
+                                                                          : QK_MAKER_OTHER;
+}
+
 #elif defined(__aarch64__)
+
+qk_maker qk_cpu_maker(void) { return QK_MAKER_OTHER; }
 
 static uint32_t detect(void) {
     uint32_t levels = 1u << QK_LEVEL_REF | 1u << QK_LEVEL_NEON; /* NEON is part of the base ISA */
@@ -72,6 +84,8 @@ static uint32_t detect(void) {
 }
 
 #else
+
+qk_maker qk_cpu_maker(void) { return QK_MAKER_OTHER; }
 
 static uint32_t detect(void) { return 1u << QK_LEVEL_REF; }
 

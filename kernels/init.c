@@ -81,8 +81,22 @@ static const qk_table ref_table = {
         SET_##kernels(isa)                   \
     })
 
+const char *qk_way_name(qk_way way) {
+    static const char *const names[QK_WAY_N] = { "turns", "alone", "far" };
+    return names[way];
+}
+
+/* On AMD (measured on Zen 4) the hardware follows one ascending stream best, except where a block is not read in
+ * order. */
+static qk_way way_for(qk_maker maker, qk_type type) {
+    if (maker != QK_MAKER_AMD) return QK_WAY_TURNS;
+    return type == QK_Q6_K || type == QK_Q3_K ? QK_WAY_FAR : QK_WAY_ALONE;
+}
+
 void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* unused if only the reference was compiled in */
     *t = ref_table;
     QK_LEVELS(SET_LEVEL)
+    const qk_maker maker = qk_cpu_maker();
+    for (int type = 0; type < QK_TYPE_N; type++) t->weight[type].way = way_for(maker, (qk_type)type);
 }

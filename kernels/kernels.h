@@ -25,6 +25,12 @@ typedef enum qk_act {
     QK_ACT_N
 } qk_act;
 
+/* How the product of one column reads groups of sixteen rows: eight in turn and prefetched, one after the other, or
+ * eight in turn and prefetched from farther away. The result is the same; which way is the fastest depends on the CPU
+ * and on the format (docs/KERNELS.md). */
+typedef enum qk_way { QK_WAY_TURNS, QK_WAY_ALONE, QK_WAY_FAR, QK_WAY_N } qk_way;
+const char *qk_way_name(qk_way way); /* "turns" "alone" "far" */
+
 /* y[c * y_stride + r] = sum_i w[r][i] * x[c][i]   for rows r, columns c. */
 typedef struct qk_mm {
     const void *w; /* row r at w + r * row_bytes */
@@ -36,12 +42,14 @@ typedef struct qk_mm {
     size_t k;        /* elements per row: a multiple of the weight type's block */
     size_t n_cols;
     float scale; /* of the whole tensor: I2_S; other types ignore it */
+    qk_way way;  /* of matmul16 */
 } qk_mm;
 
 typedef struct qk_weight_ops {
     const char *name; /* of matmul, as in "q4_0_avx512vnni"; receipts show it */
     qk_act act;
     int scaled; /* qk_mm.scale counts: I2_S */
+    qk_way way; /* for qk_mm.way: the fastest on this CPU, as far as known */
     /* Rows [row0, row1) of m, all columns. */
     void (*matmul)(const qk_mm *m, size_t row0, size_t row1);
     /* One row to k floats; I2_S without the scale of the tensor. */

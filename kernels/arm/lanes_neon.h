@@ -75,6 +75,7 @@ QK_INLINE li l_octets(const void *p) {
 }
 QK_INLINE lf l_float_of(li v) { return vreinterpretq_f32_s32(v); }
 QK_INLINE void l_prefetch(const void *p) { __builtin_prefetch(p); }
+QK_INLINE void l_prefetch_far(const void *p) { __builtin_prefetch(p, 0, 1); }
 
 QK_INLINE void l_planes4(uint8_t *dst, const uint8_t *const row[QK_GROUP], size_t at) {
     for (int v = 0; v < 4; v++, dst += 16) {

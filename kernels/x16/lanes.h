@@ -30,7 +30,8 @@
  *   L_MIRROR, li l_mirror(v, marks, bit, twice)  1 where choosing bytes by a bit is cheaper than masks (optional):
  *                                   the bytes of v, or `twice` minus them where `marks` have the bit
  *   l_planes4(dst, row, at)         16 bytes at row[r] + at of 16 rows -> 4 planes at dst
- *   l_prefetch(p)
+ *   l_prefetch(p)                   the line at p, to the nearest cache
+ *   l_prefetch_far(p)               the same, to a larger one
  */
 #ifndef QSF_KERNELS_X16_LANES_H
 #define QSF_KERNELS_X16_LANES_H

@@ -98,24 +98,34 @@ QK_INLINE lf min_of(const uint8_t *block, int v) {
 
 /* ---- one column at a time ---- */
 
-QK_INLINE lf direct_block(lf acc, const uint8_t *p, const columns *x, size_t b, int v) {
+QK_INLINE void direct_block(lf acc[NV], const uint8_t *p, const columns *x) {
     QK_UNROLL for (int j = 0; j < SUBS; j++) {
-        const size_t sb = b * SUBS + (size_t)j;
-        const li sum = direct_steps(start_of(x, 0, sb), p, x->q[0] + sb * SUB, j * STEPS, STEPS, v);
-        acc = add_sub(acc, sum, scale_of(p, j, v), min_of(p, v), x, 0, sb);
+        li sum[NV];
+        for (int v = 0; v < NV; v++) sum[v] = start_of(x, 0, (size_t)j);
+        direct_steps(sum, p, x->q[0] + j * SUB, j * STEPS, STEPS);
+        for (int v = 0; v < NV; v++)
+            acc[v] = add_sub(acc[v], sum[v], scale_of(p, j, v), min_of(p, v), x, 0, (size_t)j);
     }
-    return acc;
+}
+
+/* The column's unit from block b on. That its addresses are constants away from q[0] leaves general registers. */
+QK_INLINE columns columns_from(const columns *x, size_t b) {
+    const size_t q = b * FMT_ELEMS, scales = b * FMT_ELEMS / 32 * 4;
+    columns at = { .d = x->d + scales - q, .sum = x->sum + scales - q, .ds = x->ds + b * SUBS * 4 - q };
+    at.q[0] = x->q[0] + q;
+    return at;
 }
 
 QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n) {
-    columns col = *x;
-    for (size_t b = 0; b < n; b++)
+    for (size_t b = 0; b < n; b++) {
+        columns col = columns_from(x, b);
         for (size_t g = 0; g < w->n; g++) {
             const uint8_t *p = w->p + g * w->stride + b * GROUP_BLOCK;
             L_HIDE(col.q[0]);
-            for (int i = 0; w->ahead && i < GROUP_BLOCK; i += 64) l_prefetch(p + w->ahead + i);
-            for (int v = 0; v < NV; v++) acc[g][v] = direct_block(acc[g][v], p, &col, b, v);
+            prefetch_group(w, p, GROUP_BLOCK);
+            direct_block(acc[g], p, &col);
         }
+    }
 }
 
 /* ---- many columns ---- */

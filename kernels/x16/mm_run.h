@@ -26,15 +26,16 @@ static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
     float y[MV_GROUPS * QK_GROUP];
     lf acc[MV_GROUPS][NV];
     const source s = source_at(m, r, r + n, packed);
-    groups w = { .n = (n + QK_GROUP - 1) / QK_GROUP, .stride = QK_GROUP * m->row_bytes };
+    const struct way *way = &ways[m->way];
+    groups w = { .n = (n + QK_GROUP - 1) / QK_GROUP, .stride = QK_GROUP * m->row_bytes, .far = way->far };
     for (size_t g = 0; g < w.n; g++)
         for (int v = 0; v < NV; v++) acc[g][v] = l_zerof();
     for (size_t u = 0; u * UNIT < m->k; u++) {
         const columns x = columns_at(m, c, u, 1);
         const size_t blocks = blocks_of(m, u);
         w.p = unit_at(&s, u, blocks, scratch);
-        if (packed) /* after the last unit: the first one of the next groups */
-            w.ahead = (u + 1) * UNIT < m->k ? AHEAD : blocks * GROUP_BLOCK + (w.n - 1) * w.stride;
+        if (packed && way->ahead) /* after the last unit: the first one of the next groups */
+            w.ahead = (u + 1) * UNIT < m->k ? way->ahead : blocks * GROUP_BLOCK + (w.n - 1) * w.stride;
         mv_unit(acc, &w, &x, blocks);
     }
     for (size_t g = 0; g < w.n; g++)
@@ -87,7 +88,8 @@ static void mm_tile(const qk_mm *m, size_t r, size_t n, size_t c0, size_t c1, in
 
 static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed) {
     L_HIDE(packed); /* otherwise everything is compiled twice */
-    const size_t step = m->n_cols >= TILE_FROM_COLS ? TILE_ROWS : packed ? MV_GROUPS * QK_GROUP : QK_GROUP;
+    const size_t together = packed ? ways[m->way].groups : 1;
+    const size_t step = m->n_cols >= TILE_FROM_COLS ? TILE_ROWS : together * QK_GROUP;
     for (size_t r = row0, n; r < row1; r += n) {
         n = row1 - r < step ? row1 - r : step;
         if (m->n_cols < TILE_FROM_COLS) {

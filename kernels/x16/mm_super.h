@@ -34,7 +34,8 @@ enum {
     SUB_STEPS = FMT_SUB / 4,
     RUN = SUB_STEPS < 8 ? SUB_STEPS : 8, /* steps that share FMT_SHIFT */
     PART_SUBS = FMT_PART / FMT_SUB,      /* consecutive sub-blocks of one group, before the next group */
-    PARTS = SUBS / PART_SUBS
+    PARTS = SUBS / PART_SUBS,
+    PART_BYTES = GROUP_BLOCK / PARTS / 64 * 64 /* of a group, that are prefetched with a part */
 };
 
 /* d of the rows in vector v of the group at p. */
@@ -108,11 +109,14 @@ QK_INLINE lf product(lf d, lf dx, li sum) { return l_mulf(l_mulf(d, dx), l_float
 
 /* ---- one column at a time ---- */
 
-QK_INLINE li direct_sub(const uint8_t *p, const uint8_t *steps, const columns *x, int j, int v) {
-    li sum = start_of(x, 0, j, OFFSET);
+/* Adds sub-block j, times its scale, to the sums. */
+QK_INLINE void direct_sub(li sum[NV], const uint8_t *p, const uint8_t *steps, const columns *x, int j) {
+    li sub[NV];
+    for (int v = 0; v < NV; v++) sub[v] = start_of(x, 0, j, OFFSET);
     QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
-        sum = direct_steps(sum, steps, x->q[0] + 4 * s, s, RUN, v);
-    return FMT_SCALED ? l_mul(sum, fmt_scale(p, j, v)) : sum;
+        direct_steps(sub, steps, x->q[0] + 4 * s, s, RUN);
+    for (int v = 0; v < NV; v++)
+        sum[v] = l_add(sum[v], FMT_SCALED ? l_mul(sub[v], fmt_scale(p, j, v)) : sub[v]);
 }
 
 /* Adds the sums of a super-block, times their scales, to acc. */
@@ -133,14 +137,10 @@ QK_INLINE void direct_part(li (*sum)[NV], const groups *w, const columns *x, int
     for (size_t g = 0; g < w->n; g++) {
         const uint8_t *p = w->p + g * w->stride, *steps = FMT_PREPARE(prepared, p, i);
         L_HIDE(col.q[0]);
-        for (int at = GROUP_BLOCK / 64 * i / PARTS; w->ahead && at < GROUP_BLOCK / 64 * (i + 1) / PARTS; at++)
-            l_prefetch(p + w->ahead + 64 * at);
-        for (int v = 0; v < NV; v++) {
-            li part = i == 0 ? l_set(0) : sum[g][v];
-            QK_UNROLL for (int j = i * PART_SUBS; j < (i + 1) * PART_SUBS; j++)
-                part = l_add(part, direct_sub(p, steps, &col, j, v));
-            sum[g][v] = part;
-        }
+        prefetch_group(w, p + i * PART_BYTES, i + 1 < PARTS ? PART_BYTES : GROUP_BLOCK - i * PART_BYTES);
+        for (int v = 0; i == 0 && v < NV; v++) sum[g][v] = l_set(0);
+        QK_UNROLL for (int j = i * PART_SUBS; j < (i + 1) * PART_SUBS; j++)
+            direct_sub(sum[g], p, steps, &col, j);
     }
 }
 

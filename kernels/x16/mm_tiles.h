@@ -63,8 +63,18 @@ enum {
     TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
     COLS = 4,
     R = L == 16 ? 4 : 2, /* a register block: columns, vectors of rows */
-    MV_GROUPS = 8,       /* groups of rows that are read together for one column */
-    AHEAD = 2048         /* bytes from the current position to the prefetched one */
+    MV_GROUPS = 8        /* groups of rows that may be read together for one column */
+};
+
+/* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
+ * nearest cache or to a larger one, which can have more reads under way. 0: not at all. */
+static const struct way {
+    size_t groups, ahead;
+    int far;
+} ways[QK_WAY_N] = {
+    [QK_WAY_TURNS] = { MV_GROUPS, 2048, 0 },
+    [QK_WAY_ALONE] = { 1, 0, 0 },
+    [QK_WAY_FAR] = { MV_GROUPS, 3328, 1 },
 };
 
 /* ---- access to rows ---- */
@@ -104,26 +114,41 @@ QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *s
     return scratch;
 }
 
-/* A unit of several groups for one column. They are read in turn, a few hundred bytes each: memory bandwidth
- * is higher with several streams than with one. */
+/* A unit of several groups for one column. They are read in turn, a few hundred bytes each: on some CPUs memory
+ * bandwidth is higher with several streams than with one. */
 typedef struct groups {
     const uint8_t *p;
     size_t stride, n; /* bytes between groups, number of groups */
     size_t ahead;     /* bytes to the data to prefetch; 0: none, as for rows packed just now */
+    int far;          /* as in struct way */
 } groups;
+
+/* The lines at [p, p + n) of one group, if prefetching is on. */
+QK_INLINE void prefetch_group(const groups *w, const uint8_t *p, int n) {
+    if (!w->ahead) return;
+    p += w->ahead;
+    if (w->far)
+        for (int i = 0; i < n; i += 64) l_prefetch_far(p + i);
+    else
+        for (int i = 0; i < n; i += 64) l_prefetch(p + i);
+}
 
 /* ---- products ---- */
 
 QK_INLINE li byte_dot(li acc, li w, li x) { return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x); }
 
-/* The sum of the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from
- * the planes. */
-QK_INLINE li direct_steps(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
+/* Adds the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from the planes, to the
+ * sums of the group's vectors. They share each dword of x. */
+QK_INLINE void direct_steps(li sum[NV], const uint8_t *p, const char *x, int s0, int n) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
-    li sum = shift ? l_set(0) : start;
-    QK_UNROLL for (int s = 0; s < n; s++)
-        sum = byte_dot(sum, shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
-    return shift ? l_add(l_sar(sum, shift), start) : sum;
+    li high[NV];
+    for (int v = 0; v < NV; v++) high[v] = shift ? l_set(0) : sum[v];
+    QK_UNROLL for (int s = 0; s < n; s++) {
+        const li xs = l_dup(x + 4 * s);
+        QK_UNROLL for (int v = 0; v < NV; v++)
+            high[v] = byte_dot(high[v], shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), xs);
+    }
+    for (int v = 0; v < NV; v++) sum[v] = shift ? l_add(l_sar(high[v], shift), sum[v]) : high[v];
 }
 
 /* Adds n steps to the sums of R vectors of rows with nc columns, as pairs as long as these stay below 2^15.

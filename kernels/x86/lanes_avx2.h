@@ -63,6 +63,7 @@ QK_INLINE li l_words(const void *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si1
 QK_INLINE li l_octets(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
 QK_INLINE lf l_float_of(li v) { return _mm256_castsi256_ps(v); }
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+QK_INLINE void l_prefetch_far(const void *p) { _mm_prefetch(p, _MM_HINT_T2); }
 
 /* Rows r and r + 4, one 128-bit lane each. */
 QK_INLINE __m256i l_two_rows(const uint8_t *const row[QK_GROUP], size_t at, int r) {

@@ -79,6 +79,7 @@ QK_INLINE li l_mirror(li v, li marks, int bit, int twice) {
     return _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(marks, l_bytes(1 << bit)), l_bytes(twice), v);
 }
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+QK_INLINE void l_prefetch_far(const void *p) { _mm_prefetch(p, _MM_HINT_T2); }
 
 /* 16 bytes of rows r, r + 4, r + 8 and r + 12, one 128-bit lane each. */
 QK_INLINE __m512i l_four_rows(const uint8_t *const row[QK_GROUP], size_t at, int r) {

@@ -58,6 +58,7 @@ QK_INLINE li l_words(const void *p) { return _mm_cvtepu16_epi32(_mm_loadl_epi64(
 QK_INLINE li l_octets(const void *p) { return _mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)qk_load_u32(p))); }
 QK_INLINE lf l_float_of(li v) { return _mm_castsi128_ps(v); }
 QK_INLINE void l_prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
+QK_INLINE void l_prefetch_far(const void *p) { _mm_prefetch(p, _MM_HINT_T2); }
 
 /* A float16 whose exponent and fraction are moved to the position of a float's is 2^112 too small. One exact
  * multiplication corrects this, also for denormals; infinities and NaNs are given the rest of their exponent

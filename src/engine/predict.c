@@ -157,7 +157,8 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
                     .y = (float *)(void *)(buffer->mem + act + x),
                     .y_stride = (size_t)n,
                     .k = u.k,
-                    .n_cols = 1 };
+                    .n_cols = 1,
+                    .way = b.ops->way };
     return time_rows(&b, pool, (size_t)form_rows(&b, t, s->type, u.x16[s->tensor], rows, n));
 }
 

@@ -36,6 +36,7 @@ static qk_mm product(const HeadsJob *j, unsigned i, size_t h) {
     float *y = qsf_col(f, j->s->out[0], f->col0) + h * (j->p->out_stride - j->p->rows) + j->v.part[i].row0;
     return (qk_mm){ .w = j->v.rows[i],
                     .scale = j->u->tensor[0]->scale,
+                    .way = j->ops->way,
                     .row_bytes = (size_t)j->u->row_bytes[0],
                     .x = floats ? (const void *)x : (const void *)act,
                     .x_stride = floats ? qsf_col_stride(f, j->s->in) * sizeof(float)

@@ -46,6 +46,7 @@ static void set_part(RowsJob *j, unsigned i) {
     j->bias[i] = p->bias[t] != NULL ? p->bias[t] + part->row0 : NULL;
     j->mm[i] = (qk_mm){
         .scale = j->u->tensor[t]->scale,
+        .way = f->table->weight[j->u->type[t]].way,
         .w = j->v.rows[i],
         .row_bytes = (size_t)j->u->row_bytes[t],
         .x = act == QK_ACT_F32 ? (const void *)p->x

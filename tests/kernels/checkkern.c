@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--limits] [--list] [SEED]
+/* checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] [--bench] [--way=NAME] [--limits]
+ *           [--list] [SEED]
  *
  * Checks every pointer of the kernel table at every level this CPU has, lowest first. --bench and --limits
- * measure one level: the given one, that of QSF_CPU_MASK, or the best. */
+ * measure one level: the given one, that of QSF_CPU_MASK, or the best; --way makes all
+ * formats read their groups in that way (qk_way). */
 #include "tests/kernels/checkkern.h"
 
 #include <setjmp.h>
@@ -28,7 +30,7 @@ static const ck_test tests[] = {
 enum { N_TESTS = sizeof tests / sizeof tests[0], MAX_SEEN = 1024, MAX_MESSAGES = 4 };
 
 typedef struct ck_options {
-    const char *test, *function, *level;
+    const char *test, *function, *level, *way;
     int small, bench, limits, list;
     uint32_t seed;
 } ck_options;
@@ -157,6 +159,8 @@ static int parse(ck_options *o, int argc, char **argv) {
             o->function = a + 11;
         else if (strncmp(a, "--level=", 8) == 0)
             o->level = a + 8;
+        else if (strncmp(a, "--way=", 6) == 0)
+            o->way = a + 6;
         else if (strcmp(a, "--small") == 0)
             o->small = 1;
         else if (strcmp(a, "--bench") == 0)
@@ -169,7 +173,7 @@ static int parse(ck_options *o, int argc, char **argv) {
             o->seed = (uint32_t)strtoul(a, &end, 0);
             if (end == a || *end) {
                 fprintf(stderr, "usage: checkkern [--test=NAME] [--function=NAME] [--level=NAME] [--small] "
-                                "[--bench] [--limits] [--list] [SEED]\n");
+                                "[--bench] [--way=NAME] [--limits] [--list] [SEED]\n");
                 return 0;
             }
         }
@@ -193,6 +197,16 @@ static qk_level measured_level(void) {
     return level != QK_LEVEL_UNKNOWN && qk_cpu_has(level) ? level : QK_LEVEL_UNKNOWN;
 }
 
+/* All formats read in this way instead of the one chosen for this CPU. */
+static int set_way(qk_table *t, const char *name) {
+    for (int way = 0; way < QK_WAY_N; way++)
+        if (strcmp(name, qk_way_name((qk_way)way)) == 0) {
+            for (int type = 0; type < QK_TYPE_N; type++) t->weight[type].way = (qk_way)way;
+            return 1;
+        }
+    return 0;
+}
+
 static int measure(void) {
     const qk_level level = measured_level();
     qk_table t;
@@ -205,6 +219,10 @@ static int measure(void) {
         return 0;
     }
     qk_table_init(&t, level);
+    if (run.opt.way && !set_way(&t, run.opt.way)) {
+        fprintf(stderr, "checkkern: no such way of reading\n");
+        return 2;
+    }
     ck_bench(&t, run.opt.function);
     ck_bench_kv(&t, run.opt.function);
     ck_bench_ops(&t, run.opt.function);

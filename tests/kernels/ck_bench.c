@@ -30,7 +30,8 @@ static void print_speed(double v, double part, int width) {
 
 static void print_case(const ck_case *c) {
     const ck_speeds s = ck_bench_case(c);
-    printf("%-20s %-6s |", c->table->weight[c->type].name, c->groups ? "groups" : "rows");
+    printf("%-20s %-6s |", c->table->weight[c->type].name,
+           c->groups ? qk_way_name(c->table->weight[c->type].way) : "rows");
     for (int all = 0; all < 2; all++) print_speed(s.gbs[all], s.read_part[all], 14);
     printf(" |");
     for (int all = 0; all < 2; all++) print_speed(s.gmacs[all], s.dot_part[all], 15);

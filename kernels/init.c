@@ -86,11 +86,24 @@ const char *qk_way_name(qk_way way) {
     return names[way];
 }
 
-/* On AMD (measured on Zen 4) the hardware follows one ascending stream best, except where a block is not read in
- * order. */
+/* On AMD (measured on Zen 4) the hardware follows one ascending stream best, unless a block is not read in order, or
+ * so slowly that the next bytes are not requested soon enough. */
 static qk_way way_for(qk_maker maker, qk_type type) {
     if (maker != QK_MAKER_AMD) return QK_WAY_TURNS;
-    return type == QK_Q6_K || type == QK_Q3_K ? QK_WAY_FAR : QK_WAY_ALONE;
+    switch (type) {
+    case QK_Q6_K:
+    case QK_Q3_K:
+    case QK_IQ4_XS:
+    case QK_NVFP4: return QK_WAY_FAR;
+    case QK_IQ3_S:
+    case QK_IQ3_XXS:
+    case QK_IQ2_S:
+    case QK_IQ2_XS:
+    case QK_IQ2_XXS:
+    case QK_IQ1_M:
+    case QK_IQ1_S: return QK_WAY_TURNS;
+    default: return QK_WAY_ALONE;
+    }
 }
 
 void qk_table_init(qk_table *t, qk_level level) {

@@ -14,6 +14,7 @@
 #define BUFFER_MAX      (8u << 20) /* buffer for the measurement; at most an eighth of the budget */
 #define DISK_NS         200000000u
 #define KERNEL_NS       40000000u /* for each of the most common weight types */
+#define WAY_NS          4000000u  /* for each way of reading one of them */
 #define TYPES_MAX       3
 #define KERNEL_MIN_ROWS 64u
 #define WARMUP_ROWS     32u
@@ -94,8 +95,8 @@ static void run(Bench *b, QsfPool *pool, size_t n_rows) {
         run_rows(b, 0, 0, n_rows);
 }
 
-/* Multiplies n_rows by one column repeatedly; returns bytes per second. */
-static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
+/* Multiplies n_rows by one column for this long; returns bytes per second. */
+static double time_rows(Bench *b, QsfPool *pool, size_t n_rows, uint64_t long_ns) {
     uint64_t ns = 0, rounds = 0, begun = qsf_now_ns();
     do {
         evict(b->mm.w, n_rows * b->mm.row_bytes);
@@ -104,7 +105,7 @@ static double time_rows(Bench *b, QsfPool *pool, size_t n_rows) {
         run(b, pool, n_rows);
         ns += qsf_now_ns() - t0;
         rounds++;
-    } while (qsf_now_ns() - begun < KERNEL_NS);
+    } while (qsf_now_ns() - begun < long_ns);
     return ns > 0 ? (double)(rounds * n_rows * b->mm.row_bytes) * 1e9 / (double)ns : 0;
 }
 
@@ -127,9 +128,10 @@ typedef struct Buffer {
 
 static uint64_t line(uint64_t bytes) { return (bytes + 63) & ~63ull; }
 
-/* The buffer holds, in order: the column as floats, the column in the kernel's format, the results, the rows. */
-static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table *t, QsfPool *pool,
-                           const Buffer *buffer) {
+/* Prepares a product with rows of the model; returns how many, or 0 if the buffer is too small for a measurement. The
+ * buffer holds, in order: the column in the kernel's format, the column as floats, the results, the rows. */
+static uint64_t prepare_type(Bench *bench, const TypeShare *s, const QsfModel *m, const qk_table *t,
+                             const Buffer *buffer) {
     QsfUnit u;
     QsfErr err = { 0 };
     qsf_unit_at(m, s->unit, &u);
@@ -159,7 +161,16 @@ static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table
                     .k = u.k,
                     .n_cols = 1,
                     .way = b.ops->way };
-    return time_rows(&b, pool, (size_t)form_rows(&b, t, s->type, u.x16[s->tensor], rows, n));
+    n = form_rows(&b, t, s->type, u.x16[s->tensor], rows, n);
+    *bench = b;
+    return n;
+}
+
+static double measure_type(const TypeShare *s, const QsfModel *m, const qk_table *t, QsfPool *pool,
+                           const Buffer *buffer) {
+    Bench b;
+    uint64_t n = prepare_type(&b, s, m, t, buffer);
+    return n > 0 ? time_rows(&b, pool, (size_t)n, KERNEL_NS) : 0;
 }
 
 /* Estimates bytes per second over all weights from the most common types. */
@@ -174,6 +185,48 @@ static double measure_kernels(const QsfModel *m, const qk_table *t, QsfPool *poo
         seconds += (double)type[i].bytes / bps;
     }
     return seconds > 0 ? bytes / seconds : 0;
+}
+
+/* ---- ways of reading ---- */
+
+static void measure_way(const TypeShare *s, const QsfModel *m, qk_table *t, QsfPool *pool,
+                        const Buffer *buffer) {
+    Bench b;
+    uint64_t n = prepare_type(&b, s, m, t, buffer);
+    double best = 0;
+    if (n == 0 || b.matmul != b.ops->matmul16) return;
+    for (int way = 0; way < QK_WAY_N; way++) {
+        b.mm.way = (qk_way)way;
+        double bps = time_rows(&b, pool, (size_t)n, WAY_NS);
+        if (bps > best) t->weight[s->type].way = (qk_way)way;
+        if (bps > best) best = bps;
+    }
+}
+
+/* Maps the buffer for a measurement, before the weights are loaded; false if there is no memory. */
+static bool open_buffer(Buffer *b, uint64_t budget, QsfLedger *ledger) {
+    QsfErr err = { 0 };
+    void *mem;
+    b->bytes = budget / 8 < BUFFER_MAX ? budget / 8 / QSF_PAGE * QSF_PAGE : BUFFER_MAX;
+    qsf_ledger_init(ledger, 0);
+    if (qsf_mem_map(ledger, QSF_MEM_SLOTS, b->bytes, "measurement", &mem, &err) != QSF_OK) mem = NULL;
+    b->mem = mem;
+    return mem != NULL;
+}
+
+static void close_buffer(Buffer *b, QsfLedger *ledger) {
+    if (b->mem != NULL) qsf_mem_unmap(ledger, QSF_MEM_SLOTS, b->mem, b->bytes);
+    qsf_ledger_destroy(ledger);
+}
+
+void qsf_measure_ways(qk_table *t, const QsfPlan *p, const QsfModel *m, QsfPool *pool) {
+    QsfLedger ledger;
+    Buffer buffer;
+    TypeShare type[TYPES_MAX];
+    unsigned n = p->exact ? 0 : main_types(m, type);
+    if (open_buffer(&buffer, p->budget, &ledger))
+        for (unsigned i = 0; i < n; i++) measure_way(&type[i], m, t, pool, &buffer);
+    close_buffer(&buffer, &ledger);
 }
 
 /* ---- prediction ---- */
@@ -197,18 +250,13 @@ void qsf_predict_from(QsfPrediction *out, uint64_t streamed_bytes, uint64_t weig
 }
 
 void qsf_predict(QsfPrediction *out, const QsfPlan *p, const QsfModel *m, const qk_table *t, QsfPool *pool) {
-    QsfLedger ledger; /* its memory is released before anything is loaded */
-    QsfErr err = { 0 };
-    uint64_t bytes = p->budget / 8 < BUFFER_MAX ? p->budget / 8 / QSF_PAGE * QSF_PAGE : BUFFER_MAX;
-    void *mem;
+    QsfLedger ledger;
+    Buffer buffer;
     double disk = 0, compute = 0;
-    qsf_ledger_init(&ledger, 0);
-    if (qsf_mem_map(&ledger, QSF_MEM_SLOTS, bytes, "measurement", &mem, &err) == QSF_OK && mem != NULL) {
-        const Buffer buffer = { mem, bytes };
+    if (open_buffer(&buffer, p->budget, &ledger)) {
         if (p->streamed_bytes > 0) disk = measure_disk(p, m, &ledger, &buffer);
         if (!p->exact) compute = measure_kernels(m, t, pool, &buffer);
-        qsf_mem_unmap(&ledger, QSF_MEM_SLOTS, mem, bytes);
     }
-    qsf_ledger_destroy(&ledger);
+    close_buffer(&buffer, &ledger);
     qsf_predict_from(out, p->disk_bytes, p->active_bytes, disk, compute);
 }

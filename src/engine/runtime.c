@@ -122,6 +122,9 @@ static int open_text(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
 /* Runs before the weights are loaded: the disk is idle, and the memory for the weights is free. */
 static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     int rc = qsf_pool_create(&r->pool, r->threads, &r->ledger, err);
+    /* The table knows the best ways for the CPUs that were measured. */
+    if (rc == QSF_OK && !o->plan_only && qk_cpu_maker() == QK_MAKER_OTHER)
+        qsf_measure_ways(&r->table, &r->plan, &r->model, r->pool);
     if (rc == QSF_OK && o->predict) qsf_predict(&r->prediction, &r->plan, &r->model, &r->table, r->pool);
     return rc;
 }

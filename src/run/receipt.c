@@ -34,6 +34,25 @@ void run_put_prediction(QsfStrbuf *b, const QsfRuntime *rt) {
     if (p->tps > 0) qsf_strbuf_adds(b, "\n");
 }
 
+/* How one column reads the groups of each type (docs/KERNELS.md): "reading: Q4_K alone, Q6_K far". */
+static void print_ways(const QsfRuntime *rt) {
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < qsf_unit_count(&rt->model); i++) {
+        QsfUnit u;
+        qsf_unit_at(&rt->model, i, &u);
+        for (unsigned t = 0; t < u.n; t++)
+            if (rt->table.weight[u.type[t]].matmul16 != NULL) seen |= 1ull << u.type[t];
+    }
+    for (unsigned type = 0; type < QK_TYPE_N; type++) {
+        if (!(seen >> type & 1)) continue;
+        const qk_weight_ops *ops = &rt->table.weight[type];
+        const bool first = (seen & ((1ull << type) - 1)) == 0;
+        const int length = (int)(strrchr(ops->name, '_') - ops->name); /* without the level */
+        fprintf(stderr, "%s%.*s %s", first ? "reading: " : ", ", length, ops->name, qk_way_name(ops->way));
+    }
+    if (seen != 0) fputs("\n", stderr);
+}
+
 static void print_verbose(const QsfRuntime *rt) {
     QsfStrbuf b = QSF_STRBUF_INIT;
     char *text = qsf_plan_text(&rt->plan), io[64] = "", notice[256] = "";
@@ -43,6 +62,7 @@ static void print_verbose(const QsfRuntime *rt) {
     fputs(qsf_strbuf_str(&b), stderr);
     qsf_strbuf_free(&b);
     fprintf(stderr, "kernels: level %s, %d threads\n", qk_level_name(rt->table.level), rt->threads);
+    print_ways(rt);
     qsf_forward_io(rt->fwd, io, sizeof io, notice, sizeof notice);
     fprintf(stderr, "io: %s%s%s\n", io[0] ? io : "nothing to read", notice[0] ? "; " : "", notice);
 }

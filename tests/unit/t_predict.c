@@ -82,8 +82,51 @@ static void test_real_file(void **state) {
     assert_int_equal(qsf_rig_leak(&r), 0);
 }
 
+/* A kernel that is slow unless it reads in the way `fast`. */
+static qk_way fast;
+static void (*real_matmul16)(const qk_mm *m, size_t row0, size_t row1);
+static void slow_matmul16(const qk_mm *m, size_t row0, size_t row1) {
+    real_matmul16(m, row0, row1);
+    for (uint64_t t0 = qsf_now_ns(); m->way != fast && qsf_now_ns() - t0 < 3000000u;) {
+    }
+}
+
+static void test_ways(void **state) {
+    (void)state;
+    const QsfTinySpec spec = { .hidden = 256, .heads = 4, .ffn = 512, .wtype = 8 };
+    const char *path = qsf_test_tmp("ways.gguf");
+    QsfErr err = { 0 };
+    QsfRig r;
+    qk_table t;
+    qk_table_init(&t, qk_cpu_best());
+    if (!(qsf_interleaved_types(&t) >> QK_Q8_0 & 1)) skip(); /* a build with the reference only */
+    assert_int_equal(qsf_test_write_tiny_llama(path, &spec), 0);
+    const QsfRigOptions o = { .path = path, .threads = 2, .level = QK_LEVEL_UNKNOWN };
+    qsf_test_expect_ok(qsf_rig_open(&r, &o, &err), &err);
+    QsfPlan p = r.plan;
+    p.budget = 64 * MIB;
+    real_matmul16 = t.weight[QK_Q8_0].matmul16;
+    t.weight[QK_Q8_0].matmul16 = slow_matmul16;
+    const qk_way other = t.weight[QK_Q4_K].way;
+    for (fast = 0; fast < QK_WAY_N; fast++) {
+        qsf_measure_ways(&t, &p, &r.model, fast % 2 == 0 ? r.pool : NULL);
+        assert_int_equal(t.weight[QK_Q8_0].way, fast);
+        assert_int_equal(t.weight[QK_Q4_K].way, other); /* not in the model */
+    }
+    const qk_way last = t.weight[QK_Q8_0].way;
+    fast = QK_WAY_TURNS;
+    p.exact = true;
+    qsf_measure_ways(&t, &p, &r.model, NULL);
+    p.exact = false;
+    p.budget = 1000;
+    qsf_measure_ways(&t, &p, &r.model, NULL);
+    assert_int_equal(t.weight[QK_Q8_0].way, last); /* neither could be measured */
+    qsf_rig_close(&r);
+    assert_int_equal(qsf_rig_leak(&r), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_shapes_only),
-                                        cmocka_unit_test(test_real_file) };
+                                        cmocka_unit_test(test_real_file), cmocka_unit_test(test_ways) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,10 @@
 #include "src/requantize/calibration.h"
 
 typedef struct QsfCalibrateOptions {
-    const char *model, *text; /* paths: a GGUF or QSF file, and a text (see calibration_text.h) */
-    QSFSettings settings;     /* budget, threads and so on; the context is chosen here */
-    const atomic_int *cancel; /* NULL, or a nonzero value cancels */
+    const char *model, *text;     /* paths: a model, and a text (see calibration_text.h) */
+    const char *const *overrides; /* of metadata, NULL-terminated; or NULL */
+    QSFSettings settings;         /* budget, threads and so on; the context is chosen here */
+    const atomic_int *cancel;     /* NULL, or a nonzero value cancels */
     /* NULL, or called periodically with the tokens done and in total. */
     void (*progress)(void *arg, uint64_t done, uint64_t all);
     void *arg;

@@ -1,78 +1,88 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Two passes. The first runs over all of the text and collects the squares of the inputs of the matrices and
- * the hidden state before and after each layer. The second runs over a few tokens once for each layer,
- * skipping that layer. */
+ * the residual before and after each layer. The second runs over a few tokens once for each layer, undoing what
+ * that layer changed. */
 #include "src/calibrate/calibration_run.h"
 
 #include <string.h>
 
+#include "src/calibrate/energies.h"
 #include "src/plan/layout.h"
 #include "src/sample/score.h"
 
 #define BASE_FLOATS ((uint64_t)8 << 20) /* maximum size of the distributions kept for comparison */
-/* Minimum energy relative to the median of the input, so that channels that this text happens not to use
- * still count a little. The mean is unsuitable: in some models a few channels are a million times larger than
- * the others. */
-#define FLOOR 0.01
+#define NO_LAYER    UINT32_MAX
 
 typedef struct Calibrator {
     const QsfCalibrateRun *r;
+    const QsfCalibratePlan *p;
     QsfCalibration *out;
     uint8_t *mem;
     uint64_t bytes;
-    double *energy;  /* as out->energy */
-    double *cosine;  /* (n_layers) */
-    float *before;   /* (window, hidden) hidden state before the current layer; later one sorted input */
-    float *base;     /* (n_scored, n_vocab) logits with all layers */
-    double *log_sum; /* (n_scored) */
+    double *cosine;          /* (n_layers) */
+    double *log_sum;         /* (n_scored) */
+    uint64_t *count;         /* (n_counts) columns of each set of channels */
+    float *before;           /* (window + 1, widest) residual before the current block, and one after it */
+    float *scratch;          /* (2, widest list) */
+    float *base;             /* (n_scored, n_vocab) logits with all layers */
     uint32_t n_scored, step; /* number of positions compared, and their distance */
     size_t skip_at;          /* first token of the second pass */
-    uint32_t n_skip, scored;
+    uint32_t n_skip;
     double kl;      /* sum */
+    bool second;    /* pass */
     uint32_t layer; /* the layer skipped */
     uint64_t done, all;
 } Calibrator;
 
 /* ---- sizes */
 
-static uint64_t energy_count(uint32_t n_layers, const uint32_t *widths) {
-    uint64_t sum = 0;
-    for (int i = 0; i < QSF_CAL_INPUTS; i++) sum += widths[i];
-    return sum * n_layers + widths[QSF_CAL_QKV];
+int qsf_calibrate_plan(QsfCalibratePlan *out, const QsfModel *m, uint32_t window, QsfErr *err) {
+    const uint32_t ctx = m->hp.n_ctx_train;
+    *out = (QsfCalibratePlan){ .n_layers = m->hp.n_named + m->hp.n_extra,
+                               .n_named = m->hp.n_named,
+                               .n_vocab = m->hp.n_vocab,
+                               .window = ctx > 0 && ctx < window ? ctx : window };
+    int rc = qsf_channels_make(&out->channels, m, err);
+    if (rc == QSF_OK) rc = qsf_residual_make(&out->residual, m, err);
+    if (rc != QSF_OK) qsf_calibrate_plan_free(out);
+    return rc;
 }
 
-static uint64_t before_count(const uint32_t *widths, uint32_t window) {
-    uint64_t most = (uint64_t)window * widths[QSF_CAL_QKV];
-    for (int i = 0; i < QSF_CAL_INPUTS; i++)
-        if (widths[i] > most) most = widths[i];
-    return most;
+void qsf_calibrate_plan_free(QsfCalibratePlan *p) {
+    qsf_channels_free(&p->channels);
+    qsf_residual_free(&p->residual);
 }
 
 /* Computes the number of positions compared among n, and the distance between them. */
 static uint32_t scored_of(uint32_t n, uint32_t n_vocab, uint32_t *step) {
-    uint64_t room = n_vocab > 0 ? BASE_FLOATS / n_vocab : 0; /* 0: from a header not checked yet */
+    uint64_t room = BASE_FLOATS / n_vocab;
     *step = room >= n ? 1 : room > 0 ? (uint32_t)((n + room - 1) / room) : n;
     return n / *step;
 }
 
-static uint64_t layout(Calibrator *c, uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab,
-                       uint32_t window, uint32_t n_skip) {
-    c->n_scored = scored_of(n_skip, n_vocab, &c->step);
-    const uint64_t size[] = { energy_count(n_layers, widths) * sizeof(double), n_layers * sizeof(double),
-                              c->n_scored * sizeof(double), before_count(widths, window) * sizeof(float),
-                              (uint64_t)c->n_scored * n_vocab * sizeof(float) };
-    uint8_t *at[5];
+static uint64_t layout(Calibrator *c) {
+    const QsfCalibratePlan *p = c->p;
+    c->n_scored = scored_of(c->n_skip, p->n_vocab, &c->step);
+    const uint64_t size[] = { p->n_layers * sizeof(double),
+                              c->n_scored * sizeof(double),
+                              p->channels.n_counts * sizeof(uint64_t),
+                              (p->window + 1ull) * p->residual.widest * sizeof(float),
+                              2ull * p->channels.widest * sizeof(float),
+                              (uint64_t)c->n_scored * p->n_vocab * sizeof(float) };
+    enum { N = sizeof size / sizeof *size };
+    uint8_t *at[N];
     uint64_t sum = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < N; i++) {
         at[i] = c->mem != NULL ? c->mem + sum : NULL;
         sum += size[i];
     }
-    c->energy = (double *)(void *)at[0];
-    c->cosine = (double *)(void *)at[1];
-    c->log_sum = (double *)(void *)at[2];
+    c->cosine = (double *)(void *)at[0];
+    c->log_sum = (double *)(void *)at[1];
+    c->count = (uint64_t *)(void *)at[2];
     c->before = (float *)(void *)at[3];
-    c->base = (float *)(void *)at[4];
-    return sum;
+    c->scratch = (float *)(void *)at[4];
+    c->base = (float *)(void *)at[5];
+    return qsf_pages(sum);
 }
 
 static uint32_t skip_count(size_t n, uint32_t window) {
@@ -80,38 +90,68 @@ static uint32_t skip_count(size_t n, uint32_t window) {
     return n < most ? (uint32_t)n : most;
 }
 
-uint64_t qsf_calibrate_run_bytes(uint32_t n_layers, const uint32_t *widths, uint32_t n_vocab,
-                                 uint32_t window) {
-    Calibrator c = { .mem = NULL };
-    return qsf_pages(layout(&c, n_layers, widths, n_vocab, window, skip_count(SIZE_MAX, window)));
+/* The energies outlive the run; they are charged while it lasts. */
+static uint64_t energy_bytes(const QsfCalibratePlan *p) {
+    return qsf_pages(p->channels.n_energies * sizeof(float));
 }
 
-/* ---- the first pass */
+uint64_t qsf_calibrate_run_bytes(const QsfCalibratePlan *p) {
+    Calibrator c = { .p = p, .n_skip = skip_count(SIZE_MAX, p->window) };
+    return layout(&c) + energy_bytes(p);
+}
 
-/* Called between two layers, after the previous one and before this one. */
-static void see_hidden(Calibrator *c, const QsfTapData *t) {
-    const uint32_t hidden = c->out->width[QSF_CAL_QKV];
-    for (uint32_t i = 0; i < t->n_cols; i++) {
-        const float *now = t->hidden + (size_t)i * t->hidden_stride;
-        float *before = c->before + (size_t)(t->pos + i) * hidden;
-        if (t->layer > 0) c->cosine[t->layer - 1] += qsf_score_cosine(before, now, hidden);
-        memcpy(before, now, hidden * sizeof *now);
+/* ---- blocks */
+
+/* Copies a block's residual of column i of the tap from the forward pass to v, or back. */
+static void copy_residual(const Calibrator *c, const QsfResidualBlock *b, uint32_t i, float *v,
+                          bool restore) {
+    for (uint32_t k = 0; k < b->n; k++) {
+        const QsfSlice s = c->p->residual.slice[b->first + k];
+        uint32_t stride;
+        float *x = qsf_forward_tapped(c->r->rt->fwd, s, &stride) + (size_t)i * stride;
+        memcpy(restore ? x : v, restore ? v : x, s.width * sizeof *v);
+        v += s.width;
     }
 }
 
-static const QsfCalInput input_of[QSF_MATMUL_N] = { QSF_CAL_QKV, QSF_CAL_O, QSF_CAL_FFN_IN, QSF_CAL_FFN_OUT,
-                                                    QSF_CAL_QKV };
+static float *before_at(const Calibrator *c, const QsfResidualBlock *b, uint32_t pos) {
+    return c->before + (size_t)pos * b->width;
+}
 
-static void see_input(void *arg, const QsfTapData *t) {
+/* The block with this number has been computed, for the columns of t. */
+static void end_block(Calibrator *c, const QsfTapData *t, uint32_t block) {
+    const QsfResidualBlock *b = &c->p->residual.block[block];
+    const uint32_t layer = block % c->p->n_named;
+    float *now = c->before + (size_t)c->p->window * c->p->residual.widest;
+    if (c->second && layer != c->layer) return;
+    for (uint32_t i = 0; i < t->n_cols; i++) {
+        float *before = before_at(c, b, t->pos + i);
+        copy_residual(c, b, i, c->second ? before : now, c->second);
+        if (!c->second) c->cosine[layer] += qsf_score_cosine(before, now, b->width);
+    }
+}
+
+static void begin_block(Calibrator *c, const QsfTapData *t, uint32_t block) {
+    const QsfResidualBlock *b = &c->p->residual.block[block];
+    for (uint32_t i = 0; i < t->n_cols; i++) copy_residual(c, b, i, before_at(c, b, t->pos + i), false);
+}
+
+static void see_border(Calibrator *c, const QsfTapData *t) {
+    const QsfProgram *p = &c->r->rt->model.prog;
+    const uint32_t block = p->step[t->step].block;
+    if (t->step > 0 && p->step[t->step - 1].block < p->n_blocks) end_block(c, t, p->step[t->step - 1].block);
+    if (block < p->n_blocks) begin_block(c, t, block);
+}
+
+static void see(void *arg, const QsfTapData *t) {
     Calibrator *c = arg;
-    double *sum = c->energy +
-                  (qsf_calibration_energy(c->out, t->layer, input_of[t->matmul_class]) - c->out->energy);
-    if (t->matmul_class == QSF_MATMUL_ATTN_IN || t->matmul_class == QSF_MATMUL_HEAD) see_hidden(c, t);
-    for (uint32_t i = 0; i < t->n_cols; i++) {
-        const float *x = t->x + (size_t)i * t->x_stride;
-        for (uint32_t k = 0; k < t->k; k++) sum[k] += (double)x[k] * (double)x[k];
-    }
+    if (t->x == NULL)
+        see_border(c, t);
+    else if (!c->second)
+        qsf_energies_add(&c->p->channels, &c->r->rt->model.prog.step[t->step], t, c->out->energy, c->count);
 }
+
+/* ---- passes */
 
 static void tell(Calibrator *c) {
     if (c->r->progress != NULL) c->r->progress(c->r->arg, c->done, c->all);
@@ -138,24 +178,21 @@ static int evaluate(Calibrator *c, size_t begin, size_t n, QsfLogitsFn fn, QsfEr
 
 static int watch(Calibrator *c, QsfErr *err) {
     const QsfCalibrateRun *r = c->r;
+    const uint32_t window = c->p->window;
     int rc = QSF_OK;
-    qsf_forward_tap(r->rt->fwd, see_input, c);
-    for (size_t at = 0; rc == QSF_OK && at < r->n; at += r->window)
-        rc = evaluate(c, at, r->n - at < r->window ? r->n - at : r->window, count_token, err);
-    qsf_forward_tap(r->rt->fwd, NULL, NULL);
+    for (size_t at = 0; rc == QSF_OK && at < r->n; at += window)
+        rc = evaluate(c, at, r->n - at < window ? r->n - at : window, count_token, err);
     return rc;
 }
 
-/* ---- the second pass */
-
 static void compare(void *arg, uint32_t pos, const float *logits) {
     Calibrator *c = arg;
-    const uint32_t n_vocab = c->r->rt->model.hp.n_vocab, row = pos / c->step;
+    const uint32_t n_vocab = c->p->n_vocab, row = pos / c->step;
     c->done++;
     tell(c);
     if (pos % c->step != c->step - 1) return;
     float *base = c->base + (size_t)row * n_vocab;
-    if (c->layer != QSF_LAYER_NONE) {
+    if (c->layer != NO_LAYER) {
         c->kl += qsf_score_divergence(base, c->log_sum[row], logits, n_vocab);
         return;
     }
@@ -163,88 +200,80 @@ static void compare(void *arg, uint32_t pos, const float *logits) {
     c->log_sum[row] = qsf_score_log_sum(logits, n_vocab);
 }
 
-static int skip_layer(Calibrator *c, QsfErr *err) {
+static int skip_layers(Calibrator *c, QsfErr *err) {
     int rc = QSF_OK;
-    c->layer = QSF_LAYER_NONE;
-    for (uint32_t pass = 0; rc == QSF_OK && pass <= c->out->n_layers; pass++) {
+    c->second = true;
+    c->layer = NO_LAYER;
+    for (uint32_t pass = 0; rc == QSF_OK && pass <= c->p->n_named; pass++) {
         if (pass > 0) c->layer = pass - 1;
         c->kl = 0;
-        qsf_forward_skip_layer(c->r->rt->fwd, c->layer);
         rc = evaluate(c, c->skip_at, c->n_skip, compare, err);
         if (rc == QSF_OK && pass > 0) c->out->skip_kl[c->layer] = (float)(c->kl / c->n_scored);
     }
-    qsf_forward_skip_layer(c->r->rt->fwd, QSF_LAYER_NONE);
     return rc;
 }
 
-/* ---- both passes */
+/* ---- all */
 
-static void mean_energies(const Calibrator *c, uint32_t layer, QsfCalInput input) {
-    float *out = qsf_calibration_energy(c->out, layer, input);
-    const double *sum = c->energy + (out - c->out->energy);
-    const uint32_t n = qsf_calibration_width(c->out, layer, input);
-    for (uint32_t k = 0; k < n; k++) c->before[k] = out[k] = (float)(sum[k] / (double)c->r->n);
-    qsf_score_sort(c->before, n);
-    const float least = (float)(FLOOR * qsf_score_median(c->before, n));
-    for (uint32_t k = 0; k < n; k++)
-        if (out[k] < least) out[k] = least;
+/* The mean over the blocks of a layer. A block that changes nothing has no residual to compare. */
+static void mean_cosines(const Calibrator *c) {
+    const QsfResidual *r = &c->p->residual;
+    for (uint32_t l = 0; l < c->p->n_layers; l++) {
+        double sum = c->cosine[l] / (double)c->r->n, n = 0;
+        for (uint32_t b = l; l < c->p->n_named && b < r->n_blocks; b += c->p->n_named) {
+            if (r->block[b].end == r->block[b].begin) sum += 1;
+            n += 1;
+        }
+        c->out->cosine[l] = n > 0 ? (float)(sum / n) : 1.0f;
+    }
 }
 
-static void summarize(const Calibrator *c) {
-    const uint32_t n_layers = c->out->n_layers;
-    for (uint32_t l = 0; l < n_layers; l++) {
-        for (int i = 0; i < QSF_CAL_INPUTS; i++) mean_energies(c, l, (QsfCalInput)i);
-        c->out->cosine[l] = (float)(c->cosine[l] / (double)c->r->n);
-    }
-    mean_energies(c, n_layers, QSF_CAL_QKV);
+static int run(Calibrator *c, QsfErr *err) {
+    QsfRuntime *rt = c->r->rt;
+    qsf_ledger_freeze(&rt->ledger);
+    tell(c);
+    qsf_forward_tap(rt->fwd, see, c);
+    int rc = watch(c, err);
+    if (rc == QSF_OK) rc = skip_layers(c, err);
+    qsf_forward_tap(rt->fwd, NULL, NULL);
+    qsf_ledger_thaw(&rt->ledger);
+    if (rc != QSF_OK) return rc;
+    qsf_energies_finish(&c->p->channels, c->out->energy, c->count, c->scratch);
+    mean_cosines(c);
     c->out->tokens = c->r->n;
     c->out->skip_tokens = c->n_scored;
+    return QSF_OK;
 }
 
-/* A calibration has one set of channels for each of four inputs of a layer. Checks that the program has just these
- * matrix products: others would be added to the wrong channels. */
-static int check_program(const QsfModel *m, const QsfCalibration *out, QsfErr *err) {
-    const QsfProgram *p = &m->prog;
-    const unsigned all = (1u << QSF_MATMUL_HEAD) - 1;
-    unsigned seen = 0; /* classes of the block */
-    bool ok = p->n_units == 4 * p->n_blocks + 1;
-    for (uint32_t i = 0; ok && i < p->n_units; i++) {
-        const QsfUnitSpec *u = &p->unit[i];
-        if (i > 0 && u->block != p->unit[i - 1].block) {
-            ok = seen == all;
-            seen = 0;
-        }
-        ok = ok && (seen >> u->matmul_class & 1) == 0 &&
-             u->tensor[0]->ne[0] == qsf_calibration_width(out, u->block, input_of[u->matmul_class]);
-        seen |= 1u << u->matmul_class;
+static int run_mapped(Calibrator *c, QsfErr *err) {
+    const QsfChannels *ch = &c->p->channels;
+    QsfLedger *ledger = &c->r->rt->ledger;
+    void *mem;
+    int rc = qsf_mem_map(ledger, QSF_MEM_TRANSCRIPT, c->bytes, "calibration", &mem, err);
+    if (rc != QSF_OK) return rc;
+    c->mem = mem;
+    (void)layout(c);
+    rc = qsf_calibration_make(c->out, c->p->n_layers, ch->n_tensors, ch->n_energies, err);
+    if (rc == QSF_OK) {
+        memcpy(c->out->tensor, ch->tensor, ch->n_tensors * sizeof *ch->tensor);
+        rc = run(c, err);
     }
-    if (ok) return QSF_OK;
-    return qsf_err_set(err, QSF_E_MODEL, "%s: models of architecture '%s' cannot be calibrated yet",
-                       qsf_source_path(m->src), m->hp.arch->name);
+    if (rc != QSF_OK) qsf_calibration_free(c->out);
+    qsf_mem_unmap(ledger, QSF_MEM_TRANSCRIPT, mem, c->bytes);
+    return rc;
 }
 
 int qsf_calibrate_run(const QsfCalibrateRun *r, QsfCalibration *out, QsfErr *err) {
-    const QsfHparams *hp = &r->rt->model.hp;
-    QsfLedger *ledger = &r->rt->ledger;
-    Calibrator c = { .r = r, .out = out, .n_skip = skip_count(r->n, r->window) };
-    void *mem;
-    if (hp->n_layers != out->n_layers)
-        return qsf_err_set(err, QSF_E_RUNTIME, "internal: calibration with %u layers", out->n_layers);
-    int rc = check_program(&r->rt->model, out, err);
+    const QsfCalibratePlan *p = r->plan;
+    const uint64_t energies = energy_bytes(p);
+    Calibrator c = { .r = r, .p = p, .out = out, .n_skip = skip_count(r->n, p->window) };
+    *out = (QsfCalibration){ 0 };
+    c.skip_at = (r->n - c.n_skip) / 2 / p->window * p->window;
+    c.all = r->n + (uint64_t)c.n_skip * (p->n_named + 1u);
+    c.bytes = layout(&c);
+    int rc = qsf_ledger_reserve(&r->rt->ledger, QSF_MEM_TRANSCRIPT, energies, "calibration", err);
     if (rc != QSF_OK) return rc;
-    c.skip_at = (r->n - c.n_skip) / 2 / r->window * r->window;
-    c.all = r->n + (uint64_t)c.n_skip * (hp->n_layers + 1u);
-    c.bytes = qsf_pages(layout(&c, hp->n_layers, out->width, hp->n_vocab, r->window, c.n_skip));
-    rc = qsf_mem_map(ledger, QSF_MEM_TRANSCRIPT, c.bytes, "calibration", &mem, err);
-    if (rc != QSF_OK) return rc;
-    c.mem = mem;
-    (void)layout(&c, hp->n_layers, out->width, hp->n_vocab, r->window, c.n_skip);
-    qsf_ledger_freeze(ledger);
-    tell(&c);
-    rc = watch(&c, err);
-    if (rc == QSF_OK) rc = skip_layer(&c, err);
-    qsf_ledger_thaw(ledger);
-    if (rc == QSF_OK) summarize(&c);
-    qsf_mem_unmap(ledger, QSF_MEM_TRANSCRIPT, mem, c.bytes);
+    rc = run_mapped(&c, err);
+    qsf_ledger_release(&r->rt->ledger, QSF_MEM_TRANSCRIPT, energies);
     return rc;
 }

@@ -27,6 +27,9 @@ int convert_gguf(const ConvertOptions *o);
 
 /* Opens the input, calls run, and closes the input. Returns the exit code of run or of the failed open. */
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s));
+/* Formats --i2s-flavor as an override of metadata; false without it. */
+enum { CONVERT_SPEC_BYTES = 64 };
+bool convert_flavor_spec(const ConvertOptions *o, char *buf, size_t cap);
 /* Checks that the output is not one of the files of s. Prints its own error message and returns an exit code. */
 int convert_check_output(const ConvertOptions *o, const QsfSource *s);
 /* Prints "qsf-convert: MESSAGE" and returns the exit code of err. After a signal, prints nothing and returns
@@ -61,7 +64,7 @@ int convert_check_meta(void *arg, const QsfSource *meta, QsfErr *err);
 /* --- calibrate.c --- */
 /* Checks --ram-budget before any slow work starts. Prints its own error message and returns an exit code. */
 int convert_check_calibration(const ConvertOptions *o);
-/* Runs the model in s over the text in o->calibration. Prints its own error message and returns an exit code;
+/* Runs the input over the text in o->calibration. Prints its own error message and returns an exit code;
  * on success the caller frees *out with qsf_calibration_free. */
 int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out);
 

@@ -34,11 +34,14 @@ static void show_calibration(void *arg, uint64_t done, uint64_t total) {
     convert_progress_show(arg, (double)done / (double)total, "calibration");
 }
 
-static int run(const ConvertOptions *o, const char *model, int threads, QsfCalibration *out) {
+int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out) {
     ConvertProgress progress;
     QsfErr err = { 0 };
-    QsfCalibrateOptions c = { .model = model,
+    char spec[CONVERT_SPEC_BYTES];
+    const char *const overrides[] = { convert_flavor_spec(o, spec, sizeof spec) ? spec : NULL, NULL };
+    QsfCalibrateOptions c = { .model = o->input,
                               .text = o->calibration,
+                              .overrides = overrides,
                               .cancel = &qsf_signal_cancel,
                               .progress = show_calibration,
                               .arg = &progress };
@@ -48,8 +51,4 @@ static int run(const ConvertOptions *o, const char *model, int threads, QsfCalib
     rc = qsf_calibrate(out, &c, &err);
     convert_progress_end(&progress);
     return rc ? convert_fail(&err) : QSF_EXIT_OK;
-}
-
-int convert_calibrate(const ConvertOptions *o, int threads, QsfCalibration *out) {
-    return run(o, o->input, threads, out);
 }

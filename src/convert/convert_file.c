@@ -159,12 +159,15 @@ static int convert_source(const ConvertOptions *o, QsfSource *s) {
 
 int convert_file(const ConvertOptions *o) { return convert_with_source(o, convert_source); }
 
+bool convert_flavor_spec(const ConvertOptions *o, char *buf, size_t cap) {
+    if (o->i2s_flavor != NULL) (void)snprintf(buf, cap, QSF_I2S_KEY "=str:%s", o->i2s_flavor);
+    return o->i2s_flavor != NULL;
+}
+
 /* Applies --i2s-flavor. */
 static int choose_flavor(const ConvertOptions *o, QsfSource *s, QsfErr *err) {
-    char spec[64];
-    if (o->i2s_flavor == NULL) return QSF_OK;
-    (void)snprintf(spec, sizeof spec, QSF_I2S_KEY "=str:%s", o->i2s_flavor);
-    return qsf_source_override(s, spec, err);
+    char spec[CONVERT_SPEC_BYTES];
+    return convert_flavor_spec(o, spec, sizeof spec) ? qsf_source_override(s, spec, err) : QSF_OK;
 }
 
 int convert_with_source(const ConvertOptions *o, int (*run)(const ConvertOptions *o, QsfSource *s)) {

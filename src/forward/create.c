@@ -58,7 +58,6 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
     f->pool = o->pool;
     f->ledger = o->ledger;
     f->cancel = o->cancel;
-    f->skipped = QSF_LAYER_NONE;
     f->block = QSF_NONE;
     f->exact = o->plan->exact;
     f->wanted_ctx = o->plan->wanted_ctx;

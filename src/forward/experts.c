@@ -89,11 +89,24 @@ static int multiply_in(ExpertsJob *j, uint32_t unit, QsfErr *err) {
     return qsf_multiply(f, unit, &p, err);
 }
 
+static void show_hidden(const ExpertsJob *j) {
+    const QsfForward *f = j->f;
+    if (f->tap == NULL) return;
+    const QsfTapData t = { .step = (uint32_t)(j->s - f->model->prog.step),
+                           .expert = j->expert,
+                           .n_cols = j->n,
+                           .x = qsf_col(f, j->from, 0),
+                           .k = j->e->ffn,
+                           .x_stride = qsf_col_stride(f, j->from) };
+    f->tap(f->tap_arg, &t);
+}
+
 static int multiply_out(ExpertsJob *j, uint32_t unit, QsfErr *err) {
     QsfForward *f = j->f;
     const QsfStep *s = j->s;
     j->from = (QsfSlice){ s->out[1].buf, s->out[1].off, j->e->ffn };
     j->acts = qsf_unit_acts(f, qsf_weights_unit(f->weights, unit));
+    show_hidden(j);
     if (j->acts != 0) run(j, quantize_hidden);
     const QsfProduct p = { .x = qsf_col(f, j->from, 0),
                            .x_stride = qsf_col_stride(f, j->from),
@@ -133,6 +146,7 @@ int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err) {
     bool chosen[QSF_MAX_EXPERTS];
     int rc = QSF_OK;
     request_chosen(f, s, chosen);
+    qsf_linear_show(f, s, s->in.width);
     f->act_of.buf = QSF_NONE; /* the columns of f->act are overwritten */
     for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++)
         memset(qsf_col(f, s->out[0], c), 0, s->out[0].width * sizeof(float));

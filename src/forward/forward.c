@@ -45,7 +45,6 @@ static int pass(QsfForward *f, const int32_t *ids, uint32_t n, bool head, QsfLog
     f->past = f->kv.n_past;
     qsf_kvcache_will_store(&f->kv, n);
     if (f->past == 0) f->rope_ctx = f->wanted_ctx;
-    if (f->skipped != QSF_LAYER_NONE) qsf_recurrent_skip(&f->recurrent, f->skipped);
     rc = body(f, ids, n, err);
     if (rc == QSF_OK && head) rc = qsf_head(f, n, all, arg, err);
     qsf_steps_end_block(f);
@@ -115,7 +114,10 @@ void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg) {
 
 void qsf_forward_profile(QsfForward *f, QsfProfile *p) { f->profile = p; }
 
-void qsf_forward_skip_layer(QsfForward *f, uint32_t layer) { f->skipped = layer; }
+float *qsf_forward_tapped(const QsfForward *f, QsfSlice s, uint32_t *stride) {
+    *stride = qsf_col_stride(f, s);
+    return qsf_col(f, s, f->col0);
+}
 
 uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 

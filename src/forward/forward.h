@@ -59,28 +59,29 @@ typedef void (*QsfLogitsFn)(void *arg, uint32_t pos, const float *logits);
  * finite ("FILE: the model produced invalid numbers"). */
 int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err);
 
-/* The input of a unit's matrices. Columns are positions pos, pos + 1, ...; all pointers are valid during the
- * call only. */
+/* What a tap sees: that a block begins, or the input of a step's matrices. Columns are positions pos, pos + 1, ... All
+ * pointers are valid during the call only. */
 typedef struct QsfTapData {
-    uint32_t layer; /* n_layers: the head */
-    QsfMatmulClass matmul_class;
+    uint32_t step; /* of the program */
+    uint32_t
+        expert; /* the columns are what the output matrix of this expert reads: those that chose it, in ascending
+                        order, and pos is 0; QSF_NONE: all columns */
     uint32_t pos, n_cols;
-    const float *x; /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized */
+    const float
+        *x; /* (n_cols, k) at x_stride: the input as floats, even if kernels get it quantized; of a step with
+                       heads, head h lies in_stride * h further. NULL: this is the first step of a block, or of
+                       what follows or precedes all blocks, and it has not run yet */
     uint32_t k, x_stride;
-    const float *hidden; /* (n_cols, hidden) at hidden_stride: the hidden state; with QSF_MATMUL_ATTN_IN the
-                            input of the layer, with QSF_MATMUL_HEAD the output of the last one */
-    uint32_t hidden_stride;
 } QsfTapData;
 typedef void (*QsfTapFn)(void *arg, const QsfTapData *t);
 
-/* Between two evals: sets a callback for each unit of each chunk, called on the evaluating thread; the head's
- * columns are those whose logits are computed. NULL removes it. */
+/* Between two evals: sets a callback for each step with matrices of each chunk, called on the evaluating thread: once
+ * for its input, and for experts once more for each expert that was chosen. Of the last steps, the columns are those whose
+ * logits are computed. NULL removes it. */
 void qsf_forward_tap(QsfForward *f, QsfTapFn fn, void *arg);
-
-#define QSF_LAYER_NONE UINT32_MAX
-/* Between two evals: skips this layer, including its K and V, in later evals; QSF_LAYER_NONE: skips none. Its
- * weights are still streamed. Positions evaluated before do not change. */
-void qsf_forward_skip_layer(QsfForward *f, uint32_t layer);
+/* In a tap that sees all columns: returns the values of a slice in the first column of the tap, columns *stride floats
+ * apart. They may be changed where a block begins. */
+float *qsf_forward_tapped(const QsfForward *f, QsfSlice s, uint32_t *stride);
 
 /* Returns the logits of the last evaluated position (n_vocab), owned by f, valid until the next eval. */
 float *qsf_forward_logits(QsfForward *f);

@@ -76,6 +76,7 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
     j.ops = &f->table->weight[j.u->type[0]];
     j.act = f->exact ? QK_ACT_F32 : j.ops->act;
     qsf_linear_note_types(f, j.u);
+    qsf_linear_show(f, s, j.u->k);
     if (j.act != QK_ACT_F32) {
         QsfSpan span = qsf_span_begin(f);
         j.act_bytes = qk_act_bytes(j.act, j.u->k);

@@ -113,17 +113,15 @@ void qsf_linear_note_types(QsfForward *f, const QsfUnit *u) {
     if ((have & bits) != bits) atomic_store_explicit(&f->n.types_used, have | bits, memory_order_relaxed);
 }
 
-static void show_input(const QsfForward *f, const QsfStep *s, const QsfUnit *u) {
-    const QsfSlice x = { QSF_BUF_X, 0, f->model->hp.hidden };
-    const QsfTapData t = { .layer = u->layer,
-                           .matmul_class = u->matmul_class,
+void qsf_linear_show(const QsfForward *f, const QsfStep *s, uint32_t k) {
+    if (f->tap == NULL) return;
+    const QsfTapData t = { .step = (uint32_t)(s - f->model->prog.step),
+                           .expert = QSF_NONE,
                            .pos = f->past + f->col0,
                            .n_cols = f->n_cols,
                            .x = qsf_col(f, s->in, f->col0),
-                           .k = u->k,
-                           .x_stride = qsf_col_stride(f, s->in),
-                           .hidden = qsf_col(f, x, f->col0),
-                           .hidden_stride = qsf_col_stride(f, x) };
+                           .k = k,
+                           .x_stride = qsf_col_stride(f, s->in) };
     f->tap(f->tap_arg, &t);
 }
 
@@ -155,6 +153,6 @@ int qsf_linear(QsfForward *f, const QsfStep *s, QsfErr *err) {
         p.y_stride[i] = qsf_col_stride(f, s->out[i]);
         p.bias[i] = qsf_param(f, s->u.linear.bias[i]);
     }
-    if (f->tap != NULL) show_input(f, s, u);
+    qsf_linear_show(f, s, u->k);
     return qsf_multiply(f, s->u.linear.unit, &p, err);
 }

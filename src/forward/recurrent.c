@@ -39,12 +39,6 @@ float *qsf_recurrent_new(const QsfRecurrent *r, uint32_t state) {
     return copy_at(r, 1 - r->old) + r->p->state[state].at;
 }
 
-void qsf_recurrent_skip(const QsfRecurrent *r, uint32_t block) {
-    for (uint32_t i = 0; i < r->p->n_states; i++)
-        if (r->p->state[i].block == block)
-            memcpy(qsf_recurrent_new(r, i), qsf_recurrent_old(r, i), r->p->state[i].floats * sizeof *r->mem);
-}
-
 void qsf_recurrent_commit(QsfRecurrent *r) { r->old = 1 - r->old; }
 
 /* ---- checkpoints ---- */

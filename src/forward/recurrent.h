@@ -31,8 +31,6 @@ void qsf_recurrent_free(QsfRecurrent *r); /* zero-initialised is allowed */
  * column 0 of a pass reads the old one, later columns read what the column before them wrote. */
 const float *qsf_recurrent_old(const QsfRecurrent *r, uint32_t state);
 float *qsf_recurrent_new(const QsfRecurrent *r, uint32_t state);
-/* The pass does not run this block: its state stays as it is. */
-void qsf_recurrent_skip(const QsfRecurrent *r, uint32_t block);
 /* A pass succeeded: the new states become the old ones. */
 void qsf_recurrent_commit(QsfRecurrent *r);
 

@@ -84,7 +84,6 @@ struct QsfForward {
 
     QsfTapFn tap; /* NULL = none */
     void *tap_arg;
-    uint32_t skipped;    /* layer, or QSF_LAYER_NONE */
     QsfProfile *profile; /* NULL = steps are not timed */
 
     QsfCounters n;
@@ -172,6 +171,9 @@ typedef struct QsfProduct {
 int qsf_multiply(QsfForward *f, uint32_t unit, const QsfProduct *p, QsfErr *err);
 /* Returns the kinds of activations, one bit each, that the matrices of a unit need: none for floats. */
 unsigned qsf_unit_acts(const QsfForward *f, const QsfUnit *u);
+
+/* linear.c: shows the input of a step's matrices to the tap, if there is one; k: elements of a matrix's input. */
+void qsf_linear_show(const QsfForward *f, const QsfStep *s, uint32_t k);
 
 /* experts.c */
 int qsf_experts(QsfForward *f, const QsfStep *s, QsfErr *err);

@@ -35,14 +35,9 @@ typedef struct ColumnsJob {
     bool tiles;
 } ColumnsJob;
 
-static bool is_skipped(const QsfForward *f, const QsfStep *s) { return s->block == f->skipped; }
-
 static void through_steps(const ColumnsJob *j, size_t c0, size_t c1) {
     const QsfForward *f = j->f;
-    for (uint32_t i = j->first; i < j->last; i++) {
-        const QsfStep *s = &f->model->prog.step[i];
-        if (!is_skipped(f, s)) qsf_column_step(f, s, c0, c1);
-    }
+    for (uint32_t i = j->first; i < j->last; i++) qsf_column_step(f, &f->model->prog.step[i], c0, c1);
     for (size_t c = c0; j->acts != 0 && c < c1; c++) qsf_linear_quantize(f, j->linear, j->acts, c);
 }
 
@@ -76,7 +71,6 @@ static void run_job(QsfForward *f, uint32_t first, uint32_t last, const QsfStep 
 /* The same, each step and each kind of activations by itself. */
 static void run_timed(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next, unsigned acts) {
     for (uint32_t i = first; i < last; i++) {
-        if (is_skipped(f, &f->model->prog.step[i])) continue;
         const QsfStepClock clock = qsf_step_begin(f);
         run_job(f, i, i + 1, NULL, 0);
         qsf_step_end(f, &clock, &f->profile->step[i]);
@@ -91,7 +85,7 @@ static void run_timed(QsfForward *f, uint32_t first, uint32_t last, const QsfSte
 
 /* Runs column steps [first, last), and prepares the input of step `next`. */
 static void columns(QsfForward *f, uint32_t first, uint32_t last, const QsfStep *next) {
-    const bool linear = next != NULL && next->op == QSF_OP_LINEAR && !is_skipped(f, next);
+    const bool linear = next != NULL && next->op == QSF_OP_LINEAR;
     for (uint32_t i = first; i < last; i++)
         if (f->model->prog.step[i].out[0].buf == f->act_of.buf) f->act_of.buf = QSF_NONE;
     const unsigned acts = linear ? qsf_linear_acts(f, next) : 0;
@@ -109,18 +103,6 @@ static void columns(QsfForward *f, uint32_t first, uint32_t last, const QsfStep 
 }
 
 /* ---- steps over all columns ---- */
-
-/* Streamed weights must be acquired in order even when they are not used. */
-static int skip_unit(QsfForward *f, uint32_t unit, QsfErr *err) {
-    QsfWeightView v;
-    const QsfUnit *u = qsf_weights_unit(f->weights, unit);
-    for (uint32_t item = 0; item < u->items; item = v.item1) {
-        int rc = qsf_weights_acquire(f->weights, unit, item, &v, err);
-        if (rc != QSF_OK) return rc;
-        qsf_weights_release(f->weights, &v);
-    }
-    return QSF_OK;
-}
 
 static void forget_acts(QsfForward *f, const QsfStep *s) {
     for (unsigned i = 0; i < QSF_UNIT_TENSORS; i++)
@@ -143,11 +125,8 @@ static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err
 };
 
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    int rc;
-    const uint32_t unit = qsf_step_unit(s);
-    if (is_skipped(f, s)) return unit != QSF_NONE ? skip_unit(f, unit, err) : QSF_OK;
     const QsfStepClock clock = qsf_step_begin(f);
-    rc = whole[s->op](f, s, err);
+    int rc = whole[s->op](f, s, err);
     qsf_step_end(f, &clock, f->profile != NULL ? &f->profile->step[s - f->model->prog.step] : NULL);
     forget_acts(f, s);
     return rc;
@@ -163,21 +142,47 @@ static int wait_blocks(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err
     return rc;
 }
 
+/* ---- all steps ---- */
+
+/* Does a tap want to know that a block begins with step i? */
+static bool is_border(const QsfForward *f, uint32_t i) {
+    const QsfStep *s = f->model->prog.step;
+    return f->tap != NULL && (i == 0 || s[i].block != s[i - 1].block);
+}
+
+/* The tap may change what steps read. */
+static void show_border(QsfForward *f, uint32_t i) {
+    const QsfTapData t = { .step = i, .expert = QSF_NONE, .pos = f->past + f->col0, .n_cols = f->n_cols };
+    f->tap(f->tap_arg, &t);
+    f->act_of.buf = QSF_NONE;
+}
+
+/* Returns the end of the column steps that begin with step i and run as one job. */
+static uint32_t job_end(const QsfForward *f, uint32_t i, uint32_t last) {
+    uint32_t next = i;
+    while (next < last && qsf_op_is_column(f->model->prog.step[next].op) &&
+           (next == i || !is_border(f, next)))
+        next++;
+    return next;
+}
+
 int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err) {
     const QsfProgram *p = &f->model->prog;
     f->act_of.buf = QSF_NONE;
     for (uint32_t i = first; i < last;) {
-        uint32_t next = i;
-        while (next < last && qsf_op_is_column(p->step[next].op)) next++;
-        const QsfStep *s = next < last ? &p->step[next] : NULL;
+        const uint32_t next = job_end(f, i, last);
+        const bool joins = next < last && !qsf_op_is_column(p->step[next].op) &&
+                           (next == i || !is_border(f, next));
+        const QsfStep *s = joins ? &p->step[next] : NULL;
+        if (is_border(f, i)) show_border(f, i);
         begin_block(f, s != NULL ? s->block : p->step[next - 1].block);
         if (qsf_cancelled(f)) return qsf_err_set(err, QSF_E_INTERRUPTED, "interrupted");
-        int rc = wait_blocks(f, i, next, err);
+        int rc = wait_blocks(f, i, s != NULL ? next : next - 1, err);
         if (rc != QSF_OK) return rc;
         columns(f, i, next, s);
         if (s != NULL) rc = whole_step(f, s, err);
         if (rc != QSF_OK) return rc;
-        i = next + 1;
+        i = s != NULL ? next + 1 : next;
     }
     return QSF_OK;
 }

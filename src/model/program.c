@@ -7,34 +7,35 @@
 static const struct {
     const char *name;
     bool column;
+    bool in_place; /* reads what out holds */
 } ops[QSF_OP_N] = {
     [QSF_OP_NORM] = { "norm", true },
-    [QSF_OP_ADD] = { "add", true },
-    [QSF_OP_MUL] = { "mul", true },
+    [QSF_OP_ADD] = { "add", true, true },
+    [QSF_OP_MUL] = { "mul", true, true },
     [QSF_OP_COPY] = { "copy", true },
-    [QSF_OP_SCALE] = { "scale", true },
-    [QSF_OP_BIAS] = { "bias", true },
-    [QSF_OP_GAIN] = { "gain", true },
-    [QSF_OP_CLAMP] = { "clamp", true },
-    [QSF_OP_SOFTCAP] = { "softcap", true },
-    [QSF_OP_ACT] = { "act", true },
-    [QSF_OP_ROPE] = { "rope", true },
-    [QSF_OP_POSITION] = { "position", true },
-    [QSF_OP_TEMPERATURE] = { "temperature", true },
+    [QSF_OP_SCALE] = { "scale", true, true },
+    [QSF_OP_BIAS] = { "bias", true, true },
+    [QSF_OP_GAIN] = { "gain", true, true },
+    [QSF_OP_CLAMP] = { "clamp", true, true },
+    [QSF_OP_SOFTCAP] = { "softcap", true, true },
+    [QSF_OP_ACT] = { "act", true, true },
+    [QSF_OP_ROPE] = { "rope", true, true },
+    [QSF_OP_POSITION] = { "position", true, true },
+    [QSF_OP_TEMPERATURE] = { "temperature", true, true },
     [QSF_OP_HEADS] = { "heads", true },
     [QSF_OP_ROUTE] = { "route", true },
     [QSF_OP_MATVEC] = { "matvec", true },
-    [QSF_OP_SPARSE] = { "sparse", true },
-    [QSF_OP_MATCH] = { "match", true },
-    [QSF_OP_PREDICT] = { "predict", true },
-    [QSF_OP_CORRECT] = { "correct", true },
+    [QSF_OP_SPARSE] = { "sparse", true, true },
+    [QSF_OP_MATCH] = { "match", true, true },
+    [QSF_OP_PREDICT] = { "predict", true, true },
+    [QSF_OP_CORRECT] = { "correct", true, true },
     [QSF_OP_BLEND] = { "blend", true },
     [QSF_OP_KV_STORE] = { "kv_store", true },
     [QSF_OP_CONV] = { "conv", false },
     [QSF_OP_SCAN1] = { "scan1", false },
     [QSF_OP_SCAN2] = { "scan2", false },
     [QSF_OP_LERP] = { "lerp", true },
-    [QSF_OP_WKV_BONUS] = { "wkv_bonus", true },
+    [QSF_OP_WKV_BONUS] = { "wkv_bonus", true, true },
     [QSF_OP_INDEX] = { "index", false },
     [QSF_OP_SHIFT] = { "shift", false },
     [QSF_OP_DELTA] = { "delta", false },
@@ -65,6 +66,12 @@ static const char *const acts[QSF_ACT_N] = {
 uint32_t qsf_step_unit(const QsfStep *s) {
     if (s->op == QSF_OP_LINEAR) return s->u.linear.unit;
     return s->op == QSF_OP_HEAD_LINEAR ? s->u.head_linear.unit : QSF_NONE;
+}
+
+bool qsf_step_is_in_place(const QsfStep *s) {
+    if (s->op == QSF_OP_HEADS) return s->u.heads.keep;
+    if (s->op == QSF_OP_LERP) return s->u.lerp.param == QSF_NONE;
+    return ops[s->op].in_place;
 }
 
 bool qsf_op_is_column(QsfOp op) { return ops[op].column; }

@@ -422,6 +422,8 @@ typedef struct QsfProgram {
 
 /* Returns the unit whose matrices a step multiplies; QSF_NONE = none. */
 uint32_t qsf_step_unit(const QsfStep *s);
+/* Does the result of a step depend on what out held before? */
+bool qsf_step_is_in_place(const QsfStep *s);
 /* Is it a column step? */
 bool qsf_op_is_column(QsfOp op);
 /* Returns "norm", "linear", ... */

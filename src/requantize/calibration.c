@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/format/qsf_names.h"
 #include "src/format/qsf_scores.h"
+#include "src/format/rows.h"
 #include "src/format/source_impl.h"
 
 #define KEY_COSINE      QSF_CAL_PREFIX "cosine"
@@ -14,20 +14,18 @@
 
 /* ---- memory */
 
-static size_t layer_width(const QsfCalibration *c) {
-    size_t sum = 0;
-    for (int i = 0; i < QSF_CAL_INPUTS; i++) sum += c->width[i];
-    return sum;
-}
-
-int qsf_calibration_make(QsfCalibration *c, uint32_t n_layers, const uint32_t *widths, QsfErr *err) {
-    *c = (QsfCalibration){ .n_layers = n_layers };
-    if (widths != NULL) memcpy(c->width, widths, sizeof c->width);
+int qsf_calibration_make(QsfCalibration *c, uint32_t n_layers, uint64_t n_tensors, uint64_t n_energies,
+                         QsfErr *err) {
+    *c = (QsfCalibration){ .n_layers = n_layers, .n_tensors = n_tensors, .n_energies = n_energies };
     c->cosine = calloc((size_t)n_layers + 1, sizeof *c->cosine);
     c->skip_kl = calloc((size_t)n_layers + 1, sizeof *c->skip_kl);
-    if (widths != NULL)
-        c->energy = calloc(layer_width(c) * n_layers + c->width[QSF_CAL_QKV], sizeof *c->energy);
-    if (c->cosine != NULL && c->skip_kl != NULL && (widths == NULL || c->energy != NULL)) return QSF_OK;
+    if (n_tensors > 0) {
+        c->tensor = calloc((size_t)n_tensors, sizeof *c->tensor);
+        c->energy = calloc((size_t)n_energies + 1, sizeof *c->energy);
+    }
+    if (c->cosine != NULL && c->skip_kl != NULL &&
+        (n_tensors == 0 || (c->tensor != NULL && c->energy != NULL)))
+        return QSF_OK;
     qsf_calibration_free(c);
     return qsf_err_memory(err, "calibration");
 }
@@ -35,18 +33,13 @@ int qsf_calibration_make(QsfCalibration *c, uint32_t n_layers, const uint32_t *w
 void qsf_calibration_free(QsfCalibration *c) {
     free(c->cosine);
     free(c->skip_kl);
+    free(c->tensor);
     free(c->energy);
     *c = (QsfCalibration){ 0 };
 }
 
-float *qsf_calibration_energy(const QsfCalibration *c, uint32_t layer, QsfCalInput input) {
-    float *e = c->energy + layer_width(c) * layer;
-    for (int i = 0; layer < c->n_layers && i < (int)input; i++) e += c->width[i];
-    return e;
-}
-
-uint32_t qsf_calibration_width(const QsfCalibration *c, uint32_t layer, QsfCalInput input) {
-    return c->width[layer < c->n_layers ? input : QSF_CAL_QKV];
+const float *qsf_calibration_of(const QsfCalibration *c, uint64_t tensor) {
+    return tensor < c->n_tensors && c->tensor[tensor].sets > 0 ? c->energy + c->tensor[tensor].at : NULL;
 }
 
 float qsf_calibration_importance(const QsfCalibration *c, uint32_t layer) {
@@ -55,42 +48,20 @@ float qsf_calibration_importance(const QsfCalibration *c, uint32_t layer) {
 
 /* ---- weights of columns */
 
-static const struct {
-    uint32_t type;
-    QsfCalInput input;
-} inputs[] = {
-    { QSFT_Q, QSF_CAL_QKV },        { QSFT_K, QSF_CAL_QKV },     { QSFT_V, QSF_CAL_QKV },
-    { QSFT_O, QSF_CAL_O },          { QSFT_UP, QSF_CAL_FFN_IN }, { QSFT_GATE, QSF_CAL_FFN_IN },
-    { QSFT_DOWN, QSF_CAL_FFN_OUT },
-};
-
-/* Finds the input of an item; false if it was not measured. A tied embedding is not weighted: its rows are
- * also the input of the first layer, for which different columns matter than for the head
- * (docs/QUANTIZATION.md). */
-static bool input_of(const QsfItems *l, const QsfItem *i, uint32_t *layer, QsfCalInput *input) {
-    *layer = i->layer == QSF_FINAL_LAYER ? l->n_layers : i->layer;
-    *input = QSF_CAL_QKV;
-    if (i->type == QSFT_NAMED && i->use != QSF_USE_LINEAR) return false;
-    if (i->role == QSFT_HEAD) return true;
-    for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++) {
-        if (inputs[k].type != i->role) continue;
-        *input = inputs[k].input;
-        return true;
-    }
-    return false;
-}
-
-int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const char *path, QsfErr *err) {
+int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const QsfSource *s, QsfErr *err) {
     for (uint32_t k = 0; k < l->n; k++) {
         QsfItem *i = &l->item[k];
-        QsfCalInput input;
-        uint32_t layer;
-        if (!input_of(l, i, &layer, &input)) continue;
-        if (i->cols != qsf_calibration_width(c, layer, input))
+        const uint64_t tensor = (uint64_t)(i->t - qsf_source_tensor(s, 0));
+        const float *energies = qsf_calibration_of(c, tensor);
+        if (energies == NULL || !qsf_item_is_matrix(i)) continue;
+        const QsfCalTensor *t = &c->tensor[tensor];
+        if (i->cols != t->width || (t->sets > 1 && i->t->ne[1] * t->sets != qsf_tensor_n_rows(i->t)))
             return qsf_err_set(err, QSF_E_MODEL,
-                               "%s: tensor '%s' has %u columns, but its input has %u channels", path,
-                               i->t->name, i->cols, qsf_calibration_width(c, layer, input));
-        i->weights = qsf_calibration_energy(c, layer, input);
+                               "%s: tensor '%s' has %u columns, but its input has %u channels for each of %u "
+                               "matrices",
+                               qsf_source_path(s), i->t->name, i->cols, t->width, t->sets);
+        i->weights = energies;
+        i->set_rows = t->sets > 1 ? i->t->ne[1] : 0;
     }
     return QSF_OK;
 }
@@ -133,7 +104,7 @@ static int read_tokens(const QsfSource *s, const char *key, uint64_t *out, QsfEr
 int qsf_calibration_read(QsfCalibration *c, const QsfSource *s, uint32_t n_layers, bool *present,
                          QsfErr *err) {
     bool cosine = false;
-    int rc = qsf_calibration_make(c, n_layers, NULL, err);
+    int rc = qsf_calibration_make(c, n_layers, 0, 0, err);
     *present = false;
     if (rc == QSF_OK) rc = qsf_scores_read(s, QSF_KEY_SKIP_KL, n_layers, 0, c->skip_kl, present, err);
     if (rc == QSF_OK) rc = qsf_scores_read(s, KEY_COSINE, n_layers, -1.001f, c->cosine, &cosine, err);

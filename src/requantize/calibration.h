@@ -10,41 +10,41 @@
 #include "src/format/source.h"
 #include "src/requantize/items.h"
 
-/* Inputs of a layer's matrices; matrices with the same input share one. */
-typedef enum QsfCalInput {
-    QSF_CAL_QKV,
-    QSF_CAL_O,
-    QSF_CAL_FFN_IN,
-    QSF_CAL_FFN_OUT,
-    QSF_CAL_INPUTS
-} QsfCalInput;
+/* Where the energies of the columns of a tensor are. Tensors that are multiplied by the same input share them. */
+typedef struct QsfCalTensor {
+    uint64_t at;    /* energies before them */
+    uint32_t width; /* columns */
+    uint32_t
+        sets; /* one set for all rows, or one for each of its matrices (of experts, of heads); 0: unknown */
+} QsfCalTensor;
 
 typedef struct QsfCalibration {
     uint32_t n_layers;
-    uint32_t width[QSF_CAL_INPUTS]; /* channels of an input; for the head: width[QSF_CAL_QKV] */
-    uint64_t tokens, skip_tokens;   /* number of tokens for energy and cosine, and for skip_kl */
-    float *energy;                  /* mean square of each input channel, with the floor of qsf_calibrate_run;
-                                       use qsf_calibration_energy. NULL: only layer scores are known */
-    float *cosine, *skip_kl;        /* (n_layers) cosine between input and output of a layer; KL divergence in
-                                       nats from skipping the layer */
+    uint64_t tokens, skip_tokens; /* number of tokens for energy and cosine, and for skip_kl */
+    QsfCalTensor *tensor; /* (n_tensors) of the source, in its order; NULL: only layer scores are known */
+    uint64_t n_tensors;
+    float *energy; /* (n_energies) mean square of each input channel, with the floor of qsf_calibrate_run */
+    uint64_t n_energies;
+    float *cosine,
+        *skip_kl; /* (n_layers) cosine between input and output of a layer; KL divergence in nats from
+                                skipping the layer */
 } QsfCalibration;
 
-/* Allocates zeroed calibration data. widths: (QSF_CAL_INPUTS), or NULL for layer scores only. QSF_E_RUNTIME
- * if out of memory. The caller frees it. */
-int qsf_calibration_make(QsfCalibration *c, uint32_t n_layers, const uint32_t *widths, QsfErr *err);
+/* Allocates zeroed calibration data; n_tensors 0 for layer scores only. QSF_E_RUNTIME if out of memory. The caller
+ * frees it. */
+int qsf_calibration_make(QsfCalibration *c, uint32_t n_layers, uint64_t n_tensors, uint64_t n_energies,
+                         QsfErr *err);
 void qsf_calibration_free(QsfCalibration *c); /* *c may be zeroed */
 
-/* Returns the energies of the channels of an input, (width[input]), to read or write. Layer n_layers is the
- * head, which has width[QSF_CAL_QKV] and ignores input. */
-float *qsf_calibration_energy(const QsfCalibration *c, uint32_t layer, QsfCalInput input);
-uint32_t qsf_calibration_width(const QsfCalibration *c, uint32_t layer, QsfCalInput input);
+/* Returns the energies of set 0 of a tensor, (sets, width); NULL if they are unknown. */
+const float *qsf_calibration_of(const QsfCalibration *c, uint64_t tensor);
 
 /* Returns the importance of a layer, 0 to 1: 1 - exp(-skip_kl). */
 float qsf_calibration_importance(const QsfCalibration *c, uint32_t layer);
 
-/* Sets the column weights of each matrix in l to the energies of its input, which remain owned by c. A tied
- * embedding gets those of the head. QSF_E_MODEL if the number of columns differs. */
-int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const char *path, QsfErr *err);
+/* Sets the column weights of each matrix in l, whose tensors belong to s, to the energies of its input, which remain
+ * owned by c. QSF_E_MODEL if the number of columns differs. */
+int qsf_calibration_weigh(const QsfCalibration *c, QsfItems *l, const QsfSource *s, QsfErr *err);
 
 /* Appends the layer scores to b as metadata pairs; *n of them. */
 void qsf_calibration_put(const QsfCalibration *c, QsfStrbuf *b, uint64_t *n);

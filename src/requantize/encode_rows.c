@@ -25,7 +25,8 @@ typedef struct Piece {
     uint64_t base;                 /* row of the tensor that is the first of the item */
     uint64_t first, step;          /* first row of the piece in the item; distance of rows in a sample */
     size_t n, group, cols;         /* rows; rows of a group */
-    const float *weights;          /* (cols), or NULL */
+    const float *weights;          /* (sets, cols), or NULL */
+    uint64_t set_rows;             /* as in QsfItem */
     uint64_t row_bytes;            /* packed */
     bool measure_only;             /* stop after dequantizing: only counts and moments */
     QsfQuantStats stats[GROUPS_MAX];
@@ -37,9 +38,24 @@ typedef struct Piece {
 
 static size_t group_rows(size_t cols) { return cols >= GROUP_ELEMS ? 1 : GROUP_ELEMS / cols; }
 
+/* Returns the row of the tensor that is row `at` of the piece. */
+static uint64_t row_of(const Piece *p, size_t at) { return p->base + p->first + at * p->step; }
+
+/* Returns how many of the rows [at, at + n) have the same weights as the first. */
+static size_t same_weights(const Piece *p, size_t at, size_t n) {
+    if (p->weights == NULL || p->set_rows == 0) return n;
+    const uint64_t left = p->set_rows - row_of(p, at) % p->set_rows, k = (left + p->step - 1) / p->step;
+    return k < n ? (size_t)k : n;
+}
+
+static const float *weights_of(const Piece *p, size_t at) {
+    if (p->weights == NULL || p->set_rows == 0) return p->weights;
+    return p->weights + row_of(p, at) / p->set_rows * p->cols;
+}
+
 static QsfQuantRows rows_of(const Piece *p, size_t at, size_t n) {
     return (QsfQuantRows){ .x = p->e->x + at * p->cols,
-                           .importance = p->weights,
+                           .importance = weights_of(p, at),
                            .first = p->first + at * p->step,
                            .n_rows = n,
                            .cols = p->cols };
@@ -47,15 +63,15 @@ static QsfQuantRows rows_of(const Piece *p, size_t at, size_t n) {
 
 /* ---- one group: any thread */
 
-static void do_group(Piece *p, size_t g) {
+/* Rows [at, at + n) of group g, which have the same weights. */
+static void do_rows(Piece *p, size_t g, size_t at, size_t n) {
     QsfErr err = { 0 };
-    const size_t at = g * p->group, n = p->n - at < p->group ? p->n - at : p->group;
     float *x = p->e->x + at * p->cols, *y = p->e->y + at * p->cols;
     uint8_t *out = p->measure_only ? NULL : p->e->out + at * p->row_bytes;
     const QsfQuantRows rows = rows_of(p, at, n);
     qsf_weights_unpack(p->w, p->e->raw + at * p->w->row_bytes, n, x);
     int rc = qsf_quant_check(&rows, &err);
-    if (rc == QSF_OK && p->count != NULL) p->outliers[g] = qsf_outlier_count(p->count, &rows);
+    if (rc == QSF_OK && p->count != NULL) p->outliers[g] += qsf_outlier_count(p->count, &rows);
     if (rc == QSF_OK && p->measure_only && p->count == NULL)
         rc = qsf_moments_add(&p->moments[g], &rows, &err);
     if (rc == QSF_OK && !p->measure_only) {
@@ -71,6 +87,14 @@ static void do_group(Piece *p, size_t g) {
         if (rc == QSF_OK) qsf_stats_add(&p->stats[g], &rows, y);
     }
     if (rc != QSF_OK) atomic_store(&p->bad, true);
+}
+
+static void do_group(Piece *p, size_t g) {
+    const size_t first = g * p->group, end = p->n - first < p->group ? p->n : first + p->group;
+    for (size_t at = first, n; at < end; at += n) {
+        n = same_weights(p, at, end - at);
+        do_rows(p, g, at, n);
+    }
 }
 
 static void do_groups(void *arg, int worker, size_t begin, size_t end) {
@@ -181,6 +205,7 @@ static int begin(Piece **out, QsfEncoder *e, QsfWeights *w, const QsfItem *i, Qs
     p->step = 1;
     p->cols = i->cols;
     p->weights = i->weights;
+    p->set_rows = i->set_rows;
     p->group = group_rows(i->cols);
     return QSF_OK;
 }

@@ -69,6 +69,8 @@ typedef struct QsfItem {
     bool groups;          /* its rows are interleaved; depends on code */
     uint64_t bytes;       /* of its rows in the file */
     const float *weights; /* (cols) weights of the squared error by column, NULL: all equal; borrowed */
+    uint64_t
+        set_rows; /* so many rows of the tensor share weights, the next ones have the next (cols); 0: all */
     /* If it was requantized: */
     QsfQuantStats stats;
     uint64_t outliers, clamped; /* values beyond three standard deviations; those clamped to that limit */

@@ -220,7 +220,12 @@ static int take_scores(Packer *p, QsfErr *err) {
     p->scores = c;
     qsf_calibration_put(c, &p->extra, &p->n_extra);
     if (!qsf_strbuf_ok(&p->extra)) return qsf_err_memory(err, "%s", p->path);
-    if (c->n_layers == p->l->n_layers) return qsf_calibration_weigh(c, p->l, qsf_source_path(p->s), err);
+    if (c->n_layers == p->l->n_layers) {
+        if (c->n_tensors == 0) return QSF_OK; /* scores only */
+        if (c->n_tensors == qsf_source_n_tensors(p->s)) return qsf_calibration_weigh(c, p->l, p->s, err);
+        return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: calibration of %llu tensors",
+                           qsf_source_path(p->s), (unsigned long long)c->n_tensors);
+    }
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: %s: calibration with %u layers", qsf_source_path(p->s),
                        c->n_layers);
 }

@@ -14,26 +14,39 @@ enum { N = 90, LAYERS = 2, HIDDEN = 64, FFN = 128, VOCAB = 300, WINDOW = 20, SKI
 static char model[512], text_path[512];
 static atomic_int cancel;
 static int32_t ids[N];
-static const uint32_t widths[QSF_CAL_INPUTS] = { HIDDEN, HIDDEN, HIDDEN, FFN };
+static QsfCalibratePlan plan;
+
+static void make_plan(const char *path, QsfCalibratePlan *p) {
+    QsfLedger ledger;
+    QsfModel m;
+    QsfErr err = { 0 };
+    qsf_ledger_init(&ledger, 0);
+    qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &err), &err);
+    qsf_test_expect_ok(qsf_calibrate_plan(p, &m, WINDOW, &err), &err);
+    qsf_model_close(&m);
+    qsf_ledger_destroy(&ledger);
+}
 
 static int write_model(void **state) {
     (void)state;
     snprintf(model, sizeof model, "%s", qsf_test_tmp("calibrate.gguf"));
     snprintf(text_path, sizeof text_path, "%s", qsf_test_tmp("calibrate.txt"));
     for (int i = 0; i < N; i++) ids[i] = 3 + i * 7919 % 290;
-    return qsf_test_write_tiny_llama(model, &(QsfTinySpec){ .wtype = 8, .ctx = 64 });
+    if (qsf_test_write_tiny_llama(model, &(QsfTinySpec){ .wtype = 8, .ctx = 64 })) return -1;
+    make_plan(model, &plan);
+    return 0;
 }
 
 static int remove_model(void **state) {
     (void)state;
     unlink(text_path);
+    qsf_calibrate_plan_free(&plan);
     return unlink(model);
 }
 
 static void open_model(QsfRuntime *rt, int threads, uint64_t pin, uint32_t batch) {
     QsfErr err = { 0 };
-    QsfRuntimeOptions o = { .cancel = &cancel,
-                            .transcript_bytes = qsf_calibrate_run_bytes(LAYERS, widths, VOCAB, WINDOW) };
+    QsfRuntimeOptions o = { .cancel = &cancel, .transcript_bytes = qsf_calibrate_run_bytes(&plan) };
     qsf_settings_default(&o.settings);
     o.settings.ctx = 64;
     o.settings.threads = threads;
@@ -44,12 +57,11 @@ static void open_model(QsfRuntime *rt, int threads, uint64_t pin, uint32_t batch
 }
 
 static QsfCalibration calibrate(QsfRuntime *rt) {
-    const QsfCalibrateRun r = { .rt = rt, .ids = ids, .n = N, .window = WINDOW, .bos = 1 };
+    const QsfCalibrateRun r = { .rt = rt, .plan = &plan, .ids = ids, .n = N, .bos = 1 };
     QsfCalibration c;
     QsfErr err = { 0 };
     int32_t before[N];
     memcpy(before, ids, sizeof ids);
-    qsf_test_expect_ok(qsf_calibration_make(&c, LAYERS, widths, &err), &err);
     qsf_test_expect_ok(qsf_calibrate_run(&r, &c, &err), &err);
     assert_memory_equal(before, ids, sizeof ids);
     return c;
@@ -57,27 +69,48 @@ static QsfCalibration calibrate(QsfRuntime *rt) {
 
 /* ---- by hand, a token at a time */
 
+static const float *energies(const QsfRuntime *rt, const QsfCalibration *c, const char *name) {
+    const QsfTensor *t = qsf_source_find_tensor(rt->model.src, name);
+    assert_non_null(t);
+    const float *e = qsf_calibration_of(c, (uint64_t)(t - qsf_source_tensor(rt->model.src, 0)));
+    assert_non_null(e);
+    return e;
+}
+
 typedef struct Plain {
+    const QsfRuntime *rt;
+    uint32_t skip; /* this block's effect is undone */
     double down[FFN], head[HIDDEN], cosine[LAYERS], p[VOCAB];
     float before[HIDDEN];
 } Plain;
 
-static void see(void *arg, const QsfTapData *t) {
-    Plain *s = arg;
+static void see_block(Plain *s, float *x, uint32_t block) {
     double xx = 0, yy = 0, xy = 0;
-    assert_int_equal(t->n_cols, 1);
-    for (uint32_t k = 0; k < t->k; k++) {
-        if (t->matmul_class == QSF_MATMUL_FFN_OUT && t->layer == 1) s->down[k] += pow((double)t->x[k], 2);
-        if (t->matmul_class == QSF_MATMUL_HEAD) s->head[k] += pow((double)t->x[k], 2);
-    }
-    if (t->matmul_class != QSF_MATMUL_ATTN_IN && t->matmul_class != QSF_MATMUL_HEAD) return;
+    if (block > 0 && block - 1 == s->skip) memcpy(x, s->before, sizeof s->before);
     for (int k = 0; k < HIDDEN; k++) {
         xx += pow((double)s->before[k], 2);
-        yy += pow((double)t->hidden[k], 2);
-        xy += (double)s->before[k] * (double)t->hidden[k];
-        s->before[k] = t->hidden[k];
+        yy += pow((double)x[k], 2);
+        xy += (double)s->before[k] * (double)x[k];
+        s->before[k] = x[k];
     }
-    if (t->layer > 0) s->cosine[t->layer - 1] += xy / sqrt(xx * yy);
+    if (block > 0) s->cosine[block - 1] += xy / sqrt(xx * yy);
+}
+
+static void see(void *arg, const QsfTapData *t) {
+    Plain *s = arg;
+    const QsfProgram *p = &s->rt->model.prog;
+    const uint32_t block = p->step[t->step].block;
+    uint32_t stride;
+    assert_int_equal(t->n_cols, 1);
+    if (t->x == NULL) {
+        see_block(s, qsf_forward_tapped(s->rt->fwd, (QsfSlice){ QSF_BUF_X, 0, HIDDEN }, &stride), block);
+        return;
+    }
+    const QsfMatmulClass c = p->unit[p->step[t->step].u.linear.unit].matmul_class;
+    for (uint32_t k = 0; k < t->k; k++) {
+        if (c == QSF_MATMUL_FFN_OUT && block == 1) s->down[k] += pow((double)t->x[k], 2);
+        if (c == QSF_MATMUL_HEAD) s->head[k] += pow((double)t->x[k], 2);
+    }
 }
 
 /* Evaluates the tokens at `at` of the text, with BOS in place of a window's first token. */
@@ -99,10 +132,11 @@ static void near(double have, double want, const char *what) {
 /* Evaluates the window in the middle, without that layer. */
 static double plain_skip(QsfRuntime *rt, uint32_t layer) {
     static double base[WINDOW][VOCAB];
-    Plain s = { .p = { 0 } };
+    Plain s = { .rt = rt };
     double kl = 0;
+    qsf_forward_tap(rt->fwd, see, &s);
     for (int pass = 0; pass < 2; pass++) {
-        qsf_forward_skip_layer(rt->fwd, pass ? layer : QSF_LAYER_NONE);
+        s.skip = pass ? layer : LAYERS;
         for (int at = 0; at < WINDOW; at++) {
             step(rt, SKIP_AT + at, &s);
             for (int i = 0; i < VOCAB; i++)
@@ -112,23 +146,23 @@ static double plain_skip(QsfRuntime *rt, uint32_t layer) {
                     base[at][i] = s.p[i];
         }
     }
-    qsf_forward_skip_layer(rt->fwd, QSF_LAYER_NONE);
+    qsf_forward_tap(rt->fwd, NULL, NULL);
     return kl / WINDOW;
 }
 
 static void test_by_hand(void **state) {
     (void)state;
     QsfRuntime rt;
-    Plain s = { .p = { 0 } };
+    Plain s = { .rt = &rt, .skip = LAYERS };
     open_model(&rt, 1, UINT64_MAX, 0);
     QsfCalibration c = calibrate(&rt);
     qsf_forward_tap(rt.fwd, see, &s);
     for (int at = 0; at < N; at++) step(&rt, at, &s);
     qsf_forward_tap(rt.fwd, NULL, NULL);
     for (int k = 0; k < HIDDEN; k++)
-        near((double)qsf_calibration_energy(&c, LAYERS, QSF_CAL_QKV)[k], s.head[k] / N, "energy of the head");
+        near((double)energies(&rt, &c, "output.weight")[k], s.head[k] / N, "energy of the head");
     for (int k = 0; k < FFN; k++)
-        near((double)qsf_calibration_energy(&c, 1, QSF_CAL_FFN_OUT)[k], s.down[k] / N, "energy of down");
+        near((double)energies(&rt, &c, "blk.1.ffn_down.weight")[k], s.down[k] / N, "energy of down");
     for (uint32_t l = 0; l < LAYERS; l++) {
         near((double)c.cosine[l], s.cosine[l] / N, "cosine");
         const double kl = plain_skip(&rt, l);
@@ -172,7 +206,7 @@ static void test_floor(void **state) {
     set_norm(5, 0);
     open_model(&rt, 1, UINT64_MAX, 0);
     QsfCalibration c = calibrate(&rt);
-    const float *e = qsf_calibration_energy(&c, 0, QSF_CAL_QKV);
+    const float *e = energies(&rt, &c, "blk.0.attn_q.weight");
     memcpy(sorted, e, sizeof sorted);
     qsort(sorted, HIDDEN, sizeof *sorted, ascending);
     assert_true(sorted[0] == e[5] && sorted[1] > e[5]);
@@ -196,8 +230,8 @@ static void test_same_bits(void **state) {
         QsfCalibration c = calibrate(&rt);
         qsf_runtime_close(&rt);
         if (i > 0) {
-            assert_memory_equal(first.energy, c.energy,
-                                ((3 * HIDDEN + FFN) * LAYERS + HIDDEN) * sizeof(float));
+            assert_int_equal(c.n_energies, (3 * HIDDEN + FFN) * LAYERS + HIDDEN);
+            assert_memory_equal(first.energy, c.energy, c.n_energies * sizeof(float));
             assert_memory_equal(first.cosine, c.cosine, LAYERS * sizeof(float));
             assert_memory_equal(first.skip_kl, c.skip_kl, LAYERS * sizeof(float));
             qsf_calibration_free(&c);
@@ -221,11 +255,9 @@ static void test_interrupted(void **state) {
     QsfErr err = { 0 };
     open_model(&rt, 1, UINT64_MAX, 0);
     const QsfCalibrateRun r = {
-        .rt = &rt, .ids = ids, .n = N, .window = WINDOW, .bos = -1, .progress = cancel_later
+        .rt = &rt, .plan = &plan, .ids = ids, .n = N, .bos = -1, .progress = cancel_later
     };
-    qsf_test_expect_ok(qsf_calibration_make(&c, LAYERS, widths, &err), &err);
     assert_int_equal(qsf_calibrate_run(&r, &c, &err), QSF_E_INTERRUPTED);
-    qsf_calibration_free(&c);
     qsf_runtime_close(&rt);
 }
 

@@ -14,22 +14,25 @@ enum { HIDDEN = 64, FFN = 128, LAYERS = 2, WIDEST = 128 };
 
 static char gguf[256], qsf[256], second[256];
 static QsfCalibration scores;
-static const uint32_t widths[QSF_CAL_INPUTS] = { HIDDEN, HIDDEN, HIDDEN, FFN };
 
-/* Every third channel is a hundred times as important as the others. */
-static void make_scores(void) {
+/* All tensors but the embedding share a list. Every third channel is a hundred times as important as the others. */
+static void make_scores(QsfCalibration *c, bool equal) {
     QsfErr e = { 0 };
-    qsf_test_expect_ok(qsf_calibration_make(&scores, LAYERS, widths, &e), &e);
-    for (uint32_t l = 0; l <= LAYERS; l++)
-        for (int i = 0; i < (l < LAYERS ? QSF_CAL_INPUTS : 1); i++)
-            for (uint32_t k = 0; k < widths[i]; k++)
-                qsf_calibration_energy(&scores, l, (QsfCalInput)i)[k] = k % 3 ? 0.01f : 1.0f;
-    for (uint32_t l = 0; l < LAYERS; l++) {
-        scores.skip_kl[l] = 0.5f + (float)l;
-        scores.cosine[l] = 0.75f;
+    QsfSource *s = open_ok(gguf);
+    qsf_test_expect_ok(qsf_calibration_make(c, LAYERS, qsf_source_n_tensors(s), WIDEST, &e), &e);
+    for (uint64_t i = 0; i < c->n_tensors; i++) {
+        const QsfTensor *t = qsf_source_tensor(s, i);
+        if (t->ne[1] > 1 && strcmp(t->name, "token_embd.weight") != 0)
+            c->tensor[i] = (QsfCalTensor){ .width = (uint32_t)t->ne[0], .sets = 1 };
     }
-    scores.tokens = 1000;
-    scores.skip_tokens = 10;
+    qsf_source_close(s);
+    for (uint32_t k = 0; k < WIDEST; k++) c->energy[k] = k % 3 == 0 || equal ? 1.0f : 0.01f;
+    for (uint32_t l = 0; l < LAYERS; l++) {
+        c->skip_kl[l] = 0.5f + (float)l;
+        c->cosine[l] = 0.75f;
+    }
+    c->tokens = 1000;
+    c->skip_tokens = 10;
 }
 
 static int begin(void **state) {
@@ -38,8 +41,11 @@ static int begin(void **state) {
     snprintf(qsf, sizeof qsf, "%s", qsf_test_tmp("calibrated.qsf"));
     snprintf(second, sizeof second, "%s", qsf_test_tmp("second.qsf"));
     qsf_ledger_init(&ledger, 0);
-    make_scores();
-    return qsf_test_write_tiny_llama(gguf, &(QsfTinySpec){ .layers = LAYERS, .hidden = HIDDEN, .ffn = FFN });
+    if (qsf_test_write_tiny_llama(gguf, &(QsfTinySpec){ .layers = LAYERS, .hidden = HIDDEN, .ffn = FFN }) !=
+        0)
+        return -1;
+    make_scores(&scores, false);
+    return 0;
 }
 
 static int end(void **state) {
@@ -95,23 +101,15 @@ static double error_of(const char *name, const float *weights) {
     return sum;
 }
 
-static const struct {
-    const char *name;
-    uint32_t layer;
-    QsfCalInput input;
-} watched[] = {
-    { "blk.0.attn_q.weight", 0, QSF_CAL_QKV },       { "blk.1.attn_v.weight", 1, QSF_CAL_QKV },
-    { "blk.1.attn_output.weight", 1, QSF_CAL_O },    { "blk.1.ffn_up.weight", 1, QSF_CAL_FFN_IN },
-    { "blk.0.ffn_down.weight", 0, QSF_CAL_FFN_OUT }, { "output.weight", LAYERS, QSF_CAL_QKV },
-};
+static const char *const watched[] = { "blk.0.attn_q.weight",      "blk.1.attn_v.weight",
+                                       "blk.1.attn_output.weight", "blk.1.ffn_up.weight",
+                                       "blk.0.ffn_down.weight",    "output.weight" };
 enum { N_WATCHED = sizeof watched / sizeof *watched };
 
 static void errors(const char *type, const QsfCalibration *c, double out[N_WATCHED]) {
     QsfErr e = { 0 };
     qsf_test_expect_ok(pack(gguf, qsf, type, c, 0, NULL, &e), &e);
-    for (int i = 0; i < N_WATCHED; i++)
-        out[i] = error_of(watched[i].name,
-                          qsf_calibration_energy(&scores, watched[i].layer, watched[i].input));
+    for (int i = 0; i < N_WATCHED; i++) out[i] = error_of(watched[i], scores.energy);
 }
 
 static void test_search(void **state) {
@@ -130,8 +128,7 @@ static void test_search(void **state) {
         errors(types[t].name, &scores, weighted);
         for (int i = 0; i < N_WATCHED; i++)
             if (!(weighted[i] < types[t].part * plain[i]))
-                fail_msg("%s, %s: %g, without weights %g", types[t].name, watched[i].name, weighted[i],
-                         plain[i]);
+                fail_msg("%s, %s: %g, without weights %g", types[t].name, watched[i], weighted[i], plain[i]);
     }
 }
 
@@ -142,8 +139,7 @@ static void test_choice(void **state) {
     QsfErr e = { 0 };
     QsfPackReport r, same;
     QsfCalibration equal;
-    qsf_test_expect_ok(qsf_calibration_make(&equal, LAYERS, widths, &e), &e);
-    for (uint32_t k = 0; k < (3 * HIDDEN + FFN) * LAYERS + HIDDEN; k++) equal.energy[k] = 1;
+    make_scores(&equal, true);
     qsf_test_expect_ok(pack(gguf, qsf, "3bit", &scores, 0, &r, &e), &e);
     for (uint32_t k = 0; k < r.items.n; k++) {
         const QsfItem *i = &r.items.item[k];

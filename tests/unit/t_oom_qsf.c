@@ -150,8 +150,7 @@ static void test_calibration(void **state) {
 static void test_allocations(void **state) {
     (void)state;
     QsfErr err = { 0 };
-    static const uint32_t widths[QSF_CAL_INPUTS] = { 32, 32, 32, 32 };
-    qsf_test_expect_ok(qsf_calibration_make(&scores, 2, widths, &err), &err);
+    qsf_test_expect_ok(qsf_calibration_make(&scores, 2, 0, 0, &err), &err);
     const QsfPackOptions ways[] = {
         { .flags = QSFF_LINES, .calibration = &scores },
         { .type = { .how = QSF_PACK_MIXED }, .flags = QSFF_PAGES | QSFF_LINES, .x16 = true },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Observing the forward pass: the observed inputs of matrices match its weights; skipped layers. */
+/* Observing the forward pass: the observed inputs of matrices match its weights; blocks whose effect is undone. */
 #include "tests/harness/qsf_test.h"
 
 #include <math.h>
@@ -17,6 +17,9 @@ static int32_t ids[N];
 typedef struct Seen {
     float x[LAYERS + 1][QSF_MATMUL_N][N][WIDEST], hidden[LAYERS + 1][QSF_MATMUL_N][N][HIDDEN];
     unsigned calls;
+    const QsfRig *rig;
+    uint32_t undo; /* block; LAYERS = none */
+    float before[N][HIDDEN];
 } Seen;
 
 static int write_model(void **state) {
@@ -33,18 +36,37 @@ static int remove_model(void **state) {
     return unlink(path);
 }
 
+/* Copies the residual stream from the forward pass, or back. */
+static void copy_hidden(const Seen *s, const QsfTapData *t, float (*to)[HIDDEN], bool back) {
+    uint32_t stride;
+    float *x = qsf_forward_tapped(s->rig->fwd, (QsfSlice){ QSF_BUF_X, 0, HIDDEN }, &stride);
+    for (uint32_t i = 0; i < t->n_cols; i++)
+        memcpy(back ? x + (size_t)i * stride : to[t->pos + i], back ? to[t->pos + i] : x + (size_t)i * stride,
+               HIDDEN * sizeof *x);
+}
+
+static void see_block(Seen *s, const QsfTapData *t, uint32_t block) {
+    assert_true(t->step == 0 || s->rig->model.prog.step[t->step - 1].block == block - 1);
+    if (block == s->undo) copy_hidden(s, t, s->before, false);
+    if (block == s->undo + 1) copy_hidden(s, t, s->before, true);
+}
+
 static void see(void *arg, const QsfTapData *t) {
     Seen *s = arg;
-    assert_true(t->layer <= LAYERS && t->pos + t->n_cols <= N && t->k <= WIDEST);
-    assert_int_equal(t->matmul_class == QSF_MATMUL_HEAD, t->layer == LAYERS);
-    assert_int_equal(t->k, t->matmul_class == QSF_MATMUL_FFN_OUT ? FFN : HIDDEN);
-    for (uint32_t i = 0; i < t->n_cols; i++) {
-        memcpy(s->x[t->layer][t->matmul_class][t->pos + i], t->x + (size_t)i * t->x_stride,
-               t->k * sizeof(float));
-        memcpy(s->hidden[t->layer][t->matmul_class][t->pos + i], t->hidden + (size_t)i * t->hidden_stride,
-               HIDDEN * sizeof(float));
-    }
+    const QsfProgram *p = &s->rig->model.prog;
+    const uint32_t block = p->step[t->step].block;
+    assert_true(block <= LAYERS && t->pos + t->n_cols <= N && t->k <= WIDEST && t->expert == QSF_NONE);
     s->calls++;
+    if (t->x == NULL) {
+        see_block(s, t, block);
+        return;
+    }
+    const QsfMatmulClass c = p->unit[p->step[t->step].u.linear.unit].matmul_class;
+    assert_int_equal(c == QSF_MATMUL_HEAD, block == LAYERS);
+    assert_int_equal(t->k, c == QSF_MATMUL_FFN_OUT ? FFN : HIDDEN);
+    for (uint32_t i = 0; i < t->n_cols; i++)
+        memcpy(s->x[block][c][t->pos + i], t->x + (size_t)i * t->x_stride, t->k * sizeof(float));
+    copy_hidden(s, t, s->hidden[block][c], false);
 }
 
 static void on_logits(void *arg, uint32_t pos, const float *logits) {
@@ -71,6 +93,8 @@ static Seen *watch(const QsfRigOptions *o) {
     Seen *s = calloc(1, sizeof *s);
     assert_non_null(s);
     open_rig(&r, o);
+    s->rig = &r;
+    s->undo = LAYERS;
     qsf_forward_tap(r.fwd, see, s);
     eval(&r, logits);
     const unsigned calls = s->calls;
@@ -164,7 +188,8 @@ static void test_same_bits(void **state) {
     free(have);
 }
 
-static void test_omitted(void **state) {
+/* A block whose effect on the residual stream is undone. */
+static void test_undone(void **state) {
     (void)state;
     static const QsfRigOptions ways[] = { { .threads = 1 },
                                           { .threads = 2, .batch = 7, .stream = true, .slot_bytes = 1 } };
@@ -175,16 +200,16 @@ static void test_omitted(void **state) {
         QsfRig r;
         open_rig(&r, &ways[w]);
         eval(&r, full);
+        s->rig = &r;
         qsf_forward_tap(r.fwd, see, s);
-        for (uint32_t l = 0; l < LAYERS; l++) {
-            qsf_forward_skip_layer(r.fwd, l);
-            eval(&r, without[w][l]);
-            assert_memory_not_equal(without[w][l], full, sizeof full);
+        for (s->undo = 0; s->undo < LAYERS; s->undo++) {
+            eval(&r, without[w][s->undo]);
+            assert_memory_not_equal(without[w][s->undo], full, sizeof full);
             /* The output equals the input. */
-            assert_memory_equal(s->hidden[l + 1][l + 1 < LAYERS ? QSF_MATMUL_ATTN_IN : QSF_MATMUL_HEAD],
-                                all->hidden[l][QSF_MATMUL_ATTN_IN], sizeof all->hidden[0][0]);
+            assert_memory_equal(
+                s->hidden[s->undo + 1][s->undo + 1 < LAYERS ? QSF_MATMUL_ATTN_IN : QSF_MATMUL_HEAD],
+                all->hidden[s->undo][QSF_MATMUL_ATTN_IN], sizeof all->hidden[0][0]);
         }
-        qsf_forward_skip_layer(r.fwd, QSF_LAYER_NONE);
         eval(&r, again);
         assert_memory_equal(again, full, sizeof full);
         qsf_rig_close(&r);
@@ -196,6 +221,6 @@ static void test_omitted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_inputs), cmocka_unit_test(test_same_bits),
-                                        cmocka_unit_test(test_omitted) };
+                                        cmocka_unit_test(test_undone) };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }

@@ -3,34 +3,18 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "src/format/pytorch.h"
 #include "src/text/chat.h"
-
-/* Are there weights of PyTorch beside the vocabulary? They are programs for pickle, which is not supported. */
-static bool has_pytorch(const char *path) {
-    static const char *const names[] = { "pytorch_model.bin", "pytorch_model.bin.index.json" };
-    const char *slash = strrchr(path, '/');
-    const int dir = slash != NULL ? (int)(slash - path + 1) : 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char name[4096];
-        const int n = snprintf(name, sizeof name, "%.*s%s", dir, path, names[i]);
-        if (n > 0 && (size_t)n < sizeof name && access(name, F_OK) == 0) return true;
-    }
-    return false;
-}
 
 int qsf_check_weights(const QsfModel *m, QsfErr *err) {
     if (!m->vocab_only) return QSF_OK;
-    if (has_pytorch(qsf_source_path(m->src)))
-        return qsf_err_set(
-            err, QSF_E_MODEL,
-            "%s: the weights beside this vocabulary are in pytorch_model.bin, which is not supported: "
-            "save them as safetensors (in transformers, save_pretrained with safe_serialization=True), "
-            "or use a GGUF file of the model",
-            qsf_source_path(m->src));
+    const char *path = qsf_source_path(m->src), *slash = strrchr(path, '/');
+    if (qsf_pytorch_in(path, slash != NULL ? (size_t)(slash - path) + 1 : 0))
+        return qsf_err_set(err, QSF_E_MODEL, "%s: the weights beside this vocabulary are " QSF_PYTORCH_ADVICE,
+                           path);
     return qsf_err_set(err, QSF_E_MODEL, "%s: contains a vocabulary but no weights: it can only tokenize",
-                       qsf_source_path(m->src));
+                       path);
 }
 
 /* Copies general.architecture to foreign when the table has no row for it. */

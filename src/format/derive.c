@@ -35,6 +35,7 @@ static const struct {
     [QSF_DERIVE_SCALED_F8] = { qsf_derive_scaled_f8, true },
     [QSF_DERIVE_MXFP4] = { qsf_derive_mxfp4, true },
     [QSF_DERIVE_TERNARY] = { qsf_derive_ternary, true },
+    [QSF_DERIVE_SPLIT32] = { qsf_derive_split32, true },
 };
 
 uint64_t qsf_row_place(const QsfRowMap *m, uint64_t r) {
@@ -95,7 +96,15 @@ void qsf_derived_add(QsfSource *s, const QsfDerived *d, QsfTensor *t) {
     v->f.size = (out->off + out->bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
 }
 
-const QsfFile *qsf_derived_file(const QsfSource *s) { return s->derived != NULL ? &s->derived->f : NULL; }
+void qsf_derived_clear(QsfSource *s) {
+    if (s->derived == NULL) return;
+    s->derived->n = 0;
+    s->derived->f.size = 0;
+}
+
+const QsfFile *qsf_derived_file(const QsfSource *s) {
+    return s->derived != NULL && s->derived->n > 0 ? &s->derived->f : NULL;
+}
 
 /* --- reading --- */
 
@@ -224,4 +233,8 @@ void qsf_derived_advise(const QsfSource *s, uint64_t off, uint64_t len, int advi
 
 int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len) {
     return qsf_file_pread(&r->s->files[r->p->file], dst, (size_t)len, r->p->at + at, r->err);
+}
+
+int qsf_derive_scales(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len) {
+    return qsf_file_pread(&r->s->files[r->p->scale_file], dst, (size_t)len, r->p->scale_at + at, r->err);
 }

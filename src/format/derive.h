@@ -24,6 +24,7 @@ typedef enum QsfDeriveKind {
     QSF_DERIVE_SCALED_F8, /* BF16 from F8 with a scale for each block of rows and columns */
     QSF_DERIVE_MXFP4,     /* MXFP4 from blocks and their scales in two tensors */
     QSF_DERIVE_TERNARY,   /* I2_S from two bits each, four rows in a byte */
+    QSF_DERIVE_SPLIT32,   /* I2_32 from codes and their scales in two tensors, rows in order */
     QSF_DERIVE_KINDS
 } QsfDeriveKind;
 
@@ -82,6 +83,8 @@ int qsf_derived_open(QsfSource *s, uint64_t n, QsfErr *err);
 /* Adds a tensor, whose fields but `off` and `bytes` are set, and returns its place in t->file and t->offset; the
  * parts must stay in place. t->bytes is its size. */
 void qsf_derived_add(QsfSource *s, const QsfDerived *d, QsfTensor *t);
+/* Removes all tensors that were added. */
+void qsf_derived_clear(QsfSource *s);
 void qsf_derived_close(QsfSource *s);
 
 /* Reads bytes [off, off + len) of the virtual file; what belongs to no tensor is 0. Any thread. QSF_E_RUNTIME as
@@ -113,11 +116,13 @@ int qsf_derive_value(const QsfDeriveRead *r);
 int qsf_derive_scaled_f8(const QsfDeriveRead *r);
 int qsf_derive_mxfp4(const QsfDeriveRead *r);
 int qsf_derive_ternary(const QsfDeriveRead *r);
+int qsf_derive_split32(const QsfDeriveRead *r); /* derive_split.c */
 
 /* Writes BF16: to the nearest, ties to even; NaN stays NaN. */
 void qsf_derive_put_bf16(unsigned char *out, float x);
-/* Reads from the part's source, relative to its first byte. */
+/* Reads from the part's source, relative to its first byte; from its tensor of scales. */
 int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
+int qsf_derive_scales(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 /* Makes n elements of BYTES bytes of row `row` of the part, from column col on, for qsf_derive_elements. */
 typedef int (*QsfDeriveElems)(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t n,
                               unsigned char *out);

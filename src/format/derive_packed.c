@@ -21,10 +21,6 @@ void qsf_derive_put_bf16(unsigned char *out, float x) {
     out[1] = (unsigned char)(bits >> 24);
 }
 
-static int read_scales(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len) {
-    return qsf_file_pread(&r->s->files[r->p->scale_file], dst, (size_t)len, r->p->scale_at + at, r->err);
-}
-
 static uint32_t scale_bytes(const QsfDerived *d) { return d->scale_dtype == QK_GGML_F32 ? 4 : 2; }
 
 /* --- F8 with scales of blocks (deepseek-ai/DeepSeek-V3 inference/kernel.py, weight_dequant), of rows or of the
@@ -38,7 +34,7 @@ static int make_f8(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t 
     const uint64_t first = (matrix * blocks + in / d->block_r) * d->scale_cols + col / d->block_c;
     const uint64_t count = (col + n - 1) / d->block_c - col / d->block_c + 1;
     unsigned char *scales = r->scratch, *codes = r->scratch + 4 * (PIECE_ELEMS + 1);
-    int rc = read_scales(r, first * each, scales, count * each);
+    int rc = qsf_derive_scales(r, first * each, scales, count * each);
     if (rc == QSF_OK) rc = qsf_derive_source(r, place * d->src_cols + col, codes, n);
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
         const uint64_t block = (col + i) / d->block_c - col / d->block_c;
@@ -65,7 +61,7 @@ static void repack(const unsigned char *from, unsigned char *to) {
 static int make_mxfp4(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t n, unsigned char *out) {
     const uint64_t first = qsf_row_place(r->p->map, row) * r->d->src_cols + col;
     unsigned char *scales = r->scratch, *blocks = r->scratch + PIECE_ELEMS;
-    int rc = read_scales(r, first, scales, n);
+    int rc = qsf_derive_scales(r, first, scales, n);
     if (rc == QSF_OK) rc = qsf_derive_source(r, first * MXFP4_HALVES, blocks, n * MXFP4_HALVES);
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
         out[i * MXFP4_BYTES] = scales[i];

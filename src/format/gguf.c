@@ -7,7 +7,6 @@
 
 #include "src/base/checked.h"
 #include "src/format/dtype.h"
-#include "src/format/i2s.h"
 #include "src/format/source_impl.h"
 
 #define TENSOR_NAME_MAX   1024u
@@ -195,7 +194,10 @@ static int read_tensor(Reader *r, QsfTensor *t) {
     if (type == NULL)
         return qsf_err_set(r->err, QSF_E_MODEL, "%s: tensor '%s' has unknown type %" PRIu32, path_of(r),
                            t->name, t->dtype);
-    if (t->dtype == QK_GGML_I2_S) return QSF_OK; /* the size depends on the place of the next tensor: i2s.h */
+    if (t->dtype == QK_GGML_I2_S) { /* the size depends on the place of the next tensor: i2s.h */
+        t->bytes = 1;
+        return QSF_OK;
+    }
     uint64_t elems;
     if (!qsf_mul_u64(t->ne[0], t->ne[1], &elems) || !qsf_mul_u64(elems, t->ne[2], &elems) ||
         !qsf_mul_u64(elems, t->ne[3], &elems) || !qsf_dtype_tensor_bytes(type, t->ne, &t->bytes))
@@ -247,10 +249,10 @@ static int check_overlaps(const Reader *r, const QsfGgufPart *part) {
 }
 
 static int read_tensors(Reader *r, QsfGgufPart *part) {
-    uint32_t alignment;
-    int rc = qsf_meta_table_u32(&part->meta, path_of(r), "general.alignment", DEFAULT_ALIGNMENT, &alignment,
-                                r->err);
+    int rc = qsf_meta_table_u32(&part->meta, path_of(r), "general.alignment", DEFAULT_ALIGNMENT,
+                                &part->alignment, r->err);
     if (rc != QSF_OK) return rc;
+    const uint32_t alignment = part->alignment;
     if (alignment < 8 || (alignment & (alignment - 1)) != 0) /* docs/gguf.md: a multiple of 8 */
         return qsf_err_set(r->err, QSF_E_MODEL,
                            "%s: general.alignment is %" PRIu32 ", expected a power of two, 8 or more",
@@ -264,8 +266,6 @@ static int read_tensors(Reader *r, QsfGgufPart *part) {
                          alignment);
     for (uint64_t i = 0; rc == QSF_OK && i < part->n_tensors; i++)
         rc = place_tensor(r, &part->tensors[i], data, alignment);
-    if (rc == QSF_OK)
-        rc = qsf_i2s_resolve(r->s->files, part->tensors, part->n_tensors, alignment, NULL, r->err);
     return rc == QSF_OK ? check_overlaps(r, part) : rc;
 }
 

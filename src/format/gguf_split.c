@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/format/i2s.h"
 #include "src/format/source_impl.h"
 
 #define SUFFIX_LEN 20u /* "-00001-of-00002.gguf" */
@@ -81,7 +82,9 @@ static int join_tensors(QsfSource *s, const QsfGgufPart *parts, uint32_t n, QsfE
     return QSF_OK;
 }
 
-static int open_split(QsfSource *s, const QsfGgufPart *first, uint32_t n, QsfErr *err) {
+/* *all: the parts. */
+static int open_split(QsfSource *s, const QsfGgufPart *first, uint32_t n, const QsfGgufPart **all,
+                      QsfErr *err) {
     if (n > QSF_MAX_PARTS)
         return qsf_err_set(err, QSF_E_MODEL, "%s: split.count is %u, more than %u", s->files[0].path, n,
                            QSF_MAX_PARTS);
@@ -91,6 +94,7 @@ static int open_split(QsfSource *s, const QsfGgufPart *first, uint32_t n, QsfErr
     files[0] = s->files[0];
     parts[0] = *first;
     s->files = files;
+    *all = parts;
     int rc = QSF_OK;
     for (uint32_t i = 1; rc == QSF_OK && i < n; i++) rc = open_part(s, i, n, &parts[i], err);
     return rc == QSF_OK ? join_tensors(s, parts, n, err) : rc;
@@ -111,6 +115,8 @@ int qsf_gguf_open(QsfSource *s, QsfErr *err) {
     s->tensors = first.tensors;
     s->n_tensors = first.n_tensors;
     snprintf(s->format, sizeof s->format, "GGUF v%u", first.version);
-    if (count > 1) rc = open_split(s, &first, count, err);
-    return rc == QSF_OK ? qsf_source_index_tensors(s, err) : rc;
+    const QsfGgufPart *parts = &first;
+    if (count > 1) rc = open_split(s, &first, count, &parts, err);
+    if (rc == QSF_OK) rc = qsf_source_index_tensors(s, err);
+    return rc == QSF_OK ? qsf_i2s_open(s, parts, err) : rc;
 }

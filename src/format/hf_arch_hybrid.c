@@ -202,13 +202,33 @@ static int put_lfm2_ffn(QsfHfModel *m) {
 
 static const char *const lfm2_kinds[] = { "conv", "full_attention", NULL };
 
+/* Older settings list the layers with attention; without a list, all of them have it. */
+static int put_lfm2_attention(QsfHfModel *m) {
+    static const char key[] = "full_attn_idxs";
+    if (qsf_hf_member(m->text, "layer_types") != NULL) return qsf_hf_put_kv_heads(m, lfm2_kinds, 1);
+    const QsfJson *list = qsf_hf_member(m->text, key);
+    const bool all = list == NULL;
+    uint32_t heads[QSF_HF_LAYERS];
+    int rc = qsf_hf_layers_check(m);
+    if (rc != QSF_OK) return rc;
+    if (!all && qsf_json_type(list) != QSF_JSON_ARRAY) return qsf_hf_bad(m, key, "is not a list of layers");
+    for (uint32_t i = 0; i < m->n_layers; i++) heads[i] = all ? m->n_kv_heads : 0;
+    for (size_t i = 0; !all && i < qsf_json_size(list); i++) {
+        const int64_t layer = qsf_json_int(qsf_json_at(list, i), -1);
+        if (layer < 0 || layer >= (int64_t)m->n_layers)
+            return qsf_hf_bad(m, key, "lists what is not a layer");
+        heads[layer] = m->n_kv_heads;
+    }
+    return qsf_hf_put_u32s(m, "attention.head_count_kv", heads, m->n_layers);
+}
+
 static int put_lfm2(QsfHfModel *m) {
-    int rc = qsf_hf_put_kv_heads(m, lfm2_kinds, 1);
+    int rc = put_lfm2_attention(m);
     return rc == QSF_OK ? put_lfm2_ffn(m) : rc;
 }
 
 static int put_lfm2_moe(QsfHfModel *m) {
-    int rc = qsf_hf_put_kv_heads(m, lfm2_kinds, 1);
+    int rc = put_lfm2_attention(m);
     if (rc == QSF_OK) rc = qsf_hf_put_u32(m, "expert_gating_func", 2);
     return rc == QSF_OK ? qsf_hf_experts_put(m) : rc;
 }

@@ -172,13 +172,16 @@ static int put_deepseek(QsfHfModel *m, const char *gating) {
 
 static int put_v3(QsfHfModel *m) { return put_deepseek(m, "sigmoid"); }
 
-/* Groups of V2 are chosen by their best expert, those of V3 by their best two. */
+/* Groups of V2 are chosen by their best expert, those of V3 by their best two; GGUF has no key for the former. */
 static int put_v2(QsfHfModel *m) {
     uint32_t groups = 1;
     const char *method = qsf_json_string(qsf_hf_member(m->text, "topk_method"), NULL);
     int rc = qsf_hf_u32(m, "n_group", 1, &groups);
     if (rc == QSF_OK && groups > 1 && method != NULL && strcmp(method, "greedy") != 0)
-        rc = qsf_hf_bad(m, "n_group", "is above 1, which is not supported for this architecture");
+        rc = qsf_hf_bad(
+            m, "n_group",
+            "is above 1, and 'topk_method' chooses the groups of experts by the best expert of each, "
+            "which is not supported (by the best two, as in DeepSeek V3, is)");
     return rc == QSF_OK ? put_deepseek(m, "softmax") : rc;
 }
 

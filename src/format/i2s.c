@@ -10,7 +10,7 @@
 #include "src/format/dtype.h"
 #include "src/format/rows.h"
 
-enum { TAIL_BYTES = 32, NAME_MAX_LEN = 128 };
+enum { TAIL_BYTES = 32 };
 
 static const struct {
     const char *name;
@@ -27,9 +27,8 @@ enum { N_FLAVORS = sizeof flavors / sizeof *flavors };
 /* What a tensor is looked at with. */
 typedef struct Finder {
     const QsfFile *files;
-    const QsfTensor **by_name; /* (n) */
-    uint64_t n;
-    uint32_t alignment;
+    const uint32_t *alignment; /* of each file */
+    QsfI2sNames names;
     int wanted; /* or -1 */
     QsfErr *err;
 } Finder;
@@ -50,25 +49,6 @@ static int by_name(const void *a, const void *b) {
     return strcmp((*(const QsfTensor *const *)a)->name, (*(const QsfTensor *const *)b)->name);
 }
 
-static bool exists(const Finder *f, const char *name, size_t len, const char *suffix) {
-    char full[NAME_MAX_LEN];
-    if (len + strlen(suffix) >= sizeof full) return false;
-    memcpy(full, name, len);
-    memcpy(full + len, suffix, strlen(suffix) + 1);
-    const QsfTensor key = { .name = full }, *p = &key;
-    return bsearch(&p, f->by_name, (size_t)f->n, sizeof *f->by_name, by_name) != NULL;
-}
-
-static bool has_scales(const Finder *f, const char *name) {
-    static const char *const suffixes[] = { ".scale", ".scales", "_scale", "_scales" };
-    const size_t len = strlen(name), weight = strlen(".weight");
-    const bool longer = len > weight && strcmp(name + len - weight, ".weight") == 0;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (exists(f, name, len, suffixes[i]) || (longer && exists(f, name, len - weight, suffixes[i])))
-            return true;
-    return false;
-}
-
 /* Returns the bytes of a tensor of this layout; 0 if its rows do not consist of blocks. */
 static uint64_t expected(const QsfTensor *t, int flavor) {
     uint64_t bytes;
@@ -77,7 +57,7 @@ static uint64_t expected(const QsfTensor *t, int flavor) {
 
 static bool fits(const Finder *f, const QsfTensor *t, int flavor, uint64_t space) {
     const uint64_t bytes = expected(t, flavor);
-    return bytes != 0 && bytes <= space && space - bytes < f->alignment;
+    return bytes != 0 && bytes <= space && space - bytes < f->alignment[t->file];
 }
 
 static int no_flavor(const Finder *f, const QsfTensor *t, uint64_t space) {
@@ -93,18 +73,32 @@ static int no_flavor(const Finder *f, const QsfTensor *t, uint64_t space) {
                        bytes[1], bytes[2], bytes[3]);
 }
 
+static int no_scales(const Finder *f, const QsfTensor *t) {
+    return qsf_err_set(f->err, QSF_E_MODEL,
+                       "%s: tensor '%s' of type I2_S (%" PRIu64 " x %" PRIu64
+                       ") has the size of the layout split32, but there is no tensor with its scales: that "
+                       "has the same name, with or without '.weight', and then .scale, .scales, _scale or "
+                       "_scales",
+                       f->files[t->file].path, t->name, t->ne[0], qsf_tensor_n_rows(t));
+}
+
 /* Sets the layout of a tensor with `space` bytes up to the next one. */
 static int choose(const Finder *f, QsfTensor *t, uint64_t space) {
-    const bool scales = has_scales(f, t->name);
+    const bool scales = qsf_i2s_scales(&f->names, t->name) != NULL;
+    bool bare = false;
     for (int i = 0; i < N_FLAVORS; i++) {
         const bool allowed = f->wanted >= 0 ? i == f->wanted : flavors[i].dtype != QK_GGML_I2_256 || !scales;
-        if (!allowed || !fits(f, t, i, space) || (flavors[i].split && !scales)) continue;
+        if (!allowed || !fits(f, t, i, space)) continue;
+        if (flavors[i].split && !scales) {
+            bare = true;
+            continue;
+        }
         t->dtype = flavors[i].dtype;
         t->bytes = expected(t, i);
         t->scale = 1.0f;
         return QSF_OK;
     }
-    return no_flavor(f, t, space);
+    return bare ? no_scales(f, t) : no_flavor(f, t, space);
 }
 
 static int read_scale(const QsfFile *file, QsfTensor *t, QsfErr *err) {
@@ -117,11 +111,11 @@ static int read_scale(const QsfFile *file, QsfTensor *t, QsfErr *err) {
 /* order: all tensors by file and offset. */
 static int resolve(const Finder *f, QsfTensor **order) {
     int rc = QSF_OK;
-    for (uint64_t i = 0; rc == QSF_OK && i < f->n; i++) {
+    for (uint64_t i = 0; rc == QSF_OK && i < f->names.n; i++) {
         QsfTensor *t = order[i];
         if (!is_i2s(t)) continue;
         uint64_t end = f->files[t->file].size;
-        for (uint64_t j = i + 1; j < f->n && order[j]->file == t->file; j++)
+        for (uint64_t j = i + 1; j < f->names.n && order[j]->file == t->file; j++)
             if (order[j]->offset > t->offset) {
                 end = order[j]->offset;
                 break;
@@ -139,25 +133,54 @@ static int flavor_of(const char *name, QsfErr *err) {
     return -1;
 }
 
-int qsf_i2s_resolve(const QsfFile *files, QsfTensor *tensors, uint64_t n, uint32_t alignment,
-                    const char *name, QsfErr *err) {
-    Finder f = { .files = files, .n = n, .alignment = alignment, .wanted = -1, .err = err };
-    bool any = false;
-    if (name != NULL && (f.wanted = flavor_of(name, err)) < 0) return QSF_E_USAGE;
-    for (uint64_t i = 0; i < n; i++) any |= is_i2s(&tensors[i]);
-    if (!any) return QSF_OK;
-    QsfTensor **order = malloc((size_t)n * sizeof *order);
-    f.by_name = malloc((size_t)n * sizeof *f.by_name);
-    int rc = order == NULL || f.by_name == NULL ? qsf_err_memory(err, "%s", files[0].path) : QSF_OK;
+/* Chooses the layouts of all tensors, which are as the files list them. */
+static int resolve_all(QsfSource *s, Finder *f, QsfErr *err) {
+    const size_t n = (size_t)s->n_tensors;
+    QsfTensor **order = malloc(n * sizeof *order);
+    f->names = (QsfI2sNames){ malloc(n * sizeof *f->names.by_name), n };
+    int rc = order == NULL || f->names.by_name == NULL ? qsf_err_memory(err, "%s", s->files[0].path) : QSF_OK;
     if (rc == QSF_OK) {
-        for (uint64_t i = 0; i < n; i++) f.by_name[i] = order[i] = &tensors[i];
-        qsort(order, (size_t)n, sizeof *order, by_place);
-        qsort(f.by_name, (size_t)n, sizeof *f.by_name, by_name);
-        rc = resolve(&f, order);
+        for (size_t i = 0; i < n; i++) f->names.by_name[i] = order[i] = &s->tensors[i];
+        qsort(order, n, sizeof *order, by_place);
+        qsort(f->names.by_name, n, sizeof *f->names.by_name, by_name);
+        rc = resolve(f, order);
     }
+    if (rc == QSF_OK) rc = qsf_i2s_join(s, &f->names, err);
     free(order);
-    free(f.by_name);
+    free(f->names.by_name);
     return rc;
+}
+
+int qsf_i2s_choose(QsfSource *s, const char *name, QsfErr *err) {
+    Finder f = { .files = s->files, .wanted = -1, .err = err };
+    if (name != NULL && (f.wanted = flavor_of(name, err)) < 0) return QSF_E_USAGE;
+    if (s->i2s == NULL) return QSF_OK;
+    f.alignment = s->i2s->alignment;
+    s->n_tensors = s->i2s->n;
+    memcpy(s->tensors, s->i2s->stored, (size_t)s->n_tensors * sizeof *s->tensors);
+    int rc = resolve_all(s, &f, err);
+    return rc == QSF_OK ? qsf_source_index_tensors(s, err) : rc;
+}
+
+int qsf_i2s_open(QsfSource *s, const QsfGgufPart *parts, QsfErr *err) {
+    QsfI2s x = { .n = s->n_tensors };
+    for (uint64_t i = 0; i < x.n; i++) x.n_i2s += is_i2s(&s->tensors[i]);
+    if (x.n_i2s == 0) return QSF_OK;
+    QsfTensor *stored = qsf_source_alloc(s, x.n, sizeof *stored, err);
+    uint32_t *alignment = qsf_source_alloc(s, s->n_files, sizeof *alignment, err);
+    x.joined = qsf_source_alloc(s, x.n, sizeof *x.joined, err);
+    x.part = qsf_source_alloc(s, x.n_i2s, sizeof *x.part, err);
+    x.map = qsf_source_alloc(s, x.n_i2s, sizeof *x.map, err);
+    s->i2s = qsf_source_alloc(s, 1, sizeof *s->i2s, err);
+    if (stored == NULL || alignment == NULL || x.joined == NULL || x.part == NULL || x.map == NULL ||
+        s->i2s == NULL)
+        return err->code;
+    memcpy(stored, s->tensors, (size_t)x.n * sizeof *stored);
+    for (uint32_t i = 0; i < s->n_files; i++) alignment[i] = parts[i].alignment;
+    x.stored = stored;
+    x.alignment = alignment;
+    *s->i2s = x;
+    return qsf_i2s_choose(s, NULL, err);
 }
 
 int qsf_i2s_read_scale(const QsfSource *s, QsfTensor *t, QsfErr *err) {

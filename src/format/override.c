@@ -91,13 +91,9 @@ static int store(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
 
 /* The layout of I2_S tensors is chosen like an entry, but is none. */
 static int choose_i2s(QsfSource *s, const QsfMetaEntry *e, QsfErr *err) {
-    uint32_t alignment;
     if (e->type != QSF_META_STRING || e->hidden)
         return qsf_err_set(err, QSF_E_USAGE, "expected " QSF_I2S_NAMES);
-    if (strncmp(s->format, "GGUF", 4) != 0) return QSF_OK; /* all others have a type for each layout */
-    int rc = qsf_meta_u32(s, "general.alignment", 32, &alignment, err);
-    return rc == QSF_OK ? qsf_i2s_resolve(s->files, s->tensors, s->n_tensors, alignment, e->v.str.s, err)
-                        : rc;
+    return qsf_i2s_choose(s, e->v.str.s, err); /* formats but GGUF have a type for each layout */
 }
 
 int qsf_source_override(QsfSource *s, const char *spec, QsfErr *err) {

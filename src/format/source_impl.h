@@ -59,6 +59,7 @@ typedef struct QsfTensorNote {
 /* The decompressed layer that was read last (qsf_compressed.c). */
 typedef struct QsfCompressedCache QsfCompressedCache;
 struct QsfNamed; /* qsf_named.h */
+struct QsfI2s;   /* i2s.h */
 
 struct QsfSource {
     QsfLedger *ledger;
@@ -80,6 +81,7 @@ struct QsfSource {
     uint32_t n_compressed;
     QsfCompressedCache *cache;    /* NULL if nothing is compressed */
     const struct QsfNamed *named; /* of a QSF file, else NULL */
+    struct QsfI2s *i2s;           /* NULL if no tensor of a GGUF file is I2_S */
     QsfHashmap tensor_map;
     QsfMadeArray made[QSF_MADE_ARRAYS]; /* (n_made) */
     uint32_t n_made;
@@ -135,7 +137,7 @@ typedef struct QsfGgufPart {
     QsfMetaTable meta;
     QsfTensor *tensors; /* (n_tensors), offsets absolute and checked */
     uint64_t n_tensors;
-    uint32_t version;
+    uint32_t version, alignment;
 } QsfGgufPart;
 
 /* Reads and checks files[file]. */

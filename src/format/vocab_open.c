@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/format/pytorch.h"
 #include "src/format/vocab_draft.h"
 #include "src/format/whole.h"
 
@@ -21,7 +22,16 @@ char *qsf_vocab_file_in(const char *dir, QsfErr *err) {
         if (access(path, F_OK) == 0) return path;
         free(path);
     }
-    qsf_err_set(err, QSF_E_MODEL, "%s: is a directory without tokenizer.json or tokenizer.model", dir);
+    char prefix[4096];
+    const int n = snprintf(prefix, sizeof prefix, "%s/", dir);
+    if (n > 0 && (size_t)n < sizeof prefix && !qsf_hf_dir_has_weights(dir) &&
+        qsf_pytorch_in(prefix, (size_t)n))
+        qsf_err_set(err, QSF_E_MODEL,
+                    "%s: the weights in this directory are " QSF_PYTORCH_ADVICE
+                    "; it has no tokenizer.json or tokenizer.model either",
+                    dir);
+    else
+        qsf_err_set(err, QSF_E_MODEL, "%s: is a directory without tokenizer.json or tokenizer.model", dir);
     return NULL;
 }
 

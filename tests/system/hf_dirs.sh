@@ -8,10 +8,11 @@
 
 # ---- the project's own models
 
-for arch in llama qwen2 qwen3 gemma2 phi3 gpt2 qwen3moe mamba2; do
+for arch in llama qwen2 qwen3 gemma2 phi3 gpt2 qwen3moe mamba2 lfm2; do
     python3 "$here/hf/tiny.py" $arch "$work/tiny.$arch.gguf" || { fail "tiny.py $arch"; continue; }
     hows='--shards=1 --old --shards=3'
     [ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || hows='--shards=3'
+    [ $arch != lfm2 ] || hows='--old --shards=2' # layers with attention as full_attn_idxs
     for how in $hows; do
         make_dir "$work/tiny.$arch.gguf" own "$how" || { fail "$arch: $(tail -n 1 "$work/err")"; continue; }
         check "own $arch $how"
@@ -83,9 +84,25 @@ bad_dir 'n_groups|group_count' set n_groups 3
 bad_dir 'num_heads' set num_heads 0
 bad_dir 'num_heads|time_step_rank' set num_heads 5
 bad_dir 'A_log|ssm_a' drop backbone.layers.1.mixer.A_log
+rm -rf "$work/good"
+make_dir "$work/tiny.lfm2.gguf" good --old || fail "the good directory of LFM2"
+bad_dir 'full_attn_idxs' set full_attn_idxs '[2]'
+bad_dir 'full_attn_idxs' set full_attn_idxs '[-1]'
+bad_dir 'full_attn_idxs' set full_attn_idxs '["1"]'
+bad_dir 'full_attn_idxs' set full_attn_idxs 1
+bad_dir 'blk.0.attn_q' set full_attn_idxs # all layers have attention
+bad_dir 'layer_types' set layer_types '["conv"]'
 # Weights in another format: what to do is said.
 rm -rf "$work/bad" && cp -r "$work/good/dir" "$work/bad"
 mv "$work/bad/model.safetensors" "$work/bad/pytorch_model.bin"
 expect 3 'safetensors' "$run" -p a -n 1 "$work/bad"
 expect 3 'pytorch_model.bin' "$run" -p a -n 1 "$work/bad"
+rm "$work/bad"/tokenizer*
+expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors' "$run" -p a -n 1 "$work/bad"
+expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors' "$convert" --quiet "$work/bad" "$work/bad.qsf"
+mv "$work/bad/pytorch_model.bin" "$work/bad/pytorch_model.bin.index.json"
+expect 3 'in pytorch_model.bin, which is not supported: save them as safetensors' "$run" -p a -n 1 "$work/bad"
+rm -rf "$work/bad" && cp -r "$work/good/dir" "$work/bad" && rm "$work/bad"/tokenizer* # old weights beside others
+: >"$work/bad/pytorch_model.bin"
+expect 3 'without tokenizer.json or tokenizer.model' "$run" -p a -n 1 "$work/bad"
 finish

@@ -195,7 +195,10 @@ def lfm2(m):
     moe = m.arch == "lfm2moe"
     c = base(m, "Lfm2MoeForCausalLM" if moe else "Lfm2ForCausalLM", "lfm2_moe" if moe else "lfm2", norm="norm_eps", head_dim=False)
     c.update(conv_L_cache=m.key("shortconv.l_cache"), conv_bias=False)
-    c["layer_types"] = ["full_attention" if kv else "conv" for kv in m.kv_heads]
+    if m.old:
+        c["full_attn_idxs"] = [i for i, kv in enumerate(m.kv_heads) if kv]
+    else:
+        c["layer_types"] = ["full_attention" if kv else "conv" for kv in m.kv_heads]
     if moe:
         c["num_experts"], c["num_experts_per_tok"] = experts(m)
         c.update(

@@ -56,6 +56,11 @@ MODELS = {
         dict(HEADS, **RMS, **MOE, **{"attention.key_length": 8, "attention.value_length": 8}),
         TOP + NORMS + ATTN + HEAD_NORMS + EXPERTS,
     ),
+    "lfm2": (
+        dict(HEADS, **RMS, **{"attention.head_count_kv": [0, 2], "shortconv.l_cache": 3}),
+        "token_embd.weight V H | token_embd_norm.weight H | " + NORMS + MLP + "blk.0.shortconv.conv.weight H 3 | "
+        "blk.0.shortconv.in_proj.weight 96 H | blk.0.shortconv.out_proj.weight H H | " + (ATTN + HEAD_NORMS).replace("B.", "blk.1."),
+    ),
     "mamba2": (dict(RMS, **SCAN, feed_forward_length=0, **{"attention.head_count": 0}), TOP + "B.attn_norm.weight H | " + MAMBA2),
 }
 

@@ -237,7 +237,8 @@ typedef struct QsfConvStep {
  * in holds x (heads, dim), in2 one time step per head, in3 B and C: (2, groups, n); heads / groups neighbouring heads
  * share B and C. in and out may be the same. */
 typedef struct QsfScanStep {
-    uint32_t state; /* SCAN1: qsf_matrix_state_floats(1, n, heads); SCAN2: of (heads, n, dim), and a factor per head */
+    /* SCAN1: qsf_matrix_state_floats(1, n, heads); SCAN2: the same of (heads, n, dim), and a factor for each head */
+    uint32_t state;
     uint32_t heads, dim, n, groups;
     uint32_t a; /* parameter: SCAN1 (heads, n), SCAN2 (heads); negative */
     uint32_t d; /* parameter (heads) */

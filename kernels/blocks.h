@@ -29,6 +29,7 @@ enum { QK_FORMATS(QK_NUMBERS, ) };
 #define QK_NVFP4_BLOCK 64
 #define QK_Q1_BLOCK    128
 #define QK_Q2_BLOCK    64
+#define QK_STATE_TILE  32 /* columns of a tile of a recurrent matrix */
 
 typedef float qk_f32;
 typedef uint16_t qk_f16, qk_bf16;

@@ -57,7 +57,11 @@ static const qk_table ref_table = {
     .at_least = qk_at_least_ref,
     .draw = qk_draw_ref,
     .clamp = qk_clamp_ref,
-    .scan = qk_scan_ref,
+    .scan_each = qk_scan_each_ref,
+    .scan_one = qk_scan_one_ref,
+    .delta = qk_delta_ref,
+    .wkv = qk_wkv_ref,
+    .conv = qk_conv_ref,
     .kv_quantize4 = qk_kv_quantize4_ref,
     .kv_dequantize4 = qk_kv_dequantize4_ref,
 };

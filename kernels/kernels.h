@@ -16,6 +16,7 @@
 #include "kernels/blocks.h"
 #include "kernels/cpu.h"
 #include "kernels/kv.h"
+#include "kernels/state.h"
 
 /* How a weight type wants its activation columns. */
 typedef enum qk_act {
@@ -143,8 +144,15 @@ typedef struct qk_table {
     size_t (*draw)(const float *p, size_t n, double u, double *total);
     /* NaN becomes low; y may be x */
     void (*clamp)(float *y, const float *x, size_t n, float low, float high);
-    /* One element of a linear recurrence: s = old * decay + b * x; returns s . c. s may be old. */
-    float (*scan)(float *s, const float *old, const float *b, const float *c, size_t n, float decay, float x);
+    /* Recurrent states, kernels/state.h. scan_each: with t = softplus(dt), s = exp(t * a) * s + b (t * x)^T;
+     * y = c^T s + d * x. scan_one: s = keep * s + b (gain * x)^T;  y = out * c^T s + d * x. */
+    void (*scan_each)(const qk_scan *p, const qk_scan_each *e);
+    void (*scan_one)(const qk_scan *p, const qk_scan_one *o);
+    void (*delta)(float *s, const qk_delta *p);
+    void (*wkv)(float *s, const qk_wkv *p);
+    /* y[i] = sum over k of x[k][i] * w[k][i] + bias[i]; bias may be NULL. */
+    void (*conv)(float *y, const float *const *x, const float *const *w, size_t kernel, const float *bias,
+                 size_t n);
     /* One head row in 4 bits: element i in byte i / 2, low nibble first; scale and min are halves. min NULL:
      * x = (q - 8) * scale, else x = min + q * scale. */
     void (*kv_quantize4)(uint8_t *q, uint16_t *scale, uint16_t *min, const float *x, size_t n);

@@ -16,12 +16,13 @@ dotprod_flags := -march=armv8.2-a+dotprod
 
 # ---- the families of operations, for each level that has ALL: templates below kernels/generic, in this order
 
-op_families := vec actq norm act pick kv
+op_families := vec actq norm act pick state kv
 vec_templates := ops_vec
 actq_templates := ops_actq
 norm_templates := ops_norm ops_rope
 act_templates := exp ops_softmax ops_act
 pick_templates := ops_pick
+state_templates := exp ops_state
 kv_templates := kv_exp kv_block kv_attend kv_formats kv_quant4
 
 # ---- the rows of kernels/formats.h, as q4_0:BLOCK and avx2:x86:ALL

@@ -21,8 +21,12 @@
     float qk_softmax_t_##isa(float *y, const float *x, size_t n, float temperature);                         \
     void qk_relu2_mul_##isa(float *gate, const float *up, size_t n);                                         \
     void qk_clamp_##isa(float *y, const float *x, size_t n, float low, float high);                          \
-    float qk_scan_##isa(float *s, const float *old, const float *b, const float *c, size_t n, float decay,   \
-                        float x);                                                                            \
+    void qk_scan_each_##isa(const qk_scan *p, const qk_scan_each *e);                                        \
+    void qk_scan_one_##isa(const qk_scan *p, const qk_scan_one *o);                                          \
+    void qk_delta_##isa(float *s, const qk_delta *p);                                                        \
+    void qk_wkv_##isa(float *s, const qk_wkv *p);                                                            \
+    void qk_conv_##isa(float *y, const float *const *x, const float *const *w, size_t kernel,                \
+                       const float *bias, size_t n);                                                         \
     size_t qk_top_k_##isa(qk_pick *out, const float *x, size_t n, size_t k);                                 \
     size_t qk_top_p_##isa(qk_pick *out, const float *x, const float *p, size_t n, float max, double top_p,   \
                           size_t *sure);                                                                     \
@@ -56,7 +60,11 @@ QK_LEVELS(QK_OPS_LEVEL)
         (t)->softmax_t = qk_softmax_t_##isa;                 \
         (t)->relu2_mul = qk_relu2_mul_##isa;                 \
         (t)->clamp = qk_clamp_##isa;                         \
-        (t)->scan = qk_scan_##isa;                           \
+        (t)->scan_each = qk_scan_each_##isa;                 \
+        (t)->scan_one = qk_scan_one_##isa;                   \
+        (t)->delta = qk_delta_##isa;                         \
+        (t)->wkv = qk_wkv_##isa;                             \
+        (t)->conv = qk_conv_##isa;                           \
         (t)->top_k = qk_top_k_##isa;                         \
         (t)->top_p = qk_top_p_##isa;                         \
         (t)->at_least = qk_at_least_##isa;                   \

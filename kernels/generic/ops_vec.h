@@ -46,32 +46,4 @@ void QK_FN(clamp)(float *y, const float *x, size_t n, float low, float high) {
     if (i < n) v_store_some(y + i, n - i, v_min(v_max(v_load_some(x + i, n - i), lo), hi));
 }
 
-/* Two sums, because one would wait for itself. */
-float QK_FN(scan)(float *s, const float *old, const float *b, const float *c, size_t n, float decay,
-                  float x) {
-    const vf vd = v_set(decay), vx = v_set(x);
-    vf sum0 = v_set(0), sum1 = v_set(0);
-    size_t i = 0;
-    for (; i + 2 * V <= n; i += 2 * V) {
-        const vf s0 = v_fma(v_load(old + i), vd, v_mul(v_load(b + i), vx));
-        const vf s1 = v_fma(v_load(old + i + V), vd, v_mul(v_load(b + i + V), vx));
-        v_store(s + i, s0);
-        v_store(s + i + V, s1);
-        sum0 = v_fma(s0, v_load(c + i), sum0);
-        sum1 = v_fma(s1, v_load(c + i + V), sum1);
-    }
-    for (; i + V <= n; i += V) {
-        const vf s0 = v_fma(v_load(old + i), vd, v_mul(v_load(b + i), vx));
-        v_store(s + i, s0);
-        sum0 = v_fma(s0, v_load(c + i), sum0);
-    }
-    if (i < n) {
-        const size_t m = n - i;
-        const vf s0 = v_fma(v_load_some(old + i, m), vd, v_mul(v_load_some(b + i, m), vx));
-        v_store_some(s + i, m, s0);
-        sum1 = v_fma(s0, v_load_some(c + i, m), sum1);
-    }
-    return v_sum(v_add(sum0, sum1));
-}
-
 #endif

@@ -43,7 +43,12 @@ size_t qk_top_p_ref(qk_pick *out, const float *x, const float *p, size_t n, floa
 size_t qk_at_least_ref(qk_pick *out, const float *x, size_t n, float limit);
 size_t qk_draw_ref(const float *p, size_t n, double u, double *total);
 void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high);
-float qk_scan_ref(float *s, const float *old, const float *b, const float *c, size_t n, float decay, float x);
+void qk_scan_each_ref(const qk_scan *p, const qk_scan_each *e);
+void qk_scan_one_ref(const qk_scan *p, const qk_scan_one *o);
+void qk_delta_ref(float *s, const qk_delta *p);
+void qk_wkv_ref(float *s, const qk_wkv *p);
+void qk_conv_ref(float *y, const float *const *x, const float *const *w, size_t kernel, const float *bias,
+                 size_t n);
 
 /* Dot product of one row of floats with one activation column. */
 typedef float (*qk_row_dot)(const uint8_t *w, const void *x, size_t k);

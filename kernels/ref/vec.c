@@ -33,13 +33,3 @@ void qk_clamp_ref(float *y, const float *x, size_t n, float low, float high) {
         y[i] = v < high ? v : high;
     }
 }
-
-float qk_scan_ref(float *s, const float *old, const float *b, const float *c, size_t n, float decay,
-                  float x) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        s[i] = old[i] * decay + b[i] * x;
-        sum += (double)s[i] * (double)c[i];
-    }
-    return (float)sum;
-}

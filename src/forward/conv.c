@@ -4,7 +4,7 @@
 
 #include "src/forward/state.h"
 
-#define BLOCK 64u /* channels at a time: their inputs and weights stay in the first cache */
+#define BLOCK 128u /* channels at a time: their inputs and weights stay in the first cache */
 
 typedef struct ConvJob {
     const QsfForward *f;
@@ -34,28 +34,26 @@ static void store(const ConvJob *j, const Window *win, size_t first, size_t ch, 
         memcpy(new + k * j->s->in.width + ch, win->x[(first + k) % p->kernel], n * sizeof *new);
 }
 
-/* y = sum over the window, the oldest input first; row `first` of the ring is the oldest. */
-static void sum_window(const Window *win, size_t kernel, size_t first, float *y, size_t n) {
-    float sum[BLOCK];
-    for (size_t i = 0; i < n; i++) sum[i] = win->x[first][i] * win->w[0][i];
-    for (size_t k = 1; k < kernel; k++) {
-        const float *x = win->x[(first + k) % kernel], *w = win->w[k];
-        for (size_t i = 0; i < n; i++) sum[i] += x[i] * w[i];
+/* y from the window; row `first` of the ring is the oldest. */
+static void sum_window(const ConvJob *j, const Window *win, size_t first, float *y, size_t ch, size_t n) {
+    const size_t kernel = j->s->u.conv.kernel;
+    const float *x[QSF_CONV_MAX], *w[QSF_CONV_MAX], *bias = qsf_param(j->f, j->s->u.conv.bias);
+    for (size_t k = 0; k < kernel; k++) {
+        x[k] = win->x[(first + k) % kernel];
+        w[k] = win->w[k];
     }
-    memcpy(y, sum, n * sizeof *y);
+    j->f->table->conv(y, x, w, kernel, bias != NULL ? bias + ch : NULL, n);
 }
 
 static void block(const ConvJob *j, Window *win, size_t ch, size_t n) {
     const QsfForward *f = j->f;
     const QsfConvStep *p = &j->s->u.conv;
-    const float *bias = qsf_param(f, p->bias);
     size_t first = 0; /* of the ring, once the input of the column is in it */
     load(j, win, ch, n);
     for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++) {
         float *y = qsf_col(f, j->s->out[0], c) + ch;
         memcpy(win->x[(first + p->kernel - 1) % p->kernel], qsf_col(f, j->s->in, c) + ch, n * sizeof *y);
-        sum_window(win, p->kernel, first, y, n);
-        if (bias != NULL) f->table->add(y, bias + ch, n);
+        sum_window(j, win, first, y, ch, n);
         if (j->act != NULL) j->act(y, NULL, n);
         first = (first + 1) % p->kernel;
     }

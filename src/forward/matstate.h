@@ -20,9 +20,4 @@ typedef void (*QsfStateTileFn)(const QsfForward *f, const QsfStep *s, const QsfS
 void qsf_matrix_state_run(QsfForward *f, const QsfStep *s, uint32_t state, uint32_t heads, uint32_t k_dim,
                           uint32_t v_dim, QsfStateTileFn fn);
 
-/* Copies n values to a row of a tile, the rest of which becomes 0. */
-static inline void qsf_tile_load(float *row, const float *x, uint32_t n) {
-    for (uint32_t j = 0; j < QSF_STATE_TILE; j++) row[j] = j < n ? x[j] : 0.0f;
-}
-
 #endif

@@ -1,65 +1,127 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Selective scans over the positions. Each thread takes some heads through all columns of the pass, so that the state
- * of a head stays in its cache. Softplus as in state-spaces/mamba. */
+/* Selective scans over the positions, tile by tile of columns (matstate.h), so that the state of a tile stays in
+ * registers or in the first cache for many positions. Softplus as in state-spaces/mamba. */
 #include <math.h>
 
-#include "src/forward/state.h"
+#include "src/forward/matstate.h"
 
-#define LINE 16u /* floats of a cache line */
+enum { AT_ONCE = QK_SCAN_POSITIONS };
 
 typedef struct ScanJob {
     const QsfForward *f;
     const QsfStep *s;
-    bool scalar; /* one decay per head */
+    const float *old;
+    float *new_state;
+    uint32_t tiles; /* per head */
 } ScanJob;
 
 static float softplus(float x) { return x > 20.0f ? x : logf(1.0f + expf(x)); }
 
-/* One element: new = old * exp(t * a) + b * x; returns new . c. new may be old. */
-static float update_each(float *new, const float *old, const float *a, float t, const float *b, float x,
-                         const float *c, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        new[i] = old[i] * expf(t * a[i]) + b[i] * x;
-        sum += (double)new[i] * (double)c[i];
-    }
-    return (float)sum;
-}
-
-/* Head h of column c. */
-static void head(const ScanJob *j, size_t h, uint32_t c) {
+/* Tile i of the state, at columns [c, c + n_pos); x and y begin at element `at` of them, which `cols` elements
+ * follow. */
+static qk_scan tile_at(const ScanJob *j, size_t i, uint32_t c, size_t n_pos, size_t at, size_t cols,
+                       uint32_t group) {
     const QsfForward *f = j->f;
     const QsfScanStep *p = &j->s->u.scan;
-    const size_t dim = p->dim, n = p->n, group = h / (p->heads / p->groups), at = h * dim * n;
-    float *new = qsf_recurrent_new(&f->recurrent, p->state) + at;
-    const float *old = c == f->col0 ? qsf_recurrent_old(&f->recurrent, p->state) + at : new;
-    const float *b = qsf_col(f, j->s->in3, c) + group * n, *cc = b + (size_t)p->groups * n;
-    const float *x = qsf_col(f, j->s->in, c) + h * dim, *a = qsf_param(f, p->a);
-    const float t = softplus(qsf_col(f, j->s->in2, c)[h]), d = qsf_param(f, p->d)[h];
-    float *y = qsf_col(f, j->s->out[0], c) + h * dim;
-    const float decay = j->scalar ? expf(t * a[h]) : 0.0f;
-    for (size_t i = 0; i < dim; i++) {
-        const float in = x[i], xt = in * t;
-        float *to = new + i *n;
-        const float *from = old + i * n;
-        y[i] = d * in + (j->scalar ? f->table->scan(to, from, b, cc, n, decay, xt)
-                                   : update_each(to, from, a + h * n, t, b, xt, cc, n));
+    const size_t off = i * p->n * QSF_STATE_TILE;
+    const float *b = qsf_col(f, j->s->in3, c) + (size_t)group * p->n;
+    return (qk_scan){ .s = j->new_state + off,
+                      .old = (c == f->col0 ? j->old : j->new_state) + off,
+                      .rows = p->n,
+                      .cols = cols < QSF_STATE_TILE ? cols : QSF_STATE_TILE,
+                      .n_pos = n_pos,
+                      .b = b,
+                      .c = b + (size_t)p->groups * p->n,
+                      .x = qsf_col(f, j->s->in, c) + at,
+                      .y = qsf_col(f, j->s->out[0], c) + at,
+                      .bc_stride = qsf_col_stride(f, j->s->in3),
+                      .x_stride = qsf_col_stride(f, j->s->in),
+                      .y_stride = qsf_col_stride(f, j->s->out[0]) };
+}
+
+static size_t positions(const QsfForward *f, uint32_t c) {
+    const size_t left = f->col0 + f->n_cols - c;
+    return left < AT_ONCE ? left : AT_ONCE;
+}
+
+/* ---- one decay per element: the elements are the columns of one matrix ---- */
+
+static void each_tiles(void *arg, int worker, size_t begin, size_t end) {
+    const ScanJob *j = arg;
+    const QsfForward *f = j->f;
+    const QsfScanStep *p = &j->s->u.scan;
+    (void)worker;
+    for (size_t i = begin; i < end; i++) {
+        const size_t at = i * QSF_STATE_TILE;
+        for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c += (uint32_t)positions(f, c)) {
+            const qk_scan tile = tile_at(j, i, c, positions(f, c), at, p->heads - at, 0);
+            const qk_scan_each e = { .a = qsf_param(f, p->a) + at * p->n,
+                                     .d = qsf_param(f, p->d) + at,
+                                     .dt = qsf_col(f, j->s->in2, c) + at,
+                                     .dt_stride = qsf_col_stride(f, j->s->in2) };
+            f->table->scan_each(&tile, &e);
+        }
     }
 }
 
-static void run(void *arg, int worker, size_t begin, size_t end) {
-    const ScanJob *j = arg;
+/* ---- one decay per head ---- */
+
+/* The decays of a head are not applied to its state but multiplied up in *scale, by which inputs are divided and
+ * outputs multiplied. That saves a third of the arithmetic. Where the product leaves a range of 2^40, the state is
+ * multiplied by it. What is computed at a position depends on the positions before it only, not on the passes. */
+typedef struct HeadDecay {
+    float keep[AT_ONCE], gain[AT_ONCE], out[AT_ONCE];
+} HeadDecay;
+
+static void decays(const ScanJob *j, uint32_t h, uint32_t c, size_t n_pos, float *scale, HeadDecay *to) {
+    const QsfForward *f = j->f;
+    const float a = qsf_param(f, j->s->u.scan.a)[h];
+    for (size_t i = 0; i < n_pos; i++) {
+        const float t = softplus(qsf_col(f, j->s->in2, c + i)[h]), product = *scale * expf(t * a);
+        const bool fits = product > 0x1p-40f && product < 0x1p40f;
+        *scale = fits ? product : 1.0f;
+        to->keep[i] = fits ? 1.0f : product;
+        to->gain[i] = t / *scale;
+        to->out[i] = *scale;
+    }
+}
+
+static void one_head(const ScanJob *j, uint32_t h) {
+    const QsfForward *f = j->f;
+    const QsfScanStep *p = &j->s->u.scan;
+    const size_t scales = qsf_matrix_state_floats(p->heads, p->n, p->dim);
+    float scale = j->old[scales + h];
+    HeadDecay decay;
+    for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c += (uint32_t)positions(f, c)) {
+        decays(j, h, c, positions(f, c), &scale, &decay);
+        const qk_scan_one one = { decay.keep, decay.gain, decay.out, qsf_param(f, p->d)[h] };
+        for (size_t i = 0; i < j->tiles; i++) {
+            const size_t col = i * QSF_STATE_TILE;
+            const qk_scan tile = tile_at(j, (size_t)h * j->tiles + i, c, positions(f, c),
+                                         (size_t)h * p->dim + col, p->dim - col, h / (p->heads / p->groups));
+            f->table->scan_one(&tile, &one);
+        }
+    }
+    j->new_state[scales + h] = scale;
+}
+
+static void one_heads(void *arg, int worker, size_t begin, size_t end) {
     (void)worker;
-    for (size_t h = begin; h < end; h++)
-        for (uint32_t c = j->f->col0; c < j->f->col0 + j->f->n_cols; c++) head(j, h, c);
+    for (size_t h = begin; h < end; h++) one_head(arg, (uint32_t)h);
 }
 
 int qsf_scan(QsfForward *f, const QsfStep *s, QsfErr *err) {
-    (void)err;
+    const QsfScanStep *p = &s->u.scan;
+    const bool each = s->op == QSF_OP_SCAN1;
     const QsfSpan span = qsf_span_begin(f);
-    ScanJob j = { f, s, s->op == QSF_OP_SCAN2 };
-    /* Neighbouring channels share cache lines of the output. */
-    qsf_pool_run(f->pool, run, &j, s->u.scan.heads, s->u.scan.dim >= LINE ? 1 : LINE);
+    const uint32_t columns = each ? p->heads : p->dim;
+    ScanJob j = { .f = f,
+                  .s = s,
+                  .old = qsf_recurrent_old(&f->recurrent, p->state),
+                  .new_state = qsf_recurrent_new(&f->recurrent, p->state),
+                  .tiles = (columns + QSF_STATE_TILE - 1) / QSF_STATE_TILE };
+    (void)err;
+    qsf_pool_run(f->pool, each ? each_tiles : one_heads, &j, each ? j.tiles : p->heads, 1);
     qsf_span_end(f, &span, &f->n.attention_ns);
     return QSF_OK;
 }

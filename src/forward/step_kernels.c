@@ -113,7 +113,14 @@ unsigned qsf_forward_step_kernels(const QsfForward *f, const QsfStep *s, QsfKern
     case QSF_OP_CLAMP: PUT(&n, clamp); break;
     case QSF_OP_ACT: put_act(&n, s->u.act.kind); break;
     case QSF_OP_ROPE: put_rope(&n, s); break;
-    case QSF_OP_SCAN2: PUT(&n, scan); break;
+    case QSF_OP_SCAN1: PUT(&n, scan_each); break;
+    case QSF_OP_SCAN2: PUT(&n, scan_one); break;
+    case QSF_OP_DELTA: PUT(&n, delta); break;
+    case QSF_OP_WKV: PUT(&n, wkv); break;
+    case QSF_OP_CONV:
+        PUT(&n, conv);
+        put_act(&n, s->u.conv.act);
+        break;
     case QSF_OP_KV_STORE: put_kv(&n, "store", offsetof(qk_kv_ops, store)); break;
     case QSF_OP_ATTENTION: put_kv(&n, "attend", offsetof(qk_kv_ops, attend)); break;
     case QSF_OP_HEAD_LINEAR: put_matmul(&n, s->u.head_linear.unit); break;

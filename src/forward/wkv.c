@@ -1,78 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Linear attention of RWKV (QsfWkvStep). As in delta.c, loops run over the columns of a tile. */
-#include <string.h>
-
+/* Linear attention of RWKV (QsfWkvStep). */
 #include "src/forward/matstate.h"
-
-enum { TILE = QSF_STATE_TILE };
-
-typedef struct Position {
-    const float *in[QSF_WKV_SLOTS]; /* of one head */
-    float decay;                    /* FIXED */
-} Position;
-
-static void v6(const Position *p, float *restrict s, size_t dim, const float *restrict v,
-               float *restrict out) {
-    for (size_t i = 0; i < dim; i++) {
-        float *row = s + i * TILE;
-        const float r = p->in[QSF_WKV_R][i], w = p->in[QSF_WKV_W][i], k = p->in[QSF_WKV_K][i];
-        for (size_t j = 0; j < TILE; j++) {
-            out[j] += r * row[j];
-            row[j] = w * row[j] + k * v[j];
-        }
-    }
-}
-
-static void gla(const Position *p, float *restrict s, size_t dim, const float *restrict v,
-                float *restrict out) {
-    for (size_t i = 0; i < dim; i++) {
-        float *row = s + i * TILE;
-        const float r = p->in[QSF_WKV_R][i], w = p->in[QSF_WKV_W][i], k = p->in[QSF_WKV_K][i];
-        const float open = k - k * w;
-        for (size_t j = 0; j < TILE; j++) {
-            row[j] = w * row[j] + open * v[j];
-            out[j] += r * row[j];
-        }
-    }
-}
-
-static void fixed(const Position *p, float *restrict s, size_t dim, const float *restrict v,
-                  float *restrict out) {
-    for (size_t i = 0; i < dim; i++) {
-        float *row = s + i * TILE;
-        const float r = p->in[QSF_WKV_R][i], k = p->in[QSF_WKV_K][i];
-        for (size_t j = 0; j < TILE; j++) {
-            row[j] = p->decay * row[j] + k * v[j];
-            out[j] += r * row[j];
-        }
-    }
-}
-
-static void v7(const Position *p, float *restrict s, size_t dim, const float *restrict v,
-               float *restrict out) {
-    float seen[TILE] = { 0 };
-    for (size_t i = 0; i < dim; i++) {
-        const float *row = s + i * TILE, a = p->in[QSF_WKV_A][i];
-        for (size_t j = 0; j < TILE; j++) seen[j] += a * row[j];
-    }
-    for (size_t i = 0; i < dim; i++) {
-        float *row = s + i * TILE;
-        const float r = p->in[QSF_WKV_R][i], w = p->in[QSF_WKV_W][i], k = p->in[QSF_WKV_K][i],
-                    b = p->in[QSF_WKV_B][i];
-        for (size_t j = 0; j < TILE; j++) {
-            row[j] = w * row[j] + k * v[j] - b * seen[j];
-            out[j] += r * row[j];
-        }
-    }
-}
-
-static void (*const kinds[])(const Position *p, float *restrict s, size_t dim, const float *restrict v,
-                             float *restrict out) = {
-    [QSF_WKV_V6] = v6,
-    [QSF_WKV_GLA] = gla,
-    [QSF_WKV_FIXED] = fixed,
-    [QSF_WKV_V7] = v7,
-};
 
 /* Returns input i of a head. */
 static const float *input(const float *in, const QsfWkvStep *p, unsigned i, uint32_t head) {
@@ -82,16 +10,23 @@ static const float *input(const float *in, const QsfWkvStep *p, unsigned i, uint
 
 static void through_positions(const QsfForward *f, const QsfStep *s, const QsfStateTile *t) {
     const QsfWkvStep *p = &s->u.wkv;
-    const float decay = p->kind == QSF_WKV_FIXED ? f->model->prog.slopes[p->decays][t->head] : 0.0f;
-    const unsigned n = p->kind == QSF_WKV_V7 ? QSF_WKV_SLOTS : QSF_WKV_A;
+    const bool fixed = p->kind == QSF_WKV_FIXED, v7 = p->kind == QSF_WKV_V7;
     for (size_t c = f->col0; c < f->col0 + f->n_cols; c++) {
         const float *in = qsf_col(f, s->in, c);
-        float v[TILE], out[TILE] = { 0 };
-        Position pos = { .decay = decay };
-        for (unsigned i = 0; i < n; i++) pos.in[i] = input(in, p, i, t->head);
-        qsf_tile_load(v, pos.in[QSF_WKV_V] + t->col, t->n);
-        kinds[p->kind](&pos, t->s, p->dim, v, out);
-        memcpy(qsf_col(f, s->out[0], c) + (size_t)t->head * p->dim + t->col, out, t->n * sizeof *out);
+        const qk_wkv pos = { .rows = p->dim,
+                             .cols = t->n,
+                             .r = input(in, p, QSF_WKV_R, t->head),
+                             .k = input(in, p, QSF_WKV_K, t->head),
+                             .a = v7 ? input(in, p, QSF_WKV_A, t->head) : NULL,
+                             .b = v7 ? input(in, p, QSF_WKV_B, t->head) : NULL,
+                             .w = fixed ? f->model->prog.slopes[p->decays] + t->head
+                                        : input(in, p, QSF_WKV_W, t->head),
+                             .w_step = !fixed,
+                             .before = p->kind == QSF_WKV_V6,
+                             .open = p->kind == QSF_WKV_GLA,
+                             .v = input(in, p, QSF_WKV_V, t->head) + t->col,
+                             .y = qsf_col(f, s->out[0], c) + (size_t)t->head * p->dim + t->col };
+        f->table->wkv(t->s, &pos);
     }
 }
 

@@ -43,7 +43,8 @@ void qsf_build_scan(QsfBuilder *b, const QsfScanSpec *spec) {
               : qsf_build_param_nd(b, QSF_REQUIRED, d, 2, "ssm_d");
     if (qsf_build_failed(b)) return;
     p.dim = spec->x.width / spec->heads;
-    p.state = qsf_build_state(b, (uint64_t)spec->x.width * spec->n);
+    p.state = qsf_build_state(b, one ? qsf_matrix_state_floats(1, spec->n, spec->heads)
+                                     : qsf_matrix_state_floats(spec->heads, spec->n, p.dim) + spec->heads);
     QsfStep *s = qsf_build_step(b, spec->op, "ssm_scan", spec->x, spec->out);
     if (s == NULL) return;
     s->in2 = spec->dt;

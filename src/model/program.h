@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/blocks.h"
 #include "src/format/source.h"
 
 #define QSF_NONE         UINT32_MAX /* no parameter, unit, buffer or cache */
@@ -215,7 +216,7 @@ typedef struct QsfWkvStep {
 } QsfWkvStep;
 
 /* Floats of the state of `heads` matrices (k_dim, v_dim): they are stored in tiles of QSF_STATE_TILE columns. */
-#define QSF_STATE_TILE 32u
+#define QSF_STATE_TILE ((uint32_t)QK_STATE_TILE)
 static inline uint64_t qsf_matrix_state_floats(uint32_t heads, uint32_t k_dim, uint32_t v_dim) {
     return (uint64_t)heads * k_dim * ((v_dim + QSF_STATE_TILE - 1) / QSF_STATE_TILE * QSF_STATE_TILE);
 }
@@ -236,7 +237,8 @@ typedef struct QsfConvStep {
  * in holds x (heads, dim), in2 one time step per head, in3 B and C: (2, groups, n); heads / groups neighbouring heads
  * share B and C. in and out may be the same. */
 typedef struct QsfScanStep {
-    uint32_t state; /* (heads, dim, n) */
+    /* SCAN1: qsf_matrix_state_floats(1, n, heads); SCAN2: the same of (heads, n, dim), and a factor for each head */
+    uint32_t state;
     uint32_t heads, dim, n, groups;
     uint32_t a; /* parameter: SCAN1 (heads, n), SCAN2 (heads); negative */
     uint32_t d; /* parameter (heads) */

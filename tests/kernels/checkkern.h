@@ -85,6 +85,7 @@ void ck_test_quantize(const qk_table *t);
 void ck_test_exact(const qk_table *t);
 void ck_test_vec(const qk_table *t);
 void ck_test_ops(const qk_table *t);
+void ck_test_state(const qk_table *t);
 void ck_test_pick(const qk_table *t);
 void ck_test_norm(const qk_table *t);
 void ck_test_act(const qk_table *t);

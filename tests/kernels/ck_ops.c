@@ -171,30 +171,6 @@ static void check_clamp(const qk_table *t, int arg) {
     }
 }
 
-/* In place and from another row. */
-static void check_scan(const qk_table *t, int in_place) {
-    const float decay = 0.75f, x = -1.5f;
-    for (int k = 0; k < N_SIZES; k++) {
-        const size_t n = sizes[k];
-        float *a = ck_tail(SLOT_A, n * sizeof *a), *bc = calloc(3 * n + 1, sizeof *bc),
-              *y = ck_dst(SLOT_Y, n);
-        double sum = 0, size = 0;
-        for (size_t i = 0; i < n; i++) a[i] = ck_normal();
-        for (size_t i = 0; i < 2 * n; i++) bc[i] = ck_normal();
-        if (in_place) memcpy(y, a, n * sizeof *y);
-        const float got = t->scan(y, in_place ? y : a, bc, bc + n, n, decay, x);
-        ck_dst_ok(SLOT_Y, n);
-        for (size_t i = 0; i < n; i++) {
-            const double want = (double)a[i] * (double)decay + (double)bc[i] * (double)x;
-            ck_near("scan", i, (double)y[i], want, 1e-6 * (1 + fabs(want)));
-            sum += want * (double)bc[n + i];
-            size += fabs(want * (double)bc[n + i]);
-        }
-        ck_near("scan_sum", n, (double)got, sum, 1e-6 * (1 + size));
-        free(bc);
-    }
-}
-
 void ck_test_ops(const qk_table *t) {
     ck_check("rope_pairs_batch", (ck_fn)t->rope_pairs_batch, check_rope_batch, t, 0);
     ck_check("rope_halves_batch", (ck_fn)t->rope_halves_batch, check_rope_batch, t, 1);
@@ -204,6 +180,4 @@ void ck_test_ops(const qk_table *t) {
     ck_check("relu2_bits", (ck_fn)t->relu2_mul, check_same_bits, t, RELU2);
     ck_check("softmax_t", (ck_fn)t->softmax_t, check_softmax_t, t, 0);
     ck_check("clamp", (ck_fn)t->clamp, check_clamp, t, 0);
-    ck_check("scan", (ck_fn)t->scan, check_scan, t, 0);
-    ck_check("scan_in_place", (ck_fn)t->scan, check_scan, t, 1);
 }

@@ -35,6 +35,29 @@ QK_INLINE void points_of(uint8_t *dst, const uint8_t *table, const li low[INDEX_
         l_store(dst + 2 * n * (int)QK_PLANE, run[n][GRID_BITS - 7]);
 }
 
+#ifdef GRID_STEPS
+static const _Alignas(64) uint8_t steps_of_points[3][128] = { GRID_STEPS };
+
+/* The same for the second halves where these are sorted, with two values at most in sixteen points: the first, the last
+ * and the number of the first. */
+QK_INLINE void steps_of(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES]) {
+    li at[INDEX_PLANES], of[3][INDEX_PLANES];
+    QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++)
+        at[n] = l_or(l_and(l_shr(low[n], 4), l_bytes(15)), l_shl(high[n], 4));
+    QK_UNROLL for (int t = 0; t < 3; t++) {
+        li lower = l_load(steps_of_points[t]), upper = l_load(steps_of_points[t] + 64);
+        L_HOLD(lower);
+        L_HOLD(upper);
+        QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++)
+            of[t][n] = _mm512_permutex2var_epi8(lower, at[n], upper);
+    }
+    QK_UNROLL for (int n = 0; n < INDEX_PLANES; n++) {
+        const __mmask64 last = _mm512_cmpge_epu8_mask(l_and(low[n], l_bytes(15)), of[2][n]);
+        l_store(dst + 2 * n * (int)QK_PLANE, _mm512_mask_blend_epi8(last, of[0][n], of[1][n]));
+    }
+}
+#endif
+
 /* Two planes for each of indices: bytes of the first and of the second half of their points. */
 QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high[INDEX_PLANES]) {
     __mmask64 upper[INDEX_PLANES][GRID_BITS - 7];
@@ -44,7 +67,11 @@ QK_INLINE void put_codes(uint8_t *dst, const li low[INDEX_PLANES], const li high
             upper[n][bit - 7] = _mm512_test_epi8_mask(high[n], l_bytes(1 << (bit - 8)));
     }
     points_of(dst, halves_of_points[0], low, upper);
+#ifdef GRID_STEPS
+    steps_of(dst + QK_PLANE, low, high);
+#else
     points_of(dst + QK_PLANE, halves_of_points[1], low, upper);
+#endif
 }
 
 /* Bits a, b, c and d and those above them to the bytes of each lane. */

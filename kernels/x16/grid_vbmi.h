@@ -101,4 +101,42 @@ QK_INLINE li level_of(const uint8_t *p, int s, int v) {
     return _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(BITS_TO_BYTES(0, 12, 16, 28), codes), levels);
 }
 
+/* One column, where an index has four elements: a step is one element of each of four points, so that their codes need
+ * not be brought together, times the same elements of the column. A lookup of a code with its sign makes the level. */
+#define FMT_DIRECT(start, p, x, s0, v) \
+    (GRID_WIDTH == 4 ? direct_points(start, p, x, s0, v) : direct_steps(start, p, (x) + 4 * (s0), s0, RUN, v))
+
+/* Byte i: the level of code i % 8, plus GRID_CENTER, and with bit 3 the opposite level. */
+QK_INLINE li signed_levels(void) {
+    const li level = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)GRID_LEVELS));
+    const li center = l_bytes(GRID_CENTER);
+    return _mm512_mask_sub_epi8(l_add8(center, level), 0xff00ff00ff00ff00u, center, level);
+}
+
+/* Bit 3 of byte l of a lane: the mark of element e of point l of half h of 32. */
+QK_INLINE li point_marks(li marks, int h, int e) {
+    const int at = 8 * e + 4 * h + 61;
+    const uint64_t lane = (uint64_t)(at % 64) | (uint64_t)((at + 1) % 64) << 8 |
+                          (uint64_t)((at + 2) % 64) << 16 | (uint64_t)((at + 3) % 64) << 24;
+    return _mm512_multishift_epi64_epi8(
+        _mm512_set1_epi64((long long)((lane | lane << 32) ^ 0x2020202000000000u)), marks);
+}
+
+QK_INLINE li direct_points(li start, const uint8_t *p, const char *x, int s0, int v) {
+    _Alignas(32) char turned[32];
+    const __m256i turn = _mm256_broadcastsi128_si256(
+        _mm_set_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400));
+    _mm256_store_si256((void *)turned,
+                       _mm256_shuffle_epi8(_mm256_loadu_si256((const void *)(x + 4 * s0)), turn));
+    const li table = signed_levels(), marks = plane(p, CODE_PLANES + s0 % PART_STEPS / 8, v);
+    QK_UNROLL for (int i = 0; i < 8; i++) {
+        const int h = i / 4, e = i % 4;
+        const li codes = plane(p, s0 % PART_STEPS / 4 * 2 + h * 2 + e / 2, v);
+        const li at = _mm512_ternarylogic_epi32(e % 2 ? l_shr(codes, 4) : codes, point_marks(marks, h, e),
+                                                l_bytes(8), 0xd8);
+        start = l_dot(start, _mm512_permutexvar_epi8(at, table), l_dup(turned + 4 * i));
+    }
+    return start;
+}
+
 #endif

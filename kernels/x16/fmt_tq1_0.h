@@ -45,7 +45,7 @@ QK_INLINE li trit_bytes(const uint8_t *p, int s, int v) {
 QK_INLINE li fmt_step(const uint8_t *p, int s, int v) { return first_trit(trit_bytes(p, s, v)); }
 
 #ifdef L_RAW
-#define FMT_DIRECT(start, p, x, s0, v) direct_trits(start, p, x, s0, v)
+#define FMT_DIRECT(start, p, x, j, v) direct_trits(start, p, (x)->q[0], (j)*FMT_SUB / 4, v)
 QK_INLINE li direct_trits(li start, const uint8_t *p, const char *x, int s0, int v) {
     li sum = l_set(0), next = l_set(0);
     QK_UNROLL for (int s = s0; s < s0 + FMT_SUB / 4; s++) {

@@ -103,8 +103,15 @@ QK_INLINE li level_of(const uint8_t *p, int s, int v) {
 
 /* One column, where an index has four elements: a step is one element of each of four points, so that their codes need
  * not be brought together, times the same elements of the column. A lookup of a code with its sign makes the level. */
-#define FMT_DIRECT(start, p, x, s0, v) \
-    (GRID_WIDTH == 4 ? direct_points(start, p, x, s0, v) : direct_steps(start, p, (x) + 4 * (s0), s0, RUN, v))
+#define FMT_DIRECT(start, p, x, j, v)                                                     \
+    (GRID_WIDTH == 4 ? direct_points(start, p, (x)->q[0] + 32 * (j), 8 * (j), v)          \
+     : !GRID_CENTER && FMT_SUB == 32                                                      \
+         ? direct_ones(start, start_of(x, 0, j, -2), p, (x)->q[0] + 32 * (j), 8 * (j), v) \
+         : direct_steps(start, p, (x)->q[0] + FMT_SUB * (j), FMT_SUB / 4 * (j),           \
+                        FMT_SUB < 32 ? FMT_SUB / 4 : 8, v))
+
+/* A step broadcasts four bytes from memory: from a register it would take two permutations. */
+#define KEEP_IN_MEMORY(array) __asm__("" : "+m"(array))
 
 /* Byte i: the level of code i % 8, plus GRID_CENTER, and with bit 3 the opposite level. */
 QK_INLINE li signed_levels(void) {
@@ -126,8 +133,8 @@ QK_INLINE li direct_points(li start, const uint8_t *p, const char *x, int s0, in
     _Alignas(32) char turned[32];
     const __m256i turn = _mm256_broadcastsi128_si256(
         _mm_set_epi32(0x0f0b0703, 0x0e0a0602, 0x0d090501, 0x0c080400));
-    _mm256_store_si256((void *)turned,
-                       _mm256_shuffle_epi8(_mm256_loadu_si256((const void *)(x + 4 * s0)), turn));
+    _mm256_store_si256((void *)turned, _mm256_shuffle_epi8(_mm256_loadu_si256((const void *)x), turn));
+    KEEP_IN_MEMORY(turned);
     const li table = signed_levels(), marks = plane(p, CODE_PLANES + s0 % PART_STEPS / 8, v);
     QK_UNROLL for (int i = 0; i < 8; i++) {
         const int h = i / 4, e = i % 4;
@@ -137,6 +144,25 @@ QK_INLINE li direct_points(li start, const uint8_t *p, const char *x, int s0, in
         start = l_dot(start, _mm512_permutexvar_epi8(at, table), l_dup(turned + 4 * i));
     }
     return start;
+}
+
+/* The same where the levels are 0, 8 and 16, and the marks of a sub-block, of which each adds 2, are one: the codes are
+ * multiplied where they are in their bytes, the upper ones first. twice: 2 * the sum of x. */
+QK_INLINE li direct_ones(li start, li twice, const uint8_t *p, const char *x, int s0, int v) {
+    _Alignas(32) char turned[32];
+    const __m256i turn = _mm256_set_epi32(0x1f170f07, 0x1e160e06, 0x1d150d05, 0x1c140c04, 0x1b130b03,
+                                          0x1a120a02, 0x19110901, 0x18100800);
+    _mm256_store_si256((void *)turned, _mm256_permutexvar_epi8(turn, _mm256_loadu_si256((const void *)x)));
+    KEEP_IN_MEMORY(turned);
+    const int at = s0 % PART_STEPS;
+    li sum = l_set(0);
+    QK_UNROLL for (int e = 3; e >= 0; e--) {
+        if (e < 3) sum = l_sar(sum, 2);
+        QK_UNROLL for (int h = 0; h < 2; h++)
+            sum = l_dot(sum, l_and(plane(p, at / 4 + h, v), l_bytes(3 << 2 * e)),
+                        l_dup(turned + 16 * h + 4 * e));
+    }
+    return l_add(l_add(start, l_and(plane(p, CODE_PLANES + at / 8, v), twice)), l_shl(sum, 3));
 }
 
 #endif

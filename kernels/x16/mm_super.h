@@ -111,7 +111,7 @@ QK_INLINE lf product(lf d, lf dx, li sum) { return l_mulf(l_mulf(d, dx), l_float
 QK_INLINE li direct_sub(const uint8_t *p, const uint8_t *steps, const columns *x, int j, int v) {
     li sum = start_of(x, 0, j, OFFSET);
 #ifdef FMT_DIRECT
-    sum = FMT_DIRECT(sum, steps, x->q[0], j * SUB_STEPS, v);
+    sum = FMT_DIRECT(sum, steps, x, j, v);
 #else
     QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
         sum = direct_steps(sum, steps, x->q[0] + 4 * s, s, RUN, v);

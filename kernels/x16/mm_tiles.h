@@ -40,6 +40,10 @@ enum { IN_PLACE = 0 };
 QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s, v); }
 #endif
 
+#ifndef FMT_AHEAD
+#define FMT_AHEAD 2048
+#endif
+
 #ifndef FMT_OCTETS
 #define FMT_OCTETS 0
 #endif
@@ -64,7 +68,7 @@ enum {
     COLS = 4,
     R = L == 16 ? 4 : 2, /* a register block: columns, vectors of rows */
     MV_GROUPS = 8,       /* groups of rows that are read together for one column */
-    AHEAD = 2048         /* bytes from the current position to the prefetched one */
+    AHEAD = FMT_AHEAD    /* bytes from the current position to the prefetched one */
 };
 
 /* ---- access to rows ---- */

@@ -5,6 +5,8 @@
 #ifndef QSF_KERNELS_X16_FMT_TQ1_0_H
 #define QSF_KERNELS_X16_FMT_TQ1_0_H
 
+#define FMT_AHEAD 1024
+
 #include "kernels/x16/super.h"
 
 enum { FMT_PLANES = 13, FMT_PLANE_AT = 0, FMT_HALVES = 1, FMT_HALF_AT = 52 };

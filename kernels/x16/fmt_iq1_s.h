@@ -26,6 +26,8 @@ enum { GRID_WIDTH = 8, GRID_BITS = 11, GRID_CENTER = 0 };
 #define GRID        qk_grid_iq1
 #define GRID_POINTS QK_GRID_IQ1
 #define GRID_LEVELS qk_levels_iq1
+#define GRID_STEPS \
+    { QK_GRID_IQ1_FIRST }, { QK_GRID_IQ1_LAST }, { QK_GRID_IQ1_COUNT }
 
 QK_INLINE li grid_low(const uint8_t *p, int n, int v);
 QK_INLINE li grid_high(const uint8_t *p, int n, int v);

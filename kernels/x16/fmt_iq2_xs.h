@@ -3,6 +3,8 @@
 #ifndef QSF_KERNELS_X16_FMT_IQ2_XS_H
 #define QSF_KERNELS_X16_FMT_IQ2_XS_H
 
+#define FMT_AHEAD 1024
+
 #include "kernels/x16/super.h"
 
 #include "kernels/grid_iq2.h"

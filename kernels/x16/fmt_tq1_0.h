@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* TQ1_0: x = d * (trit - 1). Five trits a byte: 32 bytes with elements 0-159, 16 with 160-239, then four with four each.
- * Trit n of byte q is (q * 3^n mod 256) * 3 >> 8. */
+ * Trit n of byte q is (q * 3^n mod 256) * 3 >> 8. With f = q * 3^n mod 256, 3 f is 256 times trit n and the next f: so
+ * the sum of trits times x is (3 * sum of f * x - sum of next f * x) / 256, where bytes can be multiplied as they are. */
 #ifndef QSF_KERNELS_X16_FMT_TQ1_0_H
 #define QSF_KERNELS_X16_FMT_TQ1_0_H
+
+#define FMT_AHEAD 1024
 
 #include "kernels/x16/super.h"
 
@@ -24,13 +27,37 @@ QK_INLINE li first_trit(li q) {
     return l_add8(l_min8(l_subs8(q, l_bytes(85)), one), l_min8(l_subs8(q, l_bytes(170)), one));
 }
 
-QK_INLINE li fmt_step(const uint8_t *p, int s, int v) {
-    const int first = s < 40 ? 0 : s < 60 ? 40 : 60, width = s < 40 ? 8 : s < 60 ? 4 : 1;
-    const int n = (s - first) / width;
-    li q = plane(p, (s < 40 ? 0 : s < 60 ? 8 : 12) + (s - first) % width, v);
-    QK_UNROLL for (int i = 0; i < n; i++) q = l_add8(q, l_add8(q, q));
-    return first_trit(q);
+/* Where step s is: its plane, and its trit of each byte. */
+QK_INLINE int trit_first(int s) { return s < 40 ? 0 : s < 60 ? 40 : 60; }
+QK_INLINE int trit_width(int s) { return s < 40 ? 8 : s < 60 ? 4 : 1; }
+QK_INLINE int trit_number(int s) { return (s - trit_first(s)) / trit_width(s); }
+QK_INLINE int trit_plane(int s) {
+    return (s < 40 ? 0 : s < 60 ? 8 : 12) + (s - trit_first(s)) % trit_width(s);
 }
+
+QK_INLINE li thrice(li q) { return l_add8(q, l_add8(q, q)); }
+
+/* q * 3^n of the bytes of step s, trit n. */
+QK_INLINE li trit_bytes(const uint8_t *p, int s, int v) {
+    li q = plane(p, trit_plane(s), v);
+    QK_UNROLL for (int i = 0; i < trit_number(s); i++) q = thrice(q);
+    return q;
+}
+
+QK_INLINE li fmt_step(const uint8_t *p, int s, int v) { return first_trit(trit_bytes(p, s, v)); }
+
+#ifdef L_RAW
+#define FMT_DIRECT(start, p, x, j, v) direct_trits(start, p, (x)->q[0], (j)*FMT_SUB / 4, v)
+QK_INLINE li direct_trits(li start, const uint8_t *p, const char *x, int s0, int v) {
+    li sum = l_set(0), next = l_set(0);
+    QK_UNROLL for (int s = s0; s < s0 + FMT_SUB / 4; s++) {
+        const li q = trit_bytes(p, s, v);
+        sum = l_dot(sum, q, l_dup(x + 4 * s));
+        next = l_dot(next, thrice(q), l_dup(x + 4 * s));
+    }
+    return l_add(start, l_sar(l_sub(l_add(sum, l_add(sum, sum)), next), 8));
+}
+#endif
 
 QK_INLINE li fmt_scale(const uint8_t *p, int j, int v) {
     (void)p, (void)j, (void)v;

@@ -7,6 +7,7 @@
  *   GRID_BITS                       of an index: 8 to 11
  *   GRID, GRID_POINTS               the codes of its points: the table, the list it is made from
  *   GRID_LEVELS                     the levels of codes
+ *   GRID_STEPS                      optional: the upper halves of the points as three lists (grid_vbmi.h)
  *   GRID_CENTER                     what makes signed levels unsigned, which is FMT_OFF; 0 for IQ1
  *   li grid_low(p, n, v)            the low bytes of the four indices of run n of 4 * GRID_WIDTH elements
  *   li grid_high(p, n, v)           their other bits, in the low bits of each byte

@@ -12,6 +12,7 @@
  *   FMT_OWN_SCALE(p, j, v)     optional: d of sub-block j of a block, if it is not half 0
  *   FMT_SCALES                 optional: how many d a block has, 1 or one per sub-block
  *   FMT_OCTETS                 optional: 1, a byte after the halves
+ *   FMT_AHEAD                  optional: how far ahead to prefetch for one column, in bytes of a group
  *   fmt_step(planes, s, v)     bytes of elements 4s .. 4s+3 of lanes [v*L, v*L + L) of a block
  *   FMT_SHIFT(s), fmt_in_place optional (mm_tiles.h)
  *   fmt_pack(planes, row, at)  the planes of a block from the block at row[r] + at of 16 rows

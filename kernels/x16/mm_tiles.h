@@ -44,6 +44,10 @@ QK_INLINE li fmt_in_place(const uint8_t *p, int s, int v) { return fmt_step(p, s
 #define FMT_OCTETS 0
 #endif
 
+#ifndef FMT_AHEAD
+#define FMT_AHEAD 2048
+#endif
+
 enum {
     UNIT = 256, /* elements */
     UNIT_BLOCKS = UNIT / FMT_ELEMS,
@@ -72,7 +76,7 @@ static const struct way {
     size_t groups, ahead;
     int far;
 } ways[QK_WAY_N] = {
-    [QK_WAY_TURNS] = { MV_GROUPS, 2048, 0 },
+    [QK_WAY_TURNS] = { MV_GROUPS, FMT_AHEAD, 0 },
     [QK_WAY_ALONE] = { 1, 0, 0 },
     [QK_WAY_FAR] = { MV_GROUPS, 3328, 1 },
 };

@@ -18,6 +18,8 @@
  *   FMT_FIX_ROW(w)            optional: rearranges the planes and halves of one row instead (rearrange_grid.h)
  *   FMT_PREPARE(dst, p, part) optional: writes PREPARED_BYTES for FMT_PART elements of the group at p to dst, from
  *                             which fmt_step makes its steps instead of the planes; returns their address
+ *   FMT_DIRECT(start, p, x, j, v)  optional: start plus the sum of sub-block j with the column of x, a pointer to columns,
+ *                             for one column, instead of fmt_step
  *   FMT_UNIT                  optional: a factor for d, a power of two
  *   li fmt_scale(p, j, v)     scale j, an int32
  *   li fmt_mins(p, i, v)      minimums 2i and 2i+1, a pair of int16

@@ -97,34 +97,38 @@ QK_INLINE lf min_of(const uint8_t *block, int v) {
     return FMT_MIN ? l_halves(block + HALVES + (int)QK_HALF + v * L * 2) : l_zerof();
 }
 
-/* ---- one column at a time ---- */
+/* ---- few columns ---- */
 
-QK_INLINE void direct_block(lf acc[NV], const uint8_t *p, const columns *x) {
+QK_INLINE void direct_block(lf (*acc)[NV], const uint8_t *p, const columns *x, int nc) {
     QK_UNROLL for (int j = 0; j < SUBS; j++) {
-        li sum[NV];
-        for (int v = 0; v < NV; v++) sum[v] = start_of(x, 0, (size_t)j);
-        direct_steps(sum, p, x->q[0] + j * SUB, j * STEPS, STEPS);
-        for (int v = 0; v < NV; v++)
-            acc[v] = add_sub(acc[v], sum[v], scale_of(p, j, v), min_of(p, v), x, 0, (size_t)j);
+        li sum[COLS][NV];
+        QK_UNROLL for (int c = 0; c < nc; c++) for (int v = 0; v < NV; v++)
+            sum[c][v] = start_of(x, c, (size_t)j);
+        direct_steps(sum, p, x->q, j * SUB, j * STEPS, STEPS, nc);
+        for (int v = 0; v < NV; v++) {
+            const lf d = scale_of(p, j, v), m = min_of(p, v);
+            QK_UNROLL for (int c = 0; c < nc; c++)
+                acc[c][v] = add_sub(acc[c][v], sum[c][v], d, m, x, c, (size_t)j);
+        }
     }
 }
 
-/* The column's unit from block b on. That its addresses are constants away from q[0] leaves general registers. */
-QK_INLINE columns columns_from(const columns *x, size_t b) {
+/* The unit from block b on. That all addresses are constants away from q leaves general registers. */
+QK_INLINE columns columns_from(const columns *x, size_t b, int nc) {
     const size_t q = b * FMT_ELEMS, scales = b * FMT_ELEMS / 32 * 4;
     columns at = { .d = x->d + scales - q, .sum = x->sum + scales - q, .ds = x->ds + b * SUBS * 4 - q };
-    at.q[0] = x->q[0] + q;
+    for (int c = 0; c < nc; c++) at.q[c] = x->q[c] + q;
     return at;
 }
 
-QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n) {
+QK_INLINE void mv_unit(lf (*acc)[NV], const groups *w, const columns *x, size_t n, int nc) {
     for (size_t b = 0; b < n; b++) {
-        columns col = columns_from(x, b);
+        columns col = columns_from(x, b, nc);
         for (size_t g = 0; g < w->n; g++) {
             const uint8_t *p = w->p + g * w->stride + b * GROUP_BLOCK;
-            L_HIDE(col.q[0]);
+            hide_columns(col.q, nc);
             prefetch_group(w, p, GROUP_BLOCK);
-            direct_block(acc[g], p, &col);
+            direct_block(acc + g * (size_t)nc, p, &col, nc);
         }
     }
 }

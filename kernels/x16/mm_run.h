@@ -3,15 +3,16 @@
  * at a level. The core defines
  *   columns                                  units of a few columns, columns.q[c] the bytes of one
  *   columns_at(m, c, u, nc)                  unit u of columns c .. c + nc - 1
- *   mv_unit(acc, w, x, n)                    adds n blocks of each group times one column
+ *   mv_unit(acc, w, x, n, nc)                adds n blocks of each group times nc columns, FEW_COLS or one
  *   tile, fill_tile(t, p, r, n)              n blocks of the group at p, unpacked to rows r .. r + 15 of the tile
  *   tile_cols(y, t, r, x, n, first, nc)      R vectors of rows, starting at r, times nc columns of y, which are TILE_ROWS apart */
 #ifndef QSF_KERNELS_X16_MM_RUN_H
 #define QSF_KERNELS_X16_MM_RUN_H
 
 enum {
-    TILE_FROM_COLS = 3, /* minimum number of columns for which unpacking a tile pays off */
-    PART_COLS = 128     /* columns of a pass: their results are contiguous, wherever the columns of y are */
+    TILE_FROM_COLS = FEW_COLS == 1 ? 3
+                                   : 9, /* minimum number of columns for which unpacking a tile pays off */
+    PART_COLS = 128 /* columns of a pass: their results are contiguous, wherever the columns of y are */
 };
 
 static size_t blocks_of(const qk_mm *m, size_t u) {
@@ -19,30 +20,53 @@ static size_t blocks_of(const qk_mm *m, size_t u) {
     return left < UNIT_BLOCKS ? left : UNIT_BLOCKS;
 }
 
-/* n rows starting at r, at most MV_GROUPS groups, and one column. Rows that are not interleaved are handled
- * one group at a time: they are sixteen separate streams already. */
-static void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
+/* n rows starting at r, at most MV_GROUPS groups, and nc columns from c on, of which `exist` exist; the last is repeated.
+ * Rows that are not interleaved are handled one group at a time: they are sixteen separate streams already. */
+QK_INLINE void mv_rows(const qk_mm *m, size_t r, size_t n, size_t c, int packed, int nc, int exist) {
     uint8_t scratch[UNIT_BLOCKS * GROUP_BLOCK];
-    float y[MV_GROUPS * QK_GROUP];
-    lf acc[MV_GROUPS][NV];
+    lf acc[MV_GROUPS * FEW_COLS][NV];
     const source s = source_at(m, r, r + n, packed);
     const struct way *way = &ways[m->way];
     groups w = { .n = (n + QK_GROUP - 1) / QK_GROUP, .stride = QK_GROUP * m->row_bytes, .far = way->far };
-    for (size_t g = 0; g < w.n; g++)
-        for (int v = 0; v < NV; v++) acc[g][v] = l_zerof();
+    for (size_t i = 0; i < w.n * (size_t)nc; i++)
+        for (int v = 0; v < NV; v++) acc[i][v] = l_zerof();
     for (size_t u = 0; u * UNIT < m->k; u++) {
-        const columns x = columns_at(m, c, u, 1);
+        columns x = columns_at(m, c, u, exist);
+        for (int i = exist; i < nc; i++) x.q[i] = x.q[exist - 1];
         const size_t blocks = blocks_of(m, u);
         w.p = unit_at(&s, u, blocks, scratch);
         if (packed && way->ahead) /* after the last unit: the first one of the next groups */
             w.ahead = (u + 1) * UNIT < m->k ? way->ahead : blocks * GROUP_BLOCK + (w.n - 1) * w.stride;
-        mv_unit(acc, &w, &x, blocks);
+        mv_unit(acc, &w, &x, blocks, nc);
     }
-    for (size_t g = 0; g < w.n; g++)
-        for (int v = 0; v < NV; v++)
-            l_storef(y + g * QK_GROUP + (size_t)(v * L),
-                     FMT_TENSOR_SCALE ? l_mulf(acc[g][v], l_setf(m->scale)) : acc[g][v]);
-    memcpy(m->y + c * m->y_stride + r, y, n * sizeof *y);
+    for (int i = 0; i < exist; i++) {
+        float y[MV_GROUPS * QK_GROUP];
+        for (size_t g = 0; g < w.n; g++)
+            for (int v = 0; v < NV; v++) {
+                const lf a = acc[g * (size_t)nc + (size_t)i][v];
+                l_storef(y + g * QK_GROUP + (size_t)(v * L),
+                         FMT_TENSOR_SCALE ? l_mulf(a, l_setf(m->scale)) : a);
+            }
+        memcpy(m->y + (c + (size_t)i) * m->y_stride + r, y, n * sizeof *y);
+    }
+}
+
+static void mv_one(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
+    mv_rows(m, r, n, c, packed, 1, 1);
+}
+
+static void mv_few(const qk_mm *m, size_t r, size_t n, size_t c, int packed) {
+    const size_t left = m->n_cols - c;
+    mv_rows(m, r, n, c, packed, FEW_COLS, left < (size_t)FEW_COLS ? (int)left : FEW_COLS);
+}
+
+/* All columns, for at most TILE_FROM_COLS - 1 of them. */
+static void mv_cols(const qk_mm *m, size_t r, size_t n, int packed) {
+    for (size_t c = 0; c < m->n_cols; c += FEW_COLS)
+        if (FEW_COLS == 1 || m->n_cols - c == 1)
+            mv_one(m, r, n, c, packed);
+        else
+            mv_few(m, r, n, c, packed);
 }
 
 typedef float part_col[TILE_ROWS];
@@ -93,7 +117,7 @@ static void mm_run(const qk_mm *m, size_t row0, size_t row1, int packed) {
     for (size_t r = row0, n; r < row1; r += n) {
         n = row1 - r < step ? row1 - r : step;
         if (m->n_cols < TILE_FROM_COLS) {
-            for (size_t c = 0; c < m->n_cols; c++) mv_rows(m, r, n, c, packed);
+            mv_cols(m, r, n, packed);
             continue;
         }
         for (size_t c = 0; c < m->n_cols; c += PART_COLS)

@@ -66,8 +66,9 @@ enum {
     TILE_GROUPS = 4,                   /* groups of rows that share a pass over the columns */
     TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
     COLS = 4,
-    R = L == 16 ? 4 : 2, /* a register block: columns, vectors of rows */
-    MV_GROUPS = 8        /* groups of rows that may be read together for one column */
+    R = L == 16 ? 4 : 2,         /* a register block: columns, vectors of rows */
+    MV_GROUPS = 8,               /* groups of rows that may be read together for few columns */
+    FEW_COLS = L == 4 ? 1 : COLS /* columns for which a group is read once, without a tile */
 };
 
 /* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
@@ -118,7 +119,7 @@ QK_INLINE const uint8_t *unit_at(const source *s, size_t u, size_t n, uint8_t *s
     return scratch;
 }
 
-/* A unit of several groups for one column. They are read in turn, a few hundred bytes each: on some CPUs memory
+/* A unit of several groups for a few columns. They are read in turn, a few hundred bytes each: on some CPUs memory
  * bandwidth is higher with several streams than with one. */
 typedef struct groups {
     const uint8_t *p;
@@ -141,18 +142,32 @@ QK_INLINE void prefetch_group(const groups *w, const uint8_t *p, int n) {
 
 QK_INLINE li byte_dot(li acc, li w, li x) { return FMT_SIGNED ? l_dot_signed(acc, w, x) : l_dot(acc, w, x); }
 
-/* Adds the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from the planes, to the
- * sums of the group's vectors. They share each dword of x. */
-QK_INLINE void direct_steps(li sum[NV], const uint8_t *p, const char *x, int s0, int n) {
+QK_INLINE void hide_columns(const char *q[COLS], int nc) {
+    QK_UNROLL for (int c = 0; c < nc; c++) L_HIDE(q[c]);
+}
+
+/* Adds the n steps from s0, which form a sub-block, with the bytes at x[c] + at of nc columns, directly from the planes,
+ * to the sums of the group's vectors. They share each dword of a column; columns share the weights. */
+QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x[COLS], int at, int s0, int n,
+                            int nc) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
-    li high[NV];
-    for (int v = 0; v < NV; v++) high[v] = shift ? l_set(0) : sum[v];
+    li high[COLS][NV];
+    for (int c = 0; c < nc; c++)
+        for (int v = 0; v < NV; v++) high[c][v] = shift ? l_set(0) : sum[c][v];
     QK_UNROLL for (int s = 0; s < n; s++) {
-        const li xs = l_dup(x + 4 * s);
-        QK_UNROLL for (int v = 0; v < NV; v++)
-            high[v] = byte_dot(high[v], shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), xs);
+        li w[NV];
+        QK_UNROLL for (int v = 0; v < NV; v++) {
+            w[v] = shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v);
+            if (nc > 1) L_HOLD(w[v]);
+        }
+        QK_UNROLL for (int c = 0; c < nc; c++) {
+            const li xs = l_dup(x[c] + at + 4 * s);
+            QK_UNROLL for (int v = 0; v < NV; v++) high[c][v] = byte_dot(high[c][v], w[v], xs);
+        }
     }
-    for (int v = 0; v < NV; v++) sum[v] = shift ? l_add(l_sar(high[v], shift), sum[v]) : high[v];
+    for (int c = 0; c < nc; c++)
+        for (int v = 0; v < NV; v++)
+            sum[c][v] = shift ? l_add(l_sar(high[c][v], shift), sum[c][v]) : high[c][v];
 }
 
 /* Adds n steps to the sums of R vectors of rows with nc columns, as pairs as long as these stay below 2^15.

@@ -107,8 +107,8 @@ QK_INLINE li level_of(const uint8_t *p, int s, int v) {
     (GRID_WIDTH == 4 ? direct_points(start, p, (x)->q[0] + 32 * (j), 8 * (j), v)          \
      : !GRID_CENTER && FMT_SUB == 32                                                      \
          ? direct_ones(start, start_of(x, 0, j, -2), p, (x)->q[0] + 32 * (j), 8 * (j), v) \
-         : direct_steps(start, p, (x)->q[0] + FMT_SUB * (j), FMT_SUB / 4 * (j),           \
-                        FMT_SUB < 32 ? FMT_SUB / 4 : 8, v))
+         : direct_vector(start, p, (x)->q[0] + FMT_SUB * (j), FMT_SUB / 4 * (j),          \
+                         FMT_SUB < 32 ? FMT_SUB / 4 : 8, v))
 
 /* A step broadcasts four bytes from memory: from a register it would take two permutations. */
 #define KEEP_IN_MEMORY(array) __asm__("" : "+m"(array))

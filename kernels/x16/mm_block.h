@@ -23,6 +23,7 @@
 #ifndef QSF_KERNELS_X16_MM_BLOCK_H
 #define QSF_KERNELS_X16_MM_BLOCK_H
 
+#define FMT_FEW (L > 4)
 #include "kernels/x16/mm_tiles.h"
 
 #ifndef FMT_SUB

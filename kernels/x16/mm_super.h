@@ -11,6 +11,12 @@
 #ifndef QSF_KERNELS_X16_MM_SUPER_H
 #define QSF_KERNELS_X16_MM_SUPER_H
 
+/* A tile pays off early where unpacking is slow; elsewhere the registers and the time to compile count. */
+#if defined FMT_DIRECT || defined FMT_PREPARE
+#define FMT_FEW 0
+#else
+#define FMT_FEW (L == 16 || (L == 8 && FMT_SUB > 16))
+#endif
 #include "kernels/x16/mm_tiles.h"
 #include "kernels/x16/super.h"
 
@@ -114,8 +120,12 @@ QK_INLINE void direct_sub(li (*sum)[NV], const uint8_t *p, const uint8_t *steps,
                           int nc) {
     li sub[COLS][NV];
     QK_UNROLL for (int c = 0; c < nc; c++) for (int v = 0; v < NV; v++) sub[c][v] = start_of(x, c, j, OFFSET);
+#ifdef FMT_DIRECT
+    for (int v = 0; v < NV; v++) sub[0][v] = FMT_DIRECT(sub[0][v], steps, x, j, v);
+#else
     QK_UNROLL for (int s = j * SUB_STEPS; s < (j + 1) * SUB_STEPS; s += RUN)
         direct_steps(sub, steps, x->q, 4 * s, s, RUN, nc);
+#endif
     for (int v = 0; v < NV; v++) {
         const li scale = FMT_SCALED ? fmt_scale(p, j, v) : l_set(0);
         QK_UNROLL for (int c = 0; c < nc; c++)

@@ -66,9 +66,11 @@ enum {
     TILE_GROUPS = 4,                   /* groups of rows that share a pass over the columns */
     TILE_ROWS = TILE_GROUPS * (int)QK_GROUP,
     COLS = 4,
-    R = L == 16 ? 4 : 2,         /* a register block: columns, vectors of rows */
-    MV_GROUPS = 8,               /* groups of rows that may be read together for few columns */
-    FEW_COLS = L == 4 ? 1 : COLS /* columns for which a group is read once, without a tile */
+    R = L == 16 ? 4 : 2,           /* a register block: columns, vectors of rows */
+    MV_GROUPS = 8,                 /* groups of rows that may be read together for few columns */
+    FEW_COLS = FMT_FEW ? COLS : 1, /* columns for which a group is read once, without a tile */
+    SHARE = L >
+            4 /* vectors of a group share each dword of a column: with four of them the code would get long */
 };
 
 /* The values of qk_way: groups that are read together, and how many bytes before its use data is prefetched, to the
@@ -146,12 +148,26 @@ QK_INLINE void hide_columns(const char *q[COLS], int nc) {
     QK_UNROLL for (int c = 0; c < nc; c++) L_HIDE(q[c]);
 }
 
-/* Adds the n steps from s0, which form a sub-block, with the bytes at x[c] + at of nc columns, directly from the planes,
- * to the sums of the group's vectors. They share each dword of a column; columns share the weights. */
+/* start plus the n steps from s0, which form a sub-block, with the bytes at x of one column, directly from the planes, for
+ * one vector of rows. */
+QK_INLINE li direct_vector(li start, const uint8_t *p, const char *x, int s0, int n, int v) {
+    const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
+    li sum = shift ? l_set(0) : start;
+    QK_UNROLL for (int s = 0; s < n; s++)
+        sum = byte_dot(sum, shift ? fmt_in_place(p, s0 + s, v) : fmt_step(p, s0 + s, v), l_dup(x + 4 * s));
+    return shift ? l_add(l_sar(sum, shift), start) : sum;
+}
+
+/* The same with the bytes at x[c] + at of nc columns, for all vectors of the group: they share each dword of a column,
+ * columns share the weights. */
 QK_INLINE void direct_steps(li (*sum)[NV], const uint8_t *p, const char *const x[COLS], int at, int s0, int n,
                             int nc) {
     const int shift = IN_PLACE ? FMT_SHIFT(s0) : 0;
     li high[COLS][NV];
+    if (!SHARE) {
+        for (int v = 0; v < NV; v++) sum[0][v] = direct_vector(sum[0][v], p, x[0] + at, s0, n, v);
+        return;
+    }
     for (int c = 0; c < nc; c++)
         for (int v = 0; v < NV; v++) high[c][v] = shift ? l_set(0) : sum[c][v];
     QK_UNROLL for (int s = 0; s < n; s++) {

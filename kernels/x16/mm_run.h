@@ -11,7 +11,7 @@
 
 enum {
     TILE_FROM_COLS = FEW_COLS == 1 ? 3
-                                   : 9, /* minimum number of columns for which unpacking a tile pays off */
+                                   : 13, /* minimum number of columns for which unpacking a tile pays off */
     PART_COLS = 128 /* columns of a pass: their results are contiguous, wherever the columns of y are */
 };
 

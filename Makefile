@@ -273,12 +273,12 @@ arm-checkkern:
 check-arm: arm-checkkern
 	$(runner) $S/tests/kernels/arm.sh
 
-# The table of kernels, and models with everything in RAM, next to another program (llama-bench) if given.
+# The table of kernels, and models with everything in RAM, next to other programs (llama-bench) if given.
 bench_models = $(or $(MODELS),$(MODEL))
 bench: all $(checkkern)
 	$(if $(and $(PEER),$(bench_models)),,$(if $(checkkern),./checkkern --bench))
-	$(if $(bench_models),$S/tools/bench-peer -b . $(if $(PAIRS),-r $(PAIRS)) $(if $(PEER),-P '$(PEER)') $(bench_models),@echo \
-	    'bench: MODELS="FILE..." measures models too, PEER=LLAMA-BENCH another program beside them')
+	$(if $(bench_models),$S/tools/bench-peer -b . $(if $(PAIRS),-r $(PAIRS)) $(foreach p,$(PEER),-P '$p') $(bench_models),@echo \
+	    'bench: MODELS="FILE..." measures models too, PEER="LLAMA-BENCH..." other programs beside them')
 
 run: all
 	@./qsf-chat $(MODEL)

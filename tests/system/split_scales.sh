@@ -49,11 +49,11 @@ fi
 q=blk.0.attn_output
 for layout in f16 f32; do
     $split base.gguf bad.gguf $layout count
-    expect 3 "tensor '$q[._]scales?' has [0-9]+ elements, expected [0-9]+, a scale for each block of 32 elements of '$q.weight'" "$run" -p a -n 1 bad.gguf
+    expect 3 "tensor '${q}[._]scales?' has [0-9]+ elements, expected [0-9]+, a scale for each block of 32 elements of '$q.weight'" "$run" -p a -n 1 bad.gguf
     expect 3 "has [0-9]+ elements, expected" "$convert" bad.gguf bad.qsf
 done
 $split base.gguf bad.gguf f32 type
-expect 3 "tensor '$q[._]scales?' has the scales of '$q.weight' and is of type I32, expected F16 or F32" "$run" --inspect bad.gguf
+expect 3 "tensor '${q}[._]scales?' has the scales of '$q.weight' and is of type I32, expected F16 or F32" "$run" --inspect bad.gguf
 $split base.gguf bad.gguf f32 large
 expect 3 "tensor '$q.weight': the scale of block [0-9]+ is 1e\+06, expected a value that float16 can represent" "$run" -p a -n 1 bad.gguf
 expect 3 "the scale of block" "$run" -p a -n 1 --pin 0 bad.gguf

@@ -19,7 +19,7 @@ enum {
     PAIR = 2                            /* rows whose sums are separate */
 };
 
-/* Columns [at, at + V) of a row of `cols` columns, zeros behind them. */
+/* Columns [at, at + V) of a row of `cols` columns, with zeros after the last. */
 QK_INLINE vf take(const float *p, size_t cols, size_t at) {
     if (at + V <= cols) return v_load(p + at);
     return at < cols ? v_load_some(p + at, cols - at) : v_set(0);

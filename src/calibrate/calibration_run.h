@@ -20,8 +20,8 @@ typedef struct QsfCalibratePlan {
     uint32_t window; /* number of tokens evaluated together, from an empty context */
 } QsfCalibratePlan;
 
-/* window: the most tokens to evaluate together; fewer if the model's training context is shorter. Errors of qsf_channels_make and qsf_residual_make. The caller frees
- * *out. */
+/* window: the maximum number of tokens to evaluate together; lowered to the model's training context. Errors as
+ * qsf_channels_make and qsf_residual_make. The caller frees *out. */
 int qsf_calibrate_plan(QsfCalibratePlan *out, const QsfModel *m, uint32_t window, QsfErr *err);
 void qsf_calibrate_plan_free(QsfCalibratePlan *p); /* *p may be zeroed */
 /* Returns the bytes that a run charges to QSF_MEM_TRANSCRIPT. */

@@ -76,8 +76,8 @@ static int no_flavor(const Finder *f, const QsfTensor *t, uint64_t space) {
 static int no_scales(const Finder *f, const QsfTensor *t) {
     return qsf_err_set(f->err, QSF_E_MODEL,
                        "%s: tensor '%s' of type I2_S (%" PRIu64 " x %" PRIu64
-                       ") has the size of the layout split32, but there is no tensor with its scales: that "
-                       "has the same name, with or without '.weight', and then .scale, .scales, _scale or "
+                       ") has the size of the layout split32, but there is no tensor with its scales: the "
+                       "same name, with or without '.weight', followed by .scale, .scales, _scale or "
                        "_scales",
                        f->files[t->file].path, t->name, t->ne[0], qsf_tensor_n_rows(t));
 }

@@ -11,8 +11,8 @@
     "in pytorch_model.bin, which is not supported: save them as safetensors (in transformers, " \
     "save_pretrained with safe_serialization=True), or use a GGUF file of the model"
 
-/* Is there one in a directory? Its path, with a slash at the end, is the first len characters of dir; none of
- * them: the current directory. */
+/* Whether a directory contains PyTorch weights. Its path, with a slash at the end, is the first len characters of dir;
+ * len 0 is the current directory. */
 bool qsf_pytorch_in(const char *dir, size_t len);
 
 #endif

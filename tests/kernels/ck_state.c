@@ -103,7 +103,7 @@ static void scan_case(const qk_table *t, int each, size_t rows, size_t cols) {
             ck_error("%zu rows, %zu columns: pieces give another state", rows, cols);
     for (size_t j = 0; j < cols; j++) expect_scan(each, rows, cols, j);
     for (size_t c = 0; c < POS; c++)
-        for (size_t j = cols; j < X; j++) ck_near("behind the columns", j, (double)m.y[0][c * X + j], 0, 0);
+        for (size_t j = cols; j < X; j++) ck_near("after the columns", j, (double)m.y[0][c * X + j], 0, 0);
 }
 
 static void check_scan(const qk_table *t, int each) {
@@ -159,7 +159,7 @@ static void delta_case(const qk_table *t, size_t rows, size_t cols, size_t step)
         }
         expect_position("delta", rows, j, w, kk, none, r, 0.75 * ((double)m.x[j] - seen), 0, 0.5);
     }
-    for (size_t j = cols; j < X; j++) ck_near("behind the columns", j, (double)m.y[0][j], 0, 0);
+    for (size_t j = cols; j < X; j++) ck_near("after the columns", j, (double)m.y[0][j], 0, 0);
 }
 
 static void wkv_case(const qk_table *t, size_t rows, size_t cols, size_t step, int kind) {
@@ -190,7 +190,7 @@ static void wkv_case(const qk_table *t, size_t rows, size_t cols, size_t step, i
         }
         expect_position("wkv", rows, j, w, k, minus, r, (double)m.x[j], kind == 1, 1);
     }
-    for (size_t j = cols; j < X; j++) ck_near("behind the columns", j, (double)m.y[0][j], 0, 0);
+    for (size_t j = cols; j < X; j++) ck_near("after the columns", j, (double)m.y[0][j], 0, 0);
 }
 
 static void check_delta(const qk_table *t, int step) {

@@ -75,6 +75,16 @@ const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head) {
     return c->spec[i].v_is_k ? NULL : tiles(c, i, 1, head);
 }
 
+size_t qsf_kvcache_tile_bytes(const QsfKvCache *c, uint32_t i, unsigned which) {
+    (void)which;
+    return c->ops->tile_bytes(c->spec[i].dim);
+}
+
+uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head, uint32_t tile) {
+    const size_t at = qk_kv_wrap(tile, qsf_kvcache_ring(c, i) / QK_KV_TILE);
+    return tiles(c, i, which, head) + at * qsf_kvcache_tile_bytes(c, i, which);
+}
+
 uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n) {
     for (uint32_t i = 0; i < c->n; i++)
         if (c->lost[i] > 0 && n < (uint64_t)c->lost[i] + c->spec[i].window) return 0;

@@ -46,6 +46,11 @@ void qsf_kvcache_will_store(QsfKvCache *c, uint32_t n);
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head);
 const uint8_t *qsf_kvcache_v(const QsfKvCache *c, uint32_t i, uint32_t head);
 
+/* Return tile `tile` (positions 16 * tile and the next 15, where a ring has them) of a head, which: 0 = K, 1 = V, and its
+ * bytes; for snapshots. There is no V where V is K. */
+uint8_t *qsf_kvcache_tile(const QsfKvCache *c, uint32_t i, unsigned which, uint32_t head, uint32_t tile);
+size_t qsf_kvcache_tile_bytes(const QsfKvCache *c, uint32_t i, unsigned which);
+
 /* Returns how many of the first n <= n_past positions a truncation can keep: n, or 0 if the window before n is not
  * there any more. */
 uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n);

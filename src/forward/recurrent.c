@@ -92,6 +92,14 @@ uint32_t qsf_recurrent_restore(QsfRecurrent *r, uint32_t pos) {
     return r->pos[r->n - 1];
 }
 
+float *qsf_recurrent_at(const QsfRecurrent *r, uint32_t pos, uint32_t n_past) {
+    if (r->mem == NULL) return NULL;
+    if (pos == n_past) return copy_at(r, r->old);
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->pos[i] == pos) return slot(r, i);
+    return NULL;
+}
+
 int qsf_recurrent_resize(QsfRecurrent *r, uint32_t n_slots, QsfErr *err) {
     const uint64_t bytes = qsf_recurrent_bytes(r->p, n_slots);
     void *mem = r->mem;

@@ -42,6 +42,10 @@ uint32_t qsf_recurrent_before(const QsfRecurrent *r, uint32_t pos);
 /* Goes back to this checkpoint, drops the later ones, and returns its position. */
 uint32_t qsf_recurrent_restore(QsfRecurrent *r, uint32_t pos);
 
+/* Returns the state after `pos` positions, a checkpoint's or, of n_past positions, the newest: (state_floats). NULL if it
+ * is not held. */
+float *qsf_recurrent_at(const QsfRecurrent *r, uint32_t pos, uint32_t n_past);
+
 /* Changes the number of checkpoints; the state stays, and as many checkpoints as possible. After an error
  * (QSF_E_BUDGET, QSF_E_RUNTIME; only when growing) everything is as before. */
 int qsf_recurrent_resize(QsfRecurrent *r, uint32_t n_slots, QsfErr *err);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The state of a forward pass in pieces that can be written to a file and read back: rows of tiles, which hold K and V of
+ * QK_KV_TILE positions in all caches, and recurrent states. Between two evals, by the thread that evaluates. */
+#ifndef QSF_FORWARD_SNAPSHOT_H
+#define QSF_FORWARD_SNAPSHOT_H
+
+#include "src/forward/forward.h"
+
+/* Bytes of the text of qsf_forward_values. */
+#define QSF_FORWARD_VALUES 160u
+
+/* Describes all settings that the bits of K, V and states depend on, besides the model and the tokens: "k f16, v f16, ...".
+ * Two passes of one model with the same text compute the same bits for the same tokens. */
+void qsf_forward_values(const QsfForward *f, char out[QSF_FORWARD_VALUES]);
+/* Memory of a pass that nobody needs between two evals; *bytes of it. Its contents are lost with the next eval. */
+uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes);
+
+/* ---- rows ---- */
+
+uint32_t qsf_forward_n_caches(const QsfForward *f);
+/* Fills first (n_caches) with the first row from `row` on that each cache holds completely: a later one in a ring. */
+void qsf_forward_first_rows(const QsfForward *f, uint32_t row, uint32_t *first);
+/* Returns the bytes of a row; of caches with first[i] > row nothing. first NULL: of all caches. */
+uint64_t qsf_forward_row_bytes(const QsfForward *f, uint32_t row, const uint32_t *first);
+/* Calls fn for the tiles of a row, in the same order each time, until it returns false; returns whether it never did. */
+typedef bool (*QsfTileFn)(void *arg, uint8_t *tile, size_t bytes);
+bool qsf_forward_row(QsfForward *f, uint32_t row, const uint32_t *first, QsfTileFn fn, void *arg);
+/* Can a conversation continue after its first n positions, when all rows that are held before n are saved? */
+bool qsf_forward_can_save(const QsfForward *f, uint32_t n);
+
+/* ---- recurrent states ---- */
+
+/* Returns the bytes of one; 0 for a model without. */
+uint64_t qsf_forward_state_bytes(const QsfForward *f);
+/* Finds the newest position p with after < p <= before whose state is held; 0 if there is none. */
+uint32_t qsf_forward_state_before(const QsfForward *f, uint32_t after, uint32_t before);
+const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos);
+
+/* ---- restoring ---- */
+
+/* Empties the pass, and makes room for n <= ctx positions. QSF_E_BUDGET, QSF_E_RUNTIME. Rows and states can be written
+ * then; until qsf_forward_restored the pass stays empty. */
+int qsf_forward_restore(QsfForward *f, uint32_t n, QsfErr *err);
+/* Place for the next state, by ascending positions; qsf_forward_state_restored makes it the one after pos positions. */
+uint8_t *qsf_forward_state_place(QsfForward *f);
+void qsf_forward_state_restored(QsfForward *f, uint32_t pos);
+/* Cache i has positions have[i] to n - 1 (have is (n_caches)): can the conversation continue after n? */
+bool qsf_forward_is_enough(const QsfForward *f, uint32_t n, const uint32_t *have);
+/* All of that was written: the pass has n positions. */
+void qsf_forward_restored(QsfForward *f, uint32_t n, const uint32_t *have);
+
+#endif

@@ -72,8 +72,8 @@ static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *
         return QSF_SNAP_ALIEN;
     }
     if (get32(h + AT_VERSION) > VERSION) {
-        qsf_err_set(err, QSF_E_MODEL, "%s: is a snapshot of format %u, and this program reads format %u", s->path,
-                    (unsigned)get32(h + AT_VERSION), VERSION);
+        qsf_err_set(err, QSF_E_MODEL, "%s: is a snapshot of format %u, and this program reads format %u",
+                    s->path, (unsigned)get32(h + AT_VERSION), VERSION);
         return QSF_SNAP_ALIEN;
     }
     qsf_snap_put_header(expected, &s->key);
@@ -82,9 +82,10 @@ static QsfSnapKind check_header(const QsfSnapFile *s, const uint8_t *h, QsfErr *
         return other(err, s->path, "the snapshot was written by another version of this program");
     if (get64(h + AT_MODEL) != s->key.model) return other(err, s->path, "the snapshot is of another model");
     if (memcmp(h + AT_VALUES, expected + AT_VALUES, QSF_FORWARD_VALUES) != 0)
-        return other(err, s->path, "the snapshot was made with other settings (KV type, --exact, --cpu-mask)");
+        return other(err, s->path,
+                     "the snapshot was made with other settings (KV type, --exact, --cpu-mask)");
     return memcmp(h, expected, QSF_SNAP_HEADER) == 0 ? QSF_SNAP_OURS
-                                                      : other(err, s->path, "the snapshot is damaged");
+                                                     : other(err, s->path, "the snapshot is damaged");
 }
 
 /* ---- segments ---- */
@@ -105,7 +106,8 @@ static bool read_segment(const QsfSnapFile *s, QsfSnapSegment *g) {
     uint8_t h[HEAD], tail[TAIL];
     if (g->at > s->size || s->size - g->at < HEAD + TAIL) return false;
     if (pread(s->fd, h, HEAD, (off_t)g->at) != HEAD) return false;
-    if (get32(h) != SEGMENT || get32(h + 4) != POSITIONS || get32(h + 36) != qsf_crc32(0, h, 36)) return false;
+    if (get32(h) != SEGMENT || get32(h + 4) != POSITIONS || get32(h + 36) != qsf_crc32(0, h, 36))
+        return false;
     g->from = get32(h + 8);
     g->to = g->upto = get32(h + 12);
     g->n_states = get32(h + 16);
@@ -159,7 +161,8 @@ static QsfSnapKind open_fd(QsfSnapFile *s, bool write, QsfErr *err) {
     return s->size > 0 ? QSF_SNAP_OURS : QSF_SNAP_MISSING;
 }
 
-QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write, QsfErr *err) {
+QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
+                              QsfErr *err) {
     uint8_t h[QSF_SNAP_HEADER] = { 0 };
     memset(s, 0, sizeof *s);
     s->path = path;
@@ -190,7 +193,8 @@ static bool rows_ok(const QsfSnapFile *f, const QsfSnapSegment *g, const QsfSnap
     for (uint32_t i = 0; i < f->key.n_caches; i++)
         if (t->first[i] < row || t->first[i] > CTX_MAX / QK_KV_TILE) return false;
     for (uint32_t i = 0; i < g->n_states; i++)
-        if (t->state_pos[i] <= (i > 0 ? t->state_pos[i - 1] : g->from) || t->state_pos[i] > g->to) return false;
+        if (t->state_pos[i] <= (i > 0 ? t->state_pos[i - 1] : g->from) || t->state_pos[i] > g->to)
+            return false;
     return true;
 }
 
@@ -224,8 +228,8 @@ uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, uint
 
 static bool push(void *arg, uint8_t *tile, size_t bytes) { return qsf_snap_write(arg, tile, bytes); }
 
-static bool write_table(QsfSnapStream *s, const QsfSnapKey *key, const QsfSnapSegment *g, const QsfSnapTable *t,
-                        const int32_t *ids) {
+static bool write_table(QsfSnapStream *s, const QsfSnapKey *key, const QsfSnapSegment *g,
+                        const QsfSnapTable *t, const int32_t *ids) {
     uint8_t head[HEAD];
     put_head(head, g);
     if (!qsf_snap_write(s, head, HEAD)) return false;
@@ -239,8 +243,8 @@ static bool write_table(QsfSnapStream *s, const QsfSnapKey *key, const QsfSnapSe
     return qsf_snap_write_crc(s);
 }
 
-bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, uint32_t from, uint32_t to,
-                            const QsfSnapTable *t, uint32_t n_states, const int32_t *ids,
+bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, uint32_t from,
+                            uint32_t to, const QsfSnapTable *t, uint32_t n_states, const int32_t *ids,
                             bool (*stop)(void *), void *arg) {
     QsfSnapSegment g = { .from = from, .to = to, .n_states = n_states };
     uint8_t head[HEAD], tail[TAIL];

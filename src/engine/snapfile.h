@@ -46,7 +46,8 @@ typedef struct QsfSnapFile {
 
 /* Opens path and reads the headers. Except for OURS nothing is open afterwards, and for ALIEN and OTHER err says why.
  * write: for reading and writing, locked; QSF_SNAP_ALIEN when another program has it locked. */
-QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write, QsfErr *err);
+QsfSnapKind qsf_snapfile_open(QsfSnapFile *s, const char *path, const QsfSnapKey *key, bool write,
+                              QsfErr *err);
 void qsf_snapfile_close(QsfSnapFile *s);
 
 /* The parts of a segment that come before its rows. */
@@ -94,8 +95,8 @@ uint64_t qsf_snap_segment_bytes(const QsfForward *f, const QsfSnapKey *key, uint
                                 const QsfSnapTable *t, uint32_t n_states);
 /* Writes a segment of f's state, and what makes it count; ids are those of [0, to). stop may be NULL: asks before each row
  * whether to give up. */
-bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, uint32_t from, uint32_t to,
-                            const QsfSnapTable *t, uint32_t n_states, const int32_t *ids,
+bool qsf_snap_write_segment(QsfSnapStream *s, QsfForward *f, const QsfSnapKey *key, uint32_t from,
+                            uint32_t to, const QsfSnapTable *t, uint32_t n_states, const int32_t *ids,
                             bool (*stop)(void *), void *arg);
 
 #endif

@@ -19,9 +19,9 @@ int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, c
                       uint32_t *loaded, QsfSnapKind *kind, QsfErr *err);
 
 typedef struct QsfSnapSave {
-    uint32_t to;        /* save positions [0, to); 0 = all */
-    uint64_t limit;     /* bytes of the file, and of all snapshots in its folder if `prune`; 0 = no limit */
-    bool prune;         /* drop the oldest other snapshots (*.qsfsnap) until the folder is below the limit */
+    uint32_t to;    /* save positions [0, to); 0 = all */
+    uint64_t limit; /* bytes of the file, and of all snapshots in its folder if `prune`; 0 = no limit */
+    bool prune;     /* drop the oldest other snapshots (*.qsfsnap) until the folder is below the limit */
     bool (*stop)(void *arg); /* give up? may be NULL */
     void *arg;
 } QsfSnapSave;
@@ -29,7 +29,8 @@ typedef struct QsfSnapSave {
 /* Saves the timeline: appends what the file does not have, or writes a new file in its place. A file that is not a snapshot
  * is not touched (QSF_E_MODEL). QSF_E_RUNTIME: cannot write, no room, over the limit. A save that was stopped is not an
  * error, and leaves what was there before. Not synced to the disk: what a power failure damages is found by its checksums. */
-int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, const QsfSnapSave *o, QsfErr *err);
+int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, const QsfSnapSave *o,
+                      QsfErr *err);
 
 /* Returns the bytes that snapshots in the folder of path may use by default: 4 GiB, at most a tenth of what is free. */
 uint64_t qsf_snapshot_default_limit(const char *path);

@@ -35,7 +35,8 @@ static void stream_at(Load *l, uint64_t at) {
 
 static int damaged(const Load *l, QsfErr *err) {
     if (l->s.why == 0) return qsf_err_set(err, QSF_E_MODEL, "%s: the snapshot is damaged", l->file.path);
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot read the snapshot: %s", l->file.path, strerror(l->s.why));
+    return qsf_err_set(err, QSF_E_RUNTIME, "%s: cannot read the snapshot: %s", l->file.path,
+                       strerror(l->s.why));
 }
 
 /* ---- how much of it? ---- */
@@ -83,7 +84,8 @@ static bool pull(void *arg, uint8_t *tile, size_t bytes) { return qsf_snap_read(
 static bool read_rows(Load *l, const QsfSnapSegment *g, uint32_t end) {
     for (uint32_t row = g->from / QK_KV_TILE; row < qk_kv_tiles(end); row++) {
         qsf_snap_begin(&l->s);
-        if (!qsf_forward_row(l->f, row, l->table.first, pull, &l->s) || !qsf_snap_read_crc(&l->s)) return false;
+        if (!qsf_forward_row(l->f, row, l->table.first, pull, &l->s) || !qsf_snap_read_crc(&l->s))
+            return false;
     }
     return true;
 }
@@ -103,8 +105,7 @@ static bool read_states(Load *l, const QsfSnapSegment *g, uint32_t end) {
 
 /* Is the length of the segment the one that its contents need? */
 static bool length_ok(const Load *l, const QsfSnapSegment *g) {
-    return g->bytes ==
-           qsf_snap_segment_bytes(l->f, &l->file.key, g->from, g->to, &l->table, g->n_states);
+    return g->bytes == qsf_snap_segment_bytes(l->f, &l->file.key, g->from, g->to, &l->table, g->n_states);
 }
 
 static bool read_all(Load *l, const int32_t *ids) {

@@ -13,7 +13,7 @@
 #include "src/engine/snapshot.h"
 
 #define LIMIT  ((uint64_t)4 << 30)
-#define SHARE  10u                   /* of what is free: one part of this many */
+#define SHARE  10u                  /* of what is free: one part of this many */
 #define SPARE  ((uint64_t)64 << 20) /* bytes that stay free on the disk */
 #define ENDING ".qsfsnap"
 

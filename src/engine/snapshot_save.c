@@ -59,17 +59,18 @@ static uint32_t find_common(Save *s) {
         stream_at(s, s->file.fd, g->at, s->file.end);
         if (!qsf_snap_read_table(&s->s, &s->file, g, &s->table, s->t->ids, s->to, &same)) return 0;
         n = g->from + same;
-        for (uint32_t i = 0; i < g->n_states && s->table.state_pos[i] <= n; i++) newest = s->table.state_pos[i];
+        for (uint32_t i = 0; i < g->n_states && s->table.state_pos[i] <= n; i++)
+            newest = s->table.state_pos[i];
         if (n < g->upto) break;
     }
-    s->complete = n == s->to && (s->key.state_bytes == 0 ||
-                                 newest >= qsf_forward_state_before(s->f, 0, s->to));
+    s->complete = n == s->to &&
+                  (s->key.state_bytes == 0 || newest >= qsf_forward_state_before(s->f, 0, s->to));
     return n;
 }
 
 static int no_room(const Save *s, QsfErr *err) {
-    return qsf_err_set(err, QSF_E_RUNTIME, "%s: no snapshot: it would exceed its limit, or the disk is almost full",
-                       s->path);
+    return qsf_err_set(err, QSF_E_RUNTIME,
+                       "%s: no snapshot: it would exceed its limit, or the disk is almost full", s->path);
 }
 
 static bool fits(const Save *s, uint64_t whole, uint64_t more) {
@@ -131,7 +132,8 @@ static int save(Save *s, QsfErr *err) {
     return common < QK_KV_TILE || is_wasteful(s, bytes) ? rewrite(s, err) : append(s, bytes, err);
 }
 
-int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, const QsfSnapSave *o, QsfErr *err) {
+int qsf_snapshot_save(QsfTimeline *t, const char *path, const QsfSnapKey *key, const QsfSnapSave *o,
+                      QsfErr *err) {
     QsfErr other = { 0 };
     if (t->n_ids == 0) return QSF_OK;
     Save *s = calloc(1, sizeof *s);

@@ -81,7 +81,8 @@ bool qsf_snap_read_u32(QsfSnapStream *s, uint32_t *v, size_t n) {
 
 bool qsf_snap_write_u32(QsfSnapStream *s, const uint32_t *v, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        const uint8_t b[4] = { (uint8_t)v[i], (uint8_t)(v[i] >> 8), (uint8_t)(v[i] >> 16), (uint8_t)(v[i] >> 24) };
+        const uint8_t b[4] = { (uint8_t)v[i], (uint8_t)(v[i] >> 8), (uint8_t)(v[i] >> 16),
+                               (uint8_t)(v[i] >> 24) };
         if (!qsf_snap_write(s, b, sizeof b)) return false;
     }
     return true;

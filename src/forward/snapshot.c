@@ -69,7 +69,8 @@ static bool cache_row(const QsfForward *f, uint32_t i, uint32_t row, QsfTileFn f
     const QsfKvSpec *s = &f->kv.spec[i];
     for (unsigned which = 0; which < (s->v_is_k ? 1u : 2u); which++)
         for (uint32_t h = 0; h < s->heads; h++)
-            if (!fn(arg, qsf_kvcache_tile(&f->kv, i, which, h, row), qsf_kvcache_tile_bytes(&f->kv, i, which)))
+            if (!fn(arg, qsf_kvcache_tile(&f->kv, i, which, h, row),
+                    qsf_kvcache_tile_bytes(&f->kv, i, which)))
                 return false;
     return true;
 }
@@ -113,9 +114,7 @@ int qsf_forward_restore(QsfForward *f, uint32_t n, QsfErr *err) {
     return rc;
 }
 
-uint8_t *qsf_forward_state_place(QsfForward *f) {
-    return (uint8_t *)qsf_recurrent_at(&f->recurrent, 0, 0);
-}
+uint8_t *qsf_forward_state_place(QsfForward *f) { return (uint8_t *)qsf_recurrent_at(&f->recurrent, 0, 0); }
 
 void qsf_forward_state_restored(QsfForward *f, uint32_t pos) { qsf_recurrent_save(&f->recurrent, pos); }
 

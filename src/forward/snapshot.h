@@ -12,7 +12,7 @@
 /* Describes all settings that the bits of K, V and states depend on, besides the model and the tokens: "k f16, v f16, ...".
  * Two passes of one model with the same text compute the same bits for the same tokens. */
 void qsf_forward_values(const QsfForward *f, char out[QSF_FORWARD_VALUES]);
-/* Memory of a pass that nobody needs between two evals; *bytes of it. Its contents are lost with the next eval. */
+/* Memory of a pass that is not needed between two evals; *bytes of it. Its contents are lost with the next eval. */
 uint8_t *qsf_forward_scratch(QsfForward *f, size_t *bytes);
 
 /* ---- rows ---- */

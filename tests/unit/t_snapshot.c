@@ -345,7 +345,7 @@ static void put32(uint8_t *p, uint32_t v) {
     for (unsigned i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* Numbers that no checksum protects from whoever writes the file. */
+/* Numbers that a file with correct checksums may contain. */
 static void lengths_are_not_trusted(void **state) {
     static const uint32_t values[] = { 0, 1, 4, 5, 16, 17, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF };
     Chat c;

@@ -33,6 +33,7 @@ typedef struct QsfRuntime {
     QsfPlanFacts facts;          /* constant while it is open */
     QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
     QsfPrediction prediction;    /* zero unless requested (predict) */
+    uint32_t system_tokens;      /* of qsf_runtime_protect */
     bool lost;                   /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
@@ -62,6 +63,12 @@ typedef struct QsfRuntimeOptions {
  * settings.cpu_mask "" means the environment's QSF_CPU_MASK, and without that the best level. */
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
+
+/* Sets the eviction policy of these settings. Errors of qsf_forward_evict. */
+int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err);
+/* Between two evals: the first n positions are the system prompt, which protected-prefix auto protects; at most half of
+ * the context. */
+void qsf_runtime_protect(QsfRuntime *r, uint32_t n);
 
 /* Fills r->stream_notice and r->ctx_notice for the plan in force. */
 void qsf_runtime_update_notices(QsfRuntime *r);

@@ -82,6 +82,15 @@ static const Row rows[] = {
     {{"kv-type", "kv", 0, "TYPE", RELOAD,
       "data type of the KV cache: auto, f16 or f32 (default auto: f16)",
       0, 0, 0}, &qsf_kind_kv, AT(kv)},
+    {{"eviction-policy", "eviction", 0, "NAME", REPLAN,
+      "what goes when the context is full: none (the answer ends), sliding (the oldest), h2o or snapkv (what gets least attention) (default none)",
+      0, 0, 0}, &qsf_kind_eviction, AT(eviction)},
+    {{"eviction-window", "", 0, "N", REPLAN,
+      "positions that an eviction policy keeps besides the protected ones, 64 to 16777216, or auto: what the context holds (default auto)",
+      0, 16777216, 0}, &qsf_kind_window, AT(eviction_window)},
+    {{"protected-prefix", "", 0, "N", REPLAN,
+      "first positions that are never evicted, 1 to 16777216, or auto: the system prompt, at least 4 (default auto)",
+      0, 16777216, 0}, &qsf_kind_auto, AT(protected_prefix)},
     {{"cpu-mask", "", 0, "LEVEL", RELOAD,
       "highest instruction set to use: ref, sse42, avx2, avx512, avx512vnni, avx512vbmi, neon, dotprod or best (default best)",
       0, 0, 0}, &qsf_kind_mask, AT(cpu_mask)},
@@ -112,6 +121,7 @@ void qsf_settings_default(QSFSettings *s) {
         .io = "auto",
         .direct = "auto",
         .kv = "auto",
+        .eviction = "none",
     };
 }
 

@@ -12,8 +12,13 @@
 static void save_state(QsfForward *f) { qsf_recurrent_save(&f->recurrent, f->kv.n_past); }
 
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
-    uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
-    if (n > f->kv.ctx - past) {
+    const uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab, max = f->model->prog.max_ctx;
+    if (f->evict.kind != QSF_EVICT_NONE && n > (max > 0 ? max : QSF_EVICT_POSITIONS) - past) {
+        return qsf_err_set(err, QSF_E_CONTEXT,
+                           "context full: the model has %u positions, %u are used, %zu more needed",
+                           (unsigned)(max > 0 ? max : QSF_EVICT_POSITIONS), (unsigned)past, n);
+    }
+    if (f->evict.kind == QSF_EVICT_NONE && n > qsf_evicting_room(f)) {
         return qsf_err_set(err, QSF_E_CONTEXT, "context full: %u of %u tokens used, %zu more needed",
                            (unsigned)past, (unsigned)f->kv.ctx, n);
     }
@@ -70,7 +75,9 @@ static uint32_t chunk_cols(const QsfForward *f, bool all) {
 static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
     uint32_t most = chunk_cols(f, all != NULL);
     for (size_t done = 0; done < n;) {
+        const uint32_t room = qsf_evicting_make_room(f, n - done, n > 1);
         uint32_t cols = n - done < most ? (uint32_t)(n - done) : most;
+        if (cols > room) cols = room;
         int rc = pass(f, ids + done, cols, all != NULL || done + cols == n, all, arg, err);
         if (rc != QSF_OK) return rc;
         done += cols;
@@ -98,6 +105,7 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
     if (n > 1) save_state(f); /* the borders of messages */
     rc = eval_chunks(f, ids, n, all, arg, err);
+    if (rc == QSF_OK && n > 1) qsf_evicting_prompt_done(f);
     if (n > 1) save_state(f);
     qsf_count(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
     qsf_count(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "src/base/pool.h"
+#include "src/plan/evict.h"
 #include "src/plan/plan.h"
 #include "src/plan/units.h"
 
@@ -93,6 +94,17 @@ uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n);
 /* Returns how many positions qsf_forward_truncate(f, n) would keep. */
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
 
+/* Between two evals: sets the eviction policy of the KV cache; the first is none. With a policy, evals evict positions
+ * instead of failing with QSF_E_CONTEXT, and positions grow beyond the context. QSF_E_USAGE: the model has sparse
+ * attention; QSF_E_CONTEXT: the context has no room for what is protected; QSF_E_BUDGET and QSF_E_RUNTIME: no memory.
+ * Everything is as before then. */
+int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err);
+bool qsf_forward_evicts(const QsfForward *f); /* Is there a policy? */
+/* Returns how many positions fit without an eviction. */
+uint32_t qsf_forward_room(const QsfForward *f);
+/* Returns how many positions the KV cache holds: n_past without those that were evicted, in whole tiles. */
+uint32_t qsf_forward_kept(const QsfForward *f);
+
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {
     uint64_t bytes_read; /* streamed weights and embedding rows read from disk; without pinned weights */
@@ -114,6 +126,7 @@ typedef struct QsfForwardStats {
     uint64_t pin_done, pin_total;      /* bytes of weights pinned, and planned; not reset */
     uint64_t pin_read;                 /* bytes read to be pinned, or for the resident embedding table */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */
+    uint64_t evictions, evicted;       /* of the KV cache, and positions in all; not reset */
 } QsfForwardStats;
 
 /* One layer; index n_layers is the head. Counters since creation or the last reset. */

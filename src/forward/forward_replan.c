@@ -5,9 +5,10 @@
 #include "src/forward/state.h"
 
 static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
-    if (p->ctx < f->kv.n_past || p->ctx == 0) {
+    if (qk_kv_tiles(p->ctx) * QK_KV_TILE < qsf_kvcache_used(&f->kv) ||
+        (!f->kv.lists.on && p->ctx < f->kv.n_past) || p->ctx == 0) {
         return qsf_err_set(err, QSF_E_CONTEXT, "cannot shrink the context to %u tokens: %u are in use",
-                           (unsigned)p->ctx, (unsigned)f->kv.n_past);
+                           (unsigned)p->ctx, (unsigned)qsf_kvcache_used(&f->kv));
     }
     if (&f->table->kv[p->kv] != f->kv.ops || p->exact != f->exact || p->batch == 0 ||
         p->n_units != qsf_weights_n_units(f->weights)) {
@@ -31,6 +32,7 @@ static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err
     int rc = qsf_buffers_set(f, l, err);
     if (rc == QSF_OK && p->ctx > f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
     if (rc == QSF_OK) rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
+    if (rc == QSF_OK) rc = qsf_forward_evict(f, &f->evict, err); /* the number of threads */
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
     if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, err);
     return rc;

@@ -85,6 +85,8 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .pin_read = qsf_counted(&n->io.pin_read),
         .embed_hits = qsf_counted(&n->embed_hits),
         .embed_misses = qsf_counted(&n->embed_misses),
+        .evictions = qsf_counted(&n->evictions),
+        .evicted = qsf_counted(&n->evicted),
     };
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
 }

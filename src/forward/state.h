@@ -25,7 +25,8 @@ typedef struct QsfCounters {
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
-    atomic_uint_fast64_t types_used; /* bit t = weight type t was multiplied */
+    atomic_uint_fast64_t evictions, evicted; /* positions */
+    atomic_uint_fast64_t types_used;         /* bit t = weight type t was multiplied */
 } QsfCounters;
 
 /* Small tensors as floats, in the order of the program's parameters. */
@@ -46,6 +47,7 @@ struct QsfForward {
     QsfParams params;
     QsfKvCache kv;
     QsfRecurrent recurrent;
+    QsfEvict evict;
     uint32_t wanted_ctx; /* of the plan */
     bool broken;         /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
@@ -77,6 +79,7 @@ struct QsfForward {
     uint32_t rope_ctx;     /* context for which the keys in the cache were rotated */
     const int32_t *ids;    /* (n_cols) tokens */
     uint32_t past;         /* position of column 0 */
+    uint32_t observe_from; /* the policy wants the weights of queries from this position on */
     uint32_t col0, n_cols; /* columns that steps compute */
     float *y;              /* QSF_BUF_LOGITS: column col0 */
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
@@ -201,6 +204,14 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* attention.c */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
+
+/* evicting.c: how many positions can be stored without an eviction. */
+uint32_t qsf_evicting_room(const QsfForward *f);
+/* The same, after an eviction if there is no room and a policy; n positions are left, prompt: of more than one. */
+uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);
+/* A prompt was evaluated. */
+void qsf_evicting_prompt_done(QsfForward *f);
+#define QSF_EVICT_POSITIONS (1u << 30) /* most positions of a conversation */
 
 /* index.c: an indexer; sparse.c: attention over what it chose. */
 int qsf_index(QsfForward *f, const QsfStep *s, QsfErr *err);

@@ -148,6 +148,17 @@ uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, u
     return qsf_pages(sum);
 }
 
+void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uint32_t threads) {
+    const uint64_t cap = qk_kv_tiles(ctx), all = cap * n_caches, mass = threads > 0 ? 8ull * QK_KV_TILE : 0;
+    QsfLayout sizes = { 0 };
+    l->mass = place(&sizes, mass * all);
+    l->worker_mass = place(&sizes, mass * cap * threads);
+    l->entry = place(&sizes, all * sizeof(qk_kv_slot));
+    l->spare = place(&sizes, all * sizeof(uint32_t));
+    l->drop = place(&sizes, cap);
+    l->total = qsf_pages(sizes.total);
+}
+
 uint32_t qsf_checkpoint_count(const QsfProgram *p, uint64_t budget) {
     if (p->state_floats == 0) return 0;
     const uint64_t n = budget / CHECKPOINT_SHARE / (4 * p->state_floats);

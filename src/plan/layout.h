@@ -82,6 +82,13 @@ uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx);
 /* Returns the bytes of n KV caches for a context of ctx positions. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
+/* Lists of tiles of n_caches KV caches (kvlist.h); offsets are bytes. */
+typedef struct QsfKvListLayout {
+    uint64_t mass, worker_mass, entry, spare, drop, total;
+} QsfKvListLayout;
+/* threads: 0 = without weights of positions. */
+void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uint32_t threads);
+
 #define QSF_CHECKPOINTS_MAX 16u
 /* Returns the number of checkpoints of the recurrent states that a budget pays for; 0 for a program without states. */
 uint32_t qsf_checkpoint_count(const QsfProgram *p, uint64_t budget);

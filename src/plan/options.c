@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/plan/evict.h"
 #include "src/plan/layout.h"
 
 #define MIB (1ull << 20)
@@ -46,6 +47,9 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
     p->stream.direct = direct_of(s);
     p->threads = thread_count(s);
     p->commands = s->commands;
+    const QsfEvictKind kind = qsf_evict_parse(s->eviction);
+    if (kind != QSF_EVICT_NONE && kind != QSF_EVICT_N) p->kv_lists = true; /* they stay for this model */
+    p->kv_mass = kind != QSF_EVICT_N && qsf_evict_observes(kind);
 }
 
 static int kv_of(const QSFSettings *s, bool exact) {

@@ -25,6 +25,7 @@ typedef struct QsfPlanOptions {
     uint32_t ctx;              /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
                                   it: never changed */
     int kv;                    /* qk_kv, -1 = default f16; otherwise never changed */
+    bool kv_lists, kv_mass;    /* lists of tiles for eviction; with weights of positions */
     uint32_t ctx_floor;        /* minimum context: positions already in the cache, plus one */
     uint64_t pin_cap;          /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
     uint32_t slots;            /* 1..4, 0 = chosen */

@@ -46,6 +46,13 @@ static uint64_t stack_bytes(const QsfPricing *s) {
     return n * STACK_BYTES + (s->shape.on_demand ? 2 : 1) * qsf_io_stack_bytes(s->o->stream.kind);
 }
 
+static uint64_t list_bytes(const QsfPricing *s, uint32_t ctx) {
+    QsfKvListLayout l;
+    if (!s->o->kv_lists) return 0;
+    qsf_kv_list_layout(&l, s->m->prog.n_kv, ctx, s->o->kv_mass ? (uint32_t)s->o->threads : 0);
+    return l.total;
+}
+
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
     const QsfHparams *hp = &s->m->hp;
     QsfLayout l;
@@ -55,6 +62,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);
     rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], c->ctx) +
+                       list_bytes(s, c->ctx) +
                        qsf_recurrent_bytes(&s->m->prog, qsf_checkpoint_count(&s->m->prog, s->budget));
     rows[QSF_MEM_ACTIVATIONS] = l.total;
     rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +

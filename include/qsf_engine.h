@@ -253,8 +253,10 @@ typedef struct QSFStats {
     char plan_note[256];
     uint32_t n_layers, layer; /* layer being computed */
     uint32_t threads;
-    uint32_t ctx_used, ctx_size;
-    uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
+    uint32_t ctx_used, ctx_size; /* ctx_used: positions in the KV cache, without evicted ones */
+    char eviction[8];            /* policy in force */
+    uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
+    uint32_t ctx_train;          /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;
     uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */
     double prefill_tps, decode_tps;  /* of the running or last request; 0 = not known yet */

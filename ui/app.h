@@ -73,6 +73,7 @@ typedef struct UiApp {
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* the start is over: from now on a failed load is a failed command */
 
+    bool evict_said;  /* it was said what evictions are */
     QSFStats stats;   /* last snapshot; ctx_used is that of the conversation */
     bool ctx_counted; /* messages changed since the last answer: they have ctx_tokens tokens */
     uint32_t ctx_tokens;

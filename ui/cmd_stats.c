@@ -19,6 +19,9 @@ static void stats_speed(const QSFStats *s, UiBuf *b) {
     ui_buf_printf(b, "decode   %s t/s, %u tokens\n", decode, s->out_tokens);
     ui_buf_printf(b, "prefill  %s t/s, %u tokens; first token after %s\n", prefill, s->prefill_total, ttft);
     ui_buf_printf(b, "context  %u of %u tokens\n", s->ctx_used, s->ctx_size);
+    if (s->evictions > 0)
+        ui_buf_printf(b, "evicted  %llu tokens in %llu evictions (%s)\n", (unsigned long long)s->evicted,
+                      (unsigned long long)s->evictions, s->eviction);
 }
 
 static void stats_io(const QSFStats *s, UiBuf *b) {

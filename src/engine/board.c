@@ -60,6 +60,7 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     copy_clean(s->plan_note, sizeof s->plan_note, p->note);
     s->threads = (uint32_t)rt->threads;
     s->ctx_size = p->ctx;
+    copy_clean(s->eviction, sizeof s->eviction, rt->settings.eviction);
     s->budget = rt->budget;
     s->pinned_bytes = p->pinned_bytes;
     s->streamed_bytes = p->streamed_bytes;
@@ -180,6 +181,8 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     QsfForwardStats f;
     QsfLedger l;
     qsf_forward_stats(b->rt->fwd, &f);
+    s->evictions = f.evictions;
+    s->evicted = f.evicted;
     qsf_ledger_snapshot(&b->rt->ledger, &l);
     for (unsigned i = 0; i < QSF_MEM_N; i++) s->mem[i].used = l.used[i];
     s->layer = f.layer;

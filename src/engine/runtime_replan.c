@@ -75,7 +75,7 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     QsfPlanOptions next;
     QsfPlan plan;
     if (err == NULL) err = &own;
-    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_n_past(r->fwd),
+    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
                           qsf_forward_ctx(r->fwd), qsf_planning_available(&r->facts));
     int rc = qsf_planning_make(&plan, &r->model, &next, &r->facts, err);
     if (rc != QSF_OK) return rc;

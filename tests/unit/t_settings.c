@@ -41,8 +41,15 @@ static void defaults_are_the_documented_ones(void **state) {
 static void live_plans(void **state) {
     (void)state;
     static const char *const replan[][2] = {
-        { "ram-budget", "25%" }, { "pin", "3M" },   { "threads", "3" },
-        { "slots", "4" },        { "io", "pread" }, { "direct", "off" }
+        { "ram-budget", "25%" },
+        { "pin", "3M" },
+        { "threads", "3" },
+        { "slots", "4" },
+        { "io", "pread" },
+        { "direct", "off" },
+        { "eviction-policy", "h2o" },
+        { "eviction-window", "512" },
+        { "protected-prefix", "9" },
     };
     static const char *const other[][2] = { { "ctx", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];

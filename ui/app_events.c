@@ -88,10 +88,9 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         if (a->exit_code == 0) a->exit_code = 5;
         char advice[80];
         ui_app_context_advice(a, (int64_t)a->stats.ctx_size + 1, advice, sizeof advice);
-        ui_app_say(
-            a, UI_NOTICE,
-            "the context is full: %s; /kv policy sliding and /continue go on and forget the oldest text",
-            advice);
+        ui_app_say(a, UI_NOTICE,
+                   "the context is full: %s; /kv policy sliding, then /continue, forgets the oldest text",
+                   advice);
     }
     if (e->evicted > 0)
         ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);

@@ -260,8 +260,8 @@ typedef struct QsfRouteStep {
     QsfGating gating;
     uint32_t n_expert, n_used;
     uint32_t n_groups,
-        n_groups_used;     /* only the groups with the largest sums of their two best scores; < 2 = no
-                                         groups */
+        n_groups_used;     /* only experts of the best groups are chosen; n_groups < 2 = no groups */
+    uint32_t group_scores; /* a group is as good as the sum of so many of its best scores, 1 or 2 */
     uint32_t bias;         /* parameter, added to the scores but not to the weights; QSF_NONE = none */
     uint32_t expert_scale; /* parameter, a factor per expert; QSF_NONE = none */
     uint32_t group;        /* ids are divided by it, also to look up weights; equal ones are merged; 0 = 1 */

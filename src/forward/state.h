@@ -68,7 +68,7 @@ struct QsfForward {
     float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
     float *exact_row;       /* (threads, max_k) */
     uint32_t *chosen;       /* (n_cols) columns that chose an expert */
-    uint8_t *row;           /* one quantized row of the embedding or of the token table */
+    uint8_t *row;           /* one quantized row of the embedding or of another table */
     const float *ones;      /* the widest buffer of ones: norms without weights */
     float *logits;          /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
@@ -138,6 +138,8 @@ static inline uint32_t qsf_col_stride(const QsfForward *f, QsfSlice s) {
 
 /* token_rows.c: reads the rows of the pass's tokens from QsfProgram.token_table. */
 int qsf_token_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
+/* Adds the rows of the pass's positions of QsfProgram.position_table. */
+int qsf_position_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* steps.c: runs steps [first, last) on columns [f->col0, f->col0 + f->n_cols). */
 int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err);

@@ -49,8 +49,9 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     const QsfTensor *e = m->prog.embed;
     s->embed_bytes = e->bytes;
     s->embed_row_bytes = s->row_bytes = e->bytes / e->ne[1];
-    const QsfTensor *rows = m->prog.token_table;
-    if (rows != NULL) s->row_bytes = max_u64(s->row_bytes, rows->bytes / rows->ne[1]);
+    const QsfTensor *const tables[] = { m->prog.token_table, m->prog.position_table };
+    for (unsigned i = 0; i < 2; i++)
+        if (tables[i] != NULL) s->row_bytes = max_u64(s->row_bytes, tables[i]->bytes / tables[i]->ne[1]);
     s->param_floats = m->prog.param_floats + m->prog.ones;
 }
 

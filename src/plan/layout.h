@@ -32,8 +32,9 @@ typedef struct QsfShape {
     uint64_t group_bytes;          /* scratch for interleaving rows and back, whole pages */
     uint64_t param_floats;         /* norms, biases and the like */
     uint64_t embed_bytes, embed_row_bytes;
-    uint64_t row_bytes; /* the longest quantized row of the embedding and the token table */
-    uint32_t max_k;     /* longest row of any matrix */
+    uint64_t
+        row_bytes;  /* the longest quantized row of the embedding and the tables of tokens and positions */
+    uint32_t max_k; /* longest row of any matrix */
     uint32_t n_units;
 } QsfShape;
 

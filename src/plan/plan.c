@@ -95,7 +95,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->state_bytes = 4 * s->m->prog.state_floats;
     p->wanted_ctx = qsf_plan_wanted_ctx(s);
     p->kv = s->kv;
-    p->batch = c->batch;
+    p->batch = qsf_pricing_batch(s, c);
     p->threads = s->o->threads;
     p->exact = s->o->exact;
     p->n_slots = c->n_slots;

@@ -107,6 +107,10 @@ void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
         add(&t, "prefill chunk of %" PRIu32 " token%s", c->batch, c->batch == 1 ? "" : "s");
     }
     if (t.len > 0) add(&t, " to fit %" PRIu64 " MB", s->budget >> 20);
+    if (p->batch == s->o->batch || s->o->batch == 0) return;
+    comma(&t);
+    add(&t, "prefill chunk of %" PRIu32 " instead of %" PRIu32 " tokens, which is all that %s", p->batch,
+        s->o->batch, p->batch == p->ctx ? "the context has" : "a model with windows takes");
 }
 
 /* ---- refusals ---- */

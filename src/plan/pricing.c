@@ -46,10 +46,19 @@ static uint64_t stack_bytes(const QsfPricing *s) {
     return n * STACK_BYTES + (s->shape.on_demand ? 2 : 1) * qsf_io_stack_bytes(s->o->stream.kind);
 }
 
+uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c) {
+    const QsfProgram *p = &s->m->prog;
+    const uint32_t ctx = qsf_plan_wanted_ctx(s);
+    uint32_t most = c->batch < c->ctx ? c->batch : c->ctx;
+    for (uint32_t i = 0; i < p->n_kv && most > QSF_KV_SLACK; i++)
+        if (qsf_kv_positions(&p->kv[i], ctx) < ctx) most = QSF_KV_SLACK;
+    return most;
+}
+
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
     const QsfHparams *hp = &s->m->hp;
     QsfLayout l;
-    qsf_layout_make(&l, s->m, &s->shape, c->batch, c->ctx, s->o->threads, s->o->exact);
+    qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->ctx, s->o->threads, s->o->exact);
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes + qsf_pages(4 * s->shape.param_floats);
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +

@@ -22,8 +22,9 @@ void qsf_derive_put_bf16(unsigned char *out, float x) {
     out[1] = (unsigned char)(bits >> 24);
 }
 
-/* Scales of consecutive blocks of one row of blocks. */
+/* The values of all codes; scales of consecutive blocks of one row of blocks. */
 typedef struct Scales {
+    float code[256];
     uint64_t first, n; /* in the tensor of scales; n 0 = none were read */
     unsigned char v[MOST * sizeof(float)];
 } Scales;
@@ -46,7 +47,7 @@ static void put_elements(const QsfDeriveRead *r, const Scales *s, uint64_t first
         const uint64_t block = (col + i) / f8->block_c, end = (block + 1) * f8->block_c - col;
         const float scale = qsf_float_of(f8->dtype, s->v + (skipped + block) * each);
         for (const uint64_t to = end < n ? end : n; i < to; i++)
-            qsf_derive_put_bf16(out + BF16_BYTES * i, qsf_float_of(f8->codes, codes + i) * scale);
+            qsf_derive_put_bf16(out + BF16_BYTES * i, s->code[codes[i]] * scale);
     }
 }
 
@@ -55,7 +56,10 @@ static void put_elements(const QsfDeriveRead *r, const Scales *s, uint64_t first
 static int read_elements(const QsfDeriveRead *r, uint64_t at, uint64_t n, unsigned char *out) {
     const QsfF8Scales *f8 = &r->p->f8;
     const uint64_t cols = r->d->src_cols, blocks = (f8->rows + f8->block_r - 1) / f8->block_r;
-    Scales s = { .n = 0 };
+    Scales s;
+    s.n = 0;
+    for (unsigned i = 0; i < 256; i++)
+        s.code[i] = qsf_float_of(f8->codes, &(const unsigned char){ (unsigned char)i });
     int rc = qsf_derive_stored(r, at, out + n, n);
     for (uint64_t i = 0; rc == QSF_OK && i < n;) {
         const uint64_t row = (at + i) / cols, col = (at + i) % cols, block = col / f8->block_c;

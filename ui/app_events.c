@@ -172,7 +172,10 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     QSFSettings now;
     a->replanning = false;
     a->engine.settings(a->engine.self, &now);
+    const uint32_t ctx = a->stats.ctx_size;
     ui_app_refresh_stats(a);
+    if (a->stats.ctx_size != ctx)
+        ui_app_count_context(a); /* the cache may have lost what the conversation has */
     if (e->code)
         ui_app_say_refused(a, NULL, NULL, e->text ? e->text : "the settings were refused");
     else

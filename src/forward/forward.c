@@ -123,7 +123,19 @@ uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 
 uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }
 
+/* Were the keys in the cache rotated as this plan rotates them? Long contexts of some models have other frequencies. */
+static bool same_rotation(const QsfForward *f) {
+    const QsfProgram *p = &f->model->prog;
+    for (uint32_t t = 0; t < p->n_ropes; t++) {
+        const QsfRopeTable *r = &p->rope[t];
+        if (r->freq_long != NULL && (f->rope_ctx > r->original_ctx) != (f->wanted_ctx > r->original_ctx))
+            return false;
+    }
+    return true;
+}
+
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
+    if (!same_rotation(f)) return 0;
     return n < f->kv.n_past ? qsf_kvcache_keeps(&f->kv, qsf_recurrent_before(&f->recurrent, n))
                             : f->kv.n_past;
 }

@@ -12,8 +12,11 @@
 #define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program */
 #define BASE_PER_JITTER 32u           /* or this fraction: larger programs (sanitizer builds) vary more */
 #define BATCH_STEP      4u
-#define BATCH_MOST      128u /* with more, computation hides the reads anyway */
-#define BATCH_ENOUGH    64u  /* where little streams */
+/* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that the context holds. */
+#define AUTO_ROOM      (8 * QSF_MIB)
+#define AUTO_PER_TOKEN 96u
+#define BATCH_MOST     128u /* with more, computation hides the reads anyway */
+#define BATCH_ENOUGH   64u  /* where little streams */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -124,15 +127,16 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     return QSF_OK;
 }
 
-/* Lowers an automatic budget to what the plan uses. */
+/* Lowers an automatic budget to what the plan uses, with room for the text of prompts (AUTO_ROOM). */
 static void trim_budget(QsfPlan *p) {
-    uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL];
+    uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL] + AUTO_ROOM + (uint64_t)p->ctx * AUTO_PER_TOKEN;
     uint64_t b = (rest + QSF_MIB) / 997 * 1000 + 2 * QSF_MIB;
     b = b / QSF_MIB * QSF_MIB;
     if (b >= p->budget) return;
     p->budget = b;
+    p->total -= p->rows[QSF_MEM_KERNEL];
     p->rows[QSF_MEM_KERNEL] = QSF_MIB + b / 1000 * 3;
-    p->total = rest + p->rows[QSF_MEM_KERNEL];
+    p->total += p->rows[QSF_MEM_KERNEL];
 }
 
 /* Can the page cache hold the file beside this process? Then the next start reads nothing from disk. */
@@ -182,6 +186,9 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
         return qsf_err_set(err, QSF_E_CONTEXT,
                            "%s: the model has %u positions, so the context cannot be %u tokens",
                            qsf_source_path(m->src), m->prog.max_ctx, o->ctx);
+    if (o->ctx != 0 && o->ctx < o->ctx_floor)
+        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot be %u tokens: %u are in use", o->ctx,
+                           o->ctx_floor - 1);
     qsf_pricing_init(&s, m, o);
     if (o->budget == 0) s.budget = auto_budget(o);
     if (!qsf_plan_search(&s, &c, &lowered)) {

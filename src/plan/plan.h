@@ -20,23 +20,24 @@
 #define QSF_MAX_SLOTS 4 /* buffers that weights stream through */
 
 typedef struct QsfPlanOptions {
-    uint64_t budget;           /* whole process; 0 = auto: what the model needs up to half of available */
-    uint64_t available;        /* available memory, for auto (qsf_available_bytes) */
-    uint32_t ctx;              /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
+    uint64_t budget;          /* whole process; 0 = auto: what the model needs up to half of available */
+    uint64_t available;       /* available memory, for auto (qsf_available_bytes) */
+    uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
                                   it: never changed */
-    int kv;                    /* qk_kv, -1 = default f16; otherwise never changed */
-    uint32_t ctx_floor;        /* minimum context: positions already in the cache, plus one */
-    uint64_t pin_cap;          /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
-    uint32_t slots;            /* 1..4, 0 = chosen */
-    QsfStreamConfig stream;    /* keep_cached is ignored */
-    uint32_t batch;            /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
-    int threads;               /* compute threads, >= 1 */
-    bool exact;                /* float activations (bigger scratch) */
-    bool commands;             /* messages name chat commands, as QSFSettings.commands */
-    uint64_t base_bytes;       /* resident before loading: program, libraries, screen */
-    uint64_t tokenizer_bytes;  /* upper bound of what the tokenizer will charge */
-    uint64_t meta_bytes;       /* charged to META so far and to come */
-    uint64_t transcript_bytes; /* reserved for messages, event queue, ids */
+    int kv;                   /* qk_kv, -1 = default f16; otherwise never changed */
+    uint32_t ctx_floor;       /* minimum context: positions already in the cache, plus one */
+    uint64_t pin_cap;         /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
+    uint32_t slots;           /* 1..4, 0 = chosen */
+    QsfStreamConfig stream;   /* keep_cached is ignored */
+    uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
+    int threads;              /* compute threads, >= 1 */
+    bool exact;               /* float activations (bigger scratch) */
+    bool commands;            /* messages name chat commands, as QSFSettings.commands */
+    uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
+    uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
+    uint64_t meta_bytes;      /* charged to META so far and to come */
+    uint64_t
+        transcript_bytes; /* reserved for messages and the event queue, besides the ids of a conversation */
 } QsfPlanOptions;
 
 typedef struct QsfPlan {
@@ -69,7 +70,8 @@ typedef struct QsfPlan {
     char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 
-/* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_BUDGET when the budget cannot be met: the
+/* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_CONTEXT when o->ctx is longer than the model allows or
+ * shorter than o->ctx_floor. QSF_E_BUDGET when the budget cannot be met: the
  * message has one line per category with its bytes, the sum, what to lower, and as its last line exactly
  * "smallest budget that works: NNN MB", which is a budget that works. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/plan/options.h"
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -63,7 +64,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
                                             : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
     rows[QSF_MEM_META] = meta_bytes(s);
-    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes;
+    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_wanted_ctx(s));
     rows[QSF_MEM_STACKS] = stack_bytes(s);
     rows[QSF_MEM_CODE] = code_bytes(s);
     rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;

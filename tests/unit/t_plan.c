@@ -180,7 +180,7 @@ static void test_auto(void **state) {
     qsf_plans_make(&p, &m, &o);
     qsf_plans_check(&m, &p, &o);
     assert_true(p.streamed_bytes == 0 && p.batch == 512);
-    assert_true(p.budget < p.total + 4 * MIB); /* what it needs, not what there is */
+    assert_true(p.budget < p.total + 12 * MIB); /* what it needs, with room for long messages */
     qsf_plan_free(&p);
     o.available = 800 * MIB;
     qsf_plans_make(&p, &m, &o);

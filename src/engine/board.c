@@ -185,6 +185,10 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     qsf_forward_stats(b->rt->fwd, &f);
     qsf_ledger_snapshot(&b->rt->ledger, &l);
     for (unsigned i = 0; i < QSF_MEM_N; i++) s->mem[i].used = l.used[i];
+    s->mem[QSF_MEM_PINNED].planned += f.lent_bytes;
+    s->mem[QSF_MEM_KV].planned -= f.lent_bytes;
+    s->pinned_bytes = f.pin_total;
+    s->streamed_bytes = f.streamed_bytes;
     s->layer = f.layer;
     s->pin_done = f.pin_done;
     s->pin_total = f.pin_total;

@@ -92,6 +92,8 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     int rc = qsf_forward_usable(f, err);
     if (rc == QSF_OK) rc = check(f, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
+    rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err); /* for all chunks at once */
+    if (rc != QSF_OK) return rc;
     uint32_t past = f->kv.n_past;
     uint64_t t0 = qsf_now_ns();
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
@@ -143,5 +145,6 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
     if (n < f->kv.n_past)
         qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, qsf_forward_keeps(f, n)));
+    qsf_reserve_trim(f);
     return f->kv.n_past;
 }

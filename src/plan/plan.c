@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plan/lend.h"
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -109,6 +110,31 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->stream = s->o->stream;
 }
 
+/* At the start of a conversation the KV cache has memory for one step of positions. */
+static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err) {
+    const QsfProgram *prog = &s->m->prog;
+    const qk_kv_ops *ops = &s->table.kv[s->kv];
+    const uint32_t step = qsf_lend_step(prog->kv, prog->n_kv, ops),
+                   start = qsf_lend_positions(0, step, c->ctx);
+    uint64_t room = qsf_kv_bytes(prog->kv, prog->n_kv, ops, c->ctx) -
+                    qsf_lend_kv_bytes(prog->kv, prog->n_kv, ops, c->ctx, start);
+    if (room == 0) return QSF_OK;
+    p->lend = malloc(p->n_units * sizeof *p->lend);
+    if (p->lend == NULL) return qsf_err_memory(err, "plan");
+    p->kv_step = step;
+    p->n_lend = qsf_lend_order(s->m, p->pinned_items, p->lend);
+    for (uint32_t i = 0; i < p->n_lend; i++) {
+        QsfUnit u;
+        qsf_unit_at(s->m, p->lend[i], &u);
+        const uint32_t from = p->pinned_items[u.index], n = qsf_lend_items(&u, from, &room);
+        const uint64_t more = qsf_unit_item_bytes(&u, from, n);
+        p->lent_weight += more;
+        p->lent_active += u.on_demand ? more * u.n_used / u.n_expert : more;
+        if (n < u.items) break;
+    }
+    return QSF_OK;
+}
+
 static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p, QsfErr *err) {
     p->pinned_items = calloc(s->shape.n_units, sizeof *p->pinned_items);
     if (p->pinned_items == NULL) return qsf_err_memory(err, "plan");
@@ -120,6 +146,8 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     else
         pin_some(s, c, lowered, p);
     p->disk_bytes = disk_bytes(s, p);
+    int rc = c->n_slots > 0 && s->o->pin_cap == UINT64_MAX ? lend(s, c, p, err) : QSF_OK;
+    if (rc != QSF_OK) return rc;
     p->embed_resident = c->embed_resident || head_is_table(s, p);
     if (p->embed_resident) c->embed_rows = 0;
     take_config(s, c, p);
@@ -208,4 +236,6 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
 void qsf_plan_free(QsfPlan *p) {
     free(p->pinned_items);
     p->pinned_items = NULL;
+    free(p->lend);
+    p->lend = NULL;
 }

@@ -56,13 +56,22 @@ typedef struct QsfPlan {
     uint32_t n_stages; /* buffers that compressed layers are read to before they are decompressed; 0:
                           there are none */
     uint64_t stage_bytes;
-    uint32_t n_units;       /* weight units of the program */
-    uint32_t *pinned_items; /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple
-                               of QSF_ROW_QUANTUM or all; owned by the plan */
-    bool embed_resident;    /* the embedding table is in RAM (pinned head of a tied model counts) */
-    uint32_t embed_rows;    /* rows of the embedding row cache; 0 = none (or resident) */
+    uint32_t n_units; /* weight units of the program */
+    uint32_t *
+        pinned_items; /* (n_units) items [0, n) of the unit are pinned, whatever the length of the context, the
+                               rest streams; a multiple of QSF_ROW_QUANTUM or all; owned by the plan */
+    uint32_t
+        kv_step; /* positions whose memory the KV cache takes at a time; until then it holds weights (lend.h).
+                         0: it takes all at once, because nothing streams */
+    uint32_t *lend; /* (n_lend) units that are pinned further meanwhile, in this order; owned by the plan */
+    uint32_t n_lend;
+    uint64_t lent_weight,
+        lent_active;     /* of them at the start of a conversation: bytes of weights, and what a token
+                                          then streams less */
+    bool embed_resident; /* the embedding table is in RAM (pinned head of a tied model counts) */
+    uint32_t embed_rows; /* rows of the embedding row cache; 0 = none (or resident) */
     QsfStreamConfig stream;
-    uint64_t pinned_bytes;   /* weights, without padding */
+    uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
     uint64_t streamed_bytes; /* weights streamed for one token; of experts the average */
     uint64_t disk_bytes;     /* bytes read for them: less, if layers are compressed */
     uint64_t weight_bytes;   /* all units */

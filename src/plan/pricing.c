@@ -29,8 +29,8 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
-    /* Units; counters per layer. */
-    return s->o->meta_bytes + qsf_pages(s->shape.n_units * QSF_WEIGHT_UNIT_BYTES) +
+    /* Units, and in which order they are lent memory; counters per layer. */
+    return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
            qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) + META_SLACK;
 }
 

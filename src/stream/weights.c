@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/plan/layout.h"
+#include "src/plan/lend.h"
 #include "src/stream/changed.h"
 #include "src/stream/checksums.h"
 #include "src/stream/demand.h"
@@ -25,6 +26,12 @@ struct QsfWeights {
     QsfWeightUnit *units; /* (n_units), META */
     uint64_t units_bytes;
     uint32_t n_units;
+    /* Units whose rows beyond `base` are in memory that is lent, in the order of the plan. */
+    struct Lend {
+        uint32_t unit, base;
+    } * lend; /* (n_lend) */
+    uint32_t n_lend;
+    uint64_t slot_bytes; /* of the plan */
     QsfPins pins;
     QsfLoader *loader; /* NULL while parked */
     QsfDemand *demand; /* NULL while parked, or if all experts are pinned */
@@ -38,6 +45,8 @@ struct QsfWeights {
 
 /* ---- the plan, unit by unit ---- */
 
+static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 static uint32_t piece_items(const QsfUnit *u) {
     uint64_t per_quantum = u->bytes / u->items * QSF_ROW_QUANTUM,
              n = per_quantum > 0 ? QSF_PIN_PIECE / per_quantum : 1;
@@ -49,31 +58,67 @@ static uint32_t have(const QsfWeightUnit *u) {
     return atomic_load_explicit(&u->have_items, memory_order_acquire);
 }
 
+static void set_chunks(const QsfWeights *w, QsfWeightUnit *u) {
+    const uint32_t rest = u->u.items - u->pinned_items;
+    u->chunk_items = rest > 0 ? qsf_unit_chunk_items(&u->u, rest, w->slot_bytes) : QSF_ROW_QUANTUM;
+}
+
+/* What streams with a full context may stream later, whatever is pinned in lent memory now. */
 static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *err) {
-    u->chunk_items = QSF_ROW_QUANTUM;
     u->piece_items = piece_items(&u->u);
-    if (u->pinned_items == u->u.items) return QSF_OK;
+    set_chunks(w, u);
+    if (p->pinned_items[u->u.index] >= u->u.items) return QSF_OK;
     if (u->u.on_demand)
         w->demands = true;
     else
         w->streams = true;
-    u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
     if (p->n_slots > 0 && u->chunk_items > 0) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan has no slot large enough for rows of %s",
                        u->u.tensor[0]->name);
 }
 
-/* Applies the plan; rows in memory stay as far as the plan pins them. */
-static void apply_plan(QsfWeights *w, const QsfPlan *p) {
-    for (uint32_t i = 0; i < w->n_units; i++) {
-        QsfWeightUnit *u = &w->units[i];
-        u->pinned_items = p->pinned_items[i] < u->u.items ? p->pinned_items[i] : u->u.items;
-        if (have(u) > u->pinned_items) {
-            qsf_interleave_cut(u, u->pinned_items, have(u), w->pins.group);
-            atomic_store(&u->have_items, u->pinned_items);
-        }
-        u->started_items = have(u);
+/* Rows in memory stay as far as they are pinned. */
+static void set_items(const QsfWeights *w, QsfWeightUnit *u, uint32_t items) {
+    u->pinned_items = items;
+    if (have(u) > items) {
+        qsf_interleave_cut(u, items, have(u), w->pins.group);
+        atomic_store(&u->have_items, items);
     }
+    u->started_items = have(u);
+}
+
+/* ---- lent memory ---- */
+
+static void drop_lend(QsfWeights *w) {
+    free(w->lend);
+    w->lend = NULL;
+    w->n_lend = 0;
+}
+
+/* Without memory for the list, no memory is lent. */
+static void take_lend(QsfWeights *w, const QsfPlan *p) {
+    drop_lend(w);
+    if (p->n_lend == 0 || (w->lend = malloc(p->n_lend * sizeof *w->lend)) == NULL) return;
+    w->n_lend = p->n_lend;
+    for (uint32_t i = 0; i < w->n_lend; i++)
+        w->lend[i] = (struct Lend){ .unit = p->lend[i], .base = p->pinned_items[p->lend[i]] };
+}
+
+/* Returns the items that entry i of the list pins with *room left. The entries after one that does not fit get none. */
+static uint32_t lent_items(const QsfWeights *w, uint32_t i, uint64_t *room) {
+    const QsfUnit *u = &w->units[w->lend[i].unit].u;
+    const uint32_t n = qsf_lend_items(u, w->lend[i].base, room);
+    if (n < u->items) *room = 0;
+    return n;
+}
+
+/* Applies the plan, and to `lent` bytes its list. */
+static void apply_plan(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
+    for (uint32_t i = 0; i < w->n_units; i++)
+        w->units[i].pinned_items = min_u32(p->pinned_items[i], w->units[i].u.items);
+    take_lend(w, p);
+    for (uint32_t i = 0; i < w->n_lend; i++) w->units[w->lend[i].unit].pinned_items = lent_items(w, i, &lent);
+    for (uint32_t i = 0; i < w->n_units; i++) set_items(w, &w->units[i], w->units[i].pinned_items);
 }
 
 static void count_pins(QsfWeights *w) {
@@ -91,6 +136,7 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                   .units = w->units,
                                   .n_units = w->n_units,
                                   .n_slots = w->streams ? p->n_slots : 0,
+                                  .may_pin_more = w->n_lend > 0,
                                   .slot_bytes = p->slot_bytes,
                                   .n_stages = p->n_stages,
                                   .stage_bytes = p->stage_bytes,
@@ -132,22 +178,23 @@ static int open_checksums(QsfWeights *w, QsfErr *err) {
     return rc;
 }
 
-void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
+void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
     QsfErr none = { 0 };
     stop_loader(w);
     close_checksums(w);
-    apply_plan(w, p);
+    apply_plan(w, p, lent);
     for (uint32_t i = 0; i < w->n_units; i++)
         qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking
                                                                 cannot
                                                                 fail */
 }
 
-int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
+int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err) {
     int rc = QSF_OK;
     stop_loader(w);
     close_checksums(w);
-    apply_plan(w, p);
+    w->slot_bytes = p->slot_bytes;
+    apply_plan(w, p, lent);
     w->streams = w->demands = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++)
@@ -157,6 +204,68 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     w->begun = true;
     count_pins(w);
     return start_loader(w, p, err);
+}
+
+/* ---- changes of what is lent ---- */
+
+/* Rows that stream from now on are checked when they arrive, unless they were while they were pinned. */
+static void move_checks(QsfWeightUnit *u, uint32_t old, uint32_t items) {
+    if (items < old && u->checked_items == old)
+        u->checked_items = items > u->checked_pins ? items : u->checked_pins;
+}
+
+static void give_up(QsfWeights *w, QsfWeightUnit *u, uint32_t items) {
+    QsfErr none = { 0 };
+    move_checks(u, u->pinned_items, items);
+    set_items(w, u, items);
+    set_chunks(w, u);
+    qsf_pins_size(w->ledger, u, true, &none);
+}
+
+/* Pins more rows of a unit, or as many as before. */
+static int take_more(QsfWeights *w, QsfWeightUnit *u, uint32_t items, QsfErr *err) {
+    const uint32_t old = u->pinned_items;
+    u->pinned_items = items;
+    int rc = qsf_pins_size(w->ledger, u, false, err);
+    if (rc != QSF_OK) {
+        QsfErr none = { 0 };
+        u->pinned_items = old;
+        qsf_pins_size(w->ledger, u, true, &none);
+    }
+    set_chunks(w, u);
+    return rc;
+}
+
+/* Does anything change? *more: rows are pinned. */
+static bool lend_differs(const QsfWeights *w, uint64_t room, bool *more) {
+    bool differs = false;
+    for (uint32_t i = 0; i < w->n_lend; i++) {
+        const uint32_t n = lent_items(w, i, &room), now = w->units[w->lend[i].unit].pinned_items;
+        differs |= n != now;
+        *more |= n > now;
+    }
+    return differs;
+}
+
+int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err) {
+    bool more = false;
+    int rc = QSF_OK;
+    if (w->loader == NULL || !lend_differs(w, lent, &more)) return QSF_OK;
+    qsf_loader_pause(w->loader);
+    if (more) close_checksums(w); /* rows that were checked when they were streamed are read again */
+    for (uint64_t i = 0, room = lent; i < w->n_lend; i++) {
+        QsfWeightUnit *u = &w->units[w->lend[i].unit];
+        const uint32_t n = lent_items(w, (uint32_t)i, &room);
+        if (n < u->pinned_items) give_up(w, u, n);
+    }
+    for (uint64_t i = 0, room = lent; rc == QSF_OK && i < w->n_lend; i++) {
+        QsfWeightUnit *u = &w->units[w->lend[i].unit];
+        const uint32_t n = lent_items(w, (uint32_t)i, &room);
+        if (n > u->pinned_items) rc = take_more(w, u, n, err);
+    }
+    count_pins(w);
+    qsf_loader_continue(w->loader);
+    return rc;
 }
 
 /* ---- life ---- */
@@ -188,7 +297,7 @@ int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err
     w->on_layer_arg = o->on_layer_arg;
     pthread_mutex_init(&w->io_lock, NULL);
     int rc = make_units(w, o, err);
-    if (rc == QSF_OK) rc = qsf_weights_resume(w, o->plan, err);
+    if (rc == QSF_OK) rc = qsf_weights_resume(w, o->plan, o->lent, err);
     if (rc != QSF_OK) {
         qsf_weights_destroy(w);
         return rc;
@@ -206,6 +315,7 @@ void qsf_weights_destroy(QsfWeights *w) {
         w->units[i].pinned_items = 0;
         qsf_pins_size(w->ledger, &w->units[i], true, &none);
     }
+    drop_lend(w);
     qsf_pins_close(&w->pins, w->ledger);
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
     pthread_mutex_destroy(&w->io_lock);
@@ -217,6 +327,8 @@ void qsf_weights_destroy(QsfWeights *w) {
 uint32_t qsf_weights_n_units(const QsfWeights *w) { return w->n_units; }
 
 const QsfUnit *qsf_weights_unit(const QsfWeights *w, uint32_t i) { return &w->units[i].u; }
+
+uint32_t qsf_weights_items(const QsfWeights *w, uint32_t i) { return w->units[i].pinned_items; }
 
 bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) {
     return w->units[i].pinned_items == w->units[i].u.items;

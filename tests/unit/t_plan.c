@@ -66,10 +66,10 @@ static void test_ctx_floor(void **state) {
     qsf_plans_make(&p, &m, &o);
     assert_true(p.ctx < 777 + 32); /* it is lowered to that value */
     qsf_plan_free(&p);
-    o.ctx = 300;
-    qsf_plans_make(&p, &m, &o);
-    assert_int_equal(p.ctx, 777);
-    qsf_plan_free(&p);
+    o.ctx = 300; /* set by the user, so not raised */
+    assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_CONTEXT);
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "the context cannot be 300 tokens: 776 are in use");
+    qsf_err_clear(&err);
     o.ctx = 2000; /* set by the user, so not lowered, though the floor would allow it */
     assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_BUDGET);
     qsf_shape_model_free(&m);

@@ -173,11 +173,11 @@ static void without_a_model_the_next_one_gets_it(void **state) {
     QSFWorker *w = qsf_rig_worker();
     s.ram_budget = 300u << 20;
     s.threads = 1;
-    s.ctx = 99; /* not related to plans */
+    s.batch = 99; /* not related to plans */
     qsf_worker_replan(w, &s);
     assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
     qsf_worker_settings(w, &now);
-    assert_true(now.ram_budget == 300u << 20 && now.threads == 1 && now.ctx == 0);
+    assert_true(now.ram_budget == 300u << 20 && now.threads == 1 && now.batch == 0);
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_EMPTY);
     assert_true(st.budget == 300u << 20);

@@ -2,50 +2,16 @@
 /* The unit table, and access to pinned rows and the loader. */
 #include "src/stream/weights.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/plan/layout.h"
-#include "src/plan/lend.h"
 #include "src/stream/changed.h"
-#include "src/stream/checksums.h"
-#include "src/stream/demand.h"
 #include "src/stream/interleave.h"
-#include "src/stream/loader.h"
-#include "src/stream/pins.h"
-
-struct QsfWeights {
-    const QsfModel *model;
-    QsfLedger *ledger;
-    const atomic_int *cancel;
-    QsfStreamCounters *counters;
-    QsfLayerSeen on_layer;
-    void *on_layer_arg;
-    QsfWeightUnit *units; /* (n_units), META */
-    uint64_t units_bytes;
-    uint32_t n_units;
-    /* Units whose rows beyond `base` are in memory that is lent, in the order of the plan. */
-    struct Lend {
-        uint32_t unit, base;
-    } * lend; /* (n_lend) */
-    uint32_t n_lend;
-    uint64_t slot_bytes; /* of the plan */
-    QsfPins pins;
-    QsfLoader *loader; /* NULL while parked */
-    QsfDemand *demand; /* NULL while parked, or if all experts are pinned */
-    QsfChecksums sums; /* until the plan changes: later reads were checked before, or are incomplete */
-    bool checksums_open, begun;
-    bool streams, demands; /* fixed units stream; experts do */
-    atomic_bool stale;
-    pthread_mutex_t io_lock; /* the two below, read from any thread */
-    char io_name[32], io_notice[160];
-};
+#include "src/stream/weights_impl.h"
 
 /* ---- the plan, unit by unit ---- */
-
-static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 static uint32_t piece_items(const QsfUnit *u) {
     uint64_t per_quantum = u->bytes / u->items * QSF_ROW_QUANTUM,
@@ -54,19 +20,10 @@ static uint32_t piece_items(const QsfUnit *u) {
     return n * QSF_ROW_QUANTUM < u->items ? (uint32_t)n * QSF_ROW_QUANTUM : u->items;
 }
 
-static uint32_t have(const QsfWeightUnit *u) {
-    return atomic_load_explicit(&u->have_items, memory_order_acquire);
-}
-
-static void set_chunks(const QsfWeights *w, QsfWeightUnit *u) {
-    const uint32_t rest = u->u.items - u->pinned_items;
-    u->chunk_items = rest > 0 ? qsf_unit_chunk_items(&u->u, rest, w->slot_bytes) : QSF_ROW_QUANTUM;
-}
-
 /* What streams with a full context may stream later, whatever is pinned in lent memory now. */
 static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *err) {
     u->piece_items = piece_items(&u->u);
-    set_chunks(w, u);
+    qsf_weights_set_chunks(w, u);
     if (p->pinned_items[u->u.index] >= u->u.items) return QSF_OK;
     if (u->u.on_demand)
         w->demands = true;
@@ -77,54 +34,10 @@ static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *
                        u->u.tensor[0]->name);
 }
 
-/* Rows in memory stay as far as they are pinned. */
-static void set_items(const QsfWeights *w, QsfWeightUnit *u, uint32_t items) {
-    u->pinned_items = items;
-    if (have(u) > items) {
-        qsf_interleave_cut(u, items, have(u), w->pins.group);
-        atomic_store(&u->have_items, items);
-    }
-    u->started_items = have(u);
-}
-
-/* ---- lent memory ---- */
-
-static void drop_lend(QsfWeights *w) {
-    free(w->lend);
-    w->lend = NULL;
-    w->n_lend = 0;
-}
-
-/* Without memory for the list, no memory is lent. */
-static void take_lend(QsfWeights *w, const QsfPlan *p) {
-    drop_lend(w);
-    if (p->n_lend == 0 || (w->lend = malloc(p->n_lend * sizeof *w->lend)) == NULL) return;
-    w->n_lend = p->n_lend;
-    for (uint32_t i = 0; i < w->n_lend; i++)
-        w->lend[i] = (struct Lend){ .unit = p->lend[i], .base = p->pinned_items[p->lend[i]] };
-}
-
-/* Returns the items that entry i of the list pins with *room left. The entries after one that does not fit get none. */
-static uint32_t lent_items(const QsfWeights *w, uint32_t i, uint64_t *room) {
-    const QsfUnit *u = &w->units[w->lend[i].unit].u;
-    const uint32_t n = qsf_lend_items(u, w->lend[i].base, room);
-    if (n < u->items) *room = 0;
-    return n;
-}
-
-/* Applies the plan, and to `lent` bytes its list. */
-static void apply_plan(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
-    for (uint32_t i = 0; i < w->n_units; i++)
-        w->units[i].pinned_items = min_u32(p->pinned_items[i], w->units[i].u.items);
-    take_lend(w, p);
-    for (uint32_t i = 0; i < w->n_lend; i++) w->units[w->lend[i].unit].pinned_items = lent_items(w, i, &lent);
-    for (uint32_t i = 0; i < w->n_units; i++) set_items(w, &w->units[i], w->units[i].pinned_items);
-}
-
-static void count_pins(QsfWeights *w) {
+void qsf_weights_count_pins(QsfWeights *w) {
     uint64_t done = 0, total = 0;
     for (uint32_t i = 0; i < w->n_units; i++) {
-        done += qsf_unit_item_bytes(&w->units[i].u, 0, have(&w->units[i]));
+        done += qsf_unit_item_bytes(&w->units[i].u, 0, qsf_weights_have(&w->units[i]));
         total += qsf_unit_item_bytes(&w->units[i].u, 0, w->units[i].pinned_items);
     }
     atomic_store(&w->counters->pin_done, done);
@@ -165,7 +78,7 @@ static void stop_loader(QsfWeights *w) {
     w->loader = NULL;
 }
 
-static void close_checksums(QsfWeights *w) {
+void qsf_weights_close_checksums(QsfWeights *w) {
     qsf_checksums_close(&w->sums);
     w->checksums_open = false;
 }
@@ -181,8 +94,8 @@ static int open_checksums(QsfWeights *w, QsfErr *err) {
 void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
     QsfErr none = { 0 };
     stop_loader(w);
-    close_checksums(w);
-    apply_plan(w, p, lent);
+    qsf_weights_close_checksums(w);
+    qsf_weights_apply(w, p, lent);
     for (uint32_t i = 0; i < w->n_units; i++)
         qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking
                                                                 cannot
@@ -192,9 +105,9 @@ void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
 int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err) {
     int rc = QSF_OK;
     stop_loader(w);
-    close_checksums(w);
+    qsf_weights_close_checksums(w);
     w->slot_bytes = p->slot_bytes;
-    apply_plan(w, p, lent);
+    qsf_weights_apply(w, p, lent);
     w->streams = w->demands = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++)
@@ -202,70 +115,8 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *e
     if (rc == QSF_OK && !w->begun) rc = open_checksums(w, err);
     if (rc != QSF_OK) return rc;
     w->begun = true;
-    count_pins(w);
+    qsf_weights_count_pins(w);
     return start_loader(w, p, err);
-}
-
-/* ---- changes of what is lent ---- */
-
-/* Rows that stream from now on are checked when they arrive, unless they were while they were pinned. */
-static void move_checks(QsfWeightUnit *u, uint32_t old, uint32_t items) {
-    if (items < old && u->checked_items == old)
-        u->checked_items = items > u->checked_pins ? items : u->checked_pins;
-}
-
-static void give_up(QsfWeights *w, QsfWeightUnit *u, uint32_t items) {
-    QsfErr none = { 0 };
-    move_checks(u, u->pinned_items, items);
-    set_items(w, u, items);
-    set_chunks(w, u);
-    qsf_pins_size(w->ledger, u, true, &none);
-}
-
-/* Pins more rows of a unit, or as many as before. */
-static int take_more(QsfWeights *w, QsfWeightUnit *u, uint32_t items, QsfErr *err) {
-    const uint32_t old = u->pinned_items;
-    u->pinned_items = items;
-    int rc = qsf_pins_size(w->ledger, u, false, err);
-    if (rc != QSF_OK) {
-        QsfErr none = { 0 };
-        u->pinned_items = old;
-        qsf_pins_size(w->ledger, u, true, &none);
-    }
-    set_chunks(w, u);
-    return rc;
-}
-
-/* Does anything change? *more: rows are pinned. */
-static bool lend_differs(const QsfWeights *w, uint64_t room, bool *more) {
-    bool differs = false;
-    for (uint32_t i = 0; i < w->n_lend; i++) {
-        const uint32_t n = lent_items(w, i, &room), now = w->units[w->lend[i].unit].pinned_items;
-        differs |= n != now;
-        *more |= n > now;
-    }
-    return differs;
-}
-
-int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err) {
-    bool more = false;
-    int rc = QSF_OK;
-    if (w->loader == NULL || !lend_differs(w, lent, &more)) return QSF_OK;
-    qsf_loader_pause(w->loader);
-    if (more) close_checksums(w); /* rows that were checked when they were streamed are read again */
-    for (uint64_t i = 0, room = lent; i < w->n_lend; i++) {
-        QsfWeightUnit *u = &w->units[w->lend[i].unit];
-        const uint32_t n = lent_items(w, (uint32_t)i, &room);
-        if (n < u->pinned_items) give_up(w, u, n);
-    }
-    for (uint64_t i = 0, room = lent; rc == QSF_OK && i < w->n_lend; i++) {
-        QsfWeightUnit *u = &w->units[w->lend[i].unit];
-        const uint32_t n = lent_items(w, (uint32_t)i, &room);
-        if (n > u->pinned_items) rc = take_more(w, u, n, err);
-    }
-    count_pins(w);
-    qsf_loader_continue(w->loader);
-    return rc;
 }
 
 /* ---- life ---- */
@@ -310,12 +161,12 @@ void qsf_weights_destroy(QsfWeights *w) {
     QsfErr none = { 0 };
     if (w == NULL) return;
     stop_loader(w);
-    close_checksums(w);
+    qsf_weights_close_checksums(w);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
         w->units[i].pinned_items = 0;
         qsf_pins_size(w->ledger, &w->units[i], true, &none);
     }
-    drop_lend(w);
+    qsf_weights_drop_lend(w);
     qsf_pins_close(&w->pins, w->ledger);
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
     pthread_mutex_destroy(&w->io_lock);
@@ -337,7 +188,7 @@ bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) {
 bool qsf_weights_has_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row) {
     const QsfWeightUnit *u = &w->units[i];
     uint32_t lo, hi;
-    qsf_unit_rows(&u->u, 0, have(u), t, &lo, &hi);
+    qsf_unit_rows(&u->u, 0, qsf_weights_have(u), t, &lo, &hi);
     return row < hi;
 }
 
@@ -404,11 +255,11 @@ static void view_of(QsfWeightView *v, const QsfChunk *c, bool streamed) {
 static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, QsfWeightView *v,
                           QsfErr *err) {
     QsfChunk c;
-    if (have(u) <= item) {
+    if (qsf_weights_have(u) <= item) {
         int rc = qsf_loader_wait_pinned(w->loader, u->u.index, item, err);
         if (rc != QSF_OK) return read_failed(w, rc);
     }
-    qsf_chunk_make(&u->u, item, have(u), &c);
+    qsf_chunk_make(&u->u, item, qsf_weights_have(u), &c);
     view_of(v, &c, false);
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
@@ -474,7 +325,7 @@ int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done,
     for (uint32_t i = 0; i < w->n_units; i++) {
         QsfWeightUnit *u = &w->units[i];
         uint32_t n;
-        while ((n = have(u)) < u->pinned_items) {
+        while ((n = qsf_weights_have(u)) < u->pinned_items) {
             int rc = qsf_loader_wait_pinned(w->loader, i, n, err);
             if (rc != QSF_OK) return read_failed(w, rc);
             if (progress != NULL)

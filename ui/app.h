@@ -74,7 +74,7 @@ typedef struct UiApp {
     bool started;  /* the start is over: from now on a failed load is a failed command */
 
     QSFStats stats;   /* last snapshot; ctx_used is that of the conversation */
-    bool ctx_stale;   /* they changed, and nobody has asked for their number yet (pipes) */
+    bool ctx_stale;   /* they changed, and their number was not needed yet (pipes) */
     bool ctx_counted; /* messages changed since the last answer: they have ctx_tokens tokens */
     uint32_t ctx_tokens;
     UiTyped typed;

@@ -23,7 +23,7 @@ static void store_for_next(QSFWorker *w, const QSFSettings *s) {
     emit_plan(w, QSF_OK, "no model is loaded: applies to the next one");
 }
 
-/* A shorter context keeps what fits of a conversation that nobody continues now; during an answer the plan refuses it.
+/* A shorter context keeps what fits of the cache between two answers; during an answer the plan refuses it.
  * A new plan whose tokens have no memory is taken back. */
 static int replan(QSFWorker *w, const QSFSettings *s, char note[NOTE_MAX], QsfErr *err) {
     const QSFSettings before = w->rt.settings;

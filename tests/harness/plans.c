@@ -139,7 +139,7 @@ static void check_pins(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions
 }
 
 /* Whatever the length of the context: the KV cache and the weights in the memory that it does not use yet fit what was
- * planned for both, and a longer context only takes weights away. */
+ * planned for both, and a longer context never pins more. */
 static void check_lend(const QsfModel *m, const QsfPlan *p) {
     qk_table t;
     qk_table_init(&t, QK_LEVEL_REF);

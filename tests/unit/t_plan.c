@@ -243,9 +243,17 @@ static void test_text(void **state) {
     qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
     QsfPlanOptions o = qsf_plans_options(200 * MIB);
     o.stream.kind = QSF_IO_URING;
-    static const char *const words[] = { "200.00 MB\n",   "\npinned ",       " %\nstreamed per token ",
-                                         "\nslots ",      " 4 of 1.00 MB\n", "\nembedding rows ",
-                                         "1024 cached\n", "\nio ",           " uring, direct auto\n" };
+    static const char *const words[] = { "200.00 MB\n",
+                                         "\npinned ",
+                                         " %\nstreamed per token ",
+                                         "\npinned at start ",
+                                         " %\nstreamed at start ",
+                                         "\nslots ",
+                                         " 4 of 1.00 MB\n",
+                                         "\nembedding rows ",
+                                         "1024 cached\n",
+                                         "\nio ",
+                                         " uring, direct auto\n" };
     qsf_plans_make(&p, &m, &o);
     char *text = qsf_plan_text(&p);
     assert_non_null(text);

@@ -66,16 +66,14 @@ typedef struct qk_weight_ops {
     void (*matmul16)(const qk_mm *m, size_t row0, size_t row1);
 } qk_weight_ops;
 
-typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
-
-/* K or V of one KV head (kernels/kv.h), stored as name says: q8 is int8 with a half-float scale per position. Where
- * `which` is asked for, 0 = K, 1 = V; tiles is tile 0. */
+/* K or V of one KV head (kernels/kv.h), stored as name says. Where `which` is asked for, 0 = K, 1 = V; tiles is
+ * tile 0. */
 typedef struct qk_kv_ops {
     const char *name;                      /* "f16" */
     size_t (*tile_bytes)(size_t head_dim); /* of K, and as much of V; a multiple of 16 */
     void (*store)(void *tiles, int which, size_t pos, const float *x, size_t head_dim);
     void (*load)(float *x, const void *tiles, int which, size_t pos, size_t head_dim);
-    /* y = softmax(scale * q K^T) V for every query of a. */
+    /* y = softmax(scale * q K^T) V for every query of a, with K in this type and V in a->v_type. */
     void (*attend)(const qk_attn *a);
     /* Positions [span * QK_KV_SPAN, (span + 1) * QK_KV_SPAN) alone; query i = c * n_heads + h leaves its part at
      * part + i * part_stride floats (aligned to 64 bytes). y is not touched. */

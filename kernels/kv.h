@@ -15,11 +15,15 @@ enum {
     QK_KV_SPAN = 1024, /* positions that are summed by themselves */
 };
 
+/* How K or V is stored: q8 is int8 with a half-float scale per position. */
+typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
+
 /* Queries against one KV head: n_heads heads of each of n_cols columns, at most qk_attn_queries in all. Column c
  * is position pos + c; it sees itself and the positions before it, the last `window` of these in all, 0 = all.
  * Position p is stored at p, or in a ring at p % ring; what the columns see must not have been overwritten. */
 typedef struct qk_attn {
     const void *k, *v;         /* tile 0 of the KV head; v NULL: V is K */
+    qk_kv v_type;              /* how V is stored; K as the functions that read it say */
     const float *q;            /* column c, head h at q + c * q_stride + h * head_dim */
     float *y;                  /* the same with y_stride; may be q */
     size_t q_stride, y_stride; /* floats */

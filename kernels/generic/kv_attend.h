@@ -4,22 +4,25 @@
 #ifndef QSF_KERNELS_GENERIC_KV_ATTEND_H
 #define QSF_KERNELS_GENERIC_KV_ATTEND_H
 
-/* How tiles become floats: K as tiles of (dim, 16), V as rows of pad floats. scale (n tiles of 16) is NULL for
- * formats without. */
+/* How a tile becomes floats: K as (dim, 16), V as 16 rows of pad floats. open_scale (16) is NULL for formats
+ * without. */
 typedef struct kv_format {
     size_t elem; /* bytes */
     size_t (*tile_bytes)(size_t dim);
     kv_score_fn score; /* on tiles as they are */
     kv_mix_fn mix;
-    void (*open_k)(float *dst, const char *tiles, size_t n, size_t dim);
-    void (*open_v)(float *dst, const char *tiles, size_t n, size_t dim, size_t pad);
-    void (*open_scale)(float *dst, const char *tiles, size_t n, size_t dim);
+    void (*open_k)(float *dst, const char *tile, size_t dim);
+    void (*open_v)(float *dst, const char *tile, size_t dim, size_t pad);
+    void (*open_scale)(float *dst, const char *tile, size_t dim);
 } kv_format;
+
+/* Formats by qk_kv. */
+static const kv_format *const kv_format_of[QK_KV_N];
 
 typedef struct kv_work {
     const qk_attn *a;
-    const kv_format *f;
-    size_t n, dim, pad; /* queries; dimensions, and padded */
+    const kv_format *fk, *fv; /* fv: of K where V is K */
+    size_t n, dim, pad;       /* queries; dimensions, and padded */
     float *block, *scale, *q, *s, *lanes;
     float *turn; /* one tile of K, only if V is K */
     float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
@@ -30,8 +33,9 @@ typedef struct kv_work {
 static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
     const size_t most = qk_attn_queries(a->head_dim), pad = qk_kv_pad(a->head_dim);
     kv_work w = {
-        .a = a, .f = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch
+        .a = a, .fk = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch
     };
+    w.fv = a->v ? kv_format_of[a->v_type] : f;
     w.scale = w.block + QK_KV_BLOCK * pad;
     w.s = w.scale + QK_KV_BLOCK;
     w.lanes = w.s + most * QK_KV_BLOCK;
@@ -157,42 +161,45 @@ QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float 
     }
 }
 
-/* Where the queries find a block, and what reads it: opened to floats, or, for a single group of queries, the tiles
- * as they are. A whole block may then be read. */
+/* A block, and how the queries read it: opened to floats, or, for a single group of queries, the tiles as they are. A
+ * whole block may then be read. */
 typedef struct kv_view {
-    kv_tiles k, v;
-    kv_score_fn score;
-    kv_mix_fn mix;
-    size_t tiles; /* that hold positions of the set */
+    kv_tiles k, v; /* as they are */
+    size_t tiles;  /* that hold positions of the set */
     int all, opened;
 } kv_view;
 
-/* Bytes before the block of 64 positions from b on. */
-static size_t kv_block_at(const kv_work *w, size_t b) {
-    return qk_kv_wrap(b, w->a->ring) / QK_KV_TILE * w->f->tile_bytes(w->dim);
+/* Tiles of the block of 64 positions from b on; first is tile 0. */
+static kv_tiles kv_tiles_at(const kv_work *w, const void *first, const kv_format *f, size_t b) {
+    const size_t bytes = f->tile_bytes(w->dim), t = qk_kv_wrap(b, w->a->ring) / QK_KV_TILE;
+    kv_tiles x = { .row = w->dim * f->elem };
+    for (size_t i = 0; i < KV_TILES; i++) x.at[i] = (const char *)first + (t + i) * bytes;
+    return x;
+}
+
+/* Tiles of the block that was opened to floats, tile_floats each. */
+static kv_tiles kv_opened(const kv_work *w, size_t tile_floats, size_t row, const char *ahead) {
+    kv_tiles x = { .row = row, .ahead = ahead };
+    for (size_t i = 0; i < KV_TILES; i++) x.at[i] = (const char *)(w->block + i * tile_floats);
+    return x;
 }
 
 static kv_view kv_view_at(const kv_work *w, size_t b, size_t tiles) {
-    const kv_format *f = w->f;
-    const size_t bytes = f->tile_bytes(w->dim), at = kv_block_at(w, b), pad = w->pad * sizeof(float);
-    const char *k = (const char *)w->a->k + at, *v = w->a->v ? (const char *)w->a->v + at : k;
-    const char *next = (const char *)w->a->k + kv_block_at(w, b + QK_KV_BLOCK);
-    kv_view x = { { k, v, bytes, 0 }, { v, next, bytes, w->dim * f->elem }, f->score, f->mix, tiles, 0, 0 };
+    const void *v = w->a->v ? w->a->v : w->a->k;
+    kv_view x = { .tiles = tiles };
+    x.k = kv_tiles_at(w, w->a->k, w->fk, b);
+    x.v = kv_tiles_at(w, v, w->fv, b);
+    x.k.ahead = x.v.at[0];
+    x.v.ahead = kv_tiles_at(w, w->a->k, w->fk, b + QK_KV_BLOCK).at[0];
     x.all = kv_sees_all(w, b);
-    x.opened = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < QK_KV_BLOCK / QK_KV_TILE;
-    if (x.opened) {
-        x.k = (kv_tiles){ (const char *)w->block, v, QK_KV_TILE * w->dim * sizeof(float), 0 };
-        x.v = (kv_tiles){ (const char *)w->block, next, QK_KV_TILE * pad, pad };
-        x.score = kv_score_4;
-        x.mix = kv_mix_4;
-    }
+    x.opened = w->n > KV_GROUP || !w->a->v || w->pad != w->dim || tiles < KV_TILES;
     return x;
 }
 
 /* Rows of V that are the positions of n tiles of K. */
-static void kv_turn(const kv_work *w, const char *k, size_t n) {
+static void kv_turn(const kv_work *w, const kv_tiles *k, size_t n) {
     for (size_t t = 0; t < n; t++) {
-        w->f->open_k(w->turn, k + t * w->f->tile_bytes(w->dim), 1, w->dim);
+        w->fk->open_k(w->turn, k->at[t], w->dim);
         for (size_t p = 0; p < QK_KV_TILE; p++) {
             float *row = w->block + (t * QK_KV_TILE + p) * w->pad;
             for (size_t d = 0; d < w->dim; d++) row[d] = w->turn[d * QK_KV_TILE + p];
@@ -201,51 +208,72 @@ static void kv_turn(const kv_work *w, const char *k, size_t n) {
     }
 }
 
-/* Scores and weights of the group that starts at i. */
-static void kv_weigh_group(const kv_work *w, const kv_view *x, size_t i, size_t b) {
+/* Opens K of a block to floats, one tile after the other. */
+static kv_tiles kv_open_k(const kv_work *w, const kv_view *x) {
+    const size_t tile = QK_KV_TILE * w->dim;
+    for (size_t t = 0; t < x->tiles; t++) w->fk->open_k(w->block + t * tile, x->k.at[t], w->dim);
+    return kv_opened(w, tile, 0, x->k.ahead);
+}
+
+/* The same for V. */
+static kv_tiles kv_open_v(const kv_work *w, const kv_view *x) {
+    const size_t tile = QK_KV_TILE * w->pad;
+    if (!w->a->v) kv_turn(w, &x->k, x->tiles);
+    for (size_t t = 0; w->a->v && t < x->tiles; t++)
+        w->fv->open_v(w->block + t * tile, x->v.at[t], w->dim, w->pad);
+    return kv_opened(w, tile, w->pad * sizeof(float), x->v.ahead);
+}
+
+static void kv_open_scale(const kv_work *w, const kv_format *f, const kv_tiles *x, size_t n) {
+    for (size_t t = 0; t < n; t++) f->open_scale(w->scale + t * QK_KV_TILE, x->at[t], w->dim);
+}
+
+/* Scores and weights of the group that starts at i, of K that lies at k. */
+static void kv_weigh_group(const kv_work *w, const kv_view *x, kv_tiles k, size_t i, size_t b) {
     const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E,
-                *scale = w->f->open_scale ? w->scale : NULL;
+                *scale = w->fk->open_scale ? w->scale : NULL;
     const size_t nq = (size_t)kv_group(w, i);
-    x->score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, x->k, w->dim, x->tiles * QK_KV_TILE, (int)nq);
+    const kv_score_fn score = x->opened ? kv_score_4 : w->fk->score;
+    score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, k, w->dim, x->tiles * QK_KV_TILE, (int)nq);
     for (size_t q = i; q < i + nq; q++) {
         const kv_range r = x->all ? kv_all : kv_range_of(w, q, b);
         if (r.lo < r.hi) kv_weigh(w, q, b, r, c, scale);
     }
 }
 
-/* Weighted rows of the group that starts at i. */
-static void kv_mix_group(const kv_work *w, const kv_view *x, size_t i, size_t b) {
+/* Weighted rows of the group that starts at i, of V that lies at v. */
+static void kv_mix_group(const kv_work *w, const kv_view *x, kv_tiles v, size_t i, size_t b) {
     const int nq = kv_group(w, i);
+    const kv_mix_fn mix = x->opened ? kv_mix_4 : w->fv->mix;
     float *acc = w->part + i * w->stride + 16;
     const float *s = w->s + i * QK_KV_BLOCK;
     kv_range r[KV_GROUP] = { kv_all };
     if (x->all) {
-        x->mix(acc, w->stride, s, x->v, w->pad, kv_all, nq);
+        mix(acc, w->stride, s, v, w->pad, kv_all, nq);
         return;
     }
     for (int q = 0; q < nq; q++) r[q] = kv_range_of(w, i + (size_t)q, b);
-    kv_mix_ranges(acc, w->stride, s, x->v, w->pad, r, nq, x->mix);
+    kv_mix_ranges(acc, w->stride, s, v, w->pad, r, nq, mix);
+}
+
+/* Weights times the scales of V. */
+static void kv_scale_weights(const kv_work *w) {
+    for (size_t i = 0; i < w->n * QK_KV_BLOCK; i += V)
+        v_store(w->s + i, v_mul(v_load(w->s + i), v_load(w->scale + i % QK_KV_BLOCK)));
 }
 
 /* Positions from b on. */
 static void kv_block(const kv_work *w, size_t b, size_t tiles) {
-    const kv_format *f = w->f;
-    const size_t at = kv_block_at(w, b);
-    const char *k = (const char *)w->a->k + at, *v = w->a->v ? (const char *)w->a->v + at : k;
     const kv_view x = kv_view_at(w, b, tiles);
-    if (x.opened) f->open_k(w->block, k, tiles, w->dim);
-    if (f->open_scale) f->open_scale(w->scale, k, tiles, w->dim);
-    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_weigh_group(w, &x, i, b);
-    if (x.opened && w->a->v)
-        f->open_v(w->block, v, tiles, w->dim, w->pad);
-    else if (x.opened)
-        kv_turn(w, k, tiles);
-    if (f->open_scale) {
-        f->open_scale(w->scale, v, tiles, w->dim);
-        for (size_t i = 0; i < w->n * QK_KV_BLOCK; i += V)
-            v_store(w->s + i, v_mul(v_load(w->s + i), v_load(w->scale + i % QK_KV_BLOCK)));
+    const kv_tiles k = x.opened ? kv_open_k(w, &x) : x.k;
+    if (w->fk->open_scale) kv_open_scale(w, w->fk, &x.k, tiles);
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_weigh_group(w, &x, k, i, b);
+    const kv_tiles v = x.opened ? kv_open_v(w, &x) : x.v;
+    if (w->fv->open_scale) {
+        kv_open_scale(w, w->fv, &x.v, tiles);
+        kv_scale_weights(w);
     }
-    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_mix_group(w, &x, i, b);
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) kv_mix_group(w, &x, v, i, b);
 }
 
 /* Sixteen lane sums, halves added to halves. */

@@ -18,11 +18,13 @@ QK_INLINE int kv_wide(int nq) {
     return n > 4 ? 4 : n;
 }
 
-/* A block of K or V: tiles, and rows inside a V tile, with these distances in bytes. Elements of 4 bytes are
- * floats, of 2 bytes halves, of 1 byte integers. `ahead` is the data needed next. */
+enum { KV_TILES = QK_KV_BLOCK / QK_KV_TILE };
+
+/* A block of K or V: its tiles, and in a V tile the bytes of a row and of what is skipped in each. Elements of 4
+ * bytes are floats, of 2 bytes halves, of 1 byte integers. `ahead` is the data needed next. */
 typedef struct kv_tiles {
-    const char *p, *ahead;
-    size_t tile, row;
+    const char *at[KV_TILES], *ahead;
+    size_t row, skip;
 } kv_tiles;
 
 QK_INLINE vf kv_take(const char *p, int elem) {
@@ -44,7 +46,7 @@ QK_INLINE void kv_score_part(float *s, const float *q, kv_tiles k, size_t dim, s
     const char *col[4], *ahead = k.ahead + at / (size_t)(nv * V) * dim * kv_pace(nv, elem);
     for (int j = 0; j < nv; j++) {
         const size_t p = at + (size_t)j * V;
-        col[j] = k.p + p / QK_KV_TILE * k.tile + p % QK_KV_TILE * (size_t)elem;
+        col[j] = k.at[p / QK_KV_TILE] + p % QK_KV_TILE * (size_t)elem;
         for (int r = 0; r < nq; r++) acc[r][j] = v_set(0);
     }
     for (size_t i = 0; i < dim; i++) {
@@ -72,8 +74,8 @@ QK_INLINE void kv_mix_part(float *acc, size_t stride, const float *p, kv_tiles v
         for (int j = 0; j < nv; j++) sum[q][j] = v_load(acc + (size_t)q * stride + (size_t)j * V);
     for (size_t at = r.lo, stop; at < r.hi; at = stop) {
         const size_t end = (at / QK_KV_TILE + 1) * QK_KV_TILE;
-        const char *row = v.p + at / QK_KV_TILE * v.tile + at % QK_KV_TILE * v.row;
-        stop = elem > 1 || end > r.hi ? r.hi : end; /* tiles of integers are followed by their scales */
+        const char *row = v.at[at / QK_KV_TILE] + at % QK_KV_TILE * v.row + v.skip;
+        stop = end > r.hi ? r.hi : end;
         for (; at < stop; at++, row += v.row) {
             vf x[4];
             kv_ahead(v.ahead + at * kv_pace(nv, elem), kv_pace(nv, elem));
@@ -93,12 +95,12 @@ QK_INLINE void kv_mix(float *acc, size_t stride, const float *p, kv_tiles v, siz
     size_t i = 0;
     for (; i + step <= pad; i += step) {
         kv_mix_part(acc + i, stride, p, v, r, nq, kv_wide(nq), elem);
-        v.p += step * (size_t)elem;
+        v.skip += step * (size_t)elem;
         v.ahead += QK_KV_BLOCK * kv_pace(kv_wide(nq), elem);
     }
     for (; i < pad; i += V) {
         kv_mix_part(acc + i, stride, p, v, r, nq, 1, elem);
-        v.p += V * elem;
+        v.skip += V * (size_t)elem;
     }
 }
 

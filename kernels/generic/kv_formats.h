@@ -8,13 +8,13 @@
 
 /* --- f32 --- */
 
-static void kv_f32_open_k(float *dst, const char *tiles, size_t n, size_t dim) {
-    memcpy(dst, tiles, n * QK_KV_TILE * dim * sizeof *dst);
+static void kv_f32_open_k(float *dst, const char *tile, size_t dim) {
+    memcpy(dst, tile, QK_KV_TILE * dim * sizeof *dst);
 }
 
-static void kv_f32_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad) {
-    for (size_t p = 0; p < n * QK_KV_TILE; p++) {
-        memcpy(dst + p * pad, tiles + p * dim * sizeof *dst, dim * sizeof *dst);
+static void kv_f32_open_v(float *dst, const char *tile, size_t dim, size_t pad) {
+    for (size_t p = 0; p < QK_KV_TILE; p++) {
+        memcpy(dst + p * pad, tile + p * dim * sizeof *dst, dim * sizeof *dst);
         memset(dst + p * pad + dim, 0, (pad - dim) * sizeof *dst);
     }
 }
@@ -25,15 +25,15 @@ static const kv_format kv_f32 = { 4,        qk_kv_f32_tile_bytes, kv_score_4,
 
 /* --- f16 --- */
 
-static void kv_f16_open_k(float *dst, const char *tiles, size_t n, size_t dim) {
-    for (size_t i = 0; i < n * QK_KV_TILE * dim; i += V)
-        v_store(dst + i, v_load_half(tiles + i * sizeof(uint16_t)));
+static void kv_f16_open_k(float *dst, const char *tile, size_t dim) {
+    for (size_t i = 0; i < QK_KV_TILE * dim; i += V)
+        v_store(dst + i, v_load_half(tile + i * sizeof(uint16_t)));
 }
 
-static void kv_f16_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad) {
+static void kv_f16_open_v(float *dst, const char *tile, size_t dim, size_t pad) {
     const size_t whole = dim / V * V;
-    for (size_t p = 0; p < n * QK_KV_TILE; p++) {
-        const char *row = tiles + p * dim * sizeof(uint16_t);
+    for (size_t p = 0; p < QK_KV_TILE; p++) {
+        const char *row = tile + p * dim * sizeof(uint16_t);
         for (size_t i = 0; i < whole; i += V)
             v_store(dst + p * pad + i, v_load_half(row + i * sizeof(uint16_t)));
         for (size_t i = whole; i < pad; i += V)
@@ -63,23 +63,18 @@ static void kv_bytes(float *dst, const char *src, size_t n) {
     for (size_t i = 0; i < n; i++) dst[i] = (float)(int8_t)src[i];
 }
 
-static void kv_q8_open_k(float *dst, const char *tiles, size_t n, size_t dim) {
-    for (size_t t = 0; t < n; t++)
-        kv_bytes(dst + t * QK_KV_TILE * dim, tiles + t * qk_kv_q8_tile_bytes(dim), QK_KV_TILE * dim);
-}
+static void kv_q8_open_k(float *dst, const char *tile, size_t dim) { kv_bytes(dst, tile, QK_KV_TILE * dim); }
 
-static void kv_q8_open_v(float *dst, const char *tiles, size_t n, size_t dim, size_t pad) {
-    for (size_t p = 0; p < n * QK_KV_TILE; p++) {
-        const char *tile = tiles + p / QK_KV_TILE * qk_kv_q8_tile_bytes(dim);
-        kv_bytes(dst + p * pad, tile + p % QK_KV_TILE * dim, dim);
+static void kv_q8_open_v(float *dst, const char *tile, size_t dim, size_t pad) {
+    for (size_t p = 0; p < QK_KV_TILE; p++) {
+        kv_bytes(dst + p * pad, tile + p * dim, dim);
         memset(dst + p * pad + dim, 0, (pad - dim) * sizeof *dst);
     }
 }
 
-static void kv_q8_open_scale(float *dst, const char *tiles, size_t n, size_t dim) {
-    for (size_t i = 0; i < n * QK_KV_TILE; i += V)
-        v_store(dst + i, v_load_half(tiles + i / QK_KV_TILE * qk_kv_q8_tile_bytes(dim) + QK_KV_TILE * dim +
-                                     i % QK_KV_TILE * sizeof(uint16_t)));
+static void kv_q8_open_scale(float *dst, const char *tile, size_t dim) {
+    for (size_t i = 0; i < QK_KV_TILE; i += V)
+        v_store(dst + i, v_load_half(tile + QK_KV_TILE * dim + i * sizeof(uint16_t)));
 }
 
 static const kv_format kv_q8 = {
@@ -107,6 +102,12 @@ void QK_FN(kv_q8_store)(void *tiles, int which, size_t pos, const float *x, size
 }
 
 /* --- the functions for the table --- */
+
+static const kv_format *const kv_format_of[QK_KV_N] = {
+    [QK_KV_F32] = &kv_f32,
+    [QK_KV_F16] = &kv_f16,
+    [QK_KV_Q8] = &kv_q8,
+};
 
 #define KV_OPS(fmt)                                                                                      \
     void QK_FN(kv_##fmt##_attend)(const qk_attn *a) { kv_attend(a, &kv_##fmt); }                         \

@@ -7,6 +7,12 @@
 
 typedef void (*load_fn)(float *x, const void *tiles, int which, size_t pos, size_t dim);
 
+static const load_fn load_of[QK_KV_N] = {
+    [QK_KV_F32] = qk_kv_f32_load_ref,
+    [QK_KV_F16] = qk_kv_f16_load_ref,
+    [QK_KV_Q8] = qk_kv_q8_load_ref,
+};
+
 /* What one query has gathered: everything relative to the largest score so far. */
 typedef struct gathered {
     double m, sum, *acc;
@@ -30,7 +36,7 @@ static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, siz
     }
     const double p = exp(s - g->m);
     g->sum += p;
-    if (a->v != NULL) load(g->row, a->v, 1, qk_kv_wrap(pos, a->ring), a->head_dim);
+    if (a->v != NULL) load_of[a->v_type](g->row, a->v, 1, qk_kv_wrap(pos, a->ring), a->head_dim);
     for (size_t d = 0; d < a->head_dim; d++) g->acc[d] += p * (double)g->row[d];
 }
 

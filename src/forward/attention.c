@@ -39,6 +39,7 @@ static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piec
     const size_t head = (size_t)kv_head * j->group + from;
     return (qk_attn){ .k = qsf_kvcache_k(&f->kv, j->a->kv, kv_head),
                       .v = qsf_kvcache_v(&f->kv, j->a->kv, kv_head),
+                      .v_type = qsf_v_type(f),
                       .q = qsf_col(f, j->s->in, col) + head * dim,
                       .y = qsf_col(f, j->s->out[0], col) + head * dim,
                       .q_stride = qsf_col_stride(f, j->s->in),

@@ -64,6 +64,7 @@ static void attend(void *arg, int worker, size_t begin, size_t end) {
                                          : tiles(j, 1, kv_head);
         const qk_attn q = { .k = j->all ? qsf_kvcache_k(&f->kv, a->kv, kv_head) : tiles(j, 0, kv_head),
                             .v = v,
+                            .v_type = j->all ? qsf_v_type(f) : QK_KV_F32,
                             .q = qsf_col(f, j->s->in, j->col) + at,
                             .y = qsf_col(f, j->s->out[0], j->col) + at,
                             .head_dim = j->kv->dim,

@@ -147,6 +147,9 @@ static inline uint32_t qsf_col_stride(const QsfForward *f, QsfSlice s) {
     return s.buf == QSF_BUF_LOGITS ? qsf_pad16(f->model->hp.n_vocab) : f->model->prog.buf[s.buf].stride;
 }
 
+/* Returns how the cache stores V. */
+static inline qk_kv qsf_v_type(const QsfForward *f) { return (qk_kv)(f->kv.ops - f->table->kv); }
+
 /* token_rows.c: reads the rows of the pass's tokens from QsfProgram.token_table. */
 int qsf_token_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
 

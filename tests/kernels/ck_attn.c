@@ -250,6 +250,7 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     }
     const qk_attn a = { .k = k,
                         .v = v,
+                        .v_type = (qk_kv)kv,
                         .q = q,
                         .y = y,
                         .chunk = sh.chunk,
@@ -318,6 +319,7 @@ static void check_nan(const qk_table *t, int kv) {
     for (int which = 0; which < 3; which++) {
         const qk_attn a = { .k = k,
                             .v = v,
+                            .v_type = (qk_kv)kv,
                             .q = q,
                             .y = y,
                             .q_stride = DIM,

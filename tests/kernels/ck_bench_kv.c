@@ -18,6 +18,7 @@ typedef enum ck_task { READ, DECODE, PREFILL } ck_task;
 
 typedef struct job {
     const qk_kv_ops *ops;
+    qk_kv type;
     char *mem;
     size_t head_bytes, heads, first, step; /* this thread: heads first, first + step, .. */
     ck_task what;
@@ -55,6 +56,7 @@ static void attend(const job *j, char *head, float *y, void *scratch) {
     const size_t cols = j->what == DECODE ? 1 : qk_attn_queries(DIM) / GROUP;
     qk_attn a = { .k = head,
                   .v = head + j->head_bytes / 2,
+                  .v_type = j->type,
                   .q = j->q,
                   .y = y,
                   .q_stride = GROUP * DIM,
@@ -125,7 +127,9 @@ static void fill(job *j, size_t heads) {
 }
 
 static void bench_format(const qk_table *t, const char *name, int kv, int threads) {
-    job j = { .ops = &t->kv[kv], .head_bytes = 2 * qk_kv_tiles(CTX) * t->kv[kv].tile_bytes(DIM) };
+    job j = { .ops = &t->kv[kv],
+              .type = (qk_kv)kv,
+              .head_bytes = 2 * qk_kv_tiles(CTX) * t->kv[kv].tile_bytes(DIM) };
     const size_t heads = ((size_t)MIB << 20) / j.head_bytes / MAX_THREADS * MAX_THREADS;
     const double gb = (double)(heads * j.head_bytes) * 1e-9;
     const double gfma = 2.0 * GROUP * DIM * COLS * (PAST + COLS / 2.0) * MAX_THREADS * 1e-9;

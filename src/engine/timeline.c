@@ -85,6 +85,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
     if (reused != NULL) *reused = keep;
+    qsf_forward_expect(f, (uint32_t)(n - keep));
     qsf_ledger_freeze(&t->rt->ledger);
     int rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
     qsf_ledger_thaw(&t->rt->ledger);

@@ -136,6 +136,8 @@ static bool same_rotation(const QsfForward *f) {
     return true;
 }
 
+void qsf_forward_expect(QsfForward *f, uint32_t n) { qsf_reserve_trim(f, n); }
+
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
     if (!same_rotation(f)) return 0;
     return n < f->kv.n_past ? qsf_kvcache_keeps(&f->kv, qsf_recurrent_before(&f->recurrent, n))
@@ -145,6 +147,5 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
     if (n < f->kv.n_past)
         qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, qsf_forward_keeps(f, n)));
-    qsf_reserve_trim(f);
     return f->kv.n_past;
 }

@@ -90,6 +90,9 @@ uint32_t qsf_forward_ctx(const QsfForward *f);
 /* Removes positions n and later; n <= n_past. A model with recurrent states goes back to its newest checkpoint at or
  * before n. Returns how many positions stay, which is n_past: the caller must evaluate those up to n again. */
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n);
+/* After a truncation: n positions are about to be evaluated. Where most of the memory that the KV cache has taken is not
+ * needed for them, weights get it, so the ledger must not be frozen. */
+void qsf_forward_expect(QsfForward *f, uint32_t n);
 /* Returns how many positions qsf_forward_truncate(f, n) would keep. */
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
 

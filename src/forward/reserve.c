@@ -28,9 +28,10 @@ int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err) {
     return rc;
 }
 
-void qsf_reserve_trim(QsfForward *f) {
+void qsf_reserve_trim(QsfForward *f, uint32_t n) {
     QsfErr later = { 0 }; /* what cannot be pinned streams */
-    const uint32_t to = qsf_lend_positions(f->kv.n_past, f->kv_step, f->kv.ctx);
+    const uint32_t left = f->kv.ctx - f->kv.n_past;
+    const uint32_t to = qsf_lend_positions(f->kv.n_past + (n < left ? n : left), f->kv_step, f->kv.ctx);
     if (f->broken || to > f->kv.reserved / KEEP_SHARE) return;
     if (qsf_kvcache_reserve(&f->kv, to, &later) != QSF_OK) return;
     (void)qsf_weights_lend(f->weights, qsf_reserve_lent(f, f->kv.ctx, to), &later);

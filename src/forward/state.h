@@ -129,8 +129,8 @@ uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, uint32_t n);
 /* Between passes: makes sure that positions [0, n), n <= ctx, are charged, in whole steps; weights give up what that takes.
  * Also while the ledger is frozen. QSF_E_BUDGET (a bug). */
 int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err);
-/* After a truncation: if most of what is charged is not needed any more, weights get it. */
-void qsf_reserve_trim(QsfForward *f);
+/* If most of what is charged is not needed for n more positions, weights get it. */
+void qsf_reserve_trim(QsfForward *f, uint32_t n);
 
 /* stats.c: the counters of layers; qsf_counters_pins: after a change of what is pinned. */
 int qsf_counters_open(QsfForward *f, QsfErr *err);

@@ -96,9 +96,13 @@ static void check_model(const char *path, uint32_t ctx, uint64_t pin_cap) {
     assert_memory_equal(want, got, bytes);
     /* A new conversation has the memory again; going back a little leaves it where it is. */
     qsf_forward_truncate(r.fwd, ctx - 9);
+    qsf_forward_expect(r.fwd, 9);
     assert_int_equal(lent_pins(&r), 0);
     eval_to(&r, ctx, got);
     qsf_forward_truncate(r.fwd, 0);
+    qsf_forward_expect(r.fwd, ctx - 1); /* a prompt that needs it all */
+    assert_int_equal(lent_pins(&r), 0);
+    qsf_forward_expect(r.fwd, 1);
     assert_int_equal(streamed(&r), at_start);
     memset(got, 0, bytes);
     eval_to(&r, ctx, got);

@@ -234,6 +234,32 @@ typedef struct QSFMemRow {
     uint64_t used, planned;
 } QSFMemRow;
 
+/* Layers by what they keep of past positions. */
+typedef enum QSFLayerKind {
+    QSF_LAYERS_FULL,      /* K and V of all positions */
+    QSF_LAYERS_WINDOW,    /* of the last ones */
+    QSF_LAYERS_MLA,       /* one compressed row for each position */
+    QSF_LAYERS_RECURRENT, /* a state of fixed size */
+    QSF_LAYERS_N
+} QSFLayerKind;
+
+/* All layers of one kind. */
+typedef struct QSFLayerKindInfo {
+    uint32_t layers;      /* 0: the model has none */
+    uint32_t positions;   /* that a layer keeps at most; 0 for RECURRENT */
+    uint64_t token_bytes; /* that one more position takes, as long as there are fewer; 0 for RECURRENT */
+    uint64_t most_bytes;  /* when the context is full */
+} QSFLayerKindInfo;
+
+/* What the cache of the model holds. It may differ from the conversation, of which the next prompt keeps what it can. */
+typedef struct QSFContextInfo {
+    uint32_t kept, evicted, n_protected; /* positions */
+    QSFLayerKindInfo kind[QSF_LAYERS_N];
+} QSFContextInfo;
+
+/* Returns "full attention", "window", "MLA", "recurrent"; static. */
+const char *qsf_layer_kind_name(QSFLayerKind kind);
+
 typedef struct QSFStats {
     QSFState state;
     uint64_t elapsed_ns;          /* in this state */
@@ -248,6 +274,7 @@ typedef struct QSFStats {
     uint32_t n_layers, layer; /* layer being computed */
     uint32_t threads;
     uint32_t ctx_used, ctx_size;
+    QSFContextInfo context;
     uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;
     uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */

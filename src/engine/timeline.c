@@ -30,8 +30,7 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
     memset(t, 0, sizeof *t);
     t->rt = rt;
-    uint32_t ctx = qsf_plan_longest_ctx(&rt->model, &rt->settings);
-    uint64_t bytes = qsf_plan_timeline_bytes(ctx);
+    uint64_t bytes = qsf_plan_timeline_bytes(rt->plan.wanted_ctx);
     int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, NAME, &p, err);
     if (rc != QSF_OK) return rc;
     t->bytes = bytes;
@@ -43,6 +42,21 @@ int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
 void qsf_timeline_free(QsfTimeline *t) {
     if (t->ids != NULL) qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids, t->bytes);
     memset(t, 0, sizeof *t);
+}
+
+int qsf_timeline_fit(QsfTimeline *t, QsfErr *err) {
+    void *p = t->ids;
+    uint64_t bytes = qsf_plan_timeline_bytes(t->rt->plan.wanted_ctx);
+    int rc = qsf_mem_resize(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->bytes, bytes, NAME, &p, err);
+    if (rc != QSF_OK) return rc;
+    t->bytes = bytes;
+    t->ids = p;
+    t->piece = (char *)p + (bytes - QSF_TIMELINE_PIECE);
+    return QSF_OK;
+}
+
+void qsf_timeline_cut(QsfTimeline *t, uint32_t n) {
+    if (t->n_ids > n) t->n_ids = qsf_forward_truncate(t->rt->fwd, n);
 }
 
 /* Updates n_ids after an evaluation; the forward pass knows how many of the tokens reached the cache. */
@@ -71,6 +85,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
     if (reused != NULL) *reused = keep;
+    qsf_forward_expect(f, (uint32_t)(n - keep));
     qsf_ledger_freeze(&t->rt->ledger);
     int rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
     qsf_ledger_thaw(&t->rt->ledger);

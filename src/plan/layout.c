@@ -141,11 +141,14 @@ uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx) {
     return ring < ctx ? (uint32_t)ring : ctx;
 }
 
+uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, const qk_kv_ops *ops, uint32_t ctx) {
+    return (uint64_t)qsf_kv_runs(spec) * qk_kv_tiles(qsf_kv_positions(spec, ctx)) *
+           ops->tile_bytes(spec->dim);
+}
+
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        sum += (uint64_t)qsf_kv_runs(&spec[i]) * qk_kv_tiles(qsf_kv_positions(&spec[i], ctx)) *
-               ops->tile_bytes(spec[i].dim);
+    for (uint32_t i = 0; i < n; i++) sum += qsf_kv_spec_bytes(&spec[i], ops, ctx);
     return qsf_pages(sum);
 }
 

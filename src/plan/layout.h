@@ -80,7 +80,9 @@ static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k
 /* Returns how many positions of a context a cache keeps: all, or the last ones in a ring, whose size is then a multiple
  * of QK_KV_BLOCK. */
 uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx);
-/* Returns the bytes of n KV caches for a context of ctx positions. */
+/* Returns the bytes of one KV cache for ctx positions: whole tiles. */
+uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, const qk_kv_ops *ops, uint32_t ctx);
+/* Returns the bytes of n KV caches for a context of ctx positions, in whole pages. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
 
 #define QSF_CHECKPOINTS_MAX 16u

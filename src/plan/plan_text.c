@@ -55,6 +55,10 @@ char *qsf_plan_text(const QsfPlan *p) {
     line(&b, "weights", mb(p->weight_bytes), "MB\n");
     share(&b, p, "pinned", p->pinned_bytes);
     share(&b, p, "streamed per token", p->streamed_bytes);
+    if (p->lent_weight > 0) {
+        share(&b, p, "pinned at start", p->pinned_bytes + p->lent_weight);
+        share(&b, p, "streamed at start", p->streamed_bytes - p->lent_active);
+    }
     streaming(&b, p);
     embedding(&b, p);
     qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->stream.kind),

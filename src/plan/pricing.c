@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/plan/options.h"
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -28,8 +29,8 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
-    /* Units; counters per layer. */
-    return s->o->meta_bytes + qsf_pages(s->shape.n_units * QSF_WEIGHT_UNIT_BYTES) +
+    /* Units, and in which order they are lent memory; counters per layer. */
+    return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
            qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) + META_SLACK;
 }
 
@@ -72,7 +73,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
                                             : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
     rows[QSF_MEM_META] = meta_bytes(s);
-    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes;
+    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_wanted_ctx(s));
     rows[QSF_MEM_STACKS] = stack_bytes(s);
     rows[QSF_MEM_CODE] = code_bytes(s);
     rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;

@@ -40,11 +40,10 @@ static void defaults_are_the_documented_ones(void **state) {
 /* The settings that can change between two tokens are exactly these, and are copied without the others. */
 static void live_plans(void **state) {
     (void)state;
-    static const char *const replan[][2] = {
-        { "ram-budget", "25%" }, { "pin", "3M" },   { "threads", "3" },
-        { "slots", "4" },        { "io", "pread" }, { "direct", "off" }
-    };
-    static const char *const other[][2] = { { "ctx", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
+    static const char *const replan[][2] = { { "ram-budget", "25%" }, { "pin", "3M" },   { "threads", "3" },
+                                             { "slots", "4" },        { "io", "pread" }, { "direct", "off" },
+                                             { "ctx", "99" } };
+    static const char *const other[][2] = { { "batch", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];
     size_t n = 0;
     QSFSettings from, to, defaults;

@@ -240,6 +240,32 @@ typedef struct QSFMemRow {
     uint64_t used, planned;
 } QSFMemRow;
 
+/* Layers by what they keep of past positions. */
+typedef enum QSFLayerKind {
+    QSF_LAYERS_FULL,      /* K and V of all positions */
+    QSF_LAYERS_WINDOW,    /* of the last ones */
+    QSF_LAYERS_MLA,       /* one compressed row for each position */
+    QSF_LAYERS_RECURRENT, /* a state of fixed size */
+    QSF_LAYERS_N
+} QSFLayerKind;
+
+/* All layers of one kind. */
+typedef struct QSFLayerKindInfo {
+    uint32_t layers;      /* 0: the model has none */
+    uint32_t positions;   /* that a layer keeps at most; 0 for RECURRENT */
+    uint64_t token_bytes; /* that one more position takes, as long as there are fewer; 0 for RECURRENT */
+    uint64_t most_bytes;  /* when the context is full */
+} QSFLayerKindInfo;
+
+/* What the cache of the model holds. It may differ from the conversation, of which the next prompt keeps what it can. */
+typedef struct QSFContextInfo {
+    uint32_t kept, evicted, n_protected; /* positions */
+    QSFLayerKindInfo kind[QSF_LAYERS_N];
+} QSFContextInfo;
+
+/* Returns "full attention", "window", "MLA", "recurrent"; static. */
+const char *qsf_layer_kind_name(QSFLayerKind kind);
+
 typedef struct QSFStats {
     QSFState state;
     uint64_t elapsed_ns;          /* in this state */
@@ -256,7 +282,8 @@ typedef struct QSFStats {
     uint32_t ctx_used, ctx_size; /* ctx_used: positions in the KV cache, without evicted ones */
     char eviction[8];            /* policy in force */
     uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
-    uint32_t ctx_train;          /* context that the model was trained for; 0 = unknown */
+    QSFContextInfo context;
+    uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;
     uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */
     double prefill_tps, decode_tps;  /* of the running or last request; 0 = not known yet */

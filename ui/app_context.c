@@ -34,13 +34,21 @@ void ui_app_refresh_stats(UiApp *a) {
         a->stats.ctx_used = a->ctx_tokens;
 }
 
-void ui_app_count_context(UiApp *a) {
-    bool loaded = a->model_ready && (a->full_screen || a->interactive);
-    if (!loaded || a->running == UI_REQUEST_ANSWER) return;
+static void count_now(UiApp *a) {
     int64_t tokens = count(a, NULL, 0);
+    a->ctx_stale = false;
     a->ctx_counted = tokens >= 0 && tokens <= UINT32_MAX;
     a->ctx_tokens = a->ctx_counted ? (uint32_t)tokens : 0;
     ui_app_refresh_stats(a);
+}
+
+void ui_app_count_context(UiApp *a) {
+    a->ctx_stale = true;
+    if (a->model_ready && (a->full_screen || a->interactive)) ui_app_refresh_context(a);
+}
+
+void ui_app_refresh_context(UiApp *a) {
+    if (a->ctx_stale && a->model_ready && a->running != UI_REQUEST_ANSWER) count_now(a);
 }
 
 /* A context for need tokens and an answer, at most what the model was trained for; 0 = none. */

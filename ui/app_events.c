@@ -176,7 +176,9 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     QSFSettings now;
     a->replanning = false;
     a->engine.settings(a->engine.self, &now);
+    const uint32_t used = a->stats.ctx_used;
     ui_app_refresh_stats(a);
+    if (a->stats.ctx_used < used) ui_app_count_context(a); /* the cache has lost what the conversation has */
     if (e->code)
         ui_app_say_refused(a, NULL, NULL, e->text ? e->text : "the settings were refused");
     else

@@ -28,6 +28,8 @@ static const UiCommand table[] = {
       ui_cmd_think },
     { "stop", "", "[TEXT|off]", "list, add or clear stop strings", UI_ARG_NONE, ui_cmd_stop },
     { "stats", "", "", "show speed and size of the last answer", UI_ARG_NONE, ui_cmd_stats },
+    { "context", "", "[N]", "show the positions in the cache and what a token takes in each kind of layer",
+      UI_ARG_NONE, ui_cmd_context },
     { "mem", "ram", "", "show RAM use by category and as the kernel counts it", UI_ARG_NONE, ui_cmd_mem },
     { "budget", "", "[SIZE]", "show or change the RAM budget: 200, 1.5G, 25%, auto", UI_ARG_BUDGET,
       ui_cmd_budget },

@@ -65,6 +65,7 @@ bool ui_cmd_help(UiApp *a, const char *name, const char *args);
 bool ui_cmd_show(UiApp *a, const char *name, const char *args);
 /* cmd_stats.c */
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args);
+bool ui_cmd_context(UiApp *a, const char *name, const char *args);
 bool ui_cmd_mem(UiApp *a, const char *name, const char *args);
 /* cmd_session.c */
 bool ui_cmd_new(UiApp *a, const char *name, const char *args);

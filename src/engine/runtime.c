@@ -56,6 +56,7 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
 }
 
 void qsf_runtime_update_notices(QsfRuntime *r) {
+    qsf_plan_auto_notice(&r->plan_options, &r->plan, r->budget_notice, sizeof r->budget_notice);
     qsf_plan_ctx_notice(&r->model, &r->plan, r->ctx_notice, sizeof r->ctx_notice);
     qsf_plan_stream_notice(&r->model, &r->plan_options, &r->plan, r->stream_notice, sizeof r->stream_notice);
 }
@@ -70,7 +71,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
     r->facts = measure_facts(r, o, base);
-    qsf_plan_options_first(&r->plan_options, &r->model, &o->settings, &r->facts, qsf_available_bytes());
+    qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_available_bytes());
     rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;

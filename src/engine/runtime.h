@@ -36,6 +36,7 @@ typedef struct QsfRuntime {
     uint32_t system_tokens;      /* of qsf_runtime_protect */
     bool lost;                   /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */
+    char budget_notice[256];     /* the budget that was chosen (auto), and how to change it; or "" */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */
@@ -70,7 +71,7 @@ int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err);
  * the context. */
 void qsf_runtime_protect(QsfRuntime *r, uint32_t n);
 
-/* Fills r->stream_notice and r->ctx_notice for the plan in force. */
+/* Fills r->budget_notice, r->stream_notice and r->ctx_notice for the plan in force. */
 void qsf_runtime_update_notices(QsfRuntime *r);
 
 /* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok

@@ -27,40 +27,51 @@ typedef struct Run {
     bool refused;               /* the text callback stopped the generation */
 } Run;
 
+static void set_memory(QsfTimeline *t, void *mem, uint64_t bytes) {
+    t->bytes = bytes;
+    t->piece = mem; /* first, so that the ids can grow */
+    t->ids = (int32_t *)(void *)((char *)mem + QSF_TIMELINE_PIECE);
+    t->cap = (uint32_t)((bytes - QSF_TIMELINE_PIECE) / sizeof *t->ids);
+}
+
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
     memset(t, 0, sizeof *t);
     t->rt = rt;
-    uint32_t ctx = qsf_plan_longest_ctx(&rt->model, &rt->settings);
-    uint64_t bytes = qsf_plan_timeline_bytes(ctx);
+    uint64_t bytes = qsf_plan_timeline_bytes(rt->plan.wanted_ctx);
     int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, NAME, &p, err);
     if (rc != QSF_OK) return rc;
-    t->bytes = bytes;
-    t->piece = p; /* first, so that the ids can grow */
-    t->ids = (int32_t *)(void *)((char *)p + QSF_TIMELINE_PIECE);
-    t->cap = (uint32_t)((bytes - QSF_TIMELINE_PIECE) / sizeof *t->ids);
+    set_memory(t, p, bytes);
     return QSF_OK;
 }
 
 static bool evicts(const QsfTimeline *t) { return qsf_forward_evicts(t->rt->fwd); }
 
-/* Makes room for n ids. The ledger must not be frozen. */
-static int grow(QsfTimeline *t, size_t n, QsfErr *err) {
+/* Gives the ids the memory for n. The ledger must not be frozen. */
+static int resize(QsfTimeline *t, size_t n, QsfErr *err) {
     void *mem = t->piece;
-    if (n <= t->cap) return QSF_OK;
-    const uint64_t bytes = qsf_plan_timeline_bytes((uint32_t)n + MORE_IDS);
+    const uint64_t bytes = qsf_plan_timeline_bytes((uint32_t)n);
     int rc = qsf_mem_resize(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->bytes, bytes, NAME, &mem, err);
-    if (rc != QSF_OK) return rc;
-    t->bytes = bytes;
-    t->piece = mem;
-    t->ids = (int32_t *)(void *)((char *)mem + QSF_TIMELINE_PIECE);
-    t->cap = (uint32_t)((bytes - QSF_TIMELINE_PIECE) / sizeof *t->ids);
-    return QSF_OK;
+    if (rc == QSF_OK) set_memory(t, mem, bytes);
+    return rc;
+}
+
+static int grow(QsfTimeline *t, size_t n, QsfErr *err) {
+    return n <= t->cap ? QSF_OK : resize(t, n + MORE_IDS, err);
 }
 
 void qsf_timeline_free(QsfTimeline *t) {
     if (t->piece != NULL) qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->piece, t->bytes);
     memset(t, 0, sizeof *t);
+}
+
+int qsf_timeline_fit(QsfTimeline *t, QsfErr *err) {
+    const uint32_t ctx = t->rt->plan.wanted_ctx;
+    return resize(t, ctx > t->n_ids ? ctx : t->n_ids, err);
+}
+
+void qsf_timeline_cut(QsfTimeline *t, uint32_t n) {
+    if (t->n_ids > n) t->n_ids = qsf_forward_truncate(t->rt->fwd, n);
 }
 
 /* Updates n_ids after an evaluation; the forward pass knows how many of the tokens reached the cache. */
@@ -91,6 +102,7 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
     if (reused != NULL) *reused = keep;
+    qsf_forward_expect(f, (uint32_t)(n - keep));
     qsf_ledger_freeze(&t->rt->ledger);
     rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
     qsf_ledger_thaw(&t->rt->ledger);

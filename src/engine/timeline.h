@@ -9,8 +9,8 @@
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
-    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the longest context that a plan
-                     of this runtime may have, TRANSCRIPT */
+    int32_t
+        *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the plan's wanted_ctx, TRANSCRIPT */
     uint32_t n_ids,
         cap;        /* with an eviction policy there may be more than the context; the memory grows then */
     uint64_t bytes; /* of the mapping that contains ids and piece */
@@ -19,6 +19,11 @@ typedef struct QsfTimeline {
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
 void qsf_timeline_free(QsfTimeline *t);
+/* After a replan: makes room for the context of the plan in force. On failure (QSF_E_BUDGET, QSF_E_RUNTIME) nothing has
+ * changed, and no plan with a longer context than before may stay in force. Between two tokens. */
+int qsf_timeline_fit(QsfTimeline *t, QsfErr *err);
+/* Removes tokens from the cache so that at most n are left. Not while an answer is generated. */
+void qsf_timeline_cut(QsfTimeline *t, uint32_t n);
 
 typedef struct QsfGenerate {
     const int32_t *prompt; /* (n_prompt) >= 1 */

@@ -17,6 +17,11 @@ static void evict_to(QsfForward *f, uint32_t most) {
     const uint32_t tiles = qsf_kvcache_evict(&f->kv, &f->evict, most - (step > 0 ? step : 1));
     qsf_count(&f->n.evictions, 1);
     qsf_count(&f->n.evicted, (uint64_t)tiles * QK_KV_TILE);
+    qsf_evicting_note(f);
+}
+
+void qsf_evicting_note(QsfForward *f) {
+    atomic_store_explicit(&f->n.missing, f->kv.n_past - qsf_forward_kept(f), memory_order_relaxed);
 }
 
 uint32_t qsf_evicting_room(const QsfForward *f) {
@@ -67,8 +72,11 @@ int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err) {
     const uint32_t threads = qsf_evict_observes(e->kind) ? (uint32_t)qsf_pool_threads(f->pool) : 0;
     int rc = e->kind != QSF_EVICT_NONE || f->kv.lists.mem != NULL ? qsf_kvcache_lists(&f->kv, threads, err)
                                                                   : QSF_OK;
-    if (rc == QSF_OK) f->evict = *e;
-    return rc;
+    if (rc != QSF_OK) return rc;
+    f->evict = *e;
+    atomic_store_explicit(&f->n.n_protected, e->kind == QSF_EVICT_NONE ? 0 : e->protect,
+                          memory_order_relaxed);
+    return QSF_OK;
 }
 
 uint32_t qsf_forward_kept(const QsfForward *f) {

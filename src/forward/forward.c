@@ -99,6 +99,8 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     int rc = qsf_forward_usable(f, err);
     if (rc == QSF_OK) rc = check(f, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
+    rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err); /* for all chunks at once */
+    if (rc != QSF_OK) return rc;
     uint32_t past = f->kv.n_past;
     uint64_t t0 = qsf_now_ns();
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
@@ -131,7 +133,21 @@ uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 
 uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }
 
+/* Were the keys in the cache rotated as this plan rotates them? Long contexts of some models have other frequencies. */
+static bool same_rotation(const QsfForward *f) {
+    const QsfProgram *p = &f->model->prog;
+    for (uint32_t t = 0; t < p->n_ropes; t++) {
+        const QsfRopeTable *r = &p->rope[t];
+        if (r->freq_long != NULL && (f->rope_ctx > r->original_ctx) != (f->wanted_ctx > r->original_ctx))
+            return false;
+    }
+    return true;
+}
+
+void qsf_forward_expect(QsfForward *f, uint32_t n) { qsf_reserve_trim(f, n); }
+
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
+    if (!same_rotation(f)) return 0;
     return n < f->kv.n_past ? qsf_kvcache_keeps(&f->kv, qsf_recurrent_before(&f->recurrent, n))
                             : f->kv.n_past;
 }
@@ -139,5 +155,6 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
     if (n < f->kv.n_past)
         qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, qsf_forward_keeps(f, n)));
+    qsf_evicting_note(f);
     return f->kv.n_past;
 }

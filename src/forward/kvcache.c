@@ -6,6 +6,7 @@
 
 #include "src/base/discard.h"
 #include "src/plan/layout.h"
+#include "src/plan/lend.h"
 
 #define NAME "KV cache"
 
@@ -23,23 +24,29 @@ static void find_places(const QsfKvCache *c, uint32_t ctx, uint64_t at[QSF_MAX_L
     }
 }
 
+/* Gives the mapping the size for ctx positions, of which `reserved` are charged. */
+static int set_memory(QsfKvCache *c, uint32_t ctx, uint32_t reserved, QsfErr *err) {
+    const uint64_t bytes = qsf_kv_bytes(c->spec, c->n, c->ops, ctx);
+    int rc = qsf_partial_set(&c->map, c->ledger, QSF_MEM_KV, NAME, bytes,
+                             qsf_lend_kv_bytes(c->spec, c->n, c->ops, ctx, reserved), err);
+    if (rc != QSF_OK) return rc;
+    c->mem = c->map.mem;
+    c->reserved = reserved;
+    return QSF_OK;
+}
+
 int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err) {
-    void *mem;
-    memset(c, 0, sizeof *c);
-    uint64_t bytes = qsf_kv_bytes(spec, n, ops, ctx);
-    int rc = qsf_mem_map(ledger, QSF_MEM_KV, bytes, NAME, &mem, err);
-    if (rc != QSF_OK) return rc;
-    *c = (QsfKvCache){
-        .ops = ops, .mem = mem, .bytes = bytes, .spec = spec, .n = n, .ctx = ctx, .ledger = ledger
-    };
-    find_places(c, ctx, c->at);
-    return QSF_OK;
+    *c = (QsfKvCache){ .ops = ops, .spec = spec, .n = n, .ctx = ctx, .ledger = ledger };
+    int rc = set_memory(c, ctx, ctx, err);
+    if (rc == QSF_OK) find_places(c, ctx, c->at);
+    return rc;
 }
 
 void qsf_kvcache_free(QsfKvCache *c) {
     qsf_kvlists_free(&c->lists);
-    if (c->mem != NULL) qsf_mem_unmap(c->ledger, QSF_MEM_KV, c->mem, c->bytes);
+    QsfErr none = { 0 };
+    if (c->mem != NULL) (void)qsf_partial_set(&c->map, c->ledger, QSF_MEM_KV, NAME, 0, 0, &none);
     c->mem = NULL;
 }
 
@@ -186,8 +193,18 @@ static void pack(QsfKvCache *c, uint32_t i) {
     }
 }
 
+/* Discards what [from, from + n) does not share with [to, to + n). */
+static void discard_old(uint8_t *from, const uint8_t *to, size_t n) {
+    const uint8_t *lo = from, *hi = from + n;
+    if (to == from) return;
+    if (to < from && to + n > lo) lo = to + n;
+    if (to > from && to < hi) hi = to;
+    qsf_mem_discard(from + (lo - from), (uint64_t)(hi - lo));
+}
+
 /* Moves the tiles in use of cache i from its place for c->ctx positions to `at`, its place for ctx. When shrinking,
- * the first run moves first; when growing, the last one, so that no run overwrites one that has not moved yet. */
+ * the first run moves first; when growing, the last one, so that no run overwrites one that has not moved yet. What a run
+ * leaves is returned at once, because no more than its memory is charged. */
 static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx, uint64_t at) {
     const size_t n = qsf_kv_runs(&c->spec[i]), used = used_bytes(c, i);
     const size_t old = run_bytes(c, i, c->ctx), now = run_bytes(c, i, ctx);
@@ -195,6 +212,7 @@ static void move_cache(QsfKvCache *c, uint32_t i, uint32_t ctx, uint64_t at) {
     for (size_t k = 0; k < n && used > 0; k++) {
         const size_t run = now < old ? k : n - 1 - k;
         memmove(to + run * now, from + run * old, used);
+        discard_old(from + run * old, to + run * now, used);
     }
 }
 
@@ -213,6 +231,10 @@ static void move_caches(QsfKvCache *c, uint32_t ctx) {
  * resident. */
 static void discard_gaps(QsfKvCache *c, uint64_t touched) {
     uint64_t at = 0;
+    if (c->n_past == 0) {
+        qsf_mem_discard(c->mem, touched);
+        return;
+    }
     for (uint32_t i = 0; i < c->n; i++) {
         const uint64_t run = run_bytes(c, i, c->ctx), used = used_bytes(c, i);
         for (uint32_t k = 0; k < qsf_kv_runs(&c->spec[i]); k++, at += run) {
@@ -222,24 +244,21 @@ static void discard_gaps(QsfKvCache *c, uint64_t touched) {
     }
 }
 
-static int resize_memory(QsfKvCache *c, uint64_t bytes, QsfErr *err) {
-    void *mem = c->mem;
-    int rc = qsf_mem_resize(c->ledger, QSF_MEM_KV, c->bytes, bytes, NAME, &mem, err);
-    if (rc != QSF_OK) return rc;
-    c->mem = mem;
-    c->bytes = bytes;
-    return QSF_OK;
+int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err) {
+    if (n < c->reserved) discard_gaps(c, c->map.bytes);
+    return set_memory(c, c->ctx, n, err);
 }
 
 static int resize(QsfKvCache *c, uint32_t ctx, QsfErr *err) {
-    uint64_t need = qsf_kv_bytes(c->spec, c->n, c->ops, ctx), touched = c->bytes;
+    const uint64_t touched = c->map.bytes;
+    const uint32_t reserved = c->reserved < ctx ? c->reserved : ctx;
     if (ctx <= c->ctx) {
         if (ctx < c->ctx) move_caches(c, ctx);
-        int rc = resize_memory(c, need, err);
-        discard_gaps(c, c->bytes);
+        int rc = set_memory(c, ctx, reserved, err);
+        discard_gaps(c, c->map.bytes);
         return rc;
     }
-    int rc = need > c->bytes ? resize_memory(c, need, err) : QSF_OK;
+    int rc = set_memory(c, ctx, reserved, err);
     if (rc != QSF_OK) return rc;
     move_caches(c, ctx);
     discard_gaps(c, touched);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Keys and values of past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8). The
- * tiles of one cache and KV head are contiguous. The whole memory is charged, but touched only as the context
- * grows. Positions are physical: rotation is applied before storing.
- * Positions may be evicted, if there are lists (kvlist.h): the memory then holds ctx positions at a time, and n_past may
- * be larger. A truncation to before an evicted position keeps nothing: all of it must be evaluated again.
+ * tiles of one cache and KV head are contiguous. The memory of a full context is mapped; it is charged for the positions
+ * that qsf_kvcache_reserve names, and touched only as the context grows. Positions are physical: rotation is applied
+ * before storing.
+ * Positions may be evicted, if there are lists (kvlist.h): the memory then holds ctx positions at a time, all of them
+ * charged, and n_past may be larger. A truncation to before an evicted position keeps nothing: all of it must be
+ * evaluated again.
  * A cache of steps with a window keeps its last positions in a ring. A conversation can then be truncated only as far as
  * the window before its new end is still there. */
 #ifndef QSF_FORWARD_KVCACHE_H
@@ -13,7 +15,7 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
-#include "src/base/ledger.h"
+#include "src/base/partial.h"
 #include "src/forward/kvlist.h"
 #include "src/model/hparams.h"
 #include "src/model/program.h"
@@ -22,7 +24,8 @@
 typedef struct QsfKvCache {
     const qk_kv_ops *ops;
     uint8_t *mem;          /* per cache (2, heads, tiles of ctx); (heads, ..) where V is K */
-    uint64_t bytes;        /* mapped: enough for ctx */
+    QsfPartial map;        /* enough for ctx */
+    uint32_t reserved;     /* positions that are charged; at least n_past */
     const QsfKvSpec *spec; /* (n) must outlive the cache */
     uint32_t n;            /* number of caches */
     uint32_t ctx;
@@ -33,12 +36,16 @@ typedef struct QsfKvCache {
     QsfLedger *ledger;
 } QsfKvCache;
 
-/* Maps n <= QSF_MAX_LAYERS empty caches, charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Maps n <= QSF_MAX_LAYERS empty caches, charged to KV for all positions. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
-/* Stores position pos of cache i, pos < ctx or announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is K. Several threads may store
+/* Charges KV for positions [0, n), n_past <= n <= ctx; fewer than before: what they do not touch is returned to the kernel.
+ * Also while the ledger is frozen. QSF_E_BUDGET: nothing has changed; fewer never fails. */
+int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err);
+
+/* Stores position pos of cache i, pos < reserved or, with lists, announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is K. Several threads may store
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
@@ -75,7 +82,7 @@ void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 /* Returns how many positions the context must have at least. */
 uint32_t qsf_kvcache_used(const QsfKvCache *c);
 /* Resizes the cache in place to ctx >= qsf_kvcache_used positions. Positions that are there keep their contents, and
- * unused memory is returned to the kernel. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
+ * unused memory is returned to the kernel; as many positions as before are charged. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
  * intact, and the cache has the smaller of both sizes. */
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err);
 

@@ -47,11 +47,12 @@ static void live_plans(void **state) {
         { "slots", "4" },
         { "io", "pread" },
         { "direct", "off" },
+        { "ctx", "99" },
         { "eviction-policy", "h2o" },
         { "eviction-window", "512" },
         { "protected-prefix", "9" },
     };
-    static const char *const other[][2] = { { "ctx", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
+    static const char *const other[][2] = { { "batch", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];
     size_t n = 0;
     QSFSettings from, to, defaults;

@@ -168,7 +168,7 @@ static bool lower_word(const char *value, char dst[WORD_MAX]) {
 }
 
 static bool set_kv(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
-    static const char *const words[] = { "auto", "f16", "f32", NULL };
+    static const char *const words[] = { "auto", "f16", "f32", "q8", NULL };
     (void)row;
     (void)s;
     return word_in(words, value) && lower_word(value, p);
@@ -255,7 +255,7 @@ const QsfSettingKind qsf_kind_seed = { set_seed, get_seed,
 const QsfSettingKind qsf_kind_budget = { set_budget, get_budget,
                                          "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto" };
 const QsfSettingKind qsf_kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto" };
-const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f16 or f32" };
+const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f16, f32 or q8" };
 const QsfSettingKind qsf_kind_eviction = { set_eviction, get_text, "none, sliding, h2o or snapkv" };
 const QsfSettingKind qsf_kind_window = { set_window, get_int_auto,
                                          "a whole number from 64 to 16777216, or auto" };

@@ -80,7 +80,7 @@ static const Row rows[] = {
       "compute threads, 1 to 256, or auto: one per CPU (default auto)",
       0, 256, 0}, &qsf_kind_auto, AT(threads)},
     {{"kv-type", "kv", 0, "TYPE", RELOAD,
-      "data type of the KV cache: auto, f16 or f32 (default auto: f16)",
+      "data type of the KV cache: auto, f16, f32 or q8, which takes half the memory of f16 (default auto: f16)",
       0, 0, 0}, &qsf_kind_kv, AT(kv)},
     {{"eviction-policy", "eviction", 0, "NAME", REPLAN,
       "what goes when the context is full: none (the answer ends), sliding (the oldest), h2o or snapkv (what gets least attention) (default none)",

@@ -54,8 +54,8 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
 }
 
 static int kv_of(const QSFSettings *s, bool exact) {
-    if (strcmp(s->kv, "f32") == 0) return QK_KV_F32;
-    if (strcmp(s->kv, "f16") == 0) return QK_KV_F16;
+    for (int kv = 0; kv < QK_KV_N; kv++)
+        if (strcmp(s->kv, qk_kv_name((qk_kv)kv)) == 0) return kv;
     return exact ? QK_KV_F32 : -1;
 }
 

@@ -183,6 +183,7 @@ static void values(void **state) {
         { "threads", "300", NULL },
         { "kv-type", "f16", "f16" },
         { "kv-type", "F32", "f32" },
+        { "kv-type", "q8", "q8" },
         { "kv-type", "q4", NULL },
         { "slots", "1", "1" },
         { "slots", "4", "4" },

@@ -28,8 +28,9 @@ typedef struct QSFConfig QSFConfig;
 
 /* Creates the default configuration; NULL when out of memory. The caller frees it with qsf_config_free. */
 QSFConfig *qsf_config_default(void);
-/* Sets the RAM budget of the whole process in MB of 2^20 bytes; 0 = auto. Default 200. Engines loaded with
- * this configuration follow: they replan their memory between two tokens, or before the next call, and
+/* Sets the RAM budget of the whole process in MB of 2^20 bytes; 0 = auto. Default 200; with the
+ * default, qsf_load says once on standard error if a larger budget would keep all weights in RAM. Engines
+ * loaded with this configuration follow: they replan their memory between two tokens, or before the next call, and
  * continue with the same tokens. When a budget cannot be met, the old one stays in force, and qsf_ram_budget
  * returns it. Any thread, also while such an engine generates. */
 void qsf_config_set_ram_budget(QSFConfig *c, size_t megabytes);

@@ -51,8 +51,11 @@ typedef struct QSFSettings {
     uint32_t slots;       /* streaming buffers for weights, 1..4; 0 = chosen by the engine */
     char io[8];           /* "auto", "uring", "pread", "mmap" */
     char direct[8];       /* "auto", "on", "off": O_DIRECT */
-    char kv[8];           /* "auto", "f16", "f32" */
-    char cpu_mask[16];    /* "" = best */
+    char kv[8];           /* "auto", "f16", "f32", "q8" */
+    char eviction[8];     /* "none", "sliding", "h2o", "snapkv"; "" = none */
+    uint32_t eviction_window;  /* positions kept besides the protected ones; 0 = what the context holds */
+    uint32_t protected_prefix; /* first positions that are never evicted; 0 = the system prompt, at least 4 */
+    char cpu_mask[16];         /* "" = best */
     char chat_template[QSF_SETTING_TEXT]; /* "" = the model's own */
     bool show_thinking; /* used by the programs: show reasoning instead of folding or omitting it */
     bool commands;      /* used by the programs, not a setting: messages name chat commands (/budget)
@@ -173,16 +176,18 @@ void qsf_worker_settings(QSFWorker *w, QSFSettings *s);
 
 typedef enum QSFEventType {
     QSF_EVENT_NONE,
-    QSF_EVENT_LOADED,   /* text: the model's name */
-    QSF_EVENT_NOTICE,   /* text: one sentence (what the plan lowered, which template is used, ...) */
-    QSF_EVENT_TEXT,     /* text: more of the answer, whole UTF-8 sequences */
-    QSF_EVENT_DONE,     /* the request ended; stop, tokens, prompt_tokens, seed */
-    QSF_EVENT_ERROR,    /* the request ended; code, text; what was delivered stays valid */
-    QSF_EVENT_PLAN,     /* qsf_worker_replan was applied: code 0 and a sentence about the new plan, or the
+    QSF_EVENT_LOADED,    /* text: the model's name */
+    QSF_EVENT_NOTICE,    /* text: one sentence (what the plan lowered, which template is used, ...) */
+    QSF_EVENT_TEXT,      /* text: more of the answer, whole UTF-8 sequences */
+    QSF_EVENT_DONE,      /* the request ended; stop, tokens, prompt_tokens, seed */
+    QSF_EVENT_ERROR,     /* the request ended; code, text; what was delivered stays valid */
+    QSF_EVENT_PLAN,      /* qsf_worker_replan was applied: code 0 and a sentence about the new plan, or the
                            exit code and why nothing changed (qsf_worker_settings returns what is in force).
                            Does not end a request; request: the running one, 0 when idle */
-    QSF_EVENT_REASONING /* text: more of the reasoning before the answer, including its tags, whole UTF-8
+    QSF_EVENT_REASONING, /* text: more of the reasoning before the answer, including its tags, whole UTF-8
                            sequences; followed by the TEXT of the answer, if there is one */
+    QSF_EVENT_EVICTED /* the eviction policy removed positions from the KV cache; text: a sentence. Once for each
+                           prompt, and once for each eviction while the answer is generated */
 } QSFEventType;
 
 typedef enum QSFStop {
@@ -206,6 +211,7 @@ typedef struct QSFEvent {
     uint32_t prompt_tokens;    /* DONE: tokens of the whole prompt, including reused ones */
     uint32_t reused_tokens;    /* DONE: prompt tokens found in the KV cache */
     uint64_t seed;             /* DONE: the seed that was used */
+    uint32_t evicted;          /* EVICTED, DONE: positions; DONE: during the request */
 } QSFEvent;
 
 /* Removes the oldest event and copies it to e; false when there is none. When the reader is slow, text of one
@@ -234,6 +240,32 @@ typedef struct QSFMemRow {
     uint64_t used, planned;
 } QSFMemRow;
 
+/* Layers by what they keep of past positions. */
+typedef enum QSFLayerKind {
+    QSF_LAYERS_FULL,      /* K and V of all positions */
+    QSF_LAYERS_WINDOW,    /* of the last ones */
+    QSF_LAYERS_MLA,       /* one compressed row for each position */
+    QSF_LAYERS_RECURRENT, /* a state of fixed size */
+    QSF_LAYERS_N
+} QSFLayerKind;
+
+/* All layers of one kind. */
+typedef struct QSFLayerKindInfo {
+    uint32_t layers;      /* 0: the model has none */
+    uint32_t positions;   /* that a layer keeps at most; 0 for RECURRENT */
+    uint64_t token_bytes; /* that one more position takes, as long as there are fewer; 0 for RECURRENT */
+    uint64_t most_bytes;  /* when the context is full */
+} QSFLayerKindInfo;
+
+/* What the cache of the model holds. It may differ from the conversation, of which the next prompt keeps what it can. */
+typedef struct QSFContextInfo {
+    uint32_t kept, evicted, n_protected; /* positions */
+    QSFLayerKindInfo kind[QSF_LAYERS_N];
+} QSFContextInfo;
+
+/* Returns "full attention", "window", "MLA", "recurrent"; static. */
+const char *qsf_layer_kind_name(QSFLayerKind kind);
+
 typedef struct QSFStats {
     QSFState state;
     uint64_t elapsed_ns;          /* in this state */
@@ -247,7 +279,10 @@ typedef struct QSFStats {
     char plan_note[256];
     uint32_t n_layers, layer; /* layer being computed */
     uint32_t threads;
-    uint32_t ctx_used, ctx_size;
+    uint32_t ctx_used, ctx_size; /* ctx_used: positions in the KV cache, without evicted ones */
+    char eviction[8];            /* policy in force */
+    uint64_t evictions, evicted; /* since the model was loaded: how often, and positions in all */
+    QSFContextInfo context;
     uint32_t ctx_train; /* context that the model was trained for; 0 = unknown */
     uint32_t prefill_done, prefill_total;
     uint32_t out_tokens, max_tokens; /* of the running or last answer; max 0 = none */

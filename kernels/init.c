@@ -110,6 +110,8 @@ static qk_way way_for(qk_maker maker, qk_type type) {
     }
 }
 
+const char *qk_kv_name(qk_kv type) { return ref_table.kv[type].name; }
+
 void qk_table_init(qk_table *t, qk_level level) {
     (void)level; /* unused if only the reference was compiled in */
     *t = ref_table;

@@ -160,6 +160,8 @@ typedef struct qk_table {
 /* Fills the table: reference first, then every level up to `level` overlays what it has. level
  * must be one this CPU has (qk_cpu_has). */
 void qk_table_init(qk_table *t, qk_level level);
+/* Returns "f32", "f16" or "q8"; static. */
+const char *qk_kv_name(qk_kv type);
 
 /* Bytes of one activation column of k elements, a multiple of 64. */
 size_t qk_act_bytes(qk_act act, size_t k);

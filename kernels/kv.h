@@ -8,12 +8,21 @@
 #define QSF_KERNELS_KV_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     QK_KV_TILE = 16,   /* positions of a tile */
     QK_KV_BLOCK = 64,  /* positions between two looks at the running maximum */
     QK_KV_SPAN = 1024, /* positions that are summed by themselves */
+    QK_KV_MASS = 1 << 20,
 };
+
+/* A tile of a cache that does not hold all positions, or not in order: positions [16 * tile, 16 * tile + 16) are in the
+ * slot-th tile of the memory. Bit i of kept is clear if nothing sees position i of the tile any more. */
+typedef struct qk_kv_slot {
+    uint32_t tile, slot;
+    uint16_t kept; /* not 0 */
+} qk_kv_slot;
 
 /* How K or V is stored: q8 is int8 with a half-float scale per position. */
 typedef enum qk_kv { QK_KV_F32, QK_KV_F16, QK_KV_Q8, QK_KV_N } qk_kv;
@@ -29,6 +38,10 @@ typedef struct qk_attn {
     size_t q_stride, y_stride; /* floats */
     size_t head_dim, n_cols, n_heads;
     size_t pos, window;
+    const qk_kv_slot
+        *list; /* (n_list) by ascending tile, the last one that of the last column or later; NULL =
+                               every position is at its place */
+    size_t n_list;
     size_t ring;  /* positions of the memory, a multiple of QK_KV_BLOCK; 0 = all positions are there */
     size_t chunk; /* a position sees only its own chunk of this many positions; 0 = no chunks */
     float scale;
@@ -36,6 +49,10 @@ typedef struct qk_attn {
     const float *sinks; /* (n_heads) a logit of each head that only adds to the sum; NULL = none */
     const float
         *slopes; /* (n_heads) scores change by slope * (position - position of the query); NULL = none */
+    uint64_t *
+        mass; /* of a slot's position i at 16 * slot + i: attend adds the weights of columns mass_from and later,
+                       of which 1 is QK_KV_MASS; NULL = they are not wanted. Not with a ring */
+    size_t mass_from;
     void *
         scratch; /* qk_attn_scratch(head_dim) bytes, or qk_attn_scratch_v_is_k, aligned to 64, worthless afterwards */
 } qk_attn;
@@ -43,6 +60,26 @@ typedef struct qk_attn {
 static inline size_t qk_kv_tiles(size_t n_pos) { return (n_pos + QK_KV_TILE - 1) / QK_KV_TILE; }
 static inline size_t qk_kv_wrap(size_t pos, size_t ring) { return ring ? pos % ring : pos; }
 static inline size_t qk_kv_spans(size_t n_pos) { return (n_pos + QK_KV_SPAN - 1) / QK_KV_SPAN; }
+
+/* Listed positions are counted in the order of the list: the entry times 16, plus the position in the tile. Returns the
+ * number of those before pos; without a list, pos. */
+static inline size_t qk_kv_index(const qk_attn *a, size_t pos) {
+    size_t lo = 0, hi = a->n_list;
+    if (!a->list) return pos;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (a->list[mid].tile < pos / QK_KV_TILE)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo * QK_KV_TILE + (lo < a->n_list && a->list[lo].tile == pos / QK_KV_TILE ? pos % QK_KV_TILE : 0);
+}
+/* The position that is counted as number x. */
+static inline size_t qk_kv_position(const qk_attn *a, size_t x) {
+    return a->list ? (size_t)a->list[x / QK_KV_TILE].tile * QK_KV_TILE + x % QK_KV_TILE : x;
+}
+
 static inline size_t qk_kv_pad(size_t head_dim) { return (head_dim + 15) & ~(size_t)15; }
 
 /* Most queries of one call: as many as fill 16 KiB, a multiple of 8 between 8 and 64. */

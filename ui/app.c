@@ -236,7 +236,7 @@ bool ui_app_ask(UiApp *a, bool go_on) {
     a->n_spark = 0;
     a->session.parted = a->session.parted_reasoning = 0;
     a->answer_from = a->answer ? ui_item_end(a->answer) : (UiPlace){ 0 };
-    a->ctx_counted = false;
+    a->ctx_counted = a->ctx_stale = false;
     if (a->answer) {
         (void)snprintf(a->answer_stop, sizeof a->answer_stop, "%s", a->answer->stop);
         a->answer->open = true;

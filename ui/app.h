@@ -73,7 +73,9 @@ typedef struct UiApp {
     int exit_code; /* of the program: the first failure, 0 = none */
     bool started;  /* the start is over: from now on a failed load is a failed command */
 
+    bool evict_said;  /* it was said what evictions are */
     QSFStats stats;   /* last snapshot; ctx_used is that of the conversation */
+    bool ctx_stale;   /* they changed, and their number was not needed yet (pipes) */
     bool ctx_counted; /* messages changed since the last answer: they have ctx_tokens tokens */
     uint32_t ctx_tokens;
     UiTyped typed;
@@ -87,6 +89,8 @@ typedef struct UiApp {
     unsigned help_wanted; /* incremented when a command asks for the help screen */
 } UiApp;
 
+/* Fills s with the defaults of the chat: those of the engine, but an automatic budget. */
+void ui_settings_default(QSFSettings *s);
 /* settings are copied. The engine has no model yet. */
 void ui_app_init(UiApp *a, UiEngine engine, const QSFSettings *settings);
 void ui_app_free(UiApp *a);
@@ -142,6 +146,8 @@ void ui_app_finish(UiApp *a);
 
 /* ---- the context (app_context.c) ---- */
 
+/* Makes a->stats.ctx_used that of the conversation, for commands that print it: in a pipe it is counted only then. */
+void ui_app_refresh_context(UiApp *a);
 /* Estimates by how many tokens text, as the next message, is too long for the context; 0 = it fits, or unknown. Cheap
  * enough to call for every key. */
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len);

@@ -23,18 +23,32 @@ static int64_t count(const UiApp *a, const char *text, size_t len) {
     return tokens;
 }
 
-void ui_app_refresh_stats(UiApp *a) {
-    a->engine.stats(a->engine.self, &a->stats);
-    if (a->ctx_counted) a->stats.ctx_used = a->ctx_tokens;
+static bool evicts(const UiApp *a) {
+    return a->stats.eviction[0] != '\0' && strcmp(a->stats.eviction, "none") != 0;
 }
 
-void ui_app_count_context(UiApp *a) {
-    bool loaded = a->model_ready && (a->full_screen || a->interactive);
-    if (!loaded || a->running == UI_REQUEST_ANSWER) return;
+void ui_app_refresh_stats(UiApp *a) {
+    a->engine.stats(a->engine.self, &a->stats);
+    /* With a policy the KV cache may hold less than the conversation has. */
+    if (a->ctx_counted && !(evicts(a) && a->ctx_tokens > a->stats.ctx_size))
+        a->stats.ctx_used = a->ctx_tokens;
+}
+
+static void count_now(UiApp *a) {
     int64_t tokens = count(a, NULL, 0);
+    a->ctx_stale = false;
     a->ctx_counted = tokens >= 0 && tokens <= UINT32_MAX;
     a->ctx_tokens = a->ctx_counted ? (uint32_t)tokens : 0;
     ui_app_refresh_stats(a);
+}
+
+void ui_app_count_context(UiApp *a) {
+    a->ctx_stale = true;
+    if (a->model_ready && (a->full_screen || a->interactive)) ui_app_refresh_context(a);
+}
+
+void ui_app_refresh_context(UiApp *a) {
+    if (a->ctx_stale && a->model_ready && a->running != UI_REQUEST_ANSWER) count_now(a);
 }
 
 /* A context for need tokens and an answer, at most what the model was trained for; 0 = none. */
@@ -76,7 +90,7 @@ static int64_t estimate(UiApp *a, const char *text, size_t len) {
 int64_t ui_app_too_long(UiApp *a, const char *text, size_t len) {
     const QSFStats *s = &a->stats;
     uint32_t left = s->ctx_size > s->ctx_used ? s->ctx_size - s->ctx_used : 0;
-    if (!a->model_ready || s->ctx_size == 0 || len < left || len == 0)
+    if (!a->model_ready || s->ctx_size == 0 || len < left || len == 0 || evicts(a))
         return 0; /* a token has at least one byte */
     int64_t tokens = estimate(a, text, len);
     return tokens > left ? tokens - left : 0;
@@ -85,7 +99,7 @@ int64_t ui_app_too_long(UiApp *a, const char *text, size_t len) {
 bool ui_app_fits(UiApp *a, const char *text, size_t len, int64_t *need) {
     const QSFStats *s = &a->stats;
     *need = 0;
-    if (s->ctx_size == 0) return true;
+    if (s->ctx_size == 0 || evicts(a)) return true;
     *need = count(a, text, len);
     return *need <= s->ctx_size;
 }

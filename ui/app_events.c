@@ -88,8 +88,12 @@ static void answer_done(UiApp *a, const QSFEvent *e) {
         if (a->exit_code == 0) a->exit_code = 5;
         char advice[80];
         ui_app_context_advice(a, (int64_t)a->stats.ctx_size + 1, advice, sizeof advice);
-        ui_app_say(a, UI_NOTICE, "the context is full: %s", advice);
+        ui_app_say(a, UI_NOTICE,
+                   "the context is full: %s; /kv policy sliding, then /continue, forgets the oldest text",
+                   advice);
     }
+    if (e->evicted > 0)
+        ui_app_say(a, UI_NOTICE, "%u tokens left the context (%s)", e->evicted, a->settings.eviction);
     if (a->hooks.answer_end) a->hooks.answer_end(a->hooks.arg);
     say_seed(a, e);
 }
@@ -172,7 +176,9 @@ static void plan_taken(UiApp *a, const QSFEvent *e) {
     QSFSettings now;
     a->replanning = false;
     a->engine.settings(a->engine.self, &now);
+    const uint32_t used = a->stats.ctx_used;
     ui_app_refresh_stats(a);
+    if (a->stats.ctx_used < used) ui_app_count_context(a); /* the cache has lost what the conversation has */
     if (e->code)
         ui_app_say_refused(a, NULL, NULL, e->text ? e->text : "the settings were refused");
     else
@@ -217,6 +223,15 @@ static void request_ended(UiApp *a, const QSFEvent *e) {
     ui_app_send_queued(a);
 }
 
+/* Said once; what each answer evicted is marked after it. */
+static void evicted(UiApp *a) {
+    if (a->evict_said) return;
+    a->evict_said = true;
+    ui_app_say(a, UI_NOTICE,
+               "the context is full: the model forgets by the policy %s; /kv shows and changes it",
+               a->settings.eviction);
+}
+
 static void take(UiApp *a, const QSFEvent *e) {
     if (e->type == QSF_EVENT_NOTICE) {
         ui_app_print(a, UI_NOTICE, e->text ? e->text : "");
@@ -227,6 +242,7 @@ static void take(UiApp *a, const QSFEvent *e) {
         return;
     }
     if (a->running == UI_REQUEST_NONE || e->request != a->request) return;
+    if (e->type == QSF_EVENT_EVICTED) evicted(a);
     if (e->type == QSF_EVENT_TEXT || e->type == QSF_EVENT_REASONING)
         answer_text(a, e);
     else if (e->type == QSF_EVENT_DONE || e->type == QSF_EVENT_ERROR || e->type == QSF_EVENT_LOADED)

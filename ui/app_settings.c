@@ -7,6 +7,11 @@
 
 #include "ui/app_internal.h"
 
+void ui_settings_default(QSFSettings *s) {
+    qsf_settings_default(s);
+    s->ram_budget = 0; /* auto */
+}
+
 /* The file records where in the answer the change was made: the answer so far is saved first. */
 static void mark(UiApp *a, const QSFSetting *row, const char *value) {
     if (a->answer) {
@@ -121,7 +126,7 @@ void ui_app_apply(UiApp *a, const QSFSettings *before) {
 }
 
 void ui_app_base(const UiApp *a, QSFSettings *base) {
-    qsf_settings_default(base);
+    ui_settings_default(base);
     a->engine.advise(a->engine.self, base);
 }
 

@@ -95,6 +95,40 @@ bool ui_cmd_io(UiApp *a, const char *name, const char *args) {
     return true;
 }
 
+static void show_kv(UiApp *a) {
+    UiBuf b = { 0 };
+    char window[QSF_SETTING_TEXT], prefix[QSF_SETTING_TEXT];
+    ui_app_refresh_stats(a);
+    qsf_setting_get(&a->settings, qsf_setting_find("eviction-window"), window, sizeof window);
+    qsf_setting_get(&a->settings, qsf_setting_find("protected-prefix"), prefix, sizeof prefix);
+    ui_buf_printf(&b, "policy %s, window %s, protected prefix %s, type %s\n", a->settings.eviction, window,
+                  prefix, a->settings.kv);
+    ui_buf_printf(&b, "%u of %u tokens in the context, %llu evicted\n", a->stats.ctx_used, a->stats.ctx_size,
+                  (unsigned long long)a->stats.evicted);
+    ui_buf_puts(&b, "/kv policy none|sliding|h2o|snapkv, /kv window N, /kv prefix N, /kv type T change it");
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+}
+
+/* /kv f16 is /kv type f16. */
+bool ui_cmd_kv(UiApp *a, const char *name, const char *args) {
+    static const char *const words[][2] = { { "policy", "eviction-policy" },
+                                            { "window", "eviction-window" },
+                                            { "prefix", "protected-prefix" },
+                                            { "type", "kv-type" } };
+    const size_t n = strcspn(args, " \t");
+    const char *value = args + n + strspn(args + n, " \t");
+    (void)name;
+    if (!*args) {
+        show_kv(a);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i][0]) == n && strncmp(args, words[i][0], n) == 0)
+            return ui_app_set(a, qsf_setting_find(words[i][1]), value, false);
+    return set_by_name(a, "kv-type", args);
+}
+
 static const char *short_when(const QSFSetting *row) {
     return row->flags & QSF_SETTING_LIVE     ? "next token"
            : row->flags & QSF_SETTING_REPLAN ? "next token, same text"

@@ -19,6 +19,9 @@ static void stats_speed(const QSFStats *s, UiBuf *b) {
     ui_buf_printf(b, "decode   %s t/s, %u tokens\n", decode, s->out_tokens);
     ui_buf_printf(b, "prefill  %s t/s, %u tokens; first token after %s\n", prefill, s->prefill_total, ttft);
     ui_buf_printf(b, "context  %u of %u tokens\n", s->ctx_used, s->ctx_size);
+    if (s->evictions > 0)
+        ui_buf_printf(b, "evicted  %llu tokens in %llu evictions (%s)\n", (unsigned long long)s->evicted,
+                      (unsigned long long)s->evictions, s->eviction);
 }
 
 static void stats_io(const QSFStats *s, UiBuf *b) {
@@ -50,6 +53,7 @@ static void worst_layers(const UiApp *a, UiBuf *b) {
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     (void)name, (void)args;
     UiBuf b = { 0 };
+    ui_app_refresh_context(a);
     ui_app_refresh(a);
     const QSFStats *s = &a->stats;
     stats_speed(s, &b);
@@ -58,6 +62,39 @@ bool ui_cmd_stats(UiApp *a, const char *name, const char *args) {
     worst_layers(a, &b);
     ui_buf_printf(&b, "engine   %s, %u thread%s, %s", s->backend[0] ? s->backend : "-", s->threads,
                   s->threads == 1 ? "" : "s", s->model_desc[0] ? s->model_desc : "no model");
+    ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
+    ui_buf_free(&b);
+    return true;
+}
+
+/* ---- /context ---- */
+
+static void kind_row(UiBuf *b, QSFLayerKind kind, const QSFLayerKindInfo *k) {
+    char most[32];
+    ui_format_bytes(k->most_bytes, most, sizeof most);
+    ui_buf_printf(b, "%-15s %4u layer%s ", qsf_layer_kind_name(kind), k->layers, k->layers == 1 ? " " : "s");
+    if (k->token_bytes > 0)
+        ui_buf_printf(b, " %.2f KB per token, %s for %u\n", (double)k->token_bytes / 1024, most,
+                      k->positions);
+    else
+        ui_buf_printf(b, " %s, any length\n", most);
+}
+
+bool ui_cmd_context(UiApp *a, const char *name, const char *args) {
+    (void)name;
+    UiBuf b = { 0 };
+    if (*args) return ui_app_set(a, qsf_setting_find("ctx"), args, false);
+    ui_app_refresh_context(a);
+    ui_app_refresh(a);
+    const QSFStats *s = &a->stats;
+    const QSFContextInfo *c = &s->context;
+    ui_buf_printf(&b, "%-15s %4u of %u tokens\n", "conversation", s->ctx_used, s->ctx_size);
+    ui_buf_printf(&b, "%-15s %4u kept, %u evicted, %u protected\n", "positions", c->kept, c->evicted,
+                  c->n_protected);
+    for (int k = 0; k < QSF_LAYERS_N; k++) {
+        if (c->kind[k].layers > 0) kind_row(&b, (QSFLayerKind)k, &c->kind[k]);
+    }
+    ui_buf_puts(&b, "/ctx N changes the size of the context");
     ui_app_print(a, UI_OUTPUT, ui_buf_str(&b));
     ui_buf_free(&b);
     return true;

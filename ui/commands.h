@@ -57,6 +57,7 @@ bool ui_cmd_quit(UiApp *a, const char *name, const char *args);
 bool ui_cmd_model(UiApp *a, const char *name, const char *args);
 bool ui_cmd_template(UiApp *a, const char *name, const char *args);
 bool ui_cmd_budget(UiApp *a, const char *name, const char *args);
+bool ui_cmd_kv(UiApp *a, const char *name, const char *args);
 bool ui_cmd_io(UiApp *a, const char *name, const char *args);
 bool ui_cmd_set(UiApp *a, const char *name, const char *args);
 /* cmd_info.c */
@@ -64,6 +65,7 @@ bool ui_cmd_help(UiApp *a, const char *name, const char *args);
 bool ui_cmd_show(UiApp *a, const char *name, const char *args);
 /* cmd_stats.c */
 bool ui_cmd_stats(UiApp *a, const char *name, const char *args);
+bool ui_cmd_context(UiApp *a, const char *name, const char *args);
 bool ui_cmd_mem(UiApp *a, const char *name, const char *args);
 /* cmd_session.c */
 bool ui_cmd_new(UiApp *a, const char *name, const char *args);

@@ -95,7 +95,7 @@ static const char *const values[][2] = {
     { "direct", "auto on off" },
     { "ctx", "auto" },
     { "batch", "auto" },
-    { "kv-type", "auto f16 f32" },
+    { "kv-type", "auto f16 f32 q8" },
     { "cpu-mask", "best ref sse42 avx2 avx512 avx512vnni avx512vbmi neon dotprod" },
     { "seed", "random" },
     { "ignore-eos", "on off" },

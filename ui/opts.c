@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "qsf_chatlog.h"
+#include "ui/app.h"
 
 #define UI_SYSTEM_MAX ((size_t)1 << 20)
 
@@ -171,7 +172,7 @@ int ui_options_parse(UiOptions *o, int argc, char **argv) {
     char err[400] = "";
     QSFCliResult r = { 0 };
     *o = (UiOptions){ 0 };
-    qsf_settings_default(&o->settings);
+    ui_settings_default(&o->settings);
     if (qsf_cli_parse(&cli, argc, argv, &o->settings, handle, o, &r, err, sizeof err) != 0) {
         ui_options_error(err);
         return QSF_EXIT_USAGE;

@@ -4,90 +4,6 @@
 #ifndef QSF_KERNELS_GENERIC_KV_ATTEND_H
 #define QSF_KERNELS_GENERIC_KV_ATTEND_H
 
-/* How a tile becomes floats: K as (dim, 16), V as 16 rows of pad floats. open_scale (16) is NULL for formats
- * without. */
-typedef struct kv_format {
-    size_t elem; /* bytes */
-    size_t (*tile_bytes)(size_t dim);
-    kv_score_fn score; /* on tiles as they are */
-    kv_mix_fn mix;
-    void (*open_k)(float *dst, const char *tile, size_t dim);
-    void (*open_v)(float *dst, const char *tile, size_t dim, size_t pad);
-    void (*open_scale)(float *dst, const char *tile, size_t dim);
-} kv_format;
-
-/* Formats by qk_kv. */
-static const kv_format *const kv_format_of[QK_KV_N];
-
-typedef struct kv_work {
-    const qk_attn *a;
-    const kv_format *fk, *fv; /* fv: of K where V is K */
-    size_t n, dim, pad;       /* queries; dimensions, and padded */
-    float *block, *scale, *q, *s, *lanes;
-    float *turn; /* one tile of K, only if V is K */
-    float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
-    size_t stride;
-    size_t end[64]; /* one past the last position that query i sees */
-} kv_work;
-
-static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
-    const size_t most = qk_attn_queries(a->head_dim), pad = qk_kv_pad(a->head_dim);
-    kv_work w = {
-        .a = a, .fk = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch
-    };
-    w.fv = a->v ? kv_format_of[a->v_type] : f;
-    w.scale = w.block + QK_KV_BLOCK * pad;
-    w.s = w.scale + QK_KV_BLOCK;
-    w.lanes = w.s + most * QK_KV_BLOCK;
-    w.q = w.lanes + most * 16;
-    w.part = w.q + most * pad;
-    w.stride = qk_attn_part(a->head_dim);
-    w.turn = w.part + 2 * most * w.stride;
-    for (size_t i = 0; i < w.n; i++) w.end[i] = a->pos + i / a->n_heads + 1;
-    return w;
-}
-
-/* Queries of the group that starts at i. */
-static int kv_group(const kv_work *w, size_t i) {
-    int n = KV_GROUP;
-    while (i + (size_t)n > w->n) n /= 2;
-    return n;
-}
-
-/* Groups are stored one after the other; within a group the queries are adjacent for each dimension. */
-static void kv_pack(const kv_work *w) {
-    const qk_attn *a = w->a;
-    for (size_t i = 0; i < w->n;) {
-        const size_t nq = (size_t)kv_group(w, i);
-        for (size_t r = 0; r < nq; r++) {
-            const float *x = a->q + (i + r) / a->n_heads * a->q_stride + (i + r) % a->n_heads * w->dim;
-            for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
-        }
-        i += nq;
-    }
-}
-
-static const kv_range kv_all = { 0, QK_KV_BLOCK };
-
-/* First position that a query sees whose own position is end - 1. */
-static size_t kv_start(const qk_attn *a, size_t end) {
-    const size_t window = a->window && end > a->window ? end - a->window : 0;
-    const size_t chunk = a->chunk ? (end - 1) / a->chunk * a->chunk : 0;
-    return window > chunk ? window : chunk;
-}
-
-/* Whether every query sees all of the 64 positions from b on. */
-static int kv_sees_all(const kv_work *w, size_t b) {
-    return b + QK_KV_BLOCK <= w->end[0] && kv_start(w->a, w->end[w->n - 1]) <= b;
-}
-
-/* What query i sees of them. */
-static kv_range kv_range_of(const kv_work *w, size_t i, size_t b) {
-    const size_t end = w->end[i], start = kv_start(w->a, end);
-    const kv_range r = { start > b ? start - b : 0, end > b ? end - b : 0 };
-    return (kv_range){ r.lo < QK_KV_BLOCK ? r.lo : QK_KV_BLOCK, r.hi < QK_KV_BLOCK ? r.hi : QK_KV_BLOCK };
-}
-
 /* Whether scores are more than a scaled product. */
 static int kv_adjusts(const qk_attn *a) { return a->softcap > 0.0f || a->slopes; }
 
@@ -97,7 +13,9 @@ static void kv_adjust(const kv_work *w, size_t i, size_t b, float *s) {
     const qk_attn *a = w->a;
     const float slope = a->slopes ? a->slopes[i % a->n_heads] : 0.0f, cap = a->softcap;
     float bias[QK_KV_BLOCK];
-    for (size_t j = 0; j < QK_KV_BLOCK; j++) bias[j] = slope * ((float)(b + j) - (float)(w->end[i] - 1));
+    const float at = (float)(a->pos + i / a->n_heads);
+    for (size_t j = 0; j < QK_KV_BLOCK; j++)
+        bias[j] = b + j < w->end[i] ? slope * ((float)qk_kv_position(a, b + j) - at) : 0.0f;
     for (size_t j = 0; j < QK_KV_BLOCK; j += V) {
         vf x = v_mul(v_load(s + j), v_set(a->scale));
         if (cap > 0.0f) {
@@ -128,10 +46,23 @@ static void kv_raise(const kv_work *w, float *lanes, float *part, float m) {
     kv_rescale(part + 16, w->pad, by);
 }
 
-/* -inf at the positions of a block that a query does not see: they weigh nothing. */
-static void kv_hide(float *s, kv_range r) {
+/* -inf at the positions of the block from b on that a query does not see: they weigh nothing. */
+static void kv_hide(const kv_work *w, size_t b, float *s, kv_range r) {
     for (size_t j = 0; j < r.lo; j++) s[j] = -INFINITY;
     for (size_t j = r.hi; j < QK_KV_BLOCK; j++) s[j] = -INFINITY;
+    if (!w->a->list) return;
+    const uint64_t kept = kv_kept(w, b);
+    for (size_t j = r.lo; j < r.hi; j++)
+        if (!(kept >> j & 1)) s[j] = -INFINITY;
+}
+
+/* Products of query i with a block become its scores, of what it sees. */
+QK_INLINE void kv_finish_scores(const kv_work *w, size_t i, size_t b, kv_range r, const float *scale) {
+    float *s = w->s + i * QK_KV_BLOCK;
+    for (int j = 0; scale && j < QK_KV_BLOCK / V; j++)
+        v_store(s + j * V, v_mul(v_load(s + j * V), v_load(scale + j * V)));
+    if (kv_adjusts(w->a)) kv_adjust(w, i, b, s);
+    if (r.lo > 0 || r.hi < QK_KV_BLOCK || w->a->list) kv_hide(w, b, s, r);
 }
 
 /* Scores of query i become weights; its maximum, sums and what it has added up so far follow the new maximum. All
@@ -139,10 +70,7 @@ static void kv_hide(float *s, kv_range r) {
 QK_INLINE void kv_weigh(const kv_work *w, size_t i, size_t b, kv_range r, float c, const float *scale) {
     float *s = w->s + i * QK_KV_BLOCK, *lanes = w->lanes + i * 16, *part = w->part + i * w->stride;
     vf x[QK_KV_BLOCK / V], best = v_set(-INFINITY);
-    for (int j = 0; scale && j < QK_KV_BLOCK / V; j++)
-        v_store(s + j * V, v_mul(v_load(s + j * V), v_load(scale + j * V)));
-    if (kv_adjusts(w->a)) kv_adjust(w, i, b, s);
-    if (r.lo > 0 || r.hi < QK_KV_BLOCK) kv_hide(s, r);
+    kv_finish_scores(w, i, b, r, scale);
     for (int j = 0; j < QK_KV_BLOCK / V; j++) {
         x[j] = v_load(s + j * V);
         best = v_max(x[j], best); /* in this order a NaN leaves best as it is */
@@ -169,11 +97,18 @@ typedef struct kv_view {
     int all, opened;
 } kv_view;
 
+/* Where tile t is: its number in the memory. The tiles of a block may go beyond what is there, where nothing is read. */
+static size_t kv_slot(const qk_attn *a, size_t t) {
+    if (a->list) return a->list[t < a->n_list ? t : a->n_list - 1].slot;
+    return qk_kv_wrap(t * QK_KV_TILE, a->ring) / QK_KV_TILE;
+}
+
 /* Tiles of the block of 64 positions from b on; first is tile 0. */
 static kv_tiles kv_tiles_at(const kv_work *w, const void *first, const kv_format *f, size_t b) {
-    const size_t bytes = f->tile_bytes(w->dim), t = qk_kv_wrap(b, w->a->ring) / QK_KV_TILE;
+    const size_t bytes = f->tile_bytes(w->dim), t = b / QK_KV_TILE, slot = kv_slot(w->a, t);
     kv_tiles x = { .row = w->dim * f->elem };
-    for (size_t i = 0; i < KV_TILES; i++) x.at[i] = (const char *)first + (t + i) * bytes;
+    for (size_t i = 0; i < KV_TILES; i++)
+        x.at[i] = (const char *)first + (w->a->list ? kv_slot(w->a, t + i) : slot + i) * bytes;
     return x;
 }
 
@@ -287,8 +222,7 @@ static float kv_fold(const float *lanes) {
 
 /* The parts of all queries in one span; a sum of 0 means that a query sees nothing of it. */
 static void kv_span(const kv_work *w, size_t span) {
-    const qk_attn *a = w->a;
-    const size_t last = a->pos + a->n_cols, first = kv_start(a, a->pos + 1);
+    const size_t last = w->end[w->n - 1], first = w->start[0];
     size_t b = span * QK_KV_SPAN, end = b + QK_KV_SPAN < last ? b + QK_KV_SPAN : last;
     if (b < first) b = first / QK_KV_BLOCK * QK_KV_BLOCK;
     for (size_t i = 0; i < w->n; i++) {
@@ -330,6 +264,43 @@ static void kv_finish(float *y, const float *part, size_t dim, const float *sink
     if (i < dim) v_store_some(y + i, dim - i, v_mul(v_load(part + 16 + i), by));
 }
 
+/* Adds what query i gives to the positions from b on, of scores in base 2. */
+static void kv_add_weights(const kv_work *w, size_t i, size_t b, float c) {
+    const float *part = w->part + i * w->stride;
+    const vf by = v_set((float)QK_KV_MASS / part[1]), minus_m = v_set(-part[0]);
+    float *s = w->s + i * QK_KV_BLOCK;
+    for (int j = 0; j < QK_KV_BLOCK; j += V)
+        v_store(s + j, v_mul(kv_exp2(v_fma(v_load(s + j), v_set(c), minus_m)), by));
+    for (size_t t = 0; t < KV_TILES && b + t * QK_KV_TILE < w->end[i]; t++) {
+        uint64_t *to = w->a->mass + QK_KV_TILE * kv_slot(w->a, b / QK_KV_TILE + t);
+        for (size_t j = 0; j < QK_KV_TILE; j++) {
+            const float x = s[t * QK_KV_TILE + j];
+            if (x > 0.0f && x <= 2.0f * QK_KV_MASS) to[j] += (uint64_t)(x + 0.5f); /* not of a NaN */
+        }
+    }
+}
+
+/* The weights of the block from b on, once the sums over all blocks are known. */
+static void kv_add_mass(const kv_work *w, size_t b) {
+    const size_t left = w->end[w->n - 1] - b, tiles = qk_kv_tiles(left < QK_KV_BLOCK ? left : QK_KV_BLOCK);
+    const kv_view x = kv_view_at(w, b, tiles);
+    const kv_tiles k = x.opened ? kv_open_k(w, &x) : x.k;
+    const kv_score_fn score = x.opened ? kv_score_4 : w->fk->score;
+    const float c = (kv_adjusts(w->a) ? 1.0f : w->a->scale) * KV_LOG2E;
+    if (w->fk->open_scale) kv_open_scale(w, w->fk, &x.k, tiles);
+    for (size_t i = 0; i < w->n; i += (size_t)kv_group(w, i)) {
+        const size_t nq = (size_t)kv_group(w, i);
+        if ((i + nq - 1) / w->a->n_heads < w->a->mass_from) continue;
+        score(w->s + i * QK_KV_BLOCK, w->q + i * w->dim, k, w->dim, tiles * QK_KV_TILE, (int)nq);
+        for (size_t q = i; q < i + nq; q++) {
+            const kv_range r = x.all ? kv_all : kv_range_of(w, q, b);
+            if (r.lo >= r.hi || q / w->a->n_heads < w->a->mass_from) continue;
+            kv_finish_scores(w, q, b, r, w->fk->open_scale ? w->scale : NULL);
+            kv_add_weights(w, q, b, c);
+        }
+    }
+}
+
 static void kv_attend_span(const qk_attn *a, const kv_format *f, size_t span, float *part,
                            size_t part_stride) {
     kv_work w = kv_work_at(a, f);
@@ -342,8 +313,8 @@ static void kv_attend_span(const qk_attn *a, const kv_format *f, size_t span, fl
 static void kv_attend(const qk_attn *a, const kv_format *f) {
     kv_work w = kv_work_at(a, f);
     float *sum = w.part, *part = w.part + w.n * w.stride;
-    const size_t spans = qk_kv_spans(a->pos + a->n_cols);
-    const size_t first = kv_start(a, a->pos + 1) / QK_KV_SPAN;
+    const size_t spans = qk_kv_spans(w.end[w.n - 1]);
+    const size_t first = w.start[0] / QK_KV_SPAN;
     kv_pack(&w);
     kv_span(&w, first);
     for (size_t s = first + 1; s < spans; s++) {
@@ -351,6 +322,9 @@ static void kv_attend(const qk_attn *a, const kv_format *f) {
         kv_span(&w, s);
         for (size_t i = 0; i < w.n; i++) kv_join(sum + i * w.stride, part + i * w.stride, w.pad);
     }
+    w.part = sum;
+    for (size_t b = w.start[0] / QK_KV_BLOCK * QK_KV_BLOCK; a->mass && b < w.end[w.n - 1]; b += QK_KV_BLOCK)
+        kv_add_mass(&w, b);
     for (size_t i = 0; i < w.n; i++)
         kv_finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * w.dim, sum + i * w.stride, w.dim,
                   a->sinks ? a->sinks + i % a->n_heads : NULL);

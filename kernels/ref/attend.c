@@ -19,15 +19,30 @@ typedef struct gathered {
     float *row;
 } gathered;
 
-/* Position pos for query i, which is at position `at`. */
-static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, size_t pos, load_fn load) {
+/* Where the position that counts as number x is in the memory. */
+static size_t place(const qk_attn *a, size_t x) {
+    if (a->list) return (size_t)a->list[x / QK_KV_TILE].slot * QK_KV_TILE + x % QK_KV_TILE;
+    return qk_kv_wrap(x, a->ring);
+}
+
+static int is_kept(const qk_attn *a, size_t x) {
+    return !a->list || (a->list[x / QK_KV_TILE].kept >> x % QK_KV_TILE & 1);
+}
+
+/* The score that query i, which is at position `at`, gives to number x. */
+static double score(float *row, const qk_attn *a, size_t i, size_t at, size_t x, load_fn load) {
     const float *q = a->q + (at - a->pos) * a->q_stride + i % a->n_heads * a->head_dim;
     double s = 0;
-    load(g->row, a->k, 0, qk_kv_wrap(pos, a->ring), a->head_dim);
-    for (size_t d = 0; d < a->head_dim; d++) s += (double)q[d] * (double)g->row[d];
+    load(row, a->k, 0, place(a, x), a->head_dim);
+    for (size_t d = 0; d < a->head_dim; d++) s += (double)q[d] * (double)row[d];
     s *= (double)a->scale;
     if (a->softcap > 0) s = (double)a->softcap * tanh(s / (double)a->softcap);
-    if (a->slopes) s += (double)a->slopes[i % a->n_heads] * ((double)pos - (double)at);
+    if (a->slopes) s += (double)a->slopes[i % a->n_heads] * ((double)qk_kv_position(a, x) - (double)at);
+    return s;
+}
+
+static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, size_t x, load_fn load) {
+    const double s = score(g->row, a, i, at, x, load);
     if (s > g->m) {
         const double by = exp(g->m - s);
         g->sum *= by;
@@ -36,23 +51,41 @@ static void add_position(gathered *g, const qk_attn *a, size_t i, size_t at, siz
     }
     const double p = exp(s - g->m);
     g->sum += p;
-    if (a->v != NULL) load_of[a->v_type](g->row, a->v, 1, qk_kv_wrap(pos, a->ring), a->head_dim);
+    if (a->v != NULL) load_of[a->v_type](g->row, a->v, 1, place(a, x), a->head_dim);
     for (size_t d = 0; d < a->head_dim; d++) g->acc[d] += p * (double)g->row[d];
+}
+
+/* First number that a query sees whose own position is end - 1. */
+static size_t first_seen(const qk_attn *a, size_t end) {
+    size_t p = a->window && end > a->window ? end - a->window : 0;
+    if (a->chunk && p < (end - 1) / a->chunk * a->chunk) p = (end - 1) / a->chunk * a->chunk;
+    return qk_kv_index(a, p);
 }
 
 /* Query i in one span. A sum of 0 means that it sees nothing there. */
 static void attend_one(const qk_attn *a, size_t i, size_t span, float *part, load_fn load) {
-    const size_t c = i / a->n_heads, end = a->pos + c + 1, stop = (span + 1) * QK_KV_SPAN;
-    size_t p = a->window && end > a->window ? end - a->window : 0;
-    if (a->chunk && p < (end - 1) / a->chunk * a->chunk) p = (end - 1) / a->chunk * a->chunk;
+    const size_t at = a->pos + i / a->n_heads, end = qk_kv_index(a, at) + 1, stop = (span + 1) * QK_KV_SPAN;
+    size_t x = first_seen(a, at + 1);
     gathered g = { -INFINITY, 0, a->scratch, NULL };
     g.row = (float *)(void *)(g.acc + a->head_dim);
     memset(g.acc, 0, a->head_dim * sizeof *g.acc);
-    if (p < span * QK_KV_SPAN) p = span * QK_KV_SPAN;
-    for (; p < end && p < stop; p++) add_position(&g, a, i, end - 1, p, load);
+    if (x < span * QK_KV_SPAN) x = span * QK_KV_SPAN;
+    for (; x < end && x < stop; x++)
+        if (is_kept(a, x)) add_position(&g, a, i, at, x, load);
     part[0] = (float)g.m;
     part[1] = (float)g.sum;
     for (size_t d = 0; d < a->head_dim; d++) part[16 + d] = (float)g.acc[d];
+}
+
+/* Adds the weights of query i, of which `sum` is the joined part. */
+static void add_mass(const qk_attn *a, size_t i, const float *sum, load_fn load) {
+    const size_t at = a->pos + i / a->n_heads, end = qk_kv_index(a, at) + 1;
+    float *row = a->scratch;
+    for (size_t x = first_seen(a, at + 1); x < end; x++) {
+        if (!is_kept(a, x)) continue;
+        const double w = exp(score(row, a, i, at, x, load) - (double)sum[0]) / (double)sum[1];
+        if (w > 0) a->mass[place(a, x)] += (uint64_t)(w * QK_KV_MASS + 0.5);
+    }
 }
 
 static void join(float *into, const float *part, size_t dim) {
@@ -78,10 +111,12 @@ static void attend(const qk_attn *a, load_fn load) {
     float *sum = (float *)(void *)((double *)a->scratch + 2 * dim), *part = sum + 16 + dim;
     for (size_t i = 0; i < a->n_cols * a->n_heads; i++) {
         sum[1] = 0;
-        for (size_t s = 0; s < qk_kv_spans(a->pos + a->n_cols); s++) {
+        const size_t end = qk_kv_index(a, a->pos + a->n_cols - 1) + 1;
+        for (size_t s = 0; s < qk_kv_spans(end); s++) {
             attend_one(a, i, s, part, load);
             join(sum, part, dim);
         }
+        if (a->mass && i / a->n_heads >= a->mass_from) add_mass(a, i, sum, load);
         finish(a->y + i / a->n_heads * a->y_stride + i % a->n_heads * dim, sum, dim,
                a->sinks ? a->sinks + i % a->n_heads : NULL);
     }

@@ -91,6 +91,20 @@ int qsf_ledger_reserve(QsfLedger *l, QsfMemCat cat, uint64_t bytes, const char *
     return fits ? QSF_OK : refuse_budget(&seen, cat, bytes, what, err);
 }
 
+int qsf_ledger_recharge(QsfLedger *l, QsfMemCat cat, uint64_t old, uint64_t bytes, const char *what,
+                        QsfErr *err) {
+    if (bytes <= old) {
+        qsf_ledger_release(l, cat, old - bytes);
+        return QSF_OK;
+    }
+    pthread_mutex_lock(&l->lock);
+    const QsfLedger seen = { .limit = l->limit, .total = l->total };
+    const bool fits = l->total <= l->limit && bytes - old <= l->limit - l->total;
+    if (fits) charge(l, cat, bytes - old);
+    pthread_mutex_unlock(&l->lock);
+    return fits ? QSF_OK : refuse_budget(&seen, cat, bytes - old, what, err);
+}
+
 void qsf_ledger_release(QsfLedger *l, QsfMemCat cat, uint64_t bytes) {
     pthread_mutex_lock(&l->lock);
     /* Releasing more than is charged is a bug in the caller; clamping keeps the sum consistent. */

@@ -30,7 +30,6 @@ static void params_of(const QsfStep *s, uint32_t out[PARAMS_MAX]) {
         break;
     case QSF_OP_BIAS:
     case QSF_OP_GAIN:
-    case QSF_OP_POSITION:
     case QSF_OP_MATVEC: out[0] = s->u.param; break;
     case QSF_OP_LERP: out[0] = s->u.lerp.param; break;
     case QSF_OP_BLEND: out[0] = s->u.blend.param; break;
@@ -127,6 +126,12 @@ static void see_table(const Walker *w, const QsfTensor *t) {
     use_of(w, t)->role = QSFT_EMBED;
 }
 
+static void see_positions(const Walker *w, uint32_t step) {
+    QsfTensorUse *t = use_of(w, w->p->position_table);
+    t->use = QSF_USE_KEEP;
+    first_use(t, 2 * step);
+}
+
 /* ---- compression */
 
 static bool belongs(const QsfTensor *t, uint32_t block) {
@@ -183,6 +188,7 @@ int qsf_uses_of_model(QsfUses *out, const QsfModel *m, QsfErr *err) {
     see_table(&w, w.p->token_table);
     for (uint32_t i = 0; i < w.p->n_params; i++) use_of(&w, w.p->param[i].tensor)->use = QSF_USE_KEEP;
     for (uint32_t i = 0; i < w.p->n_steps; i++) {
+        if (w.p->step[i].op == QSF_OP_POSITION) see_positions(&w, i);
         see_params(&w, i);
         see_units(&w, i);
     }

@@ -3,6 +3,7 @@
  * api_generate.c. */
 #include "src/engine/api_impl.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -95,6 +96,20 @@ static int open_engine(QSFEngine *e, const char *path, const QSFConfig *c, QsfEr
     return rc;
 }
 
+/* Says once for a process that the default budget, which the caller did not choose, is why weights are read for every
+ * token. */
+static void say_default_budget(const QSFEngine *e) {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    const QsfRuntime *rt = &e->rt;
+    if (e->follower.budget_seen > 0) return; /* set by the caller */
+    const uint64_t need = qsf_plan_full_budget(&rt->model, &rt->plan_options, &rt->plan);
+    if (need == 0 || atomic_flag_test_and_set(&said)) return;
+    fprintf(
+        stderr,
+        "qsf: %.0f MB of weights stream from disk for each token; qsf_config_set_ram_budget(config, %llu) keeps them in RAM\n",
+        (double)rt->plan.streamed_bytes / MIB, (unsigned long long)(need >> 20));
+}
+
 QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
     QsfErr *err = qsf_api_begin();
     QSFConfig c = { 0 };
@@ -109,7 +124,10 @@ QSFEngine *qsf_load(const char *model_path, QSFConfig *config) {
         qsf_err_memory(err, "the engine");
         return NULL;
     }
-    if (open_engine(e, model_path, &c, err) == QSF_OK) return e;
+    if (open_engine(e, model_path, &c, err) == QSF_OK) {
+        say_default_budget(e);
+        return e;
+    }
     qsf_follower_end(&e->follower);
     free(e);
     return NULL;

@@ -8,6 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/utf8.h"
+#include "src/engine/context_info.h"
 #include "src/engine/describe.h"
 
 #define RSS_NS 100000000u /* the resident set is read at most ten times a second */
@@ -60,6 +61,8 @@ static void fill_plan(QSFStats *s, const QsfRuntime *rt) {
     copy_clean(s->plan_note, sizeof s->plan_note, p->note);
     s->threads = (uint32_t)rt->threads;
     s->ctx_size = p->ctx;
+    copy_clean(s->eviction, sizeof s->eviction, rt->settings.eviction);
+    qsf_context_kinds(&rt->model.prog, &rt->table.kv[p->kv], p->ctx, &s->context);
     s->budget = rt->budget;
     s->pinned_bytes = p->pinned_bytes;
     s->streamed_bytes = p->streamed_bytes;
@@ -99,12 +102,13 @@ void qsf_board_template(QsfBoard *b) {
 }
 
 /* Resident and pinned bytes change with the plan. */
-void qsf_board_plan(QsfBoard *b) {
+void qsf_board_plan(QsfBoard *b, uint32_t ctx_used) {
     pthread_mutex_lock(&b->lock);
     if (b->rt != NULL) {
         QsfForwardStats f;
         qsf_forward_stats(b->rt->fwd, &f);
         fill_plan(&b->s, b->rt);
+        b->s.ctx_used = ctx_used;
         b->read_from = f.bytes_read; /* bytes per token are counted for this plan */
         b->read_tokens = b->s.out_tokens;
     }
@@ -180,8 +184,14 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     QsfForwardStats f;
     QsfLedger l;
     qsf_forward_stats(b->rt->fwd, &f);
+    s->evictions = f.evictions;
+    s->evicted = f.evicted;
     qsf_ledger_snapshot(&b->rt->ledger, &l);
     for (unsigned i = 0; i < QSF_MEM_N; i++) s->mem[i].used = l.used[i];
+    s->mem[QSF_MEM_PINNED].planned += f.lent_bytes;
+    s->mem[QSF_MEM_KV].planned -= f.lent_bytes;
+    s->pinned_bytes = f.pin_total;
+    s->streamed_bytes = f.streamed_bytes;
     s->layer = f.layer;
     s->pin_done = f.pin_done;
     s->pin_total = f.pin_total;
@@ -194,10 +204,13 @@ static void add_live(QsfBoard *b, QSFStats *s) {
     s->compute_ms = (double)f.compute_ns / 1e6;
     uint64_t busy = f.wait_ns + f.compute_ns;
     s->stall = busy > 0 ? (double)f.wait_ns / (double)busy : 0;
-    if (s->state != QSF_STATE_PREFILL) return;
-    s->prefill_done = f.chunk_done < s->prefill_total ? f.chunk_done : s->prefill_total;
-    s->ctx_used = b->reused + s->prefill_done;
-    s->prefill_tps = per_second(s->prefill_done, s->elapsed_ns);
+    if (s->state == QSF_STATE_PREFILL) {
+        s->prefill_done = f.chunk_done < s->prefill_total ? f.chunk_done : s->prefill_total;
+        const uint32_t past = b->reused + s->prefill_done;
+        s->ctx_used = past > f.missing ? past - f.missing : 0;
+        s->prefill_tps = per_second(s->prefill_done, s->elapsed_ns);
+    }
+    qsf_context_positions(s->ctx_used, &f, &s->context);
 }
 
 static void add_rss(QsfBoard *b, QSFStats *s) {

@@ -31,8 +31,8 @@ void qsf_board_state(QsfBoard *b, QSFState state);
 /* Publishes a loaded model. With rt NULL, withdraws it: after the return no other thread uses it. */
 void qsf_board_model(QsfBoard *b, QsfRuntime *rt, const char *path, const QSFSettings *s);
 void qsf_board_template(QsfBoard *b);
-/* Publishes the model's new plan. */
-void qsf_board_plan(QsfBoard *b);
+/* Publishes the model's new plan, under which the cache holds ctx_used tokens. */
+void qsf_board_plan(QsfBoard *b, uint32_t ctx_used);
 /* Publishes the budget of the next model while none is loaded. */
 void qsf_board_budget(QsfBoard *b, const QSFSettings *s);
 /* Begins a request with the prefill of n tokens; reused of them are in the cache. */

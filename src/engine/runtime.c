@@ -56,6 +56,7 @@ static QsfPlanFacts measure_facts(const QsfRuntime *r, const QsfRuntimeOptions *
 }
 
 void qsf_runtime_update_notices(QsfRuntime *r) {
+    qsf_plan_auto_notice(&r->plan_options, &r->plan, r->budget_notice, sizeof r->budget_notice);
     qsf_plan_ctx_notice(&r->model, &r->plan, r->ctx_notice, sizeof r->ctx_notice);
     qsf_plan_stream_notice(&r->model, &r->plan_options, &r->plan, r->stream_notice, sizeof r->stream_notice);
 }
@@ -70,7 +71,7 @@ static int open_plan(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o
     if (rc != QSF_OK) return rc;
     qk_table_init(&r->table, level);
     r->facts = measure_facts(r, o, base);
-    qsf_plan_options_first(&r->plan_options, &r->model, &o->settings, &r->facts, qsf_available_bytes());
+    qsf_plan_options_first(&r->plan_options, &o->settings, &r->facts, qsf_available_bytes());
     rc = qsf_planning_make(&r->plan, &r->model, &r->plan_options, &r->facts, err);
     if (rc != QSF_OK) return rc;
     r->budget = r->plan.budget;
@@ -129,6 +130,26 @@ static int open_pool(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     return rc;
 }
 
+int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err) {
+    const QsfEvictKind kind = qsf_evict_parse(s->eviction);
+    const uint32_t half = qsf_forward_ctx(r->fwd) / 2;
+    uint32_t automatic = r->system_tokens > QSF_EVICT_SINKS ? r->system_tokens : QSF_EVICT_SINKS;
+    if (automatic > half) automatic = half;
+    const QsfEvict e = { .kind = kind == QSF_EVICT_N ? QSF_EVICT_NONE : kind,
+                         .window = s->eviction_window,
+                         .protect = s->protected_prefix > 0 ? s->protected_prefix : automatic };
+    return qsf_forward_evict(r->fwd, &e, err);
+}
+
+void qsf_runtime_protect(QsfRuntime *r, uint32_t n) {
+    QsfErr err = { 0 };
+    if (n == r->system_tokens) return;
+    r->system_tokens = n;
+    if (qsf_runtime_evict(r, &r->settings, &err) == QSF_OK) return;
+    r->system_tokens = 0; /* a context that is too small for it protects the first positions only */
+    qsf_runtime_evict(r, &r->settings, &err);
+}
+
 static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) {
     QsfForwardOptions fo = {
         .model = &r->model,
@@ -139,6 +160,7 @@ static int open_weights(QsfRuntime *r, const QsfRuntimeOptions *o, QsfErr *err) 
         .cancel = o->cancel,
     };
     int rc = qsf_forward_create(&r->fwd, &fo, err);
+    if (rc == QSF_OK) rc = qsf_runtime_evict(r, &o->settings, err);
     if (rc != QSF_OK) return rc;
     /* Ids that the tokenizer does not know have logits in some models (padding), but no text. */
     uint32_t n = qsf_tokenizer_n_vocab(r->tok);

@@ -33,8 +33,10 @@ typedef struct QsfRuntime {
     QsfPlanFacts facts;          /* constant while it is open */
     QsfPlanOptions plan_options; /* the plan was made from these; for the next one */
     QsfPrediction prediction;    /* zero unless requested (predict) */
+    uint32_t system_tokens;      /* of qsf_runtime_protect */
     bool lost;                   /* neither a new plan nor the old one could be applied: the model must be
                                     reopened */
+    char budget_notice[256];     /* the budget that was chosen (auto), and how to change it; or "" */
     char stream_notice[256];  /* weights stream although memory is free: the option that changes it; or "" */
     char ctx_notice[128];     /* the context is longer than what the model was trained for; or "" */
     int32_t eog[QSF_EOG_MAX]; /* (n_eog) ids that end an answer; banned by ignore_eos */
@@ -63,7 +65,13 @@ typedef struct QsfRuntimeOptions {
 int qsf_runtime_open(QsfRuntime *r, const char *path, const QsfRuntimeOptions *o, QsfErr *err);
 void qsf_runtime_close(QsfRuntime *r); /* also after a failed open, and for a zeroed one */
 
-/* Fills r->stream_notice and r->ctx_notice for the plan in force. */
+/* Sets the eviction policy of these settings. Errors of qsf_forward_evict. */
+int qsf_runtime_evict(QsfRuntime *r, const QSFSettings *s, QsfErr *err);
+/* Between two evals: the first n positions are the system prompt, which protected-prefix auto protects; at most half of
+ * the context. */
+void qsf_runtime_protect(QsfRuntime *r, uint32_t n);
+
+/* Fills r->budget_notice, r->stream_notice and r->ctx_notice for the plan in force. */
 void qsf_runtime_update_notices(QsfRuntime *r);
 
 /* Opens the template that settings name, and learns from it how answers end and what is reasoning. r->tok

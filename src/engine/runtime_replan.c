@@ -4,6 +4,7 @@
 #include "src/engine/runtime_replan.h"
 
 #include <stdlib.h>
+#include <string.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -74,7 +75,7 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
     QsfPlanOptions next;
     QsfPlan plan;
     if (err == NULL) err = &own;
-    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_n_past(r->fwd),
+    qsf_plan_options_next(&next, &r->plan_options, s, r->plan.kv, qsf_forward_kept(r->fwd),
                           qsf_forward_ctx(r->fwd), qsf_planning_available(&r->facts));
     int rc = qsf_planning_make(&plan, &r->model, &next, &r->facts, err);
     if (rc != QSF_OK) return rc;
@@ -85,12 +86,19 @@ int qsf_runtime_replan(QsfRuntime *r, const QSFSettings *s, char *note, size_t c
         return rc;
     }
     r->plan_options = next;
+    const QSFSettings old = r->settings;
     qsf_settings_take(&r->settings, s, QSF_SETTING_REPLAN);
+    rc = qsf_runtime_evict(r, s, err);
+    if (rc != QSF_OK) { /* the rest of the plan is in force */
+        memcpy(r->settings.eviction, old.eviction, sizeof old.eviction);
+        r->settings.eviction_window = old.eviction_window;
+        r->settings.protected_prefix = old.protected_prefix;
+    }
     qsf_runtime_update_notices(r);
     qsf_planning_settle_peak(r->budget);
     if (r->prediction.compute_bps > 0)
         qsf_predict_from(&r->prediction, plan.disk_bytes, plan.active_bytes, r->prediction.disk_bps,
                          r->prediction.compute_bps);
     write_note(r, note, cap);
-    return QSF_OK;
+    return rc;
 }

@@ -9,12 +9,14 @@
 
 #include "kernels/cpu.h"
 #include "src/engine/number.h"
+#include "src/plan/evict.h"
 #include "src/plan/plan.h"
 #include "src/text/chat.h"
 
 #define WORD_MAX 8 /* size of the members that hold a keyword */
 _Static_assert(sizeof((QSFSettings *)0)->kv == WORD_MAX && sizeof((QSFSettings *)0)->io == WORD_MAX &&
-                   sizeof((QSFSettings *)0)->direct == WORD_MAX,
+                   sizeof((QSFSettings *)0)->direct == WORD_MAX &&
+                   sizeof((QSFSettings *)0)->eviction == WORD_MAX,
                "keyword members have the same size");
 
 static bool set_float(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
@@ -166,10 +168,22 @@ static bool lower_word(const char *value, char dst[WORD_MAX]) {
 }
 
 static bool set_kv(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
-    static const char *const words[] = { "auto", "f16", "f32", NULL };
+    static const char *const words[] = { "auto", "f16", "f32", "q8", NULL };
     (void)row;
     (void)s;
     return word_in(words, value) && lower_word(value, p);
+}
+static bool set_eviction(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    (void)row;
+    (void)s;
+    return qsf_evict_parse(value) != QSF_EVICT_N && lower_word(value, p);
+}
+static bool set_window(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
+    uint32_t old = *(uint32_t *)p;
+    if (set_int_auto(row, s, p, value) && (*(uint32_t *)p == 0 || *(uint32_t *)p >= QSF_EVICT_MIN))
+        return true;
+    *(uint32_t *)p = old;
+    return false;
 }
 static bool set_io(const QSFSetting *row, QSFSettings *s, void *p, const char *value) {
     char word[WORD_MAX];
@@ -241,7 +255,10 @@ const QsfSettingKind qsf_kind_seed = { set_seed, get_seed,
 const QsfSettingKind qsf_kind_budget = { set_budget, get_budget,
                                          "a size above 0 (200, 200M, 1.5G), 1% to 100%, or auto" };
 const QsfSettingKind qsf_kind_pin = { set_pin, get_pin, "a size (0, 200, 200M, 1.5G), or auto" };
-const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f16 or f32" };
+const QsfSettingKind qsf_kind_kv = { set_kv, get_text, "auto, f16, f32 or q8" };
+const QsfSettingKind qsf_kind_eviction = { set_eviction, get_text, "none, sliding, h2o or snapkv" };
+const QsfSettingKind qsf_kind_window = { set_window, get_int_auto,
+                                         "a whole number from 64 to 16777216, or auto" };
 const QsfSettingKind qsf_kind_io = { set_io, get_text, "auto, uring, pread or mmap" };
 const QsfSettingKind qsf_kind_direct = { set_direct, get_text, "auto, on or off" };
 const QsfSettingKind qsf_kind_mask = {

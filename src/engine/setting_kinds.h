@@ -18,14 +18,17 @@ typedef struct QsfSettingKind {
 extern const QsfSettingKind qsf_kind_float;    /* float */
 extern const QsfSettingKind qsf_kind_positive; /* float above 0 */
 extern const QsfSettingKind qsf_kind_int;      /* int32_t, or uint32_t if min is not negative */
-extern const QsfSettingKind qsf_kind_auto;     /* the same; 0 is printed as "auto" */
-extern const QsfSettingKind qsf_kind_switch;   /* bool */
-extern const QsfSettingKind qsf_kind_seed;     /* uint64_t; also sets params.seed_set */
-extern const QsfSettingKind qsf_kind_budget;   /* uint64_t; also sets ram_percent */
-extern const QsfSettingKind qsf_kind_pin;      /* uint64_t */
-extern const QsfSettingKind qsf_kind_kv;       /* char[8], like the next two */
+extern const QsfSettingKind qsf_kind_auto, qsf_kind_eviction,
+    qsf_kind_window;                         /* the same; 0 is printed as "auto" */
+extern const QsfSettingKind qsf_kind_switch; /* bool */
+extern const QsfSettingKind qsf_kind_seed;   /* uint64_t; also sets params.seed_set */
+extern const QsfSettingKind qsf_kind_budget; /* uint64_t; also sets ram_percent */
+extern const QsfSettingKind qsf_kind_pin;    /* uint64_t */
+extern const QsfSettingKind qsf_kind_kv;     /* char[8], like the next two */
 extern const QsfSettingKind qsf_kind_io;
 extern const QsfSettingKind qsf_kind_direct;
+extern const QsfSettingKind qsf_kind_eviction;
+extern const QsfSettingKind qsf_kind_window;    /* as auto, but at least QSF_EVICT_MIN */
 extern const QsfSettingKind qsf_kind_mask;      /* cpu_mask */
 extern const QsfSettingKind qsf_kind_reasoning; /* uint8_t */
 extern const QsfSettingKind qsf_kind_template;  /* char[QSF_SETTING_TEXT] */

@@ -139,7 +139,8 @@ static int restore(Load *l, QsfTimeline *t, const int32_t *ids, QsfErr *err) {
 }
 
 static int load(Load *l, QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *loaded, QsfErr *err) {
-    const uint32_t ctx = qsf_forward_ctx(l->f), most = n - 1 < ctx ? (uint32_t)(n - 1) : ctx;
+    const uint32_t ctx = qsf_forward_ctx(l->f), room = t->cap < ctx ? t->cap : ctx;
+    const uint32_t most = n - 1 < room ? (uint32_t)(n - 1) : room;
     int rc = choose(l, ids, most, err);
     if (rc != QSF_OK || l->n <= qsf_timeline_reusable(t, ids, n)) return rc;
     rc = restore(l, t, ids, err);
@@ -150,6 +151,8 @@ static int load(Load *l, QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
 int qsf_snapshot_load(QsfTimeline *t, const char *path, const QsfSnapKey *key, const int32_t *ids, size_t n,
                       uint32_t *loaded, QsfSnapKind *kind, QsfErr *err) {
     *loaded = 0;
+    if (kind != NULL) *kind = QSF_SNAP_MISSING;
+    if (qsf_forward_snapshots(t->rt->fwd, err) != QSF_OK) return QSF_E_RUNTIME;
     Load *l = calloc(1, sizeof *l);
     if (l == NULL) return qsf_err_memory(err, "a snapshot");
     l->f = t->rt->fwd;

@@ -9,7 +9,8 @@
 #include "src/engine/stopper.h"
 #include "src/sample/rng.h"
 
-#define NAME "token ids of the conversation"
+#define NAME     "token ids of the conversation"
+#define MORE_IDS 16384u /* when their memory grows */
 
 /* One running generation. */
 typedef struct Run {
@@ -21,28 +22,56 @@ typedef struct Run {
     QsfStopper stopper;
     int32_t id; /* the token whose text is emitted next, -1 after it was emitted */
     QSFParams params;
-    uint64_t start_ns;
-    bool done;    /* out->stop says why */
-    bool refused; /* the text callback stopped the generation */
+    uint64_t start_ns, evicted; /* evicted: positions, before this generation */
+    bool done;                  /* out->stop says why */
+    bool refused;               /* the text callback stopped the generation */
 } Run;
+
+static void set_memory(QsfTimeline *t, void *mem, uint64_t bytes) {
+    t->bytes = bytes;
+    t->piece = mem; /* first, so that the ids can grow */
+    t->ids = (int32_t *)(void *)((char *)mem + QSF_TIMELINE_PIECE);
+    t->cap = (uint32_t)((bytes - QSF_TIMELINE_PIECE) / sizeof *t->ids);
+}
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err) {
     void *p;
     memset(t, 0, sizeof *t);
     t->rt = rt;
-    uint32_t ctx = qsf_plan_longest_ctx(&rt->model, &rt->settings);
-    uint64_t bytes = qsf_plan_timeline_bytes(ctx);
+    uint64_t bytes = qsf_plan_timeline_bytes(rt->plan.wanted_ctx);
     int rc = qsf_mem_map(&rt->ledger, QSF_MEM_TRANSCRIPT, bytes, NAME, &p, err);
     if (rc != QSF_OK) return rc;
-    t->bytes = bytes;
-    t->ids = p;
-    t->piece = (char *)p + (bytes - QSF_TIMELINE_PIECE);
+    set_memory(t, p, bytes);
     return QSF_OK;
 }
 
+static bool evicts(const QsfTimeline *t) { return qsf_forward_evicts(t->rt->fwd); }
+
+/* Gives the ids the memory for n. The ledger must not be frozen. */
+static int resize(QsfTimeline *t, size_t n, QsfErr *err) {
+    void *mem = t->piece;
+    const uint64_t bytes = qsf_plan_timeline_bytes((uint32_t)n);
+    int rc = qsf_mem_resize(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->bytes, bytes, NAME, &mem, err);
+    if (rc == QSF_OK) set_memory(t, mem, bytes);
+    return rc;
+}
+
+static int grow(QsfTimeline *t, size_t n, QsfErr *err) {
+    return n <= t->cap ? QSF_OK : resize(t, n + MORE_IDS, err);
+}
+
 void qsf_timeline_free(QsfTimeline *t) {
-    if (t->ids != NULL) qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->ids, t->bytes);
+    if (t->piece != NULL) qsf_mem_unmap(&t->rt->ledger, QSF_MEM_TRANSCRIPT, t->piece, t->bytes);
     memset(t, 0, sizeof *t);
+}
+
+int qsf_timeline_fit(QsfTimeline *t, QsfErr *err) {
+    const uint32_t ctx = t->rt->plan.wanted_ctx;
+    return resize(t, ctx > t->n_ids ? ctx : t->n_ids, err);
+}
+
+void qsf_timeline_cut(QsfTimeline *t, uint32_t n) {
+    if (t->n_ids > n) t->n_ids = qsf_forward_truncate(t->rt->fwd, n);
 }
 
 /* Updates n_ids after an evaluation; the forward pass knows how many of the tokens reached the cache. */
@@ -63,16 +92,19 @@ int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t 
     uint32_t ctx = qsf_forward_ctx(f);
     if (reused != NULL) *reused = 0;
     if (n == 0) return qsf_err_set(err, QSF_E_USAGE, "the prompt is empty");
-    if (n > ctx)
+    if (n > ctx && !evicts(t))
         return qsf_err_set(
             err, QSF_E_CONTEXT,
             "the prompt has %zu tokens, more than the context of %u: shorten it or set a larger %s", n,
             (unsigned)ctx, qsf_option_name(QSF_OPTION_CTX, t->rt->settings.commands));
+    int rc = grow(t, n, err);
+    if (rc != QSF_OK) return rc;
     const uint32_t keep = qsf_forward_truncate(f, qsf_timeline_reusable(t, ids, n));
     t->n_ids = keep;
     if (reused != NULL) *reused = keep;
+    qsf_forward_expect(f, (uint32_t)(n - keep));
     qsf_ledger_freeze(&t->rt->ledger);
-    int rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
+    rc = qsf_forward_eval(f, ids + keep, n - keep, NULL, NULL, err);
     qsf_ledger_thaw(&t->rt->ledger);
     store_evaluated(t, ids + keep, keep);
     return rc;
@@ -161,6 +193,16 @@ static int32_t sample(Run *r, QsfSample *s) {
     return s->id;
 }
 
+/* Tells what was evicted since the last call. */
+static void note_evictions(Run *r) {
+    QsfForwardStats s;
+    qsf_forward_stats(r->t->rt->fwd, &s);
+    const uint64_t more = s.evicted - r->evicted - r->out->evicted;
+    if (more == 0) return;
+    r->out->evicted += more;
+    if (r->g->evicted != NULL) r->g->evicted(r->g->arg, more);
+}
+
 /* Samples, emits and evaluates one token. */
 static int step(Run *r, QsfErr *err) {
     QsfTimeline *t = r->t;
@@ -176,7 +218,7 @@ static int step(Run *r, QsfErr *err) {
     if (r->g->tick != NULL) r->g->tick(r->g->arg, &s);
     deliver(r, id);
     if (r->params.max_tokens > 0 && r->out->tokens >= (uint32_t)r->params.max_tokens) end(r, QSF_STOP_LENGTH);
-    if (qsf_forward_n_past(f) >= qsf_forward_ctx(f)) end(r, QSF_STOP_CONTEXT);
+    if (qsf_forward_room(f) == 0 && !evicts(t)) end(r, QSF_STOP_CONTEXT);
     if (cancelled(r)) end(r, QSF_STOP_INTERRUPTED);
     if (r->done) return QSF_OK;
     int rc = qsf_forward_eval(f, &id, 1, NULL, NULL, err);
@@ -184,12 +226,16 @@ static int step(Run *r, QsfErr *err) {
     return rc;
 }
 
-static void between(const Run *r) {
-    QsfLedger *l = &r->t->rt->ledger;
-    if (r->g->between == NULL) return;
+static int between(Run *r, QsfErr *err) {
+    QsfTimeline *t = r->t;
+    QsfLedger *l = &t->rt->ledger;
+    note_evictions(r);
+    if (r->g->between == NULL && t->n_ids < t->cap) return QSF_OK;
     qsf_ledger_thaw(l);
-    r->g->between(r->g->arg);
+    if (r->g->between != NULL) r->g->between(r->g->arg);
+    int rc = grow(t, (size_t)t->n_ids + 1, err);
     qsf_ledger_freeze(l);
+    return rc;
 }
 
 static int loop(Run *r, QsfErr *err) {
@@ -198,9 +244,10 @@ static int loop(Run *r, QsfErr *err) {
     uint64_t start = qsf_now_ns();
     qsf_ledger_freeze(l);
     while (rc == QSF_OK && !r->done) {
-        between(r);
-        rc = step(r, err);
+        rc = between(r, err);
+        if (rc == QSF_OK) rc = step(r, err);
     }
+    note_evictions(r);
     qsf_ledger_thaw(l);
     r->out->decode_ns = qsf_now_ns() - start;
     return rc;
@@ -247,6 +294,9 @@ int qsf_timeline_generate(QsfTimeline *t, const QsfGenerate *g, QsfGeneration *o
     g->params(g->arg, &r.params);
     out->seed = r.params.seed_set ? r.params.seed : qsf_random_seed();
     qsf_sampler_seed(t->rt->sampler, out->seed);
+    QsfForwardStats before;
+    qsf_forward_stats(t->rt->fwd, &before);
+    r.evicted = before.evicted;
     rc = run(&r, err);
     qsf_stopper_close(&r.stopper);
     qsf_think_close(&r.split);

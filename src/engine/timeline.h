@@ -9,15 +9,21 @@
 
 typedef struct QsfTimeline {
     QsfRuntime *rt;
-    int32_t *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the longest context that a plan
-                     of this runtime may have, TRANSCRIPT */
-    uint32_t n_ids;
+    int32_t
+        *ids; /* (n_ids), the tokens whose K/V is in the cache; sized for the plan's wanted_ctx, TRANSCRIPT */
+    uint32_t n_ids,
+        cap;        /* with an eviction policy there may be more than the context; the memory grows then */
     uint64_t bytes; /* of the mapping that contains ids and piece */
     char *piece;    /* (QSF_TIMELINE_PIECE), text of one token */
 } QsfTimeline;
 
 int qsf_timeline_init(QsfTimeline *t, QsfRuntime *rt, QsfErr *err);
 void qsf_timeline_free(QsfTimeline *t);
+/* After a replan: makes room for the context of the plan in force. On failure (QSF_E_BUDGET, QSF_E_RUNTIME) nothing has
+ * changed, and no plan with a longer context than before may stay in force. Between two tokens. */
+int qsf_timeline_fit(QsfTimeline *t, QsfErr *err);
+/* Removes tokens from the cache so that at most n are left. Not while an answer is generated. */
+void qsf_timeline_cut(QsfTimeline *t, uint32_t n);
 
 typedef struct QsfGenerate {
     const int32_t *prompt; /* (n_prompt) >= 1 */
@@ -37,6 +43,8 @@ typedef struct QsfGenerate {
     /* Called before each token is sampled, when nothing is being computed: the plan may be changed here. May
      * be NULL. The ledger is frozen during the rest of the token loop. */
     void (*between)(void *arg);
+    /* Called when an eviction policy has removed so many positions from the KV cache; may be NULL. */
+    void (*evicted)(void *arg, uint64_t positions);
     /* Receives the text of the reasoning, like text(); it is not searched for stop strings. NULL: all text is
      * treated as answer. Each token is passed to one of the two callbacks. */
     int (*reasoning)(void *arg, int32_t id, const char *text, size_t len);
@@ -47,6 +55,7 @@ typedef struct QsfGenerate {
 typedef struct QsfGeneration {
     QSFStop stop;
     uint32_t prompt_tokens, reused_tokens, tokens;
+    uint64_t evicted;          /* positions that an eviction policy removed */
     uint32_t reasoning_tokens; /* of tokens */
     uint64_t seed;
     uint64_t prefill_ns, decode_ns, ttft_ns;
@@ -61,7 +70,9 @@ uint32_t qsf_timeline_reusable(const QsfTimeline *t, const int32_t *ids, size_t 
 int qsf_timeline_prefill(QsfTimeline *t, const int32_t *ids, size_t n, uint32_t *reused, QsfErr *err);
 
 /* Generates an answer to its end. A prompt longer than the context: QSF_E_CONTEXT before anything is
- * computed. A context that becomes full while generating is not an error: stop = QSF_STOP_CONTEXT. Cancel:
+ * computed. A context that becomes full while generating is not an error: stop = QSF_STOP_CONTEXT. With an
+ * eviction policy neither happens: positions are evicted. The ids of evicted positions stay in t->ids, so that a prompt
+ * that continues them finds the cache; one that differs before the last evicted position is evaluated whole. Cancel:
  * success with stop = QSF_STOP_INTERRUPTED (also during prefill). QSF_E_RUNTIME on I/O failure: the text
  * delivered so far is valid, and the same prompt may be submitted again. The id that ended the answer (EOS)
  * is neither shown nor kept. */

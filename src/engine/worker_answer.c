@@ -2,6 +2,9 @@
 /* Renders, tokenizes, generates and reports: implements worker_answer.h. */
 #include "src/engine/worker_answer.h"
 
+#include <stdio.h>
+
+#include "src/engine/protect.h"
 #include "src/engine/worker_load.h"
 #include "src/engine/worker_plan.h"
 
@@ -34,12 +37,27 @@ static void on_tick(void *arg, const QsfSample *s) {
     QSFWorker *w = arg;
     QSFParams p;
     if (s == NULL) {
-        qsf_board_decode(&w->board, w->timeline.n_ids);
+        qsf_board_decode(&w->board, qsf_forward_kept(w->rt.fwd));
         return;
     }
     qsf_worker_get_params(w, &p);
-    qsf_board_token(&w->board, s, w->timeline.n_ids, p.max_tokens);
+    qsf_board_token(&w->board, s, qsf_forward_kept(w->rt.fwd), p.max_tokens);
 }
+
+/* A sentence about positions that were evicted. */
+static void emit_evicted(QSFWorker *w, uint64_t n) {
+    char text[96];
+    const int len = snprintf(text, sizeof text, "%llu tokens left the context (%s)", (unsigned long long)n,
+                             w->rt.settings.eviction);
+    QSFEvent e = { .type = QSF_EVENT_EVICTED,
+                   .request = w->running,
+                   .text = text,
+                   .text_len = (size_t)len,
+                   .evicted = (uint32_t)n };
+    qsf_events_push(&w->events, &e, NULL);
+}
+
+static void on_evicted(void *arg, uint64_t n) { emit_evicted(arg, n); }
 
 static void on_between(void *arg) { qsf_worker_do_pending_replan(arg); }
 
@@ -62,6 +80,9 @@ static int encode(QSFWorker *w, const QsfRequestCopy *r, QsfIds *ids, QsfThinkPr
     note_reasoning(w, &p);
     rc = qsf_think_encode(&w->rt.think, w->rt.tmpl, w->rt.tok, r->messages, r->n_messages,
                           qsf_request_chat_flags(r, &p), ids, where, err);
+    if (rc == QSF_OK)
+        qsf_runtime_protect(&w->rt, qsf_system_tokens(&w->rt, r->messages, r->n_messages,
+                                                      qsf_request_chat_flags(r, &p), ids));
     qsf_ledger_release(&w->rt.ledger, QSF_MEM_TRANSCRIPT, bytes);
     return rc;
 }
@@ -79,6 +100,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .think = *where,
         .tick = on_tick,
         .between = on_between,
+        .evicted = on_evicted,
         .arg = w,
     };
     QsfGeneration out;
@@ -89,7 +111,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
     qsf_board_prefill(&w->board, (uint32_t)ids->n, qsf_timeline_reusable(&w->timeline, ids->data, ids->n),
                       p.max_tokens);
     int rc = qsf_timeline_generate(&w->timeline, &g, &out, &err);
-    qsf_board_done(&w->board, w->timeline.n_ids);
+    qsf_board_done(&w->board, qsf_forward_kept(w->rt.fwd));
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);
         qsf_worker_fail(w, &err);
@@ -103,6 +125,7 @@ static void answer(QSFWorker *w, const QsfRequestCopy *r, const QsfIds *ids, con
         .prompt_tokens = out.prompt_tokens,
         .reused_tokens = out.reused_tokens,
         .seed = out.seed,
+        .evicted = (uint32_t)out.evicted,
     };
     qsf_worker_end(w, &e, QSF_STATE_IDLE);
 }

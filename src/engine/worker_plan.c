@@ -23,6 +23,20 @@ static void store_for_next(QSFWorker *w, const QSFSettings *s) {
     emit_plan(w, QSF_OK, "no model is loaded: applies to the next one");
 }
 
+/* A shorter context keeps what fits of the cache between two answers; during an answer the plan refuses it.
+ * A new plan whose tokens have no memory is taken back. */
+static int replan(QSFWorker *w, const QSFSettings *s, char note[NOTE_MAX], QsfErr *err) {
+    const QSFSettings before = w->rt.settings;
+    QsfErr none = { 0 };
+    char old[NOTE_MAX];
+    if (w->running == 0 && s->ctx != 0 && qsf_forward_kept(w->rt.fwd) >= s->ctx)
+        qsf_timeline_cut(&w->timeline, s->ctx - 1);
+    int rc = qsf_runtime_replan(&w->rt, s, note, NOTE_MAX, err);
+    if (rc != QSF_OK || qsf_timeline_fit(&w->timeline, err) == QSF_OK) return rc;
+    (void)qsf_runtime_replan(&w->rt, &before, old, sizeof old, &none);
+    return err->code;
+}
+
 void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
     char note[NOTE_MAX];
     QsfErr err = { 0 };
@@ -32,16 +46,18 @@ void qsf_worker_do_replan(QSFWorker *w, const QSFSettings *wanted) {
         store_for_next(w, &s);
         return;
     }
-    int rc = qsf_runtime_replan(&w->rt, &s, note, sizeof note, &err);
+    const bool longer_before = w->rt.ctx_notice[0] != '\0';
+    const int rc = replan(w, &s, note, &err);
     if (rc != QSF_OK) {
         qsf_worker_check_stale(w);
         emit_plan(w, err.code, err.msg);
         return;
     }
     qsf_worker_set_settings(w, &s);
-    qsf_board_plan(&w->board);
+    qsf_board_plan(&w->board, qsf_forward_kept(w->rt.fwd));
     qsf_worker_publish_plan(w);
     emit_plan(w, QSF_OK, note);
+    if (!longer_before && w->rt.ctx_notice[0] != '\0') qsf_worker_emit(w, QSF_EVENT_NOTICE, w->rt.ctx_notice);
 }
 
 void qsf_worker_do_pending_replan(QSFWorker *w) {

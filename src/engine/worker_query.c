@@ -124,6 +124,12 @@ char *qsf_worker_templates(QSFWorker *w) {
 
 /* ---- would these settings be accepted? ---- */
 
+/* Tokens that a new plan must keep: between two answers those that do not fit are dropped (worker_plan.c). */
+static uint32_t kept_tokens(QSFWorker *w, const QSFSettings *s, const QSFStats *st) {
+    if (atomic_load(&w->busy) || s->ctx == 0 || st->ctx_used < s->ctx) return st->ctx_used;
+    return s->ctx - 1;
+}
+
 static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     QSFStats st;
     QsfPlanOptions from, o;
@@ -134,9 +140,9 @@ static int check_plan(QSFWorker *w, const QSFSettings *s, QsfErr *err) {
     pthread_mutex_unlock(&w->lock);
     uint64_t available = qsf_planning_available(&w->rt.facts);
     if (load)
-        qsf_plan_options_first(&o, &w->rt.model, s, &w->rt.facts, available);
+        qsf_plan_options_first(&o, s, &w->rt.facts, available);
     else
-        qsf_plan_options_next(&o, &from, s, (qk_kv)from.kv, st.ctx_used, st.ctx_size, available);
+        qsf_plan_options_next(&o, &from, s, (qk_kv)from.kv, kept_tokens(w, s, &st), st.ctx_size, available);
     return qsf_plan_check(&w->rt.model, &o, err);
 }
 

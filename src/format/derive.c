@@ -32,7 +32,6 @@ static const struct {
     [QSF_DERIVE_F32] = { qsf_derive_value, true },
     [QSF_DERIVE_ADD_ONE] = { qsf_derive_value, true },
     [QSF_DERIVE_NEG_EXP] = { qsf_derive_value, true },
-    [QSF_DERIVE_SCALED_F8] = { qsf_derive_scaled_f8, true },
     [QSF_DERIVE_MXFP4] = { qsf_derive_mxfp4, true },
     [QSF_DERIVE_TERNARY] = { qsf_derive_ternary, true },
     [QSF_DERIVE_SPLIT32] = { qsf_derive_split32, true },
@@ -219,7 +218,7 @@ static int advise(QsfDeriveRead *r, void *arg) {
     const uint64_t unit = m->head > 0 ? m->head : 1, row0 = r->at / d->row_bytes / unit * unit;
     uint64_t row1 = (r->at + r->len + d->row_bytes - 1) / d->row_bytes;
     row1 = (row1 + unit - 1) / unit * unit;
-    const uint64_t src = d->src_cols * d->src_elem, first = qsf_row_place(m, row0),
+    const uint64_t src = d->src_cols * (d->scaled_f8 ? 1 : d->src_elem), first = qsf_row_place(m, row0),
                    n = m->run >= row1 - row0 ? row1 - row0 : qsf_row_place(m, row1 - 1) + 1 - first;
     posix_fadvise(r->s->files[r->p->file].fd, (off_t)(r->p->at + first * src), (off_t)(n * src), advice);
     return QSF_OK;
@@ -231,7 +230,7 @@ void qsf_derived_advise(const QsfSource *s, uint64_t off, uint64_t len, int advi
         (void)visit_range(off, len, &r, advise, &advice);
 }
 
-int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len) {
+int qsf_derive_stored(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len) {
     return qsf_file_pread(&r->s->files[r->p->file], dst, (size_t)len, r->p->at + at, r->err);
 }
 

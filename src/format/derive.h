@@ -12,7 +12,8 @@
 #define QSF_DERIVE_SCRATCH ((size_t)64 << 10) /* bytes of memory for one read */
 #define QSF_DERIVE_READERS 4u                 /* reads at a time that need such memory; others wait */
 
-/* How bytes of a tensor are made. Sources of COPY and TRANSPOSE may have any type; the result has the same. */
+/* How bytes of a tensor are made. Sources of COPY and TRANSPOSE may have any type; the result has the same. F8 with
+ * scales counts as BF16 in all kinds up to NEG_EXP. */
 typedef enum QsfDeriveKind {
     QSF_DERIVE_COPY,      /* row r is row place(r) of the source */
     QSF_DERIVE_TRANSPOSE, /* row r is column place(r) of the source, which may be several matrices */
@@ -21,7 +22,6 @@ typedef enum QsfDeriveKind {
     QSF_DERIVE_F32,       /* F32 from F32, F16, BF16 */
     QSF_DERIVE_ADD_ONE,   /* the same, x + 1 */
     QSF_DERIVE_NEG_EXP,   /* the same, -exp(x) */
-    QSF_DERIVE_SCALED_F8, /* BF16 from F8 with a scale for each block of rows and columns */
     QSF_DERIVE_MXFP4,     /* MXFP4 from blocks and their scales in two tensors */
     QSF_DERIVE_TERNARY,   /* I2_S from two bits each, four rows in a byte */
     QSF_DERIVE_SPLIT32,   /* I2_32 from codes and their scales in two tensors, rows in order */
@@ -42,6 +42,14 @@ typedef struct QsfRowMap {
     uint64_t pad; /* rows of zeros after the last */
 } QsfRowMap;
 
+/* The scales of F8 weights, one for each block of rows and columns. */
+typedef struct QsfF8Scales {
+    uint64_t rows;             /* of a source matrix, whose blocks begin at its first row; 0 = no scales */
+    uint32_t codes, dtype;     /* F8_E4M3 or F8_E5M2; F32, F16 or BF16 */
+    uint32_t cols;             /* scales in a row of the tensor of scales */
+    uint32_t block_r, block_c; /* rows and columns that share a scale */
+} QsfF8Scales;
+
 /* A tensor or part of it, from which consecutive rows are made. */
 typedef struct QsfDerivedPart {
     uint64_t row0, rows; /* of the result */
@@ -50,20 +58,20 @@ typedef struct QsfDerivedPart {
     uint64_t at;       /* first byte of the source tensor in the file */
     uint64_t scale_at; /* the same of the tensor with its scales, for kinds that have them */
     const QsfRowMap *map;
+    QsfF8Scales f8;
 } QsfDerivedPart;
 
 typedef struct QsfDerived {
     QsfDeriveKind kind;
-    uint64_t row_bytes;        /* of the result */
-    uint64_t cols;             /* elements of a row of the result */
-    uint64_t src_rows;         /* of one source matrix; TRANSPOSE: its columns become rows */
-    uint64_t src_cols;         /* elements */
-    uint64_t src_step;         /* TRANSPOSE: rows from one source matrix to the next */
-    uint32_t src_dtype;        /* of the source, a number of dtype.h; 0 for those that have none there */
-    uint32_t src_elem;         /* bytes of one of its elements */
-    uint32_t scale_dtype;      /* F32, F16 or BF16 */
-    uint32_t scale_cols;       /* scales in a row of the tensor of scales */
-    uint32_t block_r, block_c; /* rows and columns that share a scale */
+    uint64_t row_bytes;   /* of the result */
+    uint64_t cols;        /* elements of a row of the result */
+    uint64_t src_rows;    /* of one source matrix; TRANSPOSE: its columns become rows */
+    uint64_t src_cols;    /* elements */
+    uint64_t src_step;    /* TRANSPOSE: rows from one source matrix to the next */
+    uint32_t src_dtype;   /* of the source, a number of dtype.h; 0 for those that have none there */
+    uint32_t src_elem;    /* bytes of one of its elements */
+    bool scaled_f8;       /* all parts have F8 scales; src_dtype and src_elem are those of BF16 */
+    uint32_t scale_dtype; /* SPLIT32: F32 or F16 */
     uint32_t n_parts;
     QsfDerivedPart *part; /* (n_parts), in order of row0 */
     uint32_t tail_bytes;  /* after the last row: `tail`, then zeros */
@@ -113,15 +121,16 @@ int qsf_derive_transpose(const QsfDeriveRead *r);
 int qsf_derive_columns(const QsfDeriveRead *r);
 int qsf_derive_times(const QsfDeriveRead *r);
 int qsf_derive_value(const QsfDeriveRead *r);
-int qsf_derive_scaled_f8(const QsfDeriveRead *r);
 int qsf_derive_mxfp4(const QsfDeriveRead *r);
 int qsf_derive_ternary(const QsfDeriveRead *r);
 int qsf_derive_split32(const QsfDeriveRead *r); /* derive_split.c */
 
 /* Writes BF16: to the nearest, ties to even; NaN stays NaN. */
 void qsf_derive_put_bf16(unsigned char *out, float x);
-/* Reads from the part's source, relative to its first byte; from its tensor of scales. */
+/* Reads from the part's source, relative to its first byte; F8 with scales is read as BF16 (derive_scaled.c). */
 int qsf_derive_source(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
+/* The same of what the file has, and of the part's tensor of scales. */
+int qsf_derive_stored(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 int qsf_derive_scales(const QsfDeriveRead *r, uint64_t at, void *dst, uint64_t len);
 /* Makes n elements of BYTES bytes of row `row` of the part, from column col on, for qsf_derive_elements. */
 typedef int (*QsfDeriveElems)(const QsfDeriveRead *r, uint64_t row, uint64_t col, uint64_t n,

@@ -42,7 +42,7 @@ static int put_scale(const QsfDeriveRead *r, uint64_t i, const unsigned char *fr
 static int make_blocks(const QsfDeriveRead *r, uint64_t first, uint64_t n) {
     const uint64_t each = r->d->scale_dtype == QK_GGML_F32 ? 4 : 2, end = r->at + r->len;
     unsigned char *codes = r->scratch, *scales = r->scratch + (size_t)MOST * CODE_BYTES;
-    int rc = qsf_derive_source(r, first * CODE_BYTES, codes, n * CODE_BYTES);
+    int rc = qsf_derive_stored(r, first * CODE_BYTES, codes, n * CODE_BYTES);
     if (rc == QSF_OK) rc = qsf_derive_scales(r, first * each, scales, n * each);
     for (uint64_t i = 0; rc == QSF_OK && i < n; i++) {
         unsigned char block[sizeof(qk_i2_32)];

@@ -7,6 +7,7 @@
 
 #include "src/format/hf_experts.h"
 #include "src/format/hf_layers.h"
+#include "src/format/model_keys.h"
 
 typedef struct Sizes {
     uint32_t kv_lora, nope, rot, v;
@@ -162,27 +163,32 @@ static int put_mscale(QsfHfModel *m) {
     return rc == QSF_OK ? qsf_hf_put_f32(m, "rope.scaling.yarn_log_multiplier", 0.1 * all) : rc;
 }
 
-static int put_deepseek(QsfHfModel *m, const char *gating) {
+static int put_latent(QsfHfModel *m) {
     int rc = put_mla(m);
     if (rc == QSF_OK) rc = put_mscale(m);
     if (rc == QSF_OK) rc = qsf_hf_put_u32(m, "attention.head_count_kv", 1);
-    if (rc == QSF_OK) rc = qsf_hf_experts_put(m);
+    return rc == QSF_OK ? qsf_hf_experts_put(m) : rc;
+}
+
+static int put_deepseek(QsfHfModel *m, const char *gating) {
+    int rc = put_latent(m);
     return rc == QSF_OK ? qsf_hf_deepseek_put(m, gating) : rc;
 }
 
 static int put_v3(QsfHfModel *m) { return put_deepseek(m, "sigmoid"); }
 
-/* Groups of V2 are chosen by their best expert, those of V3 by their best two; GGUF has no key for the former. */
+/* V2 chooses groups of experts by the best expert of each, or has no groups; weights are not normalized if the key
+ * is missing. */
 static int put_v2(QsfHfModel *m) {
-    uint32_t groups = 1;
-    const char *method = qsf_json_string(qsf_hf_member(m->text, "topk_method"), NULL);
-    int rc = qsf_hf_u32(m, "n_group", 1, &groups);
-    if (rc == QSF_OK && groups > 1 && method != NULL && strcmp(method, "greedy") != 0)
-        rc = qsf_hf_bad(
-            m, "n_group",
-            "is above 1, and 'topk_method' chooses the groups of experts by the best expert of each, "
-            "which is not supported (by the best two, as in DeepSeek V3, is)");
-    return rc == QSF_OK ? put_deepseek(m, "softmax") : rc;
+    static const char key[] = "topk_method";
+    const QsfJson *v = qsf_hf_member(m->text, key);
+    const char *method = v != NULL ? qsf_json_string(v, NULL) : "greedy";
+    const bool greedy = method != NULL && strcmp(method, "greedy") == 0;
+    if (!greedy && (method == NULL || strcmp(method, "group_limited_greedy") != 0))
+        return qsf_hf_bad(m, key, "is neither 'greedy' nor 'group_limited_greedy'");
+    int rc = put_latent(m);
+    if (rc == QSF_OK && !greedy) rc = qsf_hf_put_u32(m, QSF_KEY_GROUP_SCORES, 1);
+    return rc == QSF_OK ? qsf_hf_deepseek_put_as(m, "softmax", !greedy, false) : rc;
 }
 
 /* Queries are scaled by their position. */

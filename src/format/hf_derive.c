@@ -54,6 +54,8 @@ static int bad_type(const Maker *k, const QsfHfPiece *p, const char *expected) {
                        k->m->s->files[p->file].path, QSF_HF_SHOWN, p->t->name, p->t->type_name, expected);
 }
 
+static bool is_f8(const QsfStTensor *t) { return t->dtype == QK_GGML_F8_E4M3 || t->dtype == QK_GGML_F8_E5M2; }
+
 /* Chooses how the bytes are made, and the type of the result. */
 static int choose_kind(Maker *k) {
     const QsfHfPiece *p = k->p;
@@ -61,9 +63,12 @@ static int choose_kind(Maker *k) {
     QsfDerived *d = &k->d;
     d->kind = p->row->how;
     d->src_dtype = t->dtype;
-    const bool f8 = t->dtype == QK_GGML_F8_E4M3 || t->dtype == QK_GGML_F8_E5M2;
+    const bool f8 = is_f8(t);
     const bool bytes = strcmp(t->type_name, "U8") == 0;
-    if (k->m->quantized != NULL && (f8 || bytes)) return qsf_hf_scales_kind(k->m, p, d);
+    if (k->m->quantized != NULL && (f8 || bytes)) {
+        int rc = qsf_hf_scales_kind(k->m, p, d);
+        if (rc != QSF_OK || !f8 || d->scaled_f8) return rc;
+    }
     if (d->kind == QSF_DERIVE_MXFP4) return bad_type(k, p, "U8");
     if (d->kind == QSF_DERIVE_TIMES && f8) return bad_type(k, p, "F32, F16 or BF16");
     if (t->dtype == QSF_ST_NO_DTYPE) return bad_type(k, p, "F32, F16, BF16, F8_E4M3 or F8_E5M2");
@@ -76,12 +81,13 @@ static uint32_t result_type(const QsfDerived *d) {
     case QSF_DERIVE_F32:
     case QSF_DERIVE_ADD_ONE:
     case QSF_DERIVE_NEG_EXP: return QK_GGML_F32;
-    case QSF_DERIVE_SCALED_F8: return QK_GGML_BF16;
     case QSF_DERIVE_MXFP4: return QK_GGML_MXFP4;
     case QSF_DERIVE_TERNARY: return QK_GGML_I2_S;
     default: return d->src_dtype;
     }
 }
+
+static bool has_scales(const QsfDerived *d) { return d->scaled_f8 || d->kind > QSF_DERIVE_NEG_EXP; }
 
 /* Sets the sizes of the source matrix, and the columns of the result in k->out->ne[0]. */
 static int set_source(Maker *k) {
@@ -90,14 +96,13 @@ static int set_source(Maker *k) {
     const uint32_t n = k->n_dims;
     d->src_cols = n == 1 ? 1 : shape[n - 1];
     d->src_rows = n == 1 ? shape[0] : shape[n - 2];
-    d->src_elem = d->kind == QSF_DERIVE_MXFP4 ? 16
-                  : d->kind == QSF_DERIVE_SCALED_F8 || d->kind == QSF_DERIVE_TERNARY
-                      ? 1
-                      : qsf_dtype(d->src_dtype)->block_bytes;
+    d->src_elem = d->kind == QSF_DERIVE_MXFP4     ? 16
+                  : d->kind == QSF_DERIVE_TERNARY ? 1
+                                                  : qsf_dtype(d->src_dtype)->block_bytes;
     d->cols = d->kind == QSF_DERIVE_TRANSPOSE ? d->src_rows : d->src_cols;
     k->out->ne[0] = d->kind == QSF_DERIVE_MXFP4 ? d->cols * 32 : d->cols;
     k->out->dtype = result_type(d);
-    if (n == 1 && d->kind > QSF_DERIVE_NEG_EXP) return bad(k, k->p, "is quantized, but has one dimension");
+    if (n == 1 && has_scales(d)) return bad(k, k->p, "is quantized, but has one dimension");
     if (qsf_dtype_row_bytes(qsf_dtype(k->out->dtype), k->out->ne[0], &d->row_bytes)) return QSF_OK;
     return bad(k, k->p, "has rows of a length that is not a multiple of its blocks");
 }
@@ -153,8 +158,9 @@ static int add_part(Maker *k, const QsfHfPiece *p) {
     uint64_t shape[3], n;
     int rc = read_shape(k, p, &n_dims, shape);
     if (rc != QSF_OK) return rc;
-    if (n_dims != k->n_dims || p->t->dtype != k->p->t->dtype || p->row->how != k->p->row->how ||
-        (n_dims > 1 && shape[n_dims - 1] != k->shape[n_dims - 1]))
+    const bool scaled = m->quantized != NULL && is_f8(p->t) && qsf_hf_scales_has(m, p);
+    if (n_dims != k->n_dims || scaled != k->d.scaled_f8 || p->t->dtype != k->p->t->dtype ||
+        p->row->how != k->p->row->how || (n_dims > 1 && shape[n_dims - 1] != k->shape[n_dims - 1]))
         return bad(k, p, "has another type or width than the tensors it is joined with");
     k->d.src_step = k->d.src_rows = n_dims == 1 ? shape[0] : shape[n_dims - 2];
     const uint64_t all = source_rows(k, shape);
@@ -187,7 +193,7 @@ static int add_part(Maker *k, const QsfHfPiece *p) {
     part->map = keep_map(k, &map);
     k->d.n_parts++;
     if (part->map == NULL) return m->err->code;
-    return k->d.kind > QSF_DERIVE_NEG_EXP ? qsf_hf_scales_find(m, p, shape, n_dims, &k->d, part) : QSF_OK;
+    return has_scales(&k->d) ? qsf_hf_scales_find(m, p, shape, n_dims, &k->d, part) : QSF_OK;
 }
 
 /* Checks that experts are numbered from 0, without gaps, and parts too. */
@@ -249,8 +255,8 @@ static int set_shape(Maker *k) {
 /* Are the bytes those of one tensor in a file? */
 static bool is_stored(const Maker *k) {
     const QsfDerivedPart *p = &k->d.part[0];
-    return k->d.kind == QSF_DERIVE_COPY && k->n == 1 && k->d.tail_bytes == 0 && p->map->head == 0 &&
-           p->map->first == 0 && p->map->run == p->rows;
+    return k->d.kind == QSF_DERIVE_COPY && !k->d.scaled_f8 && k->n == 1 && k->d.tail_bytes == 0 &&
+           p->map->head == 0 && p->map->first == 0 && p->map->run == p->rows;
 }
 
 static int place(Maker *k) {

@@ -92,6 +92,10 @@ static int put_gating(QsfHfModel *m, const char *fallback) {
 }
 
 int qsf_hf_deepseek_put(QsfHfModel *m, const char *gating) {
+    return qsf_hf_deepseek_put_as(m, gating, true, true);
+}
+
+int qsf_hf_deepseek_put_as(QsfHfModel *m, const char *gating, bool groups, bool norm) {
     static const struct {
         const char *hf, *gguf;
     } numbers[] = {
@@ -101,17 +105,16 @@ int qsf_hf_deepseek_put(QsfHfModel *m, const char *gating) {
         { "topk_group", "expert_group_used_count" },
     };
     int rc = QSF_OK;
-    for (size_t i = 0; rc == QSF_OK && i < sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; rc == QSF_OK && i < (groups ? 4 : 2); i++) {
         double v;
         if (qsf_hf_member(m->text, numbers[i].hf) == NULL) continue;
         rc = qsf_hf_real(m, m->text, numbers[i].hf, 0, 0, 1e5, &v);
         if (rc == QSF_OK) rc = qsf_hf_put_u32(m, numbers[i].gguf, (uint32_t)v);
     }
     double scale;
-    bool norm;
     if (rc == QSF_OK) rc = qsf_hf_real(m, m->text, "routed_scaling_factor", 1, 1e-6, 1e6, &scale);
     if (rc == QSF_OK) rc = qsf_hf_put_f32(m, "expert_weights_scale", scale);
-    if (rc == QSF_OK) rc = qsf_hf_bool(m, "norm_topk_prob|moe_renormalize", true, &norm);
+    if (rc == QSF_OK) rc = qsf_hf_bool(m, "norm_topk_prob|moe_renormalize", norm, &norm);
     if (rc == QSF_OK) rc = qsf_hf_put_bool(m, "expert_weights_norm", norm);
     return rc == QSF_OK ? put_gating(m, gating) : rc;
 }

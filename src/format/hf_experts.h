@@ -31,5 +31,7 @@ int qsf_hf_experts_everywhere(const QsfHfModel *m);
 /* Writes what models like DeepSeek have: leading dense blocks, shared experts, groups, scale, and the function of the
  * router. gating: the default of scoring_func. */
 int qsf_hf_deepseek_put(QsfHfModel *m, const char *gating);
+/* The same, without groups, or with another default of norm_topk_prob, which is true. */
+int qsf_hf_deepseek_put_as(QsfHfModel *m, const char *gating, bool groups, bool norm);
 
 #endif

@@ -36,13 +36,17 @@ static bool scales_of(const QsfHfModel *m, const char *name, Found *f) {
     return find(m, name, (int)n, "_scale_inv", f) || find(m, name, (int)n, "_scale", f);
 }
 
+bool qsf_hf_scales_has(const QsfHfModel *m, const QsfHfPiece *p) {
+    Found f;
+    return scales_of(m, p->t->name, &f);
+}
+
 int qsf_hf_scales_kind(const QsfHfModel *m, const QsfHfPiece *p, QsfDerived *d) {
     const QsfStTensor *t = p->t;
     const bool f8 = t->dtype != QSF_ST_NO_DTYPE, copy = d->kind == QSF_DERIVE_COPY;
-    Found f;
-    if (f8 && copy && !scales_of(m, t->name, &f)) return QSF_OK; /* without a scale: as stored */
-    if (f8 && copy) {
-        d->kind = QSF_DERIVE_SCALED_F8;
+    if (f8 && d->kind <= QSF_DERIVE_NEG_EXP) {
+        d->scaled_f8 = qsf_hf_scales_has(m, p);
+        if (d->scaled_f8) d->src_dtype = QK_GGML_BF16;
         return QSF_OK;
     }
     if (!f8 && d->kind == QSF_DERIVE_MXFP4) return QSF_OK;
@@ -76,29 +80,31 @@ static int read_one(const QsfHfModel *m, const Found *f, QsfDerived *d) {
     return QSF_OK;
 }
 
-/* Scales of blocks of rows and columns, of rows, or one for all. */
-static int set_blocks(const QsfHfModel *m, const Found *f, const uint64_t *shape, uint32_t n_dims,
-                      QsfDerived *d) {
+/* Scales of blocks of rows and columns, of rows (or columns, where those are the outputs), or one for all. */
+static int set_blocks(const QsfHfModel *m, const QsfHfPiece *p, const Found *f, const uint64_t *shape,
+                      uint32_t n_dims, QsfF8Scales *f8) {
     const QsfStTensor *t = f->t;
     const uint64_t rows = shape[n_dims - 2], cols = shape[n_dims - 1], matrices = n_dims == 3 ? shape[0] : 1;
     const uint64_t n = (t->end - t->begin) / (t->dtype == QK_GGML_F32 ? 4 : 2);
     if (t->dtype != QK_GGML_F32 && t->dtype != QK_GGML_F16 && t->dtype != QK_GGML_BF16)
         return bad_scales(m, f, "is not of dtype F32, F16 or BF16");
+    /* Experts that are transposed have their outputs in columns. */
+    const bool by_column = n_dims == 3 && p->row->how == QSF_DERIVE_TRANSPOSE;
     uint64_t block_r = m->scale_block[0], block_c = m->scale_block[1];
     if (n == matrices) {
         block_r = rows;
         block_c = cols;
-    } else if (n == rows * matrices && block_r == 0) {
-        block_r = 1;
-        block_c = cols;
+    } else if (block_r == 0 && n == (by_column ? cols : rows) * matrices) {
+        block_r = by_column ? rows : 1;
+        block_c = by_column ? 1 : cols;
     }
     if (block_r == 0 || block_c == 0 || block_r > UINT32_MAX || block_c > UINT32_MAX ||
         n != (rows + block_r - 1) / block_r * ((cols + block_c - 1) / block_c) * matrices)
         return bad_scales(m, f, "has another number of scales than the weights have blocks");
-    d->scale_dtype = t->dtype;
-    d->scale_cols = (uint32_t)((cols + block_c - 1) / block_c);
-    d->block_r = (uint32_t)block_r;
-    d->block_c = (uint32_t)block_c;
+    *f8 = (QsfF8Scales){ .rows = rows, .codes = p->t->dtype, .dtype = t->dtype };
+    f8->cols = (uint32_t)((cols + block_c - 1) / block_c);
+    f8->block_r = (uint32_t)block_r;
+    f8->block_c = (uint32_t)block_c;
     return QSF_OK;
 }
 
@@ -111,7 +117,7 @@ int qsf_hf_scales_find(const QsfHfModel *m, const QsfHfPiece *p, const uint64_t 
     part->scale_file = f.file;
     part->scale_at = f.t->begin;
     if (d->kind == QSF_DERIVE_TERNARY) return read_one(m, &f, d);
-    if (d->kind == QSF_DERIVE_SCALED_F8) return set_blocks(m, &f, shape, n_dims, d);
+    if (d->scaled_f8) return set_blocks(m, p, &f, shape, n_dims, &part->f8);
     uint64_t n = 1;
     for (uint32_t i = 0; i < n_dims; i++) n *= shape[i];
     return f.t->end - f.t->begin == n ? QSF_OK : bad_scales(m, &f, "does not have one byte for each block");

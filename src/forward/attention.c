@@ -12,7 +12,10 @@ typedef struct AttnJob {
     const QsfKvSpec *kv;
     uint32_t group, heads, pieces; /* query heads per KV head; per piece; number of pieces */
     uint32_t cols, blocks;         /* blocks of columns */
-    uint32_t spans;
+    uint32_t first, spans;         /* first span that is seen, and how many */
+    const qk_kv_slot *list;        /* of the cache; NULL = none */
+    size_t n_list;
+    bool observed; /* the weights of some columns are wanted */
 } AttnJob;
 
 /* Computes in double and rounds once, so that large positions times small frequencies stay precise. */
@@ -37,7 +40,14 @@ static qk_attn queries(const AttnJob *j, int worker, uint32_t col, uint32_t piec
     QsfForward *f = j->f;
     const uint32_t kv_head = piece / j->pieces, from = piece % j->pieces * j->heads, dim = j->kv->dim;
     const size_t head = (size_t)kv_head * j->group + from;
-    return (qk_attn){ .k = qsf_kvcache_k(&f->kv, j->a->kv, kv_head),
+    const QsfKvLists *lists = &f->kv.lists;
+    const uint32_t pos = f->past + col;
+    return (qk_attn){ .mass = j->observed ? lists->worker_mass + (size_t)worker * lists->cap * QK_KV_TILE
+                                          : NULL,
+                      .mass_from = f->observe_from > pos ? f->observe_from - pos : 0,
+                      .list = j->list,
+                      .n_list = j->n_list,
+                      .k = qsf_kvcache_k(&f->kv, j->a->kv, kv_head),
                       .v = qsf_kvcache_v(&f->kv, j->a->kv, kv_head),
                       .v_type = qsf_v_type(f),
                       .q = qsf_col(f, j->s->in, col) + head * dim,
@@ -75,7 +85,8 @@ static void attend_span(void *arg, int worker, size_t begin, size_t end) {
         uint32_t piece = (uint32_t)(i / j->spans), span = (uint32_t)(i % j->spans);
         size_t head = (size_t)(piece / j->pieces) * j->group + piece % j->pieces * j->heads;
         qk_attn a = queries(j, worker, 0, piece);
-        j->f->kv.ops->attend_span(&a, span, j->f->parts + (head * j->spans + span) * part, j->spans * part);
+        j->f->kv.ops->attend_span(&a, j->first + span, j->f->parts + (head * j->spans + span) * part,
+                                  j->spans * part);
     }
 }
 
@@ -90,6 +101,16 @@ static void attend_one_column(AttnJob *j, uint32_t items) {
     }
 }
 
+/* The spans that the columns see. Positions before them may be many once positions were evicted. */
+static void find_spans(AttnJob *j) {
+    const QsfForward *f = j->f;
+    const qk_attn all = { .list = j->list, .n_list = j->n_list };
+    const uint32_t window = j->a->window, end = f->past + 1;
+    const size_t last = qk_kv_index(&all, (size_t)f->past + f->n_cols - 1);
+    j->first = window > 0 && end > window ? (uint32_t)(qk_kv_index(&all, end - window) / QK_KV_SPAN) : 0;
+    j->spans = (uint32_t)(last / QK_KV_SPAN) + 1 - j->first;
+}
+
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     if (s->in2.buf != QSF_NONE) return qsf_sparse_attention(f, s, err);
     const QsfSpan span = qsf_span_begin(f);
@@ -101,12 +122,16 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err) {
     j.pieces = (j.group + j.heads - 1) / j.heads;
     j.cols = most / j.heads;
     j.blocks = (f->n_cols + j.cols - 1) / j.cols;
-    j.spans = (uint32_t)qk_kv_spans((size_t)f->past + f->n_cols);
+    j.list = qsf_kvcache_list(&f->kv, a->kv, &j.n_list);
+    j.observed = f->kv.lists.mass != NULL && f->past + f->n_cols > f->observe_from &&
+                 qsf_kvcache_ring(&f->kv, a->kv) == 0;
+    find_spans(&j);
     uint32_t items = kv->heads * j.pieces;
-    if (f->n_cols == 1 && j.spans > 1)
+    if (f->n_cols == 1 && j.spans > 1 && !j.observed)
         attend_one_column(&j, items);
     else
         qsf_pool_run(f->pool, attend, &j, (size_t)items * j.blocks, 1);
+    if (j.observed) qsf_kvlist_gather(&f->kv.lists, a->kv, f->past + f->n_cols);
     qsf_span_end(f, &span, &f->n.attention_ns);
     return QSF_OK;
 }

@@ -89,11 +89,6 @@ static void act(const QsfForward *f, const QsfStep *s, size_t c) {
     qsf_act(f->table, &s->u.act, qsf_col(f, s->out[0], c), x, s->out[0].width);
 }
 
-static void position(const QsfForward *f, const QsfStep *s, size_t c) {
-    const size_t n = s->out[0].width;
-    f->table->add(qsf_col(f, s->out[0], c), qsf_param(f, s->u.param) + (f->past + c) * n, n);
-}
-
 static void temperature(const QsfForward *f, const QsfStep *s, size_t c) {
     const QsfTemperatureStep *t = &s->u.temperature;
     const size_t pos = f->past + c + t->offset;
@@ -144,7 +139,6 @@ static void (*const each[QSF_OP_N])(const QsfForward *f, const QsfStep *s, size_
     [QSF_OP_CLAMP] = clamp,
     [QSF_OP_ACT] = act,
     [QSF_OP_SOFTCAP] = softcap,
-    [QSF_OP_POSITION] = position,
     [QSF_OP_HEADS] = heads,
     [QSF_OP_ROUTE] = qsf_route,
     [QSF_OP_KV_STORE] = kv_store,

@@ -1,77 +1,78 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Short causal convolutions over the positions. Each thread takes some channels through all columns of the pass. */
+/* Short causal convolutions over the positions. Each thread takes some channels through all columns of the pass, from
+ * the last one to the first, because the output may overwrite the input. */
 #include <string.h>
 
 #include "src/forward/state.h"
 
-#define BLOCK 128u /* channels at a time: their inputs and weights stay in the first cache */
+#define WEIGHTS 4096u /* of the channels at a time, */
+#define MOST    512u  /* which are at most so many: the inputs of an output stay in the first cache */
 
 typedef struct ConvJob {
     const QsfForward *f;
     const QsfStep *s;
     QsfActFn act;
+    const float *old;
+    float *new_state;
+    size_t block; /* channels at a time */
 } ConvJob;
 
-/* The last inputs of a block of channels, a ring of rows, and its weights, one row per position. */
-typedef struct Window {
-    float x[QSF_CONV_MAX][BLOCK], w[QSF_CONV_MAX][BLOCK];
-} Window;
-
-static void load(const ConvJob *j, Window *win, size_t ch, size_t n) {
-    const QsfConvStep *p = &j->s->u.conv;
-    const size_t channels = j->s->in.width;
-    const float *old = qsf_recurrent_old(&j->f->recurrent, p->state), *w = qsf_param(j->f, p->weight);
-    for (size_t k = 0; k + 1 < p->kernel; k++) memcpy(win->x[k], old + k * channels + ch, n * sizeof *old);
-    for (size_t k = 0; k < p->kernel; k++)
-        for (size_t i = 0; i < n; i++) win->w[k][i] = w[(ch + i) * p->kernel + k];
-}
-
-/* Row `first` of the ring is the oldest input. */
-static void store(const ConvJob *j, const Window *win, size_t first, size_t ch, size_t n) {
-    const QsfConvStep *p = &j->s->u.conv;
-    float *new = qsf_recurrent_new(&j->f->recurrent, p->state);
-    for (size_t k = 0; k + 1 < p->kernel; k++)
-        memcpy(new + k * j->s->in.width + ch, win->x[(first + k) % p->kernel], n * sizeof *new);
-}
-
-/* y from the window; row `first` of the ring is the oldest. */
-static void sum_window(const ConvJob *j, const Window *win, size_t first, float *y, size_t ch, size_t n) {
+/* The weights of a block of channels, a row for each tap. */
+static void load(const ConvJob *j, float *to, size_t ch, size_t n) {
     const size_t kernel = j->s->u.conv.kernel;
-    const float *x[QSF_CONV_MAX], *w[QSF_CONV_MAX], *bias = qsf_param(j->f, j->s->u.conv.bias);
-    for (size_t k = 0; k < kernel; k++) {
-        x[k] = win->x[(first + k) % kernel];
-        w[k] = win->w[k];
-    }
-    j->f->table->conv(y, x, w, kernel, bias != NULL ? bias + ch : NULL, n);
+    const float *w = qsf_param(j->f, j->s->u.conv.weight) + ch * kernel;
+    for (size_t k = 0; k < kernel; k++)
+        for (size_t i = 0; i < n; i++) to[k * j->block + i] = w[i * kernel + k];
 }
 
-static void block(const ConvJob *j, Window *win, size_t ch, size_t n) {
+/* The input `before` columns before column c: of this pass, or of the state. */
+static const float *input(const ConvJob *j, size_t c, size_t before, size_t ch) {
+    const size_t first = j->f->col0, row = c + (j->s->u.conv.kernel - 1) - before;
+    if (c >= first + before) return qsf_col(j->f, j->s->in, c - before) + ch;
+    return j->old + (row - first) * j->s->in.width + ch;
+}
+
+static void store(const ConvJob *j, size_t ch, size_t n) {
+    const size_t kernel = j->s->u.conv.kernel, last = (size_t)j->f->col0 + j->f->n_cols - 1;
+    for (size_t k = 0; k + 1 < kernel; k++)
+        memcpy(j->new_state + k * j->s->in.width + ch, input(j, last, kernel - 2 - k, ch),
+               n * sizeof *j->new_state);
+}
+
+static void block(const ConvJob *j, float *weights, size_t ch, size_t n) {
     const QsfForward *f = j->f;
-    const QsfConvStep *p = &j->s->u.conv;
-    size_t first = 0; /* of the ring, once the input of the column is in it */
-    load(j, win, ch, n);
-    for (uint32_t c = f->col0; c < f->col0 + f->n_cols; c++) {
+    const size_t kernel = j->s->u.conv.kernel;
+    const float *x[QSF_CONV_MAX], *w[QSF_CONV_MAX], *bias = qsf_param(f, j->s->u.conv.bias);
+    load(j, weights, ch, n);
+    store(j, ch, n);
+    for (size_t k = 0; k < kernel; k++) w[k] = weights + k * j->block;
+    for (size_t c = (size_t)f->col0 + f->n_cols; c-- > f->col0;) {
         float *y = qsf_col(f, j->s->out[0], c) + ch;
-        memcpy(win->x[(first + p->kernel - 1) % p->kernel], qsf_col(f, j->s->in, c) + ch, n * sizeof *y);
-        sum_window(j, win, first, y, ch, n);
+        for (size_t k = 0; k < kernel; k++) x[k] = input(j, c, kernel - 1 - k, ch);
+        f->table->conv(y, x, w, kernel, bias != NULL ? bias + ch : NULL, n);
         if (j->act != NULL) j->act(y, NULL, n);
-        first = (first + 1) % p->kernel;
     }
-    store(j, win, first, ch, n);
 }
 
 static void run(void *arg, int worker, size_t begin, size_t end) {
     const ConvJob *j = arg;
-    Window win;
+    float weights[WEIGHTS];
     (void)worker;
-    for (size_t ch = begin; ch < end; ch += BLOCK) block(j, &win, ch, end - ch < BLOCK ? end - ch : BLOCK);
+    for (size_t ch = begin; ch < end; ch += j->block)
+        block(j, weights, ch, end - ch < j->block ? end - ch : j->block);
 }
 
 /* Pieces are multiples of 16 channels, so that the last bit of an activation does not depend on the split. */
 int qsf_conv(QsfForward *f, const QsfStep *s, QsfErr *err) {
     (void)err;
     const QsfSpan span = qsf_span_begin(f);
-    ConvJob j = { f, s, qsf_act_fn(f->table, s->u.conv.act) };
+    const size_t most = WEIGHTS / s->u.conv.kernel / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
+    ConvJob j = { .f = f,
+                  .s = s,
+                  .act = qsf_act_fn(f->table, s->u.conv.act),
+                  .old = qsf_recurrent_old(&f->recurrent, s->u.conv.state),
+                  .new_state = qsf_recurrent_new(&f->recurrent, s->u.conv.state),
+                  .block = most < MOST ? most : MOST };
     qsf_pool_run(f->pool, run, &j, s->in.width, QSF_ROW_QUANTUM);
     qsf_span_end(f, &span, &f->n.attention_ns);
     return QSF_OK;

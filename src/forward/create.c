@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "src/forward/state.h"
+#include "src/plan/lend.h"
 #include "src/stream/interleave.h"
 
 static int map_buffers(QsfForward *f, const QsfPlan *p, QsfErr *err) {
@@ -24,6 +25,8 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
     if (rc == QSF_OK)
         rc = qsf_kvcache_init(&f->kv, f->model->prog.kv, f->model->prog.n_kv, &f->table->kv[p->kv], p->ctx,
                               f->ledger, err);
+    const uint32_t start = qsf_lend_positions(0, p->kv_step, p->ctx);
+    if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, start, err);
     if (rc == QSF_OK) rc = qsf_recurrent_init(&f->recurrent, &f->model->prog, p->checkpoints, f->ledger, err);
     if (rc == QSF_OK) rc = qsf_counters_open(f, err);
     if (rc == QSF_OK) rc = qsf_params_load(f, err);
@@ -35,6 +38,7 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .plan = p,
         .table = f->table,
         .interleaved_types = f->exact ? 0 : qsf_interleaved_types(f->table), /* --exact uses plain rows */
+        .lent = qsf_reserve_lent(f, p->ctx, start),
         .ledger = o->ledger,
         .cancel = o->cancel,
         .counters = &f->n.io,
@@ -42,8 +46,10 @@ static int load(QsfForward *f, const QsfForwardOptions *o, QsfErr *err) {
         .on_layer_arg = f,
     };
     rc = qsf_weights_create(&f->weights, &wo, err);
-    if (rc == QSF_OK) qsf_counters_plan(f, p);
-    return rc;
+    if (rc != QSF_OK) return rc;
+    atomic_store_explicit(&f->n.lent, wo.lent, memory_order_relaxed);
+    qsf_counters_pins(f);
+    return QSF_OK;
 }
 
 int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err) {
@@ -61,6 +67,7 @@ int qsf_forward_create(QsfForward **out, const QsfForwardOptions *o, QsfErr *err
     f->block = QSF_NONE;
     f->exact = o->plan->exact;
     f->wanted_ctx = o->plan->wanted_ctx;
+    f->kv_step = o->plan->kv_step;
     int rc = load(f, o, err);
     if (rc != QSF_OK) {
         qsf_forward_destroy(f);

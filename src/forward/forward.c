@@ -12,8 +12,13 @@
 static void save_state(QsfForward *f) { qsf_recurrent_save(&f->recurrent, f->kv.n_past); }
 
 static int check(const QsfForward *f, const int32_t *ids, size_t n, QsfErr *err) {
-    uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab;
-    if (n > f->kv.ctx - past) {
+    const uint32_t past = f->kv.n_past, n_vocab = f->model->hp.n_vocab, max = f->model->prog.max_ctx;
+    if (f->evict.kind != QSF_EVICT_NONE && n > (max > 0 ? max : QSF_EVICT_POSITIONS) - past) {
+        return qsf_err_set(err, QSF_E_CONTEXT,
+                           "context full: the model has %u positions, %u are used, %zu more needed",
+                           (unsigned)(max > 0 ? max : QSF_EVICT_POSITIONS), (unsigned)past, n);
+    }
+    if (f->evict.kind == QSF_EVICT_NONE && n > qsf_evicting_room(f)) {
         return qsf_err_set(err, QSF_E_CONTEXT, "context full: %u of %u tokens used, %zu more needed",
                            (unsigned)past, (unsigned)f->kv.ctx, n);
     }
@@ -70,7 +75,9 @@ static uint32_t chunk_cols(const QsfForward *f, bool all) {
 static int eval_chunks(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn all, void *arg, QsfErr *err) {
     uint32_t most = chunk_cols(f, all != NULL);
     for (size_t done = 0; done < n;) {
+        const uint32_t room = qsf_evicting_make_room(f, n - done, n > 1);
         uint32_t cols = n - done < most ? (uint32_t)(n - done) : most;
+        if (cols > room) cols = room;
         int rc = pass(f, ids + done, cols, all != NULL || done + cols == n, all, arg, err);
         if (rc != QSF_OK) return rc;
         done += cols;
@@ -92,12 +99,15 @@ int qsf_forward_eval(QsfForward *f, const int32_t *ids, size_t n, QsfLogitsFn al
     int rc = qsf_forward_usable(f, err);
     if (rc == QSF_OK) rc = check(f, ids, n, err);
     if (rc != QSF_OK || n == 0) return rc;
+    rc = qsf_reserve_positions(f, f->kv.n_past + (uint32_t)n, err); /* for all chunks at once */
+    if (rc != QSF_OK) return rc;
     uint32_t past = f->kv.n_past;
     uint64_t t0 = qsf_now_ns();
     atomic_store_explicit(&f->n.chunk_done, 0, memory_order_relaxed);
     atomic_store_explicit(&f->n.chunk_total, (uint32_t)n, memory_order_relaxed);
     if (n > 1) save_state(f); /* the borders of messages */
     rc = eval_chunks(f, ids, n, all, arg, err);
+    if (rc == QSF_OK && n > 1) qsf_evicting_prompt_done(f);
     if (n > 1) save_state(f);
     qsf_count(n > 1 ? &f->n.prefill_tokens : &f->n.decode_tokens, f->kv.n_past - past);
     qsf_count(n > 1 ? &f->n.prefill_ns : &f->n.decode_ns, qsf_now_ns() - t0);
@@ -123,7 +133,21 @@ uint32_t qsf_forward_n_past(const QsfForward *f) { return f->kv.n_past; }
 
 uint32_t qsf_forward_ctx(const QsfForward *f) { return f->kv.ctx; }
 
+/* Were the keys in the cache rotated as this plan rotates them? Long contexts of some models have other frequencies. */
+static bool same_rotation(const QsfForward *f) {
+    const QsfProgram *p = &f->model->prog;
+    for (uint32_t t = 0; t < p->n_ropes; t++) {
+        const QsfRopeTable *r = &p->rope[t];
+        if (r->freq_long != NULL && (f->rope_ctx > r->original_ctx) != (f->wanted_ctx > r->original_ctx))
+            return false;
+    }
+    return true;
+}
+
+void qsf_forward_expect(QsfForward *f, uint32_t n) { qsf_reserve_trim(f, n); }
+
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
+    if (!same_rotation(f)) return 0;
     return n < f->kv.n_past ? qsf_kvcache_keeps(&f->kv, qsf_recurrent_before(&f->recurrent, n))
                             : f->kv.n_past;
 }
@@ -131,5 +155,6 @@ uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n) {
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n) {
     if (n < f->kv.n_past)
         qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, qsf_forward_keeps(f, n)));
+    qsf_evicting_note(f);
     return f->kv.n_past;
 }

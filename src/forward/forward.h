@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "src/base/pool.h"
+#include "src/plan/evict.h"
 #include "src/plan/plan.h"
 #include "src/plan/units.h"
 
@@ -90,8 +91,22 @@ uint32_t qsf_forward_ctx(const QsfForward *f);
 /* Removes positions n and later; n <= n_past. A model with recurrent states goes back to its newest checkpoint at or
  * before n. Returns how many positions stay, which is n_past: the caller must evaluate those up to n again. */
 uint32_t qsf_forward_truncate(QsfForward *f, uint32_t n);
+/* After a truncation: n positions are about to be evaluated. Where most of the memory that the KV cache has taken is not
+ * needed for them, weights get it, so the ledger must not be frozen. */
+void qsf_forward_expect(QsfForward *f, uint32_t n);
 /* Returns how many positions qsf_forward_truncate(f, n) would keep. */
 uint32_t qsf_forward_keeps(const QsfForward *f, uint32_t n);
+
+/* Between two evals: sets the eviction policy of the KV cache; the first is none. With a policy, evals evict positions
+ * instead of failing with QSF_E_CONTEXT, and positions grow beyond the context. QSF_E_USAGE: the model has sparse
+ * attention; QSF_E_CONTEXT: the context has no room for what is protected; QSF_E_BUDGET and QSF_E_RUNTIME: no memory.
+ * Everything is as before then. */
+int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err);
+bool qsf_forward_evicts(const QsfForward *f); /* Is there a policy? */
+/* Returns how many positions fit without an eviction. */
+uint32_t qsf_forward_room(const QsfForward *f);
+/* Returns how many positions the KV cache holds: n_past without those that were evicted, in whole tiles. */
+uint32_t qsf_forward_kept(const QsfForward *f);
 
 /* Counters since creation or the last reset; any thread may read them. */
 typedef struct QsfForwardStats {
@@ -109,11 +124,17 @@ typedef struct QsfForwardStats {
     uint64_t prefill_tokens; /* tokens evaluated in calls with n > 1 */
     uint64_t decode_tokens;  /* tokens evaluated one at a time */
     uint64_t prefill_ns, decode_ns;
-    uint32_t layer;                    /* layer being computed now, n_layers during the head */
-    uint32_t chunk_done, chunk_total;  /* tokens of the running eval: done, and in total */
-    uint64_t pin_done, pin_total;      /* bytes of weights pinned, and planned; not reset */
-    uint64_t pin_read;                 /* bytes read to be pinned, or for the resident embedding table */
+    uint32_t layer;                   /* layer being computed now, n_layers during the head */
+    uint32_t chunk_done, chunk_total; /* tokens of the running eval: done, and in total */
+    uint64_t pin_done, pin_total;     /* bytes of weights pinned, and planned; not reset */
+    uint64_t pin_read;                /* bytes read to be pinned, or for the resident embedding table */
+    uint64_t streamed_bytes; /* weights that a token streams now; of experts the average; not reset */
+    uint64_t
+        lent_bytes; /* reserved for positions that do not exist yet, and for weights until then; not reset */
     uint64_t embed_hits, embed_misses; /* of the embedding row cache */
+    uint64_t evictions, evicted;       /* of the KV cache, and positions in all; not reset */
+    uint32_t missing;                  /* evicted positions before n_past */
+    uint32_t n_protected;              /* positions that the eviction policy keeps; 0 without one */
 } QsfForwardStats;
 
 /* One layer; index n_layers is the head. Counters since creation or the last reset. */

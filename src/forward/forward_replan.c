@@ -3,11 +3,13 @@
  * rest is mapped. Positions and logits stay. */
 #include "src/base/discard.h"
 #include "src/forward/state.h"
+#include "src/plan/lend.h"
 
 static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
-    if (p->ctx < f->kv.n_past || p->ctx == 0) {
+    if (qk_kv_tiles(p->ctx) * QK_KV_TILE < qsf_kvcache_used(&f->kv) ||
+        (!f->kv.lists.on && p->ctx < f->kv.n_past) || p->ctx == 0) {
         return qsf_err_set(err, QSF_E_CONTEXT, "cannot shrink the context to %u tokens: %u are in use",
-                           (unsigned)p->ctx, (unsigned)f->kv.n_past);
+                           (unsigned)p->ctx, (unsigned)qsf_kvcache_used(&f->kv));
     }
     if (&f->table->kv[p->kv] != f->kv.ops || p->exact != f->exact || p->batch == 0 ||
         p->n_units != qsf_weights_n_units(f->weights)) {
@@ -16,13 +18,20 @@ static int check(const QsfForward *f, const QsfPlan *p, QsfErr *err) {
     return QSF_OK;
 }
 
+/* The positions in the cache, in whole steps. */
+static uint32_t reserved(const QsfForward *f, const QsfPlan *p) {
+    return qsf_lend_positions(f->kv.n_past, p->kv_step, p->ctx);
+}
+
 static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
-    qsf_weights_park(f->weights, p);
+    qsf_weights_park(f->weights, p, qsf_reserve_lent(f, p->ctx, reserved(f, p)));
     qsf_embed_close(f, p);
     qsf_mem_discard(f->mem, f->l.total); /* scratch: pages of a larger layout need not stay resident */
     int rc = l->total < f->l.total ? qsf_buffers_set(f, l, err) : QSF_OK;
     if (rc == QSF_OK && p->checkpoints < f->recurrent.n_slots)
         rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
+    if (rc == QSF_OK && reserved(f, p) < f->kv.reserved)
+        rc = qsf_kvcache_reserve(&f->kv, reserved(f, p), err);
     if (rc == QSF_OK && p->ctx <= f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
     return rc;
 }
@@ -30,9 +39,13 @@ static int shrink(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *e
 static int grow(QsfForward *f, const QsfPlan *p, const QsfLayout *l, QsfErr *err) {
     int rc = qsf_buffers_set(f, l, err);
     if (rc == QSF_OK && p->ctx > f->kv.ctx) rc = qsf_kvcache_resize(&f->kv, p->ctx, err);
+    if (rc == QSF_OK) rc = qsf_kvcache_reserve(&f->kv, reserved(f, p), err);
     if (rc == QSF_OK) rc = qsf_recurrent_resize(&f->recurrent, p->checkpoints, err);
+    if (rc == QSF_OK) rc = qsf_forward_evict(f, &f->evict, err); /* the number of threads */
     if (rc == QSF_OK) rc = qsf_embed_open(f, p, err);
-    if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, err);
+    const uint64_t lent = qsf_reserve_lent(f, p->ctx, reserved(f, p));
+    if (rc == QSF_OK) rc = qsf_weights_resume(f->weights, p, lent, err);
+    atomic_store_explicit(&f->n.lent, lent, memory_order_relaxed);
     return rc;
 }
 
@@ -43,12 +56,13 @@ int qsf_forward_replan(QsfForward *f, const QsfPlan *p, QsfPool *pool, QsfErr *e
     if (rc != QSF_OK) return rc;
     f->pool = pool;
     f->wanted_ctx = p->wanted_ctx;
+    f->kv_step = p->kv_step;
     qsf_buffers_layout(f, p, &l);
     rc = shrink(f, p, &l, &why);
     if (rc == QSF_OK) rc = grow(f, p, &l, &why);
     f->broken = rc != QSF_OK;
     f->broken_why = why;
     if (rc != QSF_OK) return qsf_err_pass(err, &why);
-    qsf_counters_plan(f, p);
+    qsf_counters_pins(f);
     return QSF_OK;
 }

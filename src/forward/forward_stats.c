@@ -28,23 +28,26 @@ void qsf_counters_close(QsfForward *f) {
     qsf_mem_unmap(f->ledger, QSF_MEM_META, f->n.io.layer, f->n.layer_bytes);
 }
 
-void qsf_counters_plan(QsfForward *f, const QsfPlan *p) {
-    for (uint32_t i = 0; i < p->n_units;) {
+void qsf_counters_pins(QsfForward *f) {
+    const uint32_t n_units = qsf_weights_n_units(f->weights);
+    uint64_t streamed = 0;
+    for (uint32_t i = 0; i < n_units;) {
         uint32_t layer = qsf_weights_unit(f->weights, i)->layer;
         uint64_t weight = 0, pinned = 0;
-        for (; i < p->n_units && qsf_weights_unit(f->weights, i)->layer == layer; i++) {
+        for (; i < n_units && qsf_weights_unit(f->weights, i)->layer == layer; i++) {
             const QsfUnit *u = qsf_weights_unit(f->weights, i);
             weight += qsf_unit_active_bytes(u);
             if (u->on_demand) {
-                pinned += p->pinned_items[i] < u->items ? 0 : qsf_unit_active_bytes(u);
+                pinned += qsf_weights_pinned(f->weights, i) ? qsf_unit_active_bytes(u) : 0;
                 continue;
             }
-            pinned += qsf_unit_item_bytes(u, 0,
-                                          p->pinned_items[i] < u->items ? p->pinned_items[i] : u->items);
+            pinned += qsf_unit_item_bytes(u, 0, qsf_weights_items(f->weights, i));
         }
+        streamed += weight - pinned;
         atomic_store_explicit(&f->n.bytes[layer].weight, weight, memory_order_relaxed);
         atomic_store_explicit(&f->n.bytes[layer].pinned, pinned, memory_order_relaxed);
     }
+    atomic_store_explicit(&f->n.streamed, streamed, memory_order_relaxed);
 }
 
 uint32_t qsf_forward_layers(const QsfForward *f, QsfLayerStats *out, uint32_t max) {
@@ -83,8 +86,14 @@ void qsf_forward_stats(const QsfForward *f, QsfForwardStats *out) {
         .pin_done = qsf_counted(&n->io.pin_done),
         .pin_total = qsf_counted(&n->io.pin_total),
         .pin_read = qsf_counted(&n->io.pin_read),
+        .streamed_bytes = qsf_counted(&n->streamed),
+        .lent_bytes = qsf_counted(&n->lent),
         .embed_hits = qsf_counted(&n->embed_hits),
         .embed_misses = qsf_counted(&n->embed_misses),
+        .evictions = qsf_counted(&n->evictions),
+        .evicted = qsf_counted(&n->evicted),
+        .missing = (uint32_t)atomic_load_explicit(&n->missing, memory_order_relaxed),
+        .n_protected = (uint32_t)atomic_load_explicit(&n->n_protected, memory_order_relaxed),
     };
     for (unsigned g = 0; g < QSF_MATMUL_N; g++) out->matmul_ns[g] = qsf_counted(&n->matmul_ns[g]);
 }

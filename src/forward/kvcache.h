@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Keys and values of past positions, in the tiles of the KV operations (kernels/kv.h; f16, f32, q8). The
- * tiles of one cache and KV head are contiguous. The whole memory is charged, but touched only as the context
- * grows. Positions are physical: rotation is applied before storing.
+ * tiles of one cache and KV head are contiguous. The memory of a full context is mapped; it is charged for the positions
+ * that qsf_kvcache_reserve names, and touched only as the context grows. Positions are physical: rotation is applied
+ * before storing.
+ * Positions may be evicted, if there are lists (kvlist.h): the memory then holds ctx positions at a time, all of them
+ * charged, and n_past may be larger. A truncation to before an evicted position keeps nothing: all of it must be
+ * evaluated again.
  * A cache of steps with a window keeps its last positions in a ring. A conversation can then be truncated only as far as
  * the window before its new end is still there. */
 #ifndef QSF_FORWARD_KVCACHE_H
@@ -11,36 +15,59 @@
 #include <stdint.h>
 
 #include "kernels/kernels.h"
-#include "src/base/ledger.h"
+#include "src/base/partial.h"
+#include "src/forward/kvlist.h"
 #include "src/model/hparams.h"
 #include "src/model/program.h"
+#include "src/plan/evict.h"
 
 typedef struct QsfKvCache {
     const qk_kv_ops *ops;
     uint8_t *mem;          /* per cache (2, heads, tiles of ctx); (heads, ..) where V is K */
-    uint64_t bytes;        /* mapped: enough for ctx */
+    QsfPartial map;        /* enough for ctx */
+    uint32_t reserved;     /* positions that are charged; at least n_past */
     const QsfKvSpec *spec; /* (n) must outlive the cache */
     uint32_t n;            /* number of caches */
     uint32_t ctx;
     uint32_t n_past;               /* positions that hold something */
     uint64_t at[QSF_MAX_LAYERS];   /* bytes before each cache, for ctx */
     uint32_t lost[QSF_MAX_LAYERS]; /* positions before this one may be overwritten */
+    QsfKvLists lists;
     QsfLedger *ledger;
 } QsfKvCache;
 
-/* Maps n <= QSF_MAX_LAYERS empty caches, charged to KV. QSF_E_BUDGET, QSF_E_RUNTIME. */
+/* Maps n <= QSF_MAX_LAYERS empty caches, charged to KV for all positions. QSF_E_BUDGET, QSF_E_RUNTIME. */
 int qsf_kvcache_init(QsfKvCache *c, const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx,
                      QsfLedger *ledger, QsfErr *err);
 void qsf_kvcache_free(QsfKvCache *c); /* zero-initialised is allowed */
 
-/* Stores position pos < ctx of cache i; k and v are (heads, dim); v is not read where V is K. Several threads may store
+/* Charges KV for positions [0, n), n_past <= n <= ctx; fewer than before: what they do not touch is returned to the kernel.
+ * Also while the ledger is frozen. QSF_E_BUDGET: nothing has changed; fewer never fails. */
+int qsf_kvcache_reserve(QsfKvCache *c, uint32_t n, QsfErr *err);
+
+/* Stores position pos of cache i, pos < reserved or, with lists, announced by qsf_kvcache_will_store; k and v are (heads, dim); v is not read where V is K. Several threads may store
  * different positions concurrently (those of one tile share cache lines). Does not change n_past. */
 void qsf_kvcache_store(const QsfKvCache *c, uint32_t i, uint32_t pos, const float *k, const float *v);
 
 /* Returns the ring of cache i for qk_attn: 0 if it has all positions. */
 uint32_t qsf_kvcache_ring(const QsfKvCache *c, uint32_t i);
-/* To be called before positions [n_past, n_past + n) are stored, n <= QSF_KV_SLACK where a cache is a ring. */
+/* To be called before positions [n_past, n_past + n) are stored, n <= QSF_KV_SLACK where a cache is a ring, and
+ * n <= qsf_kvcache_room where positions were evicted. */
 void qsf_kvcache_will_store(QsfKvCache *c, uint32_t n);
+
+/* --- eviction --- */
+
+/* Creates lists, with weights of positions if threads > 0, or changes those that are there; QSF_E_BUDGET and QSF_E_RUNTIME
+ * leave everything as it is. */
+int qsf_kvcache_lists(QsfKvCache *c, uint32_t threads, QsfErr *err);
+/* Returns the tiles in use of the fullest cache that is not a ring; 0 if all are. */
+uint32_t qsf_kvcache_tiles(const QsfKvCache *c);
+/* Returns how many positions can be stored when no more than `tiles` tiles of a cache may be used. */
+uint32_t qsf_kvcache_room(const QsfKvCache *c, uint32_t tiles);
+/* Evicts from every cache that is not a ring all but `target` tiles. Returns the tiles evicted from the first one. */
+uint32_t qsf_kvcache_evict(QsfKvCache *c, const QsfEvict *e, uint32_t target);
+/* Returns the list of cache i for qk_attn, *n entries; NULL if every position is at its place. */
+const qk_kv_slot *qsf_kvcache_list(const QsfKvCache *c, uint32_t i, size_t *n);
 
 /* Return tile 0 of a head; of V that is K, NULL. */
 const uint8_t *qsf_kvcache_k(const QsfKvCache *c, uint32_t i, uint32_t head);
@@ -57,8 +84,10 @@ uint32_t qsf_kvcache_keeps(const QsfKvCache *c, uint32_t n);
 /* Removes positions n and later; n is a result of qsf_kvcache_keeps. */
 void qsf_kvcache_truncate(QsfKvCache *c, uint32_t n);
 
-/* Resizes the cache in place to ctx >= n_past positions. Positions below n_past keep their contents, and
- * unused memory is returned to the kernel. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
+/* Returns how many positions the context must have at least. */
+uint32_t qsf_kvcache_used(const QsfKvCache *c);
+/* Resizes the cache in place to ctx >= qsf_kvcache_used positions. Positions that are there keep their contents, and
+ * unused memory is returned to the kernel; as many positions as before are charged. After an error (QSF_E_BUDGET, QSF_E_RUNTIME) the positions are
  * intact, and the cache has the smaller of both sizes. */
 int qsf_kvcache_resize(QsfKvCache *c, uint32_t ctx, QsfErr *err);
 

@@ -36,8 +36,8 @@ static void mark_best(const float *score, uint32_t count, uint32_t n, const bool
     }
 }
 
-/* The sum of the two best scores of a group. */
-static float group_score(const float *score, uint32_t n) {
+/* The sum of the two best scores of a group, or the best one. */
+static float group_score(const float *score, uint32_t n, uint32_t n_scores) {
     float first = -INFINITY, second = -INFINITY;
     for (uint32_t i = 0; i < n; i++) {
         if (score[i] > first) {
@@ -47,7 +47,7 @@ static float group_score(const float *score, uint32_t n) {
             second = score[i];
         }
     }
-    return n > 1 ? first + second : first;
+    return n > 1 && n_scores > 1 ? first + second : first;
 }
 
 /* Closes the experts of all but the best groups. */
@@ -55,7 +55,8 @@ static void close_groups(const QsfRouteStep *r, const float *score, bool *closed
     float sum[QSF_MAX_EXPERTS] = { 0 };
     bool best[QSF_MAX_EXPERTS];
     const uint32_t each = r->n_expert / r->n_groups;
-    for (uint32_t g = 0; g < r->n_groups; g++) sum[g] = group_score(score + (size_t)g * each, each);
+    for (uint32_t g = 0; g < r->n_groups; g++)
+        sum[g] = group_score(score + (size_t)g * each, each, r->group_scores);
     mark_best(sum, r->n_groups, r->n_groups_used, NULL, best);
     for (uint32_t i = 0; i < r->n_expert; i++) closed[i] = !best[i / each];
 }

@@ -81,6 +81,14 @@ bool qsf_forward_row(QsfForward *f, uint32_t row, const uint32_t *first, QsfTile
     return true;
 }
 
+int qsf_forward_snapshots(const QsfForward *f, QsfErr *err) {
+    const QsfKvLists *l = &f->kv.lists;
+    if (!l->on && l->mass == NULL) return qsf_forward_usable(f, err);
+    return qsf_err_set(err, QSF_E_RUNTIME, "no snapshot: %s",
+                       l->on ? "positions of the conversation were evicted"
+                             : "the eviction policy depends on past attention");
+}
+
 bool qsf_forward_can_save(const QsfForward *f, uint32_t n) {
     uint32_t have[QSF_MAX_LAYERS];
     for (uint32_t i = 0; i < f->kv.n; i++) have[i] = row_after(f->kv.lost[i]) * QK_KV_TILE;
@@ -105,13 +113,14 @@ const uint8_t *qsf_forward_state(const QsfForward *f, uint32_t pos) {
 /* ---- restoring ---- */
 
 int qsf_forward_restore(QsfForward *f, uint32_t n, QsfErr *err) {
-    int rc = qsf_forward_usable(f, err);
+    int rc = qsf_forward_snapshots(f, err);
     if (rc == QSF_OK && n > f->kv.ctx)
         rc = qsf_err_set(err, QSF_E_CONTEXT, "the context has %u tokens, %u needed", (unsigned)f->kv.ctx,
                          (unsigned)n);
     if (f->kv.n_past == 0) f->rope_ctx = f->wanted_ctx;
-    if (rc == QSF_OK) qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, 0));
-    return rc;
+    if (rc != QSF_OK) return rc;
+    qsf_kvcache_truncate(&f->kv, qsf_recurrent_restore(&f->recurrent, 0));
+    return n > 0 ? qsf_reserve_positions(f, n, err) : QSF_OK;
 }
 
 uint8_t *qsf_forward_state_place(QsfForward *f) { return (uint8_t *)qsf_recurrent_at(&f->recurrent, 0, 0); }

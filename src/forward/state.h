@@ -25,7 +25,10 @@ typedef struct QsfCounters {
     atomic_uint_fast64_t matmul_ns[QSF_MATMUL_N], attention_ns, prep_ns, sync_ns; /* as in QsfForwardStats */
     atomic_uint_fast64_t compute_ns, passes, prefill_tokens, decode_tokens, prefill_ns, decode_ns;
     atomic_uint_fast32_t layer, chunk_done, chunk_total;
-    atomic_uint_fast64_t types_used; /* bit t = weight type t was multiplied */
+    atomic_uint_fast64_t evictions, evicted;   /* positions */
+    atomic_uint_fast32_t missing, n_protected; /* as in QsfForwardStats */
+    atomic_uint_fast64_t streamed, lent;       /* as in QsfForwardStats */
+    atomic_uint_fast64_t types_used;           /* bit t = weight type t was multiplied */
 } QsfCounters;
 
 /* Small tensors as floats, in the order of the program's parameters. */
@@ -46,8 +49,10 @@ struct QsfForward {
     QsfParams params;
     QsfKvCache kv;
     QsfRecurrent recurrent;
+    QsfEvict evict;
     uint32_t wanted_ctx; /* of the plan */
-    bool broken;         /* a replan failed: nothing may be computed until one succeeds */
+    uint32_t kv_step; /* of the plan: positions that the KV cache is charged for at a time; 0: all at once */
+    bool broken;      /* a replan failed: nothing may be computed until one succeeds */
     QsfErr broken_why;
     atomic_bool stale; /* the file of the embedding is not what was opened any more */
 
@@ -68,7 +73,7 @@ struct QsfForward {
     float *parts;           /* (n_heads, spans of ctx) what attention leaves of one column */
     float *exact_row;       /* (threads, max_k) */
     uint32_t *chosen;       /* (n_cols) columns that chose an expert */
-    uint8_t *row;           /* one quantized row of the embedding or of the token table */
+    uint8_t *row;           /* one quantized row of the embedding or of another table */
     const float *ones;      /* the widest buffer of ones: norms without weights */
     float *logits;          /* (n_vocab), LOGITS */
     uint64_t logits_bytes;
@@ -77,6 +82,7 @@ struct QsfForward {
     uint32_t rope_ctx;     /* context for which the keys in the cache were rotated */
     const int32_t *ids;    /* (n_cols) tokens */
     uint32_t past;         /* position of column 0 */
+    uint32_t observe_from; /* the policy wants the weights of queries from this position on */
     uint32_t col0, n_cols; /* columns that steps compute */
     float *y;              /* QSF_BUF_LOGITS: column col0 */
     uint32_t block;        /* its time is being counted; QSF_NONE = none */
@@ -121,10 +127,19 @@ int qsf_embed_check_file(QsfForward *f, QsfErr *err);
 /* Rows of ids[0..n) into the residual stream. */
 int qsf_embed_rows(QsfForward *f, const int32_t *ids, uint32_t n, QsfErr *err);
 
-/* stats.c: the counters of layers. */
+/* reserve.c: memory that the KV cache does not need yet holds weights. Bytes for the weights while the cache is charged for
+ * n of ctx positions. */
+uint64_t qsf_reserve_lent(const QsfForward *f, uint32_t ctx, uint32_t n);
+/* Between passes: makes sure that positions [0, n), n <= ctx, are charged, in whole steps; weights give up what that takes.
+ * Also while the ledger is frozen. QSF_E_BUDGET (a bug). */
+int qsf_reserve_positions(QsfForward *f, uint32_t n, QsfErr *err);
+/* If most of what is charged is not needed for n more positions, weights get it. */
+void qsf_reserve_trim(QsfForward *f, uint32_t n);
+
+/* stats.c: the counters of layers; qsf_counters_pins: after a change of what is pinned. */
 int qsf_counters_open(QsfForward *f, QsfErr *err);
 void qsf_counters_close(QsfForward *f);
-void qsf_counters_plan(QsfForward *f, const QsfPlan *p);
+void qsf_counters_pins(QsfForward *f);
 
 /* Returns the slice of column c. */
 static inline float *qsf_col(const QsfForward *f, QsfSlice s, size_t c) {
@@ -141,6 +156,8 @@ static inline qk_kv qsf_v_type(const QsfForward *f) { return (qk_kv)(f->kv.ops -
 
 /* token_rows.c: reads the rows of the pass's tokens from QsfProgram.token_table. */
 int qsf_token_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
+/* Adds the rows of the pass's positions of QsfProgram.position_table. */
+int qsf_position_rows(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* steps.c: runs steps [first, last) on columns [f->col0, f->col0 + f->n_cols). */
 int qsf_steps_run(QsfForward *f, uint32_t first, uint32_t last, QsfErr *err);
@@ -201,6 +218,16 @@ int qsf_head_linear(QsfForward *f, const QsfStep *s, QsfErr *err);
 /* attention.c */
 void qsf_rope_angles(QsfForward *f, uint32_t n_cols);
 int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
+
+/* evicting.c: how many positions can be stored without an eviction. */
+uint32_t qsf_evicting_room(const QsfForward *f);
+/* The same, after an eviction if there is no room and a policy; n positions are left, prompt: of more than one. */
+uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);
+/* A prompt was evaluated. */
+void qsf_evicting_prompt_done(QsfForward *f);
+/* Counts what is missing, after an eviction or a truncation. */
+void qsf_evicting_note(QsfForward *f);
+#define QSF_EVICT_POSITIONS (1u << 30) /* most positions of a conversation */
 
 /* index.c: an indexer; sparse.c: attention over what it chose. */
 int qsf_index(QsfForward *f, const QsfStep *s, QsfErr *err);

@@ -122,6 +122,7 @@ static int (*const whole[QSF_OP_N])(QsfForward *f, const QsfStep *s, QsfErr *err
     [QSF_OP_WKV] = qsf_wkv,
     [QSF_OP_HEAD_LINEAR] = qsf_head_linear,
     [QSF_OP_TOKEN_ROWS] = qsf_token_rows,
+    [QSF_OP_POSITION] = qsf_position_rows,
 };
 
 static int whole_step(QsfForward *f, const QsfStep *s, QsfErr *err) {

@@ -190,6 +190,8 @@ void qsf_build_embed(QsfBuilder *b);
 void qsf_build_embed_named(QsfBuilder *b, const char *name);
 /* out = the token's row of the table `name`.weight, out.width values per token; the table stays in the file. */
 void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out);
+/* Adds the rows of a table of learned positions, `name`.weight (hidden, n), to x; the context ends with it. */
+void qsf_build_positions(QsfBuilder *b, const char *name, uint32_t n, QsfSlice x);
 typedef struct QsfQkv {
     QsfSlice q, k, v;
 } QsfQkv;

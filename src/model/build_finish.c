@@ -40,7 +40,7 @@ static int by_address(const void *a, const void *b) {
 /* Lists all tensors that the program uses or that have no effect, sorted by address; the caller frees the list. */
 static const QsfTensor **used_tensors(const QsfBuilder *b, size_t *n) {
     const QsfProgram *p = &b->p;
-    const QsfTensor **list = calloc((size_t)p->n_units * QSF_UNIT_TENSORS + p->n_params + b->n_unused + 2,
+    const QsfTensor **list = calloc((size_t)p->n_units * QSF_UNIT_TENSORS + p->n_params + b->n_unused + 3,
                                     sizeof *list);
     *n = 0;
     if (list == NULL) return NULL;
@@ -50,6 +50,7 @@ static const QsfTensor **used_tensors(const QsfBuilder *b, size_t *n) {
     for (uint32_t i = 0; i < b->n_unused; i++) list[(*n)++] = b->unused[i];
     list[(*n)++] = p->embed;
     if (p->token_table != NULL) list[(*n)++] = p->token_table;
+    if (p->position_table != NULL) list[(*n)++] = p->position_table;
     qsort(list, *n, sizeof *list, by_address);
     return list;
 }

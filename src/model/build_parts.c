@@ -11,14 +11,25 @@ void qsf_build_embed_named(QsfBuilder *b, const char *name) {
 
 void qsf_build_embed(QsfBuilder *b) { qsf_build_embed_named(b, "token_embd.weight"); }
 
-void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out) {
+/* A table whose rows are read when they are needed. */
+static const QsfTensor *table(QsfBuilder *b, const char *name, uint32_t width, uint32_t rows) {
     char full[QSF_KEY_MAX];
     snprintf(full, sizeof full, "%s.weight", name);
-    const QsfTensor *t = qsf_build_matrix(b, QSF_REQUIRED, out.width, qsf_build_hp(b)->n_vocab, full);
+    const QsfTensor *t = qsf_build_matrix(b, QSF_REQUIRED, width, rows, full);
     if (t != NULL && (t->x16 || t->compressed != NULL))
         qsf_build_fail(b, "tensor '%s' is interleaved or compressed, which is not supported for it", t->name);
-    b->p.token_table = t;
+    return t;
+}
+
+void qsf_build_token_rows(QsfBuilder *b, const char *name, QsfSlice out) {
+    b->p.token_table = table(b, name, out.width, qsf_build_hp(b)->n_vocab);
     (void)qsf_build_step(b, QSF_OP_TOKEN_ROWS, name, qsf_slice_none(), out);
+}
+
+void qsf_build_positions(QsfBuilder *b, const char *name, uint32_t n, QsfSlice x) {
+    b->p.position_table = table(b, name, x.width, n);
+    b->p.max_ctx = n;
+    (void)qsf_build_step(b, QSF_OP_POSITION, "position", qsf_slice_none(), x);
 }
 
 QsfQkv qsf_build_qkv(QsfBuilder *b, const QsfBlockSizes *n, QsfSlice in) {

@@ -88,5 +88,6 @@ uint64_t qsf_model_bytes_per_token(const QsfModel *m) {
     for (uint32_t i = 0; i < p->n_params; i++)
         if (p->param[i].block < p->n_blocks) sum += p->param[i].tensor->bytes;
     if (p->token_table != NULL) sum += p->token_table->bytes / p->token_table->ne[1];
+    if (p->position_table != NULL) sum += p->position_table->bytes / p->position_table->ne[1];
     return sum + p->embed->bytes / p->embed->ne[1];
 }

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "src/format/model_keys.h"
+
 /* ---- metadata ---- */
 
 /* Checks the width that the tensors have against the keys. */
@@ -61,6 +63,7 @@ static void read_groups(QsfBuilder *b, QsfMoeSpec *s) {
     s->n_groups_used = qsf_build_u32(b, "expert_group_used_count", s->n_groups, 1, s->n_groups);
     if (!qsf_build_failed(b) && s->n_expert / s->n_groups * s->n_groups_used < s->n_used)
         qsf_build_check(b, qsf_keys_bad(&b->keys, "is too small for expert_used_count"));
+    s->group_scores = qsf_build_u32(b, QSF_KEY_GROUP_SCORES, 2, 1, 2);
 }
 
 /* The activation of the current block, from a key with a limit for each block. */

@@ -36,9 +36,8 @@ typedef struct QsfMoeRow {
 /* Routed and shared experts of one block. */
 typedef struct QsfMoeSpec {
     uint32_t n_expert, n_used;
-    uint32_t ffn, shared_ffn; /* rows of an expert; of the shared one, 0 = none */
-    uint32_t n_groups,
-        n_groups_used; /* the experts of the best groups are chosen from; n_groups < 2 = no groups */
+    uint32_t ffn, shared_ffn;                       /* rows of an expert; of the shared one, 0 = none */
+    uint32_t n_groups, n_groups_used, group_scores; /* as in QsfRouteStep */
     QsfGating gating;
     bool norm;   /* weights are divided by their sum */
     float scale; /* and multiplied by this */

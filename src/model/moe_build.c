@@ -41,6 +41,7 @@ static QsfSlice build_route(QsfBuilder *b, const QsfMoeSpec *s, QsfSlice in) {
                              .n_used = s->n_used,
                              .n_groups = s->n_groups,
                              .n_groups_used = s->n_groups_used,
+                             .group_scores = s->group_scores,
                              .bias = plain ? selection_bias(b, s->n_expert) : QSF_NONE,
                              .expert_scale = qsf_build_param(b, QSF_OPTIONAL, s->n_expert,
                                                              name(s, "down", "scale", buf)),

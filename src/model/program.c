@@ -20,7 +20,7 @@ static const struct {
     [QSF_OP_SOFTCAP] = { "softcap", true, true },
     [QSF_OP_ACT] = { "act", true, true },
     [QSF_OP_ROPE] = { "rope", true, true },
-    [QSF_OP_POSITION] = { "position", true, true },
+    [QSF_OP_POSITION] = { "position", false, true },
     [QSF_OP_TEMPERATURE] = { "temperature", true, true },
     [QSF_OP_HEADS] = { "heads", true, false },
     [QSF_OP_ROUTE] = { "route", true, false },

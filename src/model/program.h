@@ -34,7 +34,7 @@ typedef enum QsfOp {
     QSF_OP_SOFTCAP,     /* out = cap * tanh(out / cap) */
     QSF_OP_ACT,         /* out = act(out), times in if there is one */
     QSF_OP_ROPE,        /* rotates heads of out */
-    QSF_OP_POSITION,    /* out += row of a table of learned positions */
+    QSF_OP_POSITION,    /* out += the position's row of QsfProgram.position_table */
     QSF_OP_TEMPERATURE, /* out *= 1 + scale * ln(1 + floor((position + offset) / length)) */
     QSF_OP_HEADS,  /* out = in, head by head, with different distances between the heads, padded with zeros */
     QSF_OP_ROUTE,  /* chooses experts by their logits (in); out = their ids and weights */
@@ -260,8 +260,8 @@ typedef struct QsfRouteStep {
     QsfGating gating;
     uint32_t n_expert, n_used;
     uint32_t n_groups,
-        n_groups_used;     /* only the groups with the largest sums of their two best scores; < 2 = no
-                                         groups */
+        n_groups_used;     /* only experts of the best groups are chosen; n_groups < 2 = no groups */
+    uint32_t group_scores; /* a group is as good as the sum of so many of its best scores, 1 or 2 */
     uint32_t bias;         /* parameter, added to the scores but not to the weights; QSF_NONE = none */
     uint32_t expert_scale; /* parameter, a factor per expert; QSF_NONE = none */
     uint32_t group;        /* ids are divided by it, also to look up weights; equal ones are merged; 0 = 1 */
@@ -304,7 +304,7 @@ typedef struct QsfStep {
         QsfRouteStep route;
         QsfExpertsStep experts;
         float scale;      /* SCALE, SOFTCAP, SPARSE */
-        uint32_t param;   /* BIAS, GAIN, POSITION, MATVEC */
+        uint32_t param;   /* BIAS, GAIN, MATVEC */
         uint32_t kv;      /* KV_STORE */
         uint32_t streams; /* PREDICT, CORRECT: vectors of out */
         uint32_t state;   /* SHIFT: one column */
@@ -414,9 +414,10 @@ typedef struct QsfProgram {
     float **slopes; /* (n_slopes, heads) a score changes by slope * (position of the key - of the query):
                               ALiBi (Press et al. 2021); or decays of a WKV step */
     uint32_t n_slopes;
-    uint32_t max_ctx;             /* learned positions end here; 0 = no limit */
-    const QsfTensor *embed;       /* (hidden, n_vocab) */
-    bool tied_head;               /* the head's matrix is the embedding table */
+    uint32_t max_ctx;                /* learned positions end here; 0 = no limit */
+    const QsfTensor *embed;          /* (hidden, n_vocab) */
+    bool tied_head;                  /* the head's matrix is the embedding table */
+    const QsfTensor *position_table; /* (hidden, n): learned positions, read when needed; NULL = none */
     const QsfTensor *token_table; /* (n, n_vocab): more values of each token, read when needed; NULL = none */
     uint32_t n_ignored;           /* tensors of vision and audio, which are not used */
     const char *ignored;          /* name of the first one */

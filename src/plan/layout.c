@@ -49,8 +49,9 @@ void qsf_shape_make(QsfShape *s, const QsfModel *m, const qk_table *t) {
     const QsfTensor *e = m->prog.embed;
     s->embed_bytes = e->bytes;
     s->embed_row_bytes = s->row_bytes = e->bytes / e->ne[1];
-    const QsfTensor *rows = m->prog.token_table;
-    if (rows != NULL) s->row_bytes = max_u64(s->row_bytes, rows->bytes / rows->ne[1]);
+    const QsfTensor *const tables[] = { m->prog.token_table, m->prog.position_table };
+    for (unsigned i = 0; i < 2; i++)
+        if (tables[i] != NULL) s->row_bytes = max_u64(s->row_bytes, tables[i]->bytes / tables[i]->ne[1]);
     s->param_floats = m->prog.param_floats + m->prog.ones;
 }
 
@@ -140,12 +141,26 @@ uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx) {
     return ring < ctx ? (uint32_t)ring : ctx;
 }
 
+uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, const qk_kv_ops *ops, uint32_t ctx) {
+    return (uint64_t)qsf_kv_runs(spec) * qk_kv_tiles(qsf_kv_positions(spec, ctx)) *
+           ops->tile_bytes(spec->dim);
+}
+
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        sum += (uint64_t)qsf_kv_runs(&spec[i]) * qk_kv_tiles(qsf_kv_positions(&spec[i], ctx)) *
-               ops->tile_bytes(spec[i].dim);
+    for (uint32_t i = 0; i < n; i++) sum += qsf_kv_spec_bytes(&spec[i], ops, ctx);
     return qsf_pages(sum);
+}
+
+void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uint32_t threads) {
+    const uint64_t cap = qk_kv_tiles(ctx), all = cap * n_caches, mass = threads > 0 ? 8ull * QK_KV_TILE : 0;
+    QsfLayout sizes = { 0 };
+    l->mass = place(&sizes, mass * all);
+    l->worker_mass = place(&sizes, mass * cap * threads);
+    l->entry = place(&sizes, all * sizeof(qk_kv_slot));
+    l->spare = place(&sizes, all * sizeof(uint32_t));
+    l->drop = place(&sizes, cap);
+    l->total = qsf_pages(sizes.total);
 }
 
 uint32_t qsf_checkpoint_count(const QsfProgram *p, uint64_t budget) {

@@ -32,8 +32,9 @@ typedef struct QsfShape {
     uint64_t group_bytes;          /* scratch for interleaving rows and back, whole pages */
     uint64_t param_floats;         /* norms, biases and the like */
     uint64_t embed_bytes, embed_row_bytes;
-    uint64_t row_bytes; /* the longest quantized row of the embedding and the token table */
-    uint32_t max_k;     /* longest row of any matrix */
+    uint64_t
+        row_bytes;  /* the longest quantized row of the embedding and the tables of tokens and positions */
+    uint32_t max_k; /* longest row of any matrix */
     uint32_t n_units;
 } QsfShape;
 
@@ -79,8 +80,17 @@ static inline uint32_t qsf_kv_runs(const QsfKvSpec *spec) { return (spec->v_is_k
 /* Returns how many positions of a context a cache keeps: all, or the last ones in a ring, whose size is then a multiple
  * of QK_KV_BLOCK. */
 uint32_t qsf_kv_positions(const QsfKvSpec *spec, uint32_t ctx);
-/* Returns the bytes of n KV caches for a context of ctx positions. */
+/* Returns the bytes of one KV cache for ctx positions: whole tiles. */
+uint64_t qsf_kv_spec_bytes(const QsfKvSpec *spec, const qk_kv_ops *ops, uint32_t ctx);
+/* Returns the bytes of n KV caches for a context of ctx positions, in whole pages. */
 uint64_t qsf_kv_bytes(const QsfKvSpec *spec, uint32_t n, const qk_kv_ops *ops, uint32_t ctx);
+
+/* Lists of tiles of n_caches KV caches (kvlist.h); offsets are bytes. */
+typedef struct QsfKvListLayout {
+    uint64_t mass, worker_mass, entry, spare, drop, total;
+} QsfKvListLayout;
+/* threads: 0 = without weights of positions. */
+void qsf_kv_list_layout(QsfKvListLayout *l, uint32_t n_caches, uint32_t ctx, uint32_t threads);
 
 #define QSF_CHECKPOINTS_MAX 16u
 /* Returns the number of checkpoints of the recurrent states that a budget pays for; 0 for a program without states. */

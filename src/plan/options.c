@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/base/clock.h"
+#include "src/plan/evict.h"
 #include "src/plan/layout.h"
 
 #define MIB (1ull << 20)
@@ -39,6 +40,7 @@ static QsfIoDirect direct_of(const QSFSettings *s) {
 
 static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t available) {
     p->available = available;
+    p->ctx = s->ctx;
     p->budget = resolve_budget(s, available);
     p->pin_cap = s->pin;
     p->slots = s->slots;
@@ -46,36 +48,31 @@ static void take_settings(QsfPlanOptions *p, const QSFSettings *s, uint64_t avai
     p->stream.direct = direct_of(s);
     p->threads = thread_count(s);
     p->commands = s->commands;
+    const QsfEvictKind kind = qsf_evict_parse(s->eviction);
+    if (kind != QSF_EVICT_NONE && kind != QSF_EVICT_N) p->kv_lists = true; /* they stay for this model */
+    p->kv_mass = kind != QSF_EVICT_N && qsf_evict_observes(kind);
 }
 
 static int kv_of(const QSFSettings *s, bool exact) {
-    if (strcmp(s->kv, "f32") == 0) return QK_KV_F32;
-    if (strcmp(s->kv, "f16") == 0) return QK_KV_F16;
+    for (int kv = 0; kv < QK_KV_N; kv++)
+        if (strcmp(s->kv, qk_kv_name((qk_kv)kv)) == 0) return kv;
     return exact ? QK_KV_F32 : -1;
 }
 
-uint32_t qsf_plan_longest_ctx(const QsfModel *m, const QSFSettings *s) {
-    uint32_t train = m->hp.n_ctx_train;
-    if (s->ctx != 0) return s->ctx;
-    return train != 0 && train < QSF_CTX_DEFAULT ? train : QSF_CTX_DEFAULT;
-}
-
 uint64_t qsf_plan_timeline_bytes(uint32_t ctx) {
-    return qsf_pages((uint64_t)ctx * sizeof(int32_t)) + QSF_TIMELINE_PIECE;
+    return qsf_pages((uint64_t)ctx * sizeof(int32_t)) + qsf_pages(QSF_TIMELINE_PIECE);
 }
 
-void qsf_plan_options_first(QsfPlanOptions *o, const QsfModel *m, const QSFSettings *s, const QsfPlanFacts *f,
+void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
                             uint64_t available) {
     *o = (QsfPlanOptions){
-        .ctx = s->ctx,
         .kv = kv_of(s, f->exact),
         .batch = s->batch,
         .exact = f->exact,
         .base_bytes = f->resident + BASE_SLACK + f->stack_bytes,
         .tokenizer_bytes = f->tokenizer_bytes,
         .meta_bytes = f->meta_bytes + META_SLACK,
-        .transcript_bytes = f->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_longest_ctx(m, s)) +
-                            MESSAGE_BYTES,
+        .transcript_bytes = f->transcript_bytes + MESSAGE_BYTES,
     };
     take_settings(o, s, available);
 }
@@ -115,17 +112,33 @@ static uint64_t full_pin_budget(const QsfModel *m, const QsfPlanOptions *o, cons
     return missing == 0 ? need : 0;
 }
 
+uint64_t qsf_plan_full_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p) {
+    return p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX ? 0 : full_pin_budget(m, o, p);
+}
+
 void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,
                             size_t cap) {
     dst[0] = '\0';
-    if (p->streamed_bytes == 0 || o->pin_cap != UINT64_MAX) return;
-    uint64_t need = full_pin_budget(m, o, p);
+    uint64_t need = qsf_plan_full_budget(m, o, p);
     if (need == 0) return;
     snprintf(
         dst, cap,
         "%llu MB of weights stream from disk although %llu MB of RAM are free: %s %llu keeps them in RAM",
         (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(o->available / MIB),
         qsf_option_name(QSF_OPTION_BUDGET, o->commands), (unsigned long long)(need / MIB));
+}
+
+void qsf_plan_auto_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap) {
+    char weights[96];
+    dst[0] = '\0';
+    if (o->budget != 0) return;
+    if (p->streamed_bytes == 0)
+        snprintf(weights, sizeof weights, "all weights stay in RAM");
+    else
+        snprintf(weights, sizeof weights, "%llu of %llu MB of weights stream from disk",
+                 (unsigned long long)(p->streamed_bytes / MIB), (unsigned long long)(p->weight_bytes / MIB));
+    snprintf(dst, cap, "RAM budget %llu MB (auto): %s; %s 200 changes it",
+             (unsigned long long)(p->budget / MIB), weights, qsf_option_name(QSF_OPTION_BUDGET, o->commands));
 }
 
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap) {
@@ -146,6 +159,6 @@ void qsf_plan_summary(const QsfPlan *p, const char *io, char *dst, size_t cap) {
         snprintf(weights, sizeof weights,
                  "%llu MB of %llu MB of weights pinned, %llu MB per token from disk (%s)",
                  mb(p->pinned_bytes), mb(p->weight_bytes), mb(p->streamed_bytes), io);
-    snprintf(dst, cap, "%llu MB: %s, %d thread%s%s%s", mb(p->budget), weights, p->threads,
-             p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
+    snprintf(dst, cap, "%llu MB: %s, context of %u, %d thread%s%s%s", mb(p->budget), weights, p->ctx,
+             p->threads, p->threads == 1 ? "" : "s", p->note[0] != '\0' ? "; " : "", p->note);
 }

@@ -23,23 +23,27 @@ typedef struct QsfPlanFacts {
 } QsfPlanFacts;
 
 /* Makes the options of a model's first plan. available: free memory in bytes. */
-void qsf_plan_options_first(QsfPlanOptions *o, const QsfModel *m, const QSFSettings *s, const QsfPlanFacts *f,
+void qsf_plan_options_first(QsfPlanOptions *o, const QSFSettings *s, const QsfPlanFacts *f,
                             uint64_t available);
 /* Makes the options of the next plan: those of `from`, with everything that QSF_SETTING_REPLAN settings
- * determine from s. The KV type kv, and past tokens of a context of ctx, are kept. */
+ * determine from s. The KV type kv, and past tokens of a context of ctx, are kept: a shorter context is refused. */
 void qsf_plan_options_next(QsfPlanOptions *o, const QsfPlanOptions *from, const QSFSettings *s, qk_kv kv,
                            uint32_t past, uint32_t ctx, uint64_t available);
 /* Checks whether a plan with these options is possible. Codes of qsf_plan_make. */
 int qsf_plan_check(const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);
 
-/* Returns the longest context that any plan with these settings may have. */
-uint32_t qsf_plan_longest_ctx(const QsfModel *m, const QSFSettings *s);
-/* Returns the bytes of TRANSCRIPT for the tokens of a conversation over ctx positions. */
+/* Returns the bytes of TRANSCRIPT for the tokens of a conversation over ctx positions; a plan has room for its
+ * wanted_ctx. */
 uint64_t qsf_plan_timeline_bytes(uint32_t ctx);
 
 /* Writes a notice, with the budget that would pin them, if weights stream although memory is free; else "". */
 void qsf_plan_stream_notice(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p, char *dst,
                             size_t cap);
+/* Writes a notice about a budget that was chosen (auto) and how to change it; "" for other budgets. */
+void qsf_plan_auto_notice(const QsfPlanOptions *o, const QsfPlan *p, char *dst, size_t cap);
+/* Returns the budget that would pin everything; 0 if nothing streams, pins are limited, or it is more than nine
+ * tenths of what is available. */
+uint64_t qsf_plan_full_budget(const QsfModel *m, const QsfPlanOptions *o, const QsfPlan *p);
 /* Writes a notice if the context is longer than the model was trained for; else "". */
 void qsf_plan_ctx_notice(const QsfModel *m, const QsfPlan *p, char *dst, size_t cap);
 /* Summarizes plan p in one sentence; io: how weights are read, as in qsf_io_name. */

@@ -6,14 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plan/lend.h"
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
 #define BASE_JITTER     (256u * 1024) /* between the resident sets of two runs of one program */
 #define BASE_PER_JITTER 32u           /* or this fraction: larger programs (sanitizer builds) vary more */
 #define BATCH_STEP      4u
-#define BATCH_MOST      128u /* with more, computation hides the reads anyway */
-#define BATCH_ENOUGH    64u  /* where little streams */
+/* An automatic budget has room for long messages: copies, rendered text and ids of all tokens that the context holds. */
+#define AUTO_ROOM      (8 * QSF_MIB)
+#define AUTO_PER_TOKEN 96u
+#define BATCH_MOST     128u /* with more, computation hides the reads anyway */
+#define BATCH_ENOUGH   64u  /* where little streams */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -95,7 +99,7 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->state_bytes = 4 * s->m->prog.state_floats;
     p->wanted_ctx = qsf_plan_wanted_ctx(s);
     p->kv = s->kv;
-    p->batch = c->batch;
+    p->batch = qsf_pricing_batch(s, c);
     p->threads = s->o->threads;
     p->exact = s->o->exact;
     p->n_slots = c->n_slots;
@@ -104,6 +108,31 @@ static void take_config(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
     p->stage_bytes = s->shape.stage_bytes;
     p->embed_rows = c->embed_rows;
     p->stream = s->o->stream;
+}
+
+/* At the start of a conversation the KV cache has memory for one step of positions. */
+static int lend(const QsfPricing *s, const QsfConfig *c, QsfPlan *p, QsfErr *err) {
+    const QsfProgram *prog = &s->m->prog;
+    const qk_kv_ops *ops = &s->table.kv[s->kv];
+    const uint32_t step = qsf_lend_step(prog->kv, prog->n_kv, ops),
+                   start = qsf_lend_positions(0, step, c->ctx);
+    uint64_t room = qsf_kv_bytes(prog->kv, prog->n_kv, ops, c->ctx) -
+                    qsf_lend_kv_bytes(prog->kv, prog->n_kv, ops, c->ctx, start);
+    if (room == 0 || s->o->kv_lists) return QSF_OK; /* what is kept after an eviction is anywhere */
+    p->lend = malloc(p->n_units * sizeof *p->lend);
+    if (p->lend == NULL) return qsf_err_memory(err, "plan");
+    p->kv_step = step;
+    p->n_lend = qsf_lend_order(s->m, p->pinned_items, p->lend);
+    for (uint32_t i = 0; i < p->n_lend; i++) {
+        QsfUnit u;
+        qsf_unit_at(s->m, p->lend[i], &u);
+        const uint32_t from = p->pinned_items[u.index], n = qsf_lend_items(&u, from, &room);
+        const uint64_t more = qsf_unit_item_bytes(&u, from, n);
+        p->lent_weight += more;
+        p->lent_active += u.on_demand ? more * u.n_used / u.n_expert : more;
+        if (n < u.items) break;
+    }
+    return QSF_OK;
 }
 
 static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *p, QsfErr *err) {
@@ -117,6 +146,8 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     else
         pin_some(s, c, lowered, p);
     p->disk_bytes = disk_bytes(s, p);
+    int rc = c->n_slots > 0 && s->o->pin_cap == UINT64_MAX ? lend(s, c, p, err) : QSF_OK;
+    if (rc != QSF_OK) return rc;
     p->embed_resident = c->embed_resident || head_is_table(s, p);
     if (p->embed_resident) c->embed_rows = 0;
     take_config(s, c, p);
@@ -124,15 +155,16 @@ static int write_plan(const QsfPricing *s, QsfConfig *c, bool lowered, QsfPlan *
     return QSF_OK;
 }
 
-/* Lowers an automatic budget to what the plan uses. */
+/* Lowers an automatic budget to what the plan uses, with room for the text of prompts (AUTO_ROOM). */
 static void trim_budget(QsfPlan *p) {
-    uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL];
+    uint64_t rest = p->total - p->rows[QSF_MEM_KERNEL] + AUTO_ROOM + (uint64_t)p->ctx * AUTO_PER_TOKEN;
     uint64_t b = (rest + QSF_MIB) / 997 * 1000 + 2 * QSF_MIB;
     b = b / QSF_MIB * QSF_MIB;
     if (b >= p->budget) return;
     p->budget = b;
+    p->total -= p->rows[QSF_MEM_KERNEL];
     p->rows[QSF_MEM_KERNEL] = QSF_MIB + b / 1000 * 3;
-    p->total = rest + p->rows[QSF_MEM_KERNEL];
+    p->total += p->rows[QSF_MEM_KERNEL];
 }
 
 /* Can the page cache hold the file beside this process? Then the next start reads nothing from disk. */
@@ -182,6 +214,9 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
         return qsf_err_set(err, QSF_E_CONTEXT,
                            "%s: the model has %u positions, so the context cannot be %u tokens",
                            qsf_source_path(m->src), m->prog.max_ctx, o->ctx);
+    if (o->ctx != 0 && o->ctx < o->ctx_floor)
+        return qsf_err_set(err, QSF_E_CONTEXT, "the context cannot be %u tokens: %u are in use", o->ctx,
+                           o->ctx_floor - 1);
     qsf_pricing_init(&s, m, o);
     if (o->budget == 0) s.budget = auto_budget(o);
     if (!qsf_plan_search(&s, &c, &lowered)) {
@@ -201,4 +236,6 @@ int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr
 void qsf_plan_free(QsfPlan *p) {
     free(p->pinned_items);
     p->pinned_items = NULL;
+    free(p->lend);
+    p->lend = NULL;
 }

@@ -20,23 +20,25 @@
 #define QSF_MAX_SLOTS 4 /* buffers that weights stream through */
 
 typedef struct QsfPlanOptions {
-    uint64_t budget;           /* whole process; 0 = auto: what the model needs up to half of available */
-    uint64_t available;        /* available memory, for auto (qsf_available_bytes) */
-    uint32_t ctx;              /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
+    uint64_t budget;          /* whole process; 0 = auto: what the model needs up to half of available */
+    uint64_t available;       /* available memory, for auto (qsf_available_bytes) */
+    uint32_t ctx;             /* 0 = min(model, QSF_CTX_DEFAULT), may be lowered; otherwise as the user set
                                   it: never changed */
-    int kv;                    /* qk_kv, -1 = default f16; otherwise never changed */
-    uint32_t ctx_floor;        /* minimum context: positions already in the cache, plus one */
-    uint64_t pin_cap;          /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
-    uint32_t slots;            /* 1..4, 0 = chosen */
-    QsfStreamConfig stream;    /* keep_cached is ignored */
-    uint32_t batch;            /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
-    int threads;               /* compute threads, >= 1 */
-    bool exact;                /* float activations (bigger scratch) */
-    bool commands;             /* messages name chat commands, as QSFSettings.commands */
-    uint64_t base_bytes;       /* resident before loading: program, libraries, screen */
-    uint64_t tokenizer_bytes;  /* upper bound of what the tokenizer will charge */
-    uint64_t meta_bytes;       /* charged to META so far and to come */
-    uint64_t transcript_bytes; /* reserved for messages, event queue, ids */
+    int kv;                   /* qk_kv, -1 = default f16; otherwise never changed */
+    bool kv_lists, kv_mass;   /* lists of tiles for eviction; with weights of positions */
+    uint32_t ctx_floor;       /* minimum context: positions already in the cache, plus one */
+    uint64_t pin_cap;         /* maximum bytes to pin; UINT64_MAX = no limit, 0 = stream every layer */
+    uint32_t slots;           /* 1..4, 0 = chosen */
+    QsfStreamConfig stream;   /* keep_cached is ignored */
+    uint32_t batch;           /* prefill chunk in tokens; 0 = as large as the budget allows, up to 512 */
+    int threads;              /* compute threads, >= 1 */
+    bool exact;               /* float activations (bigger scratch) */
+    bool commands;            /* messages name chat commands, as QSFSettings.commands */
+    uint64_t base_bytes;      /* resident before loading: program, libraries, screen */
+    uint64_t tokenizer_bytes; /* upper bound of what the tokenizer will charge */
+    uint64_t meta_bytes;      /* charged to META so far and to come */
+    uint64_t
+        transcript_bytes; /* reserved for messages and the event queue, besides the ids of a conversation */
 } QsfPlanOptions;
 
 typedef struct QsfPlan {
@@ -55,13 +57,22 @@ typedef struct QsfPlan {
     uint32_t n_stages; /* buffers that compressed layers are read to before they are decompressed; 0:
                           there are none */
     uint64_t stage_bytes;
-    uint32_t n_units;       /* weight units of the program */
-    uint32_t *pinned_items; /* (n_units) items [0, n) of the unit are pinned, the rest streams; a multiple
-                               of QSF_ROW_QUANTUM or all; owned by the plan */
-    bool embed_resident;    /* the embedding table is in RAM (pinned head of a tied model counts) */
-    uint32_t embed_rows;    /* rows of the embedding row cache; 0 = none (or resident) */
+    uint32_t n_units; /* weight units of the program */
+    uint32_t *
+        pinned_items; /* (n_units) items [0, n) of the unit are pinned, whatever the length of the context, the
+                               rest streams; a multiple of QSF_ROW_QUANTUM or all; owned by the plan */
+    uint32_t
+        kv_step; /* positions whose memory the KV cache takes at a time; until then it holds weights (lend.h).
+                         0: it takes all at once, because nothing streams */
+    uint32_t *lend; /* (n_lend) units that are pinned further meanwhile, in this order; owned by the plan */
+    uint32_t n_lend;
+    uint64_t lent_weight,
+        lent_active;     /* of them at the start of a conversation: bytes of weights, and what a token
+                                          then streams less */
+    bool embed_resident; /* the embedding table is in RAM (pinned head of a tied model counts) */
+    uint32_t embed_rows; /* rows of the embedding row cache; 0 = none (or resident) */
     QsfStreamConfig stream;
-    uint64_t pinned_bytes;   /* weights, without padding */
+    uint64_t pinned_bytes;   /* weights, without padding; as the rest when the context is full */
     uint64_t streamed_bytes; /* weights streamed for one token; of experts the average */
     uint64_t disk_bytes;     /* bytes read for them: less, if layers are compressed */
     uint64_t weight_bytes;   /* all units */
@@ -69,7 +80,8 @@ typedef struct QsfPlan {
     char note[256];          /* what was lowered, for stderr and the pane; "" when nothing */
 } QsfPlan;
 
-/* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_BUDGET when the budget cannot be met: the
+/* Makes a plan; the caller frees it with qsf_plan_free. QSF_E_CONTEXT when o->ctx is longer than the model allows or
+ * shorter than o->ctx_floor. QSF_E_BUDGET when the budget cannot be met: the
  * message has one line per category with its bytes, the sum, what to lower, and as its last line exactly
  * "smallest budget that works: NNN MB", which is a budget that works. */
 int qsf_plan_make(QsfPlan *p, const QsfModel *m, const QsfPlanOptions *o, QsfErr *err);

@@ -32,6 +32,9 @@ typedef struct QsfPricing {
 void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o);
 /* Fills rows (QSF_MEM_N) and returns their sum, UINT64_MAX when it does not fit 64 bits. */
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows);
+/* Returns the columns that a pass can have: c->batch, but not more than the context, nor more than rings of windows
+ * allow. */
+uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c);
 
 /* Returns the context to use if memory suffices: the user's, or the default. */
 uint32_t qsf_plan_wanted_ctx(const QsfPricing *s);

@@ -55,6 +55,10 @@ char *qsf_plan_text(const QsfPlan *p) {
     line(&b, "weights", mb(p->weight_bytes), "MB\n");
     share(&b, p, "pinned", p->pinned_bytes);
     share(&b, p, "streamed per token", p->streamed_bytes);
+    if (p->lent_weight > 0) {
+        share(&b, p, "pinned at start", p->pinned_bytes + p->lent_weight);
+        share(&b, p, "streamed at start", p->streamed_bytes - p->lent_active);
+    }
     streaming(&b, p);
     embedding(&b, p);
     qsf_strbuf_addf(&b, "%-20s %s, direct %s%s\n", "io", qsf_io_kind_name(p->stream.kind),
@@ -107,6 +111,10 @@ void qsf_plan_note(const QsfPricing *s, const QsfConfig *c, QsfPlan *p) {
         add(&t, "prefill chunk of %" PRIu32 " token%s", c->batch, c->batch == 1 ? "" : "s");
     }
     if (t.len > 0) add(&t, " to fit %" PRIu64 " MB", s->budget >> 20);
+    if (p->batch == s->o->batch || s->o->batch == 0) return;
+    comma(&t);
+    add(&t, "prefill chunk of %" PRIu32 " instead of %" PRIu32 " tokens, which is all that %s", p->batch,
+        s->o->batch, p->batch == p->ctx ? "the context has" : "a model with windows takes");
 }
 
 /* ---- refusals ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/base/checked.h"
+#include "src/plan/options.h"
 #include "src/plan/plan_impl.h"
 #include "src/plan/units.h"
 
@@ -28,8 +29,8 @@ void qsf_pricing_init(QsfPricing *s, const QsfModel *m, const QsfPlanOptions *o)
 
 static uint64_t meta_bytes(const QsfPricing *s) {
     uint64_t layers = s->m->hp.n_layers;
-    /* Units; counters per layer. */
-    return s->o->meta_bytes + qsf_pages(s->shape.n_units * QSF_WEIGHT_UNIT_BYTES) +
+    /* Units, and in which order they are lent memory; counters per layer. */
+    return s->o->meta_bytes + qsf_pages(s->shape.n_units * (QSF_WEIGHT_UNIT_BYTES + QSF_LEND_BYTES)) +
            qsf_pages((layers + 1) * (QSF_LAYER_COUNTER_BYTES + 2 * sizeof(uint64_t))) + META_SLACK;
 }
 
@@ -46,15 +47,32 @@ static uint64_t stack_bytes(const QsfPricing *s) {
     return n * STACK_BYTES + (s->shape.on_demand ? 2 : 1) * qsf_io_stack_bytes(s->o->stream.kind);
 }
 
+static uint64_t list_bytes(const QsfPricing *s, uint32_t ctx) {
+    QsfKvListLayout l;
+    if (!s->o->kv_lists) return 0;
+    qsf_kv_list_layout(&l, s->m->prog.n_kv, ctx, s->o->kv_mass ? (uint32_t)s->o->threads : 0);
+    return l.total;
+}
+
+uint32_t qsf_pricing_batch(const QsfPricing *s, const QsfConfig *c) {
+    const QsfProgram *p = &s->m->prog;
+    const uint32_t ctx = qsf_plan_wanted_ctx(s);
+    uint32_t most = c->batch < c->ctx ? c->batch : c->ctx;
+    for (uint32_t i = 0; i < p->n_kv && most > QSF_KV_SLACK; i++)
+        if (qsf_kv_positions(&p->kv[i], ctx) < ctx) most = QSF_KV_SLACK;
+    return most;
+}
+
 uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *rows) {
     const QsfHparams *hp = &s->m->hp;
     QsfLayout l;
-    qsf_layout_make(&l, s->m, &s->shape, c->batch, c->ctx, s->o->threads, s->o->exact);
+    qsf_layout_make(&l, s->m, &s->shape, qsf_pricing_batch(s, c), c->ctx, s->o->threads, s->o->exact);
     rows[QSF_MEM_PINNED] = c->pinned_unit_bytes + s->shape.group_bytes + qsf_pages(4 * s->shape.param_floats);
     /* Experts stream through slots of their own. */
     rows[QSF_MEM_SLOTS] = (s->shape.on_demand ? 2 : 1) * c->n_slots * c->slot_bytes +
                           qsf_staging_bytes(&s->shape, c->n_slots);
     rows[QSF_MEM_KV] = qsf_kv_bytes(s->m->prog.kv, s->m->prog.n_kv, &s->table.kv[s->kv], c->ctx) +
+                       list_bytes(s, c->ctx) +
                        qsf_recurrent_bytes(&s->m->prog, qsf_checkpoint_count(&s->m->prog, s->budget));
     rows[QSF_MEM_ACTIVATIONS] = l.total;
     rows[QSF_MEM_LOGITS] = qsf_pages(4ull * hp->n_vocab) + SAMPLER_BYTES_PER_TOKEN * (uint64_t)hp->n_vocab +
@@ -63,7 +81,7 @@ uint64_t qsf_pricing_rows(const QsfPricing *s, const QsfConfig *c, uint64_t *row
                                             : qsf_rowcache_bytes(c->embed_rows, s->shape.embed_row_bytes);
     rows[QSF_MEM_TOKENIZER] = s->o->tokenizer_bytes;
     rows[QSF_MEM_META] = meta_bytes(s);
-    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes;
+    rows[QSF_MEM_TRANSCRIPT] = s->o->transcript_bytes + qsf_plan_timeline_bytes(qsf_plan_wanted_ctx(s));
     rows[QSF_MEM_STACKS] = stack_bytes(s);
     rows[QSF_MEM_CODE] = code_bytes(s);
     rows[QSF_MEM_KERNEL] = QSF_MIB + s->budget / 1000 * 3;

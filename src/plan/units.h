@@ -21,6 +21,7 @@
 /* Memory that the loader uses per unit and per layer, for the plan; checked in loader.c. */
 #define QSF_WEIGHT_UNIT_BYTES   304
 #define QSF_LAYER_COUNTER_BYTES 24
+#define QSF_LEND_BYTES          12 /* per unit: in the plan, and in weights.c */
 
 typedef struct QsfUnit {
     uint32_t index, layer;             /* layer == n_layers for the head */

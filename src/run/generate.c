@@ -6,6 +6,7 @@
 
 #include "src/base/json.h"
 #include "src/engine/advice.h"
+#include "src/engine/protect.h"
 #include "src/run/run.h"
 
 #define DEFAULT_MAX_TOKENS 256
@@ -17,6 +18,7 @@ typedef struct Answer {
     QsfStrbuf text;      /* --json: the whole answer */
     QsfStrbuf reasoning; /* --json: what came before it */
     bool thought;        /* there is reasoning, shown or not */
+    bool evicted;        /* it was said that tokens are evicted */
     bool answered;       /* there is an answer after it */
     char last;           /* last byte written */
     int rc;              /* a failed write */
@@ -48,7 +50,7 @@ int run_read_prompt(const RunOptions *o, QsfStrbuf *b) {
 }
 
 /* With a template, makes one user turn (after --system); without one, uses the text itself. */
-int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
+int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err) {
     QsfMsg msgs[2];
     const QSFParams *p = &o->settings.params;
@@ -59,10 +61,22 @@ int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf
         qsf_cli_error(&run_cli, QSF_REASON_NO_SWITCH);
     if (o->system) msgs[n++] = (QsfMsg){ .role = "system", .content = o->system, .len = strlen(o->system) };
     msgs[n++] = (QsfMsg){ .role = "user", .content = qsf_strbuf_str(prompt), .len = prompt->len };
-    return qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, flags, ids, where, err);
+    int rc = qsf_think_encode(&rt->think, rt->tmpl, rt->tok, msgs, n, flags, ids, where, err);
+    if (rc == QSF_OK && rt->fwd != NULL) qsf_runtime_protect(rt, qsf_system_tokens(rt, msgs, n, flags, ids));
+    return rc;
 }
 
 static void on_params(void *arg, QSFParams *out) { *out = ((Answer *)arg)->params; }
+
+/* Tells it once. */
+static void on_evicted(void *arg, uint64_t n) {
+    Answer *a = arg;
+    (void)n;
+    if (!a->evicted)
+        qsf_cli_error(&run_cli, "the context is full: the policy %s evicts tokens from here on",
+                      a->o->settings.eviction);
+    a->evicted = true;
+}
 
 /* Starts the meter when the prompt has been evaluated and decoding begins. */
 static void on_tick(void *arg, const QsfSample *s) {
@@ -114,6 +128,8 @@ static int finish_json(Answer *a, const QsfRuntime *rt, const QsfGeneration *g) 
     qsf_json_put_string(&b, qsf_strbuf_str(&a->text), a->text.len);
     qsf_strbuf_addf(&b, ", \"prompt_tokens\": %u, \"tokens\": %u, \"stop\": \"%s\", \"seed\": %llu",
                     g->prompt_tokens, g->tokens, qsf_stop_name(g->stop), (unsigned long long)g->seed);
+    if (rt->fwd != NULL && qsf_forward_evicts(rt->fwd))
+        qsf_strbuf_addf(&b, ", \"evicted\": %llu", (unsigned long long)g->evicted);
     if (a->thought) {
         size_t len;
         const char *body = qsf_reasoning_body(qsf_strbuf_str(&a->reasoning), a->reasoning.len, &len);
@@ -195,6 +211,7 @@ static int generate(QsfRuntime *rt, QsfTimeline *t, const RunOptions *o, const Q
                       .reasoning = on_reasoning,
                       .think = *where,
                       .tick = on_tick,
+                      .evicted = on_evicted,
                       .arg = &a };
     QsfGeneration out = { 0 };
     QsfErr err = { 0 };

@@ -73,7 +73,7 @@ int run_render(const RunOptions *o);
 int run_read_prompt(const RunOptions *o, QsfStrbuf *b);
 /* Appends the prompt's ids: with a template, of one user turn (after --system); without one, of the text
  * itself. */
-int run_encode_prompt(const QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
+int run_encode_prompt(QsfRuntime *rt, const RunOptions *o, const QsfStrbuf *prompt, QsfIds *ids,
                       QsfThinkPrompt *where, QsfErr *err);
 
 /* Fills the runtime options that every mode shares. */

@@ -247,13 +247,14 @@ int run_inspect(const RunOptions *o) {
 static void put_plan_json(QsfStrbuf *b, const QsfPlan *p) {
     qsf_strbuf_addf(
         b, "{\"budget\": %llu, \"total\": %llu, \"ctx\": %u, \"kv\": \"%s\", \"batch\": %u, \"threads\": %d",
-        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx,
-        p->kv == QK_KV_F32 ? "f32" : "f16", p->batch, p->threads);
+        (unsigned long long)p->budget, (unsigned long long)p->total, p->ctx, qk_kv_name(p->kv), p->batch,
+        p->threads);
     qsf_strbuf_addf(
         b,
-        ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"memory\": {",
+        ", \"slots\": %u, \"slot_bytes\": %llu, \"pinned_bytes\": %llu, \"streamed_bytes\": %llu, \"pinned_bytes_at_start\": %llu, \"streamed_bytes_at_start\": %llu, \"memory\": {",
         p->n_slots, (unsigned long long)p->slot_bytes, (unsigned long long)p->pinned_bytes,
-        (unsigned long long)p->streamed_bytes);
+        (unsigned long long)p->streamed_bytes, (unsigned long long)(p->pinned_bytes + p->lent_weight),
+        (unsigned long long)(p->streamed_bytes - p->lent_active));
     for (int c = 0; c < QSF_MEM_N; c++)
         qsf_strbuf_addf(b, "%s\"%s\": %llu", c ? ", " : "", qsf_mem_cat_name((QsfMemCat)c),
                         (unsigned long long)p->rows[c]);

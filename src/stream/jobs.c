@@ -41,7 +41,7 @@ static uint32_t next_pin(QsfLoader *l) {
 }
 
 bool qsf_loader_finished(const QsfLoader *l) {
-    if (l->streams) return false;
+    if (l->streams || l->o.may_pin_more) return false;
     for (uint32_t i = 0; i < l->o.n_units; i++) {
         const QsfWeightUnit *w = &l->o.units[i];
         if (atomic_load_explicit(&w->have_items, memory_order_relaxed) < w->pinned_items) return false;
@@ -151,7 +151,7 @@ static QsfJob *stream_job(QsfLoader *l) {
 }
 
 QsfJob *qsf_job_next(QsfLoader *l) {
-    if (l->failed || l->drop || l->n_jobs == QSF_MAX_JOBS) return NULL;
+    if (l->failed || l->drop || l->paused || l->n_jobs == QSF_MAX_JOBS) return NULL;
     bool more = l->streams && qsf_loader_settle(l), slot = more && qsf_slots_can_load(&l->slots);
     uint32_t pin = next_pin(l);
     if (pin < l->o.n_units && (!slot || pin <= l->load.unit))

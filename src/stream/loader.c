@@ -54,15 +54,21 @@ static uint8_t *row_at(const QsfWeightUnit *w, const QsfJob *j, const QsfPart *p
     return w->pin[p->tensor] + (off - base) + p->row0 * w->u.row_bytes[p->tensor];
 }
 
-/* Adds data read for the first time to the checksums. Data arrives in order, but an aborted pass starts over. */
+/* Adds data read for the first time to the checksums. Data arrives in order, but an aborted pass starts over, and rows that
+ * were pinned when they were checked may stream later. */
 static int verify_checksums(QsfLoader *l, const QsfJob *j, const QsfChunk *c, QsfErr *err) {
     QsfWeightUnit *w = &l->o.units[j->unit];
     uint32_t *seen = j->slot != NULL ? &w->checked_items : &w->checked_pins;
     int rc = QSF_OK;
-    if (l->o.sums == NULL || j->item0 != *seen) return QSF_OK;
-    for (unsigned i = 0; rc == QSF_OK && i < c->n_parts; i++)
-        rc = qsf_checksums_add(l->o.sums, w, c->part[i].tensor, c->part[i].row0, c->part[i].row1,
-                               row_at(w, j, &c->part[i]), err);
+    if (l->o.sums == NULL || j->item0 > *seen || j->item1 <= *seen) return QSF_OK;
+    for (unsigned i = 0; rc == QSF_OK && i < c->n_parts; i++) {
+        const QsfPart *p = &c->part[i];
+        uint32_t from, to;
+        qsf_unit_rows(&w->u, *seen, j->item1, p->tensor, &from, &to);
+        if (from < to)
+            rc = qsf_checksums_add(l->o.sums, w, p->tensor, from, to,
+                                   row_at(w, j, p) + (from - p->row0) * w->u.row_bytes[p->tensor], err);
+    }
     if (rc == QSF_OK) *seen = j->item1;
     return rc;
 }
@@ -298,6 +304,23 @@ void qsf_loader_abort(QsfLoader *l) {
     pthread_mutex_unlock(&l->lock);
 }
 
+void qsf_loader_pause(QsfLoader *l) {
+    pthread_mutex_lock(&l->lock);
+    restart(l);
+    l->paused = true;
+    while (l->drop) pthread_cond_wait(&l->ready, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void qsf_loader_continue(QsfLoader *l) {
+    pthread_mutex_lock(&l->lock);
+    l->paused = false;
+    l->load = qsf_loader_first(l, 0);
+    l->pin_unit = 0;
+    pthread_cond_signal(&l->work);
+    pthread_mutex_unlock(&l->lock);
+}
+
 const char *qsf_loader_io_name(const QsfLoader *l) { return l->io_name; }
 const char *qsf_loader_io_notice(const QsfLoader *l) { return l->io_notice; }
 
@@ -374,8 +397,7 @@ static int set_up(QsfLoader *l, QsfErr *err) {
     l->memory_bytes = bytes;
     qsf_slots_init(&l->slots, o->n_slots, l->memory, o->slot_bytes);
     if (bytes > 0) l->stages = (uint8_t *)l->memory + o->n_slots * o->slot_bytes;
-    for (uint32_t i = 0; i < o->n_units; i++)
-        l->streams |= !o->units[i].u.on_demand && o->units[i].pinned_items < o->units[i].u.items;
+    l->streams = o->n_slots > 0;
     l->load = qsf_loader_first(l, 0);
     l->load_pass = 1; /* reading ahead of the first pass */
     rc = open_io(l, err);

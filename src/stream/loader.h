@@ -38,7 +38,8 @@ typedef struct QsfLoaderOptions {
     const QsfSource *src;
     QsfWeightUnit *units; /* (n_units), the last one is the head; outlive the loader */
     uint32_t n_units;
-    uint32_t n_slots;      /* 0..QSF_MAX_SLOTS; 0 when nothing streams */
+    uint32_t n_slots;      /* 0..QSF_MAX_SLOTS; 0 when nothing streams, now and after any pause */
+    bool may_pin_more;     /* items may be pinned after a pause even if nothing streams */
     uint64_t slot_bytes;   /* whole pages; every chunk fits */
     uint32_t n_stages;     /* at least 1 where layers are compressed */
     uint64_t stage_bytes;  /* whole pages; the windows of every compressed layer fit */
@@ -77,6 +78,10 @@ int qsf_loader_wait_seen(QsfLoader *l, uint32_t unit, QsfErr *err);
 int qsf_loader_acquire(QsfLoader *l, uint32_t unit, uint32_t item, QsfChunk *c, const uint8_t **data,
                        QsfErr *err);
 void qsf_loader_release(QsfLoader *l);
+/* Between passes: waits until nothing is read any more and drops what was read ahead; the consumer may then change which
+ * items of the units are pinned. Continue starts reading again. */
+void qsf_loader_pause(QsfLoader *l);
+void qsf_loader_continue(QsfLoader *l);
 /* All chunks of the pass were used. */
 void qsf_loader_end_pass(QsfLoader *l);
 /* Gives up the running pass: what is read for it is dropped, and reading starts over with the first chunk. Does not

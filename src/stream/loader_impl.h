@@ -55,7 +55,8 @@ struct QsfLoader {
     uint32_t limit;           /* units of the pass being computed */
     uint32_t pin_unit;        /* no unit before it lacks the start of a pin */
     bool in_pass, streams;
-    bool drop; /* what was read is not wanted: empty the slots when nothing is in flight */
+    bool paused; /* nothing new is read */
+    bool drop;   /* what was read is not wanted: empty the slots when nothing is in flight */
     bool failed;
     QsfErr err; /* why, when failed */
     bool stop;

@@ -2,39 +2,14 @@
 /* The unit table, and access to pinned rows and the loader. */
 #include "src/stream/weights.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/plan/layout.h"
 #include "src/stream/changed.h"
-#include "src/stream/checksums.h"
-#include "src/stream/demand.h"
 #include "src/stream/interleave.h"
-#include "src/stream/loader.h"
-#include "src/stream/pins.h"
-
-struct QsfWeights {
-    const QsfModel *model;
-    QsfLedger *ledger;
-    const atomic_int *cancel;
-    QsfStreamCounters *counters;
-    QsfLayerSeen on_layer;
-    void *on_layer_arg;
-    QsfWeightUnit *units; /* (n_units), META */
-    uint64_t units_bytes;
-    uint32_t n_units;
-    QsfPins pins;
-    QsfLoader *loader; /* NULL while parked */
-    QsfDemand *demand; /* NULL while parked, or if all experts are pinned */
-    QsfChecksums sums; /* until the plan changes: later reads were checked before, or are incomplete */
-    bool checksums_open, begun;
-    bool streams, demands; /* fixed units stream; experts do */
-    atomic_bool stale;
-    pthread_mutex_t io_lock; /* the two below, read from any thread */
-    char io_name[32], io_notice[160];
-};
+#include "src/stream/weights_impl.h"
 
 /* ---- the plan, unit by unit ---- */
 
@@ -45,41 +20,24 @@ static uint32_t piece_items(const QsfUnit *u) {
     return n * QSF_ROW_QUANTUM < u->items ? (uint32_t)n * QSF_ROW_QUANTUM : u->items;
 }
 
-static uint32_t have(const QsfWeightUnit *u) {
-    return atomic_load_explicit(&u->have_items, memory_order_acquire);
-}
-
+/* What streams with a full context may stream later, whatever is pinned in lent memory now. */
 static int plan_unit(QsfWeights *w, QsfWeightUnit *u, const QsfPlan *p, QsfErr *err) {
-    u->chunk_items = QSF_ROW_QUANTUM;
     u->piece_items = piece_items(&u->u);
-    if (u->pinned_items == u->u.items) return QSF_OK;
+    qsf_weights_set_chunks(w, u);
+    if (p->pinned_items[u->u.index] >= u->u.items) return QSF_OK;
     if (u->u.on_demand)
         w->demands = true;
     else
         w->streams = true;
-    u->chunk_items = qsf_unit_chunk_items(&u->u, u->u.items - u->pinned_items, p->slot_bytes);
     if (p->n_slots > 0 && u->chunk_items > 0) return QSF_OK;
     return qsf_err_set(err, QSF_E_RUNTIME, "internal: the plan has no slot large enough for rows of %s",
                        u->u.tensor[0]->name);
 }
 
-/* Applies the plan; rows in memory stay as far as the plan pins them. */
-static void apply_plan(QsfWeights *w, const QsfPlan *p) {
-    for (uint32_t i = 0; i < w->n_units; i++) {
-        QsfWeightUnit *u = &w->units[i];
-        u->pinned_items = p->pinned_items[i] < u->u.items ? p->pinned_items[i] : u->u.items;
-        if (have(u) > u->pinned_items) {
-            qsf_interleave_cut(u, u->pinned_items, have(u), w->pins.group);
-            atomic_store(&u->have_items, u->pinned_items);
-        }
-        u->started_items = have(u);
-    }
-}
-
-static void count_pins(QsfWeights *w) {
+void qsf_weights_count_pins(QsfWeights *w) {
     uint64_t done = 0, total = 0;
     for (uint32_t i = 0; i < w->n_units; i++) {
-        done += qsf_unit_item_bytes(&w->units[i].u, 0, have(&w->units[i]));
+        done += qsf_unit_item_bytes(&w->units[i].u, 0, qsf_weights_have(&w->units[i]));
         total += qsf_unit_item_bytes(&w->units[i].u, 0, w->units[i].pinned_items);
     }
     atomic_store(&w->counters->pin_done, done);
@@ -91,6 +49,7 @@ static int start_loader(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
                                   .units = w->units,
                                   .n_units = w->n_units,
                                   .n_slots = w->streams ? p->n_slots : 0,
+                                  .may_pin_more = w->n_lend > 0,
                                   .slot_bytes = p->slot_bytes,
                                   .n_stages = p->n_stages,
                                   .stage_bytes = p->stage_bytes,
@@ -119,7 +78,7 @@ static void stop_loader(QsfWeights *w) {
     w->loader = NULL;
 }
 
-static void close_checksums(QsfWeights *w) {
+void qsf_weights_close_checksums(QsfWeights *w) {
     qsf_checksums_close(&w->sums);
     w->checksums_open = false;
 }
@@ -132,22 +91,23 @@ static int open_checksums(QsfWeights *w, QsfErr *err) {
     return rc;
 }
 
-void qsf_weights_park(QsfWeights *w, const QsfPlan *p) {
+void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent) {
     QsfErr none = { 0 };
     stop_loader(w);
-    close_checksums(w);
-    apply_plan(w, p);
+    qsf_weights_close_checksums(w);
+    qsf_weights_apply(w, p, lent);
     for (uint32_t i = 0; i < w->n_units; i++)
         qsf_pins_size(w->ledger, &w->units[i], true, &none); /* shrinking
                                                                 cannot
                                                                 fail */
 }
 
-int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
+int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err) {
     int rc = QSF_OK;
     stop_loader(w);
-    close_checksums(w);
-    apply_plan(w, p);
+    qsf_weights_close_checksums(w);
+    w->slot_bytes = p->slot_bytes;
+    qsf_weights_apply(w, p, lent);
     w->streams = w->demands = false;
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++) rc = plan_unit(w, &w->units[i], p, err);
     for (uint32_t i = 0; rc == QSF_OK && i < w->n_units; i++)
@@ -155,7 +115,7 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err) {
     if (rc == QSF_OK && !w->begun) rc = open_checksums(w, err);
     if (rc != QSF_OK) return rc;
     w->begun = true;
-    count_pins(w);
+    qsf_weights_count_pins(w);
     return start_loader(w, p, err);
 }
 
@@ -188,7 +148,7 @@ int qsf_weights_create(QsfWeights **out, const QsfWeightsOptions *o, QsfErr *err
     w->on_layer_arg = o->on_layer_arg;
     pthread_mutex_init(&w->io_lock, NULL);
     int rc = make_units(w, o, err);
-    if (rc == QSF_OK) rc = qsf_weights_resume(w, o->plan, err);
+    if (rc == QSF_OK) rc = qsf_weights_resume(w, o->plan, o->lent, err);
     if (rc != QSF_OK) {
         qsf_weights_destroy(w);
         return rc;
@@ -201,11 +161,12 @@ void qsf_weights_destroy(QsfWeights *w) {
     QsfErr none = { 0 };
     if (w == NULL) return;
     stop_loader(w);
-    close_checksums(w);
+    qsf_weights_close_checksums(w);
     for (uint32_t i = 0; w->units != NULL && i < w->n_units; i++) {
         w->units[i].pinned_items = 0;
         qsf_pins_size(w->ledger, &w->units[i], true, &none);
     }
+    qsf_weights_drop_lend(w);
     qsf_pins_close(&w->pins, w->ledger);
     qsf_mem_unmap(w->ledger, QSF_MEM_META, w->units, w->units_bytes);
     pthread_mutex_destroy(&w->io_lock);
@@ -218,6 +179,8 @@ uint32_t qsf_weights_n_units(const QsfWeights *w) { return w->n_units; }
 
 const QsfUnit *qsf_weights_unit(const QsfWeights *w, uint32_t i) { return &w->units[i].u; }
 
+uint32_t qsf_weights_items(const QsfWeights *w, uint32_t i) { return w->units[i].pinned_items; }
+
 bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) {
     return w->units[i].pinned_items == w->units[i].u.items;
 }
@@ -225,7 +188,7 @@ bool qsf_weights_pinned(const QsfWeights *w, uint32_t i) {
 bool qsf_weights_has_row(const QsfWeights *w, uint32_t i, unsigned t, uint32_t row) {
     const QsfWeightUnit *u = &w->units[i];
     uint32_t lo, hi;
-    qsf_unit_rows(&u->u, 0, have(u), t, &lo, &hi);
+    qsf_unit_rows(&u->u, 0, qsf_weights_have(u), t, &lo, &hi);
     return row < hi;
 }
 
@@ -292,11 +255,11 @@ static void view_of(QsfWeightView *v, const QsfChunk *c, bool streamed) {
 static int acquire_pinned(QsfWeights *w, const QsfWeightUnit *u, uint32_t item, QsfWeightView *v,
                           QsfErr *err) {
     QsfChunk c;
-    if (have(u) <= item) {
+    if (qsf_weights_have(u) <= item) {
         int rc = qsf_loader_wait_pinned(w->loader, u->u.index, item, err);
         if (rc != QSF_OK) return read_failed(w, rc);
     }
-    qsf_chunk_make(&u->u, item, have(u), &c);
+    qsf_chunk_make(&u->u, item, qsf_weights_have(u), &c);
     view_of(v, &c, false);
     for (unsigned i = 0; i < v->n_parts; i++) {
         const QsfPart *p = &v->part[i];
@@ -362,7 +325,7 @@ int qsf_weights_settle(QsfWeights *w, void (*progress)(void *arg, uint64_t done,
     for (uint32_t i = 0; i < w->n_units; i++) {
         QsfWeightUnit *u = &w->units[i];
         uint32_t n;
-        while ((n = have(u)) < u->pinned_items) {
+        while ((n = qsf_weights_have(u)) < u->pinned_items) {
             int rc = qsf_loader_wait_pinned(w->loader, i, n, err);
             if (rc != QSF_OK) return read_failed(w, rc);
             if (progress != NULL)

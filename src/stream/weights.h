@@ -41,6 +41,7 @@ typedef struct QsfWeightsOptions {
      * interleaved */
     const qk_table *table;
     uint64_t interleaved_types; /* bit t: rows of weight type t are multiplied in groups (interleave.h) */
+    uint64_t lent;              /* as in qsf_weights_lend */
     QsfLedger *ledger;
     const atomic_int *cancel; /* may be NULL */
     QsfStreamCounters *counters;
@@ -57,9 +58,18 @@ void qsf_weights_destroy(QsfWeights *w); /* NULL allowed */
  * what is no longer pinned is returned to the kernel at once; what is newly pinned is read behind the
  * computation. Two steps, so that a caller can free before it allocates: park stops the loader and frees slots
  * and surplus pinned rows; resume maps the rest and starts the loader again. After a failed resume the weights
- * cannot be used until a resume succeeds. */
-void qsf_weights_park(QsfWeights *w, const QsfPlan *p);
-int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, QsfErr *err);
+ * cannot be used until a resume succeeds.
+ * lent: as in qsf_weights_lend, the same for both. */
+void qsf_weights_park(QsfWeights *w, const QsfPlan *p, uint64_t lent);
+int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *err);
+
+/* Between passes: pins rows in the order of the plan's list beyond what it pins, in at most `lent` bytes (lend.h). With less
+ * than before, it cannot fail, memory is returned to the kernel at once, and the ledger may be frozen. With more, rows are
+ * read behind the computation; QSF_E_BUDGET, QSF_E_RUNTIME: some of them are not pinned. Returns at once if nothing
+ * changes; otherwise what was read ahead is dropped: at most all slots. */
+int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err);
+/* Returns how many first items of unit i are, or will be, in RAM. */
+uint32_t qsf_weights_items(const QsfWeights *w, uint32_t i);
 
 /* Waits until all that is planned to be pinned is there (benchmarks, tests). progress may be NULL. QSF_E_RUNTIME
  * when a read failed, QSF_E_INTERRUPTED when cancelled. */

@@ -29,7 +29,7 @@ static inline int setup(void **state) {
     (void)snprintf(dir, sizeof dir, "%s.XXXXXX", qsf_test_tmp("sessions"));
     if (!x || !mkdtemp(dir)) return 1;
     setenv("XDG_DATA_HOME", dir, 1);
-    qsf_settings_default(&s);
+    ui_settings_default(&s);
     ui_app_init(&x->app, fake_engine(&x->engine), &s);
     x->app.full_screen = x->app.interactive = true;
     ui_app_load(&x->app, "tiny.gguf");

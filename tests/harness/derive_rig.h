@@ -98,4 +98,13 @@ static inline void expect_element(const QsfTensor *t, uint64_t row, uint64_t col
                  (unsigned long long)col, (double)got[col], (double)want);
 }
 
+/* To BF16. */
+static inline float rounded(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+
 #endif

@@ -2,6 +2,8 @@
 /* Shapes for plans, and the checks of plans. */
 #include "tests/harness/plans.h"
 
+#include "src/plan/layout.h"
+#include "src/plan/lend.h"
 #include "src/plan/units.h"
 #include "tests/harness/qsf_test.h"
 
@@ -136,6 +138,37 @@ static void check_pins(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions
     assert_true(pinned <= o->pin_cap);
 }
 
+/* Whatever the length of the context: the KV cache and the weights in the memory that it does not use yet fit what was
+ * planned for both, and a longer context never pins more. */
+static void check_lend(const QsfModel *m, const QsfPlan *p) {
+    qk_table t;
+    qk_table_init(&t, QK_LEVEL_REF);
+    const QsfProgram *prog = &m->prog;
+    const qk_kv_ops *ops = &t.kv[p->kv];
+    const uint64_t all = qsf_kv_bytes(prog->kv, prog->n_kv, ops, p->ctx);
+    uint32_t *before = malloc((p->n_lend + 1) * sizeof *before);
+    assert_true(p->kv_step > 0 || p->n_lend == 0);
+    for (uint32_t part = 0; p->n_lend > 0 && part <= 4; part++) {
+        const uint32_t n = qsf_lend_positions(p->ctx / 4 * part, p->kv_step, p->ctx);
+        uint64_t room = all - qsf_lend_kv_bytes(prog->kv, prog->n_kv, ops, p->ctx, n), was = room, more = 0,
+                 held = 0;
+        for (uint32_t i = 0; i < p->n_lend; i++) {
+            QsfUnit u;
+            qsf_unit_at(m, p->lend[i], &u);
+            const uint32_t from = p->pinned_items[u.index], items = qsf_lend_items(&u, from, &room);
+            assert_true(items >= from && (items == u.items || items % QSF_ROW_QUANTUM == 0));
+            assert_true(part == 0 || items <= before[i]);
+            if (items < u.items) room = 0;
+            more += qsf_unit_item_bytes(&u, from, items);
+            held += qsf_unit_pinned_bytes(&u, items) - qsf_unit_pinned_bytes(&u, from);
+            before[i] = items;
+        }
+        assert_true(held <= was && (more == 0 || n < p->ctx));
+        if (part == 0) assert_int_equal(more, p->lent_weight);
+    }
+    free(before);
+}
+
 /* Windows cost at most 2 % of what is not pinned, where slots and matrices are of a useful size. */
 static void check_windows(const QsfModel *m, const QsfPlan *p) {
     uint64_t windows = read_per_pass(m, p) - p->streamed_bytes;
@@ -150,6 +183,7 @@ void qsf_plans_check(const QsfModel *m, const QsfPlan *p, const QsfPlanOptions *
     assert_int_equal(p->n_units, qsf_unit_count(m));
     check_pins(m, p, o);
     check_windows(m, p);
+    check_lend(m, p);
     assert_true(p->n_slots <= 4 &&
                 p->rows[QSF_MEM_SLOTS] == p->n_slots * p->slot_bytes + p->n_stages * p->stage_bytes);
     assert_true(p->disk_bytes <= p->streamed_bytes);

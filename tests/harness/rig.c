@@ -8,6 +8,16 @@
 
 #include "src/format/dtype.h"
 #include "src/plan/layout.h"
+#include "src/plan/lend.h"
+
+static int lend(QsfRig *r, uint32_t step, QsfErr *err) {
+    free(r->plan.lend);
+    r->plan.lend = malloc(r->plan.n_units * sizeof *r->plan.lend);
+    if (r->plan.lend == NULL) return qsf_err_memory(err, "rig");
+    r->plan.n_lend = qsf_lend_order(&r->model, r->plan.pinned_items, r->plan.lend);
+    r->plan.kv_step = step;
+    return QSF_OK;
+}
 
 static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
     const QsfPlanOptions po = {
@@ -30,7 +40,7 @@ static int make_plan(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {
         qsf_shape_make(&s, &r->model, &r->table);
         r->plan.slot_bytes = s.min_slot;
     }
-    return QSF_OK;
+    return o->kv_step > 0 ? lend(r, o->kv_step, err) : QSF_OK;
 }
 
 int qsf_rig_open(QsfRig *r, const QsfRigOptions *o, QsfErr *err) {

@@ -14,6 +14,7 @@ typedef struct QsfRigOptions {
     uint32_t n_slots;             /* 0 = as planned */
     uint64_t slot_bytes;          /* 0 = as planned; 1 = the least that works */
     uint32_t batch, ctx;          /* 0 = as planned */
+    uint32_t kv_step; /* not 0: unused KV memory, taken in such steps, holds weights beyond pin_cap */
     bool exact;
     qk_level level; /* QK_LEVEL_REF (0) .. ; QK_LEVEL_UNKNOWN = best */
 } QsfRigOptions;

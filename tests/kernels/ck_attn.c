@@ -79,6 +79,13 @@ static size_t range(const shape *s, size_t c, size_t *end) {
     return window > chunk ? window : chunk;
 }
 
+/* Positions that check_list evicts, besides itself and its neighbours. */
+static size_t evict_every; /* 0 = nothing is evicted */
+static int is_evicted(size_t p) {
+    if (evict_every == 0) return 0;
+    return p / 16 % evict_every == 1 || p * 7 % 11 < 2 * evict_every % 5;
+}
+
 static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t c, size_t h) {
     static double s[MAX_N], y[MAX_DIM], mag[MAX_DIM];
     const float *q = a->q + c * a->q_stride + h * sh->dim, *got = a->y + c * a->y_stride + h * sh->dim;
@@ -88,6 +95,8 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
     double m = -INFINITY, worst = 0, sum = 0;
     for (size_t p = start; p < end; p++) {
         double mags = 0;
+        s[p] = -INFINITY;
+        if (is_evicted(p)) continue;
         s[p] = 0;
         t->kv[kv].load(x, a->k, 0, p, sh->dim);
         for (size_t i = 0; i < sh->dim; i++) {
@@ -105,6 +114,7 @@ static void check_truth(const qk_table *t, int kv, const qk_attn *a, const shape
     memset(mag, 0, sizeof mag);
     for (size_t p = start; p < end; p++) {
         const double w = exp(s[p] - m);
+        if (is_evicted(p)) continue;
         sum += w;
         t->kv[kv].load(x, a->v, 1, p, sh->dim);
         for (size_t i = 0; i < sh->dim; i++) {
@@ -142,7 +152,8 @@ static void check_alone(const qk_table *t, int kv, const qk_attn *a, size_t c, s
 
 /* One column from its spans, whose parts are stored head by head, computed in any order. */
 static void check_spans(const qk_table *t, int kv, const qk_attn *a, size_t c) {
-    const size_t dim = a->head_dim, spans = qk_kv_spans(a->pos + c + 1), stride = qk_attn_part(dim);
+    const size_t dim = a->head_dim, spans = qk_kv_spans(qk_kv_index(a, a->pos + c) + 1),
+                 stride = qk_attn_part(dim);
     float y[MAX_DIM], *part = ck_tail64(SLOT_PART, a->n_heads * spans * stride * sizeof *part);
     qk_attn one = *a;
     one.q = a->q + c * a->q_stride;
@@ -238,6 +249,95 @@ static void check_ring(const qk_table *t, int kv, const qk_attn *a, size_t n, si
     free(y);
 }
 
+/* The tiles of n positions in any order, without those of which nothing is left. Returns their number. */
+static size_t make_list(qk_kv_slot *list, size_t n, size_t slots) {
+    static const size_t primes[] = { 1, 2, 3, 5, 7 };
+    size_t n_list = 0, first = ck_below(slots), step = primes[ck_below(5)];
+    if (slots % step == 0) step = 1;
+    for (size_t t = 0; t < qk_kv_tiles(n); t++) {
+        uint16_t kept = 0;
+        for (size_t i = 0; i < 16; i++) kept |= (uint16_t)(!is_evicted(t * 16 + i) << i);
+        const size_t slot = (first + t * step) % slots;
+        if (kept) list[n_list++] = (qk_kv_slot){ (uint32_t)t, (uint32_t)slot, kept };
+    }
+    return n_list;
+}
+
+/* Puts the tiles of a list where it says; the rest is not a number. */
+static char *listed(const char *tiles, const qk_kv_slot *list, size_t n_list, size_t slots, size_t bytes) {
+    char *to = malloc(slots * bytes);
+    if (!to) exit(1);
+    memset(to, 0xff, slots * bytes);
+    for (size_t i = 0; i < n_list; i++)
+        memcpy(to + list[i].slot * bytes, tiles + list[i].tile * bytes, bytes);
+    return to;
+}
+
+/* Weights add up to 1 for each query, and are nowhere else. They change no bit of y. */
+static void check_mass(const qk_table *t, int kv, const qk_attn *a, size_t slots, size_t floats) {
+    uint64_t *mass = calloc(slots * 16, sizeof *mass), sum = 0;
+    float *y = malloc(floats * sizeof *y);
+    qk_attn b = *a;
+    if (!mass || !y) exit(1);
+    memcpy(y, a->y, floats * sizeof *y);
+    b.y = y;
+    b.mass = mass;
+    b.mass_from = a->n_cols / 2;
+    t->kv[kv].attend(&b);
+    same_bits("mass", y, a->y, floats);
+    for (size_t i = 0; i < slots * 16; i++) sum += mass[i];
+    for (size_t i = 0; a->list && i < a->n_list * 16; i++)
+        if (is_evicted(a->list[i / 16].tile * 16 + i % 16) && mass[a->list[i / 16].slot * 16 + i % 16] > 0)
+            ck_error("mass of evicted position %zu", i);
+    const double queries = (double)((a->n_cols - b.mass_from) * a->n_heads);
+    ck_near("mass", 0, (double)sum / QK_KV_MASS, queries,
+            queries * (1e-4 + (double)(slots * 16) / QK_KV_MASS));
+    free(mass);
+    free(y);
+}
+
+/* The same positions from a list: all of them give the same bits; without some, the truth. */
+static void check_list(const qk_table *t, int kv, const qk_attn *a, const shape *sh, size_t n,
+                       size_t floats) {
+    const size_t bytes = t->kv[kv].tile_bytes(a->head_dim), slots = qk_kv_tiles(n) + ck_below(9);
+    qk_kv_slot *list = malloc(qk_kv_tiles(n) * sizeof *list);
+    float *y = malloc(floats * sizeof *y);
+    if (!list || !y) exit(1);
+    check_mass(t, kv, a, slots, floats);
+    for (evict_every = 0; evict_every < 4; evict_every += 1 + evict_every % 2) {
+        qk_attn b = *a;
+        b.n_list = make_list(list, n, slots);
+        b.list = list;
+        b.y = y;
+        memcpy(y, a->y, floats * sizeof *y);
+        char *k = listed(a->k, list, b.n_list, slots, bytes), *v = listed(a->v, list, b.n_list, slots, bytes);
+        b.k = k;
+        b.v = v;
+        int alone = 1;
+        for (size_t p = a->pos; p < n; p++) /* its own position is there for every query */
+            alone &= !is_evicted(p);
+        if (alone) {
+            t->kv[kv].attend(&b);
+            if (evict_every == 0) same_bits("list", y, a->y, floats);
+            b.k = a->k; /* for the truth */
+            b.v = a->v;
+            for (size_t c = 0; c < sh->cols; c++)
+                for (size_t h = 0; h < sh->heads; h++) check_truth(t, kv, &b, sh, c, h);
+            b.k = k;
+            b.v = v;
+            for (size_t c = 0; c < sh->cols; c++) check_alone(t, kv, &b, c, c % sh->heads);
+            for (size_t c = 0; c < sh->cols; c++) check_spans(t, kv, &b, c);
+            check_level(t, kv, &b, floats);
+            check_mass(t, kv, &b, slots, floats);
+        }
+        free(k);
+        free(v);
+    }
+    evict_every = 0;
+    free(list);
+    free(y);
+}
+
 static void attend_case(const qk_table *t, int kv, shape sh) {
     const size_t n = sh.pos + sh.cols, bytes = qk_kv_tiles(n) * t->kv[kv].tile_bytes(sh.dim);
     const size_t row = sh.heads * sh.dim, floats = (sh.cols - 1) * (row + 3) + row;
@@ -280,6 +380,7 @@ static void attend_case(const qk_table *t, int kv, shape sh) {
     }
     check_level(t, kv, &a, floats);
     check_ring(t, kv, &a, n, floats);
+    check_list(t, kv, &a, &sh, n, floats);
     check_v_is_k(t, kv, &a, n);
     if (ck_failed())
         ck_error(

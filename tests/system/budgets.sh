@@ -72,6 +72,16 @@ for budget in $((${tight:-1} + 1)) $((big_mb * 60 / 100)); do
     ask "$budget" "$text" -c $ctx
 done
 
+# While the context is short, its memory holds weights: fewer bytes per token, within the same budget.
+if [ "$long" -ge 1000 ]; then
+    ask $((big_mb * 60 / 100)) "$text" -c $ctx --slots 1
+    late=$(number bytes_per_token)
+    resident "$short" -c $ctx
+    ask $((big_mb * 60 / 100)) "$short" -c $ctx --slots 1
+    early=$(number bytes_per_token)
+    awk -v a="$early" -v b="$late" 'BEGIN { exit !(a > 0 && a < b) }' || fail "$early bytes per token at the start, $late when the context is full"
+fi
+
 # Embedding and head in one table, other formats.
 for keys in "tied=1 type=q4_k layers=4" "tied=1 type=f16 layers=1 vocab=16000" "type=q4_0 layers=5 hidden=512 heads=8 ffn=1536"; do
     file=$work/other.gguf

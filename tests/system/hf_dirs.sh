@@ -8,7 +8,7 @@
 
 # ---- the project's own models
 
-for arch in llama qwen2 qwen3 gemma2 phi3 gpt2 qwen3moe mamba2 lfm2; do
+for arch in llama qwen2 qwen3 gemma2 phi3 gpt2 qwen3moe deepseek2 deepseek2_v2 mamba2 lfm2; do
     python3 "$here/hf/tiny.py" $arch "$work/tiny.$arch.gguf" || { fail "tiny.py $arch"; continue; }
     hows='--shards=1 --old --shards=3'
     [ -z "${QSF_TEST_QUICK-}${QSF_SAN-}" ] || hows='--shards=3'
@@ -77,6 +77,12 @@ rm -rf "$work/good"
 make_dir "$work/tiny.gemma2.gguf" good || fail "the good directory of Gemma"
 bad_dir 'sliding_window' set sliding_window '"x"'
 bad_dir 'layer_types' set layer_types '["sliding_attention", "tomorrow"]'
+rm -rf "$work/good"
+make_dir "$work/tiny.deepseek2_v2.gguf" good || fail "the good directory of DeepSeek V2"
+bad_dir 'topk_method' set topk_method '"tomorrow"'
+bad_dir 'topk_method' set topk_method 1
+bad_dir 'group' set n_group 3
+bad_dir 'group' set topk_group 5
 rm -rf "$work/good"
 make_dir "$work/tiny.mamba2.gguf" good || fail "the good directory of Mamba"
 bad_dir 'time_step_limit' set time_step_limit '[0.001, 0.1]'

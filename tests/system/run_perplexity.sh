@@ -87,6 +87,12 @@ for key in mean_kl mean_kl_error median_kl p99_kl max_kl same_top base_nll base_
 done
 [ "$(number window) $(number stride) $(number mean_kl) $(number same_top) $(number ppl_ratio)" = '64 24 0 1 1' ] || { cat "$work/out"; fail "a model compared with itself differs"; }
 grep -q '"base": "tiny.gguf"' "$work/out" || fail "the base has no name"
+# types of the KV cache, against f32
+expect 0 '' $ppl "$text" -c 64 --stride 24 --kv-type f32 --kl-save "$work/f32.kl" "$tiny"
+for type in f16 q8; do
+    expect 0 '' $ppl "$text" --json --kv-type "$type" --kl-base "$work/f32.kl" "$tiny"
+    awk -v kl="$(number mean_kl)" 'BEGIN { exit !(kl > 0 && kl < 1e-3) }' || { cat "$work/out"; fail "--kv-type $type: far from f32, or the same"; }
+done
 expect 0 '' $ppl "$text" --kl-base "$base" "$tiny"
 grep -q '^mean KL ' "$work/out" || { cat "$work/out"; fail "no mean KL"; }
 # a window longer than the text needs no more memory, whatever the file claims; a file of the first version,

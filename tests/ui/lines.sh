@@ -9,6 +9,25 @@ printf 'Once upon a time\n' | chat_lines 0 "$stories" --temperature 0 -n 20
 [ "$(tail -c 1 "$work/out" | od -An -c | tr -d ' ')" = '\n' ] || fail "the answer does not end with a newline"
 [ "$(tail -c 2 "$work/out" | od -An -c | tr -d ' ')" != '\n\n' ] || fail "the answer ends with two newlines"
 cp "$work/out" "$work/first"
+head -n 1 "$work/err" | grep -q 'RAM budget [0-9]* MB (auto): all weights stay in RAM; --ram-budget 200 changes it' ||
+    { cat "$work/err"; fail "the first line does not name the budget"; }
+
+# A chosen budget is not announced, and auto is announced only where it is used.
+echo hello | chat_lines 0 "$stories" -n 2 --ram-budget 100
+if grep -q '(auto)' "$work/err"; then fail "a chosen budget is called automatic"; fi
+printf 'hello\n/budget 100\n/budget auto\n/mem\n' | chat_lines 0 "$stories" -n 2 --ram-budget 90
+err_has '^qsf-chat: 100 MB: all [0-9]+ MB of weights pinned'
+
+# The context changes in place between two answers; what does not fit any more is refused until /clear.
+printf 'Once upon a time\n/ctx 300\n/context\nOne day\n/ctx 16\n/context\nOne day\n/clear\n/context\nOne\n' |
+    chat_lines 5 "$stories" --temperature 0 -n 8
+err_has '^conversation +[0-9]+ of 300 tokens'
+err_has 'kept, 0 evicted, 0 protected'
+err_has '^conversation +[0-9]+ of 16 tokens'
+err_has 'more than the context of 16'
+err_has '^conversation +0 of 16 tokens'
+[ "$(wc -l <"$work/out")" -ge 3 ] || { cat "$work/out"; fail "no answer after /clear"; }
+if grep -q 'reload' "$work/err"; then fail "the model was loaded again"; fi
 
 # The same message as a block, after commands, through a long pipe: the same answer.
 printf '/temp 0\n/set max-tokens 20\n"""\nOnce upon a time"""\n' | chat_lines 0 "$stories"

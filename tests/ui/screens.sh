@@ -7,16 +7,31 @@ need_tmux
 start 100 30 "'$chat' '$stories' --session big --temp 0 -n 60"
 see 'is ready'
 see 'STATE   ready'
+see 'RAM budget [0-9]+ MB \(auto\): all weights stay in RAM'
 keys 'Once upon a time' Enter
 see '^ you  [0-9:]+  #1'
 see '│ Once upon a time'
 see '60 tok .* t/s'
-for part in 'decode +[0-9.]+ t/s' 'prefill +[0-9.]+ t/s' 'CTX [0-9]+/[0-9]+' 'RAM [0-9.]+/200 MB' 'RSS [0-9.]+ +peak' \
+for part in 'decode +[0-9.]+ t/s' 'prefill +[0-9.]+ t/s' 'CTX [0-9]+/[0-9]+' 'RAM [0-9.]+/[0-9]+ MB' 'RSS [0-9.]+ +peak' \
     'temperature 0' 'entropy' ' qsf-chat  big  ' '[12] thread' 'F1 help'; do
     see "$part" 3
 done
 wide_enough 100
 [ "$(screen | grep -c '')" = 30 ] || fail "not 30 lines"
+
+# The context changes in place, and what it holds is shown.
+keys '/ctx 300' Enter
+see 'ctx auto -> 300'
+see 'CTX [0-9]+/300'
+keys '/context' Enter
+see '^ *conversation +[0-9]+ of 300 tokens'
+see '^ *positions +[0-9]+ kept, 0 evicted, 0 protected'
+see '^ *full attention +[0-9]+ layers +[0-9.]+ KB per token'
+keys '/clear' Enter
+see 'CTX 0/300'
+keys 'Once upon a time' Enter
+see 'out +60'
+see 'STATE   ready'
 
 size 80 24
 see '^ ready [0-9.]+ t/s out 60/60'
@@ -80,7 +95,7 @@ see 'top-k 40 -> 35'
 keys /nonsense Enter
 see '/nonsense: no such command'
 keys '/set ctx 256' Enter
-see 'ctx auto -> 256'
+see 'ctx 300 -> 256'
 see 'ctx [0-9]+/256'
 
 # A message over several lines, from keys and from a paste.

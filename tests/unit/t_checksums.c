@@ -12,7 +12,7 @@
 #include "tests/harness/qsf_made.h"
 #include "tests/harness/rig.h"
 
-enum { N_TOKENS = 3 };
+enum { N_TOKENS = 3, LONG = 400 };
 
 static char gguf[256], qsf[256];
 
@@ -36,6 +36,14 @@ static const QsfRigOptions ways[] = {
     { .threads = 1, .stream = true },
     { .threads = 2, .stream = true, .n_slots = 1, .slot_bytes = 1, .batch = 2 },
     { .threads = 2, .pin_cap = 60000, .n_slots = 2, .batch = 1 },
+    /* rows that are pinned, or not yet, when a long prompt takes their memory */
+    { .threads = 2,
+      .pin_cap = 60000,
+      .n_slots = 1,
+      .slot_bytes = 1,
+      .ctx = 1024,
+      .batch = 64,
+      .kv_step = 128 },
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
@@ -44,13 +52,15 @@ static int compute(const QsfRigOptions *way, QsfErr *err) {
     QsfRigOptions o = *way;
     QsfRig r;
     QsfErr again = { 0 };
-    const int32_t ids[N_TOKENS] = { 5, 70, 33 };
+    const uint32_t n = way->kv_step > 0 ? LONG : N_TOKENS;
+    int32_t ids[LONG];
+    for (uint32_t i = 0; i < LONG; i++) ids[i] = (int32_t)(5 + i * 65 % 97);
     o.path = qsf;
     o.level = QK_LEVEL_UNKNOWN;
     int rc = qsf_rig_open(&r, &o, err);
     if (rc != QSF_OK) return rc;
-    rc = qsf_forward_eval(r.fwd, ids, N_TOKENS, NULL, NULL, err);
-    int second = qsf_forward_eval(r.fwd, ids, N_TOKENS, NULL, NULL, rc == QSF_OK ? err : &again);
+    rc = qsf_forward_eval(r.fwd, ids, n, NULL, NULL, err);
+    int second = qsf_forward_eval(r.fwd, ids, n, NULL, NULL, rc == QSF_OK ? err : &again);
     if (rc != QSF_OK && second != rc) fail_msg("failed once (%s), then ended with %d", err->msg, second);
     qsf_rig_close(&r);
     assert_int_equal(qsf_rig_leak(&r), 0);

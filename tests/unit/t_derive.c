@@ -110,14 +110,6 @@ static void add_f8(const char *name, uint64_t rows, const uint64_t *shape, uint3
     free(codes);
 }
 
-static float rounded(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-    memcpy(&x, &bits, sizeof bits);
-    return x;
-}
-
 static void test_f8(void **state) {
     static const struct {
         const char *block;

@@ -87,14 +87,14 @@ static void test_bad_value_heads(void **state) {
 
 #define DEEPSEEK                                                                                          \
     "{\"architectures\":[\"DeepseekV2ForCausalLM\"]," SIZES "\"kv_lora_rank\":20,\"qk_nope_head_dim\":6," \
-    "\"qk_rope_head_dim\":4,\"v_head_dim\":10,\"n_routed_experts\":2,\"num_experts_per_tok\":1}"
+    "\"qk_rope_head_dim\":4,\"v_head_dim\":10,\"n_routed_experts\":2,\"num_experts_per_tok\":1"
 
 static void test_cut(void **state) {
     (void)state;
     begin();
     add("model.embed_tokens.weight", 1, TOKENS, HIDDEN);
     add("model.layers.0.self_attn.kv_b_proj.weight", 2, 4 * 16, 20);
-    open_good(DEEPSEEK);
+    open_good(DEEPSEEK "}");
     const QsfTensor *k = find("blk.0.attn_k_b.weight"), *v = find("blk.0.attn_v_b.weight");
     assert_int_equal(k->ne[0], 6);
     assert_int_equal(k->ne[1], 20);
@@ -114,7 +114,77 @@ static void test_cut(void **state) {
     begin();
     add("model.embed_tokens.weight", 1, TOKENS, HIDDEN);
     add("model.layers.0.self_attn.kv_b_proj.weight", 2, 4 * 15, 20);
-    expect_refused(DEEPSEEK, "kv_b_proj.weight");
+    expect_refused(DEEPSEEK "}", "kv_b_proj.weight");
+}
+
+/* F8 in blocks of 5 rows and 8 columns: heads begin within blocks, and the last blocks are smaller. */
+static void test_cut_f8(void **state) {
+    static const uint64_t dims[] = { 64, 20 }, shape[] = { 13, 3 };
+    unsigned char codes[64 * 20];
+    float scales[13 * 3];
+    (void)state;
+    for (size_t i = 0; i < sizeof codes; i++) codes[i] = (unsigned char)(i * 31 % 0x78);
+    for (size_t i = 0; i < 39; i++) scales[i] = 0.3f + (float)i;
+    begin();
+    add("model.embed_tokens.weight", 1, TOKENS, HIDDEN);
+    add_bytes("model.layers.0.self_attn.kv_b_proj.weight", "F8_E4M3", dims, 2, codes, sizeof codes);
+    add_bytes("model.layers.0.self_attn.kv_b_proj.weight_scale_inv", "F32", shape, 2, scales, sizeof scales);
+    open_good(DEEPSEEK ",\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[5,8]}}");
+    const QsfTensor *k = find("blk.0.attn_k_b.weight"), *v = find("blk.0.attn_v_b.weight");
+    assert_int_equal(k->dtype, QK_GGML_BF16);
+    assert_int_equal(v->dtype, QK_GGML_BF16);
+    for (uint64_t r = 0; r < 64; r++) {
+        const uint64_t head = r / 16, i = r % 16;
+        for (uint64_t c = 0; c < 20; c++) {
+            const float want = rounded(qsf_float_of(QK_GGML_F8_E4M3, &codes[r * 20 + c]) *
+                                       scales[r / 5 * 3 + c / 8]);
+            if (i < 6)
+                expect_element(k, head * 20 + c, i, want);
+            else
+                expect_element(v, head * 10 + i - 6, c, want);
+        }
+    }
+    expect_ranges();
+    qsf_source_close(source);
+}
+
+/* Experts of Llama 4 with a scale for each output, which is a column: gate and up side by side, and down. */
+static void test_experts_f8(void **state) {
+    static const uint64_t dims[2][3] = { { 3, HIDDEN, 16 }, { 3, 8, HIDDEN } };
+    static const uint64_t shape[2][3] = { { 3, 1, 16 }, { 3, HIDDEN, 1 } };
+    static const char *const names[] = { "gate_up", "down" };
+    unsigned char codes[3 * HIDDEN * 16];
+    float scales[3 * HIDDEN];
+    (void)state;
+    begin();
+    add("model.embed_tokens.weight", 1, TOKENS, HIDDEN);
+    for (size_t i = 0; i < sizeof codes; i++) codes[i] = (unsigned char)(i * 31 % 0x78);
+    for (size_t i = 0; i < 3 * HIDDEN; i++) scales[i] = 0.3f + (float)i;
+    for (size_t i = 0; i < 2; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "model.layers.0.feed_forward.experts.%s_proj", names[i]);
+        add_bytes(name, "F8_E4M3", dims[i], 3, codes, 3 * dims[i][1] * dims[i][2]);
+        snprintf(name, sizeof name, "model.layers.0.feed_forward.experts.%s_proj_scale", names[i]);
+        add_bytes(name, "F32", shape[i], 3, scales, 3 * dims[i][2] * sizeof *scales);
+    }
+    open_good("{\"architectures\":[\"Llama4ForCausalLM\"]," SIZES "\"num_local_experts\":3,"
+              "\"num_experts_per_tok\":1,\"intermediate_size_mlp\":8,\"interleave_moe_layer_step\":1,"
+              "\"quantization_config\":{\"quant_method\":\"fbgemm_fp8\"}}");
+    const QsfTensor *up = find("blk.0.ffn_up_exps.weight"), *down = find("blk.0.ffn_down_exps.weight");
+    for (uint64_t e = 0; e < 3; e++) {
+        for (uint64_t i = 0; i < 8; i++) {
+            for (uint64_t c = 0; c < HIDDEN; c++) {
+                const unsigned char *u = &codes[(e * HIDDEN + c) * 16 + 8 + i],
+                                    *d = &codes[(e * 8 + i) * HIDDEN + c];
+                expect_element(up, e * 8 + i, c,
+                               rounded(qsf_float_of(QK_GGML_F8_E4M3, u) * scales[e * 16 + 8 + i]));
+                expect_element(down, e * HIDDEN + c, i,
+                               rounded(qsf_float_of(QK_GGML_F8_E4M3, d) * scales[e * HIDDEN + c]));
+            }
+        }
+    }
+    expect_ranges();
+    qsf_source_close(source);
 }
 
 /* --- gate and up by turns --- */
@@ -232,6 +302,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_value_heads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_value_heads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cut_f8, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_experts_f8, setup, teardown),
         cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(test_turns_packed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_factors, setup, teardown),

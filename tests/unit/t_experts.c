@@ -98,14 +98,17 @@ static void test_bias(void **state) {
 
 /* Pairs of experts: {2, 3} has the sum 2.25 and {4, 5} 1.6, {6, 7} only 1. */
 static void test_groups(void **state) {
-    static const unsigned ids[USED] = { 2, 3, 5 };
+    static const unsigned ids[USED] = { 2, 3, 5 }, best[USED] = { 2, 3, 6 };
     QsfRouteStep r = plain(QSF_GATING_SIGMOID);
     (void)state;
     r.n_groups = 4;
     r.n_groups_used = 2;
     r.by_logit = true;
+    r.group_scores = 2;
     const float x[N] = { 0.5f, -1, 2, 0.25f, 0.1f, 1.5f, 3, -2 };
     expect(&r, x, ids, NULL);
+    r.group_scores = 1; /* now {6, 7} is the best one, and {2, 3} the second */
+    expect(&r, x, best, NULL);
 }
 
 static void test_ties(void **state) {

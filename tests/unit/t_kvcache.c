@@ -6,6 +6,7 @@
 
 #include "src/forward/kvcache.h"
 #include "src/plan/layout.h"
+#include "src/plan/lend.h"
 #include "tests/harness/qsf_test.h"
 
 enum { LAYERS = 3, HEADS = 2, DIM = 10, CTX = 7 };
@@ -145,6 +146,22 @@ static void check_positions(const QsfKvCache *c) {
 
 static uint32_t next_random(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 
+static size_t resident_pages(const QsfKvCache *c) {
+    static unsigned char in[1 << 16];
+    size_t pages = c->map.bytes / 4096, n = 0;
+    assert_true(pages <= sizeof in);
+    assert_int_equal(mincore(c->mem, c->map.bytes, in), 0);
+    for (size_t i = 0; i < pages; i++) n += in[i] & 1;
+    return n;
+}
+
+static void check_charge(const QsfKvCache *c, const QsfLedger *ledger, uint32_t reserved) {
+    const uint64_t bytes = qsf_lend_kv_bytes(c->spec, c->n, c->ops, c->ctx, reserved);
+    assert_int_equal(c->reserved, reserved);
+    assert_int_equal(ledger->used[QSF_MEM_KV], bytes);
+    if (sysconf(_SC_PAGESIZE) == 4096) assert_true(resident_pages(c) * 4096 <= bytes);
+}
+
 /* Random steps: positions are added and dropped, the context grows and shrinks. */
 static void random_resizes(const QsfKvSpec *shape, uint32_t n, const qk_kv_ops *ops, uint32_t seed) {
     QsfLedger ledger;
@@ -158,14 +175,21 @@ static void random_resizes(const QsfKvSpec *shape, uint32_t n, const qk_kv_ops *
         if (next_random(&seed) % 4 == 0) qsf_kvcache_truncate(&c, next_random(&seed) % (c.n_past + 1));
         uint32_t ctx = c.n_past + next_random(&seed) % (step % 3 == 0 ? 600 : 30);
         if (ctx == 0) ctx = 1;
+        /* charged only in part: no more is touched, also while tiles move */
+        const uint32_t reserved = c.n_past + next_random(&seed) % (c.ctx - c.n_past + 1);
+        qsf_test_expect_ok(qsf_kvcache_reserve(&c, reserved, &err), &err);
+        check_charge(&c, &ledger, reserved);
         qsf_test_expect_ok(qsf_kvcache_resize(&c, ctx, &err), &err);
         assert_int_equal(c.ctx, ctx);
-        assert_int_equal(ledger.used[QSF_MEM_KV], c.bytes);
+        check_charge(&c, &ledger, reserved < ctx ? reserved : ctx);
+        check_positions(&c);
+        qsf_test_expect_ok(qsf_kvcache_reserve(&c, ctx, &err), &err);
+        assert_int_equal(ledger.used[QSF_MEM_KV], c.map.bytes);
         uint64_t least = 0;
         for (uint32_t i = 0; i < n; i++)
             least += (shape[i].v_is_k ? 1ull : 2ull) * shape[i].heads * ops->tile_bytes(shape[i].dim) *
                      ((ctx + 15) / 16);
-        assert_true(c.bytes >= least && c.bytes < least + 4096 && c.bytes % 4096 == 0);
+        assert_true(c.map.bytes >= least && c.map.bytes < least + 4096 && c.map.bytes % 4096 == 0);
         check_positions(&c);
     }
     qsf_kvcache_free(&c);
@@ -191,15 +215,6 @@ static void test_resize(void **state) {
     }
 }
 
-static size_t resident_pages(const QsfKvCache *c) {
-    static unsigned char in[1 << 16];
-    size_t pages = c->bytes / 4096, n = 0;
-    assert_true(pages <= sizeof in);
-    assert_int_equal(mincore(c->mem, c->bytes, in), 0);
-    for (size_t i = 0; i < pages; i++) n += in[i] & 1;
-    return n;
-}
-
 /* Unused positions hold no pages, whether the context grew or shrank. */
 static void test_untouched(void **state) {
     (void)state;
@@ -215,13 +230,13 @@ static void test_untouched(void **state) {
     qk_table_init(&t, QK_LEVEL_REF);
     qsf_ledger_init(&ledger, 0);
     qsf_test_expect_ok(qsf_kvcache_init(&c, shape, 3, &t.kv[QK_KV_F16], 4096, &ledger, &err), &err);
-    madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);
+    madvise(c.mem, c.map.bytes, MADV_NOHUGEPAGE);
     assert_int_equal(resident_pages(&c), 0);
     for (c.n_past = 0; c.n_past < 100; c.n_past++) store_position(&c, c.n_past);
     const size_t runs = 6, most = runs * (7 * t.kv[QK_KV_F16].tile_bytes(64) / 4096 + 2);
     for (size_t i = 0; i < sizeof ctxs / sizeof *ctxs; i++) {
         qsf_test_expect_ok(qsf_kvcache_resize(&c, ctxs[i], &err), &err);
-        madvise(c.mem, c.bytes, MADV_NOHUGEPAGE);
+        madvise(c.mem, c.map.bytes, MADV_NOHUGEPAGE);
         assert_true(resident_pages(&c) <= most);
         check_positions(&c);
     }
@@ -311,8 +326,8 @@ static void test_ring(void **state) {
     qsf_ledger_init(&ledger, 0);
     const qk_kv_ops *f16 = &t.kv[QK_KV_F16];
     qsf_test_expect_ok(qsf_kvcache_init(&c, ringed, 2, f16, 9000, &ledger, &err), &err);
-    assert_int_equal(c.bytes, qsf_kv_bytes(ringed, 2, f16, 9000));
-    assert_true(c.bytes <= (4 * RING + 2 * 9008) / 16 * f16->tile_bytes(8) + 4096);
+    assert_int_equal(c.map.bytes, qsf_kv_bytes(ringed, 2, f16, 9000));
+    assert_true(c.map.bytes <= (4 * RING + 2 * 9008) / 16 * f16->tile_bytes(8) + 4096);
     add_positions(&c, 900);
     assert_int_equal(qsf_kvcache_keeps(&c, 3), 3); /* nothing is overwritten yet */
     add_positions(&c, 2100);

@@ -47,6 +47,40 @@ static void test_user_values_stay(void **state) {
     qsf_shape_model_free(&m);
 }
 
+/* A pass cannot have more columns than the context, or than the slack of a ring. */
+static void test_batch_limits(void **state) {
+    static const struct {
+        uint32_t ctx, window, batch;
+        const char *note;
+    } rows[] = {
+        { 8192, 0, 4096, "" },
+        { 8192, 512, 1024, "prefill chunk of 1024 instead of 4096 tokens, which is all that a model with" },
+        { 1536, 512, 1536, "prefill chunk of 1536 instead of 4096 tokens, which is all that the context" },
+        { 2048, 0, 2048, "prefill chunk of 2048 instead of 4096 tokens, which is all that the context" }
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        QsfModel m;
+        QsfPlan p, fewer;
+        qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
+        m.prog.kv[0].window = rows[i].window;
+        QsfPlanOptions o = qsf_plans_options(1ull << 40);
+        o.ctx = rows[i].ctx;
+        o.batch = 4096;
+        qsf_plans_make(&p, &m, &o);
+        assert_int_equal(p.batch, rows[i].batch);
+        assert_memory_equal(p.note, rows[i].note, strlen(rows[i].note));
+        if (rows[i].note[0] == '\0') assert_int_equal(p.note[0], '\0');
+        o.batch = rows[i].batch;
+        qsf_plans_make(&fewer, &m, &o);
+        assert_int_equal(p.rows[QSF_MEM_ACTIVATIONS], fewer.rows[QSF_MEM_ACTIVATIONS]);
+        assert_string_equal(fewer.note, "");
+        qsf_plan_free(&p);
+        qsf_plan_free(&fewer);
+        qsf_shape_model_free(&m);
+    }
+}
+
 /* Positions in use are kept, whatever the budget; a lower context setting is raised to them. */
 static void test_ctx_floor(void **state) {
     (void)state;
@@ -66,10 +100,10 @@ static void test_ctx_floor(void **state) {
     qsf_plans_make(&p, &m, &o);
     assert_true(p.ctx < 777 + 32); /* it is lowered to that value */
     qsf_plan_free(&p);
-    o.ctx = 300;
-    qsf_plans_make(&p, &m, &o);
-    assert_int_equal(p.ctx, 777);
-    qsf_plan_free(&p);
+    o.ctx = 300; /* set by the user, so not raised */
+    assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_CONTEXT);
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "the context cannot be 300 tokens: 776 are in use");
+    qsf_err_clear(&err);
     o.ctx = 2000; /* set by the user, so not lowered, though the floor would allow it */
     assert_int_equal(qsf_plan_make(&p, &m, &o, &err), QSF_E_BUDGET);
     qsf_shape_model_free(&m);
@@ -180,7 +214,7 @@ static void test_auto(void **state) {
     qsf_plans_make(&p, &m, &o);
     qsf_plans_check(&m, &p, &o);
     assert_true(p.streamed_bytes == 0 && p.batch == 512);
-    assert_true(p.budget < p.total + 4 * MIB); /* what it needs, not what there is */
+    assert_true(p.budget < p.total + 12 * MIB); /* what it needs, with room for long messages */
     qsf_plan_free(&p);
     o.available = 800 * MIB;
     qsf_plans_make(&p, &m, &o);
@@ -243,9 +277,17 @@ static void test_text(void **state) {
     qsf_plans_open_shape(&m, QSF_SHAPE_SMALL);
     QsfPlanOptions o = qsf_plans_options(200 * MIB);
     o.stream.kind = QSF_IO_URING;
-    static const char *const words[] = { "200.00 MB\n",   "\npinned ",       " %\nstreamed per token ",
-                                         "\nslots ",      " 4 of 1.00 MB\n", "\nembedding rows ",
-                                         "1024 cached\n", "\nio ",           " uring, direct auto\n" };
+    static const char *const words[] = { "200.00 MB\n",
+                                         "\npinned ",
+                                         " %\nstreamed per token ",
+                                         "\npinned at start ",
+                                         " %\nstreamed at start ",
+                                         "\nslots ",
+                                         " 4 of 1.00 MB\n",
+                                         "\nembedding rows ",
+                                         "1024 cached\n",
+                                         "\nio ",
+                                         " uring, direct auto\n" };
     qsf_plans_make(&p, &m, &o);
     char *text = qsf_plan_text(&p);
     assert_non_null(text);
@@ -262,11 +304,11 @@ static void test_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusal_text), cmocka_unit_test(test_user_values_stay),
-        cmocka_unit_test(test_ctx_floor),    cmocka_unit_test(test_order),
-        cmocka_unit_test(test_spare),        cmocka_unit_test(test_pin_cap),
-        cmocka_unit_test(test_all_fits),     cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_small_at_560), cmocka_unit_test(test_7b_in_200),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_batch_limits), cmocka_unit_test(test_ctx_floor),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_pin_cap),      cmocka_unit_test(test_all_fits),
+        cmocka_unit_test(test_auto),         cmocka_unit_test(test_small_at_560),
+        cmocka_unit_test(test_7b_in_200),    cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

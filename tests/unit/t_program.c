@@ -25,6 +25,14 @@ static const char *const cases[] = { "llama",          "gemma2",  "gemma3",   "g
                                      "gemma4_dense",   "deci",    "talkie",   "rwkv6",     "plamo2",
                                      "nanbeige" };
 
+/* Tables of which a token needs one row are not held in memory like norms and biases. */
+static void check_params(const QsfProgram *p) {
+    for (uint32_t i = 0; i < p->n_params; i++)
+        if (p->param[i].tensor == p->position_table || p->param[i].tensor == p->token_table)
+            fail_msg("%s is a parameter", p->param[i].tensor->name);
+    for (uint32_t i = 0; i < p->n_steps; i++) assert_true(p->step[i].op != QSF_OP_POSITION || p->max_ctx > 0);
+}
+
 /* ---- buffers ---- */
 
 static bool uses(const QsfStep *s, uint32_t buf) {
@@ -90,6 +98,7 @@ static void test_programs(void **state) {
         if (path == NULL) continue;
         qsf_test_expect_ok(qsf_model_open(&m, path, NULL, &ledger, &err), &err);
         check_buffers(&m.prog);
+        check_params(&m.prog);
         check_steps(&m.prog);
         qsf_model_close(&m);
         assert_int_equal(ledger.total, 0);

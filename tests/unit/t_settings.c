@@ -41,10 +41,18 @@ static void defaults_are_the_documented_ones(void **state) {
 static void live_plans(void **state) {
     (void)state;
     static const char *const replan[][2] = {
-        { "ram-budget", "25%" }, { "pin", "3M" },   { "threads", "3" },
-        { "slots", "4" },        { "io", "pread" }, { "direct", "off" }
+        { "ram-budget", "25%" },
+        { "pin", "3M" },
+        { "threads", "3" },
+        { "slots", "4" },
+        { "io", "pread" },
+        { "direct", "off" },
+        { "ctx", "99" },
+        { "eviction-policy", "h2o" },
+        { "eviction-window", "512" },
+        { "protected-prefix", "9" },
     };
-    static const char *const other[][2] = { { "ctx", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
+    static const char *const other[][2] = { { "batch", "99" }, { "kv-type", "f32" }, { "top-k", "7" } };
     char err[256], text[QSF_SETTING_TEXT], want[QSF_SETTING_TEXT];
     size_t n = 0;
     QSFSettings from, to, defaults;
@@ -175,6 +183,7 @@ static void values(void **state) {
         { "threads", "300", NULL },
         { "kv-type", "f16", "f16" },
         { "kv-type", "F32", "f32" },
+        { "kv-type", "q8", "q8" },
         { "kv-type", "q4", NULL },
         { "slots", "1", "1" },
         { "slots", "4", "4" },

@@ -313,10 +313,10 @@ static void replan(Bench *b, uint32_t part) {
         uint32_t items = qsf_weights_unit(b->w, i)->items;
         b->pinned[i] = part == 0 ? 0 : part == 1 ? items : items / part / QSF_ROW_QUANTUM * QSF_ROW_QUANTUM;
     }
-    qsf_weights_park(b->w, &b->plan);
+    qsf_weights_park(b->w, &b->plan, 0);
     assert_int_equal(qsf_weights_begin_pass(b->w, true, &err), QSF_E_RUNTIME);
     qsf_err_clear(&err);
-    qsf_test_expect_ok(qsf_weights_resume(b->w, &b->plan, &err), &err);
+    qsf_test_expect_ok(qsf_weights_resume(b->w, &b->plan, 0, &err), &err);
 }
 
 /* Pins change between passes, settled or not, and the ledger follows immediately. */
@@ -358,8 +358,8 @@ static void test_grow_in_small_steps(void **state) {
             uint32_t all = qsf_weights_unit(b.w, i)->items;
             b.pinned[i] = items < all ? items : all;
         }
-        qsf_weights_park(b.w, &b.plan);
-        qsf_test_expect_ok(qsf_weights_resume(b.w, &b.plan, &err), &err);
+        qsf_weights_park(b.w, &b.plan, 0);
+        qsf_test_expect_ok(qsf_weights_resume(b.w, &b.plan, 0, &err), &err);
         qsf_test_expect_ok(run_pass(&b, true, &err), &err);
     }
     uint64_t most = 0;

@@ -366,7 +366,7 @@ static void the_context_follows_the_budget(void **state) {
     char note[512];
     open_tiny(&rt, &t, 0, UINT64_MAX);
     uint32_t ctx = qsf_forward_ctx(rt.fwd);
-    assert_int_equal(ctx, qsf_plan_longest_ctx(&rt.model, &rt.settings));
+    assert_int_equal(ctx, rt.plan.wanted_ctx);
     Answer whole = asking(0.9f, 7, 150), first = asking(0.9f, 7, 150), more = asking(0, 1, 1);
     generate(&t, prompt, N_PROMPT, &whole);
     QSFSettings s = rt.settings;

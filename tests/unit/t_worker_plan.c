@@ -166,6 +166,63 @@ static void refused_and_the_answer_continues(void **state) {
     qsf_worker_stop(w);
 }
 
+static uint32_t ctx_of(QSFWorker *w) {
+    QSFStats st;
+    qsf_worker_stats(w, &st);
+    assert_true(st.context.kept == st.ctx_used && st.ctx_used <= st.ctx_size);
+    return st.ctx_size;
+}
+
+static int plan_ctx(QSFWorker *w, QSFSettings *s, uint32_t ctx) {
+    s->ctx = ctx;
+    qsf_worker_replan(w, s);
+    return qsf_rig_plan(w)->plan_code;
+}
+
+/* Longer and shorter in the middle of an answer, where what is in use is refused; between answers the cache keeps what
+ * fits. Nothing is loaded again, and no token changes. */
+static void the_context_changes_in_place(void **state) {
+    (void)state;
+    static QsfSeen seen;
+    char err[600];
+    QSFSettings s = settings(), now;
+    QSFWorker *w = start();
+    qsf_rig_set_max(w, 60);
+    assert_int_equal(plan_ctx(w, &s, 100), 0);
+    assert_int_equal(ctx_of(w), 100);
+    memset(&seen, 0, sizeof seen);
+    uint64_t id = qsf_rig_submit(w, PROMPT);
+    while (seen.text_events == 0) assert_true(qsf_rig_take(w, id, &seen));
+    s.ctx = 3000; /* more than there is room for the tokens now */
+    qsf_worker_replan(w, &s);
+    while (seen.plans == 0) assert_true(qsf_rig_take(w, id, &seen));
+    assert_int_equal(seen.plan_code, 0);
+    assert_int_equal(ctx_of(w), 3000);
+    s.ctx = 1;
+    qsf_worker_replan(w, &s);
+    while (seen.plans == 1) assert_true(qsf_rig_take(w, id, &seen));
+    assert_int_equal(seen.plan_code, QSF_EXIT_CONTEXT);
+    qsf_worker_settings(w, &now);
+    assert_int_equal(now.ctx, 3000);
+    while (qsf_rig_take(w, id, &seen)) {
+    }
+    assert_int_equal(seen.end.stop, QSF_STOP_LENGTH);
+    assert_memory_equal(seen.text, whole, seen.len);
+    s.ctx = 40; /* fewer than are in the cache */
+    assert_int_equal(qsf_worker_check(w, &s, err, sizeof err), 0);
+    assert_int_equal(plan_ctx(w, &s, 40), 0);
+    assert_int_equal(ctx_of(w), 40);
+    qsf_rig_set_max(w, 0);
+    QsfSeen *cut = qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    assert_int_equal(cut->end.stop, QSF_STOP_CONTEXT);
+    assert_true(cut->end.reused_tokens + 1 == cut->end.prompt_tokens);
+    assert_memory_equal(cut->text, whole, cut->len);
+    assert_int_equal(plan_ctx(w, &s, CTX), 0);
+    cut = qsf_rig_finish(w, qsf_rig_submit(w, PROMPT));
+    assert_string_equal(cut->text, whole);
+    qsf_worker_stop(w);
+}
+
 static void without_a_model_the_next_one_gets_it(void **state) {
     (void)state;
     QSFSettings s = settings(), now;
@@ -173,11 +230,11 @@ static void without_a_model_the_next_one_gets_it(void **state) {
     QSFWorker *w = qsf_rig_worker();
     s.ram_budget = 300u << 20;
     s.threads = 1;
-    s.ctx = 99; /* not related to plans */
+    s.batch = 99; /* not related to plans */
     qsf_worker_replan(w, &s);
     assert_int_equal(qsf_rig_plan(w)->plan_code, 0);
     qsf_worker_settings(w, &now);
-    assert_true(now.ram_budget == 300u << 20 && now.threads == 1 && now.ctx == 0);
+    assert_true(now.ram_budget == 300u << 20 && now.threads == 1 && now.batch == 0);
     qsf_worker_stats(w, &st);
     assert_int_equal(st.state, QSF_STATE_EMPTY);
     assert_true(st.budget == 300u << 20);
@@ -375,6 +432,7 @@ int main(void) {
         cmocka_unit_test(the_same_tokens_under_any_plan),
         cmocka_unit_test(a_check_knows_what_would_be_refused),
         cmocka_unit_test(refused_and_the_answer_continues),
+        cmocka_unit_test(the_context_changes_in_place),
         cmocka_unit_test(without_a_model_the_next_one_gets_it),
         cmocka_unit_test(while_loading_it_comes_right_after),
         cmocka_unit_test(idle_after_a_cancelled_answer),

@@ -149,11 +149,11 @@ static void test_settings(void **state) {
     say(x, "/set parameter top_k 7");
     assert_int_equal(x->engine.params.top_k, 7);
     assert_int_equal(x->engine.n_loads, 1);
-    say(x, "/set ctx 1024");
+    say(x, "/set batch 1024");
     assert_int_equal(x->engine.n_loads, 1);
     answer(x, "1");
     assert_int_equal(x->engine.n_loads, 2);
-    assert_int_equal(x->engine.settings.ctx, 1024);
+    assert_int_equal(x->engine.settings.batch, 1024);
     fake_loaded(&x->engine);
     ui_app_pump(&x->app);
     x->app.exit_code = 0;
@@ -404,11 +404,11 @@ static void test_replan_without_model(void **state) {
     ui_app_free(&a);
 }
 
-/* A context that cannot be met: the engine has unloaded the model, and reloads it as before. */
+/* A batch that cannot be met: the engine has unloaded the model, and reloads it as before. */
 static void test_reload_fails(void **state) {
     Fixture *x = *state;
     say(x, "/temp 0.2");
-    say(x, "/set ctx 100000");
+    say(x, "/set batch 1000");
     assert_int_equal(x->engine.n_loads, 2);
     say(x, "meanwhile");
     x->engine.stats.state = QSF_STATE_EMPTY;
@@ -416,7 +416,7 @@ static void test_reload_fails(void **state) {
     ui_app_pump(&x->app);
     assert_int_equal(x->engine.n_loads, 3);
     assert_string_equal(x->engine.path, "tiny.gguf");
-    assert_int_equal(x->engine.settings.ctx, 0);
+    assert_int_equal(x->engine.settings.batch, 0);
     assert_float_equal(x->engine.settings.params.temperature, 0.2f, 1e-6);
     fake_loaded(&x->engine);
     ui_app_pump(&x->app);
@@ -424,7 +424,7 @@ static void test_reload_fails(void **state) {
     /* Repeated failure does not cause a loop. */
     fake_done(&x->engine, QSF_STOP_EOS, 0);
     ui_app_pump(&x->app);
-    say(x, "/set ctx 200000");
+    say(x, "/set batch 2000");
     for (int i = 0; i < 2; i++) {
         x->engine.stats.state = QSF_STATE_EMPTY;
         fake_error(&x->engine, 3, "the file is gone");

@@ -61,7 +61,7 @@ static void test_resume(void **state) {
     ui_session_use(&x->app.session, "full");
     talk(x);
     ui_app_finish(&x->app);
-    qsf_settings_default(&s);
+    ui_settings_default(&s);
     ui_app_init(&again, x->app.engine, &s);
     again.session.on = again.full_screen = true;
     x->engine.stats.ctx_used = 0;
@@ -71,6 +71,109 @@ static void test_resume(void **state) {
     ui_app_tick(&again, 1);
     assert_int_equal(again.stats.ctx_used, 8);
     ui_app_free(&again);
+}
+
+/* The engine's cache differs from the conversation after a failed or withdrawn turn; each answer brings its own number. */
+static void test_failed_turns(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    say(x, "more");
+    x->engine.stats.ctx_used = 60; /* of the prompt that was being read */
+    assert_int_equal(used(x), 60);
+    fake_error(&x->engine, 1, "cannot read the file");
+    ui_app_pump(&x->app);
+    assert_int_equal(used(x), 8); /* the question left the context */
+    say(x, "/retry");
+    assert_int_equal(used(x), 60); /* the engine's again */
+    fake_done(&x->engine, QSF_STOP_INTERRUPTED, 0);
+    ui_app_pump(&x->app);
+    assert_int_equal(used(x), 8);
+    say(x, "/retry");
+    fake_text(&x->engine, "half");
+    fake_error(&x->engine, 1, "cannot read the file");
+    ui_app_pump(&x->app);
+    assert_int_equal(used(x), 8 + 5 + 5); /* what was delivered stays */
+    say(x, "/undo");
+    assert_int_equal(used(x), 8);
+}
+
+static void test_retry(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    say(x, "/undo");
+    assert_int_equal(used(x), 0);
+    talk(x);
+    say(x, "/retry");
+    x->engine.stats.ctx_used = 4;
+    assert_int_equal(used(x), 4); /* of the prompt */
+    x->engine.stats.ctx_used = 9;
+    answer(x, "four");
+    assert_int_equal(used(x), 9);
+}
+
+/* Another conversation, and one that continues in a new program before its model is loaded. */
+static void test_other_session(void **state) {
+    Fixture *x = *state;
+    x->app.session.on = true;
+    ui_session_use(&x->app.session, "first");
+    talk(x);
+    say(x, "/new second");
+    assert_int_equal(used(x), 0);
+    talk(x);
+    talk(x);
+    say(x, "/load first");
+    assert_int_equal(used(x), 8);
+}
+
+/* A pipe does not count at every change; what it prints is true all the same. */
+static void test_pipe(void **state) {
+    Fixture *x = *state;
+    x->app.full_screen = x->app.interactive = false;
+    talk(x);
+    say(x, "/clear");
+    assert_int_equal(x->engine.n_counts, 0);
+    x->app.full_screen = true; /* to see what is printed */
+    say(x, "/stats");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "context  0 of 200 tokens"));
+    say(x, "/context");
+    assert_non_null(strstr(last_said(x, UI_OUTPUT), "conversation       0 of 200 tokens"));
+}
+
+static void test_context_command(void **state) {
+    Fixture *x = *state;
+    QSFContextInfo *c = &x->engine.stats.context;
+    c->kept = 120;
+    c->evicted = 30;
+    c->n_protected = 12;
+    c->kind[QSF_LAYERS_FULL] = (QSFLayerKindInfo){ 6, 200, 2048, 409600 };
+    c->kind[QSF_LAYERS_RECURRENT] = (QSFLayerKindInfo){ 1, 0, 0, 2u << 20 };
+    talk(x);
+    say(x, "/context");
+    const char *text = last_said(x, UI_OUTPUT);
+    assert_non_null(strstr(text, "conversation       8 of 200 tokens\n"));
+    assert_non_null(strstr(text, "positions        120 kept, 30 evicted, 12 protected\n"));
+    assert_non_null(strstr(text, "full attention     6 layers  2.00 KB per token, 0.4 MB for 200\n"));
+    assert_non_null(strstr(text, "recurrent          1 layer   2.0 MB, any length\n"));
+    assert_null(strstr(text, "window"));
+    say(x, "/context 400");
+    assert_int_equal(x->app.settings.ctx, 400);
+    assert_int_equal(x->engine.n_replans, 1);
+}
+
+/* The context changes in place: no load, and the number is the conversation's, whatever the cache lost. */
+static void test_ctx_in_place(void **state) {
+    Fixture *x = *state;
+    talk(x);
+    talk(x);
+    say(x, "/ctx 10");
+    assert_int_equal(x->engine.n_loads, 1);
+    assert_int_equal(x->engine.wanted.ctx, 10);
+    x->engine.stats.ctx_size = 10;
+    x->engine.stats.ctx_used = 3;
+    fake_plan(&x->engine, 0, "done");
+    ui_app_pump(&x->app);
+    assert_int_equal(used(x), 16);
+    assert_int_equal(x->app.stats.ctx_size, 10);
 }
 
 /* Detected while it is typed, with few counts; not sent with Enter, and the text stays in the input line. */
@@ -150,8 +253,8 @@ static void test_setting_refused(void **state) {
 static void test_when(void **state) {
     Fixture *x = *state;
     say(x, "hello");
-    say(x, "/ctx 400");
-    assert_string_equal(last_said(x, UI_NOTICE), "ctx takes effect when the answer is finished");
+    say(x, "/kv f32");
+    assert_string_equal(last_said(x, UI_NOTICE), "kv-type takes effect when the answer is finished");
     say(x, "/model other.gguf");
     assert_string_equal(last_said(x, UI_NOTICE), "other.gguf will be loaded when the answer is finished");
 }
@@ -175,8 +278,21 @@ static void test_continue_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(test_clear),   T(test_undo), T(test_resume),          T(test_too_long),         T(test_advice),
-        T(test_refused), T(test_when), T(test_setting_refused), T(test_continue_refused),
+        T(test_clear),
+        T(test_undo),
+        T(test_resume),
+        T(test_too_long),
+        T(test_advice),
+        T(test_failed_turns),
+        T(test_retry),
+        T(test_other_session),
+        T(test_pipe),
+        T(test_context_command),
+        T(test_ctx_in_place),
+        T(test_refused),
+        T(test_when),
+        T(test_setting_refused),
+        T(test_continue_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

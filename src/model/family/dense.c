@@ -135,11 +135,7 @@ static void embedding(QsfDenseModel *m) {
     }
     const bool maybe = has(m, QSF_DENSE_MAYBE_POSITIONS) && qsf_build_has(b, "position_embd.weight");
     if (!has(m, QSF_DENSE_POSITIONS) && !maybe) return;
-    const uint64_t ne[2] = { m->hp->hidden, m->hp->n_ctx_train };
-    const uint32_t table = qsf_build_param_nd(b, QSF_REQUIRED, ne, 2, "position_embd.weight");
-    QsfStep *s = qsf_build_step(b, QSF_OP_POSITION, "position", qsf_slice_none(), x);
-    if (s != NULL) s->u.param = table;
-    b->p.max_ctx = m->hp->n_ctx_train;
+    qsf_build_positions(b, "position_embd", m->hp->n_ctx_train, x);
 }
 
 static void head(const QsfDenseModel *m) {

@@ -307,7 +307,8 @@ def deepseek(m):
     c = base(m, "DeepseekV3ForCausalLM" if three else "DeepseekV2ForCausalLM", "deepseek_v3" if three else "deepseek_v2", rope=rope)
     mla_keys(m, c)
     deepseek_like(m, c)
-    c["topk_method"] = "noaux_tc" if three else "greedy"
+    by_best = m.key("qsf.expert_group_scores", 2) == 1
+    c["topk_method"] = "noaux_tc" if three else "group_limited_greedy" if by_best else "greedy"
     c.update(moe_layer_freq=1, attention_bias=False)
     c["num_nextn_predict_layers"] = m.key("nextn_predict_layers", 0)
     c["num_hidden_layers"] -= c["num_nextn_predict_layers"]

@@ -14,6 +14,13 @@ BASE = {"context_length": 64, "embedding_length": 32, "block_count": 2, "feed_fo
 HEADS = {"attention.head_count": 4, "attention.head_count_kv": 2}
 RMS = {"attention.layer_norm_rms_epsilon": 1e-5}
 MOE = {"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 32}
+# Two heads of 8 + 4 (keys) and 10 (values), a latent of 20; four groups of two experts.
+LATENT = {
+    "attention.head_count": 2, "attention.head_count_kv": 1, "attention.q_lora_rank": 24, "attention.kv_lora_rank": 20,
+    "attention.key_length": 24, "attention.value_length": 20, "attention.key_length_mla": 12, "attention.value_length_mla": 10,
+    "rope.dimension_count": 4, "leading_dense_block_count": 1, "expert_shared_count": 1, "expert_weights_scale": 2.5,
+    "expert_group_count": 4, "expert_group_used_count": 2,
+}
 SCAN = {
     "ssm.conv_kernel": 4, "ssm.inner_size": 64, "ssm.state_size": 16, "ssm.time_step_rank": 4, "ssm.group_count": 2,
 }
@@ -24,6 +31,13 @@ MLP = "B.ffn_gate.weight 64 H | B.ffn_up.weight 64 H | B.ffn_down.weight H 64 | 
 BIAS = "B.attn_q.bias H | B.attn_k.bias 16 | B.attn_v.bias 16 | "
 HEAD_NORMS = "B.attn_q_norm.weight 8 | B.attn_k_norm.weight 8 | "
 EXPERTS = "B.ffn_gate_inp.weight 4 H | B.ffn_gate_exps.weight 4 32 H | B.ffn_up_exps.weight 4 32 H | B.ffn_down_exps.weight 4 H 32 | "
+MLA = (
+    "B.attn_q_a.weight 24 H | B.attn_q_a_norm.weight 24 | B.attn_q_b.weight 24 24 | B.attn_kv_a_mqa.weight 24 H | "
+    "B.attn_kv_a_norm.weight 20 | B.attn_k_b.weight 2 20 8 | B.attn_v_b.weight 2 10 20 | B.attn_output.weight H 20 | "
+)
+GROUPS = "B.ffn_gate_inp.weight 8 H | B.ffn_gate_exps.weight 8 32 H | B.ffn_up_exps.weight 8 32 H | B.ffn_down_exps.weight 8 H 32 | "
+SHARED = "B.ffn_gate_shexp.weight 32 H | B.ffn_up_shexp.weight 32 H | B.ffn_down_shexp.weight H 32 | "
+DEEPSEEK = TOP + NORMS + MLA + MLP.replace("B.", "blk.0.") + (GROUPS + SHARED).replace("B.", "blk.1.")
 MAMBA2 = (
     "B.ssm_in.weight 196 H | B.ssm_conv1d.weight 128 4 | B.ssm_conv1d.bias 128 | B.ssm_dt.bias 4 | B.ssm_a 4 1 | B.ssm_d 4 1 | "
     "B.ssm_norm.weight 2 32 | B.ssm_out.weight H 64 | "
@@ -55,6 +69,15 @@ MODELS = {
     "qwen3moe": (
         dict(HEADS, **RMS, **MOE, **{"attention.key_length": 8, "attention.value_length": 8}),
         TOP + NORMS + ATTN + HEAD_NORMS + EXPERTS,
+    ),
+    "deepseek2": (
+        dict(LATENT, **RMS, **dict(MOE, expert_count=8, expert_used_count=3), expert_gating_func=2, expert_weights_norm=True),
+        DEEPSEEK + "blk.1.exp_probs_b.bias 8",
+    ),
+    "deepseek2_v2": (
+        dict(LATENT, **RMS, **dict(MOE, expert_count=8, expert_used_count=3), expert_gating_func=1, expert_weights_norm=False,
+             **{"qsf.expert_group_scores": 1}),
+        DEEPSEEK,
     ),
     "lfm2": (
         dict(HEADS, **RMS, **{"attention.head_count_kv": [0, 2], "shortconv.l_cache": 3}),
@@ -93,9 +116,10 @@ def values(name, n, rng):
 
 
 def main():
-    arch, out = sys.argv[1:]
-    keys, names = MODELS[arch]
-    rng = random.Random(arch)
+    name, out = sys.argv[1:]
+    keys, names = MODELS[name]
+    rng = random.Random(name)
+    arch = name.split("_")[0]
     pairs = [("general.architecture", arch), ("general.name", "random weights"), ("tokenizer.ggml.model", "gpt2")]
     pairs += [("tokenizer.ggml.pre", "gpt-2"), ("tokenizer.ggml.tokens", TOKENS), ("tokenizer.ggml.merges", ["a b", "Ġ a"])]
     pairs += [("tokenizer.ggml.token_type", [1] * (len(TOKENS) - 1) + [3]), ("tokenizer.ggml.eos_token_id", len(TOKENS) - 1)]

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The queries of a call of attention, how the tiles they read are stored, and which positions each of them sees. */
+#ifndef QSF_KERNELS_GENERIC_KV_QUERIES_H
+#define QSF_KERNELS_GENERIC_KV_QUERIES_H
+
+/* How a tile becomes floats: K as (dim, 16), V as 16 rows of pad floats. open_scale (16) is NULL for formats
+ * without. */
+typedef struct kv_format {
+    size_t elem; /* bytes */
+    size_t (*tile_bytes)(size_t dim);
+    kv_score_fn score; /* on tiles as they are */
+    kv_mix_fn mix;
+    void (*open_k)(float *dst, const char *tile, size_t dim);
+    void (*open_v)(float *dst, const char *tile, size_t dim, size_t pad);
+    void (*open_scale)(float *dst, const char *tile, size_t dim);
+} kv_format;
+
+/* Formats by qk_kv. */
+static const kv_format *const kv_format_of[QK_KV_N];
+
+typedef struct kv_work {
+    const qk_attn *a;
+    const kv_format *fk, *fv; /* fv: of K where V is K */
+    size_t n, dim, pad;       /* queries; dimensions, and padded */
+    float *block, *scale, *q, *s, *lanes;
+    float *turn; /* one tile of K, only if V is K */
+    float *part; /* of query i at i * stride: maximum, sum, ..., and the sums at 16 and after */
+    size_t stride;
+    /* What query i sees, [start, end) as qk_kv_index counts. The code below calls these numbers positions: without a list
+     * they are. */
+    size_t start[64], end[64];
+} kv_work;
+
+/* First position that a query sees whose own position is end - 1. */
+static size_t kv_start(const qk_attn *a, size_t end) {
+    const size_t window = a->window && end > a->window ? end - a->window : 0;
+    const size_t chunk = a->chunk ? (end - 1) / a->chunk * a->chunk : 0;
+    return window > chunk ? window : chunk;
+}
+
+static kv_work kv_work_at(const qk_attn *a, const kv_format *f) {
+    const size_t most = qk_attn_queries(a->head_dim), pad = qk_kv_pad(a->head_dim);
+    kv_work w = {
+        .a = a, .fk = f, .n = a->n_cols * a->n_heads, .dim = a->head_dim, .pad = pad, .block = a->scratch
+    };
+    w.fv = a->v ? kv_format_of[a->v_type] : f;
+    w.scale = w.block + QK_KV_BLOCK * pad;
+    w.s = w.scale + QK_KV_BLOCK;
+    w.lanes = w.s + most * QK_KV_BLOCK;
+    w.q = w.lanes + most * 16;
+    w.part = w.q + most * pad;
+    w.stride = qk_attn_part(a->head_dim);
+    w.turn = w.part + 2 * most * w.stride;
+    for (size_t i = 0; i < w.n; i++) {
+        const size_t at = a->pos + i / a->n_heads;
+        w.start[i] = i % a->n_heads ? w.start[i - 1] : qk_kv_index(a, kv_start(a, at + 1));
+        w.end[i] = i % a->n_heads ? w.end[i - 1] : qk_kv_index(a, at) + 1;
+    }
+    return w;
+}
+
+/* Queries of the group that starts at i. */
+static int kv_group(const kv_work *w, size_t i) {
+    int n = KV_GROUP;
+    while (i + (size_t)n > w->n) n /= 2;
+    return n;
+}
+
+/* Groups are stored one after the other; within a group the queries are adjacent for each dimension. */
+static void kv_pack(const kv_work *w) {
+    const qk_attn *a = w->a;
+    for (size_t i = 0; i < w->n;) {
+        const size_t nq = (size_t)kv_group(w, i);
+        for (size_t r = 0; r < nq; r++) {
+            const float *x = a->q + (i + r) / a->n_heads * a->q_stride + (i + r) % a->n_heads * w->dim;
+            for (size_t d = 0; d < w->dim; d++) w->q[i * w->dim + d * nq + r] = x[d];
+        }
+        i += nq;
+    }
+}
+
+static const kv_range kv_all = { 0, QK_KV_BLOCK };
+
+/* Bit j is set if position b + j was not evicted. */
+static uint64_t kv_kept(const kv_work *w, size_t b) {
+    uint64_t bits = 0;
+    if (!w->a->list) return UINT64_MAX;
+    for (size_t i = 0, e = b / QK_KV_TILE; i < KV_TILES && e + i < w->a->n_list; i++)
+        bits |= (uint64_t)w->a->list[e + i].kept << i * QK_KV_TILE;
+    return bits;
+}
+
+/* Whether every query sees all of the 64 positions from b on. */
+static int kv_sees_all(const kv_work *w, size_t b) {
+    return b + QK_KV_BLOCK <= w->end[0] && w->start[w->n - 1] <= b && kv_kept(w, b) == UINT64_MAX;
+}
+
+/* What query i sees of them, from the first to the last. */
+static kv_range kv_range_of(const kv_work *w, size_t i, size_t b) {
+    const size_t end = w->end[i], start = w->start[i];
+    kv_range r = { start > b ? start - b : 0, end > b ? end - b : 0 };
+    if (r.hi > QK_KV_BLOCK) r.hi = QK_KV_BLOCK;
+    if (r.lo >= r.hi || !w->a->list) return r.lo < r.hi ? r : (kv_range){ 0, 0 };
+    const uint64_t bits = kv_kept(w, b) >> r.lo << r.lo & UINT64_MAX >> (QK_KV_BLOCK - r.hi);
+    if (bits == 0) return (kv_range){ 0, 0 };
+    return (kv_range){ (size_t)__builtin_ctzll(bits), QK_KV_BLOCK - (size_t)__builtin_clzll(bits) };
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When positions are evicted: before a pass for which there is no room, and after a prompt that SnapKV has seen to its end.
+ * An eighth of what may go goes at a time, so that the passes of a long prompt are not small. */
+#include "src/forward/state.h"
+
+/* Most tiles of a cache. SnapKV sees a prompt as far as the memory holds it before it chooses. */
+static uint32_t limit(const QsfForward *f, bool prompt) {
+    const QsfEvict *e = &f->evict;
+    const uint32_t cap = (uint32_t)qk_kv_tiles(f->kv.ctx);
+    if (e->window == 0 || (e->kind == QSF_EVICT_SNAPKV && prompt)) return cap;
+    const uint64_t most = qk_kv_tiles(e->protect) + (uint64_t)qk_kv_tiles(e->window);
+    return most < cap ? (uint32_t)most : cap;
+}
+
+static void evict_to(QsfForward *f, uint32_t most) {
+    const uint32_t step = (most - (uint32_t)qk_kv_tiles(f->evict.protect)) / 8;
+    const uint32_t tiles = qsf_kvcache_evict(&f->kv, &f->evict, most - (step > 0 ? step : 1));
+    qsf_count(&f->n.evictions, 1);
+    qsf_count(&f->n.evicted, (uint64_t)tiles * QK_KV_TILE);
+    qsf_evicting_note(f);
+}
+
+void qsf_evicting_note(QsfForward *f) {
+    atomic_store_explicit(&f->n.missing, f->kv.n_past - qsf_forward_kept(f), memory_order_relaxed);
+}
+
+uint32_t qsf_evicting_room(const QsfForward *f) {
+    if (f->kv.lists.on) return qsf_kvcache_room(&f->kv, (uint32_t)qk_kv_tiles(f->kv.ctx));
+    return f->kv.ctx - f->kv.n_past;
+}
+
+uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt) {
+    const QsfEvictKind kind = f->evict.kind;
+    if (kind == QSF_EVICT_NONE) return qsf_evicting_room(f);
+    const uint32_t most = limit(f, prompt), past = f->kv.n_past;
+    uint32_t room = qsf_kvcache_room(&f->kv, most);
+    if (room == 0) {
+        evict_to(f, most);
+        room = qsf_kvcache_room(&f->kv, most);
+    }
+    uint64_t next = (uint64_t)past + room; /* where the next choice is made */
+    if (prompt && past + n < next && qk_kv_tiles(past + n) > limit(f, false)) next = past + n;
+    f->observe_from = kind == QSF_EVICT_H2O       ? 0
+                      : next > QSF_EVICT_OBSERVED ? (uint32_t)(next - QSF_EVICT_OBSERVED)
+                                                  : 0;
+    return room;
+}
+
+void qsf_evicting_prompt_done(QsfForward *f) {
+    const uint32_t most = limit(f, false);
+    if (f->evict.kind == QSF_EVICT_SNAPKV && qsf_kvcache_tiles(&f->kv) > most) evict_to(f, most);
+}
+
+static bool is_sparse(const QsfProgram *p) {
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (p->step[i].op == QSF_OP_INDEX) return true;
+    return false;
+}
+
+int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err) {
+    const uint32_t cap = (uint32_t)qk_kv_tiles(f->kv.ctx);
+    const uint64_t least = (qk_kv_tiles(e->protect) + QSF_EVICT_MIN / QK_KV_TILE) * (uint64_t)QK_KV_TILE;
+    if (e->kind != QSF_EVICT_NONE && is_sparse(&f->model->prog))
+        return qsf_err_set(err, QSF_E_USAGE,
+                           "%s: the eviction policy %s does not work with this model's sparse attention",
+                           qsf_source_path(f->model->src), qsf_evict_name(e->kind));
+    if (e->kind != QSF_EVICT_NONE && least > (uint64_t)cap * QK_KV_TILE)
+        return qsf_err_set(
+            err, QSF_E_CONTEXT,
+            "the eviction policy %s needs a context of at least %llu tokens: %u protected, and %u",
+            qsf_evict_name(e->kind), (unsigned long long)least, (unsigned)e->protect, QSF_EVICT_MIN);
+    const uint32_t threads = qsf_evict_observes(e->kind) ? (uint32_t)qsf_pool_threads(f->pool) : 0;
+    int rc = e->kind != QSF_EVICT_NONE || f->kv.lists.mem != NULL ? qsf_kvcache_lists(&f->kv, threads, err)
+                                                                  : QSF_OK;
+    if (rc != QSF_OK) return rc;
+    f->evict = *e;
+    atomic_store_explicit(&f->n.n_protected, e->kind == QSF_EVICT_NONE ? 0 : e->protect,
+                          memory_order_relaxed);
+    return QSF_OK;
+}
+
+uint32_t qsf_forward_kept(const QsfForward *f) {
+    const uint32_t used = qsf_kvcache_used(&f->kv);
+    return used < f->kv.n_past ? used : f->kv.n_past;
+}
+
+bool qsf_forward_evicts(const QsfForward *f) { return f->evict.kind != QSF_EVICT_NONE; }
+
+uint32_t qsf_forward_room(const QsfForward *f) { return qsf_evicting_room(f); }

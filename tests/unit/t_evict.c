@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Eviction: the same logits for any threads and batches, far beyond the context; what is protected stays; truncation
+ * before an evicted position keeps nothing; a change of the context keeps what is there. */
+#include "src/forward/state.h"
+#include "tests/harness/gguf_build.h"
+#include "tests/harness/qsf_test.h"
+#include "tests/harness/rig.h"
+
+enum { CTX = 160, N = 700 };
+
+static const char *path;
+
+static int setup(void **state) {
+    static char own[512];
+    const QsfTinySpec spec = { .ctx = CTX };
+    (void)state;
+    snprintf(own, sizeof own, "%s", qsf_test_tmp("evict.gguf"));
+    path = own;
+    return qsf_test_write_tiny_llama(path, &spec);
+}
+
+static int teardown(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+static void open_with(QsfRig *r, QsfEvictKind kind, uint32_t window, int threads, uint32_t batch) {
+    const QsfRigOptions o = { .path = path, .threads = threads, .batch = batch, .ctx = CTX };
+    const QsfEvict e = { .kind = kind, .window = window, .protect = 20 };
+    QsfErr err = { 0 };
+    qsf_test_expect_ok(qsf_rig_open(r, &o, &err), &err);
+    qsf_test_expect_ok(qsf_forward_evict(r->fwd, &e, &err), &err);
+}
+
+static int32_t id_at(const QsfRig *r, uint32_t i) {
+    return (int32_t)((i * 7919u + i / 13 + 1) % r->model.hp.n_vocab);
+}
+
+static void eval(QsfRig *r, uint32_t from, uint32_t n) {
+    static int32_t ids[N];
+    QsfErr err = { 0 };
+    for (uint32_t i = 0; i < n; i++) ids[i] = id_at(r, from + i);
+    qsf_test_expect_ok(qsf_forward_eval(r->fwd, ids, n, NULL, NULL, &err), &err);
+}
+
+/* A prompt of three contexts, then tokens one by one. */
+static void run(QsfRig *r) {
+    eval(r, 0, 500);
+    for (uint32_t i = 500; i < N; i++) eval(r, i, 1);
+    assert_int_equal(qsf_forward_n_past(r->fwd), N);
+}
+
+static void check_lists(const QsfRig *r) {
+    const QsfKvCache *c = &r->fwd->kv;
+    assert_true(c->lists.on);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const qk_kv_slot *list = qsf_kvlist(&c->lists, i);
+        uint8_t used[CTX / QK_KV_TILE] = { 0 };
+        const uint32_t n = c->lists.n[i];
+        assert_true(n > 2 && n <= CTX / QK_KV_TILE);
+        assert_true(list[0].tile == 0 && list[1].tile == 1); /* protected */
+        assert_int_equal(list[n - 1].tile, (N - 1) / QK_KV_TILE);
+        for (uint32_t e = 0; e < n; e++) {
+            assert_true(e == 0 || list[e - 1].tile < list[e].tile);
+            assert_int_equal(used[list[e].slot]++, 0);
+        }
+    }
+}
+
+static void test_same(void **state) {
+    (void)state;
+    for (int k = QSF_EVICT_SLIDING; k < QSF_EVICT_N; k++) {
+        for (uint32_t window = 0; window <= 64; window += 64) {
+            QsfRig a, b;
+            open_with(&a, (QsfEvictKind)k, window, 1, 64);
+            open_with(&b, (QsfEvictKind)k, window, 3, 7);
+            run(&a);
+            run(&b);
+            check_lists(&a);
+            assert_true(qsf_forward_kept(a.fwd) <= CTX);
+            assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd),
+                                a.model.hp.n_vocab * sizeof(float));
+            qsf_rig_close(&a);
+            qsf_rig_close(&b);
+            assert_int_equal(qsf_rig_leak(&a), 0);
+        }
+    }
+}
+
+/* Before the last evicted position nothing is kept; after it a truncation is exact. */
+static void test_truncate(void **state) {
+    (void)state;
+    QsfRig a, b;
+    open_with(&a, QSF_EVICT_SLIDING, 0, 1, 64);
+    open_with(&b, QSF_EVICT_SLIDING, 0, 1, 64);
+    run(&a);
+    run(&b);
+    const uint32_t last = a.fwd->kv.lists.evicted_end;
+    assert_true(last > CTX && last < N);
+    assert_int_equal(qsf_forward_keeps(a.fwd, last - 1), 0);
+    assert_int_equal(qsf_forward_keeps(a.fwd, N - 5), N - 5);
+    assert_int_equal(qsf_forward_truncate(a.fwd, N - 5), N - 5);
+    for (uint32_t i = N - 5; i < N; i++) eval(&a, i, 1);
+    const size_t bytes = a.model.hp.n_vocab * sizeof(float);
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd), bytes);
+    assert_int_equal(qsf_forward_truncate(a.fwd, last - 1), 0);
+    assert_false(a.fwd->kv.lists.on);
+    run(&a);
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd), bytes);
+    qsf_rig_close(&a);
+    qsf_rig_close(&b);
+}
+
+/* Tiles move when the memory changes, and no result with them. */
+static void test_resize(void **state) {
+    (void)state;
+    QsfErr err = { 0 };
+    QsfRig a, b;
+    open_with(&a, QSF_EVICT_H2O, 64, 2, 64);
+    open_with(&b, QSF_EVICT_H2O, 64, 2, 64);
+    run(&a);
+    run(&b);
+    assert_int_equal(qsf_kvcache_resize(&a.fwd->kv, 16, &err), QSF_E_CONTEXT);
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "are in use");
+    qsf_err_clear(&err);
+    qsf_test_expect_ok(qsf_kvcache_resize(&a.fwd->kv, 128, &err), &err);
+    for (uint32_t i = 0; i < 30; i++) {
+        eval(&a, i, 1);
+        eval(&b, i, 1);
+    }
+    assert_memory_equal(qsf_forward_logits(a.fwd), qsf_forward_logits(b.fwd),
+                        a.model.hp.n_vocab * sizeof(float));
+    qsf_rig_close(&a);
+    qsf_rig_close(&b);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    QsfErr err = { 0 };
+    QsfRig r;
+    const QsfEvict e = { .kind = QSF_EVICT_SLIDING, .protect = 120 };
+    open_with(&r, QSF_EVICT_NONE, 0, 1, 64);
+    assert_int_equal(qsf_forward_evict(r.fwd, &e, &err), QSF_E_CONTEXT);
+    qsf_test_expect_err(&err, QSF_E_CONTEXT, "needs a context of at least 192");
+    eval(&r, 0, CTX);
+    int32_t id = 1;
+    qsf_err_clear(&err);
+    assert_int_equal(qsf_forward_eval(r.fwd, &id, 1, NULL, NULL, &err), QSF_E_CONTEXT);
+    qsf_rig_close(&r);
+}
+
+/* The heaviest tiles stay. */
+static void test_choice(void **state) {
+    (void)state;
+    qk_kv_slot list[10];
+    uint64_t mass[10 * QK_KV_TILE] = { 0 };
+    for (uint32_t i = 0; i < 10; i++) list[i] = (qk_kv_slot){ .tile = 3 * i, .slot = 9 - i, .kept = 0xffff };
+    mass[(9 - 3) * QK_KV_TILE + 5] = 100; /* entry 3 */
+    mass[(9 - 2) * QK_KV_TILE + 1] = 50;
+    for (int k = QSF_EVICT_SLIDING; k < QSF_EVICT_N; k++) {
+        uint8_t out[10] = { 0 };
+        const QsfEvictView v = { list, 10, 1, 4, mass, out };
+        qsf_evict_choose((QsfEvictKind)k, &v);
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < 10; i++) n += out[i];
+        assert_int_equal(n, 4);
+        assert_true(!out[0] && !out[9] && out[1]);
+        assert_int_equal(out[3], k == QSF_EVICT_SLIDING);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same),    cmocka_unit_test(test_truncate), cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

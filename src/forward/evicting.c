@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When positions are evicted: before a pass for which there is no room, and after a prompt that SnapKV has seen to its end.
- * An eighth of what may go goes at a time, so that the passes of a long prompt are not small. */
+/* When positions are evicted: before a pass that needs room, and with SnapKV at the end of a prompt. An eighth of what
+ * may be evicted goes at a time, so that the passes of a long prompt are not small. */
 #include "src/forward/state.h"
 
 /* A context that is not a multiple of a tile keeps fewer positions, so that it is never more than full. */

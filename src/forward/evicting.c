@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When positions are evicted: before a pass for which there is no room, and after a prompt that SnapKV has seen to its end.
- * An eighth of what may go goes at a time, so that the passes of a long prompt are not small. */
+/* When positions are evicted: before a pass that needs room, and with SnapKV at the end of a prompt. An eighth of what
+ * may be evicted goes at a time, so that the passes of a long prompt are not small. */
 #include "src/forward/state.h"
+
+/* A context that is not a multiple of a tile keeps fewer positions, so that it is never more than full. */
+static uint32_t whole_tiles(const QsfForward *f) { return f->kv.ctx / QK_KV_TILE; }
 
 /* Most tiles of a cache. SnapKV sees a prompt as far as the memory holds it before it chooses. */
 static uint32_t limit(const QsfForward *f, bool prompt) {
     const QsfEvict *e = &f->evict;
-    const uint32_t cap = (uint32_t)qk_kv_tiles(f->kv.ctx);
+    const uint32_t cap = whole_tiles(f);
     if (e->window == 0 || (e->kind == QSF_EVICT_SNAPKV && prompt)) return cap;
     const uint64_t most = qk_kv_tiles(e->protect) + (uint64_t)qk_kv_tiles(e->window);
     return most < cap ? (uint32_t)most : cap;
@@ -25,7 +28,7 @@ void qsf_evicting_note(QsfForward *f) {
 }
 
 uint32_t qsf_evicting_room(const QsfForward *f) {
-    if (f->kv.lists.on) return qsf_kvcache_room(&f->kv, (uint32_t)qk_kv_tiles(f->kv.ctx));
+    if (f->kv.lists.on) return qsf_kvcache_room(&f->kv, whole_tiles(f));
     return f->kv.ctx - f->kv.n_past;
 }
 
@@ -58,7 +61,7 @@ static bool is_sparse(const QsfProgram *p) {
 }
 
 int qsf_forward_evict(QsfForward *f, const QsfEvict *e, QsfErr *err) {
-    const uint32_t cap = (uint32_t)qk_kv_tiles(f->kv.ctx);
+    const uint32_t cap = whole_tiles(f);
     const uint64_t least = (qk_kv_tiles(e->protect) + QSF_EVICT_MIN / QK_KV_TILE) * (uint64_t)QK_KV_TILE;
     if (e->kind != QSF_EVICT_NONE && is_sparse(&f->model->prog))
         return qsf_err_set(err, QSF_E_USAGE,

@@ -180,7 +180,7 @@ static uint32_t used_positions(const QsfKvCache *c, uint32_t i) {
 
 static size_t used_bytes(const QsfKvCache *c, uint32_t i) { return run_bytes(c, i, used_positions(c, i)); }
 
-/* Moves tiles so that those in use are the first ones: the memory behind them can then be given back. */
+/* Moves tiles so that those in use come first: the memory after them can then be returned. */
 static void pack(QsfKvCache *c, uint32_t i) {
     const size_t tile = c->ops->tile_bytes(c->spec[i].dim), run = run_bytes(c, i, c->ctx);
     qk_kv_slot *list = qsf_kvlist(&c->lists, i);

@@ -13,7 +13,7 @@
 #include "src/model/hparams.h"
 
 typedef struct QsfKvLists {
-    uint8_t *mem; /* NULL = there are no lists */
+    uint8_t *mem; /* NULL = no lists */
     uint64_t bytes;
     uint32_t n_caches, cap;     /* tiles of each cache */
     qk_kv_slot *entry;          /* (n_caches, cap) */

@@ -221,7 +221,7 @@ int qsf_attention(QsfForward *f, const QsfStep *s, QsfErr *err);
 
 /* evicting.c: how many positions can be stored without an eviction. */
 uint32_t qsf_evicting_room(const QsfForward *f);
-/* The same, after an eviction if there is no room and a policy; n positions are left, prompt: of more than one. */
+/* The same; if there is no room, the policy evicts first. n: positions still to be evaluated; prompt: there were several. */
 uint32_t qsf_evicting_make_room(QsfForward *f, size_t n, bool prompt);
 /* A prompt was evaluated. */
 void qsf_evicting_prompt_done(QsfForward *f);

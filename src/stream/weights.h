@@ -65,7 +65,7 @@ int qsf_weights_resume(QsfWeights *w, const QsfPlan *p, uint64_t lent, QsfErr *e
 
 /* Between passes: pins rows in the order of the plan's list beyond what it pins, in at most `lent` bytes (lend.h). With less
  * than before, it cannot fail, memory is returned to the kernel at once, and the ledger may be frozen. With more, rows are
- * read behind the computation; QSF_E_BUDGET, QSF_E_RUNTIME: some of them are not pinned. Returns at once if nothing
+ * read during the computation; QSF_E_BUDGET, QSF_E_RUNTIME: some of them are not pinned. Returns at once if nothing
  * changes; otherwise what was read ahead is dropped: at most all slots. */
 int qsf_weights_lend(QsfWeights *w, uint64_t lent, QsfErr *err);
 /* Returns how many first items of unit i are, or will be, in RAM. */
